@@ -1,0 +1,69 @@
+package testdb
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+)
+
+// MissingError says that a database program is not installed.
+type MissingError struct {
+	Program  string // what was looked for: "initdb"
+	Install  string // what to install: "PostgreSQL 14 or newer (…)"
+	Variable string // the variable that names a server instead
+}
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("%s was not found: install %s, run `make deps`, or set %s to the URL of a server",
+		e.Program, e.Install, e.Variable)
+}
+
+// lookIn returns the first of dirs that has all programs, or "".
+func lookIn(dirs []string, programs ...string) string {
+	for _, dir := range dirs {
+		if dir != "" && hasAll(dir, programs) {
+			return dir
+		}
+	}
+	return ""
+}
+
+func hasAll(dir string, programs []string) bool {
+	for _, p := range programs {
+		info, err := os.Stat(filepath.Join(dir, p))
+		if err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// newestFirst returns the directories that match the patterns, those with the
+// highest version number in their path first.
+func newestFirst(patterns ...string) []string {
+	var dirs []string
+	for _, p := range patterns {
+		found, _ := filepath.Glob(p) // the only error is a bad pattern
+		dirs = append(dirs, found...)
+	}
+	slices.SortStableFunc(dirs, func(a, b string) int {
+		return cmp.Compare(versionIn(b), versionIn(a))
+	})
+	return dirs
+}
+
+var number = regexp.MustCompile(`[0-9]+(\.[0-9]+)?`)
+
+// versionIn returns the last number in path, 0 if it has none.
+func versionIn(path string) float64 {
+	all := number.FindAllString(path, -1)
+	if len(all) == 0 {
+		return 0
+	}
+	v, _ := strconv.ParseFloat(all[len(all)-1], 64) // digits always parse
+	return v
+}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package testdb
+
+func memoryDirectory() string { return "" }

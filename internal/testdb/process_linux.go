@@ -1,0 +1,17 @@
+package testdb
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// dieWithParent makes the kernel signal the program when the thread that starts
+// it ends, also when this process is killed and can do nothing itself.
+func dieWithParent(a *syscall.SysProcAttr, s syscall.Signal) { a.Pdeathsig = s }
+
+func ownGroup(a *syscall.SysProcAttr) { a.Setpgid = true }
+
+func isGone(err error) bool {
+	return errors.Is(err, os.ErrProcessDone) || errors.Is(err, syscall.ESRCH)
+}
