@@ -1,0 +1,141 @@
+package outbox
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
+)
+
+const (
+	// PayloadVersion is the version of the payloads that this package writes,
+	// and the only one that it reads.
+	PayloadVersion = 1
+	// MaxMutations is how many mutations one entry can hold: each has a user
+	// version of its own.
+	MaxMutations = 1 << 16
+)
+
+// Payload is what an entry tells: the mutations of one unit of work, in the
+// order in which they were recorded.
+type Payload struct {
+	// Version is PayloadVersion.
+	Version   int        `json:"version"`
+	Mutations []Mutation `json:"mutations"`
+}
+
+// Mutation is the change of one row, in the names that the schema gives and
+// with external ids only.
+type Mutation struct {
+	Op Op `json:"op"`
+	// Schema and Namespace tell which schema the table belongs to.
+	Schema    string `json:"schema"`
+	Namespace string `json:"namespace,omitempty"`
+	Table     string `json:"table"`
+	// ExternalID is the id of the row.
+	ExternalID string `json:"externalId"`
+	// Stamp is the stamp of the entry with this mutation's user version.
+	Stamp Stamp `json:"versionstamp"`
+	// Values has all columns of a created row; only Create has it.
+	Values map[string]any `json:"values,omitempty"`
+	// Set has the changed columns of a row; only Update has it.
+	Set map[string]any `json:"set,omitempty"`
+	// CheckVersion is the version that an update or a delete was conditional on.
+	CheckVersion *int64 `json:"checkVersion,omitempty"`
+}
+
+// Op is what a mutation did to its row.
+type Op string
+
+// The operations.
+const (
+	Create Op = "create"
+	Update Op = "update"
+	Delete Op = "delete"
+)
+
+// RefMap has the external ids that placeholders stand for, by the placeholder's
+// key.
+type RefMap map[string]string
+
+// Placeholder stands for a reference whose external id was not known when the
+// mutation was recorded. It is the key "<op>.<column>" under which a RefMap has
+// the external id, where op is the index of the mutation in the payload. In
+// JSON it is {"__ref": "<op>.<column>"}.
+type Placeholder string
+
+// Ref returns the placeholder for a column of the mutation with index op.
+func Ref(op int, column string) Placeholder {
+	return Placeholder(strconv.Itoa(op) + "." + column)
+}
+
+const refKey = "__ref"
+
+// standsIn reports whether raw is a JSON object with nothing but p in it. It
+// compares what the text means, since a database may write it differently.
+func (p Placeholder) standsIn(raw []byte) bool {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	for _, want := range []json.Token{json.Delim('{'), refKey, string(p), json.Delim('}')} {
+		if got, err := dec.Token(); err != nil || got != want {
+			return false
+		}
+	}
+	return true
+}
+
+func (p Payload) check() error {
+	if p.Version != PayloadVersion {
+		return fault.Invalidf("version", "is %d, want %d", p.Version, PayloadVersion)
+	}
+	if len(p.Mutations) > MaxMutations {
+		return fault.Invalidf("mutations", "are more than %d", MaxMutations)
+	}
+	for i, m := range p.Mutations {
+		if err := m.check(mutationPath(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check refuses a mutation that has parts which its operation does not have.
+func (m Mutation) check(path string) error {
+	member, columns := m.columns()
+	switch {
+	case m.Op != Create && m.Op != Update && m.Op != Delete:
+		return fault.Invalidf(path+".op", "is not a known operation")
+	case m.Table == "":
+		return fault.Invalidf(path+".table", "is empty")
+	case m.ExternalID == "":
+		return fault.Invalidf(path+".externalId", "is empty")
+	case m.Op != Create && m.Values != nil:
+		return fault.Invalidf(path+".values", "are not part of %s", m.Op)
+	case m.Op != Update && m.Set != nil:
+		return fault.Invalidf(path+".set", "is not part of %s", m.Op)
+	case m.Op == Create && m.CheckVersion != nil:
+		return fault.Invalidf(path+".checkVersion", "is not part of %s", m.Op)
+	}
+	return checkColumns(path+"."+member, columns)
+}
+
+func checkColumns(path string, columns map[string]any) error {
+	for column := range columns {
+		if column == "" || edge.Reserved(column) {
+			return fault.Invalidf(path, "have a column with the name %q", column)
+		}
+	}
+	return nil
+}
+
+// columns returns the columns that m has, and the JSON member that holds them.
+func (m Mutation) columns() (member string, columns map[string]any) {
+	switch m.Op {
+	case Create:
+		return "values", m.Values
+	case Update:
+		return "set", m.Set
+	}
+	return "", nil
+}
