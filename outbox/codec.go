@@ -71,6 +71,9 @@ import (
 // as a json.RawMessage: a scalar, or what could be taken for the placeholder of
 // its own column.
 //
+// JSON of the depth that the edge allows stands five levels deep in here. So the
+// column of the payload must not be one that MariaDB checks as JSON.
+//
 // # Placeholders
 //
 // A placeholder is always that of its own place: {"__ref": "2.authorId"} stands

@@ -50,7 +50,7 @@ func badString(v reflect.Value) bool {
 //
 // What a MarshalJSON writes is its own word, so a U+FFFD in it is what the
 // author wants. Only the escape is a sign that it called encoding/json on bad
-// bytes. A json.RawMessage may have either: it was JSON before.
+// bytes (with GOEXPERIMENT=jsonv2 there is no such sign). A json.RawMessage may have either: it was JSON before.
 func badMarshaler(v reflect.Value) (bad, own bool) {
 	if nilPointer(v) || !v.CanInterface() {
 		return false, false
