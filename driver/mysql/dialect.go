@@ -1,0 +1,87 @@
+package mysql
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+var dialect = sqldb.Dialect{
+	Name:        sqldb.MySQL,
+	Translate:   translate,
+	Args:        encode,
+	Lanes:       4,
+	ServerClock: true,
+}
+
+// encode sends times in UTC and to the microsecond: the server rounds what is
+// finer, and a due time must not move.
+func encode(args []any) {
+	for i, arg := range args {
+		if t, ok := arg.(time.Time); ok {
+			args[i] = t.UTC().Truncate(time.Microsecond)
+		}
+	}
+}
+
+// translate gives MySQL's errors their meaning.
+func translate(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	var e *mysql.MySQLError
+	if !errors.As(err, &e) {
+		return connection(err)
+	}
+	switch e.Number {
+	case 1062, 1586:
+		return &fault.Duplicate{Constraint: quoted(e.Message), Err: err}
+	case 1451, 1452:
+		return &fault.Restricted{Constraint: constraint(e.Message), Err: err}
+	case 1213, // deadlock
+		1205,       // lock wait timeout
+		1020,       // record has changed since last read
+		1040, 1203, // too many connections
+		1053, 1290, 1836, // shutting down, read-only
+		1927, 4031: // connection was killed or timed out
+		return &sqldb.Transient{Err: err}
+	}
+	return err
+}
+
+// connection marks a connection that broke before COMMIT was sent on it.
+func connection(err error) error {
+	var network net.Error
+	if errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &network) {
+		return &sqldb.Transient{Err: err}
+	}
+	return err
+}
+
+// quoted returns the key's name of "Duplicate entry 'x' for key 'name'".
+func quoted(message string) string {
+	parts := strings.Split(message, "'")
+	if len(parts) < 2 {
+		return "unique key"
+	}
+	return parts[len(parts)-2]
+}
+
+// constraint returns the name of "… CONSTRAINT `name` FOREIGN KEY …".
+func constraint(message string) string {
+	_, rest, _ := strings.Cut(message, "CONSTRAINT `")
+	name, _, found := strings.Cut(rest, "`")
+	if !found {
+		return "foreign key"
+	}
+	return name
+}

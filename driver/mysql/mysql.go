@@ -1,0 +1,215 @@
+// Package mysql opens MySQL 8 or MariaDB 10.6 and later.
+//
+// Writers run READ COMMITTED, readers REPEATABLE READ snapshots, each on a
+// pool of their own. Times are DATETIME(6) in UTC.
+//
+// Imports: internal/sqldb and fault.
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+const (
+	writers = 16
+	readers = 8
+	// lockWait bounds the wait for a row lock on the server, which goes on
+	// waiting after the client has given up.
+	lockWait = 10 * time.Second
+)
+
+// DB holds the two pools of a MySQL or MariaDB database.
+type DB struct {
+	read, write *sql.DB
+	dialect     sqldb.Dialect
+}
+
+// Open connects to the database of a mysql:// or mariadb:// URL:
+// mysql://user:password@host:3306/database. The parameters are those of
+// go-sql-driver/mysql; the ones that correctness rests on are set here.
+func Open(ctx context.Context, dsn string) (*DB, error) {
+	config, err := parse(dsn)
+	if err != nil {
+		return nil, err
+	}
+	db := &DB{
+		write: pool(config, "read committed", writers),
+		read:  pool(config, "repeatable read", readers),
+	}
+	if err := db.check(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("open mysql database: %w", err), db.Close())
+	}
+	return db, nil
+}
+
+func parse(dsn string) (*mysql.Config, error) {
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return nil, fault.Invalidf("database URL", "is malformed") // the error would quote the password
+	}
+	name := strings.TrimPrefix(u.Path, "/")
+	if u.Host == "" || name == "" {
+		return nil, fault.Invalidf("database URL", "lacks a host or a database: write mysql://user@host:3306/database")
+	}
+	config, err := mysql.ParseDSN("/" + name + "?" + u.RawQuery)
+	if err != nil {
+		return nil, fault.Invalidf("database URL", "has a parameter that the driver does not take")
+	}
+	config.Net, config.Addr = "tcp", u.Host
+	if u.Port() == "" {
+		config.Addr = u.Hostname() + ":3306"
+	}
+	config.User = u.User.Username()
+	config.Passwd, _ = u.User.Password()
+	return force(config), nil
+}
+
+// force sets what correctness rests on, whatever the URL says.
+func force(config *mysql.Config) *mysql.Config {
+	config.ParseTime = true
+	config.Loc = time.UTC
+	config.InterpolateParams = true
+	config.ClientFoundRows = true
+	config.MultiStatements = false
+	config.Collation = "utf8mb4_bin"
+	if config.Timeout == 0 {
+		config.Timeout = 10 * time.Second
+	}
+	params := map[string]string{
+		"time_zone": "'+00:00'",
+		"sql_mode":  "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE'",
+
+		"innodb_lock_wait_timeout": fmt.Sprint(int(lockWait.Seconds())),
+	}
+	if config.Params == nil {
+		config.Params = map[string]string{}
+	}
+	for key, value := range params {
+		config.Params[key] = value
+	}
+	return config
+}
+
+func pool(config *mysql.Config, isolation string, size int) *sql.DB {
+	db := sql.OpenDB(connector{config: config, isolation: isolation})
+	db.SetMaxOpenConns(size)
+	db.SetMaxIdleConns(size)
+	db.SetConnMaxIdleTime(5 * time.Minute)
+	return db
+}
+
+// connector sets the isolation level once for each connection: MySQL and
+// MariaDB name the variable differently, but agree on the statement.
+type connector struct {
+	config    *mysql.Config
+	isolation string
+}
+
+// Connect implements driver.Connector.
+func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	inner, err := mysql.NewConnector(c.config)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := inner.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	execer := conn.(driver.ExecerContext)
+	if _, err := execer.ExecContext(ctx, "set session transaction isolation level "+c.isolation, nil); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
+}
+
+// Driver implements driver.Connector.
+func (c connector) Driver() driver.Driver { return mysql.MySQLDriver{} }
+
+// check refuses servers whose commit does not make changes visible before it
+// releases their locks, or that lack SKIP LOCKED, and learns the name of the
+// exact collation.
+func (db *DB) check(ctx context.Context) error {
+	var version, engine string
+	if err := db.write.QueryRowContext(ctx, "select version(), @@default_storage_engine").Scan(&version, &engine); err != nil {
+		return translate(err)
+	}
+	var major, minor int
+	if _, err := fmt.Sscanf(version, "%d.%d", &major, &minor); err != nil {
+		return fmt.Errorf("parse server version %q: %w", version, err)
+	}
+	db.dialect = dialect
+	if strings.Contains(version, "MariaDB") {
+		db.dialect.Collation = "utf8mb4_nopad_bin"
+		if major*100+minor < 1006 {
+			return fmt.Errorf("MariaDB %s is too old, 10.6 or later is needed", version)
+		}
+		return nil
+	}
+	db.dialect.Collation = "utf8mb4_0900_bin"
+	if major < 8 {
+		return fmt.Errorf("MySQL %s is too old, 8.0 or later is needed", version)
+	}
+	return nil
+}
+
+// Dialect implements sqldb.DB.
+func (db *DB) Dialect() sqldb.Dialect { return db.dialect }
+
+// Begin implements sqldb.DB.
+func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) {
+	pool, begin := db.write, "start transaction"
+	if access == sqldb.Read {
+		pool, begin = db.read, "start transaction with consistent snapshot, read only"
+	}
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("get a connection: %w", translate(err))
+	}
+	if _, err := conn.ExecContext(ctx, begin); err != nil {
+		return nil, errors.Join(translate(err), conn.Close())
+	}
+	return &tx{StdRunner: sqldb.StdRunner{Conn: conn, Dialect: db.dialect}, conn: conn}, nil
+}
+
+// Exclusively implements sqldb.DB. The lock belongs to the session, so the
+// connection is closed afterwards rather than pooled.
+func (db *DB) Exclusively(ctx context.Context, fn func(sqldb.Runner) error) error {
+	conn, err := db.write.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("get a connection: %w", translate(err))
+	}
+	defer conn.Close()
+	defer func() { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }()
+	var got sql.NullInt64
+	lock := conn.QueryRowContext(ctx, "select get_lock(concat('perdure.', database()), ?)", seconds(ctx))
+	if err := lock.Scan(&got); err != nil {
+		return translate(err)
+	}
+	if got.Int64 != 1 {
+		return errors.New("another process holds the migration lock")
+	}
+	return fn(sqldb.StdRunner{Conn: conn, Dialect: db.dialect})
+}
+
+// seconds returns the whole seconds until the deadline of ctx.
+func seconds(ctx context.Context) int {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return 3600
+	}
+	return max(int(time.Until(deadline).Seconds()), 0)
+}
+
+// Close implements sqldb.DB.
+func (db *DB) Close() error { return errors.Join(db.read.Close(), db.write.Close()) }

@@ -1,0 +1,71 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// commitTimeout bounds the wait for the answer to COMMIT.
+const commitTimeout = 30 * time.Second
+
+// tx is a transaction on a pooled connection.
+type tx struct {
+	sqldb.StdRunner
+	conn *sql.Conn
+	done bool
+}
+
+// Commit implements sqldb.Tx.
+func (t *tx) Commit(ctx context.Context, last ...sqldb.Stmt) error {
+	if t.done {
+		return sqldb.ErrDone
+	}
+	if err := t.Run(ctx, last...); err != nil {
+		return err
+	}
+	ctx, cancel := sqldb.CommitContext(ctx, commitTimeout)
+	defer cancel()
+	if _, err := t.conn.ExecContext(ctx, "commit"); err != nil {
+		t.Rollback()
+		return commitError(err)
+	}
+	t.end()
+	return nil
+}
+
+// commitError tells a commit that the server refused from one whose answer
+// was lost. An interrupted commit (1317) or one during shutdown (1053) may
+// have happened.
+func commitError(err error) error {
+	var e *mysql.MySQLError
+	if errors.As(err, &e) && e.Number != 1317 && e.Number != 1053 {
+		return translate(err)
+	}
+	return &sqldb.Uncertain{Err: err}
+}
+
+// Rollback implements sqldb.Tx. After a deadlock the server has already
+// rolled back and a further ROLLBACK does nothing.
+func (t *tx) Rollback() {
+	if t.done {
+		return
+	}
+	ctx, cancel := sqldb.RollbackContext()
+	defer cancel()
+	if _, err := t.conn.ExecContext(ctx, "rollback"); err != nil {
+		// A connection left inside a transaction must not return to the pool.
+		_ = t.conn.Raw(func(any) error { return driver.ErrBadConn })
+	}
+	t.end()
+}
+
+func (t *tx) end() {
+	t.done = true
+	_ = t.conn.Close() // back to the pool
+}

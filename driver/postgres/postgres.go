@@ -1,0 +1,133 @@
+// Package postgres opens PostgreSQL 14 or later through native pgx.
+//
+// A list of statements is one round trip, BEGIN rides with the first one and
+// COMMIT with the last. Nothing is kept in the session, so a transaction
+// pooler may stand in between.
+//
+// Imports: internal/sqldb and fault.
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+const (
+	// defaultConns is the pool's size where the URL does not set
+	// pool_max_conns.
+	defaultConns = 16
+	minVersion   = 140000
+)
+
+// DB is a pool of connections to a PostgreSQL database.
+type DB struct{ pool *pgxpool.Pool }
+
+// Open connects to the database of a postgres:// or postgresql:// URL. All
+// parameters of libpq and of pgxpool are understood.
+func Open(ctx context.Context, dsn string) (*DB, error) {
+	config, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return nil, fault.Invalidf("database URL", "is not a PostgreSQL URL") // the error may quote the password
+	}
+	if !hasParam(dsn, "pool_max_conns") {
+		config.MaxConns = defaultConns
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("open postgres database: %w", err)
+	}
+	db := &DB{pool: pool}
+	if err := db.check(ctx); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("open postgres database: %w", err)
+	}
+	return db, nil
+}
+
+func hasParam(dsn, name string) bool {
+	u, err := url.Parse(dsn)
+	return err == nil && u.Query().Has(name)
+}
+
+// check refuses a server that is too old, or one that acknowledges commits
+// before they are on disk: both break promises that Perdure makes.
+func (db *DB) check(ctx context.Context) error {
+	var version int
+	var sync string
+	err := db.pool.QueryRow(ctx, "select current_setting('server_version_num')::int, current_setting('synchronous_commit')").Scan(&version, &sync)
+	if err != nil {
+		return translate(err)
+	}
+	if version < minVersion {
+		return fmt.Errorf("server version %d.%d is too old, 14 or later is needed", version/10000, version%100)
+	}
+	if sync == "off" {
+		return errors.New("synchronous_commit is off: acknowledged work could be lost; turn it on for this role")
+	}
+	return nil
+}
+
+// Dialect implements sqldb.DB.
+func (db *DB) Dialect() sqldb.Dialect { return dialect }
+
+// Pool returns the pool, for LISTEN and COPY.
+func (db *DB) Pool() *pgxpool.Pool { return db.pool }
+
+// Begin implements sqldb.DB.
+func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) {
+	conn, err := db.pool.Acquire(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("get a connection: %w", translate(err))
+	}
+	return &tx{runner: runner{conn: conn.Conn()}, conn: conn, begin: beginning(access)}, nil
+}
+
+// exclusiveLock is the key of the advisory lock under which migrations run.
+// It ends with its transaction, so it cannot leak into a pooled session.
+const exclusiveLock = 0x70657264757265 // "perdure"
+
+// Exclusively implements sqldb.DB.
+func (db *DB) Exclusively(ctx context.Context, fn func(sqldb.Runner) error) error {
+	tx, err := db.Begin(ctx, sqldb.Write)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	lock := sqldb.Stmt{SQL: "select pg_advisory_xact_lock($1)", Args: []any{int64(exclusiveLock)}, Row: func(sqldb.Scan) error { return nil }}
+	if err := tx.Run(ctx, lock); err != nil {
+		return err
+	}
+	if err := fn(tx); err != nil {
+		return err
+	}
+	return tx.Commit(ctx)
+}
+
+// Close implements sqldb.DB.
+func (db *DB) Close() error {
+	db.pool.Close()
+	return nil
+}
+
+// idleTimeout ends a transaction whose client was stopped between two
+// statements: it may hold the outbox counter, and with it every other writer.
+const idleTimeout = 30 * time.Second
+
+// beginning returns the statements that open a transaction. The settings are
+// local to it, so that nothing stays in the session.
+func beginning(access sqldb.Access) []sqldb.Stmt {
+	if access == sqldb.Read {
+		return []sqldb.Stmt{sqldb.Exec("begin isolation level repeatable read read only")}
+	}
+	return []sqldb.Stmt{
+		sqldb.Exec("begin isolation level read committed"),
+		sqldb.Exec(fmt.Sprintf("set local idle_in_transaction_session_timeout = %d", idleTimeout.Milliseconds())),
+	}
+}

@@ -1,0 +1,209 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// commitTimeout bounds the wait for the answer to COMMIT.
+const commitTimeout = 30 * time.Second
+
+// batcher is what *pgx.Conn and pgx.Tx have in common.
+type batcher interface {
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// runner runs lists of statements as one pipeline each.
+type runner struct{ conn batcher }
+
+// Join adapts a transaction that the caller began and will end.
+func Join(tx pgx.Tx) sqldb.Runner { return runner{conn: tx} }
+
+// Run implements sqldb.Runner.
+func (r runner) Run(ctx context.Context, stmts ...sqldb.Stmt) error {
+	if len(stmts) == 0 {
+		return nil
+	}
+	batch := &pgx.Batch{}
+	for _, s := range stmts {
+		batch.Queue(s.SQL, s.Args...)
+	}
+	results := r.conn.SendBatch(ctx, batch)
+	err := collect(results, stmts)
+	if closing := results.Close(); err == nil && closing != nil {
+		err = &sqldb.StmtError{Index: len(stmts) - 1, Err: translate(closing)}
+	}
+	return err
+}
+
+func collect(results pgx.BatchResults, stmts []sqldb.Stmt) error {
+	for i, s := range stmts {
+		rows, err := result(results, s)
+		if err != nil {
+			return &sqldb.StmtError{Index: i, Err: translate(err)}
+		}
+		if err := sqldb.Judge(i, s, rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func result(results pgx.BatchResults, s sqldb.Stmt) (int64, error) {
+	if s.Row == nil {
+		tag, err := results.Exec()
+		return tag.RowsAffected(), err
+	}
+	rows, err := results.Query()
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	var n int64
+	for rows.Next() {
+		if err := s.Row(rows.Scan); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, rows.Err()
+}
+
+// Query implements sqldb.Runner.
+func (r runner) Query(ctx context.Context, query string, args ...any) (sqldb.Rows, error) {
+	rows, err := r.conn.Query(ctx, query, args...)
+	if err != nil {
+		return nil, translate(err)
+	}
+	return pgxRows{rows}, nil
+}
+
+type pgxRows struct{ pgx.Rows }
+
+func (r pgxRows) Err() error { return translate(r.Rows.Err()) }
+
+func (r pgxRows) Close() error {
+	r.Rows.Close()
+	return nil
+}
+
+// tx is a transaction on a pooled connection. BEGIN waits for the first
+// statement, so that it costs no round trip of its own.
+type tx struct {
+	runner
+	conn  *pgxpool.Conn
+	begin []sqldb.Stmt
+	done  bool
+}
+
+// Run implements sqldb.Runner.
+func (t *tx) Run(ctx context.Context, stmts ...sqldb.Stmt) error {
+	if t.done {
+		return sqldb.ErrDone
+	}
+	lead := len(t.begin)
+	if lead == 0 {
+		return t.runner.Run(ctx, stmts...)
+	}
+	all := append(t.begin, stmts...)
+	t.begin = nil
+	return shift(t.runner.Run(ctx, all...), lead)
+}
+
+// shift corrects the index of a failed statement by the ones put before.
+func shift(err error, lead int) error {
+	var failed *sqldb.StmtError
+	if errors.As(err, &failed) {
+		failed.Index = max(failed.Index-lead, 0)
+	}
+	return err
+}
+
+// Query implements sqldb.Runner.
+func (t *tx) Query(ctx context.Context, query string, args ...any) (sqldb.Rows, error) {
+	if err := t.Run(ctx); err != nil {
+		return nil, err
+	}
+	return t.runner.Query(ctx, query, args...)
+}
+
+// Commit implements sqldb.Tx. The last statements must have been judged
+// before COMMIT goes out, so they cost a round trip unless none of them can
+// be refused after the fact.
+func (t *tx) Commit(ctx context.Context, last ...sqldb.Stmt) error {
+	if t.done {
+		return sqldb.ErrDone
+	}
+	if t.begin != nil && len(last) == 0 { // nothing ever ran
+		t.Rollback()
+		return nil
+	}
+	if judged(last) {
+		if err := t.Run(ctx, last...); err != nil {
+			return err
+		}
+		last = nil
+	}
+	return t.commit(ctx, last)
+}
+
+func judged(stmts []sqldb.Stmt) bool {
+	for _, s := range stmts {
+		if s.Done != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// commit sends the last statements and COMMIT together. If one of them fails
+// the server skips COMMIT and everything is rolled back, for sure.
+func (t *tx) commit(ctx context.Context, last []sqldb.Stmt) error {
+	ctx, cancel := sqldb.CommitContext(ctx, commitTimeout)
+	defer cancel()
+	err := t.Run(ctx, append(last, sqldb.Exec("commit"))...)
+	var failed *sqldb.StmtError
+	switch {
+	case err == nil && t.conn.Conn().PgConn().TxStatus() == 'I':
+		t.end()
+		return nil
+	case err == nil:
+		err = errors.New("commit was answered by a rollback")
+	case errors.As(err, &failed) && failed.Index >= len(last) && !refused(err):
+		err = &sqldb.Uncertain{Err: err}
+	}
+	t.Rollback()
+	return err
+}
+
+// refused reports whether the server itself answered that the transaction is
+// rolled back. A fatal answer (the backend is being ended) leaves it open.
+func refused(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && e.SeverityUnlocalized == "ERROR"
+}
+
+// Rollback implements sqldb.Tx.
+func (t *tx) Rollback() {
+	if t.done {
+		return
+	}
+	if t.begin == nil && t.conn.Conn().PgConn().TxStatus() != 'I' {
+		ctx, cancel := sqldb.RollbackContext()
+		_, _ = t.conn.Exec(ctx, "rollback") // on failure the pool drops the connection
+		cancel()
+	}
+	t.end()
+}
+
+func (t *tx) end() {
+	t.done = true
+	t.conn.Release()
+}

@@ -1,0 +1,189 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// maxStatements bounds the cache of prepared statements; the engine's own are
+// far fewer, and a user's ad-hoc SQL must not grow it for ever.
+const maxStatements = 512
+
+// writer is the one connection that writes. Its turn is a channel of one
+// token, so that waiting for it ends with the context.
+type writer struct {
+	conn  *sql.Conn
+	turn  chan struct{}
+	stmts map[string]*sql.Stmt
+}
+
+func newWriter(conn *sql.Conn) *writer {
+	w := &writer{conn: conn, turn: make(chan struct{}, 1), stmts: map[string]*sql.Stmt{}}
+	w.turn <- struct{}{}
+	return w
+}
+
+func (w *writer) begin(ctx context.Context) (sqldb.Tx, error) {
+	select {
+	case <-w.turn:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for the writer: %w", ctx.Err())
+	}
+	if err := w.lock(ctx); err != nil {
+		w.turn <- struct{}{}
+		return nil, err
+	}
+	return &writeTx{StdRunner: sqldb.StdRunner{Conn: w, Dialect: dialect}, w: w}, nil
+}
+
+// lock takes SQLite's write lock. Another process may hold it; SQLite's own
+// wait does not end with the context, so it is short and repeated.
+func (w *writer) lock(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, busyTotal)
+	defer cancel()
+	for {
+		_, err := w.ExecContext(ctx, "begin immediate")
+		if err == nil || !isBusy(err) {
+			return translate(err)
+		}
+		if ctx.Err() != nil {
+			return translate(err)
+		}
+	}
+}
+
+// ExecContext implements sqldb.StdConn with a cached prepared statement.
+func (w *writer) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	stmt, err := w.prepare(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return stmt.ExecContext(ctx, args...)
+}
+
+// QueryContext implements sqldb.StdConn with a cached prepared statement.
+func (w *writer) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	stmt, err := w.prepare(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return stmt.QueryContext(ctx, args...)
+}
+
+func (w *writer) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
+	if stmt, ok := w.stmts[query]; ok {
+		return stmt, nil
+	}
+	if len(w.stmts) >= maxStatements {
+		w.forget()
+	}
+	stmt, err := w.conn.PrepareContext(ctx, query)
+	if err == nil {
+		w.stmts[query] = stmt
+	}
+	return stmt, err
+}
+
+func (w *writer) forget() {
+	for query, stmt := range w.stmts {
+		_ = stmt.Close()
+		delete(w.stmts, query)
+	}
+}
+
+func (w *writer) close() error {
+	w.forget()
+	return w.conn.Close()
+}
+
+// writeTx is the transaction that holds the writer.
+type writeTx struct {
+	sqldb.StdRunner
+	w    *writer
+	done bool
+}
+
+// commitTimeout bounds the sync of a commit on a slow disk.
+const commitTimeout = 30 * time.Second
+
+// Commit implements sqldb.Tx.
+func (tx *writeTx) Commit(ctx context.Context, last ...sqldb.Stmt) error {
+	if tx.done {
+		return sqldb.ErrDone
+	}
+	if err := tx.Run(ctx, last...); err != nil {
+		return err
+	}
+	ctx, cancel := sqldb.CommitContext(ctx, commitTimeout)
+	defer cancel()
+	_, err := tx.w.ExecContext(ctx, "commit")
+	if err != nil {
+		tx.Rollback()
+		return commitError(err)
+	}
+	tx.end()
+	return nil
+}
+
+// Rollback implements sqldb.Tx. SQLite has already rolled back after some
+// errors (a full disk, an interrupt); then there is nothing left to end.
+func (tx *writeTx) Rollback() {
+	if tx.done {
+		return
+	}
+	ctx, cancel := sqldb.RollbackContext()
+	defer cancel()
+	_, _ = tx.w.ExecContext(ctx, "rollback")
+	tx.end()
+}
+
+func (tx *writeTx) end() {
+	tx.done = true
+	tx.w.turn <- struct{}{}
+}
+
+// commitError tells a commit that SQLite refused from one that failed while
+// it was being synced, which may or may not be on disk.
+func commitError(err error) error {
+	if isIOError(err) {
+		return &sqldb.Uncertain{Err: err}
+	}
+	return translate(err)
+}
+
+// readTx is a snapshot on a connection of the read pool.
+type readTx struct {
+	sqldb.StdRunner
+	conn *sql.Conn
+	done bool
+}
+
+// Commit implements sqldb.Tx: a snapshot has nothing to commit.
+func (tx *readTx) Commit(ctx context.Context, last ...sqldb.Stmt) error {
+	if tx.done {
+		return sqldb.ErrDone
+	}
+	err := tx.Run(ctx, last...)
+	tx.Rollback()
+	return err
+}
+
+// Rollback implements sqldb.Tx.
+func (tx *readTx) Rollback() {
+	if tx.done {
+		return
+	}
+	tx.done = true
+	ctx, cancel := sqldb.RollbackContext()
+	defer cancel()
+	if _, err := tx.conn.ExecContext(ctx, "rollback"); err != nil && !errors.Is(err, sql.ErrConnDone) {
+		// A connection left inside a transaction must not return to the pool.
+		_ = tx.conn.Raw(func(any) error { return errBadConn })
+	}
+	_ = tx.conn.Close()
+}

@@ -1,0 +1,143 @@
+package perdure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/perdure/perdure/driver/mysql"
+	"github.com/perdure/perdure/driver/postgres"
+	"github.com/perdure/perdure/driver/sqlite"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/table"
+	"github.com/perdure/perdure/internal/unit"
+	"github.com/perdure/perdure/outbox"
+	"github.com/perdure/perdure/schema"
+)
+
+// Engine is an open database with the machinery to commit durable work to it.
+// It is safe for concurrent use.
+type Engine struct {
+	options   Options
+	db        sqldb.DB
+	store     *store.Store
+	tables    table.Builder
+	committer *unit.Committer
+	outbox    *outbox.Outbox
+
+	mu      sync.Mutex
+	running sync.WaitGroup
+	closed  bool
+}
+
+// Open opens the database that dsn names and brings its tables up to date:
+//
+//	sqlite:app.db                        a file, in this process
+//	sqlite::memory:                      a private database that is gone on Close
+//	postgres://user@host:5432/database   PostgreSQL 14 or later
+//	mysql://user@host:3306/database      MySQL 8, MariaDB 10.6 or later
+//
+// Several processes may open the same database at the same time.
+func Open(ctx context.Context, dsn string, options *Options) (*Engine, error) {
+	o := options.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	db, err := openDatabase(ctx, dsn)
+	if err != nil {
+		return nil, err
+	}
+	eng, err := newEngine(ctx, db, o)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return eng, nil
+}
+
+func openDatabase(ctx context.Context, dsn string) (sqldb.DB, error) {
+	scheme, _, _ := strings.Cut(dsn, ":")
+	switch scheme {
+	case "sqlite":
+		return opened(sqlite.Open(ctx, dsn))
+	case "postgres", "postgresql":
+		return opened(postgres.Open(ctx, dsn))
+	case "mysql", "mariadb":
+		return opened(mysql.Open(ctx, dsn))
+	}
+	return nil, fault.Invalidf("database URL", "begins with neither sqlite:, postgres:// nor mysql://")
+}
+
+// opened keeps a nil driver from becoming a non-nil interface.
+func opened[D sqldb.DB](db D, err error) (sqldb.DB, error) {
+	if err != nil {
+		return nil, err
+	}
+	return db, nil
+}
+
+func newEngine(ctx context.Context, db sqldb.DB, o Options) (*Engine, error) {
+	st, err := store.New(db)
+	if err != nil {
+		return nil, err
+	}
+	if reason := db.Dialect().Relaxed; o.Outbox && reason != "" {
+		return nil, fault.Invalidf("Options.Outbox", "cannot be used: %s, so a crash could give the same stamp to two units", reason)
+	}
+	eng := &Engine{options: o, db: db, store: st, tables: table.Builder{Dialect: db.Dialect()}}
+	if err := eng.prepare(ctx); err != nil {
+		return nil, err
+	}
+	eng.outbox = outbox.New(st, o.Clock)
+	if o.OutboxRetention > 0 {
+		eng.outbox.Retain(o.OutboxRetention)
+	}
+	eng.committer = &unit.Committer{Writer: eng.writer(), Timeout: o.Timeout}
+	eng.committer.Start()
+	return eng, nil
+}
+
+func (e *Engine) writer() unit.Writer {
+	return unit.Writer{Store: e.store, Outbox: e.options.Outbox, Now: e.options.Clock.Now}
+}
+
+// Outbox returns the outbox of the database.
+func (e *Engine) Outbox() *outbox.Outbox { return e.outbox }
+
+// Schemas returns the schemas that the engine was opened with.
+func (e *Engine) Schemas() []*schema.Schema {
+	return append([]*schema.Schema(nil), e.options.Schemas...)
+}
+
+// Close refuses new work, waits for the transactions that are running (each is
+// bounded by Options.Timeout) and closes the database. It may be called twice.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	again := e.closed
+	e.closed = true
+	e.mu.Unlock()
+	if again {
+		return nil
+	}
+	e.outbox.Close()
+	e.running.Wait()
+	e.committer.Close()
+	if err := e.db.Close(); err != nil {
+		return fmt.Errorf("close database: %w", err)
+	}
+	return nil
+}
+
+// enter counts a transaction in, so that Close waits for it.
+func (e *Engine) enter() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return fault.ErrClosed
+	}
+	e.running.Add(1)
+	return nil
+}

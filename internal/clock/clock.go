@@ -1,0 +1,39 @@
+// Package clock is the one place that asks the machine for the time.
+//
+// Everything else takes a Clock, so that tests can move time by hand.
+//
+// Imports: the standard library only.
+package clock
+
+import "time"
+
+// Clock tells the time and wakes sleepers.
+type Clock interface {
+	// Now returns the time in UTC, with the monotonic reading of the machine
+	// where it has one.
+	Now() time.Time
+	// NewTimer returns a timer that fires once, d from now.
+	NewTimer(d time.Duration) Timer
+}
+
+// Timer is a timer that fires once on its channel.
+type Timer interface {
+	C() <-chan time.Time
+	// Stop prevents the timer from firing. After Stop nothing more is sent.
+	Stop()
+}
+
+// System is the machine's clock.
+var System Clock = system{}
+
+type system struct{}
+
+func (system) Now() time.Time { return time.Now() }
+
+func (system) NewTimer(d time.Duration) Timer { return timer{time.NewTimer(d)} }
+
+type timer struct{ *time.Timer }
+
+func (t timer) C() <-chan time.Time { return t.Timer.C }
+
+func (t timer) Stop() { t.Timer.Stop() }

@@ -1,0 +1,134 @@
+package sqldb
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Names of the dialects.
+const (
+	SQLite   = "sqlite"
+	Postgres = "postgres"
+	MySQL    = "mysql"
+)
+
+// Dialect describes one kind of database: how its SQL is written and what its
+// errors mean. It is a value, filled in by a driver.
+type Dialect struct {
+	// Name is SQLite, Postgres or MySQL.
+	Name string
+	// Collation is the exact, unpadded text collation (MySQL and MariaDB
+	// name it differently); empty where plain text compares exactly.
+	Collation string
+	// Translate turns a driver's error into one of fault or of this package,
+	// or returns it as it is.
+	Translate func(error) error
+	// Args converts the values of a statement to what the driver takes, in
+	// place; nil where the driver takes them as they are.
+	Args func([]any)
+	// Dest converts scan destinations to what the driver fills; nil where
+	// the driver fills them as they are.
+	Dest func([]any)
+	// Lanes is how many groups of units may commit at the same time.
+	Lanes int
+	// ServerClock says that the database's clock decides what is due. SQLite
+	// has no server, so there the process's clock does.
+	ServerClock bool
+	// Relaxed says why commits may be lost in a crash although they were
+	// acknowledged; empty if they are not.
+	Relaxed string
+}
+
+// Rebind rewrites the ? placeholders of query into the dialect's own. A ?
+// inside quotes or a comment stays.
+func (d Dialect) Rebind(query string) string {
+	if d.Name != Postgres {
+		return query
+	}
+	return numberPlaceholders(query)
+}
+
+// Quote returns the identifier in the dialect's quotes. Identifiers have been
+// validated before; doubling the quote is the second wall.
+func (d Dialect) Quote(ident string) string {
+	if d.Name == MySQL {
+		return "`" + strings.ReplaceAll(ident, "`", "``") + "`"
+	}
+	return `"` + strings.ReplaceAll(ident, `"`, `""`) + `"`
+}
+
+// Qualify returns the quoted name of a table of a namespace: a schema on
+// PostgreSQL, a prefix elsewhere.
+func (d Dialect) Qualify(namespace, table string) string {
+	if d.Name == Postgres {
+		return d.Quote(namespace) + "." + d.Quote(table)
+	}
+	return d.Quote(namespace + "_" + table)
+}
+
+// LockShare returns the clause that keeps the selected row from being deleted
+// until the transaction ends.
+func (d Dialect) LockShare() string {
+	switch d.Name {
+	case Postgres:
+		return " for key share"
+	case MySQL:
+		return " lock in share mode"
+	}
+	return ""
+}
+
+// LockUpdate returns the clause that keeps the selected row from being changed
+// until the transaction ends.
+func (d Dialect) LockUpdate() string {
+	switch d.Name {
+	case Postgres:
+		return " for no key update"
+	case MySQL:
+		return " for update"
+	}
+	return ""
+}
+
+func numberPlaceholders(query string) string {
+	var b strings.Builder
+	b.Grow(len(query) + 16)
+	n := 0
+	for i := 0; i < len(query); i++ {
+		if end := skipQuoted(query, i); end > i {
+			b.WriteString(query[i:end])
+			i = end - 1
+			continue
+		}
+		if query[i] != '?' {
+			b.WriteByte(query[i])
+			continue
+		}
+		n++
+		b.WriteByte('$')
+		b.WriteString(strconv.Itoa(n))
+	}
+	return b.String()
+}
+
+// skipQuoted returns the end of the quoted text or comment that begins at i,
+// or i if none does.
+func skipQuoted(query string, i int) int {
+	switch {
+	case query[i] == '\'' || query[i] == '"':
+		return closing(query, i+1, query[i:i+1])
+	case strings.HasPrefix(query[i:], "--"):
+		return closing(query, i+2, "\n")
+	case strings.HasPrefix(query[i:], "/*"):
+		return closing(query, i+2, "*/")
+	}
+	return i
+}
+
+func closing(query string, from int, mark string) int {
+	end := strings.Index(query[from:], mark)
+	if end < 0 {
+		return len(query)
+	}
+	return from + end + len(mark)
+}

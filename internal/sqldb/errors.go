@@ -1,0 +1,93 @@
+package sqldb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// StmtError says which statement of a list failed.
+type StmtError struct {
+	// Index is the statement's place in the list given to Run.
+	Index int
+	Err   error
+}
+
+func (e *StmtError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the statement's own error.
+func (e *StmtError) Unwrap() error { return e.Err }
+
+// Transient marks an error after which the same transaction may be run again
+// from its beginning: a deadlock, a serialization failure, a busy database, a
+// connection lost before COMMIT was sent. Nothing was written.
+type Transient struct{ Err error }
+
+func (e *Transient) Error() string { return e.Err.Error() }
+
+// Unwrap returns the database's own error.
+func (e *Transient) Unwrap() error { return e.Err }
+
+// IsTransient reports whether err is a *Transient.
+func IsTransient(err error) bool {
+	var t *Transient
+	return errors.As(err, &t)
+}
+
+// Uncertain marks an error that came after COMMIT was sent and before its
+// answer: the transaction may be committed or not.
+type Uncertain struct{ Err error }
+
+func (e *Uncertain) Error() string { return "commit: " + e.Err.Error() }
+
+// Unwrap returns what happened to the connection.
+func (e *Uncertain) Unwrap() error { return e.Err }
+
+// ErrDone is returned by a transaction that has already ended.
+var ErrDone = errors.New("transaction has already ended")
+
+// rollbackTimeout bounds a ROLLBACK; a connection that is slower is closed,
+// which ends the transaction just the same.
+const rollbackTimeout = 3 * time.Second
+
+// RollbackContext returns the context for a ROLLBACK. It does not inherit the
+// caller's cancellation: that is the usual reason for rolling back.
+func RollbackContext() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), rollbackTimeout)
+}
+
+// CommitContext returns a context for COMMIT that keeps the values of ctx but
+// neither its cancellation nor its deadline: giving up between COMMIT and its
+// answer would turn a sure outcome into an unknown one.
+func CommitContext(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), timeout)
+}
+
+// judge reports the row count of statement i to its Done.
+func judge(i int, s Stmt, rows int64) error {
+	if s.Done == nil {
+		return nil
+	}
+	if err := s.Done(rows); err != nil {
+		return &StmtError{Index: i, Err: err}
+	}
+	return nil
+}
+
+// Judge reports the row count of statement i to its Done, for drivers.
+func Judge(i int, s Stmt, rows int64) error { return judge(i, s, rows) }
+
+// One is a Done that wants exactly one row and returns otherwise if there is
+// none.
+func One(otherwise error) func(int64) error {
+	return func(rows int64) error {
+		switch rows {
+		case 1:
+			return nil
+		case 0:
+			return otherwise
+		}
+		return fmt.Errorf("expected one row, found %d", rows)
+	}
+}

@@ -1,0 +1,107 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+)
+
+// StdConn is what *sql.Tx, *sql.Conn and *sql.DB have in common.
+type StdConn interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// StdRunner runs statements through database/sql, one round trip each. It
+// serves the SQLite and MySQL drivers and the *sql.Tx of a user.
+type StdRunner struct {
+	Conn    StdConn
+	Dialect Dialect
+}
+
+// Run implements Runner.
+func (r StdRunner) Run(ctx context.Context, stmts ...Stmt) error {
+	for i, s := range stmts {
+		rows, err := r.one(ctx, s)
+		if err != nil {
+			return &StmtError{Index: i, Err: r.Dialect.Translate(err)}
+		}
+		if err := judge(i, s, rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r StdRunner) one(ctx context.Context, s Stmt) (int64, error) {
+	args := r.args(s.Args)
+	if s.Row == nil {
+		result, err := r.Conn.ExecContext(ctx, s.SQL, args...)
+		if err != nil {
+			return 0, err
+		}
+		return result.RowsAffected()
+	}
+	rows, err := r.Conn.QueryContext(ctx, s.SQL, args...)
+	if err != nil {
+		return 0, err
+	}
+	return r.each(rows, s.Row)
+}
+
+func (r StdRunner) each(rows *sql.Rows, row func(Scan) error) (n int64, err error) {
+	defer rows.Close()
+	scan := r.scan(rows)
+	for rows.Next() {
+		if err := row(scan); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, rows.Err()
+}
+
+func (r StdRunner) scan(rows *sql.Rows) Scan {
+	return func(dest ...any) error {
+		if r.Dialect.Dest != nil {
+			r.Dialect.Dest(dest)
+		}
+		return rows.Scan(dest...)
+	}
+}
+
+func (r StdRunner) args(args []any) []any {
+	if r.Dialect.Args == nil || len(args) == 0 {
+		return args
+	}
+	converted := append([]any(nil), args...) // the statement may run again
+	r.Dialect.Args(converted)
+	return converted
+}
+
+// Query implements Runner.
+func (r StdRunner) Query(ctx context.Context, query string, args ...any) (Rows, error) {
+	rows, err := r.Conn.QueryContext(ctx, query, r.args(args)...)
+	if err != nil {
+		return nil, r.Dialect.Translate(err)
+	}
+	return &stdRows{Rows: rows, dialect: r.Dialect}, nil
+}
+
+type stdRows struct {
+	*sql.Rows
+	dialect Dialect
+}
+
+func (r *stdRows) Scan(dest ...any) error {
+	if r.dialect.Dest != nil {
+		r.dialect.Dest(dest)
+	}
+	return r.Rows.Scan(dest...)
+}
+
+func (r *stdRows) Err() error {
+	if err := r.Rows.Err(); err != nil {
+		return r.dialect.Translate(err)
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+//go:embed migration
+var migrationFiles embed.FS
+
+// Migration is one numbered step of the schema of Perdure's own tables.
+type Migration struct {
+	Version    int
+	Name       string
+	Statements []string
+	Checksum   string
+}
+
+// bootstrap creates what the migrations themselves are recorded in.
+var bootstrap = map[string][]string{
+	sqldb.Postgres: {
+		"create schema if not exists perdure",
+		"create table if not exists perdure.migrations (version integer primary key, name text not null, checksum text not null, applied_at timestamptz not null)",
+	},
+	sqldb.SQLite: {
+		"create table if not exists perdure_migrations (version integer primary key, name text not null, checksum text not null, applied_at integer not null) strict",
+	},
+	sqldb.MySQL: {
+		"create table if not exists perdure_migrations (version int primary key, name varchar(128) not null, checksum varchar(64) not null, applied_at datetime(6) not null) engine=InnoDB",
+	},
+}
+
+// Migrations returns the steps of a dialect in order.
+func Migrations(d sqldb.Dialect) ([]Migration, error) {
+	files, err := fs.Glob(migrationFiles, path.Join("migration", d.Name, "*.sql"))
+	if err != nil {
+		return nil, err
+	}
+	var steps []Migration
+	for _, file := range files {
+		step, err := readMigration(d, file)
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, step)
+	}
+	return steps, nil
+}
+
+func readMigration(d sqldb.Dialect, file string) (Migration, error) {
+	content, err := migrationFiles.ReadFile(file)
+	if err != nil {
+		return Migration{}, err
+	}
+	number, name, _ := strings.Cut(strings.TrimSuffix(path.Base(file), ".sql"), "_")
+	version, err := strconv.Atoi(number)
+	if err != nil {
+		return Migration{}, fmt.Errorf("parse migration name %q: %w", file, err)
+	}
+	sum := sha256.Sum256(content)
+	text := strings.ReplaceAll(string(content), "{collation}", d.Collation)
+	return Migration{Version: version, Name: name, Statements: split(text), Checksum: hex.EncodeToString(sum[:])}, nil
+}
+
+// split cuts a script into its statements: at a semicolon that ends a line,
+// unless it stands inside a $$ body.
+func split(script string) []string {
+	var statements []string
+	var current strings.Builder
+	inBody := false
+	for _, line := range strings.Split(script, "\n") {
+		if !inBody && strings.HasPrefix(strings.TrimSpace(line), "--") {
+			continue
+		}
+		if strings.Count(line, "$$")%2 == 1 {
+			inBody = !inBody
+		}
+		current.WriteString(line + "\n")
+		if !inBody && strings.HasSuffix(strings.TrimRight(line, " "), ";") {
+			statements = append(statements, strings.TrimSuffix(strings.TrimSpace(current.String()), ";"))
+			current.Reset()
+		}
+	}
+	return statements
+}
+
+// Script returns all migrations as text that can be run by hand, the record of
+// each included.
+func Script(d sqldb.Dialect) (string, error) {
+	steps, err := Migrations(d)
+	if err != nil {
+		return "", err
+	}
+	now := map[string]string{sqldb.Postgres: "now()", sqldb.MySQL: "utc_timestamp(6)", sqldb.SQLite: "cast(unixepoch('subsec') * 1000000 as integer)"}[d.Name]
+	var b strings.Builder
+	for _, s := range bootstrap[d.Name] {
+		fmt.Fprintf(&b, "%s;\n\n", s)
+	}
+	for _, m := range steps {
+		fmt.Fprintf(&b, "-- %04d %s\n\n%s;\n\n", m.Version, m.Name, strings.Join(m.Statements, ";\n\n"))
+		fmt.Fprintf(&b, localize(d, "insert into perdure.migrations (version, name, checksum, applied_at) values (%d, '%s', '%s', %s);\n\n"), m.Version, m.Name, m.Checksum, now)
+	}
+	return b.String(), nil
+}
+
+// Migrate applies the steps that are missing, on a runner that works alone,
+// and returns how many there were.
+func (s *Store) Migrate(ctx context.Context, run sqldb.Runner, now time.Time) (int, error) {
+	for _, text := range bootstrap[s.dialect.Name] {
+		if err := run.Run(ctx, sqldb.Exec(text)); err != nil {
+			return 0, fmt.Errorf("prepare migrations: %w", err)
+		}
+	}
+	pending, err := s.Pending(ctx, run)
+	if err != nil {
+		return 0, err
+	}
+	for _, m := range pending {
+		if err := s.apply(ctx, run, m, now); err != nil {
+			return 0, fmt.Errorf("apply migration %d (%s): %w", m.Version, m.Name, err)
+		}
+	}
+	return len(pending), nil
+}
+
+func (s *Store) apply(ctx context.Context, run sqldb.Runner, m Migration, now time.Time) error {
+	for _, text := range m.Statements {
+		if err := run.Run(ctx, sqldb.Exec(text)); err != nil {
+			return err
+		}
+	}
+	return run.Run(ctx, s.stmt("MigrationInsert", m.Version, m.Name, m.Checksum, now))
+}
+
+// Pending returns the steps that are not applied. A database that has been
+// migrated by a later release, or by a changed step, is refused.
+func (s *Store) Pending(ctx context.Context, run sqldb.Runner) ([]Migration, error) {
+	steps, err := Migrations(s.dialect)
+	if err != nil {
+		return nil, err
+	}
+	applied := 0
+	list := s.stmt("MigrationList")
+	list.Row = func(scan sqldb.Scan) error {
+		var version int
+		var checksum string
+		if err := scan(&version, &checksum); err != nil {
+			return err
+		}
+		if applied >= len(steps) || steps[applied].Version != version {
+			return fmt.Errorf("database has migration %d, which this release does not know: use a newer release", version)
+		}
+		if steps[applied].Checksum != checksum {
+			return fmt.Errorf("migration %d in the database differs from the one of this release", version)
+		}
+		applied++
+		return nil
+	}
+	if err := run.Run(ctx, list); err != nil {
+		return nil, fmt.Errorf("read applied migrations: %w", err)
+	}
+	return steps[applied:], nil
+}

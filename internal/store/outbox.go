@@ -1,0 +1,167 @@
+package store
+
+import (
+	"errors"
+	"math"
+	"time"
+
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// ErrClockExhausted says that the outbox counter has no numbers left in this
+// incarnation, or that its row is missing.
+var ErrClockExhausted = errors.New("outbox counter is used up or missing: start a new incarnation")
+
+// Clock is the state of the outbox counter.
+type Clock struct {
+	Incarnation uint16
+	Counter     uint64
+}
+
+// Entry is one row of the outbox.
+type Entry struct {
+	Stamp   []byte
+	Unit    string
+	Payload string
+	Refs    *string // JSON, nil without references
+	Created time.Time
+}
+
+// Reserve returns the statements that reserve n numbers and read the clock
+// after it into clock: the numbers are clock.Counter-n+1 to clock.Counter.
+// They must be the last to take a lock in their transaction.
+func (s *Store) Reserve(n int, clock *Clock) []sqldb.Stmt {
+	advance := s.stmt("ClockAdvance", int64(n), int64(math.MaxInt64)-int64(n))
+	advance.Done = sqldb.One(ErrClockExhausted)
+	return []sqldb.Stmt{advance, s.ReadClock(clock)}
+}
+
+// ReadClock returns the statement that reads the clock.
+func (s *Store) ReadClock(clock *Clock) sqldb.Stmt {
+	read := s.stmt("ClockRead")
+	read.Row = func(scan sqldb.Scan) error {
+		var incarnation, counter int64
+		err := scan(&incarnation, &counter)
+		*clock = Clock{Incarnation: uint16(incarnation), Counter: uint64(counter)}
+		return err
+	}
+	read.Done = sqldb.One(ErrClockExhausted)
+	return read
+}
+
+// Restart returns the statement that begins the next incarnation.
+func (s *Store) Restart() sqldb.Stmt {
+	restart := s.stmt("ClockRestart")
+	restart.Done = sqldb.One(ErrClockExhausted)
+	return restart
+}
+
+// InsertEntries returns the statements that add entries to the outbox: one for
+// all where the database takes arrays, else one for each.
+func (s *Store) InsertEntries(entries []Entry, arrays bool) []sqldb.Stmt {
+	if arrays && len(entries) > 1 && s.texts["OutboxInsertMany"] != "" {
+		return []sqldb.Stmt{s.insertMany(entries)}
+	}
+	stmts := make([]sqldb.Stmt, len(entries))
+	for i, e := range entries {
+		stmts[i] = s.stmt("OutboxInsert", e.Stamp, e.Unit, e.Payload, e.Refs, e.Created)
+	}
+	return stmts
+}
+
+func (s *Store) insertMany(entries []Entry) sqldb.Stmt {
+	stamps, units := make([][]byte, len(entries)), make([]string, len(entries))
+	payloads, refs := make([]string, len(entries)), make([]*string, len(entries))
+	for i, e := range entries {
+		stamps[i], units[i], payloads[i], refs[i] = e.Stamp, e.Unit, e.Payload, e.Refs
+	}
+	return s.stmt("OutboxInsertMany", entries[0].Created, stamps, units, payloads, refs)
+}
+
+// ListEntries returns the statement that reads up to limit entries after a
+// stamp, in order.
+func (s *Store) ListEntries(after []byte, limit int, each func(Entry) error) sqldb.Stmt {
+	list := s.stmt("OutboxList", after, limit)
+	list.Row = entryRow(each)
+	return list
+}
+
+// EntryByUnit returns the statement that reads the entry of a unit.
+func (s *Store) EntryByUnit(unit string, each func(Entry) error) sqldb.Stmt {
+	get := s.stmt("OutboxByUnit", unit)
+	get.Row = entryRow(each)
+	return get
+}
+
+func entryRow(each func(Entry) error) func(sqldb.Scan) error {
+	return func(scan sqldb.Scan) error {
+		var e Entry
+		if err := scan(&e.Stamp, &e.Unit, &e.Payload, &e.Refs, &e.Created); err != nil {
+			return err
+		}
+		e.Created = e.Created.UTC()
+		return each(e)
+	}
+}
+
+// Stamps returns the statement that reads up to limit stamps after a stamp.
+func (s *Store) Stamps(after []byte, limit int, each func([]byte)) sqldb.Stmt {
+	list := s.stmt("OutboxStamps", after, limit)
+	list.Row = func(scan sqldb.Scan) error {
+		var stamp []byte
+		if err := scan(&stamp); err != nil {
+			return err
+		}
+		each(stamp)
+		return nil
+	}
+	return list
+}
+
+// OldestEntries returns the statement that reads the stamp and age of the
+// oldest entries, none after upTo.
+func (s *Store) OldestEntries(upTo []byte, limit int, each func(stamp []byte, created time.Time)) sqldb.Stmt {
+	list := s.stmt("OutboxOldest", upTo, limit)
+	list.Row = func(scan sqldb.Scan) error {
+		var stamp []byte
+		var created time.Time
+		if err := scan(&stamp, &created); err != nil {
+			return err
+		}
+		each(stamp, created)
+		return nil
+	}
+	return list
+}
+
+// DeleteEntries returns the statement that removes the entries up to a stamp.
+func (s *Store) DeleteEntries(upTo []byte) sqldb.Stmt { return s.stmt("OutboxDelete", upTo) }
+
+// Incarnation is the beginning of a life of the outbox after the first.
+type Incarnation struct {
+	Number  uint16
+	After   []byte // the last stamp of the life before
+	Reason  string
+	Created time.Time
+}
+
+// InsertIncarnation returns the statement that records an incarnation.
+func (s *Store) InsertIncarnation(i Incarnation) sqldb.Stmt {
+	return s.stmt("IncarnationInsert", int64(i.Number), i.After, i.Reason, i.Created)
+}
+
+// Incarnations returns the statement that reads the recorded incarnations.
+func (s *Store) Incarnations(each func(Incarnation)) sqldb.Stmt {
+	list := s.stmt("IncarnationList")
+	list.Row = func(scan sqldb.Scan) error {
+		var i Incarnation
+		var number int64
+		if err := scan(&number, &i.After, &i.Reason, &i.Created); err != nil {
+			return err
+		}
+		i.Number, i.Created = uint16(number), i.Created.UTC()
+		each(i)
+		return nil
+	}
+	return list
+}

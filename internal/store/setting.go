@@ -1,0 +1,59 @@
+package store
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// PrunedThrough is the setting that holds, in hex, the last stamp that
+// retention has removed from the outbox.
+const PrunedThrough = "outbox.pruned_through"
+
+// GetSetting returns the statement that reads a setting, if it is set.
+func (s *Store) GetSetting(name string, found func(value string)) sqldb.Stmt {
+	get := s.stmt("SettingGet", name)
+	get.Row = func(scan sqldb.Scan) error {
+		var value string
+		if err := scan(&value); err != nil {
+			return err
+		}
+		found(value)
+		return nil
+	}
+	return get
+}
+
+// LockSetting returns the statement that keeps a setting from being changed by
+// others until the transaction ends. The setting must exist.
+func (s *Store) LockSetting(name string) sqldb.Stmt {
+	lock := s.stmt("SettingLock", name)
+	lock.Done = sqldb.One(fmt.Errorf("setting %s is missing", name))
+	return lock
+}
+
+// SetSetting returns the statement that sets a setting, which must exist.
+func (s *Store) SetSetting(name, value string) sqldb.Stmt {
+	set := s.stmt("SettingUpdate", value, name)
+	set.Done = sqldb.One(fmt.Errorf("setting %s is missing", name))
+	return set
+}
+
+// SetSchema returns the statements that record the description of a schema.
+func (s *Store) SetSchema(name, description string, now time.Time) []sqldb.Stmt {
+	return []sqldb.Stmt{s.stmt("SchemaDelete", name), s.stmt("SchemaInsert", name, description, now)}
+}
+
+// Schemas returns the statement that reads the recorded descriptions.
+func (s *Store) Schemas(each func(name, description string) error) sqldb.Stmt {
+	list := s.stmt("SchemaList")
+	list.Row = func(scan sqldb.Scan) error {
+		var name, description string
+		if err := scan(&name, &description); err != nil {
+			return err
+		}
+		return each(name, description)
+	}
+	return list
+}

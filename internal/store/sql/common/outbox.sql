@@ -1,0 +1,95 @@
+-- The outbox: the clock, the entries, the consumers.
+
+-- name: ClockAdvance
+-- Exactly one row, or the counter is used up (or was never seeded).
+update perdure.outbox_clock
+set counter = counter + ?
+where id = 1 and counter <= ?
+
+-- name: ClockRead
+select incarnation, counter
+from perdure.outbox_clock
+where id = 1
+
+-- name: ClockRestart
+update perdure.outbox_clock
+set incarnation = incarnation + 1, counter = 0
+where id = 1 and incarnation < 65535
+
+-- name: IncarnationInsert
+insert into perdure.outbox_incarnations (incarnation, after_stamp, reason, created_at)
+values (?, ?, ?, ?)
+
+-- name: IncarnationList
+select incarnation, after_stamp, reason, created_at
+from perdure.outbox_incarnations
+order by incarnation
+
+-- name: OutboxInsert
+insert into perdure.outbox (versionstamp, unit_id, payload, ref_map, created_at)
+values (?, ?, ?, ?, ?)
+
+-- name: OutboxList
+select versionstamp, unit_id, payload, ref_map, created_at
+from perdure.outbox
+where versionstamp > ?
+order by versionstamp
+limit ?
+
+-- name: OutboxByUnit
+select versionstamp, unit_id, payload, ref_map, created_at
+from perdure.outbox
+where unit_id = ?
+
+-- name: OutboxOldest
+select versionstamp, created_at
+from perdure.outbox
+where versionstamp <= ?
+order by versionstamp
+limit ?
+
+-- name: OutboxDelete
+delete from perdure.outbox
+where versionstamp <= ?
+
+-- name: OutboxStamps
+select versionstamp
+from perdure.outbox
+where versionstamp > ?
+order by versionstamp
+limit ?
+
+-- name: ConsumerGet
+select name, position, created_at, updated_at
+from perdure.outbox_consumers
+where name = ?
+
+-- name: ConsumerList
+select name, position, created_at, updated_at
+from perdure.outbox_consumers
+order by name
+
+-- name: ConsumerInsert
+insert into perdure.outbox_consumers (name, position, created_at, updated_at)
+values (?, ?, ?, ?)
+
+-- name: ConsumerAdvance
+-- Forward only: an acknowledgement that arrives late changes nothing.
+update perdure.outbox_consumers
+set position = ?, updated_at = ?
+where name = ? and position < ?
+
+-- name: ConsumerReset
+update perdure.outbox_consumers
+set position = ?, updated_at = ?
+where name = ?
+
+-- name: ConsumerDelete
+delete from perdure.outbox_consumers
+where name = ?
+
+-- name: ConsumerLowest
+select position
+from perdure.outbox_consumers
+order by position
+limit 1

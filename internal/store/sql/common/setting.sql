@@ -1,0 +1,39 @@
+-- Settings and the descriptions of users' schemas.
+
+-- name: SettingGet
+select value
+from perdure.settings
+where name = ?
+
+-- name: SettingLock
+-- An update that changes nothing is a row lock on every database.
+update perdure.settings
+set value = value
+where name = ?
+
+-- name: SettingUpdate
+update perdure.settings
+set value = ?
+where name = ?
+
+-- name: SchemaDelete
+delete from perdure.schemas
+where name = ?
+
+-- name: SchemaInsert
+insert into perdure.schemas (name, description, updated_at)
+values (?, ?, ?)
+
+-- name: SchemaList
+select name, description
+from perdure.schemas
+order by name
+
+-- name: MigrationList
+select version, checksum
+from perdure.migrations
+order by version
+
+-- name: MigrationInsert
+insert into perdure.migrations (version, name, checksum, applied_at)
+values (?, ?, ?, ?)

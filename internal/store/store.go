@@ -1,0 +1,98 @@
+// Package store holds every statement on Perdure's own tables, one file per
+// table, and the migrations that create them.
+//
+// The SQL lives in named statements under sql/: what is equal for all
+// databases in common, what differs once per dialect under the same name. It
+// is written for PostgreSQL's names (perdure.outbox) and with ? for values;
+// elsewhere the schema becomes a prefix (perdure_outbox).
+//
+// Imports: schema, fault and internal/sqldb. It knows nothing of the layers
+// above.
+package store
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+//go:embed sql
+var sqlFiles embed.FS
+
+// Store writes statements for one database.
+type Store struct {
+	db      sqldb.DB
+	dialect sqldb.Dialect
+	texts   map[string]string
+}
+
+// New returns the store of db.
+func New(db sqldb.DB) (*Store, error) {
+	d := db.Dialect()
+	texts, err := load(d)
+	if err != nil {
+		return nil, fmt.Errorf("load statements: %w", err)
+	}
+	return &Store{db: db, dialect: d, texts: texts}, nil
+}
+
+// DB returns the database of the store.
+func (s *Store) DB() sqldb.DB { return s.db }
+
+// stmt returns the named statement with its values.
+func (s *Store) stmt(name string, args ...any) sqldb.Stmt {
+	return sqldb.Stmt{SQL: s.texts[name], Args: args}
+}
+
+// load reads the named statements of a dialect, ready to run.
+func load(d sqldb.Dialect) (map[string]string, error) {
+	texts := map[string]string{}
+	for _, dir := range []string{"common", d.Name} {
+		files, err := fs.Glob(sqlFiles, path.Join("sql", dir, "*.sql"))
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			content, err := sqlFiles.ReadFile(file)
+			if err != nil {
+				return nil, err
+			}
+			for name, text := range parse(string(content)) {
+				texts[name] = d.Rebind(localize(d, text))
+			}
+		}
+	}
+	return texts, nil
+}
+
+// parse splits a file at its "-- name:" lines and drops the comments.
+func parse(content string) map[string]string {
+	texts := map[string]string{}
+	for _, part := range strings.Split(content, "-- name: ")[1:] {
+		name, body, _ := strings.Cut(part, "\n")
+		texts[strings.TrimSpace(name)] = withoutComments(body)
+	}
+	return texts
+}
+
+func withoutComments(body string) string {
+	var lines []string
+	for _, line := range strings.Split(body, "\n") {
+		if line = strings.TrimRight(line, " "); line != "" && !strings.HasPrefix(line, "--") {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// localize turns PostgreSQL's schema into the prefix of other databases.
+func localize(d sqldb.Dialect, text string) string {
+	if d.Name == sqldb.Postgres {
+		return text
+	}
+	return strings.ReplaceAll(text, "perdure.", "perdure_")
+}

@@ -1,0 +1,165 @@
+package table
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/schema"
+)
+
+// Migrate creates the tables of a schema that are missing and adds the columns
+// and indexes that are missing in the others. It never drops or changes
+// anything: a column of another type is an error.
+func (b Builder) Migrate(ctx context.Context, run sqldb.Runner, s *schema.Schema) error {
+	if err := b.namespace(ctx, run, s); err != nil {
+		return err
+	}
+	for _, t := range order(s.Tables()) {
+		found, err := b.inspect(ctx, run, t)
+		if err != nil {
+			return fmt.Errorf("inspect table %s: %w", t.Name(), err)
+		}
+		plan, err := b.plan(t, found)
+		if err != nil {
+			return err
+		}
+		for _, text := range plan {
+			if err := run.Run(ctx, sqldb.Exec(text)); err != nil {
+				return fmt.Errorf("migrate table %s: %w", t.Name(), err)
+			}
+		}
+	}
+	return nil
+}
+
+func (b Builder) namespace(ctx context.Context, run sqldb.Runner, s *schema.Schema) error {
+	if b.Dialect.Name != sqldb.Postgres {
+		return nil
+	}
+	err := run.Run(ctx, sqldb.Exec("create schema if not exists "+b.q(s.Name())))
+	if err != nil {
+		return fmt.Errorf("create schema %s: %w", s.Name(), err)
+	}
+	return nil
+}
+
+// order puts tables after the ones that they refer to. Tables that refer to
+// each other in a circle stay as they were described; MySQL and PostgreSQL
+// will refuse them.
+func order(tables []*schema.Table) []*schema.Table {
+	var sorted []*schema.Table
+	state := map[*schema.Table]bool{} // present: visited
+	var visit func(t *schema.Table)
+	visit = func(t *schema.Table) {
+		if state[t] || !slices.Contains(tables, t) {
+			return
+		}
+		state[t] = true
+		for _, c := range t.Columns() {
+			if c.Table() != nil {
+				visit(c.Table())
+			}
+		}
+		sorted = append(sorted, t)
+	}
+	for _, t := range tables {
+		visit(t)
+	}
+	return sorted
+}
+
+// catalog is what the database says of an existing table.
+type catalog struct {
+	columns map[string]string // type by name
+	indexes map[string]bool
+}
+
+// plan returns the statements that turn what was found into what is described.
+func (b Builder) plan(t *schema.Table, found catalog) ([]string, error) {
+	var plan []string
+	if len(found.columns) == 0 {
+		plan = append(plan, b.create(t))
+	} else {
+		added, err := b.planColumns(t, found)
+		if err != nil {
+			return nil, err
+		}
+		plan = append(plan, added...)
+	}
+	for _, index := range t.Indexes() {
+		if !found.indexes[b.indexName(t, index)] {
+			plan = append(plan, b.index(t, index))
+		}
+	}
+	return plan, nil
+}
+
+func (b Builder) planColumns(t *schema.Table, found catalog) ([]string, error) {
+	var plan []string
+	for _, c := range t.Columns() {
+		field := t.Name() + "." + c.Name()
+		have, ok := found.columns[c.Name()]
+		if !ok {
+			if _, filled := c.StaticDefault(); !filled && !c.IsOptional() {
+				return nil, fault.Invalidf(field, "is new and required: existing rows need it to be Optional or to have a Default")
+			}
+			plan = append(plan, b.addColumn(t, c)...)
+			continue
+		}
+		if want := b.columnType(c); !sameType(have, want) {
+			return nil, fault.Invalidf(field, "is %s in the database but described as %s", have, want)
+		}
+	}
+	return plan, nil
+}
+
+// sameType compares types as the catalogs spell them. The length of a text is
+// the edge's business, except that it cannot grow by itself on MySQL.
+func sameType(have, want string) bool {
+	return normal(have) == normal(want)
+}
+
+func normal(name string) string {
+	name = strings.ToLower(name)
+	if name == "timestamp with time zone" {
+		return "timestamptz"
+	}
+	if strings.HasPrefix(name, "bigint(") { // MariaDB shows a display width
+		return "bigint"
+	}
+	return name
+}
+
+var columnQueries = map[string]string{
+	sqldb.Postgres: "select column_name::text, data_type::text from information_schema.columns where table_schema = $1 and table_name = $2",
+	sqldb.SQLite:   "select name, type from pragma_table_info(?1 || '_' || ?2)",
+	sqldb.MySQL:    "select column_name, column_type from information_schema.columns where table_schema = database() and table_name = concat(?, '_', ?)",
+}
+
+var indexQueries = map[string]string{
+	sqldb.Postgres: "select indexname::text from pg_indexes where schemaname = $1 and tablename = $2",
+	sqldb.SQLite:   "select name from pragma_index_list(?1 || '_' || ?2)",
+	sqldb.MySQL:    "select distinct index_name from information_schema.statistics where table_schema = database() and table_name = concat(?, '_', ?)",
+}
+
+func (b Builder) inspect(ctx context.Context, run sqldb.Runner, t *schema.Table) (catalog, error) {
+	found := catalog{columns: map[string]string{}, indexes: map[string]bool{}}
+	args := []any{t.Schema().Name(), t.Name()}
+	columns := sqldb.Stmt{SQL: columnQueries[b.Dialect.Name], Args: args, Row: func(scan sqldb.Scan) error {
+		var name, kind string
+		err := scan(&name, &kind)
+		found.columns[name] = kind
+		return err
+	}}
+	indexes := sqldb.Stmt{SQL: indexQueries[b.Dialect.Name], Args: args, Row: func(scan sqldb.Scan) error {
+		var name string
+		err := scan(&name)
+		found.indexes[name] = true
+		return err
+	}}
+	return found, run.Run(ctx, columns, indexes)
+}

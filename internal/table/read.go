@@ -1,0 +1,194 @@
+package table
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/schema"
+)
+
+// Query says which rows of a table to read.
+type Query struct {
+	// Where holds the values that columns must equal; nil means null.
+	Where schema.Values
+	// OrderBy is the column to sort by; empty means the order of creation.
+	OrderBy string
+	// Desc sorts from the last to the first.
+	Desc bool
+	// Limit is how many rows to read at most; 0 means all.
+	Limit int
+}
+
+// Get returns the statement that reads the row with that id into row.
+func (b Builder) Get(t *schema.Table, id string, fail func(error), row func(*schema.Row)) sqldb.Stmt {
+	return sqldb.Stmt{
+		SQL:  b.Dialect.Rebind(b.selection(t) + " where " + b.q("id") + " = ?"),
+		Args: []any{id},
+		Row:  b.scanner(t, fail, row),
+		Done: sqldb.One(&fault.NotFound{Kind: t.Name(), ID: id}),
+	}
+}
+
+// Find returns the statement that reads the rows of a query, each into row.
+func (b Builder) Find(t *schema.Table, q Query, fail func(error), row func(*schema.Row)) (sqldb.Stmt, error) {
+	w := b.writer(t)
+	w.text(b.selection(t))
+	if err := w.conditions(q.Where); err != nil {
+		return sqldb.Stmt{}, err
+	}
+	order := "_id"
+	if q.OrderBy != "" {
+		if _, ok := t.Column(q.OrderBy); !ok && q.OrderBy != "id" {
+			return sqldb.Stmt{}, fault.Invalidf(t.Name()+"."+q.OrderBy, "is not a column")
+		}
+		order = q.OrderBy
+	}
+	direction := ""
+	if q.Desc {
+		direction = " desc"
+	}
+	w.text(" order by ", b.q(order), direction, ", ", b.q("_id"), direction)
+	if q.Limit > 0 {
+		w.text(" limit ", strconv.Itoa(q.Limit))
+	}
+	stmt := w.statements(nil)[0]
+	stmt.Row = b.scanner(t, fail, row)
+	return stmt, nil
+}
+
+// conditions writes the WHERE clause in the order of the table's columns, so
+// that the same question has the same text.
+func (w *writer) conditions(where schema.Values) error {
+	known, sep := 0, " where "
+	if id, ok := where["id"]; ok {
+		w.text(sep, w.b.q("id"), " = ?")
+		w.arg(id)
+		known, sep = 1, " and "
+	}
+	for _, c := range w.t.Columns() {
+		v, ok := where[c.Name()]
+		if !ok {
+			continue
+		}
+		known++
+		if err := w.condition(sep, c, v); err != nil {
+			return err
+		}
+		sep = " and "
+	}
+	if known < len(where) {
+		return unknown(w.t, where)
+	}
+	return nil
+}
+
+func (w *writer) condition(sep string, c schema.Column, v any) error {
+	w.text(sep, w.b.q(c.Name()))
+	if v == nil {
+		w.text(" is null")
+		return nil
+	}
+	v, err := c.Normalize(w.t.Name()+"."+c.Name(), v)
+	if err != nil {
+		return err
+	}
+	w.text(" = ")
+	if id, ok := v.(string); ok && c.Type() == schema.TypeRef {
+		w.text("(select ", w.b.q("_id"), " from ", w.b.Name(c.Table()), " where ", w.b.q("id"), " = ?)")
+		w.arg(id)
+		return nil
+	}
+	return w.value(c, v)
+}
+
+func unknown(t *schema.Table, values schema.Values) error {
+	for name := range values {
+		if _, ok := t.Column(name); !ok && name != "id" {
+			return fault.Invalidf(t.Name()+"."+name, "is not a column")
+		}
+	}
+	return nil
+}
+
+func (b Builder) selection(t *schema.Table) string {
+	query := "select " + b.q("_id") + ", " + b.q("id") + ", " + b.q("_version")
+	for _, c := range t.Columns() {
+		query += ", " + b.q(c.Name())
+	}
+	return query + " from " + b.Name(t)
+}
+
+// scanner returns a Row function that assembles rows.
+func (b Builder) scanner(t *schema.Table, fail func(error), row func(*schema.Row)) func(sqldb.Scan) error {
+	columns := t.Columns()
+	return func(scan sqldb.Scan) error {
+		var internal, version int64
+		var id string
+		dest := []any{&internal, &id, &version}
+		cells := make([]cell, len(columns))
+		for i, c := range columns {
+			cells[i] = newCell(c)
+			dest = append(dest, cells[i].dest)
+		}
+		if err := scan(dest...); err != nil {
+			return err
+		}
+		values := schema.Values{}
+		for i, c := range columns {
+			values[c.Name()] = cells[i].value()
+		}
+		row(schema.NewRow(t, internal, id, version, values, fail))
+		return nil
+	}
+}
+
+// cell is the destination of one column and the way to its Go value.
+type cell struct {
+	dest  any
+	value func() any
+}
+
+func newCell(c schema.Column) cell {
+	switch c.Type() {
+	case schema.TypeInt:
+		return plain[int64]()
+	case schema.TypeFloat:
+		return plain[float64]()
+	case schema.TypeBool:
+		return plain[bool]()
+	case schema.TypeTime:
+		return mapped(func(t time.Time) any { return t.UTC() })
+	case schema.TypeJSON:
+		return mapped(func(s string) any { return json.RawMessage(s) })
+	case schema.TypeRef:
+		return mapped(func(n int64) any { return schema.NewReference(c.Table(), n) })
+	case schema.TypeBytes:
+		return bytesCell()
+	}
+	return plain[string]()
+}
+
+func plain[T any]() cell { return mapped(func(v T) any { return v }) }
+
+func mapped[T any](convert func(T) any) cell {
+	var p *T
+	return cell{dest: &p, value: func() any {
+		if p == nil {
+			return nil
+		}
+		return convert(*p)
+	}}
+}
+
+func bytesCell() cell {
+	var b []byte
+	return cell{dest: &b, value: func() any {
+		if b == nil {
+			return nil
+		}
+		return b
+	}}
+}

@@ -1,0 +1,252 @@
+package unit
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/clock"
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+const (
+	// maxGroup is how many units share a transaction at most.
+	maxGroup = 64
+	// maxGroupStmts bounds the statements of a group, so that large units do
+	// not make their neighbours wait.
+	maxGroupStmts = 1024
+	// maxEvictions is how many culprits a group may lose before its units run
+	// one by one.
+	maxEvictions = 3
+	// maxAlone is how often a unit that runs alone is tried again after a
+	// deadlock or a lost connection.
+	maxAlone = 5
+)
+
+// Committer commits units in groups, without added delay: a unit that arrives
+// while a lane is idle is committed at once; those that arrive while all lanes
+// are busy share the next transaction.
+//
+// No unit fails for the sake of a neighbour. When one fails, the group is
+// rolled back and run again without it, and the culprit runs alone to get its
+// own error. There are no savepoints: a reservation inside one would be lost
+// with it.
+type Committer struct {
+	// Writer applies the units.
+	Writer
+	// Timeout bounds one transaction.
+	Timeout time.Duration
+
+	mu     sync.Mutex
+	queue  []*job
+	ready  *sync.Cond
+	closed bool
+	lanes  sync.WaitGroup
+}
+
+// job is a unit on its way through the committer.
+type job struct {
+	unit *Unit
+	done chan error
+}
+
+// Start begins to serve Commit on as many lanes as the database can use.
+func (c *Committer) Start() {
+	c.ready = sync.NewCond(&c.mu)
+	for range max(c.Store.DB().Dialect().Lanes, 1) {
+		c.lanes.Go(c.lane)
+	}
+}
+
+// Close lets the lanes finish what is queued and waits for them. Their
+// transactions are bounded by Timeout.
+func (c *Committer) Close() {
+	c.mu.Lock()
+	c.closed = true
+	c.ready.Broadcast()
+	c.mu.Unlock()
+	c.lanes.Wait()
+}
+
+// Commit commits the unit and returns when its outcome is known. A context
+// that is done takes a waiting unit back; one that is already being committed
+// is waited for, because its outcome matters more than the time.
+func (c *Committer) Commit(ctx context.Context, u *Unit) error {
+	j := &job{unit: u, done: make(chan error, 1)}
+	if err := c.enqueue(j); err != nil {
+		return err
+	}
+	select {
+	case err := <-j.done:
+		return err
+	case <-ctx.Done():
+		if c.withdraw(j) {
+			return ctx.Err()
+		}
+		return <-j.done
+	}
+}
+
+func (c *Committer) enqueue(j *job) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return fault.ErrClosed
+	}
+	c.queue = append(c.queue, j)
+	c.ready.Signal()
+	return nil
+}
+
+func (c *Committer) withdraw(j *job) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, waiting := range c.queue {
+		if waiting == j {
+			c.queue = append(c.queue[:i], c.queue[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// lane commits groups until the committer is closed and its queue empty.
+func (c *Committer) lane() {
+	for {
+		group := c.take()
+		if group == nil {
+			return
+		}
+		c.commit(group)
+	}
+}
+
+func (c *Committer) take() []*job {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.queue) == 0 {
+		if c.closed {
+			return nil
+		}
+		c.ready.Wait()
+	}
+	n, stmts := 0, 0
+	for n < len(c.queue) && n < maxGroup {
+		stmts += len(c.queue[n].unit.Stmts)
+		if n > 0 && stmts > maxGroupStmts {
+			break
+		}
+		n++
+	}
+	group := c.queue[:n:n]
+	c.queue = append([]*job(nil), c.queue[n:]...)
+	return group
+}
+
+// commit brings every unit of the group to its outcome.
+func (c *Committer) commit(group []*job) {
+	var evicted []*job
+	for len(group) > 1 {
+		err := c.try(group)
+		if settled(group, err) {
+			group = nil
+			break
+		}
+		culprit := culprit(err)
+		if culprit < 0 || len(evicted) == maxEvictions {
+			break
+		}
+		evicted = append(evicted, group[culprit])
+		group = append(append([]*job(nil), group[:culprit]...), group[culprit+1:]...)
+	}
+	for _, j := range append(group, evicted...) {
+		c.alone(j)
+	}
+}
+
+// alone commits one unit, trying again after what is nobody's fault.
+func (c *Committer) alone(j *job) {
+	for attempt := 1; ; attempt++ {
+		err := c.try([]*job{j})
+		if settled([]*job{j}, err) {
+			return
+		}
+		if !sqldb.IsTransient(err) || attempt == maxAlone {
+			j.done <- bare(err)
+			return
+		}
+		Pause(context.Background(), attempt)
+	}
+}
+
+// try runs the group in one transaction.
+func (c *Committer) try(group []*job) error {
+	ctx, cancel := context.WithTimeout(context.Background(), c.Timeout)
+	defer cancel()
+	tx, err := c.Store.DB().Begin(ctx, sqldb.Write)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	units := make([]*Unit, len(group))
+	for i, j := range group {
+		units[i] = j.unit
+	}
+	last, err := c.Apply(ctx, tx, units, true)
+	if err != nil {
+		return err
+	}
+	return tx.Commit(ctx, last...)
+}
+
+// settled reports the outcome of a whole group, if it has one: committed, or
+// unknown to everybody.
+func settled(group []*job, err error) bool {
+	var uncertain *sqldb.Uncertain
+	if err != nil && !errors.As(err, &uncertain) {
+		return false
+	}
+	for _, j := range group {
+		if err == nil {
+			j.done <- nil
+			continue
+		}
+		j.done <- &fault.Uncertain{Unit: j.unit.ID, Err: uncertain.Err}
+	}
+	return true
+}
+
+// culprit returns the place of the unit that made the group fail, or -1 if no
+// single one did.
+func culprit(err error) int {
+	var e *UnitError
+	if sqldb.IsTransient(err) || !errors.As(err, &e) {
+		return -1
+	}
+	return e.Unit
+}
+
+// bare removes the wrapping that only the committer needs.
+func bare(err error) error {
+	var e *UnitError
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}
+
+// Pause waits before the next try of a transaction: 2 ms, doubling, up to
+// 200 ms, with full jitter so that rivals do not meet again. It waits in real
+// time whatever clock the engine has: it is the database that needs the time.
+func Pause(ctx context.Context, attempt int) {
+	ceiling := min(2*time.Millisecond<<min(attempt, 10), 200*time.Millisecond)
+	timer := clock.System.NewTimer(rand.N(ceiling) + time.Microsecond)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+	case <-ctx.Done():
+	}
+}

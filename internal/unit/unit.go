@@ -1,0 +1,162 @@
+// Package unit commits units of work: lists of statements that belong
+// together, with the outbox entry that records them.
+//
+// A unit is data, so units of many callers can share one transaction, one
+// reservation of outbox numbers and one sync to disk. See Committer.
+//
+// Imports: outbox, schema, fault, internal/store and internal/sqldb.
+package unit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/outbox"
+)
+
+// MaxMutations is how many mutations one unit may emit: they are numbered by
+// the two bytes at the end of a versionstamp.
+const MaxMutations = 1 << 16
+
+// maxPayload bounds one outbox entry, below what any of the databases takes.
+const maxPayload = 32 << 20
+
+// Unit is the recorded work of one transaction.
+type Unit struct {
+	// ID is the unit's own key, the same over all re-runs.
+	ID string
+	// Stmts are the statements in recorded order.
+	Stmts []sqldb.Stmt
+	// Mutations are what the outbox will show of them.
+	Mutations []outbox.Mutation
+	// Refs are the external ids behind the placeholders of the mutations;
+	// statements in Stmts fill them in when they run.
+	Refs outbox.RefMap
+}
+
+// Clean reports whether there is nothing to commit.
+func (u *Unit) Clean() bool { return len(u.Stmts) == 0 }
+
+// Writer applies units inside a transaction and adds their outbox entries.
+type Writer struct {
+	Store *store.Store
+	// Outbox says whether entries are written.
+	Outbox bool
+	// Now tells the time of creation of the entries.
+	Now func() time.Time
+}
+
+// Apply runs the statements of the units in order and reserves their outbox
+// numbers, which must be the last locks of the transaction. It returns the
+// statements that insert the entries; they go out with COMMIT.
+//
+// An error that is the fault of one unit is a *UnitError. arrays says whether
+// the transaction takes array values.
+func (w Writer) Apply(ctx context.Context, run sqldb.Runner, units []*Unit, arrays bool) ([]sqldb.Stmt, error) {
+	stmts, owner := gather(units)
+	emitting := w.emitting(units)
+	var clock store.Clock
+	if len(emitting) > 0 {
+		stmts = append(stmts, w.Store.Reserve(len(emitting), &clock)...)
+	}
+	if err := run.Run(ctx, stmts...); err != nil {
+		return nil, blame(err, owner)
+	}
+	if len(emitting) == 0 {
+		return nil, nil
+	}
+	entries, err := w.entries(units, emitting, clock)
+	if err != nil {
+		return nil, err
+	}
+	return w.Store.InsertEntries(entries, arrays), nil
+}
+
+// gather joins the statements of the units and notes whose each one is.
+func gather(units []*Unit) (stmts []sqldb.Stmt, owner []int) {
+	for i, u := range units {
+		stmts = append(stmts, u.Stmts...)
+		for range u.Stmts {
+			owner = append(owner, i)
+		}
+	}
+	return stmts, owner
+}
+
+// emitting returns the places of the units that have something to record.
+func (w Writer) emitting(units []*Unit) []int {
+	var places []int
+	for i, u := range units {
+		if w.Outbox && len(u.Mutations) > 0 {
+			places = append(places, i)
+		}
+	}
+	return places
+}
+
+func (w Writer) entries(units []*Unit, emitting []int, clock store.Clock) ([]store.Entry, error) {
+	first := clock.Counter - uint64(len(emitting)) + 1
+	entries := make([]store.Entry, len(emitting))
+	now := w.Now().UTC().Truncate(time.Microsecond)
+	for i, place := range emitting {
+		stamp := outbox.NewStamp(clock.Incarnation, first+uint64(i), 0)
+		entry, err := units[place].entry(stamp, now)
+		if err != nil {
+			return nil, &UnitError{Unit: place, Err: err}
+		}
+		entries[i] = entry
+	}
+	return entries, nil
+}
+
+// entry returns the outbox row of the unit at a stamp.
+func (u *Unit) entry(stamp outbox.Stamp, now time.Time) (store.Entry, error) {
+	for i := range u.Mutations {
+		u.Mutations[i].Stamp = stamp.At(uint16(i))
+	}
+	payload, err := outbox.Encode(outbox.Payload{Version: 1, Mutations: u.Mutations})
+	if err != nil {
+		return store.Entry{}, fmt.Errorf("encode outbox payload: %w", err)
+	}
+	if len(payload) > maxPayload {
+		return store.Entry{}, fault.Invalidf("unit of work", "has an outbox payload of %d bytes, more than %d", len(payload), maxPayload)
+	}
+	entry := store.Entry{Stamp: stamp[:], Unit: u.ID, Payload: string(payload), Created: now}
+	if len(u.Refs) > 0 {
+		refs, err := json.Marshal(u.Refs)
+		if err != nil {
+			return store.Entry{}, fmt.Errorf("encode outbox references: %w", err)
+		}
+		text := string(refs)
+		entry.Refs = &text
+	}
+	return entry, nil
+}
+
+// UnitError says which unit of a group an error belongs to.
+type UnitError struct {
+	// Unit is the unit's place in the group.
+	Unit int
+	Err  error
+}
+
+func (e *UnitError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the unit's own error.
+func (e *UnitError) Unwrap() error { return e.Err }
+
+// blame finds the unit whose statement failed. A reservation that fails is
+// nobody's fault.
+func blame(err error, owner []int) error {
+	var failed *sqldb.StmtError
+	if !errors.As(err, &failed) || failed.Index >= len(owner) {
+		return err
+	}
+	return &UnitError{Unit: owner[failed.Index], Err: failed.Err}
+}

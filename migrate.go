@@ -1,0 +1,90 @@
+package perdure
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// migrateTimeout bounds the wait for another process that migrates, and the
+// migration itself.
+const migrateTimeout = 5 * time.Minute
+
+// prepare brings the database up to date, or checks that it is.
+func (e *Engine) prepare(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, migrateTimeout)
+	defer cancel()
+	if e.options.NoMigrate {
+		return e.checkMigrated(ctx)
+	}
+	return e.migrate(ctx)
+}
+
+// migrate applies what is missing, alone among all processes.
+func (e *Engine) migrate(ctx context.Context) error {
+	err := e.db.Exclusively(ctx, func(run sqldb.Runner) error {
+		if _, err := e.store.Migrate(ctx, run, e.options.Clock.Now()); err != nil {
+			return err
+		}
+		return e.migrateSchemas(ctx, run)
+	})
+	if err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	return nil
+}
+
+func (e *Engine) migrateSchemas(ctx context.Context, run sqldb.Runner) error {
+	for _, s := range e.options.Schemas {
+		if err := e.tables.Migrate(ctx, run, s); err != nil {
+			return err
+		}
+		description, err := json.Marshal(s)
+		if err != nil {
+			return fmt.Errorf("describe schema %s: %w", s.Name(), err)
+		}
+		if err := run.Run(ctx, e.store.SetSchema(s.Name(), string(description), e.options.Clock.Now())...); err != nil {
+			return fmt.Errorf("record schema %s: %w", s.Name(), err)
+		}
+	}
+	return nil
+}
+
+func (e *Engine) checkMigrated(ctx context.Context) error {
+	tx, err := e.db.Begin(ctx, sqldb.Read)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	pending, err := e.store.Pending(ctx, tx)
+	if err != nil {
+		return fmt.Errorf("check migrations (has \"perdure migrate\" been run?): %w", err)
+	}
+	if len(pending) > 0 {
+		return fmt.Errorf("database lacks %d migrations: run \"perdure migrate\"", len(pending))
+	}
+	return nil
+}
+
+// MigrationScript returns the SQL that creates Perdure's own tables for the
+// kind of database that dsn names, to be reviewed or run by hand.
+func MigrationScript(dsn string) (string, error) {
+	scheme, _, _ := strings.Cut(dsn, ":")
+	switch scheme {
+	case "sqlite":
+		return store.Script(sqldb.Dialect{Name: sqldb.SQLite})
+	case "postgres", "postgresql":
+		return store.Script(sqldb.Dialect{Name: sqldb.Postgres})
+	case "mysql":
+		return store.Script(sqldb.Dialect{Name: sqldb.MySQL, Collation: "utf8mb4_0900_bin"})
+	case "mariadb":
+		return store.Script(sqldb.Dialect{Name: sqldb.MySQL, Collation: "utf8mb4_nopad_bin"})
+	}
+	return "", fault.Invalidf("database URL", "begins with neither sqlite:, postgres:// nor mysql://")
+}

@@ -1,0 +1,87 @@
+package perdure
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/clock"
+	"github.com/perdure/perdure/schema"
+)
+
+// Options configure an Engine. The zero value of every field is its default.
+type Options struct {
+	// Schemas describe the application's tables. Open creates what is missing.
+	// Default: none.
+	Schemas []*schema.Schema
+	// Outbox records every unit of work in the outbox. Default: false. The
+	// outbox can be read either way. All processes that write the same tables
+	// must agree: a unit that is committed without the outbox is not in it.
+	Outbox bool
+	// OutboxRetention is how long entries of the outbox are kept. Entries that
+	// a registered consumer has not acknowledged are kept longer. Default: 0,
+	// for ever.
+	OutboxRetention time.Duration
+	// NoMigrate makes Open refuse a database that lacks migrations instead of
+	// applying them, for deployments that run "perdure migrate". Default: false.
+	NoMigrate bool
+	// MaxAttempts is how often Update runs its function when rows that it
+	// read have changed, or the database asked to try again. Default: 10.
+	MaxAttempts int
+	// Timeout bounds one transaction, the function of Update included.
+	// Default: 30 seconds.
+	Timeout time.Duration
+	// NewID makes the external ids of rows that are created without one, and
+	// the ids of units. Default: UUID version 7.
+	NewID func() string
+	// Clock tells the time. Default: the machine's. The type is internal: tests
+	// set it through package perduretest.
+	Clock clock.Clock
+}
+
+func (o *Options) withDefaults() Options {
+	var options Options
+	if o != nil {
+		options = *o
+	}
+	if options.MaxAttempts == 0 {
+		options.MaxAttempts = 10
+	}
+	if options.Timeout == 0 {
+		options.Timeout = 30 * time.Second
+	}
+	if options.NewID == nil {
+		options.NewID = newID
+	}
+	if options.Clock == nil {
+		options.Clock = clock.System
+	}
+	return options
+}
+
+func (o Options) validate() error {
+	if o.MaxAttempts < 1 {
+		return fault.Invalidf("Options.MaxAttempts", "is %d; at least 1 is needed", o.MaxAttempts)
+	}
+	if o.Timeout < 0 {
+		return fault.Invalidf("Options.Timeout", "is negative")
+	}
+	if o.OutboxRetention < 0 {
+		return fault.Invalidf("Options.OutboxRetention", "is negative")
+	}
+	names := map[string]bool{}
+	for _, s := range o.Schemas {
+		if err := s.Validate(); err != nil {
+			return err
+		}
+		if names[s.Name()] {
+			return fault.Invalidf("schema "+s.Name(), "is described twice")
+		}
+		names[s.Name()] = true
+	}
+	return nil
+}
+
+// newID returns a UUID of version 7: unique without coordination, and in the
+// order of creation, which keeps indexes compact.
+func newID() string { return uuid.Must(uuid.NewV7()).String() }

@@ -1,0 +1,173 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Consumer is a registered reader of the outbox. Its position is kept in the
+// database, and retention removes nothing that it has not acknowledged.
+type Consumer struct {
+	outbox *Outbox
+	name   string
+}
+
+// ConsumerStatus is a consumer as an operator sees it.
+type ConsumerStatus struct {
+	Name string
+	// Position is the last stamp that the consumer is done with.
+	Position Stamp
+	Created  time.Time
+	// Updated is when the position last changed.
+	Updated time.Time
+}
+
+// Register returns the consumer of that name. If it is new it starts after the
+// given stamp; if it exists it keeps its position. It fails with *GapError or
+// *DivergedError if a new consumer could not be served from there.
+func (o *Outbox) Register(ctx context.Context, name string, from Stamp) (*Consumer, error) {
+	if err := edge.Name("consumer", name); err != nil {
+		return nil, err
+	}
+	err := o.write(ctx, func(ctx context.Context, tx sqldb.Tx) error {
+		var known bool
+		var state state
+		get := o.store.GetConsumer(name, func(store.Consumer) { known = true })
+		stmts := append([]sqldb.Stmt{o.store.LockSetting(store.PrunedThrough)}, state.statements(o.store)...)
+		if err := tx.Run(ctx, append(stmts, get)...); err != nil || known {
+			return err
+		}
+		if err := state.check(from); err != nil {
+			return err
+		}
+		now := o.clock.Now().UTC()
+		return tx.Run(ctx, o.store.InsertConsumer(store.Consumer{Name: name, Position: from[:], Created: now, Updated: now}))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("register consumer %s: %w", name, err)
+	}
+	return &Consumer{outbox: o, name: name}, nil
+}
+
+// Consumers returns all registered consumers by name.
+func (o *Outbox) Consumers(ctx context.Context) ([]ConsumerStatus, error) {
+	var all []ConsumerStatus
+	err := o.read(ctx, o.store.Consumers(func(c store.Consumer) { all = append(all, consumerStatus(c)) }))
+	if err != nil {
+		return nil, fmt.Errorf("list consumers: %w", err)
+	}
+	return all, nil
+}
+
+func consumerStatus(c store.Consumer) ConsumerStatus {
+	s := ConsumerStatus{Name: c.Name, Created: c.Created, Updated: c.Updated}
+	copy(s.Position[:], c.Position)
+	return s
+}
+
+// Forget removes a consumer; retention no longer waits for it.
+func (o *Outbox) Forget(ctx context.Context, name string) error {
+	err := o.write(ctx, func(ctx context.Context, tx sqldb.Tx) error {
+		return tx.Run(ctx, o.store.DeleteConsumer(name))
+	})
+	if err != nil {
+		return fmt.Errorf("forget consumer: %w", err)
+	}
+	return nil
+}
+
+// Name returns the consumer's name.
+func (c *Consumer) Name() string { return c.name }
+
+// Position returns the last stamp that the consumer acknowledged.
+func (c *Consumer) Position(ctx context.Context) (Stamp, error) {
+	var position Stamp
+	get := c.outbox.store.GetConsumer(c.name, func(row store.Consumer) { copy(position[:], row.Position) })
+	get.Done = sqldb.One(&fault.NotFound{Kind: "consumer", ID: c.name})
+	if err := c.outbox.read(ctx, get); err != nil {
+		return Stamp{}, fmt.Errorf("read position: %w", err)
+	}
+	return position, nil
+}
+
+// Ack says that the consumer is done with everything up to the stamp. It only
+// ever moves forward; an older stamp changes nothing.
+func (c *Consumer) Ack(ctx context.Context, stamp Stamp) error {
+	err := c.outbox.write(ctx, func(ctx context.Context, tx sqldb.Tx) error {
+		var moved, known bool
+		advance := c.outbox.store.AdvanceConsumer(c.name, stamp[:], c.outbox.clock.Now().UTC(), &moved)
+		get := c.outbox.store.GetConsumer(c.name, func(store.Consumer) { known = true })
+		if err := tx.Run(ctx, advance, get); err != nil {
+			return err
+		}
+		if !known {
+			return &fault.NotFound{Kind: "consumer", ID: c.name}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("acknowledge %s: %w", stamp, err)
+	}
+	return nil
+}
+
+// Reset moves the consumer to any stamp that can be served, backwards too.
+func (c *Consumer) Reset(ctx context.Context, stamp Stamp) error {
+	err := c.outbox.write(ctx, func(ctx context.Context, tx sqldb.Tx) error {
+		var state state
+		stmts := append([]sqldb.Stmt{c.outbox.store.LockSetting(store.PrunedThrough)}, state.statements(c.outbox.store)...)
+		if err := tx.Run(ctx, stmts...); err != nil {
+			return err
+		}
+		if err := state.check(stamp); err != nil {
+			return err
+		}
+		return tx.Run(ctx, c.outbox.store.ResetConsumer(c.name, stamp[:], c.outbox.clock.Now().UTC()))
+	})
+	if err != nil {
+		return fmt.Errorf("reset consumer %s: %w", c.name, err)
+	}
+	return nil
+}
+
+// Consume calls handle for every entry after the consumer's position, in
+// order, and acknowledges each batch that was handled. It returns when ctx is
+// done, the engine is closed, or handle fails; what was handled before is
+// acknowledged. An entry may be handled twice if the process dies in between,
+// so handle must be idempotent: the stamp is the key to that.
+func (c *Consumer) Consume(ctx context.Context, options *TailOptions, handle func(context.Context, Entry) error) error {
+	from, err := c.Position(ctx)
+	if err != nil {
+		return err
+	}
+	for batch, err := range c.outbox.batches(ctx, from, options) {
+		if err != nil {
+			return err
+		}
+		done, err := handleBatch(ctx, batch, handle)
+		if done > 0 {
+			err = errors.Join(err, c.Ack(context.WithoutCancel(ctx), batch[done-1].Stamp))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// handleBatch handles entries up to the first failure and returns how many.
+func handleBatch(ctx context.Context, batch []Entry, handle func(context.Context, Entry) error) (int, error) {
+	for i, entry := range batch {
+		if err := handle(ctx, entry); err != nil {
+			return i, fmt.Errorf("handle entry %s: %w", entry.Stamp, err)
+		}
+	}
+	return len(batch), nil
+}

@@ -1,0 +1,39 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Restart begins a new incarnation and returns it. An operator calls it once
+// after the database was restored from a backup or failed over to a replica
+// that lagged, before writers start: counters that consumers have already seen
+// would otherwise be used again for other units. All later stamps are greater
+// than all earlier ones, those that the database lost included.
+func (o *Outbox) Restart(ctx context.Context, reason string) (Incarnation, error) {
+	if err := edge.Text("reason", reason, 1024); err != nil {
+		return Incarnation{}, err
+	}
+	var begun Incarnation
+	err := o.write(ctx, func(ctx context.Context, tx sqldb.Tx) error {
+		var old, now store.Clock
+		if err := tx.Run(ctx, append(o.store.Reserve(0, &old), o.store.Restart(), o.store.ReadClock(&now))...); err != nil {
+			return err
+		}
+		begun = Incarnation{
+			Number: now.Incarnation, After: NewStamp(old.Incarnation, old.Counter, 0),
+			Reason: reason, Created: o.clock.Now().UTC(),
+		}
+		return tx.Run(ctx, o.store.InsertIncarnation(store.Incarnation{
+			Number: begun.Number, After: begun.After[:], Reason: reason, Created: begun.Created,
+		}))
+	})
+	if err != nil {
+		return Incarnation{}, fmt.Errorf("begin incarnation: %w", err)
+	}
+	return begun, nil
+}

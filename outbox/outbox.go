@@ -1,0 +1,215 @@
+// Package outbox reads the ordered record of everything that units of work
+// have changed.
+//
+// Each committed unit has one Entry. Entries are in commit order: a reader
+// that has seen a stamp will never later see a smaller one that it has not
+// seen. Within an incarnation the counters have no gaps, because a unit
+// reserves its number as its last act before COMMIT, in the same transaction;
+// a unit that is rolled back takes its number back.
+//
+//	for entry, err := range eng.Outbox().Tail(ctx, cursor, nil) {
+//		if err != nil {
+//			return err
+//		}
+//		… apply entry.Payload.Mutations elsewhere, remember entry.Stamp …
+//	}
+//
+// Read from the primary. On a replica the order holds too, but rows that were
+// written without the outbox may appear in another order.
+//
+// Imports: schema, fault, internal/store, internal/table and internal/edge.
+package outbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/clock"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+const (
+	// DefaultLimit is how many entries List returns unless told otherwise.
+	DefaultLimit = 100
+	// MaxLimit is how many entries List returns at most.
+	MaxLimit = 1000
+	// timeout bounds each call to the database.
+	timeout = 30 * time.Second
+)
+
+// Outbox reads and maintains the outbox of one database. It works whether or
+// not the engine writes to it. It is safe for concurrent use.
+type Outbox struct {
+	store *store.Store
+	clock clock.Clock
+
+	mu      sync.Mutex
+	changed chan struct{} // closed and replaced by Wake
+	stop    context.CancelFunc
+	stopped context.Context
+	running sync.WaitGroup
+}
+
+// Entry is the record of one committed unit of work.
+type Entry struct {
+	// Stamp is the entry's place in the order; its user version is 0.
+	Stamp Stamp
+	// Unit is the id of the unit of work.
+	Unit string
+	// Payload is what the unit changed, with all references resolved.
+	Payload Payload
+	// Created is when the unit was committed, by the clock of its process.
+	Created time.Time
+}
+
+// New returns the outbox of a store. Applications get it from Engine.Outbox.
+func New(st *store.Store, c clock.Clock) *Outbox {
+	o := &Outbox{store: st, clock: c, changed: make(chan struct{})}
+	o.stopped, o.stop = context.WithCancel(context.Background())
+	return o
+}
+
+// Close ends the Tails and the retention of this process.
+func (o *Outbox) Close() {
+	o.stop()
+	o.running.Wait()
+}
+
+// Wake makes the Tails of this process look for new entries at once.
+func (o *Outbox) Wake() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	close(o.changed)
+	o.changed = make(chan struct{})
+}
+
+func (o *Outbox) wakeup() <-chan struct{} {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.changed
+}
+
+// List returns up to limit entries that come after a stamp, in order. The zero
+// Stamp means from the beginning; limit 0 means DefaultLimit.
+//
+// It returns a *GapError if retention has removed entries after the stamp, and
+// a *DivergedError if the stamp is of a past that the database no longer has.
+func (o *Outbox) List(ctx context.Context, after Stamp, limit int) ([]Entry, error) {
+	limit, err := edge.Limit("limit", limit, DefaultLimit, MaxLimit)
+	if err != nil {
+		return nil, err
+	}
+	var entries []Entry
+	var state state
+	list := o.store.ListEntries(after[:], limit, func(row store.Entry) error {
+		entry, err := decodeEntry(row)
+		entries = append(entries, entry)
+		return err
+	})
+	if err := o.read(ctx, append(state.statements(o.store), list)...); err != nil {
+		return nil, fmt.Errorf("list outbox: %w", err)
+	}
+	if err := state.check(after); err != nil {
+		return nil, err
+	}
+	return entries, nil
+}
+
+// Find returns the entry of a unit, or a *fault.NotFound. It tells whether a
+// unit whose commit ended in *fault.Uncertain was committed.
+func (o *Outbox) Find(ctx context.Context, unit string) (Entry, error) {
+	var found Entry
+	get := o.store.EntryByUnit(unit, func(row store.Entry) (err error) {
+		found, err = decodeEntry(row)
+		return err
+	})
+	get.Done = sqldb.One(&fault.NotFound{Kind: "outbox entry of unit", ID: unit})
+	if err := o.read(ctx, get); err != nil {
+		return Entry{}, fmt.Errorf("find outbox entry: %w", err)
+	}
+	return found, nil
+}
+
+// Status is the state of the outbox at one moment.
+type Status struct {
+	// Last is the stamp of the newest entry, zero if there never was one in
+	// this incarnation.
+	Last Stamp
+	// PrunedThrough is the last stamp that retention has removed, zero if
+	// none: the oldest place from which List can start.
+	PrunedThrough Stamp
+	// Incarnations are the lives of the outbox after the first.
+	Incarnations []Incarnation
+}
+
+// Status returns the state of the outbox.
+func (o *Outbox) Status(ctx context.Context) (Status, error) {
+	var state state
+	if err := o.read(ctx, state.statements(o.store)...); err != nil {
+		return Status{}, fmt.Errorf("read outbox status: %w", err)
+	}
+	return Status{Last: state.last(0), PrunedThrough: state.pruned, Incarnations: state.incarnations}, nil
+}
+
+// read runs the statements on one snapshot, trying again when the connection
+// was lost.
+func (o *Outbox) read(ctx context.Context, stmts ...sqldb.Stmt) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	tx, err := o.store.DB().Begin(ctx, sqldb.Read)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	return bare(tx.Run(ctx, stmts...))
+}
+
+// write runs fn in a transaction and commits it.
+func (o *Outbox) write(ctx context.Context, fn func(context.Context, sqldb.Tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	tx, err := o.store.DB().Begin(ctx, sqldb.Write)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if err := fn(ctx, tx); err != nil {
+		return bare(err)
+	}
+	return bare(tx.Commit(ctx))
+}
+
+// bare removes the statement's number, which means nothing to the caller.
+func bare(err error) error {
+	var s *sqldb.StmtError
+	if errors.As(err, &s) {
+		return s.Err
+	}
+	return err
+}
+
+func decodeEntry(row store.Entry) (Entry, error) {
+	entry := Entry{Unit: row.Unit, Created: row.Created}
+	if err := entry.Stamp.Scan(row.Stamp); err != nil {
+		return entry, err
+	}
+	refs := RefMap{}
+	if row.Refs != nil {
+		if err := json.Unmarshal([]byte(*row.Refs), &refs); err != nil {
+			return entry, fmt.Errorf("decode references of entry %s: %w", entry.Stamp, err)
+		}
+	}
+	payload, err := Decode([]byte(row.Payload), refs)
+	if err != nil {
+		return entry, fmt.Errorf("decode payload of entry %s: %w", entry.Stamp, err)
+	}
+	entry.Payload = payload
+	return entry, nil
+}

@@ -1,0 +1,77 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// pruneBatch is how many entries one transaction removes.
+const pruneBatch = 1000
+
+// Prune removes entries that are older than age, oldest first, but never one
+// that a registered consumer has not acknowledged. It returns how many.
+func (o *Outbox) Prune(ctx context.Context, age time.Duration) (int, error) {
+	if age < 0 {
+		return 0, fault.Invalidf("age", "is negative")
+	}
+	before, total := o.clock.Now().UTC().Add(-age), 0
+	for {
+		n, err := o.pruneBatch(ctx, before)
+		total += n
+		if err != nil {
+			return total, fmt.Errorf("prune outbox: %w", err)
+		}
+		if n < pruneBatch {
+			return total, nil
+		}
+	}
+}
+
+// pruneBatch removes the oldest entries under the lock that Register takes
+// too, so that a new consumer cannot start inside what is being removed.
+func (o *Outbox) pruneBatch(ctx context.Context, before time.Time) (n int, err error) {
+	err = o.write(ctx, func(ctx context.Context, tx sqldb.Tx) error {
+		limit := NewStamp(1<<16-1, 1<<64-1, 1<<16-1)
+		lowest := o.store.LowestConsumer(func(position []byte) { copy(limit[:], position) })
+		if err := tx.Run(ctx, o.store.LockSetting(store.PrunedThrough), lowest); err != nil {
+			return err
+		}
+		last, found, err := o.prunable(ctx, tx, limit, before)
+		if err != nil || found == 0 {
+			return err
+		}
+		n = found
+		return tx.Run(ctx, o.store.DeleteEntries(last[:]), o.store.SetSetting(store.PrunedThrough, last.String()))
+	})
+	return n, err
+}
+
+// prunable finds the last of the oldest entries of which all are old enough.
+func (o *Outbox) prunable(ctx context.Context, tx sqldb.Tx, limit Stamp, before time.Time) (last Stamp, n int, err error) {
+	young := false
+	oldest := o.store.OldestEntries(limit[:], pruneBatch, func(stamp []byte, created time.Time) {
+		if young = young || !created.Before(before); young {
+			return
+		}
+		copy(last[:], stamp)
+		n++
+	})
+	return last, n, tx.Run(ctx, oldest)
+}
+
+// Retain prunes entries older than age from time to time until Close. Several
+// processes may do so at once.
+func (o *Outbox) Retain(age time.Duration) {
+	every := min(max(age/10, time.Minute), time.Hour)
+	o.running.Go(func() {
+		for o.stopped.Err() == nil {
+			_, _ = o.Prune(o.stopped, age) // tried again next time; Status shows how far it got
+			o.wait(o.stopped, nil, every)
+		}
+	})
+}

@@ -1,0 +1,172 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/table"
+	"github.com/perdure/perdure/schema"
+)
+
+// VerifyOptions configure Verify. The zero value of every field is its default.
+type VerifyOptions struct {
+	// Watch is how long to watch for entries that arrive late, while writers
+	// are at work. Default: 0, look once.
+	Watch time.Duration
+}
+
+// Report is what Verify found. The outbox is sound if Problems is empty.
+type Report struct {
+	// Entries and Mutations were read and decoded.
+	Entries   int
+	Mutations int
+	// Last is the newest stamp.
+	Last Stamp
+	// Rows is how many rows of the application's tables were compared with
+	// the replay of the entries.
+	Rows int
+	// NotReplayed says why the tables were not compared; empty if they were.
+	NotReplayed string
+	// Snapshots is how many snapshots were watched.
+	Snapshots int
+	// Problems are the violations, in words. At most 100 are kept.
+	Problems []string
+}
+
+const maxProblems = 100
+
+func (r *Report) problem(format string, args ...any) {
+	if len(r.Problems) < maxProblems {
+		r.Problems = append(r.Problems, fmt.Sprintf(format, args...))
+	}
+}
+
+// Verify checks the outbox against itself and against the tables, on one
+// snapshot: the counters of every incarnation are dense, every entry can be
+// decoded and numbers its mutations from 0, and the replay of all entries
+// gives exactly the rows and versions that the tables have. With Watch it then
+// looks at snapshot after snapshot for entries that arrive below a stamp that
+// was already visible, which a sequence would allow and Perdure does not.
+//
+// The error is about reading; what is wrong with the outbox is in the Report.
+func (o *Outbox) Verify(ctx context.Context, options *VerifyOptions) (Report, error) {
+	var report Report
+	tx, err := o.store.DB().Begin(ctx, sqldb.Read)
+	if err != nil {
+		return report, fmt.Errorf("verify outbox: %w", err)
+	}
+	defer tx.Rollback()
+	if err := o.verify(ctx, tx, &report); err != nil {
+		return report, fmt.Errorf("verify outbox: %w", err)
+	}
+	tx.Rollback()
+	if options != nil && options.Watch > 0 {
+		if err := o.watch(ctx, options.Watch, &report); err != nil {
+			return report, fmt.Errorf("watch outbox: %w", err)
+		}
+	}
+	return report, nil
+}
+
+func (o *Outbox) verify(ctx context.Context, tx sqldb.Tx, report *Report) error {
+	var state state
+	var recorded [][]byte
+	schemas := o.store.Schemas(func(_, description string) error {
+		recorded = append(recorded, []byte(description))
+		return nil
+	})
+	if err := tx.Run(ctx, append(state.statements(o.store), schemas)...); err != nil {
+		return err
+	}
+	described, err := schema.Parse(recorded...)
+	if err != nil {
+		return err
+	}
+	replayed := newReplica(described)
+	if err := o.verifyEntries(ctx, tx, &state, replayed, report); err != nil {
+		return err
+	}
+	report.Last = state.last(0)
+	if !state.pruned.IsZero() {
+		report.NotReplayed = "entries up to " + state.pruned.String() + " were removed by retention"
+		return nil
+	}
+	builder := table.Builder{Dialect: o.store.DB().Dialect()}
+	return replayed.compare(ctx, tx, builder, report)
+}
+
+// verifyEntries reads all entries in pages and checks each.
+func (o *Outbox) verifyEntries(ctx context.Context, tx sqldb.Tx, state *state, replayed *replica, report *Report) error {
+	density := density{state: state, last: state.pruned, report: report}
+	for after := state.pruned; ; {
+		n := 0
+		page := o.store.ListEntries(after[:], MaxLimit, func(row store.Entry) error {
+			n++
+			_ = after.Scan(row.Stamp)
+			density.next(after)
+			report.Entries++
+			entry, err := decodeEntry(row)
+			if err != nil {
+				report.problem("%v", err)
+				return nil
+			}
+			report.verifyEntry(entry)
+			replayed.apply(entry, report)
+			return nil
+		})
+		if err := tx.Run(ctx, page); err != nil {
+			return err
+		}
+		if n < MaxLimit {
+			density.end()
+			return nil
+		}
+	}
+}
+
+func (r *Report) verifyEntry(entry Entry) {
+	r.Mutations += len(entry.Payload.Mutations)
+	if len(entry.Payload.Mutations) == 0 {
+		r.problem("entry %s has no mutations", entry.Stamp)
+	}
+	for i, m := range entry.Payload.Mutations {
+		if want := entry.Stamp.At(uint16(i)); m.Stamp != want {
+			r.problem("mutation %d of entry %s has the stamp %s", i, entry.Stamp, m.Stamp)
+		}
+	}
+}
+
+// density checks that the counters of each incarnation follow each other
+// without gaps, up to the clock.
+type density struct {
+	state  *state
+	last   Stamp
+	report *Report
+}
+
+func (d *density) next(stamp Stamp) {
+	if stamp.User() != 0 {
+		d.report.problem("entry %s has a user version", stamp)
+	}
+	want := d.last.Counter() + 1
+	if stamp.Incarnation() != d.last.Incarnation() {
+		d.finish(d.last)
+		want = 1
+	}
+	if stamp.Counter() != want {
+		d.report.problem("entry %s follows %s: %d is missing", stamp, d.last, want)
+	}
+	d.last = stamp
+}
+
+func (d *density) end() { d.finish(d.last) }
+
+// finish checks that the last entry of an incarnation is where it ended.
+func (d *density) finish(last Stamp) {
+	if end := d.state.end(last.Incarnation()); end.Incarnation() == last.Incarnation() && end.Counter() != last.Counter() {
+		d.report.problem("the last entry of incarnation %d is %s but its counter is at %d", last.Incarnation(), last, end.Counter())
+	}
+}

@@ -1,0 +1,86 @@
+package schema
+
+import (
+	"encoding/json"
+	"maps"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+)
+
+// Row is a row as it was read.
+//
+// The accessors return the zero value for null. A name that the table does not
+// have, or an accessor of another type, fails the transaction that read the
+// row, so that a misspelt column never commits a wrong value.
+type Row struct {
+	// ID is the external id.
+	ID string
+	// Version counts the row's changes since it was created, from 0.
+	Version int64
+
+	table    *Table
+	internal int64
+	values   Values
+	fail     func(error)
+}
+
+// NewRow assembles a row; fail receives the error of a wrong access.
+func NewRow(table *Table, internal int64, id string, version int64, values Values, fail func(error)) *Row {
+	return &Row{ID: id, Version: version, table: table, internal: internal, values: values, fail: fail}
+}
+
+// Internal returns the internal id, which has a meaning only inside this
+// database.
+func (r *Row) Internal() int64 { return r.internal }
+
+// Table returns the table that the row was read from.
+func (r *Row) Table() *Table { return r.table }
+
+// Values returns a copy of all columns; a Ref column holds a Reference.
+func (r *Row) Values() Values { return maps.Clone(r.values) }
+
+// IsNull reports whether the column is null.
+func (r *Row) IsNull(column string) bool {
+	v, ok := r.values[column]
+	if !ok {
+		r.fail(fault.Invalidf(r.table.name+"."+column, "is not a column"))
+	}
+	return v == nil
+}
+
+// String returns a String or Text column.
+func (r *Row) String(column string) string { return get[string](r, column) }
+
+// Int returns an Int column.
+func (r *Row) Int(column string) int64 { return get[int64](r, column) }
+
+// Float returns a Float column.
+func (r *Row) Float(column string) float64 { return get[float64](r, column) }
+
+// Bool returns a Bool column.
+func (r *Row) Bool(column string) bool { return get[bool](r, column) }
+
+// Time returns a Time column.
+func (r *Row) Time(column string) time.Time { return get[time.Time](r, column) }
+
+// Bytes returns a Bytes column.
+func (r *Row) Bytes(column string) []byte { return get[[]byte](r, column) }
+
+// JSON returns a JSON column. The document is equal to the one written, not
+// always to the letter: PostgreSQL orders keys.
+func (r *Row) JSON(column string) json.RawMessage { return get[json.RawMessage](r, column) }
+
+// Ref returns a Ref column.
+func (r *Row) Ref(column string) Reference { return get[Reference](r, column) }
+
+func get[T any](r *Row, column string) (zero T) {
+	if r.IsNull(column) {
+		return zero
+	}
+	v, ok := r.values[column].(T)
+	if !ok {
+		r.fail(fault.Invalidf(r.table.name+"."+column, "is a %T, not a %T", r.values[column], zero))
+	}
+	return v
+}

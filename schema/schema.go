@@ -1,0 +1,188 @@
+// Package schema describes the tables of an application.
+//
+// Every table has an external id (a string, what the application and the
+// outbox know), an internal id (a number, what references store), and a
+// version that counts its changes:
+//
+//	var Users = schema.NewTable("users",
+//		schema.String("name"),
+//		schema.String("email").Unique(),
+//	)
+//	var Posts = schema.NewTable("posts",
+//		schema.Ref("author", Users),
+//		schema.Text("body"),
+//		schema.Time("created").DefaultNow(),
+//	).Index("author", "created")
+//	var Blog = schema.New("blog", Users, Posts)
+//
+// The description is data: nothing happens before it is given to
+// perdure.Open, which checks it and creates or extends the tables.
+//
+// Imports: fault and internal/edge.
+package schema
+
+import (
+	"slices"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
+)
+
+// Schema is a named group of tables. On PostgreSQL its name is the schema in
+// which they live, elsewhere the prefix of their names.
+type Schema struct {
+	name   string
+	tables []*Table
+}
+
+// New describes a schema. Mistakes in the description are reported by
+// Validate, which perdure.Open calls.
+func New(name string, tables ...*Table) *Schema {
+	s := &Schema{name: name, tables: tables}
+	for _, t := range tables {
+		t.schema = s
+	}
+	return s
+}
+
+// Name returns the schema's name.
+func (s *Schema) Name() string { return s.name }
+
+// Tables returns the tables in the order of their description.
+func (s *Schema) Tables() []*Table { return slices.Clone(s.tables) }
+
+// Table returns the table of that name, or nil.
+func (s *Schema) Table(name string) *Table {
+	for _, t := range s.tables {
+		if t.name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+// reserved are the names under which Perdure and the databases keep tables of
+// their own.
+var reserved = []string{"perdure", "queues", "internal", "comms", "information_schema", "mysql", "sys", "sqlite", "pg_catalog"}
+
+// Validate reports the first mistake in the description as a *fault.Invalid.
+func (s *Schema) Validate() error {
+	if err := edge.Identifier("schema", s.name); err != nil {
+		return err
+	}
+	if slices.Contains(reserved, s.name) || len(s.name) > 3 && s.name[:3] == "pg_" {
+		return fault.Invalidf("schema "+s.name, "has a reserved name")
+	}
+	if len(s.tables) == 0 {
+		return fault.Invalidf("schema "+s.name, "has no tables")
+	}
+	seen := map[string]bool{}
+	for _, t := range s.tables {
+		if seen[t.name] {
+			return fault.Invalidf("schema "+s.name, "has the table %q twice", t.name)
+		}
+		seen[t.name] = true
+		if err := t.validate(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Table is one table of a schema.
+type Table struct {
+	schema  *Schema
+	name    string
+	columns []Column
+	indexes []Index
+}
+
+// Index is an index over columns of a table.
+type Index struct {
+	Columns []string `json:"columns"`
+	Unique  bool     `json:"unique,omitempty"`
+}
+
+// NewTable describes a table. The columns id, _id and _version are there by
+// themselves.
+func NewTable(name string, columns ...Column) *Table {
+	t := &Table{name: name, columns: columns}
+	for _, c := range columns {
+		if c.unique {
+			t.indexes = append(t.indexes, Index{Columns: []string{c.name}, Unique: true})
+		}
+	}
+	return t
+}
+
+// Index adds an index over the columns and returns the table.
+func (t *Table) Index(columns ...string) *Table {
+	t.indexes = append(t.indexes, Index{Columns: columns})
+	return t
+}
+
+// Unique adds a unique index over the columns and returns the table. Rows in
+// which one of them is null are never duplicates.
+func (t *Table) Unique(columns ...string) *Table {
+	t.indexes = append(t.indexes, Index{Columns: columns, Unique: true})
+	return t
+}
+
+// Name returns the table's name.
+func (t *Table) Name() string { return t.name }
+
+// Schema returns the schema that the table belongs to, or nil.
+func (t *Table) Schema() *Schema { return t.schema }
+
+// Columns returns the described columns.
+func (t *Table) Columns() []Column { return slices.Clone(t.columns) }
+
+// Indexes returns the described indexes.
+func (t *Table) Indexes() []Index { return slices.Clone(t.indexes) }
+
+// Column returns the column of that name.
+func (t *Table) Column(name string) (Column, bool) {
+	for _, c := range t.columns {
+		if c.name == name {
+			return c, true
+		}
+	}
+	return Column{}, false
+}
+
+func (t *Table) validate(s *Schema) error {
+	if err := edge.Identifier("table", t.name); err != nil {
+		return err
+	}
+	if t.schema != s {
+		return fault.Invalidf("table "+t.name, "belongs to the schema %q too", t.schema.name)
+	}
+	seen := map[string]bool{"id": true}
+	for _, c := range t.columns {
+		if seen[c.name] {
+			return fault.Invalidf(t.name+"."+c.name, "is described twice or reserved")
+		}
+		seen[c.name] = true
+		if err := c.validate(t); err != nil {
+			return err
+		}
+	}
+	return t.validateIndexes(seen)
+}
+
+func (t *Table) validateIndexes(known map[string]bool) error {
+	for _, index := range t.indexes {
+		if len(index.Columns) == 0 {
+			return fault.Invalidf("table "+t.name, "has an index without columns")
+		}
+		for _, name := range index.Columns {
+			if !known[name] {
+				return fault.Invalidf(t.name+"."+name, "is indexed but not described")
+			}
+			if c, _ := t.Column(name); c.typ == TypeText || c.typ == TypeJSON || c.typ == TypeBytes {
+				return fault.Invalidf(t.name+"."+name, "is a %s column, which cannot be indexed", c.typ)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+package schema
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+	"time"
+	"unicode/utf8"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
+)
+
+// Values are the columns of a row by name.
+type Values map[string]any
+
+// MaxID is how many bytes an external id may have.
+const MaxID = 128
+
+// Reference is a reference by internal id, as it was read from a Ref column.
+// It can be written into another Ref column of the same target without knowing
+// the external id; the outbox resolves it.
+type Reference struct {
+	table    *Table
+	internal int64
+}
+
+// NewReference returns a reference to the row of table with that internal id.
+func NewReference(table *Table, internal int64) Reference {
+	return Reference{table: table, internal: internal}
+}
+
+// Internal returns the internal id, which has a meaning only inside this
+// database.
+func (r Reference) Internal() int64 { return r.internal }
+
+// ID checks an external id.
+func ID(field, id string) error {
+	if id == "" {
+		return fault.Invalidf(field, "is empty")
+	}
+	return edge.Text(field, id, MaxID)
+}
+
+// Normalize checks v against the column and returns it in the one form in
+// which it is stored: string, int64, float64, bool, time.Time (UTC, to the
+// microsecond), json.RawMessage, []byte, Reference, or nil for null. The error
+// is a *fault.Invalid for field.
+func (c Column) Normalize(field string, v any) (any, error) {
+	if v == nil || isNilPointer(v) {
+		if c.optional {
+			return nil, nil
+		}
+		return nil, fault.Invalidf(field, "is null but required")
+	}
+	switch c.typ {
+	case TypeString, TypeText:
+		return c.normalizeString(field, v)
+	case TypeInt:
+		return normalizeInt(field, v)
+	case TypeFloat:
+		return normalizeFloat(field, v)
+	case TypeBool:
+		if b, ok := v.(bool); ok {
+			return b, nil
+		}
+	case TypeTime:
+		return normalizeTime(field, v)
+	case TypeJSON:
+		return edge.Marshal(field, v, c.max)
+	case TypeBytes:
+		return c.normalizeBytes(field, v)
+	case TypeRef:
+		return c.normalizeRef(field, v)
+	}
+	return nil, wrongType(field, c.typ, v)
+}
+
+func (c Column) normalizeString(field string, v any) (any, error) {
+	s, ok := v.(string)
+	if !ok {
+		return nil, wrongType(field, c.typ, v)
+	}
+	if c.typ == TypeText {
+		return s, edge.Text(field, s, c.max)
+	}
+	if err := edge.Text(field, s, c.max*utf8.UTFMax); err != nil {
+		return nil, err
+	}
+	if n := utf8.RuneCountInString(s); n > c.max {
+		return nil, fault.Invalidf(field, "has %d characters, more than %d", n, c.max)
+	}
+	return s, nil
+}
+
+func normalizeInt(field string, v any) (any, error) {
+	r := reflect.ValueOf(v)
+	switch {
+	case r.CanInt():
+		return r.Int(), nil
+	case r.CanUint():
+		if r.Uint() > math.MaxInt64 {
+			return nil, fault.Invalidf(field, "is larger than a 64-bit integer")
+		}
+		return int64(r.Uint()), nil
+	}
+	if n, ok := v.(json.Number); ok {
+		if i, err := n.Int64(); err == nil {
+			return i, nil
+		}
+	}
+	return nil, wrongType(field, TypeInt, v)
+}
+
+func normalizeFloat(field string, v any) (any, error) {
+	r := reflect.ValueOf(v)
+	switch {
+	case r.CanFloat():
+		return r.Float(), nil
+	case r.CanInt():
+		return float64(r.Int()), nil
+	}
+	return nil, wrongType(field, TypeFloat, v)
+}
+
+// The range of time that every database stores exactly.
+var (
+	minTime = time.Date(1, 1, 2, 0, 0, 0, 0, time.UTC)
+	maxTime = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+)
+
+func normalizeTime(field string, v any) (any, error) {
+	t, ok := v.(time.Time)
+	if !ok {
+		return nil, wrongType(field, TypeTime, v)
+	}
+	t = t.UTC().Truncate(time.Microsecond)
+	if t.Before(minTime) || t.After(maxTime) {
+		return nil, fault.Invalidf(field, "is outside the years 1 to 9999")
+	}
+	return t, nil
+}
+
+func (c Column) normalizeBytes(field string, v any) (any, error) {
+	b, ok := v.([]byte)
+	if !ok {
+		return nil, wrongType(field, TypeBytes, v)
+	}
+	if len(b) > c.max {
+		return nil, fault.Invalidf(field, "has %d bytes, more than %d", len(b), c.max)
+	}
+	return append([]byte{}, b...), nil // the caller may reuse its buffer
+}
+
+func (c Column) normalizeRef(field string, v any) (any, error) {
+	switch ref := v.(type) {
+	case string:
+		return ref, ID(field, ref)
+	case Reference:
+		if ref.table != c.refs {
+			return nil, fault.Invalidf(field, "refers to a row of another table")
+		}
+		return ref, nil
+	case *Row:
+		if ref.table != c.refs {
+			return nil, fault.Invalidf(field, "refers to a row of %s, not of %s", ref.table.name, c.refs.name)
+		}
+		return ref.ID, nil
+	}
+	return nil, wrongType(field, TypeRef, v)
+}
+
+func isNilPointer(v any) bool {
+	r := reflect.ValueOf(v)
+	return r.Kind() == reflect.Pointer && r.IsNil()
+}
+
+func wrongType(field string, want Type, v any) error {
+	return fault.Invalidf(field, "is a %T, not a %s", v, want)
+}
