@@ -44,7 +44,7 @@ func TestAServerDiesWithItsKilledProcess(t *testing.T) {
 				if time.Now().After(deadline) {
 					t.Fatalf("server %d outlives its killed process", pid)
 				}
-				time.Sleep(10 * time.Millisecond)
+				<-time.After(10 * time.Millisecond)
 			}
 		})
 	}

@@ -1,0 +1,62 @@
+# Needs Go, and for the tests gcc (the race detector), PostgreSQL and MariaDB
+# servers: `make deps` says what is missing, and as root on Debian installs it.
+
+# Pinned, so that a new release never breaks a build that nobody changed.
+GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.12.2
+
+# Runs a command with throwaway database servers that all packages share.
+WITH_SERVERS := go run ./internal/testdb/run --
+
+# How often `make soak` runs every test.
+SOAK ?= 20
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Show this help
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z][a-z-]*:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: dev
+dev: ## Run Perdure on an embedded database, with samples
+	go run ./cmd/perdure dev
+
+.PHONY: build
+build: ## Build bin/perdure
+	go build -trimpath -o bin/perdure ./cmd/perdure
+
+.PHONY: test
+test: deps vet gofmt ## Install what is missing, then check and test everything
+	CGO_ENABLED=1 PERDURE_REQUIRE_SERVERS=1 $(WITH_SERVERS) go test -race -shuffle=on -timeout 11m ./...
+
+.PHONY: deps
+deps: ## Install, or name, what the tests need
+	@scripts/deps.sh
+
+.PHONY: vet
+vet:
+	go vet ./...
+
+.PHONY: gofmt
+gofmt:
+	@files=$$(gofmt -l .) || exit 1; \
+	if [ -n "$$files" ]; then echo "not formatted, run 'make fmt':"; echo "$$files"; exit 1; fi
+
+.PHONY: lint
+lint: ## Lint, with the architecture's import rules
+	$(GOLANGCI_LINT) run ./...
+
+.PHONY: fmt
+fmt: ## Format the code
+	$(GOLANGCI_LINT) fmt ./...
+
+.PHONY: bench
+bench: deps ## Run the benchmarks
+	PERDURE_REQUIRE_SERVERS=1 $(WITH_SERVERS) go test -run '^$$' -bench . -benchmem -timeout 1h ./...
+
+.PHONY: soak
+soak: deps ## Run every test SOAK=20 times over, in random order
+	CGO_ENABLED=1 PERDURE_REQUIRE_SERVERS=1 $(WITH_SERVERS) go test -race -shuffle=on -count=$(SOAK) -timeout 12h ./...
+
+.PHONY: clean
+clean: ## Remove what was built
+	rm -rf bin

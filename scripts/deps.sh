@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# Checks that what the tests need is installed: Go, gcc (the race detector
+# needs it), and the programs of a PostgreSQL and a MariaDB server. The servers
+# need not run; the tests start their own.
+#
+# Installs what is missing if that can be done without asking: as root, with
+# apt-get. Otherwise it says what to install and fails.
+set -euo pipefail
+
+min_postgres=14
+
+has_go() { command -v go >/dev/null; }
+
+has_gcc() { command -v gcc >/dev/null || command -v clang >/dev/null; }
+
+# Debian keeps PostgreSQL's server programs off the PATH, by version.
+postgres_dirs() {
+  local initdb
+  if initdb=$(command -v initdb); then dirname "$initdb"; fi
+  printf '%s\n' /usr/lib/postgresql/*/bin /usr/pgsql-*/bin /opt/homebrew/opt/postgresql@*/bin
+}
+
+has_postgres() {
+  local dir version
+  while read -r dir; do
+    [ -x "$dir/initdb" ] && [ -x "$dir/postgres" ] || continue
+    version=$("$dir/postgres" --version | sed -E 's/[^0-9]*([0-9]+).*/\1/')
+    if [ "$version" -ge "$min_postgres" ]; then return 0; fi
+  done < <(postgres_dirs)
+  return 1
+}
+
+has_mariadb() {
+  local PATH=$PATH:/usr/sbin:/usr/local/sbin:/opt/homebrew/opt/mariadb/bin
+  command -v mariadbd >/dev/null && command -v mariadb-install-db >/dev/null
+}
+
+# A line each: the Debian packages, then what they are.
+missing() {
+  has_gcc || echo "gcc libc6-dev|a C compiler, for the race detector"
+  has_postgres || echo "postgresql|the PostgreSQL server, version $min_postgres or newer"
+  has_mariadb || echo "mariadb-server|the MariaDB server, version 10.6 or newer"
+}
+
+# Installs packages without starting their services, which Debian does unless
+# this file forbids it.
+install() {
+  local policy=/usr/sbin/policy-rc.d
+  if [ ! -e "$policy" ]; then
+    printf '#!/bin/sh\nexit 101\n' >"$policy"
+    chmod +x "$policy"
+    # shellcheck disable=SC2064 # the path is known now
+    trap "rm -f '$policy'" EXIT
+  fi
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get -o DPkg::Lock::Timeout=300 update
+  apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "$@"
+}
+
+explain() {
+  echo "The tests need:" >&2
+  while IFS='|' read -r packages what; do
+    echo "  - $what (Debian: apt-get install $packages)" >&2
+  done <<<"$1"
+  echo "Or name servers of your own in PERDURE_TEST_POSTGRES and PERDURE_TEST_MYSQL and run 'go test ./...'." >&2
+}
+
+main() {
+  if ! has_go; then
+    echo "Go is not installed; go.mod says which version is needed." >&2
+    exit 1
+  fi
+  local needed
+  needed=$(missing)
+  [ -n "$needed" ] || return 0
+  if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
+    # shellcheck disable=SC2046 # package names are separate words
+    install $(cut -d'|' -f1 <<<"$needed")
+    needed=$(missing)
+    [ -n "$needed" ] || return 0
+  fi
+  explain "$needed"
+  exit 1
+}
+
+main
