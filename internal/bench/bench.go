@@ -1,0 +1,232 @@
+// Package bench measures how many units of work a database commits, with and
+// without the outbox and group commit.
+//
+// The variants run in short slices, in turn, several rounds: machines are
+// noisy, and what disturbs one variant then disturbs all. What is reported is
+// the median of the rounds. Trust the ratios more than the figures.
+//
+// Imports: the root package, schema, fault and internal/clock.
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+)
+
+// Options configure Outbox. The zero value of every field is its default.
+type Options struct {
+	// Writers are the numbers of concurrent writers. Default: 1, 8, 64.
+	Writers []int
+	// Duration is how long each variant runs for each number of writers, all
+	// rounds together. Default: 2 seconds.
+	Duration time.Duration
+	// Rounds is how many slices Duration is cut into. Default: 5.
+	Rounds int
+	// Progress is told what runs next. Default: nobody is told.
+	Progress func(step string)
+}
+
+const (
+	maxWriters = 10_000
+	maxRounds  = 1_000
+)
+
+func (o *Options) withDefaults() (Options, error) {
+	var options Options
+	if o != nil {
+		options = *o
+	}
+	if len(options.Writers) == 0 {
+		options.Writers = []int{1, 8, 64}
+	}
+	if options.Duration == 0 {
+		options.Duration = 2 * time.Second
+	}
+	if options.Rounds == 0 {
+		options.Rounds = 5
+	}
+	if options.Progress == nil {
+		options.Progress = func(string) {}
+	}
+	return options, options.validate()
+}
+
+func (o Options) validate() error {
+	for _, n := range o.Writers {
+		if n < 1 || n > maxWriters {
+			return fault.Invalidf("writers", "has %d; 1 to %d are possible", n, maxWriters)
+		}
+	}
+	if o.Duration < 0 {
+		return fault.Invalidf("duration", "is negative")
+	}
+	if o.Rounds < 1 || o.Rounds > maxRounds {
+		return fault.Invalidf("rounds", "are %d; 1 to %d are possible", o.Rounds, maxRounds)
+	}
+	return nil
+}
+
+// Variant is one way to commit the same unit.
+type Variant struct {
+	// Outbox says whether the unit is recorded in the outbox.
+	Outbox bool `json:"outbox"`
+	// Grouped says whether the unit shares its transaction with others. A
+	// unit that does not runs as a transaction on a connection of its own.
+	Grouped bool `json:"grouped"`
+}
+
+// Variants are all variants, in the order in which they are shown.
+var Variants = []Variant{{}, {Outbox: true}, {Grouped: true}, {Outbox: true, Grouped: true}}
+
+func (v Variant) String() string {
+	name := "off"
+	if v.Outbox {
+		name = "on"
+	}
+	if v.Grouped {
+		return name + ", grouped"
+	}
+	return name + ", ungrouped"
+}
+
+// Result is what one variant reached with a number of writers.
+type Result struct {
+	Variant
+	Writers int `json:"writers"`
+	// PerSecond is the median over the rounds of the units committed in a
+	// second.
+	PerSecond float64 `json:"units_per_second"`
+	// P50 and P99 are how long units took, over all rounds.
+	P50 time.Duration `json:"p50_ns"`
+	P99 time.Duration `json:"p99_ns"`
+	// Units is how many were committed in all.
+	Units int `json:"units"`
+}
+
+// Outbox measures all variants on the database of dsn. It leaves its tables,
+// schemas bench_on and bench_off, and the entries of the former there; so use a
+// database of its own.
+func Outbox(ctx context.Context, dsn string, options *Options) ([]Result, error) {
+	o, err := options.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	b, err := open(ctx, dsn)
+	if err != nil {
+		return nil, err
+	}
+	results, err := b.all(ctx, o)
+	return results, errors.Join(err, b.close())
+}
+
+// target is the open database: two engines, because the outbox is on or off
+// for all of one.
+type target struct{ off, on *side }
+
+func open(ctx context.Context, dsn string) (*target, error) {
+	off, err := openSide(ctx, dsn, false)
+	if err != nil {
+		return nil, err
+	}
+	on, err := openSide(ctx, dsn, true)
+	if err != nil {
+		return nil, errors.Join(err, off.eng.Close())
+	}
+	return &target{off: off, on: on}, nil
+}
+
+func (t *target) close() error { return errors.Join(t.off.eng.Close(), t.on.eng.Close()) }
+
+func (t *target) side(v Variant) *side {
+	if v.Outbox {
+		return t.on
+	}
+	return t.off
+}
+
+func (t *target) all(ctx context.Context, o Options) ([]Result, error) {
+	var results []Result
+	for _, writers := range o.Writers {
+		measured, err := t.rounds(ctx, writers, o)
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, measured...)
+	}
+	return results, nil
+}
+
+// rounds measures the variants with one number of writers, in turn.
+func (t *target) rounds(ctx context.Context, writers int, o Options) ([]Result, error) {
+	measured := make([][]slice, len(Variants))
+	length := o.Duration / time.Duration(o.Rounds)
+	for round := range o.Rounds + 1 { // the first one only warms up
+		for i, v := range Variants {
+			o.Progress(fmt.Sprintf("%d writers, round %d of %d, outbox %s", writers, round, o.Rounds, v))
+			s, err := run(ctx, t.side(v), v, writers, length)
+			if err != nil {
+				return nil, fmt.Errorf("outbox %s, %d writers: %w", v, writers, err)
+			}
+			if round > 0 {
+				measured[i] = append(measured[i], s)
+			}
+		}
+	}
+	results := make([]Result, len(Variants))
+	for i, v := range Variants {
+		results[i] = summarize(v, writers, measured[i])
+	}
+	return results, nil
+}
+
+func summarize(v Variant, writers int, all []slice) Result {
+	var rates []float64
+	var latencies []time.Duration
+	for _, s := range all {
+		rates = append(rates, float64(len(s.latencies))/s.elapsed.Seconds())
+		latencies = append(latencies, s.latencies...)
+	}
+	slices.Sort(rates)
+	slices.Sort(latencies)
+	return Result{
+		Variant: v, Writers: writers, Units: len(latencies),
+		PerSecond: median(rates), P50: quantile(latencies, 0.5), P99: quantile(latencies, 0.99),
+	}
+}
+
+func median(sorted []float64) float64 {
+	n := len(sorted)
+	if n == 0 {
+		return 0
+	}
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+func quantile(sorted []time.Duration, q float64) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[int(q*float64(len(sorted)-1))]
+}
+
+// Ratio returns how many units per second with the outbox come on one
+// without, for a number of writers; 0 if one of them was not measured.
+func Ratio(results []Result, writers int, on, off Variant) float64 {
+	rate := func(v Variant) float64 {
+		for _, r := range results {
+			if r.Writers == writers && r.Variant == v {
+				return r.PerSecond
+			}
+		}
+		return 0
+	}
+	if rate(off) == 0 {
+		return 0
+	}
+	return rate(on) / rate(off)
+}
