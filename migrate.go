@@ -63,11 +63,14 @@ func (e *Engine) checkMigrated(ctx context.Context) error {
 	}
 	defer tx.Rollback()
 	pending, err := e.store.Pending(ctx, tx)
-	if err != nil {
-		return fmt.Errorf("check migrations (has \"perdure migrate\" been run?): %w", err)
+	if sqldb.IsTransient(err) || ctx.Err() != nil {
+		return err
+	}
+	if err != nil { // most often there is no table of migrations yet
+		return fmt.Errorf("%w: %w", fault.ErrNotMigrated, err)
 	}
 	if len(pending) > 0 {
-		return fmt.Errorf("database lacks %d migrations: run \"perdure migrate\"", len(pending))
+		return fmt.Errorf("%w: %d migrations are missing", fault.ErrNotMigrated, len(pending))
 	}
 	return nil
 }

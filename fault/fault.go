@@ -19,6 +19,10 @@ import (
 // written.
 var ErrClosed = errors.New("engine is closed")
 
+// ErrNotMigrated is returned by an engine that was told not to migrate and
+// finds a database that is not as this release needs it.
+var ErrNotMigrated = errors.New("database is not migrated, run \"perdure migrate\"")
+
 // Invalid says that an input was refused at the edge. Nothing was written.
 type Invalid struct {
 	// Field names what was refused, from the outside in: "posts.title".
