@@ -1,0 +1,24 @@
+// Command perdure runs and inspects durable work on SQL databases.
+//
+// Imports: internal/cli only.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/perdure/perdure/internal/cli"
+)
+
+func main() {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		cancel(&cli.Interrupted{Signal: <-signals})
+		signal.Stop(signals) // a second one ends the process at once
+	}()
+	os.Exit(cli.Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
+}

@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/bench"
+)
+
+func (a *app) bench() *cobra.Command {
+	return a.group("bench", "Measure", a.benchOutbox())
+}
+
+func (a *app) benchOutbox() *cobra.Command {
+	var options bench.Options
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "outbox", Short: "Measure units of work with and without outbox and group commit", Args: cobra.NoArgs,
+		Long: "Commits units of three rows for a while, in all variants, and prints how many per\n" +
+			"second. Without --dsn it uses a SQLite file that it removes afterwards. In the database\n" +
+			"of --dsn (the environment's is not taken) its tables and entries stay: use an empty one.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dsn, cleanup, err := a.benchDatabase(cmd.Context(), yes)
+			if err != nil {
+				return err
+			}
+			options.Progress = a.progress
+			results, err := bench.Outbox(cmd.Context(), dsn, &options)
+			a.progress("")
+			if err = errors.Join(err, cleanup()); err != nil {
+				return err
+			}
+			return a.showBench(dsn, results)
+		},
+	}
+	flags := cmd.Flags()
+	flags.IntSliceVar(&options.Writers, "writers", []int{1, 8, 64}, "numbers of concurrent writers")
+	flags.DurationVar(&options.Duration, "duration", 2*time.Second, "how long each variant runs, all rounds together")
+	flags.IntVar(&options.Rounds, "rounds", 5, "how many rounds to take the median of")
+	flags.BoolVar(&yes, "yes", false, "yes, also in a database whose outbox has entries")
+	return cmd
+}
+
+// benchDatabase returns the database to measure and what to do afterwards.
+// One that only the environment names is not taken: it may be dear to someone.
+func (a *app) benchDatabase(ctx context.Context, yes bool) (dsn string, cleanup func() error, err error) {
+	if a.dsn != "" && !a.fromEnv["dsn"] {
+		return a.dsn, func() error { return nil }, mustBeEmpty(ctx, a.dsn, yes)
+	}
+	dir, err := os.MkdirTemp("", "perdure-bench-")
+	if err != nil {
+		return "", nil, err
+	}
+	return "sqlite:" + filepath.Join(dir, "bench.db"), func() error { return os.RemoveAll(dir) }, nil
+}
+
+func mustBeEmpty(ctx context.Context, dsn string, yes bool) error {
+	if yes || errors.Is(mustExist(dsn), os.ErrNotExist) {
+		return nil
+	}
+	eng, err := perdure.Open(ctx, dsn, &perdure.Options{NoMigrate: true})
+	if errors.Is(err, fault.ErrNotMigrated) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	last, err := newest(ctx, eng)
+	if err == nil && !last.IsZero() {
+		err = fmt.Errorf("%w: pass --yes if it shall have those of the benchmark too", errNotEmpty)
+	}
+	return errors.Join(err, eng.Close())
+}
+
+// measured is a result with its ratios as JSON.
+type measured struct {
+	bench.Result
+	// OnOff compares with the outbox off and the same grouping, Plain with
+	// the outbox off and no grouping.
+	OnOff float64 `json:"ratio_to_off"`
+	Plain float64 `json:"ratio_to_off_ungrouped"`
+}
+
+func (a *app) showBench(dsn string, results []bench.Result) error {
+	all := []measured{}
+	for _, r := range results {
+		off := bench.Variant{Grouped: r.Grouped}
+		all = append(all, measured{
+			Result: r,
+			OnOff:  bench.Ratio(results, r.Writers, r.Variant, off),
+			Plain:  bench.Ratio(results, r.Writers, r.Variant, bench.Variant{}),
+		})
+	}
+	return a.show(map[string]any{"database": redacted(dsn), "data": all}, func(w io.Writer) { table(w, benchTable(all)) })
+}
+
+func benchTable(all []measured) [][]string {
+	rows := [][]string{{"WRITERS", "OUTBOX", "UNITS/S", "P50", "P99", "÷ OFF", "÷ OFF, UNGROUPED"}}
+	for _, r := range all {
+		rows = append(rows, []string{
+			fmt.Sprint(r.Writers), r.Variant.String(), thousands(int(r.PerSecond + 0.5)), millis(r.P50), millis(r.P99),
+			fmt.Sprintf("%.2f", r.OnOff), fmt.Sprintf("%.2f", r.Plain),
+		})
+	}
+	return rows
+}
+
+func millis(d time.Duration) string {
+	return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond))
+}

@@ -1,0 +1,100 @@
+// Package cli is the command line: the commands, their flags and exit codes.
+//
+// Results go to stdout; progress, warnings and errors to stderr. Nothing here
+// touches the process: streams, environment and signals come from the caller,
+// so that tests can run every command in the same way as a shell does.
+//
+// Imports: everything public, internal/bench and internal/clock. Only cmd
+// imports it.
+package cli
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// Run runs the command that args name (without the program's own name) and
+// returns the exit code. env has the form of os.Environ. A context that is
+// cancelled with a *Interrupted ends the command in order.
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) int {
+	a := &app{env: environment(env), out: stdout, err: stderr}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	return a.exit(ctx, root.ExecuteContext(ctx))
+}
+
+// app is one run of the program.
+type app struct {
+	env      map[string]string
+	out, err io.Writer
+
+	dsn     string
+	json    bool
+	noColor bool
+	// fromEnv has the flags that the environment set.
+	fromEnv map[string]bool
+	// running says that the arguments were understood: an error before that
+	// is one of usage.
+	running bool
+}
+
+func environment(env []string) map[string]string {
+	all := make(map[string]string, len(env))
+	for _, pair := range env {
+		name, value, _ := strings.Cut(pair, "=")
+		all[name] = value
+	}
+	return all
+}
+
+func (a *app) root() *cobra.Command {
+	root := a.group("perdure", "Durable work on SQL databases",
+		a.migrate(), a.outbox(), a.bench(), a.dev(), a.version())
+	root.Long = "Perdure makes work durable on the SQL database that you already have.\n\n" +
+		"Every flag can be set by the environment too: --limit by PERDURE_LIMIT or, from a\n" +
+		"file, PERDURE_LIMIT_FILE; --dsn by PERDURE_DATABASE_URL or DATABASE_URL."
+	root.SilenceUsage, root.SilenceErrors = true, true
+	root.CompletionOptions.HiddenDefaultCmd = false
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.dsn, "dsn", "", "database URL: sqlite:file.db, postgres://… or mysql://… (PERDURE_DATABASE_URL)")
+	flags.BoolVar(&a.json, "json", false, "print JSON")
+	flags.BoolVar(&a.noColor, "no-color", false, "print without colours (NO_COLOR)")
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if err := a.bind(cmd.Flags()); err != nil {
+			return err
+		}
+		a.warnUnknown(cmd.Root())
+		a.running = true
+		return nil
+	}
+	return root
+}
+
+// group returns a command that only holds others. cobra by itself would
+// answer a misspelt one with the help text and success.
+func (a *app) group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: cobra.ArbitraryArgs, SuggestionsMinimumDistance: 2,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return unknownCommand(cmd, args[0])
+		},
+	}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+func unknownCommand(cmd *cobra.Command, name string) error {
+	if similar := cmd.SuggestionsFor(name); len(similar) > 0 {
+		return usagef("unknown command %q: did you mean %q?", cmd.CommandPath()+" "+name, similar[0])
+	}
+	return usagef("unknown command %q: see %q", cmd.CommandPath()+" "+name, cmd.CommandPath()+" --help")
+}

@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
+)
+
+func (a *app) migrate() *cobra.Command {
+	var script bool
+	cmd := &cobra.Command{
+		Use: "migrate", Short: "Create or update Perdure's own tables", Args: cobra.NoArgs,
+		Long: "Creates Perdure's own tables, or brings them up to date. It may run while the\n" +
+			"application does, and in several places at once. The application's own tables are\n" +
+			"created by the application, which knows their description.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dsn, err := a.database()
+			if err != nil {
+				return err
+			}
+			if script {
+				return a.printMigrations(dsn)
+			}
+			a.progress("migrating…")
+			eng, err := perdure.Open(cmd.Context(), dsn, nil)
+			a.progress("")
+			if err != nil {
+				return err
+			}
+			if err := eng.Close(); err != nil {
+				return err
+			}
+			result := map[string]string{"database": redacted(dsn), "status": "up to date"}
+			return a.show(result, func(w io.Writer) { fmt.Fprintln(w, redacted(dsn), "is up to date") })
+		},
+	}
+	cmd.Flags().BoolVar(&script, "print", false, "print the SQL instead of running it; only the kind of database in --dsn matters")
+	return cmd
+}
+
+func (a *app) printMigrations(dsn string) error {
+	text, err := perdure.MigrationScript(dsn)
+	if err != nil {
+		return err
+	}
+	return a.show(map[string]string{"sql": text}, func(w io.Writer) { fmt.Fprint(w, text) })
+}
