@@ -44,6 +44,9 @@ type Tx struct {
 	own      sqldb.Tx     // live, if we began it
 	arrays   bool         // live takes array values
 	flushed  int          // statements of the unit that live has run
+
+	committed []func()   // what to do after the commit
+	rows      sqldb.Rows // the result of the last Query, open or not
 }
 
 func (e *Engine) newTx(ctx context.Context, id string) *Tx {
@@ -113,6 +116,9 @@ func (tx *Tx) record(stmts []sqldb.Stmt, mutations ...outbox.Mutation) error {
 // open turns the unit into an open transaction that has applied everything
 // recorded so far.
 func (tx *Tx) open() (sqldb.Runner, error) {
+	if err := tx.closeRows(); err != nil {
+		return nil, err
+	}
 	if tx.live == nil {
 		tx.endSnapshot()
 		own, err := tx.eng.db.Begin(tx.ctx, sqldb.Write)
@@ -135,6 +141,9 @@ func (tx *Tx) reader() (sqldb.Runner, error) {
 	tx.hasRead = true
 	if tx.live != nil || len(tx.unit.Stmts) > 0 {
 		return tx.open()
+	}
+	if err := tx.closeRows(); err != nil {
+		return nil, err
 	}
 	if tx.snapshot == nil {
 		snapshot, err := tx.eng.db.Begin(tx.ctx, sqldb.Read)
@@ -170,6 +179,9 @@ func (tx *Tx) commit() error {
 // finish applies what is left and reserves the outbox number, as the last
 // lock. It returns the statements that must follow before COMMIT.
 func (tx *Tx) finish() ([]sqldb.Stmt, error) {
+	if err := tx.closeRows(); err != nil {
+		return nil, err
+	}
 	rest := tx.unit
 	rest.Stmts = tx.unit.Stmts[tx.flushed:]
 	tx.flushed = len(tx.unit.Stmts)
@@ -178,6 +190,16 @@ func (tx *Tx) finish() ([]sqldb.Stmt, error) {
 		return nil, tx.fail(err)
 	}
 	return last, nil
+}
+
+// closeRows closes the rows that the user left open: the connection can do
+// nothing else before. It returns what broke their stream.
+func (tx *Tx) closeRows() error {
+	if tx.rows != nil {
+		_ = tx.rows.Close() // an error has poisoned the Tx
+		tx.rows = nil
+	}
+	return tx.err
 }
 
 func (tx *Tx) endSnapshot() {
@@ -190,14 +212,14 @@ func (tx *Tx) endSnapshot() {
 // end releases whatever the Tx still holds. After a commit that is nothing.
 func (tx *Tx) end() {
 	tx.ended = true
+	_ = tx.closeRows()
 	tx.endSnapshot()
 	if tx.own != nil {
 		tx.own.Rollback()
 	}
 }
 
-// Rows streams the result of Query. It must be closed before the next use of
-// its Tx.
+// Rows streams the result of Query. The next use of its Tx closes it.
 type Rows interface {
 	Next() bool
 	Scan(dest ...any) error
@@ -238,7 +260,8 @@ func (tx *Tx) Query(query string, args ...any) (Rows, error) {
 	if err != nil {
 		return nil, tx.fail(fmt.Errorf("query: %w", err))
 	}
-	return txRows{Rows: rows, tx: tx}, nil
+	tx.rows = txRows{Rows: rows, tx: tx}
+	return tx.rows, nil
 }
 
 func (tx *Tx) queryRunner() (sqldb.Runner, error) {
@@ -267,4 +290,11 @@ func (r txRows) Err() error {
 		return r.tx.fail(fmt.Errorf("read rows: %w", err))
 	}
 	return nil
+}
+
+// Close also looks for the error that the user did not ask for: after some of
+// them the database has rolled back, and what follows must not reach it.
+func (r txRows) Close() error {
+	err := r.Rows.Close()
+	return errors.Join(r.Err(), err)
 }

@@ -70,7 +70,7 @@ func (o *Outbox) stamps(ctx context.Context, after Stamp) ([]Stamp, error) {
 		copy(stamp[:], raw)
 		stamps = append(stamps, stamp)
 	})
-	tx, err := o.store.DB().Begin(ctx, sqldb.Read)
+	tx, err := o.begin(ctx, sqldb.Read)
 	if err != nil {
 		return nil, err
 	}

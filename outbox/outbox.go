@@ -163,7 +163,7 @@ func (o *Outbox) Status(ctx context.Context) (Status, error) {
 func (o *Outbox) read(ctx context.Context, stmts ...sqldb.Stmt) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	tx, err := o.store.DB().Begin(ctx, sqldb.Read)
+	tx, err := o.begin(ctx, sqldb.Read)
 	if err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (o *Outbox) read(ctx context.Context, stmts ...sqldb.Stmt) error {
 func (o *Outbox) write(ctx context.Context, fn func(context.Context, sqldb.Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	tx, err := o.store.DB().Begin(ctx, sqldb.Write)
+	tx, err := o.begin(ctx, sqldb.Write)
 	if err != nil {
 		return err
 	}
@@ -184,6 +184,14 @@ func (o *Outbox) write(ctx context.Context, fn func(context.Context, sqldb.Tx) e
 		return bare(err)
 	}
 	return bare(tx.Commit(ctx))
+}
+
+// begin starts a transaction unless the engine is closed.
+func (o *Outbox) begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) {
+	if o.stopped.Err() != nil {
+		return nil, fault.ErrClosed
+	}
+	return o.store.DB().Begin(ctx, access)
 }
 
 // bare removes the statement's number, which means nothing to the caller.

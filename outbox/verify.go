@@ -54,7 +54,7 @@ func (r *Report) problem(format string, args ...any) {
 // The error is about reading; what is wrong with the outbox is in the Report.
 func (o *Outbox) Verify(ctx context.Context, options *VerifyOptions) (Report, error) {
 	var report Report
-	tx, err := o.store.DB().Begin(ctx, sqldb.Read)
+	tx, err := o.begin(ctx, sqldb.Read)
 	if err != nil {
 		return report, fmt.Errorf("verify outbox: %w", err)
 	}

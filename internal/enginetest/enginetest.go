@@ -1,0 +1,160 @@
+// Package enginetest runs tests of engines on every database that Perdure
+// supports, each time on a fresh one.
+//
+// A conformance suite is a value whose exported methods are its cases:
+//
+//	type Conformance struct{}
+//
+//	func (Conformance) UpdateCommits(t *testing.T, db enginetest.Database) { … }
+//
+//	func TestConformance(t *testing.T) { enginetest.Conform(t, Conformance{}) }
+//
+// It runs as TestConformance/postgres/UpdateCommits and so on: the same cases
+// on all databases, in parallel.
+//
+// Only tests may import this package. It imports the root package, so the
+// tests of packages below are external ones (package outbox_test).
+package enginetest
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/testdb"
+)
+
+// The names of the databases.
+const (
+	SQLite   = "sqlite"
+	Postgres = "postgres"
+	MySQL    = "mysql"
+)
+
+// Names are the names of all databases.
+var Names = []string{SQLite, Postgres, MySQL}
+
+// Database is an empty database of a test's own.
+type Database struct {
+	// Name says which kind it is.
+	Name string
+	// DSN opens it.
+	DSN string
+}
+
+// New returns an empty database of that name, which is gone when the test
+// ends.
+func New(t testing.TB, name string) Database {
+	t.Helper()
+	switch name {
+	case Postgres:
+		return Database{Name: name, DSN: testdb.Postgres(t)}
+	case MySQL:
+		return Database{Name: name, DSN: testdb.MySQL(t)}
+	}
+	return Database{Name: name, DSN: "sqlite:" + filepath.Join(t.TempDir(), "perdure.db")}
+}
+
+// Each runs test once for each database, in parallel.
+func Each(t *testing.T, test func(t *testing.T, db Database)) {
+	t.Helper()
+	for _, name := range Names {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, New(t, name))
+		})
+	}
+}
+
+// Conform runs every exported method of suite once for each database. A method
+// takes a *testing.T and a Database.
+func Conform(t *testing.T, suite any) {
+	t.Helper()
+	v := reflect.ValueOf(suite)
+	for _, name := range Names {
+		t.Run(name, func(t *testing.T) {
+			for i := range v.NumMethod() {
+				test, ok := v.Method(i).Interface().(func(*testing.T, Database))
+				if !ok {
+					t.Fatalf("%s is not a test case", v.Type().Method(i).Name)
+				}
+				t.Run(v.Type().Method(i).Name, func(t *testing.T) {
+					t.Parallel()
+					test(t, New(t, name))
+				})
+			}
+		})
+	}
+}
+
+// Open opens an engine that is closed when the test ends.
+func (db Database) Open(t testing.TB, options *perdure.Options) *perdure.Engine {
+	t.Helper()
+	eng, err := perdure.Open(Context(t), db.DSN, options)
+	if err != nil {
+		t.Fatalf("open %s: %v", db.Name, err)
+	}
+	t.Cleanup(func() {
+		if err := eng.Close(); err != nil {
+			t.Errorf("close engine: %v", err)
+		}
+	})
+	return eng
+}
+
+// patience bounds whatever a test waits for.
+const patience = 2 * time.Minute
+
+// Context returns a context that outlasts a test that makes progress, and no
+// other.
+func Context(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// NoError ends the test if there is an error.
+func NoError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("unexpected error: %v", err)
+	}
+}
+
+// As ends the test unless err is an E, and returns that.
+func As[E error](t testing.TB, err error) E {
+	t.Helper()
+	var typed E
+	if !errors.As(err, &typed) {
+		t.Fatalf("error is a %T (%v), want a %T", err, err, typed)
+	}
+	return typed
+}
+
+// Is ends the test unless err is target.
+func Is(t testing.TB, err, target error) {
+	t.Helper()
+	if !errors.Is(err, target) {
+		t.Fatalf("error is %v, want %v", err, target)
+	}
+}
+
+// Eventually waits until condition holds.
+func Eventually(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(patience)
+	for !condition() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("%s: it did not happen", what)
+		}
+	}
+}
