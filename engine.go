@@ -15,6 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/table"
 	"github.com/perdure/perdure/internal/unit"
+	"github.com/perdure/perdure/internal/wake"
 	"github.com/perdure/perdure/outbox"
 	"github.com/perdure/perdure/schema"
 )
@@ -28,6 +29,7 @@ type Engine struct {
 	tables    table.Builder
 	committer *unit.Committer
 	outbox    *outbox.Outbox
+	hub       *wake.Hub
 
 	mu      sync.Mutex
 	running sync.WaitGroup
@@ -97,6 +99,8 @@ func newEngine(ctx context.Context, db sqldb.DB, o Options) (*Engine, error) {
 	}
 	eng.committer = &unit.Committer{Writer: eng.writer(), Timeout: o.Timeout}
 	eng.committer.Start()
+	remote, _ := db.(wake.Remote)
+	eng.hub = wake.New(remote)
 	return eng, nil
 }
 
@@ -124,6 +128,7 @@ func (e *Engine) Close() error {
 	}
 	e.outbox.Close()
 	e.running.Wait()
+	e.hub.Close()
 	e.committer.Close()
 	if err := e.db.Close(); err != nil {
 		return fmt.Errorf("close database: %w", err)

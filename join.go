@@ -18,8 +18,8 @@ import (
 // commit soon, and take no other locks before. After an error the caller must
 // roll back. Conflicts are not retried: only the caller can start over.
 //
-// Call Wake after the commit if readers of the outbox shall not wait for their
-// next poll.
+// Call Wake after the commit if dispatchers and readers of the outbox shall not
+// wait for their next poll.
 func (e *Engine) JoinSQL(ctx context.Context, tx *sql.Tx, fn func(*Tx) error) error {
 	return e.join(ctx, sqldb.StdRunner{Conn: tx, Dialect: e.db.Dialect()}, fn)
 }
@@ -32,9 +32,12 @@ func (e *Engine) JoinPgx(ctx context.Context, tx pgx.Tx, fn func(*Tx) error) err
 	return e.join(ctx, postgres.Join(tx), fn)
 }
 
-// Wake tells the readers of the outbox in this process that something was
-// committed. Update does it by itself.
-func (e *Engine) Wake() { e.outbox.Wake() }
+// Wake tells the dispatchers and the readers of the outbox in this process that
+// something was committed. Update does it by itself.
+func (e *Engine) Wake() {
+	e.outbox.Wake()
+	e.hub.PublishAll()
+}
 
 func (e *Engine) join(ctx context.Context, run sqldb.Runner, fn func(*Tx) error) error {
 	if err := e.enter(); err != nil {

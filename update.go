@@ -55,10 +55,23 @@ func (e *Engine) attempt(ctx context.Context, id string, fn func(*Tx) error) (ag
 	if err != nil {
 		return tx.retryable(err), err
 	}
-	if err = tx.commit(); err == nil {
-		e.outbox.Wake()
+	err = tx.commit()
+	var uncertain *fault.Uncertain
+	if err == nil || errors.As(err, &uncertain) {
+		tx.announce()
 	}
 	return tx.retryable(err), err
+}
+
+// announce tells those who wait for work that some was committed, or may have
+// been.
+func (tx *Tx) announce() {
+	if len(tx.unit.Mutations) > 0 {
+		tx.eng.outbox.Wake()
+	}
+	for _, committed := range tx.committed {
+		committed()
+	}
 }
 
 // first returns what fn returned if it is about the Tx's own error, and that

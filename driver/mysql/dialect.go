@@ -26,6 +26,9 @@ var dialect = sqldb.Dialect{
 // finer, and a due time must not move.
 func encode(args []any) {
 	for i, arg := range args {
+		if p, ok := arg.(*time.Time); ok && p != nil {
+			arg = *p
+		}
 		if t, ok := arg.(time.Time); ok {
 			args[i] = t.UTC().Truncate(time.Microsecond)
 		}

@@ -24,15 +24,16 @@ import (
 const (
 	writers = 16
 	readers = 8
+	urgents = 2
 	// lockWait bounds the wait for a row lock on the server, which goes on
 	// waiting after the client has given up.
 	lockWait = 10 * time.Second
 )
 
-// DB holds the two pools of a MySQL or MariaDB database.
+// DB holds the pools of a MySQL or MariaDB database.
 type DB struct {
-	read, write *sql.DB
-	dialect     sqldb.Dialect
+	read, write, urgent *sql.DB
+	dialect             sqldb.Dialect
 }
 
 // Open connects to the database of a mysql:// or mariadb:// URL:
@@ -46,6 +47,8 @@ func Open(ctx context.Context, dsn string) (*DB, error) {
 	db := &DB{
 		write: pool(config, "read committed", writers),
 		read:  pool(config, "repeatable read", readers),
+
+		urgent: pool(config, "read committed", urgents),
 	}
 	if err := db.check(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open mysql database: %w", err), db.Close())
@@ -169,7 +172,11 @@ func (db *DB) Dialect() sqldb.Dialect { return db.dialect }
 // Begin implements sqldb.DB.
 func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) {
 	pool, begin := db.write, "start transaction"
-	if access == sqldb.Read {
+	switch access {
+	case sqldb.Write:
+	case sqldb.Urgent:
+		pool = db.urgent
+	case sqldb.Read:
 		pool, begin = db.read, "start transaction with consistent snapshot, read only"
 	}
 	conn, err := pool.Conn(ctx)
@@ -212,4 +219,4 @@ func seconds(ctx context.Context) int {
 }
 
 // Close implements sqldb.DB.
-func (db *DB) Close() error { return errors.Join(db.read.Close(), db.write.Close()) }
+func (db *DB) Close() error { return errors.Join(db.read.Close(), db.write.Close(), db.urgent.Close()) }

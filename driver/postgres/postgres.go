@@ -23,11 +23,13 @@ const (
 	// defaultConns is the pool's size where the URL does not set
 	// pool_max_conns.
 	defaultConns = 16
-	minVersion   = 140000
+	// urgentConns are kept beside them; see sqldb.Urgent.
+	urgentConns = 2
+	minVersion  = 140000
 )
 
 // DB is a pool of connections to a PostgreSQL database.
-type DB struct{ pool *pgxpool.Pool }
+type DB struct{ pool, urgent *pgxpool.Pool }
 
 // Open connects to the database of a postgres:// or postgresql:// URL. All
 // parameters of libpq and of pgxpool are understood.
@@ -39,14 +41,28 @@ func Open(ctx context.Context, dsn string) (*DB, error) {
 	if !hasParam(dsn, "pool_max_conns") {
 		config.MaxConns = defaultConns
 	}
-	pool, err := pgxpool.NewWithConfig(ctx, config)
+	db, err := connect(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open postgres database: %w", err)
 	}
-	db := &DB{pool: pool}
-	if err := db.check(ctx); err != nil {
+	return db, nil
+}
+
+func connect(ctx context.Context, config *pgxpool.Config) (*DB, error) {
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	few := config.Copy()
+	few.MaxConns, few.MinConns, few.MinIdleConns = urgentConns, 0, 0
+	urgent, err := pgxpool.NewWithConfig(ctx, few)
+	if err != nil {
 		pool.Close()
-		return nil, fmt.Errorf("open postgres database: %w", err)
+		return nil, err
+	}
+	db := &DB{pool: pool, urgent: urgent}
+	if err := db.check(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
 }
@@ -82,7 +98,11 @@ func (db *DB) Pool() *pgxpool.Pool { return db.pool }
 
 // Begin implements sqldb.DB.
 func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) {
-	conn, err := db.pool.Acquire(ctx)
+	pool := db.pool
+	if access == sqldb.Urgent {
+		pool = db.urgent
+	}
+	conn, err := pool.Acquire(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("get a connection: %w", translate(err))
 	}
@@ -113,6 +133,7 @@ func (db *DB) Exclusively(ctx context.Context, fn func(sqldb.Runner) error) erro
 // Close implements sqldb.DB.
 func (db *DB) Close() error {
 	db.pool.Close()
+	db.urgent.Close()
 	return nil
 }
 

@@ -129,7 +129,7 @@ func (db *DB) Dialect() sqldb.Dialect {
 
 // Begin implements sqldb.DB.
 func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) {
-	if access == sqldb.Write {
+	if access != sqldb.Read {
 		return db.writer.begin(ctx)
 	}
 	conn, err := db.read.Conn(ctx)

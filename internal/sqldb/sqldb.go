@@ -20,6 +20,11 @@ const (
 	// Read begins a read-only transaction in which every statement sees the
 	// same snapshot.
 	Read
+	// Urgent begins a Write on one of a few connections that are kept for the
+	// engine's own short statements: a heartbeat must not wait for a
+	// connection behind the work that it keeps alive. SQLite has but one
+	// writer.
+	Urgent
 )
 
 // Scan copies the columns of the current row into dest.

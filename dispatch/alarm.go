@@ -1,0 +1,221 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/clock"
+)
+
+// AlarmHost keeps one alarm. Whoever keeps it calls Alarm.Fire when it goes
+// off, which deletes it. A host may be anything that can remember one time: the
+// in-process timer that NewAlarm uses by default, a cloud scheduler, a cell in
+// a database. Its methods may be called from several goroutines.
+type AlarmHost interface {
+	// Set sets the alarm, in place of the one that is set.
+	Set(ctx context.Context, at time.Time) error
+	// Get returns the alarm that is set, or the zero time.
+	Get(ctx context.Context) (time.Time, error)
+	// Delete removes the alarm. It is no error if there is none.
+	Delete(ctx context.Context) error
+}
+
+const (
+	// DefaultMaxSleep is how long an Alarm on the in-process timer sleeps at
+	// most.
+	DefaultMaxSleep = time.Minute
+	// retryAfter is how long to wait after the next due time could not be
+	// learnt or set.
+	retryAfter = time.Second
+)
+
+// AlarmOptions configure an Alarm. The zero value of every field is its
+// default.
+type AlarmOptions struct {
+	// Host keeps the alarm. Default: a timer in this process.
+	Host AlarmHost
+	// MaxSleep bounds the time without a look at the database: work that
+	// another process left behind when it died is found then. Negative: sleep
+	// without bound, for work that only this process touches. Default:
+	// DefaultMaxSleep with the default host, without bound with another.
+	MaxSleep time.Duration
+	// OnError receives the errors of runs and of the host. It may be called
+	// from several goroutines. Default: log them.
+	OnError func(error)
+	// Clock tells the time. Default: the machine's.
+	Clock clock.Clock
+}
+
+// Alarm runs a processor exactly when something is due, and makes no queries
+// in between.
+type Alarm struct {
+	runner   *runner
+	host     AlarmHost
+	clock    clock.Clock
+	maxSleep time.Duration
+	timer    *timerHost // the host, if it is our own
+
+	mu          sync.Mutex
+	started     bool
+	set         time.Time // the alarm that we have set
+	unsubscribe func()
+}
+
+// NewAlarm returns an alarm that does nothing before Start.
+func NewAlarm(p Processor, options *AlarmOptions) (*Alarm, error) {
+	var o AlarmOptions
+	if options != nil {
+		o = *options
+	}
+	if p == nil {
+		return nil, fault.Invalidf("processor", "is nil")
+	}
+	if o.OnError == nil {
+		o.OnError = logError
+	}
+	if o.Clock == nil {
+		o.Clock = clock.System
+	}
+	a := &Alarm{runner: newRunner(p, o.OnError), host: o.Host, clock: o.Clock, maxSleep: max(o.MaxSleep, 0), unsubscribe: func() {}}
+	a.runner.after = a.schedule
+	if a.host == nil {
+		a.timer = newTimerHost(o.Clock, func() { a.Fire() })
+		a.host = a.timer
+		if o.MaxSleep == 0 {
+			a.maxSleep = DefaultMaxSleep
+		}
+	}
+	return a, nil
+}
+
+// Start sets the alarm for the next due time, or for now if that has passed. A
+// second Start changes nothing.
+func (a *Alarm) Start() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.started {
+		return
+	}
+	a.started = true
+	a.unsubscribe = subscribe(a.runner.processor, a.arrived)
+	a.runner.do(a.schedule)
+}
+
+// Fire runs the processor and then sets the next alarm. The keeper of the
+// alarm calls it when the alarm goes off.
+func (a *Alarm) Fire() <-chan struct{} {
+	a.mu.Lock()
+	a.set = time.Time{}
+	a.mu.Unlock()
+	return a.runner.wake()
+}
+
+// Wake runs the processor now. Any number of calls while a run is in flight
+// lead to exactly one more run. The returned channel is closed when a run that
+// began after the call has ended; it may be ignored.
+func (a *Alarm) Wake() <-chan struct{} { return a.runner.wake() }
+
+// arrived runs the processor for work that is due, and otherwise sees to it
+// that the alarm goes off in time.
+func (a *Alarm) arrived(due time.Time) {
+	if !due.After(a.clock.Now()) {
+		a.Wake()
+		return
+	}
+	a.runner.do(func(ctx context.Context) { a.runner.report(a.advance(ctx, due)) })
+}
+
+// schedule sets the alarm for the next due time. If that cannot be learnt or
+// set, it tries again soon: an alarm that is not set must not be the end.
+func (a *Alarm) schedule(ctx context.Context) {
+	at, err := a.next(ctx)
+	if err == nil {
+		err = a.arrange(ctx, at)
+	}
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	a.runner.report(fmt.Errorf("set alarm: %w", err))
+	if errors.Is(err, errHost) || a.advance(ctx, a.clock.Now().Add(retryAfter)) != nil {
+		a.runner.later(a.clock, retryAfter, a.schedule)
+	}
+}
+
+// next returns when to wake, or the zero time.
+func (a *Alarm) next(ctx context.Context) (time.Time, error) {
+	at, err := a.runner.processor.NextWakeAt(ctx)
+	if err != nil {
+		return time.Time{}, err
+	}
+	now := a.clock.Now()
+	if limit := now.Add(a.maxSleep); a.maxSleep > 0 && (at.IsZero() || at.After(limit)) {
+		at = limit
+	}
+	if !at.IsZero() && at.Before(now) {
+		at = now
+	}
+	return at, nil
+}
+
+// errHost marks an error of the host, as opposed to one of the processor.
+var errHost = errors.New("alarm host")
+
+// arrange makes the host's alarm the given one. It clears only an alarm of its
+// own, and never postpones an earlier one.
+func (a *Alarm) arrange(ctx context.Context, at time.Time) error {
+	if !at.IsZero() {
+		return a.advance(ctx, at)
+	}
+	existing, err := a.host.Get(ctx)
+	if err != nil {
+		return errors.Join(errHost, err)
+	}
+	a.mu.Lock()
+	own := !existing.IsZero() && existing.Equal(a.set)
+	a.mu.Unlock()
+	if !own {
+		return nil
+	}
+	if err := a.host.Delete(ctx); err != nil {
+		return errors.Join(errHost, err)
+	}
+	return nil
+}
+
+// advance sets the alarm unless an earlier one is set.
+func (a *Alarm) advance(ctx context.Context, at time.Time) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	existing, err := a.host.Get(ctx)
+	if err != nil {
+		return errors.Join(errHost, err)
+	}
+	if !existing.IsZero() && !existing.After(at) {
+		return nil
+	}
+	if err := a.host.Set(ctx, at); err != nil {
+		return errors.Join(errHost, err)
+	}
+	a.set = at
+	return nil
+}
+
+// Stop ends the alarm and waits for what was begun, at most until ctx is done;
+// what has not ended by then can be claimed by others when its lease expires.
+// An alarm that was stopped cannot be started again. The alarm of a host other
+// than the default stays set: it belongs to the next process.
+func (a *Alarm) Stop(ctx context.Context) error {
+	a.mu.Lock()
+	a.started = true
+	unsubscribe := a.unsubscribe
+	a.mu.Unlock()
+	unsubscribe()
+	if a.timer != nil {
+		a.timer.stop()
+	}
+	return a.runner.stop(ctx)
+}

@@ -1,0 +1,136 @@
+package dispatch
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/clock"
+)
+
+// DefaultInterval is how often a Poller looks for due work.
+const DefaultInterval = 5 * time.Second
+
+// PollerOptions configure a Poller. The zero value of every field is its
+// default.
+type PollerOptions struct {
+	// Interval is how often to look for due work. Default: DefaultInterval.
+	Interval time.Duration
+	// OnError receives the errors of runs. It may be called from several
+	// goroutines. Default: log them.
+	OnError func(error)
+	// Clock tells the time. Default: the machine's.
+	Clock clock.Clock
+}
+
+// Poller runs a processor when it finds that something is due, at regular
+// intervals, at its start, and when it is woken.
+type Poller struct {
+	runner   *runner
+	clock    clock.Clock
+	interval time.Duration
+
+	mu          sync.Mutex
+	stopPolling context.CancelFunc
+	unsubscribe func()
+	polling     sync.WaitGroup
+}
+
+// NewPoller returns a poller that does nothing before Start.
+func NewPoller(p Processor, options *PollerOptions) (*Poller, error) {
+	var o PollerOptions
+	if options != nil {
+		o = *options
+	}
+	if p == nil {
+		return nil, fault.Invalidf("processor", "is nil")
+	}
+	if o.Interval < 0 {
+		return nil, fault.Invalidf("PollerOptions.Interval", "is negative")
+	}
+	if o.Interval == 0 {
+		o.Interval = DefaultInterval
+	}
+	if o.OnError == nil {
+		o.OnError = logError
+	}
+	if o.Clock == nil {
+		o.Clock = clock.System
+	}
+	return &Poller{runner: newRunner(p, o.OnError), clock: o.Clock, interval: o.Interval}, nil
+}
+
+// Start polls at once and then at the interval. A second Start changes
+// nothing.
+func (p *Poller) Start() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stopPolling != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	p.stopPolling = cancel
+	p.unsubscribe = subscribe(p.runner.processor, p.arrived)
+	p.polling.Go(func() { p.poll(ctx) })
+}
+
+// arrived wakes the poller for work that is due; what is due later is found by
+// polling.
+func (p *Poller) arrived(due time.Time) {
+	if !due.After(p.clock.Now()) {
+		p.Wake()
+	}
+}
+
+func (p *Poller) poll(ctx context.Context) {
+	for ctx.Err() == nil {
+		if p.due(ctx) {
+			p.Wake()
+		}
+		timer := p.clock.NewTimer(p.interval)
+		select {
+		case <-timer.C():
+		case <-ctx.Done():
+			timer.Stop()
+		}
+	}
+}
+
+// due asks whether something is due. A question that fails is answered by the
+// next poll.
+func (p *Poller) due(ctx context.Context) bool {
+	var at time.Time
+	_, err := guard(func() (n int, err error) {
+		at, err = p.runner.processor.NextWakeAt(ctx)
+		return 0, err
+	})
+	if ctx.Err() != nil {
+		return false
+	}
+	p.runner.report(err)
+	return !at.IsZero() && !at.After(p.clock.Now())
+}
+
+// Wake runs the processor now. Any number of calls while a run is in flight
+// lead to exactly one more run. The returned channel is closed when a run that
+// began after the call has ended; it may be ignored.
+func (p *Poller) Wake() <-chan struct{} { return p.runner.wake() }
+
+// Stop ends polling and waits for what was begun, at most until ctx is done;
+// what has not ended by then can be claimed by others when its lease expires.
+// A poller that was stopped cannot be started again.
+func (p *Poller) Stop(ctx context.Context) error {
+	p.mu.Lock()
+	stop, unsubscribe := p.stopPolling, p.unsubscribe
+	if stop == nil {
+		p.stopPolling = func() {}
+	}
+	p.mu.Unlock()
+	if stop != nil {
+		unsubscribe()
+		stop()
+		p.polling.Wait()
+	}
+	return p.runner.stop(ctx)
+}

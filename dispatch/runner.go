@@ -1,0 +1,156 @@
+package dispatch
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure/internal/clock"
+)
+
+// runner runs a processor, one run at a time. Whatever asks for a run while
+// one is in flight shares exactly one more.
+type runner struct {
+	processor Processor
+	onError   func(error)
+	after     func(context.Context) // follows each run; may be nil
+
+	ctx      context.Context // of the runs
+	cancel   context.CancelFunc
+	aside    context.Context // of what is done beside them
+	endAside context.CancelFunc
+
+	mu      sync.Mutex
+	running bool
+	queued  chan struct{} // closed when the queued run has ended; nil: none is
+	stopped bool
+	group   sync.WaitGroup
+}
+
+func newRunner(p Processor, onError func(error)) *runner {
+	r := &runner{processor: p, onError: onError}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	r.aside, r.endAside = context.WithCancel(r.ctx)
+	return r
+}
+
+// wake asks for a run. The returned channel is closed when a run that began
+// after the call has ended, or when the runner is stopped.
+func (r *runner) wake() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stopped {
+		done := make(chan struct{})
+		close(done)
+		return done
+	}
+	if r.queued == nil {
+		r.queued = make(chan struct{})
+	}
+	queued := r.queued
+	if !r.running {
+		r.running = true
+		r.group.Go(r.loop)
+	}
+	return queued
+}
+
+// loop runs as long as runs are queued. It ends in any case: a panic in the
+// processor or in a callback is an error like any other.
+func (r *runner) loop() {
+	for {
+		r.mu.Lock()
+		done := r.queued
+		r.queued = nil
+		if done == nil || r.stopped {
+			r.running = false
+			r.mu.Unlock()
+			if done != nil {
+				close(done)
+			}
+			return
+		}
+		r.mu.Unlock()
+		r.once()
+		close(done)
+	}
+}
+
+// once runs the processor until it finds nothing more to do.
+func (r *runner) once() {
+	for r.ctx.Err() == nil {
+		n, err := guard(func() (int, error) { return start(r.ctx, r.processor) })
+		if err != nil && r.ctx.Err() == nil {
+			r.report(err)
+		}
+		if err != nil || n == 0 {
+			break
+		}
+	}
+	if r.after != nil {
+		_, err := guard(func() (int, error) { r.after(r.ctx); return 0, nil })
+		r.report(err)
+	}
+}
+
+// report hands an error to the callback, which may itself panic.
+func (r *runner) report(err error) {
+	if err == nil {
+		return
+	}
+	defer func() { _ = recover() }() // the last resort: nobody is left to tell
+	r.onError(fmt.Errorf("%s: %w", r.processor.Namespace(), err))
+}
+
+// stop prevents further runs and waits for the one in flight and for the work
+// that it began, at most until ctx is done.
+func (r *runner) stop(ctx context.Context) error {
+	r.mu.Lock()
+	r.stopped = true
+	r.mu.Unlock()
+	r.endAside()
+	abort := context.AfterFunc(ctx, r.cancel)
+	defer abort()
+	err := drain(ctx, r.processor)
+	r.group.Wait()
+	r.cancel()
+	return err
+}
+
+// guard turns a panic into an error.
+func guard(fn func() (int, error)) (n int, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
+		}
+	}()
+	return fn()
+}
+
+// do runs fn beside the runs, in a goroutine that stop waits for.
+func (r *runner) do(fn func(context.Context)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stopped {
+		return
+	}
+	r.group.Go(func() {
+		_, err := guard(func() (int, error) { fn(r.aside); return 0, nil })
+		r.report(err)
+	})
+}
+
+// later runs fn after a while.
+func (r *runner) later(c clock.Clock, d time.Duration, fn func(context.Context)) {
+	r.do(func(ctx context.Context) {
+		timer := c.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C():
+			fn(ctx)
+		case <-ctx.Done():
+		}
+	})
+}

@@ -1,0 +1,267 @@
+package hook
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/retry"
+)
+
+// Record is a hook as it is stored.
+type Record struct {
+	ID, Namespace, Name string
+	Payload             json.RawMessage
+	Status              Status
+	Priority            Priority
+	Retry               retry.Policy
+	// Attempts counts the executions that ended, Crashes those that lost
+	// their process.
+	Attempts, MaxAttempts, Crashes int
+	// Error is the last one, also of a hook that succeeded later.
+	Error string
+	// Unit is the unit of work that triggered the hook.
+	Unit    string
+	Created time.Time
+	// NextAttempt is zero if the hook is or was due at once.
+	NextAttempt time.Time
+	// Due is when it is or was due.
+	Due                   time.Time
+	LastAttempt, Finished time.Time
+	// Worker and LeaseExpires tell who has it, while it is Processing.
+	Worker       string
+	LeaseExpires time.Time
+}
+
+// Filter narrows a List. Zero fields do not narrow.
+type Filter struct {
+	Namespace, Name string
+	Statuses        []Status
+	// Unit lists the hooks of one unit of work.
+	Unit string
+}
+
+const (
+	// DefaultLimit is how many hooks List returns unless told otherwise.
+	DefaultLimit = 50
+	// MaxLimit is how many hooks List returns at most.
+	MaxLimit = 1000
+)
+
+// StateError says that a hook exists but its status does not allow what was
+// asked of it.
+type StateError struct {
+	ID     string
+	Status Status
+}
+
+func (e *StateError) Error() string { return fmt.Sprintf("hook %q is %s", e.ID, e.Status) }
+
+// Admin lists and manages the hooks of all namespaces, with or without their
+// handlers.
+type Admin struct{ rt *perdure.Runtime }
+
+// NewAdmin returns the administration of the hooks of a database.
+func NewAdmin(eng *perdure.Engine) *Admin { return &Admin{rt: eng.Runtime()} }
+
+// List returns hooks, newest first, and the cursor of the next page, which is
+// empty after the last one.
+func (a *Admin) List(ctx context.Context, f Filter, cursor string, limit int) ([]Record, string, error) {
+	limit, err := edge.Limit("limit", limit, DefaultLimit, MaxLimit)
+	if err != nil {
+		return nil, "", err
+	}
+	filter, err := f.stored(cursor, limit+1)
+	if err != nil {
+		return nil, "", err
+	}
+	var records []Record
+	if err := a.read(ctx, a.rt.Store.ListHooks(filter, func(h store.Hook) { records = append(records, record(h)) })); err != nil {
+		return nil, "", fmt.Errorf("list hooks: %w", err)
+	}
+	if len(records) <= limit {
+		return records, "", nil
+	}
+	records = records[:limit]
+	return records, encodeCursor(records[limit-1]), nil
+}
+
+// Get returns one hook, or a *fault.NotFound.
+func (a *Admin) Get(ctx context.Context, id string) (Record, error) {
+	var found Record
+	if err := a.read(ctx, a.rt.Store.GetHook(id, func(h store.Hook) { found = record(h) })); err != nil {
+		return Record{}, fmt.Errorf("get hook: %w", err)
+	}
+	return found, nil
+}
+
+// Retry makes a hook due now: one that has ended starts over with all its
+// attempts, one that waits waits no longer. One that runs is a *StateError.
+func (a *Admin) Retry(ctx context.Context, id string) error {
+	return a.change(ctx, "retry", id, func(now store.Now, changed *int64) []sqldb.Stmt {
+		return a.rt.Store.ReviveHook(id, now, changed)
+	})
+}
+
+// Cancel keeps a hook from being run. If it is running, its context ends soon
+// and what comes of it is dropped. One that has ended is a *StateError.
+func (a *Admin) Cancel(ctx context.Context, id string) error {
+	return a.change(ctx, "cancel", id, func(now store.Now, changed *int64) []sqldb.Stmt {
+		return []sqldb.Stmt{a.rt.Store.CancelHook(id, now, changed)}
+	})
+}
+
+// change runs statements that must change the hook, and explains it if they
+// did not.
+func (a *Admin) change(ctx context.Context, verb, id string, stmts func(store.Now, *int64) []sqldb.Stmt) error {
+	var changed int64
+	var found Record
+	err := a.write(ctx, append(stmts(a.rt.Now(), &changed), a.rt.Store.GetHook(id, func(h store.Hook) { found = record(h) }))...)
+	if err != nil {
+		return fmt.Errorf("%s hook: %w", verb, err)
+	}
+	if changed == 0 {
+		return fmt.Errorf("%s hook: %w", verb, &StateError{ID: id, Status: found.Status})
+	}
+	a.rt.Hub.Publish("hook/"+found.Namespace, time.Time{})
+	return nil
+}
+
+// Purge removes completed and cancelled hooks that ended longer than age ago,
+// and returns how many.
+func (a *Admin) Purge(ctx context.Context, age time.Duration) (int64, error) {
+	if age < 0 {
+		return 0, fault.Invalidf("age", "is negative")
+	}
+	return purge(ctx, a.rt, age, 0)
+}
+
+func (h *Hooks) purge(ctx context.Context, age time.Duration, most int64) (int64, error) {
+	return purge(ctx, h.rt, age, most)
+}
+
+// purge removes in batches, until nothing is left or most are removed; 0 means
+// all.
+func purge(ctx context.Context, rt *perdure.Runtime, age time.Duration, most int64) (int64, error) {
+	const batch = 1000
+	admin := Admin{rt: rt}
+	for total := int64(0); ; {
+		var removed int64
+		if err := admin.write(ctx, rt.Store.PurgeHooks(age, batch, rt.Now(), &removed)); err != nil {
+			return total, fmt.Errorf("purge hooks: %w", err)
+		}
+		total += removed
+		if removed < batch || most > 0 && total >= most {
+			return total, nil
+		}
+	}
+}
+
+func (a *Admin) read(ctx context.Context, stmt sqldb.Stmt) error {
+	ctx, cancel := context.WithTimeout(ctx, a.rt.Timeout)
+	defer cancel()
+	tx, err := a.rt.DB.Begin(ctx, sqldb.Read)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	return bare(tx.Run(ctx, stmt))
+}
+
+func (a *Admin) write(ctx context.Context, stmts ...sqldb.Stmt) error {
+	ctx, cancel := context.WithTimeout(ctx, a.rt.Timeout)
+	defer cancel()
+	tx, err := a.rt.DB.Begin(ctx, sqldb.Write)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if err := tx.Run(ctx, stmts...); err != nil {
+		return bare(err)
+	}
+	return bare(tx.Commit(ctx))
+}
+
+// bare removes the statement's number, which means nothing to the caller.
+func bare(err error) error {
+	var s *sqldb.StmtError
+	if errors.As(err, &s) {
+		return s.Err
+	}
+	return err
+}
+
+func (f Filter) stored(cursor string, limit int) (store.HookFilter, error) {
+	stored := store.HookFilter{Namespace: f.Namespace, Name: f.Name, Unit: f.Unit, Limit: limit}
+	for _, s := range f.Statuses {
+		if !known(s) {
+			return stored, fault.Invalidf("status", "%q is unknown", s)
+		}
+		stored.Statuses = append(stored.Statuses, store.HookStatus(s))
+	}
+	if cursor == "" {
+		return stored, nil
+	}
+	var err error
+	stored.BeforeCreated, stored.BeforeID, err = decodeCursor(cursor)
+	return stored, err
+}
+
+func known(s Status) bool {
+	for _, status := range Statuses {
+		if s == status {
+			return true
+		}
+	}
+	return false
+}
+
+// A cursor is the place of the last row of a page.
+func encodeCursor(r Record) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(r.Created.UnixMicro(), 10) + " " + r.ID))
+}
+
+func decodeCursor(cursor string) (time.Time, string, error) {
+	raw, err := base64.RawURLEncoding.DecodeString(cursor)
+	micros, id, found := strings.Cut(string(raw), " ")
+	us, parse := strconv.ParseInt(micros, 10, 64)
+	if err != nil || !found || parse != nil || edge.Text("cursor", id, 128) != nil || id == "" {
+		return time.Time{}, "", fault.Invalidf("cursor", "is malformed")
+	}
+	return time.UnixMicro(us).UTC(), id, nil
+}
+
+func record(h store.Hook) Record {
+	r := Record{
+		ID: h.ID, Namespace: h.Namespace, Name: h.Name, Payload: json.RawMessage(h.Payload), Status: status(h.Status),
+		Priority: Priority(h.Priority), Attempts: h.Attempts, MaxAttempts: h.MaxAttempts, Crashes: h.Crashes,
+		Error: value(h.Error), Unit: h.Unit, Created: h.Created.UTC(), NextAttempt: utc(h.NextAttempt), Due: h.Due.UTC(),
+		LastAttempt: utc(h.LastAttempt), Finished: utc(h.Finished), Worker: value(h.Worker), LeaseExpires: utc(h.LeaseExpires),
+	}
+	_ = json.Unmarshal([]byte(h.Policy), &r.Retry) // shown as it is, if it can be
+	return r
+}
+
+func value(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func utc(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}

@@ -1,0 +1,255 @@
+// Package hook runs effects after a commit: at a time, with retries, at least
+// once, whatever crashes.
+//
+// A hook is triggered inside a unit of work and commits or rolls back with it.
+// Its handler runs afterwards, outside of any transaction, in whatever process
+// has it:
+//
+//	hooks, err := hook.New(eng, "shop", nil)
+//	receipt, err := hook.Define(hooks, "send-receipt", sendReceipt, nil)
+//	…
+//	err = eng.Update(ctx, func(tx *perdure.Tx) error {
+//		id, _ := tx.Create(Orders, order)
+//		_, err := receipt.Trigger(tx, Receipt{Order: id}, nil)
+//		return err
+//	})
+//
+// A dispatcher drives the handlers; see package dispatch:
+//
+//	d, err := dispatch.NewPoller(hooks, nil)
+//	d.Start()
+//	defer d.Stop(ctx)
+//
+// A handler may run more than once for the same hook (the process can die
+// between its effect and the record of it), so it must be idempotent. The key
+// of its Info is the same each time; hand it to whomever the effect is on.
+//
+// Imports: perdure, retry, fault and the internal packages; no other kind of
+// work.
+package hook
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/retry"
+)
+
+// DefaultRetry is the policy of hooks that are triggered without one: 20
+// attempts, 1 s after the first failure and then ever longer, up to an hour.
+var DefaultRetry = retry.Policy{
+	Kind: retry.KindExponential, MaxAttempts: 20,
+	Initial: time.Second, Factor: 2, Max: time.Hour, Jitter: 0.1,
+}
+
+// Options configure Hooks. The zero value of every field is its default.
+type Options struct {
+	// Concurrency is how many handlers run at once in this process.
+	// Default: 16.
+	Concurrency int
+	// Lease is how long a hook belongs to a process without a sign of life.
+	// Handlers may run longer: the lease is renewed while they do. After a
+	// crash the hook is run again when the lease has expired. At least one
+	// second. Default: 30 seconds.
+	Lease time.Duration
+	// MaxCrashes is how many times a hook may lose its process before it is
+	// quarantined. Default: 5.
+	MaxCrashes int
+	// Retry is the policy of hooks that are triggered without one.
+	// Default: DefaultRetry.
+	Retry retry.Policy
+	// Timeout is how long a handler may take unless its own options say
+	// otherwise. Default: 5 minutes.
+	Timeout time.Duration
+	// Retention is how long completed and cancelled hooks are kept. Failed and
+	// quarantined ones are kept until they are retried or purged. Negative:
+	// for ever. Default: 24 hours.
+	Retention time.Duration
+	// MaxPayload is the largest payload in bytes. Default: 1 MiB.
+	MaxPayload int
+	// OnError receives errors that have no caller: of heartbeats and of the
+	// record of outcomes. Default: log them.
+	OnError func(error)
+	// OnCrash is told of every hook whose process was lost. Default: log it.
+	OnCrash func(Crash)
+	// Random returns numbers in [0, 1) for the jitter of retries.
+	// Default: a random source.
+	Random func() float64
+}
+
+// Crash tells of a hook whose process was lost while it ran.
+type Crash struct {
+	ID, Name string
+	// Crashes is how often that has happened to it.
+	Crashes int
+	// Quarantined says that it will not be run again by itself.
+	Quarantined bool
+}
+
+// Hooks is a namespace of hooks: what is triggered in it, and the handlers for
+// it that this process has. It is a dispatch.Processor.
+type Hooks struct {
+	rt        *perdure.Runtime
+	eng       *perdure.Engine
+	namespace string
+	options   Options
+	worker    *core.Worker
+	id        string // of this process, in the rows that it claims
+
+	mu       sync.RWMutex
+	handlers map[string]handler
+}
+
+// New returns the hooks of a namespace. Define its handlers before a
+// dispatcher is started; a process that only triggers needs neither.
+func New(eng *perdure.Engine, namespace string, options *Options) (*Hooks, error) {
+	if eng == nil {
+		return nil, fault.Invalidf("engine", "is nil")
+	}
+	if err := edge.Name("namespace", namespace); err != nil {
+		return nil, err
+	}
+	o := options.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	rt := eng.Runtime()
+	h := &Hooks{rt: rt, eng: eng, namespace: namespace, options: o, id: rt.NewID(), handlers: map[string]handler{}}
+	h.worker = core.NewWorker(h.kind(), core.Options{
+		Concurrency: o.Concurrency, Lease: o.Lease, Clock: rt.Clock, OnError: o.OnError,
+		SweepEvery: min(max(o.Retention/10, time.Minute), time.Hour),
+	})
+	return h, nil
+}
+
+// Namespace implements dispatch.Processor.
+func (h *Hooks) Namespace() string { return h.namespace }
+
+// Process runs every hook that is due and has a handler here, and returns how
+// many were run, successful or not.
+func (h *Hooks) Process(ctx context.Context) (int, error) { return h.worker.Process(ctx) }
+
+// Start begins to run what is due, without waiting for it.
+func (h *Hooks) Start(ctx context.Context) (int, error) { return h.worker.Start(ctx) }
+
+// Drain stops claiming and waits for the handlers that run, at most until ctx
+// is done.
+func (h *Hooks) Drain(ctx context.Context) error { return h.worker.Drain(ctx) }
+
+// NextWakeAt returns when a hook with a handler here will be due, or the claim
+// of a lost process will have expired. It is zero if there is none.
+func (h *Hooks) NextWakeAt(ctx context.Context) (time.Time, error) {
+	wait, ok, err := h.worker.Next(ctx)
+	if err != nil || !ok {
+		return time.Time{}, err
+	}
+	return h.rt.Clock.Now().Add(wait), nil
+}
+
+// Subscribe calls fn when hooks of the namespace are triggered and when a
+// handler ends while more are waiting.
+func (h *Hooks) Subscribe(fn func(due time.Time)) (cancel func()) {
+	h.worker.OnFree(func() { fn(time.Time{}) })
+	unsubscribe := h.rt.Hub.Subscribe(h.topic(), fn)
+	return func() {
+		h.worker.OnFree(func() {})
+		unsubscribe()
+	}
+}
+
+func (h *Hooks) topic() string { return "hook/" + h.namespace }
+
+// names returns the hooks that this process has handlers for, sorted so that
+// the same set makes the same statement.
+func (h *Hooks) names() []string {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return slices.Sorted(maps.Keys(h.handlers))
+}
+
+func (o *Options) withDefaults() Options {
+	var options Options
+	if o != nil {
+		options = *o
+	}
+	defaults(&options.Concurrency, 16)
+	defaults(&options.Lease, 30*time.Second)
+	defaults(&options.MaxCrashes, 5)
+	defaults(&options.Timeout, 5*time.Minute)
+	defaults(&options.Retention, 24*time.Hour)
+	defaults(&options.MaxPayload, edge.DefaultMaxJSON)
+	if options.Retry.IsZero() {
+		options.Retry = DefaultRetry
+	}
+	if options.OnError == nil {
+		options.OnError = func(err error) { slog.Error("process hooks", "error", err) }
+	}
+	if options.OnCrash == nil {
+		options.OnCrash = logCrash
+	}
+	if options.Random == nil {
+		options.Random = random
+	}
+	return options
+}
+
+func defaults[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+func logCrash(c Crash) {
+	slog.Warn("hook lost its process", "id", c.ID, "name", c.Name, "crashes", c.Crashes, "quarantined", c.Quarantined)
+}
+
+func (o Options) validate() error {
+	switch {
+	case o.Concurrency < 1 || o.Concurrency > 10_000:
+		return fault.Invalidf("Options.Concurrency", "is %d; 1 to 10,000 are possible", o.Concurrency)
+	case o.Lease < time.Second:
+		return fault.Invalidf("Options.Lease", "is %v; at least 1s is needed", o.Lease)
+	case o.MaxCrashes < 1:
+		return fault.Invalidf("Options.MaxCrashes", "is %d; at least 1 is needed", o.MaxCrashes)
+	case o.Timeout < 0:
+		return fault.Invalidf("Options.Timeout", "is negative")
+	case o.MaxPayload < 1 || o.MaxPayload > 64<<20:
+		return fault.Invalidf("Options.MaxPayload", "is %d; 1 byte to 64 MiB are possible", o.MaxPayload)
+	}
+	return o.Retry.Validate()
+}
+
+// Status is where a hook is in its life.
+type Status string
+
+// The statuses.
+const (
+	// Pending hooks wait for their due time, or for a process.
+	Pending Status = "pending"
+	// Processing hooks are claimed by a process.
+	Processing Status = "processing"
+	// Completed hooks succeeded.
+	Completed Status = "completed"
+	// Failed hooks have used up their attempts.
+	Failed Status = "failed"
+	// Quarantined hooks have lost their process too often.
+	Quarantined Status = "quarantined"
+	// Cancelled hooks were cancelled by an operator.
+	Cancelled Status = "cancelled"
+)
+
+// Statuses are all of them.
+var Statuses = []Status{Pending, Processing, Completed, Failed, Quarantined, Cancelled}
+
+// status turns a stored status into ours.
+func status(s store.HookStatus) Status { return Status(s) }

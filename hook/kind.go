@@ -1,0 +1,211 @@
+package hook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/failpoint"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/unit"
+	"github.com/perdure/perdure/retry"
+)
+
+const (
+	// reapLimit is how many expired claims one claim returns at most.
+	reapLimit = 100
+	// crashDelay is how long a hook waits after a crash, times its earlier
+	// crashes: one that kills its process must not do so in a loop.
+	crashDelay = time.Second
+	// patience is how long a handler may take to return after its context
+	// ended.
+	patience = 10 * time.Second
+	// sweepLimit is how many rows one sweep removes.
+	sweepLimit = 5000
+	// outcomeTimeout bounds the commit of an outcome.
+	outcomeTimeout = time.Minute
+)
+
+func random() float64 { return rand.Float64() }
+
+// kind describes hooks to the worker.
+func (h *Hooks) kind() core.Kind {
+	return core.Kind{
+		Name: "hook", Claim: h.claim, Run: h.run, Extend: h.extend, Release: h.release, Next: h.next, Sweep: h.sweep,
+	}
+}
+
+// claim returns expired claims and takes due hooks, in one transaction.
+func (h *Hooks) claim(ctx context.Context, limit int, lease time.Duration) ([]*core.Claim, error) {
+	var reaped []store.Reaped
+	var hooks []store.Hook
+	token := h.rt.NewID()
+	err := h.transact(ctx, func(tx sqldb.Tx) (err error) {
+		now := h.rt.Now()
+		reaped, err = h.rt.Store.ReapHooks(ctx, tx, store.Expiry{
+			Namespace: h.namespace, MaxCrashes: h.options.MaxCrashes, Delay: crashDelay,
+			Message: "process was lost while the hook ran", Limit: reapLimit,
+		}, now)
+		if err != nil {
+			return err
+		}
+		hooks, err = h.rt.Store.ClaimHooks(ctx, tx, store.Claim{
+			Namespace: h.namespace, Names: h.names(), Worker: h.id, Token: token, Lease: lease, Limit: limit,
+		}, now)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range reaped {
+		h.options.OnCrash(Crash{ID: r.ID, Name: r.Name, Crashes: r.Crashes, Quarantined: status(r.Status) == Quarantined})
+	}
+	return claims(hooks, token), nil
+}
+
+func claims(hooks []store.Hook, token string) []*core.Claim {
+	claims := make([]*core.Claim, len(hooks))
+	for i, hook := range hooks {
+		claims[i] = &core.Claim{ID: hook.ID, Token: token, Work: hook}
+	}
+	return claims
+}
+
+// transact runs fn in a transaction on a connection that is kept for us.
+func (h *Hooks) transact(ctx context.Context, fn func(sqldb.Tx) error) error {
+	tx, err := h.rt.DB.Begin(ctx, sqldb.Urgent)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if err := fn(tx); err != nil {
+		return err
+	}
+	return tx.Commit(ctx)
+}
+
+// run executes the handler of a claimed hook and commits what came of it.
+func (h *Hooks) run(ctx context.Context, c *core.Claim) error {
+	hook := c.Work.(store.Hook)
+	err := h.execute(ctx, hook)
+	if cause := context.Cause(ctx); errors.Is(cause, core.ErrLost) {
+		return cause // somebody else has the hook: our outcome would be stale
+	} else if err != nil && errors.Is(cause, core.ErrStopping) {
+		return h.release(context.Background(), []*core.Claim{c})
+	}
+	if err := failpoint.Hit("hook.executed"); err != nil {
+		return err
+	}
+	var stale bool
+	if err := h.settle(h.outcome(c, hook, err, &stale)); err != nil {
+		return fmt.Errorf("record outcome: %w", err)
+	}
+	if stale {
+		return core.ErrLost
+	}
+	return failpoint.Hit("hook.settled")
+}
+
+func (h *Hooks) execute(ctx context.Context, hook store.Hook) error {
+	h.mu.RLock()
+	handler := h.handlers[hook.Name]
+	h.mu.RUnlock()
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, infoKey{}, h.info(hook)), handler.timeout)
+	defer cancel()
+	return core.CallWithin(ctx, h.rt.Clock, patience, func(ctx context.Context) error {
+		return handler.run(ctx, []byte(hook.Payload))
+	})
+}
+
+func (h *Hooks) info(hook store.Hook) Info {
+	return Info{
+		Key: hook.ID, ID: hook.ID, Namespace: h.namespace, Name: hook.Name, Unit: hook.Unit, Attempt: hook.Attempts + 1,
+		MaxAttempts: hook.MaxAttempts, Crashes: hook.Crashes, Created: hook.Created.UTC(), Due: hook.Due.UTC(),
+	}
+}
+
+// outcome returns the statement that records what came of an execution.
+func (h *Hooks) outcome(c *core.Claim, hook store.Hook, result error, stale *bool) sqldb.Stmt {
+	now := h.rt.Now()
+	if result == nil {
+		return h.rt.Store.CompleteHook(c.ID, c.Token, now, stale)
+	}
+	message := edge.Message(result.Error())
+	var policy retry.Policy
+	if err := json.Unmarshal([]byte(hook.Policy), &policy); err != nil {
+		return h.rt.Store.FailHook(c.ID, c.Token, message+"\nretry policy cannot be read: "+err.Error(), now, stale)
+	}
+	delay, again := policy.Next(hook.Attempts+1, h.options.Random())
+	if !again {
+		return h.rt.Store.FailHook(c.ID, c.Token, message, now, stale)
+	}
+	return h.rt.Store.RetryHook(c.ID, c.Token, message, delay, now, stale)
+}
+
+// settle commits an outcome, together with those that end at the same moment.
+// It does not end with the handler's context: the work is done.
+func (h *Hooks) settle(stmt sqldb.Stmt) error {
+	ctx, cancel := context.WithTimeout(context.Background(), outcomeTimeout)
+	defer cancel()
+	return h.rt.Committer.Commit(ctx, &unit.Unit{Stmts: []sqldb.Stmt{stmt}})
+}
+
+func (h *Hooks) extend(ctx context.Context, claims []*core.Claim, lease time.Duration) ([]*core.Claim, error) {
+	stale := make([]bool, len(claims))
+	err := h.guarded(ctx, claims, func(i int, c *core.Claim) sqldb.Stmt {
+		return h.rt.Store.ExtendHook(c.ID, c.Token, lease, h.rt.Now(), &stale[i])
+	})
+	if err != nil {
+		return nil, err
+	}
+	var lost []*core.Claim
+	for i, c := range claims {
+		if stale[i] {
+			lost = append(lost, c)
+		}
+	}
+	return lost, nil
+}
+
+func (h *Hooks) release(ctx context.Context, claims []*core.Claim) error {
+	ctx, cancel := context.WithTimeout(ctx, outcomeTimeout)
+	defer cancel()
+	stale := make([]bool, len(claims))
+	return h.guarded(ctx, claims, func(i int, c *core.Claim) sqldb.Stmt {
+		return h.rt.Store.ReleaseHook(c.ID, c.Token, &stale[i])
+	})
+}
+
+// guarded runs one statement for each claim, all in one transaction.
+func (h *Hooks) guarded(ctx context.Context, claims []*core.Claim, stmt func(int, *core.Claim) sqldb.Stmt) error {
+	stmts := make([]sqldb.Stmt, len(claims))
+	for i, c := range claims {
+		stmts[i] = stmt(i, c)
+	}
+	return h.transact(ctx, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) })
+}
+
+func (h *Hooks) next(ctx context.Context) (wait time.Duration, ok bool, err error) {
+	tx, err := h.rt.DB.Begin(ctx, sqldb.Read)
+	if err != nil {
+		return 0, false, err
+	}
+	defer tx.Rollback()
+	err = tx.Run(ctx, h.rt.Store.NextHook(h.namespace, h.names(), h.rt.Now(), func(d time.Duration) { wait, ok = d, true }))
+	return wait, ok, err
+}
+
+// sweep removes hooks that were done before the retention time.
+func (h *Hooks) sweep(ctx context.Context) error {
+	if h.options.Retention < 0 {
+		return nil
+	}
+	_, err := h.purge(ctx, h.options.Retention, sweepLimit)
+	return err
+}

@@ -1,0 +1,74 @@
+// Package core runs durable work of any kind: it claims what is due, keeps the
+// claims alive, runs them within a limit, and stops in time.
+//
+// It knows no kind of work by name. A kind (hooks, FSM instances, tasks,
+// alarms) is a Kind: functions on its own table that follow one protocol. A
+// claim writes the row that it locks, with a fresh token and a lease; every
+// statement that ends or extends it is guarded by that token; a claim whose
+// lease expired is returned by whoever looks next, and counted as a crash.
+//
+// Imports: internal/clock and internal/failpoint.
+package core
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Why the context of running work ends before the work does.
+var (
+	// ErrLost says that the claim is no longer ours: somebody else may be
+	// running the work. Its outcome must be dropped.
+	ErrLost = errors.New("claim was lost")
+	// ErrStopping says that the process stops. Work that gives up for this
+	// reason is released at no cost.
+	ErrStopping = errors.New("worker is stopping")
+)
+
+// Claim is one piece of work that is leased to this process.
+type Claim struct {
+	// ID names the work and Token this claim of it.
+	ID, Token string
+	// Work is the kind's own data.
+	Work any
+
+	until  time.Time // when the lease ends, by our own clock
+	cancel context.CancelCauseFunc
+}
+
+// Kind is one kind of durable work. All functions are safe for concurrent use.
+// Errors that they return are reported and the call is made again later; they
+// never end the worker.
+type Kind struct {
+	// Name is for messages.
+	Name string
+	// Claim leases up to max pieces of due work for lease, and first returns
+	// expired claims of any process. It must not wait for work.
+	Claim func(ctx context.Context, max int, lease time.Duration) ([]*Claim, error)
+	// Run executes the work and commits its outcome, guarded by the token.
+	// The context ends early with ErrLost or ErrStopping as its cause.
+	Run func(ctx context.Context, c *Claim) error
+	// Extend renews the leases of claims and returns those that are lost.
+	Extend func(ctx context.Context, claims []*Claim, lease time.Duration) (lost []*Claim, err error)
+	// Release gives claims back that have not been started, at no cost.
+	Release func(ctx context.Context, claims []*Claim) error
+	// Next returns how long it is until work is due or a claim expires; ok is
+	// false if there is none.
+	Next func(ctx context.Context) (wait time.Duration, ok bool, err error)
+	// Sweep removes what is kept no longer. It is called now and then after
+	// work was done, never while idle. Nil: nothing to remove.
+	Sweep func(ctx context.Context) error
+}
+
+// Stats counts what a worker has seen since it started.
+type Stats struct {
+	// Claimed is how many claims were made, Running how many are running.
+	Claimed, Running int64
+	// Settled is how many runs ended with their outcome committed.
+	Settled int64
+	// Lost is how many claims were lost while they ran.
+	Lost int64
+	// Errors is how many runs ended without an outcome.
+	Errors int64
+}

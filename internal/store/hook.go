@@ -1,0 +1,185 @@
+package store
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// HookStatus is where a hook is in its life.
+type HookStatus string
+
+// Hook is one row of the hooks.
+type Hook struct {
+	ID, Namespace, Name string
+	Payload             string
+	Status              HookStatus
+	Priority            int
+	Policy              string
+	MaxAttempts         int
+	Attempts            int
+	Crashes             int
+	Error               *string
+	Unit                string
+	Created             time.Time
+	NextAttempt         *time.Time
+	Due                 time.Time
+	LastAttempt         *time.Time
+	Finished            *time.Time
+	Worker              *string
+	LeaseExpires        *time.Time
+}
+
+// NewHook is a hook to be recorded. It is due at At, or Delay from now.
+type NewHook struct {
+	ID, Namespace, Name, Unit string
+	Payload, Policy           string
+	Priority, MaxAttempts     int
+	At                        *time.Time
+	Delay                     time.Duration
+}
+
+// Now is the time of a statement: nil where the server's clock decides.
+type Now *time.Time
+
+// InsertHook returns the statement that records a hook.
+func (s *Store) InsertHook(h NewHook, now Now) sqldb.Stmt {
+	return s.stmt("HookInsert", h.ID, h.Namespace, h.Name, h.Payload, h.Priority, h.Policy, h.MaxAttempts, h.Unit,
+		at(now), (*time.Time)(h.At), at(now), h.Delay.Microseconds())
+}
+
+// at makes the time an argument: a nil pointer is null.
+func at(now Now) *time.Time { return (*time.Time)(now) }
+
+// outcome guards a statement that ends a claim: stale learns that the claim is
+// no longer held, which is no error.
+func outcome(stmt sqldb.Stmt, stale *bool) sqldb.Stmt {
+	stmt.Done = func(rows int64) error {
+		*stale = rows == 0
+		return nil
+	}
+	return stmt
+}
+
+// CompleteHook returns the statement that ends a claim with success.
+func (s *Store) CompleteHook(id, token string, now Now, stale *bool) sqldb.Stmt {
+	return outcome(s.stmt("HookComplete", at(now), id, token), stale)
+}
+
+// RetryHook returns the statement that ends a claim with a failure after which
+// the hook is due again in a while.
+func (s *Store) RetryHook(id, token, message string, delay time.Duration, now Now, stale *bool) sqldb.Stmt {
+	us := delay.Microseconds()
+	return outcome(s.stmt("HookRetry", message, at(now), us, at(now), us, id, token), stale)
+}
+
+// FailHook returns the statement that ends a claim with the last failure.
+func (s *Store) FailHook(id, token, message string, now Now, stale *bool) sqldb.Stmt {
+	return outcome(s.stmt("HookFail", message, at(now), id, token), stale)
+}
+
+// ReleaseHook returns the statement that gives a claim back at no cost.
+func (s *Store) ReleaseHook(id, token string, stale *bool) sqldb.Stmt {
+	return outcome(s.stmt("HookRelease", id, token), stale)
+}
+
+// ExtendHook returns the statement that renews the lease of a claim.
+func (s *Store) ExtendHook(id, token string, lease time.Duration, now Now, stale *bool) sqldb.Stmt {
+	return outcome(s.stmt("HookExtend", at(now), lease.Microseconds(), id, token), stale)
+}
+
+// ErrHookState says that a hook exists but is not in a state that allows what
+// was asked.
+var ErrHookState = errors.New("hook is not in a state for this")
+
+// GetHook returns the statement that reads a hook.
+func (s *Store) GetHook(id string, found func(Hook)) sqldb.Stmt {
+	get := s.stmt("HookGet", id)
+	get.Row = hookRow(found)
+	get.Done = sqldb.One(&fault.NotFound{Kind: "hook", ID: id})
+	return get
+}
+
+// ReviveHook returns the statements that make a finished or a waiting hook due
+// now; changed learns whether there was one.
+func (s *Store) ReviveHook(id string, now Now, changed *int64) []sqldb.Stmt {
+	count := func(rows int64) error {
+		*changed += rows
+		return nil
+	}
+	revive, hasten := s.stmt("HookRevive", at(now), id), s.stmt("HookHasten", at(now), id)
+	revive.Done = func(rows int64) error {
+		*changed = rows // a statement may run again
+		return nil
+	}
+	hasten.Done = count
+	return []sqldb.Stmt{revive, hasten}
+}
+
+// CancelHook returns the statement that cancels a hook; changed learns whether
+// it was pending or processing.
+func (s *Store) CancelHook(id string, now Now, changed *int64) sqldb.Stmt {
+	cancel := s.stmt("HookCancel", at(now), id)
+	cancel.Done = func(rows int64) error {
+		*changed = rows
+		return nil
+	}
+	return cancel
+}
+
+// PurgeHooks returns the statement that removes up to limit hooks that were
+// done longer than age ago.
+func (s *Store) PurgeHooks(age time.Duration, limit int, now Now, removed *int64) sqldb.Stmt {
+	purge := s.stmt("HookPurge", at(now), age.Microseconds(), limit)
+	purge.Done = func(rows int64) error {
+		*removed = rows
+		return nil
+	}
+	return purge
+}
+
+// HookFilter narrows a list of hooks. Empty fields do not narrow.
+type HookFilter struct {
+	Namespace, Name string
+	Statuses        []HookStatus
+	Unit            string
+	// Before is where the last page ended: its last row, newest first.
+	BeforeCreated time.Time
+	BeforeID      string
+	Limit         int
+}
+
+// ListHooks returns the statement that reads hooks, newest first.
+func (s *Store) ListHooks(f HookFilter, found func(Hook)) sqldb.Stmt {
+	head, _, _ := strings.Cut(s.texts["HookGet"], "where ")
+	w := conditions{}
+	w.equal("namespace", f.Namespace)
+	w.equal("name", f.Name)
+	w.equal("unit_id", f.Unit)
+	statuses := make([]any, len(f.Statuses))
+	for i, status := range f.Statuses {
+		statuses[i] = string(status)
+	}
+	w.in("status", statuses)
+	if f.BeforeID != "" {
+		w.add("(created_at < ? or (created_at = ? and id < ?))", f.BeforeCreated, f.BeforeCreated, f.BeforeID)
+	}
+	text := head + w.sql() + "order by created_at desc, id desc\nlimit ?"
+	return sqldb.Stmt{SQL: s.dialect.Rebind(text), Args: append(w.args, f.Limit), Row: hookRow(found)}
+}
+
+func hookRow(found func(Hook)) func(sqldb.Scan) error {
+	return func(scan sqldb.Scan) error {
+		var h Hook
+		err := scan(&h.ID, &h.Namespace, &h.Name, &h.Payload, &h.Status, &h.Priority, &h.Policy, &h.MaxAttempts, &h.Attempts,
+			&h.Crashes, &h.Error, &h.Unit, &h.Created, &h.NextAttempt, &h.Due, &h.LastAttempt, &h.Finished, &h.Worker, &h.LeaseExpires)
+		if err != nil {
+			return err
+		}
+		found(h)
+		return nil
+	}
+}

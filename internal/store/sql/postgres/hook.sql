@@ -1,0 +1,137 @@
+-- Durable hooks: what differs in how time is told. now is given by tests and
+-- by SQLite's process; otherwise it is null and the server's clock decides.
+
+-- name: HookInsert
+insert into perdure.hooks (id, namespace, name, payload, priority, policy, max_attempts, unit_id, created_at, next_attempt_at, due_at)
+select ?::text, ?::text, ?::text, ?::json, ?::smallint, ?::json, ?::integer, ?::text,
+  t.at_now, case when t.at_due > t.at_now then t.at_due end, greatest(t.at_due, t.at_now)
+from (select coalesce(?::timestamptz, now()) as at_now, coalesce(?::timestamptz, coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond') as at_due) t
+
+-- name: HookComplete
+update perdure.hooks
+set status = 'completed', attempts = attempts + 1, finished_at = coalesce(?::timestamptz, now()), next_attempt_at = null,
+  worker = null, token = null, lease_expires_at = null
+where id = ? and token = ?
+
+-- name: HookRetry
+update perdure.hooks
+set status = 'pending', attempts = attempts + 1, error = ?, next_attempt_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond', due_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond',
+  worker = null, token = null, lease_expires_at = null
+where id = ? and token = ?
+
+-- name: HookFail
+update perdure.hooks
+set status = 'failed', attempts = attempts + 1, error = ?, finished_at = coalesce(?::timestamptz, now()), next_attempt_at = null,
+  worker = null, token = null, lease_expires_at = null
+where id = ? and token = ?
+
+-- name: HookRelease
+update perdure.hooks
+set status = 'pending', worker = null, token = null, lease_expires_at = null
+where id = ? and token = ?
+
+-- name: HookExtend
+update perdure.hooks
+set lease_expires_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond'
+where id = ? and token = ?
+
+-- name: HookRevive
+-- An operator's retry: due now, with all attempts before it.
+update perdure.hooks
+set status = 'pending', attempts = 0, crashes = 0, next_attempt_at = null, due_at = coalesce(?::timestamptz, now()), finished_at = null
+where id = ? and status in ('failed', 'quarantined', 'cancelled', 'completed')
+
+-- name: HookHasten
+-- An operator's retry of a hook that waits: due now.
+update perdure.hooks
+set next_attempt_at = null, due_at = coalesce(?::timestamptz, now())
+where id = ? and status = 'pending'
+
+-- name: HookCancel
+-- A hook that runs is cancelled too: its claim is gone, so its outcome is
+-- dropped and its context ends with the next heartbeat.
+update perdure.hooks
+set status = 'cancelled', finished_at = coalesce(?::timestamptz, now()), next_attempt_at = null, worker = null, token = null, lease_expires_at = null
+where id = ? and status in ('pending', 'processing')
+
+-- name: HookReap
+with expired as (
+  select id
+  from perdure.hooks
+  where namespace = $1 and status = 'processing' and lease_expires_at <= coalesce($2::timestamptz, now())
+  order by lease_expires_at
+  limit $6
+  for update skip locked
+)
+update perdure.hooks h
+set status = case when h.crashes + 1 >= $5::integer then 'quarantined' else 'pending' end,
+  finished_at = case when h.crashes + 1 >= $5::integer then coalesce($2::timestamptz, now()) end,
+  crashes = h.crashes + 1,
+  due_at = coalesce($2::timestamptz, now()) + h.crashes * $3::bigint * interval '1 microsecond',
+  error = $4,
+  worker = null, token = null, lease_expires_at = null
+from expired
+where h.id = expired.id
+returning h.id, h.name, h.status, h.crashes
+
+-- name: HookClaim
+with due as (
+  select h.id
+  from unnest($7::text[]) as handled (name)
+  cross join (values (-1), (0), (1)) as level (priority)
+  cross join lateral (
+    select id, due_at
+    from perdure.hooks
+    where namespace = $6 and name = handled.name and priority = level.priority
+      and status = 'pending' and due_at <= coalesce($3::timestamptz, now())
+    order by due_at, id
+    limit $5
+    for update skip locked
+  ) h
+  order by level.priority, h.due_at, h.id
+  limit $5
+)
+update perdure.hooks h
+set status = 'processing', worker = $1, token = $2, last_attempt_at = coalesce($3::timestamptz, now()),
+  lease_expires_at = coalesce($3::timestamptz, now()) + $4::bigint * interval '1 microsecond'
+from due
+where h.id = due.id
+returning h.id, h.name, h.payload, h.priority, h.policy, h.max_attempts, h.attempts, h.crashes, h.unit_id, h.created_at, h.due_at
+
+-- name: HookNextWake
+-- Microseconds until something is due: a hook that is handled here, or an
+-- expired claim of anybody.
+select (extract(epoch from min(at) - coalesce($1::timestamptz, now())) * 1000000)::bigint
+from (
+  select h.due_at as at
+  from unnest($3::text[]) as handled (name)
+  cross join (values (-1), (0), (1)) as level (priority)
+  cross join lateral (
+    select due_at
+    from perdure.hooks
+    where namespace = $2 and name = handled.name and priority = level.priority and status = 'pending'
+    order by due_at, id
+    limit 1
+  ) h
+  union all
+  (
+    select lease_expires_at
+    from perdure.hooks
+    where namespace = $2 and status = 'processing'
+    order by lease_expires_at
+    limit 1
+  )
+) wakes
+
+-- name: HookPurge
+with old as (
+  select id
+  from perdure.hooks
+  where status in ('completed', 'cancelled') and finished_at <= coalesce($1::timestamptz, now()) - $2::bigint * interval '1 microsecond'
+  order by finished_at
+  limit $3
+  for update skip locked
+)
+delete from perdure.hooks h
+using old
+where h.id = old.id

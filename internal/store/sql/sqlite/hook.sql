@@ -1,0 +1,121 @@
+-- Durable hooks: what differs in how time is told. now is given by tests and
+-- by SQLite's process; here it always is.
+
+-- name: HookInsert
+insert into perdure.hooks (id, namespace, name, payload, priority, policy, max_attempts, unit_id, created_at, next_attempt_at, due_at)
+select ?, ?, ?, ?, ?, ?, ?, ?,
+  t.at_now, case when t.at_due > t.at_now then t.at_due end, max(t.at_due, t.at_now)
+from (select ? as at_now, coalesce(?, ? + ?) as at_due) t
+
+-- name: HookComplete
+update perdure.hooks
+set status = 'completed', attempts = attempts + 1, finished_at = ?, next_attempt_at = null,
+  worker = null, token = null, lease_expires_at = null
+where id = ? and token = ?
+
+-- name: HookRetry
+update perdure.hooks
+set status = 'pending', attempts = attempts + 1, error = ?, next_attempt_at = ? + ?, due_at = ? + ?,
+  worker = null, token = null, lease_expires_at = null
+where id = ? and token = ?
+
+-- name: HookFail
+update perdure.hooks
+set status = 'failed', attempts = attempts + 1, error = ?, finished_at = ?, next_attempt_at = null,
+  worker = null, token = null, lease_expires_at = null
+where id = ? and token = ?
+
+-- name: HookRelease
+update perdure.hooks
+set status = 'pending', worker = null, token = null, lease_expires_at = null
+where id = ? and token = ?
+
+-- name: HookExtend
+update perdure.hooks
+set lease_expires_at = ? + ?
+where id = ? and token = ?
+
+-- name: HookRevive
+-- An operator's retry: due now, with all attempts before it.
+update perdure.hooks
+set status = 'pending', attempts = 0, crashes = 0, next_attempt_at = null, due_at = ?, finished_at = null
+where id = ? and status in ('failed', 'quarantined', 'cancelled', 'completed')
+
+-- name: HookHasten
+-- An operator's retry of a hook that waits: due now.
+update perdure.hooks
+set next_attempt_at = null, due_at = ?
+where id = ? and status = 'pending'
+
+-- name: HookCancel
+-- A hook that runs is cancelled too: its claim is gone, so its outcome is
+-- dropped and its context ends with the next heartbeat.
+update perdure.hooks
+set status = 'cancelled', finished_at = ?, next_attempt_at = null, worker = null, token = null, lease_expires_at = null
+where id = ? and status in ('pending', 'processing')
+
+-- name: HookReap
+update perdure.hooks
+set status = case when crashes + 1 >= ?5 then 'quarantined' else 'pending' end,
+  finished_at = case when crashes + 1 >= ?5 then ?2 end,
+  crashes = crashes + 1,
+  due_at = ?2 + crashes * ?3,
+  error = ?4,
+  worker = null, token = null, lease_expires_at = null
+where id in (
+  select id
+  from perdure.hooks
+  where namespace = ?1 and status = 'processing' and lease_expires_at <= ?2
+  order by lease_expires_at
+  limit ?6
+)
+returning id, name, status, crashes
+
+-- name: HookClaim
+-- The union of due rows, one part for each name and priority, is written by
+-- the program in place of {due}.
+update perdure.hooks
+set status = 'processing', worker = ?1, token = ?2, last_attempt_at = ?3, lease_expires_at = ?3 + ?4
+where id in (
+  select id
+  from ({due})
+  order by priority, due_at, id
+  limit ?5
+)
+returning id, name, payload, priority, policy, max_attempts, attempts, crashes, unit_id, created_at, due_at
+
+-- name: HookClaimPart
+select * from (
+  select id, priority, due_at
+  from perdure.hooks
+  where namespace = ?6 and name = {name} and priority = {priority} and status = 'pending' and due_at <= ?3
+  order by due_at, id
+  limit ?5
+)
+
+-- name: HookNextWake
+-- Microseconds until something is due: a hook that is handled here, or an
+-- expired claim of anybody.
+select min(at) - ?1
+from (
+  {due}
+  union all
+  select min(lease_expires_at) as at
+  from perdure.hooks
+  where namespace = ?2 and status = 'processing'
+)
+
+-- name: HookNextWakePart
+select min(due_at) as at
+from perdure.hooks
+where namespace = ?2 and name = {name} and priority = {priority} and status = 'pending'
+
+-- name: HookPurge
+delete from perdure.hooks
+where id in (
+  select id
+  from perdure.hooks
+  where status in ('completed', 'cancelled') and finished_at <= ?1 - ?2
+  order by finished_at
+  limit ?3
+)

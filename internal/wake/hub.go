@@ -1,0 +1,190 @@
+// Package wake carries the news that work has arrived from those who commit it
+// to the dispatchers that wait for it, in this process at once and, where the
+// database can carry a notification, in other processes soon after.
+//
+// It is a hint and nothing more: a lost one delays work until the next poll.
+// Notifications leave outside of users' transactions, at most one at a time,
+// because a NOTIFY takes a lock that all commits of the server share.
+//
+// Imports: internal/clock.
+package wake
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure/internal/clock"
+)
+
+// Remote carries topics between processes.
+type Remote interface {
+	// Notify tells the other processes of topics.
+	Notify(ctx context.Context, topics []string) error
+	// Listen calls heard for each topic that any process notifies, until ctx
+	// is done or the connection is lost.
+	Listen(ctx context.Context, heard func(topic string)) error
+}
+
+const (
+	// pace is the least time between two notifications of this process.
+	pace = 10 * time.Millisecond
+	// notifyTimeout bounds one notification.
+	notifyTimeout = 5 * time.Second
+	// relisten is how long to wait before listening again.
+	relisten = time.Second
+)
+
+// Hub connects publishers and subscribers of topics.
+type Hub struct {
+	remote Remote // nil: this process only
+
+	mu        sync.Mutex
+	subs      map[string][]*subscription
+	dirty     map[string]struct{}
+	sending   bool
+	listening context.CancelFunc
+	closed    bool
+	running   sync.WaitGroup
+}
+
+type subscription struct {
+	topic string
+	fn    func(due time.Time)
+}
+
+// New returns a hub; remote may be nil.
+func New(remote Remote) *Hub {
+	return &Hub{remote: remote, subs: map[string][]*subscription{}, dirty: map[string]struct{}{}}
+}
+
+// Subscribe calls fn with the due time of work that arrives for a topic; the
+// zero time means that it is not known, so look now. fn must return at once.
+func (h *Hub) Subscribe(topic string, fn func(due time.Time)) (cancel func()) {
+	s := &subscription{topic: topic, fn: fn}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.subs[topic] = append(h.subs[topic], s)
+	h.listen()
+	return func() { h.unsubscribe(s) }
+}
+
+func (h *Hub) unsubscribe(s *subscription) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.subs[s.topic] = slices.DeleteFunc(h.subs[s.topic], func(other *subscription) bool { return other == s })
+	if len(h.subs[s.topic]) == 0 {
+		delete(h.subs, s.topic)
+	}
+	if len(h.subs) == 0 && h.listening != nil {
+		h.listening()
+		h.listening = nil
+	}
+}
+
+// Publish says that work for a topic was committed.
+func (h *Hub) Publish(topic string, due time.Time) {
+	h.deliver(topic, due)
+	if h.remote == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.dirty[topic] = struct{}{}
+	if h.sending || h.closed {
+		return
+	}
+	h.sending = true
+	h.running.Go(h.send)
+}
+
+// PublishAll makes every subscriber of this process look.
+func (h *Hub) PublishAll() {
+	h.mu.Lock()
+	topics := make([]string, 0, len(h.subs))
+	for topic := range h.subs {
+		topics = append(topics, topic)
+	}
+	h.mu.Unlock()
+	for _, topic := range topics {
+		h.deliver(topic, time.Time{})
+	}
+}
+
+// Close ends what the hub has started.
+func (h *Hub) Close() {
+	h.mu.Lock()
+	h.closed = true
+	if h.listening != nil {
+		h.listening()
+		h.listening = nil
+	}
+	h.mu.Unlock()
+	h.running.Wait()
+}
+
+func (h *Hub) deliver(topic string, due time.Time) {
+	h.mu.Lock()
+	subs := slices.Clone(h.subs[topic])
+	h.mu.Unlock()
+	for _, s := range subs {
+		s.fn(due)
+	}
+}
+
+// send notifies the others until nothing is left to say. The first topic goes
+// out at once; what gathers meanwhile waits for the pace.
+func (h *Hub) send() {
+	for {
+		topics := h.takeDirty()
+		if topics == nil {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), notifyTimeout)
+		_ = h.remote.Notify(ctx, topics) // a hint: the others will poll
+		cancel()
+		pause(context.Background(), pace)
+	}
+}
+
+func (h *Hub) takeDirty() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.dirty) == 0 || h.closed {
+		h.sending = false
+		return nil
+	}
+	topics := make([]string, 0, len(h.dirty))
+	for topic := range h.dirty {
+		topics = append(topics, topic)
+	}
+	clear(h.dirty)
+	return topics
+}
+
+// listen starts the listener if there is none. The caller holds the lock.
+func (h *Hub) listen() {
+	if h.remote == nil || h.listening != nil || h.closed {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	h.listening = cancel
+	h.running.Go(func() {
+		for ctx.Err() == nil {
+			_ = h.remote.Listen(ctx, func(topic string) { h.deliver(topic, time.Time{}) })
+			pause(ctx, relisten)
+			h.PublishAll() // what was said meanwhile went unheard
+		}
+	})
+}
+
+// pause waits in real time: it is about the network, not about due times.
+func pause(ctx context.Context, d time.Duration) {
+	timer := clock.System.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+	case <-ctx.Done():
+	}
+}

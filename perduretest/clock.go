@@ -1,0 +1,109 @@
+// Package perduretest helps applications to test what they build on Perdure:
+// a clock that is moved by hand, a way to run due work to the end without a
+// dispatcher, and assertions on what was recorded.
+//
+// Nothing runs in the background unless the test asks for it.
+//
+// Imports: perdure, hook, dispatch and internal/clock.
+package perduretest
+
+import (
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure/internal/clock"
+)
+
+// Clock is a clock that stands still until it is moved. Give it to
+// perdure.Options.Clock, and to the options of a dispatcher. It is safe for
+// concurrent use.
+type Clock struct {
+	mu     sync.Mutex
+	now    time.Time
+	timers []*timer
+}
+
+var _ clock.Clock = (*Clock)(nil)
+
+// NewClock returns a clock that shows the given time.
+func NewClock(now time.Time) *Clock { return &Clock{now: now.UTC()} }
+
+// Now returns the time that the clock shows.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// Advance moves the clock forward and fires the timers that are reached, in
+// their order.
+func (c *Clock) Advance(d time.Duration) { c.Set(c.Now().Add(d)) }
+
+// Set moves the clock to a time, backwards too, and fires the timers that are
+// reached.
+func (c *Clock) Set(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = now.UTC()
+	for _, t := range c.timers {
+		t.fireIfDue(c.now)
+	}
+	c.forgetFired()
+}
+
+// NewTimer returns a timer that fires when the clock has been moved by d.
+func (c *Clock) NewTimer(d time.Duration) clock.Timer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := &timer{clock: c, at: c.now.Add(d), ch: make(chan time.Time, 1)}
+	if !t.fireIfDue(c.now) {
+		c.timers = append(c.timers, t)
+	}
+	return t
+}
+
+// Timers returns how many timers are waiting: a test can see that something
+// sleeps before it moves the clock.
+func (c *Clock) Timers() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.timers)
+}
+
+func (c *Clock) forgetFired() {
+	kept := c.timers[:0]
+	for _, t := range c.timers {
+		if !t.fired {
+			kept = append(kept, t)
+		}
+	}
+	c.timers = kept
+}
+
+type timer struct {
+	clock *Clock
+	at    time.Time
+	ch    chan time.Time
+	fired bool
+}
+
+// C implements clock.Timer.
+func (t *timer) C() <-chan time.Time { return t.ch }
+
+// Stop implements clock.Timer.
+func (t *timer) Stop() {
+	t.clock.mu.Lock()
+	defer t.clock.mu.Unlock()
+	t.fired = true
+	t.clock.forgetFired()
+}
+
+// fireIfDue fires the timer if its time has come. The caller holds the lock.
+func (t *timer) fireIfDue(now time.Time) bool {
+	if t.fired || t.at.After(now) {
+		return t.fired
+	}
+	t.fired = true
+	t.ch <- now
+	return true
+}

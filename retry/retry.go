@@ -1,0 +1,130 @@
+// Package retry describes when failed work is tried again.
+//
+// A Policy is data: it is stored with the work and obeyed by whatever process
+// runs it, so that a deployment cannot change what was promised.
+//
+// Imports: fault only.
+package retry
+
+import (
+	"math"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+)
+
+// Kind is the way in which the delay grows.
+type Kind string
+
+// The kinds of policies.
+const (
+	KindExponential Kind = "exponential"
+	KindLinear      Kind = "linear"
+	KindFixed       Kind = "fixed"
+	KindNone        Kind = "none"
+)
+
+// Policy says how often work may be executed and how long to wait in between.
+// The zero Policy is no policy: whoever takes one applies its own default.
+type Policy struct {
+	Kind Kind `json:"kind"`
+	// MaxAttempts is how often the work is executed, the first time included.
+	MaxAttempts int `json:"max_attempts"`
+	// Initial is the delay after the first failure.
+	Initial time.Duration `json:"initial,omitempty"`
+	// Factor multiplies the delay of an exponential policy after each failure.
+	Factor float64 `json:"factor,omitempty"`
+	// Increment is added to the delay of a linear policy after each failure.
+	Increment time.Duration `json:"increment,omitempty"`
+	// Max caps the delay; 0 means no cap.
+	Max time.Duration `json:"max,omitempty"`
+	// Jitter is the part of a delay, 0 to 1, that chance may take away, so
+	// that work which failed together is not tried again together.
+	Jitter float64 `json:"jitter,omitempty"`
+}
+
+const (
+	// DefaultAttempts is how often work is executed unless told otherwise.
+	DefaultAttempts = 5
+	// MaxAttempts is the highest number of attempts that a policy may have.
+	MaxAttempts = 10_000
+	// maxDelay is the longest delay that any policy gives.
+	maxDelay = 10 * 365 * 24 * time.Hour
+)
+
+// Exponential waits 100 ms after the first failure and twice as long after
+// each further one, at most 10 s, with up to a tenth taken away by chance.
+func Exponential(attempts int) Policy {
+	return Policy{
+		Kind: KindExponential, MaxAttempts: attempts,
+		Initial: 100 * time.Millisecond, Factor: 2, Max: 10 * time.Second, Jitter: 0.1,
+	}
+}
+
+// Linear waits delay after the first failure and increment longer after each
+// further one.
+func Linear(attempts int, delay, increment time.Duration) Policy {
+	return Policy{Kind: KindLinear, MaxAttempts: attempts, Initial: delay, Increment: increment}
+}
+
+// Fixed waits the same time after every failure.
+func Fixed(attempts int, delay time.Duration) Policy {
+	return Policy{Kind: KindFixed, MaxAttempts: attempts, Initial: delay}
+}
+
+// None never tries again.
+func None() Policy { return Policy{Kind: KindNone, MaxAttempts: 1} }
+
+// IsZero reports whether the policy is no policy.
+func (p Policy) IsZero() bool { return p == Policy{} }
+
+// Validate returns a *fault.Invalid if the policy cannot be obeyed.
+func (p Policy) Validate() error {
+	switch p.Kind {
+	case KindExponential, KindLinear, KindFixed:
+	case KindNone:
+		if p.MaxAttempts != 1 {
+			return fault.Invalidf("retry policy", "of kind none has %d attempts", p.MaxAttempts)
+		}
+	default:
+		return fault.Invalidf("retry policy", "is of the unknown kind %q", p.Kind)
+	}
+	switch {
+	case p.MaxAttempts < 1 || p.MaxAttempts > MaxAttempts:
+		return fault.Invalidf("retry policy", "has %d attempts; 1 to %d are possible", p.MaxAttempts, MaxAttempts)
+	case p.Initial < 0 || p.Increment < 0 || p.Max < 0:
+		return fault.Invalidf("retry policy", "has a negative delay")
+	case p.Kind == KindExponential && (p.Factor < 1 || p.Factor > 1000 || math.IsNaN(p.Factor)):
+		return fault.Invalidf("retry policy", "has the factor %v; 1 to 1000 are possible", p.Factor)
+	case p.Jitter < 0 || p.Jitter > 1 || math.IsNaN(p.Jitter):
+		return fault.Invalidf("retry policy", "has the jitter %v; 0 to 1 are possible", p.Jitter)
+	}
+	return nil
+}
+
+// Next returns how long to wait after that many failed attempts, and whether
+// to try again at all. chance is a random number in [0, 1).
+func (p Policy) Next(failed int, chance float64) (time.Duration, bool) {
+	if failed >= p.MaxAttempts || p.Kind == KindNone {
+		return 0, false
+	}
+	delay := p.delay(failed)
+	return delay - time.Duration(float64(delay)*p.Jitter*chance), true
+}
+
+// delay returns the delay after that many failures, before jitter.
+func (p Policy) delay(failed int) time.Duration {
+	n := float64(max(failed, 1) - 1)
+	delay := float64(p.Initial)
+	switch p.Kind {
+	case KindExponential:
+		delay *= math.Pow(p.Factor, n)
+	case KindLinear:
+		delay += n * float64(p.Increment)
+	}
+	limit := maxDelay
+	if p.Max > 0 {
+		limit = min(p.Max, limit)
+	}
+	return time.Duration(min(delay, float64(limit)))
+}

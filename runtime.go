@@ -1,0 +1,60 @@
+package perdure
+
+import (
+	"time"
+
+	"github.com/perdure/perdure/internal/clock"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/unit"
+	"github.com/perdure/perdure/internal/wake"
+)
+
+// Runtime is what Perdure's own packages (hook, fsm, task, actor) build on. Its
+// parts are internal, so it is of no use to others.
+type Runtime struct {
+	DB        sqldb.DB
+	Store     *store.Store
+	Committer *unit.Committer
+	Hub       *wake.Hub
+	Clock     clock.Clock
+	NewID     func() string
+	Timeout   time.Duration
+}
+
+// Runtime returns what Perdure's own packages build on.
+func (e *Engine) Runtime() *Runtime {
+	return &Runtime{
+		DB: e.db, Store: e.store, Committer: e.committer, Hub: e.hub,
+		Clock: e.options.Clock, NewID: e.options.NewID, Timeout: e.options.Timeout,
+	}
+}
+
+// Now returns the time for a statement: none where the server's clock decides.
+// A clock of a test decides everywhere.
+func (r *Runtime) Now() store.Now {
+	if r.DB.Dialect().ServerClock && r.Clock == clock.System {
+		return nil
+	}
+	now := r.Clock.Now().UTC().Truncate(time.Microsecond)
+	return &now
+}
+
+// Engine returns the engine that the Tx belongs to.
+func (tx *Tx) Engine() *Engine { return tx.eng }
+
+// Attach records statements of one of Perdure's own packages in the unit, and
+// what to do after it was committed. The outbox does not show them.
+func (tx *Tx) Attach(committed func(), stmts ...sqldb.Stmt) error {
+	if err := tx.writable(); err != nil {
+		return err
+	}
+	if committed != nil {
+		tx.committed = append(tx.committed, committed)
+	}
+	return tx.record(stmts)
+}
+
+// Fail poisons the Tx with an error of one of Perdure's own packages and
+// returns the error that it is poisoned with.
+func (tx *Tx) Fail(err error) error { return tx.fail(err) }
