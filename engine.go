@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/perdure/perdure/driver/mysql"
 	"github.com/perdure/perdure/driver/postgres"
@@ -49,7 +50,7 @@ func Open(ctx context.Context, dsn string, options *Options) (*Engine, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	db, err := openDatabase(ctx, dsn)
+	db, err := connect(ctx, dsn, o.Timeout)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +61,11 @@ func Open(ctx context.Context, dsn string, options *Options) (*Engine, error) {
 	return eng, nil
 }
 
-func openDatabase(ctx context.Context, dsn string) (sqldb.DB, error) {
+// connect opens the database; a server that does not answer is an error in
+// time.
+func connect(ctx context.Context, dsn string, timeout time.Duration) (sqldb.DB, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
 	scheme, _, _ := strings.Cut(dsn, ":")
 	switch scheme {
 	case "sqlite":

@@ -42,10 +42,12 @@ func (tx *Tx) Get(t *schema.Table, id string) (*schema.Row, error) {
 	if err := bare(run.Run(tx.ctx, get)); err != nil {
 		var missing *fault.NotFound
 		if errors.As(err, &missing) {
+			tx.hasSeen = true
 			return nil, missing
 		}
 		return nil, tx.fail(err)
 	}
+	tx.hasSeen = true
 	return row, nil
 }
 
@@ -68,6 +70,7 @@ func (tx *Tx) Find(t *schema.Table, options *FindOptions) ([]*schema.Row, error)
 	if err := run.Run(tx.ctx, find); err != nil {
 		return nil, tx.fail(err)
 	}
+	tx.hasSeen = true
 	return rows, nil
 }
 

@@ -35,7 +35,8 @@ type Tx struct {
 	unit     unit.Unit
 	now      time.Time
 	err      error
-	hasRead  bool
+	hasRead  bool // a read was asked for
+	hasSeen  bool // a read was answered
 	readOnly bool
 	ended    bool
 
@@ -260,6 +261,7 @@ func (tx *Tx) Query(query string, args ...any) (Rows, error) {
 	if err != nil {
 		return nil, tx.fail(fmt.Errorf("query: %w", err))
 	}
+	tx.hasSeen = true
 	tx.rows = txRows{Rows: rows, tx: tx}
 	return tx.rows, nil
 }

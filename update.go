@@ -84,19 +84,32 @@ func first(returned, own error) error {
 }
 
 // View runs fn on a read-only snapshot: everything that it reads is as of one
-// moment. The Tx refuses changes.
+// moment. The Tx refuses changes. A connection that is found broken by the
+// first read, as after a restart of the database, is replaced and fn run again.
 func (e *Engine) View(ctx context.Context, fn func(*Tx) error) error {
 	if err := e.enter(); err != nil {
 		return err
 	}
 	defer e.running.Done()
+	for attempt := 1; ; attempt++ {
+		again, err := e.view(ctx, fn)
+		if !again || attempt == e.options.MaxAttempts {
+			return err
+		}
+		unit.Pause(ctx, attempt)
+	}
+}
+
+// view runs fn once. again says that it has seen nothing for lack of a
+// connection.
+func (e *Engine) view(ctx context.Context, fn func(*Tx) error) (again bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, e.options.Timeout)
 	defer cancel()
 	tx := e.newTx(ctx, e.options.NewID())
 	tx.readOnly = true
 	defer tx.end()
-	err := fn(tx)
-	return first(err, tx.err)
+	err = fn(tx)
+	return !tx.hasSeen && tx.retryable(tx.err), first(err, tx.err)
 }
 
 // retryable reports whether another run of the unit may succeed. A conflict is

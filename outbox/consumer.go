@@ -59,7 +59,10 @@ func (o *Outbox) Register(ctx context.Context, name string, from Stamp) (*Consum
 // Consumers returns all registered consumers by name.
 func (o *Outbox) Consumers(ctx context.Context) ([]ConsumerStatus, error) {
 	var all []ConsumerStatus
-	err := o.read(ctx, o.store.Consumers(func(c store.Consumer) { all = append(all, consumerStatus(c)) }))
+	err := o.read(ctx, func() []sqldb.Stmt {
+		all = nil
+		return []sqldb.Stmt{o.store.Consumers(func(c store.Consumer) { all = append(all, consumerStatus(c)) })}
+	})
 	if err != nil {
 		return nil, fmt.Errorf("list consumers: %w", err)
 	}
@@ -91,7 +94,7 @@ func (c *Consumer) Position(ctx context.Context) (Stamp, error) {
 	var position Stamp
 	get := c.outbox.store.GetConsumer(c.name, func(row store.Consumer) { copy(position[:], row.Position) })
 	get.Done = sqldb.One(&fault.NotFound{Kind: "consumer", ID: c.name})
-	if err := c.outbox.read(ctx, get); err != nil {
+	if err := c.outbox.read(ctx, func() []sqldb.Stmt { return []sqldb.Stmt{get} }); err != nil {
 		return Stamp{}, fmt.Errorf("read position: %w", err)
 	}
 	return position, nil

@@ -107,16 +107,20 @@ func (o *Outbox) List(ctx context.Context, after Stamp, limit int) ([]Entry, err
 		return nil, err
 	}
 	var entries []Entry
-	var state state
-	list := o.store.ListEntries(after[:], limit, func(row store.Entry) error {
-		entry, err := decodeEntry(row)
-		entries = append(entries, entry)
-		return err
+	var now state
+	err = o.read(ctx, func() []sqldb.Stmt {
+		entries, now = nil, state{}
+		list := o.store.ListEntries(after[:], limit, func(row store.Entry) error {
+			entry, err := decodeEntry(row)
+			entries = append(entries, entry)
+			return err
+		})
+		return append(now.statements(o.store), list)
 	})
-	if err := o.read(ctx, append(state.statements(o.store), list)...); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("list outbox: %w", err)
 	}
-	if err := state.check(after); err != nil {
+	if err := now.check(after); err != nil {
 		return nil, err
 	}
 	return entries, nil
@@ -131,7 +135,7 @@ func (o *Outbox) Find(ctx context.Context, unit string) (Entry, error) {
 		return err
 	})
 	get.Done = sqldb.One(&fault.NotFound{Kind: "outbox entry of unit", ID: unit})
-	if err := o.read(ctx, get); err != nil {
+	if err := o.read(ctx, func() []sqldb.Stmt { return []sqldb.Stmt{get} }); err != nil {
 		return Entry{}, fmt.Errorf("find outbox entry: %w", err)
 	}
 	return found, nil
@@ -151,39 +155,57 @@ type Status struct {
 
 // Status returns the state of the outbox.
 func (o *Outbox) Status(ctx context.Context) (Status, error) {
-	var state state
-	if err := o.read(ctx, state.statements(o.store)...); err != nil {
+	var now state
+	err := o.read(ctx, func() []sqldb.Stmt {
+		now = state{}
+		return now.statements(o.store)
+	})
+	if err != nil {
 		return Status{}, fmt.Errorf("read outbox status: %w", err)
 	}
-	return Status{Last: state.last(0), PrunedThrough: state.pruned, Incarnations: state.incarnations}, nil
+	return Status{Last: now.last(0), PrunedThrough: now.pruned, Incarnations: now.incarnations}, nil
 }
 
-// read runs the statements on one snapshot, trying again when the connection
-// was lost.
-func (o *Outbox) read(ctx context.Context, stmts ...sqldb.Stmt) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	tx, err := o.begin(ctx, sqldb.Read)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	return bare(tx.Run(ctx, stmts...))
+// read runs statements on one snapshot. They are made anew for each try: what
+// a connection gave before it broke must be forgotten.
+func (o *Outbox) read(ctx context.Context, stmts func() []sqldb.Stmt) error {
+	return o.transact(ctx, sqldb.Read, func(ctx context.Context, tx sqldb.Tx) error {
+		return tx.Run(ctx, stmts()...)
+	})
 }
 
 // write runs fn in a transaction and commits it.
 func (o *Outbox) write(ctx context.Context, fn func(context.Context, sqldb.Tx) error) error {
+	return o.transact(ctx, sqldb.Write, fn)
+}
+
+// maxTries is how often a transaction is tried when the connection was lost or
+// the database asks to try again.
+const maxTries = 5
+
+// transact runs fn in a transaction, again from its beginning if the database
+// asks for it.
+func (o *Outbox) transact(ctx context.Context, access sqldb.Access, fn func(context.Context, sqldb.Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	tx, err := o.begin(ctx, sqldb.Write)
+	for try := 1; ; try++ {
+		err := o.once(ctx, access, fn)
+		if !sqldb.IsTransient(err) || try == maxTries || ctx.Err() != nil {
+			return bare(err)
+		}
+	}
+}
+
+func (o *Outbox) once(ctx context.Context, access sqldb.Access, fn func(context.Context, sqldb.Tx) error) error {
+	tx, err := o.begin(ctx, access)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback()
 	if err := fn(ctx, tx); err != nil {
-		return bare(err)
+		return err
 	}
-	return bare(tx.Commit(ctx))
+	return tx.Commit(ctx)
 }
 
 // begin starts a transaction unless the engine is closed.

@@ -86,6 +86,7 @@ func force(config *mysql.Config) *mysql.Config {
 	config.ClientFoundRows = true
 	config.MultiStatements = false
 	config.Collation = "utf8mb4_bin"
+	config.Logger = &mysql.NopLogger{} // what it logs is returned as an error too
 	if config.Timeout == 0 {
 		config.Timeout = 10 * time.Second
 	}

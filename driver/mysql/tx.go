@@ -47,7 +47,7 @@ func commitError(err error) error {
 	if errors.As(err, &e) && e.Number != 1317 && e.Number != 1053 {
 		return translate(err)
 	}
-	return &sqldb.Uncertain{Err: err}
+	return sqldb.NewUncertain(err)
 }
 
 // Rollback implements sqldb.Tx. After a deadlock the server has already

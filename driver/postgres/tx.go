@@ -163,8 +163,8 @@ func judged(stmts []sqldb.Stmt) bool {
 	return false
 }
 
-// commit sends the last statements and COMMIT together. If one of them fails
-// the server skips COMMIT and everything is rolled back, for sure.
+// commit sends the last statements and COMMIT together. If the server refuses
+// one of them it skips COMMIT and everything is rolled back, for sure.
 func (t *tx) commit(ctx context.Context, last []sqldb.Stmt) error {
 	ctx, cancel := sqldb.CommitContext(ctx, commitTimeout)
 	defer cancel()
@@ -176,18 +176,21 @@ func (t *tx) commit(ctx context.Context, last []sqldb.Stmt) error {
 		return nil
 	case err == nil:
 		err = errors.New("commit was answered by a rollback")
-	case errors.As(err, &failed) && failed.Index >= len(last) && !refused(err):
-		err = &sqldb.Uncertain{Err: err}
+	case errors.As(err, &failed) && !rolledBack(err, failed.Index < len(last)):
+		err = sqldb.NewUncertain(err)
 	}
 	t.Rollback()
 	return err
 }
 
-// refused reports whether the server itself answered that the transaction is
-// rolled back. A fatal answer (the backend is being ended) leaves it open.
-func refused(err error) bool {
+// rolledBack reports whether an error surely means that COMMIT did not happen.
+// All statements were sent at once, so a connection that broke before the first
+// answer tells nothing, whatever pgconn.SafeToRetry says. The server's own word
+// does, but for a fatal answer to COMMIT itself: the backend may have been ended
+// after it.
+func rolledBack(err error, before bool) bool {
 	var e *pgconn.PgError
-	return errors.As(err, &e) && e.SeverityUnlocalized == "ERROR"
+	return errors.As(err, &e) && (before || e.SeverityUnlocalized == "ERROR")
 }
 
 // Rollback implements sqldb.Tx.

@@ -36,8 +36,23 @@ func IsTransient(err error) bool {
 }
 
 // Uncertain marks an error that came after COMMIT was sent and before its
-// answer: the transaction may be committed or not.
+// answer: the transaction may be committed or not. It never wraps a *Transient:
+// what may be committed must not be run again.
 type Uncertain struct{ Err error }
+
+// NewUncertain returns an *Uncertain for what happened to the connection,
+// without the marks that other layers put on it.
+func NewUncertain(err error) *Uncertain {
+	var s *StmtError
+	if errors.As(err, &s) {
+		err = s.Err
+	}
+	var t *Transient
+	if errors.As(err, &t) {
+		err = t.Err
+	}
+	return &Uncertain{Err: err}
+}
 
 func (e *Uncertain) Error() string { return "commit: " + e.Err.Error() }
 

@@ -1,0 +1,182 @@
+// Package faultproxy is a TCP proxy that fails on purpose: it loses the answer
+// to a message, loses the message itself, or swallows everything.
+//
+// Imports: the standard library only. Only tests need it.
+package faultproxy
+
+import (
+	"bytes"
+	"net"
+	"sync"
+)
+
+// Proxy stands between clients and a server.
+type Proxy struct {
+	listener net.Listener
+	target   string
+	serving  sync.WaitGroup
+
+	mu        sync.Mutex
+	links     map[*link]bool
+	closed    bool
+	swallow   bool
+	trigger   []byte // nil when not armed
+	forward   bool
+	triggered chan struct{}
+}
+
+// Start starts a proxy on a free port of 127.0.0.1 for the server at target.
+func Start(target string) (*Proxy, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{listener: listener, target: target, links: map[*link]bool{}}
+	p.serving.Go(p.accept)
+	return p, nil
+}
+
+// Addr returns the address to connect to.
+func (p *Proxy) Addr() string { return p.listener.Addr().String() }
+
+// LoseAnswer lets the next message that contains text through to the server
+// and, when the server has answered, cuts the connection instead of passing the
+// answer on. It happens once; the returned channel is closed when it has.
+func (p *Proxy) LoseAnswer(text string) <-chan struct{} { return p.arm(text, true) }
+
+// LoseMessage cuts the connection instead of passing on the next message that
+// contains text. It happens once; the returned channel is closed when it has.
+func (p *Proxy) LoseMessage(text string) <-chan struct{} { return p.arm(text, false) }
+
+func (p *Proxy) arm(text string, forward bool) <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.trigger, p.forward, p.triggered = []byte(text), forward, make(chan struct{})
+	return p.triggered
+}
+
+// Swallow makes the proxy keep connections open and accept new ones without
+// passing anything on, in either direction.
+func (p *Proxy) Swallow() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.swallow = true
+}
+
+// Close ends the proxy and all connections through it.
+func (p *Proxy) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	for l := range p.links {
+		l.cut()
+	}
+	p.mu.Unlock()
+	err := p.listener.Close()
+	p.serving.Wait()
+	return err
+}
+
+func (p *Proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", p.target)
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		p.join(&link{client: client, server: server})
+	}
+}
+
+func (p *Proxy) join(l *link) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		l.cut()
+		return
+	}
+	p.links[l] = true
+	p.serving.Go(func() { p.pump(l, l.client, l.server, p.toServer) })
+	p.serving.Go(func() { p.pump(l, l.server, l.client, p.toClient) })
+}
+
+// link is one connection through the proxy.
+type link struct {
+	client, server net.Conn
+	mute           bool // the next answer is lost
+}
+
+func (l *link) cut() {
+	_ = l.client.Close()
+	_ = l.server.Close()
+}
+
+// verdict is what happens to a message.
+type verdict int
+
+const (
+	pass verdict = iota
+	drop
+	cut
+)
+
+func (p *Proxy) pump(l *link, from, to net.Conn, judge func(*link, []byte) verdict) {
+	defer p.part(l)
+	buffer := make([]byte, 1<<20)
+	for {
+		n, err := from.Read(buffer)
+		if err != nil {
+			return
+		}
+		switch judge(l, buffer[:n]) {
+		case cut:
+			return
+		case pass:
+			if _, err := to.Write(buffer[:n]); err != nil {
+				return
+			}
+		case drop:
+		}
+	}
+}
+
+func (p *Proxy) part(l *link) {
+	l.cut()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.links, l)
+}
+
+func (p *Proxy) toServer(l *link, message []byte) verdict {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.swallow {
+		return drop
+	}
+	if p.trigger == nil || !bytes.Contains(message, p.trigger) {
+		return pass
+	}
+	p.trigger = nil
+	if p.forward {
+		l.mute = true
+		return pass
+	}
+	close(p.triggered)
+	return cut
+}
+
+func (p *Proxy) toClient(l *link, _ []byte) verdict {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.swallow:
+		return drop
+	case l.mute:
+		close(p.triggered)
+		return cut
+	}
+	return pass
+}
