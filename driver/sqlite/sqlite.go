@@ -137,7 +137,10 @@ func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) 
 		return nil, fmt.Errorf("get a read connection: %w", translate(err))
 	}
 	if _, err := conn.ExecContext(ctx, "begin"); err != nil {
-		return nil, errors.Join(translate(err), conn.Close())
+		// It may have begun after all, see writer.unlock.
+		_ = conn.Raw(func(any) error { return errBadConn })
+		_ = conn.Close() // already thrown away
+		return nil, translate(err)
 	}
 	return &readTx{StdRunner: sqldb.StdRunner{Conn: conn, Dialect: dialect}, conn: conn}, nil
 }

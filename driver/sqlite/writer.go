@@ -35,6 +35,7 @@ func (w *writer) begin(ctx context.Context) (sqldb.Tx, error) {
 		return nil, fmt.Errorf("wait for the writer: %w", ctx.Err())
 	}
 	if err := w.lock(ctx); err != nil {
+		w.unlock()
 		w.turn <- struct{}{}
 		return nil, err
 	}
@@ -55,6 +56,15 @@ func (w *writer) lock(ctx context.Context) error {
 			return translate(err)
 		}
 	}
+}
+
+// unlock ends the transaction that a failed lock may have begun after all: when
+// the context ends while SQLite begins it, the driver returns the context's
+// error although the lock is held, and nobody could write any more.
+func (w *writer) unlock() {
+	ctx, cancel := sqldb.RollbackContext()
+	defer cancel()
+	_, _ = w.ExecContext(ctx, "rollback") // mostly there is nothing to end
 }
 
 // ExecContext implements sqldb.StdConn with a cached prepared statement.
@@ -148,9 +158,10 @@ func (tx *writeTx) end() {
 }
 
 // commitError tells a commit that SQLite refused from one that failed while
-// it was being synced, which may or may not be on disk.
+// it was being synced, which may or may not be on disk, and from one that took
+// longer than its timeout, of which the driver does not say how it ended.
 func commitError(err error) error {
-	if isIOError(err) {
+	if isIOError(err) || errors.Is(err, context.DeadlineExceeded) {
 		return &sqldb.Uncertain{Err: err}
 	}
 	return translate(err)
