@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"maps"
 	"math"
@@ -16,35 +17,63 @@ import (
 	"github.com/perdure/perdure/internal/edge"
 )
 
-// An encoder writes the form that Encode documents.
+// An encoder writes the form that Encode documents. It is on the path of every
+// unit, so it makes no strings that it may not need, paths above all.
 type encoder struct {
 	buf  []byte
-	tags map[string]string // by path, as JSON
+	tags []tag
+	keys []string // of the mutation under way
 }
+
+// tag is a member of meta.values.
+type tag struct{ path, json string }
+
+// place is where in the payload a value stands: a column, or without one a
+// member of the mutation itself.
+type place struct {
+	op             int
+	member, column string
+}
+
+// path returns the place as meta.values and errors have it.
+func (p place) path() string {
+	if p.column == "" {
+		return mutationPath(p.op) + "." + p.member
+	}
+	return columnPath(p.op, p.member, p.column)
+}
+
+// own returns the placeholder of the place.
+func (p place) own() Placeholder { return Ref(p.op, p.column) }
 
 func (e *encoder) raw(s string) { e.buf = append(e.buf, s...) }
 
 func (e *encoder) mutation(op int, m Mutation) error {
-	path := mutationPath(op)
-	e.raw(`{"op":"` + string(m.Op) + `"`)
-	for _, t := range []struct{ member, text string }{
+	e.raw(`{"op":"`)
+	e.raw(string(m.Op))
+	e.raw(`"`)
+	for _, t := range [...]struct{ member, text string }{
 		{"schema", m.Schema}, {"namespace", m.Namespace}, {"table", m.Table}, {"externalId", m.ExternalID},
 	} {
 		if t.member == "namespace" && t.text == "" {
 			continue
 		}
-		e.raw(`,"` + t.member + `":`)
-		if err := e.text(path+"."+t.member, t.text); err != nil {
+		e.raw(`,"`)
+		e.raw(t.member)
+		e.raw(`":`)
+		if err := e.text(place{op: op, member: t.member}, t.text); err != nil {
 			return err
 		}
 	}
-	e.raw(`,"versionstamp":"` + m.Stamp.String() + `"`)
+	e.raw(`,"versionstamp":"`)
+	e.buf = hex.AppendEncode(e.buf, m.Stamp[:])
+	e.raw(`"`)
 	if err := e.columns(op, m); err != nil {
 		return err
 	}
 	if m.CheckVersion != nil {
 		e.raw(`,"checkVersion":`)
-		e.integer(path+".checkVersion", *m.CheckVersion)
+		e.integer(place{op: op, member: "checkVersion"}, *m.CheckVersion)
 	}
 	e.raw("}")
 	return nil
@@ -55,19 +84,21 @@ func (e *encoder) columns(op int, m Mutation) error {
 	if member == "" {
 		return nil
 	}
-	sep := `,"` + member + `":{`
-	if len(columns) == 0 {
-		e.raw(sep)
-	}
-	for _, column := range slices.Sorted(maps.Keys(columns)) {
-		path := columnPath(op, member, column)
-		e.raw(sep)
-		sep = ","
-		if err := e.text(path, column); err != nil {
+	e.raw(`,"`)
+	e.raw(member)
+	e.raw(`":{`)
+	e.keys = slices.AppendSeq(e.keys[:0], maps.Keys(columns))
+	slices.Sort(e.keys)
+	for i, column := range e.keys {
+		if i > 0 {
+			e.raw(",")
+		}
+		p := place{op: op, member: member, column: column}
+		if err := e.text(p, column); err != nil {
 			return err
 		}
 		e.raw(":")
-		if err := e.value(path, Ref(op, column), columns[column]); err != nil {
+		if err := e.value(p, columns[column]); err != nil {
 			return err
 		}
 	}
@@ -75,8 +106,8 @@ func (e *encoder) columns(op int, m Mutation) error {
 	return nil
 }
 
-// value writes the value of a column; own is the placeholder of its place.
-func (e *encoder) value(path string, own Placeholder, v any) error {
+// value writes the value of a column.
+func (e *encoder) value(p place, v any) error {
 	if isNil(v) {
 		e.raw("null")
 		return nil
@@ -85,19 +116,19 @@ func (e *encoder) value(path string, own Placeholder, v any) error {
 	case bool:
 		e.buf = strconv.AppendBool(e.buf, v)
 	case string:
-		return e.text(path, v)
+		return e.text(p, v)
 	case time.Time:
-		return e.time(path, v)
+		return e.time(p, v)
 	case []byte:
-		e.bytes(path, v)
+		e.bytes(p, v)
 	case json.RawMessage:
-		return e.json(path, own, v)
+		return e.json(p, v)
 	case *big.Int:
-		return e.bigint(path, v)
+		return e.bigint(p, v)
 	case Placeholder:
-		return e.placeholder(path, own, v)
+		return e.placeholder(p, v)
 	default:
-		return e.number(path, reflect.ValueOf(v))
+		return e.number(p, reflect.ValueOf(v))
 	}
 	return nil
 }
@@ -117,9 +148,9 @@ func isNil(v any) bool {
 	return false
 }
 
-func (e *encoder) text(path, s string) error {
-	if err := edge.Text(path, s, len(s)); err != nil {
-		return err
+func (e *encoder) text(p place, s string) error {
+	if edge.Text("", s, len(s)) != nil {
+		return edge.Text(p.path(), s, len(s))
 	}
 	e.quote(s)
 	return nil
@@ -144,50 +175,50 @@ func (e *encoder) quote(s string) {
 	e.buf = append(e.buf, '"')
 }
 
-func (e *encoder) number(path string, v reflect.Value) error {
+func (e *encoder) number(p place, v reflect.Value) error {
 	switch {
 	case v.CanInt():
-		e.integer(path, v.Int())
+		e.integer(p, v.Int())
 	case v.CanUint() && v.Uint() <= maxSafe:
-		e.integer(path, int64(v.Uint()))
+		e.integer(p, int64(v.Uint()))
 	case v.CanUint():
-		e.tagged(path, tagBigint, strconv.FormatUint(v.Uint(), 10))
+		e.tagged(p, tagBigint, strconv.FormatUint(v.Uint(), 10))
 	case v.CanFloat():
-		e.float(path, v.Float())
+		e.float(p, v.Float())
 	default:
-		return fault.Invalidf(path, "has the type %s, which a payload cannot hold", v.Type())
+		return fault.Invalidf(p.path(), "has the type %s, which a payload cannot hold", v.Type())
 	}
 	return nil
 }
 
-func (e *encoder) integer(path string, n int64) {
+func (e *encoder) integer(p place, n int64) {
 	if n < -maxSafe || n > maxSafe {
-		e.tagged(path, tagBigint, strconv.FormatInt(n, 10))
+		e.tagged(p, tagBigint, strconv.FormatInt(n, 10))
 		return
 	}
 	e.buf = strconv.AppendInt(e.buf, n, 10)
 }
 
-func (e *encoder) bigint(path string, n *big.Int) error {
+func (e *encoder) bigint(p place, n *big.Int) error {
 	digits := n.String()
 	if len(digits) > maxBigint {
-		return fault.Invalidf(path, "has more than %d digits", maxBigint)
+		return fault.Invalidf(p.path(), "has more than %d digits", maxBigint)
 	}
-	e.tagged(path, tagBigint, digits)
+	e.tagged(p, tagBigint, digits)
 	return nil
 }
 
-func (e *encoder) float(path string, f float64) {
+func (e *encoder) float(p place, f float64) {
 	size := math.Abs(f)
 	switch {
 	case math.IsNaN(f):
-		e.tagged(path, tagNumber, "NaN")
+		e.tagged(p, tagNumber, "NaN")
 	case math.IsInf(f, 1):
-		e.tagged(path, tagNumber, "Infinity")
+		e.tagged(p, tagNumber, "Infinity")
 	case math.IsInf(f, -1):
-		e.tagged(path, tagNumber, "-Infinity")
+		e.tagged(p, tagNumber, "-Infinity")
 	case f == 0 && math.Signbit(f):
-		e.tagged(path, tagNumber, "-0")
+		e.tagged(p, tagNumber, "-0")
 	case f != 0 && (size < 1e-6 || size >= 1e21):
 		e.buf = strconv.AppendFloat(e.buf, f, 'e', -1, 64)
 	default:
@@ -203,21 +234,24 @@ func (e *encoder) fraction(f float64) {
 	}
 }
 
-func (e *encoder) time(path string, t time.Time) error {
+func (e *encoder) time(p place, t time.Time) error {
 	t = t.UTC()
 	if t.Year() < 0 || t.Year() > 9999 {
-		return fault.Invalidf(path, "is not within the years 0 and 9999")
+		return fault.Invalidf(p.path(), "is not within the years 0 and 9999")
 	}
 	layout := milliseconds
 	if t.Nanosecond()/1000%1000 != 0 {
 		layout = microseconds
 	}
-	e.tagged(path, tagDate, t.Format(layout))
+	e.tag(p, tagDate)
+	e.raw(`"`)
+	e.buf = t.AppendFormat(e.buf, layout)
+	e.raw(`"`)
 	return nil
 }
 
-func (e *encoder) bytes(path string, b []byte) {
-	e.tags[path] = tagBytes
+func (e *encoder) bytes(p place, b []byte) {
+	e.tag(p, tagBytes)
 	e.raw("[")
 	for i, c := range b {
 		if i > 0 {
@@ -228,23 +262,23 @@ func (e *encoder) bytes(path string, b []byte) {
 	e.raw("]")
 }
 
-func (e *encoder) json(path string, own Placeholder, raw json.RawMessage) error {
-	if err := edge.JSON(path, raw, len(raw)); err != nil {
+func (e *encoder) json(p place, raw json.RawMessage) error {
+	if err := edge.JSON(p.path(), raw, len(raw)); err != nil {
 		return err
 	}
-	if c := bytes.TrimLeft(raw, " \t\r\n")[0]; c != '[' && c != '{' || own.standsIn(raw) {
-		e.tags[path] = tagAsIs
+	if c := bytes.TrimLeft(raw, " \t\r\n")[0]; c != '[' && c != '{' || p.own().standsIn(raw) {
+		e.tag(p, tagAsIs)
 	}
 	e.buf = append(e.buf, raw...)
 	return nil
 }
 
-func (e *encoder) placeholder(path string, own, p Placeholder) error {
-	if p != own {
-		return fault.Invalidf(path, "has the placeholder of another place: %s", p)
+func (e *encoder) placeholder(at place, p Placeholder) error {
+	if p != at.own() {
+		return fault.Invalidf(at.path(), "has the placeholder of another place: %s", p)
 	}
 	e.raw(`{"` + refKey + `":`)
-	if err := e.text(path, string(p)); err != nil {
+	if err := e.text(at, string(p)); err != nil {
 		return err
 	}
 	e.raw("}")
@@ -252,20 +286,24 @@ func (e *encoder) placeholder(path string, own, p Placeholder) error {
 }
 
 // tagged writes a string that stands for something else.
-func (e *encoder) tagged(path, tag, s string) {
-	e.tags[path] = tag
+func (e *encoder) tagged(p place, json, s string) {
+	e.tag(p, json)
 	e.quote(s)
 }
+
+func (e *encoder) tag(p place, json string) { e.tags = append(e.tags, tag{path: p.path(), json: json}) }
 
 func (e *encoder) meta() {
 	if len(e.tags) == 0 {
 		return
 	}
+	slices.SortFunc(e.tags, func(a, b tag) int { return strings.Compare(a.path, b.path) })
 	sep := `,"meta":{"values":{`
-	for _, path := range slices.Sorted(maps.Keys(e.tags)) {
+	for _, t := range e.tags {
 		e.raw(sep)
-		e.quote(path)
-		e.raw(":" + e.tags[path])
+		e.quote(t.path)
+		e.raw(":")
+		e.raw(t.json)
 		sep = ","
 	}
 	e.raw(`},"v":1}`)

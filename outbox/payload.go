@@ -93,7 +93,7 @@ func (p Payload) check() error {
 		return fault.Invalidf("mutations", "are more than %d", MaxMutations)
 	}
 	for i, m := range p.Mutations {
-		if err := m.check(mutationPath(i)); err != nil {
+		if err := m.check(i); err != nil {
 			return err
 		}
 	}
@@ -101,29 +101,28 @@ func (p Payload) check() error {
 }
 
 // check refuses a mutation that has parts which its operation does not have.
-func (m Mutation) check(path string) error {
-	member, columns := m.columns()
+func (m Mutation) check(op int) error {
+	wrong := func(member, format string, args ...any) error {
+		return fault.Invalidf(mutationPath(op)+"."+member, format, args...)
+	}
 	switch {
 	case m.Op != Create && m.Op != Update && m.Op != Delete:
-		return fault.Invalidf(path+".op", "is not a known operation")
+		return wrong("op", "is not a known operation")
 	case m.Table == "":
-		return fault.Invalidf(path+".table", "is empty")
+		return wrong("table", "is empty")
 	case m.ExternalID == "":
-		return fault.Invalidf(path+".externalId", "is empty")
+		return wrong("externalId", "is empty")
 	case m.Op != Create && m.Values != nil:
-		return fault.Invalidf(path+".values", "are not part of %s", m.Op)
+		return wrong("values", "are not part of %s", m.Op)
 	case m.Op != Update && m.Set != nil:
-		return fault.Invalidf(path+".set", "is not part of %s", m.Op)
+		return wrong("set", "is not part of %s", m.Op)
 	case m.Op == Create && m.CheckVersion != nil:
-		return fault.Invalidf(path+".checkVersion", "is not part of %s", m.Op)
+		return wrong("checkVersion", "is not part of %s", m.Op)
 	}
-	return checkColumns(path+"."+member, columns)
-}
-
-func checkColumns(path string, columns map[string]any) error {
+	member, columns := m.columns()
 	for column := range columns {
 		if column == "" || edge.Reserved(column) {
-			return fault.Invalidf(path, "have a column with the name %q", column)
+			return wrong(member, "have a column with the name %q", column)
 		}
 	}
 	return nil
