@@ -75,6 +75,11 @@ func (c *Committer) Close() {
 // that is done takes a waiting unit back; one that is already being committed
 // is waited for, because its outcome matters more than the time.
 func (c *Committer) Commit(ctx context.Context, u *Unit) error {
+	if c.emits(u) {
+		if err := u.prepare(); err != nil {
+			return err
+		}
+	}
 	j := &job{unit: u, done: make(chan error, 1)}
 	if err := c.enqueue(j); err != nil {
 		return err

@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/outbox"
@@ -38,6 +37,8 @@ type Unit struct {
 	// Refs are the external ids behind the placeholders of the mutations;
 	// statements in Stmts fill them in when they run.
 	Refs outbox.RefMap
+
+	draft *draft // what was prepared of the outbox entry
 }
 
 // Clean reports whether there is nothing to commit.
@@ -59,8 +60,13 @@ type Writer struct {
 // An error that is the fault of one unit is a *UnitError. arrays says whether
 // the transaction takes array values.
 func (w Writer) Apply(ctx context.Context, run sqldb.Runner, units []*Unit, arrays bool) ([]sqldb.Stmt, error) {
-	stmts, owner := gather(units)
 	emitting := w.emitting(units)
+	for _, place := range emitting {
+		if err := units[place].prepare(); err != nil {
+			return nil, &UnitError{Unit: place, Err: err}
+		}
+	}
+	stmts, owner := gather(units)
 	var clock store.Clock
 	if len(emitting) > 0 {
 		stmts = append(stmts, w.Store.Reserve(len(emitting), &clock)...)
@@ -93,12 +99,14 @@ func gather(units []*Unit) (stmts []sqldb.Stmt, owner []int) {
 func (w Writer) emitting(units []*Unit) []int {
 	var places []int
 	for i, u := range units {
-		if w.Outbox && len(u.Mutations) > 0 {
+		if w.emits(u) {
 			places = append(places, i)
 		}
 	}
 	return places
 }
+
+func (w Writer) emits(u *Unit) bool { return w.Outbox && len(u.Mutations) > 0 }
 
 func (w Writer) entries(units []*Unit, emitting []int, clock store.Clock) ([]store.Entry, error) {
 	first := clock.Counter - uint64(len(emitting)) + 1
@@ -117,17 +125,7 @@ func (w Writer) entries(units []*Unit, emitting []int, clock store.Clock) ([]sto
 
 // entry returns the outbox row of the unit at a stamp.
 func (u *Unit) entry(stamp outbox.Stamp, now time.Time) (store.Entry, error) {
-	for i := range u.Mutations {
-		u.Mutations[i].Stamp = stamp.At(uint16(i))
-	}
-	payload, err := outbox.Encode(outbox.Payload{Version: 1, Mutations: u.Mutations})
-	if err != nil {
-		return store.Entry{}, fmt.Errorf("encode outbox payload: %w", err)
-	}
-	if len(payload) > maxPayload {
-		return store.Entry{}, fault.Invalidf("unit of work", "has an outbox payload of %d bytes, more than %d", len(payload), maxPayload)
-	}
-	entry := store.Entry{Stamp: stamp[:], Unit: u.ID, Payload: string(payload), Created: now}
+	entry := store.Entry{Stamp: stamp[:], Unit: u.ID, Payload: u.draft.at(stamp), Created: now}
 	if len(u.Refs) > 0 {
 		refs, err := json.Marshal(u.Refs)
 		if err != nil {

@@ -1,0 +1,55 @@
+package unit
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/outbox"
+)
+
+// draft is the payload of an outbox entry whose stamp is still to come. It is
+// written before the reservation, by the goroutine of the unit: while the
+// counter is locked, every other writer waits.
+//
+// In the place of the stamp it has a random one, which is in the payload once
+// for each mutation and nowhere else.
+type draft struct {
+	payload string
+	nonce   string // hex, without the user version
+}
+
+// nonceLen is the length of a stamp in hex without its user version.
+const nonceLen = 20
+
+// prepare writes the draft of the unit's entry, once.
+func (u *Unit) prepare() error {
+	for u.draft == nil {
+		nonce := outbox.NewStamp(uint16(rand.Uint32()), rand.Uint64(), 0)
+		for i := range u.Mutations {
+			u.Mutations[i].Stamp = nonce.At(uint16(i))
+		}
+		payload, err := outbox.Encode(outbox.Payload{Version: outbox.PayloadVersion, Mutations: u.Mutations})
+		if err != nil {
+			return fmt.Errorf("encode outbox payload: %w", err)
+		}
+		if len(payload) > maxPayload {
+			return fault.Invalidf("unit of work", "has an outbox payload of %d bytes, more than %d", len(payload), maxPayload)
+		}
+		d := draft{payload: string(payload), nonce: nonce.String()[:nonceLen]}
+		if d.sound(len(u.Mutations)) {
+			u.draft = &d
+		}
+	}
+	return nil
+}
+
+// sound reports whether the nonce stands for the stamps and for nothing that
+// the user wrote.
+func (d draft) sound(mutations int) bool { return strings.Count(d.payload, d.nonce) == mutations }
+
+// at returns the payload with its stamp.
+func (d draft) at(stamp outbox.Stamp) string {
+	return strings.ReplaceAll(d.payload, d.nonce, stamp.String()[:nonceLen])
+}
