@@ -1,0 +1,93 @@
+package torture
+
+import (
+	"time"
+
+	"github.com/perdure/perdure/outbox"
+)
+
+// Audit compares what the units of a history were told with the entries of the
+// outbox, all of them, in order: rules C1, C4, C5 and C7.
+func Audit(records []Record, entries []outbox.Entry) Findings {
+	var f Findings
+	byUnit := map[string]Record{}
+	for _, r := range records {
+		if r.Unit != "" {
+			byUnit[r.Unit] = r
+		}
+	}
+	auditOrder(entries, &f)
+	auditRealTime(byUnit, entries, &f)
+	auditAtomicity(byUnit, entries, &f)
+	auditMutations(byUnit, entries, &f)
+	return f
+}
+
+// auditOrder checks C1: nothing missing, nothing twice, nothing out of order.
+func auditOrder(entries []outbox.Entry, f *Findings) {
+	var last outbox.Stamp
+	for _, e := range entries {
+		if want := outbox.NewStamp(last.Incarnation(), last.Counter()+1, 0); e.Stamp != want {
+			f.add("C1", "entry %s follows %s, want %s", e.Stamp, last, want)
+		}
+		last = e.Stamp
+	}
+}
+
+// auditRealTime checks C4. In the order of the stamps, no unit may have ended
+// before one with a smaller stamp began; it is enough to remember the latest
+// beginning so far.
+func auditRealTime(byUnit map[string]Record, entries []outbox.Entry, f *Findings) {
+	var latest time.Duration
+	var whose outbox.Entry
+	for _, e := range entries {
+		r, known := byUnit[e.Unit]
+		if !known {
+			continue // a finding of C5
+		}
+		if r.Outcome == Acknowledged && r.Ended < latest {
+			f.add("C4", "unit %s was acknowledged %s before unit %s began, but has the greater stamp: %s, %s",
+				e.Unit, latest-r.Ended, whose.Unit, e.Stamp, whose.Stamp)
+		}
+		if r.Began > latest {
+			latest, whose = r.Began, e
+		}
+	}
+}
+
+// auditAtomicity checks C5 as far as the outbox tells; Verify compares it with
+// the tables.
+func auditAtomicity(byUnit map[string]Record, entries []outbox.Entry, f *Findings) {
+	count := map[string]int{}
+	for _, e := range entries {
+		count[e.Unit]++
+		if _, known := byUnit[e.Unit]; !known {
+			f.add("C5", "entry %s is of unit %s, which nobody wrote", e.Stamp, e.Unit)
+		}
+	}
+	for unit, r := range byUnit {
+		n := count[unit]
+		switch {
+		case r.Outcome == Acknowledged && n != 1:
+			f.add("C5", "unit %s (%s) was acknowledged and has %d entries", unit, r.Style, n)
+		case r.Outcome == Failed && n != 0:
+			f.add("C5", "unit %s (%s) failed (%v) and has %d entries", unit, r.Style, r.Err, n)
+		case n > 1:
+			f.add("C5", "unit %s (%s) has %d entries", unit, r.Style, n)
+		}
+	}
+}
+
+// auditMutations checks C7, and that an entry tells of every mutation.
+func auditMutations(byUnit map[string]Record, entries []outbox.Entry, f *Findings) {
+	for _, e := range entries {
+		for i, m := range e.Payload.Mutations {
+			if m.Stamp != e.Stamp.At(uint16(i)) {
+				f.add("C7", "mutation %d of entry %s has the stamp %s", i, e.Stamp, m.Stamp)
+			}
+		}
+		if r, known := byUnit[e.Unit]; known && len(e.Payload.Mutations) != r.Mutations {
+			f.add("C5", "unit %s recorded %d mutations, its entry has %d", e.Unit, r.Mutations, len(e.Payload.Mutations))
+		}
+	}
+}
