@@ -127,7 +127,9 @@ func (u *loadUnit) doom() error {
 func (u *loadUnit) account() string { return fmt.Sprintf("a%d", u.rand.IntN(accountIDs)) }
 func (u *loadUnit) order() string   { return fmt.Sprintf("o%d", u.rand.IntN(orderIDs)) }
 func (u *loadUnit) line() string    { return fmt.Sprintf("l%d", u.rand.IntN(lineIDs)) }
-func (u *loadUnit) word() string    { return fmt.Sprintf("wörd %d\t\"%d\"", u.rand.IntN(10), u.rand.IntN(10)) }
+func (u *loadUnit) word() string {
+	return fmt.Sprintf("wörd %d\t\"%d\"", u.rand.IntN(10), u.rand.IntN(10))
+}
 
 func (u *loadUnit) email() any {
 	if u.chance(50) {
