@@ -41,10 +41,10 @@ func (e *Engine) migrate(ctx context.Context) error {
 }
 
 func (e *Engine) migrateSchemas(ctx context.Context, run sqldb.Runner) error {
+	if err := e.tables.Migrate(ctx, run, e.options.Schemas...); err != nil {
+		return err
+	}
 	for _, s := range e.options.Schemas {
-		if err := e.tables.Migrate(ctx, run, s); err != nil {
-			return err
-		}
 		description, err := json.Marshal(s)
 		if err != nil {
 			return fmt.Errorf("describe schema %s: %w", s.Name(), err)

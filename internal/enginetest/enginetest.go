@@ -19,6 +19,7 @@ package enginetest
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"reflect"
 	"testing"
@@ -56,7 +57,20 @@ func New(t testing.TB, name string) Database {
 	case MySQL:
 		return Database{Name: name, DSN: testdb.MySQL(t)}
 	}
-	return Database{Name: name, DSN: "sqlite:" + filepath.Join(t.TempDir(), "perdure.db")}
+	return Database{Name: name, DSN: "sqlite:" + filepath.Join(tempDir(t), "perdure.db")}
+}
+
+// tempDir returns a directory that is gone when the test ends, in memory where
+// the system has that: a sync costs nothing there, and only tests that cut the
+// power would notice.
+func tempDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "perdure-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
 }
 
 // Each runs test once for each database, in parallel.

@@ -11,14 +11,18 @@ import (
 	"github.com/perdure/perdure/schema"
 )
 
-// Migrate creates the tables of a schema that are missing and adds the columns
-// and indexes that are missing in the others. It never drops or changes
+// Migrate creates the tables of the schemas that are missing and adds the
+// columns and indexes that are missing in the others. It never drops or changes
 // anything: a column of another type is an error.
-func (b Builder) Migrate(ctx context.Context, run sqldb.Runner, s *schema.Schema) error {
-	if err := b.namespace(ctx, run, s); err != nil {
-		return err
+func (b Builder) Migrate(ctx context.Context, run sqldb.Runner, schemas ...*schema.Schema) error {
+	var tables []*schema.Table
+	for _, s := range schemas {
+		if err := b.namespace(ctx, run, s); err != nil {
+			return err
+		}
+		tables = append(tables, s.Tables()...)
 	}
-	for _, t := range order(s.Tables()) {
+	for _, t := range order(tables) {
 		found, err := b.inspect(ctx, run, t)
 		if err != nil {
 			return fmt.Errorf("inspect table %s: %w", t.Name(), err)

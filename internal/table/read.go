@@ -117,6 +117,9 @@ func (b Builder) selection(t *schema.Table) string {
 	query := "select " + b.q("_id") + ", " + b.q("id") + ", " + b.q("_version")
 	for _, c := range t.Columns() {
 		query += ", " + b.q(c.Name())
+		if c.Type() == schema.TypeJSON && b.Dialect.Name == sqldb.Postgres {
+			query += "::text" // pgx reads the document null as NULL
+		}
 	}
 	return query + " from " + b.Name(t)
 }
@@ -166,7 +169,7 @@ func newCell(c schema.Column) cell {
 	case schema.TypeRef:
 		return mapped(func(n int64) any { return schema.NewReference(c.Table(), n) })
 	case schema.TypeBytes:
-		return bytesCell()
+		return mapped(present)
 	}
 	return plain[string]()
 }
@@ -183,12 +186,11 @@ func mapped[T any](convert func(T) any) cell {
 	}}
 }
 
-func bytesCell() cell {
-	var b []byte
-	return cell{dest: &b, value: func() any {
-		if b == nil {
-			return nil
-		}
-		return b
-	}}
+// present returns bytes that are not null: some drivers read an empty value as
+// a nil slice.
+func present(b []byte) any {
+	if b == nil {
+		b = []byte{}
+	}
+	return b
 }
