@@ -56,12 +56,8 @@ func (s *Store) Restart() sqldb.Stmt {
 	return restart
 }
 
-// InsertEntries returns the statements that add entries to the outbox: one for
-// all where the database takes arrays, else one for each.
-func (s *Store) InsertEntries(entries []Entry, arrays bool) []sqldb.Stmt {
-	if arrays && len(entries) > 1 && s.texts["OutboxInsertMany"] != "" {
-		return []sqldb.Stmt{s.insertMany(entries)}
-	}
+// InsertEntries returns the statements that add entries to the outbox.
+func (s *Store) InsertEntries(entries []Entry) []sqldb.Stmt {
 	stmts := make([]sqldb.Stmt, len(entries))
 	for i, e := range entries {
 		stmts[i] = s.stmt("OutboxInsert", e.Stamp, e.Unit, e.Payload, e.Refs, e.Created)
@@ -69,13 +65,27 @@ func (s *Store) InsertEntries(entries []Entry, arrays bool) []sqldb.Stmt {
 	return stmts
 }
 
-func (s *Store) insertMany(entries []Entry) sqldb.Stmt {
-	stamps, units := make([][]byte, len(entries)), make([]string, len(entries))
-	payloads, refs := make([]string, len(entries)), make([]*string, len(entries))
-	for i, e := range entries {
-		stamps[i], units[i], payloads[i], refs[i] = e.Stamp, e.Unit, e.Payload, e.Refs
+// Draft is an entry whose stamp is still to come. Its payload has the nonce, 20
+// characters, wherever the hex digits of the stamp shall be.
+type Draft struct {
+	Unit    string
+	Payload string
+	Nonce   string
+	Refs    *string
+}
+
+// CanAppend reports whether the database has Append.
+func (s *Store) CanAppend() bool { return s.texts["OutboxAppend"] != "" }
+
+// Append returns the statement that reserves numbers for the drafts and inserts
+// them as entries. It must be the last one before COMMIT.
+func (s *Store) Append(drafts []Draft, created time.Time) sqldb.Stmt {
+	n := len(drafts)
+	units, payloads, nonces, refs := make([]string, n), make([]string, n), make([]string, n), make([]*string, n)
+	for i, d := range drafts {
+		units[i], payloads[i], nonces[i], refs[i] = d.Unit, d.Payload, d.Nonce, d.Refs
 	}
-	return s.stmt("OutboxInsertMany", entries[0].Created, stamps, units, payloads, refs)
+	return s.stmt("OutboxAppend", int64(n), int64(n), created, units, payloads, nonces, refs)
 }
 
 // ListEntries returns the statement that reads up to limit entries after a

@@ -18,6 +18,10 @@ const (
 	// maxGroupStmts bounds the statements of a group, so that large units do
 	// not make their neighbours wait.
 	maxGroupStmts = 1024
+	// outboxLanes is how many lanes there are at most with the outbox: only one
+	// group at a time holds the counter, while the next one applies its
+	// statements. More lanes would only make the groups smaller.
+	outboxLanes = 2
 	// maxEvictions is how many culprits a group may lose before its units run
 	// one by one.
 	maxEvictions = 3
@@ -56,7 +60,11 @@ type job struct {
 // Start begins to serve Commit on as many lanes as the database can use.
 func (c *Committer) Start() {
 	c.ready = sync.NewCond(&c.mu)
-	for range max(c.Store.DB().Dialect().Lanes, 1) {
+	lanes := max(c.Store.DB().Dialect().Lanes, 1)
+	if c.Outbox {
+		lanes = min(lanes, outboxLanes)
+	}
+	for range lanes {
 		c.lanes.Go(c.lane)
 	}
 }

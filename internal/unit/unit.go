@@ -53,9 +53,10 @@ type Writer struct {
 	Now func() time.Time
 }
 
-// Apply runs the statements of the units in order and reserves their outbox
-// numbers, which must be the last locks of the transaction. It returns the
-// statements that insert the entries; they go out with COMMIT.
+// Apply runs the statements of the units in order and returns the statements
+// that must go out with COMMIT: those that insert the outbox entries. The
+// reservation of their numbers is the last lock that the transaction takes, in
+// the returned statements where the database can, else at the end here.
 //
 // An error that is the fault of one unit is a *UnitError. arrays says whether
 // the transaction takes array values.
@@ -67,21 +68,22 @@ func (w Writer) Apply(ctx context.Context, run sqldb.Runner, units []*Unit, arra
 		}
 	}
 	stmts, owner := gather(units)
+	reserve := len(emitting) > 0
+	later := arrays && w.Store.CanAppend()
 	var clock store.Clock
-	if len(emitting) > 0 {
+	if reserve && !later {
 		stmts = append(stmts, w.Store.Reserve(len(emitting), &clock)...)
 	}
 	if err := run.Run(ctx, stmts...); err != nil {
 		return nil, blame(err, owner)
 	}
-	if len(emitting) == 0 {
+	switch {
+	case !reserve:
 		return nil, nil
+	case later:
+		return w.appending(units, emitting)
 	}
-	entries, err := w.entries(units, emitting, clock)
-	if err != nil {
-		return nil, err
-	}
-	return w.Store.InsertEntries(entries, arrays), nil
+	return w.inserting(units, emitting, clock)
 }
 
 // gather joins the statements of the units and notes whose each one is.
@@ -108,33 +110,51 @@ func (w Writer) emitting(units []*Unit) []int {
 
 func (w Writer) emits(u *Unit) bool { return w.Outbox && len(u.Mutations) > 0 }
 
-func (w Writer) entries(units []*Unit, emitting []int, clock store.Clock) ([]store.Entry, error) {
-	first := clock.Counter - uint64(len(emitting)) + 1
-	entries := make([]store.Entry, len(emitting))
-	now := w.Now().UTC().Truncate(time.Microsecond)
+// appending returns the statement that reserves and inserts at once.
+func (w Writer) appending(units []*Unit, emitting []int) ([]sqldb.Stmt, error) {
+	drafts := make([]store.Draft, len(emitting))
 	for i, place := range emitting {
-		stamp := outbox.NewStamp(clock.Incarnation, first+uint64(i), 0)
-		entry, err := units[place].entry(stamp, now)
+		u := units[place]
+		refs, err := u.refs()
 		if err != nil {
 			return nil, &UnitError{Unit: place, Err: err}
 		}
-		entries[i] = entry
+		drafts[i] = store.Draft{Unit: u.ID, Payload: u.draft.payload, Nonce: u.draft.nonce, Refs: refs}
 	}
-	return entries, nil
+	return []sqldb.Stmt{w.Store.Append(drafts, w.now())}, nil
 }
 
-// entry returns the outbox row of the unit at a stamp.
-func (u *Unit) entry(stamp outbox.Stamp, now time.Time) (store.Entry, error) {
-	entry := store.Entry{Stamp: stamp[:], Unit: u.ID, Payload: u.draft.at(stamp), Created: now}
-	if len(u.Refs) > 0 {
-		refs, err := json.Marshal(u.Refs)
+// inserting returns the statements that insert the entries at the numbers that
+// end with the clock.
+func (w Writer) inserting(units []*Unit, emitting []int, clock store.Clock) ([]sqldb.Stmt, error) {
+	first := clock.Counter - uint64(len(emitting)) + 1
+	entries := make([]store.Entry, len(emitting))
+	now := w.now()
+	for i, place := range emitting {
+		u := units[place]
+		refs, err := u.refs()
 		if err != nil {
-			return store.Entry{}, fmt.Errorf("encode outbox references: %w", err)
+			return nil, &UnitError{Unit: place, Err: err}
 		}
-		text := string(refs)
-		entry.Refs = &text
+		stamp := outbox.NewStamp(clock.Incarnation, first+uint64(i), 0)
+		entries[i] = store.Entry{Stamp: stamp[:], Unit: u.ID, Payload: u.draft.at(stamp), Refs: refs, Created: now}
 	}
-	return entry, nil
+	return w.Store.InsertEntries(entries), nil
+}
+
+func (w Writer) now() time.Time { return w.Now().UTC().Truncate(time.Microsecond) }
+
+// refs returns the unit's references as the entry has them, nil if there are
+// none.
+func (u *Unit) refs() (*string, error) {
+	if len(u.Refs) == 0 {
+		return nil, nil
+	}
+	refs, err := json.Marshal(u.Refs)
+	if err != nil {
+		return nil, fmt.Errorf("encode outbox references: %w", err)
+	}
+	return new(string(refs)), nil
 }
 
 // UnitError says which unit of a group an error belongs to.

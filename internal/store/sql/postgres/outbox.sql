@@ -1,5 +1,19 @@
--- name: OutboxInsertMany
--- One statement for the entries of a whole group.
+-- name: OutboxAppend
+-- Reserves numbers and inserts the entries of a whole group in one statement, so
+-- that COMMIT can follow at once and the counter is locked for no round trip.
+-- Without a clock, or with a counter that overflows, the statement fails.
+with clock as (
+  update perdure.outbox_clock
+  set counter = counter + ?
+  where id = 1
+  returning substring(int4send(incarnation) from 3) as incarnation, counter - ? as before
+)
 insert into perdure.outbox (versionstamp, unit_id, payload, ref_map, created_at)
-select versionstamp, unit_id, payload::json, ref_map::json, ?
-from unnest(?::bytea[], ?::text[], ?::text[], ?::text[]) as entry (versionstamp, unit_id, payload, ref_map)
+select
+  incarnation || int8send(before + place) || '\x0000'::bytea,
+  unit_id,
+  replace(payload, nonce, encode(incarnation || int8send(before + place), 'hex'))::json,
+  ref_map::json,
+  ?
+from unnest(?::text[], ?::text[], ?::text[], ?::text[]) with ordinality as entry (unit_id, payload, nonce, ref_map, place)
+left join clock on true
