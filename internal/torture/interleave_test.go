@@ -160,7 +160,7 @@ func reserveNow(ctx context.Context, s *session) error {
 func enter(ctx context.Context, s *session) error {
 	stamp := outbox.NewStamp(0, s.number, 0)
 	entry := store.Entry{Stamp: stamp[:], Unit: s.name, Payload: "{}", Created: time.Now().UTC()}
-	return s.run.Run(ctx, s.store.InsertEntries([]store.Entry{entry}, false)...)
+	return s.run.Run(ctx, s.store.InsertEntries([]store.Entry{entry})...)
 }
 
 func commit(ctx context.Context, s *session) error {

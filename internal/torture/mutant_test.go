@@ -229,7 +229,7 @@ func (r *rawWriter) apply(ctx context.Context, tx sqldb.Tx, unit string) (err er
 	if err != nil {
 		return err
 	}
-	return tx.Run(ctx, r.store.InsertEntries([]store.Entry{entry}, false)...)
+	return tx.Run(ctx, r.store.InsertEntries([]store.Entry{entry})...)
 }
 
 func entryOf(unit string, number uint64, values schema.Values) (store.Entry, error) {

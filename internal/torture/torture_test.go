@@ -140,4 +140,8 @@ func options(s *schema.Schema, box bool) *perdure.Options {
 	return &perdure.Options{Outbox: box, Schemas: []*schema.Schema{s}}
 }
 
-func TestMain(m *testing.M) { testdb.Main(m) }
+// TestMain is also the main function of the children.
+func TestMain(m *testing.M) {
+	torture.Main(map[string]torture.Role{"writeLedger": writeLedger})
+	testdb.Main(m)
+}

@@ -1,0 +1,196 @@
+package torture
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/schema"
+)
+
+// Ledger is the schema and the workload of writers that are killed. Each unit
+// is one row in heads under the unit's own id, which says how many rows in
+// parts belong to it; so an audit can tell a whole unit from half of one
+// without asking the outbox.
+type Ledger struct {
+	Schema       *schema.Schema
+	Heads, Parts *schema.Table
+}
+
+// NewLedger describes the ledger anew. Extra columns are added to its heads, as
+// the next release of an application would.
+func NewLedger(extra ...schema.Column) *Ledger {
+	columns := []schema.Column{
+		schema.Int("parts"),
+		schema.String("successor").Optional(), // the unit that this writer wrote next
+	}
+	l := &Ledger{Heads: schema.NewTable("heads", append(columns, extra...)...)}
+	l.Parts = schema.NewTable("parts", schema.Ref("head", l.Heads), schema.Int("n"), schema.Text("filler"))
+	l.Schema = schema.New("ledger", l.Heads, l.Parts)
+	return l
+}
+
+// Write writes units from several goroutines until ctx is done, each with its
+// intent and its fate in the journal. acknowledged is called after each
+// acknowledgement is in the journal. A database that is away is no error: the
+// writers go on until it is back.
+func (l *Ledger) Write(ctx context.Context, eng *perdure.Engine, journal *Journal, writers int, acknowledged func()) error {
+	errs := make([]error, writers)
+	var group sync.WaitGroup
+	for i := range writers {
+		group.Go(func() {
+			w := &ledgerWriter{Ledger: l, eng: eng, journal: journal}
+			for ctx.Err() == nil && errs[i] == nil {
+				errs[i] = w.unit(ctx, acknowledged)
+			}
+		})
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+type ledgerWriter struct {
+	*Ledger
+	eng      *perdure.Engine
+	journal  *Journal
+	previous string // the last unit that was acknowledged
+}
+
+// unit writes one unit. Its error is the journal's: what the database says is
+// an outcome.
+func (w *ledgerWriter) unit(ctx context.Context, acknowledged func()) error {
+	var id string
+	var journal error
+	err := w.eng.Update(context.WithoutCancel(ctx), func(tx *perdure.Tx) error {
+		if id == "" { // a second run has the same id
+			if journal = w.journal.Intend(tx.ID()); journal != nil {
+				return journal
+			}
+			id = tx.ID()
+		}
+		return w.write(tx)
+	})
+	if journal != nil || id == "" {
+		return journal
+	}
+	switch outcomeOf(err) {
+	case Acknowledged:
+		w.previous = id
+		if err := w.journal.Acknowledge(id); err != nil {
+			return err
+		}
+		acknowledged()
+	case Failed:
+		return w.journal.Refuse(id)
+	}
+	return nil
+}
+
+// write records the mutations of a unit: some are opened by a read, so that
+// both ways of committing are cut off.
+func (w *ledgerWriter) write(tx *perdure.Tx) error {
+	parts := 2 + rand.IntN(4)
+	head, err := tx.Create(w.Heads, schema.Values{"id": tx.ID(), "parts": parts})
+	if err != nil {
+		return err
+	}
+	if rand.IntN(3) == 0 {
+		if _, err := tx.Get(w.Heads, head); err != nil {
+			return err
+		}
+	}
+	for n := range parts {
+		filler := strings.Repeat("x", rand.IntN(2000))
+		if _, err := tx.Create(w.Parts, schema.Values{"head": head, "n": n, "filler": filler}); err != nil {
+			return err
+		}
+	}
+	if w.previous != "" {
+		return tx.Update(w.Heads, w.previous, schema.Values{"successor": tx.ID()})
+	}
+	return nil
+}
+
+// Audit compares the journal with the database, by SQL only: every acknowledged
+// unit is there whole with its one entry, every refused one is not, every
+// unknown one is whole or not there, and there is nothing besides.
+func (l *Ledger) Audit(ctx context.Context, db sqldb.DB, known map[string]Outcome) (Findings, error) {
+	state, err := l.read(ctx, db)
+	if err != nil {
+		return nil, fmt.Errorf("audit ledger: %w", err)
+	}
+	var f Findings
+	for unit, outcome := range known {
+		there := state.entries[unit] > 0
+		if outcome == Acknowledged && !there {
+			f.add("C5", "unit %s was acknowledged and is lost", unit)
+		}
+		if outcome == Failed && there {
+			f.add("C5", "unit %s failed and has an entry", unit)
+		}
+	}
+	for unit, n := range state.entries {
+		if _, intended := known[unit]; !intended {
+			f.add("C5", "entry of unit %s, which nobody intended", unit)
+		}
+		if n != 1 {
+			f.add("C5", "unit %s has %d entries", unit, n)
+		}
+		if want, ok := state.heads[unit]; !ok || state.parts[unit] != want {
+			f.add("C5", "unit %s has an entry and %d of %d parts (head: %t)", unit, state.parts[unit], want, ok)
+		}
+	}
+	for unit := range state.heads {
+		if state.entries[unit] == 0 {
+			f.add("C5", "unit %s has rows and no entry", unit)
+		}
+	}
+	return f, nil
+}
+
+// ledgerState is what the database has, by unit.
+type ledgerState struct {
+	entries map[string]int
+	heads   map[string]int64 // how many parts belong to it
+	parts   map[string]int64 // how many there are
+}
+
+// read reads one snapshot.
+func (l *Ledger) read(ctx context.Context, db sqldb.DB) (*ledgerState, error) {
+	tx, err := db.Begin(ctx, sqldb.Read)
+	if err != nil {
+		return nil, err
+	}
+	defer tx.Rollback()
+	s := &ledgerState{entries: map[string]int{}, heads: map[string]int64{}, parts: map[string]int64{}}
+	external := map[int64]string{}
+	heads, err := readTable(ctx, tx, db.Dialect(), l.Heads)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range heads {
+		external[h.Internal()] = h.ID
+		s.heads[h.ID] = h.Int("parts")
+	}
+	parts, err := readTable(ctx, tx, db.Dialect(), l.Parts)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range parts {
+		s.parts[external[p.Ref("head").Internal()]]++
+	}
+	units := sqldb.Stmt{SQL: "select unit_id from " + outboxTable(db.Dialect()), Row: func(scan sqldb.Scan) error {
+		var unit string
+		err := scan(&unit)
+		s.entries[unit]++
+		return err
+	}}
+	return s, tx.Run(ctx, units)
+}
+
+func outboxTable(d sqldb.Dialect) string { return d.Qualify("perdure", "outbox") }
