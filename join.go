@@ -44,7 +44,11 @@ func (e *Engine) join(ctx context.Context, run sqldb.Runner, fn func(*Tx) error)
 		return err
 	}
 	defer e.running.Done()
-	tx := e.newTx(ctx, e.options.NewID())
+	id, err := e.newUnitID()
+	if err != nil {
+		return err
+	}
+	tx := e.newTx(ctx, id)
 	tx.live = run
 	defer tx.end()
 	if err := fn(tx); err != nil || tx.err != nil {

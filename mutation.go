@@ -38,6 +38,9 @@ func (tx *Tx) Update(t *schema.Table, id string, set schema.Values) error {
 // UpdateRow records a change of a row that was read, if it is still at the
 // version at which it was read; otherwise the unit is run again.
 func (tx *Tx) UpdateRow(row *schema.Row, set schema.Values) error {
+	if row == nil {
+		return tx.noRow()
+	}
 	return tx.update(row.Table(), row.ID, set, &row.Version)
 }
 
@@ -65,7 +68,12 @@ func (tx *Tx) Delete(t *schema.Table, id string) error { return tx.delete(t, id,
 
 // DeleteRow records the removal of a row that was read, if it is still at the
 // version at which it was read; otherwise the unit is run again.
-func (tx *Tx) DeleteRow(row *schema.Row) error { return tx.delete(row.Table(), row.ID, &row.Version) }
+func (tx *Tx) DeleteRow(row *schema.Row) error {
+	if row == nil {
+		return tx.noRow()
+	}
+	return tx.delete(row.Table(), row.ID, &row.Version)
+}
 
 func (tx *Tx) delete(t *schema.Table, id string, check *int64) error {
 	if err := tx.accept(t); err != nil {
@@ -80,7 +88,12 @@ func (tx *Tx) delete(t *schema.Table, id string, check *int64) error {
 // CheckRow records the condition that a row is still at the version at which
 // it was read, and keeps it there until the unit is committed; otherwise the
 // unit is run again. The outbox does not show it.
-func (tx *Tx) CheckRow(row *schema.Row) error { return tx.Check(row.Table(), row.ID, row.Version) }
+func (tx *Tx) CheckRow(row *schema.Row) error {
+	if row == nil {
+		return tx.noRow()
+	}
+	return tx.Check(row.Table(), row.ID, row.Version)
+}
 
 // Check records the condition that the row is at that version, and keeps it
 // there until the unit is committed. The outbox does not show it.
@@ -100,6 +113,14 @@ func (tx *Tx) accept(t *schema.Table) error {
 		return err
 	}
 	return tx.known(t)
+}
+
+// noRow refuses a row that Get did not find.
+func (tx *Tx) noRow() error {
+	if err := tx.writable(); err != nil {
+		return err
+	}
+	return tx.fail(fault.Invalidf("row", "is nil"))
 }
 
 // known refuses a table of a schema that the engine was not opened with.
@@ -139,7 +160,7 @@ func (tx *Tx) complete(t *schema.Table, given schema.Values) (string, schema.Val
 func (tx *Tx) newRowID(t *schema.Table, given schema.Values) (string, error) {
 	v, ok := given["id"]
 	if !ok {
-		return tx.eng.options.NewID(), nil
+		v = tx.eng.options.NewID()
 	}
 	id, ok := v.(string)
 	if !ok {

@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/unit"
+	"github.com/perdure/perdure/schema"
 )
 
 // Update runs fn as one unit of work and commits what it recorded.
@@ -26,7 +27,10 @@ func (e *Engine) Update(ctx context.Context, fn func(*Tx) error) error {
 		return err
 	}
 	defer e.running.Done()
-	id := e.options.NewID()
+	id, err := e.newUnitID()
+	if err != nil {
+		return err
+	}
 	for attempt := 1; ; attempt++ {
 		again, err := e.attempt(ctx, id, fn)
 		if !again {
@@ -40,6 +44,12 @@ func (e *Engine) Update(ctx context.Context, fn func(*Tx) error) error {
 			return errors.Join(ctx.Err(), err)
 		}
 	}
+}
+
+// newUnitID makes the id of a unit. NewID may be the user's.
+func (e *Engine) newUnitID() (string, error) {
+	id := e.options.NewID()
+	return id, schema.ID("Options.NewID", id)
 }
 
 // attempt runs fn once. again says that another run may succeed.
