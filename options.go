@@ -1,6 +1,8 @@
 package perdure
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -69,15 +71,48 @@ func (o Options) validate() error {
 	if o.OutboxRetention < 0 {
 		return fault.Invalidf("Options.OutboxRetention", "is negative")
 	}
-	names := map[string]bool{}
+	return o.validateSchemas()
+}
+
+// maxTableName is MySQL's limit for the name of a table, schema included.
+const maxTableName = 64
+
+// validateSchemas refuses schemas that are wrong in themselves or together. On
+// some databases the name of a table is that of its schema and its own, joined,
+// in whatever case.
+func (o Options) validateSchemas() error {
+	schemas, tables := map[string]bool{}, map[string]bool{}
 	for _, s := range o.Schemas {
 		if err := s.Validate(); err != nil {
 			return err
 		}
-		if names[s.Name()] {
+		name := strings.ToLower(s.Name())
+		if schemas[name] {
 			return fault.Invalidf("schema "+s.Name(), "is described twice")
 		}
-		names[s.Name()] = true
+		schemas[name] = true
+		for _, t := range s.Tables() {
+			full := name + "_" + strings.ToLower(t.Name())
+			if tables[full] {
+				return fault.Invalidf("table "+t.Name(), "of the schema %s has the full name of another table", s.Name())
+			}
+			tables[full] = true
+			if len(full) > maxTableName {
+				return fault.Invalidf("table "+t.Name(), "has, with its schema %s, a name of more than %d characters", s.Name(), maxTableName)
+			}
+			if err := o.validateRefs(t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (o Options) validateRefs(t *schema.Table) error {
+	for _, c := range t.Columns() {
+		if c.Table() != nil && !slices.Contains(o.Schemas, c.Table().Schema()) {
+			return fault.Invalidf(t.Name()+"."+c.Name(), "refers to a table of the schema %s, which is not among Options.Schemas", c.Table().Schema().Name())
+		}
 	}
 	return nil
 }

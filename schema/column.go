@@ -143,6 +143,9 @@ func (c Column) validate(t *Table) error {
 	if c.typ == TypeString && (c.max < 1 || c.max > maxIndexable) {
 		return fault.Invalidf(field, "has Max %d; a String holds 1 to %d characters", c.max, maxIndexable)
 	}
+	if (c.typ == TypeText || c.typ == TypeJSON || c.typ == TypeBytes) && c.max < 1 {
+		return fault.Invalidf(field, "has Max %d; at least 1 is needed", c.max)
+	}
 	if c.now && c.typ != TypeTime {
 		return fault.Invalidf(field, "has DefaultNow but is not a time")
 	}

@@ -22,7 +22,9 @@
 package schema
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
@@ -40,7 +42,9 @@ type Schema struct {
 func New(name string, tables ...*Table) *Schema {
 	s := &Schema{name: name, tables: tables}
 	for _, t := range tables {
-		t.schema = s
+		if t != nil {
+			t.schema = s
+		}
 	}
 	return s
 }
@@ -62,31 +66,58 @@ func (s *Schema) Table(name string) *Table {
 }
 
 // reserved are the names under which Perdure and the databases keep tables of
-// their own.
-var reserved = []string{"perdure", "queues", "internal", "comms", "information_schema", "mysql", "sys", "sqlite", "pg_catalog"}
+// their own. With an underscore they are prefixes of such tables where a schema
+// is a prefix.
+var reserved = []string{
+	"perdure", "perdure_", "queues", "queues_", "internal", "internal_", "comms", "comms_",
+	"information_schema", "mysql", "sys", "sqlite", "sqlite_", "pg_",
+}
+
+func isReserved(name string) bool {
+	return slices.ContainsFunc(reserved, func(r string) bool {
+		return name == r || strings.HasSuffix(r, "_") && strings.HasPrefix(name, r)
+	})
+}
 
 // Validate reports the first mistake in the description as a *fault.Invalid.
 func (s *Schema) Validate() error {
+	if s == nil {
+		return fault.Invalidf("schema", "is nil")
+	}
 	if err := edge.Identifier("schema", s.name); err != nil {
 		return err
 	}
-	if slices.Contains(reserved, s.name) || len(s.name) > 3 && s.name[:3] == "pg_" {
+	if isReserved(strings.ToLower(s.name)) {
 		return fault.Invalidf("schema "+s.name, "has a reserved name")
 	}
 	if len(s.tables) == 0 {
 		return fault.Invalidf("schema "+s.name, "has no tables")
 	}
-	seen := map[string]bool{}
+	tables, indexes := names{}, names{}
 	for _, t := range s.tables {
-		if seen[t.name] {
+		if t == nil {
+			return fault.Invalidf("schema "+s.name, "has a table that is nil")
+		}
+		if !tables.add(t.name) {
 			return fault.Invalidf("schema "+s.name, "has the table %q twice", t.name)
 		}
-		seen[t.name] = true
-		if err := t.validate(s); err != nil {
+		if err := t.validate(s, indexes); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// names are names that are taken. Most databases do not tell upper from lower
+// case in them.
+type names map[string]bool
+
+// add reports whether the name was free.
+func (n names) add(name string) bool {
+	name = strings.ToLower(name)
+	taken := n[name]
+	n[name] = true
+	return !taken
 }
 
 // Table is one table of a schema.
@@ -150,38 +181,48 @@ func (t *Table) Column(name string) (Column, bool) {
 	return Column{}, false
 }
 
-func (t *Table) validate(s *Schema) error {
+// systemColumns are what PostgreSQL adds to every table.
+var systemColumns = []string{"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"}
+
+func (t *Table) validate(s *Schema, indexes names) error {
 	if err := edge.Identifier("table", t.name); err != nil {
 		return err
 	}
 	if t.schema != s {
 		return fault.Invalidf("table "+t.name, "belongs to the schema %q too", t.schema.name)
 	}
-	seen := map[string]bool{"id": true}
+	columns := names{"id": true}
+	for _, name := range systemColumns {
+		columns.add(name)
+	}
 	for _, c := range t.columns {
-		if seen[c.name] {
+		if !columns.add(c.name) {
 			return fault.Invalidf(t.name+"."+c.name, "is described twice or reserved")
 		}
-		seen[c.name] = true
 		if err := c.validate(t); err != nil {
 			return err
 		}
 	}
-	return t.validateIndexes(seen)
+	return t.validateIndexes(indexes)
 }
 
-func (t *Table) validateIndexes(known map[string]bool) error {
+func (t *Table) validateIndexes(taken names) error {
 	for _, index := range t.indexes {
 		if len(index.Columns) == 0 {
 			return fault.Invalidf("table "+t.name, "has an index without columns")
 		}
 		for _, name := range index.Columns {
-			if !known[name] {
+			c, ok := t.Column(name)
+			if !ok && name != "id" {
 				return fault.Invalidf(t.name+"."+name, "is indexed but not described")
 			}
-			if c, _ := t.Column(name); c.typ == TypeText || c.typ == TypeJSON || c.typ == TypeBytes {
+			if c.typ == TypeText || c.typ == TypeJSON || c.typ == TypeBytes {
 				return fault.Invalidf(t.name+"."+name, "is a %s column, which cannot be indexed", c.typ)
 			}
+		}
+		// The database knows an index by these names, joined.
+		if !taken.add(fmt.Sprint(t.name, "_", strings.Join(index.Columns, "_"), index.Unique)) {
+			return fault.Invalidf("table "+t.name, "has an index on %s twice, or with the name of another", strings.Join(index.Columns, ", "))
 		}
 	}
 	return nil
