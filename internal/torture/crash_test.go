@@ -3,6 +3,7 @@ package torture_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/testdb"
 	"github.com/perdure/perdure/internal/torture"
+	"github.com/perdure/perdure/schema"
 )
 
 // writing are the arguments of a child that writes to a ledger.
@@ -34,7 +36,7 @@ func writeLedger(ctx context.Context, self *torture.Self) error {
 	if err != nil {
 		return err
 	}
-	if err := ledger.Write(ctx, eng, journal, 4, self.Ready); err != nil {
+	if err := ledger.Write(ctx, eng, journal, 4, func(string) { self.Ready() }); err != nil {
 		return err
 	}
 	return eng.Close()
@@ -70,6 +72,75 @@ func TestKilledWritersLoseNothing(t *testing.T) {
 	}
 }
 
+// A writer that says "acknowledged" before it commits is what the loop and the
+// audit are there to catch.
+func TestTheCrashLoopCatchesAnAcknowledgementBeforeCommit(t *testing.T) {
+	t.Parallel()
+	args := writing{DSN: onSQLite.open(t), Journal: filepath.Join(t.TempDir(), "journal")}
+	loop := &torture.CrashLoop{
+		Start:   func() (*torture.Child, error) { return torture.StartChild("acknowledgeFirst", args) },
+		Kills:   10,
+		Seed:    seedOf(t),
+		Longest: 50 * time.Millisecond,
+	}
+	if err := loop.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	known, err := torture.ReadJournal(args.Journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := findings(t, torture.NewLedger(), args.DSN, known)
+	if !strings.Contains(strings.Join(found, "\n"), "was acknowledged and is lost") {
+		t.Errorf("not caught: %v", found)
+	}
+}
+
+// acknowledgeFirst is the role of that writer.
+func acknowledgeFirst(ctx context.Context, self *torture.Self) error {
+	var args writing
+	if err := self.Args(&args); err != nil {
+		return err
+	}
+	journal, err := torture.OpenJournal(args.Journal)
+	if err != nil {
+		return err
+	}
+	ledger := torture.NewLedger()
+	eng, err := perdure.Open(ctx, args.DSN, options(ledger.Schema, true))
+	if err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		err := eng.Update(ctx, func(tx *perdure.Tx) error {
+			if _, err := tx.Create(ledger.Heads, schema.Values{"id": tx.ID(), "parts": 0}); err != nil {
+				return err
+			}
+			return errors.Join(journal.Intend(tx.ID()), journal.Acknowledge(tx.ID()))
+		})
+		if err != nil {
+			return err
+		}
+		self.Ready()
+	}
+	return nil
+}
+
+// findings audits the ledger at dsn.
+func findings(t *testing.T, ledger *torture.Ledger, dsn string, known map[string]torture.Outcome) torture.Findings {
+	t.Helper()
+	db, err := torture.OpenDB(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	found, err := ledger.Audit(t.Context(), db, known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
 // integrity opens the file, which recovers it, and has SQLite check it.
 func integrity(ctx context.Context, file string) error {
 	db, err := sql.Open("sqlite", "file:"+file)
@@ -96,16 +167,7 @@ func auditLedger(t *testing.T, args writing) {
 	}
 	ledger := torture.NewLedger()
 	report := verify(t, open(t, args.DSN, ledger.Schema).Outbox())
-	db, err := torture.OpenDB(t.Context(), args.DSN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	found, err := ledger.Audit(t.Context(), db, known)
-	if err != nil {
-		t.Fatal(err)
-	}
-	none(t, "ledger", found)
+	none(t, "ledger", findings(t, ledger, args.DSN, known))
 	counts := map[torture.Outcome]int{}
 	for _, o := range known {
 		counts[o]++
@@ -134,7 +196,7 @@ func TestAKilledServerLosesNothingAndWritersReconnect(t *testing.T) {
 	progress := make(chan struct{}, 1)
 	var group sync.WaitGroup
 	group.Go(func() {
-		err := ledger.Write(ctx, eng, journal, 8, func() {
+		err := ledger.Write(ctx, eng, journal, 8, func(string) {
 			acknowledged.Add(1)
 			select {
 			case progress <- struct{}{}:

@@ -39,7 +39,7 @@ func NewLedger(extra ...schema.Column) *Ledger {
 // intent and its fate in the journal. acknowledged is called after each
 // acknowledgement is in the journal. A database that is away is no error: the
 // writers go on until it is back.
-func (l *Ledger) Write(ctx context.Context, eng *perdure.Engine, journal *Journal, writers int, acknowledged func()) error {
+func (l *Ledger) Write(ctx context.Context, eng *perdure.Engine, journal *Journal, writers int, acknowledged func(unit string)) error {
 	errs := make([]error, writers)
 	var group sync.WaitGroup
 	for i := range writers {
@@ -63,7 +63,7 @@ type ledgerWriter struct {
 
 // unit writes one unit. Its error is the journal's: what the database says is
 // an outcome.
-func (w *ledgerWriter) unit(ctx context.Context, acknowledged func()) error {
+func (w *ledgerWriter) unit(ctx context.Context, acknowledged func(unit string)) error {
 	var id string
 	var journal error
 	err := w.eng.Update(context.WithoutCancel(ctx), func(tx *perdure.Tx) error {
@@ -84,7 +84,7 @@ func (w *ledgerWriter) unit(ctx context.Context, acknowledged func()) error {
 		if err := w.journal.Acknowledge(id); err != nil {
 			return err
 		}
-		acknowledged()
+		acknowledged(id)
 	case Failed:
 		return w.journal.Refuse(id)
 	}

@@ -142,6 +142,11 @@ func options(s *schema.Schema, box bool) *perdure.Options {
 
 // TestMain is also the main function of the children.
 func TestMain(m *testing.M) {
-	torture.Main(map[string]torture.Role{"writeLedger": writeLedger})
+	torture.Main(map[string]torture.Role{
+		"writeLedger":      writeLedger,
+		"acknowledgeFirst": acknowledgeFirst,
+		"losePower":        losePower,
+		"migrateAndWrite":  migrateAndWrite,
+	})
 	testdb.Main(m)
 }
