@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/perdure/perdure/internal/sqldb"
@@ -56,13 +57,39 @@ func (s *Store) Restart() sqldb.Stmt {
 	return restart
 }
 
-// InsertEntries returns the statements that add entries to the outbox.
+// Bounds of one statement that inserts entries: few enough rows that the
+// statements' texts can be kept prepared, and small enough for any server.
+const (
+	insertRows  = 16
+	insertBytes = 1 << 20
+)
+
+// InsertEntries returns the statements that add entries to the outbox, several
+// to a statement: the counter is locked while they run.
 func (s *Store) InsertEntries(entries []Entry) []sqldb.Stmt {
-	stmts := make([]sqldb.Stmt, len(entries))
-	for i, e := range entries {
-		stmts[i] = s.stmt("OutboxInsert", e.Stamp, e.Unit, e.Payload, e.Refs, e.Created)
+	var stmts []sqldb.Stmt
+	for len(entries) > 0 {
+		n, size := 1, len(entries[0].Payload)
+		for n < len(entries) && n < insertRows && size+len(entries[n].Payload) <= insertBytes {
+			size += len(entries[n].Payload)
+			n++
+		}
+		stmts = append(stmts, s.insertEntries(entries[:n]))
+		entries = entries[n:]
 	}
 	return stmts
+}
+
+func (s *Store) insertEntries(entries []Entry) sqldb.Stmt {
+	var args []any
+	for _, e := range entries {
+		args = append(args, e.Stamp, e.Unit, e.Payload, e.Refs, e.Created)
+	}
+	insert := s.stmt("OutboxInsert", args...)
+	if len(entries) > 1 { // only where placeholders have no numbers: PostgreSQL has Append
+		insert.SQL += strings.Repeat(", (?, ?, ?, ?, ?)", len(entries)-1)
+	}
+	return insert
 }
 
 // Draft is an entry whose stamp is still to come. Its payload has the nonce, 20
