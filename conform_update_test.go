@@ -346,7 +346,10 @@ func (Conformance) CloseWaitsForUnitsAndThenRefuses(t *testing.T, db enginetest.
 	nothing := func(*perdure.Tx) error { t.Error("the function ran"); return nil }
 	enginetest.Is(t, eng.Update(t.Context(), nothing), fault.ErrClosed)
 	enginetest.Is(t, eng.View(t.Context(), nothing), fault.ErrClosed)
-	enginetest.Is(t, eng.JoinSQL(t.Context(), nil, nothing), fault.ErrClosed)
-	_, err := eng.Outbox().List(t.Context(), [12]byte{}, 0)
+	tx, err := db.SQL(t).BeginTx(t.Context(), nil)
+	enginetest.NoError(t, err)
+	enginetest.Is(t, eng.JoinSQL(t.Context(), tx, nothing), fault.ErrClosed)
+	enginetest.NoError(t, tx.Rollback())
+	_, err = eng.Outbox().List(t.Context(), [12]byte{}, 0)
 	enginetest.Is(t, err, fault.ErrClosed)
 }

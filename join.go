@@ -21,6 +21,9 @@ import (
 // Call Wake after the commit if dispatchers and readers of the outbox shall not
 // wait for their next poll.
 func (e *Engine) JoinSQL(ctx context.Context, tx *sql.Tx, fn func(*Tx) error) error {
+	if tx == nil {
+		return fault.Invalidf("transaction", "is nil")
+	}
 	return e.join(ctx, sqldb.StdRunner{Conn: tx, Dialect: e.db.Dialect()}, fn)
 }
 
@@ -28,6 +31,9 @@ func (e *Engine) JoinSQL(ctx context.Context, tx *sql.Tx, fn func(*Tx) error) er
 func (e *Engine) JoinPgx(ctx context.Context, tx pgx.Tx, fn func(*Tx) error) error {
 	if e.db.Dialect().Name != sqldb.Postgres {
 		return fault.Invalidf("transaction", "is of pgx, but the engine's database is %s", e.db.Dialect().Name)
+	}
+	if tx == nil {
+		return fault.Invalidf("transaction", "is nil")
 	}
 	return e.join(ctx, postgres.Join(tx), fn)
 }

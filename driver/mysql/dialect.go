@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -18,21 +19,66 @@ var dialect = sqldb.Dialect{
 	Name:        sqldb.MySQL,
 	Translate:   translate,
 	Args:        encode,
+	Dest:        decode,
 	Lanes:       4,
 	ServerClock: true,
 }
 
-// encode sends times in UTC and to the microsecond: the server rounds what is
-// finer, and a due time must not move.
+// layout is how a DATETIME(6) is written.
+const layout = "2006-01-02 15:04:05.000000"
+
+// encode sends times as text, in UTC and to the microsecond: the server rounds
+// what is finer, and a due time must not move; and the driver would send them in
+// the zone of the connection, which may be a user's.
 func encode(args []any) {
 	for i, arg := range args {
 		if p, ok := arg.(*time.Time); ok && p != nil {
 			arg = *p
 		}
 		if t, ok := arg.(time.Time); ok {
-			args[i] = t.UTC().Truncate(time.Microsecond)
+			args[i] = t.UTC().Format(layout)
 		}
 	}
+}
+
+// decode reads times whatever a user's connection makes of them.
+func decode(dest []any) {
+	for i, d := range dest {
+		switch p := d.(type) {
+		case *time.Time:
+			dest[i] = timeDest{p}
+		case **time.Time:
+			dest[i] = nullTimeDest{p}
+		}
+	}
+}
+
+type timeDest struct{ to *time.Time }
+
+// Scan implements sql.Scanner. The driver gives text, or a time whose zone is
+// the connection's but whose digits are the stored ones.
+func (d timeDest) Scan(v any) (err error) {
+	switch v := v.(type) {
+	case time.Time:
+		*d.to = time.Date(v.Year(), v.Month(), v.Day(), v.Hour(), v.Minute(), v.Second(), v.Nanosecond(), time.UTC)
+	case []byte:
+		*d.to, err = time.Parse("2006-01-02 15:04:05.999999", string(v))
+	default:
+		return fmt.Errorf("scan %T as a time", v)
+	}
+	return err
+}
+
+type nullTimeDest struct{ to **time.Time }
+
+// Scan implements sql.Scanner.
+func (d nullTimeDest) Scan(v any) error {
+	if v == nil {
+		*d.to = nil
+		return nil
+	}
+	*d.to = new(time.Time)
+	return timeDest{*d.to}.Scan(v)
 }
 
 // translate gives MySQL's errors their meaning.
