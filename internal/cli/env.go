@@ -82,7 +82,7 @@ func (a *app) warnUnknown(root *cobra.Command) {
 }
 
 func isForTests(name string) bool {
-	return strings.HasPrefix(name, envPrefix+"TEST_") || name == envPrefix+"REQUIRE_SERVERS"
+	return strings.HasPrefix(name, envPrefix+"TEST_") || name == envPrefix+"REQUIRE_SERVERS" || name == envPrefix+"FAILPOINT"
 }
 
 // visit calls fn for the flags of cmd and of all commands below it.
@@ -95,7 +95,7 @@ func visit(cmd *cobra.Command, fn func(*pflag.Flag)) {
 
 // hint names the known variable that a misspelt one is closest to.
 func hint(name string, known map[string]bool) string {
-	best, least := "", 4 // further away is another word
+	best, least := "", 3 // further away is another word
 	for _, k := range slices.Sorted(maps.Keys(known)) {
 		if d := distance(name, k); d < least {
 			best, least = k, d

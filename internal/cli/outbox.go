@@ -98,6 +98,9 @@ func (a *app) outboxTail() *cobra.Command {
 		Long: "Prints every entry once, in order, and waits for new ones. With --json each line is\n" +
 			"one entry. Ends with success when it is interrupted.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if onlyNew && cmd.Flags().Changed("after") {
+				return usagef("--after and --new exclude each other")
+			}
 			return a.view(cmd.Context(), func(eng *perdure.Engine) error {
 				from, err := start(cmd, eng, after.Stamp)
 				if err == nil && onlyNew {
@@ -115,7 +118,6 @@ func (a *app) outboxTail() *cobra.Command {
 	flags.BoolVar(&onlyNew, "new", false, "begin with what is committed from now on")
 	flags.IntVar(&limit, "limit", 0, "end after so many entries (default: never)")
 	flags.DurationVar(&options.Poll, "poll", outbox.DefaultPoll, "how often to look for new entries")
-	cmd.MarkFlagsMutuallyExclusive("after", "new")
 	return cmd
 }
 
