@@ -137,7 +137,7 @@ func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) 
 		return nil, fmt.Errorf("get a read connection: %w", translate(err))
 	}
 	if _, err := conn.ExecContext(ctx, "begin"); err != nil {
-		// It may have begun after all, see writer.unlock.
+		// It may have begun after all, see writer.begin.
 		_ = conn.Raw(func(any) error { return errBadConn })
 		_ = conn.Close() // already thrown away
 		return nil, translate(err)

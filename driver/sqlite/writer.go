@@ -34,12 +34,15 @@ func (w *writer) begin(ctx context.Context) (sqldb.Tx, error) {
 	case <-ctx.Done():
 		return nil, fmt.Errorf("wait for the writer: %w", ctx.Err())
 	}
+	tx := &writeTx{StdRunner: sqldb.StdRunner{Conn: w, Dialect: dialect}, w: w}
 	if err := w.lock(ctx); err != nil {
-		w.unlock()
-		w.turn <- struct{}{}
+		// It may have begun after all: when the context ends meanwhile, the
+		// driver returns the context's error although the lock is held, and
+		// nobody could write any more.
+		tx.Rollback()
 		return nil, err
 	}
-	return &writeTx{StdRunner: sqldb.StdRunner{Conn: w, Dialect: dialect}, w: w}, nil
+	return tx, nil
 }
 
 // lock takes SQLite's write lock. Another process may hold it; SQLite's own
@@ -56,15 +59,6 @@ func (w *writer) lock(ctx context.Context) error {
 			return translate(err)
 		}
 	}
-}
-
-// unlock ends the transaction that a failed lock may have begun after all: when
-// the context ends while SQLite begins it, the driver returns the context's
-// error although the lock is held, and nobody could write any more.
-func (w *writer) unlock() {
-	ctx, cancel := sqldb.RollbackContext()
-	defer cancel()
-	_, _ = w.ExecContext(ctx, "rollback") // mostly there is nothing to end
 }
 
 // ExecContext implements sqldb.StdConn with a cached prepared statement.

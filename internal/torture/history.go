@@ -13,11 +13,11 @@ import (
 type Outcome int
 
 const (
-	// Failed: the unit returned an error, so nothing of it may exist.
+	// Failed means that the unit returned an error, so nothing of it may exist.
 	Failed Outcome = iota
-	// Acknowledged: the unit returned without an error, so all of it must exist.
+	// Acknowledged means that the unit returned without an error, so all of it must exist.
 	Acknowledged
-	// Unknown: the answer to COMMIT was lost, so all of it or nothing exists.
+	// Unknown means that the answer to COMMIT was lost, so all of it or nothing exists.
 	Unknown
 )
 

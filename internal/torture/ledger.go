@@ -87,6 +87,7 @@ func (w *ledgerWriter) unit(ctx context.Context, acknowledged func(unit string))
 		acknowledged(id)
 	case Failed:
 		return w.journal.Refuse(id)
+	case Unknown: // the intent says all that is known
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func TestStampsAreDenseAndInCommitOrderUnderLoad(t *testing.T) {
 
 		load := &torture.Load{
 			Shop: shop, Engines: engines, Joins: joinsOf(t, dsn), Writers: writers,
-			Units: times(2500), Duration: longer(6 * time.Second), Seed: seed, History: history,
+			Units: times(4000), Duration: longer(8 * time.Second), Seed: seed, History: history,
 		}
 		load.Run(t.Context())
 

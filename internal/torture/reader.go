@@ -34,7 +34,8 @@ func (r *Reader) Start(ctx context.Context) {
 	r.reached = make(chan struct{})
 	choose := rand.New(rand.NewPCG(r.Seed, 0))
 	r.running.Go(func() {
-		for ctx.Err() == nil && r.stream(ctx, 1+choose.IntN(400)) {
+		for more := true; more && ctx.Err() == nil; {
+			more = r.stream(ctx, 1+choose.IntN(400))
 		}
 	})
 }
@@ -129,7 +130,8 @@ type Watcher struct {
 func (w *Watcher) Start(ctx context.Context) {
 	ctx, w.cancel = context.WithCancel(ctx)
 	w.running.Go(func() {
-		for ctx.Err() == nil && w.look(ctx) {
+		for more := true; more && ctx.Err() == nil; {
+			more = w.look(ctx)
 		}
 	})
 }

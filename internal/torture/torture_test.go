@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -26,12 +27,17 @@ type backend struct {
 }
 
 var (
-	onSQLite   = backend{"SQLite", func(t testing.TB) string { return "sqlite:" + t.TempDir() + "/torture.db" }}
+	onSQLite   = backend{"SQLite", sqliteFile}
 	onPostgres = backend{"Postgres", testdb.Postgres}
 	onMySQL    = backend{"MySQL", testdb.MySQL}
 	servers    = []backend{onPostgres, onMySQL}
 	everything = []backend{onSQLite, onPostgres, onMySQL}
 )
+
+func sqliteFile(t testing.TB) string {
+	t.Helper()
+	return "sqlite:" + filepath.Join(t.TempDir(), "torture.db")
+}
 
 // on runs a test on several kinds of databases, side by side.
 func on(t *testing.T, backends []backend, test func(t *testing.T, dsn string)) {
