@@ -1,0 +1,174 @@
+package store
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/driver/mysql"
+	"github.com/perdure/perdure/driver/postgres"
+	"github.com/perdure/perdure/driver/sqlite"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/testdb"
+)
+
+func TestMain(m *testing.M) { testdb.Main(m) }
+
+// migrated returns a database of that dialect with all tables.
+func migrated(t *testing.T, name string) (sqldb.DB, *Store) {
+	t.Helper()
+	db, err := open(t, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	st, err := New(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Exclusively(t.Context(), func(run sqldb.Runner) error {
+		_, err := st.Migrate(t.Context(), run, time.Now())
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db, st
+}
+
+func open(t *testing.T, name string) (sqldb.DB, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	switch name {
+	case sqldb.Postgres:
+		return postgres.Open(ctx, testdb.Postgres(t))
+	case sqldb.MySQL:
+		return mysql.Open(ctx, testdb.MySQL(t))
+	}
+	return sqlite.Open(ctx, "sqlite::memory:")
+}
+
+var dialects = []string{sqldb.SQLite, sqldb.Postgres, sqldb.MySQL}
+
+func TestEveryStatementSuitsTheTables(t *testing.T) {
+	t.Parallel()
+	for _, name := range dialects {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db, st := migrated(t, name)
+			for statement, text := range st.texts {
+				if strings.Contains(text, "{") {
+					continue // a part: the program completes it
+				}
+				if err := prepare(t.Context(), db, statement, text); err != nil {
+					t.Errorf("%s: %v\n%s", statement, err, text)
+				}
+			}
+		})
+	}
+}
+
+// prepare has the database parse a statement and look its names up.
+func prepare(ctx context.Context, db sqldb.DB, name, text string) error {
+	tx, err := db.Begin(ctx, sqldb.Write)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	switch db.Dialect().Name {
+	case sqldb.Postgres:
+		return tx.Run(ctx, sqldb.Exec("prepare "+name+" as "+text))
+	case sqldb.MySQL:
+		return tx.Run(ctx, sqldb.Exec("prepare "+name+" from ?", text))
+	}
+	args := make([]any, strings.Count(text, "?"))
+	return tx.Run(ctx, sqldb.Stmt{SQL: "explain " + text, Args: args, Row: func(sqldb.Scan) error { return nil }})
+}
+
+// special are the statements that a dialect has for a method of its own.
+var special = map[string][]string{
+	"OutboxAppend": {sqldb.Postgres},
+}
+
+func TestEveryDialectHasEveryStatement(t *testing.T) {
+	t.Parallel()
+	texts := map[string]map[string]string{}
+	var all []string
+	for _, name := range dialects {
+		loaded, err := load(sqldb.Dialect{Name: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[name] = loaded
+		for statement := range loaded {
+			all = append(all, statement)
+		}
+	}
+	slices.Sort(all)
+	for _, statement := range slices.Compact(all) {
+		if strings.HasPrefix(statement, "Hook") || strings.Contains(texts[sqldb.SQLite][statement], "{") {
+			continue // their claims differ in the number of statements
+		}
+		for _, name := range dialects {
+			want := special[statement] == nil || slices.Contains(special[statement], name)
+			if _, has := texts[name][statement]; has != want {
+				t.Errorf("%s has %s: %v, want %v", name, statement, has, want)
+			}
+		}
+	}
+}
+
+// TestTheProgramAndTheFilesNameTheSameStatements finds a misspelt name, which
+// would be an empty statement, and one that nobody uses any more.
+func TestTheProgramAndTheFilesNameTheSameStatements(t *testing.T) {
+	t.Parallel()
+	used := map[string]bool{}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := regexp.MustCompile(`"([A-Z][A-Za-z]+)"`)
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		for _, match := range name.FindAllStringSubmatch(string(content), -1) {
+			used[match[1]] = true
+		}
+	}
+	known := map[string]bool{}
+	for _, dialect := range dialects {
+		texts, err := load(sqldb.Dialect{Name: dialect})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for statement, text := range texts {
+			known[statement] = true
+			if !used[statement] {
+				t.Errorf("%s: nobody uses %s", dialect, statement)
+			}
+			if text == "" {
+				t.Errorf("%s: %s is empty", dialect, statement)
+			}
+		}
+	}
+	call := regexp.MustCompile(`\.stmt\("([A-Za-z]+)"|texts\["([A-Za-z]+)"\]`)
+	for _, file := range files {
+		content, _ := os.ReadFile(file)
+		for _, match := range call.FindAllStringSubmatch(string(content), -1) {
+			if statement := match[1] + match[2]; !known[statement] && !strings.HasSuffix(file, "_test.go") {
+				t.Errorf("%s: there is no statement %s", file, statement)
+			}
+		}
+	}
+}
