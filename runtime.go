@@ -33,7 +33,7 @@ func (e *Engine) Runtime() *Runtime {
 // Now returns the time for a statement: none where the server's clock decides.
 // A clock of a test decides everywhere.
 func (r *Runtime) Now() store.Now {
-	if r.DB.Dialect().ServerClock && r.Clock == clock.System {
+	if r.DB.Dialect().ServerClock && clock.OfMachine(r.Clock) {
 		return nil
 	}
 	now := r.Clock.Now().UTC().Truncate(time.Microsecond)

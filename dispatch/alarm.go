@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -28,9 +27,12 @@ const (
 	// DefaultMaxSleep is how long an Alarm on the in-process timer sleeps at
 	// most.
 	DefaultMaxSleep = time.Minute
-	// retryAfter is how long to wait after the next due time could not be
-	// learnt or set.
+	// retryAfter is how long to wait after a run failed, or the next due time
+	// could not be learnt or set.
 	retryAfter = time.Second
+	// breath is how long to wait after a run found nothing although something
+	// is due: another process is taking it.
+	breath = 5 * time.Millisecond
 )
 
 // AlarmOptions configure an Alarm. The zero value of every field is its
@@ -59,9 +61,12 @@ type Alarm struct {
 	maxSleep time.Duration
 	timer    *timerHost // the host, if it is our own
 
+	setting sync.Mutex // one change of the host's alarm at a time
+
 	mu          sync.Mutex
 	started     bool
 	set         time.Time // the alarm that we have set
+	retrying    bool      // a schedule that failed will be tried again
 	unsubscribe func()
 }
 
@@ -81,7 +86,7 @@ func NewAlarm(p Processor, options *AlarmOptions) (*Alarm, error) {
 		o.Clock = clock.System
 	}
 	a := &Alarm{runner: newRunner(p, o.OnError), host: o.Host, clock: o.Clock, maxSleep: max(o.MaxSleep, 0), unsubscribe: func() {}}
-	a.runner.after = a.schedule
+	a.runner.after = a.ran
 	if a.host == nil {
 		a.timer = newTimerHost(o.Clock, func() { a.Fire() })
 		a.host = a.timer
@@ -102,15 +107,13 @@ func (a *Alarm) Start() {
 	}
 	a.started = true
 	a.unsubscribe = subscribe(a.runner.processor, a.arrived)
-	a.runner.do(a.schedule)
+	a.runner.do(func(ctx context.Context) { a.schedule(ctx, 0) })
 }
 
 // Fire runs the processor and then sets the next alarm. The keeper of the
 // alarm calls it when the alarm goes off.
 func (a *Alarm) Fire() <-chan struct{} {
-	a.mu.Lock()
-	a.set = time.Time{}
-	a.mu.Unlock()
+	a.note(time.Time{})
 	return a.runner.wake()
 }
 
@@ -126,82 +129,116 @@ func (a *Alarm) arrived(due time.Time) {
 		a.Wake()
 		return
 	}
-	a.runner.do(func(ctx context.Context) { a.runner.report(a.advance(ctx, due)) })
+	a.runner.do(func(ctx context.Context) { a.failed(ctx, a.advance(ctx, due)) })
 }
 
-// schedule sets the alarm for the next due time. If that cannot be learnt or
-// set, it tries again soon: an alarm that is not set must not be the end.
-func (a *Alarm) schedule(ctx context.Context) {
-	at, err := a.next(ctx)
-	if err == nil {
-		err = a.arrange(ctx, at)
+// ran follows a run.
+func (a *Alarm) ran(ctx context.Context, n int, err error) {
+	switch {
+	case err != nil:
+		a.schedule(ctx, retryAfter)
+	case n == 0:
+		a.schedule(ctx, breath)
+	default:
+		a.schedule(ctx, 0)
 	}
+}
+
+// schedule sets the alarm for the next due time; if that has passed, for a
+// pause from now. An alarm that is not set must not be the end: what cannot be
+// learnt or set is tried again soon.
+func (a *Alarm) schedule(ctx context.Context, pause time.Duration) {
+	before := a.noted()
+	at, err := nextWakeAt(ctx, a.runner.processor)
+	if ctx.Err() != nil {
+		return
+	}
+	now := a.clock.Now()
+	if err != nil {
+		a.runner.report(fmt.Errorf("learn the next due time: %w", err))
+		at = earlier(at, now.Add(retryAfter))
+	}
+	if a.maxSleep > 0 {
+		at = earlier(at, now.Add(a.maxSleep))
+	}
+	if !at.IsZero() && !at.After(now) {
+		at = now.Add(pause)
+	}
+	a.failed(ctx, a.arrange(ctx, at, before))
+}
+
+// failed reports an error of the host, if there is one, and sees to it that the
+// alarm is set later: once, for however many failures.
+func (a *Alarm) failed(ctx context.Context, err error) {
 	if err == nil || ctx.Err() != nil {
 		return
 	}
 	a.runner.report(fmt.Errorf("set alarm: %w", err))
-	if errors.Is(err, errHost) || a.advance(ctx, a.clock.Now().Add(retryAfter)) != nil {
-		a.runner.later(a.clock, retryAfter, a.schedule)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.retrying {
+		return
 	}
+	a.retrying = true
+	a.runner.later(a.clock, retryAfter, func(ctx context.Context) {
+		a.mu.Lock()
+		a.retrying = false
+		a.mu.Unlock()
+		a.schedule(ctx, 0)
+	})
 }
-
-// next returns when to wake, or the zero time.
-func (a *Alarm) next(ctx context.Context) (time.Time, error) {
-	at, err := a.runner.processor.NextWakeAt(ctx)
-	if err != nil {
-		return time.Time{}, err
-	}
-	now := a.clock.Now()
-	if limit := now.Add(a.maxSleep); a.maxSleep > 0 && (at.IsZero() || at.After(limit)) {
-		at = limit
-	}
-	if !at.IsZero() && at.Before(now) {
-		at = now
-	}
-	return at, nil
-}
-
-// errHost marks an error of the host, as opposed to one of the processor.
-var errHost = errors.New("alarm host")
 
 // arrange makes the host's alarm the given one. It clears only an alarm of its
-// own, and never postpones an earlier one.
-func (a *Alarm) arrange(ctx context.Context, at time.Time) error {
+// own that was set before the due time was asked for, and never postpones an
+// earlier one.
+func (a *Alarm) arrange(ctx context.Context, at, before time.Time) error {
 	if !at.IsZero() {
 		return a.advance(ctx, at)
 	}
-	existing, err := a.host.Get(ctx)
-	if err != nil {
-		return errors.Join(errHost, err)
-	}
-	a.mu.Lock()
-	own := !existing.IsZero() && existing.Equal(a.set)
-	a.mu.Unlock()
-	if !own {
-		return nil
-	}
-	if err := a.host.Delete(ctx); err != nil {
-		return errors.Join(errHost, err)
-	}
-	return nil
+	return a.change(ctx, func(existing time.Time) error {
+		if existing.IsZero() || !existing.Equal(before) || !before.Equal(a.noted()) {
+			return nil
+		}
+		return a.host.Delete(ctx)
+	})
 }
 
 // advance sets the alarm unless an earlier one is set.
 func (a *Alarm) advance(ctx context.Context, at time.Time) error {
+	return a.change(ctx, func(existing time.Time) error {
+		if !existing.IsZero() && !existing.After(at) {
+			return nil
+		}
+		a.note(at) // before it can go off
+		return a.host.Set(ctx, at)
+	})
+}
+
+// change calls fn with the alarm that is set. A host that panics has failed.
+func (a *Alarm) change(ctx context.Context, fn func(existing time.Time) error) error {
+	a.setting.Lock()
+	defer a.setting.Unlock()
+	_, err := guard(func() (int, error) {
+		existing, err := a.host.Get(ctx)
+		if err != nil {
+			return 0, err
+		}
+		return 0, fn(existing)
+	})
+	return err
+}
+
+// note remembers the alarm that we have set.
+func (a *Alarm) note(at time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	existing, err := a.host.Get(ctx)
-	if err != nil {
-		return errors.Join(errHost, err)
-	}
-	if !existing.IsZero() && !existing.After(at) {
-		return nil
-	}
-	if err := a.host.Set(ctx, at); err != nil {
-		return errors.Join(errHost, err)
-	}
 	a.set = at
-	return nil
+}
+
+func (a *Alarm) noted() time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.set
 }
 
 // Stop ends the alarm and waits for what was begun, at most until ctx is done;

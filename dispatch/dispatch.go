@@ -19,6 +19,7 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"time"
@@ -34,7 +35,8 @@ type Processor interface {
 	// ran, successful or not. It must be safe for concurrent use.
 	Process(ctx context.Context) (int, error)
 	// NextWakeAt returns when work will be due next, by this process's clock.
-	// It is in the past if some is due, and zero if there is none.
+	// It is in the past if some is due, and zero if there is none. A time that
+	// comes with an error counts too: it is what is known.
 	NextWakeAt(ctx context.Context) (time.Time, error)
 }
 
@@ -101,6 +103,9 @@ func (g group) each(ctx context.Context, run func(Processor, context.Context) (i
 	for _, p := range g {
 		go func() {
 			n, err := guard(func() (int, error) { return run(p, ctx) })
+			if err != nil {
+				err = fmt.Errorf("%s: %w", p.Namespace(), err)
+			}
 			results <- result{n, err}
 		}()
 	}
@@ -114,19 +119,36 @@ func (g group) each(ctx context.Context, run func(Processor, context.Context) (i
 	return total, errors.Join(errs...)
 }
 
-// NextWakeAt returns the earliest wake of all processors. One that fails is
-// reported only if no other is due.
+// NextWakeAt returns the earliest wake of all processors that know theirs,
+// beside the errors of the others.
 func (g group) NextWakeAt(ctx context.Context) (time.Time, error) {
 	var earliest time.Time
 	var errs []error
 	for _, p := range g {
-		at, err := p.NextWakeAt(ctx)
-		errs = append(errs, err)
-		if !at.IsZero() && (earliest.IsZero() || at.Before(earliest)) {
-			earliest = at
+		at, err := nextWakeAt(ctx, p)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", p.Namespace(), err))
 		}
+		earliest = earlier(earliest, at)
 	}
 	return earliest, errors.Join(errs...)
+}
+
+// nextWakeAt asks a processor for its next wake. A panic is an error.
+func nextWakeAt(ctx context.Context, p Processor) (at time.Time, err error) {
+	_, err = guard(func() (n int, err error) {
+		at, err = p.NextWakeAt(ctx)
+		return 0, err
+	})
+	return at, err
+}
+
+// earlier returns the earlier of two times; the zero time is never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // Subscribe subscribes to all processors that know when work arrives.

@@ -32,9 +32,8 @@ type Poller struct {
 	interval time.Duration
 
 	mu          sync.Mutex
-	stopPolling context.CancelFunc
+	started     bool
 	unsubscribe func()
-	polling     sync.WaitGroup
 }
 
 // NewPoller returns a poller that does nothing before Start.
@@ -58,7 +57,7 @@ func NewPoller(p Processor, options *PollerOptions) (*Poller, error) {
 	if o.Clock == nil {
 		o.Clock = clock.System
 	}
-	return &Poller{runner: newRunner(p, o.OnError), clock: o.Clock, interval: o.Interval}, nil
+	return &Poller{runner: newRunner(p, o.OnError), clock: o.Clock, interval: o.Interval, unsubscribe: func() {}}, nil
 }
 
 // Start polls at once and then at the interval. A second Start changes
@@ -66,13 +65,12 @@ func NewPoller(p Processor, options *PollerOptions) (*Poller, error) {
 func (p *Poller) Start() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.stopPolling != nil {
+	if p.started {
 		return
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	p.stopPolling = cancel
+	p.started = true
 	p.unsubscribe = subscribe(p.runner.processor, p.arrived)
-	p.polling.Go(func() { p.poll(ctx) })
+	p.runner.do(p.poll)
 }
 
 // arrived wakes the poller for work that is due; what is due later is found by
@@ -100,11 +98,7 @@ func (p *Poller) poll(ctx context.Context) {
 // due asks whether something is due. A question that fails is answered by the
 // next poll.
 func (p *Poller) due(ctx context.Context) bool {
-	var at time.Time
-	_, err := guard(func() (n int, err error) {
-		at, err = p.runner.processor.NextWakeAt(ctx)
-		return 0, err
-	})
+	at, err := nextWakeAt(ctx, p.runner.processor)
 	if ctx.Err() != nil {
 		return false
 	}
@@ -122,15 +116,9 @@ func (p *Poller) Wake() <-chan struct{} { return p.runner.wake() }
 // A poller that was stopped cannot be started again.
 func (p *Poller) Stop(ctx context.Context) error {
 	p.mu.Lock()
-	stop, unsubscribe := p.stopPolling, p.unsubscribe
-	if stop == nil {
-		p.stopPolling = func() {}
-	}
+	p.started = true
+	unsubscribe := p.unsubscribe
 	p.mu.Unlock()
-	if stop != nil {
-		unsubscribe()
-		stop()
-		p.polling.Wait()
-	}
+	unsubscribe()
 	return p.runner.stop(ctx)
 }

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
@@ -15,7 +16,7 @@ import (
 type runner struct {
 	processor Processor
 	onError   func(error)
-	after     func(context.Context) // follows each run; may be nil
+	after     func(ctx context.Context, ran int, err error) // follows each run; may be nil
 
 	ctx      context.Context // of the runs
 	cancel   context.CancelFunc
@@ -78,19 +79,15 @@ func (r *runner) loop() {
 	}
 }
 
-// once runs the processor until it finds nothing more to do.
+// once runs the processor and then what follows a run.
 func (r *runner) once() {
-	for r.ctx.Err() == nil {
-		n, err := guard(func() (int, error) { return start(r.ctx, r.processor) })
-		if err != nil && r.ctx.Err() == nil {
-			r.report(err)
-		}
-		if err != nil || n == 0 {
-			break
-		}
+	n, err := guard(func() (int, error) { return start(r.ctx, r.processor) })
+	if r.ctx.Err() != nil {
+		return
 	}
+	r.report(err)
 	if r.after != nil {
-		_, err := guard(func() (int, error) { r.after(r.ctx); return 0, nil })
+		_, err := guard(func() (int, error) { r.after(r.ctx, n, err); return 0, nil })
 		r.report(err)
 	}
 }
@@ -104,8 +101,13 @@ func (r *runner) report(err error) {
 	r.onError(fmt.Errorf("%s: %w", r.processor.Namespace(), err))
 }
 
+// lastWords is how long a processor may take to return after its context was
+// ended.
+const lastWords = time.Second
+
 // stop prevents further runs and waits for the one in flight and for the work
-// that it began, at most until ctx is done.
+// that it began, until ctx is done; then it ends their contexts and gives them
+// a moment.
 func (r *runner) stop(ctx context.Context) error {
 	r.mu.Lock()
 	r.stopped = true
@@ -113,10 +115,34 @@ func (r *runner) stop(ctx context.Context) error {
 	r.endAside()
 	abort := context.AfterFunc(ctx, r.cancel)
 	defer abort()
-	err := drain(ctx, r.processor)
-	r.group.Wait()
+	_, err := guard(func() (int, error) { return 0, drain(ctx, r.processor) })
+	ended := make(chan struct{})
+	go func() {
+		r.group.Wait()
+		close(ended)
+	}()
+	if !r.await(ctx, ended) {
+		err = errors.Join(err, fmt.Errorf("stop %s: still running", r.processor.Namespace()))
+	}
 	r.cancel()
 	return err
+}
+
+// await waits until ended is closed, at most a moment longer than ctx.
+func (r *runner) await(ctx context.Context, ended <-chan struct{}) bool {
+	select {
+	case <-ended:
+		return true
+	case <-ctx.Done():
+	}
+	timer := clock.System.NewTimer(lastWords) // somebody waits for us in real time
+	defer timer.Stop()
+	select {
+	case <-ended:
+		return true
+	case <-timer.C():
+		return false
+	}
 }
 
 // guard turns a panic into an error.

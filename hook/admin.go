@@ -121,6 +121,21 @@ func (a *Admin) Cancel(ctx context.Context, id string) error {
 	})
 }
 
+// Delete removes a hook for good, whatever has become of it. One that runs is a
+// *StateError: cancel it first.
+func (a *Admin) Delete(ctx context.Context, id string) error {
+	var deleted int64
+	var found Record
+	err := a.write(ctx, a.rt.Store.GetHook(id, func(h store.Hook) { found = record(h) }), a.rt.Store.DeleteHook(id, &deleted))
+	if err != nil {
+		return fmt.Errorf("delete hook: %w", err)
+	}
+	if deleted == 0 {
+		return fmt.Errorf("delete hook: %w", &StateError{ID: id, Status: found.Status})
+	}
+	return nil
+}
+
 // change runs statements that must change the hook, and explains it if they
 // did not.
 func (a *Admin) change(ctx context.Context, verb, id string, stmts func(store.Now, *int64) []sqldb.Stmt) error {
@@ -181,15 +196,7 @@ func (a *Admin) read(ctx context.Context, stmt sqldb.Stmt) error {
 func (a *Admin) write(ctx context.Context, stmts ...sqldb.Stmt) error {
 	ctx, cancel := context.WithTimeout(ctx, a.rt.Timeout)
 	defer cancel()
-	tx, err := a.rt.DB.Begin(ctx, sqldb.Write)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	if err := tx.Run(ctx, stmts...); err != nil {
-		return bare(err)
-	}
-	return bare(tx.Commit(ctx))
+	return bare(transact(ctx, a.rt.DB, sqldb.Write, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) }))
 }
 
 // bare removes the statement's number, which means nothing to the caller.

@@ -71,7 +71,7 @@ type Options struct {
 	// otherwise. Default: 5 minutes.
 	Timeout time.Duration
 	// Retention is how long completed and cancelled hooks are kept. Failed and
-	// quarantined ones are kept until they are retried or purged. Negative:
+	// quarantined ones are kept until they are retried or deleted. Negative:
 	// for ever. Default: 24 hours.
 	Retention time.Duration
 	// MaxPayload is the largest payload in bytes. Default: 1 MiB.
@@ -123,7 +123,7 @@ func New(eng *perdure.Engine, namespace string, options *Options) (*Hooks, error
 		return nil, err
 	}
 	rt := eng.Runtime()
-	h := &Hooks{rt: rt, eng: eng, namespace: namespace, options: o, id: rt.NewID(), handlers: map[string]handler{}}
+	h := &Hooks{rt: rt, eng: eng, namespace: namespace, options: o, id: newToken(), handlers: map[string]handler{}}
 	h.worker = core.NewWorker(h.kind(), core.Options{
 		Concurrency: o.Concurrency, Lease: o.Lease, Clock: rt.Clock, OnError: o.OnError,
 		SweepEvery: min(max(o.Retention/10, time.Minute), time.Hour),
@@ -146,7 +146,8 @@ func (h *Hooks) Start(ctx context.Context) (int, error) { return h.worker.Start(
 func (h *Hooks) Drain(ctx context.Context) error { return h.worker.Drain(ctx) }
 
 // NextWakeAt returns when a hook with a handler here will be due, or the claim
-// of a lost process will have expired. It is zero if there is none.
+// of a lost process will have expired. It is zero if there is none. While as
+// many handlers run as may, it is a little later than now at the earliest.
 func (h *Hooks) NextWakeAt(ctx context.Context) (time.Time, error) {
 	wait, ok, err := h.worker.Next(ctx)
 	if err != nil || !ok {
@@ -155,13 +156,13 @@ func (h *Hooks) NextWakeAt(ctx context.Context) (time.Time, error) {
 	return h.rt.Clock.Now().Add(wait), nil
 }
 
-// Subscribe calls fn when hooks of the namespace are triggered and when a
-// handler ends while more are waiting.
+// Subscribe calls fn when hooks of the namespace are triggered or will be tried
+// again, and when a handler ends while more are waiting.
 func (h *Hooks) Subscribe(fn func(due time.Time)) (cancel func()) {
-	h.worker.OnFree(func() { fn(time.Time{}) })
+	forget := h.worker.OnFree(func() { fn(time.Time{}) })
 	unsubscribe := h.rt.Hub.Subscribe(h.topic(), fn)
 	return func() {
-		h.worker.OnFree(func() {})
+		forget()
 		unsubscribe()
 	}
 }

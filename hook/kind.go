@@ -2,12 +2,14 @@ package hook
 
 import (
 	"context"
+	crand "crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
+	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/failpoint"
@@ -30,6 +32,8 @@ const (
 	sweepLimit = 5000
 	// outcomeTimeout bounds the commit of an outcome.
 	outcomeTimeout = time.Minute
+	// maxTries is how often a transaction is run when the database asks for it.
+	maxTries = 5
 )
 
 func random() float64 { return rand.Float64() }
@@ -45,7 +49,7 @@ func (h *Hooks) kind() core.Kind {
 func (h *Hooks) claim(ctx context.Context, limit int, lease time.Duration) ([]*core.Claim, error) {
 	var reaped []store.Reaped
 	var hooks []store.Hook
-	token := h.rt.NewID()
+	token := newToken()
 	err := h.transact(ctx, func(tx sqldb.Tx) (err error) {
 		now := h.rt.Now()
 		reaped, err = h.rt.Store.ReapHooks(ctx, tx, store.Expiry{
@@ -64,9 +68,20 @@ func (h *Hooks) claim(ctx context.Context, limit int, lease time.Duration) ([]*c
 		return nil, err
 	}
 	for _, r := range reaped {
-		h.options.OnCrash(Crash{ID: r.ID, Name: r.Name, Crashes: r.Crashes, Quarantined: status(r.Status) == Quarantined})
+		h.tell(Crash{ID: r.ID, Name: r.Name, Crashes: r.Crashes, Quarantined: status(r.Status) == Quarantined})
 	}
 	return claims(hooks, token), nil
+}
+
+// newToken returns a name for a claim or a process that no other has. It is
+// not one of Options.NewID, which may be anything.
+func newToken() string { return crand.Text() }
+
+// tell hands a crash to the callback, which may panic: what was claimed with it
+// must be run all the same.
+func (h *Hooks) tell(c Crash) {
+	defer func() { _ = recover() }() // the last resort: nobody is left to tell
+	h.options.OnCrash(c)
 }
 
 func claims(hooks []store.Hook, token string) []*core.Claim {
@@ -79,7 +94,22 @@ func claims(hooks []store.Hook, token string) []*core.Claim {
 
 // transact runs fn in a transaction on a connection that is kept for us.
 func (h *Hooks) transact(ctx context.Context, fn func(sqldb.Tx) error) error {
-	tx, err := h.rt.DB.Begin(ctx, sqldb.Urgent)
+	return transact(ctx, h.rt.DB, sqldb.Urgent, fn)
+}
+
+// transact runs fn in a transaction, and again after a deadlock or the like.
+func transact(ctx context.Context, db sqldb.DB, access sqldb.Access, fn func(sqldb.Tx) error) error {
+	for attempt := 1; ; attempt++ {
+		err := try(ctx, db, access, fn)
+		if !sqldb.IsTransient(err) || attempt == maxTries || ctx.Err() != nil {
+			return err
+		}
+		unit.Pause(ctx, attempt)
+	}
+}
+
+func try(ctx context.Context, db sqldb.DB, access sqldb.Access, fn func(sqldb.Tx) error) error {
+	tx, err := db.Begin(ctx, access)
 	if err != nil {
 		return err
 	}
@@ -97,17 +127,21 @@ func (h *Hooks) run(ctx context.Context, c *core.Claim) error {
 	if cause := context.Cause(ctx); errors.Is(cause, core.ErrLost) {
 		return cause // somebody else has the hook: our outcome would be stale
 	} else if err != nil && errors.Is(cause, core.ErrStopping) {
-		return h.release(context.Background(), []*core.Claim{c})
+		return h.release(context.WithoutCancel(ctx), []*core.Claim{c})
 	}
 	if err := failpoint.Hit("hook.executed"); err != nil {
 		return err
 	}
 	var stale bool
-	if err := h.settle(h.outcome(c, hook, err, &stale)); err != nil {
+	stmt, again := h.outcome(c, hook, err, &stale)
+	if err := h.settle(ctx, stmt); err != nil {
 		return fmt.Errorf("record outcome: %w", err)
 	}
 	if stale {
 		return core.ErrLost
+	}
+	if !again.IsZero() {
+		h.rt.Hub.Tell(h.topic(), again)
 	}
 	return failpoint.Hit("hook.settled")
 }
@@ -130,30 +164,40 @@ func (h *Hooks) info(hook store.Hook) Info {
 	}
 }
 
-// outcome returns the statement that records what came of an execution.
-func (h *Hooks) outcome(c *core.Claim, hook store.Hook, result error, stale *bool) sqldb.Stmt {
+// outcome returns the statement that records what came of an execution, and
+// when the hook is due again by our own clock, if it is.
+func (h *Hooks) outcome(c *core.Claim, hook store.Hook, result error, stale *bool) (stmt sqldb.Stmt, again time.Time) {
 	now := h.rt.Now()
 	if result == nil {
-		return h.rt.Store.CompleteHook(c.ID, c.Token, now, stale)
+		return h.rt.Store.CompleteHook(c.ID, c.Token, now, stale), again
 	}
 	message := edge.Message(result.Error())
 	var policy retry.Policy
 	if err := json.Unmarshal([]byte(hook.Policy), &policy); err != nil {
-		return h.rt.Store.FailHook(c.ID, c.Token, message+"\nretry policy cannot be read: "+err.Error(), now, stale)
+		return h.rt.Store.FailHook(c.ID, c.Token, message+"\nretry policy cannot be read: "+err.Error(), now, stale), again
 	}
-	delay, again := policy.Next(hook.Attempts+1, h.options.Random())
-	if !again {
-		return h.rt.Store.FailHook(c.ID, c.Token, message, now, stale)
+	delay, more := policy.Next(hook.Attempts+1, h.options.Random())
+	if !more {
+		return h.rt.Store.FailHook(c.ID, c.Token, message, now, stale), again
 	}
-	return h.rt.Store.RetryHook(c.ID, c.Token, message, delay, now, stale)
+	return h.rt.Store.RetryHook(c.ID, c.Token, message, delay, now, stale), h.rt.Clock.Now().Add(delay)
 }
 
 // settle commits an outcome, together with those that end at the same moment.
-// It does not end with the handler's context: the work is done.
-func (h *Hooks) settle(stmt sqldb.Stmt) error {
-	ctx, cancel := context.WithTimeout(context.Background(), outcomeTimeout)
+// It does not end with the handler's context: the work is done. While the
+// database cannot be reached it tries again, as long as the claim is ours: an
+// outcome that is not recorded is an effect that happens twice.
+func (h *Hooks) settle(ctx context.Context, stmt sqldb.Stmt) error {
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), outcomeTimeout)
 	defer cancel()
-	return h.rt.Committer.Commit(ctx, &unit.Unit{Stmts: []sqldb.Stmt{stmt}})
+	for attempt := 1; ; attempt++ {
+		err := h.rt.Committer.Commit(limit, &unit.Unit{Stmts: []sqldb.Stmt{stmt}})
+		var uncertain *fault.Uncertain
+		if !sqldb.IsTransient(err) && !errors.As(err, &uncertain) || ctx.Err() != nil || limit.Err() != nil {
+			return err
+		}
+		unit.Pause(limit, attempt)
+	}
 }
 
 func (h *Hooks) extend(ctx context.Context, claims []*core.Claim, lease time.Duration) ([]*core.Claim, error) {
@@ -177,9 +221,11 @@ func (h *Hooks) release(ctx context.Context, claims []*core.Claim) error {
 	ctx, cancel := context.WithTimeout(ctx, outcomeTimeout)
 	defer cancel()
 	stale := make([]bool, len(claims))
-	return h.guarded(ctx, claims, func(i int, c *core.Claim) sqldb.Stmt {
+	err := h.guarded(ctx, claims, func(i int, c *core.Claim) sqldb.Stmt {
 		return h.rt.Store.ReleaseHook(c.ID, c.Token, &stale[i])
 	})
+	h.rt.Hub.Publish(h.topic(), time.Time{}) // for the other processes
+	return err
 }
 
 // guarded runs one statement for each claim, all in one transaction.

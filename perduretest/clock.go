@@ -8,6 +8,7 @@
 package perduretest
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -37,14 +38,24 @@ func (c *Clock) Now() time.Time {
 
 // Advance moves the clock forward and fires the timers that are reached, in
 // their order.
-func (c *Clock) Advance(d time.Duration) { c.Set(c.Now().Add(d)) }
+func (c *Clock) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.set(c.now.Add(d))
+}
 
 // Set moves the clock to a time, backwards too, and fires the timers that are
 // reached.
 func (c *Clock) Set(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.set(now)
+}
+
+// set moves the clock. The caller holds the lock.
+func (c *Clock) set(now time.Time) {
 	c.now = now.UTC()
+	slices.SortStableFunc(c.timers, func(a, b *timer) int { return a.at.Compare(b.at) })
 	for _, t := range c.timers {
 		t.fireIfDue(c.now)
 	}

@@ -44,8 +44,8 @@ func Drain(t testing.TB, processors ...dispatch.Processor) int {
 	return total
 }
 
-// Triggered returns the hooks of a name that were triggered in a namespace and
-// not yet run, oldest first.
+// Triggered returns the hooks of a name that wait in a namespace to be run, for
+// the first time or again, oldest first.
 func Triggered(t testing.TB, eng *perdure.Engine, namespace, name string) []hook.Record {
 	t.Helper()
 	filter := hook.Filter{Namespace: namespace, Name: name, Statuses: []hook.Status{hook.Pending}}

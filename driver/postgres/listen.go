@@ -23,7 +23,7 @@ func (db *DB) Notify(ctx context.Context, topics []string) error {
 
 // Listen implements wake.Remote. It takes a connection of its own, outside of
 // the pool: one that listens has state in its session.
-func (db *DB) Listen(ctx context.Context, heard func(topic string)) error {
+func (db *DB) Listen(ctx context.Context, ready func(), heard func(topic string)) error {
 	conn, err := pgx.ConnectConfig(ctx, db.pool.Config().ConnConfig.Copy())
 	if err != nil {
 		return fmt.Errorf("connect to listen: %w", err)
@@ -36,6 +36,7 @@ func (db *DB) Listen(ctx context.Context, heard func(topic string)) error {
 	if _, err := conn.Exec(ctx, "listen "+channel); err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
+	ready()
 	for {
 		notification, err := conn.WaitForNotification(ctx)
 		if err != nil {

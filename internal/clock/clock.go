@@ -26,6 +26,20 @@ type Timer interface {
 // System is the machine's clock.
 var System Clock = system{}
 
+// Skewed returns the machine's clock as it would be if it were wrong by d.
+func Skewed(d time.Duration) Clock { return skewed(d) }
+
+// OfMachine reports whether c is the clock of a machine, right or wrong, as
+// opposed to one that a test moves. Where a database server has a clock, that
+// one decides and not the machine's.
+func OfMachine(c Clock) bool {
+	switch c.(type) {
+	case system, skewed:
+		return true
+	}
+	return false
+}
+
 type system struct{}
 
 func (system) Now() time.Time { return time.Now() }
@@ -37,3 +51,9 @@ type timer struct{ *time.Timer }
 func (t timer) C() <-chan time.Time { return t.Timer.C }
 
 func (t timer) Stop() { t.Timer.Stop() }
+
+type skewed time.Duration
+
+func (s skewed) Now() time.Time { return System.Now().Add(time.Duration(s)) }
+
+func (s skewed) NewTimer(d time.Duration) Timer { return System.NewTimer(d) }

@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -41,12 +42,20 @@ func (e *AbandonedError) Error() string {
 // Unwrap returns why the context ended.
 func (e *AbandonedError) Unwrap() error { return e.Cause }
 
+// errGone is the error of a function that ended its goroutine, as FailNow of
+// package testing does.
+var errGone = errors.New("ended its goroutine")
+
 // CallWithin runs fn, a user's function that should return when ctx ends, and
 // leaves it behind with an *AbandonedError if it does not within patience: one
 // that hangs must not hold its slot for ever.
 func CallWithin(ctx context.Context, c clock.Clock, patience time.Duration, fn func(context.Context) error) error {
 	result := make(chan error, 1)
-	go func() { result <- Call(func() error { return fn(ctx) }) }()
+	go func() {
+		err := errGone
+		defer func() { result <- err }()
+		err = Call(func() error { return fn(ctx) })
+	}()
 	select {
 	case err := <-result:
 		return err

@@ -3,6 +3,8 @@ package core
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -13,11 +15,22 @@ const beats = 5
 // beat renews the leases of everything that runs, all in one call, and ends
 // when nothing runs: an idle worker makes no queries.
 func (w *Worker) beat(quiet <-chan struct{}) {
+	w.every(w.options.Lease/beats, quiet, w.extend)
+}
+
+// watch gives up what could not be renewed. It does not wait for the database,
+// as beat may have to.
+func (w *Worker) watch(quiet <-chan struct{}) {
+	w.every(w.options.Lease/(2*beats), quiet, w.giveUp)
+}
+
+// every calls fn at an interval until quiet is closed.
+func (w *Worker) every(interval time.Duration, quiet <-chan struct{}, fn func()) {
 	for {
-		timer := w.options.Clock.NewTimer(w.options.Lease / beats)
+		timer := w.options.Clock.NewTimer(interval)
 		select {
 		case <-timer.C():
-			w.extend()
+			fn()
 		case <-quiet:
 			timer.Stop()
 			return
@@ -32,16 +45,16 @@ func (w *Worker) extend() {
 	}
 	from := w.options.Clock.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), min(w.options.Lease/beats, dbTimeout))
+	defer cancel()
 	lost, err := w.kind.Extend(ctx, claims, w.options.Lease)
-	cancel()
 	if err != nil {
-		w.options.OnError(fmt.Errorf("extend %s: %w", w.kind.Name, err))
-		w.giveUp(claims)
+		w.report(fmt.Errorf("extend %s: %w", w.kind.Name, err))
 		return
 	}
 	w.renew(claims, lost, from.Add(w.options.Lease))
 }
 
+// claims returns what runs, in the order of the ids: rows are locked in it.
 func (w *Worker) claims() []*Claim {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -49,6 +62,7 @@ func (w *Worker) claims() []*Claim {
 	for c := range w.running {
 		claims = append(claims, c)
 	}
+	slices.SortFunc(claims, func(a, b *Claim) int { return strings.Compare(a.ID, b.ID) })
 	return claims
 }
 
@@ -62,7 +76,6 @@ func (w *Worker) renew(claims, lost []*Claim, until time.Time) {
 	}
 	for _, c := range lost {
 		if _, runs := w.running[c]; runs {
-			w.lost.Add(1)
 			c.cancel(ErrLost)
 		}
 	}
@@ -70,13 +83,12 @@ func (w *Worker) renew(claims, lost []*Claim, until time.Time) {
 
 // giveUp cancels the work whose lease is about to end by our own clock: the
 // database cannot be reached, and others will take it over.
-func (w *Worker) giveUp(claims []*Claim) {
+func (w *Worker) giveUp() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	deadline := w.options.Clock.Now().Add(w.options.Lease / beats)
-	for _, c := range claims {
-		if _, runs := w.running[c]; runs && c.until.Before(deadline) {
-			w.lost.Add(1)
+	for c := range w.running {
+		if c.until.Before(deadline) {
 			c.cancel(ErrLost)
 		}
 	}

@@ -67,8 +67,8 @@ type Stats struct {
 	Claimed, Running int64
 	// Settled is how many runs ended with their outcome committed.
 	Settled int64
-	// Lost is how many claims were lost while they ran.
+	// Lost is how many runs ended with their claim lost.
 	Lost int64
-	// Errors is how many runs ended without an outcome.
+	// Errors is how many others ended without an outcome.
 	Errors int64
 }

@@ -37,30 +37,35 @@ type Worker struct {
 	claiming sync.Mutex // one claim at a time: slots are counted before it
 
 	mu       sync.Mutex
-	running  map[*Claim]struct{}
+	running  map[*Claim]*batch
 	settled  *sync.Cond // signalled when a run ends
-	hungry   bool       // the last claim was limited by slots
+	hungry   bool       // there may be more to claim than there were slots
 	stopping bool
 	quiet    chan struct{} // closed when nothing runs any more
 	swept    time.Time
-	free     func() // told when a hungry worker has slots again
+	free     map[*func()]struct{} // told when a hungry worker has slots again
 
 	claimed, done, lost, failed atomic.Int64
 }
 
 // NewWorker returns a worker that has not claimed anything yet.
 func NewWorker(kind Kind, options Options) *Worker {
-	w := &Worker{kind: kind, options: options, running: map[*Claim]struct{}{}, swept: options.Clock.Now(), free: func() {}}
+	w := &Worker{kind: kind, options: options, running: map[*Claim]*batch{}, free: map[*func()]struct{}{}}
 	w.settled = sync.NewCond(&w.mu)
 	return w
 }
 
-// OnFree sets the function that is called when the worker could claim more
-// than it had slots for and has slots again.
-func (w *Worker) OnFree(fn func()) {
+// OnFree calls fn, until cancel, when the worker could claim more than it had
+// slots for and has slots again.
+func (w *Worker) OnFree(fn func()) (cancel func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.free = fn
+	w.free[&fn] = struct{}{}
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.free, &fn)
+	}
 }
 
 // Stats returns what the worker has counted.
@@ -73,53 +78,86 @@ func (w *Worker) Stats() Stats {
 	}
 }
 
-// Next returns how long it is until there is something to claim.
+// Next returns how long it is until there is something to claim. While all
+// slots are taken that is not before the next heartbeat, however much is due:
+// OnFree tells when a slot is free. A worker that stops claims nothing.
 func (w *Worker) Next(ctx context.Context) (time.Duration, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, dbTimeout)
 	defer cancel()
-	return w.kind.Next(ctx)
+	wait, ok, err := w.kind.Next(ctx)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stopping {
+		return 0, false, err
+	}
+	if len(w.running) >= w.options.Concurrency {
+		w.hungry = true
+		wait = max(wait, w.options.Lease/beats)
+	}
+	return wait, ok, err
 }
 
 // Start claims what is due, as far as there are slots, and begins to run it.
 // It returns how many were begun, without waiting for them.
 func (w *Worker) Start(ctx context.Context) (int, error) {
-	begun, err := w.start(ctx, nil)
+	begun, _, err := w.start(ctx, &batch{})
 	return begun, err
 }
 
+// batch counts the runs of one caller that have not ended; the worker's lock
+// guards it.
+type batch struct{ left int }
+
 // Process claims what is due and runs it, and returns how many pieces were run
-// when nothing more was due and all of them have ended.
+// when nothing more was due and all of them have ended. Work that is slow does
+// not keep its slot's neighbours from being used again.
 func (w *Worker) Process(ctx context.Context) (int, error) {
 	total := 0
+	mine := &batch{}
 	for {
-		var mine sync.WaitGroup
-		begun, err := w.start(ctx, &mine)
-		mine.Wait()
+		begun, full, err := w.start(ctx, mine)
 		total += begun
-		if err != nil || begun == 0 || ctx.Err() != nil {
-			return total, errors.Join(err, ctx.Err())
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			w.await(mine, false)
+			return total, err
+		}
+		if !w.await(mine, full) && begun == 0 {
+			return total, nil
 		}
 	}
 }
 
-// start claims in batches until nothing is due or all slots are taken. A short
-// batch does not mean that nothing is left: others hold locks for a moment.
-func (w *Worker) start(ctx context.Context, mine *sync.WaitGroup) (int, error) {
+// await waits until the batch has ended or, if room is enough and the worker
+// does not stop, until a slot is free. It reports whether there was anything to
+// wait for.
+func (w *Worker) await(mine *batch, room bool) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	waited := mine.left > 0
+	for mine.left > 0 && (!room || w.stopping || len(w.running) >= w.options.Concurrency) {
+		w.settled.Wait()
+	}
+	return waited
+}
+
+// start claims in batches until nothing is due or all slots are taken; full
+// tells which. A short batch does not mean that nothing is left: others hold
+// locks for a moment.
+func (w *Worker) start(ctx context.Context, mine *batch) (total int, full bool, err error) {
 	w.claiming.Lock()
 	defer w.claiming.Unlock()
-	total := 0
 	for ctx.Err() == nil {
 		slots := w.slots()
 		if slots == 0 {
-			return total, nil
+			return total, true, nil
 		}
 		begun, err := w.claim(ctx, slots, mine)
 		total += begun
 		if err != nil || begun == 0 {
-			return total, err
+			return total, false, err
 		}
 	}
-	return total, nil
+	return total, false, nil
 }
 
 // slots returns how many runs may begin. Finding none makes the worker hungry.
@@ -134,7 +172,7 @@ func (w *Worker) slots() int {
 	return max(slots, 0)
 }
 
-func (w *Worker) claim(ctx context.Context, slots int, mine *sync.WaitGroup) (int, error) {
+func (w *Worker) claim(ctx context.Context, slots int, mine *batch) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, dbTimeout)
 	defer cancel()
 	from := w.options.Clock.Now() // before the claim: our lease must not outlast the database's
@@ -156,7 +194,7 @@ func (w *Worker) claim(ctx context.Context, slots int, mine *sync.WaitGroup) (in
 }
 
 // begin starts the runs, unless the worker was stopped while it claimed.
-func (w *Worker) begin(claims []*Claim, until time.Time, mine *sync.WaitGroup) bool {
+func (w *Worker) begin(claims []*Claim, until time.Time, mine *batch) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.stopping {
@@ -165,15 +203,14 @@ func (w *Worker) begin(claims []*Claim, until time.Time, mine *sync.WaitGroup) b
 	if len(w.running) == 0 {
 		w.quiet = make(chan struct{})
 		go w.beat(w.quiet)
+		go w.watch(w.quiet)
 	}
 	for _, c := range claims {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		c.until, c.cancel = until, cancel
-		w.running[c] = struct{}{}
-		if mine != nil {
-			mine.Add(1)
-		}
-		go w.run(ctx, c, mine)
+		w.running[c] = mine
+		mine.left++
+		go w.run(ctx, c)
 	}
 	return true
 }
@@ -187,35 +224,54 @@ func (w *Worker) release(claims []*Claim) error {
 	return nil
 }
 
-func (w *Worker) run(ctx context.Context, c *Claim, mine *sync.WaitGroup) {
-	if mine != nil {
-		defer mine.Done()
-	}
+func (w *Worker) run(ctx context.Context, c *Claim) {
 	defer w.end(c)
 	defer c.cancel(nil)
-	if err := Call(func() error { return w.kind.Run(ctx, c) }); err != nil {
-		w.failed.Add(1)
-		w.options.OnError(fmt.Errorf("run %s %s: %w", w.kind.Name, c.ID, err))
+	err := Call(func() error { return w.kind.Run(ctx, c) })
+	switch {
+	case err == nil:
+		w.done.Add(1)
 		return
+	case errors.Is(err, ErrLost):
+		w.lost.Add(1)
+	default:
+		w.failed.Add(1)
 	}
-	w.done.Add(1)
+	w.report(fmt.Errorf("run %s %s: %w", w.kind.Name, c.ID, err))
+}
+
+// report hands an error to the callback, which is the user's and may panic:
+// that must not end the process.
+func (w *Worker) report(err error) {
+	defer func() { _ = recover() }() // the last resort: nobody is left to tell
+	w.options.OnError(err)
 }
 
 // end frees the slot and tells whoever waits for one.
 func (w *Worker) end(c *Claim) {
 	w.sweep()
+	for _, fn := range w.ended(c) {
+		fn()
+	}
+}
+
+// ended frees the slot and returns whom to tell.
+func (w *Worker) ended(c *Claim) (free []func()) {
 	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.running[c].left--
 	delete(w.running, c)
 	if len(w.running) == 0 {
 		close(w.quiet)
 	}
-	free := func() {}
 	if w.hungry && !w.stopping {
-		w.hungry, free = false, w.free
+		w.hungry = false
+		for fn := range w.free {
+			free = append(free, *fn)
+		}
 	}
 	w.settled.Broadcast()
-	w.mu.Unlock()
-	free()
+	return free
 }
 
 // sweep removes what is kept no longer, if it is time. It runs in a slot, so
@@ -227,7 +283,7 @@ func (w *Worker) sweep() {
 	ctx, cancel := context.WithTimeout(context.Background(), dbTimeout)
 	defer cancel()
 	if err := w.kind.Sweep(ctx); err != nil {
-		w.options.OnError(fmt.Errorf("sweep %s: %w", w.kind.Name, err))
+		w.report(fmt.Errorf("sweep %s: %w", w.kind.Name, err))
 	}
 }
 

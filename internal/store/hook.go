@@ -1,7 +1,6 @@
 package store
 
 import (
-	"errors"
 	"strings"
 	"time"
 
@@ -91,10 +90,6 @@ func (s *Store) ExtendHook(id, token string, lease time.Duration, now Now, stale
 	return outcome(s.stmt("HookExtend", at(now), lease.Microseconds(), id, token), stale)
 }
 
-// ErrHookState says that a hook exists but is not in a state that allows what
-// was asked.
-var ErrHookState = errors.New("hook is not in a state for this")
-
 // GetHook returns the statement that reads a hook.
 func (s *Store) GetHook(id string, found func(Hook)) sqldb.Stmt {
 	get := s.stmt("HookGet", id)
@@ -106,39 +101,40 @@ func (s *Store) GetHook(id string, found func(Hook)) sqldb.Stmt {
 // ReviveHook returns the statements that make a finished or a waiting hook due
 // now; changed learns whether there was one.
 func (s *Store) ReviveHook(id string, now Now, changed *int64) []sqldb.Stmt {
-	count := func(rows int64) error {
-		*changed += rows
+	revive := counted(s.stmt("HookRevive", at(now), id), changed)
+	hasten := s.stmt("HookHasten", at(now), id)
+	hasten.Done = func(rows int64) error {
+		*changed += rows // revive has set it
 		return nil
 	}
-	revive, hasten := s.stmt("HookRevive", at(now), id), s.stmt("HookHasten", at(now), id)
-	revive.Done = func(rows int64) error {
-		*changed = rows // a statement may run again
-		return nil
-	}
-	hasten.Done = count
 	return []sqldb.Stmt{revive, hasten}
 }
 
 // CancelHook returns the statement that cancels a hook; changed learns whether
 // it was pending or processing.
 func (s *Store) CancelHook(id string, now Now, changed *int64) sqldb.Stmt {
-	cancel := s.stmt("HookCancel", at(now), id)
-	cancel.Done = func(rows int64) error {
-		*changed = rows
-		return nil
-	}
-	return cancel
+	return counted(s.stmt("HookCancel", at(now), id), changed)
+}
+
+// DeleteHook returns the statement that removes a hook unless it is processing;
+// deleted learns whether it did.
+func (s *Store) DeleteHook(id string, deleted *int64) sqldb.Stmt {
+	return counted(s.stmt("HookDelete", id), deleted)
 }
 
 // PurgeHooks returns the statement that removes up to limit hooks that were
 // done longer than age ago.
 func (s *Store) PurgeHooks(age time.Duration, limit int, now Now, removed *int64) sqldb.Stmt {
-	purge := s.stmt("HookPurge", at(now), age.Microseconds(), limit)
-	purge.Done = func(rows int64) error {
-		*removed = rows
+	return counted(s.stmt("HookPurge", at(now), age.Microseconds(), limit), removed)
+}
+
+// counted lets n learn how many rows a statement has changed.
+func counted(stmt sqldb.Stmt, n *int64) sqldb.Stmt {
+	stmt.Done = func(rows int64) error {
+		*n = rows
 		return nil
 	}
-	return purge
+	return stmt
 }
 
 // HookFilter narrows a list of hooks. Empty fields do not narrow.

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -85,7 +86,8 @@ func (s *Store) reapLocked(ctx context.Context, run sqldb.Runner, e Expiry, now 
 		if quarantine {
 			r.Status = "quarantined"
 		}
-		stmt := s.stmt("HookReturn", string(r.Status), quarantine, at(now), at(now), delay.Microseconds(), e.Message, r.ID)
+		waits, us := delay > 0 && !quarantine, delay.Microseconds()
+		stmt := s.stmt("HookReturn", string(r.Status), quarantine, at(now), waits, at(now), us, at(now), us, e.Message, r.ID)
 		if err := run.Run(ctx, stmt); err != nil {
 			return nil, err
 		}
@@ -188,6 +190,9 @@ func (s *Store) candidates(ctx context.Context, run sqldb.Runner, c Claim, now N
 	return ids, run.Run(ctx, find)
 }
 
+// maxMicroseconds are the longest time that a time.Duration can hold.
+const maxMicroseconds = math.MaxInt64 / int64(time.Microsecond)
+
 // NextHook finds how long it is until a hook with one of the names is due, or
 // a claim in the namespace expires. found is not called if there is none.
 func (s *Store) NextHook(namespace string, names []string, now Now, found func(time.Duration)) sqldb.Stmt {
@@ -197,7 +202,7 @@ func (s *Store) NextHook(namespace string, names []string, now Now, found func(t
 		if err := scan(&us); err != nil || us == nil {
 			return err
 		}
-		found(time.Duration(*us) * time.Microsecond)
+		found(time.Duration(min(*us, maxMicroseconds)) * time.Microsecond)
 		return nil
 	}
 	return next

@@ -22,9 +22,10 @@ import (
 type Remote interface {
 	// Notify tells the other processes of topics.
 	Notify(ctx context.Context, topics []string) error
-	// Listen calls heard for each topic that any process notifies, until ctx
-	// is done or the connection is lost.
-	Listen(ctx context.Context, heard func(topic string)) error
+	// Listen calls ready when it begins to hear, and heard for each topic that
+	// any process notifies from then on, until ctx is done or the connection
+	// is lost.
+	Listen(ctx context.Context, ready func(), heard func(topic string)) error
 }
 
 const (
@@ -85,14 +86,17 @@ func (h *Hub) unsubscribe(s *subscription) {
 
 // Publish says that work for a topic was committed.
 func (h *Hub) Publish(topic string, due time.Time) {
-	h.deliver(topic, due)
+	h.Tell(topic, due)
 	if h.remote == nil {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.closed {
+		return
+	}
 	h.dirty[topic] = struct{}{}
-	if h.sending || h.closed {
+	if h.sending {
 		return
 	}
 	h.sending = true
@@ -108,11 +112,11 @@ func (h *Hub) PublishAll() {
 	}
 	h.mu.Unlock()
 	for _, topic := range topics {
-		h.deliver(topic, time.Time{})
+		h.Tell(topic, time.Time{})
 	}
 }
 
-// Close ends what the hub has started.
+// Close says what is left to say and ends what the hub has started.
 func (h *Hub) Close() {
 	h.mu.Lock()
 	h.closed = true
@@ -124,7 +128,8 @@ func (h *Hub) Close() {
 	h.running.Wait()
 }
 
-func (h *Hub) deliver(topic string, due time.Time) {
+// Tell tells the subscribers of this process, and no other.
+func (h *Hub) Tell(topic string, due time.Time) {
 	h.mu.Lock()
 	subs := slices.Clone(h.subs[topic])
 	h.mu.Unlock()
@@ -151,7 +156,7 @@ func (h *Hub) send() {
 func (h *Hub) takeDirty() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.dirty) == 0 || h.closed {
+	if len(h.dirty) == 0 {
 		h.sending = false
 		return nil
 	}
@@ -172,9 +177,9 @@ func (h *Hub) listen() {
 	h.listening = cancel
 	h.running.Go(func() {
 		for ctx.Err() == nil {
-			_ = h.remote.Listen(ctx, func(topic string) { h.deliver(topic, time.Time{}) })
+			// What was said before went unheard, so all look when it is ready.
+			_ = h.remote.Listen(ctx, h.PublishAll, func(topic string) { h.Tell(topic, time.Time{}) })
 			pause(ctx, relisten)
-			h.PublishAll() // what was said meanwhile went unheard
 		}
 	})
 }

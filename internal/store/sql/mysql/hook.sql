@@ -66,7 +66,9 @@ for update skip locked
 -- name: HookReturn
 -- Second half, for one that is locked.
 update perdure.hooks
-set status = ?, finished_at = case when ? then coalesce(cast(? as datetime(6)), utc_timestamp(6)) end, crashes = crashes + 1, due_at = coalesce(cast(? as datetime(6)), utc_timestamp(6)) + interval ? microsecond, error = ?,
+set status = ?, finished_at = case when ? then coalesce(cast(? as datetime(6)), utc_timestamp(6)) end, crashes = crashes + 1,
+  next_attempt_at = case when ? then coalesce(cast(? as datetime(6)), utc_timestamp(6)) + interval ? microsecond end,
+  due_at = coalesce(cast(? as datetime(6)), utc_timestamp(6)) + interval ? microsecond, error = ?,
   worker = null, token = null, lease_expires_at = null
 where id = ?
 

@@ -67,6 +67,7 @@ update perdure.hooks h
 set status = case when h.crashes + 1 >= $5::integer then 'quarantined' else 'pending' end,
   finished_at = case when h.crashes + 1 >= $5::integer then coalesce($2::timestamptz, now()) end,
   crashes = h.crashes + 1,
+  next_attempt_at = case when h.crashes > 0 and h.crashes + 1 < $5::integer then coalesce($2::timestamptz, now()) + h.crashes * $3::bigint * interval '1 microsecond' end,
   due_at = coalesce($2::timestamptz, now()) + h.crashes * $3::bigint * interval '1 microsecond',
   error = $4,
   worker = null, token = null, lease_expires_at = null

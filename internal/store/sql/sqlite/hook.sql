@@ -59,6 +59,7 @@ update perdure.hooks
 set status = case when crashes + 1 >= ?5 then 'quarantined' else 'pending' end,
   finished_at = case when crashes + 1 >= ?5 then ?2 end,
   crashes = crashes + 1,
+  next_attempt_at = case when crashes > 0 and crashes + 1 < ?5 then ?2 + crashes * ?3 end,
   due_at = ?2 + crashes * ?3,
   error = ?4,
   worker = null, token = null, lease_expires_at = null
