@@ -64,5 +64,8 @@ func (e *Engine) join(ctx context.Context, run sqldb.Runner, fn func(*Tx) error)
 	if err != nil {
 		return err
 	}
-	return bare(run.Run(ctx, last...))
+	if err := run.Run(ctx, last...); err != nil {
+		return tx.fail(err)
+	}
+	return nil
 }

@@ -86,9 +86,19 @@ func (tx *Tx) writable() error {
 // fail poisons the Tx with its first error and returns that.
 func (tx *Tx) fail(err error) error {
 	if tx.err == nil {
-		tx.err = bare(err)
+		tx.err = tx.explain(bare(err))
 	}
 	return tx.err
+}
+
+// explain names the reason for a broken connection: when the context ends, the
+// drivers of MySQL and PostgreSQL break off, and some of their calls say only
+// that.
+func (tx *Tx) explain(err error) error {
+	if cause := tx.ctx.Err(); cause != nil && sqldb.IsTransient(err) && !errors.Is(err, cause) {
+		return fmt.Errorf("%w: %w", cause, err)
+	}
+	return err
 }
 
 // bare removes the wrapping that only our own layers need.

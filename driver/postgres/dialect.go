@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"io"
 	"net"
@@ -52,7 +53,8 @@ func connection(err error) error {
 	var network net.Error
 	var connect *pgconn.ConnectError
 	if errors.As(err, &network) || errors.As(err, &connect) || errors.Is(err, io.EOF) ||
-		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || pgconn.SafeToRetry(err) {
+		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || pgconn.SafeToRetry(err) ||
+		errors.Is(err, driver.ErrBadConn) { // of a *sql.Tx that was joined
 		return &sqldb.Transient{Err: err}
 	}
 	return err
