@@ -3,6 +3,7 @@ package torture_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/testdb"
 	"github.com/perdure/perdure/internal/torture"
 	"github.com/perdure/perdure/outbox"
@@ -49,7 +52,29 @@ func TestStampsAreDenseAndInCommitOrderUnderLoad(t *testing.T) {
 			t.Error("the load was too small, or too uniform, to prove anything")
 		}
 		logStyles(t, history)
+		for _, r := range history.Records() {
+			if r.Outcome == torture.Failed && !expected(r) {
+				t.Errorf("%s unit %s failed unexpectedly: %v", r.Style, r.Unit, r.Err)
+			}
+		}
 	})
+}
+
+// expected says that a unit failed for a reason that the load gave it.
+func expected(r torture.Record) bool {
+	var (
+		missing    *fault.NotFound
+		duplicate  *fault.Duplicate
+		restricted *fault.Restricted
+		conflict   *fault.Conflict
+	)
+	switch {
+	case errors.Is(r.Err, torture.ErrRolledBack), errors.Is(r.Err, context.Canceled),
+		errors.As(r.Err, &missing), errors.As(r.Err, &duplicate), errors.As(r.Err, &restricted), errors.As(r.Err, &conflict):
+		return true
+	}
+	// A joined unit is not run again by the engine.
+	return strings.Contains(strings.ToLower(r.Err.Error()), "syntax") || r.Style == "joined" && sqldb.IsTransient(r.Err)
 }
 
 // tailed waits for the reader to see the last entry and returns all entries.
