@@ -112,6 +112,23 @@ type writeTx struct {
 	done bool
 }
 
+// Run implements sqldb.Runner. The connection outlives the transaction, so what
+// comes too late must be kept from it.
+func (tx *writeTx) Run(ctx context.Context, stmts ...sqldb.Stmt) error {
+	if tx.done {
+		return sqldb.ErrDone
+	}
+	return tx.StdRunner.Run(ctx, stmts...)
+}
+
+// Query implements sqldb.Runner.
+func (tx *writeTx) Query(ctx context.Context, query string, args ...any) (sqldb.Rows, error) {
+	if tx.done {
+		return nil, sqldb.ErrDone
+	}
+	return tx.StdRunner.Query(ctx, query, args...)
+}
+
 // commitTimeout bounds the sync of a commit on a slow disk.
 const commitTimeout = 30 * time.Second
 
