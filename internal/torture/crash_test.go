@@ -181,7 +181,19 @@ func auditLedger(t *testing.T, args writing) {
 
 func TestAKilledServerLosesNothingAndWritersReconnect(t *testing.T) {
 	t.Parallel()
-	server := testdb.PrivatePostgres(t)
+	t.Run("Postgres", func(t *testing.T) {
+		t.Parallel()
+		killServer(t, testdb.PrivatePostgres(t), times(5))
+	})
+	t.Run("MySQL", func(t *testing.T) {
+		t.Parallel()
+		killServer(t, testdb.PrivateMySQL(t), times(2))
+	})
+}
+
+// killServer kills a server under its writers, over and over.
+func killServer(t *testing.T, server *testdb.Server, kills int) {
+	t.Helper()
 	args := writing{DSN: server.Database(t), Journal: filepath.Join(t.TempDir(), "journal")}
 	journal, err := torture.OpenJournal(args.Journal)
 	if err != nil {
@@ -207,7 +219,7 @@ func TestAKilledServerLosesNothingAndWritersReconnect(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	for range times(5) {
+	for range kills {
 		awaitUnits(t, &acknowledged, progress, 100)
 		if err := server.Kill(); err != nil {
 			t.Fatal(err)
