@@ -1,0 +1,188 @@
+// Package docs_test keeps the documentation true: every Go block in README.md
+// and below docs is the source of an example in this directory, which the tests
+// compile and run, and every link to a file leads somewhere.
+package docs_test
+
+import (
+	"flag"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure/internal/testdb"
+)
+
+func TestMain(m *testing.M) { testdb.Main(m) }
+
+const root = ".."
+
+// pages returns README.md and all pages below docs, by their paths from root.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{"README.md": ""}
+	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".md") {
+			name, _ := filepath.Rel(root, path)
+			all[name] = ""
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range all {
+		content, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = string(content)
+	}
+	return all
+}
+
+// marker names the example that a block shows: its file from the root of the
+// repository, and a function of it or a declaration.
+var marker = regexp.MustCompile(`^<!-- example: (\S+)#(\w+) -->$`)
+
+var update = flag.Bool("update", false, "write the examples into the pages")
+
+func TestGoBlocksAreExamples(t *testing.T) {
+	t.Parallel()
+	blocks := 0
+	for page, content := range pages(t) {
+		lines := strings.Split(content, "\n")
+		var written []string
+		for i := 0; i < len(lines); i++ {
+			written = append(written, lines[i])
+			if lines[i] != "```go" {
+				continue
+			}
+			blocks++
+			mark := marker.FindStringSubmatch(lines[max(i-1, 0)])
+			if mark == nil {
+				t.Fatalf("%s:%d: the line before a Go block must name its example", page, i+1)
+			}
+			got, want := block(lines[i+1:]), source(t, mark[1], mark[2])
+			if got != want && !*update {
+				t.Errorf("%s:%d: the block differs from %s#%s; run go test ./docs -update", page, i+1, mark[1], mark[2])
+			}
+			written = append(written, want)
+			i += strings.Count(got, "\n") + 1
+			if got == "" {
+				i--
+			}
+		}
+		if *update {
+			save(t, page, strings.Join(written, "\n"))
+		}
+	}
+	if blocks == 0 {
+		t.Error("no Go blocks were found")
+	}
+}
+
+func save(t *testing.T, page, content string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(root, page), []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// block returns the lines up to the end of the block.
+func block(lines []string) string {
+	for i, line := range lines {
+		if line == "```" {
+			return strings.Join(lines[:i], "\n")
+		}
+	}
+	return ""
+}
+
+// source returns what a block shall show of a declaration: of an example the
+// body without the expected output, of all else the whole.
+func source(t *testing.T, file, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(root, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := token.NewFileSet()
+	parsed, err := parser.ParseFile(set, file, content, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range parsed.Decls {
+		from, to := d.Pos(), d.End()
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			if d.Name.Name != name {
+				continue
+			}
+			if strings.HasPrefix(name, "Example") {
+				from, to = d.Body.Lbrace+1, d.Body.Rbrace
+			}
+		case *ast.GenDecl:
+			if !declares(d, name) {
+				continue
+			}
+		}
+		return dedent(string(content[set.Position(from).Offset:set.Position(to).Offset]))
+	}
+	t.Fatalf("%s has no %s", file, name)
+	return ""
+}
+
+func declares(d *ast.GenDecl, name string) bool {
+	for _, spec := range d.Specs {
+		switch s := spec.(type) {
+		case *ast.ValueSpec:
+			if s.Names[0].Name == name {
+				return true
+			}
+		case *ast.TypeSpec:
+			if s.Name.Name == name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// dedent removes the indentation of a body, its expected output and the blank
+// lines around it.
+func dedent(text string) string {
+	body := strings.HasPrefix(text, "\n")
+	if at := strings.Index(text, "\n\t// Output:"); at >= 0 {
+		text = text[:at]
+	}
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		if body {
+			lines[i] = strings.TrimPrefix(lines[i], "\t")
+		}
+	}
+	return strings.TrimSpace(strings.Join(lines, "\n"))
+}
+
+var link = regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`)
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	t.Parallel()
+	for page, content := range pages(t) {
+		for _, match := range link.FindAllStringSubmatch(content, -1) {
+			if strings.Contains(match[1], "://") {
+				continue
+			}
+			target := filepath.Join(root, filepath.Dir(page), match[1])
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: the link to %s leads nowhere", page, match[1])
+			}
+		}
+	}
+}
