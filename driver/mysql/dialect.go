@@ -90,6 +90,9 @@ func translate(err error) error {
 	if !errors.As(err, &e) {
 		return connection(err)
 	}
+	if strings.Contains(e.Message, "max_allowed_packet") { // 1153, or 1105 for a long value
+		return fault.Invalidf("statement", "is larger than the server's max_allowed_packet")
+	}
 	switch e.Number {
 	case 1062, 1586:
 		return &fault.Duplicate{Constraint: quoted(e.Message), Err: err}

@@ -12,6 +12,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"strings"
 	"time"
@@ -71,7 +72,7 @@ func parse(dsn string) (*mysql.Config, error) {
 	}
 	config.Net, config.Addr = "tcp", u.Host
 	if u.Port() == "" {
-		config.Addr = u.Hostname() + ":3306"
+		config.Addr = net.JoinHostPort(u.Hostname(), "3306")
 	}
 	config.User = u.User.Username()
 	config.Passwd, _ = u.User.Password()
@@ -85,6 +86,7 @@ func force(config *mysql.Config) *mysql.Config {
 	config.InterpolateParams = true
 	config.ClientFoundRows = true
 	config.MultiStatements = false
+	config.MaxAllowedPacket = 0 // the server's: it would cut off a connection that sends more
 	config.Collation = "utf8mb4_bin"
 	config.Logger = &mysql.NopLogger{} // what it logs is returned as an error too
 	if config.Timeout == 0 {
@@ -191,7 +193,8 @@ func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) 
 }
 
 // Exclusively implements sqldb.DB. The lock belongs to the session, so the
-// connection is closed afterwards rather than pooled.
+// connection is closed afterwards rather than pooled. Its name has at most 64
+// characters, which that of a database can have by itself.
 func (db *DB) Exclusively(ctx context.Context, fn func(sqldb.Runner) error) error {
 	conn, err := db.write.Conn(ctx)
 	if err != nil {
@@ -200,7 +203,7 @@ func (db *DB) Exclusively(ctx context.Context, fn func(sqldb.Runner) error) erro
 	defer conn.Close()
 	defer func() { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }()
 	var got sql.NullInt64
-	lock := conn.QueryRowContext(ctx, "select get_lock(concat('perdure.', database()), ?)", seconds(ctx))
+	lock := conn.QueryRowContext(ctx, "select get_lock(concat('perdure.', sha1(database())), ?)", seconds(ctx))
 	if err := lock.Scan(&got); err != nil {
 		return translate(err)
 	}

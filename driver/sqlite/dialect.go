@@ -133,9 +133,10 @@ func translate(err error) error {
 }
 
 // afterColon returns the columns that SQLite names in a constraint's message:
-// "UNIQUE constraint failed: users.email (2067)".
+// "constraint failed: UNIQUE constraint failed: users.email (2067)".
 func afterColon(message string) string {
-	_, columns, _ := strings.Cut(message, "failed: ")
+	const mark = "failed: "
+	columns := message[strings.LastIndex(message, mark)+len(mark):]
 	columns, _, _ = strings.Cut(columns, " (")
 	return columns
 }

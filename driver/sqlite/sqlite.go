@@ -110,6 +110,10 @@ func checkVersion(ctx context.Context, conn *sql.Conn) error {
 	if err := conn.QueryRowContext(ctx, "select sqlite_version()").Scan(&version); err != nil {
 		return translate(err)
 	}
+	return supported(version)
+}
+
+func supported(version string) error {
 	var major, minor, patch int
 	if _, err := fmt.Sscanf(version, "%d.%d.%d", &major, &minor, &patch); err != nil {
 		return fmt.Errorf("parse version %q: %w", version, err)

@@ -48,14 +48,17 @@ func (w *writer) begin(ctx context.Context) (sqldb.Tx, error) {
 // lock takes SQLite's write lock. Another process may hold it; SQLite's own
 // wait does not end with the context, so it is short and repeated.
 func (w *writer) lock(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, busyTotal)
+	waiting, cancel := context.WithTimeout(ctx, busyTotal)
 	defer cancel()
 	for {
-		_, err := w.ExecContext(ctx, "begin immediate")
+		_, err := w.ExecContext(waiting, "begin immediate")
 		if err == nil || !isBusy(err) {
 			return translate(err)
 		}
 		if ctx.Err() != nil {
+			return fmt.Errorf("wait for another process: %w", ctx.Err())
+		}
+		if waiting.Err() != nil {
 			return translate(err)
 		}
 	}
