@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -19,7 +18,7 @@ func Example_enable() {
 		OutboxRetention: 30 * 24 * time.Hour,
 	})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer eng.Close()
 	// Output:
@@ -31,7 +30,7 @@ func Example_list() {
 
 	entries, err := eng.Outbox().List(ctx, outbox.Stamp{}, 100)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	for _, e := range entries {
 		for _, m := range e.Payload.Mutations {
@@ -67,14 +66,16 @@ func Example_tail() {
 	var cursor outbox.Stamp // from where you stopped the last time
 	for entry, err := range eng.Outbox().Tail(ctx, cursor, nil) {
 		if err != nil {
-			log.Fatal(err)
+			panic(err)
 		}
 		fmt.Println(entry.Stamp)
 		cursor = entry.Stamp // keep it with what you did about the entry
 		cancel()             // a real reader goes on
 	}
+	fmt.Println("stopped at", cursor)
 	// Output:
 	// 000000000000000000010000
+	// stopped at 000000000000000000010000
 }
 
 func Example_consumer() {
@@ -83,7 +84,7 @@ func Example_consumer() {
 
 	search, err := eng.Outbox().Register(ctx, "search", outbox.Stamp{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	err = search.Consume(ctx, nil, func(_ context.Context, e outbox.Entry) error {
@@ -151,11 +152,11 @@ func Example_replay() {
 
 	entries, err := eng.Outbox().List(ctx, outbox.Stamp{}, 0)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	for _, e := range entries {
 		if err := replica.Replay(ctx, e); err != nil {
-			log.Fatal(err)
+			panic(err)
 		}
 	}
 	err = replica.View(ctx, func(tx *perdure.Tx) error {

@@ -203,13 +203,13 @@ func Example_poisoned() {
 	defer eng.Close()
 
 	err := eng.Update(ctx, func(tx *perdure.Tx) error {
-		tx.Update(accounts, "nobody", schema.Values{"balanse": 1}) // the error is not looked at
-		tx.Update(accounts, "ada", schema.Values{"balance": 1})    // and this does nothing any more
+		tx.Update(accounts, "nobody", schema.Values{"age": 1})  // the error is not looked at
+		tx.Update(accounts, "ada", schema.Values{"balance": 1}) // and this does nothing any more
 		return nil
 	})
 	fmt.Println(err)
 	// Output:
-	// accounts.balanse is not a column
+	// accounts.age is not a column
 }
 
 func Example_ownSQL() {
@@ -269,16 +269,16 @@ func Example_join() {
 	file := filepath.Join(dir, "app.db")
 	eng, err := perdure.Open(ctx, "sqlite:"+file, &perdure.Options{Schemas: []*schema.Schema{bank}, Outbox: true})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer eng.Close()
 	db, err := sql.Open("sqlite", "file:"+file+"?_txlock=immediate")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer db.Close()
 	if _, err := db.ExecContext(ctx, "create table visits (name text)"); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	err = joined(db, eng)
 	entries, _ := eng.Outbox().List(ctx, outbox.Stamp{}, 0)

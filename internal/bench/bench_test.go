@@ -113,13 +113,18 @@ func BenchmarkOutbox(b *testing.B) {
 		name string
 		dsn  func(testing.TB) string
 	}{
-		{"sqlite", func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "bench.db") }},
+		{"sqlite", sqliteFile},
 		{"postgres", testdb.DurablePostgres},
 		{"mysql", testdb.DurableMySQL},
 	}
 	for _, database := range databases {
 		b.Run(database.name, func(b *testing.B) { benchmarkDatabase(b, database.dsn(b)) })
 	}
+}
+
+func sqliteFile(t testing.TB) string {
+	t.Helper()
+	return "sqlite:" + filepath.Join(t.TempDir(), "bench.db")
 }
 
 func benchmarkDatabase(b *testing.B, dsn string) {

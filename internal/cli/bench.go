@@ -107,7 +107,7 @@ func benchTable(all []measured) [][]string {
 	rows := [][]string{{"WRITERS", "OUTBOX", "UNITS/S", "P50", "P99", "÷ OFF", "÷ OFF, UNGROUPED"}}
 	for _, r := range all {
 		rows = append(rows, []string{
-			fmt.Sprint(r.Writers), r.Variant.String(), thousands(int(r.PerSecond + 0.5)), millis(r.P50), millis(r.P99),
+			fmt.Sprint(r.Writers), r.String(), thousands(int(r.PerSecond + 0.5)), millis(r.P50), millis(r.P99),
 			fmt.Sprintf("%.2f", r.OnOff), fmt.Sprintf("%.2f", r.Plain),
 		})
 	}

@@ -21,7 +21,7 @@ import (
 // cancelled with a *Interrupted ends the command in order.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) int {
 	a := &app{env: environment(env), out: stdout, err: stderr}
-	root := a.root()
+	root := a.root() //nolint:contextcheck // cobra hands the context to the commands
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -24,21 +25,25 @@ func (a *app) migrate() *cobra.Command {
 			if script {
 				return a.printMigrations(dsn)
 			}
-			a.progress("migrating…")
-			eng, err := perdure.Open(cmd.Context(), dsn, nil)
-			a.progress("")
-			if err != nil {
-				return err
-			}
-			if err := eng.Close(); err != nil {
-				return err
-			}
-			result := map[string]string{"database": redacted(dsn), "status": "up to date"}
-			return a.show(result, func(w io.Writer) { fmt.Fprintln(w, redacted(dsn), "is up to date") })
+			return a.runMigrate(cmd.Context(), dsn)
 		},
 	}
 	cmd.Flags().BoolVar(&script, "print", false, "print the SQL instead of running it; only the kind of database in --dsn matters")
 	return cmd
+}
+
+func (a *app) runMigrate(ctx context.Context, dsn string) error {
+	a.progress("migrating…")
+	eng, err := perdure.Open(ctx, dsn, nil)
+	a.progress("")
+	if err != nil {
+		return err
+	}
+	if err := eng.Close(); err != nil {
+		return err
+	}
+	result := map[string]string{"database": redacted(dsn), "status": "up to date"}
+	return a.show(result, func(w io.Writer) { fmt.Fprintln(w, redacted(dsn), "is up to date") })
 }
 
 func (a *app) printMigrations(dsn string) error {
