@@ -221,7 +221,7 @@ func (Conformance) AHandlerThatTakesTooLongHasFailed(t *testing.T, db enginetest
 }
 
 func (Conformance) AHandlerThatIgnoresItsContextLosesItsSlot(t *testing.T, db enginetest.Database) {
-	f := newFixture(t, db, &hook.Options{Concurrency: 1})
+	f := newFixture(t, db, &hook.Options{Concurrency: 1, Lease: time.Hour})
 	release := make(chan struct{})
 	returned := make(chan struct{})
 	_, err := hook.Define(f.hooks, "deaf", func(context.Context, string) error {

@@ -25,6 +25,9 @@ const (
 	// crashDelay is how long a hook waits after a crash, times its earlier
 	// crashes: one that kills its process must not do so in a loop.
 	crashDelay = time.Second
+	// crashSpread lies between the hooks that lost the same process when they
+	// are run again.
+	crashSpread = 100 * time.Millisecond
 	// patience is how long a handler may take to return after its context
 	// ended.
 	patience = 10 * time.Second
@@ -53,7 +56,7 @@ func (h *Hooks) claim(ctx context.Context, limit int, lease time.Duration) ([]*c
 	err := h.transact(ctx, func(tx sqldb.Tx) (err error) {
 		now := h.rt.Now()
 		reaped, err = h.rt.Store.ReapHooks(ctx, tx, store.Expiry{
-			Namespace: h.namespace, MaxCrashes: h.options.MaxCrashes, Delay: crashDelay,
+			Namespace: h.namespace, MaxCrashes: h.options.MaxCrashes, Delay: crashDelay, Spread: crashSpread,
 			Message: "process was lost while the hook ran", Limit: reapLimit,
 		}, now)
 		if err != nil {

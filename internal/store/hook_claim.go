@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
@@ -34,10 +35,13 @@ type Expiry struct {
 	Namespace string
 	// MaxCrashes is how many expired claims quarantine a hook.
 	MaxCrashes int
-	// Delay is how long a hook waits, times its earlier crashes.
-	Delay   time.Duration
-	Message string
-	Limit   int
+	// Delay is how long a hook waits, times its earlier crashes. Spread is how
+	// much longer each one waits than the one before: one of those that lost
+	// the same process may have killed it, and shall not take the others with
+	// it again.
+	Delay, Spread time.Duration
+	Message       string
+	Limit         int
 }
 
 // Reaped is a hook whose claim had expired.
@@ -53,7 +57,7 @@ func (s *Store) ReapHooks(ctx context.Context, run sqldb.Runner, e Expiry, now N
 		return s.reapLocked(ctx, run, e, now)
 	}
 	var reaped []Reaped
-	reap := s.stmt("HookReap", e.Namespace, at(now), e.Delay.Microseconds(), e.Message, e.MaxCrashes, e.Limit)
+	reap := s.stmt("HookReap", e.Namespace, at(now), e.Delay.Microseconds(), e.Spread.Microseconds(), e.Message, e.MaxCrashes, e.Limit)
 	reap.Row = func(scan sqldb.Scan) error {
 		var r Reaped
 		err := scan(&r.ID, &r.Name, &r.Status, &r.Crashes)
@@ -79,7 +83,7 @@ func (s *Store) reapLocked(ctx context.Context, run sqldb.Runner, e Expiry, now 
 	}
 	for i := range reaped {
 		r := &reaped[i]
-		delay := time.Duration(r.Crashes) * e.Delay
+		delay := time.Duration(r.Crashes)*e.Delay + time.Duration(i)*e.Spread
 		r.Crashes++
 		quarantine := r.Crashes >= e.MaxCrashes
 		r.Status = "pending"
@@ -105,28 +109,18 @@ func (s *Store) ClaimHooks(ctx context.Context, run sqldb.Runner, c Claim, now N
 		return s.claimLocked(ctx, run, c, now)
 	}
 	var hooks []Hook
-	claim := s.stmt("HookClaim", c.Worker, c.Token, at(now), c.Lease.Microseconds(), c.Limit, c.Namespace)
-	s.addNames(&claim, "HookClaimPart", c.Names)
+	claim := s.stmt("HookClaim", c.Worker, c.Token, at(now), c.Lease.Microseconds(), c.Limit, c.Namespace, s.names(c.Names))
 	claim.Row = claimRow(&hooks)
 	return hooks, run.Run(ctx, claim)
 }
 
-// addNames passes names to a statement: as an array, or on SQLite by writing
-// one part for each name and priority.
-func (s *Store) addNames(stmt *sqldb.Stmt, part string, names []string) {
+// names are the names of hooks as an argument: an array, or on SQLite JSON.
+func (s *Store) names(names []string) any {
 	if s.dialect.Name == sqldb.Postgres {
-		stmt.Args = append(stmt.Args, names)
-		return
+		return names
 	}
-	var parts []string
-	for _, name := range names {
-		stmt.Args = append(stmt.Args, name)
-		for _, priority := range Priorities {
-			text := strings.ReplaceAll(s.texts[part], "{name}", "?"+strconv.Itoa(len(stmt.Args)))
-			parts = append(parts, strings.ReplaceAll(text, "{priority}", strconv.Itoa(priority)))
-		}
-	}
-	stmt.SQL = strings.ReplaceAll(stmt.SQL, "{due}", strings.Join(parts, "\nunion all\n"))
+	encoded, _ := json.Marshal(names) // strings always can be
+	return string(encoded)
 }
 
 func claimRow(hooks *[]Hook) func(sqldb.Scan) error {
@@ -213,9 +207,7 @@ func (s *Store) nextHook(namespace string, names []string, now Now) sqldb.Stmt {
 		names = []string{""} // no hook has this name
 	}
 	if s.dialect.Name != sqldb.MySQL {
-		next := s.stmt("HookNextWake", at(now), namespace)
-		s.addNames(&next, "HookNextWakePart", names)
-		return next
+		return s.stmt("HookNextWake", at(now), namespace, s.names(names))
 	}
 	var parts []string
 	args := []any{at(now)}

@@ -55,61 +55,68 @@ set status = 'cancelled', finished_at = ?, next_attempt_at = null, worker = null
 where id = ? and status in ('pending', 'processing')
 
 -- name: HookReap
+-- Hooks that lost the same process are run again one after the other: one of
+-- them may have killed it.
 update perdure.hooks
-set status = case when crashes + 1 >= ?5 then 'quarantined' else 'pending' end,
-  finished_at = case when crashes + 1 >= ?5 then ?2 end,
+set status = case when crashes + 1 >= ?6 then 'quarantined' else 'pending' end,
+  finished_at = case when crashes + 1 >= ?6 then ?2 end,
   crashes = crashes + 1,
-  next_attempt_at = case when crashes > 0 and crashes + 1 < ?5 then ?2 + crashes * ?3 end,
-  due_at = ?2 + crashes * ?3,
-  error = ?4,
+  next_attempt_at = case when waiting.us > 0 and crashes + 1 < ?6 then ?2 + waiting.us end,
+  due_at = ?2 + waiting.us,
+  error = ?5,
   worker = null, token = null, lease_expires_at = null
-where id in (
-  select id
-  from perdure.hooks
-  where namespace = ?1 and status = 'processing' and lease_expires_at <= ?2
-  order by lease_expires_at
-  limit ?6
-)
+from (
+  select id as expired, crashes * ?3 + (row_number() over (order by id) - 1) * ?4 as us
+  from (
+    select id, crashes
+    from perdure.hooks
+    where namespace = ?1 and status = 'processing' and lease_expires_at <= ?2
+    order by lease_expires_at
+    limit ?7
+  )
+) waiting
+where id = waiting.expired
 returning id, name, status, crashes
 
 -- name: HookClaim
--- The union of due rows, one part for each name and priority, is written by
--- the program in place of {due}.
+-- The names are a JSON array. Of each name and priority only the oldest due
+-- rows are looked at.
 update perdure.hooks
 set status = 'processing', worker = ?1, token = ?2, last_attempt_at = ?3, lease_expires_at = ?3 + ?4
 where id in (
-  select id
-  from ({due})
-  order by priority, due_at, id
+  select h.id
+  from json_each(?7) handled
+  cross join (values (-1), (0), (1)) level
+  cross join perdure.hooks h
+  where h.id in (
+    select id
+    from perdure.hooks
+    where namespace = ?6 and name = handled.value and priority = level.column1 and status = 'pending' and due_at <= ?3
+    order by due_at, id
+    limit ?5
+  )
+  order by h.priority, h.due_at, h.id
   limit ?5
 )
 returning id, name, payload, priority, policy, max_attempts, attempts, crashes, unit_id, created_at, due_at
-
--- name: HookClaimPart
-select * from (
-  select id, priority, due_at
-  from perdure.hooks
-  where namespace = ?6 and name = {name} and priority = {priority} and status = 'pending' and due_at <= ?3
-  order by due_at, id
-  limit ?5
-)
 
 -- name: HookNextWake
 -- Microseconds until something is due: a hook that is handled here, or an
 -- expired claim of anybody.
 select min(at) - ?1
 from (
-  {due}
+  select (
+    select min(due_at)
+    from perdure.hooks
+    where namespace = ?2 and name = handled.value and priority = level.column1 and status = 'pending'
+  ) as at
+  from json_each(?3) handled
+  cross join (values (-1), (0), (1)) level
   union all
-  select min(lease_expires_at) as at
+  select min(lease_expires_at)
   from perdure.hooks
   where namespace = ?2 and status = 'processing'
 )
-
--- name: HookNextWakePart
-select min(due_at) as at
-from perdure.hooks
-where namespace = ?2 and name = {name} and priority = {priority} and status = 'pending'
 
 -- name: HookPurge
 delete from perdure.hooks

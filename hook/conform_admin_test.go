@@ -1,0 +1,218 @@
+package hook_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/hook"
+	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/retry"
+)
+
+// list returns the ids of a filter's hooks, page by page.
+func (f *fixture) list(t testing.TB, filter hook.Filter, page int, between func()) (ids []string) {
+	t.Helper()
+	for cursor := ""; ; {
+		records, next, err := f.admin.List(enginetest.Context(t), filter, cursor, page)
+		enginetest.NoError(t, err)
+		for _, r := range records {
+			ids = append(ids, r.ID)
+		}
+		if cursor = next; cursor == "" {
+			return ids
+		}
+		between()
+	}
+}
+
+func (Conformance) AListIsNewestFirstAndItsCursorsAreStable(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, nil)
+	var want []string
+	for i := range 7 {
+		want = append(want, f.trigger(t, "a", nil))
+		if i%3 == 0 { // some are of the same moment
+			f.clock.Advance(time.Millisecond)
+		}
+	}
+	slices.Reverse(want)
+	f.clock.Advance(time.Second)
+	inserted := 0
+	got := f.list(t, hook.Filter{}, 2, func() { f.trigger(t, "new", nil); inserted++ })
+	equal(t, "inserted", inserted, 3)
+	if !slices.Equal(sortedWithin(got), sortedWithin(want)) || len(got) != len(want) {
+		t.Fatalf("the list is %v, want %v", got, want)
+	}
+}
+
+// sortedWithin is for lists in which the order within a moment is free.
+func sortedWithin(ids []string) []string { return slices.Sorted(slices.Values(ids)) }
+
+func (Conformance) AListIsNarrowedByItsFilter(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, nil)
+	f.handle(t, "good", nil)
+	f.handle(t, "bad", fail)
+	other := newHooks(t, f.eng, "other", nil)
+	good := f.trigger(t, "good", nil)
+	bad := f.trigger(t, "bad", &hook.TriggerOptions{Retry: retry.None()})
+	f.process(t, 2)
+	waiting := f.trigger(t, "good", nil)
+	theirs := trigger(t, f.eng, other, "good", nil)
+	for _, c := range []struct {
+		filter hook.Filter
+		want   []string
+	}{
+		{hook.Filter{}, []string{good, bad, waiting, theirs}},
+		{hook.Filter{Namespace: "test"}, []string{good, bad, waiting}},
+		{hook.Filter{Name: "good"}, []string{good, waiting, theirs}},
+		{hook.Filter{Namespace: "other", Name: "good"}, []string{theirs}},
+		{hook.Filter{Statuses: []hook.Status{hook.Failed, hook.Quarantined}}, []string{bad}},
+		{hook.Filter{Statuses: []hook.Status{hook.Completed, hook.Failed}}, []string{good, bad}},
+		{hook.Filter{Unit: f.get(t, waiting).Unit}, []string{waiting}},
+		{hook.Filter{Name: "none"}, nil},
+	} {
+		if got := f.list(t, c.filter, 1, func() {}); !slices.Equal(sortedWithin(got), sortedWithin(c.want)) {
+			t.Errorf("%+v lists %v, want %v", c.filter, got, c.want)
+		}
+	}
+	ctx := enginetest.Context(t)
+	for _, bad := range []struct {
+		filter hook.Filter
+		cursor string
+		limit  int
+	}{
+		{hook.Filter{Statuses: []hook.Status{"gone"}}, "", 0}, {cursor: "?"}, {cursor: "eHl6"}, {limit: -1}, {limit: hook.MaxLimit + 1},
+	} {
+		_, _, err := f.admin.List(ctx, bad.filter, bad.cursor, bad.limit)
+		enginetest.As[*fault.Invalid](t, err)
+	}
+}
+
+func (Conformance) AnOperatorRetries(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, nil)
+	ctx := enginetest.Context(t)
+	healed := false
+	f.handle(t, "a", func(context.Context, string) error {
+		if healed {
+			return nil
+		}
+		return errors.New("ill")
+	})
+	failed := f.trigger(t, "a", &hook.TriggerOptions{Retry: retry.None()})
+	f.process(t, 1)
+	waiting := f.trigger(t, "a", &hook.TriggerOptions{Delay: time.Hour})
+	cancelled := f.trigger(t, "a", nil)
+	enginetest.NoError(t, f.admin.Cancel(ctx, cancelled))
+	f.is(t, failed, hook.Failed)
+	f.is(t, cancelled, hook.Cancelled)
+	f.process(t, 0)
+
+	healed = true
+	f.clock.Advance(time.Minute)
+	for _, id := range []string{failed, waiting, cancelled} {
+		enginetest.NoError(t, f.admin.Retry(ctx, id))
+		r := f.is(t, id, hook.Pending)
+		equal(t, "due", r.Due, f.clock.Now())
+		equal(t, "next attempt", r.NextAttempt, time.Time{})
+		equal(t, "attempts", r.Attempts, 0)
+		equal(t, "finished", r.Finished, time.Time{})
+	}
+	f.process(t, 3)
+	equal(t, "error that is kept", f.is(t, failed, hook.Completed).Error, "ill")
+}
+
+func (Conformance) AnOperatorCancels(t *testing.T, db enginetest.Database) {
+	lost := make(chan error, 1)
+	f := newFixture(t, db, &hook.Options{Lease: 10 * time.Second, OnError: func(err error) { lost <- err }})
+	ctx := enginetest.Context(t)
+	ended := make(chan error, 1)
+	f.handle(t, "a", func(ctx context.Context, _ string) error {
+		<-ctx.Done()
+		ended <- context.Cause(ctx)
+		return nil
+	})
+	pending, running := f.trigger(t, "b", nil), f.trigger(t, "a", nil)
+	enginetest.NoError(t, f.admin.Cancel(ctx, pending))
+	equal(t, "finished", f.is(t, pending, hook.Cancelled).Finished, noon)
+	wait := begin(t, f.hooks)
+	enginetest.Eventually(t, "the hook runs", func() bool { return f.runs.count() == 1 && f.clock.Timers() == 2 })
+
+	retried := enginetest.As[*hook.StateError](t, f.admin.Retry(ctx, running))
+	equal(t, "status", retried.Status, hook.Processing)
+	enginetest.As[*hook.StateError](t, f.admin.Delete(ctx, running))
+	enginetest.NoError(t, f.admin.Cancel(ctx, running))
+	f.clock.Advance(2 * time.Second) // the next heartbeat
+	enginetest.Is(t, <-ended, core.ErrLost)
+	wait()
+	enginetest.Is(t, <-lost, core.ErrLost)
+	r := f.is(t, running, hook.Cancelled)
+	equal(t, "attempts", r.Attempts, 0)
+
+	equal(t, "status", enginetest.As[*hook.StateError](t, f.admin.Cancel(ctx, running)).Status, hook.Cancelled)
+	enginetest.NoError(t, f.admin.Delete(ctx, running))
+	for _, change := range []func(context.Context, string) error{f.admin.Retry, f.admin.Cancel, f.admin.Delete} {
+		equal(t, "kind", enginetest.As[*fault.NotFound](t, change(ctx, running)).Kind, "hook")
+	}
+	_, err := f.admin.Get(ctx, running)
+	enginetest.As[*fault.NotFound](t, err)
+}
+
+func (Conformance) WhatIsDoneIsKeptForItsRetention(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, &hook.Options{Retention: time.Hour})
+	ctx := enginetest.Context(t)
+	f.handle(t, "a", nil)
+	f.handle(t, "bad", fail)
+	done, failed := f.trigger(t, "a", nil), f.trigger(t, "bad", &hook.TriggerOptions{Retry: retry.None()})
+	f.process(t, 2)
+	cancelled := f.trigger(t, "a", nil)
+	enginetest.NoError(t, f.admin.Cancel(ctx, cancelled))
+	f.clock.Advance(time.Hour - time.Microsecond)
+	sweeps := f.trigger(t, "a", nil)
+	f.process(t, 1) // sweeps, but it is too early
+	f.is(t, done, hook.Completed)
+
+	f.clock.Advance(30 * time.Minute)
+	f.trigger(t, "a", nil)
+	f.process(t, 1) // sweeps again
+	equal(t, "rows", f.hooksRows(t), 3)
+	f.is(t, failed, hook.Failed)
+	f.is(t, sweeps, hook.Completed)
+
+	removed, err := f.admin.Purge(ctx, time.Hour)
+	enginetest.NoError(t, err)
+	equal(t, "removed", removed, 0)
+	removed, err = f.admin.Purge(ctx, 0)
+	enginetest.NoError(t, err)
+	equal(t, "removed", removed, 2)
+	f.is(t, failed, hook.Failed)
+	_, err = f.admin.Purge(ctx, -1)
+	enginetest.As[*fault.Invalid](t, err)
+}
+
+func (Conformance) APurgeRemovesManyBatches(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, nil)
+	db.Exec(t, fill(db, 2500, "completed"))
+	removed, err := f.admin.Purge(enginetest.Context(t), time.Hour)
+	enginetest.NoError(t, err)
+	equal(t, "removed", removed, 2500)
+}
+
+// fill returns the statement that inserts n hooks of the name "filler" that
+// were due, or done, long ago.
+func fill(db enginetest.Database, n int, status string) string {
+	series, long := "select value from generate_series(1, %d) as s (value)", "timestamptz '2020-01-01Z'"
+	switch db.Name {
+	case enginetest.SQLite:
+		series, long = "with recursive s (value) as (select 1 union all select value + 1 from s where value < %d) select value from s", "0"
+	case enginetest.MySQL:
+		series, long = "select seq as value from seq_1_to_%d", "'2020-01-01'"
+	}
+	return fmt.Sprintf(`insert into %s (id, namespace, name, payload, status, policy, max_attempts, unit_id, created_at, due_at, finished_at)
+		select concat('filler-', value), 'test', 'filler', '1', '%s', '{}', 1, 'unit', %s, %[3]s, %[3]s from (`+series+`) s`,
+		db.Table("perdure", "hooks"), status, long, n)
+}
