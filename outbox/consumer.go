@@ -101,19 +101,22 @@ func (c *Consumer) Position(ctx context.Context) (Stamp, error) {
 }
 
 // Ack says that the consumer is done with everything up to the stamp. It only
-// ever moves forward; an older stamp changes nothing.
+// ever moves forward; an older stamp changes nothing. A stamp that was never
+// given out is refused with *DivergedError: the entry that will have it would
+// not be read.
 func (c *Consumer) Ack(ctx context.Context, stamp Stamp) error {
 	err := c.outbox.write(ctx, func(ctx context.Context, tx sqldb.Tx) error {
 		var moved, known bool
+		var state state
 		advance := c.outbox.store.AdvanceConsumer(c.name, stamp[:], c.outbox.clock.Now().UTC(), &moved)
 		get := c.outbox.store.GetConsumer(c.name, func(store.Consumer) { known = true })
-		if err := tx.Run(ctx, advance, get); err != nil {
+		if err := tx.Run(ctx, append(state.statements(c.outbox.store), advance, get)...); err != nil {
 			return err
 		}
 		if !known {
 			return &fault.NotFound{Kind: "consumer", ID: c.name}
 		}
-		return nil
+		return state.given(stamp)
 	})
 	if err != nil {
 		return fmt.Errorf("acknowledge %s: %w", stamp, err)

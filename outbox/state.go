@@ -79,11 +79,20 @@ func (s *state) last(user uint16) Stamp {
 
 // check returns the reason why reading after a cursor would miss something.
 func (s *state) check(after Stamp) error {
-	if end := s.end(after.Incarnation()); after.Compare(end.At(math.MaxUint16)) > 0 {
-		return &DivergedError{Cursor: after, Common: end}
+	if err := s.given(after); err != nil {
+		return err
 	}
 	if after.Compare(s.pruned) < 0 {
 		return &GapError{Cursor: after, PrunedThrough: s.pruned}
+	}
+	return nil
+}
+
+// given refuses a stamp that the database has never given out, or gave out in a
+// past that it no longer has.
+func (s *state) given(stamp Stamp) error {
+	if end := s.end(stamp.Incarnation()); stamp.Compare(end.At(math.MaxUint16)) > 0 {
+		return &DivergedError{Cursor: stamp, Common: end}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"time"
 
@@ -73,9 +74,9 @@ func (o *Outbox) batches(ctx context.Context, after Stamp, options *TailOptions)
 			changed := o.wakeup() // before reading, so that nothing slips between
 			batch, err := o.List(ctx, after, opts.Batch)
 			switch {
-			case ctx.Err() != nil:
+			case ctx.Err() != nil || o.stopped.Err() != nil:
 				return
-			case err != nil && !sqldb.IsTransient(err):
+			case err != nil && !away(err):
 				yield(nil, err)
 				return
 			case len(batch) == 0:
@@ -88,6 +89,12 @@ func (o *Outbox) batches(ctx context.Context, after Stamp, options *TailOptions)
 			}
 		}
 	}
+}
+
+// away reports whether an error means that the database cannot be reached just
+// now: the connection is lost, or it does not answer in time.
+func away(err error) bool {
+	return sqldb.IsTransient(err) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // untilClosed returns a context that ends with ctx or with the outbox.
