@@ -79,7 +79,7 @@ func TestTheCrashLoopCatchesAnAcknowledgementBeforeCommit(t *testing.T) {
 	args := writing{DSN: onSQLite.open(t), Journal: filepath.Join(t.TempDir(), "journal")}
 	loop := &torture.CrashLoop{
 		Start:   func() (*torture.Child, error) { return torture.StartChild("acknowledgeFirst", args) },
-		Kills:   10,
+		Kills:   20,
 		Seed:    seedOf(t),
 		Longest: 50 * time.Millisecond,
 	}
