@@ -1,0 +1,543 @@
+package core_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/perdure/perdure/internal/clock"
+	"github.com/perdure/perdure/internal/core"
+)
+
+// lease is that of the tests' workers; they run in virtual time.
+const lease = 30 * time.Second
+
+// row is a piece of work in a table that is in memory.
+type row struct {
+	id       string
+	due      time.Time
+	token    string
+	until    time.Time
+	runs     int
+	crashes  int
+	released int
+	done     bool
+}
+
+// table is a kind of work that follows the protocol, in memory.
+type table struct {
+	mu     sync.Mutex
+	rows   []*row
+	tokens int
+	calls  map[string]int
+
+	run    func(ctx context.Context, id string) error // the user's code
+	extend func(ctx context.Context) error            // before an extension
+	claim  func()                                     // before a claim
+	errors []error
+}
+
+func newTable(n int) *table {
+	t := &table{calls: map[string]int{}, run: func(context.Context, string) error { return nil }}
+	for i := range n {
+		t.rows = append(t.rows, &row{id: fmt.Sprintf("row-%03d", i), due: time.Now()})
+	}
+	return t
+}
+
+func (t *table) worker(concurrency int) *core.Worker {
+	return core.NewWorker(core.Kind{
+		Name: "row", Claim: t.claimRows, Run: t.runRow, Extend: t.extendRows, Release: t.release, Next: t.next, Sweep: t.sweep,
+	}, core.Options{
+		Concurrency: concurrency, Lease: lease, SweepEvery: time.Hour, Clock: clock.System, OnError: t.onError,
+	})
+}
+
+func (t *table) called(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.calls[name]++
+}
+
+func (t *table) count(name string) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.calls[name]
+}
+
+func (t *table) total() (n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, calls := range t.calls {
+		n += calls
+	}
+	return n
+}
+
+func (t *table) onError(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.errors = append(t.errors, err)
+}
+
+func (t *table) reported() []error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return append([]error(nil), t.errors...)
+}
+
+func (t *table) claimRows(_ context.Context, limit int, lease time.Duration) ([]*core.Claim, error) {
+	t.called("claim")
+	if t.claim != nil {
+		t.claim()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Now()
+	var claims []*core.Claim
+	t.tokens++
+	for _, r := range t.rows {
+		if r.token != "" && !r.until.After(now) {
+			r.token = ""
+			r.crashes++
+		}
+		if r.done || r.token != "" || r.due.After(now) || len(claims) == limit {
+			continue
+		}
+		r.token, r.until = fmt.Sprint("token-", t.tokens), now.Add(lease)
+		claims = append(claims, &core.Claim{ID: r.id, Token: r.token, Work: r})
+	}
+	return claims, nil
+}
+
+// mine returns the row of a claim, or nil if that is lost.
+func (t *table) mine(c *core.Claim) *row {
+	if r := c.Work.(*row); r.token == c.Token {
+		return r
+	}
+	return nil
+}
+
+func (t *table) runRow(ctx context.Context, c *core.Claim) error {
+	err := t.run(ctx, c.ID)
+	if cause := context.Cause(ctx); errors.Is(cause, core.ErrLost) {
+		return cause
+	} else if err != nil && errors.Is(cause, core.ErrStopping) {
+		return t.release(ctx, []*core.Claim{c})
+	}
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := t.mine(c)
+	if r == nil {
+		return core.ErrLost
+	}
+	r.runs++
+	r.done, r.token = true, ""
+	return nil
+}
+
+func (t *table) extendRows(ctx context.Context, claims []*core.Claim, lease time.Duration) (lost []*core.Claim, err error) {
+	t.called("extend")
+	t.mu.Lock()
+	before := t.extend
+	t.mu.Unlock()
+	if before != nil {
+		if err := before(ctx); err != nil {
+			return nil, err
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, c := range claims {
+		if i > 0 && claims[i-1].ID >= c.ID {
+			return nil, errors.New("claims are not in the order of their ids")
+		}
+		if r := t.mine(c); r != nil {
+			r.until = time.Now().Add(lease)
+			continue
+		}
+		lost = append(lost, c)
+	}
+	return lost, nil
+}
+
+func (t *table) release(_ context.Context, claims []*core.Claim) error {
+	t.called("release")
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range claims {
+		if r := t.mine(c); r != nil {
+			r.token = ""
+			r.released++
+		}
+	}
+	return nil
+}
+
+func (t *table) next(context.Context) (time.Duration, bool, error) {
+	t.called("next")
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var wait time.Duration
+	ok := false
+	for _, r := range t.rows {
+		if d := time.Until(r.due); !r.done && r.token == "" && (!ok || d < wait) {
+			wait, ok = d, true
+		}
+	}
+	return wait, ok, nil
+}
+
+func (t *table) sweep(context.Context) error {
+	t.called("sweep")
+	return nil
+}
+
+// sums returns how many rows are done and how often rows were run.
+func (t *table) sums() (done, runs, crashes, released int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, r := range t.rows {
+		if r.done {
+			done++
+		}
+		runs += r.runs
+		crashes += r.crashes
+		released += r.released
+	}
+	return done, runs, crashes, released
+}
+
+// blocker is user code that blocks until it is let go.
+type blocker struct {
+	begun   chan string
+	release chan struct{}
+}
+
+func newBlocker() *blocker {
+	return &blocker{begun: make(chan string, 100), release: make(chan struct{})}
+}
+
+// run waits to be let go, whatever becomes of its context.
+func (b *blocker) run(_ context.Context, id string) error {
+	b.begun <- id
+	<-b.release
+	return nil
+}
+
+// patient waits to be let go or for its context.
+func (b *blocker) patient(ctx context.Context, id string) error {
+	b.begun <- id
+	select {
+	case <-b.release:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func equal[T comparable](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Fatalf("%s is %v, want %v", what, got, want)
+	}
+}
+
+func noError(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("unexpected error: %v", err)
+	}
+}
+
+// process runs the worker in the background.
+func process(t *testing.T, w *core.Worker) (wait func() int) {
+	t.Helper()
+	done := make(chan int, 1)
+	go func() {
+		n, err := w.Process(context.Background())
+		if err != nil {
+			t.Errorf("process: %v", err)
+		}
+		done <- n
+	}()
+	return func() int { return <-done }
+}
+
+func TestProcessRunsAllThatIsDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := newTable(50)
+		table.rows[7].due = time.Now().Add(time.Hour)
+		w := table.worker(8)
+		n, err := w.Process(context.Background())
+		noError(t, err)
+		equal(t, "runs", n, 49)
+		equal(t, "stats", w.Stats(), core.Stats{Claimed: 49, Settled: 49})
+	})
+}
+
+func TestSlotsBoundWhatRunsAndAreUsedAgainOneByOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table, b := newTable(6), newBlocker()
+		table.run = b.run
+		w := table.worker(4)
+		wait := process(t, w)
+		synctest.Wait()
+		equal(t, "begun", len(b.begun), 4)
+		b.release <- struct{}{} // one of four ends
+		synctest.Wait()
+		equal(t, "begun", len(b.begun), 5)
+		equal(t, "running", w.Stats().Running, 4)
+		close(b.release)
+		equal(t, "runs", wait(), 6)
+	})
+}
+
+func TestStartDoesNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table, b := newTable(3), newBlocker()
+		table.run = b.run
+		w := table.worker(2)
+		n, err := w.Start(context.Background())
+		noError(t, err)
+		equal(t, "begun", n, 2)
+		n, err = w.Start(context.Background())
+		noError(t, err)
+		equal(t, "begun without slots", n, 0)
+		equal(t, "claims without slots", table.count("claim"), 1)
+		close(b.release)
+		noError(t, w.Drain(context.Background()))
+		done, _, _, _ := table.sums()
+		equal(t, "done", done, 2)
+	})
+}
+
+func TestAHungryWorkerTellsEverySubscriber(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table, b := newTable(3), newBlocker()
+		table.run = b.run
+		w := table.worker(2)
+		var mu sync.Mutex
+		told := map[string]int{}
+		tell := func(name string) func() {
+			return func() { mu.Lock(); defer mu.Unlock(); told[name]++ }
+		}
+		w.OnFree(tell("first"))
+		w.OnFree(tell("second"))
+		w.OnFree(tell("cancelled"))() // another dispatcher that has stopped
+		start := func(want int) {
+			t.Helper()
+			n, err := w.Start(context.Background())
+			noError(t, err)
+			equal(t, "begun", n, want)
+		}
+		start(2)
+		b.release <- struct{}{}
+		synctest.Wait()
+		equal(t, "told", fmt.Sprint(told), "map[first:1 second:1]")
+		start(1) // the last one; both slots are taken, so it is hungry
+		b.release <- struct{}{}
+		b.release <- struct{}{}
+		synctest.Wait()
+		start(0)
+		equal(t, "told", fmt.Sprint(told), "map[first:2 second:2]")
+	})
+}
+
+// A dispatcher that sleeps until Next must not spin while all slots are taken.
+func TestNextIsNotNowWhileAllSlotsAreTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table, b := newTable(2), newBlocker()
+		table.run = b.run
+		w := table.worker(1)
+		_, err := w.Start(context.Background())
+		noError(t, err)
+		wait, ok, err := w.Next(context.Background())
+		noError(t, err)
+		if !ok || wait < lease/10 {
+			t.Fatalf("next is in %v (%v), want a while", wait, ok)
+		}
+		told := false
+		w.OnFree(func() { told = true })
+		close(b.release)
+		synctest.Wait()
+		equal(t, "told of the free slot", told, true)
+		wait, ok, err = w.Next(context.Background())
+		noError(t, err)
+		if !ok || wait > 0 {
+			t.Fatalf("next is in %v (%v), want now", wait, ok)
+		}
+		noError(t, w.Drain(context.Background()))
+		_, ok, err = w.Next(context.Background())
+		noError(t, err)
+		equal(t, "next of a worker that has stopped", ok, false)
+	})
+}
+
+func TestAHeartbeatRenewsAllInOneCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table, b := newTable(20), newBlocker()
+		table.run = b.patient
+		w := table.worker(20)
+		wait := process(t, w)
+		time.Sleep(10 * lease) // virtual
+		synctest.Wait()
+		equal(t, "heartbeats", table.count("extend"), 50)
+		rival := table.worker(20)
+		n, err := rival.Process(context.Background())
+		noError(t, err)
+		equal(t, "runs of another process", n, 0)
+		close(b.release)
+		equal(t, "runs", wait(), 20)
+		_, runs, crashes, _ := table.sums()
+		equal(t, "runs", runs, 20)
+		equal(t, "crashes", crashes, 0)
+		equal(t, "errors", len(table.reported()), 0)
+	})
+}
+
+func TestAnIdleWorkerMakesNoCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := newTable(3)
+		w := table.worker(4)
+		_, err := w.Process(context.Background())
+		noError(t, err)
+		before := table.total()
+		time.Sleep(24 * time.Hour)
+		synctest.Wait()
+		equal(t, "calls", table.total(), before)
+	})
+}
+
+func TestALostClaimEndsItsContextAndNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table, b := newTable(3), newBlocker()
+		table.run = b.patient
+		w := table.worker(3)
+		wait := process(t, w)
+		synctest.Wait()
+		table.mu.Lock()
+		table.rows[1].token = "of somebody else"
+		table.mu.Unlock()
+		time.Sleep(lease / 4)
+		synctest.Wait()
+		equal(t, "running", w.Stats().Running, 2)
+		close(b.release)
+		equal(t, "runs", wait(), 3)
+		equal(t, "stats", w.Stats(), core.Stats{Claimed: 3, Settled: 2, Lost: 1})
+		if errs := table.reported(); len(errs) != 1 || !errors.Is(errs[0], core.ErrLost) {
+			t.Fatalf("reported were %v", errs)
+		}
+	})
+}
+
+// When the database cannot be reached, the contexts end before the leases do,
+// by our own clock, whatever the call to the database does.
+func TestWithoutADatabaseWorkEndsBeforeItsLease(t *testing.T) {
+	for name, extend := range map[string]func(ctx context.Context, end <-chan struct{}) error{
+		"fails":             func(context.Context, <-chan struct{}) error { return errors.New("connection refused") },
+		"hangs until bound": func(ctx context.Context, _ <-chan struct{}) error { <-ctx.Done(); return ctx.Err() },
+		"hangs":             func(_ context.Context, end <-chan struct{}) error { <-end; return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				table, b := newTable(2), newBlocker()
+				table.run = b.patient
+				end := make(chan struct{})
+				defer close(end)
+				table.extend = func(ctx context.Context) error { return extend(ctx, end) }
+				began := time.Now()
+				w := table.worker(2)
+				equal(t, "runs", process(t, w)(), 2)
+				if took := time.Since(began); took >= lease || took < lease/2 {
+					t.Fatalf("the work was ended after %v, want shortly before %v", took, lease)
+				}
+				equal(t, "lost", w.Stats().Lost, 2)
+			})
+		})
+	}
+}
+
+func TestAHeartbeatThatFailsOnceIsMadeUpFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table, b := newTable(1), newBlocker()
+		table.run = b.patient
+		failures := 3
+		table.extend = func(context.Context) error {
+			if failures--; failures >= 0 {
+				return errors.New("hiccup")
+			}
+			return nil
+		}
+		w := table.worker(1)
+		wait := process(t, w)
+		time.Sleep(3 * lease)
+		close(b.release)
+		equal(t, "runs", wait(), 1)
+		equal(t, "stats", w.Stats(), core.Stats{Claimed: 1, Settled: 1})
+		equal(t, "reported", len(table.reported()), 3)
+	})
+}
+
+func TestAPanicIsReportedAndFreesItsSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := newTable(3)
+		table.run = func(_ context.Context, id string) error {
+			if id == "row-001" {
+				panic("no")
+			}
+			return nil
+		}
+		w := table.worker(1)
+		for range table.rows {
+			_, err := w.Start(context.Background())
+			noError(t, err)
+			synctest.Wait()
+		}
+		errs := table.reported()
+		var panicked *core.PanicError
+		if len(errs) != 1 || !errors.As(errs[0], &panicked) || panicked.Value != "no" || len(panicked.Stack) == 0 {
+			t.Fatalf("reported were %v", errs)
+		}
+		equal(t, "stats", w.Stats(), core.Stats{Claimed: 3, Settled: 2, Errors: 1})
+	})
+}
+
+func TestACallbackThatPanicsEndsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := newTable(1)
+		table.run = func(context.Context, string) error { return errors.New("no outcome") }
+		w := core.NewWorker(core.Kind{
+			Name: "row", Claim: table.claimRows, Run: table.runRow, Extend: table.extendRows, Release: table.release, Next: table.next,
+		}, core.Options{Concurrency: 1, Lease: lease, Clock: clock.System, OnError: func(error) { panic("callback") }})
+		_, err := w.Start(context.Background())
+		noError(t, err)
+		synctest.Wait()
+		equal(t, "stats", w.Stats(), core.Stats{Claimed: 1, Errors: 1})
+	})
+}
+
+func TestSweepsComeNowAndThenAndOnlyAfterWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := newTable(10)
+		for i, r := range table.rows {
+			r.due = time.Now().Add(time.Duration(i) * 20 * time.Minute)
+		}
+		w := table.worker(1)
+		for range table.rows {
+			_, err := w.Process(context.Background())
+			noError(t, err)
+			time.Sleep(20 * time.Minute)
+		}
+		equal(t, "sweeps in three hours", table.count("sweep"), 4) // one at the start
+		time.Sleep(24 * time.Hour)
+		equal(t, "sweeps while idle", table.count("sweep"), 4)
+	})
+}
