@@ -47,7 +47,7 @@ func collect(results pgx.BatchResults, stmts []sqldb.Stmt) error {
 	for i, s := range stmts {
 		rows, err := result(results, s)
 		if err != nil {
-			return &sqldb.StmtError{Index: i, Err: translate(err)}
+			return sqldb.Failed(i, s, translate(err))
 		}
 		if err := sqldb.Judge(i, s, rows); err != nil {
 			return err

@@ -79,6 +79,15 @@ func CommitContext(ctx context.Context, timeout time.Duration) (context.Context,
 	return context.WithTimeout(context.WithoutCancel(ctx), timeout)
 }
 
+// Failed returns the translated error of statement i with its number, for
+// drivers.
+func Failed(i int, s Stmt, err error) error {
+	if s.Fail != nil {
+		err = s.Fail(err)
+	}
+	return &StmtError{Index: i, Err: err}
+}
+
 // judge reports the row count of statement i to its Done.
 func judge(i int, s Stmt, rows int64) error {
 	if s.Done == nil {

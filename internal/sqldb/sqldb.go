@@ -47,6 +47,9 @@ type Stmt struct {
 	// Done is called with the number of rows that were returned (with Row) or
 	// affected (without). Its error fails the transaction.
 	Done func(rows int64) error
+	// Fail gives an error of the database its meaning for this statement. nil
+	// leaves it as it is.
+	Fail func(error) error
 }
 
 // DB is an open database.

@@ -23,7 +23,7 @@ func (r StdRunner) Run(ctx context.Context, stmts ...Stmt) error {
 	for i, s := range stmts {
 		rows, err := r.one(ctx, s)
 		if err != nil {
-			return &StmtError{Index: i, Err: r.Dialect.Translate(err)}
+			return Failed(i, s, r.Dialect.Translate(err))
 		}
 		if err := judge(i, s, rows); err != nil {
 			return err

@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -112,7 +113,19 @@ func (s *Store) Append(drafts []Draft, created time.Time) sqldb.Stmt {
 	for i, d := range drafts {
 		units[i], payloads[i], nonces[i], refs[i] = d.Unit, d.Payload, d.Nonce, d.Refs
 	}
-	return s.stmt("OutboxAppend", int64(n), int64(n), created, units, payloads, nonces, refs)
+	stmt := s.stmt("OutboxAppend", int64(n), int64(n), created, units, payloads, nonces, refs)
+	stmt.Fail = exhausted
+	return stmt
+}
+
+// exhausted recognises the counter that is used up, by an addition that
+// overflows, and the one that is missing, by a stamp that is null.
+func exhausted(err error) error {
+	var e interface{ SQLState() string }
+	if errors.As(err, &e) && (e.SQLState() == "22003" || e.SQLState() == "23502") {
+		return fmt.Errorf("%w: %w", ErrClockExhausted, err)
+	}
+	return err
 }
 
 // ListEntries returns the statement that reads up to limit entries after a
