@@ -55,6 +55,16 @@ func (tx *Tx) Attach(committed func(), stmts ...sqldb.Stmt) error {
 	return tx.record(stmts)
 }
 
+// Flush applies what was recorded so far, so that its results are known before
+// the unit is committed. The transaction is open from then on.
+func (tx *Tx) Flush() error {
+	if err := tx.writable(); err != nil {
+		return err
+	}
+	_, err := tx.open()
+	return err
+}
+
 // Fail poisons the Tx with an error of one of Perdure's own packages and
 // returns the error that it is poisoned with.
 func (tx *Tx) Fail(err error) error { return tx.fail(err) }

@@ -45,7 +45,30 @@ func (s *Store) DB() sqldb.DB { return s.db }
 
 // stmt returns the named statement with its values.
 func (s *Store) stmt(name string, args ...any) sqldb.Stmt {
-	return sqldb.Stmt{SQL: s.texts[name], Args: args}
+	return sqldb.Stmt{SQL: s.texts[name], Args: s.expand(args)}
+}
+
+// stmts returns the statements of a name that is several on this database.
+// All of them get the same values, which they number.
+func (s *Store) stmts(name string, args ...any) []sqldb.Stmt {
+	args = s.expand(args)
+	var stmts []sqldb.Stmt
+	for _, text := range strings.Split(s.texts[name], "\n;\n") {
+		stmts = append(stmts, sqldb.Stmt{SQL: text, Args: args})
+	}
+	return stmts
+}
+
+// waking returns the statements of a name that makes instances ready; woken is
+// told of their queues.
+func (s *Store) waking(name string, woken func(queue string), args ...any) []sqldb.Stmt {
+	stmts := s.stmts(name, args...)
+	for i := range stmts {
+		if strings.HasSuffix(stmts[i].SQL, "returning queue") {
+			stmts[i].Row = textRow(woken)
+		}
+	}
+	return stmts
 }
 
 // load reads the named statements of a dialect, ready to run.

@@ -1,0 +1,246 @@
+package fsm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/retry"
+)
+
+// DefaultRetry is the policy of machines without an error handler: a step that
+// fails is tried five times, 1 s after the first failure and then ever longer.
+var DefaultRetry = retry.Policy{
+	Kind: retry.KindExponential, MaxAttempts: 5, Initial: time.Second, Factor: 2, Max: time.Minute, Jitter: 0.1,
+}
+
+// StepFunc is the code of a step. It returns what shall happen next; the state
+// in run is stored with it. It may run more than once, so its effects must be
+// idempotent. An error or a panic goes to the error handler.
+type StepFunc[S any] func(ctx context.Context, run *Run[S]) (Outcome, error)
+
+// ErrorFunc decides what happens after a step failed. If it fails itself, the
+// instance has failed.
+type ErrorFunc[S any] func(ctx context.Context, run *Run[S], err error) (Outcome, error)
+
+// StepOf is a named step of a machine.
+type StepOf[S any] struct {
+	name    string
+	fn      StepFunc[S]
+	timeout time.Duration
+}
+
+// Step names a step.
+func Step[S any](name string, fn func(context.Context, *Run[S]) (Outcome, error)) StepOf[S] {
+	return StepOf[S]{name: name, fn: fn}
+}
+
+// Within bounds the time that the step may take; then its context ends and the
+// step has failed. It returns a changed copy.
+func (s StepOf[S]) Within(d time.Duration) StepOf[S] { s.timeout = d; return s }
+
+// Definition is a state machine: its name, its version and its steps over a
+// state of type S. Instances run to their end on the version that they were
+// started with; a process may know several.
+type Definition[S any] struct {
+	name    string
+	version int
+	first   string
+	steps   map[string]StepOf[S]
+	order   []string
+	onError ErrorFunc[S]
+	retry   retry.Policy
+	queue   string
+}
+
+// Define describes a machine. It begins with the first step. Mistakes are
+// reported by Machines.Register and Start.
+func Define[S any](name string, version int, steps ...StepOf[S]) *Definition[S] {
+	d := &Definition[S]{name: name, version: version, steps: map[string]StepOf[S]{}, retry: DefaultRetry, queue: DefaultQueue}
+	for _, s := range steps {
+		d.steps[s.name] = s
+		d.order = append(d.order, s.name)
+	}
+	if len(steps) > 0 {
+		d.first = steps[0].name
+	}
+	return d
+}
+
+// OnError sets the error handler and returns the definition.
+func (d *Definition[S]) OnError(fn func(context.Context, *Run[S], error) (Outcome, error)) *Definition[S] {
+	d.onError = fn
+	return d
+}
+
+// Retry sets the policy for steps that fail, in place of an error handler, and
+// returns the definition.
+func (d *Definition[S]) Retry(p retry.Policy) *Definition[S] { d.retry = p; return d }
+
+// Queue sets the queue of instances that are started without one, and returns
+// the definition. Default: DefaultQueue.
+func (d *Definition[S]) Queue(name string) *Definition[S] { d.queue = name; return d }
+
+// Name returns the machine's name.
+func (d *Definition[S]) Name() string { return d.name }
+
+// Version returns the machine's version.
+func (d *Definition[S]) Version() int { return d.version }
+
+// Steps returns the names of the steps in the order of their definition.
+func (d *Definition[S]) Steps() []string { return append([]string(nil), d.order...) }
+
+func (d *Definition[S]) validate() error {
+	if err := edge.Name("fsm", d.name); err != nil {
+		return err
+	}
+	if err := edge.Name("queue", d.queue); err != nil {
+		return err
+	}
+	if d.version < 1 {
+		return fault.Invalidf("fsm "+d.name, "has version %d; versions begin at 1", d.version)
+	}
+	if len(d.order) == 0 {
+		return fault.Invalidf("fsm "+d.name, "has no steps")
+	}
+	if len(d.order) != len(d.steps) {
+		return fault.Invalidf("fsm "+d.name, "has a step twice")
+	}
+	for name, s := range d.steps {
+		if err := edge.Name("step", name); err != nil {
+			return err
+		}
+		if s.fn == nil || s.timeout < 0 {
+			return fault.Invalidf("step "+name, "has no function or a negative timeout")
+		}
+	}
+	return d.retry.Validate()
+}
+
+// machine is a definition without its type.
+type machine interface {
+	Name() string
+	Version() int
+	validate() error
+	has(step string) bool
+	// execute runs the step of an instance and returns its outcome, in which
+	// everything is serialised and checked.
+	execute(ctx context.Context, e *execution) (decision, error)
+}
+
+func (d *Definition[S]) has(step string) bool { _, ok := d.steps[step]; return ok }
+
+// execute implements machine.
+func (d *Definition[S]) execute(ctx context.Context, e *execution) (decision, error) {
+	run, err := newRun[S](e)
+	if err != nil {
+		return decision{}, err
+	}
+	outcome, err := d.step(ctx, e, run)
+	if err == nil {
+		var decided decision
+		if decided, err = d.decide(e, run, outcome); err == nil {
+			return decided, nil
+		}
+	}
+	if stopped(ctx) {
+		return decision{}, err
+	}
+	return d.recoverFrom(ctx, e, err)
+}
+
+func (d *Definition[S]) step(ctx context.Context, e *execution, run *Run[S]) (Outcome, error) {
+	step := d.steps[e.instance.Step]
+	timeout := e.options.StepTimeout
+	if step.timeout > 0 {
+		timeout = step.timeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	var outcome Outcome
+	err := e.call(ctx, func(ctx context.Context) (err error) {
+		outcome, err = step.fn(ctx, run)
+		return err
+	})
+	return outcome, err
+}
+
+// recoverFrom lets the error handler, or else the retry policy, decide. It works
+// on a fresh copy of the stored state: what a failed step did to its copy counts
+// for nothing.
+func (d *Definition[S]) recoverFrom(ctx context.Context, e *execution, cause error) (decision, error) {
+	run, err := newRun[S](e)
+	if err != nil {
+		return failed(err), nil
+	}
+	if d.onError == nil {
+		delay, again := d.retry.Next(e.instance.Attempt+1, e.options.Random())
+		if !again {
+			return failed(cause), nil
+		}
+		decided, err := d.decide(e, run, run.Replay(delay))
+		decided.err = edge.Message(cause.Error())
+		return decided, err
+	}
+	var outcome Outcome
+	ctx, cancel := context.WithTimeout(ctx, e.options.StepTimeout)
+	defer cancel()
+	err = e.call(ctx, func(ctx context.Context) (err error) {
+		outcome, err = d.onError(ctx, run, cause)
+		return err
+	})
+	if err == nil {
+		var decided decision
+		if decided, err = d.decide(e, run, outcome); err == nil {
+			if decided.err == "" {
+				decided.err = edge.Message(cause.Error())
+			}
+			return decided, nil
+		}
+	}
+	if stopped(ctx) {
+		return decision{}, err
+	}
+	return failed(fmt.Errorf("error handler: %w (after: %w)", err, cause)), nil
+}
+
+// decide checks an outcome and serialises all that belongs to it.
+func (d *Definition[S]) decide(e *execution, run *Run[S], o Outcome) (decision, error) {
+	if o.kind == 0 {
+		return decision{}, fault.Invalidf("step "+e.instance.Step, "returned no outcome")
+	}
+	decided := decision{outcome: o}
+	if o.step != "" && !d.has(o.step) {
+		return decision{}, fault.Invalidf("step "+e.instance.Step, "leads to %q, which fsm %s version %d does not have", o.step, d.name, d.version)
+	}
+	if err := o.validate(e.instance.Step); err != nil {
+		return decision{}, err
+	}
+	if o.kind == kindDone {
+		result, err := edge.Marshal("result", o.result, e.options.MaxState)
+		decided.result = result
+		return decided, err
+	}
+	if o.kind == kindStop {
+		return failed(fmt.Errorf("%s", o.reason)), nil
+	}
+	state, err := edge.Marshal("state", run.State, e.options.MaxState)
+	if err != nil {
+		return decision{}, err
+	}
+	decided.state = state
+	decided.children, err = e.children(o.children)
+	return decided, err
+}
+
+// newRun decodes the stored state for a step.
+func newRun[S any](e *execution) (*Run[S], error) {
+	run := &Run[S]{Info: e.info(), execution: e}
+	if err := json.Unmarshal([]byte(e.instance.State), &run.State); err != nil {
+		return nil, fmt.Errorf("decode state: %w", err)
+	}
+	return run, nil
+}

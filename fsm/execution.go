@@ -1,0 +1,169 @@
+package fsm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// patience is how long a step may take to return after its context ended.
+const patience = 10 * time.Second
+
+// execution is an instance that is being run here.
+type execution struct {
+	machines *Machines
+	options  Options
+	instance store.Instance
+	queue    string
+	token    string
+	inbox    []store.Signal
+}
+
+// decision is an outcome with everything serialised, ready to be committed.
+type decision struct {
+	outcome  Outcome
+	state    json.RawMessage
+	result   json.RawMessage
+	err      string
+	children []store.NewInstance
+}
+
+// failed is the decision to end an instance as failed.
+func failed(cause error) decision {
+	return decision{outcome: Outcome{kind: kindStop}, err: edge.Message(cause.Error())}
+}
+
+// call runs a user's function, contained.
+func (e *execution) call(ctx context.Context, fn func(context.Context) error) error {
+	return core.CallWithin(ctx, e.machines.rt.Clock, patience, fn)
+}
+
+func (e *execution) info() Info {
+	i := e.instance
+	info := Info{
+		ID: i.ID, FSM: i.FSM, Version: i.Version, Step: i.Step, Attempt: i.Attempt, Crashes: i.Crashes,
+		TimedOut: i.TimedOut, Created: i.Created.UTC(),
+	}
+	if i.Parent != nil {
+		info.Parent = *i.Parent
+	}
+	if i.Dropped != nil {
+		_ = json.Unmarshal(i.Dropped, &info.Dropped) // written by us
+	}
+	for _, g := range e.inbox {
+		signal := Signal{Name: g.Name, Payload: json.RawMessage(g.Payload), Created: g.Created, seq: g.Seq}
+		info.All = append(info.All, signal)
+		if contains(i.Awaits, g.Name) {
+			info.Awaited = append(info.Awaited, signal)
+		}
+	}
+	return info
+}
+
+// presented returns the signals that the step was given to handle.
+func (e *execution) presented() []int64 {
+	var seqs []int64
+	for _, g := range e.inbox {
+		if contains(e.instance.Awaits, g.Name) {
+			seqs = append(seqs, g.Seq)
+		}
+	}
+	return seqs
+}
+
+func contains(names []string, name string) bool {
+	for _, n := range names {
+		if n == name {
+			return true
+		}
+	}
+	return false
+}
+
+// advance applies a committed Next to our own copy, to go on with it.
+func (e *execution) advance(d decision) {
+	presented := map[int64]bool{}
+	for _, seq := range e.presented() {
+		presented[seq] = true
+	}
+	var left []store.Signal
+	for _, g := range e.inbox {
+		if !presented[g.Seq] {
+			left = append(left, g)
+		}
+	}
+	e.inbox = left
+	i := &e.instance
+	i.Step, i.State, i.Attempt = d.outcome.step, string(d.state), 0
+	i.Awaits, i.Keeps, i.Seen, i.TimedOut, i.Dropped = nil, false, nil, false, nil
+}
+
+// children prepares the children of a Spawn.
+func (e *execution) children(specs []ChildSpec) ([]store.NewInstance, error) {
+	fanout := e.instance.Fanout + 1
+	children := make([]store.NewInstance, len(specs))
+	for i, spec := range specs {
+		child, err := spec.prepare(e.machines.rt.NewID, e.options.MaxState)
+		if err != nil {
+			return nil, fmt.Errorf("child %d: %w", i, err)
+		}
+		ordinal := i
+		child.Parent, child.Fanout, child.Ordinal = &e.instance.ID, &fanout, &ordinal
+		children[i] = child
+	}
+	return children, nil
+}
+
+// Child is a child instance as its parent sees it.
+type Child struct {
+	ID      string
+	FSM     string
+	Ordinal int
+	Status  Status
+	// Result is set if it is Done, Error if it failed.
+	Result json.RawMessage
+	Error  string
+}
+
+// joined reads the children of the last fan-out.
+func (e *execution) joined(ctx context.Context) ([]Child, error) {
+	var children []Child
+	err := e.machines.read(ctx, e.machines.rt.Store.ListChildren(e.instance.ID, e.instance.Fanout, func(c store.ChildRow) {
+		child := Child{ID: c.ID, FSM: c.FSM, Ordinal: c.Ordinal, Status: Running}
+		if c.Status != nil {
+			child.Status = Status(*c.Status)
+		}
+		if c.Result != nil {
+			child.Result = json.RawMessage(*c.Result)
+		}
+		if c.Error != nil {
+			child.Error = *c.Error
+		}
+		children = append(children, child)
+	}))
+	if err != nil {
+		return nil, fmt.Errorf("read children: %w", err)
+	}
+	return children, nil
+}
+
+// ChildSpec describes a child to be spawned. Make it with ChildOf.
+type ChildSpec struct {
+	prepare func(newID func() string, maxState int) (store.NewInstance, error)
+}
+
+// ChildOf describes a child of a machine.
+func ChildOf[S any](d *Definition[S], state S, options *StartOptions) ChildSpec {
+	return ChildSpec{prepare: func(newID func() string, maxState int) (store.NewInstance, error) {
+		if d == nil {
+			return store.NewInstance{}, fault.Invalidf("child", "has no definition")
+		}
+		return prepare(d, state, options, newID, maxState)
+	}}
+}

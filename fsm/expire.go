@@ -1,0 +1,153 @@
+package fsm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// crashDelay is how long an instance waits after a crash, times its crashes: one
+// that kills its process must not do so in a loop.
+const crashDelay = time.Second
+
+// expire sees to everything that has become due beside the ready instances: the
+// leases of lost processes, waits that are over, machines that are now known.
+//
+// It reports whether suspects are due.
+func (m *Machines) expire(ctx context.Context, queue string) (suspects bool, err error) {
+	var news news
+	var leases []expired
+	var waits, overdue []string
+	var crashes []Crash
+	err = m.transact(ctx, func(tx sqldb.Tx) error {
+		st, now := m.rt.Store, m.rt.Now()
+		stmts := []sqldb.Stmt{
+			st.ExpiredLeases(queue, sweepLimit, now, func(token string, size int) { leases = append(leases, expired{token, size}) }),
+			st.ExpiredWaits(sweepLimit, now, func(id string) { waits = append(waits, id) }),
+			st.ExpiredDeadlines(sweepLimit, now, func(id string) { overdue = append(overdue, id) }),
+			st.SuspectsDue(queue, now, func() { suspects = true }),
+		}
+		stmts = append(stmts, st.TimeoutBarriers(sweepLimit, now, news.woken)...)
+		if known := m.definitions(); len(known) > 0 {
+			stmts = append(stmts, st.RerouteInstances(known, sweepLimit, now, news.woken)...)
+		}
+		if err := tx.Run(ctx, stmts...); err != nil {
+			return err
+		}
+		if len(waits) > 0 {
+			if err := tx.Run(ctx, st.TimeoutWaits(waits, now, news.woken)...); err != nil {
+				return err
+			}
+		}
+		for _, lease := range leases {
+			reaped, err := m.reap(ctx, tx, lease, &news)
+			if err != nil {
+				return err
+			}
+			crashes = append(crashes, reaped...)
+		}
+		return nil
+	})
+	if err != nil {
+		return false, fmt.Errorf("sweep: %w", err)
+	}
+	news.publish(m.rt)
+	for _, c := range crashes {
+		m.options.OnCrash(c)
+	}
+	return suspects || len(crashes) > 0, m.cancelOverdue(ctx, overdue)
+}
+
+// expired is a lease whose process was lost.
+type expired struct {
+	token string
+	size  int
+}
+
+// reap returns what an expired lease still holds. Only an instance that ran
+// alone is blamed for the loss of its process; those of a batch become suspects
+// and run alone from now on.
+func (m *Machines) reap(ctx context.Context, tx sqldb.Tx, lease expired, news *news) ([]Crash, error) {
+	var returns []store.Return
+	var crashes []Crash
+	alone := lease.size == 1
+	held := m.rt.Store.HeldBy(lease.token, func(id string, before int) {
+		r := store.Return{ID: id, Crashes: before}
+		if alone {
+			r.Crashes++
+			r.Delay = time.Duration(before) * crashDelay
+		}
+		crash := Crash{ID: id, Crashes: r.Crashes, Quarantined: r.Crashes >= m.options.MaxCrashes}
+		crashes = append(crashes, crash)
+		if !crash.Quarantined {
+			returns = append(returns, r)
+		}
+	})
+	if err := tx.Run(ctx, held); err != nil {
+		return nil, err
+	}
+	var stmts []sqldb.Stmt
+	if len(returns) > 0 {
+		stmts = append(stmts, m.rt.Store.ReturnInstances(returns, "process was lost while the instance ran", m.rt.Now(), news.woken)...)
+	}
+	stmts = append(stmts, m.rt.Store.PurgeInterrupts(lease.token), m.rt.Store.DropLeases([]string{lease.token}))
+	if err := tx.Run(ctx, stmts...); err != nil {
+		return nil, err
+	}
+	for _, c := range crashes {
+		if c.Quarantined {
+			if err := m.quarantine(ctx, tx, c.ID, news); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return crashes, nil
+}
+
+// quarantine ends an instance that has lost its process too often.
+func (m *Machines) quarantine(ctx context.Context, tx sqldb.Tx, id string, news *news) error {
+	var instance store.Instance
+	if err := tx.Run(ctx, m.rt.Store.GetInstance(id, func(i store.Instance) { instance = i })); err != nil {
+		return err
+	}
+	message := "process was lost too often while the instance ran"
+	end := ending{rt: m.rt, news: news}
+	end.add(instance, Quarantined, nil, &message)
+	return tx.Run(ctx, end.statements(m.rt.Now())...)
+}
+
+func (m *Machines) definitions() []store.Definition {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	known := make([]store.Definition, 0, len(m.known))
+	for d := range m.known {
+		known = append(known, store.Definition{FSM: d.name, Version: d.version})
+	}
+	return known
+}
+
+// cancelOverdue ends instances that have passed their deadline.
+func (m *Machines) cancelOverdue(ctx context.Context, ids []string) error {
+	var errs []error
+	for _, id := range ids {
+		err := m.end(ctx, id, Failed, "deadline exceeded")
+		var ended *EndedError
+		if err != nil && !errors.As(err, &ended) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// sweep removes finished instances that are kept no longer.
+func (m *Machines) sweep(ctx context.Context) error {
+	if m.options.Retention < 0 {
+		return nil
+	}
+	_, err := m.Purge(ctx, m.options.Retention)
+	return err
+}

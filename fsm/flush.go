@@ -1,0 +1,272 @@
+package fsm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/unit"
+)
+
+const (
+	// maxFlush is how many outcomes share a transaction at most.
+	maxFlush = 1000
+	// flushTimeout bounds one transaction of outcomes.
+	flushTimeout = 30 * time.Second
+	// maxTries is how often outcomes are tried again after what is nobody's
+	// fault; then their leases expire.
+	maxTries = 10
+)
+
+// settlement is what becomes of a claim.
+type settlement struct {
+	decision decision
+	inline   bool // the claim goes on with the next step
+	release  bool // not started: back to the queue
+	unroute  bool // unknown here: aside for another process
+
+	execution *execution
+	done      chan error
+	stale     bool
+}
+
+// flusher commits outcomes in groups, without added delay: one that arrives
+// while nothing is being committed goes at once, the others go together next.
+type flusher struct {
+	machines *Machines
+
+	mu      sync.Mutex
+	queue   []*settlement
+	leases  map[string]int // claims that each of our leases still holds
+	running bool
+	closed  bool
+	idle    *sync.Cond
+}
+
+func newFlusher(m *Machines) *flusher {
+	f := &flusher{machines: m, leases: map[string]int{}}
+	f.idle = sync.NewCond(&f.mu)
+	return f
+}
+
+// lease notes how many claims a new lease has, to remove it with the last one.
+func (f *flusher) lease(token string, claims int) {
+	if claims == 0 {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.leases[token] = claims
+}
+
+// settle commits what becomes of a claim and returns when it is durable. A claim
+// that is no longer ours is core.ErrLost.
+func (f *flusher) settle(e *execution, s settlement) error {
+	s.execution, s.done = e, make(chan error, 1)
+	f.mu.Lock()
+	if f.closed {
+		f.mu.Unlock()
+		return fault.ErrClosed
+	}
+	f.queue = append(f.queue, &s)
+	if !f.running {
+		f.running = true
+		go f.loop()
+	}
+	f.mu.Unlock()
+	return <-s.done
+}
+
+// loop flushes until nothing is left.
+func (f *flusher) loop() {
+	for {
+		f.mu.Lock()
+		n := min(len(f.queue), maxFlush)
+		group := f.queue[:n:n]
+		f.queue = append([]*settlement(nil), f.queue[n:]...)
+		if n == 0 {
+			f.running = false
+			f.idle.Broadcast()
+			f.mu.Unlock()
+			return
+		}
+		f.mu.Unlock()
+		f.flush(group)
+	}
+}
+
+// close waits for the outcomes on their way.
+func (f *flusher) close(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() { f.mu.Lock(); f.idle.Broadcast(); f.mu.Unlock() })
+	defer stop()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for f.running && ctx.Err() == nil {
+		f.idle.Wait()
+	}
+	if f.running {
+		return ctx.Err()
+	}
+	return nil
+}
+
+// flush commits a group. An error that is one outcome's own must not hurt the
+// others, so the group is then committed one by one.
+func (f *flusher) flush(group []*settlement) {
+	var news news
+	err := f.try(group, &news)
+	if err == nil {
+		f.settled(group)
+		news.publish(f.machines.rt)
+		return
+	}
+	if len(group) == 1 {
+		group[0].done <- f.surrender(group[0], err)
+		return
+	}
+	for _, s := range group {
+		f.flush([]*settlement{s})
+	}
+}
+
+// surrender ends an instance whose outcome the database refuses: trying it again
+// would be a loop.
+func (f *flusher) surrender(s *settlement, cause error) error {
+	if sqldb.IsTransient(cause) || s.decision.outcome.kind == kindStop {
+		return fmt.Errorf("commit outcome: %w", cause)
+	}
+	s.decision, s.inline = failed(fmt.Errorf("commit outcome: %w", cause)), false
+	var news news
+	if err := f.try([]*settlement{s}, &news); err != nil {
+		return fmt.Errorf("commit outcome: %w", errors.Join(cause, err))
+	}
+	f.forget([]*settlement{s})
+	news.publish(f.machines.rt)
+	if s.stale {
+		return core.ErrLost
+	}
+	return nil
+}
+
+// settled reports a committed group.
+func (f *flusher) settled(group []*settlement) {
+	f.forget(group)
+	for _, s := range group {
+		if s.stale {
+			s.done <- core.ErrLost
+			continue
+		}
+		s.done <- nil
+	}
+}
+
+// try commits a group in one transaction, again after a deadlock or a lost
+// connection.
+func (f *flusher) try(group []*settlement, news *news) error {
+	for attempt := 1; ; attempt++ {
+		err := f.transact(group, news)
+		if err == nil || !sqldb.IsTransient(err) || attempt == maxTries {
+			return err
+		}
+		unit.Pause(context.Background(), attempt)
+	}
+}
+
+func (f *flusher) transact(group []*settlement, news *news) error {
+	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+	defer cancel()
+	m := f.machines
+	tx, err := m.rt.DB.Begin(ctx, sqldb.Write)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	interrupted, err := f.verify(ctx, tx, group)
+	if err != nil {
+		return err
+	}
+	w := newWriting(m, news)
+	for _, s := range group {
+		if !s.stale {
+			w.add(s)
+		}
+	}
+	stmts := w.statements()
+	if len(interrupted) > 0 {
+		stmts = append(stmts, m.rt.Store.DropInterrupts(interrupted))
+	}
+	if empty := f.emptied(group); len(empty) > 0 {
+		stmts = append(stmts, m.rt.Store.DropLeases(empty))
+	}
+	return tx.Commit(ctx, stmts...)
+}
+
+// verify locks the leases of the group and marks the outcomes whose claim is no
+// longer held.
+func (f *flusher) verify(ctx context.Context, tx sqldb.Tx, group []*settlement) ([]store.Held, error) {
+	var tokens []string
+	held := make([]store.Held, len(group))
+	alive, interrupted := map[string]bool{}, map[store.Held]bool{}
+	for i, s := range group {
+		held[i] = store.Held{ID: s.execution.instance.ID, Token: s.execution.token}
+		if _, known := alive[s.execution.token]; !known {
+			alive[s.execution.token] = false
+			tokens = append(tokens, s.execution.token)
+		}
+	}
+	var drop []store.Held
+	err := tx.Run(ctx,
+		f.machines.rt.Store.ShareLeases(tokens, func(token string) { alive[token] = true }),
+		f.machines.rt.Store.Interrupted(held, func(h store.Held) { interrupted[h] = true; drop = append(drop, h) }),
+	)
+	for i, s := range group {
+		s.stale = !alive[held[i].Token] || interrupted[held[i]]
+	}
+	return drop, err
+}
+
+// emptied returns the leases that hold nothing once the group is committed.
+func (f *flusher) emptied(group []*settlement) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	ends := map[string]int{}
+	for _, s := range group {
+		if !s.inline || s.stale {
+			ends[s.execution.token]++
+		}
+	}
+	var empty []string
+	for token, n := range ends {
+		if f.leases[token] <= n {
+			empty = append(empty, token)
+		}
+	}
+	return empty
+}
+
+// forget counts the claims of a committed group out.
+func (f *flusher) forget(group []*settlement) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, s := range group {
+		if s.inline && !s.stale {
+			continue
+		}
+		if f.leases[s.execution.token]--; f.leases[s.execution.token] <= 0 {
+			delete(f.leases, s.execution.token)
+		}
+	}
+}
+
+func jsonText(v any) *string {
+	raw, _ := json.Marshal(v) // names and numbers only
+	text := string(raw)
+	return &text
+}

@@ -1,0 +1,256 @@
+// Package fsm runs durable state machines: long-running work in steps, with
+// signals, children and time, that survives anything.
+//
+// The guarantee: the new state is committed before execution proceeds. A crash
+// before the commit runs the whole step again.
+//
+//	var Order = fsm.Define("order", 1,
+//		fsm.Step("charge", charge),
+//		fsm.Step("ship", ship),
+//	)
+//
+//	func charge(ctx context.Context, run *fsm.Run[OrderState]) (fsm.Outcome, error) {
+//		if err := pay(ctx, run.ID, run.State.Amount); err != nil {
+//			return fsm.Outcome{}, err // tried again, later each time
+//		}
+//		run.State.Paid = true
+//		return run.Next("ship"), nil
+//	}
+//
+//	machines, err := fsm.New(eng, nil)
+//	err = machines.Register(Order)
+//	d, err := dispatch.NewAlarm(machines, nil)
+//	d.Start()
+//	…
+//	id, err := fsm.Start(ctx, eng, Order, OrderState{Amount: 42}, nil)
+//
+// It runs on PostgreSQL and SQLite.
+//
+// Imports: perdure, dispatch, retry, fault and the internal packages; no other
+// kind of work.
+package fsm
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/dispatch"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// DefaultQueue is the queue of machines that name none.
+const DefaultQueue = "default"
+
+// Options configure Machines. The zero value of every field is its default.
+type Options struct {
+	// Queues are the queues that this process serves, and how many instances
+	// of each run at once. Default: DefaultQueue with 100.
+	Queues map[string]int
+	// Lease is how long an instance belongs to a process without a sign of
+	// life. Steps may run longer: the lease is renewed while they do. At least
+	// one second. Default: 30 seconds.
+	Lease time.Duration
+	// MaxCrashes is how many times an instance that runs alone may lose its
+	// process before it is quarantined. Default: 5.
+	MaxCrashes int
+	// StepTimeout is how long a step may take unless it says otherwise.
+	// Default: 5 minutes.
+	StepTimeout time.Duration
+	// InlineSteps is how many steps of an instance a process runs in a row
+	// before others get their turn. Default: 100.
+	InlineSteps int
+	// Retention is how long finished instances are kept. Those that failed or
+	// were quarantined are kept until they are retried or purged. Negative:
+	// for ever. Default: 24 hours.
+	Retention time.Duration
+	// MaxState is the largest state, result or payload in bytes.
+	// Default: 1 MiB.
+	MaxState int
+	// OnError receives errors that have no caller. Default: log them.
+	OnError func(error)
+	// OnCrash is told of every instance whose process was lost. Default: log
+	// it.
+	OnCrash func(Crash)
+	// Random returns numbers in [0, 1) for the jitter of retries.
+	// Default: a random source.
+	Random func() float64
+}
+
+// Crash tells of an instance whose process was lost while it ran.
+type Crash struct {
+	ID string
+	// Crashes is how often that has happened while it ran alone.
+	Crashes int
+	// Quarantined says that it will not be run again by itself.
+	Quarantined bool
+}
+
+// Machines runs the instances of the machines that this process knows. It is a
+// dispatch.Processor.
+type Machines struct {
+	dispatch.Starter
+	rt      *perdure.Runtime
+	eng     *perdure.Engine
+	options Options
+	id      string
+	flusher *flusher
+	queues  []*queue
+
+	mu    sync.RWMutex
+	known map[definition]machine
+}
+
+type definition struct {
+	name    string
+	version int
+}
+
+// New returns the machines of an engine. Register definitions before a
+// dispatcher is started; a process that only starts instances needs none.
+func New(eng *perdure.Engine, options *Options) (*Machines, error) {
+	if eng == nil {
+		return nil, fault.Invalidf("engine", "is nil")
+	}
+	rt := eng.Runtime()
+	if rt.DB.Dialect().Name == sqldb.MySQL {
+		return nil, fault.Invalidf("engine", "is on MySQL, which carries no state machines: use PostgreSQL or SQLite")
+	}
+	o := options.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	m := &Machines{rt: rt, eng: eng, options: o, id: rt.NewID(), known: map[definition]machine{}}
+	m.flusher = newFlusher(m)
+	processors := make([]dispatch.Processor, 0, len(o.Queues))
+	for name, concurrency := range o.Queues {
+		q := newQueue(m, name, concurrency)
+		m.queues = append(m.queues, q)
+		processors = append(processors, q)
+	}
+	group, err := dispatch.Group(processors...)
+	if err != nil {
+		return nil, err
+	}
+	m.Starter = group.(dispatch.Starter)
+	return m, nil
+}
+
+// Subscribe implements dispatch.Source.
+func (m *Machines) Subscribe(fn func(due time.Time)) (cancel func()) {
+	return m.Starter.(dispatch.Source).Subscribe(fn)
+}
+
+// Drain implements dispatch.Starter.
+func (m *Machines) Drain(ctx context.Context) error {
+	err := m.Starter.Drain(ctx)
+	return errors.Join(err, m.flusher.close(ctx))
+}
+
+// Definer is a Definition of any state.
+type Definer interface {
+	Name() string
+	Version() int
+}
+
+// Register makes machines known to this process.
+func (m *Machines) Register(definitions ...Definer) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, d := range definitions {
+		machine, ok := d.(machine)
+		if !ok {
+			return fault.Invalidf("definition "+d.Name(), "was not made by fsm.Define")
+		}
+		if err := machine.validate(); err != nil {
+			return err
+		}
+		key := definition{d.Name(), d.Version()}
+		if _, exists := m.known[key]; exists {
+			return fault.Invalidf("fsm "+d.Name(), "has version %d registered already", d.Version())
+		}
+		m.known[key] = machine
+	}
+	return nil
+}
+
+func (m *Machines) lookup(name string, version int) machine {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.known[definition{name, version}]
+}
+
+func (o *Options) withDefaults() Options {
+	var options Options
+	if o != nil {
+		options = *o
+	}
+	if len(options.Queues) == 0 {
+		options.Queues = map[string]int{DefaultQueue: 100}
+	}
+	defaults(&options.Lease, 30*time.Second)
+	defaults(&options.MaxCrashes, 5)
+	defaults(&options.StepTimeout, 5*time.Minute)
+	defaults(&options.InlineSteps, 100)
+	defaults(&options.Retention, 24*time.Hour)
+	defaults(&options.MaxState, edge.DefaultMaxJSON)
+	if options.OnError == nil {
+		options.OnError = func(err error) { slog.Error("run state machines", "error", err) }
+	}
+	if options.OnCrash == nil {
+		options.OnCrash = func(c Crash) {
+			slog.Warn("instance lost its process", "id", c.ID, "crashes", c.Crashes, "quarantined", c.Quarantined)
+		}
+	}
+	if options.Random == nil {
+		options.Random = rand.Float64
+	}
+	return options
+}
+
+func defaults[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+func (o Options) validate() error {
+	for name, concurrency := range o.Queues {
+		if err := edge.Name("queue", name); err != nil {
+			return err
+		}
+		if concurrency < 1 || concurrency > 100_000 {
+			return fault.Invalidf("queue "+name, "has concurrency %d; 1 to 100,000 are possible", concurrency)
+		}
+	}
+	switch {
+	case o.Lease < time.Second:
+		return fault.Invalidf("Options.Lease", "is %v; at least 1s is needed", o.Lease)
+	case o.MaxCrashes < 1:
+		return fault.Invalidf("Options.MaxCrashes", "is %d; at least 1 is needed", o.MaxCrashes)
+	case o.StepTimeout < 0:
+		return fault.Invalidf("Options.StepTimeout", "is negative")
+	case o.InlineSteps < 1:
+		return fault.Invalidf("Options.InlineSteps", "is %d; at least 1 is needed", o.InlineSteps)
+	case o.MaxState < 2 || o.MaxState > 64<<20:
+		return fault.Invalidf("Options.MaxState", "is %d; 2 bytes to 64 MiB are possible", o.MaxState)
+	}
+	return nil
+}
+
+func topic(queue string) string { return "fsm/" + queue }
+
+// stopped reports whether work was interrupted from outside, so that its error
+// is not its own.
+func stopped(ctx context.Context) bool {
+	cause := context.Cause(ctx)
+	return errors.Is(cause, core.ErrLost) || errors.Is(cause, core.ErrStopping)
+}

@@ -1,0 +1,203 @@
+package fsm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// sweepLimit is how many expired things of each kind one claim looks after.
+const sweepLimit = 100
+
+// queue runs the instances of one queue.
+type queue struct {
+	machines *Machines
+	name     string
+	worker   *core.Worker
+}
+
+func newQueue(m *Machines, name string, concurrency int) *queue {
+	q := &queue{machines: m, name: name}
+	q.worker = core.NewWorker(core.Kind{
+		Name: "instance", Claim: q.claim, Run: q.run, Extend: q.extend, Release: q.release, Next: q.next, Sweep: m.sweep,
+	}, core.Options{
+		Concurrency: concurrency, Lease: m.options.Lease, Clock: m.rt.Clock, OnError: m.options.OnError,
+		SweepEvery: min(max(m.options.Retention/10, time.Minute), time.Hour),
+	})
+	return q
+}
+
+// Namespace implements dispatch.Processor.
+func (q *queue) Namespace() string { return topic(q.name) }
+
+// Process implements dispatch.Processor.
+func (q *queue) Process(ctx context.Context) (int, error) { return q.worker.Process(ctx) }
+
+// Start implements dispatch.Starter.
+func (q *queue) Start(ctx context.Context) (int, error) { return q.worker.Start(ctx) }
+
+// Drain implements dispatch.Starter.
+func (q *queue) Drain(ctx context.Context) error { return q.worker.Drain(ctx) }
+
+// NextWakeAt implements dispatch.Processor.
+func (q *queue) NextWakeAt(ctx context.Context) (time.Time, error) {
+	wait, ok, err := q.worker.Next(ctx)
+	if err != nil || !ok {
+		return time.Time{}, err
+	}
+	return q.machines.rt.Clock.Now().Add(wait), nil
+}
+
+// Subscribe implements dispatch.Source.
+func (q *queue) Subscribe(fn func(due time.Time)) (cancel func()) {
+	q.worker.OnFree(func() { fn(time.Time{}) })
+	unsubscribe := q.machines.rt.Hub.Subscribe(topic(q.name), fn)
+	return func() {
+		q.worker.OnFree(func() {})
+		unsubscribe()
+	}
+}
+
+// claim sees to what has expired and takes due instances under one lease, each
+// suspect under a lease of its own: if it takes its process down again, nobody
+// else is blamed.
+func (q *queue) claim(ctx context.Context, limit int, lease time.Duration) ([]*core.Claim, error) {
+	suspects, err := q.machines.expire(ctx, q.name)
+	if err != nil {
+		return nil, err
+	}
+	claims, err := q.take(ctx, limit, lease, false)
+	if err != nil || !suspects {
+		return claims, err
+	}
+	for len(claims) < limit {
+		suspect, err := q.take(ctx, 1, lease, true)
+		claims = append(claims, suspect...)
+		if err != nil || len(suspect) == 0 {
+			return claims, err
+		}
+	}
+	return claims, nil
+}
+
+func (q *queue) take(ctx context.Context, limit int, lease time.Duration, suspects bool) ([]*core.Claim, error) {
+	m, token := q.machines, q.machines.rt.NewID()
+	var instances []store.Instance
+	inbox := map[string][]store.Signal{}
+	err := m.transact(ctx, func(tx sqldb.Tx) error {
+		claim := store.InstanceClaim{Queue: q.name, Worker: m.id, Token: token, Lease: lease, Limit: limit, Suspects: suspects}
+		err := tx.Run(ctx, m.rt.Store.ClaimInstances(claim, m.rt.Now(), func(i store.Instance) { instances = append(instances, i) })...)
+		if err != nil || len(instances) == 0 {
+			return err
+		}
+		ids := make([]string, len(instances))
+		for i, instance := range instances {
+			ids[i] = instance.ID
+		}
+		return tx.Run(ctx, m.rt.Store.Inbox(ids, func(g store.Signal) { inbox[g.Target] = append(inbox[g.Target], g) }))
+	})
+	if err != nil {
+		return nil, err
+	}
+	m.flusher.lease(token, len(instances))
+	claims := make([]*core.Claim, len(instances))
+	for i, instance := range instances {
+		e := &execution{machines: m, options: m.options, instance: instance, queue: q.name, token: token, inbox: inbox[instance.ID]}
+		claims[i] = &core.Claim{ID: instance.ID, Token: token, Work: e}
+	}
+	return claims, nil
+}
+
+// run executes steps of an instance, one after the other while they lead on,
+// and commits each before the next.
+func (q *queue) run(ctx context.Context, c *core.Claim) error {
+	m, e := q.machines, c.Work.(*execution)
+	for steps := 1; ; steps++ {
+		machine := m.lookup(e.instance.FSM, e.instance.Version)
+		if machine == nil { // aside, for a process that knows it
+			return m.flusher.settle(e, settlement{unroute: true})
+		}
+		if !machine.has(e.instance.Step) {
+			return m.flusher.settle(e, settlement{decision: failed(fmt.Errorf("fsm %s version %d has no step %q", e.instance.FSM, e.instance.Version, e.instance.Step))})
+		}
+		decided, err := machine.execute(ctx, e)
+		if cause := context.Cause(ctx); errors.Is(cause, core.ErrLost) {
+			return cause
+		} else if err != nil && errors.Is(cause, core.ErrStopping) {
+			return m.flusher.settle(e, settlement{release: true})
+		} else if err != nil {
+			decided = failed(err)
+		}
+		inline := decided.outcome.kind == kindNext && steps < m.options.InlineSteps && ctx.Err() == nil
+		if err := m.flusher.settle(e, settlement{decision: decided, inline: inline}); err != nil || !inline {
+			return err
+		}
+		e.advance(decided)
+	}
+}
+
+// extend renews the leases that the claims belong to.
+func (q *queue) extend(ctx context.Context, claims []*core.Claim, lease time.Duration) ([]*core.Claim, error) {
+	m := q.machines
+	tokens := map[string]*bool{}
+	var stmts []sqldb.Stmt
+	for _, c := range claims {
+		if tokens[c.Token] == nil {
+			tokens[c.Token] = new(bool)
+			stmts = append(stmts, m.rt.Store.ExtendLease(c.Token, lease, m.rt.Now(), tokens[c.Token]))
+		}
+	}
+	if err := m.transact(ctx, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) }); err != nil {
+		return nil, err
+	}
+	var lost []*core.Claim
+	for _, c := range claims {
+		if *tokens[c.Token] {
+			lost = append(lost, c)
+		}
+	}
+	return lost, nil
+}
+
+func (q *queue) release(_ context.Context, claims []*core.Claim) error {
+	var errs []error
+	for _, c := range claims {
+		errs = append(errs, q.machines.flusher.settle(c.Work.(*execution), settlement{release: true}))
+	}
+	return errors.Join(errs...)
+}
+
+func (q *queue) next(ctx context.Context) (wait time.Duration, ok bool, err error) {
+	m := q.machines
+	err = m.read(ctx, m.rt.Store.NextInstance(q.name, m.rt.Now(), func(d time.Duration) { wait, ok = d, true }))
+	return wait, ok, err
+}
+
+// transact runs fn in a transaction on a connection that is kept for us.
+func (m *Machines) transact(ctx context.Context, fn func(sqldb.Tx) error) error {
+	tx, err := m.rt.DB.Begin(ctx, sqldb.Urgent)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if err := fn(tx); err != nil {
+		return err
+	}
+	return tx.Commit(ctx)
+}
+
+func (m *Machines) read(ctx context.Context, stmts ...sqldb.Stmt) error {
+	ctx, cancel := context.WithTimeout(ctx, m.rt.Timeout)
+	defer cancel()
+	tx, err := m.rt.DB.Begin(ctx, sqldb.Read)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	return tx.Run(ctx, stmts...)
+}

@@ -1,0 +1,111 @@
+package fsm
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// SignalOptions configure a signal. The zero value of every field is its default.
+type SignalOptions struct {
+	// Key makes the signal idempotent: a second one of the same name and key to
+	// the same instance is dropped, for as long as the instance is kept.
+	// Default: none.
+	Key string
+}
+
+// Delivered is what came of a signal.
+type Delivered struct {
+	// Duplicate says that the signal was dropped because of its key.
+	Duplicate bool
+}
+
+// EndedError says that an instance has ended and takes nothing more.
+type EndedError struct {
+	ID     string
+	Status Status
+}
+
+func (e *EndedError) Error() string { return fmt.Sprintf("instance %q is %s", e.ID, e.Status) }
+
+// Send sends a signal to an instance and returns when it is durable. It fails
+// with *fault.NotFound or *EndedError if nobody can receive it.
+func Send(ctx context.Context, eng *perdure.Engine, id, name string, payload any, options *SignalOptions) (Delivered, error) {
+	var delivered *Delivered
+	err := eng.Update(ctx, func(tx *perdure.Tx) (err error) {
+		delivered, err = SendIn(tx, id, name, payload, options)
+		return err
+	})
+	if err != nil {
+		return Delivered{}, err
+	}
+	return *delivered, nil
+}
+
+// SendIn records a signal in a unit of work. What came of it is known when the
+// unit is committed.
+func SendIn(tx *perdure.Tx, id, name string, payload any, options *SignalOptions) (*Delivered, error) {
+	return send(tx, id, name, payload, options, func(status string) error { return &EndedError{ID: id, Status: Status(status)} })
+}
+
+// send records a signal; ended makes the error for a target that has ended.
+func send(tx *perdure.Tx, id, name string, payload any, options *SignalOptions, ended func(status string) error) (*Delivered, error) {
+	var o SignalOptions
+	if options != nil {
+		o = *options
+	}
+	signal, err := prepareSignal(id, name, payload, o)
+	if err != nil {
+		return nil, tx.Fail(err)
+	}
+	rt := tx.Engine().Runtime()
+	delivered, news := &Delivered{}, &news{}
+	stmts := rt.Store.DeliverSignal(signal, rt.Now(), ended, &delivered.Duplicate, news.woken)
+	return delivered, tx.Attach(func() { news.publish(rt) }, stmts...)
+}
+
+func prepareSignal(id, name string, payload any, o SignalOptions) (store.NewSignal, error) {
+	if !validID(id) {
+		return store.NewSignal{}, fault.Invalidf("instance id", "is not a UUID in lower case")
+	}
+	if err := edge.Name("signal", name); err != nil {
+		return store.NewSignal{}, err
+	}
+	if o.Key != "" {
+		if err := edge.Key("SignalOptions.Key", o.Key); err != nil {
+			return store.NewSignal{}, err
+		}
+	}
+	raw, err := edge.Marshal("payload of signal "+name, payload, edge.DefaultMaxJSON)
+	return store.NewSignal{Target: id, Name: name, Payload: string(raw), Dedup: textPointer(o.Key)}, err
+}
+
+// SendOrStart sends a signal to the instance that has a unique key, and starts
+// one first if there is none. options must have the Unique key; its scope is Live.
+func SendOrStart[S any](ctx context.Context, eng *perdure.Engine, d *Definition[S], state S, options StartOptions, name string, payload any, signal *SignalOptions) (Started, error) {
+	if options.Unique == "" || options.UniqueScope != Live {
+		return Started{}, fault.Invalidf("StartOptions.Unique", "is needed, with the scope Live, to find the instance")
+	}
+	var started Started
+	err := eng.Update(ctx, func(tx *perdure.Tx) error {
+		found, err := StartIn(tx, d, state, &options)
+		if err != nil {
+			return err
+		}
+		if err := tx.Flush(); err != nil { // now it is known whose the key is
+			return err
+		}
+		started = *found
+		_, err = send(tx, started.ID, name, payload, signal, func(status string) error {
+			// It ended after its key was found: start over.
+			return &sqldb.Transient{Err: &EndedError{ID: started.ID, Status: Status(status)}}
+		})
+		return err
+	})
+	return started, err
+}

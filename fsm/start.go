@@ -1,0 +1,295 @@
+package fsm
+
+import (
+	"context"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Priority orders instances that are due: the more urgent run first.
+type Priority int
+
+// The priorities.
+const (
+	High   Priority = -1
+	Normal Priority = 0
+	Low    Priority = 1
+)
+
+// Scope says how long an instance occupies its unique key. Every scope, once
+// left, cannot be entered again, so a key never conflicts later.
+type Scope int
+
+// The scopes.
+const (
+	// Live: until the instance has ended.
+	Live Scope = iota
+	// LiveOrDone: for as long as it is kept, unless it fails or is cancelled.
+	LiveOrDone
+	// LiveOrFailed: for as long as it is kept, unless it is done.
+	LiveOrFailed
+	// Always: for as long as it is kept.
+	Always
+)
+
+// StartOptions configure the start of an instance. The zero value of every field
+// is its default.
+type StartOptions struct {
+	// ID is the instance's id, a UUID. Default: a new one.
+	ID string
+	// Queue is the queue to run in. Default: that of the definition.
+	Queue string
+	// Priority is the urgency among instances that are due. Default: Normal.
+	Priority Priority
+	// At is when the first step is due. In the past: now. Default: now.
+	At time.Time
+	// Delay is how long to wait before the first step, by the clock of the
+	// database. Use this or At. Default: 0.
+	Delay time.Duration
+	// Deadline is how long the instance may take as a whole; then it fails.
+	// Default: 0, no limit.
+	Deadline time.Duration
+	// Partition is a key of which never two instances run at once: they run in
+	// the order in which they were started, each to its end before the next.
+	// Default: none.
+	Partition string
+	// Unique is a key that only one instance of the machine may occupy at a
+	// time. Default: none.
+	Unique string
+	// UniqueScope says how long the key is occupied. Default: Live.
+	UniqueScope Scope
+	// UniqueAcross makes the key unique among all machines. Default: false.
+	UniqueAcross bool
+}
+
+// Started is what came of a start.
+type Started struct {
+	// ID is the new instance, or the one that has the unique key already.
+	ID string
+	// Duplicate says that no instance was started because of the unique key.
+	Duplicate bool
+}
+
+// Start starts an instance and returns when it is durable.
+func Start[S any](ctx context.Context, eng *perdure.Engine, d *Definition[S], state S, options *StartOptions) (Started, error) {
+	var started *Started
+	err := eng.Update(ctx, func(tx *perdure.Tx) (err error) {
+		started, err = StartIn(tx, d, state, options)
+		return err
+	})
+	if err != nil {
+		return Started{}, err
+	}
+	return *started, nil
+}
+
+// StartIn records the start of an instance in a unit of work. What came of it is
+// known when the unit is committed.
+func StartIn[S any](tx *perdure.Tx, d *Definition[S], state S, options *StartOptions) (*Started, error) {
+	all, err := StartManyIn(tx, d, []S{state}, []*StartOptions{options})
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// StartMany starts many instances at once, with the options of each or, if there
+// are none, with defaults. It reports on each input.
+func StartMany[S any](ctx context.Context, eng *perdure.Engine, d *Definition[S], states []S, options []*StartOptions) ([]Started, error) {
+	var results []*Started
+	err := eng.Update(ctx, func(tx *perdure.Tx) (err error) {
+		results, err = StartManyIn(tx, d, states, options)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Started, len(results))
+	for i, r := range results {
+		all[i] = *r
+	}
+	return all, nil
+}
+
+// chunk is how many instances one statement starts.
+const chunk = 1000
+
+// StartManyIn records the start of many instances in a unit of work.
+func StartManyIn[S any](tx *perdure.Tx, d *Definition[S], states []S, options []*StartOptions) ([]*Started, error) {
+	if len(options) != 0 && len(options) != len(states) {
+		return nil, tx.Fail(fault.Invalidf("options", "are %d for %d inputs", len(options), len(states)))
+	}
+	if d == nil {
+		return nil, tx.Fail(fault.Invalidf("definition", "is nil"))
+	}
+	rt := tx.Engine().Runtime()
+	instances := make([]store.NewInstance, len(states))
+	for i, state := range states {
+		var o *StartOptions
+		if len(options) > 0 {
+			o = options[i]
+		}
+		instance, err := prepare(d, state, o, rt.NewID, edge.DefaultMaxJSON)
+		if err != nil {
+			return nil, tx.Fail(err)
+		}
+		instances[i] = instance
+	}
+	return record(tx, rt, instances)
+}
+
+// record attaches the start of instances to a unit of work.
+func record(tx *perdure.Tx, rt *perdure.Runtime, instances []store.NewInstance) ([]*Started, error) {
+	results := make([]*Started, len(instances))
+	queues := map[string]bool{}
+	var stmts []sqldb.Stmt
+	for from := 0; from < len(instances); from += chunk {
+		part := instances[from:min(from+chunk, len(instances))]
+		stmts = append(stmts, rt.Store.StartInstances(part, rt.Now())...)
+	}
+	for i, n := range instances {
+		results[i] = &Started{ID: n.ID}
+		queues[n.Queue] = true
+	}
+	if owners, ok := owners(rt, instances, results); ok {
+		stmts = append(stmts, owners)
+	}
+	committed := func() {
+		for queue := range queues {
+			rt.Hub.Publish(topic(queue), time.Time{})
+		}
+	}
+	return results, tx.Attach(committed, stmts...)
+}
+
+// owners returns the statement that tells who got the unique keys.
+func owners(rt *perdure.Runtime, instances []store.NewInstance, results []*Started) (sqldb.Stmt, bool) {
+	inputs := map[store.UniqueKey][]int{}
+	var keys []store.UniqueKey
+	for i, n := range instances {
+		if n.UniqueKey != nil {
+			key := store.UniqueKey{Name: *n.UniqueName, Key: *n.UniqueKey}
+			if inputs[key] == nil {
+				keys = append(keys, key)
+			}
+			inputs[key] = append(inputs[key], i)
+		}
+	}
+	if len(keys) == 0 {
+		return sqldb.Stmt{}, false
+	}
+	stmt := rt.Store.UniqueOwners(keys, func(key store.UniqueKey, id string) {
+		for _, i := range inputs[key] {
+			*results[i] = Started{ID: id, Duplicate: id != instances[i].ID}
+		}
+	})
+	stmt.Done = func(rows int64) error {
+		if rows < int64(len(keys)) { // an owner ended between two statements
+			return &sqldb.Transient{Err: fault.Invalidf("unique key", "was freed meanwhile")}
+		}
+		return nil
+	}
+	return stmt, true
+}
+
+// prepare checks and serialises the start of an instance.
+func prepare[S any](d *Definition[S], state S, options *StartOptions, newID func() string, maxState int) (store.NewInstance, error) {
+	var o StartOptions
+	if options != nil {
+		o = *options
+	}
+	if err := d.validate(); err != nil {
+		return store.NewInstance{}, err
+	}
+	if err := o.validate(); err != nil {
+		return store.NewInstance{}, err
+	}
+	raw, err := edge.Marshal("state", state, maxState)
+	if err != nil {
+		return store.NewInstance{}, err
+	}
+	n := store.NewInstance{
+		ID: o.ID, FSM: d.name, Version: d.version, Step: d.first, State: string(raw), Queue: o.Queue, Priority: int(o.Priority),
+		At: timePointer(o.At), Delay: o.Delay, UniqueScope: int(o.UniqueScope),
+		Partition: textPointer(o.Partition), UniqueKey: textPointer(o.Unique),
+	}
+	defaults(&n.Queue, d.queue)
+	if n.ID == "" {
+		n.ID = newID()
+	}
+	if o.Deadline > 0 {
+		n.Deadline = &o.Deadline
+	}
+	if n.UniqueKey != nil {
+		name := d.name
+		if o.UniqueAcross {
+			name = ""
+		}
+		n.UniqueName = &name
+	}
+	return n, nil
+}
+
+func (o StartOptions) validate() error {
+	if o.ID != "" && !validID(o.ID) {
+		return fault.Invalidf("StartOptions.ID", "is not a UUID in lower case")
+	}
+	if o.Queue != "" {
+		if err := edge.Name("StartOptions.Queue", o.Queue); err != nil {
+			return err
+		}
+	}
+	for field, key := range map[string]string{"StartOptions.Partition": o.Partition, "StartOptions.Unique": o.Unique} {
+		if key != "" {
+			if err := edge.Key(field, key); err != nil {
+				return err
+			}
+		}
+	}
+	switch {
+	case o.Priority < High || o.Priority > Low:
+		return fault.Invalidf("StartOptions.Priority", "is %d; High, Normal and Low are possible", o.Priority)
+	case o.UniqueScope < Live || o.UniqueScope > Always:
+		return fault.Invalidf("StartOptions.UniqueScope", "is none of the closed scopes")
+	case o.Delay != 0 && !o.At.IsZero():
+		return fault.Invalidf("StartOptions", "has both At and Delay")
+	}
+	if err := edge.Delay("StartOptions.Delay", o.Delay); err != nil {
+		return err
+	}
+	return edge.Delay("StartOptions.Deadline", o.Deadline)
+}
+
+// validID reports whether id is a UUID as databases write it.
+func validID(id string) bool {
+	if len(id) != 36 {
+		return false
+	}
+	for i, r := range id {
+		dash := i == 8 || i == 13 || i == 18 || i == 23
+		if dash != (r == '-') || !dash && (r < '0' || r > '9') && (r < 'a' || r > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+func textPointer(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func timePointer(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC().Truncate(time.Microsecond)
+	return &t
+}

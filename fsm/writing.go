@@ -1,0 +1,290 @@
+package fsm
+
+import (
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Status is where an instance is in its life.
+type Status string
+
+// The statuses.
+const (
+	// Scheduled instances are due later, Runnable ones now.
+	Scheduled Status = "scheduled"
+	Runnable  Status = "runnable"
+	// Running instances are claimed by a process.
+	Running Status = "executing"
+	// AwaitingSignal and AwaitingChildren instances are parked.
+	AwaitingSignal   Status = "awaiting_signal"
+	AwaitingChildren Status = "awaiting_children"
+	// Queued instances wait for their turn in a partition.
+	Queued Status = "queued"
+	// Unrouted instances wait for a process that knows their machine.
+	Unrouted Status = "unrouted"
+	// Done, Failed, Cancelled and Quarantined instances have ended.
+	Done        Status = "done"
+	Failed      Status = "failed"
+	Cancelled   Status = "cancelled"
+	Quarantined Status = "quarantined"
+)
+
+// Ended reports whether an instance with the status has ended.
+func (s Status) Ended() bool {
+	return s == Done || s == Failed || s == Cancelled || s == Quarantined
+}
+
+// writing gathers the outcomes of a group into the sets that are written.
+type writing struct {
+	machines *Machines
+	news     *news
+	steps    []store.Step
+	ready    []string
+	released []string
+	unrouted []string
+	consumed []int64
+	parks    []store.Park
+	barriers []store.Barrier
+	children []store.NewInstance
+	ends     ending
+}
+
+func newWriting(m *Machines, news *news) *writing {
+	return &writing{machines: m, news: news, ends: ending{rt: m.rt, news: news}}
+}
+
+// add sorts one outcome into the sets.
+func (w *writing) add(s *settlement) {
+	e, d := s.execution, s.decision
+	id := e.instance.ID
+	switch {
+	case s.release:
+		w.released = append(w.released, id)
+		w.news.woken(e.queue)
+		return
+	case s.unroute:
+		w.unrouted = append(w.unrouted, id)
+		return
+	}
+	switch d.outcome.kind {
+	case kindDone:
+		result := string(d.result)
+		w.ends.add(e.instance, Done, &result, nil)
+	case kindStop:
+		w.ends.add(e.instance, Failed, nil, &d.err)
+	case kindNext:
+		w.step(e, d, 0)
+		w.consumed = append(w.consumed, e.presented()...)
+		if !s.inline {
+			w.ready = append(w.ready, id)
+			w.news.woken(e.queue)
+		}
+	case kindReplay:
+		w.step(e, d, e.instance.Attempt+1)
+		w.ready = append(w.ready, id)
+		w.later(e, d.outcome.delay)
+	case kindAwait:
+		w.await(e, d)
+	case kindSpawn:
+		w.spawn(e, d)
+	}
+}
+
+// step writes the new state. A replay keeps the signals for the next attempt.
+func (w *writing) step(e *execution, d decision, attempt int) *store.Step {
+	i := e.instance
+	step := store.Step{ID: i.ID, Step: i.Step, State: string(d.state), Attempt: attempt, Fanout: i.Fanout, Delay: d.outcome.delay}
+	if d.err != "" {
+		step.Error = &d.err
+	}
+	if d.outcome.kind == kindReplay {
+		if i.Awaits != nil {
+			step.Awaits = jsonText(i.Awaits)
+		}
+		step.Keeps = i.Keeps
+		if i.Seen != nil {
+			step.Seen = jsonText(i.Seen)
+		}
+		if i.Dropped != nil {
+			dropped := string(i.Dropped)
+			step.Dropped = &dropped
+		}
+	} else {
+		step.Step = d.outcome.step
+	}
+	w.steps = append(w.steps, step)
+	return &w.steps[len(w.steps)-1]
+}
+
+func (w *writing) await(e *execution, d decision) {
+	step := w.step(e, d, 0)
+	step.Awaits = jsonText(d.outcome.names)
+	park := store.Park{ID: e.instance.ID, Names: *step.Awaits, Timeout: d.outcome.timeout}
+	if d.outcome.keep {
+		seen := append(append([]int64{}, e.instance.Seen...), e.presented()...)
+		step.Keeps, step.Seen = true, jsonText(seen)
+		park.Seen = step.Seen
+	} else {
+		w.consumed = append(w.consumed, e.presented()...)
+	}
+	w.parks = append(w.parks, park)
+	if d.outcome.timeout != nil {
+		w.later(e, *d.outcome.timeout)
+	}
+}
+
+// later tells the dispatchers of something that will be due.
+func (w *writing) later(e *execution, delay time.Duration) {
+	w.news.at(e.queue, w.machines.rt.Clock.Now().Add(delay))
+}
+
+func (w *writing) spawn(e *execution, d decision) {
+	step := w.step(e, d, 0)
+	step.Fanout = e.instance.Fanout + 1
+	w.consumed = append(w.consumed, e.presented()...)
+	until := 0
+	if d.outcome.need > 0 {
+		until = len(d.children) - d.outcome.need
+	}
+	w.barriers = append(w.barriers, store.Barrier{
+		Parent: e.instance.ID, Fanout: step.Fanout, Pending: len(d.children), Until: until, Timeout: d.outcome.timeout,
+	})
+	w.children = append(w.children, d.children...)
+	for _, child := range d.children {
+		w.news.woken(child.Queue)
+	}
+	if d.outcome.timeout != nil {
+		w.later(e, *d.outcome.timeout)
+	}
+}
+
+// statements returns everything in the order that the locks need: instances,
+// then what hangs off them.
+func (w *writing) statements() []sqldb.Stmt {
+	st, now := w.machines.rt.Store, w.machines.rt.Now()
+	var stmts []sqldb.Stmt
+	if len(w.consumed) > 0 {
+		stmts = append(stmts, st.ConsumeSignals(w.consumed))
+	}
+	if len(w.steps) > 0 {
+		stmts = append(stmts, st.StepInstances(w.steps, now))
+	}
+	if len(w.ready) > 0 {
+		stmts = append(stmts, st.ReadyInstances(w.ready))
+	}
+	if len(w.released) > 0 {
+		stmts = append(stmts, st.ReleaseInstances(w.released))
+	}
+	if len(w.unrouted) > 0 {
+		stmts = append(stmts, st.UnrouteInstances(w.unrouted))
+	}
+	if len(w.parks) > 0 {
+		stmts = append(stmts, st.ParkInstances(w.parks, now, w.news.woken)...)
+	}
+	if len(w.barriers) > 0 {
+		stmts = append(stmts, w.fanOut(now)...)
+	}
+	return append(stmts, w.ends.statements(now)...)
+}
+
+// fanOut starts children and raises the barriers of their parents. A child whose
+// unique key is taken is not waited for.
+func (w *writing) fanOut(now store.Now) []sqldb.Stmt {
+	st := w.machines.rt.Store
+	stmts := []sqldb.Stmt{st.RaiseBarriers(w.barriers, now)}
+	for from := 0; from < len(w.children); from += chunk {
+		stmts = append(stmts, st.StartInstances(w.children[from:min(from+chunk, len(w.children))], now)...)
+	}
+	parents := make([]string, len(w.barriers))
+	for i, b := range w.barriers {
+		parents[i] = b.Parent
+	}
+	return append(stmts, st.CountDropped(w.children, parents, now, w.news.woken)...)
+}
+
+// ending gathers instances that end and everything that hangs off them.
+type ending struct {
+	rt         *perdure.Runtime
+	news       *news
+	finishes   []store.Finish
+	locks      []string
+	uniques    []store.Occupied
+	deadlines  []store.Deadline
+	partitions []string
+	arrivals   map[arrival]int
+}
+
+type arrival struct {
+	parent string
+	fanout int
+}
+
+// add notes the end of an instance.
+func (w *ending) add(i store.Instance, status Status, result, message *string) {
+	w.finishes = append(w.finishes, store.Finish{ID: i.ID, Status: string(status), Result: result, Error: message})
+	if i.Awaits != nil || i.Seen != nil {
+		w.locks = append(w.locks, i.ID) // it takes signals: one may be on its way
+	}
+	if i.UniqueKey != nil && leaves(Scope(i.UniqueScope), status) {
+		w.uniques = append(w.uniques, store.Occupied{UniqueKey: store.UniqueKey{Name: *i.UniqueName, Key: *i.UniqueKey}, ID: i.ID})
+	}
+	if i.Deadline != nil {
+		w.deadlines = append(w.deadlines, store.Deadline{At: *i.Deadline, ID: i.ID})
+	}
+	if i.Partition != nil {
+		w.partitions = append(w.partitions, *i.Partition)
+	}
+	if i.Parent != nil {
+		if w.arrivals == nil {
+			w.arrivals = map[arrival]int{}
+		}
+		w.arrivals[arrival{*i.Parent, *i.ParentFanout}]++
+	}
+}
+
+// leaves reports whether an instance that ends with the status frees its key.
+func leaves(scope Scope, status Status) bool {
+	switch scope {
+	case Always:
+		return false
+	case LiveOrDone:
+		return status != Done
+	case LiveOrFailed:
+		return status != Failed && status != Quarantined
+	case Live:
+	}
+	return true
+}
+
+// statements returns what ends the instances and lets others go on.
+func (w *ending) statements(now store.Now) []sqldb.Stmt {
+	if len(w.finishes) == 0 {
+		return nil
+	}
+	st := w.rt.Store
+	var stmts []sqldb.Stmt
+	if len(w.locks) > 0 {
+		stmts = append(stmts, st.LockInstances(w.locks))
+	}
+	stmts = append(stmts, st.FinishInstances(w.finishes, now)...)
+	if len(w.uniques) > 0 {
+		stmts = append(stmts, st.LeaveUniques(w.uniques))
+	}
+	if len(w.deadlines) > 0 {
+		stmts = append(stmts, st.DropDeadlines(w.deadlines))
+	}
+	if len(w.partitions) > 0 {
+		stmts = append(stmts, st.PromotePartitions(w.partitions, now, w.news.woken)...)
+	}
+	if len(w.arrivals) > 0 {
+		var arrivals []store.Arrival
+		for a, n := range w.arrivals {
+			arrivals = append(arrivals, store.Arrival{Parent: a.parent, Fanout: a.fanout, N: n})
+		}
+		stmts = append(stmts, st.CountArrivals(arrivals, now, w.news.woken)...)
+	}
+	return stmts
+}

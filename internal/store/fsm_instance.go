@@ -1,0 +1,213 @@
+package store
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// NewInstance is an instance to be started. It is due at At, or Delay from now.
+type NewInstance struct {
+	ID, FSM     string
+	Version     int
+	Step, State string
+	Queue       string
+	Priority    int
+	Parent      *string
+	Fanout      *int
+	Ordinal     *int
+	At          *time.Time
+	Delay       time.Duration
+	Deadline    *time.Duration
+	Partition   *string
+	UniqueName  *string
+	UniqueKey   *string
+	UniqueScope int
+}
+
+// plain reports whether the instance needs neither uniqueness nor order.
+func (n NewInstance) plain() bool { return n.Partition == nil && n.UniqueKey == nil }
+
+// StartInstances returns the statements that start instances. Of those whose
+// unique key is taken, none is started; see UniqueOwners.
+func (s *Store) StartInstances(all []NewInstance, now Now) []sqldb.Stmt {
+	var plain, special []NewInstance
+	for _, n := range all {
+		if n.plain() {
+			plain = append(plain, n)
+		} else {
+			special = append(special, n)
+		}
+	}
+	var stmts []sqldb.Stmt
+	if len(plain) > 0 {
+		stmts = append(stmts, s.stmts("InstanceStart", newColumns(plain), at(now))...)
+	}
+	if len(special) > 0 {
+		stmts = append(stmts, s.startSpecial(special, now)...)
+	}
+	return stmts
+}
+
+func newColumns(all []NewInstance) tuples {
+	return tuples{
+		column(all, func(n NewInstance) string { return n.ID }),
+		column(all, func(n NewInstance) string { return n.FSM }),
+		column(all, func(n NewInstance) int { return n.Version }),
+		column(all, func(n NewInstance) string { return n.Step }),
+		column(all, func(n NewInstance) string { return n.State }),
+		column(all, func(n NewInstance) string { return n.Queue }),
+		column(all, func(n NewInstance) int { return n.Priority }),
+		column(all, func(n NewInstance) *string { return n.Parent }),
+		column(all, func(n NewInstance) *int { return n.Fanout }),
+		column(all, func(n NewInstance) *int { return n.Ordinal }),
+		column(all, func(n NewInstance) *time.Time { return n.At }),
+		column(all, func(n NewInstance) int64 { return n.Delay.Microseconds() }),
+		column(all, func(n NewInstance) *int64 { return micros(n.Deadline) }),
+	}
+}
+
+func (s *Store) startSpecial(all []NewInstance, now Now) []sqldb.Stmt {
+	var unique []NewInstance
+	for _, n := range all {
+		if n.UniqueKey != nil {
+			unique = append(unique, n)
+		}
+	}
+	var stmts []sqldb.Stmt
+	if len(unique) > 0 {
+		stmts = append(stmts, s.stmt("UniqueEnter", tuples{
+			column(unique, func(n NewInstance) string { return *n.UniqueName }),
+			column(unique, func(n NewInstance) string { return *n.UniqueKey }),
+			column(unique, func(n NewInstance) string { return n.ID }),
+		}))
+	}
+	columns := append(newColumns(all),
+		column(all, func(n NewInstance) *string { return n.Partition }),
+		column(all, func(n NewInstance) *string { return n.UniqueName }),
+		column(all, func(n NewInstance) *string { return n.UniqueKey }),
+		column(all, func(n NewInstance) int { return n.UniqueScope }),
+	)
+	ids := one(column(all, func(n NewInstance) string { return n.ID }))
+	stmts = append(stmts, s.stmts("InstanceInsert", columns, at(now))...)
+	return append(stmts, s.stmt("PartitionEnter", ids), s.stmt("PartitionQueue", ids), s.stmt("InstanceReady", ids))
+}
+
+// UniqueKey names an occupied key.
+type UniqueKey struct{ Name, Key string }
+
+// UniqueOwners returns the statement that tells who owns keys.
+func (s *Store) UniqueOwners(keys []UniqueKey, found func(key UniqueKey, id string)) sqldb.Stmt {
+	owners := s.stmt("UniqueOwners", tuples{
+		column(keys, func(k UniqueKey) string { return k.Name }),
+		column(keys, func(k UniqueKey) string { return k.Key }),
+	})
+	owners.Row = func(scan sqldb.Scan) error {
+		var k UniqueKey
+		var id string
+		if err := scan(&k.Name, &k.Key, &id); err != nil {
+			return err
+		}
+		found(k, id)
+		return nil
+	}
+	return owners
+}
+
+// Instance is an instance as a claim reads it.
+type Instance struct {
+	ID, FSM      string
+	Version      int
+	Step, State  string
+	Attempt      int
+	Crashes      int
+	Awaits       []string
+	Keeps        bool
+	Seen         []int64
+	TimedOut     bool
+	Fanout       int
+	Dropped      json.RawMessage
+	Parent       *string
+	ParentFanout *int
+	Partition    *string
+	UniqueName   *string
+	UniqueKey    *string
+	UniqueScope  int
+	Deadline     *time.Time
+	Created      time.Time
+	Priority     int
+}
+
+// InstanceClaim says who claims instances of which queue.
+type InstanceClaim struct {
+	Queue, Worker string
+	// Token is new for every claim.
+	Token string
+	Lease time.Duration
+	Limit int
+	// Suspects claims instances whose process was lost before.
+	Suspects bool
+}
+
+// ClaimInstances returns the statements that lease due instances, all under one
+// token.
+func (s *Store) ClaimInstances(c InstanceClaim, now Now, found func(Instance)) []sqldb.Stmt {
+	suspects := any(c.Suspects)
+	if s.dialect.Name == sqldb.SQLite {
+		suspects = cell(c.Suspects)
+	}
+	stmts := s.stmts("InstanceClaim", c.Queue, at(now), c.Limit, c.Token, c.Worker, suspects, c.Lease.Microseconds())
+	stmts[len(stmts)-1].Row = instanceRow(found)
+	return stmts
+}
+
+func instanceRow(found func(Instance)) func(sqldb.Scan) error {
+	return func(scan sqldb.Scan) error {
+		var i Instance
+		var awaits, seen, dropped *string
+		err := scan(&i.ID, &i.FSM, &i.Version, &i.Step, &i.State, &i.Attempt, &i.Crashes, &awaits, &i.Keeps, &seen, &i.TimedOut, &i.Fanout,
+			&dropped, &i.Parent, &i.ParentFanout, &i.Partition, &i.UniqueName, &i.UniqueKey, &i.UniqueScope, &i.Deadline, &i.Created, &i.Priority)
+		if err != nil {
+			return err
+		}
+		if err := parseJSON(awaits, &i.Awaits); err != nil {
+			return err
+		}
+		if err := parseJSON(seen, &i.Seen); err != nil {
+			return err
+		}
+		if dropped != nil {
+			i.Dropped = json.RawMessage(*dropped)
+		}
+		found(i)
+		return nil
+	}
+}
+
+func parseJSON(text *string, to any) error {
+	if text == nil {
+		return nil
+	}
+	return json.Unmarshal([]byte(*text), to)
+}
+
+// NextInstance returns the statement that finds how long it is until something
+// is due in a queue. found is not called if nothing is.
+func (s *Store) NextInstance(queue string, now Now, found func(time.Duration)) sqldb.Stmt {
+	next := s.stmt("InstanceNextWake", at(now), queue)
+	next.Row = durationRow(found)
+	return next
+}
+
+// durationRow reads microseconds; null is not reported.
+func durationRow(found func(time.Duration)) func(sqldb.Scan) error {
+	return func(scan sqldb.Scan) error {
+		var us *int64
+		if err := scan(&us); err != nil || us == nil {
+			return err
+		}
+		found(time.Duration(*us) * time.Microsecond)
+		return nil
+	}
+}

@@ -1,0 +1,181 @@
+package store
+
+import (
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// GetInstance returns the statement that reads an instance as a claim does.
+func (s *Store) GetInstance(id string, found func(Instance)) sqldb.Stmt {
+	get := s.stmt("InstanceGet", id)
+	get.Row = instanceRow(found)
+	get.Done = sqldb.One(&fault.NotFound{Kind: "instance", ID: id})
+	return get
+}
+
+// InstanceView is an instance as it is shown.
+type InstanceView struct {
+	ID, FSM           string
+	Version           int
+	Step, State       string
+	Queue             string
+	Priority          int
+	Attempt, Crashes  int
+	Parent, Partition *string
+	UniqueKey, Error  *string
+	Created, Due      time.Time
+	Deadline          *time.Time
+	Finished          *time.Time
+	Result            *string
+	Status            string
+}
+
+// InstanceFilter narrows a list of instances. Empty fields do not narrow.
+type InstanceFilter struct {
+	ID, FSM, Queue, Parent string
+	// Ended lists instances that ended in one of these ways.
+	Ended []string
+	// Live lists instances that have not ended.
+	Live bool
+	// Before is the id of the last row of the last page.
+	Before string
+	Limit  int
+}
+
+// ShowInstances returns the statement that reads instances, newest first.
+func (s *Store) ShowInstances(f InstanceFilter, now Now, found func(InstanceView)) sqldb.Stmt {
+	w := conditions{}
+	uuid := ""
+	if s.dialect.Name == sqldb.Postgres {
+		uuid = "::uuid"
+	}
+	for _, c := range []struct{ text, value string }{
+		{"i.id = ?" + uuid, f.ID}, {"i.fsm = ?", f.FSM}, {"i.queue = ?", f.Queue}, {"i.parent_id = ?" + uuid, f.Parent}, {"i.id < ?" + uuid, f.Before},
+	} {
+		if c.value != "" {
+			w.add(c.text, c.value)
+		}
+	}
+	ended := make([]any, len(f.Ended))
+	for i, status := range f.Ended {
+		ended[i] = status
+	}
+	w.in("f.status", ended)
+	if f.Live {
+		w.add("f.id is null")
+	}
+	text := s.texts["InstanceShow"] + "\n" + strings.ReplaceAll(w.sql(), "\n", " ") + "order by i.id desc limit ?"
+	if s.dialect.Name == sqldb.Postgres { // the statement's own placeholder is numbered already
+		text = s.dialect.Rebind(strings.ReplaceAll(text, "$1", "?"))
+	}
+	list := sqldb.Stmt{SQL: text, Args: append(append([]any{at(now)}, w.args...), f.Limit)}
+	list.Row = viewRow(found)
+	return list
+}
+
+func viewRow(found func(InstanceView)) func(sqldb.Scan) error {
+	return func(scan sqldb.Scan) error {
+		var v InstanceView
+		err := scan(&v.ID, &v.FSM, &v.Version, &v.Step, &v.State, &v.Queue, &v.Priority, &v.Attempt, &v.Crashes, &v.Parent, &v.Partition,
+			&v.UniqueKey, &v.Error, &v.Created, &v.Due, &v.Deadline, &v.Finished, &v.Result, &v.Status)
+		if err != nil {
+			return err
+		}
+		found(v)
+		return nil
+	}
+}
+
+// FinishedStatus returns the statement that tells how an instance ended, if it
+// has.
+func (s *Store) FinishedStatus(id string, found func(string)) sqldb.Stmt {
+	status := s.stmt("FinishedStatus", id)
+	status.Row = textRow(found)
+	return status
+}
+
+// LeaseOf returns the statement that finds the newest lease that names an
+// instance.
+func (s *Store) LeaseOf(id string, found func(token string)) sqldb.Stmt {
+	lease := s.stmt("LeaseOf", id)
+	lease.Row = textRow(found)
+	return lease
+}
+
+// TakeLease returns the statement that locks a lease against outcomes and the
+// reaper.
+func (s *Store) TakeLease(token string, found func(token string)) sqldb.Stmt {
+	lease := s.stmt("LeaseTake", token)
+	lease.Row = textRow(found)
+	return lease
+}
+
+// RemoveInstance returns the statements that take an instance out of whatever
+// place it is in; removed counts the places, queued tells whether one of them was
+// the queue of its partition.
+func (s *Store) RemoveInstance(id string, removed *int64, queued *bool) []sqldb.Stmt {
+	var stmts []sqldb.Stmt
+	*removed, *queued = 0, false
+	for _, name := range []string{"ReadyRemove", "WaitingRemove", "BarrierRemove", "UnroutedRemove", "PartitionRemove"} {
+		remove := s.stmt(name, id)
+		remove.Done = func(rows int64) error {
+			*removed += rows
+			if name == "PartitionRemove" {
+				*queued = rows > 0
+			}
+			return nil
+		}
+		stmts = append(stmts, remove)
+	}
+	return stmts
+}
+
+// Interrupt returns the statement that takes a claim away from a lease that goes
+// on.
+func (s *Store) Interrupt(h Held) sqldb.Stmt { return s.stmt("InterruptInsert", h.ID, h.Token) }
+
+// LiveChildren returns the statement that finds the children of an instance that
+// have not ended.
+func (s *Store) LiveChildren(parent string, found func(id string)) sqldb.Stmt {
+	children := s.stmt("ChildrenLive", parent)
+	children.Row = textRow(found)
+	return children
+}
+
+// PurgeInstances returns the statements that remove up to limit instances that
+// ended longer than age ago.
+func (s *Store) PurgeInstances(age time.Duration, limit int, now Now, removed *int64) []sqldb.Stmt {
+	stmts := s.stmts("InstancePurge", at(now), age.Microseconds(), limit)
+	stmts[len(stmts)-1].Done = func(rows int64) error {
+		*removed = rows
+		return nil
+	}
+	return stmts
+}
+
+// ReviveInstance returns the statements that let an instance that ended badly go
+// on; revived learns whether there was one. Its unique key must have been
+// entered again before.
+func (s *Store) ReviveInstance(id string, now Now, revived *bool) []sqldb.Stmt {
+	revive := s.stmt("FinishedRevive", id)
+	revive.Done = func(rows int64) error {
+		*revived = rows == 1
+		return nil
+	}
+	return []sqldb.Stmt{revive, s.stmt("InstanceReset", at(now), id)}
+}
+
+// EnterUnique returns the statement that occupies a unique key, if it is free.
+func (s *Store) EnterUnique(k Occupied) sqldb.Stmt {
+	return s.stmt("UniqueEnter", tuples{[]string{k.Name}, []string{k.Key}, []string{k.ID}})
+}
+
+// EnterQueue returns the statements that put an instance into its queue, behind
+// those of its partition.
+func (s *Store) EnterQueue(id string) []sqldb.Stmt {
+	ids := one([]string{id})
+	return []sqldb.Stmt{s.stmt("PartitionEnter", ids), s.stmt("PartitionQueue", ids), s.stmt("InstanceReady", ids)}
+}

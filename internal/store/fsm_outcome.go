@@ -1,0 +1,276 @@
+package store
+
+import (
+	"time"
+
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// Held is a claim that an outcome belongs to.
+type Held struct{ ID, Token string }
+
+func heldColumns(held []Held) tuples {
+	return tuples{
+		column(held, func(h Held) string { return h.ID }),
+		column(held, func(h Held) string { return h.Token }),
+	}
+}
+
+// ShareLeases returns the statement that locks leases against the reaper and
+// tells which of them are left.
+func (s *Store) ShareLeases(tokens []string, alive func(token string)) sqldb.Stmt {
+	share := s.stmt("LeaseShare", one(tokens))
+	share.Row = textRow(alive)
+	return share
+}
+
+// Interrupted returns the statement that tells which claims were taken away
+// although their lease goes on.
+func (s *Store) Interrupted(held []Held, found func(Held)) sqldb.Stmt {
+	list := s.stmt("InterruptList", heldColumns(held))
+	list.Row = func(scan sqldb.Scan) error {
+		var h Held
+		if err := scan(&h.ID, &h.Token); err != nil {
+			return err
+		}
+		found(h)
+		return nil
+	}
+	return list
+}
+
+// DropInterrupts returns the statement that forgets interrupts whose claims have
+// ended.
+func (s *Store) DropInterrupts(held []Held) sqldb.Stmt {
+	return s.stmt("InterruptDelete", heldColumns(held))
+}
+
+// LockInstances returns the statement that locks instances in order, as those do
+// who deliver signals.
+func (s *Store) LockInstances(ids []string) sqldb.Stmt {
+	lock := s.stmt("InstanceLock", one(ids))
+	lock.Row = textRow(func(string) {})
+	return lock
+}
+
+// Step is the new state of an instance that goes on.
+type Step struct {
+	ID, Step, State string
+	Attempt         int
+	Awaits          *string // JSON array of names
+	Keeps           bool
+	Seen            *string // JSON array of signals
+	Fanout          int
+	Dropped         *string // JSON
+	Error           *string
+	Delay           time.Duration
+}
+
+// StepInstances returns the statement that writes new steps and states.
+func (s *Store) StepInstances(steps []Step, now Now) sqldb.Stmt {
+	return s.stmt("InstanceStep", tuples{
+		column(steps, func(o Step) string { return o.ID }),
+		column(steps, func(o Step) string { return o.Step }),
+		column(steps, func(o Step) string { return o.State }),
+		column(steps, func(o Step) int { return o.Attempt }),
+		column(steps, func(o Step) *string { return o.Awaits }),
+		column(steps, func(o Step) bool { return o.Keeps }),
+		column(steps, func(o Step) *string { return o.Seen }),
+		column(steps, func(o Step) int { return o.Fanout }),
+		column(steps, func(o Step) *string { return o.Dropped }),
+		column(steps, func(o Step) *string { return o.Error }),
+		column(steps, func(o Step) int64 { return o.Delay.Microseconds() }),
+	}, at(now))
+}
+
+// ReadyInstances returns the statement that puts instances into their queues, at
+// the due times that StepInstances wrote.
+func (s *Store) ReadyInstances(ids []string) sqldb.Stmt { return s.stmt("ReadyAgain", one(ids)) }
+
+// ConsumeSignals returns the statement that removes signals that were handled.
+func (s *Store) ConsumeSignals(seqs []int64) sqldb.Stmt { return s.stmt("SignalConsume", one(seqs)) }
+
+// Park is an instance that waits for signals.
+type Park struct {
+	ID      string
+	Names   string  // JSON array
+	Seen    *string // JSON array of signals that do not wake it
+	Timeout *time.Duration
+}
+
+// ParkInstances returns the statements that let instances wait, or run at once
+// if a signal is there. The instances must be locked: StepInstances did.
+func (s *Store) ParkInstances(parks []Park, now Now, woken func(queue string)) []sqldb.Stmt {
+	return s.waking("AwaitPark", woken, tuples{
+		column(parks, func(p Park) string { return p.ID }),
+		column(parks, func(p Park) string { return p.Names }),
+		column(parks, func(p Park) *string { return p.Seen }),
+		column(parks, func(p Park) *int64 { return micros(p.Timeout) }),
+	}, at(now))
+}
+
+// Barrier is a parent that waits for children until only Until are left.
+type Barrier struct {
+	Parent  string
+	Fanout  int
+	Pending int
+	Until   int
+	Timeout *time.Duration
+}
+
+// RaiseBarriers returns the statement that lets parents wait for children.
+func (s *Store) RaiseBarriers(barriers []Barrier, now Now) sqldb.Stmt {
+	return s.stmt("BarrierInsert", at(now), tuples{
+		column(barriers, func(b Barrier) string { return b.Parent }),
+		column(barriers, func(b Barrier) int { return b.Fanout }),
+		column(barriers, func(b Barrier) int { return b.Pending }),
+		column(barriers, func(b Barrier) int { return b.Until }),
+		column(barriers, func(b Barrier) *int64 { return micros(b.Timeout) }),
+	})
+}
+
+// Arrival is a number of children of one fan-out that have ended.
+type Arrival struct {
+	Parent string
+	Fanout int
+	N      int
+}
+
+// CountArrivals returns the statements that count ended children at the barriers
+// of their parents and release those that have enough.
+func (s *Store) CountArrivals(arrivals []Arrival, now Now, woken func(queue string)) []sqldb.Stmt {
+	parents := one(column(arrivals, func(a Arrival) string { return a.Parent }))
+	lock := s.stmt("BarrierLock", parents)
+	lock.Row = textRow(func(string) {})
+	count := s.stmt("BarrierCount", tuples{
+		column(arrivals, func(a Arrival) string { return a.Parent }),
+		column(arrivals, func(a Arrival) int { return a.Fanout }),
+		column(arrivals, func(a Arrival) int { return a.N }),
+	})
+	return append([]sqldb.Stmt{lock, count}, s.waking("BarrierOpen", woken, parents, at(now))...)
+}
+
+// DropBarriers returns the statement that removes the barriers of parents.
+func (s *Store) DropBarriers(parents []string) sqldb.Stmt {
+	return s.stmt("BarrierDelete", one(parents))
+}
+
+// Finish is the end of an instance.
+type Finish struct {
+	ID, Status string
+	Result     *string // JSON
+	Error      *string
+}
+
+// FinishInstances returns the statements that end instances and clear their
+// inboxes.
+func (s *Store) FinishInstances(ends []Finish, now Now) []sqldb.Stmt {
+	ids := column(ends, func(f Finish) string { return f.ID })
+	return []sqldb.Stmt{
+		s.stmt("FinishMany", at(now), tuples{
+			ids,
+			column(ends, func(f Finish) string { return f.Status }),
+			column(ends, func(f Finish) *string { return f.Result }),
+			column(ends, func(f Finish) *string { return f.Error }),
+		}),
+		s.stmt("SignalPurge", one(ids)),
+	}
+}
+
+// Occupied is a unique key and its owner.
+type Occupied struct {
+	UniqueKey
+	ID string
+}
+
+// LeaveUniques returns the statement that frees unique keys.
+func (s *Store) LeaveUniques(keys []Occupied) sqldb.Stmt {
+	return s.stmt("UniqueLeave", tuples{
+		column(keys, func(k Occupied) string { return k.Name }),
+		column(keys, func(k Occupied) string { return k.Key }),
+		column(keys, func(k Occupied) string { return k.ID }),
+	})
+}
+
+// Deadline is the time by which an instance must end.
+type Deadline struct {
+	At time.Time
+	ID string
+}
+
+// DropDeadlines returns the statement that forgets the deadlines of instances
+// that have ended.
+func (s *Store) DropDeadlines(deadlines []Deadline) sqldb.Stmt {
+	return s.stmt("DeadlineDelete", tuples{
+		column(deadlines, func(d Deadline) time.Time { return d.At }),
+		column(deadlines, func(d Deadline) string { return d.ID }),
+	})
+}
+
+// PromotePartitions returns the statements that let the next instance of each
+// partition key run, after its head has ended.
+func (s *Store) PromotePartitions(keys []string, now Now, woken func(queue string)) []sqldb.Stmt {
+	lock := s.stmt("PartitionLock", one(keys))
+	lock.Row = textRow(func(string) {})
+	return append([]sqldb.Stmt{lock}, s.waking("PartitionPromote", woken, one(keys), one(keys), at(now))...)
+}
+
+// DropLeases returns the statement that removes leases of which nothing is held.
+func (s *Store) DropLeases(tokens []string) sqldb.Stmt { return s.stmt("LeaseDelete", one(tokens)) }
+
+func textRow(found func(string)) func(sqldb.Scan) error {
+	return func(scan sqldb.Scan) error {
+		var text string
+		if err := scan(&text); err != nil {
+			return err
+		}
+		found(text)
+		return nil
+	}
+}
+
+// CountDropped returns the statements that take children off the barriers whose
+// unique key was taken, and release parents that have nobody to wait for.
+func (s *Store) CountDropped(children []NewInstance, parents []string, now Now, woken func(queue string)) []sqldb.Stmt {
+	var unique []NewInstance
+	for _, c := range children {
+		if c.UniqueKey != nil {
+			unique = append(unique, c)
+		}
+	}
+	var stmts []sqldb.Stmt
+	if len(unique) > 0 {
+		stmts = s.stmts("ChildrenDropped", tuples{
+			column(unique, func(n NewInstance) string { return *n.Parent }),
+			column(unique, func(n NewInstance) string { return n.ID }),
+			column(unique, func(n NewInstance) int { return *n.Ordinal }),
+			column(unique, func(n NewInstance) string { return *n.UniqueName }),
+			column(unique, func(n NewInstance) string { return *n.UniqueKey }),
+		})
+	}
+	return append(stmts, s.waking("BarrierOpen", woken, one(parents), at(now))...)
+}
+
+// ChildRow is a child as its parent reads it.
+type ChildRow struct {
+	ID, FSM string
+	Ordinal int
+	Status  *string // nil: not ended
+	Result  *string
+	Error   *string
+}
+
+// ListChildren returns the statement that reads the children of a fan-out in
+// order.
+func (s *Store) ListChildren(parent string, fanout int, found func(ChildRow)) sqldb.Stmt {
+	list := s.stmt("ChildList", parent, fanout)
+	list.Row = func(scan sqldb.Scan) error {
+		var c ChildRow
+		if err := scan(&c.ID, &c.FSM, &c.Ordinal, &c.Status, &c.Result, &c.Error); err != nil {
+			return err
+		}
+		found(c)
+		return nil
+	}
+	return list
+}

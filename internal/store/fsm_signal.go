@@ -1,0 +1,64 @@
+package store
+
+import (
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// Signal is a signal in the inbox of an instance.
+type Signal struct {
+	Seq     int64
+	Target  string
+	Name    string
+	Payload string
+	Created time.Time
+}
+
+// NewSignal is a signal to be delivered.
+type NewSignal struct {
+	Target, Name, Payload string
+	Dedup                 *string
+}
+
+// DeliverSignal returns the statements that deliver a signal. ended is called
+// with the status of a target that has ended and returns the error for it;
+// duplicate learns whether the signal's key was seen before, woken the queue of
+// a target that waited for it.
+func (s *Store) DeliverSignal(n NewSignal, now Now, ended func(status string) error, duplicate *bool, woken func(queue string)) []sqldb.Stmt {
+	target := s.stmt("SignalTarget", n.Target)
+	target.Row = textRow(func(string) {})
+	target.Done = sqldb.One(&fault.NotFound{Kind: "instance", ID: n.Target})
+	status := s.stmt("FinishedStatus", n.Target)
+	status.Row = func(scan sqldb.Scan) error {
+		var status string
+		if err := scan(&status); err != nil {
+			return err
+		}
+		return ended(status)
+	}
+	insert := s.stmts("SignalInsert", n.Target, n.Name, n.Payload, n.Dedup, at(now))
+	insert[len(insert)-1].Done = func(rows int64) error {
+		*duplicate = rows == 0
+		return nil
+	}
+	stmts := append([]sqldb.Stmt{target, status}, insert...)
+	return append(stmts, s.waking("SignalWake", woken, n.Target, n.Name, at(now))...)
+}
+
+// Inbox returns the statement that reads the signals of instances, in order of
+// arrival.
+func (s *Store) Inbox(targets []string, found func(Signal)) sqldb.Stmt {
+	inbox := s.stmt("SignalInbox", one(targets))
+	inbox.Row = func(scan sqldb.Scan) error {
+		var g Signal
+		if err := scan(&g.Seq, &g.Target, &g.Name, &g.Payload, &g.Created); err != nil {
+			return err
+		}
+		g.Created = g.Created.UTC()
+		found(g)
+		return nil
+	}
+	return inbox
+}

@@ -1,0 +1,128 @@
+-- Starting instances, on PostgreSQL. now is given by tests; otherwise it is null
+-- and the server's clock decides. Sets are passed as arrays.
+
+-- name: InstanceStart
+-- The fast path: no unique key, no partition.
+with started as (
+  insert into perdure.instances (id, fsm, version, step, state, queue, priority, parent_id, parent_fanout, ordinal, due_at, deadline_at, created_at)
+  select id::uuid, fsm, version, step, state::json, queue, priority, parent::uuid, fanout, ordinal,
+    coalesce(at, t.now + delay * interval '1 microsecond'), t.now + deadline * interval '1 microsecond', t.now
+  from unnest(?::text[], ?::text[], ?::integer[], ?::text[], ?::text[], ?::text[], ?::smallint[], ?::text[], ?::integer[], ?::integer[],
+    ?::timestamptz[], ?::bigint[], ?::bigint[])
+    as new (id, fsm, version, step, state, queue, priority, parent, fanout, ordinal, at, delay, deadline),
+    (select coalesce(?::timestamptz, now()) as now) t
+  returning queue, priority, due_at, id, deadline_at
+), dead as (
+  insert into perdure.deadlines (at, id)
+  select deadline_at, id
+  from started
+  where deadline_at is not null
+)
+insert into perdure.ready (queue, priority, due_at, id)
+select queue, priority, due_at, id
+from started
+
+-- name: UniqueEnter
+-- In the order of the keys, so that two batches cannot deadlock.
+insert into perdure.uniques (name, key, id)
+select name, key, id::uuid
+from unnest(?::text[], ?::text[], ?::text[]) as new (name, key, id)
+order by name, key
+on conflict (name, key) do nothing
+
+-- name: UniqueOwners
+select name, key, id::text
+from perdure.uniques
+where (name, key) in (select name, key from unnest(?::text[], ?::text[]) as asked (name, key))
+
+-- name: InstanceInsert
+-- The general path, first of three: those that own their unique key, or have
+-- none.
+with inserted as (
+  insert into perdure.instances (id, fsm, version, step, state, queue, priority, parent_id, parent_fanout, ordinal, due_at, deadline_at, created_at,
+    partition_key, unique_name, unique_key, unique_scope)
+  select new.id::uuid, fsm, version, step, state::json, queue, priority, parent::uuid, fanout, ordinal,
+    coalesce(at, t.now + delay * interval '1 microsecond'), t.now + deadline * interval '1 microsecond', t.now,
+    partition_key, unique_name, unique_key, unique_scope
+  from unnest(?::text[], ?::text[], ?::integer[], ?::text[], ?::text[], ?::text[], ?::smallint[], ?::text[], ?::integer[], ?::integer[],
+    ?::timestamptz[], ?::bigint[], ?::bigint[], ?::text[], ?::text[], ?::text[], ?::smallint[])
+    as new (id, fsm, version, step, state, queue, priority, parent, fanout, ordinal, at, delay, deadline, partition_key, unique_name, unique_key, unique_scope),
+    (select coalesce(?::timestamptz, now()) as now) t
+  where unique_key is null or exists (
+    select 1
+    from perdure.uniques u
+    where u.name = new.unique_name and u.key = new.unique_key and u.id = new.id::uuid
+  )
+  returning id, deadline_at
+)
+insert into perdure.deadlines (at, id)
+select deadline_at, id
+from inserted
+where deadline_at is not null
+
+-- name: PartitionEnter
+-- Second: every partition key in order. Its row is locked until commit, so the
+-- order of the queue is the order of commits.
+insert into perdure.partition_heads (key, head, tail)
+select i.partition_key, (array_agg(i.id order by new.ord))[1], count(*) - 1
+from unnest(?::text[]) with ordinality as new (id, ord)
+join perdure.instances i on i.id = new.id::uuid
+where i.partition_key is not null
+group by i.partition_key
+order by i.partition_key
+on conflict (key) do update set tail = perdure.partition_heads.tail + excluded.tail + 1
+
+-- name: PartitionQueue
+-- Third: those that are not at the head wait for it.
+insert into perdure.partition_waiting (key, seq, id)
+select h.key, h.tail - mine.k + mine.r, mine.id
+from (
+  select i.id, i.partition_key, row_number() over (partition by i.partition_key order by new.ord) as r,
+    count(*) over (partition by i.partition_key) as k
+  from unnest(?::text[]) with ordinality as new (id, ord)
+  join perdure.instances i on i.id = new.id::uuid
+  where i.partition_key is not null
+) mine
+join perdure.partition_heads h on h.key = mine.partition_key
+where h.head <> mine.id
+
+-- name: InstanceReady
+-- Last: those that may run.
+insert into perdure.ready (queue, priority, due_at, id)
+select i.queue, i.priority, i.due_at, i.id
+from unnest(?::text[]) as new (id)
+join perdure.instances i on i.id = new.id::uuid
+left join perdure.partition_heads h on h.key = i.partition_key
+where i.partition_key is null or h.head = i.id
+
+-- name: InstanceClaim
+-- Takes due rows of one queue, the most urgent and then the oldest first, under
+-- one lease. Suspects (their process was lost before) go alone.
+with due as (
+  select r.ctid, r.id
+  from (values (-1), (0), (1)) as level (priority)
+  cross join lateral (
+    select ctid, id, due_at
+    from perdure.ready
+    where queue = $1 and priority = level.priority and due_at <= coalesce($2::timestamptz, now()) and suspect = $6
+    order by due_at, id
+    limit $3
+    for update skip locked
+  ) r
+  order by level.priority, r.due_at, r.id
+  limit $3
+), taken as (
+  delete from perdure.ready r
+  using due
+  where r.ctid = due.ctid
+  returning r.id
+), lease as (
+  insert into perdure.leases (token, worker, queue, expires_at, ids)
+  select $4::uuid, $5, $1, coalesce($2::timestamptz, now()) + $7::bigint * interval '1 microsecond', array_agg(id)
+  from taken
+  having count(*) > 0
+)
+select i.id::text, i.fsm, i.version, i.step, i.state, i.attempt, i.crashes, i.awaits, i.keeps, i.seen, i.timed_out, i.fanout, i.dropped,
+  i.parent_id::text, i.parent_fanout, i.partition_key, i.unique_name, i.unique_key, i.unique_scope, i.deadline_at, i.created_at, i.priority
+from perdure.instances i
+where i.id in (select id from taken)

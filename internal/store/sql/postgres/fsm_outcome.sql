@@ -1,0 +1,203 @@
+-- Outcomes of steps, many at once, on PostgreSQL. The leases are locked and
+-- verified first; what follows is only about claims that are still held.
+
+-- name: LeaseShare
+-- Keeps the reaper and cancel away until the outcomes are committed.
+select token::text
+from perdure.leases
+where token = any(?::text[]::uuid[])
+order by token
+for share
+
+-- name: InterruptList
+select id::text, token::text
+from perdure.interrupts
+where (id, token) in (select id::uuid, token::uuid from unnest(?::text[], ?::text[]) as held (id, token))
+
+-- name: InterruptDelete
+delete from perdure.interrupts
+where (id, token) in (select id::uuid, token::uuid from unnest(?::text[], ?::text[]) as held (id, token))
+
+-- name: InstanceLock
+-- In order. Whoever delivers a signal takes the same lock first.
+select id::text
+from perdure.instances
+where id = any(?::text[]::uuid[])
+order by id
+for no key update
+
+-- name: InstanceStep
+-- The new step and state. No indexed column changes.
+update perdure.instances i
+set step = o.step, state = o.state::json, attempt = o.attempt, awaits = o.awaits::json, keeps = o.keeps, seen = o.seen::json,
+  timed_out = false, fanout = o.fanout, dropped = o.dropped::json, error = o.error, due_at = t.now + o.delay * interval '1 microsecond'
+from unnest(?::text[], ?::text[], ?::text[], ?::integer[], ?::text[], ?::boolean[], ?::text[], ?::integer[], ?::text[], ?::text[], ?::bigint[])
+  as o (id, step, state, attempt, awaits, keeps, seen, fanout, dropped, error, delay),
+  (select coalesce(?::timestamptz, now()) as now) t
+where i.id = o.id::uuid
+
+-- name: ReadyAgain
+insert into perdure.ready (queue, priority, due_at, id)
+select queue, priority, due_at, id
+from perdure.instances
+where id = any(?::text[]::uuid[])
+
+-- name: SignalConsume
+delete from perdure.signals
+where seq = any(?::bigint[])
+
+-- name: AwaitPark
+-- After the update of the instance, which took its lock: a signal is either
+-- visible here, or its sender will find the instance waiting.
+with parked as (
+  select o.id::uuid as id, array(select json_array_elements_text(o.names::json)) as names, o.seen, o.timeout
+  from unnest(?::text[], ?::text[], ?::text[], ?::bigint[]) as o (id, names, seen, timeout)
+), judged as (
+  select p.id, p.names, p.timeout, exists (
+      select 1
+      from perdure.signals s
+      where s.target_id = p.id and s.name = any(p.names)
+        and (p.seen is null or s.seq not in (select json_array_elements_text(p.seen::json)::bigint))
+    ) as hit
+  from parked p
+), waits as (
+  insert into perdure.waiting (id, names, deadline_at)
+  select id, names, coalesce(?::timestamptz, now()) + timeout * interval '1 microsecond'
+  from judged
+  where not hit
+)
+insert into perdure.ready (queue, priority, due_at, id)
+select i.queue, i.priority, i.due_at, i.id
+from judged j
+join perdure.instances i on i.id = j.id
+where j.hit
+returning queue
+
+-- name: BarrierInsert
+insert into perdure.barriers (parent_id, fanout, pending, until, deadline_at)
+select id::uuid, fanout, pending, until, coalesce(?::timestamptz, now()) + timeout * interval '1 microsecond'
+from unnest(?::text[], ?::integer[], ?::integer[], ?::integer[], ?::bigint[]) as o (id, fanout, pending, until, timeout)
+
+-- name: BarrierOpen
+-- A barrier that nobody is left to release: all children were dropped.
+with gone as (
+  delete from perdure.barriers b
+  where b.parent_id = any(?::text[]::uuid[]) and b.pending <= b.until
+  returning b.parent_id
+), due as (
+  update perdure.instances i
+  set due_at = coalesce(?::timestamptz, now())
+  from gone
+  where i.id = gone.parent_id
+  returning i.queue, i.priority, i.due_at, i.id
+)
+insert into perdure.ready (queue, priority, due_at, id)
+select queue, priority, due_at, id
+from due
+returning queue
+
+-- name: BarrierLock
+select parent_id::text
+from perdure.barriers
+where parent_id = any(?::text[]::uuid[])
+order by parent_id
+for update
+
+-- name: BarrierCount
+update perdure.barriers b
+set pending = b.pending - o.n
+from unnest(?::text[], ?::integer[], ?::integer[]) as o (parent, fanout, n)
+where b.parent_id = o.parent::uuid and b.fanout = o.fanout
+
+-- name: BarrierDelete
+delete from perdure.barriers
+where parent_id = any(?::text[]::uuid[])
+
+-- name: FinishMany
+insert into perdure.finished (id, status, result, error, finished_at)
+select id::uuid, status, result::json, error, coalesce(?::timestamptz, now())
+from unnest(?::text[], ?::text[], ?::text[], ?::text[]) as o (id, status, result, error)
+
+-- name: SignalPurge
+delete from perdure.signals
+where target_id = any(?::text[]::uuid[])
+
+-- name: UniqueLeave
+delete from perdure.uniques u
+using unnest(?::text[], ?::text[], ?::text[]) as o (name, key, id)
+where u.name = o.name and u.key = o.key and u.id = o.id::uuid
+
+-- name: DeadlineDelete
+delete from perdure.deadlines d
+using unnest(?::timestamptz[], ?::text[]) as o (at, id)
+where d.at = o.at and d.id = o.id::uuid
+
+-- name: PartitionLock
+select key
+from perdure.partition_heads
+where key = any(?::text[])
+order by key
+for update
+
+-- name: PartitionPromote
+-- The next of each key becomes its head; a key without one is forgotten.
+with next as (
+  select distinct on (w.key) w.key, w.seq, w.id
+  from perdure.partition_waiting w
+  where w.key = any(?::text[])
+  order by w.key, w.seq
+), moved as (
+  delete from perdure.partition_waiting w
+  using next
+  where w.key = next.key and w.seq = next.seq
+), headed as (
+  update perdure.partition_heads h
+  set head = next.id
+  from next
+  where h.key = next.key
+), gone as (
+  delete from perdure.partition_heads h
+  where h.key = any(?::text[]) and not exists (select 1 from next where next.key = h.key)
+), due as (
+  update perdure.instances i
+  set due_at = greatest(i.due_at, coalesce(?::timestamptz, now()))
+  from next
+  where i.id = next.id
+  returning i.queue, i.priority, i.due_at, i.id
+)
+insert into perdure.ready (queue, priority, due_at, id)
+select queue, priority, due_at, id
+from due
+returning queue
+
+-- name: LeaseDelete
+delete from perdure.leases
+where token = any(?::text[]::uuid[])
+
+-- name: ChildrenDropped
+-- Children whose unique key was taken: the parent does not wait for them, and
+-- is told.
+with lost as (
+  select o.parent::uuid as parent, count(*) as n,
+    json_agg(json_build_object('ordinal', o.ordinal, 'existing', u.id::text) order by o.ordinal) as list
+  from unnest(?::text[], ?::text[], ?::integer[], ?::text[], ?::text[]) as o (parent, id, ordinal, name, key)
+  left join perdure.uniques u on u.name = o.name and u.key = o.key
+  where not exists (select 1 from perdure.instances i where i.id = o.id::uuid)
+  group by o.parent
+), told as (
+  update perdure.instances i
+  set dropped = lost.list
+  from lost
+  where i.id = lost.parent
+)
+update perdure.barriers b
+set pending = b.pending - lost.n
+from lost
+where b.parent_id = lost.parent
+
+-- name: ChildList
+select i.id::text, i.fsm, i.ordinal, f.status, f.result, f.error
+from perdure.instances i
+left join perdure.finished f on f.id = i.id
+where i.parent_id = ?::uuid and i.parent_fanout = ?
+order by i.ordinal

@@ -1,0 +1,171 @@
+-- What becomes due beside the ready rows, on PostgreSQL. Every statement is
+-- ordered, limited and skips what others have locked.
+
+-- name: LeaseExtend
+update perdure.leases
+set expires_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond'
+where token = ?::uuid
+
+-- name: LeaseExpired
+select token::text, ids::text
+from perdure.leases
+where queue = ? and expires_at <= coalesce(?::timestamptz, now())
+order by expires_at
+limit ?
+for update skip locked
+
+-- name: LeaseHeld
+-- The instances of a lease that are in no other place, and thus held by it.
+select i.id::text, i.crashes
+from perdure.leases l, unnest(l.ids) as held (id)
+join perdure.instances i on i.id = held.id
+where l.token = ?::uuid
+  and not exists (select 1 from perdure.finished f where f.id = i.id)
+  and not exists (select 1 from perdure.ready r where r.queue = i.queue and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
+  and not exists (select 1 from perdure.waiting w where w.id = i.id)
+  and not exists (select 1 from perdure.barriers b where b.parent_id = i.id)
+  and not exists (select 1 from perdure.unrouted u where u.fsm = i.fsm and u.version = i.version and u.id = i.id)
+  and not exists (select 1 from perdure.leases newer where newer.seq > l.seq and i.id = any(newer.ids))
+
+-- name: InstanceReturn
+-- A claim whose process was lost: back to the queue, later each time.
+with due as (
+  update perdure.instances i
+  set crashes = o.crashes, error = ?, due_at = coalesce(?::timestamptz, now()) + o.delay * interval '1 microsecond'
+  from unnest(?::text[], ?::integer[], ?::bigint[]) as o (id, crashes, delay)
+  where i.id = o.id::uuid
+  returning i.queue, i.priority, i.due_at, i.id
+)
+insert into perdure.ready (queue, priority, due_at, id, suspect)
+select queue, priority, due_at, id, true
+from due
+returning queue
+
+-- name: InstanceRelease
+-- A claim that was not started: back to the queue at no cost.
+insert into perdure.ready (queue, priority, due_at, id)
+select queue, priority, due_at, id
+from perdure.instances
+where id = any(?::text[]::uuid[])
+
+-- name: InterruptPurge
+delete from perdure.interrupts
+where token = ?::uuid
+
+-- name: WaitingExpired
+-- The instances first, as whoever delivers a signal locks them.
+select i.id::text
+from perdure.waiting w
+join perdure.instances i on i.id = w.id
+where w.deadline_at <= coalesce(?::timestamptz, now())
+order by w.deadline_at
+limit ?
+for no key update of i skip locked
+
+-- name: WaitingTimeout
+with woken as (
+  delete from perdure.waiting w
+  where w.id = any(?::text[]::uuid[]) and w.deadline_at <= coalesce(?::timestamptz, now())
+  returning w.id
+), due as (
+  update perdure.instances i
+  set due_at = coalesce(?::timestamptz, now()), timed_out = true
+  from woken
+  where i.id = woken.id
+  returning i.queue, i.priority, i.due_at, i.id
+)
+insert into perdure.ready (queue, priority, due_at, id)
+select queue, priority, due_at, id
+from due
+returning queue
+
+-- name: BarrierTimeout
+with gone as (
+  delete from perdure.barriers b
+  where b.parent_id in (
+    select x.parent_id
+    from perdure.barriers x
+    where x.deadline_at <= coalesce($1::timestamptz, now())
+    order by x.deadline_at
+    limit $2
+    for update skip locked
+  )
+  returning b.parent_id
+), due as (
+  update perdure.instances i
+  set due_at = coalesce($1::timestamptz, now()), timed_out = true
+  from gone
+  where i.id = gone.parent_id
+  returning i.queue, i.priority, i.due_at, i.id
+)
+insert into perdure.ready (queue, priority, due_at, id)
+select queue, priority, due_at, id
+from due
+returning queue
+
+-- name: DeadlineExpired
+select d.id::text
+from perdure.deadlines d
+where d.at <= coalesce(?::timestamptz, now())
+order by d.at
+limit ?
+
+-- name: InstanceUnroute
+-- Claimed by a process that does not know the machine: laid aside for one that
+-- does.
+insert into perdure.unrouted (fsm, version, id)
+select fsm, version, id
+from perdure.instances
+where id = any(?::text[]::uuid[])
+
+-- name: InstanceReroute
+with known as (
+  delete from perdure.unrouted u
+  where (u.fsm, u.version, u.id) in (
+    select x.fsm, x.version, x.id
+    from unnest(?::text[], ?::integer[]) as mine (fsm, version)
+    join perdure.unrouted x on x.fsm = mine.fsm and x.version = mine.version
+    limit ?
+    for update of x skip locked
+  )
+  returning u.id
+), due as (
+  update perdure.instances i
+  set due_at = coalesce(?::timestamptz, now())
+  from known
+  where i.id = known.id
+  returning i.queue, i.priority, i.due_at, i.id
+)
+insert into perdure.ready (queue, priority, due_at, id)
+select queue, priority, due_at, id
+from due
+returning queue
+
+-- name: InstanceNextWake
+-- Microseconds until something is due in a queue.
+select (extract(epoch from min(at) - coalesce($1::timestamptz, now())) * 1000000)::bigint
+from (
+  select r.due_at as at
+  from (values (-1), (0), (1)) as level (priority)
+  cross join lateral (
+    select due_at
+    from perdure.ready
+    where queue = $2 and priority = level.priority
+    order by due_at, id
+    limit 1
+  ) r
+  union all
+  (select expires_at from perdure.leases where queue = $2 order by expires_at limit 1)
+  union all
+  (select deadline_at from perdure.waiting where deadline_at is not null order by deadline_at limit 1)
+  union all
+  (select deadline_at from perdure.barriers where deadline_at is not null order by deadline_at limit 1)
+  union all
+  (select d.at from perdure.deadlines d order by d.at limit 1)
+) wakes
+
+-- name: SuspectDue
+select 1
+from perdure.ready
+where queue = ? and suspect and due_at <= coalesce(?::timestamptz, now())
+limit 1

@@ -1,0 +1,123 @@
+-- Starting instances, on SQLite. now is always given. Sets are passed as JSON,
+-- an array for each row; a lone ; stands between the statements of one name.
+
+-- name: InstanceStart
+-- The fast path: no unique key, no partition.
+insert into perdure.instances (id, fsm, version, step, state, queue, priority, parent_id, parent_fanout, ordinal, due_at, deadline_at, created_at)
+select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>9,
+  coalesce(value->>10, ?2 + (value->>11)), ?2 + (value->>12), ?2
+from json_each(?1)
+;
+insert into perdure.deadlines (at, id)
+select ?2 + (value->>12), value->>0
+from json_each(?1)
+where value->>12 is not null
+;
+insert into perdure.ready (queue, priority, due_at, id)
+select value->>5, value->>6, coalesce(value->>10, ?2 + (value->>11)), value->>0
+from json_each(?1)
+
+-- name: UniqueEnter
+insert into perdure.uniques (name, key, id)
+select value->>0, value->>1, value->>2
+from json_each(?1)
+where true
+on conflict (name, key) do nothing
+
+-- name: UniqueOwners
+select name, key, id
+from perdure.uniques
+where (name, key) in (select value->>0, value->>1 from json_each(?1))
+
+-- name: InstanceInsert
+-- The general path, first of three: those that own their unique key, or have
+-- none.
+insert into perdure.instances (id, fsm, version, step, state, queue, priority, parent_id, parent_fanout, ordinal, due_at, deadline_at, created_at,
+  partition_key, unique_name, unique_key, unique_scope)
+select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>9,
+  coalesce(value->>10, ?2 + (value->>11)), ?2 + (value->>12), ?2, value->>13, value->>14, value->>15, value->>16
+from json_each(?1)
+where value->>15 is null or exists (
+  select 1
+  from perdure.uniques u
+  where u.name = value->>14 and u.key = value->>15 and u.id = value->>0
+)
+;
+insert into perdure.deadlines (at, id)
+select i.deadline_at, i.id
+from json_each(?1)
+join perdure.instances i on i.id = value->>0
+where i.deadline_at is not null
+
+-- name: PartitionEnter
+-- Second: every partition key.
+insert into perdure.partition_heads (key, head, tail)
+select i.partition_key, (
+    select f.value->>0
+    from json_each(?1) f
+    join perdure.instances x on x.id = f.value->>0
+    where x.partition_key = i.partition_key
+    order by f.key
+    limit 1
+  ), count(*) - 1
+from json_each(?1) new
+join perdure.instances i on i.id = new.value->>0
+where i.partition_key is not null
+group by i.partition_key
+on conflict (key) do update set tail = tail + excluded.tail + 1
+
+-- name: PartitionQueue
+-- Third: those that are not at the head wait for it.
+insert into perdure.partition_waiting (key, seq, id)
+select h.key, h.tail - mine.k + mine.r, mine.id
+from (
+  select i.id, i.partition_key, row_number() over (partition by i.partition_key order by new.key) as r,
+    count(*) over (partition by i.partition_key) as k
+  from json_each(?1) new
+  join perdure.instances i on i.id = new.value->>0
+  where i.partition_key is not null
+) mine
+join perdure.partition_heads h on h.key = mine.partition_key
+where h.head <> mine.id
+
+-- name: InstanceReady
+-- Last: those that may run.
+insert into perdure.ready (queue, priority, due_at, id)
+select i.queue, i.priority, i.due_at, i.id
+from json_each(?1) new
+join perdure.instances i on i.id = new.value->>0
+left join perdure.partition_heads h on h.key = i.partition_key
+where i.partition_key is null or h.head = i.id
+
+-- name: InstanceClaim
+-- Takes due rows of one queue, the most urgent and then the oldest first, under
+-- one lease. Suspects (their process was lost before) go alone.
+insert into perdure.leases (token, worker, queue, expires_at, ids)
+select ?4, ?5, ?1, ?2 + ?7, json_group_array(id)
+from (
+  select id
+  from (
+    select * from (select id, priority, due_at from perdure.ready where queue = ?1 and priority = -1 and due_at <= ?2 and suspect = ?6 order by due_at, id limit ?3)
+    union all
+    select * from (select id, priority, due_at from perdure.ready where queue = ?1 and priority = 0 and due_at <= ?2 and suspect = ?6 order by due_at, id limit ?3)
+    union all
+    select * from (select id, priority, due_at from perdure.ready where queue = ?1 and priority = 1 and due_at <= ?2 and suspect = ?6 order by due_at, id limit ?3)
+  )
+  order by priority, due_at, id
+  limit ?3
+)
+having count(*) > 0
+;
+delete from perdure.ready
+where (queue, priority, due_at, id) in (
+  select i.queue, i.priority, i.due_at, i.id
+  from perdure.leases l, json_each(l.ids) held
+  join perdure.instances i on i.id = held.value
+  where l.token = ?4
+)
+;
+select i.id, i.fsm, i.version, i.step, i.state, i.attempt, i.crashes, i.awaits, i.keeps, i.seen, i.timed_out, i.fanout, i.dropped,
+  i.parent_id, i.parent_fanout, i.partition_key, i.unique_name, i.unique_key, i.unique_scope, i.deadline_at, i.created_at, i.priority
+from perdure.leases l, json_each(l.ids) held
+join perdure.instances i on i.id = held.value
+where l.token = ?4

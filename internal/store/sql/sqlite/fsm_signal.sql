@@ -1,0 +1,49 @@
+-- Signals, on SQLite.
+
+-- name: SignalTarget
+select id
+from perdure.instances
+where id = ?1
+
+-- name: FinishedStatus
+select status
+from perdure.finished
+where id = ?1
+
+-- name: SignalInsert
+insert into perdure.signal_keys (target_id, name, dedup_key)
+select ?1, ?2, ?4
+where ?4 is not null
+on conflict do nothing
+;
+insert into perdure.signals (target_id, name, payload, created_at)
+select ?1, ?2, ?3, ?5
+where ?4 is null or changes() > 0
+
+-- name: SignalWake
+update perdure.instances
+set due_at = ?3, timed_out = 0
+where id in (
+  select w.id
+  from perdure.waiting w
+  where w.id = ?1 and ?2 in (select value from json_each(w.names))
+    and exists (select 1 from perdure.signals s where s.target_id = w.id and s.name = ?2)
+)
+;
+insert into perdure.ready (queue, priority, due_at, id)
+select i.queue, i.priority, i.due_at, i.id
+from perdure.waiting w
+join perdure.instances i on i.id = w.id
+where w.id = ?1 and ?2 in (select value from json_each(w.names))
+  and exists (select 1 from perdure.signals s where s.target_id = w.id and s.name = ?2)
+returning queue
+;
+delete from perdure.waiting
+where id = ?1 and ?2 in (select value from json_each(names))
+  and exists (select 1 from perdure.signals s where s.target_id = perdure.waiting.id and s.name = ?2)
+
+-- name: SignalInbox
+select seq, target_id, name, payload, created_at
+from perdure.signals
+where target_id in (select value->>0 from json_each(?1))
+order by target_id, seq

@@ -1,0 +1,146 @@
+-- What becomes due beside the ready rows, on SQLite.
+
+-- name: LeaseExtend
+update perdure.leases
+set expires_at = ?1 + ?2
+where token = ?3
+
+-- name: LeaseExpired
+select token, ids
+from perdure.leases
+where queue = ?1 and expires_at <= ?2
+order by expires_at
+limit ?3
+
+-- name: LeaseHeld
+-- The instances of a lease that are in no other place, and thus held by it.
+select i.id, i.crashes
+from perdure.leases l, json_each(l.ids) held
+join perdure.instances i on i.id = held.value
+where l.token = ?1
+  and not exists (select 1 from perdure.finished f where f.id = i.id)
+  and not exists (select 1 from perdure.ready r where r.queue = i.queue and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
+  and not exists (select 1 from perdure.waiting w where w.id = i.id)
+  and not exists (select 1 from perdure.barriers b where b.parent_id = i.id)
+  and not exists (select 1 from perdure.unrouted u where u.fsm = i.fsm and u.version = i.version and u.id = i.id)
+  and not exists (select 1 from perdure.leases newer, json_each(newer.ids) n where newer.seq > l.seq and n.value = i.id)
+
+-- name: InstanceReturn
+-- A claim whose process was lost: back to the queue, later each time.
+update perdure.instances
+set crashes = o.value->>1, error = ?1, due_at = ?2 + (o.value->>2)
+from json_each(?3) o
+where perdure.instances.id = o.value->>0
+;
+insert into perdure.ready (queue, priority, due_at, id, suspect)
+select i.queue, i.priority, i.due_at, i.id, 1
+from json_each(?3) o
+join perdure.instances i on i.id = o.value->>0
+returning queue
+
+-- name: InstanceRelease
+-- A claim that was not started: back to the queue at no cost.
+insert into perdure.ready (queue, priority, due_at, id)
+select queue, priority, due_at, id
+from perdure.instances
+where id in (select value->>0 from json_each(?1))
+
+-- name: InterruptPurge
+delete from perdure.interrupts
+where token = ?1
+
+-- name: WaitingExpired
+select id
+from perdure.waiting
+where deadline_at <= ?1
+order by deadline_at
+limit ?2
+
+-- name: WaitingTimeout
+update perdure.instances
+set due_at = ?3, timed_out = 1
+where id in (select w.id from perdure.waiting w where w.id in (select value->>0 from json_each(?1)) and w.deadline_at <= ?2)
+;
+insert into perdure.ready (queue, priority, due_at, id)
+select i.queue, i.priority, i.due_at, i.id
+from perdure.waiting w
+join perdure.instances i on i.id = w.id
+where w.id in (select value->>0 from json_each(?1)) and w.deadline_at <= ?2
+returning queue
+;
+delete from perdure.waiting
+where id in (select value->>0 from json_each(?1)) and deadline_at <= ?2
+
+-- name: BarrierTimeout
+update perdure.instances
+set due_at = ?1, timed_out = 1
+where id in (select parent_id from perdure.barriers where deadline_at <= ?1 order by deadline_at limit ?2)
+;
+insert into perdure.ready (queue, priority, due_at, id)
+select i.queue, i.priority, i.due_at, i.id
+from perdure.barriers b
+join perdure.instances i on i.id = b.parent_id
+where b.parent_id in (select parent_id from perdure.barriers where deadline_at <= ?1 order by deadline_at limit ?2)
+returning queue
+;
+delete from perdure.barriers
+where parent_id in (select parent_id from perdure.barriers where deadline_at <= ?1 order by deadline_at limit ?2)
+
+-- name: DeadlineExpired
+select id
+from perdure.deadlines
+where at <= ?1
+order by at
+limit ?2
+
+-- name: InstanceUnroute
+-- Claimed by a process that does not know the machine: laid aside for one that
+-- does.
+insert into perdure.unrouted (fsm, version, id)
+select fsm, version, id
+from perdure.instances
+where id in (select value->>0 from json_each(?1))
+
+-- name: InstanceReroute
+update perdure.instances
+set due_at = ?3
+where id in (
+  select u.id
+  from json_each(?1) mine
+  join perdure.unrouted u on u.fsm = mine.value->>0 and u.version = mine.value->>1
+)
+;
+insert into perdure.ready (queue, priority, due_at, id)
+select i.queue, i.priority, i.due_at, i.id
+from json_each(?1) mine
+join perdure.unrouted u on u.fsm = mine.value->>0 and u.version = mine.value->>1
+join perdure.instances i on i.id = u.id
+returning queue
+;
+delete from perdure.unrouted
+where (fsm, version) in (select value->>0, value->>1 from json_each(?1))
+
+-- name: InstanceNextWake
+-- Microseconds until something is due in a queue.
+select min(at) - ?1
+from (
+  select min(due_at) as at from perdure.ready where queue = ?2 and priority = -1
+  union all
+  select min(due_at) from perdure.ready where queue = ?2 and priority = 0
+  union all
+  select min(due_at) from perdure.ready where queue = ?2 and priority = 1
+  union all
+  select min(expires_at) from perdure.leases where queue = ?2
+  union all
+  select min(deadline_at) from perdure.waiting where deadline_at is not null
+  union all
+  select min(deadline_at) from perdure.barriers where deadline_at is not null
+  union all
+  select min(at) from perdure.deadlines
+)
+
+-- name: SuspectDue
+select 1
+from perdure.ready
+where queue = ?1 and suspect = 1 and due_at <= ?2
+limit 1

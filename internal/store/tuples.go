@@ -1,0 +1,105 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// tuples is a list of rows as an argument, column by column: slices of equal
+// length. PostgreSQL takes the columns as arrays, SQLite the rows as JSON.
+type tuples []any
+
+// expand writes the sets among the arguments in the dialect's way.
+func (s *Store) expand(args []any) []any {
+	expanded := make([]any, 0, len(args))
+	for _, arg := range args {
+		columns, ok := arg.(tuples)
+		switch {
+		case !ok:
+			expanded = append(expanded, arg)
+		case s.dialect.Name == sqldb.Postgres:
+			expanded = append(expanded, columns...)
+		default:
+			expanded = append(expanded, columns.json())
+		}
+	}
+	return expanded
+}
+
+// json returns the rows as an array of arrays. Times are microseconds, as in
+// every column of SQLite.
+func (c tuples) json() string {
+	columns := make([]reflect.Value, len(c))
+	for i, column := range c {
+		columns[i] = reflect.ValueOf(column)
+	}
+	rows := make([][]any, columns[0].Len())
+	for r := range rows {
+		rows[r] = make([]any, len(columns))
+		for i, column := range columns {
+			rows[r][i] = cell(column.Index(r).Interface())
+		}
+	}
+	text, _ := json.Marshal(rows) // strings, numbers and null only
+	return string(text)
+}
+
+func cell(v any) any {
+	switch v := v.(type) {
+	case time.Time:
+		return v.UnixMicro()
+	case *time.Time:
+		if v == nil {
+			return nil
+		}
+		return v.UnixMicro()
+	case bool:
+		if v {
+			return 1
+		}
+		return 0
+	}
+	return v
+}
+
+// one returns a set of one column.
+func one[T any](column []T) tuples { return tuples{column} }
+
+// column picks a value of each row.
+func column[R, T any](rows []R, pick func(R) T) []T {
+	values := make([]T, len(rows))
+	for i, row := range rows {
+		values[i] = pick(row)
+	}
+	return values
+}
+
+// micros returns a duration for a statement; nil stays null.
+func micros(d *time.Duration) *int64 {
+	if d == nil {
+		return nil
+	}
+	us := d.Microseconds()
+	return &us
+}
+
+// idList reads a list of ids: an array on PostgreSQL, JSON on SQLite.
+type idList []string
+
+// Scan implements sql.Scanner.
+func (l *idList) Scan(v any) error {
+	text, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("scan %T as a list of ids", v)
+	}
+	if strings.HasPrefix(text, "{") {
+		*l = strings.Split(strings.Trim(text, "{}"), ",")
+		return nil
+	}
+	return json.Unmarshal([]byte(text), (*[]string)(l))
+}
