@@ -55,10 +55,10 @@ func (q *queue) NextWakeAt(ctx context.Context) (time.Time, error) {
 
 // Subscribe implements dispatch.Source.
 func (q *queue) Subscribe(fn func(due time.Time)) (cancel func()) {
-	q.worker.OnFree(func() { fn(time.Time{}) })
+	enough := q.worker.OnFree(func() { fn(time.Time{}) })
 	unsubscribe := q.machines.rt.Hub.Subscribe(topic(q.name), fn)
 	return func() {
-		q.worker.OnFree(func() {})
+		enough()
 		unsubscribe()
 	}
 }
