@@ -209,26 +209,25 @@ func (tx *Tx) mutation(op outbox.Op, t *schema.Table, id string, check *int64) o
 	return outbox.Mutation{Op: op, Schema: name, Namespace: name, Table: t.Name(), ExternalID: id, CheckVersion: check}
 }
 
-// emit returns the values as the outbox shows them. A reference by internal id
-// becomes a placeholder, and a statement that looks up the external one is
-// added: internal ids never leave the database.
+// emit turns values, which are ours and already in the statements, into what
+// the outbox shows of them. A reference by internal id becomes a placeholder,
+// and a statement that looks up the external one is added: internal ids never
+// leave the database.
 func (tx *Tx) emit(t *schema.Table, values schema.Values, stmts *[]sqldb.Stmt) map[string]any {
 	if !tx.eng.options.Outbox {
 		return nil
 	}
-	shown := make(map[string]any, len(values))
 	for name, v := range values {
 		ref, internal := v.(schema.Reference)
 		if !internal {
-			shown[name] = v
 			continue
 		}
 		key := outbox.Ref(len(tx.unit.Mutations), name)
-		shown[name] = key
+		values[name] = key
 		c, _ := t.Column(name)
 		*stmts = append(*stmts, tx.eng.tables.Resolve(c.Table(), t.Name()+"."+name, ref.Internal(), func(id string) {
 			tx.unit.Refs[string(key)] = id
 		}))
 	}
-	return shown
+	return values
 }
