@@ -131,6 +131,9 @@ type Child struct {
 	Error  string
 }
 
+// Decode reads the result into to.
+func (c Child) Decode(to any) error { return json.Unmarshal(c.Result, to) }
+
 // joined reads the children of the last fan-out.
 func (e *execution) joined(ctx context.Context) ([]Child, error) {
 	var children []Child

@@ -36,6 +36,9 @@ type Instance struct {
 	Deadline, Finished time.Time
 }
 
+// Decode reads the result into to.
+func (i Instance) Decode(to any) error { return json.Unmarshal(i.Result, to) }
+
 // Filter narrows a List. Zero fields do not narrow.
 type Filter struct {
 	FSM, Queue, Parent string

@@ -1,0 +1,159 @@
+// Order takes an order from payment to delivery: a payment that is tried again,
+// a callback that may never come, shipments side by side, and compensation when
+// something goes wrong for good.
+//
+// It runs two orders on a database in memory: one whose first charge fails and
+// that is then paid and shipped, and one that nobody pays.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/dispatch"
+	"github.com/perdure/perdure/fsm"
+)
+
+func main() {
+	if err := run(context.Background(), os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// Order is the state of an order. It is stored after every step.
+type Order struct {
+	Number string
+	Items  []string
+	// Patience is how long the customer has to pay.
+	Patience time.Duration
+	Reserved bool
+	Shipped  []string
+}
+
+// Orders is the machine of an order.
+var Orders = fsm.Define("order", 1,
+	fsm.Step("reserve", reserve),
+	fsm.Step("charge", charge),
+	fsm.Step("paid", paid),
+	fsm.Step("close", closeOrder),
+	fsm.Step("compensate", compensate),
+)
+
+// Shipments is the machine of one parcel.
+var Shipments = fsm.Define("shipment", 1, fsm.Step("ship", ship))
+
+func reserve(_ context.Context, run *fsm.Run[Order]) (fsm.Outcome, error) {
+	run.State.Reserved = true
+	return run.Next("charge"), nil
+}
+
+// charge asks the payment provider for money. A provider that does not answer is
+// asked again, later each time; after five times the order is given up. Then the
+// customer has some time to pay.
+func charge(ctx context.Context, run *fsm.Run[Order]) (fsm.Outcome, error) {
+	err := provider.request(ctx, run.State.Number, run.ID) // the id makes it idempotent
+	switch {
+	case err != nil && run.Attempt < 4:
+		return run.Replay(10 * time.Millisecond << run.Attempt), nil
+	case err != nil:
+		return run.Next("compensate"), nil
+	}
+	return run.Await("paid", "declined").Then("paid").Within(run.State.Patience), nil
+}
+
+// paid runs when the provider has called back, or when the time is over.
+func paid(_ context.Context, run *fsm.Run[Order]) (fsm.Outcome, error) {
+	if run.TimedOut || run.Awaited[0].Name == "declined" {
+		return run.Next("compensate"), nil
+	}
+	var parcels []fsm.ChildSpec
+	for _, item := range run.State.Items {
+		parcels = append(parcels, fsm.ChildOf(Shipments, item, nil))
+	}
+	return run.Spawn(parcels...).Then("close"), nil
+}
+
+// closeOrder runs when all parcels are on their way, or have failed.
+func closeOrder(ctx context.Context, run *fsm.Run[Order]) (fsm.Outcome, error) {
+	parcels, err := run.Children(ctx)
+	if err != nil {
+		return fsm.Outcome{}, err
+	}
+	for _, p := range parcels {
+		if p.Status != fsm.Done {
+			return run.Next("compensate"), nil
+		}
+		var parcel string
+		if err := p.Decode(&parcel); err != nil {
+			return fsm.Outcome{}, err
+		}
+		run.State.Shipped = append(run.State.Shipped, parcel)
+	}
+	return run.Done(run.State.Shipped), nil
+}
+
+// compensate gives back what was reserved. It may run more than once, and does
+// no harm then.
+func compensate(_ context.Context, run *fsm.Run[Order]) (fsm.Outcome, error) {
+	run.State.Reserved = false
+	return run.Stop("nobody paid for order " + run.State.Number), nil
+}
+
+func ship(_ context.Context, run *fsm.Run[string]) (fsm.Outcome, error) {
+	return run.Done("parcel with " + run.State), nil
+}
+
+// run does what a service does when it starts, and then waits for two orders.
+func run(ctx context.Context, out io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	eng, err := perdure.Open(ctx, "sqlite::memory:", nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = eng.Close() }()
+	machines, err := fsm.New(eng, nil)
+	if err != nil {
+		return err
+	}
+	if err := machines.Register(Orders, Shipments); err != nil {
+		return err
+	}
+	dispatcher, err := dispatch.NewAlarm(machines, nil)
+	if err != nil {
+		return err
+	}
+	dispatcher.Start()
+	defer func() { _ = dispatcher.Stop(ctx) }()
+
+	paid, err := fsm.Start(ctx, eng, Orders, Order{Number: "A-1", Items: []string{"tea", "cups"}, Patience: time.Hour}, nil)
+	if err != nil {
+		return err
+	}
+	unpaid, err := fsm.Start(ctx, eng, Orders, Order{Number: "A-2", Items: []string{"pot"}, Patience: 50 * time.Millisecond}, nil)
+	if err != nil {
+		return err
+	}
+	// The provider's callback: it names the order, and may come twice.
+	for range 2 {
+		_, err := fsm.Send(ctx, eng, paid.ID, "paid", "42.00", &fsm.SignalOptions{Key: "callback-77"})
+		var ended *fsm.EndedError
+		if err != nil && !errors.As(err, &ended) { // the order may be closed when the second one comes
+			return err
+		}
+	}
+	for _, id := range []string{paid.ID, unpaid.ID} {
+		order, err := machines.Wait(ctx, id)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%s: %s%s\n", order.Status, order.Result, order.Error)
+	}
+	return nil
+}

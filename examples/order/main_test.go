@@ -1,0 +1,16 @@
+package main
+
+import (
+	"context"
+	"log"
+	"os"
+)
+
+func Example() {
+	if err := run(context.Background(), os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// done: ["parcel with tea","parcel with cups"]
+	// failed: nobody paid for order A-2
+}

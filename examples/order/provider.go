@@ -1,0 +1,26 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// provider stands for a payment provider that fails the first time that it is
+// asked for an order.
+var provider = &paymentProvider{seen: map[string]bool{}}
+
+type paymentProvider struct {
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+func (p *paymentProvider) request(_ context.Context, order, key string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.seen[order+key] {
+		p.seen[order+key] = true
+		return errors.New("provider does not answer")
+	}
+	return nil
+}
