@@ -18,7 +18,8 @@ type FindOptions struct {
 	// Where holds the values that columns must equal; nil means null.
 	// Default: all rows.
 	Where schema.Values
-	// OrderBy is the column to sort by. Default: the order of creation.
+	// OrderBy is the column to sort by; null comes first. The order of text is
+	// the database's. Default: the order of creation.
 	OrderBy string
 	// Desc sorts from the last to the first. Default: false.
 	Desc bool

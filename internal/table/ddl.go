@@ -47,7 +47,7 @@ func (b Builder) index(t *schema.Table, i schema.Index) string {
 	}
 	columns := make([]string, len(i.Columns))
 	for n, name := range i.Columns {
-		columns[n] = b.q(name)
+		columns[n] = b.q(name) + b.nulls(t, name, false)
 	}
 	return fmt.Sprintf("create %s %s on %s (%s)", kind, b.q(b.indexName(t, i)), b.Name(t), strings.Join(columns, ", "))
 }

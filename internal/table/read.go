@@ -50,13 +50,26 @@ func (b Builder) Find(t *schema.Table, q Query, fail func(error), row func(*sche
 	if q.Desc {
 		direction = " desc"
 	}
-	w.text(" order by ", b.q(order), direction, ", ", b.q("_id"), direction)
+	w.text(" order by ", b.q(order), direction, b.nulls(t, order, q.Desc), ", ", b.q("_id"), direction)
 	if q.Limit > 0 {
 		w.text(" limit ", strconv.Itoa(q.Limit))
 	}
 	stmt := w.statements(nil)[0]
 	stmt.Row = b.scanner(t, fail, row)
 	return stmt, nil
+}
+
+// nulls returns the clause that puts null before everything else, as SQLite and
+// MySQL do by themselves.
+func (b Builder) nulls(t *schema.Table, column string, desc bool) string {
+	c, ok := t.Column(column)
+	switch {
+	case !ok || !c.IsOptional() || b.Dialect.Name != sqldb.Postgres:
+		return ""
+	case desc:
+		return " nulls last"
+	}
+	return " nulls first"
 }
 
 // conditions writes the WHERE clause in the order of the table's columns, so
