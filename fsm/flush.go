@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
@@ -46,7 +45,6 @@ type flusher struct {
 	queue   []*settlement
 	leases  map[string]int // claims that each of our leases still holds
 	running bool
-	closed  bool
 	idle    *sync.Cond
 }
 
@@ -71,10 +69,6 @@ func (f *flusher) lease(token string, claims int) {
 func (f *flusher) settle(e *execution, s settlement) error {
 	s.execution, s.done = e, make(chan error, 1)
 	f.mu.Lock()
-	if f.closed {
-		f.mu.Unlock()
-		return fault.ErrClosed
-	}
 	f.queue = append(f.queue, &s)
 	if !f.running {
 		f.running = true
@@ -127,12 +121,25 @@ func (f *flusher) flush(group []*settlement) {
 		news.publish(f.machines.rt)
 		return
 	}
-	if len(group) == 1 {
+	var uncertain *sqldb.Uncertain
+	switch {
+	case errors.As(err, &uncertain):
+		abandon(group, err)
+	case len(group) == 1:
 		group[0].done <- f.surrender(group[0], err)
-		return
+	default:
+		for _, s := range group {
+			f.flush([]*settlement{s})
+		}
 	}
+}
+
+// abandon leaves outcomes alone that may be committed or not: to write them again
+// could do so twice. Their leases expire, and whoever returns what those still
+// hold finds out which it was.
+func abandon(group []*settlement, err error) {
 	for _, s := range group {
-		f.flush([]*settlement{s})
+		s.done <- fmt.Errorf("commit outcome: %w", err)
 	}
 }
 

@@ -164,12 +164,17 @@ func (q *queue) extend(ctx context.Context, claims []*core.Claim, lease time.Dur
 	return lost, nil
 }
 
+// release gives claims back that were not started, all in one flush.
 func (q *queue) release(_ context.Context, claims []*core.Claim) error {
-	var errs []error
+	errs := make(chan error, len(claims))
 	for _, c := range claims {
-		errs = append(errs, q.machines.flusher.settle(c.Work.(*execution), settlement{release: true}))
+		go func() { errs <- q.machines.flusher.settle(c.Work.(*execution), settlement{release: true}) }()
 	}
-	return errors.Join(errs...)
+	var all []error
+	for range claims {
+		all = append(all, <-errs)
+	}
+	return errors.Join(all...)
 }
 
 func (q *queue) next(ctx context.Context) (wait time.Duration, ok bool, err error) {
