@@ -3,7 +3,8 @@
 //
 // The variants run in short slices, in turn, several rounds: machines are
 // noisy, and what disturbs one variant then disturbs all. What is reported is
-// the median of the rounds. Trust the ratios more than the figures.
+// the median of the rounds, for ratios that of the ratios within each round.
+// Trust the ratios more than the figures, and neither on a busy machine.
 //
 // Imports: the root package, schema, fault and internal/clock.
 package bench
@@ -25,7 +26,7 @@ type Options struct {
 	// Duration is how long each variant runs for each number of writers, all
 	// rounds together. Default: 2 seconds.
 	Duration time.Duration
-	// Rounds is how many slices Duration is cut into. Default: 5.
+	// Rounds is how many slices Duration is cut into. Default: 10.
 	Rounds int
 	// Progress is told what runs next. Default: nobody is told.
 	Progress func(step string)
@@ -48,7 +49,7 @@ func (o *Options) withDefaults() (Options, error) {
 		options.Duration = 2 * time.Second
 	}
 	if options.Rounds == 0 {
-		options.Rounds = 5
+		options.Rounds = 10
 	}
 	if options.Progress == nil {
 		options.Progress = func(string) {}
@@ -106,6 +107,8 @@ type Result struct {
 	P99 time.Duration `json:"p99_ns"`
 	// Units is how many were committed in all.
 	Units int `json:"units"`
+	// Rounds are the units per second of each round, in order.
+	Rounds []float64 `json:"rounds"`
 }
 
 // Outbox measures all variants on the database of dsn. It leaves its tables,
@@ -191,19 +194,19 @@ func summarize(v Variant, writers int, all []slice) Result {
 		rates = append(rates, float64(len(s.latencies))/s.elapsed.Seconds())
 		latencies = append(latencies, s.latencies...)
 	}
-	slices.Sort(rates)
 	slices.Sort(latencies)
 	return Result{
-		Variant: v, Writers: writers, Units: len(latencies),
+		Variant: v, Writers: writers, Units: len(latencies), Rounds: rates,
 		PerSecond: median(rates), P50: quantile(latencies, 0.5), P99: quantile(latencies, 0.99),
 	}
 }
 
-func median(sorted []float64) float64 {
-	n := len(sorted)
+func median(values []float64) float64 {
+	n := len(values)
 	if n == 0 {
 		return 0
 	}
+	sorted := slices.Sorted(slices.Values(values))
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
@@ -214,19 +217,25 @@ func quantile(sorted []time.Duration, q float64) time.Duration {
 	return sorted[int(q*float64(len(sorted)-1))]
 }
 
-// Ratio returns how many units per second with the outbox come on one
-// without, for a number of writers; 0 if one of them was not measured.
+// Ratio compares two variants with the same number of writers: the median over
+// the rounds of the ratio within a round, so that what slows down a whole round
+// does not count. It is 0 if one of them was not measured.
 func Ratio(results []Result, writers int, on, off Variant) float64 {
-	rate := func(v Variant) float64 {
-		for _, r := range results {
-			if r.Writers == writers && r.Variant == v {
-				return r.PerSecond
-			}
+	above, below := rounds(results, writers, on), rounds(results, writers, off)
+	var ratios []float64
+	for i := range min(len(above), len(below)) {
+		if below[i] > 0 {
+			ratios = append(ratios, above[i]/below[i])
 		}
-		return 0
 	}
-	if rate(off) == 0 {
-		return 0
+	return median(ratios)
+}
+
+func rounds(results []Result, writers int, v Variant) []float64 {
+	for _, r := range results {
+		if r.Writers == writers && r.Variant == v {
+			return r.Rounds
+		}
 	}
-	return rate(on) / rate(off)
+	return nil
 }

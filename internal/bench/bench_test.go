@@ -85,9 +85,25 @@ func TestOutboxRefusesBadOptions(t *testing.T) {
 	}
 }
 
+// A machine that is slow for a while slows down all variants of a round.
+func TestRatioIsTakenWithinRounds(t *testing.T) {
+	t.Parallel()
+	off, on := Variant{}, Variant{Outbox: true}
+	results := []Result{
+		{Variant: off, Writers: 8, Rounds: []float64{100, 10, 100}},
+		{Variant: on, Writers: 8, Rounds: []float64{80, 8, 80}},
+	}
+	if r := Ratio(results, 8, on, off); r != 0.8 {
+		t.Errorf("ratio is %v", r)
+	}
+	if r := Ratio(results, 9, on, off); r != 0 {
+		t.Errorf("ratio of nothing is %v", r)
+	}
+}
+
 func TestMedianAndQuantile(t *testing.T) {
 	t.Parallel()
-	if m := median([]float64{1, 2, 4, 8}); m != 3 {
+	if m := median([]float64{8, 2, 4, 1}); m != 3 {
 		t.Errorf("median of four is %v", m)
 	}
 	if m := median([]float64{1, 2, 8}); m != 2 {

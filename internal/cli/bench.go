@@ -17,7 +17,7 @@ import (
 )
 
 func (a *app) bench() *cobra.Command {
-	return a.group("bench", "Measure", a.benchOutbox())
+	return a.group("bench", "Measure", a.benchOutbox(), a.benchFSM())
 }
 
 func (a *app) benchOutbox() *cobra.Command {
@@ -45,7 +45,7 @@ func (a *app) benchOutbox() *cobra.Command {
 	flags := cmd.Flags()
 	flags.IntSliceVar(&options.Writers, "writers", []int{1, 8, 64}, "numbers of concurrent writers")
 	flags.DurationVar(&options.Duration, "duration", 2*time.Second, "how long each variant runs, all rounds together")
-	flags.IntVar(&options.Rounds, "rounds", 5, "how many rounds to take the median of")
+	flags.IntVar(&options.Rounds, "rounds", 10, "how many rounds to take the median of")
 	flags.BoolVar(&yes, "yes", false, "yes, also in a database whose outbox has entries")
 	return cmd
 }
