@@ -83,6 +83,9 @@ func (c *Committer) Close() {
 // that is done takes a waiting unit back; one that is already being committed
 // is waited for, because its outcome matters more than the time.
 func (c *Committer) Commit(ctx context.Context, u *Unit) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if c.emits(u) {
 		if err := u.prepare(); err != nil {
 			return err
