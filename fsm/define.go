@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/retry"
 )
@@ -207,8 +208,17 @@ func (d *Definition[S]) recoverFrom(ctx context.Context, e *execution, cause err
 	return failed(fmt.Errorf("error handler: %w (after: %w)", err, cause)), nil
 }
 
-// decide checks an outcome and serialises all that belongs to it.
-func (d *Definition[S]) decide(e *execution, run *Run[S], o Outcome) (decision, error) {
+// decide checks an outcome and serialises all that belongs to it. The user's
+// types take part in that, so it may panic.
+func (d *Definition[S]) decide(e *execution, run *Run[S], o Outcome) (decided decision, err error) {
+	err = core.Call(func() (err error) {
+		decided, err = d.serialise(e, run, o)
+		return err
+	})
+	return decided, err
+}
+
+func (d *Definition[S]) serialise(e *execution, run *Run[S], o Outcome) (decision, error) {
 	if o.kind == 0 {
 		return decision{}, fault.Invalidf("step "+e.instance.Step, "returned no outcome")
 	}
@@ -239,7 +249,8 @@ func (d *Definition[S]) decide(e *execution, run *Run[S], o Outcome) (decision, 
 // newRun decodes the stored state for a step.
 func newRun[S any](e *execution) (*Run[S], error) {
 	run := &Run[S]{Info: e.info(), execution: e}
-	if err := json.Unmarshal([]byte(e.instance.State), &run.State); err != nil {
+	err := core.Call(func() error { return json.Unmarshal([]byte(e.instance.State), &run.State) })
+	if err != nil {
 		return nil, fmt.Errorf("decode state: %w", err)
 	}
 	return run, nil

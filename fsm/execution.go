@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/perdure/perdure/fault"
@@ -59,31 +60,28 @@ func (e *execution) info() Info {
 	for _, g := range e.inbox {
 		signal := Signal{Name: g.Name, Payload: json.RawMessage(g.Payload), Created: g.Created, seq: g.Seq}
 		info.All = append(info.All, signal)
-		if contains(i.Awaits, g.Name) {
+		if e.gives(g) {
 			info.Awaited = append(info.Awaited, signal)
 		}
 	}
 	return info
 }
 
+// gives reports whether the step is given a signal to handle: one that it waited
+// for, or one that was kept for it.
+func (e *execution) gives(g store.Signal) bool {
+	return slices.Contains(e.instance.Awaits, g.Name) || slices.Contains(e.instance.Seen, g.Seq)
+}
+
 // presented returns the signals that the step was given to handle.
 func (e *execution) presented() []int64 {
 	var seqs []int64
 	for _, g := range e.inbox {
-		if contains(e.instance.Awaits, g.Name) {
+		if e.gives(g) {
 			seqs = append(seqs, g.Seq)
 		}
 	}
 	return seqs
-}
-
-func contains(names []string, name string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
-		}
-	}
-	return false
 }
 
 // advance applies a committed Next to our own copy, to go on with it.
@@ -100,7 +98,7 @@ func (e *execution) advance(d decision) {
 	}
 	e.inbox = left
 	i := &e.instance
-	i.Step, i.State, i.Attempt = d.outcome.step, string(d.state), 0
+	i.Step, i.State, i.Attempt, i.Crashes = d.outcome.step, string(d.state), 0, 0
 	i.Awaits, i.Keeps, i.Seen, i.TimedOut, i.Dropped = nil, false, nil, false, nil
 }
 
@@ -109,6 +107,9 @@ func (e *execution) children(specs []ChildSpec) ([]store.NewInstance, error) {
 	fanout := e.instance.Fanout + 1
 	children := make([]store.NewInstance, len(specs))
 	for i, spec := range specs {
+		if spec.prepare == nil {
+			return nil, fault.Invalidf(fmt.Sprintf("child %d", i), "was not made by ChildOf")
+		}
 		child, err := spec.prepare(e.machines.rt.NewID, e.options.MaxState)
 		if err != nil {
 			return nil, fmt.Errorf("child %d: %w", i, err)

@@ -33,7 +33,7 @@ func (m *Machines) expire(ctx context.Context, queue string) (suspects bool, err
 		}
 		stmts = append(stmts, st.TimeoutBarriers(sweepLimit, now, news.woken)...)
 		if known := m.definitions(); len(known) > 0 {
-			stmts = append(stmts, st.RerouteInstances(known, sweepLimit, now, news.woken)...)
+			stmts = append(stmts, st.RerouteInstances(queue, known, sweepLimit, now, news.woken)...)
 		}
 		if err := tx.Run(ctx, stmts...); err != nil {
 			return err

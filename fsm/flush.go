@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
@@ -19,9 +21,6 @@ const (
 	maxFlush = 1000
 	// flushTimeout bounds one transaction of outcomes.
 	flushTimeout = 30 * time.Second
-	// maxTries is how often outcomes are tried again after what is nobody's
-	// fault; then their leases expire.
-	maxTries = 10
 )
 
 // settlement is what becomes of a claim.
@@ -121,9 +120,8 @@ func (f *flusher) flush(group []*settlement) {
 		news.publish(f.machines.rt)
 		return
 	}
-	var uncertain *sqldb.Uncertain
 	switch {
-	case errors.As(err, &uncertain):
+	case !refused(err):
 		abandon(group, err)
 	case len(group) == 1:
 		group[0].done <- f.surrender(group[0], err)
@@ -134,9 +132,34 @@ func (f *flusher) flush(group []*settlement) {
 	}
 }
 
-// abandon leaves outcomes alone that may be committed or not: to write them again
-// could do so twice. Their leases expire, and whoever returns what those still
-// hold finds out which it was.
+// refused reports whether the database was there and did not take what it was
+// given. Everything else, such as a full disk, a timeout or the loss of the answer
+// to COMMIT, is no outcome's fault.
+func refused(err error) bool {
+	var uncertain *sqldb.Uncertain
+	var duplicate *fault.Duplicate
+	var restricted *fault.Restricted
+	var invalid *fault.Invalid
+	switch {
+	case errors.As(err, &uncertain):
+		return false
+	case errors.As(err, &duplicate), errors.As(err, &restricted), errors.As(err, &invalid):
+		return true
+	}
+	var server interface{ SQLState() string }
+	if !errors.As(err, &server) || len(server.SQLState()) < 2 {
+		return false
+	}
+	switch server.SQLState()[:2] {
+	case "22", "23", "54": // bad data, a constraint, a limit of the program
+		return true
+	}
+	return false
+}
+
+// abandon leaves outcomes alone that could not be committed, or may be committed
+// or not: to write them again could do so twice. Their leases expire, and whoever
+// returns what those still hold finds out which it was.
 func abandon(group []*settlement, err error) {
 	for _, s := range group {
 		s.done <- fmt.Errorf("commit outcome: %w", err)
@@ -144,22 +167,23 @@ func abandon(group []*settlement, err error) {
 }
 
 // surrender ends an instance whose outcome the database refuses: trying it again
-// would be a loop.
+// would be a loop. It returns why, so that nobody goes on with the instance.
 func (f *flusher) surrender(s *settlement, cause error) error {
-	if sqldb.IsTransient(cause) || s.decision.outcome.kind == kindStop {
-		return fmt.Errorf("commit outcome: %w", cause)
+	cause = fmt.Errorf("commit outcome: %w", cause)
+	if s.release || s.unroute || s.decision.outcome.kind == kindStop {
+		return cause
 	}
-	s.decision, s.inline = failed(fmt.Errorf("commit outcome: %w", cause)), false
+	s.decision, s.inline = failed(cause), false
 	var news news
 	if err := f.try([]*settlement{s}, &news); err != nil {
-		return fmt.Errorf("commit outcome: %w", errors.Join(cause, err))
+		return errors.Join(cause, err)
 	}
 	f.forget([]*settlement{s})
 	news.publish(f.machines.rt)
 	if s.stale {
 		return core.ErrLost
 	}
-	return nil
+	return cause
 }
 
 // settled reports a committed group.
@@ -175,11 +199,13 @@ func (f *flusher) settled(group []*settlement) {
 }
 
 // try commits a group in one transaction, again after a deadlock or a lost
-// connection.
+// connection, for about as long as the leases last: what was done need not be done
+// again because the database was away for a while.
 func (f *flusher) try(group []*settlement, news *news) error {
+	until := clock.System.Now().Add(f.machines.options.Lease)
 	for attempt := 1; ; attempt++ {
 		err := f.transact(group, news)
-		if err == nil || !sqldb.IsTransient(err) || attempt == maxTries {
+		if err == nil || !sqldb.IsTransient(err) || clock.System.Now().After(until) {
 			return err
 		}
 		unit.Pause(context.Background(), attempt)

@@ -195,7 +195,7 @@ func (m *Machines) endOne(ctx context.Context, tx sqldb.Tx, id string, status St
 		if !leased {
 			return errMoved
 		}
-		if err := tx.Run(ctx, st.Interrupt(store.Held{ID: id, Token: token})); err != nil {
+		if err := m.interrupt(ctx, tx, store.Held{ID: id, Token: token}); err != nil {
 			return err
 		}
 	}
@@ -205,6 +205,20 @@ func (m *Machines) endOne(ctx context.Context, tx sqldb.Tx, id string, status St
 	end := ending{rt: m.rt, news: news}
 	end.add(instance, status, nil, &reason)
 	return tx.Run(ctx, end.statements(m.rt.Now())...)
+}
+
+// interrupt takes an instance that is in no other place away from the lease that
+// we have locked. That lease holds it only if it is still the newest one: a step
+// of the instance may have ended, and the next been claimed, before our lock.
+func (m *Machines) interrupt(ctx context.Context, tx sqldb.Tx, h store.Held) error {
+	newest := ""
+	if err := tx.Run(ctx, m.rt.Store.LeaseOf(h.ID, func(token string) { newest = token })); err != nil {
+		return err
+	}
+	if newest != h.Token {
+		return errMoved
+	}
+	return tx.Run(ctx, m.rt.Store.Interrupt(h))
 }
 
 // Wait returns the instance when it has ended, or the error of ctx.

@@ -71,17 +71,36 @@ func (q *queue) claim(ctx context.Context, limit int, lease time.Duration) ([]*c
 	if err != nil {
 		return nil, err
 	}
-	claims, err := q.take(ctx, limit, lease, false)
-	if err != nil || !suspects {
-		return claims, err
-	}
-	for len(claims) < limit {
-		suspect, err := q.take(ctx, 1, lease, true)
-		claims = append(claims, suspect...)
-		if err != nil || len(suspect) == 0 {
-			return claims, err
+	var claims []*core.Claim
+	if suspects { // one before the others: a backlog must not keep them from their turn
+		if claims, err = q.take(ctx, 1, lease, true); err != nil {
+			return nil, err
 		}
 	}
+	if len(claims) < limit {
+		others, err := q.take(ctx, limit-len(claims), lease, false)
+		claims = append(claims, others...)
+		if err != nil {
+			return q.keep(claims, err)
+		}
+	}
+	for suspects && len(claims) < limit {
+		suspect, err := q.take(ctx, 1, lease, true)
+		claims = append(claims, suspect...)
+		if err != nil {
+			return q.keep(claims, err)
+		}
+		suspects = len(suspect) > 0
+	}
+	return claims, nil
+}
+
+// keep reports an error that came after claims had been made, which are to be run.
+func (q *queue) keep(claims []*core.Claim, err error) ([]*core.Claim, error) {
+	if len(claims) == 0 {
+		return nil, err
+	}
+	q.machines.options.OnError(err)
 	return claims, nil
 }
 
@@ -141,23 +160,28 @@ func (q *queue) run(ctx context.Context, c *core.Claim) error {
 	}
 }
 
-// extend renews the leases that the claims belong to.
+// extend renews the leases that the claims belong to. Claims of instances that
+// were cancelled are lost.
 func (q *queue) extend(ctx context.Context, claims []*core.Claim, lease time.Duration) ([]*core.Claim, error) {
 	m := q.machines
 	tokens := map[string]*bool{}
 	var stmts []sqldb.Stmt
-	for _, c := range claims {
+	held := make([]store.Held, len(claims))
+	for i, c := range claims {
+		held[i] = store.Held{ID: c.ID, Token: c.Token}
 		if tokens[c.Token] == nil {
 			tokens[c.Token] = new(bool)
 			stmts = append(stmts, m.rt.Store.ExtendLease(c.Token, lease, m.rt.Now(), tokens[c.Token]))
 		}
 	}
+	cancelled := map[store.Held]bool{}
+	stmts = append(stmts, m.rt.Store.Interrupted(held, func(h store.Held) { cancelled[h] = true }))
 	if err := m.transact(ctx, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) }); err != nil {
 		return nil, err
 	}
 	var lost []*core.Claim
-	for _, c := range claims {
-		if *tokens[c.Token] {
+	for i, c := range claims {
+		if *tokens[c.Token] || cancelled[held[i]] {
 			lost = append(lost, c)
 		}
 	}
@@ -179,7 +203,7 @@ func (q *queue) release(_ context.Context, claims []*core.Claim) error {
 
 func (q *queue) next(ctx context.Context) (wait time.Duration, ok bool, err error) {
 	m := q.machines
-	err = m.read(ctx, m.rt.Store.NextInstance(q.name, m.rt.Now(), func(d time.Duration) { wait, ok = d, true }))
+	err = m.read(ctx, m.rt.Store.NextInstance(q.name, m.definitions(), m.rt.Now(), func(d time.Duration) { wait, ok = d, true }))
 	return wait, ok, err
 }
 

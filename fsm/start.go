@@ -31,7 +31,7 @@ const (
 	Live Scope = iota
 	// LiveOrDone: for as long as it is kept, unless it fails or is cancelled.
 	LiveOrDone
-	// LiveOrFailed: for as long as it is kept, unless it is done.
+	// LiveOrFailed: for as long as it is kept, unless it is done or cancelled.
 	LiveOrFailed
 	// Always: for as long as it is kept.
 	Always

@@ -112,6 +112,7 @@ func (w *writing) step(e *execution, d decision, attempt int) *store.Step {
 			dropped := string(i.Dropped)
 			step.Dropped = &dropped
 		}
+		step.TimedOut = i.TimedOut
 	} else {
 		step.Step = d.outcome.step
 	}
@@ -124,8 +125,7 @@ func (w *writing) await(e *execution, d decision) {
 	step.Awaits = jsonText(d.outcome.names)
 	park := store.Park{ID: e.instance.ID, Names: *step.Awaits, Timeout: d.outcome.timeout}
 	if d.outcome.keep {
-		seen := append(append([]int64{}, e.instance.Seen...), e.presented()...)
-		step.Keeps, step.Seen = true, jsonText(seen)
+		step.Keeps, step.Seen = true, jsonText(append([]int64{}, e.presented()...))
 		park.Seen = step.Seen
 	} else {
 		w.consumed = append(w.consumed, e.presented()...)

@@ -193,9 +193,10 @@ func parseJSON(text *string, to any) error {
 }
 
 // NextInstance returns the statement that finds how long it is until something
-// is due in a queue. found is not called if nothing is.
-func (s *Store) NextInstance(queue string, now Now, found func(time.Duration)) sqldb.Stmt {
-	next := s.stmt("InstanceNextWake", at(now), queue)
+// is due in a queue, for a process that knows these machines. found is not called
+// if nothing is.
+func (s *Store) NextInstance(queue string, known []Definition, now Now, found func(time.Duration)) sqldb.Stmt {
+	next := s.stmt("InstanceNextWake", at(now), queue, definitionColumns(known))
 	next.Row = durationRow(found)
 	return next
 }

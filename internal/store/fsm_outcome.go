@@ -60,6 +60,7 @@ type Step struct {
 	Awaits          *string // JSON array of names
 	Keeps           bool
 	Seen            *string // JSON array of signals
+	TimedOut        bool
 	Fanout          int
 	Dropped         *string // JSON
 	Error           *string
@@ -76,6 +77,7 @@ func (s *Store) StepInstances(steps []Step, now Now) sqldb.Stmt {
 		column(steps, func(o Step) *string { return o.Awaits }),
 		column(steps, func(o Step) bool { return o.Keeps }),
 		column(steps, func(o Step) *string { return o.Seen }),
+		column(steps, func(o Step) bool { return o.TimedOut }),
 		column(steps, func(o Step) int { return o.Fanout }),
 		column(steps, func(o Step) *string { return o.Dropped }),
 		column(steps, func(o Step) *string { return o.Error }),

@@ -27,9 +27,9 @@ type NewSignal struct {
 // duplicate learns whether the signal's key was seen before, woken the queue of
 // a target that waited for it.
 func (s *Store) DeliverSignal(n NewSignal, now Now, ended func(status string) error, duplicate *bool, woken func(queue string)) []sqldb.Stmt {
-	target := s.stmt("SignalTarget", n.Target)
-	target.Row = textRow(func(string) {})
-	target.Done = sqldb.One(&fault.NotFound{Kind: "instance", ID: n.Target})
+	target := s.stmts("SignalTarget", n.Target)
+	target[0].Row = textRow(func(string) {})
+	target[0].Done = sqldb.One(&fault.NotFound{Kind: "instance", ID: n.Target})
 	status := s.stmt("FinishedStatus", n.Target)
 	status.Row = func(scan sqldb.Scan) error {
 		var status string
@@ -43,7 +43,7 @@ func (s *Store) DeliverSignal(n NewSignal, now Now, ended func(status string) er
 		*duplicate = rows == 0
 		return nil
 	}
-	stmts := append([]sqldb.Stmt{target, status}, insert...)
+	stmts := append(append(target, status), insert...)
 	return append(stmts, s.waking("SignalWake", woken, n.Target, n.Name, at(now))...)
 }
 

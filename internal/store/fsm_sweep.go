@@ -108,14 +108,17 @@ type Definition struct {
 	Version int
 }
 
-// RerouteInstances returns the statements that put instances back that were laid
-// aside and can be run here.
-func (s *Store) RerouteInstances(known []Definition, limit int, now Now, woken func(queue string)) []sqldb.Stmt {
-	columns := tuples{
+func definitionColumns(known []Definition) tuples {
+	return tuples{
 		column(known, func(d Definition) string { return d.FSM }),
 		column(known, func(d Definition) int { return d.Version }),
 	}
-	return s.waking("InstanceReroute", woken, columns, limit, at(now))
+}
+
+// RerouteInstances returns the statements that put instances of a queue back that
+// were laid aside and can be run here.
+func (s *Store) RerouteInstances(queue string, known []Definition, limit int, now Now, woken func(queue string)) []sqldb.Stmt {
+	return s.waking("InstanceReroute", woken, definitionColumns(known), queue, limit, at(now))
 }
 
 // SuspectsDue returns the statement that tells whether instances of a queue are

@@ -41,18 +41,16 @@ create index instances_parent_idx on perdure.instances (parent_id, parent_fanout
 -- Serves lists of one machine, newest first.
 create index instances_fsm_idx on perdure.instances (fsm, id);
 
--- What may be run when it is due. Claiming deletes the row.
+-- What may be run when it is due. Claiming deletes the row. Suspects are those
+-- whose process was lost before: they lie apart, so that nobody walks over them.
 create table perdure.ready (
   queue text not null,
+  suspect boolean not null default false,
   priority smallint not null,
   due_at timestamptz not null,
   id uuid not null,
-  suspect boolean not null default false,
-  primary key (queue, priority, due_at, id)
+  primary key (queue, suspect, priority, due_at, id)
 ) with (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
-
--- Serves the search for suspects, of which there are none most of the time.
-create index ready_suspect_idx on perdure.ready (queue, due_at) where suspect;
 
 -- One row per batch of claims. Its row lock decides between an outcome and the
 -- reaper: outcomes share it, the reaper and cancel take it alone. An instance
@@ -162,10 +160,11 @@ create table perdure.deadlines (
 
 -- Instances of machines that the process which claimed them does not know.
 create table perdure.unrouted (
+  queue text not null,
   fsm text not null,
   version integer not null,
   id uuid not null,
-  primary key (fsm, version, id)
+  primary key (queue, fsm, version, id)
 );
 
 create table perdure.schedules (

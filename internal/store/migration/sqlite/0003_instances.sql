@@ -40,18 +40,16 @@ create index perdure_instances_parent_idx on perdure_instances (parent_id, paren
 -- Serves lists of one machine, newest first.
 create index perdure_instances_fsm_idx on perdure_instances (fsm, id);
 
--- What may be run when it is due. Claiming deletes the row.
+-- What may be run when it is due. Claiming deletes the row. Suspects are those
+-- whose process was lost before: they lie apart, so that nobody walks over them.
 create table perdure_ready (
   queue text not null,
+  suspect integer not null default 0,
   priority integer not null,
   due_at integer not null,
   id text not null,
-  suspect integer not null default 0,
-  primary key (queue, priority, due_at, id)
+  primary key (queue, suspect, priority, due_at, id)
 ) strict;
-
--- Serves the search for suspects, of which there are none most of the time.
-create index perdure_ready_suspect_idx on perdure_ready (queue, due_at) where suspect = 1;
 
 -- One row per batch of claims. An instance that was settled stays in ids; it is
 -- held by the newest lease that names it, unless it is found in another place.
@@ -159,10 +157,11 @@ create table perdure_deadlines (
 
 -- Instances of machines that the process which claimed them does not know.
 create table perdure_unrouted (
+  queue text not null,
   fsm text not null,
   version integer not null,
   id text not null,
-  primary key (fsm, version, id)
+  primary key (queue, fsm, version, id)
 ) strict;
 
 create table perdure_schedules (

@@ -104,7 +104,7 @@ with due as (
   cross join lateral (
     select ctid, id, due_at
     from perdure.ready
-    where queue = $1 and priority = level.priority and due_at <= coalesce($2::timestamptz, now()) and suspect = $6
+    where queue = $1 and suspect = $6 and priority = level.priority and due_at <= coalesce($2::timestamptz, now())
     order by due_at, id
     limit $3
     for update skip locked

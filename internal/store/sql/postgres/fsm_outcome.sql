@@ -27,12 +27,12 @@ order by id
 for no key update
 
 -- name: InstanceStep
--- The new step and state. No indexed column changes.
+-- The new step and state. No indexed column changes. Progress forgives crashes.
 update perdure.instances i
 set step = o.step, state = o.state::json, attempt = o.attempt, awaits = o.awaits::json, keeps = o.keeps, seen = o.seen::json,
-  timed_out = false, fanout = o.fanout, dropped = o.dropped::json, error = o.error, due_at = t.now + o.delay * interval '1 microsecond'
-from unnest(?::text[], ?::text[], ?::text[], ?::integer[], ?::text[], ?::boolean[], ?::text[], ?::integer[], ?::text[], ?::text[], ?::bigint[])
-  as o (id, step, state, attempt, awaits, keeps, seen, fanout, dropped, error, delay),
+  timed_out = o.timed_out, crashes = case when o.attempt = 0 then 0 else i.crashes end, fanout = o.fanout, dropped = o.dropped::json, error = o.error, due_at = t.now + o.delay * interval '1 microsecond'
+from unnest(?::text[], ?::text[], ?::text[], ?::integer[], ?::text[], ?::boolean[], ?::text[], ?::boolean[], ?::integer[], ?::text[], ?::text[], ?::bigint[])
+  as o (id, step, state, attempt, awaits, keeps, seen, timed_out, fanout, dropped, error, delay),
   (select coalesce(?::timestamptz, now()) as now) t
 where i.id = o.id::uuid
 
@@ -191,7 +191,7 @@ with lost as (
   where i.id = lost.parent
 )
 update perdure.barriers b
-set pending = b.pending - lost.n
+set pending = b.pending - lost.n, until = greatest(b.until - lost.n, 0)
 from lost
 where b.parent_id = lost.parent
 
@@ -199,5 +199,5 @@ where b.parent_id = lost.parent
 select i.id::text, i.fsm, i.ordinal, f.status, f.result, f.error
 from perdure.instances i
 left join perdure.finished f on f.id = i.id
-where i.parent_id = ?::uuid and i.parent_fanout = ?
+where i.parent_id = $1::uuid and i.parent_fanout in ($2::integer, -$2::integer)
 order by i.ordinal

@@ -2,10 +2,21 @@
 
 -- name: SignalTarget
 -- The lock comes first and alone: what follows sees what was committed before.
+-- Whoever ends an instance that awaits nothing does not take it, to be fast; so we
+-- meet at the key of its end, which nobody can write until we have committed.
 select id::text
 from perdure.instances
-where id = ?::uuid
+where id = $1::uuid
 for no key update
+;
+insert into perdure.finished (id, status, finished_at)
+select id, 'done', '-infinity'
+from perdure.instances
+where id = $1::uuid and awaits is null and seen is null
+on conflict (id) do nothing
+;
+delete from perdure.finished
+where id = $1::uuid and finished_at = '-infinity'
 
 -- name: FinishedStatus
 select status
@@ -25,10 +36,16 @@ select $1::uuid, $2, $3::json, coalesce($5::timestamptz, now())
 where $4::text is null or exists (select 1 from remembered)
 
 -- name: SignalWake
+-- A duplicate does not wake: what it repeats was seen, or has woken before.
 with woken as (
   delete from perdure.waiting w
-  where w.id = $1::uuid and $2 = any(w.names)
-    and exists (select 1 from perdure.signals s where s.target_id = w.id and s.name = $2)
+  using perdure.instances i
+  where w.id = $1::uuid and $2 = any(w.names) and i.id = w.id
+    and exists (
+      select 1
+      from perdure.signals s
+      where s.target_id = w.id and s.name = $2 and (i.seen is null or s.seq not in (select json_array_elements_text(i.seen)::bigint))
+    )
   returning w.id
 ), due as (
   update perdure.instances i

@@ -15,16 +15,18 @@ limit ?
 for update skip locked
 
 -- name: LeaseHeld
--- The instances of a lease that are in no other place, and thus held by it.
+-- The instances of a lease that are in no other place, and thus held by it. One
+-- that is not at the head of its partition is in the queue for it.
 select i.id::text, i.crashes
 from perdure.leases l, unnest(l.ids) as held (id)
 join perdure.instances i on i.id = held.id
 where l.token = ?::uuid
   and not exists (select 1 from perdure.finished f where f.id = i.id)
-  and not exists (select 1 from perdure.ready r where r.queue = i.queue and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
+  and not exists (select 1 from perdure.ready r where r.queue = i.queue and r.suspect in (false, true) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
   and not exists (select 1 from perdure.waiting w where w.id = i.id)
   and not exists (select 1 from perdure.barriers b where b.parent_id = i.id)
-  and not exists (select 1 from perdure.unrouted u where u.fsm = i.fsm and u.version = i.version and u.id = i.id)
+  and not exists (select 1 from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.id = i.id)
+  and not exists (select 1 from perdure.partition_heads h where h.key = i.partition_key and h.head <> i.id)
   and not exists (select 1 from perdure.leases newer where newer.seq > l.seq and i.id = any(newer.ids))
 
 -- name: InstanceReturn
@@ -113,18 +115,19 @@ limit ?
 -- name: InstanceUnroute
 -- Claimed by a process that does not know the machine: laid aside for one that
 -- does.
-insert into perdure.unrouted (fsm, version, id)
-select fsm, version, id
+insert into perdure.unrouted (queue, fsm, version, id)
+select queue, fsm, version, id
 from perdure.instances
 where id = any(?::text[]::uuid[])
 
 -- name: InstanceReroute
 with known as (
   delete from perdure.unrouted u
-  where (u.fsm, u.version, u.id) in (
-    select x.fsm, x.version, x.id
+  where (u.queue, u.fsm, u.version, u.id) in (
+    select x.queue, x.fsm, x.version, x.id
     from unnest(?::text[], ?::integer[]) as mine (fsm, version)
     join perdure.unrouted x on x.fsm = mine.fsm and x.version = mine.version
+    where x.queue = ?
     limit ?
     for update of x skip locked
   )
@@ -146,14 +149,21 @@ returning queue
 select (extract(epoch from min(at) - coalesce($1::timestamptz, now())) * 1000000)::bigint
 from (
   select r.due_at as at
-  from (values (-1), (0), (1)) as level (priority)
+  from (values (false, -1), (false, 0), (false, 1), (true, -1), (true, 0), (true, 1)) as level (suspect, priority)
   cross join lateral (
     select due_at
     from perdure.ready
-    where queue = $2 and priority = level.priority
+    where queue = $2 and suspect = level.suspect and priority = level.priority
     order by due_at, id
     limit 1
   ) r
+  union all
+  (
+    select coalesce($1::timestamptz, now())
+    from unnest($3::text[], $4::integer[]) as mine (fsm, version)
+    join perdure.unrouted u on u.queue = $2 and u.fsm = mine.fsm and u.version = mine.version
+    limit 1
+  )
   union all
   (select expires_at from perdure.leases where queue = $2 order by expires_at limit 1)
   union all

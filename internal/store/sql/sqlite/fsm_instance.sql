@@ -97,11 +97,11 @@ select ?4, ?5, ?1, ?2 + ?7, json_group_array(id)
 from (
   select id
   from (
-    select * from (select id, priority, due_at from perdure.ready where queue = ?1 and priority = -1 and due_at <= ?2 and suspect = ?6 order by due_at, id limit ?3)
+    select * from (select id, priority, due_at from perdure.ready where queue = ?1 and suspect = ?6 and priority = -1 and due_at <= ?2 order by due_at, id limit ?3)
     union all
-    select * from (select id, priority, due_at from perdure.ready where queue = ?1 and priority = 0 and due_at <= ?2 and suspect = ?6 order by due_at, id limit ?3)
+    select * from (select id, priority, due_at from perdure.ready where queue = ?1 and suspect = ?6 and priority = 0 and due_at <= ?2 order by due_at, id limit ?3)
     union all
-    select * from (select id, priority, due_at from perdure.ready where queue = ?1 and priority = 1 and due_at <= ?2 and suspect = ?6 order by due_at, id limit ?3)
+    select * from (select id, priority, due_at from perdure.ready where queue = ?1 and suspect = ?6 and priority = 1 and due_at <= ?2 order by due_at, id limit ?3)
   )
   order by priority, due_at, id
   limit ?3
@@ -109,8 +109,8 @@ from (
 having count(*) > 0
 ;
 delete from perdure.ready
-where (queue, priority, due_at, id) in (
-  select i.queue, i.priority, i.due_at, i.id
+where (queue, suspect, priority, due_at, id) in (
+  select i.queue, ?6, i.priority, i.due_at, i.id
   from perdure.leases l, json_each(l.ids) held
   join perdure.instances i on i.id = held.value
   where l.token = ?4

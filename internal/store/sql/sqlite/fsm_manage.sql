@@ -9,12 +9,12 @@ where i.id = ?
 -- name: InstanceShow
 select i.id, i.fsm, i.version, i.step, i.state, i.queue, i.priority, i.attempt, i.crashes, i.parent_id, i.partition_key, i.unique_key,
   coalesce(f.error, i.error), i.created_at, i.due_at, i.deadline_at, f.finished_at, f.result, coalesce(f.status, case
-    when exists (select 1 from perdure.ready r where r.queue = i.queue and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
+    when exists (select 1 from perdure.ready r where r.queue = i.queue and r.suspect in (0, 1) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
       then case when i.due_at > ? then 'scheduled' else 'runnable' end
     when exists (select 1 from perdure.waiting w where w.id = i.id) then 'awaiting_signal'
     when exists (select 1 from perdure.barriers b where b.parent_id = i.id) then 'awaiting_children'
-    when exists (select 1 from perdure.unrouted u where u.fsm = i.fsm and u.version = i.version and u.id = i.id) then 'unrouted'
-    when exists (select 1 from perdure.partition_waiting p where p.key = i.partition_key and p.id = i.id) then 'queued'
+    when exists (select 1 from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.id = i.id) then 'unrouted'
+    when exists (select 1 from perdure.partition_heads h where h.key = i.partition_key and h.head <> i.id) then 'queued'
     else 'executing'
   end)
 from perdure.instances i
@@ -34,7 +34,7 @@ where token = ?
 
 -- name: ReadyRemove
 delete from perdure.ready
-where (queue, priority, due_at, id) in (select i.queue, i.priority, i.due_at, i.id from perdure.instances i where i.id = ?)
+where suspect in (0, 1) and (queue, priority, due_at, id) in (select i.queue, i.priority, i.due_at, i.id from perdure.instances i where i.id = ?)
 
 -- name: WaitingRemove
 delete from perdure.waiting
@@ -46,7 +46,7 @@ where parent_id = ?
 
 -- name: UnroutedRemove
 delete from perdure.unrouted
-where (fsm, version, id) in (select i.fsm, i.version, i.id from perdure.instances i where i.id = ?)
+where (queue, fsm, version, id) in (select i.queue, i.fsm, i.version, i.id from perdure.instances i where i.id = ?)
 
 -- name: PartitionRemove
 delete from perdure.partition_waiting
@@ -116,7 +116,8 @@ delete from perdure.finished
 where id = ?1 and status in ('failed', 'quarantined', 'cancelled')
 
 -- name: InstanceReset
--- All attempts before it, no deadline, and no parent that counts it again.
+-- All attempts before it, no deadline, and no parent that counts it again: one
+-- that still waits goes on seeing it by the negative number.
 update perdure.instances
-set attempt = 0, crashes = 0, timed_out = 0, awaits = null, seen = null, deadline_at = null, parent_fanout = -1, due_at = ?1
+set attempt = 0, crashes = 0, timed_out = 0, awaits = null, seen = null, deadline_at = null, parent_fanout = -abs(parent_fanout), due_at = ?1
 where id = ?2

@@ -24,7 +24,8 @@ where id in (select value->>0 from json_each(?1))
 -- name: InstanceStep
 update perdure.instances
 set step = o.value->>1, state = o.value->>2, attempt = o.value->>3, awaits = o.value->>4, keeps = o.value->>5, seen = o.value->>6,
-  timed_out = 0, fanout = o.value->>7, dropped = o.value->>8, error = o.value->>9, due_at = ?2 + (o.value->>10)
+  timed_out = o.value->>7, crashes = case when o.value->>3 = 0 then 0 else crashes end, fanout = o.value->>8,
+  dropped = o.value->>9, error = o.value->>10, due_at = ?2 + (o.value->>11)
 from json_each(?1) o
 where perdure.instances.id = o.value->>0
 
@@ -170,16 +171,18 @@ where id in (
 )
 ;
 update perdure.barriers
-set pending = pending - (
-  select count(*)
+set pending = pending - lost.n, until = max(until - lost.n, 0)
+from (
+  select o.value->>0 as parent, count(*) as n
   from json_each(?1) o
-  where o.value->>0 = perdure.barriers.parent_id and not exists (select 1 from perdure.instances i where i.id = o.value->>1)
-)
-where parent_id in (select o.value->>0 from json_each(?1) o)
+  where not exists (select 1 from perdure.instances i where i.id = o.value->>1)
+  group by o.value->>0
+) lost
+where perdure.barriers.parent_id = lost.parent
 
 -- name: ChildList
 select i.id, i.fsm, i.ordinal, f.status, f.result, f.error
 from perdure.instances i
 left join perdure.finished f on f.id = i.id
-where i.parent_id = ?1 and i.parent_fanout = ?2
+where i.parent_id = ?1 and i.parent_fanout in (?2, -?2)
 order by i.ordinal

@@ -13,16 +13,18 @@ order by expires_at
 limit ?3
 
 -- name: LeaseHeld
--- The instances of a lease that are in no other place, and thus held by it.
+-- The instances of a lease that are in no other place, and thus held by it. One
+-- that is not at the head of its partition is in the queue for it.
 select i.id, i.crashes
 from perdure.leases l, json_each(l.ids) held
 join perdure.instances i on i.id = held.value
 where l.token = ?1
   and not exists (select 1 from perdure.finished f where f.id = i.id)
-  and not exists (select 1 from perdure.ready r where r.queue = i.queue and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
+  and not exists (select 1 from perdure.ready r where r.queue = i.queue and r.suspect in (0, 1) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
   and not exists (select 1 from perdure.waiting w where w.id = i.id)
   and not exists (select 1 from perdure.barriers b where b.parent_id = i.id)
-  and not exists (select 1 from perdure.unrouted u where u.fsm = i.fsm and u.version = i.version and u.id = i.id)
+  and not exists (select 1 from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.id = i.id)
+  and not exists (select 1 from perdure.partition_heads h where h.key = i.partition_key and h.head <> i.id)
   and not exists (select 1 from perdure.leases newer, json_each(newer.ids) n where newer.seq > l.seq and n.value = i.id)
 
 -- name: InstanceReturn
@@ -96,39 +98,61 @@ limit ?2
 -- name: InstanceUnroute
 -- Claimed by a process that does not know the machine: laid aside for one that
 -- does.
-insert into perdure.unrouted (fsm, version, id)
-select fsm, version, id
+insert into perdure.unrouted (queue, fsm, version, id)
+select queue, fsm, version, id
 from perdure.instances
 where id in (select value->>0 from json_each(?1))
 
 -- name: InstanceReroute
 update perdure.instances
-set due_at = ?3
+set due_at = ?4
 where id in (
   select u.id
   from json_each(?1) mine
-  join perdure.unrouted u on u.fsm = mine.value->>0 and u.version = mine.value->>1
+  join perdure.unrouted u on u.queue = ?2 and u.fsm = mine.value->>0 and u.version = mine.value->>1
+  order by u.id
+  limit ?3
 )
 ;
 insert into perdure.ready (queue, priority, due_at, id)
 select i.queue, i.priority, i.due_at, i.id
-from json_each(?1) mine
-join perdure.unrouted u on u.fsm = mine.value->>0 and u.version = mine.value->>1
-join perdure.instances i on i.id = u.id
+from (
+  select u.id
+  from json_each(?1) mine
+  join perdure.unrouted u on u.queue = ?2 and u.fsm = mine.value->>0 and u.version = mine.value->>1
+  order by u.id
+  limit ?3
+) known
+join perdure.instances i on i.id = known.id
 returning queue
 ;
 delete from perdure.unrouted
-where (fsm, version) in (select value->>0, value->>1 from json_each(?1))
+where id in (
+  select u.id
+  from json_each(?1) mine
+  join perdure.unrouted u on u.queue = ?2 and u.fsm = mine.value->>0 and u.version = mine.value->>1
+  order by u.id
+  limit ?3
+)
 
 -- name: InstanceNextWake
 -- Microseconds until something is due in a queue.
 select min(at) - ?1
 from (
-  select min(due_at) as at from perdure.ready where queue = ?2 and priority = -1
+  select min(due_at) as at from perdure.ready where queue = ?2 and suspect = 0 and priority = -1
   union all
-  select min(due_at) from perdure.ready where queue = ?2 and priority = 0
+  select min(due_at) from perdure.ready where queue = ?2 and suspect = 0 and priority = 0
   union all
-  select min(due_at) from perdure.ready where queue = ?2 and priority = 1
+  select min(due_at) from perdure.ready where queue = ?2 and suspect = 0 and priority = 1
+  union all
+  select min(due_at) from perdure.ready where queue = ?2 and suspect = 1
+  union all
+  select ?1
+  where exists (
+    select 1
+    from json_each(?3) mine
+    join perdure.unrouted u on u.queue = ?2 and u.fsm = mine.value->>0 and u.version = mine.value->>1
+  )
   union all
   select min(expires_at) from perdure.leases where queue = ?2
   union all
