@@ -61,10 +61,14 @@ func Open(ctx context.Context, dsn string, options *Options) (*Engine, error) {
 	return eng, nil
 }
 
+// minConnect is how long a database may take to answer at first, however short
+// its transactions are meant to be.
+const minConnect = 10 * time.Second
+
 // connect opens the database; a server that does not answer is an error in
 // time.
 func connect(ctx context.Context, dsn string, timeout time.Duration) (sqldb.DB, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, max(timeout, minConnect))
 	defer cancel()
 	scheme, _, _ := strings.Cut(dsn, ":")
 	switch scheme {
