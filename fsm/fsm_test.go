@@ -50,7 +50,9 @@ func newFixture(t *testing.T, db enginetest.Database, options *fsm.Options) *fix
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &fixture{Machines: machines, t: t, eng: eng, clock: clock}
+	f := &fixture{Machines: machines, t: t, eng: eng, clock: clock}
+	t.Cleanup(func() { sound(t, eng) })
+	return f
 }
 
 func (f *fixture) register(definitions ...fsm.Definer) {

@@ -1,0 +1,35 @@
+package store
+
+import "github.com/perdure/perdure/internal/sqldb"
+
+// Violation is a broken invariant of state machines.
+type Violation struct {
+	// Rule is the name of the statement that found it.
+	Rule string
+	// ID is the instance, and Detail what is wrong with it.
+	ID, Detail string
+}
+
+// invariants are what must hold in every snapshot.
+var invariants = []string{
+	"InvariantPlace", "InvariantEnded", "InvariantKept", "InvariantReady", "InvariantWake", "InvariantWaiting", "InvariantBarrier",
+	"InvariantUnique", "InvariantPartition", "InvariantDeadline", "InvariantInterrupt",
+}
+
+// Invariants returns the statements that look for broken invariants of state
+// machines. They must run in one snapshot.
+func (s *Store) Invariants(found func(Violation)) []sqldb.Stmt {
+	stmts := make([]sqldb.Stmt, len(invariants))
+	for i, rule := range invariants {
+		stmts[i] = s.stmt(rule)
+		stmts[i].Row = func(scan sqldb.Scan) error {
+			v := Violation{Rule: rule}
+			if err := scan(&v.ID, &v.Detail); err != nil {
+				return err
+			}
+			found(v)
+			return nil
+		}
+	}
+	return stmts
+}

@@ -1,0 +1,156 @@
+-- What must hold of state machines in every snapshot, on PostgreSQL. Each
+-- statement returns what breaks its rule: the id of an instance, or another key,
+-- and what is wrong with it.
+
+-- name: InvariantPlace
+-- A live instance is in exactly one place. If it is in none of the tables, a lease
+-- holds it, and nobody has taken it away from that.
+select i.id::text, coalesce(string_agg(p.place, ', ' order by p.place), 'nowhere')
+from perdure.instances i
+left join (
+  select id, 'ready' as place from perdure.ready
+  union all
+  select id, 'waiting' from perdure.waiting
+  union all
+  select parent_id, 'barriers' from perdure.barriers
+  union all
+  select id, 'unrouted' from perdure.unrouted
+  union all
+  select id, 'partition_waiting' from perdure.partition_waiting
+) p on p.id = i.id
+where not exists (select 1 from perdure.finished f where f.id = i.id)
+group by i.id
+having count(p.place) > 1 or count(p.place) = 0 and not exists (
+  select 1
+  from perdure.leases l
+  where i.id = any(l.ids) and not exists (select 1 from perdure.interrupts x where x.id = i.id and x.token = l.token)
+)
+
+-- name: InvariantEnded
+-- What belongs to an instance belongs to one that exists and has not ended.
+select p.id::text, p.place || case when i.id is null then ' of no instance' else ' of one that has ended' end
+from (
+  select id, 'ready' as place from perdure.ready
+  union all
+  select id, 'waiting' from perdure.waiting
+  union all
+  select parent_id, 'barriers' from perdure.barriers
+  union all
+  select id, 'unrouted' from perdure.unrouted
+  union all
+  select id, 'partition_waiting' from perdure.partition_waiting
+  union all
+  select head, 'partition_heads' from perdure.partition_heads
+  union all
+  select id, 'deadlines' from perdure.deadlines
+  union all
+  select target_id, 'signals' from perdure.signals
+) p
+left join perdure.instances i on i.id = p.id
+where i.id is null or exists (select 1 from perdure.finished f where f.id = p.id)
+
+-- name: InvariantKept
+-- What is kept beyond the end is kept with the instance.
+select p.id::text, p.place || ' of no instance'
+from (
+  select id, 'finished' as place from perdure.finished
+  union all
+  select id, 'uniques' from perdure.uniques
+  union all
+  select target_id, 'signal_keys' from perdure.signal_keys
+) p
+where not exists (select 1 from perdure.instances i where i.id = p.id)
+
+-- name: InvariantReady
+-- A ready row is where its instance says that it is.
+select i.id::text, 'is ready elsewhere than its queue, priority and due time say'
+from perdure.ready r
+join perdure.instances i on i.id = r.id
+where (r.queue, r.priority, r.due_at) is distinct from (i.queue, i.priority, i.due_at)
+
+-- name: InvariantWake
+-- Nobody waits beside a signal that he waits for and has not seen.
+select w.id::text, 'waits beside signal ' || s.seq || ' ' || s.name
+from perdure.waiting w
+join perdure.instances i on i.id = w.id
+join perdure.signals s on s.target_id = w.id and s.name = any(w.names)
+where i.seen is null or s.seq not in (select json_array_elements_text(i.seen)::bigint)
+
+-- name: InvariantWaiting
+-- Who waits, waits for what his row says.
+select w.id::text, 'waits for other signals than its row says'
+from perdure.waiting w
+join perdure.instances i on i.id = w.id
+where i.awaits is null or w.names <> array(select json_array_elements_text(i.awaits))
+
+-- name: InvariantBarrier
+-- A barrier counts the live children of its fan-out, and is not open.
+select b.parent_id::text, 'barrier of fan-out ' || b.fanout || ' waits for ' || b.pending || ' until ' || b.until || ', with ' || c.live || ' live children'
+from perdure.barriers b
+join perdure.instances p on p.id = b.parent_id
+cross join lateral (
+  select count(*) as live
+  from perdure.instances i
+  where i.parent_id = b.parent_id and i.parent_fanout = b.fanout and not exists (select 1 from perdure.finished f where f.id = i.id)
+) c
+where b.pending <> c.live or b.pending <= b.until or b.fanout <> p.fanout
+
+-- name: InvariantUnique
+-- A unique key is occupied by an instance that is in its scope, and every such
+-- instance has its key.
+select u.id::text, 'occupies ' || u.key || ', which it has left'
+from perdure.uniques u
+join perdure.instances i on i.id = u.id
+left join perdure.finished f on f.id = u.id
+where (i.unique_name, i.unique_key) is distinct from (u.name, u.key)
+  or f.status is not null and not case i.unique_scope
+    when 1 then f.status = 'done'
+    when 2 then f.status in ('failed', 'quarantined')
+    else i.unique_scope = 3
+  end
+union all
+select i.id::text, 'has lost its key ' || i.unique_key
+from perdure.instances i
+where i.unique_key is not null
+  and not exists (select 1 from perdure.finished f where f.id = i.id)
+  and not exists (select 1 from perdure.uniques u where u.name = i.unique_name and u.key = i.unique_key and u.id = i.id)
+
+-- name: InvariantPartition
+-- Every partition key with live instances has a head; the others are in its queue.
+select i.id::text, 'is neither at the head of ' || i.partition_key || ' nor in its queue'
+from perdure.instances i
+where i.partition_key is not null
+  and not exists (select 1 from perdure.finished f where f.id = i.id)
+  and not exists (select 1 from perdure.partition_heads h where h.key = i.partition_key and h.head = i.id)
+  and not exists (select 1 from perdure.partition_waiting w where w.key = i.partition_key and w.id = i.id)
+union all
+select h.head::text, 'is the head of ' || h.key || ', which is not its key'
+from perdure.partition_heads h
+join perdure.instances i on i.id = h.head
+where i.partition_key is distinct from h.key
+union all
+select w.id::text, 'is in the queue of ' || w.key || ' wrongly'
+from perdure.partition_waiting w
+left join perdure.partition_heads h on h.key = w.key
+left join perdure.instances i on i.id = w.id
+where h.key is null or h.head = w.id or w.seq > h.tail or i.partition_key is distinct from w.key
+
+-- name: InvariantDeadline
+-- Live instances with a deadline are on the list of deadlines.
+select i.id::text, 'has a deadline that is not on the list'
+from perdure.instances i
+where i.deadline_at is not null
+  and not exists (select 1 from perdure.finished f where f.id = i.id)
+  and not exists (select 1 from perdure.deadlines d where d.at = i.deadline_at and d.id = i.id)
+union all
+select d.id::text, 'is on the list with another deadline than its own'
+from perdure.deadlines d
+join perdure.instances i on i.id = d.id
+where i.deadline_at is distinct from d.at
+
+-- name: InvariantInterrupt
+-- A claim that was taken away belongs to a lease that goes on, and its instance
+-- has ended or begun anew since.
+select x.id::text, 'was interrupted in a lease that is gone'
+from perdure.interrupts x
+where not exists (select 1 from perdure.leases l where l.token = x.token)
