@@ -1,0 +1,405 @@
+package dispatch_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/perdure/perdure/dispatch"
+)
+
+// host keeps an alarm that the test fires.
+type host struct {
+	mu      sync.Mutex
+	at      time.Time
+	sets    int
+	deletes int
+	fail    func(ctx context.Context, call string) error // may panic or block
+}
+
+func (h *host) called(ctx context.Context, call string) error {
+	h.mu.Lock()
+	fail := h.fail
+	h.mu.Unlock()
+	if fail == nil {
+		return nil
+	}
+	return fail(ctx, call)
+}
+
+func (h *host) Set(ctx context.Context, at time.Time) error {
+	if err := h.called(ctx, "set"); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.at = at
+	h.sets++
+	return nil
+}
+
+func (h *host) Get(ctx context.Context) (time.Time, error) {
+	if err := h.called(ctx, "get"); err != nil {
+		return time.Time{}, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.at, nil
+}
+
+func (h *host) Delete(ctx context.Context) error {
+	if err := h.called(ctx, "delete"); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.at = time.Time{}
+	h.deletes++
+	return nil
+}
+
+func (h *host) alarm() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.at
+}
+
+func (h *host) put(at time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.at = at
+}
+
+func (h *host) failWith(fail func(ctx context.Context, call string) error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.fail = fail
+}
+
+func startAlarm(t *testing.T, p dispatch.Processor, o dispatch.AlarmOptions) *dispatch.Alarm {
+	t.Helper()
+	if o.OnError == nil {
+		o.OnError = func(err error) { t.Errorf("alarm: %v", err) }
+	}
+	d, err := dispatch.NewAlarm(p, &o)
+	noError(t, err)
+	d.Start()
+	t.Cleanup(func() { noError(t, d.Stop(context.Background())) })
+	return d
+}
+
+func TestCase37TheAlarmIsSetAtTheStart(t *testing.T) {
+	for name, c := range map[string]struct{ next, existing, want time.Duration }{
+		"future":            {next: time.Minute, want: time.Minute},
+		"past is now":       {next: -time.Minute, want: 0},
+		"never postponed":   {next: time.Hour, existing: time.Minute, want: time.Minute},
+		"advanced":          {next: time.Minute, existing: time.Hour, want: time.Minute},
+		"equal stays":       {next: time.Minute, existing: time.Minute, want: time.Minute},
+		"foreign is kept":   {next: never, existing: time.Minute, want: time.Minute},
+		"none":              {next: never, want: never},
+		"foreign past stay": {next: time.Minute, existing: -time.Minute, want: -time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				now := time.Now()
+				h := &host{}
+				if c.existing != 0 {
+					h.put(now.Add(c.existing))
+				}
+				p := &fake{next: at(after(now, c.next))}
+				d := startAlarm(t, p, dispatch.AlarmOptions{Host: h})
+				d.Start() // changes nothing
+				synctest.Wait()
+				equal(t, "alarm", h.alarm(), after(now, c.want))
+				equal(t, "deletes", h.deletes, 0)
+				runs, asked := p.counts()
+				equal(t, "runs before the alarm", runs, 0)
+				equal(t, "questions", asked, 1)
+			})
+		})
+	}
+}
+
+const never = time.Duration(1<<63 - 1)
+
+func after(now time.Time, d time.Duration) time.Time {
+	if d == never {
+		return time.Time{}
+	}
+	return now.Add(d)
+}
+
+func TestCase37AnAlarmOfOurOwnIsClearedAndAForeignOneIsNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &host{}
+		next := time.Now().Add(time.Hour)
+		p := &fake{next: func(context.Context) (time.Time, error) { return next, nil }}
+		d := startAlarm(t, p, dispatch.AlarmOptions{Host: h})
+		synctest.Wait()
+		next = time.Time{} // somebody else has done it
+		<-d.Wake()
+		equal(t, "alarm", h.alarm(), time.Time{})
+		equal(t, "deletes", h.deletes, 1)
+
+		foreign := time.Now().Add(2 * time.Hour)
+		h.put(foreign)
+		<-d.Wake()
+		equal(t, "foreign alarm", h.alarm(), foreign)
+		equal(t, "deletes", h.deletes, 1)
+	})
+}
+
+func TestTheHostFiresTheAlarm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &host{}
+		next := time.Now().Add(time.Hour)
+		p := &fake{next: func(context.Context) (time.Time, error) { return next, nil }}
+		d := startAlarm(t, p, dispatch.AlarmOptions{Host: h})
+		synctest.Wait()
+		time.Sleep(time.Hour)
+		h.put(time.Time{}) // it goes off
+		next = time.Now().Add(time.Minute)
+		<-d.Fire()
+		equal(t, "runs", p.ran(), 1)
+		equal(t, "next alarm", h.alarm(), next)
+
+		noError(t, d.Stop(context.Background()))
+		equal(t, "alarm for the next process", h.alarm(), next)
+		<-d.Fire()
+		equal(t, "runs after the stop", p.ran(), 1)
+	})
+}
+
+// Work that arrives while the processor says that there is none must not lose
+// its alarm to that answer.
+func TestWorkThatArrivesBesideTheQuestionKeepsItsAlarm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &host{}
+		p := &fake{}
+		next := time.Now().Add(2 * time.Hour)
+		p.next = func(context.Context) (time.Time, error) { return next, nil }
+		d := startAlarm(t, p, dispatch.AlarmOptions{Host: h})
+		synctest.Wait()
+		due := time.Now().Add(time.Hour)
+		p.become(nil, func(context.Context) (time.Time, error) {
+			p.arrive(due)                // committed after the answer was read
+			time.Sleep(time.Millisecond) // the alarm is set meanwhile
+			return time.Time{}, nil
+		})
+		<-d.Wake()
+		synctest.Wait()
+		equal(t, "alarm", h.alarm(), due)
+	})
+}
+
+func TestWorkThatArrivesSetsTheAlarmWithoutAQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &host{}
+		p := &fake{}
+		startAlarm(t, p, dispatch.AlarmOptions{Host: h})
+		synctest.Wait()
+		now := time.Now()
+		p.arrive(now.Add(time.Hour))
+		p.arrive(now.Add(time.Minute))
+		p.arrive(now.Add(2 * time.Hour))
+		synctest.Wait()
+		equal(t, "alarm", h.alarm(), now.Add(time.Minute))
+		runs, asked := p.counts()
+		equal(t, "runs", runs, 0)
+		equal(t, "questions", asked, 1)
+		p.arrive(time.Time{})
+		synctest.Wait()
+		equal(t, "runs", p.ran(), 1)
+	})
+}
+
+func TestCase38AnAlarmThatCannotBeSetIsReportedAndSetLater(t *testing.T) {
+	for call, arrive := range map[string]bool{"set": false, "get": false, "delete": false, "set of what arrives": true, "get of what arrives": true} {
+		for how, failure := range map[string]func() error{"error": func() error { return errBoom }, "panic": func() error { panic(errBoom) }} {
+			t.Run(call+" "+how, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var c complaints
+					h := &host{}
+					due := time.Now().Add(time.Hour)
+					next := due
+					if arrive {
+						next = time.Time{}
+					}
+					p := &fake{next: func(context.Context) (time.Time, error) { return next, nil }}
+					if call == "delete" || arrive {
+						startAlarm(t, p, dispatch.AlarmOptions{Host: h, OnError: c.add})
+						synctest.Wait()
+					}
+					h.failWith(func(_ context.Context, got string) error {
+						if got == call[:len(got)] {
+							return failure()
+						}
+						return nil
+					})
+					switch {
+					case call == "delete":
+						next = time.Time{}
+						due = next
+						p.arrive(time.Time{})
+					case arrive:
+						next = due
+						p.arrive(due)
+					default:
+						startAlarm(t, p, dispatch.AlarmOptions{Host: h, OnError: c.add})
+					}
+					time.Sleep(10500 * time.Millisecond)
+					if n := c.about("boom"); n < 5 || n > 12 {
+						t.Fatalf("there were %d complaints in 10 s", n)
+					}
+					h.failWith(nil)
+					time.Sleep(2 * time.Second)
+					synctest.Wait()
+					equal(t, "alarm", h.alarm(), due)
+				})
+			})
+		}
+	}
+}
+
+func TestManyFailuresToSetTheAlarmAreOneRetry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c complaints
+		h := &host{fail: func(context.Context, string) error { return errBoom }}
+		p := &fake{next: at(time.Now().Add(time.Hour))}
+		d := startAlarm(t, p, dispatch.AlarmOptions{Host: h, OnError: c.add})
+		for range 50 {
+			<-d.Wake()
+		}
+		before := c.count()
+		time.Sleep(10500 * time.Millisecond)
+		if n := c.count() - before; n > 12 {
+			t.Fatalf("there were %d complaints in 10 s", n)
+		}
+	})
+}
+
+func TestErrorsAndPanicsDoNotWedgeAnAlarm(t *testing.T) {
+	fails := map[string]func() error{"error": func() error { return errBoom }, "panic": func() error { panic(errBoom) }}
+	for how, failure := range fails {
+		for name, p := range map[string]*fake{
+			"process": {process: func(context.Context) (int, error) { return 0, failure() }},
+			"next":    {next: func(context.Context) (time.Time, error) { return time.Time{}, failure() }},
+		} {
+			t.Run(name+" "+how, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var c complaints
+					if p.next == nil {
+						p.next = func(context.Context) (time.Time, error) { return time.Now(), nil } // due for ever
+					}
+					d := startAlarm(t, p, dispatch.AlarmOptions{OnError: func(err error) { c.add(err); panic("callback") }})
+					time.Sleep(10500 * time.Millisecond)
+					runs, asked := p.counts()
+					if n := c.about("boom"); n < 9 || n > 13 || runs > 13 || asked > 13 {
+						t.Fatalf("in 10 s there were %d complaints, %d runs and %d questions", n, runs, asked)
+					}
+					<-d.Wake() // returns in any case
+					p.become(nil, nil)
+					time.Sleep(time.Minute)
+				})
+			})
+		}
+	}
+}
+
+// Something is due, but a run finds nothing: another process is taking it.
+func TestAnAlarmDoesNotSpin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &fake{next: func(context.Context) (time.Time, error) { return time.Now().Add(-time.Second), nil }}
+		startAlarm(t, p, dispatch.AlarmOptions{})
+		time.Sleep(time.Second)
+		if n := p.ran(); n < 10 || n > 500 {
+			t.Fatalf("there were %d runs in a second", n)
+		}
+	})
+}
+
+func TestTheTimerOfTheProcessFiresExactly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		due := time.Now().Add(40 * time.Second)
+		ran := make(chan time.Time, 1)
+		p := &fake{}
+		p.next = func(context.Context) (time.Time, error) { return due, nil }
+		p.process = func(context.Context) (int, error) {
+			due = time.Time{}
+			ran <- time.Now()
+			return 1, nil
+		}
+		want := due
+		startAlarm(t, p, dispatch.AlarmOptions{})
+		equal(t, "ran at", <-ran, want)
+	})
+}
+
+func TestMaxSleepBoundsTheTimeWithoutALook(t *testing.T) {
+	for name, c := range map[string]struct {
+		options dispatch.AlarmOptions
+		looks   int // in ten minutes and a bit, the first included
+	}{
+		"default":   {dispatch.AlarmOptions{}, 11},
+		"given":     {dispatch.AlarmOptions{MaxSleep: 5 * time.Minute}, 3},
+		"unbounded": {dispatch.AlarmOptions{MaxSleep: -1}, 1},
+		"other":     {dispatch.AlarmOptions{Host: &host{}}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := &fake{next: at(time.Now().Add(24 * time.Hour))}
+				startAlarm(t, p, c.options)
+				time.Sleep(10*time.Minute + time.Second)
+				_, asked := p.counts()
+				equal(t, "looks", asked, c.looks)
+			})
+		})
+	}
+}
+
+func TestStopOfAnAlarmIsBoundedWhateverTheHostDoes(t *testing.T) {
+	for name, fail := range map[string]func(ctx context.Context, end <-chan struct{}) error{
+		"until told": func(ctx context.Context, _ <-chan struct{}) error { <-ctx.Done(); return ctx.Err() },
+		"for ever":   func(_ context.Context, end <-chan struct{}) error { <-end; return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				end := make(chan struct{})
+				defer close(end)
+				h := &host{fail: func(ctx context.Context, _ string) error { return fail(ctx, end) }}
+				p := &fake{next: at(time.Now().Add(time.Hour))}
+				d, err := dispatch.NewAlarm(p, &dispatch.AlarmOptions{Host: h, OnError: func(error) {}})
+				noError(t, err)
+				d.Start()
+				synctest.Wait()
+				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+				defer cancel()
+				began := time.Now()
+				err = d.Stop(ctx)
+				equal(t, "failed to stop", err != nil, name == "for ever")
+				if took := time.Since(began); took > time.Minute+2*time.Second {
+					t.Fatalf("stop took %v", took)
+				}
+			})
+		})
+	}
+}
+
+func TestAnAlarmThatIsStoppedStaysSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &fake{next: at(time.Now().Add(time.Second))}
+		d := startAlarm(t, p, dispatch.AlarmOptions{})
+		synctest.Wait()
+		noError(t, d.Stop(context.Background()))
+		noError(t, d.Stop(context.Background()))
+		d.Start()
+		p.arrive(time.Time{})
+		equal(t, "a wake after the stop returns", closed(d.Wake()), true)
+		time.Sleep(time.Hour)
+		runs, asked := p.counts()
+		equal(t, "runs", runs, 0)
+		equal(t, "questions", asked, 1)
+	})
+}
