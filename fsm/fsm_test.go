@@ -22,6 +22,7 @@ func TestMain(m *testing.M) { testdb.Main(m) }
 type fixture struct {
 	*fsm.Machines
 	t     *testing.T
+	db    enginetest.Database
 	eng   *perdure.Engine
 	clock *perduretest.Clock
 }
@@ -50,7 +51,7 @@ func newFixture(t *testing.T, db enginetest.Database, options *fsm.Options) *fix
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{Machines: machines, t: t, eng: eng, clock: clock}
+	f := &fixture{Machines: machines, t: t, db: db, eng: eng, clock: clock}
 	t.Cleanup(func() { sound(t, eng) })
 	return f
 }
