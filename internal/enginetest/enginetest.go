@@ -88,9 +88,11 @@ func Each(t *testing.T, test func(t *testing.T, db Database)) {
 // takes a *testing.T and a Database.
 func Conform(t *testing.T, suite any) {
 	t.Helper()
+	t.Parallel()
 	v := reflect.ValueOf(suite)
 	for _, name := range Names {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			for i := range v.NumMethod() {
 				test, ok := v.Method(i).Interface().(func(*testing.T, Database))
 				if !ok {
