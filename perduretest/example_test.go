@@ -68,7 +68,8 @@ func TestANewUserIsAskedAfterAWeek(t *testing.T) {
 	}
 
 	// Was it triggered, and with what?
-	if to := perduretest.RequireTriggered[string](t, eng, "signup", "survey"); to != "ada@example.org" {
+	triggered := perduretest.RequireTriggered[string]
+	if to := triggered(t, eng, "signup", "survey"); to != "ada@example.org" {
 		t.Errorf("the survey goes to %s", to)
 	}
 
