@@ -7,8 +7,10 @@ GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v
 # Runs a command with throwaway database servers that all packages share.
 WITH_SERVERS := go run ./internal/testdb/run --
 
-# How often `make soak` runs every test.
+# How much longer than `make test` the long tests of `make soak` take, and how
+# often it runs every test.
 SOAK ?= 20
+COUNT ?= 3
 
 .DEFAULT_GOAL := help
 
@@ -17,8 +19,8 @@ help: ## Show this help
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z][a-z-]*:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: dev
-dev: ## Run Perdure on an embedded database, with samples
-	go run ./cmd/perdure dev
+dev: build ## Run Perdure on an embedded database, with samples
+	bin/perdure dev
 
 .PHONY: build
 build: ## Build bin/perdure
@@ -50,12 +52,13 @@ fmt: ## Format the code
 	$(GOLANGCI_LINT) fmt ./...
 
 .PHONY: bench
-bench: deps ## Run the benchmarks
+bench: deps ## Run the benchmarks, and peers beside us in bench/
 	PERDURE_REQUIRE_SERVERS=1 $(WITH_SERVERS) go test -run '^$$' -bench . -benchmem -timeout 1h ./...
+	cd bench && go run .
 
 .PHONY: soak
-soak: deps ## Run every test SOAK=20 times over, in random order
-	CGO_ENABLED=1 PERDURE_REQUIRE_SERVERS=1 $(WITH_SERVERS) go test -race -shuffle=on -count=$(SOAK) -timeout 12h ./...
+soak: deps ## Run every test COUNT=3 times, the long ones SOAK=20 times as long
+	CGO_ENABLED=1 PERDURE_REQUIRE_SERVERS=1 PERDURE_SOAK=$(SOAK) $(WITH_SERVERS) go test -race -shuffle=on -count=$(COUNT) -timeout 24h ./...
 
 .PHONY: clean
 clean: ## Remove what was built

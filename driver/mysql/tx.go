@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -40,14 +41,14 @@ func (t *tx) Commit(ctx context.Context, last ...sqldb.Stmt) error {
 }
 
 // commitError tells a commit that the server refused from one whose answer
-// was lost. An interrupted commit (1317) or one during shutdown (1053) may
-// have happened.
+// was lost. One that was interrupted (1317), whose session was killed (1927,
+// 3169) or timed out (4031), or that met a shutdown (1053) may have happened.
 func commitError(err error) error {
 	var e *mysql.MySQLError
-	if errors.As(err, &e) && e.Number != 1317 && e.Number != 1053 {
-		return translate(err)
+	if !errors.As(err, &e) || slices.Contains([]uint16{1053, 1317, 1927, 3169, 4031}, e.Number) {
+		return sqldb.NewUncertain(err)
 	}
-	return sqldb.NewUncertain(err)
+	return translate(err)
 }
 
 // Rollback implements sqldb.Tx. After a deadlock the server has already
