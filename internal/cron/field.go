@@ -1,0 +1,191 @@
+package cron
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/perdure/perdure/fault"
+)
+
+// field is one of the six of an expression: what it is called in errors, and the
+// values that it takes.
+type field struct {
+	name     string
+	min, max int
+	// open is the last value of "*" and of "5/2", if that is not max: Sunday is
+	// not to be counted twice.
+	open  int
+	names []string // of the values from min
+}
+
+var (
+	secondField  = field{name: "cron.second", max: 59, open: 59}
+	minuteField  = field{name: "cron.minute", max: 59, open: 59}
+	hourField    = field{name: "cron.hour", max: 23, open: 23}
+	dateField    = field{name: "cron.day_of_month", min: 1, max: 31, open: 31}
+	monthField   = field{name: "cron.month", min: 1, max: 12, open: 12, names: strings.Fields("JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC")}
+	weekdayField = field{name: "cron.day_of_week", max: 7, open: 6, names: strings.Fields("SUN MON TUE WED THU FRI SAT")}
+)
+
+// reader reads fields until one is wrong.
+type reader struct {
+	err error
+}
+
+// each calls read for every item of a field's list.
+func (r *reader) each(text string, read func(item string) error) {
+	for item := range strings.SplitSeq(text, ",") {
+		if r.err == nil {
+			r.err = read(item)
+		}
+	}
+}
+
+// set returns the values of a field as bits.
+func (r *reader) set(f field, text string) (all uint64) {
+	r.each(text, func(item string) error {
+		values, err := f.values(item)
+		all |= values
+		return err
+	})
+	return all
+}
+
+// dates reads the days of the month.
+func (r *reader) dates(d *days, text string) {
+	r.each(text, func(item string) error {
+		if item == "L" {
+			d.last = true
+			return nil
+		}
+		values, err := dateField.values(item)
+		d.dates |= uint32(values)
+		d.anyDate = d.anyDate || unrestricted(item)
+		return err
+	})
+}
+
+// weekdays reads the days of the week.
+func (r *reader) weekdays(d *days, text string) {
+	r.each(text, func(item string) error {
+		values, nths, err := weekdayValues(item)
+		for v := range 8 {
+			if values>>v&1 != 0 {
+				d.weekdays[v%7] |= nths
+			}
+		}
+		d.anyWeekday = d.anyWeekday || unrestricted(item)
+		return err
+	})
+}
+
+// weekdayValues returns the weekdays of an item, and which of a month's they are.
+func weekdayValues(item string) (values uint64, nths uint8, err error) {
+	if day, nth, ok := strings.Cut(item, "#"); ok {
+		n, err := weekdayField.number(nth, 1, 5)
+		if err != nil {
+			return 0, 0, err
+		}
+		values, err = weekdayField.single(day)
+		return values, 1 << n, err
+	}
+	if day, ok := strings.CutSuffix(item, "L"); ok {
+		values, err = weekdayField.single(day)
+		return values, lastNth, err
+	}
+	values, err = weekdayField.values(item)
+	return values, everyNth, err
+}
+
+// unrestricted says that an item allows every value and was meant to.
+func unrestricted(item string) bool { return item == "*" || item == "*/1" }
+
+// values returns the values of an item: a value, a range, "*", each also with a
+// step.
+func (f field) values(item string) (uint64, error) {
+	span, step, stepped := strings.Cut(item, "/")
+	low, high, err := f.span(span, stepped)
+	if err != nil {
+		return 0, err
+	}
+	by := 1
+	if stepped {
+		if by, err = f.step(step); err != nil {
+			return 0, err
+		}
+	}
+	var all uint64
+	for v := low; v <= high; v += by {
+		all |= 1 << v
+	}
+	return all, nil
+}
+
+// span returns the first and the last value of an item without its step. A single
+// value with a step goes on to the end.
+func (f field) span(text string, stepped bool) (low, high int, err error) {
+	if text == "*" {
+		return f.min, f.open, nil
+	}
+	first, last, ranged := strings.Cut(text, "-")
+	if low, err = f.value(first); err != nil {
+		return 0, 0, err
+	}
+	switch {
+	case ranged:
+		high, err = f.end(low, last)
+		return low, high, err
+	case stepped:
+		return low, max(low, f.open), nil
+	default:
+		return low, low, nil
+	}
+}
+
+// end returns the last value of a range. "FRI-SUN" ends with the Sunday after it.
+func (f field) end(low int, text string) (int, error) {
+	high, err := f.value(text)
+	if err != nil {
+		return 0, err
+	}
+	if text == "SUN" && low > 0 {
+		high = f.max
+	}
+	if high < low {
+		return 0, fault.Invalidf(f.name, "has a range that ends with %s, before it begins", text)
+	}
+	return high, nil
+}
+
+// step refuses steps of more than the field has: "*/90" in minutes would be every
+// hour, which nobody means who writes it.
+func (f field) step(text string) (int, error) {
+	n, err := strconv.ParseUint(text, 10, 16)
+	most := f.open - f.min + 1
+	if err != nil || n == 0 || int(n) > most {
+		return 0, fault.Invalidf(f.name, "has the step %q; 1 to %d are possible", text, most)
+	}
+	return int(n), nil
+}
+
+func (f field) single(text string) (uint64, error) {
+	v, err := f.value(text)
+	return 1 << v, err
+}
+
+// value reads a number or a name.
+func (f field) value(text string) (int, error) {
+	if i := slices.Index(f.names, text); i >= 0 {
+		return f.min + i, nil
+	}
+	return f.number(text, f.min, f.max)
+}
+
+func (f field) number(text string, low, high int) (int, error) {
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || int(n) < low || int(n) > high {
+		return 0, fault.Invalidf(f.name, "has %q; %d to %d are possible", text, low, high)
+	}
+	return int(n), nil
+}

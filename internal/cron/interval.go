@@ -1,0 +1,96 @@
+package cron
+
+import (
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+)
+
+// everyPrefix introduces an interval in place of an expression's fields.
+const everyPrefix = "@every "
+
+// maxInterval is a hundred years. What is longer is a mistake in the unit.
+const maxInterval = 100 * 8766 * time.Hour
+
+// interval ticks at anchor + k·every for k ≥ 0. It is in microseconds, which is
+// what is stored: a tick that loses digits on its way through a database would be
+// found to be due once more.
+type interval struct {
+	every, anchor int64
+}
+
+// Interval returns a schedule that ticks at anchor and from then on after every
+// interval, however late anybody asks: it does not drift. The anchor is cut to
+// microseconds.
+func Interval(every time.Duration, anchor time.Time) (Schedule, error) {
+	if err := checkInterval(every); err != nil {
+		return Schedule{}, err
+	}
+	if sec := anchor.Unix(); sec < minSecond || sec > maxSecond {
+		return Schedule{}, fault.Invalidf("anchor", "is not within the years 1 to 9999")
+	}
+	i := interval{every: every.Microseconds(), anchor: anchor.UnixMicro()}
+	spec := Spec{Every: strings.Replace(every.String(), "µ", "u", 1)}
+	if i.anchor != 0 {
+		spec.Anchor = time.UnixMicro(i.anchor).UTC()
+	}
+	return Schedule{spec: spec, ticks: i}, nil
+}
+
+func checkInterval(every time.Duration) error {
+	switch {
+	case every <= 0:
+		return fault.Invalidf("every", "has to be more than 0, not %v", every)
+	case every > maxInterval:
+		return fault.Invalidf("every", "is longer than 100 years")
+	case every%time.Microsecond != 0:
+		return fault.Invalidf("every", "has to be of whole microseconds, not %v", every)
+	default:
+		return nil
+	}
+}
+
+func parseInterval(text string, anchor time.Time) (Schedule, error) {
+	if len(text) > maxText {
+		return Schedule{}, fault.Invalidf("every", "is longer than %d bytes", maxText)
+	}
+	every, err := time.ParseDuration(text)
+	if err != nil {
+		return Schedule{}, fault.Invalidf("every", "is %q, which is not a duration such as 90s or 1h30m", text)
+	}
+	return Interval(every, anchor)
+}
+
+// cutEvery returns the duration of a normal text that is an interval.
+func cutEvery(text string) (string, bool) {
+	if text == strings.TrimSpace(everyPrefix) {
+		return "", true
+	}
+	return strings.CutPrefix(text, everyPrefix)
+}
+
+func (i interval) next(after time.Time) time.Time { return i.tick(i.until(after)) }
+
+// until returns how many ticks there are up to and including a time, which is
+// also the number k of the first one after it.
+func (i interval) until(t time.Time) int64 {
+	if t.UnixMicro() < i.anchor {
+		return 0
+	}
+	return (t.UnixMicro()-i.anchor)/i.every + 1
+}
+
+// tick returns the k-th tick. Neither factor can be so large that they overflow:
+// the first part of the sum is at most one interval beyond the year 9999.
+func (i interval) tick(k int64) time.Time {
+	t := time.UnixMicro(i.anchor + k*i.every)
+	if t.Unix() > maxSecond {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+func (i interval) count(last, now time.Time) int { return int(i.until(now) - i.until(last)) }
+
+func (i interval) latest(_, now time.Time) time.Time { return i.tick(i.until(now) - 1) }

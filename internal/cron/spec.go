@@ -1,0 +1,46 @@
+package cron
+
+import (
+	"time"
+
+	"github.com/perdure/perdure/fault"
+)
+
+// Spec is a schedule as data, as it is stored. It has either Cron or Every.
+type Spec struct {
+	// Cron is an expression.
+	Cron string `json:"cron,omitempty"`
+	// Every is an interval as time.ParseDuration reads it: "1m30s".
+	Every string `json:"every,omitempty"`
+	// Zone is the IANA zone of an expression; UTC if it is empty.
+	Zone string `json:"zone,omitempty"`
+	// Anchor is the first tick of an interval; the Unix epoch if it is zero.
+	Anchor time.Time `json:"anchor,omitzero"`
+}
+
+// Schedule compiles the spec. The empty one, which is what the zero Schedule is
+// stored as, has no ticks.
+func (s Spec) Schedule() (Schedule, error) {
+	switch {
+	case s == Spec{}:
+		return Schedule{}, nil
+	case s.Cron != "" && s.Every != "":
+		return Schedule{}, fault.Invalidf("every", "cannot be combined with cron")
+	case s.Every != "":
+		return s.interval()
+	case !s.Anchor.IsZero():
+		return Schedule{}, fault.Invalidf("anchor", "is only for intervals")
+	default:
+		return Parse(s.Cron, s.Zone)
+	}
+}
+
+func (s Spec) interval() (Schedule, error) {
+	if s.Zone != "" {
+		return Schedule{}, fault.Invalidf("zone", "is only for cron; intervals have none")
+	}
+	if s.Anchor.IsZero() {
+		return parseInterval(s.Every, time.Unix(0, 0))
+	}
+	return parseInterval(s.Every, s.Anchor)
+}
