@@ -15,7 +15,8 @@ import (
 const crashDelay = time.Second
 
 // expire sees to everything that has become due beside the ready instances: the
-// leases of lost processes, waits that are over, machines that are now known.
+// leases of lost processes, waits that are over, machines that are now known,
+// schedules.
 //
 // It reports whether suspects are due.
 func (m *Machines) expire(ctx context.Context, queue string) (suspects bool, err error) {
@@ -50,7 +51,7 @@ func (m *Machines) expire(ctx context.Context, queue string) (suspects bool, err
 			}
 			crashes = append(crashes, reaped...)
 		}
-		return nil
+		return m.fire(ctx, tx, &news)
 	})
 	if err != nil {
 		return false, fmt.Errorf("sweep: %w", err)

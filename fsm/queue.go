@@ -203,7 +203,12 @@ func (q *queue) release(_ context.Context, claims []*core.Claim) error {
 
 func (q *queue) next(ctx context.Context) (wait time.Duration, ok bool, err error) {
 	m := q.machines
-	err = m.read(ctx, m.rt.Store.NextInstance(q.name, m.definitions(), m.rt.Now(), func(d time.Duration) { wait, ok = d, true }))
+	sooner := func(d time.Duration) {
+		if !ok || d < wait {
+			wait, ok = d, true
+		}
+	}
+	err = m.read(ctx, m.rt.Store.NextInstance(q.name, m.definitions(), m.rt.Now(), sooner), m.rt.Store.NextSchedule(m.rt.Now(), sooner))
 	return wait, ok, err
 }
 

@@ -1,0 +1,266 @@
+package fsm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/cron"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Missed says what becomes of ticks that passed while no process ran.
+type Missed string
+
+// The ways to treat missed ticks.
+const (
+	// RunOnce starts one instance for all of them.
+	RunOnce Missed = "once"
+	// SkipMissed starts none that is more than a minute late.
+	SkipMissed Missed = "skip"
+	// RunAll starts one for each, up to ScheduleOptions.MaxMissed.
+	RunAll Missed = "all"
+)
+
+// DefaultMaxMissed is how many missed ticks RunAll makes up for.
+const DefaultMaxMissed = 100
+
+// ScheduleOptions configure a schedule. The zero value of every field is its
+// default.
+type ScheduleOptions struct {
+	// Zone is the IANA time zone of a cron expression. Default: UTC.
+	Zone string
+	// Missed says what becomes of ticks that passed while no process ran.
+	// Default: RunOnce.
+	Missed Missed
+	// MaxMissed bounds RunAll. Default: DefaultMaxMissed.
+	MaxMissed int
+	// Start configures the instances that are started. With a Unique key a tick
+	// is dropped while the instance of the last one is live. Its At and Delay
+	// are not used. Default: none.
+	Start *StartOptions
+	// Paused keeps the schedule from firing. Default: false.
+	Paused bool
+}
+
+// ScheduleStatus is a schedule as it is stored.
+type ScheduleStatus struct {
+	Name    string
+	FSM     string
+	Version int
+	// Spec is the cron expression or interval, Zone its time zone.
+	Spec, Zone string
+	// Text is the same in words.
+	Text   string
+	Missed Missed
+	Paused bool
+	// Next is the next tick, Last the last one that was fired.
+	Next, Last time.Time
+}
+
+// scheduleSpec is what a schedule stores.
+type scheduleSpec struct {
+	Schedule  cron.Spec         `json:"schedule"`
+	Missed    Missed            `json:"missed"`
+	MaxMissed int               `json:"max_missed"`
+	Start     store.NewInstance `json:"start"`
+}
+
+// SetSchedule starts an instance of a machine, with that state, at every tick of
+// a cron expression ("30 2 * * *", "@daily") or of an interval ("@every 90s"). A
+// schedule of the same name is changed; if its ticks are the same, it goes on where
+// it is, so every process may set it when it starts. However many processes run,
+// each tick is fired once.
+//
+// A cron expression is evaluated in its time zone: a time of day that a change of
+// the clock skips is due right after the gap, one that it repeats is due once.
+func SetSchedule[S any](ctx context.Context, eng *perdure.Engine, name, spec string, d *Definition[S], state S, options *ScheduleOptions) error {
+	row, ticks, err := prepareSchedule(eng.Runtime(), name, spec, d, state, options)
+	if err != nil {
+		return err
+	}
+	return setSchedule(ctx, eng.Runtime(), row, ticks)
+}
+
+func prepareSchedule[S any](rt *perdure.Runtime, name, spec string, d *Definition[S], state S, options *ScheduleOptions) (store.Schedule, cron.Schedule, error) {
+	var o ScheduleOptions
+	if options != nil {
+		o = *options
+	}
+	defaults(&o.Missed, RunOnce)
+	defaults(&o.MaxMissed, DefaultMaxMissed)
+	if err := edge.Name("schedule", name); err != nil {
+		return store.Schedule{}, cron.Schedule{}, err
+	}
+	if o.MaxMissed < 1 || o.MaxMissed > chunk {
+		return store.Schedule{}, cron.Schedule{}, fault.Invalidf("ScheduleOptions.MaxMissed", "is %d; 1 to %d are possible", o.MaxMissed, chunk)
+	}
+	if err := cron.Policy(o.Missed).Validate(); err != nil {
+		return store.Schedule{}, cron.Schedule{}, err
+	}
+	if d == nil {
+		return store.Schedule{}, cron.Schedule{}, fault.Invalidf("definition", "is nil")
+	}
+	ticks, err := cron.Parse(spec, o.Zone)
+	if err != nil {
+		return store.Schedule{}, ticks, err
+	}
+	start, err := prepare(d, state, o.Start, func() string { return "" }, edge.DefaultMaxJSON)
+	if err != nil {
+		return store.Schedule{}, ticks, err
+	}
+	stored, err := json.Marshal(scheduleSpec{Schedule: ticks.Spec(), Missed: o.Missed, MaxMissed: o.MaxMissed, Start: start})
+	return store.Schedule{Name: name, FSM: d.name, Version: d.version, Spec: string(stored), Paused: o.Paused}, ticks, err
+}
+
+// setSchedule stores a schedule. Only a change of its ticks makes it begin anew.
+func setSchedule(ctx context.Context, rt *perdure.Runtime, row store.Schedule, ticks cron.Schedule) error {
+	ctx, cancel := context.WithTimeout(ctx, rt.Timeout)
+	defer cancel()
+	tx, err := rt.DB.Begin(ctx, sqldb.Write)
+	if err != nil {
+		return fmt.Errorf("set schedule %s: %w", row.Name, err)
+	}
+	defer tx.Rollback()
+	var now time.Time
+	var added bool
+	var old store.Schedule
+	if err := tx.Run(ctx, rt.Store.TellTime(rt.Now(), func(t time.Time) { now = t })); err != nil {
+		return fmt.Errorf("set schedule %s: %w", row.Name, err)
+	}
+	row.Next = timePointer(ticks.Next(now))
+	stmts := []sqldb.Stmt{rt.Store.InsertSchedule(row, rt.Now(), &added), rt.Store.GetSchedule(row.Name, func(s store.Schedule) { old = s })}
+	if err := tx.Run(ctx, stmts...); err != nil {
+		return fmt.Errorf("set schedule %s: %w", row.Name, err)
+	}
+	if !added {
+		if sameTicks(old.Spec, ticks) {
+			row.Next = old.Next
+		}
+		if err := tx.Run(ctx, rt.Store.UpdateSchedule(row, rt.Now())); err != nil {
+			return fmt.Errorf("set schedule %s: %w", row.Name, err)
+		}
+	}
+	if err := tx.Commit(ctx); err != nil {
+		return fmt.Errorf("set schedule %s: %w", row.Name, err)
+	}
+	rt.Hub.PublishAll()
+	return nil
+}
+
+func sameTicks(spec string, ticks cron.Schedule) bool {
+	var old scheduleSpec
+	return json.Unmarshal([]byte(spec), &old) == nil && old.Schedule == ticks.Spec()
+}
+
+// RemoveSchedule removes a schedule; what it has started goes on.
+func (m *Machines) RemoveSchedule(ctx context.Context, name string) error {
+	var removed bool
+	err := m.transact(ctx, func(tx sqldb.Tx) error { return tx.Run(ctx, m.rt.Store.DeleteSchedule(name, &removed)) })
+	if err == nil && !removed {
+		err = &fault.NotFound{Kind: "schedule", ID: name}
+	}
+	if err != nil {
+		return fmt.Errorf("remove schedule: %w", err)
+	}
+	return nil
+}
+
+// Schedules returns all schedules by name.
+func (m *Machines) Schedules(ctx context.Context) ([]ScheduleStatus, error) {
+	var all []ScheduleStatus
+	var broken error
+	err := m.read(ctx, m.rt.Store.Schedules(func(s store.Schedule) {
+		status, err := scheduleStatus(s)
+		all, broken = append(all, status), firstError(broken, err)
+	}))
+	if err = firstError(err, broken); err != nil {
+		return nil, fmt.Errorf("list schedules: %w", err)
+	}
+	return all, nil
+}
+
+func firstError(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+func scheduleStatus(s store.Schedule) (ScheduleStatus, error) {
+	spec, ticks, err := readSpec(s)
+	return ScheduleStatus{
+		Name: s.Name, FSM: s.FSM, Version: s.Version, Spec: ticks.String(), Zone: ticks.Zone(), Text: ticks.Describe(),
+		Missed: spec.Missed, Paused: s.Paused, Next: utc(s.Next), Last: utc(s.Last),
+	}, err
+}
+
+func readSpec(s store.Schedule) (scheduleSpec, cron.Schedule, error) {
+	var spec scheduleSpec
+	if err := json.Unmarshal([]byte(s.Spec), &spec); err != nil {
+		return spec, cron.Schedule{}, fmt.Errorf("read schedule %s: %w", s.Name, err)
+	}
+	ticks, err := spec.Schedule.Schedule()
+	return spec, ticks, err
+}
+
+// fire starts the instances of schedules that are due. Their rows are locked, so
+// no other process fires the same tick.
+func (m *Machines) fire(ctx context.Context, tx sqldb.Tx, news *news) error {
+	var due []store.Schedule
+	var now time.Time
+	st := m.rt.Store
+	err := tx.Run(ctx, st.DueSchedules(sweepLimit, m.rt.Now(), func(s store.Schedule) { due = append(due, s) }),
+		st.TellTime(m.rt.Now(), func(t time.Time) { now = t }))
+	if err != nil {
+		return err
+	}
+	for _, s := range due {
+		if err := m.fireOne(ctx, tx, s, now, news); err != nil {
+			return fmt.Errorf("fire schedule %s: %w", s.Name, err)
+		}
+	}
+	return nil
+}
+
+func (m *Machines) fireOne(ctx context.Context, tx sqldb.Tx, s store.Schedule, now time.Time, news *news) error {
+	spec, ticks, err := readSpec(s)
+	if err != nil {
+		return err
+	}
+	times := spec.due(ticks, s.Next.UTC(), now)
+	instances := make([]store.NewInstance, len(times))
+	for i, at := range times {
+		instances[i] = spec.Start
+		instances[i].ID, instances[i].At = m.rt.NewID(), &times[i]
+		news.at(spec.Start.Queue, at)
+	}
+	last := s.Next.UTC()
+	if len(times) > 0 {
+		last = times[len(times)-1]
+	}
+	advance := m.rt.Store.AdvanceSchedule(s.Name, last, timePointer(ticks.Next(now)))
+	return tx.Run(ctx, append(m.rt.Store.StartInstances(instances, m.rt.Now()), advance)...)
+}
+
+// lateness is how late a tick may be fired that is not to be made up for.
+const lateness = time.Minute
+
+// due returns the ticks to fire, of the one that was waited for and those after
+// it. The first is hardly ever on time to the microsecond, so it is not missed
+// because others have passed too.
+func (s scheduleSpec) due(ticks cron.Schedule, tick, now time.Time) []time.Time {
+	missed, _ := cron.Missed(ticks, tick, now, cron.Policy(s.Missed), s.MaxMissed)
+	switch {
+	case s.Missed == SkipMissed && now.Sub(tick) > lateness:
+		return nil
+	case s.Missed == RunOnce && len(missed) > 0:
+		return missed
+	}
+	return append([]time.Time{tick}, missed...)
+}

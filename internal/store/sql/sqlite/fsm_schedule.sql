@@ -1,0 +1,45 @@
+-- Schedules of state machines, on SQLite.
+
+-- name: ScheduleList
+select name, fsm, version, spec, next_at, last_at, paused, updated_at
+from perdure.schedules
+order by name
+
+-- name: ScheduleGet
+select name, fsm, version, spec, next_at, last_at, paused, updated_at
+from perdure.schedules
+where name = ?
+
+-- name: ScheduleNow
+select ?
+
+-- name: ScheduleInsert
+insert into perdure.schedules (name, fsm, version, spec, next_at, paused, updated_at)
+values (?, ?, ?, ?, ?, ?, ?)
+on conflict do nothing
+
+-- name: ScheduleUpdate
+update perdure.schedules
+set fsm = ?, version = ?, spec = ?, next_at = ?, paused = ?, updated_at = ?
+where name = ?
+
+-- name: ScheduleDelete
+delete from perdure.schedules
+where name = ?
+
+-- name: ScheduleDue
+select name, fsm, version, spec, next_at, last_at, paused, updated_at
+from perdure.schedules
+where next_at <= ? and paused = 0
+order by next_at
+limit ?
+
+-- name: ScheduleAdvance
+update perdure.schedules
+set last_at = ?, next_at = ?
+where name = ?
+
+-- name: ScheduleNextWake
+select min(next_at) - ?
+from perdure.schedules
+where paused = 0
