@@ -158,3 +158,21 @@ func (Conformance) ADeadlockIsRunAgainWhole(t *testing.T, db enginetest.Database
 		t.Errorf("there are %d rows, want 4", n)
 	}
 }
+
+// WithoutTheOutboxsTablesNothingIsWritten: an outbox that cannot be written is
+// never left out.
+func (Conformance) WithoutTheOutboxsTablesNothingIsWritten(t *testing.T, db enginetest.Database) {
+	eng := openBlog(t, db)
+	createUser(t, eng, "ann")
+	for _, table := range []string{"outbox", "outbox_clock"} {
+		db.Exec(t, "drop table "+db.Table("perdure", table))
+		for _, open := range []bool{false, true} {
+			if err := eng.Update(t.Context(), unitWith("bob", open)); err == nil {
+				t.Errorf("without %s a unit was committed", table)
+			}
+		}
+	}
+	if n := db.Rows(t, "blog", "users"); n != 1 {
+		t.Errorf("there are %d rows, want 1", n)
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"log"
 	"os"
 	"path/filepath"
 
@@ -34,7 +33,7 @@ func Example() {
 	ctx := context.Background()
 	eng, err := perdure.Open(ctx, "sqlite::memory:", &perdure.Options{Schemas: []*schema.Schema{Bank}})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer eng.Close()
 
@@ -44,7 +43,7 @@ func Example() {
 		return nil
 	})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 
 	err = eng.View(ctx, func(tx *perdure.Tx) error {
@@ -55,7 +54,7 @@ func Example() {
 		return err
 	})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	// Output:
 	// Alice 100
@@ -67,7 +66,7 @@ func bank(options *perdure.Options) *perdure.Engine {
 	options.Schemas = []*schema.Schema{Bank}
 	eng, err := perdure.Open(context.Background(), "sqlite::memory:", options)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	err = eng.Update(context.Background(), func(tx *perdure.Tx) error {
 		tx.Create(Accounts, schema.Values{"id": "alice", "owner": "Alice", "balance": 100})
@@ -75,7 +74,7 @@ func bank(options *perdure.Options) *perdure.Engine {
 		return nil
 	})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	return eng
 }
@@ -145,7 +144,7 @@ func deposit(eng *perdure.Engine, id string, balance int) {
 		return tx.Update(Accounts, id, schema.Values{"balance": balance})
 	})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 }
 
@@ -159,7 +158,7 @@ func ExampleOptions_outbox() {
 
 	entries, err := eng.Outbox().List(ctx, outbox.Stamp{}, 0)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	for _, entry := range entries {
 		for _, m := range entry.Payload.Mutations {
@@ -178,38 +177,38 @@ func ExampleEngine_JoinSQL() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "bank")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "bank.db")
 	eng, err := perdure.Open(ctx, "sqlite:"+file, &perdure.Options{Schemas: []*schema.Schema{Bank}, Outbox: true})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer eng.Close()
 	db, err := sql.Open("sqlite", file) // the application's own connections
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer db.Close()
 
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer tx.Rollback()
 	if _, err := tx.ExecContext(ctx, "create table audit (what text)"); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	err = eng.JoinSQL(ctx, tx, func(tx *perdure.Tx) error {
 		_, err := tx.Create(Accounts, schema.Values{"id": "alice", "owner": "Alice"})
 		return err
 	})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	if err := tx.Commit(); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	eng.Wake() // readers of the outbox need not wait for their next poll
 

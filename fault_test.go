@@ -72,6 +72,7 @@ func killConnections(t *testing.T, db enginetest.Database) {
 		enginetest.NoError(t, rows.Scan(&id))
 		ids = append(ids, id)
 	}
+	enginetest.NoError(t, rows.Err())
 	for _, id := range ids {
 		_, _ = raw.ExecContext(t.Context(), "kill ?", id) // it may be gone already
 	}

@@ -5,8 +5,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/perdure/perdure/fault"
 	"pgregory.net/rapid"
+
+	"github.com/perdure/perdure/fault"
 )
 
 // The model of the property test: what the blog's tables must be after a list of

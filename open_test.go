@@ -139,7 +139,7 @@ func TestOpenRefusesWrongOptions(t *testing.T) {
 		"a reference to no schema":                   {Schemas: of("app", schema.NewTable("a", schema.Ref("b", schema.NewTable("c", column))))},
 		"a reference to a schema that is not opened": {Schemas: of("app", schema.NewTable("a", schema.Ref("b", elsewhere)))},
 		"an index on nothing":                        {Schemas: of("app", schema.NewTable("a", column).Index())},
-		"an index on no column":                      {Schemas: of("app", schema.NewTable("a", column).Index("nmae"))},
+		"an index on no column":                      {Schemas: of("app", schema.NewTable("a", column).Index("label"))},
 		"an index on a text":                         {Schemas: of("app", schema.NewTable("a", schema.Text("b")).Unique("b"))},
 		"a unique document":                          {Schemas: of("app", schema.NewTable("a", schema.JSON("b").Unique()))},
 		"a default of a wrong type":                  {Schemas: of("app", schema.NewTable("a", schema.Int("b").Default("x")))},

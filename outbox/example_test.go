@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/outbox"
@@ -22,7 +21,7 @@ func library() *perdure.Engine {
 	ctx := context.Background()
 	eng, err := perdure.Open(ctx, "sqlite::memory:", &perdure.Options{Schemas: []*schema.Schema{Library}, Outbox: true})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	for id, title := range []string{"Emma", "Ulysses", "Walden"} {
 		err := eng.Update(ctx, func(tx *perdure.Tx) error {
@@ -30,7 +29,7 @@ func library() *perdure.Engine {
 			return err
 		})
 		if err != nil {
-			log.Fatal(err)
+			panic(err)
 		}
 	}
 	return eng
@@ -47,7 +46,7 @@ func ExampleOutbox_List() {
 	for {
 		page, err := eng.Outbox().List(ctx, cursor, 2)
 		if err != nil {
-			log.Fatal(err)
+			panic(err)
 		}
 		if len(page) == 0 {
 			return
@@ -73,11 +72,11 @@ func ExampleOutbox_Tail() {
 
 	cursor, err := outbox.ParseStamp("000000000000000000010000") // what was seen last
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	for entry, err := range eng.Outbox().Tail(ctx, cursor, nil) {
 		if err != nil {
-			log.Fatal(err)
+			panic(err)
 		}
 		m := entry.Payload.Mutations[0]
 		fmt.Println(m.Op, m.Table, m.ExternalID)
@@ -87,7 +86,7 @@ func ExampleOutbox_Tail() {
 		if m.ExternalID == "b3" { // the past is over; this is new
 			err := eng.Update(ctx, func(tx *perdure.Tx) error { return tx.Delete(Books, "b1") })
 			if err != nil {
-				log.Fatal(err)
+				panic(err)
 			}
 		}
 	}
@@ -106,7 +105,7 @@ func ExampleConsumer_Consume() {
 
 	index, err := eng.Outbox().Register(ctx, "search-index", outbox.Stamp{})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	down := errors.New("index is down")
 	err = index.Consume(ctx, nil, func(_ context.Context, entry outbox.Entry) error {
@@ -135,7 +134,7 @@ func ExampleOutbox_Verify() {
 
 	report, err := eng.Outbox().Verify(ctx, nil)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fmt.Println(report.Entries, "entries,", report.Rows, "rows,", len(report.Problems), "problems")
 
@@ -145,11 +144,11 @@ func ExampleOutbox_Verify() {
 		return err
 	})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	report, err = eng.Outbox().Verify(ctx, nil)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fmt.Println(report.Problems[0])
 	// Output:

@@ -3,7 +3,6 @@ package schema_test
 import (
 	"encoding/json"
 	"fmt"
-	"log"
 
 	"github.com/perdure/perdure/schema"
 )
@@ -38,9 +37,9 @@ func Example() {
 
 // Mistakes in a description are found before anything is created.
 func ExampleSchema_Validate() {
-	users := schema.NewTable("users", schema.String("name")).Unique("nmae")
+	users := schema.NewTable("users", schema.String("name")).Unique("label")
 	fmt.Println(schema.New("blog", users).Validate())
-	// Output: users.nmae is indexed but not described
+	// Output: users.label is indexed but not described
 }
 
 // A column brings a value into the one form in which every database stores it,
@@ -62,11 +61,11 @@ func ExampleParse() {
 	users := schema.NewTable("users", schema.String("name").Unique(), schema.Int("points").Default(5))
 	recorded, err := json.Marshal(schema.New("blog", users))
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	schemas, err := schema.Parse(recorded)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	points, _ := schemas[0].Table("users").Column("points")
 	fmt.Println(points.Type())

@@ -92,7 +92,10 @@ func TestACommitThatTheServerDidNotRefuseIsUncertain(t *testing.T) {
 		{&mysql.MySQLError{Number: 1213}, false},
 		{&mysql.MySQLError{Number: 1317}, true},
 		{&mysql.MySQLError{Number: 1053}, true},
-		{driver.ErrBadConn, true}, {mysql.ErrInvalidConn, true}, {io.EOF, true}, {context.DeadlineExceeded, true},
+		{driver.ErrBadConn, true},
+		{mysql.ErrInvalidConn, true},
+		{io.EOF, true},
+		{context.DeadlineExceeded, true},
 	} {
 		err := commitError(c.err)
 		var uncertain *sqldb.Uncertain

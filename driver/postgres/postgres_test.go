@@ -54,8 +54,13 @@ func TestOnlyTheServersWordMakesACommitCertain(t *testing.T) {
 		err             error
 		before, certain bool
 	}{
-		{refused, true, true}, {refused, false, true}, {ended, true, true}, {ended, false, false},
-		{io.EOF, true, false}, {io.EOF, false, false}, {context.DeadlineExceeded, true, false},
+		{refused, true, true},
+		{refused, false, true},
+		{ended, true, true},
+		{ended, false, false},
+		{io.EOF, true, false},
+		{io.EOF, false, false},
+		{context.DeadlineExceeded, true, false},
 	} {
 		if got := rolledBack(c.err, c.before); got != c.certain {
 			t.Errorf("%v before COMMIT (%v) is certain: %v", c.err, c.before, got)

@@ -88,8 +88,10 @@ func TestVersionsBelowTheFloorAreRefused(t *testing.T) {
 func TestEveryConnectionHasItsPragmas(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ params, sync, relaxed string }{
-		{"", "2", ""}, {"?synchronous=full", "2", ""},
-		{"?synchronous=normal", "1", "normal"}, {"?synchronous=off", "0", "off"},
+		{"", "2", ""},
+		{"?synchronous=full", "2", ""},
+		{"?synchronous=normal", "1", "normal"},
+		{"?synchronous=off", "0", "off"},
 	} {
 		db := openFile(t, filepath.Join(t.TempDir(), "a.db"), c.params)
 		for _, access := range []sqldb.Access{sqldb.Write, sqldb.Read} {

@@ -6,6 +6,7 @@ package faultproxy
 
 import (
 	"bytes"
+	"context"
 	"net"
 	"sync"
 )
@@ -27,7 +28,8 @@ type Proxy struct {
 
 // Start starts a proxy on a free port of 127.0.0.1 for the server at target.
 func Start(target string) (*Proxy, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	var config net.ListenConfig
+	listener, err := config.Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +84,8 @@ func (p *Proxy) accept() {
 		if err != nil {
 			return
 		}
-		server, err := net.Dial("tcp", p.target)
+		var dialer net.Dialer
+		server, err := dialer.DialContext(context.Background(), "tcp", p.target)
 		if err != nil {
 			_ = client.Close()
 			continue

@@ -249,11 +249,11 @@ func (Driver) ExclusivelyWaitsNoLongerThanItsContext(t *testing.T, database engi
 func (Driver) AFailedExclusiveWriteIsUndoneAndLetsGo(t *testing.T, database enginetest.Database) {
 	db := open(t, database)
 	mine := errors.New("mine")
-	err := db.Exclusively(t.Context(), func(run sqldb.Runner) error { return mine })
+	err := db.Exclusively(t.Context(), func(sqldb.Runner) error { return mine })
 	enginetest.Is(t, err, mine)
 	func() {
 		defer func() { _ = recover() }()
-		_ = db.Exclusively(t.Context(), func(run sqldb.Runner) error { panic("boom") })
+		_ = db.Exclusively(t.Context(), func(sqldb.Runner) error { panic("boom") })
 	}()
 	enginetest.NoError(t, db.Exclusively(t.Context(), func(sqldb.Runner) error { return nil }))
 }
