@@ -23,6 +23,7 @@ import (
 // same claim goes on with it.
 func TestCase01StatesAreCommittedBeforeTheNextStep(t *testing.T) {
 	each(t, func(f *fixture) {
+		t := f.t
 		var steps []fsm.StepOf[int]
 		for i := range 5 {
 			steps = append(steps, fsm.Step(fmt.Sprint("s", i), func(ctx context.Context, r run) (fsm.Outcome, error) {
@@ -55,6 +56,7 @@ func TestCase01StatesAreCommittedBeforeTheNextStep(t *testing.T) {
 // error handler has nothing to do with it.
 func TestCase02ACrashBeforeTheOutcomeRunsTheStepAgain(t *testing.T) {
 	each(t, func(f *fixture) {
+		t := f.t
 		var effects counter
 		var lost counter
 		g := newGate(t)
@@ -87,10 +89,15 @@ func TestCase02ACrashBeforeTheOutcomeRunsTheStepAgain(t *testing.T) {
 // A process dies after a step was committed: that step never runs again.
 func TestCase03ACommittedStepIsNotRepeated(t *testing.T) {
 	each(t, func(f *fixture) {
+		t := f.t
 		var first, second, lost counter
 		g := newGate(t)
 		d := fsm.Define("two", 1,
-			fsm.Step("first", func(_ context.Context, r run) (fsm.Outcome, error) { first.add(); r.State++; return r.Next("second"), nil }),
+			fsm.Step("first", func(_ context.Context, r run) (fsm.Outcome, error) {
+				first.add()
+				r.State++
+				return r.Next("second"), nil
+			}),
 			fsm.Step("second", func(_ context.Context, r run) (fsm.Outcome, error) {
 				if second.add() == 1 {
 					g.pass(r.ID)
@@ -115,6 +122,7 @@ func TestCase03ACommittedStepIsNotRepeated(t *testing.T) {
 
 func TestCase04ReplayCountsAttemptsAndKeepsTheState(t *testing.T) {
 	each(t, func(f *fixture) {
+		t := f.t
 		var seen []string
 		d := machine("replay", func(_ context.Context, r run) (fsm.Outcome, error) {
 			seen = append(seen, fmt.Sprintf("attempt %d state %d", r.Attempt, r.State))
@@ -150,6 +158,8 @@ func TestCase04ReplayCountsAttemptsAndKeepsTheState(t *testing.T) {
 // fresh copy of the state; each kind of outcome is accepted from it.
 func TestCase05TheHandlerMayReturnAnyOutcome(t *testing.T) {
 	each(t, func(f *fixture) {
+		t := f.t
+		f.register(leaf)
 		for name, c := range map[string]struct {
 			outcome func(r run) fsm.Outcome
 			status  fsm.Status
@@ -169,9 +179,6 @@ func TestCase05TheHandlerMayReturnAnyOutcome(t *testing.T) {
 				told = fmt.Sprintf("%s %d %d %v", r.Step, r.Attempt, r.State, strings.Contains(err.Error(), "at the disco"))
 				return c.outcome(r), nil
 			})
-			if name == "next" {
-				f.register(leaf)
-			}
 			f.register(d)
 			id := start(f, d, 7, nil)
 			f.drain()
@@ -188,6 +195,7 @@ func TestCase05TheHandlerMayReturnAnyOutcome(t *testing.T) {
 
 func TestCase06AHandlerThatPanicsFailsTheInstance(t *testing.T) {
 	each(t, func(f *fixture) {
+		t := f.t
 		d := machine("worse", func(context.Context, run) (fsm.Outcome, error) { return fsm.Outcome{}, errors.New("first trouble") }).
 			OnError(func(context.Context, run, error) (fsm.Outcome, error) { panic("second trouble") })
 		f.register(d)
@@ -204,6 +212,7 @@ func TestCase06AHandlerThatPanicsFailsTheInstance(t *testing.T) {
 // the step.
 func TestCase07AResultThatDoesNotSerialiseGoesToTheHandler(t *testing.T) {
 	each(t, func(f *fixture) {
+		t := f.t
 		var handled counter
 		d := machine("channel", func(_ context.Context, r run) (fsm.Outcome, error) { return r.Done(make(chan int)), nil }).
 			OnError(func(_ context.Context, r run, err error) (fsm.Outcome, error) {
@@ -220,6 +229,7 @@ func TestCase07AResultThatDoesNotSerialiseGoesToTheHandler(t *testing.T) {
 
 func TestCase08AnyErrorTextCanBeStored(t *testing.T) {
 	each(t, func(f *fixture) {
+		t := f.t
 		for i, text := range []string{"a\x00b", "bad \xff\xfe utf-8", strings.Repeat("long", 1<<20), ""} {
 			for name, fail := range map[string]step{
 				"error": func(context.Context, run) (fsm.Outcome, error) { return fsm.Outcome{}, errors.New(text) },
@@ -246,6 +256,7 @@ func TestCase08AnyErrorTextCanBeStored(t *testing.T) {
 // where it enters; there is no third way.
 func TestCase09StatesMakeTheRoundTripOrAreRefused(t *testing.T) {
 	each(t, func(f *fixture) {
+		t := f.t
 		d := fsm.Define("state", 1, fsm.Step("only", func(_ context.Context, r *fsm.Run[json.RawMessage]) (fsm.Outcome, error) {
 			return r.Done(r.State), nil
 		}))
@@ -291,6 +302,7 @@ func TestCase09StatesMakeTheRoundTripOrAreRefused(t *testing.T) {
 // nothing and is run by a process that knows it, once that is there.
 func TestCase10UnknownMachinesWaitForAProcessThatKnowsThem(t *testing.T) {
 	each(t, func(f *fixture) {
+		t := f.t
 		one := machine("m", done)
 		two := fsm.Define("m", 2, fsm.Step("only", done))
 		f.register(one)
@@ -329,10 +341,11 @@ func TestCase10UnknownMachinesWaitForAProcessThatKnowsThem(t *testing.T) {
 // is left behind.
 func TestAStepHasItsTime(t *testing.T) {
 	each(t, func(f *fixture) {
+		t := f.t
 		d := fsm.Define("slow", 1, fsm.Step("only", func(ctx context.Context, _ run) (fsm.Outcome, error) {
 			<-ctx.Done()
 			return fsm.Outcome{}, context.Cause(ctx)
-		}).Within(10 * time.Millisecond)).Retry(once)
+		}).Within(10*time.Millisecond)).Retry(once)
 		f.register(d)
 		id := start(f, d, 0, nil)
 		f.drain()
@@ -347,6 +360,7 @@ func TestAStepHasItsTime(t *testing.T) {
 // end, with the last error.
 func TestTheRetryPolicyIsObeyed(t *testing.T) {
 	each(t, func(f *fixture) {
+		t := f.t
 		var runs counter
 		d := machine("never", func(context.Context, run) (fsm.Outcome, error) {
 			return fsm.Outcome{}, fmt.Errorf("failure %d", runs.add())
@@ -368,6 +382,7 @@ func TestTheRetryPolicyIsObeyed(t *testing.T) {
 // An instance gives way after its budget of steps in a row.
 func TestInlineContinuationHasABudget(t *testing.T) {
 	eachWith(t, fsm.Options{Queues: map[string]int{fsm.DefaultQueue: 1}, InlineSteps: 3}, func(f *fixture) {
+		t := f.t
 		var order []string
 		d := fsm.Define("long", 1, fsm.Step("again", func(_ context.Context, r run) (fsm.Outcome, error) {
 			order = append(order, fmt.Sprintf("%d:%d", r.State/10, r.State%10))

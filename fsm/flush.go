@@ -21,6 +21,8 @@ const (
 	maxFlush = 1000
 	// flushTimeout bounds one transaction of outcomes.
 	flushTimeout = 30 * time.Second
+	// lastWords is how long outcomes are waited for at least when we stop.
+	lastWords = 2 * time.Second
 )
 
 // settlement is what becomes of a claim.
@@ -95,13 +97,17 @@ func (f *flusher) loop() {
 	}
 }
 
-// close waits for the outcomes on their way.
+// close waits for the outcomes on their way until ctx is done, and in any case for
+// a moment: the last ones are those of work that was told to stop.
 func (f *flusher) close(ctx context.Context) error {
-	stop := context.AfterFunc(ctx, func() { f.mu.Lock(); f.idle.Broadcast(); f.mu.Unlock() })
-	defer stop()
+	moment, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+	defer cancel()
+	wake := func() { f.mu.Lock(); f.idle.Broadcast(); f.mu.Unlock() }
+	defer context.AfterFunc(ctx, wake)()
+	defer context.AfterFunc(moment, wake)()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for f.running && ctx.Err() == nil {
+	for f.running && (ctx.Err() == nil || moment.Err() == nil) {
 		f.idle.Wait()
 	}
 	if f.running {

@@ -45,7 +45,9 @@ func always(outcome func(r run) fsm.Outcome) step {
 }
 
 // machine is a machine of one step.
-func machine(name string, fn step) *fsm.Definition[int] { return fsm.Define(name, 1, fsm.Step("only", fn)) }
+func machine(name string, fn step) *fsm.Definition[int] {
+	return fsm.Define(name, 1, fsm.Step("only", fn))
+}
 
 // parker is a machine that waits for one of the names and ends with how many
 // signals it was given.
@@ -86,7 +88,18 @@ func (f *fixture) beside(c *perduretest.Clock, options *fsm.Options) *fixture {
 	f.t.Cleanup(func() { _ = eng.Close() })
 	machines, err := fsm.New(eng, options)
 	enginetest.NoError(f.t, err)
+	stopped(f.t, machines)
 	return &fixture{Machines: machines, t: f.t, db: f.db, eng: eng, clock: c}
+}
+
+// stopped stops the machines with the test, before their engine is closed.
+func stopped(t *testing.T, machines *fsm.Machines) {
+	t.Helper()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		_ = machines.Drain(ctx)
+	})
 }
 
 // quiet are options of a process that is expected to lose claims.
@@ -149,6 +162,25 @@ func (f *fixture) begin() (wait func()) {
 	}
 }
 
+// arrives processes until one is at the gate, moving the clock on while nothing is
+// due. It returns what waits for the end of the processing.
+func (f *fixture) arrives(g *gate) (wait func()) {
+	f.t.Helper()
+	for range 100 {
+		wait := f.begin()
+		ended := make(chan struct{})
+		go func() { wait(); close(ended) }()
+		select {
+		case <-g.entered:
+			return func() { <-ended }
+		case <-ended:
+			f.clock.Advance(time.Second)
+		}
+	}
+	f.t.Fatal("nobody arrived at the gate")
+	return nil
+}
+
 // gate is a step that waits until it is let go, whatever its context says.
 type gate struct {
 	entered chan string // the ids of those that have arrived
@@ -201,6 +233,7 @@ func liveOn(t *testing.T, db enginetest.Database, c clock.Clock, options *fsm.Op
 	t.Cleanup(func() { _ = eng.Close() })
 	machines, err := fsm.New(eng, options)
 	enginetest.NoError(t, err)
+	stopped(t, machines)
 	f := &fixture{Machines: machines, t: t, db: db, eng: eng}
 	f.register(definitions...)
 	return f

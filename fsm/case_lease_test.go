@@ -1,0 +1,699 @@
+package fsm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/dispatch"
+	"github.com/perdure/perdure/fsm"
+	"github.com/perdure/perdure/internal/clock"
+	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/faultproxy"
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// expireLeases makes the database believe that all leases are over.
+func (f *fixture) expireLeases() {
+	f.t.Helper()
+	past := any(int64(0))
+	if f.db.Name == enginetest.Postgres {
+		past = time.Unix(0, 0)
+	}
+	f.db.Exec(f.t, "update "+f.table("leases")+" set expires_at = ?", past)
+}
+
+// A lease expires while the step runs on: the second execution is committed, the
+// outcome of the first is dropped.
+func TestCase11AStaleOutcomeIsDropped(t *testing.T) {
+	each(t, func(f *fixture) {
+		t := f.t
+		for _, kind := range []string{"done", "stop", "next", "replay", "await", "spawn"} {
+			var runs, lost counter
+			slow := newGate(t)
+			d := fsm.Define("stale "+kind, 1,
+				fsm.Step("first", func(_ context.Context, r run) (fsm.Outcome, error) {
+					if runs.add() > 1 {
+						r.State = 2
+						return r.Await("go").Then("end"), nil
+					}
+					slow.pass(r.ID)
+					r.State = 1
+					return map[string]fsm.Outcome{
+						"done": r.Done("stale"), "stop": r.Stop("stale"), "next": r.Next("end"), "replay": r.Replay(0),
+						"await": r.Await("stale").Then("end"), "spawn": r.Spawn(fsm.ChildOf(leaf, 1, nil)).Then("end"),
+					}[kind], nil
+				}),
+				fsm.Step("end", done),
+			)
+			zombie := f.other(quiet(&lost))
+			zombie.register(d)
+			f.register(d)
+			id := start(f, d, 0, nil)
+			wait := zombie.begin()
+			slow.await(t)
+			f.after(minute)
+			before := f.get(id)
+			slow.release()
+			wait()
+			after := f.get(id)
+			if before.Status != fsm.AwaitingSignal || string(after.State) != "2" || after.Status != before.Status || after.Error != before.Error {
+				t.Errorf("%s: the instance was %+v, is %+v", kind, before, after)
+			}
+			lost.is(t, kind+": stale outcomes", 1)
+			f.send(id, "go", nil)
+			f.drain()
+			f.wantResult(id, "2")
+		}
+		f.wantRows("leases", 0)
+	})
+}
+
+// The same worker claims its own reaped instance again: its first execution has no
+// right to write either.
+func TestCase12TheSameWorkerIsFencedOffToo(t *testing.T) {
+	var lost counter
+	eachWith(t, *quiet(&lost), func(f *fixture) {
+		t := f.t
+		var runs counter
+		slow := newGate(t)
+		d := machine("own", func(_ context.Context, r run) (fsm.Outcome, error) {
+			n := runs.add()
+			if n == 1 {
+				slow.pass(r.ID)
+			}
+			return r.Done(n), nil
+		})
+		f.register(d)
+		id := start(f, d, 0, nil)
+		wait := f.begin()
+		slow.await(t)
+		f.expireLeases()
+		if _, err := f.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		enginetest.Eventually(t, "the second execution ends", func() bool { return f.get(id).Status.Ended() })
+		slow.release()
+		wait()
+		f.wantResult(id, "2")
+		runs.is(t, "executions", 2)
+	})
+}
+
+// A stale end touches neither the inbox nor the barrier of the parent.
+func TestCase13AStaleEndHasNoSideEffects(t *testing.T) {
+	each(t, func(f *fixture) {
+		t := f.t
+		var lost counter
+		first, second := newGate(t), newGate(t)
+		var runs tally
+		child := machine("child", func(_ context.Context, r run) (fsm.Outcome, error) {
+			if runs.add(fmt.Sprint(r.State)) == 1 {
+				first.pass(r.ID)
+			} else {
+				second.pass(r.ID)
+			}
+			return r.Done(nil), nil
+		})
+		parent := fsm.Define("parent", 1,
+			fsm.Step("fan", always(func(r run) fsm.Outcome {
+				return r.Spawn(fsm.ChildOf(child, 1, nil), fsm.ChildOf(child, 2, &fsm.StartOptions{Delay: time.Hour})).Then("join")
+			})),
+			fsm.Step("join", done),
+		)
+		zombie := f.other(quiet(&lost))
+		zombie.register(child, parent)
+		f.register(child, parent)
+		id := start(f, parent, 0, nil)
+		wait := zombie.begin()
+		kid := first.await(t)
+		f.send(kid, "hello", nil)
+		f.clock.Advance(minute)
+		again := f.begin()
+		second.await(t)
+		first.release()
+		wait()
+		lost.is(t, "stale outcomes", 1)
+		f.wantStatus(id, fsm.AwaitingChildren)
+		f.wantStatus(kid, fsm.Running)
+		f.wantRows("signals", 1)
+		if n := f.db.Int(t, "select pending from "+f.table("barriers")); n != 2 {
+			t.Errorf("the barrier waits for %d, want 2", n)
+		}
+		second.release()
+		again()
+		f.wantStatus(id, fsm.AwaitingChildren)
+		f.after(time.Hour)
+		f.wantResult(id, "0")
+	})
+}
+
+// A stale fan-out starts no children and consumes no signals.
+func TestCase14AStaleSpawnStartsNothing(t *testing.T) {
+	each(t, func(f *fixture) {
+		t := f.t
+		var lost, runs counter
+		slow := newGate(t)
+		d := fsm.Define("spawner", 1,
+			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("go").Then("fan") })),
+			fsm.Step("fan", func(_ context.Context, r run) (fsm.Outcome, error) {
+				if runs.add() == 1 {
+					slow.pass(r.ID)
+					return r.Spawn(fsm.ChildOf(leaf, 1, nil), fsm.ChildOf(leaf, 3, nil)).Then("end"), nil
+				}
+				return r.Replay(24 * time.Hour), nil
+			}),
+			fsm.Step("end", done),
+		)
+		zombie := f.other(quiet(&lost))
+		zombie.register(d, leaf)
+		f.register(d, leaf)
+		id := start(f, d, 0, nil)
+		f.drain()
+		f.send(id, "go", nil)
+		wait := zombie.begin()
+		slow.await(t)
+		f.after(minute)
+		slow.release()
+		wait()
+		lost.is(t, "stale outcomes", 1)
+		f.wantStatus(id, fsm.Scheduled)
+		f.wantRows("instances", 1)
+		f.wantRows("signals", 1)
+		f.wantRows("barriers", 0)
+	})
+}
+
+// The database cannot be reached for longer than a lease: the context of the step
+// ends before others may take over.
+func TestCase15AStepEndsBeforeItsLeaseDoes(t *testing.T) {
+	t.Parallel()
+	const lease = 2 * time.Second
+	for name, block := range map[string]func(t *testing.T, db enginetest.Database) (through enginetest.Database, cut, heal func()){
+		enginetest.SQLite:   lockOut,
+		enginetest.Postgres: swallow,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db, cut, heal := block(t, enginetest.New(t, name))
+			began := make(chan time.Time, 1)
+			ended := make(chan error, 1)
+			d := machine("cut off", func(ctx context.Context, r run) (fsm.Outcome, error) {
+				began <- clock.System.Now()
+				<-ctx.Done()
+				ended <- context.Cause(ctx)
+				return fsm.Outcome{}, ctx.Err()
+			})
+			f := live(t, db, &fsm.Options{Lease: lease, OnError: func(error) {}}, d)
+			start(f, d, 0, nil)
+			if _, err := f.Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			from := <-began
+			cut()
+			if cause := <-ended; !errors.Is(cause, core.ErrLost) {
+				t.Errorf("the context ended with %v", cause)
+			}
+			if took := clock.System.Now().Sub(from); took > lease {
+				t.Errorf("the step had its context for %v, longer than its lease", took)
+			}
+			heal()
+		})
+	}
+}
+
+// lockOut takes SQLite's write lock and keeps it.
+func lockOut(t *testing.T, db enginetest.Database) (through enginetest.Database, cut, heal func()) {
+	t.Helper()
+	conn, err := db.SQL(t).Conn(t.Context())
+	enginetest.NoError(t, err)
+	return db, func() {
+		_, err = conn.ExecContext(t.Context(), "begin immediate")
+		enginetest.NoError(t, err)
+	}, func() {
+		_, err := conn.ExecContext(t.Context(), "rollback")
+		enginetest.NoError(t, errors.Join(err, conn.Close()))
+	}
+}
+
+// swallow stands between and passes nothing on any more.
+func swallow(t *testing.T, db enginetest.Database) (through enginetest.Database, cut, heal func()) {
+	t.Helper()
+	through, proxy := behindProxy(t, db)
+	return through, proxy.Swallow, func() { _ = proxy.Close() }
+}
+
+// behindProxy returns the database as it is reached through a proxy.
+func behindProxy(t *testing.T, db enginetest.Database) (enginetest.Database, *faultproxy.Proxy) {
+	t.Helper()
+	u, err := url.Parse(db.DSN)
+	enginetest.NoError(t, err)
+	proxy, err := faultproxy.Start(net.JoinHostPort(u.Hostname(), u.Port()))
+	enginetest.NoError(t, err)
+	t.Cleanup(func() { _ = proxy.Close() })
+	u.Host = proxy.Addr()
+	return enginetest.Database{Name: db.Name, DSN: u.String()}, proxy
+}
+
+// Cases 16 and 17: a hundred claims run five times as long as their lease, beside
+// a process that would take them over. Each runs once.
+func TestCase16And17HeartbeatsKeepClaimsAlive(t *testing.T) {
+	each(t, func(f *fixture) {
+		t := f.t
+		const n = 100
+		var runs tally
+		slow := newGate(t)
+		d := machine("slow", func(_ context.Context, r run) (fsm.Outcome, error) {
+			runs.add(r.ID)
+			slow.pass(r.ID)
+			return r.Done(nil), nil
+		})
+		f.register(d)
+		other := f.beside(f.clock, nil)
+		other.register(d)
+		started, err := fsm.StartMany(t.Context(), f.eng, d, make([]int, n), nil)
+		enginetest.NoError(t, err)
+		wait := f.begin()
+		for range n {
+			slow.await(t)
+		}
+		const lease = 30 * time.Second
+		for range 25 { // each a fifth of the lease
+			f.clock.Advance(lease / 5)
+			enginetest.Eventually(t, "the lease is renewed", func() bool { return f.leaseEnd().Equal(f.clock.Now().Add(lease)) })
+			if claimed, err := other.Process(t.Context()); err != nil || claimed != 0 {
+				t.Fatalf("another process claimed %d: %v", claimed, err)
+			}
+		}
+		slow.release()
+		wait()
+		for _, s := range started {
+			f.wantStatus(s.ID, fsm.Done)
+			if runs.of(s.ID) != 1 {
+				t.Errorf("instance %s ran %d times", s.ID, runs.of(s.ID))
+			}
+		}
+	})
+}
+
+// leaseEnd returns when the only lease ends.
+func (f *fixture) leaseEnd() time.Time {
+	f.t.Helper()
+	if f.db.Name == enginetest.SQLite {
+		return time.UnixMicro(f.db.Int(f.t, "select max(expires_at) from perdure_leases")).UTC()
+	}
+	return time.UnixMicro(f.db.Int(f.t, "select (extract(epoch from max(expires_at)) * 1000000)::bigint from perdure.leases")).UTC()
+}
+
+// A process that is told to stop gives back what has not ended, at once and at no
+// cost.
+func TestCase18StoppingReleasesAtNoCost(t *testing.T) {
+	eachWith(t, fsm.Options{OnError: func(err error) { panic(err) }}, func(f *fixture) {
+		t := f.t
+		const n = 50
+		arrived := make(chan struct{}, n)
+		var runs counter
+		d := machine("patient", func(ctx context.Context, r run) (fsm.Outcome, error) {
+			if runs.add() > n {
+				return r.Done([]int{r.Attempt, r.Crashes}), nil
+			}
+			arrived <- struct{}{}
+			<-ctx.Done()
+			return fsm.Outcome{}, ctx.Err()
+		})
+		f.register(d)
+		started, err := fsm.StartMany(t.Context(), f.eng, d, make([]int, n), nil)
+		enginetest.NoError(t, err)
+		wait := f.begin()
+		for range n {
+			<-arrived
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		enginetest.NoError(t, f.Machines.Drain(ctx))
+		wait()
+		f.wantRows("leases", 0)
+		next := f.other(nil) // its clock stands still: no lease runs out
+		next.register(d)
+		if ran := next.drain(); ran != n {
+			t.Errorf("%d were there for the next process, want %d", ran, n)
+		}
+		for _, s := range started {
+			f.wantResult(s.ID, "[0,0]")
+		}
+	})
+}
+
+// A step that takes its process down is quarantined after it has done so alone for
+// five times; its neighbours in the lost batch are not blamed and go on.
+func TestCase19APoisonStepIsQuarantined(t *testing.T) {
+	each(t, func(f *fixture) {
+		t := f.t
+		dead := newGate(t)
+		var alive bool
+		d := machine("poison", func(_ context.Context, r run) (fsm.Outcome, error) {
+			if r.State == 3 || !alive {
+				dead.pass(r.ID) // as if the process were gone
+			}
+			return r.Done(r.Crashes), nil
+		})
+		started, err := fsm.StartMany(t.Context(), f.eng, d, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, nil)
+		enginetest.NoError(t, err)
+		var crashes []fsm.Crash
+		var mu sync.Mutex
+		var waits []func()
+		for life := range 7 {
+			var lost counter
+			options := quiet(&lost)
+			options.OnCrash = func(c fsm.Crash) {
+				mu.Lock()
+				defer mu.Unlock()
+				crashes = append(crashes, c)
+			}
+			f.clock.Advance(2 * minute)
+			process := f.other(options)
+			process.register(d)
+			alive = life > 0
+			if life == 6 { // that of the quarantine
+				process.drain()
+				break
+			}
+			waits = append(waits, process.arrives(dead))
+			if life == 0 {
+				for range 9 {
+					dead.await(t)
+				}
+			}
+		}
+		for i, s := range started {
+			if i == 3 {
+				f.wantStatus(s.ID, fsm.Quarantined)
+				if got := f.get(s.ID); got.Crashes != 4 && got.Crashes != 5 {
+					t.Errorf("it was quarantined after %d crashes", got.Crashes)
+				}
+				continue
+			}
+			f.wantResult(s.ID, "0")
+		}
+		mu.Lock()
+		if last := crashes[len(crashes)-1]; !last.Quarantined || last.Crashes != 5 || last.ID != started[3].ID {
+			t.Errorf("OnCrash was last told %+v", last)
+		}
+		mu.Unlock()
+		dead.release()
+		for _, wait := range waits {
+			wait()
+		}
+		f.wantStatus(started[3].ID, fsm.Quarantined)
+		dead2, _, err := f.List(t.Context(), fsm.Filter{Ended: []fsm.Status{fsm.Quarantined}}, "", 0)
+		if err != nil || len(dead2) != 1 {
+			t.Errorf("dead letters: %v, %v", dead2, err)
+		}
+		if err := f.Retry(t.Context(), started[3].ID); err != nil {
+			t.Error(err)
+		}
+		if got := f.get(started[3].ID); got.Status != fsm.Runnable || got.Crashes != 0 {
+			t.Errorf("after the retry it is %s with %d crashes", got.Status, got.Crashes)
+		}
+	})
+}
+
+// Progress forgives crashes: only those of one step count against it.
+func TestProgressForgivesCrashes(t *testing.T) {
+	eachWith(t, fsm.Options{MaxCrashes: 2}, func(f *fixture) {
+		t := f.t
+		dead := newGate(t)
+		var runs tally
+		d := fsm.Define("unlucky", 1, fsm.Step("again", func(_ context.Context, r run) (fsm.Outcome, error) {
+			if runs.add(fmt.Sprint(r.State)) == 1 {
+				dead.pass(r.ID)
+			}
+			if r.State++; r.State == 5 {
+				return r.Done(r.Crashes), nil
+			}
+			return r.Next("again"), nil
+		}))
+		id := start(f, d, 0, nil)
+		var waits []func()
+		for range 5 {
+			var lost counter
+			options := quiet(&lost)
+			options.MaxCrashes = 2
+			process := f.other(options)
+			process.register(d)
+			waits = append(waits, process.begin())
+			dead.await(t)
+			f.clock.Advance(minute)
+		}
+		f.register(d)
+		f.drain()
+		f.wantResult(id, "1")
+		dead.release()
+		for _, wait := range waits {
+			wait()
+		}
+	})
+}
+
+// A backlog does not keep suspects from their turn.
+func TestSuspectsAreRunBesideABacklog(t *testing.T) {
+	eachWith(t, fsm.Options{Queues: map[string]int{fsm.DefaultQueue: 1}}, func(f *fixture) {
+		t := f.t
+		dead := newGate(t)
+		var order []int
+		var lost counter
+		d := machine("work", func(_ context.Context, r run) (fsm.Outcome, error) {
+			if r.State == 0 && r.Crashes == 0 {
+				dead.pass(r.ID)
+				return fsm.Outcome{}, errors.New("too late")
+			}
+			order = append(order, r.State)
+			return r.Done(nil), nil
+		})
+		process := f.other(quiet(&lost))
+		process.register(d)
+		start(f, d, 0, nil)
+		wait := process.begin()
+		dead.await(t)
+		f.clock.Advance(minute)
+		for i := range 20 {
+			start(f, d, i+1, &fsm.StartOptions{Priority: fsm.High})
+		}
+		f.register(d)
+		f.drain()
+		if len(order) != 21 || order[0] != 0 && order[1] != 0 {
+			t.Errorf("the suspect ran in the order %v", order)
+		}
+		dead.release()
+		wait()
+	})
+}
+
+// Reapers, heartbeats and outcomes of four processes at once, with leases that run
+// out now and then: no deadlock, and nothing is lost. It runs for 2 s (the notes:
+// 60), times PERDURE_SOAK.
+func TestCase20ReapersHeartbeatsAndOutcomesDoNotDeadlock(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{enginetest.SQLite, enginetest.Postgres} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := enginetest.New(t, name)
+			d := fsm.Define("busy", 1,
+				fsm.Step("work", func(ctx context.Context, r run) (fsm.Outcome, error) {
+					pause(ctx, time.Duration(rand.IntN(20))*time.Millisecond)
+					if r.State++; r.State == 4 {
+						return r.Done(nil), nil
+					}
+					return []fsm.Outcome{r.Next("work"), r.Replay(0), r.Spawn(fsm.ChildOf(leaf, 1, nil)).Then("work")}[rand.IntN(3)], nil
+				}),
+			)
+			var all []*fixture
+			for range 4 {
+				f := live(t, db, &fsm.Options{Lease: time.Second, MaxCrashes: 1 << 30, OnCrash: func(fsm.Crash) {}, OnError: func(error) {}}, d, leaf)
+				alarm, err := dispatch.NewAlarm(f, &dispatch.AlarmOptions{MaxSleep: 100 * time.Millisecond})
+				enginetest.NoError(t, err)
+				alarm.Start()
+				t.Cleanup(func() { _ = alarm.Stop(enginetest.Context(t)) })
+				all = append(all, f)
+			}
+			f := all[0]
+			var ids []string
+			until := clock.System.Now().Add(time.Duration(rounds(2)) * time.Second)
+			for clock.System.Now().Before(until) {
+				started, err := fsm.StartMany(t.Context(), f.eng, d, make([]int, 20), nil)
+				enginetest.NoError(t, err)
+				for _, s := range started {
+					ids = append(ids, s.ID)
+				}
+				f.expireLeases() // somebody will take over what runs
+				pause(t.Context(), 50*time.Millisecond)
+			}
+			for _, id := range ids {
+				f.ends(id, fsm.Done)
+			}
+			sound(t, f.eng)
+			if name == enginetest.Postgres {
+				if n := db.Int(t, "select deadlocks from pg_stat_database where datname = current_database()"); n != 0 {
+					t.Errorf("%d deadlocks", n)
+				}
+			}
+			t.Logf("%d instances", len(ids))
+		})
+	}
+}
+
+// pause is work that takes time.
+func pause(ctx context.Context, d time.Duration) {
+	timer := clock.System.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+	case <-ctx.Done():
+	}
+}
+
+// The application holds every connection of the pool: heartbeats go on.
+func TestCase21HeartbeatsDoNotWaitForTheApplication(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, enginetest.New(t, enginetest.Postgres), nil)
+	slow := newGate(t)
+	d := machine("slow", func(_ context.Context, r run) (fsm.Outcome, error) { slow.pass(r.ID); return r.Done(nil), nil })
+	f.register(d)
+	id := start(f, d, 0, nil)
+	wait := f.begin()
+	slow.await(t)
+	var held []sqldb.Tx
+	for {
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		tx, err := f.eng.Runtime().DB.Begin(ctx, sqldb.Write)
+		cancel()
+		if err != nil {
+			break // that was the last one
+		}
+		held = append(held, tx)
+	}
+	for range 10 {
+		f.clock.Advance(6 * time.Second)
+		enginetest.Eventually(t, "the lease is renewed", func() bool { return f.leaseEnd().Equal(f.clock.Now().Add(30 * time.Second)) })
+	}
+	for _, tx := range held {
+		tx.Rollback()
+	}
+	slow.release()
+	wait()
+	f.wantStatus(id, fsm.Done)
+}
+
+// A cancelled step is told so by the next heartbeat.
+func TestTheContextOfACancelledStepEnds(t *testing.T) {
+	var lost counter
+	eachWith(t, *quiet(&lost), func(f *fixture) {
+		t := f.t
+		began := make(chan struct{})
+		d := machine("long", func(ctx context.Context, _ run) (fsm.Outcome, error) {
+			close(began)
+			<-ctx.Done()
+			return fsm.Outcome{}, context.Cause(ctx)
+		})
+		f.register(d)
+		id := start(f, d, 0, nil)
+		wait := f.begin()
+		<-began
+		if err := f.Cancel(t.Context(), id, "enough"); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan struct{})
+		go func() { wait(); close(ended) }()
+		enginetest.Eventually(t, "its context ends", func() bool {
+			select {
+			case <-ended:
+				return true
+			default:
+				f.clock.Advance(6 * time.Second) // a heartbeat
+				return false
+			}
+		})
+		f.wantStatus(id, fsm.Cancelled)
+		enginetest.Eventually(t, "its lease is cleared away", func() bool {
+			f.after(minute)
+			return f.db.Rows(t, "perdure", "leases") == 0 && f.db.Rows(t, "perdure", "interrupts") == 0
+		})
+	})
+}
+
+// A process stops with an error if a step does not return; its claim is taken over
+// when the lease is over, not before.
+func TestAStepThatDoesNotStopKeepsItsClaim(t *testing.T) {
+	each(t, func(f *fixture) {
+		t := f.t
+		var lost counter
+		stubborn := newGate(t)
+		d := machine("stubborn", func(_ context.Context, r run) (fsm.Outcome, error) {
+			if r.Crashes == 0 {
+				stubborn.pass(r.ID)
+			}
+			return r.Done(r.Crashes), nil
+		})
+		process := f.other(quiet(&lost))
+		process.register(d)
+		f.register(d)
+		id := start(f, d, 0, nil)
+		wait := process.begin()
+		stubborn.await(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := process.Machines.Drain(ctx); err == nil || !strings.Contains(err.Error(), "still running") {
+			t.Errorf("drain: %v", err)
+		}
+		if n := f.drain(); n != 0 {
+			t.Errorf("%d were taken over before the lease was over", n)
+		}
+		f.after(minute)
+		f.wantResult(id, "1")
+		stubborn.release()
+		wait()
+	})
+}
+
+// Opening an engine needs no machines; New refuses what cannot be.
+func TestNewRefusesNonsense(t *testing.T) {
+	t.Parallel()
+	eng, err := perdure.Open(t.Context(), enginetest.New(t, enginetest.SQLite).DSN, nil)
+	enginetest.NoError(t, err)
+	defer func() { _ = eng.Close() }()
+	for _, o := range []fsm.Options{
+		{Lease: time.Millisecond}, {MaxCrashes: -1}, {StepTimeout: -1}, {InlineSteps: -1}, {MaxState: 1}, {MaxState: 1 << 30},
+		{Queues: map[string]int{"": 1}}, {Queues: map[string]int{"q": 0}}, {Queues: map[string]int{"q": 1 << 20}},
+	} {
+		if _, err := fsm.New(eng, &o); err == nil {
+			t.Errorf("%+v was accepted", o)
+		}
+	}
+	if _, err := fsm.New(nil, nil); err == nil {
+		t.Error("no engine was accepted")
+	}
+	machines, err := fsm.New(eng, nil)
+	enginetest.NoError(t, err)
+	for name, d := range map[string]fsm.Definer{
+		"no name": fsm.Define[int]("", 1, fsm.Step("s", done)), "version 0": fsm.Define("m", 0, fsm.Step("s", done)),
+		"no steps": fsm.Define[int]("m", 1), "no function": fsm.Define("m", 1, fsm.Step[int]("s", nil)),
+		"a step twice": fsm.Define("m", 1, fsm.Step("s", done), fsm.Step("s", done)), "no step name": fsm.Define("m", 1, fsm.Step("", done)),
+		"bad queue": machine("m", done).Queue(" "), "negative time": fsm.Define("m", 1, fsm.Step("s", done).Within(-1)),
+	} {
+		if err := machines.Register(d); err == nil {
+			t.Errorf("%s was accepted", name)
+		}
+	}
+	if err := machines.Register(machine("m", done), machine("m", done)); err == nil {
+		t.Error("the same version was registered twice")
+	}
+}
