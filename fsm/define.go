@@ -9,6 +9,7 @@ import (
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/retry"
 )
 
@@ -127,6 +128,7 @@ type machine interface {
 	Version() int
 	validate() error
 	has(step string) bool
+	describe() store.RecordedDefinition
 	// execute runs the step of an instance and returns its outcome, in which
 	// everything is serialised and checked.
 	execute(ctx context.Context, e *execution) (decision, error)

@@ -58,8 +58,10 @@ type Options struct {
 	// life. Steps may run longer: the lease is renewed while they do. At least
 	// one second. Default: 30 seconds.
 	Lease time.Duration
-	// MaxCrashes is how many times an instance that runs alone may lose its
-	// process before it is quarantined. Default: 5.
+	// MaxCrashes is how many times in a row an instance may lose its process
+	// before it is quarantined. From the second time on it is run apart from
+	// others that lost theirs, and only an instance that was is quarantined.
+	// Default: 5.
 	MaxCrashes int
 	// StepTimeout is how long a step may take unless it says otherwise.
 	// Default: 5 minutes.
@@ -87,7 +89,7 @@ type Options struct {
 // Crash tells of an instance whose process was lost while it ran.
 type Crash struct {
 	ID string
-	// Crashes is how often that has happened while it ran alone.
+	// Crashes is how often that has happened since the instance last moved on.
 	Crashes int
 	// Quarantined says that it will not be run again by itself.
 	Quarantined bool
@@ -104,8 +106,9 @@ type Machines struct {
 	flusher *flusher
 	queues  []*queue
 
-	mu    sync.RWMutex
-	known map[definition]machine
+	mu       sync.RWMutex
+	known    map[definition]machine
+	recorded map[definition]bool
 }
 
 type definition struct {
@@ -127,7 +130,7 @@ func New(eng *perdure.Engine, options *Options) (*Machines, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	m := &Machines{rt: rt, eng: eng, options: o, id: rt.NewID(), known: map[definition]machine{}}
+	m := &Machines{rt: rt, eng: eng, options: o, id: rt.NewID(), known: map[definition]machine{}, recorded: map[definition]bool{}}
 	m.flusher = newFlusher(m)
 	processors := make([]dispatch.Processor, 0, len(o.Queues))
 	for name, concurrency := range o.Queues {

@@ -19,6 +19,7 @@ type queue struct {
 	machines *Machines
 	name     string
 	worker   *core.Worker
+	suspects suspects
 }
 
 func newQueue(m *Machines, name string, concurrency int) *queue {
@@ -63,45 +64,32 @@ func (q *queue) Subscribe(fn func(due time.Time)) (cancel func()) {
 	}
 }
 
-// claim sees to what has expired and takes due instances under one lease, each
-// suspect under a lease of its own: if it takes its process down again, nobody
-// else is blamed.
+// claim sees to what has expired and takes due instances under one lease, and a
+// suspect under a lease of its own: if it takes its process down again, nobody else
+// is blamed.
 func (q *queue) claim(ctx context.Context, limit int, lease time.Duration) ([]*core.Claim, error) {
+	if err := q.machines.record(ctx); err != nil {
+		return nil, err
+	}
 	suspects, err := q.machines.expire(ctx, q.name)
 	if err != nil {
 		return nil, err
 	}
 	var claims []*core.Claim
-	if suspects { // one before the others: a backlog must not keep them from their turn
-		if claims, err = q.take(ctx, 1, lease, true); err != nil {
+	if suspects { // before the others: a backlog must not keep them from their turn
+		if claims, err = q.suspects.take(ctx, q, lease); err != nil {
 			return nil, err
 		}
 	}
-	if len(claims) < limit {
-		others, err := q.take(ctx, limit-len(claims), lease, false)
-		claims = append(claims, others...)
-		if err != nil {
-			return q.keep(claims, err)
-		}
+	if len(claims) == limit {
+		return claims, nil
 	}
-	for suspects && len(claims) < limit {
-		suspect, err := q.take(ctx, 1, lease, true)
-		claims = append(claims, suspect...)
-		if err != nil {
-			return q.keep(claims, err)
-		}
-		suspects = len(suspect) > 0
+	others, err := q.take(ctx, limit-len(claims), lease, false)
+	if err != nil && len(claims) > 0 { // the suspect is to be run
+		q.machines.options.OnError(err)
+		return claims, nil
 	}
-	return claims, nil
-}
-
-// keep reports an error that came after claims had been made, which are to be run.
-func (q *queue) keep(claims []*core.Claim, err error) ([]*core.Claim, error) {
-	if len(claims) == 0 {
-		return nil, err
-	}
-	q.machines.options.OnError(err)
-	return claims, nil
+	return append(claims, others...), err
 }
 
 func (q *queue) take(ctx context.Context, limit int, lease time.Duration, suspects bool) ([]*core.Claim, error) {
@@ -126,7 +114,7 @@ func (q *queue) take(ctx context.Context, limit int, lease time.Duration, suspec
 	m.flusher.lease(token, len(instances))
 	claims := make([]*core.Claim, len(instances))
 	for i, instance := range instances {
-		e := &execution{machines: m, options: m.options, instance: instance, queue: q.name, token: token, inbox: inbox[instance.ID]}
+		e := &execution{machines: m, options: m.options, instance: instance, queue: q.name, token: token, suspect: suspects, inbox: inbox[instance.ID]}
 		claims[i] = &core.Claim{ID: instance.ID, Token: token, Work: e}
 	}
 	return claims, nil
@@ -136,6 +124,7 @@ func (q *queue) take(ctx context.Context, limit int, lease time.Duration, suspec
 // and commits each before the next.
 func (q *queue) run(ctx context.Context, c *core.Claim) error {
 	m, e := q.machines, c.Work.(*execution)
+	defer q.suspects.ended(e)
 	for steps := 1; ; steps++ {
 		machine := m.lookup(e.instance.FSM, e.instance.Version)
 		if machine == nil { // aside, for a process that knows it
@@ -192,6 +181,7 @@ func (q *queue) extend(ctx context.Context, claims []*core.Claim, lease time.Dur
 func (q *queue) release(_ context.Context, claims []*core.Claim) error {
 	errs := make(chan error, len(claims))
 	for _, c := range claims {
+		q.suspects.ended(c.Work.(*execution))
 		go func() { errs <- q.machines.flusher.settle(c.Work.(*execution), settlement{release: true}) }()
 	}
 	var all []error
@@ -208,7 +198,7 @@ func (q *queue) next(ctx context.Context) (wait time.Duration, ok bool, err erro
 			wait, ok = d, true
 		}
 	}
-	err = m.read(ctx, m.rt.Store.NextInstance(q.name, m.definitions(), m.rt.Now(), sooner), m.rt.Store.NextSchedule(m.rt.Now(), sooner))
+	err = m.read(ctx, m.rt.Store.NextInstance(q.name, m.definitions(), !q.suspects.busy.Load(), m.rt.Now(), sooner), m.rt.Store.NextSchedule(m.rt.Now(), sooner))
 	return wait, ok, err
 }
 

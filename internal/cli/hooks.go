@@ -168,9 +168,7 @@ func (a *app) describeHook(w io.Writer, r hook.Record) {
 	fmt.Fprintf(w, "\npayload\n%s\n", r.Payload)
 	if r.Error != "" {
 		fmt.Fprintln(w, "\nlast error")
-		for line := range strings.SplitSeq(r.Error, "\n") {
-			fmt.Fprintln(w, plain(strings.ReplaceAll(line, "\t", "    ")))
-		}
+		printLines(w, r.Error)
 	}
 }
 

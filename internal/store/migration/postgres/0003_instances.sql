@@ -55,12 +55,13 @@ create table perdure.ready (
 -- One row per batch of claims. Its row lock decides between an outcome and the
 -- reaper: outcomes share it, the reaper and cancel take it alone. An instance
 -- that was settled stays in ids; it is held by the newest lease that names it,
--- unless it is found in another place.
+-- unless it is found in another place. That of a suspect has nobody else.
 create table perdure.leases (
   token uuid primary key,
   seq bigint generated always as identity,
   worker text not null,
   queue text not null,
+  alone boolean not null,
   expires_at timestamptz not null,
   ids uuid[] not null
 ) with (fillfactor = 50);

@@ -53,11 +53,13 @@ create table perdure_ready (
 
 -- One row per batch of claims. An instance that was settled stays in ids; it is
 -- held by the newest lease that names it, unless it is found in another place.
+-- That of a suspect has nobody else.
 create table perdure_leases (
   seq integer primary key autoincrement,
   token text not null unique,
   worker text not null,
   queue text not null,
+  alone integer not null,
   expires_at integer not null,
   ids text not null
 ) strict;

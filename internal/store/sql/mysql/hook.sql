@@ -30,6 +30,13 @@ update perdure.hooks
 set status = 'pending', worker = null, token = null, lease_expires_at = null
 where id = ? and token = ?
 
+-- name: HookPostpone
+-- Gives a claim back for a while, at no cost.
+update perdure.hooks
+set status = 'pending', next_attempt_at = coalesce(cast(? as datetime(6)), utc_timestamp(6)) + interval ? microsecond, due_at = coalesce(cast(? as datetime(6)), utc_timestamp(6)) + interval ? microsecond,
+  worker = null, token = null, lease_expires_at = null
+where id = ? and token = ?
+
 -- name: HookExtend
 update perdure.hooks
 set lease_expires_at = coalesce(cast(? as datetime(6)), utc_timestamp(6)) + interval ? microsecond

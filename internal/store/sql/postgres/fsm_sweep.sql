@@ -7,7 +7,7 @@ set expires_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 micro
 where token = ?::uuid
 
 -- name: LeaseExpired
-select token::text, ids::text
+select token::text, alone
 from perdure.leases
 where queue = ? and expires_at <= coalesce(?::timestamptz, now())
 order by expires_at
@@ -34,12 +34,12 @@ where l.token = ?::uuid
 with due as (
   update perdure.instances i
   set crashes = o.crashes, error = ?, due_at = coalesce(?::timestamptz, now()) + o.delay * interval '1 microsecond'
-  from unnest(?::text[], ?::integer[], ?::bigint[]) as o (id, crashes, delay)
+  from unnest(?::text[], ?::integer[], ?::bigint[], ?::boolean[]) as o (id, crashes, delay, suspect)
   where i.id = o.id::uuid
-  returning i.queue, i.priority, i.due_at, i.id
+  returning i.queue, o.suspect, i.priority, i.due_at, i.id
 )
-insert into perdure.ready (queue, priority, due_at, id, suspect)
-select queue, priority, due_at, id, true
+insert into perdure.ready (queue, suspect, priority, due_at, id)
+select queue, suspect, priority, due_at, id
 from due
 returning queue
 
@@ -153,7 +153,7 @@ from (
   cross join lateral (
     select due_at
     from perdure.ready
-    where queue = $2 and suspect = level.suspect and priority = level.priority
+    where queue = $2 and suspect = level.suspect and priority = level.priority and (not suspect or $5)
     order by due_at, id
     limit 1
   ) r

@@ -30,6 +30,13 @@ update perdure.hooks
 set status = 'pending', worker = null, token = null, lease_expires_at = null
 where id = ? and token = ?
 
+-- name: HookPostpone
+-- Gives a claim back for a while, at no cost.
+update perdure.hooks
+set status = 'pending', next_attempt_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond', due_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond',
+  worker = null, token = null, lease_expires_at = null
+where id = ? and token = ?
+
 -- name: HookExtend
 update perdure.hooks
 set lease_expires_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond'
@@ -55,30 +62,24 @@ set status = 'cancelled', finished_at = coalesce(?::timestamptz, now()), next_at
 where id = ? and status in ('pending', 'processing')
 
 -- name: HookReap
--- Hooks that lost the same process are run again one after the other: one of
--- them may have killed it.
 with expired as (
   select id
   from perdure.hooks
   where namespace = $1 and status = 'processing' and lease_expires_at <= coalesce($2::timestamptz, now())
   order by lease_expires_at
-  limit $7
+  limit $6
   for update skip locked
-), waiting as (
-  select h.id, h.crashes * $3::bigint + (row_number() over (order by h.id) - 1) * $4::bigint as us
-  from perdure.hooks h
-  join expired on expired.id = h.id
 )
 update perdure.hooks h
-set status = case when h.crashes + 1 >= $6::integer then 'quarantined' else 'pending' end,
-  finished_at = case when h.crashes + 1 >= $6::integer then coalesce($2::timestamptz, now()) end,
+set status = case when h.crashes + 1 >= $5::integer then 'quarantined' else 'pending' end,
+  finished_at = case when h.crashes + 1 >= $5::integer then coalesce($2::timestamptz, now()) end,
   crashes = h.crashes + 1,
-  next_attempt_at = case when waiting.us > 0 and h.crashes + 1 < $6::integer then coalesce($2::timestamptz, now()) + waiting.us * interval '1 microsecond' end,
-  due_at = coalesce($2::timestamptz, now()) + waiting.us * interval '1 microsecond',
-  error = $5,
+  next_attempt_at = case when h.crashes > 0 and h.crashes + 1 < $5::integer then coalesce($2::timestamptz, now()) + h.crashes * $3::bigint * interval '1 microsecond' end,
+  due_at = coalesce($2::timestamptz, now()) + h.crashes * $3::bigint * interval '1 microsecond',
+  error = $4,
   worker = null, token = null, lease_expires_at = null
-from waiting
-where h.id = waiting.id
+from expired
+where h.id = expired.id
 returning h.id, h.name, h.status, h.crashes
 
 -- name: HookClaim

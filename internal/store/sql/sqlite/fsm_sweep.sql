@@ -6,7 +6,7 @@ set expires_at = ?1 + ?2
 where token = ?3
 
 -- name: LeaseExpired
-select token, ids
+select token, alone
 from perdure.leases
 where queue = ?1 and expires_at <= ?2
 order by expires_at
@@ -34,8 +34,8 @@ set crashes = o.value->>1, error = ?1, due_at = ?2 + (o.value->>2)
 from json_each(?3) o
 where perdure.instances.id = o.value->>0
 ;
-insert into perdure.ready (queue, priority, due_at, id, suspect)
-select i.queue, i.priority, i.due_at, i.id, 1
+insert into perdure.ready (queue, suspect, priority, due_at, id)
+select i.queue, o.value->>3, i.priority, i.due_at, i.id
 from json_each(?3) o
 join perdure.instances i on i.id = o.value->>0
 returning queue
@@ -145,7 +145,7 @@ from (
   union all
   select min(due_at) from perdure.ready where queue = ?2 and suspect = 0 and priority = 1
   union all
-  select min(due_at) from perdure.ready where queue = ?2 and suspect = 1
+  select min(due_at) from perdure.ready where queue = ?2 and suspect = 1 and ?4
   union all
   select ?1
   where exists (

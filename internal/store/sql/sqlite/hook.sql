@@ -30,6 +30,13 @@ update perdure.hooks
 set status = 'pending', worker = null, token = null, lease_expires_at = null
 where id = ? and token = ?
 
+-- name: HookPostpone
+-- Gives a claim back for a while, at no cost.
+update perdure.hooks
+set status = 'pending', next_attempt_at = ? + ?, due_at = ? + ?,
+  worker = null, token = null, lease_expires_at = null
+where id = ? and token = ?
+
 -- name: HookExtend
 update perdure.hooks
 set lease_expires_at = ? + ?
@@ -55,27 +62,21 @@ set status = 'cancelled', finished_at = ?, next_attempt_at = null, worker = null
 where id = ? and status in ('pending', 'processing')
 
 -- name: HookReap
--- Hooks that lost the same process are run again one after the other: one of
--- them may have killed it.
 update perdure.hooks
-set status = case when crashes + 1 >= ?6 then 'quarantined' else 'pending' end,
-  finished_at = case when crashes + 1 >= ?6 then ?2 end,
+set status = case when crashes + 1 >= ?5 then 'quarantined' else 'pending' end,
+  finished_at = case when crashes + 1 >= ?5 then ?2 end,
   crashes = crashes + 1,
-  next_attempt_at = case when waiting.us > 0 and crashes + 1 < ?6 then ?2 + waiting.us end,
-  due_at = ?2 + waiting.us,
-  error = ?5,
+  next_attempt_at = case when crashes > 0 and crashes + 1 < ?5 then ?2 + crashes * ?3 end,
+  due_at = ?2 + crashes * ?3,
+  error = ?4,
   worker = null, token = null, lease_expires_at = null
-from (
-  select id as expired, crashes * ?3 + (row_number() over (order by id) - 1) * ?4 as us
-  from (
-    select id, crashes
-    from perdure.hooks
-    where namespace = ?1 and status = 'processing' and lease_expires_at <= ?2
-    order by lease_expires_at
-    limit ?7
-  )
-) waiting
-where id = waiting.expired
+where id in (
+  select id
+  from perdure.hooks
+  where namespace = ?1 and status = 'processing' and lease_expires_at <= ?2
+  order by lease_expires_at
+  limit ?6
+)
 returning id, name, status, crashes
 
 -- name: HookClaim

@@ -1,0 +1,100 @@
+package fsm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Recorded is a machine that some process has served.
+type Recorded struct {
+	FSM     string
+	Version int
+	// Queue is where its instances run unless they say otherwise.
+	Queue string
+	// Steps are its steps; it begins with the first.
+	Steps []string
+}
+
+// record notes the machines that this process serves, once, so that tools which
+// were not compiled with them can show and start them.
+func (m *Machines) record(ctx context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var stmts []sqldb.Stmt
+	for key, d := range m.known {
+		if m.recorded[key] {
+			continue
+		}
+		stmt, err := m.rt.Store.RecordDefinition(d.describe(), m.rt.Now())
+		if err != nil {
+			return fmt.Errorf("record fsm %s: %w", key.name, err)
+		}
+		stmts = append(stmts, stmt)
+	}
+	if len(stmts) == 0 {
+		return nil
+	}
+	if err := m.transact(ctx, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) }); err != nil {
+		return fmt.Errorf("record machines: %w", err)
+	}
+	for key := range m.known {
+		m.recorded[key] = true
+	}
+	return nil
+}
+
+func (d *Definition[S]) describe() store.RecordedDefinition {
+	return store.RecordedDefinition{
+		Definition: store.Definition{FSM: d.name, Version: d.version}, First: d.first, Queue: d.queue, Steps: d.Steps(),
+	}
+}
+
+// Definitions returns the machines that some process has served, by name and the
+// newest version first.
+func (m *Machines) Definitions(ctx context.Context) ([]Recorded, error) {
+	var all []Recorded
+	err := m.read(ctx, m.rt.Store.RecordedDefinitions(func(d store.RecordedDefinition) {
+		all = append(all, Recorded{FSM: d.FSM, Version: d.Version, Queue: d.Queue, Steps: d.Steps})
+	}))
+	if err != nil {
+		return nil, fmt.Errorf("list machines: %w", err)
+	}
+	return all, nil
+}
+
+// StartNamed starts an instance of a machine that some process has served, with a
+// state in JSON that this process cannot check. Version 0 means the newest one.
+func (m *Machines) StartNamed(ctx context.Context, name string, version int, state json.RawMessage, options *StartOptions) (Started, error) {
+	all, err := m.Definitions(ctx)
+	if err != nil {
+		return Started{}, err
+	}
+	for _, d := range all {
+		if d.FSM == name && (version == 0 || d.Version == version) {
+			return m.startRecorded(ctx, d, state, options)
+		}
+	}
+	return Started{}, &fault.NotFound{Kind: "fsm", ID: fmt.Sprintf("%s version %d", name, version)}
+}
+
+func (m *Machines) startRecorded(ctx context.Context, d Recorded, state json.RawMessage, options *StartOptions) (Started, error) {
+	if err := edge.JSON("state", state, m.options.MaxState); err != nil {
+		return Started{}, err
+	}
+	steps := make([]StepOf[json.RawMessage], len(d.Steps))
+	for i, step := range d.Steps {
+		steps[i] = Step(step, elsewhere)
+	}
+	return Start(ctx, m.eng, Define(d.FSM, d.Version, steps...).Queue(d.Queue), state, options)
+}
+
+// elsewhere stands for the code of a step, which another process has.
+func elsewhere(context.Context, *Run[json.RawMessage]) (Outcome, error) {
+	return Outcome{}, fault.Invalidf("step", "is not known here")
+}

@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fsm"
+	"github.com/perdure/perdure/internal/testdb"
+)
+
+// door is a machine that waits for a key.
+var door = fsm.Define("door", 2,
+	fsm.Step("knock", func(_ context.Context, r *fsm.Run[string]) (fsm.Outcome, error) {
+		return r.Await("key").Then("open"), nil
+	}),
+	fsm.Step("open", func(_ context.Context, r *fsm.Run[string]) (fsm.Outcome, error) {
+		if string(r.Awaited[0].Payload) != `"right"` {
+			return r.Stop("wrong key"), nil
+		}
+		return r.Done(r.State + " is in"), nil
+	}),
+)
+
+// serve runs the machines of the database once, as a service does all the time.
+func serve(t *testing.T, dsn string) {
+	t.Helper()
+	eng, err := perdure.Open(t.Context(), dsn, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = eng.Close() }()
+	m, err := fsm.New(eng, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Register(door); err != nil {
+		t.Fatal(err)
+	}
+	if err := fsm.SetSchedule(t.Context(), eng, "nightly", "30 2 * * *", door, "night", &fsm.ScheduleOptions{Zone: "Europe/Berlin"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Process(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFSM(t *testing.T) {
+	t.Parallel()
+	for name, dsn := range map[string]func(*testing.T) string{
+		"sqlite":   sqliteDSN,
+		"postgres": func(t *testing.T) string { t.Helper(); return testdb.Postgres(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			checkFSM(t, dsn(t))
+		})
+	}
+}
+
+func checkFSM(t *testing.T, dsn string) {
+	t.Helper()
+	serve(t, dsn)
+	run(t, "fsm", "definitions", "--dsn", dsn).want(t, 0, "door", "knock, open")
+	run(t, "fsm", "schedules", "--dsn", dsn).want(t, 0, "nightly", "door@2", "02:30")
+	started := run(t, "fsm", "start", "door", "--state", `"ann"`, "--unique", "ann", "--dsn", dsn)
+	started.want(t, 0)
+	id := strings.TrimSpace(started.stdout)
+	run(t, "fsm", "start", "door", "--unique", "ann", "--state", `"ann"`, "--dsn", dsn).want(t, 0, id+" has the unique key")
+	run(t, "fsm", "start", "window", "--dsn", dsn).wantError(t, exitNotFound, "window")
+	run(t, "fsm", "start", "door", "--state", "{", "--dsn", dsn).wantError(t, exitUsage, "state")
+	run(t, "fsm", "list", "--live", "--dsn", dsn).want(t, 0, id, "door@2", "runnable", "knock")
+	serve(t, dsn)
+	run(t, "fsm", "signal", id, "key", "--payload", `"wrong"`, "--key", "1", "--dsn", dsn).want(t, 0, "delivered")
+	run(t, "fsm", "signal", id, "key", "--payload", `"wrong"`, "--key", "1", "--dsn", dsn).want(t, 0, "dropped")
+	serve(t, dsn)
+	run(t, "fsm", "show", id, "--dsn", dsn).want(t, 0, "failed", "wrong key", "door version 2")
+	run(t, "fsm", "signal", id, "key", "--dsn", dsn).wantError(t, exitConflict, "is failed")
+	run(t, "fsm", "retry", id, "--dsn", dsn).want(t, 0, "due now")
+	run(t, "fsm", "retry", id, "--dsn", dsn).wantError(t, exitConflict, "has not ended")
+	run(t, "fsm", "cancel", id, "--reason", "enough", "--dsn", dsn).want(t, 0, "cancelled")
+	page := run(t, "fsm", "list", "--ended", "cancelled", "--json", "--dsn", dsn).decode(t)
+	if data := page["data"].([]any); len(data) != 1 || data[0].(map[string]any)["error"] != "enough" {
+		t.Errorf("cancelled: %v", page)
+	}
+	run(t, "fsm", "show", "nobody", "--dsn", dsn).wantError(t, exitUsage, "UUID")
+}

@@ -1,0 +1,39 @@
+package store
+
+import (
+	"encoding/json"
+
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// RecordedDefinition is a machine as tools know it.
+type RecordedDefinition struct {
+	Definition
+	First, Queue string
+	Steps        []string
+}
+
+// RecordDefinition returns the statement that records a machine.
+func (s *Store) RecordDefinition(d RecordedDefinition, now Now) (sqldb.Stmt, error) {
+	steps, err := json.Marshal(d.Steps)
+	return s.stmt("DefinitionRecord", d.FSM, d.Version, d.First, d.Queue, string(steps), at(now)), err
+}
+
+// RecordedDefinitions returns the statement that reads all recorded machines, the
+// newest version of each first.
+func (s *Store) RecordedDefinitions(found func(RecordedDefinition)) sqldb.Stmt {
+	list := s.stmt("DefinitionList")
+	list.Row = func(scan sqldb.Scan) error {
+		var d RecordedDefinition
+		var steps string
+		if err := scan(&d.FSM, &d.Version, &d.First, &d.Queue, &steps); err != nil {
+			return err
+		}
+		if err := json.Unmarshal([]byte(steps), &d.Steps); err != nil {
+			return err
+		}
+		found(d)
+		return nil
+	}
+	return list
+}
