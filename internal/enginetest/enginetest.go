@@ -84,13 +84,16 @@ func Each(t *testing.T, test func(t *testing.T, db Database)) {
 	}
 }
 
-// Conform runs every exported method of suite once for each database. A method
-// takes a *testing.T and a Database.
-func Conform(t *testing.T, suite any) {
+// Conform runs every exported method of suite once for each database, or for
+// those that are named. A method takes a *testing.T and a Database.
+func Conform(t *testing.T, suite any, names ...string) {
 	t.Helper()
 	t.Parallel()
+	if len(names) == 0 {
+		names = Names
+	}
 	v := reflect.ValueOf(suite)
-	for _, name := range Names {
+	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for i := range v.NumMethod() {

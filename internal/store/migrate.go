@@ -40,7 +40,8 @@ var bootstrap = map[string][]string{
 	},
 }
 
-// Migrations returns the steps of a dialect in order.
+// Migrations returns the steps of a dialect in order. A step may be several
+// files with one number, which are applied in the order of their names.
 func Migrations(d sqldb.Dialect) ([]Migration, error) {
 	files, err := fs.Glob(migrationFiles, path.Join("migration", d.Name, "*.sql"))
 	if err != nil {
@@ -52,9 +53,20 @@ func Migrations(d sqldb.Dialect) ([]Migration, error) {
 		if err != nil {
 			return nil, err
 		}
+		if last := len(steps) - 1; last >= 0 && steps[last].Version == step.Version {
+			steps[last] = steps[last].join(step)
+			continue
+		}
 		steps = append(steps, step)
 	}
 	return steps, nil
+}
+
+// join returns the step with another file of it at its end.
+func (m Migration) join(next Migration) Migration {
+	sum := sha256.Sum256([]byte(m.Checksum + next.Checksum))
+	m.Statements, m.Checksum = append(m.Statements, next.Statements...), hex.EncodeToString(sum[:])
+	return m
 }
 
 func readMigration(d sqldb.Dialect, file string) (Migration, error) {

@@ -119,6 +119,9 @@ func TestEveryDialectHasEveryStatement(t *testing.T) {
 		if strings.HasPrefix(statement, "Hook") || strings.Contains(texts[sqldb.SQLite][statement], "{") {
 			continue // their claims differ in the number of statements
 		}
+		if strings.HasPrefix(statement, "Task") || strings.HasPrefix(statement, "Comms") {
+			continue // functions of the database on PostgreSQL, statements on SQLite
+		}
 		for _, name := range dialects {
 			want := special[statement] == nil || slices.Contains(special[statement], name)
 			if _, fsm := machines[statement]; fsm {

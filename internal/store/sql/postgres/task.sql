@@ -1,0 +1,49 @@
+-- Tasks: the queue. Everything that a worker does is a call of a function that
+-- its role may execute; the functions are in the migration.
+
+-- name: TaskClock
+-- The time that a test says it is, for this transaction. A worker's role is not
+-- listened to.
+select set_config('perdure.now', ?::timestamptz::text, true)
+
+-- name: TaskEnqueue
+-- Due at a time, or a delay from now.
+select queues.enqueue(?, ?::jsonb, coalesce(?::timestamptz, queues.now() + ?::bigint * interval '1 microsecond'))
+
+-- name: TaskClaim
+select task_id, task_type, payload, attempts, crashes, token::text, outcome, enqueued_at, scheduled_at
+from queues.dequeue_next_available_tasks(?, ?::text[], ?::integer, ?::bigint * interval '1 microsecond')
+
+-- name: TaskReap
+select task_id, task_type, status, crashes
+from queues.reap_expired_tasks(?::integer)
+
+-- name: TaskUnrouted
+select queues.report_unrouted_tasks(?::text[])
+
+-- name: TaskNext
+select queues.next_task_in(?::text[])
+
+-- name: TaskExtend
+select queues.heartbeat(?::bigint[], ?::uuid[], ?::bigint * interval '1 microsecond')
+
+-- name: TaskRelease
+select queues.release(?::bigint[], ?::uuid[])
+
+-- name: TaskHold
+select queues.hold(?, ?::uuid)
+
+-- name: TaskRun
+select internal.run_function(?, ?::jsonb)
+
+-- name: TaskAppendError
+select queues.append_error(?, ?::uuid, ?)
+
+-- name: TaskComplete
+select queues.complete(?, ?::uuid)
+
+-- name: TaskFail
+select queues.fail(?, ?::uuid, ?, ?::bigint * interval '1 microsecond', ?::jsonb)
+
+-- name: TaskSweep
+select queues.sweep(?::bigint * interval '1 microsecond')

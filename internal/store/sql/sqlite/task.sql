@@ -1,0 +1,146 @@
+-- Tasks: the queue. now is always the last value. Every statement that ends or
+-- extends a claim is guarded by its token. Lists of values are JSON arrays.
+
+-- name: TaskEnqueue
+-- Due at a time, or a delay from now.
+insert into queues_task (task_type, payload, enqueued_at, scheduled_at)
+values (?1, ?2, ?5, coalesce(?3, ?5 + ?4))
+returning task_id
+
+-- name: TaskClaim
+-- Of each type only the oldest due rows are looked at.
+update queues_task
+set status = 'processing', dequeued_at = ?5, worker = ?1, token = lower(hex(randomblob(16))), lease_expires_at = ?5 + ?4
+where task_id in (
+  select t.task_id
+  from json_each(?2) handled
+  cross join queues_task t
+  where t.task_id in (
+    select task_id
+    from queues_task
+    where task_type = handled.value and status = 'pending' and scheduled_at <= ?5
+    order by scheduled_at, task_id
+    limit ?3
+  )
+  order by t.scheduled_at, t.task_id
+  limit ?3
+)
+returning task_id, task_type, payload, attempts, crashes, token, outcome, enqueued_at, scheduled_at
+
+-- name: TaskReap
+-- Tasks that lost the same worker are run again one after the other: one of
+-- them may have killed it.
+update queues_task
+set status = case when crashes + 1 >= ?1 then 'quarantined' else 'pending' end,
+  finished_at = case when crashes + 1 >= ?1 then ?2 end,
+  crashes = crashes + 1,
+  scheduled_at = ?2 + waiting.pause,
+  worker = null, token = null, lease_expires_at = null
+from (
+  select task_id as expired, crashes * 1000000 + (row_number() over (order by task_id) - 1) * 100000 as pause
+  from (
+    select task_id, crashes
+    from queues_task
+    where status = 'processing' and lease_expires_at <= ?2
+    order by lease_expires_at
+    limit 100
+  )
+) waiting
+where task_id = waiting.expired
+returning task_id, task_type, status, crashes
+
+-- name: TaskUnrouted
+-- The oldest due task of each type that no worker seems to know, told once.
+with recursive types (task_type) as (
+  select min(task_type) from queues_task where status = 'pending'
+  union all
+  select (select min(t.task_type) from queues_task t where t.status = 'pending' and t.task_type > types.task_type)
+  from types
+  where types.task_type is not null
+), heads (task_id) as (
+  select (
+    select t.task_id from queues_task t
+    where t.task_type = types.task_type and t.status = 'pending' and t.scheduled_at <= ?2 - 60000000
+    order by t.scheduled_at, t.task_id
+    limit 1
+  )
+  from types
+  where types.task_type is not null and types.task_type not in (select value from json_each(?1))
+    and not exists (select 1 from queues_task t where t.task_type = types.task_type and t.status = 'processing')
+)
+update queues_task
+set unrouted = 1
+where unrouted = 0 and task_id in (select task_id from heads)
+returning task_id, task_type
+
+-- name: TaskTell
+insert into queues_error (task_id, error_message, created_at)
+values (?1, ?2, ?3)
+
+-- name: TaskNext
+-- Microseconds until a task of these types is due, or a claim expires.
+select min(at) - ?2
+from (
+  select (
+    select min(scheduled_at) from queues_task where task_type = handled.value and status = 'pending'
+  ) as at
+  from json_each(?1) handled
+  union all
+  select min(lease_expires_at) from queues_task where status = 'processing'
+)
+
+-- name: TaskExtend
+update queues_task
+set lease_expires_at = ?3 + ?2
+where (task_id, token) in (
+  select value ->> 0, value ->> 1 from json_each(?1)
+)
+returning task_id
+
+-- name: TaskRelease
+update queues_task
+set status = 'pending', worker = null, token = null, lease_expires_at = null
+where (task_id, token) in (
+  select value ->> 0, value ->> 1 from json_each(?1)
+)
+
+-- name: TaskHold
+-- The write lock is ours, so nobody can take the task away until the end.
+select task_id
+from queues_task
+where task_id = ?1 and token = ?2
+
+-- name: TaskAppendError
+insert into queues_error (task_id, error_message, created_at)
+select task_id, ?3, ?4
+from queues_task
+where task_id = ?1 and token = ?2
+
+-- name: TaskComplete
+update queues_task
+set status = 'completed', attempts = attempts + 1, finished_at = ?3, outcome = null, worker = null, token = null, lease_expires_at = null
+where task_id = ?1 and token = ?2
+
+-- name: TaskFail
+-- For good, or until it is tried again after a delay. An outcome that is given
+-- is kept, so that only its handler is called then.
+insert into queues_error (task_id, error_message, created_at)
+select task_id, ?3, ?6
+from queues_task
+where task_id = ?1 and token = ?2
+;
+update queues_task
+set status = case when ?4 is null then 'failed' else 'pending' end, attempts = attempts + 1,
+  scheduled_at = coalesce(?6 + ?4, scheduled_at), finished_at = case when ?4 is null then ?6 end,
+  outcome = coalesce(?5, outcome), worker = null, token = null, lease_expires_at = null
+where task_id = ?1 and token = ?2
+
+-- name: TaskSweep
+delete from queues_task
+where task_id in (
+  select task_id
+  from queues_task
+  where status in ('completed', 'cancelled') and finished_at <= ?2 - ?1
+  order by finished_at
+  limit 1000
+)

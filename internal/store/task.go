@@ -1,0 +1,180 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// ErrTaskLost says that a task is not held by the token that was given.
+var ErrTaskLost = errors.New("task is held by somebody else")
+
+// Task is a task that was claimed.
+type Task struct {
+	ID                  int64
+	Type, Payload       string
+	Attempts, Crashes   int
+	Token               string
+	Outcome             *string
+	Enqueued, Scheduled time.Time
+}
+
+// TaskCrash is a task whose claim had expired.
+type TaskCrash struct {
+	ID           int64
+	Type, Status string
+	Crashes      int
+}
+
+// TaskClaim says who claims tasks and which.
+type TaskClaim struct {
+	Worker     string
+	Types      []string
+	Limit      int
+	Lease      time.Duration
+	MaxCrashes int
+}
+
+// task returns a statement on tasks. On SQLite the time is its last value; on
+// PostgreSQL functions ask for it, see TaskClock.
+func (s *Store) task(name string, now Now, args ...any) sqldb.Stmt {
+	return s.stmt(name, s.timed(now, args)...)
+}
+
+func (s *Store) timed(now Now, args []any) []any {
+	if s.dialect.Name == sqldb.SQLite {
+		return append(args, at(now))
+	}
+	return args
+}
+
+// TaskClock returns the statements that tell the functions of the transaction
+// what time it is, if a test decides that.
+func (s *Store) TaskClock(now Now) []sqldb.Stmt {
+	if now == nil || s.dialect.Name != sqldb.Postgres {
+		return nil
+	}
+	return []sqldb.Stmt{ignored(s.stmt("TaskClock", at(now)))}
+}
+
+// ignored makes the result of a function no row count.
+func ignored(stmt sqldb.Stmt) sqldb.Stmt {
+	stmt.Row = func(sqldb.Scan) error { return nil }
+	return stmt
+}
+
+// EnqueueTask returns the statement that records a task, due at a time or after
+// a delay; id learns its number.
+func (s *Store) EnqueueTask(taskType, payload string, due *time.Time, delay time.Duration, now Now, id *int64) sqldb.Stmt {
+	return number(s.task("TaskEnqueue", now, taskType, payload, due, delay.Microseconds()), id)
+}
+
+// number lets id learn the number that a statement returns.
+func number(stmt sqldb.Stmt, id *int64) sqldb.Stmt {
+	stmt.Row = func(scan sqldb.Scan) error { return scan(id) }
+	return stmt
+}
+
+// ClaimTasks returns expired claims and then leases up to c.Limit due tasks, the
+// oldest first.
+func (s *Store) ClaimTasks(ctx context.Context, run sqldb.Runner, c TaskClaim, now Now) (claimed []Task, crashed []TaskCrash, err error) {
+	reap := s.task("TaskReap", now, c.MaxCrashes)
+	reap.Row = func(scan sqldb.Scan) error {
+		var r TaskCrash
+		err := scan(&r.ID, &r.Type, &r.Status, &r.Crashes)
+		crashed = append(crashed, r)
+		return err
+	}
+	claim := s.task("TaskClaim", now, c.Worker, s.names(c.Types), c.Limit, c.Lease.Microseconds())
+	claim.Row = func(scan sqldb.Scan) error {
+		var t Task
+		err := scan(&t.ID, &t.Type, &t.Payload, &t.Attempts, &t.Crashes, &t.Token, &t.Outcome, &t.Enqueued, &t.Scheduled)
+		claimed = append(claimed, t)
+		return err
+	}
+	if err := run.Run(ctx, append(s.TaskClock(now), reap, claim)...); err != nil {
+		return nil, nil, err
+	}
+	return claimed, crashed, s.tellCrashes(ctx, run, crashed, now)
+}
+
+// tellCrashes records the crashes where no function has done so.
+func (s *Store) tellCrashes(ctx context.Context, run sqldb.Runner, crashed []TaskCrash, now Now) error {
+	if s.dialect.Name == sqldb.Postgres {
+		return nil
+	}
+	var told []sqldb.Stmt
+	for _, c := range crashed {
+		message := "worker was lost while the task ran"
+		if c.Status == "quarantined" {
+			message += "; quarantined"
+		}
+		told = append(told, s.task("TaskTell", now, c.ID, message))
+	}
+	return run.Run(ctx, told...)
+}
+
+// ReportUnroutedTasks records an error for the oldest due task of each type that
+// is not among the given ones and that nobody seems to take.
+func (s *Store) ReportUnroutedTasks(ctx context.Context, run sqldb.Runner, types []string, now Now) error {
+	report := s.task("TaskUnrouted", now, s.names(types))
+	if s.dialect.Name == sqldb.Postgres {
+		return run.Run(ctx, append(s.TaskClock(now), ignored(report))...)
+	}
+	var told []sqldb.Stmt
+	report.Row = func(scan sqldb.Scan) error {
+		var id int64
+		var name string
+		err := scan(&id, &name)
+		told = append(told, s.task("TaskTell", now, id, "no worker knows task type "+name))
+		return err
+	}
+	if err := run.Run(ctx, report); err != nil {
+		return err
+	}
+	return run.Run(ctx, told...)
+}
+
+// NextTask returns the statements that find how long it is until a task of these
+// types is due, or a claim expires. found is not called if there is none.
+func (s *Store) NextTask(types []string, now Now, found func(time.Duration)) []sqldb.Stmt {
+	next := s.task("TaskNext", now, s.names(types))
+	next.Row = func(scan sqldb.Scan) error {
+		var us *int64
+		if err := scan(&us); err != nil || us == nil {
+			return err
+		}
+		found(time.Duration(min(*us, maxMicroseconds)) * time.Microsecond)
+		return nil
+	}
+	return append(s.TaskClock(now), next)
+}
+
+// ExtendTasks returns the statements that renew leases; held learns which tasks
+// still were.
+func (s *Store) ExtendTasks(ids []int64, tokens []string, lease time.Duration, now Now, held func(id int64)) []sqldb.Stmt {
+	extend := s.task("TaskExtend", now, tuples{ids, tokens}, lease.Microseconds())
+	extend.Row = func(scan sqldb.Scan) error {
+		var id int64
+		err := scan(&id)
+		held(id)
+		return err
+	}
+	return append(s.TaskClock(now), extend)
+}
+
+// ReleaseTasks returns the statement that gives claims back at no cost.
+func (s *Store) ReleaseTasks(ids []int64, tokens []string) sqldb.Stmt {
+	return s.call(s.stmt("TaskRelease", tuples{ids, tokens}))
+}
+
+// call makes a statement that is a function on PostgreSQL one that can be run
+// for its effect.
+func (s *Store) call(stmt sqldb.Stmt) sqldb.Stmt {
+	if s.dialect.Name == sqldb.Postgres {
+		return ignored(stmt)
+	}
+	return stmt
+}

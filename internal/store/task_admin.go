@@ -1,0 +1,129 @@
+package store
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// TaskRow is a task as it is stored.
+type TaskRow struct {
+	ID                           int64
+	Type, Payload, Status        string
+	Attempts, Crashes            int
+	Outcome                      *string
+	Enqueued, Scheduled          time.Time
+	Dequeued, Finished, LeaseEnd *time.Time
+	Worker                       *string
+}
+
+// TaskFilter narrows a list of tasks. Empty fields do not narrow.
+type TaskFilter struct {
+	Type     string
+	Statuses []string
+	// Before is the last task of the page before; 0: none.
+	Before int64
+	Limit  int
+}
+
+// GetTask returns the statement that reads a task.
+func (s *Store) GetTask(id int64, found func(TaskRow)) sqldb.Stmt {
+	get := s.stmt("TaskGet", id)
+	get.Row = taskRow(found)
+	get.Done = sqldb.One(&fault.NotFound{Kind: "task", ID: strconv.FormatInt(id, 10)})
+	return get
+}
+
+// ListTasks returns the statement that reads tasks, newest first.
+func (s *Store) ListTasks(f TaskFilter, found func(TaskRow)) sqldb.Stmt {
+	head, _, _ := strings.Cut(s.texts["TaskGet"], "where ")
+	w := conditions{}
+	w.equal("task_type", f.Type)
+	statuses := make([]any, len(f.Statuses))
+	for i, status := range f.Statuses {
+		statuses[i] = status
+	}
+	w.in("status", statuses)
+	if f.Before > 0 {
+		w.add("task_id < ?", f.Before)
+	}
+	text := head + w.sql() + "order by task_id desc\nlimit ?"
+	return sqldb.Stmt{SQL: s.dialect.Rebind(text), Args: append(w.args, f.Limit), Row: taskRow(found)}
+}
+
+func taskRow(found func(TaskRow)) func(sqldb.Scan) error {
+	return func(scan sqldb.Scan) error {
+		var t TaskRow
+		err := scan(&t.ID, &t.Type, &t.Payload, &t.Status, &t.Attempts, &t.Crashes, &t.Outcome, &t.Enqueued, &t.Scheduled,
+			&t.Dequeued, &t.Finished, &t.Worker, &t.LeaseEnd)
+		if err == nil {
+			found(t)
+		}
+		return err
+	}
+}
+
+// ReviveTask returns the statements that make a task due now unless it runs;
+// changed learns whether they did.
+func (s *Store) ReviveTask(id int64, now Now, changed *int64) []sqldb.Stmt {
+	return append(s.TaskClock(now), counted(s.task("TaskRevive", now, id), changed))
+}
+
+// CancelTask returns the statements that cancel a task that has not ended;
+// changed learns whether they did.
+func (s *Store) CancelTask(id int64, now Now, changed *int64) []sqldb.Stmt {
+	return append(s.TaskClock(now), counted(s.task("TaskCancel", now, id), changed))
+}
+
+// TaskErrorRow is a row of queues.error.
+type TaskErrorRow struct {
+	ID      int64
+	Task    *int64
+	Message string
+	Created time.Time
+}
+
+// ListTaskErrors returns the statement that reads errors, newest first: of one
+// task unless that is 0, and older than before unless that is 0.
+func (s *Store) ListTaskErrors(task, before int64, limit int, found func(TaskErrorRow)) sqldb.Stmt {
+	w := conditions{}
+	if task > 0 {
+		w.add("task_id = ?", task)
+	}
+	if before > 0 {
+		w.add("error_id < ?", before)
+	}
+	text := s.texts["TaskErrorList"] + "\n" + w.sql() + "order by error_id desc\nlimit ?"
+	return sqldb.Stmt{SQL: s.dialect.Rebind(text), Args: append(w.args, limit), Row: func(scan sqldb.Scan) error {
+		var e TaskErrorRow
+		err := scan(&e.ID, &e.Task, &e.Message, &e.Created)
+		if err == nil {
+			found(e)
+		}
+		return err
+	}}
+}
+
+// PurgeTaskErrors returns the statements that remove some errors that are older
+// than keep; removed learns how many.
+func (s *Store) PurgeTaskErrors(keep time.Duration, now Now, removed *int64) []sqldb.Stmt {
+	return append(s.TaskClock(now), counted(s.task("TaskErrorPurge", now, keep.Microseconds()), removed))
+}
+
+// LintTasks returns the statement that finds what is wrong with the rights
+// around the worker's role, on PostgreSQL.
+func (s *Store) LintTasks(found func(problem, object string)) sqldb.Stmt {
+	lint := s.stmt("TaskLint")
+	lint.Row = func(scan sqldb.Scan) error {
+		var problem, object string
+		err := scan(&problem, &object)
+		if err == nil {
+			found(problem, object)
+		}
+		return err
+	}
+	return lint
+}

@@ -1,0 +1,271 @@
+package task
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Status is where a task is in its life.
+type Status string
+
+// The statuses.
+const (
+	// Pending tasks wait for their due time, or for a worker.
+	Pending Status = "pending"
+	// Processing tasks are claimed by a worker.
+	Processing Status = "processing"
+	// Completed tasks were run to their end.
+	Completed Status = "completed"
+	// Failed tasks could not be run to their end, as often as they were tried.
+	Failed Status = "failed"
+	// Quarantined tasks have lost their worker too often.
+	Quarantined Status = "quarantined"
+	// Cancelled tasks were cancelled by an operator or by a supervisor.
+	Cancelled Status = "cancelled"
+)
+
+// Statuses are all of them.
+var Statuses = []Status{Pending, Processing, Completed, Failed, Quarantined, Cancelled}
+
+// Record is a task as it is stored.
+type Record struct {
+	ID      int64
+	Type    string
+	Payload json.RawMessage
+	Status  Status
+	// Attempts counts the runs that ended, Crashes those that lost their
+	// worker.
+	Attempts, Crashes int
+	// Outcome is what came of the work while its handler has yet to take note
+	// of it; nil: nothing.
+	Outcome             json.RawMessage
+	Enqueued, Scheduled time.Time
+	// Dequeued is when it was last claimed.
+	Dequeued, Finished time.Time
+	// Worker and LeaseExpires tell who has it, while it is Processing.
+	Worker       string
+	LeaseExpires time.Time
+}
+
+// ErrorRecord is an error that a worker recorded.
+type ErrorRecord struct {
+	ID int64
+	// Task is 0 if the task is not there any more.
+	Task    int64
+	Message string
+	Created time.Time
+}
+
+// Filter narrows a List. Zero fields do not narrow.
+type Filter struct {
+	Type     string
+	Statuses []Status
+}
+
+const (
+	// DefaultLimit is how many rows a list has unless told otherwise.
+	DefaultLimit = 50
+	// MaxLimit is how many rows a list has at most.
+	MaxLimit = 1000
+)
+
+// StateError says that a task exists but its status does not allow what was
+// asked of it.
+type StateError struct {
+	ID     int64
+	Status Status
+}
+
+func (e *StateError) Error() string { return fmt.Sprintf("task %d is %s", e.ID, e.Status) }
+
+// Admin lists and manages tasks. On PostgreSQL the engine's user must be a
+// member of perdure_owner, as the one who migrated is.
+type Admin struct{ rt *perdure.Runtime }
+
+// NewAdmin returns the administration of the tasks of a database, or an error if
+// it carries none.
+func NewAdmin(eng *perdure.Engine) (*Admin, error) {
+	rt := eng.Runtime()
+	return &Admin{rt: rt}, supported(rt.DB.Dialect())
+}
+
+// List returns tasks, newest first, and the cursor of the next page, which is
+// empty after the last one.
+func (a *Admin) List(ctx context.Context, f Filter, cursor string, limit int) ([]Record, string, error) {
+	limit, before, err := page(cursor, limit)
+	if err != nil {
+		return nil, "", err
+	}
+	filter := store.TaskFilter{Type: f.Type, Before: before, Limit: limit + 1}
+	for _, s := range f.Statuses {
+		if !slices.Contains(Statuses, s) {
+			return nil, "", fault.Invalidf("status", "%q is unknown", s)
+		}
+		filter.Statuses = append(filter.Statuses, string(s))
+	}
+	var records []Record
+	if err := a.read(ctx, a.rt.Store.ListTasks(filter, func(t store.TaskRow) { records = append(records, recordOf(t)) })); err != nil {
+		return nil, "", fmt.Errorf("list tasks: %w", err)
+	}
+	records, next := cut(records, limit, func(r Record) int64 { return r.ID })
+	return records, next, nil
+}
+
+// Errors returns errors, newest first, of one task or, if that is 0, of all, and
+// the cursor of the next page.
+func (a *Admin) Errors(ctx context.Context, task int64, cursor string, limit int) ([]ErrorRecord, string, error) {
+	limit, before, err := page(cursor, limit)
+	if err != nil {
+		return nil, "", err
+	}
+	var records []ErrorRecord
+	list := a.rt.Store.ListTaskErrors(task, before, limit+1, func(e store.TaskErrorRow) {
+		records = append(records, ErrorRecord{ID: e.ID, Task: value(e.Task), Message: e.Message, Created: e.Created.UTC()})
+	})
+	if err := a.read(ctx, list); err != nil {
+		return nil, "", fmt.Errorf("list errors: %w", err)
+	}
+	records, next := cut(records, limit, func(r ErrorRecord) int64 { return r.ID })
+	return records, next, nil
+}
+
+// page reads what a list is asked for. A cursor is the number of the last row of
+// the page before.
+func page(cursor string, limit int) (int, int64, error) {
+	limit, err := edge.Limit("limit", limit, DefaultLimit, MaxLimit)
+	if err != nil || cursor == "" {
+		return limit, 0, err
+	}
+	before, err := strconv.ParseInt(cursor, 10, 64)
+	if err != nil || before < 1 {
+		return 0, 0, fault.Invalidf("cursor", "is malformed")
+	}
+	return limit, before, nil
+}
+
+// cut makes a page of the rows, which are one more if there is another page.
+func cut[R any](rows []R, limit int, id func(R) int64) ([]R, string) {
+	if len(rows) <= limit {
+		return rows, ""
+	}
+	return rows[:limit], strconv.FormatInt(id(rows[limit-1]), 10)
+}
+
+// Get returns one task, or a *fault.NotFound.
+func (a *Admin) Get(ctx context.Context, id int64) (Record, error) {
+	var found Record
+	if err := a.read(ctx, a.rt.Store.GetTask(id, func(t store.TaskRow) { found = recordOf(t) })); err != nil {
+		return Record{}, fmt.Errorf("get task: %w", err)
+	}
+	return found, nil
+}
+
+// Retry makes a task due now, as if it had never run; what was sent and only not
+// noted is not sent again. One that runs is a *StateError.
+func (a *Admin) Retry(ctx context.Context, id int64) error {
+	return a.change(ctx, "retry", id, a.rt.Store.ReviveTask)
+}
+
+// Cancel keeps a task from being run. If it is running, its context ends soon
+// and what comes of it is dropped. One that has ended is a *StateError.
+func (a *Admin) Cancel(ctx context.Context, id int64) error {
+	return a.change(ctx, "cancel", id, a.rt.Store.CancelTask)
+}
+
+func (a *Admin) change(ctx context.Context, verb string, id int64, stmts func(int64, store.Now, *int64) []sqldb.Stmt) error {
+	var changed int64
+	var found Record
+	get := a.rt.Store.GetTask(id, func(t store.TaskRow) { found = recordOf(t) })
+	if err := a.write(ctx, append(stmts(id, a.rt.Now(), &changed), get)...); err != nil {
+		return fmt.Errorf("%s task: %w", verb, err)
+	}
+	if changed == 0 {
+		return fmt.Errorf("%s task: %w", verb, &StateError{ID: id, Status: found.Status})
+	}
+	a.rt.Hub.Publish(topic, time.Time{})
+	return nil
+}
+
+// Purge removes tasks that were completed or cancelled longer than age ago, on
+// PostgreSQL at least an hour, and errors that are older, and returns how many.
+func (a *Admin) Purge(ctx context.Context, age time.Duration) (tasks, errors int64, err error) {
+	if age < 0 {
+		return 0, 0, fault.Invalidf("age", "is negative")
+	}
+	tasks, err = a.repeat(ctx, func(removed *int64) []sqldb.Stmt { return a.rt.Store.SweepTasks(age, a.rt.Now(), removed) })
+	if err != nil {
+		return tasks, 0, fmt.Errorf("purge tasks: %w", err)
+	}
+	errors, err = a.repeat(ctx, func(removed *int64) []sqldb.Stmt { return a.rt.Store.PurgeTaskErrors(age, a.rt.Now(), removed) })
+	if err != nil {
+		return tasks, errors, fmt.Errorf("purge errors: %w", err)
+	}
+	return tasks, errors, nil
+}
+
+// repeat removes in batches until nothing is left.
+func (a *Admin) repeat(ctx context.Context, stmts func(removed *int64) []sqldb.Stmt) (total int64, err error) {
+	for {
+		var removed int64
+		if err := a.write(ctx, stmts(&removed)...); err != nil || removed == 0 {
+			return total, err
+		}
+		total += removed
+	}
+}
+
+// Lint returns what is wrong with the rights around the role perdure_worker, one
+// sentence each. On SQLite there is nothing to be wrong.
+func (a *Admin) Lint(ctx context.Context) (problems []string, err error) {
+	if a.rt.DB.Dialect().Name != sqldb.Postgres {
+		return nil, nil
+	}
+	err = a.read(ctx, a.rt.Store.LintTasks(func(problem, object string) { problems = append(problems, problem+": "+object) }))
+	if err != nil {
+		return nil, fmt.Errorf("lint: %w", err)
+	}
+	return problems, nil
+}
+
+func (a *Admin) read(ctx context.Context, stmt sqldb.Stmt) error {
+	ctx, cancel := context.WithTimeout(ctx, a.rt.Timeout)
+	defer cancel()
+	tx, err := a.rt.DB.Begin(ctx, sqldb.Read)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	return bare(tx.Run(ctx, stmt))
+}
+
+func (a *Admin) write(ctx context.Context, stmts ...sqldb.Stmt) error {
+	ctx, cancel := context.WithTimeout(ctx, a.rt.Timeout)
+	defer cancel()
+	return bare(transact(ctx, a.rt.DB, sqldb.Write, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) }))
+}
+
+func recordOf(t store.TaskRow) Record {
+	return Record{
+		ID: t.ID, Type: t.Type, Payload: json.RawMessage(t.Payload), Status: Status(t.Status), Attempts: t.Attempts, Crashes: t.Crashes,
+		Outcome: json.RawMessage(value(t.Outcome)), Enqueued: t.Enqueued.UTC(), Scheduled: t.Scheduled.UTC(), Dequeued: value(t.Dequeued).UTC(),
+		Finished: value(t.Finished).UTC(), Worker: value(t.Worker), LeaseExpires: value(t.LeaseEnd).UTC(),
+	}
+}
+
+// value returns what a pointer points to, or nothing.
+func value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}

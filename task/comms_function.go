@@ -1,0 +1,246 @@
+package task
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// The functions of comms, for SQLite. They do what those of the migration of
+// PostgreSQL do, by the same names; the conformance suite compares them.
+
+const (
+	// maxAttempts is how often a message is sent at most.
+	maxAttempts = 2
+	// maxRuns is how often a supervisor looks at most.
+	maxRuns = 50
+	// firstLook and lastLook bound the time until a supervisor looks again.
+	firstLook = 5 * time.Second
+	lastLook  = 10 * time.Minute
+)
+
+var commsFunctions = channelFunctions("email", channelFunctions("sms", map[string]Function{}))
+
+// channel is email or sms.
+type channel string
+
+func channelFunctions(c channel, all map[string]Function) map[string]Function {
+	all["comms.send_"+string(c)+"_supervisor"] = c.supervise
+	all["comms.get_"+string(c)+"_payload"] = c.prepare
+	all["comms.record_"+string(c)+"_success"] = c.succeed
+	all["comms.record_"+string(c)+"_failure"] = c.fail
+	return all
+}
+
+// id is the name of the number of a send in payloads.
+func (c channel) id() string { return "send_" + string(c) + "_task_id" }
+
+// payload is what the functions of comms read.
+type payload struct {
+	fields   map[string]json.RawMessage
+	original map[string]json.RawMessage
+}
+
+func readPayload(raw json.RawMessage) (p payload) {
+	_ = json.Unmarshal(raw, &p.fields) // what is no object has no fields
+	if json.Unmarshal(p.fields["original_payload"], &p.original) != nil || p.original == nil {
+		p.original = p.fields
+	}
+	return p
+}
+
+// number returns a whole number of a payload, or 0 if it has none.
+func number(fields map[string]json.RawMessage, name string) int64 {
+	text := string(fields[name])
+	if quoted, err := strconv.Unquote(text); err == nil {
+		text = quoted
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 || len(text) > 18 {
+		return 0
+	}
+	return n
+}
+
+// facts reads the facts of a send; ok is false if there is none.
+func (c channel) facts(tx *perdure.Tx, id int64) (f store.SendFacts, ok bool, err error) {
+	rt := tx.Engine().Runtime()
+	err = run(tx, rt.Store.ReadSendFacts(string(c), id, rt.Now(), func(found store.SendFacts) { f, ok = found, true }))
+	return f, ok, err
+}
+
+// supervise reads the facts of a send and decides: it is over, an attempt is
+// to be begun, or there is nothing to do but to look again later.
+func (c channel) supervise(_ context.Context, tx *perdure.Tx, raw json.RawMessage) (Envelope, error) {
+	p := readPayload(raw)
+	id, runs, idle := number(p.fields, c.id()), number(p.fields, "run_count")+1, number(p.fields, "idle_runs")+1
+	if id == 0 {
+		return Refuse("missing_%s", c.id())
+	}
+	f, ok, err := c.facts(tx, id)
+	switch {
+	case err != nil:
+		return Envelope{}, err
+	case !ok:
+		return Refuse("send_%s_task_not_found", c)
+	case f.Succeeded:
+		return OK(nil)
+	}
+	if f.Attempt != 0 && (f.Over || runs > maxRuns) {
+		if err := c.giveUp(tx, id, &f, runs > maxRuns); err != nil {
+			return Envelope{}, err
+		}
+	}
+	switch {
+	case runs > maxRuns:
+		return Refuse("run_cap_reached for send_%s_task %d", c, id)
+	case f.Failures >= maxAttempts || f.Refused:
+		return OK(nil)
+	case f.Scheduled <= f.Failures:
+		idle = 0
+		if err := c.schedule(tx, id, int64(f.Failures)+1); err != nil {
+			return Envelope{}, err
+		}
+	}
+	return c.lookAgain(tx, p, runs, idle, int64(f.Failures))
+}
+
+// giveUp counts an attempt without outcome as failed. Whoever still runs it
+// cannot record an outcome any more.
+func (c channel) giveUp(tx *perdure.Tx, id int64, f *store.SendFacts, capped bool) error {
+	rt := tx.Engine().Runtime()
+	message := "attempt ended without an outcome"
+	if capped {
+		message = "run cap reached"
+	}
+	f.Failures++
+	stmts := rt.Store.CancelTask(f.Task, rt.Now(), new(int64))
+	return run(tx, append(stmts, rt.Store.FailAttempt(string(c), id, f.Attempt, message, capped, rt.Now()))...)
+}
+
+// schedule begins an attempt.
+func (c channel) schedule(tx *perdure.Tx, id, attempt int64) error {
+	rt := tx.Engine().Runtime()
+	ticket, err := Enqueue(tx, string(c), map[string]any{
+		"task_type": c, c.id(): id, "attempt": attempt, "before_handler": "comms.get_" + c + "_payload",
+		"success_handler": "comms.record_" + c + "_success", "error_handler": "comms.record_" + c + "_failure",
+	}, nil)
+	if err != nil {
+		return err
+	}
+	if err := tx.Flush(); err != nil { // the ticket is known now
+		return err
+	}
+	return run(tx, rt.Store.ScheduleAttempt(string(c), id, attempt, ticket.ID, rt.Now()))
+}
+
+// lookAgain enqueues the supervisor again: 5 seconds after it has begun an
+// attempt, twice that after each failure, and twice that each time it finds
+// nothing new.
+func (c channel) lookAgain(tx *perdure.Tx, p payload, runs, idle, failures int64) (Envelope, error) {
+	again := map[string]any{}
+	for name, value := range p.fields {
+		again[name] = value
+	}
+	again["run_count"], again["idle_runs"] = runs, idle
+	delay := min(firstLook<<min(failures+idle, 20), lastLook)
+	if _, err := Enqueue(tx, functionType, again, &EnqueueOptions{Delay: delay}); err != nil {
+		return Envelope{}, err
+	}
+	return OK(nil)
+}
+
+// prepare is the before-handler. What it refuses is never sent: the fact that it
+// records ends the process.
+func (c channel) prepare(_ context.Context, tx *perdure.Tx, raw json.RawMessage) (Envelope, error) {
+	p, rt := readPayload(raw), tx.Engine().Runtime()
+	id, attempt := number(p.fields, c.id()), number(p.fields, "attempt")
+	if id == 0 {
+		return Refuse("missing_%s", c.id())
+	}
+	f, ok, err := c.facts(tx, id)
+	switch {
+	case err != nil:
+		return Envelope{}, err
+	case !ok:
+		return Refuse("send_%s_task_not_found", c)
+	case f.Attempt == 0 || f.Attempt != attempt || f.Succeeded:
+		return Refuse("attempt_not_outstanding")
+	}
+	var message, body string
+	if err := run(tx, rt.Store.ReadMessage(string(c), f.Message, &message, &body)); err != nil {
+		return Envelope{}, err
+	}
+	if body == "" {
+		if err := run(tx, rt.Store.FailAttempt(string(c), id, attempt, "message has no body", true, rt.Now())); err != nil {
+			return Envelope{}, err
+		}
+		return Refuse("message_has_no_body")
+	}
+	return c.complete(message, f, attempt)
+}
+
+// complete adds to a message what its sender needs to send it once.
+func (c channel) complete(message string, f store.SendFacts, attempt int64) (Envelope, error) {
+	fields := map[string]any{}
+	if err := json.Unmarshal([]byte(message), &fields); err != nil {
+		return Envelope{}, err
+	}
+	fields["idempotency_key"], fields["attempt"] = f.Key, attempt
+	if c == "sms" {
+		fields["since"] = f.First.UTC()
+	}
+	return OK(fields)
+}
+
+// succeed and fail are the handlers. They count once, however often they are
+// called.
+func (c channel) succeed(_ context.Context, tx *perdure.Tx, raw json.RawMessage) (Envelope, error) {
+	p := readPayload(raw)
+	return c.settle(tx, p, func(id, attempt int64, failed, _ bool, rt *perdure.Runtime) (sqldb.Stmt, string) {
+		if failed {
+			return sqldb.Stmt{}, "attempt_has_failed"
+		}
+		return rt.Store.SucceedAttempt(string(c), id, attempt, optional(string(p.fields["worker_payload"])), rt.Now()), ""
+	})
+}
+
+func (c channel) fail(_ context.Context, tx *perdure.Tx, raw json.RawMessage) (Envelope, error) {
+	p := readPayload(raw)
+	message := "unknown"
+	_ = json.Unmarshal(p.fields["error"], &message) // or it stays unknown
+	return c.settle(tx, p, func(id, attempt int64, _, succeeded bool, rt *perdure.Runtime) (sqldb.Stmt, string) {
+		if succeeded {
+			return sqldb.Stmt{}, "attempt_has_succeeded"
+		}
+		return rt.Store.FailAttempt(string(c), id, attempt, edge.Message(message), false, rt.Now()), ""
+	})
+}
+
+// settle records the outcome of an attempt that was begun, unless it has the
+// other one.
+func (c channel) settle(tx *perdure.Tx, p payload, fact func(id, attempt int64, failed, succeeded bool, rt *perdure.Runtime) (sqldb.Stmt, string)) (Envelope, error) {
+	rt := tx.Engine().Runtime()
+	id, attempt := number(p.original, c.id()), number(p.original, "attempt")
+	var begun, failed, succeeded bool
+	if err := run(tx, rt.Store.ReadAttempt(string(c), id, attempt, &begun, &failed, &succeeded)); err != nil {
+		return Envelope{}, err
+	}
+	if !begun {
+		return Refuse("attempt_not_found")
+	}
+	stmt, refusal := fact(id, attempt, failed, succeeded, rt)
+	if refusal != "" {
+		return Refuse("%s", refusal)
+	}
+	if err := run(tx, stmt); err != nil {
+		return Envelope{}, err
+	}
+	return OK(nil)
+}

@@ -1,0 +1,90 @@
+package task
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Ticket is what is known of something that was enqueued in a unit of work. Its
+// ID is set when the unit is committed, or when the unit reads something.
+type Ticket struct{ ID int64 }
+
+// EnqueueOptions say when a task is due. The zero value of every field is its
+// default.
+type EnqueueOptions struct {
+	// ScheduledAt is when it is due. In the past: now. Default: now.
+	ScheduledAt time.Time
+	// Delay is how long to wait, by the clock of the database. Use this or
+	// ScheduledAt. Default: 0.
+	Delay time.Duration
+}
+
+// Enqueue records a task in the unit of work. The payload is stored as JSON and
+// must be an object. On PostgreSQL a business process enqueues by
+// queues.enqueue, in its functions; this is for those of SQLite, and for what
+// kicks a process off.
+func Enqueue(tx *perdure.Tx, taskType string, payload any, options *EnqueueOptions) (*Ticket, error) {
+	raw, err := edge.Marshal("payload of task "+taskType, payload, 0)
+	if err == nil {
+		err = checkTask(taskType, raw)
+	}
+	if err != nil {
+		return nil, tx.Fail(err)
+	}
+	return record(tx, options, func(rt *perdure.Runtime, due store.Due, id *int64) []sqldb.Stmt {
+		return append(rt.Store.TaskClock(rt.Now()), rt.Store.EnqueueTask(taskType, string(raw), due.At, due.Delay, rt.Now(), id))
+	})
+}
+
+func checkTask(taskType string, payload []byte) error {
+	switch {
+	case !typeName.MatchString(taskType):
+		return fault.Invalidf("task type", "is not a lower-case letter followed by up to 62 lower-case letters, digits and underscores")
+	case !bytes.HasPrefix(payload, []byte("{")):
+		return fault.Invalidf("payload of task "+taskType, "is not an object")
+	}
+	return nil
+}
+
+// record attaches statements that enqueue something to the unit, and wakes the
+// workers when it is committed.
+func record(tx *perdure.Tx, options *EnqueueOptions, stmts func(*perdure.Runtime, store.Due, *int64) []sqldb.Stmt) (*Ticket, error) {
+	rt := tx.Engine().Runtime()
+	var o EnqueueOptions
+	if options != nil {
+		o = *options
+	}
+	if err := o.validate(rt.DB.Dialect()); err != nil {
+		return nil, tx.Fail(err)
+	}
+	due, hint := store.Due{Delay: o.Delay}, rt.Clock.Now().Add(o.Delay)
+	if !o.ScheduledAt.IsZero() {
+		at := o.ScheduledAt.UTC().Truncate(time.Microsecond)
+		due.At, hint = &at, at
+	}
+	ticket := &Ticket{}
+	err := tx.Attach(func() { rt.Hub.Publish(topic, hint) }, stmts(rt, due, &ticket.ID)...)
+	return ticket, err
+}
+
+func (o EnqueueOptions) validate(d sqldb.Dialect) error {
+	if err := supported(d); err != nil {
+		return err
+	}
+	if err := edge.Delay("EnqueueOptions.Delay", o.Delay); err != nil {
+		return err
+	}
+	if o.Delay != 0 && !o.ScheduledAt.IsZero() {
+		return fault.Invalidf("EnqueueOptions", "has both ScheduledAt and Delay")
+	}
+	if y := o.ScheduledAt.UTC().Year(); !o.ScheduledAt.IsZero() && (y < 1 || y > 9998) {
+		return fault.Invalidf("EnqueueOptions.ScheduledAt", "is outside the years 1 to 9998")
+	}
+	return nil
+}

@@ -1,0 +1,240 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/failpoint"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/unit"
+)
+
+const (
+	// maxTries is how often a transaction is run when the database asks for it.
+	maxTries = 5
+	// outcomeTimeout bounds the commit of an outcome.
+	outcomeTimeout = time.Minute
+	// patience is how long a sender may take to return after its context ended.
+	patience = 10 * time.Second
+	// strayLook is the least time between two looks for tasks of types that
+	// nobody knows.
+	strayLook = 30 * time.Second
+	// maxWait is the longest time that a provider may ask for.
+	maxWait = time.Hour
+)
+
+// kind describes tasks to the core.
+func (w *Worker) kind() core.Kind {
+	return core.Kind{
+		Name: "task", Claim: w.claim, Run: w.run, Extend: w.extend, Release: w.release, Next: w.next, Sweep: w.sweep,
+	}
+}
+
+// claim returns expired claims and takes due tasks, in one transaction.
+func (w *Worker) claim(ctx context.Context, limit int, lease time.Duration) ([]*core.Claim, error) {
+	var tasks []store.Task
+	var crashed []store.TaskCrash
+	err := transact(ctx, w.rt.DB, sqldb.Urgent, func(tx sqldb.Tx) (err error) {
+		tasks, crashed, err = w.rt.Store.ClaimTasks(ctx, tx, store.TaskClaim{
+			Worker: w.id, Types: w.types, Limit: limit, Lease: lease, MaxCrashes: w.options.MaxCrashes,
+		}, w.rt.Now())
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range crashed {
+		w.tell(Crash{ID: c.ID, Type: c.Type, Crashes: c.Crashes, Quarantined: Status(c.Status) == Quarantined})
+	}
+	if len(tasks) == 0 {
+		return nil, w.lookForStrays(ctx)
+	}
+	claims := make([]*core.Claim, len(tasks))
+	for i, t := range tasks {
+		claims[i] = &core.Claim{ID: strconv.FormatInt(t.ID, 10), Token: t.Token, Work: t}
+	}
+	return claims, nil
+}
+
+// tell hands a crash to the callback, which may panic: what was claimed with it
+// must be run all the same.
+func (w *Worker) tell(c Crash) {
+	defer func() { _ = recover() }() // the last resort: nobody is left to tell
+	w.options.OnCrash(c)
+}
+
+// lookForStrays records an error for tasks of types that nobody knows, now and
+// then. They wait for a worker that does.
+func (w *Worker) lookForStrays(ctx context.Context) error {
+	now := w.rt.Clock.Now()
+	if now.Sub(w.looked) < strayLook {
+		return nil
+	}
+	w.looked = now
+	return transact(ctx, w.rt.DB, sqldb.Urgent, func(tx sqldb.Tx) error {
+		return w.rt.Store.ReportUnroutedTasks(ctx, tx, w.types, w.rt.Now())
+	})
+}
+
+// transact runs fn in a transaction, and again after a deadlock or the like.
+func transact(ctx context.Context, db sqldb.DB, access sqldb.Access, fn func(sqldb.Tx) error) error {
+	for attempt := 1; ; attempt++ {
+		err := try(ctx, db, access, fn)
+		if !sqldb.IsTransient(err) || attempt == maxTries || ctx.Err() != nil {
+			return err
+		}
+		unit.Pause(ctx, attempt)
+	}
+}
+
+func try(ctx context.Context, db sqldb.DB, access sqldb.Access, fn func(sqldb.Tx) error) error {
+	tx, err := db.Begin(ctx, access)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if err := fn(tx); err != nil {
+		return err
+	}
+	return tx.Commit(ctx)
+}
+
+// run brings a claimed task one step on: to its end, or to its next attempt.
+func (w *Worker) run(ctx context.Context, c *core.Claim) error {
+	t := c.Work.(store.Task)
+	err := w.execute(ctx, t)
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, core.ErrLost) || errors.Is(err, store.ErrTaskLost):
+		return core.ErrLost // somebody else has the task: our outcome would be stale
+	case err != nil && errors.Is(cause, core.ErrStopping):
+		return w.release(context.WithoutCancel(ctx), []*core.Claim{c})
+	case err != nil:
+		err = w.fail(ctx, t, err)
+	}
+	if err != nil {
+		return err
+	}
+	w.rt.Hub.Tell(topic, time.Time{}) // it may have enqueued others
+	return failpoint.Hit("task.settled")
+}
+
+// fail records an error of a task that could not be run to its end, and tries it
+// again later if its policy has it.
+func (w *Worker) fail(ctx context.Context, t store.Task, failure error) error {
+	f := store.TaskFailure{Message: edge.Message(failure.Error()), Outcome: outcomeOf(failure)}
+	if delay, more := w.delay(t, failure); more {
+		f.Delay = &delay
+	}
+	err := w.holding(ctx, t, func(s session) error {
+		s.add(w.rt.Store.FailTask(t.ID, t.Token, f, w.rt.Now())...)
+		return nil
+	})
+	switch {
+	case errors.Is(err, store.ErrTaskLost):
+		return core.ErrLost
+	case err == nil && f.Delay != nil:
+		w.rt.Hub.Publish(topic, w.rt.Clock.Now().Add(*f.Delay))
+	}
+	return err
+}
+
+// delay returns when a failed task is tried again, if it is.
+func (w *Worker) delay(t store.Task, failure error) (time.Duration, bool) {
+	var refused *refusedError
+	if errors.As(failure, &refused) {
+		return 0, false
+	}
+	delay, more := w.options.Retry.Next(t.Attempts+1, w.options.Random())
+	var wait *RetryAfterError
+	if errors.As(failure, &wait) {
+		delay = max(delay, min(wait.After, maxWait))
+	}
+	return delay, more
+}
+
+// persistently runs fn until it ends for a reason of its own: what was done must
+// be recorded, also when the database is away for a moment, as long as the task
+// is ours. The end of the work's context does not end it.
+func persistently(ctx context.Context, fn func(context.Context) error) error {
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), outcomeTimeout)
+	defer cancel()
+	for attempt := 1; ; attempt++ {
+		err := fn(limit)
+		var uncertain *sqldb.Uncertain
+		var unknown *fault.Uncertain
+		again := sqldb.IsTransient(err) || errors.As(err, &uncertain) || errors.As(err, &unknown)
+		if !again || errors.Is(context.Cause(ctx), core.ErrLost) || limit.Err() != nil {
+			return err
+		}
+		unit.Pause(limit, attempt)
+	}
+}
+
+func (w *Worker) extend(ctx context.Context, claims []*core.Claim, lease time.Duration) ([]*core.Claim, error) {
+	held := map[int64]bool{}
+	ids, tokens := split(claims)
+	err := transact(ctx, w.rt.DB, sqldb.Urgent, func(tx sqldb.Tx) error {
+		return tx.Run(ctx, w.rt.Store.ExtendTasks(ids, tokens, lease, w.rt.Now(), func(id int64) { held[id] = true })...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	var lost []*core.Claim
+	for i, c := range claims {
+		if !held[ids[i]] {
+			lost = append(lost, c)
+		}
+	}
+	return lost, nil
+}
+
+func split(claims []*core.Claim) (ids []int64, tokens []string) {
+	for _, c := range claims {
+		ids, tokens = append(ids, c.Work.(store.Task).ID), append(tokens, c.Token)
+	}
+	return ids, tokens
+}
+
+func (w *Worker) release(ctx context.Context, claims []*core.Claim) error {
+	ctx, cancel := context.WithTimeout(ctx, outcomeTimeout)
+	defer cancel()
+	ids, tokens := split(claims)
+	err := transact(ctx, w.rt.DB, sqldb.Urgent, func(tx sqldb.Tx) error {
+		return tx.Run(ctx, w.rt.Store.ReleaseTasks(ids, tokens))
+	})
+	w.rt.Hub.Publish(topic, time.Time{}) // for the other processes
+	return err
+}
+
+func (w *Worker) next(ctx context.Context) (wait time.Duration, ok bool, err error) {
+	tx, err := w.rt.DB.Begin(ctx, sqldb.Read)
+	if err != nil {
+		return 0, false, err
+	}
+	defer tx.Rollback()
+	err = tx.Run(ctx, w.rt.Store.NextTask(w.types, w.rt.Now(), func(d time.Duration) { wait, ok = d, true })...)
+	return wait, ok, err
+}
+
+// sweep removes tasks that were done before the retention time.
+func (w *Worker) sweep(ctx context.Context) error {
+	if w.options.Retention < 0 {
+		return nil
+	}
+	for range 5 {
+		var removed int64
+		err := transact(ctx, w.rt.DB, sqldb.Write, func(tx sqldb.Tx) error {
+			return tx.Run(ctx, w.rt.Store.SweepTasks(w.options.Retention, w.rt.Now(), &removed)...)
+		})
+		if err != nil || removed == 0 {
+			return err
+		}
+	}
+	return nil
+}

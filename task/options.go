@@ -1,0 +1,143 @@
+package task
+
+import (
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"regexp"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/retry"
+)
+
+// DefaultRetry is the policy for tasks that could not be run to their end, as
+// when a function raises an error: 10 attempts, 1 s after the first failure and
+// then ever longer, up to 5 minutes. A provider's failure is not one of these:
+// the error handler takes note of it and the supervisor decides.
+var DefaultRetry = retry.Policy{
+	Kind: retry.KindExponential, MaxAttempts: 10,
+	Initial: time.Second, Factor: 2, Max: 5 * time.Minute, Jitter: 0.1,
+}
+
+// Options configure a Worker. The zero value of every field is its default.
+type Options struct {
+	// Concurrency is how many tasks run at once in this process. Default: 16.
+	Concurrency int
+	// Lease is how long a task belongs to a process without a sign of life. It
+	// is renewed while the task runs. One second to one hour. Default: 30
+	// seconds.
+	Lease time.Duration
+	// MaxCrashes is how many times a task may lose its worker before it is
+	// quarantined. At least 2. Default: 5.
+	MaxCrashes int
+	// Retry is the policy for tasks that could not be run to their end.
+	// Default: DefaultRetry.
+	Retry retry.Policy
+	// Timeout is how long a sender may take. Default: 1 minute.
+	Timeout time.Duration
+	// Retention is how long completed and cancelled tasks are kept, on
+	// PostgreSQL at least an hour. Failed and quarantined ones are kept until
+	// they are retried. Negative: for ever. Default: 24 hours.
+	Retention time.Duration
+	// Senders do what is to be done outside of a transaction, by task type.
+	// Default: email and sms are written to files, see Files.
+	Senders map[string]Sender
+	// SinkDir is where the files of default senders go. Default: data/sent.
+	SinkDir string
+	// Functions are the functions of business processes, by name, on SQLite.
+	// Those of comms are there already. On PostgreSQL the database has them, and
+	// these are not used.
+	Functions map[string]Function
+	// OnError receives errors that have no caller: of heartbeats and of the
+	// record of outcomes. Default: log them.
+	OnError func(error)
+	// OnCrash is told of every task whose worker was lost. Default: log it.
+	OnCrash func(Crash)
+	// Random returns numbers in [0, 1) for the jitter of retries.
+	// Default: a random source.
+	Random func() float64
+}
+
+// Crash tells of a task whose worker was lost while it ran.
+type Crash struct {
+	ID   int64
+	Type string
+	// Crashes is how often that has happened to it.
+	Crashes int
+	// Quarantined says that it will not be run again by itself.
+	Quarantined bool
+}
+
+func (o *Options) withDefaults() Options {
+	var options Options
+	if o != nil {
+		options = *o
+	}
+	defaults(&options.Concurrency, 16)
+	defaults(&options.Lease, 30*time.Second)
+	defaults(&options.MaxCrashes, 5)
+	defaults(&options.Timeout, time.Minute)
+	defaults(&options.Retention, 24*time.Hour)
+	defaults(&options.SinkDir, "data/sent")
+	if options.Retry.IsZero() {
+		options.Retry = DefaultRetry
+	}
+	if options.OnError == nil {
+		options.OnError = func(err error) { slog.Error("process tasks", "error", err) }
+	}
+	if options.OnCrash == nil {
+		options.OnCrash = logCrash
+	}
+	if options.Random == nil {
+		options.Random = rand.Float64
+	}
+	senders := map[string]Sender{"email": Files(options.SinkDir), "sms": Files(options.SinkDir)}
+	maps.Copy(senders, options.Senders)
+	options.Senders = senders
+	functions := maps.Clone(commsFunctions)
+	maps.Copy(functions, options.Functions)
+	options.Functions = functions
+	return options
+}
+
+func defaults[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+func logCrash(c Crash) {
+	slog.Warn("task lost its worker", "id", c.ID, "type", c.Type, "crashes", c.Crashes, "quarantined", c.Quarantined)
+}
+
+// The names that PostgreSQL's domain and function runner accept.
+var (
+	typeName     = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
+	functionName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}[.][a-z_][a-z0-9_]{0,62}$`)
+)
+
+func (o Options) validate() error {
+	switch {
+	case o.Concurrency < 1 || o.Concurrency > 1000:
+		return fault.Invalidf("Options.Concurrency", "is %d; 1 to 1,000 are possible", o.Concurrency)
+	case o.Lease < time.Second || o.Lease > time.Hour:
+		return fault.Invalidf("Options.Lease", "is %v; 1s to 1h are possible", o.Lease)
+	case o.MaxCrashes < 2:
+		return fault.Invalidf("Options.MaxCrashes", "is %d; at least 2 is needed", o.MaxCrashes)
+	case o.Timeout < 0:
+		return fault.Invalidf("Options.Timeout", "is negative")
+	}
+	for name, sender := range o.Senders {
+		if !typeName.MatchString(name) || name == functionType || sender == nil {
+			return fault.Invalidf("Options.Senders", "has no sender, or a type that cannot be one: %q", name)
+		}
+	}
+	for name, fn := range o.Functions {
+		if !functionName.MatchString(name) || fn == nil {
+			return fault.Invalidf("Options.Functions", "has no function, or a name that cannot be one: %q", name)
+		}
+	}
+	return o.Retry.Validate()
+}
