@@ -158,7 +158,7 @@ func TestTheHostFiresTheAlarm(t *testing.T) {
 		p := &fake{next: func(context.Context) (time.Time, error) { return next, nil }}
 		d := startAlarm(t, p, dispatch.AlarmOptions{Host: h})
 		synctest.Wait()
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		h.put(time.Time{}) // it goes off
 		next = time.Now().Add(time.Minute)
 		<-d.Fire()
@@ -184,8 +184,8 @@ func TestWorkThatArrivesBesideTheQuestionKeepsItsAlarm(t *testing.T) {
 		synctest.Wait()
 		due := time.Now().Add(time.Hour)
 		p.become(nil, func(context.Context) (time.Time, error) {
-			p.arrive(due)                // committed after the answer was read
-			time.Sleep(time.Millisecond) // the alarm is set meanwhile
+			p.arrive(due)          // committed after the answer was read
+			pass(time.Millisecond) // the alarm is set meanwhile
 			return time.Time{}, nil
 		})
 		<-d.Wake()
@@ -249,12 +249,12 @@ func TestCase38AnAlarmThatCannotBeSetIsReportedAndSetLater(t *testing.T) {
 					default:
 						startAlarm(t, p, dispatch.AlarmOptions{Host: h, OnError: c.add})
 					}
-					time.Sleep(10500 * time.Millisecond)
+					pass(10500 * time.Millisecond)
 					if n := c.about("boom"); n < 5 || n > 12 {
 						t.Fatalf("there were %d complaints in 10 s", n)
 					}
 					h.failWith(nil)
-					time.Sleep(2 * time.Second)
+					pass(2 * time.Second)
 					synctest.Wait()
 					equal(t, "alarm", h.alarm(), due)
 				})
@@ -273,7 +273,7 @@ func TestManyFailuresToSetTheAlarmAreOneRetry(t *testing.T) {
 			<-d.Wake()
 		}
 		before := c.count()
-		time.Sleep(10500 * time.Millisecond)
+		pass(10500 * time.Millisecond)
 		if n := c.count() - before; n > 12 {
 			t.Fatalf("there were %d complaints in 10 s", n)
 		}
@@ -294,14 +294,14 @@ func TestErrorsAndPanicsDoNotWedgeAnAlarm(t *testing.T) {
 						p.next = func(context.Context) (time.Time, error) { return time.Now(), nil } // due for ever
 					}
 					d := startAlarm(t, p, dispatch.AlarmOptions{OnError: func(err error) { c.add(err); panic("callback") }})
-					time.Sleep(10500 * time.Millisecond)
+					pass(10500 * time.Millisecond)
 					runs, asked := p.counts()
 					if n := c.about("boom"); n < 9 || n > 13 || runs > 13 || asked > 13 {
 						t.Fatalf("in 10 s there were %d complaints, %d runs and %d questions", n, runs, asked)
 					}
 					<-d.Wake() // returns in any case
 					p.become(nil, nil)
-					time.Sleep(time.Minute)
+					pass(time.Minute)
 				})
 			})
 		}
@@ -313,7 +313,7 @@ func TestAnAlarmDoesNotSpin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &fake{next: func(context.Context) (time.Time, error) { return time.Now().Add(-time.Second), nil }}
 		startAlarm(t, p, dispatch.AlarmOptions{})
-		time.Sleep(time.Second)
+		pass(time.Second)
 		if n := p.ran(); n < 10 || n > 500 {
 			t.Fatalf("there were %d runs in a second", n)
 		}
@@ -351,7 +351,7 @@ func TestMaxSleepBoundsTheTimeWithoutALook(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := &fake{next: at(time.Now().Add(24 * time.Hour))}
 				startAlarm(t, p, c.options)
-				time.Sleep(10*time.Minute + time.Second)
+				pass(10*time.Minute + time.Second)
 				_, asked := p.counts()
 				equal(t, "looks", asked, c.looks)
 			})
@@ -397,7 +397,7 @@ func TestAnAlarmThatIsStoppedStaysSilent(t *testing.T) {
 		d.Start()
 		p.arrive(time.Time{})
 		equal(t, "a wake after the stop returns", closed(d.Wake()), true)
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		runs, asked := p.counts()
 		equal(t, "runs", runs, 0)
 		equal(t, "questions", asked, 1)

@@ -3,7 +3,6 @@ package dispatch_test
 import (
 	"context"
 	"fmt"
-	"log"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -15,11 +14,11 @@ import (
 func printing(ctx context.Context, done chan<- struct{}) (*perdure.Engine, *hook.Hooks, *hook.Hook[string]) {
 	eng, err := perdure.Open(ctx, "sqlite::memory:", nil)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	hooks, err := hook.New(eng, "example", nil)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	printed, err := hook.Define(hooks, "print", func(_ context.Context, text string) error {
 		fmt.Println(text)
@@ -27,7 +26,7 @@ func printing(ctx context.Context, done chan<- struct{}) (*perdure.Engine, *hook
 		return nil
 	}, nil)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	return eng, hooks, printed
 }
@@ -40,7 +39,7 @@ func ExampleNewPoller() {
 
 	poller, err := dispatch.NewPoller(hooks, &dispatch.PollerOptions{Interval: 10 * time.Second})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	poller.Start()
 	err = eng.Update(ctx, func(tx *perdure.Tx) error {
@@ -48,14 +47,14 @@ func ExampleNewPoller() {
 		return err
 	})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	<-done // at once, not after ten seconds
 
 	stop, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	if err := poller.Stop(stop); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	// Output: hello
 }
@@ -84,13 +83,13 @@ func ExampleAlarmHost() {
 		return err
 	})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 
 	host := &cell{}
 	alarm, err := dispatch.NewAlarm(hooks, &dispatch.AlarmOptions{Host: host})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	<-alarm.Wake() // runs what is due, and sets the alarm
 	fmt.Println("the alarm is set:", !host.alarm.IsZero())
@@ -100,7 +99,7 @@ func ExampleAlarmHost() {
 	<-host.fire(alarm)
 	<-done
 	if err := alarm.Stop(ctx); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	// Output:
 	// the alarm is set: true

@@ -152,3 +152,6 @@ func closed(ch <-chan struct{}) bool {
 		return false
 	}
 }
+
+// pass lets time pass: virtual time, in a bubble of synctest.
+func pass(d time.Duration) { <-time.After(d) }

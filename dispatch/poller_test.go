@@ -44,7 +44,7 @@ func TestCase33APollRunsTheProcessorOnlyIfSomethingIsDue(t *testing.T) {
 				startPoller(t, p, nil)
 				synctest.Wait() // at once
 				equal(t, "runs at the start", p.ran(), min(c.polls, 1))
-				time.Sleep(2*dispatch.DefaultInterval + time.Second)
+				pass(2*dispatch.DefaultInterval + time.Second)
 				runs, asked := p.counts()
 				equal(t, "runs", runs, c.polls)
 				equal(t, "polls", asked, 3)
@@ -101,7 +101,7 @@ func TestCase35ErrorsAndPanicsDoNotWedgeAPoller(t *testing.T) {
 						p.next = func(context.Context) (time.Time, error) { return time.Now(), nil }
 					}
 					d := startPoller(t, p, func(err error) { c.add(err); panic("callback") })
-					time.Sleep(3*dispatch.DefaultInterval + time.Second)
+					pass(3*dispatch.DefaultInterval + time.Second)
 					synctest.Wait()
 					equal(t, "complaints", c.about("boom"), 4)
 					before := p.ran()
@@ -119,7 +119,7 @@ func TestCase36StartAndStop(t *testing.T) {
 		d := startPoller(t, p, nil)
 		d.Start()
 		d.Start()
-		time.Sleep(3*dispatch.DefaultInterval + time.Second)
+		pass(3*dispatch.DefaultInterval + time.Second)
 		runs, asked := p.counts()
 		equal(t, "polls of one poller", asked, 4)
 		noError(t, d.Stop(context.Background()))
@@ -127,7 +127,7 @@ func TestCase36StartAndStop(t *testing.T) {
 		d.Start()
 		p.arrive(time.Time{})
 		equal(t, "a wake after the stop returns", closed(d.Wake()), true)
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		equal(t, "runs after the stop", p.ran(), runs)
 
 		never, err := dispatch.NewPoller(p, nil)
@@ -142,10 +142,10 @@ func TestCase36StopWaitsForARunWithinABound(t *testing.T) {
 		took    time.Duration
 		fails   bool
 	}{
-		"ends by itself":    {func(context.Context) (int, error) { time.Sleep(10 * time.Second); return 1, nil }, 10 * time.Second, false},
+		"ends by itself":    {func(context.Context) (int, error) { pass(10 * time.Second); return 1, nil }, 10 * time.Second, false},
 		"ends when told":    {func(ctx context.Context) (int, error) { <-ctx.Done(); return 0, ctx.Err() }, time.Minute, false},
-		"does not end":      {func(context.Context) (int, error) { time.Sleep(time.Hour); return 0, nil }, time.Minute + time.Second, true},
-		"always finds more": {func(context.Context) (int, error) { time.Sleep(time.Second); return 1, nil }, time.Second, false},
+		"does not end":      {func(context.Context) (int, error) { pass(time.Hour); return 0, nil }, time.Minute + time.Second, true},
+		"always finds more": {func(context.Context) (int, error) { pass(time.Second); return 1, nil }, time.Second, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -113,6 +113,51 @@ func (Conformance) Case24AHookThatKeepsCrashingIsQuarantined(t *testing.T, db en
 	f.is(t, id, hook.Completed)
 }
 
+// Hooks that have lost two processes are run one by one: only one of them kills
+// its process, and the others must not be counted out with it.
+func (Conformance) SuspectsRunOneAtATime(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, &hook.Options{Lease: 10 * time.Second, MaxCrashes: 3})
+	started, release := make(chan string, 10), make(chan struct{})
+	f.handle(t, "a", func(ctx context.Context, _ string) error {
+		if hook.FromContext(ctx).Crashes > 0 {
+			started <- hook.FromContext(ctx).ID
+			<-release
+		}
+		return nil
+	})
+	for range 3 {
+		f.trigger(t, "a", nil)
+	}
+	for range 2 { // two processes are lost with all of them
+		f.abandon(t, 10*time.Second)
+		f.clock.Advance(10 * time.Second)
+		f.reap(t)
+		f.clock.Advance(time.Second)
+	}
+	fresh := f.trigger(t, "a", nil)
+	for left := 3; left > 0; left-- {
+		wait := begin(t, f.hooks)
+		suspect := <-started
+		if left == 3 {
+			enginetest.Eventually(t, "what is not suspect runs beside", func() bool { return f.get(t, fresh).Status == hook.Completed })
+		}
+		waiting, _, err := f.admin.List(enginetest.Context(t), hook.Filter{Statuses: []hook.Status{hook.Pending}}, "", 0)
+		enginetest.NoError(t, err)
+		equal(t, "suspects that wait", len(waiting), left-1)
+		for _, r := range waiting {
+			equal(t, "crashes", r.Crashes, 2)
+			equal(t, "next attempt", r.NextAttempt, f.clock.Now().Add(2*time.Second))
+		}
+		release <- struct{}{}
+		wait()
+		r := f.is(t, suspect, hook.Completed)
+		equal(t, "crashes", r.Crashes, 2)
+		f.clock.Advance(2 * time.Second)
+	}
+	f.process(t, 0)
+	equal(t, "suspects that ran at once", len(started), 0)
+}
+
 // reap returns expired claims as a process does that has no handlers.
 func (f *fixture) reap(t testing.TB) {
 	t.Helper()

@@ -136,8 +136,14 @@ func TestDefineRefusesWhatCannotBe(t *testing.T) {
 	refused(hook.Define(hooks, "b", run, &hook.HandlerOptions{Timeout: -1}))
 	refused(hook.Define(hooks, "b", run, &hook.HandlerOptions{Retry: retry.Exponential(-1)}))
 	for _, o := range []hook.Options{
-		{Concurrency: -1}, {Concurrency: 10_001}, {Lease: time.Millisecond}, {MaxCrashes: -1}, {Timeout: -1}, {MaxPayload: -1},
-		{MaxPayload: 65 << 20}, {Retry: retry.Policy{Kind: "x"}},
+		{Concurrency: -1},
+		{Concurrency: 10_001},
+		{Lease: time.Millisecond},
+		{MaxCrashes: -1},
+		{Timeout: -1},
+		{MaxPayload: -1},
+		{MaxPayload: 65 << 20},
+		{Retry: retry.Policy{Kind: "x"}},
 	} {
 		_, err := hook.New(eng, "test", &o)
 		enginetest.As[*fault.Invalid](t, err)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log"
 	"net/http"
 	"net/http/httptest"
 	"time"
@@ -79,22 +78,22 @@ func Example_webhook() {
 	ctx := context.Background()
 	eng, err := perdure.Open(ctx, "sqlite::memory:", &perdure.Options{Schemas: []*schema.Schema{Shop}})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer eng.Close()
 	hooks, err := hook.New(eng, "shop", nil)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	placed, err := hook.Define(hooks, "order-placed", sendWebhook, &hook.HandlerOptions{
 		Retry: retry.Exponential(5),
 	})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	dispatcher, err := dispatch.NewAlarm(hooks, nil)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	dispatcher.Start()
 	defer dispatcher.Stop(ctx)
@@ -108,7 +107,7 @@ func Example_webhook() {
 		return err
 	})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fmt.Println(<-received)
 	fmt.Println(<-received)
@@ -123,19 +122,19 @@ func Example_reminder() {
 	clock := perduretest.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	eng, err := perdure.Open(ctx, "sqlite::memory:", &perdure.Options{Clock: clock})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer eng.Close()
 	hooks, err := hook.New(eng, "calendar", nil)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	remind, err := hook.Define(hooks, "remind", func(_ context.Context, who string) error {
 		fmt.Println("reminding", who, "at", clock.Now().Format(time.DateTime))
 		return nil
 	}, nil)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 
 	err = eng.Update(ctx, func(tx *perdure.Tx) error {
@@ -143,7 +142,7 @@ func Example_reminder() {
 		return err
 	})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	n, err := hooks.Process(ctx)
 	fmt.Println(n, err)
@@ -161,12 +160,12 @@ func ExampleAdmin() {
 	ctx := context.Background()
 	eng, err := perdure.Open(ctx, "sqlite::memory:", nil)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer eng.Close()
 	hooks, err := hook.New(eng, "mail", nil)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	down := true
 	welcome, err := hook.Define(hooks, "welcome", func(context.Context, string) error {
@@ -176,33 +175,33 @@ func ExampleAdmin() {
 		return nil
 	}, &hook.HandlerOptions{Retry: retry.None()})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	err = eng.Update(ctx, func(tx *perdure.Tx) error {
 		_, err := welcome.Trigger(tx, "ada@example.org", &hook.TriggerOptions{ID: "welcome-ada"})
 		return err
 	})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	if _, err := hooks.Process(ctx); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 
 	admin := hook.NewAdmin(eng)
 	dead, _, err := admin.List(ctx, hook.Filter{Statuses: []hook.Status{hook.Failed, hook.Quarantined}}, "", 100)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	down = false
 	for _, h := range dead {
 		fmt.Println(h.ID, h.Status, h.Attempts, h.Error)
 		if err := admin.Retry(ctx, h.ID); err != nil {
-			log.Fatal(err)
+			panic(err)
 		}
 	}
 	if _, err := hooks.Process(ctx); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	again, err := admin.Get(ctx, "welcome-ada")
 	fmt.Println(again.Status, err)

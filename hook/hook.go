@@ -105,8 +105,9 @@ type Hooks struct {
 	worker    *core.Worker
 	id        string // of this process, in the rows that it claims
 
-	mu       sync.RWMutex
-	handlers map[string]handler
+	mu        sync.RWMutex
+	handlers  map[string]handler
+	suspected string // the suspect that is claimed, if there is one
 }
 
 // New returns the hooks of a namespace. Define its handlers before a

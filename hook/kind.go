@@ -25,9 +25,11 @@ const (
 	// crashDelay is how long a hook waits after a crash, times its earlier
 	// crashes: one that kills its process must not do so in a loop.
 	crashDelay = time.Second
-	// crashSpread lies between the hooks that lost the same process when they
-	// are run again.
-	crashSpread = 100 * time.Millisecond
+	// suspicious is how many crashes make a hook a suspect: it may be the one
+	// that kills its process. Suspects run one at a time in a process, so that
+	// the innocent among them are not counted out with the culprit. The first
+	// crash makes nobody suspect: after a power failure all run at once.
+	suspicious = 2
 	// patience is how long a handler may take to return after its context
 	// ended.
 	patience = 10 * time.Second
@@ -56,7 +58,7 @@ func (h *Hooks) claim(ctx context.Context, limit int, lease time.Duration) ([]*c
 	err := h.transact(ctx, func(tx sqldb.Tx) (err error) {
 		now := h.rt.Now()
 		reaped, err = h.rt.Store.ReapHooks(ctx, tx, store.Expiry{
-			Namespace: h.namespace, MaxCrashes: h.options.MaxCrashes, Delay: crashDelay, Spread: crashSpread,
+			Namespace: h.namespace, MaxCrashes: h.options.MaxCrashes, Delay: crashDelay,
 			Message: "process was lost while the hook ran", Limit: reapLimit,
 		}, now)
 		if err != nil {
@@ -65,15 +67,60 @@ func (h *Hooks) claim(ctx context.Context, limit int, lease time.Duration) ([]*c
 		hooks, err = h.rt.Store.ClaimHooks(ctx, tx, store.Claim{
 			Namespace: h.namespace, Names: h.names(), Worker: h.id, Token: token, Lease: lease, Limit: limit,
 		}, now)
-		return err
+		if err != nil {
+			return err
+		}
+		var postponed []sqldb.Stmt
+		hooks, postponed = h.single(hooks, token, lease)
+		return tx.Run(ctx, postponed...)
 	})
 	if err != nil {
 		return nil, err
 	}
+	h.suspect(hooks)
 	for _, r := range reaped {
 		h.tell(Crash{ID: r.ID, Name: r.Name, Crashes: r.Crashes, Quarantined: status(r.Status) == Quarantined})
 	}
 	return claims(hooks, token), nil
+}
+
+// single leaves at most one suspect among claimed hooks, none while one runs,
+// and returns the statements that postpone the others.
+func (h *Hooks) single(claimed []store.Hook, token string, lease time.Duration) (kept []store.Hook, postponed []sqldb.Stmt) {
+	h.mu.RLock()
+	taken := h.suspected != ""
+	h.mu.RUnlock()
+	for _, hook := range claimed {
+		if hook.Crashes >= suspicious {
+			if taken {
+				postponed = append(postponed, h.rt.Store.PostponeHook(hook.ID, token, lease/5, h.rt.Now()))
+				continue
+			}
+			taken = true
+		}
+		kept = append(kept, hook)
+	}
+	return kept, postponed
+}
+
+// suspect notes the suspect among claimed hooks, if there is one.
+func (h *Hooks) suspect(claimed []store.Hook) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, hook := range claimed {
+		if hook.Crashes >= suspicious {
+			h.suspected = hook.ID
+		}
+	}
+}
+
+// acquit makes room for the next suspect.
+func (h *Hooks) acquit(id string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.suspected == id {
+		h.suspected = ""
+	}
 }
 
 // newToken returns a name for a claim or a process that no other has. It is
@@ -126,6 +173,7 @@ func try(ctx context.Context, db sqldb.DB, access sqldb.Access, fn func(sqldb.Tx
 // run executes the handler of a claimed hook and commits what came of it.
 func (h *Hooks) run(ctx context.Context, c *core.Claim) error {
 	hook := c.Work.(store.Hook)
+	defer h.acquit(c.ID)
 	err := h.execute(ctx, hook)
 	if cause := context.Cause(ctx); errors.Is(cause, core.ErrLost) {
 		return cause // somebody else has the hook: our outcome would be stale
@@ -227,6 +275,9 @@ func (h *Hooks) release(ctx context.Context, claims []*core.Claim) error {
 	err := h.guarded(ctx, claims, func(i int, c *core.Claim) sqldb.Stmt {
 		return h.rt.Store.ReleaseHook(c.ID, c.Token, &stale[i])
 	})
+	for _, c := range claims {
+		h.acquit(c.ID)
+	}
 	h.rt.Hub.Publish(h.topic(), time.Time{}) // for the other processes
 	return err
 }

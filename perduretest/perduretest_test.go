@@ -128,9 +128,9 @@ func TestTriggeredIsOldestFirst(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Fatalf("the hooks are %v, want %v", got, want)
 	}
-	failed := failure(func(tb testing.TB) { perduretest.RequireTriggered[int](tb, eng, "a", "x") })
+	failed := failure(func(tb *recording) { perduretest.RequireTriggered[int](tb, eng, "a", "x") })
 	equal(t, "failure", failed, "hook a/x was triggered 3 times, want once")
-	failed = failure(func(tb testing.TB) { perduretest.RequireTriggered[int](tb, eng, "a", "y") })
+	failed = failure(func(tb *recording) { perduretest.RequireTriggered[int](tb, eng, "a", "y") })
 	equal(t, "failure", failed, "hook a/y was triggered 0 times, want once")
 }
 
@@ -144,18 +144,18 @@ func (broken) NextWakeAt(context.Context) (at time.Time, e error) { return at, e
 var _ dispatch.Processor = broken{}
 
 func TestDrainFailsTheTest(t *testing.T) {
-	failed := failure(func(tb testing.TB) { perduretest.Drain(tb, broken{errors.New("boom")}) })
+	failed := failure(func(tb *recording) { perduretest.Drain(tb, broken{errors.New("boom")}) })
 	equal(t, "failure", failed, "drain broken: boom")
-	failed = failure(func(tb testing.TB) { perduretest.Drain(tb, broken{}) })
+	failed = failure(func(tb *recording) { perduretest.Drain(tb, broken{}) })
 	if !strings.Contains(failed, "still due") {
 		t.Fatalf("the failure is %q", failed)
 	}
-	failed = failure(func(tb testing.TB) { perduretest.Drain(tb) })
+	failed = failure(func(tb *recording) { perduretest.Drain(tb) })
 	equal(t, "failure", failed, "drain: group has no processors")
 }
 
 // failure returns what fn fails its test with.
-func failure(fn func(testing.TB)) string {
+func failure(fn func(*recording)) string {
 	tb := &recording{}
 	done := make(chan struct{})
 	go func() {

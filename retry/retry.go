@@ -121,6 +121,7 @@ func (p Policy) delay(failed int) time.Duration {
 		delay *= math.Pow(p.Factor, n)
 	case KindLinear:
 		delay += n * float64(p.Increment)
+	case KindFixed, KindNone:
 	}
 	limit := maxDelay
 	if p.Max > 0 {

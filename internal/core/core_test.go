@@ -387,7 +387,7 @@ func TestAHeartbeatRenewsAllInOneCall(t *testing.T) {
 		table.run = b.patient
 		w := table.worker(20)
 		wait := process(t, w)
-		time.Sleep(10 * lease) // virtual
+		pass(10 * lease) // virtual
 		synctest.Wait()
 		equal(t, "heartbeats", table.count("extend"), 50)
 		rival := table.worker(20)
@@ -410,7 +410,7 @@ func TestAnIdleWorkerMakesNoCalls(t *testing.T) {
 		_, err := w.Process(context.Background())
 		noError(t, err)
 		before := table.total()
-		time.Sleep(24 * time.Hour)
+		pass(24 * time.Hour)
 		synctest.Wait()
 		equal(t, "calls", table.total(), before)
 	})
@@ -426,7 +426,7 @@ func TestALostClaimEndsItsContextAndNoOther(t *testing.T) {
 		table.mu.Lock()
 		table.rows[1].token = "of somebody else"
 		table.mu.Unlock()
-		time.Sleep(lease / 4)
+		pass(lease / 4)
 		synctest.Wait()
 		equal(t, "running", w.Stats().Running, 2)
 		close(b.release)
@@ -478,7 +478,7 @@ func TestAHeartbeatThatFailsOnceIsMadeUpFor(t *testing.T) {
 		}
 		w := table.worker(1)
 		wait := process(t, w)
-		time.Sleep(3 * lease)
+		pass(3 * lease)
 		close(b.release)
 		equal(t, "runs", wait(), 1)
 		equal(t, "stats", w.Stats(), core.Stats{Claimed: 1, Settled: 1})
@@ -534,10 +534,13 @@ func TestSweepsComeNowAndThenAndOnlyAfterWork(t *testing.T) {
 		for range table.rows {
 			_, err := w.Process(context.Background())
 			noError(t, err)
-			time.Sleep(20 * time.Minute)
+			pass(20 * time.Minute)
 		}
 		equal(t, "sweeps in three hours", table.count("sweep"), 4) // one at the start
-		time.Sleep(24 * time.Hour)
+		pass(24 * time.Hour)
 		equal(t, "sweeps while idle", table.count("sweep"), 4)
 	})
 }
+
+// pass lets time pass: virtual time, in a bubble of synctest.
+func pass(d time.Duration) { <-time.After(d) }

@@ -25,7 +25,7 @@ func (w *Worker) Drain(ctx context.Context) error {
 		c.cancel(ErrStopping)
 	}
 	w.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), lastWords)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
 	defer cancel()
 	if w.idle(ctx) {
 		return nil

@@ -21,7 +21,7 @@ func TestDrainWaitsForWhatRuns(t *testing.T) {
 		_, err := w.Start(context.Background())
 		noError(t, err)
 		go func() {
-			time.Sleep(time.Hour)
+			pass(time.Hour)
 			close(b.release)
 		}()
 		began := time.Now()
@@ -135,7 +135,7 @@ func TestDeathAfterTheClaim(t *testing.T) {
 		n, err := other.Process(context.Background())
 		noError(t, err)
 		equal(t, "runs before the lease ends", n, 0)
-		time.Sleep(lease)
+		pass(lease)
 		n, err = other.Process(context.Background())
 		noError(t, err)
 		equal(t, "runs", n, 3)
@@ -159,7 +159,7 @@ func TestCallWithin(t *testing.T) {
 		slow := errors.New("slow, but in time")
 		err := call(time.Second, func(ctx context.Context) error {
 			<-ctx.Done()
-			time.Sleep(patience / 2)
+			pass(patience / 2)
 			return slow
 		})
 		equal(t, "error", err, slow)

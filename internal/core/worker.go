@@ -187,14 +187,15 @@ func (w *Worker) claim(ctx context.Context, slots int, mine *batch) (int, error)
 		return 0, err
 	}
 	w.claimed.Add(int64(len(claims)))
-	if !w.begin(claims, from.Add(w.options.Lease), mine) {
-		return 0, w.release(claims)
+	ctx = context.WithoutCancel(ctx) // what was claimed outlives the caller
+	if !w.begin(ctx, claims, from.Add(w.options.Lease), mine) {
+		return 0, w.release(ctx, claims)
 	}
 	return len(claims), nil
 }
 
 // begin starts the runs, unless the worker was stopped while it claimed.
-func (w *Worker) begin(claims []*Claim, until time.Time, mine *batch) bool {
+func (w *Worker) begin(ctx context.Context, claims []*Claim, until time.Time, mine *batch) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.stopping {
@@ -206,7 +207,7 @@ func (w *Worker) begin(claims []*Claim, until time.Time, mine *batch) bool {
 		go w.watch(w.quiet)
 	}
 	for _, c := range claims {
-		ctx, cancel := context.WithCancelCause(context.Background())
+		ctx, cancel := context.WithCancelCause(ctx)
 		c.until, c.cancel = until, cancel
 		w.running[c] = mine
 		mine.left++
@@ -215,8 +216,8 @@ func (w *Worker) begin(claims []*Claim, until time.Time, mine *batch) bool {
 	return true
 }
 
-func (w *Worker) release(claims []*Claim) error {
-	ctx, cancel := context.WithTimeout(context.Background(), dbTimeout)
+func (w *Worker) release(ctx context.Context, claims []*Claim) error {
+	ctx, cancel := context.WithTimeout(ctx, dbTimeout)
 	defer cancel()
 	if err := w.kind.Release(ctx, claims); err != nil {
 		return fmt.Errorf("release %s: %w", w.kind.Name, err)
@@ -225,7 +226,7 @@ func (w *Worker) release(claims []*Claim) error {
 }
 
 func (w *Worker) run(ctx context.Context, c *Claim) {
-	defer w.end(c)
+	defer w.end(context.WithoutCancel(ctx), c)
 	defer c.cancel(nil)
 	err := Call(func() error { return w.kind.Run(ctx, c) })
 	switch {
@@ -248,8 +249,8 @@ func (w *Worker) report(err error) {
 }
 
 // end frees the slot and tells whoever waits for one.
-func (w *Worker) end(c *Claim) {
-	w.sweep()
+func (w *Worker) end(ctx context.Context, c *Claim) {
+	w.sweep(ctx)
 	for _, fn := range w.ended(c) {
 		fn()
 	}
@@ -276,11 +277,11 @@ func (w *Worker) ended(c *Claim) (free []func()) {
 
 // sweep removes what is kept no longer, if it is time. It runs in a slot, so
 // that it is waited for like all work.
-func (w *Worker) sweep() {
+func (w *Worker) sweep(ctx context.Context) {
 	if !w.sweepDue() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), dbTimeout)
+	ctx, cancel := context.WithTimeout(ctx, dbTimeout)
 	defer cancel()
 	if err := w.kind.Sweep(ctx); err != nil {
 		w.report(fmt.Errorf("sweep %s: %w", w.kind.Name, err))

@@ -47,7 +47,7 @@ type Now *time.Time
 // InsertHook returns the statement that records a hook.
 func (s *Store) InsertHook(h NewHook, now Now) sqldb.Stmt {
 	return s.stmt("HookInsert", h.ID, h.Namespace, h.Name, h.Payload, h.Priority, h.Policy, h.MaxAttempts, h.Unit,
-		at(now), (*time.Time)(h.At), at(now), h.Delay.Microseconds())
+		at(now), h.At, at(now), h.Delay.Microseconds())
 }
 
 // at makes the time an argument: a nil pointer is null.
@@ -83,6 +83,13 @@ func (s *Store) FailHook(id, token, message string, now Now, stale *bool) sqldb.
 // ReleaseHook returns the statement that gives a claim back at no cost.
 func (s *Store) ReleaseHook(id, token string, stale *bool) sqldb.Stmt {
 	return outcome(s.stmt("HookRelease", id, token), stale)
+}
+
+// PostponeHook returns the statement that gives a claim back for a while, at no
+// cost.
+func (s *Store) PostponeHook(id, token string, delay time.Duration, now Now) sqldb.Stmt {
+	us := delay.Microseconds()
+	return s.stmt("HookPostpone", at(now), us, at(now), us, id, token)
 }
 
 // ExtendHook returns the statement that renews the lease of a claim.

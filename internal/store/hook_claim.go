@@ -35,13 +35,10 @@ type Expiry struct {
 	Namespace string
 	// MaxCrashes is how many expired claims quarantine a hook.
 	MaxCrashes int
-	// Delay is how long a hook waits, times its earlier crashes. Spread is how
-	// much longer each one waits than the one before: one of those that lost
-	// the same process may have killed it, and shall not take the others with
-	// it again.
-	Delay, Spread time.Duration
-	Message       string
-	Limit         int
+	// Delay is how long a hook waits, times its earlier crashes.
+	Delay   time.Duration
+	Message string
+	Limit   int
 }
 
 // Reaped is a hook whose claim had expired.
@@ -57,7 +54,7 @@ func (s *Store) ReapHooks(ctx context.Context, run sqldb.Runner, e Expiry, now N
 		return s.reapLocked(ctx, run, e, now)
 	}
 	var reaped []Reaped
-	reap := s.stmt("HookReap", e.Namespace, at(now), e.Delay.Microseconds(), e.Spread.Microseconds(), e.Message, e.MaxCrashes, e.Limit)
+	reap := s.stmt("HookReap", e.Namespace, at(now), e.Delay.Microseconds(), e.Message, e.MaxCrashes, e.Limit)
 	reap.Row = func(scan sqldb.Scan) error {
 		var r Reaped
 		err := scan(&r.ID, &r.Name, &r.Status, &r.Crashes)
@@ -83,7 +80,7 @@ func (s *Store) reapLocked(ctx context.Context, run sqldb.Runner, e Expiry, now 
 	}
 	for i := range reaped {
 		r := &reaped[i]
-		delay := time.Duration(r.Crashes)*e.Delay + time.Duration(i)*e.Spread
+		delay := time.Duration(r.Crashes) * e.Delay
 		r.Crashes++
 		quarantine := r.Crashes >= e.MaxCrashes
 		r.Status = "pending"
