@@ -1,0 +1,281 @@
+package statechart
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Status says what became of an actor.
+type Status string
+
+// The statuses are XState's.
+const (
+	Active  Status = "active"
+	Done    Status = "done"
+	Failed  Status = "error"
+	Stopped Status = "stopped"
+)
+
+// phase says whether an actor handles events.
+type phase string
+
+const (
+	created phase = "new"
+	running phase = "running"
+	ended   phase = "stopped"
+)
+
+// An actor is a machine or a task in a tree. Its fields follow XState's Actor,
+// for the order in which actors handle events is part of the answers.
+type actor struct {
+	tree     *Tree
+	parent   *actor
+	id, src  string
+	systemID string
+	logic    logic
+	input    any
+	sync     bool // tell the parent about every snapshot
+	// generation tells the actor from others that had its path before.
+	generation int64
+	phase      phase
+	snap       snap
+	armed      bool // has ever scheduled a timer
+	run        *run
+
+	// mailbox
+	inbox []*message
+	open  bool
+	busy  bool
+
+	// outgoing is what effects, checks and logs wait in until the actor starts;
+	// deferred what leaves the actor at the end of a macrostep.
+	outgoing []outwardOp
+	deferred []op
+}
+
+// snap is the state of an actor. Slices and maps in it are never changed.
+type snap struct {
+	status    Status
+	nodes     []*node // in the order of entering
+	active    nodeset
+	context   map[string]any
+	history   map[*node][]*node
+	children  family
+	output    any
+	hasOutput bool
+	err       any
+}
+
+// A family is the children of an actor in JavaScript's order of keys.
+type family []*actor
+
+func (f family) get(id string) *actor {
+	for _, c := range f {
+		if c.id == id {
+			return c
+		}
+	}
+	return nil
+}
+
+func (f family) with(c *actor) family {
+	out := slices.Clone(f)
+	for i, o := range out {
+		if o.id == c.id {
+			out[i] = c
+			return out
+		}
+	}
+	out = append(out, c)
+	slices.SortStableFunc(out, func(a, b *actor) int { return compareKeys(a.id, b.id) })
+	return out
+}
+
+func (f family) without(id string) family {
+	return slices.DeleteFunc(slices.Clone(f), func(c *actor) bool { return c.id == id })
+}
+
+// maxActorDepth and maxActors bound a tree: a machine may invoke itself.
+const (
+	maxActorDepth = 32
+	maxActors     = 10_000
+)
+
+// create computes the first state of an actor that is not started yet.
+func (a *actor) create() error {
+	if a.depth() > maxActorDepth {
+		return fmt.Errorf("actors are nested deeper than %d levels", maxActorDepth)
+	}
+	if a.tree.created++; a.tree.created > maxActors {
+		return fmt.Errorf("more than %d actors were created in one step", maxActors)
+	}
+	a.generation = a.tree.next()
+	a.phase = created
+	if err := a.register(); err != nil {
+		return err
+	}
+	if a.logic.machine == nil {
+		a.snap.status = Active
+		return nil
+	}
+	a.begin()
+	if a.snap.status != Active {
+		a.unregister()
+	}
+	return nil
+}
+
+func (a *actor) depth() int {
+	n := 0
+	for p := a.parent; p != nil; p = p.parent {
+		n++
+	}
+	return n
+}
+
+func (a *actor) register() error {
+	if a.systemID == "" {
+		return nil
+	}
+	if other := a.tree.bySystemID[a.systemID]; other != nil && other != a {
+		return fmt.Errorf("Actor with system ID '%s' already exists.", a.systemID) //nolint:staticcheck,revive // XState's text
+	}
+	if a.tree.bySystemID == nil {
+		a.tree.bySystemID = map[string]*actor{}
+	}
+	a.tree.bySystemID[a.systemID] = a
+	return nil
+}
+
+func (a *actor) unregister() {
+	if a.systemID != "" && a.tree.bySystemID[a.systemID] == a {
+		delete(a.tree.bySystemID, a.systemID)
+	}
+}
+
+func (a *actor) unregisterAll() {
+	for _, c := range a.snap.children {
+		c.unregisterAll()
+	}
+	a.unregister()
+}
+
+// start lets a created actor run: first its children, then what its first state
+// sends, then the events that wait.
+func (a *actor) start() {
+	if a.phase == running {
+		return
+	}
+	a.phase = running
+	switch a.snap.status {
+	case Done:
+		a.update()
+		return
+	case Failed:
+		a.fail(a.snap.err)
+		return
+	case Active, Stopped:
+	}
+	if a.logic.machine == nil {
+		a.tree.step.Tasks = append(a.tree.step.Tasks, a.task(true))
+	}
+	for _, c := range a.snap.children {
+		if c.snap.status == Active {
+			c.start()
+		}
+	}
+	a.update()
+	a.open = true
+	a.flush()
+}
+
+// update lets out what the last macrostep has deferred, and tells the parent.
+func (a *actor) update() {
+	if err := a.release(); err != nil {
+		a.deferred = nil
+		a.snap.status, a.snap.err = Failed, thrown(err)
+	}
+	for i := 0; i < len(a.deferred); i++ {
+		a.perform(a.deferred[i])
+	}
+	clear(a.deferred)
+	a.deferred = a.deferred[:0]
+	switch a.snap.status {
+	case Active:
+		if a.sync && a.parent != nil {
+			a.tellSnapshot()
+		}
+	case Done:
+		a.end()
+		a.tellDone()
+	case Failed:
+		a.fail(a.snap.err)
+	case Stopped:
+	}
+}
+
+func (a *actor) tellSnapshot() {
+	data := map[string]any{"snapshot": a.snapshotValue()}
+	a.parent.receive(newMessage(snapshotPrefix+a.id, data))
+}
+
+func (a *actor) tellDone() {
+	if a.parent == nil {
+		return
+	}
+	data := map[string]any{"actorId": a.id}
+	if a.snap.hasOutput {
+		data["output"] = a.snap.output
+	}
+	a.parent.receive(newMessage(doneActorPrefix+a.id, data))
+}
+
+// fail ends an actor whose status is an error. As in XState, children of one
+// whose own code failed go on; nobody hears them.
+func (a *actor) fail(err any) {
+	a.end()
+	if a.parent != nil {
+		a.parent.receive(newMessage(errorActorPrefix+a.id, map[string]any{"error": err, "actorId": a.id}))
+	}
+}
+
+// end makes a running actor deaf and takes back its timers.
+func (a *actor) end() {
+	if a.phase != running {
+		return
+	}
+	if a.armed {
+		a.tree.timers(TimerOp{Kind: CancelAll, Timer: Timer{Path: a.path(), Generation: a.generation}})
+	}
+	a.phase = ended
+	a.open = false
+	a.unregister()
+}
+
+// stopChild stops a child when what was sent before has been delivered.
+func (a *actor) stopChild(c *actor) {
+	c.unregisterAll()
+	if c.phase != running {
+		c.stop()
+		return
+	}
+	a.deferOp(op{kind: opStop, to: c})
+}
+
+// stop ends an actor from outside, after the event that it is handling.
+func (a *actor) stop() {
+	if a.phase == created {
+		a.phase = ended
+	}
+	if a.phase == ended {
+		return
+	}
+	if a.busy {
+		a.inbox = a.inbox[:1]
+	} else {
+		a.inbox = a.inbox[:0]
+	}
+	a.receive(stopMessage)
+}
+
+var stopMessage = staticMessage(Event{Type: stopEvent})

@@ -1,0 +1,72 @@
+package statechart
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/expr-lang/expr"
+)
+
+var exprBool = expr.AsBool()
+
+// builtInName returns the name of a built-in without its prefix.
+func builtInName(name string) (string, bool) {
+	if rest, ok := strings.CutPrefix(name, "@xstate."); ok {
+		return rest, true
+	}
+	return strings.CutPrefix(name, reserved)
+}
+
+// arguments are those of a built-in, in params or, as XState v6 has them,
+// beside the type.
+type arguments struct {
+	place  string
+	keys   []string
+	values map[string]any
+}
+
+func (a *arguments) at(key string) string { return at(a.place, key) }
+
+func (a *arguments) get(key string) (any, bool) {
+	v, ok := a.values[key]
+	return v, ok
+}
+
+// first returns the first of some names that is given, for what XState v6 has
+// renamed.
+func (a *arguments) first(names ...string) (any, string) {
+	for _, name := range names {
+		if v, ok := a.values[name]; ok {
+			return v, name
+		}
+	}
+	return nil, names[0]
+}
+
+// only refuses arguments that nobody reads.
+func (a *arguments) only(p *parser, known ...string) {
+	for _, k := range a.keys {
+		if !slices.Contains(known, k) {
+			p.fail(a.at(k), "is not an argument")
+		}
+	}
+}
+
+func (p *parser) arguments(place string, o *object) *arguments {
+	if params, ok := o.get("params"); ok {
+		p.keys(place, o, "what has params", []string{"type", "params"})
+		sub, isObject := params.(*object)
+		if !isObject {
+			p.fail(at(place, "params"), "is not an object")
+			return &arguments{place: at(place, "params")}
+		}
+		return &arguments{place: at(place, "params"), keys: sub.keys, values: sub.values}
+	}
+	a := &arguments{place: place, values: o.values}
+	for _, k := range o.keys {
+		if k != "type" {
+			a.keys = append(a.keys, k)
+		}
+	}
+	return a
+}

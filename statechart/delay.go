@@ -1,0 +1,140 @@
+package statechart
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure/internal/edge"
+)
+
+// maxDelay is the longest delay in milliseconds.
+const maxDelay = int64(edge.MaxDelay / time.Millisecond)
+
+// A delay is how long to wait: a number, a name, or computed.
+type delay struct {
+	name  string // as in the event's name; "" if computed
+	fixed int64
+	fn    Delay
+	value template
+}
+
+// eval returns the delay in milliseconds.
+func (d *delay) eval(r *run) (int64, error) {
+	switch {
+	case d.fn != nil:
+		ms, err := d.fn(r.args(nil))
+		if err != nil {
+			return 0, err
+		}
+		return wholeDelay(ms)
+	case d.value != nil:
+		v, err := d.value.eval(r.scope())
+		if err != nil {
+			return 0, err
+		}
+		ms, ok := Float(v)
+		if !ok {
+			return 0, fmt.Errorf("delay %s is not a number", d.name)
+		}
+		return wholeDelay(ms)
+	default:
+		return d.fixed, nil
+	}
+}
+
+// wholeDelay makes a computed delay one that can be stored.
+func wholeDelay(ms float64) (int64, error) {
+	switch {
+	case math.IsNaN(ms):
+		return 0, errors.New("delay is not a number")
+	case ms > float64(maxDelay):
+		return 0, errors.New("delay is longer than 100 years")
+	case ms < 0:
+		return 0, nil
+	default:
+		return int64(math.Round(ms)), nil
+	}
+}
+
+// afterKey compiles a key of after: a number or a name.
+func (p *parser) afterKey(place, key string) delay {
+	if f, err := strconv.ParseFloat(key, 64); err == nil && strings.ContainsRune("0123456789+-.", rune(key[0])) {
+		return p.fixedDelay(place, f)
+	}
+	if d, ok := p.namedDelay(key); ok {
+		return d
+	}
+	p.fail(place, "names the delay %q, which is not registered", key)
+	return delay{}
+}
+
+// delay compiles a delay of an action.
+func (p *parser) delay(place string, v any) delay {
+	switch v := v.(type) {
+	case int64:
+		return p.fixedDelay(place, float64(v))
+	case float64:
+		return p.fixedDelay(place, v)
+	case string:
+		d, ok := p.namedDelay(v)
+		if !ok {
+			p.fail(place, "names the delay %q, which is not registered", v)
+		}
+		return d
+	default:
+		t := p.template(place, v, "context", "event")
+		if isStatic(t) {
+			p.fail(place, "is neither a number nor a name")
+		}
+		return delay{value: t}
+	}
+}
+
+func (p *parser) fixedDelay(place string, ms float64) delay {
+	switch {
+	case math.IsNaN(ms):
+		p.fail(place, "is not a number")
+	case ms < 0:
+		p.fail(place, "is a negative delay")
+	case ms > float64(maxDelay):
+		p.fail(place, "is a delay longer than 100 years")
+	case ms != math.Trunc(ms):
+		p.fail(place, "is a delay in fractions of a millisecond")
+	default:
+		return delay{name: strconv.FormatInt(int64(ms), 10), fixed: int64(ms)}
+	}
+	return delay{}
+}
+
+func (p *parser) namedDelay(name string) (delay, bool) {
+	if d, ok := p.delays[name]; ok {
+		return d, true
+	}
+	if fn, ok := p.reg.Delays[name]; ok && fn != nil {
+		return delay{name: name, fn: fn}, true
+	}
+	return delay{}, false
+}
+
+// ownDelays takes the delays that the document names itself.
+func (p *parser) ownDelays(cfg *object) {
+	p.delays = map[string]delay{}
+	o, ok := p.object(p.place, cfg, "delays")
+	if !ok {
+		return
+	}
+	for _, name := range o.keys {
+		place := at(at(p.place, "delays"), name)
+		if _, isName := o.values[name].(string); isName {
+			p.fail(place, "is neither a number nor computed")
+			continue
+		}
+		d := p.delay(place, o.values[name])
+		d.name = name
+		p.delays[name] = d
+	}
+}

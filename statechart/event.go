@@ -1,0 +1,145 @@
+package statechart
+
+import (
+	"strings"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
+)
+
+// MaxEvent is the largest event that ParseEvent accepts, in bytes.
+const MaxEvent = 1 << 20
+
+// Names that the interpreter gives to events of its own.
+const (
+	reserved   = "xstate."
+	initEvent  = "xstate.init"
+	stopEvent  = "xstate.stop"
+	routeEvent = "xstate.route"
+
+	doneStatePrefix  = "xstate.done.state."
+	doneActorPrefix  = "xstate.done.actor."
+	errorActorPrefix = "xstate.error.actor."
+	snapshotPrefix   = "xstate.snapshot."
+	afterPrefix      = "xstate.after."
+)
+
+// An Event is something that happened: in JSON, an object with a type.
+type Event struct {
+	// Type names the event.
+	Type string
+	// Data holds the other keys of the object. It must not be changed after the
+	// event was given away.
+	Data map[string]any
+}
+
+// ParseEvent reads an event that comes from outside, and refuses what
+// [Tree.Send] refuses.
+func ParseEvent(raw []byte) (Event, error) {
+	if err := edge.JSON("event", raw, MaxEvent); err != nil {
+		return Event{}, err
+	}
+	v, err := decode("event", raw)
+	if err != nil {
+		return Event{}, err
+	}
+	e, err := eventFrom(plain(v))
+	if err != nil {
+		return Event{}, fault.Invalidf("event", "%v", err)
+	}
+	return e, e.checkOutside()
+}
+
+// eventFrom splits a value into type and data.
+func eventFrom(v any) (Event, error) {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return Event{}, errNoObject
+	}
+	typ, ok := m["type"].(string)
+	if !ok || typ == "" {
+		return Event{}, errNoType
+	}
+	if len(m) == 1 {
+		return Event{Type: typ}, nil
+	}
+	data := clone(m, 0)
+	delete(data, "type")
+	return Event{Type: typ, Data: data}, nil
+}
+
+// checkOutside refuses events that nobody outside may send.
+func (e Event) checkOutside() error {
+	if e.Type == "" {
+		return fault.Invalidf("event.type", "is empty")
+	}
+	if err := edge.Text("event.type", e.Type, edge.MaxKey); err != nil {
+		return err
+	}
+	if e.Type == "*" {
+		return fault.Invalidf("event.type", "is *, which stands for any event")
+	}
+	if strings.HasPrefix(e.Type, reserved) && e.Type != routeEvent {
+		return fault.Invalidf("event.type", "begins with %s, which only the machine itself may send", reserved)
+	}
+	return nil
+}
+
+// MarshalJSON returns the event as one object.
+func (e Event) MarshalJSON() ([]byte, error) {
+	return appendJSON(nil, e.object())
+}
+
+// UnmarshalJSON reads an event that MarshalJSON wrote, also one of the
+// machine's own.
+func (e *Event) UnmarshalJSON(raw []byte) error {
+	v, err := decode("event", raw)
+	if err != nil {
+		return err
+	}
+	if *e, err = eventFrom(plain(v)); err != nil {
+		return fault.Invalidf("event", "%v", err)
+	}
+	return nil
+}
+
+// object returns the event as the value that expressions see.
+func (e Event) object() map[string]any {
+	m := clone(e.Data, 1)
+	m["type"] = e.Type
+	return m
+}
+
+// A message is an event on its way. Messages are shared and never changed.
+type message struct {
+	Event
+	whole map[string]any
+}
+
+func newMessage(typ string, data map[string]any) *message {
+	return &message{Event: Event{Type: typ, Data: data}}
+}
+
+// staticMessage returns a message that many trees share, so that nothing in it
+// is left to be made later.
+func staticMessage(e Event) *message { return &message{Event: e, whole: e.object()} }
+
+// asObject returns the event with its type, building it once.
+func (m *message) asObject() map[string]any {
+	if m.whole == nil {
+		m.whole = m.object()
+	}
+	return m.whole
+}
+
+// at returns what a path below "event" leads to.
+func (m *message) at(path []string) any {
+	switch {
+	case len(path) == 0:
+		return m.asObject()
+	case path[0] == "type":
+		return lookup(m.Type, path[1:])
+	default:
+		return lookup(m.Data, path)
+	}
+}

@@ -1,0 +1,182 @@
+package statechart
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/vm"
+)
+
+// Limits of an expression. What it can compute is bounded by its length and by
+// the size of the data: nothing in it can be computed once and used twice, and
+// loops nest two deep.
+const (
+	maxExpression  = 4096
+	maxNodes       = 500
+	maxPredicates  = 2
+	memoryBudget   = 100_000
+	maxJoined      = 1 << 20
+	maxInComputing = 1 << 20
+)
+
+// builtins are the functions of expr that give equal results for equal
+// arguments and that cannot multiply the size of their arguments.
+var builtins = []string{
+	"all", "none", "any", "one", "filter", "map", "find", "findIndex", "findLast", "findLastIndex", "count", "sum",
+	"len", "type", "abs", "ceil", "floor", "round", "int", "float", "string", "trim", "trimPrefix", "trimSuffix",
+	"upper", "lower", "split", "indexOf", "lastIndexOf", "hasPrefix", "hasSuffix", "max", "min", "mean", "median",
+	"first", "last", "get", "take", "reverse", "uniq", "concat", "sort", "sortBy", "toBase64", "fromBase64",
+}
+
+// An expression is a template that a program computes.
+type expression struct {
+	program *vm.Program
+	roots   []string
+}
+
+func (p *parser) exprTemplate(place, text string, roots []string) template {
+	e, err := compileExpression(text, roots)
+	if err != nil {
+		p.fail(place, "is not an expression: %v", firstLine(err))
+		return literal{}
+	}
+	return e
+}
+
+func compileExpression(text string, roots []string, more ...expr.Option) (*expression, error) {
+	if len(text) > maxExpression {
+		return nil, fmt.Errorf("it is longer than %d bytes", maxExpression)
+	}
+	env := map[string]any{}
+	for _, r := range roots {
+		env[r] = map[string]any{}
+	}
+	bounds := &boundsVisitor{}
+	options := append([]expr.Option{expr.Env(env), expr.MaxNodes(maxNodes), expr.Patch(bounds)}, functions()...)
+	program, err := expr.Compile(text, append(options, more...)...)
+	if err == nil {
+		err = bounds.err()
+	}
+	return &expression{program: program, roots: roots}, err
+}
+
+func functions() []expr.Option {
+	all := []expr.Option{expr.DisableAllBuiltins()}
+	for _, name := range builtins {
+		all = append(all, expr.EnableBuiltin(name))
+	}
+	return append(all,
+		expr.Function("keys", keysFunction, new(func(map[string]any) []any)),
+		expr.Function("join", joinFunction, new(func([]any, string) string), new(func([]any) string)))
+}
+
+func (e *expression) eval(s *scope) (any, error) {
+	v, err := e.run(s)
+	if err != nil {
+		return nil, err
+	}
+	c := canonicalizer{left: maxInComputing}
+	v, _, err = c.value(v, 0)
+	return v, err
+}
+
+func (e *expression) run(s *scope) (any, error) {
+	env := make(map[string]any, len(e.roots))
+	for _, r := range e.roots {
+		switch r {
+		case "context":
+			env[r] = s.context
+		case "event":
+			env[r] = s.event.asObject()
+		default:
+			env[r] = s.input
+		}
+	}
+	machine := vm.VM{MemoryBudget: memoryBudget}
+	v, err := machine.Run(e.program, env)
+	if err != nil {
+		return nil, errors.New(firstLine(err))
+	}
+	return v, nil
+}
+
+// boundsVisitor counts what would let the cost of an expression grow beyond its
+// length.
+type boundsVisitor struct {
+	predicates, variables int
+}
+
+func (b *boundsVisitor) Visit(n *ast.Node) {
+	switch (*n).(type) {
+	case *ast.PredicateNode:
+		b.predicates++
+	case *ast.VariableDeclaratorNode:
+		b.variables++
+	}
+}
+
+func (b *boundsVisitor) err() error {
+	switch {
+	case b.variables > 0:
+		return errors.New("it declares a variable")
+	case b.predicates > maxPredicates:
+		return fmt.Errorf("it has more than %d loops", maxPredicates)
+	default:
+		return nil
+	}
+}
+
+// keysFunction returns the keys of an object in order: expr's own has none.
+func keysFunction(args ...any) (any, error) {
+	m, ok := args[0].(map[string]any)
+	if !ok {
+		return nil, errors.New("keys of what is not an object")
+	}
+	names := make([]string, 0, len(m))
+	for k := range m {
+		names = append(names, k)
+	}
+	slices.Sort(names)
+	out := make([]any, len(names))
+	for i, k := range names {
+		out[i] = k
+	}
+	return out, nil
+}
+
+// joinFunction joins texts, up to a limit: expr's own can multiply.
+func joinFunction(args ...any) (any, error) {
+	parts, ok := args[0].([]any)
+	if !ok {
+		return nil, errors.New("join of what is not a list")
+	}
+	sep := ""
+	if len(args) > 1 {
+		sep, _ = args[1].(string)
+	}
+	var b strings.Builder
+	for i, p := range parts {
+		text, ok := p.(string)
+		if !ok {
+			return nil, errors.New("join of what is not text")
+		}
+		if b.Len()+len(text)+len(sep) > maxJoined {
+			return nil, fmt.Errorf("join gives more than %d bytes", maxJoined)
+		}
+		if i > 0 {
+			b.WriteString(sep)
+		}
+		b.WriteString(text)
+	}
+	return b.String(), nil
+}
+
+// firstLine leaves out the drawing that expr adds to its errors.
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}

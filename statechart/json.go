@@ -1,0 +1,211 @@
+package statechart
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/perdure/perdure/fault"
+)
+
+const (
+	// MaxDocument is the largest machine or snapshot in bytes.
+	MaxDocument = 4 << 20
+	// maxNesting is the deepest nesting of arrays and objects in a document.
+	// Each state takes two levels.
+	maxNesting = 128
+)
+
+// An object is a JSON object whose keys are in the order in which JavaScript
+// enumerates them. The order of states is the order of its keys.
+type object struct {
+	keys   []string
+	values map[string]any
+}
+
+func (o *object) get(key string) (any, bool) {
+	v, ok := o.values[key]
+	return v, ok
+}
+
+// decode reads a document. Objects become *object, numbers int64 where they are
+// integers that fit, or float64.
+func decode(field string, raw []byte) (any, error) {
+	if len(raw) > MaxDocument {
+		return nil, fault.Invalidf(field, "is longer than %d bytes", MaxDocument)
+	}
+	if !utf8.Valid(raw) {
+		return nil, fault.Invalidf(field, "is not valid UTF-8")
+	}
+	d := decoder{field: field, in: json.NewDecoder(bytes.NewReader(raw))}
+	d.in.UseNumber()
+	v, err := d.value(0)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := d.in.Token(); !errors.Is(err, io.EOF) {
+		return nil, fault.Invalidf(field, "has text after the value, at byte %d", d.in.InputOffset())
+	}
+	return v, nil
+}
+
+type decoder struct {
+	field string
+	in    *json.Decoder
+}
+
+func (d *decoder) value(depth int) (any, error) {
+	t, err := d.in.Token()
+	if err != nil {
+		return nil, d.syntax(err)
+	}
+	switch t := t.(type) {
+	case json.Delim:
+		if depth >= maxNesting {
+			return nil, fault.Invalidf(d.field, "is nested deeper than %d levels", maxNesting)
+		}
+		if t == '{' {
+			return d.object(depth + 1)
+		}
+		return d.array(depth + 1)
+	case json.Number:
+		return d.number(t)
+	case string:
+		return t, d.text(t)
+	default:
+		return t, nil
+	}
+}
+
+func (d *decoder) object(depth int) (any, error) {
+	o := &object{values: map[string]any{}}
+	for d.in.More() {
+		t, err := d.in.Token()
+		if err != nil {
+			return nil, d.syntax(err)
+		}
+		key, _ := t.(string)
+		if _, twice := o.values[key]; twice {
+			return nil, fault.Invalidf(d.field, "has the key %q twice in one object", key)
+		}
+		if err := d.text(key); err != nil {
+			return nil, err
+		}
+		if o.values[key], err = d.value(depth); err != nil {
+			return nil, err
+		}
+		o.keys = append(o.keys, key)
+	}
+	o.keys = scriptOrder(o.keys)
+	return o, d.end()
+}
+
+func (d *decoder) array(depth int) (any, error) {
+	all := []any{}
+	for d.in.More() {
+		v, err := d.value(depth)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, v)
+	}
+	return all, d.end()
+}
+
+func (d *decoder) end() error {
+	_, err := d.in.Token()
+	return d.syntax(err)
+}
+
+func (d *decoder) syntax(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fault.Invalidf(d.field, "is not JSON at byte %d: %v", d.in.InputOffset(), err)
+}
+
+// text refuses NUL, which PostgreSQL cannot store.
+func (d *decoder) text(s string) error {
+	if strings.IndexByte(s, 0) >= 0 {
+		return fault.Invalidf(d.field, "contains a NUL character before byte %d", d.in.InputOffset())
+	}
+	return nil
+}
+
+func (d *decoder) number(n json.Number) (any, error) {
+	if i, err := strconv.ParseInt(string(n), 10, 64); err == nil {
+		return i, nil
+	}
+	f, err := strconv.ParseFloat(string(n), 64)
+	if err != nil {
+		return nil, fault.Invalidf(d.field, "has the number %.40s, which is too large", string(n))
+	}
+	return canonicalFloat(f), nil
+}
+
+// scriptOrder puts keys in JavaScript's order: those that look like array
+// indexes first, ascending, then the others as they came.
+func scriptOrder(keys []string) []string {
+	if !slices.ContainsFunc(keys, isIndex) {
+		return keys
+	}
+	slices.SortStableFunc(keys, compareKeys)
+	return keys
+}
+
+// compareKeys orders two keys as JavaScript would, given that the first came
+// before the second.
+func compareKeys(a, b string) int {
+	i, aok := index(a)
+	j, bok := index(b)
+	switch {
+	case aok && bok:
+		return int(i - j)
+	case aok:
+		return -1
+	case bok:
+		return 1
+	default:
+		return 0
+	}
+}
+
+func isIndex(key string) bool {
+	_, ok := index(key)
+	return ok
+}
+
+// index returns a key as an array index, 0 to 2³²-2, if it is the canonical
+// text of one.
+func index(key string) (int64, bool) {
+	if key == "" || len(key) > 10 || key[0] == '0' && len(key) > 1 {
+		return 0, false
+	}
+	for i := range len(key) {
+		if key[i] < '0' || key[i] > '9' {
+			return 0, false
+		}
+	}
+	n, err := strconv.ParseInt(key, 10, 64)
+	return n, err == nil && n < 1<<32-1
+}
+
+// at returns the place of a key below another place.
+func at(place, key string) string {
+	if key != "" && strings.IndexFunc(key, notPlain) < 0 {
+		return place + "." + key
+	}
+	return place + "[" + strconv.Quote(key) + "]"
+}
+
+func notPlain(r rune) bool {
+	return r != '_' && r != '-' && r != '$' && r != '@' && (r < '0' || r > '9') && (r|0x20 < 'a' || r|0x20 > 'z')
+}
+
+// nth returns the place of an element of an array.
+func nth(place string, i int) string { return place + "[" + strconv.Itoa(i) + "]" }

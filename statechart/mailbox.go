@@ -1,0 +1,99 @@
+package statechart
+
+// receive puts an event into the mailbox and, unless the actor is busy or not
+// started, handles it at once.
+func (a *actor) receive(m *message) {
+	if a.phase == ended {
+		return
+	}
+	a.inbox = append(a.inbox, m)
+	if !a.busy && a.open {
+		a.flush()
+	}
+}
+
+// flush handles events until none is left. The one being handled stays first.
+func (a *actor) flush() {
+	a.busy = true
+	for len(a.inbox) > 0 && a.phase == running {
+		a.process(a.inbox[0])
+		a.inbox = append(a.inbox[:0], a.inbox[1:]...)
+	}
+	a.inbox = a.inbox[:0]
+	a.busy = false
+}
+
+func (a *actor) process(m *message) {
+	if a.tree.spend(); a.tree.broken != nil {
+		a.phase = ended // nothing of this call will be kept
+		return
+	}
+	if a.logic.machine == nil {
+		a.processTask(m)
+		return
+	}
+	if m.Type == stopEvent {
+		a.processStop()
+		return
+	}
+	next, err := a.runner().macrostep(a.snap, m)
+	if err != nil {
+		a.abort(err)
+		return
+	}
+	a.snap = next
+	a.update()
+}
+
+// abort keeps the state before the event, but for the status.
+func (a *actor) abort(err error) {
+	a.forget()
+	a.snap.status, a.snap.err = Failed, thrown(err)
+	a.fail(a.snap.err)
+}
+
+// forget drops what an abandoned macrostep has deferred, with the children that
+// it created.
+func (a *actor) forget() {
+	for _, o := range a.deferred {
+		if o.kind == opStart && o.to.phase == created {
+			o.to.unregisterAll()
+			o.to.phase = ended
+		}
+	}
+	a.deferred = a.deferred[:0]
+	a.outgoing = nil
+}
+
+func (a *actor) processStop() {
+	for _, c := range a.snap.children {
+		a.stopChild(c)
+	}
+	a.snap.children = nil
+	a.snap.status = Stopped
+	a.update()
+	a.end()
+}
+
+// Tasks understand these events and no others.
+var (
+	taskDone   = "xstate.task.done"
+	taskFailed = "xstate.task.failed"
+)
+
+func (a *actor) processTask(m *message) {
+	switch m.Type {
+	case stopEvent:
+		a.snap.status, a.input = Stopped, nil
+		a.tree.step.Tasks = append(a.tree.step.Tasks, a.task(false))
+		a.end()
+		return
+	case taskDone:
+		a.snap.status, a.input = Done, nil
+		a.snap.output, a.snap.hasOutput = m.Data["output"], true
+	case taskFailed:
+		a.snap.status, a.input = Failed, nil
+		a.snap.err = m.Data["error"]
+	}
+	a.update()
+}

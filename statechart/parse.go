@@ -1,0 +1,380 @@
+package statechart
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
+)
+
+const (
+	// maxStates is the largest number of states of a machine.
+	maxStates = 5000
+	// maxProblems is how many problems Parse reports at most.
+	maxProblems = 50
+	// DefaultMaxIterations is how many microsteps a macrostep may take.
+	DefaultMaxIterations = 500
+	// DefaultMaxEvents is how many events a tree may handle in one call.
+	DefaultMaxEvents = 10_000
+)
+
+// Options say what Parse lets pass, and when a running machine is stopped. The
+// zero value is strict.
+type Options struct {
+	// MaxIterations is how many microsteps a macrostep may take before the actor
+	// fails; 0 means DefaultMaxIterations. A document's own
+	// options.maxIterations goes before it.
+	MaxIterations int
+	// MaxEvents is how many events the actors of a tree may handle in one call
+	// before the call fails; 0 means DefaultMaxEvents.
+	MaxEvents int
+	// AllowUnreachable accepts states that nothing leads to.
+	AllowUnreachable bool
+	// AllowCycles accepts eventless transitions that lead in a circle whatever
+	// the guards say. The actor fails when it comes there.
+	AllowCycles bool
+}
+
+// Problems are all that Parse found wrong with a document, each with its place:
+// machine.states.idle.on.GO.target.
+type Problems []*fault.Invalid
+
+// Error returns the problems, one per line.
+func (p Problems) Error() string {
+	lines := make([]string, len(p))
+	for i, e := range p {
+		lines[i] = e.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns each problem as an error.
+func (p Problems) Unwrap() []error {
+	all := make([]error, len(p))
+	for i, e := range p {
+		all[i] = e
+	}
+	return all
+}
+
+// Parse reads, checks and compiles the document of a machine, and those of the
+// child machines that it can start. Registry and options may be nil. What is
+// wrong is returned as [Problems].
+func Parse(raw []byte, reg *Registry, opts *Options) (*Machine, error) {
+	b := &builder{charts: map[string]any{}, machines: map[string]*Machine{}}
+	if reg != nil {
+		b.reg = *reg
+	}
+	if opts != nil {
+		b.opts = *opts
+	}
+	m := &Machine{}
+	b.machine("machine", m, raw)
+	if len(b.problems) > 0 {
+		return nil, b.problems
+	}
+	return m, nil
+}
+
+// A builder compiles a machine and its children.
+type builder struct {
+	reg      Registry
+	opts     Options
+	charts   map[string]any      // documents that another one holds, decoded
+	machines map[string]*Machine // by the names of actors
+	problems Problems
+}
+
+func (b *builder) fail(place, format string, args ...any) {
+	e := fault.Invalidf(place, format, args...)
+	if len(b.problems) < maxProblems && !slices.ContainsFunc(b.problems, func(o *fault.Invalid) bool { return *o == *e }) {
+		b.problems = append(b.problems, e)
+	}
+}
+
+// machine decodes and compiles a document into m.
+func (b *builder) machine(place string, m *Machine, raw []byte) {
+	v, err := decode(place, raw)
+	if err != nil {
+		b.problem(err)
+		return
+	}
+	b.compile(place, m, v)
+}
+
+func (b *builder) problem(err error) {
+	if invalid, ok := err.(*fault.Invalid); ok { //nolint:errorlint // decode returns it as it is
+		b.problems = append(b.problems, invalid)
+	}
+}
+
+// compile makes the states first and then what refers to them.
+func (b *builder) compile(place string, m *Machine, v any) {
+	cfg, ok := v.(*object)
+	if !ok {
+		b.fail(place, "is not an object")
+		return
+	}
+	p := &parser{builder: b, m: m, place: place, configs: map[*node]*object{}}
+	m.byID, m.children = map[string]*node{}, map[string]*Machine{}
+	p.header(cfg)
+	m.root = p.state(place, m.id, nil, cfg)
+	before := len(b.problems)
+	for _, n := range m.nodes {
+		p.fill(n, p.configs[n])
+	}
+	p.routes()
+	if len(b.problems) == before {
+		p.checkStructure()
+	}
+}
+
+// child returns the machine that an actor's name stands for, compiling it when
+// it is named first. A machine may start itself.
+func (b *builder) child(name string, chart any) *Machine {
+	if m, ok := b.machines[name]; ok {
+		return m
+	}
+	m := &Machine{}
+	b.machines[name] = m
+	place := at("machines", name)
+	if raw, ok := chart.(Chart); ok {
+		b.machine(place, m, raw)
+	} else {
+		b.compile(place, m, chart)
+	}
+	return m
+}
+
+// A parser compiles one document.
+type parser struct {
+	*builder
+	m       *Machine
+	place   string
+	configs map[*node]*object
+	delays  map[string]delay
+}
+
+var rootKeys = []string{"version", "context", "options", "schemas", "types", "delays", "machines", "$schema"}
+
+// header reads what only the root has.
+func (p *parser) header(cfg *object) {
+	p.m.id = p.text(p.place, cfg, "id")
+	if p.m.id == "" {
+		p.m.id = "(machine)"
+	}
+	p.m.version = p.version(cfg)
+	p.m.limits = limits{iterations: p.opts.MaxIterations, events: p.opts.MaxEvents}
+	if p.m.limits.iterations <= 0 {
+		p.m.limits.iterations = DefaultMaxIterations
+	}
+	if p.m.limits.events <= 0 {
+		p.m.limits.events = DefaultMaxEvents
+	}
+	p.options(cfg)
+	p.ownCharts(cfg)
+	p.ownDelays(cfg)
+	if v, ok := cfg.get("context"); ok {
+		p.context(at(p.place, "context"), v)
+	}
+}
+
+func (p *parser) version(cfg *object) string {
+	if n, ok := cfg.values["version"].(int64); ok {
+		return strconv.FormatInt(n, 10)
+	}
+	return p.text(p.place, cfg, "version")
+}
+
+func (p *parser) context(place string, v any) {
+	if _, ok := v.(*object); !ok {
+		p.fail(place, "is not an object")
+		return
+	}
+	p.m.context = p.template(place, v, "input")
+}
+
+func (p *parser) options(cfg *object) {
+	o, ok := p.object(p.place, cfg, "options")
+	if !ok {
+		return
+	}
+	place := at(p.place, "options")
+	p.keys(place, o, "options", []string{"maxIterations"})
+	if v, ok := o.get("maxIterations"); ok {
+		n, isInt := v.(int64)
+		if !isInt || n < 1 || n > 1_000_000 {
+			p.fail(at(place, "maxIterations"), "is not within 1 and 1000000")
+			return
+		}
+		p.m.limits.iterations = int(n)
+	}
+}
+
+// ownCharts takes the child machines that the document holds itself.
+func (p *parser) ownCharts(cfg *object) {
+	o, ok := p.object(p.place, cfg, "machines")
+	if !ok {
+		return
+	}
+	for _, name := range o.keys {
+		_, known := p.charts[name]
+		if _, registered := p.reg.Actors[name]; registered || known {
+			p.fail(at(at(p.place, "machines"), name), "is the name of another actor too")
+			continue
+		}
+		p.charts[name] = o.values[name]
+	}
+}
+
+// state makes the node of a state and those below it.
+func (p *parser) state(place, key string, parent *node, cfg *object) *node {
+	n := &node{key: key, place: place, parent: parent, order: len(p.m.nodes)}
+	n.id = p.stateID(n, cfg)
+	if n.order >= maxStates {
+		if n.order == maxStates {
+			p.fail(place, "is one state more than %d", maxStates)
+		}
+		return n
+	}
+	p.m.nodes = append(p.m.nodes, n)
+	p.configs[n] = cfg
+	p.stateKeys(n, cfg)
+	if twin, ok := p.m.byID[n.id]; ok {
+		p.fail(place, "has the id %q, which %s has already", n.id, twin.place)
+	}
+	p.m.byID[n.id] = n
+	p.substates(n, cfg)
+	n.kind = p.kind(n, cfg)
+	n.last = len(p.m.nodes) - 1
+	return n
+}
+
+var stateKeys = []string{
+	"id", "type", "initial", "states", "entry", "exit", "on", "after", "always", "onDone", "invoke", "tags", "meta",
+	"description", "output", "history", "target", "route",
+}
+
+func (p *parser) stateKeys(n *node, cfg *object) {
+	known := stateKeys
+	if n.parent == nil {
+		known = append(slices.Clone(stateKeys), rootKeys...)
+	}
+	p.keys(n.place, cfg, "a state", known)
+}
+
+func (p *parser) stateID(n *node, cfg *object) string {
+	if id := p.text(n.place, cfg, "id"); id != "" {
+		return id
+	}
+	path := []string{}
+	for a := n; a.parent != nil; a = a.parent {
+		path = append(path, a.key)
+	}
+	path = append(path, p.m.id)
+	slices.Reverse(path)
+	return strings.Join(path, ".")
+}
+
+func (p *parser) substates(n *node, cfg *object) {
+	states, ok := p.object(n.place, cfg, "states")
+	if !ok {
+		return
+	}
+	for _, key := range states.keys {
+		place := at(at(n.place, "states"), key)
+		sub, ok := states.values[key].(*object)
+		if !ok {
+			p.fail(place, "is not an object")
+			continue
+		}
+		if key == "" {
+			p.fail(place, "has no name")
+		}
+		c := p.state(place, key, n, sub)
+		n.states = append(n.states, c)
+		if c.kind == history {
+			n.histories = append(n.histories, c)
+			continue
+		}
+		n.regions = append(n.regions, c)
+		n.reordered = n.reordered || isIndex(key)
+	}
+}
+
+var kinds = map[string]kind{"atomic": atomic, "compound": compound, "parallel": parallel, "final": final, "history": history}
+
+func (p *parser) kind(n *node, cfg *object) kind {
+	name := p.text(n.place, cfg, "type")
+	k, ok := kinds[name]
+	switch {
+	case name != "" && !ok:
+		p.fail(at(n.place, "type"), "is %q, not one of %s", name, strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
+	case name == "" && len(n.states) > 0:
+		k = compound
+	case name == "" && hasHistory(cfg):
+		k = history
+	}
+	if len(n.states) > 0 && k != compound && k != parallel {
+		p.fail(at(n.place, "states"), "are below a state of type %s", name)
+	}
+	if k == history && n.parent == nil {
+		p.fail(at(n.place, "type"), "is history, which the root cannot be")
+	}
+	return k
+}
+
+func hasHistory(cfg *object) bool {
+	v, ok := cfg.get("history")
+	return ok && v != false && v != nil
+}
+
+// text returns the text under a key, or "".
+func (p *parser) text(place string, o *object, key string) string {
+	v, ok := o.get(key)
+	if !ok {
+		return ""
+	}
+	s, ok := v.(string)
+	if !ok {
+		p.fail(at(place, key), "is not a text")
+		return ""
+	}
+	if err := edge.Text(at(place, key), s, edge.MaxKey); err != nil && key != "description" {
+		p.problem(err)
+	}
+	return s
+}
+
+// object returns the object under a key, if there is one.
+func (p *parser) object(place string, o *object, key string) (*object, bool) {
+	v, ok := o.get(key)
+	if !ok {
+		return nil, false
+	}
+	sub, ok := v.(*object)
+	if !ok {
+		p.fail(at(place, key), "is not an object")
+	}
+	return sub, ok
+}
+
+// older are keys of XState v4, and what they are called now.
+var older = map[string]string{"cond": "guard", "internal": "reenter", "data": "output", "in": "the guard xstate.stateIn"}
+
+// keys refuses keys that nobody reads.
+func (p *parser) keys(place string, o *object, of string, known []string) {
+	for _, k := range o.keys {
+		if slices.Contains(known, k) {
+			continue
+		}
+		if now, ok := older[k]; ok {
+			p.fail(at(place, k), "is of XState v4: use %s", now)
+			continue
+		}
+		p.fail(at(place, k), "is not a key of %s", of)
+	}
+}

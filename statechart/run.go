@@ -1,0 +1,224 @@
+package statechart
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A run computes macrosteps of one actor. It keeps its memory between them.
+type run struct {
+	a     *actor
+	now   snap     // as changed so far
+	event *message // being handled
+	queue []*message
+	// changed says that a microstep changed the context, the children or the
+	// states. Where it did not, eventless transitions are not tried again.
+	changed bool
+
+	// entering are the ids of the actors that the state being entered invokes;
+	// unresolved the sends to them, which wait until they are there.
+	entering   []string
+	unresolved []unresolved
+
+	values  scope
+	found   []*transition
+	chosen  []*transition
+	domains []domain
+	after   orderedSet // the states after the exits, then after the entries
+	enter   nodeset    // to be entered
+	initial nodeset    // to be entered by default: initial actions run
+	exits   []*node
+	one     [1]*transition
+}
+
+type unresolved struct {
+	index int
+	id    string
+}
+
+func newRun(a *actor) *run {
+	n := len(a.logic.machine.nodes)
+	return &run{
+		a: a, enter: newNodeset(n), initial: newNodeset(n),
+		after: orderedSet{set: newNodeset(n)},
+	}
+}
+
+// runner returns the actor's run, which one that was restored has not yet.
+func (a *actor) runner() *run {
+	if a.run == nil {
+		a.run = newRun(a)
+	}
+	return a.run
+}
+
+// scope is what templates see.
+func (r *run) scope() *scope {
+	r.values.context, r.values.event = r.now.context, r.event
+	return &r.values
+}
+
+// args is what registered functions see.
+func (r *run) args(params map[string]any) Args {
+	return Args{Context: r.now.context, Event: r.event.Event, Params: params, Path: r.a.path()}
+}
+
+// do runs actions one after the other.
+func (r *run) do(actions []action) error {
+	for _, x := range actions {
+		if err := x.do(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin computes the first state of the machine: that of an error is the root
+// alone.
+func (a *actor) begin() {
+	m := a.logic.machine
+	r := a.runner()
+	first := snap{status: Active, nodes: m.nodes[:1], active: newNodeset(len(m.nodes)), context: map[string]any{}}
+	first.active.add(m.root)
+	err := r.firstContext(&first)
+	if err == nil {
+		var next snap
+		if next, err = r.firstStep(first); err == nil {
+			a.snap = next
+			return
+		}
+	}
+	a.forget()
+	first.status, first.err = Failed, thrown(err)
+	a.snap = first
+}
+
+func (r *run) firstContext(first *snap) error {
+	t := r.a.logic.machine.context
+	if t == nil {
+		return nil
+	}
+	v, err := t.eval(&scope{input: r.a.input})
+	if err != nil {
+		return err
+	}
+	c, ok := v.(map[string]any)
+	if !ok {
+		return fmt.Errorf("context is not an object")
+	}
+	first.context = c
+	return nil
+}
+
+func (r *run) firstStep(first snap) (snap, error) {
+	m := r.a.logic.machine
+	data := map[string]any{}
+	if r.a.input != nil {
+		data["input"] = r.a.input
+	}
+	r.prepare(first, newMessage(initEvent, data))
+	start := &transition{source: m.root, targets: initialStates(m.root, nil), targeted: true, reenter: true}
+	r.one[0] = start
+	if err := r.microstep(r.one[:], true); err != nil {
+		return snap{}, err
+	}
+	return r.settle()
+}
+
+// initialStates returns a state with all that are entered with it by default.
+func initialStates(n *node, all []*node) []*node {
+	all = append(all, n)
+	switch {
+	case n.kind == compound && n.initial != nil:
+		return initialStates(n.initial, all)
+	case n.kind == parallel:
+		for _, c := range n.regions {
+			all = initialStates(c, all)
+		}
+	}
+	return all
+}
+
+func (r *run) prepare(from snap, m *message) {
+	r.now, r.event = from, m
+	r.queue = r.queue[:0]
+	r.entering, r.unresolved = nil, r.unresolved[:0]
+}
+
+// macrostep handles an event and what it raises, until the machine is stable.
+func (r *run) macrostep(from snap, m *message) (snap, error) {
+	r.prepare(from, m)
+	ts, err := r.selectFor(m)
+	if err != nil {
+		return snap{}, err
+	}
+	if len(ts) == 0 && strings.HasPrefix(m.Type, "xstate.error.actor") {
+		r.unhandled(m)
+		return r.now, nil
+	}
+	if err := r.microstep(ts, false); err != nil {
+		return snap{}, err
+	}
+	return r.settle()
+}
+
+// unhandled fails the actor with the error of a child.
+func (r *run) unhandled(m *message) {
+	for _, c := range r.now.children {
+		r.a.stopChild(c)
+	}
+	r.now.children = nil
+	r.now.status, r.now.err = Failed, m.Data["error"]
+}
+
+// settle takes eventless transitions and raised events, in that order, until
+// there are no more.
+func (r *run) settle() (snap, error) {
+	limit := r.a.logic.machine.limits.iterations
+	eventless := r.a.logic.machine.hasAlways
+	for i := 0; r.now.status == Active; i++ {
+		if i >= limit {
+			return snap{}, fmt.Errorf("Infinite loop detected: the machine has processed more than %d microsteps without reaching a stable state.", limit) //nolint:staticcheck,revive // XState's text
+		}
+		more, err := r.iterate(&eventless)
+		if err != nil {
+			return snap{}, err
+		}
+		if !more {
+			break
+		}
+	}
+	if r.now.status != Active {
+		for _, c := range r.now.children {
+			r.a.stopChild(c)
+		}
+	}
+	next := r.now
+	r.now = snap{}
+	return next, nil
+}
+
+func (r *run) iterate(eventless *bool) (more bool, err error) {
+	var ts []*transition
+	if *eventless {
+		if ts, err = r.selectEventless(); err != nil {
+			return false, err
+		}
+	}
+	if len(ts) > 0 {
+		r.changed = false
+		err = r.microstep(ts, false)
+		*eventless = r.changed
+		return true, err
+	}
+	if len(r.queue) == 0 {
+		return false, nil
+	}
+	r.event = r.queue[0]
+	r.queue = append(r.queue[:0], r.queue[1:]...)
+	if ts, err = r.selectFor(r.event); err != nil {
+		return false, err
+	}
+	*eventless = r.a.logic.machine.hasAlways
+	return true, r.microstep(ts, false)
+}

@@ -1,0 +1,170 @@
+package statechart
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A scope is what a template can refer to.
+type scope struct {
+	context map[string]any
+	event   *message
+	input   any
+}
+
+// A template computes a value. Where nothing is computed it is a literal.
+type template interface {
+	eval(s *scope) (any, error)
+}
+
+type (
+	literal  struct{ value any }
+	fromPath struct {
+		root string
+		path []string
+	}
+	list   []template
+	fields struct {
+		keys   []string
+		values []template
+	}
+)
+
+func (l literal) eval(*scope) (any, error) { return l.value, nil }
+
+func (f fromPath) eval(s *scope) (any, error) {
+	switch f.root {
+	case "context":
+		return lookup(s.context, f.path), nil
+	case "event":
+		return s.event.at(f.path), nil
+	default:
+		return lookup(s.input, f.path), nil
+	}
+}
+
+func (l list) eval(s *scope) (any, error) {
+	out := make([]any, len(l))
+	for i, t := range l {
+		v, err := t.eval(s)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = v
+	}
+	return out, nil
+}
+
+func (f fields) eval(s *scope) (any, error) {
+	out := make(map[string]any, len(f.keys))
+	for i, t := range f.values {
+		v, err := t.eval(s)
+		if err != nil {
+			return nil, err
+		}
+		out[f.keys[i]] = v
+	}
+	return out, nil
+}
+
+// isStatic says that a template is always the same.
+func isStatic(t template) bool {
+	_, ok := t.(literal)
+	return ok
+}
+
+// template compiles a value of the document. roots are the names that it may
+// refer to.
+func (p *parser) template(place string, v any, roots ...string) template {
+	switch v := v.(type) {
+	case *object:
+		return p.objectTemplate(place, v, roots)
+	case []any:
+		return p.listTemplate(place, v, roots)
+	default:
+		return literal{v}
+	}
+}
+
+func (p *parser) objectTemplate(place string, o *object, roots []string) template {
+	if from, ok := o.values["$from"].(string); ok {
+		return p.fromTemplate(place, from, roots)
+	}
+	for _, key := range []string{"$expr", "@expr"} {
+		if text, ok := o.values[key].(string); ok {
+			return p.exprTemplate(at(place, key), text, roots)
+		}
+	}
+	f, static := fields{keys: o.keys}, true
+	for _, k := range o.keys {
+		t := p.template(at(place, k), o.values[k], roots...)
+		static = static && isStatic(t)
+		f.values = append(f.values, t)
+	}
+	if static {
+		return literal{plain(o)}
+	}
+	return f
+}
+
+func (p *parser) listTemplate(place string, s []any, roots []string) template {
+	l, static := make(list, len(s)), true
+	for i, e := range s {
+		l[i] = p.template(nth(place, i), e, roots...)
+		static = static && isStatic(l[i])
+	}
+	if static {
+		return literal{plain(s)}
+	}
+	return l
+}
+
+func (p *parser) fromTemplate(place, from string, roots []string) template {
+	path := strings.Split(from, ".")
+	for _, r := range roots {
+		if path[0] == r {
+			return fromPath{root: r, path: path[1:]}
+		}
+	}
+	p.fail(at(place, "$from"), "is %q, but must begin with %s", from, strings.Join(roots, " or "))
+	return literal{}
+}
+
+// params compiles the params of a guard or an action.
+func (p *parser) params(place string, v any) template {
+	switch v.(type) {
+	case nil:
+		return literal{map[string]any(nil)}
+	case *object:
+		return p.template(place, v, "context", "event")
+	default:
+		p.fail(place, "is not an object")
+		return literal{map[string]any(nil)}
+	}
+}
+
+// evalParams returns params as functions get them.
+func evalParams(t template, s *scope) (map[string]any, error) {
+	v, err := t.eval(s)
+	if err != nil {
+		return nil, err
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("params are not an object")
+	}
+	return m, nil
+}
+
+// evalString returns a template's value, which has to be a text.
+func evalString(what string, t template, s *scope) (string, error) {
+	v, err := t.eval(s)
+	if err != nil {
+		return "", err
+	}
+	text, ok := v.(string)
+	if !ok || text == "" {
+		return "", fmt.Errorf("%s is not a text", what)
+	}
+	return text, nil
+}

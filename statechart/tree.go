@@ -1,0 +1,179 @@
+package statechart
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/perdure/perdure/fault"
+)
+
+// A Tree is an actor with its children, between two events. It is not for
+// concurrent use.
+//
+// When a call returns an error, the tree is as it was if the error is a
+// *fault.Invalid; after any other error it is unusable, and has to be restored
+// from the last snapshot.
+type Tree struct {
+	machine    *Machine
+	root       *actor
+	bySystemID map[string]*actor
+	sequence   int64
+
+	// of the current call
+	now     int64
+	step    *Step
+	events  int
+	created int
+	broken  error
+}
+
+// ErrRunaway says that the actors of a tree kept each other busy beyond
+// Options.MaxEvents. Nothing of the call counts.
+var ErrRunaway = errors.New("actors of the tree send each other events without end")
+
+// Start starts the machine as the root of a new tree.
+func (m *Machine) Start(now int64, input any) (*Tree, *Step, error) {
+	input, err := Canonical(input)
+	if err != nil {
+		return nil, nil, fault.Invalidf("input", "%v", err)
+	}
+	t := &Tree{machine: m}
+	t.root = &actor{tree: t, logic: logic{machine: m}, input: input}
+	step, err := t.call(now, func() {
+		if err := t.root.create(); err != nil {
+			t.broken = err
+			return
+		}
+		t.root.start()
+	})
+	return t, step, err
+}
+
+// Send gives the root an event from outside. One that only the machine may send
+// is refused with a *fault.Invalid.
+func (t *Tree) Send(now int64, e Event) (*Step, error) {
+	if err := e.checkOutside(); err != nil {
+		return nil, err
+	}
+	if len(e.Data) > 0 {
+		v, err := Canonical(e.Data)
+		if err != nil {
+			return nil, fault.Invalidf("event", "%v", err)
+		}
+		e.Data = v.(map[string]any)
+	}
+	return t.deliver(now, t.root, &message{Event: e})
+}
+
+// Fire delivers a due timer to the actor that it is for. While it is handled
+// the time is now, which for a chain of timers to keep its times is the timer's
+// Due.
+func (t *Tree) Fire(now int64, timer Timer) (*Step, error) {
+	return t.deliver(now, t.find(timer.Target, timer.TargetGeneration), &message{Event: timer.Event})
+}
+
+// Complete ends a task with its output.
+func (t *Tree) Complete(now int64, path string, generation int64, output any) (*Step, error) {
+	return t.result(now, path, generation, taskDone, "output", output)
+}
+
+// Fail ends a task with an error, which is any value.
+func (t *Tree) Fail(now int64, path string, generation int64, err any) (*Step, error) {
+	if e, ok := err.(error); ok {
+		err = thrown(e)
+	}
+	return t.result(now, path, generation, taskFailed, "error", err)
+}
+
+func (t *Tree) result(now int64, path string, generation int64, kind, key string, v any) (*Step, error) {
+	v, err := Canonical(v)
+	if err != nil {
+		return nil, fault.Invalidf(key, "%v", err)
+	}
+	to := t.find(path, generation)
+	if to != nil && to.logic.machine != nil {
+		return nil, fault.Invalidf("path", "is %q, which is not a task", path)
+	}
+	return t.deliver(now, to, newMessage(kind, map[string]any{key: v}))
+}
+
+// Stop ends the root and its children without running exit actions.
+func (t *Tree) Stop(now int64) (*Step, error) {
+	return t.call(now, func() {
+		t.step.Dropped = t.root.phase != running
+		t.root.stop()
+	})
+}
+
+func (t *Tree) deliver(now int64, to *actor, m *message) (*Step, error) {
+	return t.call(now, func() {
+		if to == nil || to.phase != running {
+			t.step.Dropped = true
+			return
+		}
+		to.receive(m)
+	})
+}
+
+// call runs one call until the tree is quiet.
+func (t *Tree) call(now int64, fn func()) (*Step, error) {
+	if t.broken != nil {
+		return nil, fmt.Errorf("tree is unusable: %w", t.broken)
+	}
+	t.now, t.step, t.events, t.created = now, &Step{}, 0, 0
+	fn()
+	step := t.step
+	t.step = nil
+	return step, t.broken
+}
+
+// spend counts an event, and stops a tree that has had too many.
+func (t *Tree) spend() {
+	if t.events++; t.events > t.machine.limits.events && t.broken == nil {
+		t.broken = ErrRunaway
+	}
+}
+
+func (t *Tree) next() int64 {
+	t.sequence++
+	return t.sequence
+}
+
+func (t *Tree) timers(o TimerOp) { t.step.Timers = append(t.step.Timers, o) }
+
+// find returns the actor at a path, if it is of the generation.
+func (t *Tree) find(path string, generation int64) *actor {
+	a := t.root
+	for path != "" && a != nil {
+		var id string
+		id, path, _ = strings.Cut(path, "/")
+		a = a.snap.children.get(pathUnescaper.Replace(id))
+	}
+	if a == nil || a.generation != generation {
+		return nil
+	}
+	return a
+}
+
+var pathUnescaper = strings.NewReplacer("~1", "/", "~0", "~")
+
+// Can says whether the root has a transition for an event that is not
+// forbidden. It fails where a guard does.
+func (t *Tree) Can(e Event) (bool, error) {
+	if t.root.snap.status != Active {
+		return false, nil
+	}
+	r := t.root.runner()
+	r.prepare(t.root.snap, &message{Event: e})
+	ts, err := r.selectFor(r.event)
+	if err != nil {
+		return false, err
+	}
+	for _, tr := range ts {
+		if tr.targeted || len(tr.actions) > 0 {
+			return true, nil
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,231 @@
+package statechart
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/perdure/perdure/fault"
+)
+
+// Limits of a value that comes from Go.
+const (
+	maxValueNesting = 100
+	maxValues       = 10_000_000
+)
+
+var (
+	errTooLarge = errors.New("value is too large")
+	errTooDeep  = fmt.Errorf("value is nested deeper than %d levels", maxValueNesting)
+	errNoObject = errors.New("is not an object")
+	errNoType   = errors.New("has no type")
+)
+
+// canonicalFloat returns a number as all values of this package have it: int64
+// if it is an integer that fits, nil if JSON cannot hold it, else float64. So a
+// value is the same before and after it was stored.
+func canonicalFloat(f float64) any {
+	switch {
+	case math.IsNaN(f) || math.IsInf(f, 0):
+		return nil
+	case f == math.Trunc(f) && f >= -1<<63 && f < 1<<63:
+		return int64(f)
+	default:
+		return f
+	}
+}
+
+// Canonical returns v as machines hold values: nil, bool, int64, float64,
+// string, []any and map[string]any. Integers are int64 wherever they fit. What
+// is already so is returned as it is, not copied; other types go through their
+// JSON.
+func Canonical(v any) (any, error) {
+	c := canonicalizer{left: maxValues}
+	v, _, err := c.value(v, 0)
+	return v, err
+}
+
+// A canonicalizer stops at values that are too large, or that contain
+// themselves.
+type canonicalizer struct{ left int }
+
+// value also says whether the value had to be changed.
+func (c *canonicalizer) value(v any, depth int) (out any, changed bool, err error) {
+	if c.left--; c.left < 0 {
+		return nil, false, errTooLarge
+	}
+	if depth > maxValueNesting {
+		return nil, false, errTooDeep
+	}
+	switch v := v.(type) {
+	case nil, bool, string, int64:
+		return v, false, nil
+	case int:
+		return int64(v), true, nil
+	case float64:
+		f := canonicalFloat(v)
+		return f, f != any(v), nil
+	case []any:
+		return c.slice(v, depth)
+	case map[string]any:
+		return c.object(v, depth)
+	default:
+		out, err = throughJSON(v)
+		return out, true, err
+	}
+}
+
+func (c *canonicalizer) slice(s []any, depth int) (any, bool, error) {
+	if s == nil {
+		return []any{}, true, nil
+	}
+	changed := false
+	for i, e := range s {
+		v, other, err := c.value(e, depth+1)
+		if err != nil {
+			return nil, false, err
+		}
+		if other && !changed {
+			s, changed = append([]any(nil), s...), true
+		}
+		if other {
+			s[i] = v
+		}
+	}
+	return s, changed, nil
+}
+
+func (c *canonicalizer) object(m map[string]any, depth int) (any, bool, error) {
+	if m == nil {
+		return map[string]any{}, true, nil
+	}
+	out, changed := m, false
+	for k, e := range m {
+		v, other, err := c.value(e, depth+1)
+		if err != nil {
+			return nil, false, err
+		}
+		if other && !changed {
+			out, changed = clone(m, 0), true
+		}
+		if other {
+			out[k] = v
+		}
+	}
+	return out, changed, nil
+}
+
+func throughJSON(v any) (any, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, fault.Invalidf("value", "is not JSON: %v", err)
+	}
+	d, err := decode("value", raw)
+	return plain(d), err
+}
+
+// plain returns a decoded value with maps in place of ordered objects.
+func plain(v any) any {
+	switch v := v.(type) {
+	case *object:
+		m := make(map[string]any, len(v.keys))
+		for k, e := range v.values {
+			m[k] = plain(e)
+		}
+		return m
+	case []any:
+		out := make([]any, len(v))
+		for i, e := range v {
+			out[i] = plain(e)
+		}
+		return out
+	case json.Number:
+		f, _ := v.Float64()
+		if i, err := v.Int64(); err == nil {
+			return i
+		}
+		return canonicalFloat(f)
+	default:
+		return v
+	}
+}
+
+// clone returns a copy of a map that has room for more keys.
+func clone(m map[string]any, more int) map[string]any {
+	c := make(map[string]any, len(m)+more)
+	for k, v := range m {
+		c[k] = v
+	}
+	return c
+}
+
+// lookup follows a path into a value as JavaScript does; a missing path is nil.
+func lookup(v any, path []string) any {
+	for _, key := range path {
+		switch c := v.(type) {
+		case map[string]any:
+			v = property(c, key)
+		case []any:
+			v = element(c, key)
+		case string:
+			if key != "length" {
+				return nil
+			}
+			v = int64(scriptLength(c))
+		default:
+			return nil
+		}
+	}
+	return v
+}
+
+// property returns a key of an object. An error that was thrown is the object
+// {"$error": text}, and has its text as message too.
+func property(m map[string]any, key string) any {
+	if v, ok := m[key]; ok || key != "message" {
+		return v
+	}
+	return m[errorKey]
+}
+
+func element(s []any, key string) any {
+	if key == "length" {
+		return int64(len(s))
+	}
+	if i, ok := index(key); ok && i < int64(len(s)) {
+		return s[i]
+	}
+	return nil
+}
+
+// scriptLength is the length of a text in JavaScript: in UTF-16 code units.
+func scriptLength(s string) int {
+	n := 0
+	for _, r := range s {
+		n++
+		if r > 0xffff {
+			n++
+		}
+	}
+	return n
+}
+
+// Float returns a canonical value as a float64, and whether it is a number.
+func Float(v any) (float64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return float64(v), true
+	case float64:
+		return v, true
+	default:
+		return 0, false
+	}
+}
+
+// errorKey marks an error that code threw, to tell it from errors that are
+// values: {"$error": "no such user"}.
+const errorKey = "$error"
+
+// thrown returns an error as a value of the machine.
+func thrown(err error) any { return map[string]any{errorKey: err.Error()} }

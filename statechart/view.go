@@ -1,0 +1,91 @@
+package statechart
+
+import "slices"
+
+// A State shows an actor.
+type State struct {
+	// ID is the actor's id, "" for the root.
+	ID string `json:"id,omitempty"`
+	// Path and Generation name it in its tree.
+	Path       string `json:"path,omitempty"`
+	Generation int64  `json:"generation"`
+	// Src is the name of what it runs, "" for the root.
+	Src string `json:"src,omitempty"`
+	// Task says that it is a task: then it has no states and no context.
+	Task   bool   `json:"task,omitempty"`
+	Status Status `json:"status"`
+	// Value is XState's state value.
+	Value any `json:"value,omitempty"`
+	// Active are the ids of the active states in the order of the document.
+	Active  []string       `json:"active,omitempty"`
+	Context map[string]any `json:"context,omitempty"`
+	// Tags are those of the active states, sorted.
+	Tags []string `json:"tags,omitempty"`
+	// Meta has the meta of each active state by its id.
+	Meta      map[string]any `json:"meta,omitempty"`
+	Output    any            `json:"output,omitempty"`
+	HasOutput bool           `json:"-"`
+	Error     any            `json:"error,omitempty"`
+	Children  []State        `json:"children,omitempty"`
+}
+
+// State shows the root and all below it. Nothing in it may be changed.
+func (t *Tree) State() State { return t.root.state() }
+
+// Status returns the status of the root.
+func (t *Tree) Status() Status { return t.root.snap.status }
+
+// Pending returns the tasks that are running, as they were started.
+func (t *Tree) Pending() []TaskOp { return t.root.pending(nil) }
+
+func (a *actor) pending(all []TaskOp) []TaskOp {
+	if a.logic.machine == nil && a.phase == running {
+		all = append(all, a.task(true))
+	}
+	for _, c := range a.snap.children {
+		all = c.pending(all)
+	}
+	return all
+}
+
+func (a *actor) state() State {
+	s := State{
+		ID: a.id, Path: a.path(), Generation: a.generation, Src: a.src, Status: a.snap.status,
+		Output: a.snap.output, HasOutput: a.snap.hasOutput, Error: a.snap.err, Task: a.logic.machine == nil,
+	}
+	if s.Task {
+		return s
+	}
+	s.Value = a.logic.machine.value(&a.snap)
+	s.Context = a.snap.context
+	s.Tags = a.snap.tags()
+	for _, n := range a.logic.machine.nodes {
+		if !a.snap.active.has(n) {
+			continue
+		}
+		s.Active = append(s.Active, n.id)
+		if n.hasMeta {
+			s.addMeta(n)
+		}
+	}
+	for _, c := range a.snap.children {
+		s.Children = append(s.Children, c.state())
+	}
+	return s
+}
+
+func (s *State) addMeta(n *node) {
+	if s.Meta == nil {
+		s.Meta = map[string]any{}
+	}
+	s.Meta[n.id] = n.meta
+}
+
+func (s *snap) tags() []string {
+	var tags []string
+	for _, n := range s.nodes {
+		tags = append(tags, n.tags...)
+	}
+	slices.Sort(tags)
+	return slices.Compact(tags)
+}
