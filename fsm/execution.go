@@ -23,6 +23,7 @@ type execution struct {
 	instance store.Instance
 	queue    string
 	token    string
+	suspect  bool // claimed alone, because it lost its process before
 	inbox    []store.Signal
 }
 

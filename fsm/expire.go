@@ -27,7 +27,7 @@ func (m *Machines) expire(ctx context.Context, queue string) (suspects bool, err
 	err = m.transact(ctx, func(tx sqldb.Tx) error {
 		st, now := m.rt.Store, m.rt.Now()
 		stmts := []sqldb.Stmt{
-			st.ExpiredLeases(queue, sweepLimit, now, func(token string, size int) { leases = append(leases, expired{token, size}) }),
+			st.ExpiredLeases(queue, sweepLimit, now, func(token string, alone bool) { leases = append(leases, expired{token, alone}) }),
 			st.ExpiredWaits(sweepLimit, now, func(id string) { waits = append(waits, id) }),
 			st.ExpiredDeadlines(sweepLimit, now, func(id string) { overdue = append(overdue, id) }),
 			st.SuspectsDue(queue, now, func() { suspects = true }),
@@ -66,23 +66,21 @@ func (m *Machines) expire(ctx context.Context, queue string) (suspects bool, err
 // expired is a lease whose process was lost.
 type expired struct {
 	token string
-	size  int
+	alone bool // it is that of a suspect
 }
 
-// reap returns what an expired lease still holds. Only an instance that ran
-// alone is blamed for the loss of its process; those of a batch become suspects
-// and run alone from now on.
+// reap returns what an expired lease still holds. Instances that lose their process
+// again become suspects and run alone from then on; only who does so can end in
+// quarantine.
 func (m *Machines) reap(ctx context.Context, tx sqldb.Tx, lease expired, news *news) ([]Crash, error) {
 	var returns []store.Return
 	var crashes []Crash
-	alone := lease.size == 1
 	held := m.rt.Store.HeldBy(lease.token, func(id string, before int) {
-		r := store.Return{ID: id, Crashes: before}
-		if alone {
-			r.Crashes++
+		r := store.Return{ID: id, Crashes: before + 1, Suspect: before+1 >= min(suspicion, m.options.MaxCrashes)}
+		if lease.alone {
 			r.Delay = time.Duration(before) * crashDelay
 		}
-		crash := Crash{ID: id, Crashes: r.Crashes, Quarantined: r.Crashes >= m.options.MaxCrashes}
+		crash := Crash{ID: id, Crashes: r.Crashes, Quarantined: lease.alone && r.Crashes >= m.options.MaxCrashes}
 		crashes = append(crashes, crash)
 		if !crash.Quarantined {
 			returns = append(returns, r)

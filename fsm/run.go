@@ -18,8 +18,7 @@ type Info struct {
 	// Attempt counts the earlier attempts of this step, from 0. It is reset
 	// when the instance moves on.
 	Attempt int
-	// Crashes counts how often a process was lost while it ran the instance
-	// alone.
+	// Crashes counts how often a process was lost while it ran this step.
 	Crashes int
 	// Awaited are the signals that the instance waited for, in order of
 	// arrival; All is its whole inbox when it was claimed.

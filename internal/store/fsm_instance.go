@@ -153,13 +153,17 @@ type InstanceClaim struct {
 // ClaimInstances returns the statements that lease due instances, all under one
 // token.
 func (s *Store) ClaimInstances(c InstanceClaim, now Now, found func(Instance)) []sqldb.Stmt {
-	suspects := any(c.Suspects)
-	if s.dialect.Name == sqldb.SQLite {
-		suspects = cell(c.Suspects)
-	}
-	stmts := s.stmts("InstanceClaim", c.Queue, at(now), c.Limit, c.Token, c.Worker, suspects, c.Lease.Microseconds())
+	stmts := s.stmts("InstanceClaim", c.Queue, at(now), c.Limit, c.Token, c.Worker, s.flag(c.Suspects), c.Lease.Microseconds())
 	stmts[len(stmts)-1].Row = instanceRow(found)
 	return stmts
+}
+
+// flag returns a truth value as the dialect compares it.
+func (s *Store) flag(b bool) any {
+	if s.dialect.Name == sqldb.SQLite {
+		return cell(b)
+	}
+	return b
 }
 
 func instanceRow(found func(Instance)) func(sqldb.Scan) error {
@@ -193,10 +197,10 @@ func parseJSON(text *string, to any) error {
 }
 
 // NextInstance returns the statement that finds how long it is until something
-// is due in a queue, for a process that knows these machines. found is not called
-// if nothing is.
-func (s *Store) NextInstance(queue string, known []Definition, now Now, found func(time.Duration)) sqldb.Stmt {
-	next := s.stmt("InstanceNextWake", at(now), queue, definitionColumns(known))
+// is due in a queue, for a process that knows these machines and takes suspects or
+// not. found is not called if nothing is.
+func (s *Store) NextInstance(queue string, known []Definition, suspects bool, now Now, found func(time.Duration)) sqldb.Stmt {
+	next := s.stmt("InstanceNextWake", at(now), queue, definitionColumns(known), s.flag(suspects))
 	next.Row = durationRow(found)
 	return next
 }

@@ -13,15 +13,16 @@ func (s *Store) ExtendLease(token string, lease time.Duration, now Now, stale *b
 }
 
 // ExpiredLeases returns the statement that locks the expired leases of a queue.
-func (s *Store) ExpiredLeases(queue string, limit int, now Now, found func(token string, size int)) sqldb.Stmt {
+// alone tells those of suspects.
+func (s *Store) ExpiredLeases(queue string, limit int, now Now, found func(token string, alone bool)) sqldb.Stmt {
 	expired := s.stmt("LeaseExpired", queue, at(now), limit)
 	expired.Row = func(scan sqldb.Scan) error {
 		var token string
-		var ids idList
-		if err := scan(&token, &ids); err != nil {
+		var alone bool
+		if err := scan(&token, &alone); err != nil {
 			return err
 		}
-		found(token, len(ids))
+		found(token, alone)
 		return nil
 	}
 	return expired
@@ -47,6 +48,7 @@ func (s *Store) HeldBy(token string, found func(id string, crashes int)) sqldb.S
 type Return struct {
 	ID      string
 	Crashes int
+	Suspect bool
 	Delay   time.Duration
 }
 
@@ -57,6 +59,7 @@ func (s *Store) ReturnInstances(returns []Return, message string, now Now, woken
 		column(returns, func(r Return) string { return r.ID }),
 		column(returns, func(r Return) int { return r.Crashes }),
 		column(returns, func(r Return) int64 { return r.Delay.Microseconds() }),
+		column(returns, func(r Return) bool { return r.Suspect }),
 	})
 }
 

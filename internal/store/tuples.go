@@ -2,9 +2,7 @@ package store
 
 import (
 	"encoding/json"
-	"fmt"
 	"reflect"
-	"strings"
 	"time"
 
 	"github.com/perdure/perdure/internal/sqldb"
@@ -86,20 +84,4 @@ func micros(d *time.Duration) *int64 {
 	}
 	us := d.Microseconds()
 	return &us
-}
-
-// idList reads a list of ids: an array on PostgreSQL, JSON on SQLite.
-type idList []string
-
-// Scan implements sql.Scanner.
-func (l *idList) Scan(v any) error {
-	text, ok := v.(string)
-	if !ok {
-		return fmt.Errorf("scan %T as a list of ids", v)
-	}
-	if strings.HasPrefix(text, "{") {
-		*l = strings.Split(strings.Trim(text, "{}"), ",")
-		return nil
-	}
-	return json.Unmarshal([]byte(text), (*[]string)(l))
 }
