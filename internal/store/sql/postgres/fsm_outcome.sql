@@ -2,12 +2,13 @@
 -- verified first; what follows is only about claims that are still held.
 
 -- name: LeaseShare
--- Keeps the reaper and cancel away until the outcomes are committed.
+-- Keeps the reaper and cancel away until the outcomes are committed, but not the
+-- heartbeat: that must not wait for anything.
 select token::text
 from perdure.leases
 where token = any(?::text[]::uuid[])
 order by token
-for share
+for key share
 
 -- name: InterruptList
 select id::text, token::text
