@@ -1,0 +1,555 @@
+package fsm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/fsm"
+	"github.com/perdure/perdure/internal/enginetest"
+)
+
+// race runs all functions at once and waits for them.
+func race(fns ...func()) {
+	var all sync.WaitGroup
+	begin := make(chan struct{})
+	for _, fn := range fns {
+		all.Go(func() { <-begin; fn() })
+	}
+	close(begin)
+	all.Wait()
+}
+
+// Deliver races park: nobody waits beside a signal that he waits for. 200 rounds
+// (the notes: 10,000), times PERDURE_SOAK.
+func TestCase31DeliverRacesPark(t *testing.T) {
+	each(t, func(f *fixture) {
+		t := f.t
+		d := parker("racer", "go")
+		f.register(d)
+		for range rounds(10) {
+			started, err := fsm.StartMany(t.Context(), f.eng, d, make([]int, 20), nil)
+			enginetest.NoError(t, err)
+			senders := []func(){func() { f.drain() }}
+			for _, s := range started {
+				senders = append(senders, func() { f.send(s.ID, "go", nil) })
+			}
+			race(senders...)
+			f.drain()
+			for _, s := range started {
+				f.wantResult(s.ID, "1")
+			}
+		}
+		f.wantRows("signals", 0)
+	})
+}
+
+// A signal is seen exactly once, whenever it comes.
+func TestCase32ASignalIsSeenOnceWheneverItComes(t *testing.T) {
+	each(t, func(f *fixture) {
+		t := f.t
+		var during string
+		var once sync.Once
+		d := fsm.Define("always open", 1,
+			fsm.Step("first", func(_ context.Context, r run) (fsm.Outcome, error) {
+				if r.ID == during {
+					once.Do(func() { f.send(r.ID, "go", "during") })
+				}
+				return r.Next("second"), nil
+			}),
+			fsm.Step("second", always(func(r run) fsm.Outcome { return r.Await("go").Then("end") })),
+			fsm.Step("end", func(_ context.Context, r run) (fsm.Outcome, error) {
+				if r.Attempt == 0 && r.State == 1 {
+					return r.Replay(time.Hour), nil // the signals stay
+				}
+				if len(r.Awaited) != 1 || len(r.All) != 1 {
+					return r.Stop(fmt.Sprintf("was given %d of %d signals", len(r.Awaited), len(r.All))), nil
+				}
+				return r.Await("go").Then("end").Within(time.Minute), nil
+			}),
+		).OnError(func(_ context.Context, r run, err error) (fsm.Outcome, error) { return r.Stop(err.Error()), nil })
+		f.register(d)
+		before := start(f, d, 0, nil)
+		f.send(before, "go", "before")
+		during = start(f, d, 0, nil)
+		f.drain()
+		parked := start(f, d, 0, nil)
+		f.drain()
+		f.send(parked, "go", "parked")
+		runnable := start(f, d, 1, nil)
+		f.drain()
+		f.send(runnable, "go", "runnable")
+		f.drain()
+		f.after(time.Hour) // the replay, and the timeouts of the others
+		for _, id := range []string{before, during, parked} {
+			if got := f.get(id); got.Status != fsm.Failed || got.Error != "was given 0 of 0 signals" {
+				t.Errorf("%s: %s", got.Status, got.Error)
+			}
+		}
+		f.wantStatus(runnable, fsm.AwaitingSignal)
+		f.wantRows("signals", 0)
+	})
+}
+
+func TestCase33OtherSignalsStayInTheInbox(t *testing.T) {
+	each(t, func(f *fixture) {
+		t := f.t
+		d := fsm.Define("choosy", 1,
+			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("a", "b").Then("look") })),
+			fsm.Step("look", func(_ context.Context, r run) (fsm.Outcome, error) {
+				var names []string
+				for _, s := range r.Awaited {
+					names = append(names, s.Name)
+				}
+				for _, s := range r.All {
+					names = append(names, "all "+s.Name)
+				}
+				return r.Done(names), nil
+			}),
+		)
+		f.register(d)
+		id := start(f, d, 0, nil)
+		f.drain()
+		f.send(id, "c", nil)
+		if n := f.drain(); n != 0 {
+			t.Errorf("a signal that nobody waits for woke %d", n)
+		}
+		f.wantStatus(id, fsm.AwaitingSignal)
+		f.wantRows("signals", 1)
+		f.send(id, "b", nil)
+		f.drain()
+		f.wantResult(id, `["b","all c","all b"]`)
+		f.wantRows("signals", 0)
+	})
+}
+
+// accumulator collects three signals before it goes on.
+func accumulator(name string, runs *counter) *fsm.Definition[[]string] {
+	return fsm.Define(name, 1,
+		fsm.Step("park", func(_ context.Context, r *fsm.Run[[]string]) (fsm.Outcome, error) {
+			return r.Await("part").Then("collect"), nil
+		}),
+		fsm.Step("collect", func(_ context.Context, r *fsm.Run[[]string]) (fsm.Outcome, error) {
+			runs.add()
+			if len(r.Awaited) < 3 {
+				return r.Await("part").Keep().Then("collect"), nil
+			}
+			var all []string
+			for _, s := range r.Awaited {
+				all = append(all, string(s.Payload))
+			}
+			return r.Done(all), nil
+		}),
+	)
+}
+
+// Accumulating three signals takes three executions: what was kept wakes nobody,
+// and neither does its duplicate.
+func TestCase34AccumulatingDoesNotSpin(t *testing.T) {
+	each(t, func(f *fixture) {
+		t := f.t
+		var runs counter
+		d := accumulator("collector", &runs)
+		f.register(d)
+		id := start(f, d, nil, nil)
+		f.drain()
+		for i := range 3 {
+			key := &fsm.SignalOptions{Key: fmt.Sprint("key ", i)}
+			for n := range 3 {
+				got, err := fsm.Send(t.Context(), f.eng, id, "part", i, key)
+				if i == 2 && n > 0 {
+					enginetest.As[*fsm.EndedError](t, err)
+					continue
+				}
+				if err != nil || got.Duplicate != (n > 0) {
+					t.Errorf("part %d, time %d: %+v, %v", i, n, got, err)
+				}
+				f.drain()
+			}
+			runs.is(t, "executions", int64(i+1))
+		}
+		f.wantResult(id, `["0","1","2"]`)
+		f.wantRows("signals", 0)
+	})
+}
+
+// What was kept is given again although the names that are waited for have
+// changed, and is consumed with the rest.
+func TestKeptSignalsAreGivenWithTheNewOnes(t *testing.T) {
+	each(t, func(f *fixture) {
+		d := fsm.Define("two names", 1,
+			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("a").Then("first") })),
+			fsm.Step("first", always(func(r run) fsm.Outcome { return r.Await("b").Keep().Then("second") })),
+			fsm.Step("second", func(_ context.Context, r run) (fsm.Outcome, error) {
+				r.State = len(r.Awaited)
+				return r.Next("third"), nil
+			}),
+			fsm.Step("third", always(func(r run) fsm.Outcome { return r.Done([]int{r.State, len(r.Awaited), len(r.All)}) })),
+		)
+		f.register(d)
+		id := start(f, d, 0, nil)
+		f.drain()
+		f.send(id, "a", nil)
+		f.drain()
+		f.wantStatus(id, fsm.AwaitingSignal)
+		f.send(id, "b", nil)
+		f.drain()
+		f.wantResult(id, "[2,0,0]")
+	})
+}
+
+// The list of what was kept does not grow by itself.
+func TestKeepingManySignalsKeepsEachOnce(t *testing.T) {
+	each(t, func(f *fixture) {
+		t := f.t
+		d := fsm.Define("hoarder", 1, fsm.Step("more", always(func(r run) fsm.Outcome { return r.Await("more").Keep().Then("more") })))
+		f.register(d)
+		id := start(f, d, 0, nil)
+		f.drain()
+		for range 20 {
+			f.send(id, "more", nil)
+			f.drain()
+		}
+		if n := len(f.db.Text(t, "select seen from "+f.table("instances"))); n > 200 {
+			t.Errorf("the list of 20 signals is %d bytes long", n)
+		}
+	})
+}
+
+// An event loop handles each signal once.
+func TestCase35AnEventLoopHandlesEachSignalOnce(t *testing.T) {
+	each(t, func(f *fixture) {
+		t := f.t
+		var handled []string
+		d := fsm.Define("loop", 1, fsm.Step("turn", func(_ context.Context, r run) (fsm.Outcome, error) {
+			for _, s := range r.Awaited {
+				handled = append(handled, string(s.Payload))
+			}
+			return r.Await("a").Then("turn"), nil
+		}))
+		f.register(d)
+		id := start(f, d, 0, nil)
+		f.drain()
+		for i := range 3 {
+			f.send(id, "a", i)
+			f.drain()
+		}
+		f.send(id, "a", 3)
+		f.send(id, "a", 4)
+		f.drain()
+		if diff := cmp.Diff([]string{"0", "1", "2", "3", "4"}, handled); diff != "" {
+			t.Errorf("handled (-want +got):\n%s", diff)
+		}
+		f.wantStatus(id, fsm.AwaitingSignal)
+		f.wantRows("signals", 0)
+	})
+}
+
+// A key is remembered before consumption, after it, and by another process.
+func TestCase36ADuplicateIsProcessedOnce(t *testing.T) {
+	each(t, func(f *fixture) {
+		t := f.t
+		var handled counter
+		d := fsm.Define("loop", 1, fsm.Step("turn", func(_ context.Context, r run) (fsm.Outcome, error) {
+			handled.n.Add(int64(len(r.Awaited)))
+			return r.Await("a").Then("turn"), nil
+		}))
+		f.register(d)
+		id := start(f, d, 0, nil)
+		f.drain()
+		deliver := func(eng *perdure.Engine, want bool) {
+			t.Helper()
+			got, err := fsm.Send(t.Context(), eng, id, "a", nil, &fsm.SignalOptions{Key: "k"})
+			if err != nil || got.Duplicate != want {
+				t.Errorf("%+v, %v, want duplicate: %v", got, err, want)
+			}
+		}
+		deliver(f.eng, false)
+		deliver(f.eng, true)
+		f.drain()
+		deliver(f.eng, true)
+		deliver(f.other(nil).eng, true)
+		f.drain()
+		handled.is(t, "signals handled", 1)
+	})
+}
+
+func TestCase37KeysBelongToTheirNames(t *testing.T) {
+	each(t, func(f *fixture) {
+		t := f.t
+		d := fsm.Define("both", 1,
+			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("b").Then("end") })),
+			fsm.Step("end", always(func(r run) fsm.Outcome { return r.Done(len(r.All)) })),
+		)
+		f.register(d)
+		id := start(f, d, 0, nil)
+		for _, name := range []string{"a", "b"} {
+			got, err := fsm.Send(t.Context(), f.eng, id, name, nil, &fsm.SignalOptions{Key: "k"})
+			if err != nil || got.Duplicate {
+				t.Errorf("%s: %+v, %v", name, got, err)
+			}
+		}
+		f.drain()
+		f.wantResult(id, "2")
+	})
+}
+
+func TestCase38ASignalThatNobodyCanReceiveIsAnError(t *testing.T) {
+	each(t, func(f *fixture) {
+		t := f.t
+		f.register(leaf)
+		finished, failed := start(f, leaf, 1, nil), start(f, leaf, 2, nil)
+		cancelled := start(f, leaf, 1, &fsm.StartOptions{Delay: time.Hour})
+		f.drain()
+		enginetest.NoError(t, f.Cancel(t.Context(), cancelled, "no"))
+		for id, want := range map[string]fsm.Status{finished: fsm.Done, failed: fsm.Failed, cancelled: fsm.Cancelled} {
+			_, err := fsm.Send(t.Context(), f.eng, id, "a", nil, &fsm.SignalOptions{Key: "k"})
+			if got := enginetest.As[*fsm.EndedError](t, err); got.Status != want || got.ID != id {
+				t.Errorf("%+v, want %s", got, want)
+			}
+		}
+		_, err := fsm.Send(t.Context(), f.eng, "00000000-0000-0000-0000-000000000000", "a", nil, nil)
+		enginetest.As[*fault.NotFound](t, err)
+		_, err = fsm.Send(t.Context(), f.eng, "x", "a", nil, nil)
+		enginetest.As[*fault.Invalid](t, err)
+		f.wantRows("signals", 0)
+		f.wantRows("signal_keys", 0)
+	})
+}
+
+// A signal races the end, of instances that take signals and of those that do not:
+// none is left behind. 200 rounds of each (the notes: 10,000), times PERDURE_SOAK.
+func TestCase39ASignalRacesTheEnd(t *testing.T) {
+	each(t, func(f *fixture) {
+		t := f.t
+		deaf := machine("deaf", done)
+		keen := fsm.Define("keen", 1,
+			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("go").Then("end") })),
+			fsm.Step("end", done),
+		)
+		f.register(deaf, keen)
+		for i := range rounds(10) {
+			d := deaf
+			if i%2 == 1 {
+				d = keen
+			}
+			started, err := fsm.StartMany(t.Context(), f.eng, d, make([]int, 20), nil)
+			enginetest.NoError(t, err)
+			if d == keen {
+				f.drain()
+				for _, s := range started {
+					f.send(s.ID, "go", nil)
+				}
+			}
+			senders := []func(){func() { f.drain() }}
+			for _, s := range started {
+				senders = append(senders, func() {
+					_, err := fsm.Send(t.Context(), f.eng, s.ID, "late", nil, nil)
+					var ended *fsm.EndedError
+					if err != nil && !errors.As(err, &ended) {
+						t.Error(err)
+					}
+				})
+			}
+			race(senders...)
+			f.drain()
+			for _, s := range started {
+				f.wantStatus(s.ID, fsm.Done)
+			}
+		}
+		f.wantRows("signals", 0)
+	})
+}
+
+// A signal that comes after the inbox was read is not consumed with what was in it.
+func TestCase40ALateSignalSurvivesTheConsumption(t *testing.T) {
+	each(t, func(f *fixture) {
+		d := fsm.Define("late", 1,
+			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("go").Then("handle") })),
+			fsm.Step("handle", func(_ context.Context, r run) (fsm.Outcome, error) {
+				r.State += len(r.Awaited)
+				if r.State == 1 {
+					f.send(r.ID, "go", "late") // after our snapshot
+				}
+				if r.State == 2 {
+					return r.Done(r.State), nil
+				}
+				return r.Await("go").Then("handle"), nil
+			}),
+		)
+		f.register(d)
+		id := start(f, d, 0, nil)
+		f.drain()
+		f.send(id, "go", "in time")
+		f.drain()
+		f.wantResult(id, "2")
+	})
+}
+
+// A signal and the timeout come at the same instant: one of them wakes the
+// instance, and no timer is left for a later wait. 200 rounds (the notes: 1,000),
+// times PERDURE_SOAK.
+func TestCase41ASignalRacesTheTimeout(t *testing.T) {
+	each(t, func(f *fixture) {
+		t := f.t
+		var runs tally
+		d := fsm.Define("timed", 1,
+			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("go").Then("woken").Within(time.Minute) })),
+			fsm.Step("woken", func(_ context.Context, r run) (fsm.Outcome, error) {
+				runs.add(r.ID)
+				if !r.TimedOut && len(r.Awaited) != 1 {
+					return r.Stop("was woken for nothing"), nil
+				}
+				return r.Await("never").Then("woken").Within(24 * time.Hour), nil
+			}),
+		)
+		f.register(d)
+		for range rounds(10) {
+			started, err := fsm.StartMany(t.Context(), f.eng, d, make([]int, 20), nil)
+			enginetest.NoError(t, err)
+			f.drain()
+			f.clock.Advance(time.Minute)
+			senders := []func(){func() { f.drain() }}
+			for _, s := range started {
+				senders = append(senders, func() { f.send(s.ID, "go", nil) })
+			}
+			race(senders...)
+			f.drain()
+			f.after(time.Minute)
+			for _, s := range started {
+				f.wantStatus(s.ID, fsm.AwaitingSignal)
+				if n := runs.of(s.ID); n != 1 {
+					t.Errorf("it was woken %d times", n)
+				}
+			}
+		}
+	})
+}
+
+// A sender's transaction is open for long: its target is claimed and run
+// nevertheless.
+func TestCase42AnOpenSenderDoesNotHideItsTarget(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, enginetest.New(t, enginetest.Postgres), nil)
+	ran := make(chan struct{})
+	d := machine("target", func(_ context.Context, r run) (fsm.Outcome, error) { close(ran); return r.Done(len(r.All)), nil })
+	f.register(d)
+	id := start(f, d, 0, nil)
+	tx, err := f.db.SQL(t).BeginTx(t.Context(), nil)
+	enginetest.NoError(t, err)
+	enginetest.NoError(t, f.eng.JoinSQL(t.Context(), tx, func(tx *perdure.Tx) error {
+		_, err := fsm.SendIn(tx, id, "go", nil, nil)
+		return err
+	}))
+	wait := f.begin()
+	<-ran
+	enginetest.NoError(t, tx.Commit()) // its outcome may have waited for this
+	wait()
+	f.wantResult(id, "0")
+	f.wantRows("signals", 0)
+}
+
+// What a wait ended with is the same for every attempt of the step.
+func TestAReplayKnowsThatTheWaitTimedOut(t *testing.T) {
+	each(t, func(f *fixture) {
+		d := fsm.Define("timed", 1,
+			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("go").Then("end").Within(time.Minute) })),
+			fsm.Step("end", func(_ context.Context, r run) (fsm.Outcome, error) {
+				if r.Attempt == 0 {
+					return r.Replay(time.Minute), nil
+				}
+				return r.Done(r.TimedOut), nil
+			}),
+		)
+		f.register(d)
+		id := start(f, d, 0, nil)
+		f.drain()
+		f.after(minute)
+		f.after(minute)
+		f.wantResult(id, "true")
+	})
+}
+
+// Signals are part of the sender's unit of work.
+func TestASignalIsPartOfItsUnit(t *testing.T) {
+	each(t, func(f *fixture) {
+		t := f.t
+		d := parker("target", "go")
+		f.register(d)
+		id := start(f, d, 0, nil)
+		f.drain()
+		sorry := errors.New("sorry")
+		err := f.eng.Update(t.Context(), func(tx *perdure.Tx) error {
+			if _, err := fsm.SendIn(tx, id, "go", nil, &fsm.SignalOptions{Key: "k"}); err != nil {
+				return err
+			}
+			return sorry
+		})
+		enginetest.Is(t, err, sorry)
+		f.drain()
+		f.wantStatus(id, fsm.AwaitingSignal)
+		f.wantRows("signal_keys", 0)
+		err = f.eng.Update(t.Context(), func(tx *perdure.Tx) error {
+			for range 3 {
+				if _, err := fsm.SendIn(tx, id, "go", nil, &fsm.SignalOptions{Key: "k"}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		enginetest.NoError(t, err)
+		f.drain()
+		f.wantResult(id, "1")
+	})
+}
+
+// SendOrStart races itself and the end of the instance: every signal is handled,
+// once.
+func TestSendOrStartLosesNothing(t *testing.T) {
+	each(t, func(f *fixture) {
+		t := f.t
+		var handled counter
+		d := fsm.Define("cart", 1,
+			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("add").Then("add") })),
+			fsm.Step("add", func(_ context.Context, r run) (fsm.Outcome, error) {
+				handled.n.Add(int64(len(r.Awaited)))
+				if r.State += len(r.Awaited); r.State >= 3 && len(r.All) == len(r.Awaited) {
+					return r.Done(nil), nil
+				}
+				return r.Await("add").Then("add"), nil
+			}),
+		)
+		f.register(d)
+		var sent counter
+		for range 5 {
+			var senders []func()
+			for range 10 {
+				senders = append(senders, func() {
+					_, err := fsm.SendOrStart(t.Context(), f.eng, d, 0, fsm.StartOptions{Unique: "cart"}, "add", nil, nil)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					sent.add()
+				})
+			}
+			race(append(senders, func() { f.drain() })...)
+			f.drain()
+		}
+		// One that came while the last step ran ended with its instance.
+		if got := handled.n.Load(); got > sent.n.Load() || got < 1 {
+			t.Errorf("%d signals were sent and %d handled", sent.n.Load(), got)
+		}
+		_, err := fsm.SendOrStart(t.Context(), f.eng, d, 0, fsm.StartOptions{}, "add", nil, nil)
+		enginetest.As[*fault.Invalid](t, err)
+		_, err = fsm.SendOrStart(t.Context(), f.eng, d, 0, fsm.StartOptions{Unique: "k", UniqueScope: fsm.Always}, "add", nil, nil)
+		enginetest.As[*fault.Invalid](t, err)
+	})
+}
