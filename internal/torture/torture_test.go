@@ -153,6 +153,7 @@ func TestMain(m *testing.M) {
 		"acknowledgeFirst": acknowledgeFirst,
 		"losePower":        losePower,
 		"migrateAndWrite":  migrateAndWrite,
+		"runHooks":         runHooks,
 	})
 	testdb.Main(m)
 }
