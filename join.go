@@ -5,6 +5,7 @@ import (
 	"database/sql"
 
 	"github.com/jackc/pgx/v5"
+
 	"github.com/perdure/perdure/driver/postgres"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/sqldb"

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/schema"

@@ -61,14 +61,14 @@ func obey(dsn string, units []unit) error {
 	}
 	report, err := eng.Outbox().Verify(ctx, nil)
 	if err != nil || len(report.Problems) > 0 {
-		return fmt.Errorf("verify: %v %s", err, strings.Join(report.Problems, "\n"))
+		return fmt.Errorf("verify: %w %s", err, strings.Join(report.Problems, "\n"))
 	}
 	return replay(ctx, eng, state)
 }
 
 // sameKind compares errors by the type that a caller decides by.
 func sameKind(got, want error) bool {
-	switch want.(type) {
+	switch want.(type) { //nolint:errorlint // want is made by the model, bare
 	case nil:
 		return got == nil
 	case *fault.Conflict:

@@ -103,7 +103,7 @@ func (tx *Tx) explain(err error) error {
 
 // bare removes the wrapping that only our own layers need.
 func bare(err error) error {
-	var u *unit.UnitError
+	var u *unit.CulpritError
 	if errors.As(err, &u) {
 		err = u.Err
 	}

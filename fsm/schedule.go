@@ -80,14 +80,14 @@ type scheduleSpec struct {
 // A cron expression is evaluated in its time zone: a time of day that a change of
 // the clock skips is due right after the gap, one that it repeats is due once.
 func SetSchedule[S any](ctx context.Context, eng *perdure.Engine, name, spec string, d *Definition[S], state S, options *ScheduleOptions) error {
-	row, ticks, err := prepareSchedule(eng.Runtime(), name, spec, d, state, options)
+	row, ticks, err := prepareSchedule(name, spec, d, state, options)
 	if err != nil {
 		return err
 	}
 	return setSchedule(ctx, eng.Runtime(), row, ticks)
 }
 
-func prepareSchedule[S any](rt *perdure.Runtime, name, spec string, d *Definition[S], state S, options *ScheduleOptions) (store.Schedule, cron.Schedule, error) {
+func prepareSchedule[S any](name, spec string, d *Definition[S], state S, options *ScheduleOptions) (store.Schedule, cron.Schedule, error) {
 	var o ScheduleOptions
 	if options != nil {
 		o = *options

@@ -295,6 +295,7 @@ func mutations() *rapid.Generator[outbox.Mutation] {
 			m.Values = columns
 		case outbox.Update:
 			m.Set = columns
+		case outbox.Delete:
 		}
 		if m.Op != outbox.Create {
 			m.CheckVersion = rapid.Ptr(rapid.Int64(), true).Draw(t, "checkVersion")

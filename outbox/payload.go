@@ -135,6 +135,7 @@ func (m Mutation) columns() (member string, columns map[string]any) {
 		return "values", m.Values
 	case Update:
 		return "set", m.Set
+	case Delete:
 	}
 	return "", nil
 }

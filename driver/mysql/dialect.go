@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/sqldb"
 )

@@ -3,7 +3,7 @@
 // Writers run READ COMMITTED, readers REPEATABLE READ snapshots, each on a
 // pool of their own. Times are DATETIME(6) in UTC.
 //
-// Imports: internal/sqldb and fault.
+// Imports: internal/sqldb, internal/clock and fault.
 package mysql
 
 import (
@@ -18,7 +18,9 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
@@ -219,7 +221,7 @@ func seconds(ctx context.Context) int {
 	if !ok {
 		return 3600
 	}
-	return max(int(time.Until(deadline).Seconds()), 0)
+	return max(int(deadline.Sub(clock.System.Now()).Seconds()), 0)
 }
 
 // Close implements sqldb.DB.

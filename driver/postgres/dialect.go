@@ -8,6 +8,7 @@ import (
 	"net"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/sqldb"
 )

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/sqldb"
 )

@@ -3,11 +3,13 @@ package postgres
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
@@ -112,7 +114,7 @@ func (t *tx) Run(ctx context.Context, stmts ...sqldb.Stmt) error {
 	if lead == 0 {
 		return t.runner.Run(ctx, stmts...)
 	}
-	all := append(t.begin, stmts...)
+	all := slices.Concat(t.begin, stmts)
 	t.begin = nil
 	return shift(t.runner.Run(ctx, all...), lead)
 }

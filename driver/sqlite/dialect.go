@@ -9,10 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/perdure/perdure/fault"
-	"github.com/perdure/perdure/internal/sqldb"
 	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/sqldb"
 )
 
 var errBadConn = driver.ErrBadConn

@@ -18,9 +18,10 @@ import (
 	"strings"
 	"time"
 
+	_ "modernc.org/sqlite" // the driver
+
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/sqldb"
-	_ "modernc.org/sqlite" // the driver
 )
 
 const (
@@ -186,9 +187,7 @@ func parse(dsn string) (path, sync string, err error) {
 		return "", "", fault.Invalidf("database URL", "does not begin with sqlite:")
 	}
 	path, query, _ := strings.Cut(rest, "?")
-	if strings.HasPrefix(path, "//") {
-		path = strings.TrimPrefix(path, "//")
-	}
+	path = strings.TrimPrefix(path, "//")
 	if path == "" {
 		return "", "", fault.Invalidf("database URL", "names no file: write sqlite:app.db or sqlite::memory:")
 	}

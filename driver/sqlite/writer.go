@@ -66,7 +66,7 @@ func (w *writer) lock(ctx context.Context) error {
 
 // ExecContext implements sqldb.StdConn with a cached prepared statement.
 func (w *writer) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	stmt, err := w.prepare(ctx, query)
+	stmt, err := w.prepare(ctx, query) //nolint:sqlclosecheck // kept for the next time
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (w *writer) ExecContext(ctx context.Context, query string, args ...any) (sq
 
 // QueryContext implements sqldb.StdConn with a cached prepared statement.
 func (w *writer) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	stmt, err := w.prepare(ctx, query)
+	stmt, err := w.prepare(ctx, query) //nolint:sqlclosecheck // kept for the next time
 	if err != nil {
 		return nil, err
 	}

@@ -131,9 +131,15 @@ func (a *app) fsmShow() *cobra.Command {
 
 func describeInstance(w io.Writer, i fsm.Instance) {
 	rows := [][]string{
-		{"machine", plain(fmt.Sprintf("%s version %d", i.FSM, i.Version))}, {"id", i.ID}, {"status", string(i.Status)}, {"step", plain(i.Step)},
-		{"attempt", fmt.Sprint(i.Attempt)}, {"crashes", fmt.Sprint(i.Crashes)}, {"queue", plain(i.Queue)},
-		{"created", instant(i.Created)}, {"due", instant(i.Due)},
+		{"machine", plain(fmt.Sprintf("%s version %d", i.FSM, i.Version))},
+		{"id", i.ID},
+		{"status", string(i.Status)},
+		{"step", plain(i.Step)},
+		{"attempt", fmt.Sprint(i.Attempt)},
+		{"crashes", fmt.Sprint(i.Crashes)},
+		{"queue", plain(i.Queue)},
+		{"created", instant(i.Created)},
+		{"due", instant(i.Due)},
 	}
 	for _, more := range [][]string{{"parent", i.Parent}, {"partition", i.Partition}, {"unique key", i.Unique}} {
 		if more[1] != "" {

@@ -80,7 +80,7 @@ func (r StdRunner) args(args []any) []any {
 
 // Query implements Runner.
 func (r StdRunner) Query(ctx context.Context, query string, args ...any) (Rows, error) {
-	rows, err := r.Conn.QueryContext(ctx, query, r.args(args)...)
+	rows, err := r.Conn.QueryContext(ctx, query, r.args(args)...) //nolint:rowserrcheck // the caller does
 	if err != nil {
 		return nil, r.Dialect.Translate(err)
 	}

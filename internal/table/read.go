@@ -190,6 +190,7 @@ func newCell(c schema.Column) cell {
 		return mapped(func(n int64) any { return schema.NewReference(c.Table(), n) })
 	case schema.TypeBytes:
 		return mapped(present)
+	case schema.TypeString, schema.TypeText:
 	}
 	return plain[string]()
 }

@@ -238,7 +238,7 @@ func settled(group []*job, err error) bool {
 // culprit returns the place of the unit that made the group fail, or -1 if no
 // single one did.
 func culprit(err error) int {
-	var e *UnitError
+	var e *CulpritError
 	if sqldb.IsTransient(err) || !errors.As(err, &e) {
 		return -1
 	}
@@ -247,7 +247,7 @@ func culprit(err error) int {
 
 // bare removes the wrapping that only the committer needs.
 func bare(err error) error {
-	var e *UnitError
+	var e *CulpritError
 	if errors.As(err, &e) {
 		return e.Err
 	}

@@ -58,13 +58,13 @@ type Writer struct {
 // reservation of their numbers is the last lock that the transaction takes, in
 // the returned statements where the database can, else at the end here.
 //
-// An error that is the fault of one unit is a *UnitError. arrays says whether
+// An error that is the fault of one unit is a *CulpritError. arrays says whether
 // the transaction takes array values.
 func (w Writer) Apply(ctx context.Context, run sqldb.Runner, units []*Unit, arrays bool) ([]sqldb.Stmt, error) {
 	emitting := w.emitting(units)
 	for _, place := range emitting {
 		if err := units[place].prepare(); err != nil {
-			return nil, &UnitError{Unit: place, Err: err}
+			return nil, &CulpritError{Unit: place, Err: err}
 		}
 	}
 	stmts, owner := gather(units)
@@ -117,7 +117,7 @@ func (w Writer) appending(units []*Unit, emitting []int) ([]sqldb.Stmt, error) {
 		u := units[place]
 		refs, err := u.refs()
 		if err != nil {
-			return nil, &UnitError{Unit: place, Err: err}
+			return nil, &CulpritError{Unit: place, Err: err}
 		}
 		drafts[i] = store.Draft{Unit: u.ID, Payload: u.draft.payload, Nonce: u.draft.nonce, Refs: refs}
 	}
@@ -134,7 +134,7 @@ func (w Writer) inserting(units []*Unit, emitting []int, clock store.Clock) ([]s
 		u := units[place]
 		refs, err := u.refs()
 		if err != nil {
-			return nil, &UnitError{Unit: place, Err: err}
+			return nil, &CulpritError{Unit: place, Err: err}
 		}
 		stamp := outbox.NewStamp(clock.Incarnation, first+uint64(i), 0)
 		entries[i] = store.Entry{Stamp: stamp[:], Unit: u.ID, Payload: u.draft.at(stamp), Refs: refs, Created: now}
@@ -157,17 +157,17 @@ func (u *Unit) refs() (*string, error) {
 	return new(string(refs)), nil
 }
 
-// UnitError says which unit of a group an error belongs to.
-type UnitError struct {
+// CulpritError says which unit of a group an error belongs to.
+type CulpritError struct {
 	// Unit is the unit's place in the group.
 	Unit int
 	Err  error
 }
 
-func (e *UnitError) Error() string { return e.Err.Error() }
+func (e *CulpritError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the unit's own error.
-func (e *UnitError) Unwrap() error { return e.Err }
+func (e *CulpritError) Unwrap() error { return e.Err }
 
 // blame finds the unit whose statement failed. A reservation that fails is
 // nobody's fault.
@@ -176,5 +176,5 @@ func blame(err error, owner []int) error {
 	if !errors.As(err, &failed) || failed.Index >= len(owner) {
 		return err
 	}
-	return &UnitError{Unit: owner[failed.Index], Err: failed.Err}
+	return &CulpritError{Unit: owner[failed.Index], Err: failed.Err}
 }
