@@ -18,7 +18,7 @@ import (
 
 func (a *app) hooks() *cobra.Command {
 	return a.group("hooks", "Look at durable hooks, retry and cancel them",
-		a.hooksList(), a.hooksShow(), a.hooksRetry(), a.hooksCancel(), a.hooksPurge())
+		a.hooksList(), a.hooksShow(), a.hooksRetry(), a.hooksCancel(), a.hooksDelete(), a.hooksPurge())
 }
 
 // hookJSON is a hook as JSON. Times that are not set are left out.
@@ -178,6 +178,10 @@ func (a *app) hooksRetry() *cobra.Command {
 
 func (a *app) hooksCancel() *cobra.Command {
 	return a.hooksChange("cancel", "Keep hooks from being run", "cancelled", (*hook.Admin).Cancel)
+}
+
+func (a *app) hooksDelete() *cobra.Command {
+	return a.hooksChange("delete", "Remove hooks that are not running, dead letters too", "gone", (*hook.Admin).Delete)
 }
 
 // hooksChange returns a command that does something to each of the hooks that

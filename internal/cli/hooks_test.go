@@ -88,6 +88,8 @@ func checkHookChanges(t *testing.T, dsn string) {
 	run(t, "hooks", "retry", "bad", "tomorrow", "--dsn", dsn).want(t, 0, "bad is due now", "tomorrow is due now")
 	run(t, "hooks", "cancel", "bad", "--dsn", dsn).want(t, 0, "bad is cancelled")
 	run(t, "hooks", "cancel", "good", "--dsn", dsn).wantError(t, exitConflict, "is completed")
+	run(t, "hooks", "delete", "tomorrow", "--dsn", dsn).want(t, 0, "tomorrow is gone")
+	run(t, "hooks", "delete", "tomorrow", "--dsn", dsn).wantError(t, exitNotFound, "does not exist")
 	run(t, "hooks", "purge", "--dsn", dsn).wantError(t, exitUsage, "--older-than")
 	removed := run(t, "hooks", "purge", "--older-than", "0s", "--dsn", dsn, "--json").decode(t)
 	if removed["removed"] != float64(2) {
