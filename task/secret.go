@@ -1,0 +1,56 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// Secret is where a password or a key is found: in the environment or in a file.
+// It never holds the value itself, so that no log and no panic can show it. It
+// is read each time it is needed, so that it can be changed while a worker runs.
+type Secret struct{ variable, file string }
+
+// EnvSecret is a secret in a variable of the environment, or in the file that
+// the variable with _FILE at its end names.
+func EnvSecret(variable string) Secret { return Secret{variable: variable} }
+
+// FileSecret is a secret in a file. White space around it is not part of it.
+func FileSecret(path string) Secret { return Secret{file: path} }
+
+// IsZero reports whether the secret was not set.
+func (s Secret) IsZero() bool { return s == Secret{} }
+
+// String says where the secret is.
+func (s Secret) String() string {
+	if s.variable != "" {
+		return "secret in " + s.variable
+	}
+	return "secret in " + s.file
+}
+
+// Read returns the value.
+func (s Secret) Read() (string, error) {
+	file := s.file
+	if s.variable != "" {
+		if value := os.Getenv(s.variable); value != "" {
+			return value, nil
+		}
+		if file = os.Getenv(s.variable + "_FILE"); file == "" {
+			return "", fmt.Errorf("%s: neither %s nor %s_FILE is set", s, s.variable, s.variable)
+		}
+	}
+	if file == "" {
+		return "", errors.New("no secret is set")
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("read secret: %w", err)
+	}
+	value := strings.TrimSpace(string(content))
+	if value == "" {
+		return "", fmt.Errorf("%s: it is empty", s)
+	}
+	return value, nil
+}

@@ -1,0 +1,179 @@
+// Package sms has a sender of SMS for tasks, through Twilio's HTTP API.
+//
+// Twilio has no idempotency keys: a request whose answer was lost may have sent
+// the message. The sender then looks for it in the list of messages, and so it
+// does before it sends again what an earlier attempt may have sent.
+//
+// Imports: task, fault and task/internal/provider.
+package sms
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/mail"
+	"net/url"
+	"regexp"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/task"
+	"github.com/perdure/perdure/task/internal/provider"
+)
+
+// Message is what a sender of SMS is given: what comms.get_sms_payload returns.
+type Message struct {
+	To   string `json:"to"`
+	From string `json:"from,omitempty"`
+	Body string `json:"body"`
+	// Attempt counts the attempts to send this message from 1.
+	Attempt int `json:"attempt,omitempty"`
+	// Since is when the first attempt was begun.
+	Since time.Time `json:"since,omitzero"`
+}
+
+// Result is what the success handler is told.
+type Result struct {
+	Provider string `json:"provider"`
+	ID       string `json:"id"`
+	// Found says that an earlier attempt had sent the message.
+	Found bool `json:"found,omitempty"`
+}
+
+// TwilioOptions configure a sender through Twilio. The zero value of every field
+// is its default.
+type TwilioOptions struct {
+	// From is the number of messages that have none.
+	From string
+	// BaseURL is where the API is. Default: https://api.twilio.com.
+	BaseURL string
+	// Timeout bounds one request. Default: 30 seconds.
+	Timeout time.Duration
+}
+
+type twilio struct {
+	api     *provider.API
+	account string
+	token   task.Secret
+	from    string
+}
+
+var accountSID = regexp.MustCompile(`^AC[0-9a-zA-Z]{1,64}$`)
+
+// Twilio returns a sender through Twilio's HTTP API.
+func Twilio(account string, token task.Secret, options *TwilioOptions) (task.Sender, error) {
+	var o TwilioOptions
+	if options != nil {
+		o = *options
+	}
+	if o.BaseURL == "" {
+		o.BaseURL = "https://api.twilio.com"
+	}
+	if !accountSID.MatchString(account) {
+		return nil, fault.Invalidf("account of Twilio", "is not an account SID: AC…")
+	}
+	if token.IsZero() {
+		return nil, fault.Invalidf("token of Twilio", "is not set")
+	}
+	api, err := provider.New("Twilio", o.BaseURL, o.Timeout)
+	if err != nil {
+		return nil, err
+	}
+	t := &twilio{api: api, account: account, token: token, from: o.From}
+	return t.send, nil
+}
+
+var phoneNumber = regexp.MustCompile(`^[+][1-9][0-9]{1,14}$`)
+
+func (t *twilio) send(ctx context.Context, payload json.RawMessage) (any, error) {
+	var m Message
+	if err := json.Unmarshal(payload, &m); err != nil {
+		return nil, fmt.Errorf("read message: %w", err)
+	}
+	if m.From == "" {
+		m.From = t.from
+	}
+	if !phoneNumber.MatchString(m.To) || m.From == "" || m.Body == "" {
+		return nil, errors.New("read message: it needs a recipient like +491701234567, a sender and a body")
+	}
+	info := task.FromContext(ctx)
+	if m.Since.IsZero() {
+		m.Since = info.Enqueued
+	}
+	if m.Attempt > 1 || info.Crashes > 0 || info.Attempt > 1 {
+		if found, err := t.find(ctx, m); found != nil || err != nil {
+			return found, err // if it cannot look, it does not send
+		}
+	}
+	return t.post(ctx, m)
+}
+
+// message is a message in Twilio's answers.
+type message struct {
+	SID     string `json:"sid"`
+	To      string `json:"to"`
+	Body    string `json:"body"`
+	Created string `json:"date_created"`
+	Status  string `json:"status"`
+}
+
+// post sends the message. If it may have been sent although the answer says
+// nothing of it, it looks.
+func (t *twilio) post(ctx context.Context, m Message) (any, error) {
+	form := url.Values{"To": {m.To}, "From": {m.From}, "Body": {m.Body}}
+	var answer message
+	err := t.do(ctx, http.MethodPost, "", []byte(form.Encode()), &answer)
+	if err == nil {
+		return Result{Provider: "twilio", ID: answer.SID}, nil
+	}
+	var unclear *provider.Error
+	if !errors.As(err, &unclear) || !unclear.MaybeDone || ctx.Err() != nil {
+		return nil, err
+	}
+	found, looking := t.find(ctx, m)
+	switch {
+	case looking != nil:
+		return nil, errors.Join(err, looking)
+	case found != nil:
+		return found, nil
+	}
+	unclear.MaybeDone = false // it was not: the list has it at once
+	return nil, err
+}
+
+// skew is how far Twilio's clock may be behind ours.
+const skew = 2 * time.Minute
+
+// find returns the message if Twilio has it: the newest ones to the recipient,
+// not older than the first attempt.
+func (t *twilio) find(ctx context.Context, m Message) (any, error) {
+	var answer struct {
+		Messages []message `json:"messages"`
+	}
+	query := url.Values{"To": {m.To}, "PageSize": {"50"}}
+	if err := t.do(ctx, http.MethodGet, "?"+query.Encode(), nil, &answer); err != nil {
+		return nil, fmt.Errorf("look for an earlier attempt: %w", err)
+	}
+	for _, sent := range answer.Messages {
+		created, err := mail.ParseDate(sent.Created)
+		if err == nil && sent.Body == m.Body && sent.To == m.To && sent.Status != "failed" && !created.Before(m.Since.Add(-skew)) {
+			return Result{Provider: "twilio", ID: sent.SID, Found: true}, nil
+		}
+	}
+	return nil, nil
+}
+
+func (t *twilio) do(ctx context.Context, method, query string, body []byte, answer any) error {
+	token, err := t.token.Read()
+	if err != nil {
+		return err
+	}
+	header := http.Header{
+		"Authorization": {"Basic " + base64.StdEncoding.EncodeToString([]byte(t.account+":"+token))},
+		"Content-Type":  {"application/x-www-form-urlencoded"},
+	}
+	return t.api.Do(ctx, method, "/2010-04-01/Accounts/"+t.account+"/Messages.json"+query, header, body, answer)
+}
