@@ -51,6 +51,7 @@ func newFixture(t *testing.T, db enginetest.Database, options *fsm.Options) *fix
 	if err != nil {
 		t.Fatal(err)
 	}
+	stopped(t, machines)
 	f := &fixture{Machines: machines, t: t, db: db, eng: eng, clock: clock}
 	t.Cleanup(func() { sound(t, eng) })
 	return f
