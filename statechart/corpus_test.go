@@ -325,7 +325,7 @@ func describe(s statechart.State) map[string]any {
 			o["meta"] = s.Meta
 		}
 	}
-	if s.HasOutput {
+	if s.Output != nil { // JavaScript tells undefined from null, we do not
 		o["output"] = s.Output
 	}
 	if s.Status == statechart.Failed {
@@ -363,7 +363,23 @@ func sameJSON(a, b any) bool {
 	if isEmpty(a) && isEmpty(b) {
 		return true
 	}
-	return reflect.DeepEqual(throughJSON(a), throughJSON(b))
+	return reflect.DeepEqual(withoutNoOutput(throughJSON(a)), throughJSON(b))
+}
+
+// withoutNoOutput leaves out outputs that are null.
+func withoutNoOutput(v any) any {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return v
+	}
+	for k, e := range m {
+		if k == "output" && e == nil {
+			delete(m, k)
+		} else {
+			withoutNoOutput(e)
+		}
+	}
+	return m
 }
 
 func isEmpty(v any) bool {

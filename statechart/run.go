@@ -178,7 +178,7 @@ func (r *run) settle() (snap, error) {
 	eventless := r.a.logic.machine.hasAlways
 	for i := 0; r.now.status == Active; i++ {
 		if i >= limit {
-			return snap{}, fmt.Errorf("Infinite loop detected: the machine has processed more than %d microsteps without reaching a stable state.", limit) //nolint:staticcheck,revive // XState's text
+			return snap{}, fmt.Errorf(endless, limit)
 		}
 		more, err := r.iterate(&eventless)
 		if err != nil {
@@ -197,6 +197,11 @@ func (r *run) settle() (snap, error) {
 	r.now = snap{}
 	return next, nil
 }
+
+// endless is XState's text.
+const endless = "Infinite loop detected: the machine has processed more than %d microsteps without reaching a stable state. " +
+	"This usually happens when there's a cycle of transitions " +
+	"(e.g., eventless transitions or raised events causing state A -> B -> C -> A)."
 
 func (r *run) iterate(eventless *bool) (more bool, err error) {
 	var ts []*transition

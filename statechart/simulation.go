@@ -31,12 +31,12 @@ type finished struct {
 	outcome *Outcome
 }
 
-// maxSimulated is how many timers Advance fires at most, so that timers that
-// schedule each other without delay end.
-const maxSimulated = 100_000
+// maxSimulated is how many timers fire and tasks end at most in one call, so
+// that those that cause each other without delay end.
+const maxSimulated = 10_000
 
 // ErrLivelock says that virtual time did not get on.
-var ErrLivelock = errors.New("timers schedule each other without end")
+var ErrLivelock = errors.New("timers or tasks cause each other without end")
 
 // Simulate starts a machine at time 0. run is asked how each task ends, and
 // returns nil for those that end later, by Finish; it may be nil.
@@ -73,24 +73,49 @@ func (s *Simulation) Finish(path string, o Outcome) (*Step, error) {
 func (s *Simulation) Advance(ms int64) (*Step, error) {
 	end, all := s.Now+ms, &Step{}
 	for range maxSimulated {
-		i := s.next()
-		if i < 0 || s.timers[i].Due > end {
+		first := s.Timers()
+		if len(first) == 0 || first[0].Due > end {
 			s.Now = end
 			return all, nil
 		}
-		if s.timers[i].Due > s.Now {
-			s.Now = s.timers[i].Due
-		}
-		if err := s.fire(i, all); err != nil {
+		s.Now = max(s.Now, first[0].Due)
+		if err := s.flush(all); err != nil {
 			return all, err
 		}
-		if j := s.next(); j < 0 || s.timers[j].Due > s.Now {
-			if err := s.settle(all); err != nil {
-				return all, err
-			}
+		if err := s.settle(all); err != nil {
+			return all, err
 		}
 	}
 	return all, ErrLivelock
+}
+
+// flush fires the timers that are due, and starts over when one of them changed
+// the set of timers. As with XState's own simulated clock, what the last one
+// schedules waits until tasks have ended.
+func (s *Simulation) flush(all *Step) error {
+	for range maxSimulated {
+		again, err := s.pass(all)
+		if err != nil || !again {
+			return err
+		}
+	}
+	return ErrLivelock
+}
+
+func (s *Simulation) pass(all *Step) (again bool, err error) {
+	changed := false
+	for _, t := range s.Timers() {
+		if changed {
+			return true, nil
+		}
+		if t.Due > s.Now {
+			continue
+		}
+		if changed, err = s.fire(t, all); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
 }
 
 // Timers returns the pending timers in the order in which they will fire.
@@ -107,26 +132,15 @@ func compareTimers(a, b Timer) int {
 	return int(a.Sequence - b.Sequence)
 }
 
-func (s *Simulation) next() int {
-	first := -1
-	for i := range s.timers {
-		if first < 0 || compareTimers(s.timers[i], s.timers[first]) < 0 {
-			first = i
-		}
-	}
-	return first
-}
-
-func (s *Simulation) fire(i int, all *Step) error {
-	t := s.timers[i]
-	s.timers = slices.Delete(s.timers, i, i+1)
+// fire delivers a timer and says whether that changed the set of the others.
+func (s *Simulation) fire(t Timer, all *Step) (changed bool, err error) {
+	s.timers = slices.DeleteFunc(s.timers, func(o Timer) bool { return o.Sequence == t.Sequence })
 	step, err := s.Tree.Fire(s.Now, t)
 	if err != nil {
-		return err
+		return false, err
 	}
-	s.take(step)
 	all.add(step)
-	return nil
+	return s.take(step), nil
 }
 
 func (s *Simulation) after(step *Step, err error) (*Step, error) {
@@ -139,7 +153,10 @@ func (s *Simulation) after(step *Step, err error) (*Step, error) {
 
 // settle ends the tasks whose outcome is known, in the order of their starts.
 func (s *Simulation) settle(all *Step) error {
-	for len(s.ready) > 0 {
+	for n := 0; len(s.ready) > 0; n++ {
+		if n == maxSimulated {
+			return ErrLivelock
+		}
 		f := s.ready[0]
 		s.ready = s.ready[1:]
 		step, err := s.finish(f.op, f.outcome)
@@ -159,10 +176,12 @@ func (s *Simulation) finish(op TaskOp, o *Outcome) (*Step, error) {
 	return s.Tree.Complete(s.Now, op.Path, op.Generation, o.Output)
 }
 
-// take does what a step asks for.
-func (s *Simulation) take(step *Step) {
+// take does what a step asks for, and says whether it changed the timers.
+func (s *Simulation) take(step *Step) (changed bool) {
 	for _, o := range step.Timers {
+		before := len(s.timers)
 		s.timers = slices.DeleteFunc(s.timers, o.removes)
+		changed = changed || len(s.timers) != before || o.Kind == Schedule
 		if o.Kind == Schedule {
 			s.timers = append(s.timers, o.Timer)
 		}
@@ -175,6 +194,7 @@ func (s *Simulation) take(step *Step) {
 			s.ready = append(s.ready, finished{op: op, outcome: o})
 		}
 	}
+	return changed
 }
 
 // removes says whether a pending timer is cancelled or replaced.
