@@ -27,7 +27,10 @@ func (Conformance) BadAnswersOfAProviderAreRecorded(t *testing.T, db enginetest.
 				}
 			}
 		},
-		func(w http.ResponseWriter) { w.Header().Set("Retry-After", "60"); w.WriteHeader(http.StatusTooManyRequests) },
+		func(w http.ResponseWriter) {
+			w.Header().Set("Retry-After", "60")
+			w.WriteHeader(http.StatusTooManyRequests)
+		},
 		func(w http.ResponseWriter) { w.WriteHeader(http.StatusInternalServerError) },
 		func(w http.ResponseWriter) { fmt.Fprint(w, `{"id": "at last"}`) },
 	}
@@ -43,7 +46,7 @@ func (Conformance) BadAnswersOfAProviderAreRecorded(t *testing.T, db enginetest.
 	resend, err := mail.Resend(task.FileSecret(key), &mail.ResendOptions{BaseURL: server.URL})
 	enginetest.NoError(t, err)
 
-	f := newFixture(t, db, &task.Options{Senders: map[string]task.Sender{"email": resend}})
+	f := newFixture(t, db, &task.Options{Concurrency: 1, Senders: map[string]task.Sender{"email": resend}})
 	first := f.email(t)
 	f.process(t, 2)              // not JSON
 	f.after(t, 5*time.Second, 2) // 100 MB

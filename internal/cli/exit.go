@@ -18,6 +18,7 @@ import (
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/hook"
 	"github.com/perdure/perdure/outbox"
+	"github.com/perdure/perdure/task"
 )
 
 // The exit codes.
@@ -91,7 +92,7 @@ func (a *app) code(ctx context.Context, err error) int {
 	case is[*fault.NotFound](err), errors.Is(err, os.ErrNotExist):
 		return exitNotFound
 	case is[*fault.Conflict](err), is[*fault.Duplicate](err), is[*outbox.GapError](err), is[*outbox.DivergedError](err),
-		is[*hook.StateError](err), is[*fsm.EndedError](err), is[*fsm.LiveError](err), errors.Is(err, fault.ErrNotMigrated), errors.Is(err, errNotEmpty):
+		is[*hook.StateError](err), is[*task.StateError](err), is[*fsm.EndedError](err), is[*fsm.LiveError](err), errors.Is(err, fault.ErrNotMigrated), errors.Is(err, errNotEmpty):
 		return exitConflict
 	case isAuth(err):
 		return exitAuth
