@@ -85,19 +85,21 @@ func (e *expression) eval(s *scope) (any, error) {
 }
 
 func (e *expression) run(s *scope) (any, error) {
-	env := make(map[string]any, len(e.roots))
+	if s.env == nil {
+		s.env = make(map[string]any, len(e.roots))
+		s.machine.MemoryBudget = memoryBudget
+	}
 	for _, r := range e.roots {
 		switch r {
 		case "context":
-			env[r] = s.context
+			s.env[r] = s.context
 		case "event":
-			env[r] = s.event.asObject()
+			s.env[r] = s.event.asObject()
 		default:
-			env[r] = s.input
+			s.env[r] = s.input
 		}
 	}
-	machine := vm.VM{MemoryBudget: memoryBudget}
-	v, err := machine.Run(e.program, env)
+	v, err := s.machine.Run(e.program, s.env)
 	if err != nil {
 		return nil, errors.New(firstLine(err))
 	}

@@ -36,12 +36,12 @@ func (a *actor) process(m *message) {
 		a.processStop()
 		return
 	}
-	next, err := a.runner().macrostep(a.snap, m)
-	if err != nil {
+	r := a.runner()
+	if err := r.macrostep(&a.snap, m); err != nil {
 		a.abort(err)
 		return
 	}
-	a.snap = next
+	a.snap = r.now
 	a.update()
 }
 

@@ -82,9 +82,8 @@ func (a *actor) begin() {
 	first.active.add(m.root)
 	err := r.firstContext(&first)
 	if err == nil {
-		var next snap
-		if next, err = r.firstStep(first); err == nil {
-			a.snap = next
+		if err = r.firstStep(&first); err == nil {
+			a.snap = r.now
 			return
 		}
 	}
@@ -110,7 +109,7 @@ func (r *run) firstContext(first *snap) error {
 	return nil
 }
 
-func (r *run) firstStep(first snap) (snap, error) {
+func (r *run) firstStep(first *snap) error {
 	m := r.a.logic.machine
 	data := map[string]any{}
 	if r.a.input != nil {
@@ -120,7 +119,7 @@ func (r *run) firstStep(first snap) (snap, error) {
 	start := &transition{source: m.root, targets: initialStates(m.root, nil), targeted: true, reenter: true}
 	r.one[0] = start
 	if err := r.microstep(r.one[:], true); err != nil {
-		return snap{}, err
+		return err
 	}
 	return r.settle()
 }
@@ -139,25 +138,26 @@ func initialStates(n *node, all []*node) []*node {
 	return all
 }
 
-func (r *run) prepare(from snap, m *message) {
-	r.now, r.event = from, m
+func (r *run) prepare(from *snap, m *message) {
+	r.now, r.event = *from, m
 	r.queue = r.queue[:0]
 	r.entering, r.unresolved = nil, r.unresolved[:0]
 }
 
 // macrostep handles an event and what it raises, until the machine is stable.
-func (r *run) macrostep(from snap, m *message) (snap, error) {
+// The new state is then in now.
+func (r *run) macrostep(from *snap, m *message) error {
 	r.prepare(from, m)
 	ts, err := r.selectFor(m)
 	if err != nil {
-		return snap{}, err
+		return err
 	}
 	if len(ts) == 0 && strings.HasPrefix(m.Type, "xstate.error.actor") {
 		r.unhandled(m)
-		return r.now, nil
+		return nil
 	}
 	if err := r.microstep(ts, false); err != nil {
-		return snap{}, err
+		return err
 	}
 	return r.settle()
 }
@@ -173,16 +173,16 @@ func (r *run) unhandled(m *message) {
 
 // settle takes eventless transitions and raised events, in that order, until
 // there are no more.
-func (r *run) settle() (snap, error) {
+func (r *run) settle() error {
 	limit := r.a.logic.machine.limits.iterations
 	eventless := r.a.logic.machine.hasAlways
 	for i := 0; r.now.status == Active; i++ {
 		if i >= limit {
-			return snap{}, fmt.Errorf(endless, limit)
+			return fmt.Errorf(endless, limit)
 		}
 		more, err := r.iterate(&eventless)
 		if err != nil {
-			return snap{}, err
+			return err
 		}
 		if !more {
 			break
@@ -193,9 +193,7 @@ func (r *run) settle() (snap, error) {
 			r.a.stopChild(c)
 		}
 	}
-	next := r.now
-	r.now = snap{}
-	return next, nil
+	return nil
 }
 
 // endless is XState's text.

@@ -3,6 +3,8 @@ package statechart
 import (
 	"fmt"
 	"strings"
+
+	"github.com/expr-lang/expr/vm"
 )
 
 // A scope is what a template can refer to.
@@ -10,6 +12,10 @@ type scope struct {
 	context map[string]any
 	event   *message
 	input   any
+
+	// memory that expressions use again
+	env     map[string]any
+	machine vm.VM
 }
 
 // A template computes a value. Where nothing is computed it is a literal.

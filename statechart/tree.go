@@ -165,7 +165,7 @@ func (t *Tree) Can(e Event) (bool, error) {
 		return false, nil
 	}
 	r := t.root.runner()
-	r.prepare(t.root.snap, &message{Event: e})
+	r.prepare(&t.root.snap, &message{Event: e})
 	ts, err := r.selectFor(r.event)
 	if err != nil {
 		return false, err
