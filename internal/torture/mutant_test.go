@@ -46,7 +46,7 @@ var mutants = []mutant{
 	{name: "SequenceAtTheStartWithoutRollbacks", first: fromSequence, neverFails: true, finding: "arrived after"},
 	{name: "ProcessCounterAtTheStart", first: fromProcess, finding: "C1"},
 	{name: "ReservedInATransactionOfItsOwn", first: reserveApart, finding: "C1"},
-	{name: "ReservedInASavepointThatIsRolledBack", last: reserveInSavepoint, finding: "counter is at"},
+	{name: "ReservedInASavepointThatIsRolledBack", last: reserveInSavepoint, finding: "its counter ended at"},
 	{name: "AcknowledgedBeforeCommit", last: reserve, acknowledgeFirst: true, finding: "was acknowledged and has 0 entries"},
 	{name: "EntryWithoutUnit", last: reserve, withoutRow: true, finding: "in the outbox but not in the table"},
 	{name: "UnitWithoutEntry", last: reserve, withoutEntry: true, finding: "was acknowledged and has 0 entries"},
