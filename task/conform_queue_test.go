@@ -187,6 +187,19 @@ func (Conformance) AStaleWorkerRecordsNothing(t *testing.T, db enginetest.Databa
 	enginetest.Is(t, <-lost, core.ErrLost)
 	f.hasFacts(t, "email", id, 1, 0, 0)
 	f.hasErrors(t, "worker was lost")
+
+	// The other one dies too. Whoever sends it again does so with the same key.
+	f.provider.hold = nil
+	for _, wait := range []time.Duration{time.Hour, time.Second} { // what has crashed before waits a moment
+		f.clock.Advance(wait)
+		_, err = f.worker.Process(enginetest.Context(t))
+		enginetest.NoError(t, err)
+	}
+	f.hasFacts(t, "email", id, 1, 0, 1)
+	equal(t, "calls of the provider", f.provider.count(), 2)
+	equal(t, "what is sent again", string(f.provider.sent[1]), string(f.provider.sent[0]))
+	equal(t, "crashes that the sender knows of", f.provider.infos[1].Crashes, 2)
+	equal(t, "key of the task", f.provider.infos[1].Key, f.provider.infos[0].Key)
 }
 
 func (Conformance) ALongSendIsKeptAliveByHeartbeats(t *testing.T, db enginetest.Database) {

@@ -1,7 +1,6 @@
 package task_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 
@@ -182,15 +181,16 @@ func TestCase72MustFail(t *testing.T) {
 	worker := connect(t, as(t, db.DSN, "perdure_worker"))
 	refused := 0
 	for _, r := range mustFail {
-		refused += r.check(t, ctx, worker, fill.Replace(r.sql))
+		refused += r.check(t, worker, fill.Replace(r.sql))
 	}
 	t.Logf("%d statements were refused in %d ways", len(mustFail), refused)
 }
 
 // check tries the statement plainly, in a transaction block, and in one with a
 // search path that an attacker would choose.
-func (r refusal) check(t *testing.T, ctx context.Context, worker *pgx.Conn, sql string) (refused int) {
+func (r refusal) check(t *testing.T, worker *pgx.Conn, sql string) (refused int) {
 	t.Helper()
+	ctx := t.Context()
 	modes := map[string]string{"plain": "", "block": "begin", "hostile": "begin; set local search_path = pg_temp, app, public, comms, queues"}
 	for mode, begin := range modes {
 		if r.block == "-" && mode == "plain" || r.block == "!" && mode != "plain" {

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/dispatch"
 	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/testdb"
 	"github.com/perdure/perdure/task"
 )
 
@@ -208,17 +210,52 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// TestMigratingWithoutTheRightToCreateRoles says what to do.
-func TestMigratingWithoutTheRightToCreateRoles(t *testing.T) {
+// TestMigratingAServerWithoutTheRoles: a user who may not create them is told
+// what to do, and one who may creates them, from several databases at once.
+func TestMigratingAServerWithoutTheRoles(t *testing.T) {
+	t.Parallel()
+	server := testdb.PrivatePostgres(t)
+	ctx := enginetest.Context(t)
+	dsn := server.Database(t)
+	admin := connect(t, dsn)
+	_, err := admin.Exec(ctx, "create role plain login; create role maker login createrole; grant create on database "+text(t, admin, "select current_database()")+" to plain")
+	enginetest.NoError(t, err)
+	_, err = perdure.Open(ctx, as(t, dsn, "plain"), nil)
+	if err == nil || !strings.Contains(err.Error(), "create role perdure_owner nologin") || state(err) != "42501" {
+		t.Fatalf("without the right: %v", err)
+	}
+	var running sync.WaitGroup
+	for range 4 {
+		dsn := server.Database(t)
+		owner := connect(t, dsn)
+		_, err := owner.Exec(ctx, "alter database "+text(t, owner, "select current_database()")+" owner to maker")
+		enginetest.NoError(t, err)
+		running.Go(func() {
+			eng, err := perdure.Open(ctx, as(t, dsn, "maker"), nil)
+			if err != nil {
+				t.Errorf("with the right: %v", err)
+				return
+			}
+			if problems := lint(t, eng); slices.ContainsFunc(problems, func(p string) bool { return !strings.HasPrefix(p, "function of the system") }) {
+				t.Errorf("lint: %s", strings.Join(problems, "\n")) // only a superuser may take away the system's functions
+			}
+			if err := eng.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	running.Wait()
+}
+
+// TestMigratingWithoutMembership says what to do, too.
+func TestMigratingWithoutMembership(t *testing.T) {
 	t.Parallel()
 	db := enginetest.New(t, enginetest.Postgres)
 	admin := connect(t, db.DSN)
 	ctx := enginetest.Context(t)
 	user := "perdure_test_" + text(t, admin, "select substr(md5(random()::text), 1, 12)")
 	name := text(t, admin, "select current_database()")
-	// The roles of the server are hidden behind others for the test: perdure_owner
-	// exists already, and this user is not a member of it.
-	enginetest.New(t, enginetest.Postgres).Open(t, nil)
+	enginetest.New(t, enginetest.Postgres).Open(t, nil) // the roles exist
 	_, err := admin.Exec(ctx, "create role "+user+" login; grant create on database "+name+" to "+user)
 	enginetest.NoError(t, err)
 	t.Cleanup(func() {

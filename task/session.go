@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/core"
@@ -47,7 +48,7 @@ func (w *Worker) holdOnPostgres(ctx context.Context, hold []sqldb.Stmt, fn func(
 		return err
 	}
 	defer tx.Rollback()
-	s := &pgSession{ctx: ctx, tx: tx, store: w.rt.Store, pending: hold}
+	s := &pgSession{ctx: ctx, tx: tx, store: w.rt.Store, pending: slices.Clone(hold)}
 	if err := fn(s); err != nil {
 		return err
 	}
@@ -58,9 +59,10 @@ func (s *pgSession) add(stmts ...sqldb.Stmt) { s.pending = append(s.pending, stm
 
 func (s *pgSession) call(function, payload string) (Envelope, error) {
 	var result string
-	stmts := append(s.pending, s.store.RunTaskFunction(function, payload, &result))
+	s.add(s.store.RunTaskFunction(function, payload, &result))
+	err := bare(s.tx.Run(s.ctx, s.pending...))
 	s.pending = nil
-	if err := bare(s.tx.Run(s.ctx, stmts...)); err != nil {
+	if err != nil {
 		return Envelope{}, refused(err)
 	}
 	return parseEnvelope(function, []byte(result))

@@ -28,7 +28,7 @@ func work(t *testing.T, dsn string, rendered *atomic.Int32) {
 				if rendered.Add(1) == 1 {
 					return nil, errors.New("out of ink")
 				}
-				return json.RawMessage(payload), nil
+				return payload, nil
 			},
 		}})
 		if err != nil {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	_ "embed" // the skeleton of a business process
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,8 +11,6 @@ import (
 	"regexp"
 	"strings"
 	"time"
-
-	_ "embed" // the skeleton of a business process
 
 	"github.com/spf13/cobra"
 

@@ -125,22 +125,25 @@ var answers = map[string]struct {
 	"rate limit with a date": {answer: func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Date", "Sun, 01 Mar 2026 12:00:00 GMT")
 		w.Header().Set("Retry-After", "Sun, 01 Mar 2026 12:01:00 GMT")
-		w.WriteHeader(429)
+		w.WriteHeader(http.StatusTooManyRequests)
 	}, want: "429", wait: time.Minute},
-	"rate limit without a time": {answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) }, want: "429", wait: 5 * time.Second},
+	"rate limit without a time": {answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }, want: "429", wait: 5 * time.Second},
 	"unavailable for a while": {answer: func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "3")
-		w.WriteHeader(503)
+		w.WriteHeader(http.StatusServiceUnavailable)
 	}, want: "503", wait: 3 * time.Second},
-	"unavailable":  {answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, want: "503", maybeDone: true},
-	"server error": {answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500); fmt.Fprint(w, "<html>oops") }, want: "500: <html>oops", maybeDone: true},
-	"not JSON":     {answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>OK</html>") }, want: "not the JSON", maybeDone: true},
-	"empty":        {answer: func(http.ResponseWriter, *http.Request) {}, want: "not the JSON", maybeDone: true},
+	"unavailable": {answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }, want: "503", maybeDone: true},
+	"server error": {answer: func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+		fmt.Fprint(w, "<html>oops")
+	}, want: "500: <html>oops", maybeDone: true},
+	"not JSON": {answer: func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>OK</html>") }, want: "not the JSON", maybeDone: true},
+	"empty":    {answer: func(http.ResponseWriter, *http.Request) {}, want: "not the JSON", maybeDone: true},
 	"a redirect": {answer: func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
 	}, want: "307"},
 	"100 MB":        {answer: endless, want: "longer than", maybeDone: true},
-	"100 MB, error": {answer: func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(400); endless(w, r) }, want: "answered 400: aaa"},
+	"100 MB, error": {answer: func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusBadRequest); endless(w, r) }, want: "answered 400: aaa"},
 	"broken off": {answer: func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "1000")
 		fmt.Fprint(w, `{"id": `)

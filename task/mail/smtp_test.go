@@ -128,6 +128,7 @@ func (b *mailbox) start(t *testing.T, security mail.Security) (int, *tls.Config)
 		listener = tls.NewListener(listener, config)
 	case mail.StartTLS:
 		server.TLSConfig = config
+	case mail.Plain:
 	}
 	done := make(chan struct{})
 	go func() {

@@ -2,6 +2,7 @@ package sms_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -195,8 +196,8 @@ func TestRefusalsOfTwilio(t *testing.T) {
 		return false, true
 	}}
 	_, err := f.sender(t, token)(t.Context(), message(1))
-	wait, ok := err.(*task.RetryAfterError)
-	if !ok || wait.After != 2*time.Second || !strings.Contains(err.Error(), "20429: Too Many Requests") {
+	var wait *task.RetryAfterError
+	if !errors.As(err, &wait) || wait.After != 2*time.Second || !strings.Contains(err.Error(), "20429: Too Many Requests") {
 		t.Fatalf("%v", err)
 	}
 	if _, err := f.sender(t, "wrong-token")(t.Context(), message(1)); err == nil || !strings.Contains(err.Error(), "20003") || strings.Contains(err.Error(), "wrong-token") {

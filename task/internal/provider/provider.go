@@ -117,7 +117,7 @@ func (a *API) Do(ctx context.Context, method, path string, header http.Header, b
 	if err != nil {
 		return &Error{Provider: a.Name, MaybeDone: !unsent(err), Err: bare(err)}
 	}
-	defer response.Body.Close() //nolint:errcheck // it was read as far as we want
+	defer func() { _ = response.Body.Close() }() // it was read as far as we want
 	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	return a.judge(response, answer, err, result)
 }
