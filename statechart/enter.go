@@ -163,6 +163,9 @@ type entrySet struct {
 }
 
 func (e *entrySet) transition(t *transition, d domain) {
+	if d.node != nil && !e.run.after.set.has(d.node) {
+		return // it stays where it is, but another transition has left there
+	}
 	for _, n := range t.targets {
 		if n.kind != history && (t.source != n || t.source != d.node || t.reenter) {
 			e.byDefault(n)

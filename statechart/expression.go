@@ -110,19 +110,26 @@ func (e *expression) run(s *scope) (any, error) {
 // length.
 type boundsVisitor struct {
 	predicates, variables int
+	unknown               string
 }
 
 func (b *boundsVisitor) Visit(n *ast.Node) {
-	switch (*n).(type) {
+	switch n := (*n).(type) {
 	case *ast.PredicateNode:
 		b.predicates++
 	case *ast.VariableDeclaratorNode:
 		b.variables++
+	case *ast.BuiltinNode: // loops are built in even if they are disabled
+		if !slices.Contains(builtins, n.Name) {
+			b.unknown = n.Name
+		}
 	}
 }
 
 func (b *boundsVisitor) err() error {
 	switch {
+	case b.unknown != "":
+		return fmt.Errorf("unknown name %s", b.unknown)
 	case b.variables > 0:
 		return errors.New("it declares a variable")
 	case b.predicates > maxPredicates:

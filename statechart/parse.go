@@ -118,11 +118,11 @@ func (b *builder) compile(place string, m *Machine, v any) {
 		b.fail(place, "is not an object")
 		return
 	}
+	before := len(b.problems)
 	p := &parser{builder: b, m: m, place: place, configs: map[*node]*object{}}
 	m.byID, m.children = map[string]*node{}, map[string]*Machine{}
 	p.header(cfg)
 	m.root = p.state(place, m.id, nil, cfg)
-	before := len(b.problems)
 	for _, n := range m.nodes {
 		p.fill(n, p.configs[n])
 	}
