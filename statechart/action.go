@@ -11,6 +11,7 @@ type action interface {
 
 type (
 	assignAction struct {
+		name   string
 		fn     Assign
 		params template
 	}
@@ -20,6 +21,7 @@ type (
 		params template
 	}
 	checkAction struct {
+		name   string
 		fn     Check
 		params template
 	}
@@ -57,7 +59,7 @@ func (x *assignAction) do(r *run) error {
 	if err != nil {
 		return err
 	}
-	update, err := x.fn(r.args(params))
+	update, err := x.fn.call(r.args(params))
 	if err != nil {
 		return err
 	}

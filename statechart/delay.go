@@ -26,7 +26,7 @@ type delay struct {
 func (d *delay) eval(r *run) (int64, error) {
 	switch {
 	case d.fn != nil:
-		ms, err := d.fn(r.args(nil))
+		ms, err := d.fn.call(r.args(nil))
 		if err != nil {
 			return 0, err
 		}

@@ -32,6 +32,8 @@ func appendJSON(b []byte, v any) ([]byte, error) {
 		return appendList(b, v)
 	case map[string]any:
 		return appendMap(b, v)
+	case *object:
+		return appendObject(b, v)
 	default:
 		raw, err := json.Marshal(v)
 		return append(b, raw...), err
@@ -66,6 +68,15 @@ func appendMap(b []byte, m map[string]any) ([]byte, error) {
 		keys = append(keys, k)
 	}
 	slices.Sort(keys)
+	return appendKeys(b, keys, m)
+}
+
+// appendObject keeps the order of the keys.
+func appendObject(b []byte, o *object) ([]byte, error) {
+	return appendKeys(b, o.keys, o.values)
+}
+
+func appendKeys(b []byte, keys []string, values map[string]any) ([]byte, error) {
 	b = append(b, '{')
 	var err error
 	for i, k := range keys {
@@ -73,7 +84,7 @@ func appendMap(b []byte, m map[string]any) ([]byte, error) {
 			b = append(b, ',')
 		}
 		b = append(appendText(b, k), ':')
-		if b, err = appendJSON(b, m[k]); err != nil {
+		if b, err = appendJSON(b, values[k]); err != nil {
 			return b, err
 		}
 	}

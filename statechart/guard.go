@@ -44,7 +44,7 @@ func (g *namedGuard) test(r *run) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return g.fn(r.args(params))
+	return g.fn.call(r.args(params))
 }
 
 func (g exprGuard) test(r *run) (bool, error) {

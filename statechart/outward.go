@@ -86,7 +86,7 @@ func (a *actor) outward(o outwardOp) error {
 	}
 	switch {
 	case o.check != nil:
-		return o.check(o.args)
+		return o.check.call(o.args)
 	case o.log:
 		a.tree.step.Logs = append(a.tree.step.Logs, Log{Path: a.path(), Value: o.value})
 	default:

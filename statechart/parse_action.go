@@ -54,9 +54,9 @@ func (p *parser) namedAction(place, name, paramsPlace string, v any) action {
 	params := p.params(paramsPlace, v)
 	switch a := p.reg.Actions[name].(type) {
 	case Assign:
-		return &assignAction{fn: a, params: params}
+		return &assignAction{name: name, fn: a, params: params}
 	case Check:
-		return &checkAction{fn: a, params: params}
+		return &checkAction{name: name, fn: a, params: params}
 	case Effect:
 	default:
 		if _, builtIn := builtInName(name); builtIn || !p.reg.Open {

@@ -1,5 +1,7 @@
 package statechart
 
+import "fmt"
+
 // A Registry holds what a document can only name. Its functions must be pure:
 // equal arguments give equal results, and nothing else happens.
 type Registry struct {
@@ -71,3 +73,32 @@ type Chart []byte
 
 func (Task) isActor()  {}
 func (Chart) isActor() {}
+
+// A registered function that panics fails its actor, as one that throws does in
+// XState, and not the process: the event would come again and again.
+
+func (g Guard) call(a Args) (ok bool, err error) {
+	defer caught(&err)
+	return g(a)
+}
+
+func (d Delay) call(a Args) (ms float64, err error) {
+	defer caught(&err)
+	return d(a)
+}
+
+func (f Assign) call(a Args) (update map[string]any, err error) {
+	defer caught(&err)
+	return f(a)
+}
+
+func (f Check) call(a Args) (err error) {
+	defer caught(&err)
+	return f(a)
+}
+
+func caught(err *error) {
+	if v := recover(); v != nil {
+		*err = fmt.Errorf("panic: %v", v)
+	}
+}

@@ -394,3 +394,30 @@ func TestTreesOfOneMachineRunConcurrently(t *testing.T) {
 		}
 	}
 }
+
+func TestAPanicOfARegisteredFunctionFailsOnlyTheActor(t *testing.T) {
+	t.Parallel()
+	bad := func() { panic("oops") }
+	reg := &statechart.Registry{
+		Guards: map[string]statechart.Guard{"g": func(statechart.Args) (bool, error) { bad(); return true, nil }},
+		Delays: map[string]statechart.Delay{"d": func(statechart.Args) (float64, error) { bad(); return 0, nil }},
+		Actions: map[string]statechart.Action{
+			"a": statechart.Assign(func(statechart.Args) (map[string]any, error) { bad(); return nil, nil }),
+			"c": statechart.Check(func(statechart.Args) error { bad(); return nil }),
+		},
+	}
+	m, err := statechart.Parse([]byte(`{"initial":"x","states":{"y":{"after":{"d":{}}},"x":{"on":{
+		"G":{"guard":"g"},"A":{"actions":"a"},"C":{"actions":"c"},"D":"y"}}}}`), reg, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, typ := range []string{"G", "A", "C", "D"} {
+		tree := start(t, m)
+		send(t, tree, typ)
+		s := tree.State()
+		raw, _ := json.Marshal(s.Error)
+		if s.Status != statechart.Failed || s.Value != "x" || !strings.Contains(string(raw), "panic: oops") {
+			t.Errorf("%s: got %+v", typ, s)
+		}
+	}
+}

@@ -1,0 +1,306 @@
+package statechart
+
+import (
+	"errors"
+	"strconv"
+)
+
+// A Def is a state of a machine, or the machine itself, written in Go. It has
+// the shape of the document: json.Marshal gives one that Parse reads.
+type Def struct {
+	// Key is the state's name among its siblings. The root has none.
+	Key string
+	// ID replaces the id that is made from the keys.
+	ID string
+	// Type is "" (found out), "parallel", "final" or "history".
+	Type        string
+	Description string
+	// Initial names the state to begin with, Begin the actions on the way.
+	Initial string
+	Begin   []Call
+	// States are in the order of the document.
+	States      []Def
+	Entry, Exit []Call
+	// On are transitions by event. Those of one event are tried in order.
+	On []Transition
+	// After are transitions by delay.
+	After []Transition
+	// Always are transitions without an event, Done those of a state whose
+	// final state was reached.
+	Always, Done []Transition
+	Invoke       []Invocation
+	Tags         []string
+	Meta         any
+	// Output is that of the root or of a final state.
+	Output any
+	// Deep and Target are of history states.
+	Deep   bool
+	Target string
+
+	// Version, Context, Delays, Machines and MaxIterations are of the root.
+	Version       string
+	Context       map[string]any
+	Delays        map[string]any
+	Machines      map[string]Def
+	MaxIterations int
+}
+
+// A Transition leads to its targets when its guard holds.
+type Transition struct {
+	// Event is the event, of those in On.
+	Event string
+	// Delay is a number of milliseconds or a name, of those in After.
+	Delay   string
+	Targets []string
+	Guard   *Call
+	Do      []Call
+	Reenter bool
+}
+
+// A Call names a guard or an action with its params.
+type Call struct {
+	Type   string
+	Params map[string]any
+}
+
+// An Invocation is an actor that lives as long as its state is active.
+type Invocation struct {
+	ID, Src, SystemID    string
+	Input                any
+	Done, Fail, Snapshot []Transition
+}
+
+// To returns the targets of a transition.
+func To(targets ...string) []string { return targets }
+
+// Expr stands for the value of an expression.
+func Expr(expression string) any { return map[string]any{"$expr": expression} }
+
+// From stands for the value at a path: "context.order.id".
+func From(path string) any { return map[string]any{"$from": path} }
+
+// When is a guard that is an expression.
+func When(expression string) *Call {
+	return &Call{Type: "expr", Params: map[string]any{"when": expression}}
+}
+
+// Set is an action that changes keys of the context.
+func Set(assignment map[string]any) Call {
+	return Call{Type: "xstate.assign", Params: map[string]any{"assignment": assignment}}
+}
+
+// Build compiles a machine that is written in Go. It is Parse of its document.
+func Build(d Def, reg *Registry, opts *Options) (*Machine, error) {
+	raw, err := d.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return Parse(raw, reg, opts)
+}
+
+// MarshalJSON returns the document.
+func (d Def) MarshalJSON() ([]byte, error) {
+	o, err := d.object()
+	if err != nil {
+		return nil, err
+	}
+	return appendJSON(nil, o)
+}
+
+// set adds a key unless the value says nothing.
+func (o *object) set(key string, v any) {
+	switch v := v.(type) {
+	case nil:
+		return
+	case string:
+		if v == "" {
+			return
+		}
+	case []any:
+		if len(v) == 0 {
+			return
+		}
+	case *object:
+		if len(v.keys) == 0 {
+			return
+		}
+	}
+	if _, ok := o.values[key]; !ok {
+		o.keys = append(o.keys, key)
+	}
+	o.values[key] = v
+}
+
+func newObject() *object { return &object{values: map[string]any{}} }
+
+func (d Def) object() (*object, error) {
+	o := newObject()
+	o.set("id", d.ID)
+	o.set("version", d.Version)
+	o.set("type", d.Type)
+	o.set("description", d.Description)
+	o.set("initial", d.initial())
+	o.set("target", d.Target)
+	if d.Deep {
+		o.set("history", "deep")
+	}
+	o.set("entry", calls(d.Entry))
+	o.set("exit", calls(d.Exit))
+	o.set("on", byKey(d.On, func(t Transition) string { return t.Event }))
+	o.set("after", byKey(d.After, func(t Transition) string { return t.Delay }))
+	o.set("always", transitions(d.Always))
+	o.set("onDone", transitions(d.Done))
+	o.set("invoke", invocations(d.Invoke))
+	if d.MaxIterations != 0 {
+		o.set("options", &object{keys: []string{"maxIterations"}, values: map[string]any{"maxIterations": int64(d.MaxIterations)}})
+	}
+	if err := d.values(o); err != nil {
+		return nil, err
+	}
+	return o, d.nested(o)
+}
+
+// values adds what is data.
+func (d Def) values(o *object) error {
+	tags := make([]any, len(d.Tags))
+	for i, t := range d.Tags {
+		tags[i] = t
+	}
+	o.set("tags", tags)
+	return errors.Join(
+		o.setValue("meta", d.Meta, d.Meta != nil),
+		o.setValue("output", d.Output, d.Output != nil),
+		o.setValue("context", d.Context, d.Context != nil),
+		o.setValue("delays", d.Delays, d.Delays != nil))
+}
+
+func (o *object) setValue(key string, v any, given bool) error {
+	if !given {
+		return nil
+	}
+	c, err := Canonical(v)
+	o.set(key, c)
+	return err
+}
+
+// nested adds states and machines.
+func (d Def) nested(o *object) error {
+	states := newObject()
+	for _, s := range d.States {
+		sub, err := s.object()
+		if err != nil {
+			return err
+		}
+		states.keys = append(states.keys, s.Key)
+		states.values[s.Key] = sub
+	}
+	o.set("states", states)
+	machines := map[string]any{}
+	for name, m := range d.Machines {
+		sub, err := m.object()
+		if err != nil {
+			return err
+		}
+		machines[name] = sub
+	}
+	if len(machines) > 0 {
+		o.set("machines", machines)
+	}
+	return nil
+}
+
+func (d Def) initial() any {
+	if len(d.Begin) == 0 {
+		return d.Initial
+	}
+	o := newObject()
+	o.set("target", d.Initial)
+	o.set("actions", calls(d.Begin))
+	return o
+}
+
+func calls(all []Call) []any {
+	out := make([]any, len(all))
+	for i, c := range all {
+		out[i] = c.value()
+	}
+	return out
+}
+
+func (c Call) value() any {
+	if c.Params == nil {
+		return c.Type
+	}
+	return &object{keys: []string{"type", "params"}, values: map[string]any{"type": c.Type, "params": jsonValue{c.Params}}}
+}
+
+// jsonValue is data that is made canonical when it is written.
+type jsonValue struct{ v any }
+
+// MarshalJSON returns the data.
+func (j jsonValue) MarshalJSON() ([]byte, error) {
+	c, err := Canonical(j.v)
+	if err != nil {
+		return nil, err
+	}
+	return appendJSON(nil, c)
+}
+
+func transitions(all []Transition) []any {
+	out := make([]any, len(all))
+	for i, t := range all {
+		out[i] = t.value()
+	}
+	return out
+}
+
+// byKey groups transitions by event or delay, in the order of first mention.
+func byKey(all []Transition, key func(Transition) string) *object {
+	o := newObject()
+	for _, t := range all {
+		l, ok := o.values[key(t)].([]any)
+		if !ok {
+			o.keys = append(o.keys, key(t))
+		}
+		o.values[key(t)] = append(l, t.value())
+	}
+	return o
+}
+
+func (t Transition) value() *object {
+	o := newObject()
+	targets := make([]any, len(t.Targets))
+	for i, name := range t.Targets {
+		targets[i] = name
+	}
+	o.set("target", targets)
+	if t.Guard != nil {
+		o.set("guard", t.Guard.value())
+	}
+	o.set("actions", calls(t.Do))
+	if t.Reenter {
+		o.set("reenter", true)
+	}
+	return o
+}
+
+func invocations(all []Invocation) []any {
+	out := make([]any, len(all))
+	for i, v := range all {
+		o := newObject()
+		o.set("id", v.ID)
+		o.set("src", v.Src)
+		o.set("systemId", v.SystemID)
+		if v.Input != nil {
+			o.set("input", jsonValue{v.Input})
+		}
+		o.set("onDone", transitions(v.Done))
+		o.set("onError", transitions(v.Fail))
+		o.set("onSnapshot", transitions(v.Snapshot))
+		out[i] = o
+	}
+	return out
+}
+
+// Millis returns a delay as After has it.
+func Millis(n int64) string { return strconv.FormatInt(n, 10) }

@@ -1,0 +1,75 @@
+package statechart_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure/statechart"
+)
+
+// wellFormed reads a drawing to its end and returns its texts.
+func wellFormed(t *testing.T, svg []byte) []string {
+	t.Helper()
+	var texts []string
+	for d := xml.NewDecoder(bytes.NewReader(svg)); ; {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return texts
+		}
+		if err != nil {
+			t.Fatalf("%v\n%s", err, svg)
+		}
+		if s, ok := token.(xml.CharData); ok {
+			texts = append(texts, string(s))
+		}
+	}
+}
+
+func TestDrawingShowsStatesTransitionsAndWhatIsActive(t *testing.T) {
+	t.Parallel()
+	svg := statechart.SVG(parse(t, playerJSON), []string{"player.volume.muted"})
+	all := strings.Join(wellFormed(t, svg), "|")
+	for _, text := range []string{"player", "transport", "paused", "PAUSE", "after 1 min", "NEXT / assign", "always [context.track > 1000000000]", "*"} {
+		if !strings.Contains("|"+all+"|", "|"+text+"|") {
+			t.Errorf("%q is not in the drawing: %s", text, all)
+		}
+	}
+	if n := strings.Count(string(svg), ` on"`); n != 1 {
+		t.Errorf("%d states are highlighted, want 1", n)
+	}
+}
+
+func TestDrawingIsTheSameEveryTime(t *testing.T) {
+	t.Parallel()
+	first := statechart.SVG(parse(t, playerJSON), nil)
+	for range 10 {
+		if again := statechart.SVG(parse(t, playerJSON), nil); !bytes.Equal(first, again) {
+			t.Fatal("two drawings of one machine differ")
+		}
+	}
+}
+
+func TestDrawingEscapesWhatTheDocumentSays(t *testing.T) {
+	t.Parallel()
+	m := parse(t, `{"id":"</svg><script>alert(1)</script>","initial":"<b>","states":{"<b>":{"description":"<i>","on":{"\"><x":"c&d"}},"c&d":{}}}`)
+	svg := statechart.SVG(m, nil)
+	wellFormed(t, svg)
+	for _, bad := range []string{"<script", "<b>", "<i>", "<x"} {
+		if bytes.Contains(svg, []byte(bad)) {
+			t.Errorf("%s is in the drawing", bad)
+		}
+	}
+}
+
+func TestEveryMachineOfTheCorpusCanBeDrawn(t *testing.T) {
+	t.Parallel()
+	for _, c := range loadCorpus(t, "testdata/corpus") {
+		if m, err := c.parse(); err == nil {
+			wellFormed(t, statechart.SVG(m, nil))
+		}
+	}
+}
