@@ -80,9 +80,9 @@ func TestCase72TheWorkerNeedsNothingButItsFunctions(t *testing.T) {
 	id := f.email(t)
 	d.Start()
 	defer func() { enginetest.NoError(t, d.Stop(enginetest.Context(t))) }()
-	hasten := func(status string) func() bool { // the supervisor waits for seconds: not here
+	hasten := func(status string) func() bool {
 		return func() bool {
-			db.Exec(t, "update queues.task set scheduled_at = now() where status = 'pending' and task_type = 'db_function' and scheduled_at > now()")
+			db.Exec(t, f.hastened())
 			eng.Wake()
 			d.Wake()
 			return db.Int(t, "select count(*) from comms.send_email_task_"+status) == 1
