@@ -15,14 +15,17 @@ func TestADefinitionIsTheDocumentItDescribes(t *testing.T) {
 		Delays: map[string]any{"LATER": statechart.Expr("context.n * 1000")}, MaxIterations: 9,
 		Machines: map[string]statechart.Def{"kid": {ID: "kid"}},
 		States: []statechart.Def{
-			{Key: "b", Tags: []string{"x"}, Meta: map[string]any{"k": true}, Entry: []statechart.Call{statechart.Set(map[string]any{"n": statechart.From("event.n")})},
+			{
+				Key: "b", Tags: []string{"x"}, Meta: map[string]any{"k": true}, Entry: []statechart.Call{statechart.Set(map[string]any{"n": statechart.From("event.n")})},
 				On: []statechart.Transition{
-					{Event: "Z", Targets: statechart.To("a"), Guard: statechart.When("context.n > 1")}, {Event: "A"},
+					{Event: "Z", Targets: statechart.To("a"), Guard: statechart.When("context.n > 1")},
+					{Event: "A"},
 					{Event: "Z", Targets: statechart.To("a", "b"), Reenter: true, Do: []statechart.Call{{Type: "x", Params: map[string]any{"p": 1}}}},
 				},
 				After:  []statechart.Transition{{Delay: "LATER", Targets: statechart.To("a")}},
 				Always: []statechart.Transition{{Guard: &statechart.Call{Type: "g"}, Targets: statechart.To("a")}},
-				Invoke: []statechart.Invocation{{ID: "i", Src: "kid", SystemID: "s", Input: 1, Done: []statechart.Transition{{}}, Fail: []statechart.Transition{{}}, Snapshot: []statechart.Transition{{}}}}},
+				Invoke: []statechart.Invocation{{ID: "i", Src: "kid", SystemID: "s", Input: 1, Done: []statechart.Transition{{}}, Fail: []statechart.Transition{{}}, Snapshot: []statechart.Transition{{}}}},
+			},
 			{Key: "a", Type: "final", Output: []any{1}, Description: "the end", Exit: []statechart.Call{{Type: "bye"}}},
 			{Key: "h", Type: "history", Deep: true, Target: "a"},
 		},

@@ -203,22 +203,23 @@ func (e *entrySet) byDefault(n *node) {
 // descendants adds what is entered below a state, or in place of a history
 // state.
 func (e *entrySet) descendants(n *node) {
-	switch {
-	case n.kind == history:
+	switch n.kind {
+	case history:
 		e.history(n)
-	case n.kind == compound:
+	case compound:
 		if n.initial.kind != history {
 			e.byDefault(n.initial)
 		}
 		e.descendants(n.initial)
 		// The initial state is a child: there is nothing between it and n.
-	case n.kind == parallel:
+	case parallel:
 		for _, c := range n.regions {
 			if !e.run.enter.anyBelow(c) {
 				e.byDefault(c)
 				e.descendants(c)
 			}
 		}
+	case atomic, final:
 	}
 }
 

@@ -108,7 +108,7 @@ func (t *transition) passes(r *run) (bool, error) {
 	if name != "" {
 		name = "'" + name + "' "
 	}
-	return false, fmt.Errorf("Unable to evaluate guard %sin transition for event '%s' in state node '%s':\n%w", //nolint:staticcheck,revive // XState's text
+	return false, fmt.Errorf("Unable to evaluate guard %sin transition for event '%s' in state node '%s':\n%w", //nolint:staticcheck // XState's text
 		name, r.event.Type, t.source.id, err)
 }
 

@@ -178,7 +178,7 @@ func (r *run) settle() error {
 	eventless := r.a.logic.machine.hasAlways
 	for i := 0; r.now.status == Active; i++ {
 		if i >= limit {
-			return fmt.Errorf(endless, limit)
+			return fmt.Errorf(endless, limit) //nolint:staticcheck // XState's text
 		}
 		more, err := r.iterate(&eventless)
 		if err != nil {
