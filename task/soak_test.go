@@ -25,7 +25,7 @@ func TestSoak(t *testing.T) {
 		sends, kills       int
 	}{
 		{enginetest.Postgres, 4, 8, soak(400, 10_000), soak(8, 100)},
-		{enginetest.SQLite, 2, 4, soak(400, 10_000), soak(8, 100)},
+		{enginetest.SQLite, 2, 4, soak(200, 10_000), soak(8, 100)},
 	} {
 		t.Run(c.database, func(t *testing.T) {
 			t.Parallel()
