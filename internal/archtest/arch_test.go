@@ -46,7 +46,7 @@ var rules = append([]rule{
 		of: "statechart/...", why: "it is pure: no I/O, no SQL", only: []string{"fault", "internal/edge", "statechart/..."},
 		not: []string{"database/sql", "math/rand", "math/rand/v2", "net", "net/http", "os", "os/exec", "sync"},
 	},
-	{of: "driver/...", why: "a driver only connects", only: []string{"fault", "internal/sqldb", "driver/..."}},
+	{of: "driver/...", why: "a driver only connects", only: []string{"fault", "internal/sqldb", "internal/clock", "driver/..."}},
 	{
 		of: "internal/store/...", why: "the store is below what uses it",
 		not: append([]string{".", "internal/core/...", "internal/unit", "dispatch/...", "driver/...", "cmd/..."}, below(kinds)...),

@@ -39,13 +39,25 @@ func (r StdRunner) one(ctx context.Context, s Stmt) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		return result.RowsAffected()
+		return affected(result)
 	}
 	rows, err := r.Conn.QueryContext(ctx, s.SQL, args...)
 	if err != nil {
 		return 0, err
 	}
 	return r.each(rows, s.Row)
+}
+
+// affected returns the number of rows that a statement affected. SQLite's driver
+// has no result at all for text that is no statement (empty, or a comment), and
+// database/sql then panics.
+func affected(result sql.Result) (rows int64, err error) {
+	defer func() {
+		if recover() != nil {
+			rows, err = 0, nil
+		}
+	}()
+	return result.RowsAffected()
 }
 
 func (r StdRunner) each(rows *sql.Rows, row func(Scan) error) (n int64, err error) {

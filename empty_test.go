@@ -1,0 +1,22 @@
+package perdure_test
+
+import (
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/enginetest"
+)
+
+// Text that is no statement must not bring the process down.
+func TestExecOfNothingDoesNotPanic(t *testing.T) {
+	t.Parallel()
+	enginetest.Each(t, func(t *testing.T, db enginetest.Database) {
+		eng := db.Open(t, nil)
+		for _, text := range []string{"", " ", "-- a comment"} {
+			_ = eng.Update(t.Context(), func(tx *perdure.Tx) error { // an error on some databases, nothing on others
+				_, err := tx.Exec(text)
+				return err
+			})
+		}
+	})
+}
