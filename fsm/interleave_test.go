@@ -1,0 +1,441 @@
+package fsm
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/interleave"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/testdb"
+	"github.com/perdure/perdure/perduretest"
+)
+
+// These tests run the engine's own code, statement by statement, in every order
+// that PostgreSQL's locks allow, and look for broken invariants. Each pair is also
+// run with a mutant of one statement, which must be caught: otherwise the test
+// would prove nothing.
+
+// mutation changes the text of a statement.
+type mutation func(text string) string
+
+// without returns a mutation that takes a part out of the statements that contain
+// all the marks.
+func without(part string, marks ...string) mutation { return instead(part, "", marks...) }
+
+// instead returns a mutation that puts a text in the place of a part.
+func instead(part, text string, marks ...string) mutation {
+	return func(sql string) string {
+		for _, mark := range marks {
+			if !strings.Contains(sql, mark) {
+				return sql
+			}
+		}
+		return strings.ReplaceAll(sql, part, text)
+	}
+}
+
+// stage is a database on which engines are stepped.
+type stage struct {
+	url string
+	eng *perdure.Engine
+	// quiet are marks of statements that are no steps of their own: they go with
+	// the one before. It keeps the number of schedules within bounds.
+	quiet []string
+
+	mu      sync.Mutex
+	results map[string]any // what the sessions of a schedule found out
+}
+
+// dawn is what the clocks of all engines show.
+var dawn = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func newStage(t *testing.T, quiet ...string) *stage {
+	t.Helper()
+	s := &stage{url: testdb.Postgres(t), quiet: quiet}
+	eng, err := perdure.Open(t.Context(), s.url, &perdure.Options{Clock: perduretest.NewClock(dawn)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = eng.Close() })
+	s.eng = eng
+	return s
+}
+
+// tell notes what a session found out.
+func (s *stage) tell(what string, value any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.results[what] = value
+}
+
+func (s *stage) told(what string) any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.results[what]
+}
+
+// setup clears the tables and fills them.
+func (s *stage) setup(fixture ...string) func(context.Context, *sql.DB) error {
+	return func(ctx context.Context, db *sql.DB) error {
+		s.mu.Lock()
+		s.results = map[string]any{}
+		s.mu.Unlock()
+		clear := `truncate perdure.instances, perdure.ready, perdure.leases, perdure.interrupts, perdure.finished, perdure.waiting, perdure.signals,
+			perdure.signal_keys, perdure.barriers, perdure.partition_heads, perdure.partition_waiting, perdure.uniques, perdure.deadlines, perdure.unrouted`
+		return interleave.Statements(append([]string{clear}, fixture...)...)(ctx, db)
+	}
+}
+
+// Ids of the fixtures.
+func id(n int) string { return fmt.Sprintf("00000000-0000-0000-0000-%012d", n) }
+
+// instance is a fixture: an instance with these columns beside the usual ones.
+func instance(n int, columns ...string) string {
+	names, values := "", ""
+	for _, c := range columns {
+		name, value, _ := strings.Cut(c, "=")
+		names, values = names+", "+name, values+", "+value
+	}
+	return fmt.Sprintf(`insert into perdure.instances (id, fsm, version, step, state, queue, priority, due_at, created_at%s)
+		values ('%s', 'm', 1, 'only', '0', 'default', 0, '2026-01-01Z', '2026-01-01Z'%s)`, names, id(n), values)
+}
+
+// isReady is a fixture: the instance is due.
+func isReady(n int) string {
+	return fmt.Sprintf(`insert into perdure.ready (queue, priority, due_at, id) values ('default', 0, '2026-01-01Z', '%s')`, id(n))
+}
+
+// lease is a fixture: a lease on instances, with so many seconds left.
+func lease(token, left int, ids ...int) string {
+	var list []string
+	for _, n := range ids {
+		list = append(list, id(n))
+	}
+	return fmt.Sprintf(`insert into perdure.leases (token, worker, queue, alone, expires_at, ids)
+		values ('%s', 'w', 'default', false, timestamptz '2026-01-01Z' + interval '%d seconds', '{%s}')`, id(token), left, strings.Join(list, ","))
+}
+
+// stepped is a database whose statements are steps of a schedule.
+type stepped struct {
+	*stage
+	conn   *interleave.Conn
+	mutate mutation
+}
+
+func (d *stepped) Begin(ctx context.Context, _ sqldb.Access) (sqldb.Tx, error) {
+	_, err := d.conn.SQL().ExecContext(ctx, "begin isolation level read committed")
+	return &steppedTx{stepped: d}, err
+}
+
+func (d *stepped) Exclusively(context.Context, func(sqldb.Runner) error) error {
+	return errors.New("no")
+}
+func (d *stepped) Dialect() sqldb.Dialect { return d.eng.Runtime().DB.Dialect() }
+func (d *stepped) Close() error           { return nil }
+
+type steppedTx struct {
+	*stepped
+	done bool
+}
+
+func (tx *steppedTx) runner() sqldb.StdRunner {
+	return sqldb.StdRunner{Conn: tx.conn.SQL(), Dialect: tx.Dialect()}
+}
+
+func (tx *steppedTx) Run(ctx context.Context, stmts ...sqldb.Stmt) error {
+	for _, s := range stmts {
+		if !tx.silent(s.SQL) {
+			if err := tx.conn.Turn(ctx); err != nil {
+				return err
+			}
+		}
+		if tx.mutate != nil {
+			s.SQL = tx.mutate(s.SQL)
+		}
+		if err := tx.runner().Run(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (tx *steppedTx) silent(text string) bool {
+	for _, mark := range tx.quiet {
+		if strings.Contains(text, mark) {
+			return true
+		}
+	}
+	return false
+}
+
+func (tx *steppedTx) Query(ctx context.Context, query string, args ...any) (sqldb.Rows, error) {
+	return tx.runner().Query(ctx, query, args...)
+}
+
+func (tx *steppedTx) Commit(ctx context.Context, last ...sqldb.Stmt) error {
+	if err := tx.Run(ctx, append(last, sqldb.Exec("commit"))...); err != nil {
+		return err
+	}
+	tx.done = true
+	return nil
+}
+
+func (tx *steppedTx) Rollback() {
+	if !tx.done {
+		tx.done = true
+		_, _ = tx.conn.SQL().ExecContext(context.Background(), "rollback")
+	}
+}
+
+// session runs the engine's code on the connection of a schedule. What the database
+// asks to try again is tried again, as the engine does.
+func (s *stage) session(name string, mutate mutation, fn func(ctx context.Context, m *Machines) error) interleave.Session {
+	return interleave.Session{Name: name, Run: func(ctx context.Context, c *interleave.Conn) error {
+		m, err := New(s.eng, &Options{OnError: func(error) {}, OnCrash: func(Crash) {}})
+		if err != nil {
+			return err
+		}
+		rt := *s.eng.Runtime()
+		rt.DB = &stepped{stage: s, conn: c, mutate: mutate}
+		m.rt = &rt
+		for range 10 {
+			if err = fn(ctx, m); !sqldb.IsTransient(err) && !errors.Is(err, errMoved) {
+				return err
+			}
+		}
+		return err
+	}}
+}
+
+// outcome commits an outcome of an instance that was claimed under a token, and
+// tells whether it was stale.
+func (s *stage) outcome(name string, mutate mutation, i store.Instance, token, held int, d decision) interleave.Session {
+	return s.session(name, mutate, func(_ context.Context, m *Machines) error {
+		i.FSM, i.Version, i.Step, i.State = "m", 1, "only", "0"
+		m.flusher.lease(id(token), held)
+		settled := &settlement{decision: d, execution: &execution{machines: m, options: m.options, instance: i, queue: DefaultQueue, token: id(token)}}
+		if err := m.flusher.transact([]*settlement{settled}, &news{}); err != nil {
+			return err
+		}
+		s.tell(name, settled.stale)
+		return nil
+	})
+}
+
+func isDone() decision { return decision{outcome: Outcome{kind: kindDone}, result: []byte("1")} }
+
+func isNext() decision {
+	return decision{outcome: Outcome{kind: kindNext, step: "only"}, state: []byte("1")}
+}
+
+func isAwait(names ...string) decision {
+	return decision{outcome: Outcome{kind: kindAwait, step: "only", names: names}, state: []byte("1")}
+}
+
+// deliver delivers a signal as the committer does for a unit.
+func (s *stage) deliver(name string, mutate mutation, target int) interleave.Session {
+	return s.session(name, mutate, func(ctx context.Context, m *Machines) error {
+		tx, err := m.rt.DB.Begin(ctx, sqldb.Write)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		var duplicate bool
+		var ended *EndedError
+		stmts := m.rt.Store.DeliverSignal(store.NewSignal{Target: id(target), Name: "go", Payload: "1"}, m.rt.Now(),
+			func(status string) error { return &EndedError{ID: id(target), Status: Status(status)} }, &duplicate, func(string) {})
+		if err := tx.Run(ctx, stmts...); errors.As(err, &ended) {
+			s.tell(name, "ended")
+			return nil
+		} else if err != nil {
+			return err
+		}
+		s.tell(name, "delivered")
+		return tx.Commit(ctx)
+	})
+}
+
+// reap does what a claim does first.
+func (s *stage) reap(name string, mutate mutation) interleave.Session {
+	return s.session(name, mutate, func(ctx context.Context, m *Machines) error {
+		return m.transact(ctx, func(tx sqldb.Tx) error {
+			var leases []expired
+			list := m.rt.Store.ExpiredLeases(DefaultQueue, 10, m.rt.Now(), func(token string, alone bool) { leases = append(leases, expired{token, alone}) })
+			if err := tx.Run(ctx, list); err != nil {
+				return err
+			}
+			s.tell(name, len(leases))
+			for _, l := range leases {
+				if _, err := m.reap(ctx, tx, l, &news{}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// pick claims what is due.
+func (s *stage) pick(name string, mutate mutation) interleave.Session {
+	return s.session(name, mutate, func(ctx context.Context, m *Machines) error {
+		claims, err := m.queues[0].take(ctx, 10, time.Minute, false)
+		var ids []string
+		for _, c := range claims {
+			ids = append(ids, c.ID)
+		}
+		s.tell(name, strings.Join(ids, " "))
+		return err
+	})
+}
+
+// begin starts an instance as the committer does for a unit.
+func (s *stage) begin(name string, mutate mutation, n store.NewInstance) interleave.Session {
+	return s.session(name, mutate, func(ctx context.Context, m *Machines) error {
+		n.FSM, n.Version, n.Step, n.State, n.Queue = "m", 1, "only", "0", DefaultQueue
+		tx, err := m.rt.DB.Begin(ctx, sqldb.Write)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		return tx.Commit(ctx, m.rt.Store.StartInstances([]store.NewInstance{n}, m.rt.Now())...)
+	})
+}
+
+// cancel ends an instance from outside.
+func (s *stage) cancel(name string, mutate mutation, n int) interleave.Session {
+	return s.session(name, mutate, func(ctx context.Context, m *Machines) error {
+		err := m.tryEnd(ctx, id(n), Cancelled, "no", &news{})
+		var ended *EndedError
+		if errors.As(err, &ended) {
+			s.tell(name, string(ended.Status))
+			return nil
+		}
+		if err == nil {
+			s.tell(name, "cancelled")
+		}
+		return err
+	})
+}
+
+// check looks for broken invariants, and has more look at the rest.
+func (s *stage) check(more func(db *sql.DB) error) func(context.Context, *sql.DB, interleave.Outcome) error {
+	return func(ctx context.Context, db *sql.DB, o interleave.Outcome) error {
+		for name, err := range o.Errors {
+			return fmt.Errorf("session %s: %w", name, err)
+		}
+		var broken []string
+		run := sqldb.StdRunner{Conn: db, Dialect: s.eng.Runtime().DB.Dialect()}
+		err := run.Run(ctx, s.eng.Runtime().Store.Invariants(func(v store.Violation) {
+			broken = append(broken, fmt.Sprintf("%s: %s %s", v.Rule, v.ID[34:], v.Detail))
+		})...)
+		if len(broken) > 0 {
+			err = errors.Join(err, errors.New(strings.Join(broken, "; ")))
+		}
+		if more != nil {
+			err = errors.Join(err, more(db))
+		}
+		return err
+	}
+}
+
+// number reads a number.
+func number(db *sql.DB, query string) (n int) {
+	if err := db.QueryRowContext(context.Background(), query).Scan(&n); err != nil {
+		return -1
+	}
+	return n
+}
+
+// places says how often an instance is due, claimed and finished.
+func places(db *sql.DB, n int) string {
+	return fmt.Sprintf("ready %d waiting %d leases %d finished %d", number(db, "select count(*) from perdure.ready where id = '"+id(n)+"'"),
+		number(db, "select count(*) from perdure.waiting where id = '"+id(n)+"'"), number(db, "select count(*) from perdure.leases"),
+		number(db, "select count(*) from perdure.finished where id = '"+id(n)+"'"))
+}
+
+// pair is two or three pieces of the engine that meet.
+type pair struct {
+	name    string
+	quiet   []string
+	fixture []string
+	// sessions gets the mutation of the sessions, in their order; nil for the
+	// engine as it is.
+	sessions func(s *stage, mutate []mutation) []interleave.Session
+	more     func(s *stage) func(db *sql.DB) error
+	mutants  map[string][]mutation
+	// alike says that the pieces never wait for each other.
+	alike bool
+}
+
+func (p pair) test(s *stage, mutate []mutation) interleave.Test {
+	test := interleave.Test{URL: s.url, Setup: s.setup(p.fixture...), Sessions: p.sessions(s, mutate), Isolation: "READ COMMITTED"}
+	var more func(*sql.DB) error
+	if p.more != nil {
+		more = p.more(s)
+	}
+	test.Check = s.check(more)
+	return test
+}
+
+func TestInterleavings(t *testing.T) {
+	t.Parallel()
+	for _, p := range pairs() {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, p.quiet...)
+			report := interleave.Run(t, p.test(s, make([]mutation, 3)))
+			if report.Waited == 0 && !p.alike {
+				t.Error("no schedule had a wait: the sessions do not meet")
+			}
+			for name, mutant := range p.mutants {
+				p.catch(t, s, name, mutant)
+			}
+		})
+	}
+}
+
+// catch explores with a mutant until it is caught.
+func (p pair) catch(t *testing.T, s *stage, name string, mutant []mutation) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	test := p.test(s, mutant)
+	check := test.Check
+	test.Check = func(ctx context.Context, db *sql.DB, o interleave.Outcome) error {
+		err := check(ctx, db, o)
+		if err != nil {
+			cancel() // one is enough
+		}
+		return err
+	}
+	report, err := interleave.Explore(ctx, test)
+	if len(report.Failures) == 0 {
+		t.Errorf("mutant %s is not caught in %d schedules: %v", name, report.Schedules, err)
+		return
+	}
+	found := report.Failures[0]
+	var server *pgconn.PgError
+	if errors.As(found.Err, &server) && strings.HasPrefix(server.Code, "42") {
+		t.Errorf("mutant %s is not even SQL: %v", name, found.Err)
+	}
+	t.Logf("mutant %s: caught by schedule %d, %s: %.200v", name, report.Schedules, found.Schedule, found.Err)
+}
+
+// Marks of statements that are nothing but bookkeeping in most pairs.
+const (
+	interrupts = "from perdure.interrupts"
+	endOfLease = "delete from perdure.leases"
+	noSignals  = "delete from perdure.signals"
+	unmeet     = "finished_at = '-infinity'"
+	statusOf   = "select status"
+)
