@@ -114,10 +114,11 @@ func (p *parser) namedDelay(name string) (delay, bool) {
 	if d, ok := p.delays[name]; ok {
 		return d, true
 	}
-	if fn, ok := p.reg.Delays[name]; ok && fn != nil {
-		return delay{name: name, fn: fn}, true
+	fn := p.reg.Delays[name]
+	if fn == nil && p.opts.AllowUnknown {
+		fn = func(Args) (float64, error) { return 0, fmt.Errorf("delay %q is not registered", name) }
 	}
-	return delay{}, false
+	return delay{name: name, fn: fn}, fn != nil
 }
 
 // ownDelays takes the delays that the document names itself.

@@ -48,8 +48,8 @@
 //   - The domain of a transition is found once, before states are exited, and
 //     a history state never enters a state that is still active.
 //   - Events named xstate.* are refused from outside, but for xstate.route.
-//   - A child that is spawned under the id of another replaces it; an unknown
-//     systemId is an error.
+//   - A child that is spawned under the id of another replaces it. A systemId is
+//     free as soon as its actor is stopped, also in the first macrostep.
 //   - A delay that is computed is rounded to milliseconds, negative ones are 0;
 //     one that is no number fails the actor.
 //   - Restoring repeats nothing: no onSnapshot event, no start of a task.

@@ -9,12 +9,15 @@ import (
 	"unicode/utf8"
 )
 
-var errEncoding = errors.New("value is too large to be stored")
+var errEncoding = errors.New("value is too large or too deep to be stored")
 
 // appendJSON appends a canonical value. Keys are sorted, so equal values have
 // equal texts.
-func appendJSON(b []byte, v any) ([]byte, error) {
-	if len(b) > MaxDocument {
+func appendJSON(b []byte, v any) ([]byte, error) { return appendValue(b, v, 0) }
+
+// appendValue refuses what could not be read again.
+func appendValue(b []byte, v any, depth int) ([]byte, error) {
+	if len(b) > MaxDocument || depth > maxNesting {
 		return b, errEncoding
 	}
 	switch v := v.(type) {
@@ -29,11 +32,11 @@ func appendJSON(b []byte, v any) ([]byte, error) {
 	case string:
 		return appendText(b, v), nil
 	case []any:
-		return appendList(b, v)
+		return appendList(b, v, depth)
 	case map[string]any:
-		return appendMap(b, v)
+		return appendMap(b, v, depth)
 	case *object:
-		return appendObject(b, v)
+		return appendKeys(b, v.keys, v.values, depth)
 	default:
 		raw, err := json.Marshal(v)
 		return append(b, raw...), err
@@ -48,35 +51,30 @@ func appendFloat(b []byte, f float64) ([]byte, error) {
 	return append(b, raw...), err
 }
 
-func appendList(b []byte, l []any) ([]byte, error) {
+func appendList(b []byte, l []any, depth int) ([]byte, error) {
 	b = append(b, '[')
 	var err error
 	for i, e := range l {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		if b, err = appendJSON(b, e); err != nil {
+		if b, err = appendValue(b, e, depth+1); err != nil {
 			return b, err
 		}
 	}
 	return append(b, ']'), nil
 }
 
-func appendMap(b []byte, m map[string]any) ([]byte, error) {
+func appendMap(b []byte, m map[string]any, depth int) ([]byte, error) {
 	keys := make([]string, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)
 	}
 	slices.Sort(keys)
-	return appendKeys(b, keys, m)
+	return appendKeys(b, keys, m, depth)
 }
 
-// appendObject keeps the order of the keys.
-func appendObject(b []byte, o *object) ([]byte, error) {
-	return appendKeys(b, o.keys, o.values)
-}
-
-func appendKeys(b []byte, keys []string, values map[string]any) ([]byte, error) {
+func appendKeys(b []byte, keys []string, values map[string]any, depth int) ([]byte, error) {
 	b = append(b, '{')
 	var err error
 	for i, k := range keys {
@@ -84,7 +82,7 @@ func appendKeys(b []byte, keys []string, values map[string]any) ([]byte, error) 
 			b = append(b, ',')
 		}
 		b = append(appendText(b, k), ':')
-		if b, err = appendJSON(b, values[k]); err != nil {
+		if b, err = appendValue(b, values[k], depth+1); err != nil {
 			return b, err
 		}
 	}

@@ -140,9 +140,12 @@ func (p *parser) guard(place string, v any) guard {
 }
 
 func (p *parser) namedGuard(place, name, paramsPlace string, params any) guard {
-	fn, ok := p.reg.Guards[name]
-	if !ok || fn == nil {
+	fn := p.reg.Guards[name]
+	if fn == nil && !p.opts.AllowUnknown {
 		p.fail(place, "names the guard %q, which is not registered", name)
+	}
+	if fn == nil {
+		fn = func(Args) (bool, error) { return false, fmt.Errorf("guard %q is not registered", name) }
 	}
 	return &namedGuard{name: name, fn: fn, params: p.params(paramsPlace, params)}
 }

@@ -16,9 +16,11 @@ import (
 const (
 	// MaxDocument is the largest machine or snapshot in bytes.
 	MaxDocument = 4 << 20
-	// maxNesting is the deepest nesting of arrays and objects in a document.
-	// Each state takes two levels.
+	// maxNesting is the deepest nesting of arrays and objects in a document, and
+	// of a value in a snapshot. Each state takes two levels.
 	maxNesting = 128
+	// maxSnapshotNesting leaves room for actors around the values.
+	maxSnapshotNesting = maxNesting + 4*maxActorDepth
 )
 
 // An object is a JSON object whose keys are in the order in which JavaScript
@@ -35,14 +37,16 @@ func (o *object) get(key string) (any, bool) {
 
 // decode reads a document. Objects become *object, numbers int64 where they are
 // integers that fit, or float64.
-func decode(field string, raw []byte) (any, error) {
+func decode(field string, raw []byte) (any, error) { return decodeWithin(field, raw, maxNesting) }
+
+func decodeWithin(field string, raw []byte, nesting int) (any, error) {
 	if len(raw) > MaxDocument {
 		return nil, fault.Invalidf(field, "is longer than %d bytes", MaxDocument)
 	}
 	if !utf8.Valid(raw) {
 		return nil, fault.Invalidf(field, "is not valid UTF-8")
 	}
-	d := decoder{field: field, in: json.NewDecoder(bytes.NewReader(raw))}
+	d := decoder{field: field, nesting: nesting, in: json.NewDecoder(bytes.NewReader(raw))}
 	d.in.UseNumber()
 	v, err := d.value(0)
 	if err != nil {
@@ -55,8 +59,9 @@ func decode(field string, raw []byte) (any, error) {
 }
 
 type decoder struct {
-	field string
-	in    *json.Decoder
+	field   string
+	nesting int
+	in      *json.Decoder
 }
 
 func (d *decoder) value(depth int) (any, error) {
@@ -66,8 +71,8 @@ func (d *decoder) value(depth int) (any, error) {
 	}
 	switch t := t.(type) {
 	case json.Delim:
-		if depth >= maxNesting {
-			return nil, fault.Invalidf(d.field, "is nested deeper than %d levels", maxNesting)
+		if depth >= d.nesting {
+			return nil, fault.Invalidf(d.field, "is nested deeper than %d levels", d.nesting)
 		}
 		if t == '{' {
 			return d.object(depth + 1)

@@ -31,6 +31,10 @@ type Options struct {
 	// MaxEvents is how many events the actors of a tree may handle in one call
 	// before the call fails; 0 means DefaultMaxEvents.
 	MaxEvents int
+	// AllowUnknown accepts names that are not registered, for looking at a
+	// machine without its functions: actions are effects and actors are tasks,
+	// as in an open Registry; guards and delays fail the actor that needs them.
+	AllowUnknown bool
 	// AllowUnreachable accepts states that nothing leads to.
 	AllowUnreachable bool
 	// AllowCycles accepts eventless transitions that lead in a circle whatever
@@ -71,6 +75,7 @@ func Parse(raw []byte, reg *Registry, opts *Options) (*Machine, error) {
 	if opts != nil {
 		b.opts = *opts
 	}
+	b.reg.Open = b.reg.Open || b.opts.AllowUnknown
 	m := &Machine{}
 	b.machine("machine", m, raw)
 	if len(b.problems) > 0 {

@@ -197,7 +197,7 @@ func TestCanonicalValuesStayAsTheyAreWhenStored(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tree, _, err := m.Start(0, value.Draw(t, "value"))
 		if err != nil {
-			t.Fatal(err)
+			t.Skip(err) // NUL
 		}
 		raw, err := tree.Snapshot()
 		if err != nil {
@@ -205,7 +205,7 @@ func TestCanonicalValuesStayAsTheyAreWhenStored(t *testing.T) {
 		}
 		again, err := m.Restore(raw)
 		if err != nil {
-			t.Skip(err) // NUL
+			t.Fatal(err)
 		}
 		if a, b := fmt.Sprintf("%#v", tree.State().Context), fmt.Sprintf("%#v", again.State().Context); a != b {
 			t.Fatalf("before %s\nafter %s", a, b)

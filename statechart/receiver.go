@@ -16,8 +16,10 @@ type receiver struct {
 // about to invoke.
 func (x receiver) find(r *run) (to *actor, later string, err error) {
 	if x.systemID != "" {
-		to = r.a.tree.bySystemID[x.systemID]
-		return to, "", r.exists(to, "systemId "+x.systemID)
+		if to = r.a.tree.bySystemID[x.systemID]; to == nil {
+			to = r.a // as in XState, where no target means oneself
+		}
+		return to, "", nil
 	}
 	id, err := evalString("actorRef", x.id, r.scope())
 	if err != nil {

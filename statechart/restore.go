@@ -13,7 +13,7 @@ import (
 //
 // A snapshot that does not suit the machine is refused with a *fault.Invalid.
 func (m *Machine) Restore(raw []byte) (*Tree, error) {
-	v, err := decode("snapshot", raw)
+	v, err := decodeWithin("snapshot", raw, maxSnapshotNesting)
 	if err != nil {
 		return nil, err
 	}

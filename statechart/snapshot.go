@@ -16,6 +16,9 @@ func (t *Tree) Snapshot() ([]byte, error) {
 	e.comma()
 	e.field("sequence", t.sequence)
 	e.raw("}")
+	if e.err == nil && len(e.out) > MaxDocument {
+		e.err = errEncoding
+	}
 	return e.out, e.err
 }
 

@@ -370,6 +370,48 @@ func TestAContextThatGrowsWithoutEndIsNotStored(t *testing.T) {
 	}
 }
 
+func TestWhatIsStoredCanBeRestored(t *testing.T) {
+	t.Parallel()
+	m := parse(t, `{"context":{"a":0},"on":{
+		"DEEPER":{"actions":{"type":"xstate.assign","params":{"assignment":{"a":[{"$from":"context.a"}]}}}},
+		"NUL":{"actions":{"type":"xstate.assign","params":{"assignment":{"a":{"$expr":"fromBase64('AA==')"}}}}}}}`)
+	tree := start(t, m)
+	for n := range 300 {
+		send(t, tree, "DEEPER")
+		raw, err := tree.Snapshot()
+		if err != nil {
+			if n < 50 {
+				t.Errorf("%d levels are not stored: %v", n, err)
+			}
+			break
+		}
+		if _, err := m.Restore(raw); err != nil {
+			t.Fatalf("%d levels were stored but not restored: %v", n, err)
+		}
+	}
+	tree = start(t, m)
+	if send(t, tree, "NUL"); tree.Status() != statechart.Failed {
+		t.Errorf("status is %s after an assign of NUL", tree.Status())
+	}
+	_, err := tree.Send(0, statechart.Event{Type: "E", Data: map[string]any{"x\x00": 1}})
+	wantInvalid(t, err, "NUL")
+}
+
+func TestUnknownNamesCanBeAllowedForLookingAtAMachine(t *testing.T) {
+	t.Parallel()
+	m, err := statechart.Parse([]byte(`{"id":"m","initial":"a","states":{"a":{"entry":"x","invoke":{"src":"y"},"on":{"E":{"guard":"g","target":"b"},"F":"b"}},"b":{"after":{"d":"a"}}}}`),
+		nil, &statechart.Options{AllowUnknown: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, typ := range []string{"E", "F"} {
+		tree := start(t, m)
+		if send(t, tree, typ); tree.Status() != statechart.Failed {
+			t.Errorf("%s: status is %s", typ, tree.Status())
+		}
+	}
+}
+
 func TestTreesOfOneMachineRunConcurrently(t *testing.T) {
 	t.Parallel()
 	m := parse(t, playerJSON)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/perdure/perdure/fault"
 )
@@ -18,6 +20,7 @@ const (
 var (
 	errTooLarge = errors.New("value is too large")
 	errTooDeep  = fmt.Errorf("value is nested deeper than %d levels", maxValueNesting)
+	errBadText  = errors.New("value has text with NUL or that is not UTF-8")
 	errNoObject = errors.New("is not an object")
 	errNoType   = errors.New("has no type")
 )
@@ -59,8 +62,10 @@ func (c *canonicalizer) value(v any, depth int) (out any, changed bool, err erro
 		return nil, false, errTooDeep
 	}
 	switch v := v.(type) {
-	case nil, bool, string, int64:
+	case nil, bool, int64:
 		return v, false, nil
+	case string:
+		return v, false, storable(v)
 	case int:
 		return int64(v), true, nil
 	case float64:
@@ -103,6 +108,9 @@ func (c *canonicalizer) object(m map[string]any, depth int) (any, bool, error) {
 	out, changed := m, false
 	for k, e := range m {
 		v, other, err := c.value(e, depth+1)
+		if err == nil {
+			err = storable(k)
+		}
 		if err != nil {
 			return nil, false, err
 		}
@@ -114,6 +122,14 @@ func (c *canonicalizer) object(m map[string]any, depth int) (any, bool, error) {
 		}
 	}
 	return out, changed, nil
+}
+
+// storable refuses text that a database would refuse or change.
+func storable(s string) error {
+	if strings.IndexByte(s, 0) >= 0 || !utf8.ValidString(s) {
+		return errBadText
+	}
+	return nil
 }
 
 func throughJSON(v any) (any, error) {
