@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/perdure/perdure/fault"
@@ -245,6 +246,9 @@ func (tx *Tx) Exec(query string, args ...any) (int64, error) {
 	if err := tx.writable(); err != nil {
 		return 0, err
 	}
+	if strings.TrimSpace(query) == "" { // some drivers panic
+		return 0, tx.fail(fault.Invalidf("statement", "is empty"))
+	}
 	run, err := tx.open()
 	if err != nil {
 		return 0, err
@@ -262,6 +266,9 @@ func (tx *Tx) Exec(query string, args ...any) (int64, error) {
 func (tx *Tx) Query(query string, args ...any) (Rows, error) {
 	if err := tx.usable(); err != nil {
 		return nil, err
+	}
+	if strings.TrimSpace(query) == "" { // some drivers panic
+		return nil, tx.fail(fault.Invalidf("query", "is empty"))
 	}
 	run, err := tx.queryRunner()
 	if err != nil {
