@@ -137,6 +137,9 @@ func (m *Machines) tryEnd(ctx context.Context, id string, status Status, reason 
 		return err
 	}
 	defer tx.Rollback()
+	if err := tx.Run(ctx, m.rt.Store.TakeLeases(id)); err != nil {
+		return err
+	}
 	if err := m.endTree(ctx, tx, id, status, reason, news); err != nil {
 		return err
 	}

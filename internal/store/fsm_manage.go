@@ -113,6 +113,14 @@ func (s *Store) TakeLease(token string, found func(token string)) sqldb.Stmt {
 	return lease
 }
 
+// TakeLeases returns the statement that locks the leases which hold an instance
+// or one of its descendants, in order.
+func (s *Store) TakeLeases(root string) sqldb.Stmt {
+	leases := s.stmt("LeaseTakeTree", root)
+	leases.Row = textRow(func(string) {})
+	return leases
+}
+
 // RemoveInstance returns the statements that take an instance out of whatever
 // place it is in; removed counts the places, queued tells whether one of them was
 // the queue of its partition.

@@ -33,6 +33,23 @@ from perdure.leases
 where token = ?::uuid
 for update
 
+-- name: LeaseTakeTree
+-- The leases that hold an instance or one of its descendants. Outcomes lock them
+-- first too, so a cancel that has them meets no outcome half way.
+with recursive tree as (
+  select ?::uuid as id
+  union all
+  select i.id
+  from perdure.instances i
+  join tree on i.parent_id = tree.id
+  where not exists (select 1 from perdure.finished f where f.id = i.id)
+)
+select l.token::text
+from perdure.leases l
+where exists (select 1 from tree where tree.id = any(l.ids))
+order by l.token
+for update of l
+
 -- name: ReadyRemove
 delete from perdure.ready r
 using perdure.instances i

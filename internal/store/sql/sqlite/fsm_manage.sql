@@ -32,6 +32,12 @@ select token
 from perdure.leases
 where token = ?
 
+-- name: LeaseTakeTree
+-- One transaction writes at a time: there is nothing to lock.
+select token
+from perdure.leases
+where token = ? and false
+
 -- name: ReadyRemove
 delete from perdure.ready
 where suspect in (0, 1) and (queue, priority, due_at, id) in (select i.queue, i.priority, i.due_at, i.id from perdure.instances i where i.id = ?)
