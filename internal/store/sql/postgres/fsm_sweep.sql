@@ -125,16 +125,21 @@ with known as (
   delete from perdure.unrouted u
   where (u.queue, u.fsm, u.version, u.id) in (
     select x.queue, x.fsm, x.version, x.id
-    from unnest(?::text[], ?::integer[]) as mine (fsm, version)
-    join perdure.unrouted x on x.fsm = mine.fsm and x.version = mine.version
-    where x.queue = ?
-    limit ?
-    for update of x skip locked
+    from unnest($1::text[], $2::integer[]) as mine (fsm, version)
+    cross join lateral (
+      select queue, fsm, version, id
+      from perdure.unrouted
+      where queue = $3 and fsm = mine.fsm and version = mine.version
+      order by id
+      limit $4
+      for update skip locked
+    ) x
+    limit $4
   )
   returning u.id
 ), due as (
   update perdure.instances i
-  set due_at = coalesce(?::timestamptz, now())
+  set due_at = coalesce($5::timestamptz, now())
   from known
   where i.id = known.id
   returning i.queue, i.priority, i.due_at, i.id
@@ -161,7 +166,12 @@ from (
   (
     select coalesce($1::timestamptz, now())
     from unnest($3::text[], $4::integer[]) as mine (fsm, version)
-    join perdure.unrouted u on u.queue = $2 and u.fsm = mine.fsm and u.version = mine.version
+    cross join lateral (
+      select 1
+      from perdure.unrouted
+      where queue = $2 and fsm = mine.fsm and version = mine.version
+      limit 1
+    ) u
     limit 1
   )
   union all
