@@ -170,6 +170,7 @@ from (
       select 1
       from perdure.unrouted
       where queue = $2 and fsm = mine.fsm and version = mine.version
+      order by id
       limit 1
     ) u
     limit 1
