@@ -429,3 +429,35 @@ func TestDispatchersDriveMachines(t *testing.T) {
 		})
 	}
 }
+
+// null is a value like any other.
+func TestNullMakesTheRoundTrip(t *testing.T) {
+	each(t, func(f *fixture) {
+		d := fsm.Define("null", 1,
+			fsm.Step("first", func(_ context.Context, r *fsm.Run[*int]) (fsm.Outcome, error) {
+				return r.Spawn(fsm.ChildOf(machine("child", always(func(r run) fsm.Outcome { return r.Done(nil) })), 0, nil)).Then("second"), nil
+			}),
+			fsm.Step("second", func(ctx context.Context, r *fsm.Run[*int]) (fsm.Outcome, error) {
+				children, err := r.Children(ctx)
+				if err != nil || len(children) != 1 || string(children[0].Result) != "null" {
+					return r.Stop(fmt.Sprint(children, err)), nil
+				}
+				return r.Await("go").Then("third"), nil
+			}),
+			fsm.Step("third", func(_ context.Context, r *fsm.Run[*int]) (fsm.Outcome, error) {
+				if r.State != nil || string(r.Awaited[0].Payload) != "null" {
+					return r.Stop(fmt.Sprintf("state %v, payload %s", r.State, r.Awaited[0].Payload)), nil
+				}
+				return r.Done(nil), nil
+			}),
+		)
+		f.register(d, machine("child", always(func(r run) fsm.Outcome { return r.Done(nil) })))
+		id := start(f, d, nil, nil)
+		f.send(id, "go", nil)
+		f.drain()
+		f.wantResult(id, "null")
+		if got := string(f.get(id).State); got != "null" {
+			f.t.Errorf("the state is %q", got)
+		}
+	})
+}

@@ -13,10 +13,15 @@ import (
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/testdb"
+	"github.com/perdure/perdure/internal/torture"
 	"github.com/perdure/perdure/perduretest"
 )
 
-func TestMain(m *testing.M) { testdb.Main(m) }
+// TestMain is also the main function of the children of TestKilledProcesses….
+func TestMain(m *testing.M) {
+	torture.Main(roles)
+	testdb.Main(m)
+}
 
 // fixture is an engine with its machines and a clock that stands still.
 type fixture struct {

@@ -1,14 +1,14 @@
 -- Looking at instances and ending them from outside, on PostgreSQL.
 
 -- name: InstanceGet
-select i.id::text, i.fsm, i.version, i.step, i.state, i.attempt, i.crashes, i.awaits, i.keeps, i.seen, i.timed_out, i.fanout, i.dropped,
+select i.id::text, i.fsm, i.version, i.step, i.state::text, i.attempt, i.crashes, i.awaits, i.keeps, i.seen, i.timed_out, i.fanout, i.dropped,
   i.parent_id::text, i.parent_fanout, i.partition_key, i.unique_name, i.unique_key, i.unique_scope, i.deadline_at, i.created_at, i.priority
 from perdure.instances i
 where i.id = ?::uuid
 
 -- name: InstanceShow
-select i.id::text, i.fsm, i.version, i.step, i.state, i.queue, i.priority, i.attempt, i.crashes, i.parent_id::text, i.partition_key, i.unique_key,
-  coalesce(f.error, i.error), i.created_at, i.due_at, i.deadline_at, f.finished_at, f.result, coalesce(f.status, case
+select i.id::text, i.fsm, i.version, i.step, i.state::text, i.queue, i.priority, i.attempt, i.crashes, i.parent_id::text, i.partition_key, i.unique_key,
+  coalesce(f.error, i.error), i.created_at, i.due_at, i.deadline_at, f.finished_at, f.result::text, coalesce(f.status, case
     when exists (select 1 from perdure.ready r where r.queue = i.queue and r.suspect in (false, true) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
       then case when i.due_at > coalesce(?::timestamptz, now()) then 'scheduled' else 'runnable' end
     when exists (select 1 from perdure.waiting w where w.id = i.id) then 'awaiting_signal'

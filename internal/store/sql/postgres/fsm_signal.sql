@@ -60,7 +60,7 @@ from due
 returning queue
 
 -- name: SignalInbox
-select seq, target_id::text, name, payload, created_at
+select seq, target_id::text, name, payload::text, created_at
 from perdure.signals
 where target_id = any(?::text[]::uuid[])
 order by target_id, seq
