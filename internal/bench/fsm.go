@@ -201,13 +201,11 @@ func (b *fsmBench) singleStart(ctx context.Context) (FSMResult, error) {
 	return withLatencies(result, latencies), nil
 }
 
-// pickUps is how many instances measure the pick-up.
-const pickUps = 200
-
 // pickUp measures how long it takes from the call of Start to the beginning of
 // the step, at low load, with default settings.
 func (b *fsmBench) pickUp(ctx context.Context) (FSMResult, error) {
-	var began [pickUps]atomic.Int64
+	pickUps := min(200, max(10, b.options.Instances/100))
+	began := make([]atomic.Int64, pickUps)
 	probe := fsm.Define("bench-probe", 1, fsm.Step("only", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
 		began[r.State].Store(clock.System.Now().UnixNano())
 		return r.Done(nil), nil
@@ -242,13 +240,13 @@ func (b *fsmBench) pickUp(ctx context.Context) (FSMResult, error) {
 	return withLatencies(result, latencies), errors.Join(err, alarm.Stop(ctx))
 }
 
-// fanOut measures a fan-out of 1,000 children and their join, ten times.
+// fanOut measures a fan-out of 1,000 children and their join, up to ten times.
 func (b *fsmBench) fanOut(ctx context.Context) (FSMResult, error) {
 	m, err := b.machines(b.many())
 	if err != nil {
 		return FSMResult{}, err
 	}
-	const rounds = 10
+	rounds := min(10, max(1, b.options.Instances/2000))
 	latencies := make([]time.Duration, rounds)
 	result, err := b.measure(ctx, "fan-out of 1,000 and join", rounds, func() error {
 		for i := range rounds {
