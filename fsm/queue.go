@@ -9,6 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/unit"
 )
 
 // sweepLimit is how many expired things of each kind one claim looks after.
@@ -215,9 +216,30 @@ func (m *Machines) transact(ctx context.Context, fn func(sqldb.Tx) error) error 
 	return tx.Commit(ctx)
 }
 
+// maxReads is how often a read whose connection was lost is tried.
+const maxReads = 10
+
+// read runs statements on a snapshot, again on another connection if theirs was
+// lost before it gave a row.
 func (m *Machines) read(ctx context.Context, stmts ...sqldb.Stmt) error {
 	ctx, cancel := context.WithTimeout(ctx, m.rt.Timeout)
 	defer cancel()
+	seen := false
+	for i := range stmts {
+		if row := stmts[i].Row; row != nil {
+			stmts[i].Row = func(scan sqldb.Scan) error { seen = true; return row(scan) }
+		}
+	}
+	for attempt := 1; ; attempt++ {
+		err := m.readOnce(ctx, stmts)
+		if err == nil || seen || !sqldb.IsTransient(err) || attempt == maxReads || ctx.Err() != nil {
+			return err
+		}
+		unit.Pause(ctx, attempt)
+	}
+}
+
+func (m *Machines) readOnce(ctx context.Context, stmts []sqldb.Stmt) error {
 	tx, err := m.rt.DB.Begin(ctx, sqldb.Read)
 	if err != nil {
 		return err
