@@ -1,0 +1,60 @@
+-- Alarms: everything that happens at a time. Those of kind machine are the delays
+-- of actors; they are fired in the transaction of the actor's step and have no
+-- claim. The others are claimed as all work is.
+--
+-- An alarm belongs to an actor, or to nobody (actor_type and actor_id are '').
+
+create table perdure.alarms (
+  actor_type text not null,
+  actor_id text not null,
+  kind text not null check (kind in ('machine', 'cleanup', 'custom')),
+  alarm_id text not null,
+  type text not null,
+  status text not null default 'pending'
+    check (status in ('pending', 'processing', 'failed', 'quarantined')),
+  priority smallint not null default 0,
+  due_at timestamptz not null,
+  -- Orders alarms of one actor that are due at the same time.
+  sequence bigint not null,
+  payload json,
+  -- Of machine delays: the actor in the tree that it is for, and which one of
+  -- those that had the path.
+  path text,
+  generation bigint,
+  -- Of recurring ones: where the phase begins, and what is missed while nobody
+  -- listens.
+  every_us bigint,
+  cron text,
+  zone text,
+  base_at timestamptz,
+  missed text check (missed in ('skip', 'once', 'all')),
+  missed_cap integer,
+  policy json,
+  max_attempts integer,
+  attempts integer not null default 0,
+  crashes integer not null default 0,
+  error text,
+  trace text,
+  created_at timestamptz not null,
+  worker text,
+  token text,
+  lease_expires_at timestamptz,
+  primary key (actor_type, actor_id, kind, alarm_id),
+  check ((status = 'processing') = (token is not null)),
+  check ((status = 'processing') = (lease_expires_at is not null))
+) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+
+-- Serves the delays of actors that are due, of the types that a process knows.
+create index alarms_machine_idx on perdure.alarms (actor_type, due_at, actor_id) where kind = 'machine' and status = 'pending';
+
+-- Serves the claim of the others.
+create index alarms_due_idx on perdure.alarms (type, priority, due_at, sequence) where kind <> 'machine' and status = 'pending';
+
+-- Serves the return of expired claims.
+create index alarms_lease_idx on perdure.alarms (lease_expires_at) where status = 'processing';
+
+-- Serves what comes next, over all kinds.
+create index alarms_next_idx on perdure.alarms (due_at, actor_type, actor_id, kind, alarm_id) where status = 'pending';
+
+-- Serves the list of dead letters.
+create index alarms_dead_idx on perdure.alarms (created_at, actor_type, actor_id, kind, alarm_id) where status in ('failed', 'quarantined');
