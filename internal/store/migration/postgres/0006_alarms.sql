@@ -13,27 +13,33 @@ create table perdure.alarms (
   status text not null default 'pending'
     check (status in ('pending', 'processing', 'failed', 'quarantined')),
   priority smallint not null default 0,
+  -- When it is to be fired, or tried again.
   due_at timestamptz not null,
-  -- Orders alarms of one actor that are due at the same time.
+  -- Of custom ones: the time that it is for, which a retry does not change.
+  occurs_at timestamptz,
+  -- Orders alarms that are due at the same time.
   sequence bigint not null,
   payload json,
   -- Of machine delays: the actor in the tree that it is for, and which one of
-  -- those that had the path.
+  -- those that had the path. Of custom ones: how often it was scheduled.
   path text,
   generation bigint,
-  -- Of recurring ones: where the phase begins, and what is missed while nobody
-  -- listens.
+  -- Of recurring ones: where the phase begins, what becomes of ticks that are
+  -- missed while nobody listens, and how many late ones were fired in a row.
   every_us bigint,
   cron text,
   zone text,
   base_at timestamptz,
   missed text check (missed in ('skip', 'once', 'all')),
   missed_cap integer,
+  caught_up integer not null default 0,
   policy json,
   max_attempts integer,
   attempts integer not null default 0,
   crashes integer not null default 0,
   error text,
+  -- Where to say what becomes of it.
+  webhook text,
   trace text,
   created_at timestamptz not null,
   worker text,
@@ -56,5 +62,5 @@ create index alarms_lease_idx on perdure.alarms (lease_expires_at) where status 
 -- Serves what comes next, over all kinds.
 create index alarms_next_idx on perdure.alarms (due_at, actor_type, actor_id, kind, alarm_id) where status = 'pending';
 
--- Serves the list of dead letters.
-create index alarms_dead_idx on perdure.alarms (created_at, actor_type, actor_id, kind, alarm_id) where status in ('failed', 'quarantined');
+-- Serves the list of dead letters, and how many there are.
+create index alarms_dead_idx on perdure.alarms (due_at, actor_type, actor_id, kind, alarm_id) where status in ('failed', 'quarantined');
