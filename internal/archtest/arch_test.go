@@ -40,6 +40,7 @@ var rules = append([]rule{
 	{of: "fault", why: "every layer returns its errors", only: []string{}, std: true},
 	{of: "internal/clock", why: "every layer asks it for the time", only: []string{}, std: true},
 	{of: "internal/edge", why: "it checks values, whatever they are for", only: []string{"fault"}, std: true},
+	{of: "internal/egress", why: "it makes requests, whatever they are for", only: []string{"fault"}, std: true},
 	{of: "internal/sqldb", why: "it is the lowest layer", only: []string{"fault"}, std: true},
 	{of: "schema", why: "it only describes", only: []string{"fault", "internal/edge"}, std: true},
 	{

@@ -1,0 +1,31 @@
+package egress
+
+import (
+	"fmt"
+	"io"
+)
+
+// TooLargeError says that an answer has more bytes than may be read.
+type TooLargeError struct{ Max int64 }
+
+func (e *TooLargeError) Error() string { return fmt.Sprintf("answer is longer than %d bytes", e.Max) }
+
+// capped is a body that fails instead of giving more than max bytes.
+type capped struct {
+	body      io.ReadCloser
+	left, max int64
+}
+
+func (c *capped) Read(p []byte) (int, error) {
+	if int64(len(p)) > c.left+1 {
+		p = p[:c.left+1]
+	}
+	n, err := c.body.Read(p)
+	if int64(n) > c.left {
+		n, err = int(c.left), &TooLargeError{Max: c.max}
+	}
+	c.left -= int64(n)
+	return n, err
+}
+
+func (c *capped) Close() error { return c.body.Close() }

@@ -1,0 +1,91 @@
+package egress
+
+import (
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/perdure/perdure/fault"
+)
+
+// maxURL is the longest URL in bytes.
+const maxURL = 2048
+
+// CheckURL parses an address that a user gave and refuses what can never be
+// reached, so that a mistake is seen when the address is stored. What its host
+// resolves to is decided when it is dialled.
+func (c *Client) CheckURL(field, raw string) (*url.URL, error) {
+	if len(raw) > maxURL {
+		return nil, fault.Invalidf(field, "is longer than %d bytes", maxURL)
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return nil, fault.Invalidf(field, "is not a URL")
+	}
+	if u.Fragment != "" {
+		return nil, fault.Invalidf(field, "has a fragment")
+	}
+	if err := c.check(u); err != nil {
+		return nil, fault.Invalidf(field, "cannot be used: %s", err)
+	}
+	return u, nil
+}
+
+// check refuses URLs that are no plain http or https URLs with a host. Notations
+// of addresses that only some resolvers know are refused as well.
+func (c *Client) check(u *url.URL) error {
+	host := u.Hostname()
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https":
+		return &RefusedError{Host: host, Reason: "is not one of http or https"}
+	case u.Opaque != "" || host == "":
+		return &RefusedError{Host: host, Reason: "has no host"}
+	case u.User != nil:
+		return &RefusedError{Host: host, Reason: "has a user in its URL"}
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	if err := c.checkPort(host, port); err != nil {
+		return err
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		if !validName(host) {
+			return &RefusedError{Host: host, Reason: "is not written as a name or an address in its usual form"}
+		}
+		return nil
+	}
+	if reason := class(ip); reason != "" && !c.allow.permits(host, ip) {
+		return &RefusedError{Host: host, Reason: reason}
+	}
+	return nil
+}
+
+// validName reports whether host is a name in ASCII whose last label is not a
+// number: 127.1, 0x7f.1 and 2130706433 are names to some resolvers and loopback
+// to others.
+func validName(host string) bool {
+	host = strings.TrimSuffix(host, ".")
+	if host == "" || len(host) > 253 {
+		return false
+	}
+	labels := strings.Split(host, ".")
+	for _, l := range labels {
+		if l == "" || len(l) > 63 || strings.IndexFunc(l, notInName) >= 0 {
+			return false
+		}
+	}
+	last := strings.ToLower(labels[len(labels)-1])
+	return strings.Trim(last, "0123456789") != "" && !isHex(last)
+}
+
+func notInName(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_'
+}
+
+func isHex(label string) bool {
+	digits, ok := strings.CutPrefix(label, "0x")
+	return ok && strings.Trim(digits, "0123456789abcdef") == ""
+}
