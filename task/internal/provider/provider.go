@@ -1,7 +1,7 @@
 // Package provider speaks to the HTTP APIs of providers: one request, an answer
 // of limited size, and errors that say whether the effect may have happened.
 //
-// Imports: task and fault.
+// Imports: task, fault and internal/egress.
 package provider
 
 import (
@@ -20,6 +20,7 @@ import (
 	"unicode"
 
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/egress"
 	"github.com/perdure/perdure/task"
 )
 
@@ -38,6 +39,7 @@ type API struct {
 	Name    string
 	Base    *url.URL
 	Timeout time.Duration
+	client  *egress.Client
 }
 
 // New checks the options that all providers share.
@@ -52,18 +54,12 @@ func New(name, base string, timeout time.Duration) (*API, error) {
 	if timeout == 0 {
 		timeout = DefaultTimeout
 	}
-	return &API{Name: name, Base: u, Timeout: timeout}, nil
-}
-
-// client follows no redirects: credentials and the effect belong to one host.
-// Connections are closed after use; sends are rare, and a worker that is drained
-// shall leave nothing behind.
-var client = &http.Client{
-	Transport: &http.Transport{
-		Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, ForceAttemptHTTP2: false,
-		DialContext: (&net.Dialer{Timeout: 10 * time.Second}).DialContext, TLSHandshakeTimeout: 10 * time.Second,
-	},
-	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	// The host of the base URL was chosen by the program, so it may be anywhere.
+	client, err := egress.New(&egress.Options{Allow: []string{u.Hostname()}, Timeout: timeout, MaxAnswer: maxAnswer + 1})
+	if err != nil {
+		return nil, fault.Invalidf("base URL of "+name, "has no usual host")
+	}
+	return &API{Name: name, Base: u, Timeout: timeout, client: client}, nil
 }
 
 // Error is an answer that is no success, or none.
@@ -113,9 +109,10 @@ func (a *API) Do(ctx context.Context, method, path string, header http.Header, b
 		return fmt.Errorf("build request to %s: %w", a.Name, err)
 	}
 	request.Header = header
-	response, err := client.Do(request)
+	request.Close = true // sends are rare, and a worker that is drained shall leave nothing behind
+	response, err := a.client.Do(request)
 	if err != nil {
-		return &Error{Provider: a.Name, MaybeDone: !unsent(err), Err: bare(err)}
+		return &Error{Provider: a.Name, MaybeDone: !unsent(err), Err: err}
 	}
 	defer func() { _ = response.Body.Close() }() // it was read as far as we want
 	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
@@ -151,16 +148,8 @@ func (a *API) judge(response *http.Response, answer []byte, err error, result an
 func unsent(err error) bool {
 	var dial *net.OpError
 	var lookup *net.DNSError
-	return errors.As(err, &lookup) || errors.As(err, &dial) && dial.Op == "dial"
-}
-
-// bare removes the URL, which may be long.
-func bare(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		return u.Err
-	}
-	return err
+	var refused *egress.RefusedError
+	return errors.As(err, &refused) || errors.As(err, &lookup) || errors.As(err, &dial) && dial.Op == "dial"
 }
 
 // defaultWait is for a provider that is busy and does not say for how long.
