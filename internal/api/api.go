@@ -1,0 +1,203 @@
+// Package api is the HTTP interface of Perdure: one table of routes, one file
+// for each resource.
+//
+// A request is authenticated, checked against the role that the table asks for,
+// read within limits, and answered with JSON. Every refusal is a problem
+// (RFC 9457) with a stable code. What a POST does is committed together with
+// the record of its Idempotency-Key.
+//
+// Imports: perdure, the kinds of work, internal/inspect and the internal packages
+// below them. Only server imports it.
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/fsm"
+	"github.com/perdure/perdure/hook"
+	"github.com/perdure/perdure/internal/edge"
+)
+
+// Config is what an API serves, and how.
+type Config struct {
+	Engine   *perdure.Engine
+	Machines *fsm.Machines
+	// Hooks are the namespaces that hooks can be triggered in.
+	Hooks map[string]*hook.Hooks
+	// Auth says who sends a request. nil: everybody is an administrator.
+	Auth Auth
+	// MaxBody is the largest body of a request in bytes.
+	MaxBody int64
+	// Timeout bounds a request that is not a stream.
+	Timeout time.Duration
+	// Version is that of the program, for the OpenAPI document.
+	Version string
+	// Observe is told of every request that was answered. It may be nil.
+	Observe func(route string, status int, took time.Duration)
+	// OnError receives errors that a client is told nothing of.
+	OnError func(error)
+}
+
+// API answers the requests under /v1. It is an http.Handler.
+type API struct {
+	config   Config
+	rt       *perdure.Runtime
+	mux      *http.ServeMux
+	huma     huma.API
+	handler  http.Handler
+	document []byte
+
+	hooks      *hook.Admin
+	registered map[string]bool
+	err        error // of the registration of routes
+}
+
+// New returns the API of an engine.
+func New(c Config) (*API, error) {
+	if c.Engine == nil || c.Machines == nil {
+		return nil, fault.Invalidf("Config", "needs an engine and its machines")
+	}
+	if c.OnError == nil {
+		c.OnError = func(err error) { slog.Error("answer a request", "error", err) }
+	}
+	a := &API{config: c, rt: c.Engine.Runtime(), mux: http.NewServeMux(), registered: map[string]bool{}}
+	a.hooks = hook.NewAdmin(c.Engine)
+	a.huma = humago.New(a.mux, a.humaConfig())
+	a.huma.UseMiddleware(a.admit)
+	a.register()
+	for _, r := range Routes {
+		if !a.registered[r.ID] {
+			a.fail(fmt.Errorf("route %s has no handler", r.ID))
+		}
+	}
+	if a.err != nil {
+		return nil, a.err
+	}
+	if err := a.describe(); err != nil {
+		return nil, err
+	}
+	a.mux.HandleFunc("GET /openapi.json", a.serveDocument)
+	a.mux.HandleFunc("/v1/", a.unknown)
+	a.handler = a.outermost(http.NewCrossOriginProtection().Handler(a.mux))
+	return a, nil
+}
+
+// register binds the handlers of every resource to their routes.
+func (a *API) register() {
+	a.registerInstances()
+	a.registerHooks()
+}
+
+// ServeHTTP implements http.Handler.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.handler.ServeHTTP(w, r) }
+
+func (a *API) humaConfig() huma.Config {
+	c := huma.DefaultConfig("Perdure", a.config.Version)
+	c.OpenAPIPath, c.DocsPath, c.SchemasPath, c.CreateHooks = "", "", "", nil
+	format := huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: a.unmarshal}
+	c.Formats = map[string]huma.Format{"application/json": format, "json": format}
+	c.Transformers = []huma.Transformer{problems}
+	c.RejectUnknownQueryParameters = true
+	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		"token":   {Type: "http", Scheme: "bearer", Description: "An API token with a role, or the token of an actor."},
+		"session": {Type: "apiKey", In: "cookie", Name: "perdure_session", Description: "A session of the dashboard."},
+	}
+	return c
+}
+
+// unmarshal refuses JSON that is nested too deeply, or that databases would
+// change, before anything is built from it.
+func (a *API) unmarshal(data []byte, v any) error {
+	if err := edge.JSON("body", data, int(a.config.MaxBody)); err != nil {
+		return err
+	}
+	return json.Unmarshal(data, v)
+}
+
+// outermost gives every request an id and survives handlers that panic.
+func (a *API) outermost(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		req := &request{id: a.rt.NewID(), method: r.Method, url: *r.URL}
+		w.Header().Set("X-Request-Id", req.id)
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		answer := &watched{ResponseWriter: w}
+		begun := a.rt.Clock.Now()
+		defer func() {
+			if p := recover(); p != nil {
+				a.panicked(answer, req, p)
+			}
+			if a.config.Observe != nil {
+				a.config.Observe(req.route, answer.status, a.rt.Clock.Now().Sub(begun))
+			}
+		}()
+		r.Body = http.MaxBytesReader(answer, r.Body, a.config.MaxBody)
+		next.ServeHTTP(answer, r.WithContext(context.WithValue(r.Context(), requestKey{}, req)))
+	})
+}
+
+func (a *API) panicked(w *watched, req *request, p any) {
+	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(p) // the way to break a connection off
+	}
+	a.config.OnError(fmt.Errorf("panic while %s %s was answered: %v", req.method, req.url.Path, p))
+	if w.status == 0 {
+		writeProblem(w, newProblem(http.StatusInternalServerError, codeInternal, "the server failed to answer", req))
+	}
+}
+
+// watched remembers the status of an answer.
+type watched struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *watched) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *watched) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap lets an http.ResponseController reach the connection.
+func (w *watched) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// unknown answers requests that no route is for.
+func (a *API) unknown(w http.ResponseWriter, r *http.Request) {
+	req := requestOf(r.Context())
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
+		probe := r.Clone(r.Context())
+		probe.Method = method
+		if _, pattern := a.mux.Handler(probe); pattern != "/v1/" {
+			allowed = append(allowed, method)
+		}
+	}
+	if len(allowed) == 0 {
+		writeProblem(w, newProblem(http.StatusNotFound, codeNotFound, "there is no such route", req))
+		return
+	}
+	for _, method := range allowed {
+		w.Header().Add("Allow", method)
+	}
+	writeProblem(w, newProblem(http.StatusMethodNotAllowed, codeInvalid, "the route does not have the method "+r.Method, req))
+}

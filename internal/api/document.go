@@ -1,0 +1,48 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// problemResponse describes the answer to a request that is refused.
+func (a *API) problemResponse() *huma.Response {
+	schema := a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[Problem](), true, "Problem")
+	return &huma.Response{
+		Description: "The request was refused or failed.",
+		Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: schema}},
+	}
+}
+
+// describe writes the OpenAPI document.
+func (a *API) describe() error {
+	doc := a.huma.OpenAPI()
+	doc.Info.Description = "Durable work on SQL databases. Lists are paged by cursor, times are in UTC, durations are as Go writes them, " +
+		"and every POST takes an Idempotency-Key."
+	for _, unused := range []string{"ErrorModel", "ErrorDetail"} { // every error is a Problem
+		delete(doc.Components.Schemas.Map(), unused)
+	}
+	raw, err := json.Marshal(doc)
+	if err != nil {
+		return fmt.Errorf("write the OpenAPI document: %w", err)
+	}
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, raw, "", "  "); err != nil {
+		return fmt.Errorf("write the OpenAPI document: %w", err)
+	}
+	a.document = append(indented.Bytes(), '\n')
+	return nil
+}
+
+// Document returns the OpenAPI document.
+func (a *API) Document() []byte { return a.document }
+
+func (a *API) serveDocument(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(a.document) // the client may have gone
+}

@@ -1,0 +1,68 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/perdure/perdure/hook"
+)
+
+// Hook is an effect that runs after a commit.
+type Hook struct {
+	ID             string          `json:"id"`
+	Namespace      string          `json:"namespace"`
+	Name           string          `json:"name"`
+	Status         hook.Status     `json:"status" enum:"pending,processing,completed,failed,quarantined,cancelled"`
+	Payload        json.RawMessage `json:"payload"`
+	Priority       Priority        `json:"priority"`
+	Retry          Retry           `json:"retry"`
+	Attempts       int             `json:"attempts"`
+	MaxAttempts    int             `json:"max_attempts"`
+	Crashes        int             `json:"crashes"`
+	Error          string          `json:"error,omitempty" doc:"The last one."`
+	Unit           string          `json:"unit" doc:"The unit of work that triggered it."`
+	Worker         string          `json:"worker,omitempty"`
+	CreatedAt      Time            `json:"created_at"`
+	DueAt          Time            `json:"due_at"`
+	LastAttemptAt  Time            `json:"last_attempt_at,omitzero"`
+	FinishedAt     Time            `json:"finished_at,omitzero"`
+	LeaseExpiresAt Time            `json:"lease_expires_at,omitzero"`
+}
+
+func showHook(h hook.Record) Hook {
+	return Hook{
+		ID: h.ID, Namespace: h.Namespace, Name: h.Name, Status: h.Status, Payload: h.Payload, Priority: Priority(h.Priority), Retry: showRetry(h.Retry),
+		Attempts: h.Attempts, MaxAttempts: h.MaxAttempts, Crashes: h.Crashes, Error: h.Error, Unit: h.Unit, Worker: h.Worker,
+		CreatedAt: Time(h.Created), DueAt: Time(h.Due), LastAttemptAt: Time(h.LastAttempt), FinishedAt: Time(h.Finished), LeaseExpiresAt: Time(h.LeaseExpires),
+	}
+}
+
+func (a *API) registerHooks() {
+	handle(a, "list-hooks", a.listHooks)
+	handle(a, "get-hook", a.getHook)
+}
+
+type hookFilter struct {
+	Paging
+	Namespace string        `query:"namespace" maxLength:"128"`
+	Name      string        `query:"name" maxLength:"128"`
+	Status    []hook.Status `query:"status" enum:"pending,processing,completed,failed,quarantined,cancelled"`
+	Unit      string        `query:"unit" maxLength:"128" doc:"The hooks of one unit of work."`
+}
+
+func (a *API) listHooks(ctx context.Context, in *hookFilter) (*List[Hook], error) {
+	filter := hook.Filter{Namespace: in.Namespace, Name: in.Name, Statuses: in.Status, Unit: in.Unit}
+	rows, next, err := a.hooks.List(ctx, filter, in.Cursor, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	return page(requestOf(ctx), rows, next, showHook), nil
+}
+
+func (a *API) getHook(ctx context.Context, in *ByID) (*One[Hook], error) {
+	h, err := a.hooks.Get(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return one(showHook(h)), nil
+}

@@ -1,0 +1,193 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/fsm"
+	"github.com/perdure/perdure/hook"
+	"github.com/perdure/perdure/outbox"
+	"github.com/perdure/perdure/task"
+)
+
+// The codes of problems. They are part of the interface and never change.
+const (
+	codeInvalid      = "invalid"
+	codeNotFound     = "not_found"
+	codeConflict     = "conflict"
+	codeDuplicate    = "duplicate"
+	codeRestricted   = "restricted"
+	codeUncertain    = "uncertain"
+	codeUnauthorized = "unauthorized"
+	codeForbidden    = "forbidden"
+	codeTooLarge     = "too_large"
+	codeRateLimited  = "rate_limited"
+	codeUnavailable  = "unavailable"
+	codeInternal     = "internal"
+)
+
+// Problem is the answer to a request that was refused or failed (RFC 9457). It
+// is an error that handlers may return.
+type Problem struct {
+	Type     string          `json:"type" doc:"A name of the kind of problem, by its code." example:"urn:perdure:problem:not_found"`
+	Title    string          `json:"title" doc:"The status in words."`
+	Status   int             `json:"status" doc:"The HTTP status."`
+	Detail   string          `json:"detail,omitempty" doc:"What is wrong with this request."`
+	Instance string          `json:"instance,omitempty" doc:"The id of the request, as in X-Request-Id."`
+	Code     string          `json:"code" doc:"What a program decides by." enum:"invalid,not_found,conflict,duplicate,restricted,uncertain,unauthorized,forbidden,too_large,rate_limited,unavailable,internal"`
+	Errors   []ProblemDetail `json:"errors,omitempty" doc:"What is wrong with which part of the request."`
+
+	header http.Header
+}
+
+// ProblemDetail is one thing that is wrong with a request.
+type ProblemDetail struct {
+	Location string `json:"location,omitempty" doc:"Which part of the request." example:"body.items[3].name"`
+	Message  string `json:"message" doc:"What is wrong with it."`
+}
+
+// NewProblem returns a problem with a status and a code of the table.
+func NewProblem(status int, code, detail string) *Problem {
+	return &Problem{Type: "urn:perdure:problem:" + code, Title: http.StatusText(status), Status: status, Detail: detail, Code: code}
+}
+
+func newProblem(status int, code, detail string, req *request) *Problem {
+	p := NewProblem(status, code, detail)
+	p.Instance = req.id
+	return p
+}
+
+// RetryAfter adds the header that tells a client when to come back.
+func (p *Problem) RetryAfter(seconds int) *Problem {
+	p.header = http.Header{"Retry-After": {strconv.Itoa(seconds)}}
+	return p
+}
+
+// Error implements error.
+func (p *Problem) Error() string { return p.Detail }
+
+// GetStatus implements huma.StatusError.
+func (p *Problem) GetStatus() int { return p.Status }
+
+// GetHeaders implements huma.HeadersError.
+func (p *Problem) GetHeaders() http.Header { return p.header }
+
+// ContentType implements huma.ContentTypeFilter.
+func (p *Problem) ContentType(string) string { return "application/problem+json" }
+
+func errForbidden(detail string) error {
+	return NewProblem(http.StatusForbidden, codeForbidden, detail)
+}
+
+// problem returns what a client is told of an error. What it is not told goes to
+// OnError.
+func (a *API) problem(req *request, err error) *Problem {
+	var p *Problem
+	if errors.As(err, &p) {
+		told := *p
+		told.Instance = req.id
+		return &told
+	}
+	status, code := classify(err)
+	detail := err.Error()
+	switch code {
+	case codeInternal:
+		a.config.OnError(err)
+		detail = "the server failed to answer; its log has more under the id of the request"
+	case codeUnavailable:
+		detail = "the server cannot answer now"
+	}
+	p = newProblem(status, code, detail, req)
+	var invalid *fault.Invalid
+	if errors.As(err, &invalid) {
+		p.Errors = []ProblemDetail{{Location: invalid.Field, Message: invalid.Reason}}
+	}
+	if status == http.StatusServiceUnavailable {
+		p.RetryAfter(1)
+	}
+	return p
+}
+
+// classify gives an error of ours its status and code.
+func classify(err error) (int, string) {
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.Is(err, ErrUnauthenticated):
+		return http.StatusUnauthorized, codeUnauthorized
+	case is[*fault.Invalid](err):
+		return http.StatusUnprocessableEntity, codeInvalid
+	case is[*fault.NotFound](err):
+		return http.StatusNotFound, codeNotFound
+	case is[*fault.Duplicate](err):
+		return http.StatusConflict, codeDuplicate
+	case is[*fault.Restricted](err):
+		return http.StatusConflict, codeRestricted
+	case is[*fault.Conflict](err), isState(err):
+		return http.StatusConflict, codeConflict
+	case is[*outbox.GapError](err), is[*outbox.DivergedError](err):
+		return http.StatusGone, codeConflict
+	case is[*fault.Uncertain](err):
+		return http.StatusInternalServerError, codeUncertain
+	case errors.As(err, &tooLarge):
+		return http.StatusRequestEntityTooLarge, codeTooLarge
+	case errors.Is(err, fault.ErrClosed), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return http.StatusServiceUnavailable, codeUnavailable
+	}
+	return http.StatusInternalServerError, codeInternal
+}
+
+// isState reports whether something exists but is not in a state for what was
+// asked.
+func isState(err error) bool {
+	return is[*fsm.EndedError](err) || is[*fsm.LiveError](err) || is[*hook.StateError](err) || is[*task.StateError](err)
+}
+
+func is[E error](err error) bool {
+	var e E
+	return errors.As(err, &e)
+}
+
+// statusCodes are the codes of problems that are found before a handler runs.
+var statusCodes = map[int]string{
+	http.StatusRequestEntityTooLarge: codeTooLarge, http.StatusNotFound: codeNotFound, http.StatusInternalServerError: codeInternal,
+	http.StatusServiceUnavailable: codeUnavailable, http.StatusRequestTimeout: codeUnavailable,
+}
+
+// problems turns what huma says of a bad request into a Problem. It leaves out
+// the values, which may be secret.
+func problems(ctx huma.Context, _ string, v any) (any, error) {
+	model, ok := v.(*huma.ErrorModel)
+	if !ok {
+		return v, nil
+	}
+	code, known := statusCodes[model.Status]
+	if !known {
+		code = codeInvalid
+	}
+	p := newProblem(model.Status, code, model.Detail, requestOf(ctx.Context()))
+	for _, d := range model.Errors {
+		if d != nil {
+			p.Errors = append(p.Errors, ProblemDetail{Location: d.Location, Message: d.Message})
+		}
+	}
+	return p, nil
+}
+
+// writeProblem answers a request outside of huma.
+func writeProblem(w http.ResponseWriter, p *Problem) {
+	for name, values := range p.header {
+		w.Header()[name] = values
+	}
+	if p.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="perdure"`)
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p) // the client may have gone
+}

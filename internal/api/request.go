@@ -1,0 +1,25 @@
+package api
+
+import (
+	"context"
+	"net/url"
+)
+
+// request is what the handlers know of a request beside its input.
+type request struct {
+	id        string
+	method    string
+	url       url.URL
+	route     string // the id of its route, once known
+	principal Principal
+}
+
+type requestKey struct{}
+
+// requestOf returns the request that is being answered.
+func requestOf(ctx context.Context) *request {
+	if req, ok := ctx.Value(requestKey{}).(*request); ok {
+		return req
+	}
+	return &request{}
+}

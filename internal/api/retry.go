@@ -1,0 +1,36 @@
+package api
+
+import (
+	"time"
+
+	"github.com/perdure/perdure/retry"
+)
+
+// Retry is a policy for failed work.
+type Retry struct {
+	Kind        retry.Kind `json:"kind" doc:"How the delays grow." example:"exponential"`
+	MaxAttempts int        `json:"max_attempts" minimum:"1"`
+	Initial     Duration   `json:"initial,omitempty" doc:"The delay after the first failure."`
+	Factor      float64    `json:"factor,omitempty" doc:"By how much an exponential delay grows each time."`
+	Increment   Duration   `json:"increment,omitempty" doc:"By how much a linear delay grows each time."`
+	Max         Duration   `json:"max,omitempty" doc:"The longest delay."`
+	Jitter      float64    `json:"jitter,omitempty" minimum:"0" maximum:"1" doc:"The part of a delay that is random."`
+}
+
+func showRetry(p retry.Policy) Retry {
+	return Retry{
+		Kind: p.Kind, MaxAttempts: p.MaxAttempts, Initial: Duration(p.Initial), Factor: p.Factor, Increment: Duration(p.Increment),
+		Max: Duration(p.Max), Jitter: p.Jitter,
+	}
+}
+
+// policy returns the policy; none is the zero one.
+func (r *Retry) policy() retry.Policy {
+	if r == nil {
+		return retry.Policy{}
+	}
+	return retry.Policy{
+		Kind: r.Kind, MaxAttempts: r.MaxAttempts, Initial: time.Duration(r.Initial), Factor: r.Factor, Increment: time.Duration(r.Increment),
+		Max: time.Duration(r.Max), Jitter: r.Jitter,
+	}
+}

@@ -1,0 +1,121 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// Route is one operation of the API: where it is found and who may use it.
+type Route struct {
+	ID     string
+	Method string
+	Path   string
+	// Role is the least role that may use it.
+	Role Role
+	// Actor says that the token of the actor in the path may use it too.
+	Actor bool
+	// Stream says that the answer goes on until the client leaves, or that it
+	// waits; such a request bounds its time itself.
+	Stream bool
+	// Status is that of success.
+	Status  int
+	Summary string
+}
+
+// get, post, put and remove shorten the table of routes.
+func get(path string, role Role, id, summary string) Route {
+	return Route{ID: id, Method: http.MethodGet, Path: path, Role: role, Status: http.StatusOK, Summary: summary}
+}
+
+func post(path string, role Role, id, summary string) Route {
+	return Route{ID: id, Method: http.MethodPost, Path: path, Role: role, Status: http.StatusOK, Summary: summary}
+}
+
+func put(path string, role Role, id, summary string) Route {
+	return Route{ID: id, Method: http.MethodPut, Path: path, Role: role, Status: http.StatusOK, Summary: summary}
+}
+
+func remove(path string, role Role, id, summary string) Route {
+	return Route{ID: id, Method: http.MethodDelete, Path: path, Role: role, Status: http.StatusNoContent, Summary: summary}
+}
+
+// created returns the route with the status of something new.
+func (r Route) created() Route {
+	r.Status = http.StatusCreated
+	return r
+}
+
+// streaming returns the route without a bound on its time.
+func (r Route) streaming() Route {
+	r.Stream = true
+	return r
+}
+
+// byActor returns the route opened for the token of its actor.
+func (r Route) byActor() Route {
+	r.Actor = true
+	return r
+}
+
+func route(id string) (Route, bool) {
+	for _, r := range Routes {
+		if r.ID == id {
+			return r, true
+		}
+	}
+	return Route{}, false
+}
+
+// tag returns the resource of the route: what follows /v1/.
+func (r Route) tag() string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(r.Path, "/v1/"), "/")
+	return name
+}
+
+// operation describes the route for the OpenAPI document.
+func (a *API) operation(r Route) huma.Operation {
+	op := huma.Operation{
+		OperationID: r.ID, Method: r.Method, Path: r.Path, Summary: r.Summary, Tags: []string{r.tag()}, DefaultStatus: r.Status,
+		Description: r.describe(), MaxBodyBytes: a.config.MaxBody, Metadata: map[string]any{"route": r},
+		Extensions: map[string]any{"x-perdure-role": r.Role.String()},
+		Responses:  map[string]*huma.Response{"default": a.problemResponse()},
+	}
+	if r.Role != Anyone || r.Actor {
+		op.Security = []map[string][]string{{"token": {}}, {"session": {}}}
+	}
+	return op
+}
+
+func (r Route) describe() string {
+	switch {
+	case r.Actor:
+		return fmt.Sprintf("Needs the role %s, or the token of the actor.", r.Role)
+	case r.Role == Anyone:
+		return "Needs no authentication."
+	}
+	return fmt.Sprintf("Needs the role %s.", r.Role)
+}
+
+func (a *API) fail(err error) { a.err = errors.Join(a.err, err) }
+
+// handle binds a handler to the route with that id.
+func handle[I, O any](a *API, id string, fn func(context.Context, *I) (*O, error)) {
+	r, ok := route(id)
+	if !ok || a.registered[id] {
+		a.fail(fmt.Errorf("handler %s has no route of its own", id))
+		return
+	}
+	a.registered[id] = true
+	huma.Register(a.huma, a.operation(r), func(ctx context.Context, in *I) (*O, error) {
+		out, err := fn(ctx, in)
+		if err != nil {
+			return nil, a.problem(requestOf(ctx), err)
+		}
+		return out, nil
+	})
+}

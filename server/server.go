@@ -1,0 +1,176 @@
+// Package server is Perdure over HTTP: the API for programs in any language, the
+// dashboard, and the workers behind them, as one http.Handler that a program
+// mounts where it likes.
+//
+//	srv, err := server.New(eng, &server.Options{Definitions: []fsm.Definer{Order}})
+//	…
+//	err = srv.Start()
+//	defer srv.Stop(ctx)
+//	http.Handle("/perdure/", http.StripPrefix("/perdure", srv))
+//
+// A program that is nothing but a server takes HTTP, which has the time limits
+// that an open port needs.
+//
+// Imports: perdure, the kinds of work, dispatch and internal/api.
+package server
+
+import (
+	"log/slog"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/dispatch"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/fsm"
+	"github.com/perdure/perdure/hook"
+	"github.com/perdure/perdure/internal/api"
+	"github.com/perdure/perdure/task"
+)
+
+// Role is a part of the work that a process can take.
+type Role string
+
+// The roles of a process.
+const (
+	// API answers requests under /v1.
+	API Role = "api"
+	// Worker runs due work.
+	Worker Role = "worker"
+	// UI serves the dashboard.
+	UI Role = "ui"
+)
+
+// Options configure a Server. The zero value of every field is its default.
+type Options struct {
+	// Roles are what this process does. Default: everything.
+	Roles []Role
+	// Definitions are the state machines that this process runs. Default: none.
+	Definitions []fsm.Definer
+	// Machines configure how they are run. Default: see fsm.Options.
+	Machines *fsm.Options
+	// Hooks are the namespaces whose hooks this process runs, with their
+	// handlers. Hooks are triggered over the API in these only. Default: none.
+	Hooks []*hook.Hooks
+	// Tasks runs the tasks. Default: this process runs none.
+	Tasks *task.Worker
+	// Processors are further kinds of work to drive. Default: none.
+	Processors []dispatch.Processor
+	// Auth says who sends a request. Default: everybody is an administrator,
+	// which is for loopback addresses only.
+	Auth Auth
+	// Dashboard serves what is not the API. Default: nothing.
+	Dashboard http.Handler
+	// MaxBody is the largest body of a request in bytes. Default: 1 MiB.
+	MaxBody int64
+	// RequestTimeout bounds a request that is not a stream. Default: 30 seconds.
+	RequestTimeout time.Duration
+	// Version is that of the program. Default: "dev".
+	Version string
+	// Observe is told of every request that was answered, by the id of its route.
+	// Default: nobody is.
+	Observe func(route string, status int, took time.Duration)
+	// OnError receives errors that have no caller, and those that a client is
+	// told nothing of. Default: log them.
+	OnError func(error)
+}
+
+// Server is Perdure over HTTP. It is safe for concurrent use.
+type Server struct {
+	eng      *perdure.Engine
+	options  Options
+	machines *fsm.Machines
+	api      *api.API
+	mux      *http.ServeMux
+	workers  workers
+}
+
+// New returns a server of an engine. Nothing runs before Start.
+func New(eng *perdure.Engine, options *Options) (*Server, error) {
+	if eng == nil {
+		return nil, fault.Invalidf("engine", "is nil")
+	}
+	o, err := options.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{eng: eng, options: o, mux: http.NewServeMux()}
+	if s.machines, err = fsm.New(eng, o.Machines); err != nil {
+		return nil, err
+	}
+	if err := s.machines.Register(o.Definitions...); err != nil {
+		return nil, err
+	}
+	if s.api, err = api.New(s.apiConfig()); err != nil {
+		return nil, err
+	}
+	s.mount()
+	return s, nil
+}
+
+func (o *Options) withDefaults() (Options, error) {
+	var options Options
+	if o != nil {
+		options = *o
+	}
+	if len(options.Roles) == 0 {
+		options.Roles = []Role{API, Worker, UI}
+	}
+	for _, r := range options.Roles {
+		if r != API && r != Worker && r != UI {
+			return options, fault.Invalidf("Options.Roles", "has %q; api, worker and ui are possible", r)
+		}
+	}
+	defaults(&options.MaxBody, 1<<20)
+	defaults(&options.RequestTimeout, 30*time.Second)
+	defaults(&options.Version, "dev")
+	if options.MaxBody < 1 || options.RequestTimeout < 0 {
+		return options, fault.Invalidf("Options", "has a negative limit")
+	}
+	if options.OnError == nil {
+		options.OnError = func(err error) { slog.Error("serve", "error", err) }
+	}
+	return options, nil
+}
+
+func defaults[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+func (s *Server) apiConfig() api.Config {
+	o := s.options
+	c := api.Config{
+		Engine: s.eng, Machines: s.machines, Hooks: map[string]*hook.Hooks{}, Auth: o.Auth, MaxBody: o.MaxBody, Timeout: o.RequestTimeout,
+		Version: o.Version, Observe: o.Observe, OnError: o.OnError,
+	}
+	for _, h := range o.Hooks {
+		c.Hooks[h.Namespace()] = h
+	}
+	return c
+}
+
+// mount puts together what this process serves.
+func (s *Server) mount() {
+	if s.has(API) {
+		s.mux.Handle("/v1/", s.api)
+		s.mux.Handle("/openapi.json", s.api)
+	}
+	if s.has(UI) && s.options.Dashboard != nil {
+		s.mux.Handle("/", s.options.Dashboard)
+	}
+}
+
+func (s *Server) has(r Role) bool { return slices.Contains(s.options.Roles, r) }
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+
+// Machines returns the state machines of the server.
+func (s *Server) Machines() *fsm.Machines { return s.machines }
+
+// OpenAPI returns the OpenAPI document of the API.
+func (s *Server) OpenAPI() []byte { return s.api.Document() }
