@@ -15,6 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/table"
+	"github.com/perdure/perdure/internal/tracing"
 	"github.com/perdure/perdure/internal/unit"
 	"github.com/perdure/perdure/internal/wake"
 	"github.com/perdure/perdure/outbox"
@@ -31,6 +32,7 @@ type Engine struct {
 	committer *unit.Committer
 	outbox    *outbox.Outbox
 	hub       *wake.Hub
+	tracer    *tracing.Tracer
 
 	mu      sync.Mutex
 	running sync.WaitGroup
@@ -98,7 +100,7 @@ func newEngine(ctx context.Context, db sqldb.DB, o Options) (*Engine, error) {
 	if reason := db.Dialect().Relaxed; o.Outbox && reason != "" {
 		return nil, fault.Invalidf("Options.Outbox", "cannot be used: %s, so a crash could give the same stamp to two units", reason)
 	}
-	eng := &Engine{options: o, db: db, store: st, tables: table.Builder{Dialect: db.Dialect()}}
+	eng := &Engine{options: o, db: db, store: st, tables: table.Builder{Dialect: db.Dialect()}, tracer: tracing.New(o.TracerProvider)}
 	if err := eng.prepare(ctx); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/clock"
@@ -37,6 +38,10 @@ type Options struct {
 	// NewID makes the external ids of rows that are created without one, and
 	// the ids of units. Default: UUID version 7.
 	NewID func() string
+	// TracerProvider makes the spans in which durable work is run; they lead back
+	// to the span in which it was asked for. Default: that of the program, by
+	// otel.SetTracerProvider, or none.
+	TracerProvider trace.TracerProvider
 	// Clock tells the time. Default: the machine's. The type is internal: tests
 	// set it through package perduretest.
 	Clock clock.Clock

@@ -6,6 +6,7 @@ import (
 	"github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/tracing"
 	"github.com/perdure/perdure/internal/unit"
 	"github.com/perdure/perdure/internal/wake"
 )
@@ -19,6 +20,7 @@ type Runtime struct {
 	Hub       *wake.Hub
 	Clock     clock.Clock
 	NewID     func() string
+	Tracer    *tracing.Tracer
 	Timeout   time.Duration
 }
 
@@ -26,7 +28,7 @@ type Runtime struct {
 func (e *Engine) Runtime() *Runtime {
 	return &Runtime{
 		DB: e.db, Store: e.store, Committer: e.committer, Hub: e.hub,
-		Clock: e.options.Clock, NewID: e.options.NewID, Timeout: e.options.Timeout,
+		Clock: e.options.Clock, NewID: e.options.NewID, Tracer: e.tracer, Timeout: e.options.Timeout,
 	}
 }
 

@@ -163,11 +163,13 @@ func (d *Definition[S]) step(ctx context.Context, e *execution, run *Run[S]) (Ou
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	ctx, span := e.traced(ctx)
 	var outcome Outcome
 	err := e.call(ctx, func(ctx context.Context) (err error) {
 		outcome, err = step.fn(ctx, run)
 		return err
 	})
+	span.End(err)
 	return outcome, err
 }
 

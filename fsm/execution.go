@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/tracing"
 )
 
 // patience is how long a step may take to return after its context ended.
@@ -25,6 +26,7 @@ type execution struct {
 	token    string
 	suspect  bool // claimed alone, because it lost its process before
 	inbox    []store.Signal
+	trace    *string // of the step that runs, for its children
 }
 
 // decision is an outcome with everything serialised, ready to be committed.
@@ -34,6 +36,16 @@ type decision struct {
 	result   json.RawMessage
 	err      string
 	children []store.NewInstance
+}
+
+// traced begins the span of a step.
+func (e *execution) traced(ctx context.Context) (context.Context, tracing.Span) {
+	i, rt := &e.instance, e.machines.rt
+	ctx, span := rt.Tracer.Process(ctx, rt.Clock.Now(), tracing.Work{
+		Kind: "instance", Name: i.FSM, ID: i.ID, Attempt: i.Attempt + 1, Trace: i.Trace, Created: i.Created,
+	})
+	e.trace = tracing.Of(ctx)
+	return ctx, span
 }
 
 // failed is the decision to end an instance as failed.
@@ -116,7 +128,7 @@ func (e *execution) children(specs []ChildSpec) ([]store.NewInstance, error) {
 			return nil, fmt.Errorf("child %d: %w", i, err)
 		}
 		ordinal := i
-		child.Parent, child.Fanout, child.Ordinal = &e.instance.ID, &fanout, &ordinal
+		child.Parent, child.Fanout, child.Ordinal, child.Trace = &e.instance.ID, &fanout, &ordinal, e.trace
 		children[i] = child
 	}
 	return children, nil

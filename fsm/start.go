@@ -9,6 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/tracing"
 )
 
 // Priority orders instances that are due: the more urgent run first.
@@ -145,7 +146,10 @@ func StartManyIn[S any](tx *perdure.Tx, d *Definition[S], states []S, options []
 
 // record attaches the start of instances to a unit of work.
 func record(tx *perdure.Tx, rt *perdure.Runtime, instances []store.NewInstance) ([]*Started, error) {
-	results := make([]*Started, len(instances))
+	results, trace := make([]*Started, len(instances)), tracing.Of(tx.Context())
+	for i := range instances {
+		instances[i].Trace = trace
+	}
 	queues := map[string]bool{}
 	var stmts []sqldb.Stmt
 	for from := 0; from < len(instances); from += chunk {

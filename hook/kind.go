@@ -15,6 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/failpoint"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/tracing"
 	"github.com/perdure/perdure/internal/unit"
 	"github.com/perdure/perdure/retry"
 )
@@ -197,10 +198,14 @@ func (h *Hooks) run(ctx context.Context, c *core.Claim) error {
 	return failpoint.Hit("hook.settled")
 }
 
-func (h *Hooks) execute(ctx context.Context, hook store.Hook) error {
+func (h *Hooks) execute(ctx context.Context, hook store.Hook) (err error) {
 	h.mu.RLock()
 	handler := h.handlers[hook.Name]
 	h.mu.RUnlock()
+	ctx, span := h.rt.Tracer.Process(ctx, h.rt.Clock.Now(), tracing.Work{
+		Kind: "hook", Name: hook.Name, ID: hook.ID, Attempt: hook.Attempts + 1, Trace: hook.Trace, Created: hook.Created,
+	})
+	defer func() { span.End(err) }()
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, infoKey{}, h.info(hook)), handler.timeout)
 	defer cancel()
 	return core.CallWithin(ctx, h.rt.Clock, patience, func(ctx context.Context) error {

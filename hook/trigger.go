@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/tracing"
 	"github.com/perdure/perdure/retry"
 )
 
@@ -58,7 +59,7 @@ func (h *Hooks) Trigger(tx *perdure.Tx, name string, payload any, options *Trigg
 	if tx.Engine() != h.eng {
 		return "", tx.Fail(fault.Invalidf("hook "+name, "is triggered in a unit of work of another engine"))
 	}
-	hook.Unit = tx.ID()
+	hook.Unit, hook.Trace = tx.ID(), tracing.Of(tx.Context())
 	due := h.due(o)
 	committed := func() { h.rt.Hub.Publish(h.topic(), due) }
 	return hook.ID, tx.Attach(committed, h.rt.Store.InsertHook(hook, h.rt.Now()))

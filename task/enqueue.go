@@ -9,6 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/tracing"
 )
 
 // Ticket is what is known of something that was enqueued in a unit of work. Its
@@ -69,7 +70,7 @@ func record(tx *perdure.Tx, options *EnqueueOptions, stmts func(*perdure.Runtime
 		due.At, hint = &at, at
 	}
 	ticket := &Ticket{}
-	err := tx.Attach(func() { rt.Hub.Publish(topic, hint) }, stmts(rt, due, &ticket.ID)...)
+	err := tx.Attach(func() { rt.Hub.Publish(topic, hint) }, rt.Store.TraceTask(tracing.Of(tx.Context()), stmts(rt, due, &ticket.ID))...)
 	return ticket, err
 }
 

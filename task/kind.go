@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/failpoint"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/tracing"
 	"github.com/perdure/perdure/internal/unit"
 )
 
@@ -108,7 +109,11 @@ func try(ctx context.Context, db sqldb.DB, access sqldb.Access, fn func(sqldb.Tx
 // run brings a claimed task one step on: to its end, or to its next attempt.
 func (w *Worker) run(ctx context.Context, c *core.Claim) error {
 	t := c.Work.(store.Task)
-	err := w.execute(ctx, t)
+	traced, span := w.rt.Tracer.Process(ctx, w.rt.Clock.Now(), tracing.Work{
+		Kind: "task", Name: t.Type, ID: c.ID, Attempt: t.Attempts + 1, Trace: t.Trace, Created: t.Enqueued,
+	})
+	err := w.execute(traced, t)
+	span.End(err)
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, core.ErrLost) || errors.Is(err, store.ErrTaskLost):
 		return core.ErrLost // somebody else has the task: our outcome would be stale

@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/tracing"
 )
 
 // session is a transaction that holds a task: as long as it is open, nobody else
@@ -48,7 +49,7 @@ func (w *Worker) holdOnPostgres(ctx context.Context, hold []sqldb.Stmt, fn func(
 		return err
 	}
 	defer tx.Rollback()
-	s := &pgSession{ctx: ctx, tx: tx, store: w.rt.Store, pending: slices.Clone(hold)}
+	s := &pgSession{ctx: ctx, tx: tx, store: w.rt.Store, pending: w.rt.Store.TraceTask(tracing.Of(ctx), slices.Clone(hold))}
 	if err := fn(s); err != nil {
 		return err
 	}

@@ -42,6 +42,7 @@ var rules = append([]rule{
 	{of: "internal/edge", why: "it checks values, whatever they are for", only: []string{"fault"}, std: true},
 	{of: "internal/egress", why: "it makes requests, whatever they are for", only: []string{"fault"}, std: true},
 	{of: "internal/sqldb", why: "it is the lowest layer", only: []string{"fault"}, std: true},
+	{of: "internal/tracing", why: "every kind of work carries its trace by it", only: []string{}, not: []string{"go.opentelemetry.io/otel/sdk/trace"}},
 	{of: "schema", why: "it only describes", only: []string{"fault", "internal/edge"}, std: true},
 	{
 		of: "statechart/...", why: "it is pure: no I/O, no SQL", only: []string{"fault", "internal/edge", "statechart/..."},

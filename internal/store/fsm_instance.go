@@ -24,6 +24,7 @@ type NewInstance struct {
 	UniqueName  *string
 	UniqueKey   *string
 	UniqueScope int
+	Trace       *string
 }
 
 // plain reports whether the instance needs neither uniqueness nor order.
@@ -47,7 +48,25 @@ func (s *Store) StartInstances(all []NewInstance, now Now) []sqldb.Stmt {
 	if len(special) > 0 {
 		stmts = append(stmts, s.startSpecial(special, now)...)
 	}
-	return stmts
+	return append(stmts, s.traceInstances(all)...)
+}
+
+// traceInstances returns the statement that notes the traces of those that have
+// one.
+func (s *Store) traceInstances(all []NewInstance) []sqldb.Stmt {
+	var traced []NewInstance
+	for _, n := range all {
+		if n.Trace != nil {
+			traced = append(traced, n)
+		}
+	}
+	if len(traced) == 0 {
+		return nil
+	}
+	return []sqldb.Stmt{s.stmt("InstanceTrace", tuples{
+		column(traced, func(n NewInstance) string { return n.ID }),
+		column(traced, func(n NewInstance) string { return *n.Trace }),
+	})}
 }
 
 func newColumns(all []NewInstance) tuples {
@@ -137,6 +156,7 @@ type Instance struct {
 	Deadline     *time.Time
 	Created      time.Time
 	Priority     int
+	Trace        *string
 }
 
 // InstanceClaim says who claims instances of which queue.
@@ -171,7 +191,7 @@ func instanceRow(found func(Instance)) func(sqldb.Scan) error {
 		var i Instance
 		var awaits, seen, dropped *string
 		err := scan(&i.ID, &i.FSM, &i.Version, &i.Step, &i.State, &i.Attempt, &i.Crashes, &awaits, &i.Keeps, &seen, &i.TimedOut, &i.Fanout,
-			&dropped, &i.Parent, &i.ParentFanout, &i.Partition, &i.UniqueName, &i.UniqueKey, &i.UniqueScope, &i.Deadline, &i.Created, &i.Priority)
+			&dropped, &i.Parent, &i.ParentFanout, &i.Partition, &i.UniqueName, &i.UniqueKey, &i.UniqueScope, &i.Deadline, &i.Created, &i.Priority, &i.Trace)
 		if err != nil {
 			return err
 		}

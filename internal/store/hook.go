@@ -23,6 +23,7 @@ type Hook struct {
 	Crashes             int
 	Error               *string
 	Unit                string
+	Trace               *string
 	Created             time.Time
 	NextAttempt         *time.Time
 	Due                 time.Time
@@ -36,6 +37,7 @@ type Hook struct {
 type NewHook struct {
 	ID, Namespace, Name, Unit string
 	Payload, Policy           string
+	Trace                     *string
 	Priority, MaxAttempts     int
 	At                        *time.Time
 	Delay                     time.Duration
@@ -46,7 +48,7 @@ type Now *time.Time
 
 // InsertHook returns the statement that records a hook.
 func (s *Store) InsertHook(h NewHook, now Now) sqldb.Stmt {
-	return s.stmt("HookInsert", h.ID, h.Namespace, h.Name, h.Payload, h.Priority, h.Policy, h.MaxAttempts, h.Unit,
+	return s.stmt("HookInsert", h.ID, h.Namespace, h.Name, h.Payload, h.Priority, h.Policy, h.MaxAttempts, h.Unit, h.Trace,
 		at(now), h.At, at(now), h.Delay.Microseconds())
 }
 

@@ -123,7 +123,7 @@ func (s *Store) names(names []string) any {
 func claimRow(hooks *[]Hook) func(sqldb.Scan) error {
 	return func(scan sqldb.Scan) error {
 		var h Hook
-		err := scan(&h.ID, &h.Name, &h.Payload, &h.Priority, &h.Policy, &h.MaxAttempts, &h.Attempts, &h.Crashes, &h.Unit, &h.Created, &h.Due)
+		err := scan(&h.ID, &h.Name, &h.Payload, &h.Priority, &h.Policy, &h.MaxAttempts, &h.Attempts, &h.Crashes, &h.Unit, &h.Trace, &h.Created, &h.Due)
 		*hooks = append(*hooks, h)
 		return err
 	}

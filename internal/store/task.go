@@ -19,6 +19,7 @@ type Task struct {
 	Token               string
 	Outcome             *string
 	Enqueued, Scheduled time.Time
+	Trace               *string
 }
 
 // TaskCrash is a task whose claim had expired.
@@ -59,6 +60,19 @@ func (s *Store) TaskClock(now Now) []sqldb.Stmt {
 	return []sqldb.Stmt{ignored(s.stmt("TaskClock", at(now)))}
 }
 
+// TraceTask returns the statements that enqueue, with the trace that they belong
+// to, if there is one. On PostgreSQL the functions that run later in the
+// transaction enqueue with it too.
+func (s *Store) TraceTask(trace *string, enqueue []sqldb.Stmt) []sqldb.Stmt {
+	switch {
+	case trace == nil:
+		return enqueue
+	case s.dialect.Name == sqldb.Postgres:
+		return append([]sqldb.Stmt{ignored(s.stmt("TaskTrace", *trace))}, enqueue...)
+	}
+	return append(enqueue, s.stmt("TaskTrace", *trace))
+}
+
 // ignored makes the result of a function no row count.
 func ignored(stmt sqldb.Stmt) sqldb.Stmt {
 	stmt.Row = func(sqldb.Scan) error { return nil }
@@ -90,7 +104,7 @@ func (s *Store) ClaimTasks(ctx context.Context, run sqldb.Runner, c TaskClaim, n
 	claim := s.task("TaskClaim", now, c.Worker, s.names(c.Types), c.Limit, c.Lease.Microseconds())
 	claim.Row = func(scan sqldb.Scan) error {
 		var t Task
-		err := scan(&t.ID, &t.Type, &t.Payload, &t.Attempts, &t.Crashes, &t.Token, &t.Outcome, &t.Enqueued, &t.Scheduled)
+		err := scan(&t.ID, &t.Type, &t.Payload, &t.Attempts, &t.Crashes, &t.Token, &t.Outcome, &t.Enqueued, &t.Scheduled, &t.Trace)
 		claimed = append(claimed, t)
 		return err
 	}

@@ -17,6 +17,7 @@ create table if not exists perdure_hooks (
   crashes int not null default 0,
   error longtext,
   unit_id varchar(128) not null,
+  trace text,
   created_at datetime(6) not null,
   next_attempt_at datetime(6),
   due_at datetime(6) not null,

@@ -15,6 +15,7 @@ create table perdure.hooks (
   crashes integer not null default 0,
   error text,
   unit_id text not null,
+  trace text,
   created_at timestamptz not null,
   next_attempt_at timestamptz,
   due_at timestamptz not null,

@@ -32,6 +32,7 @@ create table perdure.instances (
   due_at timestamptz not null,
   deadline_at timestamptz,
   error text,
+  trace text,
   created_at timestamptz not null
 ) with (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 

@@ -101,7 +101,8 @@ create domain queues.task_type as text check (value ~ '^[a-z][a-z0-9_]{0,62}$');
 
 -- A claim writes the row: status, worker, a token of its own and a lease.
 -- outcome is what came of the work while its handler has yet to take note of it.
--- unrouted says that queues.error has a row for a task that nobody takes.
+-- unrouted says that queues.error has a row for a task that nobody takes. trace
+-- is that of the transaction which enqueues, whoever's function it runs.
 create table queues.task (
   task_id bigint generated always as identity primary key,
   task_type queues.task_type not null,
@@ -115,6 +116,7 @@ create table queues.task (
   crashes integer not null default 0,
   outcome jsonb,
   unrouted boolean not null default false,
+  trace text default left(nullif(current_setting('perdure.trace', true), ''), 600),
   worker text,
   token uuid,
   lease_expires_at timestamptz,

@@ -14,6 +14,7 @@ create table perdure_hooks (
   crashes integer not null default 0,
   error text,
   unit_id text not null,
+  trace text,
   created_at integer not null,
   next_attempt_at integer,
   due_at integer not null,

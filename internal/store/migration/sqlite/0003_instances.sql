@@ -31,6 +31,7 @@ create table perdure_instances (
   due_at integer not null,
   deadline_at integer,
   error text,
+  trace text,
   created_at integer not null
 ) strict;
 

@@ -18,6 +18,7 @@ create table queues_task (
   crashes integer not null default 0,
   outcome text,
   unrouted integer not null default 0,
+  trace text,
   worker text,
   token text,
   lease_expires_at integer,

@@ -2,8 +2,8 @@
 -- otherwise it is null and the server's clock decides.
 
 -- name: HookInsert
-insert into perdure.hooks (id, namespace, name, payload, priority, policy, max_attempts, unit_id, created_at, next_attempt_at, due_at)
-select ?, ?, ?, ?, ?, ?, ?, ?,
+insert into perdure.hooks (id, namespace, name, payload, priority, policy, max_attempts, unit_id, trace, created_at, next_attempt_at, due_at)
+select ?, ?, ?, ?, ?, ?, ?, ?, ?,
   t.at_now, case when t.at_due > t.at_now then t.at_due end, greatest(t.at_due, t.at_now)
 from (select coalesce(cast(? as datetime(6)), utc_timestamp(6)) as at_now, coalesce(cast(? as datetime(6)), coalesce(cast(? as datetime(6)), utc_timestamp(6)) + interval ? microsecond) as at_due) t
 
@@ -99,7 +99,7 @@ limit ?
 -- name: HookLock
 -- Locks the candidates that nobody else has taken meanwhile. The ids are
 -- written by the program in place of {ids}.
-select id, name, payload, priority, policy, max_attempts, attempts, crashes, unit_id, created_at, due_at
+select id, name, payload, priority, policy, max_attempts, attempts, crashes, unit_id, trace, created_at, due_at
 from perdure.hooks
 where id in ({ids}) and status = 'pending'
 for update skip locked

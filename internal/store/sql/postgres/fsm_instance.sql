@@ -22,6 +22,13 @@ insert into perdure.ready (queue, priority, due_at, id)
 select queue, priority, due_at, id
 from started
 
+-- name: InstanceTrace
+-- Apart from the start, which is faster without it: few are traced.
+update perdure.instances i
+set trace = traced.trace
+from unnest(?::text[], ?::text[]) as traced (id, trace)
+where i.id = traced.id::uuid
+
 -- name: UniqueEnter
 -- In the order of the keys, so that two batches cannot deadlock.
 insert into perdure.uniques (name, key, id)
@@ -123,6 +130,6 @@ with due as (
   having count(*) > 0
 )
 select i.id::text, i.fsm, i.version, i.step, i.state::text, i.attempt, i.crashes, i.awaits, i.keeps, i.seen, i.timed_out, i.fanout, i.dropped,
-  i.parent_id::text, i.parent_fanout, i.partition_key, i.unique_name, i.unique_key, i.unique_scope, i.deadline_at, i.created_at, i.priority
+  i.parent_id::text, i.parent_fanout, i.partition_key, i.unique_name, i.unique_key, i.unique_scope, i.deadline_at, i.created_at, i.priority, i.trace
 from perdure.instances i
 where i.id in (select id from taken)

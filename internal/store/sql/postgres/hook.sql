@@ -2,8 +2,8 @@
 -- by SQLite's process; otherwise it is null and the server's clock decides.
 
 -- name: HookInsert
-insert into perdure.hooks (id, namespace, name, payload, priority, policy, max_attempts, unit_id, created_at, next_attempt_at, due_at)
-select ?::text, ?::text, ?::text, ?::json, ?::smallint, ?::json, ?::integer, ?::text,
+insert into perdure.hooks (id, namespace, name, payload, priority, policy, max_attempts, unit_id, trace, created_at, next_attempt_at, due_at)
+select ?::text, ?::text, ?::text, ?::json, ?::smallint, ?::json, ?::integer, ?::text, ?::text,
   t.at_now, case when t.at_due > t.at_now then t.at_due end, greatest(t.at_due, t.at_now)
 from (select coalesce(?::timestamptz, now()) as at_now, coalesce(?::timestamptz, coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond') as at_due) t
 
@@ -104,7 +104,7 @@ set status = 'processing', worker = $1, token = $2, last_attempt_at = coalesce($
   lease_expires_at = coalesce($3::timestamptz, now()) + $4::bigint * interval '1 microsecond'
 from due
 where h.id = due.id
-returning h.id, h.name, h.payload, h.priority, h.policy, h.max_attempts, h.attempts, h.crashes, h.unit_id, h.created_at, h.due_at
+returning h.id, h.name, h.payload, h.priority, h.policy, h.max_attempts, h.attempts, h.crashes, h.unit_id, h.trace, h.created_at, h.due_at
 
 -- name: HookNextWake
 -- Microseconds until something is due: a hook that is handled here, or an

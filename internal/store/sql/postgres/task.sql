@@ -6,12 +6,16 @@
 -- listened to.
 select set_config('perdure.now', ?::timestamptz::text, true)
 
+-- name: TaskTrace
+-- The trace of all tasks that are enqueued from here on, for this transaction.
+select set_config('perdure.trace', ?, true)
+
 -- name: TaskEnqueue
 -- Due at a time, or a delay from now.
 select queues.enqueue(?, ?::jsonb, coalesce(?::timestamptz, queues.now() + ?::bigint * interval '1 microsecond'))
 
 -- name: TaskClaim
-select task_id, task_type, payload, attempts, crashes, token::text, outcome, enqueued_at, scheduled_at
+select task_id, task_type, payload, attempts, crashes, token::text, outcome, enqueued_at, scheduled_at, trace
 from queues.dequeue_next_available_tasks(?, ?::text[], ?::integer, ?::bigint * interval '1 microsecond')
 
 -- name: TaskReap

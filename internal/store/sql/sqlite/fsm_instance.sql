@@ -17,6 +17,13 @@ insert into perdure.ready (queue, priority, due_at, id)
 select value->>5, value->>6, coalesce(value->>10, ?2 + (value->>11)), value->>0
 from json_each(?1)
 
+-- name: InstanceTrace
+-- Apart from the start, which is faster without it: few are traced.
+update perdure.instances as i
+set trace = traced.value->>1
+from json_each(?1) traced
+where i.id = traced.value->>0
+
 -- name: UniqueEnter
 insert into perdure.uniques (name, key, id)
 select value->>0, value->>1, value->>2
@@ -117,7 +124,7 @@ where (queue, suspect, priority, due_at, id) in (
 )
 ;
 select i.id, i.fsm, i.version, i.step, i.state, i.attempt, i.crashes, i.awaits, i.keeps, i.seen, i.timed_out, i.fanout, i.dropped,
-  i.parent_id, i.parent_fanout, i.partition_key, i.unique_name, i.unique_key, i.unique_scope, i.deadline_at, i.created_at, i.priority
+  i.parent_id, i.parent_fanout, i.partition_key, i.unique_name, i.unique_key, i.unique_scope, i.deadline_at, i.created_at, i.priority, i.trace
 from perdure.leases l, json_each(l.ids) held
 join perdure.instances i on i.id = held.value
 where l.token = ?4

@@ -2,8 +2,8 @@
 -- by SQLite's process; here it always is.
 
 -- name: HookInsert
-insert into perdure.hooks (id, namespace, name, payload, priority, policy, max_attempts, unit_id, created_at, next_attempt_at, due_at)
-select ?, ?, ?, ?, ?, ?, ?, ?,
+insert into perdure.hooks (id, namespace, name, payload, priority, policy, max_attempts, unit_id, trace, created_at, next_attempt_at, due_at)
+select ?, ?, ?, ?, ?, ?, ?, ?, ?,
   t.at_now, case when t.at_due > t.at_now then t.at_due end, max(t.at_due, t.at_now)
 from (select ? as at_now, coalesce(?, ? + ?) as at_due) t
 
@@ -99,7 +99,7 @@ where id in (
   order by h.priority, h.due_at, h.id
   limit ?5
 )
-returning id, name, payload, priority, policy, max_attempts, attempts, crashes, unit_id, created_at, due_at
+returning id, name, payload, priority, policy, max_attempts, attempts, crashes, unit_id, trace, created_at, due_at
 
 -- name: HookNextWake
 -- Microseconds until something is due: a hook that is handled here, or an

@@ -7,6 +7,12 @@ insert into queues_task (task_type, payload, enqueued_at, scheduled_at)
 values (?1, ?2, ?5, coalesce(?3, ?5 + ?4))
 returning task_id
 
+-- name: TaskTrace
+-- The trace of the task that was enqueued last.
+update queues_task
+set trace = ?
+where task_id = (select max(task_id) from queues_task)
+
 -- name: TaskClaim
 -- Of each type only the oldest due rows are looked at.
 update queues_task
@@ -25,7 +31,7 @@ where task_id in (
   order by t.scheduled_at, t.task_id
   limit ?3
 )
-returning task_id, task_type, payload, attempts, crashes, token, outcome, enqueued_at, scheduled_at
+returning task_id, task_type, payload, attempts, crashes, token, outcome, enqueued_at, scheduled_at, trace
 
 -- name: TaskReap
 -- Tasks that lost the same worker are run again one after the other: one of
