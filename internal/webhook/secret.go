@@ -1,0 +1,98 @@
+package webhook
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+
+	"github.com/perdure/perdure/fault"
+)
+
+const (
+	secretPrefix = "whsec_"
+	minSecret    = 24
+	maxSecret    = 64
+	// maxSecrets is how many secrets are active at once: one, or two while it
+	// is being replaced.
+	maxSecrets = 2
+)
+
+// Secret is what both sides know. It does not show itself: print Reveal.
+type Secret struct{ key []byte }
+
+// NewSecret returns a new secret from a source of random bytes.
+func NewSecret(random io.Reader) (Secret, error) {
+	key := make([]byte, 32)
+	if _, err := io.ReadFull(random, key); err != nil {
+		return Secret{}, fmt.Errorf("make secret: %w", err)
+	}
+	return Secret{key}, nil
+}
+
+// ParseSecret reads a secret: "whsec_" and 24 to 64 bytes in base64.
+func ParseSecret(text string) (Secret, error) {
+	encoded, ok := strings.CutPrefix(text, secretPrefix)
+	if !ok {
+		return Secret{}, fault.Invalidf("webhook secret", "does not begin with %s", secretPrefix)
+	}
+	key, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(encoded, "="))
+	if err != nil {
+		return Secret{}, fault.Invalidf("webhook secret", "is not base64 after %s", secretPrefix)
+	}
+	if len(key) < minSecret || len(key) > maxSecret {
+		return Secret{}, fault.Invalidf("webhook secret", "has %d bytes; %d to %d are possible", len(key), minSecret, maxSecret)
+	}
+	return Secret{key}, nil
+}
+
+// ParseSecrets reads one secret, or two with white space or a comma between
+// them: first the one to stay.
+func ParseSecrets(text string) ([]Secret, error) {
+	var all []Secret
+	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r <= ' ' }) {
+		s, err := ParseSecret(part)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, checkSecrets(all)
+}
+
+func checkSecrets(secrets []Secret) error {
+	if len(secrets) < 1 || len(secrets) > maxSecrets {
+		return fault.Invalidf("webhook secrets", "are %d; one is needed, two are possible", len(secrets))
+	}
+	for _, s := range secrets {
+		if len(s.key) < minSecret {
+			return fault.Invalidf("webhook secret", "is not set")
+		}
+	}
+	return nil
+}
+
+// Reveal returns the secret as ParseSecret reads it.
+func (s Secret) Reveal() string { return secretPrefix + base64.StdEncoding.EncodeToString(s.key) }
+
+// String hides the secret.
+func (s Secret) String() string { return secretPrefix + "…" }
+
+// GoString hides the secret.
+func (s Secret) GoString() string { return s.String() }
+
+// LogValue hides the secret.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// MarshalText hides the secret, so that no JSON of a value around it shows it.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+func (s Secret) mac(id, timestamp string, body []byte) []byte {
+	h := hmac.New(sha256.New, s.key)
+	_, _ = io.WriteString(h, id+"."+timestamp+".") // a hash never fails
+	_, _ = h.Write(body)
+	return h.Sum(nil)
+}

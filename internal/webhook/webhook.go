@@ -1,0 +1,164 @@
+// Package webhook signs and verifies messages over HTTP as Standard Webhooks
+// describes it, so that receivers can use any library that knows it.
+//
+// A message has an id that stays the same when it is sent again, the time of
+// sending, and one signature for each secret: two while a secret is being
+// replaced, so that neither side has to change first.
+//
+// Imports: fault, internal/clock and internal/egress.
+package webhook
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+)
+
+// The names of the headers.
+const (
+	HeaderID        = "webhook-id"
+	HeaderTimestamp = "webhook-timestamp"
+	HeaderSignature = "webhook-signature"
+)
+
+const (
+	// Tolerance is how far the clocks of two sides may be apart, and how long a
+	// message can be played back.
+	Tolerance = 5 * time.Minute
+	// MaxID is the longest id of a message in bytes.
+	MaxID = 256
+	// maxSignatures is how many signatures of a message are looked at.
+	maxSignatures = 8
+	// maxHeader is the longest list of signatures in bytes.
+	maxHeader = 2048
+	version   = "v1"
+)
+
+// VerifyError says why a message is not taken as genuine.
+type VerifyError struct{ Reason string }
+
+func (e *VerifyError) Error() string { return "verify message: " + e.Reason }
+
+// Message is what the headers of a genuine message say.
+type Message struct {
+	ID   string
+	Sent time.Time
+}
+
+// Sign sets the headers of a message that is sent now, with a signature for each
+// secret.
+func Sign(header http.Header, id string, now time.Time, body []byte, secrets ...Secret) error {
+	if !validID(id) {
+		return fault.Invalidf("webhook id", "is not 1 to %d printable ASCII characters without dot and space", MaxID)
+	}
+	if err := checkSecrets(secrets); err != nil {
+		return err
+	}
+	timestamp := strconv.FormatInt(now.Unix(), 10)
+	signatures := make([]string, len(secrets))
+	for i, s := range secrets {
+		signatures[i] = version + "," + base64.StdEncoding.EncodeToString(s.mac(id, timestamp, body))
+	}
+	header.Set(HeaderID, id)
+	header.Set(HeaderTimestamp, timestamp)
+	header.Set(HeaderSignature, strings.Join(signatures, " "))
+	return nil
+}
+
+// Verify checks that a message was signed with one of the secrets, not long ago.
+// Every refusal is a *VerifyError.
+func Verify(header http.Header, body []byte, now time.Time, secrets ...Secret) (Message, error) {
+	if err := checkSecrets(secrets); err != nil {
+		return Message{}, err
+	}
+	m, timestamp, err := readHeader(header)
+	if err != nil {
+		return Message{}, err
+	}
+	given, err := parseSignatures(header[http.CanonicalHeaderKey(HeaderSignature)])
+	if err != nil {
+		return Message{}, err
+	}
+	if !signed(given, m.ID, timestamp, body, secrets) {
+		return Message{}, &VerifyError{"no signature matches"}
+	}
+	// The time is judged last: who cannot sign learns nothing of our clock.
+	if age := now.Sub(m.Sent); age > Tolerance || age < -Tolerance {
+		return Message{}, &VerifyError{"it was sent too long ago, or clocks differ by more than " + Tolerance.String()}
+	}
+	return m, nil
+}
+
+// signed compares every signature with every secret, always all of them.
+func signed(given [][]byte, id, timestamp string, body []byte, secrets []Secret) bool {
+	matches := false
+	for _, s := range secrets {
+		want := s.mac(id, timestamp, body)
+		for _, g := range given {
+			if hmac.Equal(g, want) {
+				matches = true
+			}
+		}
+	}
+	return matches
+}
+
+func readHeader(header http.Header) (Message, string, error) {
+	id, once := single(header, HeaderID)
+	if !once || !validID(id) {
+		return Message{}, "", &VerifyError{HeaderID + " is missing or is none"}
+	}
+	timestamp, once := single(header, HeaderTimestamp)
+	seconds, err := strconv.ParseInt(timestamp, 10, 64)
+	// The signature is over the text, so there must be one text for a time.
+	if !once || err != nil || seconds < 0 || seconds > 1<<40 || strconv.FormatInt(seconds, 10) != timestamp {
+		return Message{}, "", &VerifyError{HeaderTimestamp + " is missing or is no number of seconds"}
+	}
+	return Message{ID: id, Sent: time.Unix(seconds, 0).UTC()}, timestamp, nil
+}
+
+func single(header http.Header, name string) (string, bool) {
+	values := header[http.CanonicalHeaderKey(name)]
+	if len(values) != 1 {
+		return "", false
+	}
+	return values[0], true
+}
+
+// parseSignatures reads a list "v1,<base64> v1,<base64> …". Versions that are
+// not ours are passed over, as are signatures that cannot be read.
+func parseSignatures(values []string) ([][]byte, error) {
+	if len(values) != 1 || len(values[0]) > maxHeader {
+		return nil, &VerifyError{HeaderSignature + " is missing, too long or there more than once"}
+	}
+	var all [][]byte
+	for item := range strings.SplitSeq(values[0], " ") {
+		of, text, _ := strings.Cut(item, ",")
+		if of != version {
+			continue
+		}
+		mac, err := base64.StdEncoding.Strict().DecodeString(text)
+		if err != nil || len(mac) != sha256.Size {
+			continue
+		}
+		if all = append(all, mac); len(all) > maxSignatures {
+			return nil, &VerifyError{HeaderSignature + " has too many signatures"}
+		}
+	}
+	if len(all) == 0 {
+		return nil, &VerifyError{HeaderSignature + " has no signature of version " + version}
+	}
+	return all, nil
+}
+
+// validID refuses ids with which one signature would fit several messages: the
+// parts of what is signed are joined by dots.
+func validID(id string) bool {
+	return id != "" && len(id) <= MaxID && strings.IndexFunc(id, func(r rune) bool { return r <= ' ' || r > '~' || r == '.' }) < 0
+}
