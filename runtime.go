@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/clock"
+	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/tracing"
@@ -21,6 +22,7 @@ type Runtime struct {
 	Clock     clock.Clock
 	NewID     func() string
 	Tracer    *tracing.Tracer
+	Workers   *core.Workers
 	Timeout   time.Duration
 }
 
@@ -28,7 +30,7 @@ type Runtime struct {
 func (e *Engine) Runtime() *Runtime {
 	return &Runtime{
 		DB: e.db, Store: e.store, Committer: e.committer, Hub: e.hub,
-		Clock: e.options.Clock, NewID: e.options.NewID, Tracer: e.tracer, Timeout: e.options.Timeout,
+		Clock: e.options.Clock, NewID: e.options.NewID, Tracer: e.tracer, Workers: &e.workers, Timeout: e.options.Timeout,
 	}
 }
 
@@ -65,6 +67,16 @@ func (tx *Tx) Flush() error {
 	}
 	_, err := tx.open()
 	return err
+}
+
+// Runner returns the open transaction of the unit, with what was recorded so far
+// applied, for one of Perdure's own packages whose next statement depends on what
+// the last one found.
+func (tx *Tx) Runner() (sqldb.Runner, error) {
+	if err := tx.writable(); err != nil {
+		return nil, err
+	}
+	return tx.open()
 }
 
 // Fail poisons the Tx with an error of one of Perdure's own packages and

@@ -147,7 +147,7 @@ func (m *Machines) tryEnd(ctx context.Context, id string, status Status, reason 
 }
 
 // endTree ends an instance and then its children, parents first.
-func (m *Machines) endTree(ctx context.Context, tx sqldb.Tx, id string, status Status, reason string, news *news) error {
+func (m *Machines) endTree(ctx context.Context, tx sqldb.Runner, id string, status Status, reason string, news *news) error {
 	if err := m.endOne(ctx, tx, id, status, reason, news); err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (m *Machines) endTree(ctx context.Context, tx sqldb.Tx, id string, status S
 
 // endOne takes the lock of a lease before that of the instance, as outcomes do,
 // and then finds the instance in exactly one place.
-func (m *Machines) endOne(ctx context.Context, tx sqldb.Tx, id string, status Status, reason string, news *news) error {
+func (m *Machines) endOne(ctx context.Context, tx sqldb.Runner, id string, status Status, reason string, news *news) error {
 	st := m.rt.Store
 	var token, ended string
 	var leased, queued bool
@@ -213,7 +213,7 @@ func (m *Machines) endOne(ctx context.Context, tx sqldb.Tx, id string, status St
 // interrupt takes an instance that is in no other place away from the lease that
 // we have locked. That lease holds it only if it is still the newest one: a step
 // of the instance may have ended, and the next been claimed, before our lock.
-func (m *Machines) interrupt(ctx context.Context, tx sqldb.Tx, h store.Held) error {
+func (m *Machines) interrupt(ctx context.Context, tx sqldb.Runner, h store.Held) error {
 	newest := ""
 	if err := tx.Run(ctx, m.rt.Store.LeaseOf(h.ID, func(token string) { newest = token })); err != nil {
 		return err

@@ -87,11 +87,17 @@ func (m *Machines) startRecorded(ctx context.Context, d Recorded, state json.Raw
 	if err := edge.JSON("state", state, m.options.MaxState); err != nil {
 		return Started{}, err
 	}
-	steps := make([]StepOf[json.RawMessage], len(d.Steps))
-	for i, step := range d.Steps {
+	return Start(ctx, m.eng, d.Definition(), state, options)
+}
+
+// Definition returns the machine to start instances with, from a state in JSON
+// that this process cannot check. It has no code: another process runs it.
+func (r Recorded) Definition() *Definition[json.RawMessage] {
+	steps := make([]StepOf[json.RawMessage], len(r.Steps))
+	for i, step := range r.Steps {
 		steps[i] = Step(step, elsewhere)
 	}
-	return Start(ctx, m.eng, Define(d.FSM, d.Version, steps...).Queue(d.Queue), state, options)
+	return Define(r.FSM, r.Version, steps...).Queue(r.Queue)
 }
 
 // elsewhere stands for the code of a step, which another process has.

@@ -37,7 +37,7 @@ type LiveError struct{ ID string }
 func (e *LiveError) Error() string { return fmt.Sprintf("instance %q has not ended", e.ID) }
 
 // revive takes the end of an instance back and occupies its unique key again.
-func (m *Machines) revive(ctx context.Context, tx sqldb.Tx, id string) error {
+func (m *Machines) revive(ctx context.Context, tx sqldb.Runner, id string) error {
 	st := m.rt.Store
 	var instance store.Instance
 	var ended string
@@ -64,7 +64,7 @@ func (m *Machines) revive(ctx context.Context, tx sqldb.Tx, id string) error {
 	return nil
 }
 
-func (m *Machines) reoccupy(ctx context.Context, tx sqldb.Tx, i store.Instance) error {
+func (m *Machines) reoccupy(ctx context.Context, tx sqldb.Runner, i store.Instance) error {
 	key := store.UniqueKey{Name: *i.UniqueName, Key: *i.UniqueKey}
 	owner := ""
 	err := tx.Run(ctx, m.rt.Store.EnterUnique(store.Occupied{UniqueKey: key, ID: i.ID}),

@@ -61,6 +61,8 @@ type ScheduleStatus struct {
 	Paused bool
 	// Next is the next tick, Last the last one that was fired.
 	Next, Last time.Time
+
+	ticks cron.Schedule
 }
 
 // scheduleSpec is what a schedule stores.
@@ -196,7 +198,7 @@ func scheduleStatus(s store.Schedule) (ScheduleStatus, error) {
 	spec, ticks, err := readSpec(s)
 	return ScheduleStatus{
 		Name: s.Name, FSM: s.FSM, Version: s.Version, Spec: ticks.String(), Zone: ticks.Zone(), Text: ticks.Describe(),
-		Missed: spec.Missed, Paused: s.Paused, Next: utc(s.Next), Last: utc(s.Last),
+		Missed: spec.Missed, Paused: s.Paused, Next: utc(s.Next), Last: utc(s.Last), ticks: ticks,
 	}, err
 }
 

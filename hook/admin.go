@@ -69,10 +69,13 @@ func (e *StateError) Error() string { return fmt.Sprintf("hook %q is %s", e.ID, 
 
 // Admin lists and manages the hooks of all namespaces, with or without their
 // handlers.
-type Admin struct{ rt *perdure.Runtime }
+type Admin struct {
+	eng *perdure.Engine
+	rt  *perdure.Runtime
+}
 
 // NewAdmin returns the administration of the hooks of a database.
-func NewAdmin(eng *perdure.Engine) *Admin { return &Admin{rt: eng.Runtime()} }
+func NewAdmin(eng *perdure.Engine) *Admin { return &Admin{eng: eng, rt: eng.Runtime()} }
 
 // List returns hooks, newest first, and the cursor of the next page, which is
 // empty after the last one.
@@ -108,7 +111,13 @@ func (a *Admin) Get(ctx context.Context, id string) (Record, error) {
 // Retry makes a hook due now: one that has ended starts over with all its
 // attempts, one that waits waits no longer. One that runs is a *StateError.
 func (a *Admin) Retry(ctx context.Context, id string) error {
-	return a.change(ctx, "retry", id, func(now store.Now, changed *int64) []sqldb.Stmt {
+	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.RetryIn(tx, id) })
+}
+
+// RetryIn is Retry as part of a unit of work, which fails if the hook cannot be
+// retried.
+func (a *Admin) RetryIn(tx *perdure.Tx, id string) error {
+	return a.change(tx, "retry", id, func(now store.Now, changed *int64) []sqldb.Stmt {
 		return a.rt.Store.ReviveHook(id, now, changed)
 	})
 }
@@ -116,7 +125,13 @@ func (a *Admin) Retry(ctx context.Context, id string) error {
 // Cancel keeps a hook from being run. If it is running, its context ends soon
 // and what comes of it is dropped. One that has ended is a *StateError.
 func (a *Admin) Cancel(ctx context.Context, id string) error {
-	return a.change(ctx, "cancel", id, func(now store.Now, changed *int64) []sqldb.Stmt {
+	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.CancelIn(tx, id) })
+}
+
+// CancelIn is Cancel as part of a unit of work, which fails if the hook cannot be
+// cancelled.
+func (a *Admin) CancelIn(tx *perdure.Tx, id string) error {
+	return a.change(tx, "cancel", id, func(now store.Now, changed *int64) []sqldb.Stmt {
 		return []sqldb.Stmt{a.rt.Store.CancelHook(id, now, changed)}
 	})
 }
@@ -136,20 +151,25 @@ func (a *Admin) Delete(ctx context.Context, id string) error {
 	return nil
 }
 
-// change runs statements that must change the hook, and explains it if they
-// did not.
-func (a *Admin) change(ctx context.Context, verb, id string, stmts func(store.Now, *int64) []sqldb.Stmt) error {
+// change records statements that must change the hook, and explains it if they
+// do not.
+func (a *Admin) change(tx *perdure.Tx, verb, id string, stmts func(store.Now, *int64) []sqldb.Stmt) error {
 	var changed int64
 	var found Record
-	err := a.write(ctx, append(stmts(a.rt.Now(), &changed), a.rt.Store.GetHook(id, func(h store.Hook) { found = record(h) }))...)
-	if err != nil {
-		return fmt.Errorf("%s hook: %w", verb, err)
+	get := a.rt.Store.GetHook(id, func(h store.Hook) { found = record(h) })
+	exists := get.Done
+	get.Done = func(rows int64) error {
+		err := exists(rows)
+		if err == nil && changed == 0 {
+			err = &StateError{ID: id, Status: found.Status}
+		}
+		if err != nil {
+			return fmt.Errorf("%s hook: %w", verb, err)
+		}
+		return nil
 	}
-	if changed == 0 {
-		return fmt.Errorf("%s hook: %w", verb, &StateError{ID: id, Status: found.Status})
-	}
-	a.rt.Hub.Publish("hook/"+found.Namespace, time.Time{})
-	return nil
+	committed := func() { a.rt.Hub.Publish("hook/"+found.Namespace, time.Time{}) }
+	return tx.Attach(committed, append(stmts(a.rt.Now(), &changed), get)...)
 }
 
 // Purge removes completed and cancelled hooks that ended longer than age ago,

@@ -90,13 +90,16 @@ func (e *StateError) Error() string { return fmt.Sprintf("task %d is %s", e.ID, 
 
 // Admin lists and manages tasks. On PostgreSQL the engine's user must be a
 // member of perdure_owner, as the one who migrated is.
-type Admin struct{ rt *perdure.Runtime }
+type Admin struct {
+	eng *perdure.Engine
+	rt  *perdure.Runtime
+}
 
 // NewAdmin returns the administration of the tasks of a database, or an error if
 // it carries none.
 func NewAdmin(eng *perdure.Engine) (*Admin, error) {
 	rt := eng.Runtime()
-	return &Admin{rt: rt}, supported(rt.DB.Dialect())
+	return &Admin{eng: eng, rt: rt}, supported(rt.DB.Dialect())
 }
 
 // List returns tasks, newest first, and the cursor of the next page, which is
@@ -173,27 +176,46 @@ func (a *Admin) Get(ctx context.Context, id int64) (Record, error) {
 // Retry makes a task due now, as if it had never run; what was sent and only not
 // noted is not sent again. One that runs is a *StateError.
 func (a *Admin) Retry(ctx context.Context, id int64) error {
-	return a.change(ctx, "retry", id, a.rt.Store.ReviveTask)
+	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.RetryIn(tx, id) })
+}
+
+// RetryIn is Retry as part of a unit of work, which fails if the task cannot be
+// retried.
+func (a *Admin) RetryIn(tx *perdure.Tx, id int64) error {
+	return a.change(tx, "retry", id, a.rt.Store.ReviveTask)
 }
 
 // Cancel keeps a task from being run. If it is running, its context ends soon
 // and what comes of it is dropped. One that has ended is a *StateError.
 func (a *Admin) Cancel(ctx context.Context, id int64) error {
-	return a.change(ctx, "cancel", id, a.rt.Store.CancelTask)
+	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.CancelIn(tx, id) })
 }
 
-func (a *Admin) change(ctx context.Context, verb string, id int64, stmts func(int64, store.Now, *int64) []sqldb.Stmt) error {
+// CancelIn is Cancel as part of a unit of work, which fails if the task cannot be
+// cancelled.
+func (a *Admin) CancelIn(tx *perdure.Tx, id int64) error {
+	return a.change(tx, "cancel", id, a.rt.Store.CancelTask)
+}
+
+// change records statements that must change the task, and explains it if they
+// do not.
+func (a *Admin) change(tx *perdure.Tx, verb string, id int64, stmts func(int64, store.Now, *int64) []sqldb.Stmt) error {
 	var changed int64
 	var found Record
 	get := a.rt.Store.GetTask(id, func(t store.TaskRow) { found = recordOf(t) })
-	if err := a.write(ctx, append(stmts(id, a.rt.Now(), &changed), get)...); err != nil {
-		return fmt.Errorf("%s task: %w", verb, err)
+	exists := get.Done
+	get.Done = func(rows int64) error {
+		err := exists(rows)
+		if err == nil && changed == 0 {
+			err = &StateError{ID: id, Status: found.Status}
+		}
+		if err != nil {
+			return fmt.Errorf("%s task: %w", verb, err)
+		}
+		return nil
 	}
-	if changed == 0 {
-		return fmt.Errorf("%s task: %w", verb, &StateError{ID: id, Status: found.Status})
-	}
-	a.rt.Hub.Publish(topic, time.Time{})
-	return nil
+	committed := func() { a.rt.Hub.Publish(topic, time.Time{}) }
+	return tx.Attach(committed, append(stmts(id, a.rt.Now(), &changed), get)...)
 }
 
 // Purge removes tasks that were completed or cancelled longer than age ago, on

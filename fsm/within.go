@@ -1,0 +1,110 @@
+package fsm
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// CancelIn is Cancel as part of a unit of work, which fails if the instance cannot
+// be cancelled.
+func (m *Machines) CancelIn(tx *perdure.Tx, id, reason string) error {
+	if !validID(id) {
+		return tx.Fail(fault.Invalidf("instance id", "is not a UUID in lower case"))
+	}
+	run, err := tx.Runner()
+	if err != nil {
+		return err
+	}
+	news := &news{}
+	if err = run.Run(tx.Context(), m.rt.Store.TakeLeases(id)); err == nil {
+		err = m.endTree(tx.Context(), run, id, Cancelled, edge.Message(reason), news)
+	}
+	if errors.Is(err, errMoved) { // the unit is run again
+		err = &sqldb.Transient{Err: err}
+	}
+	if err != nil {
+		return tx.Fail(err)
+	}
+	return tx.Attach(func() { news.publish(m.rt) })
+}
+
+// RetryIn is Retry as part of a unit of work, which fails if the instance cannot
+// be retried.
+func (m *Machines) RetryIn(tx *perdure.Tx, id string) error {
+	if !validID(id) {
+		return tx.Fail(fault.Invalidf("instance id", "is not a UUID in lower case"))
+	}
+	run, err := tx.Runner()
+	if err != nil {
+		return err
+	}
+	if err := m.revive(tx.Context(), run, id); err != nil {
+		return tx.Fail(err)
+	}
+	return tx.Attach(m.rt.Hub.PublishAll, m.rt.Store.EnterQueue(id)...)
+}
+
+// FireSchedule starts an instance for a schedule now, in a unit of work. Its ticks
+// stay what they are.
+func (m *Machines) FireSchedule(tx *perdure.Tx, name string) (*Started, error) {
+	row, err := m.lockSchedule(tx, name)
+	if err != nil {
+		return nil, err
+	}
+	spec, _, err := readSpec(row)
+	if err != nil {
+		return nil, tx.Fail(err)
+	}
+	instance := spec.Start
+	instance.ID = m.rt.NewID()
+	all, err := record(tx, m.rt, []store.NewInstance{instance})
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// PauseSchedule keeps a schedule from firing, or lets it fire again, in a unit of
+// work. What becomes of the ticks between is for its Missed to say.
+func (m *Machines) PauseSchedule(tx *perdure.Tx, name string, paused bool) error {
+	row, err := m.lockSchedule(tx, name)
+	if err != nil {
+		return err
+	}
+	row.Paused = paused
+	return tx.Attach(func() { m.rt.Hub.PublishAll() }, m.rt.Store.UpdateSchedule(row, m.rt.Now()))
+}
+
+// lockSchedule reads a schedule and keeps it as it is until the unit ends.
+func (m *Machines) lockSchedule(tx *perdure.Tx, name string) (row store.Schedule, err error) {
+	run, err := tx.Runner()
+	if err != nil {
+		return row, err
+	}
+	get := m.rt.Store.GetSchedule(name, func(s store.Schedule) { row = s })
+	get.Done = sqldb.One(&fault.NotFound{Kind: "schedule", ID: name})
+	if err := run.Run(tx.Context(), get); err != nil {
+		return row, tx.Fail(fmt.Errorf("read schedule: %w", err))
+	}
+	return row, nil
+}
+
+// Ticks returns the next times of a schedule after a time, at most n.
+func (s ScheduleStatus) Ticks(after time.Time, n int) []time.Time {
+	var all []time.Time
+	for len(all) < n {
+		next := s.ticks.Next(after)
+		if next.IsZero() {
+			return all
+		}
+		all, after = append(all, next), next
+	}
+	return all
+}
