@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/driver/postgres"
 	"github.com/perdure/perdure/driver/sqlite"
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/table"
@@ -33,6 +34,7 @@ type Engine struct {
 	outbox    *outbox.Outbox
 	hub       *wake.Hub
 	tracer    *tracing.Tracer
+	workers   core.Workers
 
 	mu      sync.Mutex
 	running sync.WaitGroup

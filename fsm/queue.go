@@ -28,6 +28,7 @@ func newQueue(m *Machines, name string, concurrency int) *queue {
 	q.worker = core.NewWorker(core.Kind{
 		Name: "instance", Claim: q.claim, Run: q.run, Extend: q.extend, Release: q.release, Next: q.next, Sweep: m.sweep,
 	}, core.Options{
+		Queue: name, Workers: m.rt.Workers,
 		Concurrency: concurrency, Lease: m.options.Lease, Clock: m.rt.Clock, OnError: m.options.OnError,
 		SweepEvery: min(max(m.options.Retention/10, time.Minute), time.Hour),
 	})
@@ -116,7 +117,7 @@ func (q *queue) take(ctx context.Context, limit int, lease time.Duration, suspec
 	claims := make([]*core.Claim, len(instances))
 	for i, instance := range instances {
 		e := &execution{machines: m, options: m.options, instance: instance, queue: q.name, token: token, suspect: suspects, inbox: inbox[instance.ID]}
-		claims[i] = &core.Claim{ID: instance.ID, Token: token, Work: e}
+		claims[i] = &core.Claim{ID: instance.ID, Token: token, Work: e, Due: instance.Due}
 	}
 	return claims, nil
 }
@@ -142,6 +143,7 @@ func (q *queue) run(ctx context.Context, c *core.Claim) error {
 		} else if err != nil {
 			decided = failed(err)
 		}
+		c.Failed = decided.err != ""
 		inline := decided.outcome.kind == kindNext && steps < m.options.InlineSteps && ctx.Err() == nil
 		if err := m.flusher.settle(e, settlement{decision: decided, inline: inline}); err != nil || !inline {
 			return err

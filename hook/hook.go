@@ -126,6 +126,7 @@ func New(eng *perdure.Engine, namespace string, options *Options) (*Hooks, error
 	rt := eng.Runtime()
 	h := &Hooks{rt: rt, eng: eng, namespace: namespace, options: o, id: newToken(), handlers: map[string]handler{}}
 	h.worker = core.NewWorker(h.kind(), core.Options{
+		Queue: namespace, Workers: rt.Workers,
 		Concurrency: o.Concurrency, Lease: o.Lease, Clock: rt.Clock, OnError: o.OnError,
 		SweepEvery: min(max(o.Retention/10, time.Minute), time.Hour),
 	})

@@ -138,7 +138,7 @@ func (h *Hooks) tell(c Crash) {
 func claims(hooks []store.Hook, token string) []*core.Claim {
 	claims := make([]*core.Claim, len(hooks))
 	for i, hook := range hooks {
-		claims[i] = &core.Claim{ID: hook.ID, Token: token, Work: hook}
+		claims[i] = &core.Claim{ID: hook.ID, Token: token, Work: hook, Due: hook.Due}
 	}
 	return claims
 }
@@ -184,6 +184,7 @@ func (h *Hooks) run(ctx context.Context, c *core.Claim) error {
 	if err := failpoint.Hit("hook.executed"); err != nil {
 		return err
 	}
+	c.Failed = err != nil
 	var stale bool
 	stmt, again := h.outcome(c, hook, err, &stale)
 	if err := h.settle(ctx, stmt); err != nil {

@@ -58,7 +58,7 @@ func (w *Worker) claim(ctx context.Context, limit int, lease time.Duration) ([]*
 	}
 	claims := make([]*core.Claim, len(tasks))
 	for i, t := range tasks {
-		claims[i] = &core.Claim{ID: strconv.FormatInt(t.ID, 10), Token: t.Token, Work: t}
+		claims[i] = &core.Claim{ID: strconv.FormatInt(t.ID, 10), Token: t.Token, Work: t, Due: t.Scheduled}
 	}
 	return claims, nil
 }
@@ -120,6 +120,7 @@ func (w *Worker) run(ctx context.Context, c *core.Claim) error {
 	case err != nil && errors.Is(cause, core.ErrStopping):
 		return w.release(context.WithoutCancel(ctx), []*core.Claim{c})
 	case err != nil:
+		c.Failed = true
 		err = w.fail(ctx, t, err)
 	}
 	if err != nil {

@@ -106,6 +106,7 @@ func newWorker(rt *perdure.Runtime, eng *perdure.Engine, options *Options) (*Wor
 	w.types = slices.Sorted(maps.Keys(o.Senders))
 	w.types = append(w.types, functionType)
 	w.worker = core.NewWorker(w.kind(), core.Options{
+		Queue: "tasks", Workers: rt.Workers,
 		Concurrency: o.Concurrency, Lease: o.Lease, Clock: rt.Clock, OnError: o.OnError,
 		SweepEvery: min(max(o.Retention/10, time.Minute), time.Hour),
 	})

@@ -174,6 +174,11 @@ func (db *DB) check(ctx context.Context) error {
 // Dialect implements sqldb.DB.
 func (db *DB) Dialect() sqldb.Dialect { return db.dialect }
 
+// Pools implements sqldb.Pooled.
+func (db *DB) Pools() []sqldb.Pool {
+	return []sqldb.Pool{sqldb.StdPool("write", db.write), sqldb.StdPool("read", db.read), sqldb.StdPool("urgent", db.urgent)}
+}
+
 // Begin implements sqldb.DB.
 func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) {
 	pool, begin := db.write, "start transaction"

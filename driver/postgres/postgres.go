@@ -97,6 +97,19 @@ func (db *DB) Dialect() sqldb.Dialect { return dialect }
 // Pool returns the pool, for LISTEN and COPY.
 func (db *DB) Pool() *pgxpool.Pool { return db.pool }
 
+// Pools implements sqldb.Pooled.
+func (db *DB) Pools() []sqldb.Pool {
+	return []sqldb.Pool{usage("main", db.pool), usage("urgent", db.urgent)}
+}
+
+func usage(name string, pool *pgxpool.Pool) sqldb.Pool {
+	s := pool.Stat()
+	return sqldb.Pool{
+		Name: name, Max: int64(s.MaxConns()), Open: int64(s.TotalConns()), InUse: int64(s.AcquiredConns()),
+		Waits: s.EmptyAcquireCount(), Waited: s.EmptyAcquireWaitTime(),
+	}
+}
+
 // Begin implements sqldb.DB.
 func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) {
 	pool := db.pool

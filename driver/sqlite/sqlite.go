@@ -132,6 +132,13 @@ func (db *DB) Dialect() sqldb.Dialect {
 	return d
 }
 
+// Pools implements sqldb.Pooled. There is one writer; who waits for it is counted
+// by nobody.
+func (db *DB) Pools() []sqldb.Pool {
+	writer := sqldb.Pool{Name: "write", Max: 1, Open: 1, InUse: 1 - int64(len(db.writer.turn))}
+	return []sqldb.Pool{writer, sqldb.StdPool("read", db.read)}
+}
+
 // Begin implements sqldb.DB.
 func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) {
 	if access != sqldb.Read {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/histogram"
 )
 
 // lease is that of the tests' workers; they run in virtual time.
@@ -279,7 +280,7 @@ func TestProcessRunsAllThatIsDue(t *testing.T) {
 		n, err := w.Process(context.Background())
 		noError(t, err)
 		equal(t, "runs", n, 49)
-		equal(t, "stats", w.Stats(), core.Stats{Claimed: 49, Settled: 49})
+		equal(t, "stats", counted(w), core.Stats{Claimed: 49, Settled: 49})
 	})
 }
 
@@ -431,7 +432,7 @@ func TestALostClaimEndsItsContextAndNoOther(t *testing.T) {
 		equal(t, "running", w.Stats().Running, 2)
 		close(b.release)
 		equal(t, "runs", wait(), 3)
-		equal(t, "stats", w.Stats(), core.Stats{Claimed: 3, Settled: 2, Lost: 1})
+		equal(t, "stats", counted(w), core.Stats{Claimed: 3, Settled: 2, Lost: 1})
 		if errs := table.reported(); len(errs) != 1 || !errors.Is(errs[0], core.ErrLost) {
 			t.Fatalf("reported were %v", errs)
 		}
@@ -481,7 +482,7 @@ func TestAHeartbeatThatFailsOnceIsMadeUpFor(t *testing.T) {
 		pass(3 * lease)
 		close(b.release)
 		equal(t, "runs", wait(), 1)
-		equal(t, "stats", w.Stats(), core.Stats{Claimed: 1, Settled: 1})
+		equal(t, "stats", counted(w), core.Stats{Claimed: 1, Settled: 1})
 		equal(t, "reported", len(table.reported()), 3)
 	})
 }
@@ -506,7 +507,7 @@ func TestAPanicIsReportedAndFreesItsSlot(t *testing.T) {
 		if len(errs) != 1 || !errors.As(errs[0], &panicked) || panicked.Value != "no" || len(panicked.Stack) == 0 {
 			t.Fatalf("reported were %v", errs)
 		}
-		equal(t, "stats", w.Stats(), core.Stats{Claimed: 3, Settled: 2, Errors: 1})
+		equal(t, "stats", counted(w), core.Stats{Claimed: 3, Settled: 2, Errors: 1})
 	})
 }
 
@@ -520,7 +521,7 @@ func TestACallbackThatPanicsEndsNothing(t *testing.T) {
 		_, err := w.Start(context.Background())
 		noError(t, err)
 		synctest.Wait()
-		equal(t, "stats", w.Stats(), core.Stats{Claimed: 1, Errors: 1})
+		equal(t, "stats", counted(w), core.Stats{Claimed: 1, Errors: 1})
 	})
 }
 
@@ -544,3 +545,46 @@ func TestSweepsComeNowAndThenAndOnlyAfterWork(t *testing.T) {
 
 // pass lets time pass: virtual time, in a bubble of synctest.
 func pass(d time.Duration) { <-time.After(d) }
+
+// counted returns the worker's statistics without its durations.
+func counted(w *core.Worker) core.Stats {
+	s := w.Stats()
+	s.Took, s.Waited = histogram.Counts{}, histogram.Counts{}
+	return s
+}
+
+func TestAWorkerMeasuresHowLongWorkWaitedAndTook(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var workers core.Workers
+		claims := []*core.Claim{{ID: "1", Due: clock.System.Now().Add(-time.Minute)}}
+		w := core.NewWorker(core.Kind{
+			Name: "thing",
+			Claim: func(context.Context, int, time.Duration) ([]*core.Claim, error) {
+				taken := claims
+				claims = nil
+				return taken, nil
+			},
+			Run: func(_ context.Context, c *core.Claim) error {
+				<-clock.System.NewTimer(time.Second).C()
+				c.Failed = true
+				return nil
+			},
+			Next:   func(context.Context) (time.Duration, bool, error) { return -time.Hour, true, nil },
+			Extend: func(context.Context, []*core.Claim, time.Duration) ([]*core.Claim, error) { return nil, nil },
+		}, core.Options{Queue: "some", Workers: &workers, Concurrency: 1, Lease: lease, Clock: clock.System})
+		if _, err := w.Process(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s := workers.All()[0].Stats()
+		equal(t, "took", s.Took.Sum, time.Second)
+		equal(t, "waited", s.Waited.Sum, time.Minute)
+		equal(t, "failed", s.Failed, 1)
+		overdue, err := w.Overdue(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "overdue", overdue, time.Hour)
+		equal(t, "name", w.Kind()+"/"+w.Queue(), "thing/some")
+	})
+}

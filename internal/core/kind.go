@@ -7,7 +7,7 @@
 // statement that ends or extends it is guarded by that token; a claim whose
 // lease expired is returned by whoever looks next, and counted as a crash.
 //
-// Imports: internal/clock and internal/failpoint.
+// Imports: internal/clock, internal/failpoint and internal/histogram.
 package core
 
 import (
@@ -32,6 +32,10 @@ type Claim struct {
 	ID, Token string
 	// Work is the kind's own data.
 	Work any
+	// Due is when the work was due, for statistics. Zero: not known.
+	Due time.Time
+	// Failed is set by Run if the outcome that it committed is a failed attempt.
+	Failed bool
 
 	until  time.Time // when the lease ends, by our own clock
 	cancel context.CancelCauseFunc
@@ -59,16 +63,4 @@ type Kind struct {
 	// Sweep removes what is kept no longer. It is called now and then after
 	// work was done, never while idle. Nil: nothing to remove.
 	Sweep func(ctx context.Context) error
-}
-
-// Stats counts what a worker has seen since it started.
-type Stats struct {
-	// Claimed is how many claims were made, Running how many are running.
-	Claimed, Running int64
-	// Settled is how many runs ended with their outcome committed.
-	Settled int64
-	// Lost is how many runs ended with their claim lost.
-	Lost int64
-	// Errors is how many others ended without an outcome.
-	Errors int64
 }

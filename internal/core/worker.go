@@ -10,10 +10,15 @@ import (
 
 	"github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/internal/failpoint"
+	"github.com/perdure/perdure/internal/histogram"
 )
 
 // Options configure a Worker.
 type Options struct {
+	// Queue names the part of its kind of work that the worker takes.
+	Queue string
+	// Workers learn of the worker. nil: nobody does.
+	Workers *Workers
 	// Concurrency is how many pieces of work run at once.
 	Concurrency int
 	// Lease is how long a claim is ours without a heartbeat.
@@ -45,13 +50,15 @@ type Worker struct {
 	swept    time.Time
 	free     map[*func()]struct{} // told when a hungry worker has slots again
 
-	claimed, done, lost, failed atomic.Int64
+	claimed, done, failures, lost, failed atomic.Int64
+	took, waited                          histogram.Histogram
 }
 
 // NewWorker returns a worker that has not claimed anything yet.
 func NewWorker(kind Kind, options Options) *Worker {
 	w := &Worker{kind: kind, options: options, running: map[*Claim]*batch{}, free: map[*func()]struct{}{}}
 	w.settled = sync.NewCond(&w.mu)
+	options.Workers.add(w)
 	return w
 }
 
@@ -65,16 +72,6 @@ func (w *Worker) OnFree(fn func()) (cancel func()) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		delete(w.free, &fn)
-	}
-}
-
-// Stats returns what the worker has counted.
-func (w *Worker) Stats() Stats {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return Stats{
-		Claimed: w.claimed.Load(), Running: int64(len(w.running)), Settled: w.done.Load(),
-		Lost: w.lost.Load(), Errors: w.failed.Load(),
 	}
 }
 
@@ -228,10 +225,18 @@ func (w *Worker) release(ctx context.Context, claims []*Claim) error {
 func (w *Worker) run(ctx context.Context, c *Claim) {
 	defer w.end(context.WithoutCancel(ctx), c)
 	defer c.cancel(nil)
+	begun := w.options.Clock.Now()
+	if !c.Due.IsZero() {
+		w.waited.Observe(begun.Sub(c.Due))
+	}
 	err := Call(func() error { return w.kind.Run(ctx, c) })
+	w.took.Observe(w.options.Clock.Now().Sub(begun))
 	switch {
 	case err == nil:
 		w.done.Add(1)
+		if c.Failed {
+			w.failures.Add(1)
+		}
 		return
 	case errors.Is(err, ErrLost):
 		w.lost.Add(1)

@@ -156,6 +156,7 @@ type Instance struct {
 	Deadline     *time.Time
 	Created      time.Time
 	Priority     int
+	Due          time.Time
 	Trace        *string
 }
 
@@ -191,7 +192,7 @@ func instanceRow(found func(Instance)) func(sqldb.Scan) error {
 		var i Instance
 		var awaits, seen, dropped *string
 		err := scan(&i.ID, &i.FSM, &i.Version, &i.Step, &i.State, &i.Attempt, &i.Crashes, &awaits, &i.Keeps, &seen, &i.TimedOut, &i.Fanout,
-			&dropped, &i.Parent, &i.ParentFanout, &i.Partition, &i.UniqueName, &i.UniqueKey, &i.UniqueScope, &i.Deadline, &i.Created, &i.Priority, &i.Trace)
+			&dropped, &i.Parent, &i.ParentFanout, &i.Partition, &i.UniqueName, &i.UniqueKey, &i.UniqueScope, &i.Deadline, &i.Created, &i.Priority, &i.Due, &i.Trace)
 		if err != nil {
 			return err
 		}

@@ -49,6 +49,8 @@ type Committer struct {
 	ready  *sync.Cond
 	closed bool
 	lanes  sync.WaitGroup
+
+	stats counters
 }
 
 // job is a unit on its way through the committer.
@@ -199,7 +201,9 @@ func (c *Committer) alone(j *job) {
 }
 
 // try runs the group in one transaction.
-func (c *Committer) try(group []*job) error {
+func (c *Committer) try(group []*job) (err error) {
+	begun := clock.System.Now()
+	defer func() { c.stats.count(len(group), clock.System.Now().Sub(begun), err) }()
 	ctx, cancel := context.WithTimeout(context.Background(), c.Timeout)
 	defer cancel()
 	tx, err := c.Store.DB().Begin(ctx, sqldb.Write)

@@ -1,0 +1,79 @@
+package core
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure/internal/histogram"
+)
+
+// Stats counts what a worker has seen since it started.
+type Stats struct {
+	// Claimed is how many claims were made, Running how many are running.
+	Claimed, Running int64
+	// Settled is how many runs ended with their outcome committed, and Failed how
+	// many of these were failed attempts.
+	Settled, Failed int64
+	// Lost is how many runs ended with their claim lost.
+	Lost int64
+	// Errors is how many others ended without an outcome.
+	Errors int64
+	// Took is how long runs took, Waited how long after its due time work began.
+	Took, Waited histogram.Counts
+}
+
+// Stats returns what the worker has counted.
+func (w *Worker) Stats() Stats {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return Stats{
+		Claimed: w.claimed.Load(), Running: int64(len(w.running)), Settled: w.done.Load(), Failed: w.failures.Load(),
+		Lost: w.lost.Load(), Errors: w.failed.Load(), Took: w.took.Counts(), Waited: w.waited.Counts(),
+	}
+}
+
+// Kind returns the name of the worker's kind of work, and Queue which part of it
+// the worker takes.
+func (w *Worker) Kind() string { return w.kind.Name }
+
+// Queue returns which part of its kind of work the worker takes.
+func (w *Worker) Queue() string { return w.options.Queue }
+
+// Overdue returns for how long the oldest work has been due that nobody runs.
+func (w *Worker) Overdue(ctx context.Context) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, dbTimeout)
+	defer cancel()
+	wait, ok, err := w.kind.Next(ctx)
+	if err != nil || !ok {
+		return 0, err
+	}
+	return max(-wait, 0), nil
+}
+
+// Workers are the workers of an engine, for those who watch them. A nil *Workers
+// is nobody's.
+type Workers struct {
+	mu  sync.Mutex
+	all []*Worker
+}
+
+func (ws *Workers) add(w *Worker) {
+	if ws == nil {
+		return
+	}
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	ws.all = append(ws.all, w)
+}
+
+// All returns the workers that were made so far.
+func (ws *Workers) All() []*Worker {
+	if ws == nil {
+		return nil
+	}
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	return slices.Clone(ws.all)
+}
