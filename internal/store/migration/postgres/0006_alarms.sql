@@ -53,8 +53,8 @@ create table perdure.alarms (
 -- Serves the delays of actors that are due, of the types that a process knows.
 create index alarms_machine_idx on perdure.alarms (actor_type, due_at, actor_id) where kind = 'machine' and status = 'pending';
 
--- Serves the claim of the others.
-create index alarms_due_idx on perdure.alarms (type, priority, due_at, sequence) where kind <> 'machine' and status = 'pending';
+-- Serves the claim of those of users.
+create index alarms_due_idx on perdure.alarms (type, priority, due_at, sequence) where kind = 'custom' and status = 'pending';
 
 -- Serves the return of expired claims.
 create index alarms_lease_idx on perdure.alarms (lease_expires_at) where status = 'processing';

@@ -1,0 +1,142 @@
+package store
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// AlarmClaim says who claims alarms, and of which types.
+type AlarmClaim struct {
+	Types         []string
+	Worker, Token string
+	Lease         time.Duration
+	Limit         int
+}
+
+// AlarmExpiry says what becomes of claims of alarms whose lease has expired.
+type AlarmExpiry struct {
+	// MaxCrashes is how many expired claims quarantine an alarm.
+	MaxCrashes int
+	// Delay is how long an alarm waits, times its earlier crashes.
+	Delay   time.Duration
+	Message string
+	Limit   int
+}
+
+// ReapAlarms returns the statement that returns expired claims, or quarantines
+// them.
+func (s *Store) ReapAlarms(e AlarmExpiry, now Now, reaped func(Alarm)) sqldb.Stmt {
+	reap := s.stmt("AlarmReap", at(now), e.Delay.Microseconds(), e.Message, e.MaxCrashes, e.Limit)
+	reap.Row = alarmRow(reaped)
+	return reap
+}
+
+// ClaimAlarms returns the statement that leases due alarms, the most urgent and
+// then the oldest first.
+func (s *Store) ClaimAlarms(c AlarmClaim, now Now, claimed func(Alarm)) sqldb.Stmt {
+	claim := s.stmt("AlarmClaim", c.Worker, c.Token, at(now), c.Lease.Microseconds(), c.Limit, s.names(c.Types))
+	claim.Row = alarmRow(claimed)
+	return claim
+}
+
+// SortAlarms orders alarms as they are claimed.
+func SortAlarms(alarms []Alarm) {
+	slices.SortFunc(alarms, func(a, b Alarm) int {
+		return cmp.Or(cmp.Compare(a.Priority, b.Priority), a.Due.Compare(b.Due), cmp.Compare(a.Sequence, b.Sequence))
+	})
+}
+
+// NextAlarm returns the statement that finds how long it is until an alarm of one
+// of the types is due, or a claim expires. found is not called if there is none.
+func (s *Store) NextAlarm(types []string, now Now, found func(time.Duration)) sqldb.Stmt {
+	if types == nil {
+		types = []string{} // null is no array
+	}
+	next := s.stmt("AlarmNextWake", at(now), s.names(types))
+	next.Row = durationRow(found)
+	return next
+}
+
+// AlarmHold is a claim of an alarm: what guards the statements that end it.
+type AlarmHold struct {
+	AlarmKey
+	Token      string
+	Generation int64
+}
+
+func (h AlarmHold) args() []any { return h.AlarmKey.args(h.Token, h.Generation) }
+
+// ExtendAlarm returns the statement that renews the lease of a claim.
+func (s *Store) ExtendAlarm(h AlarmHold, lease time.Duration, now Now, stale *bool) sqldb.Stmt {
+	args := append([]any{at(now), lease.Microseconds()}, h.AlarmKey.args(h.Token)...)
+	return outcome(s.stmt("AlarmExtend", args...), stale)
+}
+
+// ReleaseAlarm returns the statement that gives a claim back at no cost.
+func (s *Store) ReleaseAlarm(h AlarmHold) sqldb.Stmt {
+	return s.stmt("AlarmRelease", h.AlarmKey.args(h.Token)...)
+}
+
+// PostponeAlarm returns the statement that gives a claim back for a while, at no
+// cost.
+func (s *Store) PostponeAlarm(h AlarmHold, delay time.Duration, now Now) sqldb.Stmt {
+	return s.stmt("AlarmPostpone", append([]any{at(now), delay.Microseconds()}, h.AlarmKey.args(h.Token)...)...)
+}
+
+// YieldAlarm returns the statement that ends a claim of an alarm that was
+// scheduled anew while it ran. It follows the outcome, which changes nothing then;
+// stale learns that the claim is no longer held at all.
+func (s *Store) YieldAlarm(h AlarmHold, stale *bool) sqldb.Stmt {
+	yield := s.stmt("AlarmYield", h.AlarmKey.args(h.Token)...)
+	yield.Done = func(rows int64) error {
+		*stale = *stale && rows == 0
+		return nil
+	}
+	return yield
+}
+
+// FinishAlarm returns the statement that ends a claim and the alarm.
+func (s *Store) FinishAlarm(h AlarmHold, stale *bool) sqldb.Stmt {
+	return outcome(s.stmt("AlarmDone", h.args()...), stale)
+}
+
+// AdvanceAlarm returns the statement that ends a claim and makes the alarm wait
+// for its next tick. message is that of the tick that is given up, if it is.
+func (s *Store) AdvanceAlarm(h AlarmHold, next time.Time, caughtUp int, message *string, stale *bool) sqldb.Stmt {
+	return outcome(s.stmt("AlarmAdvance", append([]any{next, next, caughtUp, message}, h.args()...)...), stale)
+}
+
+// RetryAlarm returns the statement that ends a claim with a failure after which
+// the alarm is due again in a while.
+func (s *Store) RetryAlarm(h AlarmHold, message string, delay time.Duration, now Now, stale *bool) sqldb.Stmt {
+	return outcome(s.stmt("AlarmRetry", append([]any{message, at(now), delay.Microseconds()}, h.args()...)...), stale)
+}
+
+// FailAlarm returns the statement that ends a claim with the last failure.
+func (s *Store) FailAlarm(h AlarmHold, message string, stale *bool) sqldb.Stmt {
+	return outcome(s.stmt("AlarmFail", append([]any{message}, h.args()...)...), stale)
+}
+
+// BuryAlarm returns the statement that keeps a tick of a recurring alarm as a
+// dead letter of its own, if the claim is held.
+func (s *Store) BuryAlarm(h AlarmHold, id, message string) sqldb.Stmt {
+	return s.stmt("AlarmBury", append([]any{id, message}, h.args()...)...)
+}
+
+// Notice is a notification to be sent.
+type Notice struct {
+	ID, Type, Payload, Policy string
+	MaxAttempts               int
+	Sequence                  int64
+	URL                       string
+}
+
+// RecordNotice returns the statement that records a notification, if the claim
+// is held.
+func (s *Store) RecordNotice(n Notice, h AlarmHold, now Now) sqldb.Stmt {
+	args := []any{n.ID, n.Type, at(now), at(now), n.Sequence, n.Payload, n.Policy, n.MaxAttempts, n.URL, at(now)}
+	return s.stmt("AlarmNotice", append(args, h.args()...)...)
+}
