@@ -92,8 +92,8 @@ func (d *drawing) renderInitial(b *bytes.Buffer, n *node) {
 
 func renderArrow(b *bytes.Buffer, a *arrow) {
 	p := a.path
-	fmt.Fprintf(b, `<path d="M%s %s C%s %s %s %s %s %s" class="a" marker-end="url(#arrow)"/>`+"\n",
-		px(p[0].x), px(p[0].y), px(p[1].x), px(p[1].y), px(p[2].x), px(p[2].y), px(p[3].x), px(p[3].y))
+	fmt.Fprintf(b, `<path data-from="%s" data-to="%s" d="M%s %s C%s %s %s %s %s %s" class="a" marker-end="url(#arrow)"/>`+"\n",
+		escape(a.from.id), escape(a.to.id), px(p[0].x), px(p[0].y), px(p[1].x), px(p[1].y), px(p[2].x), px(p[2].y), px(p[3].x), px(p[3].y))
 }
 
 func renderLabel(b *bytes.Buffer, a *arrow) {
