@@ -24,6 +24,14 @@ type Stats struct {
 	Took, Waited histogram.Counts
 }
 
+// Plus returns the sum of the statistics of two workers.
+func (s Stats) Plus(o Stats) Stats {
+	return Stats{
+		Claimed: s.Claimed + o.Claimed, Running: s.Running + o.Running, Settled: s.Settled + o.Settled, Failed: s.Failed + o.Failed,
+		Lost: s.Lost + o.Lost, Errors: s.Errors + o.Errors, Took: s.Took.Plus(o.Took), Waited: s.Waited.Plus(o.Waited),
+	}
+}
+
 // Stats returns what the worker has counted.
 func (w *Worker) Stats() Stats {
 	w.mu.Lock()

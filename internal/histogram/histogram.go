@@ -42,6 +42,15 @@ type Counts struct {
 	Sum     time.Duration
 }
 
+// Plus returns the sum of two.
+func (c Counts) Plus(o Counts) Counts {
+	for i, n := range o.Buckets {
+		c.Buckets[i] += n
+	}
+	c.Sum += o.Sum
+	return c
+}
+
 // Counts returns what was counted. A duration that is counted meanwhile may be in
 // one part of it and not in the other.
 func (h *Histogram) Counts() Counts {

@@ -1,0 +1,17 @@
+-- How many instances there are, for metrics. Counting stops at a number, so that
+-- it costs the same however many there are.
+
+-- name: InstanceDepth
+select 'ready', count(*) from (select 1 from perdure.ready limit 10000) n
+union all
+select 'waiting', count(*) from (select 1 from perdure.waiting limit 10000) n
+union all
+select 'joining', count(*) from (select 1 from perdure.barriers limit 10000) n
+union all
+select 'queued', count(*) from (select 1 from perdure.partition_waiting limit 10000) n
+union all
+select 'unrouted', count(*) from (select 1 from perdure.unrouted limit 10000) n
+union all
+select 'failed', count(*) from (select 1 from perdure.finished where status in ('failed', 'quarantined') and status = 'failed' limit 10000) n
+union all
+select 'quarantined', count(*) from (select 1 from perdure.finished where status in ('failed', 'quarantined') and status = 'quarantined' limit 10000) n

@@ -1,0 +1,11 @@
+-- How many alarms there are, for metrics. Counting stops at a number, so that it
+-- costs the same however many there are.
+
+-- name: AlarmDepth
+select 'pending', count(*) from (select 1 from perdure.alarms where status = 'pending' limit 10000) n
+union all
+select 'processing', count(*) from (select 1 from perdure.alarms where status = 'processing' limit 10000) n
+union all
+select 'failed', count(*) from (select 1 from perdure.alarms where status in ('failed', 'quarantined') and status = 'failed' limit 10000) n
+union all
+select 'quarantined', count(*) from (select 1 from perdure.alarms where status in ('failed', 'quarantined') and status = 'quarantined' limit 10000) n

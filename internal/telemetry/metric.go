@@ -1,0 +1,74 @@
+// Package telemetry is what a process tells of itself to those who watch it:
+// metrics in the text form of Prometheus.
+//
+// There is one list of metrics, and everything that is exported is in it; the
+// reference in docs is made from it. What is counted in this process is read when
+// it is asked for. What must be asked of the database is asked at most every five
+// seconds, by statements whose cost does not grow with the tables.
+//
+// Labels are kinds, queues, states and routes, never ids: their number is
+// bounded.
+//
+// Imports: perdure, outbox and internal packages.
+package telemetry
+
+// Type is the type of a metric.
+type Type string
+
+// The types of metrics.
+const (
+	Counter   Type = "counter"
+	Gauge     Type = "gauge"
+	Histogram Type = "histogram"
+)
+
+// Metric describes one metric.
+type Metric struct {
+	Name   string
+	Type   Type
+	Help   string
+	Labels []string
+}
+
+// The metrics, in the order in which they are written.
+var (
+	buildInfo = &Metric{"perdure_build_info", Gauge, "1, with the version that runs.", []string{"version", "revision", "go"}}
+	startTime = &Metric{"perdure_start_time_seconds", Gauge, "When the process started, in seconds since 1970.", nil}
+	routines  = &Metric{"perdure_goroutines", Gauge, "Goroutines of the process.", nil}
+	memory    = &Metric{"perdure_memory_bytes", Gauge, "Memory that the process holds for its heap and stacks.", nil}
+
+	workClaimed  = &Metric{"perdure_work_claimed_total", Counter, "Pieces of work that this process has claimed.", []string{"kind", "queue"}}
+	workFinished = &Metric{"perdure_work_finished_total", Counter, "Runs that have ended: done, failed (the attempt failed, which may be tried again), lost (somebody else has the work by now) or error (the outcome could not be recorded).", []string{"kind", "queue", "outcome"}}
+	workRunning  = &Metric{"perdure_work_running", Gauge, "Pieces of work that this process runs now.", []string{"kind", "queue"}}
+	workTook     = &Metric{"perdure_work_duration_seconds", Histogram, "How long runs took, the commit of their outcome included.", []string{"kind", "queue"}}
+	workWaited   = &Metric{"perdure_work_latency_seconds", Histogram, "How long after it was due work began.", []string{"kind", "queue"}}
+	workOverdue  = &Metric{"perdure_work_oldest_due_seconds", Gauge, "For how long the oldest due work has been due that nobody runs. 0: none is due.", []string{"kind", "queue"}}
+
+	depth       = &Metric{"perdure_queue_depth", Gauge, "Pieces of work in the database by state. Counting stops at 10000.", []string{"kind", "state"}}
+	deadLetters = &Metric{"perdure_dead_letters", Gauge, "Pieces of work that have failed for good or are quarantined, and wait for a decision. Counting stops at 20000.", []string{"kind"}}
+
+	outboxBehind = &Metric{"perdure_outbox_behind_entries", Gauge, "Entries of the outbox that a registered consumer has not acknowledged.", []string{"consumer"}}
+	outboxLag    = &Metric{"perdure_outbox_lag_seconds", Gauge, "Age of the oldest entry of the outbox that a registered consumer has not acknowledged.", []string{"consumer"}}
+
+	unitsCommitted = &Metric{"perdure_units_committed_total", Counter, "Units of work that this process has committed in groups.", nil}
+	txTook         = &Metric{"perdure_db_tx_seconds", Histogram, "How long the transactions took that commit units of work.", nil}
+	txBusy         = &Metric{"perdure_db_busy_total", Counter, "Transactions that were run again: a deadlock, a serialization failure, a lost connection.", nil}
+	connections    = &Metric{"perdure_db_connections", Gauge, "Connections of the process to its database.", []string{"pool", "state"}}
+	connectionsMax = &Metric{"perdure_db_connections_max", Gauge, "Connections that there may be.", []string{"pool"}}
+	poolWaits      = &Metric{"perdure_db_connection_waits_total", Counter, "How often a connection had to be waited for.", []string{"pool"}}
+	poolWaited     = &Metric{"perdure_db_connection_wait_seconds_total", Counter, "For how long connections were waited for.", []string{"pool"}}
+
+	requests     = &Metric{"perdure_http_requests_total", Counter, "Requests that were answered.", []string{"route", "status"}}
+	requestsTook = &Metric{"perdure_http_request_duration_seconds", Histogram, "How long the answer to requests took; streams count to their end.", []string{"route"}}
+
+	scrapeErrors = &Metric{"perdure_scrape_errors_total", Counter, "Times that the database could not be asked for metrics.", nil}
+)
+
+// Metrics are all of them.
+var Metrics = []*Metric{
+	buildInfo, startTime, routines, memory,
+	workClaimed, workFinished, workRunning, workTook, workWaited, workOverdue,
+	depth, deadLetters, outboxBehind, outboxLag,
+	unitsCommitted, txTook, txBusy, connections, connectionsMax, poolWaits, poolWaited,
+	requests, requestsTook, scrapeErrors,
+}

@@ -1,0 +1,127 @@
+package telemetry
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/outbox"
+)
+
+const (
+	// fresh is how long what the database said is good enough: however often
+	// metrics are asked for, it is asked no more often.
+	fresh = 5 * time.Second
+	// patience bounds all questions of one time.
+	patience = 5 * time.Second
+)
+
+// stored are the metrics that only the database knows. What could not be asked
+// for is left out: a gap is better than a number that is long past.
+type stored struct {
+	eng *perdure.Engine
+	rt  *perdure.Runtime
+
+	mu     sync.Mutex
+	asked  time.Time
+	last   []func(samples)
+	errors float64
+}
+
+// collect notes what the database says, or has said a moment ago.
+func (c *stored) collect(ctx context.Context, s samples) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := c.rt.Clock.Now(); c.asked.IsZero() || now.Sub(c.asked) >= fresh {
+		c.asked, c.last = now, nil
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		c.askDepths(ctx)
+		c.askWorkers(ctx)
+		c.askOutbox(ctx)
+	}
+	for _, note := range c.last {
+		note(s)
+	}
+	s.add(scrapeErrors, c.errors)
+}
+
+// note keeps values for as long as they are fresh.
+func (c *stored) note(m *Metric, value float64, labels ...string) {
+	c.last = append(c.last, func(s samples) { s.add(m, value, labels...) })
+}
+
+// askDepths asks for each kind of work apart: a role may be allowed to see only
+// some.
+func (c *stored) askDepths(ctx context.Context) {
+	dead := map[string]int64{}
+	kinds := []string{}
+	found := func(d store.Depth) {
+		c.note(depth, float64(d.N), d.Kind, d.State)
+		if _, known := dead[d.Kind]; !known {
+			kinds, dead[d.Kind] = append(kinds, d.Kind), 0
+		}
+		if d.State == "failed" || d.State == "quarantined" {
+			dead[d.Kind] += d.N
+		}
+	}
+	for _, stmt := range c.rt.Store.Depths(found) {
+		c.failed(sqldb.Each(ctx, c.rt.DB, stmt.Row, stmt.SQL))
+	}
+	for _, kind := range kinds {
+		c.note(deadLetters, float64(dead[kind]), kind)
+	}
+}
+
+func (c *stored) askWorkers(ctx context.Context) {
+	for _, q := range byQueue(c.rt.Workers.All()) {
+		if overdue, err := q.worker.Overdue(ctx); !c.failed(err) {
+			c.note(workOverdue, overdue.Seconds(), q.kind, q.queue)
+		}
+	}
+}
+
+func (c *stored) askOutbox(ctx context.Context) {
+	consumers, err := c.eng.Outbox().Consumers(ctx)
+	if c.failed(err) || len(consumers) == 0 {
+		return
+	}
+	status, err := c.eng.Outbox().Status(ctx)
+	if c.failed(err) {
+		return
+	}
+	for _, consumer := range consumers {
+		c.askConsumer(ctx, consumer, status.Last)
+	}
+}
+
+func (c *stored) askConsumer(ctx context.Context, consumer outbox.ConsumerStatus, last outbox.Stamp) {
+	unread, err := c.eng.Outbox().List(ctx, consumer.Position, 1)
+	if c.failed(err) {
+		return
+	}
+	var behind uint64
+	if last.Compare(consumer.Position) > 0 {
+		behind = last.Counter() - consumer.Position.Counter()
+		if last.Incarnation() != consumer.Position.Incarnation() {
+			behind = last.Counter()
+		}
+	}
+	lag := time.Duration(0)
+	if len(unread) > 0 {
+		lag = c.rt.Clock.Now().Sub(unread[0].Created)
+	}
+	c.note(outboxBehind, float64(behind), consumer.Name)
+	c.note(outboxLag, max(lag, 0).Seconds(), consumer.Name)
+}
+
+// failed counts an error.
+func (c *stored) failed(err error) bool {
+	if err != nil {
+		c.errors++
+	}
+	return err != nil
+}
