@@ -1,0 +1,169 @@
+// Package health tells whether a process is alive, and whether it is ready for
+// work.
+//
+// Its answers need no authentication, so they say nothing but names and "ok":
+// why something is not is logged. However often they are asked for, the database
+// is asked at most once a second.
+//
+// Imports: perdure and internal/sqldb.
+package health
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+const (
+	// fresh is how long an answer of the database is good enough.
+	fresh = time.Second
+	// patience bounds the questions to the database.
+	patience = 3 * time.Second
+)
+
+// Check is one condition of being ready.
+type Check struct {
+	Name string
+	Run  func(context.Context) error
+}
+
+// Health answers for one process.
+type Health struct {
+	rt       *perdure.Runtime
+	version  any
+	checks   []Check
+	draining atomic.Bool
+
+	mu      sync.Mutex
+	checked time.Time
+	results []result
+}
+
+type result struct {
+	name string
+	err  error
+}
+
+// New returns the health of an engine: the database answers and has all
+// migrations, and whatever else is given holds. version is what /version shows, as
+// JSON.
+func New(eng *perdure.Engine, version any, checks ...Check) *Health {
+	h := &Health{rt: eng.Runtime(), version: version}
+	h.checks = append([]Check{{"database", h.ping}, {"migrations", h.migrated}}, checks...)
+	return h
+}
+
+// Drain makes the process not ready from now on, so that no new requests are sent
+// to it while it finishes what it has.
+func (h *Health) Drain() { h.draining.Store(true) }
+
+// Mount serves /livez, /readyz, /healthz and /version.
+func (h *Health) Mount(mux *http.ServeMux) {
+	mux.HandleFunc("GET /livez", h.live)
+	mux.HandleFunc("GET /readyz", h.ready)
+	mux.HandleFunc("GET /healthz", h.ready)
+	mux.HandleFunc("GET /version", h.serveVersion)
+}
+
+func (h *Health) ping(ctx context.Context) error {
+	return h.read(ctx, func(sqldb.Tx) error { return nil })
+}
+
+func (h *Health) migrated(ctx context.Context) error {
+	return h.read(ctx, func(tx sqldb.Tx) error {
+		pending, err := h.rt.Store.Pending(ctx, tx)
+		if err == nil && len(pending) > 0 {
+			err = fmt.Errorf("%d migrations are missing", len(pending))
+		}
+		return err
+	})
+}
+
+// read runs fn in a transaction that has reached the database.
+func (h *Health) read(ctx context.Context, fn func(sqldb.Tx) error) error {
+	tx, err := h.rt.DB.Begin(ctx, sqldb.Read)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if err := tx.Run(ctx, sqldb.Stmt{SQL: "select 1", Row: func(sqldb.Scan) error { return nil }}); err != nil {
+		return err
+	}
+	return fn(tx)
+}
+
+// Ready runs the checks and returns what fails.
+func (h *Health) Ready(ctx context.Context) error {
+	var errs []error
+	for _, r := range h.run(ctx) {
+		if r.err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", r.name, r.err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+var errDraining = errors.New("the process is draining")
+
+func (h *Health) run(ctx context.Context) []result {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if now := h.rt.Clock.Now(); h.checked.IsZero() || now.Sub(h.checked) >= fresh {
+		h.checked, h.results = now, nil
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience) // others get the result too
+		defer cancel()
+		for _, c := range h.checks {
+			r := result{c.Name, c.Run(ctx)}
+			if r.err != nil {
+				slog.Warn("not ready", "check", r.name, "error", r.err)
+			}
+			h.results = append(h.results, r)
+		}
+	}
+	drain := result{name: "not draining"}
+	if h.draining.Load() {
+		drain.err = errDraining
+	}
+	return append([]result{drain}, h.results...)
+}
+
+func (h *Health) live(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok\n") }
+
+func (h *Health) ready(w http.ResponseWriter, r *http.Request) {
+	var report strings.Builder
+	status, word := http.StatusOK, "ok"
+	for _, r := range h.run(r.Context()) {
+		mark := "ok"
+		if r.err != nil {
+			mark, status, word = "failed", http.StatusServiceUnavailable, "not ready"
+		}
+		fmt.Fprintf(&report, "%s: %s\n", r.name, mark)
+	}
+	if r.URL.Query().Has("verbose") {
+		answer(w, status, report.String()+word+"\n")
+		return
+	}
+	answer(w, status, word+"\n")
+}
+
+func answer(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text)) // the client has gone
+}
+
+func (h *Health) serveVersion(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(h.version) // the client has gone
+}

@@ -1,0 +1,75 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/testdb"
+)
+
+func TestMain(m *testing.M) { testdb.Main(m) }
+
+func get(t *testing.T, h *Health, path string) (int, string) {
+	t.Helper()
+	mux := http.NewServeMux()
+	h.Mount(mux)
+	answer := httptest.NewRecorder()
+	mux.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil))
+	return answer.Code, answer.Body.String()
+}
+
+func want(t *testing.T, h *Health, path string, status int, parts ...string) {
+	t.Helper()
+	code, body := get(t, h, path)
+	if code != status {
+		t.Errorf("%s: status %d, want %d: %s", path, code, status, body)
+	}
+	for _, p := range parts {
+		if !strings.Contains(body, p) {
+			t.Errorf("%s: %q lacks %q", path, body, p)
+		}
+	}
+}
+
+func TestAProcessWithItsDatabaseIsReady(t *testing.T) {
+	t.Parallel()
+	enginetest.Each(t, func(t *testing.T, db enginetest.Database) {
+		h := New(db.Open(t, nil), map[string]string{"version": "v1"})
+		for _, path := range []string{"/livez", "/readyz", "/healthz"} {
+			want(t, h, path, http.StatusOK, "ok\n")
+		}
+		want(t, h, "/readyz?verbose", http.StatusOK, "database: ok\n", "migrations: ok\n", "not draining: ok\n")
+		want(t, h, "/version", http.StatusOK, `{"version":"v1"}`)
+		enginetest.NoError(t, h.Ready(t.Context()))
+	})
+}
+
+func TestAProcessThatDrainsIsAliveAndNotReady(t *testing.T) {
+	t.Parallel()
+	h := New(enginetest.New(t, enginetest.SQLite).Open(t, nil), nil)
+	want(t, h, "/readyz", http.StatusOK)
+	h.Drain()
+	want(t, h, "/livez", http.StatusOK)
+	want(t, h, "/readyz?verbose", http.StatusServiceUnavailable, "not draining: failed", "database: ok")
+}
+
+func TestAProcessWithoutItsDatabaseIsNotReadyAndDoesNotSayWhy(t *testing.T) {
+	t.Parallel()
+	eng := enginetest.New(t, enginetest.SQLite).Open(t, nil)
+	secret := Check{"provider", func(context.Context) error { return errors.New("hunter2") }}
+	h := New(eng, nil, secret)
+	enginetest.NoError(t, eng.Close())
+	want(t, h, "/livez", http.StatusOK)
+	want(t, h, "/readyz?verbose", http.StatusServiceUnavailable, "database: failed", "migrations: failed", "provider: failed")
+	if _, body := get(t, h, "/readyz?verbose"); strings.Contains(body, "hunter2") {
+		t.Error("it says why")
+	}
+	if err := h.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "provider: hunter2") {
+		t.Errorf("got %v", err)
+	}
+}
