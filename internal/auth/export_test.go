@@ -1,0 +1,4 @@
+package auth
+
+// Tracked returns how many addresses are remembered.
+func (a *Access) Tracked() int { return len(a.limiter.addresses.byKey) }

@@ -1,0 +1,138 @@
+package auth
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Token is an API token as it is shown: without its secret, which nobody has but
+// its owner.
+type Token struct {
+	ID      string
+	Name    string
+	Role    Role
+	Created time.Time
+	// Used is when it was used last, to some minutes; zero if never.
+	Used time.Time
+	// Expires is when it ends by itself; zero if it does not.
+	Expires time.Time
+	// Revoked is when it was ended; zero if it was not.
+	Revoked time.Time
+}
+
+// Issued is a new token. Its secret is shown this once.
+type Issued struct {
+	ID     string
+	Secret string
+}
+
+// Create makes an API token that is good for that long; 0: until it is revoked.
+func (a *Access) Create(ctx context.Context, name string, role Role, good time.Duration) (Issued, error) {
+	if err := edge.Name("name", name); err != nil {
+		return Issued{}, err
+	}
+	if role < Viewer || role > Admin {
+		return Issued{}, fault.Invalidf("role", "is none of viewer, operator and admin")
+	}
+	return a.issue(ctx, store.Token{Kind: store.APIToken, Name: name, Role: role.String()}, apiPrefix, nil, good)
+}
+
+// DefaultActorToken is how long the token of an actor is good.
+const DefaultActorToken = 24 * time.Hour
+
+// CreateActor makes a token for one actor and one caller that is good for that
+// long; 0: for DefaultActorToken. Nobody outside is the system.
+func (a *Access) CreateActor(ctx context.Context, scope ActorScope, good time.Duration) (Issued, error) {
+	if err := edge.Name("actor type", scope.Type); err != nil {
+		return Issued{}, err
+	}
+	if err := edge.Key("actor id", scope.ID); err != nil {
+		return Issued{}, err
+	}
+	if scope.CallerKind != "client" && scope.CallerKind != "service" {
+		return Issued{}, fault.Invalidf("caller kind", "is neither client nor service")
+	}
+	if err := edge.Key("caller id", scope.CallerID); err != nil {
+		return Issued{}, err
+	}
+	defaults(&good, DefaultActorToken)
+	t := store.Token{
+		Kind: store.ActorToken, Name: scope.Type, Role: Anyone.String(),
+		ActorType: &scope.Type, ActorID: &scope.ID, CallerKind: &scope.CallerKind, CallerID: &scope.CallerID,
+	}
+	return a.issue(ctx, t, actorPrefix, nil, good)
+}
+
+const (
+	// keep is how long what has expired can still be seen.
+	keep = 30 * 24 * time.Hour
+	// purgeLimit is how much of it is removed each time that a token is made, so
+	// that there is never much of it.
+	purgeLimit = 100
+)
+
+func (a *Access) issue(ctx context.Context, t store.Token, prefix string, idle *time.Duration, good time.Duration) (Issued, error) {
+	if err := edge.Delay("lifetime", good); err != nil {
+		return Issued{}, err
+	}
+	secret, err := newSecret(prefix, a.options.Random)
+	if err != nil {
+		return Issued{}, err
+	}
+	var lifetime *time.Duration
+	if good > 0 {
+		lifetime = &good
+	}
+	hash := hashOf(secret)
+	t.ID, t.Hash = a.rt.NewID(), hash[:]
+	insert := a.rt.Store.InsertToken(t, idle, lifetime, a.rt.Now())
+	if err := a.write(ctx, insert, a.rt.Store.PurgeTokens(keep, purgeLimit, a.rt.Now())); err != nil {
+		return Issued{}, fmt.Errorf("create token: %w", err)
+	}
+	return Issued{ID: t.ID, Secret: secret}, nil
+}
+
+// Tokens returns all API tokens, oldest first.
+func (a *Access) Tokens(ctx context.Context) ([]Token, error) {
+	var all []Token
+	var broken error
+	err := a.read(ctx, a.rt.Store.Tokens(func(t store.Token) {
+		token := Token{ID: t.ID, Name: t.Name, Created: t.Created.UTC(), Used: utc(t.Used), Expires: utc(t.Expires), Revoked: utc(t.Revoked)}
+		if err := token.Role.UnmarshalText([]byte(t.Role)); err != nil {
+			broken = err
+		}
+		all = append(all, token)
+	}))
+	if err == nil {
+		err = broken
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list tokens: %w", err)
+	}
+	return all, nil
+}
+
+// Revoke ends a token, and with it the sessions that were begun with it, at once.
+func (a *Access) Revoke(ctx context.Context, id string) error {
+	if len(id) != 36 || uuid.Validate(id) != nil {
+		return &fault.NotFound{Kind: "token", ID: id}
+	}
+	if err := a.write(ctx, a.rt.Store.RevokeToken(id, a.rt.Now())); err != nil {
+		return fmt.Errorf("revoke token: %w", err)
+	}
+	return nil
+}
+
+func utc(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}

@@ -1,0 +1,101 @@
+package store
+
+import (
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// The kinds of tokens.
+const (
+	APIToken     = "api"
+	ActorToken   = "actor"
+	SessionToken = "session"
+)
+
+// Token is a row of the tokens. Of the token itself there is only a hash.
+type Token struct {
+	ID, Kind, Name, Role                     string
+	Hash                                     []byte
+	ActorType, ActorID, CallerKind, CallerID *string
+	Parent                                   *string
+	Created                                  time.Time
+	Used, Expires, Revoked                   *time.Time
+}
+
+// InsertToken returns the statement that records a token. It is good for that
+// long; a session also ends when it was not used for the time of idle.
+func (s *Store) InsertToken(t Token, idle, good *time.Duration, now Now) sqldb.Stmt {
+	return s.stmt("TokenInsert", t.ID, t.Kind, t.Hash, t.Name, t.Role, t.ActorType, t.ActorID, t.CallerKind, t.CallerID, t.Parent,
+		microseconds(idle), microseconds(good), at(now))
+}
+
+func microseconds(d *time.Duration) *int64 {
+	if d == nil {
+		return nil
+	}
+	us := d.Microseconds()
+	return &us
+}
+
+// FindToken returns the statement that reads the token of a hash, if it is good
+// now. The role of a session is that of its token.
+func (s *Store) FindToken(hash []byte, now Now, found func(Token)) sqldb.Stmt {
+	find := s.stmt("TokenFind", at(now), hash)
+	find.Row = tokenRow(found)
+	return find
+}
+
+// Tokens returns the statement that reads all API tokens, oldest first.
+func (s *Store) Tokens(found func(Token)) sqldb.Stmt {
+	list := s.stmt("TokenList")
+	list.Row = tokenRow(found)
+	return list
+}
+
+func tokenRow(found func(Token)) func(sqldb.Scan) error {
+	return func(scan sqldb.Scan) error {
+		var t Token
+		err := scan(&t.ID, &t.Kind, &t.Hash, &t.Name, &t.Role, &t.ActorType, &t.ActorID, &t.CallerKind, &t.CallerID, &t.Parent,
+			&t.Created, &t.Used, &t.Expires, &t.Revoked)
+		if err != nil {
+			return err
+		}
+		found(t)
+		return nil
+	}
+}
+
+// TouchToken returns the statement that notes that a token was used, unless that
+// was noted a short time ago.
+func (s *Store) TouchToken(id string, short time.Duration, now Now) sqldb.Stmt {
+	return s.stmt("TokenTouch", at(now), id, short.Microseconds())
+}
+
+// AnyToken returns the statement that finds out whether an API token is good now.
+func (s *Store) AnyToken(now Now, found *bool) sqldb.Stmt {
+	list := s.stmt("TokenAny", at(now))
+	list.Row = func(sqldb.Scan) error { return nil }
+	list.Done = func(rows int64) error {
+		*found = rows > 0
+		return nil
+	}
+	return list
+}
+
+// RevokeToken returns the statement that ends a token.
+func (s *Store) RevokeToken(id string, now Now) sqldb.Stmt {
+	revoke := s.stmt("TokenRevoke", at(now), id)
+	revoke.Done = sqldb.One(&fault.NotFound{Kind: "token", ID: id})
+	return revoke
+}
+
+// ForgetSession returns the statement that ends a session.
+func (s *Store) ForgetSession(hash []byte) sqldb.Stmt { return s.stmt("TokenForget", hash) }
+
+// PurgeTokens returns the statement that removes some tokens and sessions that
+// expired longer than age ago.
+func (s *Store) PurgeTokens(age time.Duration, limit int, now Now) sqldb.Stmt {
+	return s.stmt("TokenPurge", at(now), age.Microseconds(), limit)
+}
