@@ -1,0 +1,175 @@
+package actor
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/retry"
+)
+
+// DefaultRetry is the policy of effects and tasks that have none: 5 attempts,
+// 1 s after the first failure and then ever longer, up to a minute.
+var DefaultRetry = retry.Policy{
+	Kind: retry.KindExponential, MaxAttempts: 5,
+	Initial: time.Second, Factor: 2, Max: time.Minute, Jitter: 0.1,
+}
+
+// Options configure Actors. The zero value of every field is its default.
+type Options struct {
+	// Effects and Tasks can be named by every type, those that are documents in
+	// the database too. Default: none.
+	Effects map[string]Effect
+	Tasks   map[string]Task
+	// Concurrency is how many effects and tasks run at once in this process.
+	// Default: 16.
+	Concurrency int
+	// Lease is how long an effect or task belongs to a process without a sign
+	// of life; then it is run again. At least one second. Default: 30 seconds.
+	Lease time.Duration
+	// MaxCrashes is how many times an effect or task may lose its process
+	// before it is quarantined. Default: 5.
+	MaxCrashes int
+	// Retention is how long effects and tasks that are done are kept, and
+	// the idempotency keys of events. Default: 7 days.
+	Retention time.Duration
+	// Batch is how many actors whose delays are due are moved in one
+	// transaction. Default: 256.
+	Batch int
+	// CacheBytes bounds the memory for snapshots of actors that were moved
+	// last. Default: 64 MiB.
+	CacheBytes int
+	// Poll is how often a subscription looks for changes of other processes
+	// that nobody told it of. Default: 1 second.
+	Poll time.Duration
+	// Legacy is a store of an earlier system that actors are imported from when
+	// they are first addressed. Default: none.
+	Legacy KV
+	// OnError receives errors that have no caller. Default: log them.
+	OnError func(error)
+	// OnDamage is told of actors whose snapshot was damaged. Default: log it.
+	OnDamage func(Damage)
+	// Random returns numbers in [0, 1) for the jitter of retries.
+	// Default: a random source.
+	Random func() float64
+}
+
+// Damage tells of an actor that could not be loaded as it was stored.
+type Damage struct {
+	Ref Ref
+	// Reason says what was wrong.
+	Reason string
+	// Repaired says that its state was computed again from the log; otherwise
+	// the actor is quarantined.
+	Repaired bool
+}
+
+// Actors are the actors of a database, and the types of them that this process
+// knows. It is a dispatch.Processor. It is safe for concurrent use.
+type Actors struct {
+	eng     *perdure.Engine
+	rt      *perdure.Runtime
+	options Options
+	cache   *cache
+	lanes   []*lane
+
+	mu        sync.RWMutex
+	kinds     map[string]*kind           // registered in this process
+	documents map[string]map[int64]*kind // loaded from the database
+}
+
+// New returns the actors of a database. Register their types before a
+// dispatcher is started.
+func New(eng *perdure.Engine, options *Options) (*Actors, error) {
+	if eng == nil {
+		return nil, fault.Invalidf("engine", "is nil")
+	}
+	rt := eng.Runtime()
+	if rt.DB.Dialect().Name == sqldb.MySQL {
+		return nil, fault.Invalidf("engine", "is on MySQL, which carries no actors")
+	}
+	o := options.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	a := &Actors{
+		eng: eng, rt: rt, options: o, cache: newCache(o.CacheBytes),
+		kinds: map[string]*kind{}, documents: map[string]map[int64]*kind{},
+	}
+	for range max(rt.DB.Dialect().Lanes, 1) {
+		a.lanes = append(a.lanes, &lane{actors: a})
+	}
+	return a, nil
+}
+
+func (o *Options) withDefaults() Options {
+	var options Options
+	if o != nil {
+		options = *o
+	}
+	defaults(&options.Concurrency, 16)
+	defaults(&options.Lease, 30*time.Second)
+	defaults(&options.MaxCrashes, 5)
+	defaults(&options.Retention, 7*24*time.Hour)
+	defaults(&options.Batch, 256)
+	defaults(&options.CacheBytes, 64<<20)
+	defaults(&options.Poll, time.Second)
+	if options.OnError == nil {
+		options.OnError = func(err error) { slog.Error("process actors", "error", err) }
+	}
+	if options.OnDamage == nil {
+		options.OnDamage = logDamage
+	}
+	if options.Random == nil {
+		options.Random = rand.Float64
+	}
+	return options
+}
+
+func logDamage(d Damage) {
+	slog.Error("actor is damaged", "actor", d.Ref.String(), "reason", d.Reason, "repaired", d.Repaired)
+}
+
+func defaults[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+func (o Options) validate() error {
+	switch {
+	case o.Concurrency < 1 || o.Concurrency > 10_000:
+		return fault.Invalidf("Options.Concurrency", "is %d; 1 to 10,000 are possible", o.Concurrency)
+	case o.Lease < time.Second:
+		return fault.Invalidf("Options.Lease", "is %v; at least 1s is needed", o.Lease)
+	case o.MaxCrashes < 1:
+		return fault.Invalidf("Options.MaxCrashes", "is %d; at least 1 is needed", o.MaxCrashes)
+	case o.Retention < 0:
+		return fault.Invalidf("Options.Retention", "is negative")
+	case o.Batch < 1 || o.Batch > 10_000:
+		return fault.Invalidf("Options.Batch", "is %d; 1 to 10,000 are possible", o.Batch)
+	case o.CacheBytes < 0:
+		return fault.Invalidf("Options.CacheBytes", "is negative")
+	case o.Poll < time.Millisecond:
+		return fault.Invalidf("Options.Poll", "is %v; at least 1ms is needed", o.Poll)
+	}
+	return nil
+}
+
+// read runs statements on one snapshot of the database.
+func (a *Actors) read(ctx context.Context, stmts ...sqldb.Stmt) error {
+	ctx, cancel := context.WithTimeout(ctx, a.rt.Timeout)
+	defer cancel()
+	tx, err := a.rt.DB.Begin(ctx, sqldb.Read)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	return bare(tx.Run(ctx, stmts...))
+}

@@ -1,0 +1,274 @@
+package actor
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/statechart"
+)
+
+// job is something that is to be done with one actor.
+type job struct {
+	ref Ref
+	// spawn creates the actor first, unless it is there.
+	spawn *store.NewActor
+	// key is the idempotency key, if there is one.
+	key string
+	// sleeps leaves delays that are overdue where they are, and the actor
+	// unloaded.
+	sleeps bool
+	// trace is the span that asked for it.
+	trace *string
+	// run does it. The actor is loaded, but for one that was just created.
+	run func(t *turn) error
+
+	seen *store.ActorKey // what the key led to before
+	err  error
+}
+
+// batch moves actors in one transaction.
+type batch struct {
+	actors *Actors
+	tx     *perdure.Tx
+	turns  map[Ref]*turn
+	order  []*turn
+	// had are the cached trees of actors, which the batch owns.
+	had     map[Ref]*cached
+	damages []Damage
+}
+
+func (a *Actors) newBatch(tx *perdure.Tx) *batch {
+	return &batch{actors: a, tx: tx, turns: map[Ref]*turn{}, had: map[Ref]*cached{}}
+}
+
+// run runs statements now, in the transaction.
+func (b *batch) run(stmts ...sqldb.Stmt) error {
+	if err := b.tx.Attach(nil, stmts...); err != nil {
+		return err
+	}
+	return b.tx.Flush()
+}
+
+// do moves the actors of the jobs and writes what came of it. Each job has its
+// own error; the one that is returned is of the transaction.
+func (b *batch) do(jobs []*job) error {
+	if err := b.lock(jobs); err != nil {
+		return err
+	}
+	for _, j := range jobs {
+		j.err = b.perform(j)
+		if sqldb.IsTransient(j.err) {
+			return j.err
+		}
+	}
+	return b.write()
+}
+
+// lock locks the actors and reads what is needed to move them, in one round
+// trip where the driver can.
+func (b *batch) lock(jobs []*job) error {
+	var refs []store.ActorRef
+	var enter []store.NewActor
+	var keys []store.ActorKey
+	for _, j := range jobs {
+		j.seen = nil
+		if j.spawn != nil {
+			enter = append(enter, *j.spawn)
+		}
+		if j.key != "" {
+			keys = append(keys, store.ActorKey{ActorRef: j.ref.stored(), Key: j.key})
+		}
+		refs = append(refs, j.ref.stored())
+	}
+	refs = sorted(refs)
+	rt := b.actors.rt
+	var stmts []sqldb.Stmt
+	if len(enter) > 0 {
+		stmts = append(stmts, rt.Store.EnterActors(enter, rt.Now()))
+	}
+	stmts = append(stmts, rt.Store.LockActors(refs, rt.Now(), b.locked))
+	stmts = append(stmts, b.reading(refs)...)
+	if len(keys) > 0 {
+		stmts = append(stmts, rt.Store.ListActorKeys(keys, func(k store.ActorKey) { keySeen(jobs, k) }))
+	}
+	return b.run(stmts...)
+}
+
+func keySeen(jobs []*job, k store.ActorKey) {
+	for _, j := range jobs {
+		if j.key == k.Key && j.ref == refOf(k.ActorRef) {
+			j.seen = &k
+		}
+	}
+}
+
+func sorted(refs []store.ActorRef) []store.ActorRef {
+	slices.SortFunc(refs, func(x, y store.ActorRef) int {
+		return cmp.Or(strings.Compare(x.Type, y.Type), strings.Compare(x.ID, y.ID))
+	})
+	return slices.Compact(refs)
+}
+
+// locked notes an actor that the transaction has locked.
+func (b *batch) locked(row store.Actor) {
+	ref := refOf(row.ActorRef)
+	if b.turns[ref] != nil {
+		return
+	}
+	t := &turn{batch: b, ref: ref, row: row, found: true, sequence: row.Sequence, now: row.Updated.UnixMilli(), status: Status(row.Status)}
+	if row.Sequence == 0 {
+		t.now = 0
+	}
+	b.turns[ref] = t
+	b.order = append(b.order, t)
+}
+
+// reading returns the statements that read the snapshots of locked actors, but
+// for those in the cache, and their due delays.
+func (b *batch) reading(refs []store.ActorRef) []sqldb.Stmt {
+	has := make([]int64, len(refs))
+	for i, r := range refs {
+		has[i] = -1
+		if c := b.actors.cache.take(refOf(r)); c != nil {
+			b.had[c.ref], has[i] = c, c.sequence
+		}
+	}
+	rt := b.actors.rt
+	return []sqldb.Stmt{
+		rt.Store.ListSnapshots(refs, has, func(s store.Snapshot) {
+			if t := b.turns[refOf(s.ActorRef)]; t != nil {
+				t.stored = &s
+			}
+		}),
+		rt.Store.DueTimers(refs, rt.Now(), func(d store.ActorTimer) {
+			if t := b.turns[refOf(d.ActorRef)]; t != nil {
+				t.readDue(d)
+			}
+		}),
+	}
+}
+
+// readDue notes a due delay. Its row says when, whatever it said when it was
+// scheduled.
+func (t *turn) readDue(d store.ActorTimer) {
+	var timer statechart.Timer
+	if json.Unmarshal([]byte(d.Payload), &timer) != nil {
+		return
+	}
+	timer.Due = d.Due.UnixMilli()
+	t.due = append(t.due, timer)
+}
+
+// stored reads the snapshot of an actor.
+func (b *batch) stored(ref Ref) (*store.Snapshot, error) {
+	var found *store.Snapshot
+	err := b.run(b.actors.rt.Store.ListSnapshots([]store.ActorRef{ref.stored()}, []int64{-1}, func(s store.Snapshot) { found = &s }))
+	if err == nil && found == nil {
+		err = errors.New("actor has no snapshot")
+	}
+	return found, err
+}
+
+// perform does one job.
+func (b *batch) perform(j *job) error {
+	t := b.turns[j.ref]
+	if t == nil {
+		return notFound(j.ref)
+	}
+	t.trace = j.trace
+	if j.sleeps {
+		return j.run(t)
+	}
+	if err := b.load(t); err != nil {
+		return err
+	}
+	if err := t.wake(); err != nil {
+		return err
+	}
+	return j.run(t)
+}
+
+// write writes what the turns have to be written, set by set.
+func (b *batch) write() error {
+	w := writing{store: b.actors.rt.Store, now: b.actors.rt.Now()}
+	for _, t := range b.order {
+		w.add(t)
+	}
+	stmts := w.stmts()
+	more, err := b.keep()
+	if err != nil {
+		return err
+	}
+	if stmts = append(stmts, more...); len(stmts) == 0 {
+		return nil
+	}
+	return b.tx.Attach(b.tell(), stmts...)
+}
+
+// remember caches the trees, after the commit.
+func (b *batch) remember() {
+	for _, t := range b.order {
+		if t.tree == nil || !t.cached {
+			continue
+		}
+		size := len(t.snapshot)
+		if had := b.had[t.ref]; size == 0 && had != nil {
+			size = had.size
+		} else if size == 0 && t.stored != nil {
+			size = len(t.stored.Snapshot)
+		}
+		b.actors.cache.put(&cached{
+			ref: t.ref, incarnation: t.row.Incarnation, sequence: t.sequence, machine: t.kind.options.Version, tree: t.tree, size: size,
+		})
+	}
+	for _, d := range b.damages {
+		b.actors.damaged(d)
+	}
+}
+
+// damaged tells of a damage. The callback is the user's and may panic.
+func (a *Actors) damaged(d Damage) {
+	defer func() { _ = recover() }() // the last resort: nobody is left to tell
+	a.options.OnDamage(d)
+}
+
+// tell returns what tells others of the changes, after the commit.
+func (b *batch) tell() func() {
+	hub, now := b.actors.rt.Hub, b.actors.rt.Clock.Now()
+	var due time.Time
+	topics := map[string]bool{}
+	for _, t := range b.order {
+		if !t.moved() {
+			continue
+		}
+		topics[watchTopic(t.ref)] = true
+		if len(t.hooks) > 0 {
+			due = earlier(due, now)
+		}
+		for _, timer := range t.timers.put {
+			due = earlier(due, now.Add(time.Duration(max(timer.Due-t.wall(), 0))*time.Millisecond))
+		}
+	}
+	return func() {
+		if !due.IsZero() {
+			hub.Publish(topic, due)
+		}
+		for name := range topics {
+			hub.Publish(name, time.Time{})
+		}
+	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
+}

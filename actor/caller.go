@@ -1,0 +1,137 @@
+package actor
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/statechart"
+)
+
+// Ref names an actor.
+type Ref struct {
+	Type string `json:"type"`
+	ID   string `json:"id"`
+}
+
+// String returns the type and the id with a slash between.
+func (r Ref) String() string { return r.Type + "/" + r.ID }
+
+func (r Ref) stored() store.ActorRef { return store.ActorRef{Type: r.Type, ID: r.ID} }
+
+func refOf(r store.ActorRef) Ref { return Ref{Type: r.Type, ID: r.ID} }
+
+// check refuses a name that cannot be stored.
+func (r Ref) check() error {
+	if err := edge.Name("actor type", r.Type); err != nil {
+		return err
+	}
+	return edge.Key("actor id", r.ID)
+}
+
+// CallerKind says what a caller is.
+type CallerKind string
+
+// The kinds of callers.
+const (
+	// Client is a user of the application.
+	Client CallerKind = "client"
+	// Service is another program of the same owner.
+	Service CallerKind = "service"
+	// System is this program itself. Nothing that comes from outside may have
+	// it.
+	System CallerKind = "system"
+)
+
+// Caller is who spawns an actor or sends it an event.
+type Caller struct {
+	Kind CallerKind `json:"type"`
+	// ID is the caller's name. Clients and services have one.
+	ID string `json:"id"`
+}
+
+func (c Caller) check() error {
+	switch c.Kind {
+	case Client, Service:
+		return edge.Key("caller id", c.ID)
+	case System:
+		return edge.Text("caller id", c.ID, edge.MaxKey)
+	}
+	return fault.Invalidf("caller type", "is %q; client, service and system are possible", c.Kind)
+}
+
+// mark puts the caller into an object that is for a machine, whatever is there.
+// The system has no mark.
+func (c Caller) mark(data map[string]any) map[string]any {
+	marked := make(map[string]any, len(data)+1)
+	for k, v := range data {
+		marked[k] = v
+	}
+	delete(marked, "caller")
+	if c.Kind != System {
+		marked["caller"] = map[string]any{"type": string(c.Kind), "id": c.ID}
+	}
+	return marked
+}
+
+// The events that only the system sends, to types that ask for them.
+const (
+	// EventInitialize follows the start of an actor.
+	EventInitialize = "INITIALIZE"
+	// EventResume comes when a process has loaded an actor, after the delays
+	// that were overdue.
+	EventResume = "RESUME"
+	// EventMigrate comes after a migration to another version of the machine.
+	EventMigrate = "MIGRATE"
+	// EventConnect and EventDisconnect are for whoever serves subscriptions.
+	EventConnect    = "CONNECT"
+	EventDisconnect = "DISCONNECT"
+)
+
+// systemEvents are the names that nobody else may send.
+var systemEvents = []string{EventInitialize, EventResume, EventMigrate, EventConnect, EventDisconnect}
+
+// prepare checks an event of a caller and returns it as the machine will see it.
+func (k *kind) prepare(c Caller, e statechart.Event) (statechart.Event, error) {
+	if err := c.check(); err != nil {
+		return e, err
+	}
+	raw, err := edge.Marshal("event", e, k.options.MaxEvent)
+	if err != nil {
+		return e, err
+	}
+	if e, err = statechart.ParseEvent(raw); err != nil {
+		return e, err
+	}
+	if c.Kind == System {
+		e.Data = c.mark(e.Data)
+		return e, nil
+	}
+	if slices.Contains(systemEvents, e.Type) {
+		return e, fault.Invalidf("event.type", "is %s, which only the system may send", e.Type)
+	}
+	if !k.allows(c.Kind, e.Type) {
+		return e, &fault.Restricted{Constraint: "events of type " + k.name + " for callers of type " + string(c.Kind)}
+	}
+	e.Data = c.mark(e.Data)
+	if k.options.Check == nil {
+		return e, nil
+	}
+	return e, k.options.Check(c, e)
+}
+
+// allows says whether callers of a kind may send an event.
+func (k *kind) allows(c CallerKind, event string) bool {
+	allowed, restricted := k.options.Events[c]
+	if !restricted {
+		return true
+	}
+	for _, name := range allowed {
+		if prefix, wild := strings.CutSuffix(name, "*"); name == event || wild && strings.HasPrefix(event, prefix) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,181 @@
+package actor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/statechart"
+)
+
+// DocumentOptions configure a type that is data only. The zero value of every
+// field is its default. They mean what they mean in TypeOptions.
+type DocumentOptions struct {
+	Events        map[CallerKind][]string `json:"events,omitempty"`
+	DisableAlarms bool                    `json:"disableAlarms,omitempty"`
+	SystemEvents  bool                    `json:"systemEvents,omitempty"`
+	LogRetention  int                     `json:"logRetention,omitempty"`
+}
+
+// Document is a version of a type that is data only.
+type Document struct {
+	Name    string          `json:"name"`
+	Version int64           `json:"version"`
+	Machine json.RawMessage `json:"machine"`
+	Options DocumentOptions `json:"options"`
+}
+
+// RegisterDocument stores a type that is data only: an XState machine as JSON
+// whose functions are expressions, or among the Effects and Tasks of Options.
+// Every process of the database knows it from then on.
+//
+// A document that differs from the newest of its name becomes its next version.
+// Actors keep the version that they were spawned with.
+func (a *Actors) RegisterDocument(ctx context.Context, name string, document []byte, options *DocumentOptions) (Document, error) {
+	d := Document{Name: name, Machine: document}
+	if options != nil {
+		d.Options = *options
+	}
+	if a.registered(name) != nil {
+		return Document{}, fault.Invalidf("actor type "+name, "is registered already, by this program")
+	}
+	if _, err := a.documentKindOf(d); err != nil {
+		return Document{}, err
+	}
+	var newest Document
+	sum := checksum([]byte(*text(d)))
+	err := a.eng.Update(ctx, func(tx *perdure.Tx) error {
+		insert := a.rt.Store.InsertMachine(name, string(document), *text(d.Options), sum, a.rt.Now())
+		insert.Fail = raced
+		return tx.Attach(nil, insert, a.rt.Store.NewestMachine(name, func(m store.Machine) { newest = documentOf(m) }))
+	})
+	if err != nil {
+		return Document{}, fmt.Errorf("store machine %s: %w", name, err)
+	}
+	_, err = a.remember(newest)
+	return newest, err
+}
+
+// raced makes the statement run again when another process has taken the
+// version.
+func raced(err error) error {
+	var duplicate *fault.Duplicate
+	if errors.As(err, &duplicate) {
+		return &sqldb.Transient{Err: err}
+	}
+	return err
+}
+
+// Documents returns the newest version of every type that is data only.
+func (a *Actors) Documents(ctx context.Context) ([]Document, error) {
+	var all []Document
+	err := a.read(ctx, a.rt.Store.ListMachines(func(m store.Machine) { all = append(all, documentOf(m)) }))
+	if err != nil {
+		return nil, fmt.Errorf("list machines: %w", err)
+	}
+	return all, nil
+}
+
+func documentOf(m store.Machine) Document {
+	d := Document{Name: m.Name, Version: m.Version, Machine: json.RawMessage(m.Document)}
+	_ = json.Unmarshal([]byte(m.Options), &d.Options) // as it was stored
+	return d
+}
+
+func (a *Actors) documentKindOf(d Document) (*kind, error) {
+	k, err := a.newKind(d.Name, d.Machine, TypeOptions{
+		Version: max(d.Version, 1), Events: d.Options.Events, DisableAlarms: d.Options.DisableAlarms,
+		SystemEvents: d.Options.SystemEvents, LogRetention: d.Options.LogRetention,
+	})
+	if err != nil {
+		return nil, err
+	}
+	k.data = true
+	return k, nil
+}
+
+// remember makes a document known to this process.
+func (a *Actors) remember(d Document) (*kind, error) {
+	a.mu.RLock()
+	k := a.documents[d.Name][d.Version]
+	a.mu.RUnlock()
+	if k == nil {
+		var err error
+		if k, err = a.documentKindOf(d); err != nil {
+			return nil, fmt.Errorf("load machine %s: %w", d.Name, err)
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.documents[d.Name] == nil {
+		a.documents[d.Name] = map[int64]*kind{}
+	}
+	a.documents[d.Name][d.Version] = k
+	return k, nil
+}
+
+// newest returns the version of a type that new actors get.
+func (a *Actors) newest(ctx context.Context, name string) (*kind, error) {
+	if k := a.registered(name); k != nil {
+		return k, nil
+	}
+	var found *Document
+	err := a.read(ctx, a.rt.Store.NewestMachine(name, func(m store.Machine) { d := documentOf(m); found = &d }))
+	switch {
+	case err != nil:
+		return nil, err
+	case found == nil:
+		return nil, unknownType(name)
+	}
+	return a.remember(*found)
+}
+
+// known returns a version of a type, the newest that this process has seen.
+func (a *Actors) known(ctx context.Context, name string) (*kind, error) {
+	a.mu.RLock()
+	k := a.kinds[name]
+	for version, document := range a.documents[name] {
+		if k == nil || version > k.options.Version {
+			k = document
+		}
+	}
+	a.mu.RUnlock()
+	if k != nil {
+		return k, nil
+	}
+	return a.newest(ctx, name)
+}
+
+// documentKind returns a version of a type that is data only, reading it in the
+// batch's transaction if this process has not seen it yet.
+func (b *batch) documentKind(name string, version int64) (*kind, error) {
+	b.actors.mu.RLock()
+	k := b.actors.documents[name][version]
+	b.actors.mu.RUnlock()
+	if k != nil {
+		return k, nil
+	}
+	var found *Document
+	err := b.run(b.actors.rt.Store.GetMachine(name, version, func(m store.Machine) { d := documentOf(m); found = &d }))
+	switch {
+	case err != nil:
+		return nil, err
+	case found == nil:
+		return nil, unknownType(name)
+	}
+	return b.actors.remember(*found)
+}
+
+// Machine returns the machine of a type, as new actors get it, and its version.
+func (a *Actors) Machine(ctx context.Context, name string) (*statechart.Machine, int64, error) {
+	k, err := a.newest(ctx, name)
+	if err != nil {
+		return nil, 0, err
+	}
+	return k.machine, k.options.Version, nil
+}

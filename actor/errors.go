@@ -1,0 +1,48 @@
+package actor
+
+import (
+	"fmt"
+
+	"github.com/perdure/perdure/fault"
+)
+
+// QuarantinedError says that an actor stands still because it cannot be loaded
+// or moved. Nothing was written. See Actors.Release.
+type QuarantinedError struct {
+	Ref Ref
+	// Reason says what is wrong.
+	Reason string
+}
+
+func (e *QuarantinedError) Error() string {
+	return fmt.Sprintf("actor %s is quarantined: %s", e.Ref, e.Reason)
+}
+
+// VersionError says that an actor runs a version of its machine that this
+// process does not have: another release does. Nothing was written.
+type VersionError struct {
+	Ref Ref
+	// Has is the actor's version, Known the one of this process.
+	Has, Known int64
+}
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("actor %s is at version %d of its machine, this process knows %d", e.Ref, e.Has, e.Known)
+}
+
+// EndedError says that an actor has ended, so that what was asked of it is not
+// possible. Nothing was written.
+type EndedError struct {
+	Ref    Ref
+	Status Status
+}
+
+func (e *EndedError) Error() string {
+	return fmt.Sprintf("actor %s has ended: it is %s", e.Ref, e.Status)
+}
+
+func notFound(ref Ref) error { return &fault.NotFound{Kind: "actor", ID: ref.String()} }
+
+func unknownType(name string) error { return &fault.NotFound{Kind: "actor type", ID: name} }
+
+func exists(ref Ref) error { return &fault.Duplicate{Constraint: "actor " + ref.String()} }

@@ -1,0 +1,114 @@
+package actor
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/statechart"
+)
+
+// SendOptions configure one event. The zero value of every field is its
+// default.
+type SendOptions struct {
+	// Key is the event's idempotency key: an actor handles a key once, however
+	// often it is sent within Options.Retention. Default: none.
+	Key string
+}
+
+// Send gives an actor an event and returns when what followed from it is
+// committed. Delays of the actor that are overdue come first.
+//
+// An actor that has ended ignores events, which the receipt tells. An event that
+// the caller may not send is a *fault.Invalid or a *fault.Restricted, and
+// nothing is stored of it.
+func (a *Actors) Send(ctx context.Context, ref Ref, caller Caller, event statechart.Event, options *SendOptions) (Receipt, error) {
+	s, err := a.newSend(ctx, ref, caller, event, options)
+	if err == nil {
+		err = a.commit(ctx, s.job())
+	}
+	if err != nil {
+		return Receipt{}, fmt.Errorf("send event: %w", bare(err))
+	}
+	return s.receipt, nil
+}
+
+// SendTx is Send as a part of a unit of work: the event is handled at once, and
+// what followed from it is committed or rolled back with the unit. An error fails
+// the unit.
+func (a *Actors) SendTx(tx *perdure.Tx, ref Ref, caller Caller, event statechart.Event, options *SendOptions) (Receipt, error) {
+	s, err := a.newSend(tx.Context(), ref, caller, event, options)
+	if err == nil {
+		err = a.within(tx, s.job())
+	}
+	if err != nil {
+		return Receipt{}, tx.Fail(fmt.Errorf("send event: %w", bare(err)))
+	}
+	return s.receipt, nil
+}
+
+// sending is an event on its way to an actor.
+type sending struct {
+	ref     Ref
+	caller  Caller
+	event   statechart.Event
+	options SendOptions
+	receipt Receipt
+}
+
+func (a *Actors) newSend(ctx context.Context, ref Ref, caller Caller, event statechart.Event, options *SendOptions) (*sending, error) {
+	if err := ref.check(); err != nil {
+		return nil, err
+	}
+	k, err := a.known(ctx, ref.Type)
+	if err != nil {
+		return nil, err
+	}
+	s := &sending{ref: ref, caller: caller}
+	if options != nil {
+		s.options = *options
+	}
+	if s.options.Key != "" {
+		if err := edge.Key("idempotency key", s.options.Key); err != nil {
+			return nil, err
+		}
+	}
+	s.event, err = k.prepare(caller, event)
+	return s, err
+}
+
+func (s *sending) job() *job {
+	j := &job{ref: s.ref, key: s.options.Key}
+	j.run = func(t *turn) error { return s.run(t, j) }
+	return j
+}
+
+func (s *sending) run(t *turn, j *job) error {
+	s.receipt = Receipt{Ref: s.ref}
+	if before := t.handled(j); before != 0 {
+		s.receipt.Sequence, s.receipt.Duplicate = before, true
+		return s.receipt.fill(t, s.caller)
+	}
+	t.advance(t.wall())
+	e := entry{kind: EntryEvent, event: s.event, caller: &s.caller, key: s.options.Key}
+	step, err := t.step(e, func(now int64) (*statechart.Step, error) { return t.tree.Send(now, s.event) })
+	if err != nil {
+		return err
+	}
+	s.receipt.Dropped, s.receipt.Said = step.Dropped, Said{Emitted: step.Emitted, Logs: step.Logs}
+	return s.receipt.fill(t, s.caller)
+}
+
+// handled returns the step that the job's key has led to, or 0.
+func (t *turn) handled(j *job) int64 {
+	if j.seen != nil {
+		return j.seen.Sequence
+	}
+	for _, k := range t.keys {
+		if k.Key == j.key {
+			return k.Sequence
+		}
+	}
+	return 0
+}

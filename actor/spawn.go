@@ -1,0 +1,201 @@
+package actor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/tracing"
+	"github.com/perdure/perdure/statechart"
+)
+
+// SpawnOptions configure one spawn. The zero value of every field is its
+// default.
+type SpawnOptions struct {
+	// IfAbsent returns the actor that has the name instead of a
+	// *fault.Duplicate. Default: false.
+	IfAbsent bool
+}
+
+// Receipt tells what came of a spawn or an event.
+type Receipt struct {
+	Ref Ref `json:"actor"`
+	// Sequence is the step that it led to: the version of the actor's state.
+	Sequence int64 `json:"version"`
+	// Created says that the actor is new.
+	Created bool `json:"created,omitempty"`
+	// Duplicate says that the event with this key was handled before, in the
+	// step Sequence.
+	Duplicate bool `json:"duplicate,omitempty"`
+	// Dropped says that the actor had ended, so that nothing happened.
+	Dropped bool `json:"dropped,omitempty"`
+	// View is what the caller sees of the actor now.
+	View View `json:"snapshot"`
+	// Said is what the step emitted and logged.
+	Said Said `json:"said"`
+}
+
+// Said is what actors emitted and logged in a step.
+type Said struct {
+	Emitted []statechart.Emitted `json:"emitted,omitempty"`
+	Logs    []statechart.Log     `json:"logs,omitempty"`
+}
+
+// Spawn creates an actor and starts its machine with the input, a JSON value. An
+// empty id is replaced by a new one. If the input is an object, or nil, and the
+// caller a client or a service, the machine finds it in input.caller.
+func (a *Actors) Spawn(ctx context.Context, ref Ref, caller Caller, input any, options *SpawnOptions) (Receipt, error) {
+	s, err := a.newSpawn(ctx, ref, caller, input, options)
+	if err == nil {
+		err = a.commit(ctx, s.job())
+	}
+	if err != nil {
+		return Receipt{}, fmt.Errorf("spawn actor: %w", bare(err))
+	}
+	return s.receipt, nil
+}
+
+// SpawnTx is Spawn as a part of a unit of work. An error fails the unit.
+func (a *Actors) SpawnTx(tx *perdure.Tx, ref Ref, caller Caller, input any, options *SpawnOptions) (Receipt, error) {
+	s, err := a.newSpawn(tx.Context(), ref, caller, input, options)
+	if err == nil {
+		err = a.within(tx, s.job())
+	}
+	if err != nil {
+		return Receipt{}, tx.Fail(fmt.Errorf("spawn actor: %w", bare(err)))
+	}
+	return s.receipt, nil
+}
+
+// within does a job in a unit of work.
+func (a *Actors) within(tx *perdure.Tx, j *job) error {
+	if tx.Engine() != a.eng {
+		return fault.Invalidf("unit of work", "is of another engine")
+	}
+	j.trace = tracing.Of(tx.Context())
+	b := a.newBatch(tx)
+	if err := b.do([]*job{j}); err != nil {
+		return err
+	}
+	return j.err
+}
+
+// spawning is an actor on its way into the database.
+type spawning struct {
+	actors  *Actors
+	ref     Ref
+	caller  Caller
+	kind    *kind
+	input   any
+	raw     *string
+	origin  string
+	options SpawnOptions
+	receipt Receipt
+}
+
+func (a *Actors) newSpawn(ctx context.Context, ref Ref, caller Caller, input any, options *SpawnOptions) (*spawning, error) {
+	if ref.ID == "" {
+		ref.ID = a.rt.NewID()
+	}
+	if err := ref.check(); err != nil {
+		return nil, err
+	}
+	if err := caller.check(); err != nil {
+		return nil, err
+	}
+	k, err := a.newest(ctx, ref.Type)
+	if err != nil {
+		return nil, err
+	}
+	s := &spawning{actors: a, ref: ref, caller: caller, kind: k, origin: "spawn"}
+	if options != nil {
+		s.options = *options
+	}
+	return s, s.prepare(input)
+}
+
+// prepare checks the input and puts the caller into it.
+func (s *spawning) prepare(input any) error {
+	raw, err := edge.Marshal("input", input, s.kind.options.MaxEvent)
+	if err != nil {
+		return err
+	}
+	if s.input, err = decoded(raw); err != nil {
+		return fault.Invalidf("input", "%v", err)
+	}
+	switch object := s.input.(type) {
+	case nil:
+		if s.caller.Kind != System {
+			s.input = s.caller.mark(nil)
+		}
+	case map[string]any:
+		s.input = s.caller.mark(object)
+	}
+	if s.input != nil {
+		s.raw = text(s.input)
+	}
+	return nil
+}
+
+// decoded returns JSON as machines hold values.
+func decoded(raw []byte) (any, error) { return statechart.Canonical(json.RawMessage(raw)) }
+
+func (s *spawning) job() *job {
+	return &job{ref: s.ref, run: s.run, spawn: &store.NewActor{
+		ActorRef: s.ref.stored(), Incarnation: s.actors.rt.NewID(), Machine: s.kind.options.Version, Origin: s.origin,
+		CallerKind: string(s.caller.Kind), CallerID: s.caller.ID, Input: s.raw,
+	}}
+}
+
+func (s *spawning) run(t *turn) error {
+	s.receipt = Receipt{Ref: s.ref}
+	if t.sequence > 0 {
+		if !s.options.IfAbsent {
+			return exists(s.ref)
+		}
+		return s.receipt.fill(t, s.caller)
+	}
+	step, err := t.start(s.input, s.caller)
+	if err != nil {
+		return err
+	}
+	if t.kind.options.SystemEvents && t.tree.Status() == statechart.Active {
+		if err := t.system(EventInitialize); err != nil {
+			return err
+		}
+	}
+	s.receipt.Created, s.receipt.Said = true, Said{Emitted: step.Emitted, Logs: step.Logs}
+	return s.receipt.fill(t, s.caller)
+}
+
+// start starts the machine of a new actor.
+func (t *turn) start(input any, caller Caller) (*statechart.Step, error) {
+	t.advance(t.wall())
+	e := entry{kind: EntryStart, event: input, caller: &caller}
+	return t.step(e, func(now int64) (step *statechart.Step, err error) {
+		t.tree, step, err = t.kind.machine.Start(now, input)
+		return step, err
+	})
+}
+
+// fill completes a receipt with the state that the actor has reached.
+func (r *Receipt) fill(t *turn, caller Caller) error {
+	if r.Sequence == 0 {
+		r.Sequence = t.sequence
+	}
+	r.View = viewOf(t.ref, t.sequence, t.tree.State(), caller)
+	return nil
+}
+
+// bare removes the statement's number, which means nothing to the caller.
+func bare(err error) error {
+	if s, ok := err.(*sqldb.StmtError); ok { //nolint:errorlint // only the outermost layer is ours
+		return s.Err
+	}
+	return err
+}

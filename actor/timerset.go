@@ -1,0 +1,110 @@
+package actor
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"time"
+
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/statechart"
+)
+
+// maxAlarmID is the longest id of a delay that is stored as it is: with the
+// actor's name it must fit an index.
+const maxAlarmID = 512
+
+// alarmID returns the id of the row of a timer.
+func alarmID(t statechart.Timer) string {
+	key := t.Key()
+	if len(key) <= maxAlarmID {
+		return key
+	}
+	sum := sha256.Sum256([]byte(key))
+	return key[:maxAlarmID-65] + "#" + hex.EncodeToString(sum[:])
+}
+
+// timerChanges are what steps change of the stored delays of an actor: first
+// everything of some actors in the tree goes, then single ones go, then others
+// come.
+type timerChanges struct {
+	all  []statechart.Timer // Path and Generation
+	gone []statechart.Timer
+	put  []statechart.Timer
+}
+
+func (c *timerChanges) empty() bool { return len(c.all)+len(c.gone)+len(c.put) == 0 }
+
+func samePlace(a, b statechart.Timer) bool { return a.Path == b.Path && a.Generation == b.Generation }
+
+func (c *timerChanges) apply(o statechart.TimerOp) {
+	if o.Kind == statechart.CancelAll {
+		c.put = slices.DeleteFunc(c.put, func(t statechart.Timer) bool { return samePlace(t, o.Timer) })
+		c.all = append(c.all, o.Timer)
+		return
+	}
+	if o.Kind == statechart.Cancel && o.Timer.ID == "" {
+		return // it names nothing
+	}
+	key := o.Timer.Key()
+	c.put = slices.DeleteFunc(c.put, func(t statechart.Timer) bool { return t.Key() == key })
+	if o.Kind == statechart.Schedule {
+		c.put = append(c.put, o.Timer)
+		return
+	}
+	c.gone = append(c.gone, o.Timer)
+}
+
+// take changes the delays as a step asks for.
+func (t *turn) take(ops []statechart.TimerOp) {
+	if t.kind.options.DisableAlarms {
+		return
+	}
+	for _, o := range ops {
+		t.timers.apply(o)
+		t.due = slices.DeleteFunc(t.due, func(d statechart.Timer) bool { return removes(o, d) })
+		if o.Kind == statechart.Schedule && !time.UnixMilli(o.Timer.Due).After(t.row.Now) {
+			t.addDue(o.Timer)
+		}
+	}
+}
+
+// addDue adds a delay to those that are to be fired now, in their order.
+func (t *turn) addDue(timer statechart.Timer) {
+	at, _ := slices.BinarySearchFunc(t.due, timer, compareTimers)
+	t.due = slices.Insert(t.due, at, timer)
+}
+
+func compareTimers(a, b statechart.Timer) int {
+	if a.Due != b.Due {
+		return int(max(-1, min(1, a.Due-b.Due)))
+	}
+	return int(max(-1, min(1, a.Sequence-b.Sequence)))
+}
+
+// removes says whether an operation cancels or replaces a timer.
+func removes(o statechart.TimerOp, t statechart.Timer) bool {
+	if o.Kind == statechart.CancelAll {
+		return samePlace(t, o.Timer)
+	}
+	return (o.Kind != statechart.Cancel || o.Timer.ID != "") && t.Key() == o.Timer.Key()
+}
+
+// drop removes the row of a timer that was fired or skipped.
+func (t *turn) drop(timer statechart.Timer) {
+	t.timers.apply(statechart.TimerOp{Kind: statechart.Schedule, Timer: timer}) // of its place in put, if any
+	t.timers.put = t.timers.put[:len(t.timers.put)-1]
+	t.timers.gone = append(t.timers.gone, timer)
+}
+
+// lastDue is the last time that every database can hold, in milliseconds.
+const lastDue = 253_370_764_800_000 // the year 9999
+
+func dueTime(ms int64) time.Time { return time.UnixMilli(min(ms, lastDue)).UTC() }
+
+func (t *turn) storedTimer(timer statechart.Timer) store.ActorTimer {
+	return store.ActorTimer{
+		ActorRef: t.ref.stored(), AlarmID: alarmID(timer), Event: timer.Event.Type, Due: dueTime(timer.Due),
+		Sequence: timer.Sequence, Payload: *text(timer), Path: timer.Path, Generation: timer.Generation, Created: t.row.Now,
+	}
+}

@@ -1,0 +1,230 @@
+package actor
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/statechart"
+)
+
+// Status is where an actor is in its life.
+type Status string
+
+// The statuses.
+const (
+	Active  Status = "active"
+	Done    Status = "done"
+	Failed  Status = "error"
+	Stopped Status = "stopped"
+	// Quarantined actors stand still because they cannot be loaded or moved.
+	Quarantined Status = "quarantined"
+)
+
+// Statuses are all of them.
+var Statuses = []Status{Active, Done, Failed, Stopped, Quarantined}
+
+// turn is an actor while a transaction has it locked: its tree, and what has to
+// be written of the steps that it takes.
+type turn struct {
+	batch *batch
+	ref   Ref
+	row   store.Actor
+	found bool
+	kind  *kind
+	// tree is nil until the actor is loaded or started. fresh says that it was
+	// read from the database.
+	tree   *statechart.Tree
+	fresh  bool
+	awake  bool // overdue delays and RESUME are behind it
+	stored *store.Snapshot
+	trace  *string // of the job that moves it
+
+	sequence int64
+	now      int64 // the time that the machine sees, in milliseconds
+	due      []statechart.Timer
+
+	reason   *string // of a quarantine
+	snapshot []byte
+	checksum string
+	value    string
+	states   string
+	status   Status
+	timers   timerChanges
+	entries  []store.ActorEntry
+	keys     []store.ActorKey
+	hooks    []store.NewHook
+	stops    []string
+	// checkpoint asks for a complete state after the steps.
+	checkpoint bool
+	cached     bool // the tree may be cached after the commit
+}
+
+// entry is what the log says about a step.
+type entry struct {
+	kind       EntryKind
+	event      any
+	caller     *Caller
+	path       string
+	generation int64
+	key        string
+}
+
+// wall returns the time of the transaction in milliseconds. It is rounded up:
+// rounded down, a delay would end a little too early.
+func (t *turn) wall() int64 { return (t.row.Now.UnixMicro() + 999) / 1000 }
+
+// advance lets the actor's time go on to ms. It never goes back, whatever the
+// clocks do.
+func (t *turn) advance(ms int64) int64 {
+	t.now = max(t.now, ms)
+	return t.now
+}
+
+// step takes a step and records what it leaves to be done. If the call refuses,
+// with a *fault.Invalid, nothing has changed; after any other error the tree is
+// as it was before the call.
+func (t *turn) step(e entry, call func(now int64) (*statechart.Step, error)) (*statechart.Step, error) {
+	step, err := call(t.now)
+	if err == nil && !step.Dropped {
+		err = t.record(e, step)
+	}
+	var invalid *fault.Invalid
+	if err == nil || errors.As(err, &invalid) {
+		return step, err
+	}
+	return nil, errors.Join(err, t.reload())
+}
+
+// record notes the outcome of a step.
+func (t *turn) record(e entry, step *statechart.Step) error {
+	raw, err := t.tree.Snapshot()
+	if err != nil {
+		return err
+	}
+	hooks, err := t.hooksOf(step)
+	if err != nil {
+		return err
+	}
+	t.see(raw)
+	t.sequence++
+	t.entries = append(t.entries, t.entry(e, step))
+	if e.key != "" {
+		t.keys = append(t.keys, store.ActorKey{ActorRef: t.ref.stored(), Key: e.key, Sequence: t.sequence, Created: t.row.Now})
+	}
+	t.hooks = append(t.hooks, hooks...)
+	t.take(step.Timers)
+	return nil
+}
+
+// see notes the state that the tree has reached.
+func (t *turn) see(raw []byte) {
+	t.snapshot, t.checksum = raw, checksum(raw)
+	state := t.tree.State()
+	t.status = Status(state.Status)
+	value, _ := json.Marshal(state.Value) // strings and objects of them
+	t.value, t.states = string(value), pathsOf(state.Value)
+}
+
+func checksum(raw []byte) string {
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])
+}
+
+// pathsOf returns the paths of the active states, each between line feeds.
+func pathsOf(value any) string {
+	var all []string
+	var walk func(prefix string, v any)
+	walk = func(prefix string, v any) {
+		switch v := v.(type) {
+		case string:
+			all = append(all, prefix+v)
+		case map[string]any:
+			for key, below := range v {
+				all = append(all, prefix+key)
+				walk(prefix+key+".", below)
+			}
+		}
+	}
+	walk("", value)
+	slices.Sort(all)
+	return "\n" + strings.Join(all, "\n") + "\n"
+}
+
+func (t *turn) entry(e entry, step *statechart.Step) store.ActorEntry {
+	stored := store.ActorEntry{
+		ActorRef: t.ref.stored(), Sequence: t.sequence, Kind: string(e.kind), Value: &t.value,
+		Checksum: t.checksum, At: time.UnixMilli(t.now).UTC(), Recorded: t.row.Now,
+	}
+	value := t.value
+	stored.Value = &value
+	if e.event != nil {
+		stored.Event = text(e.event)
+	}
+	if e.caller != nil {
+		kind, id := string(e.caller.Kind), e.caller.ID
+		stored.CallerKind, stored.CallerID = &kind, &id
+	}
+	if e.generation != 0 {
+		path, generation := e.path, e.generation
+		stored.Path, stored.Generation = &path, &generation
+	}
+	if e.key != "" {
+		key := e.key
+		stored.Key = &key
+	}
+	if said := (Said{Emitted: step.Emitted, Logs: step.Logs}); len(said.Emitted)+len(said.Logs) > 0 {
+		stored.Said = text(said)
+	}
+	return stored
+}
+
+// text returns a value of ours as JSON.
+func text(v any) *string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		raw = []byte("null") // cannot happen: it is made of canonical values
+	}
+	s := string(raw)
+	return &s
+}
+
+// reload goes back to the state before the step that failed.
+func (t *turn) reload() error {
+	raw := t.snapshot
+	if raw == nil && t.row.Sequence > 0 {
+		stored, err := t.batch.stored(t.ref)
+		if err != nil {
+			return err
+		}
+		raw = []byte(stored.Snapshot)
+	}
+	t.tree = nil
+	if raw == nil {
+		return nil // it was not there before
+	}
+	tree, err := t.kind.machine.Restore(raw)
+	if err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	t.tree = tree
+	return nil
+}
+
+// quarantine makes the actor stand still.
+func (t *turn) quarantine(reason string) error {
+	reason = edge.Message(reason)
+	t.reason, t.tree, t.cached = &reason, nil, false
+	return &QuarantinedError{Ref: t.ref, Reason: reason}
+}
+
+// moved reports whether the turn has something to write.
+func (t *turn) moved() bool { return len(t.entries) > 0 || t.reason != nil }

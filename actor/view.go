@@ -1,0 +1,92 @@
+package actor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/statechart"
+)
+
+// View is what a caller sees of an actor.
+type View struct {
+	Ref Ref `json:"actor"`
+	// Version is the number of steps that the actor has taken.
+	Version int64  `json:"version"`
+	Status  Status `json:"status"`
+	// Value is XState's state value.
+	Value any `json:"value"`
+	// Public is context.public, Private what context.private has under the
+	// caller's id.
+	Public  any `json:"public"`
+	Private any `json:"private"`
+}
+
+func viewOf(ref Ref, version int64, s statechart.State, c Caller) View {
+	v := View{Ref: ref, Version: version, Status: Status(s.Status), Value: s.Value}
+	v.see(s.Context, c)
+	return v
+}
+
+// see shows the parts of a context that are for the caller. What is not there
+// is an empty object.
+func (v *View) see(context map[string]any, c Caller) {
+	v.Public, v.Private = map[string]any{}, map[string]any{}
+	if public, has := context["public"]; has {
+		v.Public = public
+	}
+	all, _ := context["private"].(map[string]any)
+	if own, has := all[c.ID]; has && c.ID != "" {
+		v.Private = own
+	}
+}
+
+// Snapshot returns what a caller sees of an actor now.
+func (a *Actors) Snapshot(ctx context.Context, ref Ref, caller Caller) (View, error) {
+	if err := caller.check(); err != nil {
+		return View{}, err
+	}
+	record, err := a.record(ctx, ref)
+	if err != nil {
+		return View{}, fmt.Errorf("read actor: %w", err)
+	}
+	view, err := storedView(record, caller)
+	if err != nil {
+		return View{}, fmt.Errorf("read actor: %w", err)
+	}
+	return view, nil
+}
+
+func (a *Actors) record(ctx context.Context, ref Ref) (*store.ActorRecord, error) {
+	if err := ref.check(); err != nil {
+		return nil, err
+	}
+	var found *store.ActorRecord
+	if err := a.read(ctx, a.rt.Store.GetActor(ref.stored(), func(r store.ActorRecord) { found = &r })); err != nil {
+		return nil, err
+	}
+	if found == nil {
+		return nil, notFound(ref)
+	}
+	return found, nil
+}
+
+// storedView reads the view from the stored snapshot, which it checks. The
+// machine is not needed for it.
+func storedView(r *store.ActorRecord, caller Caller) (View, error) {
+	ref := refOf(r.ActorRef)
+	if r.Snapshot == nil || checksum([]byte(*r.Snapshot)) != *r.Checksum {
+		return View{}, &QuarantinedError{Ref: ref, Reason: "snapshot does not match its checksum"}
+	}
+	var s struct {
+		Value   any            `json:"value"`
+		Context map[string]any `json:"context"`
+	}
+	if err := json.Unmarshal([]byte(*r.Snapshot), &s); err != nil {
+		return View{}, &QuarantinedError{Ref: ref, Reason: err.Error()}
+	}
+	v := View{Ref: ref, Version: r.Sequence, Status: Status(r.Status), Value: s.Value}
+	v.see(s.Context, caller)
+	return v, nil
+}

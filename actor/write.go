@@ -1,0 +1,114 @@
+package actor
+
+import (
+	"time"
+
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// writing gathers what turns have to be written into sets, so that a batch of
+// many actors takes as many statements as a batch of one.
+type writing struct {
+	store *store.Store
+	now   store.Now
+
+	left       []store.ActorRef
+	parked     []store.ActorRef
+	states     []store.ActorState
+	snapshots  []store.Snapshot
+	entries    []store.ActorEntry
+	keys       []store.ActorKey
+	timersAll  []store.ActorPath
+	timersGone []store.ActorTimer
+	timersPut  []store.ActorTimer
+	hooks      []store.NewHook
+	stops      []string
+}
+
+// add sorts what one turn has to be written into the sets.
+func (w *writing) add(t *turn) {
+	ref := t.ref.stored()
+	if t.sequence == 0 && t.found {
+		w.left = append(w.left, ref) // it could not be started
+		return
+	}
+	if !t.moved() && t.timers.empty() {
+		return
+	}
+	w.timers(t)
+	if !t.moved() {
+		return
+	}
+	w.states = append(w.states, t.state())
+	if t.snapshot != nil {
+		w.snapshots = append(w.snapshots, store.Snapshot{ActorRef: ref, Sequence: t.sequence, Snapshot: string(t.snapshot), Checksum: t.checksum})
+	}
+	w.entries = append(w.entries, t.entries...)
+	w.keys = append(w.keys, t.keys...)
+	w.hooks = append(w.hooks, t.hooks...)
+	w.stops = append(w.stops, t.stops...)
+	if t.reason != nil {
+		w.parked = append(w.parked, ref)
+	}
+}
+
+func (w *writing) timers(t *turn) {
+	for _, timer := range t.timers.all {
+		w.timersAll = append(w.timersAll, store.ActorPath{ActorRef: t.ref.stored(), Path: timer.Path, Generation: timer.Generation})
+	}
+	for _, timer := range t.timers.gone {
+		w.timersGone = append(w.timersGone, t.storedTimer(timer))
+	}
+	for _, timer := range t.timers.put {
+		w.timersPut = append(w.timersPut, t.storedTimer(timer))
+	}
+}
+
+// state is the actor's row after the steps.
+func (t *turn) state() store.ActorState {
+	s := store.ActorState{
+		ActorRef: t.ref.stored(), Status: string(t.status), Machine: t.row.Machine, Sequence: t.sequence,
+		States: t.states, Reason: t.reason, At: time.UnixMilli(t.now).UTC(),
+	}
+	if t.value != "" {
+		s.Value = &t.value
+	}
+	if t.kind != nil {
+		s.Machine = t.kind.options.Version
+	}
+	if t.reason != nil {
+		s.Status = string(Quarantined)
+	}
+	return s
+}
+
+// stmts returns the statements in the order in which they must run: what goes
+// before what comes, and a place before what depends on it.
+func (w *writing) stmts() []sqldb.Stmt {
+	var all []sqldb.Stmt
+	all = set(all, w.left, w.store.LeaveActors)
+	all = set(all, w.states, w.store.StepActors)
+	all = set(all, w.snapshots, w.store.PutSnapshots)
+	all = set(all, w.entries, w.store.LogActors)
+	all = set(all, w.keys, w.store.InsertActorKeys)
+	all = set(all, w.timersAll, w.store.DeleteAllTimers)
+	all = set(all, w.timersGone, w.store.DeleteTimers)
+	all = set(all, w.timersPut, w.store.PutTimers)
+	all = set(all, w.parked, w.store.ParkTimers)
+	for _, h := range w.hooks {
+		all = append(all, w.store.InsertHook(h, w.now))
+	}
+	for _, id := range w.stops {
+		all = append(all, w.store.CancelHook(id, w.now, new(int64)))
+	}
+	return all
+}
+
+// set adds the statement for a set, if it has elements.
+func set[T any](all []sqldb.Stmt, elements []T, stmt func([]T) sqldb.Stmt) []sqldb.Stmt {
+	if len(elements) == 0 {
+		return all
+	}
+	return append(all, stmt(elements))
+}

@@ -1,0 +1,308 @@
+package store
+
+import (
+	"time"
+
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// ActorRef names an actor.
+type ActorRef struct{ Type, ID string }
+
+// Actor is the row of an actor as its lock returns it.
+type Actor struct {
+	ActorRef
+	Incarnation string
+	Status      string
+	Machine     int64
+	Sequence    int64
+	Input       *string
+	// Updated is the time of its last step, Now that of the lock.
+	Updated, Now time.Time
+	Reason       *string
+}
+
+// NewActor is an actor to be created.
+type NewActor struct {
+	ActorRef
+	Incarnation          string
+	Machine              int64
+	Origin               string
+	CallerKind, CallerID string
+	Input                *string
+}
+
+// Snapshot is a stored snapshot.
+type Snapshot struct {
+	ActorRef
+	Sequence int64
+	Snapshot string
+	Checksum string
+}
+
+// ActorTimer is a machine's delay as it is stored.
+type ActorTimer struct {
+	ActorRef
+	AlarmID  string
+	Event    string
+	Due      time.Time
+	Sequence int64
+	// Payload is the timer as JSON.
+	Payload    string
+	Path       string
+	Generation int64
+	Created    time.Time
+}
+
+// ActorState is what a step leaves in the actor's row.
+type ActorState struct {
+	ActorRef
+	Status            string
+	Machine, Sequence int64
+	Value             *string
+	States            string
+	Reason            *string
+	At                time.Time
+}
+
+// ActorEntry is an entry of an actor's log.
+type ActorEntry struct {
+	ActorRef
+	Sequence             int64
+	Kind                 string
+	Event                *string
+	CallerKind, CallerID *string
+	Path                 *string
+	Generation           *int64
+	Key                  *string
+	Said, Value          *string
+	Checksum             string
+	At, Recorded         time.Time
+}
+
+// ActorKey is the idempotency key of an event.
+type ActorKey struct {
+	ActorRef
+	Key      string
+	Sequence int64
+	Created  time.Time
+}
+
+// Checkpoint is a complete state at some step.
+type Checkpoint struct {
+	ActorRef
+	Sequence, Machine          int64
+	Snapshot, Timers, Checksum string
+}
+
+// ActorPath names an actor inside an actor's tree.
+type ActorPath struct {
+	ActorRef
+	Path       string
+	Generation int64
+}
+
+func refColumns[R any](all []R, ref func(R) ActorRef) tuples {
+	return tuples{
+		column(all, func(r R) string { return ref(r).Type }),
+		column(all, func(r R) string { return ref(r).ID }),
+	}
+}
+
+func itself(r ActorRef) ActorRef { return r }
+
+// EnterActors returns the statement that takes the places of new actors. Those
+// that exist are left as they are.
+func (s *Store) EnterActors(all []NewActor, now Now) sqldb.Stmt {
+	return s.stmt("ActorEnter", append(refColumns(all, func(n NewActor) ActorRef { return n.ActorRef }),
+		column(all, func(n NewActor) string { return n.Incarnation }),
+		column(all, func(n NewActor) int64 { return n.Machine }),
+		column(all, func(n NewActor) string { return n.Origin }),
+		column(all, func(n NewActor) string { return n.CallerKind }),
+		column(all, func(n NewActor) string { return n.CallerID }),
+		column(all, func(n NewActor) *string { return n.Input }),
+	), at(now))
+}
+
+// LeaveActors returns the statement that takes back the places of actors that
+// could not be started.
+func (s *Store) LeaveActors(refs []ActorRef) sqldb.Stmt {
+	return s.stmt("ActorLeave", refColumns(refs, itself))
+}
+
+// LockActors returns the statement that locks actors until the transaction
+// ends, in order, and reads them.
+func (s *Store) LockActors(refs []ActorRef, now Now, found func(Actor)) sqldb.Stmt {
+	lock := s.stmt("ActorLock", at(now), refColumns(refs, itself))
+	lock.Row = actorRow(found)
+	return lock
+}
+
+// LockDueActors returns the statement that locks up to limit actors of the types
+// that a timer is due for, but for those that somebody else has locked. An actor
+// may be found more than once.
+func (s *Store) LockDueActors(types []string, limit int, now Now, found func(Actor)) sqldb.Stmt {
+	lock := s.stmt("ActorLockDue", at(now), one(types), limit)
+	lock.Row = actorRow(found)
+	return lock
+}
+
+func actorRow(found func(Actor)) func(sqldb.Scan) error {
+	return func(scan sqldb.Scan) error {
+		var a Actor
+		err := scan(&a.Type, &a.ID, &a.Incarnation, &a.Status, &a.Machine, &a.Sequence, &a.Input, &a.Updated, &a.Now, &a.Reason)
+		if err == nil {
+			found(a)
+		}
+		return err
+	}
+}
+
+// ListSnapshots returns the statement that reads the snapshots of actors, but
+// for those whose sequence is the one in has.
+func (s *Store) ListSnapshots(refs []ActorRef, has []int64, found func(Snapshot)) sqldb.Stmt {
+	list := s.stmt("SnapshotList", append(refColumns(refs, itself), has))
+	list.Row = func(scan sqldb.Scan) error {
+		var p Snapshot
+		err := scan(&p.Type, &p.ID, &p.Sequence, &p.Snapshot, &p.Checksum)
+		if err == nil {
+			found(p)
+		}
+		return err
+	}
+	return list
+}
+
+// DueTimers returns the statement that reads the due timers of actors, those of
+// each actor in the order in which they are to be fired.
+func (s *Store) DueTimers(refs []ActorRef, now Now, found func(ActorTimer)) sqldb.Stmt {
+	due := s.stmt("TimerDue", refColumns(refs, itself), at(now))
+	due.Row = func(scan sqldb.Scan) error {
+		var t ActorTimer
+		err := scan(&t.Type, &t.ID, &t.AlarmID, &t.Payload, &t.Due)
+		if err == nil {
+			found(t)
+		}
+		return err
+	}
+	return due
+}
+
+// ListActorKeys returns the statement that reads the keys that are known.
+func (s *Store) ListActorKeys(keys []ActorKey, found func(ActorKey)) sqldb.Stmt {
+	list := s.stmt("ActorKeyList", append(refColumns(keys, ActorKey.ref), column(keys, func(k ActorKey) string { return k.Key })))
+	list.Row = func(scan sqldb.Scan) error {
+		var k ActorKey
+		err := scan(&k.Type, &k.ID, &k.Key, &k.Sequence)
+		if err == nil {
+			found(k)
+		}
+		return err
+	}
+	return list
+}
+
+func (k ActorKey) ref() ActorRef { return k.ActorRef }
+
+// StepActors returns the statement that writes the rows of actors after steps.
+func (s *Store) StepActors(all []ActorState) sqldb.Stmt {
+	return s.stmt("ActorStep", append(refColumns(all, func(a ActorState) ActorRef { return a.ActorRef }),
+		column(all, func(a ActorState) string { return a.Status }),
+		column(all, func(a ActorState) int64 { return a.Machine }),
+		column(all, func(a ActorState) int64 { return a.Sequence }),
+		column(all, func(a ActorState) *string { return a.Value }),
+		column(all, func(a ActorState) string { return a.States }),
+		column(all, func(a ActorState) *string { return a.Reason }),
+		column(all, func(a ActorState) time.Time { return a.At }),
+	))
+}
+
+// PutSnapshots returns the statement that stores the snapshots of actors.
+func (s *Store) PutSnapshots(all []Snapshot) sqldb.Stmt {
+	return s.stmt("SnapshotPut", append(refColumns(all, func(p Snapshot) ActorRef { return p.ActorRef }),
+		column(all, func(p Snapshot) int64 { return p.Sequence }),
+		column(all, func(p Snapshot) string { return p.Snapshot }),
+		column(all, func(p Snapshot) string { return p.Checksum }),
+	))
+}
+
+// LogActors returns the statement that appends to the logs of actors.
+func (s *Store) LogActors(all []ActorEntry) sqldb.Stmt {
+	return s.stmt("ActorLogInsert", append(refColumns(all, func(e ActorEntry) ActorRef { return e.ActorRef }),
+		column(all, func(e ActorEntry) int64 { return e.Sequence }),
+		column(all, func(e ActorEntry) string { return e.Kind }),
+		column(all, func(e ActorEntry) *string { return e.Event }),
+		column(all, func(e ActorEntry) *string { return e.CallerKind }),
+		column(all, func(e ActorEntry) *string { return e.CallerID }),
+		column(all, func(e ActorEntry) *string { return e.Path }),
+		column(all, func(e ActorEntry) *int64 { return e.Generation }),
+		column(all, func(e ActorEntry) *string { return e.Key }),
+		column(all, func(e ActorEntry) *string { return e.Said }),
+		column(all, func(e ActorEntry) *string { return e.Value }),
+		column(all, func(e ActorEntry) string { return e.Checksum }),
+		column(all, func(e ActorEntry) time.Time { return e.At }),
+		column(all, func(e ActorEntry) time.Time { return e.Recorded }),
+	))
+}
+
+// InsertActorKeys returns the statement that remembers keys.
+func (s *Store) InsertActorKeys(all []ActorKey) sqldb.Stmt {
+	return s.stmt("ActorKeyInsert", append(refColumns(all, ActorKey.ref),
+		column(all, func(k ActorKey) string { return k.Key }),
+		column(all, func(k ActorKey) int64 { return k.Sequence }),
+		column(all, func(k ActorKey) time.Time { return k.Created }),
+	))
+}
+
+func (t ActorTimer) ref() ActorRef { return t.ActorRef }
+
+// PutTimers returns the statement that schedules timers; one with the same id
+// is replaced.
+func (s *Store) PutTimers(all []ActorTimer) sqldb.Stmt {
+	return s.stmt("TimerPut", append(refColumns(all, ActorTimer.ref),
+		column(all, func(t ActorTimer) string { return t.AlarmID }),
+		column(all, func(t ActorTimer) string { return t.Event }),
+		column(all, func(t ActorTimer) time.Time { return t.Due }),
+		column(all, func(t ActorTimer) int64 { return t.Sequence }),
+		column(all, func(t ActorTimer) string { return t.Payload }),
+		column(all, func(t ActorTimer) string { return t.Path }),
+		column(all, func(t ActorTimer) int64 { return t.Generation }),
+		column(all, func(t ActorTimer) time.Time { return t.Created }),
+	))
+}
+
+// DeleteTimers returns the statement that removes timers by their ids.
+func (s *Store) DeleteTimers(all []ActorTimer) sqldb.Stmt {
+	return s.stmt("TimerDelete", append(refColumns(all, ActorTimer.ref), column(all, func(t ActorTimer) string { return t.AlarmID })))
+}
+
+// DeleteAllTimers returns the statement that removes the timers of actors inside
+// trees.
+func (s *Store) DeleteAllTimers(all []ActorPath) sqldb.Stmt {
+	return s.stmt("TimerDeleteAll", append(refColumns(all, func(p ActorPath) ActorRef { return p.ActorRef }),
+		column(all, func(p ActorPath) string { return p.Path }),
+		column(all, func(p ActorPath) int64 { return p.Generation }),
+	))
+}
+
+// ParkTimers returns the statement that keeps the timers of actors from being
+// fired; UnparkTimers the one that lets them be fired again.
+func (s *Store) ParkTimers(refs []ActorRef) sqldb.Stmt {
+	return s.stmt("TimerPark", "quarantined", refColumns(refs, itself))
+}
+
+// UnparkTimers is the reverse of ParkTimers.
+func (s *Store) UnparkTimers(refs []ActorRef) sqldb.Stmt {
+	return s.stmt("TimerPark", "pending", refColumns(refs, itself))
+}
+
+// InsertCheckpoints returns the statement that stores complete states.
+func (s *Store) InsertCheckpoints(all []Checkpoint) sqldb.Stmt {
+	return s.stmt("CheckpointInsert", append(refColumns(all, func(c Checkpoint) ActorRef { return c.ActorRef }),
+		column(all, func(c Checkpoint) int64 { return c.Sequence }),
+		column(all, func(c Checkpoint) int64 { return c.Machine }),
+		column(all, func(c Checkpoint) string { return c.Snapshot }),
+		column(all, func(c Checkpoint) string { return c.Timers }),
+		column(all, func(c Checkpoint) string { return c.Checksum }),
+	))
+}

@@ -1,0 +1,119 @@
+-- The steps of actors, many at once, on PostgreSQL. Their rows are locked first,
+-- in order; every later statement sees what was committed before.
+
+-- name: ActorEnter
+-- Takes the places of new actors, and with them their locks. One that exists is
+-- left as it is, which its sequence tells.
+insert into perdure.actors (type, id, incarnation, status, machine, sequence, states, origin, caller_kind, caller_id, input, created_at, updated_at)
+select n.type, n.id, n.incarnation, 'active', n.machine, 0, '', n.origin, n.caller_kind, n.caller_id, n.input::json, t.now, t.now
+from unnest(?::text[], ?::text[], ?::text[], ?::bigint[], ?::text[], ?::text[], ?::text[], ?::text[])
+  as n (type, id, incarnation, machine, origin, caller_kind, caller_id, input),
+  (select coalesce(?::timestamptz, now()) as now) t
+order by n.type, n.id
+on conflict (type, id) do nothing
+
+-- name: ActorLeave
+-- Takes the places back of those that could not be started.
+delete from perdure.actors
+where sequence = 0 and (type, id) in (select type, id from unnest(?::text[], ?::text[]) as n (type, id))
+
+-- name: ActorLock
+select a.type, a.id, a.incarnation, a.status, a.machine, a.sequence, a.input, a.updated_at, coalesce(?::timestamptz, now()), a.reason
+from unnest(?::text[], ?::text[]) as wanted (type, id)
+join perdure.actors a on a.type = wanted.type and a.id = wanted.id
+order by a.type, a.id
+for no key update of a
+
+-- name: ActorLockDue
+-- Locks actors that a timer is due for, the longest due first, and passes over
+-- those that somebody else has.
+select due.type, due.id, due.incarnation, due.status, due.machine, due.sequence, due.input, due.updated_at, coalesce($1::timestamptz, now()), due.reason
+from unnest($2::text[]) as known (type)
+cross join lateral (
+  select a.*, al.due_at
+  from perdure.alarms al
+  join perdure.actors a on a.type = al.actor_type and a.id = al.actor_id
+  where al.kind = 'machine' and al.status = 'pending' and al.actor_type = known.type and al.due_at <= coalesce($1::timestamptz, now())
+  order by al.due_at
+  limit $3
+  for no key update of a skip locked
+) due
+order by due.due_at
+limit $3
+
+-- name: SnapshotList
+-- Leaves out those that the caller has at this sequence.
+select s.actor_type, s.actor_id, s.sequence, s.snapshot, s.checksum
+from unnest(?::text[], ?::text[], ?::bigint[]) as wanted (type, id, has)
+join perdure.snapshots s on s.actor_type = wanted.type and s.actor_id = wanted.id and s.sequence <> wanted.has
+
+-- name: TimerDue
+select al.actor_type, al.actor_id, al.alarm_id, al.payload, al.due_at
+from unnest(?::text[], ?::text[]) as wanted (type, id)
+join perdure.alarms al on al.actor_type = wanted.type and al.actor_id = wanted.id
+where al.kind = 'machine' and al.status = 'pending' and al.due_at <= coalesce(?::timestamptz, now())
+order by al.actor_type, al.actor_id, al.due_at, al.sequence
+
+-- name: ActorKeyList
+select k.actor_type, k.actor_id, k.key, k.sequence
+from unnest(?::text[], ?::text[], ?::text[]) as wanted (type, id, key)
+join perdure.actor_keys k on k.actor_type = wanted.type and k.actor_id = wanted.id and k.key = wanted.key
+
+-- name: ActorStep
+update perdure.actors a
+set status = o.status, machine = o.machine, sequence = o.sequence, value = o.value::json, states = o.states, reason = o.reason, updated_at = o.at
+from unnest(?::text[], ?::text[], ?::text[], ?::bigint[], ?::bigint[], ?::text[], ?::text[], ?::text[], ?::timestamptz[])
+  as o (type, id, status, machine, sequence, value, states, reason, at)
+where a.type = o.type and a.id = o.id
+
+-- name: SnapshotPut
+insert into perdure.snapshots (actor_type, actor_id, sequence, snapshot, checksum)
+select o.type, o.id, o.sequence, o.snapshot::json, o.checksum
+from unnest(?::text[], ?::text[], ?::bigint[], ?::text[], ?::text[]) as o (type, id, sequence, snapshot, checksum)
+on conflict (actor_type, actor_id) do update
+set sequence = excluded.sequence, snapshot = excluded.snapshot, checksum = excluded.checksum
+
+-- name: ActorLogInsert
+insert into perdure.actor_log (actor_type, actor_id, sequence, kind, event, caller_kind, caller_id, path, generation, key, said, value, checksum, at, recorded_at)
+select o.type, o.id, o.sequence, o.kind, o.event::json, o.caller_kind, o.caller_id, o.path, o.generation, o.key, o.said::json, o.value::json, o.checksum, o.at, o.recorded_at
+from unnest(?::text[], ?::text[], ?::bigint[], ?::text[], ?::text[], ?::text[], ?::text[], ?::text[], ?::bigint[], ?::text[], ?::text[], ?::text[], ?::text[], ?::timestamptz[], ?::timestamptz[])
+  as o (type, id, sequence, kind, event, caller_kind, caller_id, path, generation, key, said, value, checksum, at, recorded_at)
+
+-- name: ActorKeyInsert
+insert into perdure.actor_keys (actor_type, actor_id, key, sequence, created_at)
+select o.type, o.id, o.key, o.sequence, o.at
+from unnest(?::text[], ?::text[], ?::text[], ?::bigint[], ?::timestamptz[]) as o (type, id, key, sequence, at)
+
+-- name: TimerPut
+insert into perdure.alarms (actor_type, actor_id, kind, alarm_id, type, due_at, sequence, payload, path, generation, created_at)
+select o.type, o.id, 'machine', o.alarm_id, o.event, o.due, o.sequence, o.payload::json, o.path, o.generation, o.at
+from unnest(?::text[], ?::text[], ?::text[], ?::text[], ?::timestamptz[], ?::bigint[], ?::text[], ?::text[], ?::bigint[], ?::timestamptz[])
+  as o (type, id, alarm_id, event, due, sequence, payload, path, generation, at)
+on conflict (actor_type, actor_id, kind, alarm_id) do update
+set type = excluded.type, due_at = excluded.due_at, sequence = excluded.sequence, payload = excluded.payload,
+  path = excluded.path, generation = excluded.generation, created_at = excluded.created_at, status = 'pending'
+
+-- name: TimerDelete
+delete from perdure.alarms al
+using unnest(?::text[], ?::text[], ?::text[]) as o (type, id, alarm_id)
+where al.actor_type = o.type and al.actor_id = o.id and al.kind = 'machine' and al.alarm_id = o.alarm_id
+
+-- name: TimerDeleteAll
+-- The timers of one actor in a tree.
+delete from perdure.alarms al
+using unnest(?::text[], ?::text[], ?::text[], ?::bigint[]) as o (type, id, path, generation)
+where al.actor_type = o.type and al.actor_id = o.id and al.kind = 'machine' and al.path = o.path and al.generation = o.generation
+
+-- name: TimerPark
+-- Keeps the timers of actors from being fired, or lets them be fired again.
+update perdure.alarms al
+set status = ?
+from unnest(?::text[], ?::text[]) as o (type, id)
+where al.actor_type = o.type and al.actor_id = o.id and al.kind = 'machine'
+
+-- name: CheckpointInsert
+insert into perdure.checkpoints (actor_type, actor_id, sequence, machine, snapshot, timers, checksum)
+select o.type, o.id, o.sequence, o.machine, o.snapshot::json, o.timers::json, o.checksum
+from unnest(?::text[], ?::text[], ?::bigint[], ?::bigint[], ?::text[], ?::text[], ?::text[])
+  as o (type, id, sequence, machine, snapshot, timers, checksum)
+on conflict (actor_type, actor_id, sequence) do nothing

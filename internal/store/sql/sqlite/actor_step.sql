@@ -1,0 +1,108 @@
+-- The steps of actors, many at once, on SQLite. now is always given. One
+-- transaction writes at a time, so nothing needs a lock. Sets are passed as JSON,
+-- an array for each row.
+
+-- name: ActorEnter
+insert into perdure.actors (type, id, incarnation, status, machine, sequence, states, origin, caller_kind, caller_id, input, created_at, updated_at)
+select value->>0, value->>1, value->>2, 'active', value->>3, 0, '', value->>4, value->>5, value->>6, value->>7, ?2, ?2
+from json_each(?1)
+where true
+on conflict (type, id) do nothing
+
+-- name: ActorLeave
+delete from perdure.actors
+where sequence = 0 and (type, id) in (select value->>0, value->>1 from json_each(?1))
+
+-- name: ActorLock
+select a.type, a.id, a.incarnation, a.status, a.machine, a.sequence, a.input, a.updated_at, ?1, a.reason
+from json_each(?2) wanted
+cross join perdure.actors a on a.type = wanted.value->>0 and a.id = wanted.value->>1
+order by a.type, a.id
+
+-- name: ActorLockDue
+-- Of each type only the longest due are looked at.
+select a.type, a.id, a.incarnation, a.status, a.machine, a.sequence, a.input, a.updated_at, ?1, a.reason
+from json_each(?2) known
+cross join perdure.alarms al
+cross join perdure.actors a on a.type = al.actor_type and a.id = al.actor_id
+where al.rowid in (
+  select rowid
+  from perdure.alarms
+  where kind = 'machine' and status = 'pending' and actor_type = known.value->>0 and due_at <= ?1
+  order by due_at
+  limit ?3
+)
+order by al.due_at
+limit ?3
+
+-- name: SnapshotList
+select s.actor_type, s.actor_id, s.sequence, s.snapshot, s.checksum
+from json_each(?1) wanted
+cross join perdure.snapshots s on s.actor_type = wanted.value->>0 and s.actor_id = wanted.value->>1
+where s.sequence <> wanted.value->>2
+
+-- name: TimerDue
+select al.actor_type, al.actor_id, al.alarm_id, al.payload, al.due_at
+from json_each(?1) wanted
+cross join perdure.alarms al on al.actor_type = wanted.value->>0 and al.actor_id = wanted.value->>1
+where al.kind = 'machine' and al.status = 'pending' and al.due_at <= ?2
+order by al.actor_type, al.actor_id, al.due_at, al.sequence
+
+-- name: ActorKeyList
+select k.actor_type, k.actor_id, k.key, k.sequence
+from json_each(?1) wanted
+cross join perdure.actor_keys k on k.actor_type = wanted.value->>0 and k.actor_id = wanted.value->>1 and k.key = wanted.value->>2
+
+-- name: ActorStep
+update perdure.actors
+set status = o.value->>2, machine = o.value->>3, sequence = o.value->>4, value = o.value->>5, states = o.value->>6, reason = o.value->>7, updated_at = o.value->>8
+from json_each(?1) o
+where perdure.actors.type = o.value->>0 and perdure.actors.id = o.value->>1
+
+-- name: SnapshotPut
+insert into perdure.snapshots (actor_type, actor_id, sequence, snapshot, checksum)
+select value->>0, value->>1, value->>2, value->>3, value->>4
+from json_each(?1)
+where true
+on conflict (actor_type, actor_id) do update
+set sequence = excluded.sequence, snapshot = excluded.snapshot, checksum = excluded.checksum
+
+-- name: ActorLogInsert
+insert into perdure.actor_log (actor_type, actor_id, sequence, kind, event, caller_kind, caller_id, path, generation, key, said, value, checksum, at, recorded_at)
+select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>9, value->>10, value->>11, value->>12, value->>13, value->>14
+from json_each(?1)
+
+-- name: ActorKeyInsert
+insert into perdure.actor_keys (actor_type, actor_id, key, sequence, created_at)
+select value->>0, value->>1, value->>2, value->>3, value->>4
+from json_each(?1)
+
+-- name: TimerPut
+insert into perdure.alarms (actor_type, actor_id, kind, alarm_id, type, due_at, sequence, payload, path, generation, created_at)
+select value->>0, value->>1, 'machine', value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>9
+from json_each(?1)
+where true
+on conflict (actor_type, actor_id, kind, alarm_id) do update
+set type = excluded.type, due_at = excluded.due_at, sequence = excluded.sequence, payload = excluded.payload,
+  path = excluded.path, generation = excluded.generation, created_at = excluded.created_at, status = 'pending'
+
+-- name: TimerDelete
+delete from perdure.alarms
+where kind = 'machine' and (actor_type, actor_id, alarm_id) in (select value->>0, value->>1, value->>2 from json_each(?1))
+
+-- name: TimerDeleteAll
+delete from perdure.alarms
+where kind = 'machine' and (actor_type, actor_id) in (select value->>0, value->>1 from json_each(?1))
+  and (actor_type, actor_id, path, generation) in (select value->>0, value->>1, value->>2, value->>3 from json_each(?1))
+
+-- name: TimerPark
+update perdure.alarms
+set status = ?1
+where kind = 'machine' and (actor_type, actor_id) in (select value->>0, value->>1 from json_each(?2))
+
+-- name: CheckpointInsert
+insert into perdure.checkpoints (actor_type, actor_id, sequence, machine, snapshot, timers, checksum)
+select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6
+from json_each(?1)
+where true
+on conflict (actor_type, actor_id, sequence) do nothing
