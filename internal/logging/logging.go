@@ -91,7 +91,7 @@ var forms = []struct {
 	{regexp.MustCompile(`(://[^/:@\s]*):[^@/\s]+@`), "$1:" + Mask + "@"},
 	{regexp.MustCompile(`(?i)([?&](?:password|sslpassword|token|secret|key)=)[^&\s]+`), "$1" + Mask},
 	{regexp.MustCompile(`(?i)\b(bearer|basic) +[A-Za-z0-9._~+/=-]{8,}`), "$1 " + Mask},
-	{regexp.MustCompile(`\b(perdure_(?:sk|at|session)_)[A-Za-z0-9_-]+`), "$1" + Mask},
+	{regexp.MustCompile(`\b(perdure_(?:sk|at|ss)_)[A-Za-z0-9_-]+`), "$1" + Mask},
 	{regexp.MustCompile(`\b(whsec_)[A-Za-z0-9+/=_-]+`), "$1" + Mask},
 	{regexp.MustCompile(`\b(re_|sk_live_|sk_test_)[A-Za-z0-9_]{8,}`), "$1" + Mask},
 }
