@@ -22,7 +22,7 @@ import (
 const module = "github.com/perdure/perdure"
 
 // kinds are the kinds of durable work. They meet only in a transaction.
-var kinds = []string{"hook", "task", "fsm", "actor"}
+var kinds = []string{"hook", "task", "fsm", "actor", "alarm"}
 
 // rule says what the code of a package, tests aside, may import. Packages are
 // named by their paths in the module; "." is the root, and "a/..." is a and all
@@ -173,6 +173,8 @@ func TestForbiddenImportsAreSeen(t *testing.T) {
 		{"hook", module + "/task", false},
 		{"fsm/internal/run", module + "/actor", false},
 		{"actor", module, true},
+		{"actor", module + "/alarm", false},
+		{"alarm", module + "/hook", false},
 		{".", module + "/hook", false},
 		{".", module + "/driver/sqlite", true},
 		{"fault", module + "/schema", false},

@@ -233,7 +233,7 @@ func durationRow(found func(time.Duration)) func(sqldb.Scan) error {
 		if err := scan(&us); err != nil || us == nil {
 			return err
 		}
-		found(time.Duration(*us) * time.Microsecond)
+		found(time.Duration(min(*us, maxMicroseconds)) * time.Microsecond)
 		return nil
 	}
 }

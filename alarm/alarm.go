@@ -1,0 +1,243 @@
+// Package alarm makes things happen at a time, once or again and again, whatever
+// crashes.
+//
+// An alarm is a row with a due time. It belongs to an actor or to nobody, has an
+// id there, and is of a type that has a handler in some process:
+//
+//	alarms, err := alarm.New(eng, nil)
+//	remind, err := alarm.Handle(alarms, "remind", sendReminder, nil)
+//	…
+//	err = eng.Update(ctx, func(tx *perdure.Tx) error {
+//		return remind.ScheduleIn(tx, alarm.Of("order", id, "reminder"), Reminder{Order: id},
+//			&alarm.ScheduleOptions{Delay: 24 * time.Hour})
+//	})
+//
+// To schedule an alarm again is to replace it, to cancel one that is gone is no
+// error, and one whose time has passed while nobody was there fires late rather
+// than never. A dispatcher drives the handlers; see package dispatch.
+//
+// A handler sees alarms that are due and no others. When it has succeeded, the
+// row is gone, or waits for its next tick; when it has failed, the row is kept and
+// tried again by the policy that is stored with it, and then stays as a dead
+// letter that can be retried. A handler may run more than once for the same tick
+// (the process can die between its effect and the record of it), so it must be
+// idempotent: the key of its Info is the same each time.
+//
+// The delays of actors' machines are in the same table, but not of this package:
+// nothing here lists, changes or cancels them.
+//
+// Imports: perdure, retry, fault and the internal packages; no other kind of
+// work.
+package alarm
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/retry"
+)
+
+// DefaultRetry is the policy of alarms that are scheduled without one: 20
+// attempts, 1 s after the first failure and then ever longer, up to an hour.
+var DefaultRetry = retry.Policy{
+	Kind: retry.KindExponential, MaxAttempts: 20,
+	Initial: time.Second, Factor: 2, Max: time.Hour, Jitter: 0.1,
+}
+
+// Options configure Alarms. The zero value of every field is its default.
+type Options struct {
+	// Concurrency is how many handlers run at once in this process.
+	// Default: 16.
+	Concurrency int
+	// Lease is how long an alarm belongs to a process without a sign of life.
+	// Handlers may run longer: the lease is renewed while they do. After a
+	// crash the alarm fires again when the lease has expired. At least one
+	// second. Default: 30 seconds.
+	Lease time.Duration
+	// MaxCrashes is how many times an alarm may lose its process before it is
+	// quarantined. Default: 5.
+	MaxCrashes int
+	// Retry is the policy of alarms that are scheduled without one.
+	// Default: DefaultRetry.
+	Retry retry.Policy
+	// Timeout is how long a handler may take unless its own options say
+	// otherwise. Default: 5 minutes.
+	Timeout time.Duration
+	// MaxPayload is the largest payload in bytes. Default: 1 MiB.
+	MaxPayload int
+	// Notify is the URL that is told of what becomes of alarms that have no
+	// webhook of their own. Default: none.
+	Notify string
+	// Events are those that a webhook is told of. Default: all of them.
+	Events []EventKind
+	// Sender sends what goes to webhooks from this process. Without one it is
+	// left to others. Default: none.
+	Sender Sender
+	// OnEvent is told of what becomes of every alarm that this process fires, for
+	// metrics. It must return at once. Default: nothing.
+	OnEvent func(Event)
+	// OnError receives errors that have no caller: of heartbeats and of the
+	// record of outcomes. Default: log them.
+	OnError func(error)
+	// Random returns numbers in [0, 1) for the jitter of retries.
+	// Default: a random source.
+	Random func() float64
+}
+
+// Alarms are the alarms of a database, with the handlers for them that this
+// process has. It is a dispatch.Processor.
+type Alarms struct {
+	rt      *perdure.Runtime
+	eng     *perdure.Engine
+	options Options
+	worker  *core.Worker
+	id      string // of this process, in the rows that it claims
+	counts  counts
+
+	mu        sync.RWMutex
+	handlers  map[string]handler
+	suspected Key // the suspect that is claimed, if there is one
+	sequence  int64
+}
+
+// New returns the alarms of a database. Set their handlers before a dispatcher
+// is started; a process that only schedules and looks needs neither.
+func New(eng *perdure.Engine, options *Options) (*Alarms, error) {
+	if eng == nil {
+		return nil, fault.Invalidf("engine", "is nil")
+	}
+	rt := eng.Runtime()
+	if rt.DB.Dialect().Name == sqldb.MySQL {
+		return nil, fault.Invalidf("engine", "is on MySQL, which carries no alarms: use PostgreSQL or SQLite")
+	}
+	o := options.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	a := &Alarms{rt: rt, eng: eng, options: o, id: newToken(), handlers: map[string]handler{}}
+	a.worker = core.NewWorker(a.kind(), core.Options{
+		Workers: rt.Workers, Concurrency: o.Concurrency, Lease: o.Lease, Clock: rt.Clock, OnError: o.OnError,
+	})
+	if o.Sender != nil {
+		a.handlers[Webhook] = handler{run: a.deliver, timeout: o.Timeout}
+		a.handlers[noticeType] = handler{run: a.deliver, timeout: o.Timeout}
+	}
+	return a, nil
+}
+
+// Namespace implements dispatch.Processor.
+func (a *Alarms) Namespace() string { return topic }
+
+// Process fires every alarm that is due and has a handler here, and returns how
+// many were fired, successfully or not.
+func (a *Alarms) Process(ctx context.Context) (int, error) { return a.worker.Process(ctx) }
+
+// Start begins to fire what is due, without waiting for it.
+func (a *Alarms) Start(ctx context.Context) (int, error) { return a.worker.Start(ctx) }
+
+// Drain stops claiming and waits for the handlers that run, at most until ctx is
+// done.
+func (a *Alarms) Drain(ctx context.Context) error { return a.worker.Drain(ctx) }
+
+// NextWakeAt returns when an alarm with a handler here will be due, or the claim
+// of a lost process will have expired. It is zero if there is none. While as many
+// handlers run as may, it is a little later than now at the earliest.
+func (a *Alarms) NextWakeAt(ctx context.Context) (time.Time, error) {
+	wait, ok, err := a.worker.Next(ctx)
+	if err != nil || !ok {
+		return time.Time{}, err
+	}
+	return a.rt.Clock.Now().Add(wait), nil
+}
+
+// Subscribe calls fn when alarms are scheduled, moved or will be tried again, and
+// when a handler ends while more are waiting.
+func (a *Alarms) Subscribe(fn func(due time.Time)) (cancel func()) {
+	forget := a.worker.OnFree(func() { fn(time.Time{}) })
+	unsubscribe := a.rt.Hub.Subscribe(topic, fn)
+	return func() {
+		forget()
+		unsubscribe()
+	}
+}
+
+// topic is what processes that wait for alarms listen to.
+const topic = "alarm"
+
+// types returns the types that this process has handlers for, sorted so that the
+// same set makes the same statement.
+func (a *Alarms) types() []string {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	return slices.Sorted(maps.Keys(a.handlers))
+}
+
+func (o *Options) withDefaults() Options {
+	var options Options
+	if o != nil {
+		options = *o
+	}
+	defaults(&options.Concurrency, 16)
+	defaults(&options.Lease, 30*time.Second)
+	defaults(&options.MaxCrashes, 5)
+	defaults(&options.Timeout, 5*time.Minute)
+	defaults(&options.MaxPayload, edge.DefaultMaxJSON)
+	if options.Retry.IsZero() {
+		options.Retry = DefaultRetry
+	}
+	if len(options.Events) == 0 {
+		options.Events = EventKinds
+	}
+	if options.OnEvent == nil {
+		options.OnEvent = func(Event) {}
+	}
+	if options.OnError == nil {
+		options.OnError = func(err error) { slog.Error("process alarms", "error", err) }
+	}
+	if options.Random == nil {
+		options.Random = random
+	}
+	return options
+}
+
+func defaults[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+func (o Options) validate() error {
+	switch {
+	case o.Concurrency < 1 || o.Concurrency > 10_000:
+		return fault.Invalidf("Options.Concurrency", "is %d; 1 to 10,000 are possible", o.Concurrency)
+	case o.Lease < time.Second:
+		return fault.Invalidf("Options.Lease", "is %v; at least 1s is needed", o.Lease)
+	case o.MaxCrashes < 1:
+		return fault.Invalidf("Options.MaxCrashes", "is %d; at least 1 is needed", o.MaxCrashes)
+	case o.Timeout < 0:
+		return fault.Invalidf("Options.Timeout", "is negative")
+	case o.MaxPayload < 1 || o.MaxPayload > 64<<20:
+		return fault.Invalidf("Options.MaxPayload", "is %d; 1 byte to 64 MiB are possible", o.MaxPayload)
+	}
+	for _, kind := range o.Events {
+		if !slices.Contains(EventKinds, kind) {
+			return fault.Invalidf("Options.Events", "has %q, which is unknown", kind)
+		}
+	}
+	if o.Notify != "" {
+		if err := checkURL("Options.Notify", o.Notify); err != nil {
+			return err
+		}
+	}
+	return o.Retry.Validate()
+}

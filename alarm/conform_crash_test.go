@@ -1,0 +1,186 @@
+package alarm_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/alarm"
+	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// abandon claims what is due as a process does that dies before it fires it.
+func (f *fixture) abandon(t testing.TB, lease time.Duration) {
+	t.Helper()
+	ctx := enginetest.Context(t)
+	rt := f.eng.Runtime()
+	tx, err := rt.DB.Begin(ctx, sqldb.Urgent)
+	enginetest.NoError(t, err)
+	defer tx.Rollback()
+	claimed := 0
+	enginetest.NoError(t, tx.Run(ctx, rt.Store.ClaimAlarms(store.AlarmClaim{
+		Types: []string{"a"}, Worker: "dead", Token: "token of the dead", Lease: lease, Limit: 100,
+	}, rt.Now(), func(store.Alarm) { claimed++ })))
+	enginetest.NoError(t, tx.Commit(ctx))
+	if claimed == 0 {
+		t.Fatal("nothing was there to claim")
+	}
+}
+
+func (Conformance) AnExpiredClaimFiresAgainAndALiveOneDoesNot(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, nil)
+	f.handle(t, "a", nil)
+	key := f.schedule(t, "x", "a", nil)
+	f.abandon(t, 30*time.Second)
+	f.wakes(t, noon.Add(30*time.Second))
+	f.clock.Advance(30*time.Second - time.Microsecond)
+	f.process(t, 0)
+	r := f.is(t, key, alarm.Processing)
+	equal(t, "worker", r.Worker, "dead")
+	equal(t, "lease", r.LeaseExpires, noon.Add(30*time.Second))
+	f.clock.Advance(time.Microsecond)
+	f.process(t, 1)
+	f.rows(t, 0)
+	equal(t, "crashes as the handler saw them", f.runs.last().Crashes, 1)
+	equal(t, "attempt as the handler saw it", f.runs.last().Attempt, 1)
+	equal(t, "stats", f.alarms.Stats(), alarm.Stats{Fired: 1, Crashed: 1})
+}
+
+func (Conformance) AnAlarmThatKeepsCrashingIsQuarantined(t *testing.T, db enginetest.Database) {
+	var events []alarm.Event
+	f := newFixture(t, db, &alarm.Options{MaxCrashes: 3, OnEvent: func(e alarm.Event) {
+		events = append(events, e)
+		panic("a callback that panics must not lose what was claimed")
+	}})
+	f.handle(t, "a", nil)
+	key := f.schedule(t, "x", "a", &alarm.ScheduleOptions{Every: time.Hour, At: noon})
+	for n := 1; n <= 3; n++ {
+		f.abandon(t, 10*time.Second)
+		f.clock.Advance(10 * time.Second)
+		if n < 3 {
+			f.reap(t)
+			r := f.is(t, key, alarm.Pending)
+			equal(t, "due", r.Due, f.clock.Now().Add(time.Duration(n-1)*time.Second)) // one that crashed before waits
+			f.clock.Set(r.Due)
+		}
+	}
+	f.process(t, 0)
+	r := f.is(t, key, alarm.Quarantined)
+	equal(t, "crashes", r.Crashes, 3)
+	equal(t, "fires", f.runs.count(), 0)
+	equal(t, "event", events[0].Kind, alarm.EventDead)
+	equal(t, "alarm", events[0].Alarm, key)
+	f.clock.Advance(time.Minute)
+	f.process(t, 0)
+
+	enginetest.NoError(t, f.alarms.Retry(enginetest.Context(t), key))
+	equal(t, "crashes after a retry", f.get(t, key).Crashes, 0)
+	f.process(t, 1)
+	equal(t, "next", f.is(t, key, alarm.Pending).Due, noon.Add(time.Hour))
+}
+
+// reap returns expired claims without firing anything.
+func (f *fixture) reap(t testing.TB) {
+	t.Helper()
+	process(t, newAlarms(t, f.eng, &alarm.Options{MaxCrashes: 3}), 0)
+}
+
+// Alarms that have lost two processes are fired one by one: only one of them kills
+// its process, and the others must not be counted out with it.
+func (Conformance) SuspectsFireOneAtATime(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, &alarm.Options{Lease: 10 * time.Second})
+	var mu sync.Mutex
+	running, most := 0, 0
+	f.handle(t, "a", func(context.Context, string) error {
+		mu.Lock()
+		running++
+		most = max(most, running)
+		mu.Unlock()
+		f.process(t, 0) // others may be claimed meanwhile
+		mu.Lock()
+		running--
+		mu.Unlock()
+		return nil
+	})
+	for _, id := range []string{"x", "y", "z"} {
+		f.schedule(t, id, "a", nil)
+	}
+	for range 2 { // two processes are lost with all of them
+		f.abandon(t, 10*time.Second)
+		f.clock.Advance(10 * time.Second)
+		f.reap(t)
+		f.clock.Advance(time.Second)
+	}
+	for fired := 1; fired <= 3; fired++ {
+		f.process(t, 1)
+		f.clock.Advance(2 * time.Second)
+	}
+	equal(t, "running at once", most, 1)
+	f.rows(t, 0)
+}
+
+// An outcome that comes too late changes nothing.
+func (Conformance) AStaleOutcomeIsDropped(t *testing.T, db enginetest.Database) {
+	reported := make(chan error, 10)
+	f := newFixture(t, db, &alarm.Options{Notify: "https://example.org/", OnError: func(err error) { reported <- err }})
+	f.handle(t, "a", func(ctx context.Context, _ string) error {
+		if f.runs.count() > 1 {
+			return nil
+		}
+		f.db.Exec(t, "update "+f.db.Table("perdure", "alarms")+" set token = 'stolen'") // as a reaper and another process do
+		return nil
+	})
+	key := f.schedule(t, "x", "a", nil)
+	f.process(t, 1)
+	enginetest.Is(t, <-reported, core.ErrLost)
+	f.is(t, key, alarm.Processing)
+	f.rows(t, 1) // no notification either
+	equal(t, "stats", f.alarms.Stats(), alarm.Stats{})
+}
+
+// However many processes there are, no tick is fired twice.
+func (Conformance) ManyProcessesFireEachTickOnce(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, nil)
+	const processes, alarms, ticks = 4, 25, 4
+	var mu sync.Mutex
+	seen := map[string]int{}
+	workers := make([]*alarm.Alarms, processes)
+	for i := range workers {
+		eng := db.Open(t, optionsWith(f))
+		workers[i] = newAlarms(t, eng, nil)
+		_, err := alarm.Handle(workers[i], "tick", func(ctx context.Context, _ string) error {
+			info := alarm.FromContext(ctx)
+			mu.Lock()
+			defer mu.Unlock()
+			seen[info.Alarm.ID+" "+info.Scheduled.String()]++
+			return nil
+		}, nil)
+		enginetest.NoError(t, err)
+	}
+	for i := range alarms {
+		f.schedule(t, string(rune('a'+i)), "tick", &alarm.ScheduleOptions{Every: time.Minute})
+	}
+	for range ticks {
+		f.clock.Advance(time.Minute)
+		var all sync.WaitGroup
+		for _, w := range workers {
+			all.Go(func() {
+				_, err := w.Process(enginetest.Context(t))
+				if err != nil {
+					t.Errorf("process: %v", err)
+				}
+			})
+		}
+		all.Wait()
+	}
+	equal(t, "ticks", len(seen), alarms*ticks)
+	for tick, n := range seen {
+		equal(t, "fires of "+tick, n, 1)
+	}
+}
+
+// Case 33 of the notes is TestDeathAtEveryCommitBoundary.

@@ -1,0 +1,152 @@
+package alarm
+
+import (
+	"encoding/json"
+	"sync/atomic"
+	"time"
+
+	"github.com/perdure/perdure/internal/store"
+)
+
+// EventKind is what happens to an alarm.
+type EventKind string
+
+// The kinds of events.
+const (
+	// EventFired is an alarm that was handled.
+	EventFired EventKind = "fired"
+	// EventFailed is an attempt that failed and will be made again.
+	EventFailed EventKind = "failed"
+	// EventDead is an alarm, or a tick of one, that became a dead letter.
+	EventDead EventKind = "dead"
+)
+
+// EventKinds are all of them.
+var EventKinds = []EventKind{EventFired, EventFailed, EventDead}
+
+// Event tells what happened to an alarm.
+type Event struct {
+	Kind  EventKind
+	Alarm Key
+	Type  string
+	// Key is the idempotency key of the tick.
+	Key     string
+	Payload json.RawMessage
+	// Scheduled is the time that the alarm was for, At when this happened.
+	Scheduled, At time.Time
+	// Late is how long after it was due the alarm was claimed.
+	Late time.Duration
+	// Missed is how many further ticks passed unfired.
+	Missed int
+	// Attempt counts the executions for this tick, Crashes those that lost their
+	// process.
+	Attempt, Crashes int
+	// Error is what went wrong, unless it was fired.
+	Error string
+	// Next is when a recurring alarm is due again.
+	Next time.Time
+}
+
+func (f *fire) event(kind EventKind, now time.Time) Event {
+	return Event{
+		Kind: kind, Alarm: keyOf(f.row.AlarmKey), Type: f.row.Type, Key: idempotencyKey(f.row), Payload: json.RawMessage(f.row.Payload),
+		Scheduled: f.plan.scheduled, At: now.UTC(), Late: f.late, Missed: f.plan.missed,
+		Attempt: f.row.Attempts + 1, Crashes: f.row.Crashes, Next: f.plan.next,
+	}
+}
+
+// quarantined is the event of an alarm that lost its process once too often.
+func quarantined(row store.Alarm, now time.Time) Event {
+	return Event{
+		Kind: EventDead, Alarm: keyOf(row.AlarmKey), Type: row.Type, Key: idempotencyKey(row), Payload: json.RawMessage(row.Payload),
+		Scheduled: row.Occurs.UTC(), At: now.UTC(), Attempt: row.Attempts, Crashes: row.Crashes, Error: value(row.Error),
+	}
+}
+
+// message is an event as a webhook receives it.
+type message struct {
+	Type      string      `json:"type"`
+	Timestamp time.Time   `json:"timestamp"`
+	Data      messageData `json:"data"`
+}
+
+type messageData struct {
+	Actor     *messageActor   `json:"actor,omitempty"`
+	ID        string          `json:"id"`
+	Type      string          `json:"type"`
+	Key       string          `json:"key"`
+	Payload   json.RawMessage `json:"payload"`
+	Scheduled time.Time       `json:"scheduled"`
+	Missed    int             `json:"missed"`
+	Attempt   int             `json:"attempt"`
+	Crashes   int             `json:"crashes,omitempty"`
+	Error     string          `json:"error,omitempty"`
+	Next      time.Time       `json:"next,omitzero"`
+}
+
+type messageActor struct {
+	Type string `json:"type"`
+	ID   string `json:"id"`
+}
+
+// MarshalJSON returns the event as a webhook receives it.
+func (e Event) MarshalJSON() ([]byte, error) {
+	data := messageData{
+		ID: e.Alarm.ID, Type: e.Type, Key: e.Key, Payload: e.Payload, Scheduled: e.Scheduled, Missed: e.Missed,
+		Attempt: e.Attempt, Crashes: e.Crashes, Error: e.Error, Next: e.Next,
+	}
+	if e.Alarm.ActorType != "" {
+		data.Actor = &messageActor{Type: e.Alarm.ActorType, ID: e.Alarm.ActorID}
+	}
+	return json.Marshal(message{Type: "alarm." + string(e.Kind), Timestamp: e.At, Data: data})
+}
+
+// Stats counts what became of the alarms that this process fired since it
+// started. How long they waited and took is measured for all kinds of work alike.
+type Stats struct {
+	// Fired, Failed and Dead count the events of these kinds.
+	Fired, Failed, Dead int64
+	// Missed counts the ticks that were not fired because they had passed.
+	Missed int64
+	// Crashed counts the claims of lost processes that this one returned.
+	Crashed int64
+}
+
+type counts struct{ fired, failed, dead, missed, crashed atomic.Int64 }
+
+// Stats returns what this process has counted.
+func (a *Alarms) Stats() Stats {
+	c := &a.counts
+	return Stats{
+		Fired: c.fired.Load(), Failed: c.failed.Load(), Dead: c.dead.Load(), Missed: c.missed.Load(), Crashed: c.crashed.Load(),
+	}
+}
+
+// happened counts an event and hands it to the callback, which may panic: that
+// must not end the process.
+func (a *Alarms) happened(e Event) {
+	switch e.Kind {
+	case EventFired:
+		a.counts.fired.Add(1)
+	case EventFailed:
+		a.counts.failed.Add(1)
+	case EventDead:
+		a.counts.dead.Add(1)
+	}
+	if e.Kind == EventFired || e.Kind == EventDead && !e.Next.IsZero() {
+		a.counts.missed.Add(int64(e.Missed))
+	}
+	defer func() { _ = recover() }() // the last resort: nobody is left to tell
+	a.options.OnEvent(e)
+}
+
+// crashed counts claims that were returned, and tells of alarms that were
+// quarantined.
+func (a *Alarms) crashed(reaped []store.Alarm) {
+	for _, row := range reaped {
+		a.counts.crashed.Add(1)
+		if Status(row.Status) == Quarantined {
+			a.happened(quarantined(row, a.rt.Clock.Now()))
+		}
+	}
+}

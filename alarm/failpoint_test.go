@@ -1,0 +1,43 @@
+package alarm_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/alarm"
+	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/failpoint"
+)
+
+// Case 33 of the notes: a process may die at every commit boundary; success is the
+// row gone, also if it dies right after that. Failpoints are of the whole program,
+// so these tests do not run beside others.
+func TestCase33DeathAtEveryCommitBoundary(t *testing.T) {
+	for point, want := range map[string]struct {
+		fires, again int // of the handler; by the process that follows
+	}{
+		"core.claimed":   {fires: 1, again: 1}, // claimed, not yet fired
+		"alarm.executed": {fires: 2, again: 1}, // the effect happened, its record did not
+		"alarm.settled":  {fires: 1, again: 0}, // everything happened
+	} {
+		for _, name := range databases {
+			t.Run(point+"/"+name, func(t *testing.T) {
+				f := newFixture(t, enginetest.New(t, name), &alarm.Options{Lease: 10 * time.Second, OnError: func(error) {}})
+				f.handle(t, "a", nil)
+				f.schedule(t, "x", "a", nil)
+				defer failpoint.Set(point, func() error { return errors.New("died") })()
+				_, _ = f.alarms.Process(enginetest.Context(t)) // dies
+				failpoint.Set(point, func() error { return nil })()
+				f.process(t, 0) // the lease still holds
+				f.clock.Advance(10 * time.Second)
+				f.process(t, want.again)
+				f.rows(t, 0)
+				equal(t, "fires", f.runs.count(), want.fires)
+				for _, info := range f.runs.all() {
+					equal(t, "key", info.Key, f.runs.all()[0].Key)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,247 @@
+package alarm
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/retry"
+)
+
+// Status is where an alarm is in its life.
+type Status string
+
+// The statuses.
+const (
+	// Pending alarms wait for their due time, or for a process.
+	Pending Status = "pending"
+	// Processing alarms are claimed by a process.
+	Processing Status = "processing"
+	// Failed alarms have used up their attempts.
+	Failed Status = "failed"
+	// Quarantined alarms have lost their process too often.
+	Quarantined Status = "quarantined"
+)
+
+// Statuses are all of them. Dead are those of dead letters.
+var (
+	Statuses = []Status{Pending, Processing, Failed, Quarantined}
+	Dead     = []Status{Failed, Quarantined}
+)
+
+// Record is an alarm as it is stored.
+type Record struct {
+	Key
+	Type     string
+	Payload  json.RawMessage
+	Status   Status
+	Priority Priority
+	// Due is when the alarm fires or is tried again, Scheduled the time that it is
+	// for, which a retry does not change.
+	Due, Scheduled time.Time
+	// Every, or Cron in Zone, are the ticks of an alarm that recurs.
+	Every      time.Duration
+	Cron, Zone string
+	// Recurs is the same in words, or empty.
+	Recurs    string
+	Missed    Missed
+	MaxMissed int
+	Retry     retry.Policy
+	// Attempts counts the executions for this tick that ended, Crashes those that
+	// lost their process.
+	Attempts, MaxAttempts, Crashes int
+	// Error is the last one.
+	Error   string
+	Webhook string
+	Created time.Time
+	// Worker and LeaseExpires tell who has it, while it is Processing.
+	Worker       string
+	LeaseExpires time.Time
+}
+
+// Filter narrows a List. Zero fields do not narrow.
+type Filter struct {
+	ActorType, ActorID string
+	// Unowned leaves the alarms that belong to nobody.
+	Unowned bool
+	// Type leaves the alarms of a type. Notifications to webhooks are alarms of the
+	// type "perdure.notice" and listed only if this says so.
+	Type     string
+	Statuses []Status
+	// DueBy leaves the alarms that are due then or earlier.
+	DueBy time.Time
+}
+
+const (
+	// DefaultLimit is how many alarms List returns unless told otherwise.
+	DefaultLimit = 50
+	// MaxLimit is how many alarms List returns at most.
+	MaxLimit = 1000
+)
+
+// List returns alarms, the first to be due first, and the cursor of the next page,
+// which is empty after the last one.
+func (a *Alarms) List(ctx context.Context, f Filter, cursor string, limit int) ([]Record, string, error) {
+	limit, err := edge.Limit("limit", limit, DefaultLimit, MaxLimit)
+	if err != nil {
+		return nil, "", err
+	}
+	filter, err := f.stored()
+	if err != nil {
+		return nil, "", err
+	}
+	if filter.After, err = decodeCursor(cursor); err != nil {
+		return nil, "", err
+	}
+	filter.Limit = limit + 1
+	var records []Record
+	if err := a.read(ctx, a.rt.Store.ListAlarms(filter, func(row store.Alarm) { records = append(records, record(row)) })); err != nil {
+		return nil, "", fmt.Errorf("list alarms: %w", err)
+	}
+	if len(records) <= limit {
+		return records, "", nil
+	}
+	records = records[:limit]
+	return records, encodeCursor(records[limit-1]), nil
+}
+
+// Pending lists the alarms that wait, for the first time or to be tried again.
+func (a *Alarms) Pending(ctx context.Context, f Filter, cursor string, limit int) ([]Record, string, error) {
+	f.Statuses = []Status{Pending}
+	return a.List(ctx, f, cursor, limit)
+}
+
+// Due lists the alarms that wait although they are due, by the clock that
+// decides: no process has a handler for them, or all are busy.
+func (a *Alarms) Due(ctx context.Context, f Filter, cursor string, limit int) ([]Record, string, error) {
+	if err := a.read(ctx, a.rt.Store.TellTime(a.rt.Now(), func(t time.Time) { f.DueBy = t })); err != nil {
+		return nil, "", fmt.Errorf("list alarms: %w", err)
+	}
+	return a.Pending(ctx, f, cursor, limit)
+}
+
+// Next returns the alarm that fires next, or a *fault.NotFound if none waits.
+func (a *Alarms) Next(ctx context.Context, f Filter) (Record, error) {
+	first, _, err := a.Pending(ctx, f, "", 1)
+	if err != nil {
+		return Record{}, err
+	}
+	if len(first) == 0 {
+		return Record{}, &fault.NotFound{Kind: "alarm", ID: "next"}
+	}
+	return first[0], nil
+}
+
+// Get returns one alarm, or a *fault.NotFound.
+func (a *Alarms) Get(ctx context.Context, key Key) (Record, error) {
+	if err := key.check(maxStoredID); err != nil {
+		return Record{}, err
+	}
+	var found Record
+	if err := a.read(ctx, a.rt.Store.GetAlarm(key.stored(), func(row store.Alarm) { found = record(row) })); err != nil {
+		return Record{}, fmt.Errorf("get alarm: %w", err)
+	}
+	return found, nil
+}
+
+// Count returns how many alarms there are of each status.
+func (a *Alarms) Count(ctx context.Context, f Filter) (map[Status]int64, error) {
+	filter, err := f.stored()
+	if err != nil {
+		return nil, err
+	}
+	counts := map[Status]int64{}
+	if err := a.read(ctx, a.rt.Store.CountAlarms(filter, func(status string, n int64) { counts[Status(status)] = n })); err != nil {
+		return nil, fmt.Errorf("count alarms: %w", err)
+	}
+	return counts, nil
+}
+
+func (f Filter) stored() (store.AlarmFilter, error) {
+	stored := store.AlarmFilter{
+		ActorType: f.ActorType, ActorID: f.ActorID, Unowned: f.Unowned, Type: f.Type, Hidden: reserved, DueBy: at(f.DueBy),
+	}
+	for field, text := range map[string]string{"actor type": f.ActorType, "actor id": f.ActorID, "type": f.Type} {
+		if err := edge.Text(field, text, edge.MaxKey); err != nil {
+			return stored, err
+		}
+	}
+	if f.Unowned && (f.ActorType != "" || f.ActorID != "") {
+		return stored, fault.Invalidf("filter", "asks for an actor's alarms that belong to nobody")
+	}
+	for _, s := range f.Statuses {
+		if !slices.Contains(Statuses, s) {
+			return stored, fault.Invalidf("status", "%q is unknown", s)
+		}
+		stored.Statuses = append(stored.Statuses, string(s))
+	}
+	return stored, nil
+}
+
+// A cursor is the place of the last row of a page.
+type cursor struct {
+	Due int64     `json:"d"`
+	Key [3]string `json:"k"`
+}
+
+func encodeCursor(r Record) string {
+	raw, _ := json.Marshal(cursor{Due: r.Due.UnixMicro(), Key: [3]string{r.ActorType, r.ActorID, r.ID}}) // always can be
+	return base64.RawURLEncoding.EncodeToString(raw)
+}
+
+func decodeCursor(text string) (*store.Alarm, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var c cursor
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		err = json.Unmarshal(raw, &c)
+	}
+	due := time.UnixMicro(c.Due).UTC()
+	key := Key{ActorType: c.Key[0], ActorID: c.Key[1], ID: c.Key[2]}
+	if err != nil || key.check(maxStoredID) != nil || due.Year() < 1 || due.Year() > 9999 {
+		return nil, fault.Invalidf("cursor", "is malformed")
+	}
+	return &store.Alarm{AlarmKey: key.stored(), Due: due}, nil
+}
+
+func record(row store.Alarm) Record {
+	r := Record{
+		Key: keyOf(row.AlarmKey), Type: row.Type, Payload: json.RawMessage(row.Payload), Status: Status(row.Status),
+		Priority: Priority(row.Priority), Due: row.Due.UTC(), Scheduled: row.Occurs.UTC(), Cron: value(row.Cron), Zone: value(row.Zone),
+		Missed: Missed(value(row.Missed)), Attempts: row.Attempts, MaxAttempts: row.MaxAttempts, Crashes: row.Crashes,
+		Error: value(row.Error), Webhook: value(row.Webhook), Created: row.Created.UTC(), Worker: value(row.Worker), LeaseExpires: utc(row.LeaseExpires),
+	}
+	if row.EveryMicros != nil {
+		r.Every = time.Duration(*row.EveryMicros) * time.Microsecond
+	}
+	if row.MissedCap != nil && r.Missed == All {
+		r.MaxMissed = *row.MissedCap
+	}
+	if ticks, err := ticksOf(row); err == nil && !ticks.IsZero() {
+		r.Recurs = ticks.Describe()
+	}
+	_ = json.Unmarshal([]byte(row.Policy), &r.Retry) // shown as it is, if it can be
+	return r
+}
+
+func value(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func utc(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}

@@ -1,0 +1,129 @@
+package alarm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+const (
+	// Webhook is the type of alarms whose fire is a message to their webhook and
+	// nothing else. They need no handler, but a process with a Sender.
+	Webhook = "webhook"
+	// noticeType is the type of notifications. They are alarms that are due at
+	// once, recorded with the outcome that they tell of: claimed, tried again and
+	// kept as dead letters as all alarms are.
+	noticeType = reserved + "notice"
+	// maxURL is the longest URL of a webhook in bytes.
+	maxURL = 2048
+)
+
+// Sender sends messages to webhooks.
+type Sender interface {
+	// Send sends a message once. Unless the receiver has taken it, that is an
+	// error, and it will be sent again later with the same id.
+	Send(ctx context.Context, m Message) error
+}
+
+// Message is what is sent to a webhook.
+type Message struct {
+	URL string
+	// ID is the same each time that the message is sent.
+	ID string
+	// Body is JSON: {"type": "alarm.fired", "timestamp": …, "data": {…}}.
+	Body []byte
+}
+
+type fireKey struct{}
+
+// deliver sends the message of a webhook alarm or of a notification.
+func (a *Alarms) deliver(ctx context.Context, payload []byte) error {
+	f, ok := ctx.Value(fireKey{}).(*fire)
+	if !ok || f.row.Webhook == nil {
+		return fmt.Errorf("alarm has no webhook")
+	}
+	m := Message{URL: *f.row.Webhook, ID: f.row.ID, Body: payload}
+	if f.row.Type == Webhook {
+		body, err := json.Marshal(f.event(EventFired, a.rt.Clock.Now()))
+		if err != nil {
+			return err
+		}
+		m.ID, m.Body = idempotencyKey(f.row), body
+	}
+	return a.options.Sender.Send(ctx, m)
+}
+
+// notices returns the statements that record who is to be told of an event, while
+// the claim is held.
+func (a *Alarms) notices(row store.Alarm, h store.AlarmHold, e Event) []sqldb.Stmt {
+	n, ok := a.notice(row, e)
+	if !ok {
+		return nil
+	}
+	return []sqldb.Stmt{a.rt.Store.RecordNotice(n, h, a.rt.Now())}
+}
+
+// obituaries returns the statements that record who is to be told of alarms that
+// were quarantined.
+func (a *Alarms) obituaries(reaped []store.Alarm) []sqldb.Stmt {
+	var stmts []sqldb.Stmt
+	for _, row := range reaped {
+		if Status(row.Status) != Quarantined {
+			continue
+		}
+		if n, ok := a.notice(row, quarantined(row, a.rt.Clock.Now())); ok {
+			stmts = append(stmts, a.rt.Store.ScheduleAlarm(store.NewAlarm{
+				AlarmKey: store.AlarmKey{ID: n.ID}, Type: n.Type, Payload: n.Payload, Policy: n.Policy, MaxAttempts: n.MaxAttempts,
+				Sequence: n.Sequence, Webhook: &n.URL, Trace: row.Trace,
+			}, a.rt.Now())...)
+		}
+	}
+	return stmts
+}
+
+// notice returns the notification of an event, if anybody is to be told.
+func (a *Alarms) notice(row store.Alarm, e Event) (store.Notice, bool) {
+	to := a.options.Notify
+	if row.Webhook != nil && row.Type != Webhook {
+		to = *row.Webhook
+	}
+	if to == "" || row.Type == noticeType || !slices.Contains(a.options.Events, e.Kind) {
+		return store.Notice{}, false
+	}
+	body, err := json.Marshal(e)
+	policy, broken := json.Marshal(a.options.Retry)
+	if err != nil || broken != nil {
+		return store.Notice{}, false // both were made by us, from what was stored
+	}
+	return store.Notice{
+		ID: newToken(), Type: noticeType, Payload: string(body), Policy: string(policy),
+		MaxAttempts: a.options.Retry.MaxAttempts, Sequence: a.nextSequence(), URL: to,
+	}, true
+}
+
+// checkURL refuses what can never be the address of a webhook. What it resolves to
+// is decided when it is dialled.
+func checkURL(field, raw string) error {
+	if err := edge.Text(field, raw, maxURL); err != nil {
+		return err
+	}
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil:
+		return fault.Invalidf(field, "is not a URL") // which may hold a secret
+	case u.Scheme != "http" && u.Scheme != "https":
+		return fault.Invalidf(field, "has to begin with http:// or https://")
+	case u.Hostname() == "":
+		return fault.Invalidf(field, "has no host")
+	case u.User != nil:
+		return fault.Invalidf(field, "has a name or a password")
+	}
+	return nil
+}

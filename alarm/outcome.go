@@ -1,0 +1,148 @@
+package alarm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/unit"
+	"github.com/perdure/perdure/retry"
+)
+
+// outcome is what came of a fire.
+type outcome struct {
+	// stmts record it, in one transaction.
+	stmts []sqldb.Stmt
+	// again is when the alarm is due again by our own clock, if it is.
+	again time.Time
+	event Event
+	// stale says afterwards that the claim was no longer held.
+	stale bool
+}
+
+// outcome says what came of a fire. What belongs to it (the notification, the dead
+// letter) is recorded first and only while the claim is held.
+func (a *Alarms) outcome(f *fire, h store.AlarmHold, result error) *outcome {
+	o := &outcome{event: f.event(EventFired, a.rt.Clock.Now())}
+	var stmts []sqldb.Stmt
+	switch {
+	case result == nil:
+		stmts = a.succeeded(f, h, o)
+	default:
+		stmts = a.failed(f, h, o, edge.Message(result.Error()))
+	}
+	o.stmts = append(a.notices(f.row, h, o.event), stmts...)
+	o.stmts = append(o.stmts, a.rt.Store.YieldAlarm(h, &o.stale))
+	return o
+}
+
+// succeeded removes the alarm, or makes it wait for its next tick.
+func (a *Alarms) succeeded(f *fire, h store.AlarmHold, o *outcome) []sqldb.Stmt {
+	if f.plan.next.IsZero() {
+		return []sqldb.Stmt{a.rt.Store.FinishAlarm(h, &o.stale)}
+	}
+	o.again = f.plan.next
+	return []sqldb.Stmt{a.rt.Store.AdvanceAlarm(h, f.plan.next, f.plan.caughtUp, nil, &o.stale)}
+}
+
+// failed keeps the alarm for another attempt, or as a dead letter.
+func (a *Alarms) failed(f *fire, h store.AlarmHold, o *outcome, message string) []sqldb.Stmt {
+	var policy retry.Policy
+	delay, more := time.Duration(0), false
+	if err := json.Unmarshal([]byte(f.row.Policy), &policy); err != nil {
+		message += "\nretry policy cannot be read: " + err.Error()
+	} else {
+		delay, more = policy.Next(f.row.Attempts+1, a.options.Random())
+	}
+	o.event.Kind, o.event.Error = EventDead, message
+	switch {
+	case more:
+		o.event.Kind, o.again = EventFailed, a.rt.Clock.Now().Add(delay)
+		return []sqldb.Stmt{a.rt.Store.RetryAlarm(h, message, delay, a.rt.Now(), &o.stale)}
+	case f.plan.next.IsZero():
+		return []sqldb.Stmt{a.rt.Store.FailAlarm(h, message, &o.stale)}
+	}
+	// A tick that failed for good is kept apart, so that the next one is not lost
+	// with it.
+	o.again = f.plan.next
+	return []sqldb.Stmt{
+		a.rt.Store.BuryAlarm(h, f.row.ID+tickSuffix(f.row), message),
+		a.rt.Store.AdvanceAlarm(h, f.plan.next, f.plan.caughtUp, &message, &o.stale),
+	}
+}
+
+// settle commits an outcome, together with those that end at the same moment. It
+// does not end with the handler's context: the work is done. While the database
+// cannot be reached it tries again, as long as the claim is ours: an outcome that
+// is not recorded is an effect that happens twice.
+func (a *Alarms) settle(ctx context.Context, stmts ...sqldb.Stmt) error {
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), outcomeTimeout)
+	defer cancel()
+	for attempt := 1; ; attempt++ {
+		err := a.rt.Committer.Commit(limit, &unit.Unit{Stmts: stmts})
+		var uncertain *fault.Uncertain
+		if !sqldb.IsTransient(err) && !errors.As(err, &uncertain) || ctx.Err() != nil || limit.Err() != nil {
+			return err
+		}
+		unit.Pause(limit, attempt)
+	}
+}
+
+const (
+	// maxTries is how often a transaction is run when the database asks for it.
+	maxTries = 5
+)
+
+// transact runs fn in a transaction, and again after a deadlock or the like.
+func (a *Alarms) transact(ctx context.Context, access sqldb.Access, fn func(sqldb.Tx) error) error {
+	for attempt := 1; ; attempt++ {
+		err := a.try(ctx, access, fn)
+		if !sqldb.IsTransient(err) || attempt == maxTries || ctx.Err() != nil {
+			return bare(err)
+		}
+		unit.Pause(ctx, attempt)
+	}
+}
+
+func (a *Alarms) try(ctx context.Context, access sqldb.Access, fn func(sqldb.Tx) error) error {
+	tx, err := a.rt.DB.Begin(ctx, access)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if err := fn(tx); err != nil {
+		return err
+	}
+	return tx.Commit(ctx)
+}
+
+func (a *Alarms) read(ctx context.Context, stmts ...sqldb.Stmt) error {
+	ctx, cancel := context.WithTimeout(ctx, a.rt.Timeout)
+	defer cancel()
+	tx, err := a.rt.DB.Begin(ctx, sqldb.Read)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	return bare(tx.Run(ctx, stmts...))
+}
+
+func (a *Alarms) write(ctx context.Context, stmts ...sqldb.Stmt) error {
+	ctx, cancel := context.WithTimeout(ctx, a.rt.Timeout)
+	defer cancel()
+	return a.transact(ctx, sqldb.Write, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) })
+}
+
+// bare removes the statement's number, which means nothing to the caller.
+func bare(err error) error {
+	var s *sqldb.StmtError
+	if errors.As(err, &s) {
+		return s.Err
+	}
+	return err
+}

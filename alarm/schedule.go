@@ -1,0 +1,257 @@
+package alarm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/cron"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/tracing"
+	"github.com/perdure/perdure/retry"
+)
+
+// Priority orders alarms that are due: the more urgent fire first.
+type Priority int
+
+// The priorities.
+const (
+	High   Priority = -1
+	Normal Priority = 0
+	Low    Priority = 1
+)
+
+// ScheduleOptions say when an alarm is due and how it is fired. The zero value of
+// every field is its default.
+type ScheduleOptions struct {
+	// At is when the alarm is due. One in the past fires at once. Of an alarm with
+	// an interval it is the first tick. Default: now.
+	At time.Time
+	// Delay is how long to wait, by the clock of the database. Use this or At.
+	// Default: 0.
+	Delay time.Duration
+	// Every makes the alarm recur at that interval, on phase with its first tick,
+	// which is At or else one interval from now. Default: it does not recur.
+	Every time.Duration
+	// Cron makes the alarm recur at the ticks of an expression ("30 2 * * *",
+	// "@daily"). A time of day that a change of the clocks skips is due right after
+	// the gap, one that it repeats is due once. Default: it does not recur.
+	Cron string
+	// Zone is the IANA time zone of Cron. Default: UTC.
+	Zone string
+	// Missed says what becomes of ticks that passed while nobody fired them.
+	// Default: Once.
+	Missed Missed
+	// MaxMissed is how many late ticks All fires in a row.
+	// Default: DefaultMaxMissed.
+	MaxMissed int
+	// Retry is the policy that is stored with the alarm. Default: that of its type
+	// or of Options.
+	Retry retry.Policy
+	// Priority is the urgency among alarms that are due. Default: Normal.
+	Priority Priority
+	// Webhook is the URL that is told of what becomes of the alarm. Default:
+	// Options.Notify of the process that fires it.
+	Webhook string
+}
+
+// Schedule schedules an alarm at once. See ScheduleIn.
+func (a *Alarms) Schedule(ctx context.Context, key Key, typ string, payload any, options *ScheduleOptions) error {
+	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.ScheduleIn(tx, key, typ, payload, options) })
+}
+
+// ScheduleIn schedules an alarm in a unit of work, in place of the one with its
+// key, if there is one: also of one that waits to be tried again or that is a dead
+// letter. If that one is being fired, it is not interrupted, and the new one waits
+// for its end. A recurring alarm whose ticks are the same goes on where it is, so
+// every process may schedule it when it starts; the rest of it is replaced.
+//
+// This process need not have a handler of the type. What cannot be scheduled fails
+// the unit with a *fault.Invalid.
+func (a *Alarms) ScheduleIn(tx *perdure.Tx, key Key, typ string, payload any, options *ScheduleOptions) error {
+	var o ScheduleOptions
+	if options != nil {
+		o = *options
+	}
+	if o.Retry.IsZero() {
+		o.Retry = a.options.Retry
+	}
+	row, err := a.prepare(key, typ, payload, o)
+	if err != nil {
+		return tx.Fail(err)
+	}
+	if tx.Engine() != a.eng {
+		return tx.Fail(fault.Invalidf("alarm "+key.String(), "is scheduled in a unit of work of another engine"))
+	}
+	row.Trace = tracing.Of(tx.Context())
+	due := a.rt.Clock.Now().Add(row.Delay)
+	if row.At != nil {
+		due = *row.At
+	}
+	return tx.Attach(func() { a.rt.Hub.Publish(topic, due) }, a.rt.Store.ScheduleAlarm(row, a.rt.Now())...)
+}
+
+// prepare checks what was asked for and returns the row for it.
+func (a *Alarms) prepare(key Key, typ string, payload any, o ScheduleOptions) (store.NewAlarm, error) {
+	if err := key.check(maxID); err != nil {
+		return store.NewAlarm{}, err
+	}
+	if err := checkType(typ); err != nil {
+		return store.NewAlarm{}, err
+	}
+	if err := o.validate(typ); err != nil {
+		return store.NewAlarm{}, err
+	}
+	raw, err := edge.Marshal("payload of alarm "+key.String(), payload, a.options.MaxPayload)
+	if err != nil {
+		return store.NewAlarm{}, err
+	}
+	policy, err := json.Marshal(o.Retry)
+	if err != nil {
+		return store.NewAlarm{}, fault.Invalidf("retry policy", "cannot be stored: %v", err)
+	}
+	row := store.NewAlarm{
+		AlarmKey: key.stored(), Type: typ, Payload: string(raw), Policy: string(policy), Priority: int(o.Priority),
+		MaxAttempts: o.Retry.MaxAttempts, Sequence: a.nextSequence(), Webhook: optional(o.Webhook), At: at(o.At), Delay: o.Delay,
+	}
+	return row, o.recur(&row, a.rt.Clock.Now())
+}
+
+// recur adds to a row what makes it recur, if anything does.
+func (o ScheduleOptions) recur(row *store.NewAlarm, now time.Time) error {
+	switch {
+	case o.Every != 0:
+		if _, err := cron.Interval(o.Every, now); err != nil {
+			return err
+		}
+		every := o.Every.Microseconds()
+		row.EveryMicros, row.Base = &every, row.At
+		if row.At == nil && row.Delay == 0 {
+			row.Delay = o.Every
+		}
+	case o.Cron != "":
+		ticks, err := cron.Parse(o.Cron, o.Zone)
+		if err != nil {
+			return err
+		}
+		spec := ticks.Spec()
+		if spec.Every != "" {
+			return fault.Invalidf("ScheduleOptions.Cron", "is an interval: use Every")
+		}
+		row.Cron, row.Zone, row.At = &spec.Cron, &spec.Zone, at(ticks.Next(now))
+	default:
+		return nil
+	}
+	missed, limit := string(o.Missed), o.MaxMissed
+	defaults(&missed, string(Once))
+	defaults(&limit, DefaultMaxMissed)
+	row.Missed, row.MissedCap = &missed, &limit
+	return nil
+}
+
+func (o ScheduleOptions) validate(typ string) error {
+	if err := o.validateTime(); err != nil {
+		return err
+	}
+	if o.Priority < High || o.Priority > Low {
+		return fault.Invalidf("ScheduleOptions.Priority", "is %d; High, Normal and Low are possible", o.Priority)
+	}
+	if o.Webhook != "" {
+		if err := checkURL("ScheduleOptions.Webhook", o.Webhook); err != nil {
+			return err
+		}
+	} else if typ == Webhook {
+		return fault.Invalidf("ScheduleOptions.Webhook", "is empty, and the type %q has nothing else to do", Webhook)
+	}
+	return o.Retry.Validate()
+}
+
+func (o ScheduleOptions) validateTime() error {
+	if err := edge.Delay("ScheduleOptions.Delay", o.Delay); err != nil {
+		return err
+	}
+	recurs := o.Every != 0 || o.Cron != ""
+	switch {
+	case o.Delay != 0 && !o.At.IsZero():
+		return fault.Invalidf("ScheduleOptions", "has both At and Delay")
+	case o.Every != 0 && o.Cron != "":
+		return fault.Invalidf("ScheduleOptions", "has both Every and Cron")
+	case o.Every < 0:
+		return fault.Invalidf("ScheduleOptions.Every", "has to be more than 0, not %v", o.Every)
+	case o.Cron != "" && (o.Delay != 0 || !o.At.IsZero()):
+		return fault.Invalidf("ScheduleOptions", "has both Cron and a time")
+	case o.Zone != "" && o.Cron == "":
+		return fault.Invalidf("ScheduleOptions.Zone", "is only for Cron")
+	case !recurs && (o.Missed != "" || o.MaxMissed != 0):
+		return fault.Invalidf("ScheduleOptions.Missed", "is only for alarms that recur")
+	case o.MaxMissed < 0 || o.MaxMissed > 10_000:
+		return fault.Invalidf("ScheduleOptions.MaxMissed", "is %d; 1 to 10,000 are possible", o.MaxMissed)
+	case o.MaxMissed != 0 && o.Missed != All:
+		return fault.Invalidf("ScheduleOptions.MaxMissed", "is only for All")
+	}
+	if o.Missed != "" {
+		if err := cron.Policy(o.Missed).Validate(); err != nil {
+			return err
+		}
+	}
+	return checkTime("ScheduleOptions.At", o.At)
+}
+
+// checkTime refuses times that databases and text cannot hold.
+func checkTime(field string, t time.Time) error {
+	if y := t.UTC().Year(); !t.IsZero() && (y < 1 || y > 9998) {
+		return fault.Invalidf(field, "is outside the years 1 to 9998")
+	}
+	return nil
+}
+
+// nextSequence returns a number for an alarm, higher than those before it in this
+// process, and hardly ever lower than those of others: it is of the clock.
+func (a *Alarms) nextSequence() int64 {
+	now := a.rt.Clock.Now().UnixMicro()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.sequence = max(a.sequence+1, now)
+	return a.sequence
+}
+
+// Cancel removes an alarm and reports whether there was one, whatever had become
+// of it. If it is being fired, the context of its handler ends soon and what comes
+// of it is dropped.
+func (a *Alarms) Cancel(ctx context.Context, key Key) (bool, error) {
+	if err := key.check(maxStoredID); err != nil {
+		return false, err
+	}
+	var removed int64
+	if err := a.write(ctx, a.rt.Store.CancelAlarm(key.stored(), &removed)); err != nil {
+		return false, fmt.Errorf("cancel alarm: %w", err)
+	}
+	return removed > 0, nil
+}
+
+// CancelIn removes an alarm in a unit of work, if there is one.
+func (a *Alarms) CancelIn(tx *perdure.Tx, key Key) error {
+	if err := key.check(maxStoredID); err != nil {
+		return tx.Fail(err)
+	}
+	return tx.Attach(nil, a.rt.Store.CancelAlarm(key.stored(), new(int64)))
+}
+
+func at(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC().Truncate(time.Microsecond)
+	return &t
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
