@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/effect"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/retry"
@@ -178,28 +179,7 @@ func (a *Admin) Purge(ctx context.Context, age time.Duration) (int64, error) {
 	if age < 0 {
 		return 0, fault.Invalidf("age", "is negative")
 	}
-	return purge(ctx, a.rt, age, 0)
-}
-
-func (h *Hooks) purge(ctx context.Context, age time.Duration, most int64) (int64, error) {
-	return purge(ctx, h.rt, age, most)
-}
-
-// purge removes in batches, until nothing is left or most are removed; 0 means
-// all.
-func purge(ctx context.Context, rt *perdure.Runtime, age time.Duration, most int64) (int64, error) {
-	const batch = 1000
-	admin := Admin{rt: rt}
-	for total := int64(0); ; {
-		var removed int64
-		if err := admin.write(ctx, rt.Store.PurgeHooks(age, batch, rt.Now(), &removed)); err != nil {
-			return total, fmt.Errorf("purge hooks: %w", err)
-		}
-		total += removed
-		if removed < batch || most > 0 && total >= most {
-			return total, nil
-		}
-	}
+	return effect.Purge(ctx, a.rt, age, 0)
 }
 
 func (a *Admin) read(ctx context.Context, stmt sqldb.Stmt) error {
@@ -216,7 +196,7 @@ func (a *Admin) read(ctx context.Context, stmt sqldb.Stmt) error {
 func (a *Admin) write(ctx context.Context, stmts ...sqldb.Stmt) error {
 	ctx, cancel := context.WithTimeout(ctx, a.rt.Timeout)
 	defer cancel()
-	return bare(transact(ctx, a.rt.DB, sqldb.Write, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) }))
+	return bare(effect.Transact(ctx, a.rt.DB, sqldb.Write, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) }))
 }
 
 // bare removes the statement's number, which means nothing to the caller.

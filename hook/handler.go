@@ -10,6 +10,8 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/effect"
+	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/retry"
 )
 
@@ -29,12 +31,6 @@ type Hook[P any] struct {
 	hooks *Hooks
 	name  string
 	retry retry.Policy
-}
-
-// handler is a handler without its type.
-type handler struct {
-	run     func(ctx context.Context, payload []byte) error
-	timeout time.Duration
 }
 
 // Define sets the handler of a hook in this process and returns the hook, to
@@ -61,20 +57,24 @@ func Define[P any](h *Hooks, name string, fn func(context.Context, P) error, opt
 	if o.Timeout < 0 {
 		return nil, fault.Invalidf("HandlerOptions.Timeout", "is negative")
 	}
-	if err := h.add(name, handler{run: typed(fn), timeout: o.Timeout}); err != nil {
-		return nil, err
+	if !h.runner.Handle(name, effect.Handler{Run: h.run(typed(fn)), Timeout: o.Timeout}) {
+		return nil, fault.Invalidf("hook "+name, "has a handler already")
 	}
 	return &Hook[P]{hooks: h, name: name, retry: o.Retry}, nil
 }
 
-func (h *Hooks) add(name string, new handler) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if _, exists := h.handlers[name]; exists {
-		return fault.Invalidf("hook "+name, "has a handler already")
+// run gives a handler its Info and the payload.
+func (h *Hooks) run(fn func(context.Context, []byte) error) func(context.Context, store.Hook) (any, error) {
+	return func(ctx context.Context, hook store.Hook) (any, error) {
+		return nil, fn(context.WithValue(ctx, infoKey{}, h.info(hook)), []byte(hook.Payload))
 	}
-	h.handlers[name] = new
-	return nil
+}
+
+func (h *Hooks) info(hook store.Hook) Info {
+	return Info{
+		Key: hook.ID, ID: hook.ID, Namespace: h.namespace, Name: hook.Name, Unit: hook.Unit, Attempt: hook.Attempts + 1,
+		MaxAttempts: hook.MaxAttempts, Crashes: hook.Crashes, Created: hook.Created.UTC(), Due: hook.Due.UTC(),
+	}
 }
 
 // typed decodes the payload for a handler. A payload that does not fit is a

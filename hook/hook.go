@@ -31,15 +31,13 @@ package hook
 import (
 	"context"
 	"log/slog"
-	"maps"
-	"slices"
-	"sync"
+	"math/rand/v2"
 	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
-	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/effect"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/retry"
 )
@@ -102,12 +100,7 @@ type Hooks struct {
 	eng       *perdure.Engine
 	namespace string
 	options   Options
-	worker    *core.Worker
-	id        string // of this process, in the rows that it claims
-
-	mu        sync.RWMutex
-	handlers  map[string]handler
-	suspected string // the suspect that is claimed, if there is one
+	runner    *effect.Runner
 }
 
 // New returns the hooks of a namespace. Define its handlers before a
@@ -124,11 +117,10 @@ func New(eng *perdure.Engine, namespace string, options *Options) (*Hooks, error
 		return nil, err
 	}
 	rt := eng.Runtime()
-	h := &Hooks{rt: rt, eng: eng, namespace: namespace, options: o, id: newToken(), handlers: map[string]handler{}}
-	h.worker = core.NewWorker(h.kind(), core.Options{
-		Queue: namespace, Workers: rt.Workers,
-		Concurrency: o.Concurrency, Lease: o.Lease, Clock: rt.Clock, OnError: o.OnError,
-		SweepEvery: min(max(o.Retention/10, time.Minute), time.Hour),
+	h := &Hooks{rt: rt, eng: eng, namespace: namespace, options: o}
+	h.runner = effect.New(rt, effect.Options{
+		Kind: "hook", Namespace: namespace, Topic: h.topic(), Concurrency: o.Concurrency, Lease: o.Lease, MaxCrashes: o.MaxCrashes,
+		Retention: o.Retention, OnError: o.OnError, OnCrash: h.crashed, Random: o.Random,
 	})
 	return h, nil
 }
@@ -138,45 +130,29 @@ func (h *Hooks) Namespace() string { return h.namespace }
 
 // Process runs every hook that is due and has a handler here, and returns how
 // many were run, successful or not.
-func (h *Hooks) Process(ctx context.Context) (int, error) { return h.worker.Process(ctx) }
+func (h *Hooks) Process(ctx context.Context) (int, error) { return h.runner.Process(ctx) }
 
 // Start begins to run what is due, without waiting for it.
-func (h *Hooks) Start(ctx context.Context) (int, error) { return h.worker.Start(ctx) }
+func (h *Hooks) Start(ctx context.Context) (int, error) { return h.runner.Start(ctx) }
 
 // Drain stops claiming and waits for the handlers that run, at most until ctx
 // is done.
-func (h *Hooks) Drain(ctx context.Context) error { return h.worker.Drain(ctx) }
+func (h *Hooks) Drain(ctx context.Context) error { return h.runner.Drain(ctx) }
 
 // NextWakeAt returns when a hook with a handler here will be due, or the claim
 // of a lost process will have expired. It is zero if there is none. While as
 // many handlers run as may, it is a little later than now at the earliest.
-func (h *Hooks) NextWakeAt(ctx context.Context) (time.Time, error) {
-	wait, ok, err := h.worker.Next(ctx)
-	if err != nil || !ok {
-		return time.Time{}, err
-	}
-	return h.rt.Clock.Now().Add(wait), nil
-}
+func (h *Hooks) NextWakeAt(ctx context.Context) (time.Time, error) { return h.runner.NextWakeAt(ctx) }
 
 // Subscribe calls fn when hooks of the namespace are triggered or will be tried
 // again, and when a handler ends while more are waiting.
-func (h *Hooks) Subscribe(fn func(due time.Time)) (cancel func()) {
-	forget := h.worker.OnFree(func() { fn(time.Time{}) })
-	unsubscribe := h.rt.Hub.Subscribe(h.topic(), fn)
-	return func() {
-		forget()
-		unsubscribe()
-	}
-}
+func (h *Hooks) Subscribe(fn func(due time.Time)) (cancel func()) { return h.runner.Subscribe(fn) }
 
 func (h *Hooks) topic() string { return "hook/" + h.namespace }
 
-// names returns the hooks that this process has handlers for, sorted so that
-// the same set makes the same statement.
-func (h *Hooks) names() []string {
-	h.mu.RLock()
-	defer h.mu.RUnlock()
-	return slices.Sorted(maps.Keys(h.handlers))
+// crashed tells of an expired claim.
+func (h *Hooks) crashed(r store.Reaped) {
+	h.options.OnCrash(Crash{ID: r.ID, Name: r.Name, Crashes: r.Crashes, Quarantined: status(r.Status) == Quarantined})
 }
 
 func (o *Options) withDefaults() Options {
@@ -200,7 +176,7 @@ func (o *Options) withDefaults() Options {
 		options.OnCrash = logCrash
 	}
 	if options.Random == nil {
-		options.Random = random
+		options.Random = rand.Float64
 	}
 	return options
 }

@@ -1,0 +1,228 @@
+package effect
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/unit"
+)
+
+const (
+	// reapLimit is how many expired claims one claim returns at most.
+	reapLimit = 100
+	// crashDelay is how long a row waits after a crash, times its earlier
+	// crashes: one that kills its process must not do so in a loop.
+	crashDelay = time.Second
+	// suspicious is how many crashes make a row a suspect: it may be the one
+	// that kills its process. Suspects run one at a time in a process, so that
+	// the innocent among them are not counted out with the culprit. The first
+	// crash makes nobody suspect: after a power failure all run at once.
+	suspicious = 2
+	// sweepLimit is how many rows one sweep removes.
+	sweepLimit = 5000
+	// maxTries is how often a transaction is run when the database asks for it.
+	maxTries = 5
+)
+
+// claim returns expired claims and takes due rows, in one transaction.
+func (r *Runner) claim(ctx context.Context, limit int, lease time.Duration) ([]*core.Claim, error) {
+	var reaped []store.Reaped
+	var rows []store.Hook
+	token := newToken()
+	err := r.transact(ctx, func(tx sqldb.Tx) (err error) {
+		now := r.rt.Now()
+		reaped, err = r.rt.Store.ReapHooks(ctx, tx, store.Expiry{
+			Namespace: r.options.Namespace, MaxCrashes: r.options.MaxCrashes, Delay: crashDelay,
+			Message: "process was lost while the hook ran", Limit: reapLimit,
+		}, now)
+		if err != nil {
+			return err
+		}
+		rows, err = r.rt.Store.ClaimHooks(ctx, tx, store.Claim{
+			Namespace: r.options.Namespace, Names: r.names(), Worker: r.id, Token: token, Lease: lease, Limit: limit,
+		}, now)
+		if err != nil {
+			return err
+		}
+		var postponed []sqldb.Stmt
+		rows, postponed = r.single(rows, token, lease)
+		return tx.Run(ctx, postponed...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.suspect(rows)
+	for _, crashed := range reaped {
+		r.tell(crashed)
+	}
+	return claims(rows, token), nil
+}
+
+// single leaves at most one suspect among claimed rows, none while one runs,
+// and returns the statements that postpone the others.
+func (r *Runner) single(claimed []store.Hook, token string, lease time.Duration) (kept []store.Hook, postponed []sqldb.Stmt) {
+	r.mu.RLock()
+	taken := r.suspected != ""
+	r.mu.RUnlock()
+	for _, row := range claimed {
+		if row.Crashes >= suspicious {
+			if taken {
+				postponed = append(postponed, r.rt.Store.PostponeHook(row.ID, token, lease/5, r.rt.Now()))
+				continue
+			}
+			taken = true
+		}
+		kept = append(kept, row)
+	}
+	return kept, postponed
+}
+
+// suspect notes the suspect among claimed rows, if there is one.
+func (r *Runner) suspect(claimed []store.Hook) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, row := range claimed {
+		if row.Crashes >= suspicious {
+			r.suspected = row.ID
+		}
+	}
+}
+
+// acquit makes room for the next suspect.
+func (r *Runner) acquit(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.suspected == id {
+		r.suspected = ""
+	}
+}
+
+// tell hands a crash to the callback, which may panic: what was claimed with it
+// must be run all the same.
+func (r *Runner) tell(crashed store.Reaped) {
+	defer func() { _ = recover() }() // the last resort: nobody is left to tell
+	r.options.OnCrash(crashed)
+}
+
+func claims(rows []store.Hook, token string) []*core.Claim {
+	claims := make([]*core.Claim, len(rows))
+	for i, row := range rows {
+		claims[i] = &core.Claim{ID: row.ID, Token: token, Work: row, Due: row.Due}
+	}
+	return claims
+}
+
+// transact runs fn in a transaction on a connection that is kept for us.
+func (r *Runner) transact(ctx context.Context, fn func(sqldb.Tx) error) error {
+	return Transact(ctx, r.rt.DB, sqldb.Urgent, fn)
+}
+
+// Transact runs fn in a transaction, and again after a deadlock or the like.
+func Transact(ctx context.Context, db sqldb.DB, access sqldb.Access, fn func(sqldb.Tx) error) error {
+	for attempt := 1; ; attempt++ {
+		err := try(ctx, db, access, fn)
+		if !sqldb.IsTransient(err) || attempt == maxTries || ctx.Err() != nil {
+			return err
+		}
+		unit.Pause(ctx, attempt)
+	}
+}
+
+func try(ctx context.Context, db sqldb.DB, access sqldb.Access, fn func(sqldb.Tx) error) error {
+	tx, err := db.Begin(ctx, access)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if err := fn(tx); err != nil {
+		return err
+	}
+	return tx.Commit(ctx)
+}
+
+func (r *Runner) extend(ctx context.Context, claims []*core.Claim, lease time.Duration) ([]*core.Claim, error) {
+	stale := make([]bool, len(claims))
+	err := r.guarded(ctx, claims, func(i int, c *core.Claim) sqldb.Stmt {
+		return r.rt.Store.ExtendHook(c.ID, c.Token, lease, r.rt.Now(), &stale[i])
+	})
+	if err != nil {
+		return nil, err
+	}
+	var lost []*core.Claim
+	for i, c := range claims {
+		if stale[i] {
+			lost = append(lost, c)
+		}
+	}
+	return lost, nil
+}
+
+func (r *Runner) release(ctx context.Context, claims []*core.Claim) error {
+	ctx, cancel := context.WithTimeout(ctx, outcomeTimeout)
+	defer cancel()
+	stale := make([]bool, len(claims))
+	err := r.guarded(ctx, claims, func(i int, c *core.Claim) sqldb.Stmt {
+		return r.rt.Store.ReleaseHook(c.ID, c.Token, &stale[i])
+	})
+	for _, c := range claims {
+		r.acquit(c.ID)
+	}
+	r.rt.Hub.Publish(r.options.Topic, time.Time{}) // for the other processes
+	return err
+}
+
+// guarded runs one statement for each claim, all in one transaction.
+func (r *Runner) guarded(ctx context.Context, claims []*core.Claim, stmt func(int, *core.Claim) sqldb.Stmt) error {
+	stmts := make([]sqldb.Stmt, len(claims))
+	for i, c := range claims {
+		stmts[i] = stmt(i, c)
+	}
+	return r.transact(ctx, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) })
+}
+
+func (r *Runner) next(ctx context.Context) (wait time.Duration, ok bool, err error) {
+	tx, err := r.rt.DB.Begin(ctx, sqldb.Read)
+	if err != nil {
+		return 0, false, err
+	}
+	defer tx.Rollback()
+	err = tx.Run(ctx, r.rt.Store.NextHook(r.options.Namespace, r.names(), r.rt.Now(), func(d time.Duration) { wait, ok = d, true }))
+	return wait, ok, err
+}
+
+// sweep removes rows that were done before the retention time.
+func (r *Runner) sweep(ctx context.Context) error {
+	if r.options.Retention < 0 {
+		return nil
+	}
+	_, err := Purge(ctx, r.rt, r.options.Retention, sweepLimit)
+	return err
+}
+
+// Purge removes rows of all namespaces that were done longer than age ago, in
+// batches, until nothing is left or most are removed; 0 means all.
+func Purge(ctx context.Context, rt *perdure.Runtime, age time.Duration, most int64) (int64, error) {
+	const batch = 1000
+	for total := int64(0); ; {
+		var removed int64
+		err := write(ctx, rt, rt.Store.PurgeHooks(age, batch, rt.Now(), &removed))
+		if err != nil {
+			return total, fmt.Errorf("purge hooks: %w", err)
+		}
+		total += removed
+		if removed < batch || most > 0 && total >= most {
+			return total, nil
+		}
+	}
+}
+
+func write(ctx context.Context, rt *perdure.Runtime, stmt sqldb.Stmt) error {
+	ctx, cancel := context.WithTimeout(ctx, rt.Timeout)
+	defer cancel()
+	return Transact(ctx, rt.DB, sqldb.Write, func(tx sqldb.Tx) error { return tx.Run(ctx, stmt) })
+}

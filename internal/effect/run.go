@@ -1,0 +1,136 @@
+package effect
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/failpoint"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/tracing"
+	"github.com/perdure/perdure/internal/unit"
+	"github.com/perdure/perdure/retry"
+)
+
+const (
+	// patience is how long a handler may take to return after its context
+	// ended.
+	patience = 10 * time.Second
+	// outcomeTimeout bounds the commit of an outcome.
+	outcomeTimeout = time.Minute
+)
+
+// run executes the handler of a claimed row and commits what came of it.
+func (r *Runner) run(ctx context.Context, c *core.Claim) error {
+	row := c.Work.(store.Hook)
+	defer r.acquit(c.ID)
+	handler := r.handler(row.Name)
+	result, err := r.execute(ctx, handler, row)
+	if cause := context.Cause(ctx); errors.Is(cause, core.ErrLost) {
+		return cause // somebody else has the row: our outcome would be stale
+	} else if err != nil && errors.Is(cause, core.ErrStopping) {
+		return r.release(context.WithoutCancel(ctx), []*core.Claim{c})
+	}
+	if err := failpoint.Hit(r.options.Kind + ".executed"); err != nil {
+		return err
+	}
+	c.Failed = err != nil
+	if err := r.settle(ctx, c, handler, Ending{Row: row, Result: result, Err: err, stale: new(bool)}); err != nil {
+		return err
+	}
+	return failpoint.Hit(r.options.Kind + ".settled")
+}
+
+func (r *Runner) handler(name string) Handler {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.handlers[name]
+}
+
+func (r *Runner) execute(ctx context.Context, handler Handler, row store.Hook) (result any, err error) {
+	ctx, span := r.rt.Tracer.Process(ctx, r.rt.Clock.Now(), tracing.Work{
+		Kind: r.options.Kind, Name: row.Name, ID: row.ID, Attempt: row.Attempts + 1, Trace: row.Trace, Created: row.Created,
+	})
+	defer func() { span.End(err) }()
+	ctx, cancel := context.WithTimeout(ctx, handler.Timeout)
+	defer cancel()
+	returned := make(chan any, 1) // one that is left behind may still return
+	err = core.CallWithin(ctx, r.rt.Clock, patience, func(ctx context.Context) error {
+		value, err := handler.Run(ctx, row)
+		returned <- value
+		return err
+	})
+	select {
+	case result = <-returned:
+	default:
+	}
+	return result, err
+}
+
+// settle commits what came of an execution.
+func (r *Runner) settle(ctx context.Context, c *core.Claim, handler Handler, end Ending) error {
+	stmt, again, ended := r.outcome(c, end)
+	end.stmt = stmt
+	commit := func(ctx context.Context) error {
+		err := r.rt.Committer.Commit(ctx, &unit.Unit{Stmts: []sqldb.Stmt{stmt}})
+		if err == nil && *end.stale {
+			return core.ErrLost
+		}
+		return err
+	}
+	if ended && handler.Finish != nil {
+		commit = func(ctx context.Context) error { return handler.Finish(ctx, end) }
+	}
+	err := persist(ctx, commit)
+	switch {
+	case errors.Is(err, core.ErrLost):
+		return core.ErrLost
+	case err != nil:
+		return fmt.Errorf("record outcome: %w", err)
+	case !again.IsZero():
+		r.rt.Hub.Tell(r.options.Topic, again)
+	}
+	return nil
+}
+
+// outcome returns the statement that records what came of an execution, and
+// when the row is due again by our own clock, unless it has ended.
+func (r *Runner) outcome(c *core.Claim, end Ending) (stmt sqldb.Stmt, again time.Time, ended bool) {
+	now := r.rt.Now()
+	if end.Err == nil {
+		return r.rt.Store.CompleteHook(c.ID, c.Token, now, end.stale), again, true
+	}
+	message := edge.Message(end.Err.Error())
+	var policy retry.Policy
+	if err := json.Unmarshal([]byte(end.Row.Policy), &policy); err != nil {
+		return r.rt.Store.FailHook(c.ID, c.Token, message+"\nretry policy cannot be read: "+err.Error(), now, end.stale), again, true
+	}
+	delay, more := policy.Next(end.Row.Attempts+1, r.options.Random())
+	if !more {
+		return r.rt.Store.FailHook(c.ID, c.Token, message, now, end.stale), again, true
+	}
+	return r.rt.Store.RetryHook(c.ID, c.Token, message, delay, now, end.stale), r.rt.Clock.Now().Add(delay), false
+}
+
+// persist commits an outcome. It does not end with the handler's context: the
+// work is done. While the database cannot be reached it tries again, as long as
+// the claim is ours: an outcome that is not recorded is an effect that happens
+// twice.
+func persist(ctx context.Context, commit func(context.Context) error) error {
+	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), outcomeTimeout)
+	defer cancel()
+	for attempt := 1; ; attempt++ {
+		err := commit(limit)
+		var uncertain *fault.Uncertain
+		if !sqldb.IsTransient(err) && !errors.As(err, &uncertain) || ctx.Err() != nil || limit.Err() != nil {
+			return err
+		}
+		unit.Pause(limit, attempt)
+	}
+}
