@@ -42,6 +42,7 @@ var rules = append([]rule{
 	{of: "internal/edge", why: "it checks values, whatever they are for", only: []string{"fault"}, std: true},
 	{of: "internal/egress", why: "it makes requests, whatever they are for", only: []string{"fault"}, std: true},
 	{of: "internal/redact", why: "it changes JSON, whatever it is for", only: []string{"fault"}, std: true},
+	{of: "internal/seal", why: "it encrypts values, whatever they are", only: []string{"fault"}, std: true},
 	{of: "internal/webhook", why: "it signs messages, whatever they are about", only: []string{"fault", "internal/clock", "internal/egress"}, std: true},
 	{of: "internal/sqldb", why: "it is the lowest layer", only: []string{"fault"}, std: true},
 	{of: "internal/tracing", why: "every kind of work carries its trace by it", only: []string{}, not: []string{"go.opentelemetry.io/otel/sdk/trace"}},
