@@ -41,7 +41,9 @@ func (i Instance) Decode(to any) error { return json.Unmarshal(i.Result, to) }
 
 // Filter narrows a List. Zero fields do not narrow.
 type Filter struct {
-	FSM, Queue, Parent string
+	FSM, Queue, Parent, Step string
+	// IDs lists these instances only. Default: all.
+	IDs []string
 	// Ended lists instances that ended in one of these ways.
 	Ended []Status
 	// Live lists instances that have not ended.
@@ -78,10 +80,15 @@ func (m *Machines) List(ctx context.Context, f Filter, cursor string, limit int)
 	if err != nil {
 		return nil, "", err
 	}
-	if cursor != "" && !validID(cursor) || f.Parent != "" && !validID(f.Parent) {
+	if cursor != "" && !validID(cursor) {
 		return nil, "", fault.Invalidf("cursor", "is malformed")
 	}
-	filter := store.InstanceFilter{FSM: f.FSM, Queue: f.Queue, Parent: f.Parent, Live: f.Live, Before: cursor, Limit: limit + 1}
+	for _, id := range append(f.IDs, f.Parent) {
+		if id != "" && !validID(id) {
+			return nil, "", fault.Invalidf("instance id", "is not a UUID in lower case")
+		}
+	}
+	filter := store.InstanceFilter{FSM: f.FSM, Queue: f.Queue, Parent: f.Parent, Step: f.Step, IDs: f.IDs, Live: f.Live, Before: cursor, Limit: limit + 1}
 	for _, s := range f.Ended {
 		if !s.Ended() {
 			return nil, "", fault.Invalidf("status", "%q is not an end", s)

@@ -27,6 +27,7 @@ import (
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/hook"
 	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/inspect"
 )
 
 // Config is what an API serves, and how.
@@ -58,9 +59,12 @@ type API struct {
 	handler  http.Handler
 	document []byte
 
-	hooks      *hook.Admin
-	registered map[string]bool
-	err        error // of the registration of routes
+	hooks       *hook.Admin
+	inspect     *inspect.Inspector
+	inFlight    inFlight
+	definitions definitions
+	registered  map[string]bool
+	err         error // of the registration of routes
 }
 
 // New returns the API of an engine.
@@ -72,7 +76,7 @@ func New(c Config) (*API, error) {
 		c.OnError = func(err error) { slog.Error("answer a request", "error", err) }
 	}
 	a := &API{config: c, rt: c.Engine.Runtime(), mux: http.NewServeMux(), registered: map[string]bool{}}
-	a.hooks = hook.NewAdmin(c.Engine)
+	a.hooks, a.inspect = hook.NewAdmin(c.Engine), inspect.New(c.Engine, c.Machines)
 	a.huma = humago.New(a.mux, a.humaConfig())
 	a.huma.UseMiddleware(a.admit)
 	a.register()
@@ -95,6 +99,7 @@ func New(c Config) (*API, error) {
 
 // register binds the handlers of every resource to their routes.
 func (a *API) register() {
+	a.registerDefinitions()
 	a.registerInstances()
 	a.registerHooks()
 }

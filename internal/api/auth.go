@@ -80,7 +80,7 @@ func (a *API) admit(hctx huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(hctx)
 	route, _ := hctx.Operation().Metadata["route"].(Route)
 	req := requestOf(r.Context())
-	req.route = route.ID
+	req.route, req.status = route.ID, route.Status
 	principal, err := a.authenticate(r, route)
 	if err == nil {
 		err = route.admits(principal, r)

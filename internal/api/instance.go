@@ -3,8 +3,13 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"strconv"
+	"time"
 
 	"github.com/perdure/perdure/fsm"
+	"github.com/perdure/perdure/internal/inspect"
+	"github.com/perdure/perdure/internal/store"
 )
 
 // Instance is an instance of a state machine.
@@ -41,22 +46,48 @@ func showInstance(i fsm.Instance) Instance {
 func (a *API) registerInstances() {
 	handle(a, "list-instances", a.listInstances)
 	handle(a, "get-instance", a.getInstance)
+	handle(a, "list-children", a.listChildren)
+	handle(a, "list-signals", a.listSignals)
+	handle(a, "get-history", a.getHistory)
+	handle(a, "wait-instance", a.waitInstance)
+	handle(a, "start-instance", a.startInstance)
+	handle(a, "start-instances", a.startInstances)
+	handle(a, "signal-instance", a.signalInstance)
+	handle(a, "cancel-instance", a.cancelInstance)
+	handle(a, "retry-instance", a.retryInstance)
+	handle(a, "act-on-instances", a.actOnInstances)
 }
 
 // instanceFilter narrows a list of instances.
 type instanceFilter struct {
 	Paging
-	FSM    string `query:"fsm" maxLength:"128"`
-	Queue  string `query:"queue" maxLength:"128"`
-	Parent string `query:"parent" maxLength:"36"`
+	FSM       string     `query:"fsm" maxLength:"128"`
+	Status    fsm.Status `query:"status" enum:"scheduled,runnable,executing,awaiting_signal,awaiting_children,queued,unrouted,done,failed,cancelled,quarantined"`
+	Step      string     `query:"step" maxLength:"128"`
+	Queue     string     `query:"queue" maxLength:"128"`
+	Parent    string     `query:"parent" maxLength:"36"`
+	UniqueKey string     `query:"unique_key" maxLength:"512" doc:"The instances that have this key."`
+	Count     bool       `query:"count" doc:"Also count the instances, up to 1,000."`
+}
+
+func (f instanceFilter) filter() inspect.Instances {
+	return inspect.Instances{FSM: f.FSM, Status: f.Status, Step: f.Step, Queue: f.Queue, Parent: f.Parent, UniqueKey: f.UniqueKey}
 }
 
 func (a *API) listInstances(ctx context.Context, in *instanceFilter) (*List[Instance], error) {
-	rows, next, err := a.config.Machines.List(ctx, fsm.Filter{FSM: in.FSM, Queue: in.Queue, Parent: in.Parent}, in.Cursor, in.Limit)
+	rows, next, err := a.inspect.Instances(ctx, in.filter(), in.Cursor, in.Limit)
 	if err != nil {
 		return nil, err
 	}
-	return page(requestOf(ctx), rows, next, showInstance), nil
+	list := page(requestOf(ctx), rows, next, showInstance)
+	if in.Count {
+		n, capped, err := a.inspect.CountInstances(ctx, in.filter())
+		if err != nil {
+			return nil, err
+		}
+		list.Body.Count = &Count{Count: n, Capped: capped}
+	}
+	return list, nil
 }
 
 func (a *API) getInstance(ctx context.Context, in *ByID) (*One[Instance], error) {
@@ -65,4 +96,99 @@ func (a *API) getInstance(ctx context.Context, in *ByID) (*One[Instance], error)
 		return nil, err
 	}
 	return one(showInstance(i)), nil
+}
+
+// pageOf is the input of a list that belongs to one thing.
+type pageOf struct {
+	ByID
+	Paging
+}
+
+func (a *API) listChildren(ctx context.Context, in *pageOf) (*List[Instance], error) {
+	rows, next, err := a.inspect.Instances(ctx, inspect.Instances{Parent: in.ID}, in.Cursor, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	return page(requestOf(ctx), rows, next, showInstance), nil
+}
+
+// Signal is a message in the inbox of an instance.
+type Signal struct {
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Payload   json.RawMessage `json:"payload"`
+	CreatedAt Time            `json:"created_at"`
+}
+
+func (a *API) listSignals(ctx context.Context, in *pageOf) (*List[Signal], error) {
+	rows, next, err := a.inspect.Signals(ctx, in.ID, in.Cursor, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	return page(requestOf(ctx), rows, next, func(s store.SignalView) Signal {
+		return Signal{ID: strconv.FormatInt(s.Seq, 10), Name: s.Name, Payload: json.RawMessage(s.Payload), CreatedAt: Time(s.Created)}
+	}), nil
+}
+
+// Event is something that is known to have happened, or that will.
+type Event struct {
+	At     Time   `json:"at"`
+	Event  string `json:"event" enum:"created,signal,child,due,waiting,deadline,finished"`
+	Detail string `json:"detail,omitempty"`
+	ID     string `json:"id,omitempty" doc:"The child or signal that it is about."`
+}
+
+// History is what is known of the life of an instance, in order.
+type History struct {
+	Data []Event `json:"data" nullable:"false"`
+}
+
+// historyLimit is how many signals and children a history shows.
+const historyLimit = 200
+
+// getHistory tells the life of an instance from what is stored: steps that are over
+// leave nothing but their effect on the state.
+func (a *API) getHistory(ctx context.Context, in *ByID) (*One[History], error) {
+	i, err := a.config.Machines.Get(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	events := []Event{{At: Time(i.Created), Event: "created", Detail: i.FSM}}
+	signals, _, err := a.inspect.Signals(ctx, in.ID, "", historyLimit)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range signals {
+		events = append(events, Event{At: Time(s.Created), Event: "signal", Detail: s.Name, ID: strconv.FormatInt(s.Seq, 10)})
+	}
+	children, _, err := a.inspect.Instances(ctx, inspect.Instances{Parent: in.ID}, "", historyLimit)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range children {
+		events = append(events, Event{At: Time(c.Created), Event: "child", Detail: c.FSM + ": " + string(c.Status), ID: c.ID})
+	}
+	events = append(events, lastEvents(i)...)
+	slices.SortStableFunc(events, func(a, b Event) int { return time.Time(a.At).Compare(time.Time(b.At)) })
+	return one(History{Data: events}), nil
+}
+
+// lastEvents tells where an instance is now.
+func lastEvents(i fsm.Instance) []Event {
+	if i.Status.Ended() {
+		detail := string(i.Status)
+		if i.Error != "" {
+			detail += ": " + i.Error
+		}
+		return []Event{{At: Time(i.Finished), Event: "finished", Detail: detail}}
+	}
+	event := "due"
+	if i.Status == fsm.AwaitingSignal || i.Status == fsm.AwaitingChildren {
+		event = "waiting"
+	}
+	events := []Event{{At: Time(i.Due), Event: event, Detail: i.Step + ": " + string(i.Status)}}
+	if !i.Deadline.IsZero() {
+		events = append(events, Event{At: Time(i.Deadline), Event: "deadline"})
+	}
+	return events
 }

@@ -11,6 +11,7 @@ type request struct {
 	method    string
 	url       url.URL
 	route     string // the id of its route, once known
+	status    int    // of its success
 	principal Principal
 }
 

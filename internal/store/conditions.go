@@ -36,4 +36,9 @@ func (c *conditions) sql() string {
 }
 
 // placeholders returns n question marks.
-func placeholders(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
+func placeholders(n int) string { return placeholdersOf("?", n) }
+
+// placeholdersOf returns n placeholders that are written in one way.
+func placeholdersOf(text string, n int) string {
+	return strings.TrimSuffix(strings.Repeat(text+", ", n), ", ")
+}

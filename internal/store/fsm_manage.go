@@ -35,7 +35,9 @@ type InstanceView struct {
 
 // InstanceFilter narrows a list of instances. Empty fields do not narrow.
 type InstanceFilter struct {
-	ID, FSM, Queue, Parent string
+	ID, FSM, Queue, Parent, Step string
+	// IDs lists these instances only.
+	IDs []string
 	// Ended lists instances that ended in one of these ways.
 	Ended []string
 	// Live lists instances that have not ended.
@@ -53,7 +55,8 @@ func (s *Store) ShowInstances(f InstanceFilter, now Now, found func(InstanceView
 		uuid = "::uuid"
 	}
 	for _, c := range []struct{ text, value string }{
-		{"i.id = ?" + uuid, f.ID}, {"i.fsm = ?", f.FSM}, {"i.queue = ?", f.Queue}, {"i.parent_id = ?" + uuid, f.Parent}, {"i.id < ?" + uuid, f.Before},
+		{"i.id = ?" + uuid, f.ID}, {"i.fsm = ?", f.FSM}, {"i.queue = ?", f.Queue}, {"i.parent_id = ?" + uuid, f.Parent},
+		{"i.step = ?", f.Step}, {"i.id < ?" + uuid, f.Before},
 	} {
 		if c.value != "" {
 			w.add(c.text, c.value)
@@ -64,6 +67,12 @@ func (s *Store) ShowInstances(f InstanceFilter, now Now, found func(InstanceView
 		ended[i] = status
 	}
 	w.in("f.status", ended)
+	if len(f.IDs) > 0 {
+		w.add("i.id in (" + placeholdersOf("?"+uuid, len(f.IDs)) + ")")
+		for _, id := range f.IDs {
+			w.args = append(w.args, id)
+		}
+	}
 	if f.Live {
 		w.add("f.id is null")
 	}

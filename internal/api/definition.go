@@ -1,0 +1,119 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/fsm"
+)
+
+// definitionsAge is how old the list of machines may be that starts go by.
+const definitionsAge = time.Second
+
+// definitions remembers for a moment which machines there are, so that a start
+// need not read them each time.
+type definitions struct {
+	mu   sync.Mutex
+	all  []fsm.Recorded
+	read time.Time
+}
+
+// find returns a machine; version 0 means the newest one.
+func (a *API) findDefinition(ctx context.Context, name string, version int) (fsm.Recorded, error) {
+	for _, fresh := range []bool{false, true} {
+		all, err := a.recorded(ctx, fresh)
+		if err != nil {
+			return fsm.Recorded{}, err
+		}
+		for _, d := range all {
+			if d.FSM == name && (version == 0 || d.Version == version) {
+				return d, nil
+			}
+		}
+	}
+	id := name
+	if version != 0 {
+		id = fmt.Sprintf("%s version %d", name, version)
+	}
+	return fsm.Recorded{}, &fault.NotFound{Kind: "fsm", ID: id}
+}
+
+func (a *API) recorded(ctx context.Context, fresh bool) ([]fsm.Recorded, error) {
+	d := &a.definitions
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := a.rt.Clock.Now()
+	if !fresh && d.all != nil && now.Sub(d.read) < definitionsAge {
+		return d.all, nil
+	}
+	all, err := a.config.Machines.Definitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d.all, d.read = all, now
+	return all, nil
+}
+
+// Definition is a state machine that some process runs.
+type Definition struct {
+	Name     string              `json:"name"`
+	Versions []DefinitionVersion `json:"versions" nullable:"false" doc:"The newest one first."`
+}
+
+// DefinitionVersion is one version of a state machine.
+type DefinitionVersion struct {
+	Version int      `json:"version"`
+	Queue   string   `json:"queue"`
+	Steps   []string `json:"steps" nullable:"false" doc:"It begins with the first."`
+	Source  string   `json:"source" enum:"go,http" doc:"Where the steps run: in a program, or behind HTTP endpoints."`
+}
+
+func (a *API) registerDefinitions() {
+	handle(a, "list-definitions", a.listDefinitions)
+	handle(a, "get-definition", a.getDefinition)
+}
+
+// byName is the input of a route for one thing with a name.
+type byName struct {
+	Name string `path:"name" maxLength:"128"`
+}
+
+func (a *API) listDefinitions(ctx context.Context, _ *struct{}) (*List[Definition], error) {
+	all, err := a.allDefinitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return page(requestOf(ctx), all, "", func(d Definition) Definition { return d }), nil
+}
+
+func (a *API) getDefinition(ctx context.Context, in *byName) (*One[Definition], error) {
+	all, err := a.allDefinitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range all {
+		if d.Name == in.Name {
+			return one(d), nil
+		}
+	}
+	return nil, &fault.NotFound{Kind: "fsm", ID: in.Name}
+}
+
+func (a *API) allDefinitions(ctx context.Context) ([]Definition, error) {
+	recorded, err := a.recorded(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	var all []Definition
+	for _, r := range recorded {
+		if len(all) == 0 || all[len(all)-1].Name != r.FSM {
+			all = append(all, Definition{Name: r.FSM})
+		}
+		last := &all[len(all)-1]
+		last.Versions = append(last.Versions, DefinitionVersion{Version: r.Version, Queue: r.Queue, Steps: r.Steps, Source: "go"})
+	}
+	return all, nil
+}

@@ -1,0 +1,221 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Keyed is the input of every POST.
+type Keyed struct {
+	Key string `header:"Idempotency-Key" maxLength:"255" doc:"Makes the request safe to repeat for 24 hours: the second time it does nothing and is answered as the first time."`
+}
+
+// Posted is the input of a POST with a body.
+type Posted[B any] struct {
+	Keyed
+	Body B
+}
+
+// PostedTo is the input of a POST with a body to one thing.
+type PostedTo[B any] struct {
+	Keyed
+	ByID
+	Body B
+}
+
+// ActOn is the input of a POST without a body to one thing.
+type ActOn struct {
+	Keyed
+	ByID
+}
+
+// Done is the answer to a POST.
+type Done[T any] struct {
+	Status   int
+	Replayed string `header:"Idempotency-Replayed" doc:"true if the answer is that of an earlier request with the same key."`
+	Body     T
+}
+
+// inFlight are the keys of the requests that this process is answering. The
+// database has its own say about those of others.
+type inFlight struct {
+	mu   sync.Mutex
+	keys map[store.RequestKey]bool
+}
+
+// enter takes a key, unless a request has it.
+func (f *inFlight) enter(k store.RequestKey) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.keys[k] {
+		return false
+	}
+	if f.keys == nil {
+		f.keys = map[store.RequestKey]bool{}
+	}
+	f.keys[k] = true
+	return true
+}
+
+func (f *inFlight) leave(k store.RequestKey) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.keys, k)
+}
+
+// errReplay says that the key of a request was taken by an earlier one.
+var errReplay = errors.New("the request was answered before")
+
+// errExpired says that no request has the key, or not any more.
+var errExpired = NewProblem(http.StatusConflict, codeConflict, "the Idempotency-Key has just expired; use a new one")
+
+// effect runs what a POST does as one unit of work and answers with its result.
+// fn records; the function that it returns makes the answer when the results are
+// known. With an Idempotency-Key the answer is committed together with the effect,
+// and a second request gets it instead of a second effect.
+func effect[T any](ctx context.Context, a *API, key string, body any, fn func(*perdure.Tx) (func() T, error)) (*Done[T], error) {
+	return keyed(ctx, a, key, body, func(k *store.RequestKey, print string) (*Done[T], error) {
+		if k == nil {
+			return perform(ctx, a, fn)
+		}
+		answer, err := once(ctx, a, *k, print, fn)
+		if errors.Is(err, errReplay) {
+			return replay[T](ctx, a, *k, print)
+		}
+		return answer, err
+	})
+}
+
+// keyed runs fn while no other request of this process has the same key. Without a
+// key fn gets none.
+func keyed[T any](ctx context.Context, a *API, key string, body any, fn func(k *store.RequestKey, print string) (*Done[T], error)) (*Done[T], error) {
+	if key == "" {
+		return fn(nil, "")
+	}
+	req := requestOf(ctx)
+	k := store.RequestKey{Principal: req.principal.Name, Key: key}
+	if err := edge.Key("header.Idempotency-Key", key); err != nil {
+		return nil, err
+	}
+	if !a.inFlight.enter(k) {
+		return nil, NewProblem(http.StatusConflict, codeConflict, "a request with this Idempotency-Key is being answered")
+	}
+	defer a.inFlight.leave(k)
+	print, err := fingerprint(req, body)
+	if err != nil {
+		return nil, err
+	}
+	return fn(&k, print)
+}
+
+func perform[T any](ctx context.Context, a *API, fn func(*perdure.Tx) (func() T, error)) (*Done[T], error) {
+	var result func() T
+	err := a.config.Engine.Update(ctx, func(tx *perdure.Tx) (err error) {
+		result, err = fn(tx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return done(ctx, result()), nil
+}
+
+// done answers with the status of the route, unless the result has its own.
+func done[T any](ctx context.Context, result T) *Done[T] {
+	d := &Done[T]{Status: requestOf(ctx).status, Body: result}
+	if own, ok := any(result).(interface{ httpStatus() int }); ok {
+		d.Status = own.httpStatus()
+	}
+	return d
+}
+
+// once performs an effect together with the record of its key.
+func once[T any](ctx context.Context, a *API, k store.RequestKey, print string, fn func(*perdure.Tx) (func() T, error)) (*Done[T], error) {
+	var answer *Done[T]
+	err := a.config.Engine.Update(ctx, func(tx *perdure.Tx) error {
+		enter := a.rt.Store.EnterRequest(k, print, a.rt.Now(), func(free bool) error {
+			if !free {
+				return errReplay
+			}
+			return nil
+		})
+		if err := tx.Attach(nil, enter); err != nil {
+			return err
+		}
+		if err := tx.Flush(); err != nil { // before anything else is done
+			return err
+		}
+		result, err := fn(tx)
+		if err != nil {
+			return err
+		}
+		if err := tx.Flush(); err != nil { // now the results are known
+			return err
+		}
+		answer = done(ctx, result())
+		response, err := json.Marshal(answer.Body)
+		if err != nil {
+			return fmt.Errorf("keep the answer: %w", err)
+		}
+		return tx.Attach(nil, a.rt.Store.AnswerRequest(k, string(response)))
+	})
+	return answer, err
+}
+
+// replay answers as the first request with the key was answered.
+func replay[T any](ctx context.Context, a *API, k store.RequestKey, print string) (*Done[T], error) {
+	var before, response string
+	get := a.rt.Store.GetRequest(k, func(f, r string) { before, response = f, r })
+	if err := a.read(ctx, get); err != nil {
+		return nil, err
+	}
+	switch {
+	case before == "":
+		return nil, errExpired
+	case before != print:
+		return nil, fault.Invalidf("header.Idempotency-Key", "was used for another request")
+	}
+	var result T
+	if err := json.Unmarshal([]byte(response), &result); err != nil {
+		return nil, fmt.Errorf("read the answer of an earlier request: %w", err)
+	}
+	answer := done(ctx, result)
+	answer.Replayed = "true"
+	return answer, nil
+}
+
+// fingerprint tells requests apart: by their route, their path and their body.
+func fingerprint(req *request, body any) (string, error) {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return "", fmt.Errorf("compare requests: %w", err)
+	}
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%s %s?%s\n", req.method, req.url.EscapedPath(), req.url.RawQuery)
+	sum.Write(raw)
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// read runs statements on a snapshot.
+func (a *API) read(ctx context.Context, stmts ...sqldb.Stmt) error {
+	ctx, cancel := context.WithTimeout(ctx, a.rt.Timeout)
+	defer cancel()
+	tx, err := a.rt.DB.Begin(ctx, sqldb.Read)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	return tx.Run(ctx, stmts...)
+}

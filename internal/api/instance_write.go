@@ -1,0 +1,230 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/fsm"
+)
+
+// Start describes an instance to be started.
+type Start struct {
+	FSM     string          `json:"fsm" maxLength:"128"`
+	Version int             `json:"version,omitempty" minimum:"0" doc:"Default: the newest one."`
+	State   json.RawMessage `json:"state,omitempty" doc:"Default: an empty object."`
+	StartOptions
+}
+
+// StartOptions are how an instance is started.
+type StartOptions struct {
+	ID           string   `json:"id,omitempty" maxLength:"36" doc:"A UUID in lower case. Default: a new one."`
+	Queue        string   `json:"queue,omitempty" maxLength:"128" doc:"Default: that of the machine."`
+	Priority     Priority `json:"priority,omitempty"`
+	At           Time     `json:"at,omitzero" doc:"When the first step is due. Default: now."`
+	Delay        Duration `json:"delay,omitempty" doc:"How long to wait before the first step, instead of at."`
+	Deadline     Duration `json:"deadline,omitempty" doc:"How long it may take as a whole. Default: no limit."`
+	Partition    string   `json:"partition,omitempty" maxLength:"512" doc:"A key of which never two instances run at once."`
+	UniqueKey    string   `json:"unique_key,omitempty" maxLength:"512" doc:"A key that only one instance of the machine may have."`
+	UniqueScope  string   `json:"unique_scope,omitempty" enum:"live,live_or_done,live_or_failed,always" doc:"How long it has the key. Default: live."`
+	UniqueAcross bool     `json:"unique_across,omitempty" doc:"The key is unique among all machines."`
+}
+
+var scopes = map[string]fsm.Scope{"": fsm.Live, "live": fsm.Live, "live_or_done": fsm.LiveOrDone, "live_or_failed": fsm.LiveOrFailed, "always": fsm.Always}
+
+func (o StartOptions) options() *fsm.StartOptions {
+	return &fsm.StartOptions{
+		ID: o.ID, Queue: o.Queue, Priority: fsm.Priority(o.Priority), At: time.Time(o.At), Delay: time.Duration(o.Delay), Deadline: time.Duration(o.Deadline),
+		Partition: o.Partition, Unique: o.UniqueKey, UniqueScope: scopes[o.UniqueScope], UniqueAcross: o.UniqueAcross,
+	}
+}
+
+func (s Start) state() json.RawMessage {
+	if s.State == nil {
+		return json.RawMessage("{}")
+	}
+	return s.State
+}
+
+// Started is what came of a start.
+type Started struct {
+	ID        string `json:"id" doc:"The new instance, or the one that has the unique key."`
+	Duplicate bool   `json:"duplicate" doc:"None was started, because of the unique key."`
+}
+
+func (s Started) httpStatus() int {
+	if s.Duplicate {
+		return http.StatusOK
+	}
+	return http.StatusCreated
+}
+
+func (a *API) startInstance(ctx context.Context, in *Posted[Start]) (*Done[Started], error) {
+	d, err := a.findDefinition(ctx, in.Body.FSM, in.Body.Version)
+	if err != nil {
+		return nil, err
+	}
+	return effect(ctx, a, in.Key, in.Body, func(tx *perdure.Tx) (func() Started, error) {
+		started, err := fsm.StartIn(tx, d.Definition(), in.Body.state(), in.Body.options())
+		return func() Started { return Started(*started) }, err
+	})
+}
+
+// Batch starts many instances, all or none.
+type Batch struct {
+	Instances []Start `json:"instances" minItems:"1" maxItems:"1000" nullable:"false"`
+}
+
+// BatchResult has the result of each input, in their order.
+type BatchResult struct {
+	Data []Started `json:"data" nullable:"false"`
+}
+
+func (a *API) startInstances(ctx context.Context, in *Posted[Batch]) (*Done[BatchResult], error) {
+	machines := make([]*fsm.Definition[json.RawMessage], len(in.Body.Instances))
+	for i, s := range in.Body.Instances {
+		d, err := a.findDefinition(ctx, s.FSM, s.Version)
+		if err != nil {
+			return nil, fmt.Errorf("instance %d: %w", i, err)
+		}
+		machines[i] = d.Definition()
+	}
+	return effect(ctx, a, in.Key, in.Body, func(tx *perdure.Tx) (func() BatchResult, error) {
+		results, err := startAll(tx, machines, in.Body.Instances)
+		return func() BatchResult {
+			all := BatchResult{Data: make([]Started, len(results))}
+			for i, r := range results {
+				all.Data[i] = Started(*r)
+			}
+			return all
+		}, err
+	})
+}
+
+// startAll starts runs of instances of one machine together.
+func startAll(tx *perdure.Tx, machines []*fsm.Definition[json.RawMessage], starts []Start) ([]*fsm.Started, error) {
+	var results []*fsm.Started
+	for from := 0; from < len(starts); {
+		to := from + 1
+		for to < len(starts) && starts[to].FSM == starts[from].FSM && starts[to].Version == starts[from].Version {
+			to++
+		}
+		var states []json.RawMessage
+		var options []*fsm.StartOptions
+		for _, s := range starts[from:to] {
+			states, options = append(states, s.state()), append(options, s.options())
+		}
+		some, err := fsm.StartManyIn(tx, machines[from], states, options)
+		if err != nil {
+			return nil, err
+		}
+		results, from = append(results, some...), to
+	}
+	return results, nil
+}
+
+// SignalInput is a signal to be sent.
+type SignalInput struct {
+	Name    string          `json:"name" maxLength:"128"`
+	Payload json.RawMessage `json:"payload,omitempty" doc:"Default: null."`
+	Key     string          `json:"key,omitempty" maxLength:"512" doc:"A second signal with the same name and key is dropped."`
+}
+
+// Delivered is what came of a signal.
+type Delivered struct {
+	Duplicate bool `json:"duplicate" doc:"It was dropped because of its key."`
+}
+
+func (a *API) signalInstance(ctx context.Context, in *PostedTo[SignalInput]) (*Done[Delivered], error) {
+	payload := in.Body.Payload
+	if payload == nil {
+		payload = json.RawMessage("null")
+	}
+	return effect(ctx, a, in.Key, in.Body, func(tx *perdure.Tx) (func() Delivered, error) {
+		d, err := fsm.SendIn(tx, in.ID, in.Body.Name, payload, &fsm.SignalOptions{Key: in.Body.Key})
+		return func() Delivered { return Delivered(*d) }, err
+	})
+}
+
+// Reason says why something is done.
+type Reason struct {
+	Reason string `json:"reason,omitempty" maxLength:"1024"`
+}
+
+// OptionalReason is the input of a POST whose body may be left out.
+type OptionalReason struct {
+	Keyed
+	ByID
+	Body *Reason
+}
+
+func (r OptionalReason) text(otherwise string) string {
+	if r.Body == nil || r.Body.Reason == "" {
+		return otherwise
+	}
+	return r.Body.Reason
+}
+
+// Acted is the answer to an action that has no result of its own.
+type Acted struct {
+	ID string `json:"id"`
+}
+
+func (a *API) cancelInstance(ctx context.Context, in *OptionalReason) (*Done[Acted], error) {
+	reason := in.text("cancelled by " + requestOf(ctx).principal.Name)
+	return effect(ctx, a, in.Key, in.Body, func(tx *perdure.Tx) (func() Acted, error) {
+		return func() Acted { return Acted{in.ID} }, a.config.Machines.CancelIn(tx, in.ID, reason)
+	})
+}
+
+func (a *API) retryInstance(ctx context.Context, in *ActOn) (*Done[Acted], error) {
+	return effect(ctx, a, in.Key, nil, func(tx *perdure.Tx) (func() Acted, error) {
+		return func() Acted { return Acted{in.ID} }, a.config.Machines.RetryIn(tx, in.ID)
+	})
+}
+
+// waitInput asks to wait for the end of an instance.
+type waitInput struct {
+	ByID
+	Timeout string `query:"timeout" doc:"How long to wait, up to 5m. Default: 30s."`
+}
+
+const (
+	defaultWait = 30 * time.Second
+	maxWait     = 5 * time.Minute
+)
+
+// waitTime reads how long a request wants to wait.
+func waitTime(text string) (time.Duration, error) {
+	if text == "" {
+		return defaultWait, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 || d > maxWait {
+		return 0, fault.Invalidf("query.timeout", "is no duration from 0s to 5m")
+	}
+	return d, nil
+}
+
+// waitInstance answers when the instance has ended or the time is over: the status
+// tells which.
+func (a *API) waitInstance(ctx context.Context, in *waitInput) (*One[Instance], error) {
+	timeout, err := waitTime(in.Timeout)
+	if err != nil {
+		return nil, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	i, err := a.config.Machines.Wait(waiting, in.ID)
+	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
+		i, err = a.config.Machines.Get(ctx, in.ID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return one(showInstance(i)), nil
+}

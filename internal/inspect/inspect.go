@@ -1,0 +1,107 @@
+// Package inspect reads what operators look at: lists over millions of rows, what
+// is due next, what has failed, how much there is of everything.
+//
+// Every question costs the same however many rows there are: a statement walks
+// along an index from where the last page ended, and counts stop at a cap. A page
+// that would need a longer walk ends early, with a cursor to go on from.
+//
+// Imports: perdure, the kinds of work and internal/store.
+package inspect
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/fsm"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Cap is how far anything is counted.
+const Cap = 1000
+
+// Inspector reads one database.
+type Inspector struct {
+	rt       *perdure.Runtime
+	machines *fsm.Machines
+}
+
+// New returns the inspector of an engine.
+func New(eng *perdure.Engine, machines *fsm.Machines) *Inspector {
+	return &Inspector{rt: eng.Runtime(), machines: machines}
+}
+
+// view runs fn on one snapshot.
+func (i *Inspector) view(ctx context.Context, fn func(run sqldb.Runner) error) error {
+	ctx, cancel := context.WithTimeout(ctx, i.rt.Timeout)
+	defer cancel()
+	tx, err := i.rt.DB.Begin(ctx, sqldb.Read)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	return fn(tx)
+}
+
+// read runs statements on one snapshot.
+func (i *Inspector) read(ctx context.Context, stmts ...sqldb.Stmt) error {
+	return i.view(ctx, func(run sqldb.Runner) error { return run.Run(ctx, stmts...) })
+}
+
+// now returns the time that decides what is due.
+func (i *Inspector) now(ctx context.Context, run sqldb.Runner) (now time.Time, err error) {
+	err = run.Run(ctx, i.rt.Store.TellTime(i.rt.Now(), func(t time.Time) { now = t }))
+	return now, err
+}
+
+// encode writes the position that a page ended at.
+func encode(position any) (string, error) {
+	raw, err := json.Marshal(position)
+	if err != nil {
+		return "", fmt.Errorf("write cursor: %w", err)
+	}
+	return base64.RawURLEncoding.EncodeToString(raw), nil
+}
+
+// decode reads the position that a page begins after; an empty cursor leaves it as
+// it is.
+func decode(cursor string, position any) error {
+	if cursor == "" {
+		return nil
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err == nil {
+		err = json.Unmarshal(raw, position)
+	}
+	if err != nil {
+		return fault.Invalidf("cursor", "is malformed")
+	}
+	return nil
+}
+
+// Signals returns the inbox of an instance, in the order of arrival, and the cursor
+// of the next page.
+func (i *Inspector) Signals(ctx context.Context, id, cursor string, limit int) ([]store.SignalView, string, error) {
+	var after int64
+	if err := decode(cursor, &after); err != nil {
+		return nil, "", err
+	}
+	if _, err := i.machines.Get(ctx, id); err != nil {
+		return nil, "", err
+	}
+	var found []store.SignalView
+	list := i.rt.Store.SignalsOf(id, after, limit+1, func(s store.SignalView) { found = append(found, s) })
+	if err := i.read(ctx, list); err != nil {
+		return nil, "", fmt.Errorf("list signals: %w", err)
+	}
+	if len(found) <= limit {
+		return found, "", nil
+	}
+	next, err := encode(found[limit-1].Seq)
+	return found[:limit], next, err
+}

@@ -1,0 +1,292 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/fsm"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Instances narrows a list of instances. Zero fields do not narrow.
+type Instances struct {
+	FSM, Queue, Parent, Step string
+	Status                   fsm.Status
+	UniqueKey                string
+}
+
+const (
+	// batch is how many candidates are looked at in one go.
+	batch = 1000
+	// patience is how long a page may look for rows that are rare.
+	patience = 60 * time.Millisecond
+	// newest is greater than every id.
+	newest = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+)
+
+// position is where a page of instances ended, in the order of its place.
+type position struct {
+	ID  string    `json:"i,omitempty"`
+	Key string    `json:"k,omitempty"`
+	Seq int64     `json:"s,omitempty"`
+	Due time.Time `json:"d,omitzero"`
+}
+
+func decodePosition(cursor string) (at position, err error) {
+	if err := decode(cursor, &at); err != nil {
+		return at, err
+	}
+	if at.ID != "" && (len(at.ID) != len(newest) || uuid.Validate(at.ID) != nil) || edge.Text("cursor", at.Key, edge.MaxKey) != nil {
+		return at, fault.Invalidf("cursor", "is malformed")
+	}
+	return at, nil
+}
+
+// places are where the instances of a status are, by their id.
+var places = map[fsm.Status]store.Place{
+	"": store.EveryPlace, fsm.Done: store.DonePlace, fsm.Failed: store.DeadPlace, fsm.Quarantined: store.DeadPlace,
+	fsm.Cancelled: store.CancelledPlace, fsm.AwaitingSignal: store.WaitingPlace, fsm.AwaitingChildren: store.BarrierPlace,
+	fsm.Running: store.ExecutingPlace, fsm.Unrouted: store.UnroutedPlace,
+}
+
+// candidate is an instance that may be what is looked for.
+type candidate struct {
+	id string
+	at position
+}
+
+// Instances returns a page of instances and the cursor of the next one, which is
+// empty after the last. Those that are due or will be come in the order of their
+// due times, those behind others in a partition in their order, all others newest
+// first. A page may be short and still be followed by another.
+func (i *Inspector) Instances(ctx context.Context, f Instances, cursor string, limit int) ([]fsm.Instance, string, error) {
+	ids, next, err := i.find(ctx, f, cursor, limit)
+	if err != nil {
+		return nil, "", fmt.Errorf("list instances: %w", err)
+	}
+	if len(ids) == 0 {
+		return nil, next, nil
+	}
+	rows, _, err := i.machines.List(ctx, fsm.Filter{IDs: ids}, "", len(ids))
+	if err != nil {
+		return nil, "", err
+	}
+	slices.SortFunc(rows, func(a, b fsm.Instance) int { return slices.Index(ids, a.ID) - slices.Index(ids, b.ID) })
+	return rows, next, nil
+}
+
+// find returns the ids of a page of instances.
+func (i *Inspector) find(ctx context.Context, f Instances, cursor string, limit int) (page []string, next string, err error) {
+	at, err := decodePosition(cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	begun := i.rt.Clock.Now()
+	for size := min(limit+1, batch); ; size = batch {
+		found, err := i.candidates(ctx, f, at, size)
+		if err != nil {
+			return nil, "", err
+		}
+		ids, last, err := i.pick(ctx, f, found, limit-len(page))
+		if err != nil {
+			return nil, "", err
+		}
+		page = append(page, ids...)
+		if last >= 0 {
+			at = found[last].at
+		}
+		if last == len(found)-1 && len(found) < size { // nothing is left
+			return page, "", nil
+		}
+		if len(page) == limit || i.rt.Clock.Now().Sub(begun) > patience {
+			next, err := encode(at)
+			return page, next, err
+		}
+	}
+}
+
+// pick returns the candidates that are looked for, at most limit, and the index of
+// the last one that was considered.
+func (i *Inspector) pick(ctx context.Context, f Instances, found []candidate, limit int) (picked []string, last int, err error) {
+	if len(found) == 0 {
+		return nil, -1, nil
+	}
+	ids := make([]string, len(found))
+	for n, c := range found {
+		ids[n] = c.id
+	}
+	matching := map[string]bool{}
+	err = i.read(ctx, i.rt.Store.InstanceStatuses(ids, i.rt.Now(), func(s store.InstanceStatus) { matching[s.ID] = f.matches(s) }))
+	if err != nil {
+		return nil, 0, err
+	}
+	for n, id := range ids {
+		if !matching[id] {
+			continue
+		}
+		if picked = append(picked, id); len(picked) == limit {
+			return picked, n, nil
+		}
+	}
+	return picked, len(found) - 1, nil
+}
+
+func (f Instances) matches(s store.InstanceStatus) bool {
+	return (f.FSM == "" || f.FSM == s.FSM) && (f.Queue == "" || f.Queue == s.Queue) && (f.Step == "" || f.Step == s.Step) &&
+		(f.Status == "" || f.Status == fsm.Status(s.Status)) && (f.Parent == "" || s.Parent != nil && f.Parent == *s.Parent)
+}
+
+// candidates returns the next instances that may be what is looked for, in order.
+func (i *Inspector) candidates(ctx context.Context, f Instances, at position, limit int) ([]candidate, error) {
+	var found []candidate
+	add := func(id string) { found = append(found, candidate{id, position{ID: id}}) }
+	before := at.ID
+	if before == "" {
+		before = newest
+	}
+	st := i.rt.Store
+	var walk sqldb.Stmt
+	place, known := places[f.Status]
+	switch {
+	case f.UniqueKey != "" && at.ID != "":
+		return nil, nil // there is one page
+	case f.UniqueKey != "":
+		walk = st.UniqueInstances(f.UniqueKey, limit, add)
+	case f.Parent != "":
+		return i.children(ctx, f.Parent, at, limit)
+	case f.Status == fsm.Runnable || f.Status == fsm.Scheduled:
+		return i.ready(ctx, f, at, limit)
+	case f.Status == fsm.Queued:
+		walk = st.QueuedInstances(store.QueuedInstance{Key: at.Key, Seq: at.Seq}, limit, func(q store.QueuedInstance) {
+			found = append(found, candidate{q.ID, position{Key: q.Key, Seq: q.Seq}})
+		})
+	case f.Status == "" && f.FSM != "":
+		walk = st.InstancesOf(f.FSM, before, limit, add)
+	case known:
+		walk = st.InstancesIn(place, before, limit, add)
+	default:
+		return nil, fault.Invalidf("status", "%q is unknown", f.Status)
+	}
+	err := i.read(ctx, walk)
+	return found, err
+}
+
+func (i *Inspector) children(ctx context.Context, parent string, at position, limit int) ([]candidate, error) {
+	rows, _, err := i.machines.List(ctx, fsm.Filter{Parent: parent}, at.ID, min(limit, fsm.MaxLimit))
+	found := make([]candidate, len(rows))
+	for n, r := range rows {
+		found[n] = candidate{r.ID, position{ID: r.ID}}
+	}
+	return found, err
+}
+
+// ready returns the instances that are due now, or later, in the order of their due
+// times.
+func (i *Inspector) ready(ctx context.Context, f Instances, at position, limit int) (found []candidate, err error) {
+	err = i.view(ctx, func(run sqldb.Runner) error {
+		now, err := i.now(ctx, run)
+		if err != nil {
+			return err
+		}
+		after, until := store.DueInstance{Due: at.Due, ID: at.ID}, now
+		if f.Status == fsm.Scheduled {
+			until = endOfTime
+			if at.ID == "" {
+				after = store.DueInstance{Due: now, ID: newest}
+			}
+		}
+		due, err := i.due(ctx, run, f.Queue, after, until, limit)
+		for _, d := range due {
+			found = append(found, candidate{d.ID, position{ID: d.ID, Due: d.Due}})
+		}
+		return err
+	})
+	return found, err
+}
+
+// endOfTime is after every due time.
+var endOfTime = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// oldest is smaller than every id.
+const oldest = "00000000-0000-0000-0000-000000000000"
+
+// due returns the instances that are ready between two times, of one queue or of
+// all, in order.
+func (i *Inspector) due(ctx context.Context, run sqldb.Runner, queue string, after store.DueInstance, until time.Time, limit int) ([]store.DueInstance, error) {
+	if after.ID == "" {
+		after = store.DueInstance{Due: time.Unix(0, 0).UTC(), ID: oldest}
+	}
+	groups, err := i.readyGroups(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	var all []store.DueInstance
+	var stmts []sqldb.Stmt
+	for _, g := range groups {
+		if queue == "" || g.Queue == queue {
+			stmts = append(stmts, i.rt.Store.DueInstances(g, after, until, limit, func(d store.DueInstance) { all = append(all, d) }))
+		}
+	}
+	if err := run.Run(ctx, stmts...); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(all, func(a, b store.DueInstance) int {
+		if c := a.Due.Compare(b.Due); c != 0 {
+			return c
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	return all[:min(limit, len(all))], nil
+}
+
+// maxGroups bounds how many queues are looked at.
+const maxGroups = 300
+
+// readyGroups returns the queues and urgencies that have instances.
+func (i *Inspector) readyGroups(ctx context.Context, run sqldb.Runner) ([]store.ReadyGroup, error) {
+	var all []store.ReadyGroup
+	at := store.ReadyGroup{Priority: -100}
+	for more := true; more && len(all) < maxGroups; {
+		more = false
+		next := i.rt.Store.NextReadyGroup(at, func(g store.ReadyGroup) { at, more = g, true })
+		if err := run.Run(ctx, next); err != nil {
+			return nil, err
+		}
+		if more {
+			all = append(all, at)
+		}
+	}
+	return all, nil
+}
+
+// InstanceIDs returns the ids of up to limit instances, and whether there are, or
+// may be, more.
+func (i *Inspector) InstanceIDs(ctx context.Context, f Instances, limit int) (all []string, more bool, err error) {
+	cursor := ""
+	for len(all) < limit {
+		ids, next, err := i.find(ctx, f, cursor, limit-len(all))
+		if err != nil {
+			return nil, false, fmt.Errorf("find instances: %w", err)
+		}
+		all = append(all, ids...)
+		if cursor = next; cursor == "" {
+			return all, false, nil
+		}
+	}
+	return all, true, nil
+}
+
+// CountInstances counts instances up to Cap, as far as that is quick: if they are
+// rare, it is the number of those that were found.
+func (i *Inspector) CountInstances(ctx context.Context, f Instances) (n int, capped bool, err error) {
+	ids, next, err := i.find(ctx, f, "", Cap)
+	return len(ids), next != "", err
+}

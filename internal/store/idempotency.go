@@ -1,0 +1,52 @@
+package store
+
+import (
+	"time"
+
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// RequestKey is the Idempotency-Key of a principal.
+type RequestKey struct{ Principal, Key string }
+
+// EnterRequest returns the statement that takes a key for a request; entered learns
+// whether it was free.
+func (s *Store) EnterRequest(k RequestKey, fingerprint string, now Now, entered func(bool) error) sqldb.Stmt {
+	enter := s.stmt("IdempotencyInsert", k.Principal, k.Key, fingerprint, at(now))
+	enter.Done = func(rows int64) error { return entered(rows == 1) }
+	return enter
+}
+
+// GetRequest returns the statement that reads the request that has a key, if there
+// is one, and what it was answered.
+func (s *Store) GetRequest(k RequestKey, found func(fingerprint, response string)) sqldb.Stmt {
+	get := s.stmt("IdempotencyGet", k.Principal, k.Key)
+	get.Row = func(scan sqldb.Scan) error {
+		var fingerprint string
+		var response *string
+		if err := scan(&fingerprint, &response); err != nil {
+			return err
+		}
+		found(fingerprint, orEmpty(response))
+		return nil
+	}
+	return get
+}
+
+func orEmpty(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// AnswerRequest returns the statement that notes what a request was answered.
+func (s *Store) AnswerRequest(k RequestKey, response string) sqldb.Stmt {
+	return s.stmt("IdempotencyAnswer", response, k.Principal, k.Key)
+}
+
+// PurgeRequests returns the statement that removes up to limit keys that are older
+// than age.
+func (s *Store) PurgeRequests(age time.Duration, limit int, now Now, removed *int64) sqldb.Stmt {
+	return counted(s.stmt("IdempotencyPurge", at(now), age.Microseconds(), limit), removed)
+}

@@ -1,0 +1,40 @@
+-- The server: requests that must not be done twice, and the processes that run.
+
+-- One row for each Idempotency-Key of a principal. It is committed with what the
+-- request did, so it is there exactly if that is.
+create table perdure.idempotency (
+  principal text not null,
+  key text not null,
+  fingerprint text not null,
+  response json,
+  created_at timestamptz not null,
+  primary key (principal, key)
+);
+
+-- Serves the removal of old keys.
+create index idempotency_created_idx on perdure.idempotency (created_at);
+
+create table perdure.nodes (
+  id text primary key,
+  host text not null,
+  pid integer not null,
+  version text not null,
+  roles json not null,
+  work json not null,
+  draining boolean not null default false,
+  started_at timestamptz not null,
+  seen_at timestamptz not null
+);
+
+-- What was finished in each interval, for the charts: written once, by whichever
+-- process is first.
+create table perdure.samples (
+  kind text not null,
+  at timestamptz not null,
+  finished integer not null,
+  failed integer not null,
+  primary key (kind, at)
+);
+
+-- Serves the list of cancelled instances.
+create index finished_cancelled_idx on perdure.finished (id) where status = 'cancelled';

@@ -1,0 +1,40 @@
+-- The server: requests that must not be done twice, and the processes that run.
+
+-- One row for each Idempotency-Key of a principal. It is committed with what the
+-- request did, so it is there exactly if that is.
+create table perdure_idempotency (
+  principal text not null,
+  key text not null,
+  fingerprint text not null,
+  response text,
+  created_at integer not null,
+  primary key (principal, key)
+) strict, without rowid;
+
+-- Serves the removal of old keys.
+create index perdure_idempotency_created_idx on perdure_idempotency (created_at);
+
+create table perdure_nodes (
+  id text primary key,
+  host text not null,
+  pid integer not null,
+  version text not null,
+  roles text not null,
+  work text not null,
+  draining integer not null default 0,
+  started_at integer not null,
+  seen_at integer not null
+) strict, without rowid;
+
+-- What was finished in each interval, for the charts: written once, by whichever
+-- process is first.
+create table perdure_samples (
+  kind text not null,
+  at integer not null,
+  finished integer not null,
+  failed integer not null,
+  primary key (kind, at)
+) strict, without rowid;
+
+-- Serves the list of cancelled instances.
+create index perdure_finished_cancelled_idx on perdure_finished (id) where status = 'cancelled';

@@ -1,0 +1,118 @@
+-- What the server looks at, on PostgreSQL: each statement walks along an index,
+-- from a position that the last page ended at, and never further than its limit.
+
+-- name: InspectInstances
+select id::text
+from perdure.instances
+where id < ?::uuid
+order by id desc
+limit ?
+
+-- name: InspectInstancesOf
+select id::text
+from perdure.instances
+where fsm = ? and id < ?::uuid
+order by id desc
+limit ?
+
+-- name: InspectDone
+select id::text
+from perdure.finished
+where id < ?::uuid and status = 'done'
+order by id desc
+limit ?
+
+-- name: InspectDead
+select id::text
+from perdure.finished
+where status in ('failed', 'quarantined') and id < ?::uuid
+order by id desc
+limit ?
+
+-- name: InspectCancelled
+select id::text
+from perdure.finished
+where status = 'cancelled' and id < ?::uuid
+order by id desc
+limit ?
+
+-- name: InspectWaiting
+select id::text
+from perdure.waiting
+where id < ?::uuid
+order by id desc
+limit ?
+
+-- name: InspectBarriers
+select parent_id::text
+from perdure.barriers
+where parent_id < ?::uuid
+order by parent_id desc
+limit ?
+
+-- name: InspectExecuting
+-- Few: as many as processes run at once.
+select distinct held.id::text
+from perdure.leases l
+cross join unnest(l.ids) as held (id)
+where held.id < ?::uuid
+order by 1 desc
+limit ?
+
+-- name: InspectUnrouted
+-- By the id, too: only a few machines have no process.
+select id::text
+from perdure.unrouted
+where id < ?::uuid
+order by id desc
+limit ?
+
+-- name: InspectQueued
+select key, seq, id::text
+from perdure.partition_waiting
+where (key, seq) > (?, ?)
+order by key, seq
+limit ?
+
+-- name: InspectUnique
+select u.id::text
+from perdure.uniques u
+where u.key = ? and u.name in (select d.fsm from perdure.definitions d union select '')
+order by u.id desc
+limit ?
+
+-- name: InspectReadyGroup
+-- The next queue and urgency that has instances.
+select queue, suspect, priority
+from perdure.ready
+where (queue, suspect, priority) > (?, ?::boolean, ?)
+order by queue, suspect, priority
+limit 1
+
+-- name: InspectReady
+select due_at, id::text
+from perdure.ready
+where queue = ? and suspect = ?::boolean and priority = ? and (due_at, id) > (?, ?::uuid) and due_at <= ?
+order by due_at, id
+limit ?
+
+-- name: InspectSignals
+select seq, name, payload::text, created_at
+from perdure.signals
+where target_id = ?::uuid and seq > ?
+order by seq
+limit ?
+
+-- name: InspectStatus
+-- What a filter goes by, without the state. The program adds the ids.
+select i.id::text, i.fsm, i.queue, i.step, i.parent_id::text, coalesce(f.status, case
+    when exists (select 1 from perdure.ready r where r.queue = i.queue and r.suspect in (false, true) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
+      then case when i.due_at > coalesce(?::timestamptz, now()) then 'scheduled' else 'runnable' end
+    when exists (select 1 from perdure.waiting w where w.id = i.id) then 'awaiting_signal'
+    when exists (select 1 from perdure.barriers b where b.parent_id = i.id) then 'awaiting_children'
+    when exists (select 1 from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.id = i.id) then 'unrouted'
+    when exists (select 1 from perdure.partition_heads h where h.key = i.partition_key and h.head <> i.id) then 'queued'
+    else 'executing'
+  end)
+from perdure.instances i
+left join perdure.finished f on f.id = i.id
