@@ -1,0 +1,200 @@
+// Package node is one process that runs Perdure: the server with its workers,
+// health, metrics and traces on one address, from its start to the end of its
+// drain.
+//
+// Imports: perdure, server, ui and the internal packages that a process is made
+// of. Only internal/cli imports it.
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/auth"
+	"github.com/perdure/perdure/internal/health"
+	"github.com/perdure/perdure/internal/telemetry"
+	"github.com/perdure/perdure/server"
+	"github.com/perdure/perdure/ui"
+)
+
+// Options configure a Node. The zero value of every field is its default.
+type Options struct {
+	// Listen is the address to serve. Default: "127.0.0.1:7070".
+	Listen string
+	// TLSCert and TLSKey are the files of a certificate and its key.
+	// Default: no TLS.
+	TLSCert, TLSKey string
+	// Insecure allows an address that others can reach although nobody needs a
+	// token. Default: false.
+	Insecure bool
+	// DrainTimeout is how long running work may take to end after ctx has.
+	// Default: 25 seconds.
+	DrainTimeout time.Duration
+	// Server configures the server: its roles, and the work that it knows.
+	Server server.Options
+	// Routes are further paths to serve, by pattern. Default: none.
+	Routes map[string]http.Handler
+	// Version is what /version shows, as JSON; Build is the same for metrics.
+	Version any
+	Build   telemetry.Build
+	// Notify tells systemd. Default: nobody.
+	Notify *Notifier
+}
+
+// Node is a process that is about to serve. Close it if it is not run.
+type Node struct {
+	eng      *perdure.Engine
+	options  Options
+	listener net.Listener
+	server   *server.Server
+	health   *health.Health
+	http     *http.Server
+}
+
+// New listens, and returns a node that serves when it is run.
+func New(ctx context.Context, eng *perdure.Engine, options Options) (*Node, error) {
+	defaults(&options.Listen, "127.0.0.1:7070")
+	defaults(&options.DrainTimeout, 25*time.Second)
+	n := &Node{eng: eng, options: options}
+	if err := n.admit(ctx); err != nil {
+		return nil, err
+	}
+	if err := n.assemble(); err != nil {
+		return nil, err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", options.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", options.Listen, err)
+	}
+	n.listener = listener
+	return n, nil
+}
+
+func defaults[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// admit sets who may do what, and refuses an address that others can reach while
+// nobody can be told from anybody.
+func (n *Node) admit(ctx context.Context) error {
+	open := auth.Loopback(n.options.Listen) || n.options.Insecure
+	access, err := auth.New(n.eng, &auth.Options{Open: open, SecureCookies: n.options.TLSCert != ""})
+	if err != nil {
+		return err
+	}
+	if !n.options.Insecure {
+		if err := access.CheckListen(ctx, n.options.Listen); err != nil {
+			return err
+		}
+	}
+	if n.options.Server.Auth == nil {
+		n.options.Server.Auth = authority{access}
+	}
+	return nil
+}
+
+// assemble puts the parts of the process together.
+func (n *Node) assemble() error {
+	dashboard, err := ui.Handler(&ui.Options{})
+	if err != nil {
+		return err
+	}
+	exporter := telemetry.New(n.eng, n.options.Build)
+	o := n.options.Server
+	o.Version, o.Dashboard = n.options.Build.Version, dashboard
+	o.Observe = exporter.Observe
+	if n.server, err = server.New(n.eng, &o); err != nil {
+		return err
+	}
+	n.health = health.New(n.eng, n.options.Version)
+	mux := http.NewServeMux()
+	n.health.Mount(mux)
+	mux.Handle("GET /metrics", exporter)
+	for pattern, handler := range n.options.Routes {
+		mux.Handle(pattern, handler)
+	}
+	mux.Handle("/", n.eng.Runtime().Tracer.Serve(n.server))
+	n.http = n.server.HTTP()
+	n.http.Handler = mux
+	return nil
+}
+
+// URL returns where the node is served.
+func (n *Node) URL() string {
+	scheme := "http"
+	if n.options.TLSCert != "" {
+		scheme = "https"
+	}
+	host, port, err := net.SplitHostPort(n.listener.Addr().String())
+	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return scheme + "://" + net.JoinHostPort(host, port)
+}
+
+// Server returns the server of the node.
+func (n *Node) Server() *server.Server { return n.server }
+
+// Close ends a node that is not run.
+func (n *Node) Close() error { return n.listener.Close() }
+
+// Run serves until ctx ends, then drains: the node is not ready any more, claims
+// nothing, and finishes what runs, within the drain's time.
+func (n *Node) Run(ctx context.Context) error {
+	served := make(chan error, 1)
+	go func() { served <- n.serve() }()
+	if err := n.server.Start(); err != nil {
+		return errors.Join(err, n.http.Close(), <-served)
+	}
+	n.options.Notify.Ready()
+	stop := n.options.Notify.Watch(ctx, n.health.Ready)
+	defer stop()
+	select {
+	case err := <-served: // nobody asked for it
+		return errors.Join(err, n.drain(ctx))
+	case <-ctx.Done():
+	}
+	err := n.drain(ctx)
+	return errors.Join(err, <-served)
+}
+
+func (n *Node) serve() error {
+	var err error
+	if n.options.TLSCert != "" {
+		err = n.http.ServeTLS(n.listener, n.options.TLSCert, n.options.TLSKey)
+	} else {
+		err = n.http.Serve(n.listener)
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("serve: %w", err)
+}
+
+// drain ends the work first: until then requests are answered, those of load
+// balancers with "not ready".
+func (n *Node) drain(ctx context.Context) error {
+	n.health.Drain()
+	n.options.Notify.Stopping()
+	slog.Info("draining", "timeout", n.options.DrainTimeout.String())
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.options.DrainTimeout)
+	defer cancel()
+	err := n.server.Stop(ctx)
+	if err != nil {
+		slog.Warn("work was left to other processes", "error", err)
+	}
+	if err := n.http.Shutdown(ctx); err != nil { // streams do not end by themselves
+		_ = n.http.Close()
+	}
+	slog.Info("drained")
+	return nil
+}

@@ -1,0 +1,144 @@
+// Package sample is a small shop that uses everything Perdure has, for looking at:
+// orders are placed and paid, parcels packed, mail is sent through a provider that
+// often fails, and some things go wrong for good.
+//
+// It is what "perdure dev" shows. What it does looks like a program that uses
+// Perdure, and is only that.
+//
+// Imports: perdure, the kinds of work, schema, retry and internal/clock.
+package sample
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/dispatch"
+	"github.com/perdure/perdure/fsm"
+	"github.com/perdure/perdure/hook"
+	"github.com/perdure/perdure/internal/clock"
+	"github.com/perdure/perdure/schema"
+	"github.com/perdure/perdure/task"
+)
+
+// Namespace is that of the shop's hooks.
+const Namespace = "shop"
+
+// Lease is how long work of the shop belongs to a process without a sign of life.
+const Lease = 10 * time.Second
+
+// Options configure a Shop. The zero value of every field is its default.
+type Options struct {
+	// Every is how often something happens that nobody has asked for.
+	// Default: once a second.
+	Every time.Duration
+	// Sent is the directory of the mail and SMS that were sent.
+	// Default: data/sent.
+	Sent string
+	// Random returns numbers in [0, 1). Default: a random source.
+	Random func() float64
+	// OnError receives errors that have no caller. Default: nobody.
+	OnError func(error)
+}
+
+// Tables are the shop's own tables. The engine must be opened with their schema.
+type Tables struct {
+	Schema           *schema.Schema
+	Orders, Payments *schema.Table
+}
+
+// NewTables describes the shop's tables.
+func NewTables() *Tables {
+	orders := schema.NewTable("orders",
+		schema.String("customer"), schema.Int("cents"), schema.String("status"), schema.Time("placed").DefaultNow())
+	payments := schema.NewTable("payments",
+		schema.Ref("order", orders), schema.Int("cents"), schema.Time("at").DefaultNow())
+	return &Tables{Schema: schema.New("shop", orders, payments), Orders: orders, Payments: payments}
+}
+
+// Shop is the sample, on one engine.
+type Shop struct {
+	eng     *perdure.Engine
+	clock   clock.Clock
+	options Options
+	tables  *Tables
+
+	order  *fsm.Definition[Order]
+	parcel *fsm.Definition[Parcel]
+	report *fsm.Definition[Report]
+	hooks  *hook.Hooks
+	// The hooks, each with its handler here.
+	invoice, warehouse *hook.Hook[Notice]
+	mailbox            *Mailbox
+
+	number, placed atomic.Int64
+}
+
+// New returns the shop of an engine that was opened with the tables.
+func New(eng *perdure.Engine, tables *Tables, options Options) (*Shop, error) {
+	defaults(&options.Every, time.Second)
+	defaults(&options.Sent, "data/sent")
+	if options.Random == nil {
+		options.Random = rand.Float64
+	}
+	if options.OnError == nil {
+		options.OnError = func(error) {}
+	}
+	s := &Shop{eng: eng, clock: eng.Runtime().Clock, options: options, tables: tables, mailbox: &Mailbox{dir: options.Sent}}
+	s.number.Store(s.clock.Now().Unix() % 1_000_000 * 10)
+	s.defineMachines()
+	if err := s.defineHooks(); err != nil {
+		return nil, fmt.Errorf("define the shop's hooks: %w", err)
+	}
+	return s, nil
+}
+
+func defaults[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Definitions are the shop's state machines.
+func (s *Shop) Definitions() []fsm.Definer { return []fsm.Definer{s.order, s.parcel, s.report} }
+
+// Hooks are the shop's hooks.
+func (s *Shop) Hooks() *hook.Hooks { return s.hooks }
+
+// Processors are what the shop runs beside machines, hooks and tasks.
+func (s *Shop) Processors() []dispatch.Processor { return nil }
+
+// Senders are the shop's providers of mail and SMS.
+func (s *Shop) Senders() map[string]task.Sender {
+	return map[string]task.Sender{"email": s.flaky(0.3, task.Files(s.options.Sent)), "sms": s.flaky(0.1, task.Files(s.options.Sent))}
+}
+
+// Mailbox returns what was sent.
+func (s *Shop) Mailbox() *Mailbox { return s.mailbox }
+
+// Placed returns how many orders this process has placed.
+func (s *Shop) Placed() int64 { return s.placed.Load() }
+
+// chance says yes with a probability.
+func (s *Shop) chance(p float64) bool { return s.options.Random() < p }
+
+// between returns a time between two.
+func (s *Shop) between(least, most time.Duration) time.Duration {
+	return least + time.Duration(s.options.Random()*float64(most-least))
+}
+
+// pause waits, at most until ctx ends.
+func (s *Shop) pause(ctx context.Context, d time.Duration) error {
+	timer := s.clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
