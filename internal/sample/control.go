@@ -111,7 +111,7 @@ func (c *Control) Forward(ctx context.Context, d time.Duration) error {
 	c.moving.Lock()
 	defer c.moving.Unlock()
 	for d > 0 {
-		step := min(d, stride)
+		step := min(d, c.stride(ctx))
 		c.warp.Skip(step)
 		d -= step
 		timer := clock.System.NewTimer(breath)
@@ -123,6 +123,21 @@ func (c *Control) Forward(ctx context.Context, d time.Duration) error {
 		}
 	}
 	return nil
+}
+
+// stride returns how far time may be moved at once: while nothing runs, to when
+// something is due.
+func (c *Control) stride(ctx context.Context) time.Duration {
+	for _, w := range c.eng.Runtime().Workers.All() {
+		if w.Stats().Running > 0 {
+			return stride
+		}
+	}
+	wait, ok := c.next(ctx)
+	if !ok {
+		return maxSkip
+	}
+	return max(wait, stride)
 }
 
 // Skip moves time to when work is due next.
