@@ -49,6 +49,10 @@ func (m *Machines) record(ctx context.Context) error {
 	return nil
 }
 
+// Announce records the machines that this process serves, as its first run does,
+// so that others can start them before that.
+func (m *Machines) Announce(ctx context.Context) error { return m.record(ctx) }
+
 func (d *Definition[S]) describe() store.RecordedDefinition {
 	return store.RecordedDefinition{
 		Definition: store.Definition{FSM: d.name, Version: d.version}, First: d.first, Queue: d.queue, Steps: d.Steps(),

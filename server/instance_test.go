@@ -39,7 +39,6 @@ func (f *fixture) reaches(id, status string) {
 
 func (Flows) AnInstanceIsStartedSignalledAndDone(t *testing.T, db enginetest.Database) {
 	f := started(t, db)
-	f.knows("order")
 	id := f.start(object{"amount": 42})
 	f.reaches(id, "awaiting_signal")
 	f.want(http.StatusCreated, http.MethodPost, "/v1/instances/"+id+"/signals", object{"name": "approved", "payload": object{"by": "ada"}, "key": "1"})
@@ -57,17 +56,8 @@ func (Flows) AnInstanceIsStartedSignalledAndDone(t *testing.T, db enginetest.Dat
 	}
 }
 
-// knows waits until a machine is recorded.
-func (f *fixture) knows(name string) {
-	f.Helper()
-	enginetest.Eventually(f, "machine is recorded", func() bool {
-		return f.do(http.MethodGet, "/v1/definitions/"+name, nil).status == http.StatusOK
-	})
-}
-
 func (Flows) AFailedInstanceIsFoundAndRetried(t *testing.T, db enginetest.Database) {
 	f := started(t, db)
-	f.knows("order")
 	id := f.start(object{"refuse": true})
 	if end := f.ended(id); end.text("status") != "failed" || end.text("error") != "card refused" {
 		t.Fatalf("instance: %v", end)
@@ -95,7 +85,6 @@ func (Flows) AFailedInstanceIsFoundAndRetried(t *testing.T, db enginetest.Databa
 
 func (Flows) AnInstanceIsCancelled(t *testing.T, db enginetest.Database) {
 	f := started(t, db)
-	f.knows("order")
 	one, two := f.start(object{"amount": 1}), f.start(object{"amount": 2})
 	f.reaches(one, "awaiting_signal")
 	f.reaches(two, "awaiting_signal")
@@ -116,7 +105,6 @@ func (Flows) AnInstanceIsCancelled(t *testing.T, db enginetest.Database) {
 // A request that is sent twice with one key has one effect and one answer.
 func (Flows) AnIdempotencyKeyMakesARepeatHarmless(t *testing.T, db enginetest.Database) {
 	f := started(t, db)
-	f.knows("order")
 	body := object{"fsm": "order", "state": object{"amount": 1}}
 	first := f.do(http.MethodPost, "/v1/instances", body, "Idempotency-Key", "a")
 	second := f.do(http.MethodPost, "/v1/instances", body, "Idempotency-Key", "a")
@@ -138,7 +126,6 @@ func (Flows) AnIdempotencyKeyMakesARepeatHarmless(t *testing.T, db enginetest.Da
 // An effect that fails takes its key with it.
 func (Flows) AKeyIsFreeAfterAFailure(t *testing.T, db enginetest.Database) {
 	f := started(t, db)
-	f.knows("order")
 	id := f.start(object{"amount": 1})
 	f.reaches(id, "awaiting_signal")
 	f.want(http.StatusConflict, http.MethodPost, "/v1/instances/"+id+"/retry", nil, "Idempotency-Key", "b")
@@ -151,7 +138,6 @@ func (Flows) AKeyIsFreeAfterAFailure(t *testing.T, db enginetest.Database) {
 // However many send the same request at once, there is one effect.
 func (Flows) RepeatsAtOnceHaveOneEffect(t *testing.T, db enginetest.Database) {
 	f := started(t, db)
-	f.knows("order")
 	var all sync.WaitGroup
 	answers := make([]answer, 20)
 	for i := range answers {
@@ -172,7 +158,6 @@ func (Flows) RepeatsAtOnceHaveOneEffect(t *testing.T, db enginetest.Database) {
 
 func (Flows) ABatchReportsOnEachInput(t *testing.T, db enginetest.Database) {
 	f := started(t, db)
-	f.knows("order")
 	inputs := []object{{"fsm": "order", "unique_key": "x"}, {"fsm": "order", "unique_key": "x"}, {"fsm": "order", "delay": "1h"}}
 	results := f.want(http.StatusCreated, http.MethodPost, "/v1/instances/batch", object{"instances": inputs}).list()
 	if len(results) != 3 || results[0].text("id") != results[1].text("id") || results[1]["duplicate"] != true || results[2]["duplicate"] != false {
@@ -195,7 +180,6 @@ func (Flows) ABatchReportsOnEachInput(t *testing.T, db enginetest.Database) {
 // Pages by cursor and by Link have every row once.
 func (Flows) ListsArePagedByCursor(t *testing.T, db enginetest.Database) {
 	f := started(t, db)
-	f.knows("order")
 	var inputs []object
 	for i := range 25 {
 		inputs = append(inputs, object{"fsm": "order", "delay": fmt.Sprintf("%dh", i%5+1)})

@@ -31,10 +31,21 @@ func (s *Server) Start() error {
 		}
 		s.workers.running = append(s.workers.running, d)
 	}
+	if err := s.announce(); err != nil {
+		s.workers.running = nil
+		return err
+	}
 	for _, d := range s.workers.running {
 		d.Start()
 	}
 	return nil
+}
+
+// announce makes the machines known, so that they can be started at once.
+func (s *Server) announce() error {
+	ctx, cancel := context.WithTimeout(context.Background(), s.eng.Runtime().Timeout)
+	defer cancel()
+	return s.machines.Announce(ctx)
 }
 
 func (s *Server) processors() []dispatch.Processor {
