@@ -62,7 +62,7 @@ func (e *execution) info() Info {
 	i := e.instance
 	info := Info{
 		ID: i.ID, FSM: i.FSM, Version: i.Version, Step: i.Step, Attempt: i.Attempt, Crashes: i.Crashes,
-		TimedOut: i.TimedOut, Created: i.Created.UTC(),
+		Token: e.token, TimedOut: i.TimedOut, Fanouts: i.Fanout, Created: i.Created.UTC(),
 	}
 	if i.Parent != nil {
 		info.Parent = *i.Parent

@@ -184,6 +184,15 @@ func (m *Machines) Register(definitions ...Definer) error {
 	return nil
 }
 
+// Unregister makes a machine unknown to this process. Steps that run are not
+// interrupted; instances that come up wait for a process that knows it.
+func (m *Machines) Unregister(name string, version int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.known, definition{name, version})
+	delete(m.recorded, definition{name, version})
+}
+
 func (m *Machines) lookup(name string, version int) machine {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

@@ -20,11 +20,16 @@ type Info struct {
 	Attempt int
 	// Crashes counts how often a process was lost while it ran this step.
 	Crashes int
+	// Token is that of the claim under which the step runs. What a step decides
+	// counts only while its claim is held.
+	Token string
 	// Awaited are the signals that the instance waited for, in order of
 	// arrival; All is its whole inbox when it was claimed.
 	Awaited, All []Signal
 	// TimedOut says that the wait ended without what was waited for.
 	TimedOut bool
+	// Fanouts counts how often the instance has spawned children.
+	Fanouts int
 	// Dropped are the children of the last fan-out that were not started
 	// because their unique key was taken.
 	Dropped []DroppedChild
