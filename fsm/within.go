@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -94,6 +95,20 @@ func (m *Machines) lockSchedule(tx *perdure.Tx, name string) (row store.Schedule
 		return row, tx.Fail(fmt.Errorf("read schedule: %w", err))
 	}
 	return row, nil
+}
+
+// Schedule returns one schedule, or a *fault.NotFound.
+func (m *Machines) Schedule(ctx context.Context, name string) (ScheduleStatus, error) {
+	all, err := m.Schedules(ctx)
+	if err != nil {
+		return ScheduleStatus{}, err
+	}
+	for _, s := range all {
+		if s.Name == name {
+			return s, nil
+		}
+	}
+	return ScheduleStatus{}, &fault.NotFound{Kind: "schedule", ID: name}
 }
 
 // Ticks returns the next times of a schedule after a time, at most n.

@@ -26,6 +26,7 @@ import (
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/hook"
 	"github.com/perdure/perdure/internal/api"
+	"github.com/perdure/perdure/internal/auth"
 	"github.com/perdure/perdure/task"
 )
 
@@ -57,8 +58,9 @@ type Options struct {
 	Tasks *task.Worker
 	// Processors are further kinds of work to drive. Default: none.
 	Processors []dispatch.Processor
-	// Auth says who sends a request. Default: everybody is an administrator,
-	// which is for loopback addresses only.
+	// Auth says who sends a request. Default: the tokens and sessions of the
+	// database; while there is no token, everybody on this machine is an
+	// administrator.
 	Auth Auth
 	// Dashboard serves what is not the API. Default: nothing.
 	Dashboard http.Handler
@@ -102,7 +104,11 @@ func New(eng *perdure.Engine, options *Options) (*Server, error) {
 	if err := s.machines.Register(o.Definitions...); err != nil {
 		return nil, err
 	}
-	if s.api, err = api.New(s.apiConfig()); err != nil {
+	config, err := s.apiConfig()
+	if err != nil {
+		return nil, err
+	}
+	if s.api, err = api.New(config); err != nil {
 		return nil, err
 	}
 	s.mount()
@@ -141,16 +147,17 @@ func defaults[T comparable](field *T, value T) {
 	}
 }
 
-func (s *Server) apiConfig() api.Config {
+func (s *Server) apiConfig() (c api.Config, err error) {
 	o := s.options
-	c := api.Config{
-		Engine: s.eng, Machines: s.machines, Hooks: map[string]*hook.Hooks{}, Auth: o.Auth, MaxBody: o.MaxBody, Timeout: o.RequestTimeout,
+	c = api.Config{
+		Engine: s.eng, Machines: s.machines, Hooks: map[string]*hook.Hooks{}, MaxBody: o.MaxBody, Timeout: o.RequestTimeout,
 		Version: o.Version, Observe: o.Observe, OnError: o.OnError,
 	}
+	c.Auth, c.Access, err = access(s.eng, o.Auth)
 	for _, h := range o.Hooks {
 		c.Hooks[h.Namespace()] = h
 	}
-	return c
+	return c, err
 }
 
 // mount puts together what this process serves.
@@ -160,7 +167,7 @@ func (s *Server) mount() {
 		s.mux.Handle("/openapi.json", s.api)
 	}
 	if s.has(UI) && s.options.Dashboard != nil {
-		s.mux.Handle("/", s.options.Dashboard)
+		s.mux.Handle("/", auth.Protect(s.options.Dashboard, nil))
 	}
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/hook"
+	"github.com/perdure/perdure/internal/auth"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/inspect"
 )
@@ -36,8 +37,10 @@ type Config struct {
 	Machines *fsm.Machines
 	// Hooks are the namespaces that hooks can be triggered in.
 	Hooks map[string]*hook.Hooks
-	// Auth says who sends a request. nil: everybody is an administrator.
+	// Auth says who sends a request.
 	Auth Auth
+	// Access manages tokens and sessions. nil: they are managed elsewhere.
+	Access *auth.Access
 	// MaxBody is the largest body of a request in bytes.
 	MaxBody int64
 	// Timeout bounds a request that is not a stream.
@@ -69,8 +72,8 @@ type API struct {
 
 // New returns the API of an engine.
 func New(c Config) (*API, error) {
-	if c.Engine == nil || c.Machines == nil {
-		return nil, fault.Invalidf("Config", "needs an engine and its machines")
+	if c.Engine == nil || c.Machines == nil || c.Auth == nil {
+		return nil, fault.Invalidf("Config", "needs an engine, its machines and an Auth")
 	}
 	if c.OnError == nil {
 		c.OnError = func(err error) { slog.Error("answer a request", "error", err) }
@@ -93,14 +96,21 @@ func New(c Config) (*API, error) {
 	}
 	a.mux.HandleFunc("GET /openapi.json", a.serveDocument)
 	a.mux.HandleFunc("/v1/", a.unknown)
-	a.handler = a.outermost(http.NewCrossOriginProtection().Handler(a.mux))
+	a.handler = a.outermost(auth.Protect(a.mux, http.HandlerFunc(refuseForeign)))
 	return a, nil
+}
+
+// refuseForeign answers a request that changes something and comes from the page of
+// another site.
+func refuseForeign(w http.ResponseWriter, r *http.Request) {
+	writeProblem(w, newProblem(http.StatusForbidden, codeForbidden, "the request comes from another site", requestOf(r.Context())))
 }
 
 // register binds the handlers of every resource to their routes.
 func (a *API) register() {
 	a.registerDefinitions()
 	a.registerInstances()
+	a.registerSchedules()
 	a.registerHooks()
 }
 
@@ -135,7 +145,6 @@ func (a *API) outermost(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		req := &request{id: a.rt.NewID(), method: r.Method, url: *r.URL}
 		w.Header().Set("X-Request-Id", req.id)
-		w.Header().Set("X-Content-Type-Options", "nosniff")
 		answer := &watched{ResponseWriter: w}
 		begun := a.rt.Clock.Now()
 		defer func() {

@@ -40,6 +40,10 @@ func showHook(h hook.Record) Hook {
 func (a *API) registerHooks() {
 	handle(a, "list-hooks", a.listHooks)
 	handle(a, "get-hook", a.getHook)
+	handle(a, "trigger-hook", a.triggerHook)
+	handle(a, "retry-hook", a.retryHook)
+	handle(a, "cancel-hook", a.cancelHook)
+	handle(a, "replay-hook", a.replayHook)
 }
 
 type hookFilter struct {

@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/hook"
+	"github.com/perdure/perdure/internal/auth"
 	"github.com/perdure/perdure/outbox"
 	"github.com/perdure/perdure/task"
 )
@@ -108,7 +109,11 @@ func (a *API) problem(req *request, err error) *Problem {
 	if errors.As(err, &invalid) {
 		p.Errors = []ProblemDetail{{Location: invalid.Field, Message: invalid.Reason}}
 	}
-	if status == http.StatusServiceUnavailable {
+	var limited *auth.LimitedError
+	switch {
+	case errors.As(err, &limited):
+		p.RetryAfter(int(limited.After.Seconds()) + 1)
+	case status == http.StatusServiceUnavailable:
 		p.RetryAfter(1)
 	}
 	return p
@@ -118,6 +123,8 @@ func (a *API) problem(req *request, err error) *Problem {
 func classify(err error) (int, string) {
 	var tooLarge *http.MaxBytesError
 	switch {
+	case is[*auth.LimitedError](err):
+		return http.StatusTooManyRequests, codeRateLimited
 	case errors.Is(err, ErrUnauthenticated):
 		return http.StatusUnauthorized, codeUnauthorized
 	case is[*fault.Invalid](err):

@@ -20,6 +20,18 @@ var Routes = []Route{
 	post("/v1/instances/{id}/cancel", Operator, "cancel-instance", "Cancel an instance and its children"),
 	post("/v1/instances/{id}/retry", Operator, "retry-instance", "Let an instance that ended badly go on"),
 
+	get("/v1/schedules", Viewer, "list-schedules", "List schedules by name"),
+	get("/v1/schedules/{name}", Viewer, "get-schedule", "Show a schedule"),
+	put("/v1/schedules/{name}", Operator, "set-schedule", "Create or change a schedule"),
+	remove("/v1/schedules/{name}", Admin, "remove-schedule", "Remove a schedule; what it has started goes on"),
+	post("/v1/schedules/{name}/fire", Operator, "fire-schedule", "Start an instance for a schedule now").created(),
+	post("/v1/schedules/{name}/pause", Operator, "pause-schedule", "Keep a schedule from firing"),
+	post("/v1/schedules/{name}/resume", Operator, "resume-schedule", "Let a schedule fire again"),
+
 	get("/v1/hooks", Viewer, "list-hooks", "List hooks, newest first"),
+	post("/v1/hooks", Operator, "trigger-hook", "Trigger a hook").created(),
 	get("/v1/hooks/{id}", Viewer, "get-hook", "Show a hook"),
+	post("/v1/hooks/{id}/retry", Operator, "retry-hook", "Make a hook due now, with all its attempts"),
+	post("/v1/hooks/{id}/cancel", Operator, "cancel-hook", "Keep a hook from being run"),
+	post("/v1/hooks/{id}/replay", Operator, "replay-hook", "Trigger a hook once more, as a new one").created(),
 }

@@ -97,7 +97,7 @@ func (n *Node) admit(ctx context.Context) error {
 		}
 	}
 	if n.options.Server.Auth == nil {
-		n.options.Server.Auth = authority{access}
+		n.options.Server.Auth = access
 	}
 	return nil
 }

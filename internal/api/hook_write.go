@@ -1,0 +1,82 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/hook"
+)
+
+// HookInput is a hook to be triggered.
+type HookInput struct {
+	Namespace string          `json:"namespace" maxLength:"128"`
+	Name      string          `json:"name" maxLength:"128"`
+	Payload   json.RawMessage `json:"payload,omitempty" doc:"Default: null."`
+	ID        string          `json:"id,omitempty" maxLength:"128" doc:"Default: a new one."`
+	At        Time            `json:"at,omitzero" doc:"When the first attempt is due. Default: now."`
+	Delay     Duration        `json:"delay,omitempty" doc:"How long to wait before the first attempt, instead of at."`
+	Priority  Priority        `json:"priority,omitempty"`
+	Retry     *Retry          `json:"retry,omitempty" doc:"Default: that of the namespace."`
+}
+
+func (a *API) triggerHook(ctx context.Context, in *Posted[HookInput]) (*Done[Acted], error) {
+	b := in.Body
+	return a.trigger(ctx, in.Key, b, b.Namespace, b.Name, b.Payload, &hook.TriggerOptions{
+		ID: b.ID, ProcessAt: time.Time(b.At), Delay: time.Duration(b.Delay), Priority: hook.Priority(b.Priority), Retry: b.Retry.policy(),
+	})
+}
+
+// trigger records a hook of a namespace that the server has.
+func (a *API) trigger(ctx context.Context, key string, body any, namespace, name string, payload json.RawMessage, o *hook.TriggerOptions) (*Done[Acted], error) {
+	hooks, ok := a.config.Hooks[namespace]
+	if !ok {
+		return nil, &fault.NotFound{Kind: "namespace of hooks", ID: namespace}
+	}
+	if payload == nil {
+		payload = json.RawMessage("null")
+	}
+	return effect(ctx, a, key, body, func(tx *perdure.Tx) (func() Acted, error) {
+		id, err := hooks.Trigger(tx, name, payload, o)
+		return func() Acted { return Acted{id} }, err
+	})
+}
+
+// Replay is what a hook is triggered with once more.
+type Replay struct {
+	Payload json.RawMessage `json:"payload,omitempty" doc:"Default: the payload that it had."`
+}
+
+// ReplayInput is the input of a replay, whose body may be left out.
+type ReplayInput struct {
+	Keyed
+	ByID
+	Body *Replay
+}
+
+// replayHook triggers a hook once more, as a new one, perhaps with another payload.
+func (a *API) replayHook(ctx context.Context, in *ReplayInput) (*Done[Acted], error) {
+	before, err := a.hooks.Get(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	payload := before.Payload
+	if in.Body != nil && in.Body.Payload != nil {
+		payload = in.Body.Payload
+	}
+	return a.trigger(ctx, in.Key, in.Body, before.Namespace, before.Name, payload, &hook.TriggerOptions{Priority: before.Priority, Retry: before.Retry})
+}
+
+func (a *API) retryHook(ctx context.Context, in *ActOn) (*Done[Acted], error) {
+	return effect(ctx, a, in.Key, nil, func(tx *perdure.Tx) (func() Acted, error) {
+		return func() Acted { return Acted{in.ID} }, a.hooks.RetryIn(tx, in.ID)
+	})
+}
+
+func (a *API) cancelHook(ctx context.Context, in *ActOn) (*Done[Acted], error) {
+	return effect(ctx, a, in.Key, nil, func(tx *perdure.Tx) (func() Acted, error) {
+		return func() Acted { return Acted{in.ID} }, a.hooks.CancelIn(tx, in.ID)
+	})
+}

@@ -1,0 +1,148 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fsm"
+)
+
+// Schedule starts instances at the ticks of a cron expression or an interval.
+type Schedule struct {
+	Name    string     `json:"name"`
+	FSM     string     `json:"fsm"`
+	Version int        `json:"version"`
+	Spec    string     `json:"spec" doc:"A cron expression, or an interval such as @every 90s." example:"30 2 * * *"`
+	Zone    string     `json:"zone,omitempty" doc:"The IANA time zone of a cron expression." example:"Europe/Berlin"`
+	Text    string     `json:"text" doc:"The spec in words."`
+	Missed  fsm.Missed `json:"missed" enum:"once,skip,all" doc:"What becomes of ticks that passed while no process ran."`
+	Paused  bool       `json:"paused"`
+	NextAt  Time       `json:"next_at,omitzero"`
+	LastAt  Time       `json:"last_at,omitzero"`
+	Ticks   []Time     `json:"ticks" nullable:"false" doc:"The next five ticks, as if it were not paused."`
+}
+
+// shownTicks is how many ticks of a schedule are shown.
+const shownTicks = 5
+
+func (a *API) showSchedule(s fsm.ScheduleStatus) Schedule {
+	shown := Schedule{
+		Name: s.Name, FSM: s.FSM, Version: s.Version, Spec: s.Spec, Zone: s.Zone, Text: s.Text, Missed: s.Missed, Paused: s.Paused,
+		NextAt: Time(s.Next), LastAt: Time(s.Last), Ticks: []Time{},
+	}
+	for _, tick := range s.Ticks(a.rt.Clock.Now(), shownTicks) {
+		shown.Ticks = append(shown.Ticks, Time(tick))
+	}
+	return shown
+}
+
+func (a *API) registerSchedules() {
+	handle(a, "list-schedules", a.listSchedules)
+	handle(a, "get-schedule", a.getSchedule)
+	handle(a, "set-schedule", a.setSchedule)
+	handle(a, "remove-schedule", a.removeSchedule)
+	handle(a, "fire-schedule", a.fireSchedule)
+	handle(a, "pause-schedule", a.pauseSchedule)
+	handle(a, "resume-schedule", a.resumeSchedule)
+}
+
+func (a *API) listSchedules(ctx context.Context, _ *struct{}) (*List[Schedule], error) {
+	all, err := a.config.Machines.Schedules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return page(requestOf(ctx), all, "", a.showSchedule), nil
+}
+
+func (a *API) getSchedule(ctx context.Context, in *byName) (*One[Schedule], error) {
+	s, err := a.config.Machines.Schedule(ctx, in.Name)
+	if err != nil {
+		return nil, err
+	}
+	return one(a.showSchedule(s)), nil
+}
+
+// ScheduleInput is a schedule to be set.
+type ScheduleInput struct {
+	FSM       string          `json:"fsm" maxLength:"128"`
+	Version   int             `json:"version,omitempty" minimum:"0" doc:"Default: the newest one now."`
+	Spec      string          `json:"spec" maxLength:"256" doc:"A cron expression, or an interval such as @every 90s."`
+	Zone      string          `json:"zone,omitempty" maxLength:"64" doc:"Default: UTC."`
+	State     json.RawMessage `json:"state,omitempty" doc:"The state of the instances. Default: an empty object."`
+	Missed    fsm.Missed      `json:"missed,omitempty" enum:"once,skip,all" doc:"Default: once."`
+	MaxMissed int             `json:"max_missed,omitempty" minimum:"0" maximum:"1000" doc:"Bounds missed=all. Default: 100."`
+	Paused    bool            `json:"paused,omitempty"`
+	Start     *ScheduleStart  `json:"start,omitempty" doc:"How the instances are started."`
+}
+
+// ScheduleStart is how the instances of a schedule are started.
+type ScheduleStart struct {
+	Queue     string   `json:"queue,omitempty" maxLength:"128"`
+	Priority  Priority `json:"priority,omitempty"`
+	Deadline  Duration `json:"deadline,omitempty"`
+	Partition string   `json:"partition,omitempty" maxLength:"512"`
+	UniqueKey string   `json:"unique_key,omitempty" maxLength:"512" doc:"A tick is dropped while the instance of an earlier one is live."`
+}
+
+func (s *ScheduleStart) options() *fsm.StartOptions {
+	if s == nil {
+		return nil
+	}
+	return &fsm.StartOptions{
+		Queue: s.Queue, Priority: fsm.Priority(s.Priority), Deadline: time.Duration(s.Deadline), Partition: s.Partition, Unique: s.UniqueKey,
+	}
+}
+
+type setScheduleInput struct {
+	byName
+	Body ScheduleInput
+}
+
+func (a *API) setSchedule(ctx context.Context, in *setScheduleInput) (*One[Schedule], error) {
+	b := in.Body
+	d, err := a.findDefinition(ctx, b.FSM, b.Version)
+	if err != nil {
+		return nil, err
+	}
+	state := Start{State: b.State}.state()
+	err = fsm.SetSchedule(ctx, a.config.Engine, in.Name, b.Spec, d.Definition(), state, &fsm.ScheduleOptions{
+		Zone: b.Zone, Missed: b.Missed, MaxMissed: b.MaxMissed, Paused: b.Paused, Start: b.Start.options(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.getSchedule(ctx, &in.byName)
+}
+
+func (a *API) removeSchedule(ctx context.Context, in *byName) (*struct{}, error) {
+	return nil, a.config.Machines.RemoveSchedule(ctx, in.Name)
+}
+
+// actOnName is the input of a POST without a body to something with a name.
+type actOnName struct {
+	Keyed
+	byName
+}
+
+func (a *API) fireSchedule(ctx context.Context, in *actOnName) (*Done[Started], error) {
+	return effect(ctx, a, in.Key, nil, func(tx *perdure.Tx) (func() Started, error) {
+		started, err := a.config.Machines.FireSchedule(tx, in.Name)
+		return func() Started { return Started(*started) }, err
+	})
+}
+
+func (a *API) pauseSchedule(ctx context.Context, in *actOnName) (*Done[Acted], error) {
+	return a.setPaused(ctx, in, true)
+}
+
+func (a *API) resumeSchedule(ctx context.Context, in *actOnName) (*Done[Acted], error) {
+	return a.setPaused(ctx, in, false)
+}
+
+func (a *API) setPaused(ctx context.Context, in *actOnName, paused bool) (*Done[Acted], error) {
+	return effect(ctx, a, in.Key, nil, func(tx *perdure.Tx) (func() Acted, error) {
+		return func() Acted { return Acted{in.Name} }, a.config.Machines.PauseSchedule(tx, in.Name, paused)
+	})
+}
