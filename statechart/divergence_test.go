@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/xstatetest"
 	"github.com/perdure/perdure/statechart"
 )
 
@@ -44,10 +45,10 @@ var divergences = map[string]struct {
 // checkDivergence asserts what the case recommends. Of a case that is not known
 // here only what holds for all is asserted: it is refused, or it runs to the
 // end and the same way from snapshots.
-func checkDivergence(t *testing.T, c *corpusCase) {
+func checkDivergence(t *testing.T, c *xstatetest.Case) {
 	t.Helper()
 	d, known := divergences[c.Name]
-	_, err := c.parse()
+	_, err := c.Parse()
 	if d.refused != "" || !known && err != nil {
 		wantInvalid(t, err, d.refused)
 		return
@@ -78,7 +79,7 @@ func wantInvalid(t *testing.T, err error, text string) {
 }
 
 // withoutAnswers returns the case with its own answers taken for right.
-func withoutAnswers(c *corpusCase) *corpusCase {
+func withoutAnswers(c *xstatetest.Case) *xstatetest.Case {
 	w := *c
 	w.Persisted = nil
 	w.Expected = make([]map[string]any, len(c.Expected))
@@ -92,8 +93,8 @@ func checkAnswer(t *testing.T, i int, answer string, got map[string]any) {
 		t.Fatal(err)
 	}
 	for k, v := range want {
-		if !sameJSON(v, got[k]) {
-			t.Error(differ(i, k, v, got[k]))
+		if !xstatetest.Same(v, got[k]) {
+			t.Error(xstatetest.Differ(i, k, v, got[k]))
 		}
 	}
 }

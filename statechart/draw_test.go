@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perdure/perdure/internal/xstatetest"
 	"github.com/perdure/perdure/statechart"
 )
 
@@ -67,8 +68,8 @@ func TestDrawingEscapesWhatTheDocumentSays(t *testing.T) {
 
 func TestEveryMachineOfTheCorpusCanBeDrawn(t *testing.T) {
 	t.Parallel()
-	for _, c := range loadCorpus(t, "testdata/corpus") {
-		if m, err := c.parse(); err == nil {
+	for _, c := range xstatetest.Load(t, "testdata/corpus") {
+		if m, err := c.Parse(); err == nil {
 			wellFormed(t, statechart.SVG(m, nil))
 		}
 	}

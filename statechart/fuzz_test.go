@@ -5,13 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/xstatetest"
 	"github.com/perdure/perdure/statechart"
 )
 
 // FuzzParse checks that no document makes the parser or what it accepts panic,
 // and that what it accepts can be stored and restored.
 func FuzzParse(f *testing.F) {
-	for _, c := range loadCorpus(f, "testdata/corpus") {
+	for _, c := range xstatetest.Load(f, "testdata/corpus") {
 		if strings.HasPrefix(c.Name, "hand-") {
 			f.Add([]byte(c.Machine))
 		}
@@ -19,7 +20,7 @@ func FuzzParse(f *testing.F) {
 	for _, text := range []string{toggleJSON, playerJSON, `{}`, `{"states":{"a":{"type":"history"}}}`} {
 		f.Add([]byte(text))
 	}
-	reg := &statechart.Registry{Open: true, Guards: corpusGuards(), Actions: corpusActions()}
+	reg := &statechart.Registry{Open: true, Guards: xstatetest.Guards(), Actions: xstatetest.Actions()}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		begin := time.Now()
 		defer func() {

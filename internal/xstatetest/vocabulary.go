@@ -1,4 +1,4 @@
-package statechart_test
+package xstatetest
 
 import (
 	"errors"
@@ -10,11 +10,11 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// registry is the vocabulary of the corpus.
-func (c *corpusCase) registry() *statechart.Registry {
+// Registry is the vocabulary of the corpus.
+func (c *Case) Registry() *statechart.Registry {
 	reg := &statechart.Registry{
-		Guards:  corpusGuards(),
-		Actions: corpusActions(),
+		Guards:  Guards(),
+		Actions: Actions(),
 		Delays:  map[string]statechart.Delay{},
 		Actors:  map[string]statechart.Actor{"echo": statechart.Task{}, "fail": statechart.Task{}, "manual": statechart.Task{}},
 	}
@@ -69,7 +69,8 @@ func digIn(v any, path string) any {
 	return v
 }
 
-func corpusGuards() map[string]statechart.Guard {
+// Guards are the guards of the corpus.
+func Guards() map[string]statechart.Guard {
 	return map[string]statechart.Guard{
 		"yes":  func(statechart.Args) (bool, error) { return true, nil },
 		"no":   func(statechart.Args) (bool, error) { return false, nil },
@@ -169,7 +170,8 @@ func set(fn assignment) statechart.Action {
 // own is the value of the key that the params name.
 func own(a statechart.Args) any { return a.Context[a.Params["key"].(string)] }
 
-func corpusActions() map[string]statechart.Action {
+// Actions are the actions of the corpus.
+func Actions() map[string]statechart.Action {
 	return map[string]statechart.Action{
 		"noop": statechart.Check(func(statechart.Args) error { return nil }),
 		"inc": set(func(a statechart.Args) (any, error) {

@@ -1,0 +1,110 @@
+// Package xstatetest holds the conformance cases that XState's answers are known
+// for: how they are read, what the names in their machines mean, and how answers
+// are compared. The cases themselves are in statechart/testdata.
+//
+// Only tests may import this package. Imports: statechart.
+package xstatetest
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure/statechart"
+)
+
+// Variable names the environment variable that names a folder with more cases.
+const Variable = "PERDURE_XSTATE_CORPUS"
+
+// A Case is a machine, a script and XState's answers. The README of the
+// conformance cases describes the format.
+type Case struct {
+	Name        string                     `json:"name"`
+	Divergence  string                     `json:"divergence"`
+	ErrorText   string                     `json:"errorText"`
+	Hibernates  bool                       `json:"hibernateInvariant"`
+	Input       any                        `json:"input"`
+	Delays      map[string]any             `json:"delays"`
+	Machines    map[string]json.RawMessage `json:"machines"`
+	Machine     json.RawMessage            `json:"machine"`
+	MachineText string                     `json:"machineText"`
+	Iterations  int                        `json:"maxIterations"`
+	Alphabet    []string                   `json:"alphabet"`
+	Script      []Step                     `json:"script"`
+	Expected    []map[string]any           `json:"expected"`
+	Persisted   map[string]any             `json:"finalPersisted"`
+}
+
+// A Step is one thing that is done to the machine.
+type Step struct {
+	Event     json.RawMessage `json:"event"`
+	AdvanceMs *int64          `json:"advanceMs"`
+	Resolve   *struct {
+		Actor  string `json:"actor"`
+		Output any    `json:"output"`
+	} `json:"resolve"`
+	Reject *struct {
+		Actor string `json:"actor"`
+		Error any    `json:"error"`
+	} `json:"reject"`
+}
+
+// Load reads the cases of a folder.
+func Load(t testing.TB, folder string) []*Case {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cases in %s: %v", folder, err)
+	}
+	var all []*Case
+	for _, f := range files {
+		raw, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &Case{}
+		if err := json.Unmarshal(raw, c); err != nil {
+			t.Fatalf("%s: %v", f, err)
+		}
+		if c.Name != "" && c.Expected != nil { // the folder may hold an index too
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// Parse reads the machine of a case with the vocabulary of the corpus. States
+// that nothing reaches and eventless cycles are part of it.
+func (c *Case) Parse() (*statechart.Machine, error) {
+	text := []byte(c.Machine)
+	if c.MachineText != "" {
+		text = []byte(c.MachineText)
+	}
+	return statechart.Parse(text, c.Registry(),
+		&statechart.Options{AllowUnreachable: true, AllowCycles: true, MaxIterations: c.Iterations})
+}
+
+// Outcome is how the tasks of the corpus end: nil is later.
+func Outcome(op statechart.TaskOp) *statechart.Outcome {
+	switch op.Src {
+	case "echo":
+		return &statechart.Outcome{Output: op.Input}
+	case "fail":
+		return &statechart.Outcome{Output: op.Input, Failed: true}
+	default:
+		return nil
+	}
+}
+
+// unknownGuards are the guards that a case names without having them.
+func (c *Case) unknownGuards() []string {
+	var names []string
+	for _, part := range strings.Split(string(c.Machine), `"`) {
+		if strings.HasPrefix(part, "missing") {
+			names = append(names, part)
+		}
+	}
+	return names
+}
