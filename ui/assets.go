@@ -1,0 +1,108 @@
+package ui
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+)
+
+// assets are the files that pages load. All are under one name that changes with
+// any of them, so that a browser may keep them for ever and never mixes versions.
+type assets struct {
+	version string
+	files   map[string]asset
+	// modules are the names of all modules, which pages load at once rather
+	// than one after the other.
+	modules []string
+}
+
+type asset struct {
+	kind           string
+	plain, gzipped []byte
+}
+
+// worthGzip is how large a file must be to be sent compressed.
+const worthGzip = 1 << 10
+
+func loadAssets(from fs.FS, dir string) (*assets, error) {
+	a := &assets{files: map[string]asset{}}
+	sum := sha256.New()
+	err := fs.WalkDir(from, dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(from, name)
+		if err != nil {
+			return err
+		}
+		file, err := newAsset(name, content)
+		if err != nil {
+			return err
+		}
+		sum.Write([]byte(name))
+		sum.Write(content)
+		name = strings.TrimPrefix(name, dir+"/")
+		a.files[name] = file
+		if path.Ext(name) == ".mjs" {
+			a.modules = append(a.modules, name)
+		}
+		return nil
+	})
+	a.version = hex.EncodeToString(sum.Sum(nil)[:8])
+	return a, err
+}
+
+// kinds are written out, because those of the machine that serves them may differ.
+var kinds = map[string]string{
+	".css": "text/css; charset=utf-8",
+	".js":  "text/javascript; charset=utf-8",
+	".mjs": "text/javascript; charset=utf-8",
+	".svg": "image/svg+xml",
+}
+
+func newAsset(name string, content []byte) (asset, error) {
+	a := asset{kind: kinds[path.Ext(name)], plain: content}
+	if a.kind == "" {
+		a.kind = "text/plain; charset=utf-8"
+	}
+	if len(content) < worthGzip {
+		return a, nil
+	}
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write(content); err != nil {
+		return a, err
+	}
+	if err := w.Close(); err != nil {
+		return a, err
+	}
+	a.gzipped = b.Bytes()
+	return a, nil
+}
+
+// serve answers with the file of a name that starts with the version.
+func (a *assets) serve(w http.ResponseWriter, r *http.Request, name string) {
+	version, name, _ := strings.Cut(name, "/")
+	file, ok := a.files[name]
+	if !ok || version != a.version {
+		w.Header().Set("Cache-Control", "no-store")
+		http.NotFound(w, r)
+		return
+	}
+	header := w.Header()
+	header.Set("Content-Type", file.kind)
+	header.Set("Cache-Control", "public, max-age=31536000, immutable")
+	header.Set("Vary", "Accept-Encoding")
+	content := file.plain
+	if file.gzipped != nil && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		content = file.gzipped
+		header.Set("Content-Encoding", "gzip")
+	}
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+}

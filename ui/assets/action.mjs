@@ -1,0 +1,79 @@
+// Actions on one thing, on those selected, or on all that match a filter.
+import { html } from "./lib.mjs";
+import { post } from "./api.mjs";
+import { ask } from "./dialog.mjs";
+import { may } from "./me.mjs";
+import { say, fail } from "./toast.mjs";
+
+/**
+ * An action is {name, label, key, danger, role, when(row), run(row), question(row), done}.
+ * usable says whether it can be done to a row now.
+ */
+export const usable = (action, row) => may(action.role ?? "operator") && (!action.when || action.when(row));
+
+/** perform does an action to one row, asking first if it cannot be taken back. */
+export async function perform(action, row, one) {
+  if (action.open) return action.open(row);
+  const name = row.name ?? row.id ?? "";
+  const act = () => action.run(row).then(() => say(`${action.label}: ${one} ${name}`));
+  if (!action.danger && !action.question) return act().catch(fail);
+  return ask({
+    title: `${action.label} this ${one}?`, text: action.question?.(row) ?? `${name}`,
+    confirm: action.label, danger: action.danger, act,
+  });
+}
+
+/** Actions are the buttons for one row. */
+export function Actions({ actions, row, one, small, after }) {
+  const shown = actions.filter((a) => usable(a, row));
+  if (!shown.length) return null;
+  return html`<div class="actions">
+    ${shown.map((a) => html`<button key=${a.name} type="button" class=${[small && "small", a.danger && "danger", a.primary && "primary"].filter(Boolean).join(" ")}
+      data-action=${a.name} title=${a.key && `Key: ${a.key}`} onClick=${() => Promise.resolve(perform(a, row, one)).then(() => after?.())}>${a.label}</button>`)}
+  </div>`;
+}
+
+const counted = (n, one) => `${n.toLocaleString()} ${one}${n === 1 ? "" : "s"}`;
+
+/** onSelection does an action to rows that were chosen. */
+export function onSelection(action, rows, spec) {
+  const fit = rows.filter((r) => usable(action, r));
+  if (!fit.length) return say(`None of them can be ${action.past ?? "changed"} now.`, "bad");
+  return ask({
+    title: `${action.label} ${counted(fit.length, spec.one)}?`,
+    text: fit.length < rows.length ? `${rows.length - fit.length} of the selection cannot be ${action.past ?? "changed"} now and stay as they are.` : "",
+    confirm: action.label, danger: action.danger,
+    act: async () => report(action, await each(action, fit, spec), spec),
+  });
+}
+
+async function each(action, rows, spec) {
+  if (spec.bulk) return post(spec.bulk, { action: action.name, ids: rows.map(spec.id) });
+  let done = 0;
+  for (const row of rows) await action.run(row).then(() => done++);
+  return { matched: rows.length, done };
+}
+
+/** onMatching does an action to all that match, after saying how many that are. */
+export async function onMatching(action, filter, spec) {
+  let found;
+  try {
+    found = await post(spec.bulk, { action: action.name, filter, dry_run: true });
+  } catch (error) {
+    return fail(error);
+  }
+  if (!found.matched) return say(`Nothing that matches can be ${action.past ?? "changed"}.`);
+  const what = Object.entries(filter).map(([k, v]) => `${k}:${v}`).join(" ") || "no filter: all of them";
+  return ask({
+    title: `${action.label} ${found.capped ? "at least " : ""}${counted(found.matched, spec.one)}?`,
+    text: `All that match now – ${what}.${found.capped ? " Only that many are done at once; do it again for the rest." : ""}`,
+    confirm: `${action.label} ${found.matched.toLocaleString()}`, danger: action.danger,
+    act: async () => report(action, await post(spec.bulk, { action: action.name, filter }), spec),
+  });
+}
+
+function report(action, result, spec) {
+  const skipped = (result.matched ?? 0) - (result.done ?? 0);
+  say(`${action.label}: ${counted(result.done ?? 0, spec.one)}${skipped > 0 ? `, ${skipped} had changed meanwhile` : ""}`);
+  return true;
+}

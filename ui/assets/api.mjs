@@ -1,0 +1,91 @@
+// Requests to the HTTP API.
+import { signal } from "./lib.mjs";
+import { parse, stringify } from "./exact.mjs";
+
+const meta = (name) => document.querySelector(`meta[name="perdure-${name}"]`)?.content ?? "";
+
+/** The base is frozen: pages deeper down must not move it. */
+export const base = new URL(document.baseURI);
+document.querySelector("base").href = base.href;
+
+export const root = new URL(meta("api").replace(/\/*$/, "/"), base);
+export const docs = meta("docs") ? new URL(meta("docs"), base).href : "";
+export const title = meta("title");
+
+/** unauthorized is set when the server wants a token. */
+export const unauthorized = signal(false);
+
+/** skew is how many milliseconds the server's clock is ahead of ours. */
+export const skew = signal(0);
+
+/** Problem is an error that the server told of, as RFC 9457 has it. */
+export class Problem extends Error {
+  constructor(status, body) {
+    super(body.detail || body.title || `the server answered ${status}`);
+    this.status = status;
+    this.code = body.code ?? "";
+    this.errors = body.errors ?? [];
+  }
+}
+
+/** url returns the address of a path below the API's root. Segments are to be escaped by segment. */
+export function url(path, params = {}) {
+  const u = new URL(path.replace(/^\/(v1\/)?/, ""), root);
+  for (const [name, value] of Object.entries(params)) {
+    if (value !== undefined && value !== null && value !== "") u.searchParams.set(name, value);
+  }
+  return u.href;
+}
+
+/** segment escapes a name for use in a path. */
+export const segment = (name) => encodeURIComponent(name);
+
+/** get reads a resource. */
+export function get(path, params, abort) {
+  return request("GET", url(path, params), undefined, abort);
+}
+
+/** post, put and del change one. Each call has its own idempotency key. */
+export const post = (path, body = {}) => request("POST", url(path), body);
+export const put = (path, body = {}) => request("PUT", url(path), body);
+export const del = (path, params) => request("DELETE", url(path, params));
+
+async function request(method, href, body, abort) {
+  const headers = { Accept: "application/json" };
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  if (method === "POST") headers["Idempotency-Key"] = key();
+  const init = { method, headers, signal: abort, credentials: "same-origin" };
+  if (body !== undefined) init.body = stringify(body);
+  let response;
+  try {
+    response = await fetch(href, init);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Problem(0, { detail: "The server cannot be reached.", code: "unreachable" });
+  }
+  return read(response);
+}
+
+async function read(response) {
+  const text = await response.text();
+  const date = Date.parse(response.headers.get("Date") ?? "");
+  const ahead = date + 500 - Date.now(); // the header has whole seconds
+  if (Math.abs(ahead) > 2000) skew.value = ahead;
+  if (response.status === 401) unauthorized.value = true;
+  let body = null;
+  if (text && /json/.test(response.headers.get("Content-Type") ?? "")) body = parse(text);
+  if (!response.ok) throw new Problem(response.status, body ?? {});
+  return body;
+}
+
+/** key works on plain HTTP too, unlike crypto.randomUUID. */
+export function key() {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
+}
+
+/** text reads something that is not JSON. */
+export async function text(path, params, abort) {
+  const response = await fetch(url(path, params), { signal: abort, credentials: "same-origin" });
+  if (!response.ok) throw new Problem(response.status, { detail: "It cannot be read." });
+  return response.text();
+}

@@ -1,0 +1,36 @@
+// Copying to the clipboard, on plain HTTP too.
+import { html, useState } from "./lib.mjs";
+import { fail } from "./toast.mjs";
+
+async function copy(text) {
+  if (navigator.clipboard && isSecureContext) return navigator.clipboard.writeText(text);
+  const area = document.createElement("textarea");
+  area.value = text;
+  area.className = "away";
+  document.body.append(area);
+  area.select();
+  const done = document.execCommand("copy");
+  area.remove();
+  if (!done) throw new Error("The browser does not let us copy.");
+}
+
+/** Copy is a button that copies a text. */
+export function Copy({ text, label = "Copy" }) {
+  const [done, setDone] = useState(false);
+  const run = () => copy(text).then(() => {
+    setDone(true);
+    setTimeout(() => setDone(false), 1500);
+  }).catch(fail);
+  return html`<button type="button" class="plain small" onClick=${run} aria-label=${`${label}: ${text.slice(0, 60)}`}>${done ? "Copied" : label}</button>`;
+}
+
+/** Short shows the end of an id: ids of the same time begin alike. */
+export function Short({ id }) {
+  const text = String(id ?? "");
+  return html`<code class="short" title=${text}>${text.length > 16 ? "…" + text.slice(-8) : text}</code>`;
+}
+
+/** ID shows an id that can be copied. */
+export function ID({ id }) {
+  return html`<span class="id"><code>${id}</code><${Copy} text=${String(id)} /></span>`;
+}

@@ -1,0 +1,75 @@
+// Dialogs: the browser's own, which keep the focus inside and close on Escape.
+import { html, signal, useEffect, useRef, useState, useId } from "./lib.mjs";
+import { describe } from "./toast.mjs";
+
+const open = signal(null);
+
+/** show opens a dialog; content gets close(result). The promise has the result, undefined if dismissed. */
+export function show(content, options = {}) {
+  return new Promise((resolve) => {
+    const before = document.activeElement;
+    open.value = {
+      content, options,
+      close(result) {
+        open.value = null;
+        before?.focus?.();
+        resolve(result);
+      },
+    };
+  });
+}
+
+/** isOpen says whether one is open: keys of the page do nothing then. */
+export const isOpen = () => open.peek() !== null;
+
+/** Dialogs is where they appear. */
+export function Dialogs() {
+  const d = open.value;
+  return d && html`<${Dialog} key=${d} ...${d} />`;
+}
+
+function Dialog({ content: Content, options, close }) {
+  const ref = useRef(null);
+  const id = useId();
+  useEffect(() => { ref.current.showModal(); }, []);
+  return html`<dialog ref=${ref} class=${options.wide ? "wide" : ""} aria-labelledby=${id}
+      onCancel=${(e) => { e.preventDefault(); close(); }}
+      onClick=${(e) => { if (e.target === ref.current) close(); }}>
+    <div class="dialog">
+      <h2 id=${id}>${options.title}</h2>
+      <${Content} close=${close} />
+    </div>
+  </dialog>`;
+}
+
+/**
+ * ask shows a question and runs act if it is confirmed, staying open with the
+ * error if that fails. The promise has what act returned, undefined if dismissed.
+ */
+export function ask({ title, text, confirm, danger = false, act, wide, fields }) {
+  return show(function Ask({ close }) {
+    const [busy, setBusy] = useState(false);
+    const [error, setError] = useState(null);
+    const [values, setValues] = useState({});
+    async function submit(e) {
+      e.preventDefault();
+      setBusy(true);
+      try {
+        close((await act(values)) ?? true);
+      } catch (err) {
+        setError(err);
+        setBusy(false);
+      }
+    }
+    const Fields = fields;
+    return html`<form onSubmit=${submit}>
+      ${text && html`<p>${text}</p>`}
+      ${Fields && html`<${Fields} values=${values} set=${(v) => setValues((old) => ({ ...old, ...v }))} />`}
+      ${error && html`<p class="wrong" role="alert">${describe(error)}</p>`}
+      <div class="buttons">
+        <button type="button" onClick=${() => close()}>Cancel</button>
+        <button class=${danger ? "danger" : "primary"} disabled=${busy} data-confirm autofocus=${!Fields}>${confirm}</button>
+      </div>
+    </form>`;
+  }, { title, wide });
+}

@@ -1,0 +1,96 @@
+// Forms for JSON: fields where a schema knows them, text always.
+import { html, useState, useId } from "./lib.mjs";
+import { parse, stringify } from "./exact.mjs";
+
+/**
+ * JSONField edits a JSON value. onChange gets the value, or undefined while the text is not JSON.
+ * With a schema of an object it shows a field for each property; the text stays a click away.
+ */
+export function JSONField({ label, schema, value, onChange, rows = 8 }) {
+  const fields = schema?.type === "object" && Object.keys(schema.properties ?? {}).length > 0;
+  const [asText, setAsText] = useState(!fields);
+  return html`<div class="json-field">
+    ${fields && html`<div class="switch" role="group" aria-label=${label + " as"}>
+      <button type="button" class="small" aria-pressed=${!asText} onClick=${() => setAsText(false)}>Form</button>
+      <button type="button" class="small" aria-pressed=${asText} onClick=${() => setAsText(true)}>JSON</button>
+    </div>`}
+    ${asText ? html`<${Text} ...${{ label, value, onChange, rows }} />`
+      : html`<fieldset><legend>${label}</legend><${Properties} ...${{ schema, value: value ?? {}, onChange }} /></fieldset>`}
+  </div>`;
+}
+
+function Text({ label, value, onChange, rows }) {
+  const [text, setText] = useState(value === undefined ? "" : stringify(value, 2));
+  const [wrong, setWrong] = useState("");
+  const id = useId();
+  function input(e) {
+    setText(e.target.value);
+    try {
+      const parsed = e.target.value.trim() === "" ? undefined : parse(e.target.value);
+      setWrong("");
+      onChange(parsed, true);
+    } catch (error) {
+      setWrong(error.message);
+      onChange(undefined, false);
+    }
+  }
+  return html`<label class="field"><span>${label} <span class="muted">JSON</span></span>
+    <textarea rows=${rows} spellcheck="false" aria-invalid=${wrong !== ""} aria-describedby=${wrong ? id : undefined} value=${text} onInput=${input}></textarea>
+  </label>${wrong && html`<p id=${id} class="wrong">${wrong}</p>`}`;
+}
+
+function Properties({ schema, value, onChange }) {
+  const required = schema.required ?? [];
+  const set = (name, v) => {
+    const next = { ...value, [name]: v };
+    if (v === undefined) delete next[name];
+    onChange(next, true);
+  };
+  return Object.entries(schema.properties).map(([name, s]) => html`<${Property} key=${name} name=${name} schema=${s} required=${required.includes(name)}
+    value=${value[name]} onChange=${(v) => set(name, v)} />`);
+}
+
+const typeOf = (schema) => (Array.isArray(schema.type) ? schema.type.find((t) => t !== "null") : schema.type);
+
+function Property({ name, schema, required, value, onChange }) {
+  const type = typeOf(schema);
+  if (type === "object" && Object.keys(schema.properties ?? {}).length) {
+    return html`<fieldset><legend>${name}</legend><${Properties} ...${{ schema, value: value ?? {}, onChange }} /></fieldset>`;
+  }
+  if (type === "array" || type === "object" || !type && !schema.enum) {
+    return html`<${Text} label=${name} rows=${3} value=${value ?? schema.default} onChange=${(v, ok) => ok && onChange(v)} />`;
+  }
+  return html`<label class="field"><span>${name}${required && html` <span class="muted">required</span>`}</span>
+    <${Scalar} ...${{ type, schema, required, value: value ?? schema.default, onChange }} />
+    ${schema.description && html`<small class="muted">${schema.description}</small>`}</label>`;
+}
+
+function Scalar({ type, schema, required, value, onChange }) {
+  if (schema.enum) {
+    return html`<select value=${value ?? ""} onChange=${(e) => onChange(e.target.value || undefined)}>
+      ${!required && html`<option value=""></option>`}${schema.enum.map((v) => html`<option value=${v}>${String(v)}</option>`)}</select>`;
+  }
+  if (type === "boolean") return html`<input type="checkbox" checked=${value === true} onChange=${(e) => onChange(e.target.checked)} />`;
+  if (type === "integer" || type === "number") {
+    return html`<input type="number" step=${type === "integer" ? 1 : "any"} min=${schema.minimum} max=${schema.maximum} required=${required} value=${value === undefined ? "" : String(value)}
+      onInput=${(e) => onChange(e.target.value === "" ? undefined : number(e.target.value))} />`;
+  }
+  return html`<input type="text" required=${required} minlength=${schema.minLength} maxlength=${schema.maxLength} value=${value ?? ""} onInput=${(e) => onChange(e.target.value === "" && !required ? undefined : e.target.value)} />`;
+}
+
+const number = (text) => (Number.isSafeInteger(Number(text)) || !/^-?\d+$/.test(text) ? Number(text) : BigInt(text));
+
+/** Field is a labelled input. */
+export function Field({ label, hint, children }) {
+  return html`<label class="field"><span>${label}</span>${children}${hint && html`<small class="muted">${hint}</small>`}</label>`;
+}
+
+/** sample makes a value that fits a schema, to start editing from. */
+export function sample(schema) {
+  if (!schema) return {};
+  if (schema.default !== undefined) return schema.default;
+  if (schema.enum) return schema.enum[0];
+  const type = typeOf(schema);
+  if (type === "object") return Object.fromEntries((schema.required ?? []).filter((n) => schema.properties?.[n]).map((n) => [n, sample(schema.properties[n])]));
+  return { string: "", integer: 0, number: 0, boolean: false, array: [] }[type];
+}

@@ -1,0 +1,56 @@
+// All pages: where they are, what they are called, and which key goes there.
+import { Overview } from "./pages/overview.mjs";
+import { Upcoming } from "./pages/upcoming.mjs";
+import { Instances } from "./pages/instances.mjs";
+import { Instance } from "./pages/instance.mjs";
+import { Definitions, Definition } from "./pages/definitions.mjs";
+import { Schedules } from "./pages/schedules.mjs";
+import { Actors } from "./pages/actors.mjs";
+import { Actor } from "./pages/actor.mjs";
+import { Machines, Machine } from "./pages/machines.mjs";
+import { Alarms, Alarm } from "./pages/alarms.mjs";
+import { Hooks, Hook } from "./pages/hooks.mjs";
+import { Tasks, Task } from "./pages/tasks.mjs";
+import { Dead } from "./pages/dead.mjs";
+import { Outbox } from "./pages/outbox.mjs";
+import { Nodes } from "./pages/nodes.mjs";
+import { Mailbox } from "./pages/mailbox.mjs";
+import { Settings } from "./pages/settings.mjs";
+
+/** Groups of pages, as the navigation shows them. A page with names below it has a detail. */
+export const groups = [
+  ["", [
+    { path: "", title: "Overview", key: "o", page: Overview },
+    { path: "upcoming", title: "What comes next", key: "u", page: Upcoming },
+    { path: "dead", title: "Dead letters", key: "d", page: Dead },
+  ]],
+  ["Work", [
+    { path: "instances", title: "State machines", key: "i", page: Instances, detail: Instance, names: 1 },
+    { path: "actors", title: "Actors", key: "a", page: Actors, detail: Actor, names: 2 },
+    { path: "hooks", title: "Hooks", key: "h", page: Hooks, detail: Hook, names: 1 },
+    { path: "tasks", title: "Tasks", key: "t", page: Tasks, detail: Task, names: 1 },
+    { path: "alarms", title: "Alarms & timers", key: "l", page: Alarms, detail: Alarm, names: 1 },
+    { path: "schedules", title: "Schedules", key: "s", page: Schedules },
+  ]],
+  ["Definitions", [
+    { path: "definitions", title: "Step machines", key: "f", page: Definitions, detail: Definition, names: 1 },
+    { path: "machines", title: "Statecharts", key: "m", page: Machines, detail: Machine, names: 1 },
+  ]],
+  ["System", [
+    { path: "outbox", title: "Outbox", key: "x", page: Outbox },
+    { path: "nodes", title: "Nodes", key: "n", page: Nodes },
+    { path: "mailbox", title: "Mailbox", key: "b", page: Mailbox, dev: true },
+    { path: "settings", title: "Settings", key: "e", page: Settings },
+  ]],
+];
+
+export const pages = groups.flatMap(([, all]) => all);
+
+/** find returns the page of an address, and the names below it. */
+export function find(names) {
+  const page = pages.find((p) => p.path === (names[0] ?? ""));
+  if (!page) return null;
+  const below = names.slice(1);
+  if (!below.length) return { page, Component: page.page, names: below };
+  return page.detail && below.length === page.names ? { page, Component: page.detail, names: below } : null;
+}

@@ -1,0 +1,88 @@
+// One actor: its machine drawn with the active states lit, its timers counting
+// down, and the path so far.
+import { html, useState } from "../lib.mjs";
+import { segment } from "../api.mjs";
+import { useLive } from "../live.mjs";
+import { link } from "../router.mjs";
+import { useKeys } from "../keyboard.mjs";
+import { Actions, perform, usable } from "../action.mjs";
+import { may } from "../me.mjs";
+import { ID } from "../copy.mjs";
+import { Status } from "../status.mjs";
+import { At, When } from "../time.mjs";
+import { JSONView } from "../json.mjs";
+import { MachineDrawing } from "../machine.mjs";
+import { Timeline, Scrubber } from "../timeline.mjs";
+import { ErrorText, Facts, Failure, Heading, Loading, Panel, Table } from "../parts.mjs";
+import { dueActions } from "../due.mjs";
+import { actions, at as pathOf, sendEvent } from "./actors.mjs";
+
+export function Actor({ names: [type, id] }) {
+  const path = pathOf({ type, id });
+  const live = { kinds: ["actors"], id: `${type}/${id}` };
+  const { data: actor, error, refresh } = useLive(path, {}, live);
+  const log = useLive(`${path}/log`, { limit: 200 }, live);
+  const [at, setAt] = useState(null);
+  useKeys(keysOf(actor, refresh));
+  if (!actor) return error ? html`<${Heading} title=${id} kind=${type} /><${Failure} error=${error} retry=${refresh} />` : html`<${Loading} />`;
+
+  const entries = log.data?.data ?? [];
+  const current = at === null ? entries.length - 1 : Math.min(at, entries.length - 1);
+  const past = at !== null && current < entries.length - 1;
+  const active = past ? entries[current].to ?? [] : actor.active ?? [];
+  const pick = (i) => setAt(i === entries.length - 1 ? null : i);
+  return html`<${Heading} title=${actor.id} kind=${actor.type}>
+      ${may("operator") && actor.status === "active" && html`<button class="primary" data-action="send" onClick=${() => sendEvent(actor)}>Send an event</button>`}
+      <${Actions} actions=${actions} row=${actor} one="actor" after=${refresh} />
+    <//>
+    <${Failure} error=${error} />
+    <div class="lead"><${Status} of=${actor.status} /><code>${actor.state}</code><${ID} id=${actor.id} /></div>
+    <${ErrorText} text=${typeof actor.error === "string" ? actor.error : actor.error && JSON.stringify(actor.error)} open=${true} />
+    <${Panel} title=${past ? "Machine, as it was" : "Machine"} cls="full" actions=${html`<a href=${link(["machines", actor.machine?.name ?? actor.type])}>Definition</a>`}>
+      <${MachineDrawing} name=${actor.machine?.name ?? actor.type} version=${actor.machine?.version} active=${active} before=${entries[current]?.from} />
+      <${Scrubber} n=${entries.length} at=${current} set=${pick} text=${entries[current]?.event?.type ?? ""} />
+      ${may("operator") && actor.status === "active" && actor.events?.length > 0 && html`<div class="actions" role="group" aria-label="Send">${actor.events.map((e) => html`<button key=${e.type} class="small" data-event=${e.type} onClick=${() => sendEvent(actor, e.type)}>${e.type}</button>`)}</div>`}
+    <//>
+    <div class="columns">
+      <div>
+        <${Panel} title="Path so far"><${Timeline} entries=${entries.map(entry)} current=${past ? current : undefined} onPick=${pick} /><//>
+        ${actor.children?.length > 0 && html`<${Panel} title="Children"><ul class="tree">${actor.children.map((c) => html`<${Child} key=${c.id} of=${c} />`)}</ul><//>`}
+        <${Panel} title="Input"><${JSONView} value=${actor.input} label="Input" /><//>
+      </div>
+      <div>
+        <${Panel} title="Timers"><${Table} title="Timers" rows=${actor.timers} empty="No timer is set." keyOf=${(t) => t.key} columns=${[
+          ["Fires", (t) => html`<b><${When} at=${t.due_at} /></b>`],
+          ["What", (t) => html`${t.event ?? t.type ?? t.key}${t.every && html` <span class="muted">every ${t.every}</span>`}`],
+          ["", (t) => html`<${Actions} actions=${dueActions} row=${timer(actor, t)} one="timer" small=${true} after=${refresh} />`],
+        ]} /><//>
+        <${Panel} title="Context"><${JSONView} value=${actor.context} label="Context" /><//>
+        <${Panel} title="Facts"><${Facts} of=${{ Machine: actor.machine && `${actor.machine.name} version ${actor.machine.version}`, Version: String(actor.version ?? ""), Caller: actor.caller && (typeof actor.caller === "string" ? actor.caller : JSON.stringify(actor.caller)),
+          Created: html`<${At} at=${actor.created_at} />`, Changed: html`<${At} at=${actor.updated_at} />` }} /><//>
+      </div>
+    </div>
+    <${Panel} title="Raw" cls="full"><${JSONView} value=${actor} open=${1} label="Raw JSON" /><//>`;
+}
+
+function keysOf(actor, refresh) {
+  if (!actor) return {};
+  const keys = { s: may("operator") && actor.status === "active" && ["Send an event", () => sendEvent(actor)] };
+  for (const a of actions) keys[a.key] = usable(a, actor) && [a.label, () => Promise.resolve(perform(a, actor, "actor")).then(refresh)];
+  return keys;
+}
+
+const entry = (e) => ({
+  at: e.at, title: e.event?.type ?? "event", how: "next",
+  text: (e.to ?? []).filter((s) => !(e.from ?? []).includes(s)).map((s) => s.split(".").slice(1).join(".") || s).join(", "),
+});
+
+// timer gives a timer the same actions as everything else that is due.
+function timer(actor, t) {
+  const base = `${pathOf(actor)}/timers/${segment(t.key)}`;
+  return { ...t, id: t.key, name: t.event ?? t.type ?? t.key, actions: { move: `${base}/move`, skip: `${base}/skip`, fire: `${base}/fire` } };
+}
+
+function Child({ of }) {
+  return html`<li>${of.id} <${Status} of=${of.status} /> <code>${of.state}</code>
+    ${of.children?.length > 0 && html`<ul>${of.children.map((c) => html`<${Child} key=${c.id} of=${c} />`)}</ul>`}</li>`;
+}
+

@@ -1,0 +1,92 @@
+// Actors: statecharts that live in the database.
+import { html, useEffect } from "../lib.mjs";
+import { Short } from "../copy.mjs";
+import { post, segment } from "../api.mjs";
+import { useLive } from "../live.mjs";
+import { go, link, route } from "../router.mjs";
+import { ask } from "../dialog.mjs";
+import { say } from "../toast.mjs";
+import { List } from "../list.mjs";
+import { Status } from "../status.mjs";
+import { When } from "../time.mjs";
+import { Field, JSONField, sample } from "../form.mjs";
+
+export const at = (a) => `actors/${segment(a.type)}/${segment(a.id)}`;
+
+/** actions on an actor. */
+export const actions = [
+  { name: "stop", label: "Stop", past: "stopped", key: "c", danger: true, when: (a) => a.status === "active", run: (a) => post(`${at(a)}/stop`),
+    question: (a) => `${a.type} ${a.id} stops, and its timers with it. It cannot be taken back.` },
+];
+
+const spec = {
+  kind: "actors", one: "actor", title: "Actors", path: "actors",
+  about: "Statecharts with a life of their own; asleep they are only rows.",
+  filters: { type: "its machine", status: ["active", "done", "error", "stopped"], state: "a state it is in" },
+  statuses: ["active", "done", "error", "stopped"],
+  id: (a) => `${a.type}/${a.id}`, href: (a) => link(["actors", a.type, a.id]), actions,
+  create: { label: "New actor", open: () => createActor(route.value.query.get("type") ?? "") },
+  empty: "No actor matches. Make one above, or with POST /v1/actors.",
+  columns: [
+    { title: "Actor", cell: (a) => html`<b>${a.type}</b> <${Short} id=${a.id} />` },
+    { title: "Status", cell: (a) => html`<${Status} of=${a.status} />` },
+    { title: "State", cell: (a) => html`<code>${a.state}</code>` },
+    { title: "Next timer", cell: (a) => html`<${When} at=${a.next_timer_at} />` },
+    { title: "Version", cls: "minor", cell: (a) => a.version },
+    { title: "Changed", cls: "minor", cell: (a) => html`<${When} at=${a.updated_at} />` },
+  ],
+};
+
+export const Actors = () => html`<${List} spec=${spec} />`;
+
+/** createActor asks for a type, an id and the input of an actor, and makes it. */
+export function createActor(type) {
+  return ask({
+    title: "New actor", confirm: "Create", wide: true,
+    fields: (props) => html`<${Fields} ...${props} type=${type} />`,
+    act: async (v) => {
+      if (v.broken) throw new Error("The input is not JSON.");
+      const body = { type: v.type ?? type, id: v.id, input: v.input ?? {} };
+      await post("actors", body);
+      say(`Created ${body.type} ${body.id}`);
+      go(link(["actors", body.type, body.id]));
+    },
+  });
+}
+
+function Fields({ values, set, type }) {
+  const { data } = useLive("machines", { limit: 200 });
+  const names = (data?.data ?? []).map((m) => m.name);
+  const name = values.type ?? type;
+  const machine = useLive(name && names.includes(name) ? `machines/${segment(name)}` : null);
+  const schema = machine.data?.input_schema;
+  useEffect(() => { if (schema && values.input === undefined) set({ input: sample(schema) }); }, [schema]);
+  return html`<div class="side">
+      <${Field} label="Type"><input type="text" list="machine-names" required autofocus value=${name} onInput=${(e) => set({ type: e.target.value })} /><datalist id="machine-names">${names.map((n) => html`<option value=${n} />`)}</datalist><//>
+      <${Field} label="Id"><input type="text" required value=${values.id ?? ""} onInput=${(e) => set({ id: e.target.value })} /><//>
+    </div>
+    <${JSONField} key=${JSON.stringify(schema)} label="Input" schema=${schema} value=${values.input ?? {}} onChange=${(v, ok) => set(ok ? { input: v, broken: false } : { broken: true })} />`;
+}
+
+/** sendEvent asks for an event and sends it to an actor. */
+export function sendEvent(actor, type = "") {
+  const events = actor.events ?? [];
+  return ask({
+    title: `Send an event to ${actor.type} ${actor.id}`, confirm: "Send", wide: true,
+    fields: (props) => html`<${EventFields} ...${props} events=${events} type=${type} />`,
+    act: async (v) => {
+      if (v.broken) throw new Error("The data is not JSON.");
+      const name = v.type ?? (type || events[0]?.type);
+      await post(`${at(actor)}/events`, { ...v.data, type: name });
+      say(`Sent ${name}`);
+    },
+  });
+}
+
+function EventFields({ values, set, events, type }) {
+  const name = values.type ?? (type || events[0]?.type) ?? "";
+  const schema = events.find((e) => e.type === name)?.schema;
+  return html`<${Field} label="Event" hint=${events.length ? `It accepts ${events.map((e) => e.type).join(", ")} now` : ""}>
+      <input type="text" list="event-names" required autofocus value=${name} onInput=${(e) => set({ type: e.target.value })} /><datalist id="event-names">${events.map((e) => html`<option value=${e.type} />`)}</datalist><//>
+    <${JSONField} key=${name} label="Data" schema=${schema} value=${values.data ?? sample(schema)} onChange=${(v, ok) => set(ok ? { data: v, broken: false } : { broken: true })} />`;
+}

@@ -1,0 +1,88 @@
+// Alarms and timers: every delay is a row.
+import { html } from "../lib.mjs";
+import { del, post, put, segment } from "../api.mjs";
+import { useLive } from "../live.mjs";
+import { go, link } from "../router.mjs";
+import { ask } from "../dialog.mjs";
+import { say } from "../toast.mjs";
+import { Actions } from "../action.mjs";
+import { dueActions } from "../due.mjs";
+import { List } from "../list.mjs";
+import { ID, Short } from "../copy.mjs";
+import { Status } from "../status.mjs";
+import { At, When, localInput, now } from "../time.mjs";
+import { JSONView } from "../json.mjs";
+import { Field, JSONField } from "../form.mjs";
+import { ErrorText, Facts, Failure, Heading, Loading, Panel } from "../parts.mjs";
+
+const at = (a) => `alarms/${segment(a.id)}`;
+const bad = (a) => ["failed", "quarantined"].includes(a.status);
+
+// An alarm has the same actions as everything that is due.
+const due = (action) => ({ ...action, when: (a) => !bad(a), open: action.open && ((a) => action.open(withPaths(a))), run: action.run && ((a) => action.run(withPaths(a))) });
+const withPaths = (a) => ({ ...a, name: a.type, actions: { move: `${at(a)}/move`, skip: `${at(a)}/skip`, fire: `${at(a)}/fire` } });
+
+const actions = [
+  ...dueActions.map(due).map((a) => ({ ...a, key: { move: "m", skip: "s", fire: "f" }[a.name] })),
+  { name: "retry", label: "Retry", past: "retried", key: "r", when: bad, run: (a) => post(`${at(a)}/retry`) },
+  { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, when: (a) => a.kind !== "machine", run: (a) => del(at(a)), question: (a) => `${a.type} ${a.id} is removed.` },
+];
+
+const often = (a) => a.text || a.cron || (a.every && `every ${a.every}`) || "once";
+
+const spec = {
+  kind: "alarms", one: "alarm", title: "Alarms & timers", path: "alarms", bulk: "alarms/actions",
+  about: "Set by hand or by machines; those of machines can be moved, skipped and fired too.",
+  filters: { type: "its type", kind: ["machine", "cleanup", "custom"], status: ["pending", "processing", "failed", "quarantined"], actor: "type/id of its actor" },
+  statuses: ["pending", "processing", "failed", "quarantined"],
+  id: (a) => a.id, href: (a) => link(["alarms", a.id]), actions,
+  create: { label: "New alarm", open: () => schedule() },
+  empty: "No alarm matches. Set one above, or with PUT /v1/alarms.",
+  columns: [
+    { title: "Alarm", cell: (a) => html`<b>${a.type}</b> <${Short} id=${a.id} />` },
+    { title: "Due", cell: (a) => html`<${When} at=${a.due_at} />` },
+    { title: "Repeats", cls: "minor", cell: often },
+    { title: "Status", cell: (a) => html`<${Status} of=${a.status} />` },
+    { title: "Kind", cls: "minor", cell: (a) => a.kind },
+    { title: "Actor", cell: (a) => a.actor && html`<a href=${link(["actors", a.actor.type, a.actor.id])}>${a.actor.type} <${Short} id=${a.actor.id} /></a>` },
+  ],
+};
+
+export const Alarms = () => html`<${List} spec=${spec} />`;
+
+function schedule() {
+  return ask({
+    title: "New alarm", confirm: "Set", wide: true,
+    fields: ({ values, set }) => html`<div class="side">
+        <${Field} label="Id" hint="Setting an alarm with an id that exists changes it"><input type="text" required autofocus value=${values.id ?? ""} onInput=${(e) => set({ id: e.target.value })} /><//>
+        <${Field} label="Type"><input type="text" required value=${values.type ?? ""} onInput=${(e) => set({ type: e.target.value })} /><//>
+      </div><div class="side">
+        <${Field} label="Due"><input type="datetime-local" step="1" required value=${values.at ?? localInput(now() + 3_600_000)} onInput=${(e) => set({ at: e.target.value })} /><//>
+        <${Field} label="Repeats" hint="As 1h, or a cron expression; empty for once"><input type="text" value=${values.every ?? ""} onInput=${(e) => set({ every: e.target.value })} /><//>
+      </div>
+      <${JSONField} label="Payload" rows=${5} value=${values.payload ?? {}} onChange=${(v, ok) => set(ok ? { payload: v, broken: false } : { broken: true })} />`,
+    act: async (v) => {
+      if (v.broken) throw new Error("The payload is not JSON.");
+      const repeat = !v.every ? {} : /\s|@/.test(v.every) ? { cron: v.every } : { every: v.every };
+      await put(`alarms/${segment(v.id)}`, { type: v.type, due_at: new Date(v.at ?? now() + 3_600_000).toISOString(), payload: v.payload ?? {}, ...repeat });
+      say(`Set ${v.id}`);
+      go(link(["alarms", v.id]));
+    },
+  });
+}
+
+export function Alarm({ names: [id] }) {
+  const { data: a, error, refresh } = useLive(`alarms/${segment(id)}`, {}, { kinds: ["alarms"], id });
+  if (!a) return error ? html`<${Heading} title=${id} kind="Alarm" /><${Failure} error=${error} retry=${refresh} />` : html`<${Loading} />`;
+  return html`<${Heading} title=${a.type} kind="Alarm"><${Actions} actions=${actions} row=${a} one="alarm" after=${refresh} /><//>
+    <${Failure} error=${error} />
+    <div class="lead"><${Status} of=${a.status} /><${ID} id=${a.id} /></div>
+    <p class="countdown"><${When} at=${a.due_at} /></p>
+    <${ErrorText} text=${a.error} open=${true} />
+    <div class="columns">
+      <${Panel} title="Facts"><${Facts} of=${{ Due: html`<${At} at=${a.due_at} />`, Repeats: often(a), "Time zone": a.zone, "Missed ticks": a.missed, Kind: a.kind,
+        Actor: a.actor && html`<a href=${link(["actors", a.actor.type, a.actor.id])}>${a.actor.type} ${a.actor.id}</a>`, Attempts: a.attempts && `${a.attempts}${a.max_attempts ? ` of ${a.max_attempts}` : ""}`, Created: html`<${At} at=${a.created_at} />` }} /><//>
+      <${Panel} title="Payload"><${JSONView} value=${a.payload} label="Payload" /><//>
+    </div>
+    <${Panel} title="Raw" cls="full"><${JSONView} value=${a} open=${1} label="Raw JSON" /><//>`;
+}

@@ -1,0 +1,69 @@
+// Dead letters: what failed for good, grouped by its error.
+import { html } from "../lib.mjs";
+import { Short } from "../copy.mjs";
+import { post } from "../api.mjs";
+import { useLive } from "../live.mjs";
+import { altered, link, route } from "../router.mjs";
+import { useKeys } from "../keyboard.mjs";
+import { ask } from "../dialog.mjs";
+import { say, fail } from "../toast.mjs";
+import { may } from "../me.mjs";
+import { address } from "../palette.mjs";
+import { When } from "../time.mjs";
+import { ErrorText, Failure, Heading, Loading } from "../parts.mjs";
+
+const kinds = ["", "instances", "hooks", "tasks", "alarms"];
+const single = { instances: "instance", hooks: "hook", tasks: "task", alarms: "alarm" };
+
+export function Dead() {
+  const kind = route.value.query.get("kind") ?? "";
+  const { data, error, refresh } = useLive("dead", { group_by: "error", kind, limit: 100 }, { kinds: ["dead", "instances", "hooks", "tasks", "alarms"], every: 10_000 });
+  const groups = data?.data ?? [];
+  const move = (by) => {
+    const all = [...document.querySelectorAll("[data-group]")];
+    const at = all.indexOf(document.activeElement?.closest("[data-group]"));
+    all[Math.max(0, Math.min(all.length - 1, at + by))]?.focus();
+  };
+  useKeys({
+    j: ["Next group", () => move(1)],
+    k: ["Previous group", () => move(-1)],
+    r: may("operator") && ["Retry the group", () => document.activeElement?.closest("[data-group]")?.querySelector("[data-action=retry]")?.click()],
+  });
+  return html`<${Heading} title="Dead letters" about="What failed for good, or lost its process too often. Nothing is dropped: mend the cause, then retry." />
+    <nav class="tabs" aria-label="Kind">${kinds.map((k) => html`<a key=${k} href=${altered({ kind: k })} aria-current=${k === kind ? "page" : undefined}>${k || "all"}</a>`)}</nav>
+    <${Failure} error=${error} retry=${refresh} />
+    ${!data && !error && html`<${Loading} />`}
+    ${data && !groups.length && html`<p class="empty">No dead letters. All is well.</p>`}
+    <ul class="groups">${groups.map((g) => html`<${Group} key=${g.kind + g.name + g.error} of=${g} refresh=${refresh} />`)}</ul>`;
+}
+
+function Group({ of, refresh }) {
+  const count = `${(of.count ?? 0).toLocaleString()}${of.capped ? "+" : ""}`;
+  return html`<li class="group" data-group tabindex="0">
+    <div class="group-count"><b>${count}</b><span class="muted">${of.kind}</span></div>
+    <div class="group-text">
+      <${ErrorText} text=${of.example && of.example !== of.error ? `${of.error}\n${of.example}` : of.error} />
+      <p class="muted">${of.name && html`${of.name} · `}first <${When} at=${of.first_at} />, last <${When} at=${of.last_at} /></p>
+      ${of.ids?.length > 0 && html`<p class="ids">${of.ids.map((id) => html`<a key=${id} href=${address({ kind: of.kind, id: String(id) })}><${Short} id=${id} /></a> `)}</p>`}
+    </div>
+    ${may("operator") && html`<div class="actions"><button data-action="retry" onClick=${() => retry(of).then(refresh)}>Retry all ${count}</button>
+      <a class="button" href=${link([of.kind], { status: "failed" })}>List</a></div>`}
+  </li>`;
+}
+
+async function retry(group) {
+  const body = { kind: group.kind, error: group.error, name: group.name };
+  let found;
+  try {
+    found = await post("dead/retry", { ...body, dry_run: true });
+  } catch (error) {
+    return fail(error);
+  }
+  return ask({
+    title: `Retry ${found.matched.toLocaleString()} ${group.kind}?`, text: `${found.capped ? "Only that many are done at once; do it again for the rest. " : ""}${group.error}`, confirm: `Retry ${found.matched.toLocaleString()}`,
+    act: async () => {
+      const result = await post("dead/retry", body);
+      say(`Retried ${result.done.toLocaleString()} ${result.done === 1 ? single[group.kind] ?? group.kind : group.kind}`);
+    },
+  });
+}

@@ -1,0 +1,123 @@
+// One state machine: where it is, how it came there, what it waits for.
+import { html, useMemo, useState } from "../lib.mjs";
+import { segment } from "../api.mjs";
+import { useLive } from "../live.mjs";
+import { link } from "../router.mjs";
+import { useKeys } from "../keyboard.mjs";
+import { Actions, perform, usable } from "../action.mjs";
+import { may } from "../me.mjs";
+import { ID, Short } from "../copy.mjs";
+import { Status } from "../status.mjs";
+import { At, When, relative, tick } from "../time.mjs";
+import { JSONView } from "../json.mjs";
+import { StepGraph } from "../draw.mjs";
+import { Timeline, Scrubber } from "../timeline.mjs";
+import { ErrorText, Facts, Failure, Heading, Loading, Panel, Table } from "../parts.mjs";
+import { actions, signal, startInstance } from "./instances.mjs";
+
+export function Instance({ names: [id] }) {
+  const path = `instances/${segment(id)}`;
+  const live = { kinds: ["instances"], id };
+  const { data: instance, error, refresh } = useLive(path, {}, live);
+  const history = useLive(`${path}/history`, { limit: 200 }, live);
+  const signals = useLive(`${path}/signals`, {}, live);
+  const children = useLive(`${path}/children`, { limit: 200 }, { kinds: ["instances"] });
+  const definition = useLive(instance ? `definitions/${segment(instance.fsm)}` : null);
+  const [at, setAt] = useState(null); // null follows the end
+  useInstanceKeys(instance, definition.data, refresh);
+  if (!instance) return error ? html`<${Heading} title="State machine" /><${Failure} error=${error} retry=${refresh} />` : html`<${Loading} />`;
+
+  const entries = history.data?.data ?? [];
+  const current = at === null ? entries.length - 1 : Math.min(at, entries.length - 1);
+  const version = definition.data?.versions?.find((v) => v.version === instance.version);
+  const past = at !== null && current < entries.length - 1;
+  return html`<${Heading} title=${instance.fsm} kind="State machine">
+      ${may("operator") && !instance.finished_at && html`<button data-action="signal" onClick=${() => signal(instance, signalNames(instance, definition.data))}>Signal</button>`}
+      ${may("operator") && html`<button data-action="again" onClick=${() => startInstance({ fsm: instance.fsm, state: instance.state })}>Start again</button>`}
+      <${Actions} actions=${actions} row=${instance} one="instance" after=${refresh} />
+    <//>
+    <${Failure} error=${error} />
+    <div class="lead"><${Status} of=${instance.status} /><${ID} id=${instance.id} /></div>
+    <${Waiting} of=${instance} />
+    <${ErrorText} text=${instance.error} open=${true} />
+    ${version && html`<${Panel} title="Steps" cls="full"><${Path} ...${{ version, entries, current, instance, past }} />
+      <${Scrubber} n=${entries.length} at=${current} set=${(i) => setAt(i === entries.length - 1 ? null : i)} text=${entries[current] ? `${entries[current].step} → ${entries[current].next ?? entries[current].outcome}` : ""} /><//>`}
+    <div class="columns">
+      <div>
+        <${Panel} title="Timeline"><${Timeline} entries=${entries.map(entry)} current=${past ? current : undefined} onPick=${(i) => setAt(i === entries.length - 1 ? null : i)} /><//>
+        <${Panel} title="Signals"><${Table} title="Signals" rows=${signals.data?.data} empty="No signal waits." columns=${[
+          ["Name", (s) => s.name], ["Received", (s) => html`<${When} at=${s.created_at} />`], ["", (s) => html`<${Status} of=${s.status} />`], ["Payload", (s) => html`<${JSONView} value=${s.payload} open=${0} label=${`Payload of ${s.name}`} />`],
+        ]} /><//>
+        ${(children.data?.data?.length > 0 || instance.parent) && html`<${Panel} title="Family"><${Family} instance=${instance} rows=${children.data?.data ?? []} /><//>`}
+      </div>
+      <div>
+        <${Panel} title="Facts"><${Facts} of=${facts(instance)} /><//>
+        <${Panel} title=${past ? "State after that step" : "State"}><${JSONView} value=${past ? entries[current]?.state ?? instance.state : instance.state} label="State" /><//>
+        ${instance.result !== undefined && instance.result !== null && html`<${Panel} title="Result"><${JSONView} value=${instance.result} label="Result" /><//>`}
+      </div>
+    </div>
+    <${Panel} title="Raw" cls="full"><${JSONView} value=${instance} open=${1} label="Raw JSON" /><//>`;
+}
+
+const signalNames = (instance, definition) => [...new Set([...(instance.awaits ?? []), ...(definition?.signals ?? []).map((s) => s.name)])];
+
+function useInstanceKeys(instance, definition, refresh) {
+  const keys = { s: instance && !instance.finished_at && may("operator") && ["Send a signal", () => signal(instance, signalNames(instance, definition))] };
+  for (const a of actions) keys[a.key] = instance && usable(a, instance) && [a.label, () => Promise.resolve(perform(a, instance, "instance")).then(refresh)];
+  if (instance?.parent) keys.p = ["Go to the parent", () => document.querySelector("[data-parent]")?.click()];
+  useKeys(keys);
+}
+
+// Waiting says in words what has to happen next.
+function Waiting({ of }) {
+  const until = of.awaits_until ? `, and goes on without it ${relative(Date.parse(of.awaits_until), tick.value)}` : "";
+  const text = {
+    awaiting_signal: `Waits for ${(of.awaits ?? []).join(" or ") || "a signal"}${until}.`,
+    awaiting_children: `Waits for ${of.children?.pending ?? "its"} of ${of.children?.total ?? "its"} children.`,
+    scheduled: `Runs ${relative(Date.parse(of.due_at), tick.value)}.`,
+    queued: "Waits for an earlier instance with the same partition key.",
+    unrouted: "No running process knows this machine and version.",
+    quarantined: "Lost its process too often. Retry it when that is mended.",
+  }[of.status];
+  return text && html`<p class="waiting">${text}</p>`;
+}
+
+function Path({ version, entries, current, instance, past }) {
+  const { taken, visits, last } = useMemo(() => walk(entries.slice(0, current + 1)), [entries, current]);
+  const active = past ? entries[current].next ?? entries[current].step : instance.step;
+  return html`<${StepGraph} version=${version} active=${active} bad=${!past && ["failed", "quarantined"].includes(instance.status)} taken=${taken} visits=${visits} last=${last} />`;
+}
+
+// walk counts the edges and steps of a path.
+function walk(entries) {
+  const taken = new Map(), visits = new Map();
+  let last;
+  for (const e of entries) {
+    visits.set(e.step, (visits.get(e.step) ?? 0) + 1);
+    if (!e.next) continue;
+    last = `${e.step}→${e.next}`;
+    taken.set(last, (taken.get(last) ?? 0) + 1);
+  }
+  return { taken, visits, last };
+}
+
+const entry = (e) => ({
+  at: e.at, duration_ms: e.duration_ms, title: e.step, how: e.outcome, error: e.error,
+  text: [e.attempt > 0 && `attempt ${e.attempt + 1}`, e.outcome, e.next && e.next !== e.step && `→ ${e.next}`].filter(Boolean).join(" "),
+});
+
+const facts = (i) => ({
+  Step: i.step, Version: String(i.version ?? ""), Queue: i.queue, Priority: i.priority || "", Attempt: i.attempt || "", Crashes: i.crashes || "",
+  Created: html`<${At} at=${i.created_at} />`, Due: i.due_at && !i.finished_at && html`<${At} at=${i.due_at} />`,
+  Deadline: i.deadline_at && html`<${At} at=${i.deadline_at} />`, Ended: i.finished_at && html`<${At} at=${i.finished_at} />`,
+  "Unique key": i.unique_key, "Partition key": i.partition_key,
+});
+
+// Family is the tree around an instance.
+function Family({ instance, rows }) {
+  const leaf = (i) => html`<a href=${link(["instances", i.id])}>${i.fsm} <${Short} id=${i.id} /></a> <${Status} of=${i.status} /> <span class="muted">${i.step}</span>`;
+  const own = html`<li><b>${instance.fsm}</b> <${Short} id=${instance.id} /> <${Status} of=${instance.status} />
+    ${rows.length > 0 && html`<ul>${rows.map((c) => html`<li key=${c.id}>${leaf(c)}</li>`)}</ul>`}</li>`;
+  if (!instance.parent) return html`<ul class="tree">${own}</ul>`;
+  return html`<ul class="tree"><li><a data-parent href=${link(["instances", instance.parent])}>parent <${Short} id=${instance.parent} /></a><ul>${own}</ul></li></ul>`;
+}

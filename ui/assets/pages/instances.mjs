@@ -1,0 +1,95 @@
+// State machines that run, or ran.
+import { html, useEffect } from "../lib.mjs";
+import { Short } from "../copy.mjs";
+import { post, segment } from "../api.mjs";
+import { useLive } from "../live.mjs";
+import { go, link, route } from "../router.mjs";
+import { ask } from "../dialog.mjs";
+import { say } from "../toast.mjs";
+import { List } from "../list.mjs";
+import { Status } from "../status.mjs";
+import { When } from "../time.mjs";
+import { JSONField, Field, sample } from "../form.mjs";
+
+export const statuses = ["runnable", "executing", "scheduled", "awaiting_signal", "awaiting_children", "queued", "unrouted", "done", "failed", "cancelled", "quarantined"];
+const ended = new Set(["done", "failed", "cancelled", "quarantined"]);
+
+/** actions on an instance. */
+export const actions = [
+  { name: "retry", label: "Retry", past: "retried", key: "r", when: (i) => ["failed", "quarantined"].includes(i.status), run: (i) => post(`instances/${segment(i.id)}/retry`) },
+  { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, when: (i) => !ended.has(i.status), run: (i) => post(`instances/${segment(i.id)}/cancel`, { reason: "cancelled in the dashboard" }),
+    question: (i) => `${i.fsm} ${i.id} ends, and its children with it. It cannot be taken back.` },
+];
+
+const spec = {
+  kind: "instances", one: "instance", title: "State machines", path: "instances", bulk: "instances/actions",
+  about: "Every instance of a step machine, newest first.",
+  filters: { fsm: "the machine's name", status: [...statuses, "live", "ended"], step: "where it is", queue: "its queue", parent: "the id of its parent", unique_key: "its unique key" },
+  statuses: ["runnable", "executing", "scheduled", "awaiting_signal", "awaiting_children", "done", "failed", "quarantined"],
+  id: (i) => i.id, href: (i) => link(["instances", i.id]), actions,
+  create: { label: "Start", open: () => startInstance({ fsm: route.value.query.get("fsm") ?? "" }) },
+  empty: "No instance matches. Start one with the button above, from Go with fsm.Start, or with POST /v1/instances.",
+  columns: [
+    { title: "Instance", cell: (i) => html`<b>${i.fsm}</b> <${Short} id=${i.id} />` },
+    { title: "Status", cell: (i) => html`<${Status} of=${i.status} />` },
+    { title: "Step", cell: (i) => html`${i.step}${i.attempt > 0 && html` <span class="muted">attempt ${i.attempt + 1}</span>`}` },
+    { title: "Queue", cls: "minor", cell: (i) => i.queue },
+    { title: "Created", cell: (i) => html`<${When} at=${i.created_at} />` },
+    { title: "Due or ended", cls: "minor", cell: (i) => html`<${When} at=${i.finished_at ?? i.due_at} />` },
+    { title: "Error", cls: "minor", cell: (i) => i.error && html`<span class="clip wrong">${i.error.split("\n")[0]}</span>` },
+  ],
+};
+
+export const Instances = () => html`<${List} spec=${spec} />`;
+
+/** startInstance asks for a machine and its first state, and starts it. */
+export function startInstance({ fsm = "", state }) {
+  return ask({
+    title: "Start a state machine", confirm: "Start", wide: true,
+    fields: (props) => html`<${StartFields} ...${props} fsm=${fsm} state=${state} />`,
+    act: async (v) => {
+      if (v.broken) throw new Error("The state is not JSON.");
+      const name = v.fsm ?? fsm;
+      const body = { fsm: name, state: v.state ?? state ?? {} };
+      if (v.unique_key) body.unique_key = v.unique_key;
+      if (v.delay) body.delay = v.delay;
+      const started = await post("instances", body);
+      say(started.duplicate ? "It runs already: here it is" : `Started ${name}`);
+      go(link(["instances", started.id]));
+    },
+  });
+}
+
+function StartFields({ values, set, fsm, state }) {
+  const { data } = useLive("definitions", { limit: 200 });
+  const names = (data?.data ?? []).map((d) => d.name);
+  const name = values.fsm ?? fsm;
+  const known = useLive(name && names.includes(name) ? `definitions/${segment(name)}` : null);
+  const shape = known.data?.schema;
+  useEffect(() => { if (shape && values.state === undefined && state === undefined) set({ state: sample(shape) }); }, [shape]);
+  return html`
+    <${Field} label="Machine"><input type="text" list="fsm-names" required autofocus value=${name} onInput=${(e) => set({ fsm: e.target.value })} /><datalist id="fsm-names">${names.map((n) => html`<option value=${n} />`)}</datalist><//>
+    <${JSONField} key=${JSON.stringify(shape)} label="State" schema=${shape} value=${values.state ?? state ?? sample(shape)} onChange=${(v, ok) => set(ok ? { state: v, broken: false } : { broken: true })} />
+    <div class="side">
+      <${Field} label="Unique key" hint="Only one with it runs at a time"><input type="text" value=${values.unique_key ?? ""} onInput=${(e) => set({ unique_key: e.target.value })} /><//>
+      <${Field} label="Delay" hint="As 90s or 1h30m"><input type="text" pattern="([0-9.]+(ms|s|m|h))+" value=${values.delay ?? ""} onInput=${(e) => set({ delay: e.target.value })} /><//>
+    </div>`;
+}
+
+/** signal asks for a signal and sends it. */
+export function signal(instance, names = [], schemas = {}) {
+  return ask({
+    title: "Send a signal", confirm: "Send", wide: true,
+    fields: ({ values, set }) => html`
+      <${Field} label="Name"><input type="text" list="signal-names" required autofocus value=${values.name ?? names[0] ?? ""} onInput=${(e) => set({ name: e.target.value })} /><datalist id="signal-names">${names.map((n) => html`<option value=${n} />`)}</datalist><//>
+      <${JSONField} label="Payload" schema=${schemas[values.name ?? names[0]]} value=${values.payload ?? {}} onChange=${(v, ok) => set(ok ? { payload: v, broken: false } : { broken: true })} />
+      <${Field} label="Deduplication key" hint="A second signal with the same name and key is dropped"><input type="text" value=${values.key ?? ""} onInput=${(e) => set({ key: e.target.value })} /><//>`,
+    act: async (v) => {
+      if (v.broken) throw new Error("The payload is not JSON.");
+      const name = v.name ?? names[0];
+      await post(`instances/${segment(instance.id)}/signals`, { name, payload: v.payload ?? {}, ...(v.key ? { key: v.key } : {}) });
+      say(`Sent ${name}`);
+    },
+  });
+}
+

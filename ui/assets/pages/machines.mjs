@@ -1,0 +1,70 @@
+// Statecharts: the machines of actors.
+import { html } from "../lib.mjs";
+import { segment, put, post } from "../api.mjs";
+import { useLive } from "../live.mjs";
+import { alter, go, link, route } from "../router.mjs";
+import { ask } from "../dialog.mjs";
+import { may } from "../me.mjs";
+import { say } from "../toast.mjs";
+import { List } from "../list.mjs";
+import { When } from "../time.mjs";
+import { MachineDrawing } from "../machine.mjs";
+import { JSONView } from "../json.mjs";
+import { Field, JSONField } from "../form.mjs";
+import { Facts, Failure, Heading, Loading, Panel } from "../parts.mjs";
+import { createActor } from "./actors.mjs";
+
+const spec = {
+  kind: "machines", one: "machine", title: "Statecharts", path: "machines",
+  about: "XState machines: from Go, or put here as JSON.",
+  id: (m) => m.name, href: (m) => link(["machines", m.name]),
+  create: { label: "New machine", role: "admin", open: () => define() },
+  empty: "No machine is known yet. Put one here as JSON, or register one from Go.",
+  columns: [
+    { title: "Machine", cell: (m) => html`<b>${m.name}</b>` },
+    { title: "Version", cell: (m) => m.version },
+    { title: "Actors", cell: (m) => (m.actors === undefined ? "" : m.actors.toLocaleString()) },
+    { title: "Defined in", cell: (m) => m.source },
+    { title: "Changed", cell: (m) => html`<${When} at=${m.updated_at} />` },
+  ],
+};
+
+export const Machines = () => html`<${List} spec=${spec} />`;
+
+const start = { id: "light", initial: "green", states: { green: { after: { 30000: "yellow" } }, yellow: { after: { 5000: "red" } }, red: { on: { GO: "green" } } } };
+
+// define asks for a machine; the server checks it before it is stored.
+function define(machine) {
+  return ask({
+    title: machine ? `New version of ${machine.name}` : "New machine", confirm: "Check and save", wide: true,
+    fields: ({ values, set }) => html`
+      ${!machine && html`<${Field} label="Name"><input type="text" required autofocus value=${values.name ?? ""} onInput=${(e) => set({ name: e.target.value })} /><//>`}
+      <${JSONField} label="Machine" rows=${18} value=${values.definition ?? machine?.definition ?? start} onChange=${(v, ok) => set(ok ? { definition: v, broken: false } : { broken: true })} />`,
+    act: async (v) => {
+      if (v.broken) throw new Error("The machine is not JSON.");
+      const name = machine?.name ?? v.name;
+      const definition = v.definition ?? machine?.definition ?? start;
+      await post("machines/check", { definition });
+      await put(`machines/${segment(name)}`, { definition });
+      say(`Saved ${name}`);
+      go(link(["machines", name]));
+    },
+  });
+}
+
+export function Machine({ names: [name] }) {
+  const version = route.value.query.get("version") ?? undefined;
+  const { data, error, refresh } = useLive(`machines/${segment(name)}`, { version }, { kinds: ["machines"] });
+  if (!data) return error ? html`<${Heading} title=${name} /><${Failure} error=${error} retry=${refresh} />` : html`<${Loading} />`;
+  return html`<${Heading} title=${data.name} kind="Statechart">
+      ${may("operator") && html`<button class="primary" data-action="create" onClick=${() => createActor(data.name)}>New actor</button>`}
+      ${may("admin") && data.source !== "go" && html`<button data-action="define" onClick=${() => define(data)}>New version</button>`}
+      <a class="button" href=${link(["actors"], { type: data.name })}>Actors</a>
+    <//>
+    ${data.versions?.length > 1 && html`<div class="switch" role="group" aria-label="Version">${data.versions.map((v) => html`<button class="small" aria-pressed=${v === data.version} onClick=${() => alter({ version: v })}>version ${v}</button>`)}</div>`}
+    <${Panel} title="Drawing" cls="full"><${MachineDrawing} name=${data.name} version=${data.version} /><//>
+    <div class="columns">
+      <${Panel} title="Facts"><${Facts} of=${{ Version: String(data.version ?? ""), "Defined in": data.source, Actors: data.actors?.toLocaleString(), Events: (data.events ?? []).map((e) => e.type).join(", "), Changed: html`<${When} at=${data.updated_at} />` }} /><//>
+      <${Panel} title="Definition"><${JSONView} value=${data.definition} open=${2} label="Definition" /><//>
+    </div>`;
+}

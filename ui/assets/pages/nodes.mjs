@@ -1,0 +1,33 @@
+// Nodes: the processes that work.
+import { html } from "../lib.mjs";
+import { Short } from "../copy.mjs";
+import { post, segment } from "../api.mjs";
+import { Actions } from "../action.mjs";
+import { List } from "../list.mjs";
+import { Status } from "../status.mjs";
+import { When } from "../time.mjs";
+
+const actions = [
+  { name: "drain", label: "Drain", past: "drained", key: "d", role: "admin", danger: true, when: (n) => n.status === "up", run: (n) => post(`nodes/${segment(n.id)}/drain`),
+    question: (n) => `${n.host ?? n.id} finishes what it runs and takes nothing new.` },
+];
+
+const spec = {
+  kind: "nodes", one: "node", title: "Nodes", path: "nodes", every: 5000,
+  about: "Every process that works on this database.",
+  id: (n) => n.id, actions,
+  empty: "No process works on this database now.",
+  columns: [
+    { title: "Node", cell: (n) => html`<b>${n.host}</b> <span class="muted">pid ${n.pid}</span><br /><${Short} id=${n.id} />` },
+    { title: "Status", cell: (n) => html`<${Status} of=${n.status} />` },
+    { title: "Running", cell: (n) => (n.running ?? 0).toLocaleString() },
+    { title: "Seen", cell: (n) => html`<${When} at=${n.seen_at} />` },
+    { title: "Started", cls: "minor", cell: (n) => html`<${When} at=${n.started_at} />` },
+    { title: "Does", cls: "minor", cell: (n) => (n.roles ?? []).join(", ") },
+    { title: "Queues", cls: "minor", cell: (n) => Object.entries(n.queues ?? {}).map(([q, c]) => `${q} × ${c}`).join(", ") },
+    { title: "Version", cls: "minor", cell: (n) => n.version },
+    { title: "Actions", cell: (n, refresh) => html`<${Actions} actions=${actions} row=${n} one="node" small=${true} after=${refresh} />` },
+  ],
+};
+
+export const Nodes = () => html`<${List} spec=${spec} />`;

@@ -1,0 +1,37 @@
+// The outbox: the ordered record of all that was changed.
+import { html } from "../lib.mjs";
+import { useLive } from "../live.mjs";
+import { alter, route } from "../router.mjs";
+import { useKeys } from "../keyboard.mjs";
+import { When } from "../time.mjs";
+import { JSONView } from "../json.mjs";
+import { Copy, Short } from "../copy.mjs";
+import { Failure, Heading, Loading, Panel, Table } from "../parts.mjs";
+
+export function Outbox() {
+  const after = route.value.query.get("after") ?? "";
+  const { data, error, refresh } = useLive("outbox", { after, limit: 100 }, { kinds: ["outbox"], every: 5000 });
+  const consumers = useLive("outbox/consumers", {}, { kinds: ["outbox"], every: 5000 });
+  const entries = data?.data ?? [];
+  const last = entries.at(-1)?.stamp;
+  useKeys({
+    "]": last && ["Later entries", () => alter({ after: last })],
+    "[": after && ["From the start", () => alter({ after: "" })],
+  });
+  return html`<${Heading} title="Outbox" about="One entry for each committed unit of work, in commit order, without gaps." />
+    <${Failure} error=${error} retry=${refresh} />
+    <${Panel} title="Consumers" cls="full"><${Table} title="Consumers" rows=${consumers.data?.data} empty="No consumer is registered." keyOf=${(c) => c.name} columns=${[
+      ["Consumer", (c) => html`<b>${c.name}</b>`], ["Behind by", (c) => (c.lag === undefined ? "" : `${Number(c.lag).toLocaleString()} entries`)], ["Position", (c) => html`<code>${c.position}</code>`], ["Moved", (c) => html`<${When} at=${c.updated_at} />`],
+    ]} /><//>
+    ${!data && !error && html`<${Loading} />`}
+    ${data && html`<${Panel} title="Entries" cls="full"><${Table} title="Entries" rows=${entries} empty=${after ? "Nothing after that." : "The outbox is empty. Open the engine with Options{Outbox: true} to fill it."} keyOf=${(e) => e.stamp} columns=${[
+      ["Stamp", (e) => html`<code>${e.stamp}</code> <${Copy} text=${e.stamp} />`],
+      ["Committed", (e) => html`<${When} at=${e.created_at} />`],
+      ["Mutations", (e) => (e.mutations ?? []).map((m) => html`<details class="mutation"><summary><span class=${"op op-" + m.op}>${m.op}</span> ${m.table} <${Short} id=${m.id} /></summary><${JSONView} value=${m.values} label=${`Values of ${m.table}`} /></details>`)],
+    ]} /><//>`}
+    <nav class="pager" aria-label="Pages">
+      ${after && html`<button onClick=${() => alter({ after: "" })}>From the start</button>`}
+      ${(data?.next_cursor || entries.length >= 100) && html`<button data-older onClick=${() => alter({ after: last })}>Later</button>`}
+      <form class="inline" onSubmit=${(e) => { e.preventDefault(); alter({ after: new FormData(e.target).get("after").trim() }); }}><label>After stamp <input type="text" name="after" pattern="[0-9a-f]{24}" value=${after} /></label> <button>Go</button></form>
+    </nav>`;
+}

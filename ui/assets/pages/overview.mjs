@@ -1,0 +1,80 @@
+// The overview: is everything well, and if not, where.
+import { html } from "../lib.mjs";
+import { useLive } from "../live.mjs";
+import { alter, link, route } from "../router.mjs";
+import { When, span, tick } from "../time.mjs";
+import { Chart, Spark, Meter } from "../chart.mjs";
+import { Heading, Failure, Panel, Table, Loading } from "../parts.mjs";
+import { Icon } from "../status.mjs";
+
+const ranges = ["15m", "1h", "24h"];
+const titles = { instances: "State machines", actors: "Actors", hooks: "Hooks", tasks: "Tasks", alarms: "Alarms", outbox: "Outbox" };
+
+/** late is how old due work may be before it is worth a look. */
+const late = 60_000;
+
+export function Overview() {
+  const range = ranges.includes(route.value.query.get("range")) ? route.value.query.get("range") : "15m";
+  const { data, error, refresh } = useLive("overview", { range }, { kinds: ["instances", "actors", "hooks", "tasks", "alarms", "outbox"], every: 5000 });
+  const dead = useLive("dead", { group_by: "error", limit: 5 }, { kinds: ["dead", "instances", "hooks", "tasks", "alarms"], every: 10_000 });
+  return html`<${Heading} title="Overview">
+      <div class="switch" role="group" aria-label="Range">${ranges.map((r) => html`<button class="small" aria-pressed=${r === range} onClick=${() => alter({ range: r })}>${r}</button>`)}</div>
+    <//>
+    <${Failure} error=${error} retry=${refresh} />
+    ${!data && !error && html`<${Loading} />`}
+    ${data && html`<div class="cards">${(data.kinds ?? []).map((k) => html`<${Kind} key=${k.kind} of=${k} spark=${data.series?.throughput?.[k.kind]} />`)}</div>
+      <${Charts} series=${data.series} />
+      <div class="columns">
+        <${Queues} rows=${data.queues} />
+        <${Panel} title="Dead letters" actions=${html`<a href=${link(["dead"])}>All of them</a>`}>
+          <${Table} title="Dead letters by error" empty="No dead letters." rows=${dead.data?.data} columns=${[
+            ["Error", (g) => html`<a href=${link(["dead"], { kind: g.kind })} class="clip">${g.error}</a>`],
+            ["Kind", (g) => g.kind],
+            ["Count", (g) => g.count?.toLocaleString() + (g.capped ? "+" : "")],
+            ["Last", (g) => html`<${When} at=${g.last_at} />`],
+          ]} />
+        <//>
+      </div>`}`;
+}
+
+function Kind({ of, spark }) {
+  const oldest = Date.parse(of.oldest_due_at ?? "");
+  const age = Number.isNaN(oldest) ? 0 : Math.max(0, tick.value - oldest);
+  const numbers = [["due", of.due, "due"], ["running", of.running, "run"], ["waiting", (of.waiting ?? 0) + (of.scheduled ?? 0), "wait"], ["failed", of.failed, "bad"]];
+  return html`<section class="card">
+    <h2><a href=${link([of.kind])}>${titles[of.kind] ?? of.kind}</a></h2>
+    <div class="rate"><p class="big">${(of.per_minute ?? 0).toLocaleString()}<small> / min</small></p>${spark && html`<${Spark} values=${spark} label=${`${titles[of.kind] ?? of.kind}: throughput`} />`}</div>
+    <dl>${numbers.filter(([, n]) => n !== undefined).map(([name, n, shape]) => html`<div key=${name} class=${n ? "is-" + shape : "muted"}><dt><${Icon} shape=${shape} />${name}</dt><dd>${n.toLocaleString()}</dd></div>`)}</dl>
+    <p class=${age > late ? "oldest is-bad" : "oldest muted"}>${age > 0 ? html`${age > late && html`<${Icon} shape="jail" />`}oldest due ${span(age)} ago` : "nothing overdue"}</p>
+  </section>`;
+}
+
+function Charts({ series }) {
+  if (!series) return null;
+  const from = Date.parse(series.from);
+  const step = millis(series.step);
+  const chart = (title, lines, unit) => lines.length > 0 && html`<${Chart} title=${title} lines=${lines} from=${from} step=${step} unit=${unit} />`;
+  const each = (byName) => Object.entries(byName ?? {}).map(([name, values]) => ({ name, values }));
+  return html`<div class="charts">
+    ${chart("Throughput", each(series.throughput), "")}
+    ${chart("Latency", each(series.latency_ms), " ms")}
+    ${chart("Backlog", series.backlog ? [{ name: "due", values: series.backlog }] : [], "")}
+    ${chart("Failures", series.failures ? [{ name: "failed", values: series.failures }] : [], "")}
+  </div>`;
+}
+
+/** millis reads a duration as Go writes it. */
+export function millis(text) {
+  const units = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
+  return [...String(text ?? "").matchAll(/([\d.]+)(ms|h|m|s)/g)].reduce((sum, [, n, unit]) => sum + Number(n) * units[unit], 0);
+}
+
+function Queues({ rows }) {
+  return html`<${Panel} title="Queues"><${Table} title="Queues" rows=${rows} empty="No queue has work." keyOf=${(q) => q.kind + q.name} columns=${[
+    ["Queue", (q) => html`<a href=${link([q.kind], { queue: q.name })}>${q.name}</a> <span class="muted">${titles[q.kind] ?? q.kind}</span>`],
+    ["Due", (q) => (q.due ?? 0).toLocaleString()],
+    ["Running", (q) => html`<${Meter} value=${q.running} max=${q.concurrency} label=${`${q.name}: running`} />`],
+    ["Oldest due", (q) => html`<${When} at=${q.oldest_due_at} />`],
+    ["", (q) => q.spark && html`<${Spark} values=${q.spark} label=${`${q.name}: recent work`} />`],
+  ]} /><//>`;
+}

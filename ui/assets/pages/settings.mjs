@@ -1,0 +1,47 @@
+// Settings: the theme of this browser, and the tokens of the API.
+import { html } from "../lib.mjs";
+import { del, post, segment } from "../api.mjs";
+import { useLive } from "../live.mjs";
+import { theme, themes } from "../theme.mjs";
+import { me, may } from "../me.mjs";
+import { Actions } from "../action.mjs";
+import { ask, show } from "../dialog.mjs";
+import { Copy } from "../copy.mjs";
+import { fail } from "../toast.mjs";
+import { Field } from "../form.mjs";
+import { When } from "../time.mjs";
+import { Facts, Failure, Heading, Panel, Table } from "../parts.mjs";
+
+export function Settings() {
+  return html`<${Heading} title="Settings" />
+    <div class="columns">
+      <${Panel} title="Appearance"><div class="switch" role="group" aria-label="Theme">${themes.map((t) => html`<button data-theme-choice=${t} aria-pressed=${theme.value === t} onClick=${() => { theme.value = t; }}>${t}</button>`)}</div><//>
+      <${Panel} title="You">${me.value && html`<${Facts} of=${{ Name: me.value.name, Role: me.value.role, "Signed in by": me.value.auth, Server: me.value.version, Database: me.value.database }} />`}
+        ${me.value?.auth === "session" && html`<button data-action="signout" onClick=${() => del("session").then(() => location.reload(), fail)}>Sign out</button>`}<//>
+    </div>
+    ${may("admin") && html`<${Tokens} />`}`;
+}
+
+const actions = [{ name: "revoke", label: "Revoke", danger: true, role: "admin", run: (t) => del(`tokens/${segment(t.id)}`), question: (t) => `Whoever uses ${t.name} is refused from now on.` }];
+
+function Tokens() {
+  const { data, error, refresh } = useLive("tokens");
+  return html`<${Panel} title="API tokens" cls="full" actions=${html`<button class="small" data-action="token" onClick=${() => create().then(refresh)}>New token</button>`}>
+    <${Failure} error=${error} />
+    <${Table} title="API tokens" rows=${data?.data} empty="No token: on this machine everybody is admin." keyOf=${(t) => t.id} columns=${[
+      ["Name", (t) => html`<b>${t.name}</b>`], ["Role", (t) => t.role], ["Created", (t) => html`<${When} at=${t.created_at} />`], ["Used", (t) => html`<${When} at=${t.last_used_at} none="never" />`],
+      ["", (t) => html`<${Actions} actions=${actions} row=${t} one="token" small=${true} after=${refresh} />`],
+    ]} /><//>`;
+}
+
+async function create() {
+  let made;
+  await ask({
+    title: "New token", confirm: "Create",
+    fields: ({ values, set }) => html`<${Field} label="Name"><input type="text" required autofocus value=${values.name ?? ""} onInput=${(e) => set({ name: e.target.value })} /><//>
+      <${Field} label="Role" hint="Viewers read; operators also start, retry and cancel; admins may everything"><select value=${values.role ?? "viewer"} onChange=${(e) => set({ role: e.target.value })}>
+        <option>viewer</option><option>operator</option><option>admin</option></select><//>`,
+    act: async (v) => { made = await post("tokens", { name: v.name, role: v.role ?? "viewer" }); },
+  });
+  if (made?.token) await show(({ close }) => html`<p>It is shown only now.</p><p class="id"><code>${made.token}</code><${Copy} text=${made.token} /></p><div class="buttons"><button class="primary" onClick=${() => close()}>Done</button></div>`, { title: "The new token" });
+}

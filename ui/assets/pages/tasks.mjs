@@ -1,0 +1,82 @@
+// Tasks: the queue whose logic lives in the database.
+import { html } from "../lib.mjs";
+import { post, segment } from "../api.mjs";
+import { useLive } from "../live.mjs";
+import { link } from "../router.mjs";
+import { useKeys } from "../keyboard.mjs";
+import { Actions, perform, usable } from "../action.mjs";
+import { ask } from "../dialog.mjs";
+import { say } from "../toast.mjs";
+import { List } from "../list.mjs";
+import { ID, Short } from "../copy.mjs";
+import { Status } from "../status.mjs";
+import { At, When } from "../time.mjs";
+import { JSONView } from "../json.mjs";
+import { Field, JSONField } from "../form.mjs";
+import { Timeline } from "../timeline.mjs";
+import { ErrorText, Facts, Failure, Heading, Loading, Panel, Table } from "../parts.mjs";
+
+const statuses = ["pending", "processing", "completed", "failed", "quarantined", "cancelled"];
+
+const actions = [
+  { name: "retry", label: "Retry", past: "retried", key: "r", when: (t) => ["failed", "quarantined"].includes(t.status), run: (t) => post(`tasks/${segment(t.id)}/retry`) },
+];
+
+const spec = {
+  kind: "tasks", one: "task", title: "Tasks", path: "tasks", bulk: "tasks/actions",
+  about: "Database functions and sends, driven by supervisors that read facts.",
+  filters: { type: "its type", status: statuses }, statuses,
+  id: (t) => String(t.id), href: (t) => link(["tasks", t.id]), actions,
+  create: { label: "Start a process", open: start },
+  empty: "No task matches.",
+  columns: [
+    { title: "Task", cell: (t) => html`<b>${t.type}</b> <${Short} id=${t.id} />` },
+    { title: "Status", cell: (t) => html`<${Status} of=${t.status} />` },
+    { title: "Attempts", cell: (t) => t.attempts ?? 0 },
+    { title: "Scheduled", cell: (t) => html`<${When} at=${t.scheduled_at} />` },
+    { title: "Ended", cls: "minor", cell: (t) => html`<${When} at=${t.finished_at} />` },
+    { title: "Error", cls: "minor", cell: (t) => t.error && html`<span class="clip wrong">${t.error.split("\n")[0]}</span>` },
+  ],
+};
+
+export const Tasks = () => html`<${List} spec=${spec} />`;
+
+// start begins a business process, as sending an e-mail.
+function start() {
+  return ask({
+    title: "Start a process", confirm: "Start", wide: true,
+    fields: ({ values, set }) => html`
+      <${Field} label="Process" hint="As comms.send_email or comms.send_sms"><input type="text" required autofocus value=${values.name ?? "comms.send_email"} onInput=${(e) => set({ name: e.target.value })} /><//>
+      <${JSONField} label="Payload" value=${values.payload ?? { from: "shop@example.com", to: "you@example.com", subject: "Hello", text: "It works." }} onChange=${(v, ok) => set(ok ? { payload: v, broken: false } : { broken: true })} />`,
+    act: async (v) => {
+      if (v.broken) throw new Error("The payload is not JSON.");
+      const name = v.name ?? "comms.send_email";
+      await post(`tasks/processes/${segment(name)}`, v.payload ?? { from: "shop@example.com", to: "you@example.com", subject: "Hello", text: "It works." });
+      say(`Started ${name}`);
+    },
+  });
+}
+
+export function Task({ names: [id] }) {
+  const { data: t, error, refresh } = useLive(`tasks/${segment(id)}`, {}, { kinds: ["tasks"], id });
+  const keys = {};
+  for (const a of actions) if (t && usable(a, t)) keys[a.key] = [a.label, () => Promise.resolve(perform(a, t, "task")).then(refresh)];
+  useKeys(keys);
+  if (!t) return error ? html`<${Heading} title=${id} kind="Task" /><${Failure} error=${error} retry=${refresh} />` : html`<${Loading} />`;
+  return html`<${Heading} title=${t.type} kind="Task"><${Actions} actions=${actions} row=${t} one="task" after=${refresh} /><//>
+    <${Failure} error=${error} />
+    <div class="lead"><${Status} of=${t.status} /><${ID} id=${t.id} /></div>
+    <div class="columns">
+      <div>
+        <${Panel} title="Facts of the process"><${Timeline} entries=${(t.facts ?? []).map((f) => ({ at: f.at, title: f.fact, how: /fail/.test(f.fact) ? "error" : /succe/.test(f.fact) ? "done" : "next", text: f.attempt ? `attempt ${f.attempt}` : "", error: f.data?.error_message }))} /><//>
+        <${Panel} title="Errors"><${Table} title="Errors" rows=${t.errors} empty="No error is recorded." keyOf=${(e) => e.id} columns=${[["When", (e) => html`<${When} at=${e.created_at} />`], ["Error", (e) => html`<${ErrorText} text=${e.message} />`]]} /><//>
+      </div>
+      <div>
+        <${Panel} title="Facts"><${Facts} of=${{ Attempts: String(t.attempts ?? 0), Crashes: t.crashes || "", Enqueued: html`<${At} at=${t.enqueued_at} />`, Scheduled: html`<${At} at=${t.scheduled_at} />`, Dequeued: t.dequeued_at && html`<${At} at=${t.dequeued_at} />`,
+          Ended: t.finished_at && html`<${At} at=${t.finished_at} />`, Worker: t.worker, "Lease ends": t.lease_expires_at && html`<${When} at=${t.lease_expires_at} />` }} /><//>
+        <${Panel} title="Payload"><${JSONView} value=${t.payload} label="Payload" /><//>
+        ${t.outcome && html`<${Panel} title="Outcome"><${JSONView} value=${t.outcome} label="Outcome" /><//>`}
+      </div>
+    </div>
+    <${Panel} title="Raw" cls="full"><${JSONView} value=${t} open=${1} label="Raw JSON" /><//>`;
+}

@@ -1,0 +1,52 @@
+// Small parts of pages.
+import { html, useEffect } from "./lib.mjs";
+import { title as product } from "./api.mjs";
+import { describe } from "./toast.mjs";
+import { Icon } from "./status.mjs";
+
+/** Heading names a page, in the window's title too. */
+export function Heading({ title, kind, about, children }) {
+  useEffect(() => { document.title = `${title} · ${product}`; }, [title]);
+  return html`<header class="heading">
+    <div><h1 tabindex="-1">${kind && html`<span class="muted">${kind} </span>`}${title}</h1>${about && html`<p class="muted">${about}</p>`}</div>
+    <div class="actions">${children}</div>
+  </header>`;
+}
+
+/** Failure shows an error, with a way to try again. */
+export function Failure({ error, retry }) {
+  if (!error) return null;
+  return html`<div class="failure" role="alert"><${Icon} shape="bad" /><span>${describe(error)}</span>
+    ${retry && html`<button class="small" onClick=${retry}>Try again</button>`}</div>`;
+}
+
+/** Panel is a titled part of a page. */
+export function Panel({ title, actions, children, cls = "" }) {
+  return html`<section class=${"panel " + cls}><header><h2>${title}</h2>${actions}</header>${children}</section>`;
+}
+
+/** Facts are names with values; those without value are left out. */
+export function Facts({ of }) {
+  return html`<dl class="facts">${Object.entries(of).filter(([, v]) => v !== undefined && v !== null && v !== "" && v !== false)
+    .map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+}
+
+/** ErrorText shows the first line of an error, and the rest (its stack) when asked. */
+export function ErrorText({ text, open = false }) {
+  if (!text) return null;
+  const [first, ...rest] = String(text).split("\n");
+  if (!rest.length) return html`<pre class="error">${first}</pre>`;
+  return html`<details class="error" open=${open}><summary>${first}</summary><pre tabindex="0">${rest.join("\n")}</pre></details>`;
+}
+
+/** Table is a plain table of rows: columns are [title, cell(row)]. */
+export function Table({ title, columns, rows, keyOf, empty = "None." }) {
+  if (!rows?.length) return html`<p class="muted">${empty}</p>`;
+  return html`<div class="scroll"><table class="rows" role="table"><caption class="away">${title}</caption>
+    <thead role="rowgroup"><tr role="row">${columns.map(([name]) => html`<th role="columnheader" scope="col">${name || html`<span class="away">Actions</span>`}</th>`)}</tr></thead>
+    <tbody role="rowgroup">${rows.map((row, i) => html`<tr role="row" key=${keyOf?.(row) ?? i}>${columns.map(([name, cell]) => html`<td role="cell" data-title=${name}>${cell(row)}</td>`)}</tr>`)}</tbody>
+  </table></div>`;
+}
+
+/** Loading waits. */
+export const Loading = () => html`<p class="empty" aria-busy="true">Loading…</p>`;

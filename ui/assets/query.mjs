@@ -1,0 +1,36 @@
+// The filter language: name:value, with quotes where a value has spaces.
+
+const token = /(?:([a-z_]+):)?(?:"((?:[^"\\]|\\.)*)"?|(\S+))/g;
+
+/** parseFilter reads a filter into parameters. Words without a name are the parameter q. */
+export function parseFilter(text, names) {
+  const params = {};
+  const rest = [];
+  for (const [whole, name, quoted, bare] of text.matchAll(token)) {
+    const value = quoted !== undefined ? quoted.replace(/\\(.)/g, "$1") : bare;
+    if (name && names.includes(name)) params[name] = value;
+    else rest.push(whole);
+  }
+  if (rest.length) params.q = rest.join(" ");
+  return params;
+}
+
+/** formatFilter is the opposite of parseFilter. */
+export function formatFilter(params, names) {
+  const parts = names.filter((n) => params[n]).map((n) => `${n}:${quote(params[n])}`);
+  if (params.q) parts.push(params.q);
+  return parts.join(" ");
+}
+
+export const quote = (value) => (/[\s"]/.test(value) ? `"${value.replace(/["\\]/g, "\\$&")}"` : value);
+
+/** wordAt returns the start and text of the word that ends at a position. */
+export function wordAt(text, position) {
+  let quoted = false;
+  let start = 0;
+  for (let i = 0; i < position; i++) {
+    if (text[i] === '"') quoted = !quoted;
+    else if (text[i] === " " && !quoted) start = i + 1;
+  }
+  return { start, word: text.slice(start, position) };
+}

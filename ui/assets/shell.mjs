@@ -1,0 +1,81 @@
+// What is around every page: navigation, the state of live updates, messages.
+import { html, useEffect, useErrorBoundary, useRef, useState, cls } from "./lib.mjs";
+import { docs, title, unauthorized } from "./api.mjs";
+import { route, link, go } from "./router.mjs";
+import { groups, pages, find } from "./pages.mjs";
+import { status, paused } from "./stream.mjs";
+import { useKeys, sheet } from "./keyboard.mjs";
+import { toggle } from "./theme.mjs";
+import { palette } from "./palette.mjs";
+import { Dialogs } from "./dialog.mjs";
+import { Toasts } from "./toast.mjs";
+import { Heading, Failure } from "./parts.mjs";
+import { me } from "./me.mjs";
+import { SignIn } from "./signin.mjs";
+import { Icon } from "./status.mjs";
+
+/** Shell is the whole window. */
+export function Shell() {
+  const [menu, setMenu] = useState(false);
+  const main = useRef(null);
+  useShellKeys();
+  const path = route.value.names.join("/");
+  useEffect(() => setMenu(false), [path]);
+  if (unauthorized.value) return html`<${SignIn} /><${Toasts} />`;
+  return html`
+    <a class="skip" href="#main" onClick=${(e) => { e.preventDefault(); main.current.querySelector("h1")?.focus(); }}>Skip to content</a>
+    <header class="top">
+      <button class="plain menu" aria-expanded=${menu} aria-controls="nav" aria-label="Menu" onClick=${() => setMenu(!menu)}><${Icon} shape="M2 4h12M2 8h12M2 12h12" /></button>
+      <a class="logo" aria-label=${`${title}: overview`} href=${link([])}><span class="mark" aria-hidden="true"></span><span class="name">${title}</span></a>
+      <button class="search" onClick=${palette}><${Icon} shape="M7 2.5a4.5 4.5 0 1 1 0 9 4.5 4.5 0 0 1 0-9zM10.5 10.5 14 14" /><span>Search or jump to…</span><kbd>Ctrl K</kbd></button>
+      <${Live} />
+      <button class="plain round" aria-label="Switch between dark and light" title="Key: t" onClick=${toggle}><${Icon} shape="M8 2.5a5.5 5.5 0 1 0 0 11zM8 2.5a5.5 5.5 0 0 1 0 11" /></button>
+      <button class="plain round" aria-label="Keyboard" title="Key: ?" onClick=${sheet}>?</button>
+    </header>
+    <${Nav} open=${menu} />
+    <main id="main" ref=${main}><${Page} key=${path} /></main>
+    <${Toasts} /><${Dialogs} />`;
+}
+
+function Nav({ open }) {
+  const at = route.value.names[0] ?? "";
+  return html`<nav id="nav" class=${cls("nav", open && "open")} aria-label="Pages">
+    ${groups.map(([group, all]) => html`<div key=${group} class="nav-group">
+      ${group && html`<h2>${group}</h2>`}
+      ${all.filter((p) => !p.dev || me.value?.dev).map((p) => html`<a key=${p.path} href=${link(p.path ? [p.path] : [])} aria-current=${p.path === at ? "page" : undefined}>
+        ${p.title}<kbd aria-hidden="true">g ${p.key}</kbd></a>`)}
+    </div>`)}
+    ${docs && html`<div class="nav-group"><a href=${docs}>Documentation</a></div>`}
+    <p class="muted who">${me.value ? html`${me.value.name ? me.value.name + " · " : ""}${me.value.role}${me.value.version ? html`<br />${me.value.version}` : ""}` : ""}</p>
+  </nav>`;
+}
+
+const states = {
+  live: ["ok", "Live"], connecting: ["wait", "Connecting"], offline: ["bad", "Offline"], paused: ["pause", "Paused"],
+};
+
+function Live() {
+  const [shape, text] = states[status.value];
+  return html`<button class=${"plain live is-" + shape} data-live=${status.value} aria-pressed=${paused.value} aria-label=${`Live updates: ${text}`} title="Pause or resume live updates. Key: ."
+    onClick=${() => { paused.value = !paused.value; }}><${Icon} shape=${shape} /><span aria-live="polite">${text}</span></button>`;
+}
+
+function useShellKeys() {
+  useKeys(Object.fromEntries(pages.filter((p) => !p.dev || me.value?.dev).map((p) => [`g ${p.key}`, [p.title, () => go(link(p.path ? [p.path] : []))]])), "Go to");
+  useKeys({
+    "?": ["This sheet", sheet],
+    "Ctrl K": ["Search and commands", palette],
+    ".": ["Pause or resume live updates", () => { paused.value = !paused.value; }],
+    t: ["Dark or light", toggle],
+    Escape: ["Leave a field", () => document.activeElement?.blur()],
+  }, "Everywhere");
+}
+
+function Page() {
+  const [error, reset] = useErrorBoundary((e) => console.error(e));
+  const found = find(route.value.names);
+  useEffect(() => { document.querySelector("main h1")?.focus({ preventScroll: true }); }, []);
+  if (error) return html`<${Heading} title="Something broke" /><${Failure} error=${error} retry=${reset} />`;
+  if (!found) return html`<${Heading} title="There is no such page" /><p><a href=${link([])}>Go to the overview</a></p>`;
+  return html`<${found.Component} names=${found.names} />`;
+}

@@ -1,0 +1,42 @@
+// States are told by an icon and a word; colour only helps.
+import { html } from "./lib.mjs";
+
+const looks = {
+  done: "ok", completed: "ok", up: "ok", active: "ok", live: "ok", succeeded: "ok", consumed: "ok",
+  executing: "run", processing: "run", running: "run",
+  runnable: "due", due: "due", queued: "due",
+  pending: "wait", scheduled: "wait", awaiting_signal: "wait", awaiting_children: "wait", waiting: "wait", draining: "wait", paused: "pause",
+  failed: "bad", error: "bad", gone: "bad", quarantined: "jail",
+  cancelled: "off", stopped: "off", unrouted: "odd", skipped: "off",
+};
+
+const shapes = {
+  ok: "M3 8.5 6.5 12 13 4.5",
+  run: "M5 3.5v9l7-4.5z",
+  due: "M2.5 8h9M8 4l4 4-4 4",
+  wait: "M8 4.5V8l2.5 2M8 2a6 6 0 1 1 0 12A6 6 0 0 1 8 2z",
+  pause: "M5.5 3.5v9M10.5 3.5v9",
+  bad: "M4 4l8 8M12 4l-8 8",
+  jail: "M8 2 14 13.5H2zM8 6.5v3.2M8 11.6v.2",
+  off: "M3 8h10",
+  odd: "M5.5 5.8A2.6 2.6 0 1 1 8 8.6v1.2M8 12.3v.2",
+};
+
+const words = { awaiting_signal: "awaiting signal", awaiting_children: "awaiting children" };
+
+/** look is the appearance of a status. */
+export const look = (status) => looks[status] ?? "wait";
+
+/** word is its text. */
+export const word = (status) => words[status] ?? String(status ?? "");
+
+/** Icon is a small drawing that screen readers skip. */
+export function Icon({ shape }) {
+  return html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><path d=${shapes[shape] ?? shape} /></svg>`;
+}
+
+/** Status shows a state. */
+export function Status({ of }) {
+  if (!of) return null;
+  return html`<span class=${"status is-" + look(of)}><${Icon} shape=${look(of)} />${word(of)}</span>`;
+}

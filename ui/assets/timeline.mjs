@@ -1,0 +1,48 @@
+// What happened, one line after another, with how long it took; and a slider to
+// go back along it.
+import { html, cls } from "./lib.mjs";
+import { useKeys } from "./keyboard.mjs";
+import { span, absolute } from "./time.mjs";
+import { ErrorText } from "./parts.mjs";
+import { Icon } from "./status.mjs";
+
+const looks = { error: "bad", crash: "jail", stop: "off", done: "ok", await: "wait", spawn: "due", replay: "wait", next: "due" };
+
+/**
+ * Timeline shows entries {at, duration_ms, title, how, text, error} as a waterfall.
+ * current marks one; onPick chooses one.
+ */
+export function Timeline({ entries, current, onPick }) {
+  if (!entries.length) return html`<p class="muted">Nothing is recorded.</p>`;
+  const times = entries.map((e) => Date.parse(e.at));
+  const start = Math.min(...times);
+  const end = Math.max(...entries.map((e, i) => times[i] + (e.duration_ms ?? 0)), start + 1);
+  const share = (ms) => `${((ms / (end - start)) * 100).toFixed(2)}%`;
+  return html`<ol class="timeline">
+    ${entries.map((e, i) => html`<li key=${i} class=${cls(i === current && "on", current !== undefined && i > current && "later")}>
+      <button type="button" class="plain entry" aria-current=${i === current ? "step" : undefined} onClick=${() => onPick?.(i)}>
+        <span class=${"mark is-" + (looks[e.how] ?? "due")}><${Icon} shape=${looks[e.how] ?? "due"} /></span>
+        <span class="what"><b>${e.title}</b> ${e.text && html`<span class="muted">${e.text}</span>`}</span>
+        <span class="took" title=${absolute(times[i])}>${e.duration_ms === undefined || e.duration_ms === null ? "+" + span(times[i] - start) : span(e.duration_ms)}</span>
+        <span class="track" aria-hidden="true"><i style=${{ left: share(Math.min(times[i] - start, end - start)), width: `max(3px, ${share(e.duration_ms ?? 0)})` }}></i></span>
+      </button>
+      <${ErrorText} text=${e.error} />
+    </li>`)}
+  </ol>`;
+}
+
+/** Scrubber goes through a path of n entries. */
+export function Scrubber({ n, at, set, text }) {
+  const to = (i) => set(Math.max(0, Math.min(n - 1, i)));
+  useKeys({
+    "[": n > 1 && ["Back along the path", () => to(at - 1)],
+    "]": n > 1 && ["Forward along the path", () => to(at + 1)],
+  }, "Path");
+  if (n < 2) return null;
+  return html`<div class="scrubber">
+    <button type="button" class="small" aria-label="Back along the path" disabled=${at <= 0} onClick=${() => to(at - 1)}>◀</button>
+    <input type="range" min="0" max=${n - 1} value=${at} aria-label="Path so far" aria-valuetext=${text} onInput=${(e) => to(Number(e.target.value))} />
+    <button type="button" class="small" aria-label="Forward along the path" disabled=${at >= n - 1} onClick=${() => to(at + 1)}>▶</button>
+    <output>${at + 1} of ${n} <span class="muted">${text}</span></output>
+  </div>`;
+}

@@ -1,0 +1,141 @@
+// Package ui is the dashboard: hand-written ES modules, embedded in the binary
+// and served by one http.Handler that can be mounted under any prefix.
+//
+//	dashboard, err := ui.Handler(&ui.Options{API: "/v1"})
+//	mux.Handle("/admin/", http.StripPrefix("/admin", dashboard))
+//
+// There is no build step: the files under assets are what the browser runs. They
+// talk to the HTTP API of package server and to nothing else, under a content
+// security policy that allows neither inline scripts nor other hosts.
+//
+// Imports: fault only.
+package ui
+
+import (
+	"embed"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/perdure/perdure/fault"
+)
+
+//go:embed assets index.html
+var files embed.FS
+
+var page = template.Must(template.ParseFS(files, "index.html"))
+
+// Options configure the dashboard. The zero value of every field is its default.
+type Options struct {
+	// API is the path of the HTTP API on the same host, as the browser sees
+	// it: absolute ("/v1"), or relative to where the dashboard is mounted.
+	// Default: "v1".
+	API string
+	// Docs is the path of the documentation, in the same manner. "-" for none.
+	// Default: "docs/".
+	Docs string
+	// Title names this installation, in the window's title and beside the
+	// logo. Default: "Perdure".
+	Title string
+}
+
+// Handler returns the dashboard. It expects paths without the prefix that it is
+// mounted under: use http.StripPrefix. It needs not know that prefix, not even if
+// a proxy in front of it adds another.
+func Handler(options *Options) (http.Handler, error) {
+	o := options.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	assets, err := loadAssets(files, "assets")
+	if err != nil {
+		return nil, fmt.Errorf("load the dashboard: %w", err)
+	}
+	return &handler{options: o, assets: assets}, nil
+}
+
+func (o *Options) withDefaults() Options {
+	var options Options
+	if o != nil {
+		options = *o
+	}
+	defaults(&options.API, "v1")
+	defaults(&options.Docs, "docs/")
+	defaults(&options.Title, "Perdure")
+	if options.Docs == "-" {
+		options.Docs = ""
+	}
+	return options
+}
+
+func defaults(field *string, value string) {
+	if *field == "" {
+		*field = value
+	}
+}
+
+// validate refuses other hosts, which the browser would refuse later.
+func (o Options) validate() error {
+	for name, path := range map[string]string{"Options.API": o.API, "Options.Docs": o.Docs} {
+		u, err := url.Parse(path)
+		if err != nil {
+			return fault.Invalidf(name, "is not a path: %v", err)
+		}
+		if u.Scheme != "" || u.Host != "" || u.RawQuery != "" || u.Fragment != "" {
+			return fault.Invalidf(name, "is %q; a path on the same host is needed", path)
+		}
+	}
+	return nil
+}
+
+// policy lets the page run its own files and talk to its own host. Trusted types
+// make the browser refuse every way to turn text into markup.
+const policy = "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'self'; form-action 'self'; " +
+	"frame-ancestors 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+type handler struct {
+	options Options
+	assets  *assets
+}
+
+// ServeHTTP serves the files of the dashboard, and its page under every other
+// path: the page finds out itself what to show.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+		return
+	}
+	header := w.Header()
+	header.Set("Content-Security-Policy", policy)
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Referrer-Policy", "same-origin")
+	header.Set("Cross-Origin-Opener-Policy", "same-origin")
+	if name, ok := strings.CutPrefix(r.URL.Path, "/assets/"); ok {
+		h.assets.serve(w, r, name)
+		return
+	}
+	h.servePage(w, r)
+}
+
+func (h *handler) servePage(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-cache")
+	if r.Method == http.MethodHead {
+		return
+	}
+	// An error means that the browser has gone.
+	_ = page.Execute(w, struct {
+		Options
+		Base, Assets string
+		Modules      []string
+	}{h.options, base(r.URL), "assets/" + h.assets.version, h.assets.modules})
+}
+
+// base leads from a page to where the dashboard is mounted.
+func base(u *url.URL) string {
+	depth := strings.Count(strings.TrimPrefix(u.EscapedPath(), "/"), "/")
+	return "./" + strings.Repeat("../", depth)
+}
