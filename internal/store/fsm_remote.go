@@ -1,0 +1,70 @@
+package store
+
+import (
+	"time"
+
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// RemoteDefinition is a machine whose steps are HTTP endpoints. Spec and Secrets
+// are JSON.
+type RemoteDefinition struct {
+	Definition
+	Spec, Secrets    string
+	Created, Updated time.Time
+}
+
+// RemoteDefinitions returns the statement that reads all such machines, the newest
+// version of each first.
+func (s *Store) RemoteDefinitions(found func(RemoteDefinition)) sqldb.Stmt {
+	list := s.stmt("RemoteList")
+	list.Row = remoteRow(found)
+	return list
+}
+
+// GetRemote returns the statement that locks and reads such a machine, if it
+// exists.
+func (s *Store) GetRemote(d Definition, found func(RemoteDefinition)) sqldb.Stmt {
+	get := s.stmt("RemoteGet", d.FSM, d.Version)
+	get.Row = remoteRow(found)
+	return get
+}
+
+func remoteRow(found func(RemoteDefinition)) func(sqldb.Scan) error {
+	return func(scan sqldb.Scan) error {
+		var r RemoteDefinition
+		if err := scan(&r.FSM, &r.Version, &r.Spec, &r.Secrets, &r.Created, &r.Updated); err != nil {
+			return err
+		}
+		r.Created, r.Updated = r.Created.UTC(), r.Updated.UTC()
+		found(r)
+		return nil
+	}
+}
+
+// InsertRemote returns the statement that adds such a machine; added learns whether
+// there was none.
+func (s *Store) InsertRemote(r RemoteDefinition, now Now, added *bool) sqldb.Stmt {
+	insert := s.stmt("RemoteInsert", r.FSM, r.Version, r.Spec, r.Secrets, at(now))
+	insert.Done = func(rows int64) error {
+		*added = rows == 1
+		return nil
+	}
+	return insert
+}
+
+// UpdateRemote returns the statement that changes such a machine.
+func (s *Store) UpdateRemote(r RemoteDefinition, now Now) sqldb.Stmt {
+	return s.stmt("RemoteUpdate", r.Spec, r.Secrets, at(now), r.FSM, r.Version)
+}
+
+// DeleteRemote returns the statements that remove such a machine, and that tools
+// know it; removed learns whether there was one.
+func (s *Store) DeleteRemote(d Definition, removed *bool) []sqldb.Stmt {
+	remove := s.stmt("RemoteDelete", d.FSM, d.Version)
+	remove.Done = func(rows int64) error {
+		*removed = rows == 1
+		return nil
+	}
+	return []sqldb.Stmt{remove, s.stmt("DefinitionForget", d.FSM, d.Version)}
+}

@@ -1,0 +1,108 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"time"
+
+	"github.com/perdure/perdure/fsm"
+	"github.com/perdure/perdure/internal/webhook"
+)
+
+// errGone says that a definition was removed while one of its steps was claimed.
+var errGone = errors.New("its definition was removed")
+
+// call runs a step at its endpoint. Whatever goes wrong is a failed attempt of the
+// step, tried again as its policy says; there is no other loop.
+func (r *Registry) call(ctx context.Context, run *fsm.Run[json.RawMessage]) (fsm.Outcome, error) {
+	outcome, err := r.exchange(ctx, run)
+	if err != nil {
+		return fsm.Outcome{}, fmt.Errorf("endpoint of step %s: %w", run.Step, err)
+	}
+	return outcome, nil
+}
+
+func (r *Registry) exchange(ctx context.Context, run *fsm.Run[json.RawMessage]) (fsm.Outcome, error) {
+	d, known := r.lookup(run.FSM, run.Version)
+	step, has := d.step(run.Step)
+	if !known || !has {
+		return fsm.Outcome{}, errGone
+	}
+	body, err := r.request(ctx, run, step)
+	if err != nil {
+		return fsm.Outcome{}, err
+	}
+	within, cancel := context.WithTimeout(ctx, step.Timeout)
+	defer cancel()
+	id := r.rt.NewID()
+	answer, err := r.sender.Send(within, webhook.Delivery{URL: step.URL, ID: id, Body: body, Secrets: d.secrets})
+	if err != nil {
+		if within.Err() != nil && ctx.Err() == nil {
+			return fsm.Outcome{}, fmt.Errorf("no answer within %v", step.Timeout)
+		}
+		return fsm.Outcome{}, err
+	}
+	decided, err := r.read(answer, id, d.secrets)
+	if err != nil {
+		return fsm.Outcome{}, err
+	}
+	return r.decide(ctx, run, decided)
+}
+
+// request returns the body of the request for a step.
+func (r *Registry) request(ctx context.Context, run *fsm.Run[json.RawMessage], step Step) ([]byte, error) {
+	c := Context{
+		Instance: run.ID, FSM: run.FSM, Version: run.Version, Step: run.Step, Attempt: run.Attempt, Crashes: run.Crashes, Token: run.Token,
+		Timeout: step.Timeout.String(), State: run.State, Awaited: signals(run.Awaited), Signals: signals(run.All), TimedOut: run.TimedOut,
+		Children: []Child{}, Dropped: append([]fsm.DroppedChild{}, run.Dropped...), CreatedAt: run.Created,
+	}
+	if run.Parent != "" {
+		c.Parent = &run.Parent
+	}
+	if run.Fanouts > 0 {
+		children, err := run.Children(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, child := range children {
+			c.Children = append(c.Children, Child{
+				Instance: child.ID, FSM: child.FSM, Ordinal: child.Ordinal, Status: child.Status, Result: child.Result, Error: child.Error,
+			})
+		}
+	}
+	body, err := json.Marshal(Request{Type: "fsm.step", Timestamp: r.rt.Clock.Now().UTC().Truncate(time.Millisecond), Data: c})
+	if err != nil {
+		return nil, fmt.Errorf("write request: %w", err)
+	}
+	if len(body) > MaxMessage {
+		return nil, fmt.Errorf("request has %d bytes, with all signals and children; %d are possible", len(body), MaxMessage)
+	}
+	return body, nil
+}
+
+func signals(all []fsm.Signal) []Signal {
+	list := make([]Signal, len(all))
+	for i, s := range all {
+		list[i] = Signal{Name: s.Name, Payload: s.Payload, CreatedAt: s.Created.UTC()}
+	}
+	return list
+}
+
+// read checks that an answer is genuine and to this request, and decodes it. Until
+// then nothing of it is quoted.
+func (r *Registry) read(a webhook.Answer, id string, secrets []webhook.Secret) (Answer, error) {
+	message, err := webhook.Verify(a.Header, a.Body, r.rt.Clock.Now(), secrets...)
+	if err != nil {
+		return Answer{}, fmt.Errorf("answer is refused: %w", err)
+	}
+	if message.ID != id {
+		return Answer{}, errors.New("answer is refused: it is to another request")
+	}
+	if kind, _, err := mime.ParseMediaType(a.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return Answer{}, errors.New("answer is refused: its content type is not application/json")
+	}
+	return decode(a.Body)
+}

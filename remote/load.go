@@ -1,0 +1,156 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/fsm"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Start loads the stored definitions now and whenever they change, until Close. It
+// may be called once.
+func (r *Registry) Start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	r.cancel = cancel
+	woken := make(chan struct{}, 1)
+	unsubscribe := r.rt.Hub.Subscribe(topic, func(time.Time) {
+		select {
+		case woken <- struct{}{}:
+		default: // it will look anyway
+		}
+	})
+	r.running.Go(func() {
+		defer unsubscribe()
+		r.watch(ctx, woken)
+	})
+}
+
+// Close stops what Start has started. Steps that run are not interrupted.
+func (r *Registry) Close() {
+	if r.cancel != nil {
+		r.cancel()
+	}
+	r.running.Wait()
+	r.client.Close()
+}
+
+func (r *Registry) watch(ctx context.Context, woken <-chan struct{}) {
+	reported := ""
+	for {
+		err := r.Load(ctx)
+		switch {
+		case err == nil:
+			reported = ""
+		case ctx.Err() == nil && err.Error() != reported: // each trouble once
+			reported = err.Error()
+			r.options.OnError(err)
+		}
+		timer := r.rt.Clock.NewTimer(r.options.Poll)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-woken:
+		case <-timer.C():
+		}
+		timer.Stop()
+	}
+}
+
+// Load makes what this process runs equal to what is stored, once. A definition
+// that cannot be used is reported, and does not keep others from being loaded.
+func (r *Registry) Load(ctx context.Context) error {
+	r.loading.Lock()
+	defer r.loading.Unlock()
+	rows, err := r.rows(ctx)
+	if err != nil {
+		return fmt.Errorf("load definitions: %w", err)
+	}
+	found := map[key]bool{}
+	var errs []error
+	changed := false
+	for _, row := range rows {
+		found[key{row.FSM, row.Version}] = true
+		fresh, err := r.loadOne(row)
+		errs = append(errs, err)
+		changed = changed || fresh
+	}
+	r.forget(found)
+	if changed {
+		r.rt.Hub.PublishAll() // instances may wait for them
+	}
+	return errors.Join(errs...)
+}
+
+// loadOne takes over a row, if it is not known as it is. It reports whether it is
+// of a machine that was not known.
+func (r *Registry) loadOne(row store.RemoteDefinition) (fresh bool, err error) {
+	id := key{row.FSM, row.Version}
+	r.mu.RLock()
+	old, known := r.known[id]
+	r.mu.RUnlock()
+	if known && old.updated.Equal(row.Updated) {
+		return false, nil
+	}
+	d, err := read(row)
+	if err != nil {
+		return false, err
+	}
+	var texts []string
+	if err := json.Unmarshal([]byte(row.Secrets), &texts); err != nil {
+		return false, fmt.Errorf("read secrets of %s: %w", d.what(), err)
+	}
+	secrets, err := parseSecrets(texts)
+	if err != nil {
+		return false, fmt.Errorf("read secrets of %s: %w", d.what(), err)
+	}
+	r.mu.Lock()
+	r.known[id] = loaded{Definition: d, secrets: secrets, updated: row.Updated}
+	r.mu.Unlock()
+	if known || r.machines == nil {
+		return false, nil
+	}
+	if err := r.machines.Register(r.machine(d)); err != nil {
+		r.mu.Lock()
+		delete(r.known, id)
+		r.mu.Unlock()
+		return false, err
+	}
+	return true, nil
+}
+
+// forget drops the machines that are no longer stored.
+func (r *Registry) forget(found map[key]bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id := range r.known {
+		if found[id] {
+			continue
+		}
+		delete(r.known, id)
+		if r.machines != nil {
+			r.machines.Unregister(id.name, id.version)
+		}
+	}
+}
+
+// machine returns the definition as the engine runs it. Where an endpoint is, and
+// how long it may take, is looked up for each step anew.
+func (r *Registry) machine(d Definition) *fsm.Definition[json.RawMessage] {
+	steps := make([]fsm.StepOf[json.RawMessage], len(d.Steps))
+	for i, s := range d.Steps {
+		steps[i] = fsm.Step(s.Name, r.call).Within(MaxTimeout + time.Minute)
+	}
+	return fsm.Define(d.Name, d.Version, steps...).Queue(d.Queue).Retry(d.Retry)
+}
+
+func (r *Registry) lookup(name string, version int) (loaded, bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	d, ok := r.known[key{name, version}]
+	return d, ok
+}

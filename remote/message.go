@@ -1,0 +1,153 @@
+package remote
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/fsm"
+)
+
+// Request is the body of the request for a step. Its webhook-id is that of this
+// one request: a step that is tried again is another request.
+type Request struct {
+	// Type is "fsm.step".
+	Type      string    `json:"type"`
+	Timestamp time.Time `json:"timestamp"`
+	Data      Context   `json:"data"`
+}
+
+// Context is what a step can know of the instance that it runs for.
+type Context struct {
+	Instance string `json:"instance"`
+	FSM      string `json:"fsm"`
+	Version  int    `json:"version"`
+	Step     string `json:"step"`
+	// Attempt counts the earlier attempts of this step, from 0.
+	Attempt int `json:"attempt"`
+	// Crashes counts how often a process was lost while it ran this step.
+	Crashes int `json:"crashes"`
+	// Token is that of the claim: when it is lost, the answer counts for nothing.
+	Token string `json:"token"`
+	// Timeout is how long the answer may take, such as "30s".
+	Timeout string          `json:"timeout"`
+	State   json.RawMessage `json:"state"`
+	// Awaited are the signals that the instance waited for, Signals its whole
+	// inbox; both in order of arrival.
+	Awaited []Signal `json:"awaited"`
+	Signals []Signal `json:"signals"`
+	// TimedOut says that a wait ended without what was waited for.
+	TimedOut bool `json:"timed_out"`
+	// Children are those of the last spawn, in its order; Dropped those of them
+	// that were not started because their unique key was taken.
+	Children []Child            `json:"children"`
+	Dropped  []fsm.DroppedChild `json:"dropped"`
+	// Parent is the instance that spawned this one, or null.
+	Parent    *string   `json:"parent"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// Signal is a message to an instance.
+type Signal struct {
+	Name      string          `json:"name"`
+	Payload   json.RawMessage `json:"payload"`
+	CreatedAt time.Time       `json:"created_at"`
+}
+
+// Child is a child of an instance.
+type Child struct {
+	Instance string          `json:"instance"`
+	FSM      string          `json:"fsm"`
+	Ordinal  int             `json:"ordinal"`
+	Status   fsm.Status      `json:"status"`
+	Result   json.RawMessage `json:"result,omitempty"`
+	Error    string          `json:"error,omitempty"`
+}
+
+// Answer is the body of the answer to a request: what shall happen next. It is
+// signed like the request, with the request's webhook-id.
+type Answer struct {
+	// Outcome is one of
+	//
+	//	next    goes on with Step
+	//	replay  runs the same step again after Delay
+	//	await   waits for one of Signals, at most Timeout, then goes on with Step
+	//	spawn   starts Children, waits for Need of them, then goes on with Step
+	//	done    ends the instance with Result
+	//	stop    ends it as failed, because of Reason
+	//	fail    is a failed attempt, because of Reason: it is tried again
+	Outcome string `json:"outcome"`
+	// State is the new state. Without it the state stays as it is.
+	State json.RawMessage `json:"state,omitempty"`
+	Step  string          `json:"step,omitempty"`
+	// Delay and Timeout are durations such as "1h30m".
+	Delay   string `json:"delay,omitempty"`
+	Timeout string `json:"timeout,omitempty"`
+	// Signals are names. Keep keeps the signals that this step was given.
+	Signals []string `json:"signals,omitempty"`
+	Keep    bool     `json:"keep,omitempty"`
+	// Need is how many children must have ended. Default: all.
+	Need     int             `json:"need,omitempty"`
+	Children []ChildSpec     `json:"children,omitempty"`
+	Result   json.RawMessage `json:"result,omitempty"`
+	Reason   string          `json:"reason,omitempty"`
+}
+
+// ChildSpec is a child to be started.
+type ChildSpec struct {
+	FSM string `json:"fsm"`
+	// Version is that of the machine. Default: the newest.
+	Version int             `json:"version,omitempty"`
+	State   json.RawMessage `json:"state"`
+	// The others are as in fsm.StartOptions. Priority is "high", "normal" or
+	// "low", UniqueScope "live", "live_or_done", "live_or_failed" or "always".
+	ID           string    `json:"id,omitempty"`
+	Queue        string    `json:"queue,omitempty"`
+	Priority     string    `json:"priority,omitempty"`
+	At           time.Time `json:"at,omitzero"`
+	Delay        string    `json:"delay,omitempty"`
+	Deadline     string    `json:"deadline,omitempty"`
+	Partition    string    `json:"partition,omitempty"`
+	Unique       string    `json:"unique,omitempty"`
+	UniqueScope  string    `json:"unique_scope,omitempty"`
+	UniqueAcross bool      `json:"unique_across,omitempty"`
+}
+
+var (
+	priorities = map[string]fsm.Priority{"": fsm.Normal, "high": fsm.High, "normal": fsm.Normal, "low": fsm.Low}
+	scopes     = map[string]fsm.Scope{"": fsm.Live, "live": fsm.Live, "live_or_done": fsm.LiveOrDone, "live_or_failed": fsm.LiveOrFailed, "always": fsm.Always}
+)
+
+func (c ChildSpec) options() (*fsm.StartOptions, error) {
+	priority, ok := priorities[c.Priority]
+	if !ok {
+		return nil, fmt.Errorf("priority %q is unknown", c.Priority)
+	}
+	scope, ok := scopes[c.UniqueScope]
+	if !ok {
+		return nil, fmt.Errorf("unique_scope %q is unknown", c.UniqueScope)
+	}
+	delay, err := duration("delay", c.Delay)
+	if err != nil {
+		return nil, err
+	}
+	deadline, err := duration("deadline", c.Deadline)
+	if err != nil {
+		return nil, err
+	}
+	return &fsm.StartOptions{
+		ID: c.ID, Queue: c.Queue, Priority: priority, At: c.At, Delay: delay, Deadline: deadline,
+		Partition: c.Partition, Unique: c.Unique, UniqueScope: scope, UniqueAcross: c.UniqueAcross,
+	}, nil
+}
+
+func duration(name, text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("%s is not a duration such as \"1h30m\"", name)
+	}
+	return d, nil
+}

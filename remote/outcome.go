@@ -1,0 +1,133 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/fsm"
+	"github.com/perdure/perdure/internal/edge"
+)
+
+// decode reads an answer. A field that no answer has is a mistake, and so is one
+// that another outcome has: what was meant would be lost without a word.
+func decode(body []byte) (Answer, error) {
+	if err := edge.JSON("answer", body, MaxMessage); err != nil {
+		return Answer{}, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.DisallowUnknownFields()
+	var a Answer
+	if err := dec.Decode(&a); err != nil {
+		return Answer{}, fmt.Errorf("answer is not an outcome: %w", err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return Answer{}, errors.New("answer has more than one value")
+	}
+	allowed, ok := fields[a.Outcome]
+	if !ok {
+		return Answer{}, fmt.Errorf("outcome %q is unknown", edge.Message(a.Outcome))
+	}
+	for name, set := range a.set() {
+		if set && !slices.Contains(allowed, name) {
+			return Answer{}, fmt.Errorf("outcome %s has no %s", a.Outcome, name)
+		}
+	}
+	return a, nil
+}
+
+// fields are those that an outcome may have.
+var fields = map[string][]string{
+	"next":   {"state", "step"},
+	"replay": {"state", "delay"},
+	"await":  {"state", "step", "signals", "keep", "timeout"},
+	"spawn":  {"state", "step", "children", "need", "timeout"},
+	"done":   {"result"},
+	"stop":   {"reason"},
+	"fail":   {"reason"},
+}
+
+func (a Answer) set() map[string]bool {
+	return map[string]bool{
+		"state": a.State != nil, "step": a.Step != "", "delay": a.Delay != "", "timeout": a.Timeout != "", "signals": a.Signals != nil,
+		"keep": a.Keep, "need": a.Need != 0, "children": a.Children != nil, "result": a.Result != nil, "reason": a.Reason != "",
+	}
+}
+
+// decide makes an answer the outcome of a step. The engine checks the rest: steps,
+// names, sizes.
+func (r *Registry) decide(ctx context.Context, run *fsm.Run[json.RawMessage], a Answer) (fsm.Outcome, error) {
+	if a.State != nil {
+		run.State = a.State
+	}
+	switch a.Outcome {
+	case "next":
+		return run.Next(a.Step), nil
+	case "replay":
+		delay, err := duration("delay", a.Delay)
+		return run.Replay(delay), err
+	case "await":
+		return a.wait(run.Await(a.Signals...))
+	case "spawn":
+		return r.spawn(ctx, run, a)
+	case "done":
+		if a.Result == nil {
+			return run.Done(nil), nil
+		}
+		return run.Done(a.Result), nil
+	case "stop":
+		return run.Stop(edge.Message(a.Reason)), nil
+	}
+	return fsm.Outcome{}, fmt.Errorf("it says: %s", edge.Message(a.Reason)) // fail
+}
+
+// wait adds what an await and a spawn share.
+func (a Answer) wait(o fsm.Outcome) (fsm.Outcome, error) {
+	o = o.Then(a.Step)
+	if a.Keep {
+		o = o.Keep()
+	}
+	if a.Timeout == "" {
+		return o, nil
+	}
+	timeout, err := duration("timeout", a.Timeout)
+	return o.Within(timeout), err
+}
+
+// spawn finds the machines of the children, of this language or another.
+func (r *Registry) spawn(ctx context.Context, run *fsm.Run[json.RawMessage], a Answer) (fsm.Outcome, error) {
+	known, err := r.machines.Definitions(ctx)
+	if err != nil {
+		return fsm.Outcome{}, err
+	}
+	children := make([]fsm.ChildSpec, len(a.Children))
+	for i, c := range a.Children {
+		d, err := find(known, c)
+		if err != nil {
+			return fsm.Outcome{}, fmt.Errorf("child %d: %w", i, err)
+		}
+		options, err := c.options()
+		if err != nil {
+			return fsm.Outcome{}, fmt.Errorf("child %d: %w", i, err)
+		}
+		if c.State == nil {
+			c.State = json.RawMessage("null")
+		}
+		children[i] = fsm.ChildOf(d.Definition(), c.State, options)
+	}
+	return a.wait(run.Spawn(children...).Need(a.Need))
+}
+
+func find(known []fsm.Recorded, c ChildSpec) (fsm.Recorded, error) {
+	for _, d := range known { // the newest version first
+		if d.FSM == c.FSM && (c.Version == 0 || c.Version == d.Version) {
+			return d, nil
+		}
+	}
+	return fsm.Recorded{}, &fault.NotFound{Kind: "fsm", ID: c.FSM}
+}

@@ -1,0 +1,211 @@
+// Package remote runs state machines whose steps are HTTP endpoints, so that they
+// can be written in any language.
+//
+// A definition names the endpoints. It is stored, and every process that runs
+// workers loads it: whoever claims an instance sends its step as a signed request
+// and gets the outcome as a signed answer, both by Standard Webhooks. Everything
+// else is as for steps in Go: the timeout, the retries, the claim whose loss makes
+// a late answer count for nothing.
+//
+//	registry, err := remote.New(eng, machines, &remote.Options{Allow: []string{"10.0.0.0/8"}})
+//	registry.Start()
+//	defer registry.Close()
+//	stored, err := registry.Put(ctx, remote.Definition{
+//		Name: "order", Version: 1, URL: "https://orders.example.com/steps",
+//		Steps: []remote.Step{{Name: "charge"}, {Name: "ship"}},
+//	})
+//	// stored.Generated is the secret that the endpoint needs.
+//
+// Requests go only to public addresses, unless Options.Allow has others. The form
+// of requests and answers is that of Request and Answer.
+//
+// Imports: perdure, fsm, retry, fault and the internal packages below them.
+package remote
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/fsm"
+	"github.com/perdure/perdure/internal/egress"
+	"github.com/perdure/perdure/internal/webhook"
+	"github.com/perdure/perdure/retry"
+)
+
+const (
+	// DefaultTimeout bounds a step that does not say how long it may take.
+	DefaultTimeout = 30 * time.Second
+	// MaxTimeout is the longest that a step may take.
+	MaxTimeout = 15 * time.Minute
+	// MaxSteps is how many steps a machine may have.
+	MaxSteps = 200
+	// MaxMessage is the largest request and the largest answer in bytes.
+	MaxMessage = 8 << 20
+)
+
+// Definition is a state machine whose steps are HTTP endpoints.
+type Definition struct {
+	Name    string
+	Version int
+	// Queue is where its instances run. Default: fsm.DefaultQueue.
+	Queue string
+	// URL is the endpoint of the steps that have none of their own; a request
+	// says which step it is for.
+	URL string
+	// Steps are the steps; an instance begins with the first.
+	Steps []Step
+	// Retry is the policy for steps that fail. Default: fsm.DefaultRetry.
+	Retry retry.Policy
+	// Secrets sign requests and answers: one, or two while it is being replaced,
+	// first the one to stay. Each is "whsec_" and 24 to 64 bytes in base64.
+	// Default: the ones it has; for a new one, one is generated.
+	Secrets []string
+}
+
+// Step is a step of a machine.
+type Step struct {
+	Name string
+	// URL is its endpoint. Default: that of the definition.
+	URL string
+	// Timeout is how long it may take. Default: DefaultTimeout.
+	Timeout time.Duration
+}
+
+// Stored is a definition as it is stored, without its secrets.
+type Stored struct {
+	Definition
+	Created, Updated time.Time
+	// Generated is the secret that was made for a new definition. It is shown
+	// this once.
+	Generated string
+}
+
+// Options configure a Registry. The zero value of every field is its default.
+type Options struct {
+	// Allow lists what endpoints may be reached although they are not public:
+	// prefixes (10.1.0.0/16), addresses, hosts (orders.internal) and all hosts
+	// below a domain (*.internal). Default: nothing.
+	Allow []string
+	// Poll is how often to look for changes that other processes have made; it is
+	// woken by them where the database can do that. Default: 2 seconds.
+	Poll time.Duration
+	// Random is where secrets come from. Default: the system's source.
+	Random io.Reader
+	// OnError receives errors that have no caller. Default: log them.
+	OnError func(error)
+}
+
+// Registry stores definitions and keeps those of this process up to date. It is
+// safe for concurrent use.
+type Registry struct {
+	eng      *perdure.Engine
+	rt       *perdure.Runtime
+	machines *fsm.Machines
+	options  Options
+	client   *egress.Client
+	sender   *webhook.Sender
+
+	loading sync.Mutex // one at a time
+	mu      sync.RWMutex
+	known   map[key]loaded
+
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+}
+
+type key struct {
+	name    string
+	version int
+}
+
+// loaded is a definition that this process runs.
+type loaded struct {
+	Definition
+	secrets []webhook.Secret
+	updated time.Time
+}
+
+// New returns the registry of an engine. A process that runs no workers passes no
+// machines.
+func New(eng *perdure.Engine, machines *fsm.Machines, options *Options) (*Registry, error) {
+	if eng == nil {
+		return nil, fault.Invalidf("engine", "is nil")
+	}
+	o := options.withDefaults()
+	if o.Poll < 0 {
+		return nil, fault.Invalidf("Options.Poll", "is negative")
+	}
+	client, err := egress.New(&egress.Options{Allow: o.Allow, Timeout: MaxTimeout, MaxAnswer: MaxMessage})
+	if err != nil {
+		return nil, err
+	}
+	rt := eng.Runtime()
+	return &Registry{
+		eng: eng, rt: rt, machines: machines, options: o, client: client, sender: webhook.NewSender(client, rt.Clock), known: map[key]loaded{},
+	}, nil
+}
+
+func (o *Options) withDefaults() Options {
+	var options Options
+	if o != nil {
+		options = *o
+	}
+	if options.Poll == 0 {
+		options.Poll = 2 * time.Second
+	}
+	if options.Random == nil {
+		options.Random = rand.Reader
+	}
+	if options.OnError == nil {
+		options.OnError = func(err error) { slog.Error("load state machines of other languages", "error", err) }
+	}
+	return options
+}
+
+// withDefaults fills in what a definition leaves open.
+func (d Definition) withDefaults() Definition {
+	if d.Queue == "" {
+		d.Queue = fsm.DefaultQueue
+	}
+	if d.Retry.IsZero() {
+		d.Retry = fsm.DefaultRetry
+	}
+	steps := make([]Step, len(d.Steps))
+	for i, s := range d.Steps {
+		if s.URL == "" {
+			s.URL = d.URL
+		}
+		if s.Timeout == 0 {
+			s.Timeout = DefaultTimeout
+		}
+		steps[i] = s
+	}
+	d.Steps = steps
+	return d
+}
+
+func (d Definition) step(name string) (Step, bool) {
+	for _, s := range d.Steps {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return Step{}, false
+}
+
+func (d Definition) names() []string {
+	names := make([]string, len(d.Steps))
+	for i, s := range d.Steps {
+		names[i] = s.Name
+	}
+	return names
+}
+
+func (d Definition) what() string { return fmt.Sprintf("fsm %s version %d", d.Name, d.Version) }

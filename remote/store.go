@@ -1,0 +1,302 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/webhook"
+	"github.com/perdure/perdure/retry"
+)
+
+// spec is what is stored of a definition beside its secrets.
+type spec struct {
+	Queue string       `json:"queue"`
+	Steps []stepSpec   `json:"steps"`
+	Retry retry.Policy `json:"retry"`
+}
+
+type stepSpec struct {
+	Name    string        `json:"name"`
+	URL     string        `json:"url"`
+	Timeout time.Duration `json:"timeout"`
+}
+
+// topic wakes the registries of all processes.
+const topic = "remote"
+
+// Put stores a definition. That of the same name and version is changed: other
+// endpoints, timeouts and secrets hold for the next step of its instances. Its
+// steps, queue and retry policy belong to a version; to change them, store a new
+// one. Instances run to their end on the version that they were started with.
+func (r *Registry) Put(ctx context.Context, d Definition) (Stored, error) {
+	d = d.withDefaults()
+	if err := r.validate(d); err != nil {
+		return Stored{}, err
+	}
+	stored, err := r.put(ctx, d)
+	if err != nil {
+		return Stored{}, fmt.Errorf("store %s: %w", d.what(), err)
+	}
+	r.changed(ctx)
+	return stored, nil
+}
+
+// changed makes all processes look. What this one finds wrong is not the caller's
+// concern: the change is stored.
+func (r *Registry) changed(ctx context.Context) {
+	r.rt.Hub.Publish(topic, time.Time{})
+	if err := r.Load(ctx); err != nil {
+		r.options.OnError(err)
+	}
+}
+
+func (r *Registry) validate(d Definition) error {
+	if err := edge.Name("fsm", d.Name); err != nil {
+		return err
+	}
+	if d.Version < 1 {
+		return fault.Invalidf(d.what(), "has no version; they begin at 1")
+	}
+	if err := edge.Name("queue", d.Queue); err != nil {
+		return err
+	}
+	if err := d.Retry.Validate(); err != nil {
+		return err
+	}
+	if len(d.Steps) == 0 || len(d.Steps) > MaxSteps {
+		return fault.Invalidf(d.what(), "has %d steps; 1 to %d are possible", len(d.Steps), MaxSteps)
+	}
+	for i, s := range d.Steps {
+		if err := r.validateStep(s); err != nil {
+			return err
+		}
+		if slices.Contains(d.names()[:i], s.Name) {
+			return fault.Invalidf(d.what(), "has the step %q twice", s.Name)
+		}
+	}
+	_, err := parseSecrets(d.Secrets)
+	return err
+}
+
+func (r *Registry) validateStep(s Step) error {
+	if err := edge.Name("step", s.Name); err != nil {
+		return err
+	}
+	if s.Timeout < 0 || s.Timeout > MaxTimeout {
+		return fault.Invalidf("step "+s.Name, "has the timeout %v; up to %v are possible", s.Timeout, MaxTimeout)
+	}
+	_, err := r.client.CheckURL("URL of step "+s.Name, s.URL)
+	return err
+}
+
+func parseSecrets(texts []string) ([]webhook.Secret, error) {
+	if len(texts) > 2 {
+		return nil, fault.Invalidf("secrets", "are %d; two are possible while one is being replaced", len(texts))
+	}
+	secrets := make([]webhook.Secret, len(texts))
+	for i, text := range texts {
+		s, err := webhook.ParseSecret(text)
+		if err != nil {
+			return nil, err
+		}
+		secrets[i] = s
+	}
+	return secrets, nil
+}
+
+func (r *Registry) put(ctx context.Context, d Definition) (stored Stored, err error) {
+	err = r.transact(ctx, func(ctx context.Context, tx sqldb.Tx) error {
+		stored, err = r.write(ctx, tx, d)
+		return err
+	})
+	return stored, err
+}
+
+// write inserts or changes the row of a definition.
+func (r *Registry) write(ctx context.Context, tx sqldb.Tx, d Definition) (Stored, error) {
+	id := store.Definition{FSM: d.Name, Version: d.Version}
+	var old *store.RemoteDefinition
+	if err := tx.Run(ctx, r.rt.Store.GetRemote(id, func(row store.RemoteDefinition) { old = &row })); err != nil {
+		return Stored{}, err
+	}
+	stored := Stored{Definition: d}
+	if old == nil {
+		if err := r.mustBeNew(ctx, tx, d); err != nil {
+			return Stored{}, err
+		}
+		if len(d.Secrets) == 0 {
+			secret, err := webhook.NewSecret(r.options.Random)
+			if err != nil {
+				return Stored{}, err
+			}
+			stored.Generated = secret.Reveal()
+			d.Secrets = []string{stored.Generated}
+		}
+	} else if err := d.mustContinue(*old); err != nil {
+		return Stored{}, err
+	}
+	row, err := d.row(old)
+	if err != nil {
+		return Stored{}, err
+	}
+	record, err := r.rt.Store.RecordDefinition(store.RecordedDefinition{Definition: id, First: d.Steps[0].Name, Queue: d.Queue, Steps: d.names()}, r.rt.Now())
+	if err != nil {
+		return Stored{}, err
+	}
+	added := true
+	change := r.rt.Store.InsertRemote(row, r.rt.Now(), &added)
+	if old != nil {
+		change = r.rt.Store.UpdateRemote(row, r.rt.Now())
+	}
+	read := r.rt.Store.GetRemote(id, func(now store.RemoteDefinition) { stored.Created, stored.Updated = now.Created, now.Updated })
+	err = tx.Run(ctx, change, record, read)
+	if err == nil && !added {
+		err = &sqldb.Transient{Err: fault.Invalidf(d.what(), "was stored by somebody else meanwhile")}
+	}
+	stored.Secrets = nil
+	return stored, err
+}
+
+// mustBeNew refuses a version that a program has.
+func (r *Registry) mustBeNew(ctx context.Context, tx sqldb.Tx, d Definition) error {
+	taken := false
+	err := tx.Run(ctx, r.rt.Store.RecordedDefinitions(func(known store.RecordedDefinition) {
+		taken = taken || known.FSM == d.Name && known.Version == d.Version
+	}))
+	if err == nil && taken {
+		err = &fault.Duplicate{Constraint: d.what(), Err: fmt.Errorf("%s is part of a program", d.what())}
+	}
+	return err
+}
+
+// mustContinue refuses a change that instances which run could not follow.
+func (d Definition) mustContinue(row store.RemoteDefinition) error {
+	var old spec
+	if err := json.Unmarshal([]byte(row.Spec), &old); err != nil {
+		return fmt.Errorf("read %s: %w", d.what(), err)
+	}
+	names := make([]string, len(old.Steps))
+	for i, s := range old.Steps {
+		names[i] = s.Name
+	}
+	if !slices.Equal(names, d.names()) || old.Queue != d.Queue || old.Retry != d.Retry {
+		return fault.Invalidf(d.what(), "has other steps, another queue or another retry policy than before: store it as a new version")
+	}
+	return nil
+}
+
+func (d Definition) row(old *store.RemoteDefinition) (store.RemoteDefinition, error) {
+	s := spec{Queue: d.Queue, Retry: d.Retry, Steps: make([]stepSpec, len(d.Steps))}
+	for i, step := range d.Steps {
+		s.Steps[i] = stepSpec(step)
+	}
+	row := store.RemoteDefinition{Definition: store.Definition{FSM: d.Name, Version: d.Version}}
+	text, err := json.Marshal(s)
+	if err != nil {
+		return row, err
+	}
+	row.Spec = string(text)
+	if len(d.Secrets) == 0 && old != nil {
+		row.Secrets = old.Secrets
+		return row, nil
+	}
+	text, err = json.Marshal(d.Secrets)
+	row.Secrets = string(text)
+	return row, err
+}
+
+// read returns the definition of a row, without its secrets.
+func read(row store.RemoteDefinition) (Definition, error) {
+	var s spec
+	d := Definition{Name: row.FSM, Version: row.Version}
+	if err := json.Unmarshal([]byte(row.Spec), &s); err != nil {
+		return d, fmt.Errorf("read %s: %w", d.what(), err)
+	}
+	d.Queue, d.Retry = s.Queue, s.Retry
+	for _, step := range s.Steps {
+		d.Steps = append(d.Steps, Step(step))
+	}
+	return d, nil
+}
+
+// List returns all definitions, the newest version of each machine first.
+func (r *Registry) List(ctx context.Context) ([]Stored, error) {
+	rows, err := r.rows(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list definitions: %w", err)
+	}
+	all := make([]Stored, len(rows))
+	for i, row := range rows {
+		d, err := read(row)
+		if err != nil {
+			return nil, err
+		}
+		all[i] = Stored{Definition: d, Created: row.Created, Updated: row.Updated}
+	}
+	return all, nil
+}
+
+func (r *Registry) rows(ctx context.Context) ([]store.RemoteDefinition, error) {
+	var rows []store.RemoteDefinition
+	ctx, cancel := context.WithTimeout(ctx, r.rt.Timeout)
+	defer cancel()
+	tx, err := r.rt.DB.Begin(ctx, sqldb.Read)
+	if err != nil {
+		return nil, err
+	}
+	defer tx.Rollback()
+	return rows, tx.Run(ctx, r.rt.Store.RemoteDefinitions(func(row store.RemoteDefinition) { rows = append(rows, row) }))
+}
+
+// Delete removes a version of a machine. Instances that it has wait until it is
+// stored again; cancel them if it will not be.
+func (r *Registry) Delete(ctx context.Context, name string, version int) error {
+	var removed bool
+	err := r.transact(ctx, func(ctx context.Context, tx sqldb.Tx) error {
+		if err := tx.Run(ctx, r.rt.Store.DeleteRemote(store.Definition{FSM: name, Version: version}, &removed)...); err != nil {
+			return err
+		}
+		if !removed { // it may be of a program: nothing is forgotten
+			return &fault.NotFound{Kind: "definition", ID: fmt.Sprintf("%s version %d", name, version)}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("delete definition: %w", err)
+	}
+	r.changed(ctx)
+	return nil
+}
+
+// maxAttempts is how often a transaction is tried that met another.
+const maxAttempts = 5
+
+func (r *Registry) transact(ctx context.Context, fn func(context.Context, sqldb.Tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, r.rt.Timeout)
+	defer cancel()
+	for attempt := 1; ; attempt++ {
+		err := r.attempt(ctx, fn)
+		if err == nil || !sqldb.IsTransient(err) || attempt == maxAttempts || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+func (r *Registry) attempt(ctx context.Context, fn func(context.Context, sqldb.Tx) error) error {
+	tx, err := r.rt.DB.Begin(ctx, sqldb.Write)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if err := fn(ctx, tx); err != nil {
+		return err
+	}
+	return tx.Commit(ctx)
+}
