@@ -4,7 +4,7 @@
 //
 // Nothing runs in the background unless the test asks for it.
 //
-// Imports: perdure, hook, dispatch and internal/clock.
+// Imports: perdure, hook, alarm, dispatch and internal/clock.
 package perduretest
 
 import (

@@ -11,11 +11,13 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/alarm"
 	"github.com/perdure/perdure/dispatch"
 	"github.com/perdure/perdure/hook"
 	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/testdb"
 	"github.com/perdure/perdure/perduretest"
+	"github.com/perdure/perdure/retry"
 )
 
 func TestMain(m *testing.M) { testdb.Main(m) }
@@ -177,4 +179,26 @@ func (*recording) Context() context.Context { return context.Background() }
 func (r *recording) Fatalf(format string, args ...any) {
 	r.message = fmt.Sprintf(format, args...)
 	runtime.Goexit()
+}
+
+func TestRequireScheduledWantsAnAlarmThatWaits(t *testing.T) {
+	clock := perduretest.NewClock(noon)
+	eng := enginetest.New(t, enginetest.SQLite).Open(t, &perdure.Options{Clock: clock})
+	alarms, err := alarm.New(eng, nil)
+	enginetest.NoError(t, err)
+	_, err = alarm.Handle(alarms, "a", func(context.Context, int) error { return errors.New("no") }, nil)
+	enginetest.NoError(t, err)
+	key := alarm.Of("order", "1", "x")
+	require := func() string {
+		return failure(func(tb *recording) { perduretest.RequireScheduled[int](tb, eng, key) })
+	}
+	equal(t, "failure", require(), `alarm order/1/x is not scheduled: get alarm: alarm "order/1/x" does not exist`)
+	enginetest.NoError(t, alarms.Schedule(t.Context(), key, "a", 7, &alarm.ScheduleOptions{Retry: retry.None()}))
+	equal(t, "payload", perduretest.RequireScheduled[int](t, eng, key), 7)
+	perduretest.Drain(t, alarms)
+	equal(t, "failure", require(), "alarm order/1/x is failed, want pending")
+	enginetest.NoError(t, alarms.Schedule(t.Context(), key, "a", "text", nil))
+	if !strings.Contains(require(), "decode payload") {
+		t.Fatalf("the failure is %q", require())
+	}
 }

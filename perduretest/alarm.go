@@ -1,0 +1,31 @@
+package perduretest
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/alarm"
+)
+
+// RequireScheduled fails the test unless an alarm with that key waits to be fired,
+// and returns its payload.
+func RequireScheduled[P any](t testing.TB, eng *perdure.Engine, key alarm.Key) P {
+	t.Helper()
+	var payload P
+	alarms, err := alarm.New(eng, nil)
+	if err != nil {
+		t.Fatalf("alarm %s: %v", key, err)
+	}
+	found, err := alarms.Get(t.Context(), key)
+	if err != nil {
+		t.Fatalf("alarm %s is not scheduled: %v", key, err)
+	}
+	if found.Status != alarm.Pending {
+		t.Fatalf("alarm %s is %s, want %s", key, found.Status, alarm.Pending)
+	}
+	if err := json.Unmarshal(found.Payload, &payload); err != nil {
+		t.Fatalf("decode payload of alarm %s: %v", key, err)
+	}
+	return payload
+}
