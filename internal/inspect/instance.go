@@ -247,26 +247,6 @@ func (i *Inspector) due(ctx context.Context, run sqldb.Runner, queue string, aft
 	return all[:min(limit, len(all))], nil
 }
 
-// maxGroups bounds how many queues are looked at.
-const maxGroups = 300
-
-// readyGroups returns the queues and urgencies that have instances.
-func (i *Inspector) readyGroups(ctx context.Context, run sqldb.Runner) ([]store.ReadyGroup, error) {
-	var all []store.ReadyGroup
-	at := store.ReadyGroup{Priority: -100}
-	for more := true; more && len(all) < maxGroups; {
-		more = false
-		next := i.rt.Store.NextReadyGroup(at, func(g store.ReadyGroup) { at, more = g, true })
-		if err := run.Run(ctx, next); err != nil {
-			return nil, err
-		}
-		if more {
-			all = append(all, at)
-		}
-	}
-	return all, nil
-}
-
 // InstanceIDs returns the ids of up to limit instances, and whether there are, or
 // may be, more.
 func (i *Inspector) InstanceIDs(ctx context.Context, f Instances, limit int) (all []string, more bool, err error) {

@@ -1,0 +1,188 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Kinds are the kinds of work that can have dead letters.
+var Kinds = []string{store.InstanceKind, store.HookKind, store.TaskKind, store.AlarmKind, store.ActorKind}
+
+// Dead narrows a list of dead letters. Zero fields do not narrow.
+type Dead struct {
+	Kind string
+	// Error is the fingerprint of the error.
+	Error string
+}
+
+func (f Dead) kinds() ([]string, error) {
+	if f.Kind == "" {
+		return Kinds, nil
+	}
+	if !slices.Contains(Kinds, f.Kind) {
+		return nil, fault.Invalidf("kind", "%q is none of %s", f.Kind, strings.Join(Kinds, ", "))
+	}
+	return []string{f.Kind}, nil
+}
+
+// positions are where each kind of dead letters goes on.
+type positions map[string]store.DeadPosition
+
+func decodePositions(cursor string) (positions, error) {
+	at := positions{}
+	if err := decode(cursor, &at); err != nil {
+		return nil, err
+	}
+	if id := at[store.InstanceKind].ID; id != "" && (len(id) != len(newest) || uuid.Validate(id) != nil) {
+		return nil, fault.Invalidf("cursor", "is malformed")
+	}
+	return at, nil
+}
+
+func positionOf(d store.Dead) store.DeadPosition {
+	switch d.Kind {
+	case store.InstanceKind:
+		return store.DeadPosition{ID: d.ID}
+	case store.TaskKind:
+		seq, _ := strconv.ParseInt(d.ID, 10, 64) // it is one
+		return store.DeadPosition{Seq: seq}
+	}
+	return store.DeadPosition{ID: d.ID, At: d.Created}
+}
+
+// DeadLetters returns a page of dead letters of all kinds, those that were created
+// last first, and the cursor of the next page.
+func (i *Inspector) DeadLetters(ctx context.Context, f Dead, cursor string, limit int) ([]store.Dead, string, error) {
+	at, err := decodePositions(cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	size := limit
+	if f.Error != "" {
+		size = batch
+	}
+	found, err := i.deadLetters(ctx, f, at, size+1)
+	if err != nil {
+		return nil, "", fmt.Errorf("list dead letters: %w", err)
+	}
+	more := len(found) > size
+	var page []store.Dead
+	for n, d := range found[:min(size, len(found))] {
+		at[d.Kind] = positionOf(d)
+		if f.Error == "" || Fingerprint(d.Error) == f.Error {
+			page = append(page, d)
+		}
+		if len(page) == limit {
+			more = more || n+1 < len(found)
+			break
+		}
+	}
+	if !more {
+		return page, "", nil
+	}
+	next, err := encode(at)
+	return page, next, err
+}
+
+// deadLetters returns the next dead letters of all kinds together.
+func (i *Inspector) deadLetters(ctx context.Context, f Dead, at positions, limit int) (found []store.Dead, err error) {
+	kinds, err := f.kinds()
+	if err != nil {
+		return nil, err
+	}
+	var stmts []sqldb.Stmt
+	for _, kind := range kinds {
+		stmts = append(stmts, i.rt.Store.DeadLetters(kind, at[kind], limit, func(d store.Dead) { found = append(found, d) }))
+	}
+	if err := i.read(ctx, stmts...); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(found, func(a, b store.Dead) int { return b.Created.Compare(a.Created) })
+	return found[:min(limit, len(found))], nil
+}
+
+// DeadGroup are dead letters of one kind with the same error but for numbers and
+// names.
+type DeadGroup struct {
+	Kind, Fingerprint string
+	// Example is one of the errors, ID the newest that has it.
+	Example, ID string
+	Count       int
+	// Capped says that not all dead letters were looked at.
+	Capped bool
+	// Names are what has died, at most ten.
+	Names         []string
+	First, Latest time.Time
+}
+
+// maxGrouped is how many dead letters of each kind are grouped.
+const maxGrouped = 5000
+
+// DeadGroups returns the newest dead letters grouped by their errors, the largest
+// group first.
+func (i *Inspector) DeadGroups(ctx context.Context, f Dead) ([]DeadGroup, error) {
+	kinds, err := f.kinds()
+	if err != nil {
+		return nil, err
+	}
+	var all []DeadGroup
+	for _, kind := range kinds {
+		var found []store.Dead
+		err := i.read(ctx, i.rt.Store.DeadLetters(kind, store.DeadPosition{}, maxGrouped+1, func(d store.Dead) { found = append(found, d) }))
+		if err != nil {
+			return nil, fmt.Errorf("group dead letters: %w", err)
+		}
+		all = append(all, group(found)...)
+	}
+	slices.SortStableFunc(all, func(a, b DeadGroup) int { return b.Count - a.Count })
+	return all, nil
+}
+
+// group puts the dead letters of one kind, newest first, together.
+func group(found []store.Dead) []DeadGroup {
+	index := map[string]int{}
+	var groups []DeadGroup
+	for _, d := range found[:min(maxGrouped, len(found))] {
+		print := Fingerprint(d.Error)
+		n, known := index[print]
+		if !known {
+			n = len(groups)
+			index[print] = n
+			groups = append(groups, DeadGroup{Kind: d.Kind, Fingerprint: print, Example: d.Error, ID: d.ID, Latest: d.Died, Capped: len(found) > maxGrouped})
+		}
+		g := &groups[n]
+		g.Count, g.First = g.Count+1, d.Died
+		if !slices.Contains(g.Names, d.Name) && len(g.Names) < 10 {
+			g.Names = append(g.Names, d.Name)
+		}
+	}
+	return groups
+}
+
+var (
+	variable   = regexp.MustCompile(`(?i)[0-9a-f]{8}-[0-9a-f-]{27}|0x[0-9a-f]+|\b[0-9a-f]{16,}\b|\d+`)
+	quotedText = regexp.MustCompile(`"[^"]*"|'[^']*'`)
+)
+
+// maxFingerprint is how much of an error tells it from others.
+const maxFingerprint = 200
+
+// Fingerprint returns an error without what differs each time: numbers, ids and
+// what is quoted.
+func Fingerprint(text string) string {
+	text, _, _ = strings.Cut(text, "\n")
+	text = quotedText.ReplaceAllString(text, `"…"`)
+	text = variable.ReplaceAllString(text, "#")
+	return strings.ToValidUTF8(text[:min(maxFingerprint, len(text))], "")
+}

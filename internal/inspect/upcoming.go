@@ -1,0 +1,112 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// UpcomingKinds are the kinds of work that time makes due.
+var UpcomingKinds = []string{store.InstanceKind, store.ScheduleKind, store.HookKind, store.TaskKind, store.AlarmKind}
+
+// Upcoming returns what will be due until a time (the zero time: ever), of one kind
+// or of all, in the order of time. What is due already is not in it. more says that
+// limit cut it short.
+func (i *Inspector) Upcoming(ctx context.Context, kind string, until time.Time, limit int) (found []store.Upcoming, more bool, err error) {
+	if kind != "" && !slices.Contains(UpcomingKinds, kind) {
+		return nil, false, fault.Invalidf("kind", "%q is unknown", kind)
+	}
+	if until.IsZero() {
+		until = endOfTime
+	}
+	err = i.view(ctx, func(run sqldb.Runner) error {
+		now, err := i.now(ctx, run)
+		if err != nil {
+			return err
+		}
+		stmts, err := i.upcoming(ctx, run, kind, store.Span{After: now, Until: until}, limit+1, func(u store.Upcoming) { found = append(found, u) })
+		if err != nil {
+			return err
+		}
+		return run.Run(ctx, stmts...)
+	})
+	if err != nil {
+		return nil, false, fmt.Errorf("look ahead: %w", err)
+	}
+	slices.SortStableFunc(found, func(a, b store.Upcoming) int { return a.At.Compare(b.At) })
+	return found[:min(limit, len(found))], len(found) > limit, nil
+}
+
+func (i *Inspector) upcoming(ctx context.Context, run sqldb.Runner, kind string, in store.Span, limit int, found func(store.Upcoming)) ([]sqldb.Stmt, error) {
+	st := i.rt.Store
+	var stmts []sqldb.Stmt
+	all := kind == ""
+	if all || kind == store.InstanceKind {
+		groups, err := i.readyGroups(ctx, run)
+		if err != nil {
+			return nil, err
+		}
+		stmts = append(stmts, st.UpcomingInstances(groups, in, limit, found)...)
+	}
+	if all || kind == store.HookKind {
+		groups, err := i.hookGroups(ctx, run)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range groups {
+			stmts = append(stmts, st.UpcomingHooks(g, in, limit, found))
+		}
+	}
+	if all || kind == store.TaskKind {
+		types, err := i.taskGroups(ctx, run)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range types {
+			stmts = append(stmts, st.UpcomingTasks(t, in, limit, found))
+		}
+	}
+	if all || kind == store.AlarmKind {
+		stmts = append(stmts, st.UpcomingAlarms(in, limit, found))
+	}
+	if all || kind == store.ScheduleKind {
+		stmts = append(stmts, st.UpcomingSchedules(in, limit, found))
+	}
+	return stmts, nil
+}
+
+// walk collects groups one after the other, each found from the one before.
+func walk[G any](ctx context.Context, run sqldb.Runner, from G, next func(after G, found func(G)) sqldb.Stmt) ([]G, error) {
+	var all []G
+	at := from
+	for more := true; more && len(all) < maxGroups; {
+		more = false
+		if err := run.Run(ctx, next(at, func(g G) { at, more = g, true })); err != nil {
+			return nil, err
+		}
+		if more {
+			all = append(all, at)
+		}
+	}
+	return all, nil
+}
+
+// maxGroups bounds how many queues, hooks and types are looked at.
+const maxGroups = 300
+
+func (i *Inspector) readyGroups(ctx context.Context, run sqldb.Runner) ([]store.ReadyGroup, error) {
+	return walk(ctx, run, store.ReadyGroup{Priority: -100}, i.rt.Store.NextReadyGroup)
+}
+
+func (i *Inspector) hookGroups(ctx context.Context, run sqldb.Runner) ([]store.HookGroup, error) {
+	return walk(ctx, run, store.HookGroup{Priority: -100}, i.rt.Store.NextHookGroup)
+}
+
+func (i *Inspector) taskGroups(ctx context.Context, run sqldb.Runner) ([]string, error) {
+	return walk(ctx, run, "", i.rt.Store.NextTaskGroup)
+}

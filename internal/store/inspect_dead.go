@@ -1,0 +1,67 @@
+package store
+
+import (
+	"math"
+	"time"
+
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// Dead is a dead letter: work that failed for good or lost its process too often.
+type Dead struct {
+	Kind, ID, Name, Status, Error string
+	Attempts                      int
+	Created, Died                 time.Time
+}
+
+// DeadPosition is where a list of the dead letters of one kind goes on. The zero one
+// is its beginning.
+type DeadPosition struct {
+	ID  string    `json:"i,omitempty"`
+	Seq int64     `json:"s,omitempty"`
+	At  time.Time `json:"t,omitzero"`
+}
+
+// latest is after every time that is stored.
+var latest = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// DeadLetters returns the statement that reads dead letters of a kind.
+func (s *Store) DeadLetters(kind string, at DeadPosition, limit int, found func(Dead)) sqldb.Stmt {
+	stmt := s.deadLetters(kind, at, limit)
+	stmt.Row = func(scan sqldb.Scan) error {
+		d := Dead{Kind: kind}
+		err := scan(&d.ID, &d.Name, &d.Status, &d.Error, &d.Attempts, &d.Created, &d.Died)
+		if err == nil {
+			d.Created, d.Died = d.Created.UTC(), d.Died.UTC()
+			found(d)
+		}
+		return err
+	}
+	return stmt
+}
+
+func (s *Store) deadLetters(kind string, at DeadPosition, limit int) sqldb.Stmt {
+	before, seq := at.At, at.Seq
+	if before.IsZero() {
+		before = latest
+	}
+	if seq == 0 {
+		seq = math.MaxInt64
+	}
+	switch kind {
+	case InstanceKind:
+		id := at.ID
+		if id == "" {
+			id = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+		}
+		return s.stmt("DeadInstances", id, limit)
+	case HookKind:
+		return s.stmt("DeadHooks", before, at.ID, limit)
+	case TaskKind:
+		return s.stmt("DeadTasks", seq, limit)
+	case AlarmKind:
+		return s.stmt("DeadAlarms", before, before, at.ID, limit)
+	default:
+		return s.stmt("DeadActors", before, before, at.ID, limit)
+	}
+}

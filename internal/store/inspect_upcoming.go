@@ -1,0 +1,157 @@
+package store
+
+import (
+	"time"
+
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// Span is the time after one moment up to another.
+type Span struct{ After, Until time.Time }
+
+// Upcoming is something that will be due.
+type Upcoming struct {
+	At        time.Time
+	ID, Name  string
+	Why, Kind string
+}
+
+// upcoming returns a statement that reads what will be due, of one kind.
+func (s *Store) upcoming(name, kind string, found func(Upcoming), args ...any) sqldb.Stmt {
+	stmt := s.stmt(name, args...)
+	stmt.Row = func(scan sqldb.Scan) error {
+		u := Upcoming{Kind: kind}
+		err := scan(&u.At, &u.ID, &u.Name, &u.Why)
+		if err == nil {
+			u.At = u.At.UTC()
+			found(u)
+		}
+		return err
+	}
+	return stmt
+}
+
+// The kinds of durable work.
+const (
+	InstanceKind = "instance"
+	ScheduleKind = "schedule"
+	HookKind     = "hook"
+	TaskKind     = "task"
+	AlarmKind    = "alarm"
+	ActorKind    = "actor"
+)
+
+// UpcomingInstances returns the statements that read which instances will be woken
+// by time: those of the groups, and those that wait until a time at most.
+func (s *Store) UpcomingInstances(groups []ReadyGroup, in Span, limit int, found func(Upcoming)) []sqldb.Stmt {
+	var stmts []sqldb.Stmt
+	for _, g := range groups {
+		stmts = append(stmts, s.upcoming("UpcomingReady", InstanceKind, found, g.Queue, g.Suspect, g.Priority, in.After, in.Until, limit))
+	}
+	for _, name := range []string{"UpcomingSignalTimeouts", "UpcomingJoinTimeouts", "UpcomingDeadlines"} {
+		stmts = append(stmts, s.upcoming(name, InstanceKind, found, in.After, in.Until, limit))
+	}
+	return stmts
+}
+
+// UpcomingSchedules returns the statement that reads which schedules will fire.
+func (s *Store) UpcomingSchedules(in Span, limit int, found func(Upcoming)) sqldb.Stmt {
+	return s.upcoming("UpcomingSchedules", ScheduleKind, found, in.After, in.Until, limit)
+}
+
+// UpcomingAlarms returns the statement that reads which alarms will fire, the delays
+// of actors included.
+func (s *Store) UpcomingAlarms(in Span, limit int, found func(Upcoming)) sqldb.Stmt {
+	return s.upcoming("UpcomingAlarms", AlarmKind, found, in.After, in.Until, limit)
+}
+
+// HookGroup is a hook and an urgency.
+type HookGroup struct {
+	Namespace, Name string
+	Priority        int
+}
+
+// NextHookGroup returns the statement that finds the group of pending hooks after
+// one, if there is any.
+func (s *Store) NextHookGroup(after HookGroup, found func(HookGroup)) sqldb.Stmt {
+	next := s.stmt("UpcomingHookGroup", after.Namespace, after.Name, after.Priority)
+	next.Row = func(scan sqldb.Scan) error {
+		var g HookGroup
+		err := scan(&g.Namespace, &g.Name, &g.Priority)
+		if err == nil {
+			found(g)
+		}
+		return err
+	}
+	return next
+}
+
+// UpcomingHooks returns the statement that reads which hooks of a group will be due.
+func (s *Store) UpcomingHooks(g HookGroup, in Span, limit int, found func(Upcoming)) sqldb.Stmt {
+	return s.upcoming("UpcomingHooks", HookKind, found, g.Namespace, g.Name, g.Priority, in.After, in.Until, limit)
+}
+
+// NextTaskGroup returns the statement that finds the type of pending tasks after
+// one, if there is any.
+func (s *Store) NextTaskGroup(after string, found func(string)) sqldb.Stmt {
+	next := s.stmt("UpcomingTaskGroup", after)
+	next.Row = textRow(found)
+	return next
+}
+
+// UpcomingTasks returns the statement that reads which tasks of a type will be due.
+func (s *Store) UpcomingTasks(taskType string, in Span, limit int, found func(Upcoming)) sqldb.Stmt {
+	return s.upcoming("UpcomingTasks", TaskKind, found, taskType, in.After, in.Until, limit)
+}
+
+// count returns a statement that counts what is due in a span; found gets the
+// number, which is limit if there are more, and the earliest due time, if any.
+func (s *Store) count(name string, found func(n int, first *time.Time), args ...any) sqldb.Stmt {
+	stmt := s.stmt(name, args...)
+	stmt.Row = func(scan sqldb.Scan) error {
+		var n int
+		var first *time.Time
+		err := scan(&n, &first)
+		if err == nil {
+			found(n, first)
+		}
+		return err
+	}
+	return stmt
+}
+
+// CountDueInstances counts the instances of a group that are due in a span.
+func (s *Store) CountDueInstances(g ReadyGroup, in Span, limit int, found func(int, *time.Time)) sqldb.Stmt {
+	return s.count("CountDueInstances", found, g.Queue, g.Suspect, g.Priority, in.After, in.Until, limit)
+}
+
+// CountDueHooks counts the hooks of a group that are due in a span.
+func (s *Store) CountDueHooks(g HookGroup, in Span, limit int, found func(int, *time.Time)) sqldb.Stmt {
+	return s.count("CountDueHooks", found, g.Namespace, g.Name, g.Priority, in.After, in.Until, limit)
+}
+
+// CountDueTasks counts the tasks of a type that are due in a span.
+func (s *Store) CountDueTasks(taskType string, in Span, limit int, found func(int, *time.Time)) sqldb.Stmt {
+	return s.count("CountDueTasks", found, taskType, in.After, in.Until, limit)
+}
+
+// CountDueAlarms counts the alarms that are due in a span.
+func (s *Store) CountDueAlarms(in Span, limit int, found func(int, *time.Time)) sqldb.Stmt {
+	return s.count("CountDueAlarms", found, in.After, in.Until, limit)
+}
+
+// CountPlaces returns the statement that counts, up to limit, what is in each place
+// where work can be.
+func (s *Store) CountPlaces(limit int, found func(place string, n int)) sqldb.Stmt {
+	stmt := s.stmt("CountPlaces", limit)
+	stmt.Row = func(scan sqldb.Scan) error {
+		var place string
+		var n int
+		err := scan(&place, &n)
+		if err == nil {
+			found(place, n)
+		}
+		return err
+	}
+	return stmt
+}

@@ -1,0 +1,94 @@
+package store
+
+import (
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// Node is a process that runs.
+type Node struct {
+	ID, Host    string
+	PID         int
+	Version     string
+	Roles, Work string // JSON
+	Draining    bool
+	Started     time.Time
+	Seen        time.Time
+}
+
+// BeatNode returns the statement that notes that a process lives; drain learns
+// whether somebody has asked it to end its work.
+func (s *Store) BeatNode(n Node, now Now, drain *bool) sqldb.Stmt {
+	beat := s.stmt("NodeBeat", n.ID, n.Host, n.PID, n.Version, n.Roles, n.Work, at(now))
+	beat.Row = func(scan sqldb.Scan) error { return scan(drain) }
+	return beat
+}
+
+// Nodes returns the statement that reads all processes; now is the time to compare
+// their signs of life with.
+func (s *Store) Nodes(now Now, found func(n Node, now time.Time)) sqldb.Stmt {
+	list := s.stmt("NodeList", at(now))
+	list.Row = func(scan sqldb.Scan) error {
+		var n Node
+		var t time.Time
+		err := scan(&n.ID, &n.Host, &n.PID, &n.Version, &n.Roles, &n.Work, &n.Draining, &n.Started, &n.Seen, &t)
+		if err == nil {
+			n.Started, n.Seen = n.Started.UTC(), n.Seen.UTC()
+			found(n, t.UTC())
+		}
+		return err
+	}
+	return list
+}
+
+// DrainNode returns the statement that asks a process to end its work.
+func (s *Store) DrainNode(id string) sqldb.Stmt {
+	drain := s.stmt("NodeDrain", id)
+	drain.Done = sqldb.One(&fault.NotFound{Kind: "node", ID: id})
+	return drain
+}
+
+// RemoveNode returns the statement that forgets a process that has ended.
+func (s *Store) RemoveNode(id string) sqldb.Stmt { return s.stmt("NodeRemove", id) }
+
+// PurgeNodes returns the statement that forgets processes without a sign of life.
+func (s *Store) PurgeNodes(age time.Duration, now Now) sqldb.Stmt {
+	return s.stmt("NodePurge", at(now), age.Microseconds())
+}
+
+// Sample is what was finished in an interval that ends at a time.
+type Sample struct {
+	Kind             string
+	At               time.Time
+	Finished, Failed int
+}
+
+// TakeSamples returns the statements that count what was finished in an interval,
+// unless another process has.
+func (s *Store) TakeSamples(in Span) []sqldb.Stmt {
+	var stmts []sqldb.Stmt
+	for _, name := range []string{"SampleInstances", "SampleHooks", "SampleTasks"} {
+		stmts = append(stmts, s.stmt(name, in.After, in.Until))
+	}
+	return stmts
+}
+
+// Samples returns the statement that reads samples after a time.
+func (s *Store) Samples(after time.Time, found func(Sample)) sqldb.Stmt {
+	list := s.stmt("SampleList", after)
+	list.Row = func(scan sqldb.Scan) error {
+		var v Sample
+		err := scan(&v.Kind, &v.At, &v.Finished, &v.Failed)
+		if err == nil {
+			v.At = v.At.UTC()
+			found(v)
+		}
+		return err
+	}
+	return list
+}
+
+// PurgeSamples returns the statement that removes samples up to a time.
+func (s *Store) PurgeSamples(until time.Time) sqldb.Stmt { return s.stmt("SamplePurge", until) }

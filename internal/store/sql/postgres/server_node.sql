@@ -1,0 +1,71 @@
+-- The processes that run, and what they have finished, on PostgreSQL.
+
+-- name: NodeBeat
+-- A drain that was asked for stays asked for.
+insert into perdure.nodes (id, host, pid, version, roles, work, started_at, seen_at)
+values ($1, $2, $3, $4, $5, $6, coalesce($7::timestamptz, now()), coalesce($7::timestamptz, now()))
+on conflict (id) do update set seen_at = excluded.seen_at, work = excluded.work
+returning draining
+
+-- name: NodeList
+select id, host, pid, version, roles, work, draining, started_at, seen_at, coalesce(?::timestamptz, now())
+from perdure.nodes
+order by started_at, id
+
+-- name: NodeDrain
+update perdure.nodes
+set draining = true
+where id = ?
+
+-- name: NodeRemove
+delete from perdure.nodes
+where id = ?
+
+-- name: NodePurge
+delete from perdure.nodes
+where seen_at <= coalesce(?::timestamptz, now()) - ?::bigint * interval '1 microsecond'
+
+-- name: SampleInstances
+insert into perdure.samples (kind, at, finished, failed)
+select 'instance', $2::timestamptz, count(*), count(*) filter (where status in ('failed', 'quarantined'))
+from perdure.finished
+where finished_at > $1::timestamptz and finished_at <= $2::timestamptz
+on conflict do nothing
+
+-- name: SampleHooks
+insert into perdure.samples (kind, at, finished, failed)
+select 'hook', $2::timestamptz, count(*) filter (where done), count(*) filter (where not done)
+from (
+  select true as done
+  from perdure.hooks
+  where status in ('completed', 'cancelled') and finished_at > $1::timestamptz and finished_at <= $2::timestamptz
+  union all
+  select false
+  from (select finished_at from perdure.hooks where status in ('failed', 'quarantined') order by created_at desc, id desc limit 1000) dead
+  where finished_at > $1::timestamptz and finished_at <= $2::timestamptz
+) s
+on conflict do nothing
+
+-- name: SampleTasks
+insert into perdure.samples (kind, at, finished, failed)
+select 'task', $2::timestamptz, count(*) filter (where done), count(*) filter (where not done)
+from (
+  select true as done
+  from queues.task
+  where status in ('completed', 'cancelled') and finished_at > $1::timestamptz and finished_at <= $2::timestamptz
+  union all
+  select false
+  from (select finished_at from queues.task where status in ('failed', 'quarantined') order by task_id desc limit 1000) dead
+  where finished_at > $1::timestamptz and finished_at <= $2::timestamptz
+) s
+on conflict do nothing
+
+-- name: SampleList
+select kind, at, finished, failed
+from perdure.samples
+where at > ?
+order by at, kind
+
+-- name: SamplePurge
+delete from perdure.samples
+where at <= ?

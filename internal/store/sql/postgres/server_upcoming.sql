@@ -1,0 +1,147 @@
+-- What is due and will be, on PostgreSQL. Pending work is indexed by what a process
+-- can run (a queue, a name, a type), so that is walked over first, group by group.
+
+-- name: UpcomingHookGroup
+select namespace, name, priority
+from perdure.hooks
+where status = 'pending' and (namespace, name, priority) > (?, ?, ?)
+order by namespace, name, priority
+limit 1
+
+-- name: UpcomingHooks
+select due_at, id, namespace || '/' || name, case when attempts > 0 then 'attempt ' || (attempts + 1) else 'first attempt' end
+from perdure.hooks
+where status = 'pending' and namespace = ? and name = ? and priority = ? and due_at > ? and due_at <= ?
+order by due_at, id
+limit ?
+
+-- name: UpcomingTaskGroup
+select task_type
+from queues.task
+where status = 'pending' and task_type > ?
+order by task_type
+limit 1
+
+-- name: UpcomingTasks
+select scheduled_at, task_id::text, task_type, case when attempts > 0 then 'attempt ' || (attempts + 1) else 'first attempt' end
+from queues.task
+where status = 'pending' and task_type = ? and scheduled_at > ? and scheduled_at <= ?
+order by scheduled_at, task_id
+limit ?
+
+-- name: UpcomingAlarms
+select due_at, case when actor_type = '' then alarm_id else actor_type || '/' || actor_id || '/' || alarm_id end, type,
+  case when kind = 'machine' then 'delay of an actor' when every_us is not null or cron is not null then 'recurring alarm' else 'alarm' end
+from perdure.alarms
+where status = 'pending' and due_at > ? and due_at <= ?
+order by due_at
+limit ?
+
+-- name: UpcomingSignalTimeouts
+select w.deadline_at, i.id::text, i.fsm, 'wait for ' || array_to_string(w.names, ', ') || ' ends'
+from perdure.waiting w
+join perdure.instances i on i.id = w.id
+where w.deadline_at > ? and w.deadline_at <= ?
+order by w.deadline_at
+limit ?
+
+-- name: UpcomingJoinTimeouts
+select b.deadline_at, i.id::text, i.fsm, 'wait for children ends'
+from perdure.barriers b
+join perdure.instances i on i.id = b.parent_id
+where b.deadline_at > ? and b.deadline_at <= ?
+order by b.deadline_at
+limit ?
+
+-- name: UpcomingDeadlines
+select d.at, i.id::text, i.fsm, 'deadline'
+from perdure.deadlines d
+join perdure.instances i on i.id = d.id
+where d.at > ? and d.at <= ?
+order by d.at
+limit ?
+
+-- name: UpcomingReady
+select r.due_at, r.id::text, i.fsm, case when i.attempt > 0 then 'attempt ' || (i.attempt + 1) || ' of step ' || i.step else 'step ' || i.step end
+from perdure.ready r
+join perdure.instances i on i.id = r.id
+where r.queue = ? and r.suspect = ?::boolean and r.priority = ? and r.due_at > ? and r.due_at <= ?
+order by r.due_at, r.id
+limit ?
+
+-- name: UpcomingSchedules
+select next_at, name, fsm, 'schedule'
+from perdure.schedules
+where not paused and next_at > ? and next_at <= ?
+order by next_at
+limit ?
+
+-- name: CountDueInstances
+select count(*), min(s.due_at)
+from (
+  select due_at
+  from perdure.ready
+  where queue = ? and suspect = ?::boolean and priority = ? and due_at > ? and due_at <= ?
+  order by due_at
+  limit ?
+) s
+
+-- name: CountDueHooks
+select count(*), min(s.due_at)
+from (
+  select due_at
+  from perdure.hooks
+  where status = 'pending' and namespace = ? and name = ? and priority = ? and due_at > ? and due_at <= ?
+  order by due_at
+  limit ?
+) s
+
+-- name: CountDueTasks
+select count(*), min(s.scheduled_at)
+from (
+  select scheduled_at
+  from queues.task
+  where status = 'pending' and task_type = ? and scheduled_at > ? and scheduled_at <= ?
+  order by scheduled_at
+  limit ?
+) s
+
+-- name: CountDueAlarms
+select count(*), min(s.due_at)
+from (
+  select due_at
+  from perdure.alarms
+  where status = 'pending' and due_at > ? and due_at <= ?
+  order by due_at
+  limit ?
+) s
+
+-- name: CountPlaces
+-- How many there are of each, up to a cap.
+select 'instance.waiting', count(*) from (select 1 from perdure.waiting limit $1) s
+union all
+select 'instance.joining', count(*) from (select 1 from perdure.barriers limit $1) s
+union all
+select 'instance.queued', count(*) from (select 1 from perdure.partition_waiting limit $1) s
+union all
+select 'instance.unrouted', count(*) from (select 1 from perdure.unrouted limit $1) s
+union all
+select 'instance.failed', count(*) from (select 1 from perdure.finished where status in ('failed', 'quarantined') limit $1) s
+union all
+select 'hook.running', count(*) from (select 1 from perdure.hooks where status = 'processing' limit $1) s
+union all
+select 'hook.failed', count(*) from (select 1 from perdure.hooks where status in ('failed', 'quarantined') limit $1) s
+union all
+select 'task.running', count(*) from (select 1 from queues.task where status = 'processing' limit $1) s
+union all
+select 'task.failed', count(*) from (select 1 from queues.task where status in ('failed', 'quarantined') limit $1) s
+union all
+select 'alarm.running', count(*) from (select 1 from perdure.alarms where status = 'processing' limit $1) s
+union all
+select 'alarm.failed', count(*) from (select 1 from perdure.alarms where status in ('failed', 'quarantined') limit $1) s
+union all
+select 'actor.total', count(*) from (select 1 from perdure.actors limit $1) s
+union all
+select 'actor.failed', count(*) from (select 1 from perdure.actors where status in ('error', 'quarantined') limit $1) s
+union all
+select 'schedule.total', count(*) from (select 1 from perdure.schedules limit $1) s

@@ -1,0 +1,73 @@
+-- The processes that run, and what they have finished, on SQLite.
+
+-- name: NodeBeat
+-- A drain that was asked for stays asked for.
+insert into perdure.nodes (id, host, pid, version, roles, work, started_at, seen_at)
+values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)
+on conflict (id) do update set seen_at = excluded.seen_at, work = excluded.work
+returning draining
+
+-- name: NodeList
+select id, host, pid, version, roles, work, draining, started_at, seen_at, ?
+from perdure.nodes
+order by started_at, id
+
+-- name: NodeDrain
+update perdure.nodes
+set draining = 1
+where id = ?
+
+-- name: NodeRemove
+delete from perdure.nodes
+where id = ?
+
+-- name: NodePurge
+delete from perdure.nodes
+where seen_at <= ? - ?
+
+-- name: SampleInstances
+insert into perdure.samples (kind, at, finished, failed)
+select 'instance', ?2, count(*), count(*) filter (where status in ('failed', 'quarantined'))
+from perdure.finished
+where finished_at > ?1 and finished_at <= ?2
+on conflict do nothing
+
+-- name: SampleHooks
+insert into perdure.samples (kind, at, finished, failed)
+select 'hook', ?2, count(*) filter (where done), count(*) filter (where not done)
+from (
+  select 1 as done
+  from perdure.hooks
+  where status in ('completed', 'cancelled') and finished_at > ?1 and finished_at <= ?2
+  union all
+  select 0
+  from (select finished_at from perdure.hooks where status in ('failed', 'quarantined') order by created_at desc, id desc limit 1000) dead
+  where finished_at > ?1 and finished_at <= ?2
+) s
+where true
+on conflict do nothing
+
+-- name: SampleTasks
+insert into perdure.samples (kind, at, finished, failed)
+select 'task', ?2, count(*) filter (where done), count(*) filter (where not done)
+from (
+  select 1 as done
+  from queues_task
+  where status in ('completed', 'cancelled') and finished_at > ?1 and finished_at <= ?2
+  union all
+  select 0
+  from (select finished_at from queues_task where status in ('failed', 'quarantined') order by task_id desc limit 1000) dead
+  where finished_at > ?1 and finished_at <= ?2
+) s
+where true
+on conflict do nothing
+
+-- name: SampleList
+select kind, at, finished, failed
+from perdure.samples
+where at > ?
+order by at, kind
+
+-- name: SamplePurge
+delete from perdure.samples
+where at <= ?
