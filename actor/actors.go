@@ -9,7 +9,9 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/effect"
 	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/retry"
 )
 
@@ -77,6 +79,8 @@ type Actors struct {
 	options Options
 	cache   *cache
 	lanes   []*lane
+	runner  *effect.Runner
+	firing  firing
 
 	mu        sync.RWMutex
 	kinds     map[string]*kind           // registered in this process
@@ -101,6 +105,10 @@ func New(eng *perdure.Engine, options *Options) (*Actors, error) {
 		eng: eng, rt: rt, options: o, cache: newCache(o.CacheBytes),
 		kinds: map[string]*kind{}, documents: map[string]map[int64]*kind{},
 	}
+	a.runner = effect.New(rt, effect.Options{
+		Kind: "actor", Namespace: namespace, Topic: topic, Concurrency: o.Concurrency, Lease: o.Lease, MaxCrashes: o.MaxCrashes,
+		Retention: o.Retention, OnError: o.OnError, OnCrash: a.crashed, Random: o.Random,
+	})
 	for range max(rt.DB.Dialect().Lanes, 1) {
 		a.lanes = append(a.lanes, &lane{actors: a})
 	}
@@ -129,6 +137,17 @@ func (o *Options) withDefaults() Options {
 		options.Random = rand.Float64
 	}
 	return options
+}
+
+// report hands an error to the callback, which is the user's and may panic.
+func (a *Actors) report(err error) {
+	defer func() { _ = recover() }() // the last resort: nobody is left to tell
+	a.options.OnError(err)
+}
+
+// crashed logs an effect or a task whose process was lost.
+func (a *Actors) crashed(r store.Reaped) {
+	slog.Warn("effect of an actor lost its process", "id", r.ID, "name", r.Name, "crashes", r.Crashes, "status", string(r.Status))
 }
 
 func logDamage(d Damage) {

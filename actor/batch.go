@@ -2,7 +2,6 @@ package actor
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/statechart"
 )
 
 // job is something that is to be done with one actor.
@@ -55,6 +53,8 @@ func (b *batch) run(stmts ...sqldb.Stmt) error {
 	}
 	return b.tx.Flush()
 }
+
+func (b *batch) run1(stmt sqldb.Stmt) error { return b.run(stmt) }
 
 // do moves the actors of the jobs and writes what came of it. Each job has its
 // own error; the one that is returned is of the transaction.
@@ -149,21 +149,10 @@ func (b *batch) reading(refs []store.ActorRef) []sqldb.Stmt {
 		}),
 		rt.Store.DueTimers(refs, rt.Now(), func(d store.ActorTimer) {
 			if t := b.turns[refOf(d.ActorRef)]; t != nil {
-				t.readDue(d)
+				t.due = append(t.due, pendingTimer(d))
 			}
 		}),
 	}
-}
-
-// readDue notes a due delay. Its row says when, whatever it said when it was
-// scheduled.
-func (t *turn) readDue(d store.ActorTimer) {
-	var timer statechart.Timer
-	if json.Unmarshal([]byte(d.Payload), &timer) != nil {
-		return
-	}
-	timer.Due = d.Due.UnixMilli()
-	t.due = append(t.due, timer)
 }
 
 // stored reads the snapshot of an actor.
@@ -189,8 +178,10 @@ func (b *batch) perform(j *job) error {
 	if err := b.load(t); err != nil {
 		return err
 	}
-	if err := t.wake(); err != nil {
-		return err
+	if j.seen == nil { // what was handled before wakes nobody
+		if err := t.wake(); err != nil {
+			return err
+		}
 	}
 	return j.run(t)
 }

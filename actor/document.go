@@ -116,6 +116,7 @@ func (a *Actors) remember(d Document) (*kind, error) {
 		a.documents[d.Name] = map[int64]*kind{}
 	}
 	a.documents[d.Name][d.Version] = k
+	a.handle(k)
 	return k, nil
 }
 
@@ -149,6 +150,29 @@ func (a *Actors) known(ctx context.Context, name string) (*kind, error) {
 		return k, nil
 	}
 	return a.newest(ctx, name)
+}
+
+// version returns a version of a type for looking at actors that have it: that
+// of this process for a type that is registered.
+func (a *Actors) version(ctx context.Context, name string, version int64) (*kind, error) {
+	if k := a.registered(name); k != nil {
+		return k, nil
+	}
+	a.mu.RLock()
+	k := a.documents[name][version]
+	a.mu.RUnlock()
+	if k != nil {
+		return k, nil
+	}
+	var found *Document
+	err := a.read(ctx, a.rt.Store.GetMachine(name, version, func(m store.Machine) { d := documentOf(m); found = &d }))
+	switch {
+	case err != nil:
+		return nil, err
+	case found == nil:
+		return nil, unknownType(name)
+	}
+	return a.remember(*found)
 }
 
 // documentKind returns a version of a type that is data only, reading it in the

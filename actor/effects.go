@@ -3,7 +3,6 @@ package actor
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/retry"
@@ -37,7 +36,7 @@ func (k *kind) hookName(prefix, name string) string { return prefix + k.name + "
 
 // hookID is the idempotency key of what was numbered in an actor's tree.
 func (t *turn) hookID(number int64) string {
-	return t.row.Incarnation + "." + strconv.FormatInt(number, 10)
+	return fmt.Sprintf("%s.%08d", t.row.Incarnation, number) // in this order where they are due at once
 }
 
 // hooksOf returns the effects and tasks that a step asks for as hooks, and notes

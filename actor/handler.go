@@ -3,6 +3,7 @@ package actor
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/perdure/perdure/retry"
@@ -47,10 +48,21 @@ type Task struct {
 	// Run does the work and returns the output, which is stored as JSON. It may
 	// run more than once, with the same Key, and must be idempotent. Its
 	// context ends when the state that invoked it is left. An error that is
-	// not tried again is the machine's onError.
+	// not tried again is the machine's onError; a *Rejection is at once.
 	Run func(ctx context.Context, call Call) (any, error)
 	// Retry says when it is tried again. Default: that of the type.
 	Retry retry.Policy
 	// Timeout is how long one attempt may take. Default: 5 minutes.
 	Timeout time.Duration
 }
+
+// Rejection is an error of a Task that is final: it is not tried again.
+type Rejection struct {
+	// Value is what the machine finds in event.error.
+	Value any
+}
+
+func (r *Rejection) Error() string { return fmt.Sprintf("rejected: %v", r.Value) }
+
+// Permanent says that trying again is of no use.
+func (r *Rejection) Permanent() bool { return true }

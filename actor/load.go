@@ -143,7 +143,7 @@ func (t *turn) fireNext() error {
 }
 
 func (t *turn) fire(kind EntryKind, timer statechart.Timer, by *Caller) error {
-	e := entry{kind: kind, event: timer.Event, path: timer.Target, generation: timer.TargetGeneration, caller: by}
+	e := entry{kind: kind, event: timer.Event, path: timer.Target, generation: timer.TargetGeneration, caller: by, timer: alarmID(timer)}
 	_, err := t.step(e, func(now int64) (*statechart.Step, error) { return t.tree.Fire(now, timer) })
 	return t.judge(err)
 }

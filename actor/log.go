@@ -1,5 +1,16 @@
 package actor
 
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/store"
+)
+
 // EntryKind says what an entry of the log records.
 type EntryKind string
 
@@ -9,11 +20,80 @@ const (
 	EntryStart EntryKind = "start"
 	// EntryEvent is an event that somebody sent.
 	EntryEvent EntryKind = "event"
-	// EntryTimer is a delay that was due.
+	// EntryTimer is a delay that was due, EntryFire one that an operator has
+	// fired.
 	EntryTimer EntryKind = "timer"
+	EntryFire  EntryKind = "fire"
+	// EntryMove is a delay that an operator has moved to another time,
+	// EntrySkip one that an operator has removed. The event is the delay.
+	EntryMove EntryKind = "move"
+	EntrySkip EntryKind = "skip"
 	// EntryDone and EntryError are results of tasks; the event is the result.
 	EntryDone  EntryKind = "done"
 	EntryError EntryKind = "error"
 	// EntryStop is the stop of the actor.
 	EntryStop EntryKind = "stop"
+	// EntryMigrate is the move to another version of the machine, EntryImport
+	// the import from an earlier system, EntryFork the fork of another actor.
+	EntryMigrate EntryKind = "migrate"
+	EntryImport  EntryKind = "import"
+	EntryFork    EntryKind = "fork"
 )
+
+// Entry is one step in the log of an actor.
+type Entry struct {
+	// Sequence is the number of the step.
+	Sequence int64           `json:"sequence"`
+	Kind     EntryKind       `json:"kind"`
+	Event    json.RawMessage `json:"event,omitempty"`
+	// Caller is who caused it; nil for delays and tasks.
+	Caller *Caller `json:"caller,omitempty"`
+	// Path and Generation name the actor in the tree that it was for.
+	Path       string `json:"path,omitempty"`
+	Generation int64  `json:"generation,omitempty"`
+	// Key is the idempotency key of an event, or the id of a delay.
+	Key string `json:"key,omitempty"`
+	// Said is what the step emitted and logged.
+	Said Said `json:"said"`
+	// Value is the state value after the step, Checksum that of the snapshot.
+	Value    json.RawMessage `json:"value,omitempty"`
+	Checksum string          `json:"checksum"`
+	// At is the time that the machine saw, Recorded that of the commit.
+	At       time.Time `json:"at"`
+	Recorded time.Time `json:"recorded"`
+}
+
+// Log returns the entries of an actor's log after a step, oldest first. At most
+// limit are returned; 0 means DefaultLimit.
+func (a *Actors) Log(ctx context.Context, ref Ref, after int64, limit int) ([]Entry, error) {
+	limit, err := edge.Limit("limit", limit, DefaultLimit, MaxLimit)
+	if err != nil {
+		return nil, err
+	}
+	if err := ref.check(); err != nil {
+		return nil, err
+	}
+	var entries []Entry
+	err = a.read(ctx, a.rt.Store.ListActorLog(ref.stored(), after, math.MaxInt64, limit, func(e store.ActorEntry) { entries = append(entries, entryOf(&e)) }))
+	if err != nil {
+		return nil, fmt.Errorf("read log: %w", err)
+	}
+	return entries, nil
+}
+
+func entryOf(s *store.ActorEntry) Entry {
+	e := Entry{
+		Sequence: s.Sequence, Kind: EntryKind(s.Kind), Event: raw(s.Event), Path: value(s.Path), Key: value(s.Key),
+		Value: raw(s.Value), Checksum: s.Checksum, At: s.At.UTC(), Recorded: s.Recorded.UTC(),
+	}
+	if s.CallerKind != nil {
+		e.Caller = &Caller{Kind: CallerKind(*s.CallerKind), ID: value(s.CallerID)}
+	}
+	if s.Generation != nil {
+		e.Generation = *s.Generation
+	}
+	if s.Said != nil {
+		_ = json.Unmarshal([]byte(*s.Said), &e.Said) // as it was stored
+	}
+	return e
+}

@@ -1,14 +1,121 @@
 package actor
 
 import (
+	"fmt"
+	"time"
+
 	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/statechart"
 )
 
-func (b *batch) repair(t *turn, reason string) error { return b.damage(t, reason) }
+// repair computes the state of an actor whose snapshot is damaged again from the
+// log; if that is not possible the actor is quarantined.
+func (b *batch) repair(t *turn, reason string) error {
+	h, err := b.actors.replay(b.run, t.kind, t.ref, t.row.Sequence)
+	if sqldb.IsTransient(err) || b.tx.Context().Err() != nil {
+		return err
+	}
+	if err != nil {
+		return b.damage(t, fmt.Sprintf("%s, and the log does not help: %v", reason, err))
+	}
+	raw, err := h.tree.Snapshot()
+	if err != nil {
+		return b.damage(t, reason)
+	}
+	b.damages = append(b.damages, Damage{Ref: t.ref, Reason: reason, Repaired: true})
+	t.tree, t.repaired = h.tree, true
+	t.see(raw)
+	return nil
+}
 
-func (b *batch) migrate(t *turn) error { return b.damage(t, "no migration") }
+// migrate makes the tree of an actor whose machine was of an earlier version.
+func (b *batch) migrate(t *turn) error {
+	raw := []byte(t.stored.Snapshot)
+	if fn := t.kind.options.Migrate; fn != nil {
+		var err error
+		if raw, err = fn(t.row.Machine, raw); err != nil {
+			return b.damage(t, fmt.Sprintf("migration from version %d: %v", t.row.Machine, err))
+		}
+	}
+	tree, err := t.kind.machine.Restore(raw)
+	if err != nil {
+		return b.damage(t, fmt.Sprintf("snapshot of version %d does not suit version %d: %v", t.row.Machine, t.kind.options.Version, err))
+	}
+	t.tree, t.checkpoint = tree, true
+	if err := b.migrateTimers(t); err != nil {
+		return err
+	}
+	t.advance(t.wall())
+	versions := map[string]int64{"from": t.row.Machine, "to": t.kind.options.Version}
+	if _, err := t.step(entry{kind: EntryMigrate, event: versions}, func(int64) (*statechart.Step, error) { return &statechart.Step{}, nil }); err != nil {
+		return err
+	}
+	if !t.kind.options.SystemEvents || tree.Status() != statechart.Active {
+		return nil
+	}
+	return t.system(EventMigrate)
+}
 
-func (b *batch) keep() ([]sqldb.Stmt, error) { return nil, nil }
+// migrateTimers does with the pending delays what the type wants.
+func (b *batch) migrateTimers(t *turn) error {
+	policy := t.kind.options.MigrateTimers
+	if policy == KeepTimers {
+		return nil
+	}
+	pending, err := b.pending(t)
+	if err != nil {
+		return err
+	}
+	t.due = nil
+	for _, timer := range pending {
+		if policy == DropTimers {
+			t.drop(timer)
+			continue
+		}
+		timer.Due = t.wall() + timer.Delay
+		t.take([]statechart.TimerOp{{Kind: statechart.Schedule, Timer: timer}})
+	}
+	return nil
+}
 
-// KV is a store of keys and values of an earlier system.
-type KV interface{}
+// keep returns the statements that store complete states of actors that have
+// taken enough steps since the last one, and remove what is kept no longer of
+// their logs.
+func (b *batch) keep() ([]sqldb.Stmt, error) {
+	var points []store.Checkpoint
+	var pruned []store.ActorRef
+	var before []int64
+	for _, t := range b.order {
+		if len(t.entries) == 0 || t.tree == nil || !t.checkpoint && !t.crossed() {
+			continue
+		}
+		timers, err := b.pending(t)
+		if err != nil {
+			return nil, err
+		}
+		points = append(points, store.Checkpoint{
+			ActorRef: t.ref.stored(), Sequence: t.sequence, Machine: t.kind.options.Version,
+			Snapshot: string(t.snapshot), Timers: *text(append([]statechart.Timer{}, timers...)), Checksum: t.checksum,
+		})
+		if t.kind.options.LogRetention > 0 {
+			pruned, before = append(pruned, t.ref.stored()), append(before, t.sequence-int64(t.kind.options.LogRetention))
+		}
+	}
+	var stmts []sqldb.Stmt
+	stmts = set(stmts, points, b.actors.rt.Store.InsertCheckpoints)
+	if len(pruned) > 0 {
+		stmts = append(stmts, b.actors.rt.Store.PruneActorLogs(pruned, before)...)
+	}
+	return stmts, nil
+}
+
+// crossed says whether the steps of the turn have reached the place of the next
+// checkpoint.
+func (t *turn) crossed() bool {
+	every := int64(t.kind.options.LogRetention)
+	return every > 0 && t.row.Sequence/every != t.sequence/every
+}
+
+// timeOf returns a machine's time.
+func timeOf(ms int64) time.Time { return time.UnixMilli(ms).UTC() }

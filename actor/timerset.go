@@ -35,6 +35,21 @@ type timerChanges struct {
 
 func (c *timerChanges) empty() bool { return len(c.all)+len(c.gone)+len(c.put) == 0 }
 
+// over returns delays as the changes leave them, in the order in which they will
+// fire.
+func (c *timerChanges) over(before []statechart.Timer) []statechart.Timer {
+	keys := map[string]bool{}
+	for _, t := range append(slices.Clone(c.gone), c.put...) {
+		keys[t.Key()] = true
+	}
+	after := slices.DeleteFunc(before, func(t statechart.Timer) bool {
+		return keys[t.Key()] || slices.ContainsFunc(c.all, func(p statechart.Timer) bool { return samePlace(p, t) })
+	})
+	after = append(after, c.put...)
+	slices.SortFunc(after, compareTimers)
+	return after
+}
+
 func samePlace(a, b statechart.Timer) bool { return a.Path == b.Path && a.Generation == b.Generation }
 
 func (c *timerChanges) apply(o statechart.TimerOp) {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
@@ -63,6 +62,9 @@ type turn struct {
 	keys     []store.ActorKey
 	hooks    []store.NewHook
 	stops    []string
+	// repaired says that the snapshot has to be written although it was taken
+	// before.
+	repaired bool
 	// checkpoint asks for a complete state after the steps.
 	checkpoint bool
 	cached     bool // the tree may be cached after the commit
@@ -76,6 +78,7 @@ type entry struct {
 	path       string
 	generation int64
 	key        string
+	timer      string // the id of a delay
 }
 
 // wall returns the time of the transaction in milliseconds. It is rounded up:
@@ -161,11 +164,9 @@ func pathsOf(value any) string {
 
 func (t *turn) entry(e entry, step *statechart.Step) store.ActorEntry {
 	stored := store.ActorEntry{
-		ActorRef: t.ref.stored(), Sequence: t.sequence, Kind: string(e.kind), Value: &t.value,
-		Checksum: t.checksum, At: time.UnixMilli(t.now).UTC(), Recorded: t.row.Now,
+		ActorRef: t.ref.stored(), Sequence: t.sequence, Kind: string(e.kind), Value: new(t.value),
+		Checksum: t.checksum, At: timeOf(t.now), Recorded: t.row.Now,
 	}
-	value := t.value
-	stored.Value = &value
 	if e.event != nil {
 		stored.Event = text(e.event)
 	}
@@ -177,8 +178,7 @@ func (t *turn) entry(e entry, step *statechart.Step) store.ActorEntry {
 		path, generation := e.path, e.generation
 		stored.Path, stored.Generation = &path, &generation
 	}
-	if e.key != "" {
-		key := e.key
+	if key := e.key + e.timer; key != "" { // it has one of them
 		stored.Key = &key
 	}
 	if said := (Said{Emitted: step.Emitted, Logs: step.Logs}); len(said.Emitted)+len(said.Logs) > 0 {
@@ -227,4 +227,4 @@ func (t *turn) quarantine(reason string) error {
 }
 
 // moved reports whether the turn has something to write.
-func (t *turn) moved() bool { return len(t.entries) > 0 || t.reason != nil }
+func (t *turn) moved() bool { return len(t.entries) > 0 || t.reason != nil || t.repaired }

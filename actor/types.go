@@ -100,6 +100,7 @@ func (a *Actors) Register(name string, document []byte, options *TypeOptions) er
 		return fault.Invalidf("actor type "+name, "is registered already")
 	}
 	a.kinds[name] = k
+	a.handle(k)
 	return nil
 }
 

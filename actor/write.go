@@ -1,8 +1,6 @@
 package actor
 
 import (
-	"time"
-
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -69,7 +67,7 @@ func (w *writing) timers(t *turn) {
 func (t *turn) state() store.ActorState {
 	s := store.ActorState{
 		ActorRef: t.ref.stored(), Status: string(t.status), Machine: t.row.Machine, Sequence: t.sequence,
-		States: t.states, Reason: t.reason, At: time.UnixMilli(t.now).UTC(),
+		States: t.states, Reason: t.reason, At: timeOf(t.now),
 	}
 	if t.value != "" {
 		s.Value = &t.value

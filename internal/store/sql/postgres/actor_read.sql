@@ -38,3 +38,96 @@ where a.type = ? and a.id = ?
 select sequence
 from perdure.actors
 where type = ? and id = ?
+
+-- name: MachineNames
+select distinct name
+from perdure.machines
+
+-- name: TimerNext
+-- Microseconds until a delay of an actor of one of the types is due.
+select (extract(epoch from min(next.due_at) - coalesce($1::timestamptz, now())) * 1000000)::bigint
+from unnest($2::text[]) as known (type)
+cross join lateral (
+  select due_at
+  from perdure.alarms
+  where kind = 'machine' and status = 'pending' and actor_type = known.type
+  order by due_at
+  limit 1
+) next
+
+-- name: TimerList
+-- All delays of some actors, in the order in which they will fire.
+select al.actor_type, al.actor_id, al.alarm_id, al.type, al.due_at, al.sequence, al.payload, al.path, al.generation, al.created_at
+from unnest(?::text[], ?::text[]) as wanted (type, id)
+join perdure.alarms al on al.actor_type = wanted.type and al.actor_id = wanted.id
+where al.kind = 'machine'
+order by al.due_at, al.sequence, al.actor_type, al.actor_id
+
+-- name: TimerAhead
+-- The delays of all actors of a type that are due until a time.
+select actor_type, actor_id, alarm_id, type, due_at, sequence, payload, path, generation, created_at
+from perdure.alarms
+where kind = 'machine' and status = 'pending' and actor_type = ? and due_at <= ?
+order by due_at, actor_id, sequence
+limit ?
+
+-- name: ActorLogList
+select actor_type, actor_id, sequence, kind, event, caller_kind, caller_id, path, generation, key, said, value, checksum, at, recorded_at
+from perdure.actor_log
+where actor_type = ? and actor_id = ? and sequence > ? and sequence <= ?
+order by sequence
+limit ?
+
+-- name: CheckpointGet
+-- The last complete state at or before a step.
+select actor_type, actor_id, sequence, machine, snapshot, timers, checksum
+from perdure.checkpoints
+where actor_type = ? and actor_id = ? and sequence <= ?
+order by sequence desc
+limit 1
+
+-- name: ActorLogPrune
+-- Keeps a checkpoint that is old enough, and the log after it.
+with oldest as (
+  select o.type, o.id, (
+      select max(c.sequence)
+      from perdure.checkpoints c
+      where c.actor_type = o.type and c.actor_id = o.id and c.sequence <= o.before
+    ) as sequence
+  from unnest(?::text[], ?::text[], ?::bigint[]) as o (type, id, before)
+), gone as (
+  delete from perdure.checkpoints c
+  using oldest
+  where c.actor_type = oldest.type and c.actor_id = oldest.id and c.sequence < oldest.sequence
+)
+delete from perdure.actor_log l
+using oldest
+where l.actor_type = oldest.type and l.actor_id = oldest.id and l.sequence <= oldest.sequence
+
+-- name: ActorKeyPurge
+with old as (
+  select actor_type, actor_id, key
+  from perdure.actor_keys
+  where created_at <= coalesce($1::timestamptz, now()) - $2::bigint * interval '1 microsecond'
+  order by created_at
+  limit $3
+  for update skip locked
+)
+delete from perdure.actor_keys k
+using old
+where k.actor_type = old.actor_type and k.actor_id = old.actor_id and k.key = old.key
+
+-- name: ActorDelete
+-- Everything that is stored of an actor, but for its effects.
+with log as (
+  delete from perdure.actor_log where actor_type = $1 and actor_id = $2
+), keys as (
+  delete from perdure.actor_keys where actor_type = $1 and actor_id = $2
+), points as (
+  delete from perdure.checkpoints where actor_type = $1 and actor_id = $2
+), shots as (
+  delete from perdure.snapshots where actor_type = $1 and actor_id = $2
+), timers as (
+  delete from perdure.alarms where actor_type = $1 and actor_id = $2 and kind = 'machine'
+)
+delete from perdure.actors where type = $1 and id = $2

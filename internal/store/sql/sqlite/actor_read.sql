@@ -38,3 +38,91 @@ where a.type = ? and a.id = ?
 select sequence
 from perdure.actors
 where type = ? and id = ?
+
+-- name: MachineNames
+select distinct name
+from perdure.machines
+
+-- name: TimerNext
+-- Microseconds until a delay of an actor of one of the types is due.
+select min((
+    select min(due_at)
+    from perdure.alarms
+    where kind = 'machine' and status = 'pending' and actor_type = known.value->>0
+  )) - ?1
+from json_each(?2) known
+
+-- name: TimerList
+-- All delays of some actors, in the order in which they will fire.
+select al.actor_type, al.actor_id, al.alarm_id, al.type, al.due_at, al.sequence, al.payload, al.path, al.generation, al.created_at
+from json_each(?1) wanted
+cross join perdure.alarms al on al.actor_type = wanted.value->>0 and al.actor_id = wanted.value->>1
+where al.kind = 'machine'
+order by al.due_at, al.sequence, al.actor_type, al.actor_id
+
+-- name: TimerAhead
+-- The delays of all actors of a type that are due until a time.
+select actor_type, actor_id, alarm_id, type, due_at, sequence, payload, path, generation, created_at
+from perdure.alarms
+where kind = 'machine' and status = 'pending' and actor_type = ? and due_at <= ?
+order by due_at, actor_id, sequence
+limit ?
+
+-- name: ActorLogList
+select actor_type, actor_id, sequence, kind, event, caller_kind, caller_id, path, generation, key, said, value, checksum, at, recorded_at
+from perdure.actor_log
+where actor_type = ? and actor_id = ? and sequence > ? and sequence <= ?
+order by sequence
+limit ?
+
+-- name: CheckpointGet
+-- The last complete state at or before a step.
+select actor_type, actor_id, sequence, machine, snapshot, timers, checksum
+from perdure.checkpoints
+where actor_type = ? and actor_id = ? and sequence <= ?
+order by sequence desc
+limit 1
+
+-- name: ActorLogPrune
+-- Keeps a checkpoint that is old enough, and the log after it.
+delete from perdure.actor_log
+where (actor_type, actor_id) in (select value->>0, value->>1 from json_each(?1))
+  and sequence <= (
+    select max(c.sequence)
+    from json_each(?1) o
+    join perdure.checkpoints c on c.actor_type = o.value->>0 and c.actor_id = o.value->>1 and c.sequence <= o.value->>2
+    where o.value->>0 = perdure.actor_log.actor_type and o.value->>1 = perdure.actor_log.actor_id
+  )
+;
+delete from perdure.checkpoints
+where (actor_type, actor_id) in (select value->>0, value->>1 from json_each(?1))
+  and sequence < (
+    select max(c.sequence)
+    from json_each(?1) o
+    join perdure.checkpoints c on c.actor_type = o.value->>0 and c.actor_id = o.value->>1 and c.sequence <= o.value->>2
+    where o.value->>0 = perdure.checkpoints.actor_type and o.value->>1 = perdure.checkpoints.actor_id
+  )
+
+-- name: ActorKeyPurge
+delete from perdure.actor_keys
+where (actor_type, actor_id, key) in (
+  select actor_type, actor_id, key
+  from perdure.actor_keys
+  where created_at <= ?1 - ?2
+  order by created_at
+  limit ?3
+)
+
+-- name: ActorDelete
+-- Everything that is stored of an actor, but for its effects.
+delete from perdure.actor_log where actor_type = ?1 and actor_id = ?2
+;
+delete from perdure.actor_keys where actor_type = ?1 and actor_id = ?2
+;
+delete from perdure.checkpoints where actor_type = ?1 and actor_id = ?2
+;
+delete from perdure.snapshots where actor_type = ?1 and actor_id = ?2
+;
+delete from perdure.alarms where actor_type = ?1 and actor_id = ?2 and kind = 'machine'
+;
+delete from perdure.actors where type = ?1 and id = ?2

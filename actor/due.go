@@ -1,0 +1,171 @@
+package actor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// firing is what the delays of actors need to know of this process.
+type firing struct {
+	mu       sync.Mutex
+	running  sync.WaitGroup
+	stopping bool
+	// idle says that the last pass fired nothing although something was due:
+	// others have it.
+	idle  bool
+	swept time.Time
+}
+
+// begin counts a pass in, unless the process stops.
+func (f *firing) begin() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.stopping {
+		return false
+	}
+	f.running.Add(1)
+	return true
+}
+
+// fire fires the delays of up to Options.Batch actors that are due, in one
+// transaction, and returns how many actors it moved.
+func (a *Actors) fire(ctx context.Context, types []string) (moved int, err error) {
+	if len(types) == 0 || !a.firing.begin() {
+		return 0, nil
+	}
+	defer a.firing.running.Done()
+	var b *batch
+	err = a.eng.Update(ctx, func(tx *perdure.Tx) error {
+		b = a.newBatch(tx)
+		return b.fire(types)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("fire delays: %w", err)
+	}
+	b.remember()
+	for _, t := range b.order {
+		if t.moved() || !t.timers.empty() {
+			moved++
+		}
+	}
+	return moved, nil
+}
+
+func (b *batch) fire(types []string) error {
+	rt := b.actors.rt
+	if err := b.run(rt.Store.LockDueActors(types, b.actors.options.Batch, rt.Now(), b.locked)); err != nil || len(b.order) == 0 {
+		return err
+	}
+	refs := make([]store.ActorRef, len(b.order))
+	for i, t := range b.order {
+		refs[i] = t.ref.stored()
+	}
+	if err := b.run(b.reading(refs)...); err != nil {
+		return err
+	}
+	for _, t := range b.order {
+		err := b.load(t)
+		if err == nil {
+			err = t.wake()
+		}
+		if !alone(err) {
+			return err
+		}
+	}
+	return b.write()
+}
+
+// alone says whether an error is about one actor only: it is quarantined, or for
+// another process.
+func alone(err error) bool {
+	var quarantined *QuarantinedError
+	var version *VersionError
+	var unknown *fault.NotFound
+	return err == nil || errors.As(err, &quarantined) || errors.As(err, &version) || errors.As(err, &unknown)
+}
+
+// types returns the types whose delays this process fires: those that were
+// registered, and those that are data.
+func (a *Actors) types(ctx context.Context) ([]string, error) {
+	var names []string
+	if err := a.read(ctx, a.rt.Store.MachineNames(func(name string) { names = append(names, name) })); err != nil {
+		return nil, fmt.Errorf("list machines: %w", err)
+	}
+	for _, name := range names { // so that their effects have handlers here
+		if _, err := a.known(ctx, name); err != nil {
+			a.report(err)
+		}
+	}
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	for name, k := range a.kinds {
+		names = slices.DeleteFunc(names, func(other string) bool { return other == name })
+		if !k.options.DisableAlarms {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// sweepEvery is how often keys that are kept no longer are removed; sweepLimit
+// is how many at once.
+const (
+	sweepEvery = time.Hour
+	sweepLimit = 5000
+)
+
+// sweep removes the keys of events that are older than the retention, now and
+// then after work was done.
+func (a *Actors) sweep(ctx context.Context) error {
+	now := a.rt.Clock.Now()
+	a.firing.mu.Lock()
+	due := now.Sub(a.firing.swept) >= sweepEvery
+	if due {
+		a.firing.swept = now
+	}
+	a.firing.mu.Unlock()
+	if !due {
+		return nil
+	}
+	err := a.eng.Update(ctx, func(tx *perdure.Tx) error {
+		return tx.Attach(nil, a.rt.Store.PurgeActorKeys(a.options.Retention, sweepLimit, a.rt.Now(), new(int64)))
+	})
+	if err != nil {
+		return fmt.Errorf("forget keys: %w", err)
+	}
+	return nil
+}
+
+// nextTimer returns when a delay will be due; zero if there is none.
+func (a *Actors) nextTimer(ctx context.Context) (next time.Time, err error) {
+	types, err := a.types(ctx)
+	if err != nil || len(types) == 0 {
+		return next, err
+	}
+	now := a.rt.Clock.Now()
+	err = a.read(ctx, a.rt.Store.NextTimer(types, a.rt.Now(), func(d time.Duration) { next = now.Add(d) }))
+	if err != nil {
+		return time.Time{}, fmt.Errorf("find next delay: %w", err)
+	}
+	a.firing.mu.Lock()
+	defer a.firing.mu.Unlock()
+	if a.firing.stopping {
+		return time.Time{}, nil
+	}
+	if a.firing.idle && !next.IsZero() && !next.After(now) {
+		next = now.Add(contended)
+	}
+	return next, nil
+}
+
+// contended is how long to wait when others have what is due.
+const contended = 100 * time.Millisecond

@@ -1,0 +1,15 @@
+package actor
+
+import "context"
+
+// RunEffects runs due effects and tasks and fires no delays.
+func (a *Actors) RunEffects(ctx context.Context) (int, error) { return a.runner.Process(ctx) }
+
+// FireDue fires due delays, in one transaction, and runs no effects.
+func (a *Actors) FireDue(ctx context.Context) (int, error) {
+	types, err := a.types(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return a.fire(ctx, types)
+}

@@ -1,0 +1,159 @@
+package actor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/statechart"
+)
+
+// Fork creates an actor that is in the state that another one of its type was in
+// after a step, with the delays that it had then. It goes on from there like any
+// other actor: its effects happen, and tasks that were running are started again.
+// The other one is not touched.
+func (a *Actors) Fork(ctx context.Context, from Ref, step int64, id string, by Caller) (Receipt, error) {
+	if err := by.check(); err != nil {
+		return Receipt{}, err
+	}
+	record, h, err := a.historyOf(ctx, from, step)
+	if err != nil {
+		return Receipt{}, fmt.Errorf("fork actor: %w", err)
+	}
+	if id == "" {
+		id = a.rt.NewID()
+	}
+	n := &arrival{actors: a, ref: Ref{Type: from.Type, ID: id}, caller: by, kind: h.kind, origin: "fork", input: record.Input,
+		entry: entry{kind: EntryFork, event: map[string]any{"actor": from.String(), "step": h.sequence}, caller: &by}, tree: h.tree, timers: h.timers, at: h.at}
+	return n.commit(ctx, "fork actor")
+}
+
+// arrival is an actor that comes with a state.
+type arrival struct {
+	actors  *Actors
+	ref     Ref
+	caller  Caller
+	kind    *kind
+	origin  string
+	input   *string
+	entry   entry
+	tree    *statechart.Tree
+	timers  []statechart.Timer
+	at      int64
+	receipt Receipt
+}
+
+func (n *arrival) commit(ctx context.Context, what string) (Receipt, error) {
+	if err := n.ref.check(); err != nil {
+		return Receipt{}, err
+	}
+	err := n.actors.commit(ctx, &job{ref: n.ref, run: n.run, spawn: &store.NewActor{
+		ActorRef: n.ref.stored(), Incarnation: n.actors.rt.NewID(), Machine: n.kind.options.Version, Origin: n.origin,
+		CallerKind: string(n.caller.Kind), CallerID: n.caller.ID, Input: n.input,
+	}})
+	if err != nil {
+		return Receipt{}, fmt.Errorf("%s: %w", what, bare(err))
+	}
+	return n.receipt, nil
+}
+
+// run stores the state as the first step of the new actor. It is a checkpoint,
+// because the log does not say how it came about.
+func (n *arrival) run(t *turn) error {
+	n.receipt = Receipt{Ref: n.ref, Created: true}
+	if t.sequence > 0 {
+		return exists(n.ref)
+	}
+	snapshot, err := n.tree.Snapshot()
+	if err != nil {
+		return err
+	}
+	if t.tree, err = t.kind.machine.Restore(snapshot); err != nil { // the job may run again
+		return err
+	}
+	t.checkpoint = true
+	t.advance(n.at)
+	step := &statechart.Step{Tasks: t.tree.Pending()}
+	for _, timer := range n.timers {
+		step.Timers = append(step.Timers, statechart.TimerOp{Kind: statechart.Schedule, Timer: timer})
+	}
+	if _, err := t.step(n.entry, func(int64) (*statechart.Step, error) { return step, nil }); err != nil {
+		return err
+	}
+	return n.receipt.fill(t, n.caller)
+}
+
+// Firing is a delay that will fire if nothing else happens before.
+type Firing struct {
+	Timer Timer `json:"timer"`
+	// Value is the state value that it leads to, Status what becomes of the
+	// actor.
+	Value  any    `json:"value"`
+	Status Status `json:"status"`
+	// Effects are what it will do outside.
+	Effects []statechart.EffectCall `json:"effects,omitempty"`
+}
+
+// maxAhead is how many delays a look ahead fires.
+const maxAhead = 10_000
+
+// Ahead says what will happen to an actor until a time if nobody sends it
+// anything and no task ends: the delays that will fire, also those that others
+// schedule, in their order. Nothing is changed.
+func (a *Actors) Ahead(ctx context.Context, ref Ref, until time.Time) ([]Firing, error) {
+	record, err := a.record(ctx, ref)
+	if err != nil {
+		return nil, fmt.Errorf("look ahead: %w", err)
+	}
+	k, err := a.version(ctx, ref.Type, record.Machine)
+	if err != nil {
+		return nil, fmt.Errorf("look ahead: %w", err)
+	}
+	h := &history{ref: ref, kind: k, at: record.Updated.UnixMilli()}
+	if h.tree, err = k.machine.Restore([]byte(value(record.Snapshot))); err != nil {
+		return nil, fmt.Errorf("look ahead: %w", err)
+	}
+	err = a.read(ctx, a.rt.Store.ListTimers([]store.ActorRef{ref.stored()}, func(t store.ActorTimer) { h.timers = append(h.timers, pendingTimer(t)) }))
+	if err != nil {
+		return nil, fmt.Errorf("look ahead: %w", err)
+	}
+	return h.ahead(until)
+}
+
+func (h *history) ahead(until time.Time) ([]Firing, error) {
+	var all []Firing
+	for len(h.timers) > 0 && len(all) < maxAhead {
+		next := h.timers[0]
+		if timeOf(next.Due).After(until) {
+			break
+		}
+		h.timers, h.at = h.timers[1:], max(h.at, next.Due)
+		f := Firing{Timer: timerOf(store.ActorTimer{ActorRef: h.ref.stored(), AlarmID: alarmID(next), Due: timeOf(next.Due), Payload: *text(next)})}
+		f.Timer.State, f.Timer.Leads = h.tree.Leads(next.Target, next.Event.Type)
+		step, err := h.tree.Fire(h.at, next)
+		if err != nil {
+			return all, fmt.Errorf("look ahead: %w", err)
+		}
+		h.take(step)
+		state := h.tree.State()
+		f.Value, f.Status, f.Effects = state.Value, Status(state.Status), step.Effects
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+// Upcoming returns the delays of all actors of a type that are due until a time,
+// the next first. At most limit are returned; 0 means DefaultLimit.
+func (a *Actors) Upcoming(ctx context.Context, typ string, until time.Time, limit int) ([]Timer, error) {
+	limit, err := limitOf(limit)
+	if err != nil {
+		return nil, err
+	}
+	var timers []Timer
+	err = a.read(ctx, a.rt.Store.TimersAhead(typ, until.UTC(), limit, func(t store.ActorTimer) { timers = append(timers, timerOf(t)) }))
+	if err != nil {
+		return nil, fmt.Errorf("list timers: %w", err)
+	}
+	return timers, nil
+}

@@ -1,0 +1,145 @@
+package actor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/effect"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/statechart"
+)
+
+// handle makes this process run the effects and tasks that a machine can have
+// and that it has handlers for. The others wait for a process that does.
+//
+// A type that is data has versions that may name other handlers, so all count.
+func (a *Actors) handle(k *kind) {
+	effects, tasks := k.machine.Effects(), k.machine.Tasks()
+	if k.data {
+		effects, tasks = slices.Collect(maps.Keys(k.effects)), slices.Collect(maps.Keys(k.tasks))
+	}
+	for _, name := range effects {
+		if e, has := k.effects[name]; has {
+			a.runner.Handle(k.hookName(effectPrefix, name), effect.Handler{Run: runEffect(name, e), Timeout: e.Timeout})
+		}
+	}
+	for _, name := range tasks {
+		if t, has := k.tasks[name]; has {
+			a.runner.Handle(k.hookName(taskPrefix, name), effect.Handler{Run: k.runTask(name, t), Timeout: t.Timeout, Finish: a.finish})
+		}
+	}
+}
+
+func runEffect(name string, e Effect) func(context.Context, store.Hook) (any, error) {
+	return func(ctx context.Context, row store.Hook) (any, error) {
+		call, _, err := callOf(name, row)
+		if err != nil {
+			return nil, err
+		}
+		return nil, e.Run(ctx, call)
+	}
+}
+
+func (k *kind) runTask(name string, t Task) func(context.Context, store.Hook) (any, error) {
+	return func(ctx context.Context, row store.Hook) (any, error) {
+		call, _, err := callOf(name, row)
+		if err != nil {
+			return nil, err
+		}
+		output, err := t.Run(ctx, call)
+		if err != nil {
+			return nil, err
+		}
+		return result("output of task "+name, output, k.options.MaxEvent)
+	}
+}
+
+// result returns what a task returned as machines hold values.
+func result(field string, v any, most int) (any, error) {
+	raw, err := edge.Marshal(field, v, most)
+	if err != nil {
+		return nil, err
+	}
+	return decoded(raw)
+}
+
+func callOf(name string, row store.Hook) (Call, work, error) {
+	var w work
+	if err := json.Unmarshal([]byte(row.Payload), &w); err != nil {
+		return Call{}, w, fmt.Errorf("decode payload: %w", err)
+	}
+	return Call{
+		Actor: w.Actor, Path: w.Path, Name: name, Params: w.Params, Key: row.ID, Attempt: row.Attempts + row.Crashes + 1,
+		MaxAttempts: row.MaxAttempts, Crashes: row.Crashes, Created: row.Created.UTC(),
+	}, w, nil
+}
+
+// finish commits the end of a task and the step that follows from it. The
+// actor's row is locked first, as everywhere.
+func (a *Actors) finish(ctx context.Context, end effect.Ending) error {
+	_, w, err := callOf("", end.Row)
+	if err != nil {
+		return err
+	}
+	j := &job{ref: w.Actor, trace: end.Row.Trace}
+	j.run = func(t *turn) error { return t.finish(w, end, nil) }
+	var b *batch
+	err = a.eng.Update(ctx, func(tx *perdure.Tx) error {
+		b = a.newBatch(tx)
+		if err := b.lock([]*job{j}); err != nil {
+			return err
+		}
+		if err := end.Record(b.run1); err != nil {
+			return err
+		}
+		if err := b.perform(j); !expected(err, b.turns[j.ref]) {
+			return err
+		}
+		return b.write()
+	})
+	if err == nil {
+		b.remember()
+	}
+	return err
+}
+
+// expected says whether the end of a task may be committed although nobody got
+// its result: the actor is gone, or was quarantined because of it.
+func expected(err error, t *turn) bool {
+	var missing *fault.NotFound
+	return err == nil || t == nil && errors.As(err, &missing) || t != nil && t.reason != nil
+}
+
+// finish gives the machine the result of a task.
+func (t *turn) finish(w work, end effect.Ending, by *Caller) error {
+	t.advance(t.wall())
+	if end.Err == nil {
+		e := entry{kind: EntryDone, event: end.Result, path: w.Path, generation: w.Generation, caller: by}
+		_, err := t.step(e, func(now int64) (*statechart.Step, error) {
+			return t.tree.Complete(now, w.Path, w.Generation, end.Result)
+		})
+		return t.judge(err)
+	}
+	reason := rejection(end.Err, t.kind.options.MaxEvent)
+	e := entry{kind: EntryError, event: reason, path: w.Path, generation: w.Generation, caller: by}
+	_, err := t.step(e, func(now int64) (*statechart.Step, error) { return t.tree.Fail(now, w.Path, w.Generation, reason) })
+	return t.judge(err)
+}
+
+// rejection returns an error as the machine sees it.
+func rejection(err error, most int) any {
+	var own *Rejection
+	if errors.As(err, &own) {
+		if v, bad := result("error of task", own.Value, most); bad == nil {
+			return v
+		}
+	}
+	return map[string]any{"$error": edge.Message(err.Error())}
+}

@@ -1,0 +1,246 @@
+package actor
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/statechart"
+)
+
+// Record is an actor as it is stored, for whoever may see everything.
+type Record struct {
+	Ref    Ref    `json:"actor"`
+	Status Status `json:"status"`
+	// Machine is the version of the machine, Version the number of steps.
+	Machine int64 `json:"machine"`
+	Version int64 `json:"version"`
+	// Value is XState's state value.
+	Value json.RawMessage `json:"value,omitempty"`
+	// Origin is spawn, import or fork.
+	Origin string `json:"origin"`
+	// Caller is who spawned it, with Input.
+	Caller Caller          `json:"caller"`
+	Input  json.RawMessage `json:"input,omitempty"`
+	// Reason says why it is quarantined.
+	Reason  string    `json:"reason,omitempty"`
+	Created time.Time `json:"created"`
+	// Updated is the time of the last step.
+	Updated time.Time `json:"updated"`
+	// Snapshot and Checksum are those of the last step. Lists do not have them.
+	Snapshot json.RawMessage `json:"snapshot,omitempty"`
+	Checksum string          `json:"checksum,omitempty"`
+	// Unit is the unit that the hooks of its effects and tasks share.
+	Unit string `json:"unit"`
+}
+
+// Filter narrows a List. Zero fields do not narrow.
+type Filter struct {
+	Type     string
+	Statuses []Status
+	// State is the path of a state that is active: "paid" or "open.waiting".
+	State string
+}
+
+const (
+	// DefaultLimit is how many actors List returns unless told otherwise.
+	DefaultLimit = 50
+	// MaxLimit is how many actors or entries a list returns at most.
+	MaxLimit = 1000
+)
+
+// List returns actors, newest first, and the cursor of the next page, which is
+// empty after the last one.
+func (a *Actors) List(ctx context.Context, f Filter, cursor string, limit int) ([]Record, string, error) {
+	limit, err := edge.Limit("limit", limit, DefaultLimit, MaxLimit)
+	if err != nil {
+		return nil, "", err
+	}
+	filter, err := f.stored(cursor, limit+1)
+	if err != nil {
+		return nil, "", err
+	}
+	var records []Record
+	err = a.read(ctx, a.rt.Store.ListActors(filter, func(r store.ActorRecord) { records = append(records, recordOf(&r)) }))
+	if err != nil {
+		return nil, "", fmt.Errorf("list actors: %w", err)
+	}
+	if len(records) <= limit {
+		return records, "", nil
+	}
+	records = records[:limit]
+	return records, encodeCursor(records[limit-1]), nil
+}
+
+func (f Filter) stored(cursor string, limit int) (store.ActorFilter, error) {
+	stored := store.ActorFilter{Type: f.Type, State: f.State, Limit: limit}
+	for _, s := range f.Statuses {
+		if !slices.Contains(Statuses, s) {
+			return stored, fault.Invalidf("status", "%q is unknown", s)
+		}
+		stored.Statuses = append(stored.Statuses, string(s))
+	}
+	for field, text := range map[string]string{"type": f.Type, "state": f.State} {
+		if err := edge.Text(field, text, edge.MaxKey); err != nil {
+			return stored, err
+		}
+	}
+	if cursor == "" {
+		return stored, nil
+	}
+	var err error
+	stored.BeforeCreated, stored.Before, err = decodeCursor(cursor)
+	return stored, err
+}
+
+// A cursor is the place of the last row of a page.
+func encodeCursor(r Record) string {
+	place := strings.Join([]string{strconv.FormatInt(r.Created.UnixMicro(), 10), r.Ref.Type, r.Ref.ID}, "\n")
+	return base64.RawURLEncoding.EncodeToString([]byte(place))
+}
+
+func decodeCursor(cursor string) (time.Time, store.ActorRef, error) {
+	raw, err := base64.RawURLEncoding.DecodeString(cursor)
+	parts := strings.SplitN(string(raw), "\n", 3)
+	if err != nil || len(parts) != 3 {
+		return time.Time{}, store.ActorRef{}, fault.Invalidf("cursor", "is malformed")
+	}
+	micros, err := strconv.ParseInt(parts[0], 10, 64)
+	ref := Ref{Type: parts[1], ID: parts[2]}
+	if err != nil || ref.check() != nil {
+		return time.Time{}, store.ActorRef{}, fault.Invalidf("cursor", "is malformed")
+	}
+	return time.UnixMicro(micros).UTC(), ref.stored(), nil
+}
+
+// Get returns an actor with everything that is stored of it, or a
+// *fault.NotFound.
+func (a *Actors) Get(ctx context.Context, ref Ref) (Record, error) {
+	record, err := a.record(ctx, ref)
+	if err != nil {
+		return Record{}, fmt.Errorf("get actor: %w", err)
+	}
+	return recordOf(record), nil
+}
+
+// State returns the whole state of an actor, children included, as its machine
+// shows it.
+func (a *Actors) State(ctx context.Context, ref Ref) (statechart.State, error) {
+	record, err := a.record(ctx, ref)
+	if err != nil {
+		return statechart.State{}, fmt.Errorf("get actor: %w", err)
+	}
+	k, err := a.version(ctx, ref.Type, record.Machine)
+	if err != nil {
+		return statechart.State{}, fmt.Errorf("get actor: %w", err)
+	}
+	tree, err := k.machine.Restore([]byte(value(record.Snapshot)))
+	if err != nil {
+		return statechart.State{}, fmt.Errorf("get actor: %w", err)
+	}
+	return tree.State(), nil
+}
+
+func recordOf(r *store.ActorRecord) Record {
+	return Record{
+		Ref: refOf(r.ActorRef), Status: Status(r.Status), Machine: r.Machine, Version: r.Sequence, Value: raw(r.Value), Origin: r.Origin,
+		Caller: Caller{Kind: CallerKind(r.CallerKind), ID: r.CallerID}, Input: raw(r.Input), Reason: value(r.Reason),
+		Created: r.Created.UTC(), Updated: r.Updated.UTC(), Snapshot: raw(r.Snapshot), Checksum: value(r.Checksum), Unit: r.Incarnation,
+	}
+}
+
+func raw(s *string) json.RawMessage {
+	if s == nil {
+		return nil
+	}
+	return json.RawMessage(*s)
+}
+
+// Stop ends an actor and its children without their exit actions. Its delays and
+// tasks go; effects that were committed still happen. One that has ended is an
+// *EndedError.
+func (a *Actors) Stop(ctx context.Context, ref Ref, by Caller) error {
+	j := &job{ref: ref, run: func(t *turn) error { return t.stop(by) }}
+	return a.manage(ctx, "stop actor", by, j)
+}
+
+// manage does a job of an operator.
+func (a *Actors) manage(ctx context.Context, what string, by Caller, j *job) error {
+	err := j.ref.check()
+	if err == nil {
+		err = by.check()
+	}
+	if err == nil {
+		err = a.commit(ctx, j)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, bare(err))
+	}
+	return nil
+}
+
+func (t *turn) stop(by Caller) error {
+	if t.status != Active {
+		return &EndedError{Ref: t.ref, Status: t.status}
+	}
+	t.advance(t.wall())
+	_, err := t.step(entry{kind: EntryStop, caller: &by}, func(now int64) (*statechart.Step, error) { return t.tree.Stop(now) })
+	return err
+}
+
+// Delete removes all that is stored of an actor, whatever its status: its delays,
+// its log, its snapshots. Tasks are stopped; effects that were committed still
+// happen. An actor that is spawned under the name later has nothing in common
+// with it.
+func (a *Actors) Delete(ctx context.Context, ref Ref) error {
+	if err := ref.check(); err != nil {
+		return err
+	}
+	j := &job{ref: ref, sleeps: true, run: func(t *turn) error { return t.batch.delete(t) }}
+	if err := a.commit(ctx, j); err != nil {
+		return fmt.Errorf("delete actor: %w", bare(err))
+	}
+	a.cache.drop(ref)
+	return nil
+}
+
+func (b *batch) delete(t *turn) error {
+	if k, err := b.kindOf(t); err == nil && t.row.Sequence > 0 {
+		t.kind = k
+		if err := b.stopTasks(t); err != nil {
+			return err
+		}
+	}
+	if err := b.run(b.actors.rt.Store.DeleteActor(t.ref.stored())...); err != nil {
+		return err
+	}
+	delete(b.turns, t.ref)
+	b.order = slices.DeleteFunc(b.order, func(other *turn) bool { return other == t })
+	return nil
+}
+
+// stopTasks cancels the tasks of an actor, as far as it can be read.
+func (b *batch) stopTasks(t *turn) error {
+	stored, err := b.stored(t.ref)
+	if err != nil {
+		return err
+	}
+	tree, err := t.kind.machine.Restore([]byte(stored.Snapshot))
+	if err != nil {
+		return nil // their results will find nobody
+	}
+	var stmts []sqldb.Stmt
+	for _, o := range tree.Pending() {
+		stmts = append(stmts, b.actors.rt.Store.CancelHook(t.hookID(o.Generation), b.actors.rt.Now(), new(int64)))
+	}
+	return b.run(stmts...)
+}

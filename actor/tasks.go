@@ -1,0 +1,54 @@
+package actor
+
+import (
+	"context"
+
+	"github.com/perdure/perdure/internal/effect"
+	"github.com/perdure/perdure/statechart"
+)
+
+// Resolve completes a task of an actor from outside: one that a person does, or
+// another system that calls back. Path is its place in the actor's tree. The
+// task is run no more. Where no task is running, it is an *EndedError.
+func (a *Actors) Resolve(ctx context.Context, ref Ref, by Caller, path string, output any) error {
+	return a.settle(ctx, "resolve task", ref, by, path, output, nil)
+}
+
+// Reject lets a task of an actor fail, as Resolve completes it.
+func (a *Actors) Reject(ctx context.Context, ref Ref, by Caller, path string, reason any) error {
+	return a.settle(ctx, "reject task", ref, by, path, nil, &Rejection{Value: reason})
+}
+
+func (a *Actors) settle(ctx context.Context, what string, ref Ref, by Caller, path string, output any, failure error) error {
+	output, err := result("output", output, statechart.MaxEvent)
+	if err != nil {
+		return err
+	}
+	j := &job{ref: ref, run: func(t *turn) error {
+		for _, o := range t.tree.Pending() {
+			if o.Path == path {
+				t.stops = append(t.stops, t.hookID(o.Generation))
+				return t.finish(work{Path: path, Generation: o.Generation}, effect.Ending{Result: output, Err: failure}, &by)
+			}
+		}
+		return &EndedError{Ref: ref, Status: t.status}
+	}}
+	return a.manage(ctx, what, by, j)
+}
+
+// Pending returns the tasks that an actor waits for.
+func (a *Actors) Pending(ctx context.Context, ref Ref) ([]statechart.TaskOp, error) {
+	record, err := a.record(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	k, err := a.version(ctx, ref.Type, record.Machine)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := k.machine.Restore([]byte(value(record.Snapshot)))
+	if err != nil {
+		return nil, err
+	}
+	return tree.Pending(), nil
+}

@@ -1,0 +1,153 @@
+package store
+
+import (
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// MachineNames returns the statement that reads the names of the machines that
+// are data.
+func (s *Store) MachineNames(found func(string)) sqldb.Stmt {
+	names := s.stmt("MachineNames")
+	names.Row = textRow(found)
+	return names
+}
+
+// NextTimer finds how long it is until a delay of an actor of one of the types
+// is due. found is not called if there is none.
+func (s *Store) NextTimer(types []string, now Now, found func(time.Duration)) sqldb.Stmt {
+	next := s.stmt("TimerNext", at(now), one(types))
+	next.Row = func(scan sqldb.Scan) error {
+		var us *int64
+		if err := scan(&us); err != nil || us == nil {
+			return err
+		}
+		found(time.Duration(min(*us, maxMicroseconds)) * time.Microsecond)
+		return nil
+	}
+	return next
+}
+
+// ListTimers returns the statement that reads all delays of actors.
+func (s *Store) ListTimers(refs []ActorRef, found func(ActorTimer)) sqldb.Stmt {
+	return timers(s.stmt("TimerList", refColumns(refs, itself)), found)
+}
+
+// TimersAhead returns the statement that reads the delays of a type that are due
+// until a time.
+func (s *Store) TimersAhead(typ string, until time.Time, limit int, found func(ActorTimer)) sqldb.Stmt {
+	return timers(s.stmt("TimerAhead", typ, until, limit), found)
+}
+
+func timers(stmt sqldb.Stmt, found func(ActorTimer)) sqldb.Stmt {
+	stmt.Row = func(scan sqldb.Scan) error {
+		var t ActorTimer
+		err := scan(&t.Type, &t.ID, &t.AlarmID, &t.Event, &t.Due, &t.Sequence, &t.Payload, &t.Path, &t.Generation, &t.Created)
+		if err == nil {
+			found(t)
+		}
+		return err
+	}
+	return stmt
+}
+
+// ListActorLog returns the statement that reads the log of an actor between two
+// steps, the first not included.
+func (s *Store) ListActorLog(ref ActorRef, after, until int64, limit int, found func(ActorEntry)) sqldb.Stmt {
+	list := s.stmt("ActorLogList", ref.Type, ref.ID, after, until, limit)
+	list.Row = func(scan sqldb.Scan) error {
+		var e ActorEntry
+		err := scan(&e.Type, &e.ID, &e.Sequence, &e.Kind, &e.Event, &e.CallerKind, &e.CallerID, &e.Path, &e.Generation, &e.Key, &e.Said, &e.Value,
+			&e.Checksum, &e.At, &e.Recorded)
+		if err == nil {
+			found(e)
+		}
+		return err
+	}
+	return list
+}
+
+// LastCheckpoint returns the statement that reads the last complete state of an
+// actor at or before a step.
+func (s *Store) LastCheckpoint(ref ActorRef, until int64, found func(Checkpoint)) sqldb.Stmt {
+	get := s.stmt("CheckpointGet", ref.Type, ref.ID, until)
+	get.Row = func(scan sqldb.Scan) error {
+		var c Checkpoint
+		err := scan(&c.Type, &c.ID, &c.Sequence, &c.Machine, &c.Snapshot, &c.Timers, &c.Checksum)
+		if err == nil {
+			found(c)
+		}
+		return err
+	}
+	return get
+}
+
+// PruneActorLogs returns the statements that remove the logs of actors up to the
+// last checkpoint at or before a step.
+func (s *Store) PruneActorLogs(refs []ActorRef, before []int64) []sqldb.Stmt {
+	return s.stmts("ActorLogPrune", append(refColumns(refs, itself), before))
+}
+
+// PurgeActorKeys returns the statement that forgets keys that are older than
+// age.
+func (s *Store) PurgeActorKeys(age time.Duration, limit int, now Now, removed *int64) sqldb.Stmt {
+	return counted(s.stmt("ActorKeyPurge", at(now), age.Microseconds(), limit), removed)
+}
+
+// DeleteActor returns the statements that remove all that is stored of an actor,
+// but for its effects.
+func (s *Store) DeleteActor(ref ActorRef) []sqldb.Stmt {
+	return s.stmts("ActorDelete", ref.Type, ref.ID)
+}
+
+// ActorFilter narrows a list of actors. Empty fields do not narrow.
+type ActorFilter struct {
+	Type     string
+	Statuses []string
+	// State is the path of a state that is active.
+	State string
+	// Before is where the last page ended: its last row, newest first.
+	BeforeCreated time.Time
+	Before        ActorRef
+	Limit         int
+}
+
+// ListActors returns the statement that reads actors, newest first.
+func (s *Store) ListActors(f ActorFilter, found func(ActorRecord)) sqldb.Stmt {
+	head, _, _ := strings.Cut(s.texts["ActorGet"], ", s.sequence")
+	w := conditions{}
+	w.equal("a.type", f.Type)
+	statuses := make([]any, len(f.Statuses))
+	for i, status := range f.Statuses {
+		statuses[i] = status
+	}
+	w.in("a.status", statuses)
+	if f.State != "" {
+		w.add(s.contains("a.states"), "\n"+f.State+"\n")
+	}
+	if f.Before.ID != "" {
+		w.add("(a.created_at < ? or (a.created_at = ? and (a.type < ? or (a.type = ? and a.id < ?))))",
+			f.BeforeCreated, f.BeforeCreated, f.Before.Type, f.Before.Type, f.Before.ID)
+	}
+	text := head + "\nfrom " + s.dialect.Qualify("perdure", "actors") + " a\n" + w.sql() + "order by a.created_at desc, a.type desc, a.id desc\nlimit ?"
+	list := sqldb.Stmt{SQL: s.dialect.Rebind(text), Args: append(w.args, f.Limit)}
+	list.Row = func(scan sqldb.Scan) error {
+		var a ActorRecord
+		err := scan(a.columns()...)
+		if err == nil {
+			found(a)
+		}
+		return err
+	}
+	return list
+}
+
+// contains is the condition that a text contains another.
+func (s *Store) contains(column string) string {
+	if s.dialect.Name == sqldb.Postgres {
+		return "position(? in " + column + ") > 0"
+	}
+	return "instr(" + column + ", ?) > 0"
+}
