@@ -99,6 +99,7 @@ func newEngine(ctx context.Context, db sqldb.DB, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	st.UseKeys(o.Keys)
 	if reason := db.Dialect().Relaxed; o.Outbox && reason != "" {
 		return nil, fault.Invalidf("Options.Outbox", "cannot be used: %s, so a crash could give the same stamp to two units", reason)
 	}

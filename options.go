@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/clock"
+	"github.com/perdure/perdure/internal/seal"
 	"github.com/perdure/perdure/schema"
 )
 
@@ -38,6 +39,10 @@ type Options struct {
 	// NewID makes the external ids of rows that are created without one, and
 	// the ids of units. Default: UUID version 7.
 	NewID func() string
+	// Keys encrypt the payloads of hooks and the states, results and signals of
+	// state machines at rest. All processes of a database need the same ones.
+	// Default: nothing is encrypted; what was encrypted before is left alone.
+	Keys *Keys
 	// TracerProvider makes the spans in which durable work is run; they lead back
 	// to the span in which it was asked for. Default: that of the program, by
 	// otel.SetTracerProvider, or none.
@@ -46,6 +51,15 @@ type Options struct {
 	// set it through package perduretest.
 	Clock clock.Clock
 }
+
+// Keys are keys for the encryption of payloads at rest. They do not show
+// themselves when they are printed.
+type Keys = seal.Ring
+
+// ParseKeys reads keys of the form id:base64, 32 bytes each, with commas or white
+// space between them. The first one encrypts; all of them decrypt, so a key is
+// replaced by putting a new one in front. No keys are nil.
+func ParseKeys(text string) (*Keys, error) { return seal.Parse(text) }
 
 func (o *Options) withDefaults() Options {
 	var options Options

@@ -3,12 +3,14 @@ package fsm
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/seal"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/retry"
 )
@@ -138,6 +140,9 @@ func (d *Definition[S]) has(step string) bool { _, ok := d.steps[step]; return o
 
 // execute implements machine.
 func (d *Definition[S]) execute(ctx context.Context, e *execution) (decision, error) {
+	if err := e.sealed(); err != nil {
+		return decision{}, err
+	}
 	run, err := newRun[S](e)
 	if err != nil {
 		return decision{}, err
@@ -149,10 +154,17 @@ func (d *Definition[S]) execute(ctx context.Context, e *execution) (decision, er
 			return decided, nil
 		}
 	}
-	if stopped(ctx) {
+	if stopped(ctx) || isSealed(err) {
 		return decision{}, err
 	}
 	return d.recoverFrom(ctx, e, err)
+}
+
+// isSealed reports whether a step failed because there is no key here for what it
+// read.
+func isSealed(err error) bool {
+	var sealed *seal.SealedError
+	return errors.As(err, &sealed)
 }
 
 func (d *Definition[S]) step(ctx context.Context, e *execution, run *Run[S]) (Outcome, error) {

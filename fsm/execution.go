@@ -29,6 +29,21 @@ type execution struct {
 	trace    *string // of the step that runs, for its children
 }
 
+// sealedDelay is how long an instance waits that cannot be opened here: another
+// process may have the key, or this one will be given it.
+const sealedDelay = time.Minute
+
+// sealed returns why the instance cannot be run here, if that is so.
+func (e *execution) sealed() error {
+	err := e.instance.Sealed
+	for _, g := range e.inbox {
+		if err == nil {
+			err = g.Sealed
+		}
+	}
+	return err
+}
+
 // decision is an outcome with everything serialised, ready to be committed.
 type decision struct {
 	outcome  Outcome
@@ -151,6 +166,7 @@ func (c Child) Decode(to any) error { return json.Unmarshal(c.Result, to) }
 // joined reads the children of the last fan-out.
 func (e *execution) joined(ctx context.Context) ([]Child, error) {
 	var children []Child
+	var sealed error
 	err := e.machines.read(ctx, e.machines.rt.Store.ListChildren(e.instance.ID, e.instance.Fanout, func(c store.ChildRow) {
 		child := Child{ID: c.ID, FSM: c.FSM, Ordinal: c.Ordinal, Status: Running}
 		if c.Status != nil {
@@ -162,9 +178,10 @@ func (e *execution) joined(ctx context.Context) ([]Child, error) {
 		if c.Error != nil {
 			child.Error = *c.Error
 		}
+		sealed = firstError(sealed, c.Sealed)
 		children = append(children, child)
 	}))
-	if err != nil {
+	if err = firstError(err, sealed); err != nil {
 		return nil, fmt.Errorf("read children: %w", err)
 	}
 	return children, nil

@@ -28,9 +28,10 @@ const (
 // settlement is what becomes of a claim.
 type settlement struct {
 	decision decision
-	inline   bool // the claim goes on with the next step
-	release  bool // not started: back to the queue
-	unroute  bool // unknown here: aside for another process
+	inline   bool  // the claim goes on with the next step
+	release  bool  // not started: back to the queue
+	unroute  bool  // unknown here: aside for another process
+	sealed   error // cannot be opened here: back to the queue, for later
 
 	execution *execution
 	done      chan error
@@ -176,7 +177,7 @@ func abandon(group []*settlement, err error) {
 // would be a loop. It returns why, so that nobody goes on with the instance.
 func (f *flusher) surrender(s *settlement, cause error) error {
 	cause = fmt.Errorf("commit outcome: %w", cause)
-	if s.release || s.unroute || s.decision.outcome.kind == kindStop {
+	if s.release || s.unroute || s.sealed != nil || s.decision.outcome.kind == kindStop {
 		return cause
 	}
 	s.decision, s.inline = failed(cause), false

@@ -140,6 +140,9 @@ func (q *queue) run(ctx context.Context, c *core.Claim) error {
 			return cause
 		} else if err != nil && errors.Is(cause, core.ErrStopping) {
 			return m.flusher.settle(e, settlement{release: true})
+		} else if isSealed(err) {
+			m.options.OnError(fmt.Errorf("run instance %s: %w", e.instance.ID, err))
+			return m.flusher.settle(e, settlement{sealed: err})
 		} else if err != nil {
 			decided = failed(err)
 		}

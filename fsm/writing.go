@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -45,11 +46,13 @@ type writing struct {
 	ready    []string
 	released []string
 	unrouted []string
-	consumed []int64
-	parks    []store.Park
-	barriers []store.Barrier
-	children []store.NewInstance
-	ends     ending
+	// postponed are the statements for instances that cannot be opened here.
+	postponed []sqldb.Stmt
+	consumed  []int64
+	parks     []store.Park
+	barriers  []store.Barrier
+	children  []store.NewInstance
+	ends      ending
 }
 
 func newWriting(m *Machines, news *news) *writing {
@@ -59,7 +62,7 @@ func newWriting(m *Machines, news *news) *writing {
 // add sorts one outcome into the sets.
 func (w *writing) add(s *settlement) {
 	e, d := s.execution, s.decision
-	id := e.instance.ID
+	id, st := e.instance.ID, w.machines.rt.Store
 	switch {
 	case s.release:
 		w.released = append(w.released, id)
@@ -67,6 +70,11 @@ func (w *writing) add(s *settlement) {
 		return
 	case s.unroute:
 		w.unrouted = append(w.unrouted, id)
+		return
+	case s.sealed != nil:
+		w.postponed = append(w.postponed, st.PostponeInstance(id, edge.Message(s.sealed.Error()), sealedDelay, w.machines.rt.Now()))
+		w.ready = append(w.ready, id)
+		w.later(e, sealedDelay)
 		return
 	}
 	switch d.outcome.kind {
@@ -172,6 +180,7 @@ func (w *writing) statements() []sqldb.Stmt {
 	if len(w.steps) > 0 {
 		stmts = append(stmts, st.StepInstances(w.steps, now))
 	}
+	stmts = append(stmts, w.postponed...)
 	if len(w.ready) > 0 {
 		stmts = append(stmts, st.ReadyInstances(w.ready))
 	}

@@ -100,6 +100,9 @@ func (r *Registry) loadOne(row store.RemoteDefinition) (fresh bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if row.Sealed != nil {
+		return false, row.Sealed
+	}
 	var texts []string
 	if err := json.Unmarshal([]byte(row.Secrets), &texts); err != nil {
 		return false, fmt.Errorf("read secrets of %s: %w", d.what(), err)

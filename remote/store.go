@@ -139,6 +139,8 @@ func (r *Registry) write(ctx context.Context, tx sqldb.Tx, d Definition) (Stored
 			stored.Generated = secret.Reveal()
 			d.Secrets = []string{stored.Generated}
 		}
+	} else if old.Sealed != nil && len(d.Secrets) == 0 {
+		return Stored{}, old.Sealed
 	} else if err := d.mustContinue(*old); err != nil {
 		return Stored{}, err
 	}

@@ -50,6 +50,10 @@ func (r *Runner) claim(ctx context.Context, limit int, lease time.Duration) ([]*
 			return err
 		}
 		var postponed []sqldb.Stmt
+		rows, postponed = r.openable(rows, token)
+		if err := tx.Run(ctx, postponed...); err != nil {
+			return err
+		}
 		rows, postponed = r.single(rows, token, lease)
 		return tx.Run(ctx, postponed...)
 	})
@@ -61,6 +65,24 @@ func (r *Runner) claim(ctx context.Context, limit int, lease time.Duration) ([]*
 		r.tell(crashed)
 	}
 	return claims(rows, token), nil
+}
+
+// sealedDelay is how long a row waits that cannot be opened here: another process
+// may have the key, or this one will be given it.
+const sealedDelay = time.Minute
+
+// openable leaves the rows whose payload there is a key for, reports the others and
+// returns the statements that postpone them.
+func (r *Runner) openable(claimed []store.Hook, token string) (kept []store.Hook, postponed []sqldb.Stmt) {
+	for _, row := range claimed {
+		if row.Sealed == nil {
+			kept = append(kept, row)
+			continue
+		}
+		r.options.OnError(fmt.Errorf("run %s %s: %w", r.options.Kind, row.ID, row.Sealed))
+		postponed = append(postponed, r.rt.Store.PostponeHook(row.ID, token, sealedDelay, r.rt.Now()))
+	}
+	return kept, postponed
 }
 
 // single leaves at most one suspect among claimed rows, none while one runs,

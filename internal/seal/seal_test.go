@@ -39,17 +39,14 @@ func TestSealedValuesAreJSONAndShowNothing(t *testing.T) {
 	r := ring(t, keyText(t, "a", 1))
 	rapid.Check(t, func(t *rapid.T) {
 		value := rapid.String().Draw(t, "value")
-		stored, err := r.Seal("hooks.payload/1", value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		stored := r.Seal("hooks.payload/1", value)
 		if !json.Valid([]byte(stored)) || len(value) > 8 && strings.Contains(stored, value) {
 			t.Fatalf("%q is stored as %s", value, stored)
 		}
 		if got, err := r.Open("hooks.payload/1", stored); err != nil || got != value {
 			t.Fatalf("%q, %v", got, err)
 		}
-		if again, err := r.Seal("hooks.payload/1", value); err != nil || again == stored {
+		if r.Seal("hooks.payload/1", value) == stored {
 			t.Fatal("the same value is sealed to the same text")
 		}
 	})
@@ -58,10 +55,7 @@ func TestSealedValuesAreJSONAndShowNothing(t *testing.T) {
 func TestSealedValueOpensOnlyInItsPlaceAndUnchanged(t *testing.T) {
 	t.Parallel()
 	r := ring(t, keyText(t, "a", 1), keyText(t, "b", 2))
-	stored, err := r.Seal("hooks.payload/1", `{"secret":"value"}`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := r.Seal("hooks.payload/1", `{"secret":"value"}`)
 	var envelope struct{ Data string }
 	if err := json.Unmarshal([]byte(stored), &envelope); err != nil {
 		t.Fatal(err)
@@ -97,14 +91,7 @@ func TestKeysCanBeReplaced(t *testing.T) {
 	t.Parallel()
 	first, second := keyText(t, "2026-01", 1), keyText(t, "2026-02", 2)
 	before, during, after := ring(t, first), ring(t, second, first), ring(t, second)
-	old, err := before.Seal("p", "1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	fresh, err := during.Seal("p", "2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	old, fresh := before.Seal("p", "1"), during.Seal("p", "2")
 	for _, c := range []struct {
 		name    string
 		ring    *seal.Ring
@@ -130,11 +117,7 @@ func TestValuesThatOnlyLookSealedSurvive(t *testing.T) {
 			`{"$sealed":"v1","key":"a","data":"AAAA"}`, `{"$sealed":"none","data":"AAAA"}`, `{"$sealed":"x","data":""}`, `{"$sealed":"v1","data":1}`,
 			`{"$sealed":1}`, `"$sealed"`, `["$sealed"]`, `{"$sealed":"v1","other":1}`, `{"$sealed":"v1"} {"$sealed":"v1"}`, "", "null",
 		} {
-			stored, err := r.Seal("p", value)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := r.Open("p", stored)
+			got, err := r.Open("p", r.Seal("p", value))
 			if err != nil || got != value {
 				t.Errorf("%s came back as %s, %v", value, got, err)
 			}
@@ -179,11 +162,7 @@ func TestRingDoesNotShowItsKeys(t *testing.T) {
 func BenchmarkSealAndOpen(b *testing.B) {
 	r, value := ring(b, keyText(b, "a", 1)), strings.Repeat("x", 1000)
 	for b.Loop() {
-		stored, err := r.Seal("hooks.payload/1", value)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := r.Open("hooks.payload/1", stored); err != nil {
+		if _, err := r.Open("hooks.payload/1", r.Seal("hooks.payload/1", value)); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -43,7 +43,7 @@ func (s *Store) StartInstances(all []NewInstance, now Now) []sqldb.Stmt {
 	}
 	var stmts []sqldb.Stmt
 	if len(plain) > 0 {
-		stmts = append(stmts, s.stmts("InstanceStart", newColumns(plain), at(now))...)
+		stmts = append(stmts, s.stmts("InstanceStart", s.newColumns(plain), at(now))...)
 	}
 	if len(special) > 0 {
 		stmts = append(stmts, s.startSpecial(special, now)...)
@@ -69,13 +69,13 @@ func (s *Store) traceInstances(all []NewInstance) []sqldb.Stmt {
 	})}
 }
 
-func newColumns(all []NewInstance) tuples {
+func (s *Store) newColumns(all []NewInstance) tuples {
 	return tuples{
 		column(all, func(n NewInstance) string { return n.ID }),
 		column(all, func(n NewInstance) string { return n.FSM }),
 		column(all, func(n NewInstance) int { return n.Version }),
 		column(all, func(n NewInstance) string { return n.Step }),
-		column(all, func(n NewInstance) string { return n.State }),
+		column(all, func(n NewInstance) string { return s.seal(instanceState, n.State, n.ID) }),
 		column(all, func(n NewInstance) string { return n.Queue }),
 		column(all, func(n NewInstance) int { return n.Priority }),
 		column(all, func(n NewInstance) *string { return n.Parent }),
@@ -102,7 +102,7 @@ func (s *Store) startSpecial(all []NewInstance, now Now) []sqldb.Stmt {
 			column(unique, func(n NewInstance) string { return n.ID }),
 		}))
 	}
-	columns := append(newColumns(all),
+	columns := append(s.newColumns(all),
 		column(all, func(n NewInstance) *string { return n.Partition }),
 		column(all, func(n NewInstance) *string { return n.UniqueName }),
 		column(all, func(n NewInstance) *string { return n.UniqueKey }),
@@ -158,6 +158,8 @@ type Instance struct {
 	Priority     int
 	Due          time.Time
 	Trace        *string
+	// Sealed is why the state could not be opened; it is as it is stored then.
+	Sealed error
 }
 
 // InstanceClaim says who claims instances of which queue.
@@ -175,7 +177,7 @@ type InstanceClaim struct {
 // token.
 func (s *Store) ClaimInstances(c InstanceClaim, now Now, found func(Instance)) []sqldb.Stmt {
 	stmts := s.stmts("InstanceClaim", c.Queue, at(now), c.Limit, c.Token, c.Worker, s.flag(c.Suspects), c.Lease.Microseconds())
-	stmts[len(stmts)-1].Row = instanceRow(found)
+	stmts[len(stmts)-1].Row = s.instanceRow(found)
 	return stmts
 }
 
@@ -187,7 +189,7 @@ func (s *Store) flag(b bool) any {
 	return b
 }
 
-func instanceRow(found func(Instance)) func(sqldb.Scan) error {
+func (s *Store) instanceRow(found func(Instance)) func(sqldb.Scan) error {
 	return func(scan sqldb.Scan) error {
 		var i Instance
 		var awaits, seen, dropped *string
@@ -196,6 +198,7 @@ func instanceRow(found func(Instance)) func(sqldb.Scan) error {
 		if err != nil {
 			return err
 		}
+		i.State, i.Sealed = s.open(instanceState, i.State, i.ID)
 		if err := parseJSON(awaits, &i.Awaits); err != nil {
 			return err
 		}

@@ -11,7 +11,7 @@ import (
 // GetInstance returns the statement that reads an instance as a claim does.
 func (s *Store) GetInstance(id string, found func(Instance)) sqldb.Stmt {
 	get := s.stmt("InstanceGet", id)
-	get.Row = instanceRow(found)
+	get.Row = s.instanceRow(found)
 	get.Done = sqldb.One(&fault.NotFound{Kind: "instance", ID: id})
 	return get
 }
@@ -81,11 +81,11 @@ func (s *Store) ShowInstances(f InstanceFilter, now Now, found func(InstanceView
 		text = s.dialect.Rebind(strings.ReplaceAll(text, "$1", "?"))
 	}
 	list := sqldb.Stmt{SQL: text, Args: append(append([]any{at(now)}, w.args...), f.Limit)}
-	list.Row = viewRow(found)
+	list.Row = s.viewRow(found)
 	return list
 }
 
-func viewRow(found func(InstanceView)) func(sqldb.Scan) error {
+func (s *Store) viewRow(found func(InstanceView)) func(sqldb.Scan) error {
 	return func(scan sqldb.Scan) error {
 		var v InstanceView
 		err := scan(&v.ID, &v.FSM, &v.Version, &v.Step, &v.State, &v.Queue, &v.Priority, &v.Attempt, &v.Crashes, &v.Parent, &v.Partition,
@@ -93,6 +93,8 @@ func viewRow(found func(InstanceView)) func(sqldb.Scan) error {
 		if err != nil {
 			return err
 		}
+		v.State, _ = s.open(instanceState, v.State, v.ID) // what has no key here is shown as it is stored
+		v.Result, _ = s.openAny(finishedResult, v.Result, v.ID)
 		found(v)
 		return nil
 	}

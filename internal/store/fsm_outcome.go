@@ -72,7 +72,7 @@ func (s *Store) StepInstances(steps []Step, now Now) sqldb.Stmt {
 	return s.stmt("InstanceStep", tuples{
 		column(steps, func(o Step) string { return o.ID }),
 		column(steps, func(o Step) string { return o.Step }),
-		column(steps, func(o Step) string { return o.State }),
+		column(steps, func(o Step) string { return s.seal(instanceState, o.State, o.ID) }),
 		column(steps, func(o Step) int { return o.Attempt }),
 		column(steps, func(o Step) *string { return o.Awaits }),
 		column(steps, func(o Step) bool { return o.Keeps }),
@@ -172,7 +172,7 @@ func (s *Store) FinishInstances(ends []Finish, now Now) []sqldb.Stmt {
 		s.stmt("FinishMany", at(now), tuples{
 			ids,
 			column(ends, func(f Finish) string { return f.Status }),
-			column(ends, func(f Finish) *string { return f.Result }),
+			column(ends, func(f Finish) *string { return s.sealAny(finishedResult, f.Result, f.ID) }),
 			column(ends, func(f Finish) *string { return f.Error }),
 		}),
 		s.stmt("SignalPurge", one(ids)),
@@ -260,6 +260,8 @@ type ChildRow struct {
 	Status  *string // nil: not ended
 	Result  *string
 	Error   *string
+	// Sealed is why the result could not be opened; it is as it is stored then.
+	Sealed error
 }
 
 // ListChildren returns the statement that reads the children of a fan-out in
@@ -271,6 +273,7 @@ func (s *Store) ListChildren(parent string, fanout int, found func(ChildRow)) sq
 		if err := scan(&c.ID, &c.FSM, &c.Ordinal, &c.Status, &c.Result, &c.Error); err != nil {
 			return err
 		}
+		c.Result, c.Sealed = s.openAny(finishedResult, c.Result, c.ID)
 		found(c)
 		return nil
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/perdure/perdure/internal/sqldb"
@@ -12,13 +13,16 @@ type RemoteDefinition struct {
 	Definition
 	Spec, Secrets    string
 	Created, Updated time.Time
+	// Sealed is why the secrets could not be opened; they are as they are stored
+	// then.
+	Sealed error
 }
 
 // RemoteDefinitions returns the statement that reads all such machines, the newest
 // version of each first.
 func (s *Store) RemoteDefinitions(found func(RemoteDefinition)) sqldb.Stmt {
 	list := s.stmt("RemoteList")
-	list.Row = remoteRow(found)
+	list.Row = s.remoteRow(found)
 	return list
 }
 
@@ -26,17 +30,18 @@ func (s *Store) RemoteDefinitions(found func(RemoteDefinition)) sqldb.Stmt {
 // exists.
 func (s *Store) GetRemote(d Definition, found func(RemoteDefinition)) sqldb.Stmt {
 	get := s.stmt("RemoteGet", d.FSM, d.Version)
-	get.Row = remoteRow(found)
+	get.Row = s.remoteRow(found)
 	return get
 }
 
-func remoteRow(found func(RemoteDefinition)) func(sqldb.Scan) error {
+func (s *Store) remoteRow(found func(RemoteDefinition)) func(sqldb.Scan) error {
 	return func(scan sqldb.Scan) error {
 		var r RemoteDefinition
 		if err := scan(&r.FSM, &r.Version, &r.Spec, &r.Secrets, &r.Created, &r.Updated); err != nil {
 			return err
 		}
 		r.Created, r.Updated = r.Created.UTC(), r.Updated.UTC()
+		r.Secrets, r.Sealed = s.open(remoteSecrets, r.Secrets, r.FSM, strconv.Itoa(r.Version))
 		found(r)
 		return nil
 	}
@@ -45,7 +50,7 @@ func remoteRow(found func(RemoteDefinition)) func(sqldb.Scan) error {
 // InsertRemote returns the statement that adds such a machine; added learns whether
 // there was none.
 func (s *Store) InsertRemote(r RemoteDefinition, now Now, added *bool) sqldb.Stmt {
-	insert := s.stmt("RemoteInsert", r.FSM, r.Version, r.Spec, r.Secrets, at(now))
+	insert := s.stmt("RemoteInsert", r.FSM, r.Version, r.Spec, s.sealSecrets(r), at(now))
 	insert.Done = func(rows int64) error {
 		*added = rows == 1
 		return nil
@@ -53,9 +58,13 @@ func (s *Store) InsertRemote(r RemoteDefinition, now Now, added *bool) sqldb.Stm
 	return insert
 }
 
+func (s *Store) sealSecrets(r RemoteDefinition) string {
+	return s.seal(remoteSecrets, r.Secrets, r.FSM, strconv.Itoa(r.Version))
+}
+
 // UpdateRemote returns the statement that changes such a machine.
 func (s *Store) UpdateRemote(r RemoteDefinition, now Now) sqldb.Stmt {
-	return s.stmt("RemoteUpdate", r.Spec, r.Secrets, at(now), r.FSM, r.Version)
+	return s.stmt("RemoteUpdate", r.Spec, s.sealSecrets(r), at(now), r.FSM, r.Version)
 }
 
 // DeleteRemote returns the statements that remove such a machine, and that tools

@@ -14,6 +14,8 @@ type Signal struct {
 	Name    string
 	Payload string
 	Created time.Time
+	// Sealed is why the payload could not be opened; it is as it is stored then.
+	Sealed error
 }
 
 // NewSignal is a signal to be delivered.
@@ -38,7 +40,7 @@ func (s *Store) DeliverSignal(n NewSignal, now Now, ended func(status string) er
 		}
 		return ended(status)
 	}
-	insert := s.stmts("SignalInsert", n.Target, n.Name, n.Payload, n.Dedup, at(now))
+	insert := s.stmts("SignalInsert", n.Target, n.Name, s.seal(signalPayload, n.Payload, n.Target, n.Name), n.Dedup, at(now))
 	insert[len(insert)-1].Done = func(rows int64) error {
 		*duplicate = rows == 0
 		return nil
@@ -57,6 +59,7 @@ func (s *Store) Inbox(targets []string, found func(Signal)) sqldb.Stmt {
 			return err
 		}
 		g.Created = g.Created.UTC()
+		g.Payload, g.Sealed = s.open(signalPayload, g.Payload, g.Target, g.Name)
 		found(g)
 		return nil
 	}

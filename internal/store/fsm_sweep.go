@@ -69,6 +69,12 @@ func (s *Store) ReleaseInstances(ids []string) sqldb.Stmt {
 	return s.stmt("InstanceRelease", one(ids))
 }
 
+// PostponeInstance returns the statement that makes an instance due later, and says
+// why; ReadyInstances puts it back.
+func (s *Store) PostponeInstance(id, reason string, delay time.Duration, now Now) sqldb.Stmt {
+	return s.stmt("InstancePostpone", at(now), delay.Microseconds(), reason, id)
+}
+
 // PurgeInterrupts returns the statement that forgets the interrupts of a lease.
 func (s *Store) PurgeInterrupts(token string) sqldb.Stmt { return s.stmt("InterruptPurge", token) }
 

@@ -31,6 +31,8 @@ type Hook struct {
 	Finished            *time.Time
 	Worker              *string
 	LeaseExpires        *time.Time
+	// Sealed is why the payload could not be opened; it is as it is stored then.
+	Sealed error
 }
 
 // NewHook is a hook to be recorded. It is due at At, or Delay from now.
@@ -48,7 +50,7 @@ type Now *time.Time
 
 // InsertHook returns the statement that records a hook.
 func (s *Store) InsertHook(h NewHook, now Now) sqldb.Stmt {
-	return s.stmt("HookInsert", h.ID, h.Namespace, h.Name, h.Payload, h.Priority, h.Policy, h.MaxAttempts, h.Unit, h.Trace,
+	return s.stmt("HookInsert", h.ID, h.Namespace, h.Name, s.seal(hookPayload, h.Payload, h.ID), h.Priority, h.Policy, h.MaxAttempts, h.Unit, h.Trace,
 		at(now), h.At, at(now), h.Delay.Microseconds())
 }
 
@@ -102,7 +104,7 @@ func (s *Store) ExtendHook(id, token string, lease time.Duration, now Now, stale
 // GetHook returns the statement that reads a hook.
 func (s *Store) GetHook(id string, found func(Hook)) sqldb.Stmt {
 	get := s.stmt("HookGet", id)
-	get.Row = hookRow(found)
+	get.Row = s.hookRow(found)
 	get.Done = sqldb.One(&fault.NotFound{Kind: "hook", ID: id})
 	return get
 }
@@ -173,10 +175,10 @@ func (s *Store) ListHooks(f HookFilter, found func(Hook)) sqldb.Stmt {
 		w.add("(created_at < ? or (created_at = ? and id < ?))", f.BeforeCreated, f.BeforeCreated, f.BeforeID)
 	}
 	text := head + w.sql() + "order by created_at desc, id desc\nlimit ?"
-	return sqldb.Stmt{SQL: s.dialect.Rebind(text), Args: append(w.args, f.Limit), Row: hookRow(found)}
+	return sqldb.Stmt{SQL: s.dialect.Rebind(text), Args: append(w.args, f.Limit), Row: s.hookRow(found)}
 }
 
-func hookRow(found func(Hook)) func(sqldb.Scan) error {
+func (s *Store) hookRow(found func(Hook)) func(sqldb.Scan) error {
 	return func(scan sqldb.Scan) error {
 		var h Hook
 		err := scan(&h.ID, &h.Namespace, &h.Name, &h.Payload, &h.Status, &h.Priority, &h.Policy, &h.MaxAttempts, &h.Attempts,
@@ -184,6 +186,7 @@ func hookRow(found func(Hook)) func(sqldb.Scan) error {
 		if err != nil {
 			return err
 		}
+		h.Payload, h.Sealed = s.open(hookPayload, h.Payload, h.ID)
 		found(h)
 		return nil
 	}

@@ -107,7 +107,7 @@ func (s *Store) ClaimHooks(ctx context.Context, run sqldb.Runner, c Claim, now N
 	}
 	var hooks []Hook
 	claim := s.stmt("HookClaim", c.Worker, c.Token, at(now), c.Lease.Microseconds(), c.Limit, c.Namespace, s.names(c.Names))
-	claim.Row = claimRow(&hooks)
+	claim.Row = s.claimRow(&hooks)
 	return hooks, run.Run(ctx, claim)
 }
 
@@ -120,10 +120,11 @@ func (s *Store) names(names []string) any {
 	return string(encoded)
 }
 
-func claimRow(hooks *[]Hook) func(sqldb.Scan) error {
+func (s *Store) claimRow(hooks *[]Hook) func(sqldb.Scan) error {
 	return func(scan sqldb.Scan) error {
 		var h Hook
 		err := scan(&h.ID, &h.Name, &h.Payload, &h.Priority, &h.Policy, &h.MaxAttempts, &h.Attempts, &h.Crashes, &h.Unit, &h.Trace, &h.Created, &h.Due)
+		h.Payload, h.Sealed = s.open(hookPayload, h.Payload, h.ID)
 		*hooks = append(*hooks, h)
 		return err
 	}
@@ -137,7 +138,7 @@ func (s *Store) claimLocked(ctx context.Context, run sqldb.Runner, c Claim, now 
 		return nil, err
 	}
 	var hooks []Hook
-	lock := sqldb.Stmt{SQL: s.withIDs("HookLock", len(ids)), Args: ids, Row: claimRow(&hooks)}
+	lock := sqldb.Stmt{SQL: s.withIDs("HookLock", len(ids)), Args: ids, Row: s.claimRow(&hooks)}
 	if err := run.Run(ctx, lock); err != nil || len(hooks) == 0 {
 		return nil, err
 	}

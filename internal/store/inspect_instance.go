@@ -126,6 +126,7 @@ func (s *Store) SignalsOf(id string, after int64, limit int, found func(SignalVi
 		var v SignalView
 		err := scan(&v.Seq, &v.Name, &v.Payload, &v.Created)
 		if err == nil {
+			v.Payload, _ = s.open(signalPayload, v.Payload, id, v.Name) // what has no key here is shown as it is stored
 			found(v)
 		}
 		return err

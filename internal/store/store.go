@@ -6,8 +6,8 @@
 // is written for PostgreSQL's names (perdure.outbox) and with ? for values;
 // elsewhere the schema becomes a prefix (perdure_outbox).
 //
-// Imports: schema, fault and internal/sqldb. It knows nothing of the layers
-// above.
+// Imports: schema, fault, internal/sqldb and internal/seal. It knows nothing of
+// the layers above.
 package store
 
 import (
@@ -17,6 +17,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/perdure/perdure/internal/seal"
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
@@ -28,6 +29,7 @@ type Store struct {
 	db      sqldb.DB
 	dialect sqldb.Dialect
 	texts   map[string]string
+	keys    *seal.Ring
 }
 
 // New returns the store of db.

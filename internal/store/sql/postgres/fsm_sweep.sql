@@ -50,6 +50,12 @@ select queue, priority, due_at, id
 from perdure.instances
 where id = any(?::text[]::uuid[])
 
+-- name: InstancePostpone
+-- A claim that cannot be run here: back to the queue for later, with the reason.
+update perdure.instances
+set due_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond', error = ?
+where id = ?::uuid
+
 -- name: InterruptPurge
 delete from perdure.interrupts
 where token = ?::uuid

@@ -47,6 +47,12 @@ select queue, priority, due_at, id
 from perdure.instances
 where id in (select value->>0 from json_each(?1))
 
+-- name: InstancePostpone
+-- A claim that cannot be run here: back to the queue for later, with the reason.
+update perdure.instances
+set due_at = ?1 + ?2, error = ?3
+where id = ?4
+
 -- name: InterruptPurge
 delete from perdure.interrupts
 where token = ?1
