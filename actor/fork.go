@@ -24,9 +24,18 @@ func (a *Actors) Fork(ctx context.Context, from Ref, step int64, id string, by C
 	if id == "" {
 		id = a.rt.NewID()
 	}
-	n := &arrival{actors: a, ref: Ref{Type: from.Type, ID: id}, caller: by, kind: h.kind, origin: "fork", input: record.Input,
-		entry: entry{kind: EntryFork, event: map[string]any{"actor": from.String(), "step": h.sequence}, caller: &by}, tree: h.tree, timers: h.timers, at: h.at}
-	return n.commit(ctx, "fork actor")
+	n := &arrival{
+		actors: a, ref: Ref{Type: from.Type, ID: id}, caller: by, kind: h.kind, origin: "fork", input: record.Input,
+		entry: entry{kind: EntryFork, event: map[string]any{"actor": from.String(), "step": h.sequence}, caller: &by},
+		tree:  h.tree, timers: h.timers, at: h.at,
+	}
+	if err = n.ref.check(); err == nil {
+		err = a.commit(ctx, n.job())
+	}
+	if err != nil {
+		return Receipt{}, fmt.Errorf("fork actor: %w", bare(err))
+	}
+	return n.receipt, nil
 }
 
 // arrival is an actor that comes with a state.
@@ -44,18 +53,11 @@ type arrival struct {
 	receipt Receipt
 }
 
-func (n *arrival) commit(ctx context.Context, what string) (Receipt, error) {
-	if err := n.ref.check(); err != nil {
-		return Receipt{}, err
-	}
-	err := n.actors.commit(ctx, &job{ref: n.ref, run: n.run, spawn: &store.NewActor{
+func (n *arrival) job() *job {
+	return &job{ref: n.ref, run: n.run, spawn: &store.NewActor{
 		ActorRef: n.ref.stored(), Incarnation: n.actors.rt.NewID(), Machine: n.kind.options.Version, Origin: n.origin,
 		CallerKind: string(n.caller.Kind), CallerID: n.caller.ID, Input: n.input,
-	}})
-	if err != nil {
-		return Receipt{}, fmt.Errorf("%s: %w", what, bare(err))
-	}
-	return n.receipt, nil
+	}}
 }
 
 // run stores the state as the first step of the new actor. It is a checkpoint,

@@ -33,6 +33,8 @@ const (
 	EntryError EntryKind = "error"
 	// EntryStop is the stop of the actor.
 	EntryStop EntryKind = "stop"
+	// EntryRelease is the end of a quarantine.
+	EntryRelease EntryKind = "release"
 	// EntryMigrate is the move to another version of the machine, EntryImport
 	// the import from an earlier system, EntryFork the fork of another actor.
 	EntryMigrate EntryKind = "migrate"

@@ -197,6 +197,27 @@ func (t *turn) stop(by Caller) error {
 	return err
 }
 
+// Release lets a quarantined actor go on, if it can be loaded now: its snapshot
+// or its log is whole, and suits the machine. Otherwise it stays and the error is
+// a *QuarantinedError. What made it fail, a delay or a result that drove its
+// machine in circles, is not repeated.
+func (a *Actors) Release(ctx context.Context, ref Ref, by Caller) error {
+	j := &job{ref: ref, sleeps: true, run: func(t *turn) error { return t.batch.release(t, by) }}
+	return a.manage(ctx, "release actor", by, j)
+}
+
+func (b *batch) release(t *turn, by Caller) error {
+	if t.status != Quarantined {
+		return fault.Invalidf("actor "+t.ref.String(), "is %s", t.status)
+	}
+	t.status = Active // for load; a step will tell
+	if err := b.load(t); err != nil {
+		return err
+	}
+	_, err := t.step(entry{kind: EntryRelease, caller: &by}, func(int64) (*statechart.Step, error) { return &statechart.Step{}, nil })
+	return err
+}
+
 // Delete removes all that is stored of an actor, whatever its status: its delays,
 // its log, its snapshots. Tasks are stopped; effects that were committed still
 // happen. An actor that is spawned under the name later has nothing in common

@@ -139,6 +139,8 @@ func (h *history) step(e *store.ActorEntry) (*statechart.Step, error) {
 		return h.tree.Stop(h.at)
 	case EntryMove, EntrySkip:
 		return &statechart.Step{}, h.operated(e)
+	case EntryRelease:
+		return &statechart.Step{}, nil
 	}
 	return nil, fmt.Errorf("a %s cannot be repeated", e.Kind)
 }

@@ -52,7 +52,7 @@ type Said struct {
 func (a *Actors) Spawn(ctx context.Context, ref Ref, caller Caller, input any, options *SpawnOptions) (Receipt, error) {
 	s, err := a.newSpawn(ctx, ref, caller, input, options)
 	if err == nil {
-		err = a.commit(ctx, s.job())
+		err = a.spawn(ctx, func(j *job) error { return a.commit(ctx, j) }, s)
 	}
 	if err != nil {
 		return Receipt{}, fmt.Errorf("spawn actor: %w", bare(err))
@@ -64,12 +64,20 @@ func (a *Actors) Spawn(ctx context.Context, ref Ref, caller Caller, input any, o
 func (a *Actors) SpawnTx(tx *perdure.Tx, ref Ref, caller Caller, input any, options *SpawnOptions) (Receipt, error) {
 	s, err := a.newSpawn(tx.Context(), ref, caller, input, options)
 	if err == nil {
-		err = a.within(tx, s.job())
+		err = a.spawn(tx.Context(), func(j *job) error { return a.within(tx, j) }, s)
 	}
 	if err != nil {
 		return Receipt{}, tx.Fail(fmt.Errorf("spawn actor: %w", bare(err)))
 	}
 	return s.receipt, nil
+}
+
+// spawn spawns an actor unless it is there, be it in the earlier system.
+func (a *Actors) spawn(ctx context.Context, do func(*job) error, s *spawning) error {
+	if _, err := a.arrive(ctx, s.ref, do); err != nil {
+		return err
+	}
+	return do(s.job())
 }
 
 // within does a job in a unit of work.

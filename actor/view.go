@@ -47,7 +47,7 @@ func (a *Actors) Snapshot(ctx context.Context, ref Ref, caller Caller) (View, er
 	if err := caller.check(); err != nil {
 		return View{}, err
 	}
-	record, err := a.record(ctx, ref)
+	record, err := a.recordOrLegacy(ctx, ref)
 	if err != nil {
 		return View{}, fmt.Errorf("read actor: %w", err)
 	}

@@ -1,8 +1,14 @@
 package actor
 
 import (
+	"context"
+	"fmt"
 	"hash/fnv"
+	"iter"
 	"strconv"
+	"time"
+
+	"github.com/perdure/perdure/internal/sqldb"
 )
 
 // watchTopics is how many topics the changes of actors are spread over: few
@@ -14,4 +20,105 @@ func watchTopic(ref Ref) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(ref.String()))
 	return "actor/" + strconv.Itoa(int(h.Sum32()%watchTopics))
+}
+
+// Watch yields what a caller sees of an actor: now, if its version is beyond
+// after, and whenever that has changed, until ctx is done. Changes that follow
+// each other faster than they are taken are one; the last one is never left out.
+// Changes that the caller cannot see are not yielded.
+//
+// It ends with an error if the actor is deleted or cannot be read; call it again
+// with the last version to go on.
+func (a *Actors) Watch(ctx context.Context, ref Ref, caller Caller, after int64) iter.Seq2[View, error] {
+	return func(yield func(View, error) bool) {
+		if err := caller.check(); err != nil {
+			yield(View{}, err)
+			return
+		}
+		news := make(chan struct{}, 1) // room for one: more would say the same
+		cancel := a.rt.Hub.Subscribe(watchTopic(ref), func(time.Time) {
+			select {
+			case news <- struct{}{}:
+			default:
+			}
+		})
+		defer cancel()
+		w := watcher{actors: a, ref: ref, caller: caller, version: after}
+		for w.look(ctx, yield) && a.rest(ctx, news) { //nolint:revive // all is in the condition
+		}
+	}
+}
+
+// rest waits until there may be something new, and returns false when ctx is
+// done.
+func (a *Actors) rest(ctx context.Context, news <-chan struct{}) bool {
+	timer := a.rt.Clock.NewTimer(a.options.Poll)
+	defer timer.Stop()
+	select {
+	case <-news:
+	case <-timer.C():
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
+}
+
+// watcher knows what was yielded last.
+type watcher struct {
+	actors  *Actors
+	ref     Ref
+	caller  Caller
+	version int64
+	seen    string
+}
+
+// look yields the view if it has changed, and returns false when nobody wants
+// more.
+func (w *watcher) look(ctx context.Context, yield func(View, error) bool) bool {
+	view, err := w.read(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return false
+	case sqldb.IsTransient(err):
+		return true // the next look will tell
+	case err != nil:
+		yield(View{}, fmt.Errorf("watch actor: %w", err))
+		return false
+	case view == nil:
+		return true
+	}
+	w.version = view.Version
+	body := *view
+	body.Version = 0
+	if now := *text(body); now != w.seen {
+		w.seen = now
+		return yield(*view, nil)
+	}
+	return true
+}
+
+// read returns the view if there is a newer version.
+func (w *watcher) read(ctx context.Context) (*View, error) {
+	if w.version > 0 {
+		version := int64(-1)
+		err := w.actors.read(ctx, w.actors.rt.Store.ActorVersion(w.ref.stored(), func(v int64) { version = v }))
+		if err != nil || version == w.version {
+			return nil, err
+		}
+	}
+	view, err := w.actors.Snapshot(ctx, w.ref, w.caller)
+	if err != nil || view.Version == w.version {
+		return nil, err
+	}
+	return &view, nil
+}
+
+// Wait returns the view of an actor as soon as it is as wanted, at once if it is
+// already. It ends with the error of ctx.
+func (a *Actors) Wait(ctx context.Context, ref Ref, caller Caller, wanted func(View) bool) (View, error) {
+	for view, err := range a.Watch(ctx, ref, caller, 0) {
+		if err != nil || wanted(view) {
+			return view, err
+		}
+	}
+	return View{}, ctx.Err()
 }

@@ -13,6 +13,7 @@ type writing struct {
 
 	left       []store.ActorRef
 	parked     []store.ActorRef
+	freed      []store.ActorRef
 	states     []store.ActorState
 	snapshots  []store.Snapshot
 	entries    []store.ActorEntry
@@ -46,8 +47,11 @@ func (w *writing) add(t *turn) {
 	w.keys = append(w.keys, t.keys...)
 	w.hooks = append(w.hooks, t.hooks...)
 	w.stops = append(w.stops, t.stops...)
-	if t.reason != nil {
+	switch {
+	case t.reason != nil:
 		w.parked = append(w.parked, ref)
+	case t.row.Status == string(Quarantined):
+		w.freed = append(w.freed, ref)
 	}
 }
 
@@ -72,7 +76,7 @@ func (t *turn) state() store.ActorState {
 	if t.value != "" {
 		s.Value = &t.value
 	}
-	if t.kind != nil {
+	if len(t.entries) > 0 {
 		s.Machine = t.kind.options.Version
 	}
 	if t.reason != nil {
@@ -94,6 +98,7 @@ func (w *writing) stmts() []sqldb.Stmt {
 	all = set(all, w.timersGone, w.store.DeleteTimers)
 	all = set(all, w.timersPut, w.store.PutTimers)
 	all = set(all, w.parked, w.store.ParkTimers)
+	all = set(all, w.freed, w.store.UnparkTimers)
 	for _, h := range w.hooks {
 		all = append(all, w.store.InsertHook(h, w.now))
 	}

@@ -306,3 +306,9 @@ func (s *Store) InsertCheckpoints(all []Checkpoint) sqldb.Stmt {
 		column(all, func(c Checkpoint) string { return c.Checksum }),
 	))
 }
+
+// ImportActor returns the statement that notes that an actor was imported; fresh
+// learns whether it was for the first time.
+func (s *Store) ImportActor(ref ActorRef, now Now, fresh *int64) sqldb.Stmt {
+	return counted(s.stmt("ActorImport", ref.Type, ref.ID, at(now)), fresh)
+}

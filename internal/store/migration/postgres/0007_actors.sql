@@ -100,3 +100,12 @@ create table perdure.machines (
   created_at timestamptz not null,
   primary key (name, version)
 );
+
+-- The actors that were imported from an earlier system. It stays when they are
+-- deleted: nothing is imported twice.
+create table perdure.imports (
+  actor_type text not null,
+  actor_id text not null,
+  imported_at timestamptz not null,
+  primary key (actor_type, actor_id)
+);

@@ -98,3 +98,12 @@ create table perdure_machines (
   created_at integer not null,
   primary key (name, version)
 ) strict;
+
+-- The actors that were imported from an earlier system. It stays when they are
+-- deleted: nothing is imported twice.
+create table perdure_imports (
+  actor_type text not null,
+  actor_id text not null,
+  imported_at integer not null,
+  primary key (actor_type, actor_id)
+) strict;

@@ -60,8 +60,10 @@ from unnest(?::text[], ?::text[], ?::text[]) as wanted (type, id, key)
 join perdure.actor_keys k on k.actor_type = wanted.type and k.actor_id = wanted.id and k.key = wanted.key
 
 -- name: ActorStep
+-- An actor that could not be moved keeps its value.
 update perdure.actors a
-set status = o.status, machine = o.machine, sequence = o.sequence, value = o.value::json, states = o.states, reason = o.reason, updated_at = o.at
+set status = o.status, machine = o.machine, sequence = o.sequence, value = coalesce(o.value::json, a.value),
+  states = case when o.value is null then a.states else o.states end, reason = o.reason, updated_at = o.at
 from unnest(?::text[], ?::text[], ?::text[], ?::bigint[], ?::bigint[], ?::text[], ?::text[], ?::text[], ?::timestamptz[])
   as o (type, id, status, machine, sequence, value, states, reason, at)
 where a.type = o.type and a.id = o.id
@@ -117,3 +119,8 @@ select o.type, o.id, o.sequence, o.machine, o.snapshot::json, o.timers::json, o.
 from unnest(?::text[], ?::text[], ?::bigint[], ?::bigint[], ?::text[], ?::text[], ?::text[])
   as o (type, id, sequence, machine, snapshot, timers, checksum)
 on conflict (actor_type, actor_id, sequence) do nothing
+
+-- name: ActorImport
+insert into perdure.imports (actor_type, actor_id, imported_at)
+values (?, ?, coalesce(?::timestamptz, now()))
+on conflict (actor_type, actor_id) do nothing

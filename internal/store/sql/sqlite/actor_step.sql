@@ -55,7 +55,8 @@ cross join perdure.actor_keys k on k.actor_type = wanted.value->>0 and k.actor_i
 
 -- name: ActorStep
 update perdure.actors
-set status = o.value->>2, machine = o.value->>3, sequence = o.value->>4, value = o.value->>5, states = o.value->>6, reason = o.value->>7, updated_at = o.value->>8
+set status = o.value->>2, machine = o.value->>3, sequence = o.value->>4, value = coalesce(o.value->>5, perdure.actors.value),
+  states = case when o.value->>5 is null then states else o.value->>6 end, reason = o.value->>7, updated_at = o.value->>8
 from json_each(?1) o
 where perdure.actors.type = o.value->>0 and perdure.actors.id = o.value->>1
 
@@ -106,3 +107,8 @@ select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->
 from json_each(?1)
 where true
 on conflict (actor_type, actor_id, sequence) do nothing
+
+-- name: ActorImport
+insert into perdure.imports (actor_type, actor_id, imported_at)
+values (?, ?, ?)
+on conflict (actor_type, actor_id) do nothing

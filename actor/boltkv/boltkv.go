@@ -1,0 +1,60 @@
+// Package boltkv reads the actors of an earlier system from a bbolt file, for
+// actor.Options.Legacy.
+//
+// Each actor has a bucket of the name type/id with the keys that package actor
+// names.
+//
+// Imports: actor and bbolt.
+package boltkv
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"github.com/perdure/perdure/actor"
+)
+
+// lockTimeout is how long Open waits for another process to close the file.
+const lockTimeout = 5 * time.Second
+
+// KV is an open file. It is safe for concurrent use.
+type KV struct{ db *bbolt.DB }
+
+var _ actor.KV = (*KV)(nil)
+
+// Open opens a file, which is created if it is not there.
+func Open(path string) (*KV, error) {
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockTimeout})
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	return &KV{db: db}, nil
+}
+
+// Close closes the file.
+func (kv *KV) Close() error { return kv.db.Close() }
+
+// Get implements actor.KV.
+func (kv *KV) Get(_ context.Context, ref actor.Ref, key string) (value []byte, err error) {
+	err = kv.db.View(func(tx *bbolt.Tx) error {
+		if b := tx.Bucket([]byte(ref.String())); b != nil {
+			value = append(value, b.Get([]byte(key))...) // it is the file's only until the end of the transaction
+		}
+		return nil
+	})
+	return value, err
+}
+
+// Put sets a value, all or nothing.
+func (kv *KV) Put(_ context.Context, ref actor.Ref, key string, value []byte) error {
+	return kv.db.Update(func(tx *bbolt.Tx) error {
+		b, err := tx.CreateBucketIfNotExists([]byte(ref.String()))
+		if err != nil {
+			return err
+		}
+		return b.Put([]byte(key), value)
+	})
+}
