@@ -11,9 +11,12 @@ type Span struct{ After, Until time.Time }
 
 // Upcoming is something that will be due.
 type Upcoming struct {
-	At        time.Time
-	ID, Name  string
-	Why, Kind string
+	At       time.Time
+	ID, Name string
+	Why      string
+	Kind     string
+	// Timer says that it is a delay of an actor.
+	Timer bool
 }
 
 // upcoming returns a statement that reads what will be due, of one kind.
@@ -23,7 +26,7 @@ func (s *Store) upcoming(name, kind string, found func(Upcoming), args ...any) s
 		u := Upcoming{Kind: kind}
 		err := scan(&u.At, &u.ID, &u.Name, &u.Why)
 		if err == nil {
-			u.At = u.At.UTC()
+			u.At, u.Timer = u.At.UTC(), u.Why == "delay"
 			found(u)
 		}
 		return err
@@ -31,14 +34,14 @@ func (s *Store) upcoming(name, kind string, found func(Upcoming), args ...any) s
 	return stmt
 }
 
-// The kinds of durable work.
+// The kinds of durable work, as the resources of the API are called.
 const (
-	InstanceKind = "instance"
-	ScheduleKind = "schedule"
-	HookKind     = "hook"
-	TaskKind     = "task"
-	AlarmKind    = "alarm"
-	ActorKind    = "actor"
+	InstanceKind = "instances"
+	ScheduleKind = "schedules"
+	HookKind     = "hooks"
+	TaskKind     = "tasks"
+	AlarmKind    = "alarms"
+	ActorKind    = "actors"
 )
 
 // UpcomingInstances returns the statements that read which instances will be woken

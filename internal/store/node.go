@@ -58,21 +58,38 @@ func (s *Store) PurgeNodes(age time.Duration, now Now) sqldb.Stmt {
 	return s.stmt("NodePurge", at(now), age.Microseconds())
 }
 
-// Sample is what was finished in an interval that ends at a time.
+// Sample is what was finished in an interval that ends at a time, and what was due
+// then.
 type Sample struct {
-	Kind             string
-	At               time.Time
-	Finished, Failed int
+	Kind                  string
+	At                    time.Time
+	Finished, Failed, Due int
 }
 
-// TakeSamples returns the statements that count what was finished in an interval,
-// unless another process has.
-func (s *Store) TakeSamples(in Span) []sqldb.Stmt {
+// samplers count what was finished of each kind.
+var samplers = map[string]string{InstanceKind: "SampleInstances", HookKind: "SampleHooks", TaskKind: "SampleTasks"}
+
+// TakeSamples returns the statements that count what was finished in an interval.
+func (s *Store) TakeSamples(in Span, found func(Sample)) []sqldb.Stmt {
 	var stmts []sqldb.Stmt
-	for _, name := range []string{"SampleInstances", "SampleHooks", "SampleTasks"} {
-		stmts = append(stmts, s.stmt(name, in.After, in.Until))
+	for kind, name := range samplers {
+		take := s.stmt(name, in.After, in.Until)
+		take.Row = func(scan sqldb.Scan) error {
+			v := Sample{Kind: kind, At: in.Until}
+			err := scan(&v.Finished, &v.Failed)
+			if err == nil {
+				found(v)
+			}
+			return err
+		}
+		stmts = append(stmts, take)
 	}
 	return stmts
+}
+
+// InsertSample returns the statement that keeps a sample, unless there is one.
+func (s *Store) InsertSample(v Sample) sqldb.Stmt {
+	return s.stmt("SampleInsert", v.Kind, v.At, v.Finished, v.Failed, v.Due)
 }
 
 // Samples returns the statement that reads samples after a time.
@@ -80,7 +97,7 @@ func (s *Store) Samples(after time.Time, found func(Sample)) sqldb.Stmt {
 	list := s.stmt("SampleList", after)
 	list.Row = func(scan sqldb.Scan) error {
 		var v Sample
-		err := scan(&v.Kind, &v.At, &v.Finished, &v.Failed)
+		err := scan(&v.Kind, &v.At, &v.Finished, &v.Failed, &v.Due)
 		if err == nil {
 			v.At = v.At.UTC()
 			found(v)

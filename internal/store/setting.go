@@ -40,6 +40,11 @@ func (s *Store) SetSetting(name, value string) sqldb.Stmt {
 	return set
 }
 
+// PutSetting returns the statements that set a setting, whether it exists or not.
+func (s *Store) PutSetting(name, value string) []sqldb.Stmt {
+	return []sqldb.Stmt{s.stmt("SettingDelete", name), s.stmt("SettingInsert", name, value)}
+}
+
 // SetSchema returns the statements that record the description of a schema.
 func (s *Store) SetSchema(name, description string, now time.Time) []sqldb.Stmt {
 	return []sqldb.Stmt{s.stmt("SchemaDelete", name), s.stmt("SchemaInsert", name, description, now)}

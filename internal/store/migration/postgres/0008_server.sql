@@ -26,13 +26,14 @@ create table perdure.nodes (
   seen_at timestamptz not null
 );
 
--- What was finished in each interval, for the charts: written once, by whichever
+-- What was finished in each interval, and what was due at its end, for the charts: written once, by whichever
 -- process is first.
 create table perdure.samples (
   kind text not null,
   at timestamptz not null,
   finished integer not null,
   failed integer not null,
+  due integer not null,
   primary key (kind, at)
 );
 

@@ -26,13 +26,14 @@ create table perdure_nodes (
   seen_at integer not null
 ) strict, without rowid;
 
--- What was finished in each interval, for the charts: written once, by whichever
+-- What was finished in each interval, and what was due at its end, for the charts: written once, by whichever
 -- process is first.
 create table perdure_samples (
   kind text not null,
   at integer not null,
   finished integer not null,
   failed integer not null,
+  due integer not null,
   primary key (kind, at)
 ) strict, without rowid;
 

@@ -16,6 +16,14 @@ update perdure.settings
 set value = ?
 where name = ?
 
+-- name: SettingDelete
+delete from perdure.settings
+where name = ?
+
+-- name: SettingInsert
+insert into perdure.settings (name, value)
+values (?, ?)
+
 -- name: SchemaDelete
 delete from perdure.schemas
 where name = ?

@@ -25,43 +25,33 @@ where id = ?
 delete from perdure.nodes
 where seen_at <= coalesce(?::timestamptz, now()) - ?::bigint * interval '1 microsecond'
 
+-- name: SampleInsert
+insert into perdure.samples (kind, at, finished, failed, due)
+values (?, ?, ?, ?, ?)
+on conflict do nothing
+
 -- name: SampleInstances
-insert into perdure.samples (kind, at, finished, failed)
-select 'instance', $2::timestamptz, count(*), count(*) filter (where status in ('failed', 'quarantined'))
+select count(*), count(*) filter (where status in ('failed', 'quarantined'))
 from perdure.finished
 where finished_at > $1::timestamptz and finished_at <= $2::timestamptz
-on conflict do nothing
 
 -- name: SampleHooks
-insert into perdure.samples (kind, at, finished, failed)
-select 'hook', $2::timestamptz, count(*) filter (where done), count(*) filter (where not done)
-from (
-  select true as done
-  from perdure.hooks
-  where status in ('completed', 'cancelled') and finished_at > $1::timestamptz and finished_at <= $2::timestamptz
-  union all
-  select false
-  from (select finished_at from perdure.hooks where status in ('failed', 'quarantined') order by created_at desc, id desc limit 1000) dead
-  where finished_at > $1::timestamptz and finished_at <= $2::timestamptz
-) s
-on conflict do nothing
+-- Of dead letters, which no index has by their end, only the newest are looked at.
+select
+  (select count(*) from perdure.hooks where status in ('completed', 'cancelled') and finished_at > $1::timestamptz and finished_at <= $2::timestamptz),
+  (select count(*)
+    from (select finished_at from perdure.hooks where status in ('failed', 'quarantined') order by created_at desc, id desc limit 1000) dead
+    where finished_at > $1::timestamptz and finished_at <= $2::timestamptz)
 
 -- name: SampleTasks
-insert into perdure.samples (kind, at, finished, failed)
-select 'task', $2::timestamptz, count(*) filter (where done), count(*) filter (where not done)
-from (
-  select true as done
-  from queues.task
-  where status in ('completed', 'cancelled') and finished_at > $1::timestamptz and finished_at <= $2::timestamptz
-  union all
-  select false
-  from (select finished_at from queues.task where status in ('failed', 'quarantined') order by task_id desc limit 1000) dead
-  where finished_at > $1::timestamptz and finished_at <= $2::timestamptz
-) s
-on conflict do nothing
+select
+  (select count(*) from queues.task where status in ('completed', 'cancelled') and finished_at > $1::timestamptz and finished_at <= $2::timestamptz),
+  (select count(*)
+    from (select finished_at from queues.task where status in ('failed', 'quarantined') order by task_id desc limit 1000) dead
+    where finished_at > $1::timestamptz and finished_at <= $2::timestamptz)
 
 -- name: SampleList
-select kind, at, finished, failed
+select kind, at, finished, failed, due
 from perdure.samples
 where at > ?
 order by at, kind

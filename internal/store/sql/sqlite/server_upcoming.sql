@@ -31,7 +31,7 @@ limit ?
 
 -- name: UpcomingAlarms
 select due_at, case when actor_type = '' then alarm_id else actor_type || '/' || actor_id || '/' || alarm_id end, type,
-  case when kind = 'machine' then 'delay of an actor' when every_us is not null or cron is not null then 'recurring alarm' else 'alarm' end
+  case when kind = 'machine' then 'delay' when every_us is not null or cron is not null then 'recurring alarm' else 'alarm' end
 from perdure.alarms
 where status = 'pending' and due_at > ? and due_at <= ?
 order by due_at
@@ -118,30 +118,30 @@ from (
 
 -- name: CountPlaces
 -- How many there are of each, up to a cap.
-select 'instance.waiting', count(*) from (select 1 from perdure.waiting limit ?1) s
+select 'instances.waiting', count(*) from (select 1 from perdure.waiting limit ?1) s
 union all
-select 'instance.joining', count(*) from (select 1 from perdure.barriers limit ?1) s
+select 'instances.joining', count(*) from (select 1 from perdure.barriers limit ?1) s
 union all
-select 'instance.queued', count(*) from (select 1 from perdure.partition_waiting limit ?1) s
+select 'instances.queued', count(*) from (select 1 from perdure.partition_waiting limit ?1) s
 union all
-select 'instance.unrouted', count(*) from (select 1 from perdure.unrouted limit ?1) s
+select 'instances.unrouted', count(*) from (select 1 from perdure.unrouted limit ?1) s
 union all
-select 'instance.failed', count(*) from (select 1 from perdure.finished where status in ('failed', 'quarantined') limit ?1) s
+select 'instances.failed', count(*) from (select 1 from perdure.finished where status in ('failed', 'quarantined') limit ?1) s
 union all
-select 'hook.running', count(*) from (select 1 from perdure.hooks where status = 'processing' limit ?1) s
+select 'hooks.running', count(*) from (select 1 from perdure.hooks where status = 'processing' limit ?1) s
 union all
-select 'hook.failed', count(*) from (select 1 from perdure.hooks where status in ('failed', 'quarantined') limit ?1) s
+select 'hooks.failed', count(*) from (select 1 from perdure.hooks where status in ('failed', 'quarantined') limit ?1) s
 union all
-select 'task.running', count(*) from (select 1 from queues_task where status = 'processing' limit ?1) s
+select 'tasks.running', count(*) from (select 1 from queues_task where status = 'processing' limit ?1) s
 union all
-select 'task.failed', count(*) from (select 1 from queues_task where status in ('failed', 'quarantined') limit ?1) s
+select 'tasks.failed', count(*) from (select 1 from queues_task where status in ('failed', 'quarantined') limit ?1) s
 union all
-select 'alarm.running', count(*) from (select 1 from perdure.alarms where status = 'processing' limit ?1) s
+select 'alarms.running', count(*) from (select 1 from perdure.alarms where status = 'processing' limit ?1) s
 union all
-select 'alarm.failed', count(*) from (select 1 from perdure.alarms where status in ('failed', 'quarantined') limit ?1) s
+select 'alarms.failed', count(*) from (select 1 from perdure.alarms where status in ('failed', 'quarantined') limit ?1) s
 union all
-select 'actor.total', count(*) from (select 1 from perdure.actors limit ?1) s
+select 'actors.total', count(*) from (select 1 from perdure.actors limit ?1) s
 union all
-select 'actor.failed', count(*) from (select 1 from perdure.actors where status in ('error', 'quarantined') limit ?1) s
+select 'actors.failed', count(*) from (select 1 from perdure.actors where status in ('error', 'quarantined') limit ?1) s
 union all
-select 'schedule.total', count(*) from (select 1 from perdure.schedules limit ?1) s
+select 'schedules.total', count(*) from (select 1 from perdure.schedules limit ?1) s
