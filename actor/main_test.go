@@ -40,6 +40,8 @@ type fixture struct {
 	clock  *perduretest.Clock
 	eng    *perdure.Engine
 	actors *actor.Actors
+	// document is that of the type w, for restarts.
+	document string
 }
 
 func newFixture(t testing.TB, db enginetest.Database, options *actor.Options) *fixture {

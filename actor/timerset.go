@@ -112,14 +112,9 @@ func (t *turn) drop(timer statechart.Timer) {
 	t.timers.gone = append(t.timers.gone, timer)
 }
 
-// lastDue is the last time that every database can hold, in milliseconds.
-const lastDue = 253_370_764_800_000 // the year 9999
-
-func dueTime(ms int64) time.Time { return time.UnixMilli(min(ms, lastDue)).UTC() }
-
 func (t *turn) storedTimer(timer statechart.Timer) store.ActorTimer {
 	return store.ActorTimer{
-		ActorRef: t.ref.stored(), AlarmID: alarmID(timer), Event: timer.Event.Type, Due: dueTime(timer.Due),
+		ActorRef: t.ref.stored(), AlarmID: alarmID(timer), Event: timer.Event.Type, Due: timeOf(timer.Due),
 		Sequence: timer.Sequence, Payload: *text(timer), Path: timer.Path, Generation: timer.Generation, Created: t.row.Now,
 	}
 }
