@@ -35,6 +35,8 @@ type app struct {
 	out, err io.Writer
 
 	dsn     string
+	server  string
+	bearer  string
 	json    bool
 	noColor bool
 	// fromEnv has the flags that the environment set.
@@ -55,7 +57,7 @@ func environment(env []string) map[string]string {
 
 func (a *app) root() *cobra.Command {
 	root := a.group("perdure", "Durable work on SQL databases",
-		a.migrate(), a.token(), a.outbox(), a.hooks(), a.fsm(), a.task(), a.actor(), a.alarm(), a.chart(), a.bench(), a.dev(), a.version())
+		a.migrate(), a.token(), a.outbox(), a.hooks(), a.fsm(), a.task(), a.actor(), a.alarm(), a.chart(), a.bench(), a.serve(), a.dev(), a.healthcheck(), a.version())
 	root.Long = "Perdure makes work durable on the SQL database that you already have.\n\n" +
 		"Every flag can be set by the environment too: --limit by PERDURE_LIMIT or, from a\n" +
 		"file, PERDURE_LIMIT_FILE; --dsn by PERDURE_DATABASE_URL or DATABASE_URL."
@@ -63,6 +65,8 @@ func (a *app) root() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = false
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.dsn, "dsn", "", "database URL: sqlite:file.db, postgres://… or mysql://… (PERDURE_DATABASE_URL)")
+	flags.StringVar(&a.server, "server", "", "URL of a server to ask instead of the database, for example "+defaultServer)
+	flags.StringVar(&a.bearer, "token", "", "token for the server; better by PERDURE_TOKEN or PERDURE_TOKEN_FILE, since others see flags")
 	flags.BoolVar(&a.json, "json", false, "print JSON")
 	flags.BoolVar(&a.noColor, "no-color", false, "print without colours (NO_COLOR)")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {

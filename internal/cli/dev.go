@@ -4,182 +4,282 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/clock"
-	"github.com/perdure/perdure/outbox"
-	"github.com/perdure/perdure/schema"
+	"github.com/perdure/perdure/internal/node"
+	"github.com/perdure/perdure/internal/sample"
+	"github.com/perdure/perdure/internal/sqldb"
 )
 
 func (a *app) dev() *cobra.Command {
+	s := serving{migrate: true, samples: true, roles: []string{"api", "worker", "ui"}}
+	d := &devRun{app: a}
 	var data string
-	var every time.Duration
-	var units int
 	cmd := &cobra.Command{
-		Use: "dev", Short: "Run Perdure on an embedded database, with sample work", Args: cobra.NoArgs,
-		Long: "Opens an embedded database, creates a sample bank in it, moves money every second and\n" +
-			"prints the outbox as it grows, until interrupted. The data stays for the next time.",
+		Use: "dev", Short: "Run everything on an embedded database, with a sample shop", Args: cobra.NoArgs,
+		Long: "Serves the API and the dashboard on an embedded database, and runs a sample shop on it:\n" +
+			"orders with signals and children, hooks, mail through a provider that often fails,\n" +
+			"schedules and the outbox. Nothing leaves the machine: mail and SMS can be read with\n" +
+			"\"perdure dev mail\" and \"perdure dev sms\", and time moved with \"perdure dev clock\".\n" +
+			"The data stays for the next time.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if every <= 0 || units < 0 {
-				return usagef("--every must be more than 0, and --units not less")
+			if d.every <= 0 || d.orders < 0 {
+				return usagef("--every must be more than 0, and --orders not less")
 			}
 			dsn := "sqlite:" + data
 			if a.dsn != "" && !a.fromEnv["dsn"] { // the environment's may be dear to someone
 				dsn = a.dsn
 			}
-			return a.runDev(cmd.Context(), dsn, every, units)
+			d.sent, d.dsn, d.warp = filepath.Join(filepath.Dir(data), "sent"), dsn, clock.NewWarp(0)
+			return a.runServe(cmd.Context(), dsn, &s, d)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&data, "data", "data/dev.db", "the SQLite file, unless --dsn names a database")
-	flags.DurationVar(&every, "every", time.Second, "how often money moves")
-	flags.IntVar(&units, "units", 0, "end after so many units (default: never)")
+	s.add(flags)
+	flags.Lookup("log-level").DefValue, s.level = "warn", "warn"
+	flags.StringVar(&data, "data", "data/dev.db", "the SQLite file, unless --dsn names a database; messages go beside it")
+	flags.DurationVar(&d.every, "every", time.Second, "how often a customer orders")
+	flags.Int64Var(&d.orders, "orders", 0, "end after so many orders (default: never)")
+	cmd.AddCommand(a.devMessages("mail", "email"), a.devMessages("sms", "sms"), a.devClock())
 	return cmd
 }
 
-func (a *app) runDev(ctx context.Context, dsn string, every time.Duration, units int) error {
-	if err := makeDirectory(dsn); err != nil {
-		return err
-	}
-	bank := newBank()
-	eng, err := perdure.Open(ctx, dsn, &perdure.Options{Schemas: []*schema.Schema{bank.schema}, Outbox: true})
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(a.err, "perdure: running on %s; end with Ctrl-C\n", redacted(dsn))
-	d := &devRun{app: a, eng: eng, bank: bank, begun: clock.System.Now()}
-	err = d.run(ctx, every, units)
-	a.progress("")
-	err = errors.Join(err, eng.Close())
-	if err == nil {
-		fmt.Fprintf(a.err, "perdure: %s; check them with: perdure outbox verify --dsn %s\n", d.line(), redacted(dsn))
-	}
-	return err
-}
-
-// devRun is one run of the sample: it writes, and prints what the outbox
-// tells of it.
+// devRun is one run of the samples.
 type devRun struct {
 	*app
-	eng   *perdure.Engine
-	bank  *bank
-	begun time.Time
-	units int
-	last  outbox.Stamp
+	dsn, sent string
+	every     time.Duration
+	orders    int64
+	warp      *clock.Warp
+	control   *sample.Control
+	process   *process
+	saved     time.Duration
 }
 
-// run writes in the background and prints here, so that what is printed is
-// what a reader sees, not what a writer says.
-func (d *devRun) run(ctx context.Context, every time.Duration, units int) error {
-	from, err := newest(ctx, d.eng)
-	if err != nil {
-		return err
+// run serves and lets the shop work, until the context ends or there were enough
+// orders.
+func (d *devRun) run(ctx context.Context, p *process, n *node.Node) error {
+	d.process = p
+	if err := d.restoreTime(ctx); err != nil {
+		return errors.Join(err, n.Close())
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	written := make(chan error, 1)
-	go func() {
-		err := d.write(ctx, every)
-		cancel()
-		written <- err
-	}()
-	err = d.print(ctx, from, units)
+	d.welcome(d.out, n.URL())
+	done := make(chan error, 2)
+	go func() { done <- p.shop.Run(ctx) }()
+	go func() { done <- n.Run(ctx) }()
+	err := d.watch(ctx, done)
 	cancel()
-	return errors.Join(err, <-written)
-}
-
-func (d *devRun) write(ctx context.Context, every time.Duration) error {
-	err := d.bank.found(ctx, d.eng)
-	for err == nil {
-		err = d.bank.transfer(ctx, d.eng)
-		timer := clock.System.NewTimer(every)
-		select {
-		case <-timer.C():
-		case <-ctx.Done():
-			timer.Stop()
-			return nil
-		}
-	}
-	if ctx.Err() != nil { // interrupted, which is how this ends
-		return nil
+	err = errors.Join(err, <-done, d.saveTime(context.WithoutCancel(ctx)))
+	if err == nil {
+		fmt.Fprintf(d.err, "perdure: ended after %s; check them with: perdure doctor --dsn %s\n",
+			count(int(p.shop.Placed()), "order", "orders"), redacted(d.dsn))
 	}
 	return err
 }
 
-func (d *devRun) print(ctx context.Context, from outbox.Stamp, units int) error {
-	for e, err := range d.eng.Outbox().Tail(ctx, from, nil) {
-		if err != nil {
-			return err
-		}
-		d.progress("")
-		if err := d.printEntry(e); err != nil {
-			return err
-		}
-		d.units, d.last = d.units+1, e.Stamp
-		d.progress(d.line())
-		if d.units == units {
+// welcome says where things are and what can be done.
+func (d *devRun) welcome(w io.Writer, url string) {
+	fmt.Fprintf(w, "perdure dev is running on %s\n\n", redacted(d.dsn))
+	table(w, [][]string{
+		{"  dashboard", url + "/"},
+		{"  machines", "curl -s '" + url + "/v1/instances?limit=3'"},
+		{"  start one", "curl -s " + url + "/v1/instances -H 'Content-Type: application/json' -d '" + `{"fsm":"parcel","state":{"order":"A-1","item":"tea"}}` + "'"},
+		{"  read mail", "curl -s '" + url + "/v1/dev/messages?kind=email'   or: perdure dev mail, perdure dev sms"},
+		{"  move time", "perdure dev clock pause | resume | speed 20 | skip | forward 1h"},
+		{"  end", "Ctrl-C"},
+	})
+	fmt.Fprintln(w)
+}
+
+const (
+	// redraw is how often the summary is renewed on a terminal, and report how
+	// often a line of it is printed elsewhere.
+	redraw = 500 * time.Millisecond
+	report = 5 * time.Second
+)
+
+// watch shows what happens until something ends.
+func (d *devRun) watch(ctx context.Context, done <-chan error) error {
+	s := newScreen(d.out)
+	defer s.clear()
+	pace := report
+	if s.terminal {
+		pace = redraw
+	}
+	for {
+		d.show(ctx, s)
+		if d.orders > 0 && d.process.shop.Placed() >= d.orders {
 			return nil
 		}
+		timer := clock.System.NewTimer(pace)
+		select {
+		case err := <-done:
+			timer.Stop()
+			return err
+		case <-timer.C():
+		}
+		if err := d.saveTime(ctx); err != nil && ctx.Err() == nil {
+			slog.Warn("remember the time of the samples", "error", err)
+		}
 	}
+}
+
+func (d *devRun) show(ctx context.Context, s *screen) {
+	sum, err := summarize(ctx, d.process)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		slog.Warn("summarize", "error", err)
+	case err != nil:
+	case d.json:
+		_ = d.line(sum) // the reader has gone
+	case s.terminal:
+		s.show(sum.block(d.app))
+	default:
+		fmt.Fprintln(d.out, sum.line())
+	}
+}
+
+// aheadSetting is how far the samples' time is ahead of the machine's.
+const aheadSetting = "dev.ahead"
+
+// restoreTime takes time up where the last run left it: what was done then must not
+// lie ahead.
+func (d *devRun) restoreTime(ctx context.Context) error {
+	rt := d.process.eng.Runtime()
+	get := rt.Store.GetSetting(aheadSetting, func(value string) {
+		us, _ := strconv.ParseInt(value, 10, 64) // written by us
+		d.saved = time.Duration(us) * time.Microsecond
+	})
+	tx, err := rt.DB.Begin(ctx, sqldb.Read)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if err := tx.Run(ctx, get); err != nil {
+		return fmt.Errorf("read the time of the samples: %w", err)
+	}
+	d.warp.Skip(d.saved)
 	return nil
 }
 
-func (d *devRun) line() string {
-	elapsed := clock.System.Now().Sub(d.begun).Seconds()
-	return fmt.Sprintf("%s, last %s, %.1f units/s", count(d.units, "unit", "units"), orNone(d.last), float64(d.units)/elapsed)
-}
-
-// bank is the sample: money that moves and is never lost.
-type bank struct {
-	schema              *schema.Schema
-	accounts, transfers *schema.Table
-}
-
-func newBank() *bank {
-	accounts := schema.NewTable("accounts", schema.String("owner"), schema.Int("balance"))
-	transfers := schema.NewTable("transfers",
-		schema.Ref("from", accounts), schema.Ref("to", accounts), schema.Int("amount"), schema.Time("at").DefaultNow())
-	return &bank{schema: schema.New("bank", accounts, transfers), accounts: accounts, transfers: transfers}
-}
-
-var owners = []string{"ada", "bea", "carl", "dora", "emil"}
-
-// found opens the accounts, the first time.
-func (b *bank) found(ctx context.Context, eng *perdure.Engine) error {
-	return eng.Update(ctx, func(tx *perdure.Tx) error {
-		_, err := tx.Get(b.accounts, owners[0])
-		var missing *fault.NotFound
-		if !errors.As(err, &missing) {
-			return err
-		}
-		for _, owner := range owners {
-			_, _ = tx.Create(b.accounts, schema.Values{"id": owner, "owner": owner, "balance": 1000}) // Update returns the error
-		}
+// saveTime remembers how far time is ahead, if it was moved.
+func (d *devRun) saveTime(ctx context.Context) error {
+	ahead := max(d.warp.Now().Sub(clock.System.Now()), 0).Truncate(time.Second)
+	if ahead == d.saved {
 		return nil
-	})
+	}
+	rt := d.process.eng.Runtime()
+	tx, err := rt.DB.Begin(ctx, sqldb.Write)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if err := tx.Commit(ctx, rt.Store.PutSetting(aheadSetting, strconv.FormatInt(ahead.Microseconds(), 10))...); err != nil {
+		return err
+	}
+	d.saved = ahead
+	return nil
 }
 
-// transfer moves money between two accounts.
-func (b *bank) transfer(ctx context.Context, eng *perdure.Engine) error {
-	pair := rand.Perm(len(owners))
-	return eng.Update(ctx, func(tx *perdure.Tx) error {
-		from, err := tx.Get(b.accounts, owners[pair[0]])
+// devMessages returns the command that shows what was sent.
+func (a *app) devMessages(use, kind string) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: "Show the " + map[string]string{"email": "e-mail", "sms": "SMS"}[kind] + " that the samples have sent", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.client(defaultServer)
+			if err != nil {
+				return err
+			}
+			var page struct {
+				Data []sample.Message `json:"data"`
+			}
+			if err := c.get(cmd.Context(), "/v1/dev/messages?kind="+kind, nil, &page); err != nil {
+				return err
+			}
+			return a.show(page, func(w io.Writer) {
+				for _, m := range page.Data {
+					fmt.Fprintf(w, "%s  %s\n", a.color(grey, instant(m.Sent)), plain(string(m.Message)))
+				}
+				if len(page.Data) == 0 {
+					fmt.Fprintln(w, "nothing was sent yet")
+				}
+			})
+		},
+	}
+}
+
+// devClock returns the command that moves the time of the samples.
+func (a *app) devClock() *cobra.Command {
+	actions := []string{"pause", "resume", "speed", "skip", "forward"}
+	return &cobra.Command{
+		Use: "clock [pause|resume|speed <n>|skip|forward <duration>]", Short: "Show or move the time of the samples",
+		Long: "Without an argument it shows the time. pause stops it, resume lets it go on, speed 20 makes\n" +
+			"it twenty times as fast, skip moves it to when work is due next, and forward 1h by an hour.",
+		Args: cobra.MaximumNArgs(2), ValidArgs: actions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			body, err := clockCommand(args)
+			if err != nil {
+				return err
+			}
+			c, err := a.client(defaultServer)
+			if err != nil {
+				return err
+			}
+			var now sample.Time
+			if body == nil {
+				err = c.get(cmd.Context(), "/v1/dev/clock", nil, &now)
+			} else {
+				err = c.post(cmd.Context(), "/v1/dev/clock", body, &now)
+			}
+			if err != nil {
+				return err
+			}
+			return a.show(now, func(w io.Writer) { fmt.Fprintln(w, timeLine(now)) })
+		},
+	}
+}
+
+// clockCommand returns the body of the request for the arguments, or nil if there
+// are none.
+func clockCommand(args []string) (map[string]any, error) {
+	if len(args) == 0 {
+		return nil, nil
+	}
+	body := map[string]any{"action": args[0]}
+	value := map[string]string{"speed": "a number", "forward": "a duration"}[args[0]]
+	if (value != "") != (len(args) == 2) {
+		return nil, usagef("%s takes %s", args[0], strings.TrimSpace(value+" and nothing else"))
+	}
+	switch args[0] {
+	case "speed":
+		speed, err := strconv.ParseFloat(args[1], 64)
 		if err != nil {
-			return err
+			return nil, usagef("%q is not a number", args[1])
 		}
-		to, err := tx.Get(b.accounts, owners[pair[1]])
-		if err != nil {
-			return err
-		}
-		amount := rand.Int64N(from.Int("balance")/10 + 1)                              // never more than there is
-		_ = tx.UpdateRow(from, schema.Values{"balance": from.Int("balance") - amount}) // Update returns the error
-		_ = tx.UpdateRow(to, schema.Values{"balance": to.Int("balance") + amount})
-		_, err = tx.Create(b.transfers, schema.Values{"from": from, "to": to, "amount": amount})
-		return err
-	})
+		body["speed"] = speed
+	case "forward":
+		body["by"] = args[1]
+	}
+	return body, nil
+}
+
+func timeLine(t sample.Time) string {
+	line := instant(t.Now) + fmt.Sprintf(" at %gx", t.Speed)
+	if t.Paused {
+		line = instant(t.Now) + " paused"
+	}
+	if t.NextDue != nil {
+		line += fmt.Sprintf(", work is due in %v", max(t.NextDue.Sub(t.Now), 0).Round(100*time.Millisecond))
+	}
+	return line
 }

@@ -2,27 +2,113 @@ package cli
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
+
+// running is a command that serves, in this process.
+type running struct {
+	*testing.T
+	url     string
+	stop    func()
+	code    chan int
+	printed chan string // all of it, in the end
+}
+
+var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
+
+// launch runs a command until its end is asked for, and waits for the address
+// that it prints.
+func launch(t *testing.T, args ...string) *running {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	reader, writer := io.Pipe()
+	r := &running{T: t, code: make(chan int, 1), printed: make(chan string, 1)}
+	r.stop = func() { cancel(&Interrupted{Signal: syscall.SIGTERM}) }
+	go func() {
+		r.code <- Run(ctx, append(args, "--listen", "127.0.0.1:0"), strings.NewReader(""), writer, writer, nil)
+		writer.Close()
+	}()
+	urls := make(chan string, 1)
+	go r.read(reader, urls)
+	if r.url = <-urls; r.url == "" {
+		t.Fatalf("it ended without an address: %s", <-r.printed)
+	}
+	return r
+}
+
+// read reads what is printed, and hands over the first address in it.
+func (r *running) read(from io.Reader, urls chan<- string) {
+	var text strings.Builder
+	lines := bufio.NewScanner(from)
+	found := false
+	for lines.Scan() {
+		text.WriteString(lines.Text() + "\n")
+		if url := address.FindString(lines.Text()); url != "" && !found {
+			found = true
+			urls <- url
+		}
+	}
+	if !found {
+		urls <- ""
+	}
+	r.printed <- text.String()
+}
+
+// end asks for the end and returns the exit code and what was printed.
+func (r *running) end() (int, string) {
+	r.Helper()
+	r.stop()
+	return <-r.code, <-r.printed
+}
+
+func (r *running) get(path string) (int, string) {
+	r.Helper()
+	answer, err := http.Get(r.url + path)
+	if err != nil {
+		r.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return answer.StatusCode, string(body)
+}
+
+func (r *running) want(path string, status int, texts ...string) {
+	r.Helper()
+	got, body := r.get(path)
+	if got != status {
+		r.Errorf("%s: %d: %s", path, got, body)
+	}
+	for _, text := range texts {
+		if !strings.Contains(body, text) {
+			r.Errorf("%s lacks %q: %s", path, text, body)
+		}
+	}
+}
 
 func TestDevRunsAndLeavesASoundOutbox(t *testing.T) {
 	t.Parallel()
-	for name, dsn := range databases() {
+	for _, name := range []string{"sqlite", "postgres"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dsn := dsn(t)
+			dsn, data := databases()[name](t), filepath.Join(t.TempDir(), "x.db")
 			for range 2 { // the second time on the data of the first
-				o := run(t, "dev", "--dsn", dsn, "--units", "4", "--every", "1ms")
-				o.want(t, 0, "running on", "4 units", "units/s", "create bank.transfers")
-				if n := strings.Count(o.stdout, "\n"); n != 4 {
-					t.Errorf("printed %d entries", n)
+				r := launch(t, "dev", "--dsn", dsn, "--data", data, "--every", "1ms")
+				r.want("/readyz", http.StatusOK, "ok")
+				r.want("/v1/dev/clock", http.StatusOK, `"speed":1`)
+				if code, text := r.end(); code != 0 || !strings.Contains(text, "move time") || !strings.Contains(text, "ended after") {
+					t.Fatalf("exit code is %d: %s", code, text)
 				}
 			}
 			run(t, "outbox", "verify", "--dsn", dsn).want(t, 0, "ok")
@@ -35,7 +121,8 @@ func TestDevKeepsItsDataInAFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "below", "dev.db")
 	// The environment's database is not the sample's to write to.
 	other := filepath.Join(t.TempDir(), "other.db")
-	runWith(t, []string{"PERDURE_DATABASE_URL=sqlite:" + other}, "dev", "--data", file, "--units", "1", "--every", "1ms").want(t, 0)
+	o := runWith(t, []string{"PERDURE_DATABASE_URL=sqlite:" + other}, "dev", "--data", file, "--orders", "1", "--every", "1ms", "--listen", "127.0.0.1:0")
+	o.want(t, 0, "curl -s", "ended after", "instances:")
 	if _, err := os.Stat(file); err != nil {
 		t.Error(err)
 	}
@@ -44,25 +131,23 @@ func TestDevKeepsItsDataInAFile(t *testing.T) {
 	}
 }
 
-func TestDevEndsCleanlyWhenInterrupted(t *testing.T) {
+func TestTheTimeOfTheSamplesIsMovedAndRemembered(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithCancelCause(t.Context())
-	reader, writer := io.Pipe()
-	var stderr bytes.Buffer
-	code := make(chan int, 1)
-	go func() {
-		code <- Run(ctx, []string{"dev", "--dsn", sqliteDSN(t), "--every", "1ms"}, strings.NewReader(""), writer, &stderr, nil)
-		writer.Close()
-	}()
-	lines := bufio.NewScanner(reader)
-	for range 3 {
-		lines.Scan()
-	}
-	cancel(&Interrupted{Signal: syscall.SIGINT})
-	for lines.Scan() {
-	}
-	if c := <-code; c != 0 || !strings.Contains(stderr.String(), "units, last 0000") {
-		t.Errorf("exit code is %d: %s", c, stderr.String())
+	data := filepath.Join(t.TempDir(), "dev.db")
+	r := launch(t, "dev", "--data", data, "--every", "1h")
+	run(t, "dev", "clock", "pause", "--server", r.url).want(t, 0, "paused")
+	run(t, "dev", "clock", "forward", "2h", "--server", r.url).want(t, 0, "paused")
+	run(t, "dev", "clock", "speed", "--server", r.url).wantError(t, exitUsage, "takes a number")
+	run(t, "dev", "clock", "speed", "1000", "--server", r.url).wantError(t, exitUsage, "at most 100")
+	run(t, "dev", "clock", "resume", "--server", r.url).want(t, 0, "at 1x")
+	run(t, "dev", "mail", "--server", r.url).want(t, 0)
+	run(t, "dev", "sms", "--server", r.url, "--json").want(t, 0, `"data"`)
+	r.end()
+	r = launch(t, "dev", "--data", data, "--every", "1h")
+	defer r.end()
+	shown, err := time.Parse(time.RFC3339, run(t, "dev", "clock", "--server", r.url, "--json").decode(t)["now"].(string))
+	if err != nil || shown.Before(time.Now().Add(time.Hour)) {
+		t.Errorf("the clock shows %v: %v", shown, err)
 	}
 }
 

@@ -73,6 +73,9 @@ func (a *app) warnUnknown(root *cobra.Command) {
 			known[name], known[name+"_FILE"] = true, true
 		}
 	})
+	for _, name := range secretVariables {
+		known[name], known[name+"_FILE"] = true, true
+	}
 	for _, name := range slices.Sorted(maps.Keys(a.env)) {
 		if !strings.HasPrefix(name, envPrefix) || known[name] || isForTests(name) {
 			continue

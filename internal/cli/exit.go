@@ -88,6 +88,10 @@ func (a *app) code(ctx context.Context, err error) int {
 	if !a.running {
 		return exitUsage
 	}
+	var refused *problem
+	if errors.As(err, &refused) {
+		return refused.exitCode()
+	}
 	switch {
 	case is[*usageError](err), is[*fault.Invalid](err):
 		return exitUsage

@@ -103,6 +103,9 @@ func defaults[T comparable](field *T, value T) {
 	}
 }
 
+// MachineOptions say how the shop's machines are run.
+func MachineOptions() *fsm.Options { return &fsm.Options{Lease: Lease} }
+
 // Definitions are the shop's state machines.
 func (s *Shop) Definitions() []fsm.Definer { return []fsm.Definer{s.order, s.parcel, s.report} }
 

@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/perdure/perdure/fault"
+)
+
+// defaultServer is where perdure serve and dev are by default.
+const defaultServer = "http://127.0.0.1:7070"
+
+// maxAnswer bounds what is read of an answer.
+const maxAnswer = 64 << 20
+
+// client speaks to a server over its HTTP API.
+type client struct {
+	base  *url.URL
+	token string
+	newID func() string
+}
+
+// client returns a client of the server that --server names, or else of the given
+// one.
+func (a *app) client(server string) (*client, error) {
+	if a.server != "" {
+		server = a.server
+	}
+	u, err := url.Parse(server)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, usagef("--server is not a URL such as %s", defaultServer)
+	}
+	if u.User != nil {
+		return nil, usagef("--server has a user: give a token by PERDURE_TOKEN instead")
+	}
+	return &client{base: u, token: a.bearer, newID: newKey}, nil
+}
+
+// problem is an answer that refuses (RFC 9457).
+type problem struct {
+	Status int    `json:"status"`
+	Code   string `json:"code"`
+	Title  string `json:"title"`
+	Detail string `json:"detail"`
+	Errors []struct {
+		Location string `json:"location"`
+		Message  string `json:"message"`
+	} `json:"errors"`
+}
+
+func (p *problem) Error() string {
+	text := p.Detail
+	if text == "" {
+		text = p.Title
+	}
+	for _, e := range p.Errors {
+		text += "; " + strings.TrimSpace(e.Location+" "+e.Message)
+	}
+	return text
+}
+
+// exitCode is the code for a refusal.
+func (p *problem) exitCode() int {
+	switch {
+	case p.Status == http.StatusUnauthorized || p.Status == http.StatusForbidden:
+		return exitAuth
+	case p.Status == http.StatusNotFound:
+		return exitNotFound
+	case p.Status == http.StatusConflict || p.Status == http.StatusPreconditionFailed:
+		return exitConflict
+	case p.Code == "invalid" || p.Status == http.StatusBadRequest:
+		return exitUsage
+	case p.Status == http.StatusServiceUnavailable || p.Status == http.StatusBadGateway:
+		return exitUnreachable
+	case p.Status == http.StatusGatewayTimeout:
+		return exitTimeout
+	}
+	return exitFailure
+}
+
+// get reads a resource into to.
+func (c *client) get(ctx context.Context, path string, query url.Values, to any) error {
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	return c.do(ctx, http.MethodGet, path, nil, to)
+}
+
+// post sends a body, with a key that lets the server recognise it if it comes
+// again, and reads the answer into to.
+func (c *client) post(ctx context.Context, path string, body, to any) error {
+	return c.do(ctx, http.MethodPost, path, body, to)
+}
+
+func (c *client) do(ctx context.Context, method, path string, body, to any) error {
+	answer, err := c.send(ctx, method, path, body)
+	if err != nil {
+		return err
+	}
+	if to == nil || len(bytes.TrimSpace(answer)) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(answer, to); err != nil {
+		return fmt.Errorf("read the server's answer: %w", err)
+	}
+	return nil
+}
+
+// text returns an answer that is no JSON.
+func (c *client) text(ctx context.Context, path string) (string, error) {
+	answer, err := c.send(ctx, http.MethodGet, path, nil)
+	return string(answer), err
+}
+
+func (c *client) send(ctx context.Context, method, path string, body any) ([]byte, error) {
+	r, err := c.request(ctx, method, path, body)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		var u *url.Error
+		if errors.As(err, &u) {
+			err = u.Err // its text has the URL, which the user knows
+		}
+		return nil, fmt.Errorf("ask %s: %w", c.base.Host, err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	content, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("read the server's answer: %w", err)
+	}
+	if answer.StatusCode >= http.StatusBadRequest {
+		return nil, refusal(answer, content)
+	}
+	return content, nil
+}
+
+func (c *client) request(ctx context.Context, method, path string, body any) (*http.Request, error) {
+	var content io.Reader
+	if body != nil {
+		raw, err := json.Marshal(body)
+		if err != nil {
+			return nil, fault.Invalidf("body", "cannot be sent: %v", err)
+		}
+		content = bytes.NewReader(raw)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.base.String(), "/")+path, content)
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if method == http.MethodPost {
+		r.Header.Set("Idempotency-Key", c.newID())
+	}
+	if c.token != "" {
+		r.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	return r, nil
+}
+
+// refusal returns the error of an answer.
+func refusal(answer *http.Response, content []byte) error {
+	p := &problem{}
+	if err := json.Unmarshal(content, p); err != nil || p.Title == "" && p.Detail == "" {
+		p = &problem{Title: strings.TrimSpace(answer.Status + ": " + firstLine(string(content)))}
+	}
+	p.Status = answer.StatusCode
+	return p
+}
+
+// newKey returns a new Idempotency-Key.
+func newKey() string { return rand.Text() }

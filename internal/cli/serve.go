@@ -1,0 +1,249 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/hook"
+	"github.com/perdure/perdure/internal/clock"
+	"github.com/perdure/perdure/internal/logging"
+	"github.com/perdure/perdure/internal/node"
+	"github.com/perdure/perdure/internal/sample"
+	"github.com/perdure/perdure/internal/telemetry"
+	"github.com/perdure/perdure/internal/telemetry/otlp"
+	"github.com/perdure/perdure/schema"
+	"github.com/perdure/perdure/server"
+	"github.com/perdure/perdure/task"
+)
+
+// serving are the flags of commands that serve.
+type serving struct {
+	listen, cert, key string
+	insecure          bool
+	drain             time.Duration
+	roles             []string
+	migrate           bool
+	samples           bool
+	level             string
+	senders           senders
+}
+
+func (s *serving) add(flags *pflag.FlagSet) {
+	flags.StringVar(&s.listen, "listen", "127.0.0.1:7070", "the address to serve")
+	flags.StringVar(&s.cert, "tls-cert", "", "file of the certificate, for TLS")
+	flags.StringVar(&s.key, "tls-key", "", "file of the certificate's key")
+	flags.BoolVar(&s.insecure, "insecure", false, "serve an address that others can reach although nobody needs a token")
+	flags.DurationVar(&s.drain, "drain-timeout", 25*time.Second, "how long running work may take to end after the first signal")
+	flags.StringVar(&s.level, "log-level", "info", "the least level to log: debug, info, warn or error")
+	s.senders.add(flags)
+}
+
+func (a *app) serve() *cobra.Command {
+	var s serving
+	cmd := &cobra.Command{
+		Use: "serve", Short: "Serve the HTTP API and the dashboard, and run due work", Args: cobra.NoArgs,
+		Long: "Serves the HTTP API, the dashboard, health and metrics on one address, and runs due\n" +
+			"work. Any number of processes may serve one database; they share the work.\n\n" +
+			"The first SIGTERM or SIGINT drains: nothing more is claimed, and what runs may end\n" +
+			"within --drain-timeout. The second one ends the process at once; what it leaves is\n" +
+			"taken up by others when its lease expires.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dsn, err := a.database()
+			if err != nil {
+				return err
+			}
+			return a.runServe(cmd.Context(), dsn, &s, nil)
+		},
+	}
+	flags := cmd.Flags()
+	s.add(flags)
+	flags.StringSliceVar(&s.roles, "roles", []string{"api", "worker", "ui"}, "what this process does: api, worker, ui")
+	flags.BoolVar(&s.migrate, "auto-migrate", true, "create or update Perdure's own tables first")
+	flags.BoolVar(&s.samples, "samples", false, "also run the work of the sample shop, see perdure dev")
+	return cmd
+}
+
+// runServe serves until the context ends. d is set by dev.
+func (a *app) runServe(ctx context.Context, dsn string, s *serving, d *devRun) (err error) {
+	if err := s.validate(); err != nil {
+		return err
+	}
+	if err := a.startLog(s); err != nil {
+		return err
+	}
+	stopTraces, err := otlp.Start(ctx, a.env, readBuild().Version)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stopTraces(context.WithoutCancel(ctx))) }()
+	if err := makeDirectory(dsn); err != nil {
+		return err
+	}
+	p := &process{app: a, flags: s, tables: sample.NewTables(), dev: d}
+	if p.eng, err = perdure.Open(ctx, dsn, p.engineOptions()); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.eng.Close()) }()
+	return p.run(ctx, dsn)
+}
+
+func (s *serving) validate() error {
+	switch {
+	case (s.cert == "") != (s.key == ""):
+		return usagef("--tls-cert and --tls-key belong together")
+	case s.drain < 0:
+		return usagef("--drain-timeout is negative")
+	}
+	for _, r := range s.roles {
+		switch server.Role(r) {
+		case server.API, server.Worker, server.UI:
+		default:
+			return usagef("--roles has %q; api, worker and ui are possible", r)
+		}
+	}
+	return nil
+}
+
+// startLog makes the program's logger that of all its packages. A test that runs a
+// command shares its process with others, and gets no logs.
+func (a *app) startLog(s *serving) error {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(s.level)); err != nil {
+		return usagef("--log-level is none of debug, info, warn and error")
+	}
+	if _, ok := a.err.(*os.File); !ok {
+		return nil
+	}
+	slog.SetDefault(logging.New(a.err, logging.Options{
+		Level: level, People: isTerminal(a.err) && !a.json, Color: a.colorful(), Secrets: a.secrets(),
+	}))
+	return nil
+}
+
+// process is a run of serve or dev.
+type process struct {
+	*app
+	flags  *serving
+	tables *sample.Tables
+	eng    *perdure.Engine
+	shop   *sample.Shop
+	dev    *devRun
+}
+
+func (p *process) engineOptions() *perdure.Options {
+	o := &perdure.Options{NoMigrate: !p.flags.migrate}
+	if p.flags.samples {
+		o.Schemas, o.Outbox = []*schema.Schema{p.tables.Schema}, true
+	}
+	if p.dev != nil {
+		o.Clock = p.dev.warp
+	}
+	return o
+}
+
+func (p *process) run(ctx context.Context, dsn string) error {
+	options, err := p.nodeOptions()
+	if err != nil {
+		return err
+	}
+	n, err := node.New(ctx, p.eng, options)
+	if err != nil {
+		return err
+	}
+	if p.dev != nil {
+		return p.dev.run(ctx, p, n)
+	}
+	fmt.Fprintf(p.err, "perdure: serving %s on %s\n", strings.Join(p.flags.roles, ", "), n.URL())
+	slog.Info("serving", "url", n.URL(), "roles", p.flags.roles, "database", redacted(dsn))
+	return n.Run(ctx)
+}
+
+func (p *process) nodeOptions() (node.Options, error) {
+	s, b := p.flags, readBuild()
+	o := node.Options{
+		Listen: s.listen, TLSCert: s.cert, TLSKey: s.key, Insecure: s.insecure, DrainTimeout: s.drain,
+		Version: b, Build: telemetry.Build{Version: b.Version, Revision: b.Revision}, Notify: node.NewNotifier(p.env),
+		Routes: map[string]http.Handler{},
+	}
+	for _, r := range s.roles {
+		o.Server.Roles = append(o.Server.Roles, server.Role(r))
+	}
+	workers := task.Options{}
+	var err error
+	if workers.Senders, err = s.senders.make(p.app); err != nil {
+		return o, err
+	}
+	if s.samples {
+		if err := p.openShop(&o); err != nil {
+			return o, err
+		}
+		workers.Senders, workers.Lease = p.shop.Senders(), sample.Lease
+	}
+	o.Server.Tasks, err = task.NewWorker(p.eng, &workers)
+	return o, err
+}
+
+// openShop lets the process run the work of the samples.
+func (p *process) openShop(o *node.Options) (err error) {
+	options := sample.Options{OnError: func(err error) { slog.Error("sample", "error", err) }}
+	if p.dev != nil {
+		options.Every, options.Sent = p.dev.every, p.dev.sent
+	}
+	if p.shop, err = sample.New(p.eng, p.tables, options); err != nil {
+		return err
+	}
+	o.Server.Definitions = p.shop.Definitions()
+	o.Server.Hooks = []*hook.Hooks{p.shop.Hooks()}
+	o.Server.Processors = p.shop.Processors()
+	o.Server.Machines = sample.MachineOptions()
+	if p.dev != nil {
+		p.dev.control = sample.NewControl(p.eng, p.dev.warp)
+		o.Routes = sample.Routes(p.dev.control, p.shop.Mailbox())
+	}
+	return nil
+}
+
+func (a *app) healthcheck() *cobra.Command {
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use: "healthcheck", Short: "Ask a server whether it is ready, for containers", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
+			defer cancel()
+			c, err := a.client(defaultServer)
+			if err != nil {
+				return err
+			}
+			report, err := c.text(ctx, "/readyz?verbose")
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(a.out, report)
+			return err
+		},
+	}
+	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Second, "how long the answer may take")
+	return cmd
+}
+
+// wait waits for a while in real time, or until ctx ends; it reports which.
+func wait(ctx context.Context, d time.Duration) bool {
+	timer := clock.System.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestServeAnswersUntilItIsAskedToEnd(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"sqlite", "postgres"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := launch(t, "serve", "--dsn", databases()[name](t))
+			r.want("/livez", http.StatusOK, "ok")
+			r.want("/readyz?verbose", http.StatusOK, "database: ok", "migrations: ok")
+			r.want("/version", http.StatusOK, `"version"`)
+			r.want("/metrics", http.StatusOK, "perdure_build_info", `perdure_work_running{kind="task",queue="tasks"} 0`)
+			r.want("/v1/instances", http.StatusOK, `"data"`)
+			run(t, "healthcheck", "--server", r.url).want(t, 0, "ok")
+			if code, text := r.end(); code != 0 {
+				t.Errorf("exit code is %d: %s", code, text)
+			}
+			run(t, "healthcheck", "--server", r.url).wantError(t, exitUnreachable, "refused")
+		})
+	}
+}
+
+func TestServeRefusesWhatIsNotSafe(t *testing.T) {
+	t.Parallel()
+	dsn := sqliteDSN(t)
+	o := run(t, "serve", "--dsn", dsn, "--listen", "0.0.0.0:0")
+	if o.code == 0 || !strings.Contains(o.stderr, "token") {
+		t.Errorf("exit code is %d: %s", o.code, o.stderr)
+	}
+	run(t, "serve", "--dsn", dsn, "--tls-cert", "x.pem").wantError(t, exitUsage, "belong together")
+	run(t, "serve", "--dsn", dsn, "--roles", "api,cook").wantError(t, exitUsage, `"cook"`)
+	run(t, "serve", "--dsn", dsn, "--log-level", "loud").wantError(t, exitUsage, "debug, info")
+	run(t, "serve", "--dsn", dsn, "--email", "pigeon").wantError(t, exitUsage, "files, smtp and resend")
+	run(t, "serve", "--dsn", sqliteDSN(t), "--auto-migrate=false").wantError(t, exitConflict, "migrat")
+	run(t, "serve").wantError(t, exitUsage, "no database")
+}
+
+func TestTheEnvironmentConfiguresServe(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "dsn")
+	if err := os.WriteFile(file, []byte(sqliteDSN(t)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"PERDURE_DATABASE_URL_FILE=" + file, "PERDURE_ROLES=api,cook", "PERDURE_RESEND_KEY=re_x", "PERDURE_SMTP_PASSWORD_FILE=/nowhere"}
+	runWith(t, env, "serve").wantError(t, exitUsage, `"cook"`) // and no warning of unknown variables
+}
+
+func TestAServerThatDoesNotAnswerIsUnreachable(t *testing.T) {
+	t.Parallel()
+	run(t, "healthcheck", "--server", "http://127.0.0.1:1").wantError(t, exitUnreachable)
+	run(t, "healthcheck", "--server", "nonsense").wantError(t, exitUsage, "is not a URL")
+	run(t, "healthcheck", "--server", "http://user:pass@127.0.0.1:1").wantError(t, exitUsage, "PERDURE_TOKEN")
+}
