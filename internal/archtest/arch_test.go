@@ -64,6 +64,7 @@ var rules = append([]rule{
 	{of: "dispatch/...", why: "a dispatcher knows no kind of work by name", not: append([]string{"cmd/..."}, below(kinds)...)},
 	{of: ".", why: "kinds of work are above the root package", not: append([]string{"cmd/..."}, below(kinds)...)},
 	{of: "remote", why: "it runs state machines and nothing else", not: []string{"hook/...", "task/...", "actor/...", "alarm/...", "internal/api/...", "cmd/..."}},
+	{of: "internal/rotate", why: "it knows columns, not what they are for", not: append([]string{"remote", "internal/api/...", "cmd/..."}, below(kinds)...)},
 	{of: "internal/auth", why: "it knows credentials, not what they open", not: append([]string{"internal/api/...", "cmd/..."}, below(kinds)...)},
 	{of: "ui", why: "it knows the API only over HTTP", only: []string{"fault"}, std: true},
 	{of: "internal/testdb", why: "it serves tests of every layer", only: []string{}},

@@ -2,6 +2,7 @@ package store
 
 import (
 	"github.com/perdure/perdure/internal/seal"
+	"github.com/perdure/perdure/internal/sqldb"
 )
 
 // The columns that are sealed where there are keys, as their places are named.
@@ -51,4 +52,89 @@ func (s *Store) openAny(column string, stored *string, key ...string) (*string, 
 	}
 	value, err := s.open(column, *stored, key...)
 	return &value, err
+}
+
+// SealedColumn is a column whose values are sealed.
+type SealedColumn struct {
+	// Name is the table and the column.
+	Name string
+	// first is before the key of every row.
+	first string
+	// list and update are the names of the statements.
+	list, update string
+	// parts is how many columns of the list, from the second on, name the place;
+	// none: the key does.
+	parts int
+}
+
+// noID is before every UUID.
+const noID = "00000000-0000-0000-0000-000000000000"
+
+var sealedColumns = []SealedColumn{
+	{Name: hookPayload, list: "HookSealed", update: "HookReseal"},
+	{Name: instanceState, first: noID, list: "StateSealed", update: "StateReseal"},
+	{Name: finishedResult, first: noID, list: "ResultSealed", update: "ResultReseal"},
+	{Name: signalPayload, first: "0", list: "SignalSealed", update: "SignalReseal", parts: 2},
+	{Name: remoteSecrets, list: "RemoteSealed", update: "RemoteReseal"},
+}
+
+// SealedColumns returns the columns whose values are sealed, as far as this
+// database has them.
+func (s *Store) SealedColumns() []SealedColumn {
+	var all []SealedColumn
+	for _, c := range sealedColumns {
+		if s.texts[c.list] != "" {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// SealedRow is a value of such a column, as it is stored.
+type SealedRow struct {
+	// Key is the key of the row.
+	Key, Stored string
+	place       string
+}
+
+// SealedRows returns the statement that reads the next rows after a key, "" for
+// the first ones.
+func (s *Store) SealedRows(c SealedColumn, after string, limit int, found func(SealedRow)) sqldb.Stmt {
+	if after == "" {
+		after = c.first
+	}
+	list := s.stmt(c.list, after, limit)
+	list.Row = func(scan sqldb.Scan) error {
+		r, parts := SealedRow{}, make([]string, c.parts)
+		to := []any{&r.Key}
+		for i := range parts {
+			to = append(to, &parts[i])
+		}
+		if err := scan(append(to, &r.Stored)...); err != nil {
+			return err
+		}
+		if c.parts == 0 {
+			parts = []string{r.Key}
+		}
+		r.place = seal.Place(c.Name, parts...)
+		found(r)
+		return nil
+	}
+	return list
+}
+
+// Reseal returns the statement that seals a value with the key that seals now.
+// changed learns whether it still was as it was read. It fails with a
+// *seal.SealedError if there is no key for it.
+func (s *Store) Reseal(c SealedColumn, r SealedRow, changed *bool) (sqldb.Stmt, error) {
+	value, err := s.keys.Open(r.place, r.Stored)
+	if err != nil {
+		return sqldb.Stmt{}, err
+	}
+	update := s.stmt(c.update, s.keys.Seal(r.place, value), r.Key, r.Stored)
+	update.Done = func(rows int64) error {
+		*changed = rows == 1
+		return nil
+	}
+	return update, nil
 }

@@ -1,0 +1,50 @@
+-- What is sealed of state machines, on PostgreSQL. Whatever is written again must
+-- be as it was read: somebody may have changed it meanwhile.
+
+-- name: StateSealed
+select id::text, state::text
+from perdure.instances
+where id > ?::text::uuid
+order by id
+limit ?
+
+-- name: StateReseal
+update perdure.instances
+set state = ?
+where id = ?::text::uuid and state::text = ?
+
+-- name: ResultSealed
+select id::text, result::text
+from perdure.finished
+where id > ?::text::uuid and result is not null
+order by id
+limit ?
+
+-- name: ResultReseal
+update perdure.finished
+set result = ?
+where id = ?::text::uuid and result::text = ?
+
+-- name: SignalSealed
+select seq::text, target_id::text, name, payload::text
+from perdure.signals
+where seq > ?::text::bigint
+order by seq
+limit ?
+
+-- name: SignalReseal
+update perdure.signals
+set payload = ?
+where seq = ?::text::bigint and payload::text = ?
+
+-- name: RemoteSealed
+select fsm || '/' || version::text, secrets::text
+from perdure.remote_definitions
+where fsm || '/' || version::text > ?
+order by 1
+limit ?
+
+-- name: RemoteReseal
+update perdure.remote_definitions
+set secrets = ?
+where fsm || '/' || version::text = ? and secrets::text = ?

@@ -1,0 +1,50 @@
+-- What is sealed of state machines, on SQLite. Whatever is written again must be as
+-- it was read: somebody may have changed it meanwhile.
+
+-- name: StateSealed
+select id, state
+from perdure.instances
+where id > ?
+order by id
+limit ?
+
+-- name: StateReseal
+update perdure.instances
+set state = ?
+where id = ? and state = ?
+
+-- name: ResultSealed
+select id, result
+from perdure.finished
+where id > ? and result is not null
+order by id
+limit ?
+
+-- name: ResultReseal
+update perdure.finished
+set result = ?
+where id = ? and result = ?
+
+-- name: SignalSealed
+select cast(seq as text), target_id, name, payload
+from perdure.signals
+where seq > cast(? as integer)
+order by seq
+limit ?
+
+-- name: SignalReseal
+update perdure.signals
+set payload = ?
+where seq = cast(? as integer) and payload = ?
+
+-- name: RemoteSealed
+select fsm || '/' || version, secrets
+from perdure.remote_definitions
+where fsm || '/' || version > ?
+order by 1
+limit ?
+
+-- name: RemoteReseal
+update perdure.remote_definitions
+set secrets = ?
+where fsm || '/' || version = ? and secrets = ?
