@@ -131,33 +131,35 @@ type machine interface {
 	validate() error
 	has(step string) bool
 	describe() store.RecordedDefinition
-	// execute runs the step of an instance and returns its outcome, in which
-	// everything is serialised and checked.
-	execute(ctx context.Context, e *execution) (decision, error)
+	// execute runs the step of an instance and goes on with its outcome, in
+	// which everything is serialised and checked.
+	execute(ctx context.Context, e *execution, then func(decision, error))
 }
 
 func (d *Definition[S]) has(step string) bool { _, ok := d.steps[step]; return ok }
 
 // execute implements machine.
-func (d *Definition[S]) execute(ctx context.Context, e *execution) (decision, error) {
+func (d *Definition[S]) execute(ctx context.Context, e *execution, then func(decision, error)) {
 	if err := e.sealed(); err != nil {
-		return decision{}, err
+		then(decision{}, err)
+		return
 	}
 	run, err := newRun[S](e)
 	if err != nil {
-		return decision{}, err
+		then(decision{}, err)
+		return
 	}
-	outcome, err := d.step(ctx, e, run)
-	if err == nil {
+	d.step(ctx, e, run, func(outcome Outcome, err error) {
 		var decided decision
-		if decided, err = d.decide(e, run, outcome); err == nil {
-			return decided, nil
+		if err == nil {
+			decided, err = d.decide(e, run, outcome)
 		}
-	}
-	if stopped(ctx) || isSealed(err) {
-		return decision{}, err
-	}
-	return d.recoverFrom(ctx, e, err)
+		if err == nil || stopped(ctx) || isSealed(err) {
+			then(decided, err)
+			return
+		}
+		d.recoverFrom(ctx, e, err, then)
+	})
 }
 
 // isSealed reports whether a step failed because there is no key here for what it
@@ -167,59 +169,73 @@ func isSealed(err error) bool {
 	return errors.As(err, &sealed)
 }
 
-func (d *Definition[S]) step(ctx context.Context, e *execution, run *Run[S]) (Outcome, error) {
+func (d *Definition[S]) step(ctx context.Context, e *execution, run *Run[S], then func(Outcome, error)) {
 	step := d.steps[e.instance.Step]
-	timeout := e.options.StepTimeout
+	timeout := e.machines.options.StepTimeout
 	if step.timeout > 0 {
 		timeout = step.timeout
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
 	ctx, span := e.traced(ctx)
 	var outcome Outcome
-	err := e.call(ctx, func(ctx context.Context) (err error) {
+	e.call(ctx, timeout, func(ctx context.Context) (err error) {
 		outcome, err = step.fn(ctx, run)
 		return err
+	}, func(err error) {
+		span.End(err)
+		if err != nil { // it may still run and write its outcome
+			then(Outcome{}, err)
+			return
+		}
+		then(outcome, nil)
 	})
-	span.End(err)
-	return outcome, err
 }
 
 // recoverFrom lets the error handler, or else the retry policy, decide. It works
 // on a fresh copy of the stored state: what a failed step did to its copy counts
 // for nothing.
-func (d *Definition[S]) recoverFrom(ctx context.Context, e *execution, cause error) (decision, error) {
+func (d *Definition[S]) recoverFrom(ctx context.Context, e *execution, cause error, then func(decision, error)) {
 	run, err := newRun[S](e)
 	if err != nil {
-		return failed(err), nil
+		then(failed(err), nil)
+		return
 	}
 	if d.onError == nil {
-		delay, again := d.retry.Next(e.instance.Attempt+1, e.options.Random())
-		if !again {
-			return failed(cause), nil
-		}
-		decided, err := d.decide(e, run, run.Replay(delay))
-		decided.err = edge.Message(cause.Error())
-		return decided, err
+		then(d.again(e, run, cause))
+		return
 	}
 	var outcome Outcome
-	ctx, cancel := context.WithTimeout(ctx, e.options.StepTimeout)
-	defer cancel()
-	err = e.call(ctx, func(ctx context.Context) (err error) {
+	e.call(ctx, e.machines.options.StepTimeout, func(ctx context.Context) (err error) {
 		outcome, err = d.onError(ctx, run, cause)
 		return err
-	})
-	if err == nil {
+	}, func(err error) {
 		var decided decision
-		if decided, err = d.decide(e, run, outcome); err == nil {
-			if decided.err == "" {
-				decided.err = edge.Message(cause.Error())
-			}
-			return decided, nil
+		if err == nil {
+			decided, err = d.decide(e, run, outcome)
 		}
+		then(handled(ctx, decided, cause, err))
+	})
+}
+
+// again is the decision of the retry policy.
+func (d *Definition[S]) again(e *execution, run *Run[S], cause error) (decision, error) {
+	delay, again := d.retry.Next(e.instance.Attempt+1, e.machines.options.Random())
+	if !again {
+		return failed(cause), nil
 	}
-	if stopped(ctx) {
-		return decision{}, err
+	decided, err := d.decide(e, run, run.Replay(delay))
+	decided.err = edge.Message(cause.Error())
+	return decided, err
+}
+
+// handled is the decision after the error handler has ended, itself with an error
+// or not.
+func handled(ctx context.Context, decided decision, cause, err error) (decision, error) {
+	switch {
+	case err == nil && decided.err == "":
+		decided.err = edge.Message(cause.Error())
+		return decided, nil
+	case err == nil, stopped(ctx):
+		return decided, err
 	}
 	return failed(fmt.Errorf("error handler: %w (after: %w)", err, cause)), nil
 }
@@ -246,14 +262,14 @@ func (d *Definition[S]) serialise(e *execution, run *Run[S], o Outcome) (decisio
 		return decision{}, err
 	}
 	if o.kind == kindDone {
-		result, err := edge.Marshal("result", o.result, e.options.MaxState)
+		result, err := edge.Marshal("result", o.result, e.machines.options.MaxState)
 		decided.result = result
 		return decided, err
 	}
 	if o.kind == kindStop {
 		return failed(fmt.Errorf("%s", o.reason)), nil
 	}
-	state, err := edge.Marshal("state", run.State, e.options.MaxState)
+	state, err := edge.Marshal("state", run.State, e.machines.options.MaxState)
 	if err != nil {
 		return decision{}, err
 	}

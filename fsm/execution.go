@@ -20,8 +20,8 @@ const patience = 10 * time.Second
 // execution is an instance that is being run here.
 type execution struct {
 	machines *Machines
-	options  Options
-	instance store.Instance
+	claim    *core.Claim
+	instance *store.Instance
 	queue    string
 	token    string
 	suspect  bool // claimed alone, because it lost its process before
@@ -55,7 +55,7 @@ type decision struct {
 
 // traced begins the span of a step.
 func (e *execution) traced(ctx context.Context) (context.Context, tracing.Span) {
-	i, rt := &e.instance, e.machines.rt
+	i, rt := e.instance, e.machines.rt
 	ctx, span := rt.Tracer.Process(ctx, rt.Clock.Now(), tracing.Work{
 		Kind: "instance", Name: i.FSM, ID: i.ID, Attempt: i.Attempt + 1, Trace: i.Trace, Created: i.Created,
 	})
@@ -68,9 +68,10 @@ func failed(cause error) decision {
 	return decision{outcome: Outcome{kind: kindStop}, err: edge.Message(cause.Error())}
 }
 
-// call runs a user's function, contained.
-func (e *execution) call(ctx context.Context, fn func(context.Context) error) error {
-	return core.CallWithin(ctx, e.machines.rt.Clock, patience, fn)
+// call runs a user's function within a timeout, contained, and then goes on with
+// its error.
+func (e *execution) call(ctx context.Context, timeout time.Duration, fn func(context.Context) error, then func(error)) {
+	e.claim.Call(ctx, core.Limits{Timeout: timeout, Patience: patience}, fn, then)
 }
 
 func (e *execution) info() Info {
@@ -125,7 +126,7 @@ func (e *execution) advance(d decision) {
 		}
 	}
 	e.inbox = left
-	i := &e.instance
+	i := e.instance
 	i.Step, i.State, i.Attempt, i.Crashes = d.outcome.step, string(d.state), 0, 0
 	i.Awaits, i.Keeps, i.Seen, i.TimedOut, i.Dropped = nil, false, nil, false, nil
 }
@@ -138,7 +139,7 @@ func (e *execution) children(specs []ChildSpec) ([]store.NewInstance, error) {
 		if spec.prepare == nil {
 			return nil, fault.Invalidf(fmt.Sprintf("child %d", i), "was not made by ChildOf")
 		}
-		child, err := spec.prepare(e.machines.rt.NewID, e.options.MaxState)
+		child, err := spec.prepare(e.machines.rt.NewID, e.machines.options.MaxState)
 		if err != nil {
 			return nil, fmt.Errorf("child %d: %w", i, err)
 		}

@@ -24,6 +24,7 @@ func (m *Machines) expire(ctx context.Context, queue string) (suspects bool, err
 	var leases []expired
 	var waits, overdue []string
 	var crashes []Crash
+	var ticking ticking
 	err = m.transact(ctx, func(tx sqldb.Tx) error {
 		st, now := m.rt.Store, m.rt.Now()
 		stmts := []sqldb.Stmt{
@@ -36,7 +37,7 @@ func (m *Machines) expire(ctx context.Context, queue string) (suspects bool, err
 		if known := m.definitions(); len(known) > 0 {
 			stmts = append(stmts, st.RerouteInstances(queue, known, sweepLimit, now, news.woken)...)
 		}
-		if err := tx.Run(ctx, stmts...); err != nil {
+		if err := tx.Run(ctx, append(stmts, ticking.find(m)...)...); err != nil {
 			return err
 		}
 		if len(waits) > 0 {
@@ -51,7 +52,7 @@ func (m *Machines) expire(ctx context.Context, queue string) (suspects bool, err
 			}
 			crashes = append(crashes, reaped...)
 		}
-		return m.fire(ctx, tx, &news)
+		return ticking.fire(ctx, m, tx, &news)
 	})
 	if err != nil {
 		return false, fmt.Errorf("sweep: %w", err)
@@ -110,7 +111,7 @@ func (m *Machines) reap(ctx context.Context, tx sqldb.Tx, lease expired, news *n
 // quarantine ends an instance that has lost its process too often.
 func (m *Machines) quarantine(ctx context.Context, tx sqldb.Tx, id string, news *news) error {
 	var instance store.Instance
-	if err := tx.Run(ctx, m.rt.Store.GetInstance(id, func(i store.Instance) { instance = i })); err != nil {
+	if err := tx.Run(ctx, m.rt.Store.GetInstance(id, func(i *store.Instance) { instance = *i })); err != nil {
 		return err
 	}
 	message := "process was lost too often while the instance ran"

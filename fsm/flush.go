@@ -34,7 +34,7 @@ type settlement struct {
 	sealed   error // cannot be opened here: back to the queue, for later
 
 	execution *execution
-	done      chan error
+	then      func(error)
 	stale     bool
 }
 
@@ -66,18 +66,17 @@ func (f *flusher) lease(token string, claims int) {
 	f.leases[token] = claims
 }
 
-// settle commits what becomes of a claim and returns when it is durable. A claim
-// that is no longer ours is core.ErrLost.
-func (f *flusher) settle(e *execution, s settlement) error {
-	s.execution, s.done = e, make(chan error, 1)
+// settle commits what becomes of a claim and then calls then. It does not wait. A
+// claim that is no longer ours is core.ErrLost.
+func (f *flusher) settle(e *execution, s settlement, then func(error)) {
+	s.execution, s.then = e, then
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.queue = append(f.queue, &s)
 	if !f.running {
 		f.running = true
 		go f.loop()
 	}
-	f.mu.Unlock()
-	return <-s.done
 }
 
 // loop flushes until nothing is left.
@@ -86,9 +85,9 @@ func (f *flusher) loop() {
 		f.mu.Lock()
 		n := min(len(f.queue), maxFlush)
 		group := f.queue[:n:n]
-		f.queue = append([]*settlement(nil), f.queue[n:]...)
+		f.queue = f.queue[n:]
 		if n == 0 {
-			f.running = false
+			f.queue, f.running = nil, false
 			f.idle.Broadcast()
 			f.mu.Unlock()
 			return
@@ -131,7 +130,7 @@ func (f *flusher) flush(group []*settlement) {
 	case !refused(err):
 		abandon(group, err)
 	case len(group) == 1:
-		group[0].done <- f.surrender(group[0], err)
+		group[0].then(f.surrender(group[0], err))
 	default:
 		for _, s := range group {
 			f.flush([]*settlement{s})
@@ -169,7 +168,7 @@ func refused(err error) bool {
 // returns what those still hold finds out which it was.
 func abandon(group []*settlement, err error) {
 	for _, s := range group {
-		s.done <- fmt.Errorf("commit outcome: %w", err)
+		s.then(fmt.Errorf("commit outcome: %w", err))
 	}
 }
 
@@ -198,10 +197,10 @@ func (f *flusher) settled(group []*settlement) {
 	f.forget(group)
 	for _, s := range group {
 		if s.stale {
-			s.done <- core.ErrLost
+			s.then(core.ErrLost)
 			continue
 		}
-		s.done <- nil
+		s.then(nil)
 	}
 }
 

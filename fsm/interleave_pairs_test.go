@@ -480,7 +480,7 @@ func (s *stage) outcomeAndPick(name string, mutate mutation, i store.Instance, t
 	return s.session(name, mutate, func(ctx context.Context, m *Machines) error {
 		i.FSM, i.Version, i.Step, i.State = "m", 1, "only", "0"
 		m.flusher.lease(id(token), 2)
-		settled := &settlement{decision: isNext(), execution: &execution{machines: m, options: m.options, instance: i, queue: DefaultQueue, token: id(token)}}
+		settled := &settlement{decision: isNext(), execution: &execution{machines: m, instance: &i, queue: DefaultQueue, token: id(token)}}
 		if err := m.flusher.transact([]*settlement{settled}, &news{}); err != nil {
 			return err
 		}

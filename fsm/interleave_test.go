@@ -223,7 +223,7 @@ func (s *stage) outcome(name string, mutate mutation, i store.Instance, token, h
 	return s.session(name, mutate, func(_ context.Context, m *Machines) error {
 		i.FSM, i.Version, i.Step, i.State = "m", 1, "only", "0"
 		m.flusher.lease(id(token), held)
-		settled := &settlement{decision: d, execution: &execution{machines: m, options: m.options, instance: i, queue: DefaultQueue, token: id(token)}}
+		settled := &settlement{decision: d, execution: &execution{machines: m, instance: &i, queue: DefaultQueue, token: id(token)}}
 		if err := m.flusher.transact([]*settlement{settled}, &news{}); err != nil {
 			return err
 		}

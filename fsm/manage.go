@@ -190,7 +190,7 @@ func (m *Machines) endOne(ctx context.Context, tx sqldb.Runner, id string, statu
 	}
 	stmts := []sqldb.Stmt{
 		st.LockInstances([]string{id}), st.FinishedStatus(id, func(s string) { ended = s }),
-		st.GetInstance(id, func(i store.Instance) { instance = i }),
+		st.GetInstance(id, func(i *store.Instance) { instance = *i }),
 	}
 	if err := tx.Run(ctx, stmts...); err != nil {
 		return err

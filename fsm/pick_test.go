@@ -51,7 +51,7 @@ func (f *fixture) cost() (pick, next int, how plan) {
 	f.t.Helper()
 	rt := f.eng.Runtime()
 	claim := store.InstanceClaim{Queue: fsm.DefaultQueue, Worker: "w", Token: rt.NewID(), Lease: minute, Limit: 10}
-	how = f.explain(rt.Store.ClaimInstances(claim, rt.Now(), func(store.Instance) {})[0])
+	how = f.explain(rt.Store.ClaimInstances(claim, rt.Now(), func(*store.Instance) {})[0])
 	wake := f.explain(rt.Store.NextInstance(fsm.DefaultQueue, []store.Definition{{FSM: "m", Version: 1}}, true, rt.Now(), func(time.Duration) {}))
 	return how.Hit + how.Read, wake.Hit + wake.Read, how
 }

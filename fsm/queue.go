@@ -6,14 +6,20 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/unit"
 )
 
-// sweepLimit is how many expired things of each kind one claim looks after.
-const sweepLimit = 100
+const (
+	// sweepLimit is how many expired things of each kind one claim looks after.
+	sweepLimit = 100
+	// sweepPause is how long expired things wait at most while there is a backlog
+	// of due instances.
+	sweepPause = 100 * time.Millisecond
+)
 
 // queue runs the instances of one queue.
 type queue struct {
@@ -21,12 +27,15 @@ type queue struct {
 	name     string
 	worker   *core.Worker
 	suspects suspects
+
+	backlog bool      // the last claim left something, and no suspects
+	swept   time.Time // when expired things were last seen to
 }
 
 func newQueue(m *Machines, name string, concurrency int) *queue {
 	q := &queue{machines: m, name: name}
 	q.worker = core.NewWorker(core.Kind{
-		Name: "instance", Claim: q.claim, Run: q.run, Extend: q.extend, Release: q.release, Next: q.next, Sweep: m.sweep,
+		Name: "instance", Claim: q.claim, Begin: q.begin, Extend: q.extend, Release: q.release, Next: q.next, Sweep: m.sweep,
 	}, core.Options{
 		Queue: name, Workers: m.rt.Workers,
 		Concurrency: concurrency, Lease: m.options.Lease, Clock: m.rt.Clock, OnError: m.options.OnError,
@@ -66,18 +75,30 @@ func (q *queue) Subscribe(fn func(due time.Time)) (cancel func()) {
 	}
 }
 
-// claim sees to what has expired and takes due instances under one lease, and a
-// suspect under a lease of its own: if it takes its process down again, nobody else
-// is blamed.
-func (q *queue) claim(ctx context.Context, limit int, lease time.Duration) ([]*core.Claim, error) {
+// claim sees to what has expired and takes due instances. It is not called twice
+// at once.
+func (q *queue) claim(ctx context.Context, limit int, lease time.Duration) (claims []*core.Claim, err error) {
 	if err := q.machines.record(ctx); err != nil {
 		return nil, err
 	}
-	suspects, err := q.machines.expire(ctx, q.name)
-	if err != nil {
-		return nil, err
+	now := clock.System.Now()
+	if q.backlog && now.Sub(q.swept) < sweepPause {
+		claims, err = q.take(ctx, limit, lease, false)
 	}
-	var claims []*core.Claim
+	suspects := false
+	if err == nil && len(claims) == 0 {
+		q.swept = now
+		if suspects, err = q.machines.expire(ctx, q.name); err == nil {
+			claims, err = q.takeWith(ctx, suspects, limit, lease)
+		}
+	}
+	q.backlog = len(claims) == limit && !suspects
+	return claims, err
+}
+
+// takeWith takes due instances under one lease, and a suspect, if there are, under
+// a lease of its own: if it takes its process down again, nobody else is blamed.
+func (q *queue) takeWith(ctx context.Context, suspects bool, limit int, lease time.Duration) (claims []*core.Claim, err error) {
 	if suspects { // before the others: a backlog must not keep them from their turn
 		if claims, err = q.suspects.take(ctx, q, lease); err != nil {
 			return nil, err
@@ -96,63 +117,100 @@ func (q *queue) claim(ctx context.Context, limit int, lease time.Duration) ([]*c
 
 func (q *queue) take(ctx context.Context, limit int, lease time.Duration, suspects bool) ([]*core.Claim, error) {
 	m, token := q.machines, q.machines.rt.NewID()
-	var instances []store.Instance
-	inbox := map[string][]store.Signal{}
-	err := m.transact(ctx, func(tx sqldb.Tx) error {
-		claim := store.InstanceClaim{Queue: q.name, Worker: m.id, Token: token, Lease: lease, Limit: limit, Suspects: suspects}
-		err := tx.Run(ctx, m.rt.Store.ClaimInstances(claim, m.rt.Now(), func(i store.Instance) { instances = append(instances, i) })...)
-		if err != nil || len(instances) == 0 {
-			return err
-		}
-		ids := make([]string, len(instances))
-		for i, instance := range instances {
-			ids[i] = instance.ID
-		}
-		return tx.Run(ctx, m.rt.Store.Inbox(ids, func(g store.Signal) { inbox[g.Target] = append(inbox[g.Target], g) }))
-	})
+	tx, err := m.rt.DB.Begin(ctx, sqldb.Claim)
 	if err != nil {
 		return nil, err
 	}
-	m.flusher.lease(token, len(instances))
-	claims := make([]*core.Claim, len(instances))
-	for i, instance := range instances {
-		e := &execution{machines: m, options: m.options, instance: instance, queue: q.name, token: token, suspect: suspects, inbox: inbox[instance.ID]}
-		claims[i] = &core.Claim{ID: instance.ID, Token: token, Work: e, Due: instance.Due}
+	defer tx.Rollback()
+	var claims []*core.Claim
+	claim := store.InstanceClaim{Queue: q.name, Worker: m.id, Token: token, Lease: lease, Limit: limit, Suspects: suspects}
+	err = tx.Run(ctx, m.rt.Store.ClaimInstances(claim, m.rt.Now(), func(i *store.Instance) {
+		e := &execution{machines: m, instance: i, queue: q.name, token: token, suspect: suspects}
+		e.claim = &core.Claim{ID: i.ID, Token: token, Work: e, Due: i.Due}
+		claims = append(claims, e.claim)
+	})...)
+	if err != nil || len(claims) == 0 {
+		return nil, err
 	}
+	signals := map[string][]store.Signal{}
+	if err := tx.Commit(ctx, q.inbox(claims, signals)); err != nil {
+		return nil, err
+	}
+	for _, c := range claims {
+		c.Work.(*execution).inbox = signals[c.ID]
+	}
+	m.flusher.lease(token, len(claims))
 	return claims, nil
 }
 
-// run executes steps of an instance, one after the other while they lead on,
-// and commits each before the next.
-func (q *queue) run(ctx context.Context, c *core.Claim) error {
-	m, e := q.machines, c.Work.(*execution)
-	defer q.suspects.ended(e)
-	for steps := 1; ; steps++ {
-		machine := m.lookup(e.instance.FSM, e.instance.Version)
-		if machine == nil { // aside, for a process that knows it
-			return m.flusher.settle(e, settlement{unroute: true})
-		}
-		if !machine.has(e.instance.Step) {
-			return m.flusher.settle(e, settlement{decision: failed(fmt.Errorf("fsm %s version %d has no step %q", e.instance.FSM, e.instance.Version, e.instance.Step))})
-		}
-		decided, err := machine.execute(ctx, e)
-		if cause := context.Cause(ctx); errors.Is(cause, core.ErrLost) {
-			return cause
-		} else if err != nil && errors.Is(cause, core.ErrStopping) {
-			return m.flusher.settle(e, settlement{release: true})
-		} else if isSealed(err) {
-			m.options.OnError(fmt.Errorf("run instance %s: %w", e.instance.ID, err))
-			return m.flusher.settle(e, settlement{sealed: err})
-		} else if err != nil {
-			decided = failed(err)
-		}
-		c.Failed = decided.err != ""
-		inline := decided.outcome.kind == kindNext && steps < m.options.InlineSteps && ctx.Err() == nil
-		if err := m.flusher.settle(e, settlement{decision: decided, inline: inline}); err != nil || !inline {
-			return err
-		}
-		e.advance(decided)
+// inbox returns the statement that reads the signals of claimed instances.
+func (q *queue) inbox(claims []*core.Claim, signals map[string][]store.Signal) sqldb.Stmt {
+	ids := make([]string, len(claims))
+	for i, c := range claims {
+		ids[i] = c.ID
 	}
+	return q.machines.rt.Store.Inbox(ids, func(g store.Signal) { signals[g.Target] = append(signals[g.Target], g) })
+}
+
+// begin executes steps of an instance, one after the other while they lead on,
+// and commits each before the next.
+func (q *queue) begin(ctx context.Context, c *core.Claim) { q.step(ctx, c, 1) }
+
+// step executes the next step of an instance, the n-th in a row.
+func (q *queue) step(ctx context.Context, c *core.Claim, n int) {
+	m, e := q.machines, c.Work.(*execution)
+	machine := m.lookup(e.instance.FSM, e.instance.Version)
+	switch {
+	case machine == nil: // aside, for a process that knows it
+		q.settle(c, settlement{unroute: true})
+	case !machine.has(e.instance.Step):
+		q.settle(c, settlement{decision: failed(fmt.Errorf("fsm %s version %d has no step %q", e.instance.FSM, e.instance.Version, e.instance.Step))})
+	default:
+		machine.execute(ctx, e, func(decided decision, err error) { q.decided(ctx, c, n, decided, err) })
+	}
+}
+
+// decided commits the outcome of a step and goes on if it leads on.
+func (q *queue) decided(ctx context.Context, c *core.Claim, n int, decided decision, err error) {
+	m, e := q.machines, c.Work.(*execution)
+	if cause := context.Cause(ctx); errors.Is(cause, core.ErrLost) {
+		q.end(c, cause)
+		return
+	} else if err != nil && errors.Is(cause, core.ErrStopping) {
+		q.settle(c, settlement{release: true})
+		return
+	} else if isSealed(err) {
+		m.options.OnError(fmt.Errorf("run instance %s: %w", e.instance.ID, err))
+		q.settle(c, settlement{sealed: err})
+		return
+	} else if err != nil {
+		decided = failed(err)
+	}
+	c.Failed = decided.err != ""
+	if decided.outcome.kind != kindNext || n >= m.options.InlineSteps || ctx.Err() != nil {
+		q.settle(c, settlement{decision: decided})
+		return
+	}
+	m.flusher.settle(e, settlement{decision: decided, inline: true}, func(err error) {
+		if err != nil {
+			q.end(c, err)
+			return
+		}
+		c.Go(func() {
+			e.advance(decided)
+			q.step(ctx, c, n+1)
+		})
+	})
+}
+
+// settle commits what becomes of a claim, and ends it.
+func (q *queue) settle(c *core.Claim, s settlement) {
+	q.machines.flusher.settle(c.Work.(*execution), s, func(err error) { q.end(c, err) })
+}
+
+func (q *queue) end(c *core.Claim, err error) {
+	q.suspects.ended(c.Work.(*execution))
+	c.End(err)
 }
 
 // extend renews the leases that the claims belong to. Claims of instances that
@@ -187,8 +245,9 @@ func (q *queue) extend(ctx context.Context, claims []*core.Claim, lease time.Dur
 func (q *queue) release(_ context.Context, claims []*core.Claim) error {
 	errs := make(chan error, len(claims))
 	for _, c := range claims {
-		q.suspects.ended(c.Work.(*execution))
-		go func() { errs <- q.machines.flusher.settle(c.Work.(*execution), settlement{release: true}) }()
+		e := c.Work.(*execution)
+		q.suspects.ended(e)
+		q.machines.flusher.settle(e, settlement{release: true}, func(err error) { errs <- err })
 	}
 	var all []error
 	for range claims {

@@ -43,7 +43,7 @@ func (m *Machines) revive(ctx context.Context, tx sqldb.Runner, id string) error
 	var ended string
 	var revived bool
 	err := tx.Run(ctx, st.LockInstances([]string{id}),
-		st.GetInstance(id, func(i store.Instance) { instance = i }), st.FinishedStatus(id, func(s string) { ended = s }))
+		st.GetInstance(id, func(i *store.Instance) { instance = *i }), st.FinishedStatus(id, func(s string) { ended = s }))
 	if err != nil {
 		return err
 	}

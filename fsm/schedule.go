@@ -211,19 +211,25 @@ func readSpec(s store.Schedule) (scheduleSpec, cron.Schedule, error) {
 	return spec, ticks, err
 }
 
-// fire starts the instances of schedules that are due. Their rows are locked, so
-// no other process fires the same tick.
-func (m *Machines) fire(ctx context.Context, tx sqldb.Tx, news *news) error {
-	var due []store.Schedule
-	var now time.Time
-	st := m.rt.Store
-	err := tx.Run(ctx, st.DueSchedules(sweepLimit, m.rt.Now(), func(s store.Schedule) { due = append(due, s) }),
-		st.TellTime(m.rt.Now(), func(t time.Time) { now = t }))
-	if err != nil {
-		return err
+// ticking is the schedules that are due at a time. Their rows are locked, so no
+// other process fires the same tick.
+type ticking struct {
+	due []store.Schedule
+	now time.Time
+}
+
+// find returns the statements that lock and read them.
+func (t *ticking) find(m *Machines) []sqldb.Stmt {
+	return []sqldb.Stmt{
+		m.rt.Store.DueSchedules(sweepLimit, m.rt.Now(), func(s store.Schedule) { t.due = append(t.due, s) }),
+		m.rt.Store.TellTime(m.rt.Now(), func(now time.Time) { t.now = now }),
 	}
-	for _, s := range due {
-		if err := m.fireOne(ctx, tx, s, now, news); err != nil {
+}
+
+// fire starts what is due.
+func (t *ticking) fire(ctx context.Context, m *Machines, tx sqldb.Tx, news *news) error {
+	for _, s := range t.due {
+		if err := m.fireOne(ctx, tx, s, t.now, news); err != nil {
 			return fmt.Errorf("fire schedule %s: %w", s.Name, err)
 		}
 	}

@@ -80,9 +80,9 @@ func (w *writing) add(s *settlement) {
 	switch d.outcome.kind {
 	case kindDone:
 		result := string(d.result)
-		w.ends.add(e.instance, Done, &result, nil)
+		w.ends.add(*e.instance, Done, &result, nil)
 	case kindStop:
-		w.ends.add(e.instance, Failed, nil, &d.err)
+		w.ends.add(*e.instance, Failed, nil, &d.err)
 	case kindNext:
 		w.step(e, d, 0)
 		w.consumed = append(w.consumed, e.presented()...)

@@ -184,7 +184,7 @@ func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) 
 	pool, begin := db.write, "start transaction"
 	switch access {
 	case sqldb.Write:
-	case sqldb.Urgent:
+	case sqldb.Urgent, sqldb.Claim:
 		pool = db.urgent
 	case sqldb.Read:
 		pool, begin = db.read, "start transaction with consistent snapshot, read only"

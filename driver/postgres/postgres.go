@@ -113,7 +113,7 @@ func usage(name string, pool *pgxpool.Pool) sqldb.Pool {
 // Begin implements sqldb.DB.
 func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) {
 	pool := db.pool
-	if access == sqldb.Urgent {
+	if access == sqldb.Urgent || access == sqldb.Claim {
 		pool = db.urgent
 	}
 	conn, err := pool.Acquire(ctx)
@@ -161,8 +161,12 @@ func beginning(access sqldb.Access) []sqldb.Stmt {
 	if access == sqldb.Read {
 		return []sqldb.Stmt{sqldb.Exec("begin isolation level repeatable read read only")}
 	}
-	return []sqldb.Stmt{
+	stmts := []sqldb.Stmt{
 		sqldb.Exec("begin isolation level read committed"),
 		sqldb.Exec(fmt.Sprintf("set local idle_in_transaction_session_timeout = %d", idleTimeout.Milliseconds())),
 	}
+	if access == sqldb.Claim {
+		stmts = append(stmts, sqldb.Exec("set local synchronous_commit = off"))
+	}
+	return stmts
 }

@@ -129,3 +129,25 @@ func TestNothingStaysInTheSession(t *testing.T) {
 		t.Errorf("the session was %s, is %s", before, after)
 	}
 }
+
+// A claim does not wait for the disk; everything else does.
+func TestOnlyClaimsAreNotSynced(t *testing.T) {
+	t.Parallel()
+	db, err := Open(t.Context(), testdb.Postgres(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for access, want := range map[sqldb.Access]string{sqldb.Write: "on", sqldb.Urgent: "on", sqldb.Claim: "off"} {
+		tx, err := db.Begin(t.Context(), access)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got string
+		show := sqldb.Stmt{SQL: "select current_setting('synchronous_commit')", Row: func(scan sqldb.Scan) error { return scan(&got) }}
+		if err := tx.Run(t.Context(), show); err != nil || got != want {
+			t.Errorf("access %v has synchronous_commit %s (%v), want %s", access, got, err, want)
+		}
+		tx.Rollback()
+	}
+}

@@ -82,7 +82,7 @@ func (db *DB) open(ctx context.Context, path, sync string) error {
 	if err := checkVersion(ctx, conn); err != nil {
 		return errors.Join(err, conn.Close())
 	}
-	db.writer = newWriter(conn)
+	db.writer = newWriter(conn, sync == "full")
 	if db.read, err = sql.Open("sqlite", fileURI(path, sync, true)); err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (db *DB) Pools() []sqldb.Pool {
 // Begin implements sqldb.DB.
 func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) {
 	if access != sqldb.Read {
-		return db.writer.begin(ctx)
+		return db.writer.begin(ctx, access)
 	}
 	conn, err := db.read.Conn(ctx)
 	if err != nil {

@@ -232,3 +232,27 @@ func TestTheConstraintOfADuplicateIsNamed(t *testing.T) {
 		t.Errorf("the error is %v of %+v", err, duplicate)
 	}
 }
+
+// A claim may be lost with the power; what is written after it may not.
+func TestOnlyClaimsAreNotSynced(t *testing.T) {
+	t.Parallel()
+	for params, want := range map[string][]string{
+		"":                    {"2", "1", "1", "2", "1", "2"},
+		"?synchronous=normal": {"1", "1", "1", "1", "1", "1"},
+		"?synchronous=off":    {"0", "0", "0", "0", "0", "0"},
+	} {
+		db := openFile(t, filepath.Join(t.TempDir(), "a.db"), params)
+		for i, access := range []sqldb.Access{sqldb.Write, sqldb.Claim, sqldb.Claim, sqldb.Urgent, sqldb.Claim, sqldb.Write} {
+			tx, err := db.Begin(t.Context(), access)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got string
+			read := sqldb.Stmt{SQL: "pragma synchronous", Row: func(scan sqldb.Scan) error { return scan(&got) }}
+			if err := tx.Run(t.Context(), read); err != nil || got != want[i] {
+				t.Errorf("%q: transaction %d has synchronous %s (%v), want %s", params, i, got, err, want[i])
+			}
+			tx.Rollback()
+		}
+	}
+}

@@ -20,22 +20,28 @@ type writer struct {
 	conn  *sql.Conn
 	turn  chan struct{}
 	stmts map[string]*sql.Stmt
+	// full says that commits are synced; synced whether the next one would be.
+	full, synced bool
 }
 
-func newWriter(conn *sql.Conn) *writer {
-	w := &writer{conn: conn, turn: make(chan struct{}, 1), stmts: map[string]*sql.Stmt{}}
+func newWriter(conn *sql.Conn, full bool) *writer {
+	w := &writer{conn: conn, turn: make(chan struct{}, 1), stmts: map[string]*sql.Stmt{}, full: full, synced: full}
 	w.turn <- struct{}{}
 	return w
 }
 
-func (w *writer) begin(ctx context.Context) (sqldb.Tx, error) {
+func (w *writer) begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) {
 	select {
 	case <-w.turn:
 	case <-ctx.Done():
 		return nil, fmt.Errorf("wait for the writer: %w", ctx.Err())
 	}
 	tx := &writeTx{StdRunner: sqldb.StdRunner{Conn: w, Dialect: dialect}, w: w}
-	if err := w.lock(ctx); err != nil {
+	err := w.sync(ctx, access != sqldb.Claim)
+	if err == nil {
+		err = w.lock(ctx)
+	}
+	if err != nil {
 		// It may have begun after all: when the context ends meanwhile, the
 		// driver returns the context's error although the lock is held, and
 		// nobody could write any more.
@@ -43,6 +49,24 @@ func (w *writer) begin(ctx context.Context) (sqldb.Tx, error) {
 		return nil, err
 	}
 	return tx, nil
+}
+
+// sync says whether the next commit is to be synced. What was not synced before is
+// by the next commit that is: it is in the same file, before it.
+func (w *writer) sync(ctx context.Context, sync bool) error {
+	if !w.full || sync == w.synced {
+		return nil
+	}
+	level := "normal"
+	if sync {
+		level = "full"
+	}
+	w.synced = false // until it is certain
+	if _, err := w.conn.ExecContext(ctx, "pragma synchronous = "+level); err != nil {
+		return translate(err)
+	}
+	w.synced = sync
+	return nil
 }
 
 // lock takes SQLite's write lock. Another process may hold it; SQLite's own

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/perdure/perdure/internal/clock"
@@ -68,5 +69,85 @@ func CallWithin(ctx context.Context, c clock.Clock, patience time.Duration, fn f
 		return err
 	case <-timer.C():
 		return &AbandonedError{Cause: context.Cause(ctx)}
+	}
+}
+
+// Limits bound the call of a user's function.
+type Limits struct {
+	// Timeout is when its context ends.
+	Timeout time.Duration
+	// Patience is how long it may take to return after its context ended.
+	Patience time.Duration
+}
+
+// Call runs fn on this goroutine, under the claim's context, and then with its
+// error. If fn does not return in time, then is called meanwhile with an
+// *AbandonedError, from another goroutine. then is called once; what fn wrote may be
+// read in it unless it has an error. A claim has one call at a time.
+//
+// It is CallWithin for kinds that have Begin, without a goroutine for each call.
+func (c *Claim) Call(ctx context.Context, l Limits, fn func(context.Context) error, then func(error)) {
+	clock := c.worker.options.Clock
+	call := &call{callContext: callContext{Context: ctx, deadline: clock.Now().Add(l.Timeout)}, claim: c, patience: l.Patience, then: then}
+	timer := time.AfterFunc(l.Timeout, func() { call.stop(context.DeadlineExceeded) })
+	c.call.Store(call)
+	if err := ctx.Err(); err != nil {
+		call.stop(err)
+	}
+	err := errGone
+	defer func() { // also when fn ends its goroutine
+		timer.Stop()
+		call.settle(err)
+	}()
+	err = Call(func() error { return fn(call) })
+}
+
+// call is a function of a user's that is running.
+type call struct {
+	callContext
+	claim    *Claim
+	patience time.Duration
+	then     func(error)
+	settled  atomic.Bool
+	returned chan struct{} // for the watcher, once there is one
+}
+
+// settle goes on with an error, unless somebody has.
+func (c *call) settle(err error) {
+	if !c.settled.CompareAndSwap(false, true) {
+		return
+	}
+	c.claim.call.CompareAndSwap(c, nil)
+	c.end(context.Canceled)
+	c.mu.Lock()
+	if c.returned != nil {
+		close(c.returned)
+	}
+	c.mu.Unlock()
+	c.then(err)
+}
+
+// stop ends the context and leaves the function behind if it does not return then.
+func (c *call) stop(err error) {
+	c.mu.Lock()
+	stopped := c.returned != nil || c.settled.Load()
+	if !stopped {
+		c.returned = make(chan struct{})
+	}
+	c.mu.Unlock()
+	if !stopped {
+		c.end(err)
+		go c.watch()
+	}
+}
+
+func (c *call) watch() {
+	cause := context.Cause(c)
+	timer := c.claim.worker.options.Clock.NewTimer(c.patience)
+	defer timer.Stop()
+	select {
+	case <-c.returned:
+	case <-timer.C():
+		c.settle(&AbandonedError{Cause: cause})
 	}
 }

@@ -22,7 +22,7 @@ func (w *Worker) Drain(ctx context.Context) error {
 	}
 	w.mu.Lock()
 	for c := range w.running {
-		c.cancel(ErrStopping)
+		c.stop(ErrStopping)
 	}
 	w.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)

@@ -14,39 +14,46 @@ const beats = 5
 
 // beat renews the leases of everything that runs, all in one call, and ends
 // when nothing runs: an idle worker makes no queries.
-func (w *Worker) beat(quiet <-chan struct{}) {
-	w.every(w.options.Lease/beats, quiet, w.extend)
+func (w *Worker) beat(busy context.Context) {
+	w.every(busy, w.options.Lease/beats, func() { w.extend(busy) })
 }
 
 // watch gives up what could not be renewed. It does not wait for the database,
 // as beat may have to.
-func (w *Worker) watch(quiet <-chan struct{}) {
-	w.every(w.options.Lease/(2*beats), quiet, w.giveUp)
+func (w *Worker) watch(busy context.Context) {
+	w.every(busy, w.options.Lease/(2*beats), w.giveUp)
 }
 
-// every calls fn at an interval until quiet is closed.
-func (w *Worker) every(interval time.Duration, quiet <-chan struct{}, fn func()) {
-	for {
-		timer := w.options.Clock.NewTimer(interval)
-		select {
-		case <-timer.C():
-			fn()
-		case <-quiet:
-			timer.Stop()
-			return
+// every calls fn at an interval from now until busy ends. The next timer is set
+// before fn is called: the time that fn takes is not added to the interval.
+func (w *Worker) every(busy context.Context, interval time.Duration, fn func()) {
+	timer := w.options.Clock.NewTimer(interval)
+	go func() {
+		for {
+			select {
+			case <-timer.C():
+				timer = w.options.Clock.NewTimer(interval)
+				fn()
+			case <-busy.Done():
+				timer.Stop()
+				return
+			}
 		}
-	}
+	}()
 }
 
-func (w *Worker) extend() {
+func (w *Worker) extend(busy context.Context) {
 	claims := w.claims()
 	if len(claims) == 0 {
 		return
 	}
 	from := w.options.Clock.Now()
-	ctx, cancel := context.WithTimeout(context.Background(), min(w.options.Lease/beats, dbTimeout))
+	ctx, cancel := context.WithTimeout(busy, min(w.options.Lease/beats, dbTimeout))
 	defer cancel()
 	lost, err := w.kind.Extend(ctx, claims, w.options.Lease)
+	if busy.Err() != nil {
+		return // nothing is left to be extended
+	}
 	if err != nil {
 		w.report(fmt.Errorf("extend %s: %w", w.kind.Name, err))
 		return
@@ -76,7 +83,7 @@ func (w *Worker) renew(claims, lost []*Claim, until time.Time) {
 	}
 	for _, c := range lost {
 		if _, runs := w.running[c]; runs {
-			c.cancel(ErrLost)
+			c.stop(ErrLost)
 		}
 	}
 }
@@ -89,7 +96,7 @@ func (w *Worker) giveUp() {
 	deadline := w.options.Clock.Now().Add(w.options.Lease / beats)
 	for c := range w.running {
 		if c.until.Before(deadline) {
-			c.cancel(ErrLost)
+			c.stop(ErrLost)
 		}
 	}
 }

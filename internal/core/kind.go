@@ -13,6 +13,7 @@ package core
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 )
 
@@ -37,9 +38,27 @@ type Claim struct {
 	// Failed is set by Run if the outcome that it committed is a failed attempt.
 	Failed bool
 
+	worker *Worker
+	begun  time.Time
 	until  time.Time // when the lease ends, by our own clock
 	cancel context.CancelCauseFunc
+	call   atomic.Pointer[call] // that is running
 }
+
+// stop ends the claim's context.
+func (c *Claim) stop(cause error) {
+	c.cancel(cause)
+	if call := c.call.Load(); call != nil {
+		call.stop(context.Canceled)
+	}
+}
+
+// Go runs fn on a goroutine of the worker, to go on with the work.
+func (c *Claim) Go(fn func()) { c.worker.pool.run(fn) }
+
+// End frees the claim's slot, for kinds that have Begin. It does not wait for
+// anything.
+func (c *Claim) End(err error) { c.worker.finish(c, err) }
 
 // Kind is one kind of durable work. All functions are safe for concurrent use.
 // Errors that they return are reported and the call is made again later; they
@@ -53,6 +72,9 @@ type Kind struct {
 	// Run executes the work and commits its outcome, guarded by the token.
 	// The context ends early with ErrLost or ErrStopping as its cause.
 	Run func(ctx context.Context, c *Claim) error
+	// Begin is Run for kinds that do not hold a goroutine until the outcome is
+	// committed: they call End of the claim when it is, once.
+	Begin func(ctx context.Context, c *Claim)
 	// Extend renews the leases of claims and returns those that are lost.
 	Extend func(ctx context.Context, claims []*Claim, lease time.Duration) (lost []*Claim, err error)
 	// Release gives claims back that have not been started, at no cost.

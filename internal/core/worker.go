@@ -38,6 +38,7 @@ const dbTimeout = 15 * time.Second
 type Worker struct {
 	kind    Kind
 	options Options
+	pool    pool
 
 	claiming sync.Mutex // one claim at a time: slots are counted before it
 
@@ -46,7 +47,7 @@ type Worker struct {
 	settled  *sync.Cond // signalled when a run ends
 	hungry   bool       // there may be more to claim than there were slots
 	stopping bool
-	quiet    chan struct{} // closed when nothing runs any more
+	rest     context.CancelFunc // called when nothing runs any more
 	swept    time.Time
 	free     map[*func()]struct{} // told when a hungry worker has slots again
 
@@ -199,17 +200,20 @@ func (w *Worker) begin(ctx context.Context, claims []*Claim, until time.Time, mi
 		return false
 	}
 	if len(w.running) == 0 {
-		w.quiet = make(chan struct{})
-		go w.beat(w.quiet)
-		go w.watch(w.quiet)
+		var busy context.Context
+		busy, w.rest = context.WithCancel(context.WithoutCancel(ctx))
+		w.beat(busy)
+		w.watch(busy)
 	}
-	for _, c := range claims {
+	runs := make([]func(), len(claims))
+	for i, c := range claims {
 		ctx, cancel := context.WithCancelCause(ctx)
-		c.until, c.cancel = until, cancel
+		c.worker, c.until, c.cancel = w, until, cancel
 		w.running[c] = mine
 		mine.left++
-		go w.run(ctx, c)
+		runs[i] = func() { w.run(ctx, c) }
 	}
+	w.pool.run(runs...)
 	return true
 }
 
@@ -223,27 +227,46 @@ func (w *Worker) release(ctx context.Context, claims []*Claim) error {
 }
 
 func (w *Worker) run(ctx context.Context, c *Claim) {
-	defer w.end(context.WithoutCancel(ctx), c)
-	defer c.cancel(nil)
-	begun := w.options.Clock.Now()
+	c.begun = w.options.Clock.Now()
 	if !c.Due.IsZero() {
-		w.waited.Observe(begun.Sub(c.Due))
+		w.waited.Observe(c.begun.Sub(c.Due))
 	}
-	err := Call(func() error { return w.kind.Run(ctx, c) })
-	w.took.Observe(w.options.Clock.Now().Sub(begun))
+	if w.kind.Begin != nil {
+		w.kind.Begin(ctx, c)
+		return
+	}
+	err := errGone
+	defer func() { w.finish(c, err) }()
+	err = Call(func() error { return w.kind.Run(ctx, c) })
+}
+
+// finish counts a run that has ended and frees its slot. A sweep that is due runs
+// in the slot first, so that it is waited for like all work.
+func (w *Worker) finish(c *Claim, err error) {
+	c.cancel(nil)
+	w.took.Observe(w.options.Clock.Now().Sub(c.begun))
 	switch {
 	case err == nil:
 		w.done.Add(1)
 		if c.Failed {
 			w.failures.Add(1)
 		}
-		return
 	case errors.Is(err, ErrLost):
 		w.lost.Add(1)
 	default:
 		w.failed.Add(1)
 	}
-	w.report(fmt.Errorf("run %s %s: %w", w.kind.Name, c.ID, err))
+	if err != nil {
+		w.report(fmt.Errorf("run %s %s: %w", w.kind.Name, c.ID, err))
+	}
+	if !w.sweepDue() {
+		w.end(c)
+		return
+	}
+	w.pool.run(func() {
+		defer w.end(c)
+		w.sweep()
+	})
 }
 
 // report hands an error to the callback, which is the user's and may panic:
@@ -254,8 +277,7 @@ func (w *Worker) report(err error) {
 }
 
 // end frees the slot and tells whoever waits for one.
-func (w *Worker) end(ctx context.Context, c *Claim) {
-	w.sweep(ctx)
+func (w *Worker) end(c *Claim) {
 	for _, fn := range w.ended(c) {
 		fn()
 	}
@@ -268,7 +290,7 @@ func (w *Worker) ended(c *Claim) (free []func()) {
 	w.running[c].left--
 	delete(w.running, c)
 	if len(w.running) == 0 {
-		close(w.quiet)
+		w.rest()
 	}
 	if w.hungry && !w.stopping {
 		w.hungry = false
@@ -280,15 +302,11 @@ func (w *Worker) ended(c *Claim) (free []func()) {
 	return free
 }
 
-// sweep removes what is kept no longer, if it is time. It runs in a slot, so
-// that it is waited for like all work.
-func (w *Worker) sweep(ctx context.Context) {
-	if !w.sweepDue() {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, dbTimeout)
+// sweep removes what is kept no longer.
+func (w *Worker) sweep() {
+	ctx, cancel := context.WithTimeout(context.Background(), dbTimeout)
 	defer cancel()
-	if err := w.kind.Sweep(ctx); err != nil {
+	if err := Call(func() error { return w.kind.Sweep(ctx) }); err != nil {
 		w.report(fmt.Errorf("sweep %s: %w", w.kind.Name, err))
 	}
 }

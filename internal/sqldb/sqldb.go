@@ -25,6 +25,10 @@ const (
 	// connection behind the work that it keeps alive. SQLite has but one
 	// writer.
 	Urgent
+	// Claim begins an Urgent whose commit does not wait for the disk. To lose it
+	// must be the same as never to have done it: nobody may have been told of it,
+	// but through a later Write, which takes it to the disk with it.
+	Claim
 )
 
 // Scan copies the columns of the current row into dest.

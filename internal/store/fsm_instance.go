@@ -175,7 +175,7 @@ type InstanceClaim struct {
 
 // ClaimInstances returns the statements that lease due instances, all under one
 // token.
-func (s *Store) ClaimInstances(c InstanceClaim, now Now, found func(Instance)) []sqldb.Stmt {
+func (s *Store) ClaimInstances(c InstanceClaim, now Now, found func(*Instance)) []sqldb.Stmt {
 	stmts := s.stmts("InstanceClaim", c.Queue, at(now), c.Limit, c.Token, c.Worker, s.flag(c.Suspects), c.Lease.Microseconds())
 	stmts[len(stmts)-1].Row = s.instanceRow(found)
 	return stmts
@@ -189,7 +189,7 @@ func (s *Store) flag(b bool) any {
 	return b
 }
 
-func (s *Store) instanceRow(found func(Instance)) func(sqldb.Scan) error {
+func (s *Store) instanceRow(found func(*Instance)) func(sqldb.Scan) error {
 	return func(scan sqldb.Scan) error {
 		var i Instance
 		var awaits, seen, dropped *string
@@ -208,7 +208,7 @@ func (s *Store) instanceRow(found func(Instance)) func(sqldb.Scan) error {
 		if dropped != nil {
 			i.Dropped = json.RawMessage(*dropped)
 		}
-		found(i)
+		found(&i)
 		return nil
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // GetInstance returns the statement that reads an instance as a claim does.
-func (s *Store) GetInstance(id string, found func(Instance)) sqldb.Stmt {
+func (s *Store) GetInstance(id string, found func(*Instance)) sqldb.Stmt {
 	get := s.stmt("InstanceGet", id)
 	get.Row = s.instanceRow(found)
 	get.Done = sqldb.One(&fault.NotFound{Kind: "instance", ID: id})
