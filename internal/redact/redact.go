@@ -8,6 +8,10 @@
 //	/items/*/email   … where * stands for any key or index
 //	/orders/**/iban  … and ** for any number of them
 //	*password*       every value under a key of that name, in any case and depth
+//	common           Names, which are such patterns
+//
+// Nothing is taken out unless there is a rule: programs read payloads over the API
+// too.
 //
 // Imports: fault.
 package redact
@@ -15,6 +19,7 @@ package redact
 import (
 	"encoding/json"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/perdure/perdure/fault"
@@ -25,9 +30,11 @@ const Mask = "[redacted]"
 
 const maskJSON = `"` + Mask + `"`
 
-// Defaults are the rules that hold without any others: names of values that are
-// secret wherever they are.
-var Defaults = []string{
+// Common is the rule that stands for Names.
+const Common = "common"
+
+// Names are names of values that are secret nearly everywhere.
+var Names = []string{
 	"*password*", "*passwd*", "*passphrase*", "*secret*", "*token*", "*credential*", "authorization", "cookie", "set-cookie",
 	"*api_key*", "*apikey*", "*api-key*", "*private_key*", "*privatekey*", "card_number", "cardnumber", "cvv", "cvc", "iban", "ssn",
 }
@@ -43,18 +50,19 @@ const (
 	anyOf = "**"
 )
 
-// Parse reads rules with commas or white space between them. They are added to
-// Defaults, unless the first one is "none".
+// Parse reads rules with commas or white space between them.
 func Parse(text string) (*Rules, error) {
-	items := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r <= ' ' })
-	if len(items) > 0 && items[0] == "none" {
-		return New(items[1:]...)
-	}
-	return New(append(append([]string(nil), Defaults...), items...)...)
+	return New(strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r <= ' ' })...)
 }
 
-// New returns exactly these rules.
+// New returns rules; none are nil.
 func New(rules ...string) (*Rules, error) {
+	if i := slices.Index(rules, Common); i >= 0 {
+		rules = slices.Concat(rules[:i], Names, rules[i+1:])
+	}
+	if len(rules) == 0 {
+		return nil, nil
+	}
 	r := &Rules{}
 	for _, text := range rules {
 		parsed, err := parseRule(text)
@@ -115,7 +123,7 @@ func (r *Rules) Text(text string, payload json.RawMessage) string {
 // split returns the payload without what is hidden, and that: all texts and
 // numbers which are long enough to be told from others.
 func (r *Rules) split(payload json.RawMessage) (json.RawMessage, []string) {
-	if r == nil || len(r.rules) == 0 || len(payload) == 0 {
+	if r == nil || len(payload) == 0 {
 		return payload, nil
 	}
 	w := newWalker(payload)
