@@ -25,13 +25,18 @@ func (e *StateError) Error() string { return fmt.Sprintf("alarm %q is %s", e.Ala
 // recurring alarm only the next tick is moved. One that is fired or dead is a
 // *StateError.
 func (a *Alarms) Move(ctx context.Context, key Key, to time.Time) error {
+	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.MoveIn(tx, key, to) })
+}
+
+// MoveIn is Move in a unit of work, which fails if the alarm cannot be moved.
+func (a *Alarms) MoveIn(tx *perdure.Tx, key Key, to time.Time) error {
 	if to.IsZero() {
-		return fault.Invalidf("time", "is missing")
+		return tx.Fail(fault.Invalidf("time", "is missing"))
 	}
 	if err := checkTime("time", to); err != nil {
-		return err
+		return tx.Fail(err)
 	}
-	return a.change(ctx, "move", key, func(_ store.Alarm, changed *int64) (sqldb.Stmt, error) {
+	return a.change(tx, "move", key, func(_ store.Alarm, changed *int64) (sqldb.Stmt, error) {
 		return a.rt.Store.MoveAlarm(key.stored(), *at(to), changed), nil
 	})
 }
@@ -39,7 +44,12 @@ func (a *Alarms) Move(ctx context.Context, key Key, to time.Time) error {
 // Skip makes a recurring alarm pass its next tick over and wait for the one after
 // it. An alarm that does not recur is refused: cancel it.
 func (a *Alarms) Skip(ctx context.Context, key Key) error {
-	return a.change(ctx, "skip", key, func(row store.Alarm, changed *int64) (sqldb.Stmt, error) {
+	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.SkipIn(tx, key) })
+}
+
+// SkipIn is Skip in a unit of work, which fails if the tick cannot be skipped.
+func (a *Alarms) SkipIn(tx *perdure.Tx, key Key) error {
+	return a.change(tx, "skip", key, func(row store.Alarm, changed *int64) (sqldb.Stmt, error) {
 		ticks, err := ticksOf(row)
 		if err != nil {
 			return sqldb.Stmt{}, err
@@ -63,7 +73,12 @@ func (a *Alarms) Skip(ctx context.Context, key Key) error {
 // waits no longer. A recurring alarm fires once more than it would have: its next
 // tick stays when it is.
 func (a *Alarms) FireNow(ctx context.Context, key Key) error {
-	return a.change(ctx, "fire", key, func(_ store.Alarm, changed *int64) (sqldb.Stmt, error) {
+	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.FireNowIn(tx, key) })
+}
+
+// FireNowIn is FireNow in a unit of work, which fails if the alarm cannot be fired.
+func (a *Alarms) FireNowIn(tx *perdure.Tx, key Key) error {
+	return a.change(tx, "fire", key, func(_ store.Alarm, changed *int64) (sqldb.Stmt, error) {
 		return a.rt.Store.FireAlarm(key.stored(), a.rt.Now(), changed), nil
 	})
 }
@@ -71,39 +86,42 @@ func (a *Alarms) FireNow(ctx context.Context, key Key) error {
 // Retry makes a dead letter due now, with all its attempts before it. One that is
 // not dead is a *StateError.
 func (a *Alarms) Retry(ctx context.Context, key Key) error {
-	return a.change(ctx, "retry", key, func(_ store.Alarm, changed *int64) (sqldb.Stmt, error) {
+	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.RetryIn(tx, key) })
+}
+
+// RetryIn is Retry in a unit of work, which fails if the alarm is not dead.
+func (a *Alarms) RetryIn(tx *perdure.Tx, key Key) error {
+	return a.change(tx, "retry", key, func(_ store.Alarm, changed *int64) (sqldb.Stmt, error) {
 		return a.rt.Store.ReviveAlarm(key.stored(), a.rt.Now(), changed), nil
 	})
 }
 
-// change locks an alarm and runs a statement that must change it; it explains it
-// if that did not.
-func (a *Alarms) change(ctx context.Context, verb string, key Key, stmt func(store.Alarm, *int64) (sqldb.Stmt, error)) error {
+// change locks an alarm and records a statement that must change it; it explains it
+// if that does not.
+func (a *Alarms) change(tx *perdure.Tx, verb string, key Key, stmt func(store.Alarm, *int64) (sqldb.Stmt, error)) error {
 	if err := key.check(maxStoredID); err != nil {
+		return tx.Fail(err)
+	}
+	run, err := tx.Runner()
+	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, a.rt.Timeout)
-	defer cancel()
 	var changed int64
 	var row store.Alarm
-	err := a.transact(ctx, sqldb.Write, func(tx sqldb.Tx) error {
-		if err := tx.Run(ctx, a.rt.Store.LockAlarm(key.stored(), func(r store.Alarm) { row = r })); err != nil {
-			return err
-		}
-		update, err := stmt(row, &changed)
-		if err != nil {
-			return err
-		}
-		return tx.Run(ctx, update)
-	})
+	if err := run.Run(tx.Context(), a.rt.Store.LockAlarm(key.stored(), func(r store.Alarm) { row = r })); err != nil {
+		return tx.Fail(fmt.Errorf("%s alarm: %w", verb, bare(err)))
+	}
+	update, err := stmt(row, &changed)
+	if err == nil {
+		err = run.Run(tx.Context(), update)
+	}
 	if err == nil && changed == 0 {
 		err = &StateError{Alarm: key, Status: Status(row.Status)}
 	}
 	if err != nil {
-		return fmt.Errorf("%s alarm: %w", verb, err)
+		return tx.Fail(fmt.Errorf("%s alarm: %w", verb, bare(err)))
 	}
-	a.rt.Hub.Publish(topic, time.Time{})
-	return nil
+	return tx.Attach(func() { a.rt.Hub.Publish(topic, time.Time{}) })
 }
 
 // batch is how many rows one statement changes at most.

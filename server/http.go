@@ -11,6 +11,7 @@ import (
 const (
 	readHeaderTimeout = 5 * time.Second
 	readTimeout       = 30 * time.Second
+	writeGrace        = 30 * time.Second // to read an answer, after it was made
 	idleTimeout       = 2 * time.Minute
 	maxHeader         = 64 << 10
 )
@@ -19,7 +20,8 @@ const (
 // memory that a connection may take. A server that is open to others needs them.
 func (s *Server) HTTP() *http.Server {
 	return &http.Server{
-		Handler: s, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		Handler: s, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, WriteTimeout: s.options.RequestTimeout + writeGrace,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: slog.NewLogLogger(slog.Default().Handler(), slog.LevelDebug),
 	}
 }

@@ -51,7 +51,7 @@ func (Flows) AnInstanceIsStartedSignalledAndDone(t *testing.T, db enginetest.Dat
 		t.Errorf("signal to an instance that has ended: %v", conflict)
 	}
 	history := f.want(http.StatusOK, http.MethodGet, "/v1/instances/"+id+"/history", nil).list()
-	if len(history) != 2 || history[0].text("event") != "created" || history[1].text("detail") != "done" {
+	if len(history) != 2 || history[0].text("outcome") != "created" || history[1].text("outcome") != "done" {
 		t.Errorf("history: %v", history)
 	}
 }

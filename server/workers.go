@@ -5,39 +5,50 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/perdure/perdure/dispatch"
 )
 
-// workers are the dispatchers that run.
+// workers are the dispatchers that run, and the signs of life.
 type workers struct {
 	mu      sync.Mutex
-	running []*dispatch.Alarm
+	started bool
 	stopped bool
+	running []*dispatch.Alarm
+	node    *node
+	drains  sync.WaitGroup
 }
 
-// Start begins to run due work, if the process has the role of a worker. A second
-// Start changes nothing.
+// Start begins to run due work, if the process has the role of a worker, and to give
+// signs of life. A second Start changes nothing.
 func (s *Server) Start() error {
-	s.workers.mu.Lock()
-	defer s.workers.mu.Unlock()
-	if s.workers.running != nil || s.workers.stopped || !s.has(Worker) {
+	w := &s.workers
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.started || w.stopped {
 		return nil
 	}
-	for _, p := range s.processors() {
-		d, err := dispatch.NewAlarm(p, &dispatch.AlarmOptions{OnError: s.options.OnError, Clock: s.eng.Runtime().Clock})
-		if err != nil {
-			return fmt.Errorf("dispatch %s: %w", p.Namespace(), err)
+	if s.has(Worker) {
+		if err := s.announce(); err != nil {
+			return err
 		}
-		s.workers.running = append(s.workers.running, d)
+		running, err := s.dispatchers()
+		if err != nil {
+			return err
+		}
+		w.running = running
 	}
-	if err := s.announce(); err != nil {
-		s.workers.running = nil
+	n, err := s.newNode()
+	if err != nil {
 		return err
 	}
-	for _, d := range s.workers.running {
+	n.drain = func() { w.drains.Go(s.drainSoon) }
+	w.node, w.started = n, true
+	for _, d := range w.running {
 		d.Start()
 	}
+	n.start()
 	return nil
 }
 
@@ -48,6 +59,19 @@ func (s *Server) announce() error {
 	return s.machines.Announce(ctx)
 }
 
+func (s *Server) dispatchers() ([]*dispatch.Alarm, error) {
+	var all []*dispatch.Alarm
+	for _, p := range s.processors() {
+		d, err := dispatch.NewAlarm(p, &dispatch.AlarmOptions{OnError: s.options.OnError, Clock: s.eng.Runtime().Clock})
+		if err != nil {
+			return nil, fmt.Errorf("dispatch %s: %w", p.Namespace(), err)
+		}
+		all = append(all, d)
+	}
+	return all, nil
+}
+
+// processors are the work of this process.
 func (s *Server) processors() []dispatch.Processor {
 	all := []dispatch.Processor{s.machines}
 	for _, h := range s.options.Hooks {
@@ -59,13 +83,25 @@ func (s *Server) processors() []dispatch.Processor {
 	return append(all, s.options.Processors...)
 }
 
-// Stop ends the claiming of work and waits for what runs, at most until ctx is
-// done; what has not ended by then is claimed by others when its lease expires. A
-// server that was stopped goes on answering requests, and cannot be started again.
-func (s *Server) Stop(ctx context.Context) error {
+// drainTimeout is how long the work of a process may take to end that somebody has
+// asked for.
+const drainTimeout = 5 * time.Minute
+
+// drainSoon ends the work, as an administrator has asked for. The process goes on
+// answering requests.
+func (s *Server) drainSoon() {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
+	defer cancel()
+	if err := s.endWork(ctx); err != nil {
+		s.options.OnError(fmt.Errorf("drain: %w", err))
+	}
+}
+
+// endWork stops the dispatchers.
+func (s *Server) endWork(ctx context.Context) error {
 	s.workers.mu.Lock()
 	running := s.workers.running
-	s.workers.running, s.workers.stopped = nil, true
+	s.workers.running = nil
 	s.workers.mu.Unlock()
 	errs := make([]error, len(running))
 	var all sync.WaitGroup
@@ -74,4 +110,22 @@ func (s *Server) Stop(ctx context.Context) error {
 	}
 	all.Wait()
 	return errors.Join(errs...)
+}
+
+// Stop ends the claiming of work and waits for what runs, at most until ctx is
+// done; what has not ended by then is claimed by others when its lease expires. It
+// ends the streams, so that their clients look for another server. A server that was
+// stopped goes on answering requests, and cannot be started again.
+func (s *Server) Stop(ctx context.Context) error {
+	s.workers.mu.Lock()
+	n, first := s.workers.node, !s.workers.stopped
+	s.workers.stopped = true
+	s.workers.mu.Unlock()
+	err := s.endWork(ctx)
+	s.api.EndStreams()
+	if n != nil && first {
+		n.stop()
+		s.workers.drains.Wait()
+	}
+	return err
 }

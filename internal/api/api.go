@@ -23,12 +23,14 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/alarm"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/hook"
 	"github.com/perdure/perdure/internal/auth"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/inspect"
+	"github.com/perdure/perdure/task"
 )
 
 // Config is what an API serves, and how.
@@ -37,6 +39,8 @@ type Config struct {
 	Machines *fsm.Machines
 	// Hooks are the namespaces that hooks can be triggered in.
 	Hooks map[string]*hook.Hooks
+	// Alarms are those of the engine. nil: alarms without handlers.
+	Alarms *alarm.Alarms
 	// Auth says who sends a request.
 	Auth Auth
 	// Access manages tokens and sessions. nil: they are managed elsewhere.
@@ -47,6 +51,8 @@ type Config struct {
 	Timeout time.Duration
 	// Version is that of the program, for the OpenAPI document.
 	Version string
+	// Dev says that the server is for development.
+	Dev bool
 	// Observe is told of every request that was answered. It may be nil.
 	Observe func(route string, status int, took time.Duration)
 	// OnError receives errors that a client is told nothing of.
@@ -64,6 +70,11 @@ type API struct {
 
 	hooks       *hook.Admin
 	inspect     *inspect.Inspector
+	tasks       *task.Admin
+	alarms      *alarm.Alarms
+	feed        *feed
+	streams     context.Context // ends with all streams
+	endStreams  context.CancelFunc
 	inFlight    inFlight
 	definitions definitions
 	registered  map[string]bool
@@ -79,7 +90,9 @@ func New(c Config) (*API, error) {
 		c.OnError = func(err error) { slog.Error("answer a request", "error", err) }
 	}
 	a := &API{config: c, rt: c.Engine.Runtime(), mux: http.NewServeMux(), registered: map[string]bool{}}
-	a.hooks, a.inspect = hook.NewAdmin(c.Engine), inspect.New(c.Engine, c.Machines)
+	if err := a.open(); err != nil {
+		return nil, err
+	}
 	a.huma = humago.New(a.mux, a.humaConfig())
 	a.huma.UseMiddleware(a.admit)
 	a.register()
@@ -106,12 +119,39 @@ func refuseForeign(w http.ResponseWriter, r *http.Request) {
 	writeProblem(w, newProblem(http.StatusForbidden, codeForbidden, "the request comes from another site", requestOf(r.Context())))
 }
 
+// open opens what the handlers look through.
+func (a *API) open() (err error) {
+	c := a.config
+	a.hooks, a.inspect, a.alarms = hook.NewAdmin(c.Engine), inspect.New(c.Engine, c.Machines), c.Alarms
+	a.feed = newFeed(a.rt.NewID(), a.watchChanges)
+	a.streams, a.endStreams = context.WithCancel(context.Background())
+	if a.tasks, err = task.NewAdmin(c.Engine); err != nil {
+		return err
+	}
+	if a.alarms == nil {
+		a.alarms, err = alarm.New(c.Engine, nil)
+	}
+	return err
+}
+
+// EndStreams ends all streams, so that their clients look for another server.
+func (a *API) EndStreams() { a.endStreams() }
+
 // register binds the handlers of every resource to their routes.
 func (a *API) register() {
 	a.registerDefinitions()
 	a.registerInstances()
 	a.registerSchedules()
 	a.registerHooks()
+	a.registerDead()
+	a.registerOverview()
+	a.registerStream()
+	a.registerOutbox()
+	a.registerNodes()
+	a.registerTasks()
+	a.registerAlarms()
+	a.registerSearch()
+	a.registerAccess()
 }
 
 // ServeHTTP implements http.Handler.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -51,7 +52,9 @@ func (a *API) admit(hctx huma.Context, next func(huma.Context)) {
 		return
 	}
 	req.principal = principal
-	if route.Stream {
+	if route.Stream { // the limits of ordinary requests are not for it
+		rc := http.NewResponseController(w)
+		_, _ = rc.SetReadDeadline(time.Time{}), rc.SetWriteDeadline(time.Time{}) // unless the connection has none
 		next(hctx)
 		return
 	}

@@ -60,15 +60,23 @@ func (a *API) recorded(ctx context.Context, fresh bool) ([]fsm.Recorded, error) 
 // Definition is a state machine that some process runs.
 type Definition struct {
 	Name     string              `json:"name"`
+	Source   string              `json:"source" enum:"go,http" doc:"Where the steps run: in a program, or behind HTTP endpoints."`
+	Queue    string              `json:"queue"`
+	Latest   int                 `json:"latest" doc:"The newest version."`
 	Versions []DefinitionVersion `json:"versions" nullable:"false" doc:"The newest one first."`
 }
 
 // DefinitionVersion is one version of a state machine.
 type DefinitionVersion struct {
-	Version int      `json:"version"`
-	Queue   string   `json:"queue"`
-	Steps   []string `json:"steps" nullable:"false" doc:"It begins with the first."`
-	Source  string   `json:"source" enum:"go,http" doc:"Where the steps run: in a program, or behind HTTP endpoints."`
+	Version   int              `json:"version"`
+	FirstStep string           `json:"first_step"`
+	Queue     string           `json:"queue"`
+	Steps     []DefinitionStep `json:"steps" nullable:"false"`
+}
+
+// DefinitionStep is a step of a state machine.
+type DefinitionStep struct {
+	Name string `json:"name"`
 }
 
 func (a *API) registerDefinitions() {
@@ -110,10 +118,14 @@ func (a *API) allDefinitions(ctx context.Context) ([]Definition, error) {
 	var all []Definition
 	for _, r := range recorded {
 		if len(all) == 0 || all[len(all)-1].Name != r.FSM {
-			all = append(all, Definition{Name: r.FSM})
+			all = append(all, Definition{Name: r.FSM, Source: "go", Queue: r.Queue, Latest: r.Version})
+		}
+		version := DefinitionVersion{Version: r.Version, FirstStep: r.Steps[0], Queue: r.Queue, Steps: make([]DefinitionStep, len(r.Steps))}
+		for i, step := range r.Steps {
+			version.Steps[i].Name = step
 		}
 		last := &all[len(all)-1]
-		last.Versions = append(last.Versions, DefinitionVersion{Version: r.Version, Queue: r.Queue, Steps: r.Steps, Source: "go"})
+		last.Versions = append(last.Versions, version)
 	}
 	return all, nil
 }

@@ -13,14 +13,14 @@ type Hook struct {
 	Namespace      string          `json:"namespace"`
 	Name           string          `json:"name"`
 	Status         hook.Status     `json:"status" enum:"pending,processing,completed,failed,quarantined,cancelled"`
-	Payload        json.RawMessage `json:"payload"`
+	Payload        json.RawMessage `json:"payload,omitempty" doc:"Not in lists."`
 	Priority       Priority        `json:"priority"`
-	Retry          Retry           `json:"retry"`
+	Retry          Retry           `json:"retry,omitzero"`
 	Attempts       int             `json:"attempts"`
 	MaxAttempts    int             `json:"max_attempts"`
 	Crashes        int             `json:"crashes"`
 	Error          string          `json:"error,omitempty" doc:"The last one."`
-	Unit           string          `json:"unit" doc:"The unit of work that triggered it."`
+	Unit           string          `json:"unit_id" doc:"The unit of work that triggered it."`
 	Worker         string          `json:"worker,omitempty"`
 	CreatedAt      Time            `json:"created_at"`
 	DueAt          Time            `json:"due_at"`
@@ -35,6 +35,13 @@ func showHook(h hook.Record) Hook {
 		Attempts: h.Attempts, MaxAttempts: h.MaxAttempts, Crashes: h.Crashes, Error: h.Error, Unit: h.Unit, Worker: h.Worker,
 		CreatedAt: Time(h.Created), DueAt: Time(h.Due), LastAttemptAt: Time(h.LastAttempt), FinishedAt: Time(h.Finished), LeaseExpiresAt: Time(h.LeaseExpires),
 	}
+}
+
+// showHookRow leaves out what is heavy.
+func showHookRow(h hook.Record) Hook {
+	shown := showHook(h)
+	shown.Payload, shown.Retry = nil, Retry{}
+	return shown
 }
 
 func (a *API) registerHooks() {
@@ -60,7 +67,7 @@ func (a *API) listHooks(ctx context.Context, in *hookFilter) (*List[Hook], error
 	if err != nil {
 		return nil, err
 	}
-	return page(requestOf(ctx), rows, next, showHook), nil
+	return page(requestOf(ctx), rows, next, showHookRow), nil
 }
 
 func (a *API) getHook(ctx context.Context, in *ByID) (*One[Hook], error) {

@@ -19,15 +19,15 @@ type Instance struct {
 	Version    int             `json:"version"`
 	Step       string          `json:"step"`
 	Status     fsm.Status      `json:"status" enum:"scheduled,runnable,executing,awaiting_signal,awaiting_children,queued,unrouted,done,failed,cancelled,quarantined"`
-	State      json.RawMessage `json:"state"`
+	State      json.RawMessage `json:"state,omitempty" doc:"Not in lists."`
 	Queue      string          `json:"queue"`
 	Priority   Priority        `json:"priority"`
 	Attempt    int             `json:"attempt" doc:"The earlier attempts of the current step."`
 	Crashes    int             `json:"crashes" doc:"How often a process was lost while it ran the step."`
 	Parent     string          `json:"parent,omitempty"`
-	Partition  string          `json:"partition,omitempty"`
+	Partition  string          `json:"partition_key,omitempty"`
 	UniqueKey  string          `json:"unique_key,omitempty"`
-	Result     json.RawMessage `json:"result,omitempty" doc:"Only of an instance that is done."`
+	Result     json.RawMessage `json:"result,omitempty" doc:"Only of an instance that is done, and not in lists."`
 	Error      string          `json:"error,omitempty" doc:"The last one."`
 	CreatedAt  Time            `json:"created_at"`
 	DueAt      Time            `json:"due_at"`
@@ -41,6 +41,12 @@ func showInstance(i fsm.Instance) Instance {
 		Attempt: i.Attempt, Crashes: i.Crashes, Parent: i.Parent, Partition: i.Partition, UniqueKey: i.Unique, Result: i.Result, Error: i.Error,
 		CreatedAt: Time(i.Created), DueAt: Time(i.Due), DeadlineAt: Time(i.Deadline), FinishedAt: Time(i.Finished),
 	}
+}
+
+// showRow leaves out what is heavy.
+func showRow(i fsm.Instance) Instance {
+	i.State, i.Result = nil, nil
+	return showInstance(i)
 }
 
 func (a *API) registerInstances() {
@@ -79,7 +85,7 @@ func (a *API) listInstances(ctx context.Context, in *instanceFilter) (*List[Inst
 	if err != nil {
 		return nil, err
 	}
-	list := page(requestOf(ctx), rows, next, showInstance)
+	list := page(requestOf(ctx), rows, next, showRow)
 	if in.Count {
 		n, capped, err := a.inspect.CountInstances(ctx, in.filter())
 		if err != nil {
@@ -109,12 +115,12 @@ func (a *API) listChildren(ctx context.Context, in *pageOf) (*List[Instance], er
 	if err != nil {
 		return nil, err
 	}
-	return page(requestOf(ctx), rows, next, showInstance), nil
+	return page(requestOf(ctx), rows, next, showRow), nil
 }
 
 // Signal is a message in the inbox of an instance.
 type Signal struct {
-	ID        string          `json:"id"`
+	Seq       string          `json:"seq"`
 	Name      string          `json:"name"`
 	Payload   json.RawMessage `json:"payload"`
 	CreatedAt Time            `json:"created_at"`
@@ -126,16 +132,20 @@ func (a *API) listSignals(ctx context.Context, in *pageOf) (*List[Signal], error
 		return nil, err
 	}
 	return page(requestOf(ctx), rows, next, func(s store.SignalView) Signal {
-		return Signal{ID: strconv.FormatInt(s.Seq, 10), Name: s.Name, Payload: json.RawMessage(s.Payload), CreatedAt: Time(s.Created)}
+		return Signal{Seq: strconv.FormatInt(s.Seq, 10), Name: s.Name, Payload: json.RawMessage(s.Payload), CreatedAt: Time(s.Created)}
 	}), nil
 }
 
 // Event is something that is known to have happened, or that will.
 type Event struct {
-	At     Time   `json:"at"`
-	Event  string `json:"event" enum:"created,signal,child,due,waiting,deadline,finished"`
-	Detail string `json:"detail,omitempty"`
-	ID     string `json:"id,omitempty" doc:"The child or signal that it is about."`
+	Seq     int    `json:"seq"`
+	At      Time   `json:"at"`
+	Outcome string `json:"outcome" enum:"created,signal,child,due,await,deadline,done,failed,cancelled,quarantined"`
+	Step    string `json:"step,omitempty"`
+	Attempt int    `json:"attempt,omitempty"`
+	Detail  string `json:"detail,omitempty"`
+	Error   string `json:"error,omitempty"`
+	ID      string `json:"id,omitempty" doc:"The child or signal that it is about."`
 }
 
 // History is what is known of the life of an instance, in order.
@@ -153,42 +163,42 @@ func (a *API) getHistory(ctx context.Context, in *ByID) (*One[History], error) {
 	if err != nil {
 		return nil, err
 	}
-	events := []Event{{At: Time(i.Created), Event: "created", Detail: i.FSM}}
+	events := []Event{{At: Time(i.Created), Outcome: "created", Detail: i.FSM}}
 	signals, _, err := a.inspect.Signals(ctx, in.ID, "", historyLimit)
 	if err != nil {
 		return nil, err
 	}
 	for _, s := range signals {
-		events = append(events, Event{At: Time(s.Created), Event: "signal", Detail: s.Name, ID: strconv.FormatInt(s.Seq, 10)})
+		events = append(events, Event{At: Time(s.Created), Outcome: "signal", Detail: s.Name, ID: strconv.FormatInt(s.Seq, 10)})
 	}
 	children, _, err := a.inspect.Instances(ctx, inspect.Instances{Parent: in.ID}, "", historyLimit)
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range children {
-		events = append(events, Event{At: Time(c.Created), Event: "child", Detail: c.FSM + ": " + string(c.Status), ID: c.ID})
+		events = append(events, Event{At: Time(c.Created), Outcome: "child", Detail: c.FSM + ": " + string(c.Status), ID: c.ID})
 	}
 	events = append(events, lastEvents(i)...)
 	slices.SortStableFunc(events, func(a, b Event) int { return time.Time(a.At).Compare(time.Time(b.At)) })
+	for n := range events {
+		events[n].Seq = n + 1
+	}
 	return one(History{Data: events}), nil
 }
 
 // lastEvents tells where an instance is now.
 func lastEvents(i fsm.Instance) []Event {
-	if i.Status.Ended() {
-		detail := string(i.Status)
-		if i.Error != "" {
-			detail += ": " + i.Error
-		}
-		return []Event{{At: Time(i.Finished), Event: "finished", Detail: detail}}
+	now := Event{At: Time(i.Due), Outcome: "due", Step: i.Step, Attempt: i.Attempt, Detail: string(i.Status), Error: i.Error}
+	switch {
+	case i.Status.Ended():
+		now.At, now.Outcome, now.Detail = Time(i.Finished), string(i.Status), ""
+		return []Event{now}
+	case i.Status == fsm.AwaitingSignal || i.Status == fsm.AwaitingChildren:
+		now.Outcome = "await"
 	}
-	event := "due"
-	if i.Status == fsm.AwaitingSignal || i.Status == fsm.AwaitingChildren {
-		event = "waiting"
-	}
-	events := []Event{{At: Time(i.Due), Event: event, Detail: i.Step + ": " + string(i.Status)}}
+	events := []Event{now}
 	if !i.Deadline.IsZero() {
-		events = append(events, Event{At: Time(i.Deadline), Event: "deadline"})
+		events = append(events, Event{At: Time(i.Deadline), Outcome: "deadline"})
 	}
 	return events
 }

@@ -28,7 +28,7 @@ type StartOptions struct {
 	At           Time     `json:"at,omitzero" doc:"When the first step is due. Default: now."`
 	Delay        Duration `json:"delay,omitempty" doc:"How long to wait before the first step, instead of at."`
 	Deadline     Duration `json:"deadline,omitempty" doc:"How long it may take as a whole. Default: no limit."`
-	Partition    string   `json:"partition,omitempty" maxLength:"512" doc:"A key of which never two instances run at once."`
+	Partition    string   `json:"partition_key,omitempty" maxLength:"512" doc:"A key of which never two instances run at once."`
 	UniqueKey    string   `json:"unique_key,omitempty" maxLength:"512" doc:"A key that only one instance of the machine may have."`
 	UniqueScope  string   `json:"unique_scope,omitempty" enum:"live,live_or_done,live_or_failed,always" doc:"How long it has the key. Default: live."`
 	UniqueAcross bool     `json:"unique_across,omitempty" doc:"The key is unique among all machines."`

@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/perdure/perdure/alarm"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/hook"
@@ -152,7 +153,8 @@ func classify(err error) (int, string) {
 // isState reports whether something exists but is not in a state for what was
 // asked.
 func isState(err error) bool {
-	return is[*fsm.EndedError](err) || is[*fsm.LiveError](err) || is[*hook.StateError](err) || is[*task.StateError](err)
+	return is[*fsm.EndedError](err) || is[*fsm.LiveError](err) || is[*hook.StateError](err) || is[*task.StateError](err) ||
+		is[*alarm.StateError](err)
 }
 
 func is[E error](err error) bool {

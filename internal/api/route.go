@@ -50,6 +50,12 @@ func (r Route) created() Route {
 	return r
 }
 
+// ok returns the route with the status of an answer that has a body.
+func (r Route) ok() Route {
+	r.Status = http.StatusOK
+	return r
+}
+
 // streaming returns the route without a bound on its time.
 func (r Route) streaming() Route {
 	r.Stream = true

@@ -34,4 +34,45 @@ var Routes = []Route{
 	post("/v1/hooks/{id}/retry", Operator, "retry-hook", "Make a hook due now, with all its attempts"),
 	post("/v1/hooks/{id}/cancel", Operator, "cancel-hook", "Keep a hook from being run"),
 	post("/v1/hooks/{id}/replay", Operator, "replay-hook", "Trigger a hook once more, as a new one").created(),
+
+	get("/v1/dead", Viewer, "list-dead", "List dead letters of every kind, newest first, or grouped by their error"),
+	post("/v1/dead/retry", Operator, "retry-dead", "Try dead letters again"),
+
+	get("/v1/overview", Viewer, "get-overview", "Tell how much there is to do, and how fast it is done"),
+	get("/v1/upcoming", Viewer, "list-upcoming", "Tell what will be due next"),
+	get("/v1/stream", Viewer, "stream-changes", "Stream what changes, as server-sent events").streaming(),
+
+	get("/v1/outbox", Viewer, "list-outbox", "List entries of the outbox in the order of commits"),
+	get("/v1/outbox/tail", Viewer, "tail-outbox", "Stream entries of the outbox, as server-sent events").streaming(),
+	get("/v1/outbox/consumers", Viewer, "list-consumers", "List the consumers of the outbox"),
+
+	get("/v1/nodes", Viewer, "list-nodes", "List the processes that run"),
+	post("/v1/nodes/{id}/drain", Admin, "drain-node", "Ask a process to end its work"),
+
+	get("/v1/tasks", Viewer, "list-tasks", "List tasks, newest first"),
+	get("/v1/tasks/errors", Viewer, "list-task-errors", "List the errors of tasks, newest first"),
+	get("/v1/tasks/{id}", Viewer, "get-task", "Show a task with its errors"),
+	post("/v1/processes/{name}", Operator, "start-process", "Start a business process").created(),
+	post("/v1/tasks/{id}/retry", Operator, "retry-task", "Make a task due now, with all its attempts"),
+	post("/v1/tasks/{id}/cancel", Operator, "cancel-task", "Keep a task from being run"),
+
+	get("/v1/alarms", Viewer, "list-alarms", "List alarms, the first to be due first"),
+	remove("/v1/alarms", Operator, "cancel-alarms", "Cancel all alarms of a type").ok(),
+	get("/v1/alarms/{id}", Viewer, "get-alarm", "Show an alarm"),
+	put("/v1/alarms/{id}", Operator, "schedule-alarm", "Schedule an alarm, in place of the one with its id"),
+	remove("/v1/alarms/{id}", Operator, "cancel-alarm", "Cancel an alarm"),
+	post("/v1/alarms/{id}/move", Operator, "move-alarm", "Change when an alarm is due"),
+	post("/v1/alarms/{id}/skip", Operator, "skip-alarm", "Pass the next tick of an alarm over"),
+	post("/v1/alarms/{id}/fire", Operator, "fire-alarm", "Make an alarm due now"),
+	post("/v1/alarms/{id}/retry", Operator, "retry-alarm", "Try an alarm that has died again"),
+
+	get("/v1/search", Viewer, "search", "Find things by the beginning of their id, or by their name"),
+	get("/v1/facets/{kind}", Viewer, "get-facets", "List values that lists can be narrowed to"),
+
+	get("/v1/me", Viewer, "get-me", "Tell who sends the request"),
+	get("/v1/tokens", Admin, "list-tokens", "List API tokens"),
+	post("/v1/tokens", Admin, "create-token", "Make an API token").created(),
+	remove("/v1/tokens/{id}", Admin, "revoke-token", "End an API token and its sessions"),
+	post("/v1/session", Anyone, "begin-session", "Begin the session of a browser"),
+	remove("/v1/session", Anyone, "end-session", "End the session of a browser"),
 }

@@ -21,7 +21,7 @@ type Schedule struct {
 	Paused  bool       `json:"paused"`
 	NextAt  Time       `json:"next_at,omitzero"`
 	LastAt  Time       `json:"last_at,omitzero"`
-	Ticks   []Time     `json:"ticks" nullable:"false" doc:"The next five ticks, as if it were not paused."`
+	Ticks   []Time     `json:"next" nullable:"false" doc:"The next five ticks, as if it were not paused."`
 }
 
 // shownTicks is how many ticks of a schedule are shown.
@@ -82,7 +82,7 @@ type ScheduleStart struct {
 	Queue     string   `json:"queue,omitempty" maxLength:"128"`
 	Priority  Priority `json:"priority,omitempty"`
 	Deadline  Duration `json:"deadline,omitempty"`
-	Partition string   `json:"partition,omitempty" maxLength:"512"`
+	Partition string   `json:"partition_key,omitempty" maxLength:"512"`
 	UniqueKey string   `json:"unique_key,omitempty" maxLength:"512" doc:"A tick is dropped while the instance of an earlier one is live."`
 }
 

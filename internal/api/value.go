@@ -129,6 +129,9 @@ func page[R, T any](req *request, rows []R, next string, show func(R) T) *List[T
 	return out
 }
 
+// timeOf returns the time.
+func timeOf(t Time) time.Time { return time.Time(t) }
+
 // One is an answer with one thing.
 type One[T any] struct{ Body T }
 

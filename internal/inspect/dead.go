@@ -21,9 +21,13 @@ var Kinds = []string{store.InstanceKind, store.HookKind, store.TaskKind, store.A
 
 // Dead narrows a list of dead letters. Zero fields do not narrow.
 type Dead struct {
-	Kind string
+	Kind, Name string
 	// Error is the fingerprint of the error.
 	Error string
+}
+
+func (f Dead) matches(d store.Dead) bool {
+	return (f.Error == "" || Fingerprint(d.Error) == f.Error) && (f.Name == "" || f.Name == d.Name)
 }
 
 func (f Dead) kinds() ([]string, error) {
@@ -69,7 +73,7 @@ func (i *Inspector) DeadLetters(ctx context.Context, f Dead, cursor string, limi
 		return nil, "", err
 	}
 	size := limit
-	if f.Error != "" {
+	if f.Error != "" || f.Name != "" {
 		size = batch
 	}
 	found, err := i.deadLetters(ctx, f, at, size+1)
@@ -80,7 +84,7 @@ func (i *Inspector) DeadLetters(ctx context.Context, f Dead, cursor string, limi
 	var page []store.Dead
 	for n, d := range found[:min(size, len(found))] {
 		at[d.Kind] = positionOf(d)
-		if f.Error == "" || Fingerprint(d.Error) == f.Error {
+		if f.matches(d) {
 			page = append(page, d)
 		}
 		if len(page) == limit {
@@ -112,19 +116,22 @@ func (i *Inspector) deadLetters(ctx context.Context, f Dead, at positions, limit
 	return found[:min(limit, len(found))], nil
 }
 
-// DeadGroup are dead letters of one kind with the same error but for numbers and
-// names.
+// DeadGroup are dead letters of one kind and name with the same error but for
+// numbers and what is quoted.
 type DeadGroup struct {
-	Kind, Fingerprint string
-	// Example is one of the errors, ID the newest that has it.
-	Example, ID string
-	Count       int
+	Kind, Name, Fingerprint string
+	// Example is the error of the newest.
+	Example string
+	Count   int
 	// Capped says that not all dead letters were looked at.
 	Capped bool
-	// Names are what has died, at most ten.
-	Names         []string
+	// IDs are the newest of them.
+	IDs           []string
 	First, Latest time.Time
 }
+
+// shownIDs is how many dead letters a group names.
+const shownIDs = 5
 
 // maxGrouped is how many dead letters of each kind are grouped.
 const maxGrouped = 5000
@@ -151,20 +158,21 @@ func (i *Inspector) DeadGroups(ctx context.Context, f Dead) ([]DeadGroup, error)
 
 // group puts the dead letters of one kind, newest first, together.
 func group(found []store.Dead) []DeadGroup {
-	index := map[string]int{}
+	type key struct{ name, print string }
+	index := map[key]int{}
 	var groups []DeadGroup
 	for _, d := range found[:min(maxGrouped, len(found))] {
-		print := Fingerprint(d.Error)
-		n, known := index[print]
+		k := key{d.Name, Fingerprint(d.Error)}
+		n, known := index[k]
 		if !known {
 			n = len(groups)
-			index[print] = n
-			groups = append(groups, DeadGroup{Kind: d.Kind, Fingerprint: print, Example: d.Error, ID: d.ID, Latest: d.Died, Capped: len(found) > maxGrouped})
+			index[k] = n
+			groups = append(groups, DeadGroup{Kind: d.Kind, Name: d.Name, Fingerprint: k.print, Example: d.Error, Latest: d.Died, Capped: len(found) > maxGrouped})
 		}
 		g := &groups[n]
 		g.Count, g.First = g.Count+1, d.Died
-		if !slices.Contains(g.Names, d.Name) && len(g.Names) < 10 {
-			g.Names = append(g.Names, d.Name)
+		if len(g.IDs) < shownIDs {
+			g.IDs = append(g.IDs, d.ID)
 		}
 	}
 	return groups

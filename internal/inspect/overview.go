@@ -3,6 +3,8 @@ package inspect
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/perdure/perdure/fsm"
@@ -23,11 +25,26 @@ type Overview struct {
 	OldestDue time.Time
 	// Total is how many there are in all, of kinds that are not run.
 	Total int
+	// Statuses are the numbers by status, as far as they are known.
+	Statuses map[string]int
 }
 
-// Overview returns how much there is of every kind of work, on one snapshot.
-func (i *Inspector) Overview(ctx context.Context) ([]Overview, error) {
-	var all []Overview
+// Queue is what is due in one queue of state machines.
+type Queue struct {
+	Name      string
+	Due       int
+	OldestDue time.Time
+}
+
+// Everything is how much there is of all kinds of work.
+type Everything struct {
+	Kinds  []Overview
+	Queues []Queue
+}
+
+// Overview returns how much there is of every kind of work.
+func (i *Inspector) Overview(ctx context.Context) (Everything, error) {
+	var all Everything
 	err := i.view(ctx, func(run sqldb.Runner) error {
 		now, err := i.now(ctx, run)
 		if err != nil {
@@ -37,44 +54,63 @@ func (i *Inspector) Overview(ctx context.Context) ([]Overview, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("count work: %w", err)
+		return all, fmt.Errorf("count work: %w", err)
 	}
 	executing, more, err := i.CountInstances(ctx, Instances{Status: fsm.Running})
 	if err != nil {
-		return nil, fmt.Errorf("count work: %w", err)
+		return all, fmt.Errorf("count work: %w", err)
 	}
-	all[0].Running = executing
 	if more {
-		all[0].Running = Cap + 1
+		executing = Cap + 1
 	}
+	all.Kinds[0].Running, all.Kinds[0].Statuses[string(fsm.Running)] = executing, executing
 	return all, nil
 }
 
-func (i *Inspector) overview(ctx context.Context, run sqldb.Runner, now time.Time) ([]Overview, error) {
+func (i *Inspector) overview(ctx context.Context, run sqldb.Runner, now time.Time) (all Everything, err error) {
 	instances, hooks, tasks := Overview{Kind: store.InstanceKind}, Overview{Kind: store.HookKind}, Overview{Kind: store.TaskKind}
 	alarms, actors, schedules := Overview{Kind: store.AlarmKind}, Overview{Kind: store.ActorKind}, Overview{Kind: store.ScheduleKind}
-	places := map[string]int{}
+	places, queues := map[string]int{}, map[string]*Queue{}
 	stmts := []sqldb.Stmt{i.rt.Store.CountPlaces(Cap+1, func(place string, n int) { places[place] = n })}
-	for kind, count := range map[*Overview]func(context.Context, sqldb.Runner, *Overview, time.Time) ([]sqldb.Stmt, error){
-		&instances: i.countInstances, &hooks: i.countHooks, &tasks: i.countTasks, &alarms: i.countAlarms,
+	for _, count := range []func() ([]sqldb.Stmt, error){
+		func() ([]sqldb.Stmt, error) { return i.countInstances(ctx, run, &instances, queues, now) },
+		func() ([]sqldb.Stmt, error) { return i.countHooks(ctx, run, &hooks, now) },
+		func() ([]sqldb.Stmt, error) { return i.countTasks(ctx, run, &tasks, now) },
+		func() ([]sqldb.Stmt, error) { return i.countAlarms(&alarms, now), nil },
 	} {
-		more, err := count(ctx, run, kind, now)
+		more, err := count()
 		if err != nil {
-			return nil, err
+			return all, err
 		}
 		stmts = append(stmts, more...)
 	}
 	if err := run.Run(ctx, stmts...); err != nil {
-		return nil, err
+		return all, err
 	}
-	instances.Waiting = atMost(places["instance.waiting"] + places["instance.joining"] + places["instance.queued"] + places["instance.unrouted"])
-	instances.Failed = places["instance.failed"]
-	hooks.Running, hooks.Failed = places["hook.running"], places["hook.failed"]
-	tasks.Running, tasks.Failed = places["task.running"], places["task.failed"]
-	alarms.Running, alarms.Failed = places["alarm.running"], places["alarm.failed"]
-	actors.Total, actors.Failed = places["actor.total"], places["actor.failed"]
-	schedules.Total = places["schedule.total"]
-	return []Overview{instances, hooks, tasks, alarms, actors, schedules}, nil
+	instances.Waiting = atMost(places["instances.waiting"] + places["instances.joining"] + places["instances.queued"] + places["instances.unrouted"])
+	instances.Failed = places["instances.failed"]
+	instances.Statuses = map[string]int{
+		string(fsm.Runnable): instances.Due, string(fsm.Scheduled): instances.Scheduled, string(fsm.AwaitingSignal): places["instances.waiting"],
+		string(fsm.AwaitingChildren): places["instances.joining"], string(fsm.Queued): places["instances.queued"],
+		string(fsm.Unrouted): places["instances.unrouted"], string(fsm.Failed): instances.Failed,
+	}
+	hooks.claimed(places)
+	tasks.claimed(places)
+	alarms.claimed(places)
+	actors.Total, actors.Failed = places["actors.total"], places["actors.failed"]
+	actors.Statuses = map[string]int{"error": actors.Failed}
+	schedules.Total, schedules.Statuses = places["schedules.total"], map[string]int{}
+	all.Kinds = []Overview{instances, hooks, tasks, alarms, actors, schedules}
+	for _, name := range slices.Sorted(maps.Keys(queues)) {
+		all.Queues = append(all.Queues, *queues[name])
+	}
+	return all, nil
+}
+
+// claimed completes the numbers of a kind that is claimed row by row.
+func (o *Overview) claimed(places map[string]int) {
+	o.Running, o.Failed = places[o.Kind+".running"], places[o.Kind+".failed"]
+	o.Statuses = map[string]int{"pending": atMost(o.Due + o.Scheduled), "processing": o.Running, "failed": o.Failed}
 }
 
 // atMost stops a sum at the number that means more than Cap.
@@ -95,11 +131,22 @@ func (o *Overview) addDue(n int, first *time.Time) {
 
 func (o *Overview) addLater(n int, _ *time.Time) { o.Scheduled = atMost(o.Scheduled + n) }
 
-func (i *Inspector) countInstances(ctx context.Context, run sqldb.Runner, o *Overview, now time.Time) (stmts []sqldb.Stmt, err error) {
+func (i *Inspector) countInstances(ctx context.Context, run sqldb.Runner, o *Overview, queues map[string]*Queue, now time.Time) (stmts []sqldb.Stmt, err error) {
 	due, later := spans(now)
 	groups, err := i.readyGroups(ctx, run)
 	for _, g := range groups {
-		stmts = append(stmts, i.rt.Store.CountDueInstances(g, due, Cap+1, o.addDue), i.rt.Store.CountDueInstances(g, later, Cap+1, o.addLater))
+		if queues[g.Queue] == nil {
+			queues[g.Queue] = &Queue{Name: g.Queue}
+		}
+		q := queues[g.Queue]
+		count := i.rt.Store.CountDueInstances(g, due, Cap+1, func(n int, first *time.Time) {
+			o.addDue(n, first)
+			q.Due = atMost(q.Due + n)
+			if first != nil && (q.OldestDue.IsZero() || first.Before(q.OldestDue)) {
+				q.OldestDue = first.UTC()
+			}
+		})
+		stmts = append(stmts, count, i.rt.Store.CountDueInstances(g, later, Cap+1, o.addLater))
 	}
 	return stmts, err
 }
@@ -122,7 +169,7 @@ func (i *Inspector) countTasks(ctx context.Context, run sqldb.Runner, o *Overvie
 	return stmts, err
 }
 
-func (i *Inspector) countAlarms(_ context.Context, _ sqldb.Runner, o *Overview, now time.Time) ([]sqldb.Stmt, error) {
+func (i *Inspector) countAlarms(o *Overview, now time.Time) []sqldb.Stmt {
 	due, later := spans(now)
-	return []sqldb.Stmt{i.rt.Store.CountDueAlarms(due, Cap+1, o.addDue), i.rt.Store.CountDueAlarms(later, Cap+1, o.addLater)}, nil
+	return []sqldb.Stmt{i.rt.Store.CountDueAlarms(due, Cap+1, o.addDue), i.rt.Store.CountDueAlarms(later, Cap+1, o.addLater)}
 }

@@ -109,3 +109,18 @@ func (s *Store) Samples(after time.Time, found func(Sample)) sqldb.Stmt {
 
 // PurgeSamples returns the statement that removes samples up to a time.
 func (s *Store) PurgeSamples(until time.Time) sqldb.Stmt { return s.stmt("SamplePurge", until) }
+
+// Marks returns the statement that reads a mark of each kind, which changes when
+// something of the kind does.
+func (s *Store) Marks(found func(kind, mark string)) sqldb.Stmt {
+	stmt := s.stmt("InspectMarks")
+	stmt.Row = func(scan sqldb.Scan) error {
+		var kind, mark string
+		err := scan(&kind, &mark)
+		if err == nil {
+			found(kind, mark)
+		}
+		return err
+	}
+	return stmt
+}

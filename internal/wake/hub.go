@@ -43,6 +43,7 @@ type Hub struct {
 
 	mu        sync.Mutex
 	subs      map[string][]*subscription
+	all       []*func(topic string)
 	dirty     map[string]struct{}
 	sending   bool
 	listening context.CancelFunc
@@ -71,6 +72,22 @@ func (h *Hub) Subscribe(topic string, fn func(due time.Time)) (cancel func()) {
 	return func() { h.unsubscribe(s) }
 }
 
+// SubscribeAll calls fn with every topic that work arrives for. fn must return at
+// once.
+func (h *Hub) SubscribeAll(fn func(topic string)) (cancel func()) {
+	s := &fn
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.all = append(h.all, s)
+	h.listen()
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.all = slices.DeleteFunc(h.all, func(other *func(string)) bool { return other == s })
+		h.stopListening()
+	}
+}
+
 func (h *Hub) unsubscribe(s *subscription) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -78,7 +95,13 @@ func (h *Hub) unsubscribe(s *subscription) {
 	if len(h.subs[s.topic]) == 0 {
 		delete(h.subs, s.topic)
 	}
-	if len(h.subs) == 0 && h.listening != nil {
+	h.stopListening()
+}
+
+// stopListening ends the listener if nobody is left to hear it. The caller holds the
+// lock.
+func (h *Hub) stopListening() {
+	if len(h.subs) == 0 && len(h.all) == 0 && h.listening != nil {
 		h.listening()
 		h.listening = nil
 	}
@@ -131,10 +154,13 @@ func (h *Hub) Close() {
 // Tell tells the subscribers of this process, and no other.
 func (h *Hub) Tell(topic string, due time.Time) {
 	h.mu.Lock()
-	subs := slices.Clone(h.subs[topic])
+	subs, all := slices.Clone(h.subs[topic]), slices.Clone(h.all)
 	h.mu.Unlock()
 	for _, s := range subs {
 		s.fn(due)
+	}
+	for _, fn := range all {
+		(*fn)(topic)
 	}
 }
 

@@ -1,0 +1,185 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/perdure/perdure/internal/auth"
+)
+
+func (a *API) registerAccess() {
+	handle(a, "get-me", a.getMe)
+	handle(a, "list-tokens", a.listTokens)
+	handle(a, "create-token", a.createToken)
+	handle(a, "revoke-token", a.revokeToken)
+	handle(a, "begin-session", a.beginSession)
+	handle(a, "end-session", a.endSession)
+}
+
+// access returns who manages tokens and sessions.
+func (a *API) access() (*auth.Access, error) {
+	if a.config.Access == nil {
+		return nil, NewProblem(http.StatusNotFound, codeNotFound, "tokens and sessions are not managed here")
+	}
+	return a.config.Access, nil
+}
+
+// Me is who sends the request.
+type Me struct {
+	Name     string `json:"name"`
+	Role     Role   `json:"role" enum:"viewer,operator,admin,anyone"`
+	Auth     string `json:"auth" enum:"open,token,session" doc:"How it is known who that is."`
+	Version  string `json:"version" doc:"Of the server."`
+	Database string `json:"database" enum:"sqlite,postgres"`
+	Dev      bool   `json:"dev" doc:"The server is for development."`
+}
+
+func (a *API) getMe(ctx context.Context, in *credentials) (*One[Me], error) {
+	p := requestOf(ctx).principal
+	me := Me{Name: p.Label, Role: p.Role, Auth: "open", Version: a.config.Version, Database: a.rt.DB.Dialect().Name, Dev: a.config.Dev}
+	switch {
+	case in.Authorization != "":
+		me.Auth = "token"
+	case in.Session != "":
+		me.Auth = "session"
+	}
+	if me.Name == "" {
+		me.Name = p.Name
+	}
+	return one(me), nil
+}
+
+// credentials are what a request can show.
+type credentials struct {
+	Authorization string `header:"Authorization" hidden:"true"`
+	Session       string `cookie:"perdure_session" hidden:"true"`
+}
+
+// Token is an API token, without its secret.
+type Token struct {
+	ID         string `json:"id"`
+	Name       string `json:"name"`
+	Role       Role   `json:"role" enum:"viewer,operator,admin"`
+	CreatedAt  Time   `json:"created_at"`
+	LastUsedAt Time   `json:"last_used_at,omitzero" doc:"To some minutes."`
+	ExpiresAt  Time   `json:"expires_at,omitzero"`
+	RevokedAt  Time   `json:"revoked_at,omitzero"`
+}
+
+func showToken(t auth.Token) Token {
+	return Token{
+		ID: t.ID, Name: t.Name, Role: t.Role, CreatedAt: Time(t.Created), LastUsedAt: Time(t.Used), ExpiresAt: Time(t.Expires), RevokedAt: Time(t.Revoked),
+	}
+}
+
+func (a *API) listTokens(ctx context.Context, _ *struct{}) (*List[Token], error) {
+	access, err := a.access()
+	if err != nil {
+		return nil, err
+	}
+	all, err := access.Tokens(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return page(requestOf(ctx), all, "", showToken), nil
+}
+
+// NewToken is a token to be made.
+type NewToken struct {
+	Name string   `json:"name" minLength:"1" maxLength:"128"`
+	Role string   `json:"role" enum:"viewer,operator,admin"`
+	Good Duration `json:"good,omitempty" doc:"How long it is good. Default: until it is revoked."`
+}
+
+// Issued is a new token.
+type Issued struct {
+	ID    string `json:"id"`
+	Token string `json:"token" doc:"The secret. It is shown this once."`
+}
+
+// createToken makes a token. It takes no Idempotency-Key: the answer has a secret,
+// which is stored nowhere.
+func (a *API) createToken(ctx context.Context, in *struct{ Body NewToken }) (*One[Issued], error) {
+	access, err := a.access()
+	if err != nil {
+		return nil, err
+	}
+	var role Role
+	if err := role.UnmarshalText([]byte(in.Body.Role)); err != nil {
+		return nil, err
+	}
+	issued, err := access.Create(ctx, in.Body.Name, role, time.Duration(in.Body.Good))
+	if err != nil {
+		return nil, err
+	}
+	return one(Issued{ID: issued.ID, Token: issued.Secret}), nil
+}
+
+func (a *API) revokeToken(ctx context.Context, in *ByID) (*struct{}, error) {
+	access, err := a.access()
+	if err != nil {
+		return nil, err
+	}
+	return nil, access.Revoke(ctx, in.ID)
+}
+
+// raw gives a handler the request as it is.
+type raw struct{ request *http.Request }
+
+// Resolve implements huma.Resolver.
+func (r *raw) Resolve(ctx huma.Context) []error {
+	r.request, _ = humago.Unwrap(ctx)
+	return nil
+}
+
+// sessionInput begins the session of a browser.
+type sessionInput struct {
+	raw
+	Body struct {
+		Token string `json:"token" maxLength:"256"`
+	}
+}
+
+// Session is the answer to a session that begins.
+type Session struct {
+	SetCookie http.Cookie `header:"Set-Cookie"`
+	Body      struct {
+		Name string `json:"name"`
+		Role Role   `json:"role" enum:"viewer,operator,admin"`
+	}
+}
+
+func (a *API) beginSession(_ context.Context, in *sessionInput) (*Session, error) {
+	access, err := a.access()
+	if err != nil {
+		return nil, err
+	}
+	cookie, p, err := access.Login(in.request, in.Body.Token)
+	if err != nil {
+		return nil, err
+	}
+	s := &Session{SetCookie: *cookie}
+	s.Body.Name, s.Body.Role = p.Label, p.Role
+	return s, nil
+}
+
+// SessionEnd is the answer to a session that ends.
+type SessionEnd struct {
+	SetCookie http.Cookie `header:"Set-Cookie"`
+}
+
+func (a *API) endSession(_ context.Context, in *raw) (*SessionEnd, error) {
+	access, err := a.access()
+	if err != nil {
+		return nil, err
+	}
+	cookie, err := access.Logout(in.request)
+	if err != nil {
+		return nil, err
+	}
+	return &SessionEnd{SetCookie: *cookie}, nil
+}

@@ -1,0 +1,215 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/alarm"
+	"github.com/perdure/perdure/fault"
+)
+
+// Alarm is something that happens at a time, once or again and again.
+type Alarm struct {
+	ID             string          `json:"id" doc:"Its name, or that of its actor and its name with slashes between: order/42/reminder."`
+	Actor          *ActorRef       `json:"actor,omitempty" doc:"Whose it is, unless it is nobody's."`
+	Kind           string          `json:"kind" enum:"custom"`
+	Type           string          `json:"type"`
+	Status         alarm.Status    `json:"status" enum:"pending,processing,failed,quarantined"`
+	Payload        json.RawMessage `json:"payload,omitempty" doc:"Not in lists."`
+	Priority       Priority        `json:"priority"`
+	DueAt          Time            `json:"due_at"`
+	ScheduledAt    Time            `json:"scheduled_at" doc:"The time that it is for, which a retry does not change."`
+	Every          Duration        `json:"every,omitempty"`
+	Cron           string          `json:"cron,omitempty"`
+	Zone           string          `json:"zone,omitempty"`
+	Text           string          `json:"text,omitempty" doc:"When it recurs, in words."`
+	Missed         alarm.Missed    `json:"missed,omitempty"`
+	Attempts       int             `json:"attempts"`
+	MaxAttempts    int             `json:"max_attempts"`
+	Crashes        int             `json:"crashes"`
+	Error          string          `json:"error,omitempty" doc:"The last one."`
+	Webhook        string          `json:"webhook,omitempty"`
+	Worker         string          `json:"worker,omitempty"`
+	CreatedAt      Time            `json:"created_at"`
+	LeaseExpiresAt Time            `json:"lease_expires_at,omitzero"`
+}
+
+// ActorRef names an actor.
+type ActorRef struct {
+	Type string `json:"type"`
+	ID   string `json:"id"`
+}
+
+func showAlarm(r alarm.Record) Alarm {
+	shown := Alarm{
+		ID: r.Key.String(), Kind: "custom", Type: r.Type, Status: r.Status, Payload: r.Payload, Priority: Priority(r.Priority), DueAt: Time(r.Due),
+		ScheduledAt: Time(r.Scheduled), Every: Duration(r.Every), Cron: r.Cron, Zone: r.Zone, Text: r.Recurs, Missed: r.Missed, Attempts: r.Attempts,
+		MaxAttempts: r.MaxAttempts, Crashes: r.Crashes, Error: r.Error, Webhook: r.Webhook, Worker: r.Worker, CreatedAt: Time(r.Created), LeaseExpiresAt: Time(r.LeaseExpires),
+	}
+	if r.ActorType != "" {
+		shown.Actor = &ActorRef{Type: r.ActorType, ID: r.ActorID}
+	}
+	return shown
+}
+
+// showAlarmRow leaves out what is heavy.
+func showAlarmRow(r alarm.Record) Alarm {
+	r.Payload = nil
+	return showAlarm(r)
+}
+
+func (a *API) registerAlarms() {
+	handle(a, "list-alarms", a.listAlarms)
+	handle(a, "cancel-alarms", a.cancelAlarms)
+	handle(a, "get-alarm", a.getAlarm)
+	handle(a, "schedule-alarm", a.scheduleAlarm)
+	handle(a, "cancel-alarm", a.cancelAlarm)
+	handle(a, "move-alarm", a.moveAlarm)
+	handle(a, "skip-alarm", a.skipAlarm)
+	handle(a, "fire-alarm", a.fireAlarm)
+	handle(a, "retry-alarm", a.retryAlarm)
+}
+
+// byAlarm is the input of a route for one alarm.
+type byAlarm struct {
+	ID string `path:"id" maxLength:"800" doc:"The id, with its slashes escaped."`
+}
+
+func (in byAlarm) key() alarm.Key { return alarmKey(in.ID) }
+
+type alarmFilter struct {
+	Paging
+	Type   string         `query:"type" maxLength:"128"`
+	Status []alarm.Status `query:"status" enum:"pending,processing,failed,quarantined"`
+	Actor  string         `query:"actor" maxLength:"400" doc:"Those of one actor: its type and id with a slash between."`
+}
+
+func (a *API) listAlarms(ctx context.Context, in *alarmFilter) (*List[Alarm], error) {
+	f := alarm.Filter{Type: in.Type, Statuses: in.Status}
+	if in.Actor != "" {
+		key := alarmKey(in.Actor + "/x")
+		if key.ActorType == "" {
+			return nil, fault.Invalidf("query.actor", "is no type and id with a slash between")
+		}
+		f.ActorType, f.ActorID = key.ActorType, key.ActorID
+	}
+	rows, next, err := a.alarms.List(ctx, f, in.Cursor, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	return page(requestOf(ctx), rows, next, showAlarmRow), nil
+}
+
+func (a *API) getAlarm(ctx context.Context, in *byAlarm) (*One[Alarm], error) {
+	r, err := a.alarms.Get(ctx, in.key())
+	if err != nil {
+		return nil, err
+	}
+	return one(showAlarm(r)), nil
+}
+
+// AlarmInput is an alarm to be scheduled.
+type AlarmInput struct {
+	Type      string          `json:"type" maxLength:"128"`
+	Payload   json.RawMessage `json:"payload,omitempty" doc:"Default: null."`
+	At        Time            `json:"at,omitzero" doc:"When it is due. Default: now."`
+	Delay     Duration        `json:"delay,omitempty" doc:"How long to wait, instead of at."`
+	Every     Duration        `json:"every,omitempty" doc:"The interval at which it recurs."`
+	Cron      string          `json:"cron,omitempty" maxLength:"256" doc:"The expression by which it recurs, instead of every."`
+	Zone      string          `json:"zone,omitempty" maxLength:"64" doc:"The IANA time zone of cron. Default: UTC."`
+	Missed    alarm.Missed    `json:"missed,omitempty" enum:"once,skip,all" doc:"What becomes of ticks that passed unfired. Default: once."`
+	MaxMissed int             `json:"max_missed,omitempty" minimum:"0"`
+	Priority  Priority        `json:"priority,omitempty"`
+	Retry     *Retry          `json:"retry,omitempty"`
+	Webhook   string          `json:"webhook,omitempty" maxLength:"2048" doc:"The URL that is told of what becomes of it."`
+}
+
+type scheduleAlarmInput struct {
+	byAlarm
+	Body AlarmInput
+}
+
+// scheduleAlarm schedules an alarm, in place of the one with its id.
+func (a *API) scheduleAlarm(ctx context.Context, in *scheduleAlarmInput) (*One[Alarm], error) {
+	b := in.Body
+	payload := b.Payload
+	if payload == nil {
+		payload = json.RawMessage("null")
+	}
+	err := a.alarms.Schedule(ctx, in.key(), b.Type, payload, &alarm.ScheduleOptions{
+		At: time.Time(b.At), Delay: time.Duration(b.Delay), Every: time.Duration(b.Every), Cron: b.Cron, Zone: b.Zone, Missed: b.Missed,
+		MaxMissed: b.MaxMissed, Priority: alarm.Priority(b.Priority), Retry: b.Retry.policy(), Webhook: b.Webhook,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.getAlarm(ctx, &in.byAlarm)
+}
+
+func (a *API) cancelAlarm(ctx context.Context, in *byAlarm) (*struct{}, error) {
+	found, err := a.alarms.Cancel(ctx, in.key())
+	if err == nil && !found {
+		err = &fault.NotFound{Kind: "alarm", ID: in.ID}
+	}
+	return nil, err
+}
+
+type cancelAlarmsInput struct {
+	Type string `query:"type" required:"true" minLength:"1" maxLength:"128"`
+}
+
+// Cancelled is how many were cancelled.
+type Cancelled struct {
+	Done int64 `json:"done"`
+}
+
+func (a *API) cancelAlarms(ctx context.Context, in *cancelAlarmsInput) (*One[Cancelled], error) {
+	n, err := a.alarms.CancelByType(ctx, in.Type)
+	if err != nil {
+		return nil, err
+	}
+	return one(Cancelled{Done: n}), nil
+}
+
+// MoveInput says when something shall be due.
+type MoveInput struct {
+	At Time `json:"at" doc:"A time in the past means now."`
+}
+
+type moveAlarmInput struct {
+	Keyed
+	byAlarm
+	Body MoveInput
+}
+
+func (a *API) moveAlarm(ctx context.Context, in *moveAlarmInput) (*Done[Acted], error) {
+	return a.actOnAlarm(ctx, in.Key, in.byAlarm, in.Body, func(tx *perdure.Tx, key alarm.Key) error {
+		return a.alarms.MoveIn(tx, key, time.Time(in.Body.At))
+	})
+}
+
+// actOnAlarmInput is the input of a POST without a body to an alarm.
+type actOnAlarmInput struct {
+	Keyed
+	byAlarm
+}
+
+func (a *API) skipAlarm(ctx context.Context, in *actOnAlarmInput) (*Done[Acted], error) {
+	return a.actOnAlarm(ctx, in.Key, in.byAlarm, nil, a.alarms.SkipIn)
+}
+
+func (a *API) fireAlarm(ctx context.Context, in *actOnAlarmInput) (*Done[Acted], error) {
+	return a.actOnAlarm(ctx, in.Key, in.byAlarm, nil, a.alarms.FireNowIn)
+}
+
+func (a *API) retryAlarm(ctx context.Context, in *actOnAlarmInput) (*Done[Acted], error) {
+	return a.actOnAlarm(ctx, in.Key, in.byAlarm, nil, a.alarms.RetryIn)
+}
+
+func (a *API) actOnAlarm(ctx context.Context, key string, in byAlarm, body any, act func(*perdure.Tx, alarm.Key) error) (*Done[Acted], error) {
+	return effect(ctx, a, key, body, func(tx *perdure.Tx) (func() Acted, error) {
+		return func() Acted { return Acted{in.ID} }, act(tx, in.key())
+	})
+}

@@ -1,0 +1,155 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/perdure/perdure/alarm"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/inspect"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Dead is a dead letter, or a group of them that have the same error.
+type Dead struct {
+	Kind        string   `json:"kind" enum:"instances,hooks,tasks,alarms,actors"`
+	ID          string   `json:"id,omitempty"`
+	Name        string   `json:"name" doc:"The machine, hook, task or type that has failed."`
+	Status      string   `json:"status,omitempty"`
+	Error       string   `json:"error" doc:"Of a group: its fingerprint."`
+	Fingerprint string   `json:"fingerprint,omitempty" doc:"The error without what differs each time."`
+	Attempts    int      `json:"attempts,omitempty"`
+	CreatedAt   Time     `json:"created_at,omitzero"`
+	FailedAt    Time     `json:"failed_at,omitzero"`
+	Example     string   `json:"example,omitempty" doc:"Of a group: the newest error as it is."`
+	Count       int      `json:"count,omitempty" doc:"Of a group: how many there are."`
+	Capped      bool     `json:"capped,omitempty" doc:"Of a group: older ones were not looked at."`
+	IDs         []string `json:"ids,omitempty" doc:"Of a group: the newest five."`
+	FirstAt     Time     `json:"first_at,omitzero"`
+	LastAt      Time     `json:"last_at,omitzero"`
+}
+
+func showDead(d store.Dead) Dead {
+	return Dead{
+		Kind: d.Kind, ID: d.ID, Name: d.Name, Status: d.Status, Error: d.Error, Fingerprint: inspect.Fingerprint(d.Error), Attempts: d.Attempts,
+		CreatedAt: Time(d.Created), FailedAt: Time(d.Died),
+	}
+}
+
+func showGroup(g inspect.DeadGroup) Dead {
+	return Dead{
+		Kind: g.Kind, Name: g.Name, Error: g.Fingerprint, Example: g.Example, Count: g.Count, Capped: g.Capped, IDs: g.IDs,
+		FirstAt: Time(g.First), LastAt: Time(g.Latest),
+	}
+}
+
+func (a *API) registerDead() {
+	handle(a, "list-dead", a.listDead)
+	handle(a, "retry-dead", a.retryDead)
+}
+
+type deadFilter struct {
+	Paging
+	Kind    string `query:"kind" enum:"instances,hooks,tasks,alarms,actors"`
+	Name    string `query:"name" maxLength:"256"`
+	Error   string `query:"error" maxLength:"1024" doc:"Those whose error has this fingerprint."`
+	GroupBy string `query:"group_by" enum:"error" doc:"Groups the newest 5,000 of each kind, the largest group first. There is one page."`
+}
+
+func (a *API) listDead(ctx context.Context, in *deadFilter) (*List[Dead], error) {
+	f := inspect.Dead{Kind: in.Kind, Name: in.Name, Error: in.Error}
+	if in.GroupBy != "" {
+		groups, err := a.inspect.DeadGroups(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		return page(requestOf(ctx), groups[:min(in.Limit, len(groups))], "", showGroup), nil
+	}
+	rows, next, err := a.inspect.DeadLetters(ctx, f, in.Cursor, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	return page(requestOf(ctx), rows, next, showDead), nil
+}
+
+// DeadRetry asks for another try of dead letters of a kind: of those that are named,
+// or of those with an error.
+type DeadRetry struct {
+	Kind   string   `json:"kind" enum:"instances,hooks,tasks,alarms,actors"`
+	IDs    []string `json:"ids,omitempty" maxItems:"1000"`
+	Error  string   `json:"error,omitempty" maxLength:"1024" doc:"The fingerprint of the error. Finds up to 1,000; repeat the request while the answer is capped."`
+	Name   string   `json:"name,omitempty" maxLength:"256" doc:"Only those of one machine, hook, task or type."`
+	DryRun bool     `json:"dry_run,omitempty" doc:"Only tell how many would be retried."`
+}
+
+func (a *API) retryDead(ctx context.Context, in *Posted[DeadRetry]) (*Done[BulkResult], error) {
+	b := in.Body
+	if (len(b.IDs) == 0) == (b.Error == "") {
+		return nil, fault.Invalidf("body", "needs either ids or an error")
+	}
+	retry, err := a.retrier(b.Kind)
+	if err != nil {
+		return nil, err
+	}
+	ids, capped, err := a.deadIDs(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	if b.DryRun {
+		return done(ctx, BulkResult{Matched: len(ids), Capped: capped}), nil
+	}
+	return bulk(ctx, a, in.Key, b, func() (BulkResult, error) {
+		return each(ids, capped, func(id string) error { return retry(ctx, id) })
+	})
+}
+
+// retrier returns what tries one dead letter of a kind again.
+func (a *API) retrier(kind string) (func(context.Context, string) error, error) {
+	switch kind {
+	case store.InstanceKind:
+		return a.config.Machines.Retry, nil
+	case store.HookKind:
+		return a.hooks.Retry, nil
+	case store.TaskKind:
+		return func(ctx context.Context, id string) error {
+			n, err := strconv.ParseInt(id, 10, 64)
+			if err != nil {
+				return fault.Invalidf("task id", "is no number")
+			}
+			return a.tasks.Retry(ctx, n)
+		}, nil
+	case store.AlarmKind:
+		return func(ctx context.Context, id string) error { return a.alarms.Retry(ctx, alarmKey(id)) }, nil
+	}
+	return nil, NewProblem(http.StatusUnprocessableEntity, codeInvalid, "dead letters of the kind "+kind+" cannot be retried together")
+}
+
+// alarmKey reads the id of an alarm as it is shown.
+func alarmKey(id string) alarm.Key {
+	parts := strings.SplitN(id, "/", 3)
+	if len(parts) < 3 {
+		return alarm.ID(id)
+	}
+	return alarm.Of(parts[0], parts[1], parts[2])
+}
+
+func (a *API) deadIDs(ctx context.Context, b DeadRetry) (ids []string, capped bool, err error) {
+	if b.Error == "" {
+		return b.IDs, false, nil
+	}
+	for cursor := ""; len(ids) < maxBulk; {
+		rows, next, err := a.inspect.DeadLetters(ctx, inspect.Dead{Kind: b.Kind, Name: b.Name, Error: b.Error}, cursor, maxBulk-len(ids))
+		if err != nil {
+			return nil, false, err
+		}
+		for _, d := range rows {
+			ids = append(ids, d.ID)
+		}
+		if cursor = next; cursor == "" {
+			return ids, false, nil
+		}
+	}
+	return ids, true, nil
+}

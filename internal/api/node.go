@@ -1,0 +1,58 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/inspect"
+)
+
+// Node is a process that runs.
+type Node struct {
+	ID        string   `json:"id"`
+	Host      string   `json:"host"`
+	PID       int      `json:"pid"`
+	Version   string   `json:"version"`
+	Roles     []string `json:"roles" nullable:"false"`
+	Work      []string `json:"work" nullable:"false" doc:"The kinds of work that it runs."`
+	Status    string   `json:"status" enum:"up,draining,gone"`
+	StartedAt Time     `json:"started_at"`
+	SeenAt    Time     `json:"seen_at"`
+}
+
+func showNode(n inspect.Node) Node {
+	shown := Node{
+		ID: n.ID, Host: n.Host, PID: n.PID, Version: n.Version, Roles: []string{}, Work: []string{}, Status: "up",
+		StartedAt: Time(n.Started), SeenAt: Time(n.Seen),
+	}
+	_ = json.Unmarshal([]byte(n.Roles), &shown.Roles) // shown as far as it can be read
+	_ = json.Unmarshal([]byte(n.Work), &shown.Work)
+	switch {
+	case n.Lost:
+		shown.Status = "gone"
+	case n.Draining:
+		shown.Status = "draining"
+	}
+	return shown
+}
+
+func (a *API) registerNodes() {
+	handle(a, "list-nodes", a.listNodes)
+	handle(a, "drain-node", a.drainNode)
+}
+
+func (a *API) listNodes(ctx context.Context, _ *struct{}) (*List[Node], error) {
+	all, err := a.inspect.Nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return page(requestOf(ctx), all, "", showNode), nil
+}
+
+// drainNode asks a process to end its work. It does so at its next sign of life.
+func (a *API) drainNode(ctx context.Context, in *ActOn) (*Done[Acted], error) {
+	return effect(ctx, a, in.Key, nil, func(tx *perdure.Tx) (func() Acted, error) {
+		return func() Acted { return Acted{in.ID} }, tx.Attach(nil, a.rt.Store.DrainNode(in.ID))
+	})
+}

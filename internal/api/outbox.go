@@ -1,0 +1,96 @@
+package api
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/perdure/perdure/outbox"
+)
+
+// Entry is the record of one committed unit of work.
+type Entry struct {
+	Stamp     string     `json:"stamp" doc:"Its place in the order of commits."`
+	Unit      string     `json:"unit_id"`
+	CreatedAt Time       `json:"created_at"`
+	Mutations []Mutation `json:"mutations" nullable:"false" doc:"What the unit changed, in order."`
+}
+
+// Mutation is the change of one row.
+type Mutation struct {
+	Op     string         `json:"op" enum:"create,update,delete"`
+	Schema string         `json:"schema"`
+	Table  string         `json:"table"`
+	ID     string         `json:"id"`
+	Values map[string]any `json:"values,omitempty" doc:"Of a new row all columns, of a changed one those that changed."`
+}
+
+func showEntry(e outbox.Entry) Entry {
+	shown := Entry{Stamp: e.Stamp.String(), Unit: e.Unit, CreatedAt: Time(e.Created), Mutations: make([]Mutation, len(e.Payload.Mutations))}
+	for i, m := range e.Payload.Mutations {
+		shown.Mutations[i] = Mutation{Op: string(m.Op), Schema: m.Schema, Table: m.Table, ID: m.ExternalID, Values: m.Values}
+		if m.Set != nil {
+			shown.Mutations[i].Values = m.Set
+		}
+	}
+	return shown
+}
+
+// Consumer is a reader of the outbox that entries are kept for.
+type Consumer struct {
+	Name      string `json:"name"`
+	Position  string `json:"position" doc:"The last stamp that it has acknowledged."`
+	Lag       string `json:"lag" doc:"How many entries it has not acknowledged."`
+	UpdatedAt Time   `json:"updated_at"`
+}
+
+func (a *API) registerOutbox() {
+	handle(a, "list-outbox", a.listOutbox)
+	handle(a, "list-consumers", a.listConsumers)
+	handle(a, "tail-outbox", a.tailOutbox)
+}
+
+type outboxInput struct {
+	After string `query:"after" maxLength:"24" doc:"The stamp to go on after. Default: from the beginning."`
+	Limit int    `query:"limit" minimum:"1" maximum:"200" default:"50"`
+}
+
+// listOutbox returns entries in the order of commits. A stamp is a cursor.
+func (a *API) listOutbox(ctx context.Context, in *outboxInput) (*List[Entry], error) {
+	after, err := outbox.ParseStamp(in.After)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := a.config.Engine.Outbox().List(ctx, after, in.Limit+1)
+	if err != nil {
+		return nil, err
+	}
+	more := len(entries) > in.Limit
+	entries = entries[:min(in.Limit, len(entries))]
+	list := page(requestOf(ctx), entries, "", showEntry)
+	if more {
+		next := entries[len(entries)-1].Stamp.String()
+		list.Body.NextCursor = &next
+		query := requestOf(ctx).url.Query()
+		query.Set("after", next)
+		list.Link = "<?" + query.Encode() + `>; rel="next"`
+	}
+	return list, nil
+}
+
+func (a *API) listConsumers(ctx context.Context, _ *struct{}) (*List[Consumer], error) {
+	all, err := a.config.Engine.Outbox().Consumers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	status, err := a.config.Engine.Outbox().Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return page(requestOf(ctx), all, "", func(c outbox.ConsumerStatus) Consumer {
+		lag := uint64(0)
+		if status.Last.Counter() > c.Position.Counter() {
+			lag = status.Last.Counter() - c.Position.Counter()
+		}
+		return Consumer{Name: c.Name, Position: c.Position.String(), Lag: strconv.FormatUint(lag, 10), UpdatedAt: Time(c.Updated)}
+	}), nil
+}

@@ -1,0 +1,193 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/perdure/perdure/internal/inspect"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Overview is how much there is to do, and how fast it is done.
+type Overview struct {
+	Now    Time            `json:"now"`
+	Cap    int             `json:"cap" doc:"Numbers are counted up to this; a greater one means that there are more."`
+	Kinds  []KindOverview  `json:"kinds" nullable:"false"`
+	Queues []QueueOverview `json:"queues" nullable:"false" doc:"The queues of state machines that have work."`
+	Series Series          `json:"series"`
+}
+
+// KindOverview is how much there is of one kind.
+type KindOverview struct {
+	Kind        string         `json:"kind" enum:"instances,hooks,tasks,alarms,actors,schedules"`
+	Due         int            `json:"due" doc:"What could run now."`
+	Scheduled   int            `json:"scheduled" doc:"What will be due later."`
+	Running     int            `json:"running"`
+	Waiting     int            `json:"waiting" doc:"What waits for something else than time."`
+	Failed      int            `json:"failed" doc:"Dead letters."`
+	Total       int            `json:"total,omitempty" doc:"Of actors and schedules: all of them."`
+	PerMinute   float64        `json:"per_minute" doc:"What was finished in the last minutes."`
+	OldestDueAt Time           `json:"oldest_due_at,omitzero"`
+	Statuses    map[string]int `json:"statuses" nullable:"false"`
+	Capped      []string       `json:"capped" nullable:"false" doc:"The statuses of which there are more."`
+}
+
+// QueueOverview is how much there is to do in one queue.
+type QueueOverview struct {
+	Kind        string `json:"kind"`
+	Name        string `json:"name"`
+	Due         int    `json:"due"`
+	OldestDueAt Time   `json:"oldest_due_at,omitzero"`
+}
+
+// Series is what was finished, interval by interval.
+type Series struct {
+	From       Time             `json:"from" doc:"The end of the first interval."`
+	Step       Duration         `json:"step"`
+	Throughput map[string][]int `json:"throughput" nullable:"false" doc:"What was finished of each kind, also badly."`
+	Failures   []int            `json:"failures" nullable:"false"`
+	Backlog    []int            `json:"backlog" nullable:"false" doc:"What was due at the end of each interval."`
+}
+
+func (a *API) registerOverview() {
+	handle(a, "get-overview", a.getOverview)
+	handle(a, "list-upcoming", a.listUpcoming)
+}
+
+type overviewInput struct {
+	Range string `query:"range" enum:"15m,1h,24h" default:"15m" doc:"How far back the series go."`
+}
+
+// steps are the intervals of series, by their range.
+var steps = map[string]struct{ window, step time.Duration }{
+	"15m": {15 * time.Minute, inspect.SampleEvery}, "1h": {time.Hour, 30 * time.Second}, "24h": {24 * time.Hour, 10 * time.Minute},
+}
+
+func (a *API) getOverview(ctx context.Context, in *overviewInput) (*One[Overview], error) {
+	all, err := a.inspect.Overview(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := a.rt.Clock.Now().UTC()
+	o := Overview{Now: Time(now), Cap: inspect.Cap, Kinds: make([]KindOverview, len(all.Kinds)), Queues: []QueueOverview{}}
+	for i, k := range all.Kinds {
+		o.Kinds[i] = showKind(k)
+	}
+	for _, q := range all.Queues {
+		o.Queues = append(o.Queues, QueueOverview{Kind: store.InstanceKind, Name: q.Name, Due: q.Due, OldestDueAt: Time(q.OldestDue)})
+	}
+	r := steps[in.Range]
+	samples, err := a.inspect.Samples(ctx, now.Add(-r.window))
+	if err != nil {
+		return nil, err
+	}
+	o.Series = series(samples, now.Add(-r.window).Truncate(r.step), now, r.step)
+	o.rates(samples, now)
+	return one(o), nil
+}
+
+func showKind(k inspect.Overview) KindOverview {
+	shown := KindOverview{
+		Kind: k.Kind, Due: k.Due, Scheduled: k.Scheduled, Running: k.Running, Waiting: k.Waiting, Failed: k.Failed, Total: k.Total,
+		OldestDueAt: Time(k.OldestDue), Statuses: k.Statuses, Capped: []string{},
+	}
+	for status, n := range k.Statuses {
+		if n > inspect.Cap {
+			shown.Capped = append(shown.Capped, status)
+		}
+	}
+	slices.Sort(shown.Capped)
+	return shown
+}
+
+// recent is how far back a rate looks.
+const recent = 3 * time.Minute
+
+// rates tells how much was finished lately.
+func (o *Overview) rates(samples []store.Sample, now time.Time) {
+	for i := range o.Kinds {
+		n := 0
+		for _, s := range samples {
+			if s.Kind == o.Kinds[i].Kind && now.Sub(s.At) < recent {
+				n += s.Finished + s.Failed
+			}
+		}
+		o.Kinds[i].PerMinute = float64(n) / recent.Minutes()
+	}
+}
+
+// series puts samples into intervals; those without one are 0.
+func series(samples []store.Sample, from, now time.Time, step time.Duration) Series {
+	n := int(now.Sub(from)/step) + 1
+	s := Series{From: Time(from), Step: Duration(step), Throughput: map[string][]int{}, Failures: make([]int, n), Backlog: make([]int, n)}
+	for _, v := range samples {
+		i := int(v.At.Sub(from) / step)
+		if i < 0 || i >= n {
+			continue
+		}
+		if s.Throughput[v.Kind] == nil {
+			s.Throughput[v.Kind] = make([]int, n)
+		}
+		s.Throughput[v.Kind][i] += v.Finished + v.Failed
+		s.Failures[i] += v.Failed
+		s.Backlog[i] += v.Due
+	}
+	return s
+}
+
+// Upcoming is something that will be due.
+type Upcoming struct {
+	Kind    string            `json:"kind" enum:"instance,schedule,hook,task,alarm,timer"`
+	ID      string            `json:"id"`
+	Name    string            `json:"name" doc:"The machine, hook, task or type."`
+	Why     string            `json:"why" doc:"What will happen then."`
+	DueAt   Time              `json:"due_at"`
+	Link    Link              `json:"link" doc:"What it belongs to."`
+	Actions map[string]string `json:"actions,omitempty" doc:"The routes to POST to, to move, skip or fire it."`
+}
+
+// Link names a thing of the API.
+type Link struct {
+	Kind string `json:"kind"`
+	ID   string `json:"id"`
+}
+
+// UpcomingList is what will be due, in the order of time.
+type UpcomingList struct {
+	Now  Time       `json:"now"`
+	Data []Upcoming `json:"data" nullable:"false"`
+	More bool       `json:"more" doc:"There is more than the limit."`
+}
+
+type upcomingInput struct {
+	Limit int       `query:"limit" minimum:"1" maximum:"200" default:"50"`
+	Until time.Time `query:"until" doc:"Default: for ever."`
+	Kind  string    `query:"kind" enum:"instance,schedule,hook,task,alarm,timer"`
+}
+
+// singular are the kinds of what is upcoming. A timer is an alarm that belongs to the
+// machine of an actor.
+var singular = map[string]string{
+	store.InstanceKind: "instance", store.ScheduleKind: "schedule", store.HookKind: "hook", store.TaskKind: "task", store.AlarmKind: "alarm",
+}
+
+func (a *API) listUpcoming(ctx context.Context, in *upcomingInput) (*One[UpcomingList], error) {
+	kind := ""
+	for plural, name := range singular {
+		if name == in.Kind || in.Kind == "timer" && name == "alarm" {
+			kind = plural
+		}
+	}
+	found, more, err := a.inspect.Upcoming(ctx, kind, in.Until, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	list := UpcomingList{Now: Time(a.rt.Clock.Now()), Data: []Upcoming{}, More: more}
+	for _, u := range found {
+		if shown := showUpcoming(u); in.Kind == "" || shown.Kind == in.Kind {
+			list.Data = append(list.Data, shown)
+		}
+	}
+	return one(list), nil
+}

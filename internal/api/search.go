@@ -1,0 +1,51 @@
+package api
+
+import (
+	"context"
+
+	"github.com/perdure/perdure/internal/store"
+)
+
+func (a *API) registerSearch() {
+	handle(a, "search", a.search)
+	handle(a, "get-facets", a.getFacets)
+}
+
+// Hit is something that a search has found.
+type Hit struct {
+	Kind   string `json:"kind" enum:"instance,hook,actor,definition,schedule"`
+	ID     string `json:"id"`
+	Title  string `json:"title"`
+	Detail string `json:"detail"`
+}
+
+var hitKinds = map[string]string{
+	store.InstanceKind: "instance", store.HookKind: "hook", store.ActorKind: "actor", "definitions": "definition", store.ScheduleKind: "schedule",
+}
+
+type searchInput struct {
+	Q string `query:"q" required:"true" minLength:"1" maxLength:"512" doc:"The beginning of an id, or a part of a name."`
+}
+
+func (a *API) search(ctx context.Context, in *searchInput) (*List[Hit], error) {
+	hits, err := a.inspect.Search(ctx, in.Q)
+	if err != nil {
+		return nil, err
+	}
+	return page(requestOf(ctx), hits, "", func(h store.Hit) Hit {
+		return Hit{Kind: hitKinds[h.Kind], ID: h.ID, Title: h.Name, Detail: h.Detail}
+	}), nil
+}
+
+type facetsInput struct {
+	Kind string `path:"kind" maxLength:"32" doc:"instances, hooks, tasks, alarms or actors."`
+}
+
+// getFacets returns values that lists can be narrowed to, for completion.
+func (a *API) getFacets(ctx context.Context, in *facetsInput) (*One[map[string][]string], error) {
+	found, err := a.inspect.Facets(ctx, in.Kind)
+	if err != nil {
+		return nil, err
+	}
+	return one(found), nil
+}

@@ -1,0 +1,186 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/perdure/perdure/internal/clock"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/outbox"
+)
+
+func (a *API) registerStream() { handle(a, "stream-changes", a.streamChanges) }
+
+type streamInput struct {
+	Topics string `query:"topics" maxLength:"1024" doc:"The kinds to tell of, with commas between. Default: all."`
+	resume
+}
+
+// resume is where a stream goes on.
+type resume struct {
+	After       string `query:"after" maxLength:"64" doc:"The id of the last event that was received, instead of Last-Event-ID."`
+	LastEventID string `header:"Last-Event-ID" maxLength:"64"`
+}
+
+func (r resume) last() string {
+	if r.LastEventID != "" { // a browser sends it when it comes back
+		return r.LastEventID
+	}
+	return r.After
+}
+
+// streamChanges tells what changes: not how, so whoever shows it reads it again.
+func (a *API) streamChanges(_ context.Context, in *streamInput) (*huma.StreamResponse, error) {
+	var topics []string
+	if in.Topics != "" {
+		topics = strings.Split(in.Topics, ",")
+	}
+	wake, seq, ok := a.feed.subscribe()
+	if !ok {
+		return nil, NewProblem(http.StatusServiceUnavailable, codeUnavailable, "too many streams are open").RetryAfter(5)
+	}
+	resumed := true
+	if last := in.last(); last != "" {
+		seq, resumed = a.feed.parse(last)
+	}
+	response := a.stream(func(ctx context.Context, e *events) error {
+		return e.each(ctx, wake, func() (err error) {
+			seq, err = a.tellChanges(e, seq, resumed, topics)
+			resumed = true
+			return err
+		})
+	})
+	body := response.Body
+	response.Body = func(hctx huma.Context) {
+		defer a.feed.unsubscribe(wake)
+		body(hctx)
+	}
+	return response, nil
+}
+
+// tellChanges sends the changes after one and returns the last.
+func (a *API) tellChanges(e *events, seq uint64, resumed bool, topics []string) (uint64, error) {
+	changes, known := a.feed.after(seq)
+	if !resumed || !known {
+		seq = a.feed.now()
+		return seq, e.send(a.feed.id(seq), "reset", struct{}{})
+	}
+	for _, c := range changes {
+		seq = c.seq
+		if len(topics) > 0 && !slices.Contains(topics, c.Kind) {
+			continue
+		}
+		if err := e.send(a.feed.id(c.seq), "change", c); err != nil {
+			return seq, err
+		}
+	}
+	return seq, nil
+}
+
+// kindsOfTopics are what changes when work arrives for a topic, by its beginning.
+var kindsOfTopics = map[string]string{
+	"fsm": store.InstanceKind, "hook": store.HookKind, "task": store.TaskKind, "alarm": store.AlarmKind, "actor": store.ActorKind,
+}
+
+// watchChanges finds out what changes: what this process and others tell when work
+// arrives and, by looking, what they do not tell.
+func (a *API) watchChanges(ctx context.Context, changed func(kind string)) {
+	cancel := a.rt.Hub.SubscribeAll(func(topic string) {
+		for prefix, kind := range kindsOfTopics {
+			if strings.HasPrefix(topic, prefix) {
+				changed(kind)
+			}
+		}
+	})
+	defer cancel()
+	var before map[string]string
+	failed := false
+	for {
+		marks, err := a.inspect.Marks(ctx)
+		if err != nil && ctx.Err() == nil && !failed {
+			a.config.OnError(err) // once: the database may be away for long
+		}
+		failed = err != nil
+		for kind, mark := range marks {
+			if before != nil && before[kind] != mark {
+				changed(kind)
+			}
+		}
+		if marks != nil {
+			before = marks
+		}
+		if !wait(ctx, look) {
+			return
+		}
+	}
+}
+
+// tailInput asks for the outbox as it grows.
+type tailInput struct{ resume }
+
+// tailOutbox sends the entries of the outbox as they are committed. The id of an
+// event is its stamp. If entries after the given one are gone, there is one event
+// "reset", and the stream ends.
+func (a *API) tailOutbox(_ context.Context, in *tailInput) (*huma.StreamResponse, error) {
+	after, err := outbox.ParseStamp(in.last())
+	if err != nil {
+		return nil, err
+	}
+	return a.stream(func(ctx context.Context, e *events) error {
+		ctx, cancel := context.WithCancel(ctx)
+		found := make(chan tailed)
+		var reader sync.WaitGroup
+		defer reader.Wait()
+		defer cancel()
+		reader.Go(func() { a.readTail(ctx, after, found) })
+		return a.sendTail(ctx, e, found)
+	}), nil
+}
+
+// tailed is what the reader of the outbox has found.
+type tailed struct {
+	entry outbox.Entry
+	err   error
+}
+
+func (a *API) readTail(ctx context.Context, after outbox.Stamp, found chan<- tailed) {
+	defer close(found)
+	for entry, err := range a.config.Engine.Outbox().Tail(ctx, after, nil) {
+		select {
+		case found <- tailed{entry, err}:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (a *API) sendTail(ctx context.Context, e *events, found <-chan tailed) error {
+	for {
+		timer := clock.System.NewTimer(heartbeat)
+		select {
+		case t, ok := <-found:
+			timer.Stop()
+			switch {
+			case !ok:
+				return nil
+			case t.err != nil:
+				return e.send("", "reset", a.problem(&request{}, t.err))
+			}
+			if err := e.send(t.entry.Stamp.String(), "entry", showEntry(t.entry)); err != nil {
+				return err
+			}
+		case <-timer.C():
+			if err := e.beat(); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+	}
+}

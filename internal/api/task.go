@@ -1,0 +1,183 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/task"
+)
+
+// Task is a task of the queue.
+type Task struct {
+	ID             string          `json:"id"`
+	Type           string          `json:"type"`
+	Status         task.Status     `json:"status" enum:"pending,processing,completed,failed,quarantined,cancelled"`
+	Payload        json.RawMessage `json:"payload,omitempty" doc:"Not in lists."`
+	Attempts       int             `json:"attempts"`
+	Crashes        int             `json:"crashes"`
+	Outcome        json.RawMessage `json:"outcome,omitempty" doc:"What came of the work while its handler has yet to take note of it."`
+	Worker         string          `json:"worker,omitempty"`
+	EnqueuedAt     Time            `json:"enqueued_at"`
+	ScheduledAt    Time            `json:"scheduled_at"`
+	DequeuedAt     Time            `json:"dequeued_at,omitzero"`
+	FinishedAt     Time            `json:"finished_at,omitzero"`
+	LeaseExpiresAt Time            `json:"lease_expires_at,omitzero"`
+	Errors         []TaskError     `json:"errors,omitempty" doc:"The newest 50, if one task is shown."`
+}
+
+// TaskError is an error that a worker recorded.
+type TaskError struct {
+	ID        string `json:"id"`
+	Task      string `json:"task,omitempty" doc:"None if the task is gone."`
+	Message   string `json:"message"`
+	CreatedAt Time   `json:"created_at"`
+}
+
+func showTask(t task.Record) Task {
+	shown := Task{
+		ID: strconv.FormatInt(t.ID, 10), Type: t.Type, Status: t.Status, Payload: t.Payload, Attempts: t.Attempts, Crashes: t.Crashes, Worker: t.Worker,
+		EnqueuedAt: Time(t.Enqueued), ScheduledAt: Time(t.Scheduled), DequeuedAt: Time(t.Dequeued), FinishedAt: Time(t.Finished), LeaseExpiresAt: Time(t.LeaseExpires),
+	}
+	if len(t.Outcome) > 0 {
+		shown.Outcome = t.Outcome
+	}
+	return shown
+}
+
+// showTaskRow leaves out what is heavy.
+func showTaskRow(t task.Record) Task {
+	t.Payload, t.Outcome = nil, nil
+	return showTask(t)
+}
+
+func showTaskError(e task.ErrorRecord) TaskError {
+	shown := TaskError{ID: strconv.FormatInt(e.ID, 10), Message: e.Message, CreatedAt: Time(e.Created)}
+	if e.Task != 0 {
+		shown.Task = strconv.FormatInt(e.Task, 10)
+	}
+	return shown
+}
+
+func (a *API) registerTasks() {
+	handle(a, "list-tasks", a.listTasks)
+	handle(a, "get-task", a.getTask)
+	handle(a, "list-task-errors", a.listTaskErrors)
+	handle(a, "start-process", a.startProcess)
+	handle(a, "retry-task", a.retryTask)
+	handle(a, "cancel-task", a.cancelTask)
+}
+
+// number reads the id of a task.
+func (in ByID) number() (int64, error) {
+	n, err := strconv.ParseInt(in.ID, 10, 64)
+	if err != nil || n < 1 {
+		return 0, &fault.NotFound{Kind: "task", ID: in.ID}
+	}
+	return n, nil
+}
+
+type taskFilter struct {
+	Paging
+	Type   string        `query:"type" maxLength:"128"`
+	Status []task.Status `query:"status" enum:"pending,processing,completed,failed,quarantined,cancelled"`
+}
+
+func (a *API) listTasks(ctx context.Context, in *taskFilter) (*List[Task], error) {
+	rows, next, err := a.tasks.List(ctx, task.Filter{Type: in.Type, Statuses: in.Status}, in.Cursor, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	return page(requestOf(ctx), rows, next, showTaskRow), nil
+}
+
+// shownErrors is how many errors are shown with a task.
+const shownErrors = 50
+
+func (a *API) getTask(ctx context.Context, in *ByID) (*One[Task], error) {
+	id, err := in.number()
+	if err != nil {
+		return nil, err
+	}
+	t, err := a.tasks.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	shown := showTask(t)
+	errs, _, err := a.tasks.Errors(ctx, id, "", shownErrors)
+	for _, e := range errs {
+		shown.Errors = append(shown.Errors, showTaskError(e))
+	}
+	return one(shown), err
+}
+
+func (a *API) listTaskErrors(ctx context.Context, in *Paging) (*List[TaskError], error) {
+	rows, next, err := a.tasks.Errors(ctx, 0, in.Cursor, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	return page(requestOf(ctx), rows, next, showTaskError), nil
+}
+
+func (a *API) retryTask(ctx context.Context, in *ActOn) (*Done[Acted], error) {
+	return a.changeTask(ctx, in, a.tasks.RetryIn)
+}
+
+func (a *API) cancelTask(ctx context.Context, in *ActOn) (*Done[Acted], error) {
+	return a.changeTask(ctx, in, a.tasks.CancelIn)
+}
+
+func (a *API) changeTask(ctx context.Context, in *ActOn, change func(*perdure.Tx, int64) error) (*Done[Acted], error) {
+	id, err := in.number()
+	if err != nil {
+		return nil, err
+	}
+	return effect(ctx, a, in.Key, nil, func(tx *perdure.Tx) (func() Acted, error) {
+		return func() Acted { return Acted{in.ID} }, change(tx, id)
+	})
+}
+
+// ProcessInput starts a business process.
+type ProcessInput struct {
+	Keyed
+	Name string `path:"name" maxLength:"128" doc:"email and sms send a message; every other name is a type of task."`
+	Body struct {
+		Payload json.RawMessage `json:"payload" doc:"Of email: from, to, subject, text, html. Of sms: from, to, body."`
+		At      Time            `json:"at,omitzero" doc:"When it is due. Default: now."`
+	}
+}
+
+// startProcess records the first task of a business process.
+func (a *API) startProcess(ctx context.Context, in *ProcessInput) (*Done[Acted], error) {
+	o := &task.EnqueueOptions{ScheduledAt: timeOf(in.Body.At)}
+	return effect(ctx, a, in.Key, in.Body, func(tx *perdure.Tx) (func() Acted, error) {
+		ticket, err := start(tx, in.Name, in.Body.Payload, o)
+		return func() Acted { return Acted{strconv.FormatInt(ticket.ID, 10)} }, err
+	})
+}
+
+func start(tx *perdure.Tx, name string, payload json.RawMessage, o *task.EnqueueOptions) (*task.Ticket, error) {
+	switch name {
+	case "email":
+		var m struct{ From, To, Subject, Text, HTML string }
+		if err := json.Unmarshal(payload, &m); err != nil {
+			return nil, badPayload(err)
+		}
+		return task.SendEmail(tx, task.Email(m), o)
+	case "sms":
+		var m struct{ From, To, Body string }
+		if err := json.Unmarshal(payload, &m); err != nil {
+			return nil, badPayload(err)
+		}
+		return task.SendSMS(tx, task.SMS(m), o)
+	}
+	return task.Enqueue(tx, name, payload, o)
+}
+
+func badPayload(err error) error {
+	return NewProblem(http.StatusUnprocessableEntity, codeInvalid, fmt.Sprintf("the payload does not suit the process: %v", err))
+}

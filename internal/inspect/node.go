@@ -1,0 +1,124 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// SampleEvery is the interval of samples.
+const SampleEvery = 10 * time.Second
+
+// Samples returns what was finished, interval by interval, after a time.
+func (i *Inspector) Samples(ctx context.Context, after time.Time) ([]store.Sample, error) {
+	var all []store.Sample
+	if err := i.read(ctx, i.rt.Store.Samples(after, func(s store.Sample) { all = append(all, s) })); err != nil {
+		return nil, fmt.Errorf("read samples: %w", err)
+	}
+	return all, nil
+}
+
+// keepSamples is how long samples are kept.
+const keepSamples = 25 * time.Hour
+
+// Sample counts what was finished in the last interval that is over, unless another
+// process has. It is called now and then; how often does not matter.
+func (i *Inspector) Sample(ctx context.Context) error {
+	until := i.rt.Clock.Now().UTC().Truncate(SampleEvery)
+	taken, err := i.Samples(ctx, until.Add(-SampleEvery))
+	if err != nil || len(taken) > 0 && !taken[len(taken)-1].At.Before(until) {
+		return err
+	}
+	var found []store.Sample
+	if err := i.read(ctx, i.rt.Store.TakeSamples(store.Span{After: until.Add(-SampleEvery), Until: until}, func(s store.Sample) { found = append(found, s) })...); err != nil {
+		return fmt.Errorf("count what was finished: %w", err)
+	}
+	all, err := i.Overview(ctx)
+	if err != nil {
+		return err
+	}
+	stmts := []sqldb.Stmt{i.rt.Store.PurgeSamples(until.Add(-keepSamples))}
+	for _, s := range found {
+		for _, k := range all.Kinds {
+			if k.Kind == s.Kind {
+				s.Due = k.Due
+			}
+		}
+		stmts = append(stmts, i.rt.Store.InsertSample(s))
+	}
+	return i.write(ctx, stmts...)
+}
+
+func (i *Inspector) write(ctx context.Context, stmts ...sqldb.Stmt) error {
+	ctx, cancel := context.WithTimeout(ctx, i.rt.Timeout)
+	defer cancel()
+	tx, err := i.rt.DB.Begin(ctx, sqldb.Write)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if err := tx.Run(ctx, stmts...); err != nil {
+		return err
+	}
+	return tx.Commit(ctx)
+}
+
+// Housekeep removes what the server keeps for a while: Idempotency-Keys, and
+// processes that have gone.
+func (i *Inspector) Housekeep(ctx context.Context) error {
+	var removed int64
+	return i.write(ctx, i.rt.Store.PurgeRequests(keepKeys, 10_000, i.rt.Now(), &removed), i.rt.Store.PurgeNodes(keepNodes, i.rt.Now()))
+}
+
+const (
+	keepKeys  = 24 * time.Hour
+	keepNodes = time.Hour
+)
+
+// Beat notes that a process lives, and returns whether somebody has asked it to end
+// its work.
+func (i *Inspector) Beat(ctx context.Context, n store.Node) (drain bool, err error) {
+	if err := i.write(ctx, i.rt.Store.BeatNode(n, i.rt.Now(), &drain)); err != nil {
+		return false, fmt.Errorf("give a sign of life: %w", err)
+	}
+	return drain, nil
+}
+
+// Leave forgets a process that ends.
+func (i *Inspector) Leave(ctx context.Context, id string) error {
+	return i.write(ctx, i.rt.Store.RemoveNode(id))
+}
+
+// lost is how long a process is believed to live without a sign of it.
+const lost = 30 * time.Second
+
+// Node is a process that runs, or did until lately.
+type Node struct {
+	store.Node
+	// Lost says that it has shown no sign of life.
+	Lost bool
+}
+
+// Nodes returns the processes, oldest first.
+func (i *Inspector) Nodes(ctx context.Context) ([]Node, error) {
+	var all []Node
+	err := i.read(ctx, i.rt.Store.Nodes(i.rt.Now(), func(n store.Node, now time.Time) {
+		all = append(all, Node{Node: n, Lost: now.Sub(n.Seen) > lost})
+	}))
+	if err != nil {
+		return nil, fmt.Errorf("list nodes: %w", err)
+	}
+	return all, nil
+}
+
+// Marks returns a mark of each kind, which changes when something of the kind does.
+func (i *Inspector) Marks(ctx context.Context) (map[string]string, error) {
+	marks := map[string]string{}
+	if err := i.read(ctx, i.rt.Store.Marks(func(kind, mark string) { marks[kind] = mark })); err != nil {
+		return nil, fmt.Errorf("look for changes: %w", err)
+	}
+	return marks, nil
+}

@@ -1,0 +1,59 @@
+package store
+
+import "github.com/perdure/perdure/internal/sqldb"
+
+// facets are the statements that find the values of fields, by kind and field.
+var facets = map[string]map[string]string{
+	InstanceKind: {"fsm": "FacetInstanceFSM", "queue": "FacetQueues"},
+	HookKind:     {"namespace": "FacetHookNamespace", "name": "FacetHookName"},
+	TaskKind:     {"type": "FacetTaskType"},
+	AlarmKind:    {"type": "FacetAlarmType"},
+	ActorKind:    {"type": "FacetActorType"},
+}
+
+// Facets returns the statements that find the values of the fields of a kind, as far
+// as that is quick; nil: the kind has none.
+func (s *Store) Facets(kind string, found func(field, value string)) []sqldb.Stmt {
+	var stmts []sqldb.Stmt
+	for field, name := range facets[kind] {
+		stmt := s.stmt(name)
+		stmt.Row = textRow(func(value string) { found(field, value) })
+		stmts = append(stmts, stmt)
+	}
+	return stmts
+}
+
+// Hit is something that a search has found.
+type Hit struct{ Kind, ID, Name, Detail string }
+
+// Range is from one text to another, which is not in it.
+type Range struct{ From, To string }
+
+// SearchHooks returns the statement that finds hooks by the beginning of their id.
+func (s *Store) SearchHooks(ids Range, found func(Hit)) sqldb.Stmt {
+	return s.search(HookKind, "SearchHook", found, ids.From, ids.To)
+}
+
+// SearchInstances returns the statement that finds instances between two ids.
+func (s *Store) SearchInstances(ids Range, found func(Hit)) sqldb.Stmt {
+	return s.search(InstanceKind, "SearchInstance", found, ids.From, ids.To)
+}
+
+// SearchActors returns the statement that finds actors of a type by the beginning of
+// their id.
+func (s *Store) SearchActors(actorType string, ids Range, found func(Hit)) sqldb.Stmt {
+	return s.search(ActorKind, "SearchActor", found, actorType, ids.From, ids.To)
+}
+
+func (s *Store) search(kind, name string, found func(Hit), args ...any) sqldb.Stmt {
+	stmt := s.stmt(name, args...)
+	stmt.Row = func(scan sqldb.Scan) error {
+		h := Hit{Kind: kind}
+		err := scan(&h.ID, &h.Name, &h.Detail)
+		if err == nil {
+			found(h)
+		}
+		return err
+	}
+	return stmt
+}

@@ -1,0 +1,73 @@
+-- The values that lists can be narrowed to, on PostgreSQL: each is found from the one
+-- before, along an index.
+
+-- name: FacetInstanceFSM
+with recursive found (value) as (
+  (select fsm from perdure.instances order by fsm limit 1)
+  union all
+  select (select i.fsm from perdure.instances i where i.fsm > found.value order by i.fsm limit 1)
+  from found
+  where found.value is not null
+)
+select value from found where value is not null limit 200
+
+-- name: FacetQueues
+select distinct queue
+from perdure.definitions
+order by queue
+limit 200
+
+-- name: FacetHookNamespace
+select distinct s.namespace
+from (select namespace from perdure.hooks order by created_at desc, id desc limit 5000) s
+order by s.namespace
+limit 200
+
+-- name: FacetHookName
+select distinct s.name
+from (select name from perdure.hooks order by created_at desc, id desc limit 5000) s
+order by s.name
+limit 200
+
+-- name: FacetTaskType
+select distinct s.task_type
+from (select task_type from queues.task order by task_id desc limit 5000) s
+order by s.task_type
+limit 200
+
+-- name: FacetAlarmType
+select distinct s.type
+from (select type from perdure.alarms limit 5000) s
+order by s.type
+limit 200
+
+-- name: FacetActorType
+with recursive found (value) as (
+  (select type from perdure.actors order by type limit 1)
+  union all
+  select (select a.type from perdure.actors a where a.type > found.value order by a.type limit 1)
+  from found
+  where found.value is not null
+)
+select value from found where value is not null limit 200
+
+-- name: SearchHook
+select id, namespace || '/' || name, status
+from perdure.hooks
+where id >= $1 and id < $2
+order by id
+limit 5
+
+-- name: SearchInstance
+select i.id::text, i.fsm, i.step
+from perdure.instances i
+where i.id >= $1::uuid and i.id <= $2::uuid
+order by i.id
+limit 5
+
+-- name: SearchActor
+select a.type || '/' || a.id, a.type, a.status
+from perdure.actors a
+where a.type = $1 and a.id >= $2 and a.id < $3
+order by a.id
+limit 5

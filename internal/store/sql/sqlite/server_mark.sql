@@ -1,0 +1,43 @@
+-- Marks that change when something of a kind does, on SQLite: each is read from
+-- the end of an index, or from a table of few rows.
+
+-- name: InspectMarks
+select 'instances', concat_ws('|',
+  (select finished_at from perdure.finished order by finished_at desc limit 1),
+  (select id from perdure.instances order by id desc limit 1),
+  (select max(seq) from perdure.leases),
+  (select count(*) from (select 1 from perdure.waiting limit 1000) s),
+  (select count(*) from (select 1 from perdure.barriers limit 1000) s),
+  (select count(*) from (select 1 from perdure.ready limit 1000) s))
+union all
+select 'hooks', concat_ws('|',
+  (select finished_at from perdure.hooks where status in ('completed', 'cancelled') order by finished_at desc limit 1),
+  (select created_at from perdure.hooks order by created_at desc, id desc limit 1),
+  (select count(*) from (select 1 from perdure.hooks where status = 'processing' limit 1000) s),
+  (select count(*) from (select 1 from perdure.hooks where status in ('failed', 'quarantined') limit 1000) s))
+union all
+select 'tasks', concat_ws('|',
+  (select finished_at from queues_task where status in ('completed', 'cancelled') order by finished_at desc limit 1),
+  (select max(task_id) from queues_task),
+  (select count(*) from (select 1 from queues_task where status = 'processing' limit 1000) s),
+  (select count(*) from (select 1 from queues_task where status in ('failed', 'quarantined') limit 1000) s))
+union all
+select 'alarms', concat_ws('|',
+  (select due_at from perdure.alarms where status = 'pending' order by due_at limit 1),
+  (select count(*) from (select 1 from perdure.alarms where status = 'pending' limit 1000) s),
+  (select count(*) from (select 1 from perdure.alarms where status = 'processing' limit 1000) s),
+  (select count(*) from (select 1 from perdure.alarms where status in ('failed', 'quarantined') limit 1000) s))
+union all
+select 'actors', concat_ws('|',
+  (select created_at from perdure.actors order by created_at desc, type desc, id desc limit 1),
+  (select count(*) from (select 1 from perdure.actors where status in ('error', 'quarantined') limit 1000) s))
+union all
+select 'outbox', concat_ws('|', (select counter from perdure.outbox_clock))
+union all
+select 'schedules', concat_ws('|', (select max(updated_at) from perdure.schedules), (select max(last_at) from perdure.schedules), (select count(*) from perdure.schedules))
+union all
+select 'definitions', concat_ws('|', (select max(updated_at) from perdure.definitions), (select count(*) from perdure.definitions))
+union all
+select 'machines', concat_ws('|', (select max(created_at) from perdure.machines), (select count(*) from perdure.machines))
+union all
+select 'nodes', concat_ws('|', (select count(*) from perdure.nodes), (select count(*) from perdure.nodes where draining))

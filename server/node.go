@@ -1,0 +1,108 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure/internal/clock"
+	"github.com/perdure/perdure/internal/inspect"
+	"github.com/perdure/perdure/internal/store"
+)
+
+const (
+	// beatEvery is how often a process gives a sign of life.
+	beatEvery = 5 * time.Second
+	// housekeepEvery is how often what the server keeps for a while is removed.
+	housekeepEvery = 10 * time.Minute
+	// leaveTimeout bounds the last sign of life.
+	leaveTimeout = 2 * time.Second
+)
+
+// node gives signs of life of this process, so that others see what runs and can ask
+// it to end its work.
+type node struct {
+	inspect *inspect.Inspector
+	row     store.Node
+	onError func(error)
+	drain   func() // begins the end of the work
+
+	cancel context.CancelFunc
+	idle   sync.WaitGroup
+}
+
+func (s *Server) newNode() (*node, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	roles, err := json.Marshal(s.options.Roles)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, p := range s.processors() {
+		names = append(names, p.Namespace())
+	}
+	work, err := json.Marshal(names)
+	if err != nil {
+		return nil, err
+	}
+	row := store.Node{ID: s.eng.Runtime().NewID(), Host: host, PID: os.Getpid(), Version: s.options.Version, Roles: string(roles), Work: string(work)}
+	return &node{inspect: inspect.New(s.eng, s.machines), row: row, onError: s.options.OnError}, nil
+}
+
+// start begins to give signs of life.
+func (n *node) start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	n.cancel = cancel
+	n.idle.Go(func() { n.run(ctx) })
+}
+
+func (n *node) run(ctx context.Context) {
+	var sinceHousekeeping time.Duration
+	for {
+		n.report(ctx, n.beat(ctx))
+		n.report(ctx, n.inspect.Sample(ctx))
+		if sinceHousekeeping += beatEvery; sinceHousekeeping >= housekeepEvery {
+			sinceHousekeeping = 0
+			n.report(ctx, n.inspect.Housekeep(ctx))
+		}
+		timer := clock.System.NewTimer(beatEvery)
+		select {
+		case <-timer.C():
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// beat gives a sign of life, and begins the end of the work if somebody has asked for
+// it.
+func (n *node) beat(ctx context.Context) error {
+	drain, err := n.inspect.Beat(ctx, n.row)
+	if drain && n.drain != nil {
+		n.drain()
+		n.drain = nil
+	}
+	return err
+}
+
+func (n *node) report(ctx context.Context, err error) {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, context.Canceled) {
+		n.onError(err)
+	}
+}
+
+// stop ends the signs of life.
+func (n *node) stop() {
+	n.cancel()
+	n.idle.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	defer cancel()
+	n.report(ctx, n.inspect.Leave(ctx, n.row.ID))
+}
