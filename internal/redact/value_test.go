@@ -1,0 +1,69 @@
+package redact_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/perdure/perdure/internal/redact"
+)
+
+type item struct {
+	ID      string          `json:"id"`
+	Payload json.RawMessage `json:"payload"`
+	Error   string          `json:"error"`
+	Parent  *item           `json:"parent,omitempty"`
+	Created time.Time       `json:"created"`
+	private json.RawMessage
+}
+
+type list struct {
+	Data  []item
+	ByKey map[string]json.RawMessage
+	Any   any
+	Count int
+}
+
+func TestValueRedactsPayloadsWhereverTheyAre(t *testing.T) {
+	t.Parallel()
+	r := rules(t, "/pin")
+	payload := json.RawMessage(`{"pin":"1234","a":1}`)
+	shown := json.RawMessage(`{"pin":"[redacted]","a":1}`)
+	now := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+	made := func(p json.RawMessage, message string) list {
+		one := item{ID: "1", Payload: p, Error: message, Created: now, Parent: &item{Payload: p}}
+		return list{Data: []item{one}, ByKey: map[string]json.RawMessage{"k": p}, Any: one, Count: 7}
+	}
+	given, want := made(payload, "pin 1234 is wrong"), made(shown, "pin [redacted] is wrong")
+	compare := cmp.AllowUnexported(item{})
+	if diff := cmp.Diff(want, r.Value(given), compare); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(&want, r.Value(&given), compare); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(made(payload, "pin 1234 is wrong"), given, compare); diff != "" {
+		t.Errorf("what was given is changed: %s", diff)
+	}
+}
+
+func TestValueLeavesTheRestAlone(t *testing.T) {
+	t.Parallel()
+	r := rules(t, "/pin")
+	var none *redact.Rules
+	payload := item{Payload: json.RawMessage(`{"pin":1}`)}
+	if got := none.Value(payload).(item); string(got.Payload) != `{"pin":1}` {
+		t.Errorf("%s", got.Payload)
+	}
+	for _, v := range []any{nil, 1, "pin", []string{"a"}, struct{ A int }{1}, (*item)(nil), []item(nil), map[string]item(nil), item{}} {
+		if diff := cmp.Diff(v, r.Value(v), cmp.AllowUnexported(item{})); diff != "" {
+			t.Errorf("%T: %s", v, diff)
+		}
+	}
+	type loop struct{ Next *loop }
+	if got := r.Value(&loop{}).(*loop); got.Next != nil {
+		t.Errorf("%v", got)
+	}
+}
