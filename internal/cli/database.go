@@ -33,7 +33,11 @@ func (a *app) view(ctx context.Context, fn func(*perdure.Engine) error) error {
 	if err := mustExist(dsn); err != nil {
 		return err
 	}
-	eng, err := perdure.Open(ctx, dsn, &perdure.Options{NoMigrate: true})
+	ring, err := a.ring()
+	if err != nil {
+		return err
+	}
+	eng, err := perdure.Open(ctx, dsn, &perdure.Options{NoMigrate: true, Keys: ring})
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ const (
 )
 
 // secretVariables are those that no flag stands for.
-var secretVariables = []string{smtpPassword, resendKey, twilioToken}
+var secretVariables = []string{smtpPassword, resendKey, twilioToken, encryptionKeys}
 
 // senders say through whom mail and SMS are sent.
 type senders struct {
@@ -94,8 +94,12 @@ func (a *app) secret(variable string) task.Secret {
 func (a *app) secrets() []string {
 	var all []string
 	for _, variable := range secretVariables {
-		if _, value, err := a.lookup([]string{variable}); err == nil && value != "" {
+		_, value, err := a.lookup([]string{variable})
+		if err == nil && value != "" {
 			all = append(all, value)
+		}
+		if variable == encryptionKeys {
+			all = append(all, keyTexts(value)...)
 		}
 	}
 	return append(all, a.bearer)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/hook"
 	"github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/internal/logging"
@@ -34,6 +35,7 @@ type serving struct {
 	roles             []string
 	migrate           bool
 	samples           bool
+	lease             time.Duration
 	level             string
 	senders           senders
 }
@@ -69,6 +71,7 @@ func (a *app) serve() *cobra.Command {
 	s.add(flags)
 	flags.StringSliceVar(&s.roles, "roles", []string{"api", "worker", "ui"}, "what this process does: api, worker, ui")
 	flags.BoolVar(&s.migrate, "auto-migrate", true, "create or update Perdure's own tables first")
+	flags.DurationVar(&s.lease, "lease", 30*time.Second, "how long work belongs to a process without a sign of life; at least 1s")
 	flags.BoolVar(&s.samples, "samples", false, "also run the work of the sample shop, see perdure dev")
 	return cmd
 }
@@ -90,7 +93,11 @@ func (a *app) runServe(ctx context.Context, dsn string, s *serving, d *devRun) (
 		return err
 	}
 	p := &process{app: a, flags: s, tables: sample.NewTables(), dev: d}
-	if p.eng, err = perdure.Open(ctx, dsn, p.engineOptions()); err != nil {
+	options := p.engineOptions()
+	if options.Keys, err = a.ring(); err != nil {
+		return err
+	}
+	if p.eng, err = perdure.Open(ctx, dsn, options); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.eng.Close()) }()
@@ -101,6 +108,8 @@ func (s *serving) validate() error {
 	switch {
 	case (s.cert == "") != (s.key == ""):
 		return usagef("--tls-cert and --tls-key belong together")
+	case s.lease < time.Second:
+		return usagef("--lease is less than 1s")
 	case s.drain < 0:
 		return usagef("--drain-timeout is negative")
 	}
@@ -178,7 +187,8 @@ func (p *process) nodeOptions() (node.Options, error) {
 	for _, r := range s.roles {
 		o.Server.Roles = append(o.Server.Roles, server.Role(r))
 	}
-	workers := task.Options{}
+	workers := task.Options{Lease: s.lease}
+	o.Server.Machines = &fsm.Options{Lease: s.lease}
 	var err error
 	if workers.Senders, err = s.senders.make(p.app); err != nil {
 		return o, err
@@ -187,7 +197,7 @@ func (p *process) nodeOptions() (node.Options, error) {
 		if err := p.openShop(&o); err != nil {
 			return o, err
 		}
-		workers.Senders, workers.Lease = p.shop.Senders(), sample.Lease
+		workers.Senders = p.shop.Senders()
 	}
 	o.Server.Tasks, err = task.NewWorker(p.eng, &workers)
 	return o, err
@@ -195,7 +205,7 @@ func (p *process) nodeOptions() (node.Options, error) {
 
 // openShop lets the process run the work of the samples.
 func (p *process) openShop(o *node.Options) (err error) {
-	options := sample.Options{OnError: func(err error) { slog.Error("sample", "error", err) }}
+	options := sample.Options{Lease: p.flags.lease, Sent: p.flags.senders.dir, OnError: func(err error) { slog.Error("sample", "error", err) }}
 	if p.dev != nil {
 		options.Every, options.Sent = p.dev.every, p.dev.sent
 	}
@@ -205,7 +215,6 @@ func (p *process) openShop(o *node.Options) (err error) {
 	o.Server.Definitions = p.shop.Definitions()
 	o.Server.Hooks = []*hook.Hooks{p.shop.Hooks()}
 	o.Server.Processors = p.shop.Processors()
-	o.Server.Machines = sample.MachineOptions()
 	if p.dev != nil {
 		p.dev.control = sample.NewControl(p.eng, p.dev.warp)
 		o.Routes = sample.Routes(p.dev.control, p.shop.Mailbox())

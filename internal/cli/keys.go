@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"crypto/rand"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rotate"
+	"github.com/perdure/perdure/internal/seal"
+)
+
+// encryptionKeys is the variable with the keys. No flag stands for it: others see
+// flags.
+const encryptionKeys = envPrefix + "ENCRYPTION_KEYS"
+
+// ring returns the keys that payloads are encrypted with; nil: none.
+func (a *app) ring() (*perdure.Keys, error) {
+	name, text, err := a.lookup([]string{encryptionKeys})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return perdure.ParseKeys(text)
+}
+
+// keyTexts returns the secret parts of keys.
+func keyTexts(text string) []string {
+	var all []string
+	for _, key := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r <= ' ' }) {
+		_, secret, _ := strings.Cut(key, ":")
+		all = append(all, secret)
+	}
+	return all
+}
+
+func (a *app) keys() *cobra.Command {
+	cmd := a.group("keys", "Manage the keys that payloads are encrypted with", a.keysGenerate(), a.keysStatus(), a.keysRotate())
+	cmd.Long = "Payloads are encrypted at rest if " + encryptionKeys + ", or the file that\n" +
+		encryptionKeys + "_FILE names, has keys: one in each line, id:base64. The first one\n" +
+		"encrypts, all of them decrypt. To replace a key:\n\n" +
+		"  1. add the new one as the second, and start all processes again;\n" +
+		"  2. make it the first, and start all processes again;\n" +
+		"  3. perdure keys rotate;\n" +
+		"  4. remove the old one, once \"perdure keys status\" shows nothing to encrypt again."
+	return cmd
+}
+
+func (a *app) keysGenerate() *cobra.Command {
+	return &cobra.Command{
+		Use: "generate <id>", Short: "Print a new key", Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			key, err := seal.Generate(args[0], rand.Reader)
+			if err != nil {
+				return err
+			}
+			return a.show(map[string]string{"key": key}, func(w io.Writer) { fmt.Fprintln(w, key) })
+		},
+	}
+}
+
+func (a *app) keysStatus() *cobra.Command {
+	return &cobra.Command{
+		Use: "status", Short: "Count what is not encrypted with the newest key", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.view(cmd.Context(), func(eng *perdure.Engine) error {
+				all, err := rotate.Pending(cmd.Context(), eng, a.rotating)
+				a.progress("")
+				if err != nil {
+					return err
+				}
+				return a.showRotation(all, "TO ENCRYPT")
+			})
+		},
+	}
+}
+
+func (a *app) keysRotate() *cobra.Command {
+	return &cobra.Command{
+		Use: "rotate", Short: "Encrypt everything with the newest key", Args: cobra.NoArgs,
+		Long: "Encrypts everything that is not encrypted, or with another key than the newest one,\n" +
+			"in batches and while work goes on. It may be stopped and run again. Exits with 1 if\n" +
+			"there are values whose key is missing.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.view(cmd.Context(), func(eng *perdure.Engine) error {
+				all, err := rotate.Run(cmd.Context(), eng, a.rotating)
+				a.progress("")
+				if err != nil {
+					return err
+				}
+				if err := a.showRotation(all, "ENCRYPTED"); err != nil {
+					return err
+				}
+				for _, p := range all {
+					if p.Foreign > 0 {
+						return errReported
+					}
+				}
+				return nil
+			})
+		},
+	}
+}
+
+func (a *app) rotating(p rotate.Progress) {
+	a.progress(fmt.Sprintf("%s: %s", p.Column, count(int(p.Seen), "value", "values")))
+}
+
+// rotationJSON is what was done in a column as JSON.
+type rotationJSON struct {
+	Column   string `json:"column"`
+	Seen     int64  `json:"values"`
+	Resealed int64  `json:"encrypted"`
+	Foreign  int64  `json:"key_missing"`
+}
+
+func (a *app) showRotation(all []rotate.Progress, what string) error {
+	data := []rotationJSON{}
+	rows := [][]string{{"COLUMN", "VALUES", what, "KEY MISSING"}}
+	for _, p := range all {
+		data = append(data, rotationJSON(p))
+		rows = append(rows, []string{p.Column, thousands(int(p.Seen)), thousands(int(p.Resealed)), thousands(int(p.Foreign))})
+	}
+	return a.show(map[string]any{"data": data}, func(w io.Writer) { table(w, rows) })
+}
