@@ -25,11 +25,15 @@ const waiter = `{
 var w1 = actor.Ref{Type: "w", ID: "1"}
 
 // timed is a fixture with one actor of a type.
-func timed(t *testing.T, db enginetest.Database, document string) *fixture {
+func timed(t *testing.T, db enginetest.Database, document string, more ...func(*actor.TypeOptions)) *fixture {
 	t.Helper()
 	f := newFixture(t, db, nil)
 	f.document = document
-	f.register(t, "w", document, nil)
+	o := &actor.TypeOptions{}
+	for _, set := range more {
+		set(o)
+	}
+	f.register(t, "w", document, o)
 	f.spawn(t, w1)
 	return f
 }

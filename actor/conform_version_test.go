@@ -1,0 +1,227 @@
+package actor_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/actor"
+	"github.com/perdure/perdure/actor/boltkv"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/statechart"
+)
+
+// next is waiter after a release that calls state a something else.
+var next = strings.ReplaceAll(waiter, `"a"`, `"alpha"`)
+
+func renamed(_ int64, snapshot []byte) ([]byte, error) {
+	text := strings.ReplaceAll(string(snapshot), `"w.a"`, `"w.alpha"`)
+	return []byte(strings.ReplaceAll(text, `"value":"a"`, `"value":"alpha"`)), nil
+}
+
+func (Conformance) ALiveActorIsMigratedWhenItIsMoved(t *testing.T, db enginetest.Database) {
+	for policy, want := range map[actor.TimerPolicy][]int64{actor.KeepTimers: {1000}, actor.RestartTimers: {1400}, actor.DropTimers: nil} {
+		f := newFixture(t, enginetest.New(t, db.Name), nil)
+		f.register(t, "w", waiter, nil)
+		f.spawn(t, w1)
+		f.clock.Advance(400 * time.Millisecond)
+		f.reopen(t, nil)
+		f.register(t, "w", next, &actor.TypeOptions{Version: 2, Migrate: renamed, MigrateTimers: policy, SystemEvents: true})
+		f.send(t, w1, "UNKNOWN")
+		f.is(t, w1, "alpha")
+		f.pending(t, w1, want...)
+		record, err := f.actors.Get(enginetest.Context(t), w1)
+		enginetest.NoError(t, err)
+		equal(t, "machine", record.Machine, int64(2))
+		var kinds []string
+		for _, e := range f.log(t, w1, 1) {
+			kinds = append(kinds, string(e.Kind)+string(e.Event))
+		}
+		equal(t, "log", fmt.Sprint(kinds[:2]), `[migrate{"from":1,"to":2} event{"type":"MIGRATE"}]`)
+		_, err = f.actors.Replay(enginetest.Context(t), w1)
+		enginetest.NoError(t, err)
+	}
+}
+
+func (Conformance) AnActorThatDoesNotSuitTheNewMachineIsQuarantinedAlone(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, nil)
+	f.register(t, "w", waiter, nil)
+	w2 := actor.Ref{Type: "w", ID: "2"}
+	f.spawn(t, w1)
+	f.spawn(t, w2)
+	f.send(t, w2, "OUT")
+	quiet := &actor.Options{OnDamage: func(actor.Damage) {}}
+	f.reopen(t, quiet)
+	f.register(t, "w", next, &actor.TypeOptions{Version: 2})
+	_, err := f.actors.Send(enginetest.Context(t), w1, system, statechart.Event{Type: "OUT"}, nil)
+	enginetest.As[*actor.QuarantinedError](t, err)
+	f.send(t, w2, "BACK") // its state is in both
+	f.is(t, w2, "alpha")
+	f.reopen(t, quiet)
+	f.register(t, "w", next, &actor.TypeOptions{Version: 3, Migrate: renamed})
+	enginetest.NoError(t, f.actors.Release(enginetest.Context(t), w1, system))
+	f.is(t, w1, "alpha")
+	f.send(t, w1, "OUT")
+	f.is(t, w1, "b")
+}
+
+func (Conformance) AnOlderReleaseLeavesNewerActorsAlone(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, nil)
+	f.register(t, "w", waiter, &actor.TypeOptions{Version: 2})
+	f.spawn(t, w1)
+	f.reopen(t, nil)
+	f.register(t, "w", waiter, nil)
+	_, err := f.actors.Send(enginetest.Context(t), w1, system, statechart.Event{Type: "OUT"}, nil)
+	equal(t, "version", enginetest.As[*actor.VersionError](t, err).Has, int64(2))
+	equal(t, "fired", f.pass(t, 5000), 0)
+	at, err := f.actors.NextWakeAt(enginetest.Context(t))
+	enginetest.NoError(t, err)
+	equal(t, "is asked again, but not at once", at.After(f.clock.Now()), true)
+	f.reopen(t, nil)
+	f.register(t, "w", waiter, &actor.TypeOptions{Version: 2})
+	equal(t, "fired", f.process(t), 1)
+}
+
+func (Conformance) DocumentsOfAllVersionsRunSideBySide(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, nil)
+	ctx := enginetest.Context(t)
+	for i, ms := range []int{1000, 2000} {
+		document := strings.ReplaceAll(waiter, `"1000"`, fmt.Sprintf(`"%d"`, ms))
+		d, err := f.actors.RegisterDocument(ctx, "w", []byte(document), &actor.DocumentOptions{LogRetention: 5})
+		enginetest.NoError(t, err)
+		equal(t, "version", d.Version, int64(i+1))
+		f.spawn(t, actor.Ref{Type: "w", ID: fmt.Sprint(i)})
+	}
+	f.reopen(t, nil)
+	equal(t, "fired at 1000", f.pass(t, 1000), 1)
+	equal(t, "fired at 2000", f.pass(t, 1000), 1)
+	documents, err := f.actors.Documents(ctx)
+	enginetest.NoError(t, err)
+	equal(t, "documents", len(documents), 1)
+	equal(t, "retention", documents[0].Options.LogRetention, 5)
+	_, err = f.actors.RegisterDocument(ctx, "w", []byte(`{"initial": "a", "states": {"a": {"entry": "unknown"}}}`), nil)
+	enginetest.As[*fault.Invalid](t, err)
+	equal(t, "machines", db.Rows(t, "perdure", "machines"), 2)
+}
+
+func (Conformance) DocumentsUseTheHandlersOfTheProcess(t *testing.T, db enginetest.Database) {
+	rang := 0
+	options := &actor.Options{Effects: map[string]actor.Effect{"ring": {Run: func(context.Context, actor.Call) error { rang++; return nil }}}}
+	f := newFixture(t, db, options)
+	_, err := f.actors.RegisterDocument(enginetest.Context(t), "w", []byte(`{"initial": "a", "states": {"a": {"entry": "ring"}}}`), nil)
+	enginetest.NoError(t, err)
+	f.spawn(t, w1)
+	f.reopen(t, options) // a process that only dispatches
+	equal(t, "processed", f.process(t), 1)
+	equal(t, "rang", rang, 1)
+}
+
+// What is wrong with a definition is told when it is registered.
+func (Conformance) Case6To12BadMachinesAreRefusedWithTheirPlace(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, nil)
+	for name, c := range map[string]struct{ document, place string }{
+		"6 after object":   {`{"initial": "a", "states": {"a": {"after": {"delay": 1000, "target": "b"}}, "b": {}}}`, "machine.states.a.after"},
+		"8 action":         {`{"initial": "a", "states": {"a": {"entry": "nope"}}}`, "machine.states.a.entry"},
+		"8 guard":          {`{"initial": "a", "states": {"a": {"on": {"E": {"target": "a", "guard": "nope"}}}}}`, "machine.states.a.on.E"},
+		"8 actor":          {`{"initial": "a", "states": {"a": {"invoke": {"src": "nope"}}}}`, "machine.states.a.invoke"},
+		"8 delay":          {`{"initial": "a", "states": {"a": {"after": {"nope": "a"}}}}`, "machine.states.a.after"},
+		"9 null":           {`{"initial": "a", "states": {"a": {"on": {"E": null}}}}`, "machine.states.a.on.E"},
+		"11 unreachable":   {`{"initial": "a", "states": {"a": {}, "b": {}}}`, "machine.states.b"},
+		"11 duplicate id":  {`{"initial": "a", "states": {"a": {"id": "x", "on": {"E": "b"}}, "b": {"id": "x"}}}`, "machine.states"},
+		"12 cycle":         {`{"initial": "a", "states": {"a": {"always": "b"}, "b": {"always": "a"}}}`, "machine.states"},
+		"unknown key":      {`{"initial": "a", "states": {"a": {"onn": {}}}}`, "machine.states.a.onn"},
+		"deep":             {strings.Repeat(`{"initial": "a", "states": {"a": `, 10_000) + "{}" + strings.Repeat("}}", 10_000), ""},
+		"not JSON":         {`{`, ""},
+		"fractional delay": {`{"initial": "a", "states": {"a": {"after": {"0.5": "a"}}}}`, "machine.states.a.after"},
+	} {
+		for _, register := range []func() error{
+			func() error { return f.actors.Register("bad", []byte(c.document), nil) },
+			func() error {
+				_, err := f.actors.RegisterDocument(enginetest.Context(t), "bad", []byte(c.document), nil)
+				return err
+			},
+		} {
+			err := register()
+			var invalid *fault.Invalid
+			if !errors.As(err, &invalid) || !strings.Contains(err.Error(), c.place) {
+				t.Errorf("%s: %v, want a *fault.Invalid at %s", name, err, c.place)
+			}
+		}
+	}
+	equal(t, "machines", db.Rows(t, "perdure", "machines"), 0)
+}
+
+func (Conformance) Case7And10ArrayDelaysAndKeyOrder(t *testing.T, db enginetest.Database) {
+	f := timed(t, db, `{"id": "w", "initial": "a", "states": {"a": {"after": [{"delay": 1000, "target": "b"}]}, "b": {}}}`)
+	f.pending(t, w1, 1000)
+	f.register(t, "order", `{"type": "parallel", "states": {"z": {"entry": {"type": "xstate.log", "params": {"value": "z"}}}, "2": {"entry": {"type": "xstate.log", "params": {"value": "2"}}},
+		"a": {"entry": {"type": "xstate.log", "params": {"value": "a"}}}, "1": {"entry": {"type": "xstate.log", "params": {"value": "1"}}}}}`, nil)
+	var order []any
+	for _, l := range f.spawn(t, actor.Ref{Type: "order", ID: "x"}).Said.Logs {
+		order = append(order, l.Value)
+	}
+	equal(t, "order", fmt.Sprint(order), "[1 2 z a]")
+}
+
+// kv opens a store of an earlier system with some actors.
+func kv(t *testing.T, actors map[actor.Ref]map[string]string) *boltkv.KV {
+	t.Helper()
+	store, err := boltkv.Open(filepath.Join(t.TempDir(), "kv.db"))
+	enginetest.NoError(t, err)
+	t.Cleanup(func() { _ = store.Close() })
+	for ref, values := range actors {
+		for key, value := range values {
+			enginetest.NoError(t, store.Put(enginetest.Context(t), ref, key, []byte(value)))
+		}
+	}
+	return store
+}
+
+func legacyActor(ref actor.Ref) map[string]string {
+	return map[string]string{
+		actor.KeyType: ref.Type, actor.KeyID: `"` + ref.ID + `"`, actor.KeyCaller: `{"type":"client","id":"alice"}`, actor.KeyInput: `{"n":1}`,
+		actor.KeySnapshot: `{"status":"active","value":"on","context":{"public":{"count":7}},"historyValue":{},"children":{}}`,
+	}
+}
+
+func (Conformance) Case52ActorsOfAnEarlierSystemAreImportedOnce(t *testing.T, db enginetest.Database) {
+	fresh, half := actor.Ref{Type: "toggle", ID: "fresh"}, actor.Ref{Type: "toggle", ID: "half"}
+	other, wrong := actor.Ref{Type: "toggle", ID: "other"}, actor.Ref{Type: "toggle", ID: "wrong"}
+	actors := map[actor.Ref]map[string]string{lamp: legacyActor(lamp), fresh: legacyActor(fresh), half: legacyActor(half), other: legacyActor(lamp), wrong: legacyActor(wrong)}
+	delete(actors[fresh], actor.KeySnapshot)
+	delete(actors[half], actor.KeyInput)
+	actors[wrong][actor.KeyCaller] = `{"type":`
+	options := &actor.Options{Legacy: kv(t, actors)}
+	f := newFixture(t, db, options)
+	f.register(t, "toggle", toggle, nil)
+	ctx := enginetest.Context(t)
+	view, err := f.actors.Snapshot(ctx, lamp, alice)
+	enginetest.NoError(t, err)
+	equal(t, "public", *jsonOf(t, view.Public), `{"count":7}`)
+	equal(t, "value", f.send(t, lamp, "FLIP").View.Value, any("off"))
+	equal(t, "value", f.send(t, lamp, "FLIP").View.Value, any("on"))
+	f.reopen(t, options)
+	f.register(t, "toggle", toggle, nil)
+	f.is(t, lamp, "on") // and not what the earlier system says
+	record, err := f.actors.Get(ctx, lamp)
+	enginetest.NoError(t, err)
+	equal(t, "origin", record.Origin, "import")
+	equal(t, "caller", record.Caller, alice)
+	_, err = f.actors.Replay(ctx, lamp)
+	enginetest.NoError(t, err)
+	equal(t, "value of one without a snapshot", f.send(t, fresh, "FLIP").View.Value, any("on"))
+	for _, ref := range []actor.Ref{half, other, wrong} {
+		_, err = f.actors.Send(ctx, ref, alice, statechart.Event{Type: "FLIP"}, nil)
+		enginetest.As[*fault.NotFound](t, err)
+	}
+	_, err = f.actors.Spawn(ctx, fresh, alice, nil, nil)
+	enginetest.As[*fault.Duplicate](t, err)
+	enginetest.NoError(t, f.actors.Delete(ctx, lamp))
+	_, err = f.actors.Snapshot(ctx, lamp, alice)
+	enginetest.As[*fault.NotFound](t, err) // nothing comes twice
+}
