@@ -16,7 +16,12 @@ import (
 	"github.com/perdure/perdure/schema"
 )
 
-func TestMain(m *testing.M) { testdb.Main(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(childVariable) != "" {
+		os.Exit(child())
+	}
+	testdb.Main(m)
+}
 
 // outcome is what a shell sees of a command.
 type outcome struct {

@@ -20,7 +20,7 @@ import (
 )
 
 func (a *app) dev() *cobra.Command {
-	s := serving{migrate: true, samples: true, roles: []string{"api", "worker", "ui"}}
+	s := serving{migrate: true, samples: true, lease: sample.Lease, roles: []string{"api", "worker", "ui"}}
 	d := &devRun{app: a}
 	var data string
 	cmd := &cobra.Command{

@@ -136,7 +136,7 @@ func TestTheTimeOfTheSamplesIsMovedAndRemembered(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "dev.db")
 	r := launch(t, "dev", "--data", data, "--every", "1h")
 	run(t, "dev", "clock", "pause", "--server", r.url).want(t, 0, "paused")
-	run(t, "dev", "clock", "forward", "2h", "--server", r.url).want(t, 0, "paused")
+	run(t, "dev", "clock", "forward", "30m", "--server", r.url).want(t, 0, "paused")
 	run(t, "dev", "clock", "speed", "--server", r.url).wantError(t, exitUsage, "takes a number")
 	run(t, "dev", "clock", "speed", "1000", "--server", r.url).wantError(t, exitUsage, "at most 100")
 	run(t, "dev", "clock", "resume", "--server", r.url).want(t, 0, "at 1x")
@@ -146,7 +146,7 @@ func TestTheTimeOfTheSamplesIsMovedAndRemembered(t *testing.T) {
 	r = launch(t, "dev", "--data", data, "--every", "1h")
 	defer r.end()
 	shown, err := time.Parse(time.RFC3339, run(t, "dev", "clock", "--server", r.url, "--json").decode(t)["now"].(string))
-	if err != nil || shown.Before(time.Now().Add(time.Hour)) {
+	if err != nil || shown.Before(time.Now().Add(20*time.Minute)) {
 		t.Errorf("the clock shows %v: %v", shown, err)
 	}
 }

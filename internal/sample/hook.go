@@ -21,7 +21,7 @@ var (
 )
 
 func (s *Shop) defineHooks() (err error) {
-	s.hooks, err = hook.New(s.eng, Namespace, &hook.Options{Lease: Lease, OnError: s.options.OnError})
+	s.hooks, err = hook.New(s.eng, Namespace, &hook.Options{Lease: s.options.Lease, OnError: s.options.OnError})
 	if err != nil {
 		return err
 	}

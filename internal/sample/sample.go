@@ -27,7 +27,7 @@ import (
 // Namespace is that of the shop's hooks.
 const Namespace = "shop"
 
-// Lease is how long work of the shop belongs to a process without a sign of life.
+// Lease is how long work belongs to a process without a sign of life, by default.
 const Lease = 10 * time.Second
 
 // Options configure a Shop. The zero value of every field is its default.
@@ -35,6 +35,8 @@ type Options struct {
 	// Every is how often something happens that nobody has asked for.
 	// Default: once a second.
 	Every time.Duration
+	// Lease is that of the shop's hooks. Default: Lease.
+	Lease time.Duration
 	// Sent is the directory of the mail and SMS that were sent.
 	// Default: data/sent.
 	Sent string
@@ -81,6 +83,7 @@ type Shop struct {
 func New(eng *perdure.Engine, tables *Tables, options Options) (*Shop, error) {
 	defaults(&options.Every, time.Second)
 	defaults(&options.Sent, "data/sent")
+	defaults(&options.Lease, Lease)
 	if options.Random == nil {
 		options.Random = rand.Float64
 	}
@@ -102,9 +105,6 @@ func defaults[T comparable](field *T, value T) {
 		*field = value
 	}
 }
-
-// MachineOptions say how the shop's machines are run.
-func MachineOptions() *fsm.Options { return &fsm.Options{Lease: Lease} }
 
 // Definitions are the shop's state machines.
 func (s *Shop) Definitions() []fsm.Definer { return []fsm.Definer{s.order, s.parcel, s.report} }
