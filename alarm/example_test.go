@@ -243,7 +243,8 @@ func TestAReminderIsSentAfterADay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := perduretest.RequireScheduled[Reminder](t, eng, key); r.Item != "tea" {
+	scheduled := perduretest.RequireScheduled[Reminder]
+	if r := scheduled(t, eng, key); r.Item != "tea" {
 		t.Errorf("the reminder is of %s", r.Item)
 	}
 	perduretest.Drain(t, alarms)
