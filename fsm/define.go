@@ -58,6 +58,7 @@ type Definition[S any] struct {
 	onError ErrorFunc[S]
 	retry   retry.Policy
 	queue   string
+	history bool
 }
 
 // Define describes a machine. It begins with the first step. Mistakes are
@@ -130,6 +131,7 @@ type machine interface {
 	Version() int
 	validate() error
 	has(step string) bool
+	keepsHistory() bool
 	describe() store.RecordedDefinition
 	// execute runs the step of an instance and goes on with its outcome, in
 	// which everything is serialised and checked.

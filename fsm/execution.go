@@ -26,7 +26,9 @@ type execution struct {
 	token    string
 	suspect  bool // claimed alone, because it lost its process before
 	inbox    []store.Signal
-	trace    *string // of the step that runs, for its children
+	history  bool      // what its steps come to is kept
+	began    time.Time // the step that runs
+	trace    *string   // of the step that runs, for its children
 }
 
 // sealedDelay is how long an instance waits that cannot be opened here: another

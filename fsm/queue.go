@@ -166,6 +166,7 @@ func (q *queue) step(ctx context.Context, c *core.Claim, n int) {
 	case !machine.has(e.instance.Step):
 		q.settle(c, settlement{decision: failed(fmt.Errorf("fsm %s version %d has no step %q", e.instance.FSM, e.instance.Version, e.instance.Step))})
 	default:
+		e.history, e.began = machine.keepsHistory(), m.rt.Clock.Now()
 		machine.execute(ctx, e, func(decided decision, err error) { q.decided(ctx, c, n, decided, err) })
 	}
 }

@@ -47,12 +47,13 @@ type writing struct {
 	released []string
 	unrouted []string
 	// postponed are the statements for instances that cannot be opened here.
-	postponed []sqldb.Stmt
-	consumed  []int64
-	parks     []store.Park
-	barriers  []store.Barrier
-	children  []store.NewInstance
-	ends      ending
+	postponed   []sqldb.Stmt
+	consumed    []int64
+	parks       []store.Park
+	barriers    []store.Barrier
+	children    []store.NewInstance
+	ends        ending
+	transitions []store.Transition
 }
 
 func newWriting(m *Machines, news *news) *writing {
@@ -77,6 +78,7 @@ func (w *writing) add(s *settlement) {
 		w.later(e, sealedDelay)
 		return
 	}
+	w.transition(e, d)
 	switch d.outcome.kind {
 	case kindDone:
 		result := string(d.result)
@@ -195,6 +197,9 @@ func (w *writing) statements() []sqldb.Stmt {
 	}
 	if len(w.barriers) > 0 {
 		stmts = append(stmts, w.fanOut(now)...)
+	}
+	if len(w.transitions) > 0 {
+		stmts = append(stmts, st.InsertTransitions(w.machines.id, w.transitions, now))
 	}
 	return append(stmts, w.ends.statements(now)...)
 }

@@ -100,6 +100,10 @@ with old as (
   delete from perdure.signal_keys k
   using old
   where k.target_id = old.id
+), transitions as (
+  delete from perdure.transitions t
+  using old
+  where t.instance_id = old.id
 ), uniques as (
   delete from perdure.uniques u
   using old, perdure.instances i

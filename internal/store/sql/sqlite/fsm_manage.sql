@@ -72,6 +72,18 @@ order by i.id
 -- name: InstancePurge
 -- Children of a parent that has not ended are spared: it may still read them.
 -- The last statement removes what the ones before it were about.
+delete from perdure.transitions
+where instance_id in (
+  select f.id
+  from perdure.finished f
+  join perdure.instances i on i.id = f.id
+  where f.finished_at <= ?1 - ?2 and f.status in ('done', 'cancelled')
+    and (i.parent_id is null or exists (select 1 from perdure.finished p where p.id = i.parent_id)
+      or not exists (select 1 from perdure.instances p where p.id = i.parent_id))
+  order by f.finished_at, f.id
+  limit ?3
+)
+;
 delete from perdure.signal_keys
 where target_id in (
   select f.id

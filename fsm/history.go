@@ -1,0 +1,115 @@
+package fsm
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Transition is what a step of an instance came to.
+type Transition struct {
+	Step string
+	// Outcome is next, replay, await, spawn, done or stop.
+	Outcome string
+	// Next is the step that follows, if one does.
+	Next string
+	// Attempt counts the earlier attempts of the step, and Crashes the processes
+	// that were lost while they ran it.
+	Attempt, Crashes int
+	// Error is why the step failed, if it did.
+	Error string
+	// Worker is the process that ran it.
+	Worker       string
+	Began, Ended time.Time
+}
+
+// KeepHistory keeps what every step of the machine's instances came to, for as long
+// as the instances are kept, and returns the definition. It costs a row per step.
+func (d *Definition[S]) KeepHistory() *Definition[S] { d.history = true; return d }
+
+func (d *Definition[S]) keepsHistory() bool { return d.history }
+
+// DefaultHistory is how many transitions History returns if it is not told.
+const DefaultHistory = 100
+
+// History returns what the steps of an instance came to, oldest first, and the
+// cursor for those that follow; an empty one says that there are no more yet. It is
+// empty for machines without KeepHistory.
+func (m *Machines) History(ctx context.Context, id, cursor string, limit int) ([]Transition, string, error) {
+	if !validID(id) {
+		return nil, "", &fault.NotFound{Kind: "instance", ID: id}
+	}
+	after, err := place(cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	if limit <= 0 {
+		limit = DefaultHistory
+	}
+	var transitions []Transition
+	err = m.read(ctx, m.rt.Store.ListTransitions(id, after, limit+1, func(t store.Transition) {
+		if len(transitions) < limit {
+			after = t.Seq
+		}
+		transitions = append(transitions, transition(t))
+	}))
+	if err != nil {
+		return nil, "", fmt.Errorf("read history of instance %s: %w", id, err)
+	}
+	if len(transitions) <= limit {
+		return transitions, "", nil
+	}
+	return transitions[:limit], strconv.FormatInt(after, 10), nil
+}
+
+func place(cursor string) (int64, error) {
+	if cursor == "" {
+		return 0, nil
+	}
+	after, err := strconv.ParseInt(cursor, 10, 64)
+	if err != nil {
+		return 0, fault.Invalidf("cursor", "is not one of a history")
+	}
+	return after, nil
+}
+
+func transition(t store.Transition) Transition {
+	shown := Transition{
+		Step: t.Step, Outcome: t.Outcome, Attempt: t.Attempt, Crashes: t.Crashes, Worker: t.Worker, Began: t.Began.UTC(), Ended: t.Ended.UTC(),
+	}
+	if t.Next != nil {
+		shown.Next = *t.Next
+	}
+	if t.Error != nil {
+		shown.Error = *t.Error
+	}
+	return shown
+}
+
+// outcomes are the names of outcomes in a history.
+var outcomes = map[kind]string{
+	kindNext: "next", kindReplay: "replay", kindAwait: "await", kindSpawn: "spawn", kindDone: "done", kindStop: "stop",
+}
+
+// transition adds an outcome to the history of its instance, if that is kept.
+func (w *writing) transition(e *execution, d decision) {
+	if !e.history {
+		return
+	}
+	i := e.instance
+	t := store.Transition{
+		Instance: i.ID, Step: i.Step, Outcome: outcomes[d.outcome.kind], Attempt: i.Attempt, Crashes: i.Crashes,
+		Took: max(e.machines.rt.Clock.Now().Sub(e.began), 0),
+	}
+	if d.outcome.step != "" {
+		t.Next = &d.outcome.step
+	}
+	if d.err != "" {
+		t.Error = &d.err
+	}
+	w.transitions = append(w.transitions, t)
+}

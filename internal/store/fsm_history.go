@@ -1,0 +1,51 @@
+package store
+
+import (
+	"time"
+
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// Transition is what a step of an instance came to.
+type Transition struct {
+	Seq              int64
+	Instance         string
+	Step, Outcome    string
+	Next             *string
+	Attempt, Crashes int
+	Error            *string
+	Worker           string
+	// Took is how long the step ran; it tells when it began.
+	Took         time.Duration
+	Began, Ended time.Time
+}
+
+// InsertTransitions returns the statement that adds to the history of instances.
+func (s *Store) InsertTransitions(worker string, all []Transition, now Now) sqldb.Stmt {
+	return s.stmt("TransitionInsert", worker, tuples{
+		column(all, func(t Transition) string { return t.Instance }),
+		column(all, func(t Transition) string { return t.Step }),
+		column(all, func(t Transition) string { return t.Outcome }),
+		column(all, func(t Transition) *string { return t.Next }),
+		column(all, func(t Transition) int { return t.Attempt }),
+		column(all, func(t Transition) int { return t.Crashes }),
+		column(all, func(t Transition) *string { return t.Error }),
+		column(all, func(t Transition) int64 { return t.Took.Microseconds() }),
+	}, at(now))
+}
+
+// ListTransitions returns the statement that reads the history of an instance
+// after a place in it.
+func (s *Store) ListTransitions(instance string, after int64, limit int, found func(Transition)) sqldb.Stmt {
+	list := s.stmt("TransitionList", instance, after, limit)
+	list.Row = func(scan sqldb.Scan) error {
+		t := Transition{Instance: instance}
+		err := scan(&t.Seq, &t.Step, &t.Outcome, &t.Next, &t.Attempt, &t.Crashes, &t.Error, &t.Worker, &t.Began, &t.Ended)
+		if err == nil {
+			t.Took = t.Ended.Sub(t.Began)
+			found(t)
+		}
+		return err
+	}
+	return list
+}

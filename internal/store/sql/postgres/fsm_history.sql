@@ -1,0 +1,15 @@
+-- The history of instances, on PostgreSQL.
+
+-- name: TransitionInsert
+insert into perdure.transitions (instance_id, step, outcome, next, attempt, crashes, error, worker, began_at, ended_at)
+select id::uuid, step, outcome, next, attempt, crashes, error, ?, t.now - took * interval '1 microsecond', t.now
+from unnest(?::text[], ?::text[], ?::text[], ?::text[], ?::integer[], ?::integer[], ?::text[], ?::bigint[])
+  as o (id, step, outcome, next, attempt, crashes, error, took),
+  (select coalesce(?::timestamptz, now()) as now) t
+
+-- name: TransitionList
+select seq, step, outcome, next, attempt, crashes, error, worker, began_at, ended_at
+from perdure.transitions
+where instance_id = ?::uuid and seq > ?
+order by seq
+limit ?
