@@ -140,12 +140,16 @@ func (a *API) listSignals(ctx context.Context, in *pageOf) (*List[Signal], error
 type Event struct {
 	Seq     int    `json:"seq"`
 	At      Time   `json:"at"`
-	Outcome string `json:"outcome" enum:"created,signal,child,due,await,deadline,done,failed,cancelled,quarantined"`
+	Outcome string `json:"outcome" enum:"created,signal,child,next,replay,await,spawn,done,stop,due,deadline,failed,cancelled,quarantined"`
 	Step    string `json:"step,omitempty"`
+	Next    string `json:"next,omitempty" doc:"The step that follows."`
 	Attempt int    `json:"attempt,omitempty"`
 	Detail  string `json:"detail,omitempty"`
 	Error   string `json:"error,omitempty"`
 	ID      string `json:"id,omitempty" doc:"The child or signal that it is about."`
+	// Duration and Worker are of steps.
+	Duration *float64 `json:"duration_ms,omitempty" doc:"How long the step took, in milliseconds."`
+	Worker   string   `json:"worker,omitempty" doc:"The process that ran the step."`
 }
 
 // History is what is known of the life of an instance, in order.
@@ -153,11 +157,11 @@ type History struct {
 	Data []Event `json:"data" nullable:"false"`
 }
 
-// historyLimit is how many signals and children a history shows.
+// historyLimit is how many signals, children and steps a history shows.
 const historyLimit = 200
 
-// getHistory tells the life of an instance from what is stored: steps that are over
-// leave nothing but their effect on the state.
+// getHistory tells the life of an instance from what is stored. Steps that are over
+// leave nothing but their effect on the state, unless the machine keeps its history.
 func (a *API) getHistory(ctx context.Context, in *ByID) (*One[History], error) {
 	i, err := a.config.Machines.Get(ctx, in.ID)
 	if err != nil {
@@ -178,12 +182,26 @@ func (a *API) getHistory(ctx context.Context, in *ByID) (*One[History], error) {
 	for _, c := range children {
 		events = append(events, Event{At: Time(c.Created), Outcome: "child", Detail: c.FSM + ": " + string(c.Status), ID: c.ID})
 	}
+	steps, _, err := a.config.Machines.History(ctx, in.ID, "", historyLimit)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range steps {
+		events = append(events, stepEvent(t))
+	}
 	events = append(events, lastEvents(i)...)
 	slices.SortStableFunc(events, func(a, b Event) int { return time.Time(a.At).Compare(time.Time(b.At)) })
 	for n := range events {
 		events[n].Seq = n + 1
 	}
 	return one(History{Data: events}), nil
+}
+
+func stepEvent(t fsm.Transition) Event {
+	took := float64(t.Ended.Sub(t.Began).Microseconds()) / 1000
+	return Event{
+		At: Time(t.Began), Outcome: t.Outcome, Step: t.Step, Next: t.Next, Attempt: t.Attempt, Error: t.Error, Duration: &took, Worker: t.Worker,
+	}
 }
 
 // lastEvents tells where an instance is now.

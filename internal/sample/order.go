@@ -34,11 +34,11 @@ type Report struct {
 
 func (s *Shop) defineMachines() {
 	s.order = fsm.Define("order", 1,
-		fsm.Step("charge", s.charge), fsm.Step("paid", s.paid), fsm.Step("close", s.close))
+		fsm.Step("charge", s.charge), fsm.Step("paid", s.paid), fsm.Step("close", s.close)).KeepHistory()
 	s.parcel = fsm.Define("parcel", 1,
-		fsm.Step("pack", s.pack), fsm.Step("label", s.label))
+		fsm.Step("pack", s.pack), fsm.Step("label", s.label)).KeepHistory()
 	s.report = fsm.Define("report", 1,
-		fsm.Step("count", s.count), fsm.Step("send", s.sendReport))
+		fsm.Step("count", s.count), fsm.Step("send", s.sendReport)).KeepHistory()
 }
 
 var errGateway = errors.New("payment gateway does not answer")
