@@ -127,18 +127,18 @@ func (a *API) revokeToken(ctx context.Context, in *ByID) (*struct{}, error) {
 	return nil, access.Revoke(ctx, in.ID)
 }
 
-// raw gives a handler the request as it is.
-type raw struct{ request *http.Request }
+// Raw gives a handler the request as it is.
+type Raw struct{ request *http.Request }
 
 // Resolve implements huma.Resolver.
-func (r *raw) Resolve(ctx huma.Context) []error {
+func (r *Raw) Resolve(ctx huma.Context) []error {
 	r.request, _ = humago.Unwrap(ctx)
 	return nil
 }
 
 // sessionInput begins the session of a browser.
 type sessionInput struct {
-	raw
+	Raw
 	Body struct {
 		Token string `json:"token" maxLength:"256"`
 	}
@@ -172,7 +172,7 @@ type SessionEnd struct {
 	SetCookie http.Cookie `header:"Set-Cookie"`
 }
 
-func (a *API) endSession(_ context.Context, in *raw) (*SessionEnd, error) {
+func (a *API) endSession(_ context.Context, in *Raw) (*SessionEnd, error) {
 	access, err := a.access()
 	if err != nil {
 		return nil, err

@@ -72,12 +72,12 @@ func (a *API) registerAlarms() {
 	handle(a, "retry-alarm", a.retryAlarm)
 }
 
-// byAlarm is the input of a route for one alarm.
-type byAlarm struct {
+// ByAlarm is the input of a route for one alarm.
+type ByAlarm struct {
 	ID string `path:"id" maxLength:"800" doc:"The id, with its slashes escaped."`
 }
 
-func (in byAlarm) key() alarm.Key { return alarmKey(in.ID) }
+func (in ByAlarm) key() alarm.Key { return alarmKey(in.ID) }
 
 type alarmFilter struct {
 	Paging
@@ -102,7 +102,7 @@ func (a *API) listAlarms(ctx context.Context, in *alarmFilter) (*List[Alarm], er
 	return page(requestOf(ctx), rows, next, showAlarmRow), nil
 }
 
-func (a *API) getAlarm(ctx context.Context, in *byAlarm) (*One[Alarm], error) {
+func (a *API) getAlarm(ctx context.Context, in *ByAlarm) (*One[Alarm], error) {
 	r, err := a.alarms.Get(ctx, in.key())
 	if err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ type AlarmInput struct {
 }
 
 type scheduleAlarmInput struct {
-	byAlarm
+	ByAlarm
 	Body AlarmInput
 }
 
@@ -145,10 +145,10 @@ func (a *API) scheduleAlarm(ctx context.Context, in *scheduleAlarmInput) (*One[A
 	if err != nil {
 		return nil, err
 	}
-	return a.getAlarm(ctx, &in.byAlarm)
+	return a.getAlarm(ctx, &in.ByAlarm)
 }
 
-func (a *API) cancelAlarm(ctx context.Context, in *byAlarm) (*struct{}, error) {
+func (a *API) cancelAlarm(ctx context.Context, in *ByAlarm) (*struct{}, error) {
 	found, err := a.alarms.Cancel(ctx, in.key())
 	if err == nil && !found {
 		err = &fault.NotFound{Kind: "alarm", ID: in.ID}
@@ -180,12 +180,12 @@ type MoveInput struct {
 
 type moveAlarmInput struct {
 	Keyed
-	byAlarm
+	ByAlarm
 	Body MoveInput
 }
 
 func (a *API) moveAlarm(ctx context.Context, in *moveAlarmInput) (*Done[Acted], error) {
-	return a.actOnAlarm(ctx, in.Key, in.byAlarm, in.Body, func(tx *perdure.Tx, key alarm.Key) error {
+	return a.actOnAlarm(ctx, in.Key, in.ByAlarm, in.Body, func(tx *perdure.Tx, key alarm.Key) error {
 		return a.alarms.MoveIn(tx, key, time.Time(in.Body.At))
 	})
 }
@@ -193,22 +193,22 @@ func (a *API) moveAlarm(ctx context.Context, in *moveAlarmInput) (*Done[Acted], 
 // actOnAlarmInput is the input of a POST without a body to an alarm.
 type actOnAlarmInput struct {
 	Keyed
-	byAlarm
+	ByAlarm
 }
 
 func (a *API) skipAlarm(ctx context.Context, in *actOnAlarmInput) (*Done[Acted], error) {
-	return a.actOnAlarm(ctx, in.Key, in.byAlarm, nil, a.alarms.SkipIn)
+	return a.actOnAlarm(ctx, in.Key, in.ByAlarm, nil, a.alarms.SkipIn)
 }
 
 func (a *API) fireAlarm(ctx context.Context, in *actOnAlarmInput) (*Done[Acted], error) {
-	return a.actOnAlarm(ctx, in.Key, in.byAlarm, nil, a.alarms.FireNowIn)
+	return a.actOnAlarm(ctx, in.Key, in.ByAlarm, nil, a.alarms.FireNowIn)
 }
 
 func (a *API) retryAlarm(ctx context.Context, in *actOnAlarmInput) (*Done[Acted], error) {
-	return a.actOnAlarm(ctx, in.Key, in.byAlarm, nil, a.alarms.RetryIn)
+	return a.actOnAlarm(ctx, in.Key, in.ByAlarm, nil, a.alarms.RetryIn)
 }
 
-func (a *API) actOnAlarm(ctx context.Context, key string, in byAlarm, body any, act func(*perdure.Tx, alarm.Key) error) (*Done[Acted], error) {
+func (a *API) actOnAlarm(ctx context.Context, key string, in ByAlarm, body any, act func(*perdure.Tx, alarm.Key) error) (*Done[Acted], error) {
 	return effect(ctx, a, key, body, func(tx *perdure.Tx) (func() Acted, error) {
 		return func() Acted { return Acted{in.ID} }, act(tx, in.key())
 	})

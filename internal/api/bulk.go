@@ -64,13 +64,13 @@ func each(ids []string, capped bool, act func(id string) error) (BulkResult, err
 	return result, nil
 }
 
-// bulk answers an action on many things. Each is a unit of work of its own, so the
-// Idempotency-Key is committed after them: a request that was cut off is done again
-// on those that are left.
-func bulk(ctx context.Context, a *API, key string, body any, run func() (BulkResult, error)) (*Done[BulkResult], error) {
-	return keyed(ctx, a, key, body, func(k *store.RequestKey, print string) (*Done[BulkResult], error) {
+// afterwards answers a POST whose effect is more than one unit of work, so that its
+// Idempotency-Key is committed after it: a request that was cut off is done again, or
+// goes on with what is left. run must be harmless to repeat.
+func afterwards[T any](ctx context.Context, a *API, key string, body any, run func() (T, error)) (*Done[T], error) {
+	return keyed(ctx, a, key, body, func(k *store.RequestKey, print string) (*Done[T], error) {
 		if k != nil {
-			if before, err := replay[BulkResult](ctx, a, *k, print); !errors.Is(err, errExpired) {
+			if before, err := replay[T](ctx, a, *k, print); !errors.Is(err, errExpired) {
 				return before, err
 			}
 		}
@@ -78,7 +78,7 @@ func bulk(ctx context.Context, a *API, key string, body any, run func() (BulkRes
 		if err != nil || k == nil {
 			return done(ctx, result), err
 		}
-		return once(ctx, a, *k, print, func(*perdure.Tx) (func() BulkResult, error) { return func() BulkResult { return result }, nil })
+		return once(ctx, a, *k, print, func(*perdure.Tx) (func() T, error) { return func() T { return result }, nil })
 	})
 }
 
@@ -94,7 +94,7 @@ func (a *API) actOnInstances(ctx context.Context, in *Posted[Bulk]) (*Done[BulkR
 	if b.DryRun {
 		return done(ctx, BulkResult{Matched: len(ids), Capped: capped}), nil
 	}
-	return bulk(ctx, a, in.Key, b, func() (BulkResult, error) {
+	return afterwards(ctx, a, in.Key, b, func() (BulkResult, error) {
 		return each(ids, capped, func(id string) error {
 			if b.Action == "retry" {
 				return a.config.Machines.Retry(ctx, id)

@@ -100,7 +100,7 @@ func (a *API) retryDead(ctx context.Context, in *Posted[DeadRetry]) (*Done[BulkR
 	if b.DryRun {
 		return done(ctx, BulkResult{Matched: len(ids), Capped: capped}), nil
 	}
-	return bulk(ctx, a, in.Key, b, func() (BulkResult, error) {
+	return afterwards(ctx, a, in.Key, b, func() (BulkResult, error) {
 		return each(ids, capped, func(id string) error { return retry(ctx, id) })
 	})
 }

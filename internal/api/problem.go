@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/perdure/perdure/actor"
 	"github.com/perdure/perdure/alarm"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/fsm"
@@ -154,7 +155,7 @@ func classify(err error) (int, string) {
 // asked.
 func isState(err error) bool {
 	return is[*fsm.EndedError](err) || is[*fsm.LiveError](err) || is[*hook.StateError](err) || is[*task.StateError](err) ||
-		is[*alarm.StateError](err)
+		is[*alarm.StateError](err) || is[*actor.EndedError](err) || is[*actor.QuarantinedError](err) || is[*actor.VersionError](err)
 }
 
 func is[E error](err error) bool {

@@ -56,7 +56,7 @@ func (a *API) listSchedules(ctx context.Context, _ *struct{}) (*List[Schedule], 
 	return page(requestOf(ctx), all, "", a.showSchedule), nil
 }
 
-func (a *API) getSchedule(ctx context.Context, in *byName) (*One[Schedule], error) {
+func (a *API) getSchedule(ctx context.Context, in *ByName) (*One[Schedule], error) {
 	s, err := a.config.Machines.Schedule(ctx, in.Name)
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (s *ScheduleStart) options() *fsm.StartOptions {
 }
 
 type setScheduleInput struct {
-	byName
+	ByName
 	Body ScheduleInput
 }
 
@@ -113,17 +113,17 @@ func (a *API) setSchedule(ctx context.Context, in *setScheduleInput) (*One[Sched
 	if err != nil {
 		return nil, err
 	}
-	return a.getSchedule(ctx, &in.byName)
+	return a.getSchedule(ctx, &in.ByName)
 }
 
-func (a *API) removeSchedule(ctx context.Context, in *byName) (*struct{}, error) {
+func (a *API) removeSchedule(ctx context.Context, in *ByName) (*struct{}, error) {
 	return nil, a.config.Machines.RemoveSchedule(ctx, in.Name)
 }
 
 // actOnName is the input of a POST without a body to something with a name.
 type actOnName struct {
 	Keyed
-	byName
+	ByName
 }
 
 func (a *API) fireSchedule(ctx context.Context, in *actOnName) (*Done[Started], error) {

@@ -18,16 +18,16 @@ func (a *API) registerStream() { handle(a, "stream-changes", a.streamChanges) }
 
 type streamInput struct {
 	Topics string `query:"topics" maxLength:"1024" doc:"The kinds to tell of, with commas between. Default: all."`
-	resume
+	Resume
 }
 
-// resume is where a stream goes on.
-type resume struct {
+// Resume is where a stream goes on.
+type Resume struct {
 	After       string `query:"after" maxLength:"64" doc:"The id of the last event that was received, instead of Last-Event-ID."`
 	LastEventID string `header:"Last-Event-ID" maxLength:"64"`
 }
 
-func (r resume) last() string {
+func (r Resume) last() string {
 	if r.LastEventID != "" { // a browser sends it when it comes back
 		return r.LastEventID
 	}
@@ -121,7 +121,7 @@ func (a *API) watchChanges(ctx context.Context, changed func(kind string)) {
 }
 
 // tailInput asks for the outbox as it grows.
-type tailInput struct{ resume }
+type tailInput struct{ Resume }
 
 // tailOutbox sends the entries of the outbox as they are committed. The id of an
 // event is its stamp. If entries after the given one are gone, there is one event

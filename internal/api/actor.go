@@ -1,0 +1,294 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure/actor"
+	"github.com/perdure/perdure/statechart"
+)
+
+// Actor is a state machine that lives in the database.
+type Actor struct {
+	Type        string          `json:"type"`
+	ID          string          `json:"id"`
+	Status      actor.Status    `json:"status" enum:"active,done,error,stopped,quarantined"`
+	State       string          `json:"state" doc:"The active states, in words."`
+	Version     int64           `json:"version" doc:"How many steps it has taken."`
+	Machine     MachineRef      `json:"machine"`
+	Origin      string          `json:"origin" enum:"spawn,import,fork"`
+	Error       string          `json:"error,omitempty" doc:"Why it stands still."`
+	Caller      *ActorCaller    `json:"caller,omitempty" doc:"Who has spawned it."`
+	CreatedAt   Time            `json:"created_at"`
+	UpdatedAt   Time            `json:"updated_at"`
+	NextTimerAt Time            `json:"next_timer_at,omitzero"`
+	Value       json.RawMessage `json:"value,omitempty" doc:"XState's state value."`
+	Input       json.RawMessage `json:"input,omitempty" doc:"Not in lists."`
+	Context     map[string]any  `json:"context,omitempty" doc:"Not in lists."`
+	Active      []string        `json:"active,omitempty" doc:"The ids of the active states. Not in lists."`
+	Children    []ActorChild    `json:"children,omitempty" doc:"Not in lists."`
+	Timers      []Timer         `json:"timers,omitempty" doc:"Not in lists."`
+	Events      []ActorEvent    `json:"events,omitempty" doc:"The events that its machine knows. Not in lists."`
+}
+
+// MachineRef names a version of a machine.
+type MachineRef struct {
+	Name    string `json:"name"`
+	Version int64  `json:"version"`
+}
+
+// ActorCaller is who talks to an actor.
+type ActorCaller struct {
+	Type string `json:"type" enum:"client,service,system" doc:"Requests may not be of the system."`
+	ID   string `json:"id" maxLength:"256"`
+}
+
+// ActorChild is an actor within an actor.
+type ActorChild struct {
+	ID       string       `json:"id"`
+	Status   string       `json:"status"`
+	State    string       `json:"state"`
+	Active   []string     `json:"active,omitempty"`
+	Children []ActorChild `json:"children,omitempty"`
+}
+
+// ActorEvent is an event that a machine knows.
+type ActorEvent struct {
+	Type string `json:"type"`
+}
+
+func showActor(r actor.Record) Actor {
+	shown := Actor{
+		Type: r.Ref.Type, ID: r.Ref.ID, Status: r.Status, State: stateText(r.Value), Version: r.Version, Machine: MachineRef{r.Ref.Type, r.Machine},
+		Origin: r.Origin, Error: r.Reason, CreatedAt: Time(r.Created), UpdatedAt: Time(r.Updated), Value: r.Value,
+	}
+	if r.Caller.Kind != "" {
+		shown.Caller = &ActorCaller{Type: string(r.Caller.Kind), ID: r.Caller.ID}
+	}
+	return shown
+}
+
+// stateText writes a state value in words: "open.waiting, paid".
+func stateText(value json.RawMessage) string {
+	var v any
+	if json.Unmarshal(value, &v) != nil {
+		return ""
+	}
+	return strings.Join(leaves("", v), ", ")
+}
+
+// leaves returns the paths of the innermost states of a state value.
+func leaves(path string, value any) []string {
+	switch v := value.(type) {
+	case string:
+		return []string{join(path, v)}
+	case map[string]any:
+		var all []string
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			all = append(all, leaves(join(path, name), v[name])...)
+		}
+		if len(all) > 0 {
+			return all
+		}
+	}
+	if path == "" {
+		return nil
+	}
+	return []string{path}
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+func (a *API) registerActors() {
+	handle(a, "list-actors", a.listActors)
+	handle(a, "spawn-actor", a.spawnActor)
+	handle(a, "get-actor", a.getActor)
+	handle(a, "get-snapshot", a.getSnapshot)
+	handle(a, "send-event", a.sendEvent)
+	handle(a, "get-log", a.getLog)
+	handle(a, "stream-actor", a.streamActor)
+	handle(a, "open-socket", a.openSocket)
+	handle(a, "stop-actor", a.stopActor)
+	handle(a, "release-actor", a.releaseActor)
+	handle(a, "delete-actor", a.deleteActor)
+	handle(a, "create-actor-token", a.createActorToken)
+	handle(a, "list-timers", a.listTimers)
+	handle(a, "move-timer", a.moveTimer)
+	handle(a, "skip-timer", a.skipTimer)
+	handle(a, "fire-timer", a.fireTimer)
+}
+
+// ByActor is the input of a route for one actor.
+type ByActor struct {
+	Type string `path:"type" maxLength:"128"`
+	ID   string `path:"id" maxLength:"256"`
+}
+
+func (in ByActor) ref() actor.Ref { return actor.Ref{Type: in.Type, ID: in.ID} }
+
+// callerOf returns as whom a request talks to an actor: as the caller of its token;
+// with another token, as the one that it names, or as a service of the token's name.
+func callerOf(ctx context.Context, named string) (actor.Caller, error) {
+	p := requestOf(ctx).principal
+	if p.Actor != nil {
+		return actor.Caller{Kind: actor.CallerKind(p.Actor.CallerKind), ID: p.Actor.CallerID}, nil
+	}
+	if named == "" {
+		return actor.Caller{Kind: actor.Service, ID: p.Name}, nil
+	}
+	kind, id, ok := strings.Cut(named, ":")
+	if !ok || kind != string(actor.Client) && kind != string(actor.Service) {
+		return actor.Caller{}, NewProblem(422, codeInvalid, "a caller is written as client:ada or service:billing")
+	}
+	return actor.Caller{Kind: actor.CallerKind(kind), ID: id}, nil
+}
+
+type actorFilter struct {
+	Paging
+	Type   string         `query:"type" maxLength:"128"`
+	Status []actor.Status `query:"status" enum:"active,done,error,stopped,quarantined"`
+	State  string         `query:"state" maxLength:"512" doc:"The path of a state that is active: open.waiting."`
+}
+
+func (a *API) listActors(ctx context.Context, in *actorFilter) (*List[Actor], error) {
+	rows, next, err := a.config.Actors.List(ctx, actor.Filter{Type: in.Type, Statuses: in.Status, State: in.State}, in.Cursor, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	return page(requestOf(ctx), rows, next, showActor), nil
+}
+
+// getActor shows everything that is known of an actor.
+func (a *API) getActor(ctx context.Context, in *ByActor) (*One[Actor], error) {
+	r, err := a.config.Actors.Get(ctx, in.ref())
+	if err != nil {
+		return nil, err
+	}
+	shown := showActor(r)
+	shown.Input = r.Input
+	timers, err := a.config.Actors.Timers(ctx, in.ref())
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range timers {
+		shown.Timers = append(shown.Timers, showTimer(t))
+	}
+	if len(timers) > 0 {
+		shown.NextTimerAt = Time(timers[0].Due)
+	}
+	if state, err := a.config.Actors.State(ctx, in.ref()); err == nil { // one that cannot be loaded is shown without
+		shown.Context, shown.Active, shown.Children = state.Context, state.Active, showChildren(state.Children)
+	}
+	if m, _, err := a.config.Actors.Machine(ctx, in.Type); err == nil {
+		shown.Events = eventsOf(m)
+	}
+	return one(shown), nil
+}
+
+func eventsOf(m *statechart.Machine) []ActorEvent {
+	var all []ActorEvent
+	for _, e := range m.Events() {
+		all = append(all, ActorEvent{Type: e})
+	}
+	return all
+}
+
+func showChildren(states []statechart.State) []ActorChild {
+	var all []ActorChild
+	for _, s := range states {
+		all = append(all, ActorChild{
+			ID: s.ID, Status: fmt.Sprint(s.Status), State: strings.Join(leaves("", s.Value), ", "), Active: s.Active, Children: showChildren(s.Children),
+		})
+	}
+	return all
+}
+
+// LogEntry is one step of an actor.
+type LogEntry struct {
+	Seq     int64           `json:"seq"`
+	At      Time            `json:"at" doc:"The time that the machine saw."`
+	Kind    actor.EntryKind `json:"kind" doc:"start, event, timer, done, error or stop."`
+	Event   json.RawMessage `json:"event,omitempty"`
+	Caller  string          `json:"caller,omitempty"`
+	From    []string        `json:"from" nullable:"false" doc:"The ids of the states before the step."`
+	To      []string        `json:"to" nullable:"false" doc:"The ids of the states after it."`
+	State   string          `json:"state"`
+	Said    json.RawMessage `json:"said" doc:"What the step emitted and logged."`
+	Version int64           `json:"version"`
+}
+
+type logInput struct {
+	ByActor
+	After int64 `query:"after" minimum:"0" doc:"The step to go on after."`
+	Limit int   `query:"limit" minimum:"1" maximum:"200" default:"50"`
+}
+
+// ActorLog is the life of an actor, step by step.
+type ActorLog struct {
+	Data []LogEntry `json:"data" nullable:"false"`
+	Next *int64     `json:"next_after" required:"true" doc:"The step to go on after; null if this was the last."`
+}
+
+func (a *API) getLog(ctx context.Context, in *logInput) (*One[ActorLog], error) {
+	entries, err := a.config.Actors.Log(ctx, in.ref(), in.After, in.Limit+1)
+	if err != nil {
+		return nil, err
+	}
+	root := in.Type
+	if m, _, err := a.config.Actors.Machine(ctx, in.Type); err == nil {
+		root = m.ID()
+	}
+	list := ActorLog{Data: []LogEntry{}}
+	before := []string{}
+	for _, e := range entries[:min(in.Limit, len(entries))] {
+		shown := LogEntry{
+			Seq: e.Sequence, At: Time(e.At), Kind: e.Kind, Event: e.Event, From: before, To: activeIDs(root, e.Value), State: stateText(e.Value),
+			Said: showSaid(e.Said), Version: e.Sequence,
+		}
+		if e.Caller != nil {
+			shown.Caller = string(e.Caller.Kind) + ":" + e.Caller.ID
+		}
+		before, list.Data = shown.To, append(list.Data, shown)
+	}
+	if len(entries) > in.Limit {
+		list.Next = &entries[in.Limit-1].Sequence
+	}
+	return one(list), nil
+}
+
+// showSaid returns what a step emitted and logged.
+func showSaid(s actor.Said) json.RawMessage {
+	raw, err := json.Marshal(s)
+	if err != nil { // it was stored as JSON
+		return json.RawMessage("{}")
+	}
+	return raw
+}
+
+// activeIDs returns the ids that the states of a value have unless the document gives
+// them others.
+func activeIDs(root string, value json.RawMessage) []string {
+	ids := []string{root}
+	var v any
+	if json.Unmarshal(value, &v) != nil {
+		return ids
+	}
+	for _, leaf := range leaves("", v) {
+		path := root
+		for _, name := range strings.Split(leaf, ".") {
+			if path += "." + name; !slices.Contains(ids, path) {
+				ids = append(ids, path)
+			}
+		}
+	}
+	return ids
+}

@@ -1,0 +1,222 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/wI2L/jsondiff"
+
+	"github.com/perdure/perdure/actor"
+	"github.com/perdure/perdure/internal/clock"
+)
+
+// Snapshot is what a caller sees of an actor.
+type Snapshot struct {
+	Type    string       `json:"type"`
+	ID      string       `json:"id"`
+	Version int64        `json:"version"`
+	Status  actor.Status `json:"status" enum:"active,done,error,stopped,quarantined"`
+	Value   any          `json:"value" doc:"XState's state value."`
+	Public  any          `json:"public" doc:"context.public."`
+	Private any          `json:"private" doc:"What context.private has for the caller."`
+}
+
+func showSnapshot(v actor.View) Snapshot {
+	return Snapshot{Type: v.Ref.Type, ID: v.Ref.ID, Version: v.Version, Status: v.Status, Value: v.Value, Public: v.Public, Private: v.Private}
+}
+
+type snapshotInput struct {
+	ByActor
+	Caller  string `query:"caller" maxLength:"300" doc:"As whom: client:ada or service:billing. Default: a service of the token's name."`
+	State   string `query:"wait_for_state" maxLength:"512" doc:"Wait until this state is active: open.waiting."`
+	Timeout string `query:"timeout" doc:"How long to wait, up to 5m. Default: 30s."`
+}
+
+// getSnapshot answers with what the caller sees; if it waits, when the state is active
+// or the time is over.
+func (a *API) getSnapshot(ctx context.Context, in *snapshotInput) (*One[Snapshot], error) {
+	caller, err := callerOf(ctx, in.Caller)
+	if err != nil {
+		return nil, err
+	}
+	if in.State == "" {
+		v, err := a.config.Actors.Snapshot(ctx, in.ref(), caller)
+		return one(showSnapshot(v)), err
+	}
+	timeout, err := waitTime(in.Timeout)
+	if err != nil {
+		return nil, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	v, err := a.config.Actors.Wait(waiting, in.ref(), caller, func(v actor.View) bool { return isIn(v.Value, in.State) || v.Status != actor.Active })
+	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
+		v, err = a.config.Actors.Snapshot(ctx, in.ref(), caller)
+	}
+	return one(showSnapshot(v)), err
+}
+
+// isIn reports whether a state is active, or one within it.
+func isIn(value any, state string) bool {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return false
+	}
+	for _, id := range activeIDs("", raw) {
+		if id == "."+state {
+			return true
+		}
+	}
+	return false
+}
+
+// Patch is a change of a snapshot.
+type Patch struct {
+	From    int64          `json:"from" doc:"The version that it changes."`
+	Version int64          `json:"version" doc:"The version that it leads to."`
+	Patch   jsondiff.Patch `json:"patch" doc:"RFC 6902."`
+}
+
+// differ turns the views of a watch into a snapshot and then patches.
+type differ struct {
+	version int64
+	last    json.RawMessage
+}
+
+// next returns the name of the message for a view, and the message.
+func (d *differ) next(v actor.View) (string, any, error) {
+	s := showSnapshot(v)
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return "", nil, err
+	}
+	from, last := d.version, d.last
+	d.version, d.last = s.Version, raw
+	if last == nil {
+		return "snapshot", s, nil
+	}
+	patch, err := jsondiff.CompareJSON(last, raw)
+	if err != nil {
+		return "", nil, err
+	}
+	return "patch", Patch{From: from, Version: s.Version, Patch: patch}, nil
+}
+
+type watchInput struct {
+	ByActor
+	Resume
+	Caller string `query:"caller" maxLength:"300" doc:"As whom: client:ada or service:billing. Default: a service of the token's name."`
+}
+
+// watch begins to watch an actor from a version that the client has, if that is still
+// known; otherwise from a new snapshot.
+func (a *API) watch(ctx context.Context, in *watchInput) (actor.Caller, *differ, error) {
+	caller, err := callerOf(ctx, in.Caller)
+	if err != nil {
+		return caller, nil, err
+	}
+	if _, err := a.config.Actors.Snapshot(ctx, in.ref(), caller); err != nil { // there is one
+		return caller, nil, err
+	}
+	d := &differ{}
+	version, err := strconv.ParseInt(in.last(), 10, 64)
+	if err != nil || version < 1 {
+		return caller, d, nil
+	}
+	if v, err := a.config.Actors.ViewAt(ctx, in.ref(), caller, version); err == nil {
+		_, _, err := d.next(v)
+		return caller, d, err
+	}
+	return caller, d, nil
+}
+
+// streamActor sends a snapshot and then patches, each with the version as its id.
+func (a *API) streamActor(ctx context.Context, in *watchInput) (*huma.StreamResponse, error) {
+	caller, d, err := a.watch(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	return a.stream(func(ctx context.Context, e *events) error {
+		return a.follow(ctx, in.ref(), caller, d, func(name string, message any, version int64) error {
+			return e.send(strconv.FormatInt(version, 10), name, message)
+		}, e.beat)
+	}), nil
+}
+
+// viewed is what a watch has found.
+type viewed struct {
+	view actor.View
+	err  error
+}
+
+// follow sends what a caller sees of an actor until ctx is done, and beats while
+// nothing changes.
+func (a *API) follow(ctx context.Context, ref actor.Ref, caller actor.Caller, d *differ, send func(name string, message any, version int64) error, beat func() error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	found := make(chan viewed)
+	var reader sync.WaitGroup
+	defer reader.Wait()
+	defer cancel()
+	reader.Go(func() { pump(ctx, a.config.Actors.Watch(ctx, ref, caller, d.version), found) })
+	for {
+		timer := clock.System.NewTimer(heartbeat)
+		select {
+		case v, ok := <-found:
+			timer.Stop()
+			if !ok {
+				return nil
+			}
+			if err := a.sendView(v, d, send); err != nil {
+				return err
+			}
+		case <-timer.C():
+			if err := beat(); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+	}
+}
+
+func (a *API) sendView(v viewed, d *differ, send func(name string, message any, version int64) error) error {
+	if v.err != nil {
+		return send("reset", a.problem(&request{}, v.err), d.version)
+	}
+	name, message, err := d.next(v.view)
+	if err != nil {
+		return err
+	}
+	return send(name, message, d.version)
+}
+
+// pump hands on what a watch yields.
+func pump(ctx context.Context, views iter.Seq2[actor.View, error], found chan<- viewed) {
+	defer close(found)
+	for view, err := range views {
+		select {
+		case found <- viewed{view, err}:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// socketTimeout bounds one message of a socket.
+const socketTimeout = 10 * time.Second
+
+// mayOperate reports whether the sender of a request may change things, also where the
+// route alone does not ask for that.
+func mayOperate(req *request) error {
+	if req.principal.Actor == nil && req.principal.Role < Operator {
+		return NewProblem(http.StatusForbidden, codeForbidden, "sending needs the role operator")
+	}
+	return nil
+}

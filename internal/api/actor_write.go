@@ -1,0 +1,208 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/actor"
+	"github.com/perdure/perdure/internal/auth"
+	"github.com/perdure/perdure/statechart"
+)
+
+// Spawn describes an actor to be created.
+type Spawn struct {
+	Type     string          `json:"type" maxLength:"128"`
+	ID       string          `json:"id,omitempty" maxLength:"256" doc:"Default: a new one."`
+	Caller   *ActorCaller    `json:"caller,omitempty" doc:"Who spawns it. Default: a service of the token's name."`
+	Input    json.RawMessage `json:"input,omitempty"`
+	IfAbsent bool            `json:"if_absent,omitempty" doc:"Answer with the actor that has the name, if there is one."`
+}
+
+// Receipt tells what came of a spawn or an event.
+type Receipt struct {
+	Type      string          `json:"type"`
+	ID        string          `json:"id"`
+	Version   int64           `json:"version" doc:"The step that it led to."`
+	Created   bool            `json:"created,omitempty"`
+	Duplicate bool            `json:"duplicate,omitempty" doc:"The event with this key was handled before."`
+	Dropped   bool            `json:"dropped,omitempty" doc:"The actor had ended, so nothing happened."`
+	Snapshot  Snapshot        `json:"snapshot" doc:"What the caller sees now."`
+	Said      json.RawMessage `json:"said" doc:"What the step emitted and logged."`
+}
+
+func showReceipt(r actor.Receipt) Receipt {
+	return Receipt{
+		Type: r.Ref.Type, ID: r.Ref.ID, Version: r.Sequence, Created: r.Created, Duplicate: r.Duplicate, Dropped: r.Dropped,
+		Snapshot: showSnapshot(r.View), Said: showSaid(r.Said),
+	}
+}
+
+func (c *ActorCaller) text() string {
+	if c == nil {
+		return ""
+	}
+	return c.Type + ":" + c.ID
+}
+
+func (a *API) spawnActor(ctx context.Context, in *Posted[Spawn]) (*Done[Receipt], error) {
+	b := in.Body
+	caller, err := callerOf(ctx, b.Caller.text())
+	if err != nil {
+		return nil, err
+	}
+	var input any
+	if b.Input != nil {
+		input = b.Input
+	}
+	return effect(ctx, a, in.Key, b, func(tx *perdure.Tx) (func() Receipt, error) {
+		r, err := a.config.Actors.SpawnTx(tx, actor.Ref{Type: b.Type, ID: b.ID}, caller, input, &actor.SpawnOptions{IfAbsent: b.IfAbsent})
+		return func() Receipt { return showReceipt(r) }, err
+	})
+}
+
+type sendInput struct {
+	Keyed
+	ByActor
+	Caller string          `query:"caller" maxLength:"300" doc:"As whom: client:ada or service:billing. Default: a service of the token's name."`
+	Body   json.RawMessage `doc:"The event: an object with a type."`
+}
+
+// sendEvent gives an actor an event. The Idempotency-Key is the event's own key, which
+// the actor remembers.
+func (a *API) sendEvent(ctx context.Context, in *sendInput) (*Done[Receipt], error) {
+	event, err := statechart.ParseEvent(in.Body)
+	if err != nil {
+		return nil, err
+	}
+	caller, err := callerOf(ctx, in.Caller)
+	if err != nil {
+		return nil, err
+	}
+	if in.Key == "" {
+		r, err := a.config.Actors.Send(ctx, in.ref(), caller, event, nil)
+		if err != nil {
+			return nil, err
+		}
+		return done(ctx, showReceipt(r)), nil
+	}
+	return effect(ctx, a, in.Key, in.Body, func(tx *perdure.Tx) (func() Receipt, error) {
+		r, err := a.config.Actors.SendTx(tx, in.ref(), caller, event, nil)
+		return func() Receipt { return showReceipt(r) }, err
+	})
+}
+
+// actOnActor is the input of a POST without a body to an actor.
+type actOnActor struct {
+	Keyed
+	ByActor
+}
+
+func (a *API) stopActor(ctx context.Context, in *actOnActor) (*Done[Acted], error) {
+	return a.byOperator(ctx, in.Key, in.ByActor, nil, func(by actor.Caller) error { return a.config.Actors.Stop(ctx, in.ref(), by) })
+}
+
+func (a *API) releaseActor(ctx context.Context, in *actOnActor) (*Done[Acted], error) {
+	return a.byOperator(ctx, in.Key, in.ByActor, nil, func(by actor.Caller) error { return a.config.Actors.Release(ctx, in.ref(), by) })
+}
+
+// byOperator does something to an actor in the name of the token.
+func (a *API) byOperator(ctx context.Context, key string, in ByActor, body any, act func(by actor.Caller) error) (*Done[Acted], error) {
+	by, err := callerOf(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	return afterwards(ctx, a, key, body, func() (Acted, error) { return Acted{in.ref().String()}, act(by) })
+}
+
+func (a *API) deleteActor(ctx context.Context, in *ByActor) (*struct{}, error) {
+	return nil, a.config.Actors.Delete(ctx, in.ref())
+}
+
+// ActorTokenInput is a token to be made for one actor and one caller.
+type ActorTokenInput struct {
+	Caller ActorCaller `json:"caller"`
+	Good   Duration    `json:"good,omitempty" doc:"How long it is good. Default: 24h."`
+}
+
+type actorTokenInput struct {
+	ByActor
+	Body ActorTokenInput
+}
+
+// createActorToken makes a token for one actor. It takes no Idempotency-Key: the
+// answer has a secret, which is stored nowhere.
+func (a *API) createActorToken(ctx context.Context, in *actorTokenInput) (*One[Issued], error) {
+	access, err := a.access()
+	if err != nil {
+		return nil, err
+	}
+	if in.Body.Caller.Type == string(actor.System) {
+		return nil, NewProblem(http.StatusUnprocessableEntity, codeInvalid, "nobody outside is the system")
+	}
+	scope := auth.ActorScope{Type: in.Type, ID: in.ID, CallerKind: in.Body.Caller.Type, CallerID: in.Body.Caller.ID}
+	issued, err := access.CreateActor(ctx, scope, time.Duration(in.Body.Good))
+	if err != nil {
+		return nil, err
+	}
+	return one(Issued{ID: issued.ID, Token: issued.Secret}), nil
+}
+
+// Timer is a delay of an actor that has not fired.
+type Timer struct {
+	Key         string          `json:"key"`
+	Kind        string          `json:"kind" enum:"machine"`
+	Type        string          `json:"type" doc:"The type of the event that it will send."`
+	Event       json.RawMessage `json:"event"`
+	DueAt       Time            `json:"due_at"`
+	Delay       Duration        `json:"delay" doc:"How long the machine wanted to wait."`
+	ScheduledAt Time            `json:"scheduled_at"`
+	Path        string          `json:"path,omitempty" doc:"The actor in the tree that has scheduled it."`
+	Target      string          `json:"target,omitempty" doc:"The actor in the tree that gets the event."`
+	State       string          `json:"state,omitempty" doc:"The state whose delay it is."`
+	Leads       []string        `json:"leads,omitempty" doc:"The states that it can lead to now."`
+}
+
+func showTimer(t actor.Timer) Timer {
+	event, _ := t.Event.MarshalJSON() // it came from JSON
+	return Timer{
+		Key: t.ID, Kind: "machine", Type: t.Event.Type, Event: event, DueAt: Time(t.Due), Delay: Duration(t.Delay), ScheduledAt: Time(t.Scheduled),
+		Path: t.Path, Target: t.Target, State: t.State, Leads: t.Leads,
+	}
+}
+
+func (a *API) listTimers(ctx context.Context, in *ByActor) (*List[Timer], error) {
+	timers, err := a.config.Actors.Timers(ctx, in.ref())
+	if err != nil {
+		return nil, err
+	}
+	return page(requestOf(ctx), timers, "", showTimer), nil
+}
+
+// ByTimer is the input of a POST to a timer.
+type ByTimer struct {
+	Keyed
+	ByActor
+	Timer string `path:"key" maxLength:"512"`
+}
+
+type moveTimerInput struct {
+	ByTimer
+	Body MoveInput
+}
+
+func (a *API) moveTimer(ctx context.Context, in *moveTimerInput) (*Done[Acted], error) {
+	return a.byOperator(ctx, in.Key, in.ByActor, in.Body, func(by actor.Caller) error {
+		return a.config.Actors.MoveTimer(ctx, in.ref(), by, in.Timer, time.Time(in.Body.At))
+	})
+}
+
+func (a *API) skipTimer(ctx context.Context, in *ByTimer) (*Done[Acted], error) {
+	return a.byOperator(ctx, in.Key, in.ByActor, nil, func(by actor.Caller) error { return a.config.Actors.SkipTimer(ctx, in.ref(), by, in.Timer) })
+}
+
+func (a *API) fireTimer(ctx context.Context, in *ByTimer) (*Done[Acted], error) {
+	return a.byOperator(ctx, in.Key, in.ByActor, nil, func(by actor.Caller) error { return a.config.Actors.FireTimer(ctx, in.ref(), by, in.Timer) })
+}

@@ -1,0 +1,125 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/coder/websocket"
+	"github.com/coder/websocket/wsjson"
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/perdure/perdure/actor"
+	"github.com/perdure/perdure/statechart"
+)
+
+// socketProtocol is what both sides of a socket speak.
+const socketProtocol = "perdure.actor.v1"
+
+// sent is a message of the server: a snapshot, a patch, a receipt or an error.
+type sent struct {
+	Kind string `json:"kind"`
+	// ID is that of the message that it answers.
+	ID   string `json:"id,omitempty"`
+	Data any    `json:"data"`
+}
+
+// received is a message of the client: an event for the actor.
+type received struct {
+	ID    string          `json:"id"`
+	Key   string          `json:"key"`
+	Event json.RawMessage `json:"event"`
+}
+
+// openSocket is streamActor over a WebSocket, with events in the other direction. Each
+// message of the client is {"id", "key"?, "event"} and answered by a receipt or an
+// error with its id.
+func (a *API) openSocket(ctx context.Context, in *watchInput) (*huma.StreamResponse, error) {
+	caller, d, err := a.watch(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	req := requestOf(ctx)
+	return &huma.StreamResponse{Body: func(hctx huma.Context) {
+		r, w := humago.Unwrap(hctx)
+		conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{socketProtocol}})
+		if err != nil {
+			return // it has answered
+		}
+		defer func() { _ = conn.CloseNow() }()
+		conn.SetReadLimit(a.config.MaxBody)
+		ctx, cancel := context.WithCancel(context.WithoutCancel(hctx.Context()))
+		defer cancel()
+		stop := context.AfterFunc(a.streams, cancel)
+		defer stop()
+		s := &socket{api: a, conn: conn, req: req, ref: in.ref(), caller: caller}
+		s.run(ctx, cancel, d)
+	}}, nil
+}
+
+// socket is an open WebSocket of an actor.
+type socket struct {
+	api    *API
+	conn   *websocket.Conn
+	req    *request
+	ref    actor.Ref
+	caller actor.Caller
+}
+
+// run reads and writes until either side ends.
+func (s *socket) run(ctx context.Context, cancel context.CancelFunc, d *differ) {
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		defer cancel()
+		s.read(ctx)
+	})
+	_ = s.api.follow(ctx, s.ref, s.caller, d, func(name string, message any, _ int64) error {
+		return s.send(ctx, sent{Kind: name, Data: message})
+	}, func() error { return s.ping(ctx) })
+	_ = s.conn.Close(websocket.StatusGoingAway, "the stream has ended")
+	cancel()
+	reader.Wait()
+}
+
+func (s *socket) read(ctx context.Context) {
+	for {
+		var m received
+		if err := wsjson.Read(ctx, s.conn, &m); err != nil {
+			return
+		}
+		if s.send(ctx, s.handle(ctx, m)) != nil {
+			return
+		}
+	}
+}
+
+// handle gives the actor an event and returns the answer.
+func (s *socket) handle(ctx context.Context, m received) sent {
+	ctx, cancel := context.WithTimeout(ctx, s.api.config.Timeout)
+	defer cancel()
+	event, err := statechart.ParseEvent(m.Event)
+	if err == nil {
+		err = mayOperate(s.req)
+	}
+	var r actor.Receipt
+	if err == nil {
+		r, err = s.api.config.Actors.Send(ctx, s.ref, s.caller, event, &actor.SendOptions{Key: m.Key})
+	}
+	if err != nil {
+		return sent{Kind: "error", ID: m.ID, Data: s.api.problem(s.req, err)}
+	}
+	return sent{Kind: "receipt", ID: m.ID, Data: showReceipt(r)}
+}
+
+func (s *socket) send(ctx context.Context, m sent) error {
+	ctx, cancel := context.WithTimeout(ctx, socketTimeout)
+	defer cancel()
+	return wsjson.Write(ctx, s.conn, m)
+}
+
+func (s *socket) ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, socketTimeout)
+	defer cancel()
+	return s.conn.Ping(ctx)
+}
