@@ -1,0 +1,279 @@
+package alarm
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/interleave"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/testdb"
+)
+
+// These tests run the statements of this package in every order that PostgreSQL's
+// locks allow. Each pair is also run with a mutant of one statement, which must be
+// caught: otherwise the test would prove nothing.
+
+// mutation puts a text in the place of a part of the statements that contain a
+// mark.
+type mutation struct{ mark, part, text string }
+
+func (m mutation) apply(text string) string {
+	if m.mark == "" || !strings.Contains(text, m.mark) {
+		return text
+	}
+	return strings.ReplaceAll(text, m.part, m.text)
+}
+
+// stage is a database on which statements are stepped.
+type stage struct {
+	url    string
+	alarms *Alarms
+
+	mu   sync.Mutex
+	told map[string]int
+}
+
+// dawn is when the alarms of the fixtures were due.
+var dawn = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	s := &stage{url: testdb.Postgres(t)}
+	eng, err := perdure.Open(t.Context(), s.url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = eng.Close() })
+	if s.alarms, err = New(eng, &Options{Notify: "https://example.org/"}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// tell notes what a session found out.
+func (s *stage) tell(what string, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.told[what] = n
+}
+
+// session runs statements in a transaction, each a step. What the database asks to
+// try again is tried again, as the engine does.
+func (s *stage) session(name string, m mutation, stmts func() []sqldb.Stmt) interleave.Session {
+	return interleave.Session{Name: name, Run: func(ctx context.Context, c *interleave.Conn) (err error) {
+		run := sqldb.StdRunner{Conn: c.SQL(), Dialect: s.alarms.rt.DB.Dialect()}
+		for range 10 {
+			if err = transaction(ctx, c, run, m, stmts()); !sqldb.IsTransient(err) {
+				return err
+			}
+		}
+		return err
+	}}
+}
+
+func transaction(ctx context.Context, c *interleave.Conn, run sqldb.StdRunner, m mutation, stmts []sqldb.Stmt) error {
+	if _, err := c.SQL().ExecContext(ctx, "begin isolation level read committed"); err != nil {
+		return err
+	}
+	for _, stmt := range append(stmts, sqldb.Exec("commit")) {
+		if err := c.Turn(ctx); err != nil {
+			return err
+		}
+		stmt.SQL = m.apply(stmt.SQL)
+		if err := run.Run(ctx, stmt); err != nil {
+			_, _ = c.SQL().ExecContext(ctx, "rollback")
+			return err
+		}
+	}
+	return nil
+}
+
+// The sessions. Each tells under its name how many alarms it has taken, ended or
+// returned.
+
+func (s *stage) claim(name string, m mutation) interleave.Session {
+	return s.session(name, m, func() []sqldb.Stmt {
+		s.tell(name, 0)
+		return []sqldb.Stmt{s.alarms.rt.Store.ClaimAlarms(store.AlarmClaim{
+			Types: []string{"a"}, Worker: name, Token: name, Lease: time.Minute, Limit: 10,
+		}, s.alarms.rt.Now(), func(store.Alarm) { s.tell(name, 1) })}
+	})
+}
+
+func (s *stage) reap(name string, m mutation) interleave.Session {
+	return s.session(name, m, func() []sqldb.Stmt {
+		s.tell(name, 0)
+		return []sqldb.Stmt{s.alarms.rt.Store.ReapAlarms(store.AlarmExpiry{MaxCrashes: 5, Limit: 10}, s.alarms.rt.Now(), func(store.Alarm) { s.tell(name, 1) })}
+	})
+}
+
+// settle records the outcome of the claim that the fixture has.
+func (s *stage) settle(name string, m mutation, next time.Time) interleave.Session {
+	return s.session(name, m, func() []sqldb.Stmt {
+		row := store.Alarm{AlarmKey: store.AlarmKey{ID: "x"}, Type: "a", Generation: 1, Payload: "1", Policy: "{}", Occurs: dawn}
+		f := &fire{row: row, plan: plan{scheduled: dawn, next: next}}
+		o := s.alarms.outcome(f, f.hold("t"), nil)
+		last := &o.stmts[len(o.stmts)-1]
+		done := last.Done
+		last.Done = func(rows int64) error {
+			defer func() { s.tell(name, map[bool]int{true: 0, false: 1}[o.stale]) }()
+			return done(rows)
+		}
+		return o.stmts
+	})
+}
+
+func (s *stage) schedule(name string, m mutation) interleave.Session {
+	return s.session(name, m, func() []sqldb.Stmt {
+		row := store.NewAlarm{AlarmKey: store.AlarmKey{ID: "x"}, Type: "a", Payload: "2", Policy: "{}", MaxAttempts: 1, Sequence: 2, Delay: time.Hour}
+		return s.alarms.rt.Store.ScheduleAlarm(row, s.alarms.rt.Now())
+	})
+}
+
+func (s *stage) cancel(name string, m mutation) interleave.Session {
+	return s.session(name, m, func() []sqldb.Stmt {
+		return []sqldb.Stmt{s.alarms.rt.Store.CancelAlarm(store.AlarmKey{ID: "x"}, new(int64))}
+	})
+}
+
+// The fixtures: an alarm that is due, and one whose claim has expired or not.
+
+const due = `insert into perdure.alarms (actor_type, actor_id, kind, alarm_id, type, due_at, occurs_at, sequence, generation, payload, policy, max_attempts, created_at)
+	values ('', '', 'custom', 'x', 'a', '2026-01-01Z', '2026-01-01Z', 1, 1, '1', '{}', 1, '2026-01-01Z')`
+
+func held(until string) []string {
+	return []string{due, "update perdure.alarms set status = 'processing', worker = 'w', token = 't', lease_expires_at = '" + until + "'"}
+}
+
+// state says what is stored: the alarm with its status and payload, and how many
+// notifications there are.
+func state(ctx context.Context, db *sql.DB) (string, error) {
+	var text string
+	err := db.QueryRowContext(ctx, `select coalesce((select status || ' ' || payload || ' ' || crashes from perdure.alarms where alarm_id = 'x'), 'none')
+		|| ', ' || (select count(*) from perdure.alarms where type = 'perdure.notice')`).Scan(&text)
+	return text, err
+}
+
+// pair is two sessions that meet.
+type pair struct {
+	name     string
+	fixture  []string
+	sessions func(s *stage, m mutation) []interleave.Session
+	// right says which state is right after what the sessions told.
+	right   func(told map[string]int) string
+	mutants map[string]mutation
+}
+
+func pairs() []pair {
+	return []pair{
+		{
+			name: "two claims", fixture: []string{due},
+			sessions: func(s *stage, m mutation) []interleave.Session {
+				return []interleave.Session{s.claim("a", m), s.claim("b", m)}
+			},
+			right: func(told map[string]int) string {
+				if told["a"]+told["b"] != 1 {
+					return "claimed once"
+				}
+				return "processing 1 0, 0"
+			},
+			mutants: map[string]mutation{"no lock": {"as handled", "for update skip locked", ""}},
+		},
+		{
+			name: "an outcome and the reaper", fixture: held("2025-12-31Z"),
+			sessions: func(s *stage, m mutation) []interleave.Session {
+				return []interleave.Session{s.settle("o", m, time.Time{}), s.reap("r", m)}
+			},
+			right: func(told map[string]int) string {
+				if told["o"] == 1 {
+					return "none, 1"
+				}
+				return "pending 1 1, 0"
+			},
+			mutants: map[string]mutation{
+				"a notification of nothing": {"'custom', $1", "for update", ""},
+				"no token":                  {"delete from perdure.alarms", "token = $4", "$4::text is not null"},
+			},
+		},
+		{
+			name: "an outcome and a new schedule", fixture: held("2026-01-02Z"),
+			sessions: func(s *stage, m mutation) []interleave.Session {
+				return []interleave.Session{s.settle("o", m, time.Time{}), s.schedule("s", m)}
+			},
+			right: func(told map[string]int) string {
+				if told["o"] != 1 {
+					return "an outcome or a yield"
+				}
+				return "pending 2 0, *"
+			},
+			mutants: map[string]mutation{
+				"no generation": {"delete from perdure.alarms", "generation = $5", "$5::bigint > 0"},
+				"no yield":      {"crashes = 0, worker = null", "token = $4", "$4::text is null"},
+			},
+		},
+		{
+			name: "a next tick and a cancel", fixture: held("2026-01-02Z"),
+			sessions: func(s *stage, m mutation) []interleave.Session {
+				return []interleave.Session{s.settle("o", m, dawn.Add(time.Hour)), s.cancel("c", m)}
+			},
+			right: func(told map[string]int) string { return fmt.Sprintf("none, %d", told["o"]) },
+			mutants: map[string]mutation{
+				"a notification of nothing": {"'custom', $1", "for update", ""},
+			},
+		},
+	}
+}
+
+func (p pair) test(s *stage, m mutation) interleave.Test {
+	return interleave.Test{
+		URL: s.url, Isolation: "READ COMMITTED", Sessions: p.sessions(s, m),
+		Setup: func(ctx context.Context, db *sql.DB) error {
+			s.told = map[string]int{}
+			return interleave.Statements(append([]string{"truncate perdure.alarms"}, p.fixture...)...)(ctx, db)
+		},
+		Check: func(ctx context.Context, db *sql.DB, o interleave.Outcome) error {
+			got, err := state(ctx, db)
+			for name, failed := range o.Errors {
+				err = errors.Join(err, fmt.Errorf("session %s: %w", name, failed))
+			}
+			want := p.right(s.told)
+			if prefix, any := strings.CutSuffix(want, "*"); err == nil && got != want && !(any && strings.HasPrefix(got, prefix)) {
+				err = fmt.Errorf("stored is %q, want %q; told was %v", got, want, s.told)
+			}
+			return err
+		},
+	}
+}
+
+func TestInterleavings(t *testing.T) {
+	t.Parallel()
+	for _, p := range pairs() {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			interleave.Run(t, p.test(s, mutation{}))
+			for name, mutant := range p.mutants {
+				report, err := interleave.Explore(t.Context(), p.test(s, mutant))
+				if err != nil || len(report.Failures) == 0 {
+					t.Errorf("mutant %s is not caught in %d schedules: %v", name, report.Schedules, err)
+					continue
+				}
+				var server *pgconn.PgError
+				if errors.As(report.Failures[0].Err, &server) && strings.HasPrefix(server.Code, "42") {
+					t.Errorf("mutant %s is not even SQL: %v", name, server)
+				}
+				t.Logf("mutant %s: caught by %s: %.200v", name, report.Failures[0].Schedule, report.Failures[0].Err)
+			}
+		})
+	}
+}
