@@ -21,12 +21,16 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/actor"
+	"github.com/perdure/perdure/alarm"
 	"github.com/perdure/perdure/dispatch"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/hook"
 	"github.com/perdure/perdure/internal/api"
 	"github.com/perdure/perdure/internal/auth"
+	"github.com/perdure/perdure/internal/redact"
+	"github.com/perdure/perdure/remote"
 	"github.com/perdure/perdure/task"
 )
 
@@ -56,12 +60,26 @@ type Options struct {
 	Hooks []*hook.Hooks
 	// Tasks runs the tasks. Default: this process runs none.
 	Tasks *task.Worker
+	// Alarms are the alarms with the handlers that this process has. Default:
+	// alarms can be scheduled and looked at here, and are fired by others.
+	Alarms *alarm.Alarms
+	// Actors are the actors with the types that this process knows. Default: those
+	// whose types are data only.
+	Actors *actor.Actors
 	// Processors are further kinds of work to drive. Default: none.
 	Processors []dispatch.Processor
 	// Auth says who sends a request. Default: the tokens and sessions of the
 	// database; while there is no token, everybody on this machine is an
 	// administrator.
 	Auth Auth
+	// Redact are rules that say what is taken out of payloads before they are
+	// shown: JSON pointers (/card/number, /items/*/email, /a/**/b), names in any
+	// depth (*password*), and common for names that are secret nearly everywhere.
+	// Default: nothing is.
+	Redact []string
+	// Remote configures the state machines whose steps are HTTP endpoints.
+	// Default: endpoints are at public addresses only.
+	Remote *remote.Options
 	// Dashboard serves what is not the API. Default: nothing.
 	Dashboard http.Handler
 	// MaxBody is the largest body of a request in bytes. Default: 1 MiB.
@@ -83,6 +101,7 @@ type Server struct {
 	eng      *perdure.Engine
 	options  Options
 	machines *fsm.Machines
+	remote   *remote.Registry
 	api      *api.API
 	mux      *http.ServeMux
 	workers  workers
@@ -104,6 +123,12 @@ func New(eng *perdure.Engine, options *Options) (*Server, error) {
 	if err := s.machines.Register(o.Definitions...); err != nil {
 		return nil, err
 	}
+	if err := s.openRemote(); err != nil {
+		return nil, err
+	}
+	if err := s.open(); err != nil {
+		return nil, err
+	}
 	config, err := s.apiConfig()
 	if err != nil {
 		return nil, err
@@ -113,6 +138,20 @@ func New(eng *perdure.Engine, options *Options) (*Server, error) {
 	}
 	s.mount()
 	return s, nil
+}
+
+// open opens the kinds of work that the options leave out.
+func (s *Server) open() (err error) {
+	o := &s.options
+	if o.Alarms == nil {
+		if o.Alarms, err = alarm.New(s.eng, &alarm.Options{OnError: o.OnError}); err != nil {
+			return err
+		}
+	}
+	if o.Actors == nil {
+		o.Actors, err = actor.New(s.eng, &actor.Options{OnError: o.OnError})
+	}
+	return err
 }
 
 func (o *Options) withDefaults() (Options, error) {
@@ -147,11 +186,33 @@ func defaults[T comparable](field *T, value T) {
 	}
 }
 
+// openRemote prepares the state machines of other languages, which a process
+// without workers only stores.
+func (s *Server) openRemote() (err error) {
+	var o remote.Options
+	if s.options.Remote != nil {
+		o = *s.options.Remote
+	}
+	if o.OnError == nil {
+		o.OnError = s.options.OnError
+	}
+	machines := s.machines
+	if !s.has(Worker) {
+		machines = nil
+	}
+	s.remote, err = remote.New(s.eng, machines, &o)
+	return err
+}
+
 func (s *Server) apiConfig() (c api.Config, err error) {
 	o := s.options
+	rules, err := redact.New(o.Redact...)
+	if err != nil {
+		return c, err
+	}
 	c = api.Config{
-		Engine: s.eng, Machines: s.machines, Hooks: map[string]*hook.Hooks{}, MaxBody: o.MaxBody, Timeout: o.RequestTimeout,
-		Version: o.Version, Observe: o.Observe, OnError: o.OnError,
+		Engine: s.eng, Machines: s.machines, Hooks: map[string]*hook.Hooks{}, Alarms: o.Alarms, Actors: o.Actors, MaxBody: o.MaxBody, Timeout: o.RequestTimeout,
+		Version: o.Version, Observe: o.Observe, OnError: o.OnError, Remote: s.remote, Redact: rules,
 	}
 	c.Auth, c.Access, err = access(s.eng, o.Auth)
 	for _, h := range o.Hooks {

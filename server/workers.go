@@ -48,6 +48,9 @@ func (s *Server) Start() error {
 	for _, d := range w.running {
 		d.Start()
 	}
+	if s.has(Worker) {
+		s.remote.Start()
+	}
 	n.start()
 	return nil
 }
@@ -80,6 +83,7 @@ func (s *Server) processors() []dispatch.Processor {
 	if s.options.Tasks != nil {
 		all = append(all, s.options.Tasks)
 	}
+	all = append(all, s.options.Alarms, s.options.Actors)
 	return append(all, s.options.Processors...)
 }
 
@@ -123,6 +127,9 @@ func (s *Server) Stop(ctx context.Context) error {
 	s.workers.mu.Unlock()
 	err := s.endWork(ctx)
 	s.api.EndStreams()
+	if first {
+		s.remote.Close()
+	}
 	if n != nil && first {
 		n.stop()
 		s.workers.drains.Wait()

@@ -23,6 +23,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/actor"
 	"github.com/perdure/perdure/alarm"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/fsm"
@@ -30,6 +31,8 @@ import (
 	"github.com/perdure/perdure/internal/auth"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/inspect"
+	"github.com/perdure/perdure/internal/redact"
+	"github.com/perdure/perdure/remote"
 	"github.com/perdure/perdure/task"
 )
 
@@ -38,9 +41,13 @@ type Config struct {
 	Engine   *perdure.Engine
 	Machines *fsm.Machines
 	// Hooks are the namespaces that hooks can be triggered in.
-	Hooks map[string]*hook.Hooks
-	// Alarms are those of the engine. nil: alarms without handlers.
+	Hooks  map[string]*hook.Hooks
 	Alarms *alarm.Alarms
+	Actors *actor.Actors
+	// Remote has the state machines whose steps are HTTP endpoints.
+	Remote *remote.Registry
+	// Redact says what is taken out of payloads that are shown. nil: nothing.
+	Redact *redact.Rules
 	// Auth says who sends a request.
 	Auth Auth
 	// Access manages tokens and sessions. nil: they are managed elsewhere.
@@ -83,8 +90,8 @@ type API struct {
 
 // New returns the API of an engine.
 func New(c Config) (*API, error) {
-	if c.Engine == nil || c.Machines == nil || c.Auth == nil {
-		return nil, fault.Invalidf("Config", "needs an engine, its machines and an Auth")
+	if c.Engine == nil || c.Machines == nil || c.Alarms == nil || c.Actors == nil || c.Auth == nil {
+		return nil, fault.Invalidf("Config", "needs an engine with its machines, alarms and actors, and an Auth")
 	}
 	if c.OnError == nil {
 		c.OnError = func(err error) { slog.Error("answer a request", "error", err) }
@@ -125,12 +132,7 @@ func (a *API) open() (err error) {
 	a.hooks, a.inspect, a.alarms = hook.NewAdmin(c.Engine), inspect.New(c.Engine, c.Machines), c.Alarms
 	a.feed = newFeed(a.rt.NewID(), a.watchChanges)
 	a.streams, a.endStreams = context.WithCancel(context.Background())
-	if a.tasks, err = task.NewAdmin(c.Engine); err != nil {
-		return err
-	}
-	if a.alarms == nil {
-		a.alarms, err = alarm.New(c.Engine, nil)
-	}
+	a.tasks, err = task.NewAdmin(c.Engine)
 	return err
 }
 
@@ -150,8 +152,11 @@ func (a *API) register() {
 	a.registerNodes()
 	a.registerTasks()
 	a.registerAlarms()
+	a.registerActors()
+	a.registerMachines()
 	a.registerSearch()
 	a.registerAccess()
+	a.registerRemote()
 }
 
 // ServeHTTP implements http.Handler.
@@ -162,7 +167,7 @@ func (a *API) humaConfig() huma.Config {
 	c.OpenAPIPath, c.DocsPath, c.SchemasPath, c.CreateHooks = "", "", "", nil
 	format := huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: a.unmarshal}
 	c.Formats = map[string]huma.Format{"application/json": format, "json": format}
-	c.Transformers = []huma.Transformer{problems}
+	c.Transformers = []huma.Transformer{problems, a.redact}
 	c.RejectUnknownQueryParameters = true
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"token":   {Type: "http", Scheme: "bearer", Description: "An API token with a role, or the token of an actor."},

@@ -76,7 +76,9 @@ type DefinitionVersion struct {
 
 // DefinitionStep is a step of a state machine.
 type DefinitionStep struct {
-	Name string `json:"name"`
+	Name    string   `json:"name"`
+	URL     string   `json:"url,omitempty" doc:"The endpoint of a step that is one."`
+	Timeout Duration `json:"timeout,omitempty"`
 }
 
 func (a *API) registerDefinitions() {
@@ -84,8 +86,8 @@ func (a *API) registerDefinitions() {
 	handle(a, "get-definition", a.getDefinition)
 }
 
-// byName is the input of a route for one thing with a name.
-type byName struct {
+// ByName is the input of a route for one thing with a name.
+type ByName struct {
 	Name string `path:"name" maxLength:"128"`
 }
 
@@ -97,7 +99,7 @@ func (a *API) listDefinitions(ctx context.Context, _ *struct{}) (*List[Definitio
 	return page(requestOf(ctx), all, "", func(d Definition) Definition { return d }), nil
 }
 
-func (a *API) getDefinition(ctx context.Context, in *byName) (*One[Definition], error) {
+func (a *API) getDefinition(ctx context.Context, in *ByName) (*One[Definition], error) {
 	all, err := a.allDefinitions(ctx)
 	if err != nil {
 		return nil, err
@@ -115,8 +117,13 @@ func (a *API) allDefinitions(ctx context.Context) ([]Definition, error) {
 	if err != nil {
 		return nil, err
 	}
+	endpoints, err := a.endpoints(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var all []Definition
 	for _, r := range recorded {
+		steps, remote := endpoints[r.FSM][r.Version]
 		if len(all) == 0 || all[len(all)-1].Name != r.FSM {
 			all = append(all, Definition{Name: r.FSM, Source: "go", Queue: r.Queue, Latest: r.Version})
 		}
@@ -124,7 +131,13 @@ func (a *API) allDefinitions(ctx context.Context) ([]Definition, error) {
 		for i, step := range r.Steps {
 			version.Steps[i].Name = step
 		}
+		for i, step := range steps {
+			version.Steps[i].URL, version.Steps[i].Timeout = step.URL, Duration(step.Timeout)
+		}
 		last := &all[len(all)-1]
+		if remote && last.Latest == r.Version {
+			last.Source = "http"
+		}
 		last.Versions = append(last.Versions, version)
 	}
 	return all, nil

@@ -6,6 +6,8 @@ package api
 var Routes = []Route{
 	get("/v1/definitions", Viewer, "list-definitions", "List the state machines that processes run"),
 	get("/v1/definitions/{name}", Viewer, "get-definition", "Show a state machine with its versions"),
+	put("/v1/definitions/{name}", Admin, "put-definition", "Store a version of a state machine whose steps are HTTP endpoints"),
+	remove("/v1/definitions/{name}", Admin, "delete-definition", "Remove a version of such a state machine; its instances wait"),
 
 	get("/v1/instances", Viewer, "list-instances", "List instances of state machines"),
 	post("/v1/instances", Operator, "start-instance", "Start an instance").created(),
@@ -65,6 +67,29 @@ var Routes = []Route{
 	post("/v1/alarms/{id}/skip", Operator, "skip-alarm", "Pass the next tick of an alarm over"),
 	post("/v1/alarms/{id}/fire", Operator, "fire-alarm", "Make an alarm due now"),
 	post("/v1/alarms/{id}/retry", Operator, "retry-alarm", "Try an alarm that has died again"),
+
+	get("/v1/actors", Viewer, "list-actors", "List actors, newest first"),
+	post("/v1/actors", Operator, "spawn-actor", "Create an actor").created(),
+	get("/v1/actors/{type}/{id}", Viewer, "get-actor", "Show everything of an actor"),
+	remove("/v1/actors/{type}/{id}", Admin, "delete-actor", "Remove all that is stored of an actor"),
+	get("/v1/actors/{type}/{id}/snapshot", Viewer, "get-snapshot", "Show what a caller sees of an actor, perhaps after waiting for a state").byActor().streaming(),
+	post("/v1/actors/{type}/{id}/events", Operator, "send-event", "Give an actor an event").byActor(),
+	get("/v1/actors/{type}/{id}/log", Viewer, "get-log", "List the steps of an actor, oldest first"),
+	get("/v1/actors/{type}/{id}/stream", Viewer, "stream-actor", "Stream what a caller sees of an actor as patches, as server-sent events").byActor().streaming(),
+	get("/v1/actors/{type}/{id}/socket", Viewer, "open-socket", "The same over a WebSocket, with events in the other direction").byActor().streaming(),
+	post("/v1/actors/{type}/{id}/stop", Operator, "stop-actor", "End an actor"),
+	post("/v1/actors/{type}/{id}/release", Operator, "release-actor", "Let a quarantined actor go on"),
+	post("/v1/actors/{type}/{id}/tokens", Admin, "create-actor-token", "Make a token for one actor and one caller").created(),
+	get("/v1/actors/{type}/{id}/timers", Viewer, "list-timers", "List the delays of an actor in the order in which they will fire"),
+	post("/v1/actors/{type}/{id}/timers/{key}/move", Operator, "move-timer", "Change when a delay fires"),
+	post("/v1/actors/{type}/{id}/timers/{key}/skip", Operator, "skip-timer", "Remove a delay"),
+	post("/v1/actors/{type}/{id}/timers/{key}/fire", Operator, "fire-timer", "Let a delay fire now"),
+
+	get("/v1/machines", Viewer, "list-machines", "List the types of actors that are data only"),
+	post("/v1/machines/check", Viewer, "check-machine", "Say what is wrong with a machine"),
+	put("/v1/machines/{name}", Admin, "put-machine", "Store a machine, as a new version if it differs"),
+	get("/v1/machines/{name}", Viewer, "get-machine", "Show a machine"),
+	get("/v1/machines/{name}/drawing.svg", Viewer, "draw-machine", "Draw a machine"),
 
 	get("/v1/search", Viewer, "search", "Find things by the beginning of their id, or by their name"),
 	get("/v1/facets/{kind}", Viewer, "get-facets", "List values that lists can be narrowed to"),

@@ -1,0 +1,105 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/perdure/perdure/remote"
+)
+
+// RemoteInput is a state machine whose steps are HTTP endpoints.
+type RemoteInput struct {
+	Version int          `json:"version" minimum:"1"`
+	Queue   string       `json:"queue,omitempty" maxLength:"128" doc:"Where its instances run. Default: default."`
+	URL     string       `json:"url,omitempty" maxLength:"2048" doc:"The endpoint of steps without one of their own."`
+	Steps   []RemoteStep `json:"steps" minItems:"1" maxItems:"200" doc:"It begins with the first."`
+	Retry   *Retry       `json:"retry,omitempty" doc:"The policy for steps that fail. Default: five attempts, later each time."`
+	Secrets []string     `json:"secrets,omitempty" maxItems:"2" doc:"They sign requests and answers by Standard Webhooks. Two while one is being replaced, first the one to stay. Default: those that it has; for a new one, one is made."`
+}
+
+// RemoteStep is a step behind an HTTP endpoint.
+type RemoteStep struct {
+	Name    string   `json:"name" maxLength:"128"`
+	URL     string   `json:"url,omitempty" maxLength:"2048" doc:"Default: that of the definition."`
+	Timeout Duration `json:"timeout,omitempty" doc:"How long an answer may take. Default: 30s."`
+}
+
+// RemoteDefinition is a version of such a machine, as it is stored.
+type RemoteDefinition struct {
+	Name      string       `json:"name"`
+	Version   int          `json:"version"`
+	Source    string       `json:"source" enum:"http"`
+	Queue     string       `json:"queue"`
+	Steps     []RemoteStep `json:"steps" nullable:"false"`
+	Retry     Retry        `json:"retry"`
+	Secret    string       `json:"secret,omitempty" doc:"The secret that was made for a new one. It is shown this once."`
+	CreatedAt Time         `json:"created_at"`
+	UpdatedAt Time         `json:"updated_at"`
+}
+
+func (a *API) registerRemote() {
+	handle(a, "put-definition", a.putDefinition)
+	handle(a, "delete-definition", a.deleteDefinition)
+}
+
+type putDefinitionInput struct {
+	ByName
+	Body RemoteInput
+}
+
+func (a *API) putDefinition(ctx context.Context, in *putDefinitionInput) (*One[RemoteDefinition], error) {
+	b := in.Body
+	d := remote.Definition{Name: in.Name, Version: b.Version, Queue: b.Queue, URL: b.URL, Retry: b.Retry.policy(), Secrets: b.Secrets}
+	for _, s := range b.Steps {
+		d.Steps = append(d.Steps, remote.Step{Name: s.Name, URL: s.URL, Timeout: time.Duration(s.Timeout)})
+	}
+	stored, err := a.config.Remote.Put(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	shown := RemoteDefinition{
+		Name: stored.Name, Version: stored.Version, Source: "http", Queue: stored.Queue, Retry: showRetry(stored.Retry), Secret: stored.Generated,
+		CreatedAt: Time(stored.Created), UpdatedAt: Time(stored.Updated),
+	}
+	for _, s := range stored.Steps {
+		shown.Steps = append(shown.Steps, RemoteStep{Name: s.Name, URL: s.URL, Timeout: Duration(s.Timeout)})
+	}
+	return one(shown), nil
+}
+
+type deleteDefinitionInput struct {
+	ByName
+	Version int `query:"version" minimum:"1" required:"true" doc:"The version to remove."`
+}
+
+func (a *API) deleteDefinition(ctx context.Context, in *deleteDefinitionInput) (*struct{}, error) {
+	return nil, a.config.Remote.Delete(ctx, in.Name, in.Version)
+}
+
+// endpoints returns the steps that are HTTP endpoints, by machine and version.
+func (a *API) endpoints(ctx context.Context) (map[string]map[int][]remote.Step, error) {
+	all, err := a.config.Remote.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	steps := map[string]map[int][]remote.Step{}
+	for _, d := range all {
+		if steps[d.Name] == nil {
+			steps[d.Name] = map[int][]remote.Step{}
+		}
+		steps[d.Name][d.Version] = d.Steps
+	}
+	return steps, nil
+}
+
+// redact takes out of an answer what the rules say, unless it is for a program that
+// needs it as it is: an actor's own caller, a consumer of the outbox.
+func (a *API) redact(ctx huma.Context, _ string, v any) (any, error) {
+	route, _ := ctx.Operation().Metadata["route"].(Route)
+	if route.Actor || route.ID == "list-outbox" {
+		return v, nil
+	}
+	return a.config.Redact.Value(v), nil
+}
