@@ -17,7 +17,7 @@ const (
 )
 
 // secretVariables are those that no flag stands for.
-var secretVariables = []string{smtpPassword, resendKey, twilioToken, encryptionKeys}
+var secretVariables = []string{smtpPassword, resendKey, twilioToken, encryptionKeys, webhookSecrets}
 
 // senders say through whom mail and SMS are sent.
 type senders struct {

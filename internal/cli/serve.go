@@ -38,6 +38,7 @@ type serving struct {
 	lease             time.Duration
 	level             string
 	senders           senders
+	guards            guards
 }
 
 func (s *serving) add(flags *pflag.FlagSet) {
@@ -48,6 +49,7 @@ func (s *serving) add(flags *pflag.FlagSet) {
 	flags.DurationVar(&s.drain, "drain-timeout", 25*time.Second, "how long running work may take to end after the first signal")
 	flags.StringVar(&s.level, "log-level", "info", "the least level to log: debug, info, warn or error")
 	s.senders.add(flags)
+	s.guards.add(flags)
 }
 
 func (a *app) serve() *cobra.Command {
@@ -198,6 +200,9 @@ func (p *process) nodeOptions() (node.Options, error) {
 			return o, err
 		}
 		workers.Senders = p.shop.Senders()
+	}
+	if err := s.guards.apply(p.app, p.eng, &o.Server); err != nil {
+		return o, err
 	}
 	o.Server.Tasks, err = task.NewWorker(p.eng, &workers)
 	return o, err

@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/alarm"
+	"github.com/perdure/perdure/remote"
+	"github.com/perdure/perdure/server"
+)
+
+// webhookSecrets is the variable with the secret that signs what alarms send, or
+// with two while it is being replaced. No flag stands for it: others see flags.
+const webhookSecrets = envPrefix + "WEBHOOK_SECRETS"
+
+// guards are the flags that say what is shown and what may be reached.
+type guards struct{ redact, allow []string }
+
+func (g *guards) add(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&g.redact, "redact", nil, "what is taken out of payloads that are shown: /card/number, /items/*/email, *password*, common")
+	flags.StringSliceVar(&g.allow, "egress-allow", nil, "what webhooks and steps may reach although it is not public: 10.0.0.0/8, billing.internal, *.internal")
+}
+
+// apply makes the options of a server from the flags.
+func (g *guards) apply(a *app, eng *perdure.Engine, o *server.Options) error {
+	o.Redact, o.Remote = g.redact, &remote.Options{Allow: g.allow}
+	name, secrets, err := a.lookup([]string{webhookSecrets})
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if secrets == "" || o.Alarms != nil {
+		return nil
+	}
+	sender, err := alarm.NewSender(secrets, &alarm.SenderOptions{Allow: g.allow})
+	if err != nil {
+		return err
+	}
+	o.Alarms, err = alarm.New(eng, &alarm.Options{Sender: sender})
+	return err
+}
