@@ -126,7 +126,7 @@ func (s *stage) settle(name string, m mutation, next time.Time) interleave.Sessi
 		last := &o.stmts[len(o.stmts)-1]
 		done := last.Done
 		last.Done = func(rows int64) error {
-			defer func() { s.tell(name, map[bool]int{true: 0, false: 1}[o.stale]) }()
+			defer func() { s.tell(name, map[bool]int{true: 0, false: 1}[o.stale && !o.yielded]) }()
 			return done(rows)
 		}
 		return o.stmts

@@ -121,13 +121,15 @@ func (a *Alarms) run(ctx context.Context, c *core.Claim) error {
 	if err := a.settle(ctx, o.stmts...); err != nil {
 		return fmt.Errorf("record outcome: %w", err)
 	}
-	if o.stale {
+	switch {
+	case o.stale && !o.yielded:
 		return core.ErrLost
-	}
-	if !o.again.IsZero() {
+	case !o.stale && !o.again.IsZero():
 		a.rt.Hub.Tell(topic, o.again)
 	}
-	a.happened(o.event)
+	if !o.stale || o.event.Kind == EventFired { // it counts also if it has set itself again
+		a.happened(o.event)
+	}
 	return failpoint.Hit("alarm.settled")
 }
 

@@ -36,7 +36,7 @@ func (a *Alarms) MoveIn(tx *perdure.Tx, key Key, to time.Time) error {
 	if err := checkTime("time", to); err != nil {
 		return tx.Fail(err)
 	}
-	return a.change(tx, "move", key, func(_ store.Alarm, changed *int64) (sqldb.Stmt, error) {
+	return a.change(tx, "move", key, func(_ store.Alarm, _ time.Time, changed *int64) (sqldb.Stmt, error) {
 		return a.rt.Store.MoveAlarm(key.stored(), *at(to), changed), nil
 	})
 }
@@ -49,7 +49,7 @@ func (a *Alarms) Skip(ctx context.Context, key Key) error {
 
 // SkipIn is Skip in a unit of work, which fails if the tick cannot be skipped.
 func (a *Alarms) SkipIn(tx *perdure.Tx, key Key) error {
-	return a.change(tx, "skip", key, func(row store.Alarm, changed *int64) (sqldb.Stmt, error) {
+	return a.change(tx, "skip", key, func(row store.Alarm, now time.Time, changed *int64) (sqldb.Stmt, error) {
 		ticks, err := ticksOf(row)
 		if err != nil {
 			return sqldb.Stmt{}, err
@@ -58,7 +58,7 @@ func (a *Alarms) SkipIn(tx *perdure.Tx, key Key) error {
 			return sqldb.Stmt{}, fault.Invalidf("alarm "+key.String(), "does not recur: cancel it instead")
 		}
 		tick := row.Occurs.UTC()
-		if now := a.rt.Clock.Now(); now.After(tick) {
+		if now.After(tick) {
 			tick = now
 		}
 		next := ticks.Next(tick)
@@ -78,7 +78,7 @@ func (a *Alarms) FireNow(ctx context.Context, key Key) error {
 
 // FireNowIn is FireNow in a unit of work, which fails if the alarm cannot be fired.
 func (a *Alarms) FireNowIn(tx *perdure.Tx, key Key) error {
-	return a.change(tx, "fire", key, func(_ store.Alarm, changed *int64) (sqldb.Stmt, error) {
+	return a.change(tx, "fire", key, func(_ store.Alarm, _ time.Time, changed *int64) (sqldb.Stmt, error) {
 		return a.rt.Store.FireAlarm(key.stored(), a.rt.Now(), changed), nil
 	})
 }
@@ -91,14 +91,14 @@ func (a *Alarms) Retry(ctx context.Context, key Key) error {
 
 // RetryIn is Retry in a unit of work, which fails if the alarm is not dead.
 func (a *Alarms) RetryIn(tx *perdure.Tx, key Key) error {
-	return a.change(tx, "retry", key, func(_ store.Alarm, changed *int64) (sqldb.Stmt, error) {
+	return a.change(tx, "retry", key, func(_ store.Alarm, _ time.Time, changed *int64) (sqldb.Stmt, error) {
 		return a.rt.Store.ReviveAlarm(key.stored(), a.rt.Now(), changed), nil
 	})
 }
 
 // change locks an alarm and records a statement that must change it; it explains it
 // if that does not.
-func (a *Alarms) change(tx *perdure.Tx, verb string, key Key, stmt func(store.Alarm, *int64) (sqldb.Stmt, error)) error {
+func (a *Alarms) change(tx *perdure.Tx, verb string, key Key, stmt func(store.Alarm, time.Time, *int64) (sqldb.Stmt, error)) error {
 	if err := key.check(maxStoredID); err != nil {
 		return tx.Fail(err)
 	}
@@ -108,10 +108,13 @@ func (a *Alarms) change(tx *perdure.Tx, verb string, key Key, stmt func(store.Al
 	}
 	var changed int64
 	var row store.Alarm
-	if err := run.Run(tx.Context(), a.rt.Store.LockAlarm(key.stored(), func(r store.Alarm) { row = r })); err != nil {
+	var now time.Time
+	err = run.Run(tx.Context(), a.rt.Store.LockAlarm(key.stored(), func(r store.Alarm) { row = r }),
+		a.rt.Store.TellTime(a.rt.Now(), func(t time.Time) { now = t }))
+	if err != nil {
 		return tx.Fail(fmt.Errorf("%s alarm: %w", verb, bare(err)))
 	}
-	update, err := stmt(row, &changed)
+	update, err := stmt(row, now, &changed)
 	if err == nil {
 		err = run.Run(tx.Context(), update)
 	}

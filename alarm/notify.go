@@ -67,7 +67,7 @@ func (a *Alarms) notices(row store.Alarm, h store.AlarmHold, e Event) []sqldb.St
 	if !ok {
 		return nil
 	}
-	return []sqldb.Stmt{a.rt.Store.RecordNotice(n, h, a.rt.Now())}
+	return []sqldb.Stmt{a.rt.Store.RecordNotice(n, h, e.Kind == EventFired, a.rt.Now())}
 }
 
 // obituaries returns the statements that record who is to be told of alarms that

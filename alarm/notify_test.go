@@ -114,6 +114,29 @@ func (Conformance) WhatBecomesOfAnAlarmIsNotified(t *testing.T, db enginetest.Da
 	f.rows(t, 1)
 }
 
+// A handler that sets its own alarm again has fired all the same; if it fails, there
+// is nothing that would be tried again.
+func (Conformance) AnAlarmThatSetsItselfAgainIsNotified(t *testing.T, db enginetest.Database) {
+	to := &post{}
+	f := newFixture(t, db, &alarm.Options{Sender: to, Notify: "https://example.org/"})
+	f.handle(t, "again", func(ctx context.Context, id string) error {
+		enginetest.NoError(t, f.alarms.Schedule(ctx, alarm.ID(id), "again", id, &alarm.ScheduleOptions{Delay: time.Hour}))
+		if id == "bad" {
+			return errors.New("no")
+		}
+		return nil
+	})
+	f.schedule(t, "bad", "again", nil)
+	f.process(t, 1)
+	f.schedule(t, "good", "again", nil)
+	f.process(t, 2)
+	equal(t, "messages", len(to.sent), 1)
+	_, typ, data := to.received(t)
+	equal(t, "message", typ+" "+data["id"].(string), "alarm.fired good")
+	equal(t, "stats", f.alarms.Stats(), alarm.Stats{Fired: 2}) // and the notification
+	f.rows(t, 2)
+}
+
 func (Conformance) AQuarantineIsNotified(t *testing.T, db enginetest.Database) {
 	to := &post{}
 	f := newFixture(t, db, &alarm.Options{MaxCrashes: 1, Sender: to, Events: []alarm.EventKind{alarm.EventDead}})

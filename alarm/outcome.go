@@ -21,8 +21,9 @@ type outcome struct {
 	// again is when the alarm is due again by our own clock, if it is.
 	again time.Time
 	event Event
-	// stale says afterwards that the claim was no longer held.
-	stale bool
+	// stale says afterwards that the outcome was dropped: the claim was no longer
+	// held or, if yielded is true, the alarm was scheduled anew.
+	stale, yielded bool
 }
 
 // outcome says what came of a fire. What belongs to it (the notification, the dead
@@ -37,7 +38,7 @@ func (a *Alarms) outcome(f *fire, h store.AlarmHold, result error) *outcome {
 		stmts = a.failed(f, h, o, edge.Message(result.Error()))
 	}
 	o.stmts = append(a.notices(f.row, h, o.event), stmts...)
-	o.stmts = append(o.stmts, a.rt.Store.YieldAlarm(h, &o.stale))
+	o.stmts = append(o.stmts, a.rt.Store.YieldAlarm(h, &o.yielded))
 	return o
 }
 

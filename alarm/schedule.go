@@ -39,7 +39,8 @@ type ScheduleOptions struct {
 	Every time.Duration
 	// Cron makes the alarm recur at the ticks of an expression ("30 2 * * *",
 	// "@daily"). A time of day that a change of the clocks skips is due right after
-	// the gap, one that it repeats is due once. Default: it does not recur.
+	// the gap, one that it repeats is due once. The first tick is the next one by
+	// the clock of this process. Default: it does not recur.
 	Cron string
 	// Zone is the IANA time zone of Cron. Default: UTC.
 	Zone string

@@ -87,12 +87,12 @@ func (s *Store) PostponeAlarm(h AlarmHold, delay time.Duration, now Now) sqldb.S
 }
 
 // YieldAlarm returns the statement that ends a claim of an alarm that was
-// scheduled anew while it ran. It follows the outcome, which changes nothing then;
-// stale learns that the claim is no longer held at all.
-func (s *Store) YieldAlarm(h AlarmHold, stale *bool) sqldb.Stmt {
+// scheduled anew while it ran. It follows the outcome, which changes nothing then
+// and has found the claim stale; yielded learns that it is held all the same.
+func (s *Store) YieldAlarm(h AlarmHold, yielded *bool) sqldb.Stmt {
 	yield := s.stmt("AlarmYield", h.AlarmKey.args(h.Token)...)
 	yield.Done = func(rows int64) error {
-		*stale = *stale && rows == 0
+		*yielded = rows > 0
 		return nil
 	}
 	return yield
@@ -135,8 +135,12 @@ type Notice struct {
 }
 
 // RecordNotice returns the statement that records a notification, if the claim
-// is held.
-func (s *Store) RecordNotice(n Notice, h AlarmHold, now Now) sqldb.Stmt {
+// is held and, unless anew is true, the alarm was not scheduled anew meanwhile.
+func (s *Store) RecordNotice(n Notice, h AlarmHold, anew bool, now Now) sqldb.Stmt {
 	args := []any{n.ID, n.Type, at(now), at(now), n.Sequence, n.Payload, n.Policy, n.MaxAttempts, n.URL, at(now)}
-	return s.stmt("AlarmNotice", append(args, h.args()...)...)
+	var generation *int64
+	if !anew {
+		generation = &h.Generation
+	}
+	return s.stmt("AlarmNotice", append(args, h.AlarmKey.args(h.Token, generation)...)...)
 }

@@ -7,7 +7,7 @@
 create table perdure.alarms (
   actor_type text not null,
   actor_id text not null,
-  kind text not null check (kind in ('machine', 'cleanup', 'custom')),
+  kind text not null check (kind in ('machine', 'custom')),
   alarm_id text not null,
   type text not null,
   status text not null default 'pending'

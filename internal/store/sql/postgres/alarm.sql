@@ -184,14 +184,15 @@ on conflict (actor_type, actor_id, kind, alarm_id) do update
 set attempts = excluded.attempts, error = excluded.error
 
 -- name: AlarmNotice
--- Records a notification of what became of an alarm, if the claim is still held.
+-- Records a notification of what became of an alarm, if the claim is still held and,
+-- where one is given, the generation is the one that was fired.
 -- The row is locked, so that the outcome that follows finds it as it is.
 insert into perdure.alarms (actor_type, actor_id, kind, alarm_id, type, priority, due_at, occurs_at, sequence, generation, payload,
   policy, max_attempts, webhook, trace, created_at)
 select '', '', 'custom', ?::text, ?::text, 0, coalesce(?::timestamptz, now()), coalesce(?::timestamptz, now()), ?::bigint, 1, ?::json,
   ?::json, ?::integer, ?::text, trace, coalesce(?::timestamptz, now())
 from perdure.alarms
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and generation = ?
+where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and generation = coalesce(?::bigint, generation)
 for update
 
 -- name: AlarmYield

@@ -164,13 +164,14 @@ on conflict (actor_type, actor_id, kind, alarm_id) do update
 set attempts = excluded.attempts, error = excluded.error
 
 -- name: AlarmNotice
--- Records a notification of what became of an alarm, if the claim is still held.
+-- Records a notification of what became of an alarm, if the claim is still held and,
+-- where one is given, the generation is the one that was fired.
 insert into perdure.alarms (actor_type, actor_id, kind, alarm_id, type, priority, due_at, occurs_at, sequence, generation, payload,
   policy, max_attempts, webhook, trace, created_at)
 select '', '', 'custom', ?, ?, 0, ?, ?, ?, 1, ?,
   ?, ?, ?, trace, ?
 from perdure.alarms
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and generation = ?
+where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and generation = coalesce(?, generation)
 
 -- name: AlarmYield
 -- Ends a claim of an alarm that was scheduled anew while it ran.
