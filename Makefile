@@ -1,5 +1,6 @@
 # Needs Go, and for the tests gcc (the race detector), PostgreSQL and MariaDB
-# servers: `make deps` says what is missing, and as root on Debian installs it.
+# servers, Chromium and Python: `make deps` says what is missing, and as root on
+# Debian installs it.
 
 # Pinned, so that a new release never breaks a build that nobody changed.
 GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.12.2

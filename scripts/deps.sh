@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks that what the tests need is installed: Go, gcc (the race detector
-# needs it), Python, and the programs of a PostgreSQL and a MariaDB server. The
-# servers need not run; the tests start their own.
+# needs it), Python, Chromium, and the programs of a PostgreSQL and a MariaDB
+# server. The servers need not run; the tests start their own.
 #
 # Installs what is missing if that can be done without asking: as root, with
 # apt-get. Otherwise it says what to install and fails.
@@ -37,11 +37,21 @@ has_mariadb() {
 
 has_python() { command -v python3 >/dev/null; }
 
+has_chromium() {
+  local name
+  [ -z "${PERDURE_TEST_CHROMIUM:-}" ] || return 0
+  for name in chromium-headless-shell headless-shell chromium chromium-browser google-chrome; do
+    if command -v "$name" >/dev/null; then return 0; fi
+  done
+  return 1
+}
+
 # A line each: the Debian packages, then what they are.
 missing() {
   has_gcc || echo "gcc libc6-dev|a C compiler, for the race detector"
   has_postgres || echo "postgresql|the PostgreSQL server, version $min_postgres or newer"
   has_mariadb || echo "mariadb-server|the MariaDB server, version 10.6 or newer"
+  has_chromium || echo "chromium-headless-shell|Chromium, for the tests of the dashboard"
   has_python || echo "python3|Python 3, for the example in another language"
 }
 
@@ -65,7 +75,7 @@ explain() {
   while IFS='|' read -r packages what; do
     echo "  - $what (Debian: apt-get install $packages)" >&2
   done <<<"$1"
-  echo "Or name servers of your own in PERDURE_TEST_POSTGRES and PERDURE_TEST_MYSQL and run 'go test ./...'." >&2
+  echo "Or name servers and a browser of your own in PERDURE_TEST_POSTGRES, PERDURE_TEST_MYSQL and PERDURE_TEST_CHROMIUM and run 'go test ./...'." >&2
 }
 
 main() {

@@ -1,5 +1,5 @@
 // Dialogs: the browser's own, which keep the focus inside and close on Escape.
-import { html, signal, useEffect, useRef, useState, useId } from "./lib.mjs";
+import { html, signal, useLayoutEffect, useRef, useState, useId } from "./lib.mjs";
 import { describe } from "./toast.mjs";
 
 const open = signal(null);
@@ -8,14 +8,16 @@ const open = signal(null);
 export function show(content, options = {}) {
   return new Promise((resolve) => {
     const before = document.activeElement;
-    open.value = {
+    const entry = {
       content, options,
       close(result) {
+        if (open.peek() !== entry) return;
         open.value = null;
         before?.focus?.();
         resolve(result);
       },
     };
+    open.value = entry;
   });
 }
 
@@ -31,9 +33,10 @@ export function Dialogs() {
 function Dialog({ content: Content, options, close }) {
   const ref = useRef(null);
   const id = useId();
-  useEffect(() => { ref.current.showModal(); }, []);
+  useLayoutEffect(() => { ref.current.showModal(); }, []);
   return html`<dialog ref=${ref} class=${options.wide ? "wide" : ""} aria-labelledby=${id}
-      onCancel=${(e) => { e.preventDefault(); close(); }}
+      onClose=${() => close()}
+      onKeyDown=${(e) => { if (e.key === "Escape") { e.preventDefault(); close(); } }}
       onClick=${(e) => { if (e.target === ref.current) close(); }}>
     <div class="dialog">
       <h2 id=${id}>${options.title}</h2>
@@ -51,11 +54,13 @@ export function ask({ title, text, confirm, danger = false, act, wide, fields })
     const [busy, setBusy] = useState(false);
     const [error, setError] = useState(null);
     const [values, setValues] = useState({});
+    const latest = useRef(values); // what was typed last counts, shown yet or not
+    const set = (v) => { latest.current = { ...latest.current, ...v }; setValues(latest.current); };
     async function submit(e) {
       e.preventDefault();
       setBusy(true);
       try {
-        close((await act(values)) ?? true);
+        close((await act(latest.current)) ?? true);
       } catch (err) {
         setError(err);
         setBusy(false);
@@ -64,7 +69,7 @@ export function ask({ title, text, confirm, danger = false, act, wide, fields })
     const Fields = fields;
     return html`<form onSubmit=${submit}>
       ${text && html`<p>${text}</p>`}
-      ${Fields && html`<${Fields} values=${values} set=${(v) => setValues((old) => ({ ...old, ...v }))} />`}
+      ${Fields && html`<${Fields} values=${values} set=${set} />`}
       ${error && html`<p class="wrong" role="alert">${describe(error)}</p>`}
       <div class="buttons">
         <button type="button" onClick=${() => close()}>Cancel</button>

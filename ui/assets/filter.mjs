@@ -32,9 +32,9 @@ export function Filter({ spec, rows }) {
     const { start } = wordAt(text, input.current.selectionStart);
     const next = text.slice(0, start) + option + (option.endsWith(":") ? "" : " ");
     setText(next);
-    setOptions([]);
+    setAt(-1);
+    setOptions(option.endsWith(":") ? suggest(option, spec, values, rows) : []);
     input.current.focus();
-    if (option.endsWith(":")) setOptions(suggest(option, spec, values, rows));
   }
   function apply() {
     setOptions([]);
@@ -44,9 +44,8 @@ export function Filter({ spec, rows }) {
   function keys(e) {
     const move = { ArrowDown: 1, ArrowUp: -1 }[e.key];
     if (move && options.length) setAt((at + move + options.length + (at < 0 && move < 0 ? 1 : 0)) % options.length);
-    else if (e.key === "Enter" && at >= 0) accept(options[at]);
+    else if ((e.key === "Enter" || e.key === "Tab") && options[at]) accept(options[at]);
     else if (e.key === "Enter") apply();
-    else if (e.key === "Tab" && at >= 0) accept(options[at]);
     else if (e.key === "Escape" && options.length) setOptions([]);
     else if (e.key === "Escape") input.current.blur();
     else return;
@@ -54,7 +53,7 @@ export function Filter({ spec, rows }) {
   }
   const load = () => facetsOf(spec.kind).then(setValues);
   return html`<div class="filter">
-    <input ref=${input} data-filter type="text" role="combobox" autocomplete="off" spellcheck="false"
+    <input ref=${input} data-filter type="text" role="combobox" autocomplete="off" spellcheck=${false}
       aria-label=${`Filter ${spec.title}`} aria-expanded=${options.length > 0} aria-controls=${id} aria-autocomplete="list"
       aria-activedescendant=${at >= 0 ? `${id}-${at}` : undefined}
       placeholder=${"Filter: " + names.slice(0, 3).map((n) => n + ":…").join(" ")} value=${text}

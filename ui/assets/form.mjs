@@ -35,7 +35,7 @@ function Text({ label, value, onChange, rows }) {
     }
   }
   return html`<label class="field"><span>${label} <span class="muted">JSON</span></span>
-    <textarea rows=${rows} spellcheck="false" aria-invalid=${wrong !== ""} aria-describedby=${wrong ? id : undefined} value=${text} onInput=${input}></textarea>
+    <textarea rows=${rows} spellcheck=${false} aria-invalid=${wrong !== ""} aria-describedby=${wrong ? id : undefined} value=${text} onInput=${input}></textarea>
   </label>${wrong && html`<p id=${id} class="wrong">${wrong}</p>`}`;
 }
 

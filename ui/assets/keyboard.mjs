@@ -1,5 +1,5 @@
 // Keys. Components bind them while they are shown; the sheet lists what is bound.
-import { html, useEffect, useRef } from "./lib.mjs";
+import { html, useLayoutEffect, useRef } from "./lib.mjs";
 import { isOpen, show } from "./dialog.mjs";
 
 const bound = []; // newest last: a page's keys win over those of the shell
@@ -14,7 +14,7 @@ let prefixTimer = 0;
 export function useKeys(keys, group = "This page") {
   const entry = useRef({ keys, group });
   entry.current.keys = keys;
-  useEffect(() => {
+  useLayoutEffect(() => {
     const e = entry.current;
     bound.push(e);
     return () => { bound.splice(bound.indexOf(e), 1); };

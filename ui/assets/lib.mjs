@@ -10,8 +10,11 @@ const html = htm.bind(h);
 /** cls joins the class names that are set. */
 const cls = (...names) => names.filter(Boolean).join(" ");
 
+/** own returns what a table of ours has under a name that came from elsewhere. */
+const own = (table, name) => (Object.hasOwn(table, name) ? table[name] : undefined);
+
 export {
-  html, cls, render, Fragment, Component,
+  html, cls, own, render, Fragment, Component,
   useState, useEffect, useLayoutEffect, useRef, useMemo, useCallback, useId, useErrorBoundary,
   signal, computed, effect, batch, useSignal, useComputed,
 };

@@ -28,7 +28,7 @@ export function List({ spec }) {
   const selection = rows.filter((r) => chosen.has(spec.id(r)));
   useEffect(() => setChosen(new Set()), [JSON.stringify(filter), params.cursor]);
   const table = useRef(null);
-  useListKeys({ spec, rows, table, selection, chosen, setChosen, data, refresh });
+  useListKeys({ spec, rows, table, selection, setChosen, data, refresh });
   const bar = { spec, rows, selection, chosen, setChosen, filter, refresh };
   return html`<section class="list">
     <${Heading} title=${spec.title} about=${spec.about}>
@@ -43,7 +43,7 @@ export function List({ spec }) {
   </section>`;
 }
 
-function useListKeys({ spec, rows, table, selection, chosen, setChosen, data, refresh }) {
+function useListKeys({ spec, rows, table, selection, setChosen, data, refresh }) {
   const links = () => [...(table.current?.querySelectorAll("tbody [data-main]") ?? [])];
   const current = () => links().indexOf(document.activeElement?.closest?.("tr")?.querySelector("[data-main]"));
   const move = (by) => {
@@ -53,12 +53,12 @@ function useListKeys({ spec, rows, table, selection, chosen, setChosen, data, re
   };
   const toggle = () => {
     const row = rows[current()];
-    if (row) setChosen(flip(chosen, spec.id(row)));
+    if (row) setChosen((chosen) => flip(chosen, spec.id(row)));
   };
   const keys = {
     j: ["Next row", () => move(1)],
     k: ["Previous row", () => move(-1)],
-    "/": spec.filters && ["Filter", () => document.querySelector("[data-filter]")?.focus()],
+    "/": spec.filters && ["Filter", () => requestAnimationFrame(() => document.querySelector("[data-filter]")?.focus())],
     x: spec.actions?.length > 0 && ["Select the row", toggle],
     n: spec.create && ["New: " + spec.create.label, spec.create.open],
     "]": data?.next_cursor && ["Older", () => alter({ cursor: data.next_cursor })],
@@ -127,7 +127,7 @@ function Row({ spec, row, pick, chosen, setChosen, refresh }) {
   const id = spec.id(row);
   const open = (e) => { if (spec.href && !e.target.closest("a,button,input,label") && !getSelection().toString()) go(spec.href(row)); };
   return html`<tr role="row" class=${cls(chosen.has(id) && "chosen", spec.href && "opens")} onClick=${open}>
-    ${pick && html`<td role="cell" class="pick"><input type="checkbox" aria-label=${`Select ${spec.one} ${id}`} checked=${chosen.has(id)} onChange=${() => setChosen(flip(chosen, id))} /></td>`}
+    ${pick && html`<td role="cell" class="pick"><input type="checkbox" aria-label=${`Select ${spec.one} ${id}`} checked=${chosen.has(id)} onChange=${() => setChosen((chosen) => flip(chosen, id))} /></td>`}
     ${spec.columns.map((c, i) => html`<td role="cell" class=${c.cls} data-title=${c.title}>${i === 0 && spec.href
       ? html`<a data-main href=${spec.href(row)}>${c.cell(row, refresh)}</a>` : c.cell(row, refresh)}</td>`)}
   </tr>`;
@@ -135,7 +135,7 @@ function Row({ spec, row, pick, chosen, setChosen, refresh }) {
 
 function Pager({ next, cursor, limit }) {
   if (!next && !cursor && limit === 50) return null;
-  return html`<nav class="pager" aria-label="Pages">
+  return html`<nav class="pager" aria-label="Rows">
     ${cursor && html`<button onClick=${() => alter({ cursor: "" })}>Newest</button>`}
     ${next && html`<button data-older onClick=${() => alter({ cursor: next })}>Older</button>`}
     <label>Rows <select value=${limit} onChange=${(e) => alter({ limit: e.target.value, cursor: "" })}>${sizes.map((n) => html`<option value=${n}>${n}</option>`)}</select></label>

@@ -1,5 +1,5 @@
 // The palette: search, pages and everything that can be done here, by typing.
-import { html, useEffect, useRef, useState, useId, cls } from "./lib.mjs";
+import { html, own, useEffect, useRef, useState, useId, cls } from "./lib.mjs";
 import { get } from "./api.mjs";
 import { show } from "./dialog.mjs";
 import { commands } from "./keyboard.mjs";
@@ -9,7 +9,7 @@ const wait = 120;
 
 /** address is the page of something that was found. */
 export function address({ kind, id }) {
-  const page = { instance: "instances", hook: "hooks", task: "tasks", alarm: "alarms", actor: "actors", machine: "machines", definition: "definitions", schedule: "schedules", node: "nodes" }[kind] ?? kind;
+  const page = own({ instance: "instances", hook: "hooks", task: "tasks", alarm: "alarms", actor: "actors", machine: "machines", definition: "definitions", schedule: "schedules", node: "nodes" }, kind) ?? kind;
   if (page === "schedules" || page === "nodes") return link([page]);
   return link(page === "actors" ? [page, ...split(id)] : [page, id]);
 }

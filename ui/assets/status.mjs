@@ -1,5 +1,5 @@
 // States are told by an icon and a word; colour only helps.
-import { html } from "./lib.mjs";
+import { html, own } from "./lib.mjs";
 
 const looks = {
   done: "ok", completed: "ok", up: "ok", active: "ok", live: "ok", succeeded: "ok", consumed: "ok",
@@ -25,14 +25,14 @@ const shapes = {
 const words = { awaiting_signal: "awaiting signal", awaiting_children: "awaiting children" };
 
 /** look is the appearance of a status. */
-export const look = (status) => looks[status] ?? "wait";
+export const look = (status) => own(looks, status) ?? "wait";
 
 /** word is its text. */
-export const word = (status) => words[status] ?? String(status ?? "");
+export const word = (status) => own(words, status) ?? String(status ?? "");
 
 /** Icon is a small drawing that screen readers skip. */
 export function Icon({ shape }) {
-  return html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><path d=${shapes[shape] ?? shape} /></svg>`;
+  return html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><path d=${own(shapes, shape) ?? shape} /></svg>`;
 }
 
 /** Status shows a state. */

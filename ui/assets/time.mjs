@@ -14,7 +14,7 @@ const units = [["d", 86_400_000], ["h", 3_600_000], ["m", 60_000], ["s", 1000]];
 /** span writes milliseconds with at most two units: 850 ms, 12 s, 3 m 5 s, 2 d 4 h. */
 export function span(ms) {
   ms = Math.abs(ms);
-  if (ms < 1) return "0 s";
+  if (!(ms >= 1)) return "0 s";
   if (ms < 1000) return `${Math.round(ms)} ms`;
   const at = units.findIndex(([, size]) => ms >= size);
   const [unit, size] = units[at];
@@ -32,7 +32,7 @@ function coarse(ms) {
 /** relative writes how far a time is away. */
 export function relative(at, from = now()) {
   const ms = at - from;
-  if (Math.abs(ms) < 1000) return "now";
+  if (!(Math.abs(ms) >= 1000)) return "now";
   return ms < 0 ? `${coarse(ms)} ago` : `in ${span(ms)}`;
 }
 
@@ -42,8 +42,9 @@ const day = new Intl.DateTimeFormat(undefined, { weekday: "short", day: "numeric
 
 const dates = new Map(); // formatting is slow, and the same times are shown again and again
 
-/** absolute writes a time in the reader's zone. */
+/** absolute writes a time in the reader's zone; nothing for what is no time. */
 export function absolute(at) {
+  if (Number.isNaN(at)) return "";
   let text = dates.get(at);
   if (!text) {
     if (dates.size > 5000) dates.clear();
@@ -52,7 +53,7 @@ export function absolute(at) {
   return text;
 }
 
-export const hourText = (at) => clock.format(at);
+export const hourText = (at) => (Number.isNaN(at) ? "" : clock.format(at));
 export const dayText = (at) => day.format(at);
 
 /** When shows a time as its distance, kept current; the exact one is its title. */

@@ -1,6 +1,6 @@
 // What happened, one line after another, with how long it took; and a slider to
 // go back along it.
-import { html, cls } from "./lib.mjs";
+import { html, cls, own, useRef } from "./lib.mjs";
 import { useKeys } from "./keyboard.mjs";
 import { span, absolute } from "./time.mjs";
 import { ErrorText } from "./parts.mjs";
@@ -21,7 +21,7 @@ export function Timeline({ entries, current, onPick }) {
   return html`<ol class="timeline">
     ${entries.map((e, i) => html`<li key=${i} class=${cls(i === current && "on", current !== undefined && i > current && "later")}>
       <button type="button" class="plain entry" aria-current=${i === current ? "step" : undefined} onClick=${() => onPick?.(i)}>
-        <span class=${"mark is-" + (looks[e.how] ?? "due")}><${Icon} shape=${looks[e.how] ?? "due"} /></span>
+        <span class=${"mark is-" + (own(looks, e.how) ?? "due")}><${Icon} shape=${own(looks, e.how) ?? "due"} /></span>
         <span class="what"><b>${e.title}</b> ${e.text && html`<span class="muted">${e.text}</span>`}</span>
         <span class="took" title=${absolute(times[i])}>${e.duration_ms === undefined || e.duration_ms === null ? "+" + span(times[i] - start) : span(e.duration_ms)}</span>
         <span class="track" aria-hidden="true"><i style=${{ left: share(Math.min(times[i] - start, end - start)), width: `max(3px, ${share(e.duration_ms ?? 0)})` }}></i></span>
@@ -33,10 +33,12 @@ export function Timeline({ entries, current, onPick }) {
 
 /** Scrubber goes through a path of n entries. */
 export function Scrubber({ n, at, set, text }) {
-  const to = (i) => set(Math.max(0, Math.min(n - 1, i)));
+  const here = useRef(at); // keys may come faster than the page is drawn
+  here.current = at;
+  const to = (i) => set((here.current = Math.max(0, Math.min(n - 1, i))));
   useKeys({
-    "[": n > 1 && ["Back along the path", () => to(at - 1)],
-    "]": n > 1 && ["Forward along the path", () => to(at + 1)],
+    "[": n > 1 && ["Back along the path", () => to(here.current - 1)],
+    "]": n > 1 && ["Forward along the path", () => to(here.current + 1)],
   }, "Path");
   if (n < 2) return null;
   return html`<div class="scrubber">

@@ -61,11 +61,11 @@ function Fields({ values, set, type }) {
   const machine = useLive(name && names.includes(name) ? `machines/${segment(name)}` : null);
   const schema = machine.data?.input_schema;
   useEffect(() => { if (schema && values.input === undefined) set({ input: sample(schema) }); }, [schema]);
-  return html`<div class="side">
+  return html`<div aria-busy=${data === null || machine.loading}><div class="side">
       <${Field} label="Type"><input type="text" list="machine-names" required autofocus value=${name} onInput=${(e) => set({ type: e.target.value })} /><datalist id="machine-names">${names.map((n) => html`<option value=${n} />`)}</datalist><//>
       <${Field} label="Id"><input type="text" required value=${values.id ?? ""} onInput=${(e) => set({ id: e.target.value })} /><//>
     </div>
-    <${JSONField} key=${JSON.stringify(schema)} label="Input" schema=${schema} value=${values.input ?? {}} onChange=${(v, ok) => set(ok ? { input: v, broken: false } : { broken: true })} />`;
+    <${JSONField} key=${JSON.stringify(schema)} label="Input" schema=${schema} value=${values.input ?? {}} onChange=${(v, ok) => set(ok ? { input: v, broken: false } : { broken: true })} /></div>`;
 }
 
 /** sendEvent asks for an event and sends it to an actor. */

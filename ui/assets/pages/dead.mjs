@@ -1,5 +1,5 @@
 // Dead letters: what failed for good, grouped by its error.
-import { html } from "../lib.mjs";
+import { html, own } from "../lib.mjs";
 import { Short } from "../copy.mjs";
 import { post } from "../api.mjs";
 import { useLive } from "../live.mjs";
@@ -63,7 +63,7 @@ async function retry(group) {
     title: `Retry ${found.matched.toLocaleString()} ${group.kind}?`, text: `${found.capped ? "Only that many are done at once; do it again for the rest. " : ""}${group.error}`, confirm: `Retry ${found.matched.toLocaleString()}`,
     act: async () => {
       const result = await post("dead/retry", body);
-      say(`Retried ${result.done.toLocaleString()} ${result.done === 1 ? single[group.kind] ?? group.kind : group.kind}`);
+      say(`Retried ${result.done.toLocaleString()} ${result.done === 1 ? own(single, group.kind) ?? group.kind : group.kind}`);
     },
   });
 }

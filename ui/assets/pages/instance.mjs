@@ -1,5 +1,5 @@
 // One state machine: where it is, how it came there, what it waits for.
-import { html, useMemo, useState } from "../lib.mjs";
+import { html, own, useMemo, useState } from "../lib.mjs";
 import { segment } from "../api.mjs";
 import { useLive } from "../live.mjs";
 import { link } from "../router.mjs";
@@ -71,14 +71,14 @@ function useInstanceKeys(instance, definition, refresh) {
 // Waiting says in words what has to happen next.
 function Waiting({ of }) {
   const until = of.awaits_until ? `, and goes on without it ${relative(Date.parse(of.awaits_until), tick.value)}` : "";
-  const text = {
+  const text = own({
     awaiting_signal: `Waits for ${(of.awaits ?? []).join(" or ") || "a signal"}${until}.`,
     awaiting_children: `Waits for ${of.children?.pending ?? "its"} of ${of.children?.total ?? "its"} children.`,
     scheduled: `Runs ${relative(Date.parse(of.due_at), tick.value)}.`,
     queued: "Waits for an earlier instance with the same partition key.",
     unrouted: "No running process knows this machine and version.",
     quarantined: "Lost its process too often. Retry it when that is mended.",
-  }[of.status];
+  }, of.status);
   return text && html`<p class="waiting">${text}</p>`;
 }
 

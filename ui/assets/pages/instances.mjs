@@ -67,13 +67,13 @@ function StartFields({ values, set, fsm, state }) {
   const known = useLive(name && names.includes(name) ? `definitions/${segment(name)}` : null);
   const shape = known.data?.schema;
   useEffect(() => { if (shape && values.state === undefined && state === undefined) set({ state: sample(shape) }); }, [shape]);
-  return html`
+  return html`<div aria-busy=${data === null || known.loading}>
     <${Field} label="Machine"><input type="text" list="fsm-names" required autofocus value=${name} onInput=${(e) => set({ fsm: e.target.value })} /><datalist id="fsm-names">${names.map((n) => html`<option value=${n} />`)}</datalist><//>
     <${JSONField} key=${JSON.stringify(shape)} label="State" schema=${shape} value=${values.state ?? state ?? sample(shape)} onChange=${(v, ok) => set(ok ? { state: v, broken: false } : { broken: true })} />
     <div class="side">
       <${Field} label="Unique key" hint="Only one with it runs at a time"><input type="text" value=${values.unique_key ?? ""} onInput=${(e) => set({ unique_key: e.target.value })} /><//>
       <${Field} label="Delay" hint="As 90s or 1h30m"><input type="text" pattern="([0-9.]+(ms|s|m|h))+" value=${values.delay ?? ""} onInput=${(e) => set({ delay: e.target.value })} /><//>
-    </div>`;
+    </div></div>`;
 }
 
 /** signal asks for a signal and sends it. */

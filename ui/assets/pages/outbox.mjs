@@ -29,7 +29,7 @@ export function Outbox() {
       ["Committed", (e) => html`<${When} at=${e.created_at} />`],
       ["Mutations", (e) => (e.mutations ?? []).map((m) => html`<details class="mutation"><summary><span class=${"op op-" + m.op}>${m.op}</span> ${m.table} <${Short} id=${m.id} /></summary><${JSONView} value=${m.values} label=${`Values of ${m.table}`} /></details>`)],
     ]} /><//>`}
-    <nav class="pager" aria-label="Pages">
+    <nav class="pager" aria-label="Rows">
       ${after && html`<button onClick=${() => alter({ after: "" })}>From the start</button>`}
       ${(data?.next_cursor || entries.length >= 100) && html`<button data-older onClick=${() => alter({ after: last })}>Later</button>`}
       <form class="inline" onSubmit=${(e) => { e.preventDefault(); alter({ after: new FormData(e.target).get("after").trim() }); }}><label>After stamp <input type="text" name="after" pattern="[0-9a-f]{24}" value=${after} /></label> <button>Go</button></form>

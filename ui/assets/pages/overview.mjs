@@ -1,5 +1,5 @@
 // The overview: is everything well, and if not, where.
-import { html } from "../lib.mjs";
+import { html, own } from "../lib.mjs";
 import { useLive } from "../live.mjs";
 import { alter, link, route } from "../router.mjs";
 import { When, span, tick } from "../time.mjs";
@@ -42,8 +42,8 @@ function Kind({ of, spark }) {
   const age = Number.isNaN(oldest) ? 0 : Math.max(0, tick.value - oldest);
   const numbers = [["due", of.due, "due"], ["running", of.running, "run"], ["waiting", (of.waiting ?? 0) + (of.scheduled ?? 0), "wait"], ["failed", of.failed, "bad"]];
   return html`<section class="card">
-    <h2><a href=${link([of.kind])}>${titles[of.kind] ?? of.kind}</a></h2>
-    <div class="rate"><p class="big">${(of.per_minute ?? 0).toLocaleString()}<small> / min</small></p>${spark && html`<${Spark} values=${spark} label=${`${titles[of.kind] ?? of.kind}: throughput`} />`}</div>
+    <h2><a href=${link([of.kind])}>${own(titles, of.kind) ?? of.kind}</a></h2>
+    <div class="rate"><p class="big">${(of.per_minute ?? 0).toLocaleString()}<small> / min</small></p>${spark && html`<${Spark} values=${spark} label=${`${own(titles, of.kind) ?? of.kind}: throughput`} />`}</div>
     <dl>${numbers.filter(([, n]) => n !== undefined).map(([name, n, shape]) => html`<div key=${name} class=${n ? "is-" + shape : "muted"}><dt><${Icon} shape=${shape} />${name}</dt><dd>${n.toLocaleString()}</dd></div>`)}</dl>
     <p class=${age > late ? "oldest is-bad" : "oldest muted"}>${age > 0 ? html`${age > late && html`<${Icon} shape="jail" />`}oldest due ${span(age)} ago` : "nothing overdue"}</p>
   </section>`;
@@ -71,7 +71,7 @@ export function millis(text) {
 
 function Queues({ rows }) {
   return html`<${Panel} title="Queues"><${Table} title="Queues" rows=${rows} empty="No queue has work." keyOf=${(q) => q.kind + q.name} columns=${[
-    ["Queue", (q) => html`<a href=${link([q.kind], { queue: q.name })}>${q.name}</a> <span class="muted">${titles[q.kind] ?? q.kind}</span>`],
+    ["Queue", (q) => html`<a href=${link([q.kind], { queue: q.name })}>${q.name}</a> <span class="muted">${own(titles, q.kind) ?? q.kind}</span>`],
     ["Due", (q) => (q.due ?? 0).toLocaleString()],
     ["Running", (q) => html`<${Meter} value=${q.running} max=${q.concurrency} label=${`${q.name}: running`} />`],
     ["Oldest due", (q) => html`<${When} at=${q.oldest_due_at} />`],

@@ -15,7 +15,7 @@ const slots = 48; // of a lane: what falls into one is shown as one
 
 export function Upcoming() {
   const { query } = route.value;
-  const range = query.get("range") in ranges ? query.get("range") : "day";
+  const range = Object.hasOwn(ranges, query.get("range")) ? query.get("range") : "day";
   const kind = query.get("kind") ?? "";
   const start = Math.floor(tick.value / 30_000) * 30_000; // the window moves twice a minute
   const until = new Date(start + ranges[range]).toISOString();

@@ -1,0 +1,220 @@
+package uitest
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// asked is what each page asks of the server when all its actions are done, the
+// first of each.
+var asked = map[string][]string{
+	"upcoming": {
+		`POST alarms/subscription ada/fire {}`,
+		`POST alarms/subscription ada/move {"at":"TIME"}`,
+		`POST alarms/subscription ada/skip {}`,
+	},
+	"dead": {
+		`POST dead/retry {"kind":"instances","error":"charge card: provider answered 502","name":"order","dry_run":true}`,
+		`POST dead/retry {"kind":"instances","error":"charge card: provider answered 502","name":"order"}`,
+	},
+	"instances": {
+		`POST instances {"fsm":"order","state":{"order":"order","amount":0}}`,
+		`POST instances/actions {"action":"cancel","filter":{},"dry_run":true}`,
+		`POST instances/actions {"action":"cancel","filter":{}}`,
+		`POST instances/actions {"action":"cancel","ids":["ID","ID","ID","ID","ID","ID","ID"]}`,
+		`POST instances/actions {"action":"retry","filter":{},"dry_run":true}`,
+		`POST instances/actions {"action":"retry","filter":{}}`,
+		`POST instances/actions {"action":"retry","ids":["ID","ID"]}`,
+	},
+	"instances/" + id(3): {
+		`POST instances {"fsm":"order","state":{"amount":12999,"items":[{"n":2,"sku":"tea"},{"n":1,"sku":"cup"}],"order":"4711","paid":true,"serial":9007199254740993}}`,
+		`POST instances/ID/cancel {"reason":"cancelled in the dashboard"}`,
+		`POST instances/ID/signals {"name":"packed","payload":{}}`,
+	},
+	"actors": {
+		`POST actors {"type":"order","id":"order","input":{}}`,
+		`POST actors/subscription/ada/stop {}`,
+	},
+	"actors/subscription/ada": {
+		`POST actors/subscription/ada/events {"type":"CANCEL"}`,
+		`POST actors/subscription/ada/events {"type":"PAYMENT"}`,
+		`POST actors/subscription/ada/events {"type":"PAYMENT"}`,
+		`POST actors/subscription/ada/events {"type":"PAYMENT_FAILED"}`,
+		`POST actors/subscription/ada/stop {}`,
+		`POST actors/subscription/ada/timers/billing/due/fire {}`,
+		`POST actors/subscription/ada/timers/billing/due/move {"at":"TIME"}`,
+		`POST actors/subscription/ada/timers/billing/due/skip {}`,
+	},
+	"hooks": {
+		`POST hooks {"namespace":"order","name":"order","payload":{}}`,
+		`POST hooks/actions {"action":"cancel","filter":{},"dry_run":true}`,
+		`POST hooks/actions {"action":"cancel","filter":{}}`,
+		`POST hooks/actions {"action":"cancel","ids":["ID"]}`,
+		`POST hooks/actions {"action":"retry","filter":{},"dry_run":true}`,
+		`POST hooks/actions {"action":"retry","filter":{}}`,
+		`POST hooks/actions {"action":"retry","ids":["ID"]}`,
+	},
+	"hooks/" + id(202): {
+		`POST hooks/ID/replay {"payload":{"customer":{"name":"Ada","tags":["vip",null,true,1.5]},"order":"4711"}}`,
+		`POST hooks/ID/retry {}`,
+	},
+	"tasks": {
+		`POST tasks/actions {"action":"retry","filter":{},"dry_run":true}`,
+		`POST tasks/actions {"action":"retry","filter":{}}`,
+		`POST tasks/actions {"action":"retry","ids":["8"]}`,
+		`POST tasks/processes/comms.send_email {"from":"shop@example.com","to":"you@example.com","subject":"Hello","text":"It works."}`,
+	},
+	"tasks/8": {
+		`POST tasks/8/retry {}`,
+	},
+	"alarms": {
+		`POST alarms/actions {"action":"cancel","filter":{},"dry_run":true}`,
+		`POST alarms/actions {"action":"cancel","filter":{}}`,
+		`POST alarms/actions {"action":"cancel","ids":["trial-ends","cleanup-1","poll","sync"]}`,
+		`POST alarms/actions {"action":"fire","filter":{},"dry_run":true}`,
+		`POST alarms/actions {"action":"fire","filter":{}}`,
+		`POST alarms/actions {"action":"fire","ids":["trial-ends","cleanup-1","poll"]}`,
+		`POST alarms/actions {"action":"retry","filter":{},"dry_run":true}`,
+		`POST alarms/actions {"action":"retry","filter":{}}`,
+		`POST alarms/actions {"action":"retry","ids":["sync"]}`,
+		`POST alarms/actions {"action":"skip","filter":{},"dry_run":true}`,
+		`POST alarms/actions {"action":"skip","filter":{}}`,
+		`POST alarms/actions {"action":"skip","ids":["trial-ends","cleanup-1","poll"]}`,
+		`PUT alarms/order {"type":"order","due_at":"TIME","payload":{}}`,
+	},
+	"alarms/trial-ends": {
+		`DELETE alarms/trial-ends`,
+		`POST alarms/trial-ends/fire {}`,
+		`POST alarms/trial-ends/move {"at":"TIME"}`,
+		`POST alarms/trial-ends/skip {}`,
+	},
+	"schedules": {
+		`DELETE schedules/nightly-report`,
+		`DELETE schedules/nightly-report`,
+		`DELETE schedules/sweep`,
+		`POST schedules/nightly-report/fire {}`,
+		`POST schedules/nightly-report/fire {}`,
+		`POST schedules/nightly-report/pause {}`,
+		`POST schedules/nightly-report/pause {}`,
+		`POST schedules/sweep/fire {}`,
+		`POST schedules/sweep/resume {}`,
+		`POST schedules/sweep/resume {}`,
+		`PUT schedules/nightly-report {"spec":"30 2 * * *","zone":"Europe/Berlin","missed":"once","fsm":"report","version":1,"state":{}}`,
+		`PUT schedules/order {"spec":"0 9 * * *","zone":"UTC","missed":"once","fsm":"order"}`,
+	},
+	"definitions/order": {
+		`POST instances {"fsm":"order","state":{"order":"order","amount":0}}`,
+	},
+	"machines": {
+		`POST machines/check {"definition":{"id":"light","initial":"green","states":{"green":{"after":{"30000":"yellow"}},"yellow":{"after":{"5000":"red"}},"red":{"on":{"GO":"green"}}}}}`,
+		`PUT machines/order {"definition":{"id":"light","initial":"green","states":{"green":{"after":{"30000":"yellow"}},"yellow":{"after":{"5000":"red"}},"red":{"on":{"GO":"green"}}}}}`,
+	},
+	"machines/subscription": {
+		`POST actors {"type":"subscription","id":"order","input":{}}`,
+		`POST machines/check {"definition":{"id":"subscription","initial":"trial"}}`,
+		`PUT machines/subscription {"definition":{"id":"subscription","initial":"trial"}}`,
+	},
+	"nodes": {
+		`POST nodes/ID/drain {}`,
+		`POST nodes/ID/drain {}`,
+	},
+	"settings": {
+		`DELETE tokens/1`,
+		`POST tokens {"name":"order","role":"viewer"}`,
+	},
+}
+
+// first marks the first button of every action of a page, and returns their number.
+const first = `(() => {
+	const seen = new Map();
+	for (const b of document.querySelectorAll("main [data-action], main [data-bulk], main [data-all], main [data-event]")) {
+		const name = JSON.stringify(b.dataset);
+		if (!seen.has(name)) { seen.set(name, b); b.setAttribute("test", seen.size); }
+	}
+	return seen.size;
+})()`
+
+// doAll clicks every action of a page and answers the dialogs, and returns what
+// was asked of the server.
+func (p *tab) doAll(f *fake, page string) []string {
+	p.t.Helper()
+	p.visit(f, page)
+	all := []string{}
+	for i := range eval[int](p, first) {
+		p.visit(f, "no/such/page") // so that every action starts from the same page
+		p.visit(f, page)
+		eval[int](p, first)
+		button := fmt.Sprintf("[test='%d']", i+1)
+		if eval[bool](p, fmt.Sprintf(`document.querySelector(%q).disabled`, button)) {
+			p.click(`.bar input[type=checkbox]`)
+		}
+		f.changed()
+		name := eval[string](p, fmt.Sprintf(`document.querySelector(%q).textContent`, button))
+		p.click(button)
+		all = append(all, p.answer(f, page+": "+name)...)
+	}
+	return all
+}
+
+// answer fills the dialog that an action opens, if it does, and confirms it.
+func (p *tab) answer(f *fake, what string) []string {
+	p.t.Helper()
+	var all []string
+	eventually(p.t, what+" asks or does something", func() bool {
+		all = append(all, f.changed()...)
+		return eval[bool](p, `!!document.querySelector("dialog[open]") || !!document.querySelector(".toast")`)
+	})
+	if eval[bool](p, `!!document.querySelector("dialog[open]")`) {
+		p.accessible(what, "dialog")
+		// A form may grow once it knows the schema of what was filled in.
+		eventually(p.t, what+" is confirmed", func() bool { return eval[bool](p, confirm) })
+	}
+	p.wait(what+" is done", `!document.querySelector("dialog [data-confirm]") && !!document.querySelector(".toast, dialog")`)
+	if text := eval[string](p, `document.querySelector(".toast.is-bad, dialog .wrong")?.textContent ?? ""`); text != "" {
+		p.t.Errorf("%s: %s", what, text)
+	}
+	p.run(`for (const b of document.querySelectorAll(".toast button, dialog button.primary")) b.click()`)
+	return append(all, f.changed()...)
+}
+
+// masked is what differs from run to run, or is long: ids and times.
+var masked = regexp.MustCompile(`0199a[0-9a-f-]{31}|20\d\d-[0-9T:.-]+Z`)
+
+var names = map[byte]string{'0': "ID", '2': "TIME"}
+
+// confirm fills the next field that is required in a dialog, or confirms it; true
+// if the dialog is gone.
+const confirm = `(() => {
+	if (document.querySelector("dialog [aria-busy=true]")) return false;
+	for (const i of document.querySelectorAll("dialog input[required]")) {
+		if (i.value) continue;
+		i.value = i.type === "number" ? 7 : "order";
+		i.dispatchEvent(new Event("input", {bubbles: true}));
+		return false;
+	}
+	document.querySelector("dialog [data-confirm]:enabled")?.click();
+	return !document.querySelector("dialog [data-confirm]");
+})()`
+
+func TestEveryActionCanBeClicked(t *testing.T) {
+	f := newFake(t, sample())
+	p := newTab(t, f.server.URL)
+	p.screen("light", 1280, 860)
+	p.open(f.URL)
+	for _, page := range pages {
+		got := p.doAll(f, page)
+		for i := range got {
+			got[i] = masked.ReplaceAllStringFunc(strings.TrimSpace(got[i]), func(m string) string { return names[m[0]] })
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(asked[page], got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("/%s asks for other things (-want +got):\n%s", page, diff)
+		}
+	}
+}
