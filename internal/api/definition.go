@@ -132,7 +132,7 @@ func (a *API) allDefinitions(ctx context.Context) ([]Definition, error) {
 			version.Steps[i].Name = step
 		}
 		for i, step := range steps {
-			version.Steps[i].URL, version.Steps[i].Timeout = step.URL, Duration(step.Timeout)
+			version.Steps[i].URL, version.Steps[i].Timeout = shownURL(step.URL), Duration(step.Timeout)
 		}
 		last := &all[len(all)-1]
 		if remote && last.Latest == r.Version {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -64,7 +65,7 @@ func (a *API) putDefinition(ctx context.Context, in *putDefinitionInput) (*One[R
 		CreatedAt: Time(stored.Created), UpdatedAt: Time(stored.Updated),
 	}
 	for _, s := range stored.Steps {
-		shown.Steps = append(shown.Steps, RemoteStep{Name: s.Name, URL: s.URL, Timeout: Duration(s.Timeout)})
+		shown.Steps = append(shown.Steps, RemoteStep{Name: s.Name, URL: shownURL(s.URL), Timeout: Duration(s.Timeout)})
 	}
 	return one(shown), nil
 }
@@ -76,6 +77,15 @@ type deleteDefinitionInput struct {
 
 func (a *API) deleteDefinition(ctx context.Context, in *deleteDefinitionInput) (*struct{}, error) {
 	return nil, a.config.Remote.Delete(ctx, in.Name, in.Version)
+}
+
+// shownURL returns a URL without its query, in which people put secrets.
+func shownURL(text string) string {
+	address, _, query := strings.Cut(text, "?")
+	if query {
+		return address + "?…"
+	}
+	return address
 }
 
 // endpoints returns the steps that are HTTP endpoints, by machine and version.
