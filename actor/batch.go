@@ -147,7 +147,7 @@ func (b *batch) reading(refs []store.ActorRef) []sqldb.Stmt {
 				t.stored = &s
 			}
 		}),
-		rt.Store.DueTimers(refs, rt.Now(), func(d store.ActorTimer) {
+		rt.Store.DueTimers(refs, maxChain, rt.Now(), func(d store.ActorTimer) {
 			if t := b.turns[refOf(d.ActorRef)]; t != nil {
 				t.due = append(t.due, pendingTimer(d))
 			}

@@ -3,6 +3,7 @@ package actor
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/store"
@@ -109,8 +110,9 @@ func (t *turn) wake() error {
 		return nil
 	}
 	t.awake = true
+	horizon := t.horizon()
 	for range maxChain {
-		if len(t.due) == 0 {
+		if len(t.due) == 0 || compareTimers(t.due[0], horizon) > 0 {
 			break
 		}
 		if err := t.fireNext(); err != nil {
@@ -121,6 +123,15 @@ func (t *turn) wake() error {
 		return nil
 	}
 	return t.system(EventResume)
+}
+
+// horizon is the last of the due delays that were read: if there are more, one
+// that is scheduled meanwhile must not overtake them.
+func (t *turn) horizon() statechart.Timer {
+	if len(t.due) == maxChain {
+		return t.due[maxChain-1]
+	}
+	return statechart.Timer{Due: math.MaxInt64}
 }
 
 // system sends an event of the system, at the time of the transaction.

@@ -173,10 +173,10 @@ func (s *Store) ListSnapshots(refs []ActorRef, has []int64, found func(Snapshot)
 	return list
 }
 
-// DueTimers returns the statement that reads the due timers of actors, those of
-// each actor in the order in which they are to be fired.
-func (s *Store) DueTimers(refs []ActorRef, now Now, found func(ActorTimer)) sqldb.Stmt {
-	due := s.stmt("TimerDue", refColumns(refs, itself), at(now))
+// DueTimers returns the statement that reads the due timers of actors, the first
+// limit of each, in the order in which they are to be fired.
+func (s *Store) DueTimers(refs []ActorRef, limit int, now Now, found func(ActorTimer)) sqldb.Stmt {
+	due := s.stmt("TimerDue", refColumns(refs, itself), at(now), limit)
 	due.Row = func(scan sqldb.Scan) error {
 		var t ActorTimer
 		err := scan(&t.Type, &t.ID, &t.AlarmID, &t.Payload, &t.Due)

@@ -48,11 +48,19 @@ from unnest(?::text[], ?::text[], ?::bigint[]) as wanted (type, id, has)
 join perdure.snapshots s on s.actor_type = wanted.type and s.actor_id = wanted.id and s.sequence <> wanted.has
 
 -- name: TimerDue
-select al.actor_type, al.actor_id, al.alarm_id, al.payload, al.due_at
+-- Written so that it is one look into the primary key for each actor, whatever the
+-- planner thinks: the index of all that is pending is large, and until the next
+-- analysis it is taken for small.
+select due.actor_type, due.actor_id, due.alarm_id, due.payload, due.due_at
 from unnest(?::text[], ?::text[]) as wanted (type, id)
-join perdure.alarms al on al.actor_type = wanted.type and al.actor_id = wanted.id
-where al.kind = 'machine' and al.status = 'pending' and al.due_at <= coalesce(?::timestamptz, now())
-order by al.actor_type, al.actor_id, al.due_at, al.sequence
+cross join lateral (
+  select *
+  from perdure.alarms al
+  where al.actor_type = wanted.type and al.actor_id = wanted.id and al.kind = 'machine' and al.status <> 'quarantined'
+    and al.due_at <= coalesce(?::timestamptz, now())
+  order by al.due_at, al.sequence
+  limit ?
+) due
 
 -- name: ActorKeyList
 select k.actor_type, k.actor_id, k.key, k.sequence

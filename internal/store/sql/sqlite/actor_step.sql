@@ -42,11 +42,18 @@ cross join perdure.snapshots s on s.actor_type = wanted.value->>0 and s.actor_id
 where s.sequence <> wanted.value->>2
 
 -- name: TimerDue
-select al.actor_type, al.actor_id, al.alarm_id, al.payload, al.due_at
-from json_each(?1) wanted
-cross join perdure.alarms al on al.actor_type = wanted.value->>0 and al.actor_id = wanted.value->>1
-where al.kind = 'machine' and al.status = 'pending' and al.due_at <= ?2
-order by al.actor_type, al.actor_id, al.due_at, al.sequence
+-- Written so that the index of all that is pending cannot serve it, which is
+-- large.
+select actor_type, actor_id, alarm_id, payload, due_at
+from (
+  select al.actor_type, al.actor_id, al.alarm_id, al.payload, al.due_at,
+    row_number() over (partition by al.actor_type, al.actor_id order by al.due_at, al.sequence) as place
+  from json_each(?1) wanted
+  cross join perdure.alarms al on al.actor_type = wanted.value->>0 and al.actor_id = wanted.value->>1
+  where al.kind = 'machine' and al.status <> 'quarantined' and al.due_at <= ?2
+)
+where place <= ?3
+order by actor_type, actor_id, place
 
 -- name: ActorKeyList
 select k.actor_type, k.actor_id, k.key, k.sequence
