@@ -80,9 +80,10 @@ func (a *Alarms) claim(ctx context.Context, limit int, lease time.Duration) ([]*
 		if err != nil {
 			return err
 		}
-		var postponed []sqldb.Stmt
-		claimed, postponed = a.single(claimed, token, lease)
-		return tx.Run(ctx, postponed...)
+		kept, sealed := a.openable(claimed, token)
+		kept, postponed := a.single(kept, token, lease)
+		claimed = kept
+		return tx.Run(ctx, append(sealed, postponed...)...)
 	})
 	if err != nil {
 		return nil, err
@@ -90,6 +91,25 @@ func (a *Alarms) claim(ctx context.Context, limit int, lease time.Duration) ([]*
 	a.suspect(claimed)
 	a.crashed(reaped)
 	return claims(claimed, token, now), nil
+}
+
+// sealedDelay is how long an alarm waits that cannot be opened here: another process
+// may have the key, or this one will be given it.
+const sealedDelay = time.Minute
+
+// openable leaves the alarms whose payload there is a key for, reports the others
+// and returns the statements that postpone them.
+func (a *Alarms) openable(claimed []store.Alarm, token string) (kept []store.Alarm, postponed []sqldb.Stmt) {
+	for _, row := range claimed {
+		if row.Sealed == nil {
+			kept = append(kept, row)
+			continue
+		}
+		a.options.OnError(fmt.Errorf("fire alarm %s: %w", row.String(), row.Sealed))
+		hold := store.AlarmHold{AlarmKey: row.AlarmKey, Token: token}
+		postponed = append(postponed, a.rt.Store.PostponeAlarm(hold, sealedDelay, a.rt.Now()))
+	}
+	return kept, postponed
 }
 
 func claims(rows []store.Alarm, token string, now time.Time) []*core.Claim {

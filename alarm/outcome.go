@@ -72,7 +72,7 @@ func (a *Alarms) failed(f *fire, h store.AlarmHold, o *outcome, message string) 
 	// with it.
 	o.again = f.plan.next
 	return []sqldb.Stmt{
-		a.rt.Store.BuryAlarm(h, f.row.ID+tickSuffix(f.row), message),
+		a.rt.Store.BuryAlarm(h, f.row.ID+tickSuffix(f.row), f.row.Payload, message),
 		a.rt.Store.AdvanceAlarm(h, f.plan.next, f.plan.caughtUp, &message, &o.stale),
 	}
 }

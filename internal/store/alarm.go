@@ -37,6 +37,8 @@ type Alarm struct {
 	Created                        time.Time
 	Worker                         *string
 	LeaseExpires                   *time.Time
+	// Sealed is why the payload could not be opened; it is as it is stored then.
+	Sealed error
 }
 
 // NewAlarm is an alarm to be scheduled. It is due at At, or Delay from now.
@@ -60,6 +62,7 @@ type NewAlarm struct {
 // ScheduleAlarm returns the statements that schedule an alarm in place of the one
 // with its key. One that recurs with the same ticks goes on where it is.
 func (s *Store) ScheduleAlarm(a NewAlarm, now Now) []sqldb.Stmt {
+	a.Payload = s.sealAlarm(a.Payload, a.AlarmKey)
 	schedule := s.stmt("AlarmSchedule", a.ActorType, a.ActorID, a.ID, a.Type, a.Priority, a.Sequence, a.Payload,
 		a.EveryMicros, a.Cron, a.Zone, a.Missed, a.MissedCap, a.Policy, a.MaxAttempts, a.Webhook, a.Trace,
 		at(now), a.At, a.Delay.Microseconds(), a.Base)
@@ -90,9 +93,14 @@ func (s *Store) LockAlarm(k AlarmKey, found func(Alarm)) sqldb.Stmt {
 
 func (s *Store) getAlarm(name string, k AlarmKey, found func(Alarm)) sqldb.Stmt {
 	get := s.stmt(name, k.args()...)
-	get.Row = alarmRow(found)
+	get.Row = s.alarmRow(found)
 	get.Done = sqldb.One(&fault.NotFound{Kind: "alarm", ID: k.String()})
 	return get
+}
+
+// sealAlarm returns what to store of a payload.
+func (s *Store) sealAlarm(payload string, k AlarmKey) string {
+	return s.seal(alarmPayload, payload, k.ActorType, k.ActorID, k.ID)
 }
 
 // String returns the key for people.
@@ -103,7 +111,7 @@ func (k AlarmKey) String() string {
 	return k.ActorType + "/" + k.ActorID + "/" + k.ID
 }
 
-func alarmRow(found func(Alarm)) func(sqldb.Scan) error {
+func (s *Store) alarmRow(found func(Alarm)) func(sqldb.Scan) error {
 	return func(scan sqldb.Scan) error {
 		var a Alarm
 		err := scan(&a.ActorType, &a.ActorID, &a.ID, &a.Type, &a.Status, &a.Priority, &a.Due, &a.Occurs, &a.Sequence, &a.Generation, &a.Payload,
@@ -112,6 +120,7 @@ func alarmRow(found func(Alarm)) func(sqldb.Scan) error {
 		if err != nil {
 			return err
 		}
+		a.Payload, a.Sealed = s.open(alarmPayload, a.Payload, a.ActorType, a.ActorID, a.ID)
 		found(a)
 		return nil
 	}

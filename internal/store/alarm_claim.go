@@ -30,7 +30,7 @@ type AlarmExpiry struct {
 // them.
 func (s *Store) ReapAlarms(e AlarmExpiry, now Now, reaped func(Alarm)) sqldb.Stmt {
 	reap := s.stmt("AlarmReap", at(now), e.Delay.Microseconds(), e.Message, e.MaxCrashes, e.Limit)
-	reap.Row = alarmRow(reaped)
+	reap.Row = s.alarmRow(reaped)
 	return reap
 }
 
@@ -38,7 +38,7 @@ func (s *Store) ReapAlarms(e AlarmExpiry, now Now, reaped func(Alarm)) sqldb.Stm
 // then the oldest first.
 func (s *Store) ClaimAlarms(c AlarmClaim, now Now, claimed func(Alarm)) sqldb.Stmt {
 	claim := s.stmt("AlarmClaim", c.Worker, c.Token, at(now), c.Lease.Microseconds(), c.Limit, s.names(c.Types))
-	claim.Row = alarmRow(claimed)
+	claim.Row = s.alarmRow(claimed)
 	return claim
 }
 
@@ -122,8 +122,10 @@ func (s *Store) FailAlarm(h AlarmHold, message string, stale *bool) sqldb.Stmt {
 
 // BuryAlarm returns the statement that keeps a tick of a recurring alarm as a
 // dead letter of its own, if the claim is held.
-func (s *Store) BuryAlarm(h AlarmHold, id, message string) sqldb.Stmt {
-	return s.stmt("AlarmBury", append([]any{id, message}, h.args()...)...)
+func (s *Store) BuryAlarm(h AlarmHold, id, payload, message string) sqldb.Stmt {
+	key := h.AlarmKey
+	key.ID = id
+	return s.stmt("AlarmBury", append([]any{id, s.sealAlarm(payload, key), message}, h.args()...)...)
 }
 
 // Notice is a notification to be sent.
@@ -137,7 +139,7 @@ type Notice struct {
 // RecordNotice returns the statement that records a notification, if the claim
 // is held and, unless anew is true, the alarm was not scheduled anew meanwhile.
 func (s *Store) RecordNotice(n Notice, h AlarmHold, anew bool, now Now) sqldb.Stmt {
-	args := []any{n.ID, n.Type, at(now), at(now), n.Sequence, n.Payload, n.Policy, n.MaxAttempts, n.URL, at(now)}
+	args := []any{n.ID, n.Type, at(now), at(now), n.Sequence, s.sealAlarm(n.Payload, AlarmKey{ID: n.ID}), n.Policy, n.MaxAttempts, n.URL, at(now)}
 	var generation *int64
 	if !anew {
 		generation = &h.Generation

@@ -74,7 +74,7 @@ func (s *Store) ListAlarms(f AlarmFilter, found func(Alarm)) sqldb.Stmt {
 	head, _, _ := strings.Cut(s.texts["AlarmGet"], "where ")
 	w := f.conditions()
 	text := head + w.sql() + "order by due_at, actor_type, actor_id, alarm_id\nlimit ?"
-	return sqldb.Stmt{SQL: s.dialect.Rebind(text), Args: append(w.args, f.Limit), Row: alarmRow(found)}
+	return sqldb.Stmt{SQL: s.dialect.Rebind(text), Args: append(w.args, f.Limit), Row: s.alarmRow(found)}
 }
 
 // CountAlarms returns the statement that counts alarms by status.

@@ -8,6 +8,7 @@ import (
 // The columns that are sealed where there are keys, as their places are named.
 const (
 	hookPayload    = "hooks.payload"
+	alarmPayload   = "alarms.payload"
 	instanceState  = "instances.state"
 	finishedResult = "finished.result"
 	signalPayload  = "signals.payload"
@@ -72,6 +73,7 @@ const noID = "00000000-0000-0000-0000-000000000000"
 
 var sealedColumns = []SealedColumn{
 	{Name: hookPayload, list: "HookSealed", update: "HookReseal"},
+	{Name: alarmPayload, first: `["", "", ""]`, list: "AlarmSealed", update: "AlarmReseal", parts: 3},
 	{Name: instanceState, first: noID, list: "StateSealed", update: "StateReseal"},
 	{Name: finishedResult, first: noID, list: "ResultSealed", update: "ResultReseal"},
 	{Name: signalPayload, first: "0", list: "SignalSealed", update: "SignalReseal", parts: 2},

@@ -156,7 +156,7 @@ where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and t
 -- on.
 insert into perdure.alarms (actor_type, actor_id, kind, alarm_id, type, status, priority, due_at, occurs_at, sequence, generation, payload,
   policy, max_attempts, attempts, crashes, error, webhook, trace, created_at)
-select actor_type, actor_id, kind, ?, type, 'failed', priority, due_at, occurs_at, sequence, 1, payload,
+select actor_type, actor_id, kind, ?, type, 'failed', priority, due_at, occurs_at, sequence, 1, ?,
   policy, max_attempts, attempts + 1, crashes, ?, webhook, trace, created_at
 from perdure.alarms
 where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and generation = ?
