@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fsm"
@@ -68,18 +69,36 @@ func open(t *testing.T, db enginetest.Database, change func(*server.Options)) *f
 	if change != nil {
 		change(o)
 	}
-	f.srv, err = server.New(f.eng, o)
-	enginetest.NoError(t, err)
-	front := httptest.NewServer(f.srv)
-	t.Cleanup(func() {
+	f.serve(o)
+	return f
+}
+
+// serve puts a server on an address of its own.
+func (f *fixture) serve(o *server.Options) {
+	f.Helper()
+	srv, err := server.New(f.eng, o)
+	enginetest.NoError(f, err)
+	front := httptest.NewUnstartedServer(nil)
+	front.Config = srv.HTTP()
+	front.Start()
+	f.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		_ = srv.Stop(ctx)
 		front.CloseClientConnections()
 		front.Close()
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		_ = f.srv.Stop(ctx)
 	})
-	f.url = front.URL
-	return f
+	f.srv, f.url = srv, front.URL
+}
+
+// reopen returns a second server on the database of one.
+func reopen(f *fixture, change func(*server.Options)) *fixture {
+	f.Helper()
+	o := &server.Options{Definitions: []fsm.Definer{orders()}, Hooks: []*hook.Hooks{f.hooks}}
+	change(o)
+	second := *f
+	second.serve(o)
+	return &second
 }
 
 // started is open with its workers running.
