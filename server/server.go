@@ -11,7 +11,7 @@
 // A program that is nothing but a server takes HTTP, which has the time limits
 // that an open port needs.
 //
-// Imports: perdure, the kinds of work, dispatch and internal/api.
+// Imports: perdure, the kinds of work, dispatch, ui and internal/api.
 package server
 
 import (
@@ -32,6 +32,7 @@ import (
 	"github.com/perdure/perdure/internal/redact"
 	"github.com/perdure/perdure/remote"
 	"github.com/perdure/perdure/task"
+	"github.com/perdure/perdure/ui"
 )
 
 // Role is a part of the work that a process can take.
@@ -80,7 +81,7 @@ type Options struct {
 	// Remote configures the state machines whose steps are HTTP endpoints.
 	// Default: endpoints are at public addresses only.
 	Remote *remote.Options
-	// Dashboard serves what is not the API. Default: nothing.
+	// Dashboard serves what is not the API. Default: the one of package ui.
 	Dashboard http.Handler
 	// MaxBody is the largest body of a request in bytes. Default: 1 MiB.
 	MaxBody int64
@@ -140,7 +141,7 @@ func New(eng *perdure.Engine, options *Options) (*Server, error) {
 	return s, nil
 }
 
-// open opens the kinds of work that the options leave out.
+// open opens what the options leave out.
 func (s *Server) open() (err error) {
 	o := &s.options
 	if o.Alarms == nil {
@@ -149,7 +150,12 @@ func (s *Server) open() (err error) {
 		}
 	}
 	if o.Actors == nil {
-		o.Actors, err = actor.New(s.eng, &actor.Options{OnError: o.OnError})
+		if o.Actors, err = actor.New(s.eng, &actor.Options{OnError: o.OnError}); err != nil {
+			return err
+		}
+	}
+	if o.Dashboard == nil {
+		o.Dashboard, err = ui.Handler(nil)
 	}
 	return err
 }
@@ -227,7 +233,7 @@ func (s *Server) mount() {
 		s.mux.Handle("/v1/", s.api)
 		s.mux.Handle("/openapi.json", s.api)
 	}
-	if s.has(UI) && s.options.Dashboard != nil {
+	if s.has(UI) {
 		s.mux.Handle("/", auth.Protect(s.options.Dashboard, nil))
 	}
 }
