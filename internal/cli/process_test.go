@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/hook"
+	"github.com/perdure/perdure/internal/doctor"
 	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/sample"
 	"github.com/perdure/perdure/schema"
@@ -220,7 +220,7 @@ func TestTwoProcessesShareTheWorkAndOneMayDie(t *testing.T) {
 }
 
 // audit checks what is left: every order that was shipped was told so once, and
-// the outbox tells all of it.
+// every invariant holds.
 func (c *cluster) audit(db enginetest.Database) {
 	c.Helper()
 	shipped := db.Int(c.T, "select count(*) from "+db.Table("shop", "orders")+" where status = 'shipped'")
@@ -231,9 +231,11 @@ func (c *cluster) audit(db enginetest.Database) {
 	if n := db.Int(c.T, "select count(*) from "+db.Table("shop", "payments")); n != 60 {
 		c.Errorf("60 orders were paid, and %d payments recorded", n)
 	}
-	report, err := c.eng.Outbox().Verify(c.Context(), nil)
+	results, err := doctor.Run(c.Context(), c.eng, doctor.Options{})
 	enginetest.NoError(c.T, err)
-	if len(report.Problems) > 0 {
-		c.Errorf("the outbox: %s", strings.Join(report.Problems, "; "))
+	for _, r := range results {
+		if r.Severity == doctor.Broken {
+			c.Errorf("%s: %v", r.Name, r.Findings)
+		}
 	}
 }

@@ -1,0 +1,235 @@
+// Package doctor looks whether everything in a database is as it must be, and says
+// what is wrong, what that means, and what to do.
+//
+// It only reads. Every rule about Perdure's own tables is a statement that returns
+// what breaks it, so that it can also be run by hand.
+//
+// Imports: perdure, outbox and internal packages.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+const (
+	// MaxFindings is how many findings of a check are reported.
+	MaxFindings = 20
+	// expired is when a claim should have been returned by somebody.
+	expired = 10 * time.Minute
+	// overdue is when due work should have been taken by somebody.
+	overdue = time.Hour
+	// idle is when a consumer should have moved.
+	idle = 7 * 24 * time.Hour
+)
+
+// Finding is one thing that is wrong.
+type Finding struct {
+	// ID is what it is wrong with, if that has a name.
+	ID     string `json:"id,omitempty"`
+	Detail string `json:"detail"`
+}
+
+// Result is what came of a check.
+type Result struct {
+	Name     string   `json:"name"`
+	Severity Severity `json:"severity"`
+	// Found is what there is, for checks of settings.
+	Found    string    `json:"found,omitempty"`
+	Findings []Finding `json:"findings,omitempty"`
+	// Total is how many findings there are, of which the first are listed.
+	Total int `json:"total,omitempty"`
+	// Means and Do are set if something was found.
+	Means string `json:"means,omitempty"`
+	Do    string `json:"do,omitempty"`
+}
+
+// Options configure a run. The zero value of every field is its default.
+type Options struct {
+	// NoOutbox leaves the check of the outbox out, which reads all of it.
+	// Default: false.
+	NoOutbox bool
+	// Progress is told of every check before it is made. Default: nobody.
+	Progress func(name string)
+}
+
+// examination is one run.
+type examination struct {
+	eng     *perdure.Engine
+	rt      *perdure.Runtime
+	options Options
+	results []Result
+}
+
+// Run makes all checks that the database carries.
+func Run(ctx context.Context, eng *perdure.Engine, options Options) ([]Result, error) {
+	if options.Progress == nil {
+		options.Progress = func(string) {}
+	}
+	x := &examination{eng: eng, rt: eng.Runtime(), options: options}
+	x.add("migrations", "up to date") // the engine is open
+	for _, step := range []func(context.Context) error{x.settings, x.rules, x.outbox, x.consumers, x.deadLetters} {
+		if err := step(ctx); err != nil {
+			return x.results, err
+		}
+	}
+	return x.results, nil
+}
+
+// NotMigrated is the result for a database that could not be opened for lack of
+// migrations, if that is why.
+func NotMigrated(err error) ([]Result, bool) {
+	if !errors.Is(err, fault.ErrNotMigrated) {
+		return nil, false
+	}
+	x := &examination{}
+	x.add("migrations", "", Finding{Detail: err.Error()})
+	return x.results, true
+}
+
+// Worst returns the worst severity of results.
+func Worst(results []Result) Severity {
+	worst := OK
+	for _, r := range results {
+		if r.Severity == Broken || r.Severity == Warning && worst == OK {
+			worst = r.Severity
+		}
+	}
+	return worst
+}
+
+// add notes the result of a check.
+func (x *examination) add(name, found string, findings ...Finding) *Result {
+	r := Result{Name: name, Severity: OK, Found: found, Total: len(findings), Findings: findings[:min(len(findings), MaxFindings)]}
+	if len(findings) > 0 {
+		c := find(name)
+		r.Severity, r.Means, r.Do = c.Severity, c.Means, c.Do
+	}
+	x.results = append(x.results, r)
+	return &x.results[len(x.results)-1]
+}
+
+// settings lets the driver look at its database.
+func (x *examination) settings(ctx context.Context) error {
+	driver, ok := x.rt.DB.(sqldb.Diagnoser)
+	if !ok {
+		return nil
+	}
+	x.options.Progress("settings")
+	all, err := driver.Diagnose(ctx)
+	if err != nil {
+		return err
+	}
+	for _, d := range all {
+		if d.Problem == "" {
+			x.add(d.Name, d.Found)
+			continue
+		}
+		r := x.add(d.Name, d.Found, Finding{Detail: d.Problem})
+		if !d.Broken {
+			r.Severity = Warning
+		}
+	}
+	return nil
+}
+
+// rules looks for what breaks the rules, all in one snapshot.
+func (x *examination) rules(ctx context.Context) error {
+	tx, err := x.rt.DB.Begin(ctx, sqldb.Read)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	rules := map[string]store.Rule{}
+	for _, r := range store.Rules {
+		rules[r.Name] = r
+	}
+	for _, c := range Checks {
+		rule, ok := rules[c.rule]
+		if !ok || !x.rt.Store.Has(rule) {
+			continue
+		}
+		x.options.Progress(c.Name)
+		if err := x.rule(ctx, tx, c, rule); err != nil {
+			return fmt.Errorf("check %s: %w", c.Name, err)
+		}
+	}
+	return nil
+}
+
+func (x *examination) rule(ctx context.Context, tx sqldb.Tx, c Check, rule store.Rule) error {
+	now := x.rt.Clock.Now()
+	before := now.Add(-overdue)
+	if c.Name == rule.Kind+"_stuck" {
+		before = now.Add(-expired)
+	}
+	var findings []Finding
+	stmt := x.rt.Store.Break(rule, before, func(v store.Violation) {
+		findings = append(findings, Finding{ID: v.ID, Detail: v.Detail})
+	})
+	if err := tx.Run(ctx, stmt); err != nil {
+		return err
+	}
+	x.add(c.Name, "", findings...)
+	return nil
+}
+
+func (x *examination) outbox(ctx context.Context) error {
+	if x.options.NoOutbox {
+		return nil
+	}
+	x.options.Progress("outbox")
+	report, err := x.eng.Outbox().Verify(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("check the outbox: %w", err)
+	}
+	var findings []Finding
+	for _, p := range report.Problems {
+		findings = append(findings, Finding{Detail: p})
+	}
+	x.add("outbox", fmt.Sprintf("%d entries", report.Entries), findings...)
+	return nil
+}
+
+func (x *examination) consumers(ctx context.Context) error {
+	x.options.Progress("consumers")
+	status, err := x.eng.Outbox().Status(ctx)
+	if err != nil {
+		return fmt.Errorf("check consumers: %w", err)
+	}
+	all, err := x.eng.Outbox().Consumers(ctx)
+	if err != nil {
+		return fmt.Errorf("check consumers: %w", err)
+	}
+	var findings []Finding
+	for _, c := range all {
+		if age := x.rt.Clock.Now().Sub(c.Updated); age > idle && c.Position.Compare(status.Last) < 0 {
+			findings = append(findings, Finding{ID: c.Name, Detail: "has not moved for " + age.Round(time.Hour).String()})
+		}
+	}
+	x.add("consumers", fmt.Sprintf("%d registered", len(all)), findings...)
+	return nil
+}
+
+func (x *examination) deadLetters(ctx context.Context) error {
+	x.options.Progress("dead letters")
+	var findings []Finding
+	for _, stmt := range x.rt.Store.Depths(func(d store.Depth) {
+		if d.N > 0 && (d.State == "failed" || d.State == "quarantined") {
+			findings = append(findings, Finding{ID: d.Kind, Detail: fmt.Sprintf("%d %s", d.N, d.State)})
+		}
+	}) {
+		if err := sqldb.Each(ctx, x.rt.DB, stmt.Row, stmt.SQL); err != nil {
+			return fmt.Errorf("count dead letters: %w", err)
+		}
+	}
+	x.add("dead_letters", "", findings...)
+	return nil
+}

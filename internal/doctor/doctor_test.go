@@ -1,0 +1,240 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/alarm"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/fsm"
+	"github.com/perdure/perdure/hook"
+	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/testdb"
+	"github.com/perdure/perdure/outbox"
+	"github.com/perdure/perdure/schema"
+	"github.com/perdure/perdure/task"
+)
+
+func TestMain(m *testing.M) { testdb.Main(m) }
+
+// patient is a database with something in every place.
+type patient struct {
+	*testing.T
+	db  enginetest.Database
+	eng *perdure.Engine
+	ids map[string]string
+}
+
+func admit(t *testing.T, db enginetest.Database) *patient {
+	t.Helper()
+	notes := schema.NewTable("notes", schema.String("text"))
+	p := &patient{T: t, db: db, ids: map[string]string{}}
+	p.eng = db.Open(t, &perdure.Options{Outbox: true, Schemas: []*schema.Schema{schema.New("app", notes)}})
+	hooks, err := hook.New(p.eng, "test", nil)
+	enginetest.NoError(t, err)
+	_, err = p.eng.Outbox().Register(t.Context(), "reader", outbox.Stamp{})
+	enginetest.NoError(t, err)
+	for _, id := range []string{"a", "b", "c"} {
+		enginetest.NoError(t, p.eng.Update(t.Context(), func(tx *perdure.Tx) error {
+			_, _ = tx.Create(notes, schema.Values{"text": "x"})
+			_, err := hooks.Trigger(tx, "mail", 1, &hook.TriggerOptions{ID: "hook-" + id, Delay: time.Hour})
+			return err
+		}))
+	}
+	if db.Name != enginetest.MySQL {
+		p.fill()
+	}
+	return p
+}
+
+// fill makes instances in every place, a task and an alarm.
+func (p *patient) fill() {
+	p.Helper()
+	done := fsm.Define("done", 1, fsm.Step("only", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Done(nil), nil }))
+	parked := fsm.Define("parked", 1, fsm.Step("wait", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
+		return r.Await("go").Then("wait"), nil
+	}))
+	parent := fsm.Define("parent", 1, fsm.Step("spawn", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
+		return r.Spawn(fsm.ChildOf(parked, 0, nil)).Then("spawn"), nil
+	}))
+	machines, err := fsm.New(p.eng, nil)
+	enginetest.NoError(p.T, err)
+	enginetest.NoError(p.T, machines.Register(done, parked, parent))
+	later := func(o fsm.StartOptions) *fsm.StartOptions { o.Delay = time.Hour; return &o }
+	for name, start := range map[string]struct {
+		of *fsm.Definition[int]
+		o  *fsm.StartOptions
+	}{
+		"DONE": {done, nil}, "OVER": {done, nil}, "PARKED": {parked, nil}, "DEAF": {parked, nil}, "PARENT": {parent, nil}, "LATER": {done, later(fsm.StartOptions{})},
+		"MOVED": {done, later(fsm.StartOptions{})}, "UNIQUE": {done, later(fsm.StartOptions{Unique: "u"})},
+		"DEADLINE": {done, later(fsm.StartOptions{Deadline: time.Hour})}, "HEAD": {done, later(fsm.StartOptions{Partition: "p"})},
+	} {
+		s, err := fsm.Start(p.Context(), p.eng, start.of, 0, start.o)
+		enginetest.NoError(p.T, err)
+		p.ids[name] = s.ID
+	}
+	_, err = fsm.Start(p.Context(), p.eng, done, 0, &fsm.StartOptions{Partition: "p"})
+	enginetest.NoError(p.T, err)
+	_, err = machines.Process(p.Context())
+	enginetest.NoError(p.T, err)
+	alarms, err := alarm.New(p.eng, nil)
+	enginetest.NoError(p.T, err)
+	for range 3 {
+		enginetest.NoError(p.T, p.eng.Update(p.Context(), func(tx *perdure.Tx) error {
+			_, err := task.Enqueue(tx, "email", map[string]int{}, &task.EnqueueOptions{Delay: time.Hour})
+			return err
+		}))
+	}
+	for _, id := range []string{"a", "b"} {
+		enginetest.NoError(p.T, alarms.Schedule(p.Context(), alarm.ID(id), "tick", nil, &alarm.ScheduleOptions{Delay: time.Hour}))
+	}
+}
+
+// examine returns the results of all checks by name.
+func (p *patient) examine() map[string]Result {
+	p.Helper()
+	results, err := Run(p.Context(), p.eng, Options{})
+	enginetest.NoError(p.T, err)
+	all := map[string]Result{}
+	for _, r := range results {
+		if _, twice := all[r.Name]; twice {
+			p.Errorf("%s was checked twice", r.Name)
+		}
+		all[r.Name] = r
+	}
+	return all
+}
+
+// damage is SQL that breaks each rule. T. stands for the tables' own names, and
+// names in capitals for ids.
+var damage = map[string]string{
+	"fsm_place":      `delete from T.ready where id = 'LATER'`,
+	"fsm_ended":      `insert into T.ready (queue, priority, due_at, id) select queue, priority, due_at, id from T.instances where id = 'OVER'`,
+	"fsm_kept":       `delete from T.instances where id = 'DONE'`,
+	"fsm_ready":      `update T.instances set priority = 1 where id = 'MOVED'`,
+	"fsm_wake":       `insert into T.signals (target_id, name, payload, created_at) select id, 'go', '1', created_at from T.instances where id = 'PARKED'`,
+	"fsm_waiting":    `update T.instances set awaits = '["other"]' where id = 'DEAF'`,
+	"fsm_barrier":    `update T.barriers set pending = pending + 1`,
+	"fsm_unique":     `delete from T.uniques where id = 'UNIQUE'`,
+	"fsm_partition":  `delete from T.partition_waiting`,
+	"fsm_deadline":   `delete from T.deadlines`,
+	"fsm_interrupt":  `insert into T.interrupts (id, token) values ('OVER', 'ffffffff-ffff-ffff-ffff-ffffffffffff')`,
+	"hook_ended":     `update T.hooks set finished_at = created_at where id = 'hook-a'`,
+	"hook_attempts":  `update T.hooks set attempts = max_attempts + 1 where id = 'hook-a'`,
+	"hook_stuck":     `update T.hooks set status = 'processing', token = 'x', lease_expires_at = LONGAGO where id = 'hook-b'`,
+	"hook_unhandled": `update T.hooks set due_at = LONGAGO where id = 'hook-c'`,
+	"task_ended":     `update Q.task set finished_at = enqueued_at where task_id = 1`,
+	"task_stuck":     `update Q.task set status = 'processing', token = TOKEN, lease_expires_at = LONGAGO where task_id = 2`,
+	"task_unhandled": `update Q.task set scheduled_at = LONGAGO where task_id = 3`,
+	"alarm_orphan": `insert into T.alarms (actor_type, actor_id, kind, alarm_id, type, due_at, sequence, created_at)
+		select 'lamp', 'ghost', 'machine', 'y', 'after', due_at, 1, created_at from T.alarms where alarm_id = 'b'`,
+	"alarm_stuck":     `update T.alarms set status = 'processing', token = 'x', lease_expires_at = LONGAGO where alarm_id = 'a'`,
+	"alarm_unhandled": `update T.alarms set due_at = LONGAGO where alarm_id = 'b'`,
+	"alarm_ended": `insert into T.alarms (actor_type, actor_id, kind, alarm_id, type, due_at, sequence, created_at)
+		select 'lamp', 'done', 'machine', 'x', 'after', due_at, 1, created_at from T.alarms where alarm_id = 'b'`,
+	"actor_snapshot": actorWithoutSnapshot,
+	"actor_orphan":   `insert into T.snapshots (actor_type, actor_id, sequence, snapshot, checksum) values ('lamp', 'ghost', 1, '{}', '')`,
+	"actor_ahead":    `insert into T.checkpoints (actor_type, actor_id, sequence, machine, snapshot, timers, checksum) values ('lamp', 'done', 9, 1, '{}', '[]', '')`,
+	"consumers":      `update T.outbox_consumers set updated_at = LONGAGO`,
+	"outbox":         `delete from T.outbox where unit_id = (select min(unit_id) from T.outbox)`,
+	"dead_letters":   `insert into T.finished (id, status, finished_at) select id, 'failed', created_at from T.instances where id = 'PARENT'`,
+}
+
+// actorWithoutSnapshot is an actor without a snapshot.
+const actorWithoutSnapshot = `insert into T.actors (type, id, incarnation, status, machine, sequence, states, origin, caller_kind, caller_id, created_at, updated_at)
+	select 'lamp', 'done', 'i', 'done', 1, 1, '', 'spawn', 'system', 's', created_at, created_at from T.instances where id = 'PARKED'`
+
+func (p *patient) statement(text string) string {
+	for name, id := range p.ids {
+		text = strings.ReplaceAll(text, "'"+name+"'", "'"+id+"'")
+	}
+	longAgo, token, queue, prefix := "now() - interval '30 days'", "gen_random_uuid()", "queues.", "perdure."
+	if p.db.Name == enginetest.SQLite {
+		longAgo, token, queue, prefix = fmt.Sprint(time.Now().Add(-30*24*time.Hour).UnixMicro()), "'x'", "queues_", "perdure_"
+	}
+	return strings.NewReplacer("LONGAGO", longAgo, "TOKEN", token, "Q.", queue, "T.", prefix).Replace(text)
+}
+
+// Every check finds the damage that it is for, and nothing in a sound database.
+func TestEveryCheckFindsItsDamage(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{enginetest.SQLite, enginetest.Postgres} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := admit(t, enginetest.New(t, name))
+			for name, r := range p.examine() {
+				if r.Severity != OK {
+					t.Errorf("in a sound database: %s: %+v", name, r)
+				}
+			}
+			order := []string{"actor_snapshot"} // others need the actor
+			for check := range damage {
+				if check != "actor_snapshot" && check != "fsm_kept" {
+					order = append(order, check)
+				}
+			}
+			for _, check := range append(order, "fsm_kept") {
+				p.db.Exec(t, p.statement(damage[check]))
+			}
+			found := p.examine()
+			for check := range damage {
+				r := found[check]
+				if r.Severity != find(check).Severity || r.Total == 0 || r.Means == "" || r.Do == "" {
+					t.Errorf("%s: %+v", check, r)
+				}
+			}
+		})
+	}
+}
+
+func TestASoundMySQLIsSound(t *testing.T) {
+	t.Parallel()
+	p := admit(t, enginetest.New(t, enginetest.MySQL))
+	for name, r := range p.examine() {
+		if r.Severity == Broken && name != "durability" { // that of a test's server is relaxed
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	p.db.Exec(t, "update perdure_hooks set attempts = max_attempts + 1")
+	if r := p.examine()["hook_attempts"]; r.Severity != Broken || r.Total != 3 {
+		t.Errorf("got %+v", r)
+	}
+}
+
+func TestEveryRuleIsChecked(t *testing.T) {
+	t.Parallel()
+	for _, r := range store.Rules {
+		if !slices.ContainsFunc(Checks, func(c Check) bool { return c.rule == r.Name }) {
+			t.Errorf("%s is checked by nobody", r.Name)
+		}
+	}
+	settings := []string{"migrations", "version", "clock_skew", "durability", "pool_size", "pooler", "wal_mode", "integrity"}
+	for _, c := range Checks {
+		if damage[c.Name] == "" && !slices.Contains(settings, c.Name) {
+			t.Errorf("no test damages what %s checks", c.Name)
+		}
+		if c.Holds == "" || c.Means == "" || c.Do == "" {
+			t.Errorf("%s does not say what it means", c.Name)
+		}
+	}
+}
+
+func TestMissingMigrationsAreAResult(t *testing.T) {
+	t.Parallel()
+	db := enginetest.New(t, enginetest.SQLite)
+	_, err := perdure.Open(t.Context(), db.DSN, &perdure.Options{NoMigrate: true})
+	results, ok := NotMigrated(err)
+	if !ok || Worst(results) != Broken || results[0].Name != "migrations" {
+		t.Errorf("got %+v for %v", results, err)
+	}
+	if _, ok := NotMigrated(errors.Join(fault.ErrClosed)); ok {
+		t.Error("another error is not a lack of migrations")
+	}
+}

@@ -1,0 +1,28 @@
+-- What must hold of alarms. Each statement returns what breaks its rule: the alarm
+-- with its actor, and its type.
+
+-- name: AlarmDoctorOrphan
+-- A delay of a machine belongs to an actor that exists. The alarms of users may name
+-- actors that are not Perdure's.
+select l.actor_type || '/' || l.actor_id || '/' || l.alarm_id, l.type
+from perdure.alarms l
+where l.kind = 'machine' and not exists (select 1 from perdure.actors a where a.type = l.actor_type and a.id = l.actor_id)
+
+-- name: AlarmDoctorEnded
+-- A delay of a machine belongs to an actor that has not ended.
+select l.actor_type || '/' || l.actor_id || '/' || l.alarm_id, l.type
+from perdure.alarms l
+join perdure.actors a on a.type = l.actor_type and a.id = l.actor_id
+where l.kind = 'machine' and a.status in ('done', 'error', 'stopped')
+
+-- name: AlarmDoctorStuck
+-- A claim that expired long ago was returned by somebody.
+select l.actor_type || '/' || l.actor_id || '/' || l.alarm_id, l.type
+from perdure.alarms l
+where l.status = 'processing' and l.lease_expires_at < ?
+
+-- name: AlarmDoctorUnhandled
+-- An alarm that has been due for long has a process that handles it.
+select l.actor_type || '/' || l.actor_id || '/' || l.alarm_id, l.type
+from perdure.alarms l
+where l.status = 'pending' and l.due_at < ?

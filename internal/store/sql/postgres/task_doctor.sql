@@ -1,0 +1,20 @@
+-- What must hold of tasks. Each statement returns what breaks its rule: the id of
+-- a task, and its type.
+
+-- name: TaskDoctorEnded
+-- A task has an end exactly if it has ended.
+select task_id::text, task_type
+from queues.task
+where (status in ('completed', 'failed', 'quarantined', 'cancelled')) <> (finished_at is not null)
+
+-- name: TaskDoctorStuck
+-- A claim that expired long ago was returned by somebody.
+select task_id::text, task_type
+from queues.task
+where status = 'processing' and lease_expires_at < ?
+
+-- name: TaskDoctorUnhandled
+-- A task that has been due for long has a worker that knows its type.
+select task_id::text, task_type
+from queues.task
+where status = 'pending' and scheduled_at < ?

@@ -1,0 +1,32 @@
+-- What must hold of actors. Each statement returns what breaks its rule: the actor,
+-- and what is wrong with it.
+
+-- name: ActorDoctorSnapshot
+-- Every actor has a snapshot, and it is that of its last step.
+select a.type || '/' || a.id, case when s.actor_id is null then 'has no snapshot' else 'has the snapshot of another step' end
+from perdure.actors a
+left join perdure.snapshots s on s.actor_type = a.type and s.actor_id = a.id
+where s.actor_id is null or s.sequence <> a.sequence
+
+-- name: ActorDoctorOrphan
+-- What belongs to an actor belongs to one that exists.
+select p.actor_type || '/' || p.actor_id, p.what || ' of no actor'
+from (
+  select actor_type, actor_id, 'snapshot' as what from perdure.snapshots
+  union
+  select actor_type, actor_id, 'checkpoint' from perdure.checkpoints
+  union
+  select actor_type, actor_id, 'key' from perdure.actor_keys
+) p
+where not exists (select 1 from perdure.actors a where a.type = p.actor_type and a.id = p.actor_id)
+
+-- name: ActorDoctorAhead
+-- Nothing of an actor is of a step that it has not taken.
+select p.actor_type || '/' || p.actor_id, p.what || ' is of step ' || p.sequence || ', which it has not taken'
+from (
+  select actor_type, actor_id, sequence, 'checkpoint' as what from perdure.checkpoints
+  union all
+  select actor_type, actor_id, sequence, 'log' from perdure.actor_log
+) p
+join perdure.actors a on a.type = p.actor_type and a.id = p.actor_id
+where p.sequence > a.sequence
