@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/perdure/perdure/internal/sqldb"
 )
 
 func TestDiagnoseFindsADamagedFile(t *testing.T) {
@@ -13,7 +15,9 @@ func TestDiagnoseFindsADamagedFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = db.write.ExecContext(t.Context(), "create table t as with recursive n(i) as (select 1 union all select i + 1 from n where i < 5000) select i, hex(randomblob(50)) as x from n")
+	err = db.Exclusively(t.Context(), func(run sqldb.Runner) error {
+		return run.Run(t.Context(), sqldb.Exec("create table t as with recursive n(i) as (select 1 union all select i + 1 from n where i < 5000) select i, hex(randomblob(50)) as x from n"))
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
