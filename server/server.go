@@ -30,6 +30,7 @@ import (
 	"github.com/perdure/perdure/internal/api"
 	"github.com/perdure/perdure/internal/auth"
 	"github.com/perdure/perdure/internal/redact"
+	"github.com/perdure/perdure/internal/site"
 	"github.com/perdure/perdure/remote"
 	"github.com/perdure/perdure/task"
 	"github.com/perdure/perdure/ui"
@@ -232,6 +233,9 @@ func (s *Server) mount() {
 	if s.has(API) {
 		s.mux.Handle("/v1/", s.api)
 		s.mux.Handle("/openapi.json", s.api)
+	}
+	if s.has(UI) {
+		s.mux.Handle("/docs/", http.StripPrefix("/docs", site.Handler()))
 	}
 	if s.has(UI) {
 		s.mux.Handle("/", auth.Protect(s.options.Dashboard, nil))

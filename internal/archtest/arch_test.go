@@ -67,6 +67,8 @@ var rules = append([]rule{
 	{of: "internal/rotate", why: "it knows columns, not what they are for", not: append([]string{"remote", "internal/api/...", "cmd/..."}, below(kinds)...)},
 	{of: "internal/auth", why: "it knows credentials, not what they open", not: append([]string{"internal/api/...", "cmd/..."}, below(kinds)...)},
 	{of: "ui", why: "it knows the API only over HTTP", only: []string{"fault"}, std: true},
+	{of: "docs", why: "it is text", only: []string{}, std: true},
+	{of: "internal/site", why: "it knows text and look, and nothing of work", only: []string{"docs", "ui"}},
 	{of: "internal/testdb", why: "it serves tests of every layer", only: []string{}},
 	{of: "internal/interleave", why: "it serves tests of every layer", only: []string{"internal/testdb"}},
 }, append(siblingRules(), testOnlyRules()...)...)

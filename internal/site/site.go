@@ -1,0 +1,101 @@
+// Package site renders the documentation as web pages: with navigation, a table
+// of contents for each page, anchors, and search. The pages load nothing but
+// their own style sheet, icon and two small scripts, and obey a content security
+// policy without inline code. Everything but search as you type works without
+// JavaScript.
+//
+//	mux.Handle("/docs/", http.StripPrefix("/docs", site.Handler()))
+//
+// Links are relative, so that the pages need not know where they are mounted, not
+// even if a proxy adds a prefix.
+//
+// Imports: docs and ui, for the pages and the look.
+package site
+
+import (
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/perdure/perdure/docs"
+)
+
+// Handler returns the documentation. It expects paths without the prefix that it
+// is mounted under. The pages are made when the first one is asked for.
+func Handler() http.Handler {
+	return &handler{load: sync.OnceValues(func() (*site, error) { return build(docs.Files) })}
+}
+
+// site is the documentation, ready to be served.
+type site struct {
+	files    fs.FS
+	pages    map[string]*page // by file: guide/fsm.md
+	byURL    map[string]*page // by address: guide/fsm
+	sections []section
+	index    *index
+	assets   map[string]asset
+	version  string
+}
+
+func build(files fs.FS) (*site, error) {
+	s := &site{files: files, pages: map[string]*page{}, byURL: map[string]*page{}}
+	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || path.Ext(name) != ".md" {
+			return err
+		}
+		source, err := fs.ReadFile(files, name)
+		if err != nil {
+			return err
+		}
+		p := parse(name, source)
+		s.pages[name], s.byURL[p.url] = p, p
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the documentation: %w", err)
+	}
+	s.sections = navigation(s.pages)
+	for _, p := range s.pages {
+		if err := s.render(p); err != nil {
+			return nil, fmt.Errorf("render %s: %w", p.file, err)
+		}
+	}
+	s.index = newIndex(s.ordered())
+	return s, s.loadAssets()
+}
+
+// ordered returns the pages in the order of the navigation.
+func (s *site) ordered() []*page {
+	var all []*page
+	for _, section := range s.sections {
+		all = append(all, section.Pages...)
+	}
+	return all
+}
+
+// neighbours returns the pages before and after one, in the order of the
+// navigation; nil where there is none.
+func (s *site) neighbours(p *page) (before, after *page) {
+	all := s.ordered()
+	i := slices.Index(all, p)
+	if i > 0 {
+		before = all[i-1]
+	}
+	if i >= 0 && i+1 < len(all) {
+		after = all[i+1]
+	}
+	return before, after
+}
+
+// address returns where the page of a file is, from the root of the site.
+func address(file string) string {
+	name := strings.TrimSuffix(file, ".md")
+	if name == "README" {
+		return ""
+	}
+	return strings.TrimSuffix(name, "README")
+}
