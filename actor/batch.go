@@ -2,6 +2,7 @@ package actor
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -31,10 +32,20 @@ type job struct {
 	err  error
 }
 
+// transaction is the part of a unit of work that a batch needs.
+type transaction interface {
+	Context() context.Context
+	// Attach records statements, Flush runs what was recorded.
+	Attach(committed func(), stmts ...sqldb.Stmt) error
+	Flush() error
+}
+
+var _ transaction = (*perdure.Tx)(nil)
+
 // batch moves actors in one transaction.
 type batch struct {
 	actors *Actors
-	tx     *perdure.Tx
+	tx     transaction
 	turns  map[Ref]*turn
 	order  []*turn
 	// had are the cached trees of actors, which the batch owns.
@@ -42,7 +53,7 @@ type batch struct {
 	damages []Damage
 }
 
-func (a *Actors) newBatch(tx *perdure.Tx) *batch {
+func (a *Actors) newBatch(tx transaction) *batch {
 	return &batch{actors: a, tx: tx, turns: map[Ref]*turn{}, had: map[Ref]*cached{}}
 }
 
