@@ -230,9 +230,6 @@ func (b *batch) remember() {
 			ref: t.ref, incarnation: t.row.Incarnation, sequence: t.sequence, machine: t.kind.options.Version, tree: t.tree, size: size,
 		})
 	}
-	for _, d := range b.damages {
-		b.actors.damaged(d)
-	}
 }
 
 // damaged tells of a damage. The callback is the user's and may panic.
@@ -264,6 +261,9 @@ func (b *batch) tell() func() {
 		}
 		for name := range topics {
 			hub.Publish(name, time.Time{})
+		}
+		for _, d := range b.damages {
+			b.actors.damaged(d)
 		}
 	}
 }

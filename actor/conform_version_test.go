@@ -121,6 +121,28 @@ func (Conformance) DocumentsUseTheHandlersOfTheProcess(t *testing.T, db enginete
 	equal(t, "rang", rang, 1)
 }
 
+func (Conformance) ADocumentForOthersHoldsUpNobody(t *testing.T, db enginetest.Database) {
+	ring := &actor.Options{Effects: map[string]actor.Effect{"ring": {Run: func(context.Context, actor.Call) error { return nil }}}}
+	f := newFixture(t, db, ring)
+	ctx := enginetest.Context(t)
+	_, err := f.actors.RegisterDocument(ctx, "w", []byte(strings.ReplaceAll(waiter, `"b": {`, `"b": {"entry": "ring", `)), nil)
+	enginetest.NoError(t, err)
+	f.spawn(t, w1)
+	reports := 0
+	f.reopen(t, &actor.Options{OnError: func(error) { reports++ }})
+	f.register(t, "toggle", chain, nil)
+	f.spawn(t, lamp)
+	f.pass(t, 1000)
+	f.is(t, lamp, "d")
+	f.is(t, w1, "a")
+	_, err = f.actors.Send(ctx, w1, alice, statechart.Event{Type: "OUT"}, nil)
+	enginetest.As[*fault.NotFound](t, err)
+	equal(t, "reports", reports, 1)
+	f.reopen(t, ring)
+	f.process(t)
+	f.is(t, w1, "fired")
+}
+
 // What is wrong with a definition is told when it is registered.
 func (Conformance) Case6To12BadMachinesAreRefusedWithTheirPlace(t *testing.T, db enginetest.Database) {
 	f := newFixture(t, db, nil)

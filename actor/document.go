@@ -99,7 +99,8 @@ func (a *Actors) documentKindOf(d Document) (*kind, error) {
 	return k, nil
 }
 
-// remember makes a document known to this process.
+// remember makes a document known to this process. One that names what this
+// process does not have is unknown here, a *fault.NotFound: it is for others.
 func (a *Actors) remember(d Document) (*kind, error) {
 	a.mu.RLock()
 	k := a.documents[d.Name][d.Version]
@@ -107,7 +108,7 @@ func (a *Actors) remember(d Document) (*kind, error) {
 	if k == nil {
 		var err error
 		if k, err = a.documentKindOf(d); err != nil {
-			return nil, fmt.Errorf("load machine %s: %w", d.Name, err)
+			return nil, fmt.Errorf("load machine %s: %w: %w", d.Name, unknownType(d.Name), err)
 		}
 	}
 	a.mu.Lock()

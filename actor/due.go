@@ -22,6 +22,8 @@ type firing struct {
 	// others have it.
 	idle  bool
 	swept time.Time
+	// unusable are the types that are data and name what this process has not.
+	unusable map[string]bool
 }
 
 // begin counts a pass in, unless the process stops.
@@ -99,11 +101,10 @@ func (a *Actors) types(ctx context.Context) ([]string, error) {
 	if err := a.read(ctx, a.rt.Store.MachineNames(func(name string) { names = append(names, name) })); err != nil {
 		return nil, fmt.Errorf("list machines: %w", err)
 	}
-	for _, name := range names { // so that their effects have handlers here
-		if _, err := a.known(ctx, name); err != nil {
-			a.report(err)
-		}
-	}
+	names = slices.DeleteFunc(names, func(name string) bool { // and their effects have handlers here from now on
+		_, err := a.known(ctx, name)
+		return !a.usable(name, err)
+	})
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	for name, k := range a.kinds {
@@ -114,6 +115,23 @@ func (a *Actors) types(ctx context.Context) ([]string, error) {
 	}
 	slices.Sort(names)
 	return names, nil
+}
+
+// usable notes whether a type that is data can be used here, and reports the first
+// time that it cannot.
+func (a *Actors) usable(name string, err error) bool {
+	a.firing.mu.Lock()
+	known := a.firing.unusable[name]
+	if err == nil {
+		delete(a.firing.unusable, name)
+	} else {
+		a.firing.unusable[name] = true
+	}
+	a.firing.mu.Unlock()
+	if err != nil && !known {
+		a.report(err)
+	}
+	return err == nil
 }
 
 // sweepEvery is how often keys that are kept no longer are removed; sweepLimit

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/statechart"
@@ -97,14 +96,16 @@ func (t *turn) advance(ms int64) int64 {
 // as it was before the call.
 func (t *turn) step(e entry, call func(now int64) (*statechart.Step, error)) (*statechart.Step, error) {
 	step, err := call(t.now)
-	if err == nil && !step.Dropped {
-		err = t.record(e, step)
-	}
-	var invalid *fault.Invalid
-	if err == nil || errors.As(err, &invalid) {
+	if err != nil && isInvalid(err) || err == nil && step.Dropped {
 		return step, err
 	}
-	return nil, errors.Join(err, t.reload())
+	if err == nil {
+		err = t.record(e, step)
+	}
+	if err != nil {
+		return nil, errors.Join(err, t.reload())
+	}
+	return step, nil
 }
 
 // record notes the outcome of a step.

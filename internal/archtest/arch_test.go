@@ -60,6 +60,10 @@ var rules = append([]rule{
 		of: "internal/core/...", why: "the core knows no kind of work by name",
 		not: append([]string{".", "driver/...", "cmd/..."}, below(kinds)...),
 	},
+	{
+		of: "internal/effect", why: "it runs rows, whatever kind of work they are of",
+		not: append([]string{"driver/...", "cmd/..."}, below(kinds)...),
+	},
 	{of: "outbox", why: "the root package is above it", not: append([]string{".", "cmd/..."}, below(kinds)...)},
 	{of: "dispatch/...", why: "a dispatcher knows no kind of work by name", not: append([]string{"cmd/..."}, below(kinds)...)},
 	{of: ".", why: "kinds of work are above the root package", not: append([]string{"cmd/..."}, below(kinds)...)},
@@ -178,6 +182,10 @@ func TestForbiddenImportsAreSeen(t *testing.T) {
 	}{
 		{"hook", module + "/task", false},
 		{"fsm/internal/run", module + "/actor", false},
+		{"actor/boltkv", module + "/actor", true},
+		{"actor", module + "/hook", false},
+		{"internal/effect", module + "/hook", false},
+		{"internal/effect", module, true},
 		{"actor", module, true},
 		{"actor", module + "/alarm", false},
 		{"alarm", module + "/hook", false},
