@@ -178,17 +178,19 @@ func (w *witness) launch(dsn string) (stop func()) {
 // use does ordinary things with secrets in them, and learns further ones.
 func (w *witness) use(secrets map[string]string) {
 	w.Helper()
-	enginetest.Eventually(w, "the machine is known", func() bool { return strings.Contains(w.ask("GET", "/v1/definitions", ""), "parcel") })
-	id := field(w.T, w.ask("POST", "/v1/instances", fmt.Sprintf(`{"fsm":"parcel","state":{"order":"A-0","item":"tea","pin":%q}}`, planted["state of an instance"])), "id")
+	w.ask("PUT", "/v1/definitions/far", fmt.Sprintf(`{"version":1,"url":"https://steps.invalid/x?key=%s","steps":[{"name":"a"}],"secrets":[%q]}`,
+		planted["query of an endpoint"], planted["secret of a definition"]))
+	w.ask("GET", "/v1/definitions/far", "")
+	id := field(w.T, w.ask("POST", "/v1/instances", fmt.Sprintf(`{"fsm":"far","state":{"pin":%q}}`, planted["state of an instance"])), "id")
 	w.ask("POST", "/v1/instances/"+id+"/signals", fmt.Sprintf(`{"name":"paid","payload":{"pin":%q}}`, planted["payload of a signal"]))
-	for _, path := range []string{"", "/signals", "/history", "/children"} {
+	enginetest.Eventually(w, "its step fails, since there is no such host", func() bool {
+		return strings.Contains(w.ask("GET", "/v1/instances/"+id, ""), `"error"`)
+	})
+	for _, path := range []string{"/signals", "/history", "/children"} {
 		w.ask("GET", "/v1/instances/"+id+path, "")
 	}
 	w.ask("PUT", "/v1/alarms/a1", fmt.Sprintf(`{"type":"remind","delay":"1h","payload":{"pin":%q}}`, planted["payload of an alarm"]))
 	w.ask("GET", "/v1/alarms/a1", "")
-	w.ask("PUT", "/v1/definitions/far", fmt.Sprintf(`{"version":1,"url":"https://steps.example.com/x?key=%s","steps":[{"name":"a"}],"secrets":[%q]}`,
-		planted["query of an endpoint"], planted["secret of a definition"]))
-	w.ask("GET", "/v1/definitions/far", "")
 	// Things that are shown once, to whoever asked for them.
 	for what, c := range map[string]struct{ method, path, body, field string }{
 		"token of a viewer":                {"POST", "/v1/tokens", `{"name":"viewer","role":"viewer"}`, "token"},
