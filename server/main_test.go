@@ -59,7 +59,13 @@ var errMail = errors.New("mail server is down")
 // open returns a server on a database; change may alter its options.
 func open(t *testing.T, db enginetest.Database, change func(*server.Options)) *fixture {
 	t.Helper()
-	f := &fixture{T: t, db: db, eng: db.Open(t, &perdure.Options{Outbox: true})}
+	return openWith(t, db, &perdure.Options{Outbox: true}, change)
+}
+
+// openWith is open with an engine of the test's own.
+func openWith(t *testing.T, db enginetest.Database, options *perdure.Options, change func(*server.Options)) *fixture {
+	t.Helper()
+	f := &fixture{T: t, db: db, eng: db.Open(t, options)}
 	var err error
 	f.hooks, err = hook.New(f.eng, "shop", nil)
 	enginetest.NoError(t, err)

@@ -1,0 +1,460 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/coder/websocket/wsjson"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/api"
+	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/schema"
+	"github.com/perdure/perdure/server"
+)
+
+// A door that is locked again by itself after a while.
+const door = `{"id":"door","initial":"closed","context":{"public":{"opened":0},"private":{}},"states":{
+	"closed":{"on":{"OPEN":{"target":"open","actions":{"type":"xstate.assign","params":{"assignment":{"public":{"opened":{"$expr":"context.public.opened + 1"}}}}}}}},
+	"open":{"after":{"3600000":"closed"},"on":{"CLOSE":"closed","BREAK":"broken"}},
+	"broken":{"type":"final"}}}`
+
+// used remembers which routes have succeeded.
+type used struct {
+	mu     sync.Mutex
+	routes map[string]bool
+}
+
+func (u *used) observe(route string, status int, _ time.Duration) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if status < 300 || status == http.StatusSwitchingProtocols {
+		u.routes[route] = true
+	}
+}
+
+func (u *used) has(route string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.routes[route]
+}
+
+var notes = schema.NewTable("notes", schema.String("text"))
+
+// tour is a visit of every route, with something there to see.
+type tour struct{ *fixture }
+
+func (Flows) EveryRouteWorks(t *testing.T, db enginetest.Database) {
+	u := &used{routes: map[string]bool{}}
+	f := openWith(t, db, &perdure.Options{Outbox: true, Schemas: []*schema.Schema{schema.New("app", notes)}}, func(o *server.Options) { o.Observe = u.observe })
+	enginetest.NoError(t, f.srv.Start())
+	v := tour{f}
+	v.machines()
+	v.schedules()
+	v.hooks()
+	v.tasks()
+	v.alarms()
+	v.actors()
+	v.outbox()
+	v.looks()
+	v.access() // the last one: from then on tokens are needed
+	for _, r := range api.Routes {
+		enginetest.Eventually(t, r.ID+" is answered", func() bool { return u.has(r.ID) })
+	}
+}
+
+func (v tour) get(path string) object { return v.want(http.StatusOK, http.MethodGet, path, nil) }
+
+func (v tour) post(path string, body any) object {
+	v.Helper()
+	a := v.do(http.MethodPost, path, body)
+	if a.status >= 300 {
+		v.Fatalf("POST %s: %d %s", path, a.status, a.body)
+	}
+	var o object
+	enginetest.NoError(v, json.Unmarshal(a.body, &o))
+	return o
+}
+
+func (v tour) machines() {
+	v.Helper()
+	if d := v.get("/v1/definitions/order"); d.text("source") != "go" || d["latest"] != 1.0 {
+		v.Errorf("definition: %v", d)
+	}
+	v.get("/v1/definitions")
+	remote := object{"version": 1, "url": "https://orders.example.com/steps", "steps": []object{{"name": "only"}}}
+	v.want(http.StatusOK, http.MethodPut, "/v1/definitions/far", remote)
+	v.want(http.StatusNoContent, http.MethodDelete, "/v1/definitions/far?version=1", nil)
+	id := v.start(object{"amount": 1})
+	v.reaches(id, "awaiting_signal")
+	v.get("/v1/instances?status=awaiting_signal&fsm=order")
+	for _, part := range []string{"", "/children", "/signals", "/history", "/wait?timeout=0s"} {
+		v.get("/v1/instances/" + id + part)
+	}
+	v.post("/v1/instances/"+id+"/signals", object{"name": "other"})
+	if rows := v.get("/v1/instances/" + id + "/signals").list(); len(rows) != 1 || rows[0].text("name") != "other" {
+		v.Errorf("signals: %v", rows)
+	}
+	v.post("/v1/instances/batch", object{"instances": []object{{"fsm": "order", "state": object{"refuse": true}}}})
+	v.post("/v1/instances/"+id+"/cancel", nil)
+	v.post("/v1/instances/"+id+"/retry", nil)
+	v.post("/v1/instances/actions", object{"action": "cancel", "ids": []string{id}})
+}
+
+func (v tour) schedules() {
+	v.Helper()
+	path := "/v1/schedules/nightly"
+	s := v.want(http.StatusOK, http.MethodPut, path, object{"fsm": "order", "spec": "30 2 * * *", "zone": "Europe/Berlin"})
+	if next, _ := s["next"].([]any); s.text("name") != "nightly" || len(next) != 5 {
+		v.Errorf("schedule: %v", s)
+	}
+	v.get("/v1/schedules")
+	fired := v.post(path+"/fire", nil)
+	v.reaches(fired.text("id"), "awaiting_signal")
+	v.post(path+"/pause", nil)
+	if v.get(path)["paused"] != true {
+		v.Error("it is not paused")
+	}
+	v.post(path+"/resume", nil)
+	v.want(http.StatusNoContent, http.MethodDelete, path, nil)
+	v.want(http.StatusNotFound, http.MethodDelete, path, nil)
+}
+
+func (v tour) hooks() {
+	v.Helper()
+	once := object{"kind": "exponential", "max_attempts": 1, "initial": "1s", "factor": 2, "max": "1m"}
+	id := v.post("/v1/hooks", object{"namespace": "shop", "name": "mail", "payload": object{"to": "ada"}, "retry": once}).text("id")
+	enginetest.Eventually(v, "the hook is dead", func() bool { return v.get("/v1/hooks/"+id).text("status") == "failed" })
+	if rows := v.get("/v1/hooks?namespace=shop&name=mail&status=failed").list(); len(rows) != 1 || rows[0].text("error") != errMail.Error() {
+		v.Errorf("hooks: %v", rows)
+	}
+	group := v.get("/v1/dead?group_by=error&kind=hooks").list()
+	if len(group) != 1 || group[0].text("error") != errMail.Error() || group[0]["count"] != 1.0 {
+		v.Errorf("groups: %v", group)
+	}
+	if rows := v.get("/v1/dead?kind=hooks").list(); len(rows) != 1 || rows[0].text("id") != id {
+		v.Errorf("dead: %v", rows)
+	}
+	retried := v.post("/v1/dead/retry", object{"kind": "hooks", "error": errMail.Error()})
+	if retried["matched"] != 1.0 || retried["done"] != 1.0 {
+		v.Errorf("retry of a group: %v", retried)
+	}
+	later := v.post("/v1/hooks", object{"namespace": "shop", "name": "mail", "delay": "1h"}).text("id")
+	v.post("/v1/hooks/"+later+"/cancel", nil)
+	v.post("/v1/hooks/"+later+"/retry", nil)
+	again := v.post("/v1/hooks/"+later+"/replay", object{"payload": object{"to": "bea"}}).text("id")
+	if payload := fmt.Sprint(v.get("/v1/hooks/" + again)["payload"]); payload != "map[to:bea]" {
+		v.Errorf("the payload of the replay is %s", payload)
+	}
+}
+
+func (v tour) tasks() {
+	v.Helper()
+	mail := object{"from": "shop@example.com", "to": "ada@example.com", "subject": "Hi", "text": "Hello"}
+	v.post("/v1/processes/email", object{"payload": mail, "at": "2100-01-01T00:00:00Z"})
+	rows := v.get("/v1/tasks?status=pending").list()
+	if len(rows) == 0 {
+		v.Fatal("no task is pending")
+	}
+	id := rows[0].text("id")
+	v.get("/v1/tasks/" + id)
+	v.get("/v1/tasks/errors")
+	v.post("/v1/tasks/"+id+"/cancel", nil)
+	v.post("/v1/tasks/"+id+"/retry", nil)
+	v.want(http.StatusNotFound, http.MethodGet, "/v1/tasks/999999", nil)
+}
+
+func (v tour) alarms() {
+	v.Helper()
+	path := "/v1/alarms/" + url.PathEscape("order/42/reminder")
+	a := v.want(http.StatusOK, http.MethodPut, path, object{"type": "remind", "every": "24h", "payload": object{"x": 1}})
+	if a.text("id") != "order/42/reminder" || a.text("every") != "24h0m0s" || fmt.Sprint(a["actor"]) != "map[id:42 type:order]" {
+		v.Errorf("alarm: %v", a)
+	}
+	v.get(path)
+	if rows := v.get("/v1/alarms?actor=order/42").list(); len(rows) != 1 {
+		v.Errorf("alarms: %v", rows)
+	}
+	v.post(path+"/skip", nil)
+	v.post(path+"/move", object{"at": "2100-01-01T00:00:00Z"})
+	v.post(path+"/fire", nil)
+	v.want(http.StatusConflict, http.MethodPost, path+"/retry", nil)
+	v.want(http.StatusNoContent, http.MethodDelete, path, nil)
+	v.want(http.StatusOK, http.MethodPut, "/v1/alarms/dying", object{"type": "remind", "delay": "1h"})
+	v.kill("dying")
+	v.post("/v1/alarms/dying/retry", nil)
+	if n := v.want(http.StatusOK, http.MethodDelete, "/v1/alarms?type=remind", nil); n["done"] != 1.0 {
+		v.Errorf("cancelled: %v", n)
+	}
+}
+
+// kill makes an alarm a dead letter.
+func (v tour) kill(id string) {
+	v.db.Exec(v, "update "+v.db.Table("perdure", "alarms")+" set status = 'failed' where alarm_id = ?", id)
+}
+
+func (v tour) actors() {
+	v.Helper()
+	if c := v.post("/v1/machines/check", object{"definition": json.RawMessage(`{"initial":"nowhere","states":{"a":{}}}`)}); c["valid"] != false {
+		v.Errorf("check: %v", c)
+	}
+	m := v.want(http.StatusOK, http.MethodPut, "/v1/machines/door", object{"definition": json.RawMessage(door)})
+	if m["version"] != 1.0 {
+		v.Errorf("machine: %v", m)
+	}
+	v.get("/v1/machines")
+	v.get("/v1/machines/door")
+	if a := v.do(http.MethodGet, "/v1/machines/door/drawing.svg?active=door.open", nil); a.header.Get("Content-Type") != "image/svg+xml" || !strings.Contains(string(a.body), "<svg") {
+		v.Errorf("drawing: %d %s", a.status, a.header.Get("Content-Type"))
+	}
+	ada := object{"type": "client", "id": "ada"}
+	v.post("/v1/actors", object{"type": "door", "id": "front", "caller": ada})
+	path := "/v1/actors/door/front"
+	r := v.post(path+"/events?caller=client:ada", object{"type": "OPEN"})
+	if s, _ := r["snapshot"].(map[string]any); s["value"] != "open" || fmt.Sprint(s["public"]) != "map[opened:1]" {
+		v.Errorf("receipt: %v", r)
+	}
+	shown := v.get(path)
+	if shown.text("state") != "open" || shown.text("next_timer_at") == "" {
+		v.Errorf("actor: %v", shown)
+	}
+	v.get("/v1/actors?type=door&status=active&state=open")
+	v.get(path + "/snapshot?wait_for_state=open&timeout=10s")
+	if log, _ := v.get(path + "/log")["data"].([]any); len(log) != 2 {
+		v.Errorf("log: %v", log)
+	}
+	v.timers(path)
+	v.watches(path)
+	v.post(path+"/stop", nil)
+	v.want(http.StatusNoContent, http.MethodDelete, path, nil)
+	v.quarantined()
+}
+
+func (v tour) timers(path string) {
+	v.Helper()
+	timers := v.get(path + "/timers").list()
+	if len(timers) != 1 {
+		v.Fatalf("timers: %v", timers)
+	}
+	timer := path + "/timers/" + url.PathEscape(timers[0].text("key"))
+	v.post(timer+"/move", object{"at": "2100-01-01T00:00:00Z"})
+	if due := v.get(path + "/timers").list()[0].text("due_at"); due != "2100-01-01T00:00:00.000Z" {
+		v.Errorf("the timer was moved to %s", due)
+	}
+	v.post(timer+"/fire", nil)
+	if state := v.get(path).text("state"); state != "closed" {
+		v.Errorf("after the timer it is %s", state)
+	}
+	v.post(path+"/events", object{"type": "OPEN"})
+	v.post(path+"/timers/"+url.PathEscape(v.get(path + "/timers").list()[0].text("key"))+"/skip", nil)
+}
+
+// quarantined lets an actor go on that was set aside.
+func (v tour) quarantined() {
+	v.Helper()
+	v.post("/v1/actors", object{"type": "door", "id": "back"})
+	v.db.Exec(v, "update "+v.db.Table("perdure", "actors")+" set status = 'quarantined', reason = 'by hand' where id = ?", "back")
+	v.post("/v1/actors/door/back/release", nil)
+	if status := v.get("/v1/actors/door/back").text("status"); status != "active" {
+		v.Errorf("after the release it is %s", status)
+	}
+}
+
+func (v tour) outbox() {
+	v.Helper()
+	err := v.eng.Update(v.Context(), func(tx *perdure.Tx) error {
+		_, err := tx.Create(notes, schema.Values{"text": "hello"})
+		return err
+	})
+	enginetest.NoError(v, err)
+	_, err = v.eng.Outbox().Register(v.Context(), "warehouse", [12]byte{})
+	enginetest.NoError(v, err)
+	rows := v.get("/v1/outbox").list()
+	if len(rows) != 1 || rows[0].text("stamp") == "" {
+		v.Fatalf("outbox: %v", rows)
+	}
+	if c := v.get("/v1/outbox/consumers").list(); len(c) != 1 || c[0].text("lag") != "1" {
+		v.Errorf("consumers: %v", c)
+	}
+	tail := v.stream("/v1/outbox/tail")
+	defer func() { _ = tail.close() }()
+	e := tail.next("entry")
+	if e.id != rows[0].text("stamp") || !strings.Contains(e.data, "hello") {
+		v.Errorf("tail: %+v", e)
+	}
+}
+
+func (v tour) looks() {
+	v.Helper()
+	o := v.get("/v1/overview?range=1h")
+	if kinds, _ := o["kinds"].([]any); len(kinds) != 6 {
+		v.Errorf("overview: %v", o)
+	}
+	v.post("/v1/instances", object{"fsm": "order", "delay": "1h"})
+	if rows, _ := v.get("/v1/upcoming?kind=instance")["data"].([]any); len(rows) != 1 {
+		v.Errorf("upcoming: %v", rows)
+	}
+	v.get("/v1/upcoming")
+	if rows := v.get("/v1/search?q=orde").list(); len(rows) == 0 || rows[0].text("kind") != "definition" {
+		v.Errorf("search: %v", rows)
+	}
+	for _, kind := range []string{"instances", "hooks", "tasks", "alarms", "actors"} {
+		v.get("/v1/facets/" + kind)
+	}
+	enginetest.Eventually(v, "the node has shown that it lives", func() bool { return len(v.get("/v1/nodes").list()) == 1 })
+	node := v.get("/v1/nodes").list()[0]
+	if node.text("status") != "up" {
+		v.Errorf("node: %v", node)
+	}
+	s := v.stream("/v1/stream?topics=instances")
+	defer func() { _ = s.close() }()
+	v.start(object{"amount": 3})
+	if c := s.next("change"); !strings.Contains(c.data, `"instances"`) {
+		v.Errorf("change: %+v", c)
+	}
+	v.post("/v1/nodes/"+node.text("id")+"/drain", nil)
+	if status := v.get("/v1/nodes").list()[0].text("status"); status != "draining" {
+		v.Errorf("the node is %s", status)
+	}
+}
+
+func (v tour) access() {
+	v.Helper()
+	if me := v.get("/v1/me"); me.text("role") != "admin" || me.text("auth") != "open" {
+		v.Errorf("me: %v", me)
+	}
+	v.post("/v1/actors/door/back/tokens", object{"caller": object{"type": "client", "id": "ada"}})
+	made := v.post("/v1/tokens", object{"name": "ci", "role": "admin"})
+	v.token = made.text("token")
+	if me := v.get("/v1/me"); me.text("name") != "ci" || me.text("auth") != "token" {
+		v.Errorf("me: %v", me)
+	}
+	session := v.do(http.MethodPost, "/v1/session", object{"token": v.token})
+	cookie := session.header.Get("Set-Cookie")
+	if session.status != http.StatusOK || !strings.Contains(cookie, "HttpOnly") {
+		v.Fatalf("session: %d %s", session.status, cookie)
+	}
+	cookie, _, _ = strings.Cut(cookie, ";")
+	token := v.token
+	v.token = ""
+	if me := v.want(http.StatusOK, http.MethodGet, "/v1/me", nil, "Cookie", cookie); me.text("auth") != "session" {
+		v.Errorf("me: %v", me)
+	}
+	v.want(http.StatusNoContent, http.MethodDelete, "/v1/session", nil, "Cookie", cookie)
+	v.want(http.StatusUnauthorized, http.MethodGet, "/v1/me", nil, "Cookie", cookie)
+	v.token = token
+	if rows := v.get("/v1/tokens").list(); len(rows) != 1 || rows[0].text("role") != "admin" {
+		v.Errorf("tokens: %v", rows)
+	}
+	v.want(http.StatusNoContent, http.MethodDelete, "/v1/tokens/"+made.text("id"), nil)
+}
+
+// event is one event of a stream.
+type event struct{ id, name, data string }
+
+// reader reads a stream.
+type reader struct {
+	testing.TB
+	lines *bufio.Scanner
+	close func() error
+}
+
+func (f *fixture) stream(path string, headers ...string) *reader {
+	f.Helper()
+	req, err := http.NewRequestWithContext(enginetest.Context(f), http.MethodGet, f.url+path, nil)
+	enginetest.NoError(f, err)
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := http.DefaultClient.Do(req)
+	enginetest.NoError(f, err)
+	f.Cleanup(func() { _ = res.Body.Close() })
+	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "text/event-stream" || res.Header.Get("X-Accel-Buffering") != "no" {
+		f.Fatalf("stream: %d %v", res.StatusCode, res.Header)
+	}
+	return &reader{f, bufio.NewScanner(res.Body), res.Body.Close}
+}
+
+// next returns the next event of a name.
+func (r *reader) next(name string) event {
+	r.Helper()
+	var e event
+	for r.lines.Scan() {
+		field, value, _ := strings.Cut(r.lines.Text(), ": ")
+		switch field {
+		case "id":
+			e.id = value
+		case "event":
+			e.name = value
+		case "data":
+			e.data = value
+		case "":
+			if e.name == name {
+				return e
+			}
+			e = event{}
+		}
+	}
+	r.Fatalf("the stream has ended without %s: %v", name, r.lines.Err())
+	return e
+}
+
+// watches follows an actor by events and by a socket, and comes back with a version.
+func (v tour) watches(path string) {
+	v.Helper()
+	s := v.stream(path + "/stream?caller=client:ada")
+	defer func() { _ = s.close() }()
+	first := s.next("snapshot")
+	v.post(path+"/events", object{"type": "CLOSE"})
+	patch := s.next("patch")
+	if !strings.Contains(patch.data, `"/value"`) || !strings.Contains(patch.data, `"from":`+first.id) {
+		v.Errorf("patch: %+v after %+v", patch, first)
+	}
+	again := v.stream(path+"/stream?caller=client:ada", "Last-Event-ID", first.id)
+	defer func() { _ = again.close() }()
+	if missed := again.next("patch"); missed.id != patch.id {
+		v.Errorf("what was missed: %+v", missed)
+	}
+	v.sockets(path)
+}
+
+func (v tour) sockets(path string) {
+	v.Helper()
+	ctx, cancel := context.WithTimeout(v.Context(), time.Minute)
+	defer cancel()
+	conn, res, err := websocket.Dial(ctx, strings.Replace(v.url, "http", "ws", 1)+path+"/socket", nil)
+	enginetest.NoError(v, err)
+	defer func() { _ = conn.CloseNow() }()
+	if res.Body != nil {
+		defer res.Body.Close()
+	}
+	next := func(kind string) object {
+		v.Helper()
+		for {
+			var m object
+			enginetest.NoError(v, wsjson.Read(ctx, conn, &m))
+			if m.text("kind") == kind {
+				return m
+			}
+		}
+	}
+	next("snapshot")
+	enginetest.NoError(v, wsjson.Write(ctx, conn, object{"id": "1", "event": object{"type": "OPEN"}}))
+	if r := next("receipt"); r.text("id") != "1" {
+		v.Errorf("receipt: %v", r)
+	}
+	enginetest.NoError(v, wsjson.Write(ctx, conn, object{"id": "2", "event": object{}}))
+	if e := next("error"); e.text("id") != "2" || !strings.Contains(fmt.Sprint(e["data"]), "invalid") {
+		v.Errorf("error: %v", e)
+	}
+	_ = conn.Close(websocket.StatusNormalClosure, "")
+}
