@@ -33,6 +33,7 @@ func steps(t testing.TB, db enginetest.Database) int64 {
 }
 
 func (Conformance) EightEnginesCanOpenAnEmptyDatabaseAtOnce(t *testing.T, db enginetest.Database) {
+	db = enginetest.Empty(t, db.Name)
 	var start, all sync.WaitGroup
 	start.Add(8)
 	errs := make([]error, 8)
@@ -85,11 +86,13 @@ func checkEight(t *testing.T, db enginetest.Database) {
 }
 
 func (Conformance) OpeningAgainChangesNothing(t *testing.T, db enginetest.Database) {
+	db = enginetest.Empty(t, db.Name)
 	openBlog(t, db)
 	db.Unchanged(t, func() { openBlog(t, db) })
 }
 
 func (Conformance) ANewerDatabaseIsRefused(t *testing.T, db enginetest.Database) {
+	db = enginetest.Empty(t, db.Name)
 	openBlog(t, db)
 	insert := "insert into " + db.Table("perdure", "migrations") + " (version, name, checksum, applied_at) values (9999, 'future', 'x', ?)"
 	now := any(time.Now().UTC())
@@ -108,6 +111,7 @@ func (Conformance) ANewerDatabaseIsRefused(t *testing.T, db enginetest.Database)
 }
 
 func (Conformance) AChangedMigrationIsRefused(t *testing.T, db enginetest.Database) {
+	db = enginetest.Empty(t, db.Name)
 	openBlog(t, db)
 	db.Exec(t, "update "+db.Table("perdure", "migrations")+" set checksum = 'x' where version = 1")
 	_, err := perdure.Open(t.Context(), db.DSN, withOutbox())
@@ -117,6 +121,7 @@ func (Conformance) AChangedMigrationIsRefused(t *testing.T, db enginetest.Databa
 }
 
 func (Conformance) NoMigrateRefusesAnEmptyDatabase(t *testing.T, db enginetest.Database) {
+	db = enginetest.Empty(t, db.Name)
 	_, err := perdure.Open(t.Context(), db.DSN, &perdure.Options{NoMigrate: true, Schemas: []*schema.Schema{blog}})
 	enginetest.Is(t, err, fault.ErrNotMigrated)
 	if !strings.Contains(err.Error(), "migrat") {
@@ -135,6 +140,7 @@ func (Conformance) NoMigrateRefusesAnEmptyDatabase(t *testing.T, db enginetest.D
 }
 
 func (Conformance) TheMigrationScriptCanBeRunByHand(t *testing.T, db enginetest.Database) {
+	db = enginetest.Empty(t, db.Name)
 	dsn := db.DSN
 	if db.Name == enginetest.MySQL {
 		dsn = "mariadb" + strings.TrimPrefix(dsn, "mysql")
@@ -162,7 +168,7 @@ func (Conformance) TheMigrationScriptCanBeRunByHand(t *testing.T, db enginetest.
 	if all, _ := migrations(t, db); all != steps(t, db) {
 		t.Errorf("%d migrations are recorded", all)
 	}
-	other := enginetest.New(t, db.Name)
+	other := enginetest.Empty(t, db.Name)
 	other.Open(t, nil)
 	if byOpen := schemaOf(t, other); !maps.Equal(byHand, byOpen) {
 		t.Errorf("the script makes other tables than Open:\n%v\n%v", byHand, byOpen)
@@ -197,6 +203,7 @@ func shop(columns ...schema.Column) (*schema.Table, *perdure.Options) {
 }
 
 func (Conformance) ColumnsAndIndexesCanBeAdded(t *testing.T, db enginetest.Database) {
+	db = enginetest.Empty(t, db.Name)
 	before, options := shop(schema.String("name"))
 	old := db.Open(t, options)
 	update(t, old, func(tx *perdure.Tx) error {
@@ -245,6 +252,7 @@ func (Conformance) ColumnsAndIndexesCanBeAdded(t *testing.T, db enginetest.Datab
 }
 
 func (Conformance) AReferenceCanBeAdded(t *testing.T, db enginetest.Database) {
+	db = enginetest.Empty(t, db.Name)
 	makers := schema.NewTable("makers", schema.String("name"))
 	items := schema.NewTable("items", schema.String("name"))
 	eng := db.Open(t, &perdure.Options{Schemas: []*schema.Schema{schema.New("shop", makers, items)}, Outbox: true})
@@ -265,6 +273,7 @@ func (Conformance) AReferenceCanBeAdded(t *testing.T, db enginetest.Database) {
 }
 
 func (Conformance) ChangesThatWouldBreakRowsAreRefused(t *testing.T, db enginetest.Database) {
+	db = enginetest.Empty(t, db.Name)
 	_, options := shop(schema.String("name"), schema.Int("stock").Default(0))
 	db.Open(t, options)
 	for name, columns := range map[string][]schema.Column{
@@ -293,6 +302,7 @@ func (Conformance) ChangesThatWouldBreakRowsAreRefused(t *testing.T, db enginete
 
 // TablesCanChangeWhileOthersWrite: engines of both versions write on.
 func (Conformance) TablesCanChangeWhileOthersWrite(t *testing.T, db enginetest.Database) {
+	db = enginetest.Empty(t, db.Name)
 	before, options := shop(schema.String("name"))
 	options.MaxAttempts = 10_000 // the writers fight for one row
 	old := db.Open(t, options)

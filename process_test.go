@@ -28,6 +28,7 @@ func child(role string) int {
 func TestEightProcessesCanOpenAnEmptyDatabaseAtOnce(t *testing.T) {
 	t.Parallel()
 	enginetest.Each(t, func(t *testing.T, db enginetest.Database) {
+		db = enginetest.Empty(t, db.Name)
 		var children [8]*exec.Cmd
 		var outputs [8]strings.Builder
 		var starts [8]io.WriteCloser

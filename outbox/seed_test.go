@@ -96,7 +96,7 @@ func TestTheSeedsCounterHas63BitsAndNot80(t *testing.T) {
 	for _, name := range []string{enginetest.Postgres, enginetest.SQLite} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			db := enginetest.New(t, name)
+			db := enginetest.Empty(t, name)
 			raw := seed(t, db)
 			_, err := seedReserve(t, db, raw)
 			enginetest.NoError(t, err)
@@ -124,6 +124,7 @@ func TestTheSeedsCounterHas63BitsAndNot80(t *testing.T) {
 func TestAfterARestoreTheSeedUsesNumbersAgain(t *testing.T) {
 	t.Parallel()
 	enginetest.Each(t, func(t *testing.T, db enginetest.Database) {
+		db = enginetest.Empty(t, db.Name)
 		raw := seed(t, db)
 		var lost, again string
 		for range 3 {

@@ -37,7 +37,7 @@ const supervise = `select comms.send_email_supervisor('{"send_email_task_id": 1}
 // it gives up, and two claims.
 func TestInterleavings(t *testing.T) {
 	t.Parallel()
-	db := enginetest.New(t, enginetest.Postgres)
+	db := enginetest.Empty(t, enginetest.Postgres)
 	db.Open(t, nil)
 	outcome := func(handler string) interleave.Session {
 		payload := `{"original_payload": {"send_email_task_id": 1, "attempt": 1}, "error": "no"}`

@@ -165,7 +165,7 @@ var mustFail = []refusal{
 
 func TestCase72MustFail(t *testing.T) {
 	t.Parallel()
-	db := enginetest.New(t, enginetest.Postgres)
+	db := enginetest.Empty(t, enginetest.Postgres)
 	f := &fixture{db: db, eng: db.Open(t, nil)}
 	f.email(t)
 	ctx := enginetest.Context(t)

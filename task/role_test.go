@@ -61,7 +61,7 @@ func text(t testing.TB, conn *pgx.Conn, query string, args ...any) (found string
 // other thing that a worker does, as the role perdure_worker.
 func TestCase72TheWorkerNeedsNothingButItsFunctions(t *testing.T) {
 	t.Parallel()
-	db := enginetest.New(t, enginetest.Postgres)
+	db := enginetest.Empty(t, enginetest.Postgres)
 	eng := db.Open(t, nil)
 	f := &fixture{db: db, eng: eng}
 	f.admin, _ = task.NewAdmin(eng)
@@ -101,7 +101,7 @@ func TestCase72TheWorkerNeedsNothingButItsFunctions(t *testing.T) {
 // TestCase72MustPass has what a worker may do, and what its token is worth.
 func TestCase72MustPass(t *testing.T) {
 	t.Parallel()
-	db := enginetest.New(t, enginetest.Postgres)
+	db := enginetest.Empty(t, enginetest.Postgres)
 	eng := db.Open(t, nil)
 	f := &fixture{db: db, eng: eng}
 	f.email(t)
@@ -175,7 +175,7 @@ func lint(t testing.TB, eng *perdure.Engine) []string {
 // TestLint: a migrated database has nothing wrong, and every mistake is found.
 func TestLint(t *testing.T) {
 	t.Parallel()
-	db := enginetest.New(t, enginetest.Postgres)
+	db := enginetest.Empty(t, enginetest.Postgres)
 	eng := db.Open(t, nil)
 	if problems := lint(t, eng); len(problems) > 0 {
 		t.Fatalf("a fresh database: %s", strings.Join(problems, "\n"))
@@ -250,12 +250,12 @@ func TestMigratingAServerWithoutTheRoles(t *testing.T) {
 // TestMigratingWithoutMembership says what to do, too.
 func TestMigratingWithoutMembership(t *testing.T) {
 	t.Parallel()
-	db := enginetest.New(t, enginetest.Postgres)
+	db := enginetest.Empty(t, enginetest.Postgres)
 	admin := connect(t, db.DSN)
 	ctx := enginetest.Context(t)
 	user := "perdure_test_" + text(t, admin, "select substr(md5(random()::text), 1, 12)")
 	name := text(t, admin, "select current_database()")
-	enginetest.New(t, enginetest.Postgres).Open(t, nil) // the roles exist
+	enginetest.Empty(t, enginetest.Postgres).Open(t, nil) // the roles exist
 	_, err := admin.Exec(ctx, "create role "+user+" login; grant create on database "+name+" to "+user)
 	enginetest.NoError(t, err)
 	t.Cleanup(func() {

@@ -57,7 +57,7 @@ select queues.enqueue('db_function', '{"db_function": "comms.send_email_supervis
 // seeded returns a connection to a database with the specification's SQL.
 func seeded(t testing.TB) (enginetest.Database, *pgx.Conn) {
 	t.Helper()
-	db := enginetest.New(t, enginetest.Postgres)
+	db := enginetest.Empty(t, enginetest.Postgres)
 	conn := connect(t, db.DSN)
 	_, err := conn.Exec(enginetest.Context(t), seedSQL)
 	enginetest.NoError(t, err)
@@ -143,7 +143,7 @@ func TestCorrection10TheSeedGivesTheWorkerEverything(t *testing.T) {
 	enginetest.NoError(t, err)
 	equal(t, "superuser", text(t, worker, "select rolsuper::text from pg_roles where rolname = session_user"), "true")
 
-	ours := enginetest.New(t, enginetest.Postgres)
+	ours := enginetest.Empty(t, enginetest.Postgres)
 	ours.Open(t, nil)
 	tame := connect(t, as(t, ours.DSN, "perdure_worker"))
 	for sql, want := range map[string]string{
