@@ -53,14 +53,14 @@ func run(ctx context.Context, directory string, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	registry.Start()
+	registry.Start() //nolint:contextcheck // it runs until Close
 	defer registry.Close()
 	worker, err := dispatch.NewAlarm(machines, nil)
 	if err != nil {
 		return err
 	}
 	worker.Start()
-	defer func() { err = errors.Join(err, worker.Stop(context.Background())) }()
+	defer func() { err = errors.Join(err, worker.Stop(context.WithoutCancel(ctx))) }()
 	return takeOrder(ctx, registry, eng, machines, directory, out)
 }
 

@@ -143,9 +143,18 @@ func TestCheckURLRefusesWhatCanNeverBeReached(t *testing.T) {
 func TestBadOptionsAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, o := range []*Options{
-		{Timeout: -1}, {MaxAnswer: -1}, {Ports: []int{0}}, {Ports: []int{70000}},
-		{Allow: []string{""}}, {Allow: []string{"10.0.0.0/33"}}, {Allow: []string{"*."}}, {Allow: []string{"*"}}, {Allow: []string{"a b"}},
-		{Allow: []string{"127.1"}}, {Allow: []string{"fe80::1%eth0"}}, {Allow: []string{"http://a.example"}},
+		{Timeout: -1},
+		{MaxAnswer: -1},
+		{Ports: []int{0}},
+		{Ports: []int{70000}},
+		{Allow: []string{""}},
+		{Allow: []string{"10.0.0.0/33"}},
+		{Allow: []string{"*."}},
+		{Allow: []string{"*"}},
+		{Allow: []string{"a b"}},
+		{Allow: []string{"127.1"}},
+		{Allow: []string{"fe80::1%eth0"}},
+		{Allow: []string{"http://a.example"}},
 	} {
 		if _, err := New(o); err == nil {
 			t.Errorf("%+v was accepted", *o)

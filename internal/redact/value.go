@@ -30,7 +30,7 @@ func (r *Rules) copy(v reflect.Value) reflect.Value {
 	if !holdsPayload(v.Type()) {
 		return v
 	}
-	switch v.Kind() { //nolint:exhaustive // no other kind holds values
+	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
 		return r.copyTarget(v)
 	case reflect.Struct:
@@ -115,7 +115,7 @@ func search(t reflect.Type, seen map[reflect.Type]bool) bool {
 		return false
 	}
 	seen[t] = true
-	switch t.Kind() { //nolint:exhaustive // no other kind holds values
+	switch t.Kind() {
 	case reflect.Interface:
 		return true
 	case reflect.Pointer, reflect.Slice, reflect.Map:

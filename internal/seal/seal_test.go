@@ -99,9 +99,15 @@ func TestKeysCanBeReplaced(t *testing.T) {
 		opens   bool
 		current bool
 	}{
-		{"old before", before, old, true, true}, {"old during", during, old, true, false}, {"old after", after, old, false, false},
-		{"fresh during", during, fresh, true, true}, {"fresh after", after, fresh, true, true}, {"fresh before", before, fresh, false, false},
-		{"plain with keys", during, "3", true, false}, {"plain without", nil, "3", true, true}, {"old without", nil, old, false, false},
+		{"old before", before, old, true, true},
+		{"old during", during, old, true, false},
+		{"old after", after, old, false, false},
+		{"fresh during", during, fresh, true, true},
+		{"fresh after", after, fresh, true, true},
+		{"fresh before", before, fresh, false, false},
+		{"plain with keys", during, "3", true, false},
+		{"plain without", nil, "3", true, true},
+		{"old without", nil, old, false, false},
 	} {
 		_, err := c.ring.Open("p", c.stored)
 		if (err == nil) != c.opens || c.ring.Current(c.stored) != c.current {
