@@ -219,10 +219,11 @@ func (p *process) openShop(o *node.Options) (err error) {
 	}
 	o.Server.Definitions = p.shop.Definitions()
 	o.Server.Hooks = []*hook.Hooks{p.shop.Hooks()}
-	o.Server.Processors = p.shop.Processors()
+	o.Server.Actors, o.Server.Alarms = p.shop.Actors(), p.shop.Alarms()
 	if p.dev != nil {
 		p.dev.control = sample.NewControl(p.eng, p.dev.warp)
 		o.Routes = sample.Routes(p.dev.control, p.shop.Mailbox())
+		o.Server.Dev = true
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ const (
 	// maxSkip is the longest way.
 	maxSkip = 24 * time.Hour
 	// maxSpeed is as fast as heartbeats can follow.
-	maxSpeed = 100
+	maxSpeed = 20
 )
 
 // Control moves the time of the samples.

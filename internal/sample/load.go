@@ -22,8 +22,11 @@ func (s *Shop) Run(ctx context.Context) error {
 	if err := s.schedule(ctx); err != nil {
 		return err
 	}
+	if err := s.open(ctx); err != nil {
+		return err
+	}
 	for i := 0; ; i++ {
-		if err := s.happen(ctx); err != nil && ctx.Err() == nil {
+		if err := errors.Join(s.happen(ctx), s.ride(ctx)); err != nil && ctx.Err() == nil {
 			s.options.OnError(err)
 		}
 		if i%100 == 0 {

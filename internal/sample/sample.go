@@ -16,7 +16,8 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/dispatch"
+	"github.com/perdure/perdure/actor"
+	"github.com/perdure/perdure/alarm"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/hook"
 	"github.com/perdure/perdure/internal/clock"
@@ -28,7 +29,7 @@ import (
 const Namespace = "shop"
 
 // Lease is how long work belongs to a process without a sign of life, by default.
-const Lease = 10 * time.Second
+const Lease = 30 * time.Second
 
 // Options configure a Shop. The zero value of every field is its default.
 type Options struct {
@@ -75,6 +76,9 @@ type Shop struct {
 	// The hooks, each with its handler here.
 	invoice, warehouse *hook.Hook[Notice]
 	mailbox            *Mailbox
+	actors             *actor.Actors
+	alarms             *alarm.Alarms
+	remind             *alarm.Type[Reminder]
 
 	number, placed atomic.Int64
 }
@@ -96,6 +100,9 @@ func New(eng *perdure.Engine, tables *Tables, options Options) (*Shop, error) {
 	if err := s.defineHooks(); err != nil {
 		return nil, fmt.Errorf("define the shop's hooks: %w", err)
 	}
+	if err := s.defineActors(); err != nil {
+		return nil, fmt.Errorf("define the shop's actors: %w", err)
+	}
 	return s, nil
 }
 
@@ -112,8 +119,11 @@ func (s *Shop) Definitions() []fsm.Definer { return []fsm.Definer{s.order, s.par
 // Hooks are the shop's hooks.
 func (s *Shop) Hooks() *hook.Hooks { return s.hooks }
 
-// Processors are what the shop runs beside machines, hooks and tasks.
-func (s *Shop) Processors() []dispatch.Processor { return nil }
+// Actors are the shop's bikes.
+func (s *Shop) Actors() *actor.Actors { return s.actors }
+
+// Alarms are the shop's alarms.
+func (s *Shop) Alarms() *alarm.Alarms { return s.alarms }
 
 // Senders are the shop's providers of mail and SMS.
 func (s *Shop) Senders() map[string]task.Sender {

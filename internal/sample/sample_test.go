@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/actor"
 	"github.com/perdure/perdure/dispatch"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/hook"
@@ -39,14 +40,14 @@ func open(t *testing.T, db enginetest.Database) *world {
 	eng := db.Open(t, &perdure.Options{Outbox: true, Schemas: []*schema.Schema{tables.Schema}, Clock: warp})
 	random := rand.New(rand.NewPCG(1, 2))
 	var mu sync.Mutex
-	shop, err := New(eng, tables, Options{Sent: t.TempDir(), OnError: func(err error) { t.Error(err) }, Random: func() float64 {
+	shop, err := New(eng, tables, Options{Sent: t.TempDir(), Lease: time.Hour, OnError: func(err error) { t.Error(err) }, Random: func() float64 {
 		mu.Lock()
 		defer mu.Unlock()
 		return random.Float64()
 	}})
 	enginetest.NoError(t, err)
 	w := &world{shop: shop, eng: eng, warp: warp, control: NewControl(eng, warp)}
-	w.machines, err = fsm.New(eng, nil)
+	w.machines, err = fsm.New(eng, &fsm.Options{Lease: time.Hour})
 	enginetest.NoError(t, err)
 	enginetest.NoError(t, w.machines.Register(shop.Definitions()...))
 	return w
@@ -55,9 +56,9 @@ func open(t *testing.T, db enginetest.Database) *world {
 // start runs the work of the shop until the test ends.
 func (w *world) start(t *testing.T) {
 	t.Helper()
-	worker, err := task.NewWorker(w.eng, &task.Options{Senders: w.shop.Senders(), Lease: Lease})
+	worker, err := task.NewWorker(w.eng, &task.Options{Senders: w.shop.Senders(), Lease: time.Hour})
 	enginetest.NoError(t, err)
-	for _, p := range []dispatch.Processor{w.machines, w.shop.Hooks(), worker} {
+	for _, p := range []dispatch.Processor{w.machines, w.shop.Hooks(), worker, w.shop.Actors(), w.shop.Alarms()} {
 		d, err := dispatch.NewAlarm(p, &dispatch.AlarmOptions{Clock: w.warp})
 		enginetest.NoError(t, err)
 		d.Start()
@@ -70,36 +71,53 @@ func (w *world) start(t *testing.T) {
 func TestTheShopDoesSomethingOfEveryKind(t *testing.T) {
 	t.Parallel()
 	w := open(t, enginetest.New(t, enginetest.SQLite))
-	enginetest.NoError(t, w.control.SetSpeed(50))
+	enginetest.NoError(t, w.control.SetSpeed(20))
 	w.start(t)
-	enginetest.NoError(t, w.shop.schedule(t.Context()))
-	for range 40 {
-		enginetest.NoError(t, w.shop.happen(t.Context()))
-	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- w.shop.Run(ctx) }()
 	seen := func(f fsm.Filter) int {
 		all, _, err := w.machines.List(t.Context(), f, "", 200)
 		enginetest.NoError(t, err)
 		return len(all)
 	}
 	enginetest.Eventually(t, "orders shipped, cancelled and failed, mail and SMS sent, a hook failed for good", func() bool {
-		enginetest.NoError(t, w.control.Skip(t.Context()))
 		failed, _, err := hook.NewAdmin(w.eng).List(t.Context(), hook.Filter{Statuses: []hook.Status{hook.Failed}}, "", 10)
 		enginetest.NoError(t, err)
 		return seen(fsm.Filter{FSM: "order", Ended: []fsm.Status{fsm.Done}}) > 20 && seen(fsm.Filter{FSM: "order", Ended: []fsm.Status{fsm.Failed}}) > 0 &&
 			seen(fsm.Filter{FSM: "parcel", Ended: []fsm.Status{fsm.Done}}) > 20 && seen(fsm.Filter{FSM: "report", Ended: []fsm.Status{fsm.Done}}) > 0 &&
-			w.shop.Mailbox().Count("email") > 5 && w.shop.Mailbox().Count("sms") > 0 && len(failed) > 0
+			w.fines(t) > 0 && w.shop.Alarms().Stats().Fired > 3 && w.shop.Mailbox().Count("email") > 5 && w.shop.Mailbox().Count("sms") > 0 && len(failed) > 0
 	})
+	cancel()
+	enginetest.NoError(t, <-done)
+	enginetest.NoError(t, w.shop.open(t.Context())) // the second time nothing is new
 	report, err := w.eng.Outbox().Verify(t.Context(), nil)
 	enginetest.NoError(t, err)
-	if len(report.Problems) > 0 || report.Entries < 60 {
+	if len(report.Problems) > 0 || report.Entries < 20 {
 		t.Errorf("the outbox: %+v", report)
 	}
+}
+
+// fines returns what the riders of the bikes have to pay.
+func (w *world) fines(t *testing.T) float64 {
+	t.Helper()
+	sum := 0.0
+	for i := range bikes {
+		view, err := w.shop.Actors().Snapshot(t.Context(), bikeRef(i), actor.Caller{Kind: actor.Client, ID: "ada"})
+		enginetest.NoError(t, err)
+		raw, err := json.Marshal(view.Public)
+		enginetest.NoError(t, err)
+		var public struct{ Fines float64 }
+		enginetest.NoError(t, json.Unmarshal(raw, &public))
+		sum += public.Fines
+	}
+	return sum
 }
 
 func TestTheShopLetsCustomersComeUntilItEnds(t *testing.T) {
 	t.Parallel()
 	w := open(t, enginetest.New(t, enginetest.SQLite))
-	w.warp.SetSpeed(100)
+	w.warp.SetSpeed(20)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- w.shop.Run(ctx) }()
