@@ -161,7 +161,7 @@ func (Conformance) Case54ClientsMayNotSendEventsOfServices(t *testing.T, db engi
 
 func (Conformance) AnEventIsCheckedAgainstTheSchemaOfItsType(t *testing.T, db enginetest.Database) {
 	wrong := fault.Invalidf("event.text", "is missing")
-	f := newRoom(t, db, &actor.TypeOptions{Check: func(c actor.Caller, e statechart.Event) error {
+	f := newRoom(t, db, &actor.TypeOptions{Check: func(_ actor.Caller, e statechart.Event) error {
 		if _, has := e.Data["text"]; !has {
 			return wrong
 		}

@@ -141,6 +141,7 @@ func (h *history) step(e *store.ActorEntry) (*statechart.Step, error) {
 		return &statechart.Step{}, h.operated(e)
 	case EntryRelease:
 		return &statechart.Step{}, nil
+	case EntryMigrate, EntryImport, EntryFork: // each is a checkpoint
 	}
 	return nil, fmt.Errorf("a %s cannot be repeated", e.Kind)
 }
@@ -166,12 +167,11 @@ func (h *history) operated(e *store.ActorEntry) error {
 	if err := json.Unmarshal([]byte(value(e.Event)), &timer); err != nil {
 		return err
 	}
-	kind := statechart.Schedule
 	if EntryKind(e.Kind) == EntrySkip {
 		h.timers = slices.DeleteFunc(h.timers, func(t statechart.Timer) bool { return t.Key() == timer.Key() })
 		return nil
 	}
-	h.take(&statechart.Step{Timers: []statechart.TimerOp{{Kind: kind, Timer: timer}}})
+	h.take(&statechart.Step{Timers: []statechart.TimerOp{{Kind: statechart.Schedule, Timer: timer}}})
 	return nil
 }
 

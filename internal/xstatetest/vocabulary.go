@@ -28,7 +28,7 @@ func (c *Case) Registry() *statechart.Registry {
 	for _, name := range c.unknownGuards() {
 		if c.Divergence == "" {
 			reg.Guards[name] = func(statechart.Args) (bool, error) {
-				return false, fmt.Errorf("Guard '%s' is not implemented.'.", name) //nolint:revive // XState's text
+				return false, fmt.Errorf("Guard '%s' is not implemented.'.", name) //nolint:revive,staticcheck // XState's text
 			}
 		}
 	}
