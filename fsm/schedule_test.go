@@ -51,7 +51,8 @@ func TestScheduleFiresEveryTickOnce(t *testing.T) {
 	})
 }
 
-// Three hours without a process, then all at once.
+// Case 61, missed ticks: three hours without a process, then all at once. DST is in
+// the tests of internal/cron.
 func TestScheduleMakesUpForMissedTicks(t *testing.T) {
 	each(t, func(f *fixture) {
 		want := map[fsm.Missed]int64{fsm.SkipMissed: 0, fsm.RunOnce: 1, fsm.RunAll: 2}
@@ -77,7 +78,7 @@ func TestScheduleMakesUpForMissedTicks(t *testing.T) {
 	})
 }
 
-// Two processes on one database never fire one tick twice.
+// Case 61: two processes on one database never fire one tick twice.
 func TestTwoProcessesFireATickOnce(t *testing.T) {
 	each(t, func(f *fixture) {
 		d, runs := counting("report")
