@@ -200,8 +200,11 @@ func (a *API) outermost(next http.Handler) http.Handler {
 				a.config.Observe(req.route, answer.status, a.rt.Clock.Now().Sub(begun))
 			}
 		}()
-		r.Body = http.MaxBytesReader(answer, r.Body, a.config.MaxBody)
-		next.ServeHTTP(answer, r.WithContext(context.WithValue(r.Context(), requestKey{}, req)))
+		// The server must go on seeing its own body: it then waits a moment before it
+		// closes a connection with a body that was not read, so that the answer arrives.
+		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, req))
+		r.Body = http.MaxBytesReader(w, r.Body, a.config.MaxBody)
+		next.ServeHTTP(answer, r)
 	})
 }
 
