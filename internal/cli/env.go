@@ -67,6 +67,17 @@ func (a *app) lookup(names []string) (name, value string, err error) {
 // warnUnknown warns of variables with our prefix that set nothing: they are
 // likely misspelt. The tests' own are left alone.
 func (a *app) warnUnknown(root *cobra.Command) {
+	known := a.variables(root)
+	for _, name := range slices.Sorted(maps.Keys(a.env)) {
+		if !strings.HasPrefix(name, envPrefix) || known[name] || isForTests(name) {
+			continue
+		}
+		fmt.Fprintf(a.err, "perdure: warning: %s is set but unknown%s\n", name, hint(name, known))
+	}
+}
+
+// variables returns the variables that set a flag of the program, or a secret.
+func (a *app) variables(root *cobra.Command) map[string]bool {
 	known := map[string]bool{}
 	visit(root, func(f *pflag.Flag) {
 		for _, name := range variables(f.Name) {
@@ -76,12 +87,7 @@ func (a *app) warnUnknown(root *cobra.Command) {
 	for _, name := range secretVariables {
 		known[name], known[name+"_FILE"] = true, true
 	}
-	for _, name := range slices.Sorted(maps.Keys(a.env)) {
-		if !strings.HasPrefix(name, envPrefix) || known[name] || isForTests(name) {
-			continue
-		}
-		fmt.Fprintf(a.err, "perdure: warning: %s is set but unknown%s\n", name, hint(name, known))
-	}
+	return known
 }
 
 func isForTests(name string) bool {
@@ -130,4 +136,10 @@ func distance(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// Variables returns all variables of the environment that set something.
+func Variables() map[string]bool {
+	a := &app{env: map[string]string{}}
+	return a.variables(a.root())
 }
