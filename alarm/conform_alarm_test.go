@@ -106,12 +106,19 @@ func (Conformance) AnIDIsOneOfItsActor(t *testing.T, db enginetest.Database) {
 		enginetest.NoError(t, f.alarms.Schedule(enginetest.Context(t), key, "a", nil, &alarm.ScheduleOptions{Delay: time.Minute}))
 	}
 	f.rows(t, 4)
-	for filter, want := range map[string]alarm.Filter{
-		"4": {}, "1": {Unowned: true}, "2": {ActorType: "order"}, "1 ": {ActorType: "order", ActorID: "2"}, "0": {Type: "b"},
+	for _, c := range []struct {
+		filter alarm.Filter
+		want   int
+	}{
+		{alarm.Filter{}, 4},
+		{alarm.Filter{Unowned: true}, 1},
+		{alarm.Filter{ActorType: "order"}, 2},
+		{alarm.Filter{ActorType: "order", ActorID: "2"}, 1},
+		{alarm.Filter{Type: "b"}, 0},
 	} {
-		found, _, err := f.alarms.Pending(enginetest.Context(t), want, "", 0)
+		found, _, err := f.alarms.Pending(enginetest.Context(t), c.filter, "", 0)
 		enginetest.NoError(t, err)
-		equal(t, "alarms", fmt.Sprint(len(found)), filter[:1])
+		equal(t, fmt.Sprintf("alarms with %+v", c.filter), len(found), c.want)
 	}
 	cancelled, err := f.alarms.Cancel(enginetest.Context(t), keys[1])
 	enginetest.NoError(t, err)

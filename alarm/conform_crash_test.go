@@ -127,7 +127,7 @@ func (Conformance) SuspectsFireOneAtATime(t *testing.T, db enginetest.Database) 
 func (Conformance) AStaleOutcomeIsDropped(t *testing.T, db enginetest.Database) {
 	reported := make(chan error, 10)
 	f := newFixture(t, db, &alarm.Options{Notify: "https://example.org/", OnError: func(err error) { reported <- err }})
-	f.handle(t, "a", func(ctx context.Context, _ string) error {
+	f.handle(t, "a", func(context.Context, string) error {
 		if f.runs.count() > 1 {
 			return nil
 		}

@@ -123,8 +123,15 @@ func TestBadOptionsAreRefused(t *testing.T) {
 	t.Parallel()
 	eng := enginetest.New(t, enginetest.SQLite).Open(t, nil)
 	for i, o := range []alarm.Options{
-		{Concurrency: -1}, {Concurrency: 10_001}, {Lease: time.Millisecond}, {MaxCrashes: -1}, {Timeout: -1}, {MaxPayload: -1},
-		{Retry: retry.Policy{Kind: retry.KindFixed}}, {Notify: "nowhere"}, {Events: []alarm.EventKind{"rung"}},
+		{Concurrency: -1},
+		{Concurrency: 10_001},
+		{Lease: time.Millisecond},
+		{MaxCrashes: -1},
+		{Timeout: -1},
+		{MaxPayload: -1},
+		{Retry: retry.Policy{Kind: retry.KindFixed}},
+		{Notify: "nowhere"},
+		{Events: []alarm.EventKind{"rung"}},
 	} {
 		_, err := alarm.New(eng, &o)
 		if err == nil {

@@ -30,13 +30,12 @@ type outcome struct {
 // letter) is recorded first and only while the claim is held.
 func (a *Alarms) outcome(f *fire, h store.AlarmHold, result error) *outcome {
 	o := &outcome{event: f.event(EventFired, a.rt.Clock.Now())}
-	var stmts []sqldb.Stmt
-	switch {
-	case result == nil:
-		stmts = a.succeeded(f, h, o)
-	default:
-		stmts = a.failed(f, h, o, edge.Message(result.Error()))
+	record := a.succeeded
+	if result != nil {
+		o.event.Error = edge.Message(result.Error())
+		record = a.failed
 	}
+	stmts := record(f, h, o) // which completes the event
 	o.stmts = append(a.notices(f.row, h, o.event), stmts...)
 	o.stmts = append(o.stmts, a.rt.Store.YieldAlarm(h, &o.yielded))
 	return o
@@ -52,15 +51,16 @@ func (a *Alarms) succeeded(f *fire, h store.AlarmHold, o *outcome) []sqldb.Stmt 
 }
 
 // failed keeps the alarm for another attempt, or as a dead letter.
-func (a *Alarms) failed(f *fire, h store.AlarmHold, o *outcome, message string) []sqldb.Stmt {
+func (a *Alarms) failed(f *fire, h store.AlarmHold, o *outcome) []sqldb.Stmt {
 	var policy retry.Policy
 	delay, more := time.Duration(0), false
 	if err := json.Unmarshal([]byte(f.row.Policy), &policy); err != nil {
-		message += "\nretry policy cannot be read: " + err.Error()
+		o.event.Error += "\nretry policy cannot be read: " + err.Error()
 	} else {
 		delay, more = policy.Next(f.row.Attempts+1, a.options.Random())
 	}
-	o.event.Kind, o.event.Error = EventDead, message
+	o.event.Kind = EventDead
+	message := o.event.Error
 	switch {
 	case more:
 		o.event.Kind, o.again = EventFailed, a.rt.Clock.Now().Add(delay)
