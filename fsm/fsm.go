@@ -165,6 +165,16 @@ type Definer interface {
 
 // Register makes machines known to this process.
 func (m *Machines) Register(definitions ...Definer) error {
+	return m.register(definitions, false)
+}
+
+// RegisterStored is Register for machines of which whoever stored them has noted
+// that they are served, and will note when they are no more.
+func (m *Machines) RegisterStored(definitions ...Definer) error {
+	return m.register(definitions, true)
+}
+
+func (m *Machines) register(definitions []Definer, recorded bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, d := range definitions {
@@ -180,6 +190,9 @@ func (m *Machines) Register(definitions ...Definer) error {
 			return fault.Invalidf("fsm "+d.Name(), "has version %d registered already", d.Version())
 		}
 		m.known[key] = machine
+		if recorded {
+			m.recorded[key] = true
+		}
 	}
 	return nil
 }

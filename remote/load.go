@@ -117,7 +117,7 @@ func (r *Registry) loadOne(row store.RemoteDefinition) (fresh bool, err error) {
 	if known || r.machines == nil {
 		return false, nil
 	}
-	if err := r.machines.Register(r.machine(d)); err != nil {
+	if err := r.machines.RegisterStored(r.machine(d)); err != nil {
 		r.mu.Lock()
 		delete(r.known, id)
 		r.mu.Unlock()
