@@ -247,3 +247,30 @@ func (Conformance) Case52ActorsOfAnEarlierSystemAreImportedOnce(t *testing.T, db
 	_, err = f.actors.Snapshot(ctx, lamp, alice)
 	enginetest.As[*fault.NotFound](t, err) // nothing comes twice
 }
+
+func (Conformance) Case52AnImportedActorGoesOn(t *testing.T, db enginetest.Database) {
+	h := &handlers{}
+	snapshots := map[string]string{
+		"1": `{"status":"active","value":"a","context":{},"historyValue":{},"children":{}}`,
+		"2": `{"status":"active","value":"charging","context":{"paid":null},"historyValue":{},
+			"children":{"charge":{"src":"charge","syncSnapshot":false,"snapshot":{"status":"active","input":{"amount":5}}}}}`,
+	}
+	actors := map[actor.Ref]map[string]string{}
+	for id, typ := range map[string]string{"1": "w", "2": "shop"} {
+		ref := actor.Ref{Type: typ, ID: id}
+		actors[ref] = legacyActor(ref)
+		actors[ref][actor.KeySnapshot] = snapshots[id]
+	}
+	f := newFixture(t, db, &actor.Options{Legacy: kv(t, actors)})
+	f.register(t, "w", waiter, nil)
+	f.register(t, "shop", shop, h.options())
+	f.is(t, w1, "a")
+	f.pending(t, w1, 1000) // XState does not store delays: they begin again
+	shopping := actor.Ref{Type: "shop", ID: "2"}
+	f.is(t, shopping, "charging")
+	f.pass(t, 1000)
+	f.is(t, w1, "fired")
+	f.is(t, shopping, "shipping") // the task was started again
+	equal(t, "charges", len(h.charges), 1)
+	equal(t, "input", string(h.charges[0].Params), `{"amount":5}`)
+}

@@ -40,14 +40,15 @@ func (a *Actors) Fork(ctx context.Context, from Ref, step int64, id string, by C
 
 // arrival is an actor that comes with a state.
 type arrival struct {
-	actors  *Actors
-	ref     Ref
-	caller  Caller
-	kind    *kind
-	origin  string
-	input   *string
-	entry   entry
-	tree    *statechart.Tree
+	actors *Actors
+	ref    Ref
+	caller Caller
+	kind   *kind
+	origin string
+	input  *string
+	entry  entry
+	tree   *statechart.Tree
+	// timers are its delays, and at is its time; 0 if neither is known.
 	timers  []statechart.Timer
 	at      int64
 	receipt Receipt
@@ -75,15 +76,28 @@ func (n *arrival) run(t *turn) error {
 		return err
 	}
 	t.checkpoint = true
-	t.advance(n.at)
-	step := &statechart.Step{Tasks: t.tree.Pending()}
-	for _, timer := range n.timers {
-		step.Timers = append(step.Timers, statechart.TimerOp{Kind: statechart.Schedule, Timer: timer})
-	}
-	if _, err := t.step(n.entry, func(int64) (*statechart.Step, error) { return step, nil }); err != nil {
+	if _, err := t.step(n.entry, func(int64) (*statechart.Step, error) { return n.step(t) }); err != nil {
 		return err
 	}
 	return n.receipt.fill(t, n.caller)
+}
+
+// step is what has to be done outside for the state to go on: tasks are started
+// again, and delays go on, or begin again if they are not known.
+func (n *arrival) step(t *turn) (*statechart.Step, error) {
+	step := &statechart.Step{}
+	if n.at == 0 {
+		var err error
+		if step, err = t.tree.Rearm(t.advance(t.wall())); err != nil {
+			return nil, err
+		}
+	}
+	t.advance(n.at)
+	for _, timer := range n.timers {
+		step.Timers = append(step.Timers, statechart.TimerOp{Kind: statechart.Schedule, Timer: timer})
+	}
+	step.Tasks = t.tree.Pending()
+	return step, nil
 }
 
 // Firing is a delay that will fire if nothing else happens before.

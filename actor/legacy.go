@@ -27,8 +27,9 @@ const (
 	// KeyCaller is its initial caller and KeyInput its input, as JSON.
 	KeyCaller = "initialCaller"
 	KeyInput  = "input"
-	// KeySnapshot is the snapshot that XState persisted, as JSON. An actor
-	// without one is started with its input.
+	// KeySnapshot is the snapshot that XState persisted, as JSON. It has no
+	// delays: those of the active states begin again. An actor without a
+	// snapshot is started with its input.
 	KeySnapshot = "snapshot"
 )
 
