@@ -109,6 +109,24 @@ func (Conformance) DocumentsOfAllVersionsRunSideBySide(t *testing.T, db enginete
 	equal(t, "machines", db.Rows(t, "perdure", "machines"), 2)
 }
 
+func (Conformance) TheRulesOfAnActorsOwnVersionCount(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, nil)
+	ctx := enginetest.Context(t)
+	_, err := f.actors.RegisterDocument(ctx, "w", []byte(waiter), nil)
+	enginetest.NoError(t, err)
+	f.spawn(t, w1) // this process has seen version 1
+	g := *f
+	g.reopen(t, nil)
+	strict := &actor.DocumentOptions{Events: map[actor.CallerKind][]string{actor.Client: {}}}
+	_, err = g.actors.RegisterDocument(ctx, "w", []byte(waiter), strict)
+	enginetest.NoError(t, err)
+	w2 := actor.Ref{Type: "w", ID: "2"}
+	g.spawn(t, w2)
+	_, err = f.actors.Send(ctx, w2, alice, statechart.Event{Type: "OUT"}, nil)
+	enginetest.As[*fault.Restricted](t, err)
+	f.is(t, w2, "a")
+}
+
 func (Conformance) DocumentsUseTheHandlersOfTheProcess(t *testing.T, db enginetest.Database) {
 	rang := 0
 	options := &actor.Options{Effects: map[string]actor.Effect{"ring": {Run: func(context.Context, actor.Call) error { rang++; return nil }}}}

@@ -52,6 +52,7 @@ func (a *Actors) SendTx(tx *perdure.Tx, ref Ref, caller Caller, event statechart
 type sending struct {
 	ref     Ref
 	caller  Caller
+	kind    *kind // that the event was checked for
 	event   statechart.Event
 	options SendOptions
 	receipt Receipt
@@ -65,7 +66,7 @@ func (a *Actors) newSend(ctx context.Context, ref Ref, caller Caller, event stat
 	if err != nil {
 		return nil, err
 	}
-	s := &sending{ref: ref, caller: caller}
+	s := &sending{ref: ref, caller: caller, kind: k}
 	if options != nil {
 		s.options = *options
 	}
@@ -89,6 +90,13 @@ func (s *sending) run(t *turn, j *job) error {
 	if before := t.handled(j); before != 0 {
 		s.receipt.Sequence, s.receipt.Duplicate = before, true
 		return s.receipt.fill(t, s.caller)
+	}
+	if t.kind != s.kind { // another version may allow less
+		event, err := t.kind.prepare(s.caller, s.event)
+		if err != nil {
+			return err
+		}
+		s.event = event
 	}
 	t.advance(t.wall())
 	e := entry{kind: EntryEvent, event: s.event, caller: &s.caller, key: s.options.Key}
