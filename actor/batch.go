@@ -65,8 +65,6 @@ func (b *batch) run(stmts ...sqldb.Stmt) error {
 	return b.tx.Flush()
 }
 
-func (b *batch) run1(stmt sqldb.Stmt) error { return b.run(stmt) }
-
 // do moves the actors of the jobs and writes what came of it. Each job has its
 // own error; the one that is returned is of the transaction.
 func (b *batch) do(jobs []*job) error {
@@ -159,7 +157,12 @@ func (b *batch) reading(refs []store.ActorRef) []sqldb.Stmt {
 			}
 		}),
 		rt.Store.DueTimers(refs, maxChain, rt.Now(), func(d store.ActorTimer) {
-			if t := b.turns[refOf(d.ActorRef)]; t != nil {
+			t := b.turns[refOf(d.ActorRef)]
+			switch {
+			case t == nil:
+			case d.Sealed != nil:
+				t.sealedTimer = d.Sealed
+			default:
 				t.due = append(t.due, pendingTimer(d))
 			}
 		}),
@@ -170,8 +173,12 @@ func (b *batch) reading(refs []store.ActorRef) []sqldb.Stmt {
 func (b *batch) stored(ref Ref) (*store.Snapshot, error) {
 	var found *store.Snapshot
 	err := b.run(b.actors.rt.Store.ListSnapshots([]store.ActorRef{ref.stored()}, []int64{-1}, func(s store.Snapshot) { found = &s }))
-	if err == nil && found == nil {
+	switch {
+	case err != nil:
+	case found == nil:
 		err = errors.New("actor has no snapshot")
+	default:
+		err = found.Sealed
 	}
 	return found, err
 }

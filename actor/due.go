@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/seal"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -86,12 +87,13 @@ func (b *batch) fire(types []string) error {
 }
 
 // alone says whether an error is about one actor only: it is quarantined, or for
-// another process.
+// another process, which knows it or has its key.
 func alone(err error) bool {
 	var quarantined *QuarantinedError
 	var version *VersionError
 	var unknown *fault.NotFound
-	return err == nil || errors.As(err, &quarantined) || errors.As(err, &version) || errors.As(err, &unknown)
+	var sealed *seal.SealedError
+	return err == nil || errors.As(err, &sealed) || errors.As(err, &quarantined) || errors.As(err, &version) || errors.As(err, &unknown)
 }
 
 // types returns the types whose delays this process fires: those that were

@@ -31,7 +31,7 @@ const (
 	taskPrefix   = "task/"
 )
 
-// effectName names an effect or a task among all hooks.
+// hookName names an effect or a task among all hooks.
 func (k *kind) hookName(prefix, name string) string { return prefix + k.name + "/" + name }
 
 // hookID is the idempotency key of what was numbered in an actor's tree.

@@ -96,7 +96,7 @@ func (a *Actors) finish(ctx context.Context, end effect.Ending) error {
 		if err := b.lock([]*job{j}); err != nil {
 			return err
 		}
-		if err := end.Record(b.run1); err != nil {
+		if err := end.Record(b.run); err != nil {
 			return err
 		}
 		if err := b.perform(j); !expected(err, b.turns[j.ref]) {

@@ -25,6 +25,8 @@ func (b *batch) load(t *turn) error {
 		return nil // a neighbour has loaded it
 	case t.status == Quarantined:
 		return &QuarantinedError{Ref: t.ref, Reason: value(t.row.Reason)}
+	case t.sealed() != nil:
+		return t.sealed()
 	}
 	k, err := b.kindOf(t)
 	if err != nil {
@@ -41,6 +43,18 @@ func (b *batch) load(t *turn) error {
 	}
 	t.fresh = true
 	return b.restore(t)
+}
+
+// sealed returns why the actor cannot be opened here, if that is so. It is left as
+// it is then.
+func (t *turn) sealed() error {
+	switch {
+	case t.row.Sealed != nil:
+		return t.row.Sealed
+	case t.stored != nil && t.stored.Sealed != nil:
+		return t.stored.Sealed
+	}
+	return t.sealedTimer
 }
 
 // kindOf returns the version of the actor's type that this process runs it with.

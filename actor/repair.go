@@ -1,9 +1,11 @@
 package actor
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/internal/seal"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/statechart"
@@ -13,7 +15,8 @@ import (
 // log; if that is not possible the actor is quarantined.
 func (b *batch) repair(t *turn, reason string) error {
 	h, err := b.actors.replay(b.run, t.kind, t.ref, t.row.Sequence)
-	if sqldb.IsTransient(err) || b.tx.Context().Err() != nil {
+	var sealed *seal.SealedError
+	if sqldb.IsTransient(err) || b.tx.Context().Err() != nil || errors.As(err, &sealed) {
 		return err
 	}
 	if err != nil {

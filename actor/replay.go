@@ -41,6 +41,9 @@ func (a *Actors) replay(read reader, k *kind, ref Ref, until int64) (*history, e
 		return nil, err
 	}
 	if point != nil {
+		if point.Sealed != nil {
+			return nil, point.Sealed
+		}
 		if err := h.begin(point); err != nil {
 			return nil, err
 		}
@@ -55,6 +58,9 @@ func (a *Actors) replay(read reader, k *kind, ref Ref, until int64) (*history, e
 			return nil, fmt.Errorf("%w: it has no step %d", errBroken, h.sequence+1)
 		}
 		for i := range entries {
+			if entries[i].Sealed != nil {
+				return nil, entries[i].Sealed
+			}
 			if err := h.apply(&entries[i]); err != nil {
 				return nil, err
 			}

@@ -139,9 +139,16 @@ func (b *batch) timer(t *turn, id string) (statechart.Timer, error) {
 // pending returns the delays of a locked actor as they are after its steps.
 func (b *batch) pending(t *turn) ([]statechart.Timer, error) {
 	var all []statechart.Timer
+	var sealed error
 	err := b.run(b.actors.rt.Store.ListTimers([]store.ActorRef{t.ref.stored()}, func(s store.ActorTimer) {
+		if s.Sealed != nil {
+			sealed = s.Sealed
+		}
 		all = append(all, pendingTimer(s))
 	}))
+	if err == nil {
+		err = sealed
+	}
 	return t.timers.over(all), err
 }
 

@@ -44,6 +44,8 @@ type turn struct {
 	fresh  bool
 	awake  bool // overdue delays and RESUME are behind it
 	stored *store.Snapshot
+	// sealedTimer is why a due delay could not be opened.
+	sealedTimer error
 	trace  *string // of the job that moves it
 
 	sequence int64

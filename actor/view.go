@@ -69,7 +69,7 @@ func (a *Actors) record(ctx context.Context, ref Ref) (*store.ActorRecord, error
 	if found == nil {
 		return nil, notFound(ref)
 	}
-	return found, nil
+	return found, found.Sealed
 }
 
 // storedView reads the view from the stored snapshot, which it checks. The

@@ -65,10 +65,10 @@ type Ending struct {
 	stale *bool
 }
 
-// Record records the end, by a function that runs a statement in the transaction
+// Record records the end, by a function that runs statements in the transaction
 // of what follows from it. It is core.ErrLost if the claim is no longer held:
 // then nothing may follow.
-func (e Ending) Record(run func(sqldb.Stmt) error) error {
+func (e Ending) Record(run func(...sqldb.Stmt) error) error {
 	if err := run(e.stmt); err != nil {
 		return err
 	}
