@@ -113,6 +113,32 @@ func (Conformance) WhatIsNotWaitingCannotBeMoved(t *testing.T, db enginetest.Dat
 	refused(t, f.alarms.Retry(ctx, key), alarm.Pending)
 }
 
+func (Conformance) ChangesArePartOfTheirUnitOfWork(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, nil)
+	ctx := enginetest.Context(t)
+	key := f.schedule(t, "x", "a", &alarm.ScheduleOptions{Every: time.Hour})
+	boom := errors.New("boom")
+	for _, change := range []func(*perdure.Tx) error{
+		func(tx *perdure.Tx) error { return f.alarms.MoveIn(tx, key, noon) },
+		func(tx *perdure.Tx) error { return f.alarms.SkipIn(tx, key) },
+		func(tx *perdure.Tx) error { return f.alarms.FireNowIn(tx, key) },
+		func(tx *perdure.Tx) error { return f.alarms.CancelIn(tx, key) },
+	} {
+		err := f.eng.Update(ctx, func(tx *perdure.Tx) error {
+			enginetest.NoError(t, change(tx))
+			return boom
+		})
+		enginetest.Is(t, err, boom)
+		equal(t, "due after a rollback", f.get(t, key).Due, noon.Add(time.Hour))
+	}
+	err := f.eng.Update(ctx, func(tx *perdure.Tx) error {
+		_ = f.alarms.RetryIn(tx, key) // it fails the unit all the same
+		return f.alarms.CancelIn(tx, key)
+	})
+	refused(t, err, alarm.Pending)
+	f.rows(t, 1)
+}
+
 // begin fires what is due in the background; wait returns when that has ended.
 func begin(t testing.TB, alarms *alarm.Alarms) (wait func()) {
 	t.Helper()

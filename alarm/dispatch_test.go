@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/alarm"
 	"github.com/perdure/perdure/dispatch"
+	"github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/perduretest"
 )
@@ -39,6 +40,27 @@ func (Conformance) DispatchersFireAlarms(t *testing.T, db enginetest.Database) {
 		enginetest.NoError(t, alarms.FireNow(ctx, alarm.ID("moved")))
 		equal(t, "fired", <-fired, "moved")
 		enginetest.NoError(t, d.Stop(ctx))
+	}
+}
+
+// The clock of the database decides what is due, not that of the machine.
+func TestAMachineWhoseClockIsWrong(t *testing.T) {
+	t.Parallel()
+	db := enginetest.New(t, enginetest.Postgres)
+	for _, skew := range []time.Duration{time.Hour, -time.Hour} {
+		wrong := clock.Skewed(skew)
+		alarms := newAlarms(t, db.Open(t, &perdure.Options{Clock: wrong}), nil)
+		ring, err := alarm.Handle(alarms, "ring", func(context.Context, string) error { return nil }, nil)
+		enginetest.NoError(t, err)
+		enginetest.NoError(t, ring.Schedule(enginetest.Context(t), alarm.ID("soon"), "", &alarm.ScheduleOptions{Delay: 10 * time.Minute}))
+		process(t, alarms, 0)
+		next, err := alarms.NextWakeAt(enginetest.Context(t))
+		enginetest.NoError(t, err)
+		if wait := next.Sub(wrong.Now()); wait < 9*time.Minute || wait > 10*time.Minute {
+			t.Fatalf("with a clock that is wrong by %v the next wake is in %v, want 10m", skew, wait)
+		}
+		enginetest.NoError(t, ring.Schedule(enginetest.Context(t), alarm.ID("soon"), "", nil))
+		process(t, alarms, 1)
 	}
 }
 

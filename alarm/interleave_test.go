@@ -67,21 +67,30 @@ func (s *stage) tell(what string, n int) {
 	s.told[what] = n
 }
 
-// session runs statements in a transaction, each a step. What the database asks to
-// try again is tried again, as the engine does.
-func (s *stage) session(name string, m mutation, stmts func() []sqldb.Stmt) interleave.Session {
+// session runs statements in a transaction, each a step, and then those of after,
+// if there are any. What the database asks to try again is tried again, as the
+// engine does.
+func (s *stage) session(name string, m mutation, stmts func() []sqldb.Stmt, after ...func() []sqldb.Stmt) interleave.Session {
 	return interleave.Session{Name: name, Run: func(ctx context.Context, c *interleave.Conn) (err error) {
 		run := sqldb.StdRunner{Conn: c.SQL(), Dialect: s.alarms.rt.DB.Dialect()}
-		for range 10 {
-			if err = transaction(ctx, c, run, m, stmts()); !sqldb.IsTransient(err) {
+		for _, stmts := range append([]func() []sqldb.Stmt{stmts}, after...) {
+			for range 10 {
+				if err = transaction(ctx, c, run, m, stmts()); !sqldb.IsTransient(err) {
+					break
+				}
+			}
+			if err != nil {
 				return err
 			}
 		}
-		return err
+		return nil
 	}}
 }
 
 func transaction(ctx context.Context, c *interleave.Conn, run sqldb.StdRunner, m mutation, stmts []sqldb.Stmt) error {
+	if len(stmts) == 0 {
+		return nil
+	}
 	if _, err := c.SQL().ExecContext(ctx, "begin isolation level read committed"); err != nil {
 		return err
 	}
@@ -117,20 +126,29 @@ func (s *stage) reap(name string, m mutation) interleave.Session {
 	})
 }
 
-// settle records the outcome of the claim that the fixture has.
+// settle records the outcome of the claim that the fixture has, and yields if that
+// was dropped.
 func (s *stage) settle(name string, m mutation, next time.Time) interleave.Session {
-	return s.session(name, m, func() []sqldb.Stmt {
-		row := store.Alarm{AlarmKey: store.AlarmKey{ID: "x"}, Type: "a", Generation: 1, Payload: "1", Policy: "{}", Occurs: dawn}
-		f := &fire{row: row, plan: plan{scheduled: dawn, next: next}}
-		o := s.alarms.outcome(f, f.hold("t"), nil)
-		last := &o.stmts[len(o.stmts)-1]
-		done := last.Done
-		last.Done = func(rows int64) error {
-			defer func() { s.tell(name, map[bool]int{true: 0, false: 1}[o.stale && !o.yielded]) }()
-			return done(rows)
-		}
+	row := store.Alarm{AlarmKey: store.AlarmKey{ID: "x"}, Type: "a", Generation: 1, Payload: "1", Policy: "{}", Occurs: dawn}
+	f := &fire{row: row, plan: plan{scheduled: dawn, next: next}}
+	var o *outcome
+	record := func() []sqldb.Stmt {
+		o = s.alarms.outcome(f, f.hold("t"), nil)
+		s.tell(name, 1)
 		return o.stmts
-	})
+	}
+	yield := func() []sqldb.Stmt {
+		if !o.stale {
+			return nil
+		}
+		stmt := s.alarms.rt.Store.YieldAlarm(f.hold("t"), new(bool))
+		stmt.Done = func(rows int64) error {
+			s.tell(name, int(rows))
+			return nil
+		}
+		return []sqldb.Stmt{stmt}
+	}
+	return s.session(name, m, record, yield)
 }
 
 func (s *stage) schedule(name string, m mutation) interleave.Session {

@@ -57,12 +57,13 @@ func (a *Alarms) kind() core.Kind {
 	return core.Kind{Name: "alarm", Claim: a.claim, Run: a.run, Extend: a.extend, Release: a.release, Next: a.next}
 }
 
-// claim returns expired claims and takes due alarms, in one transaction.
+// claim returns expired claims and takes due alarms, in one transaction, which does
+// not wait for the disk: a claim that is lost with the power did not happen.
 func (a *Alarms) claim(ctx context.Context, limit int, lease time.Duration) ([]*core.Claim, error) {
 	var reaped, claimed []store.Alarm
 	var now time.Time
 	token := newToken()
-	err := a.transact(ctx, sqldb.Urgent, func(tx sqldb.Tx) error {
+	err := a.transact(ctx, sqldb.Claim, func(tx sqldb.Tx) error {
 		reaped, claimed = nil, nil
 		st, clock := a.rt.Store, a.rt.Now()
 		err := tx.Run(ctx, st.TellTime(clock, func(t time.Time) { now = t }), st.ReapAlarms(store.AlarmExpiry{
@@ -141,16 +142,30 @@ func (a *Alarms) run(ctx context.Context, c *core.Claim) error {
 	if err := a.settle(ctx, o.stmts...); err != nil {
 		return fmt.Errorf("record outcome: %w", err)
 	}
-	switch {
-	case o.stale && !o.yielded:
-		return core.ErrLost
-	case !o.stale && !o.again.IsZero():
+	if o.stale {
+		return a.yield(ctx, f.hold(c.Token), o)
+	}
+	if !o.again.IsZero() {
 		a.rt.Hub.Tell(topic, o.again)
 	}
-	if !o.stale || o.event.Kind == EventFired { // it counts also if it has set itself again
+	a.happened(o.event)
+	return failpoint.Hit("alarm.settled")
+}
+
+// yield ends a claim whose outcome was dropped. If it is still held, the alarm was
+// scheduled anew, by its own handler perhaps: then it was fired all the same.
+func (a *Alarms) yield(ctx context.Context, h store.AlarmHold, o *outcome) error {
+	var held bool
+	if err := a.settle(ctx, a.rt.Store.YieldAlarm(h, &held)); err != nil {
+		return fmt.Errorf("end claim: %w", err)
+	}
+	if !held {
+		return core.ErrLost
+	}
+	if o.event.Kind == EventFired {
 		a.happened(o.event)
 	}
-	return failpoint.Hit("alarm.settled")
+	return nil
 }
 
 func (a *Alarms) execute(ctx context.Context, f *fire) (err error) {

@@ -22,8 +22,8 @@ type outcome struct {
 	again time.Time
 	event Event
 	// stale says afterwards that the outcome was dropped: the claim was no longer
-	// held or, if yielded is true, the alarm was scheduled anew.
-	stale, yielded bool
+	// held, or the alarm was scheduled anew.
+	stale bool
 }
 
 // outcome says what came of a fire. What belongs to it (the notification, the dead
@@ -37,7 +37,6 @@ func (a *Alarms) outcome(f *fire, h store.AlarmHold, result error) *outcome {
 	}
 	stmts := record(f, h, o) // which completes the event
 	o.stmts = append(a.notices(f.row, h, o.event), stmts...)
-	o.stmts = append(o.stmts, a.rt.Store.YieldAlarm(h, &o.yielded))
 	return o
 }
 

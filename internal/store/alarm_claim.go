@@ -87,8 +87,8 @@ func (s *Store) PostponeAlarm(h AlarmHold, delay time.Duration, now Now) sqldb.S
 }
 
 // YieldAlarm returns the statement that ends a claim of an alarm that was
-// scheduled anew while it ran. It follows the outcome, which changes nothing then
-// and has found the claim stale; yielded learns that it is held all the same.
+// scheduled anew while it ran. It follows the outcome, which has changed nothing then;
+// yielded learns that the claim was held all the same.
 func (s *Store) YieldAlarm(h AlarmHold, yielded *bool) sqldb.Stmt {
 	yield := s.stmt("AlarmYield", h.AlarmKey.args(h.Token)...)
 	yield.Done = func(rows int64) error {
