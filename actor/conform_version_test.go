@@ -109,6 +109,33 @@ func (Conformance) DocumentsOfAllVersionsRunSideBySide(t *testing.T, db enginete
 	equal(t, "machines", db.Rows(t, "perdure", "machines"), 2)
 }
 
+func (Conformance) AnActorOfADocumentIsUpgradedOnRequest(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, nil)
+	ctx := enginetest.Context(t)
+	register := func(document string) {
+		_, err := f.actors.RegisterDocument(ctx, "w", []byte(document), nil)
+		enginetest.NoError(t, err)
+	}
+	register(waiter)
+	f.spawn(t, w1)
+	enginetest.NoError(t, f.actors.Upgrade(ctx, w1, system)) // it has the newest
+	equal(t, "entries", len(f.log(t, w1, 0)), 1)
+	register(next)
+	enginetest.As[*fault.Invalid](t, f.actors.Upgrade(ctx, w1, system)) // which has no state a
+	f.is(t, w1, "a")
+	register(strings.ReplaceAll(waiter, `"b": {"on": {`, `"b": {"on": {"MORE": "fired", `))
+	enginetest.NoError(t, f.actors.Upgrade(ctx, w1, system))
+	f.pending(t, w1, 1000)
+	f.send(t, w1, "OUT")
+	f.send(t, w1, "MORE")
+	f.is(t, w1, "fired")
+	record, err := f.actors.Get(ctx, w1)
+	enginetest.NoError(t, err)
+	equal(t, "machine", record.Machine, int64(3))
+	_, err = f.actors.Replay(ctx, w1)
+	enginetest.NoError(t, err)
+}
+
 func (Conformance) TheRulesOfAnActorsOwnVersionCount(t *testing.T, db enginetest.Database) {
 	f := newFixture(t, db, nil)
 	ctx := enginetest.Context(t)

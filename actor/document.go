@@ -35,7 +35,7 @@ type Document struct {
 // Every process of the database knows it from then on.
 //
 // A document that differs from the newest of its name becomes its next version.
-// Actors keep the version that they were spawned with.
+// Actors keep the version that they were spawned with, until Upgrade.
 func (a *Actors) RegisterDocument(ctx context.Context, name string, document []byte, options *DocumentOptions) (Document, error) {
 	d := Document{Name: name, Machine: document}
 	if options != nil {

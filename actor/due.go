@@ -25,6 +25,8 @@ type firing struct {
 	swept time.Time
 	// unusable are the types that are data and name what this process has not.
 	unusable map[string]bool
+	// sealed are the keys that this process was found not to have.
+	sealed map[string]bool
 }
 
 // begin counts a pass in, unless the process stops.
@@ -82,8 +84,25 @@ func (b *batch) fire(types []string) error {
 		if !alone(err) {
 			return err
 		}
+		b.actors.sealed(t.ref, err)
 	}
 	return b.write()
+}
+
+// sealed reports that an actor's delays cannot be fired here because its key is
+// missing, once for each key.
+func (a *Actors) sealed(ref Ref, err error) {
+	var sealed *seal.SealedError
+	if !errors.As(err, &sealed) {
+		return
+	}
+	a.firing.mu.Lock()
+	known := a.firing.sealed[sealed.Key]
+	a.firing.sealed[sealed.Key] = true
+	a.firing.mu.Unlock()
+	if !known {
+		a.report(fmt.Errorf("fire delays of %s: %w", ref, err))
+	}
 }
 
 // alone says whether an error is about one actor only: it is quarantined, or for

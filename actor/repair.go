@@ -32,56 +32,6 @@ func (b *batch) repair(t *turn, reason string) error {
 	return nil
 }
 
-// migrate makes the tree of an actor whose machine was of an earlier version.
-func (b *batch) migrate(t *turn) error {
-	raw := []byte(t.stored.Snapshot)
-	if fn := t.kind.options.Migrate; fn != nil {
-		var err error
-		if raw, err = fn(t.row.Machine, raw); err != nil {
-			return b.damage(t, fmt.Sprintf("migration from version %d: %v", t.row.Machine, err))
-		}
-	}
-	tree, err := t.kind.machine.Restore(raw)
-	if err != nil {
-		return b.damage(t, fmt.Sprintf("snapshot of version %d does not suit version %d: %v", t.row.Machine, t.kind.options.Version, err))
-	}
-	t.tree, t.checkpoint = tree, true
-	if err := b.migrateTimers(t); err != nil {
-		return err
-	}
-	t.advance(t.wall())
-	versions := map[string]int64{"from": t.row.Machine, "to": t.kind.options.Version}
-	if _, err := t.step(entry{kind: EntryMigrate, event: versions}, func(int64) (*statechart.Step, error) { return &statechart.Step{}, nil }); err != nil {
-		return err
-	}
-	if !t.kind.options.SystemEvents || tree.Status() != statechart.Active {
-		return nil
-	}
-	return t.system(EventMigrate)
-}
-
-// migrateTimers does with the pending delays what the type wants.
-func (b *batch) migrateTimers(t *turn) error {
-	policy := t.kind.options.MigrateTimers
-	if policy == KeepTimers {
-		return nil
-	}
-	pending, err := b.pending(t)
-	if err != nil {
-		return err
-	}
-	t.due = nil
-	for _, timer := range pending {
-		if policy == DropTimers {
-			t.drop(timer)
-			continue
-		}
-		timer.Due = t.wall() + timer.Delay
-		t.take([]statechart.TimerOp{{Kind: statechart.Schedule, Timer: timer}})
-	}
-	return nil
-}
-
 // keep returns the statements that store complete states of actors that have
 // taken enough steps since the last one, and remove what is kept no longer of
 // their logs.

@@ -46,7 +46,7 @@ type turn struct {
 	stored *store.Snapshot
 	// sealedTimer is why a due delay could not be opened.
 	sealedTimer error
-	trace  *string // of the job that moves it
+	trace       *string // of the job that moves it
 
 	sequence int64
 	now      int64 // the time that the machine sees, in milliseconds

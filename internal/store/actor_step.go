@@ -1,6 +1,7 @@
 package store
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/perdure/perdure/internal/sqldb"
@@ -16,10 +17,11 @@ type Actor struct {
 	Status      string
 	Machine     int64
 	Sequence    int64
-	Input       *string
 	// Updated is the time of its last step, Now that of the lock.
 	Updated, Now time.Time
 	Reason       *string
+	// Sealed is why the input could not be opened; it is as it is stored then.
+	Sealed error
 }
 
 // NewActor is an actor to be created.
@@ -38,6 +40,8 @@ type Snapshot struct {
 	Sequence int64
 	Snapshot string
 	Checksum string
+	// Sealed is why the snapshot could not be opened.
+	Sealed error
 }
 
 // ActorTimer is a machine's delay as it is stored.
@@ -52,6 +56,8 @@ type ActorTimer struct {
 	Path       string
 	Generation int64
 	Created    time.Time
+	// Sealed is why the payload could not be opened.
+	Sealed error
 }
 
 // ActorState is what a step leaves in the actor's row.
@@ -78,6 +84,8 @@ type ActorEntry struct {
 	Said, Value          *string
 	Checksum             string
 	At, Recorded         time.Time
+	// Sealed is why the event, or what was said, could not be opened.
+	Sealed error
 }
 
 // ActorKey is the idempotency key of an event.
@@ -93,6 +101,8 @@ type Checkpoint struct {
 	ActorRef
 	Sequence, Machine          int64
 	Snapshot, Timers, Checksum string
+	// Sealed is why it could not be opened.
+	Sealed error
 }
 
 // ActorPath names an actor inside an actor's tree.
@@ -120,7 +130,7 @@ func (s *Store) EnterActors(all []NewActor, now Now) sqldb.Stmt {
 		column(all, func(n NewActor) string { return n.Origin }),
 		column(all, func(n NewActor) string { return n.CallerKind }),
 		column(all, func(n NewActor) string { return n.CallerID }),
-		column(all, func(n NewActor) *string { return n.Input }),
+		column(all, func(n NewActor) *string { return s.sealAny(actorInput, n.Input, n.Type, n.ID) }),
 	), at(now))
 }
 
@@ -134,7 +144,7 @@ func (s *Store) LeaveActors(refs []ActorRef) sqldb.Stmt {
 // ends, in order, and reads them.
 func (s *Store) LockActors(refs []ActorRef, now Now, found func(Actor)) sqldb.Stmt {
 	lock := s.stmt("ActorLock", at(now), refColumns(refs, itself))
-	lock.Row = actorRow(found)
+	lock.Row = s.actorRow(found)
 	return lock
 }
 
@@ -143,15 +153,16 @@ func (s *Store) LockActors(refs []ActorRef, now Now, found func(Actor)) sqldb.St
 // may be found more than once.
 func (s *Store) LockDueActors(types []string, limit int, now Now, found func(Actor)) sqldb.Stmt {
 	lock := s.stmt("ActorLockDue", at(now), one(types), limit)
-	lock.Row = actorRow(found)
+	lock.Row = s.actorRow(found)
 	return lock
 }
 
-func actorRow(found func(Actor)) func(sqldb.Scan) error {
+func (s *Store) actorRow(found func(Actor)) func(sqldb.Scan) error {
 	return func(scan sqldb.Scan) error {
 		var a Actor
-		err := scan(&a.Type, &a.ID, &a.Incarnation, &a.Status, &a.Machine, &a.Sequence, &a.Input, &a.Updated, &a.Now, &a.Reason)
+		err := scan(&a.Type, &a.ID, &a.Incarnation, &a.Status, &a.Machine, &a.Sequence, &a.Updated, &a.Now, &a.Reason)
 		if err == nil {
+			a.Input, a.Sealed = s.openAny(actorInput, a.Input, a.Type, a.ID)
 			found(a)
 		}
 		return err
@@ -166,6 +177,7 @@ func (s *Store) ListSnapshots(refs []ActorRef, has []int64, found func(Snapshot)
 		var p Snapshot
 		err := scan(&p.Type, &p.ID, &p.Sequence, &p.Snapshot, &p.Checksum)
 		if err == nil {
+			p.Snapshot, p.Sealed = s.open(actorSnapshot, p.Snapshot, p.Type, p.ID)
 			found(p)
 		}
 		return err
@@ -181,6 +193,7 @@ func (s *Store) DueTimers(refs []ActorRef, limit int, now Now, found func(ActorT
 		var t ActorTimer
 		err := scan(&t.Type, &t.ID, &t.AlarmID, &t.Payload, &t.Due)
 		if err == nil {
+			t.Payload, t.Sealed = s.open(alarmPayload, t.Payload, t.Type, t.ID, t.AlarmID)
 			found(t)
 		}
 		return err
@@ -221,7 +234,7 @@ func (s *Store) StepActors(all []ActorState) sqldb.Stmt {
 func (s *Store) PutSnapshots(all []Snapshot) sqldb.Stmt {
 	return s.stmt("SnapshotPut", append(refColumns(all, func(p Snapshot) ActorRef { return p.ActorRef }),
 		column(all, func(p Snapshot) int64 { return p.Sequence }),
-		column(all, func(p Snapshot) string { return p.Snapshot }),
+		column(all, func(p Snapshot) string { return s.seal(actorSnapshot, p.Snapshot, p.Type, p.ID) }),
 		column(all, func(p Snapshot) string { return p.Checksum }),
 	))
 }
@@ -231,18 +244,28 @@ func (s *Store) LogActors(all []ActorEntry) sqldb.Stmt {
 	return s.stmt("ActorLogInsert", append(refColumns(all, func(e ActorEntry) ActorRef { return e.ActorRef }),
 		column(all, func(e ActorEntry) int64 { return e.Sequence }),
 		column(all, func(e ActorEntry) string { return e.Kind }),
-		column(all, func(e ActorEntry) *string { return e.Event }),
+		column(all, func(e ActorEntry) *string { return s.sealAny(logEvent, e.Event, e.place()...) }),
 		column(all, func(e ActorEntry) *string { return e.CallerKind }),
 		column(all, func(e ActorEntry) *string { return e.CallerID }),
 		column(all, func(e ActorEntry) *string { return e.Path }),
 		column(all, func(e ActorEntry) *int64 { return e.Generation }),
 		column(all, func(e ActorEntry) *string { return e.Key }),
-		column(all, func(e ActorEntry) *string { return e.Said }),
+		column(all, func(e ActorEntry) *string { return s.sealAny(logSaid, e.Said, e.place()...) }),
 		column(all, func(e ActorEntry) *string { return e.Value }),
 		column(all, func(e ActorEntry) string { return e.Checksum }),
 		column(all, func(e ActorEntry) time.Time { return e.At }),
 		column(all, func(e ActorEntry) time.Time { return e.Recorded }),
 	))
+}
+
+// place is the key of the entry's row.
+func (e ActorEntry) place() []string {
+	return []string{e.Type, e.ID, strconv.FormatInt(e.Sequence, 10)}
+}
+
+// place is the key of the checkpoint's row.
+func (c Checkpoint) place() []string {
+	return []string{c.Type, c.ID, strconv.FormatInt(c.Sequence, 10)}
 }
 
 // InsertActorKeys returns the statement that remembers keys.
@@ -264,7 +287,7 @@ func (s *Store) PutTimers(all []ActorTimer) sqldb.Stmt {
 		column(all, func(t ActorTimer) string { return t.Event }),
 		column(all, func(t ActorTimer) time.Time { return t.Due }),
 		column(all, func(t ActorTimer) int64 { return t.Sequence }),
-		column(all, func(t ActorTimer) string { return t.Payload }),
+		column(all, func(t ActorTimer) string { return s.seal(alarmPayload, t.Payload, t.Type, t.ID, t.AlarmID) }),
 		column(all, func(t ActorTimer) string { return t.Path }),
 		column(all, func(t ActorTimer) int64 { return t.Generation }),
 		column(all, func(t ActorTimer) time.Time { return t.Created }),
@@ -301,8 +324,8 @@ func (s *Store) InsertCheckpoints(all []Checkpoint) sqldb.Stmt {
 	return s.stmt("CheckpointInsert", append(refColumns(all, func(c Checkpoint) ActorRef { return c.ActorRef }),
 		column(all, func(c Checkpoint) int64 { return c.Sequence }),
 		column(all, func(c Checkpoint) int64 { return c.Machine }),
-		column(all, func(c Checkpoint) string { return c.Snapshot }),
-		column(all, func(c Checkpoint) string { return c.Timers }),
+		column(all, func(c Checkpoint) string { return s.seal(pointSnapshot, c.Snapshot, c.place()...) }),
+		column(all, func(c Checkpoint) string { return s.seal(pointTimers, c.Timers, c.place()...) }),
 		column(all, func(c Checkpoint) string { return c.Checksum }),
 	))
 }

@@ -1,0 +1,98 @@
+package actor
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/perdure/perdure/statechart"
+)
+
+// Upgrade moves an actor of a type that is data to the newest version of its
+// machine, which must have the states that it is in; otherwise it is a
+// *fault.Invalid and nothing changes. Its delays stay as they are. Actors of types
+// that a program has registered are migrated by themselves.
+func (a *Actors) Upgrade(ctx context.Context, ref Ref, by Caller) error {
+	if err := ref.check(); err != nil {
+		return err
+	}
+	newest, err := a.newest(ctx, ref.Type)
+	if err != nil {
+		return fmt.Errorf("upgrade actor: %w", err)
+	}
+	j := &job{ref: ref, run: func(t *turn) error { return t.upgrade(newest, by) }}
+	return a.manage(ctx, "upgrade actor", by, j)
+}
+
+func (t *turn) upgrade(to *kind, by Caller) error {
+	if t.kind.options.Version >= to.options.Version {
+		return nil
+	}
+	raw, err := t.tree.Snapshot()
+	if err != nil {
+		return err
+	}
+	tree, err := to.machine.Restore(raw)
+	if err != nil {
+		return err
+	}
+	t.kind, t.tree = to, tree
+	return t.migrated(&by)
+}
+
+// migrate makes the tree of an actor whose machine was of an earlier version.
+func (b *batch) migrate(t *turn) error {
+	raw := []byte(t.stored.Snapshot)
+	if fn := t.kind.options.Migrate; fn != nil {
+		var err error
+		if raw, err = fn(t.row.Machine, raw); err != nil {
+			return b.damage(t, fmt.Sprintf("migration from version %d: %v", t.row.Machine, err))
+		}
+	}
+	tree, err := t.kind.machine.Restore(raw)
+	if err != nil {
+		return b.damage(t, fmt.Sprintf("snapshot of version %d does not suit version %d: %v", t.row.Machine, t.kind.options.Version, err))
+	}
+	t.tree = tree
+	if err := b.migrateTimers(t); err != nil {
+		return err
+	}
+	return t.migrated(nil)
+}
+
+// migrated records that the actor has another version of its machine now. The
+// state is a checkpoint: the log cannot be replayed over it.
+func (t *turn) migrated(by *Caller) error {
+	t.checkpoint = true
+	t.advance(t.wall())
+	versions := map[string]int64{"from": t.row.Machine, "to": t.kind.options.Version}
+	e := entry{kind: EntryMigrate, event: versions, caller: by}
+	if _, err := t.step(e, func(int64) (*statechart.Step, error) { return &statechart.Step{}, nil }); err != nil {
+		return err
+	}
+	if !t.kind.options.SystemEvents || t.tree.Status() != statechart.Active {
+		return nil
+	}
+	return t.system(EventMigrate)
+}
+
+// migrateTimers does with the pending delays what the type wants.
+func (b *batch) migrateTimers(t *turn) error {
+	policy := t.kind.options.MigrateTimers
+	if policy == KeepTimers {
+		return nil
+	}
+	pending, err := b.pending(t)
+	if err != nil {
+		return err
+	}
+	t.due = nil
+	for _, timer := range pending {
+		if policy == DropTimers {
+			t.drop(timer)
+			continue
+		}
+		timer.Due = t.wall() + timer.Delay
+		t.take([]statechart.TimerOp{{Kind: statechart.Schedule, Timer: timer}})
+	}
+	return nil
+}
