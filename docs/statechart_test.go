@@ -40,8 +40,8 @@ func TestTheMachinesInTheGuideAreFine(t *testing.T) {
 	}
 }
 
-// session is a machine that is run in a shell: the commands, and what they print.
-var session = regexp.MustCompile(`(?s)^\$ perdure chart run \S+ <<END\n(.*?)\nEND\n(.*)$`)
+// chartSession is a machine that is run in a shell: the commands, and what they print.
+var chartSession = regexp.MustCompile(`(?s)^\$ perdure chart run \S+ <<END\n(.*?)\nEND\n(.*)$`)
 
 func TestTheSessionInTheGuideIsTrue(t *testing.T) {
 	t.Parallel()
@@ -52,7 +52,7 @@ func TestTheSessionInTheGuideIsTrue(t *testing.T) {
 	}
 	found := 0
 	for _, block := range fenced(content, "text") {
-		match := session.FindStringSubmatch(block)
+		match := chartSession.FindStringSubmatch(block)
 		if match == nil {
 			continue
 		}
