@@ -48,10 +48,7 @@ func (b *batch) load(t *turn) error {
 // sealed returns why the actor cannot be opened here, if that is so. It is left as
 // it is then.
 func (t *turn) sealed() error {
-	switch {
-	case t.row.Sealed != nil:
-		return t.row.Sealed
-	case t.stored != nil && t.stored.Sealed != nil:
+	if t.stored != nil && t.stored.Sealed != nil {
 		return t.stored.Sealed
 	}
 	return t.sealedTimer

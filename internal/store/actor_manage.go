@@ -32,20 +32,21 @@ func (s *Store) NextTimer(types []string, now Now, found func(time.Duration)) sq
 
 // ListTimers returns the statement that reads all delays of actors.
 func (s *Store) ListTimers(refs []ActorRef, found func(ActorTimer)) sqldb.Stmt {
-	return timers(s.stmt("TimerList", refColumns(refs, itself)), found)
+	return s.timers(s.stmt("TimerList", refColumns(refs, itself)), found)
 }
 
 // TimersAhead returns the statement that reads the delays of a type that are due
 // until a time.
 func (s *Store) TimersAhead(typ string, until time.Time, limit int, found func(ActorTimer)) sqldb.Stmt {
-	return timers(s.stmt("TimerAhead", typ, until, limit), found)
+	return s.timers(s.stmt("TimerAhead", typ, until, limit), found)
 }
 
-func timers(stmt sqldb.Stmt, found func(ActorTimer)) sqldb.Stmt {
+func (s *Store) timers(stmt sqldb.Stmt, found func(ActorTimer)) sqldb.Stmt {
 	stmt.Row = func(scan sqldb.Scan) error {
 		var t ActorTimer
 		err := scan(&t.Type, &t.ID, &t.AlarmID, &t.Event, &t.Due, &t.Sequence, &t.Payload, &t.Path, &t.Generation, &t.Created)
 		if err == nil {
+			t.Payload, t.Sealed = s.open(alarmPayload, t.Payload, t.Type, t.ID, t.AlarmID)
 			found(t)
 		}
 		return err
@@ -62,6 +63,11 @@ func (s *Store) ListActorLog(ref ActorRef, after, until int64, limit int, found 
 		err := scan(&e.Type, &e.ID, &e.Sequence, &e.Kind, &e.Event, &e.CallerKind, &e.CallerID, &e.Path, &e.Generation, &e.Key, &e.Said, &e.Value,
 			&e.Checksum, &e.At, &e.Recorded)
 		if err == nil {
+			var other error
+			e.Event, e.Sealed = s.openAny(logEvent, e.Event, e.place()...)
+			if e.Said, other = s.openAny(logSaid, e.Said, e.place()...); e.Sealed == nil {
+				e.Sealed = other
+			}
 			found(e)
 		}
 		return err
@@ -77,6 +83,11 @@ func (s *Store) LastCheckpoint(ref ActorRef, until int64, found func(Checkpoint)
 		var c Checkpoint
 		err := scan(&c.Type, &c.ID, &c.Sequence, &c.Machine, &c.Snapshot, &c.Timers, &c.Checksum)
 		if err == nil {
+			var other error
+			c.Snapshot, c.Sealed = s.open(pointSnapshot, c.Snapshot, c.place()...)
+			if c.Timers, other = s.open(pointTimers, c.Timers, c.place()...); c.Sealed == nil {
+				c.Sealed = other
+			}
 			found(c)
 		}
 		return err
@@ -137,6 +148,7 @@ func (s *Store) ListActors(f ActorFilter, found func(ActorRecord)) sqldb.Stmt {
 		var a ActorRecord
 		err := scan(a.columns()...)
 		if err == nil {
+			a.Input, a.Sealed = s.openAny(actorInput, a.Input, a.Type, a.ID)
 			found(a)
 		}
 		return err

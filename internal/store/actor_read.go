@@ -62,6 +62,8 @@ type ActorRecord struct {
 	// in lists.
 	SnapshotSequence   *int64
 	Snapshot, Checksum *string
+	// Sealed is why the input or the snapshot could not be opened.
+	Sealed error
 }
 
 // GetActor returns the statement that reads an actor.
@@ -71,6 +73,11 @@ func (s *Store) GetActor(ref ActorRef, found func(ActorRecord)) sqldb.Stmt {
 		var a ActorRecord
 		err := scan(append(a.columns(), &a.SnapshotSequence, &a.Snapshot, &a.Checksum)...)
 		if err == nil {
+			var other error
+			a.Input, a.Sealed = s.openAny(actorInput, a.Input, a.Type, a.ID)
+			if a.Snapshot, other = s.openAny(actorSnapshot, a.Snapshot, a.Type, a.ID); a.Sealed == nil {
+				a.Sealed = other
+			}
 			found(a)
 		}
 		return err

@@ -17,6 +17,7 @@ type Actor struct {
 	Status      string
 	Machine     int64
 	Sequence    int64
+	Input       *string
 	// Updated is the time of its last step, Now that of the lock.
 	Updated, Now time.Time
 	Reason       *string
@@ -160,7 +161,7 @@ func (s *Store) LockDueActors(types []string, limit int, now Now, found func(Act
 func (s *Store) actorRow(found func(Actor)) func(sqldb.Scan) error {
 	return func(scan sqldb.Scan) error {
 		var a Actor
-		err := scan(&a.Type, &a.ID, &a.Incarnation, &a.Status, &a.Machine, &a.Sequence, &a.Updated, &a.Now, &a.Reason)
+		err := scan(&a.Type, &a.ID, &a.Incarnation, &a.Status, &a.Machine, &a.Sequence, &a.Input, &a.Updated, &a.Now, &a.Reason)
 		if err == nil {
 			a.Input, a.Sealed = s.openAny(actorInput, a.Input, a.Type, a.ID)
 			found(a)

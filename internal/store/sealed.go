@@ -13,6 +13,12 @@ const (
 	finishedResult = "finished.result"
 	signalPayload  = "signals.payload"
 	remoteSecrets  = "remote_definitions.secrets"
+	actorInput     = "actors.input"
+	actorSnapshot  = "snapshots.snapshot"
+	pointSnapshot  = "checkpoints.snapshot"
+	pointTimers    = "checkpoints.timers"
+	logEvent       = "actor_log.event"
+	logSaid        = "actor_log.said"
 )
 
 // UseKeys makes the store seal payloads with these keys from now on, and open what
@@ -78,6 +84,13 @@ var sealedColumns = []SealedColumn{
 	{Name: finishedResult, first: noID, list: "ResultSealed", update: "ResultReseal"},
 	{Name: signalPayload, first: "0", list: "SignalSealed", update: "SignalReseal", parts: 2},
 	{Name: remoteSecrets, list: "RemoteSealed", update: "RemoteReseal"},
+	{Name: actorInput, first: `["", ""]`, list: "InputSealed", update: "InputReseal", parts: 2},
+	{Name: actorSnapshot, first: `["", ""]`, list: "SnapshotSealed", update: "SnapshotReseal", parts: 2},
+	{Name: pointSnapshot, first: `["", "", -1]`, list: "PointSnapshotSealed", update: "PointSnapshotReseal", parts: 3},
+	{Name: pointTimers, first: `["", "", -1]`, list: "PointTimersSealed", update: "PointTimersReseal", parts: 3},
+	{Name: logEvent, first: `["", "", -1]`, list: "LogEventSealed", update: "LogEventReseal", parts: 3},
+	{Name: logSaid, first: `["", "", -1]`, list: "LogSaidSealed", update: "LogSaidReseal", parts: 3},
+	{Name: alarmPayload, first: `["", "", ""]`, list: "TimerSealed", update: "TimerReseal", parts: 3},
 }
 
 // SealedColumns returns the columns whose values are sealed, as far as this

@@ -18,7 +18,7 @@ delete from perdure.actors
 where sequence = 0 and (type, id) in (select type, id from unnest(?::text[], ?::text[]) as n (type, id))
 
 -- name: ActorLock
-select a.type, a.id, a.incarnation, a.status, a.machine, a.sequence, a.updated_at, coalesce(?::timestamptz, now()), a.reason
+select a.type, a.id, a.incarnation, a.status, a.machine, a.sequence, a.input, a.updated_at, coalesce(?::timestamptz, now()), a.reason
 from unnest(?::text[], ?::text[]) as wanted (type, id)
 join perdure.actors a on a.type = wanted.type and a.id = wanted.id
 order by a.type, a.id
@@ -27,7 +27,7 @@ for no key update of a
 -- name: ActorLockDue
 -- Locks actors that a timer is due for, the longest due first, and passes over
 -- those that somebody else has.
-select due.type, due.id, due.incarnation, due.status, due.machine, due.sequence, due.updated_at, coalesce($1::timestamptz, now()), due.reason
+select due.type, due.id, due.incarnation, due.status, due.machine, due.sequence, due.input, due.updated_at, coalesce($1::timestamptz, now()), due.reason
 from unnest($2::text[]) as known (type)
 cross join lateral (
   select a.*, al.due_at

@@ -14,14 +14,14 @@ delete from perdure.actors
 where sequence = 0 and (type, id) in (select value->>0, value->>1 from json_each(?1))
 
 -- name: ActorLock
-select a.type, a.id, a.incarnation, a.status, a.machine, a.sequence, a.updated_at, ?1, a.reason
+select a.type, a.id, a.incarnation, a.status, a.machine, a.sequence, a.input, a.updated_at, ?1, a.reason
 from json_each(?2) wanted
 cross join perdure.actors a on a.type = wanted.value->>0 and a.id = wanted.value->>1
 order by a.type, a.id
 
 -- name: ActorLockDue
 -- Of each type only the longest due are looked at.
-select a.type, a.id, a.incarnation, a.status, a.machine, a.sequence, a.updated_at, ?1, a.reason
+select a.type, a.id, a.incarnation, a.status, a.machine, a.sequence, a.input, a.updated_at, ?1, a.reason
 from json_each(?2) known
 cross join perdure.alarms al
 cross join perdure.actors a on a.type = al.actor_type and a.id = al.actor_id
