@@ -61,6 +61,10 @@ bench: deps ## Run the benchmarks, and peers beside us in bench/
 soak: deps ## Run every test COUNT=3 times, the long ones SOAK=20 times as long
 	CGO_ENABLED=1 PERDURE_REQUIRE_SERVERS=1 PERDURE_SOAK=$(SOAK) $(WITH_SERVERS) go test -race -shuffle=on -count=$(COUNT) -timeout 24h ./...
 
+.PHONY: man
+man: ## Write the manual pages to bin/man
+	go run ./internal/man/gen bin/man
+
 .PHONY: clean
 clean: ## Remove what was built
 	rm -rf bin

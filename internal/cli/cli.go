@@ -57,7 +57,7 @@ func environment(env []string) map[string]string {
 
 func (a *app) root() *cobra.Command {
 	root := a.group("perdure", "Durable work on SQL databases",
-		a.migrate(), a.token(), a.keys(), a.outbox(), a.hooks(), a.fsm(), a.task(), a.actor(), a.alarm(), a.chart(), a.bench(), a.serve(), a.dev(), a.doctor(), a.healthcheck(), a.version())
+		a.migrate(), a.token(), a.keys(), a.outbox(), a.hooks(), a.fsm(), a.task(), a.actor(), a.alarm(), a.chart(), a.bench(), a.serve(), a.dev(), a.status(), a.nodes(), a.dead(), a.doctor(), a.healthcheck(), a.version())
 	root.Long = "Perdure makes work durable on the SQL database that you already have.\n\n" +
 		"Every flag can be set by the environment too: --limit by PERDURE_LIMIT or, from a\n" +
 		"file, PERDURE_LIMIT_FILE; --dsn by PERDURE_DATABASE_URL or DATABASE_URL."
@@ -77,6 +77,8 @@ func (a *app) root() *cobra.Command {
 		a.running = true
 		return nil
 	}
+	a.offerServer(root)
+	a.offerCompletion(root)
 	return root
 }
 
@@ -102,3 +104,9 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	}
 	return usagef("unknown command %q: see %q", cmd.CommandPath()+" "+name, cmd.CommandPath()+" --help")
 }
+
+// Commands returns the program's commands, for documentation.
+func Commands() *cobra.Command { return (&app{env: map[string]string{}}).root() }
+
+// Version returns the program's version.
+func Version() string { return readBuild().Version }

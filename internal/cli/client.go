@@ -26,6 +26,8 @@ type client struct {
 	base  *url.URL
 	token string
 	newID func() string
+	// transport carries requests. nil: the network.
+	transport http.RoundTripper
 }
 
 // client returns a client of the server that --server names, or else of the given
@@ -125,7 +127,7 @@ func (c *client) send(ctx context.Context, method, path string, body any) ([]byt
 	if err != nil {
 		return nil, err
 	}
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := (&http.Client{Transport: c.transport}).Do(r)
 	if err != nil {
 		var u *url.Error
 		if errors.As(err, &u) {
