@@ -19,10 +19,7 @@ var (
 
 // Run lets customers come until ctx ends.
 func (s *Shop) Run(ctx context.Context) error {
-	if err := s.schedule(ctx); err != nil {
-		return err
-	}
-	if err := s.open(ctx); err != nil {
+	if err := errors.Join(s.schedule(ctx), s.open(ctx)); err != nil && ctx.Err() == nil {
 		return err
 	}
 	for i := 0; ; i++ {
