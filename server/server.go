@@ -88,6 +88,9 @@ type Options struct {
 	MaxBody int64
 	// RequestTimeout bounds a request that is not a stream. Default: 30 seconds.
 	RequestTimeout time.Duration
+	// Dev says that the server is for development: the dashboard then shows the
+	// mailbox and the clock of package sample. Default: it is not.
+	Dev bool
 	// Version is that of the program. Default: "dev".
 	Version string
 	// Observe is told of every request that was answered, by the id of its route.
@@ -219,7 +222,7 @@ func (s *Server) apiConfig() (c api.Config, err error) {
 	}
 	c = api.Config{
 		Engine: s.eng, Machines: s.machines, Hooks: map[string]*hook.Hooks{}, Alarms: o.Alarms, Actors: o.Actors, MaxBody: o.MaxBody, Timeout: o.RequestTimeout,
-		Version: o.Version, Observe: o.Observe, OnError: o.OnError, Remote: s.remote, Redact: rules,
+		Version: o.Version, Dev: o.Dev, Observe: o.Observe, OnError: o.OnError, Remote: s.remote, Redact: rules,
 	}
 	c.Auth, c.Access, err = access(s.eng, o.Auth)
 	for _, h := range o.Hooks {
