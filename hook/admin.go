@@ -50,6 +50,8 @@ type Filter struct {
 	Statuses        []Status
 	// Unit lists the hooks of one unit of work.
 	Unit string
+	// IDs lists these hooks only. Default: all.
+	IDs []string
 }
 
 const (
@@ -209,7 +211,7 @@ func bare(err error) error {
 }
 
 func (f Filter) stored(cursor string, limit int) (store.HookFilter, error) {
-	stored := store.HookFilter{Namespace: f.Namespace, Name: f.Name, Unit: f.Unit, Limit: limit}
+	stored := store.HookFilter{Namespace: f.Namespace, Name: f.Name, Unit: f.Unit, IDs: f.IDs, Limit: limit}
 	for _, s := range f.Statuses {
 		if !known(s) {
 			return stored, fault.Invalidf("status", "%q is unknown", s)

@@ -70,6 +70,8 @@ type ErrorRecord struct {
 type Filter struct {
 	Type     string
 	Statuses []Status
+	// IDs lists these tasks only. Default: all.
+	IDs []int64
 }
 
 const (
@@ -109,7 +111,7 @@ func (a *Admin) List(ctx context.Context, f Filter, cursor string, limit int) ([
 	if err != nil {
 		return nil, "", err
 	}
-	filter := store.TaskFilter{Type: f.Type, Before: before, Limit: limit + 1}
+	filter := store.TaskFilter{Type: f.Type, IDs: f.IDs, Before: before, Limit: limit + 1}
 	for _, s := range f.Statuses {
 		if !slices.Contains(Statuses, s) {
 			return nil, "", fault.Invalidf("status", "%q is unknown", s)

@@ -116,7 +116,7 @@ type AlarmInput struct {
 	Payload   json.RawMessage `json:"payload,omitempty" doc:"Default: null."`
 	At        Time            `json:"at,omitzero" doc:"When it is due. Default: now."`
 	Delay     Duration        `json:"delay,omitempty" doc:"How long to wait, instead of at."`
-	Every     Duration        `json:"every,omitempty" doc:"The interval at which it recurs."`
+	Every     *Duration       `json:"every,omitempty" doc:"The interval at which it recurs, more than 0."`
 	Cron      string          `json:"cron,omitempty" maxLength:"256" doc:"The expression by which it recurs, instead of every."`
 	Zone      string          `json:"zone,omitempty" maxLength:"64" doc:"The IANA time zone of cron. Default: UTC."`
 	Missed    alarm.Missed    `json:"missed,omitempty" enum:"once,skip,all" doc:"What becomes of ticks that passed unfired. Default: once."`
@@ -138,8 +138,14 @@ func (a *API) scheduleAlarm(ctx context.Context, in *scheduleAlarmInput) (*One[A
 	if payload == nil {
 		payload = json.RawMessage("null")
 	}
+	var every time.Duration
+	if b.Every != nil {
+		if every = time.Duration(*b.Every); every <= 0 {
+			return nil, fault.Invalidf("every", "has to be more than 0, not %v", every)
+		}
+	}
 	err := a.alarms.Schedule(ctx, in.key(), b.Type, payload, &alarm.ScheduleOptions{
-		At: time.Time(b.At), Delay: time.Duration(b.Delay), Every: time.Duration(b.Every), Cron: b.Cron, Zone: b.Zone, Missed: b.Missed,
+		At: time.Time(b.At), Delay: time.Duration(b.Delay), Every: every, Cron: b.Cron, Zone: b.Zone, Missed: b.Missed,
 		MaxMissed: b.MaxMissed, Priority: alarm.Priority(b.Priority), Retry: b.Retry.policy(), Webhook: b.Webhook,
 	})
 	if err != nil {

@@ -27,10 +27,11 @@ type Bulk struct {
 // BulkFilter finds instances.
 type BulkFilter struct {
 	FSM    string     `json:"fsm,omitempty" maxLength:"128"`
-	Status fsm.Status `json:"status,omitempty" enum:"scheduled,runnable,executing,awaiting_signal,awaiting_children,queued,unrouted,failed,cancelled,quarantined"`
+	Status fsm.Status `json:"status,omitempty" doc:"Default, for a retry: failed. A cancel needs one." enum:"scheduled,runnable,executing,awaiting_signal,awaiting_children,queued,unrouted,failed,cancelled,quarantined"`
 	Step   string     `json:"step,omitempty" maxLength:"128"`
 	Queue  string     `json:"queue,omitempty" maxLength:"128"`
 	Parent string     `json:"parent,omitempty" maxLength:"36"`
+	Unique string     `json:"unique_key,omitempty" maxLength:"512"`
 }
 
 // BulkResult is what came of an action on many things.
@@ -112,7 +113,10 @@ func (a *API) bulkIDs(ctx context.Context, b Bulk) (ids []string, capped bool, e
 	if b.Filter == nil {
 		return b.IDs, false, nil
 	}
-	f := inspect.Instances{FSM: b.Filter.FSM, Status: b.Filter.Status, Step: b.Filter.Step, Queue: b.Filter.Queue, Parent: b.Filter.Parent}
+	f := inspect.Instances{FSM: b.Filter.FSM, Status: b.Filter.Status, Step: b.Filter.Step, Queue: b.Filter.Queue, Parent: b.Filter.Parent, UniqueKey: b.Filter.Unique}
+	if f.Status == "" && b.Action == "retry" {
+		f.Status = fsm.Failed
+	}
 	if f.Status == "" {
 		return nil, false, fault.Invalidf("body.filter.status", "is needed")
 	}

@@ -2,10 +2,10 @@ package api
 
 import (
 	"context"
-	"net/http"
 	"strconv"
 	"strings"
 
+	"github.com/perdure/perdure/actor"
 	"github.com/perdure/perdure/alarm"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/inspect"
@@ -122,8 +122,17 @@ func (a *API) retrier(kind string) (func(context.Context, string) error, error) 
 		}, nil
 	case store.AlarmKind:
 		return func(ctx context.Context, id string) error { return a.alarms.Retry(ctx, alarmKey(id)) }, nil
+	case store.ActorKind:
+		return func(ctx context.Context, id string) error {
+			actorType, name, _ := strings.Cut(id, "/")
+			by, err := callerOf(ctx, "")
+			if err != nil {
+				return err
+			}
+			return a.config.Actors.Release(ctx, actor.Ref{Type: actorType, ID: name}, by)
+		}, nil
 	}
-	return nil, NewProblem(http.StatusUnprocessableEntity, codeInvalid, "dead letters of the kind "+kind+" cannot be retried together")
+	return nil, fault.Invalidf("body.kind", "is unknown")
 }
 
 // alarmKey reads the id of an alarm as it is shown.

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/perdure/perdure/hook"
 )
@@ -63,11 +64,17 @@ type hookFilter struct {
 
 func (a *API) listHooks(ctx context.Context, in *hookFilter) (*List[Hook], error) {
 	filter := hook.Filter{Namespace: in.Namespace, Name: in.Name, Statuses: in.Status, Unit: in.Unit}
-	rows, next, err := a.hooks.List(ctx, filter, in.Cursor, in.Limit)
-	if err != nil {
-		return nil, err
+	if in.Unit != "" { // few
+		rows, next, err := a.hooks.List(ctx, filter, in.Cursor, in.Limit)
+		return page(requestOf(ctx), rows, next, showHookRow), err
 	}
-	return page(requestOf(ctx), rows, next, showHookRow), nil
+	ids, next, err := a.inspect.Hooks(ctx, filter, in.Cursor, in.Limit)
+	if err != nil || len(ids) == 0 {
+		return page(requestOf(ctx), nil, next, showHookRow), err
+	}
+	rows, _, err := a.hooks.List(ctx, hook.Filter{IDs: ids}, "", len(ids))
+	slices.SortFunc(rows, func(a, b hook.Record) int { return slices.Index(ids, a.ID) - slices.Index(ids, b.ID) })
+	return page(requestOf(ctx), rows, next, showHookRow), err
 }
 
 func (a *API) getHook(ctx context.Context, in *ByID) (*One[Hook], error) {

@@ -33,6 +33,16 @@ type Instance struct {
 	DueAt      Time            `json:"due_at"`
 	DeadlineAt Time            `json:"deadline_at,omitzero"`
 	FinishedAt Time            `json:"finished_at,omitzero"`
+
+	Awaits      []string       `json:"awaits,omitempty" doc:"The signals that it waits for. Not in lists."`
+	AwaitsUntil Time           `json:"awaits_until,omitzero" doc:"When it waits no longer. Not in lists."`
+	Children    *ChildrenCount `json:"children,omitempty" doc:"The children that it waits for. Not in lists."`
+}
+
+// ChildrenCount is how many children a parent waits for.
+type ChildrenCount struct {
+	Total   int `json:"total"`
+	Pending int `json:"pending" doc:"How many must end before it goes on."`
 }
 
 func showInstance(i fsm.Instance) Instance {
@@ -101,7 +111,30 @@ func (a *API) getInstance(ctx context.Context, in *ByID) (*One[Instance], error)
 	if err != nil {
 		return nil, err
 	}
-	return one(showInstance(i)), nil
+	shown := showInstance(i)
+	if i.Status == fsm.AwaitingSignal || i.Status == fsm.AwaitingChildren {
+		w, err := a.inspect.Wait(ctx, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		shown.waits(w)
+	}
+	return one(shown), nil
+}
+
+// waits shows what an instance waits for, unless it has just gone on.
+func (i *Instance) waits(w *store.Wait) {
+	if w == nil {
+		return
+	}
+	if w.Deadline != nil {
+		i.AwaitsUntil = Time(*w.Deadline)
+	}
+	if w.Names != nil {
+		_ = json.Unmarshal([]byte(*w.Names), &i.Awaits) // shown as far as it can be read
+		return
+	}
+	i.Children = &ChildrenCount{Total: w.Children, Pending: w.Pending}
 }
 
 // pageOf is the input of a list that belongs to one thing.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/perdure/perdure"
@@ -88,11 +89,13 @@ type taskFilter struct {
 }
 
 func (a *API) listTasks(ctx context.Context, in *taskFilter) (*List[Task], error) {
-	rows, next, err := a.tasks.List(ctx, task.Filter{Type: in.Type, Statuses: in.Status}, in.Cursor, in.Limit)
-	if err != nil {
-		return nil, err
+	ids, next, err := a.inspect.Tasks(ctx, task.Filter{Type: in.Type, Statuses: in.Status}, in.Cursor, in.Limit)
+	if err != nil || len(ids) == 0 {
+		return page(requestOf(ctx), nil, next, showTaskRow), err
 	}
-	return page(requestOf(ctx), rows, next, showTaskRow), nil
+	rows, _, err := a.tasks.List(ctx, task.Filter{IDs: ids}, "", len(ids))
+	slices.SortFunc(rows, func(a, b task.Record) int { return slices.Index(ids, a.ID) - slices.Index(ids, b.ID) })
+	return page(requestOf(ctx), rows, next, showTaskRow), err
 }
 
 // shownErrors is how many errors are shown with a task.

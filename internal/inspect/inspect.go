@@ -105,3 +105,12 @@ func (i *Inspector) Signals(ctx context.Context, id, cursor string, limit int) (
 	next, err := encode(found[limit-1].Seq)
 	return found[:limit], next, err
 }
+
+// Wait returns what an instance waits for; nil: nothing.
+func (i *Inspector) Wait(ctx context.Context, id string) (*store.Wait, error) {
+	var found *store.Wait
+	if err := i.read(ctx, i.rt.Store.WaitOf(id, func(w store.Wait) { found = &w })); err != nil {
+		return nil, fmt.Errorf("look what it waits for: %w", err)
+	}
+	return found, nil
+}

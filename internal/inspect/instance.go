@@ -23,22 +23,8 @@ type Instances struct {
 	UniqueKey                string
 }
 
-const (
-	// batch is how many candidates are looked at in one go.
-	batch = 1000
-	// patience is how long a page may look for rows that are rare.
-	patience = 60 * time.Millisecond
-	// newest is greater than every id.
-	newest = "ffffffff-ffff-ffff-ffff-ffffffffffff"
-)
-
-// position is where a page of instances ended, in the order of its place.
-type position struct {
-	ID  string    `json:"i,omitempty"`
-	Key string    `json:"k,omitempty"`
-	Seq int64     `json:"s,omitempty"`
-	Due time.Time `json:"d,omitzero"`
-}
+// newest is greater than every id.
+const newest = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
 func decodePosition(cursor string) (at position, err error) {
 	if err := decode(cursor, &at); err != nil {
@@ -55,12 +41,6 @@ var places = map[fsm.Status]store.Place{
 	"": store.EveryPlace, fsm.Done: store.DonePlace, fsm.Failed: store.DeadPlace, fsm.Quarantined: store.DeadPlace,
 	fsm.Cancelled: store.CancelledPlace, fsm.AwaitingSignal: store.WaitingPlace, fsm.AwaitingChildren: store.BarrierPlace,
 	fsm.Running: store.ExecutingPlace, fsm.Unrouted: store.UnroutedPlace,
-}
-
-// candidate is an instance that may be what is looked for.
-type candidate struct {
-	id string
-	at position
 }
 
 // Instances returns a page of instances and the cursor of the next one, which is
@@ -84,59 +64,28 @@ func (i *Inspector) Instances(ctx context.Context, f Instances, cursor string, l
 }
 
 // find returns the ids of a page of instances.
-func (i *Inspector) find(ctx context.Context, f Instances, cursor string, limit int) (page []string, next string, err error) {
+func (i *Inspector) find(ctx context.Context, f Instances, cursor string, limit int) (ids []string, next string, err error) {
 	at, err := decodePosition(cursor)
 	if err != nil {
 		return nil, "", err
 	}
-	begun := i.rt.Clock.Now()
-	for size := min(limit+1, batch); ; size = batch {
+	return i.page(ctx, at, limit, func(ctx context.Context, at position, size int) ([]candidate, error) {
 		found, err := i.candidates(ctx, f, at, size)
-		if err != nil {
-			return nil, "", err
+		if err != nil || len(found) == 0 {
+			return nil, err
 		}
-		ids, last, err := i.pick(ctx, f, found, limit-len(page))
-		if err != nil {
-			return nil, "", err
-		}
-		page = append(page, ids...)
-		if last >= 0 {
-			at = found[last].at
-		}
-		if last == len(found)-1 && len(found) < size { // nothing is left
-			return page, "", nil
-		}
-		if len(page) == limit || i.rt.Clock.Now().Sub(begun) > patience {
-			next, err := encode(at)
-			return page, next, err
-		}
-	}
+		return found, i.judge(ctx, f, found)
+	})
 }
 
-// pick returns the candidates that are looked for, at most limit, and the index of
-// the last one that was considered.
-func (i *Inspector) pick(ctx context.Context, f Instances, found []candidate, limit int) (picked []string, last int, err error) {
-	if len(found) == 0 {
-		return nil, -1, nil
-	}
+// judge marks the candidates that are looked for.
+func (i *Inspector) judge(ctx context.Context, f Instances, found []candidate) error {
+	index := map[string]int{}
 	ids := make([]string, len(found))
 	for n, c := range found {
-		ids[n] = c.id
+		ids[n], index[c.id] = c.id, n
 	}
-	matching := map[string]bool{}
-	err = i.read(ctx, i.rt.Store.InstanceStatuses(ids, i.rt.Now(), func(s store.InstanceStatus) { matching[s.ID] = f.matches(s) }))
-	if err != nil {
-		return nil, 0, err
-	}
-	for n, id := range ids {
-		if !matching[id] {
-			continue
-		}
-		if picked = append(picked, id); len(picked) == limit {
-			return picked, n, nil
-		}
-	}
-	return picked, len(found) - 1, nil
+	return i.read(ctx, i.rt.Store.InstanceStatuses(ids, i.rt.Now(), func(s store.InstanceStatus) { found[index[s.ID]].matches = f.matches(s) }))
 }
 
 func (f Instances) matches(s store.InstanceStatus) bool {
@@ -147,7 +96,7 @@ func (f Instances) matches(s store.InstanceStatus) bool {
 // candidates returns the next instances that may be what is looked for, in order.
 func (i *Inspector) candidates(ctx context.Context, f Instances, at position, limit int) ([]candidate, error) {
 	var found []candidate
-	add := func(id string) { found = append(found, candidate{id, position{ID: id}}) }
+	add := func(id string) { found = append(found, candidate{id: id, at: position{ID: id}}) }
 	before := at.ID
 	if before == "" {
 		before = newest
@@ -166,7 +115,7 @@ func (i *Inspector) candidates(ctx context.Context, f Instances, at position, li
 		return i.ready(ctx, f, at, limit)
 	case f.Status == fsm.Queued:
 		walk = st.QueuedInstances(store.QueuedInstance{Key: at.Key, Seq: at.Seq}, limit, func(q store.QueuedInstance) {
-			found = append(found, candidate{q.ID, position{Key: q.Key, Seq: q.Seq}})
+			found = append(found, candidate{id: q.ID, at: position{Key: q.Key, Seq: q.Seq}})
 		})
 	case f.Status == "" && f.FSM != "":
 		walk = st.InstancesOf(f.FSM, before, limit, add)
@@ -183,7 +132,7 @@ func (i *Inspector) children(ctx context.Context, parent string, at position, li
 	rows, _, err := i.machines.List(ctx, fsm.Filter{Parent: parent}, at.ID, min(limit, fsm.MaxLimit))
 	found := make([]candidate, len(rows))
 	for n, r := range rows {
-		found[n] = candidate{r.ID, position{ID: r.ID}}
+		found[n] = candidate{id: r.ID, at: position{ID: r.ID}}
 	}
 	return found, err
 }
@@ -205,7 +154,7 @@ func (i *Inspector) ready(ctx context.Context, f Instances, at position, limit i
 		}
 		due, err := i.due(ctx, run, f.Queue, after, until, limit)
 		for _, d := range due {
-			found = append(found, candidate{d.ID, position{ID: d.ID, Due: d.Due}})
+			found = append(found, candidate{id: d.ID, at: position{ID: d.ID, Due: d.Due}})
 		}
 		return err
 	})

@@ -153,6 +153,8 @@ type HookFilter struct {
 	Namespace, Name string
 	Statuses        []HookStatus
 	Unit            string
+	// IDs lists these only.
+	IDs []string
 	// Before is where the last page ended: its last row, newest first.
 	BeforeCreated time.Time
 	BeforeID      string
@@ -171,6 +173,11 @@ func (s *Store) ListHooks(f HookFilter, found func(Hook)) sqldb.Stmt {
 		statuses[i] = string(status)
 	}
 	w.in("status", statuses)
+	ids := make([]any, len(f.IDs))
+	for i, id := range f.IDs {
+		ids[i] = id
+	}
+	w.in("id", ids)
 	if f.BeforeID != "" {
 		w.add("(created_at < ? or (created_at = ? and id < ?))", f.BeforeCreated, f.BeforeCreated, f.BeforeID)
 	}

@@ -168,3 +168,26 @@ func (s *Store) byID(name string, ids []string, now Now) sqldb.Stmt {
 	}
 	return sqldb.Stmt{SQL: s.dialect.Rebind(text), Args: args}
 }
+
+// Wait is what an instance waits for.
+type Wait struct {
+	// Names are the signals, as JSON, if it waits for one.
+	Names    *string
+	Deadline *time.Time
+	// Pending of Children have not ended, if it waits for those.
+	Pending, Children int
+}
+
+// WaitOf returns the statement that reads what an instance waits for, if it does.
+func (s *Store) WaitOf(id string, found func(Wait)) sqldb.Stmt {
+	get := s.stmt("InspectWait", id)
+	get.Row = func(scan sqldb.Scan) error {
+		var w Wait
+		err := scan(&w.Names, &w.Deadline, &w.Pending, &w.Children)
+		if err == nil {
+			found(w)
+		}
+		return err
+	}
+	return get
+}

@@ -24,6 +24,8 @@ type TaskRow struct {
 type TaskFilter struct {
 	Type     string
 	Statuses []string
+	// IDs lists these only.
+	IDs []int64
 	// Before is the last task of the page before; 0: none.
 	Before int64
 	Limit  int
@@ -47,6 +49,11 @@ func (s *Store) ListTasks(f TaskFilter, found func(TaskRow)) sqldb.Stmt {
 		statuses[i] = status
 	}
 	w.in("status", statuses)
+	ids := make([]any, len(f.IDs))
+	for i, id := range f.IDs {
+		ids[i] = id
+	}
+	w.in("task_id", ids)
 	if f.Before > 0 {
 		w.add("task_id < ?", f.Before)
 	}

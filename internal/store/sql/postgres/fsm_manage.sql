@@ -7,14 +7,15 @@ from perdure.instances i
 where i.id = ?::uuid
 
 -- name: InstanceShow
+-- A limit, not exists: the planner would read the whole table for a list.
 select i.id::text, i.fsm, i.version, i.step, i.state::text, i.queue, i.priority, i.attempt, i.crashes, i.parent_id::text, i.partition_key, i.unique_key,
   coalesce(f.error, i.error), i.created_at, i.due_at, i.deadline_at, f.finished_at, f.result::text, coalesce(f.status, case
-    when exists (select 1 from perdure.ready r where r.queue = i.queue and r.suspect in (false, true) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
+    when (select true from perdure.ready r where r.queue = i.queue and r.suspect in (false, true) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id limit 1)
       then case when i.due_at > coalesce(?::timestamptz, now()) then 'scheduled' else 'runnable' end
-    when exists (select 1 from perdure.waiting w where w.id = i.id) then 'awaiting_signal'
-    when exists (select 1 from perdure.barriers b where b.parent_id = i.id) then 'awaiting_children'
-    when exists (select 1 from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.id = i.id) then 'unrouted'
-    when exists (select 1 from perdure.partition_heads h where h.key = i.partition_key and h.head <> i.id) then 'queued'
+    when (select true from perdure.waiting w where w.id = i.id limit 1) then 'awaiting_signal'
+    when (select true from perdure.barriers b where b.parent_id = i.id limit 1) then 'awaiting_children'
+    when (select true from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.id = i.id limit 1) then 'unrouted'
+    when (select true from perdure.partition_heads h where h.key = i.partition_key and h.head <> i.id limit 1) then 'queued'
     else 'executing'
   end)
 from perdure.instances i

@@ -104,15 +104,87 @@ order by seq
 limit ?
 
 -- name: InspectStatus
+-- A limit, not exists: the planner would read the whole table for a list.
 -- What a filter goes by, without the state. The program adds the ids.
 select i.id::text, i.fsm, i.queue, i.step, i.parent_id::text, coalesce(f.status, case
-    when exists (select 1 from perdure.ready r where r.queue = i.queue and r.suspect in (false, true) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
+    when (select true from perdure.ready r where r.queue = i.queue and r.suspect in (false, true) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id limit 1)
       then case when i.due_at > coalesce(?::timestamptz, now()) then 'scheduled' else 'runnable' end
-    when exists (select 1 from perdure.waiting w where w.id = i.id) then 'awaiting_signal'
-    when exists (select 1 from perdure.barriers b where b.parent_id = i.id) then 'awaiting_children'
-    when exists (select 1 from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.id = i.id) then 'unrouted'
-    when exists (select 1 from perdure.partition_heads h where h.key = i.partition_key and h.head <> i.id) then 'queued'
+    when (select true from perdure.waiting w where w.id = i.id limit 1) then 'awaiting_signal'
+    when (select true from perdure.barriers b where b.parent_id = i.id limit 1) then 'awaiting_children'
+    when (select true from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.id = i.id limit 1) then 'unrouted'
+    when (select true from perdure.partition_heads h where h.key = i.partition_key and h.head <> i.id limit 1) then 'queued'
     else 'executing'
   end)
 from perdure.instances i
 left join perdure.finished f on f.id = i.id
+
+-- name: InspectWait
+-- What an instance waits for: signals by name, or children.
+select array_to_json(w.names)::text, w.deadline_at, 0, 0
+from perdure.waiting w
+where w.id = $1::uuid
+union all
+select null, b.deadline_at, b.pending, (
+  select count(*)
+  from perdure.instances c
+  where c.parent_id = b.parent_id and c.parent_fanout in (b.fanout, -b.fanout)
+)
+from perdure.barriers b
+where b.parent_id = $1::uuid
+
+-- name: InspectHooks
+select created_at, id, namespace, name, status
+from perdure.hooks
+where (created_at, id) < (?, ?)
+order by created_at desc, id desc
+limit ?
+
+-- name: InspectDeadHooks
+select created_at, id, namespace, name, status
+from perdure.hooks
+where status in ('failed', 'quarantined') and (created_at, id) < (?, ?)
+order by created_at desc, id desc
+limit ?
+
+-- name: InspectRunningHooks
+-- Few: as many as processes run at once.
+select created_at, id, namespace, name, status
+from perdure.hooks
+where status = 'processing' and (created_at, id) < (?, ?)
+order by created_at desc, id desc
+limit ?
+
+-- name: InspectPendingHooks
+select due_at, id, namespace, name, status
+from perdure.hooks
+where status = 'pending' and namespace = ? and name = ? and priority = ? and (due_at, id) > (?, ?)
+order by due_at, id
+limit ?
+
+-- name: InspectTasks
+select scheduled_at, task_id, task_type, status
+from queues.task
+where task_id < ?
+order by task_id desc
+limit ?
+
+-- name: InspectDeadTasks
+select scheduled_at, task_id, task_type, status
+from queues.task
+where status in ('failed', 'quarantined') and task_id < ?
+order by task_id desc
+limit ?
+
+-- name: InspectRunningTasks
+select scheduled_at, task_id, task_type, status
+from queues.task
+where status = 'processing' and task_id < ?
+order by task_id desc
+limit ?
+
+-- name: InspectPendingTasks
+select scheduled_at, task_id, task_type, status
+from queues.task
+where status = 'pending' and task_type = ? and (scheduled_at, task_id) > (?, ?)
+order by scheduled_at, task_id
+limit ?

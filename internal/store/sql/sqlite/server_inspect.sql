@@ -115,3 +115,74 @@ select i.id, i.fsm, i.queue, i.step, i.parent_id, coalesce(f.status, case
   end)
 from perdure.instances i
 left join perdure.finished f on f.id = i.id
+
+-- name: InspectWait
+-- What an instance waits for: signals by name, or children.
+select w.names, w.deadline_at, 0, 0
+from perdure.waiting w
+where w.id = ?1
+union all
+select null, b.deadline_at, b.pending, (
+  select count(*)
+  from perdure.instances c
+  where c.parent_id = b.parent_id and c.parent_fanout in (b.fanout, -b.fanout)
+)
+from perdure.barriers b
+where b.parent_id = ?1
+
+-- name: InspectHooks
+select created_at, id, namespace, name, status
+from perdure.hooks
+where (created_at, id) < (?, ?)
+order by created_at desc, id desc
+limit ?
+
+-- name: InspectDeadHooks
+select created_at, id, namespace, name, status
+from perdure.hooks
+where status in ('failed', 'quarantined') and (created_at, id) < (?, ?)
+order by created_at desc, id desc
+limit ?
+
+-- name: InspectRunningHooks
+-- Few: as many as processes run at once.
+select created_at, id, namespace, name, status
+from perdure.hooks
+where status = 'processing' and (created_at, id) < (?, ?)
+order by created_at desc, id desc
+limit ?
+
+-- name: InspectPendingHooks
+select due_at, id, namespace, name, status
+from perdure.hooks
+where status = 'pending' and namespace = ? and name = ? and priority = ? and (due_at, id) > (?, ?)
+order by due_at, id
+limit ?
+
+-- name: InspectTasks
+select scheduled_at, task_id, task_type, status
+from queues_task
+where task_id < ?
+order by task_id desc
+limit ?
+
+-- name: InspectDeadTasks
+select scheduled_at, task_id, task_type, status
+from queues_task
+where status in ('failed', 'quarantined') and task_id < ?
+order by task_id desc
+limit ?
+
+-- name: InspectRunningTasks
+select scheduled_at, task_id, task_type, status
+from queues_task
+where status = 'processing' and task_id < ?
+order by task_id desc
+limit ?
+
+-- name: InspectPendingTasks
+select scheduled_at, task_id, task_type, status
+from queues_task
+where status = 'pending' and task_type = ? and (scheduled_at, task_id) > (?, ?)
+order by scheduled_at, task_id
+limit ?

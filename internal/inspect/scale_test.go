@@ -1,0 +1,166 @@
+package inspect_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure/fsm"
+	"github.com/perdure/perdure/hook"
+	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/inspect"
+	"github.com/perdure/perdure/internal/testdb"
+	"github.com/perdure/perdure/task"
+)
+
+func TestMain(m *testing.M) { testdb.Main(m) }
+
+// rows is how many rows of each kind the benchmark looks at: PERDURE_SOAK=100 makes it
+// a million.
+func rows() int {
+	soak, err := strconv.Atoi(os.Getenv("PERDURE_SOAK"))
+	if err != nil {
+		soak = 1
+	}
+	return 10_000 * soak
+}
+
+// fill writes many instances, hooks and tasks of all statuses, most of them done, the
+// rare ones among the oldest.
+func fill(t testing.TB, db enginetest.Database, n int) {
+	t.Helper()
+	numbers := fmt.Sprintf("with recursive n (i) as (select 1 union all select i + 1 from n where i < %d)", n)
+	id, uuid, at, later, yes := "printf('00000000-0000-7000-8000-%012x', i)", "", "i * 1000000", "i * 1000000 + 4000000000000000", "0"
+	tasks, identity := "queues_task", ""
+	if db.Name == enginetest.Postgres {
+		id, uuid = "('00000000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))", "::uuid"
+		at, later, yes = "to_timestamp(i)", "to_timestamp(i::bigint + 4000000000)", "false"
+		tasks, identity = "queues.task", "overriding system value"
+	}
+	id += uuid
+	insert := func(what string) { db.Exec(t, numbers+" "+what) }
+	// SQLite wants the numbers before, PostgreSQL too: a CTE begins the statement.
+	table := func(name string) string { return db.Table("perdure", name) }
+	insert("insert into " + table("instances") + " (id, fsm, version, step, state, queue, priority, due_at, created_at) select " + id +
+		", case when i % 100 = 0 then 'rare' else 'order' end, 1, case when i % 7 = 0 then 'ship' else 'charge' end, '{}', 'default', 0, case when i % 50 = 1 then " + later + " else " + at + " end, " + at + " from n")
+	insert("insert into " + table("finished") + " (id, status, finished_at) select " + id + ", case when i < 100 then 'failed' when i < 200 then 'cancelled' else 'done' end, " + at + " from n where i % 10 <> 1")
+	insert("insert into " + table("ready") + " (queue, suspect, priority, due_at, id) select 'default', " + yes + ", 0, case when i % 50 = 1 then " + later + " else " + at + " end, " + id + " from n where i % 10 = 1 and i % 20 = 1")
+	names := "'[]'"
+	if db.Name == enginetest.Postgres {
+		names = "'{}'"
+	}
+	insert("insert into " + table("waiting") + " (id, names) select " + id + ", " + names + " from n where i % 20 = 11")
+	insert("insert into " + table("hooks") + " (id, namespace, name, payload, status, priority, policy, max_attempts, unit_id, created_at, due_at, finished_at) select " +
+		"'h' || i, 'shop', 'mail', '{}', case when i < 100 then 'failed' when i < 200 then 'pending' else 'completed' end, 0, '{}', 5, 'u', " + at + ", " + later + ", " + at + " from n")
+	insert("insert into " + tasks + " (task_id, task_type, payload, status, enqueued_at, scheduled_at, finished_at) " + identity +
+		" select i, 'email', '{}', case when i < 100 then 'failed' when i < 200 then 'pending' else 'completed' end, " + at + ", " + later + ", " + at + " from n")
+	if db.Name == enginetest.Postgres {
+		db.Exec(t, "vacuum analyze")
+	}
+}
+
+type scene struct {
+	*inspect.Inspector
+}
+
+func newScene(t testing.TB, name string) *scene {
+	t.Helper()
+	db := enginetest.New(t, name)
+	eng := db.Open(t, nil)
+	fill(t, db, rows())
+	machines, err := fsm.New(eng, nil)
+	enginetest.NoError(t, err)
+	return &scene{inspect.New(eng, machines)}
+}
+
+// questions are what a dashboard asks first.
+func (s *scene) questions() map[string]func(context.Context) (int, error) {
+	all := map[string]func(context.Context) (int, error){
+		"overview": func(ctx context.Context) (int, error) {
+			o, err := s.Overview(ctx)
+			return len(o.Kinds), err
+		},
+		"upcoming": func(ctx context.Context) (int, error) {
+			found, _, err := s.Upcoming(ctx, "", time.Time{}, 50)
+			return len(found), err
+		},
+		"dead": func(ctx context.Context) (int, error) {
+			found, _, err := s.DeadLetters(ctx, inspect.Dead{}, "", 50)
+			return len(found), err
+		},
+		"dead-groups": func(ctx context.Context) (int, error) {
+			found, err := s.DeadGroups(ctx, inspect.Dead{})
+			return len(found), err
+		},
+		"marks": func(ctx context.Context) (int, error) {
+			found, err := s.Marks(ctx)
+			return len(found), err
+		},
+		"search": func(ctx context.Context) (int, error) {
+			found, err := s.Search(ctx, "00000000-0000-7000")
+			return len(found), err
+		},
+		"facets": func(ctx context.Context) (int, error) {
+			found, err := s.Facets(ctx, "instances")
+			return len(found), err
+		},
+	}
+	for name, f := range map[string]hook.Filter{
+		"all": {}, "pending": {Statuses: []hook.Status{hook.Pending}}, "failed": {Statuses: []hook.Status{hook.Failed}},
+		"cancelled": {Statuses: []hook.Status{hook.Cancelled}}, "processing": {Statuses: []hook.Status{hook.Processing}},
+	} {
+		all["hooks-"+name] = func(ctx context.Context) (int, error) {
+			found, _, err := s.Hooks(ctx, f, "", 50)
+			return len(found), err
+		}
+	}
+	for name, f := range map[string]task.Filter{
+		"all": {}, "pending": {Statuses: []task.Status{task.Pending}}, "failed": {Statuses: []task.Status{task.Failed}}, "type": {Type: "none"},
+	} {
+		all["tasks-"+name] = func(ctx context.Context) (int, error) {
+			found, _, err := s.Tasks(ctx, f, "", 50)
+			return len(found), err
+		}
+	}
+	for name, f := range map[string]inspect.Instances{
+		"all": {}, "of-machine": {FSM: "rare"}, "done": {Status: fsm.Done}, "failed": {Status: fsm.Failed}, "cancelled": {Status: fsm.Cancelled},
+		"runnable": {Status: fsm.Runnable}, "scheduled": {Status: fsm.Scheduled}, "waiting": {Status: fsm.AwaitingSignal}, "executing": {Status: fsm.Running},
+		"waiting-of-machine": {Status: fsm.AwaitingSignal, FSM: "rare"}, "step": {Step: "ship"}, "nowhere": {Step: "nowhere"}, "queue": {Queue: "none"},
+	} {
+		all["instances-"+name] = func(ctx context.Context) (int, error) {
+			found, _, err := s.Instances(ctx, f, "", 50)
+			return len(found), err
+		}
+	}
+	return all
+}
+
+// The first page of everything, over many rows.
+func BenchmarkFirstPage(b *testing.B) {
+	for _, name := range []string{enginetest.SQLite, enginetest.Postgres} {
+		b.Run(name, func(b *testing.B) {
+			s := newScene(b, name)
+			all := s.questions()
+			var names []string
+			for name := range all {
+				names = append(names, name)
+			}
+			slices.Sort(names)
+			for _, name := range names {
+				b.Run(name, func(b *testing.B) {
+					n := 0
+					for b.Loop() {
+						found, err := all[name](b.Context())
+						enginetest.NoError(b, err)
+						n = found
+					}
+					b.ReportMetric(float64(n), "rows")
+				})
+			}
+		})
+	}
+}

@@ -1,0 +1,62 @@
+package inspect
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// batch is how many candidates are looked at in one go.
+	batch = 1000
+	// patience is how long a page may look for rows that are rare.
+	patience = 40 * time.Millisecond
+)
+
+// candidate is a row that may be what is looked for.
+type candidate struct {
+	id      string
+	at      position
+	matches bool
+}
+
+// position is where a page ended, in the order of its list.
+type position struct {
+	ID  string    `json:"i,omitempty"`
+	Key string    `json:"k,omitempty"`
+	Seq int64     `json:"s,omitempty"`
+	Due time.Time `json:"d,omitzero"`
+}
+
+// isZero reports whether it is the beginning.
+func (p position) isZero() bool { return p == position{} }
+
+// page returns the ids of a page and the cursor of the next one. next returns up to
+// size candidates after a position, fewer only at the end. A page that takes too long
+// to fill ends early.
+func (i *Inspector) page(ctx context.Context, at position, limit int, next func(ctx context.Context, at position, size int) ([]candidate, error)) (ids []string, cursor string, err error) {
+	begun := i.rt.Clock.Now()
+	for size := min(limit+1, batch); ; size = batch {
+		found, err := next(ctx, at, size)
+		if err != nil {
+			return nil, "", err
+		}
+		full := false
+		for n, c := range found {
+			at = c.at
+			if c.matches {
+				ids = append(ids, c.id)
+			}
+			if len(ids) == limit {
+				full = n < len(found)-1 || len(found) == size
+				break
+			}
+		}
+		switch {
+		case len(ids) == limit && !full, len(ids) < limit && len(found) < size:
+			return ids, "", nil
+		case full, i.rt.Clock.Now().Sub(begun) > patience:
+			cursor, err := encode(at)
+			return ids, cursor, err
+		}
+	}
+}

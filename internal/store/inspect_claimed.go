@@ -1,0 +1,86 @@
+package store
+
+import (
+	"time"
+
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// HookPlace is what a list of hooks is filtered by, and where it is in its order: At is
+// when it was created or, of pending ones, when it is due.
+type HookPlace struct {
+	At                  time.Time
+	ID, Namespace, Name string
+	Status              HookStatus
+}
+
+// TaskPlace is what a list of tasks is filtered by, and where it is in its order.
+type TaskPlace struct {
+	At           time.Time // when it is due
+	ID           int64
+	Type, Status string
+}
+
+// The walks over hooks and tasks: over all of them, those that have died and those
+// that run. Pending ones are found by what a process can run.
+const (
+	Everywhere = ""
+	Died       = "Dead"
+	Running    = "Running"
+)
+
+// HooksIn returns the statement that walks along hooks, from the newest that is older
+// than before.
+func (s *Store) HooksIn(walk string, before HookPlace, limit int, found func(HookPlace)) sqldb.Stmt {
+	stmt := s.stmt(map[string]string{Everywhere: "InspectHooks", Died: "InspectDeadHooks", Running: "InspectRunningHooks"}[walk], before.At, before.ID, limit)
+	stmt.Row = hookPlaceRow(found)
+	return stmt
+}
+
+// PendingHooks returns the statement that walks along the pending hooks of a group in
+// the order of due times.
+func (s *Store) PendingHooks(g HookGroup, after HookPlace, limit int, found func(HookPlace)) sqldb.Stmt {
+	stmt := s.stmt("InspectPendingHooks", g.Namespace, g.Name, g.Priority, after.At, after.ID, limit)
+	stmt.Row = hookPlaceRow(found)
+	return stmt
+}
+
+func hookPlaceRow(found func(HookPlace)) func(sqldb.Scan) error {
+	return func(scan sqldb.Scan) error {
+		var p HookPlace
+		err := scan(&p.At, &p.ID, &p.Namespace, &p.Name, &p.Status)
+		if err == nil {
+			p.At = p.At.UTC()
+			found(p)
+		}
+		return err
+	}
+}
+
+// TasksIn returns the statement that walks along tasks, from the newest that is older
+// than before.
+func (s *Store) TasksIn(walk string, before int64, limit int, found func(TaskPlace)) sqldb.Stmt {
+	stmt := s.stmt(map[string]string{Everywhere: "InspectTasks", Died: "InspectDeadTasks", Running: "InspectRunningTasks"}[walk], before, limit)
+	stmt.Row = taskPlaceRow(found)
+	return stmt
+}
+
+// PendingTasks returns the statement that walks along the pending tasks of a type in
+// the order of due times.
+func (s *Store) PendingTasks(taskType string, after TaskPlace, limit int, found func(TaskPlace)) sqldb.Stmt {
+	stmt := s.stmt("InspectPendingTasks", taskType, after.At, after.ID, limit)
+	stmt.Row = taskPlaceRow(found)
+	return stmt
+}
+
+func taskPlaceRow(found func(TaskPlace)) func(sqldb.Scan) error {
+	return func(scan sqldb.Scan) error {
+		var p TaskPlace
+		err := scan(&p.At, &p.ID, &p.Type, &p.Status)
+		if err == nil {
+			p.At = p.At.UTC()
+			found(p)
+		}
+		return err
+	}
+}
