@@ -39,9 +39,10 @@ type Options struct {
 	// NewID makes the external ids of rows that are created without one, and
 	// the ids of units. Default: UUID version 7.
 	NewID func() string
-	// Keys encrypt the payloads of hooks and alarms and the states, results and
-	// signals of state machines at rest. All processes of a database need the same ones.
-	// Default: nothing is encrypted; what was encrypted before is left alone.
+	// Keys encrypt payloads at rest: those of hooks and alarms, the states, results
+	// and signals of state machines, the inputs, snapshots and logs of actors. All
+	// processes of a database need the same ones. Default: nothing is encrypted;
+	// what was encrypted before is left alone.
 	Keys *Keys
 	// TracerProvider makes the spans in which durable work is run; they lead back
 	// to the span in which it was asked for. Default: that of the program, by
