@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/outbox"
+	"github.com/perdure/perdure/schema"
 )
 
 func TestOutboxListAndTail(t *testing.T) {
@@ -90,7 +91,7 @@ func TestOutboxTailFollowsUntilInterrupted(t *testing.T) {
 		}
 	}
 	next(stamp(3))
-	run(t, "dev", "--dsn", dsn, "--units", "1", "--every", "1ms").want(t, 0)
+	commitOne(t, dsn)
 	next(stamp(4))
 	cancel(&Interrupted{Signal: syscall.SIGTERM})
 	go func() { // what came in between must not block it
@@ -125,7 +126,7 @@ func TestOutboxTailNewSkipsTheOld(t *testing.T) {
 		}
 	}()
 	for {
-		run(t, "dev", "--dsn", dsn, "--units", "1", "--every", "1ms").want(t, 0)
+		commitOne(t, dsn)
 		select {
 		case line := <-seen:
 			if line[:24] <= stamp(3) {
@@ -229,5 +230,23 @@ func TestOutboxConsumers(t *testing.T) {
 	run(t, "outbox", "consumers", "forget", "mailer", "--dsn", dsn).want(t, 0, "forgot mailer, which was at "+stamp(3))
 	if v := run(t, "outbox", "consumers", "--dsn", dsn, "--json").decode(t); len(v["data"].([]any)) != 0 {
 		t.Errorf("consumers: %v", v)
+	}
+}
+
+// commitOne commits a unit with an entry in the outbox.
+func commitOne(t *testing.T, dsn string) {
+	t.Helper()
+	notes := schema.NewTable("notes", schema.String("text"))
+	eng, err := perdure.Open(t.Context(), dsn, &perdure.Options{Schemas: []*schema.Schema{schema.New("other", notes)}, Outbox: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer eng.Close()
+	err = eng.Update(t.Context(), func(tx *perdure.Tx) error {
+		_, err := tx.Create(notes, schema.Values{"text": "x"})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
