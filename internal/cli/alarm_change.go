@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/alarm"
+	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/retry"
 )
 
@@ -53,6 +54,9 @@ func (a *app) alarmSchedule() *cobra.Command {
 			if !json.Valid([]byte(payload)) {
 				return usagef("--payload is not JSON")
 			}
+			if cmd.Flags().Changed("every") && o.Every <= 0 {
+				return usagef("--every has to be more than 0, not %v", o.Every)
+			}
 			level, known := alarmPriorities[priority]
 			if !known {
 				return usagef("--priority is %q; high, normal and low are possible", priority)
@@ -70,11 +74,7 @@ func (a *app) alarmSchedule() *cobra.Command {
 				if err := alarms.Schedule(cmd.Context(), key, typ, json.RawMessage(payload), &o); err != nil {
 					return err
 				}
-				r, err := alarms.Get(cmd.Context(), key)
-				if err != nil {
-					return err // it was fired already, or cancelled
-				}
-				return a.show(newAlarmJSON(r), func(w io.Writer) { fmt.Fprintf(w, "%s is due at %s\n", plain(key.String()), instant(r.Due)) })
+				return a.showScheduled(cmd.Context(), alarms, key)
 			})
 		},
 	}
@@ -93,6 +93,19 @@ func (a *app) alarmSchedule() *cobra.Command {
 	flags.IntVar(&attempts, "attempts", 0, fmt.Sprintf("how often it is tried (default: %d)", alarm.DefaultRetry.MaxAttempts))
 	flags.StringVar(&o.Webhook, "webhook", "", "the URL that is told of what becomes of it")
 	return cmd
+}
+
+// showScheduled prints an alarm that was scheduled. One that is due at once may be
+// fired already.
+func (a *app) showScheduled(ctx context.Context, alarms *alarm.Alarms, key alarm.Key) error {
+	r, err := alarms.Get(ctx, key)
+	if is[*fault.NotFound](err) {
+		return a.show(map[string]any{"id": key.ID, "fired": true}, func(w io.Writer) { fmt.Fprintf(w, "%s is fired\n", plain(key.String())) })
+	}
+	if err != nil {
+		return err
+	}
+	return a.show(newAlarmJSON(r), func(w io.Writer) { fmt.Fprintf(w, "%s is due at %s\n", plain(key.String()), instant(r.Due)) })
 }
 
 func (a *app) alarmCancel() *cobra.Command {

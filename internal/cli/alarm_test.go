@@ -93,9 +93,21 @@ func checkBadAlarms(t *testing.T, dsn string) {
 	t.Helper()
 	in := func(args ...string) []string { return append(append([]string{"alarm"}, args...), "--dsn", dsn) }
 	for _, args := range [][]string{
-		{"schedule", "x", "--every", "-1s", "--type", "a"}, {"schedule", "x", "--cron", "0 0 30 2 *", "--type", "a"}, {"schedule", "x"},
-		{"schedule", "x", "--payload", "{"}, {"schedule", "x", "--priority", "top"}, {"schedule", "x", "--at", "soon"}, {"schedule", "x", "--actor", "order"},
-		{"cancel"}, {"cancel", "x", "--type", "a"}, {"retry"}, {"retry", "x", "--all"}, {"move", "x"}, {"list", "--status", "sleepy"}, {"list", "--cursor", "?"},
+		{"schedule", "x", "--every", "-1s", "--type", "a"},
+		{"schedule", "x", "--every", "0s", "--type", "a"},
+		{"schedule", "x", "--cron", "0 0 30 2 *", "--type", "a"},
+		{"schedule", "x"},
+		{"schedule", "x", "--payload", "{"},
+		{"schedule", "x", "--priority", "top"},
+		{"schedule", "x", "--at", "soon"},
+		{"schedule", "x", "--actor", "order"},
+		{"cancel"},
+		{"cancel", "x", "--type", "a"},
+		{"retry"},
+		{"retry", "x", "--all"},
+		{"move", "x"},
+		{"list", "--status", "sleepy"},
+		{"list", "--cursor", "?"},
 	} {
 		run(t, in(args...)...).wantError(t, exitUsage)
 	}
