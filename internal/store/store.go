@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/perdure/perdure/internal/seal"
@@ -119,5 +120,14 @@ func localize(d sqldb.Dialect, text string) string {
 	if d.Name == sqldb.Postgres {
 		return text
 	}
-	return strings.ReplaceAll(text, "perdure.", "perdure_")
+	text = strings.ReplaceAll(text, "perdure.", "perdure_")
+	if d.Name == sqldb.SQLite {
+		text = bareLimit.ReplaceAllString(text, "limit 0 + $1")
+	}
+	return text
 }
+
+// bareLimit is a limit that is a bare parameter. SQLite plans by its value, and for that
+// parses the statement anew each time it is bound, which takes longer than running
+// it; a sum is left alone.
+var bareLimit = regexp.MustCompile(`\blimit (\?\d*)`)
