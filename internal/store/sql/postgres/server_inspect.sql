@@ -1,53 +1,54 @@
 -- What the server looks at, on PostgreSQL: each statement walks along an index,
--- from a position that the last page ended at, and never further than its limit.
+-- from a position that the last page ended at, and never further than its limit. What
+-- they order by is named with its table: a bare name would be the text that they select.
 
 -- name: InspectInstances
-select id::text
-from perdure.instances
-where id < ?::uuid
-order by id desc
+select t.id::text
+from perdure.instances t
+where t.id < ?::uuid
+order by t.id desc
 limit ?
 
 -- name: InspectInstancesOf
-select id::text
-from perdure.instances
-where fsm = ? and id < ?::uuid
-order by id desc
+select t.id::text
+from perdure.instances t
+where t.fsm = ? and t.id < ?::uuid
+order by t.id desc
 limit ?
 
 -- name: InspectDone
-select id::text
-from perdure.finished
-where id < ?::uuid and status = 'done'
-order by id desc
+select t.id::text
+from perdure.finished t
+where t.id < ?::uuid and t.status = 'done'
+order by t.id desc
 limit ?
 
 -- name: InspectDead
-select id::text
-from perdure.finished
-where status in ('failed', 'quarantined') and id < ?::uuid
-order by id desc
+select t.id::text
+from perdure.finished t
+where t.status in ('failed', 'quarantined') and t.id < ?::uuid
+order by t.id desc
 limit ?
 
 -- name: InspectCancelled
-select id::text
-from perdure.finished
-where status = 'cancelled' and id < ?::uuid
-order by id desc
+select t.id::text
+from perdure.finished t
+where t.status = 'cancelled' and t.id < ?::uuid
+order by t.id desc
 limit ?
 
 -- name: InspectWaiting
-select id::text
-from perdure.waiting
-where id < ?::uuid
-order by id desc
+select t.id::text
+from perdure.waiting t
+where t.id < ?::uuid
+order by t.id desc
 limit ?
 
 -- name: InspectBarriers
-select parent_id::text
-from perdure.barriers
-where parent_id < ?::uuid
-order by parent_id desc
+select t.parent_id::text
+from perdure.barriers t
+where t.parent_id < ?::uuid
+order by t.parent_id desc
 limit ?
 
 -- name: InspectExecuting
@@ -61,10 +62,10 @@ limit ?
 
 -- name: InspectUnrouted
 -- By the id, too: only a few machines have no process.
-select id::text
-from perdure.unrouted
-where id < ?::uuid
-order by id desc
+select t.id::text
+from perdure.unrouted t
+where t.id < ?::uuid
+order by t.id desc
 limit ?
 
 -- name: InspectQueued
@@ -90,10 +91,10 @@ order by queue, suspect, priority
 limit 1
 
 -- name: InspectReady
-select due_at, id::text
-from perdure.ready
-where queue = ? and suspect = ?::boolean and priority = ? and (due_at, id) > (?, ?::uuid) and due_at <= ?
-order by due_at, id
+select t.due_at, t.id::text
+from perdure.ready t
+where queue = ? and suspect = ?::boolean and priority = ? and (t.due_at, t.id) > (?, ?::uuid) and t.due_at <= ?
+order by t.due_at, t.id
 limit ?
 
 -- name: InspectSignals

@@ -23,10 +23,10 @@ order by task_type
 limit 1
 
 -- name: UpcomingTasks
-select scheduled_at, task_id::text, task_type, case when attempts > 0 then 'attempt ' || (attempts + 1) else 'first attempt' end
-from queues.task
-where status = 'pending' and task_type = ? and scheduled_at > ? and scheduled_at <= ?
-order by scheduled_at, task_id
+select t.scheduled_at, t.task_id::text, task_type, case when attempts > 0 then 'attempt ' || (attempts + 1) else 'first attempt' end
+from queues.task t
+where status = 'pending' and task_type = ? and t.scheduled_at > ? and t.scheduled_at <= ?
+order by t.scheduled_at, t.task_id
 limit ?
 
 -- name: UpcomingAlarms

@@ -2,52 +2,52 @@
 -- from a position that the last page ended at, and never further than its limit.
 
 -- name: InspectInstances
-select id
-from perdure.instances
-where id < ?
-order by id desc
+select t.id
+from perdure.instances t
+where t.id < ?
+order by t.id desc
 limit ?
 
 -- name: InspectInstancesOf
-select id
-from perdure.instances
-where fsm = ? and id < ?
-order by id desc
+select t.id
+from perdure.instances t
+where t.fsm = ? and t.id < ?
+order by t.id desc
 limit ?
 
 -- name: InspectDone
-select id
-from perdure.finished
-where id < ? and status = 'done'
-order by id desc
+select t.id
+from perdure.finished t
+where t.id < ? and t.status = 'done'
+order by t.id desc
 limit ?
 
 -- name: InspectDead
-select id
-from perdure.finished
-where status in ('failed', 'quarantined') and id < ?
-order by id desc
+select t.id
+from perdure.finished t
+where t.status in ('failed', 'quarantined') and t.id < ?
+order by t.id desc
 limit ?
 
 -- name: InspectCancelled
-select id
-from perdure.finished
-where status = 'cancelled' and id < ?
-order by id desc
+select t.id
+from perdure.finished t
+where t.status = 'cancelled' and t.id < ?
+order by t.id desc
 limit ?
 
 -- name: InspectWaiting
-select id
-from perdure.waiting
-where id < ?
-order by id desc
+select t.id
+from perdure.waiting t
+where t.id < ?
+order by t.id desc
 limit ?
 
 -- name: InspectBarriers
-select parent_id
-from perdure.barriers
-where parent_id < ?
-order by parent_id desc
+select t.parent_id
+from perdure.barriers t
+where t.parent_id < ?
+order by t.parent_id desc
 limit ?
 
 -- name: InspectExecuting
@@ -60,10 +60,10 @@ limit ?
 
 -- name: InspectUnrouted
 -- By the id, too: only a few machines have no process.
-select id
-from perdure.unrouted
-where id < ?
-order by id desc
+select t.id
+from perdure.unrouted t
+where t.id < ?
+order by t.id desc
 limit ?
 
 -- name: InspectQueued
@@ -89,10 +89,10 @@ order by queue, suspect, priority
 limit 1
 
 -- name: InspectReady
-select due_at, id
-from perdure.ready
-where queue = ? and suspect = ? and priority = ? and (due_at, id) > (?, ?) and due_at <= ?
-order by due_at, id
+select t.due_at, t.id
+from perdure.ready t
+where queue = ? and suspect = ? and priority = ? and (t.due_at, t.id) > (?, ?) and t.due_at <= ?
+order by t.due_at, t.id
 limit ?
 
 -- name: InspectSignals
@@ -147,7 +147,7 @@ limit ?
 -- name: InspectRunningHooks
 -- Few: as many as processes run at once.
 select created_at, id, namespace, name, status
-from perdure.hooks
+from perdure.hooks indexed by perdure_hooks_lease_idx
 where status = 'processing' and (created_at, id) < (?, ?)
 order by created_at desc, id desc
 limit ?
@@ -175,7 +175,7 @@ limit ?
 
 -- name: InspectRunningTasks
 select scheduled_at, task_id, task_type, status
-from queues_task
+from queues_task indexed by queues_task_lease_idx
 where status = 'processing' and task_id < ?
 order by task_id desc
 limit ?
