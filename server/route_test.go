@@ -189,6 +189,10 @@ func (v tour) alarms() {
 	v.post(path+"/fire", nil)
 	v.want(http.StatusConflict, http.MethodPost, path+"/retry", nil)
 	v.want(http.StatusNoContent, http.MethodDelete, path, nil)
+	for _, bad := range []object{{"every": "0s"}, {"every": "-1s"}, {"cron": "0 0 30 2 *"}, {"webhook": "ftp://example.org"}} {
+		bad["type"] = "remind"
+		v.want(http.StatusUnprocessableEntity, http.MethodPut, "/v1/alarms/bad", bad)
+	}
 	v.want(http.StatusOK, http.MethodPut, "/v1/alarms/dying", object{"type": "remind", "delay": "1h"})
 	v.kill("dying")
 	v.post("/v1/alarms/dying/retry", nil)
