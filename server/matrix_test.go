@@ -103,8 +103,12 @@ func TestTheTokenOfAnActorOpensThatActorOnly(t *testing.T) {
 		if allowed := status != http.StatusForbidden; allowed != r.Actor {
 			t.Errorf("%s of its actor: %d, allowed is %v", r.ID, status, r.Actor)
 		}
-		if status := s.ask(r, concrete(r), s.actor); status != http.StatusForbidden {
-			t.Errorf("%s of another actor: %d, want 403", r.ID, status)
+		want := http.StatusForbidden
+		if r.Actor {
+			want = http.StatusUnauthorized
+		}
+		if status := s.ask(r, concrete(r), s.actor); status != want {
+			t.Errorf("%s of another actor: %d, want %d", r.ID, status, want)
 		}
 	}
 }

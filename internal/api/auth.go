@@ -77,6 +77,9 @@ func (r Route) admits(p Principal, req *http.Request) error {
 		if r.Actor && req.PathValue("type") == p.Actor.Type && req.PathValue("id") == p.Actor.ID {
 			return nil
 		}
+		if r.Actor { // to that actor it is no token at all
+			return ErrUnauthenticated
+		}
 		return errForbidden("the token is for one actor")
 	}
 	if p.Role < r.Role {
