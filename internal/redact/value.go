@@ -1,17 +1,21 @@
 package redact
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
 	"strings"
 	"sync"
 )
 
-var rawType = reflect.TypeFor[json.RawMessage]()
+var (
+	rawType    = reflect.TypeFor[json.RawMessage]()
+	objectType = reflect.TypeFor[map[string]any]()
+)
 
-// Value returns a copy of an answer in which the payloads, the fields of type
-// json.RawMessage, have nothing that a rule takes out, and neither have the errors
-// beside them. What has no payloads is returned as it is.
+// Value returns a copy of an answer in which the payloads, which are of type
+// json.RawMessage or map[string]any, have nothing that a rule takes out, and
+// neither have the errors beside them. What has no payloads is returned as it is.
 func (r *Rules) Value(v any) any {
 	if r == nil || v == nil {
 		return v
@@ -26,6 +30,9 @@ func (r *Rules) Value(v any) any {
 func (r *Rules) copy(v reflect.Value) reflect.Value {
 	if v.Type() == rawType {
 		return reflect.ValueOf(r.JSON(v.Bytes()))
+	}
+	if v.Type() == objectType {
+		return reflect.ValueOf(r.object(v.Interface().(map[string]any)))
 	}
 	if !holdsPayload(v.Type()) {
 		return v
@@ -55,6 +62,29 @@ func (r *Rules) copy(v reflect.Value) reflect.Value {
 		return c
 	}
 	return v
+}
+
+// object redacts a payload that was decoded. Without a rule for it, it stays as it
+// is; what cannot be encoded is not shown.
+func (r *Rules) object(o map[string]any) map[string]any {
+	if o == nil {
+		return nil
+	}
+	raw, err := json.Marshal(o)
+	if err != nil {
+		return map[string]any{}
+	}
+	shown := r.JSON(raw)
+	if bytes.Equal(shown, raw) {
+		return o
+	}
+	dec := json.NewDecoder(bytes.NewReader(shown))
+	dec.UseNumber()
+	c := map[string]any{}
+	if err := dec.Decode(&c); err != nil {
+		return map[string]any{}
+	}
+	return c
 }
 
 func (r *Rules) copyTarget(v reflect.Value) reflect.Value {
@@ -108,7 +138,7 @@ func holdsPayload(t reflect.Type) bool {
 }
 
 func search(t reflect.Type, seen map[reflect.Type]bool) bool {
-	if t == rawType {
+	if t == rawType || t == objectType {
 		return true
 	}
 	if seen[t] {

@@ -26,6 +26,7 @@ type list struct {
 	Data  []item
 	ByKey map[string]json.RawMessage
 	Any   any
+	State map[string]any
 	Count int
 }
 
@@ -39,7 +40,9 @@ func TestValueRedactsPayloadsWhereverTheyAre(t *testing.T) {
 		one := item{ID: "1", Payload: p, Error: message, Created: now, Parent: &item{Payload: p}, Opaque: opaque{payload}}
 		return list{Data: []item{one}, ByKey: map[string]json.RawMessage{"k": p}, Any: one, Count: 7}
 	}
+	decoded := func(pin any) map[string]any { return map[string]any{"pin": pin, "deep": map[string]any{"pin": "kept"}} }
 	given, want := made(payload, "pin 1234 is wrong"), made(shown, "pin [redacted] is wrong")
+	given.State, want.State = decoded(1234), decoded(redact.Mask)
 	compare := cmp.AllowUnexported(opaque{})
 	if diff := cmp.Diff(want, r.Value(given), compare); diff != "" {
 		t.Error(diff)
@@ -47,7 +50,9 @@ func TestValueRedactsPayloadsWhereverTheyAre(t *testing.T) {
 	if diff := cmp.Diff(&want, r.Value(&given), compare); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(made(payload, "pin 1234 is wrong"), given, compare); diff != "" {
+	before := made(payload, "pin 1234 is wrong")
+	before.State = decoded(1234)
+	if diff := cmp.Diff(before, given, compare); diff != "" {
 		t.Errorf("what was given is changed: %s", diff)
 	}
 }
