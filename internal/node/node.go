@@ -156,7 +156,7 @@ func (n *Node) Run(ctx context.Context) error {
 		return errors.Join(err, n.http.Close(), <-served)
 	}
 	n.options.Notify.Ready()
-	stop := n.options.Notify.Watch(ctx, n.health.Ready)
+	stop := n.options.Notify.Watch(context.WithoutCancel(ctx), n.health.Ready) // while it drains, too
 	defer stop()
 	select {
 	case err := <-served: // nobody asked for it
