@@ -130,3 +130,19 @@ func TestTicksThatCannotBeReadAreAnError(t *testing.T) {
 		t.Fatal("the plan was made")
 	}
 }
+
+func FuzzCursor(f *testing.F) {
+	f.Add(encodeCursor(Record{Key: Of("order", "1", "x"), Due: time.Unix(0, 0)}))
+	f.Add("")
+	f.Add("e30")
+	f.Fuzz(func(t *testing.T, text string) {
+		after, err := decodeCursor(text)
+		if err != nil || after == nil {
+			return
+		}
+		again, err := decodeCursor(encodeCursor(Record{Key: keyOf(after.AlarmKey), Due: after.Due}))
+		if err != nil || again.AlarmKey != after.AlarmKey || !again.Due.Equal(after.Due) {
+			t.Fatalf("%q leads to %v, which leads to %v, %v", text, after, again, err)
+		}
+	})
+}
