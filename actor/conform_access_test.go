@@ -253,7 +253,7 @@ func (Conformance) Case58AKnownVersionCanBeSeenAgain(t *testing.T, db enginetest
 }
 
 func (Conformance) Case59TheLastViewAfterManyEventsIsTheState(t *testing.T, db enginetest.Database) {
-	const events = 200
+	const events = 100
 	f := newRoom(t, db, nil)
 	g := *f // watches from another process
 	g.reopen(t, nil)
