@@ -81,10 +81,16 @@ order by u.id desc
 limit ?
 
 -- name: InspectReadyGroup
--- The next queue and urgency that has instances.
+-- The next queue and urgency that has instances. SQLite seeks by the first column of a
+-- comparison of rows only, hence three of them.
 select queue, suspect, priority
-from perdure.ready
-where (queue, suspect, priority) > (?, ?, ?)
+from (
+  select * from (select queue, suspect, priority from perdure.ready where queue = ?1 and suspect = ?2 and priority > ?3 order by priority limit 1)
+  union all
+  select * from (select queue, suspect, priority from perdure.ready where queue = ?1 and suspect > ?2 order by suspect, priority limit 1)
+  union all
+  select * from (select queue, suspect, priority from perdure.ready where queue > ?1 order by queue, suspect, priority limit 1)
+)
 order by queue, suspect, priority
 limit 1
 

@@ -3,8 +3,13 @@
 
 -- name: UpcomingHookGroup
 select namespace, name, priority
-from perdure.hooks
-where status = 'pending' and (namespace, name, priority) > (?, ?, ?)
+from (
+  select * from (select namespace, name, priority from perdure.hooks where status = 'pending' and namespace = ?1 and name = ?2 and priority > ?3 order by priority limit 1)
+  union all
+  select * from (select namespace, name, priority from perdure.hooks where status = 'pending' and namespace = ?1 and name > ?2 order by name, priority limit 1)
+  union all
+  select * from (select namespace, name, priority from perdure.hooks where status = 'pending' and namespace > ?1 order by namespace, name, priority limit 1)
+)
 order by namespace, name, priority
 limit 1
 
