@@ -15,6 +15,7 @@ import (
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/hook"
 	"github.com/perdure/perdure/internal/auth"
+	"github.com/perdure/perdure/internal/seal"
 	"github.com/perdure/perdure/outbox"
 	"github.com/perdure/perdure/task"
 )
@@ -124,6 +125,7 @@ func (a *API) problem(req *request, err error) *Problem {
 // classify gives an error of ours its status and code.
 func classify(err error) (int, string) {
 	var tooLarge *http.MaxBytesError
+	var restricted *fault.Restricted
 	switch {
 	case is[*auth.LimitedError](err):
 		return http.StatusTooManyRequests, codeRateLimited
@@ -135,6 +137,8 @@ func classify(err error) (int, string) {
 		return http.StatusNotFound, codeNotFound
 	case is[*fault.Duplicate](err):
 		return http.StatusConflict, codeDuplicate
+	case errors.As(err, &restricted) && restricted.Err == nil: // not by the database: the sender may not
+		return http.StatusForbidden, codeForbidden
 	case is[*fault.Restricted](err):
 		return http.StatusConflict, codeRestricted
 	case is[*fault.Conflict](err), isState(err):
@@ -145,6 +149,8 @@ func classify(err error) (int, string) {
 		return http.StatusInternalServerError, codeUncertain
 	case errors.As(err, &tooLarge):
 		return http.StatusRequestEntityTooLarge, codeTooLarge
+	case is[*seal.SealedError](err): // another process may have the key
+		return http.StatusServiceUnavailable, codeUnavailable
 	case errors.Is(err, fault.ErrClosed), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return http.StatusServiceUnavailable, codeUnavailable
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -104,11 +105,15 @@ func (a *API) endpoints(ctx context.Context) (map[string]map[int][]remote.Step, 
 	return steps, nil
 }
 
-// redact takes out of an answer what the rules say, unless it is for a program that
-// needs it as it is: an actor's own caller, a consumer of the outbox.
+// unredacted are the routes whose answers are for programs that need them as they
+// are, or have no payloads but definitions.
+var unredacted = []string{"list-outbox", "get-machine", "put-machine"}
+
+// redact takes out of an answer what the rules say, but not for an actor's own
+// callers.
 func (a *API) redact(ctx huma.Context, _ string, v any) (any, error) {
 	route, _ := ctx.Operation().Metadata["route"].(Route)
-	if route.Actor || route.ID == "list-outbox" {
+	if route.Actor || slices.Contains(unredacted, route.ID) {
 		return v, nil
 	}
 	return a.config.Redact.Value(v), nil
