@@ -39,6 +39,7 @@ func (a *app) dev() *cobra.Command {
 				dsn = a.dsn
 			}
 			d.sent, d.dsn, d.warp = filepath.Join(filepath.Dir(data), "sent"), dsn, clock.NewWarp(0)
+			d.screen = newScreen(a.out)
 			return a.runServe(cmd.Context(), dsn, &s, d)
 		},
 	}
@@ -62,6 +63,7 @@ type devRun struct {
 	control   *sample.Control
 	process   *process
 	saved     time.Duration
+	screen    *screen
 }
 
 // run serves and lets the shop work, until the context ends or there were enough
@@ -110,7 +112,7 @@ const (
 
 // watch shows what happens until something ends.
 func (d *devRun) watch(ctx context.Context, done <-chan error) error {
-	s := newScreen(d.out)
+	s := d.screen
 	defer s.clear()
 	pace := report
 	if s.terminal {

@@ -83,7 +83,7 @@ func (a *app) runServe(ctx context.Context, dsn string, s *serving, d *devRun) (
 	if err := s.validate(); err != nil {
 		return err
 	}
-	if err := a.startLog(s); err != nil {
+	if err := a.startLog(s, d); err != nil {
 		return err
 	}
 	stopTraces, err := otlp.Start(ctx, a.env, readBuild().Version)
@@ -127,7 +127,7 @@ func (s *serving) validate() error {
 
 // startLog makes the program's logger that of all its packages. A test that runs a
 // command shares its process with others, and gets no logs.
-func (a *app) startLog(s *serving) error {
+func (a *app) startLog(s *serving, d *devRun) error {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(s.level)); err != nil {
 		return usagef("--log-level is none of debug, info, warn and error")
@@ -135,7 +135,11 @@ func (a *app) startLog(s *serving) error {
 	if _, ok := a.err.(*os.File); !ok {
 		return nil
 	}
-	slog.SetDefault(logging.New(a.err, logging.Options{
+	out := a.err
+	if d != nil && d.screen.terminal {
+		out = d.screen
+	}
+	slog.SetDefault(logging.New(out, logging.Options{
 		Level: level, People: isTerminal(a.err) && !a.json, Color: a.colorful(), Secrets: a.secrets(),
 	}))
 	return nil

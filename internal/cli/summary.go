@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -51,6 +52,7 @@ func summarize(ctx context.Context, p *process) (*summary, error) {
 			return nil, err
 		}
 	}
+	s.Kinds = slices.DeleteFunc(s.Kinds, func(k kindSummary) bool { return k == kindSummary{Kind: k.Kind} }) // nothing to tell
 	status, err := p.eng.Outbox().Status(ctx)
 	s.Outbox = status.Last.String()
 	return s, err
@@ -108,7 +110,7 @@ type screen struct {
 	terminal bool
 
 	mu    sync.Mutex
-	lines int
+	block string
 }
 
 func newScreen(out io.Writer) *screen { return &screen{out: out, terminal: isTerminal(out)} }
@@ -118,8 +120,18 @@ func (s *screen) show(block string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.erase()
+	s.block = block
 	fmt.Fprint(s.out, block)
-	s.lines = strings.Count(block, "\n")
+}
+
+// Write prints text above the block, for logs.
+func (s *screen) Write(text []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.erase()
+	n, err := s.out.Write(text)
+	fmt.Fprint(s.out, s.block)
+	return n, err
 }
 
 // clear removes the block.
@@ -127,11 +139,11 @@ func (s *screen) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.erase()
+	s.block = ""
 }
 
 func (s *screen) erase() {
-	if s.lines > 0 {
-		fmt.Fprintf(s.out, "\x1b[%dA\x1b[J", s.lines)
-		s.lines = 0
+	if lines := strings.Count(s.block, "\n"); lines > 0 {
+		fmt.Fprintf(s.out, "\x1b[%dA\x1b[J", lines)
 	}
 }
