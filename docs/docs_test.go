@@ -1,6 +1,7 @@
 // Package docs_test keeps the documentation true: every Go block in README.md
-// and below docs is the source of an example in this directory, which the tests
-// compile and run, and every link to a file leads somewhere.
+// and below docs is the source of an example, which the tests compile and run;
+// shell blocks that can be run are run; references are what the code says; and
+// every link leads somewhere.
 package docs_test
 
 import (
@@ -12,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -78,8 +81,8 @@ func TestGoBlocksAreExamples(t *testing.T) {
 				i--
 			}
 		}
-		if *update {
-			save(t, page, strings.Join(written, "\n"))
+		if filled := strings.Join(written, "\n"); *update && filled != content {
+			save(t, page, filled)
 		}
 	}
 	if blocks == 0 {
@@ -170,19 +173,62 @@ func dedent(text string) string {
 	return strings.TrimSpace(strings.Join(lines, "\n"))
 }
 
-var link = regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`)
+var link = regexp.MustCompile(`\]\(([^)#]*)(?:#([^)]*))?\)`)
 
 func TestLinksLeadSomewhere(t *testing.T) {
 	t.Parallel()
-	for page, content := range pages(t) {
-		for _, match := range link.FindAllStringSubmatch(content, -1) {
+	all := pages(t)
+	for page, content := range all {
+		for _, match := range link.FindAllStringSubmatch(withoutCode(content), -1) {
 			if strings.Contains(match[1], "://") {
 				continue
 			}
-			target := filepath.Join(root, filepath.Dir(page), match[1])
-			if _, err := os.Stat(target); err != nil {
+			target := filepath.Join(filepath.Dir(page), match[1])
+			if match[1] == "" {
+				target = page
+			}
+			info, err := os.Stat(filepath.Join(root, target))
+			if err != nil {
 				t.Errorf("%s: the link to %s leads nowhere", page, match[1])
+				continue
+			}
+			if info.IsDir() {
+				target = filepath.Join(target, "README.md")
+			}
+			if match[2] != "" && !slices.Contains(anchors(all[target]), match[2]) {
+				t.Errorf("%s: %s has no place #%s", page, target, match[2])
 			}
 		}
 	}
+}
+
+var (
+	fences    = regexp.MustCompile("(?ms)^```.*?^```$")
+	codeSpans = regexp.MustCompile("`[^`\n]*`")
+	notInSlug = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+	linked    = regexp.MustCompile(`\[([^]]*)\]\([^)]*\)`)
+)
+
+func withoutCode(content string) string {
+	return codeSpans.ReplaceAllString(fences.ReplaceAllString(content, ""), "")
+}
+
+// anchors returns the anchors that forges give to the headings of a page.
+func anchors(content string) []string {
+	var all []string
+	seen := map[string]int{}
+	for line := range strings.Lines(fences.ReplaceAllString(content, "")) {
+		words, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " ")
+		if !ok || !strings.HasPrefix(line, "#") {
+			continue
+		}
+		words = linked.ReplaceAllString(strings.TrimSpace(words), "$1")
+		id := strings.ReplaceAll(strings.ToLower(notInSlug.ReplaceAllString(words, "")), " ", "-")
+		seen[id]++
+		if n := seen[id]; n > 1 {
+			id += "-" + strconv.Itoa(n-1)
+		}
+		all = append(all, id)
+	}
+	return all
 }

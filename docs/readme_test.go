@@ -4,36 +4,52 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"time"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/outbox"
+	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/schema"
 )
 
+var users = schema.NewTable("users", schema.String("email"))
+
+var signup = fsm.Define("signup", 1, fsm.Step("welcome", welcome), fsm.Step("confirm", confirm))
+
+func welcome(_ context.Context, run *fsm.Run[string]) (fsm.Outcome, error) {
+	fmt.Println("welcome,", run.State) // an error here would be tried again, later each time
+	return run.Await("confirmed").Then("confirm").Within(48 * time.Hour), nil
+}
+
+func confirm(_ context.Context, run *fsm.Run[string]) (fsm.Outcome, error) {
+	if run.TimedOut {
+		return run.Stop("never confirmed"), nil
+	}
+	return run.Done("a customer"), nil
+}
+
 func Example() {
 	ctx := context.Background()
-	accounts := schema.NewTable("accounts", schema.String("owner"), schema.Int("balance"))
-	eng, err := perdure.Open(ctx, "sqlite::memory:", &perdure.Options{
-		Schemas: []*schema.Schema{schema.New("bank", accounts)},
-		Outbox:  true,
-	})
+	eng, err := perdure.Open(ctx, "sqlite::memory:", &perdure.Options{Schemas: []*schema.Schema{schema.New("shop", users)}})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer eng.Close()
+	machines, stop := runMachines(eng, signup) // in as many processes as you like
+	defer stop()
 
-	err = eng.Update(ctx, func(tx *perdure.Tx) error {
-		tx.Create(accounts, schema.Values{"id": "ada", "owner": "Ada", "balance": 100})
-		tx.Create(accounts, schema.Values{"id": "bea", "owner": "Bea", "balance": 20})
-		return nil
+	var started *fsm.Started
+	err = eng.Update(ctx, func(tx *perdure.Tx) (err error) { // both are committed, or neither
+		tx.Create(users, schema.Values{"email": "ada@example.org"})
+		started, err = fsm.StartIn(tx, signup, "ada@example.org", nil)
+		return err
 	})
-	fmt.Println("committed:", err == nil)
-
-	entries, err := eng.Outbox().List(ctx, outbox.Stamp{}, 10)
-	for _, e := range entries {
-		fmt.Println(e.Stamp, "has", len(e.Payload.Mutations), "mutations", err)
+	if err != nil {
+		log.Fatal(err)
 	}
+	fsm.Send(ctx, eng, started.ID, "confirmed", nil, nil) // perhaps tomorrow, from another process
+	done, err := machines.Wait(ctx, started.ID)
+	fmt.Println(done.Status, string(done.Result), err)
 	// Output:
-	// committed: true
-	// 000000000000000000010000 has 2 mutations <nil>
+	// welcome, ada@example.org
+	// done "a customer" <nil>
 }

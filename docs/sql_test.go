@@ -1,0 +1,211 @@
+package docs_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure/internal/enginetest"
+)
+
+// table is one of Perdure's own, as the migrations of a database have it.
+type table struct {
+	comment string
+	columns []column
+}
+
+type column struct{ name, kind, comment string }
+
+var dialects = []string{"postgres", "sqlite", "mysql"}
+
+func TestTheSQLReferenceIsTheMigrations(t *testing.T) {
+	t.Parallel()
+	all := map[string]map[string]*table{}
+	for _, d := range dialects {
+		all[d] = tablesOf(t, d)
+	}
+	expect(t, "docs/reference/sql.md", sqlPage(all))
+}
+
+// What the migrations were understood to say is what a database has after them.
+func TestTheSQLReferenceHasTheColumnsOfTheDatabase(t *testing.T) {
+	t.Parallel()
+	enginetest.Each(t, func(t *testing.T, db enginetest.Database) {
+		db.Open(t, nil)
+		raw := db.SQL(t)
+		name, query := "postgres", `select table_schema || '_' || table_name || '.' || column_name from information_schema.columns
+			where table_schema in ('perdure', 'queues', 'comms', 'internal')`
+		switch db.Name {
+		case enginetest.SQLite:
+			name, query = "sqlite", `select m.name || '.' || c.name from sqlite_schema m, pragma_table_info(m.name) c where m.type = 'table' and m.name not like 'sqlite_%'`
+		case enginetest.MySQL:
+			name, query = "mysql", `select concat(table_name, '.', column_name) from information_schema.columns where table_schema = database()`
+		}
+		rows, err := raw.QueryContext(t.Context(), query)
+		enginetest.NoError(t, err)
+		defer rows.Close()
+		var live []string
+		for rows.Next() {
+			var s string
+			enginetest.NoError(t, rows.Scan(&s))
+			if !strings.HasPrefix(s, "perdure_migrations.") { // made before the first migration
+				live = append(live, s)
+			}
+		}
+		enginetest.NoError(t, rows.Err())
+		var written []string
+		for key, tb := range tablesOf(t, name) {
+			for _, c := range tb.columns {
+				written = append(written, key+"."+c.name)
+			}
+		}
+		for _, s := range difference(live, written) {
+			t.Errorf("%s: %s is not in both", name, s)
+		}
+	})
+}
+
+// difference returns what is in only one of the lists.
+func difference(a, b []string) []string {
+	counts := map[string]int{}
+	for _, s := range a {
+		counts[s]++
+	}
+	for _, s := range b {
+		counts[s]--
+	}
+	var all []string
+	for s, n := range counts {
+		if n != 0 {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+var (
+	createTable = regexp.MustCompile(`^create table (?:if not exists )?([\w.]+) \($`)
+	addColumn   = regexp.MustCompile(`^alter table ([\w.]+) add column (\w+) (.*);$`)
+	columnLine  = regexp.MustCompile(`^  ([a-z_]+) (.*)$`)
+	constraint  = regexp.MustCompile(`^  (primary key|foreign key|constraint|index|check ?\(|key \w* ?\(|unique( key| index)?( \w+)? ?\(|references|on delete)`)
+	kindEnd     = regexp.MustCompile(`\s+(not null|null|default|check|primary key|references|unique|collate|generated|character set)\b|,$| --`)
+)
+
+// tablesOf reads the tables out of the migrations of a database. Tables are named
+// as where there are no schemas: perdure_outbox.
+func tablesOf(t *testing.T, dialect string) map[string]*table {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, "internal/store/migration", dialect, "*.sql"))
+	enginetest.NoError(t, err)
+	all := map[string]*table{}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		enginetest.NoError(t, err)
+		readTables(all, strings.Split(string(content), "\n"))
+	}
+	return all
+}
+
+func readTables(all map[string]*table, lines []string) {
+	var current *table
+	var comment []string
+	for _, line := range lines {
+		text := strings.TrimSpace(line)
+		if rest, ok := strings.CutPrefix(text, "--"); ok {
+			comment = append(comment, strings.TrimSpace(rest))
+			continue
+		}
+		note := strings.Join(comment, " ")
+		if m := createTable.FindStringSubmatch(line); m != nil {
+			current = &table{comment: note}
+			all[plainName(m[1])] = current
+		} else if m := addColumn.FindStringSubmatch(line); m != nil && all[plainName(m[1])] != nil {
+			tb := all[plainName(m[1])]
+			tb.columns = append(tb.columns, column{m[2], kind(m[3]), note})
+		} else if m := columnLine.FindStringSubmatch(line); current != nil && m != nil && !constraint.MatchString(line) {
+			current.columns = append(current.columns, column{m[1], kind(m[2]), note})
+		}
+		if strings.HasPrefix(line, ")") {
+			current = nil
+		}
+		comment = nil
+	}
+}
+
+func plainName(name string) string { return strings.ReplaceAll(name, ".", "_") }
+
+// kind returns the type of a column, and whether it may be null.
+func kind(definition string) string {
+	name := definition
+	if at := kindEnd.FindStringIndex(definition); at != nil {
+		name = definition[:at[0]]
+	}
+	if !strings.Contains(definition, "not null") && !strings.Contains(definition, "primary key") {
+		name += "?"
+	}
+	return strings.TrimSuffix(name, ",")
+}
+
+const sqlIntro = `# SQL tables
+
+Perdure's own tables, made from the migrations. Read them as you like. Write to them only through Perdure: its guarantees rest on how they are
+written. On PostgreSQL they are in the schema ` + "`perdure`" + ` (those of tasks in ` + "`queues`, `internal` and `comms`" + `); elsewhere the schema is the beginning of the
+name: ` + "`perdure_outbox`" + `. A type with ? may be null. Times of SQLite are microseconds since 1970, those of MySQL are in UTC. The table
+` + "`perdure_migrations`" + ` has a row for each migration that was applied. Until 1.0 the tables may change with any version; the form of the outbox is [a promise](../guide/outbox.md#the-stored-form-for-other-languages).
+`
+
+func sqlPage(all map[string]map[string]*table) string {
+	names := map[string]bool{}
+	for _, tables := range all {
+		for name := range tables {
+			names[name] = true
+		}
+	}
+	var b strings.Builder
+	b.WriteString(sqlIntro)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		writeTable(&b, name, all)
+	}
+	return b.String()
+}
+
+func writeTable(b *strings.Builder, name string, all map[string]map[string]*table) {
+	fmt.Fprintf(b, "\n## %s\n", name)
+	var order []string
+	notes := map[string]string{}
+	kinds := map[string]map[string]string{}
+	described := false
+	for _, d := range dialects {
+		tb := all[d][name]
+		if tb == nil {
+			continue
+		}
+		if tb.comment != "" && !described {
+			fmt.Fprintf(b, "\n%s\n", tb.comment)
+			described = true
+		}
+		for _, c := range tb.columns {
+			if kinds[c.name] == nil {
+				kinds[c.name] = map[string]string{}
+				order = append(order, c.name)
+			}
+			kinds[c.name][d] = c.kind
+			if notes[c.name] == "" {
+				notes[c.name] = c.comment
+			}
+		}
+	}
+	b.WriteString("\n| column | PostgreSQL | SQLite | MySQL | |\n|---|---|---|---|---|\n")
+	for _, c := range order {
+		fmt.Fprintf(b, "| `%s` |", c)
+		for _, d := range dialects {
+			fmt.Fprintf(b, " %s |", strings.ReplaceAll(kinds[c][d], "|", "\\|"))
+		}
+		fmt.Fprintf(b, " %s |\n", cell(notes[c]))
+	}
+}

@@ -1,0 +1,109 @@
+// Hello is a state machine of one's own with the dashboard around it: the program
+// of the quickstart. It asks for a name, waits for it as long as a day, and greets.
+//
+//	go run ./examples/hello
+//
+// It keeps its data in hello.db, so it may be ended and started again while a
+// greeting waits.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fsm"
+	"github.com/perdure/perdure/server"
+	"github.com/perdure/perdure/ui"
+)
+
+func main() {
+	listen := flag.String("listen", "127.0.0.1:7071", "the address to serve")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", *listen)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := run(ctx, "sqlite:hello.db", listener, os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// Greeting is the state of a greeting. It is stored after every step.
+type Greeting struct {
+	Language string `json:"language"`
+	Name     string `json:"name,omitempty"`
+}
+
+// Hello is the machine. It begins with its first step.
+var Hello = fsm.Define("hello", 1,
+	fsm.Step("ask", ask),
+	fsm.Step("greet", greet),
+).KeepHistory()
+
+// ask waits for somebody to say a name. While it waits, it is a row in the
+// database and nothing else.
+func ask(_ context.Context, run *fsm.Run[Greeting]) (fsm.Outcome, error) {
+	return run.Await("name").Then("greet").Within(24 * time.Hour), nil
+}
+
+// greet runs when the name has come, or when the day is over.
+func greet(_ context.Context, run *fsm.Run[Greeting]) (fsm.Outcome, error) {
+	if run.TimedOut {
+		return run.Stop("nobody said a name"), nil
+	}
+	if err := run.Awaited[0].Decode(&run.State.Name); err != nil {
+		return fsm.Outcome{}, err
+	}
+	word := map[string]string{"de": "Guten Tag", "fr": "Bonjour"}[run.State.Language]
+	if word == "" {
+		word = "Hello"
+	}
+	return run.Done(word + ", " + run.State.Name + "!"), nil
+}
+
+// run serves the API and the dashboard, and runs what is due, until ctx ends.
+func run(ctx context.Context, database string, listener net.Listener, out io.Writer) error {
+	eng, err := perdure.Open(ctx, database, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = eng.Close() }()
+	dashboard, err := ui.Handler(nil)
+	if err != nil {
+		return err
+	}
+	srv, err := server.New(eng, &server.Options{Definitions: []fsm.Definer{Hello}, Dashboard: dashboard})
+	if err != nil {
+		return err
+	}
+	if err := srv.Start(); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "the dashboard is at http://%s\n", listener.Addr())
+	return serve(ctx, srv, listener)
+}
+
+// serve answers requests until ctx ends, and then lets what runs come to its end.
+func serve(ctx context.Context, srv *server.Server, listener net.Listener) error {
+	web := srv.HTTP()
+	stop := context.AfterFunc(ctx, func() { _ = web.Close() })
+	defer stop()
+	if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	return srv.Stop(last)
+}

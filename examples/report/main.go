@@ -1,0 +1,137 @@
+// Report makes a report every night: one part for each region, side by side, and
+// then the whole. A part that fails is tried again alone; one that fails for good
+// is named in the report.
+//
+// It sets the schedule on a database in memory and fires it once.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/dispatch"
+	"github.com/perdure/perdure/fsm"
+	"github.com/perdure/perdure/retry"
+)
+
+func main() {
+	if err := run(context.Background(), os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// Report is the state of a report.
+type Report struct {
+	Regions []string `json:"regions"`
+}
+
+// Reports is the machine of the whole, and Parts of one region.
+var (
+	Reports = fsm.Define("report", 1, fsm.Step("split", split), fsm.Step("join", join))
+	Parts   = fsm.Define("report-part", 1, fsm.Step("count", count)).Retry(retry.Fixed(3, 10*time.Millisecond)).Queue("reports")
+)
+
+// split starts a child for each region. They are started in one commit, and the
+// report waits for all of them, for six hours at most.
+func split(_ context.Context, run *fsm.Run[Report]) (fsm.Outcome, error) {
+	var parts []fsm.ChildSpec
+	for _, region := range run.State.Regions {
+		parts = append(parts, fsm.ChildOf(Parts, region, nil))
+	}
+	return run.Spawn(parts...).Then("join").Within(6 * time.Hour), nil
+}
+
+// count makes the part of a region.
+func count(_ context.Context, run *fsm.Run[string]) (fsm.Outcome, error) {
+	switch {
+	case run.State == "west" && run.Attempt == 0:
+		return fsm.Outcome{}, errors.New("the warehouse does not answer") // it will, the next time
+	case run.State == "south":
+		return fsm.Outcome{}, errors.New("the warehouse has burnt down")
+	}
+	return run.Done(fmt.Sprintf("%s %d", run.State, 100*len(run.State))), nil
+}
+
+// join puts the parts together, in the order in which they were started.
+func join(ctx context.Context, run *fsm.Run[Report]) (fsm.Outcome, error) {
+	parts, err := run.Children(ctx)
+	if err != nil {
+		return fsm.Outcome{}, err
+	}
+	var lines []string
+	for i, p := range parts {
+		line := run.State.Regions[i] + " is missing: " + p.Error
+		if p.Status == fsm.Done {
+			if err := p.Decode(&line); err != nil {
+				return fsm.Outcome{}, err
+			}
+		}
+		lines = append(lines, line)
+	}
+	return run.Done(strings.Join(lines, "; ")), nil
+}
+
+// schedule makes a report at two in the morning in Berlin, also on the days on which
+// clocks change. The key keeps a report from starting while yesterday's still runs.
+func schedule(ctx context.Context, eng *perdure.Engine) error {
+	return fsm.SetSchedule(ctx, eng, "nightly-report", "0 2 * * *", Reports,
+		Report{Regions: []string{"north", "west", "south"}},
+		&fsm.ScheduleOptions{Zone: "Europe/Berlin", Start: &fsm.StartOptions{Unique: "nightly"}})
+}
+
+// now makes the report without waiting for the night.
+func now(ctx context.Context, eng *perdure.Engine, machines *fsm.Machines) (string, error) {
+	var started *fsm.Started
+	err := eng.Update(ctx, func(tx *perdure.Tx) (err error) {
+		started, err = machines.FireSchedule(tx, "nightly-report")
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return started.ID, nil
+}
+
+func run(ctx context.Context, out io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	eng, err := perdure.Open(ctx, "sqlite::memory:", nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = eng.Close() }()
+	machines, err := fsm.New(eng, &fsm.Options{Queues: map[string]int{"default": 4, "reports": 2}})
+	if err != nil {
+		return err
+	}
+	if err := machines.Register(Reports, Parts); err != nil {
+		return err
+	}
+	dispatcher, err := dispatch.NewAlarm(machines, nil)
+	if err != nil {
+		return err
+	}
+	dispatcher.Start()
+	defer func() { _ = dispatcher.Stop(ctx) }()
+
+	if err := schedule(ctx, eng); err != nil {
+		return err
+	}
+	id, err := now(ctx, eng, machines)
+	if err != nil {
+		return err
+	}
+	report, err := machines.Wait(ctx, id)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s: %s\n", report.Status, report.Result)
+	return nil
+}
