@@ -1,6 +1,6 @@
 // Actions on one thing, on those selected, or on all that match a filter.
 import { html } from "./lib.mjs";
-import { post } from "./api.mjs";
+import { get, post } from "./api.mjs";
 import { ask } from "./dialog.mjs";
 import { may } from "./me.mjs";
 import { say, fail } from "./toast.mjs";
@@ -50,15 +50,40 @@ export function onSelection(action, rows, spec) {
 async function each(action, rows, spec) {
   if (spec.bulk) return post(spec.bulk, { action: action.name, ids: rows.map(spec.id) });
   let done = 0;
-  for (const row of rows) await action.run(row).then(() => done++);
+  const queue = [...rows];
+  const worker = async () => {
+    for (let row = queue.shift(); row; row = queue.shift()) {
+      // One that has changed meanwhile is no failure of the others.
+      await action.run(row).then(() => done++, (e) => { if (![404, 409, 422].includes(e.status)) throw e; });
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
   return { matched: rows.length, done };
+}
+
+const atOnce = 4; // requests
+const most = 1000; // things that are changed by one click
+const mostPages = 25; // that are looked through to find them
+
+// collect finds what matches and can be changed, where the server does not do that
+// itself: it wants to be told a status.
+async function collect(action, filter, spec) {
+  const rows = [];
+  let cursor;
+  let pages = 0;
+  do {
+    const page = await get(spec.path, { ...filter, limit: 200, cursor });
+    rows.push(...page.data.filter((r) => usable(action, r)));
+    cursor = page.next_cursor;
+  } while (cursor && rows.length < most && ++pages < mostPages);
+  return { rows: rows.slice(0, most), matched: Math.min(rows.length, most), capped: !!cursor };
 }
 
 /** onMatching does an action to all that match, after saying how many that are. */
 export async function onMatching(action, filter, spec) {
   let found;
   try {
-    found = await post(spec.bulk, { action: action.name, filter, dry_run: true });
+    found = spec.bulk && filter.status ? await post(spec.bulk, { action: action.name, filter, dry_run: true }) : await collect(action, filter, spec);
   } catch (error) {
     return fail(error);
   }
@@ -68,7 +93,7 @@ export async function onMatching(action, filter, spec) {
     title: `${action.label} ${found.capped ? "at least " : ""}${counted(found.matched, spec.one)}?`,
     text: `All that match now – ${what}.${found.capped ? " Only that many are done at once; do it again for the rest." : ""}`,
     confirm: `${action.label} ${found.matched.toLocaleString()}`, danger: action.danger,
-    act: async () => report(action, await post(spec.bulk, { action: action.name, filter }), spec),
+    act: async () => report(action, found.rows ? await each(action, found.rows, spec) : await post(spec.bulk, { action: action.name, filter }), spec),
   });
 }
 

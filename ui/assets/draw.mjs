@@ -14,7 +14,7 @@ export function StepGraph({ version, active, bad, taken = new Map(), visits = ne
   if (!steps.length) return html`<p class="muted">No steps are known.</p>`;
   const spoken = `Steps: ${steps.join(", ")}.${active ? ` At ${active}.` : ""}`;
   return html`<div class="drawing" tabindex="0" role="group" aria-label="Drawing of the steps"><svg width=${plan.width} height=${plan.height} viewBox=${`0 0 ${plan.width} ${plan.height}`} role="img" aria-label=${spoken}>
-    ${plan.edges.map((e) => html`<${Edge} key=${e.from + "→" + e.to} edge=${e} count=${taken.get(`${e.from}→${e.to}`)} last=${last === `${e.from}→${e.to}`} />`)}
+    ${plan.edges.filter((e) => !e.hidden).map((e) => html`<${Edge} key=${e.from + "→" + e.to} edge=${e} count=${taken.get(`${e.from}→${e.to}`)} last=${last === `${e.from}→${e.to}`} />`)}
     ${[...plan.nodes].map(([name, box]) => html`<${Box} key=${name} ...${{ name, box, on: name === active, bad, visits: visits.get(name) }} />`)}
   </svg></div>`;
 }
@@ -22,14 +22,17 @@ export function StepGraph({ version, active, bad, taken = new Map(), visits = ne
 /** stepNames are the steps of a version, first one first. */
 export const stepNames = (version) => (version?.steps ?? []).map((s) => s.name ?? s);
 
-// complete adds edges that were taken but not declared.
+// complete adds edges that were taken but not declared, and hidden ones to steps
+// that have none, so that these come after the step before them.
 function complete(steps, declared, taken) {
   const all = new Map(declared.map((e) => [`${e.from}→${e.to}`, e]));
   for (const key of taken.keys()) {
     const [from, to] = key.split("→");
     if (!all.has(key) && steps.includes(from) && steps.includes(to)) all.set(key, { from, to });
   }
-  return [...all.values()];
+  const joined = new Set([...all.values()].flatMap((e) => [e.from, e.to]));
+  const loose = steps.map((to, i) => ({ from: steps[i - 1], to, hidden: true })).filter(({ from, to }) => from && !joined.has(to));
+  return [...all.values(), ...loose];
 }
 
 function Edge({ edge, count, last }) {

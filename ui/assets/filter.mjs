@@ -19,8 +19,10 @@ export function Filter({ spec, rows }) {
   const [values, setValues] = useState({});
   const [options, setOptions] = useState([]);
   const [at, setAt] = useState(-1);
+  const [wrong, setWrong] = useState("");
   const input = useRef(null);
   const id = useId();
+  const blank = Object.fromEntries(names.map((n) => [n, ""]));
   useEffect(() => setText(fromAddress), [fromAddress]);
 
   function complete(value) {
@@ -38,8 +40,9 @@ export function Filter({ spec, rows }) {
   }
   function apply() {
     setOptions([]);
-    const blank = Object.fromEntries([...names, "q"].map((n) => [n, ""]));
-    alter({ ...blank, ...parseFilter(text, names), cursor: "" });
+    const { params, rest } = parseFilter(text, names);
+    setWrong(rest.length ? `Say what to look for ${rest.join(" ")} in: ${names.map((n) => n + ":").join(" ")}` : "");
+    if (!rest.length) alter({ ...blank, ...params, cursor: "" });
   }
   function keys(e) {
     const move = { ArrowDown: 1, ArrowUp: -1 }[e.key];
@@ -54,15 +57,16 @@ export function Filter({ spec, rows }) {
   const load = () => facetsOf(spec.kind).then(setValues);
   return html`<div class="filter">
     <input ref=${input} data-filter type="text" role="combobox" autocomplete="off" spellcheck=${false}
-      aria-label=${`Filter ${spec.title}`} aria-expanded=${options.length > 0} aria-controls=${id} aria-autocomplete="list"
+      aria-label=${`Filter ${spec.title}`} aria-expanded=${options.length > 0} aria-controls=${id} aria-autocomplete="list" aria-invalid=${wrong !== ""} aria-describedby=${wrong ? id + "-wrong" : undefined}
       aria-activedescendant=${at >= 0 ? `${id}-${at}` : undefined}
       placeholder=${"Filter: " + names.slice(0, 3).map((n) => n + ":…").join(" ")} value=${text}
       onFocus=${load} onInput=${(e) => { setText(e.target.value); complete(e.target.value); }} onKeyDown=${keys} onBlur=${() => setTimeout(() => setOptions([]), 150)} />
-    ${text && html`<button type="button" class="plain small" onClick=${() => { setText(""); alter({ ...Object.fromEntries([...names, "q"].map((n) => [n, ""])), cursor: "" }); }}>Clear</button>`}
+    ${text && html`<button type="button" class="plain small" onClick=${() => { setText(""); setWrong(""); alter({ ...blank, cursor: "" }); }}>Clear</button>`}
     <ul id=${id} role="listbox" aria-label="Completions" hidden=${!options.length}>
       ${options.map((o, i) => html`<li key=${o} id=${`${id}-${i}`} role="option" aria-selected=${i === at} class=${cls(i === at && "on")}
         onMouseDown=${(e) => { e.preventDefault(); accept(o); }}>${o}${o.endsWith(":") && html` <span class="muted">${hint(spec.filters[o.slice(0, -1)])}</span>`}</li>`)}
     </ul>
+    ${wrong && html`<p id=${id + "-wrong"} class="wrong" role="alert">${wrong}</p>`}
   </div>`;
 }
 

@@ -14,14 +14,14 @@ const sizes = [50, 100, 200];
 /**
  * List is a page that lists things. A spec has: kind, title, one, path, filters,
  * statuses, columns [{name, title, cell, cls}], href(row), id(row), actions, bulk,
- * create {label, open}, empty, and params to always send.
+ * create {label, open}, empty, every (ms), and whole if there is one page only.
  */
 export function List({ spec }) {
   const { query } = route.value;
-  const names = [...Object.keys(spec.filters ?? {}), "q"];
+  const names = Object.keys(spec.filters ?? {});
   const filter = Object.fromEntries(names.filter((n) => query.get(n)).map((n) => [n, query.get(n)]));
   const limit = sizes.includes(Number(query.get("limit"))) ? Number(query.get("limit")) : 50;
-  const params = { ...spec.params, ...filter, limit, cursor: query.get("cursor") };
+  const params = { ...filter, ...(spec.whole ? {} : { limit, cursor: query.get("cursor") }) };
   const { data, error, loading, refresh } = useLive(spec.path, params, { kinds: [spec.kind], every: spec.every });
   const rows = data?.data ?? [];
   const [chosen, setChosen] = useState(new Set());
@@ -104,7 +104,7 @@ function Bar({ spec, rows, selection, chosen, setChosen, filter, refresh }) {
       onChange=${() => setChosen(some ? new Set() : new Set(rows.map(spec.id)))} /> ${some ? `${selection.length} selected` : "Select"}</label>
     ${actions.map((a) => html`<button key=${a.name} class=${cls("small", a.danger && "danger")} data-bulk=${a.name} disabled=${!some}
       onClick=${() => onSelection(a, selection, spec)?.then(done)}>${a.label}</button>`)}
-    ${spec.bulk && html`<span class="spread"></span><span class="muted">All that match:</span>
+    ${spec.filters && html`<span class="spread"></span><span class="muted">All that match:</span>
       ${actions.map((a) => html`<button key=${a.name} class="small" data-all=${a.name}
         onClick=${() => onMatching(a, filter, spec)?.then(done)}>${a.label}…</button>`)}`}
   </div>`;

@@ -14,15 +14,16 @@ const pace = 1000;
  * @returns {{data: any, error: Error|null, loading: boolean, refresh: () => void}}
  */
 export function useLive(path, params = {}, { kinds = [], id, every } = {}) {
-  const [state, set] = useState({ data: null, error: null, loading: true });
-  const reader = useRef(null);
   const key = path === null ? null : path + "?" + new URLSearchParams(clean(params));
+  const [state, setState] = useState({ data: null, error: null, loading: true, key });
+  const reader = useRef(null);
   useEffect(() => {
+    const set = (change) => setState((old) => ({ ...old, loading: false, ...change, key }));
     if (key === null) {
-      set({ data: null, error: null, loading: false });
+      set({ data: null, error: null });
       return;
     }
-    set((s) => ({ ...s, loading: true }));
+    set({ loading: true });
     const r = (reader.current = read(path, params, set));
     r.now();
     const concerns = (changes) => changes.has("*") || kinds.some((kind) => {
@@ -34,7 +35,7 @@ export function useLive(path, params = {}, { kinds = [], id, every } = {}) {
     return () => { stop(); clearInterval(timer); r.stop(); };
   }, [key]);
   const refresh = useCallback(() => reader.current?.now(), []);
-  return { ...state, refresh };
+  return { ...state, loading: state.loading || state.key !== key, refresh };
 }
 
 const clean = (params) => Object.fromEntries(Object.entries(params).filter(([, v]) => v !== undefined && v !== null && v !== ""));
@@ -44,17 +45,18 @@ function read(path, params, set) {
   let abort = null;
   let timer = 0;
   let again = false;
+  let stopped = false;
   let last = 0;
   async function run() {
     abort = new AbortController();
     last = performance.now();
     try {
       const data = await get(path, params, abort.signal);
-      set({ data, error: null, loading: false });
+      set({ data, error: null });
     } catch (error) {
       if (error.name === "AbortError") return;
       // What was read before stays: an old answer helps more than none.
-      set((s) => ({ ...s, error, loading: false }));
+      set({ error });
     }
     abort = null;
     if (again) soon();
@@ -65,8 +67,8 @@ function read(path, params, set) {
     timer = setTimeout(() => { timer = 0; again = false; run(); }, Math.max(0, last + pace - performance.now()));
   }
   return {
-    now() { if (abort) again = true; else run(); },
+    now() { if (abort) again = true; else if (!stopped) run(); },
     soon,
-    stop() { clearTimeout(timer); abort?.abort(); again = false; },
+    stop() { stopped = true; clearTimeout(timer); abort?.abort(); again = false; },
   };
 }

@@ -2,7 +2,7 @@
 
 const token = /(?:([a-z_]+):)?(?:"((?:[^"\\]|\\.)*)"?|(\S+))/g;
 
-/** parseFilter reads a filter into parameters. Words without a name are the parameter q. */
+/** parseFilter reads a filter into parameters, and returns the words that have no name. */
 export function parseFilter(text, names) {
   const params = {};
   const rest = [];
@@ -11,15 +11,12 @@ export function parseFilter(text, names) {
     if (name && names.includes(name)) params[name] = value;
     else rest.push(whole);
   }
-  if (rest.length) params.q = rest.join(" ");
-  return params;
+  return { params, rest };
 }
 
 /** formatFilter is the opposite of parseFilter. */
 export function formatFilter(params, names) {
-  const parts = names.filter((n) => params[n]).map((n) => `${n}:${quote(params[n])}`);
-  if (params.q) parts.push(params.q);
-  return parts.join(" ");
+  return names.filter((n) => params[n]).map((n) => `${n}:${quote(params[n])}`).join(" ");
 }
 
 export const quote = (value) => (/[\s"]/.test(value) ? `"${value.replace(/["\\]/g, "\\$&")}"` : value);

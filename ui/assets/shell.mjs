@@ -7,6 +7,7 @@ import { status, paused } from "./stream.mjs";
 import { useKeys, sheet } from "./keyboard.mjs";
 import { toggle } from "./theme.mjs";
 import { palette } from "./palette.mjs";
+import { DevClock } from "./devclock.mjs";
 import { Dialogs } from "./dialog.mjs";
 import { Toasts } from "./toast.mjs";
 import { Heading, Failure } from "./parts.mjs";
@@ -28,6 +29,7 @@ export function Shell() {
       <button class="plain menu" aria-expanded=${menu} aria-controls="nav" aria-label="Menu" onClick=${() => setMenu(!menu)}><${Icon} shape="M2 4h12M2 8h12M2 12h12" /></button>
       <a class="logo" aria-label=${`${title}: overview`} href=${link([])}><span class="mark" aria-hidden="true"></span><span class="name">${title}</span></a>
       <button class="search" onClick=${palette}><${Icon} shape="M7 2.5a4.5 4.5 0 1 1 0 9 4.5 4.5 0 0 1 0-9zM10.5 10.5 14 14" /><span>Search or jump to…</span><kbd>Ctrl K</kbd></button>
+      ${me.value?.dev && html`<${DevClock} />`}
       <${Live} />
       <button class="plain round" aria-label="Switch between dark and light" title="Key: t" onClick=${toggle}><${Icon} shape="M8 2.5a5.5 5.5 0 1 0 0 11zM8 2.5a5.5 5.5 0 0 1 0 11" /></button>
       <button class="plain round" aria-label="Keyboard" title="Key: ?" onClick=${sheet}>?</button>

@@ -75,3 +75,11 @@ export function localInput(ms) {
   const d = new Date(ms - new Date(ms).getTimezoneOffset() * 60_000);
   return d.toISOString().slice(0, 19);
 }
+
+/** eventText writes the names that machines give to events of their own in words. */
+export function eventText(type) {
+  const text = String(type ?? "");
+  const [, ms, state] = /^xstate\.after\.(\d+)\.(.+)$/.exec(text) ?? [];
+  if (ms) return `after ${span(Number(ms))} in ${state.split(".").slice(1).join(".") || state}`;
+  return text === "xstate.init" ? "start" : text;
+}

@@ -6,20 +6,22 @@ import { span, absolute } from "./time.mjs";
 import { ErrorText } from "./parts.mjs";
 import { Icon } from "./status.mjs";
 
-const looks = { error: "bad", crash: "jail", stop: "off", done: "ok", await: "wait", spawn: "due", replay: "wait", next: "due" };
+const looks = { failed: "bad", quarantined: "jail", cancelled: "off", deadline: "wait", due: "wait", created: "ok", error: "bad", crash: "jail", stop: "off", done: "ok", await: "wait", spawn: "due", replay: "wait", next: "due" };
 
 /**
  * Timeline shows entries {at, duration_ms, title, how, text, error} as a waterfall.
- * current marks one; onPick chooses one.
+ * current marks one; onPick chooses one; newest puts the last one first.
  */
-export function Timeline({ entries, current, onPick }) {
+export function Timeline({ entries, current, onPick, newest = false }) {
   if (!entries.length) return html`<p class="muted">Nothing is recorded.</p>`;
   const times = entries.map((e) => Date.parse(e.at));
   const start = Math.min(...times);
   const end = Math.max(...entries.map((e, i) => times[i] + (e.duration_ms ?? 0)), start + 1);
   const share = (ms) => `${((ms / (end - start)) * 100).toFixed(2)}%`;
-  return html`<ol class="timeline">
-    ${entries.map((e, i) => html`<li key=${i} class=${cls(i === current && "on", current !== undefined && i > current && "later")}>
+  const order = entries.map((e, i) => [e, i]);
+  if (newest) order.reverse();
+  return html`<ol class="timeline" reversed=${newest}>
+    ${order.map(([e, i]) => html`<li key=${i} class=${cls(i === current && "on", current !== undefined && i > current && "later")}>
       <button type="button" class="plain entry" aria-current=${i === current ? "step" : undefined} onClick=${() => onPick?.(i)}>
         <span class=${"mark is-" + (own(looks, e.how) ?? "due")}><${Icon} shape=${own(looks, e.how) ?? "due"} /></span>
         <span class="what"><b>${e.title}</b> ${e.text && html`<span class="muted">${e.text}</span>`}</span>

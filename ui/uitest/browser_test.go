@@ -65,13 +65,12 @@ func TestMain(m *testing.M) {
 // A tab is a page of the browser with cookies and storage of its own. What goes
 // wrong in it, or leaves our host, fails the test.
 type tab struct {
-	t      *testing.T
-	ctx    context.Context
-	host   string
-	mu     sync.Mutex
-	wrong  []string
-	quiet  bool // connection errors are expected now
-	stolen bool // an XSS string was run
+	t     *testing.T
+	ctx   context.Context
+	host  string
+	mu    sync.Mutex
+	wrong []string
+	quiet bool // failed requests are expected now
 }
 
 func newTab(t *testing.T, host string) *tab {
@@ -126,6 +125,13 @@ func (p *tab) note(text string) {
 		return
 	}
 	p.wrong = append(p.wrong, text)
+}
+
+// hush says whether failed requests are expected now.
+func (p *tab) hush(expected bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.quiet = expected
 }
 
 // check fails the test if anything went wrong so far.

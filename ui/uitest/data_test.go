@@ -9,7 +9,9 @@ import (
 
 type object = map[string]any
 
-func list(rows ...any) object { return object{"data": rows, "next_cursor": nil} }
+func list(rows ...any) object {
+	return object{"data": append([]any{}, rows...), "next_cursor": nil}
+}
 
 // start is when the tests began: the data is told relative to it.
 var start = clock.Now()
@@ -39,12 +41,13 @@ func sample() map[string]any {
 		"hooks":     list(hook(1, "send-receipt", "completed"), hook(2, "notify-crm", "failed"), hook(3, "index", "pending"), hook(4, "notify-crm", "processing")), "hooks/*": hook(2, "notify-crm", "failed"),
 		"tasks": list(task(9, "send_email", "completed"), task(8, "db_function", "failed"), task(7, "send_sms", "pending")), "tasks/*": task(8, "db_function", "failed"),
 		"alarms": list(alarm("trial-ends", "reminder", 3*day), alarm("cleanup-1", "cleanup", 20*minute), alarm("poll", "poll", 90*sec), failed(alarm("sync", "sync", -minute))), "alarms/*": alarm("trial-ends", "reminder", 3*day),
-		"actors": list(actor("ada", "active"), actor("bob", "done"), actor("cleo", "error")), "actors/*/*": actor("ada", "active"), "actors/*/*/log": actorLog(),
+		"actors": list(actor("ada", "active"), actor("bob", "done"), actor("cleo", "error"), actor("dora", "quarantined")), "actors/*/*": actor("ada", "active"), "actors/*/*/log": actorLog(),
 		"machines": list(machineRow()), "machines/*": machineRow(),
 		"outbox": outboxEntries(), "outbox/consumers": list(object{"name": "warehouse", "position": "00000000000000000000002f", "lag": 12, "updated_at": at(3 * sec)}),
-		"nodes":   list(node("web-1", "up", 12), node("web-2", "draining", 3)),
-		"mailbox": list(object{"id": "2", "channel": "email", "from": "shop@example.com", "to": "ada@example.com", "subject": "Your order is on its way", "text": "Hello Ada,\n\nyour order 4711 has left the warehouse.\n\nThe shop", "created_at": at(4 * minute), "task_id": "9"}, object{"id": "1", "channel": "sms", "to": "+4915112345678", "text": "Your code is 123 456", "created_at": at(9 * minute)}),
-		"tokens":  list(object{"id": "1", "name": "ci", "role": "operator", "created_at": at(9 * day), "last_used_at": at(5 * minute)}),
+		"nodes":        list(node("web-1", "up", 12), node("web-2", "draining", 3)),
+		"dev/messages": object{"data": []any{object{"kind": "email", "sent_at": at(4 * minute), "message": object{"from": "shop@example.com", "to": "ada@example.com", "subject": "Your order is on its way", "text": "Hello Ada,\n\nyour order 4711 has left the warehouse.\n\nThe shop", "attempt": 1}}, object{"kind": "email", "sent_at": at(9 * minute), "message": object{"from": "shop@example.com", "to": "bob@example.com", "subject": "Thank you", "text": "Hello Bob"}}}},
+		"dev/clock":    object{"now": at(0), "speed": 1, "paused": false, "next_due": at(-70 * sec)},
+		"tokens":       list(object{"id": "1", "name": "ci", "role": "operator", "created_at": at(9 * day), "last_used_at": at(5 * minute)}),
 	}
 	return data
 }
@@ -145,7 +148,7 @@ func actor(name, status string) object {
 		"machine": object{"name": "subscription", "version": 1}, "caller": object{"type": "client", "id": "ada"}, "input": object{"plan": "pro"}, "context": object{"public": object{"plan": "pro"}, "invoices": 2},
 		"active":   []string{"subscription", "subscription.active", "subscription.active.billing", "subscription.active.billing.due", "subscription.active.usage", "subscription.active.usage.normal"},
 		"children": []any{object{"id": "invoice", "status": "active", "state": "sending", "children": []any{object{"id": "pdf", "status": "done", "state": ""}}}},
-		"timers":   []any{object{"key": "billing/due", "kind": "machine", "type": "after", "due_at": at(-70 * sec), "event": "after 30d"}}, "events": []any{object{"type": "PAYMENT", "schema": object{"type": "object", "required": []string{"amount"}, "properties": object{"amount": object{"type": "number"}}}}, object{"type": "PAYMENT_FAILED"}, object{"type": "CANCEL"}},
+		"timers":   []any{object{"key": "billing/due", "kind": "machine", "type": "after", "due_at": at(-70 * sec), "event": object{"type": "xstate.after.2592000000.subscription.active.billing.paid"}, "state": "subscription.active.billing.paid", "leads": []string{"subscription.active.billing.due"}}}, "events": []any{object{"type": "PAYMENT", "schema": object{"type": "object", "required": []string{"amount"}, "properties": object{"amount": object{"type": "number"}}}}, object{"type": "PAYMENT_FAILED"}, object{"type": "CANCEL"}},
 	}
 }
 
@@ -179,7 +182,7 @@ func outboxEntries() object {
 }
 
 func node(host, status string, running int) object {
-	return object{"id": id(700 + running), "host": host, "pid": 4000 + running, "status": status, "version": "v0.1.0", "started_at": at(3 * day), "seen_at": at(2 * sec), "running": running, "roles": []string{"api", "worker", "ui"}, "queues": object{"default": 100, "mail": 20}}
+	return object{"id": id(700 + running), "host": host, "pid": 4000 + running, "status": status, "version": "v0.1.0", "started_at": at(3 * day), "seen_at": at(2 * sec), "running": running, "roles": []string{"api", "worker", "ui"}, "work": []string{"fsm/default", "shop", "tasks"}}
 }
 
 func dead() object {

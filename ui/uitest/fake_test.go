@@ -91,7 +91,23 @@ func (f *fake) read(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusNotFound, "not_found", "There is nothing at "+r.URL.Path)
 		return
 	}
+	if kind := r.URL.Query().Get("kind"); kind != "" && r.URL.Path == "/v1/upcoming" {
+		value = ofKind(value.(object), kind)
+	}
+	if r.URL.Query().Get("cursor") != "" { // there are no second pages
+		value = list()
+	}
 	answer(w, http.StatusOK, value)
+}
+
+func ofKind(rows object, kind string) object {
+	all := []any{}
+	for _, r := range rows["data"].([]any) {
+		if r.(object)["kind"] == kind {
+			all = append(all, r)
+		}
+	}
+	return object{"data": all}
 }
 
 func (f *fake) find(path string) (any, bool) {

@@ -41,7 +41,7 @@ func TestThePageComesBackAfterTheServerRestarts(t *testing.T) {
 	p := newTab(t, f.server.URL)
 	p.open(f.URL + "instances")
 	p.wait("it is live", `document.querySelector("[data-live]").dataset.live === "live"`)
-	p.quiet = true
+	p.hush(true)
 	f.restart(t, func() {
 		p.wait("it says so", `document.querySelector("[data-live]").dataset.live === "offline"`)
 		p.shows("executing") // what was known is still there

@@ -9,7 +9,7 @@ import { Actions, perform, usable } from "../action.mjs";
 import { may } from "../me.mjs";
 import { ID } from "../copy.mjs";
 import { Status } from "../status.mjs";
-import { At, When } from "../time.mjs";
+import { At, When, eventText } from "../time.mjs";
 import { JSONView } from "../json.mjs";
 import { MachineDrawing } from "../machine.mjs";
 import { Timeline, Scrubber } from "../timeline.mjs";
@@ -17,11 +17,13 @@ import { ErrorText, Facts, Failure, Heading, Loading, Panel, Table } from "../pa
 import { dueActions } from "../due.mjs";
 import { actions, at as pathOf, sendEvent } from "./actors.mjs";
 
+const shown = 200; // steps of the path: the last ones
+
 export function Actor({ names: [type, id] }) {
   const path = pathOf({ type, id });
   const live = { kinds: ["actors"], id: `${type}/${id}` };
   const { data: actor, error, refresh } = useLive(path, {}, live);
-  const log = useLive(`${path}/log`, { limit: 200 }, live);
+  const log = useLive(actor ? `${path}/log` : null, { after: Math.max(0, Number(actor?.version ?? 0) - shown) || "", limit: shown }, live);
   const [at, setAt] = useState(null);
   useKeys(keysOf(actor, refresh));
   if (!actor) return error ? html`<${Heading} title=${id} kind=${type} /><${Failure} error=${error} retry=${refresh} />` : html`<${Loading} />`;
@@ -39,24 +41,24 @@ export function Actor({ names: [type, id] }) {
     <div class="lead"><${Status} of=${actor.status} /><code>${actor.state}</code><${ID} id=${actor.id} /></div>
     <${ErrorText} text=${typeof actor.error === "string" ? actor.error : actor.error && JSON.stringify(actor.error)} open=${true} />
     <${Panel} title=${past ? "Machine, as it was" : "Machine"} cls="full" actions=${html`<a href=${link(["machines", actor.machine?.name ?? actor.type])}>Definition</a>`}>
-      <${MachineDrawing} name=${actor.machine?.name ?? actor.type} version=${actor.machine?.version} active=${active} before=${entries[current]?.from} />
-      <${Scrubber} n=${entries.length} at=${current} set=${pick} text=${entries[current]?.event?.type ?? ""} />
+      <${MachineDrawing} name=${actor.machine?.name ?? actor.type} active=${active} before=${entries[current]?.from} timers=${past ? [] : actor.timers ?? []} />
+      <${Scrubber} n=${entries.length} at=${current} set=${pick} text=${eventText(entries[current]?.event?.type) || entries[current]?.kind || ""} />
       ${may("operator") && actor.status === "active" && actor.events?.length > 0 && html`<div class="actions" role="group" aria-label="Send">${actor.events.map((e) => html`<button key=${e.type} class="small" data-event=${e.type} onClick=${() => sendEvent(actor, e.type)}>${e.type}</button>`)}</div>`}
     <//>
     <div class="columns">
       <div>
-        <${Panel} title="Path so far"><${Timeline} entries=${entries.map(entry)} current=${past ? current : undefined} onPick=${pick} /><//>
+        <${Panel} title="Path so far"><${Timeline} entries=${entries.map(entry)} current=${past ? current : undefined} onPick=${pick} newest=${true} /><//>
         ${actor.children?.length > 0 && html`<${Panel} title="Children"><ul class="tree">${actor.children.map((c) => html`<${Child} key=${c.id} of=${c} />`)}</ul><//>`}
         <${Panel} title="Input"><${JSONView} value=${actor.input} label="Input" /><//>
       </div>
       <div>
         <${Panel} title="Timers"><${Table} title="Timers" rows=${actor.timers} empty="No timer is set." keyOf=${(t) => t.key} columns=${[
           ["Fires", (t) => html`<b><${When} at=${t.due_at} /></b>`],
-          ["What", (t) => html`${t.event ?? t.type ?? t.key}${t.every && html` <span class="muted">every ${t.every}</span>`}`],
+          ["What", (t) => html`${timerText(t)}${t.leads?.length > 0 && html` <span class="muted">→ ${t.leads.map(shortState).join(", ")}</span>`}`],
           ["", (t) => html`<${Actions} actions=${dueActions} row=${timer(actor, t)} one="timer" small=${true} after=${refresh} />`],
         ]} /><//>
         <${Panel} title="Context"><${JSONView} value=${actor.context} label="Context" /><//>
-        <${Panel} title="Facts"><${Facts} of=${{ Machine: actor.machine && `${actor.machine.name} version ${actor.machine.version}`, Version: String(actor.version ?? ""), Caller: actor.caller && (typeof actor.caller === "string" ? actor.caller : JSON.stringify(actor.caller)),
+        <${Panel} title="Facts"><${Facts} of=${{ Machine: actor.machine && `${actor.machine.name} version ${actor.machine.version}`, Version: String(actor.version ?? ""), Caller: actor.caller && `${actor.caller.type} ${actor.caller.id}`,
           Created: html`<${At} at=${actor.created_at} />`, Changed: html`<${At} at=${actor.updated_at} />` }} /><//>
       </div>
     </div>
@@ -71,14 +73,17 @@ function keysOf(actor, refresh) {
 }
 
 const entry = (e) => ({
-  at: e.at, title: e.event?.type ?? "event", how: "next",
-  text: (e.to ?? []).filter((s) => !(e.from ?? []).includes(s)).map((s) => s.split(".").slice(1).join(".") || s).join(", "),
+  at: e.at, title: eventText(e.event?.type) || e.kind || "event", how: e.kind === "timer" ? "await" : e.kind ?? "next",
+  text: (e.to ?? []).filter((s) => !(e.from ?? []).includes(s)).map(shortState).join(", "),
 });
+
+const timerText = (t) => eventText(t.event?.type ?? t.event ?? t.type ?? t.key);
+const shortState = (id) => id.split(".").slice(1).join(".") || id;
 
 // timer gives a timer the same actions as everything else that is due.
 function timer(actor, t) {
   const base = `${pathOf(actor)}/timers/${segment(t.key)}`;
-  return { ...t, id: t.key, name: t.event ?? t.type ?? t.key, actions: { move: `${base}/move`, skip: `${base}/skip`, fire: `${base}/fire` } };
+  return { ...t, id: t.key, name: timerText(t), actions: { move: `${base}/move`, skip: `${base}/skip`, fire: `${base}/fire` } };
 }
 
 function Child({ of }) {

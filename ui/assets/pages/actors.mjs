@@ -15,6 +15,7 @@ export const at = (a) => `actors/${segment(a.type)}/${segment(a.id)}`;
 
 /** actions on an actor. */
 export const actions = [
+  { name: "release", label: "Release", past: "released", key: "r", when: (a) => a.status === "quarantined", run: (a) => post(`${at(a)}/release`) },
   { name: "stop", label: "Stop", past: "stopped", key: "c", danger: true, when: (a) => a.status === "active", run: (a) => post(`${at(a)}/stop`),
     question: (a) => `${a.type} ${a.id} stops, and its timers with it. It cannot be taken back.` },
 ];
@@ -22,8 +23,8 @@ export const actions = [
 const spec = {
   kind: "actors", one: "actor", title: "Actors", path: "actors",
   about: "Statecharts with a life of their own; asleep they are only rows.",
-  filters: { type: "its machine", status: ["active", "done", "error", "stopped"], state: "a state it is in" },
-  statuses: ["active", "done", "error", "stopped"],
+  filters: { type: "its machine", status: ["active", "done", "error", "stopped", "quarantined"], state: "a state it is in" },
+  statuses: ["active", "done", "error", "stopped", "quarantined"],
   id: (a) => `${a.type}/${a.id}`, href: (a) => link(["actors", a.type, a.id]), actions,
   create: { label: "New actor", open: () => createActor(route.value.query.get("type") ?? "") },
   empty: "No actor matches. Make one above, or with POST /v1/actors.",
@@ -55,7 +56,7 @@ export function createActor(type) {
 }
 
 function Fields({ values, set, type }) {
-  const { data } = useLive("machines", { limit: 200 });
+  const { data } = useLive("machines");
   const names = (data?.data ?? []).map((m) => m.name);
   const name = values.type ?? type;
   const machine = useLive(name && names.includes(name) ? `machines/${segment(name)}` : null);

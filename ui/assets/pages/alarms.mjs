@@ -2,7 +2,7 @@
 import { html } from "../lib.mjs";
 import { del, post, put, segment } from "../api.mjs";
 import { useLive } from "../live.mjs";
-import { go, link } from "../router.mjs";
+import { go, link, route } from "../router.mjs";
 import { ask } from "../dialog.mjs";
 import { say } from "../toast.mjs";
 import { Actions } from "../action.mjs";
@@ -25,15 +25,18 @@ const withPaths = (a) => ({ ...a, name: a.type, actions: { move: `${at(a)}/move`
 const actions = [
   ...dueActions.map(due).map((a) => ({ ...a, key: { move: "m", skip: "s", fire: "f" }[a.name] })),
   { name: "retry", label: "Retry", past: "retried", key: "r", when: bad, run: (a) => post(`${at(a)}/retry`) },
-  { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, when: (a) => a.kind !== "machine", run: (a) => del(at(a)), question: (a) => `${a.type} ${a.id} is removed.` },
+  { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, when: (a) => a.kind !== "machine", run: (a) => { leave(a); return del(at(a)); }, question: (a) => `${a.type} ${a.id} is removed.` },
 ];
+
+// leave goes from the page of an alarm that is about to go to the list.
+const leave = (a) => { if (route.peek().names[1] === a.id) go(link(["alarms"])); };
 
 const often = (a) => a.text || a.cron || (a.every && `every ${a.every}`) || "once";
 
 const spec = {
-  kind: "alarms", one: "alarm", title: "Alarms & timers", path: "alarms", bulk: "alarms/actions",
+  kind: "alarms", one: "alarm", title: "Alarms & timers", path: "alarms",
   about: "Set by hand or by machines; those of machines can be moved, skipped and fired too.",
-  filters: { type: "its type", kind: ["machine", "cleanup", "custom"], status: ["pending", "processing", "failed", "quarantined"], actor: "type/id of its actor" },
+  filters: { type: "its type", status: ["pending", "processing", "failed", "quarantined"], actor: "type/id of its actor" },
   statuses: ["pending", "processing", "failed", "quarantined"],
   id: (a) => a.id, href: (a) => link(["alarms", a.id]), actions,
   create: { label: "New alarm", open: () => schedule() },
@@ -43,7 +46,6 @@ const spec = {
     { title: "Due", cell: (a) => html`<${When} at=${a.due_at} />` },
     { title: "Repeats", cls: "minor", cell: often },
     { title: "Status", cell: (a) => html`<${Status} of=${a.status} />` },
-    { title: "Kind", cls: "minor", cell: (a) => a.kind },
     { title: "Actor", cell: (a) => a.actor && html`<a href=${link(["actors", a.actor.type, a.actor.id])}>${a.actor.type} <${Short} id=${a.actor.id} /></a>` },
   ],
 };
@@ -64,7 +66,7 @@ function schedule() {
     act: async (v) => {
       if (v.broken) throw new Error("The payload is not JSON.");
       const repeat = !v.every ? {} : /\s|@/.test(v.every) ? { cron: v.every } : { every: v.every };
-      await put(`alarms/${segment(v.id)}`, { type: v.type, due_at: new Date(v.at ?? now() + 3_600_000).toISOString(), payload: v.payload ?? {}, ...repeat });
+      await put(`alarms/${segment(v.id)}`, { type: v.type, at: new Date(v.at ?? now() + 3_600_000).toISOString(), payload: v.payload ?? {}, ...repeat });
       say(`Set ${v.id}`);
       go(link(["alarms", v.id]));
     },

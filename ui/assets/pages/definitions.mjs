@@ -16,7 +16,7 @@ import { startInstance } from "./instances.mjs";
 const newest = (d) => (d.versions ?? []).reduce((a, b) => (a && a.version > b.version ? a : b), undefined);
 
 const spec = {
-  kind: "definitions", one: "machine", title: "Step machines", path: "definitions",
+  kind: "definitions", one: "machine", title: "Step machines", path: "definitions", whole: true,
   about: "What can be started: defined in Go, or as HTTP endpoints.",
   id: (d) => d.name, href: (d) => link(["definitions", d.name]),
   empty: "No machine is known yet. Register one with fsm.Define, or PUT one to /v1/definitions.",
@@ -32,7 +32,7 @@ const spec = {
 
 export const Definitions = () => html`<${List} spec=${spec} />`;
 
-const actions = [{ name: "delete", label: "Delete", danger: true, role: "admin", when: (d) => d.source === "http", run: (d) => del(`definitions/${segment(d.name)}`).then(() => go(link(["definitions"]))),
+const actions = [{ name: "delete", label: "Delete", danger: true, role: "admin", when: (d) => d.source === "http", run: (d) => { go(link(["definitions"])); return del(`definitions/${segment(d.name)}`); },
   question: () => "Instances of it that still run will wait until it is defined again." }];
 
 export function Definition({ names: [name] }) {

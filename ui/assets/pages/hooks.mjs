@@ -26,7 +26,7 @@ const actions = [
 ];
 
 const spec = {
-  kind: "hooks", one: "hook", title: "Hooks", path: "hooks", bulk: "hooks/actions",
+  kind: "hooks", one: "hook", title: "Hooks", path: "hooks",
   about: "Effects that run after a commit, at least once.",
   filters: { namespace: "its namespace", name: "its name", status: statuses },
   statuses, id: (h) => h.id, href: (h) => link(["hooks", h.id]), actions: actions.filter((a) => a.name !== "replay"),

@@ -19,7 +19,7 @@ export function Instance({ names: [id] }) {
   const path = `instances/${segment(id)}`;
   const live = { kinds: ["instances"], id };
   const { data: instance, error, refresh } = useLive(path, {}, live);
-  const history = useLive(`${path}/history`, { limit: 200 }, live);
+  const history = useLive(`${path}/history`, {}, live);
   const signals = useLive(`${path}/signals`, {}, live);
   const children = useLive(`${path}/children`, { limit: 200 }, { kinds: ["instances"] });
   const definition = useLive(instance ? `definitions/${segment(instance.fsm)}` : null);
@@ -27,7 +27,8 @@ export function Instance({ names: [id] }) {
   useInstanceKeys(instance, definition.data, refresh);
   if (!instance) return error ? html`<${Heading} title="State machine" /><${Failure} error=${error} retry=${refresh} />` : html`<${Loading} />`;
 
-  const entries = history.data?.data ?? [];
+  const all = history.data?.data ?? [];
+  const entries = all.filter((e) => steps.has(e.outcome)); // the path; the rest happened beside it
   const current = at === null ? entries.length - 1 : Math.min(at, entries.length - 1);
   const version = definition.data?.versions?.find((v) => v.version === instance.version);
   const past = at !== null && current < entries.length - 1;
@@ -44,7 +45,8 @@ export function Instance({ names: [id] }) {
       <${Scrubber} n=${entries.length} at=${current} set=${(i) => setAt(i === entries.length - 1 ? null : i)} text=${entries[current] ? `${entries[current].step} → ${entries[current].next ?? entries[current].outcome}` : ""} /><//>`}
     <div class="columns">
       <div>
-        <${Panel} title="Timeline"><${Timeline} entries=${entries.map(entry)} current=${past ? current : undefined} onPick=${(i) => setAt(i === entries.length - 1 ? null : i)} /><//>
+        <${Panel} title="Timeline"><${Timeline} entries=${all.map(entry)} current=${past ? all.indexOf(entries[current]) : undefined}
+          onPick=${(i) => { const at = entries.indexOf(all[i]); if (at >= 0) setAt(at === entries.length - 1 ? null : at); }} /><//>
         <${Panel} title="Signals"><${Table} title="Signals" rows=${signals.data?.data} empty="No signal waits." columns=${[
           ["Name", (s) => s.name], ["Received", (s) => html`<${When} at=${s.created_at} />`], ["", (s) => html`<${Status} of=${s.status} />`], ["Payload", (s) => html`<${JSONView} value=${s.payload} open=${0} label=${`Payload of ${s.name}`} />`],
         ]} /><//>
@@ -101,9 +103,11 @@ function walk(entries) {
   return { taken, visits, last };
 }
 
+const steps = new Set(["next", "replay", "await", "spawn", "done", "stop", "error", "crash"]);
+
 const entry = (e) => ({
-  at: e.at, duration_ms: e.duration_ms, title: e.step, how: e.outcome, error: e.error,
-  text: [e.attempt > 0 && `attempt ${e.attempt + 1}`, e.outcome, e.next && e.next !== e.step && `→ ${e.next}`].filter(Boolean).join(" "),
+  at: e.at, duration_ms: e.duration_ms, title: e.step || e.outcome, how: e.outcome, error: e.error,
+  text: [e.attempt > 0 && `attempt ${e.attempt + 1}`, e.step && e.outcome, e.next && e.next !== e.step && `→ ${e.next}`, e.detail].filter(Boolean).join(" "),
 });
 
 const facts = (i) => ({

@@ -24,7 +24,7 @@ export const actions = [
 const spec = {
   kind: "instances", one: "instance", title: "State machines", path: "instances", bulk: "instances/actions",
   about: "Every instance of a step machine, newest first.",
-  filters: { fsm: "the machine's name", status: [...statuses, "live", "ended"], step: "where it is", queue: "its queue", parent: "the id of its parent", unique_key: "its unique key" },
+  filters: { fsm: "the machine's name", status: statuses, step: "where it is", queue: "its queue", parent: "the id of its parent", unique_key: "its unique key" },
   statuses: ["runnable", "executing", "scheduled", "awaiting_signal", "awaiting_children", "done", "failed", "quarantined"],
   id: (i) => i.id, href: (i) => link(["instances", i.id]), actions,
   create: { label: "Start", open: () => startInstance({ fsm: route.value.query.get("fsm") ?? "" }) },
@@ -61,7 +61,7 @@ export function startInstance({ fsm = "", state }) {
 }
 
 function StartFields({ values, set, fsm, state }) {
-  const { data } = useLive("definitions", { limit: 200 });
+  const { data } = useLive("definitions");
   const names = (data?.data ?? []).map((d) => d.name);
   const name = values.fsm ?? fsm;
   const known = useLive(name && names.includes(name) ? `definitions/${segment(name)}` : null);

@@ -2,12 +2,11 @@
 import { html } from "../lib.mjs";
 import { segment, put, post } from "../api.mjs";
 import { useLive } from "../live.mjs";
-import { alter, go, link, route } from "../router.mjs";
+import { go, link } from "../router.mjs";
 import { ask } from "../dialog.mjs";
 import { may } from "../me.mjs";
 import { say } from "../toast.mjs";
 import { List } from "../list.mjs";
-import { When } from "../time.mjs";
 import { MachineDrawing } from "../machine.mjs";
 import { JSONView } from "../json.mjs";
 import { Field, JSONField } from "../form.mjs";
@@ -15,7 +14,7 @@ import { Facts, Failure, Heading, Loading, Panel } from "../parts.mjs";
 import { createActor } from "./actors.mjs";
 
 const spec = {
-  kind: "machines", one: "machine", title: "Statecharts", path: "machines",
+  kind: "machines", one: "machine", title: "Statecharts", path: "machines", whole: true,
   about: "XState machines: from Go, or put here as JSON.",
   id: (m) => m.name, href: (m) => link(["machines", m.name]),
   create: { label: "New machine", role: "admin", open: () => define() },
@@ -23,9 +22,8 @@ const spec = {
   columns: [
     { title: "Machine", cell: (m) => html`<b>${m.name}</b>` },
     { title: "Version", cell: (m) => m.version },
-    { title: "Actors", cell: (m) => (m.actors === undefined ? "" : m.actors.toLocaleString()) },
+    { title: "Actors", cell: (m) => html`<a href=${link(["actors"], { type: m.name })}>show</a>` },
     { title: "Defined in", cell: (m) => m.source },
-    { title: "Changed", cell: (m) => html`<${When} at=${m.updated_at} />` },
   ],
 };
 
@@ -44,7 +42,8 @@ function define(machine) {
       if (v.broken) throw new Error("The machine is not JSON.");
       const name = machine?.name ?? v.name;
       const definition = v.definition ?? machine?.definition ?? start;
-      await post("machines/check", { definition });
+      const check = await post("machines/check", { definition });
+      if (check?.valid === false) throw Object.assign(new Error("The machine cannot be run."), { errors: check.problems });
       await put(`machines/${segment(name)}`, { definition });
       say(`Saved ${name}`);
       go(link(["machines", name]));
@@ -53,18 +52,16 @@ function define(machine) {
 }
 
 export function Machine({ names: [name] }) {
-  const version = route.value.query.get("version") ?? undefined;
-  const { data, error, refresh } = useLive(`machines/${segment(name)}`, { version }, { kinds: ["machines"] });
+  const { data, error, refresh } = useLive(`machines/${segment(name)}`, {}, { kinds: ["machines"] });
   if (!data) return error ? html`<${Heading} title=${name} /><${Failure} error=${error} retry=${refresh} />` : html`<${Loading} />`;
   return html`<${Heading} title=${data.name} kind="Statechart">
       ${may("operator") && html`<button class="primary" data-action="create" onClick=${() => createActor(data.name)}>New actor</button>`}
       ${may("admin") && data.source !== "go" && html`<button data-action="define" onClick=${() => define(data)}>New version</button>`}
       <a class="button" href=${link(["actors"], { type: data.name })}>Actors</a>
     <//>
-    ${data.versions?.length > 1 && html`<div class="switch" role="group" aria-label="Version">${data.versions.map((v) => html`<button class="small" aria-pressed=${v === data.version} onClick=${() => alter({ version: v })}>version ${v}</button>`)}</div>`}
-    <${Panel} title="Drawing" cls="full"><${MachineDrawing} name=${data.name} version=${data.version} /><//>
+    <${Panel} title="Drawing" cls="full"><${MachineDrawing} key=${data.version} name=${data.name} /><//>
     <div class="columns">
-      <${Panel} title="Facts"><${Facts} of=${{ Version: String(data.version ?? ""), "Defined in": data.source, Actors: data.actors?.toLocaleString(), Events: (data.events ?? []).map((e) => e.type).join(", "), Changed: html`<${When} at=${data.updated_at} />` }} /><//>
+      <${Panel} title="Facts"><${Facts} of=${{ Version: String(data.version ?? ""), "Defined in": data.source, Events: (data.events ?? []).map((e) => e.type).join(", ") }} /><//>
       <${Panel} title="Definition"><${JSONView} value=${data.definition} open=${2} label="Definition" /><//>
     </div>`;
 }

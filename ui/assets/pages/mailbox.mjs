@@ -1,32 +1,33 @@
 // The mailbox: what was sent while developing, and went nowhere else.
 import { html } from "../lib.mjs";
 import { useLive } from "../live.mjs";
-import { alter, altered, link, route } from "../router.mjs";
+import { alter, altered, route } from "../router.mjs";
 import { useKeys } from "../keyboard.mjs";
 import { At, When } from "../time.mjs";
 import { Facts, Failure, Heading, Loading, Panel } from "../parts.mjs";
 
+const kinds = { email: "E-mail", sms: "Text messages" };
+
 export function Mailbox() {
-  const { data, error, refresh } = useLive("mailbox", { limit: 100 }, { kinds: ["mailbox", "tasks"], every: 3000 });
-  const all = data?.data ?? [];
+  const kind = Object.hasOwn(kinds, route.value.query.get("kind")) ? route.value.query.get("kind") : "email";
+  const { data, error, refresh } = useLive("dev/messages", { kind }, { kinds: ["tasks"], every: 5000 });
+  const all = (data?.data ?? []).slice(0, 100);
   const chosen = route.value.query.get("message") ?? "";
-  const at = Math.max(0, all.findIndex((m) => String(m.id) === chosen));
+  const at = Math.max(0, all.findIndex((m) => m.sent_at === chosen));
   const message = all[at];
-  const to = (i) => all[i] && alter({ message: all[i].id }, { replace: true });
+  const to = (i) => all[i] && alter({ message: all[i].sent_at }, { replace: true });
   useKeys({ j: ["Next message", () => to(at + 1)], k: ["Previous message", () => to(at - 1)] });
-  if (error?.status === 404) return html`<${Heading} title="Mailbox" /><p class="empty">Only perdure dev has a mailbox: here, messages are really sent.</p>`;
-  return html`<${Heading} title="Mailbox" about="E-mails and text messages that were captured instead of sent." />
+  return html`<${Heading} title="Mailbox" about="What was captured instead of sent, since this is perdure dev." />
+    <nav class="tabs" aria-label="Kind">${Object.entries(kinds).map(([k, text]) => html`<a key=${k} href=${altered({ kind: k, message: "" })} aria-current=${k === kind ? "page" : undefined}>${text}</a>`)}</nav>
     <${Failure} error=${error} retry=${refresh} />
     ${!data && !error && html`<${Loading} />`}
     ${data && !all.length && html`<p class="empty">Nothing was sent yet.</p>`}
     ${message && html`<div class="mail">
-      <nav aria-label="Messages"><ul>${all.map((m, i) => html`<li key=${m.id}><a href=${altered({ message: m.id })} aria-current=${i === at ? "true" : undefined}>
-        <b>${m.to}</b> <span class="muted"><${When} at=${m.created_at} /></span><br />${m.channel === "sms" ? html`<span class="muted">SMS</span> ${m.text}` : m.subject}</a></li>`)}</ul></nav>
-      <${Panel} title=${titleOf(message)}>
-        <${Facts} of=${{ From: message.from, To: message.to, Sent: html`<${At} at=${message.created_at} />`, Task: message.task_id && html`<a href=${link(["tasks", message.task_id])}>${message.task_id}</a>` }} />
-        <pre class="letter" tabindex="0">${message.text ?? message.html}</pre>
+      <nav aria-label="Messages"><ul>${all.map((m, i) => html`<li key=${m.sent_at}><a href=${altered({ message: m.sent_at })} aria-current=${i === at ? "true" : undefined}>
+        <b>${m.message.to}</b> <span class="muted"><${When} at=${m.sent_at} /></span><br />${m.message.subject ?? m.message.body ?? m.message.text}</a></li>`)}</ul></nav>
+      <${Panel} title=${message.message.subject ?? "Text message"}>
+        <${Facts} of=${{ From: message.message.from, To: message.message.to, Sent: html`<${At} at=${message.sent_at} />`, Attempt: message.message.attempt }} />
+        <pre class="letter" tabindex="0">${message.message.text ?? message.message.body ?? message.message.html}</pre>
       <//>
     </div>`}`;
 }
-
-const titleOf = (m) => (m.channel === "sms" ? "Text message" : m.subject || "(no subject)");

@@ -13,18 +13,18 @@ const actions = [
 ];
 
 const spec = {
-  kind: "nodes", one: "node", title: "Nodes", path: "nodes", every: 5000,
+  kind: "nodes", one: "node", title: "Nodes", path: "nodes", whole: true, every: 5000,
   about: "Every process that works on this database.",
   id: (n) => n.id, actions,
   empty: "No process works on this database now.",
   columns: [
     { title: "Node", cell: (n) => html`<b>${n.host}</b> <span class="muted">pid ${n.pid}</span><br /><${Short} id=${n.id} />` },
     { title: "Status", cell: (n) => html`<${Status} of=${n.status} />` },
-    { title: "Running", cell: (n) => (n.running ?? 0).toLocaleString() },
+    { title: "Running", cell: (n) => (n.running === undefined ? "" : n.running.toLocaleString()) },
     { title: "Seen", cell: (n) => html`<${When} at=${n.seen_at} />` },
     { title: "Started", cls: "minor", cell: (n) => html`<${When} at=${n.started_at} />` },
     { title: "Does", cls: "minor", cell: (n) => (n.roles ?? []).join(", ") },
-    { title: "Queues", cls: "minor", cell: (n) => Object.entries(n.queues ?? {}).map(([q, c]) => `${q} × ${c}`).join(", ") },
+    { title: "Works on", cls: "minor", cell: (n) => (n.work ?? []).join(", ") },
     { title: "Version", cls: "minor", cell: (n) => n.version },
     { title: "Actions", cell: (n, refresh) => html`<${Actions} actions=${actions} row=${n} one="node" small=${true} after=${refresh} />` },
   ],

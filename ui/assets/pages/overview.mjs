@@ -8,7 +8,7 @@ import { Heading, Failure, Panel, Table, Loading } from "../parts.mjs";
 import { Icon } from "../status.mjs";
 
 const ranges = ["15m", "1h", "24h"];
-const titles = { instances: "State machines", actors: "Actors", hooks: "Hooks", tasks: "Tasks", alarms: "Alarms", outbox: "Outbox" };
+const titles = { instances: "State machines", actors: "Actors", hooks: "Hooks", tasks: "Tasks", alarms: "Alarms", schedules: "Schedules", outbox: "Outbox" };
 
 /** late is how old due work may be before it is worth a look. */
 const late = 60_000;
@@ -40,14 +40,17 @@ export function Overview() {
 function Kind({ of, spark }) {
   const oldest = Date.parse(of.oldest_due_at ?? "");
   const age = Number.isNaN(oldest) ? 0 : Math.max(0, tick.value - oldest);
-  const numbers = [["due", of.due, "due"], ["running", of.running, "run"], ["waiting", (of.waiting ?? 0) + (of.scheduled ?? 0), "wait"], ["failed", of.failed, "bad"]];
+  const numbers = [["due", of.due, "due"], ["running", of.running, "run"], ["waiting", (of.waiting ?? 0) + (of.scheduled ?? 0), "wait"], ["failed", of.failed, "bad"]]
+    .filter(([, n]) => n !== undefined && (n || of.total === undefined));
   return html`<section class="card">
     <h2><a href=${link([of.kind])}>${own(titles, of.kind) ?? of.kind}</a></h2>
-    <div class="rate"><p class="big">${(of.per_minute ?? 0).toLocaleString()}<small> / min</small></p>${spark && html`<${Spark} values=${spark} label=${`${own(titles, of.kind) ?? of.kind}: throughput`} />`}</div>
-    <dl>${numbers.filter(([, n]) => n !== undefined).map(([name, n, shape]) => html`<div key=${name} class=${n ? "is-" + shape : "muted"}><dt><${Icon} shape=${shape} />${name}</dt><dd>${n.toLocaleString()}</dd></div>`)}</dl>
+    <div class="rate"><p class="big">${of.total === undefined ? html`${rate(of.per_minute)}<small> / min</small>` : html`${of.total.toLocaleString()}<small> in all</small>`}</p>${spark && html`<${Spark} values=${spark} label=${`${own(titles, of.kind) ?? of.kind}: throughput`} />`}</div>
+    <dl>${numbers.map(([name, n, shape]) => html`<div key=${name} class=${n ? "is-" + shape : "muted"}><dt><${Icon} shape=${shape} />${name}</dt><dd>${n.toLocaleString()}</dd></div>`)}</dl>
     <p class=${age > late ? "oldest is-bad" : "oldest muted"}>${age > 0 ? html`${age > late && html`<${Icon} shape="jail" />`}oldest due ${span(age)} ago` : "nothing overdue"}</p>
   </section>`;
 }
+
+const rate = (n = 0) => (n < 10 ? Math.round(n * 10) / 10 : Math.round(n)).toLocaleString();
 
 function Charts({ series }) {
   if (!series) return null;
@@ -55,12 +58,13 @@ function Charts({ series }) {
   const step = millis(series.step);
   const chart = (title, lines, unit) => lines.length > 0 && html`<${Chart} title=${title} lines=${lines} from=${from} step=${step} unit=${unit} />`;
   const each = (byName) => Object.entries(byName ?? {}).map(([name, values]) => ({ name, values }));
-  return html`<div class="charts">
-    ${chart("Throughput", each(series.throughput), "")}
-    ${chart("Latency", each(series.latency_ms), " ms")}
-    ${chart("Backlog", series.backlog ? [{ name: "due", values: series.backlog }] : [], "")}
-    ${chart("Failures", series.failures ? [{ name: "failed", values: series.failures }] : [], "")}
-  </div>`;
+  const charts = [
+    chart("Throughput", each(series.throughput), ""),
+    chart("Latency", each(series.latency_ms), " ms"),
+    chart("Backlog", series.backlog ? [{ name: "due", values: series.backlog }] : [], ""),
+    chart("Failures", series.failures ? [{ name: "failed", values: series.failures }] : [], ""),
+  ].filter(Boolean);
+  return html`<div class=${"charts charts-" + charts.length}>${charts}</div>`;
 }
 
 /** millis reads a duration as Go writes it. */

@@ -22,7 +22,7 @@ const actions = [
 ];
 
 const spec = {
-  kind: "schedules", one: "schedule", title: "Schedules", path: "schedules", every: 15_000,
+  kind: "schedules", one: "schedule", title: "Schedules", path: "schedules", whole: true, every: 15_000,
   about: "Each tick starts one instance, however many processes run.",
   id: (s) => s.name, actions, create: { label: "New schedule", open: () => edit() },
   empty: "No schedule is set. Make one above, from Go with fsm.SetSchedule, or with PUT /v1/schedules.",
@@ -55,6 +55,7 @@ function inZone(time, zone) {
 function edit(schedule) {
   return ask({
     title: schedule ? `Edit ${schedule.name}` : "New schedule", confirm: "Save", wide: true,
+    text: schedule && schedule.state === undefined ? "The state below replaces the one that the schedule has, which is not shown." : "",
     fields: (props) => html`<${Fields} ...${props} schedule=${schedule} />`,
     act: async (v) => {
       if (v.broken) throw new Error("The state is not JSON.");
@@ -72,7 +73,7 @@ const usual = { spec: "0 9 * * *", zone: "UTC", missed: "once" };
 const pick = (s) => s && { name: s.name, fsm: s.fsm, version: s.version, spec: s.spec, zone: s.zone, missed: s.missed, state: s.state };
 
 function Fields({ values, set, schedule }) {
-  const { data } = useLive("definitions", { limit: 200 });
+  const { data } = useLive("definitions");
   const names = (data?.data ?? []).map((d) => d.name);
   const v = { ...usual, ...pick(schedule), ...values };
   const text = (name, label, hint, more = {}) => html`<${Field} label=${label} hint=${hint}><input type="text" required value=${v[name] ?? ""} onInput=${(e) => set({ [name]: e.target.value })} ...${more} /><//>`;

@@ -1,8 +1,8 @@
 // Tasks: the queue whose logic lives in the database.
-import { html } from "../lib.mjs";
+import { html, own } from "../lib.mjs";
 import { post, segment } from "../api.mjs";
 import { useLive } from "../live.mjs";
-import { link } from "../router.mjs";
+import { go, link } from "../router.mjs";
 import { useKeys } from "../keyboard.mjs";
 import { Actions, perform, usable } from "../action.mjs";
 import { ask } from "../dialog.mjs";
@@ -20,10 +20,11 @@ const statuses = ["pending", "processing", "completed", "failed", "quarantined",
 
 const actions = [
   { name: "retry", label: "Retry", past: "retried", key: "r", when: (t) => ["failed", "quarantined"].includes(t.status), run: (t) => post(`tasks/${segment(t.id)}/retry`) },
+  { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, when: (t) => t.status === "pending", run: (t) => post(`tasks/${segment(t.id)}/cancel`), question: (t) => `${t.type} ${t.id} does not run.` },
 ];
 
 const spec = {
-  kind: "tasks", one: "task", title: "Tasks", path: "tasks", bulk: "tasks/actions",
+  kind: "tasks", one: "task", title: "Tasks", path: "tasks",
   about: "Database functions and sends, driven by supervisors that read facts.",
   filters: { type: "its type", status: statuses }, statuses,
   id: (t) => String(t.id), href: (t) => link(["tasks", t.id]), actions,
@@ -41,18 +42,25 @@ const spec = {
 
 export const Tasks = () => html`<${List} spec=${spec} />`;
 
+const processes = {
+  email: { from: "shop@example.com", to: "you@example.com", subject: "Hello", text: "It works." },
+  sms: { from: "+15550100", to: "+15550199", body: "It works." },
+};
+
 // start begins a business process, as sending an e-mail.
 function start() {
   return ask({
     title: "Start a process", confirm: "Start", wide: true,
     fields: ({ values, set }) => html`
-      <${Field} label="Process" hint="As comms.send_email or comms.send_sms"><input type="text" required autofocus value=${values.name ?? "comms.send_email"} onInput=${(e) => set({ name: e.target.value })} /><//>
-      <${JSONField} label="Payload" value=${values.payload ?? { from: "shop@example.com", to: "you@example.com", subject: "Hello", text: "It works." }} onChange=${(v, ok) => set(ok ? { payload: v, broken: false } : { broken: true })} />`,
+      <${Field} label="Process" hint="email and sms send a message; every other name is a type of task"><input type="text" list="processes" required autofocus value=${values.name ?? "email"} onInput=${(e) => set({ name: e.target.value })} />
+        <datalist id="processes">${Object.keys(processes).map((n) => html`<option value=${n} />`)}</datalist><//>
+      <${JSONField} key=${values.name} label="Payload" value=${values.payload ?? own(processes, values.name ?? "email") ?? {}} onChange=${(v, ok) => set(ok ? { payload: v, broken: false } : { broken: true })} />`,
     act: async (v) => {
       if (v.broken) throw new Error("The payload is not JSON.");
-      const name = v.name ?? "comms.send_email";
-      await post(`tasks/processes/${segment(name)}`, v.payload ?? { from: "shop@example.com", to: "you@example.com", subject: "Hello", text: "It works." });
+      const name = v.name ?? "email";
+      const started = await post(`processes/${segment(name)}`, { payload: v.payload ?? own(processes, name) ?? {} });
       say(`Started ${name}`);
+      if (started?.id) go(link(["tasks", started.id]));
     },
   });
 }
@@ -68,7 +76,7 @@ export function Task({ names: [id] }) {
     <div class="lead"><${Status} of=${t.status} /><${ID} id=${t.id} /></div>
     <div class="columns">
       <div>
-        <${Panel} title="Facts of the process"><${Timeline} entries=${(t.facts ?? []).map((f) => ({ at: f.at, title: f.fact, how: /fail/.test(f.fact) ? "error" : /succe/.test(f.fact) ? "done" : "next", text: f.attempt ? `attempt ${f.attempt}` : "", error: f.data?.error_message }))} /><//>
+        ${t.facts?.length > 0 && html`<${Panel} title="Facts of the process"><${Timeline} entries=${(t.facts ?? []).map((f) => ({ at: f.at, title: f.fact, how: /fail/.test(f.fact) ? "error" : /succe/.test(f.fact) ? "done" : "next", text: f.attempt ? `attempt ${f.attempt}` : "", error: f.data?.error_message }))} /><//>`}
         <${Panel} title="Errors"><${Table} title="Errors" rows=${t.errors} empty="No error is recorded." keyOf=${(e) => e.id} columns=${[["When", (e) => html`<${When} at=${e.created_at} />`], ["Error", (e) => html`<${ErrorText} text=${e.message} />`]]} /><//>
       </div>
       <div>

@@ -1,0 +1,201 @@
+package uitest
+
+import (
+	"context"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/perdure/perdure"
+	hooks "github.com/perdure/perdure/hook"
+	clocks "github.com/perdure/perdure/internal/clock"
+	"github.com/perdure/perdure/internal/enginetest"
+	demo "github.com/perdure/perdure/internal/sample"
+	"github.com/perdure/perdure/schema"
+	"github.com/perdure/perdure/server"
+	tasks "github.com/perdure/perdure/task"
+)
+
+// shop is the sample shop behind the real server.
+type shop struct {
+	server *server.Server
+	http   *httptest.Server
+	mux    *http.ServeMux
+}
+
+// newShop runs the shop on SQLite, as perdure dev does.
+func newShop(t *testing.T) *shop {
+	t.Helper()
+	warp, tables := clocks.NewWarp(0), demo.NewTables()
+	eng := enginetest.New(t, enginetest.SQLite).Open(t, &perdure.Options{Outbox: true, Schemas: []*schema.Schema{tables.Schema}, Clock: warp})
+	random := rand.New(rand.NewPCG(3, 4))
+	var mu sync.Mutex
+	sold, err := demo.New(eng, tables, demo.Options{Sent: t.TempDir(), Every: 200 * time.Millisecond, Lease: time.Hour, Random: func() float64 {
+		mu.Lock()
+		defer mu.Unlock()
+		return random.Float64()
+	}})
+	enginetest.NoError(t, err)
+	worker, err := tasks.NewWorker(eng, &tasks.Options{Senders: sold.Senders(), Lease: time.Hour})
+	enginetest.NoError(t, err)
+	s := &shop{mux: http.NewServeMux()}
+	s.server, err = server.New(eng, &server.Options{
+		Definitions: sold.Definitions(), Hooks: []*hooks.Hooks{sold.Hooks()}, Tasks: worker, Actors: sold.Actors(), Alarms: sold.Alarms(), Dev: true, Version: "v0.0.0-test",
+	})
+	enginetest.NoError(t, err)
+	enginetest.NoError(t, s.server.Start())
+	for pattern, handler := range demo.Routes(demo.NewControl(eng, warp), sold.Mailbox()) {
+		s.mux.Handle(pattern, handler)
+	}
+	s.mux.Handle("/", s.server)
+	s.listen(t, "127.0.0.1:0")
+	s.run(t, sold)
+	return s
+}
+
+func (s *shop) listen(t *testing.T, address string) {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
+	enginetest.NoError(t, err)
+	s.http = httptest.NewUnstartedServer(s.mux)
+	s.http.Listener.Close()
+	s.http.Listener = listener
+	s.http.Start()
+}
+
+// run has customers order until the test ends.
+func (s *shop) run(t *testing.T, sold *demo.Shop) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- sold.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+		s.http.CloseClientConnections()
+		s.http.Close()
+		bounded, stop := context.WithTimeout(context.Background(), 20*time.Second)
+		defer stop()
+		_ = s.server.Stop(bounded) // work that is cut off is run again, but not here
+	})
+}
+
+// first opens the first thing of a list, once there is one.
+func (p *tab) first(url string) {
+	p.t.Helper()
+	p.open(url)
+	p.wait("there is a row at "+url, `!!document.querySelector("tbody [data-main]")`)
+	p.run(`document.querySelector("tbody [data-main]").click()`)
+	p.wait("its page is open", `location.pathname.split("/").length > 2`)
+	p.settled()
+	p.drawn()
+}
+
+func TestTheDashboardShowsTheRealServer(t *testing.T) {
+	s := newShop(t)
+	p := newTab(t, s.http.URL)
+	p.screen("light", 1280, 860)
+	for _, page := range []string{"", "upcoming", "dead", "instances", "actors", "hooks", "tasks", "alarms", "schedules", "definitions", "machines", "outbox", "nodes", "mailbox", "settings"} {
+		p.open(s.http.URL + "/" + page)
+		p.drawn()
+		if failure := eval[string](p, `document.querySelector("main .failure")?.textContent ?? ""`); failure != "" {
+			t.Errorf("/%s: %s", page, failure)
+		}
+	}
+	for _, page := range []string{"instances", "actors", "hooks", "tasks", "alarms", "definitions", "machines"} {
+		p.first(s.http.URL + "/" + page)
+		p.accessible("the first of "+page, "html")
+		if failure := eval[string](p, `document.querySelector("main .failure")?.textContent ?? ""`); failure != "" {
+			t.Errorf("the first of %s: %s", page, failure)
+		}
+	}
+}
+
+func TestTheRealServerDoesWhatTheDashboardAsks(t *testing.T) {
+	s := newShop(t)
+	p := newTab(t, s.http.URL)
+	p.screen("light", 1280, 860)
+	p.open(s.http.URL + "/definitions/parcel")
+	p.act("start a parcel", "[data-action=create]", "Started parcel")
+	p.wait("the parcel is shown", `location.pathname.startsWith("/instances/")`)
+
+	p.open(s.http.URL + "/actors/bike/1")
+	p.act("send an event", "[data-event=RETURN]", "Sent RETURN")
+
+	p.open(s.http.URL + "/schedules")
+	p.act("run a schedule", "[data-action=fire]", "Run now")
+	p.act("pause a schedule", "[data-action=pause]", "Pause")
+	p.wait("it is paused", `document.querySelector("main").textContent.includes("paused")`)
+	p.act("resume it", "[data-action=resume]", "Resume")
+
+	p.open(s.http.URL + "/tasks")
+	p.act("send a mail", "[data-action=create]", "Started email")
+
+	p.open(s.http.URL + "/alarms")
+	p.act("set an alarm", "[data-action=create]", "Set order")
+	p.wait("the alarm is shown", `location.pathname === "/alarms/order"`)
+	p.settled()
+	p.act("move it", "[data-action=move]", "Moved to")
+	p.hush(true) // a read that is under way meanwhile finds nothing
+	p.act("remove it", "[data-action=cancel]", "Cancel")
+	p.settled()
+	p.hush(false)
+
+	p.open(s.http.URL + "/machines")
+	p.act("store a machine", "[data-action=create]", "Saved order")
+	p.wait("the machine is shown", `location.pathname === "/machines/order"`)
+	p.settled()
+	p.act("create an actor of it", "[data-action=create]", "Created order order")
+
+	p.open(s.http.URL + "/instances?fsm=order")
+	p.wait("there are orders", `document.querySelectorAll("tbody tr").length > 3`)
+	p.act("cancel all that match", "[data-all=cancel]", "Cancel:")
+
+	p.open(s.http.URL + "/settings")
+	p.act("make a token", "[data-action=token]", "")
+	p.wait("the token is shown", `document.querySelector("dialog code")?.textContent.startsWith("perdure_sk_")`)
+}
+
+// act does an action, answers its dialog, and waits for what the page says then.
+func (p *tab) act(what, selector, said string) {
+	p.t.Helper()
+	p.click(selector)
+	p.wait(what+" asks or is done", `!!document.querySelector("dialog[open], .toast")`)
+	eventually(p.t, what+" is confirmed", func() bool {
+		if text := eval[string](p, `document.querySelector("dialog .wrong, .toast.is-bad")?.textContent ?? ""`); text != "" {
+			p.t.Fatalf("%s: %s", what, text)
+		}
+		return eval[bool](p, confirm)
+	})
+	if said == "" {
+		return
+	}
+	eventually(p.t, what+" says "+said, func() bool {
+		text := eval[string](p, `[...document.querySelectorAll(".toast")].map((t) => t.textContent).join("; ")`)
+		return strings.Contains(text, said)
+	})
+	p.run(`for (const b of document.querySelectorAll(".toast button")) b.click()`)
+}
+
+func TestThePageComesBackAfterTheRealServerRestarts(t *testing.T) {
+	s := newShop(t)
+	p := newTab(t, s.http.URL)
+	p.open(s.http.URL + "/instances")
+	p.wait("it is live", `document.querySelector("[data-live]").dataset.live === "live"`)
+	p.hush(true)
+	address := s.http.Listener.Addr().String()
+	s.http.CloseClientConnections()
+	s.http.Close()
+	p.wait("it says so", `document.querySelector("[data-live]").dataset.live === "offline"`)
+	newest := eval[string](p, `document.querySelector("tbody [data-main]")?.href ?? ""`)
+	s.listen(t, address)
+	p.wait("it is live again", `document.querySelector("[data-live]").dataset.live === "live"`)
+	eventually(t, "new orders are shown", func() bool {
+		return eval[string](p, `document.querySelector("tbody [data-main]")?.href ?? ""`) != newest
+	})
+}
