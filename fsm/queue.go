@@ -174,17 +174,18 @@ func (q *queue) step(ctx context.Context, c *core.Claim, n int) {
 // decided commits the outcome of a step and goes on if it leads on.
 func (q *queue) decided(ctx context.Context, c *core.Claim, n int, decided decision, err error) {
 	m, e := q.machines, c.Work.(*execution)
-	if cause := context.Cause(ctx); errors.Is(cause, core.ErrLost) {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, core.ErrLost):
 		q.end(c, cause)
 		return
-	} else if err != nil && errors.Is(cause, core.ErrStopping) {
+	case err != nil && errors.Is(cause, core.ErrStopping):
 		q.settle(c, settlement{release: true})
 		return
-	} else if isSealed(err) {
+	case isSealed(err):
 		m.options.OnError(fmt.Errorf("run instance %s: %w", e.instance.ID, err))
 		q.settle(c, settlement{sealed: err})
 		return
-	} else if err != nil {
+	case err != nil:
 		decided = failed(err)
 	}
 	c.Failed = decided.err != ""
