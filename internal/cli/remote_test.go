@@ -74,8 +74,15 @@ func TestShellsCompleteValues(t *testing.T) {
 	_, database := busyServer(t)
 	env := []string{"PERDURE_DATABASE_URL=" + database[1]}
 	for _, c := range []struct{ args, want string }{
-		{"fsm list --fsm ", "order"}, {"fsm list --ended ", "quarantined"}, {"hooks list --namespace ", "shop"}, {"hooks list --status ", "pending"},
-		{"hooks list --status pro", "processing"}, {"dead --kind ", "alarms"}, {"serve --roles ", "worker"}, {"fsm start ", "parcel"}, {"fsm show ", "-"},
+		{"fsm list --fsm ", "order"},
+		{"fsm list --ended ", "quarantined"},
+		{"hooks list --namespace ", "shop"},
+		{"hooks list --status ", "pending"},
+		{"hooks list --status pro", "processing"},
+		{"dead --kind ", "alarms"},
+		{"serve --roles ", "worker"},
+		{"fsm start ", "parcel"},
+		{"fsm show ", "-"},
 	} {
 		runWith(t, env, append([]string{"__complete"}, strings.Split(c.args, " ")...)...).want(t, 0, c.want)
 	}

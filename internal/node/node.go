@@ -152,7 +152,7 @@ func (n *Node) Close() error { return n.listener.Close() }
 func (n *Node) Run(ctx context.Context) error {
 	served := make(chan error, 1)
 	go func() { served <- n.serve() }()
-	if err := n.server.Start(); err != nil {
+	if err := n.server.Start(); err != nil { //nolint:contextcheck // what it starts ends with Stop
 		return errors.Join(err, n.http.Close(), <-served)
 	}
 	n.options.Notify.Ready()

@@ -101,7 +101,7 @@ func TestWorkThatDoesNotEndIsLeftToOthers(t *testing.T) {
 	t.Parallel()
 	eng := enginetest.New(t, enginetest.SQLite).Open(t, nil)
 	running := make(chan struct{})
-	stubborn := fsm.Define("stubborn", 1, fsm.Step("only", func(ctx context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
+	stubborn := fsm.Define("stubborn", 1, fsm.Step("only", func(ctx context.Context, _ *fsm.Run[int]) (fsm.Outcome, error) {
 		close(running)
 		<-ctx.Done()
 		return fsm.Outcome{}, ctx.Err()

@@ -40,7 +40,7 @@ func open(t *testing.T, db enginetest.Database) *world {
 	eng := db.Open(t, &perdure.Options{Outbox: true, Schemas: []*schema.Schema{tables.Schema}, Clock: warp})
 	random := rand.New(rand.NewPCG(1, 2))
 	var mu sync.Mutex
-	shop, err := New(eng, tables, Options{Sent: t.TempDir(), Lease: time.Hour, OnError: func(err error) { t.Error(err) }, Random: func() float64 {
+	shop, err := New(eng, tables, Options{Every: 50 * time.Millisecond, Sent: t.TempDir(), Lease: time.Hour, OnError: func(err error) { t.Error(err) }, Random: func() float64 {
 		mu.Lock()
 		defer mu.Unlock()
 		return random.Float64()

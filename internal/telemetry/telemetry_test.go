@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"strings"
@@ -26,7 +27,7 @@ func TestMain(m *testing.M) { testdb.Main(m) }
 func scrape(t *testing.T, e *Exporter) string {
 	t.Helper()
 	answer := httptest.NewRecorder()
-	e.ServeHTTP(answer, httptest.NewRequest("GET", "/metrics", nil))
+	e.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	if got := answer.Header().Get("Content-Type"); got != contentType {
 		t.Errorf("the content type is %q", got)
 	}
