@@ -75,13 +75,13 @@ func (b *bench) send(method, path string, body any) {
 	b.mu.Unlock()
 }
 
-// run sends b.N requests, many at once.
-func (b *bench) run(request func(n int)) {
+// run sends requests, many at once.
+func (b *bench) run(requests int, request func(n int)) {
 	var next atomic.Int64
 	var all sync.WaitGroup
 	for range clients {
 		all.Go(func() {
-			for n := int(next.Add(1)); n <= b.N; n = int(next.Add(1)) {
+			for n := int(next.Add(1)); n <= requests; n = int(next.Add(1)) {
 				request(n)
 			}
 		})
@@ -103,7 +103,7 @@ func BenchmarkStartAndComplete(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			f := newBench(b, name)
 			b.ResetTimer()
-			f.run(func(n int) { f.send(http.MethodPost, "/v1/instances", object{"fsm": "quick", "state": n}) })
+			f.run(b.N, func(n int) { f.send(http.MethodPost, "/v1/instances", object{"fsm": "quick", "state": n}) })
 			done := "select count(*) from " + f.db.Table("perdure", "finished")
 			enginetest.Eventually(b, "all are done", func() bool { return f.db.Int(b, done) == int64(b.N) })
 			b.StopTimer()
@@ -121,14 +121,12 @@ func BenchmarkActorSend(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			f := newBench(b, name)
 			f.send(http.MethodPut, "/v1/machines/counter", object{"definition": json.RawMessage(counter)})
-			n := b.N
-			b.N = crowd
-			f.run(func(n int) {
+			f.run(crowd, func(n int) {
 				f.send(http.MethodPost, "/v1/actors", object{"type": "counter", "id": strconv.Itoa(n % crowd)})
 			})
-			b.N, f.took = n, nil
+			f.took = nil
 			b.ResetTimer()
-			f.run(func(n int) {
+			f.run(b.N, func(n int) {
 				f.send(http.MethodPost, fmt.Sprintf("/v1/actors/counter/%d/events", n%crowd), object{"type": "INC"})
 			})
 			b.StopTimer()

@@ -44,7 +44,7 @@ type ActorRef struct {
 
 func showAlarm(r alarm.Record) Alarm {
 	shown := Alarm{
-		ID: r.Key.String(), Kind: "custom", Type: r.Type, Status: r.Status, Payload: r.Payload, Priority: Priority(r.Priority), DueAt: Time(r.Due),
+		ID: r.String(), Kind: "custom", Type: r.Type, Status: r.Status, Payload: r.Payload, Priority: Priority(r.Priority), DueAt: Time(r.Due),
 		ScheduledAt: Time(r.Scheduled), Every: Duration(r.Every), Cron: r.Cron, Zone: r.Zone, Text: r.Recurs, Missed: r.Missed, Attempts: r.Attempts,
 		MaxAttempts: r.MaxAttempts, Crashes: r.Crashes, Error: r.Error, Webhook: r.Webhook, Worker: r.Worker, CreatedAt: Time(r.Created), LeaseExpiresAt: Time(r.LeaseExpires),
 	}
@@ -216,6 +216,6 @@ func (a *API) retryAlarm(ctx context.Context, in *actOnAlarmInput) (*Done[Acted]
 
 func (a *API) actOnAlarm(ctx context.Context, key string, in ByAlarm, body any, act func(*perdure.Tx, alarm.Key) error) (*Done[Acted], error) {
 	return effect(ctx, a, key, body, func(tx *perdure.Tx) (func() Acted, error) {
-		return func() Acted { return Acted{in.ID} }, act(tx, in.key())
+		return func() Acted { return Acted(in) }, act(tx, in.key())
 	})
 }

@@ -115,9 +115,9 @@ func (a *API) problem(req *request, err error) *Problem {
 	var limited *auth.LimitedError
 	switch {
 	case errors.As(err, &limited):
-		p.RetryAfter(int(limited.After.Seconds()) + 1)
+		p = p.RetryAfter(int(limited.After.Seconds()) + 1)
 	case status == http.StatusServiceUnavailable:
-		p.RetryAfter(1)
+		p = p.RetryAfter(1)
 	}
 	return p
 }
