@@ -48,7 +48,8 @@ func (a *app) remotes() map[string]viaServer {
 var local = []string{"healthcheck", "dev", "serve", "version", "completion", "help", "status", "nodes", "dead", "chart", "__complete", "__completeNoDesc"}
 
 // offerServer lets the commands that can work through a server, and the others
-// refuse one.
+// refuse one. A server of the environment is for those that can, unless the
+// command line names a database.
 func (a *app) offerServer(root *cobra.Command) {
 	remotes := a.remotes()
 	walk(root, func(cmd *cobra.Command) {
@@ -59,10 +60,10 @@ func (a *app) offerServer(root *cobra.Command) {
 			return
 		}
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
-			if a.server == "" || a.fromEnv["server"] && a.dsn != "" && !a.fromEnv["dsn"] {
+			run, ok := remotes[path]
+			if a.server == "" || a.fromEnv["server"] && (!ok || a.dsn != "" && !a.fromEnv["dsn"]) {
 				return direct(cmd, args)
 			}
-			run, ok := remotes[path]
 			if !ok {
 				return usagef("%s works on the database only: leave --server out", cmd.CommandPath())
 			}

@@ -47,6 +47,12 @@ func TestCommandsWorkThroughAServer(t *testing.T) {
 	run(t, with(server, "fsm", "show", "01900000-0000-7000-8000-000000000000")...).wantError(t, exitNotFound)
 	run(t, with(server, "fsm", "start", "nobody")...).wantError(t, exitNotFound)
 	run(t, with(server, "outbox", "verify")...).wantError(t, exitUsage, "leave --server out")
+	dsn := sqliteDSN(t)
+	runWith(t, []string{"PERDURE_SERVER=" + server[1]}, "migrate", "--dsn", dsn).want(t, 0, "up to date")
+	runWith(t, []string{"PERDURE_SERVER=" + server[1]}, "hooks", "list").want(t, 0, "shop")
+	if o := runWith(t, []string{"PERDURE_SERVER=" + server[1]}, "hooks", "list", "--dsn", dsn); strings.Contains(o.stdout, "shop") {
+		t.Errorf("it asked the server: %s", o.stdout)
+	}
 }
 
 func TestStatusNodesAndDeadWorkOnBoth(t *testing.T) {
