@@ -25,7 +25,7 @@ dev: build ## Run Perdure on an embedded database, with samples
 
 .PHONY: build
 build: ## Build bin/perdure
-	go build -trimpath -o bin/perdure ./cmd/perdure
+	go build -o bin/perdure ./cmd/perdure
 
 .PHONY: test
 test: deps vet gofmt ## Install what is missing, then check and test everything

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 
@@ -20,7 +21,7 @@ const prefix = "/some/where"
 
 func serve(t *testing.T) func(address string) (int, http.Header, string) {
 	t.Helper()
-	handler := http.StripPrefix(prefix, Handler())
+	handler := http.StripPrefix(prefix, &handler{load: once})
 	return func(address string) (int, http.Header, string) {
 		t.Helper()
 		w := httptest.NewRecorder()
@@ -33,9 +34,12 @@ func serve(t *testing.T) func(address string) (int, http.Header, string) {
 	}
 }
 
+// once is what all tests look at; none changes it.
+var once = sync.OnceValues(func() (*site, error) { return build(docs.Files) })
+
 func built(t *testing.T) *site {
 	t.Helper()
-	s, err := build(docs.Files)
+	s, err := once()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +186,9 @@ func TestPagesObeyTheirPolicy(t *testing.T) {
 			}
 		}
 	}
-	_, header, _ := serve(t)(prefix + "/")
+	w := httptest.NewRecorder()
+	Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	header := w.Header()
 	if p := header.Get("Content-Security-Policy"); !strings.Contains(p, "default-src 'self'") || strings.Contains(p, "unsafe") {
 		t.Errorf("the policy is %q", p)
 	}
