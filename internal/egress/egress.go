@@ -63,6 +63,7 @@ type Client struct {
 	allow     allowList
 	ports     []int
 	maxAnswer int64
+	fence     func(netip.Addr) error // of tests: the last word before a dial
 }
 
 // New returns a client.
@@ -184,6 +185,9 @@ func (c *Client) control(ctx context.Context, network, address string, _ syscall
 	}
 	if reason := class(ip); reason != "" && !c.allow.permits(host, ip) {
 		return &RefusedError{Host: host, Reason: reason}
+	}
+	if c.fence != nil {
+		return c.fence(ip)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package egress
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -127,8 +128,20 @@ func client(t *testing.T, o *Options) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.fence = fence(t)
 	t.Cleanup(c.Close)
 	return c
+}
+
+// fence keeps the tests on this machine, also when what they test is broken.
+func fence(t *testing.T) func(netip.Addr) error {
+	return func(ip netip.Addr) error {
+		if ip.Unmap().IsLoopback() {
+			return nil
+		}
+		t.Errorf("%v would have been dialled", ip)
+		return errors.New("outside of the machine")
+	}
 }
 
 // get requests a URL and returns the answer's status and body.

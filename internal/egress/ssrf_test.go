@@ -1,7 +1,6 @@
 package egress
 
 import (
-	"context"
 	"errors"
 	"net"
 	"net/http"
@@ -9,7 +8,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 )
 
 // hosts are ways to write, or to have written, an address that only this machine
@@ -74,20 +72,16 @@ func TestNoFormReachesTheMachineOrItsNetwork(t *testing.T) {
 func TestNoFormGetsPastTheDial(t *testing.T) {
 	t.Parallel()
 	canary := newCanary(t)
-	for name, resolver := range map[string]*net.Resolver{"fake": resolver(t, toLoopback), "system": nil} {
-		c := client(t, &Options{Resolver: resolver})
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // the system's may wait for servers
-		defer cancel()
-		for _, host := range hosts {
-			unescaped, err := url.PathUnescape(strings.Trim(host, "[]"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			conn, err := c.transport.DialContext(ctx, "tcp", net.JoinHostPort(unescaped, canary.port))
-			if err == nil {
-				conn.Close()
-				t.Errorf("%s resolver: %s was connected to", name, host)
-			}
+	c := client(t, &Options{Resolver: resolver(t, toLoopback)})
+	for _, host := range hosts {
+		unescaped, err := url.PathUnescape(strings.Trim(host, "[]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := c.transport.DialContext(t.Context(), "tcp", net.JoinHostPort(unescaped, canary.port))
+		if err == nil {
+			conn.Close()
+			t.Errorf("%s was connected to", host)
 		}
 	}
 	if n := canary.reached.Load(); n != 0 {
