@@ -232,3 +232,22 @@ func anchors(content string) []string {
 	}
 	return all
 }
+
+// Every program in examples is run by a test that knows what comes of it.
+func TestEveryExampleIsRun(t *testing.T) {
+	t.Parallel()
+	programs, err := filepath.Glob(filepath.Join(root, "examples", "*", "main.go"))
+	if err != nil || len(programs) < 5 {
+		t.Fatalf("found %q (%v)", programs, err)
+	}
+	for _, program := range programs {
+		test, err := os.ReadFile(strings.TrimSuffix(program, ".go") + "_test.go")
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if !strings.Contains(string(test), "// Output:") && !strings.Contains(string(test), "run(") {
+			t.Errorf("the test of %s does not run it", program)
+		}
+	}
+}

@@ -39,10 +39,12 @@ func newIndex(pages []*page) *index {
 	return x
 }
 
-// The weight of a word in the title of a page and in a heading; in text it is 1.
+// The weight of a word in the title of a page and in a heading. In text it is how
+// often it is there, up to a few times: long places are not better ones.
 const (
 	inTitle   = 12
 	inHeading = 6
+	mostText  = 3
 )
 
 func (x *index) add(p *place) {
@@ -53,6 +55,9 @@ func (x *index) add(p *place) {
 		}
 	}
 	count(p.text, 1)
+	for w, n := range p.words {
+		p.words[w] = min(n, mostText)
+	}
 	count(p.heading.Text, inHeading)
 	if p.heading.ID == "" {
 		count(p.page.Title, inTitle)

@@ -36,6 +36,17 @@ func TestSearchFindsWhatItShould(t *testing.T) {
 	}
 }
 
+// A page about a word is better than one that only has it often.
+func TestSearchPrefersTitles(t *testing.T) {
+	t.Parallel()
+	x := built(t).index
+	for query, want := range map[string]string{"outbox": "guide/outbox", "hooks": "guide/hooks", "alarms": "guide/alarms", "quickstart": "quickstart", "sizing": "operations/sizing"} {
+		if hits := x.search(query); len(hits) == 0 || hits[0].URL != want {
+			t.Errorf("%q finds %+v first, and not %s", query, hits[:min(len(hits), 1)], want)
+		}
+	}
+}
+
 func TestSearchNeedsAllWords(t *testing.T) {
 	t.Parallel()
 	x := built(t).index
