@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/store"
@@ -148,6 +149,18 @@ func (a *Alarms) Get(ctx context.Context, key Key) (Record, error) {
 		return Record{}, fmt.Errorf("get alarm: %w", err)
 	}
 	return found, nil
+}
+
+// GetIn is Get inside a unit of work: it sees what the unit has done.
+func (a *Alarms) GetIn(tx *perdure.Tx, key Key) (Record, error) {
+	if err := key.check(maxStoredID); err != nil {
+		return Record{}, tx.Fail(err)
+	}
+	var found Record
+	if err := tx.Attach(nil, a.rt.Store.GetAlarm(key.stored(), func(row store.Alarm) { found = record(row) })); err != nil {
+		return Record{}, err
+	}
+	return found, tx.Flush()
 }
 
 // Count returns how many alarms there are of each status.

@@ -144,14 +144,21 @@ func (a *API) scheduleAlarm(ctx context.Context, in *scheduleAlarmInput) (*One[A
 			return nil, fault.Invalidf("every", "has to be more than 0, not %v", every)
 		}
 	}
-	err := a.alarms.Schedule(ctx, in.key(), b.Type, payload, &alarm.ScheduleOptions{
+	options := &alarm.ScheduleOptions{
 		At: time.Time(b.At), Delay: time.Duration(b.Delay), Every: every, Cron: b.Cron, Zone: b.Zone, Missed: b.Missed,
 		MaxMissed: b.MaxMissed, Priority: alarm.Priority(b.Priority), Retry: b.Retry.policy(), Webhook: b.Webhook,
+	}
+	var scheduled alarm.Record
+	err := a.config.Engine.Update(ctx, func(tx *perdure.Tx) (err error) {
+		if err = a.alarms.ScheduleIn(tx, in.key(), b.Type, payload, options); err == nil {
+			scheduled, err = a.alarms.GetIn(tx, in.key()) // after the commit it may have fired already
+		}
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return a.getAlarm(ctx, &in.ByAlarm)
+	return one(showAlarm(scheduled)), nil
 }
 
 func (a *API) cancelAlarm(ctx context.Context, in *ByAlarm) (*struct{}, error) {
