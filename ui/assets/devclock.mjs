@@ -1,5 +1,5 @@
 // The clock of perdure dev, which can be stopped, hurried and moved on.
-import { html, useEffect } from "./lib.mjs";
+import { html, useEffect, useRef } from "./lib.mjs";
 import { post, skew } from "./api.mjs";
 import { useLive } from "./live.mjs";
 import { show } from "./dialog.mjs";
@@ -8,7 +8,7 @@ import { absolute, hourText, relative, tick } from "./time.mjs";
 import { fail } from "./toast.mjs";
 import { Icon } from "./status.mjs";
 
-const speeds = [1, 10, 60];
+const speeds = [1, 5, 20]; // the fastest that the samples keep up with
 const strides = [["10 minutes", "10m"], ["1 hour", "1h"], ["1 day", "24h"]];
 
 /** DevClock shows the time of the samples; a click moves it. */
@@ -26,6 +26,8 @@ function open() { show(Controls, { title: "The clock of the samples" }); }
 
 function Controls({ close }) {
   const { data, refresh } = useLive("dev/clock", {}, { every: 1000 });
+  const first = useRef(null);
+  useEffect(() => { first.current?.focus(); }, [data !== null]);
   const act = (body) => post("dev/clock", body).then(refresh, fail);
   if (!data) return html`<p class="muted" aria-busy="true">Loading…</p>`;
   return html`
@@ -37,7 +39,7 @@ function Controls({ close }) {
     </div>
     <p></p>
     <div class="actions" role="group" aria-label="Forward">
-      <button data-clock="skip" autofocus onClick=${() => act({ action: "skip" })}>To what is due next</button>
+      <button data-clock="skip" ref=${first} onClick=${() => act({ action: "skip" })}>To what is due next</button>
       ${strides.map(([text, by]) => html`<button key=${by} onClick=${() => act({ action: "forward", by })}>+ ${text}</button>`)}
     </div>
     <div class="buttons"><button class="primary" onClick=${() => close()}>Done</button></div>`;

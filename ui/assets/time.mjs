@@ -1,10 +1,11 @@
 // Times and durations, as people read them.
-import { html, signal } from "./lib.mjs";
+import { effect, html, signal } from "./lib.mjs";
 import { skew } from "./api.mjs";
 
 /** tick is the server's time, once a second. */
 export const tick = signal(Date.now());
-setInterval(() => { if (!document.hidden) tick.value = Date.now() + skew.peek(); }, 1000);
+effect(() => { tick.value = Date.now() + skew.value; });
+setInterval(() => { if (!document.hidden) tick.value = now(); }, 1000);
 
 /** now is the server's time. */
 export const now = () => Date.now() + skew.peek();

@@ -29,6 +29,7 @@ type fake struct {
 	changes []string
 	open    map[chan string]bool
 	drawing string // instead of the machine's
+	locked  bool   // until there is a session
 }
 
 // newFake serves the dashboard under a prefix, with the API that it talks to.
@@ -73,6 +74,8 @@ func (f *fake) restart(t *testing.T, whileStopped func()) {
 
 func (f *fake) answer(w http.ResponseWriter, r *http.Request) {
 	switch {
+	case f.refuses(r):
+		problem(w, http.StatusUnauthorized, "unauthorized", "The token is not known.")
 	case r.URL.Path == "/v1/stream":
 		f.stream(w, r)
 	case strings.HasSuffix(r.URL.Path, "/drawing.svg"):
@@ -82,6 +85,18 @@ func (f *fake) answer(w http.ResponseWriter, r *http.Request) {
 	default:
 		f.read(w, r)
 	}
+}
+
+// refuses says whether a request needs a session; the right token begins one.
+func (f *fake) refuses(r *http.Request) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.locked && r.URL.Path == "/v1/session" {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		f.locked = !bytes.Contains(body, []byte("perdure_sk_right"))
+	}
+	return f.locked
 }
 
 // read answers with what the data has for a path, or for its pattern.
@@ -162,6 +177,13 @@ func (f *fake) changed() []string {
 	all := f.changes
 	f.changes = nil
 	return all
+}
+
+// seen returns the changes without forgetting them.
+func (f *fake) seen() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.changes
 }
 
 // set changes the data at a path and tells whoever listens.
@@ -256,7 +278,7 @@ func problem(w http.ResponseWriter, status int, code, detail string) {
 // eventually waits for something that another part of the program does.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for !done() {
 		select {
 		case <-deadline:

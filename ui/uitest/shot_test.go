@@ -4,45 +4,77 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/perdure/perdure/fsm"
 )
 
-var update = flag.Bool("update", false, "write the screenshots of the documentation again")
+// The screenshots of the documentation are written by
+//
+//	go test ./ui/uitest -run Screenshots -update -of http://127.0.0.1:7070
+//
+// while perdure dev has run there for a quarter of an hour.
+var (
+	update = flag.Bool("update", false, "write the screenshots of the documentation again")
+	of     = flag.String("of", "", "the server that they are taken of; default: a shop that has just opened")
+)
 
-// shots are the screenshots that the documentation shows.
+// shots are the screenshots that the documentation shows. Of a list with a query
+// the first thing is shown.
 var shots = []struct {
 	name, path, theme string
 	width, height     int64
 }{
-	{"overview", "", "light", 1280, 860},
-	{"overview-dark", "", "dark", 1280, 860},
-	{"instance", "instances/" + id(3), "light", 1280, 1000},
-	{"actor", "actors/subscription/ada", "light", 1280, 1000},
-	{"upcoming", "upcoming", "dark", 1280, 860},
-	{"dead", "dead", "light", 1280, 700},
+	{"overview", "", "light", 1280, 800},
+	{"overview-dark", "", "dark", 1280, 800},
+	{"instance", "instances?fsm=order&status=awaiting_children", "light", 1280, 900},
+	{"actor", "actors/bike/1", "light", 1280, 900},
+	{"upcoming", "upcoming?range=hour", "dark", 1280, 800},
+	{"dead", "dead", "light", 1280, 640},
+	{"mailbox", "mailbox", "light", 1280, 640},
 	{"phone", "instances", "dark", 390, 780},
 }
 
 func TestScreenshotsAreTaken(t *testing.T) {
-	f := newFake(t, sample())
-	p := newTab(t, f.server.URL)
-	dir := t.TempDir()
+	dir, server := t.TempDir(), *of
 	if *update {
 		dir = filepath.Join("..", "..", "docs", "images")
 	}
-	for _, s := range shots {
-		p.screen(s.theme, s.width, s.height)
-		p.open(f.URL + s.path)
+	if server == "" {
+		s := newShop(t)
+		server = s.http.URL
+		eventually(t, "there are orders", func() bool { return s.orders(t) >= 3 })
+	}
+	p := newTab(t, server)
+	for _, shot := range shots {
+		p.screen(shot.theme, shot.width, shot.height)
+		if strings.Contains(shot.path, "status=") {
+			p.first(server + "/" + shot.path)
+		} else {
+			p.open(server + "/" + shot.path)
+		}
+		p.wait("it is live", `document.querySelector("[data-live]").dataset.live === "live" && !!document.querySelector("[data-devclock]")`)
 		p.drawn()
 		png, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
 		p.must(err)
 		if len(png) < 5000 {
-			t.Errorf("%s: the screenshot has only %d bytes", s.name, len(png))
+			t.Errorf("%s: the screenshot has only %d bytes", shot.name, len(png))
 		}
-		p.must(os.WriteFile(filepath.Join(dir, s.name+".png"), png, 0o644))
+		p.must(os.WriteFile(filepath.Join(dir, shot.name+".png"), png, 0o644))
 	}
+}
+
+// orders returns how many orders were placed, up to 200.
+func (s *shop) orders(t *testing.T) int {
+	t.Helper()
+	all, _, err := s.server.Machines().List(t.Context(), fsm.Filter{FSM: "order"}, "", 200)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(all)
 }
 
 // drawn waits until drawings are there too.

@@ -12,7 +12,7 @@ import { address } from "../palette.mjs";
 import { When } from "../time.mjs";
 import { ErrorText, Failure, Heading, Loading } from "../parts.mjs";
 
-const kinds = ["", "instances", "hooks", "tasks", "alarms"];
+const kinds = ["", "instances", "hooks", "tasks", "alarms", "actors"];
 const single = { instances: "instance", hooks: "hook", tasks: "task", alarms: "alarm" };
 
 export function Dead() {
@@ -46,9 +46,18 @@ function Group({ of, refresh }) {
       <p class="muted">${of.name && html`${of.name} · `}first <${When} at=${of.first_at} />, last <${When} at=${of.last_at} /></p>
       ${of.ids?.length > 0 && html`<p class="ids">${of.ids.map((id) => html`<a key=${id} href=${address({ kind: of.kind, id: String(id) })}><${Short} id=${id} /></a> `)}</p>`}
     </div>
-    ${may("operator") && html`<div class="actions"><button data-action="retry" onClick=${() => retry(of).then(refresh)}>Retry all ${count}</button>
-      <a class="button" href=${link([of.kind], { status: "failed" })}>List</a></div>`}
+    <div class="actions">
+      ${may("operator") && of.kind !== "actors" && html`<button data-action="retry" onClick=${() => retry(of).then(refresh)}>Retry all ${count}</button>`}
+      <a class="button" href=${link([of.kind], listed(of))}>List</a>
+    </div>
   </li>`;
+}
+
+// listed narrows the list of a kind to what a group is about.
+function listed({ kind, name }) {
+  const status = kind === "actors" ? "quarantined" : "failed";
+  const field = { instances: "fsm", hooks: "name", tasks: "type", alarms: "type", actors: "type" }[kind];
+  return field ? { status, [field]: kind === "hooks" ? String(name).split("/").at(-1) : name } : {};
 }
 
 async function retry(group) {

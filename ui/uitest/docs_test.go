@@ -1,0 +1,73 @@
+package uitest
+
+import (
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/perdure/perdure/docs"
+	"github.com/perdure/perdure/internal/site"
+)
+
+// documentation serves the documentation where the server does.
+func documentation(t *testing.T) string {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.Handle("/docs/", http.StripPrefix("/docs", site.Handler()))
+	s := httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// documents are the addresses of some pages: one of each part, and those with the
+// widest tables.
+func documents(t *testing.T) []string {
+	t.Helper()
+	all := []string{"", "search?q=outbox", "reference/configuration", "reference/metrics", "guide/outbox", "quickstart", "concepts"}
+	for _, part := range []string{"recipes", "operations", "coming-from", "adr"} {
+		files, err := fs.Glob(docs.Files, part+"/[a-z0-9]*.md")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s has no pages (%v)", part, err)
+		}
+		all = append(all, strings.TrimSuffix(files[0], ".md"))
+	}
+	return all
+}
+
+func TestTheDocumentationIsAccessibleInBothThemesAndAtPhoneWidth(t *testing.T) {
+	for _, screen := range []struct {
+		name, theme   string
+		width, height int64
+	}{{"light", "light", 1280, 860}, {"dark", "dark", 1280, 860}, {"phone", "dark", 390, 780}} {
+		t.Run(screen.name, func(t *testing.T) {
+			t.Parallel()
+			url := documentation(t)
+			p := newTab(t, url)
+			p.screen(screen.theme, screen.width, screen.height)
+			for _, page := range documents(t) {
+				p.open(url + "/docs/" + page)
+				p.accessible(screen.name+" /docs/"+page, "html")
+				p.fits("docs/" + page)
+			}
+		})
+	}
+}
+
+func TestTheDocumentationIsSearchedByKeyboard(t *testing.T) {
+	t.Parallel()
+	url := documentation(t)
+	p := newTab(t, url)
+	p.open(url + "/docs/guide/fsm")
+	p.keys("/")
+	p.wait("the field has the focus", `document.activeElement.id === "q"`)
+	p.keys("p", "g", "b", "o", "u", "n")
+	p.wait("something is found", `document.querySelectorAll("#found a").length > 0`)
+	p.keys(kb.ArrowDown)
+	p.wait("the first has the focus", `document.activeElement.matches("#found a")`)
+	p.keys(kb.Enter)
+	p.wait("it is shown", `location.pathname === "/docs/operations/pgbouncer" && document.querySelector("h1").innerText === "PgBouncer"`)
+}
