@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -113,7 +114,7 @@ func (o *Overview) rates(samples []store.Sample, now time.Time) {
 				n += s.Finished + s.Failed
 			}
 		}
-		o.Kinds[i].PerMinute = float64(n) / recent.Minutes()
+		o.Kinds[i].PerMinute = math.Round(float64(n)/recent.Minutes()*10) / 10
 	}
 }
 

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"slices"
 
 	"github.com/perdure/perdure/internal/store"
 )
@@ -46,6 +47,17 @@ func (a *API) getFacets(ctx context.Context, in *facetsInput) (*One[map[string][
 	found, err := a.inspect.Facets(ctx, in.Kind)
 	if err != nil {
 		return nil, err
+	}
+	if in.Kind == store.InstanceKind {
+		machines, err := a.recorded(ctx, false)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range machines {
+			found["step"] = append(found["step"], m.Steps...)
+		}
+		slices.Sort(found["step"])
+		found["step"] = slices.Compact(found["step"])
 	}
 	return one(found), nil
 }

@@ -107,7 +107,8 @@ func (a *API) watchChanges(ctx context.Context, changed func(kind string)) {
 		}
 		failed = err != nil
 		for kind, mark := range marks {
-			if before != nil && before[kind] != mark {
+			// At first everything may have changed since the subscriber came.
+			if before == nil || before[kind] != mark {
 				changed(kind)
 			}
 		}
