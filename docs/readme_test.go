@@ -3,7 +3,6 @@ package docs_test
 import (
 	"context"
 	"fmt"
-	"log"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -31,7 +30,7 @@ func Example() {
 	ctx := context.Background()
 	eng, err := perdure.Open(ctx, "sqlite::memory:", &perdure.Options{Schemas: []*schema.Schema{schema.New("shop", users)}})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer eng.Close()
 	machines, stop := runMachines(eng, signup) // in as many processes as you like
@@ -44,7 +43,7 @@ func Example() {
 		return err
 	})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fsm.Send(ctx, eng, started.ID, "confirmed", nil, nil) // perhaps tomorrow, from another process
 	done, err := machines.Wait(ctx, started.ID)

@@ -161,11 +161,11 @@ func (o operation) write(b *strings.Builder, method, path string) {
 }
 
 func (c *content) kind() string {
-	for _, media := range slices.Sorted(maps.Keys(c.Content)) {
-		if media == "application/json" {
-			return c.Content[media].Schema.kind()
-		}
-		return "`" + media + "`"
+	if answer, ok := c.Content["application/json"]; ok {
+		return answer.Schema.kind()
+	}
+	if media := slices.Sorted(maps.Keys(c.Content)); len(media) > 0 {
+		return "`" + media[0] + "`"
 	}
 	return "no body"
 }

@@ -27,17 +27,22 @@ import (
 )
 
 func main() {
-	listen := flag.String("listen", "127.0.0.1:7071", "the address to serve")
+	address := flag.String("listen", "127.0.0.1:7071", "the address to serve")
 	flag.Parse()
+	if err := listen(*address); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// listen serves an address until Ctrl-C.
+func listen(address string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", *listen)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
-	if err := run(ctx, "sqlite:hello.db", listener, os.Stdout); err != nil {
-		log.Fatal(err)
-	}
+	return run(ctx, "sqlite:hello.db", listener, os.Stdout)
 }
 
 // Greeting is the state of a greeting. It is stored after every step.

@@ -10,6 +10,7 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
+	extast "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/util"
 )
@@ -19,7 +20,7 @@ import (
 var markdown = goldmark.New(
 	goldmark.WithExtensions(
 		extension.Strikethrough, extension.Linkify,
-		extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),
+		extension.Table,
 	),
 	goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(nodes{}, 1))),
 )
@@ -57,6 +58,12 @@ func (nodes) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindHeading, renderHeading)
 	r.Register(ast.KindHTMLBlock, renderHTMLBlock)
 	r.Register(ast.KindRawHTML, renderRawHTML)
+	r.Register(ast.KindFencedCodeBlock, renderCode)
+	r.Register(ast.KindCodeBlock, renderCode)
+	r.Register(extast.KindTable, renderTable)
+	r.Register(extast.KindTableHeader, renderTableHeader)
+	r.Register(extast.KindTableRow, renderTableRow)
+	r.Register(extast.KindTableCell, renderTableCell)
 }
 
 func renderHeading(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {

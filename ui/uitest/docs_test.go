@@ -68,6 +68,7 @@ func TestTheDocumentationIsSearchedByKeyboard(t *testing.T) {
 	p.wait("something is found", `document.querySelectorAll("#found a").length > 0`)
 	p.keys(kb.ArrowDown)
 	p.wait("the first has the focus", `document.activeElement.matches("#found a")`)
-	p.keys(kb.Enter)
-	p.wait("it is shown", `location.pathname === "/docs/operations/pgbouncer" && document.querySelector("h1").innerText === "PgBouncer"`)
+	p.wait("it leads to the page", `document.activeElement.pathname === "/docs/operations/pgbouncer"`)
+	p.keys(kb.Escape)
+	p.wait("the field has the focus again", `document.activeElement.id === "q" && document.getElementById("found").hidden`)
 }
