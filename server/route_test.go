@@ -273,6 +273,16 @@ func (v tour) quarantined() {
 	}
 }
 
+// newest checks that the newest entries are found without reading all before them.
+func (v tour) newest(stamp string) {
+	v.Helper()
+	for _, limit := range []string{"1", "200"} {
+		if rows := v.get("/v1/outbox?newest=true&limit=" + limit).list(); len(rows) != 1 || rows[0].text("stamp") != stamp {
+			v.Errorf("the newest %s: %v", limit, rows)
+		}
+	}
+}
+
 func (v tour) outbox() {
 	v.Helper()
 	err := v.eng.Update(v.Context(), func(tx *perdure.Tx) error {
@@ -286,6 +296,7 @@ func (v tour) outbox() {
 	if len(rows) != 1 || rows[0].text("stamp") == "" {
 		v.Fatalf("outbox: %v", rows)
 	}
+	v.newest(rows[0].text("stamp"))
 	if c := v.get("/v1/outbox/consumers").list(); len(c) != 1 || c[0].text("lag") != "1" {
 		v.Errorf("consumers: %v", c)
 	}

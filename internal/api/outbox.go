@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"math"
 	"strconv"
 
 	"github.com/perdure/perdure/outbox"
@@ -50,13 +51,14 @@ func (a *API) registerOutbox() {
 }
 
 type outboxInput struct {
-	After string `query:"after" maxLength:"24" doc:"The stamp to go on after. Default: from the beginning."`
-	Limit int    `query:"limit" minimum:"1" maximum:"200" default:"50"`
+	After  string `query:"after" maxLength:"24" doc:"The stamp to go on after. Default: from the beginning."`
+	Newest bool   `query:"newest" doc:"The newest entries, still in the order of commits, instead of those after a stamp."`
+	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"50"`
 }
 
 // listOutbox returns entries in the order of commits. A stamp is a cursor.
 func (a *API) listOutbox(ctx context.Context, in *outboxInput) (*List[Entry], error) {
-	after, err := outbox.ParseStamp(in.After)
+	after, err := a.outboxAfter(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -75,6 +77,21 @@ func (a *API) listOutbox(ctx context.Context, in *outboxInput) (*List[Entry], er
 		list.Link = "<?" + query.Encode() + `>; rel="next"`
 	}
 	return list, nil
+}
+
+// outboxAfter returns the stamp that a list goes on after. Stamps of an incarnation
+// have no gaps, so the newest entries are found by counting.
+func (a *API) outboxAfter(ctx context.Context, in *outboxInput) (outbox.Stamp, error) {
+	if !in.Newest {
+		return outbox.ParseStamp(in.After)
+	}
+	status, err := a.config.Engine.Outbox().Status(ctx)
+	if err != nil {
+		return outbox.Stamp{}, err
+	}
+	last := status.Last
+	before := last.Counter() - min(last.Counter(), uint64(in.Limit))
+	return outbox.NewStamp(last.Incarnation(), before, math.MaxUint16), nil
 }
 
 func (a *API) listConsumers(ctx context.Context, _ *struct{}) (*List[Consumer], error) {

@@ -8,15 +8,20 @@ import { JSONView } from "../json.mjs";
 import { Copy, Short } from "../copy.mjs";
 import { Failure, Heading, Loading, Panel, Table } from "../parts.mjs";
 
+const shown = 50;
+const zero = "0".repeat(24); // before everything
+
 export function Outbox() {
   const after = route.value.query.get("after") ?? "";
-  const { data, error, refresh } = useLive("outbox", { after, limit: 100 }, { kinds: ["outbox"], every: 5000 });
+  // Without a stamp the newest are shown, the last one first; after one, what followed.
+  const { data, error, refresh } = useLive("outbox", after ? { after, limit: shown } : { newest: true, limit: shown }, { kinds: ["outbox"], every: 5000 });
   const consumers = useLive("outbox/consumers", {}, { kinds: ["outbox"], every: 5000 });
-  const entries = data?.data ?? [];
-  const last = entries.at(-1)?.stamp;
+  const entries = after ? data?.data ?? [] : (data?.data ?? []).toReversed();
+  const later = after && data?.next_cursor;
   useKeys({
-    "]": last && ["Later entries", () => alter({ after: last })],
-    "[": after && ["From the start", () => alter({ after: "" })],
+    "[": ["From the start", () => alter({ after: zero })],
+    "]": later && ["Later entries", () => alter({ after: later })],
+    "}": after && ["The newest", () => alter({ after: "" })],
   });
   return html`<${Heading} title="Outbox" about="One entry for each committed unit of work, in commit order, without gaps." />
     <${Failure} error=${error} retry=${refresh} />
@@ -30,8 +35,9 @@ export function Outbox() {
       ["Mutations", (e) => (e.mutations ?? []).map((m) => html`<details class="mutation"><summary><span class=${"op op-" + m.op}>${m.op}</span> ${m.table} <${Short} id=${m.id} /></summary><${JSONView} value=${m.values} label=${`Values of ${m.table}`} /></details>`)],
     ]} /><//>`}
     <nav class="pager" aria-label="Rows">
-      ${after && html`<button onClick=${() => alter({ after: "" })}>From the start</button>`}
-      ${(data?.next_cursor || entries.length >= 100) && html`<button data-older onClick=${() => alter({ after: last })}>Later</button>`}
+      ${after !== zero && html`<button onClick=${() => alter({ after: zero })}>From the start</button>`}
+      ${later && html`<button data-older onClick=${() => alter({ after: later })}>Later</button>`}
+      ${after && html`<button onClick=${() => alter({ after: "" })}>Newest</button>`}
       <form class="inline" onSubmit=${(e) => { e.preventDefault(); alter({ after: new FormData(e.target).get("after").trim() }); }}><label>After stamp <input type="text" name="after" pattern="[0-9a-f]{24}" value=${after} /></label> <button>Go</button></form>
     </nav>`;
 }
