@@ -208,7 +208,7 @@ func TestCase15AStepEndsBeforeItsLeaseDoes(t *testing.T) {
 			db, cut, heal := block(t, enginetest.New(t, name))
 			began := make(chan time.Time, 1)
 			ended := make(chan error, 1)
-			d := machine("cut off", func(ctx context.Context, r run) (fsm.Outcome, error) {
+			d := machine("cut off", func(ctx context.Context, _ run) (fsm.Outcome, error) {
 				began <- clock.System.Now()
 				<-ctx.Done()
 				ended <- context.Cause(ctx)
@@ -340,7 +340,7 @@ func TestCase18StoppingReleasesAtNoCost(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		enginetest.NoError(t, f.Machines.Drain(ctx))
+		enginetest.NoError(t, f.Drain(ctx))
 		wait()
 		f.wantRows("leases", 0)
 		next := f.other(nil) // its clock stands still: no lease runs out
@@ -675,7 +675,7 @@ func TestAStepThatDoesNotStopKeepsItsClaim(t *testing.T) {
 		stubborn.await(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := process.Machines.Drain(ctx); err == nil || !strings.Contains(err.Error(), "still running") {
+		if err := process.Drain(ctx); err == nil || !strings.Contains(err.Error(), "still running") {
 			t.Errorf("drain: %v", err)
 		}
 		if n := f.drain(); n != 0 {
@@ -695,8 +695,15 @@ func TestNewRefusesNonsense(t *testing.T) {
 	enginetest.NoError(t, err)
 	defer func() { _ = eng.Close() }()
 	for _, o := range []fsm.Options{
-		{Lease: time.Millisecond}, {MaxCrashes: -1}, {StepTimeout: -1}, {InlineSteps: -1}, {MaxState: 1}, {MaxState: 1 << 30},
-		{Queues: map[string]int{"": 1}}, {Queues: map[string]int{"q": 0}}, {Queues: map[string]int{"q": 1 << 20}},
+		{Lease: time.Millisecond},
+		{MaxCrashes: -1},
+		{StepTimeout: -1},
+		{InlineSteps: -1},
+		{MaxState: 1},
+		{MaxState: 1 << 30},
+		{Queues: map[string]int{"": 1}},
+		{Queues: map[string]int{"q": 0}},
+		{Queues: map[string]int{"q": 1 << 20}},
 	} {
 		if _, err := fsm.New(eng, &o); err == nil {
 			t.Errorf("%+v was accepted", o)

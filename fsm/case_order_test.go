@@ -309,7 +309,7 @@ func TestCase59ABusyKeyDoesNotStarveOthers(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { <-ctx.Done(); held.release() }()
 		cancel()
-		_ = f.Machines.Drain(t.Context())
+		_ = f.Drain(t.Context())
 		wait()
 	})
 }
@@ -571,9 +571,15 @@ func TestListsAreNarrowedAndPaged(t *testing.T) {
 			filter fsm.Filter
 			want   int
 		}{
-			{fsm.Filter{}, 8}, {fsm.Filter{FSM: "leaf"}, 7}, {fsm.Filter{Queue: "apart"}, 1}, {fsm.Filter{Live: true}, 1},
-			{fsm.Filter{Ended: []fsm.Status{fsm.Done}}, 6}, {fsm.Filter{Ended: []fsm.Status{fsm.Failed, fsm.Quarantined}}, 1},
-			{fsm.Filter{FSM: "leaf", Live: true}, 0}, {fsm.Filter{FSM: "none"}, 0}, {fsm.Filter{Parent: apart}, 0},
+			{fsm.Filter{}, 8},
+			{fsm.Filter{FSM: "leaf"}, 7},
+			{fsm.Filter{Queue: "apart"}, 1},
+			{fsm.Filter{Live: true}, 1},
+			{fsm.Filter{Ended: []fsm.Status{fsm.Done}}, 6},
+			{fsm.Filter{Ended: []fsm.Status{fsm.Failed, fsm.Quarantined}}, 1},
+			{fsm.Filter{FSM: "leaf", Live: true}, 0},
+			{fsm.Filter{FSM: "none"}, 0},
+			{fsm.Filter{Parent: apart}, 0},
 		} {
 			got, next, err := f.List(t.Context(), c.filter, "", 0)
 			if err != nil || len(got) != c.want || next != "" {

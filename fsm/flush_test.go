@@ -20,11 +20,21 @@ func TestRefusedIsWhatTheDatabaseDidNotTake(t *testing.T) {
 		err  error
 		want bool
 	}{
-		{&fault.Duplicate{Err: errors.New("x")}, true}, {&fault.Restricted{Err: errors.New("x")}, true}, {fault.Invalidf("x", "y"), true},
-		{state("22021"), true}, {state("23514"), true}, {state("54000"), true},
-		{state("53100"), false}, {state("57014"), false}, {state("58030"), false}, {state("XX000"), false},
-		{context.DeadlineExceeded, false}, {context.Canceled, false}, {errors.New("disk I/O error"), false},
-		{&sqldb.Transient{Err: errors.New("x")}, false}, {&sqldb.Uncertain{Err: &fault.Duplicate{Err: errors.New("x")}}, false},
+		{&fault.Duplicate{Err: errors.New("x")}, true},
+		{&fault.Restricted{Err: errors.New("x")}, true},
+		{fault.Invalidf("x", "y"), true},
+		{state("22021"), true},
+		{state("23514"), true},
+		{state("54000"), true},
+		{state("53100"), false},
+		{state("57014"), false},
+		{state("58030"), false},
+		{state("XX000"), false},
+		{context.DeadlineExceeded, false},
+		{context.Canceled, false},
+		{errors.New("disk I/O error"), false},
+		{&sqldb.Transient{Err: errors.New("x")}, false},
+		{&sqldb.Uncertain{Err: &fault.Duplicate{Err: errors.New("x")}}, false},
 	} {
 		if got := refused(c.err); got != c.want {
 			t.Errorf("refused(%v) is %v", c.err, got)

@@ -199,6 +199,12 @@ func (m tortured) startSome(ctx context.Context, eng *perdure.Engine, journal *t
 	return nil
 }
 
+// durableFile returns the URL of a SQLite database on a real disk.
+func durableFile(t testing.TB) string {
+	t.Helper()
+	return "sqlite:" + filepath.Join(t.TempDir(), "torture.db")
+}
+
 // Processes that run machines are killed, 50 times (times PERDURE_SOAK), beside one
 // that goes on: every acknowledged instance ends as it should, none is lost or
 // stuck, no step runs again after the next one has begun, and partitions keep their
@@ -206,7 +212,7 @@ func (m tortured) startSome(ctx context.Context, eng *perdure.Engine, journal *t
 func TestKilledProcessesLoseNothing(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(testing.TB) string{
-		enginetest.SQLite:   func(t testing.TB) string { return "sqlite:" + filepath.Join(t.TempDir(), "torture.db") },
+		enginetest.SQLite:   durableFile,
 		enginetest.Postgres: testdb.DurablePostgres,
 	} {
 		t.Run(name, func(t *testing.T) {

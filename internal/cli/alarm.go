@@ -149,7 +149,7 @@ func (a *app) showAlarms(records []alarm.Record, next string) error {
 	for _, r := range records {
 		page.Data = append(page.Data, newAlarmJSON(r))
 		rows = append(rows, []string{
-			plain(r.Key.String()), plain(r.Type), string(r.Status), instant(r.Due), plain(r.Recurs),
+			plain(r.String()), plain(r.Type), string(r.Status), instant(r.Due), plain(r.Recurs),
 			fmt.Sprintf("%d/%d", r.Attempts, r.MaxAttempts), plain(firstLine(r.Error)),
 		})
 	}
