@@ -20,7 +20,7 @@ func (d *drawing) render(active []string) []byte {
 	w, h := d.limit.w+margin, d.limit.h+margin
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%s" viewBox="0 0 %s %s" role="img">`, px(w), px(h), px(w), px(h))
 	fmt.Fprintf(&b, "\n<title>%s</title>\n<style>%s</style>\n", escape(d.m.root.id), style)
-	b.WriteString(`<defs><marker id="arrow" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8" orient="auto"><path d="M0 0.8 10 5 0 9.2z" class="d"/></marker></defs>` + "\n")
+	b.WriteString(`<defs><marker id="arrow" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="10" markerHeight="10" markerUnits="userSpaceOnUse" orient="auto"><path d="M0 0.8 10 5 0 9.2z" class="d"/></marker></defs>` + "\n")
 	for _, n := range d.m.nodes {
 		d.renderState(&b, n, slices.Contains(active, n.id))
 	}

@@ -3,7 +3,7 @@
 
 const space = "http://www.w3.org/2000/svg";
 const elements = new Set(["svg", "g", "rect", "path", "circle", "text", "title", "defs", "marker"]);
-const attributes = new Set(["x", "y", "width", "height", "rx", "cx", "cy", "r", "d", "class", "id", "viewBox", "refX", "refY", "markerWidth",
+const attributes = new Set(["x", "y", "width", "height", "rx", "cx", "cy", "r", "d", "class", "id", "viewBox", "refX", "refY", "markerWidth", "markerUnits",
   "markerHeight", "orient", "marker-end", "text-anchor", "data-from", "data-to"]);
 
 const token = /<(\/?)([A-Za-z]+)((?:\s+[\w:-]+="[^"]*")*)\s*(\/?)>|([^<]+)/g;
