@@ -107,7 +107,9 @@ func newTerminal(t *testing.T, programs string) *terminal {
 	s.env = slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, "PERDURE_") || strings.HasPrefix(v, "DATABASE_URL=") || strings.HasPrefix(v, "http_proxy=")
 	})
-	s.env = append(s.env, "PATH="+programs+string(os.PathListSeparator)+os.Getenv("PATH"), "PERDURE_SERVER=http://"+dev, "NO_PROXY=127.0.0.1")
+	s.env = append(s.env, "PATH="+programs+string(os.PathListSeparator)+os.Getenv("PATH"), "NO_PROXY=127.0.0.1",
+		"PERDURE_DATABASE_URL=sqlite:"+filepath.Join(s.dir, "app.db"))
+	s.run([]shellBlock{{script: "perdure migrate"}}) // an operator has a database
 	return s
 }
 
