@@ -53,7 +53,7 @@ func run(ctx context.Context, directory string, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	registry.Start() //nolint:contextcheck // it runs until Close
+	registry.Start()
 	defer registry.Close()
 	worker, err := dispatch.NewAlarm(machines, nil)
 	if err != nil {
