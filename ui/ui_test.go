@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -44,23 +43,14 @@ func handler(t *testing.T, options *ui.Options) http.Handler {
 	return h
 }
 
-func get(h http.Handler, path string, header http.Header) *http.Response {
+func get(h http.Handler, path string, header http.Header) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, path, nil)
 	for name, values := range header {
 		r.Header[name] = values
 	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
-	return w.Result()
-}
-
-func body(t *testing.T, r *http.Response) string {
-	t.Helper()
-	b, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
+	return w
 }
 
 var source = regexp.MustCompile(`(?:src|href)="(assets/[^"]+)"`)
@@ -71,7 +61,7 @@ func TestAssetsAreFoundFromEveryPageUnderEveryPrefix(t *testing.T) {
 		mux := http.NewServeMux()
 		mux.Handle(prefix+"/", http.StripPrefix(prefix, handler(t, nil)))
 		for _, path := range []string{"/", "/instances", "/instances/1", "/actors/type/an%2Fid"} {
-			html := body(t, get(mux, prefix+path, nil))
+			html := get(mux, prefix+path, nil).Body.String()
 			_, rest, _ := strings.Cut(html, `<base href="`)
 			base, _, _ := strings.Cut(rest, `"`)
 			root := resolve(t, "http://host"+prefix+path, base)
@@ -80,8 +70,8 @@ func TestAssetsAreFoundFromEveryPageUnderEveryPrefix(t *testing.T) {
 			}
 			for _, found := range source.FindAllStringSubmatch(html, -1) {
 				asset := resolve(t, root, found[1])
-				if r := get(mux, strings.TrimPrefix(asset, "http://host"), nil); r.StatusCode != http.StatusOK {
-					t.Errorf("%s%s: %s answers %d", prefix, path, asset, r.StatusCode)
+				if r := get(mux, strings.TrimPrefix(asset, "http://host"), nil); r.Code != http.StatusOK {
+					t.Errorf("%s%s: %s answers %d", prefix, path, asset, r.Code)
 				}
 			}
 		}
@@ -105,30 +95,30 @@ func TestAssetsAreKeptForEverAndPagesAreNot(t *testing.T) {
 	t.Parallel()
 	h := handler(t, nil)
 	page := get(h, "/", nil)
-	if got := page.Header.Get("Cache-Control"); got != "no-cache" {
+	if got := page.Header().Get("Cache-Control"); got != "no-cache" {
 		t.Errorf("page: Cache-Control is %q", got)
 	}
-	asset := source.FindStringSubmatch(body(t, page))[1]
+	asset := source.FindStringSubmatch(page.Body.String())[1]
 	r := get(h, "/"+asset, http.Header{"Accept-Encoding": {"gzip, br"}})
-	if got := r.Header.Get("Cache-Control"); !strings.Contains(got, "immutable") {
+	if got := r.Header().Get("Cache-Control"); !strings.Contains(got, "immutable") {
 		t.Errorf("%s: Cache-Control is %q", asset, got)
 	}
 	old := regexp.MustCompile("assets/[0-9a-f]+/").ReplaceAllString(asset, "assets/0123456789abcdef/")
-	if r := get(h, "/"+old, nil); r.StatusCode != http.StatusNotFound {
-		t.Errorf("an asset of another version answers %d", r.StatusCode)
+	if r := get(h, "/"+old, nil); r.Code != http.StatusNotFound {
+		t.Errorf("an asset of another version answers %d", r.Code)
 	}
 }
 
 func TestLargeAssetsAreCompressedForThoseWhoCan(t *testing.T) {
 	t.Parallel()
 	h := handler(t, nil)
-	asset := regexp.MustCompile(`href="(assets/[^"]+base\.css)"`).FindStringSubmatch(body(t, get(h, "/", nil)))[1]
+	asset := regexp.MustCompile(`href="(assets/[^"]+base\.css)"`).FindStringSubmatch(get(h, "/", nil).Body.String())[1]
 	small := get(h, "/"+asset, http.Header{"Accept-Encoding": {"gzip"}})
-	if got := small.Header.Get("Content-Encoding"); got != "gzip" {
+	if got := small.Header().Get("Content-Encoding"); got != "gzip" {
 		t.Errorf("Content-Encoding is %q", got)
 	}
 	large := get(h, "/"+asset, nil)
-	if large.Header.Get("Content-Encoding") != "" || len(body(t, large)) <= len(body(t, small)) {
+	if large.Header().Get("Content-Encoding") != "" || len(large.Body.String()) <= len(small.Body.String()) {
 		t.Error("who cannot read gzip does not get the plain file")
 	}
 }
@@ -136,7 +126,7 @@ func TestLargeAssetsAreCompressedForThoseWhoCan(t *testing.T) {
 func TestPolicyAllowsNothingInline(t *testing.T) {
 	t.Parallel()
 	h := handler(t, nil)
-	policy := get(h, "/", nil).Header.Get("Content-Security-Policy")
+	policy := get(h, "/", nil).Header().Get("Content-Security-Policy")
 	for _, part := range []string{"default-src 'self'", "object-src 'none'", "base-uri 'self'", "require-trusted-types-for 'script'"} {
 		if !strings.Contains(policy, part) {
 			t.Errorf("the policy lacks %s", part)
@@ -149,7 +139,7 @@ func TestPolicyAllowsNothingInline(t *testing.T) {
 
 func TestOptionsAreEscaped(t *testing.T) {
 	t.Parallel()
-	html := body(t, get(handler(t, &ui.Options{Title: `</title><script>alert(1)</script>"`}), "/", nil))
+	html := get(handler(t, &ui.Options{Title: `</title><script>alert(1)</script>"`}), "/", nil).Body.String()
 	if strings.Contains(html, "<script>alert") {
 		t.Error("the title becomes markup")
 	}

@@ -24,7 +24,6 @@ type fake struct {
 	server  *httptest.Server
 	prefix  string
 	mu      sync.Mutex
-	routes  *http.ServeMux
 	data    map[string]any
 	changes []string
 	open    map[chan string]bool
