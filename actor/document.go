@@ -196,6 +196,36 @@ func (b *batch) documentKind(name string, version int64) (*kind, error) {
 	return b.actors.remember(*found)
 }
 
+// Document returns a version of a type that is data only; 0 is the newest.
+func (a *Actors) Document(ctx context.Context, name string, version int64) (Document, error) {
+	var found *Document
+	read := func(m store.Machine) { d := documentOf(m); found = &d }
+	get := a.rt.Store.NewestMachine(name, read)
+	if version != 0 {
+		get = a.rt.Store.GetMachine(name, version, read)
+	}
+	if err := a.read(ctx, get); err != nil {
+		return Document{}, fmt.Errorf("get machine: %w", err)
+	}
+	if found == nil {
+		return Document{}, fmt.Errorf("get machine: %w", unknownType(name))
+	}
+	return *found, nil
+}
+
+// MachineOf returns a version of the machine of a type. A type that is registered
+// in this process has one version here; 0 is that, or the newest.
+func (a *Actors) MachineOf(ctx context.Context, name string, version int64) (*statechart.Machine, int64, error) {
+	if version == 0 {
+		return a.Machine(ctx, name)
+	}
+	k, err := a.version(ctx, name, version)
+	if err != nil {
+		return nil, 0, err
+	}
+	return k.machine, k.options.Version, nil
+}
+
 // Machine returns the machine of a type, as new actors get it, and its version.
 func (a *Actors) Machine(ctx context.Context, name string) (*statechart.Machine, int64, error) {
 	k, err := a.newest(ctx, name)

@@ -9,14 +9,15 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure/actor"
+	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/statechart"
 )
 
 // Machine is a type of actors that is data only.
 type Machine struct {
 	Name       string          `json:"name"`
-	Version    int64           `json:"version" doc:"The newest one."`
-	Source     string          `json:"source" enum:"http"`
+	Version    int64           `json:"version" doc:"The newest one, unless another was asked for."`
+	Source     string          `json:"source" enum:"go,http"`
 	Definition json.RawMessage `json:"definition,omitempty" doc:"The XState machine. Not in lists."`
 	Options    *MachineOptions `json:"options,omitempty" doc:"Not in lists."`
 	Events     []ActorEvent    `json:"events,omitempty" doc:"The events that it knows. Not in lists."`
@@ -133,31 +134,35 @@ func (a *API) putMachine(ctx context.Context, in *putMachineInput) (*One[Machine
 
 func (a *API) showMachine(ctx context.Context, d actor.Document) Machine {
 	shown := Machine{Name: d.Name, Version: d.Version, Source: "http", Definition: d.Machine, Options: showOptions(d.Options)}
-	if m, _, err := a.config.Actors.Machine(ctx, d.Name); err == nil {
+	if m, _, err := a.config.Actors.MachineOf(ctx, d.Name, d.Version); err == nil {
 		shown.Events = eventsOf(m)
 	}
 	return shown
 }
 
-func (a *API) getMachine(ctx context.Context, in *ByName) (*One[Machine], error) {
-	all, err := a.config.Actors.Documents(ctx)
+// ByMachine is the input of a route for one machine.
+type ByMachine struct {
+	ByName
+	Version int64 `query:"version" minimum:"1" doc:"Default: the newest."`
+}
+
+func (a *API) getMachine(ctx context.Context, in *ByMachine) (*One[Machine], error) {
+	d, err := a.config.Actors.Document(ctx, in.Name, in.Version)
+	var missing *fault.NotFound
+	if err == nil {
+		return one(a.showMachine(ctx, d)), nil
+	} else if !errors.As(err, &missing) {
+		return nil, err
+	}
+	m, version, err := a.config.Actors.MachineOf(ctx, in.Name, in.Version) // one that is written in Go
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range all {
-		if d.Name == in.Name {
-			return one(a.showMachine(ctx, d)), nil
-		}
-	}
-	m, version, err := a.config.Actors.Machine(ctx, in.Name)
-	if err != nil {
-		return nil, err
-	}
-	return one(Machine{Name: in.Name, Version: version, Source: "http", Events: eventsOf(m)}), nil
+	return one(Machine{Name: in.Name, Version: version, Source: "go", Events: eventsOf(m)}), nil
 }
 
 type drawInput struct {
-	ByName
+	ByMachine
 	Active string `query:"active" maxLength:"8192" doc:"The ids of the states to light, with commas between."`
 }
 
@@ -171,7 +176,7 @@ type Drawing struct {
 // drawMachine draws a machine. The picture can do nothing, whatever a document has in
 // its names.
 func (a *API) drawMachine(ctx context.Context, in *drawInput) (*Drawing, error) {
-	m, _, err := a.config.Actors.Machine(ctx, in.Name)
+	m, _, err := a.config.Actors.MachineOf(ctx, in.Name, in.Version)
 	if err != nil {
 		return nil, fmt.Errorf("draw: %w", err)
 	}
