@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/perdure/perdure/internal/histogram"
 	"github.com/perdure/perdure/internal/inspect"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -49,6 +50,15 @@ type Series struct {
 	Throughput map[string][]int `json:"throughput" nullable:"false" doc:"What was finished of each kind, also badly."`
 	Failures   []int            `json:"failures" nullable:"false"`
 	Backlog    []int            `json:"backlog" nullable:"false" doc:"What was due at the end of each interval."`
+	Latency    Latency          `json:"latency_ms" doc:"How long work waited from its due time until it began, in milliseconds."`
+}
+
+// Latency is how long work waited, interval by interval: half of it, 95 and 99 of a
+// hundred no longer than that.
+type Latency struct {
+	P50 []float64 `json:"p50" nullable:"false"`
+	P95 []float64 `json:"p95" nullable:"false"`
+	P99 []float64 `json:"p99" nullable:"false"`
 }
 
 func (a *API) registerOverview() {
@@ -83,7 +93,13 @@ func (a *API) getOverview(ctx context.Context, in *overviewInput) (*One[Overview
 	if err != nil {
 		return nil, err
 	}
-	o.Series = series(samples, now.Add(-r.window).Truncate(r.step), now, r.step)
+	from := now.Add(-r.window).Truncate(r.step)
+	o.Series = series(samples, from, now, r.step)
+	waits, err := a.inspect.Waits(ctx, now.Add(-r.window))
+	if err != nil {
+		return nil, err
+	}
+	o.Series.Latency = latency(waits, from, r.step, len(o.Series.Backlog))
 	o.rates(samples, now)
 	return one(o), nil
 }
@@ -191,4 +207,22 @@ func (a *API) listUpcoming(ctx context.Context, in *upcomingInput) (*One[Upcomin
 		}
 	}
 	return one(list), nil
+}
+
+// latency puts waits into n intervals; where nothing began it is 0.
+func latency(waits []inspect.Waits, from time.Time, step time.Duration, n int) Latency {
+	sums := make([]histogram.Counts, n)
+	for _, w := range waits {
+		if i := int(w.At.Sub(from) / step); i >= 0 && i < n {
+			sums[i] = sums[i].Plus(w.Counts)
+		}
+	}
+	at := func(q float64) []float64 {
+		values := make([]float64, n)
+		for i, sum := range sums {
+			values[i] = math.Round(float64(sum.Quantile(q).Microseconds())/10) / 100
+		}
+		return values
+	}
+	return Latency{P50: at(0.5), P95: at(0.95), P99: at(0.99)}
 }

@@ -51,6 +51,42 @@ func (c Counts) Plus(o Counts) Counts {
 	return c
 }
 
+// Minus returns what was counted since o.
+func (c Counts) Minus(o Counts) Counts {
+	for i, n := range o.Buckets {
+		c.Buckets[i] -= n
+	}
+	c.Sum -= o.Sum
+	return c
+}
+
+// Total returns how many durations were counted.
+func (c Counts) Total() (n int64) {
+	for _, bucket := range c.Buckets {
+		n += bucket
+	}
+	return n
+}
+
+// Quantile returns the duration that a share q of all did not exceed, as exactly as
+// the buckets tell: within one, durations are taken to be spread evenly. It is 0 if
+// nothing was counted, and the last bound for what is beyond that.
+func (c Counts) Quantile(q float64) time.Duration {
+	rank := q * float64(c.Total())
+	var below time.Duration
+	for i, n := range c.Buckets[:len(Bounds)] {
+		if n > 0 && rank <= float64(n) {
+			return below + time.Duration(rank/float64(n)*float64(Bounds[i]-below))
+		}
+		rank -= float64(n)
+		below = Bounds[i]
+	}
+	if c.Total() == 0 {
+		return 0
+	}
+	return below
+}
+
 // Counts returns what was counted. A duration that is counted meanwhile may be in
 // one part of it and not in the other.
 func (h *Histogram) Counts() Counts {

@@ -13,11 +13,13 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/fsm"
+	"github.com/perdure/perdure/internal/histogram"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -29,6 +31,10 @@ const Cap = 1000
 type Inspector struct {
 	rt       *perdure.Runtime
 	machines *fsm.Machines
+
+	mu      sync.Mutex
+	waited  histogram.Counts // by the workers of this process, as of the last sample
+	sampled time.Time        // the interval of that
 }
 
 // New returns the inspector of an engine.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/perdure/perdure/fault"
@@ -109,6 +110,42 @@ func (s *Store) Samples(after time.Time, found func(Sample)) sqldb.Stmt {
 
 // PurgeSamples returns the statement that removes samples up to a time.
 func (s *Store) PurgeSamples(until time.Time) sqldb.Stmt { return s.stmt("SamplePurge", until) }
+
+// Waits is how long work waited in an interval that ends at a time: how many waits
+// were in each bucket of a histogram.
+type Waits struct {
+	At      time.Time
+	Buckets []int64
+}
+
+// InsertWaits returns the statement that keeps the waits of a process, unless it has
+// kept those of the interval.
+func (s *Store) InsertWaits(node string, w Waits) sqldb.Stmt {
+	raw, _ := json.Marshal(w.Buckets) // numbers
+	return s.stmt("WaitsInsert", w.At, node, string(raw))
+}
+
+// ListWaits returns the statement that reads the waits after a time.
+func (s *Store) ListWaits(after time.Time, found func(Waits)) sqldb.Stmt {
+	list := s.stmt("WaitsList", after)
+	list.Row = func(scan sqldb.Scan) error {
+		var w Waits
+		var raw string
+		if err := scan(&w.At, &raw); err != nil {
+			return err
+		}
+		w.At = w.At.UTC()
+		if err := json.Unmarshal([]byte(raw), &w.Buckets); err != nil {
+			return err
+		}
+		found(w)
+		return nil
+	}
+	return list
+}
+
+// PurgeWaits returns the statement that removes waits up to a time.
+func (s *Store) PurgeWaits(until time.Time) sqldb.Stmt { return s.stmt("WaitsPurge", until) }
 
 // Marks returns the statement that reads a mark of each kind, which changes when
 // something of the kind does.

@@ -37,5 +37,14 @@ create table perdure.samples (
   primary key (kind, at)
 );
 
+-- How long work waited from its due time until it began, in each interval and by each process: how many waits were
+-- in each bucket of a histogram.
+create table perdure.waits (
+  at timestamptz not null,
+  node text not null,
+  buckets json not null,
+  primary key (at, node)
+);
+
 -- Serves the list of cancelled instances.
 create index finished_cancelled_idx on perdure.finished (id) where status = 'cancelled';

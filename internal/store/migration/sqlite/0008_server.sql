@@ -37,5 +37,14 @@ create table perdure_samples (
   primary key (kind, at)
 ) strict, without rowid;
 
+-- How long work waited from its due time until it began, in each interval and by each process: how many waits were
+-- in each bucket of a histogram.
+create table perdure_waits (
+  at integer not null,
+  node text not null,
+  buckets text not null,
+  primary key (at, node)
+) strict, without rowid;
+
 -- Serves the list of cancelled instances.
 create index perdure_finished_cancelled_idx on perdure_finished (id) where status = 'cancelled';

@@ -59,3 +59,18 @@ order by at, kind
 -- name: SamplePurge
 delete from perdure.samples
 where at <= ?
+
+-- name: WaitsInsert
+insert into perdure.waits (at, node, buckets)
+values (?, ?, ?)
+on conflict do nothing
+
+-- name: WaitsList
+select at, buckets
+from perdure.waits
+where at > ?
+order by at
+
+-- name: WaitsPurge
+delete from perdure.waits
+where at <= ?
