@@ -2,8 +2,11 @@ package fsm
 
 import (
 	"context"
+	"encoding"
 	"encoding/json"
 	"fmt"
+
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
@@ -19,6 +22,8 @@ type Recorded struct {
 	Queue string
 	// Steps are its steps; it begins with the first.
 	Steps []string
+	// Schema is the JSON Schema of its state; nil if it is not known.
+	Schema json.RawMessage
 }
 
 // record notes the machines that this process serves, once, so that tools which
@@ -55,7 +60,7 @@ func (m *Machines) Announce(ctx context.Context) error { return m.record(ctx) }
 
 func (d *Definition[S]) describe() store.RecordedDefinition {
 	return store.RecordedDefinition{
-		Definition: store.Definition{FSM: d.name, Version: d.version}, First: d.first, Queue: d.queue, Steps: d.Steps(),
+		Definition: store.Definition{FSM: d.name, Version: d.version}, First: d.first, Queue: d.queue, Steps: d.Steps(), Schema: schemaOf[S](),
 	}
 }
 
@@ -64,7 +69,11 @@ func (d *Definition[S]) describe() store.RecordedDefinition {
 func (m *Machines) Definitions(ctx context.Context) ([]Recorded, error) {
 	var all []Recorded
 	err := m.read(ctx, m.rt.Store.RecordedDefinitions(func(d store.RecordedDefinition) {
-		all = append(all, Recorded{FSM: d.FSM, Version: d.Version, Queue: d.Queue, Steps: d.Steps})
+		r := Recorded{FSM: d.FSM, Version: d.Version, Queue: d.Queue, Steps: d.Steps}
+		if d.Schema != nil {
+			r.Schema = json.RawMessage(*d.Schema)
+		}
+		all = append(all, r)
 	}))
 	if err != nil {
 		return nil, fmt.Errorf("list machines: %w", err)
@@ -107,4 +116,24 @@ func (r Recorded) Definition() *Definition[json.RawMessage] {
 // elsewhere stands for the code of a step, which another process has.
 func elsewhere(context.Context, *Run[json.RawMessage]) (Outcome, error) {
 	return Outcome{}, fault.Invalidf("step", "is not known here")
+}
+
+// schemaOf returns the JSON Schema of a state, for forms, or nil where the type does
+// not tell how it looks in JSON.
+func schemaOf[S any]() *string {
+	var state S
+	switch any(&state).(type) {
+	case json.Marshaler, encoding.TextMarshaler:
+		return nil
+	}
+	schema, err := jsonschema.For[S](nil)
+	if err != nil {
+		return nil
+	}
+	raw, err := json.Marshal(schema)
+	if err != nil {
+		return nil
+	}
+	text := string(raw)
+	return &text
 }

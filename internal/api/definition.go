@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
@@ -63,6 +64,7 @@ type Definition struct {
 	Source   string              `json:"source" enum:"go,http" doc:"Where the steps run: in a program, or behind HTTP endpoints."`
 	Queue    string              `json:"queue"`
 	Latest   int                 `json:"latest" doc:"The newest version."`
+	Schema   json.RawMessage     `json:"schema,omitempty" doc:"The JSON Schema of the state of the newest version, if it is known."`
 	Versions []DefinitionVersion `json:"versions" nullable:"false" doc:"The newest one first."`
 }
 
@@ -125,7 +127,7 @@ func (a *API) allDefinitions(ctx context.Context) ([]Definition, error) {
 	for _, r := range recorded {
 		steps, remote := endpoints[r.FSM][r.Version]
 		if len(all) == 0 || all[len(all)-1].Name != r.FSM {
-			all = append(all, Definition{Name: r.FSM, Source: "go", Queue: r.Queue, Latest: r.Version})
+			all = append(all, Definition{Name: r.FSM, Source: "go", Queue: r.Queue, Latest: r.Version, Schema: r.Schema})
 		}
 		version := DefinitionVersion{Version: r.Version, FirstStep: r.Steps[0], Queue: r.Queue, Steps: make([]DefinitionStep, len(r.Steps))}
 		for i, step := range r.Steps {

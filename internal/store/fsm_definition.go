@@ -11,12 +11,14 @@ type RecordedDefinition struct {
 	Definition
 	First, Queue string
 	Steps        []string
+	// Schema is the JSON Schema of the state; nil: it is not known.
+	Schema *string
 }
 
 // RecordDefinition returns the statement that records a machine.
 func (s *Store) RecordDefinition(d RecordedDefinition, now Now) (sqldb.Stmt, error) {
 	steps, err := json.Marshal(d.Steps)
-	return s.stmt("DefinitionRecord", d.FSM, d.Version, d.First, d.Queue, string(steps), at(now)), err
+	return s.stmt("DefinitionRecord", d.FSM, d.Version, d.First, d.Queue, string(steps), d.Schema, at(now)), err
 }
 
 // RecordedDefinitions returns the statement that reads all recorded machines, the
@@ -26,7 +28,7 @@ func (s *Store) RecordedDefinitions(found func(RecordedDefinition)) sqldb.Stmt {
 	list.Row = func(scan sqldb.Scan) error {
 		var d RecordedDefinition
 		var steps string
-		if err := scan(&d.FSM, &d.Version, &d.First, &d.Queue, &steps); err != nil {
+		if err := scan(&d.FSM, &d.Version, &d.First, &d.Queue, &steps, &d.Schema); err != nil {
 			return err
 		}
 		if err := json.Unmarshal([]byte(steps), &d.Steps); err != nil {

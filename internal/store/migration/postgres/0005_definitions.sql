@@ -6,6 +6,8 @@ create table perdure.definitions (
   first_step text not null,
   queue text not null,
   steps json not null,
+  -- The JSON Schema of the state, if it is known.
+  schema json,
   updated_at timestamptz not null,
   primary key (fsm, version)
 );

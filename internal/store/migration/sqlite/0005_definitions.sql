@@ -6,6 +6,8 @@ create table perdure_definitions (
   first_step text not null,
   queue text not null,
   steps text not null,
+  -- The JSON Schema of the state, if it is known.
+  schema text,
   updated_at integer not null,
   primary key (fsm, version)
 ) strict, without rowid;

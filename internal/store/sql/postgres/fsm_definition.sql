@@ -1,13 +1,13 @@
 -- The machines that processes know, on PostgreSQL.
 
 -- name: DefinitionRecord
-insert into perdure.definitions (fsm, version, first_step, queue, steps, updated_at)
-values (?, ?, ?, ?, ?, coalesce(?::timestamptz, now()))
+insert into perdure.definitions (fsm, version, first_step, queue, steps, schema, updated_at)
+values (?, ?, ?, ?, ?, ?, coalesce(?::timestamptz, now()))
 on conflict (fsm, version) do update
-set first_step = excluded.first_step, queue = excluded.queue, steps = excluded.steps, updated_at = excluded.updated_at
+set first_step = excluded.first_step, queue = excluded.queue, steps = excluded.steps, schema = excluded.schema, updated_at = excluded.updated_at
 
 -- name: DefinitionList
 -- The newest version of each machine first.
-select fsm, version, first_step, queue, steps
+select fsm, version, first_step, queue, steps, schema
 from perdure.definitions
 order by fsm, version desc
