@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -76,12 +77,18 @@ func (d *devRun) run(ctx context.Context, p *process, n *node.Node) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	d.welcome(d.out, n.URL())
+	var both sync.WaitGroup
 	done := make(chan error, 2)
-	go func() { done <- p.shop.Run(ctx) }()
-	go func() { done <- n.Run(ctx) }()
+	both.Go(func() { done <- p.shop.Run(ctx) })
+	both.Go(func() { done <- n.Run(ctx) })
 	err := d.watch(ctx, done)
 	cancel()
-	err = errors.Join(err, <-done, d.saveTime(context.WithoutCancel(ctx)))
+	both.Wait()
+	close(done)
+	for ended := range done { // but for one that watch has seen
+		err = errors.Join(err, ended)
+	}
+	err = errors.Join(err, d.saveTime(context.WithoutCancel(ctx)))
 	if err == nil {
 		fmt.Fprintf(d.err, "perdure: ended after %s; check them with: perdure doctor --dsn %s\n",
 			count(int(p.shop.Placed()), "order", "orders"), redacted(d.dsn))

@@ -63,6 +63,13 @@ func (w *witness) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// note remembers what something said.
+func (w *witness) note(who, said string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.said[who] += said
+}
+
 func (w *witness) log() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -247,6 +254,6 @@ func (w *witness) misuse() {
 	}
 	for _, dsn := range []string{"postgres://u:%s@127.0.0.1:1/x", "postgres://127.0.0.1:1/x?password=%s", "nonsense://u:%s@h/", "postgres://u:%s@[bad/", "mysql://u:%s@127.0.0.1:1/x"} {
 		o := run(w.T, "hooks", "list", "--dsn", fmt.Sprintf(dsn, planted["password that is not secure"]))
-		w.said["perdure hooks list --dsn "+dsn] = o.stdout + o.stderr
+		w.note("perdure hooks list --dsn "+dsn, o.stdout+o.stderr)
 	}
 }
