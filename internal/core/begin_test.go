@@ -46,7 +46,7 @@ func TestACallEndsAsItsFunctionDoes(t *testing.T) {
 		"by an exit":  {func(context.Context) error { runtime.Goexit(); return nil }, func(o outcome) bool { return o.err != nil }},
 		"at its end":  {func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, func(o outcome) bool { return errors.Is(o.err, context.DeadlineExceeded) && o.at == time.Second }},
 		"after it":    {func(ctx context.Context) error { <-ctx.Done(); pass(patience / 2); return slow }, func(o outcome) bool { return errors.Is(o.err, slow) }},
-		"for a child": {func(ctx context.Context) error { return waitForChild(ctx) }, func(o outcome) bool { return errors.Is(o.err, context.DeadlineExceeded) && o.at == time.Second }},
+		"for a child": {waitForChild, func(o outcome) bool { return errors.Is(o.err, context.DeadlineExceeded) && o.at == time.Second }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

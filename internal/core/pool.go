@@ -28,9 +28,7 @@ func (p *pool) call() {
 }
 
 func (p *pool) work() {
-	first := true
-	for fn := p.take(first); fn != nil; fn = p.take(false) {
-		first = false
+	for fn := p.take(true); fn != nil; fn = p.take(false) {
 		fn()
 	}
 }

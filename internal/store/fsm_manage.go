@@ -55,8 +55,12 @@ func (s *Store) ShowInstances(f InstanceFilter, now Now, found func(InstanceView
 		uuid = "::uuid"
 	}
 	for _, c := range []struct{ text, value string }{
-		{"i.id = ?" + uuid, f.ID}, {"i.fsm = ?", f.FSM}, {"i.queue = ?", f.Queue}, {"i.parent_id = ?" + uuid, f.Parent},
-		{"i.step = ?", f.Step}, {"i.id < ?" + uuid, f.Before},
+		{"i.id = ?" + uuid, f.ID},
+		{"i.fsm = ?", f.FSM},
+		{"i.queue = ?", f.Queue},
+		{"i.parent_id = ?" + uuid, f.Parent},
+		{"i.step = ?", f.Step},
+		{"i.id < ?" + uuid, f.Before},
 	} {
 		if c.value != "" {
 			w.add(c.text, c.value)
