@@ -42,13 +42,37 @@ func (s *Store) StartInstances(all []NewInstance, now Now) []sqldb.Stmt {
 		}
 	}
 	var stmts []sqldb.Stmt
-	if len(plain) > 0 {
+	switch {
+	case len(plain) > 0 && alike(plain):
+		stmts = append(stmts, s.startAlike(plain, now)...)
+	case len(plain) > 0:
 		stmts = append(stmts, s.stmts("InstanceStart", s.newColumns(plain), at(now))...)
 	}
 	if len(special) > 0 {
 		stmts = append(stmts, s.startSpecial(special, now)...)
 	}
 	return append(stmts, s.traceInstances(all)...)
+}
+
+// alike reports whether instances differ in nothing but their id and state, and are
+// due now.
+func alike(all []NewInstance) bool {
+	first := all[0]
+	for _, n := range all {
+		if n.FSM != first.FSM || n.Version != first.Version || n.Step != first.Step || n.Queue != first.Queue || n.Priority != first.Priority ||
+			n.Parent != nil || n.At != nil || n.Delay != 0 || n.Deadline != nil {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *Store) startAlike(all []NewInstance, now Now) []sqldb.Stmt {
+	n := all[0]
+	return s.stmts("InstanceStartAlike", n.FSM, n.Version, n.Step, n.Queue, n.Priority, tuples{
+		column(all, func(n NewInstance) string { return n.ID }),
+		column(all, func(n NewInstance) string { return s.seal(instanceState, n.State, n.ID) }),
+	}, at(now))
 }
 
 // traceInstances returns the statement that notes the traces of those that have
