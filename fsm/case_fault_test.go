@@ -169,7 +169,7 @@ func TestCase24TheAnswerToCommitIsLost(t *testing.T) {
 			d := fsm.Define("cut", 1,
 				fsm.Step("first", func(_ context.Context, r run) (fsm.Outcome, error) {
 					effects.add("first")
-					once.Do(func() { c.lose(proxy, "commit\x00") })
+					once.Do(func() { c.lose(proxy, "set step = o.step") }) // the outcome, which COMMIT is sent with
 					return r.Next("second"), nil
 				}),
 				fsm.Step("second", func(_ context.Context, r run) (fsm.Outcome, error) {
