@@ -167,7 +167,7 @@ func TestALostAnswerToCommitIsUncertain(t *testing.T) {
 					t.Parallel()
 					onServers(t, func(t *testing.T, db enginetest.Database) {
 						if prepared && db.Name != enginetest.Postgres {
-							t.Skip("only PostgreSQL prepares COMMIT")
+							return // no other prepares COMMIT
 						}
 						through, proxy := behindProxy(t, db)
 						if db.Name == enginetest.Postgres {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks that what the tests need is installed: Go, gcc (the race detector
-# needs it), Python, Chromium, and the programs of a PostgreSQL and a MariaDB
+# needs it), Python, curl, groff, Chromium, and the programs of a PostgreSQL and a MariaDB
 # server. The servers need not run; the tests start their own.
 #
 # Installs what is missing if that can be done without asking: as root, with
@@ -37,6 +37,10 @@ has_mariadb() {
 
 has_python() { command -v python3 >/dev/null; }
 
+has_curl() { command -v curl >/dev/null; }
+
+has_groff() { command -v groff >/dev/null; }
+
 has_chromium() {
   local name
   [ -z "${PERDURE_TEST_CHROMIUM:-}" ] || return 0
@@ -53,6 +57,8 @@ missing() {
   has_mariadb || echo "mariadb-server|the MariaDB server, version 10.6 or newer"
   has_chromium || echo "chromium-headless-shell|Chromium, for the tests of the dashboard"
   has_python || echo "python3|Python 3, for the example in another language"
+  has_curl || echo "curl|curl, for the commands of the documentation"
+  has_groff || echo "groff-base|groff, for the manual pages"
 }
 
 # Installs packages without starting their services, which Debian does unless

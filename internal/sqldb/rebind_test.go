@@ -49,7 +49,7 @@ func FuzzRebind(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, query string) {
 		if strings.Contains(query, "$") {
-			t.Skip("the inverse is ambiguous")
+			return // the inverse is ambiguous
 		}
 		got := sqldb.Dialect{Name: sqldb.Postgres}.Rebind(query)
 		if back := numbered.ReplaceAllString(got, "?"); back != query {
