@@ -37,6 +37,7 @@ const (
 type DB struct {
 	read, write, urgent *sql.DB
 	dialect             sqldb.Dialect
+	ran                 sqldb.Counter
 }
 
 // Open connects to the database of a mysql:// or mariadb:// URL:
@@ -179,6 +180,9 @@ func (db *DB) Pools() []sqldb.Pool {
 	return []sqldb.Pool{sqldb.StdPool("write", db.write), sqldb.StdPool("read", db.read), sqldb.StdPool("urgent", db.urgent)}
 }
 
+// Statements implements sqldb.Counted.
+func (db *DB) Statements() int64 { return db.ran.Statements() }
+
 // Begin implements sqldb.DB.
 func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) {
 	pool, begin := db.write, "start transaction"
@@ -196,7 +200,7 @@ func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) 
 	if _, err := conn.ExecContext(ctx, begin); err != nil {
 		return nil, errors.Join(translate(err), conn.Close())
 	}
-	return &tx{StdRunner: sqldb.StdRunner{Conn: conn, Dialect: db.dialect}, conn: conn}, nil
+	return &tx{StdRunner: sqldb.StdRunner{Conn: conn, Dialect: db.dialect, Ran: &db.ran}, conn: conn}, nil
 }
 
 // Exclusively implements sqldb.DB. The lock belongs to the session, so the
@@ -217,7 +221,7 @@ func (db *DB) Exclusively(ctx context.Context, fn func(sqldb.Runner) error) erro
 	if got.Int64 != 1 {
 		return errors.New("another process holds the migration lock")
 	}
-	return fn(sqldb.StdRunner{Conn: conn, Dialect: db.dialect})
+	return fn(sqldb.StdRunner{Conn: conn, Dialect: db.dialect, Ran: &db.ran})
 }
 
 // seconds returns the whole seconds until the deadline of ctx.

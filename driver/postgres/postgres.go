@@ -30,7 +30,10 @@ const (
 )
 
 // DB is a pool of connections to a PostgreSQL database.
-type DB struct{ pool, urgent *pgxpool.Pool }
+type DB struct {
+	pool, urgent *pgxpool.Pool
+	ran          sqldb.Counter
+}
 
 // Open connects to the database of a postgres:// or postgresql:// URL. All
 // parameters of libpq and of pgxpool are understood.
@@ -110,6 +113,9 @@ func usage(name string, pool *pgxpool.Pool) sqldb.Pool {
 	}
 }
 
+// Statements implements sqldb.Counted.
+func (db *DB) Statements() int64 { return db.ran.Statements() }
+
 // Begin implements sqldb.DB.
 func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) {
 	pool := db.pool
@@ -120,7 +126,7 @@ func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) 
 	if err != nil {
 		return nil, fmt.Errorf("get a connection: %w", translate(err))
 	}
-	return &tx{runner: runner{conn: conn.Conn()}, conn: conn, begin: beginning(access)}, nil
+	return &tx{runner: runner{conn: conn.Conn()}, conn: conn, begin: beginning(access), ran: &db.ran}, nil
 }
 
 // exclusiveLock is the key of the advisory lock under which migrations run.

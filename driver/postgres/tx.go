@@ -102,11 +102,18 @@ type tx struct {
 	runner
 	conn  *pgxpool.Conn
 	begin []sqldb.Stmt
+	ran   *sqldb.Counter
 	done  bool
 }
 
 // Run implements sqldb.Runner.
 func (t *tx) Run(ctx context.Context, stmts ...sqldb.Stmt) error {
+	t.ran.Add(len(stmts))
+	return t.send(ctx, stmts)
+}
+
+// send runs statements after those that begin the transaction.
+func (t *tx) send(ctx context.Context, stmts []sqldb.Stmt) error {
 	if t.done {
 		return sqldb.ErrDone
 	}
@@ -130,9 +137,10 @@ func shift(err error, lead int) error {
 
 // Query implements sqldb.Runner.
 func (t *tx) Query(ctx context.Context, query string, args ...any) (sqldb.Rows, error) {
-	if err := t.Run(ctx); err != nil {
+	if err := t.send(ctx, nil); err != nil {
 		return nil, err
 	}
+	t.ran.Add(1)
 	return t.runner.Query(ctx, query, args...)
 }
 
@@ -170,7 +178,8 @@ func judged(stmts []sqldb.Stmt) bool {
 func (t *tx) commit(ctx context.Context, last []sqldb.Stmt) error {
 	ctx, cancel := sqldb.CommitContext(ctx, commitTimeout)
 	defer cancel()
-	err := t.Run(ctx, append(last, sqldb.Exec("commit"))...)
+	t.ran.Add(len(last))
+	err := t.send(ctx, append(last, sqldb.Exec("commit")))
 	var failed *sqldb.StmtError
 	switch {
 	case err == nil && t.conn.Conn().PgConn().TxStatus() == 'I':

@@ -40,6 +40,7 @@ type DB struct {
 	writer  *writer
 	scratch string // directory of a :memory: database, removed on Close
 	relaxed string // why commits may be lost; see sqldb.Dialect
+	ran     sqldb.Counter
 }
 
 // Open opens the database that dsn names: "sqlite:path/to/file.db",
@@ -82,7 +83,7 @@ func (db *DB) open(ctx context.Context, path, sync string) error {
 	if err := checkVersion(ctx, conn); err != nil {
 		return errors.Join(err, conn.Close())
 	}
-	db.writer = newWriter(conn, sync == "full")
+	db.writer = newWriter(conn, sync == "full", &db.ran)
 	if db.read, err = sql.Open("sqlite", fileURI(path, sync, true)); err != nil {
 		return err
 	}
@@ -139,6 +140,9 @@ func (db *DB) Pools() []sqldb.Pool {
 	return []sqldb.Pool{writer, sqldb.StdPool("read", db.read)}
 }
 
+// Statements implements sqldb.Counted.
+func (db *DB) Statements() int64 { return db.ran.Statements() }
+
 // Begin implements sqldb.DB.
 func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) {
 	if access != sqldb.Read {
@@ -154,7 +158,7 @@ func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) 
 		_ = conn.Close() // already thrown away
 		return nil, translate(err)
 	}
-	return &readTx{StdRunner: sqldb.StdRunner{Conn: conn, Dialect: dialect}, conn: conn}, nil
+	return &readTx{StdRunner: sqldb.StdRunner{Conn: conn, Dialect: dialect, Ran: &db.ran}, conn: conn}, nil
 }
 
 // Exclusively implements sqldb.DB: the write lock is SQLite's only one.

@@ -20,12 +20,13 @@ type writer struct {
 	conn  *sql.Conn
 	turn  chan struct{}
 	stmts map[string]*sql.Stmt
+	ran   *sqldb.Counter
 	// full says that commits are synced; synced whether the next one would be.
 	full, synced bool
 }
 
-func newWriter(conn *sql.Conn, full bool) *writer {
-	w := &writer{conn: conn, turn: make(chan struct{}, 1), stmts: map[string]*sql.Stmt{}, full: full, synced: full}
+func newWriter(conn *sql.Conn, full bool, ran *sqldb.Counter) *writer {
+	w := &writer{conn: conn, ran: ran, turn: make(chan struct{}, 1), stmts: map[string]*sql.Stmt{}, full: full, synced: full}
 	w.turn <- struct{}{}
 	return w
 }
@@ -36,7 +37,7 @@ func (w *writer) begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, erro
 	case <-ctx.Done():
 		return nil, fmt.Errorf("wait for the writer: %w", ctx.Err())
 	}
-	tx := &writeTx{StdRunner: sqldb.StdRunner{Conn: w, Dialect: dialect}, w: w}
+	tx := &writeTx{StdRunner: sqldb.StdRunner{Conn: w, Dialect: dialect, Ran: w.ran}, w: w}
 	err := w.sync(ctx, access != sqldb.Claim)
 	if err == nil {
 		err = w.lock(ctx)

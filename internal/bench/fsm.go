@@ -62,6 +62,9 @@ type FSMResult struct {
 	P99 time.Duration `json:"p99_ns,omitempty"`
 	// CPU is the processor time of this process for each unit.
 	CPU time.Duration `json:"cpu_ns_per_unit"`
+	// Statements is how many statements were run for each unit, beside those that
+	// begin and end transactions.
+	Statements float64 `json:"statements_per_unit"`
 	// WAL is how many bytes PostgreSQL logged for each unit, and Transactions
 	// how many it committed; 0 elsewhere.
 	WAL          float64 `json:"wal_bytes_per_unit,omitempty"`

@@ -25,18 +25,24 @@ func (b *fsmBench) measure(ctx context.Context, name string, n int, workload fun
 	return FSMResult{
 		Workload: name, Units: n, PerSecond: float64(n) / elapsed.Seconds(), CPU: (after.cpu - before.cpu) / time.Duration(n),
 		WAL: (after.wal - before.wal) / float64(n), Transactions: (after.commits - before.commits) / float64(n),
+		Statements: float64(after.statements-before.statements) / float64(n),
 	}, err
 }
 
 // usage is what has been used up so far.
 type usage struct {
 	cpu          time.Duration
+	statements   int64
 	wal, commits float64
 }
 
 func (b *fsmBench) usage(ctx context.Context) (usage, error) {
+	db := b.eng.Runtime().DB
 	u := usage{cpu: processorTime()}
-	if b.eng.Runtime().DB.Dialect().Name != sqldb.Postgres {
+	if counted, ok := db.(sqldb.Counted); ok {
+		u.statements = counted.Statements()
+	}
+	if db.Dialect().Name != sqldb.Postgres {
 		return u, nil
 	}
 	err := b.eng.View(ctx, func(tx *perdure.Tx) error {

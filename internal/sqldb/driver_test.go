@@ -303,3 +303,19 @@ func (Driver) AnErrorOfTheContextIsOne(t *testing.T, database enginetest.Databas
 		t.Errorf("%d rows", n)
 	}
 }
+
+// Statements are counted, but not those that begin and end a transaction.
+func (Driver) CountsStatements(t *testing.T, database enginetest.Database) {
+	db := open(t, database)
+	ctx := enginetest.Context(t)
+	before := db.(sqldb.Counted).Statements()
+	tx := begin(t, db, sqldb.Write)
+	enginetest.NoError(t, tx.Run(ctx, sqldb.Exec("insert into numbers values (1)"), sqldb.Exec("insert into numbers values (2)")))
+	rows, err := tx.Query(ctx, "select n from numbers")
+	enginetest.NoError(t, err)
+	enginetest.NoError(t, rows.Close())
+	enginetest.NoError(t, tx.Commit(ctx, sqldb.Exec("delete from numbers")))
+	if ran := db.(sqldb.Counted).Statements() - before; ran != 4 {
+		t.Errorf("%d statements were counted, 4 were run", ran)
+	}
+}

@@ -2,6 +2,7 @@ package sqldb
 
 import (
 	"database/sql"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,6 +22,26 @@ type Pool struct {
 type Pooled interface {
 	Pools() []Pool
 }
+
+// Counted is a DB that counts the statements that it runs.
+type Counted interface {
+	// Statements is how many it has run, beside those that begin and end
+	// transactions.
+	Statements() int64
+}
+
+// Counter counts statements. A nil one counts nothing.
+type Counter struct{ n atomic.Int64 }
+
+// Add counts n more.
+func (c *Counter) Add(n int) {
+	if c != nil {
+		c.n.Add(int64(n))
+	}
+}
+
+// Statements implements Counted.
+func (c *Counter) Statements() int64 { return c.n.Load() }
 
 // StdPool tells how the connections of database/sql are used.
 func StdPool(name string, db *sql.DB) Pool {

@@ -16,10 +16,13 @@ type StdConn interface {
 type StdRunner struct {
 	Conn    StdConn
 	Dialect Dialect
+	// Ran counts the statements. Default: nobody counts them.
+	Ran *Counter
 }
 
 // Run implements Runner.
 func (r StdRunner) Run(ctx context.Context, stmts ...Stmt) error {
+	r.Ran.Add(len(stmts))
 	for i, s := range stmts {
 		rows, err := r.one(ctx, s)
 		if err != nil {
@@ -92,6 +95,7 @@ func (r StdRunner) args(args []any) []any {
 
 // Query implements Runner.
 func (r StdRunner) Query(ctx context.Context, query string, args ...any) (Rows, error) {
+	r.Ran.Add(1)
 	rows, err := r.Conn.QueryContext(ctx, query, r.args(args)...) //nolint:rowserrcheck // the caller does
 	if err != nil {
 		return nil, r.Dialect.Translate(err)

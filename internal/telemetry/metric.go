@@ -52,6 +52,7 @@ var (
 
 	unitsCommitted = &Metric{"perdure_units_committed_total", Counter, "Units of work that this process has committed in groups.", nil}
 	txTook         = &Metric{"perdure_db_tx_seconds", Histogram, "How long the transactions took that commit units of work.", nil}
+	statementsRun  = &Metric{"perdure_db_statements_total", Counter, "Statements that this process has run, beside those that begin and end transactions.", nil}
 	txBusy         = &Metric{"perdure_db_busy_total", Counter, "Transactions that were run again: a deadlock, a serialization failure, a lost connection.", nil}
 	connections    = &Metric{"perdure_db_connections", Gauge, "Connections of the process to its database.", []string{"pool", "state"}}
 	connectionsMax = &Metric{"perdure_db_connections_max", Gauge, "Connections that there may be.", []string{"pool"}}
@@ -69,6 +70,6 @@ var Metrics = []*Metric{
 	buildInfo, startTime, routines, memory,
 	workClaimed, workFinished, workRunning, workTook, workWaited, workOverdue,
 	depth, deadLetters, outboxBehind, outboxLag,
-	unitsCommitted, txTook, txBusy, connections, connectionsMax, poolWaits, poolWaited,
+	unitsCommitted, txTook, statementsRun, txBusy, connections, connectionsMax, poolWaits, poolWaited,
 	requests, requestsTook, scrapeErrors,
 }

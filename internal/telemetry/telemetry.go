@@ -110,6 +110,9 @@ func (e *Exporter) database(s samples) {
 	s.add(unitsCommitted, float64(c.Units))
 	s.addHistogram(txTook, c.Transactions)
 	s.add(txBusy, float64(c.Busy))
+	if counted, ok := e.rt.DB.(sqldb.Counted); ok {
+		s.add(statementsRun, float64(counted.Statements()))
+	}
 	pooled, ok := e.rt.DB.(sqldb.Pooled)
 	if !ok {
 		return
