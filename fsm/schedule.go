@@ -58,7 +58,13 @@ type ScheduleStatus struct {
 	// Text is the same in words.
 	Text   string
 	Missed Missed
-	Paused bool
+	// MaxMissed bounds RunAll.
+	MaxMissed int
+	Paused    bool
+	// State is the state of the instances that it starts, and Start how it
+	// starts them.
+	State json.RawMessage
+	Start StartOptions
 	// Next is the next tick, Last the last one that was fired.
 	Next, Last time.Time
 
@@ -99,10 +105,7 @@ func prepareSchedule[S any](name, spec string, d *Definition[S], state S, option
 	if err := edge.Name("schedule", name); err != nil {
 		return store.Schedule{}, cron.Schedule{}, err
 	}
-	if o.MaxMissed < 1 || o.MaxMissed > chunk {
-		return store.Schedule{}, cron.Schedule{}, fault.Invalidf("ScheduleOptions.MaxMissed", "is %d; 1 to %d are possible", o.MaxMissed, chunk)
-	}
-	if err := cron.Policy(o.Missed).Validate(); err != nil {
+	if err := validMissed(o.Missed, o.MaxMissed); err != nil {
 		return store.Schedule{}, cron.Schedule{}, err
 	}
 	if d == nil {
@@ -198,7 +201,8 @@ func scheduleStatus(s store.Schedule) (ScheduleStatus, error) {
 	spec, ticks, err := readSpec(s)
 	return ScheduleStatus{
 		Name: s.Name, FSM: s.FSM, Version: s.Version, Spec: ticks.String(), Zone: ticks.Zone(), Text: ticks.Describe(),
-		Missed: spec.Missed, Paused: s.Paused, Next: utc(s.Next), Last: utc(s.Last), ticks: ticks,
+		Missed: spec.Missed, MaxMissed: spec.MaxMissed, Paused: s.Paused, State: json.RawMessage(spec.Start.State), Start: startOptions(spec.Start),
+		Next: utc(s.Next), Last: utc(s.Last), ticks: ticks,
 	}, err
 }
 

@@ -57,7 +57,7 @@ func (s *secured) ask(r api.Route, path, token string) int {
 	s.Helper()
 	var body *bytes.Reader
 	body = bytes.NewReader(nil)
-	if r.Method == http.MethodPost || r.Method == http.MethodPut {
+	if r.Method == http.MethodPost || r.Method == http.MethodPut || r.Method == http.MethodPatch {
 		body = bytes.NewReader([]byte("{}"))
 	}
 	req, err := http.NewRequestWithContext(s.Context(), r.Method, s.url+path, body)

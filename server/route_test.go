@@ -120,6 +120,11 @@ func (v tour) schedules() {
 		v.Error("it is not paused")
 	}
 	v.post(path+"/resume", nil)
+	changed := v.want(http.StatusOK, http.MethodPatch, path, object{"spec": "45 3 * * *", "state": object{"refuse": true}})
+	if changed.text("spec") != "45 3 * * *" || changed.text("zone") != "Europe/Berlin" || fmt.Sprint(changed["state"]) != "map[refuse:true]" || changed["paused"] != false {
+		v.Errorf("the changed schedule: %v", changed)
+	}
+	v.want(http.StatusUnprocessableEntity, http.MethodPatch, path, object{"zone": "Mars/Base"})
 	v.want(http.StatusNoContent, http.MethodDelete, path, nil)
 	v.want(http.StatusNotFound, http.MethodDelete, path, nil)
 }

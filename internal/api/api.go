@@ -247,7 +247,7 @@ func (w *watched) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func (a *API) unknown(w http.ResponseWriter, r *http.Request) {
 	req := requestOf(r.Context())
 	var allowed []string
-	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 		probe := r.Clone(r.Context())
 		probe.Method = method
 		if _, pattern := a.mux.Handler(probe); pattern != "/v1/" {

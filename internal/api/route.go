@@ -27,7 +27,7 @@ type Route struct {
 	Summary string
 }
 
-// get, post, put and remove shorten the table of routes.
+// get, post, put, patch and remove shorten the table of routes.
 func get(path string, role Role, id, summary string) Route {
 	return Route{ID: id, Method: http.MethodGet, Path: path, Role: role, Status: http.StatusOK, Summary: summary}
 }
@@ -38,6 +38,10 @@ func post(path string, role Role, id, summary string) Route {
 
 func put(path string, role Role, id, summary string) Route {
 	return Route{ID: id, Method: http.MethodPut, Path: path, Role: role, Status: http.StatusOK, Summary: summary}
+}
+
+func patch(path string, role Role, id, summary string) Route {
+	return Route{ID: id, Method: http.MethodPatch, Path: path, Role: role, Status: http.StatusOK, Summary: summary}
 }
 
 func remove(path string, role Role, id, summary string) Route {

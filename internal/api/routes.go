@@ -25,6 +25,7 @@ var Routes = []Route{
 	get("/v1/schedules", Viewer, "list-schedules", "List schedules by name"),
 	get("/v1/schedules/{name}", Viewer, "get-schedule", "Show a schedule"),
 	put("/v1/schedules/{name}", Operator, "set-schedule", "Create or change a schedule"),
+	patch("/v1/schedules/{name}", Operator, "change-schedule", "Change a part of a schedule; the rest stays as it is"),
 	remove("/v1/schedules/{name}", Admin, "remove-schedule", "Remove a schedule; what it has started goes on"),
 	post("/v1/schedules/{name}/fire", Operator, "fire-schedule", "Start an instance for a schedule now").created(),
 	post("/v1/schedules/{name}/pause", Operator, "pause-schedule", "Keep a schedule from firing"),

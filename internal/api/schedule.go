@@ -22,6 +22,10 @@ type Schedule struct {
 	NextAt  Time       `json:"next_at,omitzero"`
 	LastAt  Time       `json:"last_at,omitzero"`
 	Ticks   []Time     `json:"next" nullable:"false" doc:"The next five ticks, as if it were not paused."`
+
+	MaxMissed int             `json:"max_missed,omitempty" doc:"Bounds missed=all. Not in lists."`
+	State     json.RawMessage `json:"state,omitempty" doc:"The state of the instances. Not in lists."`
+	Start     *ScheduleStart  `json:"start,omitempty" doc:"How the instances are started. Not in lists."`
 }
 
 // shownTicks is how many ticks of a schedule are shown.
@@ -42,6 +46,7 @@ func (a *API) registerSchedules() {
 	handle(a, "list-schedules", a.listSchedules)
 	handle(a, "get-schedule", a.getSchedule)
 	handle(a, "set-schedule", a.setSchedule)
+	handle(a, "change-schedule", a.changeSchedule)
 	handle(a, "remove-schedule", a.removeSchedule)
 	handle(a, "fire-schedule", a.fireSchedule)
 	handle(a, "pause-schedule", a.pauseSchedule)
@@ -61,7 +66,9 @@ func (a *API) getSchedule(ctx context.Context, in *ByName) (*One[Schedule], erro
 	if err != nil {
 		return nil, err
 	}
-	return one(a.showSchedule(s)), nil
+	shown := a.showSchedule(s)
+	shown.MaxMissed, shown.State, shown.Start = s.MaxMissed, s.State, showStart(s.Start)
+	return one(shown), nil
 }
 
 // ScheduleInput is a schedule to be set.
@@ -95,6 +102,10 @@ func (s *ScheduleStart) options() *fsm.StartOptions {
 	}
 }
 
+func showStart(o fsm.StartOptions) *ScheduleStart {
+	return &ScheduleStart{Queue: o.Queue, Priority: Priority(o.Priority), Deadline: Duration(o.Deadline), Partition: o.Partition, UniqueKey: o.Unique}
+}
+
 type setScheduleInput struct {
 	ByName
 	Body ScheduleInput
@@ -109,6 +120,35 @@ func (a *API) setSchedule(ctx context.Context, in *setScheduleInput) (*One[Sched
 	state := Start{State: b.State}.state()
 	err = fsm.SetSchedule(ctx, a.config.Engine, in.Name, b.Spec, d.Definition(), state, &fsm.ScheduleOptions{
 		Zone: b.Zone, Missed: b.Missed, MaxMissed: b.MaxMissed, Paused: b.Paused, Start: b.Start.options(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.getSchedule(ctx, &in.ByName)
+}
+
+// ScheduleChange is what becomes different about a schedule.
+type ScheduleChange struct {
+	Spec      *string         `json:"spec,omitempty" maxLength:"256" doc:"A cron expression, or an interval such as @every 90s."`
+	Zone      *string         `json:"zone,omitempty" maxLength:"64" doc:"The IANA time zone of a cron expression."`
+	Missed    *fsm.Missed     `json:"missed,omitempty" enum:"once,skip,all"`
+	MaxMissed *int            `json:"max_missed,omitempty" minimum:"1" maximum:"1000"`
+	Paused    *bool           `json:"paused,omitempty"`
+	State     json.RawMessage `json:"state,omitempty" doc:"The state of the instances that are started from now on."`
+}
+
+type changeScheduleInput struct {
+	ByName
+	Body ScheduleChange
+}
+
+// changeSchedule takes no Idempotency-Key: to do it twice changes nothing more.
+func (a *API) changeSchedule(ctx context.Context, in *changeScheduleInput) (*One[Schedule], error) {
+	b := in.Body
+	err := a.config.Engine.Update(ctx, func(tx *perdure.Tx) error {
+		return a.config.Machines.ChangeSchedule(tx, in.Name, fsm.ScheduleChange{
+			Spec: b.Spec, Zone: b.Zone, Missed: b.Missed, MaxMissed: b.MaxMissed, Paused: b.Paused, State: b.State,
+		})
 	})
 	if err != nil {
 		return nil, err
