@@ -2,11 +2,13 @@ package actor_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/actor"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/enginetest"
@@ -105,6 +107,39 @@ func (Conformance) OperatorsMoveSkipAndFireDelays(t *testing.T, db enginetest.Da
 	_, err := f.actors.Replay(ctx, w1)
 	enginetest.NoError(t, err)
 	enginetest.As[*fault.Invalid](t, f.actors.MoveTimer(ctx, w1, system, id, time.Time{}))
+}
+
+// What operators do in a unit of work is committed with it, or did not happen.
+func (Conformance) OperatorsActInAUnitOfWorkOrNotAtAll(t *testing.T, db enginetest.Database) {
+	f := timed(t, db, waiter)
+	id := f.pending(t, w1, 1000)[0].ID
+	later, stop := noon.Add(time.Hour), errors.New("the unit is given up")
+	for _, c := range []struct {
+		name string
+		act  func(tx *perdure.Tx) error
+		done func()
+	}{
+		{"move", func(tx *perdure.Tx) error { return f.actors.MoveTimerIn(tx, w1, system, id, later) }, func() { f.pending(t, w1, 3600_000) }},
+		{"fire", func(tx *perdure.Tx) error { return f.actors.FireTimerIn(tx, w1, system, id) }, func() { f.is(t, w1, "fired") }},
+		{"stop", func(tx *perdure.Tx) error { return f.actors.StopIn(tx, w1, system) }, func() { f.pending(t, w1) }},
+	} {
+		before := len(f.log(t, w1, 0))
+		err := f.eng.Update(enginetest.Context(t), func(tx *perdure.Tx) error { return errors.Join(c.act(tx), stop) })
+		enginetest.Is(t, err, stop)
+		equal(t, c.name+" in a unit that is given up", len(f.log(t, w1, 0)), before)
+		enginetest.NoError(t, f.eng.Update(enginetest.Context(t), c.act))
+		equal(t, c.name+" in a unit that is committed", len(f.log(t, w1, 0)), before+1)
+		c.done()
+	}
+	for name, act := range map[string]func(tx *perdure.Tx) error{
+		"skip":    func(tx *perdure.Tx) error { return f.actors.SkipTimerIn(tx, w1, system, id) },
+		"release": func(tx *perdure.Tx) error { return f.actors.ReleaseIn(tx, w1, system) },
+	} {
+		err := f.eng.Update(enginetest.Context(t), func(tx *perdure.Tx) error { _ = act(tx); return nil })
+		if err == nil {
+			t.Errorf("a %s that is refused does not fail the unit", name)
+		}
+	}
 }
 
 func (Conformance) StopEndsAnActorAndItsDelaysAndTasks(t *testing.T, db enginetest.Database) {

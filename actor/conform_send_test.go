@@ -62,10 +62,10 @@ func (Conformance) AUnitOfWorkMovesActorsOrDoesNot(t *testing.T, db enginetest.D
 	f := newFixture(t, db, nil)
 	f.register(t, "toggle", toggle, nil)
 	flip := func(tx *perdure.Tx) error {
-		_, err := f.actors.SpawnTx(tx, lamp, system, nil, nil)
+		_, err := f.actors.SpawnIn(tx, lamp, system, nil, nil)
 		enginetest.NoError(t, err)
 		for range 3 {
-			_, err = f.actors.SendTx(tx, lamp, system, statechart.Event{Type: "FLIP"}, nil)
+			_, err = f.actors.SendIn(tx, lamp, system, statechart.Event{Type: "FLIP"}, nil)
 			enginetest.NoError(t, err)
 		}
 		return nil

@@ -15,9 +15,10 @@
 //	_, err = actors.Spawn(ctx, ref, caller, input, nil)
 //	receipt, err := actors.Send(ctx, ref, caller, statechart.Event{Type: "PAY"}, nil)
 //
-// Spawn and Send are transactions of their own; SpawnTx and SendTx are part of
-// a unit of work, and commit or roll back with it. A dispatcher drives delays,
-// effects and tasks; see package dispatch:
+// Spawn and Send are transactions of their own; SpawnIn and SendIn, and what
+// operators do by StopIn, FireTimerIn and the like, are part of a unit of work and
+// commit or roll back with it. A dispatcher drives delays, effects and tasks; see
+// package dispatch:
 //
 //	d, err := dispatch.NewAlarm(actors, nil)
 //	d.Start()

@@ -124,7 +124,7 @@ func ExampleActors_RegisterDocument() {
 
 // An event can be part of a unit of work: it is handled at once, and what followed
 // is committed or rolled back with the rest.
-func ExampleActors_SendTx() {
+func ExampleActors_SendIn() {
 	ctx := context.Background()
 	eng, err := perdure.Open(ctx, "sqlite::memory:", nil)
 	if err != nil {
@@ -141,10 +141,10 @@ func ExampleActors_SendTx() {
 	}
 	ref, caller := actor.Ref{Type: "door", ID: "front"}, actor.Caller{Kind: actor.Service, ID: "house"}
 	err = eng.Update(ctx, func(tx *perdure.Tx) error {
-		if _, err := actors.SpawnTx(tx, ref, caller, nil, nil); err != nil {
+		if _, err := actors.SpawnIn(tx, ref, caller, nil, nil); err != nil {
 			return err
 		}
-		_, err := actors.SendTx(tx, ref, caller, statechart.Event{Type: "OPEN"}, nil)
+		_, err := actors.SendIn(tx, ref, caller, statechart.Event{Type: "OPEN"}, nil)
 		return err
 	})
 	if err != nil {

@@ -165,29 +165,6 @@ func raw(s *string) json.RawMessage {
 	return json.RawMessage(*s)
 }
 
-// Stop ends an actor and its children without their exit actions. Its delays and
-// tasks go; effects that were committed still happen. One that has ended is an
-// *EndedError.
-func (a *Actors) Stop(ctx context.Context, ref Ref, by Caller) error {
-	j := &job{ref: ref, run: func(t *turn) error { return t.stop(by) }}
-	return a.manage(ctx, "stop actor", by, j)
-}
-
-// manage does a job of an operator.
-func (a *Actors) manage(ctx context.Context, what string, by Caller, j *job) error {
-	err := j.ref.check()
-	if err == nil {
-		err = by.check()
-	}
-	if err == nil {
-		err = a.commit(ctx, j)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, bare(err))
-	}
-	return nil
-}
-
 func (t *turn) stop(by Caller) error {
 	if t.status != Active {
 		return &EndedError{Ref: t.ref, Status: t.status}
@@ -195,15 +172,6 @@ func (t *turn) stop(by Caller) error {
 	t.advance(t.wall())
 	_, err := t.step(entry{kind: EntryStop, caller: &by}, func(now int64) (*statechart.Step, error) { return t.tree.Stop(now) })
 	return err
-}
-
-// Release lets a quarantined actor go on, if it can be loaded now: its snapshot
-// or its log is whole, and suits the machine. Otherwise it stays and the error is
-// a *QuarantinedError. What made it fail, a delay or a result that drove its
-// machine in circles, is not repeated.
-func (a *Actors) Release(ctx context.Context, ref Ref, by Caller) error {
-	j := &job{ref: ref, sleeps: true, run: func(t *turn) error { return t.batch.release(t, by) }}
-	return a.manage(ctx, "release actor", by, j)
 }
 
 func (b *batch) release(t *turn, by Caller) error {

@@ -34,10 +34,10 @@ func (a *Actors) Send(ctx context.Context, ref Ref, caller Caller, event statech
 	return s.receipt, nil
 }
 
-// SendTx is Send as a part of a unit of work: the event is handled at once, and
+// SendIn is Send as a part of a unit of work: the event is handled at once, and
 // what followed from it is committed or rolled back with the unit. An error fails
 // the unit.
-func (a *Actors) SendTx(tx *perdure.Tx, ref Ref, caller Caller, event statechart.Event, options *SendOptions) (Receipt, error) {
+func (a *Actors) SendIn(tx *perdure.Tx, ref Ref, caller Caller, event statechart.Event, options *SendOptions) (Receipt, error) {
 	s, err := a.newSend(tx.Context(), ref, caller, event, options)
 	if err == nil {
 		err = a.addressed(tx.Context(), func(j *job) error { return a.within(tx, j) }, s.job())

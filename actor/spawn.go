@@ -10,7 +10,6 @@ import (
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/tracing"
 	"github.com/perdure/perdure/statechart"
 )
 
@@ -60,8 +59,8 @@ func (a *Actors) Spawn(ctx context.Context, ref Ref, caller Caller, input any, o
 	return s.receipt, nil
 }
 
-// SpawnTx is Spawn as a part of a unit of work. An error fails the unit.
-func (a *Actors) SpawnTx(tx *perdure.Tx, ref Ref, caller Caller, input any, options *SpawnOptions) (Receipt, error) {
+// SpawnIn is Spawn as a part of a unit of work. An error fails the unit.
+func (a *Actors) SpawnIn(tx *perdure.Tx, ref Ref, caller Caller, input any, options *SpawnOptions) (Receipt, error) {
 	s, err := a.newSpawn(tx.Context(), ref, caller, input, options)
 	if err == nil {
 		err = a.spawn(tx.Context(), func(j *job) error { return a.within(tx, j) }, s)
@@ -78,19 +77,6 @@ func (a *Actors) spawn(ctx context.Context, do func(*job) error, s *spawning) er
 		return err
 	}
 	return do(s.job())
-}
-
-// within does a job in a unit of work.
-func (a *Actors) within(tx *perdure.Tx, j *job) error {
-	if tx.Engine() != a.eng {
-		return fault.Invalidf("unit of work", "is of another engine")
-	}
-	j.trace = tracing.Of(tx.Context())
-	b := a.newBatch(tx)
-	if err := b.do([]*job{j}); err != nil {
-		return err
-	}
-	return j.err
 }
 
 // spawning is an actor on its way into the database.

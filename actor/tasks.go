@@ -33,7 +33,7 @@ func (a *Actors) settle(ctx context.Context, what string, ref Ref, by Caller, pa
 		}
 		return &EndedError{Ref: ref, Status: t.status}
 	}}
-	return a.manage(ctx, what, by, j)
+	return a.operate(ctx, &operation{what: what, by: by, job: j})
 }
 
 // Pending returns the tasks that an actor waits for.

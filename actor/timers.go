@@ -76,52 +76,6 @@ func timerOf(s store.ActorTimer) Timer {
 	}
 }
 
-// MoveTimer lets a delay fire at another time.
-func (a *Actors) MoveTimer(ctx context.Context, ref Ref, by Caller, id string, due time.Time) error {
-	if y := due.UTC().Year(); y < 1970 || y > 9998 {
-		return fault.Invalidf("due time", "is outside the years 1970 to 9998")
-	}
-	return a.operate(ctx, "move timer", ref, by, id, func(t *turn, timer statechart.Timer) error {
-		timer.Due = (due.UnixMicro() + 999) / 1000
-		t.timers.apply(statechart.TimerOp{Kind: statechart.Schedule, Timer: timer})
-		return t.note(EntryMove, timer, by)
-	})
-}
-
-// SkipTimer removes a delay: it will not fire.
-func (a *Actors) SkipTimer(ctx context.Context, ref Ref, by Caller, id string) error {
-	return a.operate(ctx, "skip timer", ref, by, id, func(t *turn, timer statechart.Timer) error {
-		t.drop(timer)
-		return t.note(EntrySkip, timer, by)
-	})
-}
-
-// FireTimer lets a delay fire now. The time that the machine sees is that of the
-// call.
-func (a *Actors) FireTimer(ctx context.Context, ref Ref, by Caller, id string) error {
-	return a.operate(ctx, "fire timer", ref, by, id, func(t *turn, timer statechart.Timer) error {
-		t.drop(timer)
-		t.advance(t.wall())
-		return t.fire(EntryFire, timer, &by)
-	})
-}
-
-// operate does something with one delay of an actor, after those that are
-// overdue. It is a *fault.NotFound if it has fired or was cancelled.
-func (a *Actors) operate(ctx context.Context, what string, ref Ref, by Caller, id string, do func(*turn, statechart.Timer) error) error {
-	if err := edge.Key("timer", id); err != nil {
-		return err
-	}
-	j := &job{ref: ref, run: func(t *turn) error {
-		timer, err := t.batch.timer(t, id)
-		if err != nil {
-			return err
-		}
-		return do(t, timer)
-	}}
-	return a.manage(ctx, what, by, j)
-}
-
 // timer reads a delay of a locked actor.
 func (b *batch) timer(t *turn, id string) (statechart.Timer, error) {
 	pending, err := b.pending(t)

@@ -20,7 +20,7 @@ func (a *Actors) Upgrade(ctx context.Context, ref Ref, by Caller) error {
 		return fmt.Errorf("upgrade actor: %w", err)
 	}
 	j := &job{ref: ref, run: func(t *turn) error { return t.upgrade(newest, by) }}
-	return a.manage(ctx, "upgrade actor", by, j)
+	return a.operate(ctx, &operation{what: "upgrade actor", by: by, job: j})
 }
 
 func (t *turn) upgrade(to *kind, by Caller) error {

@@ -58,7 +58,7 @@ func (a *API) spawnActor(ctx context.Context, in *Posted[Spawn]) (*Done[Receipt]
 		input = b.Input
 	}
 	return effect(ctx, a, in.Key, b, func(tx *perdure.Tx) (func() Receipt, error) {
-		r, err := a.config.Actors.SpawnTx(tx, actor.Ref{Type: b.Type, ID: b.ID}, caller, input, &actor.SpawnOptions{IfAbsent: b.IfAbsent})
+		r, err := a.config.Actors.SpawnIn(tx, actor.Ref{Type: b.Type, ID: b.ID}, caller, input, &actor.SpawnOptions{IfAbsent: b.IfAbsent})
 		return func() Receipt { return showReceipt(r) }, err
 	})
 }
@@ -89,7 +89,7 @@ func (a *API) sendEvent(ctx context.Context, in *sendInput) (*Done[Receipt], err
 		return done(ctx, showReceipt(r)), nil
 	}
 	return effect(ctx, a, in.Key, in.Body, func(tx *perdure.Tx) (func() Receipt, error) {
-		r, err := a.config.Actors.SendTx(tx, in.ref(), caller, event, nil)
+		r, err := a.config.Actors.SendIn(tx, in.ref(), caller, event, nil)
 		return func() Receipt { return showReceipt(r) }, err
 	})
 }

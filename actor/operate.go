@@ -1,0 +1,173 @@
+package actor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/tracing"
+	"github.com/perdure/perdure/statechart"
+)
+
+// operation is what an operator wants done with an actor.
+type operation struct {
+	what    string
+	by      Caller
+	job     *job
+	invalid error // what is wrong with the arguments
+}
+
+func (o *operation) check() error {
+	if o.invalid != nil {
+		return o.invalid
+	}
+	if err := o.job.ref.check(); err != nil {
+		return err
+	}
+	return o.by.check()
+}
+
+// operate does an operation in a transaction that it may share with others.
+func (a *Actors) operate(ctx context.Context, o *operation) error {
+	err := o.check()
+	if err == nil {
+		err = a.commit(ctx, o.job)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.what, bare(err))
+	}
+	return nil
+}
+
+// operateIn does an operation in a unit of work.
+func (a *Actors) operateIn(tx *perdure.Tx, o *operation) error {
+	err := o.check()
+	if err == nil {
+		err = a.within(tx, o.job)
+	}
+	if err != nil {
+		return tx.Fail(fmt.Errorf("%s: %w", o.what, bare(err)))
+	}
+	return nil
+}
+
+// within does a job in a unit of work.
+func (a *Actors) within(tx *perdure.Tx, j *job) error {
+	if tx.Engine() != a.eng {
+		return fault.Invalidf("unit of work", "is of another engine")
+	}
+	j.trace = tracing.Of(tx.Context())
+	b := a.newBatch(tx)
+	if err := b.do([]*job{j}); err != nil {
+		return err
+	}
+	return j.err
+}
+
+// Stop ends an actor and its children without their exit actions. Its delays and
+// tasks go; effects that were committed still happen. One that has ended is an
+// *EndedError.
+func (a *Actors) Stop(ctx context.Context, ref Ref, by Caller) error {
+	return a.operate(ctx, stopOp(ref, by))
+}
+
+// StopIn is Stop as a part of a unit of work. An error fails the unit.
+func (a *Actors) StopIn(tx *perdure.Tx, ref Ref, by Caller) error {
+	return a.operateIn(tx, stopOp(ref, by))
+}
+
+func stopOp(ref Ref, by Caller) *operation {
+	return &operation{what: "stop actor", by: by, job: &job{ref: ref, run: func(t *turn) error { return t.stop(by) }}}
+}
+
+// Release lets a quarantined actor go on, if it can be loaded now: its snapshot
+// or its log is whole, and suits the machine. Otherwise it stays and the error is
+// a *QuarantinedError. What made it fail, a delay or a result that drove its
+// machine in circles, is not repeated.
+func (a *Actors) Release(ctx context.Context, ref Ref, by Caller) error {
+	return a.operate(ctx, releaseOp(ref, by))
+}
+
+// ReleaseIn is Release as a part of a unit of work. An error fails the unit.
+func (a *Actors) ReleaseIn(tx *perdure.Tx, ref Ref, by Caller) error {
+	return a.operateIn(tx, releaseOp(ref, by))
+}
+
+func releaseOp(ref Ref, by Caller) *operation {
+	run := func(t *turn) error { return t.batch.release(t, by) }
+	return &operation{what: "release actor", by: by, job: &job{ref: ref, sleeps: true, run: run}}
+}
+
+// MoveTimer lets a delay fire at another time. A delay that has fired or was
+// cancelled is a *fault.NotFound, here and below.
+func (a *Actors) MoveTimer(ctx context.Context, ref Ref, by Caller, id string, due time.Time) error {
+	return a.operate(ctx, moveOp(ref, by, id, due))
+}
+
+// MoveTimerIn is MoveTimer as a part of a unit of work. An error fails the unit.
+func (a *Actors) MoveTimerIn(tx *perdure.Tx, ref Ref, by Caller, id string, due time.Time) error {
+	return a.operateIn(tx, moveOp(ref, by, id, due))
+}
+
+func moveOp(ref Ref, by Caller, id string, due time.Time) *operation {
+	o := timerOp("move timer", ref, by, id, func(t *turn, timer statechart.Timer) error {
+		timer.Due = (due.UnixMicro() + 999) / 1000
+		t.timers.apply(statechart.TimerOp{Kind: statechart.Schedule, Timer: timer})
+		return t.note(EntryMove, timer, by)
+	})
+	if y := due.UTC().Year(); y < 1970 || y > 9998 {
+		o.invalid = fault.Invalidf("due time", "is outside the years 1970 to 9998")
+	}
+	return o
+}
+
+// SkipTimer removes a delay: it will not fire.
+func (a *Actors) SkipTimer(ctx context.Context, ref Ref, by Caller, id string) error {
+	return a.operate(ctx, skipOp(ref, by, id))
+}
+
+// SkipTimerIn is SkipTimer as a part of a unit of work. An error fails the unit.
+func (a *Actors) SkipTimerIn(tx *perdure.Tx, ref Ref, by Caller, id string) error {
+	return a.operateIn(tx, skipOp(ref, by, id))
+}
+
+func skipOp(ref Ref, by Caller, id string) *operation {
+	return timerOp("skip timer", ref, by, id, func(t *turn, timer statechart.Timer) error {
+		t.drop(timer)
+		return t.note(EntrySkip, timer, by)
+	})
+}
+
+// FireTimer lets a delay fire now. The time that the machine sees is that of the
+// call.
+func (a *Actors) FireTimer(ctx context.Context, ref Ref, by Caller, id string) error {
+	return a.operate(ctx, fireOp(ref, by, id))
+}
+
+// FireTimerIn is FireTimer as a part of a unit of work. An error fails the unit.
+func (a *Actors) FireTimerIn(tx *perdure.Tx, ref Ref, by Caller, id string) error {
+	return a.operateIn(tx, fireOp(ref, by, id))
+}
+
+func fireOp(ref Ref, by Caller, id string) *operation {
+	return timerOp("fire timer", ref, by, id, func(t *turn, timer statechart.Timer) error {
+		t.drop(timer)
+		t.advance(t.wall())
+		return t.fire(EntryFire, timer, &by)
+	})
+}
+
+// timerOp is an operation on one delay of an actor, after those that are overdue.
+func timerOp(what string, ref Ref, by Caller, id string, do func(*turn, statechart.Timer) error) *operation {
+	run := func(t *turn) error {
+		timer, err := t.batch.timer(t, id)
+		if err != nil {
+			return err
+		}
+		return do(t, timer)
+	}
+	return &operation{what: what, by: by, job: &job{ref: ref, run: run}, invalid: edge.Key("timer", id)}
+}
