@@ -103,7 +103,7 @@ func New(eng *perdure.Engine, options *Options) (*Actors, error) {
 	}
 	a := &Actors{
 		eng: eng, rt: rt, options: o, cache: newCache(o.CacheBytes),
-		kinds: map[string]*kind{}, documents: map[string]map[int64]*kind{}, firing: firing{unusable: map[string]bool{}, sealed: map[string]bool{}},
+		kinds: map[string]*kind{}, documents: map[string]map[int64]*kind{}, firing: firing{unusable: map[string]bool{}, missing: map[string]bool{}},
 	}
 	a.runner = effect.New(rt, effect.Options{
 		Kind: "actor", Namespace: namespace, Topic: topic, Concurrency: o.Concurrency, Lease: o.Lease, MaxCrashes: o.MaxCrashes,

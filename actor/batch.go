@@ -51,6 +51,8 @@ type batch struct {
 	// had are the cached trees of actors, which the batch owns.
 	had     map[Ref]*cached
 	damages []Damage
+	// sealed cannot be opened by this process, strange are of another release.
+	sealed, strange []store.ActorRef
 }
 
 func (a *Actors) newBatch(tx transaction) *batch {
@@ -210,7 +212,7 @@ func (b *batch) write() error {
 	for _, t := range b.order {
 		w.add(t)
 	}
-	stmts := w.stmts()
+	stmts := b.postpone(w.stmts())
 	more, err := b.keep()
 	if err != nil {
 		return err

@@ -87,6 +87,23 @@ func (Conformance) AnOlderReleaseLeavesNewerActorsAlone(t *testing.T, db enginet
 	equal(t, "fired", f.process(t), 1)
 }
 
+func (Conformance) ManyNewerActorsDoNotHideTheOthers(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, nil)
+	f.register(t, "w", waiter, &actor.TypeOptions{Version: 2})
+	for i := range 9 {
+		f.spawn(t, actor.Ref{Type: "w", ID: fmt.Sprint("new", i)})
+	}
+	f.clock.Advance(time.Millisecond)
+	f.reopen(t, &actor.Options{Batch: 4})
+	f.register(t, "w", waiter, nil)
+	f.spawn(t, w1) // it is due after all of them
+	equal(t, "fired", f.pass(t, 1000), 1)
+	f.is(t, w1, "fired")
+	f.reopen(t, nil)
+	f.register(t, "w", waiter, &actor.TypeOptions{Version: 2})
+	equal(t, "fired by the newer release", f.pass(t, 1001), 9)
+}
+
 func (Conformance) DocumentsOfAllVersionsRunSideBySide(t *testing.T, db enginetest.Database) {
 	f := newFixture(t, db, nil)
 	ctx := enginetest.Context(t)

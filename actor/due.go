@@ -25,8 +25,8 @@ type firing struct {
 	swept time.Time
 	// unusable are the types that are data and name what this process has not.
 	unusable map[string]bool
-	// sealed are the keys that this process was found not to have.
-	sealed map[string]bool
+	// missing are the keys that this process was found not to have.
+	missing map[string]bool
 }
 
 // begin counts a pass in, unless the process stops.
@@ -41,10 +41,11 @@ func (f *firing) begin() bool {
 }
 
 // fire fires the delays of up to Options.Batch actors that are due, in one
-// transaction, and returns how many actors it moved.
-func (a *Actors) fire(ctx context.Context, types []string) (moved int, err error) {
+// transaction, and returns how many actors it moved; more says whether others
+// may be due behind them.
+func (a *Actors) fire(ctx context.Context, types []string) (moved int, more bool, err error) {
 	if len(types) == 0 || !a.firing.begin() {
-		return 0, nil
+		return 0, false, nil
 	}
 	defer a.firing.running.Done()
 	var b *batch
@@ -53,7 +54,7 @@ func (a *Actors) fire(ctx context.Context, types []string) (moved int, err error
 		return b.fire(types)
 	})
 	if err != nil {
-		return 0, fmt.Errorf("fire delays: %w", err)
+		return 0, false, fmt.Errorf("fire delays: %w", err)
 	}
 	b.remember()
 	for _, t := range b.order {
@@ -61,7 +62,7 @@ func (a *Actors) fire(ctx context.Context, types []string) (moved int, err error
 			moved++
 		}
 	}
-	return moved, nil
+	return moved, moved > 0 || len(b.postponed()) > 0, nil
 }
 
 func (b *batch) fire(types []string) error {
@@ -84,25 +85,9 @@ func (b *batch) fire(types []string) error {
 		if !alone(err) {
 			return err
 		}
-		b.actors.sealed(t.ref, err)
+		b.passOver(t.ref, err)
 	}
 	return b.write()
-}
-
-// sealed reports that an actor's delays cannot be fired here because its key is
-// missing, once for each key.
-func (a *Actors) sealed(ref Ref, err error) {
-	var sealed *seal.SealedError
-	if !errors.As(err, &sealed) {
-		return
-	}
-	a.firing.mu.Lock()
-	known := a.firing.sealed[sealed.Key]
-	a.firing.sealed[sealed.Key] = true
-	a.firing.mu.Unlock()
-	if !known {
-		a.report(fmt.Errorf("fire delays of %s: %w", ref, err))
-	}
 }
 
 // alone says whether an error is about one actor only: it is quarantined, or for

@@ -11,5 +11,6 @@ func (a *Actors) FireDue(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return a.fire(ctx, types)
+	fired, _, err := a.fire(ctx, types)
+	return fired, err
 }

@@ -30,9 +30,10 @@ func (a *Actors) fireAll(ctx context.Context) (int, error) {
 	total := 0
 	for err == nil && ctx.Err() == nil {
 		var fired int
-		fired, err = a.fire(ctx, types)
+		var more bool
+		fired, more, err = a.fire(ctx, types)
 		total += fired
-		if fired == 0 {
+		if !more {
 			break
 		}
 	}
@@ -56,13 +57,13 @@ func (a *Actors) Start(ctx context.Context) (int, error) {
 	types, err := a.types(ctx)
 	total := 0
 	for {
-		fired := 0
+		fired, more := 0, false
 		if err == nil {
-			fired, err = a.fire(ctx, types)
+			fired, more, err = a.fire(ctx, types)
 		}
 		begun, failed := a.runner.Start(ctx)
 		total += fired + begun
-		if err = errors.Join(err, failed); err != nil || fired == 0 || ctx.Err() != nil {
+		if err = errors.Join(err, failed); err != nil || !more || ctx.Err() != nil {
 			return total, errors.Join(err, a.done(ctx, total))
 		}
 	}

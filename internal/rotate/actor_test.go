@@ -84,7 +84,8 @@ func (Conformance) ActorsThatCannotBeOpenedAreLeftAlone(t *testing.T, db enginet
 		return
 	}
 	clock := newClock()
-	eng, actors, _ := study(t, db, clock, keyA)
+	begin := clock.Now()
+	_, actors, _ := study(t, db, clock, keyA)
 	write(t, actors)
 	clock.Advance(2 * time.Hour) // its delay is overdue
 	_, stranger, errs := study(t, db, clock, keyB)
@@ -104,14 +105,47 @@ func (Conformance) ActorsThatCannotBeOpenedAreLeftAlone(t *testing.T, db enginet
 	if len(*errs) != 1 || !errors.As((*errs)[0], &sealed) {
 		t.Errorf("told of %v, want it once", *errs)
 	}
-	if _, err := actors.Process(t.Context()); err != nil {
-		t.Fatal(err)
+	// It has postponed the delay, which the owner fires first nevertheless.
+	receipt, err := actors.Send(t.Context(), ref, author, statechart.Event{Type: "WRITE", Data: map[string]any{"note": "x"}}, nil)
+	if err != nil || receipt.View.Value != "closed" {
+		t.Errorf("%+v, %v", receipt, err)
 	}
-	view, err := actors.Snapshot(t.Context(), ref, author)
-	if err != nil || view.Value != "closed" || view.Status != actor.Active {
-		t.Errorf("%+v, %v", view, err)
+	log, err := actors.Log(t.Context(), ref, 2, 10)
+	if err != nil || len(log) == 0 || log[0].Kind != actor.EntryTimer || !log[0].At.Equal(begin.Add(time.Hour)) {
+		t.Errorf("the delay fired as %+v, %v", log, err)
 	}
-	_ = eng
+}
+
+func (Conformance) ActorsThatCannotBeOpenedAreLookedAtEverLessOften(t *testing.T, db enginetest.Database) {
+	if db.Name == enginetest.MySQL {
+		return
+	}
+	clock := newClock()
+	begin := clock.Now()
+	_, actors, _ := study(t, db, clock, keyA)
+	write(t, actors)
+	clock.Advance(time.Hour)
+	_, stranger, _ := study(t, db, clock, keyB)
+	var waits []string
+	for range 9 {
+		if _, err := stranger.Process(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		next, err := stranger.NextWakeAt(t.Context())
+		enginetest.NoError(t, err)
+		waits = append(waits, next.Sub(clock.Now()).String())
+		clock.Set(next)
+	}
+	if got := strings.Join(waits, " "); got != "1s 1s 2s 4s 8s 16s 32s 1m0s 1m0s" {
+		t.Errorf("it waited %s", got)
+	}
+	timers, err := actors.Timers(t.Context(), ref)
+	if err != nil || len(timers) != 1 || !timers[0].Due.Equal(begin.Add(time.Hour)) {
+		t.Errorf("%+v, %v", timers, err)
+	}
+	if n, err := actors.Process(t.Context()); n != 1 || err != nil {
+		t.Errorf("the owner fired %d, %v", n, err)
+	}
 }
 
 func (Conformance) KeysOfActorsAreReplaced(t *testing.T, db enginetest.Database) {

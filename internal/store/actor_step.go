@@ -320,6 +320,12 @@ func (s *Store) UnparkTimers(refs []ActorRef) sqldb.Stmt {
 	return s.stmt("TimerPark", "pending", refColumns(refs, itself))
 }
 
+// PostponeTimers returns the statement that lets the due timers of actors wait for
+// as long as they have been due, but at least and at most for some time.
+func (s *Store) PostponeTimers(refs []ActorRef, least, most time.Duration, now Now) sqldb.Stmt {
+	return s.stmt("TimerPostpone", at(now), least.Microseconds(), most.Microseconds(), refColumns(refs, itself))
+}
+
 // InsertCheckpoints returns the statement that stores complete states.
 func (s *Store) InsertCheckpoints(all []Checkpoint) sqldb.Stmt {
 	return s.stmt("CheckpointInsert", append(refColumns(all, func(c Checkpoint) ActorRef { return c.ActorRef }),

@@ -44,6 +44,7 @@ var Rules = []Rule{
 	{Name: "ActorDoctorSnapshot", Kind: "actor"},
 	{Name: "ActorDoctorOrphan", Kind: "actor"},
 	{Name: "ActorDoctorAhead", Kind: "actor"},
+	{Name: "ActorDoctorPostponed", Kind: "actor"},
 }
 
 // Has reports whether the database carries what the rule is about.

@@ -15,7 +15,8 @@ create table perdure.alarms (
   priority smallint not null default 0,
   -- When it is to be fired, or tried again.
   due_at timestamptz not null,
-  -- Of custom ones: the time that it is for, which a retry does not change.
+  -- The time that it is for, which a retry does not change. Of machine delays: only
+  -- once they were postponed because a process could not move their actor.
   occurs_at timestamptz,
   -- Orders alarms that are due at the same time.
   sequence bigint not null,

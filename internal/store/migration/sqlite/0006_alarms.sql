@@ -15,7 +15,8 @@ create table perdure_alarms (
   priority integer not null default 0,
   -- When it is to be fired, or tried again.
   due_at integer not null,
-  -- Of custom ones: the time that it is for, which a retry does not change.
+  -- The time that it is for, which a retry does not change. Of machine delays: only
+  -- once they were postponed because a process could not move their actor.
   occurs_at integer,
   -- Orders alarms that are due at the same time.
   sequence integer not null,

@@ -30,3 +30,9 @@ from (
 ) p
 join perdure.actors a on a.type = p.actor_type and a.id = p.actor_id
 where p.sequence > a.sequence
+
+-- name: ActorDoctorPostponed
+-- No delay was postponed because a process could not move its actor.
+select distinct actor_type || '/' || actor_id, 'has a delay that could not be fired when it was due'
+from perdure.alarms
+where kind = 'machine' and status = 'pending' and occurs_at is not null

@@ -57,11 +57,11 @@ cross join lateral (
 
 -- name: TimerList
 -- All delays of some actors, in the order in which they will fire.
-select al.actor_type, al.actor_id, al.alarm_id, al.type, al.due_at, al.sequence, al.payload, al.path, al.generation, al.created_at
+select al.actor_type, al.actor_id, al.alarm_id, al.type, coalesce(al.occurs_at, al.due_at), al.sequence, al.payload, al.path, al.generation, al.created_at
 from unnest(?::text[], ?::text[]) as wanted (type, id)
 join perdure.alarms al on al.actor_type = wanted.type and al.actor_id = wanted.id
 where al.kind = 'machine'
-order by al.due_at, al.sequence, al.actor_type, al.actor_id
+order by coalesce(al.occurs_at, al.due_at), al.sequence, al.actor_type, al.actor_id
 
 -- name: TimerAhead
 -- The delays of all actors of a type that are due until a time.

@@ -51,14 +51,14 @@ join perdure.snapshots s on s.actor_type = wanted.type and s.actor_id = wanted.i
 -- Written so that it is one look into the primary key for each actor, whatever the
 -- planner thinks: the index of all that is pending is large, and until the next
 -- analysis it is taken for small.
-select due.actor_type, due.actor_id, due.alarm_id, due.payload, due.due_at
+select due.actor_type, due.actor_id, due.alarm_id, due.payload, coalesce(due.occurs_at, due.due_at)
 from unnest(?::text[], ?::text[]) as wanted (type, id)
 cross join lateral (
   select *
   from perdure.alarms al
   where al.actor_type = wanted.type and al.actor_id = wanted.id and al.kind = 'machine' and al.status <> 'quarantined'
-    and al.due_at <= coalesce(?::timestamptz, now())
-  order by al.due_at, al.sequence
+    and coalesce(al.occurs_at, al.due_at) <= coalesce(?::timestamptz, now())
+  order by coalesce(al.occurs_at, al.due_at), al.sequence
   limit ?
 ) due
 
@@ -101,7 +101,7 @@ from unnest(?::text[], ?::text[], ?::text[], ?::text[], ?::timestamptz[], ?::big
   as o (type, id, alarm_id, event, due, sequence, payload, path, generation, at)
 on conflict (actor_type, actor_id, kind, alarm_id) do update
 set type = excluded.type, due_at = excluded.due_at, sequence = excluded.sequence, payload = excluded.payload,
-  path = excluded.path, generation = excluded.generation, created_at = excluded.created_at, status = 'pending'
+  path = excluded.path, generation = excluded.generation, created_at = excluded.created_at, status = 'pending', occurs_at = null
 
 -- name: TimerDelete
 delete from perdure.alarms al
@@ -120,6 +120,15 @@ update perdure.alarms al
 set status = ?
 from unnest(?::text[], ?::text[]) as o (type, id)
 where al.actor_type = o.type and al.actor_id = o.id and al.kind = 'machine'
+
+-- name: TimerPostpone
+-- Lets the due timers of actors wait once more for as long as they have been due,
+-- within bounds. The time that they are for stays what it is.
+update perdure.alarms al
+set occurs_at = coalesce(al.occurs_at, al.due_at),
+  due_at = t.now + least(greatest(t.now - coalesce(al.occurs_at, al.due_at), $2::bigint * interval '1 microsecond'), $3::bigint * interval '1 microsecond')
+from unnest($4::text[], $5::text[]) as o (type, id), (select coalesce($1::timestamptz, now()) as now) t
+where al.actor_type = o.type and al.actor_id = o.id and al.kind = 'machine' and al.status = 'pending' and al.due_at <= t.now
 
 -- name: CheckpointInsert
 insert into perdure.checkpoints (actor_type, actor_id, sequence, machine, snapshot, timers, checksum)

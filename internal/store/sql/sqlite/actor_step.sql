@@ -46,11 +46,11 @@ where s.sequence <> wanted.value->>2
 -- large.
 select actor_type, actor_id, alarm_id, payload, due_at
 from (
-  select al.actor_type, al.actor_id, al.alarm_id, al.payload, al.due_at,
-    row_number() over (partition by al.actor_type, al.actor_id order by al.due_at, al.sequence) as place
+  select al.actor_type, al.actor_id, al.alarm_id, al.payload, coalesce(al.occurs_at, al.due_at) as due_at,
+    row_number() over (partition by al.actor_type, al.actor_id order by coalesce(al.occurs_at, al.due_at), al.sequence) as place
   from json_each(?1) wanted
   cross join perdure.alarms al on al.actor_type = wanted.value->>0 and al.actor_id = wanted.value->>1
-  where al.kind = 'machine' and al.status <> 'quarantined' and al.due_at <= ?2
+  where al.kind = 'machine' and al.status <> 'quarantined' and coalesce(al.occurs_at, al.due_at) <= ?2
 )
 where place <= ?3
 order by actor_type, actor_id, place
@@ -92,7 +92,7 @@ from json_each(?1)
 where true
 on conflict (actor_type, actor_id, kind, alarm_id) do update
 set type = excluded.type, due_at = excluded.due_at, sequence = excluded.sequence, payload = excluded.payload,
-  path = excluded.path, generation = excluded.generation, created_at = excluded.created_at, status = 'pending'
+  path = excluded.path, generation = excluded.generation, created_at = excluded.created_at, status = 'pending', occurs_at = null
 
 -- name: TimerDelete
 delete from perdure.alarms
@@ -107,6 +107,13 @@ where kind = 'machine' and (actor_type, actor_id) in (select value->>0, value->>
 update perdure.alarms
 set status = ?1
 where kind = 'machine' and (actor_type, actor_id) in (select value->>0, value->>1 from json_each(?2))
+
+-- name: TimerPostpone
+-- Lets the due timers of actors wait once more for as long as they have been due,
+-- within bounds. The time that they are for stays what it is.
+update perdure.alarms
+set occurs_at = coalesce(occurs_at, due_at), due_at = ?1 + min(max(?1 - coalesce(occurs_at, due_at), ?2), ?3)
+where kind = 'machine' and status = 'pending' and (actor_type, actor_id) in (select value->>0, value->>1 from json_each(?4)) and due_at <= ?1
 
 -- name: CheckpointInsert
 insert into perdure.checkpoints (actor_type, actor_id, sequence, machine, snapshot, timers, checksum)
