@@ -153,6 +153,46 @@ func (Conformance) AQuarantineIsNotified(t *testing.T, db enginetest.Database) {
 	equal(t, "crashes", data["crashes"].(float64), 1)
 }
 
+// receiver answers every message with a status, and perhaps asks to wait.
+func receiver(t *testing.T, status int, after string) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if after != "" {
+			w.Header().Set("Retry-After", after)
+		}
+		w.WriteHeader(status)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func (Conformance) AReceiverSaysWhenAMessageIsSentAgain(t *testing.T, db enginetest.Database) {
+	send, err := alarm.NewSender(secret, &alarm.SenderOptions{Allow: []string{"127.0.0.1"}})
+	enginetest.NoError(t, err)
+	f := newFixture(t, db, &alarm.Options{Sender: send, Retry: retry.Fixed(3, 10*time.Second)})
+	for _, c := range []struct {
+		name   string
+		status int
+		after  string
+		want   time.Duration // until the next attempt, 0 if there is none
+	}{
+		{"busy", http.StatusServiceUnavailable, "3600", time.Hour},
+		{"impatient", http.StatusTooManyRequests, "1", 10 * time.Second},
+		{"years", http.StatusServiceUnavailable, "99999999", 24 * time.Hour},
+		{"silent", http.StatusInternalServerError, "", 10 * time.Second},
+		{"gone", http.StatusGone, "", 0},
+		{"gone for a while", http.StatusGone, "60", 0},
+	} {
+		key := f.schedule(t, c.name, alarm.Webhook, &alarm.ScheduleOptions{Webhook: receiver(t, c.status, c.after)})
+		f.process(t, 1)
+		if c.want == 0 {
+			f.is(t, key, alarm.Failed)
+			continue
+		}
+		equal(t, c.name+": the next attempt is in", f.is(t, key, alarm.Pending).Due.Sub(f.clock.Now()), c.want)
+	}
+}
+
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 func TestMessagesAreSigned(t *testing.T) {

@@ -21,6 +21,8 @@ type outcome struct {
 	// again is when the alarm is due again by our own clock, if it is.
 	again time.Time
 	event Event
+	// err is why the attempt failed, if it did.
+	err error
 	// stale says afterwards that the outcome was dropped: the claim was no longer
 	// held, or the alarm was scheduled anew.
 	stale bool
@@ -29,7 +31,7 @@ type outcome struct {
 // outcome says what came of a fire. What belongs to it (the notification, the dead
 // letter) is recorded first and only while the claim is held.
 func (a *Alarms) outcome(f *fire, h store.AlarmHold, result error) *outcome {
-	o := &outcome{event: f.event(EventFired, a.rt.Clock.Now())}
+	o := &outcome{event: f.event(EventFired, a.rt.Clock.Now()), err: result}
 	record := a.succeeded
 	if result != nil {
 		o.event.Error = edge.Message(result.Error())
@@ -57,6 +59,7 @@ func (a *Alarms) failed(f *fire, h store.AlarmHold, o *outcome) []sqldb.Stmt {
 		o.event.Error += "\nretry policy cannot be read: " + err.Error()
 	} else {
 		delay, more = policy.Next(f.row.Attempts+1, a.options.Random())
+		delay, more = asked(o.err, delay, more)
 	}
 	o.event.Kind = EventDead
 	message := o.event.Error
@@ -74,6 +77,16 @@ func (a *Alarms) failed(f *fire, h store.AlarmHold, o *outcome) []sqldb.Stmt {
 		a.rt.Store.BuryAlarm(h, f.row.ID+tickSuffix(f.row), f.row.Payload, message),
 		a.rt.Store.AdvanceAlarm(h, f.plan.next, f.plan.caughtUp, &message, &o.stale),
 	}
+}
+
+// asked is when to try again if the receiver of a message has a say: not before it
+// asked for, and not at all if it wants no more messages.
+func asked(err error, delay time.Duration, more bool) (time.Duration, bool) {
+	var refused *RefusedError
+	if !errors.As(err, &refused) {
+		return delay, more
+	}
+	return max(delay, min(refused.After, maxAfter)), more && !refused.Gone
 }
 
 // settle commits an outcome, together with those that end at the same moment. It

@@ -2,6 +2,7 @@ package alarm
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/perdure/perdure/internal/clock"
@@ -23,7 +24,8 @@ type SenderOptions struct {
 // NewSender returns a sender of messages over HTTP, which are signed as Standard
 // Webhooks describes it. secret is "whsec_" and base64; while it is being replaced,
 // the new one and the old one with a space between. It reaches public addresses
-// only, unless its options say otherwise.
+// only, unless its options say otherwise. A receiver that answers 410 gets the
+// message no more, and one that answers with Retry-After not before that time.
 func NewSender(secret string, options *SenderOptions) (Sender, error) {
 	var o SenderOptions
 	if options != nil {
@@ -45,8 +47,13 @@ type sender struct {
 	secrets []webhook.Secret
 }
 
-// Send implements Sender.
+// Send implements Sender. The status 410 and the header Retry-After of an answer
+// are heeded.
 func (s *sender) Send(ctx context.Context, m Message) error {
 	_, err := s.http.Send(ctx, webhook.Delivery{URL: m.URL, ID: m.ID, Body: m.Body, Secrets: s.secrets})
-	return err
+	var status *webhook.StatusError
+	if !errors.As(err, &status) {
+		return err
+	}
+	return &RefusedError{Gone: webhook.Gone(err), After: status.After, Err: err}
 }
