@@ -197,7 +197,7 @@ func (Conformance) Case25ALongHandlerIsKeptAliveByHeartbeats(t *testing.T, db en
 func (Conformance) Case25TheOutcomeOfAStaleClaimIsDropped(t *testing.T, db enginetest.Database) {
 	for _, outcome := range []error{nil, errors.New("late")} {
 		lost := make(chan error, 1)
-		f := newFixture(t, db, &hook.Options{OnError: func(err error) { lost <- err }})
+		f := newFixture(t, db, &hook.Options{Concurrency: 1, OnError: func(err error) { lost <- err }}) // it claims nothing more while it is held
 		release := make(chan struct{})
 		f.handle(t, "a", func(context.Context, string) error { <-release; return outcome })
 		id := f.trigger(t, "a", nil)
