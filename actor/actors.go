@@ -109,6 +109,7 @@ func New(eng *perdure.Engine, options *Options) (*Actors, error) {
 		Kind: "actor", Namespace: namespace, Topic: topic, Concurrency: o.Concurrency, Lease: o.Lease, MaxCrashes: o.MaxCrashes,
 		Retention: o.Retention, OnError: o.OnError, OnCrash: a.crashed, Random: o.Random,
 	})
+	rt.Workers.Add(delays{a})
 	for range max(rt.DB.Dialect().Lanes, 1) {
 		a.lanes = append(a.lanes, &lane{actors: a})
 	}

@@ -19,14 +19,15 @@ type firing struct {
 	mu       sync.Mutex
 	running  sync.WaitGroup
 	stopping bool
-	// idle says that the last pass fired nothing although something was due:
-	// others have it.
-	idle  bool
-	swept time.Time
+	// looked is when the last pass began, if it fired nothing: what was due by then
+	// others have.
+	looked time.Time
+	swept  time.Time
 	// unusable are the types that are data and name what this process has not.
 	unusable map[string]bool
 	// missing are the keys that this process was found not to have.
 	missing map[string]bool
+	meter   meter
 }
 
 // begin counts a pass in, unless the process stops.
@@ -48,20 +49,17 @@ func (a *Actors) fire(ctx context.Context, types []string) (moved int, more bool
 		return 0, false, nil
 	}
 	defer a.firing.running.Done()
-	var b *batch
+	b := &batch{}
+	began := a.rt.Clock.Now()
 	err = a.eng.Update(ctx, func(tx *perdure.Tx) error {
 		b = a.newBatch(tx)
 		return b.fire(types)
 	})
+	moved = a.firing.meter.measure(b, a.rt.Clock.Now().Sub(began), err)
 	if err != nil {
 		return 0, false, fmt.Errorf("fire delays: %w", err)
 	}
 	b.remember()
-	for _, t := range b.order {
-		if t.moved() || !t.timers.empty() {
-			moved++
-		}
-	}
 	return moved, moved > 0 || len(b.postponed()) > 0, nil
 }
 
@@ -70,6 +68,9 @@ func (b *batch) fire(types []string) error {
 	if err := b.run(rt.Store.LockDueActors(types, b.actors.options.Batch, rt.Now(), b.locked)); err != nil || len(b.order) == 0 {
 		return err
 	}
+	running := &b.actors.firing.meter.running
+	running.Add(int64(len(b.order)))
+	defer running.Add(-int64(len(b.order)))
 	refs := make([]store.ActorRef, len(b.order))
 	for i, t := range b.order {
 		refs[i] = t.ref.stored()
@@ -78,6 +79,7 @@ func (b *batch) fire(types []string) error {
 		return err
 	}
 	for _, t := range b.order {
+		t.late = t.overdue()
 		err := b.load(t)
 		if err == nil {
 			err = t.wake()
@@ -170,22 +172,22 @@ func (a *Actors) sweep(ctx context.Context) error {
 }
 
 // nextTimer returns when a delay will be due; zero if there is none.
-func (a *Actors) nextTimer(ctx context.Context) (next time.Time, err error) {
-	types, err := a.types(ctx)
-	if err != nil || len(types) == 0 {
-		return next, err
-	}
+func (a *Actors) nextTimer(ctx context.Context) (time.Time, error) {
 	now := a.rt.Clock.Now()
-	err = a.read(ctx, a.rt.Store.NextTimer(types, a.rt.Now(), func(d time.Duration) { next = now.Add(d) }))
+	wait, ok, err := delays{a}.Due(ctx)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("find next delay: %w", err)
 	}
+	if !ok {
+		return time.Time{}, nil
+	}
+	next := now.Add(wait)
 	a.firing.mu.Lock()
 	defer a.firing.mu.Unlock()
 	if a.firing.stopping {
 		return time.Time{}, nil
 	}
-	if a.firing.idle && !next.IsZero() && !next.After(now) {
+	if !next.IsZero() && !next.After(a.firing.looked) {
 		next = now.Add(contended)
 	}
 	return next, nil

@@ -26,6 +26,7 @@ func (a *Actors) Process(ctx context.Context) (int, error) {
 
 // fireAll fires what is due, batch by batch.
 func (a *Actors) fireAll(ctx context.Context) (int, error) {
+	began := a.rt.Clock.Now()
 	types, err := a.types(ctx)
 	total := 0
 	for err == nil && ctx.Err() == nil {
@@ -37,13 +38,16 @@ func (a *Actors) fireAll(ctx context.Context) (int, error) {
 			break
 		}
 	}
-	return total, errors.Join(err, a.done(ctx, total))
+	return total, errors.Join(err, a.done(ctx, began, total))
 }
 
-// done notes what a pass has found and sweeps now and then.
-func (a *Actors) done(ctx context.Context, fired int) error {
+// done notes what a pass has found that began at a time, and sweeps now and then.
+func (a *Actors) done(ctx context.Context, began time.Time, fired int) error {
 	a.firing.mu.Lock()
-	a.firing.idle = fired == 0
+	a.firing.looked = time.Time{}
+	if fired == 0 {
+		a.firing.looked = began
+	}
 	a.firing.mu.Unlock()
 	if fired == 0 {
 		return nil
@@ -54,17 +58,18 @@ func (a *Actors) done(ctx context.Context, fired int) error {
 // Start fires what is due and begins to run effects and tasks, without waiting
 // for them. Between two batches of delays it begins what those have led to.
 func (a *Actors) Start(ctx context.Context) (int, error) {
+	began := a.rt.Clock.Now()
 	types, err := a.types(ctx)
-	total := 0
+	fired, begun := 0, 0
 	for {
-		fired, more := 0, false
+		moved, more := 0, false
 		if err == nil {
-			fired, more, err = a.fire(ctx, types)
+			moved, more, err = a.fire(ctx, types)
 		}
-		begun, failed := a.runner.Start(ctx)
-		total += fired + begun
+		some, failed := a.runner.Start(ctx)
+		fired, begun = fired+moved, begun+some
 		if err = errors.Join(err, failed); err != nil || !more || ctx.Err() != nil {
-			return total, errors.Join(err, a.done(ctx, total))
+			return fired + begun, errors.Join(err, a.done(ctx, began, fired))
 		}
 	}
 }

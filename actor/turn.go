@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/store"
@@ -51,6 +52,7 @@ type turn struct {
 	sequence int64
 	now      int64 // the time that the machine sees, in milliseconds
 	due      []statechart.Timer
+	late     time.Duration // how long the first of them was overdue when it was claimed
 
 	reason   *string // of a quarantine
 	snapshot []byte
@@ -85,6 +87,14 @@ type entry struct {
 // wall returns the time of the transaction in milliseconds. It is rounded up:
 // rounded down, a delay would end a little too early.
 func (t *turn) wall() int64 { return (t.row.Now.UnixMicro() + 999) / 1000 }
+
+// overdue returns for how long the first of the due delays has been due.
+func (t *turn) overdue() time.Duration {
+	if len(t.due) == 0 {
+		return 0
+	}
+	return t.row.Now.Sub(timeOf(t.due[0].Due))
+}
 
 // advance lets the actor's time go on to ms. It never goes back, whatever the
 // clocks do.

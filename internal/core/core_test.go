@@ -353,11 +353,11 @@ func TestAWorkerMeasuresHowLongWorkWaitedAndTook(t *testing.T) {
 		equal(t, "took", s.Took.Sum, time.Second)
 		equal(t, "waited", s.Waited.Sum, time.Minute)
 		equal(t, "failed", s.Failed, 1)
-		overdue, err := w.Overdue(t.Context())
-		if err != nil {
-			t.Fatal(err)
+		wait, ok, err := w.Due(t.Context())
+		if err != nil || !ok {
+			t.Fatal(ok, err)
 		}
-		equal(t, "overdue", overdue, time.Hour)
+		equal(t, "wait", wait, -time.Hour)
 		equal(t, "name", w.Kind()+"/"+w.Queue(), "thing/some")
 	})
 }

@@ -49,25 +49,34 @@ func (w *Worker) Kind() string { return w.kind.Name }
 // Queue returns which part of its kind of work the worker takes.
 func (w *Worker) Queue() string { return w.options.Queue }
 
-// Overdue returns for how long the oldest work has been due that nobody runs.
-func (w *Worker) Overdue(ctx context.Context) (time.Duration, error) {
+// Due implements Watched.
+func (w *Worker) Due(ctx context.Context) (time.Duration, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, dbTimeout)
 	defer cancel()
-	wait, ok, err := w.kind.Next(ctx)
-	if err != nil || !ok {
-		return 0, err
-	}
-	return max(-wait, 0), nil
+	return w.kind.Next(ctx)
 }
 
-// Workers are the workers of an engine, for those who watch them. A nil *Workers
+// Watched does a part of one kind of work in this process.
+type Watched interface {
+	// Kind is the name of the kind, Queue which part of it.
+	Kind() string
+	Queue() string
+	// Stats returns what it has counted.
+	Stats() Stats
+	// Due returns how long it is until the oldest work is due that nobody runs, less
+	// than 0 if it has been due; ok says whether there is any.
+	Due(ctx context.Context) (wait time.Duration, ok bool, err error)
+}
+
+// Workers are all that work in an engine, for those who watch them. A nil *Workers
 // is nobody's.
 type Workers struct {
 	mu  sync.Mutex
-	all []*Worker
+	all []Watched
 }
 
-func (ws *Workers) add(w *Worker) {
+// Add makes one known.
+func (ws *Workers) Add(w Watched) {
 	if ws == nil {
 		return
 	}
@@ -76,8 +85,8 @@ func (ws *Workers) add(w *Worker) {
 	ws.all = append(ws.all, w)
 }
 
-// All returns the workers that were made so far.
-func (ws *Workers) All() []*Worker {
+// All returns those that are known so far.
+func (ws *Workers) All() []Watched {
 	if ws == nil {
 		return nil
 	}

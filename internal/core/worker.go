@@ -59,7 +59,7 @@ type Worker struct {
 func NewWorker(kind Kind, options Options) *Worker {
 	w := &Worker{kind: kind, options: options, running: map[*Claim]*batch{}, free: map[*func()]struct{}{}}
 	w.settled = sync.NewCond(&w.mu)
-	options.Workers.add(w)
+	options.Workers.Add(w)
 	return w
 }
 

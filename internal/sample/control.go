@@ -63,7 +63,7 @@ func (c *Control) Time(ctx context.Context) Time {
 // next returns how long it is until work is due.
 func (c *Control) next(ctx context.Context) (wait time.Duration, ok bool) {
 	for _, w := range c.eng.Runtime().Workers.All() {
-		d, due, err := w.Next(ctx)
+		d, due, err := w.Due(ctx)
 		if err == nil && due && (!ok || d < wait) {
 			wait, ok = max(d, 0), true
 		}

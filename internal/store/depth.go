@@ -18,7 +18,8 @@ func (s *Store) Depths(found func(Depth)) []sqldb.Stmt {
 	if s.dialect.Name == sqldb.MySQL {
 		return stmts
 	}
-	return append(stmts, s.depth("instance", "InstanceDepth", found), s.depth("task", "TaskDepth", found), s.depth("alarm", "AlarmDepth", found))
+	return append(stmts, s.depth("instance", "InstanceDepth", found), s.depth("task", "TaskDepth", found), s.depth("alarm", "AlarmDepth", found),
+		s.depth("actor", "DelayDepth", found))
 }
 
 func (s *Store) depth(kind, name string, found func(Depth)) sqldb.Stmt {

@@ -78,7 +78,11 @@ func (c *stored) askDepths(ctx context.Context) {
 
 func (c *stored) askWorkers(ctx context.Context) {
 	for _, q := range byQueue(c.rt.Workers.All()) {
-		if overdue, err := q.worker.Overdue(ctx); !c.failed(err) {
+		if wait, ok, err := q.worker.Due(ctx); !c.failed(err) {
+			overdue := time.Duration(0)
+			if ok {
+				overdue = max(-wait, 0)
+			}
 			c.note(workOverdue, overdue.Seconds(), q.kind, q.queue)
 		}
 	}

@@ -86,12 +86,12 @@ func (e *Exporter) work(s samples) {
 type queueStats struct {
 	kind, queue string
 	stats       core.Stats
-	worker      *core.Worker // one of them
+	worker      core.Watched // one of them
 }
 
 // byQueue adds up the workers of each queue: nothing keeps a program from having
 // two.
-func byQueue(workers []*core.Worker) []*queueStats {
+func byQueue(workers []core.Watched) []*queueStats {
 	var all []*queueStats
 	for _, w := range workers {
 		i := slices.IndexFunc(all, func(q *queueStats) bool { return q.kind == w.Kind() && q.queue == w.Queue() })

@@ -11,11 +11,13 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/actor"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/hook"
 	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/testdb"
 	"github.com/perdure/perdure/outbox"
+	"github.com/perdure/perdure/perduretest"
 	"github.com/perdure/perdure/retry"
 	"github.com/perdure/perdure/schema"
 	"github.com/perdure/perdure/task"
@@ -113,7 +115,7 @@ func TestWhatIsExportedIsWhatIsDescribed(t *testing.T) {
 		if len(exported) > 0 {
 			t.Errorf("exported and not described: %v", exported)
 		}
-		for _, want := range []string{
+		wantLines(t, page,
 			`perdure_work_finished_total{kind="hook",queue="shop",outcome="failed"} 1`,
 			`perdure_queue_depth{kind="hook",state="failed"} 1`,
 			`perdure_dead_letters{kind="hook"} 1`,
@@ -121,12 +123,7 @@ func TestWhatIsExportedIsWhatIsDescribed(t *testing.T) {
 			`perdure_http_requests_total{route="listHooks",status="200"} 1`,
 			`perdure_http_request_duration_seconds_bucket{route="listHooks",le="1"} 1`,
 			`perdure_http_request_duration_seconds_sum{route="listHooks"} 1`,
-			`perdure_scrape_errors_total 0`,
-		} {
-			if !strings.Contains(page, want+"\n") {
-				t.Errorf("lacks %s", want)
-			}
-		}
+			`perdure_scrape_errors_total 0`)
 	})
 }
 
@@ -141,6 +138,44 @@ func TestTheDatabaseIsAskedAtMostEveryFiveSeconds(t *testing.T) {
 	e.stored.asked = e.stored.asked.Add(-fresh)
 	if later := scrape(t, e); strings.Contains(later, "perdure_dead_letters") || strings.Contains(later, "perdure_scrape_errors_total 0\n") {
 		t.Error("it did not ask again, or shows numbers that are long past")
+	}
+}
+
+// The delays of actors are work as any other, although they are fired without a
+// claim.
+func TestDelaysOfActorsAreMeasured(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{enginetest.SQLite, enginetest.Postgres} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clock := perduretest.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+			eng := enginetest.New(t, name).Open(t, &perdure.Options{Clock: clock})
+			actors, err := actor.New(eng, nil)
+			enginetest.NoError(t, err)
+			enginetest.NoError(t, actors.Register("w", []byte(`{"id": "w", "initial": "a", "states": {"a": {"after": {"1000": "b"}}, "b": {"after": {"90000": "a"}}}}`), nil))
+			for _, id := range []string{"1", "2"} {
+				_, err := actors.Spawn(t.Context(), actor.Ref{Type: "w", ID: id}, actor.Caller{Kind: actor.System}, nil, nil)
+				enginetest.NoError(t, err)
+			}
+			clock.Advance(3 * time.Second)
+			e := New(eng, Build{})
+			wantLines(t, scrape(t, e), `perdure_work_oldest_due_seconds{kind="actor",queue="delays"} 2`, `perdure_queue_depth{kind="actor",state="pending"} 2`,
+				`perdure_queue_depth{kind="alarm",state="pending"} 0`)
+			_, err = actors.Process(t.Context())
+			enginetest.NoError(t, err)
+			clock.Advance(fresh)
+			wantLines(t, scrape(t, e), `perdure_work_finished_total{kind="actor",queue="delays",outcome="done"} 2`,
+				`perdure_work_latency_seconds_sum{kind="actor",queue="delays"} 4`, `perdure_work_oldest_due_seconds{kind="actor",queue="delays"} 0`)
+		})
+	}
+}
+
+func wantLines(t *testing.T, page string, lines ...string) {
+	t.Helper()
+	for _, line := range lines {
+		if !strings.Contains(page, line+"\n") {
+			t.Errorf("lacks %s", line)
+		}
 	}
 }
 
