@@ -72,7 +72,7 @@ func (a *Alarms) claim(ctx context.Context, limit int, lease time.Duration) ([]*
 		if err != nil {
 			return err
 		}
-		if err := tx.Run(ctx, a.obituaries(reaped)...); err != nil {
+		if err := tx.Run(ctx, append(st.LostAlarms(reaped, clock), a.obituaries(reaped)...)...); err != nil {
 			return err
 		}
 		err = tx.Run(ctx, st.ClaimAlarms(store.AlarmClaim{

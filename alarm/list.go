@@ -61,6 +61,8 @@ type Record struct {
 	Error   string
 	Webhook string
 	Created time.Time
+	// LastAttempt is when it was last claimed, zero if it never was.
+	LastAttempt time.Time
 	// Worker and LeaseExpires tell who has it, while it is Processing.
 	Worker       string
 	LeaseExpires time.Time
@@ -230,7 +232,10 @@ func record(row store.Alarm) Record {
 		Key: keyOf(row.AlarmKey), Type: row.Type, Payload: json.RawMessage(row.Payload), Status: Status(row.Status),
 		Priority: Priority(row.Priority), Due: row.Due.UTC(), Scheduled: row.Occurs.UTC(), Cron: value(row.Cron), Zone: value(row.Zone),
 		Missed: Missed(value(row.Missed)), Attempts: row.Attempts, MaxAttempts: row.MaxAttempts, Crashes: row.Crashes,
-		Error: value(row.Error), Webhook: value(row.Webhook), Created: row.Created.UTC(), Worker: value(row.Worker), LeaseExpires: utc(row.LeaseExpires),
+		Error: value(row.Error), Webhook: value(row.Webhook), Created: row.Created.UTC(), LastAttempt: utc(row.LastAttempt), LeaseExpires: utc(row.LeaseExpires),
+	}
+	if r.Status == Processing {
+		r.Worker = value(row.Worker) // others may have that of a process that was lost
 	}
 	if row.EveryMicros != nil {
 		r.Every = time.Duration(*row.EveryMicros) * time.Microsecond

@@ -66,17 +66,15 @@ func (a *Alarms) failed(f *fire, h store.AlarmHold, o *outcome) []sqldb.Stmt {
 	switch {
 	case more:
 		o.event.Kind, o.again = EventFailed, a.rt.Clock.Now().Add(delay)
-		return []sqldb.Stmt{a.rt.Store.RetryAlarm(h, message, delay, a.rt.Now(), &o.stale)}
+		return a.rt.Store.RetryAlarm(h, message, delay, a.rt.Now(), &o.stale)
 	case f.plan.next.IsZero():
-		return []sqldb.Stmt{a.rt.Store.FailAlarm(h, message, &o.stale)}
+		return a.rt.Store.FailAlarm(h, message, a.rt.Now(), &o.stale)
 	}
 	// A tick that failed for good is kept apart, so that the next one is not lost
 	// with it.
 	o.again = f.plan.next
-	return []sqldb.Stmt{
-		a.rt.Store.BuryAlarm(h, f.row.ID+tickSuffix(f.row), f.row.Payload, message),
-		a.rt.Store.AdvanceAlarm(h, f.plan.next, f.plan.caughtUp, &message, &o.stale),
-	}
+	bury := a.rt.Store.BuryAlarm(h, f.row.ID+tickSuffix(f.row), f.row.Payload, message, f.row.Attempts+f.row.Crashes+1, a.rt.Now())
+	return append(bury, a.rt.Store.AdvanceAlarm(h, f.plan.next, f.plan.caughtUp, &message, &o.stale))
 }
 
 // asked is when to try again if the receiver of a message has a say: not before it

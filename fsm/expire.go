@@ -8,11 +8,15 @@ import (
 
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/retry"
 )
 
 // crashDelay is how long an instance waits after a crash, times its crashes: one
 // that kills its process must not do so in a loop.
 const crashDelay = time.Second
+
+// lost is the error of an instance whose process died.
+const lost = "process was lost while the instance ran"
 
 // expire sees to everything that has become due beside the ready instances: the
 // leases of lost processes, waits that are over, machines that are now known,
@@ -76,13 +80,14 @@ type expired struct {
 func (m *Machines) reap(ctx context.Context, tx sqldb.Tx, lease expired, news *news) ([]Crash, error) {
 	var returns []store.Return
 	var crashes []Crash
+	var ids []string
 	held := m.rt.Store.HeldBy(lease.token, func(id string, before int) {
 		r := store.Return{ID: id, Crashes: before + 1, Suspect: before+1 >= min(suspicion, m.options.MaxCrashes)}
 		if lease.alone {
 			r.Delay = time.Duration(before) * crashDelay
 		}
 		crash := Crash{ID: id, Crashes: r.Crashes, Quarantined: lease.alone && r.Crashes >= m.options.MaxCrashes}
-		crashes = append(crashes, crash)
+		crashes, ids = append(crashes, crash), append(ids, id)
 		if !crash.Quarantined {
 			returns = append(returns, r)
 		}
@@ -91,8 +96,11 @@ func (m *Machines) reap(ctx context.Context, tx sqldb.Tx, lease expired, news *n
 		return nil, err
 	}
 	var stmts []sqldb.Stmt
+	if len(ids) > 0 {
+		stmts = m.rt.Store.RecordTaken(lease.token, ids, retry.Lost, lost, m.rt.Now())
+	}
 	if len(returns) > 0 {
-		stmts = append(stmts, m.rt.Store.ReturnInstances(returns, "process was lost while the instance ran", m.rt.Now(), news.woken)...)
+		stmts = append(stmts, m.rt.Store.ReturnInstances(returns, lost, m.rt.Now(), news.woken)...)
 	}
 	stmts = append(stmts, m.rt.Store.PurgeInterrupts(lease.token), m.rt.Store.DropLeases([]string{lease.token}))
 	if err := tx.Run(ctx, stmts...); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/unit"
+	"github.com/perdure/perdure/retry"
 )
 
 // Instance is an instance as it is stored.
@@ -205,7 +206,7 @@ func (m *Machines) endOne(ctx context.Context, tx sqldb.Runner, id string, statu
 		if !leased {
 			return errMoved
 		}
-		if err := m.interrupt(ctx, tx, store.Held{ID: id, Token: token}); err != nil {
+		if err := m.interrupt(ctx, tx, store.Held{ID: id, Token: token}, reason); err != nil {
 			return err
 		}
 	}
@@ -219,8 +220,9 @@ func (m *Machines) endOne(ctx context.Context, tx sqldb.Runner, id string, statu
 
 // interrupt takes an instance that is in no other place away from the lease that
 // we have locked. That lease holds it only if it is still the newest one: a step
-// of the instance may have ended, and the next been claimed, before our lock.
-func (m *Machines) interrupt(ctx context.Context, tx sqldb.Runner, h store.Held) error {
+// of the instance may have ended, and the next been claimed, before our lock. The
+// attempt that this cuts short is recorded.
+func (m *Machines) interrupt(ctx context.Context, tx sqldb.Runner, h store.Held, reason string) error {
 	newest := ""
 	if err := tx.Run(ctx, m.rt.Store.LeaseOf(h.ID, func(token string) { newest = token })); err != nil {
 		return err
@@ -228,7 +230,7 @@ func (m *Machines) interrupt(ctx context.Context, tx sqldb.Runner, h store.Held)
 	if newest != h.Token {
 		return errMoved
 	}
-	return tx.Run(ctx, m.rt.Store.Interrupt(h))
+	return tx.Run(ctx, append(m.rt.Store.RecordTaken(h.Token, []string{h.ID}, retry.Cancelled, reason, m.rt.Now()), m.rt.Store.Interrupt(h))...)
 }
 
 // Wait returns the instance when it has ended, or the error of ctx.

@@ -54,6 +54,7 @@ type writing struct {
 	children    []store.NewInstance
 	ends        ending
 	transitions []store.Transition
+	failures    []store.FailedStep
 }
 
 func newWriting(m *Machines, news *news) *writing {
@@ -79,6 +80,7 @@ func (w *writing) add(s *settlement) {
 		return
 	}
 	w.transition(e, d)
+	w.failure(e, d)
 	switch d.outcome.kind {
 	case kindDone:
 		result := string(d.result)
@@ -200,6 +202,9 @@ func (w *writing) statements() []sqldb.Stmt {
 	}
 	if len(w.transitions) > 0 {
 		stmts = append(stmts, st.InsertTransitions(w.machines.id, w.transitions, now))
+	}
+	if len(w.failures) > 0 {
+		stmts = append(stmts, st.RecordSteps(w.machines.id, w.failures, now)...)
 	}
 	return append(stmts, w.ends.statements(now)...)
 }

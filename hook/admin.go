@@ -111,6 +111,31 @@ func (a *Admin) Get(ctx context.Context, id string) (Record, error) {
 	return found, nil
 }
 
+// Attempts returns the attempts of a hook, oldest first: the newest
+// retry.MaxRecorded that did not succeed, and the one that runs or has succeeded. It
+// is a *fault.NotFound if there is no such hook.
+func (a *Admin) Attempts(ctx context.Context, id string) ([]retry.Attempt, error) {
+	var attempts []retry.Attempt
+	var h store.Hook
+	err := a.read(ctx,
+		a.rt.Store.GetHook(id, func(found store.Hook) { h = found }),
+		a.rt.Store.ListAttempts(store.TriedHook(id), func(t retry.Attempt) { attempts = append(attempts, t) }))
+	if err != nil {
+		return nil, fmt.Errorf("read attempts of hook: %w", err)
+	}
+	last := retry.Attempt{Number: h.Attempts + h.Crashes, Worker: value(h.Worker), Began: utc(h.LastAttempt), Ended: utc(h.Finished)}
+	switch Status(h.Status) {
+	case Processing:
+		last.Number++
+		last.Outcome = retry.Running
+	case Completed:
+		last.Outcome = retry.Succeeded
+	default:
+		return attempts, nil
+	}
+	return append(attempts, last), nil
+}
+
 // Retry makes a hook due now: one that has ended starts over with all its
 // attempts, one that waits waits no longer. One that runs is a *StateError.
 func (a *Admin) Retry(ctx context.Context, id string) error {
@@ -135,7 +160,7 @@ func (a *Admin) Cancel(ctx context.Context, id string) error {
 // cancelled.
 func (a *Admin) CancelIn(tx *perdure.Tx, id string) error {
 	return a.change(tx, "cancel", id, func(now store.Now, changed *int64) []sqldb.Stmt {
-		return []sqldb.Stmt{a.rt.Store.CancelHook(id, now, changed)}
+		return a.rt.Store.StopHook(id, now, changed)
 	})
 }
 
@@ -144,7 +169,8 @@ func (a *Admin) CancelIn(tx *perdure.Tx, id string) error {
 func (a *Admin) Delete(ctx context.Context, id string) error {
 	var deleted int64
 	var found Record
-	err := a.write(ctx, a.rt.Store.GetHook(id, func(h store.Hook) { found = record(h) }), a.rt.Store.DeleteHook(id, &deleted))
+	get := a.rt.Store.GetHook(id, func(h store.Hook) { found = record(h) })
+	err := a.write(ctx, append([]sqldb.Stmt{get}, a.rt.Store.DeleteHook(id, &deleted)...)...)
 	if err != nil {
 		return fmt.Errorf("delete hook: %w", err)
 	}
@@ -184,7 +210,7 @@ func (a *Admin) Purge(ctx context.Context, age time.Duration) (int64, error) {
 	return effect.Purge(ctx, a.rt, age, 0)
 }
 
-func (a *Admin) read(ctx context.Context, stmt sqldb.Stmt) error {
+func (a *Admin) read(ctx context.Context, stmts ...sqldb.Stmt) error {
 	ctx, cancel := context.WithTimeout(ctx, a.rt.Timeout)
 	defer cancel()
 	tx, err := a.rt.DB.Begin(ctx, sqldb.Read)
@@ -192,7 +218,7 @@ func (a *Admin) read(ctx context.Context, stmt sqldb.Stmt) error {
 		return err
 	}
 	defer tx.Rollback()
-	return bare(tx.Run(ctx, stmt))
+	return bare(tx.Run(ctx, stmts...))
 }
 
 func (a *Admin) write(ctx context.Context, stmts ...sqldb.Stmt) error {
@@ -255,7 +281,10 @@ func record(h store.Hook) Record {
 		ID: h.ID, Namespace: h.Namespace, Name: h.Name, Payload: json.RawMessage(h.Payload), Status: status(h.Status),
 		Priority: Priority(h.Priority), Attempts: h.Attempts, MaxAttempts: h.MaxAttempts, Crashes: h.Crashes,
 		Error: value(h.Error), Unit: h.Unit, Created: h.Created.UTC(), NextAttempt: utc(h.NextAttempt), Due: h.Due.UTC(),
-		LastAttempt: utc(h.LastAttempt), Finished: utc(h.Finished), Worker: value(h.Worker), LeaseExpires: utc(h.LeaseExpires),
+		LastAttempt: utc(h.LastAttempt), Finished: utc(h.Finished), LeaseExpires: utc(h.LeaseExpires),
+	}
+	if r.Status == Processing {
+		r.Worker = value(h.Worker) // others have that of their last attempt
 	}
 	_ = json.Unmarshal([]byte(h.Policy), &r.Retry) // shown as it is, if it can be
 	return r

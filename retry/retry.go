@@ -1,4 +1,4 @@
-// Package retry describes when failed work is tried again.
+// Package retry describes when failed work is tried again, and the attempts.
 //
 // A Policy is data: it is stored with the work and obeyed by whatever process
 // runs it, so that a deployment cannot change what was promised.

@@ -56,6 +56,7 @@ var Checks = []Check{
 	{Name: "hook_attempts", rule: "HookDoctorAttempts", Severity: Broken, Holds: "A hook is tried at most as often as its policy says.", Means: "Its effect has happened more often than was promised.", Do: bug + "look at the hook with `perdure hooks show <id>`."},
 	{Name: "hook_stuck", rule: "HookDoctorStuck", Severity: Warning, Holds: "No claim of a hook expired ten minutes ago.", Means: "A process was lost, and no other serves the namespace.", Do: "Start a process that serves the namespace; it takes the hook up."},
 	{Name: "hook_unhandled", rule: "HookDoctorUnhandled", Severity: Warning, Holds: "No hook has been due for an hour.", Means: "No process has its handler, or too few are running.", Do: "Deploy the handler, start more processes, or cancel the hook with `perdure hooks cancel <id>`."},
+	{Name: "hook_kept", rule: "HookDoctorKept", Severity: Broken, Holds: "The attempts that are recorded are those of hooks that exist.", Means: "Rows are left over.", Do: bug + "the rows that are named can be deleted."},
 
 	{Name: "task_ended", rule: "TaskDoctorEnded", Severity: Broken, Holds: "A task has an end exactly if it has ended.", Means: "Retention removes it too early, or never.", Do: bug + "retry the task with `perdure task retry <id>`."},
 	{Name: "task_stuck", rule: "TaskDoctorStuck", Severity: Warning, Holds: "No claim of a task expired ten minutes ago.", Means: "A worker was lost, and there is no other.", Do: "Start a worker; it takes the task up."},
@@ -65,6 +66,7 @@ var Checks = []Check{
 	{Name: "alarm_ended", rule: "AlarmDoctorEnded", Severity: Broken, Holds: "Delays belong to actors that have not ended.", Means: "A delay fires into a machine that is over; it is dropped then.", Do: bug + "nothing else is needed."},
 	{Name: "alarm_stuck", rule: "AlarmDoctorStuck", Severity: Warning, Holds: "No claim of an alarm expired ten minutes ago.", Means: "A process was lost, and no other handles the type.", Do: "Start a process that handles it; it takes the alarm up."},
 	{Name: "alarm_unhandled", rule: "AlarmDoctorUnhandled", Severity: Warning, Holds: "No alarm has been due for an hour.", Means: "No process handles its type, or the actor's.", Do: "Deploy one that does, or cancel the alarm with `perdure alarm cancel`."},
+	{Name: "alarm_kept", rule: "AlarmDoctorKept", Severity: Broken, Holds: "The attempts that are recorded are those of alarms that exist.", Means: "Rows are left over, and a new alarm of the name would have them.", Do: bug + "the rows that are named can be deleted."},
 
 	{Name: "actor_snapshot", rule: "ActorDoctorSnapshot", Severity: Broken, Holds: "Every actor has the snapshot of its last step.", Means: "It cannot be loaded, or goes back in time.", Do: bug + "the actor is quarantined when it is used next, and its log tells how to get its state again."},
 	{Name: "actor_orphan", rule: "ActorDoctorOrphan", Severity: Broken, Holds: "What belongs to an actor belongs to one that exists.", Means: "Rows are left over, and would belong to a new actor of the name.", Do: bug + "the rows that are named can be deleted."},

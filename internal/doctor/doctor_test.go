@@ -130,6 +130,8 @@ var damage = map[string]string{
 	"hook_attempts":  `update T.hooks set attempts = max_attempts + 1 where id = 'hook-a'`,
 	"hook_stuck":     `update T.hooks set status = 'processing', token = 'x', lease_expires_at = LONGAGO where id = 'hook-b'`,
 	"hook_unhandled": `update T.hooks set due_at = LONGAGO where id = 'hook-c'`,
+	"hook_kept": `insert into T.attempts (kind, id, seq, attempt, outcome, error, ended_at)
+		select 'hook', 'ghost', 1, 1, 'failed', 'x', created_at from T.hooks where id = 'hook-a'`,
 	"task_ended":     `update Q.task set finished_at = enqueued_at where task_id = 1`,
 	"task_stuck":     `update Q.task set status = 'processing', token = TOKEN, lease_expires_at = LONGAGO where task_id = 2`,
 	"task_unhandled": `update Q.task set scheduled_at = LONGAGO where task_id = 3`,
@@ -139,6 +141,8 @@ var damage = map[string]string{
 	"alarm_unhandled": `update T.alarms set due_at = LONGAGO where alarm_id = 'b'`,
 	"alarm_ended": `insert into T.alarms (actor_type, actor_id, kind, alarm_id, type, due_at, sequence, created_at)
 		select 'lamp', 'done', 'machine', 'x', 'after', due_at, 1, created_at from T.alarms where alarm_id = 'b'`,
+	"alarm_kept": `insert into T.attempts (kind, id, seq, attempt, outcome, error, ended_at)
+		select 'alarm', 'ghost', 1, 1, 'failed', 'x', created_at from T.hooks where id = 'hook-a'`,
 	"actor_snapshot": actorWithoutSnapshot,
 	"actor_orphan":   `insert into T.snapshots (actor_type, actor_id, sequence, snapshot, checksum) values ('lamp', 'ghost', 1, '{}', '')`,
 	"actor_ahead":    `insert into T.checkpoints (actor_type, actor_id, sequence, machine, snapshot, timers, checksum) values ('lamp', 'done', 9, 1, '{}', '[]', '')`,

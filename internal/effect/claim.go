@@ -232,7 +232,7 @@ func Purge(ctx context.Context, rt *perdure.Runtime, age time.Duration, most int
 	const batch = 1000
 	for total := int64(0); ; {
 		var removed int64
-		err := write(ctx, rt, rt.Store.PurgeHooks(age, batch, rt.Now(), &removed))
+		err := write(ctx, rt, rt.Store.PurgeHooks(age, batch, rt.Now(), &removed)...)
 		if err != nil {
 			return total, fmt.Errorf("purge hooks: %w", err)
 		}
@@ -243,8 +243,8 @@ func Purge(ctx context.Context, rt *perdure.Runtime, age time.Duration, most int
 	}
 }
 
-func write(ctx context.Context, rt *perdure.Runtime, stmt sqldb.Stmt) error {
+func write(ctx context.Context, rt *perdure.Runtime, stmts ...sqldb.Stmt) error {
 	ctx, cancel := context.WithTimeout(ctx, rt.Timeout)
 	defer cancel()
-	return Transact(ctx, rt.DB, sqldb.Write, func(tx sqldb.Tx) error { return tx.Run(ctx, stmt) })
+	return Transact(ctx, rt.DB, sqldb.Write, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) })
 }

@@ -75,10 +75,10 @@ func (r *Runner) execute(ctx context.Context, handler Handler, row store.Hook) (
 
 // settle commits what came of an execution.
 func (r *Runner) settle(ctx context.Context, c *core.Claim, handler Handler, end Ending) error {
-	stmt, again, ended := r.outcome(c, end)
-	end.stmt = stmt
+	stmts, again, ended := r.outcome(c, end)
+	end.stmts = stmts
 	commit := func(ctx context.Context) error {
-		err := r.rt.Committer.Commit(ctx, &unit.Unit{Stmts: []sqldb.Stmt{stmt}})
+		err := r.rt.Committer.Commit(ctx, &unit.Unit{Stmts: stmts})
 		if err == nil && *end.stale {
 			return core.ErrLost
 		}
@@ -99,12 +99,12 @@ func (r *Runner) settle(ctx context.Context, c *core.Claim, handler Handler, end
 	return nil
 }
 
-// outcome returns the statement that records what came of an execution, and
+// outcome returns the statements that record what came of an execution, and
 // when the row is due again by our own clock, unless it has ended.
-func (r *Runner) outcome(c *core.Claim, end Ending) (stmt sqldb.Stmt, again time.Time, ended bool) {
+func (r *Runner) outcome(c *core.Claim, end Ending) (stmts []sqldb.Stmt, again time.Time, ended bool) {
 	now := r.rt.Now()
 	if end.Err == nil {
-		return r.rt.Store.CompleteHook(c.ID, c.Token, now, end.stale), again, true
+		return []sqldb.Stmt{r.rt.Store.CompleteHook(c.ID, c.Token, now, end.stale)}, again, true
 	}
 	message := edge.Message(end.Err.Error())
 	var policy retry.Policy

@@ -61,7 +61,7 @@ type Ending struct {
 	Result any
 	Err    error
 
-	stmt  sqldb.Stmt
+	stmts []sqldb.Stmt
 	stale *bool
 }
 
@@ -69,7 +69,7 @@ type Ending struct {
 // of what follows from it. It is core.ErrLost if the claim is no longer held:
 // then nothing may follow.
 func (e Ending) Record(run func(...sqldb.Stmt) error) error {
-	if err := run(e.stmt); err != nil {
+	if err := run(e.stmts...); err != nil {
 		return err
 	}
 	if *e.stale {

@@ -36,7 +36,7 @@ type Alarm struct {
 	Error, Webhook, Trace          *string
 	Created                        time.Time
 	Worker                         *string
-	LeaseExpires                   *time.Time
+	LeaseExpires, LastAttempt      *time.Time
 	// Sealed is why the payload could not be opened; it is as it is stored then.
 	Sealed error
 }
@@ -116,7 +116,7 @@ func (s *Store) alarmRow(found func(Alarm)) func(sqldb.Scan) error {
 		var a Alarm
 		err := scan(&a.ActorType, &a.ActorID, &a.ID, &a.Type, &a.Status, &a.Priority, &a.Due, &a.Occurs, &a.Sequence, &a.Generation, &a.Payload,
 			&a.EveryMicros, &a.Cron, &a.Zone, &a.Base, &a.Missed, &a.MissedCap, &a.CaughtUp, &a.Policy, &a.MaxAttempts, &a.Attempts,
-			&a.Crashes, &a.Error, &a.Webhook, &a.Trace, &a.Created, &a.Worker, &a.LeaseExpires)
+			&a.Crashes, &a.Error, &a.Webhook, &a.Trace, &a.Created, &a.Worker, &a.LeaseExpires, &a.LastAttempt)
 		if err != nil {
 			return err
 		}

@@ -106,26 +106,39 @@ func (s *Store) FinishAlarm(h AlarmHold, stale *bool) sqldb.Stmt {
 // AdvanceAlarm returns the statement that ends a claim and makes the alarm wait
 // for its next tick. message is that of the tick that is given up, if it is.
 func (s *Store) AdvanceAlarm(h AlarmHold, next time.Time, caughtUp int, message *string, stale *bool) sqldb.Stmt {
-	return outcome(s.stmt("AlarmAdvance", append([]any{next, next, caughtUp, message}, h.args()...)...), stale)
+	return outcome(s.stmt("AlarmAdvance", append([]any{next, next, caughtUp, message, message}, h.args()...)...), stale)
 }
 
-// RetryAlarm returns the statement that ends a claim with a failure after which
-// the alarm is due again in a while.
-func (s *Store) RetryAlarm(h AlarmHold, message string, delay time.Duration, now Now, stale *bool) sqldb.Stmt {
-	return outcome(s.stmt("AlarmRetry", append([]any{message, at(now), delay.Microseconds()}, h.args()...)...), stale)
+// RetryAlarm returns the statements that end a claim with a failure after which
+// the alarm is due again in a while, and record the attempt.
+func (s *Store) RetryAlarm(h AlarmHold, message string, delay time.Duration, now Now, stale *bool) []sqldb.Stmt {
+	return s.recorded(TriedAlarm(h.AlarmKey), s.alarmAttempt(h, message, now),
+		outcome(s.stmt("AlarmRetry", append([]any{message, at(now), delay.Microseconds()}, h.args()...)...), stale))
 }
 
-// FailAlarm returns the statement that ends a claim with the last failure.
-func (s *Store) FailAlarm(h AlarmHold, message string, stale *bool) sqldb.Stmt {
-	return outcome(s.stmt("AlarmFail", append([]any{message}, h.args()...)...), stale)
+// FailAlarm returns the statements that end a claim with the last failure, and
+// record the attempt.
+func (s *Store) FailAlarm(h AlarmHold, message string, now Now, stale *bool) []sqldb.Stmt {
+	return s.recorded(TriedAlarm(h.AlarmKey), s.alarmAttempt(h, message, now),
+		outcome(s.stmt("AlarmFail", append([]any{message}, h.args()...)...), stale))
 }
 
-// BuryAlarm returns the statement that keeps a tick of a recurring alarm as a
-// dead letter of its own, if the claim is held.
-func (s *Store) BuryAlarm(h AlarmHold, id, payload, message string) sqldb.Stmt {
+func (s *Store) alarmAttempt(h AlarmHold, message string, now Now) sqldb.Stmt {
+	return s.stmt("AlarmAttempt", append([]any{message, at(now)}, h.args()...)...)
+}
+
+// BuryAlarm returns the statements that keep a tick of a recurring alarm as a dead
+// letter of its own, with its attempts, if the claim is held. attempts is how many
+// there were of the tick, with the one that is recorded now.
+func (s *Store) BuryAlarm(h AlarmHold, id, payload, message string, attempts int, now Now) []sqldb.Stmt {
 	key := h.AlarmKey
 	key.ID = id
-	return s.stmt("AlarmBury", append([]any{id, s.sealAlarm(payload, key), message}, h.args()...)...)
+	return []sqldb.Stmt{
+		s.stmt("AlarmBury", append([]any{id, s.sealAlarm(payload, key), message}, h.args()...)...),
+		s.alarmAttempt(h, message, now),
+		s.stmt("AlarmAttemptCopy", append(append([]any{id}, h.args()...), attempts)...),
+		s.capAttempts(TriedAlarm(h.AlarmKey)),
+	}
 }
 
 // Notice is a notification to be sent.

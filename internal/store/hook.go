@@ -6,6 +6,7 @@ import (
 
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/retry"
 )
 
 // HookStatus is where a hook is in its life.
@@ -72,16 +73,19 @@ func (s *Store) CompleteHook(id, token string, now Now, stale *bool) sqldb.Stmt 
 	return outcome(s.stmt("HookComplete", at(now), id, token), stale)
 }
 
-// RetryHook returns the statement that ends a claim with a failure after which
-// the hook is due again in a while.
-func (s *Store) RetryHook(id, token, message string, delay time.Duration, now Now, stale *bool) sqldb.Stmt {
+// RetryHook returns the statements that end a claim with a failure after which
+// the hook is due again in a while, and record the attempt.
+func (s *Store) RetryHook(id, token, message string, delay time.Duration, now Now, stale *bool) []sqldb.Stmt {
 	us := delay.Microseconds()
-	return outcome(s.stmt("HookRetry", message, at(now), us, at(now), us, id, token), stale)
+	return s.recorded(TriedHook(id), s.hookAttempt(id, &token, retry.Failed, message, now),
+		outcome(s.stmt("HookRetry", message, at(now), us, at(now), us, id, token), stale))
 }
 
-// FailHook returns the statement that ends a claim with the last failure.
-func (s *Store) FailHook(id, token, message string, now Now, stale *bool) sqldb.Stmt {
-	return outcome(s.stmt("HookFail", message, at(now), id, token), stale)
+// FailHook returns the statements that end a claim with the last failure, and
+// record the attempt.
+func (s *Store) FailHook(id, token, message string, now Now, stale *bool) []sqldb.Stmt {
+	return s.recorded(TriedHook(id), s.hookAttempt(id, &token, retry.Failed, message, now),
+		outcome(s.stmt("HookFail", message, at(now), id, token), stale))
 }
 
 // ReleaseHook returns the statement that gives a claim back at no cost.
@@ -127,16 +131,25 @@ func (s *Store) CancelHook(id string, now Now, changed *int64) sqldb.Stmt {
 	return counted(s.stmt("HookCancel", at(now), id), changed)
 }
 
-// DeleteHook returns the statement that removes a hook unless it is processing;
-// deleted learns whether it did.
-func (s *Store) DeleteHook(id string, deleted *int64) sqldb.Stmt {
-	return counted(s.stmt("HookDelete", id), deleted)
+// StopHook returns the statements that cancel a hook as CancelHook does, and record
+// the attempt that this cuts short, if there is one.
+func (s *Store) StopHook(id string, now Now, changed *int64) []sqldb.Stmt {
+	return s.recorded(TriedHook(id), s.hookAttempt(id, nil, retry.Cancelled, "cancelled while it ran", now), s.CancelHook(id, now, changed))
 }
 
-// PurgeHooks returns the statement that removes up to limit hooks that were
+// DeleteHook returns the statements that remove a hook unless it is processing;
+// deleted learns whether they did.
+func (s *Store) DeleteHook(id string, deleted *int64) []sqldb.Stmt {
+	return []sqldb.Stmt{counted(s.stmt("HookDelete", id), deleted), s.stmt("HookForget", id, id)}
+}
+
+// PurgeHooks returns the statements that remove up to limit hooks that were
 // done longer than age ago.
-func (s *Store) PurgeHooks(age time.Duration, limit int, now Now, removed *int64) sqldb.Stmt {
-	return counted(s.stmt("HookPurge", at(now), age.Microseconds(), limit), removed)
+func (s *Store) PurgeHooks(age time.Duration, limit int, now Now, removed *int64) []sqldb.Stmt {
+	stmts := s.stmts("HookPurge", at(now), age.Microseconds(), limit)
+	last := len(stmts) - 1
+	stmts[last] = counted(stmts[last], removed)
+	return stmts
 }
 
 // counted lets n learn how many rows a statement has changed.

@@ -48,11 +48,21 @@ type Reaped struct {
 	Crashes  int
 }
 
-// ReapHooks returns expired claims to the queue, or quarantines them.
+// ReapHooks returns expired claims to the queue, or quarantines them, and records
+// their attempts.
 func (s *Store) ReapHooks(ctx context.Context, run sqldb.Runner, e Expiry, now Now) ([]Reaped, error) {
+	reap := s.reap
 	if s.dialect.Name == sqldb.MySQL {
-		return s.reapLocked(ctx, run, e, now)
+		reap = s.reapLocked
 	}
+	reaped, err := reap(ctx, run, e, now)
+	if err != nil || len(reaped) == 0 {
+		return nil, err
+	}
+	return reaped, run.Run(ctx, s.lostHooks(reaped, now)...)
+}
+
+func (s *Store) reap(ctx context.Context, run sqldb.Runner, e Expiry, now Now) ([]Reaped, error) {
 	var reaped []Reaped
 	reap := s.stmt("HookReap", e.Namespace, at(now), e.Delay.Microseconds(), e.Message, e.MaxCrashes, e.Limit)
 	reap.Row = func(scan sqldb.Scan) error {

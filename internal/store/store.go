@@ -6,8 +6,8 @@
 // is written for PostgreSQL's names (perdure.outbox) and with ? for values;
 // elsewhere the schema becomes a prefix (perdure_outbox).
 //
-// Imports: schema, fault, internal/sqldb and internal/seal. It knows nothing of
-// the layers above.
+// Imports: schema, fault, retry, internal/sqldb and internal/seal. It knows nothing
+// of the layers above.
 package store
 
 import (

@@ -24,3 +24,10 @@ where status = 'processing' and lease_expires_at < ?
 select id, name
 from perdure.hooks
 where status = 'pending' and due_at < ?
+
+-- name: HookDoctorKept
+-- What is recorded of a hook is kept with it.
+select a.id, min(a.error)
+from perdure.attempts a
+where a.kind = 'hook' and not exists (select 1 from perdure.hooks h where h.id = a.id)
+group by a.id

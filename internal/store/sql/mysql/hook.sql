@@ -10,7 +10,7 @@ from (select coalesce(cast(? as datetime(6)), utc_timestamp(6)) as at_now, coale
 -- name: HookComplete
 update perdure.hooks
 set status = 'completed', attempts = attempts + 1, finished_at = coalesce(cast(? as datetime(6)), utc_timestamp(6)), next_attempt_at = null,
-  worker = null, token = null, lease_expires_at = null
+  token = null, lease_expires_at = null
 where id = ? and token = ?
 
 -- name: HookRetry
@@ -76,7 +76,7 @@ update perdure.hooks
 set status = ?, finished_at = case when ? then coalesce(cast(? as datetime(6)), utc_timestamp(6)) end, crashes = crashes + 1,
   next_attempt_at = case when ? then coalesce(cast(? as datetime(6)), utc_timestamp(6)) + interval ? microsecond end,
   due_at = coalesce(cast(? as datetime(6)), utc_timestamp(6)) + interval ? microsecond, error = ?,
-  worker = null, token = null, lease_expires_at = null
+  token = null, lease_expires_at = null
 where id = ?
 
 -- name: HookCandidates
@@ -127,6 +127,20 @@ from perdure.hooks
 where status = 'pending' and namespace = ? and name = ? and priority = {priority}
 
 -- name: HookPurge
+-- A hook goes only after what is recorded of it.
+delete from perdure.attempts
+where kind = 'hook' and id in (
+  select id
+  from (
+    select id
+    from perdure.hooks
+    where status in ('completed', 'cancelled') and finished_at <= coalesce(cast(? as datetime(6)), utc_timestamp(6)) - interval ? microsecond
+    order by finished_at, id
+    limit ?
+  ) old
+)
+;
 delete from perdure.hooks
 where status in ('completed', 'cancelled') and finished_at <= coalesce(cast(? as datetime(6)), utc_timestamp(6)) - interval ? microsecond
+  and not exists (select 1 from perdure.attempts a where a.kind = 'hook' and a.id = perdure.hooks.id)
 limit ?

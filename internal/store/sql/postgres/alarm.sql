@@ -7,14 +7,14 @@
 -- name: AlarmGet
 select actor_type, actor_id, alarm_id, type, status, priority, due_at, occurs_at, sequence, generation, payload,
   every_us, cron, zone, base_at, missed, missed_cap, caught_up, policy, max_attempts, attempts, crashes, error, webhook, trace,
-  created_at, worker, lease_expires_at
+  created_at, worker, lease_expires_at, last_attempt_at
 from perdure.alarms
 where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ?
 
 -- name: AlarmLock
 select actor_type, actor_id, alarm_id, type, status, priority, due_at, occurs_at, sequence, generation, payload,
   every_us, cron, zone, base_at, missed, missed_cap, caught_up, policy, max_attempts, attempts, crashes, error, webhook, trace,
-  created_at, worker, lease_expires_at
+  created_at, worker, lease_expires_at, last_attempt_at
 from perdure.alarms
 where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ?
 for update
@@ -73,12 +73,12 @@ set status = case when a.crashes + 1 >= $4::integer then 'quarantined' else 'pen
   crashes = a.crashes + 1,
   due_at = greatest(a.due_at, coalesce($1::timestamptz, now()) + a.crashes * $2::bigint * interval '1 microsecond'),
   error = $3,
-  worker = null, token = null, lease_expires_at = null
+  logged = true, token = null, lease_expires_at = null
 from expired e
 where a.kind = 'custom' and a.actor_type = e.actor_type and a.actor_id = e.actor_id and a.alarm_id = e.alarm_id
 returning a.actor_type, a.actor_id, a.alarm_id, a.type, a.status, a.priority, a.due_at, a.occurs_at, a.sequence, a.generation, a.payload,
   a.every_us, a.cron, a.zone, a.base_at, a.missed, a.missed_cap, a.caught_up, a.policy, a.max_attempts, a.attempts, a.crashes, a.error,
-  a.webhook, a.trace, a.created_at, a.worker, a.lease_expires_at
+  a.webhook, a.trace, a.created_at, a.worker, a.lease_expires_at, a.last_attempt_at
 
 -- name: AlarmClaim
 -- Of each type and priority only the oldest due rows are looked at.
@@ -99,13 +99,13 @@ with due as (
   limit $5
 )
 update perdure.alarms a
-set status = 'processing', worker = $1, token = $2,
+set status = 'processing', worker = $1, token = $2, last_attempt_at = coalesce($3::timestamptz, now()),
   lease_expires_at = coalesce($3::timestamptz, now()) + $4::bigint * interval '1 microsecond'
 from due d
 where a.kind = 'custom' and a.actor_type = d.actor_type and a.actor_id = d.actor_id and a.alarm_id = d.alarm_id
 returning a.actor_type, a.actor_id, a.alarm_id, a.type, a.status, a.priority, a.due_at, a.occurs_at, a.sequence, a.generation, a.payload,
   a.every_us, a.cron, a.zone, a.base_at, a.missed, a.missed_cap, a.caught_up, a.policy, a.max_attempts, a.attempts, a.crashes, a.error,
-  a.webhook, a.trace, a.created_at, a.worker, a.lease_expires_at
+  a.webhook, a.trace, a.created_at, a.worker, a.lease_expires_at, a.last_attempt_at
 
 -- name: AlarmNextWake
 -- Microseconds until something is due: an alarm that is handled here, or an
@@ -155,33 +155,33 @@ where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and t
 
 -- name: AlarmAdvance
 update perdure.alarms
-set status = 'pending', due_at = ?::timestamptz, occurs_at = ?::timestamptz, caught_up = ?, attempts = 0, crashes = 0, error = ?,
+set status = 'pending', due_at = ?::timestamptz, occurs_at = ?::timestamptz, caught_up = ?, attempts = 0, crashes = 0, error = ?, logged = logged or ?::text is not null,
   worker = null, token = null, lease_expires_at = null
 where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and generation = ?
 
 -- name: AlarmRetry
 update perdure.alarms
-set status = 'pending', attempts = attempts + 1, error = ?, due_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond',
+set status = 'pending', attempts = attempts + 1, error = ?, logged = true, due_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond',
   worker = null, token = null, lease_expires_at = null
 where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and generation = ?
 
 -- name: AlarmFail
 update perdure.alarms
-set status = 'failed', attempts = attempts + 1, error = ?, worker = null, token = null, lease_expires_at = null
+set status = 'failed', attempts = attempts + 1, error = ?, logged = true, worker = null, token = null, lease_expires_at = null
 where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and generation = ?
 
 -- name: AlarmBury
 -- Keeps a tick that failed for good as a dead letter of its own: the alarm goes
 -- on. The row is locked, so that the outcome that follows finds it as it is.
 insert into perdure.alarms (actor_type, actor_id, kind, alarm_id, type, status, priority, due_at, occurs_at, sequence, generation, payload,
-  policy, max_attempts, attempts, crashes, error, webhook, trace, created_at)
+  policy, max_attempts, attempts, crashes, error, webhook, trace, created_at, logged)
 select actor_type, actor_id, kind, ?::text, type, 'failed', priority, due_at, occurs_at, sequence, 1, ?::json,
-  policy, max_attempts, attempts + 1, crashes, ?::text, webhook, trace, created_at
+  policy, max_attempts, attempts + 1, crashes, ?::text, webhook, trace, created_at, true
 from perdure.alarms
 where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and generation = ?
 for update
 on conflict (actor_type, actor_id, kind, alarm_id) do update
-set attempts = excluded.attempts, error = excluded.error
+set attempts = excluded.attempts, error = excluded.error, logged = excluded.logged
 
 -- name: AlarmNotice
 -- Records a notification of what became of an alarm, if the claim is still held and,

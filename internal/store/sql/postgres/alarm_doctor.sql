@@ -26,3 +26,12 @@ where l.status = 'processing' and l.lease_expires_at < ?
 select l.actor_type || '/' || l.actor_id || '/' || l.alarm_id, l.type
 from perdure.alarms l
 where l.status = 'pending' and l.due_at < ?
+
+-- name: AlarmDoctorKept
+-- What is recorded of an alarm is kept with it.
+select a.actor_type || '/' || a.actor_id || '/' || a.id, min(a.error)
+from perdure.attempts a
+where a.kind = 'alarm' and not exists (
+  select 1 from perdure.alarms l where l.kind = 'custom' and l.actor_type = a.actor_type and l.actor_id = a.actor_id and l.alarm_id = a.id
+)
+group by a.actor_type, a.actor_id, a.id

@@ -138,8 +138,8 @@ with due as (
   where r.ctid = due.ctid
   returning r.id
 ), lease as (
-  insert into perdure.leases (token, worker, queue, alone, expires_at, ids)
-  select $4::uuid, $5, $1, $6, coalesce($2::timestamptz, now()) + $7::bigint * interval '1 microsecond', array_agg(id)
+  insert into perdure.leases (token, worker, queue, alone, claimed_at, expires_at, ids)
+  select $4::uuid, $5, $1, $6, coalesce($2::timestamptz, now()), coalesce($2::timestamptz, now()) + $7::bigint * interval '1 microsecond', array_agg(id)
   from taken
   having count(*) > 0
 )

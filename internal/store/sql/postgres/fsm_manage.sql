@@ -105,6 +105,10 @@ with old as (
   delete from perdure.transitions t
   using old
   where t.instance_id = old.id
+), attempts as (
+  delete from perdure.attempts a
+  using old
+  where a.kind = 'instance' and a.id = old.id::text
 ), uniques as (
   delete from perdure.uniques u
   using old, perdure.instances i

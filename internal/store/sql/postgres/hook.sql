@@ -10,7 +10,7 @@ from (select coalesce(?::timestamptz, now()) as at_now, coalesce(?::timestamptz,
 -- name: HookComplete
 update perdure.hooks
 set status = 'completed', attempts = attempts + 1, finished_at = coalesce(?::timestamptz, now()), next_attempt_at = null,
-  worker = null, token = null, lease_expires_at = null
+  token = null, lease_expires_at = null
 where id = ? and token = ?
 
 -- name: HookRetry
@@ -77,7 +77,7 @@ set status = case when h.crashes + 1 >= $5::integer then 'quarantined' else 'pen
   next_attempt_at = case when h.crashes > 0 and h.crashes + 1 < $5::integer then coalesce($2::timestamptz, now()) + h.crashes * $3::bigint * interval '1 microsecond' end,
   due_at = coalesce($2::timestamptz, now()) + h.crashes * $3::bigint * interval '1 microsecond',
   error = $4,
-  worker = null, token = null, lease_expires_at = null
+  token = null, lease_expires_at = null
 from expired
 where h.id = expired.id
 returning h.id, h.name, h.status, h.crashes
@@ -139,6 +139,10 @@ with old as (
   order by finished_at
   limit $3
   for update skip locked
+), attempts as (
+  delete from perdure.attempts a
+  using old
+  where a.kind = 'hook' and a.id = old.id
 )
 delete from perdure.hooks h
 using old

@@ -6,14 +6,14 @@
 -- name: AlarmGet
 select actor_type, actor_id, alarm_id, type, status, priority, due_at, occurs_at, sequence, generation, payload,
   every_us, cron, zone, base_at, missed, missed_cap, caught_up, policy, max_attempts, attempts, crashes, error, webhook, trace,
-  created_at, worker, lease_expires_at
+  created_at, worker, lease_expires_at, last_attempt_at
 from perdure.alarms
 where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ?
 
 -- name: AlarmLock
 select actor_type, actor_id, alarm_id, type, status, priority, due_at, occurs_at, sequence, generation, payload,
   every_us, cron, zone, base_at, missed, missed_cap, caught_up, policy, max_attempts, attempts, crashes, error, webhook, trace,
-  created_at, worker, lease_expires_at
+  created_at, worker, lease_expires_at, last_attempt_at
 from perdure.alarms
 where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ?
 
@@ -61,7 +61,7 @@ set status = case when crashes + 1 >= ?4 then 'quarantined' else 'pending' end,
   crashes = crashes + 1,
   due_at = max(due_at, ?1 + crashes * ?2),
   error = ?3,
-  worker = null, token = null, lease_expires_at = null
+  logged = 1, token = null, lease_expires_at = null
 where rowid in (
   select rowid
   from perdure.alarms
@@ -71,13 +71,13 @@ where rowid in (
 )
 returning actor_type, actor_id, alarm_id, type, status, priority, due_at, occurs_at, sequence, generation, payload,
   every_us, cron, zone, base_at, missed, missed_cap, caught_up, policy, max_attempts, attempts, crashes, error, webhook, trace,
-  created_at, worker, lease_expires_at
+  created_at, worker, lease_expires_at, last_attempt_at
 
 -- name: AlarmClaim
 -- The types are a JSON array. Of each type and priority only the oldest due rows
 -- are looked at.
 update perdure.alarms
-set status = 'processing', worker = ?1, token = ?2, lease_expires_at = ?3 + ?4
+set status = 'processing', worker = ?1, token = ?2, last_attempt_at = ?3, lease_expires_at = ?3 + ?4
 where rowid in (
   select a.rowid
   from json_each(?6) handled
@@ -95,7 +95,7 @@ where rowid in (
 )
 returning actor_type, actor_id, alarm_id, type, status, priority, due_at, occurs_at, sequence, generation, payload,
   every_us, cron, zone, base_at, missed, missed_cap, caught_up, policy, max_attempts, attempts, crashes, error, webhook, trace,
-  created_at, worker, lease_expires_at
+  created_at, worker, lease_expires_at, last_attempt_at
 
 -- name: AlarmNextWake
 -- Microseconds until something is due: an alarm that is handled here, or an
@@ -137,31 +137,31 @@ where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and t
 
 -- name: AlarmAdvance
 update perdure.alarms
-set status = 'pending', due_at = ?, occurs_at = ?, caught_up = ?, attempts = 0, crashes = 0, error = ?,
+set status = 'pending', due_at = ?, occurs_at = ?, caught_up = ?, attempts = 0, crashes = 0, error = ?, logged = logged or ? is not null,
   worker = null, token = null, lease_expires_at = null
 where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and generation = ?
 
 -- name: AlarmRetry
 update perdure.alarms
-set status = 'pending', attempts = attempts + 1, error = ?, due_at = ? + ?, worker = null, token = null, lease_expires_at = null
+set status = 'pending', attempts = attempts + 1, error = ?, logged = 1, due_at = ? + ?, worker = null, token = null, lease_expires_at = null
 where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and generation = ?
 
 -- name: AlarmFail
 update perdure.alarms
-set status = 'failed', attempts = attempts + 1, error = ?, worker = null, token = null, lease_expires_at = null
+set status = 'failed', attempts = attempts + 1, error = ?, logged = 1, worker = null, token = null, lease_expires_at = null
 where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and generation = ?
 
 -- name: AlarmBury
 -- Keeps a tick that failed for good as a dead letter of its own: the alarm goes
 -- on.
 insert into perdure.alarms (actor_type, actor_id, kind, alarm_id, type, status, priority, due_at, occurs_at, sequence, generation, payload,
-  policy, max_attempts, attempts, crashes, error, webhook, trace, created_at)
+  policy, max_attempts, attempts, crashes, error, webhook, trace, created_at, logged)
 select actor_type, actor_id, kind, ?, type, 'failed', priority, due_at, occurs_at, sequence, 1, ?,
-  policy, max_attempts, attempts + 1, crashes, ?, webhook, trace, created_at
+  policy, max_attempts, attempts + 1, crashes, ?, webhook, trace, created_at, 1
 from perdure.alarms
 where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and generation = ?
 on conflict (actor_type, actor_id, kind, alarm_id) do update
-set attempts = excluded.attempts, error = excluded.error
+set attempts = excluded.attempts, error = excluded.error, logged = excluded.logged
 
 -- name: AlarmNotice
 -- Records a notification of what became of an alarm, if the claim is still held and,

@@ -109,8 +109,8 @@ where i.partition_key is null or h.head = i.id
 -- name: InstanceClaim
 -- Takes due rows of one queue, the most urgent and then the oldest first, under
 -- one lease. Suspects (their process was lost before) go alone.
-insert into perdure.leases (token, worker, queue, alone, expires_at, ids)
-select ?4, ?5, ?1, ?6, ?2 + ?7, json_group_array(id)
+insert into perdure.leases (token, worker, queue, alone, claimed_at, expires_at, ids)
+select ?4, ?5, ?1, ?6, ?2, ?2 + ?7, json_group_array(id)
 from (
   select id
   from (

@@ -58,6 +58,8 @@ from (
   select id, 'uniques' from perdure.uniques
   union all
   select target_id, 'signal_keys' from perdure.signal_keys
+  union all
+  select id, 'attempts' from perdure.attempts where kind = 'instance'
 ) p
 where not exists (select 1 from perdure.instances i where i.id = p.id)
 

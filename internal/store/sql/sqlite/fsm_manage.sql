@@ -96,6 +96,18 @@ where target_id in (
   limit ?3
 )
 ;
+delete from perdure.attempts
+where kind = 'instance' and id in (
+  select f.id
+  from perdure.finished f
+  join perdure.instances i on i.id = f.id
+  where f.finished_at <= ?1 - ?2 and f.status in ('done', 'cancelled')
+    and (i.parent_id is null or exists (select 1 from perdure.finished p where p.id = i.parent_id)
+      or not exists (select 1 from perdure.instances p where p.id = i.parent_id))
+  order by f.finished_at, f.id
+  limit ?3
+)
+;
 delete from perdure.uniques
 where (name, key, id) in (
   select i.unique_name, i.unique_key, i.id

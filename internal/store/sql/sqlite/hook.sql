@@ -10,7 +10,7 @@ from (select ? as at_now, coalesce(?, ? + ?) as at_due) t
 -- name: HookComplete
 update perdure.hooks
 set status = 'completed', attempts = attempts + 1, finished_at = ?, next_attempt_at = null,
-  worker = null, token = null, lease_expires_at = null
+  token = null, lease_expires_at = null
 where id = ? and token = ?
 
 -- name: HookRetry
@@ -69,7 +69,7 @@ set status = case when crashes + 1 >= ?5 then 'quarantined' else 'pending' end,
   next_attempt_at = case when crashes > 0 and crashes + 1 < ?5 then ?2 + crashes * ?3 end,
   due_at = ?2 + crashes * ?3,
   error = ?4,
-  worker = null, token = null, lease_expires_at = null
+  token = null, lease_expires_at = null
 where id in (
   select id
   from perdure.hooks
@@ -120,11 +120,20 @@ from (
 )
 
 -- name: HookPurge
+delete from perdure.attempts
+where kind = 'hook' and id in (
+  select id
+  from perdure.hooks
+  where status in ('completed', 'cancelled') and finished_at <= ?1 - ?2
+  order by finished_at, id
+  limit ?3
+)
+;
 delete from perdure.hooks
 where id in (
   select id
   from perdure.hooks
   where status in ('completed', 'cancelled') and finished_at <= ?1 - ?2
-  order by finished_at
+  order by finished_at, id
   limit ?3
 )

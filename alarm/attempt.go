@@ -1,0 +1,38 @@
+package alarm
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/retry"
+)
+
+// Attempts returns the attempts of an alarm since it was scheduled, oldest first: the
+// newest retry.MaxRecorded that did not succeed, and the one that runs. The dead
+// letter of a tick has those of the tick. It is a *fault.NotFound if there is no such
+// alarm.
+func (a *Alarms) Attempts(ctx context.Context, key Key) ([]retry.Attempt, error) {
+	if err := key.check(maxStoredID); err != nil {
+		return nil, err
+	}
+	var all, attempts []retry.Attempt
+	var row store.Alarm
+	err := a.read(ctx,
+		a.rt.Store.GetAlarm(key.stored(), func(r store.Alarm) { row = r }),
+		a.rt.Store.ListAttempts(store.TriedAlarm(key.stored()), func(t retry.Attempt) { all = append(all, t) }))
+	if err != nil {
+		return nil, fmt.Errorf("read attempts of alarm: %w", err)
+	}
+	for _, t := range all {
+		if !t.Ended.Before(row.Created) { // else it was of one that had the key before
+			attempts = append(attempts, t)
+		}
+	}
+	if Status(row.Status) == Processing {
+		attempts = append(attempts, retry.Attempt{
+			Number: row.Attempts + row.Crashes + 1, Outcome: retry.Running, Worker: value(row.Worker), Began: utc(row.LastAttempt),
+		})
+	}
+	return attempts, nil
+}

@@ -1,0 +1,60 @@
+package fsm
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/retry"
+)
+
+// Attempts returns the attempts of an instance's steps, oldest first: the newest
+// retry.MaxRecorded that did not succeed, and the one that runs or has ended the
+// instance. What the other steps came to is in its History, if that is kept. It is a
+// *fault.NotFound if there is no such instance.
+func (m *Machines) Attempts(ctx context.Context, id string) ([]retry.Attempt, error) {
+	if !validID(id) {
+		return nil, fault.Invalidf("instance id", "is not a UUID in lower case")
+	}
+	var attempts []retry.Attempt
+	var found []Instance
+	var running retry.Attempt
+	st := m.rt.Store
+	stmts := []sqldb.Stmt{
+		st.ShowInstances(store.InstanceFilter{ID: id, Limit: 1}, m.rt.Now(), func(v store.InstanceView) { found = append(found, view(v)) }),
+		st.ListAttempts(store.TriedInstance(id), func(a retry.Attempt) { attempts = append(attempts, a) }),
+		st.RunningInstance(id, func(worker string, since *time.Time) { running.Worker, running.Began = worker, utc(since) }),
+	}
+	if err := m.read(ctx, stmts...); err != nil {
+		return nil, fmt.Errorf("read attempts of instance %s: %w", id, err)
+	}
+	if len(found) == 0 {
+		return nil, &fault.NotFound{Kind: "instance", ID: id}
+	}
+	i := found[0]
+	last := retry.Attempt{Number: i.Attempt + i.Crashes + 1, Step: i.Step, Worker: running.Worker, Began: running.Began, Outcome: retry.Running}
+	switch i.Status {
+	case Running:
+	case Done:
+		last.Worker, last.Began, last.Ended, last.Outcome = "", time.Time{}, i.Finished, retry.Succeeded
+	default:
+		return attempts, nil
+	}
+	return append(attempts, last), nil
+}
+
+// failure records an attempt of a step, if it failed.
+func (w *writing) failure(e *execution, d decision) {
+	if d.err == "" && d.outcome.kind != kindStop {
+		return
+	}
+	i := e.instance
+	failed := store.FailedStep{ID: i.ID, Step: i.Step, Number: i.Attempt + i.Crashes + 1, Error: d.err}
+	if !e.began.IsZero() { // the machine has the step
+		failed.Took = max(e.machines.rt.Clock.Now().Sub(e.began), 0)
+	}
+	w.failures = append(w.failures, failed)
+}

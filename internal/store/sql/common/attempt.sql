@@ -1,0 +1,20 @@
+-- Attempts that did not succeed: what is equal for all kinds of work and databases.
+
+-- name: AttemptList
+select coalesce(step, ''), attempt, outcome, error, coalesce(worker, ''), began_at, ended_at
+from perdure.attempts
+where kind = ? and id = ? and actor_type = ? and actor_id = ?
+order by seq
+
+-- name: AttemptCap
+-- Forgets all but the newest ones.
+delete from perdure.attempts
+where kind = ? and id = ? and actor_type = ? and actor_id = ? and seq <= (
+  select newest.seq
+  from (select max(seq) - 50 as seq from perdure.attempts where kind = ? and id = ? and actor_type = ? and actor_id = ?) newest
+)
+
+-- name: HookForget
+-- What is recorded of a hook goes with it.
+delete from perdure.attempts
+where kind = 'hook' and id = ? and not exists (select 1 from perdure.hooks where id = ?)

@@ -1,0 +1,32 @@
+-- Attempts of steps, on PostgreSQL. now is given by tests; otherwise it is null and the
+-- server's clock decides.
+
+-- name: InstanceAttempt
+-- Steps that failed. The leases are locked, so nobody else records of these instances.
+insert into perdure.attempts (kind, id, seq, step, attempt, outcome, error, worker, began_at, ended_at)
+select 'instance', o.id, coalesce((select max(a.seq) from perdure.attempts a where a.kind = 'instance' and a.id = o.id), 0) + 1,
+  o.step, o.attempt, 'failed', o.error, ?, t.now - o.took * interval '1 microsecond', t.now
+from unnest(?::text[], ?::text[], ?::integer[], ?::text[], ?::bigint[]) as o (id, step, attempt, error, took),
+  (select coalesce(?::timestamptz, now()) as now) t
+
+-- name: InstanceLost
+-- What a lease held that is taken away: it is locked.
+insert into perdure.attempts (kind, id, seq, step, attempt, outcome, error, worker, began_at, ended_at)
+select 'instance', i.id::text, coalesce((select max(a.seq) from perdure.attempts a where a.kind = 'instance' and a.id = i.id::text), 0) + 1,
+  i.step, i.attempt + i.crashes + 1, ?::text, ?::text, l.worker, l.claimed_at, coalesce(?::timestamptz, now())
+from perdure.leases l, perdure.instances i
+where l.token = ?::uuid and i.id = any(?::text[]::uuid[])
+
+-- name: InstanceAttemptCap
+-- Forgets all but the newest ones.
+delete from perdure.attempts a
+where a.kind = 'instance' and a.id = any(?::text[])
+  and a.seq <= (select max(b.seq) - 50 from perdure.attempts b where b.kind = 'instance' and b.id = a.id)
+
+-- name: InstanceRunning
+-- Who has an instance that runs, and since when.
+select worker, claimed_at
+from perdure.leases
+where ?::uuid = any(ids)
+order by seq desc
+limit 1
