@@ -135,24 +135,24 @@ type machine interface {
 	describe() store.RecordedDefinition
 	// execute runs the step of an instance and goes on with its outcome, in
 	// which everything is serialised and checked.
-	execute(ctx context.Context, e *execution, then func(decision, error))
+	execute(ctx context.Context, e *execution, then func(*decision, error))
 }
 
 func (d *Definition[S]) has(step string) bool { _, ok := d.steps[step]; return ok }
 
 // execute implements machine.
-func (d *Definition[S]) execute(ctx context.Context, e *execution, then func(decision, error)) {
+func (d *Definition[S]) execute(ctx context.Context, e *execution, then func(*decision, error)) {
 	if err := e.sealed(); err != nil {
-		then(decision{}, err)
+		then(nil, err)
 		return
 	}
 	run, err := newRun[S](e)
 	if err != nil {
-		then(decision{}, err)
+		then(nil, err)
 		return
 	}
 	d.step(ctx, e, run, func(outcome Outcome, err error) {
-		var decided decision
+		var decided *decision
 		if err == nil {
 			decided, err = d.decide(e, run, outcome)
 		}
@@ -195,7 +195,7 @@ func (d *Definition[S]) step(ctx context.Context, e *execution, run *Run[S], the
 // recoverFrom lets the error handler, or else the retry policy, decide. It works
 // on a fresh copy of the stored state: what a failed step did to its copy counts
 // for nothing.
-func (d *Definition[S]) recoverFrom(ctx context.Context, e *execution, cause error, then func(decision, error)) {
+func (d *Definition[S]) recoverFrom(ctx context.Context, e *execution, cause error, then func(*decision, error)) {
 	run, err := newRun[S](e)
 	if err != nil {
 		then(failed(err), nil)
@@ -210,7 +210,7 @@ func (d *Definition[S]) recoverFrom(ctx context.Context, e *execution, cause err
 		outcome, err = d.onError(ctx, run, cause)
 		return err
 	}, func(err error) {
-		var decided decision
+		var decided *decision
 		if err == nil {
 			decided, err = d.decide(e, run, outcome)
 		}
@@ -219,19 +219,21 @@ func (d *Definition[S]) recoverFrom(ctx context.Context, e *execution, cause err
 }
 
 // again is the decision of the retry policy.
-func (d *Definition[S]) again(e *execution, run *Run[S], cause error) (decision, error) {
+func (d *Definition[S]) again(e *execution, run *Run[S], cause error) (*decision, error) {
 	delay, again := d.retry.Next(e.instance.Attempt+1, e.machines.options.Random())
 	if !again {
 		return failed(cause), nil
 	}
 	decided, err := d.decide(e, run, run.Replay(delay))
-	decided.err = edge.Message(cause.Error())
+	if err == nil {
+		decided.err = edge.Message(cause.Error())
+	}
 	return decided, err
 }
 
 // handled is the decision after the error handler has ended, itself with an error
 // or not.
-func handled(ctx context.Context, decided decision, cause, err error) (decision, error) {
+func handled(ctx context.Context, decided *decision, cause, err error) (*decision, error) {
 	switch {
 	case err == nil && decided.err == "":
 		decided.err = edge.Message(cause.Error())
@@ -244,7 +246,7 @@ func handled(ctx context.Context, decided decision, cause, err error) (decision,
 
 // decide checks an outcome and serialises all that belongs to it. The user's
 // types take part in that, so it may panic.
-func (d *Definition[S]) decide(e *execution, run *Run[S], o Outcome) (decided decision, err error) {
+func (d *Definition[S]) decide(e *execution, run *Run[S], o Outcome) (decided *decision, err error) {
 	err = core.Call(func() (err error) {
 		decided, err = d.serialise(e, run, o)
 		return err
@@ -252,16 +254,16 @@ func (d *Definition[S]) decide(e *execution, run *Run[S], o Outcome) (decided de
 	return decided, err
 }
 
-func (d *Definition[S]) serialise(e *execution, run *Run[S], o Outcome) (decision, error) {
+func (d *Definition[S]) serialise(e *execution, run *Run[S], o Outcome) (*decision, error) {
 	if o.kind == 0 {
-		return decision{}, fault.Invalidf("step "+e.instance.Step, "returned no outcome")
+		return nil, fault.Invalidf("step "+e.instance.Step, "returned no outcome")
 	}
-	decided := decision{outcome: o}
+	decided := &decision{outcome: o}
 	if o.step != "" && !d.has(o.step) {
-		return decision{}, fault.Invalidf("step "+e.instance.Step, "leads to %q, which fsm %s version %d does not have", o.step, d.name, d.version)
+		return nil, fault.Invalidf("step "+e.instance.Step, "leads to %q, which fsm %s version %d does not have", o.step, d.name, d.version)
 	}
 	if err := o.validate(e.instance.Step); err != nil {
-		return decision{}, err
+		return nil, err
 	}
 	if o.kind == kindDone {
 		result, err := edge.Marshal("result", o.result, e.machines.options.MaxState)
@@ -273,7 +275,7 @@ func (d *Definition[S]) serialise(e *execution, run *Run[S], o Outcome) (decisio
 	}
 	state, err := edge.Marshal("state", run.State, e.machines.options.MaxState)
 	if err != nil {
-		return decision{}, err
+		return nil, err
 	}
 	decided.state = state
 	decided.children, err = e.children(o.children)
@@ -282,7 +284,8 @@ func (d *Definition[S]) serialise(e *execution, run *Run[S], o Outcome) (decisio
 
 // newRun decodes the stored state for a step.
 func newRun[S any](e *execution) (*Run[S], error) {
-	run := &Run[S]{Info: e.info(), execution: e}
+	run := &Run[S]{execution: e}
+	e.inform(&run.Info)
 	err := core.Call(func() error { return json.Unmarshal([]byte(e.instance.State), &run.State) })
 	if err != nil {
 		return nil, fmt.Errorf("decode state: %w", err)

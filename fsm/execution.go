@@ -66,8 +66,8 @@ func (e *execution) traced(ctx context.Context) (context.Context, tracing.Span) 
 }
 
 // failed is the decision to end an instance as failed.
-func failed(cause error) decision {
-	return decision{outcome: Outcome{kind: kindStop}, err: edge.Message(cause.Error())}
+func failed(cause error) *decision {
+	return &decision{outcome: Outcome{kind: kindStop}, err: edge.Message(cause.Error())}
 }
 
 // call runs a user's function within a timeout, contained, and then goes on with
@@ -76,9 +76,10 @@ func (e *execution) call(ctx context.Context, timeout time.Duration, fn func(con
 	e.claim.Call(ctx, core.Limits{Timeout: timeout, Patience: patience}, fn, then)
 }
 
-func (e *execution) info() Info {
+// inform tells a step what it can know.
+func (e *execution) inform(info *Info) {
 	i := e.instance
-	info := Info{
+	*info = Info{
 		ID: i.ID, FSM: i.FSM, Version: i.Version, Step: i.Step, Attempt: i.Attempt, Crashes: i.Crashes,
 		Token: e.token, TimedOut: i.TimedOut, Fanouts: i.Fanout, Created: i.Created.UTC(),
 	}
@@ -95,7 +96,6 @@ func (e *execution) info() Info {
 			info.Awaited = append(info.Awaited, signal)
 		}
 	}
-	return info
 }
 
 // gives reports whether the step is given a signal to handle: one that it waited
@@ -116,7 +116,7 @@ func (e *execution) presented() []int64 {
 }
 
 // advance applies a committed Next to our own copy, to go on with it.
-func (e *execution) advance(d decision) {
+func (e *execution) advance(d *decision) {
 	presented := map[int64]bool{}
 	for _, seq := range e.presented() {
 		presented[seq] = true

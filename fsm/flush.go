@@ -27,7 +27,7 @@ const (
 
 // settlement is what becomes of a claim.
 type settlement struct {
-	decision decision
+	decision *decision
 	inline   bool  // the claim goes on with the next step
 	release  bool  // not started: back to the queue
 	unroute  bool  // unknown here: aside for another process
@@ -232,6 +232,7 @@ func (f *flusher) transact(group []*settlement, news *news) error {
 		return err
 	}
 	w := newWriting(m, news)
+	w.ends.finishes = make([]store.Finish, 0, len(group))
 	for _, s := range group {
 		if !s.stale {
 			w.add(s)
@@ -263,9 +264,12 @@ func (f *flusher) verify(ctx context.Context, tx sqldb.Tx, group []*settlement) 
 	var drop []store.Held
 	err := tx.Run(ctx,
 		f.machines.rt.Store.ShareLeases(tokens, func(token string) { alive[token] = true }),
-		f.machines.rt.Store.Interrupted(held, func(h store.Held) { interrupted[h] = true; drop = append(drop, h) }),
+		f.machines.rt.Store.Interrupted(tokens, func(h store.Held) { interrupted[h] = true }),
 	)
 	for i, s := range group {
+		if interrupted[held[i]] {
+			drop = append(drop, held[i])
+		}
 		s.stale = !alive[held[i].Token] || interrupted[held[i]]
 	}
 	return drop, err

@@ -96,7 +96,7 @@ var outcomes = map[kind]string{
 }
 
 // transition adds an outcome to the history of its instance, if that is kept.
-func (w *writing) transition(e *execution, d decision) {
+func (w *writing) transition(e *execution, d *decision) {
 	if !e.history {
 		return
 	}

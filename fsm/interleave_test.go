@@ -219,7 +219,7 @@ func (s *stage) session(name string, mutate mutation, fn func(ctx context.Contex
 
 // outcome commits an outcome of an instance that was claimed under a token, and
 // tells whether it was stale.
-func (s *stage) outcome(name string, mutate mutation, i store.Instance, token, held int, d decision) interleave.Session {
+func (s *stage) outcome(name string, mutate mutation, i store.Instance, token, held int, d *decision) interleave.Session {
 	return s.session(name, mutate, func(_ context.Context, m *Machines) error {
 		i.FSM, i.Version, i.Step, i.State = "m", 1, "only", "0"
 		m.flusher.lease(id(token), held)
@@ -232,14 +232,14 @@ func (s *stage) outcome(name string, mutate mutation, i store.Instance, token, h
 	})
 }
 
-func isDone() decision { return decision{outcome: Outcome{kind: kindDone}, result: []byte("1")} }
+func isDone() *decision { return &decision{outcome: Outcome{kind: kindDone}, result: []byte("1")} }
 
-func isNext() decision {
-	return decision{outcome: Outcome{kind: kindNext, step: "only"}, state: []byte("1")}
+func isNext() *decision {
+	return &decision{outcome: Outcome{kind: kindNext, step: "only"}, state: []byte("1")}
 }
 
-func isAwait(names ...string) decision {
-	return decision{outcome: Outcome{kind: kindAwait, step: "only", names: names}, state: []byte("1")}
+func isAwait(names ...string) *decision {
+	return &decision{outcome: Outcome{kind: kindAwait, step: "only", names: names}, state: []byte("1")}
 }
 
 // deliver delivers a signal as the committer does for a unit.

@@ -167,12 +167,12 @@ func (q *queue) step(ctx context.Context, c *core.Claim, n int) {
 		q.settle(c, settlement{decision: failed(fmt.Errorf("fsm %s version %d has no step %q", e.instance.FSM, e.instance.Version, e.instance.Step))})
 	default:
 		e.history, e.began = machine.keepsHistory(), m.rt.Clock.Now()
-		machine.execute(ctx, e, func(decided decision, err error) { q.decided(ctx, c, n, decided, err) })
+		machine.execute(ctx, e, func(decided *decision, err error) { q.decided(ctx, c, n, decided, err) })
 	}
 }
 
 // decided commits the outcome of a step and goes on if it leads on.
-func (q *queue) decided(ctx context.Context, c *core.Claim, n int, decided decision, err error) {
+func (q *queue) decided(ctx context.Context, c *core.Claim, n int, decided *decision, err error) {
 	m, e := q.machines, c.Work.(*execution)
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, core.ErrLost):
@@ -219,24 +219,24 @@ func (q *queue) end(c *core.Claim, err error) {
 // were cancelled are lost.
 func (q *queue) extend(ctx context.Context, claims []*core.Claim, lease time.Duration) ([]*core.Claim, error) {
 	m := q.machines
-	tokens := map[string]*bool{}
+	gone := map[string]*bool{}
+	var tokens []string
 	var stmts []sqldb.Stmt
-	held := make([]store.Held, len(claims))
-	for i, c := range claims {
-		held[i] = store.Held{ID: c.ID, Token: c.Token}
-		if tokens[c.Token] == nil {
-			tokens[c.Token] = new(bool)
-			stmts = append(stmts, m.rt.Store.ExtendLease(c.Token, lease, m.rt.Now(), tokens[c.Token]))
+	for _, c := range claims {
+		if gone[c.Token] == nil {
+			gone[c.Token] = new(bool)
+			tokens = append(tokens, c.Token)
+			stmts = append(stmts, m.rt.Store.ExtendLease(c.Token, lease, m.rt.Now(), gone[c.Token]))
 		}
 	}
 	cancelled := map[store.Held]bool{}
-	stmts = append(stmts, m.rt.Store.Interrupted(held, func(h store.Held) { cancelled[h] = true }))
+	stmts = append(stmts, m.rt.Store.Interrupted(tokens, func(h store.Held) { cancelled[h] = true }))
 	if err := m.transact(ctx, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) }); err != nil {
 		return nil, err
 	}
 	var lost []*core.Claim
-	for i, c := range claims {
-		if *tokens[c.Token] || cancelled[held[i]] {
+	for _, c := range claims {
+		if *gone[c.Token] || cancelled[store.Held{ID: c.ID, Token: c.Token}] {
 			lost = append(lost, c)
 		}
 	}

@@ -106,7 +106,7 @@ func (w *writing) add(s *settlement) {
 }
 
 // step writes the new state. A replay keeps the signals for the next attempt.
-func (w *writing) step(e *execution, d decision, attempt int) *store.Step {
+func (w *writing) step(e *execution, d *decision, attempt int) *store.Step {
 	i := e.instance
 	step := store.Step{ID: i.ID, Step: i.Step, State: string(d.state), Attempt: attempt, Fanout: i.Fanout, Delay: d.outcome.delay}
 	if d.err != "" {
@@ -132,7 +132,7 @@ func (w *writing) step(e *execution, d decision, attempt int) *store.Step {
 	return &w.steps[len(w.steps)-1]
 }
 
-func (w *writing) await(e *execution, d decision) {
+func (w *writing) await(e *execution, d *decision) {
 	step := w.step(e, d, 0)
 	step.Awaits = jsonText(d.outcome.names)
 	park := store.Park{ID: e.instance.ID, Names: *step.Awaits, Timeout: d.outcome.timeout}
@@ -153,7 +153,7 @@ func (w *writing) later(e *execution, delay time.Duration) {
 	w.news.at(e.queue, w.machines.rt.Clock.Now().Add(delay))
 }
 
-func (w *writing) spawn(e *execution, d decision) {
+func (w *writing) spawn(e *execution, d *decision) {
 	step := w.step(e, d, 0)
 	step.Fanout = e.instance.Fanout + 1
 	w.consumed = append(w.consumed, e.presented()...)

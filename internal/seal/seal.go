@@ -61,10 +61,16 @@ func (e *SealedError) Error() string {
 // Place names where a value is stored: a column, and the key of its row.
 func Place(column string, key ...string) string { return column + "/" + strings.Join(key, "/") }
 
+// Empty reports whether nothing is sealed.
+func (r *Ring) Empty() bool { return r == nil || len(r.keys) == 0 }
+
+// Bare reports whether a value is certain not to be a sealed one, at a glance.
+func Bare(value string) bool { return !strings.Contains(value, mark) }
+
 // Seal returns what to store of a value at a place. Without keys that is the
 // value itself.
 func (r *Ring) Seal(place, value string) string {
-	if r == nil || len(r.keys) == 0 {
+	if r.Empty() {
 		if _, is := read(value); is {
 			return `{"$sealed":"` + escaped + `","data":"` + base64.StdEncoding.EncodeToString([]byte(value)) + `"}`
 		}
@@ -101,7 +107,7 @@ func (r *Ring) Open(place, stored string) (string, error) {
 // without keys, whether it is not sealed.
 func (r *Ring) Current(stored string) bool {
 	e, is := read(stored)
-	if r == nil || len(r.keys) == 0 {
+	if r.Empty() {
 		return !is || e.Sealed == escaped
 	}
 	return is && e.Sealed == version && e.Key == r.keys[0].id
@@ -110,7 +116,7 @@ func (r *Ring) Current(stored string) bool {
 // read returns the envelope if the stored value is one. Some databases change the
 // order of keys and the white space of JSON.
 func read(stored string) (envelope, bool) {
-	if !strings.Contains(stored, mark) {
+	if Bare(stored) {
 		return envelope{}, false
 	}
 	dec := json.NewDecoder(strings.NewReader(stored))

@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/perdure/perdure/internal/sqldb"
@@ -33,14 +34,7 @@ func (n NewInstance) plain() bool { return n.Partition == nil && n.UniqueKey == 
 // StartInstances returns the statements that start instances. Of those whose
 // unique key is taken, none is started; see UniqueOwners.
 func (s *Store) StartInstances(all []NewInstance, now Now) []sqldb.Stmt {
-	var plain, special []NewInstance
-	for _, n := range all {
-		if n.plain() {
-			plain = append(plain, n)
-		} else {
-			special = append(special, n)
-		}
-	}
+	plain, special := divide(all)
 	var stmts []sqldb.Stmt
 	switch {
 	case len(plain) > 0 && alike(plain):
@@ -52,6 +46,21 @@ func (s *Store) StartInstances(all []NewInstance, now Now) []sqldb.Stmt {
 		stmts = append(stmts, s.startSpecial(special, now)...)
 	}
 	return append(stmts, s.traceInstances(all)...)
+}
+
+// divide tells the plain ones from the others.
+func divide(all []NewInstance) (plain, special []NewInstance) {
+	if !slices.ContainsFunc(all, func(n NewInstance) bool { return !n.plain() }) {
+		return all, nil
+	}
+	for _, n := range all {
+		if n.plain() {
+			plain = append(plain, n)
+		} else {
+			special = append(special, n)
+		}
+	}
+	return plain, special
 }
 
 // alike reports whether instances differ in nothing but their id and state, and are
@@ -214,14 +223,18 @@ func (s *Store) flag(b bool) any {
 }
 
 func (s *Store) instanceRow(found func(*Instance)) func(sqldb.Scan) error {
+	var row Instance
+	var awaits, seen, dropped *string
+	to := []any{
+		&row.ID, &row.FSM, &row.Version, &row.Step, &row.State, &row.Attempt, &row.Crashes, &awaits, &row.Keeps, &seen, &row.TimedOut, &row.Fanout,
+		&dropped, &row.Parent, &row.ParentFanout, &row.Partition, &row.UniqueName, &row.UniqueKey, &row.UniqueScope, &row.Deadline, &row.Created,
+		&row.Priority, &row.Due, &row.Trace,
+	}
 	return func(scan sqldb.Scan) error {
-		var i Instance
-		var awaits, seen, dropped *string
-		err := scan(&i.ID, &i.FSM, &i.Version, &i.Step, &i.State, &i.Attempt, &i.Crashes, &awaits, &i.Keeps, &seen, &i.TimedOut, &i.Fanout,
-			&dropped, &i.Parent, &i.ParentFanout, &i.Partition, &i.UniqueName, &i.UniqueKey, &i.UniqueScope, &i.Deadline, &i.Created, &i.Priority, &i.Due, &i.Trace)
-		if err != nil {
+		if err := scan(to...); err != nil {
 			return err
 		}
+		i := row
 		i.State, i.Sealed = s.open(instanceState, i.State, i.ID)
 		if err := parseJSON(awaits, &i.Awaits); err != nil {
 			return err

@@ -24,10 +24,10 @@ func (s *Store) ShareLeases(tokens []string, alive func(token string)) sqldb.Stm
 	return share
 }
 
-// Interrupted returns the statement that tells which claims were taken away
-// although their lease goes on.
-func (s *Store) Interrupted(held []Held, found func(Held)) sqldb.Stmt {
-	list := s.stmt("InterruptList", heldColumns(held))
+// Interrupted returns the statement that tells which claims of these leases were
+// taken away although the lease goes on.
+func (s *Store) Interrupted(tokens []string, found func(Held)) sqldb.Stmt {
+	list := s.stmt("InterruptList", one(tokens))
 	list.Row = func(scan sqldb.Scan) error {
 		var h Held
 		if err := scan(&h.ID, &h.Token); err != nil {

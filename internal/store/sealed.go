@@ -30,12 +30,18 @@ func (s *Store) Keys() *seal.Ring { return s.keys }
 
 // seal returns what to store of a value.
 func (s *Store) seal(column, value string, key ...string) string {
+	if s.keys.Empty() && seal.Bare(value) {
+		return value
+	}
 	return s.keys.Seal(seal.Place(column, key...), value)
 }
 
 // open returns the value of what is stored. If there is no key for it, it returns
 // what is stored, and why.
 func (s *Store) open(column, stored string, key ...string) (string, error) {
+	if seal.Bare(stored) {
+		return stored, nil
+	}
 	value, err := s.keys.Open(seal.Place(column, key...), stored)
 	if err != nil {
 		return stored, err
@@ -47,6 +53,9 @@ func (s *Store) open(column, stored string, key ...string) (string, error) {
 func (s *Store) sealAny(column string, value *string, key ...string) *string {
 	if value == nil {
 		return nil
+	}
+	if s.keys.Empty() && seal.Bare(*value) {
+		return value
 	}
 	sealed := s.seal(column, *value, key...)
 	return &sealed

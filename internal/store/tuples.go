@@ -21,12 +21,28 @@ func (s *Store) expand(args []any) []any {
 		case !ok:
 			expanded = append(expanded, arg)
 		case s.dialect.Name == sqldb.Postgres:
-			expanded = append(expanded, columns...)
+			expanded = append(expanded, columns.arrays()...)
 		default:
 			expanded = append(expanded, columns.json())
 		}
 	}
 	return expanded
+}
+
+// arrays returns the columns as PostgreSQL takes them.
+func (c tuples) arrays() []any {
+	arrays := make([]any, len(c))
+	for i, column := range c {
+		switch column := column.(type) {
+		case []string:
+			arrays[i] = texts(column)
+		case []*string:
+			arrays[i] = nullTexts(column)
+		default:
+			arrays[i] = column
+		}
+	}
+	return arrays
 }
 
 // json returns the rows as an array of arrays. Times are microseconds, as in

@@ -67,11 +67,14 @@ create table perdure.leases (
   ids uuid[] not null
 ) with (fillfactor = 50);
 
+-- They do not become smaller.
+alter table perdure.leases alter column ids set storage external;
+
 -- Claims that were taken away from a lease that goes on: cancelled instances.
 create table perdure.interrupts (
   id uuid not null,
   token uuid not null,
-  primary key (id, token)
+  primary key (token, id)
 );
 
 create table perdure.finished (

@@ -69,7 +69,7 @@ create table perdure_leases (
 create table perdure_interrupts (
   id text not null,
   token text not null,
-  primary key (id, token)
+  primary key (token, id)
 ) strict;
 
 create table perdure_finished (

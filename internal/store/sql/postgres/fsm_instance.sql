@@ -5,9 +5,9 @@
 -- The fast path: no unique key, no partition.
 with started as (
   insert into perdure.instances (id, fsm, version, step, state, queue, priority, parent_id, parent_fanout, ordinal, due_at, deadline_at, created_at)
-  select id::uuid, fsm, version, step, state::json, queue, priority, parent::uuid, fanout, ordinal,
+  select id, fsm, version, step, state::json, queue, priority, parent, fanout, ordinal,
     coalesce(at, t.now + delay * interval '1 microsecond'), t.now + deadline * interval '1 microsecond', t.now
-  from unnest(?::text[], ?::text[], ?::integer[], ?::text[], ?::text[], ?::text[], ?::smallint[], ?::text[], ?::integer[], ?::integer[],
+  from unnest(?::uuid[], ?::text[], ?::integer[], ?::text[], ?::text[], ?::text[], ?::smallint[], ?::uuid[], ?::integer[], ?::integer[],
     ?::timestamptz[], ?::bigint[], ?::bigint[])
     as new (id, fsm, version, step, state, queue, priority, parent, fanout, ordinal, at, delay, deadline),
     (select coalesce(?::timestamptz, now()) as now) t
@@ -25,8 +25,8 @@ from started
 -- name: InstanceStartAlike
 -- The fastest path: instances that differ in nothing but their state, due now.
 with new as (
-  select id::uuid, state::json
-  from unnest($6::text[], $7::text[]) as given (id, state)
+  select id, state::json
+  from unnest($6::uuid[], $7::text[]) as given (id, state)
 ), started as (
   insert into perdure.instances (id, fsm, version, step, state, queue, priority, due_at, created_at)
   select id, $1, $2, $3, state, $4, $5, t.now, t.now
@@ -40,14 +40,14 @@ from new, (select coalesce($8::timestamptz, now()) as now) t
 -- Apart from the start, which is faster without it: few are traced.
 update perdure.instances i
 set trace = traced.trace
-from unnest(?::text[], ?::text[]) as traced (id, trace)
-where i.id = traced.id::uuid
+from unnest(?::uuid[], ?::text[]) as traced (id, trace)
+where i.id = traced.id
 
 -- name: UniqueEnter
 -- In the order of the keys, so that two batches cannot deadlock.
 insert into perdure.uniques (name, key, id)
-select name, key, id::uuid
-from unnest(?::text[], ?::text[], ?::text[]) as new (name, key, id)
+select name, key, id
+from unnest(?::text[], ?::text[], ?::uuid[]) as new (name, key, id)
 order by name, key
 on conflict (name, key) do nothing
 
@@ -62,17 +62,17 @@ where (name, key) in (select name, key from unnest(?::text[], ?::text[]) as aske
 with inserted as (
   insert into perdure.instances (id, fsm, version, step, state, queue, priority, parent_id, parent_fanout, ordinal, due_at, deadline_at, created_at,
     partition_key, unique_name, unique_key, unique_scope)
-  select new.id::uuid, fsm, version, step, state::json, queue, priority, parent::uuid, fanout, ordinal,
+  select new.id, fsm, version, step, state::json, queue, priority, parent, fanout, ordinal,
     coalesce(at, t.now + delay * interval '1 microsecond'), t.now + deadline * interval '1 microsecond', t.now,
     partition_key, unique_name, unique_key, unique_scope
-  from unnest(?::text[], ?::text[], ?::integer[], ?::text[], ?::text[], ?::text[], ?::smallint[], ?::text[], ?::integer[], ?::integer[],
+  from unnest(?::uuid[], ?::text[], ?::integer[], ?::text[], ?::text[], ?::text[], ?::smallint[], ?::uuid[], ?::integer[], ?::integer[],
     ?::timestamptz[], ?::bigint[], ?::bigint[], ?::text[], ?::text[], ?::text[], ?::smallint[])
     as new (id, fsm, version, step, state, queue, priority, parent, fanout, ordinal, at, delay, deadline, partition_key, unique_name, unique_key, unique_scope),
     (select coalesce(?::timestamptz, now()) as now) t
   where unique_key is null or exists (
     select 1
     from perdure.uniques u
-    where u.name = new.unique_name and u.key = new.unique_key and u.id = new.id::uuid
+    where u.name = new.unique_name and u.key = new.unique_key and u.id = new.id
   )
   returning id, deadline_at
 )
@@ -86,8 +86,8 @@ where deadline_at is not null
 -- order of the queue is the order of commits.
 insert into perdure.partition_heads (key, head, tail)
 select i.partition_key, (array_agg(i.id order by new.ord))[1], count(*) - 1
-from unnest(?::text[]) with ordinality as new (id, ord)
-join perdure.instances i on i.id = new.id::uuid
+from unnest(?::uuid[]) with ordinality as new (id, ord)
+join perdure.instances i on i.id = new.id
 where i.partition_key is not null
 group by i.partition_key
 order by i.partition_key
@@ -100,8 +100,8 @@ select h.key, h.tail - mine.k + mine.r, mine.id
 from (
   select i.id, i.partition_key, row_number() over (partition by i.partition_key order by new.ord) as r,
     count(*) over (partition by i.partition_key) as k
-  from unnest(?::text[]) with ordinality as new (id, ord)
-  join perdure.instances i on i.id = new.id::uuid
+  from unnest(?::uuid[]) with ordinality as new (id, ord)
+  join perdure.instances i on i.id = new.id
   where i.partition_key is not null
 ) mine
 join perdure.partition_heads h on h.key = mine.partition_key
@@ -111,8 +111,8 @@ where h.head <> mine.id
 -- Last: those that may run.
 insert into perdure.ready (queue, priority, due_at, id)
 select i.queue, i.priority, i.due_at, i.id
-from unnest(?::text[]) as new (id)
-join perdure.instances i on i.id = new.id::uuid
+from unnest(?::uuid[]) as new (id)
+join perdure.instances i on i.id = new.id
 left join perdure.partition_heads h on h.key = i.partition_key
 where i.partition_key is null or h.head = i.id
 

@@ -6,24 +6,24 @@
 -- heartbeat: that must not wait for anything.
 select token::text
 from perdure.leases
-where token = any(?::text[]::uuid[])
+where token = any(?::uuid[])
 order by token
 for key share
 
 -- name: InterruptList
 select id::text, token::text
 from perdure.interrupts
-where (id, token) in (select id::uuid, token::uuid from unnest(?::text[], ?::text[]) as held (id, token))
+where token = any(?::uuid[])
 
 -- name: InterruptDelete
 delete from perdure.interrupts
-where (id, token) in (select id::uuid, token::uuid from unnest(?::text[], ?::text[]) as held (id, token))
+where (id, token) in (select id, token from unnest(?::uuid[], ?::uuid[]) as held (id, token))
 
 -- name: InstanceLock
 -- In order. Whoever delivers a signal takes the same lock first.
 select id::text
 from perdure.instances
-where id = any(?::text[]::uuid[])
+where id = any(?::uuid[])
 order by id
 for no key update
 
@@ -32,16 +32,16 @@ for no key update
 update perdure.instances i
 set step = o.step, state = o.state::json, attempt = o.attempt, awaits = o.awaits::json, keeps = o.keeps, seen = o.seen::json,
   timed_out = o.timed_out, crashes = case when o.attempt = 0 then 0 else i.crashes end, fanout = o.fanout, dropped = o.dropped::json, error = o.error, due_at = t.now + o.delay * interval '1 microsecond'
-from unnest(?::text[], ?::text[], ?::text[], ?::integer[], ?::text[], ?::boolean[], ?::text[], ?::boolean[], ?::integer[], ?::text[], ?::text[], ?::bigint[])
+from unnest(?::uuid[], ?::text[], ?::text[], ?::integer[], ?::text[], ?::boolean[], ?::text[], ?::boolean[], ?::integer[], ?::text[], ?::text[], ?::bigint[])
   as o (id, step, state, attempt, awaits, keeps, seen, timed_out, fanout, dropped, error, delay),
   (select coalesce(?::timestamptz, now()) as now) t
-where i.id = o.id::uuid
+where i.id = o.id
 
 -- name: ReadyAgain
 insert into perdure.ready (queue, priority, due_at, id)
 select queue, priority, due_at, id
 from perdure.instances
-where id = any(?::text[]::uuid[])
+where id = any(?::uuid[])
 
 -- name: SignalConsume
 delete from perdure.signals
@@ -51,8 +51,8 @@ where seq = any(?::bigint[])
 -- After the update of the instance, which took its lock: a signal is either
 -- visible here, or its sender will find the instance waiting.
 with parked as (
-  select o.id::uuid as id, array(select json_array_elements_text(o.names::json)) as names, o.seen, o.timeout
-  from unnest(?::text[], ?::text[], ?::text[], ?::bigint[]) as o (id, names, seen, timeout)
+  select o.id, array(select json_array_elements_text(o.names::json)) as names, o.seen, o.timeout
+  from unnest(?::uuid[], ?::text[], ?::text[], ?::bigint[]) as o (id, names, seen, timeout)
 ), judged as (
   select p.id, p.names, p.timeout, exists (
       select 1
@@ -76,14 +76,14 @@ returning queue
 
 -- name: BarrierInsert
 insert into perdure.barriers (parent_id, fanout, pending, until, deadline_at)
-select id::uuid, fanout, pending, until, coalesce(?::timestamptz, now()) + timeout * interval '1 microsecond'
-from unnest(?::text[], ?::integer[], ?::integer[], ?::integer[], ?::bigint[]) as o (id, fanout, pending, until, timeout)
+select id, fanout, pending, until, coalesce(?::timestamptz, now()) + timeout * interval '1 microsecond'
+from unnest(?::uuid[], ?::integer[], ?::integer[], ?::integer[], ?::bigint[]) as o (id, fanout, pending, until, timeout)
 
 -- name: BarrierOpen
 -- A barrier that nobody is left to release: all children were dropped.
 with gone as (
   delete from perdure.barriers b
-  where b.parent_id = any(?::text[]::uuid[]) and b.pending <= b.until
+  where b.parent_id = any(?::uuid[]) and b.pending <= b.until
   returning b.parent_id
 ), due as (
   update perdure.instances i
@@ -100,38 +100,38 @@ returning queue
 -- name: BarrierLock
 select parent_id::text
 from perdure.barriers
-where parent_id = any(?::text[]::uuid[])
+where parent_id = any(?::uuid[])
 order by parent_id
 for update
 
 -- name: BarrierCount
 update perdure.barriers b
 set pending = b.pending - o.n
-from unnest(?::text[], ?::integer[], ?::integer[]) as o (parent, fanout, n)
-where b.parent_id = o.parent::uuid and b.fanout = o.fanout
+from unnest(?::uuid[], ?::integer[], ?::integer[]) as o (parent, fanout, n)
+where b.parent_id = o.parent and b.fanout = o.fanout
 
 -- name: BarrierDelete
 delete from perdure.barriers
-where parent_id = any(?::text[]::uuid[])
+where parent_id = any(?::uuid[])
 
 -- name: FinishMany
 insert into perdure.finished (id, status, result, error, finished_at)
-select id::uuid, status, result::json, error, coalesce(?::timestamptz, now())
-from unnest(?::text[], ?::text[], ?::text[], ?::text[]) as o (id, status, result, error)
+select id, status, result::json, error, coalesce(?::timestamptz, now())
+from unnest(?::uuid[], ?::text[], ?::text[], ?::text[]) as o (id, status, result, error)
 
 -- name: SignalPurge
 delete from perdure.signals
-where target_id = any(?::text[]::uuid[])
+where target_id = any(?::uuid[])
 
 -- name: UniqueLeave
 delete from perdure.uniques u
-using unnest(?::text[], ?::text[], ?::text[]) as o (name, key, id)
-where u.name = o.name and u.key = o.key and u.id = o.id::uuid
+using unnest(?::text[], ?::text[], ?::uuid[]) as o (name, key, id)
+where u.name = o.name and u.key = o.key and u.id = o.id
 
 -- name: DeadlineDelete
 delete from perdure.deadlines d
-using unnest(?::timestamptz[], ?::text[]) as o (at, id)
-where d.at = o.at and d.id = o.id::uuid
+using unnest(?::timestamptz[], ?::uuid[]) as o (at, id)
+where d.at = o.at and d.id = o.id
 
 -- name: PartitionLock
 select key
@@ -173,17 +173,17 @@ returning queue
 
 -- name: LeaseDelete
 delete from perdure.leases
-where token = any(?::text[]::uuid[])
+where token = any(?::uuid[])
 
 -- name: ChildrenDropped
 -- Children whose unique key was taken: the parent does not wait for them, and
 -- is told.
 with lost as (
-  select o.parent::uuid as parent, count(*) as n,
+  select o.parent, count(*) as n,
     json_agg(json_build_object('ordinal', o.ordinal, 'existing', u.id::text) order by o.ordinal) as list
-  from unnest(?::text[], ?::text[], ?::integer[], ?::text[], ?::text[]) as o (parent, id, ordinal, name, key)
+  from unnest(?::uuid[], ?::uuid[], ?::integer[], ?::text[], ?::text[]) as o (parent, id, ordinal, name, key)
   left join perdure.uniques u on u.name = o.name and u.key = o.key
-  where not exists (select 1 from perdure.instances i where i.id = o.id::uuid)
+  where not exists (select 1 from perdure.instances i where i.id = o.id)
   group by o.parent
 ), told as (
   update perdure.instances i

@@ -62,5 +62,5 @@ returning queue
 -- name: SignalInbox
 select seq, target_id::text, name, payload::text, created_at
 from perdure.signals
-where target_id = any(?::text[]::uuid[])
+where target_id = any(?::uuid[])
 order by target_id, seq

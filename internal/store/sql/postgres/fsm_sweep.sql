@@ -34,8 +34,8 @@ where l.token = ?::uuid
 with due as (
   update perdure.instances i
   set crashes = o.crashes, error = ?, due_at = coalesce(?::timestamptz, now()) + o.delay * interval '1 microsecond'
-  from unnest(?::text[], ?::integer[], ?::bigint[], ?::boolean[]) as o (id, crashes, delay, suspect)
-  where i.id = o.id::uuid
+  from unnest(?::uuid[], ?::integer[], ?::bigint[], ?::boolean[]) as o (id, crashes, delay, suspect)
+  where i.id = o.id
   returning i.queue, o.suspect, i.priority, i.due_at, i.id
 )
 insert into perdure.ready (queue, suspect, priority, due_at, id)
@@ -48,7 +48,7 @@ returning queue
 insert into perdure.ready (queue, priority, due_at, id)
 select queue, priority, due_at, id
 from perdure.instances
-where id = any(?::text[]::uuid[])
+where id = any(?::uuid[])
 
 -- name: InstancePostpone
 -- A claim that cannot be run here: back to the queue for later, with the reason.
@@ -73,7 +73,7 @@ for no key update of i skip locked
 -- name: WaitingTimeout
 with woken as (
   delete from perdure.waiting w
-  where w.id = any(?::text[]::uuid[]) and w.deadline_at <= coalesce(?::timestamptz, now())
+  where w.id = any(?::uuid[]) and w.deadline_at <= coalesce(?::timestamptz, now())
   returning w.id
 ), due as (
   update perdure.instances i
@@ -124,7 +124,7 @@ limit ?
 insert into perdure.unrouted (queue, fsm, version, id)
 select queue, fsm, version, id
 from perdure.instances
-where id = any(?::text[]::uuid[])
+where id = any(?::uuid[])
 
 -- name: InstanceReroute
 with known as (

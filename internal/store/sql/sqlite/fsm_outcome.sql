@@ -10,7 +10,7 @@ where token in (select value->>0 from json_each(?1))
 -- name: InterruptList
 select id, token
 from perdure.interrupts
-where (id, token) in (select value->>0, value->>1 from json_each(?1))
+where token in (select value->>0 from json_each(?1))
 
 -- name: InterruptDelete
 delete from perdure.interrupts
