@@ -47,7 +47,7 @@ func (m *Machines) Attempts(ctx context.Context, id string) ([]retry.Attempt, er
 }
 
 // failure records an attempt of a step, if it failed.
-func (w *writing) failure(e *execution, d decision) {
+func (w *writing) failure(e *execution, d *decision) {
 	if d.err == "" && d.outcome.kind != kindStop {
 		return
 	}
