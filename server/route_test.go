@@ -327,7 +327,7 @@ func (v tour) looks() {
 	}
 	enginetest.Eventually(v, "the node has shown that it lives", func() bool { return len(v.get("/v1/nodes").list()) == 1 })
 	node := v.get("/v1/nodes").list()[0]
-	if node.text("status") != "up" {
+	if queues, _ := node["queues"].([]any); node.text("status") != "up" || node["running"] == nil || len(queues) == 0 {
 		v.Errorf("node: %v", node)
 	}
 	s := v.stream("/v1/stream?topics=instances")

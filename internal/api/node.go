@@ -10,24 +10,37 @@ import (
 
 // Node is a process that runs.
 type Node struct {
-	ID        string   `json:"id"`
-	Host      string   `json:"host"`
-	PID       int      `json:"pid"`
-	Version   string   `json:"version"`
-	Roles     []string `json:"roles" nullable:"false"`
-	Work      []string `json:"work" nullable:"false" doc:"The kinds of work that it runs."`
-	Status    string   `json:"status" enum:"up,draining,gone"`
-	StartedAt Time     `json:"started_at"`
-	SeenAt    Time     `json:"seen_at"`
+	ID        string      `json:"id"`
+	Host      string      `json:"host"`
+	PID       int         `json:"pid"`
+	Version   string      `json:"version"`
+	Roles     []string    `json:"roles" nullable:"false"`
+	Work      []string    `json:"work" nullable:"false" doc:"The kinds of work that it runs."`
+	Status    string      `json:"status" enum:"up,draining,gone"`
+	Running   int64       `json:"running" doc:"How many pieces of work it ran when it was last seen."`
+	Queues    []NodeQueue `json:"queues" nullable:"false" doc:"The same, queue by queue."`
+	StartedAt Time        `json:"started_at"`
+	SeenAt    Time        `json:"seen_at"`
+}
+
+// NodeQueue is a part of a kind of work that a process takes.
+type NodeQueue struct {
+	Kind    string `json:"kind"`
+	Queue   string `json:"queue" doc:"Empty if the kind has no parts."`
+	Running int64  `json:"running"`
 }
 
 func showNode(n inspect.Node) Node {
 	shown := Node{
-		ID: n.ID, Host: n.Host, PID: n.PID, Version: n.Version, Roles: []string{}, Work: []string{}, Status: "up",
+		ID: n.ID, Host: n.Host, PID: n.PID, Version: n.Version, Roles: []string{}, Work: []string{}, Queues: []NodeQueue{}, Status: "up",
 		StartedAt: Time(n.Started), SeenAt: Time(n.Seen),
 	}
 	_ = json.Unmarshal([]byte(n.Roles), &shown.Roles) // shown as far as it can be read
 	_ = json.Unmarshal([]byte(n.Work), &shown.Work)
+	for _, q := range n.Running {
+		shown.Running += q.Running
+		shown.Queues = append(shown.Queues, NodeQueue(q))
+	}
 	switch {
 	case n.Lost:
 		shown.Status = "gone"

@@ -98,7 +98,7 @@ func (a *app) nodes() *cobra.Command {
 		Use: "nodes", Short: "List the processes that serve the database", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.operate(cmd.Context(), func(c *client) error {
-				return a.remoteList("/v1/nodes", "id", "host", "pid", "version", "status", "roles", "started_at", "seen_at")(cmd, c, nil)
+				return a.remoteList("/v1/nodes", "id", "host", "pid", "version", "status", "running", "roles", "started_at", "seen_at")(cmd, c, nil)
 			})
 		},
 	}

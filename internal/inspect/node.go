@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/perdure/perdure/internal/sqldb"
@@ -78,9 +79,23 @@ const (
 	keepNodes = time.Hour
 )
 
-// Beat notes that a process lives, and returns whether somebody has asked it to end
-// its work.
+// running returns how much this process runs now, queue by queue.
+func (i *Inspector) running() []store.NodeQueue {
+	var all []store.NodeQueue
+	for _, w := range i.rt.Workers.All() {
+		at := slices.IndexFunc(all, func(q store.NodeQueue) bool { return q.Kind == w.Kind() && q.Queue == w.Queue() })
+		if at < 0 {
+			at, all = len(all), append(all, store.NodeQueue{Kind: w.Kind(), Queue: w.Queue()})
+		}
+		all[at].Running += w.Stats().Running
+	}
+	return all
+}
+
+// Beat notes that a process lives and how much it runs, and returns whether somebody
+// has asked it to end its work.
 func (i *Inspector) Beat(ctx context.Context, n store.Node) (drain bool, err error) {
+	n.Running = i.running()
 	if err := i.write(ctx, i.rt.Store.BeatNode(n, i.rt.Now(), &drain)); err != nil {
 		return false, fmt.Errorf("give a sign of life: %w", err)
 	}

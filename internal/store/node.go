@@ -14,15 +14,25 @@ type Node struct {
 	PID         int
 	Version     string
 	Roles, Work string // JSON
-	Draining    bool
+	// Running is how much it ran when it was last seen.
+	Running  []NodeQueue
+	Draining bool
 	Started     time.Time
 	Seen        time.Time
+}
+
+// NodeQueue is how much a process runs of one part of a kind of work.
+type NodeQueue struct {
+	Kind    string `json:"kind"`
+	Queue   string `json:"queue"`
+	Running int64  `json:"running"`
 }
 
 // BeatNode returns the statement that notes that a process lives; drain learns
 // whether somebody has asked it to end its work.
 func (s *Store) BeatNode(n Node, now Now, drain *bool) sqldb.Stmt {
-	beat := s.stmt("NodeBeat", n.ID, n.Host, n.PID, n.Version, n.Roles, n.Work, at(now))
+	running, _ := json.Marshal(append([]NodeQueue{}, n.Running...)) // names and numbers
+	beat := s.stmt("NodeBeat", n.ID, n.Host, n.PID, n.Version, n.Roles, n.Work, string(running), at(now))
 	beat.Row = func(scan sqldb.Scan) error { return scan(drain) }
 	return beat
 }
@@ -33,13 +43,16 @@ func (s *Store) Nodes(now Now, found func(n Node, now time.Time)) sqldb.Stmt {
 	list := s.stmt("NodeList", at(now))
 	list.Row = func(scan sqldb.Scan) error {
 		var n Node
+		var running string
 		var t time.Time
-		err := scan(&n.ID, &n.Host, &n.PID, &n.Version, &n.Roles, &n.Work, &n.Draining, &n.Started, &n.Seen, &t)
-		if err == nil {
-			n.Started, n.Seen = n.Started.UTC(), n.Seen.UTC()
-			found(n, t.UTC())
+		err := scan(&n.ID, &n.Host, &n.PID, &n.Version, &n.Roles, &n.Work, &running, &n.Draining, &n.Started, &n.Seen, &t)
+		if err != nil {
+			return err
 		}
-		return err
+		n.Started, n.Seen = n.Started.UTC(), n.Seen.UTC()
+		_ = json.Unmarshal([]byte(running), &n.Running) // shown as far as it can be read
+		found(n, t.UTC())
+		return nil
 	}
 	return list
 }

@@ -182,7 +182,7 @@ func outboxEntries() object {
 }
 
 func node(host, status string, running int) object {
-	return object{"id": id(700 + running), "host": host, "pid": 4000 + running, "status": status, "version": "v0.1.0", "started_at": at(3 * day), "seen_at": at(2 * sec), "running": running, "roles": []string{"api", "worker", "ui"}, "work": []string{"fsm/default", "shop", "tasks"}}
+	return object{"id": id(700 + running), "host": host, "pid": 4000 + running, "status": status, "version": "v0.1.0", "started_at": at(3 * day), "seen_at": at(2 * sec), "running": running, "queues": []object{{"kind": "instance", "queue": "default", "running": running - 1}, {"kind": "hook", "queue": "shop", "running": 1}, {"kind": "task", "queue": "tasks", "running": 0}}, "roles": []string{"api", "worker", "ui"}, "work": []string{"fsm/default", "shop", "tasks"}}
 }
 
 func dead() object {

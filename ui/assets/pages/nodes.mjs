@@ -12,6 +12,9 @@ const actions = [
     question: (n) => `${n.host ?? n.id} finishes what it runs and takes nothing new.` },
 ];
 
+// busy are the queues of which a node runs something.
+const busy = (n) => (n.queues ?? []).filter((q) => q.running > 0);
+
 const spec = {
   kind: "nodes", one: "node", title: "Nodes", path: "nodes", whole: true, every: 5000,
   about: "Every process that works on this database.",
@@ -20,7 +23,7 @@ const spec = {
   columns: [
     { title: "Node", cell: (n) => html`<b>${n.host}</b> <span class="muted">pid ${n.pid}</span><br /><${Short} id=${n.id} />` },
     { title: "Status", cell: (n) => html`<${Status} of=${n.status} />` },
-    { title: "Running", cell: (n) => (n.running === undefined ? "" : n.running.toLocaleString()) },
+    { title: "Running", cell: (n) => html`<b>${(n.running ?? 0).toLocaleString()}</b>${busy(n).map((q) => html`<br /><span class="muted">${q.running.toLocaleString()} ${[q.kind, q.queue].filter(Boolean).join(" ")}</span>`)}` },
     { title: "Seen", cell: (n) => html`<${When} at=${n.seen_at} />` },
     { title: "Started", cls: "minor", cell: (n) => html`<${When} at=${n.started_at} />` },
     { title: "Does", cls: "minor", cell: (n) => (n.roles ?? []).join(", ") },

@@ -21,6 +21,8 @@ create table perdure.nodes (
   version text not null,
   roles json not null,
   work json not null,
+  -- How much it ran when it was last seen: [{"kind": …, "queue": …, "running": …}].
+  running json not null,
   draining boolean not null default false,
   started_at timestamptz not null,
   seen_at timestamptz not null

@@ -21,6 +21,8 @@ create table perdure_nodes (
   version text not null,
   roles text not null,
   work text not null,
+  -- How much it ran when it was last seen: [{"kind": …, "queue": …, "running": …}].
+  running text not null,
   draining integer not null default 0,
   started_at integer not null,
   seen_at integer not null

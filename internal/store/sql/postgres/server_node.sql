@@ -2,13 +2,13 @@
 
 -- name: NodeBeat
 -- A drain that was asked for stays asked for.
-insert into perdure.nodes (id, host, pid, version, roles, work, started_at, seen_at)
-values ($1, $2, $3, $4, $5, $6, coalesce($7::timestamptz, now()), coalesce($7::timestamptz, now()))
-on conflict (id) do update set seen_at = excluded.seen_at, work = excluded.work
+insert into perdure.nodes (id, host, pid, version, roles, work, running, started_at, seen_at)
+values ($1, $2, $3, $4, $5, $6, $7, coalesce($8::timestamptz, now()), coalesce($8::timestamptz, now()))
+on conflict (id) do update set seen_at = excluded.seen_at, work = excluded.work, running = excluded.running
 returning draining
 
 -- name: NodeList
-select id, host, pid, version, roles, work, draining, started_at, seen_at, coalesce(?::timestamptz, now())
+select id, host, pid, version, roles, work, running, draining, started_at, seen_at, coalesce(?::timestamptz, now())
 from perdure.nodes
 order by started_at, id
 

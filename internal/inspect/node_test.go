@@ -1,0 +1,62 @@
+package inspect_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/perdure/perdure/fsm"
+	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/inspect"
+	"github.com/perdure/perdure/internal/store"
+)
+
+func TestASignOfLifeTellsWhatAProcessRuns(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{enginetest.SQLite, enginetest.Postgres} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			eng := enginetest.New(t, name).Open(t, nil)
+			began, end := make(chan struct{}), make(chan struct{})
+			slow := fsm.Define("slow", 1, fsm.Step("only", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
+				began <- struct{}{}
+				<-end
+				return r.Done(nil), nil
+			}))
+			machines, err := fsm.New(eng, nil)
+			enginetest.NoError(t, err)
+			enginetest.NoError(t, machines.Register(slow))
+			i := inspect.New(eng, machines)
+			running := func() []store.NodeQueue {
+				_, err := i.Beat(t.Context(), store.Node{ID: "n", Host: "h", Roles: "[]", Work: "[]"})
+				enginetest.NoError(t, err)
+				all, err := i.Nodes(t.Context())
+				if err != nil || len(all) != 1 {
+					t.Fatalf("%+v, %v", all, err)
+				}
+				return all[0].Running
+			}
+			idle := store.NodeQueue{Kind: "instance", Queue: fsm.DefaultQueue}
+			if got := running(); !slices.Contains(got, idle) {
+				t.Errorf("before, it runs %+v", got)
+			}
+			_, err = fsm.StartMany(t.Context(), eng, slow, []int{1, 2, 3}, nil)
+			enginetest.NoError(t, err)
+			_, err = machines.Start(t.Context())
+			enginetest.NoError(t, err)
+			for range 3 {
+				<-began
+			}
+			busy := idle
+			busy.Running = 3
+			if got := running(); !slices.Contains(got, busy) {
+				t.Errorf("meanwhile, it runs %+v", got)
+			}
+			close(end)
+			enginetest.NoError(t, machines.Drain(t.Context()))
+			if got := running(); !slices.Contains(got, idle) {
+				t.Errorf("after, it runs %+v", got)
+			}
+		})
+	}
+}
