@@ -79,22 +79,35 @@ func (f *flusher) settle(e *execution, s settlement, then func(error)) {
 	}
 }
 
-// loop flushes until nothing is left.
+// loop flushes until nothing is left. While those of one group are told, the next
+// is being committed.
 func (f *flusher) loop() {
-	for {
-		f.mu.Lock()
-		n := min(len(f.queue), maxFlush)
-		group := f.queue[:n:n]
-		f.queue = f.queue[n:]
-		if n == 0 {
-			f.queue, f.running = nil, false
-			f.idle.Broadcast()
-			f.mu.Unlock()
-			return
-		}
-		f.mu.Unlock()
-		f.flush(group)
+	var telling sync.WaitGroup
+	for group := f.next(&telling); group != nil; group = f.next(&telling) {
+		tell := f.flush(group)
+		telling.Wait()
+		telling.Go(tell)
 	}
+}
+
+// next returns the next group, or nil when nothing is left and all have been told.
+func (f *flusher) next(telling *sync.WaitGroup) []*settlement {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.queue) == 0 { // who is told may come with the next outcome
+		f.mu.Unlock()
+		telling.Wait()
+		f.mu.Lock()
+	}
+	n := min(len(f.queue), maxFlush)
+	if n == 0 {
+		f.queue, f.running = nil, false
+		f.idle.Broadcast()
+		return nil
+	}
+	group := f.queue[:n:n]
+	f.queue = f.queue[n:]
+	return group
 }
 
 // close waits for the outcomes on their way until ctx is done, and in any case for
@@ -116,15 +129,18 @@ func (f *flusher) close(ctx context.Context) error {
 	return nil
 }
 
-// flush commits a group. An error that is one outcome's own must not hurt the
-// others, so the group is then committed one by one.
-func (f *flusher) flush(group []*settlement) {
+// flush commits a group and returns what tells everybody of it. An error that is
+// one outcome's own must not hurt the others, so the group is then committed one by
+// one.
+func (f *flusher) flush(group []*settlement) (tell func()) {
 	var news news
 	err := f.try(group, &news)
 	if err == nil {
-		f.settled(group)
-		news.publish(f.machines.rt)
-		return
+		f.forget(group)
+		return func() {
+			settled(group)
+			news.publish(f.machines.rt)
+		}
 	}
 	switch {
 	case !refused(err):
@@ -133,9 +149,10 @@ func (f *flusher) flush(group []*settlement) {
 		group[0].then(f.surrender(group[0], err))
 	default:
 		for _, s := range group {
-			f.flush([]*settlement{s})
+			f.flush([]*settlement{s})()
 		}
 	}
+	return func() {}
 }
 
 // refused reports whether the database was there and did not take what it was
@@ -193,8 +210,7 @@ func (f *flusher) surrender(s *settlement, cause error) error {
 }
 
 // settled reports a committed group.
-func (f *flusher) settled(group []*settlement) {
-	f.forget(group)
+func settled(group []*settlement) {
 	for _, s := range group {
 		if s.stale {
 			s.then(core.ErrLost)
