@@ -70,13 +70,13 @@ func (Flows) AFailedInstanceIsFoundAndRetried(t *testing.T, db enginetest.Databa
 	if end := f.ended(id); end.text("status") != "failed" {
 		t.Errorf("after the retry: %v", end)
 	}
-	dry := f.want(http.StatusOK, http.MethodPost, "/v1/instances/actions", object{"action": "retry", "filter": object{"status": "failed"}, "dry_run": true})
+	dry := f.want(http.StatusOK, http.MethodPost, "/v1/instances/actions", object{"action": "retry", "filter": object{"status": []string{"failed"}}, "dry_run": true})
 	if dry["matched"] != 1.0 || dry["done"] != 0.0 {
 		t.Errorf("dry run: %v", dry)
 	}
 	for range 2 {
 		f.reaches(id, "failed")
-		done := f.want(http.StatusOK, http.MethodPost, "/v1/instances/actions", object{"action": "retry", "filter": object{"status": "failed"}}, "Idempotency-Key", "k")
+		done := f.want(http.StatusOK, http.MethodPost, "/v1/instances/actions", object{"action": "retry", "filter": object{"status": []string{"failed"}}}, "Idempotency-Key", "k")
 		if done["matched"] != 1.0 || done["done"] != 1.0 {
 			t.Errorf("bulk retry: %v", done)
 		}

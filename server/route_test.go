@@ -151,6 +151,7 @@ func (v tour) hooks() {
 	later := v.post("/v1/hooks", object{"namespace": "shop", "name": "mail", "delay": "1h"}).text("id")
 	v.post("/v1/hooks/"+later+"/cancel", nil)
 	v.post("/v1/hooks/"+later+"/retry", nil)
+	v.post("/v1/hooks/actions", object{"action": "cancel", "ids": []string{later}})
 	again := v.post("/v1/hooks/"+later+"/replay", object{"payload": object{"to": "bea"}}).text("id")
 	if payload := fmt.Sprint(v.get("/v1/hooks/" + again)["payload"]); payload != "map[to:bea]" {
 		v.Errorf("the payload of the replay is %s", payload)
@@ -170,6 +171,7 @@ func (v tour) tasks() {
 	v.get("/v1/tasks/errors")
 	v.post("/v1/tasks/"+id+"/cancel", nil)
 	v.post("/v1/tasks/"+id+"/retry", nil)
+	v.post("/v1/tasks/actions", object{"action": "cancel", "ids": []string{id}})
 	v.want(http.StatusNotFound, http.MethodGet, "/v1/tasks/999999", nil)
 }
 
@@ -196,6 +198,7 @@ func (v tour) alarms() {
 	v.want(http.StatusOK, http.MethodPut, "/v1/alarms/dying", object{"type": "remind", "delay": "1h"})
 	v.kill("dying")
 	v.post("/v1/alarms/dying/retry", nil)
+	v.post("/v1/alarms/actions", object{"action": "fire", "ids": []string{"dying"}, "dry_run": true})
 	if n := v.want(http.StatusOK, http.MethodDelete, "/v1/alarms?type=remind", nil); n["done"] != 1.0 {
 		v.Errorf("cancelled: %v", n)
 	}
@@ -268,6 +271,7 @@ func (v tour) quarantined() {
 	v.post("/v1/actors", object{"type": "door", "id": "back"})
 	v.db.Exec(v, "update "+v.db.Table("perdure", "actors")+" set status = 'quarantined', reason = 'by hand' where id = ?", "back")
 	v.post("/v1/actors/door/back/release", nil)
+	v.post("/v1/actors/actions", object{"action": "release", "ids": []string{"door/back"}})
 	if status := v.get("/v1/actors/door/back").text("status"); status != "active" {
 		v.Errorf("after the release it is %s", status)
 	}

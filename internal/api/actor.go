@@ -125,6 +125,7 @@ func (a *API) registerActors() {
 	handle(a, "move-timer", a.moveTimer)
 	handle(a, "skip-timer", a.skipTimer)
 	handle(a, "fire-timer", a.fireTimer)
+	handle(a, "act-on-actors", a.actOnActors)
 }
 
 // ByActor is the input of a route for one actor.
@@ -152,15 +153,26 @@ func callerOf(ctx context.Context, named string) (actor.Caller, error) {
 	return actor.Caller{Kind: actor.CallerKind(kind), ID: id}, nil
 }
 
+// ActorMatch narrows a list of actors.
+type ActorMatch struct {
+	Type   string         `query:"type" json:"type,omitempty" maxLength:"128"`
+	Status []actor.Status `query:"status" json:"status,omitempty" enum:"active,done,error,stopped,quarantined"`
+	State  string         `query:"state" json:"state,omitempty" maxLength:"512" doc:"The path of a state that is active: open.waiting."`
+}
+
+func (m ActorMatch) narrows() bool { return m.Type+m.State != "" || len(m.Status) > 0 }
+
+func (m ActorMatch) filter() actor.Filter {
+	return actor.Filter{Type: m.Type, Statuses: m.Status, State: m.State}
+}
+
 type actorFilter struct {
 	Paging
-	Type   string         `query:"type" maxLength:"128"`
-	Status []actor.Status `query:"status" enum:"active,done,error,stopped,quarantined"`
-	State  string         `query:"state" maxLength:"512" doc:"The path of a state that is active: open.waiting."`
+	ActorMatch
 }
 
 func (a *API) listActors(ctx context.Context, in *actorFilter) (*List[Actor], error) {
-	rows, next, err := a.config.Actors.List(ctx, actor.Filter{Type: in.Type, Statuses: in.Status, State: in.State}, in.Cursor, in.Limit)
+	rows, next, err := a.config.Actors.List(ctx, in.filter(), in.Cursor, in.Limit)
 	if err != nil {
 		return nil, err
 	}

@@ -70,8 +70,8 @@ type sendInput struct {
 	Body   json.RawMessage `doc:"The event: an object with a type."`
 }
 
-// sendEvent gives an actor an event. The Idempotency-Key is the event's own key, which
-// the actor remembers.
+// sendEvent gives an actor an event. Without an Idempotency-Key it may share its
+// transaction with others.
 func (a *API) sendEvent(ctx context.Context, in *sendInput) (*Done[Receipt], error) {
 	event, err := statechart.ParseEvent(in.Body)
 	if err != nil {
@@ -92,29 +92,6 @@ func (a *API) sendEvent(ctx context.Context, in *sendInput) (*Done[Receipt], err
 		r, err := a.config.Actors.SendIn(tx, in.ref(), caller, event, nil)
 		return func() Receipt { return showReceipt(r) }, err
 	})
-}
-
-// actOnActor is the input of a POST without a body to an actor.
-type actOnActor struct {
-	Keyed
-	ByActor
-}
-
-func (a *API) stopActor(ctx context.Context, in *actOnActor) (*Done[Acted], error) {
-	return a.byOperator(ctx, in.Key, in.ByActor, nil, func(by actor.Caller) error { return a.config.Actors.Stop(ctx, in.ref(), by) })
-}
-
-func (a *API) releaseActor(ctx context.Context, in *actOnActor) (*Done[Acted], error) {
-	return a.byOperator(ctx, in.Key, in.ByActor, nil, func(by actor.Caller) error { return a.config.Actors.Release(ctx, in.ref(), by) })
-}
-
-// byOperator does something to an actor in the name of the token.
-func (a *API) byOperator(ctx context.Context, key string, in ByActor, body any, act func(by actor.Caller) error) (*Done[Acted], error) {
-	by, err := callerOf(ctx, "")
-	if err != nil {
-		return nil, err
-	}
-	return afterwards(ctx, a, key, body, func() (Acted, error) { return Acted{in.ref().String()}, act(by) })
 }
 
 func (a *API) deleteActor(ctx context.Context, in *ByActor) (*struct{}, error) {
@@ -148,61 +125,4 @@ func (a *API) createActorToken(ctx context.Context, in *actorTokenInput) (*One[I
 		return nil, err
 	}
 	return one(Issued{ID: issued.ID, Token: issued.Secret}), nil
-}
-
-// Timer is a delay of an actor that has not fired.
-type Timer struct {
-	Key         string          `json:"key"`
-	Kind        string          `json:"kind" enum:"machine"`
-	Type        string          `json:"type" doc:"The type of the event that it will send."`
-	Event       json.RawMessage `json:"event"`
-	DueAt       Time            `json:"due_at"`
-	Delay       Duration        `json:"delay" doc:"How long the machine wanted to wait."`
-	ScheduledAt Time            `json:"scheduled_at"`
-	Path        string          `json:"path,omitempty" doc:"The actor in the tree that has scheduled it."`
-	Target      string          `json:"target,omitempty" doc:"The actor in the tree that gets the event."`
-	State       string          `json:"state,omitempty" doc:"The state whose delay it is."`
-	Leads       []string        `json:"leads,omitempty" doc:"The states that it can lead to now."`
-}
-
-func showTimer(t actor.Timer) Timer {
-	event, _ := t.Event.MarshalJSON() // it came from JSON
-	return Timer{
-		Key: t.ID, Kind: "machine", Type: t.Event.Type, Event: event, DueAt: Time(t.Due), Delay: Duration(t.Delay), ScheduledAt: Time(t.Scheduled),
-		Path: t.Path, Target: t.Target, State: t.State, Leads: t.Leads,
-	}
-}
-
-func (a *API) listTimers(ctx context.Context, in *ByActor) (*List[Timer], error) {
-	timers, err := a.config.Actors.Timers(ctx, in.ref())
-	if err != nil {
-		return nil, err
-	}
-	return page(requestOf(ctx), timers, "", showTimer), nil
-}
-
-// ByTimer is the input of a POST to a timer.
-type ByTimer struct {
-	Keyed
-	ByActor
-	Timer string `path:"key" maxLength:"512"`
-}
-
-type moveTimerInput struct {
-	ByTimer
-	Body MoveInput
-}
-
-func (a *API) moveTimer(ctx context.Context, in *moveTimerInput) (*Done[Acted], error) {
-	return a.byOperator(ctx, in.Key, in.ByActor, in.Body, func(by actor.Caller) error {
-		return a.config.Actors.MoveTimer(ctx, in.ref(), by, in.Timer, time.Time(in.Body.At))
-	})
-}
-
-func (a *API) skipTimer(ctx context.Context, in *ByTimer) (*Done[Acted], error) {
-	return a.byOperator(ctx, in.Key, in.ByActor, nil, func(by actor.Caller) error { return a.config.Actors.SkipTimer(ctx, in.ref(), by, in.Timer) })
-}
-
-func (a *API) fireTimer(ctx context.Context, in *ByTimer) (*Done[Acted], error) {
-	return a.byOperator(ctx, in.Key, in.ByActor, nil, func(by actor.Caller) error { return a.config.Actors.FireTimer(ctx, in.ref(), by, in.Timer) })
 }

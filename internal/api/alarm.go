@@ -70,6 +70,7 @@ func (a *API) registerAlarms() {
 	handle(a, "skip-alarm", a.skipAlarm)
 	handle(a, "fire-alarm", a.fireAlarm)
 	handle(a, "retry-alarm", a.retryAlarm)
+	handle(a, "act-on-alarms", a.actOnAlarms)
 }
 
 // ByAlarm is the input of a route for one alarm.
@@ -79,21 +80,37 @@ type ByAlarm struct {
 
 func (in ByAlarm) key() alarm.Key { return alarmKey(in.ID) }
 
+// AlarmMatch narrows a list of alarms.
+type AlarmMatch struct {
+	Type   string         `query:"type" json:"type,omitempty" maxLength:"128"`
+	Status []alarm.Status `query:"status" json:"status,omitempty" enum:"pending,processing,failed,quarantined"`
+	Actor  string         `query:"actor" json:"actor,omitempty" maxLength:"400" doc:"Those of one actor: its type and id with a slash between."`
+}
+
+func (m AlarmMatch) narrows() bool { return m.Type+m.Actor != "" || len(m.Status) > 0 }
+
+func (m AlarmMatch) filter() (alarm.Filter, error) {
+	f := alarm.Filter{Type: m.Type, Statuses: m.Status}
+	if m.Actor == "" {
+		return f, nil
+	}
+	key := alarmKey(m.Actor + "/x")
+	if key.ActorType == "" {
+		return f, fault.Invalidf("actor", "is no type and id with a slash between")
+	}
+	f.ActorType, f.ActorID = key.ActorType, key.ActorID
+	return f, nil
+}
+
 type alarmFilter struct {
 	Paging
-	Type   string         `query:"type" maxLength:"128"`
-	Status []alarm.Status `query:"status" enum:"pending,processing,failed,quarantined"`
-	Actor  string         `query:"actor" maxLength:"400" doc:"Those of one actor: its type and id with a slash between."`
+	AlarmMatch
 }
 
 func (a *API) listAlarms(ctx context.Context, in *alarmFilter) (*List[Alarm], error) {
-	f := alarm.Filter{Type: in.Type, Statuses: in.Status}
-	if in.Actor != "" {
-		key := alarmKey(in.Actor + "/x")
-		if key.ActorType == "" {
-			return nil, fault.Invalidf("query.actor", "is no type and id with a slash between")
-		}
-		f.ActorType, f.ActorID = key.ActorType, key.ActorID
+	f, err := in.filter()
+	if err != nil {
+		return nil, err
 	}
 	rows, next, err := a.alarms.List(ctx, f, in.Cursor, in.Limit)
 	if err != nil {
@@ -184,45 +201,4 @@ func (a *API) cancelAlarms(ctx context.Context, in *cancelAlarmsInput) (*One[Can
 		return nil, err
 	}
 	return one(Cancelled{Done: n}), nil
-}
-
-// MoveInput says when something shall be due.
-type MoveInput struct {
-	At Time `json:"at" doc:"A time in the past means now."`
-}
-
-type moveAlarmInput struct {
-	Keyed
-	ByAlarm
-	Body MoveInput
-}
-
-func (a *API) moveAlarm(ctx context.Context, in *moveAlarmInput) (*Done[Acted], error) {
-	return a.actOnAlarm(ctx, in.Key, in.ByAlarm, in.Body, func(tx *perdure.Tx, key alarm.Key) error {
-		return a.alarms.MoveIn(tx, key, time.Time(in.Body.At))
-	})
-}
-
-// actOnAlarmInput is the input of a POST without a body to an alarm.
-type actOnAlarmInput struct {
-	Keyed
-	ByAlarm
-}
-
-func (a *API) skipAlarm(ctx context.Context, in *actOnAlarmInput) (*Done[Acted], error) {
-	return a.actOnAlarm(ctx, in.Key, in.ByAlarm, nil, a.alarms.SkipIn)
-}
-
-func (a *API) fireAlarm(ctx context.Context, in *actOnAlarmInput) (*Done[Acted], error) {
-	return a.actOnAlarm(ctx, in.Key, in.ByAlarm, nil, a.alarms.FireNowIn)
-}
-
-func (a *API) retryAlarm(ctx context.Context, in *actOnAlarmInput) (*Done[Acted], error) {
-	return a.actOnAlarm(ctx, in.Key, in.ByAlarm, nil, a.alarms.RetryIn)
-}
-
-func (a *API) actOnAlarm(ctx context.Context, key string, in ByAlarm, body any, act func(*perdure.Tx, alarm.Key) error) (*Done[Acted], error) {
-	return effect(ctx, a, key, body, func(tx *perdure.Tx) (func() Acted, error) {
-		return func() Acted { return Acted(in) }, act(tx, in.key())
-	})
 }

@@ -2,36 +2,24 @@ package api
 
 import (
 	"context"
-	"errors"
+	"slices"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
-	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/internal/inspect"
-	"github.com/perdure/perdure/internal/store"
 )
 
 // maxBulk is how many things one request acts on.
 const maxBulk = inspect.Cap
 
-// Bulk asks for an action on many instances: those that are named, or those that a
-// filter finds.
-type Bulk struct {
-	Action string      `json:"action" enum:"cancel,retry"`
-	IDs    []string    `json:"ids,omitempty" maxItems:"1000"`
-	Filter *BulkFilter `json:"filter,omitempty" doc:"Finds up to 1,000 instances; repeat the request while the answer is capped."`
-	Reason string      `json:"reason,omitempty" maxLength:"1024"`
-	DryRun bool        `json:"dry_run,omitempty" doc:"Only tell how many would be acted on."`
-}
+// match is a filter of a list: it narrows, unless it is empty.
+type match interface{ narrows() bool }
 
-// BulkFilter finds instances.
-type BulkFilter struct {
-	FSM    string     `json:"fsm,omitempty" maxLength:"128"`
-	Status fsm.Status `json:"status,omitempty" doc:"Default, for a retry: failed. A cancel needs one." enum:"scheduled,runnable,executing,awaiting_signal,awaiting_children,queued,unrouted,failed,cancelled,quarantined"`
-	Step   string     `json:"step,omitempty" maxLength:"128"`
-	Queue  string     `json:"queue,omitempty" maxLength:"128"`
-	Parent string     `json:"parent,omitempty" maxLength:"36"`
-	Unique string     `json:"unique_key,omitempty" maxLength:"512"`
+// Many are things of a kind: those that are named, or those that a filter finds.
+type Many[F match] struct {
+	IDs    []string `json:"ids,omitempty" maxItems:"1000"`
+	Filter *F       `json:"filter,omitempty" doc:"Finds up to 1,000, as the list does; repeat the request while the answer is capped. It needs a field at least."`
+	DryRun bool     `json:"dry_run,omitempty" doc:"Only tell how many would be acted on."`
 }
 
 // BulkResult is what came of an action on many things.
@@ -45,80 +33,73 @@ type BulkResult struct {
 // maxBulkErrors is how many refusals a result explains.
 const maxBulkErrors = 20
 
-// each acts on one thing after the other. That one has ended meanwhile, or is gone,
-// is no failure of the request.
-func each(ids []string, capped bool, act func(id string) error) (BulkResult, error) {
-	result := BulkResult{Matched: len(ids), Capped: capped}
-	for _, id := range ids {
-		err := act(id)
-		switch {
-		case err == nil:
-			result.Done++
-		case isState(err) || is[*fault.NotFound](err) || is[*fault.Duplicate](err) || is[*fault.Invalid](err):
-			if len(result.Errors) < maxBulkErrors {
-				result.Errors = append(result.Errors, ProblemDetail{Location: id, Message: err.Error()})
-			}
-		default:
-			return result, err
-		}
-	}
-	return result, nil
+// finder returns a page of the ids that a filter finds.
+type finder func(cursor string, limit int) (ids []string, next string, err error)
+
+// chosen are the things that a request acts on.
+type chosen struct {
+	ids    []string
+	capped bool
+	dryRun bool
 }
 
-// afterwards answers a POST whose effect is more than one unit of work, so that its
-// Idempotency-Key is committed after it: a request that was cut off is done again, or
-// goes on with what is left. run must be harmless to repeat.
-func afterwards[T any](ctx context.Context, a *API, key string, body any, run func() (T, error)) (*Done[T], error) {
-	return keyed(ctx, a, key, body, func(k *store.RequestKey, print string) (*Done[T], error) {
-		if k != nil {
-			if before, err := replay[T](ctx, a, *k, print); !errors.Is(err, errExpired) {
-				return before, err
+// choose finds what a request acts on.
+func choose[F match](m Many[F], find func(F) finder) (chosen, error) {
+	switch {
+	case (len(m.IDs) == 0) == (m.Filter == nil):
+		return chosen{}, fault.Invalidf("body", "needs either ids or a filter")
+	case m.Filter == nil:
+		return chosen{ids: m.IDs, dryRun: m.DryRun}, nil
+	case !(*m.Filter).narrows():
+		return chosen{}, fault.Invalidf("body.filter", "is empty, and that would be all")
+	}
+	ids, capped, err := find(*m.Filter).all()
+	return chosen{ids: ids, capped: capped, dryRun: m.DryRun}, err
+}
+
+// all returns as many ids as one request acts on, and whether there are more.
+func (f finder) all() (ids []string, capped bool, err error) {
+	for cursor := ""; len(ids) < maxBulk; {
+		page, next, err := f(cursor, maxBulk-len(ids))
+		if err != nil {
+			return nil, false, err
+		}
+		ids = append(ids, page...)
+		if cursor = next; cursor == "" {
+			return ids, false, nil
+		}
+	}
+	return ids, true, nil
+}
+
+// onEach acts on each of the chosen things, all in one unit of work with the
+// Idempotency-Key. That one is gone, or in no state for the action, is a line of the
+// answer and no failure of the request.
+func (a *API) onEach(ctx context.Context, key string, body any, c chosen, act func(tx *perdure.Tx, id string) error) (*Done[BulkResult], error) {
+	slices.Sort(c.ids) // two requests that meet take their locks in the same order
+	c.ids = slices.Compact(c.ids)
+	if c.dryRun {
+		return done(ctx, BulkResult{Matched: len(c.ids), Capped: c.capped}), nil
+	}
+	return effect(ctx, a, key, body, func(tx *perdure.Tx) (func() BulkResult, error) {
+		result := BulkResult{Matched: len(c.ids), Capped: c.capped}
+		for _, id := range c.ids {
+			refused, err := tx.Try(isRefusal, func() error { return act(tx, id) })
+			switch {
+			case err != nil:
+				return nil, err
+			case refused == nil:
+				result.Done++
+			case len(result.Errors) < maxBulkErrors:
+				result.Errors = append(result.Errors, ProblemDetail{Location: id, Message: refused.Error()})
 			}
 		}
-		result, err := run()
-		if err != nil || k == nil {
-			return done(ctx, result), err
-		}
-		return once(ctx, a, *k, print, func(*perdure.Tx) (func() T, error) { return func() T { return result }, nil })
+		return func() BulkResult { return result }, nil
 	})
 }
 
-func (a *API) actOnInstances(ctx context.Context, in *Posted[Bulk]) (*Done[BulkResult], error) {
-	b := in.Body
-	if (len(b.IDs) == 0) == (b.Filter == nil) {
-		return nil, fault.Invalidf("body", "needs either ids or a filter")
-	}
-	ids, capped, err := a.bulkIDs(ctx, b)
-	if err != nil {
-		return nil, err
-	}
-	if b.DryRun {
-		return done(ctx, BulkResult{Matched: len(ids), Capped: capped}), nil
-	}
-	return afterwards(ctx, a, in.Key, b, func() (BulkResult, error) {
-		return each(ids, capped, func(id string) error {
-			if b.Action == "retry" {
-				return a.config.Machines.Retry(ctx, id)
-			}
-			reason := b.Reason
-			if reason == "" {
-				reason = "cancelled by " + requestOf(ctx).principal.Name
-			}
-			return a.config.Machines.Cancel(ctx, id, reason)
-		})
-	})
-}
-
-func (a *API) bulkIDs(ctx context.Context, b Bulk) (ids []string, capped bool, err error) {
-	if b.Filter == nil {
-		return b.IDs, false, nil
-	}
-	f := inspect.Instances{FSM: b.Filter.FSM, Status: b.Filter.Status, Step: b.Filter.Step, Queue: b.Filter.Queue, Parent: b.Filter.Parent, UniqueKey: b.Filter.Unique}
-	if f.Status == "" && b.Action == "retry" {
-		f.Status = fsm.Failed
-	}
-	if f.Status == "" {
-		return nil, false, fault.Invalidf("body.filter.status", "is needed")
-	}
-	return a.inspect.InstanceIDs(ctx, f, maxBulk)
+// isRefusal reports whether an error is about one thing, which is not there or not
+// in a state for what was asked.
+func isRefusal(err error) bool {
+	return isState(err) || is[*fault.NotFound](err) || is[*fault.Duplicate](err) || is[*fault.Invalid](err)
 }

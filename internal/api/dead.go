@@ -2,10 +2,9 @@ package api
 
 import (
 	"context"
-	"strconv"
 	"strings"
 
-	"github.com/perdure/perdure/actor"
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/alarm"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/inspect"
@@ -89,48 +88,33 @@ func (a *API) retryDead(ctx context.Context, in *Posted[DeadRetry]) (*Done[BulkR
 	if (len(b.IDs) == 0) == (b.Error == "") {
 		return nil, fault.Invalidf("body", "needs either ids or an error")
 	}
-	retry, err := a.retrier(b.Kind)
+	retry, err := a.retrier(ctx, b.Kind)
 	if err != nil {
 		return nil, err
 	}
-	ids, capped, err := a.deadIDs(ctx, b)
+	dead := chosen{ids: b.IDs, dryRun: b.DryRun}
+	if b.Error != "" {
+		dead.ids, dead.capped, err = a.findDead(ctx, b).all()
+	}
 	if err != nil {
 		return nil, err
 	}
-	if b.DryRun {
-		return done(ctx, BulkResult{Matched: len(ids), Capped: capped}), nil
-	}
-	return afterwards(ctx, a, in.Key, b, func() (BulkResult, error) {
-		return each(ids, capped, func(id string) error { return retry(ctx, id) })
-	})
+	return a.onEach(ctx, in.Key, b, dead, retry)
 }
 
 // retrier returns what tries one dead letter of a kind again.
-func (a *API) retrier(kind string) (func(context.Context, string) error, error) {
+func (a *API) retrier(ctx context.Context, kind string) (func(*perdure.Tx, string) error, error) {
 	switch kind {
 	case store.InstanceKind:
-		return a.config.Machines.Retry, nil
+		return a.config.Machines.RetryIn, nil
 	case store.HookKind:
-		return a.hooks.Retry, nil
+		return a.hooks.RetryIn, nil
 	case store.TaskKind:
-		return func(ctx context.Context, id string) error {
-			n, err := strconv.ParseInt(id, 10, 64)
-			if err != nil {
-				return fault.Invalidf("task id", "is no number")
-			}
-			return a.tasks.Retry(ctx, n)
-		}, nil
+		return byNumber(a.tasks.RetryIn), nil
 	case store.AlarmKind:
-		return func(ctx context.Context, id string) error { return a.alarms.Retry(ctx, alarmKey(id)) }, nil
+		return func(tx *perdure.Tx, id string) error { return a.alarms.RetryIn(tx, alarmKey(id)) }, nil
 	case store.ActorKind:
-		return func(ctx context.Context, id string) error {
-			actorType, name, _ := strings.Cut(id, "/")
-			by, err := callerOf(ctx, "")
-			if err != nil {
-				return err
-			}
-			return a.config.Actors.Release(ctx, actor.Ref{Type: actorType, ID: name}, by)
-		}, nil
+		return a.onActor(ctx, "release")
 	}
 	return nil, fault.Invalidf("body.kind", "is unknown")
 }
@@ -144,21 +128,13 @@ func alarmKey(id string) alarm.Key {
 	return alarm.Of(parts[0], parts[1], parts[2])
 }
 
-func (a *API) deadIDs(ctx context.Context, b DeadRetry) (ids []string, capped bool, err error) {
-	if b.Error == "" {
-		return b.IDs, false, nil
-	}
-	for cursor := ""; len(ids) < maxBulk; {
-		rows, next, err := a.inspect.DeadLetters(ctx, inspect.Dead{Kind: b.Kind, Name: b.Name, Error: b.Error}, cursor, maxBulk-len(ids))
-		if err != nil {
-			return nil, false, err
-		}
+// findDead returns the ids of a page of dead letters of a kind with an error.
+func (a *API) findDead(ctx context.Context, b DeadRetry) finder {
+	return func(cursor string, limit int) (ids []string, next string, err error) {
+		rows, next, err := a.inspect.DeadLetters(ctx, inspect.Dead{Kind: b.Kind, Name: b.Name, Error: b.Error}, cursor, limit)
 		for _, d := range rows {
 			ids = append(ids, d.ID)
 		}
-		if cursor = next; cursor == "" {
-			return ids, false, nil
-		}
+		return ids, next, err
 	}
-	return ids, true, nil
 }

@@ -52,23 +52,43 @@ func (a *API) registerHooks() {
 	handle(a, "retry-hook", a.retryHook)
 	handle(a, "cancel-hook", a.cancelHook)
 	handle(a, "replay-hook", a.replayHook)
+	handle(a, "act-on-hooks", a.actOnHooks)
+}
+
+// HookMatch narrows a list of hooks.
+type HookMatch struct {
+	Namespace string        `query:"namespace" json:"namespace,omitempty" maxLength:"128"`
+	Name      string        `query:"name" json:"name,omitempty" maxLength:"128"`
+	Status    []hook.Status `query:"status" json:"status,omitempty" enum:"pending,processing,completed,failed,quarantined,cancelled"`
+	Unit      string        `query:"unit" json:"unit,omitempty" maxLength:"128" doc:"The hooks of one unit of work."`
+}
+
+func (m HookMatch) narrows() bool { return m.Namespace+m.Name+m.Unit != "" || len(m.Status) > 0 }
+
+// findHooks returns the ids of a page of hooks.
+func (a *API) findHooks(ctx context.Context, m HookMatch) finder {
+	filter := hook.Filter{Namespace: m.Namespace, Name: m.Name, Statuses: m.Status, Unit: m.Unit}
+	if m.Unit == "" {
+		return func(cursor string, limit int) ([]string, string, error) {
+			return a.inspect.Hooks(ctx, filter, cursor, limit)
+		}
+	}
+	return func(cursor string, limit int) (ids []string, next string, err error) { // few
+		rows, next, err := a.hooks.List(ctx, filter, cursor, limit)
+		for _, r := range rows {
+			ids = append(ids, r.ID)
+		}
+		return ids, next, err
+	}
 }
 
 type hookFilter struct {
 	Paging
-	Namespace string        `query:"namespace" maxLength:"128"`
-	Name      string        `query:"name" maxLength:"128"`
-	Status    []hook.Status `query:"status" enum:"pending,processing,completed,failed,quarantined,cancelled"`
-	Unit      string        `query:"unit" maxLength:"128" doc:"The hooks of one unit of work."`
+	HookMatch
 }
 
 func (a *API) listHooks(ctx context.Context, in *hookFilter) (*List[Hook], error) {
-	filter := hook.Filter{Namespace: in.Namespace, Name: in.Name, Statuses: in.Status, Unit: in.Unit}
-	if in.Unit != "" { // few
-		rows, next, err := a.hooks.List(ctx, filter, in.Cursor, in.Limit)
-		return page(requestOf(ctx), rows, next, showHookRow), err
-	}
-	ids, next, err := a.inspect.Hooks(ctx, filter, in.Cursor, in.Limit)
+	ids, next, err := a.findHooks(ctx, in.HookMatch)(in.Cursor, in.Limit)
 	if err != nil || len(ids) == 0 {
 		return page(requestOf(ctx), nil, next, showHookRow), err
 	}

@@ -80,3 +80,21 @@ func (a *API) cancelHook(ctx context.Context, in *ActOn) (*Done[Acted], error) {
 		return func() Acted { return Acted{in.ID} }, a.hooks.CancelIn(tx, in.ID)
 	})
 }
+
+// HookBulk asks for an action on many hooks.
+type HookBulk struct {
+	Action string `json:"action" enum:"cancel,retry"`
+	Many[HookMatch]
+}
+
+func (a *API) actOnHooks(ctx context.Context, in *Posted[HookBulk]) (*Done[BulkResult], error) {
+	hooks, err := choose(in.Body.Many, func(m HookMatch) finder { return a.findHooks(ctx, m) })
+	if err != nil {
+		return nil, err
+	}
+	act := a.hooks.CancelIn
+	if in.Body.Action == "retry" {
+		act = a.hooks.RetryIn
+	}
+	return a.onEach(ctx, in.Key, in.Body, hooks, act)
+}

@@ -74,20 +74,28 @@ func (a *API) registerInstances() {
 	handle(a, "act-on-instances", a.actOnInstances)
 }
 
-// instanceFilter narrows a list of instances.
-type instanceFilter struct {
-	Paging
-	FSM       string     `query:"fsm" maxLength:"128"`
-	Status    fsm.Status `query:"status" enum:"scheduled,runnable,executing,awaiting_signal,awaiting_children,queued,unrouted,done,failed,cancelled,quarantined"`
-	Step      string     `query:"step" maxLength:"128"`
-	Queue     string     `query:"queue" maxLength:"128"`
-	Parent    string     `query:"parent" maxLength:"36"`
-	UniqueKey string     `query:"unique_key" maxLength:"512" doc:"The instances that have this key."`
-	Count     bool       `query:"count" doc:"Also count the instances, up to 1,000."`
+// InstanceMatch narrows a list of instances.
+type InstanceMatch struct {
+	FSM       string       `query:"fsm" json:"fsm,omitempty" maxLength:"128"`
+	Status    []fsm.Status `query:"status" json:"status,omitempty" enum:"live,ended,scheduled,runnable,executing,awaiting_signal,awaiting_children,queued,unrouted,done,failed,cancelled,quarantined" doc:"Of these statuses; live and ended stand for all of their kind."`
+	Step      string       `query:"step" json:"step,omitempty" maxLength:"128"`
+	Queue     string       `query:"queue" json:"queue,omitempty" maxLength:"128"`
+	Parent    string       `query:"parent" json:"parent,omitempty" maxLength:"36"`
+	UniqueKey string       `query:"unique_key" json:"unique_key,omitempty" maxLength:"512" doc:"The instances that have this key."`
 }
 
-func (f instanceFilter) filter() inspect.Instances {
-	return inspect.Instances{FSM: f.FSM, Status: f.Status, Step: f.Step, Queue: f.Queue, Parent: f.Parent, UniqueKey: f.UniqueKey}
+func (m InstanceMatch) narrows() bool {
+	return m.FSM+m.Step+m.Queue+m.Parent+m.UniqueKey != "" || len(m.Status) > 0
+}
+
+func (m InstanceMatch) filter() inspect.Instances {
+	return inspect.Instances{FSM: m.FSM, Statuses: m.Status, Step: m.Step, Queue: m.Queue, Parent: m.Parent, UniqueKey: m.UniqueKey}
+}
+
+type instanceFilter struct {
+	Paging
+	InstanceMatch
+	Count bool `query:"count" doc:"Also count the instances, up to 1,000."`
 }
 
 func (a *API) listInstances(ctx context.Context, in *instanceFilter) (*List[Instance], error) {

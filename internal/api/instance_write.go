@@ -187,6 +187,33 @@ func (a *API) retryInstance(ctx context.Context, in *ActOn) (*Done[Acted], error
 	})
 }
 
+// InstanceBulk asks for an action on many instances.
+type InstanceBulk struct {
+	Action string `json:"action" enum:"cancel,retry"`
+	Reason string `json:"reason,omitempty" maxLength:"1024"`
+	Many[InstanceMatch]
+}
+
+func (a *API) actOnInstances(ctx context.Context, in *Posted[InstanceBulk]) (*Done[BulkResult], error) {
+	b := in.Body
+	instances, err := choose(b.Many, func(m InstanceMatch) finder {
+		return func(cursor string, limit int) ([]string, string, error) {
+			return a.inspect.FindInstances(ctx, m.filter(), cursor, limit)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if b.Action == "retry" {
+		return a.onEach(ctx, in.Key, b, instances, a.config.Machines.RetryIn)
+	}
+	reason := b.Reason
+	if reason == "" {
+		reason = "cancelled by " + requestOf(ctx).principal.Name
+	}
+	return a.onEach(ctx, in.Key, b, instances, func(tx *perdure.Tx, id string) error { return a.config.Machines.CancelIn(tx, id, reason) })
+}
+
 // waitInput asks to wait for the end of an instance.
 type waitInput struct {
 	ByID

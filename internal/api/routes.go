@@ -33,6 +33,7 @@ var Routes = []Route{
 
 	get("/v1/hooks", Viewer, "list-hooks", "List hooks, newest first"),
 	post("/v1/hooks", Operator, "trigger-hook", "Trigger a hook").created(),
+	post("/v1/hooks/actions", Operator, "act-on-hooks", "Cancel or retry many hooks"),
 	get("/v1/hooks/{id}", Viewer, "get-hook", "Show a hook"),
 	post("/v1/hooks/{id}/retry", Operator, "retry-hook", "Make a hook due now, with all its attempts"),
 	post("/v1/hooks/{id}/cancel", Operator, "cancel-hook", "Keep a hook from being run"),
@@ -53,6 +54,7 @@ var Routes = []Route{
 	post("/v1/nodes/{id}/drain", Admin, "drain-node", "Ask a process to end its work"),
 
 	get("/v1/tasks", Viewer, "list-tasks", "List tasks, newest first"),
+	post("/v1/tasks/actions", Operator, "act-on-tasks", "Cancel or retry many tasks"),
 	get("/v1/tasks/errors", Viewer, "list-task-errors", "List the errors of tasks, newest first"),
 	get("/v1/tasks/{id}", Viewer, "get-task", "Show a task with its errors"),
 	post("/v1/processes/{name}", Operator, "start-process", "Start a business process").created(),
@@ -61,6 +63,7 @@ var Routes = []Route{
 
 	get("/v1/alarms", Viewer, "list-alarms", "List alarms, the first to be due first"),
 	remove("/v1/alarms", Operator, "cancel-alarms", "Cancel all alarms of a type").ok(),
+	post("/v1/alarms/actions", Operator, "act-on-alarms", "Cancel, retry, skip or fire many alarms"),
 	get("/v1/alarms/{id}", Viewer, "get-alarm", "Show an alarm"),
 	put("/v1/alarms/{id}", Operator, "schedule-alarm", "Schedule an alarm, in place of the one with its id"),
 	remove("/v1/alarms/{id}", Operator, "cancel-alarm", "Cancel an alarm"),
@@ -71,6 +74,7 @@ var Routes = []Route{
 
 	get("/v1/actors", Viewer, "list-actors", "List actors, newest first"),
 	post("/v1/actors", Operator, "spawn-actor", "Create an actor").created(),
+	post("/v1/actors/actions", Operator, "act-on-actors", "Stop or release many actors"),
 	get("/v1/actors/{type}/{id}", Viewer, "get-actor", "Show everything of an actor"),
 	remove("/v1/actors/{type}/{id}", Admin, "delete-actor", "Remove all that is stored of an actor"),
 	get("/v1/actors/{type}/{id}/snapshot", Viewer, "get-snapshot", "Show what a caller sees of an actor, perhaps after waiting for a state").byActor().streaming(),

@@ -71,21 +71,29 @@ func (a *API) registerTasks() {
 	handle(a, "start-process", a.startProcess)
 	handle(a, "retry-task", a.retryTask)
 	handle(a, "cancel-task", a.cancelTask)
+	handle(a, "act-on-tasks", a.actOnTasks)
 }
 
-// number reads the id of a task.
-func (in ByID) number() (int64, error) {
-	n, err := strconv.ParseInt(in.ID, 10, 64)
+// taskID reads the id of a task.
+func taskID(text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 {
-		return 0, &fault.NotFound{Kind: "task", ID: in.ID}
+		return 0, &fault.NotFound{Kind: "task", ID: text}
 	}
 	return n, nil
 }
 
+// TaskMatch narrows a list of tasks.
+type TaskMatch struct {
+	Type   string        `query:"type" json:"type,omitempty" maxLength:"128"`
+	Status []task.Status `query:"status" json:"status,omitempty" enum:"pending,processing,completed,failed,quarantined,cancelled"`
+}
+
+func (m TaskMatch) narrows() bool { return m.Type != "" || len(m.Status) > 0 }
+
 type taskFilter struct {
 	Paging
-	Type   string        `query:"type" maxLength:"128"`
-	Status []task.Status `query:"status" enum:"pending,processing,completed,failed,quarantined,cancelled"`
+	TaskMatch
 }
 
 func (a *API) listTasks(ctx context.Context, in *taskFilter) (*List[Task], error) {
@@ -102,7 +110,7 @@ func (a *API) listTasks(ctx context.Context, in *taskFilter) (*List[Task], error
 const shownErrors = 50
 
 func (a *API) getTask(ctx context.Context, in *ByID) (*One[Task], error) {
-	id, err := in.number()
+	id, err := taskID(in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -135,13 +143,46 @@ func (a *API) cancelTask(ctx context.Context, in *ActOn) (*Done[Acted], error) {
 }
 
 func (a *API) changeTask(ctx context.Context, in *ActOn, change func(*perdure.Tx, int64) error) (*Done[Acted], error) {
-	id, err := in.number()
+	return effect(ctx, a, in.Key, nil, func(tx *perdure.Tx) (func() Acted, error) {
+		return func() Acted { return Acted{in.ID} }, byNumber(change)(tx, in.ID)
+	})
+}
+
+// byNumber lets a change of a task take its id as it is shown.
+func byNumber(change func(*perdure.Tx, int64) error) func(*perdure.Tx, string) error {
+	return func(tx *perdure.Tx, text string) error {
+		id, err := taskID(text)
+		if err != nil {
+			return tx.Fail(err)
+		}
+		return change(tx, id)
+	}
+}
+
+// TaskBulk asks for an action on many tasks.
+type TaskBulk struct {
+	Action string `json:"action" enum:"cancel,retry"`
+	Many[TaskMatch]
+}
+
+func (a *API) actOnTasks(ctx context.Context, in *Posted[TaskBulk]) (*Done[BulkResult], error) {
+	tasks, err := choose(in.Body.Many, func(m TaskMatch) finder {
+		return func(cursor string, limit int) (ids []string, next string, err error) {
+			numbers, next, err := a.inspect.Tasks(ctx, task.Filter{Type: m.Type, Statuses: m.Status}, cursor, limit)
+			for _, n := range numbers {
+				ids = append(ids, strconv.FormatInt(n, 10))
+			}
+			return ids, next, err
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
-	return effect(ctx, a, in.Key, nil, func(tx *perdure.Tx) (func() Acted, error) {
-		return func() Acted { return Acted{in.ID} }, change(tx, id)
-	})
+	act := a.tasks.CancelIn
+	if in.Body.Action == "retry" {
+		act = a.tasks.RetryIn
+	}
+	return a.onEach(ctx, in.Key, in.Body, tasks, byNumber(act))
 }
 
 // ProcessInput starts a business process.

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -101,6 +102,41 @@ func (db Database) Footprint(t testing.TB) map[string]int64 {
 	}
 	found["counter"] = db.Counter(t)
 	return found
+}
+
+// Contents returns what every table holds, in a form that can be compared.
+func (db Database) Contents(t testing.TB) map[string]string {
+	t.Helper()
+	raw, err := db.open()
+	NoError(t, err)
+	defer raw.Close()
+	found := map[string]string{}
+	for _, table := range db.tables(t, raw) {
+		found[table] = contents(t, raw, table)
+	}
+	return found
+}
+
+// contents returns the rows of a table in the order of their text.
+func contents(t testing.TB, raw *sql.DB, table string) string {
+	t.Helper()
+	rows, err := raw.QueryContext(Context(t), "select * from "+table)
+	NoError(t, err)
+	defer rows.Close()
+	columns, err := rows.Columns()
+	NoError(t, err)
+	values, dest := make([]any, len(columns)), make([]any, len(columns))
+	for i := range values {
+		dest[i] = &values[i]
+	}
+	var all []string
+	for rows.Next() {
+		NoError(t, rows.Scan(dest...))
+		all = append(all, fmt.Sprint(values...))
+	}
+	NoError(t, rows.Err())
+	slices.Sort(all)
+	return strings.Join(all, "\n")
 }
 
 var tableQueries = map[string]string{

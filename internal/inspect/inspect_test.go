@@ -50,18 +50,25 @@ func walked(t *testing.T, what string, page func(cursor string) (ids []string, n
 	return len(seen)
 }
 
+func only(s fsm.Status) []fsm.Status {
+	if s == "" {
+		return nil
+	}
+	return []fsm.Status{s}
+}
+
 // The pages of every status together have every instance of it.
 func TestPagesHaveEveryInstanceOnce(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, i *inspect.Inspector, _ enginetest.Database) {
 		const unfinished = few / 10
 		want := map[fsm.Status]int{
-			"": few, fsm.Failed: 89, fsm.Cancelled: 90, fsm.Done: few - unfinished - 89 - 90, fsm.AwaitingSignal: few / 20,
+			"": few, inspect.Live: unfinished, inspect.Ended: few - unfinished, fsm.Failed: 89, fsm.Cancelled: 90, fsm.Done: few - unfinished - 89 - 90, fsm.AwaitingSignal: few / 20,
 			fsm.Scheduled: few / 100, fsm.Runnable: few/20 - few/100, fsm.Quarantined: 0, fsm.Queued: 0,
 		}
 		for status, n := range want {
 			got := walked(t, string(status), func(cursor string) ([]string, string, error) {
-				rows, next, err := i.Instances(t.Context(), inspect.Instances{Status: status}, cursor, 7)
+				rows, next, err := i.Instances(t.Context(), inspect.Instances{Statuses: only(status)}, cursor, 7)
 				var ids []string
 				for _, r := range rows {
 					ids = append(ids, r.ID)
@@ -71,6 +78,15 @@ func TestPagesHaveEveryInstanceOnce(t *testing.T) {
 			if got != n {
 				t.Errorf("%q: %d instances, want %d", status, got, n)
 			}
+		}
+		some := inspect.Instances{FSM: "rare", Statuses: []fsm.Status{fsm.Cancelled, inspect.Live, fsm.Failed, fsm.Runnable}}
+		got := walked(t, "several", func(cursor string) ([]string, string, error) { return i.FindInstances(t.Context(), some, cursor, 3) })
+		if got != 1 { // every hundredth is rare: the first of them was cancelled, and none is alive
+			t.Errorf("several statuses: %d instances", got)
+		}
+		var invalid *fault.Invalid
+		if _, _, err := i.Instances(t.Context(), inspect.Instances{Statuses: only("dead")}, "", 7); !errors.As(err, &invalid) {
+			t.Errorf("an unknown status: %v", err)
 		}
 		if n, more, err := i.CountInstances(t.Context(), inspect.Instances{}); err != nil || n != inspect.Cap || !more {
 			t.Errorf("count: %d, %v, %v", n, more, err)
@@ -157,10 +173,10 @@ func TestWhatIsUpcomingIsInTheOrderOfTime(t *testing.T) {
 func TestForgedCursorsAreRefused(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, i *inspect.Inspector, _ enginetest.Database) {
-		for _, text := range []string{"!", "{", `{"i":"x"}`, `{"i":"'; drop table x"}`, `{"k":"\u0000"}`, `[]`, `{"instances":{"i":"x"}}`} {
+		for _, text := range []string{"!", "{", `{"i":"x"}`, `{"i":"'; drop table x"}`, `{"k":"\u0000"}`, `[]`, `{"g":-1}`, `{"instances":{"i":"x"}}`} {
 			cursor := base64.RawURLEncoding.EncodeToString([]byte(text))
 			var invalid *fault.Invalid
-			_, _, err := i.Instances(t.Context(), inspect.Instances{Status: fsm.Queued}, cursor, 5)
+			_, _, err := i.Instances(t.Context(), inspect.Instances{Statuses: only(fsm.Queued)}, cursor, 5)
 			if text != `{"instances":{"i":"x"}}` && !errors.As(err, &invalid) {
 				t.Errorf("instances after %s: %v", text, err)
 			}

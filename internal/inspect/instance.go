@@ -19,8 +19,9 @@ import (
 // Instances narrows a list of instances. Zero fields do not narrow.
 type Instances struct {
 	FSM, Queue, Parent, Step string
-	Status                   fsm.Status
-	UniqueKey                string
+	// Statuses are those of the instances; Live and Ended stand for many.
+	Statuses  []fsm.Status
+	UniqueKey string
 }
 
 // newest is greater than every id.
@@ -30,15 +31,15 @@ func decodePosition(cursor string) (at position, err error) {
 	if err := decode(cursor, &at); err != nil {
 		return at, err
 	}
-	if at.ID != "" && (len(at.ID) != len(newest) || uuid.Validate(at.ID) != nil) || edge.Text("cursor", at.Key, edge.MaxKey) != nil {
+	if at.Stage < 0 || at.ID != "" && (len(at.ID) != len(newest) || uuid.Validate(at.ID) != nil) || edge.Text("cursor", at.Key, edge.MaxKey) != nil {
 		return at, fault.Invalidf("cursor", "is malformed")
 	}
 	return at, nil
 }
 
-// places are where the instances of a status are, by their id.
+// places are where the instances of a stage are, by their id.
 var places = map[fsm.Status]store.Place{
-	"": store.EveryPlace, fsm.Done: store.DonePlace, fsm.Failed: store.DeadPlace, fsm.Quarantined: store.DeadPlace,
+	"": store.EveryPlace, Ended: store.EndedPlace, fsm.Done: store.DonePlace, fsm.Failed: store.DeadPlace, fsm.Quarantined: store.DeadPlace,
 	fsm.Cancelled: store.CancelledPlace, fsm.AwaitingSignal: store.WaitingPlace, fsm.AwaitingChildren: store.BarrierPlace,
 	fsm.Running: store.ExecutingPlace, fsm.Unrouted: store.UnroutedPlace,
 }
@@ -46,14 +47,12 @@ var places = map[fsm.Status]store.Place{
 // Instances returns a page of instances and the cursor of the next one, which is
 // empty after the last. Those that are due or will be come in the order of their
 // due times, those behind others in a partition in their order, all others newest
-// first. A page may be short and still be followed by another.
+// first; of several statuses that are kept apart, one comes after the other. A page
+// may be short and still be followed by another.
 func (i *Inspector) Instances(ctx context.Context, f Instances, cursor string, limit int) ([]fsm.Instance, string, error) {
-	ids, next, err := i.find(ctx, f, cursor, limit)
-	if err != nil {
-		return nil, "", fmt.Errorf("list instances: %w", err)
-	}
-	if len(ids) == 0 {
-		return nil, next, nil
+	ids, next, err := i.FindInstances(ctx, f, cursor, limit)
+	if err != nil || len(ids) == 0 {
+		return nil, next, err
 	}
 	rows, _, err := i.machines.List(ctx, fsm.Filter{IDs: ids}, "", len(ids))
 	if err != nil {
@@ -63,19 +62,26 @@ func (i *Inspector) Instances(ctx context.Context, f Instances, cursor string, l
 	return rows, next, nil
 }
 
-// find returns the ids of a page of instances.
-func (i *Inspector) find(ctx context.Context, f Instances, cursor string, limit int) (ids []string, next string, err error) {
+// FindInstances returns the ids of such a page.
+func (i *Inspector) FindInstances(ctx context.Context, f Instances, cursor string, limit int) (ids []string, next string, err error) {
 	at, err := decodePosition(cursor)
 	if err != nil {
 		return nil, "", err
 	}
-	return i.page(ctx, at, limit, func(ctx context.Context, at position, size int) ([]candidate, error) {
+	if f.Statuses, err = expand(f.Statuses); err != nil {
+		return nil, "", err
+	}
+	ids, next, err = i.page(ctx, at, limit, func(ctx context.Context, at position, size int) ([]candidate, error) {
 		found, err := i.candidates(ctx, f, at, size)
 		if err != nil || len(found) == 0 {
 			return nil, err
 		}
 		return found, i.judge(ctx, f, found)
 	})
+	if err != nil {
+		return nil, "", fmt.Errorf("list instances: %w", err)
+	}
+	return ids, next, nil
 }
 
 // judge marks the candidates that are looked for.
@@ -90,11 +96,29 @@ func (i *Inspector) judge(ctx context.Context, f Instances, found []candidate) e
 
 func (f Instances) matches(s store.InstanceStatus) bool {
 	return (f.FSM == "" || f.FSM == s.FSM) && (f.Queue == "" || f.Queue == s.Queue) && (f.Step == "" || f.Step == s.Step) &&
-		(f.Status == "" || f.Status == fsm.Status(s.Status)) && (f.Parent == "" || s.Parent != nil && f.Parent == *s.Parent)
+		(len(f.Statuses) == 0 || slices.Contains(f.Statuses, fsm.Status(s.Status))) && (f.Parent == "" || s.Parent != nil && f.Parent == *s.Parent)
 }
 
-// candidates returns the next instances that may be what is looked for, in order.
+// candidates returns the next instances that may be what is looked for, in order:
+// stage by stage.
 func (i *Inspector) candidates(ctx context.Context, f Instances, at position, limit int) ([]candidate, error) {
+	var all []candidate
+	stages := f.stages()
+	for n := at.Stage; n < len(stages) && len(all) < limit; n++ {
+		found, err := i.staged(ctx, f, stages[n], at, limit-len(all))
+		if err != nil {
+			return nil, err
+		}
+		for k := range found {
+			found[k].at.Stage = n
+		}
+		all, at = append(all, found...), position{}
+	}
+	return all, nil
+}
+
+// staged returns the next candidates of one stage.
+func (i *Inspector) staged(ctx context.Context, f Instances, stage fsm.Status, at position, limit int) ([]candidate, error) {
 	var found []candidate
 	add := func(id string) { found = append(found, candidate{id: id, at: position{ID: id}}) }
 	before := at.ID
@@ -103,7 +127,6 @@ func (i *Inspector) candidates(ctx context.Context, f Instances, at position, li
 	}
 	st := i.rt.Store
 	var walk sqldb.Stmt
-	place, known := places[f.Status]
 	switch {
 	case f.UniqueKey != "" && at.ID != "":
 		return nil, nil // there is one page
@@ -111,18 +134,16 @@ func (i *Inspector) candidates(ctx context.Context, f Instances, at position, li
 		walk = st.UniqueInstances(f.UniqueKey, limit, add)
 	case f.Parent != "":
 		return i.children(ctx, f.Parent, at, limit)
-	case f.Status == fsm.Runnable || f.Status == fsm.Scheduled:
-		return i.ready(ctx, f, at, limit)
-	case f.Status == fsm.Queued:
+	case stage == fsm.Runnable || stage == fsm.Scheduled:
+		return i.ready(ctx, f.Queue, stage, at, limit)
+	case stage == fsm.Queued:
 		walk = st.QueuedInstances(store.QueuedInstance{Key: at.Key, Seq: at.Seq}, limit, func(q store.QueuedInstance) {
 			found = append(found, candidate{id: q.ID, at: position{Key: q.Key, Seq: q.Seq}})
 		})
-	case f.Status == "" && f.FSM != "":
+	case stage == "" && f.FSM != "":
 		walk = st.InstancesOf(f.FSM, before, limit, add)
-	case known:
-		walk = st.InstancesIn(place, before, limit, add)
 	default:
-		return nil, fault.Invalidf("status", "%q is unknown", f.Status)
+		walk = st.InstancesIn(places[stage], before, limit, add)
 	}
 	err := i.read(ctx, walk)
 	return found, err
@@ -139,20 +160,20 @@ func (i *Inspector) children(ctx context.Context, parent string, at position, li
 
 // ready returns the instances that are due now, or later, in the order of their due
 // times.
-func (i *Inspector) ready(ctx context.Context, f Instances, at position, limit int) (found []candidate, err error) {
+func (i *Inspector) ready(ctx context.Context, queue string, status fsm.Status, at position, limit int) (found []candidate, err error) {
 	err = i.view(ctx, func(run sqldb.Runner) error {
 		now, err := i.now(ctx, run)
 		if err != nil {
 			return err
 		}
 		after, until := store.DueInstance{Due: at.Due, ID: at.ID}, now
-		if f.Status == fsm.Scheduled {
+		if status == fsm.Scheduled {
 			until = endOfTime
 			if at.ID == "" {
 				after = store.DueInstance{Due: now, ID: newest}
 			}
 		}
-		due, err := i.due(ctx, run, f.Queue, after, until, limit)
+		due, err := i.due(ctx, run, queue, after, until, limit)
 		for _, d := range due {
 			found = append(found, candidate{id: d.ID, at: position{ID: d.ID, Due: d.Due}})
 		}
@@ -196,26 +217,9 @@ func (i *Inspector) due(ctx context.Context, run sqldb.Runner, queue string, aft
 	return all[:min(limit, len(all))], nil
 }
 
-// InstanceIDs returns the ids of up to limit instances, and whether there are, or
-// may be, more.
-func (i *Inspector) InstanceIDs(ctx context.Context, f Instances, limit int) (all []string, more bool, err error) {
-	cursor := ""
-	for len(all) < limit {
-		ids, next, err := i.find(ctx, f, cursor, limit-len(all))
-		if err != nil {
-			return nil, false, fmt.Errorf("find instances: %w", err)
-		}
-		all = append(all, ids...)
-		if cursor = next; cursor == "" {
-			return all, false, nil
-		}
-	}
-	return all, true, nil
-}
-
 // CountInstances counts instances up to Cap, as far as that is quick: if they are
 // rare, it is the number of those that were found.
 func (i *Inspector) CountInstances(ctx context.Context, f Instances) (n int, capped bool, err error) {
-	ids, next, err := i.find(ctx, f, "", Cap)
+	ids, next, err := i.FindInstances(ctx, f, "", Cap)
 	return len(ids), next != "", err
 }

@@ -56,7 +56,7 @@ func (i *Inspector) Overview(ctx context.Context) (Everything, error) {
 	if err != nil {
 		return all, fmt.Errorf("count work: %w", err)
 	}
-	executing, more, err := i.CountInstances(ctx, Instances{Status: fsm.Running})
+	executing, more, err := i.CountInstances(ctx, Instances{Statuses: []fsm.Status{fsm.Running}})
 	if err != nil {
 		return all, fmt.Errorf("count work: %w", err)
 	}

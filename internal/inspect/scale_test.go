@@ -127,9 +127,9 @@ func (s *scene) questions() map[string]func(context.Context) (int, error) {
 		}
 	}
 	for name, f := range map[string]inspect.Instances{
-		"all": {}, "of-machine": {FSM: "rare"}, "done": {Status: fsm.Done}, "failed": {Status: fsm.Failed}, "cancelled": {Status: fsm.Cancelled},
-		"runnable": {Status: fsm.Runnable}, "scheduled": {Status: fsm.Scheduled}, "waiting": {Status: fsm.AwaitingSignal}, "executing": {Status: fsm.Running},
-		"waiting-of-machine": {Status: fsm.AwaitingSignal, FSM: "rare"}, "step": {Step: "ship"}, "nowhere": {Step: "nowhere"}, "queue": {Queue: "none"},
+		"all": {}, "of-machine": {FSM: "rare"}, "done": {Statuses: only(fsm.Done)}, "failed": {Statuses: only(fsm.Failed)}, "cancelled": {Statuses: only(fsm.Cancelled)},
+		"runnable": {Statuses: only(fsm.Runnable)}, "scheduled": {Statuses: only(fsm.Scheduled)}, "waiting": {Statuses: only(fsm.AwaitingSignal)}, "executing": {Statuses: only(fsm.Running)}, "live": {Statuses: only(inspect.Live)}, "ended": {Statuses: only(inspect.Ended)},
+		"waiting-of-machine": {Statuses: only(fsm.AwaitingSignal), FSM: "rare"}, "step": {Step: "ship"}, "nowhere": {Step: "nowhere"}, "queue": {Queue: "none"},
 	} {
 		all["instances-"+name] = func(ctx context.Context) (int, error) {
 			found, _, err := s.Instances(ctx, f, "", 50)

@@ -25,6 +25,8 @@ type position struct {
 	Key string    `json:"k,omitempty"`
 	Seq int64     `json:"s,omitempty"`
 	Due time.Time `json:"d,omitzero"`
+	// Stage is the walk that it is in, of a list that takes several.
+	Stage int `json:"g,omitempty"`
 }
 
 // isZero reports whether it is the beginning.

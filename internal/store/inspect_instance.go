@@ -13,6 +13,7 @@ type Place string
 // The places that have instances by their id, newest first.
 const (
 	EveryPlace     Place = "InspectInstances"
+	EndedPlace     Place = "InspectEnded"
 	DonePlace      Place = "InspectDone"
 	DeadPlace      Place = "InspectDead"
 	CancelledPlace Place = "InspectCancelled"

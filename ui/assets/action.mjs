@@ -1,15 +1,15 @@
 // Actions on one thing, on those selected, or on all that match a filter.
 import { html } from "./lib.mjs";
-import { get, post } from "./api.mjs";
+import { post } from "./api.mjs";
 import { ask } from "./dialog.mjs";
 import { may } from "./me.mjs";
 import { say, fail } from "./toast.mjs";
 
 /**
- * An action is {name, label, key, danger, role, when(row), run(row), question(row), done}.
- * usable says whether it can be done to a row now.
+ * An action is {name, label, past, key, danger, role, statuses, when(row), run(row), question(row)}:
+ * it is for rows of its statuses. usable says whether it can be done to a row now.
  */
-export const usable = (action, row) => may(action.role ?? "operator") && (!action.when || action.when(row));
+export const usable = (action, row) => may(action.role ?? "operator") && (!action.statuses || action.statuses.includes(row.status)) && (!action.when || action.when(row));
 
 /** perform does an action to one row, asking first if it cannot be taken back. */
 export async function perform(action, row, one) {
@@ -62,43 +62,38 @@ async function each(action, rows, spec) {
 }
 
 const atOnce = 4; // requests
-const most = 1000; // things that are changed by one click
-const mostPages = 25; // that are looked through to find them
 
-// collect finds what matches and can be changed, where the server does not do that
-// itself: it wants to be told a status.
-async function collect(action, filter, spec) {
-  const rows = [];
-  let cursor;
-  let pages = 0;
-  do {
-    const page = await get(spec.path, { ...filter, limit: 200, cursor });
-    rows.push(...page.data.filter((r) => usable(action, r)));
-    cursor = page.next_cursor;
-  } while (cursor && rows.length < most && ++pages < mostPages);
-  return { rows: rows.slice(0, most), matched: Math.min(rows.length, most), capped: !!cursor };
+// narrowed is a filter without what the action is not for; null if that is all.
+function narrowed(action, filter, spec) {
+  const asked = filter.status && (spec.groups?.[filter.status] ?? [filter.status]);
+  const status = action.statuses.filter((s) => !asked || asked.includes(s));
+  return status.length ? { ...filter, status } : null;
 }
 
 /** onMatching does an action to all that match, after saying how many that are. */
 export async function onMatching(action, filter, spec) {
+  const nothing = () => say(`Nothing that matches can be ${action.past ?? "changed"}.`);
+  const all = { action: action.name, filter: narrowed(action, filter, spec) };
+  if (!all.filter) return nothing();
   let found;
   try {
-    found = spec.bulk && filter.status ? await post(spec.bulk, { action: action.name, filter, dry_run: true }) : await collect(action, filter, spec);
+    found = await post(spec.bulk, { ...all, dry_run: true });
   } catch (error) {
     return fail(error);
   }
-  if (!found.matched) return say(`Nothing that matches can be ${action.past ?? "changed"}.`);
+  if (!found.matched) return nothing();
   const what = Object.entries(filter).map(([k, v]) => `${k}:${v}`).join(" ") || "no filter: all of them";
   return ask({
     title: `${action.label} ${found.capped ? "at least " : ""}${counted(found.matched, spec.one)}?`,
     text: `All that match now – ${what}.${found.capped ? " Only that many are done at once; do it again for the rest." : ""}`,
     confirm: `${action.label} ${found.matched.toLocaleString()}`, danger: action.danger,
-    act: async () => report(action, found.rows ? await each(action, found.rows, spec) : await post(spec.bulk, { action: action.name, filter }), spec),
+    act: async () => report(action, await post(spec.bulk, all), spec),
   });
 }
 
 function report(action, result, spec) {
   const skipped = (result.matched ?? 0) - (result.done ?? 0);
-  say(`${action.label}: ${counted(result.done ?? 0, spec.one)}${skipped > 0 ? `, ${skipped} had changed meanwhile` : ""}`);
+  const why = result.errors?.length ? `: ${result.errors[0].message}` : "";
+  say(`${action.label}: ${counted(result.done ?? 0, spec.one)}${skipped > 0 ? `, ${skipped.toLocaleString()} could not be ${action.past ?? "changed"}${why}` : ""}`);
   return true;
 }

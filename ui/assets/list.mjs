@@ -13,8 +13,9 @@ const sizes = [50, 100, 200];
 
 /**
  * List is a page that lists things. A spec has: kind, title, one, path, filters,
- * statuses, columns [{name, title, cell, cls}], href(row), id(row), actions, bulk,
- * create {label, open}, empty, every (ms), and whole if there is one page only.
+ * statuses, groups {name: statuses}, columns [{name, title, cell, cls}], href(row), id(row), actions,
+ * bulk (the path that acts on many; with filters it is needed), create {label, open},
+ * empty, every (ms), and whole if there is one page only.
  */
 export function List({ spec }) {
   const { query } = route.value;

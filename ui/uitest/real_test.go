@@ -2,6 +2,8 @@ package uitest
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -159,6 +161,57 @@ func TestTheRealServerDoesWhatTheDashboardAsks(t *testing.T) {
 	p.open(s.http.URL + "/settings")
 	p.act("make a token", "[data-action=token]", "")
 	p.wait("the token is shown", `document.querySelector("dialog code")?.textContent.startsWith("perdure_sk_")`)
+}
+
+// send makes a request of the real server.
+func (s *shop) send(t *testing.T, method, path, body string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, s.http.URL+"/v1/"+path, strings.NewReader(body))
+	enginetest.NoError(t, err)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	enginetest.NoError(t, err)
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	enginetest.NoError(t, err)
+	if res.StatusCode >= 300 {
+		t.Fatalf("%s %s: %d %s", method, path, res.StatusCode, raw)
+	}
+	return string(raw)
+}
+
+// Every list acts on what was selected, and on all that match, with one request.
+func TestEveryListActsOnManyAtOnce(t *testing.T) {
+	s := newShop(t)
+	s.send(t, http.MethodPut, "machines/door", `{"definition":{"id":"door","initial":"shut","states":{"shut":{}}}}`)
+	for i := range 5 {
+		s.send(t, http.MethodPost, "instances", `{"fsm":"parcel","queue":"many","delay":"24h"}`)
+		s.send(t, http.MethodPost, "hooks", `{"namespace":"shop","name":"receipt","delay":"24h"}`)
+		s.send(t, http.MethodPost, "processes/later", `{"payload":{},"at":"2100-01-01T00:00:00Z"}`)
+		s.send(t, http.MethodPut, fmt.Sprintf("alarms/many-%d", i), `{"type":"many","delay":"24h"}`)
+		s.send(t, http.MethodPost, "actors", fmt.Sprintf(`{"type":"door","id":"many-%d"}`, i))
+	}
+	p := newTab(t, s.http.URL)
+	p.screen("light", 1280, 860)
+	for _, c := range []struct{ list, action, left string }{
+		{"instances?queue=many", "cancel", "instances?queue=many&status=live"},
+		{"hooks?name=receipt&status=pending", "cancel", "hooks?name=receipt&status=pending"},
+		{"tasks?type=later", "cancel", "tasks?type=later&status=pending"},
+		{"alarms?type=many", "cancel", "alarms?type=many"},
+		{"actors?type=door", "stop", "actors?type=door&status=active"},
+	} {
+		kind, _, _ := strings.Cut(c.list, "?")
+		p.open(s.http.URL + "/" + c.list)
+		p.wait("they are listed", `document.querySelectorAll("tbody tr").length >= 5`)
+		p.run(`for (const box of [...document.querySelectorAll("tbody input")].slice(0, 2)) box.click()`)
+		p.wait("two are selected", `document.querySelector(".bar .check").textContent.includes("2 selected")`)
+		p.act(c.action+" two "+kind, "[data-bulk="+c.action+"]", ": 2 "+strings.TrimSuffix(kind, "s"))
+		p.open(s.http.URL + "/" + c.list)
+		p.act(c.action+" all "+kind, "[data-all="+c.action+"]", ": 3 "+strings.TrimSuffix(kind, "s"))
+		if left := s.send(t, http.MethodGet, c.left, ""); !strings.Contains(left, `"data":[]`) {
+			t.Errorf("%s: what is left is %s", c.list, left)
+		}
+	}
 }
 
 // act does an action, answers its dialog, and waits for what the page says then.

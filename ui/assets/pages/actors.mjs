@@ -15,13 +15,13 @@ export const at = (a) => `actors/${segment(a.type)}/${segment(a.id)}`;
 
 /** actions on an actor. */
 export const actions = [
-  { name: "release", label: "Release", past: "released", key: "r", when: (a) => a.status === "quarantined", run: (a) => post(`${at(a)}/release`) },
-  { name: "stop", label: "Stop", past: "stopped", key: "c", danger: true, when: (a) => a.status === "active", run: (a) => post(`${at(a)}/stop`),
+  { name: "release", label: "Release", past: "released", key: "r", statuses: ["quarantined"], run: (a) => post(`${at(a)}/release`) },
+  { name: "stop", label: "Stop", past: "stopped", key: "c", danger: true, statuses: ["active"], run: (a) => post(`${at(a)}/stop`),
     question: (a) => `${a.type} ${a.id} stops, and its timers with it. It cannot be taken back.` },
 ];
 
 const spec = {
-  kind: "actors", one: "actor", title: "Actors", path: "actors",
+  kind: "actors", one: "actor", title: "Actors", path: "actors", bulk: "actors/actions",
   about: "Statecharts with a life of their own; asleep they are only rows.",
   filters: { type: "its machine", status: ["active", "done", "error", "stopped", "quarantined"], state: "a state it is in" },
   statuses: ["active", "done", "error", "stopped", "quarantined"],

@@ -16,16 +16,16 @@ import { Field, JSONField } from "../form.mjs";
 import { ErrorText, Facts, Failure, Heading, Loading, Panel } from "../parts.mjs";
 
 const at = (a) => `alarms/${segment(a.id)}`;
-const bad = (a) => ["failed", "quarantined"].includes(a.status);
+const statuses = ["pending", "processing", "failed", "quarantined"];
 
 // An alarm has the same actions as everything that is due.
-const due = (action) => ({ ...action, when: (a) => !bad(a), open: action.open && ((a) => action.open(withPaths(a))), run: action.run && ((a) => action.run(withPaths(a))) });
+const due = (action) => ({ ...action, when: undefined, statuses: ["pending"], past: { skip: "skipped", fire: "fired" }[action.name], open: action.open && ((a) => action.open(withPaths(a))), run: action.run && ((a) => action.run(withPaths(a))) });
 const withPaths = (a) => ({ ...a, name: a.type, actions: { move: `${at(a)}/move`, skip: `${at(a)}/skip`, fire: `${at(a)}/fire` } });
 
 const actions = [
   ...dueActions.map(due).map((a) => ({ ...a, key: { move: "m", skip: "s", fire: "f" }[a.name] })),
-  { name: "retry", label: "Retry", past: "retried", key: "r", when: bad, run: (a) => post(`${at(a)}/retry`) },
-  { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, when: (a) => a.kind !== "machine", run: (a) => { leave(a); return del(at(a)); }, question: (a) => `${a.type} ${a.id} is removed.` },
+  { name: "retry", label: "Retry", past: "retried", key: "r", statuses: ["failed", "quarantined"], run: (a) => post(`${at(a)}/retry`) },
+  { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, statuses, run: (a) => { leave(a); return del(at(a)); }, question: (a) => `${a.type} ${a.id} is removed.` },
 ];
 
 // leave goes from the page of an alarm that is about to go to the list.
@@ -34,10 +34,10 @@ const leave = (a) => { if (route.peek().names[1] === a.id) go(link(["alarms"]));
 const often = (a) => a.text || a.cron || (a.every && `every ${a.every}`) || "once";
 
 const spec = {
-  kind: "alarms", one: "alarm", title: "Alarms & timers", path: "alarms",
+  kind: "alarms", one: "alarm", title: "Alarms & timers", path: "alarms", bulk: "alarms/actions",
   about: "Set by hand or by machines; those of machines can be moved, skipped and fired too.",
-  filters: { type: "its type", status: ["pending", "processing", "failed", "quarantined"], actor: "type/id of its actor" },
-  statuses: ["pending", "processing", "failed", "quarantined"],
+  filters: { type: "its type", status: statuses, actor: "type/id of its actor" },
+  statuses,
   id: (a) => a.id, href: (a) => link(["alarms", a.id]), actions,
   create: { label: "New alarm", open: () => schedule() },
   empty: "No alarm matches. Set one above, or with PUT /v1/alarms.",

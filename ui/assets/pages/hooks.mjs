@@ -20,13 +20,13 @@ const statuses = ["pending", "processing", "completed", "failed", "quarantined",
 const at = (h) => `hooks/${segment(h.id)}`;
 
 const actions = [
-  { name: "retry", label: "Retry", past: "retried", key: "r", when: (h) => ["failed", "quarantined", "cancelled"].includes(h.status), run: (h) => post(`${at(h)}/retry`) },
+  { name: "retry", label: "Retry", past: "retried", key: "r", statuses: ["failed", "quarantined", "cancelled"], run: (h) => post(`${at(h)}/retry`) },
   { name: "replay", label: "Replay…", key: "e", single: true, when: (h) => h.payload !== undefined, open: replay },
-  { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, when: (h) => h.status === "pending", run: (h) => post(`${at(h)}/cancel`), question: (h) => `${h.name} does not run.` },
+  { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, statuses: ["pending"], run: (h) => post(`${at(h)}/cancel`), question: (h) => `${h.name} does not run.` },
 ];
 
 const spec = {
-  kind: "hooks", one: "hook", title: "Hooks", path: "hooks",
+  kind: "hooks", one: "hook", title: "Hooks", path: "hooks", bulk: "hooks/actions",
   about: "Effects that run after a commit, at least once.",
   filters: { namespace: "its namespace", name: "its name", status: statuses },
   statuses, id: (h) => h.id, href: (h) => link(["hooks", h.id]), actions: actions.filter((a) => a.name !== "replay"),

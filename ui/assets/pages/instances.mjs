@@ -12,21 +12,22 @@ import { When } from "../time.mjs";
 import { JSONField, Field, sample } from "../form.mjs";
 
 export const statuses = ["runnable", "executing", "scheduled", "awaiting_signal", "awaiting_children", "queued", "unrouted", "done", "failed", "cancelled", "quarantined"];
-const ended = new Set(["done", "failed", "cancelled", "quarantined"]);
+const ended = ["done", "failed", "cancelled", "quarantined"];
+const groups = { live: statuses.filter((s) => !ended.includes(s)), ended };
 
 /** actions on an instance. */
 export const actions = [
-  { name: "retry", label: "Retry", past: "retried", key: "r", when: (i) => ["failed", "quarantined"].includes(i.status), run: (i) => post(`instances/${segment(i.id)}/retry`) },
-  { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, when: (i) => !ended.has(i.status), run: (i) => post(`instances/${segment(i.id)}/cancel`, { reason: "cancelled in the dashboard" }),
+  { name: "retry", label: "Retry", past: "retried", key: "r", statuses: ["failed", "quarantined"], run: (i) => post(`instances/${segment(i.id)}/retry`) },
+  { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, statuses: groups.live, run: (i) => post(`instances/${segment(i.id)}/cancel`, { reason: "cancelled in the dashboard" }),
     question: (i) => `${i.fsm} ${i.id} ends, and its children with it. It cannot be taken back.` },
 ];
 
 const spec = {
   kind: "instances", one: "instance", title: "State machines", path: "instances", bulk: "instances/actions",
   about: "Every instance of a step machine, newest first.",
-  filters: { fsm: "the machine's name", status: statuses, step: "where it is", queue: "its queue", parent: "the id of its parent", unique_key: "its unique key" },
+  filters: { fsm: "the machine's name", status: [...Object.keys(groups), ...statuses], step: "where it is", queue: "its queue", parent: "the id of its parent", unique_key: "its unique key" },
   statuses: ["runnable", "executing", "scheduled", "awaiting_signal", "awaiting_children", "done", "failed", "quarantined"],
-  id: (i) => i.id, href: (i) => link(["instances", i.id]), actions,
+  groups, id: (i) => i.id, href: (i) => link(["instances", i.id]), actions,
   create: { label: "Start", open: () => startInstance({ fsm: route.value.query.get("fsm") ?? "" }) },
   empty: "No instance matches. Start one with the button above, from Go with fsm.Start, or with POST /v1/instances.",
   columns: [

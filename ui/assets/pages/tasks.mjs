@@ -19,12 +19,12 @@ import { ErrorText, Facts, Failure, Heading, Loading, Panel, Table } from "../pa
 const statuses = ["pending", "processing", "completed", "failed", "quarantined", "cancelled"];
 
 const actions = [
-  { name: "retry", label: "Retry", past: "retried", key: "r", when: (t) => ["failed", "quarantined"].includes(t.status), run: (t) => post(`tasks/${segment(t.id)}/retry`) },
-  { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, when: (t) => t.status === "pending", run: (t) => post(`tasks/${segment(t.id)}/cancel`), question: (t) => `${t.type} ${t.id} does not run.` },
+  { name: "retry", label: "Retry", past: "retried", key: "r", statuses: ["failed", "quarantined"], run: (t) => post(`tasks/${segment(t.id)}/retry`) },
+  { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, statuses: ["pending"], run: (t) => post(`tasks/${segment(t.id)}/cancel`), question: (t) => `${t.type} ${t.id} does not run.` },
 ];
 
 const spec = {
-  kind: "tasks", one: "task", title: "Tasks", path: "tasks",
+  kind: "tasks", one: "task", title: "Tasks", path: "tasks", bulk: "tasks/actions",
   about: "Database functions and sends, driven by supervisors that read facts.",
   filters: { type: "its type", status: statuses }, statuses,
   id: (t) => String(t.id), href: (t) => link(["tasks", t.id]), actions,

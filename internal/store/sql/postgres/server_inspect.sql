@@ -16,6 +16,13 @@ where t.fsm = ? and t.id < ?::uuid
 order by t.id desc
 limit ?
 
+-- name: InspectEnded
+select t.id::text
+from perdure.finished t
+where t.id < ?::uuid
+order by t.id desc
+limit ?
+
 -- name: InspectDone
 select t.id::text
 from perdure.finished t

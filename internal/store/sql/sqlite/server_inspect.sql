@@ -15,6 +15,13 @@ where t.fsm = ? and t.id < ?
 order by t.id desc
 limit ?
 
+-- name: InspectEnded
+select t.id
+from perdure.finished t
+where t.id < ?
+order by t.id desc
+limit ?
+
 -- name: InspectDone
 select t.id
 from perdure.finished t

@@ -1,0 +1,83 @@
+package api
+
+import (
+	"context"
+	"strings"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/actor"
+	"github.com/perdure/perdure/fault"
+)
+
+// actOnActor is the input of a POST without a body to an actor.
+type actOnActor struct {
+	Keyed
+	ByActor
+}
+
+func (a *API) stopActor(ctx context.Context, in *actOnActor) (*Done[Acted], error) {
+	return a.byOperator(ctx, in.Key, in.ByActor, nil, a.config.Actors.StopIn)
+}
+
+func (a *API) releaseActor(ctx context.Context, in *actOnActor) (*Done[Acted], error) {
+	return a.byOperator(ctx, in.Key, in.ByActor, nil, a.config.Actors.ReleaseIn)
+}
+
+// byOperator does something to an actor in the name of the token.
+func (a *API) byOperator(ctx context.Context, key string, in ByActor, body any, act func(*perdure.Tx, actor.Ref, actor.Caller) error) (*Done[Acted], error) {
+	by, err := callerOf(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	return effect(ctx, a, key, body, func(tx *perdure.Tx) (func() Acted, error) {
+		return func() Acted { return Acted{in.ref().String()} }, act(tx, in.ref(), by)
+	})
+}
+
+// ActorBulk asks for an action on many actors.
+type ActorBulk struct {
+	Action string `json:"action" enum:"stop,release"`
+	Many[ActorMatch]
+}
+
+func (a *API) actOnActors(ctx context.Context, in *Posted[ActorBulk]) (*Done[BulkResult], error) {
+	actors, err := choose(in.Body.Many, func(m ActorMatch) finder { return a.findActors(ctx, m) })
+	if err != nil {
+		return nil, err
+	}
+	act, err := a.onActor(ctx, in.Body.Action)
+	if err != nil {
+		return nil, err
+	}
+	return a.onEach(ctx, in.Key, in.Body, actors, act)
+}
+
+// onActor returns what stops or releases the actor with an id as it is shown: type/id.
+func (a *API) onActor(ctx context.Context, action string) (func(*perdure.Tx, string) error, error) {
+	by, err := callerOf(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	act := a.config.Actors.StopIn
+	if action == "release" {
+		act = a.config.Actors.ReleaseIn
+	}
+	return func(tx *perdure.Tx, id string) error {
+		actorType, name, found := strings.Cut(id, "/")
+		if !found {
+			return tx.Fail(fault.Invalidf("actor", "%q is no type and id with a slash between", id))
+		}
+		return act(tx, actor.Ref{Type: actorType, ID: name}, by)
+	}, nil
+}
+
+// findActors returns the ids of a page of actors, as type/id.
+func (a *API) findActors(ctx context.Context, m ActorMatch) finder {
+	return func(cursor string, limit int) (ids []string, next string, err error) {
+		rows, next, err := a.config.Actors.List(ctx, m.filter(), cursor, limit)
+		for _, r := range rows {
+			ids = append(ids, r.Ref.String())
+		}
+		return ids, next, err
+	}
+}

@@ -1,0 +1,90 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/alarm"
+)
+
+// MoveInput says when something shall be due.
+type MoveInput struct {
+	At Time `json:"at" doc:"A time in the past means now."`
+}
+
+type moveAlarmInput struct {
+	Keyed
+	ByAlarm
+	Body MoveInput
+}
+
+func (a *API) moveAlarm(ctx context.Context, in *moveAlarmInput) (*Done[Acted], error) {
+	return a.actOnAlarm(ctx, in.Key, in.ByAlarm, in.Body, func(tx *perdure.Tx, key alarm.Key) error {
+		return a.alarms.MoveIn(tx, key, time.Time(in.Body.At))
+	})
+}
+
+// actOnAlarmInput is the input of a POST without a body to an alarm.
+type actOnAlarmInput struct {
+	Keyed
+	ByAlarm
+}
+
+func (a *API) skipAlarm(ctx context.Context, in *actOnAlarmInput) (*Done[Acted], error) {
+	return a.actOnAlarm(ctx, in.Key, in.ByAlarm, nil, a.alarms.SkipIn)
+}
+
+func (a *API) fireAlarm(ctx context.Context, in *actOnAlarmInput) (*Done[Acted], error) {
+	return a.actOnAlarm(ctx, in.Key, in.ByAlarm, nil, a.alarms.FireNowIn)
+}
+
+func (a *API) retryAlarm(ctx context.Context, in *actOnAlarmInput) (*Done[Acted], error) {
+	return a.actOnAlarm(ctx, in.Key, in.ByAlarm, nil, a.alarms.RetryIn)
+}
+
+func (a *API) actOnAlarm(ctx context.Context, key string, in ByAlarm, body any, act func(*perdure.Tx, alarm.Key) error) (*Done[Acted], error) {
+	return effect(ctx, a, key, body, func(tx *perdure.Tx) (func() Acted, error) {
+		return func() Acted { return Acted(in) }, act(tx, in.key())
+	})
+}
+
+// AlarmBulk asks for an action on many alarms.
+type AlarmBulk struct {
+	Action string `json:"action" enum:"cancel,retry,skip,fire"`
+	Many[AlarmMatch]
+}
+
+func (a *API) actOnAlarms(ctx context.Context, in *Posted[AlarmBulk]) (*Done[BulkResult], error) {
+	alarms, err := choose(in.Body.Many, func(m AlarmMatch) finder { return a.findAlarms(ctx, m) })
+	if err != nil {
+		return nil, err
+	}
+	act := map[string]func(*perdure.Tx, alarm.Key) error{
+		"cancel": a.removeAlarm, "retry": a.alarms.RetryIn, "skip": a.alarms.SkipIn, "fire": a.alarms.FireNowIn,
+	}[in.Body.Action]
+	return a.onEach(ctx, in.Key, in.Body, alarms, func(tx *perdure.Tx, id string) error { return act(tx, alarmKey(id)) })
+}
+
+// findAlarms returns the ids of a page of alarms.
+func (a *API) findAlarms(ctx context.Context, m AlarmMatch) finder {
+	return func(cursor string, limit int) (ids []string, next string, err error) {
+		f, err := m.filter()
+		if err != nil {
+			return nil, "", err
+		}
+		rows, next, err := a.alarms.List(ctx, f, cursor, limit)
+		for _, r := range rows {
+			ids = append(ids, r.String())
+		}
+		return ids, next, err
+	}
+}
+
+// removeAlarm cancels an alarm that must be there.
+func (a *API) removeAlarm(tx *perdure.Tx, key alarm.Key) error {
+	if _, err := a.alarms.GetIn(tx, key); err != nil {
+		return err
+	}
+	return a.alarms.CancelIn(tx, key)
+}

@@ -1,0 +1,69 @@
+package inspect
+
+import (
+	"slices"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/fsm"
+)
+
+// Live and Ended stand for the statuses of all instances that have not ended, and of
+// all that have.
+const (
+	Live  fsm.Status = "live"
+	Ended fsm.Status = "ended"
+)
+
+// groups are the statuses that others stand for. Live ones are in the order in which
+// they are listed.
+var groups = map[fsm.Status][]fsm.Status{
+	Live:  {fsm.Running, fsm.Runnable, fsm.Scheduled, fsm.AwaitingSignal, fsm.AwaitingChildren, fsm.Queued, fsm.Unrouted},
+	Ended: {fsm.Done, fsm.Failed, fsm.Cancelled, fsm.Quarantined},
+}
+
+// expand returns statuses with those that they stand for, once each.
+func expand(statuses []fsm.Status) ([]fsm.Status, error) {
+	var all []fsm.Status
+	for _, s := range statuses {
+		switch {
+		case groups[s] != nil:
+			all = append(all, groups[s]...)
+		case slices.Contains(groups[Live], s), slices.Contains(groups[Ended], s):
+			all = append(all, s)
+		default:
+			return nil, fault.Invalidf("status", "%q is unknown", s)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+// stages are the walks that together meet all instances of the statuses of f, one
+// after the other: instances of different statuses are in different tables. The empty
+// stage is a walk over all instances.
+func (f Instances) stages() []fsm.Status {
+	if len(f.Statuses) == 0 || f.Parent != "" || f.UniqueKey != "" {
+		return []fsm.Status{""}
+	}
+	asked := func(s fsm.Status) bool { return slices.Contains(f.Statuses, s) }
+	var all []fsm.Status
+	for _, s := range groups[Live] {
+		if asked(s) {
+			all = append(all, s)
+		}
+	}
+	dead := asked(fsm.Failed) || asked(fsm.Quarantined) // they are together
+	switch {
+	case asked(fsm.Done) && (dead || asked(fsm.Cancelled)):
+		return append(all, Ended)
+	case asked(fsm.Done):
+		return append(all, fsm.Done)
+	}
+	if dead {
+		all = append(all, fsm.Failed)
+	}
+	if asked(fsm.Cancelled) {
+		all = append(all, fsm.Cancelled)
+	}
+	return all
+}
