@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -186,5 +187,34 @@ func (Flows) BulkActionsThatMeetAllSucceed(t *testing.T, db enginetest.Database)
 	last := f.want(http.StatusOK, http.MethodPost, "/v1/instances/actions", object{"action": "cancel", "filter": object{"status": []string{"live"}}})
 	if rest, _ := last["done"].(float64); total+rest != n {
 		t.Errorf("%v and then %v of %d are cancelled", total, rest, n)
+	}
+}
+
+// A deadlock with somebody who locks in another order costs time and nothing else: the
+// unit of work is run again.
+func TestABulkActionSurvivesADeadlock(t *testing.T) {
+	t.Parallel()
+	f := ready(t, enginetest.New(t, enginetest.Postgres))
+	ids := []string{f.hook(), f.hook()}
+	slices.Sort(ids)
+	other, err := f.db.SQL(t).BeginTx(t.Context(), nil)
+	enginetest.NoError(t, err)
+	defer func() { _ = other.Rollback() }()
+	lock := func(id string) {
+		_, err := other.ExecContext(t.Context(), "update perdure.hooks set priority = priority where id = $1", id)
+		enginetest.NoError(t, err)
+	}
+	_, err = other.ExecContext(t.Context(), "set local deadlock_timeout = '1h'") // the request is the victim
+	enginetest.NoError(t, err)
+	lock(ids[1])
+	answered := make(chan object)
+	go func() {
+		answered <- f.want(http.StatusOK, http.MethodPost, "/v1/hooks/actions", object{"action": "cancel", "ids": ids}, "Idempotency-Key", "k")
+	}()
+	f.waiting(1)
+	lock(ids[0])
+	enginetest.NoError(t, other.Commit())
+	if done := <-answered; done["done"] != 2.0 {
+		t.Errorf("%v", done)
 	}
 }

@@ -161,10 +161,16 @@ func (f *fixture) together(other *fixture, r request, key string) [2]answer {
 	for i, g := range []*fixture{f, other} {
 		both.Go(func() { answers[i] = g.do(http.MethodPost, r.path, r.body, "Idempotency-Key", key) })
 	}
-	enginetest.Eventually(f, "both are in flight", func() bool {
-		return f.db.Int(f, "select count(*) from pg_locks where relation = 'perdure.idempotency'::regclass and not granted") == 2
-	})
+	f.waiting(2)
 	enginetest.NoError(f, gate.Rollback())
 	both.Wait()
 	return answers
+}
+
+// waiting returns when so many connections wait for a lock.
+func (f *fixture) waiting(n int64) {
+	f.Helper()
+	enginetest.Eventually(f, "somebody waits for a lock", func() bool {
+		return f.db.Int(f, "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'") == n
+	})
 }

@@ -83,19 +83,49 @@ func (a *API) onEach(ctx context.Context, key string, body any, c chosen, act fu
 	}
 	return effect(ctx, a, key, body, func(tx *perdure.Tx) (func() BulkResult, error) {
 		result := BulkResult{Matched: len(c.ids), Capped: c.capped}
-		for _, id := range c.ids {
-			refused, err := tx.Try(isRefusal, func() error { return act(tx, id) })
-			switch {
-			case err != nil:
-				return nil, err
-			case refused == nil:
-				result.Done++
-			case len(result.Errors) < maxBulkErrors:
-				result.Errors = append(result.Errors, ProblemDetail{Location: id, Message: refused.Error()})
+		err := result.parts(tx, c.ids, act)
+		return func() BulkResult { return result }, err
+	})
+}
+
+// partSize is how many things are acted on before the next savepoint. PostgreSQL
+// becomes slow for everybody once a transaction has more than 64 of them.
+const partSize = 50
+
+// parts acts on many things at once, and one by one where one of them is refused.
+func (r *BulkResult) parts(tx *perdure.Tx, ids []string, act func(*perdure.Tx, string) error) error {
+	for part := range slices.Chunk(ids, partSize) {
+		refused, err := r.try(tx, part, act)
+		if err != nil {
+			return err
+		}
+		for i := 0; refused != nil && i < len(part); i++ {
+			why, err := r.try(tx, part[i:i+1], act)
+			if err != nil {
+				return err
+			}
+			if why != nil && len(r.Errors) < maxBulkErrors {
+				r.Errors = append(r.Errors, ProblemDetail{Location: part[i], Message: why.Error()})
 			}
 		}
-		return func() BulkResult { return result }, nil
+	}
+	return nil
+}
+
+// try acts on all of some things or, if one is refused, on none.
+func (r *BulkResult) try(tx *perdure.Tx, ids []string, act func(*perdure.Tx, string) error) (refused, err error) {
+	refused, err = tx.Try(isRefusal, func() error {
+		for _, id := range ids {
+			if err := act(tx, id); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
+	if refused == nil && err == nil {
+		r.Done += len(ids)
+	}
+	return refused, err
 }
 
 // isRefusal reports whether an error is about one thing, which is not there or not
