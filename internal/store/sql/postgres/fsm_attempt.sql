@@ -15,7 +15,7 @@ insert into perdure.attempts (kind, id, seq, step, attempt, outcome, error, work
 select 'instance', i.id::text, coalesce((select max(a.seq) from perdure.attempts a where a.kind = 'instance' and a.id = i.id::text), 0) + 1,
   i.step, i.attempt + i.crashes + 1, ?::text, ?::text, l.worker, l.claimed_at, coalesce(?::timestamptz, now())
 from perdure.leases l, perdure.instances i
-where l.token = ?::uuid and i.id = any(?::text[]::uuid[])
+where l.token = ?::uuid and i.id = any(?::uuid[])
 
 -- name: InstanceAttemptCap
 -- Forgets all but the newest ones.

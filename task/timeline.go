@@ -1,0 +1,116 @@
+package task
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/retry"
+)
+
+// The beginnings of what the queue itself writes into its errors.
+const (
+	lostMessage     = "worker was lost while the task ran"
+	unroutedMessage = "no worker knows task type "
+)
+
+// Attempts returns the attempts of a task, oldest first: the newest retry.MaxRecorded
+// that left an error, and the one that runs or has succeeded. Of an error it is not
+// known who made the attempt, nor, unless it is the last one, when that began and which
+// one it was. It is a *fault.NotFound if there is no such task.
+func (a *Admin) Attempts(ctx context.Context, id int64) ([]retry.Attempt, error) {
+	t, err := a.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	failures, _, err := a.Errors(ctx, id, "", retry.MaxRecorded)
+	if err != nil {
+		return nil, err
+	}
+	var attempts []retry.Attempt
+	for _, e := range slices.Backward(failures) {
+		if !strings.HasPrefix(e.Message, unroutedMessage) { // that was none
+			attempts = append(attempts, attemptOf(e))
+		}
+	}
+	last := retry.Attempt{Number: t.Attempts + t.Crashes, Worker: t.Worker, Began: t.Dequeued, Ended: t.Finished}
+	if n := len(attempts); n > 0 && t.Status != Processing && !t.Dequeued.After(attempts[n-1].Ended) {
+		attempts[n-1].Number, attempts[n-1].Began = last.Number, last.Began
+		if attempts[n-1].Ended.Equal(last.Ended) { // it ended with an error, perhaps one that its handler took note of
+			return attempts, nil
+		}
+	}
+	switch t.Status {
+	case Processing:
+		last.Number++
+		last.Outcome = retry.Running
+	case Completed:
+		last.Outcome = retry.Succeeded
+	default:
+		return attempts, nil
+	}
+	return append(attempts, last), nil
+}
+
+func attemptOf(e ErrorRecord) retry.Attempt {
+	attempt := retry.Attempt{Outcome: retry.Failed, Error: e.Message, Ended: e.Created}
+	if strings.HasPrefix(e.Message, lostMessage) {
+		attempt.Outcome = retry.Lost
+	}
+	return attempt
+}
+
+// Fact is something that has happened in a business process.
+type Fact struct {
+	// Kind is scheduled, failed or succeeded.
+	Kind string
+	// Attempt is the one of the process that it is about, from 1.
+	Attempt int
+	// Task is the task that was scheduled, else 0.
+	Task  int64
+	Error string
+	At    time.Time
+}
+
+// Facts returns what has happened in the process of comms that a task belongs to, in
+// order. It is empty for tasks of no such process.
+func (a *Admin) Facts(ctx context.Context, id int64) ([]Fact, error) {
+	t, err := a.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var facts []Fact
+	channel, send := process(t.Payload)
+	if channel == "" {
+		return nil, nil
+	}
+	list := a.rt.Store.ListSendFacts(channel, send, func(f store.SendFact) {
+		facts = append(facts, Fact{Kind: f.Kind, Attempt: f.Attempt, Task: f.Task, Error: f.Error, At: f.At.UTC()})
+	})
+	if err := a.read(ctx, list); err != nil {
+		return nil, fmt.Errorf("read facts of task %d: %w", id, err)
+	}
+	return facts, nil
+}
+
+// process returns the process of comms that a payload names, if it does.
+func process(payload json.RawMessage) (channel string, send int64) {
+	var ids struct {
+		Email int64 `json:"send_email_task_id"`
+		SMS   int64 `json:"send_sms_task_id"`
+	}
+	if json.Unmarshal(payload, &ids) != nil { // a payload of the user's
+		return "", 0
+	}
+	switch {
+	case ids.Email != 0:
+		return "email", ids.Email
+	case ids.SMS != 0:
+		return "sms", ids.SMS
+	}
+	return "", 0
+}
