@@ -33,7 +33,9 @@ type Alarm struct {
 	Webhook        string          `json:"webhook,omitempty"`
 	Worker         string          `json:"worker,omitempty"`
 	CreatedAt      Time            `json:"created_at"`
+	LastAttemptAt  Time            `json:"last_attempt_at,omitzero"`
 	LeaseExpiresAt Time            `json:"lease_expires_at,omitzero"`
+	Timeline       []Attempt       `json:"timeline,omitempty" doc:"The attempts since it was scheduled, oldest first: the newest 50 that did not succeed, and the one that runs. Not in lists."`
 }
 
 // ActorRef names an actor.
@@ -46,7 +48,8 @@ func showAlarm(r alarm.Record) Alarm {
 	shown := Alarm{
 		ID: r.String(), Kind: "custom", Type: r.Type, Status: r.Status, Payload: r.Payload, Priority: Priority(r.Priority), DueAt: Time(r.Due),
 		ScheduledAt: Time(r.Scheduled), Every: Duration(r.Every), Cron: r.Cron, Zone: r.Zone, Text: r.Recurs, Missed: r.Missed, Attempts: r.Attempts,
-		MaxAttempts: r.MaxAttempts, Crashes: r.Crashes, Error: r.Error, Webhook: r.Webhook, Worker: r.Worker, CreatedAt: Time(r.Created), LeaseExpiresAt: Time(r.LeaseExpires),
+		MaxAttempts: r.MaxAttempts, Crashes: r.Crashes, Error: r.Error, Webhook: r.Webhook, Worker: r.Worker, CreatedAt: Time(r.Created),
+		LastAttemptAt: Time(r.LastAttempt), LeaseExpiresAt: Time(r.LeaseExpires),
 	}
 	if r.ActorType != "" {
 		shown.Actor = &ActorRef{Type: r.ActorType, ID: r.ActorID}
@@ -124,7 +127,10 @@ func (a *API) getAlarm(ctx context.Context, in *ByAlarm) (*One[Alarm], error) {
 	if err != nil {
 		return nil, err
 	}
-	return one(showAlarm(r)), nil
+	shown := showAlarm(r)
+	attempts, err := a.alarms.Attempts(ctx, in.key())
+	shown.Timeline = showAttempts(attempts)
+	return one(shown), err
 }
 
 // AlarmInput is an alarm to be scheduled.

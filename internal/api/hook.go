@@ -28,6 +28,7 @@ type Hook struct {
 	LastAttemptAt  Time            `json:"last_attempt_at,omitzero"`
 	FinishedAt     Time            `json:"finished_at,omitzero"`
 	LeaseExpiresAt Time            `json:"lease_expires_at,omitzero"`
+	Timeline       []Attempt       `json:"timeline,omitempty" doc:"The attempts, oldest first: the newest 50 that did not succeed, and the one that runs or has succeeded. Not in lists."`
 }
 
 func showHook(h hook.Record) Hook {
@@ -102,5 +103,8 @@ func (a *API) getHook(ctx context.Context, in *ByID) (*One[Hook], error) {
 	if err != nil {
 		return nil, err
 	}
-	return one(showHook(h)), nil
+	shown := showHook(h)
+	attempts, err := a.hooks.Attempts(ctx, in.ID)
+	shown.Timeline = showAttempts(attempts)
+	return one(shown), err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/internal/inspect"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/retry"
 )
 
 // Instance is an instance of a state machine.
@@ -37,6 +38,7 @@ type Instance struct {
 	Awaits      []string       `json:"awaits,omitempty" doc:"The signals that it waits for. Not in lists."`
 	AwaitsUntil Time           `json:"awaits_until,omitzero" doc:"When it waits no longer. Not in lists."`
 	Children    *ChildrenCount `json:"children,omitempty" doc:"The children that it waits for. Not in lists."`
+	Timeline    []Attempt      `json:"timeline,omitempty" doc:"The attempts of its steps, oldest first: the newest 50 that did not succeed, and the one that runs or has ended it well. Not in lists."`
 }
 
 // ChildrenCount is how many children a parent waits for.
@@ -127,7 +129,9 @@ func (a *API) getInstance(ctx context.Context, in *ByID) (*One[Instance], error)
 		}
 		shown.waits(w)
 	}
-	return one(shown), nil
+	attempts, err := a.config.Machines.Attempts(ctx, in.ID)
+	shown.Timeline = showAttempts(attempts)
+	return one(shown), err
 }
 
 // waits shows what an instance waits for, unless it has just gone on.
@@ -181,7 +185,7 @@ func (a *API) listSignals(ctx context.Context, in *pageOf) (*List[Signal], error
 type Event struct {
 	Seq     int    `json:"seq"`
 	At      Time   `json:"at"`
-	Outcome string `json:"outcome" enum:"created,signal,child,next,replay,await,spawn,done,stop,due,deadline,failed,cancelled,quarantined"`
+	Outcome string `json:"outcome" enum:"created,signal,child,next,replay,await,spawn,done,stop,error,crash,running,due,deadline,failed,cancelled,quarantined"`
 	Step    string `json:"step,omitempty"`
 	Next    string `json:"next,omitempty" doc:"The step that follows."`
 	Attempt int    `json:"attempt,omitempty"`
@@ -201,7 +205,7 @@ type History struct {
 // historyLimit is how many signals, children and steps a history shows.
 const historyLimit = 200
 
-// getHistory tells the life of an instance from what is stored. Steps that are over
+// getHistory tells the life of an instance from what is stored. Steps that succeeded
 // leave nothing but their effect on the state, unless the machine keeps its history.
 func (a *API) getHistory(ctx context.Context, in *ByID) (*One[History], error) {
 	i, err := a.config.Machines.Get(ctx, in.ID)
@@ -230,6 +234,11 @@ func (a *API) getHistory(ctx context.Context, in *ByID) (*One[History], error) {
 	for _, t := range steps {
 		events = append(events, stepEvent(t))
 	}
+	attempts, err := a.config.Machines.Attempts(ctx, in.ID)
+	if err != nil {
+		return nil, err
+	}
+	events = append(events, attemptEvents(attempts, steps)...)
 	events = append(events, lastEvents(i)...)
 	slices.SortStableFunc(events, func(a, b Event) int { return time.Time(a.At).Compare(time.Time(b.At)) })
 	for n := range events {
@@ -243,6 +252,35 @@ func stepEvent(t fsm.Transition) Event {
 	return Event{
 		At: Time(t.Began), Outcome: t.Outcome, Step: t.Step, Next: t.Next, Attempt: t.Attempt, Error: t.Error, Duration: &took, Worker: t.Worker,
 	}
+}
+
+// attemptEvents tells of the attempts that the steps do not tell of: those that failed
+// where no history is kept, that lost their process, and the one that runs.
+func attemptEvents(attempts []retry.Attempt, steps []fsm.Transition) []Event {
+	type end struct {
+		step string
+		at   time.Time
+	}
+	told := map[end]bool{}
+	for _, t := range steps {
+		told[end{t.Step, t.Ended}] = true
+	}
+	outcomes := map[retry.Outcome]string{retry.Failed: "error", retry.Lost: "crash", retry.Running: "running"}
+	var events []Event
+	for i, shown := range showAttempts(attempts) {
+		outcome, known := outcomes[shown.Outcome]
+		if !known || told[end{shown.Step, attempts[i].Ended}] {
+			continue // its end tells the rest
+		}
+		at := shown.BeganAt
+		if attempts[i].Began.IsZero() {
+			at = shown.EndedAt
+		}
+		events = append(events, Event{
+			At: at, Outcome: outcome, Step: shown.Step, Attempt: shown.Number - 1, Error: shown.Error, Duration: shown.Duration, Worker: shown.Worker,
+		})
+	}
+	return events
 }
 
 // lastEvents tells where an instance is now.

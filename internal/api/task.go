@@ -29,6 +29,8 @@ type Task struct {
 	FinishedAt     Time            `json:"finished_at,omitzero"`
 	LeaseExpiresAt Time            `json:"lease_expires_at,omitzero"`
 	Errors         []TaskError     `json:"errors,omitempty" doc:"The newest 50, if one task is shown."`
+	Timeline       []Attempt       `json:"timeline,omitempty" doc:"The attempts, oldest first: the newest 50 that left an error, and the one that runs or has succeeded. Not in lists."`
+	Facts          []Fact          `json:"facts,omitempty" doc:"What has happened in the process that it belongs to, in order. Not in lists."`
 }
 
 // TaskError is an error that a worker recorded.
@@ -57,11 +59,15 @@ func showTaskRow(t task.Record) Task {
 }
 
 func showTaskError(e task.ErrorRecord) TaskError {
-	shown := TaskError{ID: strconv.FormatInt(e.ID, 10), Message: e.Message, CreatedAt: Time(e.Created)}
-	if e.Task != 0 {
-		shown.Task = strconv.FormatInt(e.Task, 10)
+	return TaskError{ID: numberText(e.ID), Task: numberText(e.Task), Message: e.Message, CreatedAt: Time(e.Created)}
+}
+
+// numberText writes the number of a task; 0 is none.
+func numberText(id int64) string {
+	if id == 0 {
+		return ""
 	}
-	return shown
+	return strconv.FormatInt(id, 10)
 }
 
 func (a *API) registerTasks() {
@@ -120,9 +126,18 @@ func (a *API) getTask(ctx context.Context, in *ByID) (*One[Task], error) {
 	}
 	shown := showTask(t)
 	errs, _, err := a.tasks.Errors(ctx, id, "", shownErrors)
+	if err != nil {
+		return nil, err
+	}
 	for _, e := range errs {
 		shown.Errors = append(shown.Errors, showTaskError(e))
 	}
+	attempts, err := a.tasks.Attempts(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	facts, err := a.tasks.Facts(ctx, id)
+	shown.Timeline, shown.Facts = showAttempts(attempts), showFacts(facts)
 	return one(shown), err
 }
 

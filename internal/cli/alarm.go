@@ -57,7 +57,9 @@ type alarmJSON struct {
 	Webhook      string          `json:"webhook,omitempty"`
 	Created      time.Time       `json:"created_at"`
 	Worker       string          `json:"worker,omitempty"`
+	LastAttempt  time.Time       `json:"last_attempt_at,omitzero"`
 	LeaseExpires time.Time       `json:"lease_expires_at,omitzero"`
+	Timeline     []attemptJSON   `json:"timeline,omitempty"`
 }
 
 func newAlarmJSON(r alarm.Record) alarmJSON {
@@ -65,7 +67,7 @@ func newAlarmJSON(r alarm.Record) alarmJSON {
 		ActorType: r.ActorType, ActorID: r.ActorID, ID: r.ID, Type: r.Type, Status: r.Status, Priority: r.Priority, Payload: r.Payload,
 		Due: r.Due, Scheduled: r.Scheduled, Cron: r.Cron, Zone: r.Zone, Recurs: r.Recurs, Missed: r.Missed, MaxMissed: r.MaxMissed,
 		Retry: r.Retry, Attempts: r.Attempts, MaxAttempts: r.MaxAttempts, Crashes: r.Crashes, Error: r.Error, Webhook: r.Webhook,
-		Created: r.Created, Worker: r.Worker, LeaseExpires: r.LeaseExpires,
+		Created: r.Created, Worker: r.Worker, LastAttempt: r.LastAttempt, LeaseExpires: r.LeaseExpires,
 	}
 	if r.Every > 0 {
 		j.Every = r.Every.String()
@@ -159,14 +161,20 @@ func (a *app) showAlarms(records []alarm.Record, next string) error {
 func (a *app) alarmShow() *cobra.Command {
 	var actor actorFlag
 	cmd := &cobra.Command{
-		Use: "show <id>", Short: "Show one alarm with its payload and its last error", Args: cobra.ExactArgs(1),
+		Use: "show <id>", Short: "Show one alarm with its payload, its attempts and its last error", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.alarms(cmd.Context(), func(alarms *alarm.Alarms) error {
 				r, err := alarms.Get(cmd.Context(), actor.key(args[0]))
 				if err != nil {
 					return err
 				}
-				return a.show(newAlarmJSON(r), func(w io.Writer) { a.describeAlarm(w, r) })
+				attempts, err := alarms.Attempts(cmd.Context(), actor.key(args[0]))
+				if err != nil {
+					return err
+				}
+				shown := newAlarmJSON(r)
+				shown.Timeline = newTimeline(attempts)
+				return a.show(shown, func(w io.Writer) { a.describeAlarm(w, r, attempts) })
 			})
 		},
 	}
@@ -174,7 +182,7 @@ func (a *app) alarmShow() *cobra.Command {
 	return cmd
 }
 
-func (a *app) describeAlarm(w io.Writer, r alarm.Record) {
+func (a *app) describeAlarm(w io.Writer, r alarm.Record, attempts []retry.Attempt) {
 	rows := [][]string{
 		{"alarm", plain(r.ID)},
 		{"type", plain(r.Type)},
@@ -203,6 +211,7 @@ func (a *app) describeAlarm(w io.Writer, r alarm.Record) {
 	}
 	table(w, rows)
 	fmt.Fprintf(w, "\npayload\n%s\n", r.Payload)
+	describeAttempts(w, attempts)
 	if r.Error != "" {
 		fmt.Fprintln(w, "\nlast error")
 		printLines(w, r.Error)

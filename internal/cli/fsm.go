@@ -13,6 +13,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fsm"
+	"github.com/perdure/perdure/retry"
 )
 
 func (a *app) fsm() *cobra.Command {
@@ -52,6 +53,7 @@ type instanceJSON struct {
 	Due       time.Time       `json:"due_at"`
 	Deadline  time.Time       `json:"deadline_at,omitzero"`
 	Finished  time.Time       `json:"finished_at,omitzero"`
+	Timeline  []attemptJSON   `json:"timeline,omitempty"`
 }
 
 func newInstanceJSON(i fsm.Instance) instanceJSON {
@@ -116,20 +118,26 @@ func (a *app) showInstances(instances []fsm.Instance, next string) error {
 
 func (a *app) fsmShow() *cobra.Command {
 	return &cobra.Command{
-		Use: "show <id>", Short: "Show one instance with its state, result and error", Args: cobra.ExactArgs(1),
+		Use: "show <id>", Short: "Show one instance with its state, attempts, result and error", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.machines(cmd.Context(), func(_ *perdure.Engine, m *fsm.Machines) error {
 				i, err := m.Get(cmd.Context(), args[0])
 				if err != nil {
 					return err
 				}
-				return a.show(newInstanceJSON(i), func(w io.Writer) { describeInstance(w, i) })
+				attempts, err := m.Attempts(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				shown := newInstanceJSON(i)
+				shown.Timeline = newTimeline(attempts)
+				return a.show(shown, func(w io.Writer) { describeInstance(w, i, attempts) })
 			})
 		},
 	}
 }
 
-func describeInstance(w io.Writer, i fsm.Instance) {
+func describeInstance(w io.Writer, i fsm.Instance, attempts []retry.Attempt) {
 	rows := [][]string{
 		{"machine", plain(fmt.Sprintf("%s version %d", i.FSM, i.Version))},
 		{"id", i.ID},
@@ -157,6 +165,7 @@ func describeInstance(w io.Writer, i fsm.Instance) {
 	if i.Result != nil {
 		fmt.Fprintf(w, "\nresult\n%s\n", i.Result)
 	}
+	describeAttempts(w, attempts)
 	if i.Error != "" {
 		fmt.Fprintln(w, "\nerror")
 		printLines(w, i.Error)

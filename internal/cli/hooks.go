@@ -42,6 +42,7 @@ type hookJSON struct {
 	Finished     time.Time       `json:"finished_at,omitzero"`
 	Worker       string          `json:"worker,omitempty"`
 	LeaseExpires time.Time       `json:"lease_expires_at,omitzero"`
+	Timeline     []attemptJSON   `json:"timeline,omitempty"`
 }
 
 func newHookJSON(r hook.Record) hookJSON {
@@ -129,20 +130,26 @@ func firstLine(text string) string {
 
 func (a *app) hooksShow() *cobra.Command {
 	return &cobra.Command{
-		Use: "show <id>", Short: "Show one hook with its payload and its last error", Args: cobra.ExactArgs(1),
+		Use: "show <id>", Short: "Show one hook with its payload, its attempts and its last error", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.view(cmd.Context(), func(eng *perdure.Engine) error {
 				r, err := hook.NewAdmin(eng).Get(cmd.Context(), args[0])
 				if err != nil {
 					return err
 				}
-				return a.show(newHookJSON(r), func(w io.Writer) { a.describeHook(w, r) })
+				attempts, err := hook.NewAdmin(eng).Attempts(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				shown := newHookJSON(r)
+				shown.Timeline = newTimeline(attempts)
+				return a.show(shown, func(w io.Writer) { a.describeHook(w, r, attempts) })
 			})
 		},
 	}
 }
 
-func (a *app) describeHook(w io.Writer, r hook.Record) {
+func (a *app) describeHook(w io.Writer, r hook.Record, attempts []retry.Attempt) {
 	rows := [][]string{
 		{"hook", plain(r.Namespace + "/" + r.Name)},
 		{"id", plain(r.ID)},
@@ -166,6 +173,7 @@ func (a *app) describeHook(w io.Writer, r hook.Record) {
 	}
 	table(w, rows)
 	fmt.Fprintf(w, "\npayload\n%s\n", r.Payload)
+	describeAttempts(w, attempts)
 	if r.Error != "" {
 		fmt.Fprintln(w, "\nlast error")
 		printLines(w, r.Error)

@@ -37,6 +37,7 @@ type taskJSON struct {
 	Worker       string          `json:"worker,omitempty"`
 	LeaseExpires time.Time       `json:"lease_expires_at,omitzero"`
 	Errors       []taskErrorJSON `json:"errors,omitempty"`
+	Timeline     []attemptJSON   `json:"timeline,omitempty"`
 }
 
 type taskErrorJSON struct {
@@ -145,7 +146,7 @@ func pageTable(w io.Writer, rows [][]string, next string) {
 
 func (a *app) taskShow() *cobra.Command {
 	return &cobra.Command{
-		Use: "show <id>", Short: "Show one task with its payload and its errors", Args: cobra.ExactArgs(1),
+		Use: "show <id>", Short: "Show one task with its payload, its attempts and its errors", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := parseTaskID(args[0])
 			if err != nil {
@@ -160,15 +161,23 @@ func (a *app) taskShow() *cobra.Command {
 				if err != nil {
 					return err
 				}
+				attempts, err := admin.Attempts(cmd.Context(), id)
+				if err != nil {
+					return err
+				}
 				shown := newTaskJSON(r)
-				shown.Errors = newTaskErrorsJSON(failures)
-				return a.show(shown, func(w io.Writer) { a.describeTask(w, r, failures) })
+				shown.Errors, shown.Timeline = newTaskErrorsJSON(failures), newTimeline(attempts)
+				return a.show(shown, func(w io.Writer) {
+					a.describeTask(w, r)
+					describeAttempts(w, attempts)
+					describeErrors(w, failures)
+				})
 			})
 		},
 	}
 }
 
-func (a *app) describeTask(w io.Writer, r task.Record, failures []task.ErrorRecord) {
+func (a *app) describeTask(w io.Writer, r task.Record) {
 	rows := [][]string{
 		{"task", taskID(r.ID)},
 		{"type", plain(r.Type)},
@@ -194,6 +203,9 @@ func (a *app) describeTask(w io.Writer, r task.Record, failures []task.ErrorReco
 	if len(r.Outcome) > 0 {
 		fmt.Fprintf(w, "\noutcome that its handler has not taken note of\n%s\n", r.Outcome)
 	}
+}
+
+func describeErrors(w io.Writer, failures []task.ErrorRecord) {
 	if len(failures) > 0 {
 		fmt.Fprintln(w, "\nerrors, newest first")
 	}

@@ -6,7 +6,7 @@ import { span, absolute } from "./time.mjs";
 import { ErrorText } from "./parts.mjs";
 import { Icon } from "./status.mjs";
 
-const looks = { failed: "bad", quarantined: "jail", cancelled: "off", deadline: "wait", due: "wait", created: "ok", error: "bad", crash: "jail", stop: "off", done: "ok", await: "wait", spawn: "due", replay: "wait", next: "due" };
+const looks = { failed: "bad", quarantined: "jail", cancelled: "off", deadline: "wait", due: "wait", created: "ok", error: "bad", crash: "jail", stop: "off", done: "ok", await: "wait", spawn: "due", replay: "wait", next: "due", running: "due" };
 
 /**
  * Timeline shows entries {at, duration_ms, title, how, text, error} as a waterfall.

@@ -90,7 +90,7 @@ func instance() object {
 
 func history() object {
 	entry := func(n int, ago time.Duration, step, outcome, next string, took int) object {
-		return object{"seq": n, "at": at(ago), "step": step, "outcome": outcome, "next": next, "duration_ms": took, "attempt": 0, "state": object{"order": "4711", "step": n}}
+		return object{"seq": n, "at": at(ago), "step": step, "outcome": outcome, "next": next, "duration_ms": took, "attempt": 0, "worker": "web-1", "state": object{"order": "4711", "step": n}}
 	}
 	failed := entry(3, 230*sec, "charge", "error", "", 4100)
 	failed["error"] = stack
@@ -121,20 +121,32 @@ func hook(n int, name, status string) object {
 	o := object{"id": id(200 + n), "namespace": "shop", "name": name, "status": status, "priority": 0, "attempts": n, "max_attempts": 5, "crashes": 0, "unit_id": id(300 + n), "created_at": at(9 * minute), "due_at": at(8 * minute), "last_attempt_at": at(2 * minute), "payload": object{"order": "4711", "customer": object{"name": "Ada", "tags": []any{"vip", nil, true, 1.5}}}, "retry": object{"kind": "exponential", "base": "1s", "max": "1h"}}
 	if status == "failed" {
 		o["error"], o["finished_at"] = "POST https://crm.example.com/events: 503 Service Unavailable", at(2*minute)
-		o["log"] = []any{object{"attempt": 1, "at": at(9 * minute), "duration_ms": 1200, "error": "503"}, object{"attempt": 2, "at": at(2 * minute), "duration_ms": 800, "error": "503"}}
+		o["timeline"] = timeline()
 	}
 	return o
+}
+
+// timeline has an attempt of every outcome.
+func timeline() []any {
+	return []any{
+		object{"number": 1, "outcome": "failed", "began_at": at(9 * minute), "ended_at": at(8 * minute), "duration_ms": 1200, "worker": "web-1", "error": "503"},
+		object{"number": 2, "outcome": "lost", "began_at": at(8 * minute), "ended_at": at(7 * minute), "duration_ms": 30_000, "worker": "web-2", "error": "process was lost while the hook ran"},
+		object{"number": 3, "outcome": "cancelled", "began_at": at(6 * minute), "ended_at": at(6 * minute), "worker": "web-2", "error": "cancelled while it ran"},
+		object{"outcome": "failed", "ended_at": at(5 * minute), "error": stack},
+		object{"number": 4, "step": "pack", "outcome": "succeeded", "began_at": at(3 * minute), "ended_at": at(2 * minute), "duration_ms": 800, "worker": "web-1"},
+		object{"number": 5, "outcome": "running", "began_at": at(2 * minute), "worker": "web-1"},
+	}
 }
 
 func task(n int, kind, status string) object {
 	return object{
 		"id": fmt.Sprint(n), "type": kind, "status": status, "attempts": 3, "crashes": 0, "enqueued_at": at(6 * minute), "scheduled_at": at(5 * minute), "finished_at": at(minute), "worker": "web-1", "payload": object{"db_function": "comms.send_email_supervisor", "send_email_task_id": 4}, "error": "validation: to is empty",
-		"facts": []any{object{"fact": "scheduled", "attempt": 1, "at": at(5 * minute)}, object{"fact": "failed", "attempt": 1, "at": at(4 * minute), "data": object{"error_message": "mailbox full"}}, object{"fact": "scheduled", "attempt": 2, "at": at(3 * minute)}, object{"fact": "succeeded", "attempt": 2, "at": at(2 * minute)}}, "errors": []any{object{"id": "1", "message": stack, "created_at": at(4 * minute)}},
+		"facts": []any{object{"kind": "scheduled", "attempt": 1, "at": at(5 * minute)}, object{"kind": "failed", "attempt": 1, "at": at(4 * minute), "error": "mailbox full"}, object{"kind": "scheduled", "attempt": 2, "at": at(3 * minute)}, object{"kind": "succeeded", "attempt": 2, "at": at(2 * minute)}}, "timeline": timeline(), "errors": []any{object{"id": "1", "message": stack, "created_at": at(4 * minute)}},
 	}
 }
 
 func alarm(name, kind string, in time.Duration) object {
-	return object{"id": name, "type": kind, "kind": "custom", "status": "pending", "due_at": at(-in), "every": "24h0m0s", "missed": "once", "attempts": 0, "max_attempts": 5, "created_at": at(day), "actor": object{"type": "subscription", "id": "ada"}, "payload": object{"text": "Your trial ends soon"}}
+	return object{"id": name, "type": kind, "kind": "custom", "status": "pending", "due_at": at(-in), "every": "24h0m0s", "missed": "once", "attempts": 0, "max_attempts": 5, "created_at": at(day), "timeline": timeline(), "actor": object{"type": "subscription", "id": "ada"}, "payload": object{"text": "Your trial ends soon"}}
 }
 
 func failed(o object) object {

@@ -12,6 +12,7 @@ import { ID, Short } from "../copy.mjs";
 import { Status } from "../status.mjs";
 import { At, When, localInput, now } from "../time.mjs";
 import { JSONView } from "../json.mjs";
+import { Attempts } from "../attempts.mjs";
 import { Field, JSONField } from "../form.mjs";
 import { ErrorText, Facts, Failure, Heading, Loading, Panel } from "../parts.mjs";
 
@@ -84,7 +85,10 @@ export function Alarm({ names: [id] }) {
     <div class="columns">
       <${Panel} title="Facts"><${Facts} of=${{ Due: html`<${At} at=${a.due_at} />`, Repeats: often(a), "Time zone": a.zone, "Missed ticks": a.missed, Kind: a.kind,
         Actor: a.actor && html`<a href=${link(["actors", a.actor.type, a.actor.id])}>${a.actor.type} ${a.actor.id}</a>`, Attempts: a.attempts && `${a.attempts}${a.max_attempts ? ` of ${a.max_attempts}` : ""}`, Created: html`<${At} at=${a.created_at} />` }} /><//>
-      <${Panel} title="Payload"><${JSONView} value=${a.payload} label="Payload" /><//>
+      <div>
+        <${Panel} title="Attempts"><${Attempts} of=${a} begun=${["Scheduled", a.created_at]} /><//>
+        <${Panel} title="Payload"><${JSONView} value=${a.payload} label="Payload" /><//>
+      </div>
     </div>
     <${Panel} title="Raw" cls="full"><${JSONView} value=${a} open=${1} label="Raw JSON" /><//>`;
 }

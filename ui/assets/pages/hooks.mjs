@@ -13,7 +13,7 @@ import { Status } from "../status.mjs";
 import { At, When } from "../time.mjs";
 import { JSONView } from "../json.mjs";
 import { Field, JSONField } from "../form.mjs";
-import { Timeline } from "../timeline.mjs";
+import { Attempts } from "../attempts.mjs";
 import { ErrorText, Facts, Failure, Heading, Loading, Panel } from "../parts.mjs";
 
 const statuses = ["pending", "processing", "completed", "failed", "quarantined", "cancelled"];
@@ -87,7 +87,7 @@ export function Hook({ names: [id] }) {
     <${ErrorText} text=${h.error} open=${true} />
     <div class="columns">
       <div>
-        <${Panel} title="Attempts"><${Timeline} entries=${attempts(h)} /><//>
+        <${Panel} title="Attempts"><${Attempts} of=${h} begun=${["Triggered", h.created_at]} /><//>
         <${Panel} title="Payload"><${JSONView} value=${h.payload} label="Payload" /><//>
       </div>
       <${Panel} title="Facts"><${Facts} of=${{ Namespace: h.namespace, Attempts: `${h.attempts ?? 0}${h.max_attempts ? ` of ${h.max_attempts}` : ""}`, Crashes: h.crashes || "", Created: html`<${At} at=${h.created_at} />`, Due: html`<${At} at=${h.due_at} />`,
@@ -95,13 +95,4 @@ export function Hook({ names: [id] }) {
         ${h.retry && html`<h3>Retry policy</h3><${JSONView} value=${h.retry} label="Retry policy" />`}<//>
     </div>
     <${Panel} title="Raw" cls="full"><${JSONView} value=${h} open=${1} label="Raw JSON" /><//>`;
-}
-
-// attempts uses the log of them if there is one, else what the hook itself tells.
-function attempts(h) {
-  if (h.log?.length) return h.log.map((l) => ({ at: l.at, duration_ms: l.duration_ms, title: `Attempt ${l.attempt}`, how: l.error ? "error" : "done", error: l.error }));
-  const known = [{ at: h.created_at, title: "Triggered", how: "next" }];
-  if (h.last_attempt_at) known.push({ at: h.last_attempt_at, title: `Attempt ${h.attempts}`, how: h.error ? "error" : "next", text: h.status });
-  if (h.finished_at) known.push({ at: h.finished_at, title: "Ended", how: h.status === "completed" ? "done" : "stop", text: h.status });
-  return known;
 }

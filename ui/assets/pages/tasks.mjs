@@ -13,6 +13,7 @@ import { Status } from "../status.mjs";
 import { At, When } from "../time.mjs";
 import { JSONView } from "../json.mjs";
 import { Field, JSONField } from "../form.mjs";
+import { Attempts } from "../attempts.mjs";
 import { Timeline } from "../timeline.mjs";
 import { ErrorText, Facts, Failure, Heading, Loading, Panel, Table } from "../parts.mjs";
 
@@ -76,7 +77,8 @@ export function Task({ names: [id] }) {
     <div class="lead"><${Status} of=${t.status} /><${ID} id=${t.id} /></div>
     <div class="columns">
       <div>
-        ${t.facts?.length > 0 && html`<${Panel} title="Facts of the process"><${Timeline} entries=${(t.facts ?? []).map((f) => ({ at: f.at, title: f.fact, how: /fail/.test(f.fact) ? "error" : /succe/.test(f.fact) ? "done" : "next", text: f.attempt ? `attempt ${f.attempt}` : "", error: f.data?.error_message }))} /><//>`}
+        ${t.facts?.length > 0 && html`<${Panel} title="Facts of the process"><${Timeline} entries=${t.facts.map(fact)} /><//>`}
+        <${Panel} title="Attempts"><${Attempts} of=${t} begun=${["Enqueued", t.enqueued_at]} /><//>
         <${Panel} title="Errors"><${Table} title="Errors" rows=${t.errors} empty="No error is recorded." keyOf=${(e) => e.id} columns=${[["When", (e) => html`<${When} at=${e.created_at} />`], ["Error", (e) => html`<${ErrorText} text=${e.message} />`]]} /><//>
       </div>
       <div>
@@ -88,3 +90,5 @@ export function Task({ names: [id] }) {
     </div>
     <${Panel} title="Raw" cls="full"><${JSONView} value=${t} open=${1} label="Raw JSON" /><//>`;
 }
+
+const fact = (f) => ({ at: f.at, title: f.kind, how: own({ failed: "error", succeeded: "done" }, f.kind) ?? "next", text: `attempt ${f.attempt}`, error: f.error });

@@ -1,0 +1,48 @@
+package api
+
+import (
+	"github.com/perdure/perdure/retry"
+	"github.com/perdure/perdure/task"
+)
+
+// Attempt is one execution of a piece of work.
+type Attempt struct {
+	Number   int           `json:"number,omitempty" doc:"Which one it was since the work was begun, or begun again by an operator; of an instance, of its step."`
+	Step     string        `json:"step,omitempty" doc:"That of an instance."`
+	Outcome  retry.Outcome `json:"outcome" enum:"running,succeeded,failed,lost,cancelled" doc:"Lost: its process was, or its claim with its lease."`
+	Error    string        `json:"error,omitempty" doc:"With the stack of a panic."`
+	Worker   string        `json:"worker,omitempty" doc:"The process that made it, where that is known."`
+	BeganAt  Time          `json:"began_at,omitzero" doc:"Where that is known."`
+	EndedAt  Time          `json:"ended_at,omitzero"`
+	Duration *float64      `json:"duration_ms,omitempty" doc:"How long it took, in milliseconds, where that is known."`
+}
+
+func showAttempts(attempts []retry.Attempt) []Attempt {
+	var shown []Attempt
+	for _, t := range attempts {
+		a := Attempt{Number: t.Number, Step: t.Step, Outcome: t.Outcome, Error: t.Error, Worker: t.Worker, BeganAt: Time(t.Began), EndedAt: Time(t.Ended)}
+		if !t.Began.IsZero() && !t.Ended.IsZero() {
+			took := float64(t.Ended.Sub(t.Began).Microseconds()) / 1000
+			a.Duration = &took
+		}
+		shown = append(shown, a)
+	}
+	return shown
+}
+
+// Fact is something that has happened in the business process of a task.
+type Fact struct {
+	Kind    string `json:"kind" enum:"scheduled,failed,succeeded"`
+	Attempt int    `json:"attempt" doc:"The attempt of the process that it is about."`
+	Task    string `json:"task,omitempty" doc:"The task that was scheduled."`
+	Error   string `json:"error,omitempty"`
+	At      Time   `json:"at"`
+}
+
+func showFacts(facts []task.Fact) []Fact {
+	var shown []Fact
+	for _, f := range facts {
+		shown = append(shown, Fact{Kind: f.Kind, Attempt: f.Attempt, Task: numberText(f.Task), Error: f.Error, At: Time(f.At)})
+	}
+	return shown
+}

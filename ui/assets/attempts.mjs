@@ -1,0 +1,21 @@
+// The attempts of a piece of work: when each began, how long it took, who made it and
+// what it came to; and when the next one is due.
+import { html, own } from "./lib.mjs";
+import { Timeline } from "./timeline.mjs";
+import { relative, tick } from "./time.mjs";
+
+const looks = { failed: "error", lost: "crash", cancelled: "cancelled", succeeded: "done", running: "next" };
+
+const attempt = (t) => ({
+  at: t.began_at ?? t.ended_at, duration_ms: t.duration_ms, how: own(looks, t.outcome), error: t.error,
+  title: ["Attempt", t.number].filter(Boolean).join(" "), text: [t.outcome, t.worker && `by ${t.worker}`].filter(Boolean).join(" "),
+});
+
+/** Attempts shows how work came to where it is; begun says what happened first, and when. */
+export function Attempts({ of, begun }) {
+  const entries = [{ at: begun[1], title: begun[0], how: "created" }, ...(of.timeline ?? []).map(attempt)];
+  const due = of.scheduled_at && !of.due_at ? of.scheduled_at : of.due_at;
+  if (of.status === "pending" && due) entries.push({ at: due, title: of.timeline?.length ? "Next attempt" : "First attempt", how: "due", text: relative(Date.parse(due), tick.value) });
+  if (of.finished_at) entries.push({ at: of.finished_at, title: "Ended", how: of.status === "completed" ? "done" : of.status, text: of.status });
+  return html`<${Timeline} entries=${entries} />`;
+}
