@@ -209,3 +209,52 @@ func ExampleAdmin() {
 	// welcome-ada failed 1 mail server is down
 	// completed <nil>
 }
+
+// Each attempt is told: when it was made, what it came to, and why.
+func ExampleAdmin_Attempts() {
+	ctx := context.Background()
+	clock := perduretest.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	eng, err := perdure.Open(ctx, "sqlite::memory:", &perdure.Options{Clock: clock})
+	if err != nil {
+		panic(err)
+	}
+	defer eng.Close()
+	hooks, err := hook.New(eng, "mail", nil)
+	if err != nil {
+		panic(err)
+	}
+	welcome, err := hook.Define(hooks, "welcome", func(ctx context.Context, _ string) error {
+		clock.Advance(2 * time.Second)
+		if hook.FromContext(ctx).Attempt == 1 {
+			return errors.New("mail server is down")
+		}
+		return nil
+	}, &hook.HandlerOptions{Retry: retry.Fixed(3, time.Minute)})
+	if err != nil {
+		panic(err)
+	}
+	err = eng.Update(ctx, func(tx *perdure.Tx) error {
+		_, err := welcome.Trigger(tx, "ada@example.org", &hook.TriggerOptions{ID: "welcome-ada"})
+		return err
+	})
+	if err != nil {
+		panic(err)
+	}
+	for range 2 {
+		if _, err := hooks.Process(ctx); err != nil {
+			panic(err)
+		}
+		clock.Advance(time.Minute)
+	}
+
+	attempts, err := hook.NewAdmin(eng).Attempts(ctx, "welcome-ada")
+	if err != nil {
+		panic(err)
+	}
+	for _, a := range attempts {
+		fmt.Println(a.Number, a.Began.Format(time.TimeOnly), a.Ended.Sub(a.Began), a.Outcome, a.Error)
+	}
+	// Output:
+	// 1 12:00:00 2s failed mail server is down
+	// 2 12:01:02 2s succeeded
+}

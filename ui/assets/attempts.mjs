@@ -6,16 +6,18 @@ import { relative, tick } from "./time.mjs";
 
 const looks = { failed: "error", lost: "crash", cancelled: "cancelled", succeeded: "done", running: "next" };
 
+const since = (at) => relative(Date.parse(at), tick.value);
+
 const attempt = (t) => ({
-  at: t.began_at ?? t.ended_at, duration_ms: t.duration_ms, how: own(looks, t.outcome), error: t.error,
-  title: ["Attempt", t.number].filter(Boolean).join(" "), text: [t.outcome, t.worker && `by ${t.worker}`].filter(Boolean).join(" "),
+  at: t.began_at ?? t.ended_at, duration_ms: t.duration_ms, how: own(looks, t.outcome), error: t.error, title: ["Attempt", t.number].filter(Boolean).join(" "),
+  text: [t.outcome, t.worker && `on ${t.worker}`, t.began_at ? `begun ${since(t.began_at)}` : `ended ${since(t.ended_at)}`].filter(Boolean).join(" "),
 });
 
 /** Attempts shows how work came to where it is; begun says what happened first, and when. */
 export function Attempts({ of, begun }) {
   const entries = [{ at: begun[1], title: begun[0], how: "created" }, ...(of.timeline ?? []).map(attempt)];
   const due = of.scheduled_at && !of.due_at ? of.scheduled_at : of.due_at;
-  if (of.status === "pending" && due) entries.push({ at: due, title: of.timeline?.length ? "Next attempt" : "First attempt", how: "due", text: relative(Date.parse(due), tick.value) });
+  if (of.status === "pending" && due) entries.push({ at: due, title: of.timeline?.length ? "Next attempt" : "First attempt", how: "due", text: since(due) });
   if (of.finished_at) entries.push({ at: of.finished_at, title: "Ended", how: of.status === "completed" ? "done" : of.status, text: of.status });
   return html`<${Timeline} entries=${entries} />`;
 }

@@ -107,7 +107,7 @@ const steps = new Set(["next", "replay", "await", "spawn", "done", "stop", "erro
 
 const entry = (e) => ({
   at: e.at, duration_ms: e.duration_ms, title: e.step || e.outcome, how: e.outcome, error: e.error,
-  text: [e.attempt > 0 && `attempt ${e.attempt + 1}`, e.step && e.outcome, e.next && e.next !== e.step && `→ ${e.next}`, e.detail, e.worker && `by ${e.worker}`].filter(Boolean).join(" "),
+  text: [e.attempt > 0 && `attempt ${e.attempt + 1}`, e.step && e.outcome, e.next && e.next !== e.step && `→ ${e.next}`, e.detail, e.worker && `on ${e.worker}`].filter(Boolean).join(" "),
 });
 
 const facts = (i) => ({
