@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/perdure/perdure/internal/clock"
@@ -16,8 +17,8 @@ import (
 const (
 	// sweepLimit is how many expired things of each kind one claim looks after.
 	sweepLimit = 100
-	// sweepPause is how long expired things wait at most while there is a backlog
-	// of due instances.
+	// sweepPause is how long expired things wait at most while nobody knows of
+	// them, or there is a backlog of due instances.
 	sweepPause = 100 * time.Millisecond
 )
 
@@ -30,6 +31,10 @@ type queue struct {
 
 	backlog bool      // the last claim left something, and no suspects
 	swept   time.Time // when expired things were last seen to
+	// thorough counts the callers who want everything seen to that is due, and
+	// overdue says that something is that should have been.
+	thorough atomic.Int64
+	overdue  atomic.Bool
 }
 
 func newQueue(m *Machines, name string, concurrency int) *queue {
@@ -48,7 +53,11 @@ func newQueue(m *Machines, name string, concurrency int) *queue {
 func (q *queue) Namespace() string { return topic(q.name) }
 
 // Process implements dispatch.Processor.
-func (q *queue) Process(ctx context.Context) (int, error) { return q.worker.Process(ctx) }
+func (q *queue) Process(ctx context.Context) (int, error) {
+	q.thorough.Add(1)
+	defer q.thorough.Add(-1)
+	return q.worker.Process(ctx)
+}
 
 // Start implements dispatch.Starter.
 func (q *queue) Start(ctx context.Context) (int, error) { return q.worker.Start(ctx) }
@@ -82,16 +91,21 @@ func (q *queue) claim(ctx context.Context, limit int, lease time.Duration) (clai
 		return nil, err
 	}
 	now := clock.System.Now()
-	if q.backlog && now.Sub(q.swept) < sweepPause {
+	calm := q.thorough.Load() == 0 && !q.overdue.Load()
+	if (q.backlog || calm) && now.Sub(q.swept) < sweepPause {
 		claims, err = q.take(ctx, limit, lease, false)
-	}
-	suspects := false
-	if err == nil && len(claims) == 0 {
-		q.swept = now
-		if suspects, err = q.machines.expire(ctx, q.name); err == nil {
-			claims, err = q.takeWith(ctx, suspects, limit, lease)
+		q.backlog = len(claims) == limit
+		if err != nil || len(claims) > 0 || calm {
+			return claims, err
 		}
 	}
+	q.swept = now
+	q.overdue.Store(false)
+	suspects, err := q.machines.expire(ctx, q.name)
+	if err != nil {
+		return nil, err
+	}
+	claims, err = q.takeWith(ctx, suspects, limit, lease)
 	q.backlog = len(claims) == limit && !suspects
 	return claims, err
 }
@@ -266,6 +280,9 @@ func (q *queue) next(ctx context.Context) (wait time.Duration, ok bool, err erro
 		}
 	}
 	err = m.read(ctx, m.rt.Store.NextInstance(q.name, m.definitions(), !q.suspects.busy.Load(), m.rt.Now(), sooner), m.rt.Store.NextSchedule(m.rt.Now(), sooner))
+	if ok && wait <= 0 {
+		q.overdue.Store(true)
+	}
 	return wait, ok, err
 }
 

@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	readers = 4
+	maxReaders = 4
 	// busySlice is how long SQLite itself waits for another process's lock;
 	// the rest of the wait is ours, because it must end with the context.
 	busySlice = 50 * time.Millisecond
@@ -35,7 +35,8 @@ const (
 
 // DB is an open SQLite database.
 type DB struct {
-	read    *sql.DB
+	read    *sql.DB // for readers, and one more for a diagnosis
+	readers *readers
 	write   *sql.DB
 	writer  *writer
 	scratch string // directory of a :memory: database, removed on Close
@@ -87,8 +88,9 @@ func (db *DB) open(ctx context.Context, path, sync string) error {
 	if db.read, err = sql.Open("sqlite", fileURI(path, sync, true)); err != nil {
 		return err
 	}
-	db.read.SetMaxOpenConns(readers)
-	db.read.SetMaxIdleConns(readers)
+	db.read.SetMaxOpenConns(maxReaders + 1)
+	db.read.SetMaxIdleConns(maxReaders + 1)
+	db.readers = newReaders(db.read, &db.ran)
 	return db.read.PingContext(ctx)
 }
 
@@ -137,7 +139,7 @@ func (db *DB) Dialect() sqldb.Dialect {
 // by nobody.
 func (db *DB) Pools() []sqldb.Pool {
 	writer := sqldb.Pool{Name: "write", Max: 1, Open: 1, InUse: 1 - int64(len(db.writer.turn))}
-	return []sqldb.Pool{writer, sqldb.StdPool("read", db.read)}
+	return []sqldb.Pool{writer, db.readers.pool()}
 }
 
 // Statements implements sqldb.Counted.
@@ -148,17 +150,7 @@ func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) 
 	if access != sqldb.Read {
 		return db.writer.begin(ctx, access)
 	}
-	conn, err := db.read.Conn(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("get a read connection: %w", translate(err))
-	}
-	if _, err := conn.ExecContext(ctx, "begin"); err != nil {
-		// It may have begun after all, see writer.begin.
-		_ = conn.Raw(func(any) error { return errBadConn })
-		_ = conn.Close() // already thrown away
-		return nil, translate(err)
-	}
-	return &readTx{StdRunner: sqldb.StdRunner{Conn: conn, Dialect: dialect, Ran: &db.ran}, conn: conn}, nil
+	return db.readers.begin(ctx)
 }
 
 // Exclusively implements sqldb.DB: the write lock is SQLite's only one.
@@ -177,6 +169,9 @@ func (db *DB) Exclusively(ctx context.Context, fn func(sqldb.Runner) error) erro
 // Close implements sqldb.DB.
 func (db *DB) Close() error {
 	var errs []error
+	if db.readers != nil {
+		errs = append(errs, db.readers.close())
+	}
 	if db.read != nil {
 		errs = append(errs, db.read.Close())
 	}

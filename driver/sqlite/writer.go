@@ -10,23 +10,18 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// maxStatements bounds the cache of prepared statements; the engine's own are
-// far fewer, and a user's ad-hoc SQL must not grow it for ever.
-const maxStatements = 512
-
 // writer is the one connection that writes. Its turn is a channel of one
 // token, so that waiting for it ends with the context.
 type writer struct {
-	conn  *sql.Conn
-	turn  chan struct{}
-	stmts map[string]*sql.Stmt
-	ran   *sqldb.Counter
+	*conn
+	turn chan struct{}
+	ran  *sqldb.Counter
 	// full says that commits are synced; synced whether the next one would be.
 	full, synced bool
 }
 
-func newWriter(conn *sql.Conn, full bool, ran *sqldb.Counter) *writer {
-	w := &writer{conn: conn, ran: ran, turn: make(chan struct{}, 1), stmts: map[string]*sql.Stmt{}, full: full, synced: full}
+func newWriter(c *sql.Conn, full bool, ran *sqldb.Counter) *writer {
+	w := &writer{conn: newConn(c), ran: ran, turn: make(chan struct{}, 1), full: full, synced: full}
 	w.turn <- struct{}{}
 	return w
 }
@@ -63,7 +58,7 @@ func (w *writer) sync(ctx context.Context, sync bool) error {
 		level = "full"
 	}
 	w.synced = false // until it is certain
-	if _, err := w.conn.ExecContext(ctx, "pragma synchronous = "+level); err != nil {
+	if _, err := w.Conn.ExecContext(ctx, "pragma synchronous = "+level); err != nil {
 		return translate(err)
 	}
 	w.synced = sync
@@ -87,50 +82,6 @@ func (w *writer) lock(ctx context.Context) error {
 			return translate(err)
 		}
 	}
-}
-
-// ExecContext implements sqldb.StdConn with a cached prepared statement.
-func (w *writer) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	stmt, err := w.prepare(ctx, query) //nolint:sqlclosecheck // kept for the next time
-	if err != nil {
-		return nil, err
-	}
-	return stmt.ExecContext(ctx, args...)
-}
-
-// QueryContext implements sqldb.StdConn with a cached prepared statement.
-func (w *writer) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	stmt, err := w.prepare(ctx, query) //nolint:sqlclosecheck // kept for the next time
-	if err != nil {
-		return nil, err
-	}
-	return stmt.QueryContext(ctx, args...)
-}
-
-func (w *writer) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
-	if stmt, ok := w.stmts[query]; ok {
-		return stmt, nil
-	}
-	if len(w.stmts) >= maxStatements {
-		w.forget()
-	}
-	stmt, err := w.conn.PrepareContext(ctx, query)
-	if err == nil {
-		w.stmts[query] = stmt
-	}
-	return stmt, err
-}
-
-func (w *writer) forget() {
-	for query, stmt := range w.stmts {
-		_ = stmt.Close()
-		delete(w.stmts, query)
-	}
-}
-
-func (w *writer) close() error {
-	w.forget()
-	return w.conn.Close()
 }
 
 // writeTx is the transaction that holds the writer.
@@ -204,36 +155,4 @@ func commitError(err error) error {
 		return &sqldb.Uncertain{Err: err}
 	}
 	return translate(err)
-}
-
-// readTx is a snapshot on a connection of the read pool.
-type readTx struct {
-	sqldb.StdRunner
-	conn *sql.Conn
-	done bool
-}
-
-// Commit implements sqldb.Tx: a snapshot has nothing to commit.
-func (tx *readTx) Commit(ctx context.Context, last ...sqldb.Stmt) error {
-	if tx.done {
-		return sqldb.ErrDone
-	}
-	err := tx.Run(ctx, last...)
-	tx.Rollback()
-	return err
-}
-
-// Rollback implements sqldb.Tx.
-func (tx *readTx) Rollback() {
-	if tx.done {
-		return
-	}
-	tx.done = true
-	ctx, cancel := sqldb.RollbackContext()
-	defer cancel()
-	if _, err := tx.conn.ExecContext(ctx, "rollback"); err != nil && !errors.Is(err, sql.ErrConnDone) {
-		// A connection left inside a transaction must not return to the pool.
-		_ = tx.conn.Raw(func(any) error { return errBadConn })
-	}
-	_ = tx.conn.Close()
 }

@@ -143,7 +143,7 @@ func (s *Store) ListActors(f ActorFilter, found func(ActorRecord)) sqldb.Stmt {
 			f.BeforeCreated, f.BeforeCreated, f.Before.Type, f.Before.Type, f.Before.ID)
 	}
 	text := head + "\nfrom " + s.dialect.Qualify("perdure", "actors") + " a\n" + w.sql() + "order by a.created_at desc, a.type desc, a.id desc\nlimit ?"
-	list := sqldb.Stmt{SQL: s.dialect.Rebind(text), Args: append(w.args, f.Limit)}
+	list := sqldb.Stmt{SQL: s.complete(text), Args: append(w.args, f.Limit)}
 	list.Row = func(scan sqldb.Scan) error {
 		var a ActorRecord
 		err := scan(a.columns()...)

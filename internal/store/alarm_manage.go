@@ -74,14 +74,14 @@ func (s *Store) ListAlarms(f AlarmFilter, found func(Alarm)) sqldb.Stmt {
 	head, _, _ := strings.Cut(s.texts["AlarmGet"], "where ")
 	w := f.conditions()
 	text := head + w.sql() + "order by due_at, actor_type, actor_id, alarm_id\nlimit ?"
-	return sqldb.Stmt{SQL: s.dialect.Rebind(text), Args: append(w.args, f.Limit), Row: s.alarmRow(found)}
+	return sqldb.Stmt{SQL: s.complete(text), Args: append(w.args, f.Limit), Row: s.alarmRow(found)}
 }
 
 // CountAlarms returns the statement that counts alarms by status.
 func (s *Store) CountAlarms(f AlarmFilter, found func(status string, n int64)) sqldb.Stmt {
 	w := f.conditions()
 	text := strings.ReplaceAll(s.texts["AlarmCount"], "{where}", w.sql())
-	return sqldb.Stmt{SQL: s.dialect.Rebind(text), Args: w.args, Row: func(scan sqldb.Scan) error {
+	return sqldb.Stmt{SQL: s.complete(text), Args: w.args, Row: func(scan sqldb.Scan) error {
 		var status string
 		var n int64
 		if err := scan(&status, &n); err != nil {

@@ -82,9 +82,9 @@ func (s *Store) ShowInstances(f InstanceFilter, now Now, found func(InstanceView
 	}
 	text := s.texts["InstanceShow"] + "\n" + strings.ReplaceAll(w.sql(), "\n", " ") + "order by i.id desc limit ?"
 	if s.dialect.Name == sqldb.Postgres { // the statement's own placeholder is numbered already
-		text = s.dialect.Rebind(strings.ReplaceAll(text, "$1", "?"))
+		text = strings.ReplaceAll(text, "$1", "?")
 	}
-	list := sqldb.Stmt{SQL: text, Args: append(append([]any{at(now)}, w.args...), f.Limit)}
+	list := sqldb.Stmt{SQL: s.complete(text), Args: append(append([]any{at(now)}, w.args...), f.Limit)}
 	list.Row = s.viewRow(found)
 	return list
 }

@@ -195,7 +195,7 @@ func (s *Store) ListHooks(f HookFilter, found func(Hook)) sqldb.Stmt {
 		w.add("(created_at < ? or (created_at = ? and id < ?))", f.BeforeCreated, f.BeforeCreated, f.BeforeID)
 	}
 	text := head + w.sql() + "order by created_at desc, id desc\nlimit ?"
-	return sqldb.Stmt{SQL: s.dialect.Rebind(text), Args: append(w.args, f.Limit), Row: s.hookRow(found)}
+	return sqldb.Stmt{SQL: s.complete(text), Args: append(w.args, f.Limit), Row: s.hookRow(found)}
 }
 
 func (s *Store) hookRow(found func(Hook)) func(sqldb.Scan) error {

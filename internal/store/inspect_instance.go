@@ -167,7 +167,7 @@ func (s *Store) byID(name string, ids []string, now Now) sqldb.Stmt {
 	for _, id := range ids {
 		args = append(args, id)
 	}
-	return sqldb.Stmt{SQL: s.dialect.Rebind(text), Args: args}
+	return sqldb.Stmt{SQL: s.complete(text), Args: args}
 }
 
 // Wait is what an instance waits for.

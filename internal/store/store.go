@@ -121,11 +121,20 @@ func localize(d sqldb.Dialect, text string) string {
 		return text
 	}
 	text = strings.ReplaceAll(text, "perdure.", "perdure_")
-	if d.Name == sqldb.SQLite {
-		text = bareLimit.ReplaceAllString(text, "limit 0 + $1")
-	}
-	return text
+	return planned(d, text)
 }
+
+// planned keeps SQLite from planning anew each time.
+func planned(d sqldb.Dialect, text string) string {
+	if d.Name != sqldb.SQLite {
+		return text
+	}
+	return bareLimit.ReplaceAllString(text, "limit 0 + $1")
+}
+
+// complete returns a statement to which the program has added conditions, ready to
+// run.
+func (s *Store) complete(text string) string { return s.dialect.Rebind(planned(s.dialect, text)) }
 
 // bareLimit is a limit that is a bare parameter. SQLite plans by its value, and for that
 // parses the statement anew each time it is bound, which takes longer than running

@@ -58,7 +58,7 @@ func (s *Store) ListTasks(f TaskFilter, found func(TaskRow)) sqldb.Stmt {
 		w.add("task_id < ?", f.Before)
 	}
 	text := head + w.sql() + "order by task_id desc\nlimit ?"
-	return sqldb.Stmt{SQL: s.dialect.Rebind(text), Args: append(w.args, f.Limit), Row: taskRow(found)}
+	return sqldb.Stmt{SQL: s.complete(text), Args: append(w.args, f.Limit), Row: taskRow(found)}
 }
 
 func taskRow(found func(TaskRow)) func(sqldb.Scan) error {
@@ -104,7 +104,7 @@ func (s *Store) ListTaskErrors(task, before int64, limit int, found func(TaskErr
 		w.add("error_id < ?", before)
 	}
 	text := s.texts["TaskErrorList"] + "\n" + w.sql() + "order by error_id desc\nlimit ?"
-	return sqldb.Stmt{SQL: s.dialect.Rebind(text), Args: append(w.args, limit), Row: func(scan sqldb.Scan) error {
+	return sqldb.Stmt{SQL: s.complete(text), Args: append(w.args, limit), Row: func(scan sqldb.Scan) error {
 		var e TaskErrorRow
 		err := scan(&e.ID, &e.Task, &e.Message, &e.Created)
 		if err == nil {
