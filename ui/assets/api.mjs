@@ -45,9 +45,10 @@ export function get(path, params, abort) {
   return request("GET", url(path, params), undefined, abort);
 }
 
-/** post, put and del change one. Each call has its own idempotency key. */
+/** post, put, patch and del change one. Each post has its own idempotency key. */
 export const post = (path, body = {}) => request("POST", url(path), body);
 export const put = (path, body = {}) => request("PUT", url(path), body);
+export const patch = (path, body = {}) => request("PATCH", url(path), body);
 export const del = (path, params) => request("DELETE", url(path, params));
 
 async function request(method, href, body, abort) {

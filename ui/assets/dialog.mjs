@@ -7,13 +7,11 @@ const open = signal(null);
 /** show opens a dialog; content gets close(result). The promise has the result, undefined if dismissed. */
 export function show(content, options = {}) {
   return new Promise((resolve) => {
-    const before = document.activeElement;
     const entry = {
       content, options,
       close(result) {
         if (open.peek() !== entry) return;
         open.value = null;
-        before?.focus?.();
         resolve(result);
       },
     };
@@ -33,7 +31,11 @@ export function Dialogs() {
 function Dialog({ content: Content, options, close }) {
   const ref = useRef(null);
   const id = useId();
-  useLayoutEffect(() => { ref.current.showModal(); }, []);
+  useLayoutEffect(() => {
+    const dialog = ref.current;
+    dialog.showModal();
+    return () => dialog.close(); // which gives the focus back
+  }, []);
   return html`<dialog ref=${ref} class=${options.wide ? "wide" : ""} aria-labelledby=${id}
       onClose=${() => close()}
       onKeyDown=${(e) => { if (e.key === "Escape") { e.preventDefault(); close(); } }}
@@ -48,8 +50,9 @@ function Dialog({ content: Content, options, close }) {
 /**
  * ask shows a question and runs act if it is confirmed, staying open with the
  * error if that fails. The promise has what act returned, undefined if dismissed.
+ * ready puts the focus on the button that confirms, rather than into the fields.
  */
-export function ask({ title, text, confirm, danger = false, act, wide, fields }) {
+export function ask({ title, text, confirm, danger = false, act, wide, fields, ready = !fields }) {
   return show(function Ask({ close }) {
     const [busy, setBusy] = useState(false);
     const [error, setError] = useState(null);
@@ -73,7 +76,7 @@ export function ask({ title, text, confirm, danger = false, act, wide, fields })
       ${error && html`<p class="wrong" role="alert">${describe(error)}</p>`}
       <div class="buttons">
         <button type="button" onClick=${() => close()}>Cancel</button>
-        <button class=${danger ? "danger" : "primary"} disabled=${busy} data-confirm autofocus=${!Fields}>${confirm}</button>
+        <button class=${danger ? "danger" : "primary"} disabled=${busy} data-confirm autofocus=${ready}>${confirm}</button>
       </div>
     </form>`;
   }, { title, wide });

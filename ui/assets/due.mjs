@@ -1,30 +1,66 @@
 // What can be done to something that is due later: move, skip, fire.
-import { html } from "./lib.mjs";
+import { html, own } from "./lib.mjs";
 import { post } from "./api.mjs";
 import { ask } from "./dialog.mjs";
+import { may } from "./me.mjs";
 import { say } from "./toast.mjs";
 import { Field } from "./form.mjs";
-import { localInput, now, absolute } from "./time.mjs";
+import { absolute, exact, localInput, now, span, utc } from "./time.mjs";
 
 const soon = [["+5 m", 300_000], ["+1 h", 3_600_000], ["+1 d", 86_400_000]];
 
 /** dueActions are for rows {name, due_at, actions: {move, skip, fire}}, whose paths the server gives. */
 export const dueActions = [
-  { name: "move", label: "Move", single: true, when: (d) => d.actions?.move, open: move },
+  { name: "move", label: "Move", single: true, when: (d) => d.actions?.move, open: (d) => move(d) },
   { name: "skip", label: "Skip", when: (d) => d.actions?.skip, run: (d) => post(d.actions.skip), question: (d) => `${d.name ?? d.id} does not happen ${d.due_at ? "at " + absolute(Date.parse(d.due_at)) : "this time"}.` },
   { name: "fire", label: "Fire now", when: (d) => d.actions?.fire, run: (d) => post(d.actions.fire), question: (d) => `${d.name ?? d.id} happens at once.` },
 ];
 
-function move(row) {
-  const due = Math.max(Date.parse(row.due_at) || 0, now());
+/** whyFixed says why something that is due cannot be moved; nothing if it can be. */
+export function whyFixed(d) {
+  if (!may("operator")) return "A viewer cannot move what is due.";
+  if (d.actions?.move) return "";
+  return own(fixed, d.kind) ?? "This cannot be moved.";
+}
+
+const fixed = {
+  schedule: "A schedule cannot be moved: its ticks follow its expression. Change that on its page, or run it now.",
+  instance: "A state machine cannot be moved: its step says when it goes on. Signal, retry or cancel it on its page.",
+  hook: "A hook cannot be moved: its retry policy says when it runs. Retry or cancel it on its page.",
+  task: "A task cannot be moved: its process says when it runs. Retry or cancel it on its page.",
+};
+
+/**
+ * move asks when something is to be due, and shows the old time and the new one.
+ * @param {object} row @param {number} [proposed] where it was dragged to
+ */
+export function move(row, proposed) {
+  const due = Date.parse(row.due_at);
+  const first = proposed ?? Math.max(due || 0, now());
+  const chosen = (values) => Date.parse(values.at ?? localInput(first));
   return ask({
-    title: `Move ${row.name ?? row.id}`, confirm: "Move",
-    fields: ({ values, set }) => html`<${Field} label="To" hint="In your time zone"><input type="datetime-local" step="1" required autofocus value=${values.at ?? localInput(due)} onInput=${(e) => set({ at: e.target.value })} /><//>
-      <div class="actions" role="group" aria-label="Later by">${soon.map(([text, ms]) => html`<button type="button" class="small" onClick=${() => set({ at: localInput(Date.parse(values.at ?? localInput(due)) + ms) })}>${text}</button>`)}</div>`,
+    title: `Move ${row.name ?? row.id}?`, confirm: "Move", ready: proposed !== undefined,
+    fields: ({ values, set }) => html`<${Field} label="To" hint="In your time zone"><input type="datetime-local" step="1" required autofocus=${proposed === undefined} value=${values.at ?? localInput(first)} onInput=${(e) => set({ at: e.target.value })} /><//>
+      <div class="actions" role="group" aria-label="Later by">${soon.map(([text, ms]) => html`<button type="button" class="small" onClick=${() => set({ at: localInput(chosen(values) + ms) })}>${text}</button>`)}</div>
+      <${Moving} from=${due} to=${chosen(values)} />`,
     act: async (v) => {
-      const to = new Date(v.at ?? localInput(due));
-      await post(row.actions.move, { at: to.toISOString() });
+      const to = chosen(v);
+      await post(row.actions.move, { at: new Date(to).toISOString() });
       say(`Moved to ${absolute(to)}`);
     },
   });
+}
+
+// Moving compares two times, exactly: who is called at night may be in another zone.
+function Moving({ from, to }) {
+  const row = (name, at) => html`<tr><th scope="row">${name}</th><td>${exact(at) || "no time"}</td><td>${utc(at)}</td></tr>`;
+  return html`<table class="compare"><caption class="away">The old time and the new one</caption>
+    <thead><tr><td></td><th scope="col">Your time</th><th scope="col">UTC</th></tr></thead><tbody>${row("Was due", from)}${row("Will be due", to)}</tbody></table>
+    <p class="muted">${difference(from, to)}</p>`;
+}
+
+function difference(from, to) {
+  if (Number.isNaN(from) || Number.isNaN(to)) return "";
+  const past = to <= now() ? " That is not in the future: it will be due at once." : "";
+  return (Math.abs(to - from) < 1000 ? "The time stays the same." : `${span(to - from)} ${to > from ? "later" : "earlier"}.`) + past;
 }

@@ -80,6 +80,14 @@ function Scalar({ type, schema, required, value, onChange }) {
 
 const number = (text) => (Number.isSafeInteger(Number(text)) || !/^-?\d+$/.test(text) ? Number(text) : BigInt(text));
 
+const mask = '"[redacted]"'; // what the server shows instead of a secret
+
+/** whole returns a value that was edited, unless a part of it was never shown: the mask must not be stored. */
+export function whole(value) {
+  if ((stringify(value) ?? "").includes(mask)) throw new Error("A part of it is not shown to you. Replace every [redacted] by what belongs there, or leave it unchanged.");
+  return value;
+}
+
 /** Field is a labelled input. */
 export function Field({ label, hint, children }) {
   return html`<label class="field"><span>${label}</span>${children}${hint && html`<small class="muted">${hint}</small>`}</label>`;

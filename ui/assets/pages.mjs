@@ -5,6 +5,7 @@ import { Instances } from "./pages/instances.mjs";
 import { Instance } from "./pages/instance.mjs";
 import { Definitions, Definition } from "./pages/definitions.mjs";
 import { Schedules } from "./pages/schedules.mjs";
+import { Schedule } from "./pages/schedule.mjs";
 import { Actors } from "./pages/actors.mjs";
 import { Actor } from "./pages/actor.mjs";
 import { Machines, Machine } from "./pages/machines.mjs";
@@ -30,7 +31,7 @@ export const groups = [
     { path: "hooks", title: "Hooks", key: "h", page: Hooks, detail: Hook, names: 1 },
     { path: "tasks", title: "Tasks", key: "t", page: Tasks, detail: Task, names: 1 },
     { path: "alarms", title: "Alarms & timers", key: "l", page: Alarms, detail: Alarm, names: 1 },
-    { path: "schedules", title: "Schedules", key: "s", page: Schedules },
+    { path: "schedules", title: "Schedules", key: "s", page: Schedules, detail: Schedule, names: 1 },
   ]],
   ["Definitions", [
     { path: "definitions", title: "Step machines", key: "f", page: Definitions, detail: Definition, names: 1 },

@@ -57,6 +57,26 @@ export function absolute(at) {
 export const hourText = (at) => (Number.isNaN(at) ? "" : clock.format(at));
 export const dayText = (at) => day.format(at);
 
+/** exact writes a time in the reader's zone with the name of the zone, and utc the same in UTC. */
+export const exact = (at) => zoned(at);
+export const utc = (at) => zoned(at, "UTC");
+
+/** inZone writes a time in a zone; in the reader's if the zone is not known here. */
+export function inZone(at, zone) {
+  try { return zoned(Date.parse(at), zone || "UTC"); } catch { return zoned(Date.parse(at)); }
+}
+
+const zones = new Map();
+
+// zoned leaves this year's number out.
+function zoned(at, timeZone) {
+  if (Number.isNaN(at)) return "";
+  const year = new Date(at).getFullYear() === new Date(now()).getFullYear() ? undefined : "numeric";
+  const key = `${timeZone} ${year}`;
+  if (!zones.has(key)) zones.set(key, new Intl.DateTimeFormat(undefined, { weekday: "short", day: "numeric", month: "short", year, hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZoneName: "short", timeZone }));
+  return zones.get(key).format(at);
+}
+
 /** When shows a time as its distance, kept current; the exact one is its title. */
 export function When({ at, none = "–" }) {
   const ms = Date.parse(at ?? "");

@@ -73,7 +73,7 @@ var asked = map[string][]string{
 		`POST hooks/actions {"action":"retry","ids":["ID"]}`,
 	},
 	"hooks/" + id(202): {
-		`POST hooks/ID/replay {"payload":{"customer":{"name":"Ada","tags":["vip",null,true,1.5]},"order":"4711"}}`,
+		`POST hooks/ID/replay {}`,
 		`POST hooks/ID/retry {}`,
 	},
 	"tasks": {
@@ -120,8 +120,12 @@ var asked = map[string][]string{
 		`POST schedules/sweep/fire {}`,
 		`POST schedules/sweep/resume {}`,
 		`POST schedules/sweep/resume {}`,
-		`PUT schedules/nightly-report {"spec":"30 2 * * *","zone":"Europe/Berlin","missed":"once","fsm":"report","version":1,"state":{}}`,
 		`PUT schedules/order {"spec":"0 9 * * *","zone":"UTC","missed":"once","fsm":"order"}`,
+	},
+	"schedules/nightly-report": {
+		`DELETE schedules/nightly-report`,
+		`POST schedules/nightly-report/fire {}`,
+		`POST schedules/nightly-report/pause {}`,
 	},
 	"definitions/order": {
 		`POST instances {"fsm":"order","state":{"order":"order","amount":0}}`,

@@ -37,8 +37,8 @@ func sample() map[string]any {
 		"instances/*/signals": list(object{"id": "1", "name": "address-changed", "payload": object{"street": "Main St 5"}, "created_at": at(40 * sec), "status": "waiting"}),
 		"facets/instances":    object{"fsm": []string{"order", "shipment", "report"}, "queue": []string{"default", "mail"}, "step": []string{"charge", "ship"}},
 		"definitions":         list(definition("order"), definition("report")), "definitions/*": definition("order"),
-		"schedules": list(schedule("nightly-report", "30 2 * * *", "at 02:30", "Europe/Berlin", false), schedule("sweep", "@every 90s", "every 90 seconds", "UTC", true)),
-		"hooks":     list(hook(1, "send-receipt", "completed"), hook(2, "notify-crm", "failed"), hook(3, "index", "pending"), hook(4, "notify-crm", "processing")), "hooks/*": hook(2, "notify-crm", "failed"),
+		"schedules": list(schedule("nightly-report", "30 2 * * *", "at 02:30", "Europe/Berlin", false), schedule("sweep", "@every 90s", "every 90 seconds", "UTC", true)), "schedules/*": wholeSchedule(),
+		"hooks": list(hook(1, "send-receipt", "completed"), hook(2, "notify-crm", "failed"), hook(3, "index", "pending"), hook(4, "notify-crm", "processing")), "hooks/*": hook(2, "notify-crm", "failed"),
 		"tasks": list(task(9, "send_email", "completed"), task(8, "db_function", "failed"), task(7, "send_sms", "pending")), "tasks/*": task(8, "db_function", "failed"),
 		"alarms": list(alarm("trial-ends", "reminder", 3*day), alarm("cleanup-1", "cleanup", 20*minute), alarm("poll", "poll", 90*sec), failed(alarm("sync", "sync", -minute))), "alarms/*": alarm("trial-ends", "reminder", 3*day),
 		"actors": list(actor("ada", "active"), actor("bob", "done"), actor("cleo", "error"), actor("dora", "quarantined")), "actors/*/*": actor("ada", "active"), "actors/*/*/log": actorLog(),
@@ -90,13 +90,16 @@ func instance() object {
 
 func history() object {
 	entry := func(n int, ago time.Duration, step, outcome, next string, took int) object {
-		return object{"seq": n, "at": at(ago), "step": step, "outcome": outcome, "next": next, "duration_ms": took, "attempt": 0, "worker": "web-1", "state": object{"order": "4711", "step": n}}
+		return object{"seq": n, "at": at(ago), "step": step, "outcome": outcome, "next": next, "duration_ms": took, "attempt": 0, "worker": id(712)}
 	}
 	failed := entry(3, 230*sec, "charge", "error", "", 4100)
 	failed["error"] = stack
 	retried := entry(4, 215*sec, "charge", "next", "reserve", 900)
 	retried["attempt"] = 1
-	return list(entry(1, 240*sec, "check", "next", "charge", 40), failed, retried, entry(5, 213*sec, "reserve", "replay", "reserve", 35), entry(6, 150*sec, "reserve", "next", "pack", 310), entry(7, 149*sec, "pack", "await", "pack", 12))
+	beside := func(n int, ago time.Duration, outcome, detail string) object {
+		return object{"seq": n, "at": at(ago), "outcome": outcome, "detail": detail, "id": id(31)}
+	}
+	return list(beside(0, 241*sec, "created", "order"), entry(1, 240*sec, "check", "next", "charge", 40), failed, retried, entry(5, 213*sec, "reserve", "replay", "reserve", 35), entry(6, 150*sec, "reserve", "next", "pack", 310), beside(6, 149500*time.Millisecond, "signal", "address-changed"), beside(6, 149400*time.Millisecond, "child", "shipment: done"), entry(7, 149*sec, "pack", "await", "pack", 12))
 }
 
 func definition(name string) object {
@@ -114,7 +117,14 @@ func definition(name string) object {
 }
 
 func schedule(name, spec, text, zone string, paused bool) object {
-	return object{"name": name, "fsm": "report", "version": 1, "spec": spec, "text": text, "zone": zone, "paused": paused, "missed": "once", "next_at": at(-5 * time.Hour), "last_at": at(19 * time.Hour), "next": []string{at(-5 * time.Hour), at(-29 * time.Hour), at(-53 * time.Hour)}, "state": object{}}
+	return object{"name": name, "fsm": "report", "version": 1, "spec": spec, "text": text, "zone": zone, "paused": paused, "missed": "once", "next_at": at(-5 * time.Hour), "last_at": at(19 * time.Hour), "next": []string{at(-5 * time.Hour), at(-29 * time.Hour), at(-53 * time.Hour)}}
+}
+
+// wholeSchedule has what lists leave out.
+func wholeSchedule() object {
+	s := schedule("nightly-report", "30 2 * * *", "at 02:30", "Europe/Berlin", false)
+	s["max_missed"], s["state"], s["start"] = 100, object{"order": "nightly", "amount": 5}, object{"queue": "mail", "priority": "low", "unique_key": "report"}
+	return s
 }
 
 func hook(n int, name, status string) object {
@@ -206,8 +216,13 @@ func dead() object {
 
 func upcoming() object {
 	var rows []any
+	can := map[string][]string{"alarm": {"move", "skip", "fire"}, "timer": {"move", "skip", "fire"}, "schedule": {"fire"}}
 	add := func(kind, name, why string, in time.Duration) {
-		rows = append(rows, object{"kind": kind, "id": fmt.Sprintf("%s-%d", name, len(rows)), "name": name, "why": why, "due_at": at(-in), "link": object{"kind": kind, "id": name}, "actions": object{"move": "/v1/alarms/" + name + "/move", "skip": "/v1/alarms/" + name + "/skip", "fire": "/v1/alarms/" + name + "/fire"}})
+		actions := object{}
+		for _, action := range can[kind] {
+			actions[action] = "/v1/alarms/" + name + "/" + action
+		}
+		rows = append(rows, object{"kind": kind, "id": fmt.Sprintf("%s-%d", name, len(rows)), "name": name, "why": why, "due_at": at(-in), "link": object{"kind": kind, "id": name}, "actions": actions})
 	}
 	add("timer", "subscription ada", "after 30d in billing.paid", 70*sec)
 	add("hook", "notify-crm", "attempt 3 of 5 after an error", 3*minute)

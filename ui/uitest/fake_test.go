@@ -28,6 +28,7 @@ type fake struct {
 	changes []string
 	open    map[chan string]bool
 	drawing string // instead of the machine's
+	asked   string // the query of the last drawing
 	locked  bool   // until there is a session
 }
 
@@ -78,7 +79,7 @@ func (f *fake) answer(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/v1/stream":
 		f.stream(w, r)
 	case strings.HasSuffix(r.URL.Path, "/drawing.svg"):
-		f.draw(w)
+		f.draw(w, r)
 	case r.Method != http.MethodGet:
 		f.change(w, r)
 	default:
@@ -248,7 +249,10 @@ const machine = `{"id":"subscription","initial":"trial","context":{},"states":{
 	"expired":{"on":{"SUBSCRIBE":"active"}},
 	"cancelled":{"type":"final"}}}`
 
-func (f *fake) draw(w http.ResponseWriter) {
+func (f *fake) draw(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	f.asked = r.URL.RawQuery
+	f.mu.Unlock()
 	w.Header().Set("Content-Type", "image/svg+xml")
 	if f.drawing != "" {
 		_, _ = io.WriteString(w, f.drawing)
@@ -260,6 +264,13 @@ func (f *fake) draw(w http.ResponseWriter) {
 		return
 	}
 	_, _ = w.Write(statechart.SVG(m, nil))
+}
+
+// drawn is the query of the last drawing.
+func (f *fake) drawn() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.asked
 }
 
 func answer(w http.ResponseWriter, status int, value any) {

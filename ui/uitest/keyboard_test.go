@@ -64,7 +64,7 @@ func TestEverythingCanBeDoneByKeyboard(t *testing.T) {
 
 	p.wait("the path is there", `!!document.querySelector(".scrubber output")`)
 	p.keys("[", "[")
-	p.wait("the path goes back", `document.querySelector(".scrubber output").textContent.startsWith("4 of 6")`)
+	p.wait("the path goes back", `document.querySelector(".scrubber output").textContent.startsWith("5 of 7")`)
 	p.keys("s")
 	p.wait("a signal can be sent", `document.querySelector("dialog h2")?.textContent === "Send a signal" && !!document.activeElement?.matches("dialog input")`)
 	p.keys(kb.Enter)

@@ -76,7 +76,7 @@ func poisoned(attack string) map[string]any {
 }
 
 // details are the pages that show one thing.
-var details = []string{"", "instances/x", "actors/t/x", "hooks/x", "tasks/x", "alarms/x", "definitions/x", "machines/x", "settings"}
+var details = []string{"", "instances/x", "actors/t/x", "hooks/x", "tasks/x", "alarms/x", "schedules/x", "definitions/x", "machines/x", "settings"}
 
 func TestAttacksAreShownAndNotRun(t *testing.T) {
 	if len(attacks) < 40 {

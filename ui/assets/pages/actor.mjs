@@ -40,8 +40,8 @@ export function Actor({ names: [type, id] }) {
     <${Failure} error=${error} />
     <div class="lead"><${Status} of=${actor.status} /><code>${actor.state}</code><${ID} id=${actor.id} /></div>
     <${ErrorText} text=${typeof actor.error === "string" ? actor.error : actor.error && JSON.stringify(actor.error)} open=${true} />
-    <${Panel} title=${past ? "Machine, as it was" : "Machine"} cls="full" actions=${html`<a href=${link(["machines", actor.machine?.name ?? actor.type])}>Definition</a>`}>
-      <${MachineDrawing} name=${actor.machine?.name ?? actor.type} active=${active} before=${entries[current]?.from} timers=${past ? [] : actor.timers ?? []} />
+    <${Panel} title=${past ? "Machine, as it was" : "Machine"} cls="full" actions=${html`<a href=${link(["machines", actor.machine?.name ?? actor.type], { version: actor.machine?.version })}>Definition</a>`}>
+      <${MachineDrawing} name=${actor.machine?.name ?? actor.type} version=${actor.machine?.version} active=${active} before=${entries[current]?.from} timers=${past ? [] : actor.timers ?? []} />
       <${Scrubber} n=${entries.length} at=${current} set=${pick} text=${eventText(entries[current]?.event?.type) || entries[current]?.kind || ""} />
       ${may("operator") && actor.status === "active" && actor.events?.length > 0 && html`<div class="actions" role="group" aria-label="Send">${actor.events.map((e) => html`<button key=${e.type} class="small" data-event=${e.type} onClick=${() => sendEvent(actor, e.type)}>${e.type}</button>`)}</div>`}
     <//>

@@ -12,7 +12,7 @@ import { ID, Short } from "../copy.mjs";
 import { Status } from "../status.mjs";
 import { At, When } from "../time.mjs";
 import { JSONView } from "../json.mjs";
-import { Field, JSONField } from "../form.mjs";
+import { Field, JSONField, whole } from "../form.mjs";
 import { Attempts } from "../attempts.mjs";
 import { ErrorText, Facts, Failure, Heading, Loading, Panel } from "../parts.mjs";
 
@@ -68,7 +68,7 @@ function replay(hook) {
     fields: ({ values, set }) => html`<${JSONField} label="Payload" rows=${14} value=${values.payload ?? hook.payload} onChange=${(v, ok) => set(ok ? { payload: v, broken: false } : { broken: true })} />`,
     act: async (v) => {
       if (v.broken) throw new Error("The payload is not JSON.");
-      const made = await post(`${at(hook)}/replay`, { payload: v.payload ?? hook.payload });
+      const made = await post(`${at(hook)}/replay`, v.payload === undefined ? {} : { payload: whole(v.payload) });
       say(`Replays ${hook.name}`);
       if (made?.id) go(link(["hooks", made.id]));
     },

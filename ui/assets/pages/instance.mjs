@@ -14,6 +14,7 @@ import { StepGraph } from "../draw.mjs";
 import { Timeline, Scrubber } from "../timeline.mjs";
 import { ErrorText, Facts, Failure, Heading, Loading, Panel, Table } from "../parts.mjs";
 import { actions, signal, startInstance } from "./instances.mjs";
+import { Point, pointText, pointsOf, stepAt } from "./point.mjs";
 
 export function Instance({ names: [id] }) {
   const path = `instances/${segment(id)}`;
@@ -28,7 +29,7 @@ export function Instance({ names: [id] }) {
   if (!instance) return error ? html`<${Heading} title="State machine" /><${Failure} error=${error} retry=${refresh} />` : html`<${Loading} />`;
 
   const all = history.data?.data ?? [];
-  const entries = all.filter((e) => steps.has(e.outcome)); // the path; the rest happened beside it
+  const entries = pointsOf(all);
   const current = at === null ? entries.length - 1 : Math.min(at, entries.length - 1);
   const version = definition.data?.versions?.find((v) => v.version === instance.version);
   const past = at !== null && current < entries.length - 1;
@@ -42,7 +43,9 @@ export function Instance({ names: [id] }) {
     <${Waiting} of=${instance} />
     <${ErrorText} text=${instance.error} open=${true} />
     ${version && html`<${Panel} title="Steps" cls="full"><${Path} ...${{ version, entries, current, instance, past }} />
-      <${Scrubber} n=${entries.length} at=${current} set=${(i) => setAt(i === entries.length - 1 ? null : i)} text=${entries[current] ? `${entries[current].step} → ${entries[current].next ?? entries[current].outcome}` : ""} /><//>`}
+      <${Scrubber} n=${entries.length} at=${current} set=${(i) => setAt(i === entries.length - 1 ? null : i)} text=${pointText(entries[current])} />
+      ${entries.length > 1 ? html`<${Point} at=${entries[current]} next=${entries[current + 1]} history=${all} instance=${instance} last=${!past} />`
+        : history.data && html`<p class="muted">The steps that were taken are not kept. A machine that is defined with KeepHistory shows them here.</p>`}<//>`}
     <div class="columns">
       <div>
         <${Panel} title="Timeline"><${Timeline} entries=${all.map(entry)} current=${past ? all.indexOf(entries[current]) : undefined}
@@ -54,7 +57,7 @@ export function Instance({ names: [id] }) {
       </div>
       <div>
         <${Panel} title="Facts"><${Facts} of=${facts(instance)} /><//>
-        <${Panel} title=${past ? "State after that step" : "State"}><${JSONView} value=${past ? entries[current]?.state ?? instance.state : instance.state} label="State" /><//>
+        <${Panel} title=${past ? "State now" : "State"}><${JSONView} value=${instance.state} label="State" /><//>
         ${instance.result !== undefined && instance.result !== null && html`<${Panel} title="Result"><${JSONView} value=${instance.result} label="Result" /><//>`}
       </div>
     </div>
@@ -86,8 +89,8 @@ function Waiting({ of }) {
 
 function Path({ version, entries, current, instance, past }) {
   const { taken, visits, last } = useMemo(() => walk(entries.slice(0, current + 1)), [entries, current]);
-  const active = past ? entries[current].next ?? entries[current].step : instance.step;
-  return html`<${StepGraph} version=${version} active=${active} bad=${!past && ["failed", "quarantined"].includes(instance.status)} taken=${taken} visits=${visits} last=${last} />`;
+  const active = past ? stepAt(entries[current], version.first_step) : instance.step;
+  return html`<${StepGraph} version=${version} active=${active} bad=${past ? Boolean(entries[current].error) : ["failed", "quarantined"].includes(instance.status)} taken=${taken} visits=${visits} last=${last} />`;
 }
 
 // walk counts the edges and steps of a path.
@@ -95,6 +98,7 @@ function walk(entries) {
   const taken = new Map(), visits = new Map();
   let last;
   for (const e of entries) {
+    if (!e.step) continue;
     visits.set(e.step, (visits.get(e.step) ?? 0) + 1);
     if (!e.next) continue;
     last = `${e.step}→${e.next}`;
@@ -102,8 +106,6 @@ function walk(entries) {
   }
   return { taken, visits, last };
 }
-
-const steps = new Set(["next", "replay", "await", "spawn", "done", "stop", "error", "crash"]);
 
 const entry = (e) => ({
   at: e.at, duration_ms: e.duration_ms, title: e.step || e.outcome, how: e.outcome, error: e.error,

@@ -9,7 +9,7 @@ import { say } from "../toast.mjs";
 import { List } from "../list.mjs";
 import { Status } from "../status.mjs";
 import { When } from "../time.mjs";
-import { JSONField, Field, sample } from "../form.mjs";
+import { JSONField, Field, sample, whole } from "../form.mjs";
 
 export const statuses = ["runnable", "executing", "scheduled", "awaiting_signal", "awaiting_children", "queued", "unrouted", "done", "failed", "cancelled", "quarantined"];
 const ended = ["done", "failed", "cancelled", "quarantined"];
@@ -51,7 +51,7 @@ export function startInstance({ fsm = "", state }) {
     act: async (v) => {
       if (v.broken) throw new Error("The state is not JSON.");
       const name = v.fsm ?? fsm;
-      const body = { fsm: name, state: v.state ?? state ?? {} };
+      const body = { fsm: name, state: whole(v.state ?? state ?? {}) };
       if (v.unique_key) body.unique_key = v.unique_key;
       if (v.delay) body.delay = v.delay;
       const started = await post("instances", body);

@@ -2,7 +2,7 @@
 import { html } from "../lib.mjs";
 import { segment, put, post } from "../api.mjs";
 import { useLive } from "../live.mjs";
-import { go, link } from "../router.mjs";
+import { altered, go, link, route } from "../router.mjs";
 import { ask } from "../dialog.mjs";
 import { may } from "../me.mjs";
 import { say } from "../toast.mjs";
@@ -52,16 +52,19 @@ function define(machine) {
 }
 
 export function Machine({ names: [name] }) {
-  const { data, error, refresh } = useLive(`machines/${segment(name)}`, {}, { kinds: ["machines"] });
+  const version = Number(route.value.query.get("version")) || undefined; // the newest if there is none
+  const { data, error, refresh } = useLive(`machines/${segment(name)}`, { version }, { kinds: ["machines"] });
+  const newest = useLive(version ? `machines/${segment(name)}` : null).data ?? data;
   if (!data) return error ? html`<${Heading} title=${name} /><${Failure} error=${error} retry=${refresh} />` : html`<${Loading} />`;
   return html`<${Heading} title=${data.name} kind="Statechart">
       ${may("operator") && html`<button class="primary" data-action="create" onClick=${() => createActor(data.name)}>New actor</button>`}
       ${may("admin") && data.source !== "go" && html`<button data-action="define" onClick=${() => define(data)}>New version</button>`}
       <a class="button" href=${link(["actors"], { type: data.name })}>Actors</a>
     <//>
-    <${Panel} title="Drawing" cls="full"><${MachineDrawing} key=${data.version} name=${data.name} /><//>
+    ${newest.version > data.version && html`<p class="waiting">This is version ${data.version}. The newest is <a href=${altered({ version: "" })}>version ${newest.version}</a>.</p>`}
+    <${Panel} title="Drawing" cls="full"><${MachineDrawing} key=${data.version} name=${data.name} version=${data.version} /><//>
     <div class="columns">
-      <${Panel} title="Facts"><${Facts} of=${{ Version: String(data.version ?? ""), "Defined in": data.source, Events: (data.events ?? []).map((e) => e.type).join(", ") }} /><//>
+      <${Panel} title="Facts"><${Facts} of=${{ Version: html`${data.version}${data.version > 1 && data.source === "http" && html` <a href=${altered({ version: data.version - 1 })}>the one before</a>`}`, "Defined in": data.source, Events: (data.events ?? []).map((e) => e.type).join(", ") }} /><//>
       <${Panel} title="Definition"><${JSONView} value=${data.definition} open=${2} label="Definition" /><//>
     </div>`;
 }

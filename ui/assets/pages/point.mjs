@@ -1,0 +1,61 @@
+// A point of the path of a state machine: what is known of the step that was run
+// there, and of what happened until the next.
+import { html, own } from "../lib.mjs";
+import { link } from "../router.mjs";
+import { Short } from "../copy.mjs";
+import { exact, span } from "../time.mjs";
+import { ErrorText, Facts } from "../parts.mjs";
+
+const outcomes = new Set(["created", "next", "replay", "await", "spawn", "done", "stop", "error", "crash"]);
+
+/** pointsOf returns the entries of a history that are on the path; the rest happened beside it. */
+export const pointsOf = (history) => history.filter((e) => outcomes.has(e.outcome) && (e.outcome === "created" || isStep(e)));
+
+// isStep tells a step that was run from a line about where the instance is now.
+const isStep = (e) => e.duration_ms !== undefined && e.duration_ms !== null;
+
+/** stepAt is the step that is lit at a point. */
+export const stepAt = (e, first) => (e.outcome === "created" ? first : e.next || e.step);
+
+/** pointText says in a few words what happened at a point. */
+export function pointText(e) {
+  if (!e) return "";
+  if (e.outcome === "created") return "started";
+  return e.next && e.next !== e.step ? `${e.step} → ${e.next}` : `${e.step}: ${e.outcome}`;
+}
+
+const words = {
+  created: () => "was started",
+  next: (e) => `went on to ${e.next}`,
+  replay: () => "runs once more, as it asked",
+  await: (e) => `waits for a signal${e.next ? `, then goes on with ${e.next}` : ""}`,
+  spawn: (e) => `started children${e.next ? `, and goes on with ${e.next} when they have ended` : ""}`,
+  done: () => "was the last: the instance is done",
+  stop: () => "ended the instance",
+  error: () => "failed",
+  crash: () => "lost its process",
+};
+
+/** Point shows one entry; history is all of them, last is where the instance is now. */
+export function Point({ at, history, next, instance, last }) {
+  if (!at) return null;
+  const from = history.indexOf(at), to = next ? history.indexOf(next) : history.length;
+  const beside = history.slice(from + 1, to).filter((e) => e.outcome === "signal" || e.outcome === "child");
+  const waits = last && instance.awaits?.length > 0 && instance.awaits.join(" or ");
+  return html`<div class="point" role="group" aria-label="At this point">
+    <${Facts} of=${{
+      [at.step ? "Step" : "Instance"]: html`${at.step && html`<b>${at.step}</b> `}${own(words, at.outcome)?.(at) ?? at.outcome}`,
+      At: exact(Date.parse(at.at)), Took: isStep(at) && span(at.duration_ms), Attempt: at.attempt > 0 && String(at.attempt + 1),
+      "Waits for": waits && html`${waits}${instance.awaits_until && html` <span class="muted">until ${exact(Date.parse(instance.awaits_until))}</span>`}`,
+      Worker: at.worker && html`<a href=${link(["nodes"])}><${Short} id=${at.worker} /></a>`,
+      Signals: named(beside, "signal"), Children: named(beside, "child"),
+    }} />
+    <${ErrorText} text=${at.error} />
+  </div>`;
+}
+
+// named lists what came in until the next step.
+function named(beside, outcome) {
+  const found = beside.filter((e) => e.outcome === outcome);
+  return found.length > 0 && html`<span>${found.slice(0, 12).map((e, i) => html`${i > 0 && ", "}${outcome === "child" && e.id ? html`<a href=${link(["instances", e.id])}>${e.detail}</a>` : e.detail}`)}${found.length > 12 && ` and ${found.length - 12} more`}</span>`;
+}

@@ -1,0 +1,103 @@
+// One schedule: when it ticks, what it starts; changed where it is shown.
+import { html, useRef, useState } from "../lib.mjs";
+import { patch, segment } from "../api.mjs";
+import { useLive } from "../live.mjs";
+import { link } from "../router.mjs";
+import { useKeys } from "../keyboard.mjs";
+import { Actions, perform, usable } from "../action.mjs";
+import { may } from "../me.mjs";
+import { describe, say } from "../toast.mjs";
+import { Status } from "../status.mjs";
+import { At, When, exact, inZone } from "../time.mjs";
+import { JSONView } from "../json.mjs";
+import { JSONField, whole } from "../form.mjs";
+import { stringify } from "../exact.mjs";
+import { Facts, Failure, Heading, Loading, Panel, Table } from "../parts.mjs";
+import { actions } from "./schedules.mjs";
+import { Timing } from "./timing.mjs";
+
+export function Schedule({ names: [name] }) {
+  const { data: s, error, refresh } = useLive(`schedules/${segment(name)}`, {}, { kinds: ["schedules"], every: 15_000 });
+  const definition = useLive(s ? `definitions/${segment(s.fsm)}` : null);
+  useKeys(keysOf(s, refresh));
+  if (!s) return error ? html`<${Heading} title=${name} kind="Schedule" /><${Failure} error=${error} retry=${refresh} />` : html`<${Loading} />`;
+  return html`<${Heading} title=${s.name} kind="Schedule">
+      <a class="button" href=${link(["instances"], { fsm: s.fsm })}>Instances of ${s.fsm}</a>
+      <${Actions} actions=${actions} row=${s} one="schedule" after=${refresh} />
+    <//>
+    <${Failure} error=${error} />
+    <div class="lead"><${Status} of=${s.paused ? "paused" : "active"} /><span>${s.text || s.spec}</span></div>
+    <div class="columns">
+      <div>${may("operator") ? html`<${Change} of=${s} schema=${definition.data?.schema} loading=${definition.loading} after=${refresh} />`
+        : html`<${Panel} title="State"><${JSONView} value=${s.state} label="State" /><//>`}</div>
+      <div>
+        <${Panel} title=${s.paused ? "Would run next" : "Runs next"}><${Ticks} of=${s} /><//>
+        <${Panel} title="Facts"><${Facts} of=${facts(s)} /><//>
+      </div>
+    </div>
+    <${Panel} title="Raw" cls="full"><${JSONView} value=${s} open=${1} label="Raw JSON" /><//>`;
+}
+
+function keysOf(s, refresh) {
+  const keys = { e: s && may("operator") && ["Edit", () => requestAnimationFrame(() => document.querySelector("[data-change] input")?.focus())] };
+  for (const a of actions) if (a.key && s && usable(a, s)) keys[a.key] = [a.label, () => Promise.resolve(perform(a, s, "schedule")).then(refresh)];
+  return keys;
+}
+
+const facts = (s) => ({
+  Starts: html`<a href=${link(["definitions", s.fsm])}>${s.fsm}</a> <span class="muted">version ${s.version}</span>`, Expression: html`<code>${s.spec}</code>`, "Time zone": s.zone, "Missed ticks": s.missed,
+  "Last tick": html`<${At} at=${s.last_at} none="never" />`, Queue: s.start?.queue, Priority: s.start?.priority !== "normal" && s.start?.priority,
+  Deadline: s.start?.deadline !== "0s" && s.start?.deadline, "Partition key": s.start?.partition_key, "Unique key": s.start?.unique_key,
+});
+
+// Ticks are shown in the schedule's own zone and in the reader's.
+function Ticks({ of }) {
+  const times = (of.next ?? []).length ? of.next : [of.next_at].filter(Boolean);
+  const same = times.every((t) => inZone(t, of.zone) === exact(Date.parse(t)));
+  return html`<${Table} title="Next ticks" rows=${times} keyOf=${(t) => t} empty="It never runs again." columns=${[
+    ["When", (t) => html`<${When} at=${t} />`], [of.zone || "UTC", (t) => inZone(t, of.zone)], !same && ["Your time", (t) => exact(Date.parse(t))],
+  ].filter(Boolean)} />`;
+}
+
+// Change is the form in place. It sends only what was changed, so what others
+// change meanwhile, and what is not shown, stays.
+function Change({ of, schema, loading, after }) {
+  const [edits, setEdits] = useState({});
+  const [error, setError] = useState(null);
+  const [busy, setBusy] = useState(false);
+  const [round, setRound] = useState(0); // fields with text of their own begin anew
+  const latest = useRef(edits); // what was typed last counts, drawn yet or not
+  const set = (v) => setEdits((latest.current = { ...latest.current, ...v }));
+  const reset = () => { setEdits((latest.current = {})); setError(null); setRound(round + 1); };
+  const { broken, ...changed } = changesOf(of, edits);
+  const dirty = broken || Object.keys(changed).length > 0;
+  async function submit(e) {
+    e.preventDefault();
+    setBusy(true);
+    try {
+      const sent = latest.current;
+      const { broken, ...body } = changesOf(of, sent);
+      if (broken) throw new Error("The state is not JSON.");
+      if (body.state !== undefined) whole(body.state);
+      await patch(`schedules/${segment(of.name)}`, body);
+      say(`Saved ${of.name}`);
+      setEdits((latest.current = changesOf(sent, latest.current))); // what was typed meanwhile
+      setError(null);
+      after();
+    } catch (err) {
+      setError(err);
+    }
+    setBusy(false);
+  }
+  return html`<${Panel} title="Change it"><form data-change onSubmit=${submit}>
+    <${Timing} values=${{ ...of, ...edits }} set=${set} />
+    <label class="check"><input type="checkbox" name="paused" checked=${edits.paused ?? of.paused} onChange=${(e) => set({ paused: e.target.checked })} /> Paused</label>
+    ${!loading && html`<${JSONField} key=${round} label="State of what it starts" schema=${schema} value=${edits.state ?? of.state} onChange=${(v, ok) => set(ok ? { state: v ?? {}, broken: false } : { broken: true })} />`}
+    ${error && html`<p class="wrong" role="alert">${describe(error)}</p>`}
+    <p class="muted">${changed.spec !== undefined || changed.zone !== undefined ? "Other times: the next tick is the first of them after now." : "Its ticks go on where they are."}</p>
+    <div class="buttons"><button type="button" disabled=${!dirty} onClick=${reset}>Undo</button><button class="primary" data-save disabled=${!dirty || busy}>Save</button></div>
+  </form><//>`;
+}
+
+// changesOf leaves out what was edited back to what it is.
+const changesOf = (of, edits) => Object.fromEntries(Object.entries(edits).filter(([name, v]) => (name === "broken" ? v : stringify(v) !== stringify(of[name]))));

@@ -1,0 +1,19 @@
+// When a schedule ticks, as fields.
+import { html } from "../lib.mjs";
+import { Field } from "../form.mjs";
+
+const zones = () => Intl.supportedValuesOf?.("timeZone") ?? [];
+
+/** Timing edits spec, zone, missed and max_missed. */
+export function Timing({ values, set, autofocus = false }) {
+  const text = (name, label, hint, more = {}) => html`<${Field} label=${label} hint=${hint}><input type="text" name=${name} required spellcheck=${false} autocomplete="off" value=${values[name] ?? ""} onInput=${(e) => set({ [name]: e.target.value })} ...${more} /><//>`;
+  const interval = String(values.spec ?? "").startsWith("@every");
+  return html`<div class="side">
+    ${text("spec", "When", "A cron expression as 30 2 * * *, @daily, or @every 90s", { autofocus })}
+    ${text("zone", "Time zone", interval ? "Intervals have none" : "As Europe/Berlin", { list: "zone-names", disabled: interval, required: false, placeholder: "UTC" })}
+    <datalist id="zone-names">${zones().map((z) => html`<option value=${z} />`)}</datalist>
+    <${Field} label="Missed ticks" hint="Of the time when no process ran"><select name="missed" value=${values.missed} onChange=${(e) => set({ missed: e.target.value })}>
+      <option value="once">run once for all of them</option><option value="skip">skip them</option><option value="all">run each of them</option></select><//>
+    ${values.missed === "all" && html`<${Field} label="At most" hint="Of the missed ticks"><input type="number" name="max_missed" min="1" max="1000" required value=${String(values.max_missed ?? 100)} onInput=${(e) => set({ max_missed: Number(e.target.value) })} /><//>`}
+  </div>`;
+}

@@ -1,0 +1,180 @@
+package uitest
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// mark is where something is on its lane.
+func mark(name string) string { return fmt.Sprintf(`.lane-track button[aria-label*=%q]`, name) }
+
+// spot is the middle of a mark, and how wide its lane is.
+type spot struct{ X, Y, Lane float64 }
+
+func (p *tab) spot(selector string) spot {
+	p.t.Helper()
+	var s spot
+	p.must(json.Unmarshal([]byte(eval[string](p, fmt.Sprintf(`(() => { const e = document.querySelector(%q); e.scrollIntoView({block: "center"}); const b = e.getBoundingClientRect();
+		return JSON.stringify({x: b.x + b.width / 2, y: b.y + b.height / 2, lane: e.parentElement.clientWidth}); })()`, selector))), &s))
+	return s
+}
+
+// drag moves a mark by a part of its lane, with the mouse.
+func (p *tab) drag(selector string, by float64) {
+	p.t.Helper()
+	s := p.spot(selector)
+	mouse := func(kind input.DispatchMouseEventType, x float64, buttons int64) {
+		_, err := chromedp.Call(p.ctx, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: kind, X: x, Y: s.Y, Button: "left", Buttons: buttons, ClickCount: 1})
+		p.must(err)
+	}
+	mouse(input.DispatchMouseEventTypeMousePressed, s.X, 1)
+	mouse(input.DispatchMouseEventTypeMouseMoved, s.X+by*s.Lane/2, 1)
+	mouse(input.DispatchMouseEventTypeMouseMoved, s.X+by*s.Lane, 1)
+	mouse(input.DispatchMouseEventTypeMouseReleased, s.X+by*s.Lane, 0)
+}
+
+// swipe is drag with a finger.
+func (p *tab) swipe(selector string, by float64) {
+	p.t.Helper()
+	s := p.spot(selector)
+	touch := func(kind input.DispatchTouchEventType, at ...*input.TouchPoint) {
+		_, err := chromedp.Call(p.ctx, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: kind, TouchPoints: append([]*input.TouchPoint{}, at...)})
+		p.must(err)
+	}
+	touch(input.DispatchTouchEventTypeTouchStart, &input.TouchPoint{X: s.X, Y: s.Y})
+	touch(input.DispatchTouchEventTypeTouchMove, &input.TouchPoint{X: s.X + by*s.Lane/2, Y: s.Y})
+	touch(input.DispatchTouchEventTypeTouchMove, &input.TouchPoint{X: s.X + by*s.Lane, Y: s.Y})
+	touch(input.DispatchTouchEventTypeTouchEnd)
+}
+
+// movedTo returns the time that something was moved to by the only change so far.
+func (f *fake) movedTo(t *testing.T, name string) time.Time {
+	t.Helper()
+	all := f.changed()
+	if len(all) != 1 {
+		t.Fatalf("asked for %q, want one move", all)
+	}
+	var body struct{ At time.Time }
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(all[0], "POST alarms/"+name+"/move ")), &body); err != nil {
+		t.Fatalf("%s: %v", all[0], err)
+	}
+	return body.At
+}
+
+// zone has the page in a time zone half an hour beside the others.
+func (p *tab) zone() {
+	p.t.Helper()
+	_, err := chromedp.Call(p.ctx, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Asia/Kolkata"})
+	p.must(err)
+}
+
+const asks = `document.querySelector("dialog h2")?.textContent`
+
+func TestWhatIsDueIsDraggedAlongItsLane(t *testing.T) {
+	f := newFake(t, sample())
+	p := newTab(t, f.server.URL)
+	p.screen("light", 1280, 860)
+	p.zone()
+	p.open(f.URL + "upcoming?range=day")
+	due := start.Add(7 * time.Hour)
+
+	p.drag(mark("trial-ends"), 0.1)
+	p.wait("it asks", asks+` === "Move trial-ends?"`)
+	p.accessible("move", "dialog")
+	text := eval[string](p, `document.querySelector("dialog .compare").textContent`)
+	india := time.FixedZone("GMT+5:30", 5*3600+1800)
+	for _, want := range []string{due.In(india).Format("15:04:05") + " GMT+5:30", due.UTC().Format("15:04:05") + " UTC", "Was due", "Will be due"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the question lacks %q: %s", want, text)
+		}
+	}
+	if all := f.seen(); len(all) != 0 {
+		t.Errorf("before it is confirmed: %q", all)
+	}
+	p.keys(kb.Enter)
+	p.wait("it is done", `document.querySelector(".toast")?.textContent.includes("Moved to")`)
+	want := due.Add(24 * time.Hour / 10)
+	if got := f.movedTo(t, "trial-ends"); got.Sub(want).Abs() > 10*time.Minute || got.Minute()%5 != 0 {
+		t.Errorf("moved to %v, want a round time near %v", got, want)
+	}
+
+	p.drag(mark("trial-ends"), -0.9) // before now
+	p.wait("it asks", asks+` === "Move trial-ends?"`)
+	p.keys(kb.Escape)
+	p.wait("it is left", `!document.querySelector("dialog, .due.moving")`)
+	if all := f.seen(); len(all) != 0 {
+		t.Errorf("what is not confirmed asks for %q", all)
+	}
+}
+
+func TestWhatIsDueIsMovedByFinger(t *testing.T) {
+	f := newFake(t, sample())
+	p := newTab(t, f.server.URL)
+	p.screen("dark", 390, 780)
+	_, err := chromedp.Call(p.ctx, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: true})
+	p.must(err)
+	p.open(f.URL + "upcoming?range=day")
+	p.swipe(mark("cleanup-1"), -0.25)
+	p.wait("it asks", asks+` === "Move cleanup-1?"`)
+	p.fits("upcoming")
+	p.click("dialog [data-confirm]")
+	p.wait("it is done", `document.querySelector(".toast")?.textContent.includes("Moved to")`)
+	want := start.Add(20*time.Hour - 6*time.Hour)
+	if got := f.movedTo(t, "cleanup-1"); got.Sub(want).Abs() > 15*time.Minute {
+		t.Errorf("moved to %v, want about %v", got, want)
+	}
+}
+
+func TestWhatIsDueIsMovedByKeyboard(t *testing.T) {
+	f := newFake(t, sample())
+	p := newTab(t, f.server.URL)
+	p.screen("light", 1280, 860)
+	p.open(f.URL + "upcoming?range=day")
+	focus := fmt.Sprintf(`document.querySelector(%q).focus()`, mark("trial-ends"))
+
+	p.run(focus)
+	p.keys(kb.ArrowRight)
+	p.wait("it says where to", `document.querySelector(".lane-hint").textContent.includes("later")`)
+	p.accessible("moving", ".lanes")
+	p.keys(kb.Escape)
+	p.wait("it is back", `!document.querySelector(".due.moving")`)
+
+	p.keys(kb.ArrowRight, kb.ArrowRight, kb.ArrowRight, kb.ArrowLeft, kb.Enter)
+	p.wait("it asks", asks+` === "Move trial-ends?" && document.activeElement.matches("[data-confirm]")`)
+	p.keys(kb.Enter)
+	p.wait("it is done", `document.querySelector(".toast")?.textContent.includes("Moved to")`)
+	due := start.Add(7 * time.Hour)
+	if got := f.movedTo(t, "trial-ends"); got.Sub(due.Add(10*time.Minute)).Abs() > 5*time.Minute {
+		t.Errorf("moved to %v by two steps of 5 minutes, it was due at %v", got, due)
+	}
+	p.wait("the focus is where it was", fmt.Sprintf(`document.activeElement === document.querySelector(%q)`, mark("trial-ends")))
+}
+
+func TestWhatCannotBeMovedSaysSo(t *testing.T) {
+	f := newFake(t, sample())
+	p := newTab(t, f.server.URL)
+	p.screen("light", 1280, 860)
+	p.open(f.URL + "upcoming?range=day")
+	for name, want := range map[string]string{"nightly-report": "A schedule cannot be moved", "notify-crm": "A hook cannot be moved", "send_email": "A task cannot be moved", "9 State machines": "9 at once: choose one"} {
+		says := fmt.Sprintf(`[...document.querySelectorAll(".toast")].some((t) => t.textContent.includes(%q))`, want)
+		p.run(fmt.Sprintf(`document.querySelector(%q).focus()`, mark(name)))
+		p.keys(kb.ArrowRight)
+		p.wait(name+" says why", says)
+		p.run(`for (const b of document.querySelectorAll(".toast button")) b.click()`)
+		p.drag(mark(name), 0.02)
+		p.wait(name+" says why when it is dragged", says)
+		p.run(`for (const b of document.querySelectorAll(".toast button")) b.click()`)
+	}
+	if eval[bool](p, `!!document.querySelector("dialog")`) || len(f.seen()) != 0 {
+		t.Errorf("it asks for %q", f.seen())
+	}
+	p.wait("rows say so too", `document.querySelector("main").textContent.includes("cannot be moved")`)
+}
