@@ -35,6 +35,7 @@ type Engine struct {
 	hub       *wake.Hub
 	tracer    *tracing.Tracer
 	workers   core.Workers
+	migrated  store.Migrated
 
 	mu      sync.Mutex
 	running sync.WaitGroup

@@ -28,8 +28,8 @@ func (e *Engine) prepare(ctx context.Context) error {
 
 // migrate applies what is missing, alone among all processes.
 func (e *Engine) migrate(ctx context.Context) error {
-	err := e.db.Exclusively(ctx, func(run sqldb.Runner) error {
-		if _, err := e.store.Migrate(ctx, run, e.options.Clock.Now()); err != nil {
+	err := e.db.Exclusively(ctx, func(run sqldb.Runner) (err error) {
+		if e.migrated, err = e.store.Migrate(ctx, run, e.options.Clock.Now()); err != nil {
 			return err
 		}
 		return e.migrateSchemas(ctx, run)

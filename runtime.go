@@ -24,13 +24,14 @@ type Runtime struct {
 	Tracer    *tracing.Tracer
 	Workers   *core.Workers
 	Timeout   time.Duration
+	Migrated  store.Migrated // by Open; nothing with NoMigrate
 }
 
 // Runtime returns what Perdure's own packages build on.
 func (e *Engine) Runtime() *Runtime {
 	return &Runtime{
 		DB: e.db, Store: e.store, Committer: e.committer, Hub: e.hub,
-		Clock: e.options.Clock, NewID: e.options.NewID, Tracer: e.tracer, Workers: &e.workers, Timeout: e.options.Timeout,
+		Clock: e.options.Clock, NewID: e.options.NewID, Tracer: e.tracer, Workers: &e.workers, Timeout: e.options.Timeout, Migrated: e.migrated,
 	}
 }
 

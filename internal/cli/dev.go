@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -90,24 +91,38 @@ func (d *devRun) run(ctx context.Context, p *process, n *node.Node) error {
 	}
 	err = errors.Join(err, d.saveTime(context.WithoutCancel(ctx)))
 	if err == nil {
-		fmt.Fprintf(d.err, "perdure: ended after %s; check them with: perdure doctor --dsn %s\n",
-			count(int(p.shop.Placed()), "order", "orders"), redacted(d.dsn))
+		fmt.Fprintf(d.err, "perdure: ended after %s; check them with: %s doctor --dsn %s\n",
+			count(int(p.shop.Placed()), "order", "orders"), program(os.Args[0]), redacted(d.dsn))
 	}
 	return err
 }
 
 // welcome says where things are and what can be done.
 func (d *devRun) welcome(w io.Writer, url string) {
+	command := program(os.Args[0])
+	if url != defaultServer {
+		command += " --server " + url
+	}
+	command += " dev "
 	fmt.Fprintf(w, "perdure dev is running on %s\n\n", redacted(d.dsn))
 	table(w, [][]string{
 		{"  dashboard", url + "/"},
 		{"  machines", "curl -s '" + url + "/v1/instances?limit=3'"},
 		{"  start one", "curl -s " + url + "/v1/instances -H 'Content-Type: application/json' -d '" + `{"fsm":"parcel","state":{"order":"A-1","item":"tea"}}` + "'"},
-		{"  read mail", "curl -s '" + url + "/v1/dev/messages?kind=email'   or: perdure dev mail, perdure dev sms"},
-		{"  move time", "perdure dev clock pause | resume | speed 20 | skip | forward 1h"},
+		{"  read mail", "curl -s '" + url + "/v1/dev/messages?kind=email'   or: " + command + "mail | sms"},
+		{"  move time", command + "clock pause | resume | speed 20 | skip | forward 1h"},
 		{"  end", "Ctrl-C"},
 	})
 	fmt.Fprintln(w)
+}
+
+// program returns what to type for this program: its path where it was run by one,
+// as bin/perdure.
+func program(arg string) string {
+	if !strings.HasPrefix(filepath.Base(arg), "perdure") { // a test of it
+		return "perdure"
+	}
+	return arg
 }
 
 const (

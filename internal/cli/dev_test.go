@@ -107,7 +107,7 @@ func TestDevRunsAndLeavesASoundOutbox(t *testing.T) {
 				r := launch(t, "dev", "--dsn", dsn, "--data", data, "--every", "1ms")
 				r.want("/readyz", http.StatusOK, "ok")
 				r.want("/v1/dev/clock", http.StatusOK, `"speed":1`)
-				if code, text := r.end(); code != 0 || !strings.Contains(text, "move time") || !strings.Contains(text, "ended after") {
+				if code, text := r.end(); code != 0 || !strings.Contains(text, "perdure --server "+r.url+" dev clock") || !strings.Contains(text, "ended after") {
 					t.Fatalf("exit code is %d: %s", code, text)
 				}
 			}
@@ -166,3 +166,12 @@ func TestBenchOutbox(t *testing.T) {
 }
 
 func emptyPostgres(t *testing.T) string { t.Helper(); return databases()["postgres"](t) }
+
+func TestCommandsAreNamedAsTheyCanBeTyped(t *testing.T) {
+	t.Parallel()
+	for arg, want := range map[string]string{"perdure": "perdure", "bin/perdure": "bin/perdure", "/opt/perdure": "/opt/perdure", "/tmp/cli.test": "perdure"} {
+		if got := program(arg); got != want {
+			t.Errorf("run as %s it is called %s, want %s", arg, got, want)
+		}
+	}
+}

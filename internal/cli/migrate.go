@@ -39,11 +39,26 @@ func (a *app) runMigrate(ctx context.Context, dsn string) error {
 	if err != nil {
 		return err
 	}
+	done := eng.Runtime().Migrated
 	if err := eng.Close(); err != nil {
 		return err
 	}
-	result := map[string]string{"database": redacted(dsn), "status": "up to date"}
-	return a.show(result, func(w io.Writer) { fmt.Fprintln(w, redacted(dsn), "is up to date") })
+	result := map[string]any{"database": redacted(dsn), "status": "up to date", "from": done.From, "to": done.To}
+	return a.show(result, func(w io.Writer) {
+		fmt.Fprintf(w, "%s is up to date: %s\n", redacted(dsn), migrated(done.From, done.To))
+	})
+}
+
+// migrated says what a migration has done.
+func migrated(from, to int) string {
+	switch from {
+	case to:
+		return fmt.Sprintf("it was at version %d already", to)
+	case 0:
+		return fmt.Sprintf("migrated from nothing to version %d", to)
+	default:
+		return fmt.Sprintf("migrated from version %d to %d", from, to)
+	}
 }
 
 func (a *app) printMigrations(dsn string) error {

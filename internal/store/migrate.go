@@ -125,24 +125,40 @@ func Script(d sqldb.Dialect) (string, error) {
 	return b.String(), nil
 }
 
-// Migrate applies the steps that are missing, on a runner that works alone,
-// and returns how many there were.
-func (s *Store) Migrate(ctx context.Context, run sqldb.Runner, now time.Time) (int, error) {
+// Migrated is what a migration has done: the versions before and after, 0 for a
+// database that had none.
+type Migrated struct{ From, To int }
+
+// Migrate applies the steps that are missing, on a runner that works alone.
+func (s *Store) Migrate(ctx context.Context, run sqldb.Runner, now time.Time) (Migrated, error) {
 	for _, text := range bootstrap[s.dialect.Name] {
 		if err := run.Run(ctx, sqldb.Exec(text)); err != nil {
-			return 0, fmt.Errorf("prepare migrations: %w", err)
+			return Migrated{}, fmt.Errorf("prepare migrations: %w", err)
 		}
 	}
 	pending, err := s.Pending(ctx, run)
 	if err != nil {
-		return 0, err
+		return Migrated{}, err
 	}
 	for _, m := range pending {
 		if err := s.apply(ctx, run, m, now); err != nil {
-			return 0, fmt.Errorf("apply migration %d (%s): %w", m.Version, m.Name, err)
+			return Migrated{}, fmt.Errorf("apply migration %d (%s): %w", m.Version, m.Name, err)
 		}
 	}
-	return len(pending), nil
+	return s.migrated(len(pending))
+}
+
+// migrated tells of the last n steps that they were applied.
+func (s *Store) migrated(n int) (Migrated, error) {
+	steps, err := Migrations(s.dialect)
+	if err != nil {
+		return Migrated{}, err
+	}
+	done := Migrated{To: steps[len(steps)-1].Version}
+	if before := len(steps) - n; before > 0 {
+		done.From = steps[before-1].Version
+	}
+	return done, nil
 }
 
 func (s *Store) apply(ctx context.Context, run sqldb.Runner, m Migration, now time.Time) error {
