@@ -76,9 +76,3 @@ export function Spark({ values = [], label }) {
   const y = (v) => 21 - (v / most) * 19;
   return html`<svg class="spark" viewBox="0 0 90 24" width="90" height="24" role="img" aria-label=${label ?? `up to ${most}`}><path d=${path(values, x, y)} /></svg>`;
 }
-
-/** Meter shows a share of a whole. */
-export function Meter({ value = 0, max, label }) {
-  if (!max) return html`<span>${value.toLocaleString()}</span>`;
-  return html`<span class="meter"><meter value=${value} max=${max} aria-label=${label}></meter> ${value.toLocaleString()} / ${max.toLocaleString()}</span>`;
-}

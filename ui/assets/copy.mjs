@@ -24,10 +24,13 @@ export function Copy({ text, label = "Copy" }) {
   return html`<button type="button" class="plain small" onClick=${run} aria-label=${`${label}: ${text.slice(0, 60)}`}>${done ? "Copied" : label}</button>`;
 }
 
-/** Short shows the end of an id: ids of the same time begin alike. */
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Short shows a part of an id: of a UUID the end, since those of the same time begin alike. */
 export function Short({ id }) {
   const text = String(id ?? "");
-  return html`<code class="short" title=${text}>${text.length > 16 ? "…" + text.slice(-8) : text}</code>`;
+  const part = uuid.test(text) ? "…" + text.slice(-8) : text.length > 26 ? text.slice(0, 24) + "…" : text;
+  return html`<code class="short" title=${part === text ? undefined : text}>${part}</code>`;
 }
 
 /** ID shows an id that can be copied. */

@@ -16,7 +16,7 @@ export function Heading({ title, kind, about, children }) {
 /** Failure shows an error, with a way to try again. */
 export function Failure({ error, retry }) {
   if (!error) return null;
-  return html`<div class="failure" role="alert"><${Icon} shape="bad" /><span>${describe(error)}</span>
+  return html`<div class="failure" role="alert"><${Icon} shape="bad" /><span>${describe(error)}${error.status === 404 && " · What has ended is kept for a while only, and then removed."}</span>
     ${retry && html`<button class="small" onClick=${retry}>Try again</button>`}</div>`;
 }
 
@@ -39,10 +39,10 @@ export function ErrorText({ text, open = false }) {
   return html`<details class="error" open=${open}><summary>${first}</summary><pre tabindex="0">${rest.join("\n")}</pre></details>`;
 }
 
-/** Table is a plain table of rows: columns are [title, cell(row)]. */
-export function Table({ title, columns, rows, keyOf, empty = "None." }) {
+/** Table is a plain table of rows: columns are [title, cell(row)]. On a phone it is "labelled" by its titles, or "stacked". */
+export function Table({ title, columns, rows, keyOf, empty = "None.", cls = "" }) {
   if (!rows?.length) return html`<p class="muted">${empty}</p>`;
-  return html`<div class="scroll"><table class="rows" role="table"><caption class="away">${title}</caption>
+  return html`<div class="scroll"><table class=${"rows " + cls} role="table"><caption class="away">${title}</caption>
     <thead role="rowgroup"><tr role="row">${columns.map(([name]) => html`<th role="columnheader" scope="col">${name || html`<span class="away">Actions</span>`}</th>`)}</tr></thead>
     <tbody role="rowgroup">${rows.map((row, i) => html`<tr role="row" key=${keyOf?.(row) ?? i}>${columns.map(([name, cell]) => html`<td role="cell" data-title=${name}>${cell(row)}</td>`)}</tr>`)}</tbody>
   </table></div>`;

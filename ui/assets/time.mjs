@@ -77,18 +77,21 @@ function zoned(at, timeZone) {
   return zones.get(key).format(at);
 }
 
+// both are for the title of a time: the reader's zone and UTC may differ.
+const both = (ms) => [...new Set([exact(ms), utc(ms)])].join("\n");
+
 /** When shows a time as its distance, kept current; the exact one is its title. */
 export function When({ at, none = "–" }) {
   const ms = Date.parse(at ?? "");
   if (Number.isNaN(ms)) return html`<span class="muted">${none}</span>`;
-  return html`<time datetime=${at} title=${absolute(ms)}>${relative(ms, Math.max(tick.value, 0))}</time>`;
+  return html`<time datetime=${at} title=${both(ms)}>${relative(ms, Math.max(tick.value, 0))}</time>`;
 }
 
 /** At shows a time exactly, and its distance. */
 export function At({ at, none = "–" }) {
   const ms = Date.parse(at ?? "");
   if (Number.isNaN(ms)) return html`<span class="muted">${none}</span>`;
-  return html`<time datetime=${at}>${absolute(ms)} <span class="muted">${relative(ms, tick.value)}</span></time>`;
+  return html`<time datetime=${at} title=${both(ms)}>${absolute(ms)} <span class="muted">${relative(ms, tick.value)}</span></time>`;
 }
 
 /** localInput writes a time as <input type=datetime-local> wants it. */

@@ -12,8 +12,9 @@ import { address } from "../palette.mjs";
 import { When } from "../time.mjs";
 import { ErrorText, Failure, Heading, Loading } from "../parts.mjs";
 
-const kinds = ["", "instances", "hooks", "tasks", "alarms", "actors"];
-const single = { instances: "instance", hooks: "hook", tasks: "task", alarms: "alarm" };
+const kinds = { "": "all", instances: "State machines", hooks: "Hooks", tasks: "Tasks", alarms: "Alarms", actors: "Actors" };
+const single = { instances: "instance", hooks: "hook", tasks: "task", alarms: "alarm", actors: "actor" };
+const named = (kind, n) => (n === 1 ? own(single, kind) ?? kind : kind);
 
 export function Dead() {
   const kind = route.value.query.get("kind") ?? "";
@@ -30,7 +31,7 @@ export function Dead() {
     r: may("operator") && ["Retry the group", () => document.activeElement?.closest("[data-group]")?.querySelector("[data-action=retry]")?.click()],
   });
   return html`<${Heading} title="Dead letters" about="What failed for good, or lost its process too often. Nothing is dropped: mend the cause, then retry." />
-    <nav class="tabs" aria-label="Kind">${kinds.map((k) => html`<a key=${k} href=${altered({ kind: k })} aria-current=${k === kind ? "page" : undefined}>${k || "all"}</a>`)}</nav>
+    <nav class="tabs" aria-label="Kind">${Object.entries(kinds).map(([k, text]) => html`<a key=${k} href=${altered({ kind: k })} aria-current=${k === kind ? "page" : undefined}>${text}</a>`)}</nav>
     <${Failure} error=${error} retry=${refresh} />
     ${!data && !error && html`<${Loading} />`}
     ${data && !groups.length && html`<p class="empty">No dead letters. All is well.</p>`}
@@ -40,14 +41,14 @@ export function Dead() {
 function Group({ of, refresh }) {
   const count = `${(of.count ?? 0).toLocaleString()}${of.capped ? "+" : ""}`;
   return html`<li class="group" data-group tabindex="0">
-    <div class="group-count"><b>${count}</b><span class="muted">${of.kind}</span></div>
+    <div class="group-count"><b>${count}</b><span class="muted">${named(of.kind, of.count)}</span></div>
     <div class="group-text">
       <${ErrorText} text=${of.example && of.example !== of.error ? `${of.error}\n${of.example}` : of.error} />
       <p class="muted">${of.name && html`${of.name} · `}first <${When} at=${of.first_at} />, last <${When} at=${of.last_at} /></p>
       ${of.ids?.length > 0 && html`<p class="ids">${of.ids.map((id) => html`<a key=${id} href=${address({ kind: of.kind, id: String(id) })}><${Short} id=${id} /></a> `)}</p>`}
     </div>
     <div class="actions">
-      ${may("operator") && of.kind !== "actors" && html`<button data-action="retry" onClick=${() => retry(of).then(refresh)}>Retry all ${count}</button>`}
+      ${may("operator") && of.kind !== "actors" && html`<button data-action="retry" onClick=${() => retry(of).then(refresh)}>${of.count === 1 ? "Retry it" : `Retry all ${count}`}</button>`}
       <a class="button" href=${link([of.kind], listed(of))}>List</a>
     </div>
   </li>`;
@@ -72,7 +73,7 @@ async function retry(group) {
     title: `Retry ${found.matched.toLocaleString()} ${group.kind}?`, text: `${found.capped ? "Only that many are done at once; do it again for the rest. " : ""}${group.error}`, confirm: `Retry ${found.matched.toLocaleString()}`,
     act: async () => {
       const result = await post("dead/retry", body);
-      say(`Retried ${result.done.toLocaleString()} ${result.done === 1 ? own(single, group.kind) ?? group.kind : group.kind}`);
+      say(`Retried ${result.done.toLocaleString()} ${named(group.kind, result.done)}`);
     },
   });
 }

@@ -1,9 +1,10 @@
 // The overview: is everything well, and if not, where.
 import { html, own } from "../lib.mjs";
+import { docs } from "../api.mjs";
 import { useLive } from "../live.mjs";
 import { alter, link, route } from "../router.mjs";
 import { When, span, tick } from "../time.mjs";
-import { Chart, Spark, Meter } from "../chart.mjs";
+import { Chart, Spark } from "../chart.mjs";
 import { Heading, Failure, Panel, Table, Loading } from "../parts.mjs";
 import { Icon } from "../status.mjs";
 
@@ -22,6 +23,7 @@ export function Overview() {
     <//>
     <${Failure} error=${error} retry=${refresh} />
     ${!data && !error && html`<${Loading} />`}
+    ${data && isNew(data) && html`<p class="empty">Nothing has run here yet. ${docs && html`The <a href=${docs + "/quickstart"}>quickstart</a> shows how to begin; or `}<a href=${link(["definitions"])}>start a machine</a> that a process knows.</p>`}
     ${data && html`<div class="cards">${(data.kinds ?? []).map((k) => html`<${Kind} key=${k.kind} of=${k} spark=${data.series?.throughput?.[k.kind]} />`)}</div>
       <${Charts} series=${data.series} />
       <div class="columns">
@@ -36,6 +38,9 @@ export function Overview() {
         <//>
       </div>`}`;
 }
+
+// isNew says that there is nothing to see yet.
+const isNew = ({ kinds = [] }) => kinds.every((k) => !(k.total || k.due || k.running || k.waiting || k.scheduled || k.failed || k.per_minute || Object.values(k.statuses ?? {}).some(Boolean)));
 
 function Kind({ of, spark }) {
   const oldest = Date.parse(of.oldest_due_at ?? "");
@@ -59,7 +64,7 @@ function Charts({ series }) {
   const chart = (title, lines, unit) => lines.length > 0 && html`<${Chart} title=${title} lines=${lines} from=${from} step=${step} unit=${unit} />`;
   const each = (byName) => Object.entries(byName ?? {}).map(([name, values]) => ({ name, values }));
   const charts = [
-    chart("Throughput", each(series.throughput), ""),
+    chart(`Throughput per ${series.step}`, each(series.throughput), ""),
     chart("Latency", each(series.latency_ms), " ms"),
     chart("Backlog", series.backlog ? [{ name: "due", values: series.backlog }] : [], ""),
     chart("Failures", series.failures ? [{ name: "failed", values: series.failures }] : [], ""),
@@ -73,12 +78,19 @@ export function millis(text) {
   return [...String(text ?? "").matchAll(/([\d.]+)(ms|h|m|s)/g)].reduce((sum, [, n, unit]) => sum + Number(n) * units[unit], 0);
 }
 
+// Queues tells of each what is due, and who takes it: due work that nobody takes is
+// what an outage looks like.
 function Queues({ rows }) {
-  return html`<${Panel} title="Queues"><${Table} title="Queues" rows=${rows} empty="No queue has work." keyOf=${(q) => q.kind + q.name} columns=${[
+  const nodes = useLive("nodes", {}, { kinds: ["nodes"], every: 5000 });
+  const up = (nodes.data?.data ?? []).filter((n) => n.status !== "gone");
+  const takers = (q) => up.flatMap((n) => n.queues ?? []).filter((t) => t.queue === q.name && t.kind === own(singular, q.kind));
+  return html`<${Panel} title="Queues"><${Table} title="Queues" rows=${rows} empty="No queue has work." keyOf=${(q) => q.kind + q.name} cls="labelled" columns=${[
     ["Queue", (q) => html`<a href=${link([q.kind], { queue: q.name })}>${q.name}</a> <span class="muted">${own(titles, q.kind) ?? q.kind}</span>`],
     ["Due", (q) => (q.due ?? 0).toLocaleString()],
-    ["Running", (q) => html`<${Meter} value=${q.running} max=${q.concurrency} label=${`${q.name}: running`} />`],
     ["Oldest due", (q) => html`<${When} at=${q.oldest_due_at} />`],
-    ["", (q) => q.spark && html`<${Spark} values=${q.spark} label=${`${q.name}: recent work`} />`],
+    ["Running", (q) => takers(q).reduce((n, t) => n + t.running, 0).toLocaleString()],
+    ["Processes", (q) => (nodes.data && !takers(q).length ? html`<span class="is-bad"><${Icon} shape="jail" /> none</span>` : takers(q).length)],
   ]} /><//>`;
 }
+
+const singular = { instances: "instance", hooks: "hook", tasks: "task", alarms: "alarm" };

@@ -50,7 +50,7 @@ export function Point({ at, history, next, instance, last }) {
       Worker: at.worker && html`<a href=${link(["nodes"])}><${Short} id=${at.worker} /></a>`,
       Signals: named(beside, "signal"), Children: named(beside, "child"),
     }} />
-    <${ErrorText} text=${at.error} />
+    ${!(last && at.error === instance.error) && html`<${ErrorText} text=${at.error} />`}
   </div>`;
 }
 

@@ -44,7 +44,7 @@ export function Upcoming() {
     ${!data && html`<${Loading} />`}
     ${data && html`<${Lanes} ...${{ all, start, length: ranges[range], slot, setSlot, after: refresh }} />
       <${Panel} title=${slot ? `${lanes[slot.kind]}, ${absolute(start + slot.at * width)}` : "In order"} cls="full" actions=${slot && html`<button class="small" onClick=${() => setSlot(null)}>Show all</button>`}>
-        <${Table} title="In order" rows=${shown.slice(0, rows)} empty="Nothing is due in this time." keyOf=${(d) => d.kind + d.id} columns=${[
+        <${Table} title="In order" rows=${shown.slice(0, rows)} empty="Nothing is due in this time." keyOf=${(d) => d.kind + d.id} cls="stacked" columns=${[
           ["Due", (d) => html`<b><${When} at=${d.due_at} /></b> <span class="muted">${hourText(Date.parse(d.due_at))}</span>`],
           ["What", (d) => html`<a href=${address(d.link ?? d)}>${titleOf(d)}</a> <span class="muted">${d.kind}</span> <${Short} id=${d.kind === "timer" ? d.link?.id : d.id} />`],
           ["Why", (d) => d.why],
