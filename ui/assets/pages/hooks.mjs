@@ -38,7 +38,7 @@ const spec = {
     { title: "Namespace", cls: "minor", cell: (h) => h.namespace },
     { title: "Attempts", cell: (h) => `${h.attempts ?? 0}${h.max_attempts ? ` of ${h.max_attempts}` : ""}` },
     { title: "Due", cell: (h) => html`<${When} at=${h.due_at} />` },
-    { title: "Error", cls: "minor", cell: (h) => h.error && html`<span class="clip wrong">${h.error.split("\n")[0]}</span>` },
+    { title: "Error", cls: "minor", cell: (h) => h.error && html`<span class=${h.status === "completed" ? "clip muted" : "clip wrong"}>${h.status === "completed" && "earlier: "}${h.error.split("\n")[0]}</span>` },
   ],
 };
 

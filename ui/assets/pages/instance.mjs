@@ -14,7 +14,7 @@ import { StepGraph } from "../draw.mjs";
 import { Timeline, Scrubber } from "../timeline.mjs";
 import { ErrorText, Facts, Failure, Heading, Loading, Panel, Table } from "../parts.mjs";
 import { actions, signal, startInstance } from "./instances.mjs";
-import { Point, pointText, pointsOf, stepAt } from "./point.mjs";
+import { Point, Unkept, pointText, pointsOf, stepAt } from "./point.mjs";
 
 export function Instance({ names: [id] }) {
   const path = `instances/${segment(id)}`;
@@ -44,8 +44,8 @@ export function Instance({ names: [id] }) {
     <${ErrorText} text=${instance.error} open=${true} />
     ${version && html`<${Panel} title="Steps" cls="full"><${Path} ...${{ version, entries, current, instance, past }} />
       <${Scrubber} n=${entries.length} at=${current} set=${(i) => setAt(i === entries.length - 1 ? null : i)} text=${pointText(entries[current])} />
-      ${entries.length > 1 ? html`<${Point} at=${entries[current]} next=${entries[current + 1]} history=${all} instance=${instance} last=${!past} />`
-        : history.data && html`<p class="muted">The steps that were taken are not kept. A machine that is defined with KeepHistory shows them here.</p>`}<//>`}
+      ${entries.length > 1 && html`<${Point} at=${entries[current]} next=${entries[current + 1]} history=${all} instance=${instance} last=${!past} />`}
+      ${history.data && html`<${Unkept} entries=${entries} instance=${instance} first=${version.first_step} />`}<//>`}
     <div class="columns">
       <div>
         <${Panel} title="Timeline"><${Timeline} entries=${all.map(entry)} current=${past ? all.indexOf(entries[current]) : undefined}

@@ -6,13 +6,14 @@ import { Short } from "../copy.mjs";
 import { exact, span } from "../time.mjs";
 import { ErrorText, Facts } from "../parts.mjs";
 
-const outcomes = new Set(["created", "next", "replay", "await", "spawn", "done", "stop", "error", "crash"]);
+const ends = new Set(["next", "replay", "await", "spawn", "done", "stop"]);
+const others = new Set(["created", "error", "crash"]);
 
 /** pointsOf returns the entries of a history that are on the path; the rest happened beside it. */
-export const pointsOf = (history) => history.filter((e) => outcomes.has(e.outcome) && (e.outcome === "created" || isStep(e)));
+export const pointsOf = (history) => history.filter((e) => others.has(e.outcome) || isEnd(e));
 
-// isStep tells a step that was run from a line about where the instance is now.
-const isStep = (e) => e.duration_ms !== undefined && e.duration_ms !== null;
+/** isEnd tells the end of a step that was run from a line about where the instance is now. */
+export const isEnd = (e) => ends.has(e.outcome) && e.duration_ms !== undefined && e.duration_ms !== null;
 
 /** stepAt is the step that is lit at a point. */
 export const stepAt = (e, first) => (e.outcome === "created" ? first : e.next || e.step);
@@ -36,6 +37,12 @@ const words = {
   crash: () => "lost its process",
 };
 
+/** Unkept says so if steps were taken that nobody recorded. */
+export function Unkept({ entries, instance, first }) {
+  if (entries.some(isEnd) || !instance.finished_at && instance.step === first) return null;
+  return html`<p class="muted">Of the steps that were taken only failures are kept. A machine that is defined with KeepHistory shows them all here.</p>`;
+}
+
 /** Point shows one entry; history is all of them, last is where the instance is now. */
 export function Point({ at, history, next, instance, last }) {
   if (!at) return null;
@@ -45,7 +52,7 @@ export function Point({ at, history, next, instance, last }) {
   return html`<div class="point" role="group" aria-label="At this point">
     <${Facts} of=${{
       [at.step ? "Step" : "Instance"]: html`${at.step && html`<b>${at.step}</b> `}${own(words, at.outcome)?.(at) ?? at.outcome}`,
-      At: exact(Date.parse(at.at)), Took: isStep(at) && span(at.duration_ms), Attempt: at.attempt > 0 && String(at.attempt + 1),
+      At: exact(Date.parse(at.at)), Took: (at.duration_ms ?? null) !== null && span(at.duration_ms), Attempt: at.attempt > 0 && String(at.attempt + 1),
       "Waits for": waits && html`${waits}${instance.awaits_until && html` <span class="muted">until ${exact(Date.parse(instance.awaits_until))}</span>`}`,
       Worker: at.worker && html`<a href=${link(["nodes"])}><${Short} id=${at.worker} /></a>`,
       Signals: named(beside, "signal"), Children: named(beside, "child"),
