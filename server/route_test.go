@@ -253,6 +253,12 @@ func (v tour) timers(path string) {
 		v.Fatalf("timers: %v", timers)
 	}
 	timer := path + "/timers/" + url.PathEscape(timers[0].text("key"))
+	for _, filter := range []string{"", "&actor=door/front", "&status=pending&type=" + url.QueryEscape(timers[0].text("type"))} {
+		delays := v.get("/v1/alarms?kind=machine" + filter).list()
+		if len(delays) != 1 || delays[0].text("id") != "door/front/"+timers[0].text("key") || delays[0].text("due_at") != timers[0].text("due_at") || delays[0].text("kind") != "machine" {
+			v.Errorf("delays as alarms%s: %v", filter, delays)
+		}
+	}
 	v.post(timer+"/move", object{"at": "2100-01-01T00:00:00Z"})
 	if due := v.get(path + "/timers").list()[0].text("due_at"); due != "2100-01-01T00:00:00.000Z" {
 		v.Errorf("the timer was moved to %s", due)

@@ -3,18 +3,21 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/alarm"
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/inspect"
+	"github.com/perdure/perdure/internal/store"
 )
 
 // Alarm is something that happens at a time, once or again and again.
 type Alarm struct {
 	ID             string          `json:"id" doc:"Its name, or that of its actor and its name with slashes between: order/42/reminder."`
 	Actor          *ActorRef       `json:"actor,omitempty" doc:"Whose it is, unless it is nobody's."`
-	Kind           string          `json:"kind" enum:"custom"`
+	Kind           string          `json:"kind" enum:"custom,machine" doc:"Set by somebody, or the delay of an actor, which is changed as one of its timers."`
 	Type           string          `json:"type"`
 	Status         alarm.Status    `json:"status" enum:"pending,processing,failed,quarantined"`
 	Payload        json.RawMessage `json:"payload,omitempty" doc:"Not in lists."`
@@ -97,17 +100,17 @@ func (m AlarmMatch) filter() (alarm.Filter, error) {
 	if m.Actor == "" {
 		return f, nil
 	}
-	key := alarmKey(m.Actor + "/x")
-	if key.ActorType == "" {
+	var found bool
+	if f.ActorType, f.ActorID, found = strings.Cut(m.Actor, "/"); !found || f.ActorType == "" || f.ActorID == "" {
 		return f, fault.Invalidf("actor", "is no type and id with a slash between")
 	}
-	f.ActorType, f.ActorID = key.ActorType, key.ActorID
 	return f, nil
 }
 
 type alarmFilter struct {
 	Paging
 	AlarmMatch
+	Kind string `query:"kind" enum:"custom,machine" default:"custom" doc:"Those that somebody has set, or the delays of actors."`
 }
 
 func (a *API) listAlarms(ctx context.Context, in *alarmFilter) (*List[Alarm], error) {
@@ -115,11 +118,34 @@ func (a *API) listAlarms(ctx context.Context, in *alarmFilter) (*List[Alarm], er
 	if err != nil {
 		return nil, err
 	}
+	if in.Kind == "machine" {
+		return a.listDelays(ctx, f, in.Paging)
+	}
 	rows, next, err := a.alarms.List(ctx, f, in.Cursor, in.Limit)
 	if err != nil {
 		return nil, err
 	}
 	return page(requestOf(ctx), rows, next, showAlarmRow), nil
+}
+
+// listDelays lists the delays of actors as alarms.
+func (a *API) listDelays(ctx context.Context, f alarm.Filter, p Paging) (*List[Alarm], error) {
+	timers := inspect.Timers{Actor: store.ActorRef{Type: f.ActorType, ID: f.ActorID}, Type: f.Type}
+	for _, s := range f.Statuses {
+		timers.Statuses = append(timers.Statuses, string(s))
+	}
+	rows, next, err := a.inspect.Timers(ctx, timers, p.Cursor, p.Limit)
+	if err != nil {
+		return nil, err
+	}
+	return page(requestOf(ctx), rows, next, showDelay), nil
+}
+
+func showDelay(t store.AlarmPlace) Alarm {
+	return Alarm{
+		ID: alarm.Of(t.Actor.Type, t.Actor.ID, t.AlarmID).String(), Actor: &ActorRef{Type: t.Actor.Type, ID: t.Actor.ID}, Kind: "machine", Type: t.Type,
+		Status: alarm.Status(t.Status), DueAt: Time(t.Due), ScheduledAt: Time(t.Occurs), CreatedAt: Time(t.Created),
+	}
 }
 
 func (a *API) getAlarm(ctx context.Context, in *ByAlarm) (*One[Alarm], error) {

@@ -14,7 +14,7 @@ const sizes = [50, 100, 200];
 /**
  * List is a page that lists things. A spec has: kind, title, one, path, filters,
  * statuses, groups {name: statuses}, columns [{name, title, cell, cls}], href(row), id(row), actions,
- * bulk (the path that acts on many; with filters it is needed), create {label, open},
+ * bulk (the path that acts on many, and on all that match), create {label, open},
  * empty, every (ms), and whole if there is one page only.
  */
 export function List({ spec }) {
@@ -105,7 +105,7 @@ function Bar({ spec, rows, selection, chosen, setChosen, filter, refresh }) {
       onChange=${() => setChosen(some ? new Set() : new Set(rows.map(spec.id)))} /> ${some ? `${selection.length} selected` : "Select"}</label>
     ${actions.map((a) => html`<button key=${a.name} class=${cls("small", a.danger && "danger")} data-bulk=${a.name} disabled=${!some}
       onClick=${() => onSelection(a, selection, spec)?.then(done)}>${a.label}</button>`)}
-    ${spec.filters && html`<span class="spread"></span><span class="muted">All that match:</span>
+    ${spec.bulk && html`<span class="spread"></span><span class="muted">All that match:</span>
       ${actions.map((a) => html`<button key=${a.name} class="small" data-all=${a.name}
         onClick=${() => onMatching(a, filter, spec)?.then(done)}>${a.label}…</button>`)}`}
   </div>`;

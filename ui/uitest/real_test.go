@@ -214,6 +214,23 @@ func TestEveryListActsOnManyAtOnce(t *testing.T) {
 	}
 }
 
+// The delays of actors are listed among the alarms, and fired there.
+func TestDelaysOfActorsAreListedWithTheAlarms(t *testing.T) {
+	s := newShop(t)
+	s.send(t, http.MethodPut, "machines/lamp", `{"definition":{"id":"lamp","initial":"on","states":{"on":{"after":{"3600000":"off"}},"off":{}}}}`)
+	s.send(t, http.MethodPost, "actors", `{"type":"lamp","id":"porch/left"}`)
+	p := newTab(t, s.http.URL)
+	p.screen("light", 1280, 860)
+	p.open(s.http.URL + "/alarms?kind=machine&actor=lamp/porch/left")
+	p.wait("the delay is listed", `document.querySelectorAll("tbody tr").length === 1`)
+	p.accessible("the delays of actors", "html")
+	p.run(`document.querySelector("tbody input").click()`)
+	p.act("fire it", "[data-bulk=fire]", ": 1 alarm")
+	if a := s.send(t, http.MethodGet, "actors/lamp/porch%2Fleft", ""); !strings.Contains(a, `"state":"off"`) {
+		t.Errorf("the actor is %s", a)
+	}
+}
+
 // act does an action, answers its dialog, and waits for what the page says then.
 func (p *tab) act(what, selector, said string) {
 	p.t.Helper()

@@ -196,3 +196,24 @@ from queues.task
 where status = 'pending' and task_type = ? and (scheduled_at, task_id) > (?, ?)
 order by scheduled_at, task_id
 limit ?
+
+-- name: InspectPendingAlarms
+select due_at, actor_type, actor_id, kind = 'machine', alarm_id, type, status, coalesce(occurs_at, due_at), created_at
+from perdure.alarms
+where status = 'pending' and (due_at, actor_type, actor_id, kind, alarm_id) > (?, ?, ?, ?, ?)
+order by due_at, actor_type, actor_id, kind, alarm_id
+limit ?
+
+-- name: InspectDeadAlarms
+select due_at, actor_type, actor_id, kind = 'machine', alarm_id, type, status, coalesce(occurs_at, due_at), created_at
+from perdure.alarms
+where status in ('failed', 'quarantined') and (due_at, actor_type, actor_id, kind, alarm_id) > (?, ?, ?, ?, ?)
+order by due_at, actor_type, actor_id, kind, alarm_id
+limit ?
+
+-- name: InspectTimersOf
+select due_at, actor_type, actor_id, true, alarm_id, type, status, coalesce(occurs_at, due_at), created_at
+from perdure.alarms
+where actor_type = ? and actor_id = ? and kind = 'machine' and (due_at, alarm_id) > (?, ?)
+order by due_at, alarm_id
+limit ?
