@@ -23,7 +23,7 @@ export function Overview() {
     <//>
     <${Failure} error=${error} retry=${refresh} />
     ${!data && !error && html`<${Loading} />`}
-    ${data && isNew(data) && html`<p class="empty">Nothing has run here yet. ${docs && html`The <a href=${docs + "/quickstart"}>quickstart</a> shows how to begin; or `}<a href=${link(["definitions"])}>start a machine</a> that a process knows.</p>`}
+    ${data && isNew(data) && html`<p class="empty">Nothing has run here yet. ${docs && html`The <a href=${docs + "quickstart"}>quickstart</a> shows how to begin; or `}<a href=${link(["definitions"])}>start a machine</a> that a process knows.</p>`}
     ${data && html`<div class="cards">${(data.kinds ?? []).map((k) => html`<${Kind} key=${k.kind} of=${k} spark=${data.series?.throughput?.[k.kind]} />`)}</div>
       <${Charts} series=${data.series} />
       <div class="columns">
