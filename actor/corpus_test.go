@@ -116,13 +116,8 @@ func (p *player) open(t *testing.T, eng *perdure.Engine) {
 	// read from the database whenever it is touched.
 	p.actors = newActors(t, eng, &actor.Options{Concurrency: 1, CacheBytes: 1})
 	p.ref = actor.Ref{Type: p.c.Name, ID: p.mode}
-	document := []byte(p.c.Machine)
-	if p.c.MachineText != "" {
-		document = []byte(p.c.MachineText)
-	}
-	reg := p.c.Registry()
-	enginetest.NoError(t, p.actors.Register(p.c.Name, document, &actor.TypeOptions{
-		Registry: reg,
+	enginetest.NoError(t, p.actors.Register(p.c.Name, p.c.Document(), &actor.TypeOptions{
+		Registry: p.c.Registry(),
 		Machine:  statechart.Options{AllowUnreachable: true, AllowCycles: true, MaxIterations: p.c.Iterations},
 		Effects:  map[string]actor.Effect{"effect": {Run: p.effect}},
 		Tasks: map[string]actor.Task{

@@ -75,14 +75,18 @@ func Load(t testing.TB, folder string) []*Case {
 	return all
 }
 
+// Document returns the machine of a case.
+func (c *Case) Document() []byte {
+	if c.MachineText != "" {
+		return []byte(c.MachineText)
+	}
+	return c.Machine
+}
+
 // Parse reads the machine of a case with the vocabulary of the corpus. States
 // that nothing reaches and eventless cycles are part of it.
 func (c *Case) Parse() (*statechart.Machine, error) {
-	text := []byte(c.Machine)
-	if c.MachineText != "" {
-		text = []byte(c.MachineText)
-	}
-	return statechart.Parse(text, c.Registry(),
+	return statechart.Parse(c.Document(), c.Registry(),
 		&statechart.Options{AllowUnreachable: true, AllowCycles: true, MaxIterations: c.Iterations})
 }
 
