@@ -98,7 +98,8 @@ Made from the OpenAPI document, which a server has at ` + "`/openapi.json`" + `.
 | lists | ` + "`?limit=` (50, at most 200) and `?cursor=`; the answer is `{\"data\": […], \"next_cursor\": \"…\" or null}`" + ` with a ` + "`Link`" + ` header. There are no totals; ` + "`?count=true`" + ` counts to 1,000 where a list has it |
 | errors | RFC 9457, ` + "`application/problem+json`" + `, with a stable ` + "`code`" + `: see [error codes](errors.md) |
 | authentication | ` + "`Authorization: Bearer perdure_sk_…`" + `: see [security](../security.md). None is needed on this machine while there is no token |
-| doing it once | ` + "`Idempotency-Key`" + ` on every POST: the same key and body get the stored answer with ` + "`Idempotency-Replayed: true`" + `, for 24 hours; another body is a 422, one in flight a 409 |
+| doing it once | ` + "`Idempotency-Key`" + ` on every POST: the same key and body get the stored answer with ` + "`Idempotency-Replayed: true`" + `, for 24 hours; another body is a 422, one in flight a 409. The key is committed in the transaction of its effect: a request that died has left neither, and can be repeated |
+| acting on many | ` + "`POST /v1/{kind}/actions`" + ` with ids, or with the filter of the list; ` + "`dry_run`" + ` only counts. Up to 1,000 things are one transaction; what cannot be acted on is a line of the answer |
 
 Outside of ` + "`/v1`" + `, without authentication: ` + "`/livez`, `/readyz` (`?verbose`), `/healthz`, `/version`, `/metrics`, `/openapi.json`, `/docs/`" + `.
 `

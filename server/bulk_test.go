@@ -141,6 +141,27 @@ func (Flows) ABulkActionSaysWhatItActsOn(t *testing.T, db enginetest.Database) {
 	}
 }
 
+// Dead letters are found by their error and tried again, actors that stand still among
+// them.
+func (Flows) DeadLettersAreRetriedByTheirError(t *testing.T, db enginetest.Database) {
+	f := ready(t, db)
+	for kind, die := range map[string]func(*fixture) string{"alarms": (*fixture).deadAlarmID, "actors": (*fixture).stuckDoorID} {
+		die(f)
+		die(f)
+		group := f.want(http.StatusOK, http.MethodGet, "/v1/dead?group_by=error&kind="+kind, nil).list()
+		if len(group) != 1 || group[0]["count"] != 2.0 {
+			t.Fatalf("%s: %v", kind, group)
+		}
+		body := object{"kind": kind, "error": group[0]["error"], "name": group[0]["name"]}
+		if done := f.want(http.StatusOK, http.MethodPost, "/v1/dead/retry", body); done["matched"] != 2.0 || done["done"] != 2.0 {
+			t.Errorf("%s: %v", kind, done)
+		}
+		if rows := f.want(http.StatusOK, http.MethodGet, "/v1/dead?kind="+kind, nil).list(); len(rows) != 0 {
+			t.Errorf("%s that are still dead: %v", kind, rows)
+		}
+	}
+}
+
 // A retry that would take a unique key from another instance is taken back alone.
 func (Flows) ARetryThatIsRefusedLeavesTheOthersRetried(t *testing.T, db enginetest.Database) {
 	f := ready(t, db)

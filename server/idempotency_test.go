@@ -123,6 +123,20 @@ func differing(a, b map[string]string) []string {
 	return names
 }
 
+// A repeat is answered as the first time, even if what it was about is gone.
+func (Flows) AnAnswerOutlivesWhatItWasAbout(t *testing.T, db enginetest.Database) {
+	f := ready(t, db)
+	id := f.hook()
+	path := "/v1/hooks/" + id + "/replay"
+	first := f.want(http.StatusCreated, http.MethodPost, path, nil, "Idempotency-Key", "a")
+	db.Exec(t, "delete from "+db.Table("perdure", "hooks")+" where id = ?", id)
+	again := f.want(http.StatusCreated, http.MethodPost, path, nil, "Idempotency-Key", "a")
+	if again.text("id") != first.text("id") {
+		t.Errorf("first %v, then %v", first, again)
+	}
+	f.want(http.StatusNotFound, http.MethodPost, path, nil, "Idempotency-Key", "b")
+}
+
 // Of two requests with one key that are in flight in two servers, one has an effect and
 // the other has its answer.
 func TestTwoServersAndOneKeyHaveOneEffect(t *testing.T) {

@@ -206,7 +206,7 @@ func (v tour) alarms() {
 
 // kill makes an alarm a dead letter.
 func (v tour) kill(id string) {
-	v.db.Exec(v, "update "+v.db.Table("perdure", "alarms")+" set status = 'failed' where alarm_id = ?", id)
+	v.db.Exec(v, "update "+v.db.Table("perdure", "alarms")+" set status = 'failed', error = 'it rang in vain' where alarm_id = ?", id)
 }
 
 func (v tour) actors() {

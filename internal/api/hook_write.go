@@ -24,13 +24,15 @@ type HookInput struct {
 
 func (a *API) triggerHook(ctx context.Context, in *Posted[HookInput]) (*Done[Acted], error) {
 	b := in.Body
-	return a.trigger(ctx, in.Key, b, b.Namespace, b.Name, b.Payload, &hook.TriggerOptions{
-		ID: b.ID, ProcessAt: time.Time(b.At), Delay: time.Duration(b.Delay), Priority: hook.Priority(b.Priority), Retry: b.Retry.policy(),
+	return lookup(ctx, a, in.Key, b, func() (func(*perdure.Tx) (func() Acted, error), error) {
+		return a.trigger(b.Namespace, b.Name, b.Payload, &hook.TriggerOptions{
+			ID: b.ID, ProcessAt: time.Time(b.At), Delay: time.Duration(b.Delay), Priority: hook.Priority(b.Priority), Retry: b.Retry.policy(),
+		})
 	})
 }
 
-// trigger records a hook of a namespace that the server has.
-func (a *API) trigger(ctx context.Context, key string, body any, namespace, name string, payload json.RawMessage, o *hook.TriggerOptions) (*Done[Acted], error) {
+// trigger returns what records a hook of a namespace that the server has.
+func (a *API) trigger(namespace, name string, payload json.RawMessage, o *hook.TriggerOptions) (func(*perdure.Tx) (func() Acted, error), error) {
 	hooks, ok := a.config.Hooks[namespace]
 	if !ok {
 		return nil, &fault.NotFound{Kind: "namespace of hooks", ID: namespace}
@@ -38,10 +40,10 @@ func (a *API) trigger(ctx context.Context, key string, body any, namespace, name
 	if payload == nil {
 		payload = json.RawMessage("null")
 	}
-	return effect(ctx, a, key, body, func(tx *perdure.Tx) (func() Acted, error) {
+	return func(tx *perdure.Tx) (func() Acted, error) {
 		id, err := hooks.Trigger(tx, name, payload, o)
 		return func() Acted { return Acted{id} }, err
-	})
+	}, nil
 }
 
 // Replay is what a hook is triggered with once more.
@@ -58,15 +60,17 @@ type ReplayInput struct {
 
 // replayHook triggers a hook once more, as a new one, perhaps with another payload.
 func (a *API) replayHook(ctx context.Context, in *ReplayInput) (*Done[Acted], error) {
-	before, err := a.hooks.Get(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	payload := before.Payload
-	if in.Body != nil && in.Body.Payload != nil {
-		payload = in.Body.Payload
-	}
-	return a.trigger(ctx, in.Key, in.Body, before.Namespace, before.Name, payload, &hook.TriggerOptions{Priority: before.Priority, Retry: before.Retry})
+	return lookup(ctx, a, in.Key, in.Body, func() (func(*perdure.Tx) (func() Acted, error), error) {
+		before, err := a.hooks.Get(ctx, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		payload := before.Payload
+		if in.Body != nil && in.Body.Payload != nil {
+			payload = in.Body.Payload
+		}
+		return a.trigger(before.Namespace, before.Name, payload, &hook.TriggerOptions{Priority: before.Priority, Retry: before.Retry})
+	})
 }
 
 func (a *API) retryHook(ctx context.Context, in *ActOn) (*Done[Acted], error) {

@@ -86,7 +86,22 @@ var errExpired = NewProblem(http.StatusConflict, codeConflict, "the Idempotency-
 // known. With an Idempotency-Key the answer is committed together with the effect,
 // and a second request gets it instead of a second effect.
 func effect[T any](ctx context.Context, a *API, key string, body any, fn func(*perdure.Tx) (func() T, error)) (*Done[T], error) {
+	return lookup(ctx, a, key, body, func() (func(*perdure.Tx) (func() T, error), error) { return fn, nil })
+}
+
+// lookup is effect for a POST that has to look something up first. What a request
+// that was answered before was about may be gone meanwhile.
+func lookup[T any](ctx context.Context, a *API, key string, body any, find func() (func(*perdure.Tx) (func() T, error), error)) (*Done[T], error) {
 	return keyed(ctx, a, key, body, func(k *store.RequestKey, print string) (*Done[T], error) {
+		fn, err := find()
+		if err != nil && k != nil {
+			if before, missing := replay[T](ctx, a, *k, print); missing == nil {
+				return before, nil
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
 		if k == nil {
 			return perform(ctx, a, fn)
 		}

@@ -48,7 +48,7 @@ function Group({ of, refresh }) {
       ${of.ids?.length > 0 && html`<p class="ids">${of.ids.map((id) => html`<a key=${id} href=${address({ kind: of.kind, id: String(id) })}><${Short} id=${id} /></a> `)}</p>`}
     </div>
     <div class="actions">
-      ${may("operator") && of.kind !== "actors" && html`<button data-action="retry" onClick=${() => retry(of).then(refresh)}>${of.count === 1 ? "Retry it" : `Retry all ${count}`}</button>`}
+      ${may("operator") && html`<button data-action="retry" onClick=${() => retry(of).then(refresh)}>${of.count === 1 ? "Retry it" : `Retry all ${count}`}</button>`}
       <a class="button" href=${link([of.kind], listed(of))}>List</a>
     </div>
   </li>`;
