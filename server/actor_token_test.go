@@ -26,6 +26,7 @@ func doors(t *testing.T) *secured {
 	return s
 }
 
+// Cases 53 and 54 of the notes on actors, over HTTP.
 func TestClientCannotSendWhatIsForServices(t *testing.T) {
 	t.Parallel()
 	s := doors(t)
@@ -40,6 +41,7 @@ func TestClientCannotSendWhatIsForServices(t *testing.T) {
 	}
 }
 
+// Case 55.
 func TestTokenOfAnotherActorIsNone(t *testing.T) {
 	t.Parallel()
 	s := doors(t)
@@ -73,6 +75,7 @@ func TestTokenOfAnotherActorIsNone(t *testing.T) {
 	}
 }
 
+// Case 56.
 func TestCallerIsThatOfTheToken(t *testing.T) {
 	t.Parallel()
 	s := doors(t)

@@ -41,7 +41,7 @@ func (f *fixture) stream(path string, headers ...string) *reader {
 	return &reader{f, bufio.NewScanner(res.Body), res.Body.Close}
 }
 
-// next returns the next event of a name.
+// next returns the next event of a name, or of any if it is empty.
 func (r *reader) next(name string) event {
 	r.Helper()
 	var e event
@@ -55,7 +55,7 @@ func (r *reader) next(name string) event {
 		case "data":
 			e.data = value
 		case "":
-			if e.name == name {
+			if e.data != "" && (name == "" || e.name == name) {
 				return e
 			}
 			e = event{}
