@@ -74,6 +74,14 @@ type DefinitionVersion struct {
 	FirstStep string           `json:"first_step"`
 	Queue     string           `json:"queue"`
 	Steps     []DefinitionStep `json:"steps" nullable:"false"`
+	Edges     []DefinitionEdge `json:"edges,omitempty" doc:"The ways that its newest instances took, of a machine that keeps its history. Not in lists."`
+}
+
+// DefinitionEdge is a way from one step to another.
+type DefinitionEdge struct {
+	From  string `json:"from"`
+	To    string `json:"to"`
+	Count int    `json:"count" doc:"How often it was taken."`
 }
 
 // DefinitionStep is a step of a state machine.
@@ -108,10 +116,23 @@ func (a *API) getDefinition(ctx context.Context, in *ByName) (*One[Definition], 
 	}
 	for _, d := range all {
 		if d.Name == in.Name {
-			return one(d), nil
+			return one(d), a.addEdges(ctx, d)
 		}
 	}
 	return nil, &fault.NotFound{Kind: "fsm", ID: in.Name}
+}
+
+// addEdges tells of each version which ways were taken.
+func (a *API) addEdges(ctx context.Context, d Definition) error {
+	edges, err := a.inspect.Edges(ctx, d.Name)
+	for _, e := range edges {
+		for i := range d.Versions {
+			if v := &d.Versions[i]; v.Version == e.Version {
+				v.Edges = append(v.Edges, DefinitionEdge{From: e.From, To: e.To, Count: e.Count})
+			}
+		}
+	}
+	return err
 }
 
 func (a *API) allDefinitions(ctx context.Context) ([]Definition, error) {

@@ -49,3 +49,25 @@ func (s *Store) ListTransitions(instance string, after int64, limit int, found f
 	}
 	return list
 }
+
+// Edge is a way from one step of a machine to another, and how often it was taken.
+type Edge struct {
+	Version  int
+	From, To string
+	Count    int
+}
+
+// Edges returns the statement that counts the ways that the newest instances of a
+// machine took. It reads no more than their histories.
+func (s *Store) Edges(fsm string, newest int, found func(Edge)) sqldb.Stmt {
+	list := s.stmt("TransitionEdges", fsm, newest)
+	list.Row = func(scan sqldb.Scan) error {
+		var e Edge
+		err := scan(&e.Version, &e.From, &e.To, &e.Count)
+		if err == nil {
+			found(e)
+		}
+		return err
+	}
+	return list
+}

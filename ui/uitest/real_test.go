@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp/kb"
+
 	"github.com/perdure/perdure"
 	hooks "github.com/perdure/perdure/hook"
 	clocks "github.com/perdure/perdure/internal/clock"
@@ -116,6 +118,40 @@ func TestTheDashboardShowsTheRealServer(t *testing.T) {
 			t.Errorf("the first of %s: %s", page, failure)
 		}
 	}
+}
+
+// What is dragged, changed in place and scrubbed with made-up data is so with the
+// real server too.
+func TestTheRealServerFollowsDragsAndChanges(t *testing.T) {
+	s := newShop(t)
+	p := newTab(t, s.http.URL)
+	p.screen("light", 1280, 860)
+	p.open(s.http.URL + "/schedules/report-on-weekdays")
+	p.fill("[data-change] [name=spec]", "45 3 * * *")
+	p.click("[data-save]:enabled")
+	p.wait("the schedule is changed", `document.querySelector(".lead").textContent.includes("03:45") && document.querySelector("[data-save]").disabled`)
+
+	eval[any](p, `fetch("/v1/alarms/far", {method: "PUT", headers: {"Content-Type": "application/json"}, body: JSON.stringify({type: "remind", delay: "72h"})}).then((r) => r.status)`)
+	p.open(s.http.URL + "/upcoming?range=week&kind=alarm")
+	alone := `.lane-track button[aria-label*="remind"]:not(.many)` // all others are due today
+	p.wait("an alarm is due later", fmt.Sprintf(`!!document.querySelector(%q)`, alone))
+	p.run(fmt.Sprintf(`[...document.querySelectorAll(%q)].at(-1).focus()`, alone))
+	p.keys(kb.ArrowRight, kb.ArrowRight, kb.Enter)
+	p.wait("it asks", `document.activeElement?.matches("dialog [data-confirm]")`)
+	want := eval[string](p, `new Date(document.querySelector("dialog input").value).toISOString()`)
+	p.keys(kb.Enter)
+	p.wait("it is moved", `document.querySelector(".toast")?.textContent.includes("Moved to")`)
+	p.open(s.http.URL + "/alarms/far")
+	p.wait("the alarm is due then", fmt.Sprintf(`document.querySelector(".countdown time")?.getAttribute("datetime") === %q`, want))
+
+	p.open(s.http.URL + "/instances?fsm=order&status=done")
+	p.wait("an order is done", `!!document.querySelector("tbody [data-main]")`)
+	p.first(s.http.URL + "/instances?fsm=order&status=done")
+	p.wait("its last step is told", `document.querySelector(".point")?.textContent.includes("was the last")`)
+	p.keys("[")
+	p.wait("the step before is lit", `document.querySelectorAll(".drawing .on").length === 1 && document.querySelector(".point").textContent.includes("started children")`)
+	p.open(s.http.URL + "/definitions/order")
+	p.wait("the ways are drawn", `document.querySelectorAll(".drawing .edge.taken").length >= 2`)
 }
 
 func TestTheRealServerDoesWhatTheDashboardAsks(t *testing.T) {
