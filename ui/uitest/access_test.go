@@ -8,6 +8,7 @@ import (
 )
 
 func TestASessionBeginsWithAToken(t *testing.T) {
+	t.Parallel()
 	f := newFake(t, sample())
 	f.locked = true
 	p := newTab(t, f.server.URL)
@@ -27,6 +28,7 @@ func TestASessionBeginsWithAToken(t *testing.T) {
 }
 
 func TestViewersAreOfferedNothingThatTheyMayNot(t *testing.T) {
+	t.Parallel()
 	data := sample()
 	data["me"].(object)["role"] = "viewer"
 	f := newFake(t, data)
@@ -42,6 +44,7 @@ func TestViewersAreOfferedNothingThatTheyMayNot(t *testing.T) {
 }
 
 func TestTheClockOfTheSamplesIsMoved(t *testing.T) {
+	t.Parallel()
 	f := newFake(t, sample())
 	p := newTab(t, f.server.URL)
 	p.screen("light", 1280, 860)

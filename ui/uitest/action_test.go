@@ -224,6 +224,7 @@ const confirm = `(() => {
 })()`
 
 func TestEveryActionCanBeClicked(t *testing.T) {
+	t.Parallel()
 	f := newFake(t, sample())
 	p := newTab(t, f.server.URL)
 	p.screen("light", 1280, 860)

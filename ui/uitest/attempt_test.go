@@ -6,6 +6,7 @@ import (
 )
 
 func TestThePagesOfWorkTellEachAttempt(t *testing.T) {
+	t.Parallel()
 	f := newFake(t, sample())
 	p := newTab(t, f.server.URL)
 	p.screen("light", 1280, 860)

@@ -87,6 +87,8 @@ func newTab(t *testing.T, host string) *tab {
 	p := &tab{t: t, ctx: ctx, host: host}
 	t.Cleanup(func() { p.check(); stop(); cancel() })
 	p.do(chromedp.Navigate("about:blank"))
+	_, err = chromedp.Call(ctx, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}) // tabs of other tests are open too
+	p.must(err)
 	p.watch()
 	return p
 }

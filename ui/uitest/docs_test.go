@@ -39,6 +39,7 @@ func documents(t *testing.T) []string {
 }
 
 func TestTheDocumentationIsAccessibleInBothThemesAndAtPhoneWidth(t *testing.T) {
+	t.Parallel()
 	for _, screen := range []struct {
 		name, theme   string
 		width, height int64

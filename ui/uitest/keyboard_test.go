@@ -21,6 +21,7 @@ func (p *tab) at(path string) {
 }
 
 func TestEverythingCanBeDoneByKeyboard(t *testing.T) {
+	t.Parallel()
 	f := newFake(t, sample())
 	p := newTab(t, f.server.URL)
 	p.screen("light", 1280, 860)
@@ -80,6 +81,7 @@ func (p *tab) palette() {
 }
 
 func TestThePaletteFindsPagesAndThings(t *testing.T) {
+	t.Parallel()
 	f := newFake(t, sample())
 	p := newTab(t, f.server.URL)
 	p.screen("dark", 1280, 860)
@@ -98,6 +100,7 @@ func TestThePaletteFindsPagesAndThings(t *testing.T) {
 }
 
 func TestTheSheetListsWhatKeysDo(t *testing.T) {
+	t.Parallel()
 	f := newFake(t, sample())
 	p := newTab(t, f.server.URL)
 	p.screen("light", 1280, 860)
@@ -116,6 +119,7 @@ func TestTheSheetListsWhatKeysDo(t *testing.T) {
 }
 
 func TestTabReachesEveryControlVisibly(t *testing.T) {
+	t.Parallel()
 	f := newFake(t, sample())
 	p := newTab(t, f.server.URL)
 	p.screen("light", 1280, 860)

@@ -79,6 +79,7 @@ func (p *tab) zone() {
 const asks = `document.querySelector("dialog h2")?.textContent`
 
 func TestWhatIsDueIsDraggedAlongItsLane(t *testing.T) {
+	t.Parallel()
 	f := newFake(t, sample())
 	p := newTab(t, f.server.URL)
 	p.screen("light", 1280, 860)
@@ -116,6 +117,7 @@ func TestWhatIsDueIsDraggedAlongItsLane(t *testing.T) {
 }
 
 func TestWhatIsDueIsMovedByFinger(t *testing.T) {
+	t.Parallel()
 	f := newFake(t, sample())
 	p := newTab(t, f.server.URL)
 	p.screen("dark", 390, 780)
@@ -134,6 +136,7 @@ func TestWhatIsDueIsMovedByFinger(t *testing.T) {
 }
 
 func TestWhatIsDueIsMovedByKeyboard(t *testing.T) {
+	t.Parallel()
 	f := newFake(t, sample())
 	p := newTab(t, f.server.URL)
 	p.screen("light", 1280, 860)
@@ -159,6 +162,7 @@ func TestWhatIsDueIsMovedByKeyboard(t *testing.T) {
 }
 
 func TestWhatCannotBeMovedSaysSo(t *testing.T) {
+	t.Parallel()
 	f := newFake(t, sample())
 	p := newTab(t, f.server.URL)
 	p.screen("light", 1280, 860)

@@ -14,6 +14,7 @@ func (p *tab) shows(text string) {
 }
 
 func TestListsFollowChanges(t *testing.T) {
+	t.Parallel()
 	f := newFake(t, sample())
 	p := newTab(t, f.server.URL)
 	p.open(f.URL + "instances")
@@ -23,6 +24,7 @@ func TestListsFollowChanges(t *testing.T) {
 }
 
 func TestPausedListsStayAsTheyAre(t *testing.T) {
+	t.Parallel()
 	f := newFake(t, sample())
 	p := newTab(t, f.server.URL)
 	p.open(f.URL + "instances")
@@ -37,6 +39,7 @@ func TestPausedListsStayAsTheyAre(t *testing.T) {
 }
 
 func TestThePageComesBackAfterTheServerRestarts(t *testing.T) {
+	t.Parallel()
 	f := newFake(t, sample())
 	p := newTab(t, f.server.URL)
 	p.open(f.URL + "instances")
@@ -54,6 +57,7 @@ func TestThePageComesBackAfterTheServerRestarts(t *testing.T) {
 }
 
 func TestAResetReadsEverythingAgain(t *testing.T) {
+	t.Parallel()
 	f := newFake(t, sample())
 	p := newTab(t, f.server.URL)
 	p.open(f.URL + "instances")

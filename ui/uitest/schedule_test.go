@@ -16,6 +16,7 @@ func (p *tab) fill(selector, value string) {
 }
 
 func TestAScheduleIsChangedInPlace(t *testing.T) {
+	t.Parallel()
 	f := newFake(t, sample())
 	p := newTab(t, f.server.URL)
 	p.screen("light", 1280, 860)
@@ -49,6 +50,7 @@ func TestAScheduleIsChangedInPlace(t *testing.T) {
 }
 
 func TestAStateThatIsNotShownWholeIsNotStored(t *testing.T) {
+	t.Parallel()
 	data := sample()
 	data["schedules/*"].(object)["state"] = object{"order": "[redacted]", "amount": 5}
 	f := newFake(t, data)

@@ -10,6 +10,7 @@ import (
 // The path of a state machine is gone back step by step: the drawing lights where it
 // was, and all that is known of each step is told.
 func TestThePathOfAStateMachineIsScrubbed(t *testing.T) {
+	t.Parallel()
 	f := newFake(t, sample())
 	p := newTab(t, f.server.URL)
 	p.screen("light", 1280, 860)
@@ -46,6 +47,7 @@ func TestThePathOfAStateMachineIsScrubbed(t *testing.T) {
 }
 
 func TestAPathThatIsNotKeptSaysSo(t *testing.T) {
+	t.Parallel()
 	data := sample()
 	data["instances/*/history"] = list(object{"seq": 1, "at": at(minute), "outcome": "created", "detail": "order"}, object{"seq": 2, "at": at(sec), "outcome": "await", "step": "pack"})
 	f := newFake(t, data)
@@ -56,6 +58,7 @@ func TestAPathThatIsNotKeptSaysSo(t *testing.T) {
 
 // An actor that has not moved to the newest version is drawn by its own.
 func TestActorsAreDrawnByTheirOwnVersion(t *testing.T) {
+	t.Parallel()
 	f := newFake(t, sample())
 	f.mu.Lock()
 	f.data["actors/*/*"].(object)["machine"] = object{"name": "subscription", "version": 1}

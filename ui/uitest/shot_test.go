@@ -39,6 +39,7 @@ var shots = []struct {
 }
 
 func TestScreenshotsAreTaken(t *testing.T) {
+	t.Parallel()
 	dir, server := t.TempDir(), *of
 	if *update {
 		dir = filepath.Join("..", "..", "docs", "images")

@@ -37,6 +37,7 @@ func (p *tab) accessible(where, part string) {
 }
 
 func TestEveryPageIsAccessibleInBothThemesAndAtPhoneWidth(t *testing.T) {
+	t.Parallel()
 	for _, screen := range []struct {
 		name, theme   string
 		width, height int64

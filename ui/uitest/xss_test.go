@@ -79,6 +79,7 @@ func poisoned(attack string) map[string]any {
 var details = []string{"", "instances/x", "actors/t/x", "hooks/x", "tasks/x", "alarms/x", "schedules/x", "definitions/x", "machines/x", "settings"}
 
 func TestAttacksAreShownAndNotRun(t *testing.T) {
+	t.Parallel()
 	if len(attacks) < 40 {
 		t.Fatalf("there are only %d attacks", len(attacks))
 	}
@@ -120,6 +121,7 @@ func (p *tab) unharmed(what string) {
 }
 
 func TestDrawingsCannotCarryScripts(t *testing.T) {
+	t.Parallel()
 	f := newFake(t, sample())
 	f.drawing = `<svg xmlns="http://www.w3.org/2000/svg" width="200" height="100" viewBox="0 0 200 100" onload="pwned()"><style>@import "//evil.example";</style><script>pwned()</script>` +
 		`<foreignObject><body xmlns="http://www.w3.org/1999/xhtml"><img src="x" onerror="pwned()"/></body></foreignObject><a href="javascript:pwned()"><text x="9" y="9">click</text></a>` +
