@@ -221,12 +221,11 @@ func TestCase26ADatabaseThatIsSerializableByDefault(t *testing.T) {
 
 // Nothing is kept in a session, so a pooler that gives every transaction another
 // one may stand in between: no prepared statements if asked so, no advisory locks,
-// no temporary tables. (pgbouncer itself is not started here; that sessions are left
-// as they were is TestNothingStaysInTheSession of driver/postgres.)
+// no temporary tables.
 func TestCase27NothingIsKeptInASession(t *testing.T) {
 	t.Parallel()
 	db := enginetest.New(t, enginetest.Postgres)
-	pooled := enginetest.Database{Name: db.Name, DSN: db.DSN + "&default_query_exec_mode=exec&pool_max_conns=3"}
+	pooled := enginetest.Database{Name: db.Name, DSN: testdb.Pooler(t, db.DSN, testdb.PoolTransactions) + "&pool_max_conns=3"}
 	var effects tally
 	d := mixture(&effects)
 	f := driven(t, pooled, clock.System, nil, d, leaf)

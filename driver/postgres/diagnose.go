@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/internal/sqldb"
 )
@@ -25,12 +27,16 @@ func (db *DB) Diagnose(ctx context.Context) ([]sqldb.Diagnosis, error) {
 		return nil, fmt.Errorf("read settings: %w", translate(err))
 	}
 	middle := before.Add(clock.System.Now().Sub(before) / 2)
+	between, err := db.between(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look for a pooler: %w", translate(err))
+	}
 	return []sqldb.Diagnosis{
 		{Name: "version", Found: "PostgreSQL " + version},
 		skew(now.Sub(middle)),
 		durability(sync),
 		db.connections(limit),
-		pooler(int(db.pool.Config().ConnConfig.Port), port),
+		pooler(between, int(db.pool.Config().ConnConfig.Port), port),
 	}, nil
 }
 
@@ -60,11 +66,83 @@ func (db *DB) connections(limit int) sqldb.Diagnosis {
 	return found
 }
 
-// pooler finds something between the process and the server, as PgBouncer.
-func pooler(asked, actual int) sqldb.Diagnosis {
+// between is what stands between the process and the server.
+type between int
+
+const (
+	nothing between = iota
+	// something answers in the server's place, in a way that is not known.
+	something
+	// transactions are pooled: sessions are not those of connections.
+	transactions
+)
+
+// between finds out what stands between the process and the server by how it
+// behaves. A connection has a session of its own, which the server names when it
+// begins: if two of them have the same one, or one of them has another than before
+// while a transaction holds that, they are pooled. Whoever answers in the server's
+// place makes up the name.
+func (db *DB) between(ctx context.Context) (between, error) {
+	one, err := db.pool.Acquire(ctx)
+	if err != nil {
+		return nothing, err
+	}
+	defer one.Release()
+	other, err := db.urgent.Acquire(ctx) // the first pool may be as small as one
+	if err != nil {
+		return nothing, err
+	}
+	defer other.Release()
+	before, err := session(ctx, one)
+	if err != nil {
+		return nothing, err
+	}
+	tx, err := other.Begin(ctx)
+	if err != nil {
+		return nothing, err
+	}
+	defer func() { _ = tx.Rollback(ctx) }() // it only reads
+	held, err := session(ctx, tx)
+	if err != nil {
+		return nothing, err
+	}
+	after, err := session(ctx, one)
+	switch {
+	case err != nil:
+		return nothing, err
+	case before == held || before != after:
+		return transactions, nil
+	case before != one.Conn().PgConn().PID():
+		return something, nil
+	}
+	return nothing, nil
+}
+
+// session returns the server's process that a statement runs in.
+func session(ctx context.Context, on interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}) (pid uint32, err error) {
+	err = on.QueryRow(ctx, "select pg_backend_pid()::bigint").Scan(&pid)
+	return pid, err
+}
+
+// pooler says what stands between the process and the server, as PgBouncer. Where it
+// does not show otherwise, ports tell: the one that was asked for, and the one that
+// the server knows of.
+func pooler(b between, asked, actual int) sqldb.Diagnosis {
 	found := sqldb.Diagnosis{Name: "pooler", Found: "none"}
-	if actual != 0 && actual != asked {
+	switch {
+	case b == transactions:
+		found.Found = "transactions are pooled"
+		found.Problem = "sessions are shared by connections, so notifications do not come through"
+	case b == something:
+		found.Found = "something answers in the server's place"
+	case actual != 0 && actual != asked:
 		found.Found = fmt.Sprintf("port %d leads to a server on port %d", asked, actual)
+	default:
+		return found
+	}
+	if found.Problem == "" {
 		found.Problem = "something stands between the process and the server; if it pools transactions, notifications do not come through"
 	}
 	return found

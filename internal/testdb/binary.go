@@ -14,12 +14,15 @@ import (
 type MissingError struct {
 	Program  string // what was looked for: "initdb"
 	Install  string // what to install: "PostgreSQL 14 or newer (…)"
-	Variable string // the variable that names a server instead
+	Variable string // the variable that names a server instead, if there is one
 }
 
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("%s was not found: install %s, run `make deps`, or set %s to the URL of a server",
-		e.Program, e.Install, e.Variable)
+	text := fmt.Sprintf("%s was not found: install %s, or run `make deps`", e.Program, e.Install)
+	if e.Variable == "" {
+		return text
+	}
+	return text + fmt.Sprintf(", or set %s to the URL of a server", e.Variable)
 }
 
 // lookIn returns the first of dirs that has all programs, or "".
