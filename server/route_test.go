@@ -113,6 +113,12 @@ func (v tour) schedules() {
 		v.Errorf("schedule: %v", s)
 	}
 	v.get("/v1/schedules")
+	if told := v.get("/v1/ticks?spec=30+2+*+*+*&zone=Europe/Berlin"); told["valid"] != true || fmt.Sprint(told["next"]) != fmt.Sprint(s["next"]) {
+		v.Errorf("ticks: %v, of the schedule: %v", told, s["next"])
+	}
+	if told := v.get("/v1/ticks?spec=0+0+30+2+*"); told["valid"] != false || told.text("problem") == "" {
+		v.Errorf("ticks of no date: %v", told)
+	}
 	fired := v.post(path+"/fire", nil)
 	v.reaches(fired.text("id"), "awaiting_signal")
 	v.post(path+"/pause", nil)

@@ -23,6 +23,7 @@ var Routes = []Route{
 	post("/v1/instances/{id}/retry", Operator, "retry-instance", "Let an instance that ended badly go on"),
 
 	get("/v1/schedules", Viewer, "list-schedules", "List schedules by name"),
+	get("/v1/ticks", Viewer, "tell-ticks", "Say when a cron expression or an interval ticks"),
 	get("/v1/schedules/{name}", Viewer, "get-schedule", "Show a schedule"),
 	put("/v1/schedules/{name}", Operator, "set-schedule", "Create or change a schedule"),
 	patch("/v1/schedules/{name}", Operator, "change-schedule", "Change a part of a schedule; the rest stays as it is"),

@@ -7,6 +7,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fsm"
+	"github.com/perdure/perdure/internal/cron"
 )
 
 // Schedule starts instances at the ticks of a cron expression or an interval.
@@ -44,6 +45,7 @@ func (a *API) showSchedule(s fsm.ScheduleStatus) Schedule {
 
 func (a *API) registerSchedules() {
 	handle(a, "list-schedules", a.listSchedules)
+	handle(a, "tell-ticks", a.tellTicks)
 	handle(a, "get-schedule", a.getSchedule)
 	handle(a, "set-schedule", a.setSchedule)
 	handle(a, "change-schedule", a.changeSchedule)
@@ -69,6 +71,33 @@ func (a *API) getSchedule(ctx context.Context, in *ByName) (*One[Schedule], erro
 	shown := a.showSchedule(s)
 	shown.MaxMissed, shown.State, shown.Start = s.MaxMissed, s.State, showStart(s.Start)
 	return one(shown), nil
+}
+
+// Ticks is when an expression ticks, or what is wrong with it.
+type Ticks struct {
+	Valid   bool   `json:"valid"`
+	Problem string `json:"problem,omitempty"`
+	Text    string `json:"text,omitempty" doc:"The expression in words."`
+	Next    []Time `json:"next" nullable:"false" doc:"The next five ticks."`
+}
+
+type ticksInput struct {
+	Spec string `query:"spec" required:"true" maxLength:"256" doc:"A cron expression, or an interval such as @every 90s."`
+	Zone string `query:"zone" maxLength:"64" doc:"Default: UTC."`
+}
+
+// tellTicks says when an expression ticks, for whoever is writing one. Nothing is
+// stored, and a mistake is an answer.
+func (a *API) tellTicks(_ context.Context, in *ticksInput) (*One[Ticks], error) {
+	ticks, err := cron.Parse(in.Spec, in.Zone)
+	if err != nil {
+		return one(Ticks{Problem: err.Error(), Next: []Time{}}), nil
+	}
+	told := Ticks{Valid: true, Text: ticks.Describe(), Next: []Time{}}
+	for at := ticks.Next(a.rt.Clock.Now()); !at.IsZero() && len(told.Next) < shownTicks; at = ticks.Next(at) {
+		told.Next = append(told.Next, Time(at))
+	}
+	return one(told), nil
 }
 
 // ScheduleInput is a schedule to be set.

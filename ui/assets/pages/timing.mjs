@@ -1,8 +1,25 @@
 // When a schedule ticks, as fields.
-import { html } from "../lib.mjs";
+import { html, useEffect, useState } from "../lib.mjs";
+import { useLive } from "../live.mjs";
 import { Field } from "../form.mjs";
+import { inZone, relative, tick } from "../time.mjs";
 
 const zones = () => Intl.supportedValuesOf?.("timeZone") ?? [];
+
+const patience = 250; // ms after the last key, before the server is asked
+
+// Preview says when an expression would tick, while it is being written.
+function Preview({ spec, zone }) {
+  const [asked, setAsked] = useState({ spec, zone });
+  useEffect(() => {
+    const timer = setTimeout(() => setAsked({ spec, zone }), patience);
+    return () => clearTimeout(timer);
+  }, [spec, zone]);
+  const { data } = useLive(asked.spec ? "ticks" : null, asked);
+  if (!data) return null;
+  if (!data.valid) return html`<p class="wrong" role="status" data-ticks>${data.problem}</p>`;
+  return html`<p class="muted" role="status" data-ticks>${data.text}. Next: ${(data.next ?? []).slice(0, 3).map((t) => inZone(t, zone)).join(" · ")}${data.next?.[0] && ` (${relative(Date.parse(data.next[0]), tick.value)})`}</p>`;
+}
 
 /** Timing edits spec, zone, missed and max_missed. */
 export function Timing({ values, set, autofocus = false }) {
@@ -15,5 +32,6 @@ export function Timing({ values, set, autofocus = false }) {
     <${Field} label="Missed ticks" hint="Of the time when no process ran"><select name="missed" value=${values.missed} onChange=${(e) => set({ missed: e.target.value })}>
       <option value="once">run once for all of them</option><option value="skip">skip them</option><option value="all">run each of them</option></select><//>
     ${values.missed === "all" && html`<${Field} label="At most" hint="Of the missed ticks"><input type="number" name="max_missed" min="1" max="1000" required value=${String(values.max_missed ?? 100)} onInput=${(e) => set({ max_missed: Number(e.target.value) })} /><//>`}
-  </div>`;
+  </div>
+  <${Preview} spec=${values.spec} zone=${interval ? "" : values.zone} />`;
 }
