@@ -77,7 +77,7 @@ func checkDeadAlarms(t *testing.T, dsn string) {
 	run(t, in("schedule", "bad", "--type", "mail", "--attempts", "1", "--payload", `"x"`, "--delay", "24h", "--priority", "high")...).want(t, 0, "bad is due at")
 	run(t, in("fire", "bad")...).want(t, 0, "bad is due now")
 	rung(t, dsn)
-	run(t, in("show", "bad")...).want(t, 0, "failed", "1 of 1 (none)", "no such mailbox", "\ufffd[31mred")
+	run(t, in("show", "bad")...).want(t, 0, "failed", "1 of 1 (none)", "attempts\n#", "no such mailbox", "\ufffd[31mred")
 	run(t, in("list", "--status", "failed,quarantined")...).want(t, 0, "bad", "no such mailbox …")
 	run(t, in("fire", "bad")...).wantError(t, exitConflict, "is failed")
 	run(t, in("retry", "bad")...).want(t, 0, "bad is due now")

@@ -75,7 +75,7 @@ func checkFSM(t *testing.T, dsn string) {
 	run(t, "fsm", "signal", id, "key", "--payload", `"wrong"`, "--key", "1", "--dsn", dsn).want(t, 0, "delivered")
 	run(t, "fsm", "signal", id, "key", "--payload", `"wrong"`, "--key", "1", "--dsn", dsn).want(t, 0, "dropped")
 	serve(t, dsn)
-	run(t, "fsm", "show", id, "--dsn", dsn).want(t, 0, "failed", "wrong key", "door version 2")
+	run(t, "fsm", "show", id, "--dsn", dsn).want(t, 0, "failed", "wrong key", "door version 2", "attempts\n#  STEP")
 	run(t, "fsm", "signal", id, "key", "--dsn", dsn).wantError(t, exitConflict, "is failed")
 	run(t, "fsm", "retry", id, "--dsn", dsn).want(t, 0, "due now")
 	run(t, "fsm", "retry", id, "--dsn", dsn).wantError(t, exitConflict, "has not ended")

@@ -76,7 +76,11 @@ func checkHookLists(t *testing.T, dsn string) {
 	if next == "" || len(page["data"].([]any)) != 1 {
 		t.Errorf("second page after %q: %v", next, page)
 	}
-	run(t, "hooks", "show", "bad", "--dsn", dsn).want(t, 0, "1 of 1 (none)", `"bad"`, "no such mailbox", "\ufffd[31mline")
+	run(t, "hooks", "show", "bad", "--dsn", dsn).want(t, 0, "1 of 1 (none)", `"bad"`, "attempts\n#  OUTCOME", "no such mailbox …", "\ufffd[31mline")
+	timeline, _ := run(t, "hooks", "show", "bad", "--dsn", dsn, "--json").decode(t)["timeline"].([]any)
+	if len(timeline) != 1 || timeline[0].(map[string]any)["outcome"] != "failed" {
+		t.Errorf("timeline: %v", timeline)
+	}
 	run(t, "hooks", "show", "nobody", "--dsn", dsn).wantError(t, exitNotFound, "does not exist")
 	run(t, "hooks", "list", "--dsn", dsn, "--status", "sleepy").wantError(t, exitUsage, "sleepy")
 	run(t, "hooks", "list", "--dsn", dsn, "--cursor", "?").wantError(t, exitUsage, "cursor")

@@ -70,7 +70,7 @@ func checkTaskLists(t *testing.T, dsn string) {
 	if len(page["data"].([]any)) != 1 {
 		t.Errorf("second page: %v", page)
 	}
-	run(t, "task", "show", "2", "--dsn", dsn).want(t, 0, "db_function", "failed", `"no.such"`, "errors, newest first", "no.such")
+	run(t, "task", "show", "2", "--dsn", dsn).want(t, 0, "db_function", "failed", `"no.such"`, "attempts\n#", "errors, newest first", "no.such")
 	shown := run(t, "task", "show", "1", "--dsn", dsn, "--json").decode(t)
 	if failures := shown["errors"].([]any); len(failures) != 1 || shown["status"] != "completed" {
 		t.Errorf("task 1: %v", shown)
