@@ -234,6 +234,7 @@ func (Conformance) FailedTasksAreTriedAgainAndThenFailTheInvoke(t *testing.T, db
 		equal(t, "attempt", c.Attempt, i+1)
 		equal(t, "key", c.Key, h.charges[0].Key)
 	}
+	equal(t, "attempts that are told", f.db.Rows(t, "perdure", "attempts"), 3)
 	state, err := f.actors.State(enginetest.Context(t), w1)
 	enginetest.NoError(t, err)
 	equal(t, "error", fmt.Sprint(state.Context["paid"]), "map[$error:no funds]")
