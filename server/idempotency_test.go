@@ -76,8 +76,7 @@ func (Flows) AKeyAndItsEffectAreCommittedTogether(t *testing.T, db enginetest.Da
 	f := ready(t, db)
 	for _, id := range slices.Sorted(maps.Keys(keyed)) {
 		r := keyed[id](f)
-		f.dies(id, r)
-		before := f.db.Contents(t)
+		before := f.dies(id, r)
 		first := f.do(http.MethodPost, r.path, r.body, "Idempotency-Key", id)
 		if first.status >= 300 || first.header.Get("Idempotency-Replayed") != "" {
 			t.Fatalf("%s: %d %s", id, first.status, first.body)
@@ -96,8 +95,9 @@ func (Flows) AKeyAndItsEffectAreCommittedTogether(t *testing.T, db enginetest.Da
 	}
 }
 
-// dies sends a request that cannot be committed and checks that it leaves nothing.
-func (f *fixture) dies(id string, r request) {
+// dies sends a request that cannot be committed, checks that it leaves nothing, and
+// returns what there is.
+func (f *fixture) dies(id string, r request) map[string]string {
 	f.Helper()
 	before := f.db.Contents(f)
 	for _, statement := range deaths[f.db.Name] {
@@ -110,6 +110,7 @@ func (f *fixture) dies(id string, r request) {
 	if changed := differing(before, f.db.Contents(f)); len(changed) > 0 {
 		f.Errorf("%s has died and left something in %v", id, changed)
 	}
+	return before
 }
 
 // differing returns the tables whose contents differ.
