@@ -338,8 +338,13 @@ func (v tour) looks() {
 	if rows := v.get("/v1/search?q=orde").list(); len(rows) == 0 || rows[0].text("kind") != "definition" {
 		v.Errorf("search: %v", rows)
 	}
-	for _, kind := range []string{"instances", "hooks", "tasks", "alarms", "actors"} {
-		v.get("/v1/facets/" + kind)
+	for kind, want := range map[string]string{
+		"instances": "charge ship", "hooks": "mail", "tasks": "db_function", "alarms": "custom machine", "actors": "broken closed open",
+	} {
+		field := map[string]string{"instances": "step", "hooks": "name", "tasks": "type", "alarms": "kind", "actors": "state"}[kind]
+		if values, _ := v.get("/v1/facets/" + kind)[field].([]any); strings.Trim(fmt.Sprint(values), "[]") != want {
+			v.Errorf("the %s of %s can be %v", field, kind, values)
+		}
 	}
 	enginetest.Eventually(v, "the node has shown that it lives", func() bool { return len(v.get("/v1/nodes").list()) == 1 })
 	node := v.get("/v1/nodes").list()[0]

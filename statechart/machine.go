@@ -75,6 +75,21 @@ func (m *Machine) Events() []string {
 	return slices.Compact(names)
 }
 
+// States returns the paths of all states that can be active, each after the one that
+// it is in: "open", "open.waiting".
+func (m *Machine) States() []string {
+	var paths []string
+	var walk func(prefix string, n *node)
+	walk = func(prefix string, n *node) {
+		for _, child := range n.regions {
+			paths = append(paths, prefix+child.key)
+			walk(prefix+child.key+".", child)
+		}
+	}
+	walk("", m.root)
+	return paths
+}
+
 type kind int
 
 const (

@@ -203,3 +203,11 @@ func TestEventsAreThoseThatTheDocumentNames(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+func TestStatesAreThoseThatCanBeActive(t *testing.T) {
+	t.Parallel()
+	m := parse(t, `{"type":"parallel","states":{"a":{"initial":"x","states":{"x":{"on":{"E":"y","F":"h"}},"y":{"initial":"z","states":{"z":{}}},"h":{"type":"history"}}},"b":{}}}`)
+	if got := strings.Join(m.States(), " "); got != "a a.x a.y a.y.z b" {
+		t.Errorf("got %s", got)
+	}
+}

@@ -48,7 +48,8 @@ func (a *API) getFacets(ctx context.Context, in *facetsInput) (*One[map[string][
 	if err != nil {
 		return nil, err
 	}
-	if in.Kind == store.InstanceKind {
+	switch in.Kind {
+	case store.InstanceKind:
 		machines, err := a.recorded(ctx, false)
 		if err != nil {
 			return nil, err
@@ -56,8 +57,26 @@ func (a *API) getFacets(ctx context.Context, in *facetsInput) (*One[map[string][
 		for _, m := range machines {
 			found["step"] = append(found["step"], m.Steps...)
 		}
-		slices.Sort(found["step"])
-		found["step"] = slices.Compact(found["step"])
+		found["step"] = firstFacets(found["step"])
+	case store.ActorKind:
+		for _, t := range found["type"] {
+			if m, _, err := a.config.Actors.Machine(ctx, t); err == nil { // another process may know it
+				found["state"] = append(found["state"], m.States()...)
+			}
+		}
+		found["state"] = firstFacets(found["state"])
+	case store.AlarmKind:
+		found["kind"] = []string{"custom", "machine"}
 	}
 	return one(found), nil
+}
+
+// maxFacets is how many values of a field are listed.
+const maxFacets = 200
+
+// firstFacets returns values in order, once each.
+func firstFacets(values []string) []string {
+	slices.Sort(values)
+	values = slices.Compact(values)
+	return values[:min(maxFacets, len(values))]
 }
