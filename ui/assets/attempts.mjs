@@ -1,6 +1,7 @@
 // The attempts of a piece of work: when each began, how long it took, who made it and
 // what it came to; and when the next one is due.
 import { html, own } from "./lib.mjs";
+import { shorten } from "./copy.mjs";
 import { Timeline } from "./timeline.mjs";
 import { relative, tick } from "./time.mjs";
 
@@ -10,7 +11,7 @@ const since = (at) => relative(Date.parse(at), tick.value);
 
 const attempt = (t) => ({
   at: t.began_at ?? t.ended_at, duration_ms: t.duration_ms, how: own(looks, t.outcome), error: t.error, title: ["Attempt", t.number].filter(Boolean).join(" "),
-  text: [t.outcome, t.worker && `on ${t.worker}`, t.began_at ? `begun ${since(t.began_at)}` : `ended ${since(t.ended_at)}`].filter(Boolean).join(" "),
+  text: [t.outcome, t.worker && `on ${shorten(t.worker)}`, t.began_at ? `begun ${since(t.began_at)}` : `ended ${since(t.ended_at)}`].filter(Boolean).join(" "),
 });
 
 /** Attempts shows how work came to where it is; begun says what happened first, and when. */

@@ -24,12 +24,15 @@ export function Copy({ text, label = "Copy" }) {
   return html`<button type="button" class="plain small" onClick=${run} aria-label=${`${label}: ${text.slice(0, 60)}`}>${done ? "Copied" : label}</button>`;
 }
 
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const made = /^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[A-Z2-7]{26})$/; // by a program: nobody reads them
 
-/** Short shows a part of an id: of a UUID the end, since those of the same time begin alike. */
+/** shorten returns a part of an id: of a UUID the end, since those of the same time begin alike. */
+export const shorten = (text) => (made.test(text) ? "…" + text.slice(-8) : text.length > 26 ? text.slice(0, 24) + "…" : text);
+
+/** Short shows a part of an id. */
 export function Short({ id }) {
   const text = String(id ?? "");
-  const part = uuid.test(text) ? "…" + text.slice(-8) : text.length > 26 ? text.slice(0, 24) + "…" : text;
+  const part = shorten(text);
   return html`<code class="short" title=${part === text ? undefined : text}>${part}</code>`;
 }
 

@@ -39,7 +39,7 @@ export function move(row, proposed) {
   const first = proposed ?? Math.max(due || 0, now());
   const chosen = (values) => Date.parse(values.at ?? localInput(first));
   return ask({
-    title: `Move ${row.name ?? row.id}?`, confirm: "Move", ready: proposed !== undefined,
+    title: `Move ${row.name ?? row.id}?`, text: row.link?.id ?? (row.type && row.id), confirm: "Move", wide: true, ready: proposed !== undefined,
     fields: ({ values, set }) => html`<${Field} label="To" hint="In your time zone"><input type="datetime-local" step="1" required autofocus=${proposed === undefined} value=${values.at ?? localInput(first)} onInput=${(e) => set({ at: e.target.value })} /><//>
       <div class="actions" role="group" aria-label="Later by">${soon.map(([text, ms]) => html`<button type="button" class="small" onClick=${() => set({ at: localInput(chosen(values) + ms) })}>${text}</button>`)}</div>
       <${Moving} from=${due} to=${chosen(values)} />`,

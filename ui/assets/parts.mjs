@@ -39,8 +39,9 @@ export function ErrorText({ text, open = false }) {
   return html`<details class="error" open=${open}><summary>${first}</summary><pre tabindex="0">${rest.join("\n")}</pre></details>`;
 }
 
-/** Table is a plain table of rows: columns are [title, cell(row)]. On a phone it is "labelled" by its titles, or "stacked". */
-export function Table({ title, columns, rows, keyOf, empty = "None.", cls = "" }) {
+/** Table is a plain table of rows: columns are [title, cell(row)]. On a phone it is "labelled" by its titles, or "stacked". of is the resource that rows are waited for from. */
+export function Table({ title, columns, rows, keyOf, empty = "None.", cls = "", of }) {
+  if (of?.loading && !of.data) return html`<p class="muted" aria-busy="true">Loading…</p>`;
   if (!rows?.length) return html`<p class="muted">${empty}</p>`;
   return html`<div class="scroll"><table class=${"rows " + cls} role="table"><caption class="away">${title}</caption>
     <thead role="rowgroup"><tr role="row">${columns.map(([name]) => html`<th role="columnheader" scope="col">${name || html`<span class="away">Actions</span>`}</th>`)}</tr></thead>

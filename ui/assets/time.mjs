@@ -24,6 +24,9 @@ export function span(ms) {
   return rest && whole < 10 ? `${whole} ${unit} ${rest} ${units[at + 1][0]}` : `${whole} ${unit}`;
 }
 
+/** took writes how long something took. */
+export const took = (ms) => (ms < 1 ? "< 1 ms" : span(ms));
+
 // coarse has one unit: what is past needs no more.
 function coarse(ms) {
   const [unit, size] = units.find(([, s]) => -ms >= s);
@@ -68,12 +71,13 @@ export function inZone(at, zone) {
 
 const zones = new Map();
 
-// zoned leaves this year's number out.
+// zoned leaves out what goes without saying: the number of this year, and no seconds.
 function zoned(at, timeZone) {
   if (Number.isNaN(at)) return "";
   const year = new Date(at).getFullYear() === new Date(now()).getFullYear() ? undefined : "numeric";
-  const key = `${timeZone} ${year}`;
-  if (!zones.has(key)) zones.set(key, new Intl.DateTimeFormat(undefined, { weekday: "short", day: "numeric", month: "short", year, hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZoneName: "short", timeZone }));
+  const second = at % 60_000 ? "2-digit" : undefined;
+  const key = `${timeZone} ${year} ${second}`;
+  if (!zones.has(key)) zones.set(key, new Intl.DateTimeFormat(undefined, { weekday: "short", day: "numeric", month: "short", year, hour: "2-digit", minute: "2-digit", second, hourCycle: "h23", timeZoneName: "short", timeZone }));
   return zones.get(key).format(at);
 }
 

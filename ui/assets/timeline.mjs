@@ -2,7 +2,7 @@
 // go back along it.
 import { html, cls, own, useRef } from "./lib.mjs";
 import { useKeys } from "./keyboard.mjs";
-import { span, absolute } from "./time.mjs";
+import { absolute, span, took } from "./time.mjs";
 import { ErrorText } from "./parts.mjs";
 import { Icon } from "./status.mjs";
 
@@ -25,7 +25,7 @@ export function Timeline({ entries, current, onPick, newest = false }) {
       <button type="button" class="plain entry" aria-current=${i === current ? "step" : undefined} onClick=${() => onPick?.(i)}>
         <span class=${"mark is-" + (own(looks, e.how) ?? "due")}><${Icon} shape=${own(looks, e.how) ?? "due"} /></span>
         <span class="what"><b>${e.title}</b> ${e.text && html`<span class="muted">${e.text}</span>`}</span>
-        <span class="took" title=${absolute(times[i])}>${e.duration_ms === undefined || e.duration_ms === null ? "+" + span(times[i] - start) : span(e.duration_ms)}</span>
+        <span class="took" title=${absolute(times[i])}>${e.duration_ms === undefined || e.duration_ms === null ? "+" + span(times[i] - start) : took(e.duration_ms)}</span>
         <span class="track" aria-hidden="true"><i style=${{ left: share(Math.min(times[i] - start, end - start)), width: `max(3px, ${share(e.duration_ms ?? 0)})` }}></i></span>
       </button>
       <${ErrorText} text=${e.error} />

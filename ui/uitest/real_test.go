@@ -167,6 +167,7 @@ func TestTheRealServerDoesWhatTheDashboardAsks(t *testing.T) {
 	p.wait("the parcel is shown", `location.pathname.startsWith("/instances/")`)
 
 	p.open(s.http.URL + "/actors/bike/1")
+	p.drawn() // what is below stays where it is then
 	p.act("send an event", "[data-event=RETURN]", "Sent RETURN")
 
 	p.open(s.http.URL + "/schedules")

@@ -6,7 +6,7 @@ import { link } from "../router.mjs";
 import { useKeys } from "../keyboard.mjs";
 import { Actions, perform, usable } from "../action.mjs";
 import { may } from "../me.mjs";
-import { ID, Short } from "../copy.mjs";
+import { ID, Short, shorten } from "../copy.mjs";
 import { Status } from "../status.mjs";
 import { At, When, relative, tick } from "../time.mjs";
 import { JSONView } from "../json.mjs";
@@ -50,7 +50,7 @@ export function Instance({ names: [id] }) {
       <div>
         <${Panel} title="Timeline"><${Timeline} entries=${all.map(entry)} current=${past ? all.indexOf(entries[current]) : undefined}
           onPick=${(i) => { const at = entries.indexOf(all[i]); if (at >= 0) setAt(at === entries.length - 1 ? null : at); }} /><//>
-        <${Panel} title="Signals"><${Table} title="Signals" rows=${signals.data?.data} empty="No signal waits." columns=${[
+        <${Panel} title="Signals"><${Table} title="Signals" of=${signals} rows=${signals.data?.data} empty="No signal waits." columns=${[
           ["Name", (s) => s.name], ["Received", (s) => html`<${When} at=${s.created_at} />`], ["", (s) => html`<${Status} of=${s.status} />`], ["Payload", (s) => html`<${JSONView} value=${s.payload} open=${0} label=${`Payload of ${s.name}`} />`],
         ]} /><//>
         ${(children.data?.data?.length > 0 || instance.parent) && html`<${Panel} title="Family"><${Family} instance=${instance} rows=${children.data?.data ?? []} /><//>`}
@@ -109,7 +109,7 @@ function walk(entries) {
 
 const entry = (e) => ({
   at: e.at, duration_ms: e.duration_ms, title: e.step || e.outcome, how: e.outcome, error: e.error,
-  text: [e.attempt > 0 && `attempt ${e.attempt + 1}`, e.step && e.outcome, e.next && e.next !== e.step && `→ ${e.next}`, e.detail, e.worker && `on ${e.worker}`].filter(Boolean).join(" "),
+  text: [e.attempt > 0 && `attempt ${e.attempt + 1}`, e.step && e.outcome, e.next && e.next !== e.step && `→ ${e.next}`, e.detail, e.worker && `on ${shorten(e.worker)}`].filter(Boolean).join(" "),
 });
 
 const facts = (i) => ({

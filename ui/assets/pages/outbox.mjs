@@ -25,7 +25,7 @@ export function Outbox() {
   });
   return html`<${Heading} title="Outbox" about="One entry for each committed unit of work, in commit order, without gaps." />
     <${Failure} error=${error} retry=${refresh} />
-    <${Panel} title="Consumers" cls="full"><${Table} title="Consumers" rows=${consumers.data?.data} empty="No consumer is registered." keyOf=${(c) => c.name} cls="labelled" columns=${[
+    <${Panel} title="Consumers" cls="full"><${Table} title="Consumers" of=${consumers} rows=${consumers.data?.data} empty="No consumer is registered." keyOf=${(c) => c.name} cls="labelled" columns=${[
       ["Consumer", (c) => html`<b>${c.name}</b>`], ["Behind by", (c) => (c.lag === undefined ? "" : `${Number(c.lag).toLocaleString()} entries`)], ["Position", (c) => html`<code>${c.position}</code>`], ["Moved", (c) => html`<${When} at=${c.updated_at} />`],
     ]} /><//>
     ${!data && !error && html`<${Loading} />`}

@@ -29,7 +29,7 @@ export function Overview() {
       <div class="columns">
         <${Queues} rows=${data.queues} />
         <${Panel} title="Dead letters" actions=${html`<a href=${link(["dead"])}>All of them</a>`}>
-          <${Table} title="Dead letters by error" empty="No dead letters." rows=${dead.data?.data} columns=${[
+          <${Table} title="Dead letters by error" of=${dead} empty="No dead letters." rows=${dead.data?.data} columns=${[
             ["Error", (g) => html`<a href=${link(["dead"], { kind: g.kind })} class="clip">${g.error}</a>`],
             ["Kind", (g) => g.kind],
             ["Count", (g) => g.count?.toLocaleString() + (g.capped ? "+" : "")],

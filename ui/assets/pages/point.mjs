@@ -3,7 +3,7 @@
 import { html, own } from "../lib.mjs";
 import { link } from "../router.mjs";
 import { Short } from "../copy.mjs";
-import { exact, span } from "../time.mjs";
+import { exact, took } from "../time.mjs";
 import { ErrorText, Facts } from "../parts.mjs";
 
 const ends = new Set(["next", "replay", "await", "spawn", "done", "stop"]);
@@ -52,7 +52,7 @@ export function Point({ at, history, next, instance, last }) {
   return html`<div class="point" role="group" aria-label="At this point">
     <${Facts} of=${{
       [at.step ? "Step" : "Instance"]: html`${at.step && html`<b>${at.step}</b> `}${own(words, at.outcome)?.(at) ?? at.outcome}`,
-      At: exact(Date.parse(at.at)), Took: (at.duration_ms ?? null) !== null && span(at.duration_ms), Attempt: at.attempt > 0 && String(at.attempt + 1),
+      At: exact(Date.parse(at.at)), Took: (at.duration_ms ?? null) !== null && took(at.duration_ms), Attempt: at.attempt > 0 && String(at.attempt + 1),
       "Waits for": waits && html`${waits}${instance.awaits_until && html` <span class="muted">until ${exact(Date.parse(instance.awaits_until))}</span>`}`,
       Worker: at.worker && html`<a href=${link(["nodes"])}><${Short} id=${at.worker} /></a>`,
       Signals: named(beside, "signal"), Children: named(beside, "child"),

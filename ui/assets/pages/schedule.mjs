@@ -70,6 +70,7 @@ function Change({ of, schema, loading, after }) {
   const set = (v) => setEdits((latest.current = { ...latest.current, ...v }));
   const reset = () => { setEdits((latest.current = {})); setError(null); setRound(round + 1); };
   const { broken, ...changed } = changesOf(of, edits);
+  const retimed = changed.spec !== undefined || changed.zone !== undefined;
   const dirty = broken || Object.keys(changed).length > 0;
   async function submit(e) {
     e.preventDefault();
@@ -90,11 +91,11 @@ function Change({ of, schema, loading, after }) {
     setBusy(false);
   }
   return html`<${Panel} title="Change it"><form data-change onSubmit=${submit}>
-    <${Timing} values=${{ ...of, ...edits }} set=${set} />
+    <${Timing} values=${{ ...of, ...edits }} set=${set} preview=${retimed} />
     <label class="check"><input type="checkbox" name="paused" checked=${edits.paused ?? of.paused} onChange=${(e) => set({ paused: e.target.checked })} /> Paused</label>
     ${!loading && html`<${JSONField} key=${round} label="State of what it starts" schema=${schema} value=${edits.state ?? of.state} onChange=${(v, ok) => set(ok ? { state: v ?? {}, broken: false } : { broken: true })} />`}
     ${error && html`<p class="wrong" role="alert">${describe(error)}</p>`}
-    <p class="muted">${changed.spec !== undefined || changed.zone !== undefined ? "Other times: the next tick is the first of them after now." : "Its ticks go on where they are."} A program that sets this schedule when it starts sets its own values again.</p>
+    <p class="muted">${retimed ? "Other times: the next tick is the first of them after now." : "Its ticks go on where they are."} A program that sets this schedule when it starts sets its own values again.</p>
     <div class="buttons"><button type="button" disabled=${!dirty} onClick=${reset}>Undo</button><button class="primary" data-save disabled=${!dirty || busy}>Save</button></div>
   </form><//>`;
 }

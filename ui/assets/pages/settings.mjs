@@ -25,10 +25,11 @@ export function Settings() {
 const actions = [{ name: "revoke", label: "Revoke", danger: true, role: "admin", run: (t) => del(`tokens/${segment(t.id)}`), question: (t) => `Whoever uses ${t.name} is refused from now on.` }];
 
 function Tokens() {
-  const { data, error, refresh } = useLive("tokens");
+  const tokens = useLive("tokens");
+  const { data, error, refresh } = tokens;
   return html`<${Panel} title="API tokens" cls="full" actions=${html`<button class="small" data-action="token" onClick=${() => create().then(refresh)}>New token</button>`}>
     <${Failure} error=${error} />
-    <${Table} title="API tokens" rows=${data?.data} empty="No token: on this machine everybody is admin." keyOf=${(t) => t.id} columns=${[
+    <${Table} title="API tokens" of=${tokens} rows=${data?.data} empty="No token: on this machine everybody is admin." keyOf=${(t) => t.id} columns=${[
       ["Name", (t) => html`<b>${t.name}</b>`], ["Role", (t) => t.role], ["Created", (t) => html`<${When} at=${t.created_at} />`], ["Used", (t) => html`<${When} at=${t.last_used_at} none="never" />`],
       ["", (t) => html`<${Actions} actions=${actions} row=${t} one="token" small=${true} after=${refresh} />`],
     ]} /><//>`;

@@ -21,17 +21,17 @@ function Preview({ spec, zone }) {
   return html`<p class="muted" role="status" data-ticks>${data.text}. Next: ${(data.next ?? []).slice(0, 3).map((t) => inZone(t, zone)).join(" · ")}${data.next?.[0] && ` (${relative(Date.parse(data.next[0]), tick.value)})`}</p>`;
 }
 
-/** Timing edits spec, zone, missed and max_missed. */
-export function Timing({ values, set, autofocus = false }) {
+/** Timing edits spec, zone, missed and max_missed; with a preview of when that is. */
+export function Timing({ values, set, preview = true }) {
   const text = (name, label, hint, more = {}) => html`<${Field} label=${label} hint=${hint}><input type="text" name=${name} required spellcheck=${false} autocomplete="off" value=${values[name] ?? ""} onInput=${(e) => set({ [name]: e.target.value })} ...${more} /><//>`;
   const interval = String(values.spec ?? "").startsWith("@every");
   return html`<div class="side">
-    ${text("spec", "When", "A cron expression as 30 2 * * *, @daily, or @every 90s", { autofocus })}
+    ${text("spec", "When", "A cron expression as 30 2 * * *, @daily, or @every 90s")}
     ${text("zone", "Time zone", interval ? "Intervals have none" : "As Europe/Berlin", { list: "zone-names", disabled: interval, required: false, placeholder: "UTC" })}
     <datalist id="zone-names">${zones().map((z) => html`<option value=${z} />`)}</datalist>
     <${Field} label="Missed ticks" hint="Of the time when no process ran"><select name="missed" value=${values.missed} onChange=${(e) => set({ missed: e.target.value })}>
       <option value="once">run once for all of them</option><option value="skip">skip them</option><option value="all">run each of them</option></select><//>
     ${values.missed === "all" && html`<${Field} label="At most" hint="Of the missed ticks"><input type="number" name="max_missed" min="1" max="1000" required value=${String(values.max_missed ?? 100)} onInput=${(e) => set({ max_missed: Number(e.target.value) })} /><//>`}
   </div>
-  <${Preview} spec=${values.spec} zone=${interval ? "" : values.zone} />`;
+  ${preview && html`<${Preview} spec=${values.spec} zone=${interval ? "" : values.zone} />`}`;
 }
