@@ -79,7 +79,7 @@ func (s *Store) lostHooks(reaped []Reaped, now Now) []sqldb.Stmt {
 func (s *Store) LostAlarms(reaped []Alarm, now Now) []sqldb.Stmt {
 	var stmts []sqldb.Stmt
 	for _, r := range reaped {
-		stmts = append(stmts, s.stmt("AlarmLost", append([]any{at(now)}, r.AlarmKey.args()...)...), s.capAttempts(TriedAlarm(r.AlarmKey)))
+		stmts = append(stmts, s.stmt("AlarmLost", append([]any{at(now)}, r.args()...)...), s.capAttempts(TriedAlarm(r.AlarmKey)))
 	}
 	return stmts
 }

@@ -17,8 +17,8 @@ type Node struct {
 	// Running is how much it ran when it was last seen.
 	Running  []NodeQueue
 	Draining bool
-	Started     time.Time
-	Seen        time.Time
+	Started  time.Time
+	Seen     time.Time
 }
 
 // NodeQueue is how much a process runs of one part of a kind of work.
