@@ -24,7 +24,10 @@ func (f *fixture) attempts(t testing.TB, id string) []retry.Attempt {
 }
 
 // recorded returns how many attempts are in the table.
-func (f *fixture) recorded(t testing.TB) int64 { return f.db.Rows(t, "perdure", "attempts") }
+func (f *fixture) recorded(t testing.TB) int64 {
+	t.Helper()
+	return f.db.Rows(t, "perdure", "attempts")
+}
 
 func (Conformance) EachAttemptIsToldWithItsTimeAndError(t *testing.T, db enginetest.Database) {
 	f := newFixture(t, db, nil)
