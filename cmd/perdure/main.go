@@ -12,6 +12,13 @@ import (
 	"github.com/perdure/perdure/internal/cli"
 )
 
+// hangups catches the signal by which services are asked to read their files again.
+func hangups() (<-chan os.Signal, func()) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGHUP)
+	return signals, func() { signal.Stop(signals) }
+}
+
 func main() {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
@@ -20,5 +27,5 @@ func main() {
 		cancel(&cli.Interrupted{Signal: <-signals})
 		signal.Stop(signals) // a second one ends the process at once
 	}()
-	os.Exit(cli.Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
+	os.Exit(cli.Run(cli.WithHangups(ctx, hangups), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
 }

@@ -16,7 +16,10 @@ import (
 const webhookSecrets = envPrefix + "WEBHOOK_SECRETS"
 
 // guards are the flags that say what is shown and what may be reached.
-type guards struct{ redact, allow []string }
+type guards struct {
+	redact, allow []string
+	webhooks      *webhooks // nil: none are sent
+}
 
 func (g *guards) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&g.redact, "redact", nil, "what is taken out of payloads that are shown: /card/number, /items/*/email, *password*, common")
@@ -26,17 +29,24 @@ func (g *guards) add(flags *pflag.FlagSet) {
 // apply makes the options of a server from the flags.
 func (g *guards) apply(a *app, eng *perdure.Engine, o *server.Options) error {
 	o.Redact, o.Remote = g.redact, &remote.Options{Allow: g.allow}
-	name, secrets, err := a.lookup([]string{webhookSecrets})
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	if secrets == "" || o.Alarms != nil {
-		return nil
-	}
-	sender, err := alarm.NewSender(secrets, &alarm.SenderOptions{Allow: g.allow})
-	if err != nil {
+	sender, err := g.sender(a)
+	if err != nil || sender == nil || o.Alarms != nil {
 		return err
 	}
-	o.Alarms, err = alarm.New(eng, &alarm.Options{Sender: sender})
+	g.webhooks = &webhooks{}
+	g.webhooks.sender.Store(&sender)
+	o.Alarms, err = alarm.New(eng, &alarm.Options{Sender: g.webhooks})
 	return err
+}
+
+// sender returns what sends webhooks, or nil if there are no secrets for it.
+func (g *guards) sender(a *app) (alarm.Sender, error) {
+	name, secrets, err := a.lookup([]string{webhookSecrets})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if secrets == "" {
+		return nil, nil
+	}
+	return alarm.NewSender(secrets, &alarm.SenderOptions{Allow: g.allow})
 }

@@ -37,7 +37,12 @@ func child() int {
 		cancel(&Interrupted{Signal: <-signals})
 		signal.Stop(signals)
 	}()
-	return Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ())
+	hangups := func() (<-chan os.Signal, func()) {
+		signals := make(chan os.Signal, 1)
+		signal.Notify(signals, syscall.SIGHUP)
+		return signals, func() { signal.Stop(signals) }
+	}
+	return Run(WithHangups(ctx, hangups), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ())
 }
 
 // member is a process of its own that serves.

@@ -125,6 +125,19 @@ They have no flags: flags are seen by everybody on the machine.
 |---|---|
 `
 
+const signalsSection = `
+## Signals
+
+| signal | what ` + "`perdure serve`" + ` does |
+|---|---|
+| SIGTERM, SIGINT | the first one drains: nothing more is claimed, and what runs may end within ` + "`--drain-timeout`" + `; the second one ends the process at once |
+| SIGHUP | reads again, without a pause, the files of ` + "`--tls-cert` and `--tls-key`, and those of `PERDURE_WEBHOOK_SECRETS_FILE` and `PERDURE_LOG_LEVEL_FILE`" + ` |
+
+After a SIGHUP, what cannot be read stays as it was, and the log says so. Secrets of mail and SMS that are in files are read whenever they are needed, and
+tokens are in the database, so neither needs a signal. Everything else, keys of encryption too, is read when the process starts. Other commands, ` + "`perdure dev`" + `
+too, end with their terminal.
+`
+
 // secrets explains the variables that have no flag.
 var secrets = map[string]string{
 	smtpPassword:   "the password of `--smtp-username`",
@@ -145,6 +158,7 @@ func TestTheReferenceOfConfigurationIsWhatItIs(t *testing.T) {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", name, secrets[name])
 	}
 	fmt.Fprintf(&b, "\n`OTEL_EXPORTER_OTLP_ENDPOINT` and the other variables of OpenTelemetry switch traces on. `NO_COLOR` is the same as `--no-color`.\n")
+	b.WriteString(signalsSection)
 	for _, path := range []string{"perdure", "perdure serve", "perdure dev"} {
 		cmd, _, err := reference().Find(strings.Fields(path)[1:])
 		if err != nil {

@@ -60,7 +60,9 @@ func (a *app) serve() *cobra.Command {
 			"work. Any number of processes may serve one database; they share the work.\n\n" +
 			"The first SIGTERM or SIGINT drains: nothing more is claimed, and what runs may end\n" +
 			"within --drain-timeout. The second one ends the process at once; what it leaves is\n" +
-			"taken up by others when its lease expires.",
+			"taken up by others when its lease expires.\n\n" +
+			"SIGHUP reads files again without a pause: the certificate and its key, the secrets of\n" +
+			"webhooks, and the level of the log, if a file says it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dsn, err := a.database()
 			if err != nil {
@@ -178,6 +180,8 @@ func (p *process) run(ctx context.Context, dsn string) error {
 	if p.dev != nil {
 		return p.dev.run(ctx, p, n)
 	}
+	stop := onHangup(ctx, func() { p.reload(n) })
+	defer stop()
 	fmt.Fprintf(p.err, "perdure: serving %s on %s\n", strings.Join(p.flags.roles, ", "), n.URL())
 	slog.Info("serving", "url", n.URL(), "roles", p.flags.roles, "database", redacted(dsn))
 	return n.Run(ctx)

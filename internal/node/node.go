@@ -8,11 +8,13 @@ package node
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -55,6 +57,8 @@ type Node struct {
 	server   *server.Server
 	health   *health.Health
 	http     *http.Server
+	// certificate is the one that was read last.
+	certificate atomic.Pointer[tls.Certificate]
 }
 
 // New listens, and returns a node that serves when it is run.
@@ -63,6 +67,9 @@ func New(ctx context.Context, eng *perdure.Engine, options Options) (*Node, erro
 	defaults(&options.DrainTimeout, 25*time.Second)
 	n := &Node{eng: eng, options: options}
 	if err := n.admit(ctx); err != nil {
+		return nil, err
+	}
+	if err := n.Reload(); err != nil {
 		return nil, err
 	}
 	if err := n.assemble(); err != nil {
@@ -170,7 +177,8 @@ func (n *Node) Run(ctx context.Context) error {
 func (n *Node) serve() error {
 	var err error
 	if n.options.TLSCert != "" {
-		err = n.http.ServeTLS(n.listener, n.options.TLSCert, n.options.TLSKey)
+		n.http.TLSConfig = n.tls()
+		err = n.http.ServeTLS(n.listener, "", "")
 	} else {
 		err = n.http.Serve(n.listener)
 	}

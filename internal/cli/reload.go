@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/perdure/perdure/alarm"
+	"github.com/perdure/perdure/internal/node"
+)
+
+type hangupKey struct{}
+
+// WithHangups returns a context in which serve reads its files again when a signal
+// comes, instead of ending. listen begins to catch the signals, and stop leaves them
+// to whom they belonged before: other commands end with their terminal.
+func WithHangups(ctx context.Context, listen func() (signals <-chan os.Signal, stop func())) context.Context {
+	return context.WithValue(ctx, hangupKey{}, listen)
+}
+
+// onHangup calls fn for each signal, until stop is called.
+func onHangup(ctx context.Context, fn func()) (stop func()) {
+	listen, ok := ctx.Value(hangupKey{}).(func() (<-chan os.Signal, func()))
+	if !ok {
+		return func() {}
+	}
+	signals, leave := listen()
+	end := make(chan struct{})
+	var done sync.WaitGroup
+	done.Go(func() {
+		for {
+			select {
+			case <-signals:
+				fn()
+			case <-end:
+				return
+			}
+		}
+	})
+	return func() { close(end); done.Wait(); leave() }
+}
+
+// reload reads again what files say and what can be changed while work goes on. What
+// cannot be read stays as it was.
+func (p *process) reload(n *node.Node) {
+	err := errors.Join(n.Reload(), p.reloadLog(), p.flags.guards.reload(p.app))
+	if err != nil {
+		fmt.Fprintf(p.err, "perdure: not all files could be read again: %v\n", err)
+		slog.Error("read files again", "error", err)
+		return
+	}
+	fmt.Fprintln(p.err, "perdure: files were read again")
+	slog.Info("files were read again")
+}
+
+// reloadLog sets the level of the log, if the environment says it, and learns which
+// texts must not be logged now.
+func (p *process) reloadLog() error {
+	s := *p.flags
+	if p.fromEnv["log-level"] {
+		name, level, err := p.lookup(variables("log-level"))
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		s.level = level
+	}
+	return p.startLog(&s, p.dev)
+}
+
+// webhooks sends messages with the secrets that were read last.
+type webhooks struct{ sender atomic.Pointer[alarm.Sender] }
+
+// Send implements alarm.Sender.
+func (w *webhooks) Send(ctx context.Context, m alarm.Message) error {
+	return (*w.sender.Load()).Send(ctx, m)
+}
+
+// reload reads the secrets of webhooks again, if there were any.
+func (g *guards) reload(a *app) error {
+	if g.webhooks == nil {
+		return nil
+	}
+	sender, err := g.sender(a)
+	switch {
+	case err != nil:
+		return err
+	case sender == nil:
+		return fmt.Errorf("%s: is empty", webhookSecrets)
+	}
+	g.webhooks.sender.Store(&sender)
+	return nil
+}
