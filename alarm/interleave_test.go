@@ -151,6 +151,21 @@ func (s *stage) settle(name string, m mutation, next time.Time) interleave.Sessi
 	return s.session(name, m, record, yield)
 }
 
+// fail records that the claim of the fixture came to an error.
+func (s *stage) fail(name string, m mutation) interleave.Session {
+	hold := store.AlarmHold{AlarmKey: store.AlarmKey{ID: "x"}, Token: "t", Generation: 1}
+	return s.session(name, m, func() []sqldb.Stmt {
+		stale := new(bool)
+		stmts := s.alarms.rt.Store.FailAlarm(hold, "no", s.alarms.rt.Now(), stale)
+		last := &stmts[len(stmts)-1]
+		last.Done = func(int64) error {
+			s.tell(name, map[bool]int{false: 1}[*stale])
+			return nil
+		}
+		return stmts
+	})
+}
+
 func (s *stage) schedule(name string, m mutation) interleave.Session {
 	return s.session(name, m, func() []sqldb.Stmt {
 		row := store.NewAlarm{AlarmKey: store.AlarmKey{ID: "x"}, Type: "a", Payload: "2", Policy: "{}", MaxAttempts: 1, Sequence: 2, Delay: time.Hour}
@@ -173,12 +188,13 @@ func held(until string) []string {
 	return []string{due, "update perdure.alarms set status = 'processing', worker = 'w', token = 't', lease_expires_at = '" + until + "'"}
 }
 
-// state says what is stored: the alarm with its status and payload, and how many
-// notifications there are.
+// state says what is stored: the alarm with its status and payload, how many
+// notifications there are, and how many attempts, if any.
 func state(ctx context.Context, db *sql.DB) (string, error) {
 	var text string
 	err := db.QueryRowContext(ctx, `select coalesce((select status || ' ' || payload || ' ' || crashes from perdure.alarms where alarm_id = 'x'), 'none')
-		|| ', ' || (select count(*) from perdure.alarms where type = 'perdure.notice')`).Scan(&text)
+		|| ', ' || (select count(*) from perdure.alarms where type = 'perdure.notice')
+		|| (select case count(*) when 0 then '' else ', attempts: ' || count(*) end from perdure.attempts)`).Scan(&text)
 	return text, err
 }
 
@@ -249,6 +265,30 @@ func pairs() []pair {
 				"a notification of nothing": {"'custom', $1", "for update", ""},
 			},
 		},
+		{
+			name: "a failure and the reaper", fixture: held("2025-12-31Z"),
+			sessions: func(s *stage, m mutation) []interleave.Session {
+				return []interleave.Session{s.fail("o", m), s.reap("r", m)}
+			},
+			right: func(told map[string]int) string {
+				if told["o"] == 1 {
+					return "failed 1 0, 0, attempts: 1"
+				}
+				return "pending 1 1, 0"
+			},
+			mutants: map[string]mutation{
+				"an attempt of nothing": {"l.crashes + 1", "for update of l", ""},
+				"no token":              {"l.crashes + 1", "l.token = $6", "$6::text is not null"},
+			},
+		},
+		{
+			name: "a failure and a cancel", fixture: held("2026-01-02Z"),
+			sessions: func(s *stage, m mutation) []interleave.Session {
+				return []interleave.Session{s.fail("o", m), s.cancel("c", m)}
+			},
+			right:   func(map[string]int) string { return "none, 0" },
+			mutants: map[string]mutation{"an attempt of nothing": {"l.crashes + 1", "for update of l", ""}},
+		},
 	}
 }
 
@@ -257,7 +297,7 @@ func (p pair) test(s *stage, m mutation) interleave.Test {
 		URL: s.url, Isolation: "READ COMMITTED", Sessions: p.sessions(s, m),
 		Setup: func(ctx context.Context, db *sql.DB) error {
 			s.told = map[string]int{}
-			return interleave.Statements(append([]string{"truncate perdure.alarms"}, p.fixture...)...)(ctx, db)
+			return interleave.Statements(append([]string{"truncate perdure.alarms, perdure.attempts"}, p.fixture...)...)(ctx, db)
 		},
 		Check: func(ctx context.Context, db *sql.DB, o interleave.Outcome) error {
 			got, err := state(ctx, db)
