@@ -130,6 +130,7 @@ func TestTheRealServerFollowsDragsAndChanges(t *testing.T) {
 	p.screen("light", 1280, 860)
 	p.open(s.http.URL + "/schedules/report-on-weekdays")
 	p.fill("[data-change] [name=spec]", "45 3 * * *")
+	p.wait("its ticks are told", `document.querySelector("[data-ticks]")?.textContent.includes("03:45")`)
 	p.click("[data-save]:enabled")
 	p.wait("the schedule is changed", `document.querySelector(".lead").textContent.includes("03:45") && document.querySelector("[data-save]").disabled`)
 

@@ -61,6 +61,7 @@ func TestAStateThatIsNotShownWholeIsNotStored(t *testing.T) {
 	p := newTab(t, f.server.URL)
 	p.open(f.URL + "schedules/nightly-report")
 	p.fill("[data-change] [name=spec]", "@daily")
+	p.wait("its ticks are told", `!!document.querySelector("[data-ticks]")`)
 	p.click("[data-save]:enabled")
 	p.wait("the rest is saved", `document.querySelector(".toast")?.textContent === "Saved nightly-report"`)
 	if got := strings.Join(f.changed(), "; "); got != `PATCH schedules/nightly-report {"spec":"@daily"}` {

@@ -69,6 +69,27 @@ func (p *tab) visit(f *fake, page string) {
 func (p *tab) fits(page string) {
 	p.t.Helper()
 	if over := eval[int](p, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
-		p.t.Errorf("/%s is %d pixels too wide", page, over)
+		wide := eval[string](p, `[...document.querySelectorAll("main *")].filter((e) => e.getBoundingClientRect().right > innerWidth && !e.closest(".scroll, .drawing, .json")).slice(0, 4).map((e) => e.outerHTML.slice(0, 80)).join("\n\t")`)
+		p.t.Errorf("/%s is %d pixels too wide:\n\t%s", page, over, wide)
+	}
+}
+
+// An error, a name or an id of a thousand characters without a break is clipped or
+// broken, at every width.
+func TestNoTextIsTooLongForAPage(t *testing.T) {
+	t.Parallel()
+	data := sample()
+	for path, value := range data {
+		data[path] = poison(value, strings.Repeat("M", 1000))
+	}
+	f := newFake(t, data)
+	p := newTab(t, f.server.URL)
+	p.open(f.URL)
+	for _, width := range []int64{1280, 390} {
+		p.screen("light", width, 860)
+		for _, page := range pages {
+			p.visit(f, page)
+			p.fits(fmt.Sprintf("%s at a width of %d", page, width))
+		}
 	}
 }
