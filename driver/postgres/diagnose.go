@@ -118,10 +118,13 @@ func (db *DB) between(ctx context.Context) (between, error) {
 	return nothing, nil
 }
 
-// session returns the server's process that a statement runs in.
-func session(ctx context.Context, on interface {
+// asked is a connection, or a transaction on it.
+type asked interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}) (pid uint32, err error) {
+}
+
+// session returns the server's process that a statement runs in.
+func session(ctx context.Context, on asked) (pid uint32, err error) {
 	err = on.QueryRow(ctx, "select pg_backend_pid()::bigint").Scan(&pid)
 	return pid, err
 }
