@@ -134,9 +134,22 @@ func (o *Overview) rates(samples []store.Sample, now time.Time) {
 	}
 }
 
-// series puts samples into intervals; those without one are 0.
+func newest(samples []store.Sample) (at time.Time) {
+	for _, s := range samples {
+		if s.At.After(at) {
+			at = s.At
+		}
+	}
+	return at
+}
+
+// series puts samples into intervals; those without one are 0. The last interval is
+// left out until all its samples are taken: it would look as if work had stopped.
 func series(samples []store.Sample, from, now time.Time, step time.Duration) Series {
 	n := int(now.Sub(from)/step) + 1
+	if end := from.Add(time.Duration(n) * step); n > 1 && newest(samples).Before(end.Add(-inspect.SampleEvery)) {
+		n--
+	}
 	s := Series{From: Time(from), Step: Duration(step), Throughput: map[string][]int{}, Failures: make([]int, n), Backlog: make([]int, n)}
 	for _, v := range samples {
 		i := int(v.At.Sub(from) / step)
