@@ -32,7 +32,7 @@ var shots = []struct {
 	{"overview-dark", "", "dark", 1280, 800},
 	{"instance", "instances?fsm=order&status=awaiting_children", "light", 1280, 900},
 	{"actor", "actors/bike/1", "light", 1280, 900},
-	{"upcoming", "upcoming?range=hour", "dark", 1280, 800},
+	{"upcoming", "upcoming?range=day", "dark", 1280, 800},
 	{"dead", "dead", "light", 1280, 640},
 	{"mailbox", "mailbox", "light", 1280, 640},
 	{"phone", "instances", "dark", 390, 780},

@@ -4,8 +4,7 @@ import { useLive } from "../live.mjs";
 import { alter, altered, route } from "../router.mjs";
 import { useKeys } from "../keyboard.mjs";
 import { Actions } from "../action.mjs";
-import { dueActions, whyFixed } from "../due.mjs";
-import { may } from "../me.mjs";
+import { dueActions } from "../due.mjs";
 import { Short } from "../copy.mjs";
 import { address } from "../palette.mjs";
 import { Lanes, lanes, slotOf, slots, titleOf } from "../lanes.mjs";
@@ -48,7 +47,7 @@ export function Upcoming() {
           ["Due", (d) => html`<b><${When} at=${d.due_at} /></b> <span class="muted">${hourText(Date.parse(d.due_at))}</span>`],
           ["What", (d) => html`<a href=${address(d.link ?? d)}>${titleOf(d)}</a> <span class="muted">${d.kind}</span> <${Short} id=${d.kind === "timer" ? d.link?.id : d.id} />`],
           ["Why", (d) => d.why],
-          ["", (d) => html`<${Actions} actions=${dueActions} row=${{ ...d, name: titleOf(d) }} one=${d.kind} small=${true} after=${refresh} />${may("operator") && !d.actions?.move && html`<small class="muted" title=${whyFixed(d)}>cannot be moved</small>`}`],
+          ["", (d) => html`<${Actions} actions=${dueActions} row=${{ ...d, name: titleOf(d) }} one=${d.kind} small=${true} after=${refresh} />`],
         ]} />
         ${shown.length > rows && html`<p><button class="small" onClick=${() => setRows(rows + 100)}>Show more</button> <span class="muted">${rows} of ${shown.length}</span></p>`}
         ${full.length > 0 && html`<p class="muted">Of ${full.map((n) => lanes[n].toLowerCase()).join(", ")} only the next ${most} are read: choose a shorter time to see them spread.</p>`}
