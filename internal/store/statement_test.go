@@ -114,7 +114,8 @@ func TestEveryDialectHasEveryStatement(t *testing.T) {
 		}
 	}
 	slices.Sort(all)
-	machines := statementsOf(t, "sql/postgres/fsm_*.sql")
+	machines := statementsOf(t, "sql/whole/*.sql")
+	maps.Copy(machines, statementsOf(t, "sql/postgres/fsm_*.sql"))
 	maps.Copy(machines, statementsOf(t, "sql/postgres/alarm*.sql"))
 	maps.Copy(machines, statementsOf(t, "sql/postgres/actor_*.sql"))
 	maps.Copy(machines, statementsOf(t, "sql/postgres/access_*.sql"))

@@ -2,7 +2,8 @@
 // table, and the migrations that create them.
 //
 // The SQL lives in named statements under sql/: what is equal for all
-// databases in common, what differs once per dialect under the same name. It
+// databases in common, what is equal for those that have the whole of Perdure in
+// whole, what differs once per dialect under the same name. It
 // is written for PostgreSQL's names (perdure.outbox) and with ? for values;
 // elsewhere the schema becomes a prefix (perdure_outbox).
 //
@@ -77,7 +78,11 @@ func (s *Store) waking(name string, woken func(queue string), args ...any) []sql
 // load reads the named statements of a dialect, ready to run.
 func load(d sqldb.Dialect) (map[string]string, error) {
 	texts := map[string]string{}
-	for _, dir := range []string{"common", d.Name} {
+	dirs := []string{"common", "whole", d.Name}
+	if d.Name == sqldb.MySQL { // it has the tables of a part
+		dirs = []string{"common", d.Name}
+	}
+	for _, dir := range dirs {
 		files, err := fs.Glob(sqlFiles, path.Join("sql", dir, "*.sql"))
 		if err != nil {
 			return nil, err

@@ -22,12 +22,6 @@ set used_at = t.now
 from (select coalesce(?::timestamptz, now()) as now) as t
 where id = ? and (used_at is null or used_at <= t.now - ?::bigint * interval '1 microsecond')
 
--- name: TokenList
-select id, kind, hash, name, role, actor_type, actor_id, caller_kind, caller_id, parent_id, created_at, used_at, expires_at, revoked_at
-from perdure.tokens
-where kind = 'api'
-order by id
-
 -- name: TokenAny
 select 1
 from perdure.tokens
@@ -38,10 +32,6 @@ limit 1
 update perdure.tokens
 set revoked_at = coalesce(?::timestamptz, now())
 where id = ? and kind <> 'session' and revoked_at is null
-
--- name: TokenForget
-delete from perdure.tokens
-where hash = ? and kind = 'session'
 
 -- name: TokenPurge
 delete from perdure.tokens

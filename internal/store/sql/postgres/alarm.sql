@@ -4,13 +4,6 @@
 -- guarded by its token, and what records an outcome also by the generation: an
 -- alarm that was scheduled anew meanwhile is not the one that was fired.
 
--- name: AlarmGet
-select actor_type, actor_id, alarm_id, type, status, priority, due_at, occurs_at, sequence, generation, payload,
-  every_us, cron, zone, base_at, missed, missed_cap, caught_up, policy, max_attempts, attempts, crashes, error, webhook, trace,
-  created_at, worker, lease_expires_at, last_attempt_at
-from perdure.alarms
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ?
-
 -- name: AlarmLock
 select actor_type, actor_id, alarm_id, type, status, priority, due_at, occurs_at, sequence, generation, payload,
   every_us, cron, zone, base_at, missed, missed_cap, caught_up, policy, max_attempts, attempts, crashes, error, webhook, trace,
@@ -54,10 +47,6 @@ where not (
   and a.cron is not distinct from excluded.cron and a.zone is not distinct from excluded.zone
   and a.base_at is not distinct from coalesce($20::timestamptz, a.base_at)
 )
-
--- name: AlarmCancel
-delete from perdure.alarms
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ?
 
 -- name: AlarmReap
 with expired as (
@@ -137,21 +126,12 @@ update perdure.alarms
 set lease_expires_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond'
 where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ?
 
--- name: AlarmRelease
-update perdure.alarms
-set status = 'pending', worker = null, token = null, lease_expires_at = null
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ?
-
 -- name: AlarmPostpone
 -- Gives a claim back for a while, at no cost.
 update perdure.alarms
 set status = 'pending', due_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond',
   worker = null, token = null, lease_expires_at = null
 where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ?
-
--- name: AlarmDone
-delete from perdure.alarms
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and generation = ?
 
 -- name: AlarmAdvance
 update perdure.alarms
@@ -194,12 +174,6 @@ select '', '', 'custom', ?::text, ?::text, 0, coalesce(?::timestamptz, now()), c
 from perdure.alarms
 where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and generation = coalesce(?::bigint, generation)
 for update
-
--- name: AlarmYield
--- Ends a claim of an alarm that was scheduled anew while it ran.
-update perdure.alarms
-set status = 'pending', crashes = 0, worker = null, token = null, lease_expires_at = null
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ?
 
 -- name: AlarmMove
 -- What was tried already, or recurs, stays the one that it is.
@@ -247,9 +221,3 @@ using (
   for update
 ) d
 where a.kind = 'custom' and a.actor_type = d.actor_type and a.actor_id = d.actor_id and a.alarm_id = d.alarm_id
-
--- name: AlarmCount
-select status, count(*)
-from perdure.alarms
-{where}
-group by status

@@ -5,9 +5,3 @@ insert into perdure.definitions (fsm, version, first_step, queue, steps, schema,
 values (?, ?, ?, ?, ?, ?, coalesce(?::timestamptz, now()))
 on conflict (fsm, version) do update
 set first_step = excluded.first_step, queue = excluded.queue, steps = excluded.steps, schema = excluded.schema, updated_at = excluded.updated_at
-
--- name: DefinitionList
--- The newest version of each machine first.
-select fsm, version, first_step, queue, steps, schema
-from perdure.definitions
-order by fsm, version desc

@@ -1,11 +1,5 @@
 -- State machines whose steps are HTTP endpoints, on PostgreSQL.
 
--- name: RemoteList
--- The newest version of each machine first.
-select fsm, version, spec, secrets, created_at, updated_at
-from perdure.remote_definitions
-order by fsm, version desc
-
 -- name: RemoteGet
 -- Locked: whoever changes a machine takes turns with others who do.
 select fsm, version, spec, secrets, created_at, updated_at
@@ -22,12 +16,4 @@ on conflict do nothing
 -- name: RemoteUpdate
 update perdure.remote_definitions
 set spec = ?, secrets = ?, updated_at = coalesce(?::timestamptz, now())
-where fsm = ? and version = ?
-
--- name: RemoteDelete
-delete from perdure.remote_definitions
-where fsm = ? and version = ?
-
--- name: DefinitionForget
-delete from perdure.definitions
 where fsm = ? and version = ?

@@ -1,10 +1,5 @@
 -- Schedules of state machines, on PostgreSQL.
 
--- name: ScheduleList
-select name, fsm, version, spec, next_at, last_at, paused, updated_at
-from perdure.schedules
-order by name
-
 -- name: ScheduleGet
 -- Locked: whoever changes a schedule and whoever fires it take turns.
 select name, fsm, version, spec, next_at, last_at, paused, updated_at
@@ -25,10 +20,6 @@ update perdure.schedules
 set fsm = ?, version = ?, spec = ?, next_at = ?, paused = ?, updated_at = coalesce(?::timestamptz, now())
 where name = ?
 
--- name: ScheduleDelete
-delete from perdure.schedules
-where name = ?
-
 -- name: ScheduleDue
 select name, fsm, version, spec, next_at, last_at, paused, updated_at
 from perdure.schedules
@@ -36,11 +27,6 @@ where next_at <= coalesce(?::timestamptz, now()) and not paused
 order by next_at
 limit ?
 for update skip locked
-
--- name: ScheduleAdvance
-update perdure.schedules
-set last_at = ?, next_at = ?
-where name = ?
 
 -- name: ScheduleNextWake
 select (extract(epoch from min(next_at) - coalesce(?::timestamptz, now())) * 1000000)::bigint

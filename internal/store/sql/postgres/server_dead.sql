@@ -8,13 +8,6 @@ where f.status in ('failed', 'quarantined') and f.id < ?::uuid
 order by f.id desc
 limit ?
 
--- name: DeadHooks
-select id, namespace || '/' || name, status, coalesce(error, ''), attempts, created_at, coalesce(finished_at, created_at)
-from perdure.hooks
-where status in ('failed', 'quarantined') and (created_at, id) < (?, ?)
-order by created_at desc, id desc
-limit ?
-
 -- name: DeadTasks
 select t.task_id::text, t.task_type, t.status,
   coalesce((select e.error_message from queues.error e where e.task_id = t.task_id order by e.error_id desc limit 1), ''),
@@ -22,19 +15,4 @@ select t.task_id::text, t.task_type, t.status,
 from queues.task t
 where t.status in ('failed', 'quarantined') and t.task_id < ?
 order by t.task_id desc
-limit ?
-
--- name: DeadAlarms
-select case when actor_type = '' then alarm_id else actor_type || '/' || actor_id || '/' || alarm_id end, type, status, coalesce(error, ''),
-  attempts, created_at, due_at
-from perdure.alarms
-where status in ('failed', 'quarantined') and created_at <= ? and (created_at < ? or case when actor_type = '' then alarm_id else actor_type || '/' || actor_id || '/' || alarm_id end < ?)
-order by created_at desc, 1 desc
-limit ?
-
--- name: DeadActors
-select type || '/' || id, type, status, coalesce(reason, ''), 0, created_at, updated_at
-from perdure.actors
-where status in ('error', 'quarantined') and created_at <= ? and (created_at < ? or type || '/' || id < ?)
-order by created_at desc, 1 desc
 limit ?

@@ -17,18 +17,9 @@ update perdure.nodes
 set draining = true
 where id = ?
 
--- name: NodeRemove
-delete from perdure.nodes
-where id = ?
-
 -- name: NodePurge
 delete from perdure.nodes
 where seen_at <= coalesce(?::timestamptz, now()) - ?::bigint * interval '1 microsecond'
-
--- name: SampleInsert
-insert into perdure.samples (kind, at, finished, failed, due)
-values (?, ?, ?, ?, ?)
-on conflict do nothing
 
 -- name: SampleInstances
 select count(*), count(*) filter (where status in ('failed', 'quarantined'))
@@ -49,28 +40,3 @@ select
   (select count(*)
     from (select finished_at from queues.task where status in ('failed', 'quarantined') order by task_id desc limit 1000) dead
     where finished_at > $1::timestamptz and finished_at <= $2::timestamptz)
-
--- name: SampleList
-select kind, at, finished, failed, due
-from perdure.samples
-where at > ?
-order by at, kind
-
--- name: SamplePurge
-delete from perdure.samples
-where at <= ?
-
--- name: WaitsInsert
-insert into perdure.waits (at, node, buckets)
-values (?, ?, ?)
-on conflict do nothing
-
--- name: WaitsList
-select at, buckets
-from perdure.waits
-where at > ?
-order by at
-
--- name: WaitsPurge
-delete from perdure.waits
-where at <= ?

@@ -8,13 +8,6 @@ where status = 'pending' and (namespace, name, priority) > (?, ?, ?)
 order by namespace, name, priority
 limit 1
 
--- name: UpcomingHooks
-select due_at, id, namespace || '/' || name, case when attempts > 0 then 'attempt ' || (attempts + 1) else 'first attempt' end
-from perdure.hooks
-where status = 'pending' and namespace = ? and name = ? and priority = ? and due_at > ? and due_at <= ?
-order by due_at, id
-limit ?
-
 -- name: UpcomingTaskGroup
 select task_type
 from queues.task
@@ -27,14 +20,6 @@ select t.scheduled_at, t.task_id::text, task_type, case when attempts > 0 then '
 from queues.task t
 where status = 'pending' and task_type = ? and t.scheduled_at > ? and t.scheduled_at <= ?
 order by t.scheduled_at, t.task_id
-limit ?
-
--- name: UpcomingAlarms
-select due_at, case when actor_type = '' then alarm_id else actor_type || '/' || actor_id || '/' || alarm_id end, type,
-  case when kind = 'machine' then 'delay' when every_us is not null or cron is not null then 'recurring alarm' else 'alarm' end
-from perdure.alarms
-where status = 'pending' and due_at > ? and due_at <= ?
-order by due_at
 limit ?
 
 -- name: UpcomingSignalTimeouts
@@ -86,16 +71,6 @@ from (
   limit ?
 ) s
 
--- name: CountDueHooks
-select count(*), min(s.due_at)
-from (
-  select due_at
-  from perdure.hooks
-  where status = 'pending' and namespace = ? and name = ? and priority = ? and due_at > ? and due_at <= ?
-  order by due_at
-  limit ?
-) s
-
 -- name: CountDueTasks
 select count(*), min(s.scheduled_at)
 from (
@@ -103,16 +78,6 @@ from (
   from queues.task
   where status = 'pending' and task_type = ? and scheduled_at > ? and scheduled_at <= ?
   order by scheduled_at
-  limit ?
-) s
-
--- name: CountDueAlarms
-select count(*), min(s.due_at)
-from (
-  select due_at
-  from perdure.alarms
-  where status = 'pending' and due_at > ? and due_at <= ?
-  order by due_at
   limit ?
 ) s
 

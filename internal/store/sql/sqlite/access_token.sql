@@ -20,12 +20,6 @@ update perdure.tokens
 set used_at = ?1
 where id = ?2 and (used_at is null or used_at <= ?1 - ?3)
 
--- name: TokenList
-select id, kind, hash, name, role, actor_type, actor_id, caller_kind, caller_id, parent_id, created_at, used_at, expires_at, revoked_at
-from perdure.tokens
-where kind = 'api'
-order by id
-
 -- name: TokenAny
 select 1
 from perdure.tokens
@@ -36,10 +30,6 @@ limit 1
 update perdure.tokens
 set revoked_at = ?
 where id = ? and kind <> 'session' and revoked_at is null
-
--- name: TokenForget
-delete from perdure.tokens
-where hash = ? and kind = 'session'
 
 -- name: TokenPurge
 delete from perdure.tokens

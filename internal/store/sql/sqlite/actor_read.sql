@@ -9,40 +9,6 @@ from perdure.machines
 where name = ?1
 having coalesce((select checksum from perdure.machines where name = ?1 order by version desc limit 1), '') <> ?4
 
--- name: MachineNewest
-select name, version, document, options, created_at
-from perdure.machines
-where name = ?
-order by version desc
-limit 1
-
--- name: MachineGet
-select name, version, document, options, created_at
-from perdure.machines
-where name = ? and version = ?
-
--- name: MachineList
-select m.name, m.version, m.document, m.options, m.created_at
-from perdure.machines m
-where not exists (select 1 from perdure.machines later where later.name = m.name and later.version > m.version)
-order by m.name
-
--- name: ActorGet
-select a.type, a.id, a.incarnation, a.status, a.machine, a.sequence, a.value, a.states, a.origin, a.caller_kind, a.caller_id, a.input, a.reason,
-  a.created_at, a.updated_at, s.sequence, s.snapshot, s.checksum
-from perdure.actors a
-left join perdure.snapshots s on s.actor_type = a.type and s.actor_id = a.id
-where a.type = ? and a.id = ?
-
--- name: ActorVersion
-select sequence
-from perdure.actors
-where type = ? and id = ?
-
--- name: MachineNames
-select distinct name
-from perdure.machines
-
 -- name: TimerNext
 -- Microseconds until a delay of an actor of one of the types is due.
 select min((
@@ -59,29 +25,6 @@ from json_each(?1) wanted
 cross join perdure.alarms al on al.actor_type = wanted.value->>0 and al.actor_id = wanted.value->>1
 where al.kind = 'machine'
 order by coalesce(al.occurs_at, al.due_at), al.sequence, al.actor_type, al.actor_id
-
--- name: TimerAhead
--- The delays of all actors of a type that are due until a time.
-select actor_type, actor_id, alarm_id, type, due_at, sequence, payload, path, generation, created_at
-from perdure.alarms
-where kind = 'machine' and status = 'pending' and actor_type = ? and due_at <= ?
-order by due_at, actor_id, sequence
-limit ?
-
--- name: ActorLogList
-select actor_type, actor_id, sequence, kind, event, caller_kind, caller_id, path, generation, key, said, value, checksum, at, recorded_at
-from perdure.actor_log
-where actor_type = ? and actor_id = ? and sequence > ? and sequence <= ?
-order by sequence
-limit ?
-
--- name: CheckpointGet
--- The last complete state at or before a step.
-select actor_type, actor_id, sequence, machine, snapshot, timers, checksum
-from perdure.checkpoints
-where actor_type = ? and actor_id = ? and sequence <= ?
-order by sequence desc
-limit 1
 
 -- name: ActorLogPrune
 -- Keeps a checkpoint that is old enough, and the log after it.

@@ -3,13 +3,6 @@
 -- guarded by its token, and what records an outcome also by the generation: an
 -- alarm that was scheduled anew meanwhile is not the one that was fired.
 
--- name: AlarmGet
-select actor_type, actor_id, alarm_id, type, status, priority, due_at, occurs_at, sequence, generation, payload,
-  every_us, cron, zone, base_at, missed, missed_cap, caught_up, policy, max_attempts, attempts, crashes, error, webhook, trace,
-  created_at, worker, lease_expires_at, last_attempt_at
-from perdure.alarms
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ?
-
 -- name: AlarmLock
 select actor_type, actor_id, alarm_id, type, status, priority, due_at, occurs_at, sequence, generation, payload,
   every_us, cron, zone, base_at, missed, missed_cap, caught_up, policy, max_attempts, attempts, crashes, error, webhook, trace,
@@ -50,10 +43,6 @@ where not (
   and a.cron is not distinct from excluded.cron and a.zone is not distinct from excluded.zone
   and a.base_at is not distinct from coalesce(?20, a.base_at)
 )
-
--- name: AlarmCancel
-delete from perdure.alarms
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ?
 
 -- name: AlarmReap
 update perdure.alarms
@@ -120,20 +109,11 @@ update perdure.alarms
 set lease_expires_at = ? + ?
 where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ?
 
--- name: AlarmRelease
-update perdure.alarms
-set status = 'pending', worker = null, token = null, lease_expires_at = null
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ?
-
 -- name: AlarmPostpone
 -- Gives a claim back for a while, at no cost.
 update perdure.alarms
 set status = 'pending', due_at = ? + ?, worker = null, token = null, lease_expires_at = null
 where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ?
-
--- name: AlarmDone
-delete from perdure.alarms
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and generation = ?
 
 -- name: AlarmAdvance
 update perdure.alarms
@@ -172,12 +152,6 @@ select '', '', 'custom', ?, ?, 0, ?, ?, ?, 1, ?,
   ?, ?, ?, trace, ?
 from perdure.alarms
 where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and generation = coalesce(?, generation)
-
--- name: AlarmYield
--- Ends a claim of an alarm that was scheduled anew while it ran.
-update perdure.alarms
-set status = 'pending', crashes = 0, worker = null, token = null, lease_expires_at = null
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ?
 
 -- name: AlarmMove
 -- What was tried already, or recurs, stays the one that it is.
@@ -220,9 +194,3 @@ where rowid in (
   {where}
   limit {value}
 )
-
--- name: AlarmCount
-select status, count(*)
-from perdure.alarms
-{where}
-group by status

@@ -11,11 +11,3 @@ from perdure.transitions
 where instance_id = ? and seq > ?
 order by seq
 limit ?
-
--- name: TransitionEdges
-select i.version, t.step, t.next, count(*)
-from (select id, version from perdure.instances where fsm = ? order by id desc limit ?) i
-  join perdure.transitions t on t.instance_id = i.id
-where t.next is not null
-group by i.version, t.step, t.next
-order by i.version, t.step, t.next

@@ -1,10 +1,5 @@
 -- Schedules of state machines, on SQLite.
 
--- name: ScheduleList
-select name, fsm, version, spec, next_at, last_at, paused, updated_at
-from perdure.schedules
-order by name
-
 -- name: ScheduleGet
 select name, fsm, version, spec, next_at, last_at, paused, updated_at
 from perdure.schedules
@@ -23,21 +18,12 @@ update perdure.schedules
 set fsm = ?, version = ?, spec = ?, next_at = ?, paused = ?, updated_at = ?
 where name = ?
 
--- name: ScheduleDelete
-delete from perdure.schedules
-where name = ?
-
 -- name: ScheduleDue
 select name, fsm, version, spec, next_at, last_at, paused, updated_at
 from perdure.schedules
 where next_at <= ? and paused = 0
 order by next_at
 limit ?
-
--- name: ScheduleAdvance
-update perdure.schedules
-set last_at = ?, next_at = ?
-where name = ?
 
 -- name: ScheduleNextWake
 select min(next_at) - ?

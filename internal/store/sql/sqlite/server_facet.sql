@@ -11,34 +11,10 @@ with recursive found (value) as (
 )
 select value from found where value is not null limit 200
 
--- name: FacetQueues
-select distinct queue
-from perdure.definitions
-order by queue
-limit 200
-
--- name: FacetHookNamespace
-select distinct s.namespace
-from (select namespace from perdure.hooks order by created_at desc, id desc limit 5000) s
-order by s.namespace
-limit 200
-
--- name: FacetHookName
-select distinct s.name
-from (select name from perdure.hooks order by created_at desc, id desc limit 5000) s
-order by s.name
-limit 200
-
 -- name: FacetTaskType
 select distinct s.task_type
 from (select task_type from queues_task order by task_id desc limit 5000) s
 order by s.task_type
-limit 200
-
--- name: FacetAlarmType
-select distinct s.type
-from (select type from perdure.alarms limit 5000) s
-order by s.type
 limit 200
 
 -- name: FacetActorType

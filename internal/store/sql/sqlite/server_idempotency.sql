@@ -5,16 +5,6 @@ insert into perdure.idempotency (principal, key, fingerprint, created_at)
 values (?, ?, ?, ?)
 on conflict do nothing
 
--- name: IdempotencyGet
-select fingerprint, response
-from perdure.idempotency
-where principal = ? and key = ?
-
--- name: IdempotencyAnswer
-update perdure.idempotency
-set response = ?
-where principal = ? and key = ?
-
 -- name: IdempotencyPurge
 delete from perdure.idempotency
 where (principal, key) in (

@@ -143,33 +143,12 @@ select null, b.deadline_at, b.pending, (
 from perdure.barriers b
 where b.parent_id = ?1
 
--- name: InspectHooks
-select created_at, id, namespace, name, status
-from perdure.hooks
-where (created_at, id) < (?, ?)
-order by created_at desc, id desc
-limit ?
-
--- name: InspectDeadHooks
-select created_at, id, namespace, name, status
-from perdure.hooks
-where status in ('failed', 'quarantined') and (created_at, id) < (?, ?)
-order by created_at desc, id desc
-limit ?
-
 -- name: InspectRunningHooks
 -- Few: as many as processes run at once.
 select created_at, id, namespace, name, status
 from perdure.hooks indexed by perdure_hooks_lease_idx
 where status = 'processing' and (created_at, id) < (?, ?)
 order by created_at desc, id desc
-limit ?
-
--- name: InspectPendingHooks
-select due_at, id, namespace, name, status
-from perdure.hooks
-where status = 'pending' and namespace = ? and name = ? and priority = ? and (due_at, id) > (?, ?)
-order by due_at, id
 limit ?
 
 -- name: InspectTasks
@@ -198,25 +177,4 @@ select scheduled_at, task_id, task_type, status
 from queues_task
 where status = 'pending' and task_type = ? and (scheduled_at, task_id) > (?, ?)
 order by scheduled_at, task_id
-limit ?
-
--- name: InspectPendingAlarms
-select due_at, actor_type, actor_id, kind = 'machine', alarm_id, type, status, coalesce(occurs_at, due_at), created_at
-from perdure.alarms
-where status = 'pending' and (due_at, actor_type, actor_id, kind, alarm_id) > (?, ?, ?, ?, ?)
-order by due_at, actor_type, actor_id, kind, alarm_id
-limit ?
-
--- name: InspectDeadAlarms
-select due_at, actor_type, actor_id, kind = 'machine', alarm_id, type, status, coalesce(occurs_at, due_at), created_at
-from perdure.alarms
-where status in ('failed', 'quarantined') and (due_at, actor_type, actor_id, kind, alarm_id) > (?, ?, ?, ?, ?)
-order by due_at, actor_type, actor_id, kind, alarm_id
-limit ?
-
--- name: InspectTimersOf
-select due_at, actor_type, actor_id, true, alarm_id, type, status, coalesce(occurs_at, due_at), created_at
-from perdure.alarms
-where actor_type = ? and actor_id = ? and kind = 'machine' and (due_at, alarm_id) > (?, ?)
-order by due_at, alarm_id
 limit ?

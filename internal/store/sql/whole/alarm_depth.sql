@@ -1,5 +1,4 @@
--- How many alarms there are, and delays of actors, for metrics. Counting stops at a
--- number, so that it costs the same however many there are.
+-- How many alarms there are, and delays of actors, for metrics.
 
 -- name: AlarmDepth
 select 'pending', count(*) from (select 1 from perdure.alarms where kind = 'custom' and status = 'pending' limit 10000) n

@@ -1,5 +1,4 @@
--- What must hold of alarms. Each statement returns what breaks its rule: the alarm
--- with its actor, and its type.
+-- What must hold of alarms.
 
 -- name: AlarmDoctorOrphan
 -- A delay of a machine belongs to an actor that exists. The alarms of users may name

@@ -1,5 +1,4 @@
--- What must hold of actors. Each statement returns what breaks its rule: the actor,
--- and what is wrong with it.
+-- What must hold of actors.
 
 -- name: ActorDoctorSnapshot
 -- Every actor has a snapshot, and it is that of its last step.

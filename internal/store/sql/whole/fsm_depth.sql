@@ -1,5 +1,4 @@
--- How many instances there are, for metrics. Counting stops at a number, so that
--- it costs the same however many there are.
+-- How many instances there are, for metrics.
 
 -- name: InstanceDepth
 select 'ready', count(*) from (select 1 from perdure.ready limit 10000) n

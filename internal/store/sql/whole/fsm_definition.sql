@@ -1,0 +1,7 @@
+-- The machines that processes know.
+
+-- name: DefinitionList
+-- The newest version of each machine first.
+select fsm, version, first_step, queue, steps, schema
+from perdure.definitions
+order by fsm, version desc

@@ -1,0 +1,15 @@
+-- Schedules of state machines.
+
+-- name: ScheduleList
+select name, fsm, version, spec, next_at, last_at, paused, updated_at
+from perdure.schedules
+order by name
+
+-- name: ScheduleDelete
+delete from perdure.schedules
+where name = ?
+
+-- name: ScheduleAdvance
+update perdure.schedules
+set last_at = ?, next_at = ?
+where name = ?

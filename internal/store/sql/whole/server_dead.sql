@@ -1,0 +1,23 @@
+-- Dead letters of every kind, newest first.
+
+-- name: DeadHooks
+select id, namespace || '/' || name, status, coalesce(error, ''), attempts, created_at, coalesce(finished_at, created_at)
+from perdure.hooks
+where status in ('failed', 'quarantined') and (created_at, id) < (?, ?)
+order by created_at desc, id desc
+limit ?
+
+-- name: DeadAlarms
+select case when actor_type = '' then alarm_id else actor_type || '/' || actor_id || '/' || alarm_id end, type, status, coalesce(error, ''),
+  attempts, created_at, due_at
+from perdure.alarms
+where status in ('failed', 'quarantined') and created_at <= ? and (created_at < ? or case when actor_type = '' then alarm_id else actor_type || '/' || actor_id || '/' || alarm_id end < ?)
+order by created_at desc, 1 desc
+limit ?
+
+-- name: DeadActors
+select type || '/' || id, type, status, coalesce(reason, ''), 0, created_at, updated_at
+from perdure.actors
+where status in ('error', 'quarantined') and created_at <= ? and (created_at < ? or type || '/' || id < ?)
+order by created_at desc, 1 desc
+limit ?

@@ -1,0 +1,26 @@
+-- The values that lists can be narrowed to: each is found from the one
+-- before, along an index.
+
+-- name: FacetQueues
+select distinct queue
+from perdure.definitions
+order by queue
+limit 200
+
+-- name: FacetHookNamespace
+select distinct s.namespace
+from (select namespace from perdure.hooks order by created_at desc, id desc limit 5000) s
+order by s.namespace
+limit 200
+
+-- name: FacetHookName
+select distinct s.name
+from (select name from perdure.hooks order by created_at desc, id desc limit 5000) s
+order by s.name
+limit 200
+
+-- name: FacetAlarmType
+select distinct s.type
+from (select type from perdure.alarms limit 5000) s
+order by s.type
+limit 200
