@@ -37,6 +37,15 @@ type Document struct {
 // A document that differs from the newest of its name becomes its next version.
 // Actors keep the version that they were spawned with, until Upgrade.
 func (a *Actors) RegisterDocument(ctx context.Context, name string, document []byte, options *DocumentOptions) (Document, error) {
+	return a.RegisterDocumentIf(ctx, name, document, options, func(*Document) error { return nil })
+}
+
+// RegisterDocumentIf is RegisterDocument with a say for check: it is told the newest
+// version of the name, nil if there is none. If it returns an error, nothing is stored
+// and that is the error. Nobody else stores a version in between.
+func (a *Actors) RegisterDocumentIf(
+	ctx context.Context, name string, document []byte, options *DocumentOptions, check func(newest *Document) error,
+) (Document, error) {
 	d := Document{Name: name, Machine: document}
 	if options != nil {
 		d.Options = *options
@@ -48,17 +57,46 @@ func (a *Actors) RegisterDocument(ctx context.Context, name string, document []b
 		return Document{}, err
 	}
 	var newest Document
-	sum := checksum([]byte(*text(d)))
-	err := a.eng.Update(ctx, func(tx *perdure.Tx) error {
-		insert := a.rt.Store.InsertMachine(name, string(document), *text(d.Options), sum, a.rt.Now())
-		insert.Fail = raced
-		return tx.Attach(nil, insert, a.rt.Store.NewestMachine(name, func(m store.Machine) { newest = documentOf(m) }))
+	err := a.eng.Update(ctx, func(tx *perdure.Tx) (err error) {
+		newest, err = a.storeDocument(tx, d, check)
+		return err
 	})
 	if err != nil {
 		return Document{}, fmt.Errorf("store machine %s: %w", name, err)
 	}
 	_, err = a.remember(newest)
 	return newest, err
+}
+
+// storeDocument stores the next version of a document, if it differs from the newest
+// one and check allows it, and returns the one that is the newest then.
+func (a *Actors) storeDocument(tx *perdure.Tx, d Document, check func(*Document) error) (newest Document, err error) {
+	run, err := tx.Runner()
+	if err != nil {
+		return newest, err
+	}
+	var before *Document
+	get := a.rt.Store.NewestMachine(d.Name, func(m store.Machine) { newest = documentOf(m) })
+	if err := run.Run(tx.Context(), get); err != nil {
+		return newest, tx.Fail(err)
+	}
+	if newest.Version > 0 {
+		found := newest
+		before = &found
+	}
+	if err := check(before); err != nil {
+		return newest, tx.Fail(err)
+	}
+	next := newest.Version + 1
+	insert := a.rt.Store.InsertMachine(d.Name, string(d.Machine), *text(d.Options), checksum([]byte(*text(d))), a.rt.Now())
+	insert.Fail = raced
+	if err = run.Run(tx.Context(), insert, get); err == nil && newest.Version > next { // versions have no gaps: another was faster
+		err = &sqldb.Transient{Err: fmt.Errorf("version %d was stored meanwhile", next)}
+	}
+	if err != nil {
+		return newest, tx.Fail(err)
+	}
+	return newest, nil
 }
 
 // raced makes the statement run again when another process has taken the

@@ -46,8 +46,10 @@ type Record struct {
 	// Due is when the alarm fires or is tried again, Scheduled the time that it is
 	// for, which a retry does not change.
 	Due, Scheduled time.Time
-	// Every, or Cron in Zone, are the ticks of an alarm that recurs.
+	// Every, or Cron in Zone, are the ticks of an alarm that recurs. Base is a tick
+	// of Every, which the others are counted from.
 	Every      time.Duration
+	Base       time.Time
 	Cron, Zone string
 	// Recurs is the same in words, or empty.
 	Recurs    string
@@ -165,6 +167,18 @@ func (a *Alarms) GetIn(tx *perdure.Tx, key Key) (Record, error) {
 	return found, tx.Flush()
 }
 
+// LockIn is GetIn, and nobody else changes or fires the alarm until the unit ends.
+func (a *Alarms) LockIn(tx *perdure.Tx, key Key) (Record, error) {
+	if err := key.check(maxStoredID); err != nil {
+		return Record{}, tx.Fail(err)
+	}
+	var found Record
+	if err := tx.Attach(nil, a.rt.Store.LockAlarm(key.stored(), func(row store.Alarm) { found = record(row) })); err != nil {
+		return Record{}, err
+	}
+	return found, tx.Flush()
+}
+
 // Count returns how many alarms there are of each status.
 func (a *Alarms) Count(ctx context.Context, f Filter) (map[Status]int64, error) {
 	filter, err := f.stored()
@@ -233,6 +247,7 @@ func record(row store.Alarm) Record {
 		Priority: Priority(row.Priority), Due: row.Due.UTC(), Scheduled: row.Occurs.UTC(), Cron: value(row.Cron), Zone: value(row.Zone),
 		Missed: Missed(value(row.Missed)), Attempts: row.Attempts, MaxAttempts: row.MaxAttempts, Crashes: row.Crashes,
 		Error: value(row.Error), Webhook: value(row.Webhook), Created: row.Created.UTC(), LastAttempt: utc(row.LastAttempt), LeaseExpires: utc(row.LeaseExpires),
+		Base: utc(row.Base),
 	}
 	if r.Status == Processing {
 		r.Worker = value(row.Worker) // others may have that of a process that was lost

@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/cron"
 	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/tracing"
 	"github.com/perdure/perdure/retry"
@@ -58,6 +59,10 @@ type ScheduleOptions struct {
 	// Webhook is the URL that is told of what becomes of the alarm. Default:
 	// Options.Notify of the process that fires it.
 	Webhook string
+	// Check is told which alarm has the key, nil if none has, while nobody else can
+	// change it. If it returns an error, the unit fails with it and nothing is
+	// changed. Default: it is replaced, whatever it is.
+	Check func(before *Record) error
 }
 
 // Schedule schedules an alarm at once. See ScheduleIn.
@@ -89,11 +94,45 @@ func (a *Alarms) ScheduleIn(tx *perdure.Tx, key Key, typ string, payload any, op
 		return tx.Fail(fault.Invalidf("alarm "+key.String(), "is scheduled in a unit of work of another engine"))
 	}
 	row.Trace = tracing.Of(tx.Context())
+	stmts := a.rt.Store.ScheduleAlarm(row, a.rt.Now())
+	if o.Check != nil {
+		if stmts, err = a.check(tx, row, o.Check, stmts); err != nil {
+			return tx.Fail(fmt.Errorf("schedule alarm: %w", bare(err)))
+		}
+	}
 	due := a.rt.Clock.Now().Add(row.Delay)
 	if row.At != nil {
 		due = *row.At
 	}
-	return tx.Attach(func() { a.rt.Hub.Publish(topic, due) }, a.rt.Store.ScheduleAlarm(row, a.rt.Now())...)
+	return tx.Attach(func() { a.rt.Hub.Publish(topic, due) }, stmts...)
+}
+
+// check asks about the alarm that is there, which is locked then. One that is not
+// there cannot be: so the statements get another that runs the unit again if somebody
+// else has scheduled one before ours.
+func (a *Alarms) check(tx *perdure.Tx, row store.NewAlarm, allowed func(*Record) error, stmts []sqldb.Stmt) ([]sqldb.Stmt, error) {
+	run, err := tx.Runner()
+	if err != nil {
+		return nil, err
+	}
+	var before *Record
+	lock := a.rt.Store.LockAlarm(row.AlarmKey, func(r store.Alarm) { found := record(r); before = &found })
+	lock.Done = nil // none is an answer too
+	if err := run.Run(tx.Context(), lock); err != nil {
+		return nil, err
+	}
+	if err := allowed(before); err != nil || before != nil {
+		return stmts, err
+	}
+	ours := false
+	look := a.rt.Store.GetAlarm(row.AlarmKey, func(r store.Alarm) { ours = r.Generation == 1 && r.Sequence == row.Sequence })
+	look.Done = func(int64) error {
+		if !ours {
+			return &sqldb.Transient{Err: fmt.Errorf("alarm %s was scheduled by somebody else meanwhile", row.AlarmKey)}
+		}
+		return nil
+	}
+	return append(stmts, look), nil
 }
 
 // prepare checks what was asked for and returns the row for it.

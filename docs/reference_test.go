@@ -99,6 +99,7 @@ Made from the OpenAPI document, which a server has at ` + "`/openapi.json`" + `.
 | errors | RFC 9457, ` + "`application/problem+json`" + `, with a stable ` + "`code`" + `: see [error codes](errors.md) |
 | authentication | ` + "`Authorization: Bearer perdure_sk_…`" + `: see [security](../security.md). None is needed on this machine while there is no token |
 | doing it once | ` + "`Idempotency-Key`" + ` on every POST: the same key and body get the stored answer with ` + "`Idempotency-Replayed: true`" + `, for 24 hours; another body is a 422, one in flight a 409. The key is committed in the transaction of its effect: a request that died has left neither, and can be repeated |
+| changing what you have seen | ` + "`GET` of a schedule, an alarm, a machine or a definition behind HTTP endpoints has an `ETag`; `If-Match: <etag>` (or a list, or `*`) on PUT, PATCH and DELETE changes it only if it is still that, compared under its lock in the transaction of the change; otherwise the answer is 412 and nothing is changed. `If-None-Match: *` on PUT only creates. The ETag names what somebody can set: ticks, attempts and times that pass by themselves do not change it, so `If-None-Match: <etag>` on GET (304) asks whether it is configured as before, not whether it has run" + ` |
 | acting on many | ` + "`POST /v1/{kind}/actions`" + ` with ids, or with the filter of the list; ` + "`dry_run`" + ` only counts. Up to 1,000 things are one transaction; what cannot be acted on is a line of the answer |
 
 Outside of ` + "`/v1`" + `, without authentication: ` + "`/livez`, `/readyz` (`?verbose`), `/healthz`, `/version`, `/metrics`, `/openapi.json`, `/docs/`" + `.
@@ -130,7 +131,7 @@ func (d document) page() string {
 	return b.String()
 }
 
-var methods = []string{"get", "post", "put", "delete"}
+var methods = []string{"get", "post", "put", "patch", "delete"}
 
 func byPathAndMethod(a, b string) int {
 	pathA, methodA, _ := strings.Cut(a, " ")

@@ -46,6 +46,10 @@ type ScheduleOptions struct {
 	Start *StartOptions
 	// Paused keeps the schedule from firing. Default: false.
 	Paused bool
+	// Check is told which schedule of the name there is, nil if none, while nobody
+	// else can change it. If it returns an error, nothing is changed and that is
+	// the error. Default: it is changed, whatever it is.
+	Check func(before *ScheduleStatus) error
 }
 
 // ScheduleStatus is a schedule as it is stored.
@@ -88,11 +92,23 @@ type scheduleSpec struct {
 // A cron expression is evaluated in its time zone: a time of day that a change of
 // the clock skips is due right after the gap, one that it repeats is due once.
 func SetSchedule[S any](ctx context.Context, eng *perdure.Engine, name, spec string, d *Definition[S], state S, options *ScheduleOptions) error {
+	return eng.Update(ctx, func(tx *perdure.Tx) error { return SetScheduleIn(tx, name, spec, d, state, options) })
+}
+
+// SetScheduleIn is SetSchedule in a unit of work.
+func SetScheduleIn[S any](tx *perdure.Tx, name, spec string, d *Definition[S], state S, options *ScheduleOptions) error {
 	row, ticks, err := prepareSchedule(name, spec, d, state, options)
 	if err != nil {
-		return err
+		return tx.Fail(err)
 	}
-	return setSchedule(ctx, eng.Runtime(), row, ticks)
+	check := func(*ScheduleStatus) error { return nil }
+	if options != nil && options.Check != nil {
+		check = options.Check
+	}
+	if err := setSchedule(tx, row, ticks, check); err != nil {
+		return tx.Fail(fmt.Errorf("set schedule %s: %w", name, err))
+	}
+	return tx.Attach(tx.Engine().Runtime().Hub.PublishAll)
 }
 
 func prepareSchedule[S any](name, spec string, d *Definition[S], state S, options *ScheduleOptions) (store.Schedule, cron.Schedule, error) {
@@ -124,38 +140,48 @@ func prepareSchedule[S any](name, spec string, d *Definition[S], state S, option
 }
 
 // setSchedule stores a schedule. Only a change of its ticks makes it begin anew.
-func setSchedule(ctx context.Context, rt *perdure.Runtime, row store.Schedule, ticks cron.Schedule) error {
-	ctx, cancel := context.WithTimeout(ctx, rt.Timeout)
-	defer cancel()
-	tx, err := rt.DB.Begin(ctx, sqldb.Write)
+func setSchedule(tx *perdure.Tx, row store.Schedule, ticks cron.Schedule, check func(*ScheduleStatus) error) error {
+	run, err := tx.Runner()
 	if err != nil {
-		return fmt.Errorf("set schedule %s: %w", row.Name, err)
+		return err
 	}
-	defer tx.Rollback()
+	ctx, rt := tx.Context(), tx.Engine().Runtime()
 	var now time.Time
-	var added bool
-	var old store.Schedule
-	if err := tx.Run(ctx, rt.Store.TellTime(rt.Now(), func(t time.Time) { now = t })); err != nil {
-		return fmt.Errorf("set schedule %s: %w", row.Name, err)
+	if err := run.Run(ctx, rt.Store.TellTime(rt.Now(), func(t time.Time) { now = t })); err != nil {
+		return err
 	}
 	row.Next = timePointer(ticks.Next(now))
-	stmts := []sqldb.Stmt{rt.Store.InsertSchedule(row, rt.Now(), &added), rt.Store.GetSchedule(row.Name, func(s store.Schedule) { old = s })}
-	if err := tx.Run(ctx, stmts...); err != nil {
-		return fmt.Errorf("set schedule %s: %w", row.Name, err)
+	old, err := insertSchedule(ctx, rt, run, row)
+	if err != nil {
+		return err
 	}
-	if !added {
-		if sameTicks(old.Spec, ticks) {
-			row.Next = old.Next
+	if old == nil {
+		return check(nil)
+	}
+	before, _ := scheduleStatus(*old) // one that cannot be read can be replaced
+	if err := check(&before); err != nil {
+		return err
+	}
+	if sameTicks(old.Spec, ticks) {
+		row.Next = old.Next
+	}
+	return run.Run(ctx, rt.Store.UpdateSchedule(row, rt.Now()))
+}
+
+// insertSchedule adds a schedule, or locks and returns the one of its name. One that
+// is removed between the two is no longer in the way.
+func insertSchedule(ctx context.Context, rt *perdure.Runtime, run sqldb.Runner, row store.Schedule) (*store.Schedule, error) {
+	for {
+		var added bool
+		var old *store.Schedule
+		err := run.Run(ctx, rt.Store.InsertSchedule(row, rt.Now(), &added), rt.Store.GetSchedule(row.Name, func(s store.Schedule) { old = &s }))
+		if err != nil || added {
+			return nil, err
 		}
-		if err := tx.Run(ctx, rt.Store.UpdateSchedule(row, rt.Now())); err != nil {
-			return fmt.Errorf("set schedule %s: %w", row.Name, err)
+		if old != nil {
+			return old, nil
 		}
 	}
-	if err := tx.Commit(ctx); err != nil {
-		return fmt.Errorf("set schedule %s: %w", row.Name, err)
-	}
-	rt.Hub.PublishAll()
-	return nil
 }
 
 func sameTicks(spec string, ticks cron.Schedule) bool {
@@ -165,15 +191,7 @@ func sameTicks(spec string, ticks cron.Schedule) bool {
 
 // RemoveSchedule removes a schedule; what it has started goes on.
 func (m *Machines) RemoveSchedule(ctx context.Context, name string) error {
-	var removed bool
-	err := m.transact(ctx, func(tx sqldb.Tx) error { return tx.Run(ctx, m.rt.Store.DeleteSchedule(name, &removed)) })
-	if err == nil && !removed {
-		err = &fault.NotFound{Kind: "schedule", ID: name}
-	}
-	if err != nil {
-		return fmt.Errorf("remove schedule: %w", err)
-	}
-	return nil
+	return m.eng.Update(ctx, func(tx *perdure.Tx) error { return m.RemoveScheduleIn(tx, name) })
 }
 
 // Schedules returns all schedules by name.

@@ -83,6 +83,28 @@ func (m *Machines) PauseSchedule(tx *perdure.Tx, name string, paused bool) error
 	return tx.Attach(func() { m.rt.Hub.PublishAll() }, m.rt.Store.UpdateSchedule(row, m.rt.Now()))
 }
 
+// RemoveScheduleIn is RemoveSchedule in a unit of work.
+func (m *Machines) RemoveScheduleIn(tx *perdure.Tx, name string) error {
+	if _, err := m.lockSchedule(tx, name); err != nil {
+		return err
+	}
+	return tx.Attach(nil, m.rt.Store.DeleteSchedule(name, new(bool)))
+}
+
+// ScheduleIn is Schedule in a unit of work: it sees what the unit has done, and
+// nobody else changes or fires the schedule until the unit ends.
+func (m *Machines) ScheduleIn(tx *perdure.Tx, name string) (ScheduleStatus, error) {
+	row, err := m.lockSchedule(tx, name)
+	if err != nil {
+		return ScheduleStatus{}, err
+	}
+	status, err := scheduleStatus(row)
+	if err != nil {
+		return status, tx.Fail(err)
+	}
+	return status, nil
+}
+
 // lockSchedule reads a schedule and keeps it as it is until the unit ends.
 func (m *Machines) lockSchedule(tx *perdure.Tx, name string) (row store.Schedule, err error) {
 	run, err := tx.Runner()

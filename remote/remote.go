@@ -82,6 +82,9 @@ type Step struct {
 type Stored struct {
 	Definition
 	Created, Updated time.Time
+	// Revision names what is stored, secrets included: it differs when anything of
+	// it does.
+	Revision string
 	// Generated is the secret that was made for a new definition. It is shown
 	// this once.
 	Generated string

@@ -2,6 +2,8 @@ package remote
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -36,11 +38,18 @@ const topic = "remote"
 // steps, queue and retry policy belong to a version; to change them, store a new
 // one. Instances run to their end on the version that they were started with.
 func (r *Registry) Put(ctx context.Context, d Definition) (Stored, error) {
+	return r.PutIf(ctx, d, func(*Stored) error { return nil })
+}
+
+// PutIf is Put with a say for check: it is told what is stored of the same name and
+// version, nil if nothing is, while nobody else can change it. If it returns an error,
+// nothing is changed and that is the error.
+func (r *Registry) PutIf(ctx context.Context, d Definition, check func(before *Stored) error) (Stored, error) {
 	d = d.withDefaults()
 	if err := r.validate(d); err != nil {
 		return Stored{}, err
 	}
-	stored, err := r.put(ctx, d)
+	stored, err := r.put(ctx, d, check)
 	if err != nil {
 		return Stored{}, fmt.Errorf("store %s: %w", d.what(), err)
 	}
@@ -111,26 +120,45 @@ func parseSecrets(texts []string) ([]webhook.Secret, error) {
 	return secrets, nil
 }
 
-func (r *Registry) put(ctx context.Context, d Definition) (stored Stored, err error) {
+func (r *Registry) put(ctx context.Context, d Definition, check func(*Stored) error) (stored Stored, err error) {
 	err = r.transact(ctx, func(ctx context.Context, tx sqldb.Tx) error {
-		stored, err = r.write(ctx, tx, d)
+		known, err := r.recorded(ctx, tx, d) // before the row is read, which may be added meanwhile
+		if err != nil {
+			return err
+		}
+		old, err := r.lock(ctx, tx, store.Definition{FSM: d.Name, Version: d.Version}, check)
+		if err != nil {
+			return err
+		}
+		if known && old == nil {
+			return &fault.Duplicate{Constraint: d.what(), Err: fmt.Errorf("%s is part of a program", d.what())}
+		}
+		stored, err = r.write(ctx, tx, d, old)
 		return err
 	})
 	return stored, err
 }
 
-// write inserts or changes the row of a definition.
-func (r *Registry) write(ctx context.Context, tx sqldb.Tx, d Definition) (Stored, error) {
-	id := store.Definition{FSM: d.Name, Version: d.Version}
+// lock returns the row of a definition, nil if there is none, unless check refuses it.
+// It stays as it is until the transaction ends; one that is added meanwhile fails the
+// insert of another.
+func (r *Registry) lock(ctx context.Context, tx sqldb.Tx, id store.Definition, check func(*Stored) error) (*store.RemoteDefinition, error) {
 	var old *store.RemoteDefinition
 	if err := tx.Run(ctx, r.rt.Store.GetRemote(id, func(row store.RemoteDefinition) { old = &row })); err != nil {
-		return Stored{}, err
+		return nil, err
 	}
+	if old == nil {
+		return nil, check(nil)
+	}
+	before, _ := storedOf(*old) // one that cannot be read can be removed
+	return old, check(&before)
+}
+
+// write inserts or changes the row of a definition.
+func (r *Registry) write(ctx context.Context, tx sqldb.Tx, d Definition, old *store.RemoteDefinition) (Stored, error) {
+	id := store.Definition{FSM: d.Name, Version: d.Version}
 	stored := Stored{Definition: d}
 	if old == nil {
-		if err := r.mustBeNew(ctx, tx, d); err != nil {
-			return Stored{}, err
-		}
 		if len(d.Secrets) == 0 {
 			secret, err := webhook.NewSecret(r.options.Random)
 			if err != nil {
@@ -157,7 +185,9 @@ func (r *Registry) write(ctx context.Context, tx sqldb.Tx, d Definition) (Stored
 	if old != nil {
 		change = r.rt.Store.UpdateRemote(row, r.rt.Now())
 	}
-	read := r.rt.Store.GetRemote(id, func(now store.RemoteDefinition) { stored.Created, stored.Updated = now.Created, now.Updated })
+	read := r.rt.Store.GetRemote(id, func(now store.RemoteDefinition) {
+		stored.Created, stored.Updated, stored.Revision = now.Created, now.Updated, revision(now)
+	})
 	err = tx.Run(ctx, change, record, read)
 	if err == nil && !added {
 		err = &sqldb.Transient{Err: fault.Invalidf(d.what(), "was stored by somebody else meanwhile")}
@@ -166,16 +196,12 @@ func (r *Registry) write(ctx context.Context, tx sqldb.Tx, d Definition) (Stored
 	return stored, err
 }
 
-// mustBeNew refuses a version that a program has.
-func (r *Registry) mustBeNew(ctx context.Context, tx sqldb.Tx, d Definition) error {
-	taken := false
-	err := tx.Run(ctx, r.rt.Store.RecordedDefinitions(func(known store.RecordedDefinition) {
-		taken = taken || known.FSM == d.Name && known.Version == d.Version
+// recorded says whether some process, or this registry, has the version of a machine.
+func (r *Registry) recorded(ctx context.Context, tx sqldb.Tx, d Definition) (found bool, err error) {
+	err = tx.Run(ctx, r.rt.Store.RecordedDefinitions(func(known store.RecordedDefinition) {
+		found = found || known.FSM == d.Name && known.Version == d.Version
 	}))
-	if err == nil && taken {
-		err = &fault.Duplicate{Constraint: d.what(), Err: fmt.Errorf("%s is part of a program", d.what())}
-	}
-	return err
+	return found, err
 }
 
 // mustContinue refuses a change that instances which run could not follow.
@@ -236,13 +262,22 @@ func (r *Registry) List(ctx context.Context) ([]Stored, error) {
 	}
 	all := make([]Stored, len(rows))
 	for i, row := range rows {
-		d, err := read(row)
-		if err != nil {
+		if all[i], err = storedOf(row); err != nil {
 			return nil, err
 		}
-		all[i] = Stored{Definition: d, Created: row.Created, Updated: row.Updated}
 	}
 	return all, nil
+}
+
+func storedOf(row store.RemoteDefinition) (Stored, error) {
+	d, err := read(row)
+	return Stored{Definition: d, Created: row.Created, Updated: row.Updated, Revision: revision(row)}, err
+}
+
+// revision hashes a row. Secrets are too long to be guessed from it.
+func revision(row store.RemoteDefinition) string {
+	sum := sha256.Sum256([]byte(fmt.Sprintf("%q %d %q %q", row.FSM, row.Version, row.Spec, row.Secrets)))
+	return hex.EncodeToString(sum[:])
 }
 
 func (r *Registry) rows(ctx context.Context) ([]store.RemoteDefinition, error) {
@@ -260,15 +295,23 @@ func (r *Registry) rows(ctx context.Context) ([]store.RemoteDefinition, error) {
 // Delete removes a version of a machine. Instances that it has wait until it is
 // stored again; cancel them if it will not be.
 func (r *Registry) Delete(ctx context.Context, name string, version int) error {
-	var removed bool
+	return r.DeleteIf(ctx, name, version, func(Stored) error { return nil })
+}
+
+// DeleteIf is Delete with a say for check, as PutIf has it.
+func (r *Registry) DeleteIf(ctx context.Context, name string, version int, check func(before Stored) error) error {
+	id := store.Definition{FSM: name, Version: version}
 	err := r.transact(ctx, func(ctx context.Context, tx sqldb.Tx) error {
-		if err := tx.Run(ctx, r.rt.Store.DeleteRemote(store.Definition{FSM: name, Version: version}, &removed)...); err != nil {
+		_, err := r.lock(ctx, tx, id, func(before *Stored) error {
+			if before == nil { // it may be of a program: nothing is forgotten
+				return &fault.NotFound{Kind: "definition", ID: fmt.Sprintf("%s version %d", name, version)}
+			}
+			return check(*before)
+		})
+		if err != nil {
 			return err
 		}
-		if !removed { // it may be of a program: nothing is forgotten
-			return &fault.NotFound{Kind: "definition", ID: fmt.Sprintf("%s version %d", name, version)}
-		}
-		return nil
+		return tx.Run(ctx, r.rt.Store.DeleteRemote(id, new(bool))...)
 	})
 	if err != nil {
 		return fmt.Errorf("delete definition: %w", err)

@@ -148,15 +148,37 @@ func showDelay(t store.AlarmPlace) Alarm {
 	}
 }
 
-func (a *API) getAlarm(ctx context.Context, in *ByAlarm) (*One[Alarm], error) {
+type getAlarmInput struct {
+	ByAlarm
+	Reading
+}
+
+func (a *API) getAlarm(ctx context.Context, in *getAlarmInput) (*Tagged[Alarm], error) {
 	r, err := a.alarms.Get(ctx, in.key())
 	if err != nil {
 		return nil, err
 	}
 	shown := showAlarm(r)
 	attempts, err := a.alarms.Attempts(ctx, in.key())
+	if err != nil {
+		return nil, err
+	}
 	shown.Timeline = showAttempts(attempts)
-	return one(shown), err
+	etag, err := alarmTag(&r)
+	if err != nil {
+		return nil, err
+	}
+	return tagged(shown, etag).unlessKnown(in.Reading)
+}
+
+// alarmTag names what of an alarm somebody has set: when it is for, unless it recurs
+// and passes its ticks by itself, and all that does not change when it is fired.
+func alarmTag(r *alarm.Record) (string, error) {
+	at := r.Scheduled
+	if r.Every != 0 || r.Cron != "" {
+		at = time.Time{}
+	}
+	return etagOf(r.Key, r.Type, r.Payload, r.Priority, at, r.Every, r.Base, r.Cron, r.Zone, r.Missed, r.MaxMissed, r.Retry, r.Webhook)
 }
 
 // AlarmInput is an alarm to be scheduled.
@@ -177,11 +199,12 @@ type AlarmInput struct {
 
 type scheduleAlarmInput struct {
 	ByAlarm
+	Replacing
 	Body AlarmInput
 }
 
 // scheduleAlarm schedules an alarm, in place of the one with its id.
-func (a *API) scheduleAlarm(ctx context.Context, in *scheduleAlarmInput) (*One[Alarm], error) {
+func (a *API) scheduleAlarm(ctx context.Context, in *scheduleAlarmInput) (*Tagged[Alarm], error) {
 	b := in.Body
 	payload := b.Payload
 	if payload == nil {
@@ -197,6 +220,9 @@ func (a *API) scheduleAlarm(ctx context.Context, in *scheduleAlarmInput) (*One[A
 		At: time.Time(b.At), Delay: time.Duration(b.Delay), Every: every, Cron: b.Cron, Zone: b.Zone, Missed: b.Missed,
 		MaxMissed: b.MaxMissed, Priority: alarm.Priority(b.Priority), Retry: b.Retry.policy(), Webhook: b.Webhook,
 	}
+	if in.Replacing != (Replacing{}) {
+		options.Check = func(before *alarm.Record) error { return allow(in, before, alarmTag) }
+	}
 	var scheduled alarm.Record
 	err := a.config.Engine.Update(ctx, func(tx *perdure.Tx) (err error) {
 		if err = a.alarms.ScheduleIn(tx, in.key(), b.Type, payload, options); err == nil {
@@ -207,15 +233,38 @@ func (a *API) scheduleAlarm(ctx context.Context, in *scheduleAlarmInput) (*One[A
 	if err != nil {
 		return nil, err
 	}
-	return one(showAlarm(scheduled)), nil
+	etag, err := alarmTag(&scheduled)
+	return tagged(showAlarm(scheduled), etag), err
 }
 
-func (a *API) cancelAlarm(ctx context.Context, in *ByAlarm) (*struct{}, error) {
+type cancelAlarmInput struct {
+	ByAlarm
+	Changing
+}
+
+func (a *API) cancelAlarm(ctx context.Context, in *cancelAlarmInput) (*struct{}, error) {
+	if in.IfMatch != "" {
+		return nil, a.cancelKnownAlarm(ctx, in)
+	}
 	found, err := a.alarms.Cancel(ctx, in.key())
 	if err == nil && !found {
 		err = &fault.NotFound{Kind: "alarm", ID: in.ID}
 	}
 	return nil, err
+}
+
+// cancelKnownAlarm cancels an alarm that is what the client expects.
+func (a *API) cancelKnownAlarm(ctx context.Context, in *cancelAlarmInput) error {
+	return a.config.Engine.Update(ctx, func(tx *perdure.Tx) error {
+		r, err := a.alarms.LockIn(tx, in.key())
+		if err != nil {
+			return err
+		}
+		if err := allow(in, &r, alarmTag); err != nil {
+			return err
+		}
+		return a.alarms.CancelIn(tx, in.key())
+	})
 }
 
 type cancelAlarmsInput struct {

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -190,6 +191,8 @@ func (a *API) outermost(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		req := &request{id: a.rt.NewID(), method: r.Method, url: *r.URL}
 		w.Header().Set("X-Request-Id", req.id)
+		w.Header().Set("Cache-Control", "no-store") // a browser must not ask by itself whether an ETag still holds
+		joinLines(r.Header, "If-Match", "If-None-Match")
 		answer := &watched{ResponseWriter: w}
 		begun := a.rt.Clock.Now()
 		defer func() {
@@ -206,6 +209,15 @@ func (a *API) outermost(next http.Handler) http.Handler {
 		r.Body = http.MaxBytesReader(w, r.Body, a.config.MaxBody)
 		next.ServeHTTP(answer, r)
 	})
+}
+
+// joinLines makes header fields that are lists one line each.
+func joinLines(h http.Header, names ...string) {
+	for _, name := range names {
+		if lines := h.Values(name); len(lines) > 1 {
+			h.Set(name, strings.Join(lines, ", "))
+		}
+	}
 }
 
 func (a *API) panicked(w *watched, req *request, p any) {

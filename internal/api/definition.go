@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/fsm"
+	"github.com/perdure/perdure/remote"
 )
 
 // definitionsAge is how old the list of machines may be that starts go by.
@@ -75,6 +77,8 @@ type DefinitionVersion struct {
 	Queue     string           `json:"queue"`
 	Steps     []DefinitionStep `json:"steps" nullable:"false"`
 	Edges     []DefinitionEdge `json:"edges,omitempty" doc:"The ways that its newest instances took, of a machine that keeps its history. Not in lists."`
+
+	revision string // of one behind HTTP endpoints
 }
 
 // DefinitionEdge is a way from one step to another.
@@ -109,17 +113,48 @@ func (a *API) listDefinitions(ctx context.Context, _ *struct{}) (*List[Definitio
 	return page(requestOf(ctx), all, "", func(d Definition) Definition { return d }), nil
 }
 
-func (a *API) getDefinition(ctx context.Context, in *ByName) (*One[Definition], error) {
+type getDefinitionInput struct {
+	ByName
+	Reading
+	Version int `query:"version" minimum:"0" doc:"The only version to show. The ETag is that of what is shown: to change a version behind HTTP endpoints, ask for it alone. Default: all."`
+}
+
+func (a *API) getDefinition(ctx context.Context, in *getDefinitionInput) (*Tagged[Definition], error) {
 	all, err := a.allDefinitions(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, d := range all {
-		if d.Name == in.Name {
-			return one(d), a.addEdges(ctx, d)
+		if in.Version != 0 {
+			d.Versions = slices.DeleteFunc(d.Versions, func(v DefinitionVersion) bool { return v.Version != in.Version })
+		}
+		if d.Name == in.Name && len(d.Versions) > 0 {
+			return a.answerDefinition(ctx, d, in.Reading)
 		}
 	}
 	return nil, &fault.NotFound{Kind: "fsm", ID: in.Name}
+}
+
+// answerDefinition shows a machine. What is part of a program cannot be changed here
+// and has no ETag.
+func (a *API) answerDefinition(ctx context.Context, d Definition, in Reading) (*Tagged[Definition], error) {
+	if err := a.addEdges(ctx, d); err != nil {
+		return nil, err
+	}
+	var revisions []any
+	for _, v := range d.Versions {
+		if v.revision != "" {
+			revisions = append(revisions, v.revision)
+		}
+	}
+	if revisions == nil {
+		return tagged(d, ""), nil
+	}
+	etag, err := etagOf(revisions...)
+	if err != nil {
+		return nil, err
+	}
+	return tagged(d, etag).unlessKnown(in)
 }
 
 // addEdges tells of each version which ways were taken.
@@ -140,28 +175,36 @@ func (a *API) allDefinitions(ctx context.Context) ([]Definition, error) {
 	if err != nil {
 		return nil, err
 	}
-	endpoints, err := a.endpoints(ctx)
+	remotes, err := a.remotes(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var all []Definition
 	for _, r := range recorded {
-		steps, remote := endpoints[r.FSM][r.Version]
+		stored, remote := remotes[r.FSM][r.Version]
 		if len(all) == 0 || all[len(all)-1].Name != r.FSM {
 			all = append(all, Definition{Name: r.FSM, Source: "go", Queue: r.Queue, Latest: r.Version, Schema: r.Schema})
 		}
-		version := DefinitionVersion{Version: r.Version, FirstStep: r.Steps[0], Queue: r.Queue, Steps: make([]DefinitionStep, len(r.Steps))}
-		for i, step := range r.Steps {
-			version.Steps[i].Name = step
-		}
-		for i, step := range steps {
-			version.Steps[i].URL, version.Steps[i].Timeout = shownURL(step.URL), Duration(step.Timeout)
-		}
 		last := &all[len(all)-1]
+		last.Versions = append(last.Versions, showVersion(r, stored))
 		if remote && last.Latest == r.Version {
 			last.Source = "http"
 		}
-		last.Versions = append(last.Versions, version)
 	}
 	return all, nil
+}
+
+// showVersion shows a version of a machine; if its steps are endpoints, stored has
+// them.
+func showVersion(r fsm.Recorded, stored remote.Stored) DefinitionVersion {
+	shown := DefinitionVersion{
+		Version: r.Version, FirstStep: r.Steps[0], Queue: r.Queue, Steps: make([]DefinitionStep, len(r.Steps)), revision: stored.Revision,
+	}
+	for i, step := range r.Steps {
+		shown.Steps[i].Name = step
+	}
+	for i, step := range stored.Steps {
+		shown.Steps[i].URL, shown.Steps[i].Timeout = shownURL(step.URL), Duration(step.Timeout)
+	}
+	return shown
 }

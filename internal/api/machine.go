@@ -116,11 +116,13 @@ func machineProblems(err error) ([]ProblemDetail, bool) {
 
 type putMachineInput struct {
 	ByName
+	Replacing
 	Body MachineInput
 }
 
-func (a *API) putMachine(ctx context.Context, in *putMachineInput) (*One[Machine], error) {
-	d, err := a.config.Actors.RegisterDocument(ctx, in.Name, in.Body.Definition, in.Body.Options.options())
+func (a *API) putMachine(ctx context.Context, in *putMachineInput) (*Tagged[Machine], error) {
+	check := func(newest *actor.Document) error { return allow(in, newest, machineTag) }
+	d, err := a.config.Actors.RegisterDocumentIf(ctx, in.Name, in.Body.Definition, in.Body.Options.options(), check)
 	if details, ok := machineProblems(err); ok {
 		p := NewProblem(http.StatusUnprocessableEntity, codeInvalid, "the machine cannot be run")
 		p.Errors = details
@@ -129,7 +131,16 @@ func (a *API) putMachine(ctx context.Context, in *putMachineInput) (*One[Machine
 	if err != nil {
 		return nil, err
 	}
-	return one(a.showMachine(ctx, d)), nil
+	return a.answerMachine(ctx, d)
+}
+
+// machineTag names a version of a machine. To change a machine is to replace its
+// newest version.
+func machineTag(d *actor.Document) (string, error) { return etagOf(d) }
+
+func (a *API) answerMachine(ctx context.Context, d actor.Document) (*Tagged[Machine], error) {
+	etag, err := machineTag(&d)
+	return tagged(a.showMachine(ctx, d), etag), err
 }
 
 func (a *API) showMachine(ctx context.Context, d actor.Document) Machine {
@@ -146,19 +157,30 @@ type ByMachine struct {
 	Version int64 `query:"version" minimum:"1" doc:"Default: the newest."`
 }
 
-func (a *API) getMachine(ctx context.Context, in *ByMachine) (*One[Machine], error) {
+type getMachineInput struct {
+	ByMachine
+	Reading
+}
+
+// getMachine shows a machine. One that is written in Go cannot be changed here and has
+// no ETag.
+func (a *API) getMachine(ctx context.Context, in *getMachineInput) (*Tagged[Machine], error) {
 	d, err := a.config.Actors.Document(ctx, in.Name, in.Version)
 	var missing *fault.NotFound
 	if err == nil {
-		return one(a.showMachine(ctx, d)), nil
+		answer, err := a.answerMachine(ctx, d)
+		if err != nil {
+			return nil, err
+		}
+		return answer.unlessKnown(in.Reading)
 	} else if !errors.As(err, &missing) {
 		return nil, err
 	}
-	m, version, err := a.config.Actors.MachineOf(ctx, in.Name, in.Version) // one that is written in Go
+	m, version, err := a.config.Actors.MachineOf(ctx, in.Name, in.Version)
 	if err != nil {
 		return nil, err
 	}
-	return one(Machine{Name: in.Name, Version: version, Source: "go", Events: eventsOf(m)}), nil
+	return tagged(Machine{Name: in.Name, Version: version, Source: "go", Events: eventsOf(m)}, ""), nil
 }
 
 type drawInput struct {

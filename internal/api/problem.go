@@ -26,6 +26,7 @@ const (
 	codeNotFound     = "not_found"
 	codeConflict     = "conflict"
 	codeDuplicate    = "duplicate"
+	codePrecondition = "precondition_failed"
 	codeRestricted   = "restricted"
 	codeUncertain    = "uncertain"
 	codeUnauthorized = "unauthorized"
@@ -44,7 +45,7 @@ type Problem struct {
 	Status   int             `json:"status" doc:"The HTTP status."`
 	Detail   string          `json:"detail,omitempty" doc:"What is wrong with this request."`
 	Instance string          `json:"instance,omitempty" doc:"The id of the request, as in X-Request-Id."`
-	Code     string          `json:"code" doc:"What a program decides by." enum:"invalid,not_found,conflict,duplicate,restricted,uncertain,unauthorized,forbidden,too_large,rate_limited,unavailable,internal"`
+	Code     string          `json:"code" doc:"What a program decides by." enum:"invalid,not_found,conflict,duplicate,precondition_failed,restricted,uncertain,unauthorized,forbidden,too_large,rate_limited,unavailable,internal"`
 	Errors   []ProblemDetail `json:"errors,omitempty" doc:"What is wrong with which part of the request."`
 
 	header http.Header

@@ -48,16 +48,17 @@ func (a *API) registerRemote() {
 
 type putDefinitionInput struct {
 	ByName
+	Replacing
 	Body RemoteInput
 }
 
-func (a *API) putDefinition(ctx context.Context, in *putDefinitionInput) (*One[RemoteDefinition], error) {
+func (a *API) putDefinition(ctx context.Context, in *putDefinitionInput) (*Tagged[RemoteDefinition], error) {
 	b := in.Body
 	d := remote.Definition{Name: in.Name, Version: b.Version, Queue: b.Queue, URL: b.URL, Retry: b.Retry.policy(), Secrets: b.Secrets}
 	for _, s := range b.Steps {
 		d.Steps = append(d.Steps, remote.Step{Name: s.Name, URL: s.URL, Timeout: time.Duration(s.Timeout)})
 	}
-	stored, err := a.config.Remote.Put(ctx, d)
+	stored, err := a.config.Remote.PutIf(ctx, d, func(before *remote.Stored) error { return allow(in, before, remoteTag) })
 	if err != nil {
 		return nil, err
 	}
@@ -68,16 +69,21 @@ func (a *API) putDefinition(ctx context.Context, in *putDefinitionInput) (*One[R
 	for _, s := range stored.Steps {
 		shown.Steps = append(shown.Steps, RemoteStep{Name: s.Name, URL: shownURL(s.URL), Timeout: Duration(s.Timeout)})
 	}
-	return one(shown), nil
+	etag, err := remoteTag(&stored)
+	return tagged(shown, etag), err
 }
+
+// remoteTag names a version of a machine, its secrets included.
+func remoteTag(d *remote.Stored) (string, error) { return etagOf(d.Revision) }
 
 type deleteDefinitionInput struct {
 	ByName
+	Changing
 	Version int `query:"version" minimum:"1" required:"true" doc:"The version to remove."`
 }
 
 func (a *API) deleteDefinition(ctx context.Context, in *deleteDefinitionInput) (*struct{}, error) {
-	return nil, a.config.Remote.Delete(ctx, in.Name, in.Version)
+	return nil, a.config.Remote.DeleteIf(ctx, in.Name, in.Version, func(before remote.Stored) error { return allow(in, &before, remoteTag) })
 }
 
 // shownURL returns a URL without its query, in which people put secrets.
@@ -89,20 +95,20 @@ func shownURL(text string) string {
 	return address
 }
 
-// endpoints returns the steps that are HTTP endpoints, by machine and version.
-func (a *API) endpoints(ctx context.Context) (map[string]map[int][]remote.Step, error) {
+// remotes returns the machines whose steps are HTTP endpoints, by name and version.
+func (a *API) remotes(ctx context.Context) (map[string]map[int]remote.Stored, error) {
 	all, err := a.config.Remote.List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	steps := map[string]map[int][]remote.Step{}
+	found := map[string]map[int]remote.Stored{}
 	for _, d := range all {
-		if steps[d.Name] == nil {
-			steps[d.Name] = map[int][]remote.Step{}
+		if found[d.Name] == nil {
+			found[d.Name] = map[int]remote.Stored{}
 		}
-		steps[d.Name][d.Version] = d.Steps
+		found[d.Name][d.Version] = d
 	}
-	return steps, nil
+	return found, nil
 }
 
 // unredacted are the routes whose answers are for programs that need them as they

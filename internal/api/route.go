@@ -121,7 +121,11 @@ func handle[I, O any](a *API, id string, fn func(context.Context, *I) (*O, error
 		return
 	}
 	a.registered[id] = true
-	huma.Register(a.huma, a.operation(r), func(ctx context.Context, in *I) (*O, error) {
+	op := a.operation(r)
+	if _, ok := any(new(O)).(interface{ hasTag() }); ok && r.Method == http.MethodGet {
+		op.Responses["304"] = &huma.Response{Description: "What If-None-Match names is still what is stored."}
+	}
+	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
 		out, err := fn(ctx, in)
 		if err != nil {
 			return nil, a.problem(requestOf(ctx), err)

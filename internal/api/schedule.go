@@ -63,14 +63,35 @@ func (a *API) listSchedules(ctx context.Context, _ *struct{}) (*List[Schedule], 
 	return page(requestOf(ctx), all, "", a.showSchedule), nil
 }
 
-func (a *API) getSchedule(ctx context.Context, in *ByName) (*One[Schedule], error) {
+type getScheduleInput struct {
+	ByName
+	Reading
+}
+
+func (a *API) getSchedule(ctx context.Context, in *getScheduleInput) (*Tagged[Schedule], error) {
 	s, err := a.config.Machines.Schedule(ctx, in.Name)
 	if err != nil {
 		return nil, err
 	}
+	answer, err := a.answerSchedule(s)
+	if err != nil {
+		return nil, err
+	}
+	return answer.unlessKnown(in.Reading)
+}
+
+// answerSchedule shows all of a schedule.
+func (a *API) answerSchedule(s fsm.ScheduleStatus) (*Tagged[Schedule], error) {
 	shown := a.showSchedule(s)
 	shown.MaxMissed, shown.State, shown.Start = s.MaxMissed, s.State, showStart(s.Start)
-	return one(shown), nil
+	etag, err := scheduleTag(&s)
+	return tagged(shown, etag), err
+}
+
+// scheduleTag names what of a schedule somebody has set. Its ticks pass by
+// themselves and are no part of it.
+func scheduleTag(s *fsm.ScheduleStatus) (string, error) {
+	return etagOf(s.Name, s.FSM, s.Version, s.Spec, s.Zone, s.Missed, s.MaxMissed, s.Paused, s.State, s.Start)
 }
 
 // Ticks is when an expression ticks, or what is wrong with it.
@@ -137,23 +158,51 @@ func showStart(o fsm.StartOptions) *ScheduleStart {
 
 type setScheduleInput struct {
 	ByName
+	Replacing
 	Body ScheduleInput
 }
 
-func (a *API) setSchedule(ctx context.Context, in *setScheduleInput) (*One[Schedule], error) {
+func (a *API) setSchedule(ctx context.Context, in *setScheduleInput) (*Tagged[Schedule], error) {
 	b := in.Body
 	d, err := a.findDefinition(ctx, b.FSM, b.Version)
 	if err != nil {
 		return nil, err
 	}
 	state := Start{State: b.State}.state()
-	err = fsm.SetSchedule(ctx, a.config.Engine, in.Name, b.Spec, d.Definition(), state, &fsm.ScheduleOptions{
+	options := &fsm.ScheduleOptions{
 		Zone: b.Zone, Missed: b.Missed, MaxMissed: b.MaxMissed, Paused: b.Paused, Start: b.Start.options(),
+		Check: func(before *fsm.ScheduleStatus) error { return allow(in, before, scheduleTag) },
+	}
+	return a.withSchedule(ctx, in.Name, func(tx *perdure.Tx) error {
+		return fsm.SetScheduleIn(tx, in.Name, b.Spec, d.Definition(), state, options)
+	})
+}
+
+// withSchedule changes a schedule and answers with what it is then.
+func (a *API) withSchedule(ctx context.Context, name string, change func(*perdure.Tx) error) (*Tagged[Schedule], error) {
+	var s fsm.ScheduleStatus
+	err := a.config.Engine.Update(ctx, func(tx *perdure.Tx) (err error) {
+		if err = change(tx); err == nil {
+			s, err = a.config.Machines.ScheduleIn(tx, name)
+		}
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return a.getSchedule(ctx, &in.ByName)
+	return a.answerSchedule(s)
+}
+
+// allowSchedule refuses a change of a schedule that is not what the client expects.
+func (a *API) allowSchedule(tx *perdure.Tx, name string, in Changing) error {
+	if in.IfMatch == "" {
+		return nil
+	}
+	s, err := a.config.Machines.ScheduleIn(tx, name)
+	if err != nil {
+		return err
+	}
+	return allow(in, &s, scheduleTag)
 }
 
 // ScheduleChange is what becomes different about a schedule.
@@ -168,25 +217,35 @@ type ScheduleChange struct {
 
 type changeScheduleInput struct {
 	ByName
+	Changing
 	Body ScheduleChange
 }
 
 // changeSchedule takes no Idempotency-Key: to do it twice changes nothing more.
-func (a *API) changeSchedule(ctx context.Context, in *changeScheduleInput) (*One[Schedule], error) {
+func (a *API) changeSchedule(ctx context.Context, in *changeScheduleInput) (*Tagged[Schedule], error) {
 	b := in.Body
-	err := a.config.Engine.Update(ctx, func(tx *perdure.Tx) error {
+	return a.withSchedule(ctx, in.Name, func(tx *perdure.Tx) error {
+		if err := a.allowSchedule(tx, in.Name, in.Changing); err != nil {
+			return err
+		}
 		return a.config.Machines.ChangeSchedule(tx, in.Name, fsm.ScheduleChange{
 			Spec: b.Spec, Zone: b.Zone, Missed: b.Missed, MaxMissed: b.MaxMissed, Paused: b.Paused, State: b.State,
 		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	return a.getSchedule(ctx, &in.ByName)
 }
 
-func (a *API) removeSchedule(ctx context.Context, in *ByName) (*struct{}, error) {
-	return nil, a.config.Machines.RemoveSchedule(ctx, in.Name)
+type removeScheduleInput struct {
+	ByName
+	Changing
+}
+
+func (a *API) removeSchedule(ctx context.Context, in *removeScheduleInput) (*struct{}, error) {
+	return nil, a.config.Engine.Update(ctx, func(tx *perdure.Tx) error {
+		if err := a.allowSchedule(tx, in.Name, in.Changing); err != nil {
+			return err
+		}
+		return a.config.Machines.RemoveScheduleIn(tx, in.Name)
+	})
 }
 
 // actOnName is the input of a POST without a body to something with a name.

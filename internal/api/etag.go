@@ -1,0 +1,136 @@
+package api
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure/fault"
+)
+
+// Reading is the input of a GET of something with an ETag.
+type Reading struct {
+	IfNoneMatch string `header:"If-None-Match" doc:"ETags with commas between: the answer is 304 without a body if what can be changed is still as one of them says."`
+}
+
+// Changing is the input of a PATCH or a DELETE of something with an ETag.
+type Changing struct {
+	IfMatch string `header:"If-Match" doc:"ETags with commas between, or *: if what is stored is none of them, nothing is changed and the answer is 412."`
+}
+
+// Replacing is the input of a PUT of something with an ETag.
+type Replacing struct {
+	Changing
+	IfNoneMatch string `header:"If-None-Match" doc:"* stores it only if there is none yet; otherwise nothing is changed and the answer is 412."`
+}
+
+// Tagged is an answer with one thing and its ETag.
+type Tagged[T any] struct {
+	Status int
+	ETag   string `header:"ETag" doc:"Names what is stored of it, for If-Match and If-None-Match."`
+	Body   T
+}
+
+func tagged[T any](v T, etag string) *Tagged[T] {
+	return &Tagged[T]{Status: http.StatusOK, ETag: etag, Body: v}
+}
+
+// hasTag tells answers with an ETag apart.
+func (*Tagged[T]) hasTag() {}
+
+// unlessKnown leaves the thing out of the answer if the client has it.
+func (t *Tagged[T]) unlessKnown(in Reading) (*Tagged[T], error) {
+	known, err := parseTags("If-None-Match", in.IfNoneMatch)
+	if err == nil && known.have(t.ETag, true) {
+		t.Status = http.StatusNotModified
+	}
+	return t, err
+}
+
+// etagOf names a configuration: the same one always has the same name, in every
+// process.
+func etagOf(parts ...any) (string, error) {
+	raw, err := json.Marshal(parts)
+	if err != nil {
+		return "", fmt.Errorf("name what is stored: %w", err)
+	}
+	sum := sha256.Sum256(raw)
+	return `"` + base64.RawURLEncoding.EncodeToString(sum[:18]) + `"`, nil
+}
+
+// allow refuses a change of something that has an ETag, or "" if there is no such
+// thing, unless the client expects it so. It has to be asked in the transaction of
+// the change, when nobody else can change the thing any more.
+func (in Changing) allow(etag string) error {
+	wanted, err := parseTags("If-Match", in.IfMatch)
+	if err != nil || in.IfMatch == "" || wanted.have(etag, false) {
+		return err
+	}
+	return NewProblem(http.StatusPreconditionFailed, codePrecondition, "it is not, or no longer, what If-Match names: read it again")
+}
+
+// allow is that of Changing, and heeds If-None-Match too.
+func (in Replacing) allow(etag string) error {
+	if err := in.Changing.allow(etag); err != nil {
+		return err
+	}
+	unwanted, err := parseTags("If-None-Match", in.IfNoneMatch)
+	if err == nil && unwanted.have(etag, true) {
+		err = NewProblem(http.StatusPreconditionFailed, codePrecondition, "it exists already, and If-None-Match says that it must not")
+	}
+	return err
+}
+
+// allow asks a condition about a thing, nil if there is none, with the ETag that tag
+// gives it.
+func allow[T any](in interface{ allow(etag string) error }, thing *T, tag func(*T) (string, error)) error {
+	if thing == nil {
+		return in.allow("")
+	}
+	etag, err := tag(thing)
+	if err != nil {
+		return err
+	}
+	return in.allow(etag)
+}
+
+// tags are the ETags of a header field.
+type tags struct {
+	any  bool // *
+	list []string
+}
+
+// have says whether an ETag is among them; "" is that of nothing and never is. The
+// weak comparison takes W/"x" for "x" (RFC 9110, section 8.8.3.2).
+func (t tags) have(etag string, weak bool) bool {
+	if etag == "" {
+		return false
+	}
+	return t.any || slices.Contains(t.list, etag) || weak && slices.Contains(t.list, "W/"+etag)
+}
+
+// parseTags reads a header field: nothing, * or ETags with commas between. Those may
+// have commas inside.
+func parseTags(field, text string) (tags, error) {
+	var t tags
+	if t.any = strings.TrimSpace(text) == "*"; t.any {
+		return t, nil
+	}
+	for rest := strings.Trim(text, " \t,"); rest != ""; rest = strings.TrimLeft(rest, " \t,") {
+		opaque, weak := strings.CutPrefix(rest, "W/")
+		end := strings.IndexByte(strings.TrimPrefix(opaque, `"`), '"') + 2
+		if !strings.HasPrefix(opaque, `"`) || end < 2 || len(opaque) > end && !strings.ContainsRune(" \t,", rune(opaque[end])) {
+			return tags{}, fault.Invalidf("header."+field, "is neither * nor a list of ETags, each in double quotes")
+		}
+		tag := opaque[:end]
+		if rest = opaque[end:]; weak {
+			tag = "W/" + tag
+		}
+		t.list = append(t.list, tag)
+	}
+	return t, nil
+}
