@@ -89,11 +89,11 @@ func (a *API) getOverview(ctx context.Context, in *overviewInput) (*One[Overview
 		o.Queues = append(o.Queues, QueueOverview{Kind: store.InstanceKind, Name: q.Name, Due: q.Due, OldestDueAt: Time(q.OldestDue)})
 	}
 	r := steps[in.Range]
-	samples, err := a.inspect.Samples(ctx, now.Add(-r.window))
+	from := now.Add(-r.window).Truncate(r.step)
+	samples, err := a.inspect.Samples(ctx, from.Add(-time.Microsecond)) // that at the very start too
 	if err != nil {
 		return nil, err
 	}
-	from := now.Add(-r.window).Truncate(r.step)
 	o.Series = series(samples, from, now, r.step)
 	waits, err := a.inspect.Waits(ctx, now.Add(-r.window))
 	if err != nil {
