@@ -104,32 +104,9 @@ func (a *Alarms) settle(ctx context.Context, stmts ...sqldb.Stmt) error {
 	}
 }
 
-const (
-	// maxTries is how often a transaction is run when the database asks for it.
-	maxTries = 5
-)
-
 // transact runs fn in a transaction, and again after a deadlock or the like.
 func (a *Alarms) transact(ctx context.Context, access sqldb.Access, fn func(sqldb.Tx) error) error {
-	for attempt := 1; ; attempt++ {
-		err := a.try(ctx, access, fn)
-		if !sqldb.IsTransient(err) || attempt == maxTries || ctx.Err() != nil {
-			return bare(err)
-		}
-		unit.Pause(ctx, attempt)
-	}
-}
-
-func (a *Alarms) try(ctx context.Context, access sqldb.Access, fn func(sqldb.Tx) error) error {
-	tx, err := a.rt.DB.Begin(ctx, access)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	if err := fn(tx); err != nil {
-		return err
-	}
-	return tx.Commit(ctx)
+	return bare(unit.Transact(ctx, a.rt.DB, access, fn))
 }
 
 func (a *Alarms) read(ctx context.Context, stmts ...sqldb.Stmt) error {

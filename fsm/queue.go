@@ -288,15 +288,7 @@ func (q *queue) next(ctx context.Context) (wait time.Duration, ok bool, err erro
 
 // transact runs fn in a transaction on a connection that is kept for us.
 func (m *Machines) transact(ctx context.Context, fn func(sqldb.Tx) error) error {
-	tx, err := m.rt.DB.Begin(ctx, sqldb.Urgent)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	if err := fn(tx); err != nil {
-		return err
-	}
-	return tx.Commit(ctx)
+	return unit.Once(ctx, m.rt.DB, sqldb.Urgent, fn)
 }
 
 // maxReads is how often a read whose connection was lost is tried.

@@ -16,6 +16,7 @@ import (
 	"github.com/perdure/perdure/internal/effect"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/unit"
 	"github.com/perdure/perdure/retry"
 )
 
@@ -224,7 +225,7 @@ func (a *Admin) read(ctx context.Context, stmts ...sqldb.Stmt) error {
 func (a *Admin) write(ctx context.Context, stmts ...sqldb.Stmt) error {
 	ctx, cancel := context.WithTimeout(ctx, a.rt.Timeout)
 	defer cancel()
-	return bare(effect.Transact(ctx, a.rt.DB, sqldb.Write, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) }))
+	return bare(unit.Transact(ctx, a.rt.DB, sqldb.Write, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) }))
 }
 
 // bare removes the statement's number, which means nothing to the caller.

@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/unit"
 )
 
 // Status is where a task is in its life.
@@ -275,7 +276,7 @@ func (a *Admin) read(ctx context.Context, stmt sqldb.Stmt) error {
 func (a *Admin) write(ctx context.Context, stmts ...sqldb.Stmt) error {
 	ctx, cancel := context.WithTimeout(ctx, a.rt.Timeout)
 	defer cancel()
-	return bare(transact(ctx, a.rt.DB, sqldb.Write, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) }))
+	return bare(unit.Transact(ctx, a.rt.DB, sqldb.Write, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) }))
 }
 
 func recordOf(t store.TaskRow) Record {

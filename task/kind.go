@@ -17,8 +17,6 @@ import (
 )
 
 const (
-	// maxTries is how often a transaction is run when the database asks for it.
-	maxTries = 5
 	// outcomeTimeout bounds the commit of an outcome.
 	outcomeTimeout = time.Minute
 	// patience is how long a sender may take to return after its context ended.
@@ -41,7 +39,7 @@ func (w *Worker) kind() core.Kind {
 func (w *Worker) claim(ctx context.Context, limit int, lease time.Duration) ([]*core.Claim, error) {
 	var tasks []store.Task
 	var crashed []store.TaskCrash
-	err := transact(ctx, w.rt.DB, sqldb.Urgent, func(tx sqldb.Tx) (err error) {
+	err := unit.Transact(ctx, w.rt.DB, sqldb.Urgent, func(tx sqldb.Tx) (err error) {
 		tasks, crashed, err = w.rt.Store.ClaimTasks(ctx, tx, store.TaskClaim{
 			Worker: w.id, Types: w.types, Limit: limit, Lease: lease, MaxCrashes: w.options.MaxCrashes,
 		}, w.rt.Now())
@@ -78,32 +76,9 @@ func (w *Worker) lookForStrays(ctx context.Context) error {
 		return nil
 	}
 	w.looked = now
-	return transact(ctx, w.rt.DB, sqldb.Urgent, func(tx sqldb.Tx) error {
+	return unit.Transact(ctx, w.rt.DB, sqldb.Urgent, func(tx sqldb.Tx) error {
 		return w.rt.Store.ReportUnroutedTasks(ctx, tx, w.types, w.rt.Now())
 	})
-}
-
-// transact runs fn in a transaction, and again after a deadlock or the like.
-func transact(ctx context.Context, db sqldb.DB, access sqldb.Access, fn func(sqldb.Tx) error) error {
-	for attempt := 1; ; attempt++ {
-		err := try(ctx, db, access, fn)
-		if !sqldb.IsTransient(err) || attempt == maxTries || ctx.Err() != nil {
-			return err
-		}
-		unit.Pause(ctx, attempt)
-	}
-}
-
-func try(ctx context.Context, db sqldb.DB, access sqldb.Access, fn func(sqldb.Tx) error) error {
-	tx, err := db.Begin(ctx, access)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	if err := fn(tx); err != nil {
-		return err
-	}
-	return tx.Commit(ctx)
 }
 
 // run brings a claimed task one step on: to its end, or to its next attempt.
@@ -185,7 +160,7 @@ func persistently(ctx context.Context, fn func(context.Context) error) error {
 func (w *Worker) extend(ctx context.Context, claims []*core.Claim, lease time.Duration) ([]*core.Claim, error) {
 	held := map[int64]bool{}
 	ids, tokens := split(claims)
-	err := transact(ctx, w.rt.DB, sqldb.Urgent, func(tx sqldb.Tx) error {
+	err := unit.Transact(ctx, w.rt.DB, sqldb.Urgent, func(tx sqldb.Tx) error {
 		return tx.Run(ctx, w.rt.Store.ExtendTasks(ids, tokens, lease, w.rt.Now(), func(id int64) { held[id] = true })...)
 	})
 	if err != nil {
@@ -211,7 +186,7 @@ func (w *Worker) release(ctx context.Context, claims []*core.Claim) error {
 	ctx, cancel := context.WithTimeout(ctx, outcomeTimeout)
 	defer cancel()
 	ids, tokens := split(claims)
-	err := transact(ctx, w.rt.DB, sqldb.Urgent, func(tx sqldb.Tx) error {
+	err := unit.Transact(ctx, w.rt.DB, sqldb.Urgent, func(tx sqldb.Tx) error {
 		return tx.Run(ctx, w.rt.Store.ReleaseTasks(ids, tokens))
 	})
 	w.rt.Hub.Publish(topic, time.Time{}) // for the other processes
@@ -235,7 +210,7 @@ func (w *Worker) sweep(ctx context.Context) error {
 	}
 	for range 5 {
 		var removed int64
-		err := transact(ctx, w.rt.DB, sqldb.Write, func(tx sqldb.Tx) error {
+		err := unit.Transact(ctx, w.rt.DB, sqldb.Write, func(tx sqldb.Tx) error {
 			return tx.Run(ctx, w.rt.Store.SweepTasks(w.options.Retention, w.rt.Now(), &removed)...)
 		})
 		if err != nil || removed == 0 {

@@ -25,8 +25,6 @@ const (
 	suspicious = 2
 	// sweepLimit is how many rows one sweep removes.
 	sweepLimit = 5000
-	// maxTries is how often a transaction is run when the database asks for it.
-	maxTries = 5
 )
 
 // claim returns expired claims and takes due rows, in one transaction.
@@ -141,30 +139,7 @@ func claims(rows []store.Hook, token string) []*core.Claim {
 
 // transact runs fn in a transaction on a connection that is kept for us.
 func (r *Runner) transact(ctx context.Context, fn func(sqldb.Tx) error) error {
-	return Transact(ctx, r.rt.DB, sqldb.Urgent, fn)
-}
-
-// Transact runs fn in a transaction, and again after a deadlock or the like.
-func Transact(ctx context.Context, db sqldb.DB, access sqldb.Access, fn func(sqldb.Tx) error) error {
-	for attempt := 1; ; attempt++ {
-		err := try(ctx, db, access, fn)
-		if !sqldb.IsTransient(err) || attempt == maxTries || ctx.Err() != nil {
-			return err
-		}
-		unit.Pause(ctx, attempt)
-	}
-}
-
-func try(ctx context.Context, db sqldb.DB, access sqldb.Access, fn func(sqldb.Tx) error) error {
-	tx, err := db.Begin(ctx, access)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	if err := fn(tx); err != nil {
-		return err
-	}
-	return tx.Commit(ctx)
+	return unit.Transact(ctx, r.rt.DB, sqldb.Urgent, fn)
 }
 
 func (r *Runner) extend(ctx context.Context, claims []*core.Claim, lease time.Duration) ([]*core.Claim, error) {
@@ -246,5 +221,5 @@ func Purge(ctx context.Context, rt *perdure.Runtime, age time.Duration, most int
 func write(ctx context.Context, rt *perdure.Runtime, stmts ...sqldb.Stmt) error {
 	ctx, cancel := context.WithTimeout(ctx, rt.Timeout)
 	defer cancel()
-	return Transact(ctx, rt.DB, sqldb.Write, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) })
+	return unit.Transact(ctx, rt.DB, sqldb.Write, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) })
 }
