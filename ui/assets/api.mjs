@@ -45,16 +45,22 @@ export function get(path, params, abort) {
   return request("GET", url(path, params), undefined, abort);
 }
 
-/** post, put, patch and del change one. Each post has its own idempotency key. */
+const tags = new WeakMap();
+
+/** tagOf names what was read, for a change that is only meant for that. */
+export const tagOf = (thing) => tags.get(thing);
+
+/** post, put, patch and del change one. Each post has its own idempotency key. A patch with a tag changes nothing but what the tag names. */
 export const post = (path, body = {}) => request("POST", url(path), body);
 export const put = (path, body = {}) => request("PUT", url(path), body);
-export const patch = (path, body = {}) => request("PATCH", url(path), body);
+export const patch = (path, body = {}, tag) => request("PATCH", url(path), body, undefined, tag);
 export const del = (path, params) => request("DELETE", url(path, params));
 
-async function request(method, href, body, abort) {
+async function request(method, href, body, abort, tag) {
   const headers = { Accept: "application/json" };
   if (body !== undefined) headers["Content-Type"] = "application/json";
   if (method === "POST") headers["Idempotency-Key"] = key();
+  if (tag) headers["If-Match"] = tag;
   const init = { method, headers, signal: abort, credentials: "same-origin" };
   if (body !== undefined) init.body = stringify(body);
   let response;
@@ -76,6 +82,8 @@ async function read(response) {
   let body = null;
   if (text && /json/.test(response.headers.get("Content-Type") ?? "")) body = parse(text);
   if (!response.ok) throw new Problem(response.status, body ?? {});
+  const tag = response.headers.get("ETag")?.replace(/^W\//, ""); // proxies that compress make it weak
+  if (tag && body) tags.set(body, tag);
   return body;
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -167,7 +168,18 @@ func (f *fake) change(w http.ResponseWriter, r *http.Request) {
 		problem(w, http.StatusBadRequest, "invalid", "The request has no Idempotency-Key")
 		return
 	}
+	if thing, ok := f.find(r.URL.EscapedPath()); ok && r.Method == http.MethodPatch {
+		answer(w, http.StatusOK, merged(thing.(object), body))
+		return
+	}
 	answer(w, http.StatusOK, map[string]any{"id": "0199aa00-0000-7000-8000-000000000001", "matched": 3, "done": 3, "capped": false, "token": "perdure_sk_example"})
+}
+
+// merged is a thing with a change made.
+func merged(thing object, change []byte) object {
+	all := maps.Clone(thing)
+	_ = json.Unmarshal(change, &all) // the page writes JSON
+	return all
 }
 
 // changed returns the changes since it was last asked.

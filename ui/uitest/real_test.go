@@ -222,6 +222,41 @@ func (s *shop) send(t *testing.T, method, path, body string) string {
 	return string(raw)
 }
 
+// An operator whose form is older than what somebody else has saved is told, and
+// nothing of either is lost without a word.
+func TestAFormThatIsOutdatedIsNotSaved(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	p := newTab(t, s.http.URL)
+	p.screen("light", 1280, 860)
+	const path = "schedules/report-on-weekdays"
+	p.open(s.http.URL + "/" + path)
+	p.fill("[data-change] [name=spec]", "45 3 * * *")
+	s.send(t, http.MethodPatch, path, `{"spec": "15 4 * * *", "missed": "skip"}`)
+	p.wait("the page shows what somebody else has saved", `document.querySelector(".lead").textContent.includes("04:15")`)
+	if got := eval[string](p, `document.querySelector("[data-change] [name=spec]").value`); got != "45 3 * * *" {
+		t.Errorf("what was typed is %q now", got)
+	}
+	p.hush(true)
+	p.click("[data-save]:enabled")
+	p.wait("the operator is told", `document.querySelector("[data-outdated]")?.textContent.includes("Somebody else has changed this schedule")`)
+	p.accessible("outdated", "main")
+	if stored := s.send(t, http.MethodGet, path, ""); !strings.Contains(stored, `"spec":"15 4 * * *"`) {
+		t.Errorf("it is changed: %s", stored)
+	}
+	p.click("[data-outdated] button")
+	p.wait("the new one is in the form", `!document.querySelector("[data-outdated]") && document.querySelector("[data-save]").disabled
+		&& ["15 4 * * *", "skip"].join() === [...document.querySelectorAll("[data-change] [name=spec], [data-change] [name=missed]")].map((i) => i.value).join()`)
+	for _, spec := range []string{"45 3 * * *", "50 3 * * *"} { // one right after the other
+		p.fill("[data-change] [name=spec]", spec)
+		p.click("[data-save]:enabled")
+		p.wait("it is saved", `document.querySelector("[data-save]").disabled && !document.querySelector("[data-change] [role=alert]")`)
+		if stored := s.send(t, http.MethodGet, path, ""); !strings.Contains(stored, fmt.Sprintf(`"spec":%q`, spec)) || !strings.Contains(stored, `"missed":"skip"`) {
+			t.Errorf("stored is %s", stored)
+		}
+	}
+}
+
 // Every list acts on what was selected, and on all that match, with one request.
 func TestEveryListActsOnManyAtOnce(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,6 @@
 // One schedule: when it ticks, what it starts; changed where it is shown.
 import { html, useRef, useState } from "../lib.mjs";
-import { patch, segment } from "../api.mjs";
+import { get, patch, segment, tagOf } from "../api.mjs";
 import { useLive } from "../live.mjs";
 import { link } from "../router.mjs";
 import { useKeys } from "../keyboard.mjs";
@@ -59,16 +59,22 @@ function Ticks({ of }) {
   ].filter(Boolean)} />`;
 }
 
-// Change is the form in place. It sends only what was changed, so what others
-// change meanwhile, and what is not shown, stays.
-function Change({ of, schema, loading, after }) {
+// Change is the form in place. It sends only what was changed, so what is not shown
+// stays, and only for the schedule that the operator has seen: what others change
+// while it is edited is told instead of mixed with it.
+function Change({ of: read, schema, loading, after }) {
+  const path = `schedules/${segment(read.name)}`;
   const [edits, setEdits] = useState({});
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
-  const [round, setRound] = useState(0); // fields with text of their own begin anew
   const latest = useRef(edits); // what was typed last counts, drawn yet or not
-  const set = (v) => setEdits((latest.current = { ...latest.current, ...v }));
-  const reset = () => { setEdits((latest.current = {})); setError(null); setRound(round + 1); };
+  const newer = useRef(null); // what was read here, until the page has read it too
+  const begun = useRef(null); // the schedule that is edited
+  const of = begun.current ?? (newer.current?.than === read ? newer.current.it : read);
+  const [round, follow] = useRound(of.state, begun.current);
+  const take = (it) => { newer.current = { it, than: read }; };
+  const set = (v) => { begun.current ??= of; setEdits((latest.current = { ...latest.current, ...v })); };
+  const reset = () => { begun.current = null; setEdits((latest.current = {})); setError(null); follow(); };
   const { broken, ...changed } = changesOf(of, edits);
   const retimed = changed.spec !== undefined || changed.zone !== undefined;
   const dirty = broken || Object.keys(changed).length > 0;
@@ -80,9 +86,13 @@ function Change({ of, schema, loading, after }) {
       const { broken, ...body } = changesOf(of, sent);
       if (broken) throw new Error("The state is not JSON.");
       if (body.state !== undefined) whole(body.state);
-      await patch(`schedules/${segment(of.name)}`, body);
+      const saved = await patch(path, body, tagOf(of));
       say(`Saved ${of.name}`);
-      setEdits((latest.current = changesOf(sent, latest.current))); // what was typed meanwhile
+      const left = changesOf(sent, latest.current); // what was typed meanwhile
+      take(saved);
+      begun.current = Object.keys(left).length > 0 ? saved : null;
+      follow(saved.state);
+      setEdits((latest.current = left));
       setError(null);
       after();
     } catch (err) {
@@ -90,14 +100,41 @@ function Change({ of, schema, loading, after }) {
     }
     setBusy(false);
   }
+  async function load() {
+    try {
+      take(await get(path));
+      reset();
+      after();
+    } catch (err) {
+      setError(err);
+    }
+  }
   return html`<${Panel} title="Change it"><form data-change onSubmit=${submit}>
     <${Timing} values=${{ ...of, ...edits }} set=${set} preview=${retimed} />
     <label class="check"><input type="checkbox" name="paused" checked=${edits.paused ?? of.paused} onChange=${(e) => set({ paused: e.target.checked })} /> Paused</label>
     ${!loading && html`<${JSONField} key=${round} label="State of what it starts" schema=${schema} value=${edits.state ?? of.state} onChange=${(v, ok) => set(ok ? { state: v ?? {}, broken: false } : { broken: true })} />`}
-    ${error && html`<p class="wrong" role="alert">${describe(error)}</p>`}
+    ${error && html`<${Refusal} error=${error} load=${load} />`}
     <p class="muted">${retimed ? "Other times: the next tick is the first of them after now." : "Its ticks go on where they are."} A program that sets this schedule when it starts sets its own values again.</p>
     <div class="buttons"><button type="button" disabled=${!dirty} onClick=${reset}>Undo</button><button class="primary" data-save disabled=${!dirty || busy}>Save</button></div>
   </form><//>`;
+}
+
+// Refusal says why nothing was saved.
+function Refusal({ error, load }) {
+  if (error.code !== "precondition_failed") return html`<p class="wrong" role="alert">${describe(error)}</p>`;
+  return html`<div role="alert" data-outdated><p class="wrong">Somebody else has changed this schedule since you began to edit it. Nothing of yours is saved.</p>
+    <p><button type="button" onClick=${load}>Load the new one</button> <span class="muted">What you have typed is dropped.</span></p></div>`;
+}
+
+// useRound counts how often fields with text of their own have to begin anew: when the
+// value is another one though nobody edits it, and when follow is called without the
+// value that they show already.
+function useRound(value, edited) {
+  const shown = useRef({ round: 0, text: stringify(value) });
+  const text = stringify(value);
+  if (!edited && shown.current.text !== text) shown.current = { round: shown.current.round + 1, text };
+  const follow = (v) => { shown.current = v === undefined ? { round: shown.current.round + 1, text: shown.current.text } : { ...shown.current, text: stringify(v) }; };
+  return [shown.current.round, follow];
 }
 
 // changesOf leaves out what was edited back to what it is.
