@@ -163,8 +163,17 @@ func (a *Alarm) schedule(ctx context.Context, pause time.Duration) {
 	}
 	if !at.IsZero() && !at.After(now) {
 		at = now.Add(pause)
+		a.meanwhile(pause)
 	}
 	a.failed(ctx, a.arrange(ctx, at, before))
+}
+
+// meanwhile runs the processor after a pause if the clock stands, as that of perdure
+// dev can: what is due is not to wait until somebody lets the time go on.
+func (a *Alarm) meanwhile(pause time.Duration) {
+	if c, ok := a.clock.(interface{ Speed() float64 }); ok && c.Speed() == 0 && pause > 0 {
+		a.runner.later(clock.System, pause, func(context.Context) { a.Wake() })
+	}
 }
 
 // failed reports an error of the host, if there is one, and sees to it that the
