@@ -44,7 +44,7 @@ func TestAnAlarmGoesOnWhileItsClockStands(t *testing.T) {
 		p := &busy{}
 		d, err := dispatch.NewAlarm(p, &dispatch.AlarmOptions{Clock: still})
 		run(t, d, err)
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if p.runs != 4 {

@@ -17,7 +17,7 @@ const victimVariable = "PERDURE_TESTDB_VICTIM"
 
 // TestVictim starts a server, tells its process id and waits to be killed. It
 // does nothing unless another test runs it.
-func TestVictim(t *testing.T) {
+func TestVictim(*testing.T) {
 	engine := os.Getenv(victimVariable)
 	if engine == "" {
 		return // only run by TestAServerDiesWithItsKilledProcess
