@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
@@ -37,12 +38,13 @@ type Document struct {
 // A document that differs from the newest of its name becomes its next version.
 // Actors keep the version that they were spawned with, until Upgrade.
 func (a *Actors) RegisterDocument(ctx context.Context, name string, document []byte, options *DocumentOptions) (Document, error) {
-	return a.RegisterDocumentIf(ctx, name, document, options, func(*Document) error { return nil })
+	return a.RegisterDocumentIf(ctx, name, document, options, nil)
 }
 
 // RegisterDocumentIf is RegisterDocument with a say for check: it is told the newest
 // version of the name, nil if there is none. If it returns an error, nothing is stored
-// and that is the error. Nobody else stores a version in between.
+// and that is the error. Nobody else stores a version in between. A nil check allows
+// everything.
 func (a *Actors) RegisterDocumentIf(
 	ctx context.Context, name string, document []byte, options *DocumentOptions, check func(newest *Document) error,
 ) (Document, error) {
@@ -57,7 +59,7 @@ func (a *Actors) RegisterDocumentIf(
 		return Document{}, err
 	}
 	var newest Document
-	err := a.eng.Update(ctx, func(tx *perdure.Tx) (err error) {
+	err := a.eng.Update(ctx, func(tx *perdure.Tx) (err error) { //nolint:contextcheck // a unit has its own, which ends earlier
 		newest, err = a.storeDocument(tx, d, check)
 		return err
 	})
@@ -75,21 +77,19 @@ func (a *Actors) storeDocument(tx *perdure.Tx, d Document, check func(*Document)
 	if err != nil {
 		return newest, err
 	}
-	var before *Document
-	get := a.rt.Store.NewestMachine(d.Name, func(m store.Machine) { newest = documentOf(m) })
-	if err := run.Run(tx.Context(), get); err != nil {
-		return newest, tx.Fail(err)
-	}
-	if newest.Version > 0 {
-		found := newest
-		before = &found
-	}
-	if err := check(before); err != nil {
-		return newest, tx.Fail(err)
-	}
-	next := newest.Version + 1
 	insert := a.rt.Store.InsertMachine(d.Name, string(d.Machine), *text(d.Options), checksum([]byte(*text(d))), a.rt.Now())
 	insert.Fail = raced
+	get := a.rt.Store.NewestMachine(d.Name, func(m store.Machine) { newest = documentOf(m) })
+	next := int64(math.MaxInt64)
+	if check != nil {
+		if err := run.Run(tx.Context(), get); err != nil {
+			return newest, tx.Fail(err)
+		}
+		if err := check(existing(newest)); err != nil {
+			return newest, tx.Fail(err)
+		}
+		next = newest.Version + 1
+	}
 	if err = run.Run(tx.Context(), insert, get); err == nil && newest.Version > next { // versions have no gaps: another was faster
 		err = &sqldb.Transient{Err: fmt.Errorf("version %d was stored meanwhile", next)}
 	}
@@ -97,6 +97,14 @@ func (a *Actors) storeDocument(tx *perdure.Tx, d Document, check func(*Document)
 		return newest, tx.Fail(err)
 	}
 	return newest, nil
+}
+
+// existing returns nil for no document.
+func existing(d Document) *Document {
+	if d.Version == 0 {
+		return nil
+	}
+	return &d
 }
 
 // raced makes the statement run again when another process has taken the

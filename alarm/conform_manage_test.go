@@ -268,3 +268,28 @@ func (Conformance) ACancelReachesAnAlarmThatIsFired(t *testing.T, db enginetest.
 		}
 	}
 }
+
+func (Conformance) ACheckDecidesAboutTheAlarmThatIsThere(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, nil)
+	ctx := enginetest.Context(t)
+	key, refusal := alarm.ID("x"), errors.New("no")
+	var told *alarm.Record
+	schedule := func(delay time.Duration, answer error) error {
+		return f.alarms.Schedule(ctx, key, "a", nil, &alarm.ScheduleOptions{Delay: delay, Check: func(before *alarm.Record) error {
+			told = before
+			return answer
+		}})
+	}
+	if err := schedule(time.Hour, refusal); !errors.Is(err, refusal) || told != nil {
+		t.Errorf("a new one: %v, told %v", err, told)
+	}
+	_, err := f.alarms.Get(ctx, key)
+	notFound(t, err)
+	enginetest.NoError(t, schedule(time.Hour, nil))
+	if err := schedule(time.Minute, refusal); !errors.Is(err, refusal) || told == nil || told.Type != "a" {
+		t.Errorf("another: %v, told %v", err, told)
+	}
+	equal(t, "due", f.get(t, key).Due, noon.Add(time.Hour))
+	enginetest.NoError(t, schedule(time.Minute, nil))
+	equal(t, "due", f.get(t, key).Due, noon.Add(time.Minute))
+}

@@ -101,3 +101,38 @@ func TestAChangeThatIsRefusedChangesNothing(t *testing.T) {
 		}
 	})
 }
+
+func TestACheckDecidesAboutTheScheduleThatIsThere(t *testing.T) {
+	each(t, func(f *fixture) {
+		d, _ := counting("report")
+		f.register(d)
+		refusal := errors.New("no")
+		var told []*fsm.ScheduleStatus
+		set := func(spec string, answer error) error {
+			return fsm.SetSchedule(t.Context(), f.eng, "s", spec, d, 1, &fsm.ScheduleOptions{Check: func(before *fsm.ScheduleStatus) error {
+				told = append(told, before)
+				return answer
+			}})
+		}
+		if err := set("@daily", refusal); !errors.Is(err, refusal) {
+			t.Errorf("a new one: %v", err)
+		}
+		var missing *fault.NotFound
+		if _, err := f.Schedule(t.Context(), "s"); !errors.As(err, &missing) {
+			t.Errorf("it is stored though it was refused: %v", err)
+		}
+		if err := set("@daily", nil); err != nil {
+			t.Fatal(err)
+		}
+		before := f.scheduled("s")
+		if err := set("@hourly", refusal); !errors.Is(err, refusal) {
+			t.Errorf("another: %v", err)
+		}
+		if got := f.scheduled("s"); got.Spec != before.Spec || !got.Next.Equal(before.Next) {
+			t.Errorf("it became %+v", got)
+		}
+		if len(told) != 3 || told[0] != nil || told[1] != nil || told[2] == nil || told[2].Spec != before.Spec {
+			t.Errorf("the checks were told %v", told)
+		}
+	})
+}

@@ -191,3 +191,32 @@ func (Conformance) DefinitionThatCannotBeReadHoldsUpNobody(t *testing.T, db engi
 		t.Errorf("%+v", end)
 	}
 }
+
+func (Conformance) ACheckDecidesAboutTheDefinitionThatIsThere(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db)
+	e := serve(t, done)
+	refusal := errors.New("no")
+	var told *remote.Stored
+	check := func(answer error) func(*remote.Stored) error {
+		return func(before *remote.Stored) error { told = before; return answer }
+	}
+	d := definition(e, "charge")
+	if _, err := f.PutIf(t.Context(), d, check(refusal)); !errors.Is(err, refusal) || told != nil {
+		t.Errorf("a new one: %v, told %v", err, told)
+	}
+	stored, err := f.PutIf(t.Context(), d, check(nil))
+	enginetest.NoError(t, err)
+	d.Secrets = []string{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}
+	if _, err := f.PutIf(t.Context(), d, check(refusal)); !errors.Is(err, refusal) || told == nil || told.Revision != stored.Revision {
+		t.Errorf("another: %v, told %+v, stored %s", err, told, stored.Revision)
+	}
+	changed, err := f.Put(t.Context(), d)
+	enginetest.NoError(t, err)
+	if changed.Revision == stored.Revision {
+		t.Error("other secrets are no other revision")
+	}
+	err = f.DeleteIf(t.Context(), d.Name, d.Version, func(before remote.Stored) error { told = &before; return refusal })
+	if all, listed := f.List(t.Context()); !errors.Is(err, refusal) || told.Revision != changed.Revision || listed != nil || len(all) != 1 {
+		t.Errorf("its removal: %v, and there are %d: %v", err, len(all), listed)
+	}
+}

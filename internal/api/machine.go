@@ -121,7 +121,10 @@ type putMachineInput struct {
 }
 
 func (a *API) putMachine(ctx context.Context, in *putMachineInput) (*Tagged[Machine], error) {
-	check := func(newest *actor.Document) error { return allow(in, newest, machineTag) }
+	var check func(*actor.Document) error
+	if in.Replacing != (Replacing{}) {
+		check = func(newest *actor.Document) error { return allow(in, newest, machineTag) }
+	}
 	d, err := a.config.Actors.RegisterDocumentIf(ctx, in.Name, in.Body.Definition, in.Body.Options.options(), check)
 	if details, ok := machineProblems(err); ok {
 		p := NewProblem(http.StatusUnprocessableEntity, codeInvalid, "the machine cannot be run")
