@@ -119,6 +119,8 @@ where i.partition_key is null or h.head = i.id
 -- name: InstanceClaim
 -- Takes due rows of one queue, the most urgent and then the oldest first, under
 -- one lease. Suspects (their process was lost before) go alone.
+-- The rows are deleted by an array of their places: of a join the planner makes a
+-- scan of the whole table as soon as it knows how large that is.
 with due as (
   select r.ctid, r.id
   from (values (-1), (0), (1)) as level (priority)
@@ -134,8 +136,7 @@ with due as (
   limit $3
 ), taken as (
   delete from perdure.ready r
-  using due
-  where r.ctid = due.ctid
+  where r.ctid = any(array(select ctid from due))
   returning r.id
 ), lease as (
   insert into perdure.leases (token, worker, queue, alone, claimed_at, expires_at, ids)
