@@ -387,7 +387,7 @@ func pairs() []pair {
 // pickWithoutTaking is a pick that only looks.
 func pickWithoutTaking(text string) string {
 	text = strings.ReplaceAll(text, "for update skip locked", "")
-	return strings.ReplaceAll(text, "delete from perdure.ready r\n  using due\n  where r.ctid = due.ctid\n  returning r.id", "select r.id from perdure.ready r, due where r.ctid = due.ctid")
+	return strings.ReplaceAll(text, "delete from perdure.ready r\n  where r.ctid = any(array(select ctid from due))\n  returning r.id", "select id from due")
 }
 
 // countByReading is a barrier that is read, unlocked, and written back.
