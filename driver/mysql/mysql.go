@@ -180,8 +180,8 @@ func (db *DB) Pools() []sqldb.Pool {
 	return []sqldb.Pool{sqldb.StdPool("write", db.write), sqldb.StdPool("read", db.read), sqldb.StdPool("urgent", db.urgent)}
 }
 
-// Statements implements sqldb.Counted.
-func (db *DB) Statements() int64 { return db.ran.Statements() }
+// Ran implements sqldb.Counted.
+func (db *DB) Ran() sqldb.Counts { return db.ran.Counts() }
 
 // Begin implements sqldb.DB.
 func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) {

@@ -37,6 +37,7 @@ func (t *tx) Commit(ctx context.Context, last ...sqldb.Stmt) error {
 		t.Rollback()
 		return commitError(err)
 	}
+	t.Ran.Commit()
 	t.end()
 	return nil
 }

@@ -113,8 +113,8 @@ func usage(name string, pool *pgxpool.Pool) sqldb.Pool {
 	}
 }
 
-// Statements implements sqldb.Counted.
-func (db *DB) Statements() int64 { return db.ran.Statements() }
+// Ran implements sqldb.Counted.
+func (db *DB) Ran() sqldb.Counts { return db.ran.Counts() }
 
 // Begin implements sqldb.DB.
 func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) {

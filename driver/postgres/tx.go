@@ -183,6 +183,7 @@ func (t *tx) commit(ctx context.Context, last []sqldb.Stmt) error {
 	var failed *sqldb.StmtError
 	switch {
 	case err == nil && t.conn.Conn().PgConn().TxStatus() == 'I':
+		t.ran.Commit()
 		t.end()
 		return nil
 	case err == nil:

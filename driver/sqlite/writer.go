@@ -126,6 +126,7 @@ func (tx *writeTx) Commit(ctx context.Context, last ...sqldb.Stmt) error {
 		tx.Rollback()
 		return commitError(err)
 	}
+	tx.Ran.Commit()
 	tx.end()
 	return nil
 }

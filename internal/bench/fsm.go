@@ -63,12 +63,11 @@ type FSMResult struct {
 	// CPU is the processor time of this process for each unit.
 	CPU time.Duration `json:"cpu_ns_per_unit"`
 	// Statements is how many statements were run for each unit, beside those that
-	// begin and end transactions.
-	Statements float64 `json:"statements_per_unit"`
-	// WAL is how many bytes PostgreSQL logged for each unit, and Transactions
-	// how many it committed; 0 elsewhere.
-	WAL          float64 `json:"wal_bytes_per_unit,omitempty"`
-	Transactions float64 `json:"transactions_per_unit,omitempty"`
+	// begin and end transactions, and Transactions how many were committed.
+	Statements   float64 `json:"statements_per_unit"`
+	Transactions float64 `json:"transactions_per_unit"`
+	// WAL is how many bytes PostgreSQL logged for each unit; 0 elsewhere.
+	WAL float64 `json:"wal_bytes_per_unit,omitempty"`
 }
 
 // FSM measures state machines on the database of dsn. It leaves its instances

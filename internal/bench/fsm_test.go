@@ -23,7 +23,7 @@ func TestFSMMeasuresEveryWorkload(t *testing.T) {
 				t.Fatalf("got %d results", len(results))
 			}
 			for _, r := range results {
-				if r.PerSecond <= 0 || r.Units == 0 || r.Statements <= 0 || (r.WAL > 0) != (name == "postgres") {
+				if r.PerSecond <= 0 || r.Units == 0 || r.Statements <= 0 || r.Transactions <= 0 || (r.WAL > 0) != (name == "postgres") {
 					t.Errorf("%+v", r)
 				}
 			}

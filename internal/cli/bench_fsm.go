@@ -43,14 +43,14 @@ func (a *app) benchFSM() *cobra.Command {
 }
 
 func fsmTable(results []bench.FSMResult) [][]string {
-	rows := [][]string{{"WORKLOAD", "UNITS", "PER SECOND", "P50", "P99", "CPU", "STATEMENTS", "WAL", "TRANSACTIONS"}}
+	rows := [][]string{{"WORKLOAD", "UNITS", "PER SECOND", "P50", "P99", "CPU", "STATEMENTS", "TRANSACTIONS", "WAL"}}
 	for _, r := range results {
-		row := []string{r.Workload, thousands(r.Units), thousands(int(r.PerSecond + 0.5)), "", "", r.CPU.Round(time.Microsecond / 10).String(), fmt.Sprintf("%.3f", r.Statements), "", ""}
+		row := []string{r.Workload, thousands(r.Units), thousands(int(r.PerSecond + 0.5)), "", "", r.CPU.Round(time.Microsecond / 10).String(), fmt.Sprintf("%.3f", r.Statements), fmt.Sprintf("%.3f", r.Transactions), ""}
 		if r.P50 > 0 {
 			row[3], row[4] = millis(r.P50), millis(r.P99)
 		}
 		if r.WAL > 0 {
-			row[7], row[8] = thousands(int(r.WAL))+" B", fmt.Sprintf("%.3f", r.Transactions)
+			row[8] = thousands(int(r.WAL)) + " B"
 		}
 		rows = append(rows, row)
 	}

@@ -304,18 +304,25 @@ func (Driver) AnErrorOfTheContextIsOne(t *testing.T, database enginetest.Databas
 	}
 }
 
-// Statements are counted, but not those that begin and end a transaction.
-func (Driver) CountsStatements(t *testing.T, database enginetest.Database) {
+// Statements are counted, but not those that begin and end a transaction, and
+// transactions that were committed.
+func (Driver) CountsWhatItRuns(t *testing.T, database enginetest.Database) {
 	db := open(t, database)
 	ctx := enginetest.Context(t)
-	before := db.(sqldb.Counted).Statements()
+	before := db.(sqldb.Counted).Ran()
 	tx := begin(t, db, sqldb.Write)
 	enginetest.NoError(t, tx.Run(ctx, sqldb.Exec("insert into numbers values (1)"), sqldb.Exec("insert into numbers values (2)")))
 	rows, err := tx.Query(ctx, "select n from numbers")
 	enginetest.NoError(t, err)
 	enginetest.NoError(t, rows.Close())
 	enginetest.NoError(t, tx.Commit(ctx, sqldb.Exec("delete from numbers")))
-	if ran := db.(sqldb.Counted).Statements() - before; ran != 4 {
-		t.Errorf("%d statements were counted, 4 were run", ran)
+	begin(t, db, sqldb.Write).Rollback()
+	numbers(t, db) // a statement, and a snapshot
+	after := db.(sqldb.Counted).Ran()
+	if ran := after.Statements - before.Statements; ran != 5 {
+		t.Errorf("%d statements were counted, 5 were run", ran)
+	}
+	if committed := after.Commits - before.Commits; committed != 1 {
+		t.Errorf("%d commits were counted, 1 was made", committed)
 	}
 }

@@ -23,25 +23,36 @@ type Pooled interface {
 	Pools() []Pool
 }
 
-// Counted is a DB that counts the statements that it runs.
+// Counted is a DB that counts what it runs.
 type Counted interface {
-	// Statements is how many it has run, beside those that begin and end
-	// transactions.
-	Statements() int64
+	Ran() Counts
 }
 
-// Counter counts statements. A nil one counts nothing.
-type Counter struct{ n atomic.Int64 }
+// Counts is how much was run.
+type Counts struct {
+	// Statements are those beside the ones that begin and end transactions.
+	Statements int64
+	// Commits are the transactions that were committed; a snapshot is none.
+	Commits int64
+}
 
-// Add counts n more.
+// Counter counts what is run. A nil one counts nothing.
+type Counter struct{ statements, commits atomic.Int64 }
+
+// Add counts n statements more.
 func (c *Counter) Add(n int) {
 	if c != nil {
-		c.n.Add(int64(n))
+		c.statements.Add(int64(n))
 	}
 }
 
-// Statements implements Counted.
-func (c *Counter) Statements() int64 { return c.n.Load() }
+// Commit counts a transaction more.
+func (c *Counter) Commit() { c.commits.Add(1) }
+
+// Counts returns how much it was.
+func (c *Counter) Counts() Counts {
+	return Counts{Statements: c.statements.Load(), Commits: c.commits.Load()}
+}
 
 // StdPool tells how the connections of database/sql are used.
 func StdPool(name string, db *sql.DB) Pool {

@@ -111,7 +111,7 @@ func (e *Exporter) database(s samples) {
 	s.addHistogram(txTook, c.Transactions)
 	s.add(txBusy, float64(c.Busy))
 	if counted, ok := e.rt.DB.(sqldb.Counted); ok {
-		s.add(statementsRun, float64(counted.Statements()))
+		s.add(statementsRun, float64(counted.Ran().Statements))
 	}
 	pooled, ok := e.rt.DB.(sqldb.Pooled)
 	if !ok {
