@@ -59,30 +59,50 @@ const (
 )
 
 // List returns actors, newest first, and the cursor of the next page, which is
-// empty after the last one.
+// empty after the last one. A page may be short, or empty, and still have a next one:
+// where a filter fits few of many actors, List does not look for long.
 func (a *Actors) List(ctx context.Context, f Filter, cursor string, limit int) ([]Record, string, error) {
 	limit, err := edge.Limit("limit", limit, DefaultLimit, MaxLimit)
 	if err != nil {
 		return nil, "", err
 	}
-	filter, err := f.stored(cursor, limit+1)
+	filter, err := f.stored(cursor)
 	if err != nil {
 		return nil, "", err
 	}
 	var records []Record
-	err = a.read(ctx, a.rt.Store.ListActors(filter, func(r store.ActorRecord) { records = append(records, recordOf(&r)) }))
-	if err != nil {
+	more, err := store.Fill(a.rt.Clock.Now, limit+1, func(want int) (int, bool, error) {
+		found, more, err := a.stretch(ctx, &filter, want)
+		records = append(records, found...)
+		return len(found), more, err
+	})
+	switch {
+	case err != nil:
 		return nil, "", fmt.Errorf("list actors: %w", err)
+	case len(records) > limit:
+		last := records[limit-1]
+		return records[:limit], encodeCursor(store.ActorPlace{Created: last.Created, ActorRef: last.Ref.stored()}), nil
+	case more:
+		return records, encodeCursor(filter.Before), nil
 	}
-	if len(records) <= limit {
-		return records, "", nil
-	}
-	records = records[:limit]
-	return records, encodeCursor(records[limit-1]), nil
+	return records, "", nil
 }
 
-func (f Filter) stored(cursor string, limit int) (store.ActorFilter, error) {
-	stored := store.ActorFilter{Type: f.Type, State: f.State, Limit: limit}
+// stretch reads the next stretch of a list and moves the filter behind it.
+func (a *Actors) stretch(ctx context.Context, f *store.ActorFilter, want int) (records []Record, more bool, err error) {
+	f.Limit, f.Last = want, store.ActorPlace{}
+	if end := a.rt.Store.ActorStretch(*f, func(p store.ActorPlace) { f.Last, more = p, true }); len(end) > 0 {
+		if err := a.read(ctx, end...); err != nil {
+			return nil, false, err
+		}
+	}
+	err = a.read(ctx, a.rt.Store.ListActors(*f, func(r store.ActorRecord) { records = append(records, recordOf(&r)) }))
+	f.Before = f.Last
+	return records, more, err
+}
+
+func (f Filter) stored(cursor string) (store.ActorFilter, error) {
+	stored := store.ActorFilter{Type: f.Type, State: f.State}
 	for _, s := range f.Statuses {
 		if !slices.Contains(Statuses, s) {
 			return stored, fault.Invalidf("status", "%q is unknown", s)
@@ -98,28 +118,28 @@ func (f Filter) stored(cursor string, limit int) (store.ActorFilter, error) {
 		return stored, nil
 	}
 	var err error
-	stored.BeforeCreated, stored.Before, err = decodeCursor(cursor)
+	stored.Before, err = decodeCursor(cursor)
 	return stored, err
 }
 
 // A cursor is the place of the last row of a page.
-func encodeCursor(r Record) string {
-	place := strings.Join([]string{strconv.FormatInt(r.Created.UnixMicro(), 10), r.Ref.Type, r.Ref.ID}, "\n")
+func encodeCursor(p store.ActorPlace) string {
+	place := strings.Join([]string{strconv.FormatInt(p.Created.UnixMicro(), 10), p.Type, p.ID}, "\n")
 	return base64.RawURLEncoding.EncodeToString([]byte(place))
 }
 
-func decodeCursor(cursor string) (time.Time, store.ActorRef, error) {
+func decodeCursor(cursor string) (store.ActorPlace, error) {
 	raw, err := base64.RawURLEncoding.DecodeString(cursor)
 	parts := strings.SplitN(string(raw), "\n", 3)
 	if err != nil || len(parts) != 3 {
-		return time.Time{}, store.ActorRef{}, fault.Invalidf("cursor", "is malformed")
+		return store.ActorPlace{}, fault.Invalidf("cursor", "is malformed")
 	}
 	micros, err := strconv.ParseInt(parts[0], 10, 64)
 	ref := Ref{Type: parts[1], ID: parts[2]}
 	if err != nil || ref.check() != nil {
-		return time.Time{}, store.ActorRef{}, fault.Invalidf("cursor", "is malformed")
+		return store.ActorPlace{}, fault.Invalidf("cursor", "is malformed")
 	}
-	return time.UnixMicro(micros).UTC(), ref.stored(), nil
+	return store.ActorPlace{Created: time.UnixMicro(micros).UTC(), ActorRef: ref.stored()}, nil
 }
 
 // Get returns an actor with everything that is stored of it, or a

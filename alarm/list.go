@@ -91,7 +91,8 @@ const (
 )
 
 // List returns alarms, the first to be due first, and the cursor of the next page,
-// which is empty after the last one.
+// which is empty after the last one. A page may be short, or empty, and still have a
+// next one: where a filter fits few of many alarms, List does not look for long.
 func (a *Alarms) List(ctx context.Context, f Filter, cursor string, limit int) ([]Record, string, error) {
 	limit, err := edge.Limit("limit", limit, DefaultLimit, MaxLimit)
 	if err != nil {
@@ -104,16 +105,35 @@ func (a *Alarms) List(ctx context.Context, f Filter, cursor string, limit int) (
 	if filter.After, err = decodeCursor(cursor); err != nil {
 		return nil, "", err
 	}
-	filter.Limit = limit + 1
 	var records []Record
-	if err := a.read(ctx, a.rt.Store.ListAlarms(filter, func(row store.Alarm) { records = append(records, record(row)) })); err != nil {
+	more, err := store.Fill(a.rt.Clock.Now, limit+1, func(want int) (int, bool, error) {
+		found, more, err := a.stretch(ctx, &filter, want)
+		records = append(records, found...)
+		return len(found), more, err
+	})
+	switch {
+	case err != nil:
 		return nil, "", fmt.Errorf("list alarms: %w", err)
+	case len(records) > limit:
+		last := records[limit-1]
+		return records[:limit], encodeCursor(last.Key, last.Due), nil
+	case more:
+		return records, encodeCursor(keyOf(filter.After.AlarmKey), filter.After.Due), nil
 	}
-	if len(records) <= limit {
-		return records, "", nil
+	return records, "", nil
+}
+
+// stretch reads the next stretch of a list and moves the filter behind it.
+func (a *Alarms) stretch(ctx context.Context, f *store.AlarmFilter, want int) (records []Record, more bool, err error) {
+	f.Limit, f.Last = want, nil
+	if end := a.rt.Store.AlarmStretch(*f, func(last *store.Alarm) { f.Last, more = last, true }); len(end) > 0 {
+		if err := a.read(ctx, end...); err != nil {
+			return nil, false, err
+		}
 	}
-	records = records[:limit]
-	return records, encodeCursor(records[limit-1]), nil
+	err = a.read(ctx, a.rt.Store.ListAlarms(*f, func(row store.Alarm) { records = append(records, record(row)) }))
+	f.After = f.Last
+	return records, more, err
 }
 
 // Pending lists the alarms that wait, for the first time or to be tried again.
@@ -133,14 +153,18 @@ func (a *Alarms) Due(ctx context.Context, f Filter, cursor string, limit int) ([
 
 // Next returns the alarm that fires next, or a *fault.NotFound if none waits.
 func (a *Alarms) Next(ctx context.Context, f Filter) (Record, error) {
-	first, _, err := a.Pending(ctx, f, "", 1)
-	if err != nil {
-		return Record{}, err
+	for cursor := ""; ; {
+		first, next, err := a.Pending(ctx, f, cursor, 1)
+		switch {
+		case err != nil:
+			return Record{}, err
+		case len(first) > 0:
+			return first[0], nil
+		case next == "":
+			return Record{}, &fault.NotFound{Kind: "alarm", ID: "next"}
+		}
+		cursor = next
 	}
-	if len(first) == 0 {
-		return Record{}, &fault.NotFound{Kind: "alarm", ID: "next"}
-	}
-	return first[0], nil
 }
 
 // Get returns one alarm, or a *fault.NotFound.
@@ -219,8 +243,8 @@ type cursor struct {
 	Key [3]string `json:"k"`
 }
 
-func encodeCursor(r Record) string {
-	raw, _ := json.Marshal(cursor{Due: r.Due.UnixMicro(), Key: [3]string{r.ActorType, r.ActorID, r.ID}}) // always can be
+func encodeCursor(k Key, due time.Time) string {
+	raw, _ := json.Marshal(cursor{Due: due.UnixMicro(), Key: [3]string{k.ActorType, k.ActorID, k.ID}}) // always can be
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 

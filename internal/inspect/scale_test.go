@@ -9,10 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/actor"
+	"github.com/perdure/perdure/alarm"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/hook"
 	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/inspect"
+	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/testdb"
 	"github.com/perdure/perdure/task"
 )
@@ -58,13 +61,32 @@ func fill(t testing.TB, db enginetest.Database, n int) {
 		"'h' || i, 'shop', 'mail', '{}', case when i < 100 then 'failed' when i < 200 then 'pending' else 'completed' end, 0, '{}', 5, 'u', " + at + ", " + later + ", " + at + " from n")
 	insert("insert into " + tasks + " (task_id, task_type, payload, status, enqueued_at, scheduled_at, finished_at) " + identity +
 		" select i, 'email', '{}', case when i < 100 then 'failed' when i < 200 then 'pending' else 'completed' end, " + at + ", " + later + ", " + at + " from n")
+}
+
+// crowd writes many actors, each with a delay, and as many alarms of users, the rare
+// ones among the oldest.
+func crowd(t testing.TB, db enginetest.Database, n int) {
+	t.Helper()
+	numbers := fmt.Sprintf("with recursive n (i) as (select 1 union all select i + 1 from n where i < %d)", n)
+	at, later := "i * 1000000", "i * 1000000 + 4000000000000000"
 	if db.Name == enginetest.Postgres {
-		db.Exec(t, "vacuum analyze")
+		at, later = "to_timestamp(i)", "to_timestamp(i::bigint + 4000000000)"
 	}
+	insert := func(what string) { db.Exec(t, numbers+" "+what) }
+	table := func(name string) string { return db.Table("perdure", name) }
+	insert("insert into " + table("actors") + " (type, id, incarnation, status, machine, sequence, states, origin, caller_kind, caller_id, created_at, updated_at) select " +
+		"case when i % 100 = 0 then 'rare' else 'trial' end, 'a' || i, 'i' || i, case when i < 100 then 'error' when i < 200 then 'stopped' else 'active' end, 1, 1, '\nidle\n', 'spawn', 'system', '', " +
+		at + ", " + at + " from n")
+	insert("insert into " + table("alarms") + " (actor_type, actor_id, kind, alarm_id, type, due_at, sequence, path, generation, created_at) select " +
+		"case when i % 100 = 0 then 'rare' else 'trial' end, 'a' || i, 'machine', 'd', 'delay', " + later + ", i, '', 0, " + at + " from n")
+	insert("insert into " + table("alarms") + " (actor_type, actor_id, kind, alarm_id, type, status, due_at, occurs_at, sequence, payload, policy, max_attempts, generation, created_at) select " +
+		"'', '', 'custom', 'a' || i, 'reminder', case when i < 100 then 'failed' else 'pending' end, " + later + ", " + later + ", i, '{}', '{}', 5, 1, " + at + " from n")
 }
 
 type scene struct {
 	*inspect.Inspector
+	actors *actor.Actors
+	alarms *alarm.Alarms
 }
 
 func newScene(t testing.TB, name string) *scene {
@@ -72,9 +94,17 @@ func newScene(t testing.TB, name string) *scene {
 	db := enginetest.New(t, name)
 	eng := db.Open(t, nil)
 	fill(t, db, rows())
+	crowd(t, db, rows())
+	if db.Name == enginetest.Postgres {
+		db.Exec(t, "vacuum analyze")
+	}
 	machines, err := fsm.New(eng, nil)
 	enginetest.NoError(t, err)
-	return &scene{inspect.New(eng, machines)}
+	actors, err := actor.New(eng, nil)
+	enginetest.NoError(t, err)
+	alarms, err := alarm.New(eng, nil)
+	enginetest.NoError(t, err)
+	return &scene{inspect.New(eng, machines), actors, alarms}
 }
 
 // questions are what a dashboard asks first.
@@ -123,6 +153,30 @@ func (s *scene) questions() map[string]func(context.Context) (int, error) {
 	} {
 		all["tasks-"+name] = func(ctx context.Context) (int, error) {
 			found, _, err := s.Tasks(ctx, f, "", 50)
+			return len(found), err
+		}
+	}
+	for name, f := range map[string]actor.Filter{
+		"all": {}, "active": {Statuses: []actor.Status{actor.Active}}, "done": {Statuses: []actor.Status{actor.Done}}, "error": {Statuses: []actor.Status{actor.Failed}}, "type": {Type: "rare"}, "nobody": {Type: "none"}, "state": {State: "idle"}, "nowhere": {State: "nowhere"},
+	} {
+		all["actors-"+name] = func(ctx context.Context) (int, error) {
+			found, _, err := s.actors.List(ctx, f, "", 50)
+			return len(found), err
+		}
+	}
+	for name, f := range map[string]alarm.Filter{
+		"all": {}, "pending": {Statuses: []alarm.Status{alarm.Pending}}, "failed": {Statuses: []alarm.Status{alarm.Failed}}, "processing": {Statuses: []alarm.Status{alarm.Processing}}, "type": {Type: "none"}, "actor": {ActorType: "trial"},
+	} {
+		all["alarms-"+name] = func(ctx context.Context) (int, error) {
+			found, _, err := s.alarms.List(ctx, f, "", 50)
+			return len(found), err
+		}
+	}
+	for name, f := range map[string]inspect.Timers{
+		"all": {}, "of-actor": {Actor: store.ActorRef{Type: "trial"}}, "type": {Type: "none"}, "failed": {Statuses: []string{"failed"}},
+	} {
+		all["delays-"+name] = func(ctx context.Context) (int, error) {
+			found, _, err := s.Timers(ctx, f, "", 50)
 			return len(found), err
 		}
 	}

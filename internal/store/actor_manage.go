@@ -120,29 +120,75 @@ type ActorFilter struct {
 	// State is the path of a state that is active.
 	State string
 	// Before is where the last page ended: its last row, newest first.
-	BeforeCreated time.Time
-	Before        ActorRef
-	Limit         int
+	Before ActorPlace
+	// Last is the last row that is looked at. Default: the oldest.
+	Last  ActorPlace
+	Limit int
 }
+
+// ActorPlace is the place of an actor in a list.
+type ActorPlace struct {
+	Created time.Time
+	ActorRef
+}
+
+// narrow reports whether rows are left out that no index knows to leave out.
+func (f ActorFilter) narrow() bool {
+	_, served := within(f.Statuses, actorIndexes)
+	return f.State != "" || len(f.Statuses) > 0 && !served
+}
+
+// actorIndexes are the partial indexes of actors.
+var actorIndexes = []partial{{[]string{"error", "quarantined"}, "a.status in ('error', 'quarantined')"}}
+
+// ranged are the conditions that an index serves.
+func (f ActorFilter) ranged() conditions {
+	w := conditions{}
+	w.equal("a.type", f.Type)
+	f.beside(&w, "<", f.Before)
+	return w
+}
+
+// beside adds the condition that rows are on one side of a place. Within a type they
+// are compared as its index has them.
+func (f ActorFilter) beside(w *conditions, side string, p ActorPlace) {
+	switch {
+	case p.ID == "":
+	case f.Type != "":
+		w.add("(a.created_at, a.id) "+side+" (?, ?)", p.Created, p.ID)
+	default:
+		w.add("(a.created_at, a.type, a.id) "+side+" (?, ?, ?)", p.Created, p.Type, p.ID)
+	}
+}
+
+// ActorStretch returns the statement that finds where the next stretch of a list
+// ends. found is not called if that is the end of the list, or none is needed.
+func (s *Store) ActorStretch(f ActorFilter, found func(ActorPlace)) []sqldb.Stmt {
+	if !f.narrow() {
+		return nil
+	}
+	w := f.ranged()
+	text := "select a.created_at, a.type, a.id\nfrom " + s.dialect.Qualify("perdure", "actors") + " a\n" + w.sql() + actorOrder + "\nlimit 1 offset ?"
+	return []sqldb.Stmt{{SQL: s.complete(text), Args: append(w.args, Stretch-1), Row: func(scan sqldb.Scan) error {
+		var p ActorPlace
+		err := scan(&p.Created, &p.Type, &p.ID)
+		found(p)
+		return err
+	}}}
+}
+
+const actorOrder = "order by a.created_at desc, a.type desc, a.id desc"
 
 // ListActors returns the statement that reads actors, newest first.
 func (s *Store) ListActors(f ActorFilter, found func(ActorRecord)) sqldb.Stmt {
 	head, _, _ := strings.Cut(s.texts["ActorGet"], ", s.sequence")
-	w := conditions{}
-	w.equal("a.type", f.Type)
-	statuses := make([]any, len(f.Statuses))
-	for i, status := range f.Statuses {
-		statuses[i] = status
-	}
-	w.in("a.status", statuses)
+	w := f.ranged()
+	w.statuses("a.status", f.Statuses, actorIndexes)
 	if f.State != "" {
 		w.add(s.contains("a.states"), "\n"+f.State+"\n")
 	}
-	if f.Before.ID != "" {
-		w.add("(a.created_at < ? or (a.created_at = ? and (a.type < ? or (a.type = ? and a.id < ?))))",
-			f.BeforeCreated, f.BeforeCreated, f.Before.Type, f.Before.Type, f.Before.ID)
-	}
-	text := head + "\nfrom " + s.dialect.Qualify("perdure", "actors") + " a\n" + w.sql() + "order by a.created_at desc, a.type desc, a.id desc\nlimit ?"
+	f.beside(&w, ">=", f.Last)
+	text := head + "\nfrom " + s.dialect.Qualify("perdure", "actors") + " a\n" + w.sql() + actorOrder + "\nlimit ?"
 	list := sqldb.Stmt{SQL: s.complete(text), Args: append(w.args, f.Limit)}
 	list.Row = func(scan sqldb.Scan) error {
 		var a ActorRecord

@@ -40,26 +40,24 @@ type AlarmFilter struct {
 	DueBy    *time.Time
 	// After is the last row of the page before.
 	After *Alarm
+	// Last is the last row that is looked at. Default: that which is due last.
+	Last  *Alarm
 	Limit int
 }
 
-func (f AlarmFilter) conditions() conditions {
+// narrow reports whether rows are left out that no index knows to leave out.
+func (f AlarmFilter) narrow() bool {
+	_, served := within(f.Statuses, alarmIndexes)
+	return !served && (f.ActorType != "" || f.ActorID != "" || f.Unowned || f.Type != "" || len(f.Statuses) > 0)
+}
+
+// alarmIndexes are the partial indexes of alarms that have few rows.
+var alarmIndexes = []partial{{[]string{"failed", "quarantined"}, "status in ('failed', 'quarantined')"}}
+
+// after are the conditions that the index of the list serves.
+func (f AlarmFilter) after() conditions {
 	w := conditions{}
 	w.add("kind = 'custom'")
-	w.equal("actor_type", f.ActorType)
-	w.equal("actor_id", f.ActorID)
-	if f.Unowned {
-		w.add("actor_type = '' and actor_id = ''")
-	}
-	w.equal("type", f.Type)
-	if f.Type == "" && f.Hidden != "" {
-		w.add("substr(type, 1, ?) <> ?", len(f.Hidden), f.Hidden)
-	}
-	statuses := make([]any, len(f.Statuses))
-	for i, status := range f.Statuses {
-		statuses[i] = status
-	}
-	w.in("status", statuses)
 	if f.DueBy != nil {
 		w.add("due_at <= ?", *f.DueBy)
 	}
@@ -69,11 +67,47 @@ func (f AlarmFilter) conditions() conditions {
 	return w
 }
 
+func (f AlarmFilter) conditions() conditions {
+	w := f.after()
+	w.equal("actor_type", f.ActorType)
+	w.equal("actor_id", f.ActorID)
+	if f.Unowned {
+		w.add("actor_type = '' and actor_id = ''")
+	}
+	w.equal("type", f.Type)
+	if f.Type == "" && f.Hidden != "" {
+		w.add("substr(type, 1, ?) <> ?", len(f.Hidden), f.Hidden)
+	}
+	w.statuses("status", f.Statuses, alarmIndexes)
+	if a := f.Last; a != nil {
+		w.add("(due_at, actor_type, actor_id, alarm_id) <= (?, ?, ?, ?)", a.Due, a.ActorType, a.ActorID, a.ID)
+	}
+	return w
+}
+
+const alarmOrder = "order by due_at, actor_type, actor_id, alarm_id"
+
+// AlarmStretch returns the statement that finds where the next stretch of a list
+// ends. found is not called if that is the end of the list, or none is needed.
+func (s *Store) AlarmStretch(f AlarmFilter, found func(*Alarm)) []sqldb.Stmt {
+	if !f.narrow() {
+		return nil
+	}
+	w := f.after()
+	text := "select due_at, actor_type, actor_id, alarm_id\nfrom " + s.dialect.Qualify("perdure", "alarms") + "\n" + w.sql() + alarmOrder + "\nlimit 1 offset ?"
+	return []sqldb.Stmt{{SQL: s.complete(text), Args: append(w.args, Stretch-1), Row: func(scan sqldb.Scan) error {
+		var a Alarm
+		err := scan(&a.Due, &a.ActorType, &a.ActorID, &a.ID)
+		found(&a)
+		return err
+	}}}
+}
+
 // ListAlarms returns the statement that reads alarms, the first to be due first.
 func (s *Store) ListAlarms(f AlarmFilter, found func(Alarm)) sqldb.Stmt {
 	head, _, _ := strings.Cut(s.texts["AlarmGet"], "where ")
 	w := f.conditions()
-	text := head + w.sql() + "order by due_at, actor_type, actor_id, alarm_id\nlimit ?"
+	text := head + w.sql() + alarmOrder + "\nlimit ?"
 	return sqldb.Stmt{SQL: s.complete(text), Args: append(w.args, f.Limit), Row: s.alarmRow(found)}
 }
 

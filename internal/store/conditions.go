@@ -1,6 +1,9 @@
 package store
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // conditions assembles the WHERE clause of a list from the filters that are
 // set. Column names are ours; values are always arguments.
@@ -26,6 +29,36 @@ func (c *conditions) in(column string, values []any) {
 	if len(values) > 0 {
 		c.add(column+" in ("+placeholders(len(values))+")", values...)
 	}
+}
+
+// statuses adds the condition that a status is one of some, unless there are none. If
+// the rows of one of the partial indexes are enough, it says so in the words of the
+// index: a planner uses it only then.
+func (c *conditions) statuses(column string, statuses []string, indexes []partial) {
+	values := make([]any, len(statuses))
+	for i, s := range statuses {
+		values[i] = s
+	}
+	c.in(column, values)
+	if p, ok := within(statuses, indexes); ok {
+		c.add(p.where)
+	}
+}
+
+// partial is an index of the rows with some statuses.
+type partial struct {
+	statuses []string
+	where    string
+}
+
+// within finds a partial index that has all rows with these statuses.
+func within(statuses []string, indexes []partial) (partial, bool) {
+	for _, p := range indexes {
+		if len(statuses) > 0 && !slices.ContainsFunc(statuses, func(s string) bool { return !slices.Contains(p.statuses, s) }) {
+			return p, true
+		}
+	}
+	return partial{}, false
 }
 
 func (c *conditions) sql() string {
