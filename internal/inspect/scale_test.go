@@ -165,7 +165,7 @@ func (s *scene) questions() map[string]func(context.Context) (int, error) {
 		}
 	}
 	for name, f := range map[string]alarm.Filter{
-		"all": {}, "pending": {Statuses: []alarm.Status{alarm.Pending}}, "failed": {Statuses: []alarm.Status{alarm.Failed}}, "processing": {Statuses: []alarm.Status{alarm.Processing}}, "type": {Type: "none"}, "actor": {ActorType: "trial"},
+		"all": {}, "pending": {Statuses: []alarm.Status{alarm.Pending}}, "failed": {Statuses: []alarm.Status{alarm.Failed}}, "processing": {Statuses: []alarm.Status{alarm.Processing}}, "type": {Type: "none"}, "of-type": {ActorType: "trial"}, "of-actor": {ActorType: "trial", ActorID: "a7"}, "unowned": {Unowned: true},
 	} {
 		all["alarms-"+name] = func(ctx context.Context) (int, error) {
 			found, _, err := s.alarms.List(ctx, f, "", 50)

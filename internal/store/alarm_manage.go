@@ -48,6 +48,9 @@ type AlarmFilter struct {
 // narrow reports whether rows are left out that no index knows to leave out.
 func (f AlarmFilter) narrow() bool {
 	_, served := within(f.Statuses, alarmIndexes)
+	if f.ActorType != "" && f.ActorID != "" { // nor has an actor many
+		served = true
+	}
 	return !served && (f.ActorType != "" || f.ActorID != "" || f.Unowned || f.Type != "" || len(f.Statuses) > 0)
 }
 
@@ -57,7 +60,7 @@ var alarmIndexes = []partial{{[]string{"failed", "quarantined"}, "status in ('fa
 // after are the conditions that the index of the list serves.
 func (f AlarmFilter) after() conditions {
 	w := conditions{}
-	w.add("kind = 'custom'")
+	w.add("kind = 'custom' and alarm_id <> ''") // as the index says
 	if f.DueBy != nil {
 		w.add("due_at <= ?", *f.DueBy)
 	}
@@ -69,10 +72,14 @@ func (f AlarmFilter) after() conditions {
 
 func (f AlarmFilter) conditions() conditions {
 	w := f.after()
-	w.equal("actor_type", f.ActorType)
-	w.equal("actor_id", f.ActorID)
-	if f.Unowned {
-		w.add("actor_type = '' and actor_id = ''")
+	switch { // a name in a function keeps the planner from walking over all of a type
+	case f.ActorType != "" && f.ActorID != "":
+		w.add("actor_type = ? and actor_id = ?", f.ActorType, f.ActorID)
+	case f.Unowned:
+		w.add("coalesce(actor_type, '') = '' and coalesce(actor_id, '') = ''")
+	default:
+		w.equal("coalesce(actor_type, '')", f.ActorType)
+		w.equal("actor_id", f.ActorID)
 	}
 	w.equal("type", f.Type)
 	if f.Type == "" && f.Hidden != "" {

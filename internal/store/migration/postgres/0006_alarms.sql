@@ -60,8 +60,9 @@ create index alarms_due_idx on perdure.alarms (type, priority, due_at, sequence)
 -- Serves the return of expired claims.
 create index alarms_lease_idx on perdure.alarms (lease_expires_at) where status = 'processing';
 
--- Serves lists of those of users.
-create index alarms_custom_idx on perdure.alarms (due_at, actor_type, actor_id, alarm_id) where kind = 'custom';
+-- Serves lists of those of users, and by its second condition, which always holds,
+-- nothing else: a claim is to be left to the index above.
+create index alarms_custom_idx on perdure.alarms (due_at, actor_type, actor_id, alarm_id) where kind = 'custom' and alarm_id <> '';
 
 -- Serves what comes next, over all kinds.
 create index alarms_next_idx on perdure.alarms (due_at, actor_type, actor_id, kind, alarm_id) where status = 'pending';
