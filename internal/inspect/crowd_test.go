@@ -84,7 +84,7 @@ func alarmPages(t *testing.T, alarms *alarm.Alarms) {
 		got := walked(t, name, func(cursor string) (ids []string, next string, err error) {
 			rows, next, err := alarms.List(t.Context(), c.filter, cursor, 1000)
 			for _, r := range rows {
-				ids = append(ids, r.Key.String())
+				ids = append(ids, r.String())
 			}
 			return ids, next, err
 		})
