@@ -46,7 +46,7 @@ func TestXStateCorpus(t *testing.T) {
 func sample(t *testing.T, name string, all []*xstatetest.Case) []*xstatetest.Case {
 	t.Helper()
 	every := 1
-	if name == enginetest.Postgres && soak(t) == 1 {
+	if name == enginetest.Postgres && enginetest.Soak() == 1 {
 		every = 12
 	}
 	var some []*xstatetest.Case
@@ -65,7 +65,7 @@ func runCorpus(t *testing.T, name string, cases []*xstatetest.Case) {
 	matched := 0
 	for i, c := range cases {
 		modes := []string{"harsh", "plain"}
-		if i%8 > 0 && soak(t) == 1 {
+		if i%8 > 0 && enginetest.Soak() == 1 {
 			modes = modes[:1]
 		}
 		if t.Run(c.Name, func(t *testing.T) { playCase(t, eng, clock, c, modes) }) {

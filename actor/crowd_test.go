@@ -37,7 +37,7 @@ func crowd(t testing.TB, actors *actor.Actors, typ string, n int) {
 // PERDURE_SOAK=67. Two processes fire them. Each fires once, none early, and
 // events get through meanwhile (case 29 of the notes).
 func (Conformance) Case29ACrowdOfDelaysInTheSameSecond(t *testing.T, db enginetest.Database) {
-	n := 1500 * soak(t)
+	n := 1500 * enginetest.Soak()
 	f := newFixture(t, db, nil)
 	f.register(t, "w", waiter, nil)
 	f.register(t, "toggle", toggle, nil)

@@ -169,7 +169,7 @@ func TestCase45KillingProcessesChangesNothing(t *testing.T) {
 			t.Parallel()
 			db := enginetest.New(t, name)
 			db.Open(t, nil) // migrates
-			ledger := killLoop(t, db, 5*soak(t))
+			ledger := killLoop(t, db, 5*enginetest.Soak())
 			got, want := killedRun(t, db, ledger), undisturbedRun(t)
 			for i := range killActors {
 				id := workerRef(i).ID

@@ -22,7 +22,7 @@ func BenchmarkSleepers(b *testing.B) {
 			if _, err := a.Spawn(context.Background(), w1, system, nil, nil); err != nil {
 				b.Fatal(err)
 			}
-			sleepers(b, db, 100_000*soak(b))
+			sleepers(b, db, 100_000*enginetest.Soak())
 			before := heap()
 			b.ResetTimer()
 			for range b.N {

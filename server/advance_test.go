@@ -28,7 +28,7 @@ import (
 func (Flows) Case62AdvancingAPausedClockGivesTheAnswersOfTheCorpus(t *testing.T, db enginetest.Database) {
 	var cases []*xstatetest.Case
 	for i, c := range timed(t) {
-		if i%40 == 0 || soak(t) > 1 {
+		if i%40 == 0 || enginetest.Soak() > 1 {
 			cases = append(cases, c)
 		}
 	}

@@ -23,7 +23,7 @@ const sleeper = `{"id":"sleeper","initial":"asleep","states":{"asleep":{"after":
 // of each at least: one that had to wait for all the others would be answered after.
 func (Flows) RequestsAreAnsweredWhileACrowdOfDelaysFires(t *testing.T, db enginetest.Database) {
 	const batches, least = 50, 3
-	n := 1600 * soak(t)
+	n := 1600 * enginetest.Soak()
 	clock := perduretest.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	f := openWith(t, db, &perdure.Options{Clock: clock}, nil)
 	actors, err := actor.New(f.eng, &actor.Options{Batch: min(n/batches, 256)})

@@ -116,7 +116,7 @@ func (Flows) Case59TheLastPatchAfterManyEventsLeadsToTheState(t *testing.T, db e
 	s := f.stream(lobby + "/stream?caller=client:ada")
 	defer func() { _ = s.close() }()
 	seen := decode(t, s.next("snapshot").data)
-	for i := range 200 * soak(t) {
+	for i := range 200 * enginetest.Soak() {
 		f.say("ada", fmt.Sprint(i))
 	}
 	last := f.seen("ada")

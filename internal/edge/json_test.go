@@ -131,13 +131,8 @@ func TestJSONRefusesAMillionBracketsAtOnce(t *testing.T) {
 func TestJSONFindsTheDuplicateAmongManyKeys(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		keys := rapid.SliceOfNDistinct(rapid.String(), 1, 60, rapid.ID).Draw(t, "keys")
-		for i, k := range keys {
-			keys[i] = strings.ReplaceAll(k, "\x00", "")
-		}
-		if len(distinct(keys)) < len(keys) {
-			t.Skip("NUL was the only difference")
-		}
+		key := rapid.Map(rapid.String(), func(k string) string { return strings.ReplaceAll(k, "\x00", "") })
+		keys := rapid.SliceOfNDistinct(key, 1, 60, rapid.ID).Draw(t, "keys")
 		if err := edge.JSON("doc", object(t, keys), 0); err != nil {
 			t.Fatalf("distinct keys: %v", err)
 		}
@@ -146,14 +141,6 @@ func TestJSONFindsTheDuplicateAmongManyKeys(t *testing.T) {
 			t.Fatalf("%q twice was accepted", again)
 		}
 	})
-}
-
-func distinct(keys []string) map[string]bool {
-	set := map[string]bool{}
-	for _, k := range keys {
-		set[k] = true
-	}
-	return set
 }
 
 func object(t *rapid.T, keys []string) []byte {

@@ -22,6 +22,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"testing"
 	"time"
 
@@ -198,4 +199,13 @@ func Eventually(t testing.TB, what string, condition func() bool) {
 			t.Fatalf("%s: it did not happen", what)
 		}
 	}
+}
+
+// Soak is how many times the everyday amount of work a test does: PERDURE_SOAK.
+func Soak() int {
+	n, err := strconv.Atoi(os.Getenv("PERDURE_SOAK"))
+	if err != nil || n < 1 {
+		return 1
+	}
+	return n
 }

@@ -3,9 +3,7 @@ package inspect_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -24,13 +22,7 @@ func TestMain(m *testing.M) { testdb.Main(m) }
 
 // rows is how many rows of each kind the benchmark looks at: PERDURE_SOAK=100 makes it
 // a million.
-func rows() int {
-	soak, err := strconv.Atoi(os.Getenv("PERDURE_SOAK"))
-	if err != nil {
-		soak = 1
-	}
-	return 10_000 * soak
-}
+func rows() int { return 10_000 * enginetest.Soak() }
 
 // fill writes many instances, hooks and tasks of all statuses, most of them done, the
 // rare ones among the oldest.
