@@ -220,7 +220,7 @@ func (d *Definition[S]) recoverFrom(ctx context.Context, e *execution, cause err
 
 // again is the decision of the retry policy.
 func (d *Definition[S]) again(e *execution, run *Run[S], cause error) (*decision, error) {
-	delay, again := d.retry.Next(e.instance.Attempt+1, e.machines.options.Random())
+	delay, again := d.retry.Next(e.instance.Failures+1, e.machines.options.Random())
 	if !again {
 		return failed(cause), nil
 	}

@@ -80,7 +80,7 @@ func (e *execution) call(ctx context.Context, timeout time.Duration, fn func(con
 func (e *execution) inform(info *Info) {
 	i := e.instance
 	*info = Info{
-		ID: i.ID, FSM: i.FSM, Version: i.Version, Step: i.Step, Attempt: i.Attempt, Crashes: i.Crashes,
+		ID: i.ID, FSM: i.FSM, Version: i.Version, Step: i.Step, Attempt: i.Attempt, Failures: i.Failures, Crashes: i.Crashes,
 		Token: e.token, TimedOut: i.TimedOut, Fanouts: i.Fanout, Created: i.Created.UTC(),
 	}
 	if i.Parent != nil {
@@ -129,7 +129,7 @@ func (e *execution) advance(d *decision) {
 	}
 	e.inbox = left
 	i := e.instance
-	i.Step, i.State, i.Attempt, i.Crashes = d.outcome.step, string(d.state), 0, 0
+	i.Step, i.State, i.Attempt, i.Failures, i.Crashes = d.outcome.step, string(d.state), 0, 0, 0
 	i.Awaits, i.Keeps, i.Seen, i.TimedOut, i.Dropped = nil, false, nil, false, nil
 }
 

@@ -25,9 +25,10 @@ type Instance struct {
 	Status   Status
 	Queue    string
 	Priority Priority
-	// Attempt counts the earlier attempts of the current step, Crashes the lost
-	// processes.
-	Attempt, Crashes  int
+	// Attempt is the number of earlier runs of the current step, Failures the number
+	// of those that failed, and Crashes the number of crashes.
+	Attempt, Failures int
+	Crashes           int
 	Parent            string
 	Partition, Unique string
 	// Result is set if it is Done. Error is the last one.
@@ -274,7 +275,7 @@ func (m *Machines) Purge(ctx context.Context, age time.Duration) (int64, error) 
 func view(v store.InstanceView) Instance {
 	i := Instance{
 		ID: v.ID, FSM: v.FSM, Version: v.Version, Step: v.Step, State: json.RawMessage(v.State), Status: Status(v.Status), Queue: v.Queue,
-		Priority: Priority(v.Priority), Attempt: v.Attempt, Crashes: v.Crashes, Parent: text(v.Parent), Partition: text(v.Partition),
+		Priority: Priority(v.Priority), Attempt: v.Attempt, Failures: v.Failures, Crashes: v.Crashes, Parent: text(v.Parent), Partition: text(v.Partition),
 		Unique: text(v.UniqueKey), Error: text(v.Error), Created: v.Created.UTC(), Due: v.Due.UTC(), Deadline: utc(v.Deadline), Finished: utc(v.Finished),
 	}
 	if v.Result != nil {

@@ -15,9 +15,13 @@ type Info struct {
 	FSM     string
 	Version int
 	Step    string
-	// Attempt counts the earlier attempts of this step, from 0. It is reset
-	// when the instance moves on.
+	// Attempt is the number of earlier runs of this step: failed attempts and
+	// replays. The first run has 0. It is reset when the instance moves to another
+	// step.
 	Attempt int
+	// Failures is the number of earlier runs of this step that failed. The retry
+	// policy counts these only. It is reset together with Attempt.
+	Failures int
 	// Crashes counts how often a process was lost while it ran this step.
 	Crashes int
 	// Token is that of the claim under which the step runs. What a step decides
@@ -76,7 +80,7 @@ func (r *Run[S]) Children(ctx context.Context) ([]Child, error) { return r.execu
 func (r *Run[S]) Next(step string) Outcome { return Outcome{kind: kindNext, step: step} }
 
 // Replay runs the same step again after a delay, with the new state and the same
-// signals.
+// signals. A replay does not count as a failed attempt.
 func (r *Run[S]) Replay(delay time.Duration) Outcome { return Outcome{kind: kindReplay, delay: delay} }
 
 // Await waits for a signal of one of the names; say with Then which step shall

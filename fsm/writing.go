@@ -95,7 +95,11 @@ func (w *writing) add(s *settlement) {
 			w.news.woken(e.queue)
 		}
 	case kindReplay:
-		w.step(e, d, e.instance.Attempt+1)
+		step := w.step(e, d, e.instance.Attempt+1)
+		step.Failures = e.instance.Failures
+		if d.err != "" {
+			step.Failures++
+		}
 		w.ready = append(w.ready, id)
 		w.later(e, d.outcome.delay)
 	case kindAwait:

@@ -55,7 +55,7 @@ func (r *Registry) exchange(ctx context.Context, run *fsm.Run[json.RawMessage]) 
 // request returns the body of the request for a step.
 func (r *Registry) request(ctx context.Context, run *fsm.Run[json.RawMessage], step Step) ([]byte, error) {
 	c := Context{
-		Instance: run.ID, FSM: run.FSM, Version: run.Version, Step: run.Step, Attempt: run.Attempt, Crashes: run.Crashes, Token: run.Token,
+		Instance: run.ID, FSM: run.FSM, Version: run.Version, Step: run.Step, Attempt: run.Attempt, Failures: run.Failures, Crashes: run.Crashes, Token: run.Token,
 		Timeout: step.Timeout.String(), State: run.State, Awaited: signals(run.Awaited), Signals: signals(run.All), TimedOut: run.TimedOut,
 		Children: []Child{}, Dropped: append([]fsm.DroppedChild{}, run.Dropped...), CreatedAt: run.Created,
 	}

@@ -23,8 +23,11 @@ type Context struct {
 	FSM      string `json:"fsm"`
 	Version  int    `json:"version"`
 	Step     string `json:"step"`
-	// Attempt counts the earlier attempts of this step, from 0.
+	// Attempt is the number of earlier runs of this step: failed attempts and
+	// replays.
 	Attempt int `json:"attempt"`
+	// Failures is the number of earlier runs of this step that failed.
+	Failures int `json:"failures"`
 	// Crashes counts how often a process was lost while it ran this step.
 	Crashes int `json:"crashes"`
 	// Token is that of the claim: when it is lost, the answer counts for nothing.

@@ -23,7 +23,8 @@ type Instance struct {
 	State      json.RawMessage `json:"state,omitempty" doc:"Not in lists."`
 	Queue      string          `json:"queue"`
 	Priority   Priority        `json:"priority"`
-	Attempt    int             `json:"attempt" doc:"The earlier attempts of the current step."`
+	Attempt    int             `json:"attempt" doc:"The number of earlier runs of the current step: failed attempts and replays."`
+	Failures   int             `json:"failures" doc:"The number of earlier runs of the current step that failed. The retry policy counts these only."`
 	Crashes    int             `json:"crashes" doc:"How often a process was lost while it ran the step."`
 	Parent     string          `json:"parent,omitempty"`
 	Partition  string          `json:"partition_key,omitempty"`
@@ -50,7 +51,7 @@ type ChildrenCount struct {
 func showInstance(i fsm.Instance) Instance {
 	return Instance{
 		ID: i.ID, FSM: i.FSM, Version: i.Version, Step: i.Step, Status: i.Status, State: i.State, Queue: i.Queue, Priority: Priority(i.Priority),
-		Attempt: i.Attempt, Crashes: i.Crashes, Parent: i.Parent, Partition: i.Partition, UniqueKey: i.Unique, Result: i.Result, Error: i.Error,
+		Attempt: i.Attempt, Failures: i.Failures, Crashes: i.Crashes, Parent: i.Parent, Partition: i.Partition, UniqueKey: i.Unique, Result: i.Result, Error: i.Error,
 		CreatedAt: Time(i.Created), DueAt: Time(i.Due), DeadlineAt: Time(i.Deadline), FinishedAt: Time(i.Finished),
 	}
 }

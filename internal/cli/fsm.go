@@ -45,6 +45,7 @@ type instanceJSON struct {
 	Queue     string          `json:"queue"`
 	Priority  fsm.Priority    `json:"priority"`
 	Attempt   int             `json:"attempt"`
+	Failures  int             `json:"failures"`
 	Crashes   int             `json:"crashes"`
 	Parent    string          `json:"parent_id,omitempty"`
 	Partition string          `json:"partition_key,omitempty"`
@@ -59,7 +60,7 @@ type instanceJSON struct {
 func newInstanceJSON(i fsm.Instance) instanceJSON {
 	return instanceJSON{
 		ID: i.ID, FSM: i.FSM, Version: i.Version, Status: i.Status, Step: i.Step, State: i.State, Result: i.Result, Error: i.Error,
-		Queue: i.Queue, Priority: i.Priority, Attempt: i.Attempt, Crashes: i.Crashes, Parent: i.Parent, Partition: i.Partition,
+		Queue: i.Queue, Priority: i.Priority, Attempt: i.Attempt, Failures: i.Failures, Crashes: i.Crashes, Parent: i.Parent, Partition: i.Partition,
 		Unique: i.Unique, Created: i.Created, Due: i.Due, Deadline: i.Deadline, Finished: i.Finished,
 	}
 }
@@ -100,11 +101,11 @@ func (a *app) showInstances(instances []fsm.Instance, next string) error {
 		Data []instanceJSON `json:"data"`
 		Next string         `json:"next_cursor,omitempty"`
 	}{Data: []instanceJSON{}, Next: next}
-	rows := [][]string{{"ID", "FSM", "STATUS", "STEP", "ATTEMPT", "DUE", "ERROR"}}
+	rows := [][]string{{"ID", "FSM", "STATUS", "STEP", "ATTEMPT", "FAILURES", "DUE", "ERROR"}}
 	for _, i := range instances {
 		page.Data = append(page.Data, newInstanceJSON(i))
 		rows = append(rows, []string{
-			i.ID, plain(fmt.Sprintf("%s@%d", i.FSM, i.Version)), string(i.Status), plain(i.Step), fmt.Sprint(i.Attempt),
+			i.ID, plain(fmt.Sprintf("%s@%d", i.FSM, i.Version)), string(i.Status), plain(i.Step), fmt.Sprint(i.Attempt), fmt.Sprint(i.Failures),
 			instant(i.Due), plain(firstLine(i.Error)),
 		})
 	}
@@ -144,6 +145,7 @@ func describeInstance(w io.Writer, i fsm.Instance, attempts []retry.Attempt) {
 		{"status", string(i.Status)},
 		{"step", plain(i.Step)},
 		{"attempt", fmt.Sprint(i.Attempt)},
+		{"failures", fmt.Sprint(i.Failures)},
 		{"crashes", fmt.Sprint(i.Crashes)},
 		{"queue", plain(i.Queue)},
 		{"created", instant(i.Created)},

@@ -169,10 +169,12 @@ func (s *Store) UniqueOwners(keys []UniqueKey, found func(key UniqueKey, id stri
 
 // Instance is an instance as a claim reads it.
 type Instance struct {
-	ID, FSM      string
-	Version      int
-	Step, State  string
-	Attempt      int
+	ID, FSM     string
+	Version     int
+	Step, State string
+	Attempt     int
+	// Failures counts the attempts that failed; Attempt also counts replays.
+	Failures     int
 	Crashes      int
 	Awaits       []string
 	Keeps        bool
@@ -226,7 +228,7 @@ func (s *Store) instanceRow(found func(*Instance)) func(sqldb.Scan) error {
 	var row Instance
 	var awaits, seen, dropped *string
 	to := []any{
-		&row.ID, &row.FSM, &row.Version, &row.Step, &row.State, &row.Attempt, &row.Crashes, &awaits, &row.Keeps, &seen, &row.TimedOut, &row.Fanout,
+		&row.ID, &row.FSM, &row.Version, &row.Step, &row.State, &row.Attempt, &row.Failures, &row.Crashes, &awaits, &row.Keeps, &seen, &row.TimedOut, &row.Fanout,
 		&dropped, &row.Parent, &row.ParentFanout, &row.Partition, &row.UniqueName, &row.UniqueKey, &row.UniqueScope, &row.Deadline, &row.Created,
 		&row.Priority, &row.Due, &row.Trace,
 	}

@@ -23,7 +23,8 @@ type InstanceView struct {
 	Step, State       string
 	Queue             string
 	Priority          int
-	Attempt, Crashes  int
+	Attempt, Failures int
+	Crashes           int
 	Parent, Partition *string
 	UniqueKey, Error  *string
 	Created, Due      time.Time
@@ -92,7 +93,7 @@ func (s *Store) ShowInstances(f InstanceFilter, now Now, found func(InstanceView
 func (s *Store) viewRow(found func(InstanceView)) func(sqldb.Scan) error {
 	return func(scan sqldb.Scan) error {
 		var v InstanceView
-		err := scan(&v.ID, &v.FSM, &v.Version, &v.Step, &v.State, &v.Queue, &v.Priority, &v.Attempt, &v.Crashes, &v.Parent, &v.Partition,
+		err := scan(&v.ID, &v.FSM, &v.Version, &v.Step, &v.State, &v.Queue, &v.Priority, &v.Attempt, &v.Failures, &v.Crashes, &v.Parent, &v.Partition,
 			&v.UniqueKey, &v.Error, &v.Created, &v.Due, &v.Deadline, &v.Finished, &v.Result, &v.Status)
 		if err != nil {
 			return err

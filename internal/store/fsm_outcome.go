@@ -65,6 +65,7 @@ type Step struct {
 	Dropped         *string // JSON
 	Error           *string
 	Delay           time.Duration
+	Failures        int
 }
 
 // StepInstances returns the statement that writes new steps and states.
@@ -82,6 +83,7 @@ func (s *Store) StepInstances(steps []Step, now Now) sqldb.Stmt {
 		column(steps, func(o Step) *string { return o.Dropped }),
 		column(steps, func(o Step) *string { return o.Error }),
 		column(steps, func(o Step) int64 { return o.Delay.Microseconds() }),
+		column(steps, func(o Step) int { return o.Failures }),
 	}, at(now))
 }
 

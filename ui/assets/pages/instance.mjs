@@ -113,7 +113,7 @@ const entry = (e) => ({
 });
 
 const facts = (i) => ({
-  Step: i.step, Version: String(i.version ?? ""), Queue: i.queue, Priority: i.priority || "", Attempt: i.attempt || "", Crashes: i.crashes || "",
+  Step: i.step, Version: String(i.version ?? ""), Queue: i.queue, Priority: i.priority || "", Attempt: i.attempt || "", Failures: i.failures || "", Crashes: i.crashes || "",
   Created: html`<${At} at=${i.created_at} />`, Due: i.due_at && !i.finished_at && html`<${At} at=${i.due_at} />`,
   Deadline: i.deadline_at && html`<${At} at=${i.deadline_at} />`, Ended: i.finished_at && html`<${At} at=${i.finished_at} />`,
   "Unique key": i.unique_key, "Partition key": i.partition_key,

@@ -1,14 +1,14 @@
 -- Looking at instances and ending them from outside, on PostgreSQL.
 
 -- name: InstanceGet
-select i.id::text, i.fsm, i.version, i.step, i.state::text, i.attempt, i.crashes, i.awaits, i.keeps, i.seen, i.timed_out, i.fanout, i.dropped,
+select i.id::text, i.fsm, i.version, i.step, i.state::text, i.attempt, least(i.failures, i.attempt), i.crashes, i.awaits, i.keeps, i.seen, i.timed_out, i.fanout, i.dropped,
   i.parent_id::text, i.parent_fanout, i.partition_key, i.unique_name, i.unique_key, i.unique_scope, i.deadline_at, i.created_at, i.priority, i.due_at, i.trace
 from perdure.instances i
 where i.id = ?::uuid
 
 -- name: InstanceShow
 -- A limit, not exists: the planner would read the whole table for a list.
-select i.id::text, i.fsm, i.version, i.step, i.state::text, i.queue, i.priority, i.attempt, i.crashes, i.parent_id::text, i.partition_key, i.unique_key,
+select i.id::text, i.fsm, i.version, i.step, i.state::text, i.queue, i.priority, i.attempt, least(i.failures, i.attempt), i.crashes, i.parent_id::text, i.partition_key, i.unique_key,
   coalesce(f.error, i.error), i.created_at, i.due_at, i.deadline_at, f.finished_at, f.result::text, coalesce(f.status, case
     when (select true from perdure.ready r where r.queue = i.queue and r.suspect in (false, true) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id limit 1)
       then case when i.due_at > coalesce(?::timestamptz, now()) then 'scheduled' else 'runnable' end
@@ -131,6 +131,6 @@ where id = ?::uuid and status in ('failed', 'quarantined', 'cancelled')
 -- All attempts before it, no deadline, and no parent that counts it again: one
 -- that still waits goes on seeing it by the negative number.
 update perdure.instances
-set attempt = 0, crashes = 0, timed_out = false, awaits = null, seen = null, deadline_at = null, parent_fanout = -abs(parent_fanout),
+set attempt = 0, failures = 0, crashes = 0, timed_out = false, awaits = null, seen = null, deadline_at = null, parent_fanout = -abs(parent_fanout),
   due_at = coalesce(?::timestamptz, now())
 where id = ?::uuid

@@ -30,10 +30,10 @@ for no key update
 -- name: InstanceStep
 -- The new step and state. No indexed column changes. Progress forgives crashes.
 update perdure.instances i
-set step = o.step, state = o.state::json, attempt = o.attempt, awaits = o.awaits::json, keeps = o.keeps, seen = o.seen::json,
+set step = o.step, state = o.state::json, attempt = o.attempt, failures = o.failures, awaits = o.awaits::json, keeps = o.keeps, seen = o.seen::json,
   timed_out = o.timed_out, crashes = case when o.attempt = 0 then 0 else i.crashes end, fanout = o.fanout, dropped = o.dropped::json, error = o.error, due_at = t.now + o.delay * interval '1 microsecond'
-from unnest(?::uuid[], ?::text[], ?::text[], ?::integer[], ?::text[], ?::boolean[], ?::text[], ?::boolean[], ?::integer[], ?::text[], ?::text[], ?::bigint[])
-  as o (id, step, state, attempt, awaits, keeps, seen, timed_out, fanout, dropped, error, delay),
+from unnest(?::uuid[], ?::text[], ?::text[], ?::integer[], ?::text[], ?::boolean[], ?::text[], ?::boolean[], ?::integer[], ?::text[], ?::text[], ?::bigint[], ?::integer[])
+  as o (id, step, state, attempt, awaits, keeps, seen, timed_out, fanout, dropped, error, delay, failures),
   (select coalesce(?::timestamptz, now()) as now) t
 where i.id = o.id
 

@@ -1,13 +1,13 @@
 -- Looking at instances and ending them from outside, on SQLite.
 
 -- name: InstanceGet
-select i.id, i.fsm, i.version, i.step, i.state, i.attempt, i.crashes, i.awaits, i.keeps, i.seen, i.timed_out, i.fanout, i.dropped,
+select i.id, i.fsm, i.version, i.step, i.state, i.attempt, min(i.failures, i.attempt), i.crashes, i.awaits, i.keeps, i.seen, i.timed_out, i.fanout, i.dropped,
   i.parent_id, i.parent_fanout, i.partition_key, i.unique_name, i.unique_key, i.unique_scope, i.deadline_at, i.created_at, i.priority, i.due_at, i.trace
 from perdure.instances i
 where i.id = ?
 
 -- name: InstanceShow
-select i.id, i.fsm, i.version, i.step, i.state, i.queue, i.priority, i.attempt, i.crashes, i.parent_id, i.partition_key, i.unique_key,
+select i.id, i.fsm, i.version, i.step, i.state, i.queue, i.priority, i.attempt, min(i.failures, i.attempt), i.crashes, i.parent_id, i.partition_key, i.unique_key,
   coalesce(f.error, i.error), i.created_at, i.due_at, i.deadline_at, f.finished_at, f.result, coalesce(f.status, case
     when exists (select 1 from perdure.ready r where r.queue = i.queue and r.suspect in (0, 1) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
       then case when i.due_at > ? then 'scheduled' else 'runnable' end
@@ -149,5 +149,5 @@ where id = ?1 and status in ('failed', 'quarantined', 'cancelled')
 -- All attempts before it, no deadline, and no parent that counts it again: one
 -- that still waits goes on seeing it by the negative number.
 update perdure.instances
-set attempt = 0, crashes = 0, timed_out = 0, awaits = null, seen = null, deadline_at = null, parent_fanout = -abs(parent_fanout), due_at = ?1
+set attempt = 0, failures = 0, crashes = 0, timed_out = 0, awaits = null, seen = null, deadline_at = null, parent_fanout = -abs(parent_fanout), due_at = ?1
 where id = ?2
