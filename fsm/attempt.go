@@ -48,7 +48,7 @@ func (m *Machines) Attempts(ctx context.Context, id string) ([]retry.Attempt, er
 
 // failure records an attempt of a step, if it failed.
 func (w *writing) failure(e *execution, d *decision) {
-	if d.err == "" && d.outcome.kind != kindStop {
+	if d.err == "" && d.outcome.kind != kindFail {
 		return
 	}
 	i := e.instance

@@ -271,7 +271,8 @@ func (d *Definition[S]) serialise(e *execution, run *Run[S], o Outcome) (*decisi
 		return decided, err
 	}
 	if o.kind == kindStop {
-		return failed(fmt.Errorf("%s", o.reason)), nil
+		decided.err = edge.Message(o.reason)
+		return decided, nil
 	}
 	state, err := edge.Marshal("state", run.State, e.machines.options.MaxState)
 	if err != nil {

@@ -67,7 +67,7 @@ func (e *execution) traced(ctx context.Context) (context.Context, tracing.Span) 
 
 // failed is the decision to end an instance as failed.
 func failed(cause error) *decision {
-	return &decision{outcome: Outcome{kind: kindStop}, err: edge.Message(cause.Error())}
+	return &decision{outcome: Outcome{kind: kindFail}, err: edge.Message(cause.Error())}
 }
 
 // call runs a user's function within a timeout, contained, and then goes on with

@@ -193,7 +193,7 @@ func abandon(group []*settlement, err error) {
 // would be a loop. It returns why, so that nobody goes on with the instance.
 func (f *flusher) surrender(s *settlement, cause error) error {
 	cause = fmt.Errorf("commit outcome: %w", cause)
-	if s.release || s.unroute || s.sealed != nil || s.decision.outcome.kind == kindStop {
+	if s.release || s.unroute || s.sealed != nil || s.decision.outcome.kind == kindFail {
 		return cause
 	}
 	s.decision, s.inline = failed(cause), false

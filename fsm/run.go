@@ -108,6 +108,7 @@ const (
 	kindSpawn
 	kindDone
 	kindStop
+	kindFail // not by a step: it gave up
 )
 
 // Outcome is what a step wants to happen. Make it with the methods of Run; its
@@ -153,7 +154,7 @@ func (o Outcome) validate(step string) error {
 		return o.validateAwait(field)
 	case kindSpawn:
 		return o.validateSpawn(field)
-	case kindDone, kindStop:
+	case kindDone, kindStop, kindFail:
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func (w *writing) add(s *settlement) {
 	case kindDone:
 		result := string(d.result)
 		w.ends.add(*e.instance, Done, &result, nil)
-	case kindStop:
+	case kindStop, kindFail:
 		w.ends.add(*e.instance, Failed, nil, &d.err)
 	case kindNext:
 		w.step(e, d, 0)

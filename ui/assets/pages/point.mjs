@@ -6,7 +6,7 @@ import { Short } from "../copy.mjs";
 import { exact, took } from "../time.mjs";
 import { ErrorText, Facts } from "../parts.mjs";
 
-const ends = new Set(["next", "replay", "await", "spawn", "done", "stop"]);
+const ends = new Set(["next", "replay", "await", "spawn", "done", "stop", "fail", "rerun", "cancel"]);
 const others = new Set(["created", "error", "crash"]);
 
 /** pointsOf returns the entries of a history that are on the path; the rest happened beside it. */
@@ -33,6 +33,9 @@ const words = {
   spawn: (e) => `started children${e.next ? `, and goes on with ${e.next} when they have ended` : ""}`,
   done: () => "was the last: the instance is done",
   stop: () => "ended the instance",
+  fail: () => "failed for the last time: the instance has failed",
+  rerun: () => "runs again, because signals arrived during its last run",
+  cancel: (e) => `was cancelled${e.next ? `, and continues with ${e.next}` : ""}`,
   error: () => "failed",
   crash: () => "lost its process",
 };

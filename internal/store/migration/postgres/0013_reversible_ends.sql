@@ -11,15 +11,19 @@ alter table perdure.instances
   -- A suspect runs with at most this many others. Null: not a suspect.
   add column batch_limit integer,
   -- Why a cancellation was requested, while the cancel step runs.
-  add column cancel_reason text;
+  add column cancel_reason text,
+  -- What the instance was waiting for when it ended, so that a retry can restore
+  -- it. Null: nothing.
+  add column wait json;
 
 update perdure.instances set awaited = awaits where awaits is not null;
 
 -- Whether a step was given the signal to handle.
 alter table perdure.signals add column received boolean not null default false;
 
--- What the instance was waiting for when it ended, so that a retry can restore it.
-alter table perdure.finished add column wait json;
+-- The state that the last step left, if that differs from the state that it was
+-- given. A retry continues with the latter.
+alter table perdure.finished add column state json;
 
 alter table perdure.finished drop constraint finished_status_check;
 alter table perdure.finished add constraint finished_status_check
@@ -27,7 +31,7 @@ alter table perdure.finished add constraint finished_status_check
 
 alter table perdure.transitions drop constraint transitions_outcome_check;
 alter table perdure.transitions add constraint transitions_outcome_check
-  check (outcome in ('next', 'replay', 'await', 'spawn', 'done', 'stop', 'rerun', 'cancel'));
+  check (outcome in ('next', 'replay', 'await', 'spawn', 'done', 'stop', 'fail', 'rerun', 'cancel'));
 
 -- The step that runs when the instance is cancelled, if the definition names one.
 alter table perdure.definitions add column cancel_step text;

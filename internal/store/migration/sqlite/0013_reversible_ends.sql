@@ -11,21 +11,24 @@ alter table perdure_instances add column failures integer not null default 0;
 alter table perdure_instances add column batch_limit integer;
 -- Why a cancellation was requested, while the cancel step runs.
 alter table perdure_instances add column cancel_reason text;
+-- What the instance was waiting for when it ended, so that a retry can restore it.
+-- Null: nothing.
+alter table perdure_instances add column wait text;
 
 update perdure_instances set awaited = awaits where awaits is not null;
 
 -- Whether a step was given the signal to handle.
 alter table perdure_signals add column received integer not null default 0;
 
--- wait is what the instance was waiting for when it ended, so that a retry can
--- restore it.
+-- state is the state that the last step left, if that differs from the state that
+-- it was given. A retry continues with the latter.
 create table perdure_finished_new (
   id text primary key,
   status text not null check (status in ('done', 'stopped', 'failed', 'cancelled', 'quarantined')),
   result text,
   error text,
   finished_at integer not null,
-  wait text
+  state text
 ) strict;
 insert into perdure_finished_new (id, status, result, error, finished_at)
 select id, status, result, error, finished_at from perdure_finished;
@@ -45,7 +48,7 @@ create table perdure_transitions_new (
   seq integer primary key,
   instance_id text not null,
   step text not null,
-  outcome text not null check (outcome in ('next', 'replay', 'await', 'spawn', 'done', 'stop', 'rerun', 'cancel')),
+  outcome text not null check (outcome in ('next', 'replay', 'await', 'spawn', 'done', 'stop', 'fail', 'rerun', 'cancel')),
   -- The step that follows, if one does.
   next text,
   attempt integer not null,
