@@ -49,8 +49,9 @@ type Options struct {
 	// Poll is how often a subscription looks for changes of other processes
 	// that nobody told it of. Default: 1 second.
 	Poll time.Duration
-	// Legacy is a store of an earlier system that actors are imported from when
-	// they are first addressed. Default: none.
+	// Legacy is the storage of actor-kit. An actor that does not exist is imported
+	// from it when it is first addressed; an actor that is there but cannot be read
+	// is an *ImportError. Default: none.
 	Legacy KV
 	// OnError receives errors that have no caller. Default: log them.
 	OnError func(error)

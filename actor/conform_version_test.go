@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/perdure/perdure/actor"
-	"github.com/perdure/perdure/actor/boltkv"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/statechart"
@@ -250,89 +248,4 @@ func (Conformance) Case7And10ArrayDelaysAndKeyOrder(t *testing.T, db enginetest.
 		order = append(order, l.Value)
 	}
 	equal(t, "order", fmt.Sprint(order), "[1 2 z a]")
-}
-
-// kv opens a store of an earlier system with some actors.
-func kv(t *testing.T, actors map[actor.Ref]map[string]string) *boltkv.KV {
-	t.Helper()
-	store, err := boltkv.Open(filepath.Join(t.TempDir(), "kv.db"))
-	enginetest.NoError(t, err)
-	t.Cleanup(func() { _ = store.Close() })
-	for ref, values := range actors {
-		for key, value := range values {
-			enginetest.NoError(t, store.Put(enginetest.Context(t), ref, key, []byte(value)))
-		}
-	}
-	return store
-}
-
-func legacyActor(ref actor.Ref) map[string]string {
-	return map[string]string{
-		actor.KeyType: ref.Type, actor.KeyID: `"` + ref.ID + `"`, actor.KeyCaller: `{"type":"client","id":"alice"}`, actor.KeyInput: `{"n":1}`,
-		actor.KeySnapshot: `{"status":"active","value":"on","context":{"public":{"count":7}},"historyValue":{},"children":{}}`,
-	}
-}
-
-func (Conformance) Case52ActorsOfAnEarlierSystemAreImportedOnce(t *testing.T, db enginetest.Database) {
-	fresh, half := actor.Ref{Type: "toggle", ID: "fresh"}, actor.Ref{Type: "toggle", ID: "half"}
-	other, wrong := actor.Ref{Type: "toggle", ID: "other"}, actor.Ref{Type: "toggle", ID: "wrong"}
-	actors := map[actor.Ref]map[string]string{lamp: legacyActor(lamp), fresh: legacyActor(fresh), half: legacyActor(half), other: legacyActor(lamp), wrong: legacyActor(wrong)}
-	delete(actors[fresh], actor.KeySnapshot)
-	delete(actors[half], actor.KeyInput)
-	actors[wrong][actor.KeyCaller] = `{"type":`
-	options := &actor.Options{Legacy: kv(t, actors)}
-	f := newFixture(t, db, options)
-	f.register(t, "toggle", toggle, nil)
-	ctx := enginetest.Context(t)
-	view, err := f.actors.Snapshot(ctx, lamp, alice)
-	enginetest.NoError(t, err)
-	equal(t, "public", *jsonOf(t, view.Public), `{"count":7}`)
-	equal(t, "value", f.send(t, lamp, "FLIP").View.Value, any("off"))
-	equal(t, "value", f.send(t, lamp, "FLIP").View.Value, any("on"))
-	f.reopen(t, options)
-	f.register(t, "toggle", toggle, nil)
-	f.is(t, lamp, "on") // and not what the earlier system says
-	record, err := f.actors.Get(ctx, lamp)
-	enginetest.NoError(t, err)
-	equal(t, "origin", record.Origin, "import")
-	equal(t, "caller", record.Caller, alice)
-	_, err = f.actors.Replay(ctx, lamp)
-	enginetest.NoError(t, err)
-	equal(t, "value of one without a snapshot", f.send(t, fresh, "FLIP").View.Value, any("on"))
-	for _, ref := range []actor.Ref{half, other, wrong} {
-		_, err = f.actors.Send(ctx, ref, alice, statechart.Event{Type: "FLIP"}, nil)
-		enginetest.As[*fault.NotFound](t, err)
-	}
-	_, err = f.actors.Spawn(ctx, fresh, alice, nil, nil)
-	enginetest.As[*fault.Duplicate](t, err)
-	enginetest.NoError(t, f.actors.Delete(ctx, lamp))
-	_, err = f.actors.Snapshot(ctx, lamp, alice)
-	enginetest.As[*fault.NotFound](t, err) // nothing comes twice
-}
-
-func (Conformance) Case52AnImportedActorGoesOn(t *testing.T, db enginetest.Database) {
-	h := &handlers{}
-	snapshots := map[string]string{
-		"1": `{"status":"active","value":"a","context":{},"historyValue":{},"children":{}}`,
-		"2": `{"status":"active","value":"charging","context":{"paid":null},"historyValue":{},
-			"children":{"charge":{"src":"charge","syncSnapshot":false,"snapshot":{"status":"active","input":{"amount":5}}}}}`,
-	}
-	actors := map[actor.Ref]map[string]string{}
-	for id, typ := range map[string]string{"1": "w", "2": "shop"} {
-		ref := actor.Ref{Type: typ, ID: id}
-		actors[ref] = legacyActor(ref)
-		actors[ref][actor.KeySnapshot] = snapshots[id]
-	}
-	f := newFixture(t, db, &actor.Options{Legacy: kv(t, actors)})
-	f.register(t, "w", waiter, nil)
-	f.register(t, "shop", shop, h.options())
-	f.is(t, w1, "a")
-	f.pending(t, w1, 1000) // XState does not store delays: they begin again
-	shopping := actor.Ref{Type: "shop", ID: "2"}
-	f.is(t, shopping, "charging")
-	f.pass(t, 1000)
-	f.is(t, w1, "fired")
-	f.is(t, shopping, "shipping") // the task was started again
-	equal(t, "charges", len(h.charges), 1)
-	equal(t, "input", string(h.charges[0].Params), `{"amount":5}`)
 }

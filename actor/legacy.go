@@ -1,6 +1,7 @@
 package actor
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,56 +10,75 @@ import (
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/statechart"
 )
 
-// KV is the store of an earlier system, with some keys for each actor. Actors are
-// imported from it when they are first addressed and not there; it is never
-// written to. Package boltkv has one.
+// KV is the storage of actor-kit: some keys for each actor. An actor that does not
+// exist is imported from it when it is first addressed. It is never written to.
+// Package boltkv implements it on a file.
 type KV interface {
 	// Get returns the value of a key of an actor, nil if there is none.
 	Get(ctx context.Context, ref Ref, key string) ([]byte, error)
 }
 
-// The keys of an actor in an earlier system.
+// KVReader is a KV that reads several keys of an actor in one call.
+type KVReader interface {
+	KV
+	// GetAll returns the values of the keys that exist.
+	GetAll(ctx context.Context, ref Ref, keys []string) (map[string][]byte, error)
+}
+
+// The keys of an actor in actor-kit's storage. A value is the text that actor-kit
+// stored, or that text as a JSON string.
 const (
-	// KeyType and KeyID are its name, as text or as a JSON string.
+	// KeyType and KeyID name the actor.
 	KeyType = "actorType"
 	KeyID   = "actorId"
-	// KeyCaller is its initial caller and KeyInput its input, as JSON.
+	// KeyCaller is the initial caller and KeyInput the input, as JSON.
 	KeyCaller = "initialCaller"
 	KeyInput  = "input"
-	// KeySnapshot is the snapshot that XState persisted, as JSON. It has no
-	// delays: those of the active states begin again. An actor without a
-	// snapshot is started with its input.
-	KeySnapshot = "snapshot"
+	// KeySnapshot is the snapshot of XState, as JSON. It has no delays: the delays of
+	// the active states start again.
+	KeySnapshot = "persistedSnapshot"
 )
 
-// legacy returns an actor of the earlier system, or nil. One that was written
-// only in part does not count.
-func (a *Actors) legacy(ctx context.Context, ref Ref) (importing, error) {
+var legacyKeys = []string{KeyType, KeyID, KeyCaller, KeyInput, KeySnapshot}
+
+// ImportError is returned for an actor that is in Options.Legacy but cannot be
+// read. Nothing was written, and no actor was created.
+type ImportError struct {
+	Ref Ref
+	// Key is the key whose value is missing or unreadable.
+	Key string
+	// Err is the cause.
+	Err error
+}
+
+func (e *ImportError) Error() string {
+	return fmt.Sprintf("import actor %s: key %s: %v", e.Ref, e.Key, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *ImportError) Unwrap() error { return e.Err }
+
+// legacy returns the actor that actor-kit stored under a name, nil if it stored
+// none.
+func (a *Actors) legacy(ctx context.Context, ref Ref) (*arrival, error) {
 	values, err := a.legacyValues(ctx, ref)
-	if err != nil || values == nil {
+	if err != nil || len(values) == 0 {
 		return nil, err
 	}
 	k, err := a.newest(ctx, ref.Type)
 	if err != nil {
 		return nil, err
 	}
-	var caller Caller
-	if json.Unmarshal(values[KeyCaller], &caller) != nil || caller.check() != nil {
-		return nil, nil
-	}
-	if edge.JSON("input", values[KeyInput], k.options.MaxEvent) != nil {
-		return nil, nil
-	}
-	input := string(values[KeyInput])
-	if values[KeySnapshot] == nil {
-		decoded, err := decoded(values[KeyInput])
-		return &spawning{actors: a, ref: ref, caller: caller, kind: k, input: decoded, raw: &input, origin: "import"}, err
-	}
-	tree, err := k.machine.Restore(values[KeySnapshot])
-	if err != nil {
-		return nil, fmt.Errorf("import actor: %w", err)
+	r := legacyReader{ref: ref, values: values}
+	r.name(KeyType, ref.Type)
+	r.name(KeyID, ref.ID)
+	caller, input := r.caller(), r.input(k.options.MaxEvent)
+	tree := r.tree(k.machine)
+	if r.err != nil {
+		return nil, r.err
 	}
 	return &arrival{
 		actors: a, ref: ref, caller: caller, kind: k, origin: "import", input: &input,
@@ -66,41 +86,115 @@ func (a *Actors) legacy(ctx context.Context, ref Ref) (importing, error) {
 	}, nil
 }
 
-// importing is an actor on its way from an earlier system.
-type importing interface{ job() *job }
-
-// legacyValues reads the keys of an actor; nil if it is not all there.
+// legacyValues reads the keys of an actor that exist.
 func (a *Actors) legacyValues(ctx context.Context, ref Ref) (map[string][]byte, error) {
+	if all, ok := a.options.Legacy.(KVReader); ok {
+		values, err := all.GetAll(ctx, ref, legacyKeys)
+		if err != nil {
+			return nil, fmt.Errorf("read keys of actor %s: %w", ref, err)
+		}
+		return values, nil
+	}
 	values := map[string][]byte{}
-	for _, key := range []string{KeyType, KeyID, KeyCaller, KeyInput, KeySnapshot} {
+	for _, key := range legacyKeys {
 		v, err := a.options.Legacy.Get(ctx, ref, key)
 		if err != nil {
 			return nil, fmt.Errorf("read %s of actor %s: %w", key, ref, err)
 		}
-		if v == nil && key != KeySnapshot {
-			return nil, nil
+		if v != nil {
+			values[key] = v
 		}
-		values[key] = v
-	}
-	if plainText(values[KeyType]) != ref.Type || plainText(values[KeyID]) != ref.ID {
-		return nil, nil
 	}
 	return values, nil
 }
 
-// plainText returns a text that may be a JSON string.
-func plainText(raw []byte) string {
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return s
+// legacyReader reads the values of an actor. It stops at the first one that it
+// cannot read.
+type legacyReader struct {
+	ref    Ref
+	values map[string][]byte
+	err    error
+}
+
+func (r *legacyReader) fail(key string, err error) {
+	if r.err == nil && err != nil {
+		r.err = &ImportError{Ref: r.ref, Key: key, Err: err}
 	}
+}
+
+var errMissingKey = errors.New("does not exist")
+
+// value returns the text of a key, which may be stored as a JSON string.
+func (r *legacyReader) value(key string) []byte {
+	raw, ok := r.values[key]
+	if !ok {
+		r.fail(key, errMissingKey)
+		return nil
+	}
+	var text string
+	if raw = bytes.TrimSpace(raw); len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &text) == nil {
+		return []byte(text)
+	}
+	return raw
+}
+
+func (r *legacyReader) name(key, want string) {
+	if got := r.value(key); string(got) != want {
+		r.fail(key, fmt.Errorf("must be %q, got %q", want, got))
+	}
+}
+
+func (r *legacyReader) caller() (c Caller) {
+	err := json.Unmarshal(r.value(KeyCaller), &c)
+	if err == nil {
+		err = c.check()
+	}
+	r.fail(KeyCaller, err)
+	return c
+}
+
+func (r *legacyReader) input(limit int) string {
+	raw := r.value(KeyInput)
+	r.fail(KeyInput, edge.JSON("input", raw, limit))
 	return string(raw)
 }
 
-// arrive imports an actor from the earlier system, by a function that does jobs,
-// and says whether it is there now. Of one that was imported before, and deleted,
-// nothing comes again.
-func (a *Actors) arrive(ctx context.Context, ref Ref, do func(*job) error) (bool, error) {
+// tree restores the snapshot. A snapshot of XState always has a status, a value and
+// a context.
+func (r *legacyReader) tree(m *statechart.Machine) *statechart.Tree {
+	raw := r.value(KeySnapshot)
+	if r.err != nil {
+		return nil
+	}
+	var parts struct {
+		Status   *string                               `json:"status"`
+		Value    json.RawMessage                       `json:"value"`
+		Context  map[string]json.RawMessage            `json:"context"`
+		Children map[string]map[string]json.RawMessage `json:"children"`
+	}
+	if err := json.Unmarshal(raw, &parts); err != nil {
+		r.fail(KeySnapshot, err)
+		return nil
+	}
+	if parts.Status == nil || parts.Value == nil || parts.Context == nil {
+		r.fail(KeySnapshot, errors.New("must have a status, a value and a context"))
+		return nil
+	}
+	for id, child := range parts.Children {
+		if child["snapshot"] == nil {
+			r.fail(KeySnapshot, fmt.Errorf("child %q is a reference without a snapshot: its state was not stored", id))
+			return nil
+		}
+	}
+	tree, err := m.Restore(raw)
+	r.fail(KeySnapshot, err)
+	return tree
+}
+
+// importActor imports an actor from Options.Legacy, by a function that does jobs, and
+// reports whether it exists now. An actor that was imported before and then deleted
+// is not imported again.
+func (a *Actors) importActor(ctx context.Context, ref Ref, do func(*job) error) (bool, error) {
 	if a.options.Legacy == nil {
 		return false, nil
 	}
@@ -128,30 +222,38 @@ func (a *Actors) arrive(ctx context.Context, ref Ref, do func(*job) error) (bool
 	return err == nil, err
 }
 
-// addressed does a job, and again if the actor was not there but has arrived from
-// the earlier system.
-func (a *Actors) addressed(ctx context.Context, do func(*job) error, j *job) error {
+// withImport does a job, and again if the actor did not exist but was imported.
+func (a *Actors) withImport(ctx context.Context, do func(*job) error, j *job) error {
 	err := do(j)
 	var missing *fault.NotFound
 	if !errors.As(err, &missing) {
 		return err
 	}
-	if arrived, failed := a.arrive(ctx, j.ref, do); !arrived {
-		return errors.Join(failed, err)
+	if imported, failed := a.importActor(ctx, j.ref, do); !imported {
+		return firstError(failed, err)
 	}
 	return do(j)
 }
 
-// recordOrLegacy reads an actor, after importing it if it is only in the earlier
-// system.
+// firstError returns the first error that is not nil: an actor that cannot be imported
+// exists, so the import's error hides the error that the actor is missing.
+func firstError(first, second error) error {
+	if first != nil {
+		return first
+	}
+	return second
+}
+
+// recordOrLegacy reads an actor, after importing it if it exists only in
+// Options.Legacy.
 func (a *Actors) recordOrLegacy(ctx context.Context, ref Ref) (*store.ActorRecord, error) {
 	record, err := a.record(ctx, ref)
 	var missing *fault.NotFound
 	if !errors.As(err, &missing) {
 		return record, err
 	}
-	if arrived, failed := a.arrive(ctx, ref, func(j *job) error { return a.commit(ctx, j) }); !arrived {
-		return nil, errors.Join(failed, err)
+	if imported, failed := a.importActor(ctx, ref, func(j *job) error { return a.commit(ctx, j) }); !imported {
+		return nil, firstError(failed, err)
 	}
 	return a.record(ctx, ref)
 }

@@ -26,7 +26,7 @@ type SendOptions struct {
 func (a *Actors) Send(ctx context.Context, ref Ref, caller Caller, event statechart.Event, options *SendOptions) (Receipt, error) {
 	s, err := a.newSend(ctx, ref, caller, event, options)
 	if err == nil {
-		err = a.addressed(ctx, func(j *job) error { return a.commit(ctx, j) }, s.job())
+		err = a.withImport(ctx, func(j *job) error { return a.commit(ctx, j) }, s.job())
 	}
 	if err != nil {
 		return Receipt{}, fmt.Errorf("send event: %w", bare(err))
@@ -40,7 +40,7 @@ func (a *Actors) Send(ctx context.Context, ref Ref, caller Caller, event statech
 func (a *Actors) SendIn(tx *perdure.Tx, ref Ref, caller Caller, event statechart.Event, options *SendOptions) (Receipt, error) {
 	s, err := a.newSend(tx.Context(), ref, caller, event, options)
 	if err == nil {
-		err = a.addressed(tx.Context(), func(j *job) error { return a.within(tx, j) }, s.job())
+		err = a.withImport(tx.Context(), func(j *job) error { return a.within(tx, j) }, s.job())
 	}
 	if err != nil {
 		return Receipt{}, tx.Fail(fmt.Errorf("send event: %w", bare(err)))

@@ -3,6 +3,7 @@ package actor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/perdure/perdure"
@@ -71,9 +72,18 @@ func (a *Actors) SpawnIn(tx *perdure.Tx, ref Ref, caller Caller, input any, opti
 	return s.receipt, nil
 }
 
-// spawn spawns an actor unless it is there, be it in the earlier system.
+// spawn spawns an actor, unless one of its name is in Options.Legacy, which is then
+// imported. An actor that exists is not looked up there.
 func (a *Actors) spawn(ctx context.Context, do func(*job) error, s *spawning) error {
-	if _, err := a.arrive(ctx, s.ref, do); err != nil {
+	if a.options.Legacy == nil {
+		return do(s.job())
+	}
+	_, err := a.record(ctx, s.ref)
+	var missing *fault.NotFound
+	if errors.As(err, &missing) {
+		_, err = a.importActor(ctx, s.ref, do)
+	}
+	if err != nil {
 		return err
 	}
 	return do(s.job())

@@ -1,13 +1,11 @@
-// Package boltkv reads the actors of an earlier system from a bbolt file, for
+// Package boltkv reads the storage of actor-kit from a bbolt file, for
 // actor.Options.Legacy.
 //
-// Each actor has a bucket of the name type/id with the keys that package actor
-// names.
-//
-// Imports: actor and bbolt.
+// Each actor has a bucket named type/id with the keys that package actor names.
 package boltkv
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -23,7 +21,7 @@ const lockTimeout = 5 * time.Second
 // KV is an open file. It is safe for concurrent use.
 type KV struct{ db *bbolt.DB }
 
-var _ actor.KV = (*KV)(nil)
+var _ actor.KVReader = (*KV)(nil)
 
 // Open opens a file, which is created if it is not there.
 func Open(path string) (*KV, error) {
@@ -46,6 +44,24 @@ func (kv *KV) Get(_ context.Context, ref actor.Ref, key string) (value []byte, e
 		return nil
 	})
 	return value, err
+}
+
+// GetAll implements actor.KVReader.
+func (kv *KV) GetAll(_ context.Context, ref actor.Ref, keys []string) (map[string][]byte, error) {
+	values := map[string][]byte{}
+	err := kv.db.View(func(tx *bbolt.Tx) error {
+		b := tx.Bucket([]byte(ref.String()))
+		if b == nil {
+			return nil
+		}
+		for _, key := range keys {
+			if v := b.Get([]byte(key)); v != nil {
+				values[key] = bytes.Clone(v) // the original is valid only in the transaction
+			}
+		}
+		return nil
+	})
+	return values, err
 }
 
 // Put sets a value, all or nothing.

@@ -132,6 +132,8 @@ func classify(err error) (int, string) {
 		return http.StatusTooManyRequests, codeRateLimited
 	case errors.Is(err, ErrUnauthenticated):
 		return http.StatusUnauthorized, codeUnauthorized
+	case is[*actor.ImportError](err): // the stored data is invalid, not the request
+		return http.StatusConflict, codeConflict
 	case is[*fault.Invalid](err):
 		return http.StatusUnprocessableEntity, codeInvalid
 	case is[*fault.NotFound](err):

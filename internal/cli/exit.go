@@ -93,6 +93,8 @@ func (a *app) code(ctx context.Context, err error) int {
 		return refused.exitCode()
 	}
 	switch {
+	case is[*actor.ImportError](err): // the stored data is invalid, not the command
+		return exitConflict
 	case is[*usageError](err), is[*fault.Invalid](err):
 		return exitUsage
 	case is[*fault.NotFound](err), errors.Is(err, os.ErrNotExist):
