@@ -9,6 +9,10 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/unit"
+	"github.com/perdure/perdure/task"
 )
 
 // dump returns rows as text, one a line, times as seconds after noon.
@@ -275,4 +279,64 @@ func (Conformance) FactsCannotBeChanged(t *testing.T, db enginetest.Database) {
 			}
 		}
 	}
+}
+
+// A task that waits for a worker is not over, however late it is: its supervisor
+// waits too, and the message is sent by the attempt that was begun.
+func (Conformance) ATaskThatIsLateIsSentByItsAttempt(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, nil)
+	sends := map[string]int64{"email": f.email(t), "sms": f.sms(t)}
+	f.supervise(t, sends)
+	for range 3 { // workers that drain give back what they have not started
+		claimed := f.claim(t, 2, time.Minute, "email", "sms")
+		equal(t, "claimed", len(claimed), 2)
+		for _, c := range claimed {
+			f.release(t, c)
+			if r := f.is(t, c.ID, task.Pending); !r.Dequeued.IsZero() {
+				t.Errorf("task %d was dequeued at %v", c.ID, r.Dequeued)
+			}
+		}
+		f.clock.Advance(time.Hour)
+		f.supervise(t, sends)
+	}
+	// A worker crashes, and no other worker has time for its tasks.
+	equal(t, "claimed", len(f.claim(t, 2, time.Minute, "email", "sms")), 2)
+	f.clock.Advance(time.Minute)
+	f.claim(t, 0, time.Minute, "nothing") // returns what has expired
+	f.clock.Advance(time.Hour)
+	f.supervise(t, sends)
+	for channel, id := range sends {
+		f.hasFacts(t, channel, id, 1, 0, 0)
+	}
+	for range 2 {
+		_, err := f.worker.Process(enginetest.Context(t))
+		enginetest.NoError(t, err)
+		for channel, id := range sends {
+			f.hasFacts(t, channel, id, 1, 0, 1)
+		}
+		f.clock.Advance(time.Hour)
+	}
+	equal(t, "calls of the provider", f.provider.count(), 2)
+}
+
+// supervise runs a supervisor of each send, and no other task.
+func (f *fixture) supervise(t testing.TB, sends map[string]int64) {
+	t.Helper()
+	for channel, send := range sends {
+		id := f.enqueue(t, "db_function", map[string]any{
+			"task_type": "db_function", "db_function": "comms.send_" + channel + "_supervisor", "send_" + channel + "_task_id": send,
+		}, &task.EnqueueOptions{ScheduledAt: noon.Add(-time.Hour)}) // the first to be claimed
+		_, err := f.newWorker(t, &task.Options{Concurrency: 1}).Start(enginetest.Context(t))
+		enginetest.NoError(t, err)
+		enginetest.Eventually(t, "the supervisor ends", func() bool { return f.get(t, id).Status == task.Completed })
+	}
+}
+
+// release gives a claim back.
+func (f *fixture) release(t testing.TB, c store.Task) {
+	t.Helper()
+	rt := f.eng.Runtime()
+	enginetest.NoError(t, unit.Transact(enginetest.Context(t), rt.DB, sqldb.Write, func(tx sqldb.Tx) error {
+		return tx.Run(enginetest.Context(t), rt.Store.ReleaseTasks([]int64{c.ID}, []string{c.Token}))
+	}))
 }

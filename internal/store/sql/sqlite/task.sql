@@ -85,7 +85,7 @@ values (?1, ?2, ?3)
 
 -- name: TaskNext
 -- Microseconds until a task of these types is due, or a claim expires.
-select min(at) - ?2
+select min(max(min(at), -62135510400000000), 253402214400000000) - ?2
 from (
   select (
     select min(scheduled_at) from queues_task where task_type = handled.value and status = 'pending'
@@ -105,7 +105,7 @@ returning task_id
 
 -- name: TaskRelease
 update queues_task
-set status = 'pending', worker = null, token = null, lease_expires_at = null
+set status = 'pending', dequeued_at = null, worker = null, token = null, lease_expires_at = null
 where (task_id, token) in (
   select value ->> 0, value ->> 1 from json_each(?1)
 )

@@ -28,9 +28,8 @@ values ('db_function', json_object('task_type', 'db_function', 'db_function', 'c
   ?4, coalesce(?2, ?4 + ?3))
 
 -- name: CommsFacts
--- Everything that a supervisor decides by. An attempt is over if nothing more
--- will come of its task by itself: it has ended, or its lease is over and nobody
--- has taken it again for a minute.
+-- Everything that a supervisor decides by. An attempt is over if its task will not
+-- record an outcome: it is finished, or its lease expired more than a minute ago.
 select t.idempotency_key, t.message_id,
   exists (select 1 from comms_send_{channel}_task_succeeded s where s.send_{channel}_task_id = t.send_{channel}_task_id),
   (select count(*) from comms_send_{channel}_task_failed f where f.send_{channel}_task_id = t.send_{channel}_task_id),
@@ -41,8 +40,7 @@ select t.idempotency_key, t.message_id,
   not exists (
     select 1 from queues_task q
     where q.task_id = o.task_id and (
-      q.status = 'pending' and (q.dequeued_at is null or q.scheduled_at > ?2 - 60000000)
-      or q.status = 'processing' and q.lease_expires_at > ?2 - 60000000
+      q.status = 'pending' or q.status = 'processing' and q.lease_expires_at > ?2 - 60000000
     )
   )
 from comms_send_{channel}_task t
