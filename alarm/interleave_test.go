@@ -251,7 +251,7 @@ func pairs() []pair {
 				return "pending 2 0, *"
 			},
 			mutants: map[string]mutation{
-				"no generation": {"delete from perdure.alarms", "generation = $5", "$5::bigint > 0"},
+				"no generation": {"delete from perdure.alarms", "coalesce(generation, 0) = $5", "$5::bigint > 0"},
 				"no yield":      {"crashes = 0, worker = null", "token = $4", "$4::text is null"},
 			},
 		},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -33,7 +34,7 @@ func (a *Alarms) MoveIn(tx *perdure.Tx, key Key, to time.Time) error {
 	if to.IsZero() {
 		return tx.Fail(fault.Invalidf("time", "is missing"))
 	}
-	if err := checkTime("time", to); err != nil {
+	if err := edge.Time("time", to); err != nil {
 		return tx.Fail(err)
 	}
 	return a.change(tx, "move", key, func(_ store.Alarm, _ time.Time, changed *int64) (sqldb.Stmt, error) {

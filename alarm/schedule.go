@@ -238,15 +238,7 @@ func (o ScheduleOptions) validateTime() error {
 			return err
 		}
 	}
-	return checkTime("ScheduleOptions.At", o.At)
-}
-
-// checkTime refuses times that databases and text cannot hold.
-func checkTime(field string, t time.Time) error {
-	if y := t.UTC().Year(); !t.IsZero() && (y < 1 || y > 9998) {
-		return fault.Invalidf(field, "is outside the years 1 to 9998")
-	}
-	return nil
+	return edge.Time("ScheduleOptions.At", o.At)
 }
 
 // nextSequence returns a number for an alarm, higher than those before it in this

@@ -266,6 +266,9 @@ func (o StartOptions) validate() error {
 	if err := edge.Delay("StartOptions.Delay", o.Delay); err != nil {
 		return err
 	}
+	if err := edge.Time("StartOptions.At", o.At); err != nil {
+		return err
+	}
 	return edge.Delay("StartOptions.Deadline", o.Deadline)
 }
 

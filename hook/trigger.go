@@ -97,8 +97,8 @@ func (o TriggerOptions) validate() error {
 	if o.Delay != 0 && !o.ProcessAt.IsZero() {
 		return fault.Invalidf("TriggerOptions", "has both ProcessAt and Delay")
 	}
-	if y := o.ProcessAt.UTC().Year(); !o.ProcessAt.IsZero() && (y < 1 || y > 9998) {
-		return fault.Invalidf("TriggerOptions.ProcessAt", "is outside the years 1 to 9998")
+	if err := edge.Time("TriggerOptions.ProcessAt", o.ProcessAt); err != nil {
+		return err
 	}
 	if o.Priority < High || o.Priority > Low {
 		return fault.Invalidf("TriggerOptions.Priority", "is %d; High, Normal and Low are possible", o.Priority)

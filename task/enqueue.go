@@ -84,8 +84,5 @@ func (o EnqueueOptions) validate(d sqldb.Dialect) error {
 	if o.Delay != 0 && !o.ScheduledAt.IsZero() {
 		return fault.Invalidf("EnqueueOptions", "has both ScheduledAt and Delay")
 	}
-	if y := o.ScheduledAt.UTC().Year(); !o.ScheduledAt.IsZero() && (y < 1 || y > 9998) {
-		return fault.Invalidf("EnqueueOptions.ScheduledAt", "is outside the years 1 to 9998")
-	}
-	return nil
+	return edge.Time("EnqueueOptions.ScheduledAt", o.ScheduledAt)
 }

@@ -68,9 +68,13 @@ func result(results pgx.BatchResults, s sqldb.Stmt) (int64, error) {
 		return 0, err
 	}
 	defer rows.Close()
+	scan := rows.Scan
+	if !s.Exact {
+		scan = bounded(rows)
+	}
 	var n int64
 	for rows.Next() {
-		if err := s.Row(rows.Scan); err != nil {
+		if err := s.Row(scan); err != nil {
 			return n, err
 		}
 		n++

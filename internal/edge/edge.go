@@ -120,6 +120,15 @@ func Delay(field string, d time.Duration) error {
 	return nil
 }
 
+// Time refuses a time outside the years 1 to 9998: not every database, and no
+// JSON, holds it. The zero time passes: it is the absence of a time.
+func Time(field string, t time.Time) error {
+	if y := t.UTC().Year(); y < 1 || y > 9998 {
+		return fault.Invalidf(field, "must be between the years 1 and 9998")
+	}
+	return nil
+}
+
 // Limit returns the number of rows that a caller asked for: def when n is 0, n
 // when it is within 1 and max. Anything else is refused rather than clamped,
 // because a caller that gets fewer rows than it asked for takes them for all.

@@ -54,6 +54,10 @@ type Stmt struct {
 	// Fail gives an error of the database its meaning for this statement. nil
 	// leaves it as it is.
 	Fail func(error) error
+	// Exact is set for statements that read a user's tables. For all others a
+	// time outside MinTime and MaxTime, such as PostgreSQL's infinity, is read as
+	// the nearer of the two, so that one such row does not hide the rest.
+	Exact bool
 }
 
 // DB is an open database.

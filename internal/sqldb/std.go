@@ -48,7 +48,7 @@ func (r StdRunner) one(ctx context.Context, s Stmt) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return r.each(rows, s.Row)
+	return r.each(rows, s)
 }
 
 // affected returns the number of rows that a statement affected. SQLite's driver
@@ -63,11 +63,11 @@ func affected(result sql.Result) (rows int64, err error) {
 	return result.RowsAffected()
 }
 
-func (r StdRunner) each(rows *sql.Rows, row func(Scan) error) (n int64, err error) {
+func (r StdRunner) each(rows *sql.Rows, s Stmt) (n int64, err error) {
 	defer rows.Close()
-	scan := r.scan(rows)
+	scan := r.scan(rows, s.Exact)
 	for rows.Next() {
-		if err := row(scan); err != nil {
+		if err := s.Row(scan); err != nil {
 			return n, err
 		}
 		n++
@@ -75,12 +75,20 @@ func (r StdRunner) each(rows *sql.Rows, row func(Scan) error) (n int64, err erro
 	return n, rows.Err()
 }
 
-func (r StdRunner) scan(rows *sql.Rows) Scan {
+func (r StdRunner) scan(rows *sql.Rows, exact bool) Scan {
+	var times bounder
 	return func(dest ...any) error {
+		if !exact {
+			times.note(dest)
+		}
 		if r.Dialect.Dest != nil {
 			r.Dialect.Dest(dest)
 		}
-		return rows.Scan(dest...)
+		if err := rows.Scan(dest...); err != nil {
+			return err
+		}
+		times.bound()
+		return nil
 	}
 }
 

@@ -114,14 +114,29 @@ func (k AlarmKey) String() string {
 func (s *Store) alarmRow(found func(Alarm)) func(sqldb.Scan) error {
 	return func(scan sqldb.Scan) error {
 		var a Alarm
-		err := scan(&a.ActorType, &a.ActorID, &a.ID, &a.Type, &a.Status, &a.Priority, &a.Due, &a.Occurs, &a.Sequence, &a.Generation, &a.Payload,
-			&a.EveryMicros, &a.Cron, &a.Zone, &a.Base, &a.Missed, &a.MissedCap, &a.CaughtUp, &a.Policy, &a.MaxAttempts, &a.Attempts,
+		// Columns that only delays of actors leave empty.
+		var occurs *time.Time
+		var generation *int64
+		var payload, policy *string
+		var attempts *int
+		err := scan(&a.ActorType, &a.ActorID, &a.ID, &a.Type, &a.Status, &a.Priority, &a.Due, &occurs, &a.Sequence, &generation, &payload,
+			&a.EveryMicros, &a.Cron, &a.Zone, &a.Base, &a.Missed, &a.MissedCap, &a.CaughtUp, &policy, &attempts, &a.Attempts,
 			&a.Crashes, &a.Error, &a.Webhook, &a.Trace, &a.Created, &a.Worker, &a.LeaseExpires, &a.LastAttempt)
 		if err != nil {
 			return err
 		}
+		a.Occurs, a.Generation, a.MaxAttempts = or(occurs, a.Due), or(generation, 0), or(attempts, 0)
+		a.Payload, a.Policy = or(payload, "null"), or(policy, "")
 		a.Payload, a.Sealed = s.open(alarmPayload, a.Payload, a.ActorType, a.ActorID, a.ID)
 		found(a)
 		return nil
 	}
+}
+
+// or returns the value of p, or otherwise if there is none.
+func or[T any](p *T, otherwise T) T {
+	if p == nil {
+		return otherwise
+	}
+	return *p
 }

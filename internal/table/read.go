@@ -28,7 +28,7 @@ func (b Builder) Get(t *schema.Table, id string, fail func(error), row func(*sch
 		SQL:  b.Dialect.Rebind(b.selection(t) + " where " + b.q("id") + " = ?"),
 		Args: []any{id},
 		Row:  b.scanner(t, fail, row),
-		Done: sqldb.One(&fault.NotFound{Kind: t.Name(), ID: id}),
+		Done: sqldb.One(&fault.NotFound{Kind: t.Name(), ID: id}), Exact: true,
 	}
 }
 
@@ -55,7 +55,7 @@ func (b Builder) Find(t *schema.Table, q Query, fail func(error), row func(*sche
 		w.text(" limit ", strconv.Itoa(q.Limit))
 	}
 	stmt := w.statements(nil)[0]
-	stmt.Row = b.scanner(t, fail, row)
+	stmt.Row, stmt.Exact = b.scanner(t, fail, row), true
 	return stmt, nil
 }
 

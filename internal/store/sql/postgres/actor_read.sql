@@ -11,7 +11,7 @@ having coalesce((select checksum from perdure.machines where name = $1 order by 
 
 -- name: TimerNext
 -- Microseconds until a delay of an actor of one of the types is due.
-select (extract(epoch from min(next.due_at) - coalesce($1::timestamptz, now())) * 1000000)::bigint
+select (extract(epoch from least(greatest(min(next.due_at), '0001-01-02 00:00:00+00'), '9999-12-31 00:00:00+00') - coalesce($1::timestamptz, now())) * 1000000)::bigint
 from unnest($2::text[]) as known (type)
 cross join lateral (
   select due_at
@@ -20,6 +20,7 @@ cross join lateral (
   order by due_at
   limit 1
 ) next
+having min(next.due_at) is not null
 
 -- name: TimerList
 -- All delays of some actors, in the order in which they will fire.

@@ -34,7 +34,7 @@ from (
 ) t
 on conflict (actor_type, actor_id, kind, alarm_id) do update
 set type = excluded.type, priority = excluded.priority, due_at = excluded.due_at, occurs_at = excluded.occurs_at,
-  sequence = excluded.sequence, generation = a.generation + 1, payload = excluded.payload,
+  sequence = excluded.sequence, generation = coalesce(a.generation, 0) + 1, payload = excluded.payload,
   every_us = excluded.every_us, cron = excluded.cron, zone = excluded.zone, base_at = excluded.base_at,
   missed = excluded.missed, missed_cap = excluded.missed_cap, caught_up = 0, policy = excluded.policy,
   max_attempts = excluded.max_attempts, attempts = 0, error = null, webhook = excluded.webhook, trace = excluded.trace,
@@ -99,7 +99,7 @@ returning a.actor_type, a.actor_id, a.alarm_id, a.type, a.status, a.priority, a.
 -- name: AlarmNextWake
 -- Microseconds until something is due: an alarm that is handled here, or an
 -- expired claim of anybody.
-select (extract(epoch from min(at) - coalesce($1::timestamptz, now())) * 1000000)::bigint
+select (extract(epoch from least(greatest(min(at), '0001-01-02 00:00:00+00'), '9999-12-31 00:00:00+00') - coalesce($1::timestamptz, now())) * 1000000)::bigint
 from (
   select d.due_at as at
   from unnest($2::text[]) as handled (type)
@@ -120,6 +120,7 @@ from (
     limit 1
   )
 ) wakes
+having min(at) is not null
 
 -- name: AlarmExtend
 update perdure.alarms
@@ -137,18 +138,18 @@ where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and t
 update perdure.alarms
 set status = 'pending', due_at = ?::timestamptz, occurs_at = ?::timestamptz, caught_up = ?, attempts = 0, crashes = 0, error = ?, logged = logged or ?::text is not null,
   worker = null, token = null, lease_expires_at = null
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and generation = ?
+where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and coalesce(generation, 0) = ?
 
 -- name: AlarmRetry
 update perdure.alarms
 set status = 'pending', attempts = attempts + 1, error = ?, logged = true, due_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond',
   worker = null, token = null, lease_expires_at = null
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and generation = ?
+where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and coalesce(generation, 0) = ?
 
 -- name: AlarmFail
 update perdure.alarms
 set status = 'failed', attempts = attempts + 1, error = ?, logged = true, worker = null, token = null, lease_expires_at = null
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and generation = ?
+where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and coalesce(generation, 0) = ?
 
 -- name: AlarmBury
 -- Keeps a tick that failed for good as a dead letter of its own: the alarm goes
@@ -158,7 +159,7 @@ insert into perdure.alarms (actor_type, actor_id, kind, alarm_id, type, status, 
 select actor_type, actor_id, kind, ?::text, type, 'failed', priority, due_at, occurs_at, sequence, 1, ?::json,
   policy, max_attempts, attempts + 1, crashes, ?::text, webhook, trace, created_at, true
 from perdure.alarms
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and generation = ?
+where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and coalesce(generation, 0) = ?
 for update
 on conflict (actor_type, actor_id, kind, alarm_id) do update
 set attempts = excluded.attempts, error = excluded.error, logged = excluded.logged
@@ -172,7 +173,7 @@ insert into perdure.alarms (actor_type, actor_id, kind, alarm_id, type, priority
 select '', '', 'custom', ?::text, ?::text, 0, coalesce(?::timestamptz, now()), coalesce(?::timestamptz, now()), ?::bigint, 1, ?::json,
   ?::json, ?::integer, ?::text, trace, coalesce(?::timestamptz, now())
 from perdure.alarms
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and generation = coalesce(?::bigint, generation)
+where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and coalesce(generation, 0) = coalesce(?::bigint, generation, 0)
 for update
 
 -- name: AlarmMove

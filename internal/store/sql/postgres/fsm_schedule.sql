@@ -29,6 +29,7 @@ limit ?
 for update skip locked
 
 -- name: ScheduleNextWake
-select (extract(epoch from min(next_at) - coalesce(?::timestamptz, now())) * 1000000)::bigint
+select (extract(epoch from least(greatest(min(next_at), '0001-01-02 00:00:00+00'), '9999-12-31 00:00:00+00') - coalesce(?::timestamptz, now())) * 1000000)::bigint
 from perdure.schedules
 where not paused
+having min(next_at) is not null

@@ -157,7 +157,7 @@ returning queue
 
 -- name: InstanceNextWake
 -- Microseconds until something is due in a queue.
-select (extract(epoch from min(at) - coalesce($1::timestamptz, now())) * 1000000)::bigint
+select (extract(epoch from least(greatest(min(at), '0001-01-02 00:00:00+00'), '9999-12-31 00:00:00+00') - coalesce($1::timestamptz, now())) * 1000000)::bigint
 from (
   select r.due_at as at
   from (values (false, -1), (false, 0), (false, 1), (true, -1), (true, 0), (true, 1)) as level (suspect, priority)
@@ -190,6 +190,7 @@ from (
   union all
   (select d.at from perdure.deadlines d order by d.at limit 1)
 ) wakes
+having min(at) is not null
 
 -- name: SuspectDue
 select 1

@@ -109,7 +109,7 @@ returning h.id, h.name, h.payload, h.priority, h.policy, h.max_attempts, h.attem
 -- name: HookNextWake
 -- Microseconds until something is due: a hook that is handled here, or an
 -- expired claim of anybody.
-select (extract(epoch from min(at) - coalesce($1::timestamptz, now())) * 1000000)::bigint
+select (extract(epoch from least(greatest(min(at), '0001-01-02 00:00:00+00'), '9999-12-31 00:00:00+00') - coalesce($1::timestamptz, now())) * 1000000)::bigint
 from (
   select h.due_at as at
   from unnest($3::text[]) as handled (name)
@@ -130,6 +130,7 @@ from (
     limit 1
   )
 ) wakes
+having min(at) is not null
 
 -- name: HookPurge
 with old as (

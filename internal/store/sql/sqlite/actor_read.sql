@@ -11,11 +11,11 @@ having coalesce((select checksum from perdure.machines where name = ?1 order by 
 
 -- name: TimerNext
 -- Microseconds until a delay of an actor of one of the types is due.
-select min((
+select min(max(min((
     select min(due_at)
     from perdure.alarms
     where kind = 'machine' and status = 'pending' and actor_type = known.value->>0
-  )) - ?1
+  )), -62135510400000000), 253402214400000000) - ?1
 from json_each(?2) known
 
 -- name: TimerList

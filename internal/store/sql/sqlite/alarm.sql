@@ -30,7 +30,7 @@ from (select ?17 as now, coalesce(?18, ?17 + ?19) as due) t
 where true
 on conflict (actor_type, actor_id, kind, alarm_id) do update
 set type = excluded.type, priority = excluded.priority, due_at = excluded.due_at, occurs_at = excluded.occurs_at,
-  sequence = excluded.sequence, generation = a.generation + 1, payload = excluded.payload,
+  sequence = excluded.sequence, generation = coalesce(a.generation, 0) + 1, payload = excluded.payload,
   every_us = excluded.every_us, cron = excluded.cron, zone = excluded.zone, base_at = excluded.base_at,
   missed = excluded.missed, missed_cap = excluded.missed_cap, caught_up = 0, policy = excluded.policy,
   max_attempts = excluded.max_attempts, attempts = 0, error = null, webhook = excluded.webhook, trace = excluded.trace,
@@ -89,7 +89,7 @@ returning actor_type, actor_id, alarm_id, type, status, priority, due_at, occurs
 -- name: AlarmNextWake
 -- Microseconds until something is due: an alarm that is handled here, or an
 -- expired claim of anybody.
-select min(at) - ?1
+select min(max(min(at), -62135510400000000), 253402214400000000) - ?1
 from (
   select (
     select min(due_at)
@@ -119,17 +119,17 @@ where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and t
 update perdure.alarms
 set status = 'pending', due_at = ?, occurs_at = ?, caught_up = ?, attempts = 0, crashes = 0, error = ?, logged = logged or ? is not null,
   worker = null, token = null, lease_expires_at = null
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and generation = ?
+where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and coalesce(generation, 0) = ?
 
 -- name: AlarmRetry
 update perdure.alarms
 set status = 'pending', attempts = attempts + 1, error = ?, logged = 1, due_at = ? + ?, worker = null, token = null, lease_expires_at = null
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and generation = ?
+where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and coalesce(generation, 0) = ?
 
 -- name: AlarmFail
 update perdure.alarms
 set status = 'failed', attempts = attempts + 1, error = ?, logged = 1, worker = null, token = null, lease_expires_at = null
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and generation = ?
+where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and coalesce(generation, 0) = ?
 
 -- name: AlarmBury
 -- Keeps a tick that failed for good as a dead letter of its own: the alarm goes
@@ -139,7 +139,7 @@ insert into perdure.alarms (actor_type, actor_id, kind, alarm_id, type, status, 
 select actor_type, actor_id, kind, ?, type, 'failed', priority, due_at, occurs_at, sequence, 1, ?,
   policy, max_attempts, attempts + 1, crashes, ?, webhook, trace, created_at, 1
 from perdure.alarms
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and generation = ?
+where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and coalesce(generation, 0) = ?
 on conflict (actor_type, actor_id, kind, alarm_id) do update
 set attempts = excluded.attempts, error = excluded.error, logged = excluded.logged
 
@@ -151,7 +151,7 @@ insert into perdure.alarms (actor_type, actor_id, kind, alarm_id, type, priority
 select '', '', 'custom', ?, ?, 0, ?, ?, ?, 1, ?,
   ?, ?, ?, trace, ?
 from perdure.alarms
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and generation = coalesce(?, generation)
+where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and coalesce(generation, 0) = coalesce(?, generation, 0)
 
 -- name: AlarmMove
 -- What was tried already, or recurs, stays the one that it is.

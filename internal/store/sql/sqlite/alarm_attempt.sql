@@ -7,7 +7,7 @@ select 'alarm', l.alarm_id, l.actor_type, l.actor_id,
   coalesce((select max(a.seq) from perdure.attempts a where a.kind = 'alarm' and a.id = l.alarm_id and a.actor_type = l.actor_type and a.actor_id = l.actor_id), 0) + 1,
   l.attempts + l.crashes + 1, 'failed', ?, l.worker, l.last_attempt_at, ?
 from perdure.alarms l
-where l.kind = 'custom' and l.actor_type = ? and l.actor_id = ? and l.alarm_id = ? and l.token = ? and l.generation = ?
+where l.kind = 'custom' and l.actor_type = ? and l.actor_id = ? and l.alarm_id = ? and l.token = ? and coalesce(l.generation, 0) = ?
 
 -- name: AlarmLost
 -- Records the attempt of a claim that has just been returned.
@@ -26,7 +26,7 @@ from (
   select a.actor_type, a.actor_id, a.seq, a.attempt, a.outcome, a.error, a.worker, a.began_at, a.ended_at
   from perdure.alarms l
   join perdure.attempts a on a.kind = 'alarm' and a.id = l.alarm_id and a.actor_type = l.actor_type and a.actor_id = l.actor_id
-  where l.kind = 'custom' and l.actor_type = ? and l.actor_id = ? and l.alarm_id = ? and l.token = ? and l.generation = ?
+  where l.kind = 'custom' and l.actor_type = ? and l.actor_id = ? and l.alarm_id = ? and l.token = ? and coalesce(l.generation, 0) = ?
   order by a.seq desc
   limit ?
 ) t

@@ -26,6 +26,6 @@ order by next_at
 limit ?
 
 -- name: ScheduleNextWake
-select min(next_at) - ?
+select min(max(min(next_at), -62135510400000000), 253402214400000000) - ?
 from perdure.schedules
 where paused = 0

@@ -143,7 +143,7 @@ where id in (
 
 -- name: InstanceNextWake
 -- Microseconds until something is due in a queue.
-select min(at) - ?1
+select min(max(min(at), -62135510400000000), 253402214400000000) - ?1
 from (
   select min(due_at) as at from perdure.ready where queue = ?2 and suspect = 0 and priority = -1
   union all

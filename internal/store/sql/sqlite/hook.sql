@@ -104,7 +104,7 @@ returning id, name, payload, priority, policy, max_attempts, attempts, crashes, 
 -- name: HookNextWake
 -- Microseconds until something is due: a hook that is handled here, or an
 -- expired claim of anybody.
-select min(at) - ?1
+select min(max(min(at), -62135510400000000), 253402214400000000) - ?1
 from (
   select (
     select min(due_at)

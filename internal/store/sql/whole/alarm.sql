@@ -20,7 +20,7 @@ where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and t
 
 -- name: AlarmDone
 delete from perdure.alarms
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and generation = ?
+where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and coalesce(generation, 0) = ?
 
 -- name: AlarmYield
 -- Ends a claim of an alarm that was scheduled anew while it ran.

@@ -1,0 +1,62 @@
+package postgres
+
+import (
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+var errNull = errors.New("cannot scan NULL into *time.Time")
+
+// bounded scans rows whose times Go and JSON may be unable to hold.
+func bounded(rows pgx.Rows) sqldb.Scan {
+	return func(dest ...any) error {
+		for i, d := range dest {
+			switch p := d.(type) {
+			case *time.Time:
+				dest[i] = timeDest{p}
+			case **time.Time:
+				dest[i] = nullTimeDest{p}
+			}
+		}
+		return rows.Scan(dest...)
+	}
+}
+
+type timeDest struct{ to *time.Time }
+
+// ScanTimestamptz implements pgtype.TimestamptzScanner.
+func (d timeDest) ScanTimestamptz(v pgtype.Timestamptz) error {
+	if !v.Valid {
+		return errNull
+	}
+	*d.to = nearest(v)
+	return nil
+}
+
+type nullTimeDest struct{ to **time.Time }
+
+// ScanTimestamptz implements pgtype.TimestamptzScanner.
+func (d nullTimeDest) ScanTimestamptz(v pgtype.Timestamptz) error {
+	if !v.Valid {
+		*d.to = nil
+		return nil
+	}
+	t := nearest(v)
+	*d.to = &t
+	return nil
+}
+
+func nearest(v pgtype.Timestamptz) time.Time {
+	switch v.InfinityModifier {
+	case pgtype.Infinity:
+		return sqldb.MaxTime
+	case pgtype.NegativeInfinity:
+		return sqldb.MinTime
+	}
+	return sqldb.Bounded(v.Time)
+}
