@@ -2,7 +2,6 @@ package fsm_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -114,65 +113,6 @@ func TestProgressForgivesCrashes(t *testing.T) {
 		f.register(d)
 		f.drain()
 		f.wantResult(id, "1")
-		dead.release()
-		for _, wait := range waits {
-			wait()
-		}
-	})
-}
-
-// A backlog does not keep suspects from their turn, and they take it one after the
-// other.
-func TestSuspectsAreRunOneByOneBesideABacklog(t *testing.T) {
-	eachWith(t, fsm.Options{Queues: map[string]int{fsm.DefaultQueue: 4}}, func(f *fixture) {
-		t := f.t
-		dead := newGate(t)
-		var ran []int
-		var mu sync.Mutex
-		var lost counter
-		var together atomic.Int64
-		d := machine("work", func(_ context.Context, r run) (fsm.Outcome, error) {
-			if r.State < 3 && r.Crashes < 2 {
-				dead.pass(r.ID)
-				return fsm.Outcome{}, errors.New("too late")
-			}
-			if r.State < 3 {
-				if together.Add(1) > 1 {
-					t.Error("two suspects ran at once")
-				}
-				defer together.Add(-1)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			ran = append(ran, r.State)
-			return r.Done(nil), nil
-		})
-		_, err := fsm.StartMany(t.Context(), f.eng, d, []int{0, 1, 2}, nil)
-		enginetest.NoError(t, err)
-		var waits []func()
-		for range 2 {
-			process := f.other(quiet(&lost))
-			process.register(d)
-			waits = append(waits, process.begin())
-			for range 3 {
-				dead.await(t)
-			}
-			f.clock.Advance(minute)
-		}
-		for i := range 40 {
-			start(f, d, i+3, &fsm.StartOptions{Priority: fsm.High})
-		}
-		f.register(d)
-		f.drain()
-		last := 0
-		for place, state := range ran {
-			if state < 3 {
-				last = place
-			}
-		}
-		if len(ran) != 43 || last > 20 {
-			t.Errorf("the suspects ran in the order %v", ran)
-		}
 		dead.release()
 		for _, wait := range waits {
 			wait()

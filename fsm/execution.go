@@ -24,7 +24,8 @@ type execution struct {
 	instance *store.Instance
 	queue    string
 	token    string
-	suspect  bool // claimed alone, because it lost its process before
+	suspect  bool // crashed before; limit is its batch limit
+	limit    int
 	inbox    []store.Signal
 	history  bool      // what its steps come to is kept
 	began    time.Time // the step that runs

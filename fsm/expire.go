@@ -4,19 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/retry"
 )
-
-// crashDelay is how long an instance waits after a crash, times its crashes: one
-// that kills its process must not do so in a loop.
-const crashDelay = time.Second
-
-// lost is the error of an instance whose process died.
-const lost = "process was lost while the instance ran"
 
 // expire sees to everything that has become due beside the ready instances: the
 // leases of lost processes, waits that are over, machines that are now known,
@@ -25,14 +16,14 @@ const lost = "process was lost while the instance ran"
 // It reports whether suspects are due.
 func (m *Machines) expire(ctx context.Context, queue string) (suspects bool, err error) {
 	var news news
-	var leases []expired
+	var leases []store.ExpiredLease
 	var waits, overdue []string
 	var crashes []Crash
 	var ticking ticking
 	err = m.transact(ctx, func(tx sqldb.Tx) error {
 		st, now := m.rt.Store, m.rt.Now()
 		stmts := []sqldb.Stmt{
-			st.ExpiredLeases(queue, sweepLimit, now, func(token string, alone bool) { leases = append(leases, expired{token, alone}) }),
+			st.ExpiredLeases(queue, sweepLimit, now, func(l store.ExpiredLease) { leases = append(leases, l) }),
 			st.ExpiredWaits(sweepLimit, now, func(id string) { waits = append(waits, id) }),
 			st.ExpiredDeadlines(sweepLimit, now, func(id string) { overdue = append(overdue, id) }),
 			st.SuspectsDue(queue, now, func() { suspects = true }),
@@ -49,13 +40,11 @@ func (m *Machines) expire(ctx context.Context, queue string) (suspects bool, err
 				return err
 			}
 		}
-		for _, lease := range leases {
-			reaped, err := m.reap(ctx, tx, lease, &news)
-			if err != nil {
-				return err
-			}
-			crashes = append(crashes, reaped...)
+		reaped, err := m.reap(ctx, tx, leases, &news)
+		if err != nil {
+			return err
 		}
+		crashes = reaped
 		return ticking.fire(ctx, m, tx, &news)
 	})
 	if err != nil {
@@ -66,54 +55,6 @@ func (m *Machines) expire(ctx context.Context, queue string) (suspects bool, err
 		m.options.OnCrash(c)
 	}
 	return suspects || len(crashes) > 0, m.cancelOverdue(ctx, overdue)
-}
-
-// expired is a lease whose process was lost.
-type expired struct {
-	token string
-	alone bool // it is that of a suspect
-}
-
-// reap returns what an expired lease still holds. Instances that lose their process
-// again become suspects and run alone from then on; only who does so can end in
-// quarantine.
-func (m *Machines) reap(ctx context.Context, tx sqldb.Tx, lease expired, news *news) ([]Crash, error) {
-	var returns []store.Return
-	var crashes []Crash
-	var ids []string
-	held := m.rt.Store.HeldBy(lease.token, func(id string, before int) {
-		r := store.Return{ID: id, Crashes: before + 1, Suspect: before+1 >= min(suspicion, m.options.MaxCrashes)}
-		if lease.alone {
-			r.Delay = time.Duration(before) * crashDelay
-		}
-		crash := Crash{ID: id, Crashes: r.Crashes, Quarantined: lease.alone && r.Crashes >= m.options.MaxCrashes}
-		crashes, ids = append(crashes, crash), append(ids, id)
-		if !crash.Quarantined {
-			returns = append(returns, r)
-		}
-	})
-	if err := tx.Run(ctx, held); err != nil {
-		return nil, err
-	}
-	var stmts []sqldb.Stmt
-	if len(ids) > 0 {
-		stmts = m.rt.Store.RecordTaken(lease.token, ids, retry.Lost, lost, m.rt.Now())
-	}
-	if len(returns) > 0 {
-		stmts = append(stmts, m.rt.Store.ReturnInstances(returns, lost, m.rt.Now(), news.woken)...)
-	}
-	stmts = append(stmts, m.rt.Store.PurgeInterrupts(lease.token), m.rt.Store.DropLeases([]string{lease.token}))
-	if err := tx.Run(ctx, stmts...); err != nil {
-		return nil, err
-	}
-	for _, c := range crashes {
-		if c.Quarantined {
-			if err := m.quarantine(ctx, tx, c.ID, news); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return crashes, nil
 }
 
 // quarantine ends an instance that has lost its process too often.

@@ -58,10 +58,10 @@ type Options struct {
 	// life. Steps may run longer: the lease is renewed while they do. At least
 	// one second. Default: 30 seconds.
 	Lease time.Duration
-	// MaxCrashes is how many times in a row an instance may lose its process
-	// before it is quarantined. From the second time on it is run apart from
-	// others that lost theirs, and only an instance that was is quarantined.
-	// Default: 5.
+	// MaxCrashes is the number of crashes in a row after which an instance is
+	// quarantined. After two crashes an instance is a suspect: suspects run in
+	// batches that become half as large with every further crash, and only an
+	// instance that crashes alone is quarantined. Default: 5.
 	MaxCrashes int
 	// StepTimeout is how long a step may take unless it says otherwise.
 	// Default: 5 minutes.
@@ -104,6 +104,7 @@ type Machines struct {
 	options Options
 	id      string
 	flusher *flusher
+	lane    *core.Lane // of suspects
 	queues  []*queue
 
 	mu       sync.RWMutex
@@ -131,7 +132,7 @@ func New(eng *perdure.Engine, options *Options) (*Machines, error) {
 		return nil, err
 	}
 	m := &Machines{rt: rt, eng: eng, options: o, id: rt.NewID(), known: map[definition]machine{}, recorded: map[definition]bool{}}
-	m.flusher = newFlusher(m)
+	m.flusher, m.lane = newFlusher(m), rt.Workers.NewLane(m.freed)
 	processors := make([]dispatch.Processor, 0, len(o.Queues))
 	for name, concurrency := range o.Queues {
 		q := newQueue(m, name, concurrency)

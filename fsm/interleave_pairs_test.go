@@ -485,7 +485,7 @@ func (s *stage) outcomeAndPick(name string, mutate mutation, i store.Instance, t
 			return err
 		}
 		s.tell(name, settled.stale)
-		_, err := m.queues[0].take(ctx, 10, time.Minute, false)
+		_, err := m.queues[0].take(ctx, 10, time.Minute)
 		return err
 	})
 }

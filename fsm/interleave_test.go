@@ -269,18 +269,14 @@ func (s *stage) deliver(name string, mutate mutation, target int) interleave.Ses
 func (s *stage) reap(name string, mutate mutation) interleave.Session {
 	return s.session(name, mutate, func(ctx context.Context, m *Machines) error {
 		return m.transact(ctx, func(tx sqldb.Tx) error {
-			var leases []expired
-			list := m.rt.Store.ExpiredLeases(DefaultQueue, 10, m.rt.Now(), func(token string, alone bool) { leases = append(leases, expired{token, alone}) })
+			var leases []store.ExpiredLease
+			list := m.rt.Store.ExpiredLeases(DefaultQueue, 10, m.rt.Now(), func(l store.ExpiredLease) { leases = append(leases, l) })
 			if err := tx.Run(ctx, list); err != nil {
 				return err
 			}
 			s.tell(name, len(leases))
-			for _, l := range leases {
-				if _, err := m.reap(ctx, tx, l, &news{}); err != nil {
-					return err
-				}
-			}
-			return nil
+			_, err := m.reap(ctx, tx, leases, &news{})
+			return err
 		})
 	})
 }
@@ -288,7 +284,7 @@ func (s *stage) reap(name string, mutate mutation) interleave.Session {
 // pick claims what is due.
 func (s *stage) pick(name string, mutate mutation) interleave.Session {
 	return s.session(name, mutate, func(ctx context.Context, m *Machines) error {
-		claims, err := m.queues[0].take(ctx, 10, time.Minute, false)
+		claims, err := m.queues[0].take(ctx, 10, time.Minute)
 		var ids []string
 		for _, c := range claims {
 			ids = append(ids, c.ID)

@@ -27,7 +27,9 @@ type queue struct {
 	machines *Machines
 	name     string
 	worker   *core.Worker
-	suspects suspects
+	// suspects run in this queue, at most suspectSlots.
+	suspects     atomic.Int64
+	suspectSlots int
 
 	backlog bool      // the last claim left something, and no suspects
 	swept   time.Time // when expired things were last seen to
@@ -38,7 +40,7 @@ type queue struct {
 }
 
 func newQueue(m *Machines, name string, concurrency int) *queue {
-	q := &queue{machines: m, name: name}
+	q := &queue{machines: m, name: name, suspectSlots: (concurrency + 1) / 2}
 	q.worker = core.NewWorker(core.Kind{
 		Name: "instance", Claim: q.claim, Begin: q.begin, Extend: q.extend, Release: q.release, Next: q.next, Sweep: m.sweep,
 	}, core.Options{
@@ -93,7 +95,7 @@ func (q *queue) claim(ctx context.Context, limit int, lease time.Duration) (clai
 	now := clock.System.Now()
 	calm := q.thorough.Load() == 0 && !q.overdue.Load()
 	if (q.backlog || calm) && now.Sub(q.swept) < sweepPause {
-		claims, err = q.take(ctx, limit, lease, false)
+		claims, err = q.take(ctx, limit, lease)
 		q.backlog = len(claims) == limit
 		if err != nil || len(claims) > 0 || calm {
 			return claims, err
@@ -110,37 +112,51 @@ func (q *queue) claim(ctx context.Context, limit int, lease time.Duration) (clai
 	return claims, err
 }
 
-// takeWith takes due instances under one lease, and a suspect, if there are, under
-// a lease of its own: if it takes its process down again, nobody else is blamed.
+// takeWith claims due instances under one lease, and suspects, if there are, under
+// a lease of their own.
 func (q *queue) takeWith(ctx context.Context, suspects bool, limit int, lease time.Duration) (claims []*core.Claim, err error) {
 	if suspects { // before the others: a backlog must not keep them from their turn
-		if claims, err = q.suspects.take(ctx, q, lease); err != nil {
+		if claims, err = q.takeSuspects(ctx, limit, lease); err != nil {
 			return nil, err
 		}
 	}
 	if len(claims) == limit {
 		return claims, nil
 	}
-	others, err := q.take(ctx, limit-len(claims), lease, false)
-	if err != nil && len(claims) > 0 { // the suspect is to be run
+	others, err := q.take(ctx, limit-len(claims), lease)
+	if err != nil && len(claims) > 0 { // the suspects are to be run
 		q.machines.options.OnError(err)
 		return claims, nil
 	}
 	return append(claims, others...), err
 }
 
-func (q *queue) take(ctx context.Context, limit int, lease time.Duration, suspects bool) ([]*core.Claim, error) {
-	m, token := q.machines, q.machines.rt.NewID()
+func (q *queue) take(ctx context.Context, limit int, lease time.Duration) ([]*core.Claim, error) {
+	m := q.machines
 	tx, err := m.rt.DB.Begin(ctx, sqldb.Claim)
 	if err != nil {
 		return nil, err
 	}
 	defer tx.Rollback()
+	claim := q.newClaim(limit, lease)
+	return q.lease(ctx, tx, claim, func(found func(*store.Instance)) []sqldb.Stmt {
+		return m.rt.Store.ClaimInstances(claim, m.rt.Now(), found)
+	}, func(*execution) {})
+}
+
+func (q *queue) newClaim(limit int, lease time.Duration) store.InstanceClaim {
+	return store.InstanceClaim{Queue: q.name, Worker: q.machines.id, Token: q.machines.rt.NewID(), Lease: lease, Limit: limit}
+}
+
+// lease runs the statements of a claim, reads the signals of the claimed instances
+// and commits.
+func (q *queue) lease(ctx context.Context, tx sqldb.Tx, c store.InstanceClaim, stmts func(found func(*store.Instance)) []sqldb.Stmt, with func(*execution)) ([]*core.Claim, error) {
+	m := q.machines
 	var claims []*core.Claim
-	claim := store.InstanceClaim{Queue: q.name, Worker: m.id, Token: token, Lease: lease, Limit: limit, Suspects: suspects}
-	err = tx.Run(ctx, m.rt.Store.ClaimInstances(claim, m.rt.Now(), func(i *store.Instance) {
-		e := &execution{machines: m, instance: i, queue: q.name, token: token, suspect: suspects}
-		e.claim = &core.Claim{ID: i.ID, Token: token, Work: e, Due: i.Due}
+	err := tx.Run(ctx, stmts(func(i *store.Instance) {
+		e := &execution{machines: m, instance: i, queue: q.name, token: c.Token}
+		with(e)
+		e.claim = &core.Claim{ID: i.ID, Token: c.Token, Work: e, Due: i.Due}
 		claims = append(claims, e.claim)
 	})...)
 	if err != nil || len(claims) == 0 {
@@ -153,7 +169,7 @@ func (q *queue) take(ctx context.Context, limit int, lease time.Duration, suspec
 	for _, c := range claims {
 		c.Work.(*execution).inbox = signals[c.ID]
 	}
-	m.flusher.lease(token, len(claims))
+	m.flusher.lease(c.Token, len(claims))
 	return claims, nil
 }
 
@@ -225,7 +241,7 @@ func (q *queue) settle(c *core.Claim, s settlement) {
 }
 
 func (q *queue) end(c *core.Claim, err error) {
-	q.suspects.ended(c.Work.(*execution))
+	q.ended(c.Work.(*execution))
 	c.End(err)
 }
 
@@ -262,7 +278,7 @@ func (q *queue) release(_ context.Context, claims []*core.Claim) error {
 	errs := make(chan error, len(claims))
 	for _, c := range claims {
 		e := c.Work.(*execution)
-		q.suspects.ended(e)
+		q.ended(e)
 		q.machines.flusher.settle(e, settlement{release: true}, func(err error) { errs <- err })
 	}
 	var all []error
@@ -272,6 +288,15 @@ func (q *queue) release(_ context.Context, claims []*core.Claim) error {
 	return errors.Join(all...)
 }
 
+// least returns the smallest batch limit of a suspect that could be claimed now,
+// and 0 if none could.
+func (q *queue) least() int {
+	if int(q.suspects.Load()) >= q.suspectSlots {
+		return 0
+	}
+	return q.machines.lane.Least()
+}
+
 func (q *queue) next(ctx context.Context) (wait time.Duration, ok bool, err error) {
 	m := q.machines
 	sooner := func(d time.Duration) {
@@ -279,7 +304,7 @@ func (q *queue) next(ctx context.Context) (wait time.Duration, ok bool, err erro
 			wait, ok = d, true
 		}
 	}
-	err = m.read(ctx, m.rt.Store.NextInstance(q.name, m.definitions(), !q.suspects.busy.Load(), m.rt.Now(), sooner), m.rt.Store.NextSchedule(m.rt.Now(), sooner))
+	err = m.read(ctx, m.rt.Store.NextInstance(q.name, m.definitions(), q.least(), m.rt.Now(), sooner), m.rt.Store.NextSchedule(m.rt.Now(), sooner))
 	if ok && wait <= 0 {
 		q.overdue.Store(true)
 	}

@@ -2,37 +2,174 @@ package fsm
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/retry"
 )
 
-// suspicion is from how many lost processes on an instance is a suspect. The first
-// loss is nobody's fault: a machine that went away takes everything with it that it
-// ran.
-const suspicion = 2
+// lost is the error of an instance whose process crashed.
+const lost = "process was lost while the instance ran"
 
-// suspects runs instances that may take their process down, one at a time in this
-// process: whoever is run at the same time would be blamed with them.
-type suspects struct{ busy atomic.Bool }
-
-// take claims a suspect, unless one is running.
-func (s *suspects) take(ctx context.Context, q *queue, lease time.Duration) ([]*core.Claim, error) {
-	if !s.busy.CompareAndSwap(false, true) {
-		return nil, nil
+// freed wakes the queues of this process: suspects may be run that could not.
+func (m *Machines) freed() {
+	for _, q := range m.queues {
+		m.rt.Hub.Tell(topic(q.name), time.Time{})
 	}
-	claims, err := q.take(ctx, 1, lease, true)
-	if len(claims) == 0 {
-		s.busy.Store(false)
-	}
-	return claims, err
 }
 
-// ended makes room for the next suspect if the execution was that of one.
-func (s *suspects) ended(e *execution) {
-	if e.suspect {
-		s.busy.Store(false)
-		e.machines.rt.Hub.Publish(topic(e.queue), time.Time{})
+// takeSuspects claims up to limit suspects that may run together with those that
+// run already, under a lease of their own. They use at most half of the slots of a
+// queue, so that other instances are not held up.
+func (q *queue) takeSuspects(ctx context.Context, limit int, lease time.Duration) (claims []*core.Claim, err error) {
+	m := q.machines
+	least := q.least()
+	limit = min(limit, m.lane.Room(), q.suspectSlots-int(q.suspects.Load()))
+	if least == 0 || limit < 1 {
+		return nil, nil
 	}
+	tx, err := m.rt.DB.Begin(ctx, sqldb.Claim)
+	if err != nil {
+		return nil, err
+	}
+	defer tx.Rollback()
+	var due []store.Suspect
+	if err := tx.Run(ctx, m.rt.Store.ListSuspects(q.name, least, limit, m.rt.Now(), func(s store.Suspect) { due = append(due, s) })); err != nil {
+		return nil, err
+	}
+	limits := map[string]int{}
+	var ids []string
+	for i, admitted := range m.lane.Admit(limitsOf(due)) {
+		if admitted {
+			ids = append(ids, due[i].ID)
+			limits[due[i].ID] = due[i].Limit
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	q.suspects.Add(int64(len(ids)))
+	defer func() { // of those that were not claimed after all
+		for _, c := range claims {
+			delete(limits, c.ID)
+		}
+		for _, limit := range limits {
+			q.left(limit)
+		}
+	}()
+	claim := q.newClaim(len(ids), lease)
+	return q.lease(ctx, tx, claim, func(found func(*store.Instance)) []sqldb.Stmt {
+		return m.rt.Store.ClaimSuspects(claim, ids, m.rt.Now(), found)
+	}, func(e *execution) { e.suspect, e.limit = true, limits[e.instance.ID] })
+}
+
+func limitsOf(suspects []store.Suspect) []int {
+	limits := make([]int, len(suspects))
+	for i, s := range suspects {
+		limits[i] = s.Limit
+	}
+	return limits
+}
+
+// ended makes room for other suspects if the execution was one of a suspect.
+func (q *queue) ended(e *execution) {
+	if e.suspect {
+		q.left(e.limit)
+	}
+}
+
+func (q *queue) left(limit int) {
+	q.suspects.Add(-1)
+	q.machines.lane.Leave(limit)
+}
+
+// losses are the instances that crashed with one process.
+type losses struct {
+	held             map[string][]store.LeasedInstance // by lease
+	suspects, others int
+}
+
+// losses finds the instances that the leases of a process hold, expired or not: the
+// process that let one of them expire has crashed.
+func (m *Machines) losses(ctx context.Context, tx sqldb.Runner, worker string) (*losses, error) {
+	l := &losses{held: map[string][]store.LeasedInstance{}}
+	err := tx.Run(ctx, m.rt.Store.HeldBy(worker, func(i store.LeasedInstance) {
+		l.held[i.Token] = append(l.held[i.Token], i)
+		if i.Suspect {
+			l.suspects++
+		} else {
+			l.others++
+		}
+	}))
+	return l, err
+}
+
+func (l *losses) judge(i store.LeasedInstance, maxCrashes int) core.Verdict {
+	loss := core.Loss{Crashes: i.Crashes, Lost: l.others}
+	if i.Suspect {
+		loss = core.Loss{Crashes: i.Crashes, Suspect: true, Limit: i.Limit, Lost: l.suspects, Others: l.others}
+	}
+	return core.Judge(loss, maxCrashes)
+}
+
+// reap returns the instances that expired leases still hold.
+func (m *Machines) reap(ctx context.Context, tx sqldb.Tx, leases []store.ExpiredLease, news *news) (crashes []Crash, err error) {
+	found := map[string]*losses{}
+	for _, lease := range leases {
+		if found[lease.Worker] == nil {
+			if found[lease.Worker], err = m.losses(ctx, tx, lease.Worker); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, lease := range leases {
+		reaped, err := m.reapLease(ctx, tx, lease.Token, found[lease.Worker], news)
+		if err != nil {
+			return nil, err
+		}
+		crashes = append(crashes, reaped...)
+	}
+	return crashes, nil
+}
+
+// reapLease returns the instances of one lease. Instances that crash again become
+// suspects: they run in batches that become smaller with every crash. Only an
+// instance that crashes alone is quarantined.
+func (m *Machines) reapLease(ctx context.Context, tx sqldb.Tx, token string, l *losses, news *news) ([]Crash, error) {
+	var returns []store.Return
+	var crashes []Crash
+	var ids []string
+	for _, i := range l.held[token] {
+		v := l.judge(i, m.options.MaxCrashes)
+		crashes, ids = append(crashes, Crash{ID: i.ID, Crashes: v.Crashes, Quarantined: v.Quarantined}), append(ids, i.ID)
+		if v.Quarantined {
+			continue
+		}
+		r := store.Return{ID: i.ID, Crashes: v.Crashes, Delay: v.Delay}
+		if v.Suspect {
+			r.Limit = &v.Limit
+		}
+		returns = append(returns, r)
+	}
+	var stmts []sqldb.Stmt
+	if len(ids) > 0 {
+		stmts = m.rt.Store.RecordTaken(token, ids, retry.Lost, lost, m.rt.Now())
+	}
+	if len(returns) > 0 {
+		stmts = append(stmts, m.rt.Store.ReturnInstances(returns, lost, m.rt.Now(), news.woken)...)
+	}
+	stmts = append(stmts, m.rt.Store.PurgeInterrupts(token), m.rt.Store.DropLeases([]string{token}))
+	if err := tx.Run(ctx, stmts...); err != nil {
+		return nil, err
+	}
+	for _, c := range crashes {
+		if c.Quarantined {
+			if err := m.quarantine(ctx, tx, c.ID, news); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return crashes, nil
 }

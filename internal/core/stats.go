@@ -71,8 +71,9 @@ type Watched interface {
 // Workers are all that work in an engine, for those who watch them. A nil *Workers
 // is nobody's.
 type Workers struct {
-	mu  sync.Mutex
-	all []Watched
+	mu        sync.Mutex
+	all       []Watched
+	isolation isolation
 }
 
 // Add makes one known.

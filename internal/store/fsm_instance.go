@@ -204,14 +204,12 @@ type InstanceClaim struct {
 	Token string
 	Lease time.Duration
 	Limit int
-	// Suspects claims instances whose process was lost before.
-	Suspects bool
 }
 
 // ClaimInstances returns the statements that lease due instances, all under one
-// token.
+// token. Suspects are not among them: see ClaimSuspects.
 func (s *Store) ClaimInstances(c InstanceClaim, now Now, found func(*Instance)) []sqldb.Stmt {
-	stmts := s.stmts("InstanceClaim", c.Queue, at(now), c.Limit, c.Token, c.Worker, s.flag(c.Suspects), c.Lease.Microseconds())
+	stmts := s.stmts("InstanceClaim", c.Queue, at(now), c.Limit, c.Token, c.Worker, s.flag(false), c.Lease.Microseconds())
 	stmts[len(stmts)-1].Row = s.instanceRow(found)
 	return stmts
 }
@@ -260,10 +258,11 @@ func parseJSON(text *string, to any) error {
 }
 
 // NextInstance returns the statement that finds how long it is until something
-// is due in a queue, for a process that knows these machines and takes suspects or
-// not. found is not called if nothing is.
-func (s *Store) NextInstance(queue string, known []Definition, suspects bool, now Now, found func(time.Duration)) sqldb.Stmt {
-	next := s.stmt("InstanceNextWake", at(now), queue, definitionColumns(known), s.flag(suspects))
+// is due in a queue, for a process that knows these machines and runs suspects with
+// a batch limit of least or more, or none if least is 0. found is not called if
+// nothing is.
+func (s *Store) NextInstance(queue string, known []Definition, least int, now Now, found func(time.Duration)) sqldb.Stmt {
+	next := s.stmt("InstanceNextWake", at(now), queue, definitionColumns(known), least)
 	next.Row = durationRow(found)
 	return next
 }

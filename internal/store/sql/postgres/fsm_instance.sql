@@ -118,7 +118,7 @@ where i.partition_key is null or h.head = i.id
 
 -- name: InstanceClaim
 -- Takes due rows of one queue, the most urgent and then the oldest first, under
--- one lease. Suspects (their process was lost before) go alone.
+-- one lease. Suspects are claimed by SuspectClaim.
 -- The rows are deleted by an array of their places: of a join the planner makes a
 -- scan of the whole table as soon as it knows how large that is.
 with due as (
@@ -148,3 +148,23 @@ select i.id::text, i.fsm, i.version, i.step, i.state::text, i.attempt, least(i.f
   i.parent_id::text, i.parent_fanout, i.partition_key, i.unique_name, i.unique_key, i.unique_scope, i.deadline_at, i.created_at, i.priority, i.due_at, i.trace
 from perdure.instances i
 where i.id in (select id from taken)
+
+-- name: SuspectList
+-- Due suspects that may be run, in the order in which they are: large batches
+-- first, as they are the least suspicious.
+select r.id::text, coalesce(i.batch_limit, 1)
+from perdure.ready r
+join perdure.instances i on i.id = r.id
+where r.queue = $1 and r.suspect and r.due_at <= coalesce($2::timestamptz, now()) and greatest(coalesce(i.batch_limit, 1), 1) >= $3::integer
+order by coalesce(i.batch_limit, 1) desc, r.priority, r.due_at, r.id
+limit $4
+for update of r skip locked
+
+-- name: SuspectClaim
+-- InstanceClaim for suspects that were chosen and are locked.
+with due as (
+  select ctid, id
+  from perdure.ready
+  where queue = $1 and suspect and due_at <= coalesce($2::timestamptz, now()) and id = any($8::uuid[])
+  limit $3
+), taken as ({rest}

@@ -131,6 +131,6 @@ where id = ?::uuid and status in ('failed', 'quarantined', 'cancelled')
 -- All attempts before it, no deadline, and no parent that counts it again: one
 -- that still waits goes on seeing it by the negative number.
 update perdure.instances
-set attempt = 0, failures = 0, crashes = 0, timed_out = false, awaits = null, seen = null, deadline_at = null, parent_fanout = -abs(parent_fanout),
+set attempt = 0, failures = 0, crashes = 0, batch_limit = null, timed_out = false, awaits = null, seen = null, deadline_at = null, parent_fanout = -abs(parent_fanout),
   due_at = coalesce(?::timestamptz, now())
 where id = ?::uuid

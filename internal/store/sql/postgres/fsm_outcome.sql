@@ -31,15 +31,15 @@ for no key update
 -- The new step and state. No indexed column changes. Progress forgives crashes.
 update perdure.instances i
 set step = o.step, state = o.state::json, attempt = o.attempt, failures = o.failures, awaits = o.awaits::json, keeps = o.keeps, seen = o.seen::json,
-  timed_out = o.timed_out, crashes = case when o.attempt = 0 then 0 else i.crashes end, fanout = o.fanout, dropped = o.dropped::json, error = o.error, due_at = t.now + o.delay * interval '1 microsecond'
+  timed_out = o.timed_out, crashes = case when o.attempt = 0 then 0 else i.crashes end, batch_limit = null, fanout = o.fanout, dropped = o.dropped::json, error = o.error, due_at = t.now + o.delay * interval '1 microsecond'
 from unnest(?::uuid[], ?::text[], ?::text[], ?::integer[], ?::text[], ?::boolean[], ?::text[], ?::boolean[], ?::integer[], ?::text[], ?::text[], ?::bigint[], ?::integer[])
   as o (id, step, state, attempt, awaits, keeps, seen, timed_out, fanout, dropped, error, delay, failures),
   (select coalesce(?::timestamptz, now()) as now) t
 where i.id = o.id
 
 -- name: ReadyAgain
-insert into perdure.ready (queue, priority, due_at, id)
-select queue, priority, due_at, id
+insert into perdure.ready (queue, suspect, priority, due_at, id)
+select queue, batch_limit is not null, priority, due_at, id
 from perdure.instances
 where id = any(?::uuid[])
 

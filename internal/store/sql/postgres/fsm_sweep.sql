@@ -7,7 +7,7 @@ set expires_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 micro
 where token = ?::uuid
 
 -- name: LeaseExpired
-select token::text, alone
+select token::text, worker
 from perdure.leases
 where queue = ? and expires_at <= coalesce(?::timestamptz, now())
 order by expires_at
@@ -15,12 +15,12 @@ limit ?
 for update skip locked
 
 -- name: LeaseHeld
--- The instances of a lease that are in no other place, and thus held by it. One
--- that is not at the head of its partition is in the queue for it.
-select i.id::text, i.crashes
+-- The instances of the leases of a process that are in no other place, and thus held
+-- by them. One that is not at the head of its partition is in the queue for it.
+select l.token::text, l.alone, i.id::text, i.crashes, coalesce(i.batch_limit, 1)
 from perdure.leases l, unnest(l.ids) as held (id)
 join perdure.instances i on i.id = held.id
-where l.token = ?::uuid
+where l.worker = ?
   and not exists (select 1 from perdure.finished f where f.id = i.id)
   and not exists (select 1 from perdure.ready r where r.queue = i.queue and r.suspect in (false, true) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
   and not exists (select 1 from perdure.waiting w where w.id = i.id)
@@ -30,13 +30,13 @@ where l.token = ?::uuid
   and not exists (select 1 from perdure.leases newer where newer.seq > l.seq and i.id = any(newer.ids))
 
 -- name: InstanceReturn
--- A claim whose process was lost: back to the queue, later each time.
+-- A claim whose process crashed: back to the queue. Suspects have a batch limit.
 with due as (
   update perdure.instances i
-  set crashes = o.crashes, error = ?, due_at = coalesce(?::timestamptz, now()) + o.delay * interval '1 microsecond'
-  from unnest(?::uuid[], ?::integer[], ?::bigint[], ?::boolean[]) as o (id, crashes, delay, suspect)
+  set crashes = o.crashes, batch_limit = o.batch_limit, error = ?, due_at = coalesce(?::timestamptz, now()) + o.delay * interval '1 microsecond'
+  from unnest(?::uuid[], ?::integer[], ?::bigint[], ?::integer[]) as o (id, crashes, delay, batch_limit)
   where i.id = o.id
-  returning i.queue, o.suspect, i.priority, i.due_at, i.id
+  returning i.queue, o.batch_limit is not null as suspect, i.priority, i.due_at, i.id
 )
 insert into perdure.ready (queue, suspect, priority, due_at, id)
 select queue, suspect, priority, due_at, id
@@ -44,9 +44,9 @@ from due
 returning queue
 
 -- name: InstanceRelease
--- A claim that was not started: back to the queue at no cost.
-insert into perdure.ready (queue, priority, due_at, id)
-select queue, priority, due_at, id
+-- A claim that was not started: back to the queue as it was.
+insert into perdure.ready (queue, suspect, priority, due_at, id)
+select queue, batch_limit is not null, priority, due_at, id
 from perdure.instances
 where id = any(?::uuid[])
 
@@ -148,10 +148,10 @@ with known as (
   set due_at = coalesce($5::timestamptz, now())
   from known
   where i.id = known.id
-  returning i.queue, i.priority, i.due_at, i.id
+  returning i.queue, i.batch_limit is not null as suspect, i.priority, i.due_at, i.id
 )
-insert into perdure.ready (queue, priority, due_at, id)
-select queue, priority, due_at, id
+insert into perdure.ready (queue, suspect, priority, due_at, id)
+select queue, suspect, priority, due_at, id
 from due
 returning queue
 
@@ -164,10 +164,19 @@ from (
   cross join lateral (
     select due_at
     from perdure.ready
-    where queue = $2 and suspect = level.suspect and priority = level.priority and (not suspect or $5)
+    where queue = $2 and suspect = level.suspect and priority = level.priority and (not suspect or $5::integer = 1)
     order by due_at, id
     limit 1
   ) r
+  union all
+  (
+    select r.due_at
+    from perdure.ready r
+    join perdure.instances i on i.id = r.id
+    where $5::integer > 1 and r.queue = $2 and r.suspect and i.batch_limit >= $5::integer
+    order by r.due_at
+    limit 1
+  )
   union all
   (
     select coalesce($1::timestamptz, now())

@@ -108,7 +108,7 @@ where i.partition_key is null or h.head = i.id
 
 -- name: InstanceClaim
 -- Takes due rows of one queue, the most urgent and then the oldest first, under
--- one lease. Suspects (their process was lost before) go alone.
+-- one lease. Suspects are claimed by SuspectClaim.
 insert into perdure.leases (token, worker, queue, alone, claimed_at, expires_at, ids)
 select ?4, ?5, ?1, ?6, ?2, ?2 + ?7, json_group_array(id)
 from (
@@ -138,3 +138,27 @@ select i.id, i.fsm, i.version, i.step, i.state, i.attempt, min(i.failures, i.att
 from perdure.leases l, json_each(l.ids) held
 join perdure.instances i on i.id = held.value
 where l.token = ?4
+
+-- name: SuspectList
+-- Due suspects that may be run, in the order in which they are: large batches
+-- first, as they are the least suspicious.
+select r.id, coalesce(i.batch_limit, 1)
+from perdure.ready r
+join perdure.instances i on i.id = r.id
+where r.queue = ?1 and r.suspect = 1 and r.due_at <= ?2 and max(coalesce(i.batch_limit, 1), 1) >= ?3
+order by coalesce(i.batch_limit, 1) desc, r.priority, r.due_at, r.id
+limit ?4
+
+-- name: SuspectClaim
+-- InstanceClaim for suspects that were chosen.
+insert into perdure.leases (token, worker, queue, alone, claimed_at, expires_at, ids)
+select ?4, ?5, ?1, ?6, ?2, ?2 + ?7, json_group_array(id)
+from (
+  select id
+  from perdure.ready
+  where queue = ?1 and suspect = 1 and due_at <= ?2 and id in (select value->>0 from json_each(?8))
+  limit ?3
+)
+having count(*) > 0
+;
+{rest}

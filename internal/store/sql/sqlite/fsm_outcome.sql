@@ -24,14 +24,14 @@ where id in (select value->>0 from json_each(?1))
 -- name: InstanceStep
 update perdure.instances
 set step = o.value->>1, state = o.value->>2, attempt = o.value->>3, awaits = o.value->>4, keeps = o.value->>5, seen = o.value->>6,
-  timed_out = o.value->>7, crashes = case when o.value->>3 = 0 then 0 else crashes end, fanout = o.value->>8,
+  timed_out = o.value->>7, crashes = case when o.value->>3 = 0 then 0 else crashes end, batch_limit = null, fanout = o.value->>8,
   dropped = o.value->>9, error = o.value->>10, due_at = ?2 + (o.value->>11), failures = o.value->>12
 from json_each(?1) o
 where perdure.instances.id = o.value->>0
 
 -- name: ReadyAgain
-insert into perdure.ready (queue, priority, due_at, id)
-select queue, priority, due_at, id
+insert into perdure.ready (queue, suspect, priority, due_at, id)
+select queue, batch_limit is not null, priority, due_at, id
 from perdure.instances
 where id in (select value->>0 from json_each(?1))
 

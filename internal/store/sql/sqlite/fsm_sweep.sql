@@ -6,19 +6,19 @@ set expires_at = ?1 + ?2
 where token = ?3
 
 -- name: LeaseExpired
-select token, alone
+select token, worker
 from perdure.leases
 where queue = ?1 and expires_at <= ?2
 order by expires_at
 limit ?3
 
 -- name: LeaseHeld
--- The instances of a lease that are in no other place, and thus held by it. One
--- that is not at the head of its partition is in the queue for it.
-select i.id, i.crashes
+-- The instances of the leases of a process that are in no other place, and thus held
+-- by them. One that is not at the head of its partition is in the queue for it.
+select l.token, l.alone, i.id, i.crashes, coalesce(i.batch_limit, 1)
 from perdure.leases l, json_each(l.ids) held
 join perdure.instances i on i.id = held.value
-where l.token = ?1
+where l.worker = ?1
   and not exists (select 1 from perdure.finished f where f.id = i.id)
   and not exists (select 1 from perdure.ready r where r.queue = i.queue and r.suspect in (0, 1) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
   and not exists (select 1 from perdure.waiting w where w.id = i.id)
@@ -28,22 +28,22 @@ where l.token = ?1
   and not exists (select 1 from perdure.leases newer, json_each(newer.ids) n where newer.seq > l.seq and n.value = i.id)
 
 -- name: InstanceReturn
--- A claim whose process was lost: back to the queue, later each time.
+-- A claim whose process crashed: back to the queue. Suspects have a batch limit.
 update perdure.instances
-set crashes = o.value->>1, error = ?1, due_at = ?2 + (o.value->>2)
+set crashes = o.value->>1, batch_limit = o.value->>3, error = ?1, due_at = ?2 + (o.value->>2)
 from json_each(?3) o
 where perdure.instances.id = o.value->>0
 ;
 insert into perdure.ready (queue, suspect, priority, due_at, id)
-select i.queue, o.value->>3, i.priority, i.due_at, i.id
+select i.queue, i.batch_limit is not null, i.priority, i.due_at, i.id
 from json_each(?3) o
 join perdure.instances i on i.id = o.value->>0
 returning queue
 
 -- name: InstanceRelease
--- A claim that was not started: back to the queue at no cost.
-insert into perdure.ready (queue, priority, due_at, id)
-select queue, priority, due_at, id
+-- A claim that was not started: back to the queue as it was.
+insert into perdure.ready (queue, suspect, priority, due_at, id)
+select queue, batch_limit is not null, priority, due_at, id
 from perdure.instances
 where id in (select value->>0 from json_each(?1))
 
@@ -120,8 +120,8 @@ where id in (
   limit ?3
 )
 ;
-insert into perdure.ready (queue, priority, due_at, id)
-select i.queue, i.priority, i.due_at, i.id
+insert into perdure.ready (queue, suspect, priority, due_at, id)
+select i.queue, i.batch_limit is not null, i.priority, i.due_at, i.id
 from (
   select u.id
   from json_each(?1) mine
@@ -151,7 +151,12 @@ from (
   union all
   select min(due_at) from perdure.ready where queue = ?2 and suspect = 0 and priority = 1
   union all
-  select min(due_at) from perdure.ready where queue = ?2 and suspect = 1 and ?4
+  select min(due_at) from perdure.ready where queue = ?2 and suspect = 1 and ?4 = 1
+  union all
+  select min(r.due_at)
+  from perdure.ready r
+  join perdure.instances i on i.id = r.id
+  where ?4 > 1 and r.queue = ?2 and r.suspect = 1 and i.batch_limit >= ?4
   union all
   select ?1
   where exists (

@@ -1,0 +1,198 @@
+package core
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A process that dies does not say which work item killed it. The items that it
+// ran are found by bisecting: those that crashed twice become suspects, and
+// suspects run in batches that become half as large with every further crash. A
+// batch that survives clears its members. An item that crashes alone is poison.
+
+const (
+	// suspicion is the number of crashes that make an item a suspect. After the
+	// first crash all items run as before: a host that loses power kills them all.
+	suspicion = 2
+	// conclusive is the number of crashes alone among suspects that prove an item
+	// to be poison although other items crashed with it.
+	conclusive = 3
+	// crashDelay is the wait after a crash alone, times the earlier crashes, so
+	// that poison does not kill its processes in a tight loop.
+	crashDelay = time.Second
+)
+
+// Loss describes an item whose process crashed while it ran.
+type Loss struct {
+	// Crashes is the number of earlier crashes.
+	Crashes int
+	// Suspect is true if the item ran as a suspect, with the batch limit Limit.
+	Suspect bool
+	Limit   int
+	// Lost is the number of items that crashed with that process, this one
+	// included: suspects if the item is one, and otherwise those that are not.
+	Lost int
+	// Others is the number of items that crashed with that process and are not
+	// suspects, if the item is one.
+	Others int
+}
+
+// Verdict is the consequence of a crash for an item.
+type Verdict struct {
+	// Crashes is the number of crashes, this one included.
+	Crashes int
+	// Suspect is true if the item runs as a suspect from now on. At most Limit
+	// suspects run with it, itself included. From 1 on, every crash alone lowers
+	// Limit by one.
+	Suspect bool
+	Limit   int
+	// Delay is the time that the item waits before it runs again.
+	Delay time.Duration
+	// Quarantined is true if the item must not run again.
+	Quarantined bool
+}
+
+// Judge returns the consequence of a crash. An item is quarantined once it has
+// crashed maxCrashes times, at least maxCrashes-2 of them as the only suspect of
+// its process. Other items that crashed with it may be poison that is no suspect
+// yet; then at least three crashes alone are required.
+func Judge(l Loss, maxCrashes int) Verdict {
+	v := Verdict{Crashes: l.Crashes + 1, Suspect: l.Suspect || l.Crashes+1 >= min(suspicion, maxCrashes)}
+	if !v.Suspect {
+		return v
+	}
+	v.Limit = max(1, (l.Lost+1)/2)
+	if !l.Suspect || l.Limit > 1 || l.Lost > 1 {
+		return v
+	}
+	v.Limit = l.Limit - 1
+	v.Delay = time.Duration(l.Crashes) * crashDelay
+	required := max(1, maxCrashes-suspicion)
+	if l.Others > 0 {
+		required = max(required, conclusive)
+	}
+	v.Quarantined = v.Crashes >= maxCrashes && 1-v.Limit >= required
+	return v
+}
+
+// isolation is shared by all lanes of a process: only one of them at a time runs
+// a suspect that must be alone.
+type isolation struct {
+	mu    sync.Mutex
+	alone *Lane
+	lanes []*Lane
+}
+
+// Lane bounds the suspects of one kind that run in this process at the same time:
+// never more than the smallest limit among them. It is safe for concurrent use.
+type Lane struct {
+	shared  *isolation
+	freed   func()
+	limits  map[int]int // how many run with each limit
+	running int
+}
+
+// NewLane returns a lane. freed is called when suspects may be admitted that were
+// not before.
+func (ws *Workers) NewLane(freed func()) *Lane {
+	shared := &isolation{}
+	if ws != nil {
+		shared = &ws.isolation
+	}
+	l := &Lane{shared: shared, freed: freed, limits: map[int]int{}}
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	shared.lanes = append(shared.lanes, l)
+	return l
+}
+
+// Least returns the smallest limit with which a suspect is admitted now, and 0 if
+// none is.
+func (l *Lane) Least() int {
+	l.shared.mu.Lock()
+	defer l.shared.mu.Unlock()
+	switch {
+	case l.running >= l.smallest():
+		return 0
+	case l.running == 0 && l.shared.alone != nil:
+		return 2
+	}
+	return l.running + 1
+}
+
+// Room returns the number of suspects that could be admitted now.
+func (l *Lane) Room() int {
+	l.shared.mu.Lock()
+	defer l.shared.mu.Unlock()
+	return max(l.smallest()-l.running, 0)
+}
+
+// unlimited is the smallest limit of no suspects.
+const unlimited = 1 << 30
+
+func (l *Lane) smallest() int {
+	least := unlimited
+	for limit := range l.limits {
+		least = min(least, limit)
+	}
+	return least
+}
+
+// Admit decides which of the suspects with these limits may run now, those with
+// the largest limits first. Leave has to be called for each of them.
+func (l *Lane) Admit(limits []int) []bool {
+	order := make([]int, len(limits))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(limits[b], limits[a]) })
+	l.shared.mu.Lock()
+	defer l.shared.mu.Unlock()
+	admitted := make([]bool, len(limits))
+	for _, i := range order {
+		admitted[i] = l.admit(max(limits[i], 1))
+	}
+	return admitted
+}
+
+func (l *Lane) admit(limit int) bool {
+	if l.running >= min(l.smallest(), limit) || limit == 1 && l.shared.alone != nil {
+		return false
+	}
+	if limit == 1 {
+		l.shared.alone = l
+	}
+	l.limits[limit]++
+	l.running++
+	return true
+}
+
+// Leave removes suspects that no longer run, and reports the room.
+func (l *Lane) Leave(limits ...int) {
+	if len(limits) == 0 {
+		return
+	}
+	for _, lane := range l.leave(limits) {
+		lane.freed()
+	}
+}
+
+func (l *Lane) leave(limits []int) (freed []*Lane) {
+	l.shared.mu.Lock()
+	defer l.shared.mu.Unlock()
+	freed = []*Lane{l}
+	for _, limit := range limits {
+		limit = max(limit, 1)
+		if l.limits[limit]--; l.limits[limit] == 0 {
+			delete(l.limits, limit)
+		}
+		l.running--
+		if limit == 1 {
+			l.shared.alone = nil
+			freed = slices.Clone(l.shared.lanes)
+		}
+	}
+	return freed
+}
