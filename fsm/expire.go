@@ -40,7 +40,7 @@ func (m *Machines) expire(ctx context.Context, queue string) (suspects bool, err
 				return err
 			}
 		}
-		reaped, err := m.reap(ctx, tx, leases, &news)
+		reaped, err := m.reapAll(ctx, tx, leases, &news)
 		if err != nil {
 			return err
 		}

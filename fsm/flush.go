@@ -48,11 +48,17 @@ type flusher struct {
 	leases  map[string]int // claims that each of our leases still holds
 	running bool
 	idle    *sync.Cond
+	// resolving counts the groups of claims that are being resolved; drained is
+	// cancelled when no caller waits for them any longer.
+	resolving int
+	drained   context.Context
+	abandon   context.CancelFunc
 }
 
 func newFlusher(m *Machines) *flusher {
 	f := &flusher{machines: m, leases: map[string]int{}}
 	f.idle = sync.NewCond(&f.mu)
+	f.drained, f.abandon = context.WithCancel(context.Background())
 	return f
 }
 
@@ -120,14 +126,18 @@ func (f *flusher) close(ctx context.Context) error {
 	defer context.AfterFunc(moment, wake)()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for f.running && (ctx.Err() == nil || moment.Err() == nil) {
+	for f.busy() && (ctx.Err() == nil || moment.Err() == nil) {
 		f.idle.Wait()
 	}
-	if f.running {
+	f.abandon()
+	if f.busy() {
 		return ctx.Err()
 	}
 	return nil
 }
+
+// busy reports whether outcomes are not settled. The lock must be held.
+func (f *flusher) busy() bool { return f.running || f.resolving > 0 }
 
 // flush commits a group and returns what tells everybody of it. An error that is
 // one outcome's own must not hurt the others, so the group is then committed one by
@@ -142,11 +152,14 @@ func (f *flusher) flush(group []*settlement) (tell func()) {
 			news.publish(f.machines.rt)
 		}
 	}
+	var uncertain *sqldb.Uncertain
 	switch {
-	case !refused(err):
-		abandon(group, err)
-	case len(group) == 1:
+	case errors.As(err, &uncertain), sqldb.IsUnavailable(err), sqldb.IsTransient(err), errors.Is(err, context.DeadlineExceeded):
+		f.resolve(group, fmt.Errorf("commit outcome: %w", err))
+	case len(group) == 1 && refused(err):
 		group[0].then(f.surrender(group[0], err))
+	case len(group) == 1:
+		f.resolve(group, fmt.Errorf("commit outcome: %w", err))
 	default:
 		for _, s := range group {
 			f.flush([]*settlement{s})()
@@ -180,15 +193,6 @@ func refused(err error) bool {
 	return false
 }
 
-// abandon leaves outcomes alone that could not be committed, or may be committed
-// or not: to write them again could do so twice. Their leases expire, and whoever
-// returns what those still hold finds out which it was.
-func abandon(group []*settlement, err error) {
-	for _, s := range group {
-		s.then(fmt.Errorf("commit outcome: %w", err))
-	}
-}
-
 // surrender ends an instance whose outcome the database refuses: trying it again
 // would be a loop. It returns why, so that nobody goes on with the instance.
 func (f *flusher) surrender(s *settlement, cause error) error {
@@ -220,14 +224,20 @@ func settled(group []*settlement) {
 	}
 }
 
-// try commits a group in one transaction, again after a deadlock or a lost
-// connection, for about as long as the leases last: what was done need not be done
+// repeatable reports whether a transaction may be run again: nothing was written.
+func repeatable(err error) bool {
+	var uncertain *sqldb.Uncertain
+	return !errors.As(err, &uncertain) && (sqldb.IsTransient(err) || sqldb.IsUnavailable(err))
+}
+
+// try commits a group in one transaction, again after a deadlock, a lost connection
+// or a full disk, for about as long as the leases last: what was done need not be done
 // again because the database was away for a while.
 func (f *flusher) try(group []*settlement, news *news) error {
 	until := clock.System.Now().Add(f.machines.options.Lease)
 	for attempt := 1; ; attempt++ {
 		err := f.transact(group, news)
-		if err == nil || !sqldb.IsTransient(err) || clock.System.Now().After(until) {
+		if err == nil || !repeatable(err) || clock.System.Now().After(until) {
 			return err
 		}
 		unit.Pause(context.Background(), attempt)

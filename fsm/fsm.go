@@ -104,6 +104,7 @@ type Machines struct {
 	options Options
 	id      string
 	flusher *flusher
+	outage  core.Outage
 	lane    *core.Lane // of suspects
 	queues  []*queue
 

@@ -146,6 +146,37 @@ func pairs() []pair {
 			},
 		},
 		{
+			name:    "an outcome whose commit is in doubt and its resolution",
+			quiet:   []string{interrupts},
+			fixture: []string{instance(1), lease(9, 30, 1)},
+			sessions: func(s *stage, m []mutation) []interleave.Session {
+				return []interleave.Session{s.outcome("e", m[0], store.Instance{ID: id(1)}, 9, 1, isDone()), s.resolve("r", m[1], 1, 9)}
+			},
+			more: want(1, func(s *stage) []string {
+				if s.told("e") == true {
+					return []string{"ready 1 waiting 0 leases 0 finished 0"}
+				}
+				return []string{"ready 0 waiting 0 leases 0 finished 1"}
+			}),
+			mutants: map[string][]mutation{
+				"a resolution without the lock": {nil, unlocked("for update", "perdure.leases"), nil},
+				"no token":                      {alwaysAlive, nil, nil},
+			},
+		},
+		{
+			name:    "the resolution of a claim and the reaper",
+			quiet:   []string{interrupts},
+			fixture: []string{instance(1), lease(9, -1, 1)},
+			sessions: func(s *stage, m []mutation) []interleave.Session {
+				return []interleave.Session{s.resolve("e", m[0], 1, 9), s.reap("r", m[1])}
+			},
+			more: want(1, func(*stage) []string { return []string{"ready 1 waiting 0 leases 0 finished 0"} }),
+			mutants: map[string][]mutation{
+				"a resolution without the lock": {unlocked("for update", "perdure.leases"), nil, nil},
+				"a reaper without the lock":     {nil, unlocked("for update skip locked"), nil},
+			},
+		},
+		{
 			name:    "a heartbeat and the reaper",
 			quiet:   []string{interrupts},
 			fixture: []string{instance(1), lease(9, -1, 1)},

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/interleave"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
@@ -278,6 +279,16 @@ func (s *stage) reap(name string, mutate mutation) interleave.Session {
 			_, err := m.reap(ctx, tx, leases, &news{})
 			return err
 		})
+	})
+}
+
+// resolve returns the instance of a claim whose outcome is in doubt.
+func (s *stage) resolve(name string, mutate mutation, n, token int) interleave.Session {
+	return s.session(name, mutate, func(ctx context.Context, m *Machines) error {
+		e := &execution{machines: m, instance: &store.Instance{ID: id(n)}, queue: DefaultQueue, token: id(token)}
+		m.id = "w" // as the lease says
+		m.flusher.lease(id(token), 1)
+		return m.flusher.giveBack(ctx, []*settlement{{execution: e}}, core.ErrLost)
 	})
 }
 

@@ -89,6 +89,7 @@ func (q *queue) Subscribe(fn func(due time.Time)) (cancel func()) {
 // claim sees to what has expired and takes due instances. It is not called twice
 // at once.
 func (q *queue) claim(ctx context.Context, limit int, lease time.Duration) (claims []*core.Claim, err error) {
+	defer func() { q.machines.note(err) }()
 	if err := q.machines.record(ctx); err != nil {
 		return nil, err
 	}
@@ -164,6 +165,7 @@ func (q *queue) lease(ctx context.Context, tx sqldb.Tx, c store.InstanceClaim, s
 	}
 	signals := map[string][]store.Signal{}
 	if err := tx.Commit(ctx, q.inbox(claims, signals)); err != nil {
+		m.flusher.resolveClaim(c.Token)
 		return nil, err
 	}
 	for _, c := range claims {
@@ -206,7 +208,7 @@ func (q *queue) decided(ctx context.Context, c *core.Claim, n int, decided *deci
 	m, e := q.machines, c.Work.(*execution)
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, core.ErrLost):
-		q.end(c, cause)
+		q.lose(c, cause)
 		return
 	case err != nil && errors.Is(cause, core.ErrStopping):
 		q.settle(c, settlement{release: true})
@@ -240,6 +242,13 @@ func (q *queue) settle(c *core.Claim, s settlement) {
 	q.machines.flusher.settle(c.Work.(*execution), s, func(err error) { q.end(c, err) })
 }
 
+// lose ends a claim that this process could not keep. If no other process has taken
+// the instance over, it is returned.
+func (q *queue) lose(c *core.Claim, cause error) {
+	s := &settlement{execution: c.Work.(*execution), then: func(err error) { q.end(c, err) }}
+	q.machines.flusher.resolve([]*settlement{s}, cause)
+}
+
 func (q *queue) end(c *core.Claim, err error) {
 	q.ended(c.Work.(*execution))
 	c.End(err)
@@ -261,7 +270,8 @@ func (q *queue) extend(ctx context.Context, claims []*core.Claim, lease time.Dur
 	}
 	cancelled := map[store.Held]bool{}
 	stmts = append(stmts, m.rt.Store.Interrupted(tokens, func(h store.Held) { cancelled[h] = true }))
-	if err := m.transact(ctx, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) }); err != nil {
+	err := m.transact(ctx, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) })
+	if m.note(err); err != nil {
 		return nil, err
 	}
 	var lost []*core.Claim
@@ -307,6 +317,9 @@ func (q *queue) next(ctx context.Context) (wait time.Duration, ok bool, err erro
 	err = m.read(ctx, m.rt.Store.NextInstance(q.name, m.definitions(), q.least(), m.rt.Now(), sooner), m.rt.Store.NextSchedule(m.rt.Now(), sooner))
 	if ok && wait <= 0 {
 		q.overdue.Store(true)
+		if !m.mayReap() { // what is due may be a lease that has to wait
+			wait = sweepPause
+		}
 	}
 	return wait, ok, err
 }

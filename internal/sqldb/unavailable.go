@@ -1,0 +1,32 @@
+package sqldb
+
+import "errors"
+
+// IsUnavailable reports whether the database did not do its work for a reason that is
+// not in the statements: the connection was lost, the disk is full, the server stops,
+// the answer to COMMIT did not arrive. Conflicts with other transactions do not count.
+func IsUnavailable(err error) bool {
+	var uncertain *Uncertain
+	if errors.As(err, &uncertain) {
+		return true
+	}
+	var server interface{ SQLState() string }
+	if errors.As(err, &server) && len(server.SQLState()) >= 2 {
+		const canceled, readOnly = "57014", "25006"
+		switch server.SQLState()[:2] {
+		case "08", "53", "57", "58": // connection, resources, operator, system
+			return server.SQLState() != canceled
+		}
+		return server.SQLState() == readOnly
+	}
+	var file interface{ Code() int }
+	if errors.As(err, &file) {
+		const readOnly, ioError, full, cannotOpen = 8, 10, 13, 14 // SQLite's primary codes
+		switch file.Code() & 0xff {
+		case readOnly, ioError, full, cannotOpen:
+			return true
+		}
+		return false
+	}
+	return IsTransient(err) // a connection
+}
