@@ -115,7 +115,8 @@ func newEngine(ctx context.Context, db sqldb.DB, o Options) (*Engine, error) {
 	eng.committer = &unit.Committer{Writer: eng.writer(), Timeout: o.Timeout}
 	eng.committer.Start()
 	remote, _ := db.(wake.Remote)
-	eng.hub = wake.New(remote)
+	watcher, _ := db.(wake.Watcher)
+	eng.hub = wake.New(remote, watcher)
 	return eng, nil
 }
 

@@ -28,7 +28,7 @@ func TestADispatcherElsewhereFiresDelaysAndRunsEffects(t *testing.T) {
 			for _, a := range []*actor.Actors{here, there} {
 				enginetest.NoError(t, a.Register("w", []byte(bell), options))
 			}
-			d, err := dispatch.NewPoller(there, &dispatch.PollerOptions{Interval: 20e6}) // SQLite carries no news between processes
+			d, err := dispatch.NewPoller(there, &dispatch.PollerOptions{Interval: 20e6})
 			enginetest.NoError(t, err)
 			d.Start()
 			_, err = here.Spawn(enginetest.Context(t), w1, system, nil, nil)

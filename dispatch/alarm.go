@@ -8,6 +8,7 @@ import (
 
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/clock"
+	"github.com/perdure/perdure/internal/wake"
 )
 
 // AlarmHost keeps one alarm. Whoever keeps it calls Alarm.Fire when it goes
@@ -24,9 +25,10 @@ type AlarmHost interface {
 }
 
 const (
-	// DefaultMaxSleep is how long an Alarm on the in-process timer sleeps at
-	// most.
-	DefaultMaxSleep = time.Minute
+	// DefaultMaxSleep is the longest time that an Alarm on the in-process timer
+	// sleeps. It is shorter than the default lease (30 s), so that the expiry of
+	// a claim of another process is known before it comes.
+	DefaultMaxSleep = 15 * time.Second
 	// retryAfter is how long to wait after a run failed, or the next due time
 	// could not be learnt or set.
 	retryAfter = time.Second
@@ -40,10 +42,12 @@ const (
 type AlarmOptions struct {
 	// Host keeps the alarm. Default: a timer in this process.
 	Host AlarmHost
-	// MaxSleep bounds the time without a look at the database: work that
-	// another process left behind when it died is found then. Negative: sleep
-	// without bound, for work that only this process touches. Default:
-	// DefaultMaxSleep with the default host, without bound with another.
+	// MaxSleep bounds the time between two reads of the next due time. It bounds
+	// the delay of work that another process has committed, on databases that
+	// carry no wake-ups between processes, and of the takeover of the work of a
+	// process that died. Negative: sleep without bound, for work that only this
+	// process touches. Default: DefaultMaxSleep with the default host, without
+	// bound with another.
 	MaxSleep time.Duration
 	// OnError receives the errors of runs and of the host. It may be called
 	// from several goroutines. Default: log them.
@@ -122,9 +126,14 @@ func (a *Alarm) Fire() <-chan struct{} {
 // began after the call has ended; it may be ignored.
 func (a *Alarm) Wake() <-chan struct{} { return a.runner.wake() }
 
-// arrived runs the processor for work that is due, and otherwise sees to it
-// that the alarm goes off in time.
+// arrived runs the processor for work that is due, and otherwise sets the alarm
+// for it. If only an unknown commit is reported, it reads the next due time first:
+// a claim takes locks, and most commits of others concern other work.
 func (a *Alarm) arrived(due time.Time) {
+	if due.Equal(wake.Unknown) {
+		a.runner.look(func(ctx context.Context) { a.schedule(ctx, 0) })
+		return
+	}
 	if !due.After(a.clock.Now()) {
 		a.Wake()
 		return

@@ -342,7 +342,7 @@ func TestMaxSleepBoundsTheTimeWithoutALook(t *testing.T) {
 		options dispatch.AlarmOptions
 		looks   int // in ten minutes and a bit, the first included
 	}{
-		"default":   {dispatch.AlarmOptions{}, 11},
+		"default":   {dispatch.AlarmOptions{}, 41},
 		"given":     {dispatch.AlarmOptions{MaxSleep: 5 * time.Minute}, 3},
 		"unbounded": {dispatch.AlarmOptions{MaxSleep: -1}, 1},
 		"other":     {dispatch.AlarmOptions{Host: &host{}}, 1},

@@ -7,11 +7,7 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/perdure/perdure/internal/testdb"
 )
-
-func TestMain(m *testing.M) { testdb.Main(m) }
 
 // fake is a processor without work.
 type fake struct {

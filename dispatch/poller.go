@@ -7,6 +7,7 @@ import (
 
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/clock"
+	"github.com/perdure/perdure/internal/wake"
 )
 
 // DefaultInterval is how often a Poller looks for due work.
@@ -73,9 +74,18 @@ func (p *Poller) Start() {
 	p.runner.do(p.poll)
 }
 
-// arrived wakes the poller for work that is due; what is due later is found by
-// polling.
+// arrived wakes the poller for work that is due; work that is due later is found
+// by polling. If only an unknown commit is reported, the poller reads the next due
+// time first: a claim takes locks, and most commits of others concern other work.
 func (p *Poller) arrived(due time.Time) {
+	if due.Equal(wake.Unknown) {
+		p.runner.look(func(ctx context.Context) {
+			if p.due(ctx) {
+				p.Wake()
+			}
+		})
+		return
+	}
 	if !due.After(p.clock.Now()) {
 		p.Wake()
 	}

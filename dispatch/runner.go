@@ -27,6 +27,8 @@ type runner struct {
 	running bool
 	queued  chan struct{} // closed when the queued run has ended; nil: none is
 	stopped bool
+	looking bool // look is running
+	again   bool // look was asked for while it ran
 	group   sync.WaitGroup
 }
 
@@ -165,6 +167,33 @@ func (r *runner) do(fn func(context.Context)) {
 	r.group.Go(func() {
 		_, err := guard(func() (int, error) { fn(r.aside); return 0, nil })
 		r.report(err)
+	})
+}
+
+// look runs fn beside the runs, one call at a time. Requests while fn runs lead to
+// exactly one more call.
+func (r *runner) look(fn func(context.Context)) {
+	r.mu.Lock()
+	if r.looking {
+		r.again = true
+		r.mu.Unlock()
+		return
+	}
+	r.looking = true
+	r.mu.Unlock()
+	r.do(func(ctx context.Context) {
+		for {
+			_, err := guard(func() (int, error) { fn(ctx); return 0, nil })
+			r.report(err)
+			r.mu.Lock()
+			r.looking = r.again && ctx.Err() == nil
+			r.again = false
+			more := r.looking
+			r.mu.Unlock()
+			if !more {
+				return
+			}
+		}
 	})
 }
 

@@ -88,7 +88,7 @@ func OpenWorker(ctx context.Context, dsn string, options *Options) (*Worker, err
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	rt := &perdure.Runtime{DB: db, Store: st, Hub: wake.New(db), Clock: clock.System, Timeout: 30 * time.Second}
+	rt := &perdure.Runtime{DB: db, Store: st, Hub: wake.New(db, nil), Clock: clock.System, Timeout: 30 * time.Second}
 	w, err := newWorker(rt, nil, options)
 	if err != nil {
 		rt.Hub.Close()

@@ -1,8 +1,8 @@
-// Package wake carries the news that work has arrived from those who commit it
-// to the dispatchers that wait for it, in this process at once and, where the
-// database can carry a notification, in other processes soon after.
+// Package wake carries wake-ups from the processes that commit work to the
+// dispatchers that wait for it: in this process immediately, in other processes by
+// a notification of the database, or because they watch its commits.
 //
-// It is a hint and nothing more: a lost one delays work until the next poll.
+// A wake-up is a hint: a lost one delays work until the next poll.
 // Notifications leave outside of users' transactions, at most one at a time,
 // because a NOTIFY takes a lock that all commits of the server share.
 //
@@ -28,6 +28,18 @@ type Remote interface {
 	Listen(ctx context.Context, ready func(), heard func(topic string)) error
 }
 
+// Watcher finds out that another process has committed, but not what.
+type Watcher interface {
+	// Watch calls changed when it starts to watch, and after commits of other
+	// processes from then on, until ctx is done or the database cannot be read.
+	Watch(ctx context.Context, changed func()) error
+}
+
+// Unknown is the due time in the hint that another process has committed
+// something: the subscriber should read its next due time before it claims. It
+// is in the past, so a subscriber that does not know it looks now.
+var Unknown = time.Time{}.Add(1)
+
 const (
 	// pace is the least time between two notifications of this process.
 	pace = 10 * time.Millisecond
@@ -39,7 +51,8 @@ const (
 
 // Hub connects publishers and subscribers of topics.
 type Hub struct {
-	remote Remote // nil: this process only
+	remote  Remote  // nil: nothing carries topics to other processes
+	watcher Watcher // nil: nothing watches the commits of other processes
 
 	mu        sync.Mutex
 	subs      map[string][]*subscription
@@ -56,9 +69,9 @@ type subscription struct {
 	fn    func(due time.Time)
 }
 
-// New returns a hub; remote may be nil.
-func New(remote Remote) *Hub {
-	return &Hub{remote: remote, subs: map[string][]*subscription{}, dirty: map[string]struct{}{}}
+// New returns a hub; remote and watcher may be nil.
+func New(remote Remote, watcher Watcher) *Hub {
+	return &Hub{remote: remote, watcher: watcher, subs: map[string][]*subscription{}, dirty: map[string]struct{}{}}
 }
 
 // Subscribe calls fn with the due time of work that arrives for a topic; the
@@ -127,7 +140,10 @@ func (h *Hub) Publish(topic string, due time.Time) {
 }
 
 // PublishAll makes every subscriber of this process look.
-func (h *Hub) PublishAll() {
+func (h *Hub) PublishAll() { h.tellAll(time.Time{}) }
+
+// tellAll tells all subscribers of this process.
+func (h *Hub) tellAll(due time.Time) {
 	h.mu.Lock()
 	topics := make([]string, 0, len(h.subs))
 	for topic := range h.subs {
@@ -135,7 +151,7 @@ func (h *Hub) PublishAll() {
 	}
 	h.mu.Unlock()
 	for _, topic := range topics {
-		h.Tell(topic, time.Time{})
+		h.Tell(topic, due)
 	}
 }
 
@@ -196,15 +212,29 @@ func (h *Hub) takeDirty() []string {
 
 // listen starts the listener if there is none. The caller holds the lock.
 func (h *Hub) listen() {
-	if h.remote == nil || h.listening != nil || h.closed {
+	if h.remote == nil && h.watcher == nil || h.listening != nil || h.closed {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	h.listening = cancel
+	if h.remote != nil {
+		h.repeat(ctx, func() error {
+			// Earlier notifications went unheard, so all look when it is ready.
+			return h.remote.Listen(ctx, h.PublishAll, func(topic string) { h.Tell(topic, time.Time{}) })
+		})
+	}
+	if h.watcher != nil {
+		h.repeat(ctx, func() error {
+			return h.watcher.Watch(ctx, func() { h.tellAll(Unknown) })
+		})
+	}
+}
+
+// repeat calls fn until ctx is done. An error is not reported: subscribers poll.
+func (h *Hub) repeat(ctx context.Context, fn func() error) {
 	h.running.Go(func() {
 		for ctx.Err() == nil {
-			// What was said before went unheard, so all look when it is ready.
-			_ = h.remote.Listen(ctx, h.PublishAll, func(topic string) { h.Tell(topic, time.Time{}) })
+			_ = fn()
 			pause(ctx, relisten)
 		}
 	})

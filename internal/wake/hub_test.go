@@ -81,7 +81,7 @@ func equal[T comparable](t *testing.T, what string, got, want T) {
 }
 
 func TestSubscribersHearTheirTopicUntilTheyCancel(t *testing.T) {
-	hub := wake.New(nil)
+	hub := wake.New(nil, nil)
 	defer hub.Close()
 	var a, b ear
 	cancel := hub.Subscribe("x", a.hear)
@@ -103,7 +103,7 @@ func TestSubscribersHearTheirTopicUntilTheyCancel(t *testing.T) {
 func TestNotificationsGoOutAtOnceAndThenAtAPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &remote{}
-		hub := wake.New(r)
+		hub := wake.New(r, nil)
 		defer hub.Close()
 		hub.Publish("a", time.Time{})
 		synctest.Wait()
@@ -128,7 +128,7 @@ func TestNotificationsGoOutAtOnceAndThenAtAPace(t *testing.T) {
 func TestCloseSaysWhatIsLeftToSay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &remote{}
-		hub := wake.New(r)
+		hub := wake.New(r, nil)
 		hub.Publish("a", time.Time{})
 		hub.Publish("b", time.Time{})
 		hub.Close()
@@ -149,7 +149,7 @@ func TestCloseSaysWhatIsLeftToSay(t *testing.T) {
 func TestSubscribersLookWhenListeningBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &remote{}
-		hub := wake.New(r)
+		hub := wake.New(r, nil)
 		defer hub.Close()
 		var e ear
 		cancel := hub.Subscribe("a", e.hear)
@@ -187,3 +187,56 @@ func TestSubscribersLookWhenListeningBegins(t *testing.T) {
 
 // pass lets time pass: virtual time, in a bubble of synctest.
 func pass(d time.Duration) { <-time.After(d) }
+
+// watched is a database whose commits can be watched, in memory.
+type watched struct {
+	changes chan struct{}
+	mu      sync.Mutex
+	starts  int
+}
+
+func (w *watched) Watch(ctx context.Context, changed func()) error {
+	w.mu.Lock()
+	w.starts++
+	w.mu.Unlock()
+	changed()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case _, ok := <-w.changes:
+			if !ok {
+				return errors.New("cannot be read")
+			}
+			changed()
+		}
+	}
+}
+
+func TestACommitOfAnotherProcessReachesAllSubscribersWithAnUnknownTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &watched{changes: make(chan struct{})}
+		hub := wake.New(nil, w)
+		defer hub.Close()
+		synctest.Wait()
+		equal(t, "watches without subscribers", w.starts, 0)
+		var a, b ear
+		defer hub.Subscribe("a", a.hear)()
+		defer hub.Subscribe("b", b.hear)()
+		synctest.Wait()
+		before := [2]int{a.count(), b.count()}
+		w.changes <- struct{}{}
+		synctest.Wait()
+		equal(t, "heard", [2]int{a.count(), b.count()}, [2]int{before[0] + 1, before[1] + 1})
+		equal(t, "due", a.due[len(a.due)-1], wake.Unknown)
+		hub.Publish("a", time.Time{}) // needs no watcher
+		equal(t, "heard", a.count(), before[0]+2)
+
+		starts := w.starts
+		close(w.changes)
+		pass(2500 * time.Millisecond)
+		w.mu.Lock()
+		equal(t, "watches after it failed", w.starts > starts, true)
+		w.mu.Unlock()
+	})
+}
