@@ -332,7 +332,7 @@ func TestTheTimerOfTheProcessFiresExactly(t *testing.T) {
 			return 1, nil
 		}
 		want := due
-		startAlarm(t, p, dispatch.AlarmOptions{})
+		startAlarm(t, p, dispatch.AlarmOptions{MaxSleep: -1})
 		equal(t, "ran at", <-ran, want)
 	})
 }

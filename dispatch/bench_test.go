@@ -86,7 +86,7 @@ func BenchmarkPickUp(b *testing.B) {
 // Run it with -benchtime 1x: an iteration takes ten seconds.
 func BenchmarkIdle(b *testing.B) {
 	dsn := "sqlite:" + filepath.Join(b.TempDir(), "perdure.db")
-	k, err := newKinds(b.Context(), dsn, func(string) {})
+	k, err := newKinds(b.Context(), dsn, longLease, func(string) {})
 	noError(b, err)
 	stop, err := k.start()
 	noError(b, err)

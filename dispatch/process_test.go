@@ -29,8 +29,9 @@ import (
 // commits hooks until its input ends.
 const roleVariable, fileVariable = "PERDURE_TEST_DISPATCH_ROLE", "PERDURE_TEST_DISPATCH_DSN"
 
-// shortLease is the lease of the workers of a dying process.
-const shortLease = time.Second
+// shortLease is the lease of the workers of a dying process, longLease that of the
+// others: they must not lose claims because the machine is slow.
+const shortLease, longLease = time.Second, time.Minute
 
 // kinds are all kinds of work in one process. ran is called with the kind.
 type kinds struct {
@@ -47,7 +48,7 @@ type kinds struct {
 
 const bell = `{"id": "bell", "initial": "a", "states": {"a": {"after": {"20": "b"}}, "b": {"entry": "ring"}}}`
 
-func newKinds(ctx context.Context, dsn string, ran func(kind string)) (*kinds, error) {
+func newKinds(ctx context.Context, dsn string, lease time.Duration, ran func(kind string)) (*kinds, error) {
 	k := &kinds{}
 	var err error
 	set := func(e error) { err = first(err, e) }
@@ -55,27 +56,27 @@ func newKinds(ctx context.Context, dsn string, ran func(kind string)) (*kinds, e
 	if k.eng, e = perdure.Open(ctx, dsn, nil); e != nil {
 		return nil, e
 	}
-	k.machines, e = fsm.New(k.eng, &fsm.Options{Lease: shortLease})
+	k.machines, e = fsm.New(k.eng, &fsm.Options{Lease: lease})
 	set(e)
 	k.machine = fsm.Define("m", 1, fsm.Step("go", func(_ context.Context, run *fsm.Run[int]) (fsm.Outcome, error) {
 		ran("fsm")
 		return run.Done(nil), nil
 	}))
 	set(k.machines.Register(k.machine))
-	k.hooks, e = hook.New(k.eng, "test", &hook.Options{Lease: shortLease, OnCrash: func(hook.Crash) {}})
+	k.hooks, e = hook.New(k.eng, "test", &hook.Options{Lease: lease, OnCrash: func(hook.Crash) {}})
 	set(e)
 	k.receipt, e = hook.Define(k.hooks, "a", func(context.Context, int) error { ran("hook"); return nil }, nil)
 	set(e)
-	k.alarms, e = alarm.New(k.eng, &alarm.Options{Lease: shortLease})
+	k.alarms, e = alarm.New(k.eng, &alarm.Options{Lease: lease})
 	set(e)
 	k.ring, e = alarm.Handle(k.alarms, "ring", func(context.Context, string) error { ran("alarm"); return nil }, nil)
 	set(e)
-	k.actors, e = actor.New(k.eng, &actor.Options{Lease: shortLease})
+	k.actors, e = actor.New(k.eng, &actor.Options{Lease: lease})
 	set(e)
 	set(k.actors.Register("bell", []byte(bell), &actor.TypeOptions{Effects: map[string]actor.Effect{
 		"ring": {Run: func(context.Context, actor.Call) error { ran("actor"); return nil }},
 	}}))
-	k.worker, e = task.NewWorker(k.eng, &task.Options{Lease: shortLease, OnCrash: func(task.Crash) {}, Senders: map[string]task.Sender{
+	k.worker, e = task.NewWorker(k.eng, &task.Options{Lease: lease, OnCrash: func(task.Crash) {}, Senders: map[string]task.Sender{
 		"send": func(context.Context, json.RawMessage) (any, error) { ran("task"); return nil, nil },
 	}})
 	set(e)
@@ -149,7 +150,7 @@ func child(role string) int {
 }
 
 func give(dsn string) error {
-	k, err := newKinds(context.Background(), dsn, func(string) {})
+	k, err := newKinds(context.Background(), dsn, longLease, func(string) {})
 	if err != nil {
 		return err
 	}
@@ -161,7 +162,7 @@ func give(dsn string) error {
 func die(dsn string) error {
 	ctx := context.Background()
 	claimed := make(chan string)
-	k, err := newKinds(ctx, dsn, func(kind string) {
+	k, err := newKinds(ctx, dsn, shortLease, func(kind string) {
 		claimed <- kind
 		select {} // the lease is never given back
 	})
@@ -215,7 +216,7 @@ func watching(t *testing.T, dsn string) map[string]chan time.Time {
 	for _, kind := range allKinds {
 		ran[kind] = make(chan time.Time, 100)
 	}
-	k, err := newKinds(enginetest.Context(t), dsn, func(kind string) { ran[kind] <- time.Now() })
+	k, err := newKinds(enginetest.Context(t), dsn, longLease, func(kind string) { ran[kind] <- time.Now() })
 	noError(t, err)
 	t.Cleanup(func() { noError(t, k.eng.Close()) })
 	stop, err := k.start()
