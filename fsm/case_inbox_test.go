@@ -39,7 +39,7 @@ func TestCase33OtherSignalsStayInTheInbox(t *testing.T) {
 		f.send(id, "b", nil)
 		f.drain()
 		f.wantResult(id, `["b","all c","all b"]`)
-		f.wantRows("signals", 0)
+		f.wantRows("signals", 1) // that of c, which it never awaited, stays with it
 	})
 }
 

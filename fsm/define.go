@@ -265,21 +265,23 @@ func (d *Definition[S]) serialise(e *execution, run *Run[S], o Outcome) (*decisi
 	if err := o.validate(e.instance.Step); err != nil {
 		return nil, err
 	}
-	if o.kind == kindDone {
-		result, err := edge.Marshal("result", o.result, e.machines.options.MaxState)
-		decided.result = result
-		return decided, err
-	}
-	if o.kind == kindStop {
-		decided.err = edge.Message(o.reason)
-		return decided, nil
-	}
 	state, err := edge.Marshal("state", run.State, e.machines.options.MaxState)
 	if err != nil {
 		return nil, err
 	}
-	decided.state = state
-	decided.children, err = e.children(o.children)
+	switch o.kind {
+	case kindDone:
+		decided.result, err = edge.Marshal("result", o.result, e.machines.options.MaxState)
+	case kindStop:
+		decided.err = edge.Message(o.reason)
+	default:
+		decided.state = state
+		decided.children, err = e.children(o.children)
+		return decided, err
+	}
+	if string(state) != e.instance.State {
+		decided.state = state
+	}
 	return decided, err
 }
 

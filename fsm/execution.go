@@ -49,7 +49,9 @@ func (e *execution) sealed() error {
 
 // decision is an outcome with everything serialised, ready to be committed.
 type decision struct {
-	outcome  Outcome
+	outcome Outcome
+	// state is the new state; of an end, only if it differs from the state that
+	// the step was given.
 	state    json.RawMessage
 	result   json.RawMessage
 	err      string
@@ -82,7 +84,7 @@ func (e *execution) inform(info *Info) {
 	i := e.instance
 	*info = Info{
 		ID: i.ID, FSM: i.FSM, Version: i.Version, Step: i.Step, Attempt: i.Attempt, Failures: i.Failures, Crashes: i.Crashes,
-		Token: e.token, TimedOut: i.TimedOut, Fanouts: i.Fanout, Created: i.Created.UTC(),
+		Token: e.token, TimedOut: i.TimedOut, Rerun: i.Rerun, Fanouts: i.Fanout, Created: i.Created.UTC(),
 	}
 	if i.Parent != nil {
 		info.Parent = *i.Parent
@@ -91,7 +93,7 @@ func (e *execution) inform(info *Info) {
 		_ = json.Unmarshal(i.Dropped, &info.Dropped) // written by us
 	}
 	for _, g := range e.inbox {
-		signal := Signal{Name: g.Name, Payload: json.RawMessage(g.Payload), Created: g.Created, seq: g.Seq}
+		signal := signalOf(g)
 		info.All = append(info.All, signal)
 		if e.gives(g) {
 			info.Awaited = append(info.Awaited, signal)
@@ -99,10 +101,12 @@ func (e *execution) inform(info *Info) {
 	}
 }
 
-// gives reports whether the step is given a signal to handle: one that it waited
-// for, or one that was kept for it.
+// gives reports whether the step is given a signal to handle: a signal that it
+// waited for, a signal that was kept for it, or in a re-run any signal that the
+// instance has ever awaited.
 func (e *execution) gives(g store.Signal) bool {
-	return slices.Contains(e.instance.Awaits, g.Name) || slices.Contains(e.instance.Seen, g.Seq)
+	i := e.instance
+	return slices.Contains(i.Awaits, g.Name) || slices.Contains(i.Seen, g.Seq) || i.Rerun && slices.Contains(i.Awaited, g.Name)
 }
 
 // presented returns the signals that the step was given to handle.
@@ -110,6 +114,18 @@ func (e *execution) presented() []int64 {
 	var seqs []int64
 	for _, g := range e.inbox {
 		if e.gives(g) {
+			seqs = append(seqs, g.Seq)
+		}
+	}
+	return seqs
+}
+
+// unmarked returns the signals that the step was given and that are not marked as
+// received yet.
+func (e *execution) unmarked() []int64 {
+	var seqs []int64
+	for _, g := range e.inbox {
+		if !g.Received && e.gives(g) {
 			seqs = append(seqs, g.Seq)
 		}
 	}
@@ -131,7 +147,7 @@ func (e *execution) advance(d *decision) {
 	e.inbox = left
 	i := e.instance
 	i.Step, i.State, i.Attempt, i.Failures, i.Crashes = d.outcome.step, string(d.state), 0, 0, 0
-	i.Awaits, i.Keeps, i.Seen, i.TimedOut, i.Dropped = nil, false, nil, false, nil
+	i.Awaits, i.Keeps, i.Seen, i.TimedOut, i.Dropped, i.Rerun = nil, false, nil, false, nil, false
 }
 
 // children prepares the children of a Spawn.

@@ -65,7 +65,7 @@ func (m *Machines) quarantine(ctx context.Context, tx sqldb.Tx, id string, news 
 	}
 	message := "process was lost too often while the instance ran"
 	end := ending{rt: m.rt, news: news}
-	end.add(instance, Quarantined, nil, &message)
+	end.add(instance, Quarantined, nil, nil, &message)
 	return tx.Run(ctx, end.statements(m.rt.Now())...)
 }
 

@@ -33,9 +33,12 @@ type settlement struct {
 	unroute  bool  // unknown here: aside for another process
 	sealed   error // cannot be opened here: back to the queue, for later
 
+	repark bool // it was retried: back to what it waited for when it ended
+
 	execution *execution
 	then      func(error)
 	stale     bool
+	late      []string // names of signals that keep the instance from ending
 }
 
 // flusher commits outcomes in groups, without added delay: one that arrives
@@ -288,11 +291,17 @@ func (f *flusher) verify(ctx context.Context, tx sqldb.Tx, group []*settlement) 
 		}
 	}
 	var drop []store.Held
-	err := tx.Run(ctx,
+	stmts := []sqldb.Stmt{
 		f.machines.rt.Store.ShareLeases(tokens, func(token string) { alive[token] = true }),
 		f.machines.rt.Store.Interrupted(tokens, func(h store.Held) { interrupted[h] = true }),
-	)
+	}
+	late := map[string][]string{}
+	if ends := endings(group); len(ends) > 0 {
+		stmts = append(stmts, f.machines.rt.Store.LateSignals(ends, func(id, name string) { late[id] = append(late[id], name) })...)
+	}
+	err := tx.Run(ctx, stmts...)
 	for i, s := range group {
+		s.late = late[held[i].ID]
 		if interrupted[held[i]] {
 			drop = append(drop, held[i])
 		}

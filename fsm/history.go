@@ -93,7 +93,7 @@ func transition(t store.Transition) Transition {
 // outcomes are the names of outcomes in a history.
 var outcomes = map[kind]string{
 	kindNext: "next", kindReplay: "replay", kindAwait: "await", kindSpawn: "spawn", kindDone: "done", kindStop: "stop",
-	kindFail: "fail",
+	kindFail: "fail", kindRerun: "rerun",
 }
 
 // transition adds an outcome to the history of its instance, if that is kept.

@@ -38,11 +38,57 @@ func want(n int, expected func(s *stage) []string) func(s *stage) func(db *sql.D
 	}
 }
 
+// purging is the mutation of an end that empties the inbox.
+var purging = instead("insert into perdure.finished", "with purged as (delete from perdure.signals where target_id = any($2::uuid[]))\ninsert into perdure.finished")
+
+// keepsSignals returns a check that the instance is in its place and that its inbox
+// holds the signal if and only if it was acknowledged.
+func keepsSignals(place func(s *stage) string) func(s *stage) func(db *sql.DB) error {
+	return func(s *stage) func(db *sql.DB) error {
+		return func(db *sql.DB) error {
+			acknowledged := 0
+			if s.told("d") == "delivered" {
+				acknowledged = 1
+			}
+			if got := number(db, "select count(*) from perdure.signals where not received"); got != acknowledged {
+				return fmt.Errorf("inbox holds %d signals, %d acknowledged", got, acknowledged)
+			}
+			return want(1, func(s *stage) []string { return []string{place(s)} })(s)(db)
+		}
+	}
+}
+
+// deliverAndEnd is a signal that meets the last step of an instance that awaits it:
+// it comes too late, or the step runs again.
+func deliverAndEnd(name string, end *decision) pair {
+	blind := instead("where not s.received", "where false", "perdure.signals s")
+	return pair{
+		name:    "deliver and " + name,
+		quiet:   []string{interrupts, endOfLease, statusOf, beyond},
+		fixture: []string{instance(1, `awaits='["go"]'`, `awaited='["go"]'`), lease(9, 30, 1)},
+		sessions: func(s *stage, m []mutation) []interleave.Session {
+			ending := store.Instance{ID: id(1), Awaits: []string{"go"}, Awaited: []string{"go"}}
+			return []interleave.Session{s.deliver("d", m[0], 1), s.outcome("e", m[1], ending, 9, 1, end)}
+		},
+		more: keepsSignals(func(s *stage) string {
+			if s.told("d") == "delivered" {
+				return "ready 1 waiting 0 leases 0 finished 0"
+			}
+			return "ready 0 waiting 0 leases 0 finished 1"
+		}),
+		mutants: map[string][]mutation{
+			"an end without the lock":   {nil, unlocked("for no key update"), nil},
+			"an end that does not look": {nil, blind, nil},
+			"an end that purges":        {nil, both(blind, purging), nil},
+		},
+	}
+}
+
 func pairs() []pair {
 	return []pair{
 		{
 			name:    "deliver and park",
-			quiet:   []string{interrupts, endOfLease, unmeet, statusOf},
+			quiet:   []string{interrupts, endOfLease, statusOf, beyond},
 			fixture: []string{instance(1), lease(9, 30, 1)},
 			sessions: func(s *stage, m []mutation) []interleave.Session {
 				return []interleave.Session{s.deliver("d", m[0], 1), s.outcome("p", m[1], store.Instance{ID: id(1)}, 9, 1, isAwait("go"))}
@@ -53,29 +99,22 @@ func pairs() []pair {
 				"park that does not look": {nil, instead("perdure.signals s", "perdure.signals s, (select 1 where false) nothing", "parked as"), nil},
 			},
 		},
+		deliverAndEnd("done", isDone()),
+		deliverAndEnd("stop", isStop()),
 		{
-			name:    "deliver and the end of one that awaits",
-			quiet:   []string{interrupts, endOfLease, unmeet, statusOf},
-			fixture: []string{instance(1, `awaits='["go"]'`), lease(9, 30, 1)},
-			sessions: func(s *stage, m []mutation) []interleave.Session {
-				return []interleave.Session{s.deliver("d", m[0], 1), s.outcome("e", m[1], store.Instance{ID: id(1), Awaits: []string{"go"}}, 9, 1, isDone())}
-			},
-			more:    want(1, func(*stage) []string { return []string{"ready 0 waiting 0 leases 0 finished 1"} }),
-			mutants: map[string][]mutation{"an end without the lock": {nil, unlocked("for no key update"), nil}},
-		},
-		{
-			name:    "deliver and the end of one that awaits nothing",
-			quiet:   []string{interrupts, endOfLease, unmeet, statusOf},
+			name:    "deliver and the end of one that never awaited",
+			quiet:   []string{interrupts, endOfLease, statusOf, beyond},
 			fixture: []string{instance(1), lease(9, 30, 1)},
 			sessions: func(s *stage, m []mutation) []interleave.Session {
 				return []interleave.Session{s.deliver("d", m[0], 1), s.outcome("e", m[1], store.Instance{ID: id(1)}, 9, 1, isDone())}
 			},
-			more:    want(1, func(*stage) []string { return []string{"ready 0 waiting 0 leases 0 finished 1"} }),
-			mutants: map[string][]mutation{"a sender that meets nobody": {instead("awaits is null", "false", "insert into perdure.finished"), nil, nil}},
+			alike:   true, // a signal that it never awaits does not keep it from ending, and stays with it
+			more:    keepsSignals(func(*stage) string { return "ready 0 waiting 0 leases 0 finished 1" }),
+			mutants: map[string][]mutation{"an end that purges": {nil, purging, nil}},
 		},
 		{
 			name:    "deliver and the timeout",
-			quiet:   []string{unmeet, statusOf},
+			quiet:   []string{statusOf, beyond},
 			fixture: []string{instance(1, `awaits='["go"]'`), `insert into perdure.waiting (id, names, deadline_at) values ('` + id(1) + `', '{go}', '2026-01-01Z')`},
 			sessions: func(s *stage, m []mutation) []interleave.Session {
 				return []interleave.Session{s.deliver("d", m[0], 1), s.timeout("t", m[1])}

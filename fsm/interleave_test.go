@@ -235,6 +235,8 @@ func (s *stage) outcome(name string, mutate mutation, i store.Instance, token, h
 
 func isDone() *decision { return &decision{outcome: Outcome{kind: kindDone}, result: []byte("1")} }
 
+func isStop() *decision { return &decision{outcome: Outcome{kind: kindStop}, err: "enough"} }
+
 func isNext() *decision {
 	return &decision{outcome: Outcome{kind: kindNext, step: "only"}, state: []byte("1")}
 }
@@ -253,8 +255,8 @@ func (s *stage) deliver(name string, mutate mutation, target int) interleave.Ses
 		defer tx.Rollback()
 		var duplicate bool
 		var ended *EndedError
-		stmts := m.rt.Store.DeliverSignal(store.NewSignal{Target: id(target), Name: "go", Payload: "1"}, m.rt.Now(),
-			func(status string) error { return &EndedError{ID: id(target), Status: Status(status)} }, &duplicate, func(string) {})
+		stmts := m.rt.Store.DeliverSignal(store.NewSignal{Target: id(target), Name: "go", Payload: "1", Room: 10}, m.rt.Now(),
+			func(status string) error { return &EndedError{ID: id(target), Status: Status(status)} }, func() error { return &InboxFullError{} }, &duplicate, func(string) {})
 		if err := tx.Run(ctx, stmts...); errors.As(err, &ended) {
 			s.tell(name, "ended")
 			return nil
@@ -443,6 +445,6 @@ const (
 	interrupts = "from perdure.interrupts"
 	endOfLease = "delete from perdure.leases"
 	noSignals  = "delete from perdure.signals"
-	unmeet     = "finished_at = '-infinity'"
 	statusOf   = "select status"
+	beyond     = "limit 1 offset"
 )

@@ -19,7 +19,7 @@ func TestInvariantsFindWhatIsPlanted(t *testing.T) {
 		"InvariantPlace: ready":         `insert into T.ready (queue, priority, due_at, id) select queue, priority, due_at, id from T.instances where id = 'PARKED'`,
 		"InvariantPlace: interrupted":   `insert into T.interrupts (id, token) select 'RUNNING', token from T.leases`,
 		"InvariantEnded: ready":         `insert into T.ready (queue, priority, due_at, id) select queue, priority, due_at, id from T.instances where id = 'DONE'`,
-		"InvariantEnded: signal":        `insert into T.signals (target_id, name, payload, created_at) select id, 'x', '1', created_at from T.instances where id = 'DONE'`,
+		"InvariantKept: signal":         `insert into T.signals (target_id, name, payload, created_at) select '00000000-0000-0000-0000-000000000001', 'x', '1', created_at from T.instances where id = 'DONE'`,
 		"InvariantEnded: nobody":        `insert into T.waiting (id, names) select 'ffffffff-ffff-ffff-ffff-ffffffffffff', names from T.waiting where id = 'PARKED'`,
 		"InvariantKept":                 `delete from T.instances where id = 'DONE'`,
 		"InvariantReady":                `update T.instances set priority = 1 where id = 'SCHEDULED'`,

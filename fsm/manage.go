@@ -36,6 +36,9 @@ type Instance struct {
 	Error              string
 	Created, Due       time.Time
 	Deadline, Finished time.Time
+	// Unreceived is the number of signals in its inbox that no step was given. An
+	// instance that has ended keeps them until it is removed.
+	Unreceived int
 }
 
 // Decode reads the result into to.
@@ -200,7 +203,7 @@ func (m *Machines) endOne(ctx context.Context, tx sqldb.Runner, id string, statu
 	if ended != "" {
 		return &EndedError{ID: id, Status: Status(ended)}
 	}
-	if err := tx.Run(ctx, st.RemoveInstance(id, &removed, &queued)...); err != nil {
+	if err := tx.Run(ctx, st.RemoveInstance(id, m.rt.Now(), &removed, &queued)...); err != nil {
 		return err
 	}
 	if removed == 0 {
@@ -215,7 +218,7 @@ func (m *Machines) endOne(ctx context.Context, tx sqldb.Runner, id string, statu
 		instance.Partition = nil
 	}
 	end := ending{rt: m.rt, news: news}
-	end.add(instance, status, nil, &reason)
+	end.add(instance, status, nil, nil, &reason)
 	return tx.Run(ctx, end.statements(m.rt.Now())...)
 }
 
@@ -277,6 +280,7 @@ func view(v store.InstanceView) Instance {
 		ID: v.ID, FSM: v.FSM, Version: v.Version, Step: v.Step, State: json.RawMessage(v.State), Status: Status(v.Status), Queue: v.Queue,
 		Priority: Priority(v.Priority), Attempt: v.Attempt, Failures: v.Failures, Crashes: v.Crashes, Parent: text(v.Parent), Partition: text(v.Partition),
 		Unique: text(v.UniqueKey), Error: text(v.Error), Created: v.Created.UTC(), Due: v.Due.UTC(), Deadline: utc(v.Deadline), Finished: utc(v.Finished),
+		Unreceived: v.Unreceived,
 	}
 	if v.Result != nil {
 		i.Result = json.RawMessage(*v.Result)

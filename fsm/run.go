@@ -32,6 +32,11 @@ type Info struct {
 	Awaited, All []Signal
 	// TimedOut says that the wait ended without what was waited for.
 	TimedOut bool
+	// Rerun is true if the previous run of this step ended the instance with Done
+	// or Stop while signals arrived that the instance has awaited at some time and
+	// that no step was given. The end was not committed. The step runs again from
+	// the same state, and Awaited contains these signals too.
+	Rerun bool
 	// Fanouts counts how often the instance has spawned children.
 	Fanouts int
 	// Dropped are the children of the last fan-out that were not started
@@ -47,6 +52,8 @@ type Signal struct {
 	Name    string
 	Payload json.RawMessage
 	Created time.Time
+	// Received is true if an earlier run of a step was given the signal.
+	Received bool
 
 	seq int64
 }
@@ -93,10 +100,14 @@ func (r *Run[S]) Spawn(children ...ChildSpec) Outcome {
 	return Outcome{kind: kindSpawn, children: children}
 }
 
-// Done ends the instance with a result.
+// Done ends the instance with a result. If the inbox then holds signals that the
+// instance has awaited at some time and that no step was given, the instance does
+// not end: the step runs again and is given them. See Info.Rerun and
+// Outcome.IgnoreSignals.
 func (r *Run[S]) Done(result any) Outcome { return Outcome{kind: kindDone, result: result} }
 
-// Stop ends the instance as failed.
+// Stop ends the instance as failed. Like Done, it does not end an instance whose
+// inbox holds awaited signals that no step was given.
 func (r *Run[S]) Stop(reason string) Outcome { return Outcome{kind: kindStop, reason: reason} }
 
 type kind int
@@ -108,7 +119,8 @@ const (
 	kindSpawn
 	kindDone
 	kindStop
-	kindFail // not by a step: it gave up
+	kindFail  // not by a step: it gave up
+	kindRerun // not by a step: it could not end
 )
 
 // Outcome is what a step wants to happen. Make it with the methods of Run; its
@@ -124,6 +136,7 @@ type Outcome struct {
 	need     int
 	result   any
 	reason   string
+	ignore   bool
 }
 
 // Then says which step follows an Await or a Spawn.
@@ -140,9 +153,17 @@ func (o Outcome) Keep() Outcome { o.keep = true; return o }
 // Need lets a Spawn go on when that many children have ended; the others run on.
 func (o Outcome) Need(n int) Outcome { o.need = n; return o }
 
+// IgnoreSignals lets a Done or a Stop end the instance even if its inbox holds
+// awaited signals that no step was given. They stay with the instance until it is
+// removed: see Machines.Inbox.
+func (o Outcome) IgnoreSignals() Outcome { o.ignore = true; return o }
+
 // validate checks what does not depend on the machine.
 func (o Outcome) validate(step string) error {
 	field := "outcome of step " + step
+	if o.ignore && o.kind != kindDone && o.kind != kindStop {
+		return fault.Invalidf(field, "ignores signals but does not end the instance")
+	}
 	switch o.kind {
 	case kindNext:
 		if o.step == "" {
@@ -154,7 +175,7 @@ func (o Outcome) validate(step string) error {
 		return o.validateAwait(field)
 	case kindSpawn:
 		return o.validateSpawn(field)
-	case kindDone, kindStop, kindFail:
+	case kindDone, kindStop, kindFail, kindRerun:
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/perdure/perdure"
@@ -33,8 +34,23 @@ type EndedError struct {
 
 func (e *EndedError) Error() string { return fmt.Sprintf("instance %q is %s", e.ID, e.Status) }
 
+// MaxInbox is the largest number of signals that the inbox of an instance holds.
+const MaxInbox = 10_000
+
+// InboxFullError is returned by Send if the inbox of the instance holds Limit
+// signals that no step has consumed.
+type InboxFullError struct {
+	ID    string
+	Limit int
+}
+
+func (e *InboxFullError) Error() string {
+	return fmt.Sprintf("inbox of instance %q is full: it holds %d signals", e.ID, e.Limit)
+}
+
 // Send sends a signal to an instance and returns when it is durable. It fails
-// with *fault.NotFound or *EndedError if nobody can receive it.
+// with *fault.NotFound or *EndedError if the instance cannot receive it, and with
+// *InboxFullError if its inbox is full.
 func Send(ctx context.Context, eng *perdure.Engine, id, name string, payload any, options *SignalOptions) (Delivered, error) {
 	var delivered *Delivered
 	err := eng.Update(ctx, func(tx *perdure.Tx) (err error) {
@@ -65,7 +81,8 @@ func send(tx *perdure.Tx, id, name string, payload any, options *SignalOptions, 
 	}
 	rt := tx.Engine().Runtime()
 	delivered, news := &Delivered{}, &news{}
-	stmts := rt.Store.DeliverSignal(signal, rt.Now(), ended, &delivered.Duplicate, news.woken)
+	full := func() error { return &InboxFullError{ID: id, Limit: MaxInbox} }
+	stmts := rt.Store.DeliverSignal(signal, rt.Now(), ended, full, &delivered.Duplicate, news.woken)
 	return delivered, tx.Attach(func() { news.publish(rt) }, stmts...)
 }
 
@@ -82,7 +99,31 @@ func prepareSignal(id, name string, payload any, o SignalOptions) (store.NewSign
 		}
 	}
 	raw, err := edge.Marshal("payload of signal "+name, payload, edge.DefaultMaxJSON)
-	return store.NewSignal{Target: id, Name: name, Payload: string(raw), Dedup: textPointer(o.Key)}, err
+	return store.NewSignal{Target: id, Name: name, Payload: string(raw), Dedup: textPointer(o.Key), Room: MaxInbox}, err
+}
+
+func signalOf(g store.Signal) Signal {
+	return Signal{Name: g.Name, Payload: json.RawMessage(g.Payload), Created: g.Created, Received: g.Received, seq: g.Seq}
+}
+
+// Inbox returns the signals in the inbox of an instance, in order of arrival. An
+// instance that has ended keeps the signals that no step was given, and those of
+// the step that failed, until it is removed. It fails with *fault.NotFound if there
+// is no such instance.
+func (m *Machines) Inbox(ctx context.Context, id string) ([]Signal, error) {
+	if _, err := m.Get(ctx, id); err != nil {
+		return nil, err
+	}
+	var all []Signal
+	var sealed error
+	err := m.read(ctx, m.rt.Store.Inbox([]string{id}, func(g store.Signal) {
+		all = append(all, signalOf(g))
+		sealed = firstError(sealed, g.Sealed)
+	}))
+	if err = firstError(err, sealed); err != nil {
+		return nil, fmt.Errorf("read inbox of instance %s: %w", id, err)
+	}
+	return all, nil
 }
 
 // SendOrStart sends a signal to the instance that has a unique key, and starts

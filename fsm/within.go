@@ -46,10 +46,11 @@ func (m *Machines) RetryIn(tx *perdure.Tx, id string) error {
 	if err != nil {
 		return err
 	}
-	if err := m.revive(tx.Context(), run, id); err != nil {
+	enter, err := m.revive(tx.Context(), run, id)
+	if err != nil {
 		return tx.Fail(err)
 	}
-	return tx.Attach(m.rt.Hub.PublishAll, m.rt.Store.EnterQueue(id)...)
+	return tx.Attach(m.rt.Hub.PublishAll, enter...)
 }
 
 // FireSchedule starts an instance for a schedule now, in a unit of work. Its ticks

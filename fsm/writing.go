@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -49,6 +50,8 @@ type writing struct {
 	// postponed are the statements for instances that cannot be opened here.
 	postponed   []sqldb.Stmt
 	consumed    []int64
+	received    []int64
+	reparked    []string
 	parks       []store.Park
 	barriers    []store.Barrier
 	children    []store.NewInstance
@@ -78,15 +81,23 @@ func (w *writing) add(s *settlement) {
 		w.ready = append(w.ready, id)
 		w.later(e, sealedDelay)
 		return
+	case s.repark:
+		w.repark(e)
+		return
+	case s.late != nil:
+		w.rerun(e, s.late)
+		return
 	}
 	w.transition(e, d)
 	w.failure(e, d)
 	switch d.outcome.kind {
 	case kindDone:
 		result := string(d.result)
-		w.ends.add(*e.instance, Done, &result, nil)
+		w.ends.add(*e.instance, Done, d.state, &result, nil)
+		w.consumed = append(w.consumed, e.presented()...)
 	case kindStop, kindFail:
-		w.ends.add(*e.instance, Failed, nil, &d.err)
+		w.ends.add(*e.instance, Failed, d.state, nil, &d.err)
+		w.received = append(w.received, e.unmarked()...)
 	case kindNext:
 		w.step(e, d, 0)
 		w.consumed = append(w.consumed, e.presented()...)
@@ -100,6 +111,7 @@ func (w *writing) add(s *settlement) {
 		if d.err != "" {
 			step.Failures++
 		}
+		w.received = append(w.received, e.unmarked()...)
 		w.ready = append(w.ready, id)
 		w.later(e, d.outcome.delay)
 	case kindAwait:
@@ -128,7 +140,7 @@ func (w *writing) step(e *execution, d *decision, attempt int) *store.Step {
 			dropped := string(i.Dropped)
 			step.Dropped = &dropped
 		}
-		step.TimedOut = i.TimedOut
+		step.TimedOut, step.Rerun = i.TimedOut, i.Rerun
 	} else {
 		step.Step = d.outcome.step
 	}
@@ -139,10 +151,12 @@ func (w *writing) step(e *execution, d *decision, attempt int) *store.Step {
 func (w *writing) await(e *execution, d *decision) {
 	step := w.step(e, d, 0)
 	step.Awaits = jsonText(d.outcome.names)
+	step.Awaited = e.awaited(d.outcome.names)
 	park := store.Park{ID: e.instance.ID, Names: *step.Awaits, Timeout: d.outcome.timeout}
 	if d.outcome.keep {
 		step.Keeps, step.Seen = true, jsonText(append([]int64{}, e.presented()...))
 		park.Seen = step.Seen
+		w.received = append(w.received, e.unmarked()...)
 	} else {
 		w.consumed = append(w.consumed, e.presented()...)
 	}
@@ -184,6 +198,12 @@ func (w *writing) statements() []sqldb.Stmt {
 	var stmts []sqldb.Stmt
 	if len(w.consumed) > 0 {
 		stmts = append(stmts, st.ConsumeSignals(w.consumed))
+	}
+	if len(w.received) > 0 {
+		stmts = append(stmts, st.ReceiveSignals(w.received))
+	}
+	if len(w.reparked) > 0 {
+		stmts = append(stmts, st.ClearWaits(w.reparked))
 	}
 	if len(w.steps) > 0 {
 		stmts = append(stmts, st.StepInstances(w.steps, now))
@@ -233,7 +253,6 @@ type ending struct {
 	rt         *perdure.Runtime
 	news       *news
 	finishes   []store.Finish
-	locks      []string
 	uniques    []store.Occupied
 	deadlines  []store.Deadline
 	partitions []string
@@ -245,12 +264,15 @@ type arrival struct {
 	fanout int
 }
 
-// add notes the end of an instance.
-func (w *ending) add(i store.Instance, status Status, result, message *string) {
-	w.finishes = append(w.finishes, store.Finish{ID: i.ID, Status: string(status), Result: result, Error: message})
-	if i.Awaits != nil || i.Seen != nil {
-		w.locks = append(w.locks, i.ID) // it takes signals: one may be on its way
+// add records the end of an instance. state is the state that its last step left,
+// if it changed it.
+func (w *ending) add(i store.Instance, status Status, state json.RawMessage, result, message *string) {
+	finish := store.Finish{ID: i.ID, Status: string(status), Result: result, Error: message}
+	if state != nil {
+		text := string(state)
+		finish.State = &text
 	}
+	w.finishes = append(w.finishes, finish)
 	if i.UniqueKey != nil && leaves(Scope(i.UniqueScope), status) {
 		w.uniques = append(w.uniques, store.Occupied{UniqueKey: store.UniqueKey{Name: *i.UniqueName, Key: *i.UniqueKey}, ID: i.ID})
 	}
@@ -288,11 +310,7 @@ func (w *ending) statements(now store.Now) []sqldb.Stmt {
 		return nil
 	}
 	st := w.rt.Store
-	var stmts []sqldb.Stmt
-	if len(w.locks) > 0 {
-		stmts = append(stmts, st.LockInstances(w.locks))
-	}
-	stmts = append(stmts, st.FinishInstances(w.finishes, now)...)
+	stmts := []sqldb.Stmt{st.FinishInstances(w.finishes, now)}
 	if len(w.uniques) > 0 {
 		stmts = append(stmts, st.LeaveUniques(w.uniques))
 	}

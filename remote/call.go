@@ -56,7 +56,7 @@ func (r *Registry) exchange(ctx context.Context, run *fsm.Run[json.RawMessage]) 
 func (r *Registry) request(ctx context.Context, run *fsm.Run[json.RawMessage], step Step) ([]byte, error) {
 	c := Context{
 		Instance: run.ID, FSM: run.FSM, Version: run.Version, Step: run.Step, Attempt: run.Attempt, Failures: run.Failures, Crashes: run.Crashes, Token: run.Token,
-		Timeout: step.Timeout.String(), State: run.State, Awaited: signals(run.Awaited), Signals: signals(run.All), TimedOut: run.TimedOut,
+		Timeout: step.Timeout.String(), State: run.State, Awaited: signals(run.Awaited), Signals: signals(run.All), TimedOut: run.TimedOut, Rerun: run.Rerun,
 		Children: []Child{}, Dropped: append([]fsm.DroppedChild{}, run.Dropped...), CreatedAt: run.Created,
 	}
 	if run.Parent != "" {
@@ -86,7 +86,7 @@ func (r *Registry) request(ctx context.Context, run *fsm.Run[json.RawMessage], s
 func signals(all []fsm.Signal) []Signal {
 	list := make([]Signal, len(all))
 	for i, s := range all {
-		list[i] = Signal{Name: s.Name, Payload: s.Payload, CreatedAt: s.Created.UTC()}
+		list[i] = Signal{Name: s.Name, Payload: s.Payload, CreatedAt: s.Created.UTC(), Received: s.Received}
 	}
 	return list
 }

@@ -41,6 +41,10 @@ type Context struct {
 	Signals []Signal `json:"signals"`
 	// TimedOut says that a wait ended without what was waited for.
 	TimedOut bool `json:"timed_out"`
+	// Rerun is true if the previous answer of this step was done or stop while
+	// signals arrived that the instance has awaited at some time. It was not
+	// committed; Awaited contains these signals too.
+	Rerun bool `json:"rerun"`
 	// Children are those of the last spawn, in its order; Dropped those of them
 	// that were not started because their unique key was taken.
 	Children []Child            `json:"children"`
@@ -55,6 +59,8 @@ type Signal struct {
 	Name      string          `json:"name"`
 	Payload   json.RawMessage `json:"payload"`
 	CreatedAt time.Time       `json:"created_at"`
+	// Received is true if an earlier run of a step was given the signal.
+	Received bool `json:"received"`
 }
 
 // Child is a child of an instance.
@@ -94,6 +100,9 @@ type Answer struct {
 	Children []ChildSpec     `json:"children,omitempty"`
 	Result   json.RawMessage `json:"result,omitempty"`
 	Reason   string          `json:"reason,omitempty"`
+	// IgnoreSignals lets done or stop end the instance even if its inbox holds
+	// awaited signals that no step was given.
+	IgnoreSignals bool `json:"ignore_signals,omitempty"`
 }
 
 // ChildSpec is a child to be started.

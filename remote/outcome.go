@@ -47,8 +47,8 @@ var fields = map[string][]string{
 	"replay": {"state", "delay"},
 	"await":  {"state", "step", "signals", "keep", "timeout"},
 	"spawn":  {"state", "step", "children", "need", "timeout"},
-	"done":   {"result"},
-	"stop":   {"reason"},
+	"done":   {"state", "result", "ignore_signals"},
+	"stop":   {"state", "reason", "ignore_signals"},
 	"fail":   {"reason"},
 }
 
@@ -56,6 +56,7 @@ func (a Answer) set() map[string]bool {
 	return map[string]bool{
 		"state": a.State != nil, "step": a.Step != "", "delay": a.Delay != "", "timeout": a.Timeout != "", "signals": a.Signals != nil,
 		"keep": a.Keep, "need": a.Need != 0, "children": a.Children != nil, "result": a.Result != nil, "reason": a.Reason != "",
+		"ignore_signals": a.IgnoreSignals,
 	}
 }
 
@@ -77,13 +78,21 @@ func (r *Registry) decide(ctx context.Context, run *fsm.Run[json.RawMessage], a 
 		return r.spawn(ctx, run, a)
 	case "done":
 		if a.Result == nil {
-			return run.Done(nil), nil
+			return a.end(run.Done(nil)), nil
 		}
-		return run.Done(a.Result), nil
+		return a.end(run.Done(a.Result)), nil
 	case "stop":
-		return run.Stop(edge.Message(a.Reason)), nil
+		return a.end(run.Stop(edge.Message(a.Reason))), nil
 	}
 	return fsm.Outcome{}, fmt.Errorf("it says: %s", edge.Message(a.Reason)) // fail
+}
+
+// end adds what a done and a stop share.
+func (a Answer) end(o fsm.Outcome) fsm.Outcome {
+	if a.IgnoreSignals {
+		return o.IgnoreSignals()
+	}
+	return o
 }
 
 // wait adds what an await and a spawn share.

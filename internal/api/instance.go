@@ -35,6 +35,7 @@ type Instance struct {
 	DueAt      Time            `json:"due_at"`
 	DeadlineAt Time            `json:"deadline_at,omitzero"`
 	FinishedAt Time            `json:"finished_at,omitzero"`
+	Unreceived int             `json:"unreceived_signals" doc:"The number of signals in its inbox that no step was given."`
 
 	Awaits      []string       `json:"awaits,omitempty" doc:"The signals that it waits for. Not in lists."`
 	AwaitsUntil Time           `json:"awaits_until,omitzero" doc:"When it waits no longer. Not in lists."`
@@ -52,7 +53,7 @@ func showInstance(i fsm.Instance) Instance {
 	return Instance{
 		ID: i.ID, FSM: i.FSM, Version: i.Version, Step: i.Step, Status: i.Status, State: i.State, Queue: i.Queue, Priority: Priority(i.Priority),
 		Attempt: i.Attempt, Failures: i.Failures, Crashes: i.Crashes, Parent: i.Parent, Partition: i.Partition, UniqueKey: i.Unique, Result: i.Result, Error: i.Error,
-		CreatedAt: Time(i.Created), DueAt: Time(i.Due), DeadlineAt: Time(i.Deadline), FinishedAt: Time(i.Finished),
+		CreatedAt: Time(i.Created), DueAt: Time(i.Due), DeadlineAt: Time(i.Deadline), FinishedAt: Time(i.Finished), Unreceived: i.Unreceived,
 	}
 }
 
@@ -170,6 +171,7 @@ type Signal struct {
 	Name      string          `json:"name"`
 	Payload   json.RawMessage `json:"payload"`
 	CreatedAt Time            `json:"created_at"`
+	Received  bool            `json:"received" doc:"Whether a step was given the signal."`
 }
 
 func (a *API) listSignals(ctx context.Context, in *pageOf) (*List[Signal], error) {
@@ -178,7 +180,7 @@ func (a *API) listSignals(ctx context.Context, in *pageOf) (*List[Signal], error
 		return nil, err
 	}
 	return page(requestOf(ctx), rows, next, func(s store.SignalView) Signal {
-		return Signal{Seq: strconv.FormatInt(s.Seq, 10), Name: s.Name, Payload: json.RawMessage(s.Payload), CreatedAt: Time(s.Created)}
+		return Signal{Seq: strconv.FormatInt(s.Seq, 10), Name: s.Name, Payload: json.RawMessage(s.Payload), CreatedAt: Time(s.Created), Received: s.Received}
 	}), nil
 }
 

@@ -54,14 +54,16 @@ type instanceJSON struct {
 	Due       time.Time       `json:"due_at"`
 	Deadline  time.Time       `json:"deadline_at,omitzero"`
 	Finished  time.Time       `json:"finished_at,omitzero"`
-	Timeline  []attemptJSON   `json:"timeline,omitempty"`
+	// Unreceived is the number of signals in its inbox that no step was given.
+	Unreceived int           `json:"unreceived_signals"`
+	Timeline   []attemptJSON `json:"timeline,omitempty"`
 }
 
 func newInstanceJSON(i fsm.Instance) instanceJSON {
 	return instanceJSON{
 		ID: i.ID, FSM: i.FSM, Version: i.Version, Status: i.Status, Step: i.Step, State: i.State, Result: i.Result, Error: i.Error,
 		Queue: i.Queue, Priority: i.Priority, Attempt: i.Attempt, Failures: i.Failures, Crashes: i.Crashes, Parent: i.Parent, Partition: i.Partition,
-		Unique: i.Unique, Created: i.Created, Due: i.Due, Deadline: i.Deadline, Finished: i.Finished,
+		Unique: i.Unique, Created: i.Created, Due: i.Due, Deadline: i.Deadline, Finished: i.Finished, Unreceived: i.Unreceived,
 	}
 }
 
@@ -150,6 +152,9 @@ func describeInstance(w io.Writer, i fsm.Instance, attempts []retry.Attempt) {
 		{"queue", plain(i.Queue)},
 		{"created", instant(i.Created)},
 		{"due", instant(i.Due)},
+	}
+	if i.Unreceived > 0 {
+		rows = append(rows, []string{"unreceived signals", fmt.Sprint(i.Unreceived)})
 	}
 	for _, more := range [][]string{{"parent", i.Parent}, {"partition", i.Partition}, {"unique key", i.Unique}} {
 		if more[1] != "" {

@@ -193,6 +193,14 @@ type Instance struct {
 	Priority     int
 	Due          time.Time
 	Trace        *string
+	// Awaited are the names of all signals that it has ever awaited.
+	Awaited []string
+	// Rerun is true if the step runs again because signals arrived while its
+	// last run ended the instance.
+	Rerun bool
+	// Wait is what it waited for when it ended, if it was retried and has not
+	// been parked again yet.
+	Wait *Waited
 	// Sealed is why the state could not be opened; it is as it is stored then.
 	Sealed error
 }
@@ -224,11 +232,11 @@ func (s *Store) flag(b bool) any {
 
 func (s *Store) instanceRow(found func(*Instance)) func(sqldb.Scan) error {
 	var row Instance
-	var awaits, seen, dropped *string
+	var awaits, seen, dropped, awaited, wait *string
 	to := []any{
 		&row.ID, &row.FSM, &row.Version, &row.Step, &row.State, &row.Attempt, &row.Failures, &row.Crashes, &awaits, &row.Keeps, &seen, &row.TimedOut, &row.Fanout,
 		&dropped, &row.Parent, &row.ParentFanout, &row.Partition, &row.UniqueName, &row.UniqueKey, &row.UniqueScope, &row.Deadline, &row.Created,
-		&row.Priority, &row.Due, &row.Trace,
+		&row.Priority, &row.Due, &row.Trace, &awaited, &row.Rerun, &wait,
 	}
 	return func(scan sqldb.Scan) error {
 		if err := scan(to...); err != nil {
@@ -240,6 +248,12 @@ func (s *Store) instanceRow(found func(*Instance)) func(sqldb.Scan) error {
 			return err
 		}
 		if err := parseJSON(seen, &i.Seen); err != nil {
+			return err
+		}
+		if err := parseJSON(awaited, &i.Awaited); err != nil {
+			return err
+		}
+		if err := parseJSON(wait, &i.Wait); err != nil {
 			return err
 		}
 		if dropped != nil {

@@ -32,6 +32,7 @@ type InstanceView struct {
 	Finished          *time.Time
 	Result            *string
 	Status            string
+	Unreceived        int
 }
 
 // InstanceFilter narrows a list of instances. Empty fields do not narrow.
@@ -94,7 +95,7 @@ func (s *Store) viewRow(found func(InstanceView)) func(sqldb.Scan) error {
 	return func(scan sqldb.Scan) error {
 		var v InstanceView
 		err := scan(&v.ID, &v.FSM, &v.Version, &v.Step, &v.State, &v.Queue, &v.Priority, &v.Attempt, &v.Failures, &v.Crashes, &v.Parent, &v.Partition,
-			&v.UniqueKey, &v.Error, &v.Created, &v.Due, &v.Deadline, &v.Finished, &v.Result, &v.Status)
+			&v.UniqueKey, &v.Error, &v.Created, &v.Due, &v.Deadline, &v.Finished, &v.Result, &v.Status, &v.Unreceived)
 		if err != nil {
 			return err
 		}
@@ -138,21 +139,25 @@ func (s *Store) TakeLeases(root string) sqldb.Stmt {
 }
 
 // RemoveInstance returns the statements that take an instance out of whatever
-// place it is in; removed counts the places, queued tells whether one of them was
-// the queue of its partition.
-func (s *Store) RemoveInstance(id string, removed *int64, queued *bool) []sqldb.Stmt {
+// place it is in; removed counts the places, queued is set if one of them was the
+// queue of its partition. The instance keeps what it waited for.
+func (s *Store) RemoveInstance(id string, now Now, removed *int64, queued *bool) []sqldb.Stmt {
 	var stmts []sqldb.Stmt
 	*removed, *queued = 0, false
 	for _, name := range []string{"ReadyRemove", "WaitingRemove", "BarrierRemove", "UnroutedRemove", "PartitionRemove"} {
-		remove := s.stmt(name, id)
-		remove.Done = func(rows int64) error {
+		args := []any{id}
+		if name == "WaitingRemove" || name == "BarrierRemove" {
+			args = append(args, at(now))
+		}
+		remove := s.stmts(name, args...)
+		remove[len(remove)-1].Done = func(rows int64) error {
 			*removed += rows
 			if name == "PartitionRemove" {
 				*queued = rows > 0
 			}
 			return nil
 		}
-		stmts = append(stmts, remove)
+		stmts = append(stmts, remove...)
 	}
 	return stmts
 }
@@ -189,7 +194,7 @@ func (s *Store) ReviveInstance(id string, now Now, revived *bool) []sqldb.Stmt {
 		*revived = rows == 1
 		return nil
 	}
-	return []sqldb.Stmt{revive, s.stmt("InstanceReset", at(now), id)}
+	return []sqldb.Stmt{s.stmt("InstanceReset", at(now), id), s.stmt("DeadlineEnter", id), revive}
 }
 
 // EnterUnique returns the statement that occupies a unique key, if it is free.

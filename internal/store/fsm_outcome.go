@@ -65,6 +65,8 @@ type Step struct {
 	Dropped         *string // JSON
 	Error           *string
 	Delay           time.Duration
+	Awaited         *string // JSON array of names; nil: as before
+	Rerun           bool
 	Failures        int
 }
 
@@ -84,6 +86,8 @@ func (s *Store) StepInstances(steps []Step, now Now) sqldb.Stmt {
 		column(steps, func(o Step) *string { return o.Error }),
 		column(steps, func(o Step) int64 { return o.Delay.Microseconds() }),
 		column(steps, func(o Step) int { return o.Failures }),
+		column(steps, func(o Step) *string { return o.Awaited }),
+		column(steps, func(o Step) bool { return o.Rerun }),
 	}, at(now))
 }
 
@@ -164,21 +168,20 @@ type Finish struct {
 	ID, Status string
 	Result     *string // JSON
 	Error      *string
+	// State is the state that the last step left, if it changed it.
+	State *string
 }
 
-// FinishInstances returns the statements that end instances and clear their
-// inboxes.
-func (s *Store) FinishInstances(ends []Finish, now Now) []sqldb.Stmt {
-	ids := column(ends, func(f Finish) string { return f.ID })
-	return []sqldb.Stmt{
-		s.stmt("FinishMany", at(now), tuples{
-			ids,
-			column(ends, func(f Finish) string { return f.Status }),
-			column(ends, func(f Finish) *string { return s.sealAny(finishedResult, f.Result, f.ID) }),
-			column(ends, func(f Finish) *string { return f.Error }),
-		}),
-		s.stmt("SignalPurge", one(ids)),
-	}
+// FinishInstances returns the statement that ends instances. Their inboxes stay
+// with them until they are removed.
+func (s *Store) FinishInstances(ends []Finish, now Now) sqldb.Stmt {
+	return s.stmt("FinishMany", at(now), tuples{
+		column(ends, func(f Finish) string { return f.ID }),
+		column(ends, func(f Finish) string { return f.Status }),
+		column(ends, func(f Finish) *string { return s.sealAny(finishedResult, f.Result, f.ID) }),
+		column(ends, func(f Finish) *string { return f.Error }),
+		column(ends, func(f Finish) *string { return s.sealAny(instanceState, f.State, f.ID) }),
+	})
 }
 
 // Occupied is a unique key and its owner.

@@ -14,6 +14,8 @@ type Signal struct {
 	Name    string
 	Payload string
 	Created time.Time
+	// Received is true if an earlier run of a step was given the signal.
+	Received bool
 	// Sealed is why the payload could not be opened; it is as it is stored then.
 	Sealed error
 }
@@ -22,13 +24,17 @@ type Signal struct {
 type NewSignal struct {
 	Target, Name, Payload string
 	Dedup                 *string
+	// Room is how many signals the inbox may hold.
+	Room int
 }
 
 // DeliverSignal returns the statements that deliver a signal. ended is called
 // with the status of a target that has ended and returns the error for it;
 // duplicate learns whether the signal's key was seen before, woken the queue of
 // a target that waited for it.
-func (s *Store) DeliverSignal(n NewSignal, now Now, ended func(status string) error, duplicate *bool, woken func(queue string)) []sqldb.Stmt {
+//
+// full makes the error for an inbox that has no room.
+func (s *Store) DeliverSignal(n NewSignal, now Now, ended func(status string) error, full func() error, duplicate *bool, woken func(queue string)) []sqldb.Stmt {
 	target := s.stmts("SignalTarget", n.Target)
 	target[0].Row = textRow(func(string) {})
 	target[0].Done = sqldb.One(&fault.NotFound{Kind: "instance", ID: n.Target})
@@ -45,7 +51,9 @@ func (s *Store) DeliverSignal(n NewSignal, now Now, ended func(status string) er
 		*duplicate = rows == 0
 		return nil
 	}
-	stmts := append(append(target, status), insert...)
+	room := s.stmt("SignalBeyond", n.Target, n.Room)
+	room.Row = func(sqldb.Scan) error { return full() }
+	stmts := append(append(append(target, status), insert...), room)
 	return append(stmts, s.waking("SignalWake", woken, n.Target, n.Name, at(now))...)
 }
 
@@ -55,7 +63,7 @@ func (s *Store) Inbox(targets []string, found func(Signal)) sqldb.Stmt {
 	inbox := s.stmt("SignalInbox", one(targets))
 	inbox.Row = func(scan sqldb.Scan) error {
 		var g Signal
-		if err := scan(&g.Seq, &g.Target, &g.Name, &g.Payload, &g.Created); err != nil {
+		if err := scan(&g.Seq, &g.Target, &g.Name, &g.Payload, &g.Created, &g.Received); err != nil {
 			return err
 		}
 		g.Created = g.Created.UTC()
@@ -65,3 +73,35 @@ func (s *Store) Inbox(targets []string, found func(Signal)) sqldb.Stmt {
 	}
 	return inbox
 }
+
+// Ending is an instance that is about to end, and the signals that its last step
+// was given.
+type Ending struct {
+	ID    string
+	Names string // JSON array: all that it has ever awaited
+	Given string // JSON array of signals
+}
+
+// LateSignals returns the statements that lock instances and find signals in their
+// inboxes that they have awaited once and that no step was given.
+func (s *Store) LateSignals(ends []Ending, found func(id, name string)) []sqldb.Stmt {
+	ids := column(ends, func(e Ending) string { return e.ID })
+	late := s.stmt("SignalLate", tuples{
+		ids,
+		column(ends, func(e Ending) string { return e.Names }),
+		column(ends, func(e Ending) string { return e.Given }),
+	})
+	late.Row = func(scan sqldb.Scan) error {
+		var id, name string
+		if err := scan(&id, &name); err != nil {
+			return err
+		}
+		found(id, name)
+		return nil
+	}
+	return []sqldb.Stmt{s.LockInstances(ids), late}
+}
+
+// ReceiveSignals returns the statement that marks signals that a step was given
+// and that stay in the inbox.
+func (s *Store) ReceiveSignals(seqs []int64) sqldb.Stmt { return s.stmt("SignalReceive", one(seqs)) }

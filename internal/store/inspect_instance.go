@@ -117,6 +117,7 @@ type SignalView struct {
 	Seq           int64
 	Name, Payload string
 	Created       time.Time
+	Received      bool
 }
 
 // SignalsOf returns the statement that reads the inbox of an instance, in the order
@@ -125,7 +126,7 @@ func (s *Store) SignalsOf(id string, after int64, limit int, found func(SignalVi
 	list := s.stmt("InspectSignals", id, after, limit)
 	list.Row = func(scan sqldb.Scan) error {
 		var v SignalView
-		err := scan(&v.Seq, &v.Name, &v.Payload, &v.Created)
+		err := scan(&v.Seq, &v.Name, &v.Payload, &v.Created, &v.Received)
 		if err == nil {
 			v.Payload, _ = s.open(signalPayload, v.Payload, id, v.Name) // what has no key here is shown as it is stored
 			found(v)

@@ -90,6 +90,7 @@ var sealedColumns = []SealedColumn{
 	{Name: hookPayload, list: "HookSealed", update: "HookReseal"},
 	{Name: alarmPayload, first: `["", "", ""]`, list: "AlarmSealed", update: "AlarmReseal", parts: 3},
 	{Name: instanceState, first: noID, list: "StateSealed", update: "StateReseal"},
+	{Name: instanceState, first: noID, list: "EndStateSealed", update: "EndStateReseal"},
 	{Name: finishedResult, first: noID, list: "ResultSealed", update: "ResultReseal"},
 	{Name: signalPayload, first: "0", list: "SignalSealed", update: "SignalReseal", parts: 2},
 	{Name: remoteSecrets, list: "RemoteSealed", update: "RemoteReseal"},

@@ -51,7 +51,7 @@ export function Instance({ names: [id] }) {
         <${Panel} title="Timeline"><${Timeline} entries=${all.map(entry)} current=${past ? all.indexOf(entries[current]) : undefined}
           onPick=${(i) => { const at = entries.indexOf(all[i]); if (at >= 0) setAt(at === entries.length - 1 ? null : at); }} /><//>
         <${Panel} title="Signals"><${Table} title="Signals" of=${signals} rows=${signals.data?.data} empty="No signal waits." columns=${[
-          ["Name", (s) => s.name], ["Received", (s) => html`<${When} at=${s.created_at} />`], ["", (s) => html`<${Status} of=${s.status} />`], ["Payload", (s) => html`<${JSONView} value=${s.payload} open=${0} label=${`Payload of ${s.name}`} />`],
+          ["Name", (s) => s.name], ["Sent", (s) => html`<${When} at=${s.created_at} />`], ["Given to a step", (s) => (s.received ? "yes" : "no")], ["Payload", (s) => html`<${JSONView} value=${s.payload} open=${0} label=${`Payload of ${s.name}`} />`],
         ]} /><//>
         ${(children.data?.data?.length > 0 || instance.parent) && html`<${Panel} title="Family"><${Family} instance=${instance} rows=${children.data?.data ?? []} /><//>`}
       </div>
@@ -117,6 +117,7 @@ const facts = (i) => ({
   Created: html`<${At} at=${i.created_at} />`, Due: i.due_at && !i.finished_at && html`<${At} at=${i.due_at} />`,
   Deadline: i.deadline_at && html`<${At} at=${i.deadline_at} />`, Ended: i.finished_at && html`<${At} at=${i.finished_at} />`,
   "Unique key": i.unique_key, "Partition key": i.partition_key,
+  "Unreceived signals": i.unreceived_signals || "",
 });
 
 // Family is the tree around an instance.

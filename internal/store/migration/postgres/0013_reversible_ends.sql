@@ -1,20 +1,19 @@
 -- The end of an instance is reversible and loses nothing.
 
-alter table perdure.instances
-  -- The names of all signals that the instance has ever awaited, as a JSON array.
-  add column awaited json,
-  -- The step runs again because signals arrived while its last run ended the
-  -- instance.
-  add column rerun boolean not null default false,
-  -- Failed attempts of the current step. attempt also counts replays.
-  add column failures integer not null default 0,
-  -- A suspect runs with at most this many others. Null: not a suspect.
-  add column batch_limit integer,
-  -- Why a cancellation was requested, while the cancel step runs.
-  add column cancel_reason text,
-  -- What the instance was waiting for when it ended, so that a retry can restore
-  -- it. Null: nothing.
-  add column wait json;
+-- The names of all signals that the instance has ever awaited, as a JSON array.
+alter table perdure.instances add column awaited json;
+-- The step runs again because signals arrived while its last run ended the
+-- instance.
+alter table perdure.instances add column rerun boolean not null default false;
+-- Failed attempts of the current step. attempt also counts replays.
+alter table perdure.instances add column failures integer not null default 0;
+-- A suspect runs with at most this many others. Null: not a suspect.
+alter table perdure.instances add column batch_limit integer;
+-- Why a cancellation was requested, while the cancel step runs.
+alter table perdure.instances add column cancel_reason text;
+-- What the instance was waiting for when it ended, so that a retry can restore
+-- it. Null: nothing.
+alter table perdure.instances add column wait json;
 
 update perdure.instances set awaited = awaits where awaits is not null;
 

@@ -20,14 +20,14 @@ update perdure_instances set awaited = awaits where awaits is not null;
 -- Whether a step was given the signal to handle.
 alter table perdure_signals add column received integer not null default 0;
 
--- state is the state that the last step left, if that differs from the state that
--- it was given. A retry continues with the latter.
 create table perdure_finished_new (
   id text primary key,
   status text not null check (status in ('done', 'stopped', 'failed', 'cancelled', 'quarantined')),
   result text,
   error text,
   finished_at integer not null,
+  -- The state that the last step left, if that differs from the state that it was
+  -- given. A retry continues with the latter.
   state text
 ) strict;
 insert into perdure_finished_new (id, status, result, error, finished_at)

@@ -2,13 +2,13 @@
 
 -- name: InstanceGet
 select i.id::text, i.fsm, i.version, i.step, i.state::text, i.attempt, least(i.failures, i.attempt), i.crashes, i.awaits, i.keeps, i.seen, i.timed_out, i.fanout, i.dropped,
-  i.parent_id::text, i.parent_fanout, i.partition_key, i.unique_name, i.unique_key, i.unique_scope, i.deadline_at, i.created_at, i.priority, i.due_at, i.trace
+  i.parent_id::text, i.parent_fanout, i.partition_key, i.unique_name, i.unique_key, i.unique_scope, i.deadline_at, i.created_at, i.priority, i.due_at, i.trace, i.awaited, i.rerun, i.wait
 from perdure.instances i
 where i.id = ?::uuid
 
 -- name: InstanceShow
 -- A limit, not exists: the planner would read the whole table for a list.
-select i.id::text, i.fsm, i.version, i.step, i.state::text, i.queue, i.priority, i.attempt, least(i.failures, i.attempt), i.crashes, i.parent_id::text, i.partition_key, i.unique_key,
+select i.id::text, i.fsm, i.version, i.step, coalesce(f.state, i.state)::text, i.queue, i.priority, i.attempt, least(i.failures, i.attempt), i.crashes, i.parent_id::text, i.partition_key, i.unique_key,
   coalesce(f.error, i.error), i.created_at, i.due_at, i.deadline_at, f.finished_at, f.result::text, coalesce(f.status, case
     when (select true from perdure.ready r where r.queue = i.queue and r.suspect in (false, true) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id limit 1)
       then case when i.due_at > coalesce(?::timestamptz, now()) then 'scheduled' else 'runnable' end
@@ -17,7 +17,8 @@ select i.id::text, i.fsm, i.version, i.step, i.state::text, i.queue, i.priority,
     when (select true from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.id = i.id limit 1) then 'unrouted'
     when (select true from perdure.partition_heads h where h.key = i.partition_key and h.head <> i.id limit 1) then 'queued'
     else 'executing'
-  end)
+  end),
+  (select count(*) from perdure.signals s where s.target_id = i.id and not s.received)
 from perdure.instances i
 left join perdure.finished f on f.id = i.id
 
@@ -57,12 +58,34 @@ using perdure.instances i
 where i.id = ?::uuid and r.queue = i.queue and r.suspect in (false, true) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id
 
 -- name: WaitingRemove
-delete from perdure.waiting
-where id = ?::uuid
+-- The instance keeps what it waited for, and how long it would have.
+with gone as (
+  delete from perdure.waiting
+  where id = ?::uuid
+  returning id, deadline_at
+)
+update perdure.instances i
+set wait = json_build_object('for', 'signals', 'left', (extract(epoch from gone.deadline_at - coalesce(?::timestamptz, now())) * 1000000)::bigint)
+from gone
+where i.id = gone.id
 
 -- name: BarrierRemove
-delete from perdure.barriers
-where parent_id = ?::uuid
+with gone as (
+  delete from perdure.barriers
+  where parent_id = ?::uuid
+  returning parent_id, until, deadline_at
+)
+update perdure.instances i
+set wait = json_build_object('for', 'children', 'until', gone.until,
+  'left', (extract(epoch from gone.deadline_at - coalesce(?::timestamptz, now())) * 1000000)::bigint)
+from gone
+where i.id = gone.parent_id
+
+-- name: WaitClear
+-- Also the lock that those who deliver signals take.
+update perdure.instances
+set wait = null
+where id = any(?::uuid[])
 
 -- name: UnroutedRemove
 delete from perdure.unrouted u
@@ -101,6 +124,10 @@ with old as (
   delete from perdure.signal_keys k
   using old
   where k.target_id = old.id
+), signals as (
+  delete from perdure.signals s
+  using old
+  where s.target_id = old.id
 ), transitions as (
   delete from perdure.transitions t
   using old
@@ -122,15 +149,22 @@ delete from perdure.finished f
 using old
 where f.id = old.id
 
--- name: FinishedRevive
--- An operator's retry: the end never was.
-delete from perdure.finished
-where id = ?::uuid and status in ('failed', 'quarantined', 'cancelled')
-
 -- name: InstanceReset
--- All attempts before it, no deadline, and no parent that counts it again: one
--- that still waits goes on seeing it by the negative number.
-update perdure.instances
-set attempt = 0, failures = 0, crashes = 0, batch_limit = null, timed_out = false, awaits = null, seen = null, deadline_at = null, parent_fanout = -abs(parent_fanout),
-  due_at = coalesce(?::timestamptz, now())
-where id = ?::uuid
+-- An operator's retry: the end never was. It has all attempts before it, what is
+-- left of its deadline, and no parent that counts it again: one that still waits
+-- goes on seeing it by the negative number.
+update perdure.instances i
+set attempt = 0, failures = 0, crashes = 0, batch_limit = null, parent_fanout = -abs(i.parent_fanout),
+  deadline_at = case when i.deadline_at > f.finished_at then t.now + (i.deadline_at - f.finished_at) end, due_at = greatest(i.due_at, t.now)
+from perdure.finished f, (select coalesce(?::timestamptz, now()) as now) t
+where i.id = ?::uuid and f.id = i.id
+
+-- name: DeadlineEnter
+insert into perdure.deadlines (at, id)
+select deadline_at, id
+from perdure.instances
+where id = ?::uuid and deadline_at is not null
+
+-- name: FinishedRevive
+delete from perdure.finished
+where id = ?::uuid and status in ('failed', 'stopped', 'quarantined', 'cancelled')

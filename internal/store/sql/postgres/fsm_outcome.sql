@@ -31,9 +31,10 @@ for no key update
 -- The new step and state. No indexed column changes. Progress forgives crashes.
 update perdure.instances i
 set step = o.step, state = o.state::json, attempt = o.attempt, failures = o.failures, awaits = o.awaits::json, keeps = o.keeps, seen = o.seen::json,
-  timed_out = o.timed_out, crashes = case when o.attempt = 0 then 0 else i.crashes end, batch_limit = null, fanout = o.fanout, dropped = o.dropped::json, error = o.error, due_at = t.now + o.delay * interval '1 microsecond'
-from unnest(?::uuid[], ?::text[], ?::text[], ?::integer[], ?::text[], ?::boolean[], ?::text[], ?::boolean[], ?::integer[], ?::text[], ?::text[], ?::bigint[], ?::integer[])
-  as o (id, step, state, attempt, awaits, keeps, seen, timed_out, fanout, dropped, error, delay, failures),
+  timed_out = o.timed_out, crashes = case when o.attempt = 0 then 0 else i.crashes end, batch_limit = null, fanout = o.fanout, dropped = o.dropped::json, error = o.error, due_at = t.now + o.delay * interval '1 microsecond',
+  awaited = coalesce(o.awaited::json, i.awaited), rerun = o.rerun, wait = null
+from unnest(?::uuid[], ?::text[], ?::text[], ?::integer[], ?::text[], ?::boolean[], ?::text[], ?::boolean[], ?::integer[], ?::text[], ?::text[], ?::bigint[], ?::integer[],
+  ?::text[], ?::boolean[]) as o (id, step, state, attempt, awaits, keeps, seen, timed_out, fanout, dropped, error, delay, failures, awaited, rerun),
   (select coalesce(?::timestamptz, now()) as now) t
 where i.id = o.id
 
@@ -42,6 +43,21 @@ insert into perdure.ready (queue, suspect, priority, due_at, id)
 select queue, batch_limit is not null, priority, due_at, id
 from perdure.instances
 where id = any(?::uuid[])
+
+-- name: SignalLate
+-- The signals that an instance has awaited once and that no step was given. Read
+-- after the lock of the instances, which senders take too: a signal is visible
+-- here, or its sender will find that the instance has ended.
+select s.target_id::text, s.name
+from unnest(?::uuid[], ?::text[], ?::text[]) as o (id, names, given)
+join perdure.signals s on s.target_id = o.id
+where not s.received and s.name in (select json_array_elements_text(o.names::json))
+  and s.seq not in (select json_array_elements_text(o.given::json)::bigint)
+
+-- name: SignalReceive
+update perdure.signals
+set received = true
+where seq = any(?::bigint[])
 
 -- name: SignalConsume
 delete from perdure.signals
@@ -115,13 +131,9 @@ delete from perdure.barriers
 where parent_id = any(?::uuid[])
 
 -- name: FinishMany
-insert into perdure.finished (id, status, result, error, finished_at)
-select id, status, result::json, error, coalesce(?::timestamptz, now())
-from unnest(?::uuid[], ?::text[], ?::text[], ?::text[]) as o (id, status, result, error)
-
--- name: SignalPurge
-delete from perdure.signals
-where target_id = any(?::uuid[])
+insert into perdure.finished (id, status, result, error, state, finished_at)
+select id, status, result::json, error, state::json, coalesce(?::timestamptz, now())
+from unnest(?::uuid[], ?::text[], ?::text[], ?::text[], ?::text[]) as o (id, status, result, error, state)
 
 -- name: UniqueLeave
 delete from perdure.uniques u

@@ -13,6 +13,18 @@ update perdure.instances
 set state = ?
 where id = ?::text::uuid and state::text = ?
 
+-- name: EndStateSealed
+select id::text, state::text
+from perdure.finished
+where id > ?::text::uuid and state is not null
+order by id
+limit ?
+
+-- name: EndStateReseal
+update perdure.finished
+set state = ?
+where id = ?::text::uuid and state::text = ?
+
 -- name: ResultSealed
 select id::text, result::text
 from perdure.finished

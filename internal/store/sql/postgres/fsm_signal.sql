@@ -1,22 +1,13 @@
 -- Signals, on PostgreSQL.
 
 -- name: SignalTarget
--- The lock comes first and alone: what follows sees what was committed before.
--- Whoever ends an instance that awaits nothing does not take it, to be fast; so we
--- meet at the key of its end, which nobody can write until we have committed.
+-- The lock comes first and alone: the statements that follow see everything that
+-- was committed before. Parking an instance and ending one that has ever awaited a
+-- signal take the same lock.
 select id::text
 from perdure.instances
 where id = $1::uuid
 for no key update
-;
-insert into perdure.finished (id, status, finished_at)
-select id, 'done', '-infinity'
-from perdure.instances
-where id = $1::uuid and awaits is null and seen is null
-on conflict (id) do nothing
-;
-delete from perdure.finished
-where id = $1::uuid and finished_at = '-infinity'
 
 -- name: FinishedStatus
 select status
@@ -34,6 +25,13 @@ with remembered as (
 insert into perdure.signals (target_id, name, payload, created_at)
 select $1::uuid, $2, $3::json, coalesce($5::timestamptz, now())
 where $4::text is null or exists (select 1 from remembered)
+
+-- name: SignalBeyond
+-- A row if the inbox holds more than it may.
+select 1
+from perdure.signals
+where target_id = ?::uuid
+limit 1 offset ?
 
 -- name: SignalWake
 -- A duplicate does not wake: what it repeats was seen, or has woken before.
@@ -60,7 +58,7 @@ from due
 returning queue
 
 -- name: SignalInbox
-select seq, target_id::text, name, payload::text, created_at
+select seq, target_id::text, name, payload::text, created_at, received
 from perdure.signals
 where target_id = any(?::uuid[])
 order by target_id, seq

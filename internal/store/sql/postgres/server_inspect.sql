@@ -105,7 +105,7 @@ order by t.due_at, t.id
 limit ?
 
 -- name: InspectSignals
-select seq, name, payload::text, created_at
+select seq, name, payload::text, created_at, received
 from perdure.signals
 where target_id = ?::uuid and seq > ?
 order by seq

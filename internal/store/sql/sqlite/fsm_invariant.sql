@@ -43,8 +43,6 @@ from (
   select head, 'partition_heads' from perdure.partition_heads
   union all
   select id, 'deadlines' from perdure.deadlines
-  union all
-  select target_id, 'signals' from perdure.signals
 ) p
 left join perdure.instances i on i.id = p.id
 where i.id is null or exists (select 1 from perdure.finished f where f.id = p.id)
@@ -56,6 +54,8 @@ from (
   select id, 'finished' as place from perdure.finished
   union all
   select id, 'uniques' from perdure.uniques
+  union all
+  select target_id, 'signals' from perdure.signals
   union all
   select target_id, 'signal_keys' from perdure.signal_keys
   union all

@@ -2,12 +2,12 @@
 
 -- name: InstanceGet
 select i.id, i.fsm, i.version, i.step, i.state, i.attempt, min(i.failures, i.attempt), i.crashes, i.awaits, i.keeps, i.seen, i.timed_out, i.fanout, i.dropped,
-  i.parent_id, i.parent_fanout, i.partition_key, i.unique_name, i.unique_key, i.unique_scope, i.deadline_at, i.created_at, i.priority, i.due_at, i.trace
+  i.parent_id, i.parent_fanout, i.partition_key, i.unique_name, i.unique_key, i.unique_scope, i.deadline_at, i.created_at, i.priority, i.due_at, i.trace, i.awaited, i.rerun, i.wait
 from perdure.instances i
 where i.id = ?
 
 -- name: InstanceShow
-select i.id, i.fsm, i.version, i.step, i.state, i.queue, i.priority, i.attempt, min(i.failures, i.attempt), i.crashes, i.parent_id, i.partition_key, i.unique_key,
+select i.id, i.fsm, i.version, i.step, coalesce(f.state, i.state), i.queue, i.priority, i.attempt, min(i.failures, i.attempt), i.crashes, i.parent_id, i.partition_key, i.unique_key,
   coalesce(f.error, i.error), i.created_at, i.due_at, i.deadline_at, f.finished_at, f.result, coalesce(f.status, case
     when exists (select 1 from perdure.ready r where r.queue = i.queue and r.suspect in (0, 1) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
       then case when i.due_at > ? then 'scheduled' else 'runnable' end
@@ -16,7 +16,8 @@ select i.id, i.fsm, i.version, i.step, i.state, i.queue, i.priority, i.attempt, 
     when exists (select 1 from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.id = i.id) then 'unrouted'
     when exists (select 1 from perdure.partition_heads h where h.key = i.partition_key and h.head <> i.id) then 'queued'
     else 'executing'
-  end)
+  end),
+  (select count(*) from perdure.signals s where s.target_id = i.id and not s.received)
 from perdure.instances i
 left join perdure.finished f on f.id = i.id
 
@@ -43,12 +44,28 @@ delete from perdure.ready
 where suspect in (0, 1) and (queue, priority, due_at, id) in (select i.queue, i.priority, i.due_at, i.id from perdure.instances i where i.id = ?)
 
 -- name: WaitingRemove
+-- The instance keeps what it waited for, and how long it would have.
+update perdure.instances
+set wait = json_object('for', 'signals', 'left', w.deadline_at - ?2)
+from perdure.waiting w
+where perdure.instances.id = ?1 and w.id = ?1
+;
 delete from perdure.waiting
-where id = ?
+where id = ?1
 
 -- name: BarrierRemove
+update perdure.instances
+set wait = json_object('for', 'children', 'until', b.until, 'left', b.deadline_at - ?2)
+from perdure.barriers b
+where perdure.instances.id = ?1 and b.parent_id = ?1
+;
 delete from perdure.barriers
-where parent_id = ?
+where parent_id = ?1
+
+-- name: WaitClear
+update perdure.instances
+set wait = null
+where id in (select value->>0 from json_each(?1))
 
 -- name: UnroutedRemove
 delete from perdure.unrouted
@@ -136,18 +153,33 @@ where id in (
   limit ?3
 )
 ;
+delete from perdure.signals
+where target_id in (
+  select f.id
+  from perdure.finished f
+  where f.finished_at <= ?1 - ?2 and f.status in ('done', 'cancelled') and not exists (select 1 from perdure.instances i where i.id = f.id)
+)
+;
 delete from perdure.finished
 where finished_at <= ?1 - ?2 and status in ('done', 'cancelled')
   and not exists (select 1 from perdure.instances i where i.id = perdure.finished.id)
 
--- name: FinishedRevive
--- An operator's retry: the end never was.
-delete from perdure.finished
-where id = ?1 and status in ('failed', 'quarantined', 'cancelled')
-
 -- name: InstanceReset
--- All attempts before it, no deadline, and no parent that counts it again: one
--- that still waits goes on seeing it by the negative number.
+-- An operator's retry: the end never was. It has all attempts before it, what is
+-- left of its deadline, and no parent that counts it again: one that still waits
+-- goes on seeing it by the negative number.
 update perdure.instances
-set attempt = 0, failures = 0, crashes = 0, batch_limit = null, timed_out = 0, awaits = null, seen = null, deadline_at = null, parent_fanout = -abs(parent_fanout), due_at = ?1
-where id = ?2
+set attempt = 0, failures = 0, crashes = 0, batch_limit = null, parent_fanout = -abs(parent_fanout),
+  deadline_at = case when deadline_at > f.finished_at then ?1 + deadline_at - f.finished_at end, due_at = max(due_at, ?1)
+from perdure.finished f
+where perdure.instances.id = ?2 and f.id = ?2
+
+-- name: DeadlineEnter
+insert into perdure.deadlines (at, id)
+select deadline_at, id
+from perdure.instances
+where id = ?1 and deadline_at is not null
+
+-- name: FinishedRevive
+delete from perdure.finished
+where id = ?1 and status in ('failed', 'stopped', 'quarantined', 'cancelled')

@@ -25,7 +25,8 @@ where id in (select value->>0 from json_each(?1))
 update perdure.instances
 set step = o.value->>1, state = o.value->>2, attempt = o.value->>3, awaits = o.value->>4, keeps = o.value->>5, seen = o.value->>6,
   timed_out = o.value->>7, crashes = case when o.value->>3 = 0 then 0 else crashes end, batch_limit = null, fanout = o.value->>8,
-  dropped = o.value->>9, error = o.value->>10, due_at = ?2 + (o.value->>11), failures = o.value->>12
+  dropped = o.value->>9, error = o.value->>10, due_at = ?2 + (o.value->>11), failures = o.value->>12,
+  awaited = coalesce(o.value->>13, awaited), rerun = o.value->>14, wait = null
 from json_each(?1) o
 where perdure.instances.id = o.value->>0
 
@@ -34,6 +35,19 @@ insert into perdure.ready (queue, suspect, priority, due_at, id)
 select queue, batch_limit is not null, priority, due_at, id
 from perdure.instances
 where id in (select value->>0 from json_each(?1))
+
+-- name: SignalLate
+-- The signals that an instance has awaited once and that no step was given.
+select s.target_id, s.name
+from json_each(?1) o
+join perdure.signals s on s.target_id = o.value->>0
+where not s.received and s.name in (select n.value from json_each(o.value->>1) n)
+  and s.seq not in (select q.value from json_each(o.value->>2) q)
+
+-- name: SignalReceive
+update perdure.signals
+set received = 1
+where seq in (select value->>0 from json_each(?1))
 
 -- name: SignalConsume
 delete from perdure.signals
@@ -98,13 +112,9 @@ delete from perdure.barriers
 where parent_id in (select value->>0 from json_each(?1))
 
 -- name: FinishMany
-insert into perdure.finished (id, status, result, error, finished_at)
-select value->>0, value->>1, value->>2, value->>3, ?1
+insert into perdure.finished (id, status, result, error, state, finished_at)
+select value->>0, value->>1, value->>2, value->>3, value->>4, ?1
 from json_each(?2)
-
--- name: SignalPurge
-delete from perdure.signals
-where target_id in (select value->>0 from json_each(?1))
 
 -- name: UniqueLeave
 delete from perdure.uniques

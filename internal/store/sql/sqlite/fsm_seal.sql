@@ -13,6 +13,18 @@ update perdure.instances
 set state = ?
 where id = ? and state = ?
 
+-- name: EndStateSealed
+select id, state
+from perdure.finished
+where id > ? and state is not null
+order by id
+limit ?
+
+-- name: EndStateReseal
+update perdure.finished
+set state = ?
+where id = ? and state = ?
+
 -- name: ResultSealed
 select id, result
 from perdure.finished

@@ -20,6 +20,13 @@ insert into perdure.signals (target_id, name, payload, created_at)
 select ?1, ?2, ?3, ?5
 where ?4 is null or changes() > 0
 
+-- name: SignalBeyond
+-- A row if the inbox holds more than it may.
+select 1
+from perdure.signals
+where target_id = ?
+limit 1 offset ?
+
 -- name: SignalWake
 -- A duplicate does not wake: what it repeats was seen, or has woken before.
 update perdure.instances
@@ -44,7 +51,7 @@ where id = ?1 and ?2 in (select value from json_each(names))
   and exists (select 1 from perdure.signals s where s.target_id = perdure.waiting.id and s.name = ?2 and s.seq not in (select q.value from perdure.instances i, json_each(i.seen) q where i.id = ?1))
 
 -- name: SignalInbox
-select seq, target_id, name, payload, created_at
+select seq, target_id, name, payload, created_at, received
 from perdure.signals
 where target_id in (select value->>0 from json_each(?1))
 order by target_id, seq

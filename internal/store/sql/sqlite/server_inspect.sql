@@ -109,7 +109,7 @@ order by t.due_at, t.id
 limit ?
 
 -- name: InspectSignals
-select seq, name, payload, created_at
+select seq, name, payload, created_at, received
 from perdure.signals
 where target_id = ? and seq > ?
 order by seq

@@ -1,0 +1,74 @@
+package fsm
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/perdure/perdure/internal/store"
+)
+
+// endings returns the instances of a group that are about to end and must not do so
+// while awaited signals that no step was given are in their inboxes.
+func endings(group []*settlement) []store.Ending {
+	var ends []store.Ending
+	for _, s := range group {
+		i, d := s.execution.instance, s.decision
+		if d == nil || d.outcome.kind != kindDone && d.outcome.kind != kindStop || d.outcome.ignore || len(i.Awaited) == 0 {
+			continue
+		}
+		given := append([]int64{}, s.execution.presented()...)
+		ends = append(ends, store.Ending{ID: i.ID, Names: *jsonText(i.Awaited), Given: *jsonText(given)})
+	}
+	return ends
+}
+
+// rerun runs the step of an instance again that cannot end yet: the step is given
+// the signals that arrived while it ran. Everything that it decided is dropped.
+func (w *writing) rerun(e *execution, late []string) {
+	i := e.instance
+	if e.history {
+		w.transition(e, &decision{outcome: Outcome{kind: kindRerun}})
+	}
+	again := &decision{outcome: Outcome{kind: kindReplay}, state: json.RawMessage(i.State)}
+	step := w.step(e, again, i.Attempt)
+	step.Failures, step.Rerun = i.Failures, true
+	// The signal arrived after the time limit, but before anything was decided.
+	step.TimedOut = i.TimedOut && !slices.ContainsFunc(late, func(name string) bool { return slices.Contains(i.Awaits, name) })
+	w.received = append(w.received, e.unmarked()...)
+	w.ready = append(w.ready, i.ID)
+	w.news.woken(e.queue)
+}
+
+// awaited returns the names of all signals that the instance has ever awaited once
+// it awaits these, in JSON, or nil if none of them is new.
+func (e *execution) awaited(names []string) *string {
+	all := slices.Clone(e.instance.Awaited)
+	for _, name := range names {
+		if !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	if len(all) == len(e.instance.Awaited) {
+		return nil
+	}
+	return jsonText(all)
+}
+
+// repark lets a retried instance wait again for what it waited for when it ended.
+func (w *writing) repark(e *execution) {
+	i := e.instance
+	w.reparked = append(w.reparked, i.ID)
+	w.parks = append(w.parks, waitAgain(i))
+	if left := i.Wait.Timeout(); left != nil {
+		w.later(e, *left)
+	}
+}
+
+// waitAgain is the wait for signals of an instance that was waiting when it ended.
+func waitAgain(i *store.Instance) store.Park {
+	park := store.Park{ID: i.ID, Names: *jsonText(i.Awaits), Timeout: i.Wait.Timeout()}
+	if i.Keeps {
+		park.Seen = jsonText(append([]int64{}, i.Seen...))
+	}
+	return park
+}
