@@ -13,11 +13,13 @@ func endings(group []*settlement) []store.Ending {
 	var ends []store.Ending
 	for _, s := range group {
 		i, d := s.execution.instance, s.decision
-		if d == nil || d.outcome.kind != kindDone && d.outcome.kind != kindStop || d.outcome.ignore || len(i.Awaited) == 0 {
+		if d == nil || d.outcome.kind != kindDone && d.outcome.kind != kindStop || d.outcome.ignore || len(i.Awaited)+len(i.Awaits) == 0 {
 			continue
 		}
+		// A process of an older version may have parked it: it does not store Awaited.
+		names := append(slices.Clone(i.Awaited), i.Awaits...)
 		given := append([]int64{}, s.execution.presented()...)
-		ends = append(ends, store.Ending{ID: i.ID, Names: *jsonText(i.Awaited), Given: *jsonText(given)})
+		ends = append(ends, store.Ending{ID: i.ID, Names: *jsonText(names), Given: *jsonText(given)})
 	}
 	return ends
 }
