@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/retry"
+	"github.com/perdure/perdure/statechart"
 )
 
 // DefaultRetry is the policy of effects and tasks that have none: 5 attempts,
@@ -53,6 +54,9 @@ type Options struct {
 	// from it when it is first addressed; an actor that is there but cannot be read
 	// is an *ImportError. Default: none.
 	Legacy KV
+	// Limits bound what one event can make a machine do. TypeOptions.Machine can set
+	// other limits for a type. Default: the defaults of Limits.
+	Limits Limits
 	// OnError receives errors that have no caller. Default: log them.
 	OnError func(error)
 	// OnDamage is told of actors whose snapshot was damaged. Default: log it.
@@ -129,6 +133,7 @@ func (o *Options) withDefaults() Options {
 	defaults(&options.Batch, 256)
 	defaults(&options.CacheBytes, 64<<20)
 	defaults(&options.Poll, time.Second)
+	defaults(&options.Limits.Time, DefaultTimeLimit)
 	if options.OnError == nil {
 		options.OnError = func(err error) { slog.Error("process actors", "error", err) }
 	}
@@ -177,6 +182,12 @@ func (o Options) validate() error {
 		return fault.Invalidf("Options.Batch", "is %d; 1 to 10,000 are possible", o.Batch)
 	case o.CacheBytes < 0:
 		return fault.Invalidf("Options.CacheBytes", "is negative")
+	case o.Limits.MaxContext < 0 || o.Limits.MaxContext > statechart.MaxDocument:
+		return fault.Invalidf("Options.Limits.MaxContext", "must be between 0 and %d, got %d", statechart.MaxDocument, o.Limits.MaxContext)
+	case o.Limits.MaxEvents < 0:
+		return fault.Invalidf("Options.Limits.MaxEvents", "must not be negative, got %d", o.Limits.MaxEvents)
+	case o.Limits.MaxOutputs < 0:
+		return fault.Invalidf("Options.Limits.MaxOutputs", "must not be negative, got %d", o.Limits.MaxOutputs)
 	case o.Poll < time.Millisecond:
 		return fault.Invalidf("Options.Poll", "is %v; at least 1ms is needed", o.Poll)
 	}

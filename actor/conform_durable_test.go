@@ -333,43 +333,6 @@ func (Conformance) Case51ResumeComesAfterOverdueDelays(t *testing.T, db enginete
 	equal(t, "entries", len(f.log(t, w1, 0)), 6) // awake: no RESUME
 }
 
-func (Conformance) ARunawayEventIsRefusedAndNothingChanges(t *testing.T, db enginetest.Database) {
-	f := newFixture(t, db, &actor.Options{OnDamage: func(actor.Damage) {}})
-	f.register(t, "w", runaway, nil)
-	f.spawn(t, w1)
-	_, err := f.actors.Send(enginetest.Context(t), w1, alice, statechart.Event{Type: "GO"}, nil)
-	enginetest.Is(t, err, statechart.ErrRunaway)
-	f.is(t, w1, "a")
-	equal(t, "entries", len(f.log(t, w1, 0)), 1)
-	f.send(t, w1, "SAFE")
-	f.is(t, w1, "b")
-}
-
-func (Conformance) ARunawayDelayQuarantinesItsActorAlone(t *testing.T, db enginetest.Database) {
-	f := newFixture(t, db, &actor.Options{OnDamage: func(actor.Damage) {}})
-	f.register(t, "w", runaway, nil)
-	f.register(t, "toggle", chain, nil)
-	f.spawn(t, w1)
-	f.spawn(t, lamp)
-	f.pass(t, 60_000)
-	f.is(t, lamp, "d")
-	record, err := f.actors.Get(enginetest.Context(t), w1)
-	enginetest.NoError(t, err)
-	equal(t, "status", record.Status, actor.Quarantined)
-	enginetest.NoError(t, f.actors.Release(enginetest.Context(t), w1, system))
-	f.send(t, w1, "SAFE")
-	f.is(t, w1, "b")
-}
-
-// runaway has two actors that answer each other for ever.
-const runaway = `{
-	"id": "w", "initial": "a",
-	"invoke": {"src": "echo", "id": "echo"},
-	"states": {"a": {"after": {"60000": {"actions": {"type": "xstate.sendTo", "params": {"to": "echo", "event": {"type": "PING"}}}}}, "on": {"SAFE": "b"}}, "b": {}},
-	"on": {"GO": {"actions": {"type": "xstate.sendTo", "params": {"to": "echo", "event": {"type": "PING"}}}}, "PONG": {"actions": {"type": "xstate.sendTo", "params": {"to": "echo", "event": {"type": "PING"}}}}},
-	"machines": {"echo": {"id": "echo", "initial": "x", "states": {"x": {"on": {"PING": {"actions": {"type": "xstate.sendTo", "params": {"to": "#_parent", "event": {"type": "PONG"}}}}}}}}}
-}`
-
 func (f *fixture) restartWith(t testing.TB, name, document string, options *actor.TypeOptions) {
 	t.Helper()
 	f.reopen(t, nil)

@@ -170,13 +170,15 @@ func (t *turn) fire(kind EntryKind, timer statechart.Timer, by *Caller) error {
 	return t.judge(err)
 }
 
-// judge decides about an error of a step that nobody sent: there is nobody to
-// return it to, so the actor is quarantined.
+// judge decides about an error of a step that no caller waits for. A machine that
+// exceeded a limit has failed its actor, which is recorded. An actor that refuses the
+// step is quarantined.
 func (t *turn) judge(err error) error {
-	if err == nil {
+	var limit *statechart.LimitError
+	switch {
+	case err == nil, errors.As(err, &limit) && t.status == Failed:
 		return nil
-	}
-	if errors.Is(err, statechart.ErrRunaway) || isInvalid(err) {
+	case isInvalid(err):
 		return t.batch.damage(t, err.Error())
 	}
 	return err

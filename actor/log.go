@@ -40,6 +40,10 @@ const (
 	EntryMigrate EntryKind = "migrate"
 	EntryImport  EntryKind = "import"
 	EntryFork    EntryKind = "fork"
+	// EntryLimit is a step that was stopped because the machine exceeded a limit; the
+	// actor failed. The event has the kind and the event of the step, the limit and
+	// the error.
+	EntryLimit EntryKind = "limit"
 )
 
 // Entry is one step in the log of an actor.

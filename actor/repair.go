@@ -16,6 +16,10 @@ import (
 func (b *batch) repair(t *turn, reason string) error {
 	h, err := b.actors.replay(b.run, t.kind, t.ref, t.row.Sequence)
 	var sealed *seal.SealedError
+	var limit *statechart.LimitError
+	if errors.As(err, &limit) && limit.Limit == statechart.LimitTime {
+		return err // the log is whole: this process was too slow
+	}
 	if sqldb.IsTransient(err) || b.tx.Context().Err() != nil || errors.As(err, &sealed) {
 		return err
 	}

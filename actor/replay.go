@@ -147,6 +147,8 @@ func (h *history) step(e *store.ActorEntry) (*statechart.Step, error) {
 		return &statechart.Step{}, h.operated(e)
 	case EntryRelease:
 		return &statechart.Step{}, nil
+	case EntryLimit:
+		return h.limit(e)
 	case EntryMigrate, EntryImport, EntryFork: // each is a checkpoint
 	}
 	return nil, fmt.Errorf("a %s cannot be repeated", e.Kind)
@@ -161,6 +163,17 @@ func (h *history) start(e *store.ActorEntry) (step *statechart.Step, err error) 
 	}
 	h.tree, step, err = h.kind.machine.Start(h.at, input)
 	return step, err
+}
+
+// limit repeats the end of an actor whose machine exceeded a limit.
+func (h *history) limit(e *store.ActorEntry) (*statechart.Step, error) {
+	var cause struct {
+		Error string `json:"error"`
+	}
+	if err := json.Unmarshal([]byte(value(e.Event)), &cause); err != nil {
+		return nil, err
+	}
+	return h.tree.Abort(h.at, errors.New(cause.Error))
 }
 
 func eventOf(e *store.ActorEntry) (event statechart.Event, err error) {

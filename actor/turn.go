@@ -55,6 +55,7 @@ type turn struct {
 	late     time.Duration // how long the first of them was overdue when it was claimed
 
 	reason   *string // of a quarantine
+	failure  *string // of an actor whose status is error
 	snapshot []byte
 	checksum string
 	value    string
@@ -115,9 +116,38 @@ func (t *turn) step(e entry, call func(now int64) (*statechart.Step, error)) (*s
 		err = t.record(e, step)
 	}
 	if err != nil {
-		return nil, errors.Join(err, t.reload())
+		return nil, t.undo(e, err)
 	}
 	return step, nil
+}
+
+// undo goes back to the state before a step that failed. A machine that exceeded a
+// limit fails the actor: its status is error from then on, with the limit as the
+// reason.
+func (t *turn) undo(e entry, err error) error {
+	if failed := t.reload(); failed != nil {
+		return errors.Join(err, failed)
+	}
+	var limit *statechart.LimitError
+	if !errors.As(err, &limit) || t.tree == nil {
+		return err
+	}
+	step, failed := t.tree.Abort(t.now, limit)
+	if failed == nil {
+		failed = t.record(e.exceeded(limit), step)
+	}
+	if failed != nil {
+		return errors.Join(err, failed)
+	}
+	return err
+}
+
+// exceeded is the entry of a step that was stopped at a limit. Its event is the
+// cause and the error.
+func (e entry) exceeded(limit *statechart.LimitError) entry {
+	e.event = map[string]any{"kind": e.kind, "event": e.event, "limit": limit.Limit, "error": limit.Error()}
+	e.kind = EntryLimit
+	return e
 }
 
 // record notes the outcome of a step.
@@ -145,9 +175,25 @@ func (t *turn) record(e entry, step *statechart.Step) error {
 func (t *turn) see(raw []byte) {
 	t.snapshot, t.checksum = raw, checksum(raw)
 	state := t.tree.State()
-	t.status = Status(state.Status)
+	t.status, t.failure = Status(state.Status), nil
+	if t.status == Failed {
+		t.failure = new(failureText(state.Error))
+	}
 	value, _ := json.Marshal(state.Value) // strings and objects of them
 	t.value, t.states = string(value), pathsOf(state.Value)
+}
+
+// failureText returns the error of a machine in words.
+func failureText(v any) string {
+	if thrown, ok := v.(map[string]any); ok {
+		if text, ok := thrown["$error"].(string); ok && len(thrown) == 1 {
+			return edge.Message(text)
+		}
+	}
+	if s, ok := v.(string); ok {
+		return edge.Message(s)
+	}
+	return edge.Message(*text(v))
 }
 
 func checksum(raw []byte) string {

@@ -28,7 +28,8 @@ type TypeOptions struct {
 	// outside. Default: those of Options.
 	Effects map[string]Effect
 	Tasks   map[string]Task
-	// Machine says what Parse lets pass. Default: the strict zero value.
+	// Machine configures the parser and the limits of the machine. Default: the
+	// strict zero value, with the limits of Options.Limits.
 	Machine statechart.Options
 	// Events are the events that callers of a kind may send, with * at the end
 	// for all that begin so. Others are a *fault.Restricted. A kind that is not
@@ -123,7 +124,8 @@ func (a *Actors) newKind(name string, document []byte, o TypeOptions) (*kind, er
 	if err := k.checkHandlers(); err != nil {
 		return nil, err
 	}
-	machine, err := statechart.Parse(document, k.registry(), &o.Machine)
+	parsing := a.options.Limits.over(o.Machine)
+	machine, err := statechart.Parse(document, k.registry(), &parsing)
 	if err != nil {
 		return nil, err
 	}

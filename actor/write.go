@@ -79,8 +79,11 @@ func (t *turn) state() store.ActorState {
 	if len(t.entries) > 0 {
 		s.Machine = t.kind.options.Version
 	}
-	if t.reason != nil {
+	switch {
+	case t.reason != nil:
 		s.Status = string(Quarantined)
+	case t.failure != nil:
+		s.Reason = t.failure
 	}
 	return s
 }

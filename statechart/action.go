@@ -67,8 +67,7 @@ func (x *assignAction) do(r *run) error {
 	if err != nil {
 		return err
 	}
-	r.assign(v.(map[string]any))
-	return nil
+	return r.assign(v.(map[string]any))
 }
 
 func (x *assignTemplate) do(r *run) error {
@@ -80,23 +79,41 @@ func (x *assignTemplate) do(r *run) error {
 	if !ok {
 		return fmt.Errorf("assignment is not an object")
 	}
-	r.assign(update)
-	return nil
+	return r.assign(update)
 }
 
 // assign changes keys of a copy of the context: others may hold the old one.
-func (r *run) assign(update map[string]any) {
+func (r *run) assign(update map[string]any) error {
 	r.changed = true
+	before := r.now.size
+	after, most := before, r.a.tree.machine.limits.context
+	for k, v := range update {
+		n, err := r.a.tree.measure(r.a, v, max(most, before), LimitContext, most)
+		if err != nil {
+			return err
+		}
+		after += n + len(k) + 4
+		if old, has := r.now.context[k]; has {
+			after -= sizeOf(old) + len(k) + 4
+		}
+	}
+	if err := r.a.grow(before, after); err != nil {
+		return err
+	}
 	c := clone(r.now.context, len(update))
 	for k, v := range update {
 		c[k] = v
 	}
-	r.now.context = c
+	r.now.context, r.now.size = c, after
+	return nil
 }
 
 func (x *effectAction) do(r *run) error {
 	params, err := evalParams(x.params, r.scope())
 	if err != nil {
+		return err
+	}
+	if err := r.a.tree.charge(r.a, params); err != nil {
 		return err
 	}
 	return r.a.outward(outwardOp{name: x.name, params: params})
@@ -115,6 +132,9 @@ func (x *logAction) do(r *run) error {
 	if err != nil {
 		return err
 	}
+	if err := r.a.tree.charge(r.a, v); err != nil {
+		return err
+	}
 	return r.a.outward(outwardOp{log: true, value: v})
 }
 
@@ -125,14 +145,13 @@ func (x *raiseAction) do(r *run) error {
 	}
 	if x.delay == nil {
 		r.queue = append(r.queue, m)
-		return nil
+		return r.a.tree.count(r.a)
 	}
 	ms, err := x.delay.eval(r)
 	if err != nil {
 		return err
 	}
-	r.a.deferOp(op{kind: opSchedule, to: r.a, event: m, delay: ms, id: x.id})
-	return nil
+	return r.a.deferOp(op{kind: opSchedule, to: r.a, event: m, delay: ms, id: x.id})
 }
 
 func (x *sendAction) do(r *run) error {
@@ -152,7 +171,9 @@ func (x *sendAction) do(r *run) error {
 		return err
 	}
 	o.to = to
-	r.a.deferOp(o)
+	if err := r.a.deferOp(o); err != nil {
+		return err
+	}
 	if later != "" {
 		r.unresolved = append(r.unresolved, unresolved{index: len(r.a.deferred) - 1, id: later})
 	}
@@ -164,8 +185,7 @@ func (x *cancelAction) do(r *run) error {
 	if err != nil {
 		return err
 	}
-	r.a.deferOp(op{kind: opCancel, id: id})
-	return nil
+	return r.a.deferOp(op{kind: opCancel, id: id})
 }
 
 func (x *emitAction) do(r *run) error {
@@ -173,8 +193,7 @@ func (x *emitAction) do(r *run) error {
 	if err != nil {
 		return err
 	}
-	r.a.deferOp(op{kind: opEmit, event: m})
-	return nil
+	return r.a.deferOp(op{kind: opEmit, event: m})
 }
 
 func (x *spawnAction) do(r *run) error {
@@ -182,6 +201,9 @@ func (x *spawnAction) do(r *run) error {
 	var err error
 	if x.input != nil {
 		if c.input, err = x.input.eval(r.scope()); err != nil {
+			return err
+		}
+		if err := r.a.tree.charge(r.a, c.input); err != nil {
 			return err
 		}
 	}
@@ -198,8 +220,7 @@ func (x *spawnAction) do(r *run) error {
 		r.a.stopChild(old)
 	}
 	r.now.children = r.now.children.with(c)
-	r.a.deferOp(op{kind: opStart, to: c})
-	return nil
+	return r.a.deferOp(op{kind: opStart, to: c})
 }
 
 func (x *stopAction) do(r *run) error {
@@ -247,6 +268,9 @@ func (e eventSource) get(r *run) (*message, error) {
 	}
 	v, err := e.value.eval(r.scope())
 	if err != nil {
+		return nil, err
+	}
+	if err := r.a.tree.charge(r.a, v); err != nil {
 		return nil, err
 	}
 	event, err := eventFrom(v)

@@ -41,6 +41,7 @@ type actor struct {
 	snap       snap
 	armed      bool // has ever scheduled a timer
 	run        *run
+	computing  bool // run.now is ahead of snap
 
 	// mailbox
 	inbox []*message
@@ -59,6 +60,7 @@ type snap struct {
 	nodes     []*node // in the order of entering
 	active    nodeset
 	context   map[string]any
+	size      int // of context
 	history   map[*node][]*node
 	children  family
 	output    any
@@ -259,7 +261,7 @@ func (a *actor) stopChild(c *actor) {
 		c.stop()
 		return
 	}
-	a.deferOp(op{kind: opStop, to: c})
+	_ = a.deferOp(op{kind: opStop, to: c}) // never refused
 }
 
 // stop ends an actor from outside, after the event that it is handling.

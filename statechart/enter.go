@@ -130,6 +130,9 @@ func (r *run) outputOf(n *node) (map[string]any, error) {
 		return nil, nil
 	}
 	v, err := n.output.eval(r.scope())
+	if err == nil {
+		err = r.a.tree.charge(r.a, v)
+	}
 	return map[string]any{"output": v}, err
 }
 
@@ -150,7 +153,10 @@ func (r *run) done(by *node) error {
 			return err
 		}
 	}
-	v, err := root.output.eval(&scope{context: r.now.context, event: newMessage(doneStatePrefix+by.id, data)})
+	v, err := root.output.eval(&scope{tree: r.a.tree, context: r.now.context, event: newMessage(doneStatePrefix+by.id, data)})
+	if err == nil {
+		err = r.a.tree.charge(r.a, v)
+	}
 	r.now.output, r.now.hasOutput = v, true
 	return err
 }

@@ -11,9 +11,8 @@ import (
 	"github.com/expr-lang/expr/vm"
 )
 
-// Limits of an expression. What it can compute is bounded by its length and by
-// the size of the data: nothing in it can be computed once and used twice, and
-// loops nest two deep.
+// Limits of an expression, in addition to the bytes that it may compute and the
+// time that its loops may take; see bounded.go.
 const (
 	maxExpression  = 4096
 	maxNodes       = 500
@@ -29,7 +28,7 @@ var builtins = []string{
 	"all", "none", "any", "one", "filter", "map", "find", "findIndex", "findLast", "findLastIndex", "count", "sum",
 	"len", "type", "abs", "ceil", "floor", "round", "int", "float", "string", "trim", "trimPrefix", "trimSuffix",
 	"upper", "lower", "split", "indexOf", "lastIndexOf", "hasPrefix", "hasSuffix", "max", "min", "mean", "median",
-	"first", "last", "get", "take", "reverse", "uniq", "concat", "sort", "sortBy", "toBase64", "fromBase64",
+	"first", "last", "get", "take", "reverse", "concat", "sort", "sortBy", "toBase64", "fromBase64",
 }
 
 // An expression is a template that a program computes.
@@ -56,7 +55,7 @@ func compileExpression(text string, roots []string, more ...expr.Option) (*expre
 		env[r] = map[string]any{}
 	}
 	bounds := &boundsVisitor{}
-	options := append([]expr.Option{expr.Env(env), expr.MaxNodes(maxNodes), expr.Patch(bounds)}, functions()...)
+	options := append([]expr.Option{expr.Env(boundedEnv(env)), expr.MaxNodes(maxNodes), expr.Patch(bounds)}, functions()...)
 	program, err := expr.Compile(text, append(options, more...)...)
 	if err == nil {
 		err = bounds.err()
@@ -70,6 +69,7 @@ func functions() []expr.Option {
 		all = append(all, expr.EnableBuiltin(name))
 	}
 	return append(all,
+		expr.Function("uniq", uniqFunction, new(func(any) []any)),
 		expr.Function("keys", keysFunction, new(func(map[string]any) []any)),
 		expr.Function("join", joinFunction, new(func([]any, string) string), new(func([]any) string)))
 }
@@ -86,9 +86,14 @@ func (e *expression) eval(s *scope) (any, error) {
 
 func (e *expression) run(s *scope) (any, error) {
 	if s.env == nil {
-		s.env = make(map[string]any, len(e.roots))
+		s.env = make(map[string]any, len(e.roots)+3)
+		s.bind(s.env)
 		s.machine.MemoryBudget = memoryBudget
 	}
+	if err := s.tree.poll(); err != nil {
+		return nil, err
+	}
+	s.bytes = s.tree.expressionBytes()
 	for _, r := range e.roots {
 		switch r {
 		case "context":
@@ -113,8 +118,8 @@ type boundsVisitor struct {
 	unknown               string
 }
 
-func (b *boundsVisitor) Visit(n *ast.Node) {
-	switch n := (*n).(type) {
+func (b *boundsVisitor) Visit(node *ast.Node) {
+	switch n := (*node).(type) {
 	case *ast.PredicateNode:
 		b.predicates++
 	case *ast.VariableDeclaratorNode:
@@ -124,6 +129,7 @@ func (b *boundsVisitor) Visit(n *ast.Node) {
 			b.unknown = n.Name
 		}
 	}
+	bound(node)
 }
 
 func (b *boundsVisitor) err() error {

@@ -17,10 +17,13 @@ type Machine struct {
 	children    map[string]*Machine
 }
 
-// limits keep a machine from running for ever.
+// limits bound what one call of a machine can do.
 type limits struct {
 	iterations int
 	events     int
+	outputs    int
+	context    int
+	interrupt  func() func() bool
 }
 
 // ID returns the id of the machine's root state.

@@ -24,7 +24,7 @@ func (a *actor) flush() {
 }
 
 func (a *actor) process(m *message) {
-	if a.tree.spend(); a.tree.broken != nil {
+	if a.tree.spend(a) != nil {
 		a.phase = ended // nothing of this call will be kept
 		return
 	}
@@ -37,7 +37,10 @@ func (a *actor) process(m *message) {
 		return
 	}
 	r := a.runner()
-	if err := r.macrostep(&a.snap, m); err != nil {
+	a.computing = true
+	err := r.macrostep(&a.snap, m)
+	a.computing = false
+	if err != nil {
 		a.abort(err)
 		return
 	}

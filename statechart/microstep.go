@@ -33,7 +33,9 @@ func (r *run) microstep(ts []*transition, first bool) error {
 		return nil
 	}
 	r.after.reset(&r.now)
-	r.resolveConflicts(ts)
+	if err := r.resolveConflicts(ts); err != nil {
+		return err
+	}
 	history := r.now.history
 	remembered := false
 	if !first {
@@ -103,15 +105,18 @@ func (r *run) exitAll() error {
 // resolveConflicts chooses the transitions that can be taken together. Of two
 // that exit the same state, that of a descendant goes first, else the earlier
 // one.
-func (r *run) resolveConflicts(ts []*transition) {
+func (r *run) resolveConflicts(ts []*transition) error {
 	r.chosen, r.domains = r.chosen[:0], r.domains[:0]
 	if len(ts) == 1 {
 		r.chosen = append(r.chosen, ts[0])
 		r.domains = append(r.domains, r.domain(ts[0]))
-		return
+		return nil
 	}
 	var sets []nodeset
 	for _, t := range ts {
+		if err := r.a.tree.poll(); err != nil {
+			return err
+		}
 		d := r.domain(t)
 		set := r.exitsOf(t, d)
 		keep, preempted := []int{}, false
@@ -133,6 +138,7 @@ func (r *run) resolveConflicts(ts []*transition) {
 		r.domains = append(r.domains[:len(keep)], d)
 		sets = append(sets[:len(keep)], set)
 	}
+	return nil
 }
 
 // domain finds the domain of a transition, by the history before it: the source

@@ -21,7 +21,22 @@ type op struct {
 	id    string
 }
 
-func (a *actor) deferOp(o op) { a.deferred = append(a.deferred, o) }
+// deferOp keeps an operation until the end of the macrostep. The start and the stop
+// of a child are not outputs: the number of children has its own limit.
+func (a *actor) deferOp(o op) error {
+	if o.kind != opStart && o.kind != opStop {
+		if err := a.tree.count(a); err != nil {
+			return err
+		}
+	}
+	if o.kind == opEmit || o.kind == opSchedule {
+		if err := a.tree.charge(a, o.event.Data); err != nil {
+			return err
+		}
+	}
+	a.deferred = append(a.deferred, o)
+	return nil
+}
 
 func (a *actor) perform(o op) {
 	switch o.kind {
@@ -80,6 +95,9 @@ type outwardOp struct {
 
 // outward does it, or keeps it until the actor starts.
 func (a *actor) outward(o outwardOp) error {
+	if err := a.tree.count(a); err != nil {
+		return err
+	}
 	if a.phase != running {
 		a.outgoing = append(a.outgoing, o)
 		return nil
@@ -101,6 +119,7 @@ func (a *actor) release() error {
 	kept := a.outgoing
 	a.outgoing = nil
 	for _, o := range kept {
+		a.tree.outputs-- // it was counted before
 		if err := a.outward(o); err != nil {
 			return err
 		}

@@ -17,7 +17,8 @@ const (
 	maxProblems = 50
 	// DefaultMaxIterations is how many microsteps a macrostep may take.
 	DefaultMaxIterations = 500
-	// DefaultMaxEvents is how many events a tree may handle in one call.
+	// DefaultMaxEvents is the largest number of events and microsteps of a tree in
+	// one call.
 	DefaultMaxEvents = 10_000
 )
 
@@ -28,9 +29,20 @@ type Options struct {
 	// fails; 0 means DefaultMaxIterations. A document's own
 	// options.maxIterations goes before it.
 	MaxIterations int
-	// MaxEvents is how many events the actors of a tree may handle in one call
-	// before the call fails; 0 means DefaultMaxEvents.
+	// MaxEvents is the largest number of events and microsteps of all actors of a
+	// tree in one call; 0 means DefaultMaxEvents. A call that exceeds it, or one of
+	// the limits below, fails with a *LimitError.
 	MaxEvents int
+	// MaxContext is the largest context of an actor in bytes; 0 means
+	// DefaultMaxContext. MaxDocument bounds the contexts of a tree together.
+	MaxContext int
+	// MaxOutputs is the largest number of timers, effects, emitted events, log
+	// entries and sends in one call; 0 means DefaultMaxOutputs.
+	MaxOutputs int
+	// Interrupt is called at the start of each call. The function that it returns is
+	// called repeatedly during the call, which fails when it returns true. Use it for
+	// a time limit: this package reads no clock. Default: no time limit.
+	Interrupt func() (expired func() bool)
 	// AllowUnknown accepts names that are not registered, for looking at a
 	// machine without its functions: actions are effects and actors are tasks,
 	// as in an open Registry; guards and delays fail the actor that needs them.
@@ -40,6 +52,20 @@ type Options struct {
 	// AllowCycles accepts eventless transitions that lead in a circle whatever
 	// the guards say. The actor fails when it comes there.
 	AllowCycles bool
+}
+
+func (o Options) limits() limits {
+	return limits{
+		iterations: positive(o.MaxIterations, DefaultMaxIterations), events: positive(o.MaxEvents, DefaultMaxEvents),
+		outputs: positive(o.MaxOutputs, DefaultMaxOutputs), context: positive(o.MaxContext, DefaultMaxContext), interrupt: o.Interrupt,
+	}
+}
+
+func positive(n, otherwise int) int {
+	if n <= 0 {
+		return otherwise
+	}
+	return n
 }
 
 // Problems are all that Parse found wrong with a document, each with its place:
@@ -172,13 +198,7 @@ func (p *parser) header(cfg *object) {
 		p.m.id = "(machine)"
 	}
 	p.m.version = p.version(cfg)
-	p.m.limits = limits{iterations: p.opts.MaxIterations, events: p.opts.MaxEvents}
-	if p.m.limits.iterations <= 0 {
-		p.m.limits.iterations = DefaultMaxIterations
-	}
-	if p.m.limits.events <= 0 {
-		p.m.limits.events = DefaultMaxEvents
-	}
+	p.m.limits = p.opts.limits()
 	p.options(cfg)
 	p.ownCharts(cfg)
 	p.ownDelays(cfg)

@@ -29,6 +29,9 @@ func (a *actor) rearm() {
 				a.tree.broken = err
 				return
 			}
+			if err := a.tree.count(a); err != nil {
+				return
+			}
 			a.schedule(op{kind: opSchedule, to: a, event: raise.event.static, delay: ms, id: raise.id})
 		}
 	}

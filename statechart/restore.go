@@ -91,6 +91,8 @@ func (r *restorer) machine(place string, a *actor, o *object) {
 	if c, ok := o.values["context"].(*object); ok {
 		a.snap.context = plain(c).(map[string]any)
 	}
+	a.snap.size = sizeOf(a.snap.context)
+	a.tree.held += a.snap.size
 	r.states(place, a, o)
 	r.history(place, a, o)
 	if a.snap.active = newNodeset(len(m.nodes)); r.err != nil {

@@ -54,7 +54,7 @@ func (a *actor) runner() *run {
 
 // scope is what templates see.
 func (r *run) scope() *scope {
-	r.values.context, r.values.event = r.now.context, r.event
+	r.values.tree, r.values.context, r.values.event = r.a.tree, r.now.context, r.event
 	return &r.values
 }
 
@@ -66,6 +66,9 @@ func (r *run) args(params map[string]any) Args {
 // do runs actions one after the other.
 func (r *run) do(actions []action) error {
 	for _, x := range actions {
+		if err := r.a.tree.poll(); err != nil {
+			return err
+		}
 		if err := x.do(r); err != nil {
 			return err
 		}
@@ -82,7 +85,10 @@ func (a *actor) begin() {
 	first.active.add(m.root)
 	err := r.firstContext(&first)
 	if err == nil {
-		if err = r.firstStep(&first); err == nil {
+		a.computing = true
+		err = r.firstStep(&first)
+		a.computing = false
+		if err == nil {
 			a.snap = r.now
 			return
 		}
@@ -94,10 +100,11 @@ func (a *actor) begin() {
 
 func (r *run) firstContext(first *snap) error {
 	t := r.a.logic.machine.context
+	first.size = sizeOf(first.context)
 	if t == nil {
 		return nil
 	}
-	v, err := t.eval(&scope{input: r.a.input})
+	v, err := t.eval(&scope{tree: r.a.tree, input: r.a.input})
 	if err != nil {
 		return err
 	}
@@ -105,8 +112,12 @@ func (r *run) firstContext(first *snap) error {
 	if !ok {
 		return fmt.Errorf("context is not an object")
 	}
-	first.context = c
-	return nil
+	size, err := r.a.tree.measure(r.a, c, r.a.tree.machine.limits.context, LimitContext, r.a.tree.machine.limits.context)
+	if err != nil {
+		return err
+	}
+	first.context, first.size = c, size
+	return r.a.grow(0, size)
 }
 
 func (r *run) firstStep(first *snap) error {
@@ -177,6 +188,9 @@ func (r *run) settle() error {
 	limit := r.a.logic.machine.limits.iterations
 	eventless := r.a.logic.machine.hasAlways
 	for i := 0; r.now.status == Active; i++ {
+		if err := r.a.tree.spend(r.a); err != nil {
+			return err
+		}
 		if i >= limit {
 			return fmt.Errorf(endless, limit) //nolint:staticcheck // XState's text
 		}

@@ -1,6 +1,7 @@
 package statechart
 
 import (
+	"errors"
 	"strconv"
 )
 
@@ -9,15 +10,15 @@ import (
 // the order of the active states; of each child its generation and phase; and
 // the tree's sequence. Timers are not in it: who stores it stores them too.
 //
-// Equal trees have equal snapshots.
+// Equal trees have equal snapshots. A snapshot beyond MaxDocument is a *LimitError.
 func (t *Tree) Snapshot() ([]byte, error) {
 	e := encoder{}
 	e.actor(t.root)
 	e.comma()
 	e.field("sequence", t.sequence)
 	e.raw("}")
-	if e.err == nil && len(e.out) > MaxDocument {
-		e.err = errEncoding
+	if len(e.out) > MaxDocument || errors.Is(e.err, errEncoding) {
+		e.err = &LimitError{Limit: LimitSnapshot, Max: MaxDocument}
 	}
 	return e.out, e.err
 }

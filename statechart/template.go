@@ -9,6 +9,7 @@ import (
 
 // A scope is what a template can refer to.
 type scope struct {
+	tree    *Tree // whose limits count
 	context map[string]any
 	event   *message
 	input   any
@@ -16,6 +17,7 @@ type scope struct {
 	// memory that expressions use again
 	env     map[string]any
 	machine vm.VM
+	bytes   int // that the expression may still compute
 }
 
 // A template computes a value. Where nothing is computed it is a literal.

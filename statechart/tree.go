@@ -1,7 +1,6 @@
 package statechart
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -12,25 +11,28 @@ import (
 // concurrent use.
 //
 // When a call returns an error, the tree is as it was if the error is a
-// *fault.Invalid; after any other error it is unusable, and has to be restored
-// from the last snapshot.
+// *fault.Invalid. After any other error, such as a *LimitError, it is unusable and
+// must be restored from the last snapshot.
 type Tree struct {
 	machine    *Machine
 	root       *actor
 	bySystemID map[string]*actor
 	sequence   int64
 
-	// of the current call
-	now     int64
-	step    *Step
-	events  int
-	created int
-	broken  error
-}
+	held       int // size of all contexts, or more
 
-// ErrRunaway says that the actors of a tree kept each other busy beyond
-// Options.MaxEvents. Nothing of the call counts.
-var ErrRunaway = errors.New("actors of the tree send each other events without end")
+	// of the current call
+	now        int64
+	step       *Step
+	events     int
+	created    int
+	outputs    int
+	produced   int // bytes
+	polls      int
+	heldBefore int
+	interrupt  func() bool
+	broken     error
+}
 
 // Start starts the machine as the root of a new tree.
 func (m *Machine) Start(now int64, input any) (*Tree, *Step, error) {
@@ -106,6 +108,29 @@ func (t *Tree) Stop(now int64) (*Step, error) {
 	})
 }
 
+// Abort ends the root with an error from outside and stops its children, without
+// running exit actions. It is for a tree that was restored after a *LimitError.
+func (t *Tree) Abort(now int64, err any) (*Step, error) {
+	if e, ok := err.(error); ok {
+		err = thrown(e)
+	}
+	v, bad := Canonical(err)
+	if bad != nil {
+		return nil, fault.Invalidf("error", "%v", bad)
+	}
+	return t.call(now, func() {
+		if t.step.Dropped = t.root.phase != running; t.step.Dropped {
+			return
+		}
+		for _, c := range t.root.snap.children {
+			t.root.stopChild(c)
+		}
+		t.root.snap.children = nil
+		t.root.snap.status, t.root.snap.err = Failed, v
+		t.root.update()
+	})
+}
+
 func (t *Tree) deliver(now int64, to *actor, m *message) (*Step, error) {
 	return t.call(now, func() {
 		if to == nil || to.phase != running {
@@ -121,17 +146,19 @@ func (t *Tree) call(now int64, fn func()) (*Step, error) {
 	if t.broken != nil {
 		return nil, fmt.Errorf("tree is unusable: %w", t.broken)
 	}
-	t.now, t.step, t.events, t.created = now, &Step{}, 0, 0
+	t.now, t.step, t.events, t.created, t.outputs, t.produced, t.polls = now, &Step{}, 0, 0, 0, 0, 0
+	t.heldBefore = t.held
+	t.limitTime()
 	fn()
 	step := t.step
-	t.step = nil
+	t.step, t.interrupt = nil, nil
 	return step, t.broken
 }
 
-// spend counts an event, and stops a tree that has had too many.
-func (t *Tree) spend() {
-	if t.events++; t.events > t.machine.limits.events && t.broken == nil {
-		t.broken = ErrRunaway
+// limitTime starts the time limit of a call.
+func (t *Tree) limitTime() {
+	if fn := t.machine.limits.interrupt; fn != nil {
+		t.interrupt = fn()
 	}
 }
 
@@ -166,7 +193,10 @@ func (t *Tree) Can(e Event) (bool, error) {
 	}
 	r := t.root.runner()
 	r.prepare(&t.root.snap, &message{Event: e})
+	before := t.broken
+	t.limitTime()
 	ts, err := r.selectFor(r.event)
+	t.broken, t.interrupt = before, nil // the state has not changed
 	if err != nil {
 		return false, err
 	}

@@ -73,6 +73,8 @@ func (c *canonicalizer) value(v any, depth int) (out any, changed bool, err erro
 		return f, f != any(v), nil
 	case []any:
 		return c.slice(v, depth)
+	case []string:
+		return c.texts(v)
 	case map[string]any:
 		return c.object(v, depth)
 	default:
@@ -99,6 +101,20 @@ func (c *canonicalizer) slice(s []any, depth int) (any, bool, error) {
 		}
 	}
 	return s, changed, nil
+}
+
+func (c *canonicalizer) texts(s []string) (any, bool, error) {
+	if c.left -= len(s); c.left < 0 {
+		return nil, false, errTooLarge
+	}
+	out := make([]any, len(s))
+	for i, e := range s {
+		if err := storable(e); err != nil {
+			return nil, false, err
+		}
+		out[i] = e
+	}
+	return out, true, nil
 }
 
 func (c *canonicalizer) object(m map[string]any, depth int) (any, bool, error) {

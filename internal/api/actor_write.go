@@ -88,10 +88,14 @@ func (a *API) sendEvent(ctx context.Context, in *sendInput) (*Done[Receipt], err
 		}
 		return done(ctx, showReceipt(r)), nil
 	}
-	return effect(ctx, a, in.Key, in.Body, func(tx *perdure.Tx) (func() Receipt, error) {
+	sent, err := effect(ctx, a, in.Key, in.Body, func(tx *perdure.Tx) (func() Receipt, error) {
 		r, err := a.config.Actors.SendIn(tx, in.ref(), caller, event, nil)
 		return func() Receipt { return showReceipt(r) }, err
 	})
+	if is[*statechart.LimitError](err) { // the unit was rolled back, and the failure of the actor with it
+		_, err = a.config.Actors.Send(ctx, in.ref(), caller, event, nil)
+	}
+	return sent, err
 }
 
 func (a *API) deleteActor(ctx context.Context, in *ByActor) (*struct{}, error) {

@@ -17,6 +17,7 @@ import (
 	"github.com/perdure/perdure/internal/auth"
 	"github.com/perdure/perdure/internal/seal"
 	"github.com/perdure/perdure/outbox"
+	"github.com/perdure/perdure/statechart"
 	"github.com/perdure/perdure/task"
 )
 
@@ -32,6 +33,7 @@ const (
 	codeUnauthorized = "unauthorized"
 	codeForbidden    = "forbidden"
 	codeTooLarge     = "too_large"
+	codeLimit        = "limit_exceeded"
 	codeRateLimited  = "rate_limited"
 	codeUnavailable  = "unavailable"
 	codeInternal     = "internal"
@@ -45,7 +47,7 @@ type Problem struct {
 	Status   int             `json:"status" doc:"The HTTP status."`
 	Detail   string          `json:"detail,omitempty" doc:"What is wrong with this request."`
 	Instance string          `json:"instance,omitempty" doc:"The id of the request, as in X-Request-Id."`
-	Code     string          `json:"code" doc:"What a program decides by." enum:"invalid,not_found,conflict,duplicate,precondition_failed,restricted,uncertain,unauthorized,forbidden,too_large,rate_limited,unavailable,internal"`
+	Code     string          `json:"code" doc:"What a program decides by." enum:"invalid,not_found,conflict,duplicate,precondition_failed,restricted,uncertain,unauthorized,forbidden,too_large,limit_exceeded,rate_limited,unavailable,internal"`
 	Errors   []ProblemDetail `json:"errors,omitempty" doc:"What is wrong with which part of the request."`
 
 	header http.Header
@@ -132,6 +134,8 @@ func classify(err error) (int, string) {
 		return http.StatusTooManyRequests, codeRateLimited
 	case errors.Is(err, ErrUnauthenticated):
 		return http.StatusUnauthorized, codeUnauthorized
+	case is[*statechart.LimitError](err):
+		return http.StatusUnprocessableEntity, codeLimit
 	case is[*actor.ImportError](err): // the stored data is invalid, not the request
 		return http.StatusConflict, codeConflict
 	case is[*fault.Invalid](err):

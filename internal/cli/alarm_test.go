@@ -34,9 +34,9 @@ func rung(t *testing.T, dsn string) {
 
 func TestAlarms(t *testing.T) {
 	t.Parallel()
-	for name, dsn := range map[string]func(*testing.T) string{
+	for name, dsn := range map[string]func(testing.TB) string{
 		"sqlite":   sqliteDSN,
-		"postgres": func(t *testing.T) string { t.Helper(); return testdb.Postgres(t) },
+		"postgres": func(t testing.TB) string { t.Helper(); return testdb.Postgres(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

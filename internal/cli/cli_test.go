@@ -77,17 +77,17 @@ func (o outcome) decode(t *testing.T) map[string]any {
 	return v
 }
 
-func sqliteDSN(t *testing.T) string {
+func sqliteDSN(t testing.TB) string {
 	t.Helper()
 	return "sqlite:" + filepath.Join(t.TempDir(), "cli.db")
 }
 
 // databases returns a database of each kind for the test.
-func databases() map[string]func(*testing.T) string {
-	return map[string]func(*testing.T) string{
+func databases() map[string]func(testing.TB) string {
+	return map[string]func(testing.TB) string{
 		"sqlite":   sqliteDSN,
-		"postgres": func(t *testing.T) string { t.Helper(); return testdb.Postgres(t) },
-		"mysql":    func(t *testing.T) string { t.Helper(); return testdb.MySQL(t) },
+		"postgres": func(t testing.TB) string { t.Helper(); return testdb.Postgres(t) },
+		"mysql":    func(t testing.TB) string { t.Helper(); return testdb.MySQL(t) },
 	}
 }
 

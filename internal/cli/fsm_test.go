@@ -48,9 +48,9 @@ func serve(t *testing.T, dsn string) {
 
 func TestFSM(t *testing.T) {
 	t.Parallel()
-	for name, dsn := range map[string]func(*testing.T) string{
+	for name, dsn := range map[string]func(testing.TB) string{
 		"sqlite":   sqliteDSN,
-		"postgres": func(t *testing.T) string { t.Helper(); return testdb.Postgres(t) },
+		"postgres": func(t testing.TB) string { t.Helper(); return testdb.Postgres(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -47,13 +47,13 @@ func child() int {
 
 // member is a process of its own that serves.
 type member struct {
-	t   *testing.T
+	t   testing.TB
 	cmd *exec.Cmd
 	url string
 }
 
 // join starts a process and waits until it serves.
-func join(t *testing.T, args ...string) *member {
+func join(t testing.TB, args ...string) *member {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], append(args, "--listen", "127.0.0.1:0")...)
 	cmd.Env = append(os.Environ(), childVariable+"=1")
