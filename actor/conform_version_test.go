@@ -23,7 +23,7 @@ func renamed(_ int64, snapshot []byte) ([]byte, error) {
 }
 
 func (Conformance) ALiveActorIsMigratedWhenItIsMoved(t *testing.T, db enginetest.Database) {
-	for policy, want := range map[actor.TimerPolicy][]int64{actor.KeepTimers: {1000}, actor.RestartTimers: {1400}, actor.DropTimers: nil} {
+	for policy, want := range map[actor.TimerPolicy][]int64{actor.KeepTimers: {1000}, actor.RestartTimers: {1400}, actor.DropTimers: {1400}} {
 		f := newFixture(t, enginetest.New(t, db.Name), nil)
 		f.register(t, "w", waiter, nil)
 		f.spawn(t, w1)
@@ -36,6 +36,8 @@ func (Conformance) ALiveActorIsMigratedWhenItIsMoved(t *testing.T, db enginetest
 		record, err := f.actors.Get(enginetest.Context(t), w1)
 		enginetest.NoError(t, err)
 		equal(t, "machine", record.Machine, int64(2))
+		f.pass(t, want[0]-400)
+		f.is(t, w1, "fired") // the delay is of the new state
 		var kinds []string
 		for _, e := range f.log(t, w1, 1) {
 			kinds = append(kinds, string(e.Kind)+string(e.Event))

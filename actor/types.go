@@ -54,22 +54,29 @@ type TypeOptions struct {
 	// this version. Default: it is taken as it is. One that does not suit the
 	// machine quarantines the actor.
 	Migrate func(from int64, snapshot []byte) ([]byte, error)
-	// MigrateTimers says what becomes of the pending delays of an actor that is
-	// migrated. Default: KeepTimers.
+	// MigrateTimers decides about the pending delays of an actor that is migrated.
+	// Default: KeepTimers.
 	MigrateTimers TimerPolicy
 }
 
-// TimerPolicy says what becomes of pending delays when an actor is migrated.
-type TimerPolicy string
+// TimerPolicy decides about the pending delays of an actor that is migrated. Under
+// each policy, every delay that the new machine has for the active states is pending
+// exactly once afterwards, and no delay that the new machine does not have.
+type TimerPolicy = statechart.TimerPolicy
 
 // The policies.
 const (
-	// KeepTimers keeps their due times.
-	KeepTimers TimerPolicy = "keep"
-	// RestartTimers lets their delays begin again.
-	RestartTimers TimerPolicy = "restart"
-	// DropTimers removes them.
-	DropTimers TimerPolicy = "drop"
+	// KeepTimers keeps the due times of delays that both versions have. A delay of
+	// another length counts from the time at which its state was entered; if the
+	// earlier version had no delay for the state, from the migration. Events that
+	// actions have delayed stay.
+	KeepTimers = statechart.KeepTimers
+	// RestartTimers lets all delays start again, also those of events that actions
+	// have delayed.
+	RestartTimers = statechart.RestartTimers
+	// DropTimers lets the delays of the active states start again, and removes events
+	// that actions have delayed.
+	DropTimers = statechart.DropTimers
 )
 
 // kind is a version of a type.

@@ -4,13 +4,15 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/statechart"
 )
 
 // Upgrade moves an actor of a type that is data to the newest version of its
 // machine, which must have the states that it is in; otherwise it is a
-// *fault.Invalid and nothing changes. Its delays stay as they are. Actors of types
-// that a program has registered are migrated by themselves.
+// *fault.Invalid and nothing changes. Its delays are handled as under KeepTimers.
+// Actors of types that a program has registered are migrated when they are next
+// moved.
 func (a *Actors) Upgrade(ctx context.Context, ref Ref, by Caller) error {
 	if err := ref.check(); err != nil {
 		return err
@@ -35,8 +37,12 @@ func (t *turn) upgrade(to *kind, by Caller) error {
 	if err != nil {
 		return err
 	}
+	pending, err := t.batch.pending(t)
+	if err != nil {
+		return err
+	}
 	t.kind, t.tree = to, tree
-	return t.migrated(&by)
+	return t.migrated(raw, pending, &by)
 }
 
 // migrate makes the tree of an actor whose machine was of an earlier version.
@@ -52,22 +58,27 @@ func (b *batch) migrate(t *turn) error {
 	if err != nil {
 		return b.damage(t, fmt.Sprintf("snapshot of version %d does not suit version %d: %v", t.row.Machine, t.kind.options.Version, err))
 	}
-	t.tree = tree
-	if err := b.migrateTimers(t); err != nil {
+	pending, err := b.pending(t)
+	if err != nil {
 		return err
 	}
-	return t.migrated(nil)
+	t.tree = tree
+	return t.migrated([]byte(t.stored.Snapshot), pending, nil)
 }
 
-// migrated records that the actor has another version of its machine now. The
+// migrated records that the actor has another version of its machine now, and gives
+// it the delays of that version. before is its snapshot of the earlier version. The
 // state is a checkpoint: the log cannot be replayed over it.
-func (t *turn) migrated(by *Caller) error {
+func (t *turn) migrated(before []byte, pending []statechart.Timer, by *Caller) error {
 	t.checkpoint = true
 	t.advance(t.wall())
 	versions := map[string]int64{"from": t.row.Machine, "to": t.kind.options.Version}
 	e := entry{kind: EntryMigrate, event: versions, caller: by}
-	if _, err := t.step(e, func(int64) (*statechart.Step, error) { return &statechart.Step{}, nil }); err != nil {
-		return err
+	_, err := t.step(e, func(now int64) (*statechart.Step, error) {
+		return t.tree.Retime(now, before, pending, t.kind.options.MigrateTimers)
+	})
+	if err != nil {
+		return t.unmigrated(err)
 	}
 	if !t.kind.options.SystemEvents || t.tree.Status() != statechart.Active {
 		return nil
@@ -75,24 +86,11 @@ func (t *turn) migrated(by *Caller) error {
 	return t.system(EventMigrate)
 }
 
-// migrateTimers does with the pending delays what the type wants.
-func (b *batch) migrateTimers(t *turn) error {
-	policy := t.kind.options.MigrateTimers
-	if policy == KeepTimers {
-		return nil
-	}
-	pending, err := b.pending(t)
-	if err != nil {
+// unmigrated decides about a migration that failed. If the machine cannot compute
+// its delays, the actor is quarantined; other errors are of the database.
+func (t *turn) unmigrated(err error) error {
+	if t.batch.tx.Context().Err() != nil || sqldb.IsTransient(err) {
 		return err
 	}
-	t.due = nil
-	for _, timer := range pending {
-		if policy == DropTimers {
-			t.drop(timer)
-			continue
-		}
-		timer.Due = t.wall() + timer.Delay
-		t.take([]statechart.TimerOp{{Kind: statechart.Schedule, Timer: timer}})
-	}
-	return nil
+	return t.batch.damage(t, fmt.Sprintf("delays of version %d: %v", t.kind.options.Version, err))
 }

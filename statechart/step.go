@@ -31,6 +31,8 @@ const (
 	Schedule TimerKind = "schedule"
 	// Cancel removes the timer with the same Key, if there is one.
 	Cancel TimerKind = "cancel"
+	// Remove removes the timer with the same Key, also one without an id.
+	Remove TimerKind = "remove"
 	// CancelAll removes all timers with the same Path and Generation.
 	CancelAll TimerKind = "cancelAll"
 )
