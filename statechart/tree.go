@@ -19,7 +19,7 @@ type Tree struct {
 	bySystemID map[string]*actor
 	sequence   int64
 
-	held       int // size of all contexts, or more
+	held int // size of all contexts, or more
 
 	// of the current call
 	now        int64
