@@ -2,7 +2,6 @@ package fsm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/perdure/perdure/internal/sqldb"
@@ -17,7 +16,8 @@ import (
 func (m *Machines) expire(ctx context.Context, queue string) (suspects bool, err error) {
 	var news news
 	var leases []store.ExpiredLease
-	var waits, overdue []string
+	var waits []string
+	var ends bool
 	var crashes []Crash
 	var ticking ticking
 	err = m.transact(ctx, func(tx sqldb.Tx) error {
@@ -25,7 +25,7 @@ func (m *Machines) expire(ctx context.Context, queue string) (suspects bool, err
 		stmts := []sqldb.Stmt{
 			st.ExpiredLeases(queue, sweepLimit, now, func(l store.ExpiredLease) { leases = append(leases, l) }),
 			st.ExpiredWaits(sweepLimit, now, func(id string) { waits = append(waits, id) }),
-			st.ExpiredDeadlines(sweepLimit, now, func(id string) { overdue = append(overdue, id) }),
+			st.EndsDue(now, func() { ends = true }),
 			st.SuspectsDue(queue, now, func() { suspects = true }),
 		}
 		stmts = append(stmts, st.TimeoutBarriers(sweepLimit, now, news.woken)...)
@@ -54,7 +54,8 @@ func (m *Machines) expire(ctx context.Context, queue string) (suspects bool, err
 	for _, c := range crashes {
 		m.options.OnCrash(c)
 	}
-	return suspects || len(crashes) > 0, m.cancelOverdue(ctx, overdue)
+	m.ends.serve(ends)
+	return suspects || len(crashes) > 0, nil
 }
 
 // quarantine ends an instance that has lost its process too often.
@@ -77,19 +78,6 @@ func (m *Machines) definitions() []store.Definition {
 		known = append(known, store.Definition{FSM: d.name, Version: d.version})
 	}
 	return known
-}
-
-// cancelOverdue ends instances that have passed their deadline.
-func (m *Machines) cancelOverdue(ctx context.Context, ids []string) error {
-	var errs []error
-	for _, id := range ids {
-		err := m.end(ctx, id, Failed, "deadline exceeded")
-		var ended *EndedError
-		if err != nil && !errors.As(err, &ended) {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // sweep removes finished instances that are kept no longer.

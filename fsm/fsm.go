@@ -106,6 +106,7 @@ type Machines struct {
 	flusher *flusher
 	outage  core.Outage
 	lane    *core.Lane // of suspects
+	ends    *ends
 	queues  []*queue
 
 	mu       sync.RWMutex
@@ -133,7 +134,7 @@ func New(eng *perdure.Engine, options *Options) (*Machines, error) {
 		return nil, err
 	}
 	m := &Machines{rt: rt, eng: eng, options: o, id: rt.NewID(), known: map[definition]machine{}, recorded: map[definition]bool{}}
-	m.flusher, m.lane = newFlusher(m), rt.Workers.NewLane(m.freed)
+	m.flusher, m.ends, m.lane = newFlusher(m), newEnds(m), rt.Workers.NewLane(m.freed)
 	processors := make([]dispatch.Processor, 0, len(o.Queues))
 	for name, concurrency := range o.Queues {
 		q := newQueue(m, name, concurrency)
@@ -153,9 +154,20 @@ func (m *Machines) Subscribe(fn func(due time.Time)) (cancel func()) {
 	return m.Starter.(dispatch.Source).Subscribe(fn)
 }
 
+// Process implements dispatch.Processor. It also waits for the ends of instances that
+// have passed their deadline, and of trees.
+func (m *Machines) Process(ctx context.Context) (int, error) {
+	for total := 0; ; {
+		n, err := m.Starter.Process(ctx)
+		if total += n; !m.ends.wait(ctx) || err != nil {
+			return total, err
+		}
+	}
+}
+
 // Drain implements dispatch.Starter.
 func (m *Machines) Drain(ctx context.Context) error {
-	err := m.Starter.Drain(ctx)
+	err := errors.Join(m.Starter.Drain(ctx), m.ends.drain(ctx))
 	return errors.Join(err, m.flusher.close(ctx))
 }
 

@@ -426,31 +426,6 @@ func pairs() []pair {
 			},
 			mutants: map[string][]mutation{"a cancel that does not look again": {lookOnce(), nil, nil}},
 		},
-		{
-			name: "a cancel of a parent and the end of its child",
-			quiet: []string{
-				"delete from perdure.unrouted", "delete from perdure.partition_waiting", "delete from perdure.waiting", "delete from perdure.ready", noSignals, statusOf,
-				endOfLease, interrupts, "select i.id::text, i.fsm",
-			},
-			fixture: []string{
-				instance(1, "fanout=1"), instance(2, "parent_id='"+id(1)+"'", "parent_fanout=1", "ordinal=0"),
-				lease(8, 30, 2), `insert into perdure.barriers (parent_id, fanout, pending) values ('` + id(1) + `', 1, 1)`,
-			},
-			sessions: func(s *stage, m []mutation) []interleave.Session {
-				return []interleave.Session{s.cancel("c", m[0], 1), s.outcome("e", m[1], childOf(2, 1), 8, 1, isDone())}
-			},
-			more: func(s *stage) func(*sql.DB) error {
-				return func(db *sql.DB) error {
-					done := number(db, "select count(*) from perdure.finished where status = 'done'")
-					cancelled := number(db, "select count(*) from perdure.finished where status = 'cancelled'")
-					if applied := s.told("e") == false; applied != (done == 1) || done+cancelled != 2 {
-						return fmt.Errorf("done %d, cancelled %d, told %v", done, cancelled, s.results)
-					}
-					return nil
-				}
-			},
-			mutants: map[string][]mutation{"a cancel without the lock": {careless, nil, nil}},
-		},
 	}
 }
 

@@ -92,7 +92,8 @@ func (s *stage) setup(fixture ...string) func(context.Context, *sql.DB) error {
 		s.results = map[string]any{}
 		s.mu.Unlock()
 		clear := `truncate perdure.instances, perdure.ready, perdure.leases, perdure.interrupts, perdure.finished, perdure.waiting, perdure.signals,
-			perdure.signal_keys, perdure.barriers, perdure.partition_heads, perdure.partition_waiting, perdure.uniques, perdure.deadlines, perdure.unrouted`
+			perdure.signal_keys, perdure.barriers, perdure.partition_heads, perdure.partition_waiting, perdure.uniques, perdure.deadlines, perdure.unrouted,
+			perdure.tree_ends`
 		return interleave.Statements(append([]string{clear}, fixture...)...)(ctx, db)
 	}
 }
@@ -323,7 +324,7 @@ func (s *stage) begin(name string, mutate mutation, n store.NewInstance) interle
 // cancel ends an instance from outside.
 func (s *stage) cancel(name string, mutate mutation, n int) interleave.Session {
 	return s.session(name, mutate, func(ctx context.Context, m *Machines) error {
-		err := m.tryEnd(ctx, id(n), Cancelled, "no", &news{})
+		_, err := m.tryEnd(ctx, id(n), Cancelled, "no")
 		var ended *EndedError
 		if errors.As(err, &ended) {
 			s.tell(name, string(ended.Status))
@@ -398,7 +399,7 @@ func (p pair) test(s *stage, mutate []mutation) interleave.Test {
 
 func TestInterleavings(t *testing.T) {
 	t.Parallel()
-	for _, p := range pairs() {
+	for _, p := range append(pairs(), treePairs()...) {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, p.quiet...)

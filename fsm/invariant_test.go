@@ -36,6 +36,9 @@ func TestInvariantsFindWhatIsPlanted(t *testing.T) {
 		"InvariantPartition: past tail": `update T.partition_heads set tail = 0`,
 		"InvariantDeadline: lost":       `delete from T.deadlines`,
 		"InvariantDeadline: other":      `update T.instances set deadline_at = null where id = 'SCHEDULED'`,
+		"InvariantTree: alive":          `insert into T.tree_ends (parent_id, first_fanout, last_fanout, kind, root_id, reason, due_at, created_at) select id, 1, 1, 'end', id, 'x', due_at, due_at from T.instances where id = 'PARKED'`,
+		"InvariantTree: over":           `insert into T.tree_ends (parent_id, first_fanout, last_fanout, kind, root_id, reason, due_at, created_at) select id, 1, 1, 'reopen', id, 'x', due_at, due_at from T.instances where id = 'DONE'`,
+		"InvariantTree: stranger":       `update T.finished set ended_by = id where id = 'DONE'`,
 		"InvariantInterrupt":            `insert into T.interrupts (id, token) values ('DONE', 'ffffffff-ffff-ffff-ffff-ffffffffffff')`,
 	}
 	var lost counter
@@ -112,5 +115,5 @@ func (p *planting) statement(text string, ids map[string]string) string {
 // tables are those of state machines.
 var tables = []string{
 	"instances", "ready", "leases", "interrupts", "finished", "waiting", "signals", "signal_keys", "barriers", "partition_heads", "partition_waiting",
-	"uniques", "deadlines", "unrouted",
+	"uniques", "deadlines", "unrouted", "tree_ends",
 }

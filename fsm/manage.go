@@ -3,7 +3,6 @@ package fsm
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -11,8 +10,6 @@ import (
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/unit"
-	"github.com/perdure/perdure/retry"
 )
 
 // Instance is an instance as it is stored.
@@ -108,133 +105,6 @@ func (m *Machines) List(ctx context.Context, f Filter, cursor string, limit int)
 		return found, "", nil
 	}
 	return found[:limit], found[limit-1].ID, nil
-}
-
-// Cancel ends an instance and, with it, its children. If a step of it is running,
-// its context ends soon and what comes of it is dropped.
-func (m *Machines) Cancel(ctx context.Context, id, reason string) error {
-	if !validID(id) {
-		return fault.Invalidf("instance id", "is not a UUID in lower case")
-	}
-	return m.end(ctx, id, Cancelled, edge.Message(reason))
-}
-
-// maxEnds is how often the end of an instance that keeps moving is tried.
-const maxEnds = 20
-
-// errMoved says that an instance moved to another place while it was being ended.
-var errMoved = errors.New("instance moved meanwhile")
-
-// end ends an instance from outside, whatever it is doing.
-func (m *Machines) end(ctx context.Context, id string, status Status, reason string) error {
-	for attempt := 1; ; attempt++ {
-		var news news
-		err := m.tryEnd(ctx, id, status, reason, &news)
-		if err == nil {
-			news.publish(m.rt)
-			return nil
-		}
-		if !errors.Is(err, errMoved) && !sqldb.IsTransient(err) || attempt == maxEnds {
-			return fmt.Errorf("end instance %s: %w", id, err)
-		}
-		unit.Pause(ctx, attempt)
-	}
-}
-
-func (m *Machines) tryEnd(ctx context.Context, id string, status Status, reason string, news *news) error {
-	ctx, cancel := context.WithTimeout(ctx, m.rt.Timeout)
-	defer cancel()
-	tx, err := m.rt.DB.Begin(ctx, sqldb.Write)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	if err := tx.Run(ctx, m.rt.Store.TakeLeases(id)); err != nil {
-		return err
-	}
-	if err := m.endTree(ctx, tx, id, status, reason, news); err != nil {
-		return err
-	}
-	return tx.Commit(ctx)
-}
-
-// endTree ends an instance and then its children, parents first.
-func (m *Machines) endTree(ctx context.Context, tx sqldb.Runner, id string, status Status, reason string, news *news) error {
-	if err := m.endOne(ctx, tx, id, status, reason, news); err != nil {
-		return err
-	}
-	var children []string
-	if err := tx.Run(ctx, m.rt.Store.LiveChildren(id, func(child string) { children = append(children, child) })); err != nil {
-		return err
-	}
-	for _, child := range children {
-		err := m.endTree(ctx, tx, child, Cancelled, "parent "+id+" ended: "+reason, news)
-		var ended *EndedError
-		if err != nil && !errors.As(err, &ended) {
-			return err
-		}
-	}
-	return nil
-}
-
-// endOne takes the lock of a lease before that of the instance, as outcomes do,
-// and then finds the instance in exactly one place.
-func (m *Machines) endOne(ctx context.Context, tx sqldb.Runner, id string, status Status, reason string, news *news) error {
-	st := m.rt.Store
-	var token, ended string
-	var leased, queued bool
-	var removed int64
-	var instance store.Instance
-	if err := tx.Run(ctx, st.LeaseOf(id, func(t string) { token = t })); err != nil {
-		return err
-	}
-	if token != "" {
-		if err := tx.Run(ctx, st.TakeLease(token, func(string) { leased = true })); err != nil {
-			return err
-		}
-	}
-	stmts := []sqldb.Stmt{
-		st.LockInstances([]string{id}), st.FinishedStatus(id, func(s string) { ended = s }),
-		st.GetInstance(id, func(i *store.Instance) { instance = *i }),
-	}
-	if err := tx.Run(ctx, stmts...); err != nil {
-		return err
-	}
-	if ended != "" {
-		return &EndedError{ID: id, Status: Status(ended)}
-	}
-	if err := tx.Run(ctx, st.RemoveInstance(id, m.rt.Now(), &removed, &queued)...); err != nil {
-		return err
-	}
-	if removed == 0 {
-		if !leased {
-			return errMoved
-		}
-		if err := m.interrupt(ctx, tx, store.Held{ID: id, Token: token}, reason); err != nil {
-			return err
-		}
-	}
-	if queued { // it was not at the head of its partition: nobody moves up
-		instance.Partition = nil
-	}
-	end := ending{rt: m.rt, news: news}
-	end.add(instance, status, nil, nil, &reason)
-	return tx.Run(ctx, end.statements(m.rt.Now())...)
-}
-
-// interrupt takes an instance that is in no other place away from the lease that
-// we have locked. That lease holds it only if it is still the newest one: a step
-// of the instance may have ended, and the next been claimed, before our lock. The
-// attempt that this cuts short is recorded.
-func (m *Machines) interrupt(ctx context.Context, tx sqldb.Runner, h store.Held, reason string) error {
-	newest := ""
-	if err := tx.Run(ctx, m.rt.Store.LeaseOf(h.ID, func(token string) { newest = token })); err != nil {
-		return err
-	}
-	if newest != h.Token {
-		return errMoved
-	}
-	return tx.Run(ctx, append(m.rt.Store.RecordTaken(h.Token, []string{h.ID}, retry.Cancelled, reason, m.rt.Now()), m.rt.Store.Interrupt(h))...)
 }
 
 // Wait returns the instance when it has ended, or the error of ctx.

@@ -2,39 +2,14 @@ package fsm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
-	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 )
-
-// CancelIn is Cancel as part of a unit of work, which fails if the instance cannot
-// be cancelled.
-func (m *Machines) CancelIn(tx *perdure.Tx, id, reason string) error {
-	if !validID(id) {
-		return tx.Fail(fault.Invalidf("instance id", "is not a UUID in lower case"))
-	}
-	run, err := tx.Runner()
-	if err != nil {
-		return err
-	}
-	news := &news{}
-	if err = run.Run(tx.Context(), m.rt.Store.TakeLeases(id)); err == nil {
-		err = m.endTree(tx.Context(), run, id, Cancelled, edge.Message(reason), news)
-	}
-	if errors.Is(err, errMoved) { // the unit is run again
-		err = &sqldb.Transient{Err: err}
-	}
-	if err != nil {
-		return tx.Fail(err)
-	}
-	return tx.Attach(func() { news.publish(m.rt) })
-}
 
 // RetryIn is Retry as part of a unit of work, which fails if the instance cannot
 // be retried.

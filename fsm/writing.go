@@ -290,6 +290,13 @@ func (w *ending) add(i store.Instance, status Status, state json.RawMessage, res
 	}
 }
 
+// endedBy says that the end of a parent has caused the end that was added last.
+func (w *ending) endedBy(parent string) {
+	if parent != "" {
+		w.finishes[len(w.finishes)-1].EndedBy = &parent
+	}
+}
+
 // leaves reports whether an instance that ends with the status frees its key.
 func leaves(scope Scope, status Status) bool {
 	switch scope {

@@ -88,6 +88,17 @@ func (w *Worker) renew(claims, lost []*Claim, until time.Time) {
 	}
 }
 
+// Lose cancels the running work whose claims were taken away.
+func (w *Worker) Lose(taken func(id, token string) bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for c := range w.running {
+		if taken(c.ID, c.Token) {
+			c.stop(ErrLost)
+		}
+	}
+}
+
 // giveUp cancels the work whose lease is about to end by our own clock: the
 // database cannot be reached, and others will take it over.
 func (w *Worker) giveUp() {

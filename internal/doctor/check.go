@@ -51,6 +51,7 @@ var Checks = []Check{
 	{Name: "fsm_partition", rule: "InvariantPartition", Severity: Broken, Holds: "Of each partition key one instance is at the head, and the others are in its queue.", Means: "Instances of the key do not run, or two at once.", Do: bug + cancelOr},
 	{Name: "fsm_deadline", rule: "InvariantDeadline", Severity: Broken, Holds: "Deadlines are on the list of deadlines.", Means: "An instance is not ended at its deadline.", Do: bug + cancelOr},
 	{Name: "fsm_interrupt", rule: "InvariantInterrupt", Severity: Broken, Holds: "A claim that was taken away belongs to a lease that goes on.", Means: "Rows are left over.", Do: bug + "the rows that are named can be deleted."},
+	{Name: "fsm_tree", rule: "InvariantTree", Severity: Broken, Holds: "Children are being ended only if their parent has ended, and reopened only if it lives.", Means: "Children end or run although they must not.", Do: bug + "the rows of `tree_ends` that are named can be deleted."},
 
 	{Name: "hook_ended", rule: "HookDoctorEnded", Severity: Broken, Holds: "A hook has an end exactly if it has ended.", Means: "Retention removes it too early, or never.", Do: bug + "retry the hook with `perdure hooks retry <id>`."},
 	{Name: "hook_attempts", rule: "HookDoctorAttempts", Severity: Broken, Holds: "A hook is tried at most as often as its policy says.", Means: "Its effect has happened more often than was promised.", Do: bug + "look at the hook with `perdure hooks show <id>`."},

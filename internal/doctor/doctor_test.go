@@ -126,6 +126,7 @@ var damage = map[string]string{
 	"fsm_partition":  `delete from T.partition_waiting`,
 	"fsm_deadline":   `delete from T.deadlines`,
 	"fsm_interrupt":  `insert into T.interrupts (id, token) values ('OVER', 'ffffffff-ffff-ffff-ffff-ffffffffffff')`,
+	"fsm_tree":       `insert into T.tree_ends (parent_id, first_fanout, last_fanout, kind, root_id, reason, due_at, created_at) select id, 1, 1, 'end', id, 'x', due_at, due_at from T.instances where id = 'UNIQUE'`,
 	"hook_ended":     `update T.hooks set finished_at = created_at where id = 'hook-a'`,
 	"hook_attempts":  `update T.hooks set attempts = max_attempts + 1 where id = 'hook-a'`,
 	"hook_stuck":     `update T.hooks set status = 'processing', token = 'x', lease_expires_at = LONGAGO where id = 'hook-b'`,

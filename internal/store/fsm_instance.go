@@ -201,6 +201,8 @@ type Instance struct {
 	// Wait is what it waited for when it ended, if it was retried and has not
 	// been parked again yet.
 	Wait *Waited
+	// CancelReason is why the instance was cancelled, while its cancel step runs.
+	CancelReason *string
 	// Sealed is why the state could not be opened; it is as it is stored then.
 	Sealed error
 }

@@ -13,7 +13,7 @@ type Violation struct {
 // invariants are what must hold in every snapshot.
 var invariants = []string{
 	"InvariantPlace", "InvariantEnded", "InvariantKept", "InvariantReady", "InvariantWake", "InvariantWaiting", "InvariantBarrier",
-	"InvariantUnique", "InvariantPartition", "InvariantDeadline", "InvariantInterrupt",
+	"InvariantUnique", "InvariantPartition", "InvariantDeadline", "InvariantInterrupt", "InvariantTree",
 }
 
 // Invariants returns the statements that look for broken invariants of state

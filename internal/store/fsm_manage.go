@@ -130,14 +130,6 @@ func (s *Store) TakeLease(token string, found func(token string)) sqldb.Stmt {
 	return lease
 }
 
-// TakeLeases returns the statement that locks the leases which hold an instance
-// or one of its descendants, in order.
-func (s *Store) TakeLeases(root string) sqldb.Stmt {
-	leases := s.stmt("LeaseTakeTree", root)
-	leases.Row = textRow(func(string) {})
-	return leases
-}
-
 // RemoveInstance returns the statements that take an instance out of whatever
 // place it is in; removed counts the places, queued is set if one of them was the
 // queue of its partition. The instance keeps what it waited for.
@@ -165,14 +157,6 @@ func (s *Store) RemoveInstance(id string, now Now, removed *int64, queued *bool)
 // Interrupt returns the statement that takes a claim away from a lease that goes
 // on.
 func (s *Store) Interrupt(h Held) sqldb.Stmt { return s.stmt("InterruptInsert", h.ID, h.Token) }
-
-// LiveChildren returns the statement that finds the children of an instance that
-// have not ended.
-func (s *Store) LiveChildren(parent string, found func(id string)) sqldb.Stmt {
-	children := s.stmt("ChildrenLive", parent)
-	children.Row = textRow(found)
-	return children
-}
 
 // PurgeInstances returns the statements that remove up to limit instances that
 // ended longer than age ago.

@@ -170,6 +170,8 @@ type Finish struct {
 	Error      *string
 	// State is the state that the last step left, if it changed it.
 	State *string
+	// EndedBy is the parent whose end ended the instance, if one did.
+	EndedBy *string
 }
 
 // FinishInstances returns the statement that ends instances. Their inboxes stay
@@ -181,6 +183,7 @@ func (s *Store) FinishInstances(ends []Finish, now Now) sqldb.Stmt {
 		column(ends, func(f Finish) *string { return s.sealAny(finishedResult, f.Result, f.ID) }),
 		column(ends, func(f Finish) *string { return f.Error }),
 		column(ends, func(f Finish) *string { return s.sealAny(instanceState, f.State, f.ID) }),
+		column(ends, func(f Finish) *string { return f.EndedBy }),
 	})
 }
 

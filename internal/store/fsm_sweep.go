@@ -46,14 +46,6 @@ func (s *Store) TimeoutBarriers(limit int, now Now, woken func(queue string)) []
 	return s.waking("BarrierTimeout", woken, at(now), limit)
 }
 
-// ExpiredDeadlines returns the statement that finds instances that should have
-// ended by now.
-func (s *Store) ExpiredDeadlines(limit int, now Now, found func(id string)) sqldb.Stmt {
-	expired := s.stmt("DeadlineExpired", at(now), limit)
-	expired.Row = textRow(found)
-	return expired
-}
-
 // UnrouteInstances returns the statement that lays instances aside that this
 // process cannot run.
 func (s *Store) UnrouteInstances(ids []string) sqldb.Stmt {

@@ -156,3 +156,21 @@ where i.deadline_at is distinct from d.at
 select x.id::text, 'was interrupted in a lease that is gone'
 from perdure.interrupts x
 where not exists (select 1 from perdure.leases l where l.token = x.token)
+
+-- name: InvariantTree
+-- Children are ended because their parent has ended, and reopened because it lives
+-- again.
+select t.parent_id::text, 'lives, but its children are being ended'
+from perdure.tree_ends t
+join perdure.instances i on i.id = t.parent_id
+where t.kind = 'end' and not exists (select 1 from perdure.finished f where f.id = t.parent_id)
+union all
+select t.parent_id::text, 'has ended, but its children are being reopened'
+from perdure.tree_ends t
+join perdure.finished f on f.id = t.parent_id
+where t.kind = 'reopen'
+union all
+select f.id::text, 'was ended by an instance that is not its parent'
+from perdure.finished f
+join perdure.instances i on i.id = f.id
+where f.ended_by is not null and f.ended_by is distinct from i.parent_id

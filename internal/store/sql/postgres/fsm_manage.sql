@@ -35,23 +35,6 @@ from perdure.leases
 where token = ?::uuid
 for update
 
--- name: LeaseTakeTree
--- The leases that hold an instance or one of its descendants. Outcomes lock them
--- first too, so a cancel that has them meets no outcome half way.
-with recursive tree as (
-  select ?::uuid as id
-  union all
-  select i.id
-  from perdure.instances i
-  join tree on i.parent_id = tree.id
-  where not exists (select 1 from perdure.finished f where f.id = i.id)
-)
-select l.token::text
-from perdure.leases l
-where exists (select 1 from tree where tree.id = any(l.ids))
-order by l.token
-for update of l
-
 -- name: ReadyRemove
 delete from perdure.ready r
 using perdure.instances i
@@ -101,12 +84,6 @@ where i.id = ?::uuid and p.key = i.partition_key and p.id = i.id
 insert into perdure.interrupts (id, token)
 values (?::uuid, ?::uuid)
 on conflict do nothing
-
--- name: ChildrenLive
-select i.id::text
-from perdure.instances i
-where i.parent_id = ?::uuid and not exists (select 1 from perdure.finished f where f.id = i.id)
-order by i.id
 
 -- name: InstancePurge
 -- Children of a parent that has not ended are spared: it may still read them.

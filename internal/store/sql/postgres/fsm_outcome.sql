@@ -131,9 +131,9 @@ delete from perdure.barriers
 where parent_id = any(?::uuid[])
 
 -- name: FinishMany
-insert into perdure.finished (id, status, result, error, state, finished_at)
-select id, status, result::json, error, state::json, coalesce(?::timestamptz, now())
-from unnest(?::uuid[], ?::text[], ?::text[], ?::text[], ?::text[]) as o (id, status, result, error, state)
+insert into perdure.finished (id, status, result, error, state, ended_by, finished_at)
+select id, status, result::json, error, state::json, ended_by, coalesce(?::timestamptz, now())
+from unnest(?::uuid[], ?::text[], ?::text[], ?::text[], ?::text[], ?::uuid[]) as o (id, status, result, error, state, ended_by)
 
 -- name: UniqueLeave
 delete from perdure.uniques u

@@ -111,13 +111,6 @@ select queue, priority, due_at, id
 from due
 returning queue
 
--- name: DeadlineExpired
-select d.id::text
-from perdure.deadlines d
-where d.at <= coalesce(?::timestamptz, now())
-order by d.at
-limit ?
-
 -- name: InstanceUnroute
 -- Claimed by a process that does not know the machine: laid aside for one that
 -- does.
@@ -198,6 +191,8 @@ from (
   (select deadline_at from perdure.barriers where deadline_at is not null order by deadline_at limit 1)
   union all
   (select d.at from perdure.deadlines d order by d.at limit 1)
+  union all
+  (select e.due_at from perdure.tree_ends e order by e.due_at limit 1)
 ) wakes
 having min(at) is not null
 

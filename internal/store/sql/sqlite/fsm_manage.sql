@@ -33,12 +33,6 @@ select token
 from perdure.leases
 where token = ?
 
--- name: LeaseTakeTree
--- One transaction writes at a time: there is nothing to lock.
-select token
-from perdure.leases
-where token = ? and false
-
 -- name: ReadyRemove
 delete from perdure.ready
 where suspect in (0, 1) and (queue, priority, due_at, id) in (select i.queue, i.priority, i.due_at, i.id from perdure.instances i where i.id = ?)
@@ -79,12 +73,6 @@ where (key, id) in (select i.partition_key, i.id from perdure.instances i where 
 insert into perdure.interrupts (id, token)
 values (?, ?)
 on conflict do nothing
-
--- name: ChildrenLive
-select i.id
-from perdure.instances i
-where i.parent_id = ? and not exists (select 1 from perdure.finished f where f.id = i.id)
-order by i.id
 
 -- name: InstancePurge
 -- Children of a parent that has not ended are spared: it may still read them.

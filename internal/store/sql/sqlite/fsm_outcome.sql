@@ -112,8 +112,8 @@ delete from perdure.barriers
 where parent_id in (select value->>0 from json_each(?1))
 
 -- name: FinishMany
-insert into perdure.finished (id, status, result, error, state, finished_at)
-select value->>0, value->>1, value->>2, value->>3, value->>4, ?1
+insert into perdure.finished (id, status, result, error, state, ended_by, finished_at)
+select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, ?1
 from json_each(?2)
 
 -- name: UniqueLeave

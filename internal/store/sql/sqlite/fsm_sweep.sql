@@ -94,13 +94,6 @@ returning queue
 delete from perdure.barriers
 where parent_id in (select parent_id from perdure.barriers where deadline_at <= ?1 order by deadline_at limit ?2)
 
--- name: DeadlineExpired
-select id
-from perdure.deadlines
-where at <= ?1
-order by at
-limit ?2
-
 -- name: InstanceUnroute
 -- Claimed by a process that does not know the machine: laid aside for one that
 -- does.
@@ -172,6 +165,8 @@ from (
   select min(deadline_at) from perdure.barriers where deadline_at is not null
   union all
   select min(at) from perdure.deadlines
+  union all
+  select min(due_at) from perdure.tree_ends
 )
 
 -- name: SuspectDue

@@ -1,0 +1,267 @@
+package fsm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure/internal/clock"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/unit"
+)
+
+const (
+	// maxOverdue is the number of instances that end in one transaction because of
+	// their deadline.
+	maxOverdue = 100
+	// failedDeadline is the time until the next try to end an instance whose end
+	// failed.
+	failedDeadline = time.Second
+	// maxIdle is how often trees that make no progress are looked at in a row.
+	maxIdle = 50
+	// maxRest bounds the pause after a transaction, which is as long as the
+	// transaction took: other work comes first.
+	maxRest = 50 * time.Millisecond
+)
+
+// ends ends instances that have passed their deadline, and the children of instances
+// that have ended. It runs outside the claim path, in transactions of bounded size,
+// and only while there is something to end.
+type ends struct {
+	machines *Machines
+
+	mu      sync.Mutex
+	serving bool // this process serves queues
+	stopped bool
+	running bool
+	again   bool // look once more before it stops
+	stop    context.CancelFunc
+	idle    *sync.Cond
+	rounds  int // that have changed something
+
+	failing map[string]time.Time // instances whose end failed, and until when they wait
+}
+
+func newEnds(m *Machines) *ends {
+	e := &ends{machines: m, failing: map[string]time.Time{}}
+	e.idle = sync.NewCond(&e.mu)
+	return e
+}
+
+// serve lets the process end trees, and begins if something is due.
+func (e *ends) serve(due bool) {
+	e.mu.Lock()
+	e.serving = true
+	e.mu.Unlock()
+	if due {
+		e.kick()
+	}
+}
+
+// kick begins to look for work, if this process serves queues. It does not wait.
+func (e *ends) kick() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.serving || e.stopped {
+		return
+	}
+	if e.again = true; e.running {
+		return
+	}
+	var ctx context.Context
+	ctx, e.stop = context.WithCancel(context.Background())
+	e.running = true
+	go e.loop(ctx)
+}
+
+// wait returns when nothing is being ended or ctx is done, and reports whether
+// something has changed since the last call.
+func (e *ends) wait(ctx context.Context) bool {
+	defer context.AfterFunc(ctx, func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.idle.Broadcast()
+	})()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for e.running && ctx.Err() == nil {
+		e.idle.Wait()
+	}
+	changed := e.rounds > 0
+	e.rounds = 0
+	return changed
+}
+
+// drain stops after the transaction that is in progress, and waits for it until ctx is
+// done. Other processes continue.
+func (e *ends) drain(ctx context.Context) error {
+	e.mu.Lock()
+	e.stopped = true
+	if e.stop != nil {
+		e.stop()
+	}
+	e.mu.Unlock()
+	e.wait(ctx)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.running {
+		return errors.New("drain ends of instances: still running")
+	}
+	return nil
+}
+
+// next reports whether to look again.
+func (e *ends) next(ctx context.Context) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.again || ctx.Err() != nil {
+		e.running = false
+		e.stop()
+		e.idle.Broadcast()
+		return false
+	}
+	e.again = false
+	return true
+}
+
+// loop works until nothing is left that this process can do now.
+func (e *ends) loop(ctx context.Context) {
+	for e.next(ctx) {
+		for idle := 0; idle < maxIdle && ctx.Err() == nil; {
+			began := clock.System.Now()
+			changed, left, err := e.round(ctx)
+			if err != nil && ctx.Err() == nil {
+				e.machines.options.OnError(fmt.Errorf("end instances: %w", err))
+			}
+			switch {
+			case changed:
+				idle = 0
+				e.count()
+				rest(ctx, min(clock.System.Now().Sub(began), maxRest))
+			case left:
+				idle++
+				unit.Pause(ctx, idle)
+			default:
+				idle = maxIdle
+			}
+		}
+	}
+}
+
+func (e *ends) count() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.rounds++
+}
+
+// rest waits in real time: it is the database that needs it.
+func rest(ctx context.Context, d time.Duration) {
+	timer := clock.System.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+	case <-ctx.Done():
+	}
+}
+
+// round ends a set of overdue instances and a piece of the trees. left says that
+// something was found that others have locked.
+func (e *ends) round(ctx context.Context) (changed, left bool, err error) {
+	changed, left, err = e.overdue(ctx)
+	p, pieceErr := e.machines.endPiece(ctx, "")
+	if pieceErr != nil {
+		return changed, left || sqldb.IsTransient(pieceErr), errors.Join(err, pieceErr)
+	}
+	return changed || p.handled > 0 || p.taken > 0 && p.skipped == 0, left || p.skipped > 0, err
+}
+
+// overdue ends instances that have passed their deadline, the earliest first.
+func (e *ends) overdue(ctx context.Context) (changed, left bool, err error) {
+	m := e.machines
+	var ids []string
+	err = m.read(ctx, m.rt.Store.ExpiredDeadlines(e.failed(), maxOverdue, m.rt.Now(), func(id string) { ids = append(ids, id) }))
+	if err != nil || len(ids) == 0 {
+		return false, false, err
+	}
+	handled, err := e.expire(ctx, ids)
+	if err == nil {
+		return handled > 0, handled < len(ids), nil
+	}
+	if sqldb.IsTransient(err) || ctx.Err() != nil {
+		return false, true, err
+	}
+	var errs []error
+	for _, id := range ids { // the error of one must not keep the others
+		n, err := e.expire(ctx, []string{id})
+		if err != nil {
+			e.fail(id)
+			errs = append(errs, fmt.Errorf("end instance %s, which has passed its deadline: %w", id, err))
+		}
+		changed = changed || n > 0
+	}
+	return changed, false, errors.Join(errs...)
+}
+
+// expire ends instances in one transaction and returns how many have ended.
+func (e *ends) expire(ctx context.Context, ids []string) (int, error) {
+	m := e.machines
+	ctx, cancel := context.WithTimeout(ctx, m.rt.Timeout)
+	defer cancel()
+	all := make([]doomed, len(ids))
+	for i, id := range ids {
+		all[i] = doomed{id: id, status: Failed, reason: deadlineExceeded, root: id}
+	}
+	p := &piece{machines: m, news: &news{}}
+	err := unit.Once(ctx, m.rt.DB, sqldb.Write, func(tx sqldb.Tx) error {
+		p.taking = newTaking(m, tx, all, p.news)
+		return p.taking.run(ctx)
+	})
+	if err != nil {
+		return 0, err
+	}
+	p.announce()
+	return len(p.taking.handled), nil
+}
+
+// deadlineExceeded is the error of an instance that has passed its deadline.
+const deadlineExceeded = "deadline exceeded"
+
+// failed returns the instances whose end failed a short time ago.
+func (e *ends) failed() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := clock.System.Now()
+	ids := []string{}
+	for id, until := range e.failing {
+		if now.After(until) {
+			delete(e.failing, id)
+			continue
+		}
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+func (e *ends) fail(id string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.failing[id] = clock.System.Now().Add(failedDeadline)
+}
+
+// interruptHere cancels the contexts of steps that run in this process and whose
+// claims were taken away.
+func (m *Machines) interruptHere(held []store.Held) {
+	if len(held) == 0 {
+		return
+	}
+	lost := map[store.Held]bool{}
+	for _, h := range held {
+		lost[h] = true
+	}
+	for _, q := range m.queues {
+		q.worker.Lose(func(id, token string) bool { return lost[store.Held{ID: id, Token: token}] })
+	}
+}

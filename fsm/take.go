@@ -1,0 +1,228 @@
+package fsm
+
+import (
+	"context"
+	"slices"
+
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/retry"
+)
+
+// doomed is a live instance that must be ended from outside.
+type doomed struct {
+	id     string
+	status Status
+	reason string
+	// by is the parent whose end ends the instance; a retry of that parent reopens
+	// it. Empty: none.
+	by string
+	// root is the instance whose end began this.
+	root string
+}
+
+// taking ends many instances in one transaction. It never waits for a lock: an
+// instance that another transaction is working on is left for the next time.
+type taking struct {
+	machines *Machines
+	tx       sqldb.Runner
+	news     *news
+
+	doomed map[string]doomed
+	order  []string // the ids
+	locked map[string]store.Doomed
+	leases map[string]bool // that are locked
+
+	gone    map[string]bool   // have ended before
+	removed map[string]bool   // were in a place, and are not any more
+	queued  map[string]bool   // of these, were in the queue of their partition
+	holders map[string]string // the newest lease of instances in no place
+
+	// handled are the instances that have ended, now or before.
+	handled map[string]bool
+	// interrupted are the claims that were taken away.
+	interrupted []store.Held
+}
+
+func newTaking(m *Machines, tx sqldb.Runner, all []doomed, news *news) *taking {
+	t := &taking{
+		machines: m, tx: tx, news: news, doomed: map[string]doomed{}, locked: map[string]store.Doomed{}, leases: map[string]bool{},
+		gone: map[string]bool{}, removed: map[string]bool{}, queued: map[string]bool{}, holders: map[string]string{}, handled: map[string]bool{},
+	}
+	for _, d := range all {
+		t.doomed[d.id] = d
+		t.order = append(t.order, d.id)
+	}
+	return t
+}
+
+// run ends the instances.
+func (t *taking) run(ctx context.Context) error {
+	if len(t.order) == 0 {
+		return nil
+	}
+	if err := t.lock(ctx); err != nil || len(t.locked) == 0 {
+		return err
+	}
+	if err := t.neighbours(ctx); err != nil {
+		return err
+	}
+	if err := t.remove(ctx); err != nil {
+		return err
+	}
+	return t.tx.Run(ctx, t.writes()...)
+}
+
+// lock takes leases before instances, as outcomes do, and reads what it has locked.
+func (t *taking) lock(ctx context.Context) error {
+	st := t.machines.rt.Store
+	var ids []string
+	err := t.tx.Run(ctx,
+		st.TakeLeasesOf(t.order, func(token string) { t.leases[token] = true }),
+		st.TakeInstances(t.order, func(id string) { ids = append(ids, id) }),
+	)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	return t.tx.Run(ctx, st.DoomedInstances(ids, func(e store.Doomed) { t.locked[e.ID] = e }), st.FinishedAmong(ids, func(id string) { t.gone[id] = true }))
+}
+
+// neighbours locks the partitions and the barriers that the ends change. An instance
+// is left for the next time if others have locked those.
+func (t *taking) neighbours(ctx context.Context) error {
+	st := t.machines.rt.Store
+	var keys, parents []string
+	for _, e := range t.locked {
+		if e.Partition != nil {
+			keys = append(keys, *e.Partition)
+		}
+		if e.Parent != nil {
+			parents = append(parents, *e.Parent)
+		}
+	}
+	partitions, barriers, free := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	var stmts []sqldb.Stmt
+	if len(keys) > 0 {
+		stmts = append(stmts, st.TakePartitions(distinct(keys), func(key string) { partitions[key] = true }))
+	}
+	if len(parents) > 0 {
+		stmts = append(stmts, st.TakeBarriers(distinct(parents), func(p string) { barriers[p] = true }, func(p string) { free[p] = true })...)
+	}
+	if len(stmts) == 0 {
+		return nil
+	}
+	if err := t.tx.Run(ctx, stmts...); err != nil {
+		return err
+	}
+	for id, e := range t.locked {
+		if e.Partition != nil && !partitions[*e.Partition] && !t.gone[id] || e.Parent != nil && barriers[*e.Parent] && !free[*e.Parent] {
+			delete(t.locked, id)
+		}
+	}
+	return nil
+}
+
+func distinct(all []string) []string {
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// remove takes the instances out of their places and finds the leases of the others.
+func (t *taking) remove(ctx context.Context) error {
+	st := t.machines.rt.Store
+	var ids []string
+	var members []store.PartitionMember
+	for _, id := range t.order {
+		e, ok := t.locked[id]
+		if !ok || t.gone[id] {
+			continue
+		}
+		ids = append(ids, id)
+		if e.Partition != nil {
+			members = append(members, store.PartitionMember{Key: *e.Partition, ID: id})
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	stmts := st.RemoveInstances(ids, members, t.machines.rt.Now(), func(id string) { t.removed[id] = true }, func(id string) { t.removed[id], t.queued[id] = true, true })
+	stmts = append(stmts, st.HeldInstances(ids, func(h store.Held) {
+		if _, newer := t.holders[h.ID]; !newer {
+			t.holders[h.ID] = h.Token
+		}
+	}))
+	return t.tx.Run(ctx, stmts...)
+}
+
+// writes returns the statements that end what was removed, or is held by a lease
+// that is locked.
+func (t *taking) writes() []sqldb.Stmt {
+	m := t.machines
+	st, now := m.rt.Store, m.rt.Now()
+	end := ending{rt: m.rt, news: t.news}
+	cut := map[store.Held]string{}
+	var trees []store.TreeEnd
+	for _, id := range t.order {
+		e, ok := t.locked[id]
+		token := t.holders[id]
+		switch {
+		case !ok:
+			continue
+		case t.gone[id]:
+			t.handled[id] = true
+			continue
+		case t.removed[id]:
+		case t.leases[token]:
+			held := store.Held{ID: id, Token: token}
+			t.interrupted, cut[held] = append(t.interrupted, held), t.doomed[id].reason
+		default:
+			continue // on its way from one place to another
+		}
+		t.handled[id] = true
+		d := t.doomed[id]
+		if t.queued[id] { // it was not at the head of its partition: the head stays
+			e.Partition = nil
+		}
+		end.add(e.Instance, d.status, nil, nil, &d.reason)
+		end.endedBy(d.by)
+		if e.Fanout > 0 {
+			trees = append(trees, treeOf(e.Instance, d.root, d.reason))
+		}
+	}
+	var stmts []sqldb.Stmt
+	if len(t.interrupted) > 0 {
+		stmts = append(stmts, recordCut(st, cut, now)...)
+		stmts = append(stmts, st.InterruptAll(t.interrupted))
+	}
+	stmts = append(stmts, end.statements(now)...)
+	if len(trees) > 0 {
+		stmts = append(stmts, st.InsertTreeEnds(trees, takeover, now))
+	}
+	return stmts
+}
+
+// recordCut records the attempts that are cut short, lease by lease.
+func recordCut(st *store.Store, cut map[store.Held]string, now store.Now) []sqldb.Stmt {
+	type group struct{ token, reason string }
+	groups := map[group][]string{}
+	for held, reason := range cut {
+		g := group{held.Token, reason}
+		groups[g] = append(groups[g], held.ID)
+	}
+	var stmts []sqldb.Stmt
+	for g, ids := range groups {
+		stmts = append(stmts, st.RecordTaken(g.token, ids, retry.Cancelled, g.reason, now)...)
+	}
+	return stmts
+}
+
+// treeOf is the row that ends the children of an instance that has ended.
+func treeOf(i store.Instance, root, reason string) store.TreeEnd {
+	return store.TreeEnd{Parent: i.ID, First: 1, Last: i.Fanout, Kind: store.TreeEnded, Root: root, Reason: reason}
+}
+
+// because is the reason of a child's end.
+func because(parent, reason string) string {
+	return edge.Message("parent " + parent + " ended: " + reason)
+}

@@ -1,0 +1,262 @@
+package store
+
+import (
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// The kinds of a TreeEnd.
+const (
+	// TreeEnded: the parent has ended.
+	TreeEnded = "end"
+	// TreeCancelled: the parent continues without the children.
+	TreeCancelled = "cancel"
+	// TreeReopened: the end of the parent was taken back.
+	TreeReopened = "reopen"
+)
+
+// TreeEnd is a row of children that must be cancelled or reopened.
+type TreeEnd struct {
+	Seq         int64
+	Parent      string
+	First, Last int // fan-outs
+	Kind        string
+	Root        string
+	Reason      string
+	// Begun says that children were handled in this pass, so the rows before them
+	// are not looked at.
+	Begun bool
+	// Lives says that the parent exists and has not ended.
+	Lives bool
+}
+
+// InsertTreeEnds returns the statement that records children to be handled. Processes
+// that are not working on the rows take them over after a while.
+func (s *Store) InsertTreeEnds(rows []TreeEnd, after time.Duration, now Now) sqldb.Stmt {
+	return s.stmt("TreeInsert", after.Microseconds(), tuples{
+		column(rows, func(r TreeEnd) string { return r.Parent }),
+		column(rows, func(r TreeEnd) int { return r.First }),
+		column(rows, func(r TreeEnd) int { return r.Last }),
+		column(rows, func(r TreeEnd) string { return r.Kind }),
+		column(rows, func(r TreeEnd) string { return r.Root }),
+		column(rows, func(r TreeEnd) string { return r.Reason }),
+	}, at(now))
+}
+
+// TakeTreeEnds returns the statement that locks rows that no other process has
+// locked: of one tree, or of all if root is empty.
+func (s *Store) TakeTreeEnds(root string, limit int, found func(TreeEnd)) sqldb.Stmt {
+	take := s.stmt("TreeTake", limit)
+	if root != "" {
+		take = s.stmt("TreeTakeOf", root, limit)
+	}
+	take.Row = func(scan sqldb.Scan) error {
+		var r TreeEnd
+		if err := scan(&r.Seq, &r.Parent, &r.First, &r.Last, &r.Kind, &r.Root, &r.Reason, &r.Begun, &r.Lives); err != nil {
+			return err
+		}
+		found(r)
+		return nil
+	}
+	return take
+}
+
+// TreeEndsLeft returns the statement that reports whether rows of a tree are left.
+func (s *Store) TreeEndsLeft(root string, found func()) sqldb.Stmt {
+	left := s.stmt("TreeLeft", root)
+	left.Row = anyRow(found)
+	return left
+}
+
+// TreePass is how far the pass over the children of a row has come. A row without
+// Fanout begins anew.
+type TreePass struct {
+	Seq             int64
+	Fanout, Ordinal *int
+}
+
+// AdvanceTreeEnds returns the statement that stores how far passes have come.
+func (s *Store) AdvanceTreeEnds(passes []TreePass, after time.Duration, now Now) sqldb.Stmt {
+	return s.stmt("TreeAdvance", at(now), after.Microseconds(), tuples{
+		column(passes, func(p TreePass) int64 { return p.Seq }),
+		column(passes, func(p TreePass) *int { return p.Fanout }),
+		column(passes, func(p TreePass) *int { return p.Ordinal }),
+	})
+}
+
+// DropTreeEnds returns the statement that removes rows whose children are handled.
+func (s *Store) DropTreeEnds(seqs []int64) sqldb.Stmt { return s.stmt("TreeDelete", one(seqs)) }
+
+// TreeChild is a child that a row is about.
+type TreeChild struct {
+	Seq             int64
+	ID              string
+	Fanout, Ordinal int
+}
+
+// LiveTreeChildren returns the statement that finds up to limit live children of
+// rows, in the order of the passes.
+func (s *Store) LiveTreeChildren(seqs []int64, limit int, found func(TreeChild)) sqldb.Stmt {
+	children := s.stmt("TreeLive", one(seqs), limit)
+	children.Row = treeChildRow(found)
+	return children
+}
+
+func treeChildRow(found func(TreeChild)) func(sqldb.Scan) error {
+	return func(scan sqldb.Scan) error {
+		var c TreeChild
+		if err := scan(&c.Seq, &c.ID, &c.Fanout, &c.Ordinal); err != nil {
+			return err
+		}
+		found(c)
+		return nil
+	}
+}
+
+// EndsDue returns the statement that reports whether a deadline has passed or a tree
+// waits for a process.
+func (s *Store) EndsDue(now Now, found func()) sqldb.Stmt {
+	due := s.stmt("EndsDue", at(now))
+	due.Row = anyRow(found)
+	return due
+}
+
+func anyRow(found func()) func(sqldb.Scan) error {
+	return func(scan sqldb.Scan) error {
+		var one int
+		if err := scan(&one); err != nil {
+			return err
+		}
+		found()
+		return nil
+	}
+}
+
+// ExpiredDeadlines returns the statement that finds instances that have passed their
+// deadline, the earliest first, without the given ones.
+func (s *Store) ExpiredDeadlines(without []string, limit int, now Now, found func(id string)) sqldb.Stmt {
+	expired := s.stmt("DeadlineTake", at(now), one(without), limit)
+	expired.Row = textRow(found)
+	return expired
+}
+
+// TakeLeasesOf returns the statement that locks the leases that name instances,
+// except those that others have locked.
+func (s *Store) TakeLeasesOf(ids []string, found func(token string)) sqldb.Stmt {
+	leases := s.stmt("LeaseTakeMany", one(ids))
+	leases.Row = textRow(found)
+	return leases
+}
+
+// TakeInstances returns the statement that locks instances, except those that others
+// have locked.
+func (s *Store) TakeInstances(ids []string, found func(id string)) sqldb.Stmt {
+	instances := s.stmt("InstanceTakeMany", one(ids))
+	instances.Row = textRow(found)
+	return instances
+}
+
+// Doomed is what the end of an instance from outside needs to know of it.
+type Doomed struct {
+	Instance
+	Queue string
+	// CancelStep is the step that runs when the instance is cancelled, if its
+	// definition names one.
+	CancelStep *string
+}
+
+// DoomedInstances returns the statement that reads instances that are to be ended.
+func (s *Store) DoomedInstances(ids []string, found func(Doomed)) sqldb.Stmt {
+	read := s.stmt("InstanceEndsMany", one(ids))
+	read.Row = func(scan sqldb.Scan) error {
+		var e Doomed
+		var awaits, seen *string
+		err := scan(&e.ID, &e.Step, &e.Attempt, &e.Crashes, &e.Fanout, &e.Parent, &e.ParentFanout, &e.Partition, &e.UniqueName, &e.UniqueKey, &e.UniqueScope,
+			&e.Deadline, &e.Queue, &awaits, &seen, &e.CancelReason, &e.CancelStep)
+		if err != nil {
+			return err
+		}
+		if err := parseJSON(awaits, &e.Awaits); err != nil {
+			return err
+		}
+		if err := parseJSON(seen, &e.Seen); err != nil {
+			return err
+		}
+		found(e)
+		return nil
+	}
+	return read
+}
+
+// TakePartitions returns the statement that locks partition keys, except those that
+// others have locked.
+func (s *Store) TakePartitions(keys []string, found func(key string)) sqldb.Stmt {
+	partitions := s.stmt("PartitionTakeMany", one(keys))
+	partitions.Row = textRow(found)
+	return partitions
+}
+
+// TakeBarriers returns the statements that find the barriers of parents and lock
+// them, except those that others have locked.
+func (s *Store) TakeBarriers(parents []string, exists, found func(parent string)) []sqldb.Stmt {
+	take, see := s.stmt("BarrierTakeMany", one(parents)), s.stmt("BarrierSeeMany", one(parents))
+	take.Row, see.Row = textRow(found), textRow(exists)
+	return []sqldb.Stmt{take, see}
+}
+
+// PartitionMember is an instance of a partition.
+type PartitionMember struct{ Key, ID string }
+
+// RemoveInstances returns the statements that take instances out of the places that
+// they are in, except rows that others have locked; removed gets the instances that
+// were in one, and queued those that were in the queue of their partition. They keep
+// what they waited for.
+func (s *Store) RemoveInstances(ids []string, members []PartitionMember, now Now, removed, queued func(id string)) []sqldb.Stmt {
+	stmts := []sqldb.Stmt{s.stmt("ReadyRemoveMany", one(ids))}
+	stmts = append(append(stmts, s.stmts("WaitingRemoveMany", one(ids), at(now))...), s.stmts("BarrierRemoveMany", one(ids), at(now))...)
+	stmts = append(stmts, s.stmt("UnroutedRemoveMany", one(ids)))
+	for i := range stmts {
+		if strings.Contains(stmts[i].SQL, "\nreturning ") {
+			stmts[i].Row = textRow(removed)
+		}
+	}
+	if len(members) == 0 {
+		return stmts
+	}
+	remove := s.stmt("PartitionRemoveMany", tuples{
+		column(members, func(m PartitionMember) string { return m.Key }),
+		column(members, func(m PartitionMember) string { return m.ID }),
+	})
+	remove.Row = textRow(queued)
+	return append(stmts, remove)
+}
+
+// HeldInstances returns the statement that finds the leases that hold instances,
+// the newest first.
+func (s *Store) HeldInstances(ids []string, found func(Held)) sqldb.Stmt {
+	held := s.stmt("HeldMany", one(ids))
+	held.Row = func(scan sqldb.Scan) error {
+		var h Held
+		if err := scan(&h.ID, &h.Token); err != nil {
+			return err
+		}
+		found(h)
+		return nil
+	}
+	return held
+}
+
+// FinishedAmong returns the statement that finds the instances that have ended.
+func (s *Store) FinishedAmong(ids []string, found func(id string)) sqldb.Stmt {
+	finished := s.stmt("FinishedMany", one(ids))
+	finished.Row = textRow(found)
+	return finished
+}
+
+// InterruptAll returns the statement that takes claims away from leases that
+// continue.
+func (s *Store) InterruptAll(held []Held) sqldb.Stmt {
+	return s.stmt("InterruptMany", heldColumns(held))
+}

@@ -1,0 +1,237 @@
+-- Ending trees of instances set by set, on PostgreSQL. No statement here waits for
+-- a lock: rows that others have locked are skipped and looked at again later.
+
+-- name: TreeInsert
+insert into perdure.tree_ends (parent_id, first_fanout, last_fanout, kind, root_id, reason, due_at, created_at)
+select o.parent, o.first, o.last, o.kind, o.root, o.reason, t.now + ?::bigint * interval '1 microsecond', t.now
+from unnest(?::uuid[], ?::integer[], ?::integer[], ?::text[], ?::uuid[], ?::text[]) as o (parent, first, last, kind, root, reason),
+  (select coalesce(?::timestamptz, now()) as now) t
+on conflict (parent_id, kind, last_fanout) do update
+set first_fanout = excluded.first_fanout, root_id = excluded.root_id, reason = excluded.reason, after_fanout = null, after_ordinal = null
+
+-- name: TreeTake
+-- The rows of any tree. lives: the parent exists and has not ended.
+select t.seq, t.parent_id::text, t.first_fanout, t.last_fanout, t.kind, t.root_id::text, t.reason, t.after_fanout is not null,
+  exists (select 1 from perdure.instances p where p.id = t.parent_id) and not exists (select 1 from perdure.finished f where f.id = t.parent_id)
+from perdure.tree_ends t
+order by t.seq
+limit ?
+for update of t skip locked
+
+-- name: TreeTakeOf
+-- The rows of one tree.
+select t.seq, t.parent_id::text, t.first_fanout, t.last_fanout, t.kind, t.root_id::text, t.reason, t.after_fanout is not null,
+  exists (select 1 from perdure.instances p where p.id = t.parent_id) and not exists (select 1 from perdure.finished f where f.id = t.parent_id)
+from perdure.tree_ends t
+where t.root_id = ?::uuid
+order by t.seq
+limit ?
+for update of t skip locked
+
+-- name: TreeLeft
+-- Whether rows of a tree are left, also those that others work on.
+select 1
+from perdure.tree_ends
+where root_id = ?::uuid
+limit 1
+
+-- name: TreeAdvance
+-- The pass has come to a child, or begins anew.
+update perdure.tree_ends t
+set after_fanout = o.fanout, after_ordinal = o.ordinal, due_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond'
+from unnest(?::bigint[], ?::integer[], ?::integer[]) as o (seq, fanout, ordinal)
+where t.seq = o.seq
+
+-- name: TreeDelete
+delete from perdure.tree_ends
+where seq = any(?::bigint[])
+
+-- name: TreeLive
+-- The live children that rows are about, in the order of their passes. A child that
+-- is being compensated is left alone. A child of a fan-out that the parent gave up
+-- belongs to the row of that fan-out.
+select t.seq, c.id::text, c.parent_fanout, c.ordinal
+from perdure.tree_ends t
+cross join lateral (
+  select i.id, i.parent_fanout, i.ordinal
+  from perdure.instances i
+  where i.parent_id = t.parent_id
+    and (i.parent_fanout, i.ordinal) > (coalesce(t.after_fanout, -2147483647), coalesce(t.after_ordinal, -1))
+    and abs(i.parent_fanout) between t.first_fanout and t.last_fanout and i.cancel_reason is null
+    and (select true from perdure.finished f where f.id = i.id limit 1) is null
+    and (t.kind = 'cancel' or not exists (
+      select 1
+      from perdure.tree_ends given
+      where given.parent_id = t.parent_id and given.kind = 'cancel' and abs(i.parent_fanout) between given.first_fanout and given.last_fanout
+    ))
+  order by i.parent_fanout, i.ordinal
+  limit $2
+) c
+where t.seq = any($1::bigint[])
+order by t.seq, c.parent_fanout, c.ordinal
+limit $2
+
+-- name: EndsDue
+-- Whether a deadline has passed, or a tree waits for a process.
+select 1
+from (
+  (select 1 from perdure.deadlines where at <= coalesce($1::timestamptz, now()) limit 1)
+  union all
+  (select 1 from perdure.tree_ends where due_at <= coalesce($1::timestamptz, now()) limit 1)
+) due
+limit 1
+
+-- name: DeadlineTake
+select d.id::text
+from perdure.deadlines d
+where d.at <= coalesce(?::timestamptz, now()) and d.id <> all(?::uuid[])
+order by d.at
+limit ?
+
+-- name: LeaseTakeMany
+-- Leases come before instances, as outcomes lock them.
+select token::text
+from perdure.leases
+where ids && ?::uuid[]
+order by token
+for update skip locked
+
+-- name: InstanceTakeMany
+select i.id::text
+from perdure.instances i
+where i.id = any(?::uuid[])
+order by i.id
+for no key update of i skip locked
+
+-- name: InstanceEndsMany
+-- What an end needs to know of instances that are locked.
+select i.id::text, i.step, i.attempt, i.crashes, i.fanout, i.parent_id::text, i.parent_fanout, i.partition_key, i.unique_name, i.unique_key, i.unique_scope, i.deadline_at,
+  i.queue, i.awaits, i.seen, i.cancel_reason, d.cancel_step
+from perdure.instances i
+left join perdure.definitions d on d.fsm = i.fsm and d.version = i.version
+where i.id = any(?::uuid[])
+
+-- name: PartitionTakeMany
+select key
+from perdure.partition_heads
+where key = any(?::text[])
+order by key
+for update skip locked
+
+-- name: BarrierSeeMany
+select parent_id::text
+from perdure.barriers
+where parent_id = any(?::uuid[])
+
+-- name: BarrierTakeMany
+select parent_id::text
+from perdure.barriers
+where parent_id = any(?::uuid[])
+order by parent_id
+for update skip locked
+
+-- name: ReadyRemoveMany
+-- By their places, and one by one: of a join the planner may make a scan of the
+-- whole table.
+delete from perdure.ready r
+where r.ctid = any(array(
+  select x.ctid
+  from perdure.instances i
+  cross join lateral (
+    select r.ctid
+    from perdure.ready r
+    where r.queue = i.queue and r.suspect in (false, true) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id
+    limit 1
+    for update skip locked
+  ) x
+  where i.id = any(?::uuid[])
+))
+returning r.id::text
+
+-- name: WaitingRemoveMany
+-- The instances keep what they waited for, and how long they would have.
+with gone as (
+  delete from perdure.waiting w
+  where w.ctid = any(array(
+    select ctid
+    from perdure.waiting
+    where id = any(?::uuid[])
+    for update skip locked
+  ))
+  returning w.id, w.deadline_at
+)
+update perdure.instances i
+set wait = json_build_object('for', 'signals', 'left', (extract(epoch from gone.deadline_at - coalesce(?::timestamptz, now())) * 1000000)::bigint)
+from gone
+where i.id = gone.id
+returning i.id::text
+
+-- name: BarrierRemoveMany
+with gone as (
+  delete from perdure.barriers b
+  where b.ctid = any(array(
+    select ctid
+    from perdure.barriers
+    where parent_id = any(?::uuid[])
+    for update skip locked
+  ))
+  returning b.parent_id, b.until, b.deadline_at
+)
+update perdure.instances i
+set wait = json_build_object('for', 'children', 'until', gone.until,
+  'left', (extract(epoch from gone.deadline_at - coalesce(?::timestamptz, now())) * 1000000)::bigint)
+from gone
+where i.id = gone.parent_id
+returning i.id::text
+
+-- name: UnroutedRemoveMany
+delete from perdure.unrouted u
+where u.ctid = any(array(
+  select x.ctid
+  from perdure.instances i
+  cross join lateral (
+    select u.ctid
+    from perdure.unrouted u
+    where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.step in ('', i.step) and u.id = i.id
+    limit 1
+    for update skip locked
+  ) x
+  where i.id = any(?::uuid[])
+))
+returning u.id::text
+
+-- name: PartitionRemoveMany
+delete from perdure.partition_waiting p
+where p.ctid = any(array(
+  select x.ctid
+  from perdure.partition_waiting x
+  where x.key = any(?::text[]) and x.id = any(?::uuid[])
+  for update skip locked
+))
+returning p.id::text
+
+-- name: HeldMany
+-- Which lease holds instances that are in no other place: the newest one first. All
+-- in one snapshot: while a claim is being committed, its instance is still ready.
+select i.id::text, l.token::text
+from perdure.leases l, unnest(l.ids) as held (id)
+join perdure.instances i on i.id = held.id
+where l.ids && $1::uuid[] and held.id = any($1::uuid[])
+  and not exists (select 1 from perdure.finished f where f.id = i.id)
+  and not exists (select 1 from perdure.ready r where r.queue = i.queue and r.suspect in (false, true) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
+  and not exists (select 1 from perdure.waiting w where w.id = i.id)
+  and not exists (select 1 from perdure.barriers b where b.parent_id = i.id)
+  and not exists (select 1 from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.step in ('', i.step) and u.id = i.id)
+  and not exists (select 1 from perdure.partition_heads h where h.key = i.partition_key and h.head <> i.id)
+order by l.seq desc
+
+-- name: FinishedMany
+select id::text
+from perdure.finished
+where id = any(?::uuid[])
+
+-- name: InterruptMany
+insert into perdure.interrupts (id, token)
+select id, token
+from unnest(?::uuid[], ?::uuid[]) as o (id, token)
+on conflict do nothing
