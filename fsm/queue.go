@@ -42,7 +42,7 @@ type queue struct {
 func newQueue(m *Machines, name string, concurrency int) *queue {
 	q := &queue{machines: m, name: name, suspectSlots: (concurrency + 1) / 2}
 	q.worker = core.NewWorker(core.Kind{
-		Name: "instance", Claim: q.claim, Begin: q.begin, Extend: q.extend, Release: q.release, Next: q.next, Sweep: m.sweep,
+		Name: "instance", Claim: q.claim, Begin: q.begin, Extend: q.extend, Taken: q.taken, Release: q.release, Next: q.next, Sweep: m.sweep,
 	}, core.Options{
 		Queue: name, Workers: m.rt.Workers,
 		Concurrency: concurrency, Lease: m.options.Lease, Clock: m.rt.Clock, OnError: m.options.OnError,
@@ -209,6 +209,9 @@ func (q *queue) step(ctx context.Context, c *core.Claim, n int) {
 func (q *queue) decided(ctx context.Context, c *core.Claim, n int, decided *decision, err error) {
 	m, e := q.machines, c.Work.(*execution)
 	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, core.ErrTaken): // the outcome is dropped, and the claim ends
+		q.settle(c, settlement{release: true})
+		return
 	case errors.Is(cause, core.ErrLost):
 		q.lose(c, cause)
 		return
@@ -256,33 +259,50 @@ func (q *queue) end(c *core.Claim, err error) {
 	c.End(err)
 }
 
-// extend renews the leases that the claims belong to. Claims of instances that
-// were cancelled are lost.
+// extend renews the leases that the claims belong to.
 func (q *queue) extend(ctx context.Context, claims []*core.Claim, lease time.Duration) ([]*core.Claim, error) {
 	m := q.machines
 	gone := map[string]*bool{}
-	var tokens []string
 	var stmts []sqldb.Stmt
 	for _, c := range claims {
 		if gone[c.Token] == nil {
 			gone[c.Token] = new(bool)
-			tokens = append(tokens, c.Token)
 			stmts = append(stmts, m.rt.Store.ExtendLease(c.Token, lease, m.rt.Now(), gone[c.Token]))
 		}
 	}
-	cancelled := map[store.Held]bool{}
-	stmts = append(stmts, m.rt.Store.Interrupted(tokens, func(h store.Held) { cancelled[h] = true }))
 	err := m.transact(ctx, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) })
 	if m.note(err); err != nil {
 		return nil, err
 	}
 	var lost []*core.Claim
 	for _, c := range claims {
-		if *gone[c.Token] || cancelled[store.Held{ID: c.ID, Token: c.Token}] {
+		if *gone[c.Token] {
 			lost = append(lost, c)
 		}
 	}
 	return lost, nil
+}
+
+// taken returns the claims of instances that were cancelled.
+func (q *queue) taken(ctx context.Context, claims []*core.Claim) ([]*core.Claim, error) {
+	byToken := map[string][]*core.Claim{}
+	var tokens []string
+	for _, c := range claims {
+		if byToken[c.Token] == nil {
+			tokens = append(tokens, c.Token)
+		}
+		byToken[c.Token] = append(byToken[c.Token], c)
+	}
+	var taken []*core.Claim
+	m := q.machines
+	err := m.read(ctx, m.rt.Store.Interrupted(tokens, func(h store.Held) {
+		for _, c := range byToken[h.Token] {
+			if c.ID == h.ID {
+				taken = append(taken, c)
+			}
+		}
+	}))
+	return taken, err
 }
 
 // release gives claims back that were not started, all in one flush.

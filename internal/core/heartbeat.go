@@ -88,13 +88,42 @@ func (w *Worker) renew(claims, lost []*Claim, until time.Time) {
 	}
 }
 
+// lookEvery is the interval at which a worker asks whether running work was
+// cancelled.
+const lookEvery = 500 * time.Millisecond
+
+// look cancels the work whose claims were taken away by another process.
+func (w *Worker) look(busy context.Context) {
+	claims := w.claims()
+	if len(claims) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(busy, dbTimeout)
+	defer cancel()
+	taken, err := w.kind.Taken(ctx, claims)
+	if busy.Err() != nil {
+		return
+	}
+	if err != nil {
+		w.report(fmt.Errorf("look for cancelled %ss: %w", w.kind.Name, err))
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range taken {
+		if _, runs := w.running[c]; runs {
+			c.stop(ErrTaken)
+		}
+	}
+}
+
 // Lose cancels the running work whose claims were taken away.
 func (w *Worker) Lose(taken func(id, token string) bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for c := range w.running {
 		if taken(c.ID, c.Token) {
-			c.stop(ErrLost)
+			c.stop(ErrTaken)
 		}
 	}
 }

@@ -13,6 +13,7 @@ package core
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 )
@@ -22,6 +23,9 @@ var (
 	// ErrLost says that the claim is no longer ours: somebody else may be
 	// running the work. Its outcome must be dropped.
 	ErrLost = errors.New("claim was lost")
+	// ErrTaken is ErrLost for a claim that was taken away because the work was
+	// cancelled, while the lease continues.
+	ErrTaken = fmt.Errorf("%w: the work was cancelled", ErrLost)
 	// ErrStopping says that the process stops. Work that gives up for this
 	// reason is released at no cost.
 	ErrStopping = errors.New("worker is stopping")
@@ -77,6 +81,10 @@ type Kind struct {
 	Begin func(ctx context.Context, c *Claim)
 	// Extend renews the leases of claims and returns those that are lost.
 	Extend func(ctx context.Context, claims []*Claim, lease time.Duration) (lost []*Claim, err error)
+	// Taken returns the claims that were taken away although their lease continues,
+	// because the work was cancelled. It is called every 500 ms while work runs, so
+	// it must be cheap. Nil: only Extend finds them.
+	Taken func(ctx context.Context, claims []*Claim) ([]*Claim, error)
 	// Release gives claims back that have not been started, at no cost.
 	Release func(ctx context.Context, claims []*Claim) error
 	// Next returns how long it is until work is due or a claim expires; ok is

@@ -204,6 +204,9 @@ func (w *Worker) begin(ctx context.Context, claims []*Claim, until time.Time, mi
 		busy, w.rest = context.WithCancel(context.WithoutCancel(ctx))
 		w.beat(busy)
 		w.watch(busy)
+		if w.kind.Taken != nil {
+			w.every(busy, lookEvery, func() { w.look(busy) })
+		}
 	}
 	runs := make([]func(), len(claims))
 	for i, c := range claims {
