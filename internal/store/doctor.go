@@ -30,6 +30,7 @@ var Rules = []Rule{
 	{Name: "InvariantPartition", Kind: "instance"},
 	{Name: "InvariantDeadline", Kind: "instance"},
 	{Name: "InvariantInterrupt", Kind: "instance"},
+	{Name: "InvariantTree", Kind: "instance"},
 	{Name: "HookDoctorEnded", Kind: "hook"},
 	{Name: "HookDoctorStuck", Kind: "hook", Timed: true},
 	{Name: "HookDoctorUnhandled", Kind: "hook", Timed: true},
