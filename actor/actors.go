@@ -2,6 +2,7 @@ package actor
 
 import (
 	"context"
+	crand "crypto/rand"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/effect"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
@@ -35,8 +37,8 @@ type Options struct {
 	// Lease is how long an effect or task belongs to a process without a sign
 	// of life; then it is run again. At least one second. Default: 30 seconds.
 	Lease time.Duration
-	// MaxCrashes is how many times an effect or task may lose its process
-	// before it is quarantined. Default: 5.
+	// MaxCrashes is the number of crashes after which a delay, an effect or a
+	// task is quarantined. Default: 5.
 	MaxCrashes int
 	// Retention is how long effects and tasks that are done are kept, and
 	// the idempotency keys of events. Default: 7 days.
@@ -86,6 +88,9 @@ type Actors struct {
 	lanes   []*lane
 	runner  *effect.Runner
 	firing  firing
+	id      string // of this process, in the records of its passes
+	// suspects are delays that may have killed their process.
+	suspects *core.Lane
 
 	mu        sync.RWMutex
 	kinds     map[string]*kind           // registered in this process
@@ -115,6 +120,7 @@ func New(eng *perdure.Engine, options *Options) (*Actors, error) {
 		Retention: o.Retention, OnError: o.OnError, OnCrash: a.crashed, Random: o.Random,
 	})
 	rt.Workers.Add(delays{a})
+	a.id, a.suspects = crand.Text(), rt.Workers.NewLane(func() { rt.Hub.Tell(topic, time.Time{}) })
 	for range max(rt.DB.Dialect().Lanes, 1) {
 		a.lanes = append(a.lanes, &lane{actors: a})
 	}

@@ -53,6 +53,8 @@ type batch struct {
 	damages []Damage
 	// sealed cannot be opened by this process, strange are of another release.
 	sealed, strange []store.ActorRef
+	// pass are the delays that the batch fires, nil for one that serves callers.
+	pass *pass
 }
 
 func (a *Actors) newBatch(tx transaction) *batch {
@@ -161,7 +163,7 @@ func (b *batch) reading(refs []store.ActorRef) []sqldb.Stmt {
 		rt.Store.DueTimers(refs, maxChain, rt.Now(), func(d store.ActorTimer) {
 			t := b.turns[refOf(d.ActorRef)]
 			switch {
-			case t == nil:
+			case t == nil || !b.fires(d):
 			case d.Sealed != nil:
 				t.sealedTimer = d.Sealed
 			default:

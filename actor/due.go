@@ -27,7 +27,9 @@ type firing struct {
 	unusable map[string]bool
 	// missing are the keys that this process was found not to have.
 	missing map[string]bool
-	meter   meter
+	// stale are the records of passes of this process that could not be removed.
+	stale []string
+	meter meter
 }
 
 // begin counts a pass in, unless the process stops.
@@ -49,23 +51,35 @@ func (a *Actors) fire(ctx context.Context, types []string) (moved int, more bool
 		return 0, false, nil
 	}
 	defer a.firing.running.Done()
+	p, reaped, err := a.claim(ctx, types)
+	if err != nil || p == nil {
+		return 0, reaped, err
+	}
+	defer a.leave(p)
 	b := &batch{}
 	began := a.rt.Clock.Now()
 	err = a.eng.Update(ctx, func(tx *perdure.Tx) error {
 		b = a.newBatch(tx)
-		return b.fire(types)
+		b.pass = p
+		return b.fire()
 	})
 	moved = a.firing.meter.measure(b, a.rt.Clock.Now().Sub(began), err)
 	if err != nil {
+		a.abandon(ctx, p)
 		return 0, false, fmt.Errorf("fire delays: %w", err)
 	}
 	b.remember()
-	return moved, moved > 0 || len(b.postponed()) > 0, nil
+	return moved, moved > 0 || reaped || len(b.postponed()) > 0, nil
 }
 
-func (b *batch) fire(types []string) error {
-	rt := b.actors.rt
-	if err := b.run(rt.Store.LockDueActors(types, b.actors.options.Batch, rt.Now(), b.locked)); err != nil || len(b.order) == 0 {
+// fire fires the delays of a pass. The record of the pass is removed first: until the
+// transaction ends, its lock shows that this process lives.
+func (b *batch) fire() error {
+	rt, gone := b.actors.rt, false
+	if err := b.run(rt.Store.DropFiring(b.pass.Token, &gone)); err != nil || gone {
+		return err
+	}
+	if err := b.run(rt.Store.LockFreeActors(b.pass.refs(), rt.Now(), b.locked)); err != nil || len(b.order) == 0 {
 		return err
 	}
 	running := &b.actors.firing.meter.running

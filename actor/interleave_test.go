@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/interleave"
 	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/testdb"
 	"github.com/perdure/perdure/perduretest"
 	"github.com/perdure/perdure/statechart"
@@ -160,7 +161,17 @@ func (s *stage) try(ctx context.Context, a *Actors, c *interleave.Conn, mutate f
 	return err
 }
 
-func fires(b *batch) error { return b.fire([]string{"r"}) }
+// fires claims and fires what is due in one transaction.
+func fires(b *batch) error {
+	rt := b.actors.rt
+	next := store.Firing{Token: rt.NewID(), Worker: b.actors.id}
+	claim := rt.Store.ClaimTimers(next, []string{"r"}, 10, time.Minute, rt.Now(), func(keys []store.TimerKey) { next.Timers = keys })
+	if err := b.run(claim); err != nil || next.Timers == nil {
+		return err
+	}
+	b.pass = newPass(next)
+	return b.fire()
+}
 
 func sends(event string) func(*batch) error {
 	return func(b *batch) error {

@@ -92,6 +92,13 @@ func workers(eng *perdure.Engine, mark func(actor.Call) error) (*actor.Actors, e
 // child spawns actors and sends what is not acknowledged yet, and prints what is,
 // until it is killed or done.
 func child() int {
+	if os.Getenv(childVariable+"_POISON") != "" {
+		if err := poisoned(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return 0
+	}
 	if err := runChild(os.Getenv(childVariable), os.Getenv(childVariable+"_LEDGER"), os.Getenv(childVariable+"_ACKED")); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

@@ -33,6 +33,10 @@ type Timer struct {
 	// has scheduled. Leads are the states that it can lead to now.
 	State string   `json:"state,omitempty"`
 	Leads []string `json:"leads,omitempty"`
+	// Crashes is the number of processes that died while they fired it. Error is
+	// set if it is quarantined: then it fires only after MoveTimer or FireTimer.
+	Crashes int    `json:"crashes,omitempty"`
+	Error   string `json:"error,omitempty"`
 }
 
 // Timers returns the delays of an actor in the order in which they will fire.
@@ -73,6 +77,7 @@ func timerOf(s store.ActorTimer) Timer {
 	return Timer{
 		Actor: refOf(s.ActorRef), ID: s.AlarmID, Due: s.Due.UTC(), Event: t.Event, Path: t.Path, Target: t.Target,
 		Delay: time.Duration(min(t.Delay, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond, Scheduled: s.Created.UTC(),
+		Crashes: s.Crashes, Error: value(s.Error),
 	}
 }
 

@@ -162,6 +162,29 @@ func (Flows) DeadLettersAreRetriedByTheirError(t *testing.T, db enginetest.Datab
 	}
 }
 
+// A delay that is quarantined is a dead letter, says so at its actor, and is due again
+// after a retry.
+func (Flows) AQuarantinedDelayIsADeadLetter(t *testing.T, db enginetest.Database) {
+	f := ready(t, db)
+	actor := f.door()
+	id := strings.TrimPrefix(actor, "/v1/actors/door/")
+	f.db.Exec(f, "update "+f.db.Table("perdure", "alarms")+" set status = 'quarantined', crashes = 5, error = 'process crashed' where actor_id = ?", id)
+	dead := f.want(http.StatusOK, http.MethodGet, "/v1/dead?kind=alarms", nil).list()
+	if len(dead) != 1 || dead[0].text("error") != "process crashed" {
+		t.Fatalf("dead letters: %v", dead)
+	}
+	if timer := f.want(http.StatusOK, http.MethodGet, actor+"/timers", nil).list()[0]; timer.text("error") != "process crashed" || timer["crashes"] != 5.0 {
+		t.Errorf("the timer is %v", timer)
+	}
+	done := f.want(http.StatusOK, http.MethodPost, "/v1/dead/retry", object{"kind": "alarms", "ids": []string{dead[0].text("id")}})
+	if done["done"] != 1.0 {
+		t.Errorf("retry: %v", done)
+	}
+	if left := f.want(http.StatusOK, http.MethodGet, "/v1/dead?kind=alarms", nil).list(); len(left) != 0 {
+		t.Errorf("dead letters after the retry: %v", left)
+	}
+}
+
 // A retry that would take a unique key from another instance is taken back alone.
 func (Flows) ARetryThatIsRefusedLeavesTheOthersRetried(t *testing.T, db enginetest.Database) {
 	f := ready(t, db)

@@ -22,13 +22,15 @@ type Timer struct {
 	Target      string          `json:"target,omitempty" doc:"The actor in the tree that gets the event."`
 	State       string          `json:"state,omitempty" doc:"The state whose delay it is."`
 	Leads       []string        `json:"leads,omitempty" doc:"The states that it can lead to now."`
+	Crashes     int             `json:"crashes,omitempty" doc:"The number of processes that died while they fired it."`
+	Error       string          `json:"error,omitempty" doc:"Why it is quarantined. It fires only after it was retried, moved or fired."`
 }
 
 func showTimer(t actor.Timer) Timer {
 	event, _ := t.Event.MarshalJSON() // it came from JSON
 	return Timer{
 		Key: t.ID, Kind: "machine", Type: t.Event.Type, Event: event, DueAt: Time(t.Due), Delay: Duration(t.Delay), ScheduledAt: Time(t.Scheduled),
-		Path: t.Path, Target: t.Target, State: t.State, Leads: t.Leads,
+		Path: t.Path, Target: t.Target, State: t.State, Leads: t.Leads, Crashes: t.Crashes, Error: t.Error,
 	}
 }
 

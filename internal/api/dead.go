@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/actor"
 	"github.com/perdure/perdure/alarm"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/inspect"
@@ -112,11 +113,35 @@ func (a *API) retrier(ctx context.Context, kind string) (func(*perdure.Tx, strin
 	case store.TaskKind:
 		return byNumber(a.tasks.RetryIn), nil
 	case store.AlarmKind:
-		return func(tx *perdure.Tx, id string) error { return a.alarms.RetryIn(tx, alarmKey(id)) }, nil
+		return a.alarmRetrier(ctx)
 	case store.ActorKind:
 		return a.onActor(ctx, "release")
 	}
 	return nil, fault.Invalidf("body.kind", "is unknown")
+}
+
+// alarmRetrier returns a function that retries an alarm, or a delay of an actor that is
+// quarantined.
+func (a *API) alarmRetrier(ctx context.Context) (func(*perdure.Tx, string) error, error) {
+	by, err := callerOf(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	return func(tx *perdure.Tx, id string) error {
+		key := alarmKey(id)
+		if key.ActorType == "" || a.config.Actors == nil {
+			return a.alarms.RetryIn(tx, key)
+		}
+		ref := actor.Ref{Type: key.ActorType, ID: key.ActorID}
+		quarantined, err := a.config.Actors.QuarantinedTimer(ctx, ref, key.ID)
+		switch {
+		case err != nil:
+			return tx.Fail(err)
+		case !quarantined:
+			return a.alarms.RetryIn(tx, key)
+		}
+		return a.config.Actors.RetryTimerIn(tx, ref, by, key.ID)
+	}, nil
 }
 
 // alarmKey reads the id of an alarm as it is shown.

@@ -163,9 +163,11 @@ func (a *app) describeActor(w io.Writer, s actorJSON) {
 func timerRows(timers []actor.Timer) [][]string {
 	rows := [][]string{{"TIMER", "DUE", "EVENT", "OF STATE", "LEADS TO"}}
 	for _, t := range timers {
-		rows = append(rows, []string{
-			plain(t.ID), instant(t.Due), plain(t.Event.Type), plain(t.State), plain(strings.Join(t.Leads, ", ")),
-		})
+		due := instant(t.Due)
+		if t.Error != "" {
+			due = "quarantined"
+		}
+		rows = append(rows, []string{plain(t.ID), due, plain(t.Event.Type), plain(t.State), plain(strings.Join(t.Leads, ", "))})
 	}
 	return rows
 }

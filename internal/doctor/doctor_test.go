@@ -149,6 +149,8 @@ var damage = map[string]string{
 	"actor_ahead":    `insert into T.checkpoints (actor_type, actor_id, sequence, machine, snapshot, timers, checksum) values ('lamp', 'done', 9, 1, '{}', '[]', '')`,
 	"actor_postponed": `insert into T.alarms (actor_type, actor_id, kind, alarm_id, type, due_at, occurs_at, sequence, created_at)
 		select 'lamp', 'sealed', 'machine', 'z', 'after', due_at, created_at, 1, created_at from T.alarms where alarm_id = 'a'`,
+	"delay_quarantined": `insert into T.alarms (actor_type, actor_id, kind, alarm_id, type, status, error, due_at, sequence, created_at)
+		select 'lamp', 'sealed', 'machine', 'q', 'after', 'quarantined', 'process crashed', due_at, 1, created_at from T.alarms where alarm_id = 'a'`,
 	"consumers":    `update T.outbox_consumers set updated_at = LONGAGO`,
 	"outbox":       `delete from T.outbox where unit_id = (select min(unit_id) from T.outbox)`,
 	"dead_letters": `insert into T.finished (id, status, finished_at) select id, 'failed', created_at from T.instances where id = 'PARENT'`,

@@ -57,6 +57,10 @@ type ActorTimer struct {
 	Path       string
 	Generation int64
 	Created    time.Time
+	// Crashes is the number of processes that died while they fired it. Error is
+	// set if it is quarantined for that.
+	Crashes int
+	Error   *string
 	// Sealed is why the payload could not be opened.
 	Sealed error
 }
@@ -149,15 +153,6 @@ func (s *Store) LockActors(refs []ActorRef, now Now, found func(Actor)) sqldb.St
 	return lock
 }
 
-// LockDueActors returns the statement that locks up to limit actors of the types
-// that a timer is due for, but for those that somebody else has locked. An actor
-// may be found more than once.
-func (s *Store) LockDueActors(types []string, limit int, now Now, found func(Actor)) sqldb.Stmt {
-	lock := s.stmt("ActorLockDue", at(now), one(types), limit)
-	lock.Row = s.actorRow(found)
-	return lock
-}
-
 func (s *Store) actorRow(found func(Actor)) func(sqldb.Scan) error {
 	return func(scan sqldb.Scan) error {
 		var a Actor
@@ -192,7 +187,7 @@ func (s *Store) DueTimers(refs []ActorRef, limit int, now Now, found func(ActorT
 	due := s.stmt("TimerDue", refColumns(refs, itself), at(now), limit)
 	due.Row = func(scan sqldb.Scan) error {
 		var t ActorTimer
-		err := scan(&t.Type, &t.ID, &t.AlarmID, &t.Payload, &t.Due)
+		err := scan(&t.Type, &t.ID, &t.AlarmID, &t.Payload, &t.Due, &t.Crashes)
 		if err == nil {
 			t.Payload, t.Sealed = s.open(alarmPayload, t.Payload, t.Type, t.ID, t.AlarmID)
 			found(t)

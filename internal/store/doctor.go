@@ -48,6 +48,7 @@ var Rules = []Rule{
 	{Name: "ActorDoctorOrphan", Kind: "actor"},
 	{Name: "ActorDoctorAhead", Kind: "actor"},
 	{Name: "ActorDoctorPostponed", Kind: "actor"},
+	{Name: "ActorDoctorQuarantined", Kind: "actor"},
 }
 
 // Has reports whether the database carries what the rule is about.

@@ -53,7 +53,7 @@ export function Actor({ names: [type, id] }) {
       </div>
       <div>
         <${Panel} title="Timers"><${Table} title="Timers" rows=${actor.timers} empty="No timer is set." keyOf=${(t) => t.key} columns=${[
-          ["Fires", (t) => html`<b><${When} at=${t.due_at} /></b>`],
+          ["Fires", (t) => (t.error ? html`<b title=${t.error}>quarantined</b>` : html`<b><${When} at=${t.due_at} /></b>`)],
           ["What", (t) => html`${timerText(t)}${t.leads?.length > 0 && html` <span class="muted">→ ${t.leads.map(shortState).join(", ")}</span>`}`],
           ["", (t) => html`<${Actions} actions=${dueActions} row=${timer(actor, t)} one="timer" small=${true} after=${refresh} />`],
         ]} /><//>

@@ -24,7 +24,7 @@ having min(next.due_at) is not null
 
 -- name: TimerList
 -- All delays of some actors, in the order in which they will fire.
-select al.actor_type, al.actor_id, al.alarm_id, al.type, coalesce(al.occurs_at, al.due_at), al.sequence, al.payload, al.path, al.generation, al.created_at
+select al.actor_type, al.actor_id, al.alarm_id, al.type, coalesce(al.occurs_at, al.due_at), al.sequence, al.payload, al.path, al.generation, al.created_at, al.crashes, al.error
 from unnest(?::text[], ?::text[]) as wanted (type, id)
 join perdure.alarms al on al.actor_type = wanted.type and al.actor_id = wanted.id
 where al.kind = 'machine'

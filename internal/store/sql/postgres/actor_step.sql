@@ -24,23 +24,6 @@ join perdure.actors a on a.type = wanted.type and a.id = wanted.id
 order by a.type, a.id
 for no key update of a
 
--- name: ActorLockDue
--- Locks actors that a timer is due for, the longest due first, and passes over
--- those that somebody else has.
-select due.type, due.id, due.incarnation, due.status, due.machine, due.sequence, due.input, due.updated_at, coalesce($1::timestamptz, now()), due.reason
-from unnest($2::text[]) as known (type)
-cross join lateral (
-  select a.*, al.due_at
-  from perdure.alarms al
-  join perdure.actors a on a.type = al.actor_type and a.id = al.actor_id
-  where al.kind = 'machine' and al.status = 'pending' and al.actor_type = known.type and al.due_at <= coalesce($1::timestamptz, now())
-  order by al.due_at
-  limit $3
-  for no key update of a skip locked
-) due
-order by due.due_at
-limit $3
-
 -- name: SnapshotList
 -- Leaves out those that the caller has at this sequence.
 select s.actor_type, s.actor_id, s.sequence, s.snapshot, s.checksum
@@ -51,7 +34,7 @@ join perdure.snapshots s on s.actor_type = wanted.type and s.actor_id = wanted.i
 -- Written so that it is one look into the primary key for each actor, whatever the
 -- planner thinks: the index of all that is pending is large, and until the next
 -- analysis it is taken for small.
-select due.actor_type, due.actor_id, due.alarm_id, due.payload, coalesce(due.occurs_at, due.due_at)
+select due.actor_type, due.actor_id, due.alarm_id, due.payload, coalesce(due.occurs_at, due.due_at), due.crashes
 from unnest(?::text[], ?::text[]) as wanted (type, id)
 cross join lateral (
   select *
@@ -101,7 +84,8 @@ from unnest(?::text[], ?::text[], ?::text[], ?::text[], ?::timestamptz[], ?::big
   as o (type, id, alarm_id, event, due, sequence, payload, path, generation, at)
 on conflict (actor_type, actor_id, kind, alarm_id) do update
 set type = excluded.type, due_at = excluded.due_at, sequence = excluded.sequence, payload = excluded.payload,
-  path = excluded.path, generation = excluded.generation, created_at = excluded.created_at, status = 'pending', occurs_at = null
+  path = excluded.path, generation = excluded.generation, created_at = excluded.created_at, status = 'pending', occurs_at = null,
+  crashes = 0, batch_limit = null, error = null
 
 -- name: TimerDelete
 delete from perdure.alarms al
@@ -115,11 +99,12 @@ using unnest(?::text[], ?::text[], ?::text[], ?::bigint[]) as o (type, id, path,
 where al.actor_type = o.type and al.actor_id = o.id and al.kind = 'machine' and al.path = o.path and al.generation = o.generation
 
 -- name: TimerPark
--- Keeps the timers of actors from being fired, or lets them be fired again.
+-- Keeps the timers of actors from being fired, or lets them be fired again, except
+-- those that are quarantined themselves, which have an error.
 update perdure.alarms al
 set status = ?
 from unnest(?::text[], ?::text[]) as o (type, id)
-where al.actor_type = o.type and al.actor_id = o.id and al.kind = 'machine'
+where al.actor_type = o.type and al.actor_id = o.id and al.kind = 'machine' and al.error is null
 
 -- name: TimerPostpone
 -- Lets the due timers of actors wait once more for as long as they have been due,

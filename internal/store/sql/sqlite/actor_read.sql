@@ -20,7 +20,7 @@ from json_each(?2) known
 
 -- name: TimerList
 -- All delays of some actors, in the order in which they will fire.
-select al.actor_type, al.actor_id, al.alarm_id, al.type, coalesce(al.occurs_at, al.due_at), al.sequence, al.payload, al.path, al.generation, al.created_at
+select al.actor_type, al.actor_id, al.alarm_id, al.type, coalesce(al.occurs_at, al.due_at), al.sequence, al.payload, al.path, al.generation, al.created_at, al.crashes, al.error
 from json_each(?1) wanted
 cross join perdure.alarms al on al.actor_type = wanted.value->>0 and al.actor_id = wanted.value->>1
 where al.kind = 'machine'

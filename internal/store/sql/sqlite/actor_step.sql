@@ -19,22 +19,6 @@ from json_each(?2) wanted
 cross join perdure.actors a on a.type = wanted.value->>0 and a.id = wanted.value->>1
 order by a.type, a.id
 
--- name: ActorLockDue
--- Of each type only the longest due are looked at.
-select a.type, a.id, a.incarnation, a.status, a.machine, a.sequence, a.input, a.updated_at, ?1, a.reason
-from json_each(?2) known
-cross join perdure.alarms al
-cross join perdure.actors a on a.type = al.actor_type and a.id = al.actor_id
-where al.rowid in (
-  select rowid
-  from perdure.alarms
-  where kind = 'machine' and status = 'pending' and actor_type = known.value->>0 and due_at <= ?1
-  order by due_at
-  limit ?3
-)
-order by al.due_at
-limit ?3
-
 -- name: SnapshotList
 select s.actor_type, s.actor_id, s.sequence, s.snapshot, s.checksum
 from json_each(?1) wanted
@@ -44,9 +28,9 @@ where s.sequence <> wanted.value->>2
 -- name: TimerDue
 -- Written so that the index of all that is pending cannot serve it, which is
 -- large.
-select actor_type, actor_id, alarm_id, payload, due_at
+select actor_type, actor_id, alarm_id, payload, due_at, crashes
 from (
-  select al.actor_type, al.actor_id, al.alarm_id, al.payload, coalesce(al.occurs_at, al.due_at) as due_at,
+  select al.actor_type, al.actor_id, al.alarm_id, al.payload, coalesce(al.occurs_at, al.due_at) as due_at, al.crashes,
     row_number() over (partition by al.actor_type, al.actor_id order by coalesce(al.occurs_at, al.due_at), al.sequence) as place
   from json_each(?1) wanted
   cross join perdure.alarms al on al.actor_type = wanted.value->>0 and al.actor_id = wanted.value->>1
@@ -92,7 +76,8 @@ from json_each(?1)
 where true
 on conflict (actor_type, actor_id, kind, alarm_id) do update
 set type = excluded.type, due_at = excluded.due_at, sequence = excluded.sequence, payload = excluded.payload,
-  path = excluded.path, generation = excluded.generation, created_at = excluded.created_at, status = 'pending', occurs_at = null
+  path = excluded.path, generation = excluded.generation, created_at = excluded.created_at, status = 'pending', occurs_at = null,
+  crashes = 0, batch_limit = null, error = null
 
 -- name: TimerDelete
 delete from perdure.alarms
@@ -106,7 +91,7 @@ where kind = 'machine' and (actor_type, actor_id) in (select value->>0, value->>
 -- name: TimerPark
 update perdure.alarms
 set status = ?1
-where kind = 'machine' and (actor_type, actor_id) in (select value->>0, value->>1 from json_each(?2))
+where kind = 'machine' and error is null and (actor_type, actor_id) in (select value->>0, value->>1 from json_each(?2))
 
 -- name: TimerPostpone
 -- Lets the due timers of actors wait once more for as long as they have been due,

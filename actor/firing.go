@@ -1,0 +1,224 @@
+package actor
+
+import (
+	"context"
+	crand "crypto/rand"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/unit"
+)
+
+// Delays are fired in the transaction of the actor's step, so a process that dies
+// while it fires them leaves no trace of it there. That is why a pass records the
+// delays that it is about to fire in a transaction before, and removes the record
+// with the transaction that fires them. A record that is left was of a process that
+// crashed: its delays are counted, isolated and quarantined as all work is.
+
+// reapLimit is the number of expired records that one pass handles at most.
+const reapLimit = 100
+
+// dropTimeout bounds the removal of the record of a pass that failed.
+const dropTimeout = 5 * time.Second
+
+// pass is a set of delays that this process has recorded and fires.
+type pass struct {
+	store.Firing
+	limits []int // batch limits of suspects
+	claims map[store.TimerKey]bool
+}
+
+func newPass(f store.Firing) *pass {
+	p := &pass{Firing: f, claims: make(map[store.TimerKey]bool, len(f.Timers))}
+	for _, k := range f.Timers {
+		p.claims[k] = true
+	}
+	return p
+}
+
+// refs returns the actors of the delays.
+func (p *pass) refs() []store.ActorRef {
+	refs := make([]store.ActorRef, len(p.Timers))
+	for i, k := range p.Timers {
+		refs[i] = k.ActorRef
+	}
+	return sorted(refs)
+}
+
+// claim records the delays of the next pass, suspects only if no others are due. It
+// returns nil if none are; reaped reports whether delays of crashed processes were
+// made due again.
+func (a *Actors) claim(ctx context.Context, types []string) (p *pass, reaped bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, a.rt.Timeout)
+	defer cancel()
+	stale := a.firing.takeStale()
+	err = unit.Transact(ctx, a.rt.DB, sqldb.Claim, func(tx sqldb.Tx) error {
+		if p != nil {
+			a.leave(p)
+		}
+		p, reaped = nil, false
+		var expired []store.Firing
+		var suspects bool
+		next := store.Firing{Token: crand.Text(), Worker: a.id}
+		st, now := a.rt.Store, a.rt.Now()
+		var stmts []sqldb.Stmt
+		for _, token := range stale {
+			stmts = append(stmts, st.DropFiring(token, new(bool)))
+		}
+		stmts = append(stmts,
+			st.ExpiredFirings(reapLimit, now, func(f store.Firing) { expired = append(expired, f) }),
+			st.SuspectTimersDue(now, func() { suspects = true }),
+			st.ClaimTimers(next, types, a.options.Batch, a.options.Lease, now, func(keys []store.TimerKey) { next.Timers = keys }))
+		if err := tx.Run(ctx, stmts...); err != nil {
+			return err
+		}
+		for _, f := range expired {
+			if err := a.reap(ctx, tx, f); err != nil {
+				return err
+			}
+		}
+		reaped = len(expired) > 0
+		if len(next.Timers) > 0 {
+			p = newPass(next)
+			return nil
+		}
+		if suspects {
+			p, err = a.claimSuspects(ctx, tx, types, next)
+		}
+		return err
+	})
+	if err != nil {
+		a.firing.keepStale(stale...)
+		if p != nil {
+			a.leave(p)
+		}
+		return nil, false, fmt.Errorf("claim delays: %w", err)
+	}
+	return p, reaped, nil
+}
+
+// claimSuspects records suspects that may be fired together.
+func (a *Actors) claimSuspects(ctx context.Context, tx sqldb.Tx, types []string, next store.Firing) (*pass, error) {
+	least := a.suspects.Least()
+	if least == 0 {
+		return nil, nil
+	}
+	var due []store.SuspectTimer
+	err := tx.Run(ctx, a.rt.Store.ListSuspectTimers(a.id, types, least, a.options.Batch, a.rt.Now(), func(t store.SuspectTimer) { due = append(due, t) }))
+	if err != nil {
+		return nil, err
+	}
+	limits := make([]int, len(due))
+	for i, t := range due {
+		limits[i] = t.Limit
+	}
+	var admitted []int
+	for i, ok := range a.suspects.Admit(limits) {
+		if ok {
+			next.Timers, admitted = append(next.Timers, due[i].TimerKey), append(admitted, limits[i])
+		}
+	}
+	if len(admitted) == 0 {
+		return nil, nil
+	}
+	next.Suspect = true
+	p := newPass(next)
+	p.limits = admitted
+	if err := tx.Run(ctx, a.rt.Store.InsertFiring(next, a.options.Lease, a.rt.Now())); err != nil {
+		a.leave(p)
+		return nil, err
+	}
+	return p, nil
+}
+
+// leave makes room for other suspects.
+func (a *Actors) leave(p *pass) { a.suspects.Leave(p.limits...) }
+
+// abandon removes the record of a pass that failed although its process lives.
+func (a *Actors) abandon(ctx context.Context, p *pass) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout)
+	defer cancel()
+	err := unit.Transact(ctx, a.rt.DB, sqldb.Claim, func(tx sqldb.Tx) error { return tx.Run(ctx, a.rt.Store.DropFiring(p.Token, new(bool))) })
+	if err != nil {
+		a.firing.keepStale(p.Token)
+	}
+}
+
+// takeStale returns the records of this process that could not be removed.
+func (f *firing) takeStale() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	stale := f.stale
+	f.stale = nil
+	return stale
+}
+
+func (f *firing) keepStale(tokens ...string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stale = append(f.stale, tokens...)
+}
+
+// reap counts a crash of the delays of an expired record, unless it is one of this
+// process, which lives.
+func (a *Actors) reap(ctx context.Context, tx sqldb.Tx, f store.Firing) error {
+	st := a.rt.Store
+	drop := st.DropFiring(f.Token, new(bool))
+	if f.Worker == a.id {
+		return tx.Run(ctx, drop)
+	}
+	var lost []store.LostTimer
+	if err := tx.Run(ctx, drop, st.ListLostTimers(f.Timers, func(t store.LostTimer) { lost = append(lost, t) })); err != nil || len(lost) == 0 {
+		return err
+	}
+	verdicts := make([]store.TimerVerdict, len(lost))
+	for i, t := range lost {
+		v := core.Judge(core.Loss{Crashes: t.Crashes, Suspect: f.Suspect, Limit: t.Limit, Lost: len(lost)}, a.options.MaxCrashes)
+		verdicts[i] = store.TimerVerdict{TimerKey: t.TimerKey, Crashes: v.Crashes, Delay: v.Delay}
+		if v.Suspect {
+			verdicts[i].Limit = &v.Limit
+		}
+		if v.Quarantined {
+			message := fmt.Sprintf("process crashed %d times while the delay was fired", v.Crashes)
+			verdicts[i].Error = &message
+		}
+		slog.Warn("delay of an actor lost its process", "actor", refOf(t.ActorRef).String(), "timer", t.AlarmID, "crashes", v.Crashes, "quarantined", v.Quarantined)
+	}
+	return tx.Run(ctx, st.ReturnTimers(verdicts, a.rt.Now()))
+}
+
+// fires reports whether the batch fires a due delay. A delay that has crashed is
+// fired only by a pass that has recorded it.
+func (b *batch) fires(d store.ActorTimer) bool {
+	if b.pass == nil {
+		return d.Crashes == 0
+	}
+	return b.pass.claims[store.TimerKey{ActorRef: d.ActorRef, AlarmID: d.AlarmID}]
+}
+
+// QuarantinedTimer reports whether a delay is quarantined because processes died
+// while they fired it.
+func (a *Actors) QuarantinedTimer(ctx context.Context, ref Ref, id string) (quarantined bool, err error) {
+	err = a.read(ctx, a.rt.Store.ListTimers([]store.ActorRef{ref.stored()}, func(t store.ActorTimer) {
+		quarantined = quarantined || t.AlarmID == id && t.Error != nil
+	}))
+	if err != nil {
+		return false, fmt.Errorf("read timer: %w", err)
+	}
+	return quarantined, nil
+}
+
+// RetryTimer makes a quarantined delay due now, with no crashes counted.
+func (a *Actors) RetryTimer(ctx context.Context, ref Ref, by Caller, id string) error {
+	return a.MoveTimer(ctx, ref, by, id, a.rt.Clock.Now())
+}
+
+// RetryTimerIn is RetryTimer as a part of a unit of work. An error fails the unit.
+func (a *Actors) RetryTimerIn(tx *perdure.Tx, ref Ref, by Caller, id string) error {
+	return a.MoveTimerIn(tx, ref, by, id, a.rt.Clock.Now())
+}

@@ -1,0 +1,176 @@
+package store
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// TimerKey names a delay of an actor.
+type TimerKey struct {
+	ActorRef
+	AlarmID string
+}
+
+func timerKeys(keys []TimerKey) tuples {
+	return tuples{
+		column(keys, func(k TimerKey) string { return k.Type }),
+		column(keys, func(k TimerKey) string { return k.ID }),
+		column(keys, func(k TimerKey) string { return k.AlarmID }),
+	}
+}
+
+// Firing is a set of delays that a process is about to fire.
+type Firing struct {
+	Token, Worker string
+	// Suspect is true if all of them are suspects.
+	Suspect bool
+	Timers  []TimerKey
+}
+
+func readTimers(text string) ([]TimerKey, error) {
+	var rows [][3]string
+	if err := json.Unmarshal([]byte(text), &rows); err != nil {
+		return nil, err
+	}
+	keys := make([]TimerKey, len(rows))
+	for i, r := range rows {
+		keys[i] = TimerKey{ActorRef{Type: r[0], ID: r[1]}, r[2]}
+	}
+	return keys, nil
+}
+
+// ClaimTimers returns the statement that records the due delays of up to limit actors
+// of the types, except suspects and those that other processes have recorded.
+func (s *Store) ClaimTimers(f Firing, types []string, limit int, lease time.Duration, now Now, claimed func([]TimerKey)) sqldb.Stmt {
+	claim := s.stmt("TimerClaim", at(now), one(types), limit, f.Token, f.Worker, lease.Microseconds())
+	claim.Row = func(scan sqldb.Scan) error {
+		var text string
+		if err := scan(&text); err != nil {
+			return err
+		}
+		keys, err := readTimers(text)
+		claimed(keys)
+		return err
+	}
+	return claim
+}
+
+// SuspectTimer is a delay that may have killed its process.
+type SuspectTimer struct {
+	TimerKey
+	Limit int
+}
+
+// ListSuspectTimers returns the statement that locks due suspects of the types, those
+// with the largest batch limit first.
+func (s *Store) ListSuspectTimers(worker string, types []string, least, limit int, now Now, found func(SuspectTimer)) sqldb.Stmt {
+	list := s.stmt("TimerSuspectList", at(now), one(types), limit, worker, least)
+	list.Row = func(scan sqldb.Scan) error {
+		var t SuspectTimer
+		err := scan(&t.Type, &t.ID, &t.AlarmID, &t.Limit)
+		if err == nil {
+			found(t)
+		}
+		return err
+	}
+	return list
+}
+
+// SuspectTimersDue returns the statement that finds whether there are suspects that
+// are due.
+func (s *Store) SuspectTimersDue(now Now, found func()) sqldb.Stmt {
+	due := s.stmt("TimerSuspectDue", at(now))
+	due.Row = func(scan sqldb.Scan) error {
+		var one int
+		err := scan(&one)
+		if err == nil {
+			found()
+		}
+		return err
+	}
+	return due
+}
+
+// InsertFiring returns the statement that records delays that are about to be fired.
+func (s *Store) InsertFiring(f Firing, lease time.Duration, now Now) sqldb.Stmt {
+	rows := make([][3]string, len(f.Timers))
+	for i, k := range f.Timers {
+		rows[i] = [3]string{k.Type, k.ID, k.AlarmID}
+	}
+	text, _ := json.Marshal(rows) // strings only
+	return s.stmt("FiringInsert", f.Token, f.Worker, s.flag(f.Suspect), at(now), lease.Microseconds(), string(text))
+}
+
+// DropFiring returns the statement that removes a record; stale is set if it is gone.
+func (s *Store) DropFiring(token string, stale *bool) sqldb.Stmt {
+	return outcome(s.stmt("FiringDelete", token), stale)
+}
+
+// ExpiredFirings returns the statement that locks records of processes that crashed.
+func (s *Store) ExpiredFirings(limit int, now Now, found func(Firing)) sqldb.Stmt {
+	expired := s.stmt("FiringExpired", at(now), limit)
+	expired.Row = func(scan sqldb.Scan) error {
+		var f Firing
+		var text string
+		err := scan(&f.Token, &f.Worker, &f.Suspect, &text)
+		if err != nil {
+			return err
+		}
+		f.Timers, err = readTimers(text)
+		found(f)
+		return err
+	}
+	return expired
+}
+
+// LostTimer is a delay whose process crashed.
+type LostTimer struct {
+	TimerKey
+	Crashes, Limit int
+}
+
+// ListLostTimers returns the statement that reads which of the delays have not fired.
+func (s *Store) ListLostTimers(keys []TimerKey, found func(LostTimer)) sqldb.Stmt {
+	list := s.stmt("TimerLost", timerKeys(keys))
+	list.Row = func(scan sqldb.Scan) error {
+		var t LostTimer
+		err := scan(&t.Type, &t.ID, &t.AlarmID, &t.Crashes, &t.Limit)
+		if err == nil {
+			found(t)
+		}
+		return err
+	}
+	return list
+}
+
+// TimerVerdict is the consequence of a crash for a delay. Error is set if it is
+// quarantined.
+type TimerVerdict struct {
+	TimerKey
+	Crashes int
+	Limit   *int
+	Delay   time.Duration
+	Error   *string
+}
+
+// ReturnTimers returns the statement that makes delays due again whose process
+// crashed, or quarantines them.
+func (s *Store) ReturnTimers(all []TimerVerdict, now Now) sqldb.Stmt {
+	columns := append(timerKeys(column(all, func(v TimerVerdict) TimerKey { return v.TimerKey })),
+		column(all, func(v TimerVerdict) int { return v.Crashes }),
+		column(all, func(v TimerVerdict) *int { return v.Limit }),
+		column(all, func(v TimerVerdict) int64 { return v.Delay.Microseconds() }),
+		column(all, func(v TimerVerdict) *string { return v.Error }),
+	)
+	return s.stmt("TimerReturn", columns, at(now))
+}
+
+// LockFreeActors returns the statement that locks actors, except those that others
+// have locked.
+func (s *Store) LockFreeActors(refs []ActorRef, now Now, found func(Actor)) sqldb.Stmt {
+	lock := s.stmt("ActorLockFree", at(now), refColumns(refs, itself))
+	lock.Row = s.actorRow(found)
+	return lock
+}

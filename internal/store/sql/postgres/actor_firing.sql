@@ -1,0 +1,103 @@
+-- Delays that are about to be fired, on PostgreSQL. A record that a living process
+-- works on is locked by the transaction that fires them.
+
+-- name: TimerClaim
+with due as (
+  select d.actor_type, d.actor_id
+  from unnest($2::text[]) as known (type)
+  cross join lateral (
+    select al.actor_type, al.actor_id, al.due_at
+    from perdure.alarms al
+    join perdure.actors a on a.type = al.actor_type and a.id = al.actor_id
+    where al.kind = 'machine' and al.status = 'pending' and al.batch_limit is null and al.actor_type = known.type and al.due_at <= coalesce($1::timestamptz, now())
+      and (al.actor_type, al.actor_id, al.alarm_id) not in (
+        select t.value ->> 0, t.value ->> 1, t.value ->> 2
+        from perdure.firing f
+        cross join lateral json_array_elements(f.timers) t
+        where f.worker <> $5
+      )
+    order by al.due_at
+    limit $3
+    for no key update of a skip locked
+  ) d
+  order by d.due_at
+  limit $3
+), timers as (
+  select al.actor_type, al.actor_id, al.alarm_id
+  from (select distinct actor_type, actor_id from due) d
+  cross join lateral (
+    select *
+    from perdure.alarms al
+    where al.actor_type = d.actor_type and al.actor_id = d.actor_id and al.kind = 'machine' and al.status <> 'quarantined' and al.batch_limit is null
+      and coalesce(al.occurs_at, al.due_at) <= coalesce($1::timestamptz, now())
+    order by coalesce(al.occurs_at, al.due_at), al.sequence
+    limit 1000
+  ) al
+)
+insert into perdure.firing (token, worker, suspect, expires_at, timers)
+select $4, $5, false, coalesce($1::timestamptz, now()) + $6::bigint * interval '1 microsecond', json_agg(json_build_array(actor_type, actor_id, alarm_id))
+from timers
+having count(*) > 0
+returning timers::text
+
+-- name: TimerSuspectDue
+select 1
+from perdure.alarms
+where kind = 'machine' and batch_limit is not null and status = 'pending' and due_at <= coalesce(?::timestamptz, now())
+limit 1
+
+-- name: TimerSuspectList
+-- Large batches first, as they are the least suspicious.
+select al.actor_type, al.actor_id, al.alarm_id, al.batch_limit
+from perdure.alarms al
+where al.kind = 'machine' and al.batch_limit is not null and al.status = 'pending' and al.due_at <= coalesce($1::timestamptz, now())
+  and al.actor_type = any($2::text[]) and greatest(al.batch_limit, 1) >= $5::integer
+  and (al.actor_type, al.actor_id, al.alarm_id) not in (
+    select t.value ->> 0, t.value ->> 1, t.value ->> 2
+    from perdure.firing f
+    cross join lateral json_array_elements(f.timers) t
+    where f.worker <> $4
+  )
+order by al.batch_limit desc, al.due_at
+limit $3
+for update of al skip locked
+
+-- name: FiringInsert
+insert into perdure.firing (token, worker, suspect, expires_at, timers)
+values (?, ?, ?, coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond', ?::json)
+
+-- name: FiringDelete
+delete from perdure.firing
+where token = ?
+
+-- name: FiringExpired
+select token, worker, suspect, timers::text
+from perdure.firing
+where expires_at <= coalesce(?::timestamptz, now())
+order by expires_at
+limit ?
+for update skip locked
+
+-- name: TimerLost
+select al.actor_type, al.actor_id, al.alarm_id, al.crashes, coalesce(al.batch_limit, 1)
+from unnest(?::text[], ?::text[], ?::text[]) as lost (type, id, alarm_id)
+join perdure.alarms al on al.actor_type = lost.type and al.actor_id = lost.id and al.alarm_id = lost.alarm_id
+where al.kind = 'machine' and al.status = 'pending'
+
+-- name: TimerReturn
+-- The time that a delay is for stays what it is.
+update perdure.alarms al
+set crashes = o.crashes, batch_limit = o.batch_limit, error = o.error,
+  status = case when o.error is null then al.status else 'quarantined' end,
+  occurs_at = case when o.delay > 0 then coalesce(al.occurs_at, al.due_at) else al.occurs_at end,
+  due_at = case when o.delay > 0 then t.now + o.delay * interval '1 microsecond' else al.due_at end
+from unnest(?::text[], ?::text[], ?::text[], ?::integer[], ?::integer[], ?::bigint[], ?::text[]) as o (type, id, alarm_id, crashes, batch_limit, delay, error),
+  (select coalesce(?::timestamptz, now()) as now) t
+where al.actor_type = o.type and al.actor_id = o.id and al.kind = 'machine' and al.alarm_id = o.alarm_id
+
+-- name: ActorLockFree
+select a.type, a.id, a.incarnation, a.status, a.machine, a.sequence, a.input, a.updated_at, coalesce(?::timestamptz, now()), a.reason
+from unnest(?::text[], ?::text[]) as wanted (type, id)
+join perdure.actors a on a.type = wanted.type and a.id = wanted.id
+order by a.type, a.id
+for no key update of a skip locked

@@ -1,0 +1,92 @@
+-- Delays that are about to be fired, on SQLite. The transaction that fires them is the
+-- only one that writes, so no other process sees the record of a living one expire.
+
+-- name: TimerClaim
+insert into perdure.firing (token, worker, suspect, expires_at, timers)
+select ?4, ?5, 0, ?1 + ?6, json_group_array(json_array(actor_type, actor_id, alarm_id))
+from (
+  select al.actor_type, al.actor_id, al.alarm_id,
+    row_number() over (partition by al.actor_type, al.actor_id order by coalesce(al.occurs_at, al.due_at), al.sequence) as place
+  from (
+    select d.actor_type, d.actor_id, min(d.due_at) as due_at
+    from json_each(?2) known
+    cross join perdure.alarms d
+    where d.rowid in (
+      select rowid
+      from perdure.alarms
+      where kind = 'machine' and status = 'pending' and batch_limit is null and actor_type = known.value->>0 and due_at <= ?1
+        and (actor_type, actor_id, alarm_id) not in (
+          select t.value->>0, t.value->>1, t.value->>2
+          from perdure.firing f, json_each(f.timers) t
+          where f.worker <> ?5
+        )
+      order by due_at
+      limit ?3
+    )
+    group by d.actor_type, d.actor_id
+    order by 3
+    limit ?3
+  ) due
+  cross join perdure.alarms al on al.actor_type = due.actor_type and al.actor_id = due.actor_id
+  where al.kind = 'machine' and al.status <> 'quarantined' and al.batch_limit is null and coalesce(al.occurs_at, al.due_at) <= ?1
+)
+where place <= 1000
+having count(*) > 0
+returning timers
+
+-- name: TimerSuspectDue
+select 1
+from perdure.alarms
+where kind = 'machine' and batch_limit is not null and status = 'pending' and due_at <= ?1
+limit 1
+
+-- name: TimerSuspectList
+-- Large batches first, as they are the least suspicious.
+select actor_type, actor_id, alarm_id, batch_limit
+from perdure.alarms
+where kind = 'machine' and batch_limit is not null and status = 'pending' and due_at <= ?1
+  and actor_type in (select value->>0 from json_each(?2)) and max(batch_limit, 1) >= ?5
+  and (actor_type, actor_id, alarm_id) not in (
+    select t.value->>0, t.value->>1, t.value->>2
+    from perdure.firing f, json_each(f.timers) t
+    where f.worker <> ?4
+  )
+order by batch_limit desc, due_at
+limit ?3
+
+-- name: FiringInsert
+insert into perdure.firing (token, worker, suspect, expires_at, timers)
+values (?1, ?2, ?3, ?4 + ?5, ?6)
+
+-- name: FiringDelete
+delete from perdure.firing
+where token = ?1
+
+-- name: FiringExpired
+select token, worker, suspect, timers
+from perdure.firing
+where expires_at <= ?1
+order by expires_at
+limit ?2
+
+-- name: TimerLost
+select al.actor_type, al.actor_id, al.alarm_id, al.crashes, coalesce(al.batch_limit, 1)
+from json_each(?1) lost
+cross join perdure.alarms al on al.actor_type = lost.value->>0 and al.actor_id = lost.value->>1 and al.alarm_id = lost.value->>2
+where al.kind = 'machine' and al.status = 'pending'
+
+-- name: TimerReturn
+-- The time that a delay is for stays what it is.
+update perdure.alarms
+set crashes = o.value->>3, batch_limit = o.value->>4, error = o.value->>6,
+  status = case when o.value->>6 is null then status else 'quarantined' end,
+  occurs_at = case when o.value->>5 > 0 then coalesce(occurs_at, due_at) else occurs_at end,
+  due_at = case when o.value->>5 > 0 then ?2 + (o.value->>5) else due_at end
+from json_each(?1) o
+where perdure.alarms.kind = 'machine' and perdure.alarms.actor_type = o.value->>0 and perdure.alarms.actor_id = o.value->>1 and perdure.alarms.alarm_id = o.value->>2
+
+-- name: ActorLockFree
+select a.type, a.id, a.incarnation, a.status, a.machine, a.sequence, a.input, a.updated_at, ?1, a.reason
+from json_each(?2) wanted
+cross join perdure.actors a on a.type = wanted.value->>0 and a.id = wanted.value->>1
+order by a.type, a.id
