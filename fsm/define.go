@@ -3,14 +3,12 @@ package fsm
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/edge"
-	"github.com/perdure/perdure/internal/seal"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/retry"
 )
@@ -28,6 +26,10 @@ type StepFunc[S any] func(ctx context.Context, run *Run[S]) (Outcome, error)
 
 // ErrorFunc decides what happens after a step failed. If it fails itself, the
 // instance has failed.
+//
+// It is also called if the stored state does not decode into S; then run.State is
+// the zero value. Next, Await and Spawn replace the stored state; every other
+// outcome keeps it.
 type ErrorFunc[S any] func(ctx context.Context, run *Run[S], err error) (Outcome, error)
 
 // StepOf is a named step of a machine.
@@ -129,6 +131,7 @@ func (d *Definition[S]) validate() error {
 type machine interface {
 	Name() string
 	Version() int
+	Steps() []string
 	validate() error
 	has(step string) bool
 	keepsHistory() bool
@@ -148,7 +151,7 @@ func (d *Definition[S]) execute(ctx context.Context, e *execution, then func(*de
 	}
 	run, err := newRun[S](e)
 	if err != nil {
-		then(nil, err)
+		d.unread(ctx, e, err, then)
 		return
 	}
 	d.step(ctx, e, run, func(outcome Outcome, err error) {
@@ -156,19 +159,12 @@ func (d *Definition[S]) execute(ctx context.Context, e *execution, then func(*de
 		if err == nil {
 			decided, err = d.decide(e, run, outcome)
 		}
-		if err == nil || stopped(ctx) || isSealed(err) {
+		if err == nil || stopped(ctx) || isUnreadable(err) {
 			then(decided, err)
 			return
 		}
 		d.recoverFrom(ctx, e, err, then)
 	})
-}
-
-// isSealed reports whether a step failed because there is no key here for what it
-// read.
-func isSealed(err error) bool {
-	var sealed *seal.SealedError
-	return errors.As(err, &sealed)
 }
 
 func (d *Definition[S]) step(ctx context.Context, e *execution, run *Run[S], then func(Outcome, error)) {
@@ -205,6 +201,11 @@ func (d *Definition[S]) recoverFrom(ctx context.Context, e *execution, cause err
 		then(d.again(e, run, cause))
 		return
 	}
+	d.handle(ctx, e, run, cause, then)
+}
+
+// handle calls the error handler.
+func (d *Definition[S]) handle(ctx context.Context, e *execution, run *Run[S], cause error, then func(*decision, error)) {
 	var outcome Outcome
 	e.call(ctx, e.machines.options.StepTimeout, func(ctx context.Context) (err error) {
 		outcome, err = d.onError(ctx, run, cause)
@@ -265,7 +266,7 @@ func (d *Definition[S]) serialise(e *execution, run *Run[S], o Outcome) (*decisi
 	if err := o.validate(e.instance.Step); err != nil {
 		return nil, err
 	}
-	state, err := edge.Marshal("state", run.State, e.machines.options.MaxState)
+	state, err := d.stateOf(e, run, o)
 	if err != nil {
 		return nil, err
 	}
@@ -291,7 +292,7 @@ func newRun[S any](e *execution) (*Run[S], error) {
 	e.inform(&run.Info)
 	err := core.Call(func() error { return json.Unmarshal([]byte(e.instance.State), &run.State) })
 	if err != nil {
-		return nil, fmt.Errorf("decode state: %w", err)
+		return nil, &undecodedError{err}
 	}
 	return run, nil
 }

@@ -70,12 +70,18 @@ func (m *Machines) quarantine(ctx context.Context, tx sqldb.Tx, id string, news 
 	return tx.Run(ctx, end.statements(m.rt.Now())...)
 }
 
-func (m *Machines) definitions() []store.Definition {
+// definitions returns the steps that this process can run, each definition also
+// with the empty step.
+func (m *Machines) definitions() []store.KnownStep {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	known := make([]store.Definition, 0, len(m.known))
-	for d := range m.known {
-		known = append(known, store.Definition{FSM: d.name, Version: d.version})
+	var known []store.KnownStep
+	for d, machine := range m.known {
+		of := store.Definition{FSM: d.name, Version: d.version}
+		known = append(known, store.KnownStep{Definition: of})
+		for _, step := range machine.Steps() {
+			known = append(known, store.KnownStep{Definition: of, Step: step})
+		}
 	}
 	return known
 }

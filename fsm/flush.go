@@ -30,8 +30,9 @@ type settlement struct {
 	decision *decision
 	inline   bool  // the claim goes on with the next step
 	release  bool  // not started: back to the queue
-	unroute  bool  // unknown here: aside for another process
-	sealed   error // cannot be opened here: back to the queue, for later
+	unroute  bool  // unknown here: parked for another process
+	known    bool  // of unroute: the definition is known, the step is not
+	sealed   error // cannot be read here: back to the queue, for later
 
 	repark bool // it was retried: back to what it waited for when it ended
 

@@ -109,9 +109,9 @@ func TestNonsenseFromAStepFailsTheInstance(t *testing.T) {
 	})
 }
 
-// A state that the step's type cannot read, or a step that is gone, fails the
-// instance; it does not take the process down.
-func TestAStateThatCannotBeReadFailsTheInstance(t *testing.T) {
+// A state that the step's type cannot read, or a step that is gone, leaves the
+// instance waiting for another binary; it does not take the process down.
+func TestAnInstanceThatThisBinaryCannotRunWaits(t *testing.T) {
 	each(t, func(f *fixture) {
 		t := f.t
 		d := fsm.Define("reader", 1, fsm.Step("only", func(_ context.Context, r *fsm.Run[explosive]) (fsm.Outcome, error) { return r.Done(nil), nil }))
@@ -120,9 +120,12 @@ func TestAStateThatCannotBeReadFailsTheInstance(t *testing.T) {
 		f.db.Exec(t, "update "+f.table("instances")+" set state = '[1]' where id = ?", garbage)
 		f.db.Exec(t, "update "+f.table("instances")+" set step = 'gone' where id = ?", gone)
 		f.drain()
-		for id, reason := range map[string]string{panics: "boom while reading", garbage: "decode state", gone: `no step "gone"`} {
-			if got := f.get(id); got.Status != fsm.Failed || !strings.Contains(got.Error, reason) {
-				t.Errorf("%s because %.200q, want failed because %q", got.Status, got.Error, reason)
+		for id, want := range map[string]struct {
+			status fsm.Status
+			reason string
+		}{panics: {fsm.Scheduled, "boom while reading"}, garbage: {fsm.Scheduled, "decode state"}, gone: {fsm.Unrouted, ""}} {
+			if got := f.get(id); got.Status != want.status || !strings.Contains(got.Error, want.reason) {
+				t.Errorf("%s because %.200q, want %s because %q", got.Status, got.Error, want.status, want.reason)
 			}
 		}
 	})

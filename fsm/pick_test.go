@@ -52,7 +52,7 @@ func (f *fixture) cost() (pick, next int, how plan) {
 	rt := f.eng.Runtime()
 	claim := store.InstanceClaim{Queue: fsm.DefaultQueue, Worker: "w", Token: rt.NewID(), Lease: minute, Limit: 10}
 	how = f.explain(rt.Store.ClaimInstances(claim, rt.Now(), func(*store.Instance) {})[0])
-	wake := f.explain(rt.Store.NextInstance(fsm.DefaultQueue, []store.Definition{{FSM: "m", Version: 1}}, 1, rt.Now(), func(time.Duration) {}))
+	wake := f.explain(rt.Store.NextInstance(fsm.DefaultQueue, []store.KnownStep{{Definition: store.Definition{FSM: "m", Version: 1}, Step: "only"}}, 1, rt.Now(), func(time.Duration) {}))
 	return how.Hit + how.Read, wake.Hit + wake.Read, how
 }
 

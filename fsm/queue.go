@@ -197,8 +197,8 @@ func (q *queue) step(ctx context.Context, c *core.Claim, n int) {
 		q.settle(c, settlement{repark: true})
 	case machine == nil: // aside, for a process that knows it
 		q.settle(c, settlement{unroute: true})
-	case !machine.has(e.instance.Step):
-		q.settle(c, settlement{decision: failed(fmt.Errorf("fsm %s version %d has no step %q", e.instance.FSM, e.instance.Version, e.instance.Step))})
+	case !machine.has(e.instance.Step): // of a newer binary, perhaps
+		q.settle(c, settlement{unroute: true, known: true})
 	default:
 		e.history, e.began = machine.keepsHistory(), m.rt.Clock.Now()
 		machine.execute(ctx, e, func(decided *decision, err error) { q.decided(ctx, c, n, decided, err) })
@@ -218,7 +218,7 @@ func (q *queue) decided(ctx context.Context, c *core.Claim, n int, decided *deci
 	case err != nil && errors.Is(cause, core.ErrStopping):
 		q.settle(c, settlement{release: true})
 		return
-	case isSealed(err):
+	case isUnreadable(err):
 		m.options.OnError(fmt.Errorf("run instance %s: %w", e.instance.ID, err))
 		q.settle(c, settlement{sealed: err})
 		return

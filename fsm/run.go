@@ -77,6 +77,7 @@ type Run[S any] struct {
 	State S
 
 	execution *execution
+	undecoded bool // the stored state does not decode: State is the zero value
 }
 
 // Children returns the children of the last fan-out, in the order in which they

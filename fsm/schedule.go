@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/perdure/perdure"
@@ -46,6 +47,13 @@ type ScheduleOptions struct {
 	Start *StartOptions
 	// Paused keeps the schedule from firing. Default: false.
 	Paused bool
+	// Downgrade replaces a schedule that starts a newer version of the same
+	// definition. Default: false. SetSchedule then keeps the stored schedule, so
+	// that an old process which starts in the middle of a deploy changes nothing.
+	Downgrade bool
+	// Kept is called with the stored schedule if it was kept because its version is
+	// newer. Default: it is logged as a warning.
+	Kept func(stored ScheduleStatus)
 	// Check is told which schedule of the name there is, nil if none, while nobody
 	// else can change it. If it returns an error, nothing is changed and that is
 	// the error. Default: it is changed, whatever it is.
@@ -87,7 +95,8 @@ type scheduleSpec struct {
 // a cron expression ("30 2 * * *", "@daily") or of an interval ("@every 90s"). A
 // schedule of the same name is changed; if its ticks are the same, it goes on where
 // it is, so every process may set it when it starts. However many processes run,
-// each tick is fired once.
+// each tick is fired once. A schedule that starts a newer version of the same
+// definition is kept as it is, unless ScheduleOptions.Downgrade is set.
 //
 // A cron expression is evaluated in its time zone: a time of day that a change of
 // the clock skips is due right after the gap, one that it repeats is due once.
@@ -101,11 +110,19 @@ func SetScheduleIn[S any](tx *perdure.Tx, name, spec string, d *Definition[S], s
 	if err != nil {
 		return tx.Fail(err)
 	}
-	check := func(*ScheduleStatus) error { return nil }
-	if options != nil && options.Check != nil {
-		check = options.Check
+	var o ScheduleOptions
+	if options != nil {
+		o = *options
 	}
-	if err := setSchedule(tx, row, ticks, check); err != nil {
+	if o.Check == nil {
+		o.Check = func(*ScheduleStatus) error { return nil }
+	}
+	if o.Kept == nil {
+		o.Kept = func(stored ScheduleStatus) {
+			slog.Warn("schedule kept: the stored version is newer", "schedule", name, "stored", stored.Version, "version", row.Version)
+		}
+	}
+	if err := setSchedule(tx, row, ticks, o); err != nil {
 		return tx.Fail(fmt.Errorf("set schedule %s: %w", name, err))
 	}
 	return tx.Attach(tx.Engine().Runtime().Hub.PublishAll)
@@ -140,7 +157,7 @@ func prepareSchedule[S any](name, spec string, d *Definition[S], state S, option
 }
 
 // setSchedule stores a schedule. Only a change of its ticks makes it begin anew.
-func setSchedule(tx *perdure.Tx, row store.Schedule, ticks cron.Schedule, check func(*ScheduleStatus) error) error {
+func setSchedule(tx *perdure.Tx, row store.Schedule, ticks cron.Schedule, o ScheduleOptions) error {
 	run, err := tx.Runner()
 	if err != nil {
 		return err
@@ -156,11 +173,14 @@ func setSchedule(tx *perdure.Tx, row store.Schedule, ticks cron.Schedule, check 
 		return err
 	}
 	if old == nil {
-		return check(nil)
+		return o.Check(nil)
 	}
 	before, _ := scheduleStatus(*old) // one that cannot be read can be replaced
-	if err := check(&before); err != nil {
+	if err := o.Check(&before); err != nil {
 		return err
+	}
+	if old.FSM == row.FSM && old.Version > row.Version && !o.Downgrade {
+		return tx.Attach(func() { o.Kept(before) })
 	}
 	if sameTicks(old.Spec, ticks) {
 		row.Next = old.Next

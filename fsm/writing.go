@@ -25,7 +25,7 @@ const (
 	AwaitingChildren Status = "awaiting_children"
 	// Queued instances wait for their turn in a partition.
 	Queued Status = "queued"
-	// Unrouted instances wait for a process that knows their machine.
+	// Unrouted instances wait for a process that knows their definition and step.
 	Unrouted Status = "unrouted"
 	// Done, Failed, Cancelled and Quarantined instances have ended.
 	Done        Status = "done"
@@ -46,7 +46,7 @@ type writing struct {
 	steps    []store.Step
 	ready    []string
 	released []string
-	unrouted []string
+	unrouted []store.Unrouted
 	// postponed are the statements for instances that cannot be opened here.
 	postponed   []sqldb.Stmt
 	consumed    []int64
@@ -74,12 +74,13 @@ func (w *writing) add(s *settlement) {
 		w.news.woken(e.queue)
 		return
 	case s.unroute:
-		w.unrouted = append(w.unrouted, id)
+		w.unrouted = append(w.unrouted, store.Unrouted{ID: id, Known: s.known})
 		return
 	case s.sealed != nil:
-		w.postponed = append(w.postponed, st.PostponeInstance(id, edge.Message(s.sealed.Error()), sealedDelay, w.machines.rt.Now()))
+		delay := w.machines.unreadDelay(s.sealed)
+		w.postponed = append(w.postponed, st.PostponeInstance(id, edge.Message(s.sealed.Error()), delay, w.machines.rt.Now()))
 		w.ready = append(w.ready, id)
-		w.later(e, sealedDelay)
+		w.later(e, delay)
 		return
 	case s.repark:
 		w.repark(e)

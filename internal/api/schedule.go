@@ -171,7 +171,8 @@ func (a *API) setSchedule(ctx context.Context, in *setScheduleInput) (*Tagged[Sc
 	state := Start{State: b.State}.state()
 	options := &fsm.ScheduleOptions{
 		Zone: b.Zone, Missed: b.Missed, MaxMissed: b.MaxMissed, Paused: b.Paused, Start: b.Start.options(),
-		Check: func(before *fsm.ScheduleStatus) error { return allow(in, before, scheduleTag) },
+		Downgrade: true, // the caller names the version
+		Check:     func(before *fsm.ScheduleStatus) error { return allow(in, before, scheduleTag) },
 	}
 	return a.withSchedule(ctx, in.Name, func(tx *perdure.Tx) error {
 		return fsm.SetScheduleIn(tx, in.Name, b.Spec, d.Definition(), state, options)

@@ -167,7 +167,7 @@ func (x *examination) rules(ctx context.Context) error {
 func (x *examination) rule(ctx context.Context, tx sqldb.Tx, c Check, rule store.Rule) error {
 	now := x.rt.Clock.Now()
 	before := now.Add(-overdue)
-	if c.Name == rule.Kind+"_stuck" {
+	if c.Name == rule.Kind+"_stuck" || c.Name == "fsm_unserved" {
 		before = now.Add(-expired)
 	}
 	var findings []Finding

@@ -277,8 +277,8 @@ func parseJSON(text *string, to any) error {
 // is due in a queue, for a process that knows these machines and runs suspects with
 // a batch limit of least or more, or none if least is 0. found is not called if
 // nothing is.
-func (s *Store) NextInstance(queue string, known []Definition, least int, now Now, found func(time.Duration)) sqldb.Stmt {
-	next := s.stmt("InstanceNextWake", at(now), queue, definitionColumns(known), least)
+func (s *Store) NextInstance(queue string, known []KnownStep, least int, now Now, found func(time.Duration)) sqldb.Stmt {
+	next := s.stmt("InstanceNextWake", at(now), queue, knownColumns(known), least)
 	next.Row = durationRow(found)
 	return next
 }

@@ -46,27 +46,46 @@ func (s *Store) TimeoutBarriers(limit int, now Now, woken func(queue string)) []
 	return s.waking("BarrierTimeout", woken, at(now), limit)
 }
 
-// UnrouteInstances returns the statement that lays instances aside that this
-// process cannot run.
-func (s *Store) UnrouteInstances(ids []string) sqldb.Stmt {
-	return s.stmt("InstanceUnroute", one(ids))
+// Unrouted is an instance that this process cannot run: it does not know the
+// definition or, if Known is true, not the instance's step of it.
+type Unrouted struct {
+	ID    string
+	Known bool
 }
 
-// Definition names a machine that a process knows.
+// UnrouteInstances returns the statement that parks instances until a process that
+// can run them serves their queue.
+func (s *Store) UnrouteInstances(all []Unrouted) sqldb.Stmt {
+	return s.stmt("InstanceUnroute", tuples{
+		column(all, func(u Unrouted) string { return u.ID }),
+		column(all, func(u Unrouted) bool { return u.Known }),
+	})
+}
+
+// Definition names a definition.
 type Definition struct {
 	FSM     string
 	Version int
 }
 
-func definitionColumns(known []Definition) tuples {
+// KnownStep is a step of a definition that a process can run. The empty step
+// represents instances whose definition was not known to the process that claimed
+// them.
+type KnownStep struct {
+	Definition
+	Step string
+}
+
+func knownColumns(known []KnownStep) tuples {
 	return tuples{
-		column(known, func(d Definition) string { return d.FSM }),
-		column(known, func(d Definition) int { return d.Version }),
+		column(known, func(k KnownStep) string { return k.FSM }),
+		column(known, func(k KnownStep) int { return k.Version }),
+		column(known, func(k KnownStep) string { return k.Step }),
 	}
 }
 
 // RerouteInstances returns the statements that put instances of a queue back that
 // were laid aside and can be run here.
-func (s *Store) RerouteInstances(queue string, known []Definition, limit int, now Now, woken func(queue string)) []sqldb.Stmt {
-	return s.waking("InstanceReroute", woken, definitionColumns(known), queue, limit, at(now))
+func (s *Store) RerouteInstances(queue string, known []KnownStep, limit int, now Now, woken func(queue string)) []sqldb.Stmt {
+	return s.waking("InstanceReroute", woken, knownColumns(known), queue, limit, at(now))
 }

@@ -81,7 +81,7 @@ function Waiting({ of }) {
     awaiting_children: `Waits for ${of.children?.pending ?? "its"} of ${of.children?.total ?? "its"} children.`,
     scheduled: `Runs ${relative(Date.parse(of.due_at), tick.value)}.`,
     queued: "Waits for an earlier instance with the same partition key.",
-    unrouted: "No running process knows this machine and version.",
+    unrouted: "No running process knows this definition, version and step.",
     quarantined: "Lost its process too often. Retry it when that is mended.",
   }, of.status);
   return text && html`<p class="waiting">${text}</p>`;

@@ -25,7 +25,7 @@ where l.worker = ?
   and not exists (select 1 from perdure.ready r where r.queue = i.queue and r.suspect in (false, true) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
   and not exists (select 1 from perdure.waiting w where w.id = i.id)
   and not exists (select 1 from perdure.barriers b where b.parent_id = i.id)
-  and not exists (select 1 from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.id = i.id)
+  and not exists (select 1 from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.step in ('', i.step) and u.id = i.id)
   and not exists (select 1 from perdure.partition_heads h where h.key = i.partition_key and h.head <> i.id)
   and not exists (select 1 from perdure.leases newer where newer.seq > l.seq and i.id = any(newer.ids))
 
@@ -112,33 +112,33 @@ from due
 returning queue
 
 -- name: InstanceUnroute
--- Claimed by a process that does not know the machine: laid aside for one that
--- does.
-insert into perdure.unrouted (queue, fsm, version, id)
-select queue, fsm, version, id
-from perdure.instances
-where id = any(?::uuid[])
+-- Claimed by a process that does not know the definition, or not this step of it:
+-- parked until a process serves it.
+insert into perdure.unrouted (queue, fsm, version, step, id)
+select i.queue, i.fsm, i.version, case when o.known then i.step else '' end, i.id
+from unnest(?::uuid[], ?::boolean[]) as o (id, known)
+join perdure.instances i on i.id = o.id
 
 -- name: InstanceReroute
 with known as (
   delete from perdure.unrouted u
-  where (u.queue, u.fsm, u.version, u.id) in (
-    select x.queue, x.fsm, x.version, x.id
-    from unnest($1::text[], $2::integer[]) as mine (fsm, version)
+  where (u.queue, u.fsm, u.version, u.step, u.id) in (
+    select x.queue, x.fsm, x.version, x.step, x.id
+    from unnest($1::text[], $2::integer[], $3::text[]) as mine (fsm, version, step)
     cross join lateral (
-      select queue, fsm, version, id
+      select queue, fsm, version, step, id
       from perdure.unrouted
-      where queue = $3 and fsm = mine.fsm and version = mine.version
+      where queue = $4 and fsm = mine.fsm and version = mine.version and step = mine.step
       order by id
-      limit $4
+      limit $5
       for update skip locked
     ) x
-    limit $4
+    limit $5
   )
   returning u.id
 ), due as (
   update perdure.instances i
-  set due_at = coalesce($5::timestamptz, now())
+  set due_at = coalesce($6::timestamptz, now())
   from known
   where i.id = known.id
   returning i.queue, i.batch_limit is not null as suspect, i.priority, i.due_at, i.id
@@ -157,7 +157,7 @@ from (
   cross join lateral (
     select due_at
     from perdure.ready
-    where queue = $2 and suspect = level.suspect and priority = level.priority and (not suspect or $5::integer = 1)
+    where queue = $2 and suspect = level.suspect and priority = level.priority and (not suspect or $6::integer = 1)
     order by due_at, id
     limit 1
   ) r
@@ -166,18 +166,18 @@ from (
     select r.due_at
     from perdure.ready r
     join perdure.instances i on i.id = r.id
-    where $5::integer > 1 and r.queue = $2 and r.suspect and i.batch_limit >= $5::integer
+    where $6::integer > 1 and r.queue = $2 and r.suspect and i.batch_limit >= $6::integer
     order by r.due_at
     limit 1
   )
   union all
   (
     select coalesce($1::timestamptz, now())
-    from unnest($3::text[], $4::integer[]) as mine (fsm, version)
+    from unnest($3::text[], $4::integer[], $5::text[]) as mine (fsm, version, step)
     cross join lateral (
       select 1
       from perdure.unrouted
-      where queue = $2 and fsm = mine.fsm and version = mine.version
+      where queue = $2 and fsm = mine.fsm and version = mine.version and step = mine.step
       order by id
       limit 1
     ) u

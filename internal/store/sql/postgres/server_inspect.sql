@@ -119,7 +119,7 @@ select i.id::text, i.fsm, i.queue, i.step, i.parent_id::text, coalesce(f.status,
       then case when i.due_at > coalesce(?::timestamptz, now()) then 'scheduled' else 'runnable' end
     when (select true from perdure.waiting w where w.id = i.id limit 1) then 'awaiting_signal'
     when (select true from perdure.barriers b where b.parent_id = i.id limit 1) then 'awaiting_children'
-    when (select true from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.id = i.id limit 1) then 'unrouted'
+    when (select true from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.step in ('', i.step) and u.id = i.id limit 1) then 'unrouted'
     when (select true from perdure.partition_heads h where h.key = i.partition_key and h.head <> i.id limit 1) then 'queued'
     else 'executing'
   end)

@@ -13,7 +13,7 @@ select i.id, i.fsm, i.version, i.step, coalesce(f.state, i.state), i.queue, i.pr
       then case when i.due_at > ? then 'scheduled' else 'runnable' end
     when exists (select 1 from perdure.waiting w where w.id = i.id) then 'awaiting_signal'
     when exists (select 1 from perdure.barriers b where b.parent_id = i.id) then 'awaiting_children'
-    when exists (select 1 from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.id = i.id) then 'unrouted'
+    when exists (select 1 from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.step in ('', i.step) and u.id = i.id) then 'unrouted'
     when exists (select 1 from perdure.partition_heads h where h.key = i.partition_key and h.head <> i.id) then 'queued'
     else 'executing'
   end),
@@ -63,7 +63,11 @@ where id in (select value->>0 from json_each(?1))
 
 -- name: UnroutedRemove
 delete from perdure.unrouted
-where (queue, fsm, version, id) in (select i.queue, i.fsm, i.version, i.id from perdure.instances i where i.id = ?)
+where (queue, fsm, version, step, id) in (
+  select i.queue, i.fsm, i.version, s.value, i.id
+  from perdure.instances i, json_each(json_array('', i.step)) s
+  where i.id = ?
+)
 
 -- name: PartitionRemove
 delete from perdure.partition_waiting

@@ -23,7 +23,7 @@ where l.worker = ?1
   and not exists (select 1 from perdure.ready r where r.queue = i.queue and r.suspect in (0, 1) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
   and not exists (select 1 from perdure.waiting w where w.id = i.id)
   and not exists (select 1 from perdure.barriers b where b.parent_id = i.id)
-  and not exists (select 1 from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.id = i.id)
+  and not exists (select 1 from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.step in ('', i.step) and u.id = i.id)
   and not exists (select 1 from perdure.partition_heads h where h.key = i.partition_key and h.head <> i.id)
   and not exists (select 1 from perdure.leases newer, json_each(newer.ids) n where newer.seq > l.seq and n.value = i.id)
 
@@ -95,12 +95,12 @@ delete from perdure.barriers
 where parent_id in (select parent_id from perdure.barriers where deadline_at <= ?1 order by deadline_at limit ?2)
 
 -- name: InstanceUnroute
--- Claimed by a process that does not know the machine: laid aside for one that
--- does.
-insert into perdure.unrouted (queue, fsm, version, id)
-select queue, fsm, version, id
-from perdure.instances
-where id in (select value->>0 from json_each(?1))
+-- Claimed by a process that does not know the definition, or not this step of it:
+-- parked until a process serves it.
+insert into perdure.unrouted (queue, fsm, version, step, id)
+select i.queue, i.fsm, i.version, case when o.value->>1 then i.step else '' end, i.id
+from json_each(?1) o
+join perdure.instances i on i.id = o.value->>0
 
 -- name: InstanceReroute
 update perdure.instances
@@ -108,7 +108,7 @@ set due_at = ?4
 where id in (
   select u.id
   from json_each(?1) mine
-  join perdure.unrouted u on u.queue = ?2 and u.fsm = mine.value->>0 and u.version = mine.value->>1
+  join perdure.unrouted u on u.queue = ?2 and u.fsm = mine.value->>0 and u.version = mine.value->>1 and u.step = mine.value->>2
   order by u.id
   limit ?3
 )
@@ -118,7 +118,7 @@ select i.queue, i.batch_limit is not null, i.priority, i.due_at, i.id
 from (
   select u.id
   from json_each(?1) mine
-  join perdure.unrouted u on u.queue = ?2 and u.fsm = mine.value->>0 and u.version = mine.value->>1
+  join perdure.unrouted u on u.queue = ?2 and u.fsm = mine.value->>0 and u.version = mine.value->>1 and u.step = mine.value->>2
   order by u.id
   limit ?3
 ) known
@@ -129,7 +129,7 @@ delete from perdure.unrouted
 where id in (
   select u.id
   from json_each(?1) mine
-  join perdure.unrouted u on u.queue = ?2 and u.fsm = mine.value->>0 and u.version = mine.value->>1
+  join perdure.unrouted u on u.queue = ?2 and u.fsm = mine.value->>0 and u.version = mine.value->>1 and u.step = mine.value->>2
   order by u.id
   limit ?3
 )
@@ -155,7 +155,7 @@ from (
   where exists (
     select 1
     from json_each(?3) mine
-    join perdure.unrouted u on u.queue = ?2 and u.fsm = mine.value->>0 and u.version = mine.value->>1
+    join perdure.unrouted u on u.queue = ?2 and u.fsm = mine.value->>0 and u.version = mine.value->>1 and u.step = mine.value->>2
   )
   union all
   select min(expires_at) from perdure.leases where queue = ?2

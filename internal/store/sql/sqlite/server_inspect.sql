@@ -122,7 +122,7 @@ select i.id, i.fsm, i.queue, i.step, i.parent_id, coalesce(f.status, case
       then case when i.due_at > ? then 'scheduled' else 'runnable' end
     when exists (select 1 from perdure.waiting w where w.id = i.id) then 'awaiting_signal'
     when exists (select 1 from perdure.barriers b where b.parent_id = i.id) then 'awaiting_children'
-    when exists (select 1 from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.id = i.id) then 'unrouted'
+    when exists (select 1 from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.step in ('', i.step) and u.id = i.id) then 'unrouted'
     when exists (select 1 from perdure.partition_heads h where h.key = i.partition_key and h.head <> i.id) then 'queued'
     else 'executing'
   end)
