@@ -167,7 +167,7 @@ func (b *batch) reading(refs []store.ActorRef) []sqldb.Stmt {
 			case d.Sealed != nil:
 				t.sealedTimer = d.Sealed
 			default:
-				t.due = append(t.due, pendingTimer(d))
+				t.dueTimer(d)
 			}
 		}),
 	}

@@ -27,6 +27,8 @@ func (b *batch) load(t *turn) error {
 		return &QuarantinedError{Ref: t.ref, Reason: value(t.row.Reason)}
 	case t.sealed() != nil:
 		return t.sealed()
+	case t.damagedTimer != "":
+		return b.damage(t, t.damagedTimer)
 	}
 	k, err := b.kindOf(t)
 	if err != nil {

@@ -120,6 +120,17 @@ func pendingTimer(s store.ActorTimer) statechart.Timer {
 	return timer
 }
 
+// dueTimer takes a delay that is due. A row that is not what was stored could never
+// be fired, nor removed by what it says.
+func (t *turn) dueTimer(s store.ActorTimer) {
+	timer := pendingTimer(s)
+	if alarmID(timer) != s.AlarmID {
+		t.damagedTimer = fmt.Sprintf("delay %s cannot be read", s.AlarmID)
+		return
+	}
+	t.due = append(t.due, timer)
+}
+
 func limitOf(n int) (int, error) { return edge.Limit("limit", n, DefaultLimit, MaxLimit) }
 
 // note records what an operator did with a delay. It is a step of its own that

@@ -1,6 +1,7 @@
 package actor
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
@@ -91,10 +92,7 @@ func (t *turn) addDue(timer statechart.Timer) {
 }
 
 func compareTimers(a, b statechart.Timer) int {
-	if a.Due != b.Due {
-		return int(max(-1, min(1, a.Due-b.Due)))
-	}
-	return int(max(-1, min(1, a.Sequence-b.Sequence)))
+	return cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(a.Sequence, b.Sequence))
 }
 
 // removes says whether an operation cancels or replaces a timer.

@@ -47,7 +47,9 @@ type turn struct {
 	stored *store.Snapshot
 	// sealedTimer is why a due delay could not be opened.
 	sealedTimer error
-	trace       *string // of the job that moves it
+	// damagedTimer is why a due delay could not be read.
+	damagedTimer string
+	trace        *string // of the job that moves it
 
 	sequence int64
 	now      int64 // the time that the machine sees, in milliseconds

@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -38,7 +39,7 @@ const sealedDelay = time.Minute
 
 // sealed returns why the instance cannot be run here, if that is so.
 func (e *execution) sealed() error {
-	err := e.instance.Sealed
+	err := cmp.Or(e.instance.Sealed, e.instance.Unreadable)
 	for _, g := range e.inbox {
 		if err == nil {
 			err = g.Sealed

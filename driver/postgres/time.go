@@ -14,16 +14,18 @@ var errNull = errors.New("cannot scan NULL into *time.Time")
 
 // bounded scans rows whose times Go and JSON may be unable to hold.
 func bounded(rows pgx.Rows) sqldb.Scan {
+	var converted []any // the caller may scan every row into the same destinations
 	return func(dest ...any) error {
-		for i, d := range dest {
+		converted = append(converted[:0], dest...)
+		for i, d := range converted {
 			switch p := d.(type) {
 			case *time.Time:
-				dest[i] = timeDest{p}
+				converted[i] = timeDest{p}
 			case **time.Time:
-				dest[i] = nullTimeDest{p}
+				converted[i] = nullTimeDest{p}
 			}
 		}
-		return rows.Scan(dest...)
+		return rows.Scan(converted...)
 	}
 }
 

@@ -198,12 +198,15 @@ func (a *API) allDefinitions(ctx context.Context) ([]Definition, error) {
 // them.
 func showVersion(r fsm.Recorded, stored remote.Stored) DefinitionVersion {
 	shown := DefinitionVersion{
-		Version: r.Version, FirstStep: r.Steps[0], Queue: r.Queue, Steps: make([]DefinitionStep, len(r.Steps)), revision: stored.Revision,
+		Version: r.Version, Queue: r.Queue, Steps: make([]DefinitionStep, len(r.Steps)), revision: stored.Revision,
 	}
 	for i, step := range r.Steps {
 		shown.Steps[i].Name = step
 	}
-	for i, step := range stored.Steps {
+	if len(r.Steps) > 0 { // they could be read
+		shown.FirstStep = r.Steps[0]
+	}
+	for i, step := range stored.Steps[:min(len(stored.Steps), len(r.Steps))] {
 		shown.Steps[i].URL, shown.Steps[i].Timeout = shownURL(step.URL), Duration(step.Timeout)
 	}
 	return shown

@@ -77,14 +77,16 @@ func (r StdRunner) each(rows *sql.Rows, s Stmt) (n int64, err error) {
 
 func (r StdRunner) scan(rows *sql.Rows, exact bool) Scan {
 	var times bounder
+	var converted []any // the caller may scan every row into the same destinations
 	return func(dest ...any) error {
 		if !exact {
 			times.note(dest)
 		}
+		converted = append(converted[:0], dest...)
 		if r.Dialect.Dest != nil {
-			r.Dialect.Dest(dest)
+			r.Dialect.Dest(converted)
 		}
-		if err := rows.Scan(dest...); err != nil {
+		if err := rows.Scan(converted...); err != nil {
 			return err
 		}
 		times.bound()

@@ -44,7 +44,10 @@ func (s *Store) TimersAhead(typ string, until time.Time, limit int, found func(A
 func (s *Store) timers(stmt sqldb.Stmt, found func(ActorTimer)) sqldb.Stmt {
 	stmt.Row = func(scan sqldb.Scan) error {
 		var t ActorTimer
-		err := scan(&t.Type, &t.ID, &t.AlarmID, &t.Event, &t.Due, &t.Sequence, &t.Payload, &t.Path, &t.Generation, &t.Created, &t.Crashes, &t.Error)
+		var payload, path *string // which no delay of ours leaves empty
+		var generation *int64
+		err := scan(&t.Type, &t.ID, &t.AlarmID, &t.Event, &t.Due, &t.Sequence, &payload, &path, &generation, &t.Created, &t.Crashes, &t.Error)
+		t.Payload, t.Path, t.Generation = or(payload, ""), or(path, ""), or(generation, 0)
 		if err == nil {
 			t.Payload, t.Sealed = s.open(alarmPayload, t.Payload, t.Type, t.ID, t.AlarmID)
 			found(t)

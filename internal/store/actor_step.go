@@ -187,7 +187,9 @@ func (s *Store) DueTimers(refs []ActorRef, limit int, now Now, found func(ActorT
 	due := s.stmt("TimerDue", refColumns(refs, itself), at(now), limit)
 	due.Row = func(scan sqldb.Scan) error {
 		var t ActorTimer
-		err := scan(&t.Type, &t.ID, &t.AlarmID, &t.Payload, &t.Due, &t.Crashes)
+		var payload *string // which no delay of ours leaves empty
+		err := scan(&t.Type, &t.ID, &t.AlarmID, &payload, &t.Due, &t.Crashes)
+		t.Payload = or(payload, "")
 		if err == nil {
 			t.Payload, t.Sealed = s.open(alarmPayload, t.Payload, t.Type, t.ID, t.AlarmID)
 			found(t)

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -205,6 +207,8 @@ type Instance struct {
 	CancelReason *string
 	// Sealed is why the state could not be opened; it is as it is stored then.
 	Sealed error
+	// Unreadable is set if a column could not be decoded.
+	Unreadable error
 }
 
 // InstanceClaim says who claims instances of which queue.
@@ -246,18 +250,10 @@ func (s *Store) instanceRow(found func(*Instance)) func(sqldb.Scan) error {
 		}
 		i := row
 		i.State, i.Sealed = s.open(instanceState, i.State, i.ID)
-		if err := parseJSON(awaits, &i.Awaits); err != nil {
-			return err
-		}
-		if err := parseJSON(seen, &i.Seen); err != nil {
-			return err
-		}
-		if err := parseJSON(awaited, &i.Awaited); err != nil {
-			return err
-		}
-		if err := parseJSON(wait, &i.Wait); err != nil {
-			return err
-		}
+		i.Unreadable = cmp.Or(
+			parseJSON("awaited signals", awaits, &i.Awaits), parseJSON("seen signals", seen, &i.Seen),
+			parseJSON("names of signals", awaited, &i.Awaited), parseJSON("what it waited for", wait, &i.Wait),
+		)
 		if dropped != nil {
 			i.Dropped = json.RawMessage(*dropped)
 		}
@@ -266,11 +262,14 @@ func (s *Store) instanceRow(found func(*Instance)) func(sqldb.Scan) error {
 	}
 }
 
-func parseJSON(text *string, to any) error {
+func parseJSON(what string, text *string, to any) error {
 	if text == nil {
 		return nil
 	}
-	return json.Unmarshal([]byte(*text), to)
+	if err := json.Unmarshal([]byte(*text), to); err != nil {
+		return fmt.Errorf("read %s: %w", what, err)
+	}
+	return nil
 }
 
 // NextInstance returns the statement that finds how long it is until something
