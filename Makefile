@@ -35,7 +35,7 @@ QUICK := -vet=off -ldflags='-s -w'
 
 .PHONY: test
 test: deps vet gofmt ## Install what is missing, then check and test everything
-	CGO_ENABLED=1 PERDURE_REQUIRE_SERVERS=1 $(WITH_SERVERS) go test $(RACE) $(QUICK) -shuffle=on -timeout 11m ./...
+	CGO_ENABLED=1 PERDURE_REQUIRE_SERVERS=1 $(WITH_SERVERS) go test $(RACE) $(QUICK) -shuffle=on -timeout 60m ./...
 
 .PHONY: deps
 deps: ## Install, or name, what the tests need

@@ -237,7 +237,7 @@ func TestADatabaseThatDoesNotAnswerIsAnErrorInTime(t *testing.T) {
 	onServers(t, func(t *testing.T, db enginetest.Database) {
 		through, proxy := behindProxy(t, db)
 		options := withOutbox()
-		options.Timeout = 500 * time.Millisecond
+		options.Timeout = 5 * time.Second // enough for what is done before the network fails
 		eng := through.Open(t, options)
 		createUser(t, eng, "ann")
 		proxy.Swallow()
@@ -259,7 +259,7 @@ func TestADatabaseThatDoesNotAnswerIsAnErrorInTime(t *testing.T) {
 				if err := call(); err == nil {
 					t.Errorf("%s succeeded", name)
 				}
-				if took := time.Since(began); took > 30*time.Second {
+				if took := time.Since(began); took > enginetest.Patience {
 					t.Errorf("%s took %v", name, took)
 				}
 			})

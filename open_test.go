@@ -37,7 +37,7 @@ func TestOpenRefusesAnUnknownOrMalformedURL(t *testing.T) {
 
 func TestOpenDoesNotShowThePassword(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), enginetest.Patience)
 	defer cancel()
 	for _, dsn := range []string{ // nobody listens there
 		"postgres://user:" + password + "@127.0.0.1:1/db", "mysql://user:" + password + "@127.0.0.1:1/db",
@@ -64,7 +64,7 @@ func TestOpenInAMissingDirectory(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
 	_, err := perdure.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "missing", "app.db"), nil)
-	if err == nil || time.Since(began) > 5*time.Second {
+	if err == nil || time.Since(began) > enginetest.Patience {
 		t.Errorf("after %v: %v", time.Since(began), err)
 	}
 	if _, err := perdure.Open(t.Context(), "sqlite:"+t.TempDir(), nil); err == nil {

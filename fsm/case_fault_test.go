@@ -41,7 +41,7 @@ func driven(t *testing.T, db enginetest.Database, c clock.Clock, options *fsm.Op
 	enginetest.NoError(t, err)
 	alarm.Start()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), enginetest.Patience)
 		defer cancel()
 		_ = alarm.Stop(ctx)
 	})

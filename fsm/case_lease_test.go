@@ -34,7 +34,7 @@ func (f *fixture) expireLeases() {
 // ends before others may take over.
 func TestCase15AStepEndsBeforeItsLeaseDoes(t *testing.T) {
 	t.Parallel()
-	const lease = 2 * time.Second
+	const lease = 10 * time.Second
 	for name, block := range map[string]func(t *testing.T, db enginetest.Database) (through enginetest.Database, cut, heal func()){
 		enginetest.SQLite:   lockOut,
 		enginetest.Postgres: swallow,

@@ -96,7 +96,7 @@ func (f *fixture) beside(c *perduretest.Clock, options *fsm.Options) *fixture {
 func stopped(t *testing.T, machines *fsm.Machines) {
 	t.Helper()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), enginetest.Patience)
 		defer cancel()
 		_ = machines.Drain(ctx)
 	})

@@ -108,7 +108,7 @@ func newTimeMachine(t *testing.T, db enginetest.Database, cases []*xstatetest.Ca
 	f.url = front.URL
 	enginetest.NoError(t, f.srv.Start())
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), enginetest.Patience)
 		defer cancel()
 		_ = f.srv.Stop(ctx)
 		front.Close()

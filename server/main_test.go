@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fsm"
@@ -88,7 +87,7 @@ func (f *fixture) serve(o *server.Options) {
 	front.Config = srv.HTTP()
 	front.Start()
 	f.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), enginetest.Patience)
 		defer cancel()
 		_ = srv.Stop(ctx)
 		front.CloseClientConnections()

@@ -24,7 +24,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		begin := time.Now()
 		defer func() {
-			if d := time.Since(begin); d > 10*time.Second {
+			if d := time.Since(begin); d > time.Minute {
 				t.Fatalf("took %v", d)
 			}
 		}()

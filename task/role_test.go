@@ -70,7 +70,7 @@ func TestCase72TheWorkerNeedsNothingButItsFunctions(t *testing.T) {
 	f.enqueue(t, "db_function", map[string]any{"db_function": "queues.enqueue"}, nil)
 	f.enqueue(t, "unheard", map[string]any{}, &task.EnqueueOptions{ScheduledAt: noon})
 	worker, err := task.OpenWorker(t.Context(), as(t, db.DSN, "perdure_worker"), &task.Options{
-		Senders: map[string]task.Sender{"email": f.provider.send}, Lease: time.Second,
+		Senders: map[string]task.Sender{"email": f.provider.send}, Lease: time.Minute,
 		OnError: func(err error) { t.Errorf("worker: %v", err) },
 	})
 	enginetest.NoError(t, err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/testdb"
 )
 
 func openFile(t *testing.T, path, params string) *DB {
@@ -167,7 +168,7 @@ func TestWaitingForTheWriterEndsWithTheContext(t *testing.T) {
 		began := time.Now()
 		_, err := db.Begin(ctx, sqldb.Write)
 		cancel()
-		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > 5*time.Second {
+		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > testdb.Patience {
 			t.Errorf("after %v: %v", took, err)
 		}
 	}

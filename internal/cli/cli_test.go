@@ -20,6 +20,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childVariable) != "" {
 		os.Exit(child())
 	}
+	completionTime = testdb.Patience
 	testdb.Main(m)
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/task"
 )
 
-// completionTime is how long a shell waits for values.
-const completionTime = 2 * time.Second
+// completionTime is how long a shell waits for values. Tests give it more.
+var completionTime = 2 * time.Second
 
 // completes are the commands that take ids, with the list that they are in and
 // the field that is the id.

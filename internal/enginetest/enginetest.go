@@ -61,7 +61,7 @@ func New(t testing.TB, name string) Database {
 }
 
 func migrated(url string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
 	eng, err := perdure.Open(ctx, url, nil)
 	if err != nil {
@@ -148,14 +148,14 @@ func (db Database) Open(t testing.TB, options *perdure.Options) *perdure.Engine 
 	return eng
 }
 
-// patience bounds whatever a test waits for.
-const patience = 2 * time.Minute
+// Patience bounds whatever a test waits for; see testdb.Patience.
+const Patience = testdb.Patience
 
 // Context returns a context that outlasts a test that makes progress, and no
 // other.
 func Context(t testing.TB) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -191,7 +191,7 @@ func Eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(patience)
+	deadline := time.After(Patience)
 	for !condition() {
 		select {
 		case <-tick.C:

@@ -237,7 +237,7 @@ func (Driver) ExclusivelyWaitsNoLongerThanItsContext(t *testing.T, database engi
 		defer cancel()
 		began := time.Now()
 		err := other.Exclusively(ctx, func(sqldb.Runner) error { t.Error("two are inside"); return nil })
-		if err == nil || time.Since(began) > 8*time.Second {
+		if err == nil || time.Since(began) > enginetest.Patience {
 			t.Errorf("after %v: %v", time.Since(began), err)
 		}
 		return nil
@@ -272,7 +272,7 @@ func (Driver) BeginWaitsNoLongerThanItsContext(t *testing.T, database enginetest
 			continue
 		}
 		enginetest.Is(t, err, context.DeadlineExceeded)
-		if took > 5*time.Second {
+		if took > enginetest.Patience {
 			t.Errorf("it took %v", took)
 		}
 		for _, tx := range held {

@@ -238,7 +238,7 @@ func killServer(t *testing.T, server *testdb.Server, kills int) {
 // at work, again.
 func awaitUnits(t *testing.T, acknowledged *atomic.Int64, progress <-chan struct{}, n int64) {
 	t.Helper()
-	timeout := time.After(time.Minute)
+	timeout := time.After(testdb.Patience)
 	for want := acknowledged.Load() + n; acknowledged.Load() < want; {
 		select {
 		case <-progress:

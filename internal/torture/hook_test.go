@@ -15,6 +15,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/dispatch"
 	"github.com/perdure/perdure/hook"
+	"github.com/perdure/perdure/internal/testdb"
 	"github.com/perdure/perdure/internal/torture"
 )
 
@@ -72,7 +73,7 @@ func runHooks(ctx context.Context, self *torture.Self) error {
 	poller.Start()
 	self.Ready()
 	<-ctx.Done()
-	stopping, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	stopping, cancel := context.WithTimeout(context.Background(), testdb.Patience)
 	defer cancel()
 	return errors.Join(poller.Stop(stopping), eng.Close())
 }
@@ -107,7 +108,7 @@ func triggered(t *testing.T, dsn string, n int) (*hook.Admin, effects) {
 func allCompleted(t *testing.T, admin *hook.Admin) []hook.Record {
 	t.Helper()
 	unfinished := hook.Filter{Statuses: []hook.Status{hook.Pending, hook.Processing}}
-	deadline := time.After(2 * time.Minute)
+	deadline := time.After(testdb.Patience)
 	for {
 		left, _, err := admin.List(t.Context(), unfinished, "", 1)
 		if err != nil {

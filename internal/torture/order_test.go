@@ -80,7 +80,7 @@ func expected(r torture.Record) bool {
 // tailed waits for the reader to see the last entry and returns all entries.
 func tailed(t *testing.T, box *outbox.Outbox, reader *torture.Reader) []outbox.Entry {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testdb.Patience)
 	defer cancel()
 	status, err := box.Status(ctx)
 	if err != nil {

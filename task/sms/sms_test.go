@@ -101,7 +101,7 @@ func (f *fakeTwilio) sender(t *testing.T, key string) task.Sender {
 	if err := os.WriteFile(file, []byte(key), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	send, err := sms.Twilio(account, task.FileSecret(file), &sms.TwilioOptions{BaseURL: server.URL, From: "+15005550006", Timeout: 5 * time.Second})
+	send, err := sms.Twilio(account, task.FileSecret(file), &sms.TwilioOptions{BaseURL: server.URL, From: "+15005550006", Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

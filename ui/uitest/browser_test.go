@@ -16,6 +16,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
+	"github.com/perdure/perdure/internal/testdb"
 	clocks "github.com/perdure/perdure/internal/clock"
 )
 
@@ -175,7 +176,7 @@ func (p *tab) settled() {
 // wait waits until an expression is true.
 func (p *tab) wait(what, expression string) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, 15*time.Second)
+	ctx, cancel := context.WithTimeout(p.ctx, testdb.Patience)
 	defer cancel()
 	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](expression, chromedp.WithPollingInterval(15*time.Millisecond))); err != nil {
 		text, _ := chromedp.Run(p.ctx, chromedp.Evaluate[string](`document.querySelector("dialog, main")?.innerText.slice(0, 600) + "\n focus: " + document.activeElement?.outerHTML.slice(0, 300) + " value: " + document.activeElement?.value`))

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/testdb"
 	"github.com/perdure/perdure/statechart"
 	"github.com/perdure/perdure/ui"
 )
@@ -300,7 +301,7 @@ func problem(w http.ResponseWriter, status int, code, detail string) {
 // eventually waits for something that another part of the program does.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	deadline := time.After(time.Minute)
+	deadline := time.After(testdb.Patience)
 	for !done() {
 		select {
 		case <-deadline:

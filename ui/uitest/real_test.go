@@ -83,7 +83,7 @@ func (s *shop) run(t *testing.T, sold *demo.Shop) {
 		<-done
 		s.http.CloseClientConnections()
 		s.http.Close()
-		bounded, stop := context.WithTimeout(context.Background(), 20*time.Second)
+		bounded, stop := context.WithTimeout(context.Background(), enginetest.Patience)
 		defer stop()
 		_ = s.server.Stop(bounded) // work that is cut off is run again, but not here
 	})

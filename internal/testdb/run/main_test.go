@@ -32,7 +32,7 @@ func TestSignalsReachTheCommand(t *testing.T) {
 	ready := filepath.Join(t.TempDir(), "ready")
 	signals := make(chan os.Signal, 1)
 	go func() {
-		for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); <-time.After(time.Millisecond) {
+		for deadline := time.Now().Add(testdb.Patience); time.Now().Before(deadline); <-time.After(time.Millisecond) {
 			if _, err := os.Stat(ready); err == nil {
 				break
 			}
