@@ -61,7 +61,7 @@ type Test struct {
 	// would not be noticed to be missing. 0 means 5000.
 	Limit int
 	// Timeout bounds one schedule, and so a wait that the database does not
-	// resolve. 0 means 30 s.
+	// resolve. 0 means 4 min.
 	Timeout time.Duration
 }
 

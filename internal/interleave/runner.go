@@ -12,7 +12,7 @@ import (
 
 const (
 	defaultLimit   = 5000
-	defaultTimeout = 30 * time.Second
+	defaultTimeout = 4 * time.Minute
 )
 
 // runner runs the schedules of one test, one after another. Its sessions keep

@@ -15,7 +15,7 @@ import (
 
 // adminTimeout bounds one administrative statement. It is long because many
 // tests may create databases at once on a slow disk.
-const adminTimeout = 2 * time.Minute
+const adminTimeout = Patience
 
 // Database creates an empty database for the test on this server, drops it when
 // the test ends, and returns its URL.

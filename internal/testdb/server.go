@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	startTimeout = 60 * time.Second
-	stopTimeout  = 30 * time.Second
+	startTimeout = Patience
+	stopTimeout  = Patience
 	// portTries is how many ports Start tries: between our finding a free port
 	// and the server's taking it, another process may take it.
 	portTries = 5

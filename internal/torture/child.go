@@ -22,7 +22,7 @@ const (
 )
 
 // patience bounds the wait for a child to be ready or to end in order.
-const patience = time.Minute
+const patience = 4 * time.Minute
 
 // Role is what a child does: until ctx is done, which is when its parent tells
 // it to stop, or dies.
