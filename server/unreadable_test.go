@@ -1,0 +1,39 @@
+package server_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure/internal/enginetest"
+)
+
+// Rows with times that neither Go nor JSON holds are in the lists, and no list fails
+// because of them.
+func (Flows) NoRowHidesAList(t *testing.T, db enginetest.Database) {
+	f := ready(t, db)
+	for range 2 {
+		f.hook()
+		f.task()
+		f.alarm()
+		f.door()
+		f.schedule()
+		f.start(object{"amount": 1})
+	}
+	for _, to := range []string{enginetest.Endless, enginetest.Beginningless} {
+		for _, column := range []string{
+			"perdure.hooks.due_at", "perdure.hooks.created_at", "queues.task.scheduled_at", "queues.task.enqueued_at", "perdure.alarms.due_at",
+			"perdure.alarms.occurs_at", "perdure.alarms.created_at", "perdure.schedules.next_at", "perdure.schedules.last_at", "perdure.instances.created_at",
+			"perdure.actors.created_at", "perdure.actors.updated_at",
+		} {
+			part := strings.Split(column, ".")
+			db.SetTime(t, part[0], part[1], part[2], to, "1 = 1")
+			for _, list := range []string{
+				"hooks", "tasks", "alarms", "instances", "actors", "schedules", "upcoming", "dead", "overview", "definitions", "nodes", "ticks?spec=@daily", "search?q=order",
+			} {
+				if a := f.do("GET", "/v1/"+list, nil); a.status >= 500 {
+					t.Errorf("%s is %s: GET /v1/%s responds %d: %s", column, to, list, a.status, a.body)
+				}
+			}
+		}
+	}
+}
