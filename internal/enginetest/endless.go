@@ -6,7 +6,7 @@ import (
 )
 
 // Beginningless and Endless are times that no Go program would store: PostgreSQL's
-// infinities, and the ends of SQLite's integers.
+// infinities, the ends of SQLite's integers, and the zero date of MariaDB.
 const (
 	Beginningless = "-infinity"
 	Endless       = "infinity"
@@ -22,7 +22,7 @@ func (db Database) SetTime(t testing.TB, schema, table, column, to, where string
 	value := map[string]map[string]string{
 		Postgres: {Beginningless: "'-infinity'::timestamptz", Endless: "'infinity'::timestamptz"},
 		SQLite:   {Beginningless: "-9223372036854775808", Endless: "9223372036854775807"},
-		MySQL:    {Beginningless: "'1000-01-01'", Endless: "'9999-12-31 23:59:59.999999'"},
+		MySQL:    {Beginningless: "'0000-00-00'", Endless: "'9999-12-31 23:59:59.999999'"},
 	}[db.Name][to]
 	db.Exec(t, fmt.Sprintf("update %s set %s = %s where %s", db.Table(schema, table), column, value, where), args...)
 }
