@@ -16,8 +16,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 
-	"github.com/perdure/perdure/internal/testdb"
 	clocks "github.com/perdure/perdure/internal/clock"
+	"github.com/perdure/perdure/internal/testdb"
 )
 
 var clock = clocks.System
