@@ -91,8 +91,6 @@ func difference(a, b []string) []string {
 var (
 	createTable = regexp.MustCompile(`^create table (?:if not exists )?([\w.]+) \($`)
 	addColumn   = regexp.MustCompile(`^alter table ([\w.]+) add column (\w+) (.*);$`)
-	alterTable  = regexp.MustCompile(`^alter table ([\w.]+)$`)
-	addedColumn = regexp.MustCompile(`^  add column (\w+) (.*[^,;])[,;]$`)
 	renameTable = regexp.MustCompile(`^alter table ([\w.]+) rename to ([\w.]+);$`)
 	columnLine  = regexp.MustCompile(`^  ([a-z_]+) (.*)$`)
 	constraint  = regexp.MustCompile(`^  (primary key|foreign key|constraint|index|check ?\(|key \w* ?\(|unique( key| index)?( \w+)? ?\(|references|on delete)`)
@@ -115,7 +113,7 @@ func tablesOf(t *testing.T, dialect string) map[string]*table {
 }
 
 func readTables(all map[string]*table, lines []string) {
-	var current, altered *table
+	var current *table
 	var comment []string
 	for _, line := range lines {
 		text := strings.TrimSpace(line)
@@ -130,18 +128,8 @@ func readTables(all map[string]*table, lines []string) {
 		} else if m := addColumn.FindStringSubmatch(line); m != nil && all[plainName(m[1])] != nil {
 			tb := all[plainName(m[1])]
 			tb.columns = append(tb.columns, column{m[2], kind(m[3]), note})
-		} else if m := alterTable.FindStringSubmatch(line); m != nil {
-			altered = all[plainName(m[1])]
-			continue
-		} else if m := addedColumn.FindStringSubmatch(line); m != nil && altered != nil {
-			altered.columns = append(altered.columns, column{m[1], kind(m[2]), note})
-		} else if m := renameTable.FindStringSubmatch(line); m != nil { // a table that was made anew
-			from, to := plainName(m[1]), plainName(m[2])
-			if all[from].comment == "" {
-				all[from].comment = all[to].comment
-			}
-			all[to] = all[from]
-			delete(all, from)
+		} else if m := renameTable.FindStringSubmatch(line); m != nil {
+			replaceTable(all, plainName(m[2]), plainName(m[1]))
 		} else if m := columnLine.FindStringSubmatch(line); current != nil && m != nil && !constraint.MatchString(line) {
 			current.columns = append(current.columns, column{m[1], kind(m[2]), note})
 		}
@@ -149,6 +137,24 @@ func readTables(all map[string]*table, lines []string) {
 			current = nil
 		}
 		comment = nil
+	}
+}
+
+// replaceTable lets a table that was built anew take the place of another. What was
+// said about the old one and its columns still holds.
+func replaceTable(all map[string]*table, name, by string) {
+	before, after := all[name], all[by]
+	delete(all, by)
+	all[name] = after
+	if after.comment == "" {
+		after.comment = before.comment
+	}
+	for i, c := range after.columns {
+		for _, old := range before.columns {
+			if c.comment == "" && old.name == c.name {
+				after.columns[i].comment = old.comment
+			}
+		}
 	}
 }
 
