@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -178,12 +179,7 @@ func (s *Store) DoomedInstances(ids []string, found func(Doomed)) sqldb.Stmt {
 		if err != nil {
 			return err
 		}
-		if err := parseJSON(awaits, &e.Awaits); err != nil {
-			return err
-		}
-		if err := parseJSON(seen, &e.Seen); err != nil {
-			return err
-		}
+		e.Unreadable = cmp.Or(parseJSON("awaited signals", awaits, &e.Awaits), parseJSON("seen signals", seen, &e.Seen)) // it ends all the same
 		found(e)
 		return nil
 	}
