@@ -34,7 +34,7 @@ func statements(t testing.TB, st *store.Store, now store.Now) []sqldb.Stmt {
 		Namespace: "test", Names: []string{"a", "b"}, Worker: "w", Token: "t", Lease: time.Minute, Limit: 16,
 	}, now)
 	enginetest.NoError(t, err)
-	return append(r.stmts, st.NextHook("test", []string{"a", "b"}, now, func(time.Duration) {}))
+	return append(r.stmts, st.NextHook("test", []string{"a", "b"}, 1, now, func(time.Duration) {}))
 }
 
 // A claim looks at what it claims and at nothing else, however much waits.

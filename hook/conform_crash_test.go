@@ -90,11 +90,9 @@ func (Conformance) Case24AHookThatKeepsCrashingIsQuarantined(t *testing.T, db en
 		f.clock.Advance(10 * time.Second)
 		if n < 3 {
 			f.reap(t)
-			r := f.is(t, id, hook.Pending)
-			wait := time.Duration(n-1) * time.Second // one that crashed before waits
-			equal(t, "due", r.Due, f.clock.Now().Add(wait))
-			equal(t, "waits", !r.NextAttempt.IsZero(), wait > 0)
-			f.clock.Advance(wait)
+			r := f.is(t, id, hook.Pending) // only a crash alone makes it wait
+			equal(t, "due", r.Due, f.clock.Now())
+			equal(t, "waits", !r.NextAttempt.IsZero(), false)
 		}
 	}
 	f.process(t, 0)
@@ -113,9 +111,9 @@ func (Conformance) Case24AHookThatKeepsCrashingIsQuarantined(t *testing.T, db en
 	f.is(t, id, hook.Completed)
 }
 
-// Hooks that have lost two processes are run one by one: only one of them kills
-// its process, and the others must not be counted out with it.
-func (Conformance) SuspectsRunOneAtATime(t *testing.T, db enginetest.Database) {
+// SuspectsRunInHalves after two processes were lost with all of them. Other hooks run as
+// usual.
+func (Conformance) SuspectsRunInHalves(t *testing.T, db enginetest.Database) {
 	f := newFixture(t, db, &hook.Options{Lease: 10 * time.Second, MaxCrashes: 3})
 	started, release := make(chan string, 10), make(chan struct{})
 	f.handle(t, "a", func(ctx context.Context, _ string) error {
@@ -125,37 +123,48 @@ func (Conformance) SuspectsRunOneAtATime(t *testing.T, db enginetest.Database) {
 		}
 		return nil
 	})
-	for range 3 {
-		f.trigger(t, "a", nil)
+	var ids []string
+	for range 4 {
+		ids = append(ids, f.trigger(t, "a", nil))
 	}
 	for range 2 { // two processes are lost with all of them
 		f.abandon(t, 10*time.Second)
 		f.clock.Advance(10 * time.Second)
 		f.reap(t)
-		f.clock.Advance(time.Second)
 	}
 	fresh := f.trigger(t, "a", nil)
-	for left := 3; left > 0; left-- {
-		wait := begin(t, f.hooks)
-		suspect := <-started
-		if left == 3 {
-			enginetest.Eventually(t, "what is not suspect runs beside", func() bool { return f.get(t, fresh).Status == hook.Completed })
-		}
-		waiting, _, err := f.admin.List(enginetest.Context(t), hook.Filter{Statuses: []hook.Status{hook.Pending}}, "", 0)
-		enginetest.NoError(t, err)
-		equal(t, "suspects that wait", len(waiting), left-1)
-		for _, r := range waiting {
-			equal(t, "crashes", r.Crashes, 2)
-			equal(t, "next attempt", r.NextAttempt, f.clock.Now().Add(2*time.Second))
-		}
-		release <- struct{}{}
-		wait()
-		r := f.is(t, suspect, hook.Completed)
+	wait := begin(t, f.hooks)
+	<-started
+	<-started // both run, or this would not end
+	enginetest.Eventually(t, "a hook that is no suspect runs", func() bool { return f.get(t, fresh).Status == hook.Completed })
+	waiting, _, err := f.admin.List(enginetest.Context(t), hook.Filter{Statuses: []hook.Status{hook.Pending}}, "", 0)
+	enginetest.NoError(t, err)
+	equal(t, "suspects that wait", len(waiting), 2)
+	equal(t, "more that run", len(started), 0)
+	close(release)
+	wait()
+	for _, id := range ids {
+		r := f.is(t, id, hook.Completed)
 		equal(t, "crashes", r.Crashes, 2)
-		f.clock.Advance(2 * time.Second)
 	}
-	f.process(t, 0)
-	equal(t, "suspects that ran at once", len(started), 0)
+}
+
+// AHookThatCrashesAloneWaits before it is run again, longer each time.
+func (Conformance) AHookThatCrashesAloneWaits(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, nil)
+	f.handle(t, "a", nil)
+	id := f.trigger(t, "a", nil)
+	for n := 1; n <= 4; n++ {
+		f.abandon(t, 10*time.Second)
+		f.clock.Advance(10 * time.Second)
+		process(t, newHooks(t, f.eng, f.hooks.Namespace(), &hook.Options{MaxCrashes: 9}), 0)
+		wait := time.Duration(0)
+		if n > 2 {
+			wait = time.Duration(n-1) * time.Second
+		}
+		equal(t, "due", f.is(t, id, hook.Pending).Due, f.clock.Now().Add(wait))
+		f.clock.Advance(wait)
+	}
 }
 
 // reap returns expired claims as a process does that has no handlers.

@@ -15,14 +15,6 @@ import (
 const (
 	// reapLimit is how many expired claims one claim returns at most.
 	reapLimit = 100
-	// crashDelay is how long a row waits after a crash, times its earlier
-	// crashes: one that kills its process must not do so in a loop.
-	crashDelay = time.Second
-	// suspicious is how many crashes make a row a suspect: it may be the one
-	// that kills its process. Suspects run one at a time in a process, so that
-	// the innocent among them are not counted out with the culprit. The first
-	// crash makes nobody suspect: after a power failure all run at once.
-	suspicious = 2
 	// sweepLimit is how many rows one sweep removes.
 	sweepLimit = 5000
 )
@@ -33,32 +25,33 @@ func (r *Runner) claim(ctx context.Context, limit int, lease time.Duration) ([]*
 	var rows []store.Hook
 	token := newToken()
 	err := r.transact(ctx, func(tx sqldb.Tx) (err error) {
+		r.leave(rows) // admitted by an attempt that failed
+		rows = nil
 		now := r.rt.Now()
 		reaped, err = r.rt.Store.ReapHooks(ctx, tx, store.Expiry{
-			Namespace: r.options.Namespace, MaxCrashes: r.options.MaxCrashes, Delay: crashDelay,
-			Message: "process was lost while the hook ran", Limit: reapLimit,
+			Namespace: r.options.Namespace, Judge: r.judge, Message: "process was lost while the hook ran", Limit: reapLimit,
 		}, now)
 		if err != nil {
 			return err
 		}
-		rows, err = r.rt.Store.ClaimHooks(ctx, tx, store.Claim{
-			Namespace: r.options.Namespace, Names: r.names(), Worker: r.id, Token: token, Lease: lease, Limit: limit,
+		claimed, err := r.rt.Store.ClaimHooks(ctx, tx, store.Claim{
+			Namespace: r.options.Namespace, Names: r.names(), Worker: r.id, Token: token, Lease: lease, Limit: limit, Least: r.least(),
 		}, now)
 		if err != nil {
 			return err
 		}
-		var postponed []sqldb.Stmt
-		rows, postponed = r.openable(rows, token)
+		claimed, postponed := r.openable(claimed, token)
 		if err := tx.Run(ctx, postponed...); err != nil {
 			return err
 		}
-		rows, postponed = r.single(rows, token, lease)
-		return tx.Run(ctx, postponed...)
+		var surplus []sqldb.Stmt
+		rows, surplus = r.admit(claimed, token)
+		return tx.Run(ctx, surplus...)
 	})
 	if err != nil {
+		r.leave(rows)
 		return nil, err
 	}
-	r.suspect(rows)
 	for _, crashed := range reaped {
 		r.tell(crashed)
 	}
@@ -81,45 +74,6 @@ func (r *Runner) openable(claimed []store.Hook, token string) (kept []store.Hook
 		postponed = append(postponed, r.rt.Store.PostponeHook(row.ID, token, sealedDelay, r.rt.Now()))
 	}
 	return kept, postponed
-}
-
-// single leaves at most one suspect among claimed rows, none while one runs,
-// and returns the statements that postpone the others.
-func (r *Runner) single(claimed []store.Hook, token string, lease time.Duration) (kept []store.Hook, postponed []sqldb.Stmt) {
-	r.mu.RLock()
-	taken := r.suspected != ""
-	r.mu.RUnlock()
-	for _, row := range claimed {
-		if row.Crashes >= suspicious {
-			if taken {
-				postponed = append(postponed, r.rt.Store.PostponeHook(row.ID, token, lease/5, r.rt.Now()))
-				continue
-			}
-			taken = true
-		}
-		kept = append(kept, row)
-	}
-	return kept, postponed
-}
-
-// suspect notes the suspect among claimed rows, if there is one.
-func (r *Runner) suspect(claimed []store.Hook) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, row := range claimed {
-		if row.Crashes >= suspicious {
-			r.suspected = row.ID
-		}
-	}
-}
-
-// acquit makes room for the next suspect.
-func (r *Runner) acquit(id string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.suspected == id {
-		r.suspected = ""
-	}
 }
 
 // tell hands a crash to the callback, which may panic: what was claimed with it
@@ -159,16 +113,22 @@ func (r *Runner) extend(ctx context.Context, claims []*core.Claim, lease time.Du
 	return lost, nil
 }
 
+// release gives claims back that were not started.
 func (r *Runner) release(ctx context.Context, claims []*core.Claim) error {
+	err := r.giveBack(ctx, claims)
+	for _, c := range claims {
+		r.left(c.Work.(store.Hook))
+	}
+	return err
+}
+
+func (r *Runner) giveBack(ctx context.Context, claims []*core.Claim) error {
 	ctx, cancel := context.WithTimeout(ctx, outcomeTimeout)
 	defer cancel()
 	stale := make([]bool, len(claims))
 	err := r.guarded(ctx, claims, func(i int, c *core.Claim) sqldb.Stmt {
 		return r.rt.Store.ReleaseHook(c.ID, c.Token, &stale[i])
 	})
-	for _, c := range claims {
-		r.acquit(c.ID)
-	}
 	r.rt.Hub.Publish(r.options.Topic, time.Time{}) // for the other processes
 	return err
 }
@@ -188,7 +148,7 @@ func (r *Runner) next(ctx context.Context) (wait time.Duration, ok bool, err err
 		return 0, false, err
 	}
 	defer tx.Rollback()
-	err = tx.Run(ctx, r.rt.Store.NextHook(r.options.Namespace, r.names(), r.rt.Now(), func(d time.Duration) { wait, ok = d, true }))
+	err = tx.Run(ctx, r.rt.Store.NextHook(r.options.Namespace, r.names(), r.least(), r.rt.Now(), func(d time.Duration) { wait, ok = d, true }))
 	return wait, ok, err
 }
 

@@ -29,13 +29,13 @@ const (
 // run executes the handler of a claimed row and commits what came of it.
 func (r *Runner) run(ctx context.Context, c *core.Claim) error {
 	row := c.Work.(store.Hook)
-	defer r.acquit(c.ID)
+	defer r.left(row)
 	handler := r.handler(row.Name)
 	result, err := r.execute(ctx, handler, row)
 	if cause := context.Cause(ctx); errors.Is(cause, core.ErrLost) {
 		return cause // somebody else has the row: our outcome would be stale
 	} else if err != nil && errors.Is(cause, core.ErrStopping) {
-		return r.release(context.WithoutCancel(ctx), []*core.Claim{c})
+		return r.giveBack(context.WithoutCancel(ctx), []*core.Claim{c})
 	}
 	if err := failpoint.Hit(r.options.Kind + ".executed"); err != nil {
 		return err

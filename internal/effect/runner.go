@@ -86,14 +86,16 @@ type Runner struct {
 	worker  *core.Worker
 	id      string // of this process, in the rows that it claims
 
-	mu        sync.RWMutex
-	handlers  map[string]Handler
-	suspected string // the suspect that is claimed, if there is one
+	lane *core.Lane // of suspects
+
+	mu       sync.RWMutex
+	handlers map[string]Handler
 }
 
 // New returns a runner that handles nothing yet.
 func New(rt *perdure.Runtime, o Options) *Runner {
 	r := &Runner{rt: rt, options: o, id: newToken(), handlers: map[string]Handler{}}
+	r.lane = rt.Workers.NewLane(func() { rt.Hub.Tell(o.Topic, time.Time{}) })
 	r.worker = core.NewWorker(core.Kind{
 		Name: o.Kind, Claim: r.claim, Run: r.run, Extend: r.extend, Release: r.release, Next: r.next, Sweep: r.sweep,
 	}, core.Options{

@@ -22,6 +22,7 @@ type Hook struct {
 	MaxAttempts         int
 	Attempts            int
 	Crashes             int
+	Limit               *int // batch limit of a suspect, set by a claim
 	Error               *string
 	Unit                string
 	Trace               *string

@@ -28,15 +28,33 @@ type Claim struct {
 	Token string
 	Lease time.Duration
 	Limit int
+	// Least is the smallest batch limit of suspects that are claimed too.
+	Least int
+}
+
+// LostHook is a hook whose claim has expired.
+type LostHook struct {
+	ID, Name, Worker string
+	Crashes          int
+	// Limit is the batch limit of a suspect, nil for others.
+	Limit *int
+	// Suspects and Others are the hooks that its process ran, this one included.
+	Suspects, Others int
+}
+
+// HookVerdict is the consequence of a crash for a hook.
+type HookVerdict struct {
+	Crashes     int
+	Limit       *int
+	Delay       time.Duration
+	Quarantined bool
 }
 
 // Expiry says what becomes of claims whose lease has expired.
 type Expiry struct {
 	Namespace string
-	// MaxCrashes is how many expired claims quarantine a hook.
-	MaxCrashes int
-	// Delay is how long a hook waits, times its earlier crashes.
-	Delay   time.Duration
+	// Judge decides about each hook.
+	Judge   func(LostHook) HookVerdict
 	Message string
 	Limit   int
 }
@@ -51,59 +69,61 @@ type Reaped struct {
 // ReapHooks returns expired claims to the queue, or quarantines them, and records
 // their attempts.
 func (s *Store) ReapHooks(ctx context.Context, run sqldb.Runner, e Expiry, now Now) ([]Reaped, error) {
-	reap := s.reap
-	if s.dialect.Name == sqldb.MySQL {
-		reap = s.reapLocked
-	}
-	reaped, err := reap(ctx, run, e, now)
-	if err != nil || len(reaped) == 0 {
+	lost, err := s.expiredHooks(ctx, run, e, now)
+	if err != nil || len(lost) == 0 {
 		return nil, err
 	}
-	return reaped, run.Run(ctx, s.lostHooks(reaped, now)...)
-}
-
-func (s *Store) reap(ctx context.Context, run sqldb.Runner, e Expiry, now Now) ([]Reaped, error) {
-	var reaped []Reaped
-	reap := s.stmt("HookReap", e.Namespace, at(now), e.Delay.Microseconds(), e.Message, e.MaxCrashes, e.Limit)
-	reap.Row = func(scan sqldb.Scan) error {
-		var r Reaped
-		err := scan(&r.ID, &r.Name, &r.Status, &r.Crashes)
-		reaped = append(reaped, r)
-		return err
+	if err := run.Run(ctx, s.crowd(e.Namespace, lost)); err != nil {
+		return nil, err
 	}
-	return reaped, run.Run(ctx, reap)
+	reaped := make([]Reaped, len(lost))
+	stmts := make([]sqldb.Stmt, len(lost))
+	for i, l := range lost {
+		v := e.Judge(l)
+		reaped[i] = Reaped{ID: l.ID, Name: l.Name, Status: "pending", Crashes: v.Crashes}
+		if v.Quarantined {
+			reaped[i].Status = "quarantined"
+		}
+		waits, us := v.Delay > 0 && !v.Quarantined, v.Delay.Microseconds()
+		stmts[i] = s.stmt("HookReturn", string(reaped[i].Status), s.flag(v.Quarantined), at(now), v.Crashes, v.Limit, s.flag(waits), at(now), us, at(now), us, e.Message, l.ID)
+	}
+	return reaped, run.Run(ctx, append(stmts, s.lostHooks(reaped, now)...)...)
 }
 
-// reapLocked does it in two steps, for MySQL, which returns nothing from an
-// update.
-func (s *Store) reapLocked(ctx context.Context, run sqldb.Runner, e Expiry, now Now) ([]Reaped, error) {
-	var reaped []Reaped
+func (s *Store) expiredHooks(ctx context.Context, run sqldb.Runner, e Expiry, now Now) ([]LostHook, error) {
+	var lost []LostHook
 	expired := s.stmt("HookExpired", e.Namespace, at(now), e.Limit)
 	expired.Row = func(scan sqldb.Scan) error {
-		var r Reaped
-		err := scan(&r.ID, &r.Name, &r.Crashes)
-		reaped = append(reaped, r)
+		var l LostHook
+		err := scan(&l.ID, &l.Name, &l.Crashes, &l.Worker, &l.Limit)
+		lost = append(lost, l)
 		return err
 	}
-	if err := run.Run(ctx, expired); err != nil {
-		return nil, err
-	}
-	for i := range reaped {
-		r := &reaped[i]
-		delay := time.Duration(r.Crashes) * e.Delay
-		r.Crashes++
-		quarantine := r.Crashes >= e.MaxCrashes
-		r.Status = "pending"
-		if quarantine {
-			r.Status = "quarantined"
+	return lost, run.Run(ctx, expired)
+}
+
+// crowd returns the statement that counts what the processes of expired claims run:
+// the process that let one of its claims expire has crashed.
+func (s *Store) crowd(namespace string, lost []LostHook) sqldb.Stmt {
+	crowd := s.stmt("HookCrowd", namespace)
+	crowd.Row = func(scan sqldb.Scan) error {
+		var worker *string
+		var suspect, n int
+		if err := scan(&worker, &suspect, &n); err != nil || worker == nil {
+			return err
 		}
-		waits, us := delay > 0 && !quarantine, delay.Microseconds()
-		stmt := s.stmt("HookReturn", string(r.Status), quarantine, at(now), waits, at(now), us, at(now), us, e.Message, r.ID)
-		if err := run.Run(ctx, stmt); err != nil {
-			return nil, err
+		for i := range lost {
+			switch l := &lost[i]; {
+			case l.Worker != *worker:
+			case suspect == 1:
+				l.Suspects = n
+			default:
+				l.Others = n
+			}
 		}
+		return nil
 	}
-	return reaped, nil
+	return crowd
 }
 
 // ClaimHooks leases up to c.Limit due hooks, the most urgent and then the
@@ -116,7 +136,7 @@ func (s *Store) ClaimHooks(ctx context.Context, run sqldb.Runner, c Claim, now N
 		return s.claimLocked(ctx, run, c, now)
 	}
 	var hooks []Hook
-	claim := s.stmt("HookClaim", c.Worker, c.Token, at(now), c.Lease.Microseconds(), c.Limit, c.Namespace, s.names(c.Names))
+	claim := s.stmt("HookClaim", c.Worker, c.Token, at(now), c.Lease.Microseconds(), c.Limit, c.Namespace, s.names(c.Names), c.Least)
 	claim.Row = s.claimRow(&hooks)
 	return hooks, run.Run(ctx, claim)
 }
@@ -133,7 +153,7 @@ func (s *Store) names(names []string) any {
 func (s *Store) claimRow(hooks *[]Hook) func(sqldb.Scan) error {
 	return func(scan sqldb.Scan) error {
 		var h Hook
-		err := scan(&h.ID, &h.Name, &h.Payload, &h.Priority, &h.Policy, &h.MaxAttempts, &h.Attempts, &h.Crashes, &h.Unit, &h.Trace, &h.Created, &h.Due)
+		err := scan(&h.ID, &h.Name, &h.Payload, &h.Priority, &h.Policy, &h.MaxAttempts, &h.Attempts, &h.Crashes, &h.Limit, &h.Unit, &h.Trace, &h.Created, &h.Due)
 		h.Payload, h.Sealed = s.open(hookPayload, h.Payload, h.ID)
 		*hooks = append(*hooks, h)
 		return err
@@ -176,7 +196,7 @@ func (s *Store) candidates(ctx context.Context, run sqldb.Runner, c Claim, now N
 	for _, name := range c.Names {
 		for _, priority := range Priorities {
 			parts = append(parts, strings.ReplaceAll(s.texts["HookCandidatesPart"], "{priority}", strconv.Itoa(priority)))
-			args = append(args, c.Namespace, name, at(now), c.Limit)
+			args = append(args, c.Namespace, name, at(now), c.Least, c.Limit)
 		}
 	}
 	find := sqldb.Stmt{
@@ -196,9 +216,10 @@ func (s *Store) candidates(ctx context.Context, run sqldb.Runner, c Claim, now N
 const maxMicroseconds = math.MaxInt64 / int64(time.Microsecond)
 
 // NextHook finds how long it is until a hook with one of the names is due, or
-// a claim in the namespace expires. found is not called if there is none.
-func (s *Store) NextHook(namespace string, names []string, now Now, found func(time.Duration)) sqldb.Stmt {
-	next := s.nextHook(namespace, names, now)
+// a claim in the namespace expires. Suspects count if their batch limit is at least
+// least. found is not called if there is none.
+func (s *Store) NextHook(namespace string, names []string, least int, now Now, found func(time.Duration)) sqldb.Stmt {
+	next := s.nextHook(namespace, names, least, now)
 	next.Row = func(scan sqldb.Scan) error {
 		var us *int64
 		if err := scan(&us); err != nil || us == nil {
@@ -210,19 +231,19 @@ func (s *Store) NextHook(namespace string, names []string, now Now, found func(t
 	return next
 }
 
-func (s *Store) nextHook(namespace string, names []string, now Now) sqldb.Stmt {
+func (s *Store) nextHook(namespace string, names []string, least int, now Now) sqldb.Stmt {
 	if len(names) == 0 {
 		names = []string{""} // no hook has this name
 	}
 	if s.dialect.Name != sqldb.MySQL {
-		return s.stmt("HookNextWake", at(now), namespace, s.names(names))
+		return s.stmt("HookNextWake", at(now), namespace, s.names(names), least)
 	}
 	var parts []string
 	args := []any{at(now)}
 	for _, name := range names {
 		for _, priority := range Priorities {
 			parts = append(parts, strings.ReplaceAll(s.texts["HookNextWakePart"], "{priority}", strconv.Itoa(priority)))
-			args = append(args, namespace, name)
+			args = append(args, namespace, name, least)
 		}
 	}
 	text := strings.ReplaceAll(s.texts["HookNextWake"], "{due}", strings.Join(parts, "\nunion all\n"))

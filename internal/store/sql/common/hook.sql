@@ -10,3 +10,10 @@ where id = ?
 -- name: HookDelete
 delete from perdure.hooks
 where id = ? and status <> 'processing'
+
+-- name: HookCrowd
+-- How many hooks each process runs, suspects and others.
+select worker, case when batch_limit is null then 0 else 1 end, count(*)
+from perdure.hooks
+where status = 'processing' and namespace = ?
+group by worker, case when batch_limit is null then 0 else 1 end

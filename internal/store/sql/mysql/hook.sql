@@ -15,7 +15,7 @@ where id = ? and token = ?
 
 -- name: HookRetry
 update perdure.hooks
-set status = 'pending', attempts = attempts + 1, error = ?, next_attempt_at = coalesce(cast(? as datetime(6)), utc_timestamp(6)) + interval ? microsecond, due_at = coalesce(cast(? as datetime(6)), utc_timestamp(6)) + interval ? microsecond,
+set status = 'pending', attempts = attempts + 1, batch_limit = null, error = ?, next_attempt_at = coalesce(cast(? as datetime(6)), utc_timestamp(6)) + interval ? microsecond, due_at = coalesce(cast(? as datetime(6)), utc_timestamp(6)) + interval ? microsecond,
   worker = null, token = null, lease_expires_at = null
 where id = ? and token = ?
 
@@ -45,7 +45,7 @@ where id = ? and token = ?
 -- name: HookRevive
 -- An operator's retry: due now, with all attempts before it.
 update perdure.hooks
-set status = 'pending', attempts = 0, crashes = 0, next_attempt_at = null, due_at = coalesce(cast(? as datetime(6)), utc_timestamp(6)), finished_at = null
+set status = 'pending', attempts = 0, crashes = 0, batch_limit = null, next_attempt_at = null, due_at = coalesce(cast(? as datetime(6)), utc_timestamp(6)), finished_at = null
 where id = ? and status in ('failed', 'quarantined', 'cancelled', 'completed')
 
 -- name: HookHasten
@@ -63,7 +63,7 @@ where id = ? and status in ('pending', 'processing')
 
 -- name: HookExpired
 -- First half of the return of expired claims: lock them.
-select id, name, crashes
+select id, name, crashes, coalesce(worker, ''), batch_limit
 from perdure.hooks
 where namespace = ? and status = 'processing' and lease_expires_at <= coalesce(cast(? as datetime(6)), utc_timestamp(6))
 order by lease_expires_at
@@ -73,7 +73,7 @@ for update skip locked
 -- name: HookReturn
 -- Second half, for one that is locked.
 update perdure.hooks
-set status = ?, finished_at = case when ? then coalesce(cast(? as datetime(6)), utc_timestamp(6)) end, crashes = crashes + 1,
+set status = ?, finished_at = case when ? then coalesce(cast(? as datetime(6)), utc_timestamp(6)) end, crashes = ?, batch_limit = ?,
   next_attempt_at = case when ? then coalesce(cast(? as datetime(6)), utc_timestamp(6)) + interval ? microsecond end,
   due_at = coalesce(cast(? as datetime(6)), utc_timestamp(6)) + interval ? microsecond, error = ?,
   token = null, lease_expires_at = null
@@ -92,6 +92,7 @@ limit ?
   select id, priority, due_at
   from perdure.hooks
   where status = 'pending' and namespace = ? and name = ? and priority = {priority} and due_at <= coalesce(cast(? as datetime(6)), utc_timestamp(6))
+    and (batch_limit is null or batch_limit >= ?)
   order by due_at, id
   limit ?
 )
@@ -99,7 +100,7 @@ limit ?
 -- name: HookLock
 -- Locks the candidates that nobody else has taken meanwhile. The ids are
 -- written by the program in place of {ids}.
-select id, name, payload, priority, policy, max_attempts, attempts, crashes, unit_id, trace, created_at, due_at
+select id, name, payload, priority, policy, max_attempts, attempts, crashes, batch_limit, unit_id, trace, created_at, due_at
 from perdure.hooks
 where id in ({ids}) and status = 'pending'
 for update skip locked
@@ -124,7 +125,7 @@ from (
 -- name: HookNextWakePart
 select min(due_at) as at
 from perdure.hooks
-where status = 'pending' and namespace = ? and name = ? and priority = {priority}
+where status = 'pending' and namespace = ? and name = ? and priority = {priority} and (batch_limit is null or batch_limit >= ?)
 
 -- name: HookPurge
 -- A hook goes only after what is recorded of it.

@@ -15,7 +15,7 @@ where id = ? and token = ?
 
 -- name: HookRetry
 update perdure.hooks
-set status = 'pending', attempts = attempts + 1, error = ?, next_attempt_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond', due_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond',
+set status = 'pending', attempts = attempts + 1, batch_limit = null, error = ?, next_attempt_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond', due_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond',
   worker = null, token = null, lease_expires_at = null
 where id = ? and token = ?
 
@@ -45,7 +45,7 @@ where id = ? and token = ?
 -- name: HookRevive
 -- An operator's retry: due now, with all attempts before it.
 update perdure.hooks
-set status = 'pending', attempts = 0, crashes = 0, next_attempt_at = null, due_at = coalesce(?::timestamptz, now()), finished_at = null
+set status = 'pending', attempts = 0, crashes = 0, batch_limit = null, next_attempt_at = null, due_at = coalesce(?::timestamptz, now()), finished_at = null
 where id = ? and status in ('failed', 'quarantined', 'cancelled', 'completed')
 
 -- name: HookHasten
@@ -61,26 +61,23 @@ update perdure.hooks
 set status = 'cancelled', finished_at = coalesce(?::timestamptz, now()), next_attempt_at = null, worker = null, token = null, lease_expires_at = null
 where id = ? and status in ('pending', 'processing')
 
--- name: HookReap
-with expired as (
-  select id
-  from perdure.hooks
-  where namespace = $1 and status = 'processing' and lease_expires_at <= coalesce($2::timestamptz, now())
-  order by lease_expires_at
-  limit $6
-  for update skip locked
-)
-update perdure.hooks h
-set status = case when h.crashes + 1 >= $5::integer then 'quarantined' else 'pending' end,
-  finished_at = case when h.crashes + 1 >= $5::integer then coalesce($2::timestamptz, now()) end,
-  crashes = h.crashes + 1,
-  next_attempt_at = case when h.crashes > 0 and h.crashes + 1 < $5::integer then coalesce($2::timestamptz, now()) + h.crashes * $3::bigint * interval '1 microsecond' end,
-  due_at = coalesce($2::timestamptz, now()) + h.crashes * $3::bigint * interval '1 microsecond',
-  error = $4,
+-- name: HookExpired
+-- First half of the return of expired claims: lock them.
+select id, name, crashes, coalesce(worker, ''), batch_limit
+from perdure.hooks
+where namespace = ? and status = 'processing' and lease_expires_at <= coalesce(?::timestamptz, now())
+order by lease_expires_at
+limit ?
+for update skip locked
+
+-- name: HookReturn
+-- Second half, for one that is locked.
+update perdure.hooks
+set status = ?, finished_at = case when ?::boolean then coalesce(?::timestamptz, now()) end, crashes = ?, batch_limit = ?::integer,
+  next_attempt_at = case when ?::boolean then coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond' end,
+  due_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond', error = ?,
   token = null, lease_expires_at = null
-from expired
-where h.id = expired.id
-returning h.id, h.name, h.status, h.crashes
+where id = ?
 
 -- name: HookClaim
 with due as (
@@ -91,7 +88,7 @@ with due as (
     select id, due_at
     from perdure.hooks
     where namespace = $6 and name = handled.name and priority = level.priority
-      and status = 'pending' and due_at <= coalesce($3::timestamptz, now())
+      and status = 'pending' and due_at <= coalesce($3::timestamptz, now()) and (batch_limit is null or batch_limit >= $8::integer)
     order by due_at, id
     limit $5
     for update skip locked
@@ -104,7 +101,7 @@ set status = 'processing', worker = $1, token = $2, last_attempt_at = coalesce($
   lease_expires_at = coalesce($3::timestamptz, now()) + $4::bigint * interval '1 microsecond'
 from due
 where h.id = due.id
-returning h.id, h.name, h.payload, h.priority, h.policy, h.max_attempts, h.attempts, h.crashes, h.unit_id, h.trace, h.created_at, h.due_at
+returning h.id, h.name, h.payload, h.priority, h.policy, h.max_attempts, h.attempts, h.crashes, h.batch_limit, h.unit_id, h.trace, h.created_at, h.due_at
 
 -- name: HookNextWake
 -- Microseconds until something is due: a hook that is handled here, or an
@@ -118,6 +115,7 @@ from (
     select due_at
     from perdure.hooks
     where namespace = $2 and name = handled.name and priority = level.priority and status = 'pending'
+      and (batch_limit is null or batch_limit >= $4::integer)
     order by due_at, id
     limit 1
   ) h

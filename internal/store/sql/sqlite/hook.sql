@@ -15,7 +15,7 @@ where id = ? and token = ?
 
 -- name: HookRetry
 update perdure.hooks
-set status = 'pending', attempts = attempts + 1, error = ?, next_attempt_at = ? + ?, due_at = ? + ?,
+set status = 'pending', attempts = attempts + 1, batch_limit = null, error = ?, next_attempt_at = ? + ?, due_at = ? + ?,
   worker = null, token = null, lease_expires_at = null
 where id = ? and token = ?
 
@@ -45,7 +45,7 @@ where id = ? and token = ?
 -- name: HookRevive
 -- An operator's retry: due now, with all attempts before it.
 update perdure.hooks
-set status = 'pending', attempts = 0, crashes = 0, next_attempt_at = null, due_at = ?, finished_at = null
+set status = 'pending', attempts = 0, crashes = 0, batch_limit = null, next_attempt_at = null, due_at = ?, finished_at = null
 where id = ? and status in ('failed', 'quarantined', 'cancelled', 'completed')
 
 -- name: HookHasten
@@ -61,23 +61,21 @@ update perdure.hooks
 set status = 'cancelled', finished_at = ?, next_attempt_at = null, worker = null, token = null, lease_expires_at = null
 where id = ? and status in ('pending', 'processing')
 
--- name: HookReap
+-- name: HookExpired
+-- First half of the return of expired claims.
+select id, name, crashes, coalesce(worker, ''), batch_limit
+from perdure.hooks
+where namespace = ? and status = 'processing' and lease_expires_at <= ?
+order by lease_expires_at
+limit ?
+
+-- name: HookReturn
+-- Second half.
 update perdure.hooks
-set status = case when crashes + 1 >= ?5 then 'quarantined' else 'pending' end,
-  finished_at = case when crashes + 1 >= ?5 then ?2 end,
-  crashes = crashes + 1,
-  next_attempt_at = case when crashes > 0 and crashes + 1 < ?5 then ?2 + crashes * ?3 end,
-  due_at = ?2 + crashes * ?3,
-  error = ?4,
+set status = ?, finished_at = case when ? then ? end, crashes = ?, batch_limit = ?,
+  next_attempt_at = case when ? then ? + ? end, due_at = ? + ?, error = ?,
   token = null, lease_expires_at = null
-where id in (
-  select id
-  from perdure.hooks
-  where namespace = ?1 and status = 'processing' and lease_expires_at <= ?2
-  order by lease_expires_at
-  limit ?6
-)
-returning id, name, status, crashes
+where id = ?
 
 -- name: HookClaim
 -- The names are a JSON array. Of each name and priority only the oldest due
@@ -93,13 +91,14 @@ where id in (
     select id
     from perdure.hooks
     where namespace = ?6 and name = handled.value and priority = level.column1 and status = 'pending' and due_at <= ?3
+      and (batch_limit is null or batch_limit >= ?8)
     order by due_at, id
     limit ?5
   )
   order by h.priority, h.due_at, h.id
   limit ?5
 )
-returning id, name, payload, priority, policy, max_attempts, attempts, crashes, unit_id, trace, created_at, due_at
+returning id, name, payload, priority, policy, max_attempts, attempts, crashes, batch_limit, unit_id, trace, created_at, due_at
 
 -- name: HookNextWake
 -- Microseconds until something is due: a hook that is handled here, or an
@@ -110,6 +109,7 @@ from (
     select min(due_at)
     from perdure.hooks
     where namespace = ?2 and name = handled.value and priority = level.column1 and status = 'pending'
+      and (batch_limit is null or batch_limit >= ?4)
   ) as at
   from json_each(?3) handled
   cross join (values (-1), (0), (1)) level
