@@ -41,7 +41,8 @@ type Options struct {
 	// task is quarantined. Default: 5.
 	MaxCrashes int
 	// Retention is how long effects and tasks that are done are kept, and
-	// the idempotency keys of events. Default: 7 days.
+	// the idempotency keys of events. Those that failed or were quarantined are
+	// kept for 30 days. Default: 7 days.
 	Retention time.Duration
 	// Batch is how many actors whose delays are due are moved in one
 	// transaction. Default: 256.
@@ -117,7 +118,7 @@ func New(eng *perdure.Engine, options *Options) (*Actors, error) {
 	}
 	a.runner = effect.New(rt, effect.Options{
 		Kind: "actor", Namespace: namespace, Topic: topic, Concurrency: o.Concurrency, Lease: o.Lease, MaxCrashes: o.MaxCrashes,
-		Retention: o.Retention, OnError: o.OnError, OnCrash: a.crashed, Random: o.Random,
+		Retention: o.Retention, DeadRetention: core.DeadRetention, OnError: o.OnError, OnCrash: a.crashed, Random: o.Random,
 	})
 	rt.Workers.Add(delays{a})
 	a.id, a.suspects = crand.Text(), rt.Workers.NewLane(func() { rt.Hub.Tell(topic, time.Time{}) })

@@ -72,6 +72,10 @@ type Options struct {
 	// Timeout is how long a handler may take unless its own options say
 	// otherwise. Default: 5 minutes.
 	Timeout time.Duration
+	// DeadRetention is the time that dead letters are kept: alarms that failed or
+	// were quarantined, counted from the time that their last attempt was due. A
+	// recurring alarm is kept. Negative: no limit. Default: 30 days.
+	DeadRetention time.Duration
 	// MaxPayload is the largest payload in bytes. Default: 1 MiB.
 	MaxPayload int
 	// Notify is the URL that is told of what becomes of alarms that have no
@@ -125,7 +129,7 @@ func New(eng *perdure.Engine, options *Options) (*Alarms, error) {
 	}
 	a := &Alarms{rt: rt, eng: eng, options: o, id: newToken(), handlers: map[string]handler{}}
 	a.worker = core.NewWorker(a.kind(), core.Options{
-		Workers: rt.Workers, Concurrency: o.Concurrency, Lease: o.Lease, Clock: rt.Clock, OnError: o.OnError,
+		Workers: rt.Workers, Concurrency: o.Concurrency, Lease: o.Lease, Clock: rt.Clock, OnError: o.OnError, SweepEvery: time.Hour,
 	})
 	if o.Sender != nil {
 		a.handlers[Webhook] = handler{run: a.deliver, timeout: o.Timeout}
@@ -190,6 +194,7 @@ func (o *Options) withDefaults() Options {
 	defaults(&options.Lease, 30*time.Second)
 	defaults(&options.MaxCrashes, 5)
 	defaults(&options.Timeout, 5*time.Minute)
+	defaults(&options.DeadRetention, core.DeadRetention)
 	defaults(&options.MaxPayload, edge.DefaultMaxJSON)
 	if options.Retry.IsZero() {
 		options.Retry = DefaultRetry

@@ -54,7 +54,7 @@ func (f *fire) hold(token string) store.AlarmHold {
 
 // kind describes alarms to the worker.
 func (a *Alarms) kind() core.Kind {
-	return core.Kind{Name: "alarm", Claim: a.claim, Run: a.run, Extend: a.extend, Release: a.release, Next: a.next}
+	return core.Kind{Name: "alarm", Claim: a.claim, Run: a.run, Extend: a.extend, Release: a.release, Next: a.next, Sweep: a.sweep}
 }
 
 // claim returns expired claims and takes due alarms, in one transaction, which does

@@ -38,7 +38,7 @@ func (m *Machines) Attempts(ctx context.Context, id string) ([]retry.Attempt, er
 	last := retry.Attempt{Number: i.Attempt + i.Crashes + 1, Step: i.Step, Worker: running.Worker, Began: running.Began, Outcome: retry.Running}
 	switch i.Status {
 	case Running:
-	case Done:
+	case Done, Stopped:
 		last.Worker, last.Began, last.Ended, last.Outcome = "", time.Time{}, i.Finished, retry.Succeeded
 	default:
 		return attempts, nil
@@ -48,7 +48,7 @@ func (m *Machines) Attempts(ctx context.Context, id string) ([]retry.Attempt, er
 
 // failure records an attempt of a step, if it failed.
 func (w *writing) failure(e *execution, d *decision) {
-	if d.err == "" && d.outcome.kind != kindFail {
+	if d.outcome.kind == kindStop || d.err == "" && d.outcome.kind != kindFail {
 		return
 	}
 	i := e.instance

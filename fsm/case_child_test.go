@@ -93,7 +93,7 @@ func TestCase44TheParentSeesWhatBecameOfItsChildren(t *testing.T) {
 		f.drain()
 		f.wantResult(a, `"; dropped []"`)
 		f.wantResult(b, fmt.Sprintf(`"; dropped [{0 %s} {1 %s}]"`, taken, taken))
-		f.wantResult(c, `"0 done 10, 1 failed two, 2 done 30; dropped []"`)
+		f.wantResult(c, `"0 done 10, 1 stopped two, 2 done 30; dropped []"`)
 		if err := f.Cancel(t.Context(), taken, "over"); err != nil {
 			t.Error(err)
 		}
@@ -163,7 +163,7 @@ func TestCase46FanOutsAreApart(t *testing.T) {
 		f.wantStatus(id, fsm.AwaitingChildren)
 		f.after(time.Hour)
 		f.wantStatus(id, fsm.Done)
-		want := []any{"", "0 done 10, 1 failed two, 2 executing", "0 done 40"}
+		want := []any{"", "0 done 10, 1 stopped two, 2 executing", "0 done 40"}
 		if diff := cmp.Diff(want, seen); diff != "" {
 			f.t.Errorf("children (-want +got):\n%s", diff)
 		}
@@ -247,7 +247,8 @@ func TestCase49RetentionSparesTheChildrenOfLiveParents(t *testing.T) {
 		}
 		f.wantRows("instances", 0)
 		f.wantRows("finished", 0)
-		failed := start(f, leaf, 2, nil)
+		f.register(stopping)
+		failed := start(f, stopping, 2, nil)
 		f.drain()
 		f.clock.Advance(time.Hour)
 		if n, err := f.Purge(t.Context(), 0); err != nil || n != 0 {
@@ -409,7 +410,7 @@ func TestARetriedChildIsSeenAndCountedOnce(t *testing.T) {
 		f.register(d, child)
 		id := start(f, d, 0, nil)
 		f.drain()
-		failed, _, err := f.List(t.Context(), fsm.Filter{Parent: id, Ended: []fsm.Status{fsm.Failed}}, "", 0)
+		failed, _, err := f.List(t.Context(), fsm.Filter{Parent: id, Ended: []fsm.Status{fsm.Stopped}}, "", 0)
 		if err != nil || len(failed) != 1 {
 			t.Fatal(failed, err)
 		}

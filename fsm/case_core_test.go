@@ -169,7 +169,7 @@ func TestCase05TheHandlerMayReturnAnyOutcome(t *testing.T) {
 			"await":  {func(r run) fsm.Outcome { return r.Await("x").Then("end") }, fsm.AwaitingSignal},
 			"spawn":  {func(r run) fsm.Outcome { return r.Spawn(fsm.ChildOf(leaf, 1, nil)).Then("end") }, fsm.Done},
 			"done":   {func(r run) fsm.Outcome { return r.Done("saved") }, fsm.Done},
-			"stop":   {func(r run) fsm.Outcome { return r.Stop("given up") }, fsm.Failed},
+			"stop":   {func(r run) fsm.Outcome { return r.Stop("given up") }, fsm.Stopped},
 		} {
 			var told string
 			d := fsm.Define("panics "+name, 1,
@@ -222,7 +222,7 @@ func TestCase07AResultThatDoesNotSerialiseGoesToTheHandler(t *testing.T) {
 		f.register(d)
 		id := start(f, d, 0, nil)
 		f.drain()
-		f.wantStatus(id, fsm.Failed)
+		f.wantStatus(id, fsm.Stopped)
 		handled.is(t, "calls of the handler", 1)
 	})
 }
@@ -240,7 +240,11 @@ func TestCase08AnyErrorTextCanBeStored(t *testing.T) {
 				f.register(d)
 				id := start(f, d, 0, nil)
 				f.drain()
-				f.wantStatus(id, fsm.Failed)
+				want := fsm.Failed
+				if name == "stop" {
+					want = fsm.Stopped
+				}
+				f.wantStatus(id, want)
 				if err := f.Retry(t.Context(), id); err != nil {
 					t.Error(err)
 				}

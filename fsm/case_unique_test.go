@@ -105,11 +105,11 @@ func TestCase55EveryScopeOverEveryEnd(t *testing.T) {
 		t := f.t
 		f.register(leaf)
 		occupied := map[fsm.Scope]map[fsm.Status]bool{
-			fsm.Live: {}, fsm.LiveOrDone: {fsm.Done: true}, fsm.LiveOrFailed: {fsm.Failed: true},
-			fsm.Always: {fsm.Done: true, fsm.Failed: true, fsm.Cancelled: true},
+			fsm.Live: {}, fsm.LiveOrDone: {fsm.Done: true}, fsm.LiveOrFailed: {fsm.Stopped: true},
+			fsm.Always: {fsm.Done: true, fsm.Stopped: true, fsm.Cancelled: true},
 		}
 		for scope, kept := range occupied {
-			for status, state := range map[fsm.Status]int{fsm.Done: 1, fsm.Failed: 2, fsm.Cancelled: 3} {
+			for status, state := range map[fsm.Status]int{fsm.Done: 1, fsm.Stopped: 2, fsm.Cancelled: 3} {
 				options := &fsm.StartOptions{Unique: fmt.Sprint(scope, status), UniqueScope: scope, Delay: time.Minute}
 				first := start(f, leaf, state, options)
 				if again, err := fsm.Start(t.Context(), f.eng, leaf, state, options); err != nil || !again.Duplicate {

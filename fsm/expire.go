@@ -85,12 +85,3 @@ func (m *Machines) definitions() []store.KnownStep {
 	}
 	return known
 }
-
-// sweep removes finished instances that are kept no longer.
-func (m *Machines) sweep(ctx context.Context) error {
-	if m.options.Retention < 0 {
-		return nil
-	}
-	_, err := m.Purge(ctx, m.options.Retention)
-	return err
-}

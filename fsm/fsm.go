@@ -69,10 +69,12 @@ type Options struct {
 	// InlineSteps is how many steps of an instance a process runs in a row
 	// before others get their turn. Default: 100.
 	InlineSteps int
-	// Retention is how long finished instances are kept. Those that failed or
-	// were quarantined are kept until they are retried or purged. Negative:
-	// for ever. Default: 24 hours.
+	// Retention is the time that instances are kept after they were done, stopped
+	// or cancelled. Negative: no limit. Default: 24 hours.
 	Retention time.Duration
+	// DeadRetention is the time that dead letters are kept: instances that failed
+	// or were quarantined. Negative: no limit. Default: 30 days.
+	DeadRetention time.Duration
 	// MaxState is the largest state, result or payload in bytes.
 	// Default: 1 MiB.
 	MaxState int
@@ -239,6 +241,7 @@ func (o *Options) withDefaults() Options {
 	defaults(&options.StepTimeout, 5*time.Minute)
 	defaults(&options.InlineSteps, 100)
 	defaults(&options.Retention, 24*time.Hour)
+	defaults(&options.DeadRetention, core.DeadRetention)
 	defaults(&options.MaxState, edge.DefaultMaxJSON)
 	if options.OnError == nil {
 		options.OnError = func(err error) { slog.Error("run state machines", "error", err) }

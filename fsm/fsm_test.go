@@ -174,7 +174,7 @@ func TestOrderFulfilment(t *testing.T) {
 		f.send(id, "paid", map[string]int{"amount": 42})
 		f.drain()
 		want := `["charge 2","confirm","ship after 1 signals, timed out false","child 0 is done 10",` +
-			`"child 1 is failed two","child 2 is done 30","dropped 1"]`
+			`"child 1 is stopped two","child 2 is done 30","dropped 1"]`
 		if diff := cmp.Diff(want, string(f.get(id).Result)); diff != "" {
 			t.Errorf("result (-want +got):\n%s", diff)
 		}

@@ -124,27 +124,6 @@ func (m *Machines) Wait(ctx context.Context, id string) (Instance, error) {
 	}
 }
 
-// Purge removes instances that are done or cancelled for longer than age, and
-// returns how many.
-func (m *Machines) Purge(ctx context.Context, age time.Duration) (int64, error) {
-	if age < 0 {
-		return 0, fault.Invalidf("age", "is negative")
-	}
-	const batch = 1000
-	for total := int64(0); ; {
-		var removed int64
-		err := m.transact(ctx, func(tx sqldb.Tx) error {
-			return tx.Run(ctx, m.rt.Store.PurgeInstances(age, batch, m.rt.Now(), &removed)...)
-		})
-		if err != nil {
-			return total, fmt.Errorf("purge instances: %w", err)
-		}
-		if total += removed; removed < batch {
-			return total, nil
-		}
-	}
-}
-
 func view(v store.InstanceView) Instance {
 	i := Instance{
 		ID: v.ID, FSM: v.FSM, Version: v.Version, Step: v.Step, State: json.RawMessage(v.State), Status: Status(v.Status), Queue: v.Queue,

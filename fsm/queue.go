@@ -225,7 +225,7 @@ func (q *queue) decided(ctx context.Context, c *core.Claim, n int, decided *deci
 	case err != nil:
 		decided = failed(err)
 	}
-	c.Failed = decided.err != ""
+	c.Failed = decided.err != "" && decided.outcome.kind != kindStop
 	if decided.outcome.kind != kindNext || n >= m.options.InlineSteps || ctx.Err() != nil {
 		q.settle(c, settlement{decision: decided})
 		return

@@ -107,8 +107,10 @@ func (r *Run[S]) Spawn(children ...ChildSpec) Outcome {
 // Outcome.IgnoreSignals.
 func (r *Run[S]) Done(result any) Outcome { return Outcome{kind: kindDone, result: result} }
 
-// Stop ends the instance as failed. Like Done, it does not end an instance whose
-// inbox holds awaited signals that no step was given.
+// Stop ends the instance as Stopped, with a reason. That is an intended end, not a
+// dead letter: the instance is kept for Options.Retention and can be retried. Like
+// Done, it does not end an instance whose inbox holds awaited signals that no step
+// was given.
 func (r *Run[S]) Stop(reason string) Outcome { return Outcome{kind: kindStop, reason: reason} }
 
 type kind int

@@ -30,7 +30,8 @@ type Scope int
 const (
 	// Live: until the instance has ended.
 	Live Scope = iota
-	// LiveOrDone: for as long as it is kept, unless it fails or is cancelled.
+	// LiveOrDone: for as long as it is kept, unless it is stopped, fails or is
+	// cancelled.
 	LiveOrDone
 	// LiveOrFailed: for as long as it is kept, unless it is done or cancelled.
 	LiveOrFailed

@@ -27,8 +27,13 @@ const (
 	Queued Status = "queued"
 	// Unrouted instances wait for a process that knows their definition and step.
 	Unrouted Status = "unrouted"
-	// Done, Failed, Cancelled and Quarantined instances have ended.
+	// The instance has ended. Done and Stopped are the ends that a step chooses:
+	// with Done and with Stop. A Failed instance gave up: its attempts are
+	// exhausted, its error handler failed, or its deadline passed. A Quarantined
+	// instance has crashed too many processes. Failed and Quarantined instances
+	// are dead letters.
 	Done        Status = "done"
+	Stopped     Status = "stopped"
 	Failed      Status = "failed"
 	Cancelled   Status = "cancelled"
 	Quarantined Status = "quarantined"
@@ -36,7 +41,7 @@ const (
 
 // Ended reports whether an instance with the status has ended.
 func (s Status) Ended() bool {
-	return s == Done || s == Failed || s == Cancelled || s == Quarantined
+	return s == Done || s == Stopped || s == Failed || s == Cancelled || s == Quarantined
 }
 
 // writing gathers the outcomes of a group into the sets that are written.
@@ -96,7 +101,10 @@ func (w *writing) add(s *settlement) {
 		result := string(d.result)
 		w.ends.add(*e.instance, Done, d.state, &result, nil)
 		w.consumed = append(w.consumed, e.presented()...)
-	case kindStop, kindFail:
+	case kindStop:
+		w.ends.add(*e.instance, Stopped, d.state, nil, &d.err)
+		w.received = append(w.received, e.unmarked()...)
+	case kindFail:
 		w.ends.add(*e.instance, Failed, d.state, nil, &d.err)
 		w.received = append(w.received, e.unmarked()...)
 	case kindNext:
@@ -306,7 +314,7 @@ func leaves(scope Scope, status Status) bool {
 	case LiveOrDone:
 		return status != Done
 	case LiveOrFailed:
-		return status != Failed && status != Quarantined
+		return status != Stopped && status != Failed && status != Quarantined
 	case Live:
 	}
 	return true

@@ -208,7 +208,15 @@ func (a *Admin) Purge(ctx context.Context, age time.Duration) (int64, error) {
 	if age < 0 {
 		return 0, fault.Invalidf("age", "is negative")
 	}
-	return effect.Purge(ctx, a.rt, age, 0)
+	return effect.Purge(ctx, a.rt, false, age, 0)
+}
+
+// PurgeDead is Purge for dead letters: hooks that failed or were quarantined.
+func (a *Admin) PurgeDead(ctx context.Context, age time.Duration) (int64, error) {
+	if age < 0 {
+		return 0, fault.Invalidf("age", "is negative")
+	}
+	return effect.Purge(ctx, a.rt, true, age, 0)
 }
 
 func (a *Admin) read(ctx context.Context, stmts ...sqldb.Stmt) error {

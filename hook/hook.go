@@ -36,6 +36,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/effect"
 	"github.com/perdure/perdure/internal/store"
@@ -68,10 +69,12 @@ type Options struct {
 	// Timeout is how long a handler may take unless its own options say
 	// otherwise. Default: 5 minutes.
 	Timeout time.Duration
-	// Retention is how long completed and cancelled hooks are kept. Failed and
-	// quarantined ones are kept until they are retried or deleted. Negative:
-	// for ever. Default: 24 hours.
+	// Retention is the time that completed and cancelled hooks are kept. Negative:
+	// no limit. Default: 24 hours.
 	Retention time.Duration
+	// DeadRetention is the time that dead letters are kept: hooks that failed or
+	// were quarantined. Negative: no limit. Default: 30 days.
+	DeadRetention time.Duration
 	// MaxPayload is the largest payload in bytes. Default: 1 MiB.
 	MaxPayload int
 	// OnError receives errors that have no caller: of heartbeats and of the
@@ -120,7 +123,7 @@ func New(eng *perdure.Engine, namespace string, options *Options) (*Hooks, error
 	h := &Hooks{rt: rt, eng: eng, namespace: namespace, options: o}
 	h.runner = effect.New(rt, effect.Options{
 		Kind: "hook", Namespace: namespace, Topic: h.topic(), Concurrency: o.Concurrency, Lease: o.Lease, MaxCrashes: o.MaxCrashes,
-		Retention: o.Retention, OnError: o.OnError, OnCrash: h.crashed, Random: o.Random,
+		Retention: o.Retention, DeadRetention: o.DeadRetention, OnError: o.OnError, OnCrash: h.crashed, Random: o.Random,
 	})
 	return h, nil
 }
@@ -165,6 +168,7 @@ func (o *Options) withDefaults() Options {
 	defaults(&options.MaxCrashes, 5)
 	defaults(&options.Timeout, 5*time.Minute)
 	defaults(&options.Retention, 24*time.Hour)
+	defaults(&options.DeadRetention, core.DeadRetention)
 	defaults(&options.MaxPayload, edge.DefaultMaxJSON)
 	if options.Retry.IsZero() {
 		options.Retry = DefaultRetry

@@ -159,7 +159,7 @@ func (f *fixture) ended(t *testing.T, id string) fsm.Instance {
 		var err error
 		i, err = f.machines.Get(t.Context(), id)
 		enginetest.NoError(t, err)
-		return i.Status == fsm.Done || i.Status == fsm.Failed || i.Status == fsm.Cancelled || i.Status == fsm.Quarantined
+		return i.Status.Ended()
 	})
 	return i
 }

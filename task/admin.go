@@ -227,7 +227,7 @@ func (a *Admin) Purge(ctx context.Context, age time.Duration) (tasks, errors int
 	if age < 0 {
 		return 0, 0, fault.Invalidf("age", "is negative")
 	}
-	tasks, err = a.repeat(ctx, func(removed *int64) []sqldb.Stmt { return a.rt.Store.SweepTasks(age, a.rt.Now(), removed) })
+	tasks, err = a.repeat(ctx, func(removed *int64) []sqldb.Stmt { return a.rt.Store.SweepTasks(false, age, a.rt.Now(), removed) })
 	if err != nil {
 		return tasks, 0, fmt.Errorf("purge tasks: %w", err)
 	}
@@ -236,6 +236,19 @@ func (a *Admin) Purge(ctx context.Context, age time.Duration) (tasks, errors int
 		return tasks, errors, fmt.Errorf("purge errors: %w", err)
 	}
 	return tasks, errors, nil
+}
+
+// PurgeDead removes dead letters: tasks that failed or were quarantined longer than
+// age ago, on PostgreSQL at least an hour. It returns how many.
+func (a *Admin) PurgeDead(ctx context.Context, age time.Duration) (int64, error) {
+	if age < 0 {
+		return 0, fault.Invalidf("age", "is negative")
+	}
+	n, err := a.repeat(ctx, func(removed *int64) []sqldb.Stmt { return a.rt.Store.SweepTasks(true, age, a.rt.Now(), removed) })
+	if err != nil {
+		return n, fmt.Errorf("purge tasks: %w", err)
+	}
+	return n, nil
 }
 
 // repeat removes in batches until nothing is left.

@@ -203,15 +203,20 @@ func (w *Worker) next(ctx context.Context) (wait time.Duration, ok bool, err err
 	return wait, ok, err
 }
 
-// sweep removes tasks that were done before the retention time.
+// sweep removes tasks whose retention is over.
 func (w *Worker) sweep(ctx context.Context) error {
-	if w.options.Retention < 0 {
+	return errors.Join(w.sweepSome(ctx, false, w.options.Retention), w.sweepSome(ctx, true, w.options.DeadRetention))
+}
+
+// sweepSome removes dead letters or the others.
+func (w *Worker) sweepSome(ctx context.Context, dead bool, keep time.Duration) error {
+	if keep < 0 {
 		return nil
 	}
 	for range 5 {
 		var removed int64
 		err := unit.Transact(ctx, w.rt.DB, sqldb.Write, func(tx sqldb.Tx) error {
-			return tx.Run(ctx, w.rt.Store.SweepTasks(w.options.Retention, w.rt.Now(), &removed)...)
+			return tx.Run(ctx, w.rt.Store.SweepTasks(dead, keep, w.rt.Now(), &removed)...)
 		})
 		if err != nil || removed == 0 {
 			return err

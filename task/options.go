@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/retry"
 )
 
@@ -37,9 +38,12 @@ type Options struct {
 	// Timeout is how long a sender may take. Default: 1 minute.
 	Timeout time.Duration
 	// Retention is how long completed and cancelled tasks are kept, on
-	// PostgreSQL at least an hour. Failed and quarantined ones are kept until
-	// they are retried. Negative: for ever. Default: 24 hours.
+	// PostgreSQL at least an hour. Negative: no limit. Default: 24 hours.
 	Retention time.Duration
+	// DeadRetention is the time that dead letters are kept: tasks that failed or
+	// were quarantined; on PostgreSQL at least an hour. Negative: no limit.
+	// Default: 30 days.
+	DeadRetention time.Duration
 	// Senders do what is to be done outside of a transaction, by task type.
 	// Default: email and sms are written to files, see Files.
 	Senders map[string]Sender
@@ -79,6 +83,7 @@ func (o *Options) withDefaults() Options {
 	defaults(&options.MaxCrashes, 5)
 	defaults(&options.Timeout, time.Minute)
 	defaults(&options.Retention, 24*time.Hour)
+	defaults(&options.DeadRetention, core.DeadRetention)
 	defaults(&options.SinkDir, "data/sent")
 	if options.Retry.IsZero() {
 		options.Retry = DefaultRetry

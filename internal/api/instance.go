@@ -19,7 +19,7 @@ type Instance struct {
 	FSM        string          `json:"fsm"`
 	Version    int             `json:"version"`
 	Step       string          `json:"step"`
-	Status     fsm.Status      `json:"status" enum:"scheduled,runnable,executing,awaiting_signal,awaiting_children,queued,unrouted,done,failed,cancelled,quarantined"`
+	Status     fsm.Status      `json:"status" enum:"scheduled,runnable,executing,awaiting_signal,awaiting_children,queued,unrouted,done,stopped,failed,cancelled,quarantined"`
 	State      json.RawMessage `json:"state,omitempty" doc:"Not in lists."`
 	Queue      string          `json:"queue"`
 	Priority   Priority        `json:"priority"`
@@ -75,13 +75,14 @@ func (a *API) registerInstances() {
 	handle(a, "signal-instance", a.signalInstance)
 	handle(a, "cancel-instance", a.cancelInstance)
 	handle(a, "retry-instance", a.retryInstance)
+	handle(a, "delete-instance", a.deleteInstance)
 	handle(a, "act-on-instances", a.actOnInstances)
 }
 
 // InstanceMatch narrows a list of instances.
 type InstanceMatch struct {
 	FSM       string       `query:"fsm" json:"fsm,omitempty" maxLength:"128"`
-	Status    []fsm.Status `query:"status" json:"status,omitempty" enum:"live,ended,scheduled,runnable,executing,awaiting_signal,awaiting_children,queued,unrouted,done,failed,cancelled,quarantined" doc:"Of these statuses; live and ended stand for all of their kind."`
+	Status    []fsm.Status `query:"status" json:"status,omitempty" enum:"live,ended,scheduled,runnable,executing,awaiting_signal,awaiting_children,queued,unrouted,done,stopped,failed,cancelled,quarantined" doc:"Of these statuses; live and ended stand for all of their kind."`
 	Step      string       `query:"step" json:"step,omitempty" maxLength:"128"`
 	Queue     string       `query:"queue" json:"queue,omitempty" maxLength:"128"`
 	Parent    string       `query:"parent" json:"parent,omitempty" maxLength:"36"`

@@ -187,9 +187,16 @@ func (a *API) retryInstance(ctx context.Context, in *ActOn) (*Done[Acted], error
 	})
 }
 
+// deleteInstanceInput asks to remove an instance.
+type deleteInstanceInput struct{ ByID }
+
+func (a *API) deleteInstance(ctx context.Context, in *deleteInstanceInput) (*struct{}, error) {
+	return nil, a.config.Machines.Delete(ctx, in.ID)
+}
+
 // InstanceBulk asks for an action on many instances.
 type InstanceBulk struct {
-	Action string `json:"action" enum:"cancel,retry"`
+	Action string `json:"action" enum:"cancel,retry,delete" doc:"delete removes instances that have ended."`
 	Reason string `json:"reason,omitempty" maxLength:"1024"`
 	Many[InstanceMatch]
 }
@@ -204,8 +211,11 @@ func (a *API) actOnInstances(ctx context.Context, in *Posted[InstanceBulk]) (*Do
 	if err != nil {
 		return nil, err
 	}
-	if b.Action == "retry" {
+	switch b.Action {
+	case "retry":
 		return a.onEach(ctx, in.Key, b, instances, a.config.Machines.RetryIn)
+	case "delete":
+		return a.onEach(ctx, in.Key, b, instances, a.config.Machines.DeleteIn)
 	}
 	reason := b.Reason
 	if reason == "" {

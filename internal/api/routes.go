@@ -12,7 +12,7 @@ var Routes = []Route{
 	get("/v1/instances", Viewer, "list-instances", "List instances of state machines"),
 	post("/v1/instances", Operator, "start-instance", "Start an instance").created(),
 	post("/v1/instances/batch", Operator, "start-instances", "Start many instances, all or none").created(),
-	post("/v1/instances/actions", Operator, "act-on-instances", "Cancel or retry many instances"),
+	post("/v1/instances/actions", Operator, "act-on-instances", "Cancel, retry or delete many instances"),
 	get("/v1/instances/{id}", Viewer, "get-instance", "Show an instance"),
 	get("/v1/instances/{id}/children", Viewer, "list-children", "List the children of an instance, newest first"),
 	get("/v1/instances/{id}/signals", Viewer, "list-signals", "List the inbox of an instance"),
@@ -20,6 +20,7 @@ var Routes = []Route{
 	get("/v1/instances/{id}/wait", Viewer, "wait-instance", "Wait for the end of an instance").streaming(),
 	post("/v1/instances/{id}/signals", Operator, "signal-instance", "Send a signal to an instance").created(),
 	post("/v1/instances/{id}/cancel", Operator, "cancel-instance", "Cancel an instance and its children"),
+	remove("/v1/instances/{id}", Operator, "delete-instance", "Delete an instance that has ended, with its history"),
 	post("/v1/instances/{id}/retry", Operator, "retry-instance", "Let an instance that ended badly go on"),
 
 	get("/v1/schedules", Viewer, "list-schedules", "List schedules by name"),

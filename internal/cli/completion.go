@@ -30,7 +30,7 @@ var facets = map[string]string{"hooks": "hooks", "fsm": "instances", "task": "ta
 
 // fixed are the values of flags that are always the same.
 var fixed = map[string][]string{
-	"hooks list status": texts(hook.Statuses), "task list status": texts(task.Statuses), "fsm list ended": {"done", "failed", "cancelled", "quarantined"},
+	"hooks list status": texts(hook.Statuses), "task list status": texts(task.Statuses), "fsm list ended": {"done", "stopped", "failed", "cancelled", "quarantined"},
 	"dead kind": deadKinds, "dead retry kind": deadKinds, "serve roles": {"api", "worker", "ui"}, "serve log-level": {"debug", "info", "warn", "error"},
 	"serve email": {"files", "smtp", "resend"}, "serve sms": {"files", "twilio"}, "serve smtp-security": {"starttls", "tls", "plain"},
 }

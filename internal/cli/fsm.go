@@ -18,7 +18,7 @@ import (
 
 func (a *app) fsm() *cobra.Command {
 	return a.group("fsm", "Look at state machines; start, signal, cancel and retry their instances",
-		a.fsmList(), a.fsmShow(), a.fsmStart(), a.fsmSignal(), a.fsmCancel(), a.fsmRetry(), a.fsmDefinitions(), a.fsmSchedules())
+		a.fsmList(), a.fsmShow(), a.fsmStart(), a.fsmSignal(), a.fsmCancel(), a.fsmRetry(), a.fsmDelete(), a.fsmPurge(), a.fsmDefinitions(), a.fsmSchedules())
 }
 
 // machines opens the database and its machines, to look and to act from outside.
@@ -92,7 +92,7 @@ func (a *app) fsmList() *cobra.Command {
 	flags.StringVar(&filter.Queue, "queue", "", "only instances of this queue")
 	flags.StringVar(&filter.Parent, "parent", "", "only children of this instance")
 	flags.BoolVar(&filter.Live, "live", false, "only instances that have not ended")
-	flags.StringSliceVar(&ended, "ended", nil, "only instances that ended as one of done, failed, cancelled, quarantined")
+	flags.StringSliceVar(&ended, "ended", nil, "only instances that ended as one of done, stopped, failed, cancelled, quarantined")
 	flags.StringVar(&cursor, "cursor", "", "go on where the last page ended")
 	flags.IntVar(&limit, "limit", fsm.DefaultLimit, fmt.Sprintf("how many instances, up to %d", fsm.MaxLimit))
 	return cmd

@@ -220,15 +220,20 @@ func (a *app) hooksChange(verb, short, done string, change func(*hook.Admin, con
 }
 
 func (a *app) hooksPurge() *cobra.Command {
-	var age time.Duration
+	var age ageFlag
+	var dead bool
 	cmd := &cobra.Command{
-		Use: "purge", Short: "Remove hooks that were completed or cancelled some time ago", Args: cobra.NoArgs,
+		Use: "purge", Short: "Remove hooks that ended some time ago", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("older-than") {
 				return usagef("--older-than is needed, for example 168h")
 			}
 			return a.view(cmd.Context(), func(eng *perdure.Engine) error {
-				n, err := hook.NewAdmin(eng).Purge(cmd.Context(), age)
+				purge := hook.NewAdmin(eng).Purge
+				if dead {
+					purge = hook.NewAdmin(eng).PurgeDead
+				}
+				n, err := purge(cmd.Context(), time.Duration(age))
 				if err != nil {
 					return err
 				}
@@ -238,6 +243,7 @@ func (a *app) hooksPurge() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().DurationVar(&age, "older-than", 0, "how long ago they must have ended")
+	cmd.Flags().Var(&age, "older-than", "how long ago they must have ended, for example 30d")
+	cmd.Flags().BoolVar(&dead, "dead", false, "remove failed and quarantined hooks instead of completed and cancelled ones")
 	return cmd
 }

@@ -30,6 +30,7 @@ func (a *app) remotes() map[string]viaServer {
 		"fsm show":     a.remoteShow("/v1/instances/"),
 		"fsm retry":    a.remoteEach("/v1/instances/", "/retry", "due now"),
 		"fsm cancel":   a.remoteEach("/v1/instances/", "/cancel", "cancelled", "reason"),
+		"fsm delete":   a.remoteDelete("/v1/instances/"),
 		"fsm signal":   a.remoteSignal,
 		"fsm start":    a.remoteStart,
 		"task list":    a.remoteList("/v1/tasks", "id", "type", "status", "attempts", "crashes", "scheduled_at"),
@@ -220,6 +221,27 @@ func (a *app) remoteEach(path, verb, done string, flags ...string) viaServer {
 		err := a.show(map[string]any{"changed": changed}, func(w io.Writer) {
 			for _, id := range changed {
 				fmt.Fprintf(w, "%s is %s\n", plain(id), done)
+			}
+		})
+		return errors.Join(append(errs, err)...)
+	}
+}
+
+// remoteDelete deletes each of the things that are named.
+func (a *app) remoteDelete(path string) viaServer {
+	return func(cmd *cobra.Command, c *client, args []string) error {
+		deleted := []string{}
+		var errs []error
+		for _, id := range args {
+			if err := c.do(cmd.Context(), http.MethodDelete, path+pathOf(id), nil, nil); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", id, err))
+				continue
+			}
+			deleted = append(deleted, id)
+		}
+		err := a.show(map[string]any{"changed": deleted}, func(w io.Writer) {
+			for _, id := range deleted {
+				fmt.Fprintf(w, "%s is deleted\n", plain(id))
 			}
 		})
 		return errors.Join(append(errs, err)...)

@@ -52,7 +52,8 @@ func (a *app) taskEnqueue() *cobra.Command {
 }
 
 func (a *app) taskPurge() *cobra.Command {
-	var age time.Duration
+	var age ageFlag
+	var dead bool
 	cmd := &cobra.Command{
 		Use: "purge", Short: "Remove tasks that ended, and errors, some time ago", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -60,7 +61,14 @@ func (a *app) taskPurge() *cobra.Command {
 				return usagef("--older-than is needed, for example 168h")
 			}
 			return a.tasks(cmd.Context(), func(admin *task.Admin) error {
-				tasks, failures, err := admin.Purge(cmd.Context(), age)
+				if dead {
+					n, err := admin.PurgeDead(cmd.Context(), time.Duration(age))
+					if err != nil {
+						return err
+					}
+					return a.show(map[string]any{"tasks": n}, func(w io.Writer) { fmt.Fprintf(w, "removed %s\n", count(int(n), "task", "tasks")) })
+				}
+				tasks, failures, err := admin.Purge(cmd.Context(), time.Duration(age))
 				if err != nil {
 					return err
 				}
@@ -70,7 +78,8 @@ func (a *app) taskPurge() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().DurationVar(&age, "older-than", 0, "how long ago they must have ended; on PostgreSQL at least an hour for tasks")
+	cmd.Flags().Var(&age, "older-than", "how long ago they must have ended, for example 30d; on PostgreSQL at least an hour for tasks")
+	cmd.Flags().BoolVar(&dead, "dead", false, "remove failed and quarantined tasks instead of completed and cancelled ones")
 	return cmd
 }
 

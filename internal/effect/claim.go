@@ -2,6 +2,7 @@ package effect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -152,22 +153,27 @@ func (r *Runner) next(ctx context.Context) (wait time.Duration, ok bool, err err
 	return wait, ok, err
 }
 
-// sweep removes rows that were done before the retention time.
+// sweep removes rows whose retention is over.
 func (r *Runner) sweep(ctx context.Context) error {
-	if r.options.Retention < 0 {
-		return nil
+	var errs []error
+	if r.options.Retention >= 0 {
+		_, err := Purge(ctx, r.rt, false, r.options.Retention, sweepLimit)
+		errs = append(errs, err)
 	}
-	_, err := Purge(ctx, r.rt, r.options.Retention, sweepLimit)
-	return err
+	if r.options.DeadRetention >= 0 {
+		_, err := Purge(ctx, r.rt, true, r.options.DeadRetention, sweepLimit)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
-// Purge removes rows of all namespaces that were done longer than age ago, in
-// batches, until nothing is left or most are removed; 0 means all.
-func Purge(ctx context.Context, rt *perdure.Runtime, age time.Duration, most int64) (int64, error) {
+// Purge removes rows of all namespaces that ended longer than age ago, dead letters
+// or the others, in batches, until nothing is left or most are removed; 0 means all.
+func Purge(ctx context.Context, rt *perdure.Runtime, dead bool, age time.Duration, most int64) (int64, error) {
 	const batch = 1000
 	for total := int64(0); ; {
 		var removed int64
-		err := write(ctx, rt, rt.Store.PurgeHooks(age, batch, rt.Now(), &removed)...)
+		err := write(ctx, rt, rt.Store.PurgeHooks(dead, age, batch, rt.Now(), &removed)...)
 		if err != nil {
 			return total, fmt.Errorf("purge hooks: %w", err)
 		}

@@ -36,6 +36,9 @@ type Options struct {
 	MaxCrashes int
 	// Retention is how long rows that are done are kept; negative: for ever.
 	Retention time.Duration
+	// DeadRetention is the time that failed and quarantined rows are kept;
+	// negative: no limit.
+	DeadRetention time.Duration
 	// OnError receives errors that have no caller, OnCrash expired claims.
 	OnError func(error)
 	OnCrash func(store.Reaped)

@@ -40,7 +40,7 @@ func decodePosition(cursor string) (at position, err error) {
 // places are where the instances of a stage are, by their id.
 var places = map[fsm.Status]store.Place{
 	"": store.EveryPlace, Ended: store.EndedPlace, fsm.Done: store.DonePlace, fsm.Failed: store.DeadPlace, fsm.Quarantined: store.DeadPlace,
-	fsm.Cancelled: store.CancelledPlace, fsm.AwaitingSignal: store.WaitingPlace, fsm.AwaitingChildren: store.BarrierPlace,
+	fsm.Cancelled: store.CancelledPlace, fsm.Stopped: store.StoppedPlace, fsm.AwaitingSignal: store.WaitingPlace, fsm.AwaitingChildren: store.BarrierPlace,
 	fsm.Running: store.ExecutingPlace, fsm.Unrouted: store.UnroutedPlace,
 }
 

@@ -18,7 +18,7 @@ const (
 // they are listed.
 var groups = map[fsm.Status][]fsm.Status{
 	Live:  {fsm.Running, fsm.Runnable, fsm.Scheduled, fsm.AwaitingSignal, fsm.AwaitingChildren, fsm.Queued, fsm.Unrouted},
-	Ended: {fsm.Done, fsm.Failed, fsm.Cancelled, fsm.Quarantined},
+	Ended: {fsm.Done, fsm.Stopped, fsm.Failed, fsm.Cancelled, fsm.Quarantined},
 }
 
 // expand returns statuses with those that they stand for, once each.
@@ -54,7 +54,7 @@ func (f Instances) stages() []fsm.Status {
 	}
 	dead := asked(fsm.Failed) || asked(fsm.Quarantined) // they are together
 	switch {
-	case asked(fsm.Done) && (dead || asked(fsm.Cancelled)):
+	case asked(fsm.Done) && (dead || asked(fsm.Cancelled) || asked(fsm.Stopped)):
 		return append(all, Ended)
 	case asked(fsm.Done):
 		return append(all, fsm.Done)
@@ -62,8 +62,10 @@ func (f Instances) stages() []fsm.Status {
 	if dead {
 		all = append(all, fsm.Failed)
 	}
-	if asked(fsm.Cancelled) {
-		all = append(all, fsm.Cancelled)
+	for _, s := range []fsm.Status{fsm.Cancelled, fsm.Stopped} {
+		if asked(s) {
+			all = append(all, s)
+		}
 	}
 	return all
 }

@@ -80,6 +80,21 @@ func (s *Store) CancelAlarm(k AlarmKey, removed *int64) sqldb.Stmt {
 	return counted(s.stmt("AlarmCancel", k.args()...), removed)
 }
 
+// DeadAlarms returns the statement that finds, and locks, up to limit dead letters
+// among alarms whose last time is longer ago than age.
+func (s *Store) DeadAlarms(age time.Duration, limit int, now Now, found func(AlarmKey)) sqldb.Stmt {
+	dead := s.stmt("AlarmsDead", at(now), age.Microseconds(), limit)
+	dead.Row = func(scan sqldb.Scan) error {
+		var k AlarmKey
+		err := scan(&k.ActorType, &k.ActorID, &k.ID)
+		if err == nil {
+			found(k)
+		}
+		return err
+	}
+	return dead
+}
+
 // GetAlarm returns the statement that reads an alarm.
 func (s *Store) GetAlarm(k AlarmKey, found func(Alarm)) sqldb.Stmt {
 	return s.getAlarm("AlarmGet", k, found)

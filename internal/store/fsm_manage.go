@@ -158,15 +158,39 @@ func (s *Store) RemoveInstance(id string, now Now, removed *int64, queued *bool)
 // on.
 func (s *Store) Interrupt(h Held) sqldb.Stmt { return s.stmt("InterruptInsert", h.ID, h.Token) }
 
-// PurgeInstances returns the statements that remove up to limit instances that
-// ended longer than age ago.
-func (s *Store) PurgeInstances(age time.Duration, limit int, now Now, removed *int64) []sqldb.Stmt {
-	stmts := s.stmts("InstancePurge", at(now), age.Microseconds(), limit)
-	stmts[len(stmts)-1].Done = func(rows int64) error {
-		*removed = rows
-		return nil
+// OldInstances returns the statement that finds, and locks, up to limit instances
+// that ended longer than age ago: dead letters or the others.
+func (s *Store) OldInstances(dead bool, age time.Duration, limit int, now Now, found func(id string)) sqldb.Stmt {
+	name := "InstancesOver"
+	if dead {
+		name = "InstancesDead"
 	}
-	return stmts
+	old := s.stmt(name, at(now), age.Microseconds(), limit)
+	old.Row = textRow(found)
+	return old
+}
+
+// FinishedState returns the statement that finds out how an instance has ended, nil
+// if it has not, and whether its parent, which has not ended, may still read it.
+func (s *Store) FinishedState(id string, found func(status *string, parent string, needed bool)) sqldb.Stmt {
+	state := s.stmt("InstanceFinished", id)
+	state.Row = func(scan sqldb.Scan) error {
+		var status *string
+		var parent string
+		var needed bool
+		err := scan(&status, &parent, &needed)
+		if err == nil {
+			found(status, parent, needed)
+		}
+		return err
+	}
+	return state
+}
+
+// DeleteInstances returns the statements that remove instances that have ended, and
+// all that belongs to them.
+func (s *Store) DeleteInstances(ids []string) []sqldb.Stmt {
+	return s.stmts("InstanceDelete", one(ids))
 }
 
 // ReviveInstance returns the statements that let an instance that ended badly go

@@ -146,8 +146,12 @@ func (s *Store) DeleteHook(id string, deleted *int64) []sqldb.Stmt {
 
 // PurgeHooks returns the statements that remove up to limit hooks that were
 // done longer than age ago.
-func (s *Store) PurgeHooks(age time.Duration, limit int, now Now, removed *int64) []sqldb.Stmt {
-	stmts := s.stmts("HookPurge", at(now), age.Microseconds(), limit)
+func (s *Store) PurgeHooks(dead bool, age time.Duration, limit int, now Now, removed *int64) []sqldb.Stmt {
+	name := "HookPurge"
+	if dead {
+		name = "HookPurgeDead"
+	}
+	stmts := s.stmts(name, at(now), age.Microseconds(), limit)
 	last := len(stmts) - 1
 	stmts[last] = counted(stmts[last], removed)
 	return stmts

@@ -17,6 +17,7 @@ const (
 	DonePlace      Place = "InspectDone"
 	DeadPlace      Place = "InspectDead"
 	CancelledPlace Place = "InspectCancelled"
+	StoppedPlace   Place = "InspectStopped"
 	WaitingPlace   Place = "InspectWaiting"
 	BarrierPlace   Place = "InspectBarriers"
 	ExecutingPlace Place = "InspectExecuting"

@@ -70,8 +70,12 @@ func (s *Store) FailTask(id int64, token string, f TaskFailure, now Now) []sqldb
 
 // SweepTasks returns the statements that remove tasks that were done longer than
 // keep ago; removed learns how many. On PostgreSQL that is at least an hour.
-func (s *Store) SweepTasks(keep time.Duration, now Now, removed *int64) []sqldb.Stmt {
-	sweep := s.task("TaskSweep", now, keep.Microseconds())
+func (s *Store) SweepTasks(dead bool, keep time.Duration, now Now, removed *int64) []sqldb.Stmt {
+	name := "TaskSweep"
+	if dead {
+		name = "TaskSweepDead"
+	}
+	sweep := s.task(name, now, keep.Microseconds())
 	if s.dialect.Name == sqldb.Postgres {
 		return append(s.TaskClock(now), number(sweep, removed))
 	}

@@ -1,7 +1,7 @@
 // State machines that run, or ran.
 import { html, useEffect } from "../lib.mjs";
 import { Short } from "../copy.mjs";
-import { post, segment } from "../api.mjs";
+import { del, post, segment } from "../api.mjs";
 import { useLive } from "../live.mjs";
 import { go, link, route } from "../router.mjs";
 import { ask } from "../dialog.mjs";
@@ -11,22 +11,23 @@ import { Status } from "../status.mjs";
 import { When } from "../time.mjs";
 import { JSONField, Field, sample, whole } from "../form.mjs";
 
-export const statuses = ["runnable", "executing", "scheduled", "awaiting_signal", "awaiting_children", "queued", "unrouted", "done", "failed", "cancelled", "quarantined"];
-const ended = ["done", "failed", "cancelled", "quarantined"];
+export const statuses = ["runnable", "executing", "scheduled", "awaiting_signal", "awaiting_children", "queued", "unrouted", "done", "stopped", "failed", "cancelled", "quarantined"];
+const ended = ["done", "stopped", "failed", "cancelled", "quarantined"];
 const groups = { live: statuses.filter((s) => !ended.includes(s)), ended };
 
 /** actions on an instance. */
 export const actions = [
-  { name: "retry", label: "Retry", past: "retried", key: "r", statuses: ["failed", "quarantined"], run: (i) => post(`instances/${segment(i.id)}/retry`) },
+  { name: "retry", label: "Retry", past: "retried", key: "r", statuses: ["failed", "quarantined", "stopped"], run: (i) => post(`instances/${segment(i.id)}/retry`) },
   { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, statuses: groups.live, run: (i) => post(`instances/${segment(i.id)}/cancel`, { reason: "cancelled in the dashboard" }),
     question: (i) => `${i.fsm} ${i.id} ends, and its children with it. It cannot be taken back.` },
+  { name: "delete", label: "Delete", past: "deleted", key: "d", danger: true, statuses: ended, run: (i) => del(`instances/${segment(i.id)}`), question: (i) => `${i.fsm} ${i.id} and its history will be removed.` },
 ];
 
 const spec = {
   kind: "instances", one: "instance", title: "State machines", path: "instances", bulk: "instances/actions",
   about: "Every instance of a step machine, newest first.",
   filters: { fsm: "the machine's name", status: [...Object.keys(groups), ...statuses], step: "where it is", queue: "its queue", parent: "the id of its parent", unique_key: "its unique key" },
-  statuses: ["runnable", "executing", "scheduled", "awaiting_signal", "awaiting_children", "done", "failed", "quarantined"],
+  statuses: ["runnable", "executing", "scheduled", "awaiting_signal", "awaiting_children", "done", "stopped", "failed", "quarantined"],
   groups, id: (i) => i.id, href: (i) => link(["instances", i.id]), actions,
   create: { label: "Start", open: () => startInstance({ fsm: route.value.query.get("fsm") ?? "" }) },
   empty: "No instance matches. Start one with the button above, from Go with fsm.Start, or with POST /v1/instances.",

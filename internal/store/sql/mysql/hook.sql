@@ -145,3 +145,22 @@ delete from perdure.hooks
 where status in ('completed', 'cancelled') and finished_at <= coalesce(cast(? as datetime(6)), utc_timestamp(6)) - interval ? microsecond
   and not exists (select 1 from perdure.attempts a where a.kind = 'hook' and a.id = perdure.hooks.id)
 limit ?
+
+-- name: HookPurgeDead
+-- A hook goes only after what is recorded of it.
+delete from perdure.attempts
+where kind = 'hook' and id in (
+  select id
+  from (
+    select id
+    from perdure.hooks
+    where status in ('failed', 'quarantined') and finished_at <= coalesce(cast(? as datetime(6)), utc_timestamp(6)) - interval ? microsecond
+    order by finished_at, id
+    limit ?
+  ) old
+)
+;
+delete from perdure.hooks
+where status in ('failed', 'quarantined') and finished_at <= coalesce(cast(? as datetime(6)), utc_timestamp(6)) - interval ? microsecond
+  and not exists (select 1 from perdure.attempts a where a.kind = 'hook' and a.id = perdure.hooks.id)
+limit ?

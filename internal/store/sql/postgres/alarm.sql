@@ -222,3 +222,14 @@ using (
   for update
 ) d
 where a.kind = 'custom' and a.actor_type = d.actor_type and a.actor_id = d.actor_id and a.alarm_id = d.alarm_id
+
+-- name: AlarmsDead
+-- Dead letters whose last time was long ago. A quarantined alarm that recurs is kept:
+-- it is a schedule too.
+select actor_type, actor_id, alarm_id
+from perdure.alarms
+where status in ('failed', 'quarantined') and due_at <= coalesce(?::timestamptz, now()) - ?::bigint * interval '1 microsecond'
+  and kind = 'custom' and every_us is null and cron is null
+order by due_at
+limit ?
+for update skip locked

@@ -85,46 +85,60 @@ insert into perdure.interrupts (id, token)
 values (?::uuid, ?::uuid)
 on conflict do nothing
 
--- name: InstancePurge
+-- name: InstancesOver
 -- Children of a parent that has not ended are spared: it may still read them.
-with old as (
-  select f.id
-  from perdure.finished f
-  join perdure.instances i on i.id = f.id
-  where f.finished_at <= coalesce($1::timestamptz, now()) - $2::bigint * interval '1 microsecond' and f.status in ('done', 'cancelled')
-    and (i.parent_id is null or exists (select 1 from perdure.finished p where p.id = i.parent_id)
-      or not exists (select 1 from perdure.instances p where p.id = i.parent_id))
-  order by f.finished_at
-  limit $3
-  for update of f skip locked
-), keys as (
-  delete from perdure.signal_keys k
-  using old
-  where k.target_id = old.id
+select f.id::text
+from perdure.finished f
+join perdure.instances i on i.id = f.id
+where f.finished_at <= coalesce(?::timestamptz, now()) - ?::bigint * interval '1 microsecond' and f.status in ('done', 'stopped', 'cancelled')
+  and (i.parent_id is null or exists (select 1 from perdure.finished p where p.id = i.parent_id)
+    or not exists (select 1 from perdure.instances p where p.id = i.parent_id))
+order by f.finished_at
+limit ?
+for update of f skip locked
+
+-- name: InstancesDead
+select f.id::text
+from perdure.finished f
+join perdure.instances i on i.id = f.id
+where f.finished_at <= coalesce(?::timestamptz, now()) - ?::bigint * interval '1 microsecond' and f.status in ('failed', 'quarantined')
+  and (i.parent_id is null or exists (select 1 from perdure.finished p where p.id = i.parent_id)
+    or not exists (select 1 from perdure.instances p where p.id = i.parent_id))
+order by f.finished_at
+limit ?
+for update of f skip locked
+
+-- name: InstanceFinished
+select f.status, coalesce(i.parent_id::text, ''), i.parent_id is not null
+  and not exists (select 1 from perdure.finished p where p.id = i.parent_id)
+  and exists (select 1 from perdure.instances p where p.id = i.parent_id)
+from perdure.instances i
+left join perdure.finished f on f.id = i.id
+where i.id = ?::uuid
+
+-- name: InstanceDelete
+with keys as (
+  delete from perdure.signal_keys
+  where target_id = any($1::uuid[])
 ), signals as (
-  delete from perdure.signals s
-  using old
-  where s.target_id = old.id
+  delete from perdure.signals
+  where target_id = any($1::uuid[])
 ), transitions as (
-  delete from perdure.transitions t
-  using old
-  where t.instance_id = old.id
+  delete from perdure.transitions
+  where instance_id = any($1::uuid[])
 ), attempts as (
-  delete from perdure.attempts a
-  using old
-  where a.kind = 'instance' and a.id = old.id::text
+  delete from perdure.attempts
+  where kind = 'instance' and id = any($1::text[])
 ), uniques as (
   delete from perdure.uniques u
-  using old, perdure.instances i
-  where i.id = old.id and u.name = i.unique_name and u.key = i.unique_key and u.id = old.id
+  using perdure.instances i
+  where i.id = any($1::uuid[]) and u.name = i.unique_name and u.key = i.unique_key and u.id = i.id
 ), instances as (
-  delete from perdure.instances i
-  using old
-  where i.id = old.id
+  delete from perdure.instances
+  where id = any($1::uuid[])
 )
-delete from perdure.finished f
-using old
-where f.id = old.id
+delete from perdure.finished
+where id = any($1::uuid[])
 
 -- name: InstanceReset
 -- An operator's retry: the end never was. It has all attempts before it, what is

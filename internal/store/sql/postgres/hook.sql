@@ -146,3 +146,20 @@ with old as (
 delete from perdure.hooks h
 using old
 where h.id = old.id
+
+-- name: HookPurgeDead
+with old as (
+  select id
+  from perdure.hooks
+  where status in ('failed', 'quarantined') and finished_at <= coalesce($1::timestamptz, now()) - $2::bigint * interval '1 microsecond'
+  order by finished_at
+  limit $3
+  for update skip locked
+), attempts as (
+  delete from perdure.attempts a
+  using old
+  where a.kind = 'hook' and a.id = old.id
+)
+delete from perdure.hooks h
+using old
+where h.id = old.id

@@ -44,6 +44,13 @@ where t.status = 'cancelled' and t.id < ?::uuid
 order by t.id desc
 limit ?
 
+-- name: InspectStopped
+select t.id::text
+from perdure.finished t
+where t.status = 'stopped' and t.id < ?::uuid
+order by t.id desc
+limit ?
+
 -- name: InspectWaiting
 select t.id::text
 from perdure.waiting t

@@ -51,3 +51,6 @@ select queues.fail(?, ?::uuid, ?, ?::bigint * interval '1 microsecond', ?::jsonb
 
 -- name: TaskSweep
 select queues.sweep(?::bigint * interval '1 microsecond')
+
+-- name: TaskSweepDead
+select queues.sweep_dead(?::bigint * interval '1 microsecond')

@@ -194,3 +194,13 @@ where rowid in (
   {where}
   limit {value}
 )
+
+-- name: AlarmsDead
+-- Dead letters whose last time was long ago. A quarantined alarm that recurs is kept:
+-- it is a schedule too.
+select actor_type, actor_id, alarm_id
+from perdure.alarms
+where status in ('failed', 'quarantined') and due_at <= ? - ?
+  and kind = 'custom' and every_us is null and cron is null
+order by due_at
+limit ?

@@ -109,7 +109,7 @@ left join perdure.finished f on f.id = u.id
 where (i.unique_name, i.unique_key) is not (u.name, u.key)
   or f.status is not null and not case i.unique_scope
     when 1 then f.status = 'done'
-    when 2 then f.status in ('failed', 'quarantined')
+    when 2 then f.status in ('stopped', 'failed', 'quarantined')
     else i.unique_scope = 3
   end
 union all

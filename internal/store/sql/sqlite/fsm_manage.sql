@@ -78,83 +78,56 @@ insert into perdure.interrupts (id, token)
 values (?, ?)
 on conflict do nothing
 
--- name: InstancePurge
+-- name: InstancesOver
 -- Children of a parent that has not ended are spared: it may still read them.
--- The last statement removes what the ones before it were about.
+select f.id
+from perdure.finished f
+join perdure.instances i on i.id = f.id
+where f.finished_at <= ? - ? and f.status in ('done', 'stopped', 'cancelled')
+  and (i.parent_id is null or exists (select 1 from perdure.finished p where p.id = i.parent_id)
+    or not exists (select 1 from perdure.instances p where p.id = i.parent_id))
+order by f.finished_at
+limit ?
+
+-- name: InstancesDead
+select f.id
+from perdure.finished f
+join perdure.instances i on i.id = f.id
+where f.finished_at <= ? - ? and f.status in ('failed', 'quarantined')
+  and (i.parent_id is null or exists (select 1 from perdure.finished p where p.id = i.parent_id)
+    or not exists (select 1 from perdure.instances p where p.id = i.parent_id))
+order by f.finished_at
+limit ?
+
+-- name: InstanceFinished
+select f.status, coalesce(i.parent_id, ''), i.parent_id is not null
+  and not exists (select 1 from perdure.finished p where p.id = i.parent_id)
+  and exists (select 1 from perdure.instances p where p.id = i.parent_id)
+from perdure.instances i
+left join perdure.finished f on f.id = i.id
+where i.id = ?
+
+-- name: InstanceDelete
 delete from perdure.transitions
-where instance_id in (
-  select f.id
-  from perdure.finished f
-  join perdure.instances i on i.id = f.id
-  where f.finished_at <= ?1 - ?2 and f.status in ('done', 'cancelled')
-    and (i.parent_id is null or exists (select 1 from perdure.finished p where p.id = i.parent_id)
-      or not exists (select 1 from perdure.instances p where p.id = i.parent_id))
-  order by f.finished_at, f.id
-  limit ?3
-)
-;
-delete from perdure.signal_keys
-where target_id in (
-  select f.id
-  from perdure.finished f
-  join perdure.instances i on i.id = f.id
-  where f.finished_at <= ?1 - ?2 and f.status in ('done', 'cancelled')
-    and (i.parent_id is null or exists (select 1 from perdure.finished p where p.id = i.parent_id)
-      or not exists (select 1 from perdure.instances p where p.id = i.parent_id))
-  order by f.finished_at, f.id
-  limit ?3
-)
-;
-delete from perdure.attempts
-where kind = 'instance' and id in (
-  select f.id
-  from perdure.finished f
-  join perdure.instances i on i.id = f.id
-  where f.finished_at <= ?1 - ?2 and f.status in ('done', 'cancelled')
-    and (i.parent_id is null or exists (select 1 from perdure.finished p where p.id = i.parent_id)
-      or not exists (select 1 from perdure.instances p where p.id = i.parent_id))
-  order by f.finished_at, f.id
-  limit ?3
-)
-;
-delete from perdure.uniques
-where (name, key, id) in (
-  select i.unique_name, i.unique_key, i.id
-  from perdure.instances i
-  where i.id in (
-    select f.id
-  from perdure.finished f
-  join perdure.instances i on i.id = f.id
-  where f.finished_at <= ?1 - ?2 and f.status in ('done', 'cancelled')
-    and (i.parent_id is null or exists (select 1 from perdure.finished p where p.id = i.parent_id)
-      or not exists (select 1 from perdure.instances p where p.id = i.parent_id))
-  order by f.finished_at, f.id
-  limit ?3
-  )
-)
-;
-delete from perdure.instances
-where id in (
-  select f.id
-  from perdure.finished f
-  join perdure.instances i on i.id = f.id
-  where f.finished_at <= ?1 - ?2 and f.status in ('done', 'cancelled')
-    and (i.parent_id is null or exists (select 1 from perdure.finished p where p.id = i.parent_id)
-      or not exists (select 1 from perdure.instances p where p.id = i.parent_id))
-  order by f.finished_at, f.id
-  limit ?3
-)
+where instance_id in (select value->>0 from json_each(?1))
 ;
 delete from perdure.signals
-where target_id in (
-  select f.id
-  from perdure.finished f
-  where f.finished_at <= ?1 - ?2 and f.status in ('done', 'cancelled') and not exists (select 1 from perdure.instances i where i.id = f.id)
-)
+where target_id in (select value->>0 from json_each(?1))
+;
+delete from perdure.signal_keys
+where target_id in (select value->>0 from json_each(?1))
+;
+delete from perdure.attempts
+where kind = 'instance' and id in (select value->>0 from json_each(?1))
+;
+delete from perdure.uniques
+where (name, key, id) in (select i.unique_name, i.unique_key, i.id from perdure.instances i where i.id in (select value->>0 from json_each(?1)))
+;
+delete from perdure.instances
+where id in (select value->>0 from json_each(?1))
 ;
 delete from perdure.finished
-where finished_at <= ?1 - ?2 and status in ('done', 'cancelled')
-  and not exists (select 1 from perdure.instances i where i.id = perdure.finished.id)
+where id in (select value->>0 from json_each(?1))
 
 -- name: InstanceReset
 -- An operator's retry: the end never was. It has all attempts before it, what is

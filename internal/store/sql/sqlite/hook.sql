@@ -137,3 +137,22 @@ where id in (
   order by finished_at, id
   limit ?3
 )
+
+-- name: HookPurgeDead
+delete from perdure.attempts
+where kind = 'hook' and id in (
+  select id
+  from perdure.hooks
+  where status in ('failed', 'quarantined') and finished_at <= ?1 - ?2
+  order by finished_at, id
+  limit ?3
+)
+;
+delete from perdure.hooks
+where id in (
+  select id
+  from perdure.hooks
+  where status in ('failed', 'quarantined') and finished_at <= ?1 - ?2
+  order by finished_at, id
+  limit ?3
+)

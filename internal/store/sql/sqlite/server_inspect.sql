@@ -43,6 +43,13 @@ where t.status = 'cancelled' and t.id < ?
 order by t.id desc
 limit ?
 
+-- name: InspectStopped
+select t.id
+from perdure.finished t
+where t.status = 'stopped' and t.id < ?
+order by t.id desc
+limit ?
+
 -- name: InspectWaiting
 select t.id
 from perdure.waiting t

@@ -150,3 +150,13 @@ where task_id in (
   order by finished_at
   limit 1000
 )
+
+-- name: TaskSweepDead
+delete from queues_task
+where task_id in (
+  select task_id
+  from queues_task
+  where status in ('failed', 'quarantined') and finished_at <= ?2 - ?1
+  order by finished_at
+  limit 1000
+)

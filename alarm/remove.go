@@ -1,0 +1,53 @@
+package alarm
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// purgeBatch is the number of alarms that one transaction removes.
+const purgeBatch = 500
+
+// PurgeDead removes dead letters: alarms that failed or were quarantined and whose
+// last attempt was due longer than age ago. It returns how many. A recurring alarm
+// is kept; Cancel removes it.
+func (a *Alarms) PurgeDead(ctx context.Context, age time.Duration) (int64, error) {
+	if age < 0 {
+		return 0, fault.Invalidf("age", "is negative")
+	}
+	for total := int64(0); ; {
+		var keys []store.AlarmKey
+		err := a.transact(ctx, sqldb.Write, func(tx sqldb.Tx) error {
+			keys = nil
+			st := a.rt.Store
+			if err := tx.Run(ctx, st.DeadAlarms(age, purgeBatch, a.rt.Now(), func(k store.AlarmKey) { keys = append(keys, k) })); err != nil {
+				return err
+			}
+			var stmts []sqldb.Stmt
+			for _, k := range keys {
+				stmts = append(stmts, st.CancelAlarm(k, new(int64)))
+			}
+			return tx.Run(ctx, stmts...)
+		})
+		if err != nil {
+			return total, fmt.Errorf("purge alarms: %w", err)
+		}
+		if total += int64(len(keys)); len(keys) < purgeBatch {
+			return total, nil
+		}
+	}
+}
+
+// sweep removes dead letters whose retention is over.
+func (a *Alarms) sweep(ctx context.Context) error {
+	if a.options.DeadRetention < 0 {
+		return nil
+	}
+	_, err := a.PurgeDead(ctx, a.options.DeadRetention)
+	return err
+}
