@@ -35,6 +35,7 @@ type Engine struct {
 	hub       *wake.Hub
 	tracer    *tracing.Tracer
 	workers   core.Workers
+	bounds    core.Bounds
 	migrated  store.Migrated
 
 	mu      sync.Mutex

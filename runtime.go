@@ -23,6 +23,7 @@ type Runtime struct {
 	NewID     func() string
 	Tracer    *tracing.Tracer
 	Workers   *core.Workers
+	Bounds    *core.Bounds
 	Timeout   time.Duration
 	Migrated  store.Migrated // by Open; nothing with NoMigrate
 }
@@ -31,7 +32,7 @@ type Runtime struct {
 func (e *Engine) Runtime() *Runtime {
 	return &Runtime{
 		DB: e.db, Store: e.store, Committer: e.committer, Hub: e.hub,
-		Clock: e.options.Clock, NewID: e.options.NewID, Tracer: e.tracer, Workers: &e.workers, Timeout: e.options.Timeout, Migrated: e.migrated,
+		Clock: e.options.Clock, NewID: e.options.NewID, Tracer: e.tracer, Workers: &e.workers, Bounds: &e.bounds, Timeout: e.options.Timeout, Migrated: e.migrated,
 	}
 }
 

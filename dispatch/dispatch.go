@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,6 +66,9 @@ type group []Processor
 // Group returns a processor that runs all of the given ones. An error of one
 // does not keep the others from running.
 func Group(processors ...Processor) (Processor, error) {
+	if slices.Contains(processors, nil) {
+		return nil, fault.Invalidf("processor", "is nil")
+	}
 	switch len(processors) {
 	case 0:
 		return nil, fault.Invalidf("group", "has no processors")

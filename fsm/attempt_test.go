@@ -98,14 +98,14 @@ func TestAStepThatPanicsIsToldWithItsStack(t *testing.T) {
 	})
 }
 
-func TestAStepThatStopsItsInstanceIsTold(t *testing.T) {
+// To stop is no failure.
+func TestAStepThatStopsItsInstanceIsASuccessfulAttempt(t *testing.T) {
 	each(t, func(f *fixture) {
 		d := machine("stops", always(func(r run) fsm.Outcome { return r.Stop("out of stock") }))
 		f.register(d)
 		id := start(f, d, 0, nil)
-		began := f.clock.Now()
 		f.drain()
-		f.wantAttempts(id, retry.Attempt{Number: 1, Step: "only", Outcome: retry.Failed, Error: "out of stock", Began: began, Ended: began})
+		f.wantAttempts(id, retry.Attempt{Number: 1, Step: "only", Outcome: retry.Succeeded, Ended: f.clock.Now()})
 	})
 }
 

@@ -110,7 +110,7 @@ func TestAnOldLeaseDoesNotHoldWhatIsQueued(t *testing.T) {
 		failed, slow := start(f, d, 2, in), start(f, d, 9, nil)
 		wait := process.begin()
 		dead.await(t)
-		enginetest.Eventually(t, "the other has failed", func() bool { return f.get(failed).Status == fsm.Failed })
+		enginetest.Eventually(t, "the other has stopped", func() bool { return f.get(failed).Status == fsm.Stopped })
 		head := start(f, leaf, 1, &fsm.StartOptions{Partition: "p", Delay: time.Hour})
 		enginetest.NoError(t, f.Retry(t.Context(), failed))
 		f.wantStatus(failed, fsm.Queued)

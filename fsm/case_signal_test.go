@@ -87,7 +87,7 @@ func TestCase32ASignalIsSeenOnceWheneverItComes(t *testing.T) {
 		f.drain()
 		f.after(time.Hour) // the replay, and the timeouts of the others
 		for _, id := range []string{before, during, parked} {
-			if got := f.get(id); got.Status != fsm.Failed || got.Error != "was given 0 of 0 signals" {
+			if got := f.get(id); got.Status != fsm.Stopped || got.Error != "was given 0 of 0 signals" {
 				t.Errorf("%s: %s", got.Status, got.Error)
 			}
 		}
@@ -153,7 +153,7 @@ func TestCase38ASignalThatNobodyCanReceiveIsAnError(t *testing.T) {
 		cancelled := start(f, leaf, 1, &fsm.StartOptions{Delay: time.Hour})
 		f.drain()
 		enginetest.NoError(t, f.Cancel(t.Context(), cancelled, "no"))
-		for id, want := range map[string]fsm.Status{finished: fsm.Done, failed: fsm.Failed, cancelled: fsm.Cancelled} {
+		for id, want := range map[string]fsm.Status{finished: fsm.Done, failed: fsm.Stopped, cancelled: fsm.Cancelled} {
 			_, err := fsm.Send(t.Context(), f.eng, id, "a", nil, &fsm.SignalOptions{Key: "k"})
 			if got := enginetest.As[*fsm.EndedError](t, err); got.Status != want || got.ID != id {
 				t.Errorf("%+v, want %s", got, want)

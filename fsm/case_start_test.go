@@ -158,7 +158,7 @@ func TestListsAreNarrowedAndPaged(t *testing.T) {
 			{fsm.Filter{Queue: "apart"}, 1},
 			{fsm.Filter{Live: true}, 1},
 			{fsm.Filter{Ended: []fsm.Status{fsm.Done}}, 6},
-			{fsm.Filter{Ended: []fsm.Status{fsm.Failed, fsm.Quarantined}}, 1},
+			{fsm.Filter{Ended: []fsm.Status{fsm.Stopped, fsm.Quarantined}}, 1},
 			{fsm.Filter{FSM: "leaf", Live: true}, 0},
 			{fsm.Filter{FSM: "none"}, 0},
 			{fsm.Filter{Parent: apart}, 0},

@@ -179,6 +179,8 @@ type Child struct {
 	// Result is set if it is Done, Error if it failed.
 	Result json.RawMessage
 	Error  string
+	// State is the state that its last step has left.
+	State json.RawMessage
 }
 
 // Decode reads the result into to.
@@ -189,7 +191,7 @@ func (e *execution) joined(ctx context.Context) ([]Child, error) {
 	var children []Child
 	var sealed error
 	err := e.machines.read(ctx, e.machines.rt.Store.ListChildren(e.instance.ID, e.instance.Fanout, func(c store.ChildRow) {
-		child := Child{ID: c.ID, FSM: c.FSM, Ordinal: c.Ordinal, Status: Running}
+		child := Child{ID: c.ID, FSM: c.FSM, Ordinal: c.Ordinal, Status: Running, State: json.RawMessage(c.State)}
 		if c.Status != nil {
 			child.Status = Status(*c.Status)
 		}
@@ -221,4 +223,11 @@ func ChildOf[S any](d *Definition[S], state S, options *StartOptions) ChildSpec 
 		}
 		return prepare(d, state, options, newID, maxState)
 	}}
+}
+
+func firstError(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
 }

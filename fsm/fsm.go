@@ -35,6 +35,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"reflect"
 	"sync"
 	"time"
 
@@ -75,8 +76,10 @@ type Options struct {
 	// DeadRetention is the time that dead letters are kept: instances that failed
 	// or were quarantined. Negative: no limit. Default: 30 days.
 	DeadRetention time.Duration
-	// MaxState is the largest state, result or payload in bytes.
-	// Default: 1 MiB.
+	// MaxState is the largest state, result or payload in bytes. It also holds
+	// for instances, signals and schedules that are recorded through the same
+	// engine, outside of steps: the largest MaxState of the engine's Machines, or
+	// the default if there are none. Default: 1 MiB.
 	MaxState int
 	// OnError receives errors that have no caller. Default: log them.
 	OnError func(error)
@@ -136,6 +139,7 @@ func New(eng *perdure.Engine, options *Options) (*Machines, error) {
 		return nil, err
 	}
 	m := &Machines{rt: rt, eng: eng, options: o, id: rt.NewID(), known: map[definition]machine{}, recorded: map[definition]bool{}}
+	rt.Bounds.AllowState(o.MaxState)
 	m.flusher, m.ends, m.lane = newFlusher(m), newEnds(m), rt.Workers.NewLane(m.freed)
 	processors := make([]dispatch.Processor, 0, len(o.Queues))
 	for name, concurrency := range o.Queues {
@@ -194,6 +198,9 @@ func (m *Machines) register(definitions []Definer, recorded bool) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, d := range definitions {
+		if isNil(d) {
+			return fault.Invalidf("definition", "is nil")
+		}
 		machine, ok := d.(machine)
 		if !ok {
 			return fault.Invalidf("definition "+d.Name(), "was not made by fsm.Define")
@@ -211,6 +218,12 @@ func (m *Machines) register(definitions []Definer, recorded bool) error {
 		}
 	}
 	return nil
+}
+
+// isNil reports whether there is no definition: no value, or a nil pointer.
+func isNil(d Definer) bool {
+	v := reflect.ValueOf(d)
+	return d == nil || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 // Unregister makes a machine unknown to this process. Steps that run are not

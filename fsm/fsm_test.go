@@ -313,7 +313,7 @@ func TestRetryGoesOnFromTheFailedStep(t *testing.T) {
 		f.register(d)
 		id := start(f, d, 0, &fsm.StartOptions{Unique: "u", Partition: "p"})
 		f.drain()
-		f.wantStatus(id, fsm.Failed)
+		f.wantStatus(id, fsm.Stopped)
 		broken = false
 		if err := f.Retry(t.Context(), id); err != nil {
 			t.Fatal(err)

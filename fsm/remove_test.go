@@ -43,7 +43,7 @@ func TestStopIsAnIntendedEnd(t *testing.T) {
 		if n, err := f.Purge(t.Context(), time.Minute); err != nil || n != 1 {
 			t.Errorf("purged %d, %v", n, err)
 		}
-		f.wantGone()
+		f.wantNothingLeft()
 	})
 }
 
@@ -105,7 +105,7 @@ func TestPurgeDeadRemovesAllThatBelongsToAnInstance(t *testing.T) {
 		if n, err := f.PurgeDead(t.Context(), time.Minute); err != nil || n != 3 {
 			t.Errorf("purged %d, %v", n, err)
 		}
-		f.wantGone()
+		f.wantNothingLeft()
 		enginetest.As[*fault.Invalid](t, second(f.PurgeDead(t.Context(), -1)))
 	})
 }
@@ -134,7 +134,7 @@ func TestDeleteRemovesOneInstanceThatHasEnded(t *testing.T) {
 		for _, id := range []string{other, live, again.ID} {
 			enginetest.NoError(t, f.Delete(t.Context(), id))
 		}
-		f.wantGone()
+		f.wantNothingLeft()
 	})
 }
 
@@ -161,8 +161,8 @@ func TestDeleteKeepsTheChildrenOfAParentThatHasNotEnded(t *testing.T) {
 	})
 }
 
-// wantGone fails unless nothing is left of any instance.
-func (f *fixture) wantGone() {
+// wantNothingLeft fails unless nothing is left of any instance.
+func (f *fixture) wantNothingLeft() {
 	f.t.Helper()
 	for _, table := range []string{"instances", "finished", "transitions", "attempts", "uniques", "signals", "signal_keys"} {
 		f.wantRows(table, 0)

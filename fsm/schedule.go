@@ -24,7 +24,8 @@ const (
 	RunOnce Missed = "once"
 	// SkipMissed starts none that is more than a minute late.
 	SkipMissed Missed = "skip"
-	// RunAll starts one for each, up to ScheduleOptions.MaxMissed.
+	// RunAll starts one for each, the oldest first, at most
+	// ScheduleOptions.MaxMissed.
 	RunAll Missed = "all"
 )
 
@@ -79,6 +80,9 @@ type ScheduleStatus struct {
 	Start StartOptions
 	// Next is the next tick, Last the last one that was fired.
 	Next, Last time.Time
+	// Error is why this process cannot read the schedule; then only its name,
+	// FSM, version and times are known, and it does not fire here.
+	Error string
 
 	ticks cron.Schedule
 }
@@ -106,7 +110,7 @@ func SetSchedule[S any](ctx context.Context, eng *perdure.Engine, name, spec str
 
 // SetScheduleIn is SetSchedule in a unit of work.
 func SetScheduleIn[S any](tx *perdure.Tx, name, spec string, d *Definition[S], state S, options *ScheduleOptions) error {
-	row, ticks, err := prepareSchedule(name, spec, d, state, options)
+	row, ticks, err := prepareSchedule(name, spec, d, state, options, tx.Engine().Runtime().Bounds.State())
 	if err != nil {
 		return tx.Fail(err)
 	}
@@ -128,7 +132,7 @@ func SetScheduleIn[S any](tx *perdure.Tx, name, spec string, d *Definition[S], s
 	return tx.Attach(tx.Engine().Runtime().Hub.PublishAll)
 }
 
-func prepareSchedule[S any](name, spec string, d *Definition[S], state S, options *ScheduleOptions) (store.Schedule, cron.Schedule, error) {
+func prepareSchedule[S any](name, spec string, d *Definition[S], state S, options *ScheduleOptions, limit int) (store.Schedule, cron.Schedule, error) {
 	var o ScheduleOptions
 	if options != nil {
 		o = *options
@@ -148,7 +152,7 @@ func prepareSchedule[S any](name, spec string, d *Definition[S], state S, option
 	if err != nil {
 		return store.Schedule{}, ticks, err
 	}
-	start, err := prepare(d, state, o.Start, func() string { return "" }, edge.DefaultMaxJSON)
+	start, err := prepare(d, state, o.Start, func() string { return "" }, limit)
 	if err != nil {
 		return store.Schedule{}, ticks, err
 	}
@@ -214,25 +218,21 @@ func (m *Machines) RemoveSchedule(ctx context.Context, name string) error {
 	return m.eng.Update(ctx, func(tx *perdure.Tx) error { return m.RemoveScheduleIn(tx, name) })
 }
 
-// Schedules returns all schedules by name.
+// Schedules returns all schedules by name. A schedule that cannot be read has an
+// Error and does not keep the others from being listed.
 func (m *Machines) Schedules(ctx context.Context) ([]ScheduleStatus, error) {
 	var all []ScheduleStatus
-	var broken error
 	err := m.read(ctx, m.rt.Store.Schedules(func(s store.Schedule) {
 		status, err := scheduleStatus(s)
-		all, broken = append(all, status), firstError(broken, err)
+		if err != nil {
+			status.Error = err.Error()
+		}
+		all = append(all, status)
 	}))
-	if err = firstError(err, broken); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("list schedules: %w", err)
 	}
 	return all, nil
-}
-
-func firstError(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 func scheduleStatus(s store.Schedule) (ScheduleStatus, error) {
@@ -280,8 +280,11 @@ func (t *ticking) fire(ctx context.Context, m *Machines, tx sqldb.Tx, news *news
 
 func (m *Machines) fireOne(ctx context.Context, tx sqldb.Tx, s store.Schedule, now time.Time, news *news) error {
 	spec, ticks, err := readSpec(s)
-	if err != nil {
-		return err
+	if err != nil { // it must not keep others from being fired
+		m.options.OnError(fmt.Errorf("fire schedule %s: %w", s.Name, err))
+		later := now.Add(unreadableDelay)
+		s.Next = &later
+		return tx.Run(ctx, m.rt.Store.UpdateSchedule(s, m.rt.Now()))
 	}
 	times := spec.due(ticks, s.Next.UTC(), now)
 	instances := make([]store.NewInstance, len(times))
@@ -298,6 +301,10 @@ func (m *Machines) fireOne(ctx context.Context, tx sqldb.Tx, s store.Schedule, n
 	return tx.Run(ctx, append(m.rt.Store.StartInstances(instances, m.rt.Now()), advance)...)
 }
 
+// unreadableDelay is the time after which a schedule that this process cannot read
+// is tried again, by any process.
+const unreadableDelay = time.Minute
+
 // lateness is how late a tick may be fired that is not to be made up for.
 const lateness = time.Minute
 
@@ -305,7 +312,7 @@ const lateness = time.Minute
 // it. The first is hardly ever on time to the microsecond, so it is not missed
 // because others have passed too.
 func (s scheduleSpec) due(ticks cron.Schedule, tick, now time.Time) []time.Time {
-	missed, _ := cron.Missed(ticks, tick, now, cron.Policy(s.Missed), s.MaxMissed)
+	missed, _ := cron.Missed(ticks, tick, now, cron.Policy(s.Missed), s.MaxMissed-1) // and the tick itself
 	switch {
 	case s.Missed == SkipMissed && now.Sub(tick) > lateness:
 		return nil

@@ -39,7 +39,7 @@ func (m *Machines) ChangeSchedule(tx *perdure.Tx, name string, change ScheduleCh
 	if err != nil {
 		return tx.Fail(err)
 	}
-	spec, ticks, err := change.apply(old)
+	spec, ticks, err := change.apply(old, m.options.MaxState)
 	if err != nil {
 		return tx.Fail(fmt.Errorf("change schedule %s: %w", name, err))
 	}
@@ -74,7 +74,7 @@ func (m *Machines) timeIn(tx *perdure.Tx) (now time.Time, err error) {
 }
 
 // apply returns a spec with the change made, and its ticks.
-func (c ScheduleChange) apply(s scheduleSpec) (scheduleSpec, cron.Schedule, error) {
+func (c ScheduleChange) apply(s scheduleSpec, limit int) (scheduleSpec, cron.Schedule, error) {
 	ticks, err := c.ticks(s.Schedule)
 	if err != nil {
 		return s, ticks, err
@@ -87,7 +87,7 @@ func (c ScheduleChange) apply(s scheduleSpec) (scheduleSpec, cron.Schedule, erro
 		s.MaxMissed = *c.MaxMissed
 	}
 	if c.State != nil {
-		state, err := edge.Marshal("state", c.State, edge.DefaultMaxJSON)
+		state, err := edge.Marshal("state", c.State, limit)
 		if err != nil {
 			return s, ticks, err
 		}
@@ -122,7 +122,7 @@ func validMissed(missed Missed, most int) error {
 
 // startOptions returns how the instances of a schedule are started.
 func startOptions(n store.NewInstance) StartOptions {
-	o := StartOptions{Queue: n.Queue, Priority: Priority(n.Priority), UniqueScope: Scope(n.UniqueScope)}
+	o := StartOptions{Queue: n.Queue, Step: n.Step, Priority: Priority(n.Priority), UniqueScope: Scope(n.UniqueScope)}
 	if n.Deadline != nil {
 		o.Deadline = *n.Deadline
 	}

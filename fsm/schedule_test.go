@@ -61,7 +61,7 @@ func TestScheduleMakesUpForMissedTicks(t *testing.T) {
 			d, runs := counting(string(missed))
 			f.register(d)
 			counts[missed] = runs
-			f.schedule(string(missed), "0 * * * *", d, &fsm.ScheduleOptions{Missed: missed, MaxMissed: 1})
+			f.schedule(string(missed), "0 * * * *", d, &fsm.ScheduleOptions{Missed: missed, MaxMissed: 2})
 		}
 		f.after(3*time.Hour + 10*time.Minute)
 		for missed, want := range want {

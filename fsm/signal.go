@@ -75,7 +75,7 @@ func send(tx *perdure.Tx, id, name string, payload any, options *SignalOptions, 
 	if options != nil {
 		o = *options
 	}
-	signal, err := prepareSignal(id, name, payload, o)
+	signal, err := prepareSignal(id, name, payload, o, tx.Engine().Runtime().Bounds.State())
 	if err != nil {
 		return nil, tx.Fail(err)
 	}
@@ -86,7 +86,7 @@ func send(tx *perdure.Tx, id, name string, payload any, options *SignalOptions, 
 	return delivered, tx.Attach(func() { news.publish(rt) }, stmts...)
 }
 
-func prepareSignal(id, name string, payload any, o SignalOptions) (store.NewSignal, error) {
+func prepareSignal(id, name string, payload any, o SignalOptions, limit int) (store.NewSignal, error) {
 	if !validID(id) {
 		return store.NewSignal{}, fault.Invalidf("instance id", "is not a UUID in lower case")
 	}
@@ -98,7 +98,7 @@ func prepareSignal(id, name string, payload any, o SignalOptions) (store.NewSign
 			return store.NewSignal{}, err
 		}
 	}
-	raw, err := edge.Marshal("payload of signal "+name, payload, edge.DefaultMaxJSON)
+	raw, err := edge.Marshal("payload of signal "+name, payload, limit)
 	return store.NewSignal{Target: id, Name: name, Payload: string(raw), Dedup: textPointer(o.Key), Room: MaxInbox}, err
 }
 

@@ -67,6 +67,9 @@ type StartOptions struct {
 	UniqueScope Scope
 	// UniqueAcross makes the key unique among all machines. Default: false.
 	UniqueAcross bool
+	// Step is the first step. The definition must have it. Default: the first step
+	// of the definition.
+	Step string
 }
 
 // Started is what came of a start.
@@ -136,7 +139,7 @@ func StartManyIn[S any](tx *perdure.Tx, d *Definition[S], states []S, options []
 		if len(options) > 0 {
 			o = options[i]
 		}
-		instance, err := prepare(d, state, o, rt.NewID, edge.DefaultMaxJSON)
+		instance, err := prepare(d, state, o, rt.NewID, rt.Bounds.State())
 		if err != nil {
 			return nil, tx.Fail(err)
 		}
@@ -214,12 +217,16 @@ func prepare[S any](d *Definition[S], state S, options *StartOptions, newID func
 	if err := o.validate(); err != nil {
 		return store.NewInstance{}, err
 	}
+	defaults(&o.Step, d.first)
+	if !d.has(o.Step) {
+		return store.NewInstance{}, fault.Invalidf("StartOptions.Step", "is %q, which fsm %s version %d does not have", o.Step, d.name, d.version)
+	}
 	raw, err := edge.Marshal("state", state, maxState)
 	if err != nil {
 		return store.NewInstance{}, err
 	}
 	n := store.NewInstance{
-		ID: o.ID, FSM: d.name, Version: d.version, Step: d.first, State: string(raw), Queue: o.Queue, Priority: int(o.Priority),
+		ID: o.ID, FSM: d.name, Version: d.version, Step: o.Step, State: string(raw), Queue: o.Queue, Priority: int(o.Priority),
 		At: timePointer(o.At), Delay: o.Delay, UniqueScope: int(o.UniqueScope),
 		Partition: textPointer(o.Partition), UniqueKey: textPointer(o.Unique),
 	}

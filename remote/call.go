@@ -69,7 +69,7 @@ func (r *Registry) request(ctx context.Context, run *fsm.Run[json.RawMessage], s
 		}
 		for _, child := range children {
 			c.Children = append(c.Children, Child{
-				Instance: child.ID, FSM: child.FSM, Ordinal: child.Ordinal, Status: child.Status, Result: child.Result, Error: child.Error,
+				Instance: child.ID, FSM: child.FSM, Ordinal: child.Ordinal, Status: child.Status, Result: child.Result, Error: child.Error, State: child.State,
 			})
 		}
 	}

@@ -71,6 +71,8 @@ type Child struct {
 	Status   fsm.Status      `json:"status"`
 	Result   json.RawMessage `json:"result,omitempty"`
 	Error    string          `json:"error,omitempty"`
+	// State is the state that its last step has left.
+	State json.RawMessage `json:"state,omitempty"`
 }
 
 // Answer is the body of the answer to a request: what shall happen next. It is
@@ -83,7 +85,7 @@ type Answer struct {
 	//	await   waits for one of Signals, at most Timeout, then goes on with Step
 	//	spawn   starts Children, waits for Need of them, then goes on with Step
 	//	done    ends the instance with Result
-	//	stop    ends it as failed, because of Reason
+	//	stop    ends it as stopped, because of Reason
 	//	fail    is a failed attempt, because of Reason: it is tried again
 	Outcome string `json:"outcome"`
 	// State is the new state. Without it the state stays as it is.
@@ -123,6 +125,7 @@ type ChildSpec struct {
 	Unique       string    `json:"unique,omitempty"`
 	UniqueScope  string    `json:"unique_scope,omitempty"`
 	UniqueAcross bool      `json:"unique_across,omitempty"`
+	Step         string    `json:"step,omitempty"`
 }
 
 var (
@@ -149,7 +152,7 @@ func (c ChildSpec) options() (*fsm.StartOptions, error) {
 	}
 	return &fsm.StartOptions{
 		ID: c.ID, Queue: c.Queue, Priority: priority, At: c.At, Delay: delay, Deadline: deadline,
-		Partition: c.Partition, Unique: c.Unique, UniqueScope: scope, UniqueAcross: c.UniqueAcross,
+		Partition: c.Partition, Unique: c.Unique, UniqueScope: scope, UniqueAcross: c.UniqueAcross, Step: c.Step,
 	}, nil
 }
 

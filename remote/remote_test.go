@@ -84,7 +84,7 @@ func checkContexts(t *testing.T, id string, seen []remote.Context) {
 		t.Errorf("%+v", paid)
 	}
 	children := seen[5].Children
-	if len(children) != 3 || children[2].Status != fsm.Failed || children[2].Error != "sold out" || children[0].Status != fsm.Done || children[1].Ordinal != 1 {
+	if len(children) != 3 || string(children[1].State) != "2" || children[2].Status != fsm.Stopped || children[2].Error != "sold out" || children[0].Status != fsm.Done || children[1].Ordinal != 1 {
 		t.Errorf("%+v", children)
 	}
 }

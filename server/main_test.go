@@ -15,6 +15,7 @@ import (
 	"github.com/perdure/perdure/hook"
 	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/testdb"
+	"github.com/perdure/perdure/retry"
 	"github.com/perdure/perdure/server"
 )
 
@@ -43,14 +44,14 @@ func orders() *fsm.Definition[order] {
 	return fsm.Define("order", 1,
 		fsm.Step("charge", func(_ context.Context, r *fsm.Run[order]) (fsm.Outcome, error) {
 			if r.State.Refuse {
-				return r.Stop("card refused"), nil
+				return fsm.Outcome{}, errors.New("card refused")
 			}
 			return r.Await("approved").Then("ship"), nil
 		}),
 		fsm.Step("ship", func(_ context.Context, r *fsm.Run[order]) (fsm.Outcome, error) {
 			r.State.Shipped = true
 			return r.Done(map[string]int{"paid": r.State.Amount}), nil
-		}))
+		})).Retry(retry.None())
 }
 
 var errMail = errors.New("mail server is down")

@@ -102,7 +102,14 @@ func (v tour) machines() {
 	v.post("/v1/instances/batch", object{"instances": []object{{"fsm": "order", "state": object{"refuse": true}}}})
 	v.post("/v1/instances/"+id+"/cancel", nil)
 	v.post("/v1/instances/"+id+"/retry", nil)
+	v.want(http.StatusConflict, http.MethodDelete, "/v1/instances/"+id, nil)
 	v.post("/v1/instances/actions", object{"action": "cancel", "ids": []string{id}})
+	v.want(http.StatusNoContent, http.MethodDelete, "/v1/instances/"+id, nil)
+	v.want(http.StatusNotFound, http.MethodGet, "/v1/instances/"+id, nil)
+	other := v.start(object{"refuse": true})
+	v.ended(other)
+	v.post("/v1/instances/actions", object{"action": "delete", "ids": []string{other}})
+	v.want(http.StatusNotFound, http.MethodGet, "/v1/instances/"+other, nil)
 }
 
 func (v tour) schedules() {

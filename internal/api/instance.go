@@ -189,7 +189,7 @@ func (a *API) listSignals(ctx context.Context, in *pageOf) (*List[Signal], error
 type Event struct {
 	Seq     int    `json:"seq"`
 	At      Time   `json:"at"`
-	Outcome string `json:"outcome" enum:"created,signal,child,next,replay,await,spawn,done,stop,fail,rerun,cancel,error,crash,running,due,deadline,failed,cancelled,quarantined"`
+	Outcome string `json:"outcome" enum:"created,signal,child,next,replay,await,spawn,done,stop,fail,rerun,cancel,error,crash,running,due,deadline,stopped,failed,cancelled,quarantined"`
 	Step    string `json:"step,omitempty"`
 	Next    string `json:"next,omitempty" doc:"The step that follows."`
 	Attempt int    `json:"attempt,omitempty"`

@@ -32,6 +32,7 @@ type StartOptions struct {
 	UniqueKey    string   `json:"unique_key,omitempty" maxLength:"512" doc:"A key that only one instance of the machine may have."`
 	UniqueScope  string   `json:"unique_scope,omitempty" enum:"live,live_or_done,live_or_failed,always" doc:"How long it has the key. Default: live."`
 	UniqueAcross bool     `json:"unique_across,omitempty" doc:"The key is unique among all machines."`
+	Step         string   `json:"step,omitempty" maxLength:"128" doc:"The first step. Default: the first step of the definition."`
 }
 
 var scopes = map[string]fsm.Scope{"": fsm.Live, "live": fsm.Live, "live_or_done": fsm.LiveOrDone, "live_or_failed": fsm.LiveOrFailed, "always": fsm.Always}
@@ -39,7 +40,7 @@ var scopes = map[string]fsm.Scope{"": fsm.Live, "live": fsm.Live, "live_or_done"
 func (o StartOptions) options() *fsm.StartOptions {
 	return &fsm.StartOptions{
 		ID: o.ID, Queue: o.Queue, Priority: fsm.Priority(o.Priority), At: time.Time(o.At), Delay: time.Duration(o.Delay), Deadline: time.Duration(o.Deadline),
-		Partition: o.Partition, Unique: o.UniqueKey, UniqueScope: scopes[o.UniqueScope], UniqueAcross: o.UniqueAcross,
+		Partition: o.Partition, Unique: o.UniqueKey, UniqueScope: scopes[o.UniqueScope], UniqueAcross: o.UniqueAcross, Step: o.Step,
 	}
 }
 

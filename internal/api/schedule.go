@@ -23,6 +23,7 @@ type Schedule struct {
 	NextAt  Time       `json:"next_at,omitzero"`
 	LastAt  Time       `json:"last_at,omitzero"`
 	Ticks   []Time     `json:"next" nullable:"false" doc:"The next five ticks, as if it were not paused."`
+	Error   string     `json:"error,omitempty" doc:"Why the server cannot read the schedule, which does not fire then."`
 
 	MaxMissed int             `json:"max_missed,omitempty" doc:"Bounds missed=all. Not in lists."`
 	State     json.RawMessage `json:"state,omitempty" doc:"The state of the instances. Not in lists."`
@@ -35,7 +36,7 @@ const shownTicks = 5
 func (a *API) showSchedule(s fsm.ScheduleStatus) Schedule {
 	shown := Schedule{
 		Name: s.Name, FSM: s.FSM, Version: s.Version, Spec: s.Spec, Zone: s.Zone, Text: s.Text, Missed: s.Missed, Paused: s.Paused,
-		NextAt: Time(s.Next), LastAt: Time(s.Last), Ticks: []Time{},
+		NextAt: Time(s.Next), LastAt: Time(s.Last), Ticks: []Time{}, Error: s.Error,
 	}
 	for _, tick := range s.Ticks(a.rt.Clock.Now(), shownTicks) {
 		shown.Ticks = append(shown.Ticks, Time(tick))

@@ -214,6 +214,7 @@ func (a *app) fsmStart() *cobra.Command {
 	flags.StringVar(&state, "state", "null", "the state, in JSON")
 	flags.IntVar(&version, "version", 0, "the version (default: the newest)")
 	flags.StringVar(&options.Queue, "queue", "", "the queue (default: that of the machine)")
+	flags.StringVar(&options.Step, "step", "", "first step (default: that of the machine)")
 	flags.StringVar(&options.Partition, "partition", "", "the partition key")
 	flags.StringVar(&options.Unique, "unique", "", "the unique key")
 	flags.DurationVar(&options.Delay, "delay", 0, "how long to wait before the first step")
@@ -322,8 +323,11 @@ func (a *app) fsmSchedules() *cobra.Command {
 				for _, s := range all {
 					data = append(data, map[string]any{
 						"name": s.Name, "fsm": s.FSM, "version": s.Version, "spec": s.Spec, "zone": s.Zone, "text": s.Text,
-						"missed": s.Missed, "paused": s.Paused, "next_at": s.Next, "last_at": s.Last,
+						"missed": s.Missed, "paused": s.Paused, "next_at": s.Next, "last_at": s.Last, "error": s.Error,
 					})
+					if s.Error != "" {
+						s.Text = "cannot be read: " + s.Error
+					}
 					rows = append(rows, []string{plain(s.Name), plain(fmt.Sprintf("%s@%d", s.FSM, s.Version)), plain(s.Text), instant(s.Next), fmt.Sprint(s.Paused)})
 				}
 				return a.show(map[string]any{"data": data}, func(w io.Writer) { table(w, rows) })

@@ -2,12 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/internal/testdb"
+	"github.com/perdure/perdure/retry"
 )
 
 // door is a machine that waits for a key.
@@ -17,11 +19,11 @@ var door = fsm.Define("door", 2,
 	}),
 	fsm.Step("open", func(_ context.Context, r *fsm.Run[string]) (fsm.Outcome, error) {
 		if string(r.Awaited[0].Payload) != `"right"` {
-			return r.Stop("wrong key"), nil
+			return fsm.Outcome{}, errors.New("wrong key")
 		}
 		return r.Done(r.State + " is in"), nil
 	}),
-)
+).Retry(retry.None())
 
 // serve runs the machines of the database once, as a service does all the time.
 func serve(t *testing.T, dsn string) {

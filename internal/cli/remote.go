@@ -258,7 +258,7 @@ func (a *app) remoteSignal(cmd *cobra.Command, c *client, args []string) error {
 
 func (a *app) remoteStart(cmd *cobra.Command, c *client, args []string) error {
 	body := map[string]any{"fsm": args[0], "state": json.RawMessage(text(cmd, "state"))}
-	for flag, key := range map[string]string{"queue": "queue", "partition": "partition_key", "unique": "unique_key", "delay": "delay"} {
+	for flag, key := range map[string]string{"queue": "queue", "partition": "partition_key", "unique": "unique_key", "delay": "delay", "step": "step"} {
 		if cmd.LocalFlags().Changed(flag) {
 			body[key] = text(cmd, flag)
 		}

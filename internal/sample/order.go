@@ -8,6 +8,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fsm"
+	"github.com/perdure/perdure/retry"
 	"github.com/perdure/perdure/schema"
 	"github.com/perdure/perdure/task"
 )
@@ -36,12 +37,15 @@ func (s *Shop) defineMachines() {
 	s.order = fsm.Define("order", 1,
 		fsm.Step("charge", s.charge), fsm.Step("paid", s.paid), fsm.Step("close", s.close)).KeepHistory()
 	s.parcel = fsm.Define("parcel", 1,
-		fsm.Step("pack", s.pack), fsm.Step("label", s.label)).KeepHistory()
+		fsm.Step("pack", s.pack), fsm.Step("label", s.label)).Retry(retry.Fixed(4, time.Second)).KeepHistory()
 	s.report = fsm.Define("report", 1,
 		fsm.Step("count", s.count), fsm.Step("send", s.sendReport)).KeepHistory()
 }
 
-var errGateway = errors.New("payment gateway does not answer")
+var (
+	errGateway = errors.New("payment gateway does not answer")
+	errAnvil   = errors.New("no box is strong enough for an anvil")
+)
 
 // charge asks for the money; the customer has half a minute.
 func (s *Shop) charge(ctx context.Context, run *fsm.Run[Order]) (fsm.Outcome, error) {
@@ -136,7 +140,7 @@ func (s *Shop) setStatus(ctx context.Context, number, status string, and func(*p
 // pack takes a moment, and a look for the item now and then.
 func (s *Shop) pack(_ context.Context, run *fsm.Run[Parcel]) (fsm.Outcome, error) {
 	if run.State.Item == "anvil" {
-		return run.Stop("no box is strong enough for an anvil"), nil
+		return fsm.Outcome{}, errAnvil
 	}
 	if run.Attempt < 3 && s.chance(0.5) {
 		return run.Replay(s.between(time.Second, 4*time.Second)), nil

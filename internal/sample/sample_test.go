@@ -84,7 +84,7 @@ func TestTheShopDoesSomethingOfEveryKind(t *testing.T) {
 	enginetest.Eventually(t, "orders shipped, cancelled and failed, mail and SMS sent, a hook failed for good", func() bool {
 		failed, _, err := hook.NewAdmin(w.eng).List(t.Context(), hook.Filter{Statuses: []hook.Status{hook.Failed}}, "", 10)
 		enginetest.NoError(t, err)
-		return seen(fsm.Filter{FSM: "order", Ended: []fsm.Status{fsm.Done}}) > 20 && seen(fsm.Filter{FSM: "order", Ended: []fsm.Status{fsm.Failed}}) > 0 &&
+		return seen(fsm.Filter{FSM: "order", Ended: []fsm.Status{fsm.Done}}) > 20 && seen(fsm.Filter{FSM: "order", Ended: []fsm.Status{fsm.Stopped}}) > 0 &&
 			seen(fsm.Filter{FSM: "parcel", Ended: []fsm.Status{fsm.Done}}) > 20 && seen(fsm.Filter{FSM: "report", Ended: []fsm.Status{fsm.Done}}) > 0 &&
 			w.fines(t) > 0 && w.shop.Alarms().Stats().Fired > 3 && w.shop.Mailbox().Count("email") > 5 && w.shop.Mailbox().Count("sms") > 0 && len(failed) > 0
 	})

@@ -268,7 +268,9 @@ type ChildRow struct {
 	Status  *string // nil: not ended
 	Result  *string
 	Error   *string
-	// Sealed is why the result could not be opened; it is as it is stored then.
+	State   string
+	// Sealed is why the result or the state could not be opened; they are as they
+	// are stored then.
 	Sealed error
 }
 
@@ -278,10 +280,14 @@ func (s *Store) ListChildren(parent string, fanout int, found func(ChildRow)) sq
 	list := s.stmt("ChildList", parent, fanout)
 	list.Row = func(scan sqldb.Scan) error {
 		var c ChildRow
-		if err := scan(&c.ID, &c.FSM, &c.Ordinal, &c.Status, &c.Result, &c.Error); err != nil {
+		if err := scan(&c.ID, &c.FSM, &c.Ordinal, &c.Status, &c.Result, &c.Error, &c.State); err != nil {
 			return err
 		}
 		c.Result, c.Sealed = s.openAny(finishedResult, c.Result, c.ID)
+		var err error
+		if c.State, err = s.open(instanceState, c.State, c.ID); err != nil {
+			c.Sealed = err
+		}
 		found(c)
 		return nil
 	}

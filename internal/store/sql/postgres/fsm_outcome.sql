@@ -209,7 +209,7 @@ from lost
 where b.parent_id = lost.parent
 
 -- name: ChildList
-select i.id::text, i.fsm, i.ordinal, f.status, f.result::text, f.error
+select i.id::text, i.fsm, i.ordinal, f.status, f.result::text, f.error, coalesce(f.state, i.state)::text
 from perdure.instances i
 left join perdure.finished f on f.id = i.id
 where i.parent_id = $1::uuid and i.parent_fanout in ($2::integer, -$2::integer)

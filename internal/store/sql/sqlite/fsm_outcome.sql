@@ -191,7 +191,7 @@ from (
 where perdure.barriers.parent_id = lost.parent
 
 -- name: ChildList
-select i.id, i.fsm, i.ordinal, f.status, f.result, f.error
+select i.id, i.fsm, i.ordinal, f.status, f.result, f.error, coalesce(f.state, i.state)
 from perdure.instances i
 left join perdure.finished f on f.id = i.id
 where i.parent_id = ?1 and i.parent_fanout in (?2, -?2)

@@ -1,0 +1,25 @@
+package core
+
+import "sync/atomic"
+
+// Bounds are the limits of an engine on work that its kinds of work set for all who record
+// work in this process, also for those that run none. The zero value has none.
+type Bounds struct{ state atomic.Int64 }
+
+// AllowState sets the largest state in bytes, or raises it if one is set.
+func (l *Bounds) AllowState(n int) {
+	for l != nil {
+		old := l.state.Load()
+		if old >= int64(n) || l.state.CompareAndSwap(old, int64(n)) {
+			return
+		}
+	}
+}
+
+// State returns the largest state in bytes, or 0 if no limit is set.
+func (l *Bounds) State() int {
+	if l == nil {
+		return 0
+	}
+	return int(l.state.Load())
+}
