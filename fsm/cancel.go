@@ -26,7 +26,17 @@ func (m *Machines) Cancel(ctx context.Context, id, reason string) error {
 	if !validID(id) {
 		return fault.Invalidf("instance id", "is not a UUID in lower case")
 	}
-	return m.end(ctx, id, Cancelled, edge.Message(reason))
+	return m.end(ctx, id, Cancelled, edge.Message(reason), false)
+}
+
+// Terminate is Cancel without compensation: the instance ends even if its definition
+// has a cancel step, and if that is running. So do its children, except that theirs
+// run if they have one.
+func (m *Machines) Terminate(ctx context.Context, id, reason string) error {
+	if !validID(id) {
+		return fault.Invalidf("instance id", "is not a UUID in lower case")
+	}
+	return m.end(ctx, id, Cancelled, edge.Message(reason), true)
 }
 
 // maxInUnit is the number of children that CancelIn ends in the transaction of its
@@ -37,6 +47,15 @@ const maxInUnit = 1000
 // be cancelled. Up to 1,000 children end in the transaction of the unit. Processes
 // that serve state machines end the rest after it is committed.
 func (m *Machines) CancelIn(tx *perdure.Tx, id, reason string) error {
+	return m.endIn(tx, id, reason, false)
+}
+
+// TerminateIn is Terminate as part of a unit of work, like CancelIn.
+func (m *Machines) TerminateIn(tx *perdure.Tx, id, reason string) error {
+	return m.endIn(tx, id, reason, true)
+}
+
+func (m *Machines) endIn(tx *perdure.Tx, id, reason string, terminate bool) error {
 	if !validID(id) {
 		return tx.Fail(fault.Invalidf("instance id", "is not a UUID in lower case"))
 	}
@@ -44,7 +63,7 @@ func (m *Machines) CancelIn(tx *perdure.Tx, id, reason string) error {
 	if err != nil {
 		return err
 	}
-	r := rootEnd{machines: m, tx: run, news: &news{}}
+	r := rootEnd{machines: m, tx: run, news: &news{}, terminate: terminate}
 	err = r.end(tx.Context(), id, Cancelled, edge.Message(reason))
 	for left := maxInUnit; err == nil && r.tree && left > 0; {
 		p := &piece{machines: m, tx: run, news: r.news}
@@ -73,9 +92,12 @@ const maxEnds = 20
 var errMoved = errors.New("instance moved meanwhile")
 
 // end ends an instance from outside, whatever it is doing, and then its children.
-func (m *Machines) end(ctx context.Context, id string, status Status, reason string) error {
+func (m *Machines) end(ctx context.Context, id string, status Status, reason string, terminate bool) error {
+	if err := m.record(ctx); err != nil {
+		return err
+	}
 	for attempt := 1; ; attempt++ {
-		r, err := m.tryEnd(ctx, id, status, reason)
+		r, err := m.tryEnd(ctx, id, status, reason, terminate)
 		if err == nil {
 			r.announce()
 			if r.tree {
@@ -103,10 +125,10 @@ func (m *Machines) endChildren(ctx context.Context, id string) {
 	m.ends.kick()
 }
 
-func (m *Machines) tryEnd(ctx context.Context, id string, status Status, reason string) (*rootEnd, error) {
+func (m *Machines) tryEnd(ctx context.Context, id string, status Status, reason string, terminate bool) (*rootEnd, error) {
 	ctx, cancel := context.WithTimeout(ctx, m.rt.Timeout)
 	defer cancel()
-	r := &rootEnd{machines: m, news: &news{}}
+	r := &rootEnd{machines: m, news: &news{}, terminate: terminate}
 	return r, unit.Once(ctx, m.rt.DB, sqldb.Write, func(tx sqldb.Tx) error {
 		r.tx = tx
 		return r.end(ctx, id, status, reason)
@@ -121,6 +143,7 @@ type rootEnd struct {
 
 	interrupted []store.Held
 	tree        bool // it may have live children
+	terminate   bool // also an instance that has a cancel step
 }
 
 // announce tells the dispatchers and the steps that run here.
@@ -137,6 +160,7 @@ func (r *rootEnd) end(ctx context.Context, id string, status Status, reason stri
 	var leased, queued bool
 	var removed int64
 	var instance store.Instance
+	var doom store.Doomed
 	if err := r.tx.Run(ctx, st.LeaseOf(id, func(t string) { token = t })); err != nil {
 		return err
 	}
@@ -148,6 +172,7 @@ func (r *rootEnd) end(ctx context.Context, id string, status Status, reason stri
 	stmts := []sqldb.Stmt{
 		st.LockInstances([]string{id}), st.FinishedStatus(id, func(s string) { ended = s }),
 		st.GetInstance(id, func(i *store.Instance) { instance = *i }),
+		st.DoomedInstances([]string{id}, func(d store.Doomed) { doom = d }),
 	}
 	if err := r.tx.Run(ctx, stmts...); err != nil {
 		return err
@@ -155,7 +180,11 @@ func (r *rootEnd) end(ctx context.Context, id string, status Status, reason stri
 	if ended != "" {
 		return &EndedError{ID: id, Status: Status(ended)}
 	}
-	if err := r.tx.Run(ctx, st.RemoveInstance(id, r.machines.rt.Now(), &removed, &queued)...); err != nil {
+	if !r.terminate && doom.CancelReason != nil {
+		return nil // it is being compensated
+	}
+	compensate := !r.terminate && compensates(doom)
+	if err := r.tx.Run(ctx, r.remove(doom, compensate, &removed, &queued)...); err != nil {
 		return err
 	}
 	if removed == 0 {
@@ -165,6 +194,13 @@ func (r *rootEnd) end(ctx context.Context, id string, status Status, reason stri
 		if err := r.interrupt(ctx, store.Held{ID: id, Token: token}, reason); err != nil {
 			return err
 		}
+	}
+	if compensate {
+		c := compensating{machines: r.machines}
+		c.add(doom, doomed{id: id, reason: reason, root: id}, queued, removed == 0)
+		r.tree = instance.Fanout > 0
+		r.news.woken(doom.Queue)
+		return r.tx.Run(ctx, c.statements(r.machines.rt.Now())...)
 	}
 	if queued { // it was not at the head of its partition: the head stays
 		instance.Partition = nil
@@ -177,6 +213,17 @@ func (r *rootEnd) end(ctx context.Context, id string, status Status, reason stri
 		stmts = append(stmts, st.InsertTreeEnds([]store.TreeEnd{treeOf(instance, id, reason)}, takeover, now))
 	}
 	return r.tx.Run(ctx, stmts...)
+}
+
+// remove returns the statements that take the instance out of its place. One that is
+// compensated stays in the queue of its partition.
+func (r *rootEnd) remove(e store.Doomed, compensate bool, removed *int64, queued *bool) []sqldb.Stmt {
+	st := r.machines.rt.Store
+	stmts := st.RemoveInstance(e.ID, r.machines.rt.Now(), compensate, removed, queued)
+	if !compensate || e.Partition == nil {
+		return stmts
+	}
+	return append(stmts, st.QueuedMembers([]store.PartitionMember{{Key: *e.Partition, ID: e.ID}}, func(string) { *removed, *queued = 1, true }))
 }
 
 // interrupt takes an instance that is in no other place away from the lease that

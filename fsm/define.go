@@ -58,9 +58,11 @@ type Definition[S any] struct {
 	steps   map[string]StepOf[S]
 	order   []string
 	onError ErrorFunc[S]
-	retry   retry.Policy
-	queue   string
-	history bool
+	// onCancel is the step that runs when an instance is cancelled, or empty.
+	onCancel string
+	retry    retry.Policy
+	queue    string
+	history  bool
 }
 
 // Define describes a machine. It begins with the first step. Mistakes are
@@ -123,6 +125,9 @@ func (d *Definition[S]) validate() error {
 		if s.fn == nil || s.timeout < 0 {
 			return fault.Invalidf("step "+name, "has no function or a negative timeout")
 		}
+	}
+	if d.onCancel != "" && !d.has(d.onCancel) {
+		return fault.Invalidf("fsm "+d.name, "names the cancel step %q, which it does not have", d.onCancel)
 	}
 	return d.retry.Validate()
 }
@@ -265,6 +270,9 @@ func (d *Definition[S]) serialise(e *execution, run *Run[S], o Outcome) (*decisi
 	}
 	if err := o.validate(e.instance.Step); err != nil {
 		return nil, err
+	}
+	if o.cancelRest && o.kind != kindSpawn && e.instance.Fanout == 0 {
+		return nil, fault.Invalidf("outcome of step "+e.instance.Step, "cancels the rest of the children, but the instance has spawned none")
 	}
 	state, err := d.stateOf(e, run, o)
 	if err != nil {

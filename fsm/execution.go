@@ -87,6 +87,9 @@ func (e *execution) inform(info *Info) {
 		ID: i.ID, FSM: i.FSM, Version: i.Version, Step: i.Step, Attempt: i.Attempt, Failures: i.Failures, Crashes: i.Crashes,
 		Token: e.token, TimedOut: i.TimedOut, Rerun: i.Rerun, Fanouts: i.Fanout, Created: i.Created.UTC(),
 	}
+	if i.CancelReason != nil {
+		info.Cancelled, info.CancelReason = true, *i.CancelReason
+	}
 	if i.Parent != nil {
 		info.Parent = *i.Parent
 	}

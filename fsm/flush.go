@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -261,18 +262,25 @@ func (f *flusher) transact(group []*settlement, news *news) error {
 	if err != nil {
 		return err
 	}
+	cancelled, spent, err := f.handOver(ctx, tx, interrupted)
+	if err != nil {
+		return err
+	}
 	w := newWriting(m, news)
 	w.ends.finishes = make([]store.Finish, 0, len(group))
 	for _, s := range group {
 		if !s.stale {
 			w.add(s)
+		} else if slices.Contains(cancelled, s.execution.instance.ID) {
+			news.woken(s.execution.queue)
 		}
 	}
+	w.released = append(w.released, cancelled...)
 	stmts := w.statements()
 	if len(interrupted) > 0 {
 		stmts = append(stmts, m.rt.Store.DropInterrupts(interrupted))
 	}
-	if empty := f.emptied(group); len(empty) > 0 {
+	if empty := append(f.emptied(group), spent...); len(empty) > 0 {
 		stmts = append(stmts, m.rt.Store.DropLeases(empty))
 	}
 	return tx.Commit(ctx, stmts...)

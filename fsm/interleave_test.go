@@ -324,7 +324,7 @@ func (s *stage) begin(name string, mutate mutation, n store.NewInstance) interle
 // cancel ends an instance from outside.
 func (s *stage) cancel(name string, mutate mutation, n int) interleave.Session {
 	return s.session(name, mutate, func(ctx context.Context, m *Machines) error {
-		_, err := m.tryEnd(ctx, id(n), Cancelled, "no")
+		_, err := m.tryEnd(ctx, id(n), Cancelled, "no", false)
 		var ended *EndedError
 		if errors.As(err, &ended) {
 			s.tell(name, string(ended.Status))

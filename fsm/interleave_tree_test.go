@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/perdure/perdure/internal/interleave"
+	"github.com/perdure/perdure/internal/store"
 )
 
 // piece ends children of trees, in one transaction.
@@ -82,6 +83,27 @@ func treePairs() []pair {
 			more: allEnded("e", 2),
 			mutants: map[string][]mutation{
 				"a piece without the lock": {unlocked("for update skip locked", "from perdure.leases"), nil, nil},
+			},
+		},
+		{
+			name:  "a cancel with a cancel step and the end",
+			quiet: append([]string{"delete from perdure.barriers", "delete from perdure.ready", endOfLease, "update perdure.instances", "insert into perdure.transitions", "from perdure.definitions"}, quietPiece...),
+			fixture: []string{
+				`insert into perdure.definitions (fsm, version, first_step, queue, steps, cancel_step, updated_at) values ('m', 1, 'only', 'default', '["only"]', 'undo', '2026-01-01Z') on conflict do nothing`,
+				instance(1), lease(9, 30, 1),
+			},
+			sessions: func(s *stage, m []mutation) []interleave.Session {
+				return []interleave.Session{s.cancel("c", m[0], 1), s.outcome("e", m[1], store.Instance{ID: id(1)}, 9, 1, isDone())}
+			},
+			more: want(1, func(s *stage) []string {
+				if s.told("e") == false {
+					return []string{"ready 0 waiting 0 leases 0 finished 1"}
+				}
+				return []string{"ready 1 waiting 0 leases 0 finished 0"}
+			}),
+			mutants: map[string][]mutation{
+				"an outcome that does not hand over": {nil, instead("l.worker = 'cancel:'", "false and l.worker = 'cancel:'"), nil},
+				"a cancel without the lock":          {careless, nil, nil},
 			},
 		},
 		{

@@ -13,7 +13,7 @@ func endings(group []*settlement) []store.Ending {
 	var ends []store.Ending
 	for _, s := range group {
 		i, d := s.execution.instance, s.decision
-		if d == nil || d.outcome.kind != kindDone && d.outcome.kind != kindStop || d.outcome.ignore || len(i.Awaited)+len(i.Awaits) == 0 {
+		if d == nil || d.outcome.kind != kindDone && d.outcome.kind != kindStop || d.outcome.ignore || i.CancelReason != nil || len(i.Awaited)+len(i.Awaits) == 0 {
 			continue
 		}
 		// A process of an older version may have parked it: it does not store Awaited.

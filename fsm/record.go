@@ -60,7 +60,7 @@ func (m *Machines) Announce(ctx context.Context) error { return m.record(ctx) }
 
 func (d *Definition[S]) describe() store.RecordedDefinition {
 	return store.RecordedDefinition{
-		Definition: store.Definition{FSM: d.name, Version: d.version}, First: d.first, Queue: d.queue, Steps: d.Steps(), Schema: schemaOf[S](),
+		Definition: store.Definition{FSM: d.name, Version: d.version}, First: d.first, Queue: d.queue, Steps: d.Steps(), Schema: schemaOf[S](), CancelStep: textPointer(d.onCancel),
 	}
 }
 

@@ -42,6 +42,10 @@ type Info struct {
 	// Dropped are the children of the last fan-out that were not started
 	// because their unique key was taken.
 	Dropped []DroppedChild
+	// Cancelled is true from the cancel step on, if the instance was cancelled or has
+	// passed its deadline. CancelReason is the reason.
+	Cancelled    bool
+	CancelReason string
 	// Parent is the instance that spawned this one, or empty.
 	Parent  string
 	Created time.Time
@@ -129,17 +133,18 @@ const (
 // Outcome is what a step wants to happen. Make it with the methods of Run; its
 // own methods return a changed copy.
 type Outcome struct {
-	kind     kind
-	step     string
-	delay    time.Duration
-	names    []string
-	keep     bool
-	timeout  *time.Duration
-	children []ChildSpec
-	need     int
-	result   any
-	reason   string
-	ignore   bool
+	kind       kind
+	step       string
+	delay      time.Duration
+	names      []string
+	keep       bool
+	timeout    *time.Duration
+	children   []ChildSpec
+	need       int
+	cancelRest bool
+	result     any
+	reason     string
+	ignore     bool
 }
 
 // Then says which step follows an Await or a Spawn.
@@ -160,6 +165,12 @@ func (o Outcome) Need(n int) Outcome { o.need = n; return o }
 // awaited signals that no step was given. They stay with the instance until it is
 // removed: see Machines.Inbox.
 func (o Outcome) IgnoreSignals() Outcome { o.ignore = true; return o }
+
+// CancelRest cancels children that have not ended. With a Spawn, it applies to the
+// children that are left when the wait ends, because Need of them have ended or the
+// time of Within is over. With any other outcome, it applies to the children of the
+// last Spawn. They end shortly after the outcome is committed.
+func (o Outcome) CancelRest() Outcome { o.cancelRest = true; return o }
 
 // validate checks what does not depend on the machine.
 func (o Outcome) validate(step string) error {

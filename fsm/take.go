@@ -39,7 +39,8 @@ type taking struct {
 	queued  map[string]bool   // of these, were in the queue of their partition
 	holders map[string]string // the newest lease of instances in no place
 
-	// handled are the instances that have ended, now or before.
+	// handled are the instances that have ended or continue with their cancel step, now
+	// or before.
 	handled map[string]bool
 	// interrupted are the claims that were taken away.
 	interrupted []store.Held
@@ -132,21 +133,29 @@ func distinct(all []string) []string {
 func (t *taking) remove(ctx context.Context) error {
 	st := t.machines.rt.Store
 	var ids []string
-	var members []store.PartitionMember
+	var members, stay []store.PartitionMember // stay: they are compensated
 	for _, id := range t.order {
 		e, ok := t.locked[id]
-		if !ok || t.gone[id] {
+		if !ok || t.gone[id] || e.CancelReason != nil {
 			continue
 		}
 		ids = append(ids, id)
-		if e.Partition != nil {
-			members = append(members, store.PartitionMember{Key: *e.Partition, ID: id})
+		member := store.PartitionMember{Key: text(e.Partition), ID: id}
+		switch {
+		case e.Partition == nil:
+		case compensates(e):
+			stay = append(stay, member)
+		default:
+			members = append(members, member)
 		}
 	}
 	if len(ids) == 0 {
 		return nil
 	}
 	stmts := st.RemoveInstances(ids, members, t.machines.rt.Now(), func(id string) { t.removed[id] = true }, func(id string) { t.removed[id], t.queued[id] = true, true })
+	if len(stay) > 0 {
+		stmts = append(stmts, st.QueuedMembers(stay, func(id string) { t.removed[id], t.queued[id] = true, true }))
+	}
 	stmts = append(stmts, st.HeldInstances(ids, func(h store.Held) {
 		if _, newer := t.holders[h.ID]; !newer {
 			t.holders[h.ID] = h.Token
@@ -161,6 +170,7 @@ func (t *taking) writes() []sqldb.Stmt {
 	m := t.machines
 	st, now := m.rt.Store, m.rt.Now()
 	end := ending{rt: m.rt, news: t.news}
+	compensating := compensating{machines: m}
 	cut := map[store.Held]string{}
 	var trees []store.TreeEnd
 	for _, id := range t.order {
@@ -169,7 +179,7 @@ func (t *taking) writes() []sqldb.Stmt {
 		switch {
 		case !ok:
 			continue
-		case t.gone[id]:
+		case t.gone[id], e.CancelReason != nil:
 			t.handled[id] = true
 			continue
 		case t.removed[id]:
@@ -181,6 +191,11 @@ func (t *taking) writes() []sqldb.Stmt {
 		}
 		t.handled[id] = true
 		d := t.doomed[id]
+		if compensates(e) {
+			compensating.add(e, d, t.queued[id], !t.removed[id])
+			t.news.woken(e.Queue)
+			continue
+		}
 		if t.queued[id] { // it was not at the head of its partition: the head stays
 			e.Partition = nil
 		}
@@ -195,7 +210,7 @@ func (t *taking) writes() []sqldb.Stmt {
 		stmts = append(stmts, recordCut(st, cut, now)...)
 		stmts = append(stmts, st.InterruptAll(t.interrupted))
 	}
-	stmts = append(stmts, end.statements(now)...)
+	stmts = append(append(stmts, end.statements(now)...), compensating.statements(now)...)
 	if len(trees) > 0 {
 		stmts = append(stmts, st.InsertTreeEnds(trees, takeover, now))
 	}
@@ -223,6 +238,9 @@ func treeOf(i store.Instance, root, reason string) store.TreeEnd {
 }
 
 // because is the reason of a child's end.
-func because(parent, reason string) string {
-	return edge.Message("parent " + parent + " ended: " + reason)
+func because(r store.TreeEnd) string {
+	if r.Kind == store.TreeCancelled {
+		return edge.Message("cancelled by parent " + r.Parent + ": " + r.Reason)
+	}
+	return edge.Message("parent " + r.Parent + " ended: " + r.Reason)
 }

@@ -97,7 +97,7 @@ func (p *piece) cancel(ctx context.Context, rows []store.TreeEnd) error {
 	all := make([]doomed, len(children))
 	for i, c := range children {
 		r := byRow[c.Seq]
-		all[i] = doomed{id: c.ID, status: Cancelled, reason: because(r.Parent, r.Reason), root: r.Root}
+		all[i] = doomed{id: c.ID, status: Cancelled, reason: because(r), root: r.Root}
 		if r.Kind == store.TreeEnded {
 			all[i].by = r.Parent
 		}

@@ -60,7 +60,7 @@ func TestOtherQueuesDoNotWaitForAPieceOfATree(t *testing.T) {
 	if _, err := m.Process(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.tryEnd(t.Context(), ids[0], Cancelled, "no"); err != nil {
+	if _, err := m.tryEnd(t.Context(), ids[0], Cancelled, "no", false); err != nil {
 		t.Fatal(err)
 	}
 	expire(t, m, ids[1])

@@ -60,6 +60,7 @@ type writing struct {
 	parks       []store.Park
 	barriers    []store.Barrier
 	children    []store.NewInstance
+	rest        []store.TreeEnd // children that are to be cancelled
 	ends        ending
 	transitions []store.Transition
 	failures    []store.FailedStep
@@ -93,6 +94,12 @@ func (w *writing) add(s *settlement) {
 	case s.late != nil:
 		w.rerun(e, s.late)
 		return
+	}
+	if d.outcome.cancelRest && d.outcome.kind != kindSpawn {
+		w.rest = append(w.rest, store.TreeEnd{
+			Parent: id, First: e.instance.Fanout, Last: e.instance.Fanout, Kind: store.TreeCancelled, Root: id, Reason: "the other children are not needed",
+		})
+		w.news.woken(e.queue)
 	}
 	w.transition(e, d)
 	w.failure(e, d)
@@ -189,7 +196,7 @@ func (w *writing) spawn(e *execution, d *decision) {
 		until = len(d.children) - d.outcome.need
 	}
 	w.barriers = append(w.barriers, store.Barrier{
-		Parent: e.instance.ID, Fanout: step.Fanout, Pending: len(d.children), Until: until, Timeout: d.outcome.timeout,
+		Parent: e.instance.ID, Fanout: step.Fanout, Pending: len(d.children), Until: until, Timeout: d.outcome.timeout, CancelRest: d.outcome.cancelRest,
 	})
 	w.children = append(w.children, d.children...)
 	for _, child := range d.children {
@@ -232,6 +239,9 @@ func (w *writing) statements() []sqldb.Stmt {
 	}
 	if len(w.barriers) > 0 {
 		stmts = append(stmts, w.fanOut(now)...)
+	}
+	if len(w.rest) > 0 {
+		stmts = append(stmts, st.InsertTreeEnds(w.rest, 0, now))
 	}
 	if len(w.transitions) > 0 {
 		stmts = append(stmts, st.InsertTransitions(w.machines.id, w.transitions, now))

@@ -57,6 +57,7 @@ func (r *Registry) request(ctx context.Context, run *fsm.Run[json.RawMessage], s
 	c := Context{
 		Instance: run.ID, FSM: run.FSM, Version: run.Version, Step: run.Step, Attempt: run.Attempt, Failures: run.Failures, Crashes: run.Crashes, Token: run.Token,
 		Timeout: step.Timeout.String(), State: run.State, Awaited: signals(run.Awaited), Signals: signals(run.All), TimedOut: run.TimedOut, Rerun: run.Rerun,
+		Cancelled: run.Cancelled, CancelReason: run.CancelReason,
 		Children: []Child{}, Dropped: append([]fsm.DroppedChild{}, run.Dropped...), CreatedAt: run.Created,
 	}
 	if run.Parent != "" {

@@ -148,7 +148,7 @@ func (r *Registry) machine(d Definition) *fsm.Definition[json.RawMessage] {
 	for i, s := range d.Steps {
 		steps[i] = fsm.Step(s.Name, r.call).Within(MaxTimeout + time.Minute)
 	}
-	return fsm.Define(d.Name, d.Version, steps...).Queue(d.Queue).Retry(d.Retry).KeepHistory()
+	return fsm.Define(d.Name, d.Version, steps...).Queue(d.Queue).Retry(d.Retry).OnCancel(d.OnCancel).KeepHistory()
 }
 
 func (r *Registry) lookup(name string, version int) (loaded, bool) {

@@ -45,6 +45,9 @@ type Context struct {
 	// signals arrived that the instance has awaited at some time. It was not
 	// committed; Awaited contains these signals too.
 	Rerun bool `json:"rerun"`
+	// Cancelled is true from the cancel step on, and CancelReason the reason.
+	Cancelled    bool   `json:"cancelled"`
+	CancelReason string `json:"cancel_reason,omitempty"`
 	// Children are those of the last spawn, in its order; Dropped those of them
 	// that were not started because their unique key was taken.
 	Children []Child            `json:"children"`
@@ -105,6 +108,9 @@ type Answer struct {
 	// IgnoreSignals lets done or stop end the instance even if its inbox holds
 	// awaited signals that no step was given.
 	IgnoreSignals bool `json:"ignore_signals,omitempty"`
+	// CancelRest cancels children that have not ended: with spawn, those that are
+	// left when the wait ends; with another outcome, those of the last spawn.
+	CancelRest bool `json:"cancel_rest,omitempty"`
 }
 
 // ChildSpec is a child to be started.

@@ -43,12 +43,12 @@ func decode(body []byte) (Answer, error) {
 
 // fields are those that an outcome may have.
 var fields = map[string][]string{
-	"next":   {"state", "step"},
-	"replay": {"state", "delay"},
-	"await":  {"state", "step", "signals", "keep", "timeout"},
-	"spawn":  {"state", "step", "children", "need", "timeout"},
-	"done":   {"state", "result", "ignore_signals"},
-	"stop":   {"state", "reason", "ignore_signals"},
+	"next":   {"state", "step", "cancel_rest"},
+	"replay": {"state", "delay", "cancel_rest"},
+	"await":  {"state", "step", "signals", "keep", "timeout", "cancel_rest"},
+	"spawn":  {"state", "step", "children", "need", "timeout", "cancel_rest"},
+	"done":   {"state", "result", "ignore_signals", "cancel_rest"},
+	"stop":   {"state", "reason", "ignore_signals", "cancel_rest"},
 	"fail":   {"reason"},
 }
 
@@ -56,13 +56,21 @@ func (a Answer) set() map[string]bool {
 	return map[string]bool{
 		"state": a.State != nil, "step": a.Step != "", "delay": a.Delay != "", "timeout": a.Timeout != "", "signals": a.Signals != nil,
 		"keep": a.Keep, "need": a.Need != 0, "children": a.Children != nil, "result": a.Result != nil, "reason": a.Reason != "",
-		"ignore_signals": a.IgnoreSignals,
+		"ignore_signals": a.IgnoreSignals, "cancel_rest": a.CancelRest,
 	}
 }
 
 // decide makes an answer the outcome of a step. The engine checks the rest: steps,
 // names, sizes.
 func (r *Registry) decide(ctx context.Context, run *fsm.Run[json.RawMessage], a Answer) (fsm.Outcome, error) {
+	outcome, err := r.outcome(ctx, run, a)
+	if a.CancelRest {
+		outcome = outcome.CancelRest()
+	}
+	return outcome, err
+}
+
+func (r *Registry) outcome(ctx context.Context, run *fsm.Run[json.RawMessage], a Answer) (fsm.Outcome, error) {
 	if a.State != nil {
 		run.State = a.State
 	}

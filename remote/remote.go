@@ -63,6 +63,9 @@ type Definition struct {
 	Steps []Step
 	// Retry is the policy for steps that fail. Default: fsm.DefaultRetry.
 	Retry retry.Policy
+	// OnCancel is the step that runs when an instance is cancelled or passes its
+	// deadline. Default: none, the instance ends.
+	OnCancel string
 	// Secrets sign requests and answers: one, or two while it is being replaced,
 	// first the one to stay. Each is "whsec_" and 24 to 64 bytes in base64.
 	// Default: the ones it has; for a new one, one is generated.

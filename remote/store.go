@@ -22,6 +22,8 @@ type spec struct {
 	Queue string       `json:"queue"`
 	Steps []stepSpec   `json:"steps"`
 	Retry retry.Policy `json:"retry"`
+	// OnCancel is the cancel step, if there is one.
+	OnCancel string `json:"on_cancel,omitempty"`
 }
 
 type stepSpec struct {
@@ -89,6 +91,9 @@ func (r *Registry) validate(d Definition) error {
 		if slices.Contains(d.names()[:i], s.Name) {
 			return fault.Invalidf(d.what(), "has the step %q twice", s.Name)
 		}
+	}
+	if d.OnCancel != "" && !slices.Contains(d.names(), d.OnCancel) {
+		return fault.Invalidf(d.what(), "names the cancel step %q, which it does not have", d.OnCancel)
 	}
 	_, err := parseSecrets(d.Secrets)
 	return err
@@ -176,7 +181,7 @@ func (r *Registry) write(ctx context.Context, tx sqldb.Tx, d Definition, old *st
 	if err != nil {
 		return Stored{}, err
 	}
-	record, err := r.rt.Store.RecordDefinition(store.RecordedDefinition{Definition: id, First: d.Steps[0].Name, Queue: d.Queue, Steps: d.names()}, r.rt.Now())
+	record, err := r.rt.Store.RecordDefinition(store.RecordedDefinition{Definition: id, First: d.Steps[0].Name, Queue: d.Queue, Steps: d.names(), CancelStep: cancelStep(d.OnCancel)}, r.rt.Now())
 	if err != nil {
 		return Stored{}, err
 	}
@@ -214,14 +219,14 @@ func (d Definition) mustContinue(row store.RemoteDefinition) error {
 	for i, s := range old.Steps {
 		names[i] = s.Name
 	}
-	if !slices.Equal(names, d.names()) || old.Queue != d.Queue || old.Retry != d.Retry {
-		return fault.Invalidf(d.what(), "has other steps, another queue or another retry policy than before: store it as a new version")
+	if !slices.Equal(names, d.names()) || old.Queue != d.Queue || old.Retry != d.Retry || old.OnCancel != d.OnCancel {
+		return fault.Invalidf(d.what(), "has other steps, another queue, retry policy or cancel step than before: store it as a new version")
 	}
 	return nil
 }
 
 func (d Definition) row(old *store.RemoteDefinition) (store.RemoteDefinition, error) {
-	s := spec{Queue: d.Queue, Retry: d.Retry, Steps: make([]stepSpec, len(d.Steps))}
+	s := spec{Queue: d.Queue, Retry: d.Retry, OnCancel: d.OnCancel, Steps: make([]stepSpec, len(d.Steps))}
 	for i, step := range d.Steps {
 		s.Steps[i] = stepSpec(step)
 	}
@@ -247,7 +252,7 @@ func read(row store.RemoteDefinition) (Definition, error) {
 	if err := json.Unmarshal([]byte(row.Spec), &s); err != nil {
 		return d, fmt.Errorf("read %s: %w", d.what(), err)
 	}
-	d.Queue, d.Retry = s.Queue, s.Retry
+	d.Queue, d.Retry, d.OnCancel = s.Queue, s.Retry, s.OnCancel
 	for _, step := range s.Steps {
 		d.Steps = append(d.Steps, Step(step))
 	}
@@ -344,4 +349,11 @@ func (r *Registry) attempt(ctx context.Context, fn func(context.Context, sqldb.T
 		return err
 	}
 	return tx.Commit(ctx)
+}
+
+func cancelStep(name string) *string {
+	if name == "" {
+		return nil
+	}
+	return &name
 }

@@ -13,12 +13,13 @@ import (
 
 // RemoteInput is a state machine whose steps are HTTP endpoints.
 type RemoteInput struct {
-	Version int          `json:"version" minimum:"1"`
-	Queue   string       `json:"queue,omitempty" maxLength:"128" doc:"Where its instances run. Default: default."`
-	URL     string       `json:"url,omitempty" maxLength:"2048" doc:"The endpoint of steps without one of their own."`
-	Steps   []RemoteStep `json:"steps" minItems:"1" maxItems:"200" doc:"It begins with the first."`
-	Retry   *Retry       `json:"retry,omitempty" doc:"The policy for steps that fail. Default: five attempts, later each time."`
-	Secrets []string     `json:"secrets,omitempty" maxItems:"2" doc:"They sign requests and answers by Standard Webhooks. Two while one is being replaced, first the one to stay. Default: those that it has; for a new one, one is made."`
+	Version  int          `json:"version" minimum:"1"`
+	Queue    string       `json:"queue,omitempty" maxLength:"128" doc:"Where its instances run. Default: default."`
+	URL      string       `json:"url,omitempty" maxLength:"2048" doc:"The endpoint of steps without one of their own."`
+	Steps    []RemoteStep `json:"steps" minItems:"1" maxItems:"200" doc:"It begins with the first."`
+	Retry    *Retry       `json:"retry,omitempty" doc:"The policy for steps that fail. Default: five attempts, later each time."`
+	OnCancel string       `json:"on_cancel,omitempty" maxLength:"128" doc:"The step that runs when an instance is cancelled or passes its deadline. Default: none, the instance ends."`
+	Secrets  []string     `json:"secrets,omitempty" maxItems:"2" doc:"They sign requests and answers by Standard Webhooks. Two while one is being replaced, first the one to stay. Default: those that it has; for a new one, one is made."`
 }
 
 // RemoteStep is a step behind an HTTP endpoint.
@@ -36,6 +37,7 @@ type RemoteDefinition struct {
 	Queue     string       `json:"queue"`
 	Steps     []RemoteStep `json:"steps" nullable:"false"`
 	Retry     Retry        `json:"retry"`
+	OnCancel  string       `json:"on_cancel,omitempty" doc:"The step that runs when an instance is cancelled or passes its deadline."`
 	Secret    string       `json:"secret,omitempty" doc:"The secret that was made for a new one. It is shown this once."`
 	CreatedAt Time         `json:"created_at"`
 	UpdatedAt Time         `json:"updated_at"`
@@ -54,7 +56,7 @@ type putDefinitionInput struct {
 
 func (a *API) putDefinition(ctx context.Context, in *putDefinitionInput) (*Tagged[RemoteDefinition], error) {
 	b := in.Body
-	d := remote.Definition{Name: in.Name, Version: b.Version, Queue: b.Queue, URL: b.URL, Retry: b.Retry.policy(), Secrets: b.Secrets}
+	d := remote.Definition{Name: in.Name, Version: b.Version, Queue: b.Queue, URL: b.URL, Retry: b.Retry.policy(), OnCancel: b.OnCancel, Secrets: b.Secrets}
 	for _, s := range b.Steps {
 		d.Steps = append(d.Steps, remote.Step{Name: s.Name, URL: s.URL, Timeout: time.Duration(s.Timeout)})
 	}
@@ -63,7 +65,7 @@ func (a *API) putDefinition(ctx context.Context, in *putDefinitionInput) (*Tagge
 		return nil, err
 	}
 	shown := RemoteDefinition{
-		Name: stored.Name, Version: stored.Version, Source: "http", Queue: stored.Queue, Retry: showRetry(stored.Retry), Secret: stored.Generated,
+		Name: stored.Name, Version: stored.Version, Source: "http", Queue: stored.Queue, Retry: showRetry(stored.Retry), OnCancel: stored.OnCancel, Secret: stored.Generated,
 		CreatedAt: Time(stored.Created), UpdatedAt: Time(stored.Updated),
 	}
 	for _, s := range stored.Steps {

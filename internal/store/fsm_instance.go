@@ -242,7 +242,7 @@ func (s *Store) instanceRow(found func(*Instance)) func(sqldb.Scan) error {
 	to := []any{
 		&row.ID, &row.FSM, &row.Version, &row.Step, &row.State, &row.Attempt, &row.Failures, &row.Crashes, &awaits, &row.Keeps, &seen, &row.TimedOut, &row.Fanout,
 		&dropped, &row.Parent, &row.ParentFanout, &row.Partition, &row.UniqueName, &row.UniqueKey, &row.UniqueScope, &row.Deadline, &row.Created,
-		&row.Priority, &row.Due, &row.Trace, &awaited, &row.Rerun, &wait,
+		&row.Priority, &row.Due, &row.Trace, &awaited, &row.Rerun, &wait, &row.CancelReason,
 	}
 	return func(scan sqldb.Scan) error {
 		if err := scan(to...); err != nil {

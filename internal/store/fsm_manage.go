@@ -132,11 +132,15 @@ func (s *Store) TakeLease(token string, found func(token string)) sqldb.Stmt {
 
 // RemoveInstance returns the statements that take an instance out of whatever
 // place it is in; removed counts the places, queued is set if one of them was the
-// queue of its partition. The instance keeps what it waited for.
-func (s *Store) RemoveInstance(id string, now Now, removed *int64, queued *bool) []sqldb.Stmt {
+// queue of its partition, unless it is kept there. The instance keeps what it waited
+// for.
+func (s *Store) RemoveInstance(id string, now Now, keepQueued bool, removed *int64, queued *bool) []sqldb.Stmt {
 	var stmts []sqldb.Stmt
 	*removed, *queued = 0, false
 	for _, name := range []string{"ReadyRemove", "WaitingRemove", "BarrierRemove", "UnroutedRemove", "PartitionRemove"} {
+		if keepQueued && name == "PartitionRemove" {
+			continue
+		}
 		args := []any{id}
 		if name == "WaitingRemove" || name == "BarrierRemove" {
 			args = append(args, at(now))

@@ -124,6 +124,8 @@ type Barrier struct {
 	Pending int
 	Until   int
 	Timeout *time.Duration
+	// CancelRest cancels the children that are left when the wait ends.
+	CancelRest bool
 }
 
 // RaiseBarriers returns the statement that lets parents wait for children.
@@ -134,6 +136,7 @@ func (s *Store) RaiseBarriers(barriers []Barrier, now Now) sqldb.Stmt {
 		column(barriers, func(b Barrier) int { return b.Pending }),
 		column(barriers, func(b Barrier) int { return b.Until }),
 		column(barriers, func(b Barrier) *int64 { return micros(b.Timeout) }),
+		column(barriers, func(b Barrier) bool { return b.CancelRest }),
 	})
 }
 

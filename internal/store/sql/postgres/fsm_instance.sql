@@ -145,7 +145,7 @@ with due as (
   having count(*) > 0
 )
 select i.id::text, i.fsm, i.version, i.step, i.state::text, i.attempt, least(i.failures, i.attempt), i.crashes, i.awaits, i.keeps, i.seen, i.timed_out, i.fanout, i.dropped,
-  i.parent_id::text, i.parent_fanout, i.partition_key, i.unique_name, i.unique_key, i.unique_scope, i.deadline_at, i.created_at, i.priority, i.due_at, i.trace, i.awaited, i.rerun, i.wait
+  i.parent_id::text, i.parent_fanout, i.partition_key, i.unique_name, i.unique_key, i.unique_scope, i.deadline_at, i.created_at, i.priority, i.due_at, i.trace, i.awaited, i.rerun, i.wait, i.cancel_reason
 from perdure.instances i
 where i.id in (select id from taken)
 

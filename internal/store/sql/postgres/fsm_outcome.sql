@@ -91,19 +91,25 @@ where j.hit
 returning queue
 
 -- name: BarrierInsert
-insert into perdure.barriers (parent_id, fanout, pending, until, deadline_at)
-select id, fanout, pending, until, coalesce(?::timestamptz, now()) + timeout * interval '1 microsecond'
-from unnest(?::uuid[], ?::integer[], ?::integer[], ?::integer[], ?::bigint[]) as o (id, fanout, pending, until, timeout)
+insert into perdure.barriers (parent_id, fanout, pending, until, deadline_at, cancel_rest)
+select id, fanout, pending, until, coalesce(?::timestamptz, now()) + timeout * interval '1 microsecond', cancel_rest
+from unnest(?::uuid[], ?::integer[], ?::integer[], ?::integer[], ?::bigint[], ?::boolean[]) as o (id, fanout, pending, until, timeout, cancel_rest)
 
 -- name: BarrierOpen
 -- A barrier that nobody is left to release: all children were dropped.
 with gone as (
   delete from perdure.barriers b
-  where b.parent_id = any(?::uuid[]) and b.pending <= b.until
-  returning b.parent_id
+  where b.parent_id = any($1::uuid[]) and b.pending <= b.until
+  returning b.parent_id, b.fanout, b.pending, b.cancel_rest
+), rest as (
+  insert into perdure.tree_ends (parent_id, first_fanout, last_fanout, kind, root_id, reason, due_at, created_at)
+  select parent_id, fanout, fanout, 'cancel', parent_id, 'enough of the children have ended', coalesce($2::timestamptz, now()), coalesce($2::timestamptz, now())
+  from gone
+  where cancel_rest and pending > 0
+  on conflict (parent_id, kind, last_fanout) do nothing
 ), due as (
   update perdure.instances i
-  set due_at = coalesce(?::timestamptz, now())
+  set due_at = coalesce($2::timestamptz, now())
   from gone
   where i.id = gone.parent_id
   returning i.queue, i.priority, i.due_at, i.id

@@ -98,7 +98,13 @@ with gone as (
     limit $2
     for update skip locked
   )
-  returning b.parent_id
+  returning b.parent_id, b.fanout, b.pending, b.cancel_rest
+), rest as (
+  insert into perdure.tree_ends (parent_id, first_fanout, last_fanout, kind, root_id, reason, due_at, created_at)
+  select parent_id, fanout, fanout, 'cancel', parent_id, 'the wait for the children has timed out', coalesce($1::timestamptz, now()), coalesce($1::timestamptz, now())
+  from gone
+  where cancel_rest and pending > 0
+  on conflict (parent_id, kind, last_fanout) do nothing
 ), due as (
   update perdure.instances i
   set due_at = coalesce($1::timestamptz, now()), timed_out = true

@@ -77,8 +77,8 @@ where not exists (
 )
 
 -- name: BarrierInsert
-insert into perdure.barriers (parent_id, fanout, pending, until, deadline_at)
-select value->>0, value->>1, value->>2, value->>3, ?1 + (value->>4)
+insert into perdure.barriers (parent_id, fanout, pending, until, deadline_at, cancel_rest)
+select value->>0, value->>1, value->>2, value->>3, ?1 + (value->>4), value->>5
 from json_each(?2)
 
 -- name: BarrierOpen
@@ -92,6 +92,12 @@ from perdure.barriers b
 join perdure.instances i on i.id = b.parent_id
 where b.parent_id in (select value->>0 from json_each(?1)) and b.pending <= b.until
 returning queue
+;
+insert into perdure.tree_ends (parent_id, first_fanout, last_fanout, kind, root_id, reason, due_at, created_at)
+select parent_id, fanout, fanout, 'cancel', parent_id, 'enough of the children have ended', ?2, ?2
+from perdure.barriers
+where parent_id in (select value->>0 from json_each(?1)) and pending <= until and cancel_rest and pending > 0
+on conflict (parent_id, kind, last_fanout) do nothing
 ;
 delete from perdure.barriers
 where parent_id in (select value->>0 from json_each(?1)) and pending <= until

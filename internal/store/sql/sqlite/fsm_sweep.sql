@@ -91,6 +91,12 @@ join perdure.instances i on i.id = b.parent_id
 where b.parent_id in (select parent_id from perdure.barriers where deadline_at <= ?1 order by deadline_at limit ?2)
 returning queue
 ;
+insert into perdure.tree_ends (parent_id, first_fanout, last_fanout, kind, root_id, reason, due_at, created_at)
+select parent_id, fanout, fanout, 'cancel', parent_id, 'the wait for the children has timed out', ?1, ?1
+from perdure.barriers
+where parent_id in (select parent_id from perdure.barriers where deadline_at <= ?1 order by deadline_at limit ?2) and cancel_rest and pending > 0
+on conflict (parent_id, kind, last_fanout) do nothing
+;
 delete from perdure.barriers
 where parent_id in (select parent_id from perdure.barriers where deadline_at <= ?1 order by deadline_at limit ?2)
 

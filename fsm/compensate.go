@@ -1,0 +1,89 @@
+package fsm
+
+import (
+	"context"
+
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// OnCancel names the step that runs when an instance is cancelled or passes its
+// deadline, and returns the definition. The instance does not end then: it continues
+// with this step, with the state that it had, and ends as its steps decide. A wait is
+// dropped; signals stay in the inbox. Info.Cancelled and Info.CancelReason are set.
+// Children are cancelled. Default: the instance ends.
+func (d *Definition[S]) OnCancel(step string) *Definition[S] { d.onCancel = step; return d }
+
+// compensating gathers instances that continue with their cancel step.
+type compensating struct {
+	machines    *Machines
+	all         []store.Compensation
+	ready       []string
+	leases      []store.CancelLease
+	deadlines   []store.Deadline
+	trees       []store.TreeEnd
+	transitions []store.Transition
+}
+
+// compensates reports whether the cancellation of an instance runs its cancel step.
+func compensates(e store.Doomed) bool { return e.CancelStep != nil && e.CancelReason == nil }
+
+// add notes an instance that was taken out of its place: queued is true if it stays in
+// the queue of its partition, running if a step of it is still running.
+func (c *compensating) add(e store.Doomed, d doomed, queued, running bool) {
+	c.all = append(c.all, store.Compensation{ID: e.ID, Step: *e.CancelStep, Reason: d.reason})
+	switch {
+	case queued:
+	case running:
+		c.leases = append(c.leases, store.CancelLease{Token: c.machines.rt.NewID(), Queue: e.Queue, ID: e.ID})
+	default:
+		c.ready = append(c.ready, e.ID)
+	}
+	if e.Deadline != nil {
+		c.deadlines = append(c.deadlines, store.Deadline{At: *e.Deadline, ID: e.ID})
+	}
+	if e.Fanout > 0 {
+		c.trees = append(c.trees, store.TreeEnd{Parent: e.ID, First: 1, Last: e.Fanout, Kind: store.TreeCancelled, Root: d.root, Reason: d.reason})
+	}
+	reason := d.reason
+	c.transitions = append(c.transitions, store.Transition{
+		Instance: e.ID, Step: e.Step, Outcome: "cancel", Next: e.CancelStep, Attempt: e.Attempt, Crashes: e.Crashes, Error: &reason,
+	})
+}
+
+// statements returns the statements that let the instances continue.
+func (c *compensating) statements(now store.Now) []sqldb.Stmt {
+	if len(c.all) == 0 {
+		return nil
+	}
+	st := c.machines.rt.Store
+	stmts := []sqldb.Stmt{st.CompensateInstances(c.all, now), st.InsertTransitions(c.machines.id, c.transitions, now)}
+	if len(c.ready) > 0 {
+		stmts = append(stmts, st.ReadyInstances(c.ready))
+	}
+	if len(c.leases) > 0 {
+		stmts = append(stmts, st.InsertCancelLeases(c.leases, c.machines.options.Lease, now))
+	}
+	if len(c.deadlines) > 0 {
+		stmts = append(stmts, st.DropDeadlines(c.deadlines))
+	}
+	if len(c.trees) > 0 {
+		stmts = append(stmts, st.InsertTreeEnds(c.trees, takeover, now))
+	}
+	return stmts
+}
+
+// handOver finds the instances of interrupted claims that continue with their cancel
+// step now that the step which was running has ended, and returns the leases that hold
+// them for that.
+func (f *flusher) handOver(ctx context.Context, tx sqldb.Runner, interrupted []store.Held) (ids, tokens []string, err error) {
+	if len(interrupted) == 0 {
+		return nil, nil, nil
+	}
+	all := make([]string, len(interrupted))
+	for i, h := range interrupted {
+		all[i] = h.ID
+	}
+	err = tx.Run(ctx, f.machines.rt.Store.TakeCancelLeases(all, func(h store.Held) { ids, tokens = append(ids, h.ID), append(tokens, h.Token) }))
+	return ids, tokens, err
+}
