@@ -6,11 +6,13 @@ import (
 )
 
 // target returns the state that a transition's target names: "#id", "#id.child",
-// ".child", "sibling" or "sibling.child".
+// ".child", "sibling", "sibling.child", or "." for the source itself.
 func (m *Machine) target(source *node, name string) (*node, error) {
 	switch {
 	case strings.HasPrefix(name, "#"):
 		return m.byRef(name)
+	case name == ".":
+		return source, nil
 	case strings.HasPrefix(name, "."):
 		return descend(source, splitPath(name[1:]))
 	case source.parent == nil:
