@@ -122,16 +122,43 @@ func (Conformance) AnIDIsOneOfItsActor(t *testing.T, db enginetest.Database) {
 	}
 	cancelled, err := f.alarms.Cancel(enginetest.Context(t), keys[1])
 	enginetest.NoError(t, err)
-	equal(t, "cancelled", cancelled, true)
+	equal(t, "cancelled", cancelled, alarm.Prevented)
 	f.clock.Advance(time.Minute)
 	f.process(t, 3)
+}
+
+func (Conformance) CancelReturnsWhatItPrevented(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, nil)
+	ctx := enginetest.Context(t)
+	f.handle(t, "ok", func(context.Context, string) error { return nil })
+	f.handle(t, "bad", func(context.Context, string) error { return errors.New("no mail server") })
+	later := &alarm.ScheduleOptions{At: noon.Add(time.Hour)}
+	fired, pending := f.schedule(t, "fired", "ok", nil), f.schedule(t, "pending", "ok", later)
+	failed := f.schedule(t, "failed", "bad", &alarm.ScheduleOptions{Retry: retry.Linear(1, time.Second, time.Second)})
+	retrying := f.schedule(t, "retrying", "bad", &alarm.ScheduleOptions{Retry: retry.Linear(3, time.Second, time.Second)})
+	f.process(t, 3)
+	for key, want := range map[alarm.Key]alarm.Cancellation{
+		fired: alarm.NothingFound, pending: alarm.Prevented, failed: alarm.TooLate, retrying: alarm.Prevented, alarm.ID("other"): alarm.NothingFound,
+	} {
+		result, err := f.alarms.Cancel(ctx, key)
+		enginetest.NoError(t, err)
+		equal(t, key.String(), result, want)
+	}
+	f.rows(t, 0)
+	pending = f.schedule(t, "pending", "ok", later)
+	enginetest.NoError(t, f.eng.Update(ctx, func(tx *perdure.Tx) error {
+		result, err := f.alarms.CancelNowIn(tx, pending)
+		equal(t, "in a unit", result, alarm.Prevented)
+		return err
+	}))
+	f.rows(t, 0)
 }
 
 func (Conformance) Case35CancellingWhatIsUnknownIsNoError(t *testing.T, db enginetest.Database) {
 	f := newFixture(t, db, nil)
 	cancelled, err := f.alarms.Cancel(enginetest.Context(t), alarm.ID("nobody"))
 	enginetest.NoError(t, err)
-	equal(t, "cancelled", cancelled, false)
+	equal(t, "cancelled", cancelled, alarm.NothingFound)
 	enginetest.NoError(t, f.eng.Update(enginetest.Context(t), func(tx *perdure.Tx) error {
 		return f.alarms.CancelIn(tx, alarm.Of("order", "1", "nothing"))
 	}))

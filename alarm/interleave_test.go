@@ -175,7 +175,7 @@ func (s *stage) schedule(name string, m mutation) interleave.Session {
 
 func (s *stage) cancel(name string, m mutation) interleave.Session {
 	return s.session(name, m, func() []sqldb.Stmt {
-		return []sqldb.Stmt{s.alarms.rt.Store.CancelAlarm(store.AlarmKey{ID: "x"}, new(int64))}
+		return []sqldb.Stmt{s.alarms.rt.Store.CancelAlarm(store.AlarmKey{ID: "x"}, func(string) {})}
 	})
 }
 

@@ -251,26 +251,73 @@ func (a *Alarms) nextSequence() int64 {
 	return a.sequence
 }
 
-// Cancel removes an alarm and reports whether there was one, whatever had become
-// of it. If it is being fired, the context of its handler ends soon and what comes
-// of it is dropped.
-func (a *Alarms) Cancel(ctx context.Context, key Key) (bool, error) {
+// Cancellation is the result of cancelling an alarm.
+type Cancellation string
+
+// The results.
+const (
+	// Prevented: the alarm was pending. It is removed, and its handler will not run,
+	// or not run again.
+	Prevented Cancellation = "prevented"
+	// TooLate: the alarm is removed, but its handler was running or had been run until
+	// the attempts were exhausted. The context of a running handler is cancelled with
+	// the next heartbeat, and its outcome is dropped. A recurring alarm has no further
+	// ticks.
+	TooLate Cancellation = "too_late"
+	// NothingFound: there is no such alarm. An alarm that has fired does not exist any
+	// longer.
+	NothingFound Cancellation = "nothing_found"
+)
+
+// Removed reports whether there was an alarm, which is removed.
+func (c Cancellation) Removed() bool { return c == Prevented || c == TooLate }
+
+func cancellation(status string) Cancellation {
+	if status == string(Pending) {
+		return Prevented
+	}
+	return TooLate
+}
+
+// Cancel removes an alarm, whatever its status, and returns what that has prevented.
+// Cancelling a missing alarm is not an error.
+func (a *Alarms) Cancel(ctx context.Context, key Key) (Cancellation, error) {
 	if err := key.check(maxStoredID); err != nil {
-		return false, err
+		return NothingFound, err
 	}
-	var removed int64
-	if err := a.write(ctx, a.rt.Store.CancelAlarm(key.stored(), &removed)); err != nil {
-		return false, fmt.Errorf("cancel alarm: %w", err)
+	result := NothingFound
+	err := a.write(ctx, a.rt.Store.CancelAlarm(key.stored(), func(status string) { result = cancellation(status) }))
+	if err != nil {
+		return NothingFound, fmt.Errorf("cancel alarm: %w", err)
 	}
-	return removed > 0, nil
+	return result, nil
 }
 
 // CancelIn removes an alarm in a unit of work, if there is one.
 func (a *Alarms) CancelIn(tx *perdure.Tx, key Key) error {
-	if err := key.check(maxStoredID); err != nil {
-		return tx.Fail(err)
+	_, err := a.cancelIn(tx, key)
+	return err
+}
+
+// CancelNowIn is CancelIn that runs immediately and returns the result, which counts
+// when the unit commits.
+func (a *Alarms) CancelNowIn(tx *perdure.Tx, key Key) (Cancellation, error) {
+	result, err := a.cancelIn(tx, key)
+	if err == nil {
+		err = tx.Flush()
 	}
-	return tx.Attach(nil, a.rt.Store.CancelAlarm(key.stored(), new(int64)))
+	if err != nil {
+		return NothingFound, err
+	}
+	return *result, nil
+}
+
+func (a *Alarms) cancelIn(tx *perdure.Tx, key Key) (*Cancellation, error) {
+	if err := key.check(maxStoredID); err != nil {
+		return nil, tx.Fail(err)
+	}
+	result := NothingFound
+	return &result, tx.Attach(nil, a.rt.Store.CancelAlarm(key.stored(), func(status string) { result = cancellation(status) }))
 }
 
 func at(t time.Time) *time.Time {

@@ -203,10 +203,18 @@ func (v tour) alarms() {
 	v.post(path+"/move", object{"at": "2100-01-01T00:00:00Z"})
 	v.post(path+"/fire", nil)
 	v.want(http.StatusConflict, http.MethodPost, path+"/retry", nil)
-	v.want(http.StatusNoContent, http.MethodDelete, path, nil)
+	if c := v.want(http.StatusOK, http.MethodDelete, path, nil); c["result"] != "prevented" {
+		v.Errorf("cancelled: %v", c)
+	}
+	v.want(http.StatusNotFound, http.MethodDelete, path, nil)
 	for _, bad := range []object{{"every": "0s"}, {"every": "-1s"}, {"cron": "0 0 30 2 *"}, {"webhook": "ftp://example.org"}} {
 		bad["type"] = "remind"
 		v.want(http.StatusUnprocessableEntity, http.MethodPut, "/v1/alarms/bad", bad)
+	}
+	v.want(http.StatusOK, http.MethodPut, "/v1/alarms/dying", object{"type": "remind", "delay": "1h"})
+	v.kill("dying")
+	if c := v.want(http.StatusOK, http.MethodDelete, "/v1/alarms/dying", nil); c["result"] != "too_late" {
+		v.Errorf("cancelled: %v", c)
 	}
 	v.want(http.StatusOK, http.MethodPut, "/v1/alarms/dying", object{"type": "remind", "delay": "1h"})
 	v.kill("dying")
@@ -254,6 +262,10 @@ func (v tour) actors() {
 	}
 	v.timers(path)
 	v.watches(path)
+	v.post(path+"/reset", object{"step": 1})
+	if a := v.get(path); a.text("state") == "open" {
+		v.Errorf("actor after a reset: %v", a)
+	}
 	v.post(path+"/stop", nil)
 	v.want(http.StatusNoContent, http.MethodDelete, path, nil)
 	v.quarantined()

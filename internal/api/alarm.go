@@ -242,20 +242,32 @@ type cancelAlarmInput struct {
 	Changing
 }
 
-func (a *API) cancelAlarm(ctx context.Context, in *cancelAlarmInput) (*struct{}, error) {
-	if in.IfMatch != "" {
-		return nil, a.cancelKnownAlarm(ctx, in)
-	}
-	found, err := a.alarms.Cancel(ctx, in.key())
-	if err == nil && !found {
+// Cancellation is the result of cancelling an alarm.
+type Cancellation struct {
+	Result alarm.Cancellation `json:"result" enum:"prevented,too_late" doc:"prevented: it will not run. too_late: it is removed, but its handler was running or had been run."`
+}
+
+func (a *API) cancelAlarm(ctx context.Context, in *cancelAlarmInput) (*One[Cancellation], error) {
+	result, err := a.cancelOne(ctx, in)
+	if err == nil && !result.Removed() {
 		err = &fault.NotFound{Kind: "alarm", ID: in.ID}
 	}
-	return nil, err
+	if err != nil {
+		return nil, err
+	}
+	return one(Cancellation{Result: result}), nil
+}
+
+func (a *API) cancelOne(ctx context.Context, in *cancelAlarmInput) (alarm.Cancellation, error) {
+	if in.IfMatch != "" {
+		return a.cancelKnownAlarm(ctx, in)
+	}
+	return a.alarms.Cancel(ctx, in.key())
 }
 
 // cancelKnownAlarm cancels an alarm that is what the client expects.
-func (a *API) cancelKnownAlarm(ctx context.Context, in *cancelAlarmInput) error {
-	return a.config.Engine.Update(ctx, func(tx *perdure.Tx) error {
+func (a *API) cancelKnownAlarm(ctx context.Context, in *cancelAlarmInput) (result alarm.Cancellation, err error) {
+	err = a.config.Engine.Update(ctx, func(tx *perdure.Tx) error {
 		r, err := a.alarms.LockIn(tx, in.key())
 		if err != nil {
 			return err
@@ -263,8 +275,10 @@ func (a *API) cancelKnownAlarm(ctx context.Context, in *cancelAlarmInput) error 
 		if err := allow(in, &r, alarmTag); err != nil {
 			return err
 		}
-		return a.alarms.CancelIn(tx, in.key())
+		result, err = a.alarms.CancelNowIn(tx, in.key())
+		return err
 	})
+	return result, err
 }
 
 type cancelAlarmsInput struct {

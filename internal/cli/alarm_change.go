@@ -118,11 +118,22 @@ func (a *app) alarmCancel() *cobra.Command {
 				return usagef("name alarms, or a type with --type")
 			}
 			return a.alarms(cmd.Context(), func(alarms *alarm.Alarms) error {
-				n, err := cancelAlarms(cmd.Context(), alarms, actor, typ, args)
+				n, results, err := cancelAlarms(cmd.Context(), alarms, actor, typ, args)
 				if err != nil {
 					return err
 				}
-				return a.show(map[string]any{"cancelled": n}, func(w io.Writer) { fmt.Fprintf(w, "cancelled %s\n", count(int(n), "alarm", "alarms")) })
+				shown := map[string]any{"cancelled": n}
+				if typ == "" {
+					shown["results"] = results
+				}
+				return a.show(shown, func(w io.Writer) {
+					for _, id := range args {
+						if results[id] == alarm.TooLate {
+							fmt.Fprintf(w, "%s: too late, its handler was started\n", plain(id))
+						}
+					}
+					fmt.Fprintf(w, "cancelled %s\n", count(int(n), "alarm", "alarms"))
+				})
 			})
 		},
 	}
@@ -131,20 +142,23 @@ func (a *app) alarmCancel() *cobra.Command {
 	return cmd
 }
 
-func cancelAlarms(ctx context.Context, alarms *alarm.Alarms, actor actorFlag, typ string, ids []string) (n int64, err error) {
+func cancelAlarms(
+	ctx context.Context, alarms *alarm.Alarms, actor actorFlag, typ string, ids []string,
+) (n int64, results map[string]alarm.Cancellation, err error) {
 	if typ != "" {
-		return alarms.CancelAll(ctx, alarm.Filter{Type: typ, ActorType: actor.kind, ActorID: actor.id})
+		n, err = alarms.CancelAll(ctx, alarm.Filter{Type: typ, ActorType: actor.kind, ActorID: actor.id})
+		return n, nil, err
 	}
+	results = map[string]alarm.Cancellation{}
 	for _, id := range ids {
-		found, err := alarms.Cancel(ctx, actor.key(id))
-		if err != nil {
-			return n, err
+		if results[id], err = alarms.Cancel(ctx, actor.key(id)); err != nil {
+			return n, results, err
 		}
-		if found {
+		if results[id].Removed() {
 			n++
 		}
 	}
-	return n, nil
+	return n, results, nil
 }
 
 func (a *app) alarmMove() *cobra.Command {

@@ -74,10 +74,17 @@ func (s *Store) ScheduleAlarm(a NewAlarm, now Now) []sqldb.Stmt {
 	return []sqldb.Stmt{refresh, schedule}
 }
 
-// CancelAlarm returns the statement that removes an alarm; removed learns whether
-// there was one.
-func (s *Store) CancelAlarm(k AlarmKey, removed *int64) sqldb.Stmt {
-	return counted(s.stmt("AlarmCancel", k.args()...), removed)
+// CancelAlarm returns the statement that removes an alarm; removed is called with the
+// status that it had.
+func (s *Store) CancelAlarm(k AlarmKey, removed func(status string)) sqldb.Stmt {
+	stmt := s.stmt("AlarmCancel", k.args()...)
+	stmt.Row = func(scan sqldb.Scan) error {
+		var status string
+		err := scan(&status)
+		removed(status)
+		return err
+	}
+	return stmt
 }
 
 // DeadAlarms returns the statement that finds, and locks, up to limit dead letters

@@ -12,6 +12,7 @@ where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ?
 -- name: AlarmCancel
 delete from perdure.alarms
 where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ?
+returning status
 
 -- name: AlarmRelease
 update perdure.alarms
