@@ -44,6 +44,8 @@ const (
 	// actor failed. The event has the kind and the event of the step, the limit and
 	// the error.
 	EntryLimit EntryKind = "limit"
+	// EntryReset is a Reset to an earlier step; the event has the step.
+	EntryReset EntryKind = "reset"
 )
 
 // Entry is one step in the log of an actor.

@@ -153,7 +153,8 @@ func (a *Actors) Get(ctx context.Context, ref Ref) (Record, error) {
 }
 
 // State returns the whole state of an actor, children included, as its machine
-// shows it.
+// shows it. The status of a quarantined actor is Quarantined, and its error is the
+// reason; if its snapshot is damaged, State returns a *QuarantinedError.
 func (a *Actors) State(ctx context.Context, ref Ref) (statechart.State, error) {
 	record, err := a.record(ctx, ref)
 	if err != nil {
@@ -163,11 +164,20 @@ func (a *Actors) State(ctx context.Context, ref Ref) (statechart.State, error) {
 	if err != nil {
 		return statechart.State{}, fmt.Errorf("get actor: %w", err)
 	}
-	tree, err := k.machine.Restore([]byte(value(record.Snapshot)))
+	snapshot := []byte(value(record.Snapshot))
+	quarantined := Status(record.Status) == Quarantined
+	tree, err := k.machine.Restore(snapshot)
+	if quarantined && (err != nil || checksum(snapshot) != value(record.Checksum)) {
+		err = &QuarantinedError{Ref: ref, Reason: value(record.Reason)}
+	}
 	if err != nil {
 		return statechart.State{}, fmt.Errorf("get actor: %w", err)
 	}
-	return tree.State(), nil
+	state := tree.State()
+	if quarantined {
+		state.Status, state.Error = statechart.Status(Quarantined), map[string]any{"$error": value(record.Reason)}
+	}
+	return state, nil
 }
 
 func recordOf(r *store.ActorRecord) Record {

@@ -85,8 +85,7 @@ func stopOp(ref Ref, by Caller) *operation {
 
 // Release lets a quarantined actor go on, if it can be loaded now: its snapshot
 // or its log is whole, and suits the machine. Otherwise it stays and the error is
-// a *QuarantinedError. What made it fail, a delay or a result that drove its
-// machine in circles, is not repeated.
+// a *QuarantinedError; see Reset.
 func (a *Actors) Release(ctx context.Context, ref Ref, by Caller) error {
 	return a.operate(ctx, releaseOp(ref, by))
 }

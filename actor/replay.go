@@ -36,35 +36,11 @@ var errBroken = errors.New("log is broken")
 // replay computes the state after a step.
 func (a *Actors) replay(read reader, k *kind, ref Ref, until int64) (*history, error) {
 	h := &history{ref: ref, kind: k}
-	var point *store.Checkpoint
-	if err := read(a.rt.Store.LastCheckpoint(ref.stored(), until, func(c store.Checkpoint) { point = &c })); err != nil {
+	if _, err := a.beginAt(read, h, until); err != nil {
 		return nil, err
 	}
-	if point != nil {
-		if point.Sealed != nil {
-			return nil, point.Sealed
-		}
-		if err := h.begin(point); err != nil {
-			return nil, err
-		}
-	}
-	for h.sequence < until {
-		var entries []store.ActorEntry
-		err := read(a.rt.Store.ListActorLog(ref.stored(), h.sequence, until, MaxLimit, func(e store.ActorEntry) { entries = append(entries, e) }))
-		if err != nil {
-			return nil, err
-		}
-		if len(entries) == 0 {
-			return nil, fmt.Errorf("%w: it has no step %d", errBroken, h.sequence+1)
-		}
-		for i := range entries {
-			if entries[i].Sealed != nil {
-				return nil, entries[i].Sealed
-			}
-			if err := h.apply(&entries[i]); err != nil {
-				return nil, err
-			}
-		}
+	if err := a.follow(read, h, until); err != nil {
+		return nil, err
 	}
 	return h, nil
 }
@@ -149,7 +125,7 @@ func (h *history) step(e *store.ActorEntry) (*statechart.Step, error) {
 		return &statechart.Step{}, nil
 	case EntryLimit:
 		return h.limit(e)
-	case EntryMigrate, EntryImport, EntryFork: // each is a checkpoint
+	case EntryMigrate, EntryImport, EntryFork, EntryReset: // each is a checkpoint
 	}
 	return nil, fmt.Errorf("a %s cannot be repeated", e.Kind)
 }

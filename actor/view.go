@@ -1,6 +1,7 @@
 package actor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -77,7 +78,7 @@ func (a *Actors) record(ctx context.Context, ref Ref) (*store.ActorRecord, error
 func storedView(r *store.ActorRecord, caller Caller) (View, error) {
 	ref := refOf(r.ActorRef)
 	if r.Snapshot == nil || checksum([]byte(*r.Snapshot)) != *r.Checksum {
-		return View{}, &QuarantinedError{Ref: ref, Reason: "snapshot does not match its checksum"}
+		return View{}, &QuarantinedError{Ref: ref, Reason: cmp.Or(value(r.Reason), "snapshot does not match its checksum")}
 	}
 	var s struct {
 		Value   any            `json:"value"`

@@ -61,6 +61,7 @@ var keyed = map[string]func(f *fixture) request{
 	"send-event":    func(f *fixture) request { return request{f.door() + "/events", object{"type": "CLOSE"}} },
 	"stop-actor":    func(f *fixture) request { return request{f.door() + "/stop", nil} },
 	"release-actor": func(f *fixture) request { return request{f.stuckDoor() + "/release", nil} },
+	"reset-actor":   func(f *fixture) request { return request{f.stuckDoor() + "/reset", object{"step": 1}} },
 	"move-timer":    func(f *fixture) request { return request{f.timer() + "/move", object{"at": "2100-01-01T00:00:00Z"}} },
 	"skip-timer":    func(f *fixture) request { return request{f.timer() + "/skip", nil} },
 	"fire-timer":    func(f *fixture) request { return request{f.timer() + "/fire", nil} },

@@ -167,6 +167,14 @@ func (t *Tree) next() int64 {
 	return t.sequence
 }
 
+// Skip leaves out n sequence numbers and returns the last one. It is for a tree that
+// was restored from an old snapshot: a number must not be used twice, because it is an
+// idempotency key.
+func (t *Tree) Skip(n int64) int64 {
+	t.sequence += max(n, 0)
+	return t.sequence
+}
+
 func (t *Tree) timers(o TimerOp) { t.step.Timers = append(t.step.Timers, o) }
 
 // find returns the actor at a path, if it is of the generation.

@@ -119,6 +119,7 @@ func (a *API) registerActors() {
 	handle(a, "open-socket", a.openSocket)
 	handle(a, "stop-actor", a.stopActor)
 	handle(a, "release-actor", a.releaseActor)
+	handle(a, "reset-actor", a.resetActor)
 	handle(a, "delete-actor", a.deleteActor)
 	handle(a, "create-actor-token", a.createActorToken)
 	handle(a, "list-timers", a.listTimers)

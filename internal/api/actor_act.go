@@ -23,6 +23,23 @@ func (a *API) releaseActor(ctx context.Context, in *actOnActor) (*Done[Acted], e
 	return a.byOperator(ctx, in.Key, in.ByActor, nil, a.config.Actors.ReleaseIn)
 }
 
+// ActorReset names the step that an actor is put back to.
+type ActorReset struct {
+	Step int64 `json:"step,omitempty" minimum:"0" doc:"A step of the log. Default: the last step that can be computed from the log."`
+}
+
+type resetActorInput struct {
+	Keyed
+	ByActor
+	Body ActorReset
+}
+
+func (a *API) resetActor(ctx context.Context, in *resetActorInput) (*Done[Acted], error) {
+	return a.byOperator(ctx, in.Key, in.ByActor, in.Body, func(tx *perdure.Tx, ref actor.Ref, by actor.Caller) error {
+		return a.config.Actors.ResetIn(tx, ref, by, in.Body.Step)
+	})
+}
+
 // byOperator does something to an actor in the name of the token.
 func (a *API) byOperator(ctx context.Context, key string, in ByActor, body any, act func(*perdure.Tx, actor.Ref, actor.Caller) error) (*Done[Acted], error) {
 	by, err := callerOf(ctx, "")

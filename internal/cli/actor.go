@@ -17,7 +17,7 @@ import (
 
 func (a *app) actor() *cobra.Command {
 	return a.group("actor", "Spawn actors, send them events, look at them and at their timers",
-		a.actorSpawn(), a.actorSend(), a.actorShow(), a.actorList(), a.actorTimers(), a.actorLog(), a.actorStop(), a.actorTypes(), a.actorRegister())
+		a.actorSpawn(), a.actorSend(), a.actorShow(), a.actorList(), a.actorTimers(), a.actorLog(), a.actorStop(), a.actorReset(), a.actorTypes(), a.actorRegister())
 }
 
 // machineFlags name the file of a machine that is not in the database.

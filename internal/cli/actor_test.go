@@ -88,6 +88,8 @@ func checkTimers(t *testing.T, in func(...string) outcome) {
 	in("timers", "fire", ref, timer).wantError(t, exitNotFound)
 	in("spawn", "trial/2").want(t, 0, "in trial")
 	in("timers", "skip", "trial/2", timer).want(t, 0, "skipped", "in trial")
+	in("reset", "trial/2", "--step", "1").want(t, 0, "trial/2 is reset")
+	in("reset", "trial/2", "--step", "99").wantError(t, exitUsage, "step must be at most")
 	in("stop", "trial/2").want(t, 0, "trial/2 is stopped")
 	in("stop", "trial/2").wantError(t, exitConflict, string(actor.Stopped))
 }

@@ -84,6 +84,32 @@ func (a *app) timerChange(verb, short, done string, change func(*cobra.Command, 
 	return cmd
 }
 
+func (a *app) actorReset() *cobra.Command {
+	var machine machineFlags
+	var step int64
+	cmd := &cobra.Command{
+		Use: "reset <type>/<id>", Short: "Put a damaged or failed actor back to a step of its log", Args: cobra.ExactArgs(1),
+		Long: "Puts an actor back into the state that it had after a step of its log, with the delays of then. " +
+			"The changes of later steps are lost. The log records the reset and the caller.",
+	}
+	as := addCaller(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		ref, err := parseRef(args[0])
+		if err != nil {
+			return err
+		}
+		return a.actors(cmd, ref.Type, machine, func(actors *actor.Actors) error {
+			if err := actors.Reset(cmd.Context(), ref, as.Caller, step); err != nil {
+				return err
+			}
+			return a.show(map[string]any{"reset": ref}, func(w io.Writer) { fmt.Fprintf(w, "%s is reset\n", plain(ref.String())) })
+		})
+	}
+	cmd.Flags().Int64Var(&step, "step", 0, "step of the log (default: last step that can be computed)")
+	machine.add(cmd)
+	return cmd
+}
+
 func (a *app) actorStop() *cobra.Command {
 	var machine machineFlags
 	cmd := &cobra.Command{Use: "stop <type>/<id>", Short: "End an actor; its timers and tasks go", Args: cobra.ExactArgs(1)}
