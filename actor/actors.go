@@ -18,12 +18,9 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// DefaultRetry is the policy of effects and tasks that have none: 5 attempts,
-// 1 s after the first failure and then ever longer, up to a minute.
-var DefaultRetry = retry.Policy{
-	Kind: retry.KindExponential, MaxAttempts: 5,
-	Initial: time.Second, Factor: 2, Max: time.Minute, Jitter: 0.1,
-}
+// DefaultRetry is the policy of effects and tasks that have none: 20 attempts within
+// about two days.
+var DefaultRetry = retry.Default
 
 // Options configure Actors. The zero value of every field is its default.
 type Options struct {

@@ -58,7 +58,7 @@ func (a *Alarms) failed(f *fire, h store.AlarmHold, o *outcome) []sqldb.Stmt {
 	if err := json.Unmarshal([]byte(f.row.Policy), &policy); err != nil {
 		o.event.Error += "\nretry policy cannot be read: " + err.Error()
 	} else {
-		delay, more = policy.Next(f.row.Attempts+1, a.options.Random())
+		delay, more = policy.Decide(f.row.Attempts+1, o.err, a.options.Random())
 		delay, more = asked(o.err, delay, more)
 	}
 	o.event.Kind = EventDead

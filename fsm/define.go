@@ -13,15 +13,14 @@ import (
 	"github.com/perdure/perdure/retry"
 )
 
-// DefaultRetry is the policy of machines without an error handler: a step that
-// fails is tried five times, 1 s after the first failure and then ever longer.
-var DefaultRetry = retry.Policy{
-	Kind: retry.KindExponential, MaxAttempts: 5, Initial: time.Second, Factor: 2, Max: time.Minute, Jitter: 0.1,
-}
+// DefaultRetry is the policy of definitions that set none and have no error handler:
+// 20 attempts within about two days.
+var DefaultRetry = retry.Default
 
 // StepFunc is the code of a step. It returns what shall happen next; the state
 // in run is stored with it. It may run more than once, so its effects must be
-// idempotent. An error or a panic goes to the error handler.
+// idempotent. An error or a panic goes to the error handler or, without one, to the
+// retry policy; retry.Stop and retry.After take precedence over that.
 type StepFunc[S any] func(ctx context.Context, run *Run[S]) (Outcome, error)
 
 // ErrorFunc decides what happens after a step failed. If it fails itself, the
@@ -37,6 +36,7 @@ type StepOf[S any] struct {
 	name    string
 	fn      StepFunc[S]
 	timeout time.Duration
+	retry   retry.Policy
 }
 
 // Step names a step.
@@ -47,6 +47,10 @@ func Step[S any](name string, fn func(context.Context, *Run[S]) (Outcome, error)
 // Within bounds the time that the step may take; then its context ends and the
 // step has failed. It returns a changed copy.
 func (s StepOf[S]) Within(d time.Duration) StepOf[S] { s.timeout = d; return s }
+
+// Retry sets the policy for failures of this step, replacing the definition's. It
+// returns a changed copy.
+func (s StepOf[S]) Retry(p retry.Policy) StepOf[S] { s.retry = p; return s }
 
 // Definition is a state machine: its name, its version and its steps over a
 // state of type S. Instances run to their end on the version that they were
@@ -124,6 +128,9 @@ func (d *Definition[S]) validate() error {
 		}
 		if s.fn == nil || s.timeout < 0 {
 			return fault.Invalidf("step "+name, "has no function or a negative timeout")
+		}
+		if err := s.retry.Validate(); err != nil && !s.retry.IsZero() {
+			return fmt.Errorf("step %s: %w", name, err)
 		}
 	}
 	if d.onCancel != "" && !d.has(d.onCancel) {
@@ -226,7 +233,11 @@ func (d *Definition[S]) handle(ctx context.Context, e *execution, run *Run[S], c
 
 // again is the decision of the retry policy.
 func (d *Definition[S]) again(e *execution, run *Run[S], cause error) (*decision, error) {
-	delay, again := d.retry.Next(e.instance.Failures+1, e.machines.options.Random())
+	policy := d.retry
+	if step := d.steps[e.instance.Step]; !step.retry.IsZero() {
+		policy = step.retry
+	}
+	delay, again := policy.Decide(e.instance.Failures+1, cause, e.machines.options.Random())
 	if !again {
 		return failed(cause), nil
 	}

@@ -226,6 +226,26 @@ func isNil(d Definer) bool {
 	return d == nil || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
+// ReplaceStored replaces a machine that RegisterStored has registered. Steps that run
+// are not interrupted; the next step of every instance is one of the new machine.
+func (m *Machines) ReplaceStored(d Definer) error {
+	if isNil(d) {
+		return fault.Invalidf("definition", "is nil")
+	}
+	machine, ok := d.(machine)
+	if !ok {
+		return fault.Invalidf("definition "+d.Name(), "was not made by fsm.Define")
+	}
+	if err := machine.validate(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := definition{d.Name(), d.Version()}
+	m.known[key], m.recorded[key] = machine, true
+	return nil
+}
+
 // Unregister makes a machine unknown to this process. Steps that run are not
 // interrupted; instances that come up wait for a process that knows it.
 func (m *Machines) Unregister(name string, version int) {

@@ -43,12 +43,9 @@ import (
 	"github.com/perdure/perdure/retry"
 )
 
-// DefaultRetry is the policy of hooks that are triggered without one: 20
-// attempts, 1 s after the first failure and then ever longer, up to an hour.
-var DefaultRetry = retry.Policy{
-	Kind: retry.KindExponential, MaxAttempts: 20,
-	Initial: time.Second, Factor: 2, Max: time.Hour, Jitter: 0.1,
-}
+// DefaultRetry is the policy of hooks that are triggered without one: 20 attempts within
+// about two days.
+var DefaultRetry = retry.Default
 
 // Options configure Hooks. The zero value of every field is its default.
 type Options struct {

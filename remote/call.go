@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"mime"
+	"net/http"
 	"time"
 
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/internal/webhook"
+	"github.com/perdure/perdure/retry"
 )
 
 // errGone says that a definition was removed while one of its steps was claimed.
@@ -43,13 +45,27 @@ func (r *Registry) exchange(ctx context.Context, run *fsm.Run[json.RawMessage]) 
 		if within.Err() != nil && ctx.Err() == nil {
 			return fsm.Outcome{}, fmt.Errorf("no answer within %v", step.Timeout)
 		}
-		return fsm.Outcome{}, err
+		return fsm.Outcome{}, delayed(err)
 	}
 	decided, err := r.read(answer, id, d.secrets)
 	if err != nil {
 		return fsm.Outcome{}, err
 	}
 	return r.decide(ctx, run, decided)
+}
+
+// delayed respects the Retry-After of an endpoint that is overloaded (429) or down
+// (503).
+func delayed(err error) error {
+	var status *webhook.StatusError
+	if !errors.As(err, &status) || status.After <= 0 {
+		return err
+	}
+	switch status.Status {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		return retry.After(min(status.After, MaxRetryAfter), err)
+	}
+	return err
 }
 
 // request returns the body of the request for a step.

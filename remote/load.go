@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/perdure/perdure/fsm"
@@ -87,7 +88,7 @@ func (r *Registry) Load(ctx context.Context) error {
 }
 
 // loadOne takes over a row, if it is not known as it is. It reports whether it is
-// of a machine that was not known.
+// of a definition or of steps that were not known.
 func (r *Registry) loadOne(row store.RemoteDefinition) (fresh bool, err error) {
 	id := key{row.FSM, row.Version}
 	r.mu.RLock()
@@ -114,8 +115,11 @@ func (r *Registry) loadOne(row store.RemoteDefinition) (fresh bool, err error) {
 	r.mu.Lock()
 	r.known[id] = loaded{Definition: d, secrets: secrets, updated: row.Updated}
 	r.mu.Unlock()
-	if known || r.machines == nil {
+	if r.machines == nil {
 		return false, nil
+	}
+	if known { // the steps differ if it was removed and stored again
+		return !slices.Equal(old.names(), d.names()), r.machines.ReplaceStored(r.machine(d))
 	}
 	if err := r.machines.RegisterStored(r.machine(d)); err != nil {
 		r.mu.Lock()
@@ -146,7 +150,7 @@ func (r *Registry) forget(found map[key]bool) {
 func (r *Registry) machine(d Definition) *fsm.Definition[json.RawMessage] {
 	steps := make([]fsm.StepOf[json.RawMessage], len(d.Steps))
 	for i, s := range d.Steps {
-		steps[i] = fsm.Step(s.Name, r.call).Within(MaxTimeout + time.Minute)
+		steps[i] = fsm.Step(s.Name, r.call).Within(MaxTimeout + time.Minute).Retry(s.Retry)
 	}
 	return fsm.Define(d.Name, d.Version, steps...).Queue(d.Queue).Retry(d.Retry).OnCancel(d.OnCancel).KeepHistory()
 }

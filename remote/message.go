@@ -89,7 +89,8 @@ type Answer struct {
 	//	spawn   starts Children, waits for Need of them, then goes on with Step
 	//	done    ends the instance with Result
 	//	stop    ends it as stopped, because of Reason
-	//	fail    is a failed attempt, because of Reason: it is tried again
+	//	fail    is a failed attempt, because of Reason: it is retried as the policy
+	//	        says, after RetryAfter if that is set, and not at all if Final is true
 	Outcome string `json:"outcome"`
 	// State is the new state. Without it the state stays as it is.
 	State json.RawMessage `json:"state,omitempty"`
@@ -111,6 +112,9 @@ type Answer struct {
 	// CancelRest cancels children that have not ended: with spawn, those that are
 	// left when the wait ends; with another outcome, those of the last spawn.
 	CancelRest bool `json:"cancel_rest,omitempty"`
+	// RetryAfter is a duration, at most MaxRetryAfter.
+	RetryAfter string `json:"retry_after,omitempty"`
+	Final      bool   `json:"final,omitempty"`
 }
 
 // ChildSpec is a child to be started.

@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/retry"
 )
 
 // decode reads an answer. A field that no answer has is a mistake, and so is one
@@ -49,7 +50,7 @@ var fields = map[string][]string{
 	"spawn":  {"state", "step", "children", "need", "timeout", "cancel_rest"},
 	"done":   {"state", "result", "ignore_signals", "cancel_rest"},
 	"stop":   {"state", "reason", "ignore_signals", "cancel_rest"},
-	"fail":   {"reason"},
+	"fail":   {"reason", "retry_after", "final"},
 }
 
 func (a Answer) set() map[string]bool {
@@ -57,6 +58,7 @@ func (a Answer) set() map[string]bool {
 		"state": a.State != nil, "step": a.Step != "", "delay": a.Delay != "", "timeout": a.Timeout != "", "signals": a.Signals != nil,
 		"keep": a.Keep, "need": a.Need != 0, "children": a.Children != nil, "result": a.Result != nil, "reason": a.Reason != "",
 		"ignore_signals": a.IgnoreSignals, "cancel_rest": a.CancelRest,
+		"retry_after": a.RetryAfter != "", "final": a.Final,
 	}
 }
 
@@ -92,7 +94,23 @@ func (r *Registry) outcome(ctx context.Context, run *fsm.Run[json.RawMessage], a
 	case "stop":
 		return a.end(run.Stop(edge.Message(a.Reason))), nil
 	}
-	return fsm.Outcome{}, fmt.Errorf("it says: %s", edge.Message(a.Reason)) // fail
+	return fsm.Outcome{}, a.failure()
+}
+
+// failure is the error of an attempt that the endpoint reports as failed.
+func (a Answer) failure() error {
+	err := fmt.Errorf("it says: %s", edge.Message(a.Reason))
+	if a.Final {
+		return retry.Stop(err)
+	}
+	if a.RetryAfter == "" {
+		return err
+	}
+	after, invalid := duration("retry_after", a.RetryAfter)
+	if invalid != nil {
+		return errors.Join(err, invalid)
+	}
+	return retry.After(min(after, MaxRetryAfter), err)
 }
 
 // end adds what a done and a stop share.

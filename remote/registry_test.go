@@ -11,7 +11,6 @@ import (
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/remote"
-	"github.com/perdure/perdure/retry"
 )
 
 func done(remote.Context) any { return answer{"outcome": "done"} }
@@ -102,7 +101,6 @@ func (Conformance) VersionKeepsItsSteps(t *testing.T, db enginetest.Database) {
 		func(d *remote.Definition) { d.Steps[0], d.Steps[1] = d.Steps[1], d.Steps[0] },
 		func(d *remote.Definition) { d.Steps = append(d.Steps, remote.Step{Name: "more"}) },
 		func(d *remote.Definition) { d.Queue = "other" },
-		func(d *remote.Definition) { d.Retry = retry.None() },
 	} {
 		d := definition(e, "first", "last")
 		change(&d)

@@ -46,6 +46,8 @@ const (
 	MaxTimeout = 15 * time.Minute
 	// MaxSteps is how many steps a machine may have.
 	MaxSteps = 200
+	// MaxRetryAfter is the longest delay that an endpoint can ask for.
+	MaxRetryAfter = 24 * time.Hour
 	// MaxMessage is the largest request and the largest answer in bytes.
 	MaxMessage = 8 << 20
 )
@@ -79,6 +81,9 @@ type Step struct {
 	URL string
 	// Timeout is how long it may take. Default: DefaultTimeout.
 	Timeout time.Duration
+	// Retry is the policy for failures of this step. Default: that of the
+	// definition.
+	Retry retry.Policy
 }
 
 // Stored is a definition as it is stored, without its secrets.

@@ -30,14 +30,15 @@ type stepSpec struct {
 	Name    string        `json:"name"`
 	URL     string        `json:"url"`
 	Timeout time.Duration `json:"timeout"`
+	Retry   *retry.Policy `json:"retry,omitempty"`
 }
 
 // topic wakes the registries of all processes.
 const topic = "remote"
 
 // Put stores a definition. That of the same name and version is changed: other
-// endpoints, timeouts and secrets hold for the next step of its instances. Its
-// steps, queue and retry policy belong to a version; to change them, store a new
+// endpoints, timeouts, retry policies and secrets hold for the next step of its
+// instances. Its steps and its queue belong to a version; to change them, store a new
 // one. Instances run to their end on the version that they were started with.
 func (r *Registry) Put(ctx context.Context, d Definition) (Stored, error) {
 	return r.PutIf(ctx, d, func(*Stored) error { return nil })
@@ -105,6 +106,9 @@ func (r *Registry) validateStep(s Step) error {
 	}
 	if s.Timeout < 0 || s.Timeout > MaxTimeout {
 		return fault.Invalidf("step "+s.Name, "has the timeout %v; up to %v are possible", s.Timeout, MaxTimeout)
+	}
+	if err := s.Retry.Validate(); err != nil && !s.Retry.IsZero() {
+		return fmt.Errorf("step %s: %w", s.Name, err)
 	}
 	_, err := r.client.CheckURL("URL of step "+s.Name, s.URL)
 	return err
@@ -219,8 +223,8 @@ func (d Definition) mustContinue(row store.RemoteDefinition) error {
 	for i, s := range old.Steps {
 		names[i] = s.Name
 	}
-	if !slices.Equal(names, d.names()) || old.Queue != d.Queue || old.Retry != d.Retry || old.OnCancel != d.OnCancel {
-		return fault.Invalidf(d.what(), "has other steps, another queue, retry policy or cancel step than before: store it as a new version")
+	if !slices.Equal(names, d.names()) || old.Queue != d.Queue || old.OnCancel != d.OnCancel {
+		return fault.Invalidf(d.what(), "has other steps, another queue or cancel step than before: store it as a new version")
 	}
 	return nil
 }
@@ -228,7 +232,10 @@ func (d Definition) mustContinue(row store.RemoteDefinition) error {
 func (d Definition) row(old *store.RemoteDefinition) (store.RemoteDefinition, error) {
 	s := spec{Queue: d.Queue, Retry: d.Retry, OnCancel: d.OnCancel, Steps: make([]stepSpec, len(d.Steps))}
 	for i, step := range d.Steps {
-		s.Steps[i] = stepSpec(step)
+		s.Steps[i] = stepSpec{Name: step.Name, URL: step.URL, Timeout: step.Timeout}
+		if !step.Retry.IsZero() {
+			s.Steps[i].Retry = &step.Retry
+		}
 	}
 	row := store.RemoteDefinition{Definition: store.Definition{FSM: d.Name, Version: d.Version}}
 	text, err := json.Marshal(s)
@@ -254,7 +261,11 @@ func read(row store.RemoteDefinition) (Definition, error) {
 	}
 	d.Queue, d.Retry, d.OnCancel = s.Queue, s.Retry, s.OnCancel
 	for _, step := range s.Steps {
-		d.Steps = append(d.Steps, Step(step))
+		of := Step{Name: step.Name, URL: step.URL, Timeout: step.Timeout}
+		if step.Retry != nil {
+			of.Retry = *step.Retry
+		}
+		d.Steps = append(d.Steps, of)
 	}
 	return d, nil
 }

@@ -44,8 +44,8 @@ type Policy struct {
 }
 
 const (
-	// DefaultAttempts is how often work is executed unless told otherwise.
-	DefaultAttempts = 5
+	// DefaultAttempts is the number of attempts of work that sets none.
+	DefaultAttempts = 20
 	// MaxAttempts is the highest number of attempts that a policy may have.
 	MaxAttempts = 10_000
 	// maxDelay is the longest delay that any policy gives.

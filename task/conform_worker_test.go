@@ -110,7 +110,8 @@ func (Conformance) Case69WhatAFunctionSaysOfItself(t *testing.T, db enginetest.D
 	}
 	call("biz.fine")
 	f.process(t, 1) // the worker goes on
-	for wait := time.Second; ; wait = min(wait*2, 5*time.Minute) {
+	for failed := 1; ; failed++ {
+		wait, _ := task.DefaultRetry.Next(failed, 0)
 		f.clock.Advance(wait)
 		n, err := f.worker.Process(enginetest.Context(t))
 		enginetest.NoError(t, err)

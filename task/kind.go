@@ -131,7 +131,7 @@ func (w *Worker) delay(t store.Task, failure error) (time.Duration, bool) {
 	if errors.As(failure, &refused) {
 		return 0, false
 	}
-	delay, more := w.options.Retry.Next(t.Attempts+1, w.options.Random())
+	delay, more := w.options.Retry.Decide(t.Attempts+1, failure, w.options.Random())
 	var wait *RetryAfterError
 	if errors.As(failure, &wait) {
 		delay = max(delay, min(wait.After, maxWait))

@@ -12,14 +12,10 @@ import (
 	"github.com/perdure/perdure/retry"
 )
 
-// DefaultRetry is the policy for tasks that could not be run to their end, as
-// when a function raises an error: 10 attempts, 1 s after the first failure and
-// then ever longer, up to 5 minutes. A provider's failure is not one of these:
-// the error handler takes note of it and the supervisor decides.
-var DefaultRetry = retry.Policy{
-	Kind: retry.KindExponential, MaxAttempts: 10,
-	Initial: time.Second, Factor: 2, Max: 5 * time.Minute, Jitter: 0.1,
-}
+// DefaultRetry is the policy for tasks that could not be run to completion, as when a
+// function raises an error: 20 attempts within about two days. A provider's failure is
+// not one of these: the error handler records it and the supervisor decides.
+var DefaultRetry = retry.Default
 
 // Options configure a Worker. The zero value of every field is its default.
 type Options struct {

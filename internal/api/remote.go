@@ -17,7 +17,7 @@ type RemoteInput struct {
 	Queue    string       `json:"queue,omitempty" maxLength:"128" doc:"Where its instances run. Default: default."`
 	URL      string       `json:"url,omitempty" maxLength:"2048" doc:"The endpoint of steps without one of their own."`
 	Steps    []RemoteStep `json:"steps" minItems:"1" maxItems:"200" doc:"It begins with the first."`
-	Retry    *Retry       `json:"retry,omitempty" doc:"The policy for steps that fail. Default: five attempts, later each time."`
+	Retry    *Retry       `json:"retry,omitempty" doc:"The policy for steps that fail. Default: 20 attempts within about two days."`
 	OnCancel string       `json:"on_cancel,omitempty" maxLength:"128" doc:"The step that runs when an instance is cancelled or passes its deadline. Default: none, the instance ends."`
 	Secrets  []string     `json:"secrets,omitempty" maxItems:"2" doc:"They sign requests and answers by Standard Webhooks. Two while one is being replaced, first the one to stay. Default: those that it has; for a new one, one is made."`
 }
@@ -27,6 +27,7 @@ type RemoteStep struct {
 	Name    string   `json:"name" maxLength:"128"`
 	URL     string   `json:"url,omitempty" maxLength:"2048" doc:"Default: that of the definition."`
 	Timeout Duration `json:"timeout,omitempty" doc:"How long an answer may take. Default: 30s."`
+	Retry   *Retry   `json:"retry,omitempty" doc:"The policy for failures of this step. Default: that of the definition."`
 }
 
 // RemoteDefinition is a version of such a machine, as it is stored.
@@ -58,7 +59,7 @@ func (a *API) putDefinition(ctx context.Context, in *putDefinitionInput) (*Tagge
 	b := in.Body
 	d := remote.Definition{Name: in.Name, Version: b.Version, Queue: b.Queue, URL: b.URL, Retry: b.Retry.policy(), OnCancel: b.OnCancel, Secrets: b.Secrets}
 	for _, s := range b.Steps {
-		d.Steps = append(d.Steps, remote.Step{Name: s.Name, URL: s.URL, Timeout: time.Duration(s.Timeout)})
+		d.Steps = append(d.Steps, remote.Step{Name: s.Name, URL: s.URL, Timeout: time.Duration(s.Timeout), Retry: s.Retry.policy()})
 	}
 	stored, err := a.config.Remote.PutIf(ctx, d, func(before *remote.Stored) error { return allow(in, before, remoteTag) })
 	if err != nil {
@@ -69,7 +70,12 @@ func (a *API) putDefinition(ctx context.Context, in *putDefinitionInput) (*Tagge
 		CreatedAt: Time(stored.Created), UpdatedAt: Time(stored.Updated),
 	}
 	for _, s := range stored.Steps {
-		shown.Steps = append(shown.Steps, RemoteStep{Name: s.Name, URL: shownURL(s.URL), Timeout: Duration(s.Timeout)})
+		step := RemoteStep{Name: s.Name, URL: shownURL(s.URL), Timeout: Duration(s.Timeout)}
+		if !s.Retry.IsZero() {
+			policy := showRetry(s.Retry)
+			step.Retry = &policy
+		}
+		shown.Steps = append(shown.Steps, step)
 	}
 	etag, err := remoteTag(&stored)
 	return tagged(shown, etag), err

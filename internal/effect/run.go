@@ -111,17 +111,11 @@ func (r *Runner) outcome(c *core.Claim, end Ending) (stmts []sqldb.Stmt, again t
 	if err := json.Unmarshal([]byte(end.Row.Policy), &policy); err != nil {
 		return r.rt.Store.FailHook(c.ID, c.Token, message+"\nretry policy cannot be read: "+err.Error(), now, end.stale), again, true
 	}
-	delay, more := policy.Next(end.Row.Attempts+1, r.options.Random())
-	if !more || permanent(end.Err) {
+	delay, more := policy.Decide(end.Row.Attempts+1, end.Err, r.options.Random())
+	if !more {
 		return r.rt.Store.FailHook(c.ID, c.Token, message, now, end.stale), again, true
 	}
 	return r.rt.Store.RetryHook(c.ID, c.Token, message, delay, now, end.stale), r.rt.Clock.Now().Add(delay), false
-}
-
-// permanent says whether an error says of itself that trying again is of no use.
-func permanent(err error) bool {
-	var p interface{ Permanent() bool }
-	return errors.As(err, &p) && p.Permanent()
 }
 
 // persist commits an outcome. It does not end with the handler's context: the
