@@ -30,7 +30,7 @@ func (a *Alarms) PurgeDead(ctx context.Context, age time.Duration) (int64, error
 			}
 			var stmts []sqldb.Stmt
 			for _, k := range keys {
-				stmts = append(stmts, st.CancelAlarm(k, new(int64)))
+				stmts = append(stmts, st.CancelAlarm(k, func(string) {}))
 			}
 			return tx.Run(ctx, stmts...)
 		})
