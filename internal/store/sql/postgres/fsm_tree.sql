@@ -132,16 +132,17 @@ for update skip locked
 
 -- name: ReadyRemoveMany
 -- By their places, and one by one: of a join the planner may make a scan of the
--- whole table.
+-- whole table. Both values of suspect are named, because the index is not used
+-- beyond a condition with two.
 delete from perdure.ready r
 where r.ctid = any(array(
   select x.ctid
   from perdure.instances i
+  cross join (values (false), (true)) as s (suspect)
   cross join lateral (
     select r.ctid
     from perdure.ready r
-    where r.queue = i.queue and r.suspect in (false, true) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id
-    limit 1
+    where r.queue = i.queue and r.suspect = s.suspect and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id
     for update skip locked
   ) x
   where i.id = any(?::uuid[])
@@ -193,7 +194,6 @@ where u.ctid = any(array(
     select u.ctid
     from perdure.unrouted u
     where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.step in ('', i.step) and u.id = i.id
-    limit 1
     for update skip locked
   ) x
   where i.id = any(?::uuid[])
@@ -218,7 +218,8 @@ from perdure.leases l, unnest(l.ids) as held (id)
 join perdure.instances i on i.id = held.id
 where l.ids && $1::uuid[] and held.id = any($1::uuid[])
   and not exists (select 1 from perdure.finished f where f.id = i.id)
-  and not exists (select 1 from perdure.ready r where r.queue = i.queue and r.suspect in (false, true) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
+  and not exists (select 1 from perdure.ready r where r.queue = i.queue and r.suspect = false and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
+  and not exists (select 1 from perdure.ready r where r.queue = i.queue and r.suspect = true and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
   and not exists (select 1 from perdure.waiting w where w.id = i.id)
   and not exists (select 1 from perdure.barriers b where b.parent_id = i.id)
   and not exists (select 1 from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.step in ('', i.step) and u.id = i.id)
