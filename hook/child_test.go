@@ -140,10 +140,9 @@ func TestCase24And30HandlersThatKillTheirProcess(t *testing.T) {
 			})
 			for _, id := range poison {
 				r := f.is(t, id, hook.Quarantined)
-				equal(t, "crashes", r.Crashes, 4)
 				equal(t, "attempts", r.Attempts, 0)
-				if n := times(executions, id); n < 1 || n > 4 { // another may have killed it first
-					t.Fatalf("%s was executed %d times", id, n)
+				if n := times(executions, id); r.Crashes < 4 || n < 1 || n > r.Crashes { // it may have crashed with others, before it was executed
+					t.Fatalf("%s was executed %d times and crashed %d times", id, n, r.Crashes)
 				}
 			}
 			for _, id := range append(good, once) {
