@@ -60,7 +60,9 @@ type Options struct {
 	// crash the alarm fires again when the lease has expired. At least one
 	// second. Default: 30 seconds.
 	Lease time.Duration
-	// MaxCrashes is how many times an alarm may lose its process before it is
+	// MaxCrashes is the number of crashes after which an alarm is quarantined. After
+	// two crashes an alarm is a suspect: suspects run in batches that become half as
+	// large with every further crash, and only an alarm that crashes alone is
 	// quarantined. Default: 5.
 	MaxCrashes int
 	// Retry is the policy of alarms that are scheduled without one.
@@ -104,10 +106,11 @@ type Alarms struct {
 	id      string // of this process, in the rows that it claims
 	counts  counts
 
-	mu        sync.RWMutex
-	handlers  map[string]handler
-	suspected Key // the suspect that is claimed, if there is one
-	sequence  int64
+	lane *core.Lane // of suspects
+
+	mu       sync.RWMutex
+	handlers map[string]handler
+	sequence int64
 }
 
 // New returns the alarms of a database. Set their handlers before a dispatcher
@@ -125,6 +128,7 @@ func New(eng *perdure.Engine, options *Options) (*Alarms, error) {
 		return nil, err
 	}
 	a := &Alarms{rt: rt, eng: eng, options: o, id: newToken(), handlers: map[string]handler{}}
+	a.lane = rt.Workers.NewLane(func() { rt.Hub.Tell(topic, time.Time{}) })
 	a.worker = core.NewWorker(a.kind(), core.Options{
 		Workers: rt.Workers, Concurrency: o.Concurrency, Lease: o.Lease, Clock: rt.Clock, OnError: o.OnError, SweepEvery: time.Hour,
 	})

@@ -126,7 +126,9 @@ func TestHandlersThatKillTheirProcess(t *testing.T) {
 			}
 			for _, key := range poison {
 				r := f.is(t, key, alarm.Quarantined)
-				equal(t, "crashes", r.Crashes, 4)
+				if r.Crashes < 4 { // it may have crashed with others before it crashed alone
+					t.Errorf("%s was quarantined after %d crashes", key, r.Crashes)
+				}
 				equal(t, "attempts", r.Attempts, 0)
 			}
 			f.rows(t, int64(len(poison)))

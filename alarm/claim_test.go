@@ -21,9 +21,9 @@ func ignore(store.Alarm) {}
 // and the question for the next due time.
 func statements(st *store.Store, now store.Now) []sqldb.Stmt {
 	return []sqldb.Stmt{
-		st.ClaimAlarms(store.AlarmClaim{Types: []string{"a", "b"}, Worker: "w", Token: "t", Lease: time.Minute, Limit: 16}, now, ignore),
-		st.ReapAlarms(store.AlarmExpiry{MaxCrashes: 5, Limit: 100}, now, ignore),
-		st.NextAlarm([]string{"a", "b"}, now, func(time.Duration) {}),
+		st.ClaimAlarms(store.AlarmClaim{Types: []string{"a", "b"}, Worker: "w", Token: "t", Lease: time.Minute, Limit: 16, Least: 1}, now, ignore),
+		st.ExpiredAlarms(100, now, func(store.LostAlarm) {}),
+		st.NextAlarm([]string{"a", "b"}, 1, now, func(time.Duration) {}),
 	}
 }
 

@@ -2,6 +2,8 @@ package alarm_test
 
 import (
 	"context"
+	"errors"
+	"math"
 	"sync"
 	"testing"
 	"time"
@@ -11,19 +13,24 @@ import (
 	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/retry"
 )
 
-// abandon claims what is due as a process does that dies before it fires it.
-func (f *fixture) abandon(t testing.TB, lease time.Duration) {
+// abandon claims the due alarms of the types ("a" by default) like a process that dies
+// before it fires them.
+func (f *fixture) abandon(t testing.TB, lease time.Duration, types ...string) {
 	t.Helper()
 	ctx := enginetest.Context(t)
 	rt := f.eng.Runtime()
 	tx, err := rt.DB.Begin(ctx, sqldb.Urgent)
 	enginetest.NoError(t, err)
 	defer tx.Rollback()
+	if len(types) == 0 {
+		types = []string{"a"}
+	}
 	claimed := 0
 	enginetest.NoError(t, tx.Run(ctx, rt.Store.ClaimAlarms(store.AlarmClaim{
-		Types: []string{"a"}, Worker: "dead", Token: "token of the dead", Lease: lease, Limit: 100,
+		Types: types, Worker: "dead", Token: "token of the dead", Lease: lease, Limit: 100, Least: math.MinInt32,
 	}, rt.Now(), func(store.Alarm) { claimed++ })))
 	enginetest.NoError(t, tx.Commit(ctx))
 	if claimed == 0 {
@@ -63,9 +70,7 @@ func (Conformance) AnAlarmThatKeepsCrashingIsQuarantined(t *testing.T, db engine
 		f.clock.Advance(10 * time.Second)
 		if n < 3 {
 			f.reap(t)
-			r := f.is(t, key, alarm.Pending)
-			equal(t, "due", r.Due, f.clock.Now().Add(time.Duration(n-1)*time.Second)) // one that crashed before waits
-			f.clock.Set(r.Due)
+			equal(t, "due", f.is(t, key, alarm.Pending).Due, f.clock.Now()) // only a crash alone makes it wait
 		}
 	}
 	f.process(t, 0)
@@ -89,37 +94,116 @@ func (f *fixture) reap(t testing.TB) {
 	process(t, newAlarms(t, f.eng, &alarm.Options{MaxCrashes: 3}), 0)
 }
 
-// Alarms that have lost two processes are fired one by one: only one of them kills
-// its process, and the others must not be counted out with it.
-func (Conformance) SuspectsFireOneAtATime(t *testing.T, db enginetest.Database) {
-	f := newFixture(t, db, &alarm.Options{Lease: 10 * time.Second})
-	var mu sync.Mutex
-	running, most := 0, 0
-	f.handle(t, "a", func(context.Context, string) error {
-		mu.Lock()
-		running++
-		most = max(most, running)
-		mu.Unlock()
-		f.process(t, 0) // others may be claimed meanwhile
-		mu.Lock()
-		running--
-		mu.Unlock()
+// SuspectsFireInHalves after two processes crashed with all of them. Other alarms fire
+// as usual.
+func (Conformance) SuspectsFireInHalves(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, &alarm.Options{Lease: 10 * time.Second, MaxCrashes: 3})
+	started, release := make(chan struct{}, 10), make(chan struct{})
+	f.handle(t, "a", func(ctx context.Context, _ string) error {
+		if alarm.FromContext(ctx).Crashes > 0 {
+			started <- struct{}{}
+			select {
+			case <-release:
+			case <-ctx.Done():
+			}
+		}
 		return nil
 	})
-	for _, id := range []string{"x", "y", "z"} {
+	for _, id := range []string{"w", "x", "y", "z"} {
 		f.schedule(t, id, "a", nil)
 	}
-	for range 2 { // two processes are lost with all of them
+	for range 2 { // two processes crash with all of them
 		f.abandon(t, 10*time.Second)
 		f.clock.Advance(10 * time.Second)
 		f.reap(t)
-		f.clock.Advance(time.Second)
 	}
-	for fired := 1; fired <= 3; fired++ {
-		f.process(t, 1)
-		f.clock.Advance(2 * time.Second)
+	f.schedule(t, "fresh", "a", nil)
+	wait := begin(t, f.alarms)
+	enginetest.Eventually(t, "half of the suspects run", func() bool { return len(started) == 2 })
+	enginetest.Eventually(t, "an alarm that is no suspect fires", func() bool { return f.db.Rows(t, "perdure", "alarms") == 4 })
+	counts, err := f.alarms.Count(enginetest.Context(t), alarm.Filter{})
+	enginetest.NoError(t, err)
+	equal(t, "suspects that run", counts[alarm.Processing], 2)
+	equal(t, "suspects that wait", counts[alarm.Pending], 2)
+	equal(t, "suspects that started", len(started), 2)
+	f.wakes(t, f.clock.Now().Add(10*time.Second)) // for the leases, not for suspects that have to wait
+	close(release)
+	wait()
+	f.rows(t, 0)
+	equal(t, "fires", f.runs.count(), 5)
+}
+
+// OnlyTheAlarmThatCrashesAloneIsQuarantined, even if others crashed as often with it.
+func (Conformance) OnlyTheAlarmThatCrashesAloneIsQuarantined(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, &alarm.Options{Lease: 10 * time.Second, MaxCrashes: 3})
+	for _, typ := range []string{"poison", "b", "c"} {
+		f.handle(t, typ, nil)
 	}
-	equal(t, "running at once", most, 1)
+	poison, with := f.schedule(t, "w", "poison", nil), f.schedule(t, "x", "b", nil)
+	f.schedule(t, "y", "c", nil)
+	f.schedule(t, "z", "c", nil)
+	for _, batch := range [][]string{{"poison", "b", "c"}, {"poison", "b", "c"}, {"poison", "b"}} {
+		f.abandon(t, 10*time.Second, batch...)
+		f.clock.Advance(10 * time.Second)
+		f.reap(t)
+	}
+	for _, key := range []alarm.Key{poison, with} {
+		equal(t, "crashes", f.is(t, key, alarm.Pending).Crashes, 3)
+	}
+	f.abandon(t, 10*time.Second, "poison")
+	f.clock.Advance(10 * time.Second)
+	f.process(t, 3)
+	equal(t, "crashes", f.is(t, poison, alarm.Quarantined).Crashes, 4)
+	f.rows(t, 1)
+}
+
+// AnAlarmThatCrashesAloneWaits before it fires again, longer each time.
+func (Conformance) AnAlarmThatCrashesAloneWaits(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, nil)
+	key := f.schedule(t, "x", "a", nil)
+	for n := 1; n <= 4; n++ {
+		f.abandon(t, 10*time.Second)
+		f.clock.Advance(10 * time.Second)
+		process(t, newAlarms(t, f.eng, &alarm.Options{MaxCrashes: 9}), 0)
+		wait := time.Duration(0)
+		if n > 2 {
+			wait = time.Duration(n-1) * time.Second
+		}
+		equal(t, "due", f.is(t, key, alarm.Pending).Due, f.clock.Now().Add(wait))
+		f.clock.Advance(wait)
+	}
+}
+
+// AFailedAttemptClearsASuspect: the process survived it. An alarm that was cleared
+// runs together with all others.
+func (Conformance) AFailedAttemptClearsASuspect(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, &alarm.Options{Lease: 10 * time.Second})
+	started, release := make(chan struct{}, 10), make(chan struct{})
+	f.handle(t, "a", func(ctx context.Context, _ string) error {
+		if alarm.FromContext(ctx).Attempt == 1 {
+			return errors.New("no luck")
+		}
+		started <- struct{}{}
+		select {
+		case <-release:
+		case <-ctx.Done():
+		}
+		return nil
+	})
+	for _, id := range []string{"w", "x", "y", "z"} {
+		f.schedule(t, id, "a", &alarm.ScheduleOptions{Retry: retry.Fixed(3, time.Minute)})
+	}
+	for range 2 {
+		f.abandon(t, 10*time.Second)
+		f.clock.Advance(10 * time.Second)
+		f.reap(t)
+	}
+	f.process(t, 4)
+	f.clock.Advance(time.Minute)
+	wait := begin(t, f.alarms)
+	enginetest.Eventually(t, "all of them run together", func() bool { return len(started) == 4 })
+	close(release)
+	wait()
 	f.rows(t, 0)
 }
 

@@ -68,14 +68,26 @@ func (s *stage) tell(what string, n int) {
 }
 
 // session runs statements in a transaction, each a step, and then those of after,
-// if there are any. What the database asks to try again is tried again, as the
-// engine does.
+// if there are any.
 func (s *stage) session(name string, m mutation, stmts func() []sqldb.Stmt, after ...func() []sqldb.Stmt) interleave.Session {
+	var bodies []body
+	for _, stmts := range append([]func() []sqldb.Stmt{stmts}, after...) {
+		bodies = append(bodies, func(ctx context.Context, tx sqldb.Runner) error { return tx.Run(ctx, stmts()...) })
+	}
+	return s.transactions(name, m, bodies...)
+}
+
+// body is the content of a transaction.
+type body func(ctx context.Context, tx sqldb.Runner) error
+
+// transactions runs one transaction after the other. A transaction that the database
+// asks to retry is retried, as the engine does.
+func (s *stage) transactions(name string, m mutation, bodies ...body) interleave.Session {
 	return interleave.Session{Name: name, Run: func(ctx context.Context, c *interleave.Conn) (err error) {
 		run := sqldb.StdRunner{Conn: c.SQL(), Dialect: s.alarms.rt.DB.Dialect()}
-		for _, stmts := range append([]func() []sqldb.Stmt{stmts}, after...) {
+		for _, body := range bodies {
 			for range 10 {
-				if err = transaction(ctx, c, run, m, stmts()); !sqldb.IsTransient(err) {
+				if err = (&steps{StdRunner: run, conn: c, m: m}).transact(ctx, body); !sqldb.IsTransient(err) {
 					break
 				}
 			}
@@ -87,20 +99,40 @@ func (s *stage) session(name string, m mutation, stmts func() []sqldb.Stmt, afte
 	}}
 }
 
-func transaction(ctx context.Context, c *interleave.Conn, run sqldb.StdRunner, m mutation, stmts []sqldb.Stmt) error {
-	if len(stmts) == 0 {
-		return nil
+// steps is a transaction that begins with its first statement. Each statement is a
+// step.
+type steps struct {
+	sqldb.StdRunner
+	conn  *interleave.Conn
+	m     mutation
+	begun bool
+}
+
+func (s *steps) transact(ctx context.Context, body body) error {
+	err := body(ctx, s)
+	if err == nil && s.begun {
+		err = s.Run(ctx, sqldb.Exec("commit"))
 	}
-	if _, err := c.SQL().ExecContext(ctx, "begin isolation level read committed"); err != nil {
-		return err
+	if err != nil {
+		_, _ = s.conn.SQL().ExecContext(ctx, "rollback")
 	}
-	for _, stmt := range append(stmts, sqldb.Exec("commit")) {
-		if err := c.Turn(ctx); err != nil {
+	return err
+}
+
+// Run runs statements, each a step.
+func (s *steps) Run(ctx context.Context, stmts ...sqldb.Stmt) error {
+	for _, stmt := range stmts {
+		if !s.begun {
+			if _, err := s.conn.SQL().ExecContext(ctx, "begin isolation level read committed"); err != nil {
+				return err
+			}
+			s.begun = true
+		}
+		if err := s.conn.Turn(ctx); err != nil {
 			return err
 		}
-		stmt.SQL = m.apply(stmt.SQL)
-		if err := run.Run(ctx, stmt); err != nil {
-			_, _ = c.SQL().ExecContext(ctx, "rollback")
+		stmt.SQL = s.m.apply(stmt.SQL)
+		if err := s.StdRunner.Run(ctx, stmt); err != nil {
 			return err
 		}
 	}
@@ -120,9 +152,15 @@ func (s *stage) claim(name string, m mutation) interleave.Session {
 }
 
 func (s *stage) reap(name string, m mutation) interleave.Session {
-	return s.session(name, m, func() []sqldb.Stmt {
-		s.tell(name, 0)
-		return []sqldb.Stmt{s.alarms.rt.Store.ReapAlarms(store.AlarmExpiry{MaxCrashes: 5, Limit: 10}, s.alarms.rt.Now(), func(store.Alarm) { s.tell(name, 1) })}
+	return s.transactions(name, m, func(ctx context.Context, tx sqldb.Runner) error {
+		st, now := s.alarms.rt.Store, s.alarms.rt.Now()
+		var expired []store.LostAlarm
+		if err := tx.Run(ctx, st.ExpiredAlarms(10, now, func(l store.LostAlarm) { expired = append(expired, l) })); err != nil {
+			return err
+		}
+		returned, err := st.ReturnAlarms(ctx, tx, expired, s.alarms.judge, lost, now)
+		s.tell(name, len(returned))
+		return err
 	})
 }
 
@@ -252,7 +290,7 @@ func pairs() []pair {
 			},
 			mutants: map[string]mutation{
 				"no generation": {"delete from perdure.alarms", "coalesce(generation, 0) = $5", "$5::bigint > 0"},
-				"no yield":      {"crashes = 0, worker = null", "token = $4", "$4::text is null"},
+				"no yield":      {"crashes = 0, batch_limit = null, worker = null", "token = $4", "$4::text is null"},
 			},
 		},
 		{
@@ -278,6 +316,7 @@ func pairs() []pair {
 			},
 			mutants: map[string]mutation{
 				"an attempt of nothing": {"l.crashes + 1", "for update of l", ""},
+				"a crash of nothing":    {"lease_expires_at <=", "for update skip locked", ""},
 				"no token":              {"l.crashes + 1", "l.token = $6", "$6::text is not null"},
 			},
 		},

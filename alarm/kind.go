@@ -22,9 +22,6 @@ import (
 const (
 	// reapLimit is how many expired claims one claim returns at most.
 	reapLimit = 100
-	// crashDelay is how long an alarm waits after a crash, times its earlier
-	// crashes: one that kills its process must not do so in a loop.
-	crashDelay = time.Second
 	// patience is how long a handler may take to return after its context ended.
 	patience = 10 * time.Second
 	// outcomeTimeout bounds the commit of an outcome.
@@ -64,32 +61,37 @@ func (a *Alarms) claim(ctx context.Context, limit int, lease time.Duration) ([]*
 	var now time.Time
 	token := newToken()
 	err := a.transact(ctx, sqldb.Claim, func(tx sqldb.Tx) error {
-		reaped, claimed = nil, nil
+		a.leave(claimed) // admitted by an attempt that failed
+		claimed = nil
 		st, clock := a.rt.Store, a.rt.Now()
-		err := tx.Run(ctx, st.TellTime(clock, func(t time.Time) { now = t }), st.ReapAlarms(store.AlarmExpiry{
-			MaxCrashes: a.options.MaxCrashes, Delay: crashDelay, Message: lost, Limit: reapLimit,
-		}, clock, func(r store.Alarm) { reaped = append(reaped, r) }))
+		var expired []store.LostAlarm
+		err := tx.Run(ctx, st.TellTime(clock, func(t time.Time) { now = t }),
+			st.ExpiredAlarms(reapLimit, clock, func(l store.LostAlarm) { expired = append(expired, l) }))
 		if err != nil {
+			return err
+		}
+		if reaped, err = st.ReturnAlarms(ctx, tx, expired, a.judge, lost, clock); err != nil {
 			return err
 		}
 		if err := tx.Run(ctx, append(st.LostAlarms(reaped, clock), a.obituaries(reaped)...)...); err != nil {
 			return err
 		}
+		var rows []store.Alarm
 		err = tx.Run(ctx, st.ClaimAlarms(store.AlarmClaim{
-			Types: a.types(), Worker: a.id, Token: token, Lease: lease, Limit: limit,
-		}, clock, func(c store.Alarm) { claimed = append(claimed, c) }))
+			Types: a.types(), Worker: a.id, Token: token, Lease: lease, Limit: limit, Least: a.least(),
+		}, clock, func(c store.Alarm) { rows = append(rows, c) }))
 		if err != nil {
 			return err
 		}
-		kept, sealed := a.openable(claimed, token)
-		kept, postponed := a.single(kept, token, lease)
-		claimed = kept
-		return tx.Run(ctx, append(sealed, postponed...)...)
+		rows, sealed := a.openable(rows, token)
+		rows, surplus := a.admit(rows, token)
+		claimed = rows
+		return tx.Run(ctx, append(sealed, surplus...)...)
 	})
 	if err != nil {
+		a.leave(claimed)
 		return nil, err
 	}
-	a.suspect(claimed)
 	a.crashed(reaped)
 	return claims(claimed, token, now), nil
 }
@@ -127,12 +129,12 @@ func claims(rows []store.Alarm, token string, now time.Time) []*core.Claim {
 // run executes the handler of a claimed alarm and commits what came of it.
 func (a *Alarms) run(ctx context.Context, c *core.Claim) error {
 	f := c.Work.(*fire)
-	defer a.acquit(keyOf(f.row.AlarmKey))
+	defer a.left(f.row)
 	err := a.execute(ctx, f)
 	if cause := context.Cause(ctx); errors.Is(cause, core.ErrLost) {
 		return cause // somebody else has the alarm: our outcome would be stale
 	} else if err != nil && errors.Is(cause, core.ErrStopping) {
-		return a.release(context.WithoutCancel(ctx), []*core.Claim{c})
+		return a.giveBack(context.WithoutCancel(ctx), []*core.Claim{c})
 	}
 	if err := failpoint.Hit("alarm.executed"); err != nil {
 		return err
@@ -228,14 +230,21 @@ func (a *Alarms) extend(ctx context.Context, claims []*core.Claim, lease time.Du
 	return lost, nil
 }
 
+// release gives claims back that were not started.
 func (a *Alarms) release(ctx context.Context, claims []*core.Claim) error {
+	err := a.giveBack(ctx, claims)
+	for _, c := range claims {
+		a.left(c.Work.(*fire).row)
+	}
+	return err
+}
+
+func (a *Alarms) giveBack(ctx context.Context, claims []*core.Claim) error {
 	ctx, cancel := context.WithTimeout(ctx, outcomeTimeout)
 	defer cancel()
 	stmts := make([]sqldb.Stmt, len(claims))
 	for i, c := range claims {
-		f := c.Work.(*fire)
-		stmts[i] = a.rt.Store.ReleaseAlarm(f.hold(c.Token))
-		a.acquit(keyOf(f.row.AlarmKey))
+		stmts[i] = a.rt.Store.ReleaseAlarm(c.Work.(*fire).hold(c.Token))
 	}
 	err := a.transact(ctx, sqldb.Urgent, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) })
 	a.rt.Hub.Publish(topic, time.Time{}) // for the other processes
@@ -243,6 +252,6 @@ func (a *Alarms) release(ctx context.Context, claims []*core.Claim) error {
 }
 
 func (a *Alarms) next(ctx context.Context) (wait time.Duration, ok bool, err error) {
-	err = a.read(ctx, a.rt.Store.NextAlarm(a.types(), a.rt.Now(), func(d time.Duration) { wait, ok = d, true }))
+	err = a.read(ctx, a.rt.Store.NextAlarm(a.types(), a.least(), a.rt.Now(), func(d time.Duration) { wait, ok = d, true }))
 	return wait, ok, err
 }

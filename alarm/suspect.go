@@ -1,54 +1,73 @@
 package alarm
 
 import (
-	"time"
+	"math"
 
+	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 )
 
-// suspicious is how many crashes make an alarm a suspect: it may be the one that
-// kills its process. Suspects run one at a time in a process, so that the innocent
-// among them are not counted out with the culprit. The first crash makes nobody
-// suspect: after a power failure all run at once.
-const suspicious = 2
-
-// single leaves at most one suspect among claimed alarms, none while one runs,
-// and returns the statements that postpone the others.
-func (a *Alarms) single(claimed []store.Alarm, token string, lease time.Duration) (kept []store.Alarm, postponed []sqldb.Stmt) {
-	a.mu.RLock()
-	taken := a.suspected != Key{}
-	a.mu.RUnlock()
-	for _, row := range claimed {
-		if row.Crashes >= suspicious {
-			if taken {
-				hold := store.AlarmHold{AlarmKey: row.AlarmKey, Token: token}
-				postponed = append(postponed, a.rt.Store.PostponeAlarm(hold, lease/5, a.rt.Now()))
-				continue
-			}
-			taken = true
-		}
-		kept = append(kept, row)
+// judge decides about an alarm whose process crashed.
+func (a *Alarms) judge(l store.LostAlarm) store.AlarmVerdict {
+	loss := core.Loss{Crashes: l.Crashes, Lost: l.Others}
+	if l.Limit != nil {
+		loss = core.Loss{Crashes: l.Crashes, Suspect: true, Limit: *l.Limit, Lost: l.Suspects, Others: l.Others}
 	}
-	return kept, postponed
+	v := core.Judge(loss, a.options.MaxCrashes)
+	verdict := store.AlarmVerdict{Crashes: v.Crashes, Delay: v.Delay, Quarantined: v.Quarantined}
+	if v.Suspect {
+		verdict.Limit = &v.Limit
+	}
+	return verdict
 }
 
-// suspect notes the suspect among claimed alarms, if there is one.
-func (a *Alarms) suspect(claimed []store.Alarm) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, row := range claimed {
-		if row.Crashes >= suspicious {
-			a.suspected = keyOf(row.AlarmKey)
-		}
+// least returns the smallest batch limit of a suspect that may be claimed now.
+func (a *Alarms) least() int {
+	switch least := a.lane.Least(); least {
+	case 0:
+		return math.MaxInt32
+	case 1:
+		return math.MinInt32
+	default:
+		return least
 	}
 }
 
-// acquit makes room for the next suspect.
-func (a *Alarms) acquit(key Key) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.suspected == key {
-		a.suspected = Key{}
+// admit leaves the suspects among claimed alarms that may run together, and returns
+// the statements that release the others.
+func (a *Alarms) admit(claimed []store.Alarm, token string) (kept []store.Alarm, surplus []sqldb.Stmt) {
+	var limits []int
+	for _, row := range claimed {
+		if row.Limit != nil {
+			limits = append(limits, *row.Limit)
+		}
+	}
+	admitted := a.lane.Admit(limits)
+	for _, row := range claimed {
+		if row.Limit == nil {
+			kept = append(kept, row)
+			continue
+		}
+		if admitted[0] {
+			kept = append(kept, row)
+		} else {
+			surplus = append(surplus, a.rt.Store.ReleaseAlarm(store.AlarmHold{AlarmKey: row.AlarmKey, Token: token}))
+		}
+		admitted = admitted[1:]
+	}
+	return kept, surplus
+}
+
+// left makes room for other suspects if the alarm is one.
+func (a *Alarms) left(row store.Alarm) {
+	if row.Limit != nil {
+		a.lane.Leave(*row.Limit)
+	}
+}
+
+func (a *Alarms) leave(rows []store.Alarm) {
+	for _, row := range rows {
+		a.left(row)
 	}
 }

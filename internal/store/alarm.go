@@ -37,6 +37,7 @@ type Alarm struct {
 	Created                        time.Time
 	Worker                         *string
 	LeaseExpires, LastAttempt      *time.Time
+	Limit                          *int // batch limit of a suspect
 	// Sealed is why the payload could not be opened; it is as it is stored then.
 	Sealed error
 }
@@ -143,7 +144,7 @@ func (s *Store) alarmRow(found func(Alarm)) func(sqldb.Scan) error {
 		var attempts *int
 		err := scan(&a.ActorType, &a.ActorID, &a.ID, &a.Type, &a.Status, &a.Priority, &a.Due, &occurs, &a.Sequence, &generation, &payload,
 			&a.EveryMicros, &a.Cron, &a.Zone, &a.Base, &a.Missed, &a.MissedCap, &a.CaughtUp, &policy, &attempts, &a.Attempts,
-			&a.Crashes, &a.Error, &a.Webhook, &a.Trace, &a.Created, &a.Worker, &a.LeaseExpires, &a.LastAttempt)
+			&a.Crashes, &a.Error, &a.Webhook, &a.Trace, &a.Created, &a.Worker, &a.LeaseExpires, &a.LastAttempt, &a.Limit)
 		if err != nil {
 			return err
 		}

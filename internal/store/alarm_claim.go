@@ -14,30 +14,14 @@ type AlarmClaim struct {
 	Worker, Token string
 	Lease         time.Duration
 	Limit         int
-}
-
-// AlarmExpiry says what becomes of claims of alarms whose lease has expired.
-type AlarmExpiry struct {
-	// MaxCrashes is how many expired claims quarantine an alarm.
-	MaxCrashes int
-	// Delay is how long an alarm waits, times its earlier crashes.
-	Delay   time.Duration
-	Message string
-	Limit   int
-}
-
-// ReapAlarms returns the statement that returns expired claims, or quarantines
-// them.
-func (s *Store) ReapAlarms(e AlarmExpiry, now Now, reaped func(Alarm)) sqldb.Stmt {
-	reap := s.stmt("AlarmReap", at(now), e.Delay.Microseconds(), e.Message, e.MaxCrashes, e.Limit)
-	reap.Row = s.alarmRow(reaped)
-	return reap
+	// Least is the smallest batch limit of suspects that are claimed too.
+	Least int
 }
 
 // ClaimAlarms returns the statement that leases due alarms, the most urgent and
 // then the oldest first.
 func (s *Store) ClaimAlarms(c AlarmClaim, now Now, claimed func(Alarm)) sqldb.Stmt {
-	claim := s.stmt("AlarmClaim", c.Worker, c.Token, at(now), c.Lease.Microseconds(), c.Limit, s.names(c.Types))
+	claim := s.stmt("AlarmClaim", c.Worker, c.Token, at(now), c.Lease.Microseconds(), c.Limit, s.names(c.Types), c.Least)
 	claim.Row = s.alarmRow(claimed)
 	return claim
 }
@@ -50,12 +34,13 @@ func SortAlarms(alarms []Alarm) {
 }
 
 // NextAlarm returns the statement that finds how long it is until an alarm of one
-// of the types is due, or a claim expires. found is not called if there is none.
-func (s *Store) NextAlarm(types []string, now Now, found func(time.Duration)) sqldb.Stmt {
+// of the types is due, or a claim expires. Suspects count if their batch limit is at
+// least least. found is not called if there is none.
+func (s *Store) NextAlarm(types []string, least int, now Now, found func(time.Duration)) sqldb.Stmt {
 	if types == nil {
 		types = []string{} // null is no array
 	}
-	next := s.stmt("AlarmNextWake", at(now), s.names(types))
+	next := s.stmt("AlarmNextWake", at(now), s.names(types), least)
 	next.Row = durationRow(found)
 	return next
 }

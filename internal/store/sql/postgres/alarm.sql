@@ -7,7 +7,7 @@
 -- name: AlarmLock
 select actor_type, actor_id, alarm_id, type, status, priority, due_at, occurs_at, sequence, generation, payload,
   every_us, cron, zone, base_at, missed, missed_cap, caught_up, policy, max_attempts, attempts, crashes, error, webhook, trace,
-  created_at, worker, lease_expires_at, last_attempt_at
+  created_at, worker, lease_expires_at, last_attempt_at, batch_limit
 from perdure.alarms
 where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ?
 for update
@@ -40,7 +40,8 @@ set type = excluded.type, priority = excluded.priority, due_at = excluded.due_at
   max_attempts = excluded.max_attempts, attempts = 0, error = null, webhook = excluded.webhook, trace = excluded.trace,
   created_at = excluded.created_at,
   status = case when a.status = 'processing' then 'processing' else 'pending' end,
-  crashes = case when a.status = 'processing' then a.crashes else 0 end
+  crashes = case when a.status = 'processing' then a.crashes else 0 end,
+  batch_limit = case when a.status = 'processing' then a.batch_limit end
 where not (
   (excluded.every_us is not null or excluded.cron is not null) and a.type = excluded.type
   and a.status in ('pending', 'processing') and a.every_us is not distinct from excluded.every_us
@@ -48,26 +49,25 @@ where not (
   and a.base_at is not distinct from coalesce($20::timestamptz, a.base_at)
 )
 
--- name: AlarmReap
-with expired as (
-  select actor_type, actor_id, alarm_id
-  from perdure.alarms
-  where kind = 'custom' and status = 'processing' and lease_expires_at <= coalesce($1::timestamptz, now())
-  order by lease_expires_at
-  limit $5
-  for update skip locked
-)
-update perdure.alarms a
-set status = case when a.crashes + 1 >= $4::integer then 'quarantined' else 'pending' end,
-  crashes = a.crashes + 1,
-  due_at = greatest(a.due_at, coalesce($1::timestamptz, now()) + a.crashes * $2::bigint * interval '1 microsecond'),
-  error = $3,
-  logged = true, token = null, lease_expires_at = null
-from expired e
-where a.kind = 'custom' and a.actor_type = e.actor_type and a.actor_id = e.actor_id and a.alarm_id = e.alarm_id
-returning a.actor_type, a.actor_id, a.alarm_id, a.type, a.status, a.priority, a.due_at, a.occurs_at, a.sequence, a.generation, a.payload,
-  a.every_us, a.cron, a.zone, a.base_at, a.missed, a.missed_cap, a.caught_up, a.policy, a.max_attempts, a.attempts, a.crashes, a.error,
-  a.webhook, a.trace, a.created_at, a.worker, a.lease_expires_at, a.last_attempt_at
+-- name: AlarmExpired
+-- First half of the return of expired claims: lock them.
+select actor_type, actor_id, alarm_id, crashes, coalesce(worker, ''), batch_limit
+from perdure.alarms
+where kind = 'custom' and status = 'processing' and lease_expires_at <= coalesce(?::timestamptz, now())
+order by lease_expires_at
+limit ?
+for update skip locked
+
+-- name: AlarmReturn
+-- Second half, for one that is locked.
+update perdure.alarms
+set status = ?, crashes = ?, batch_limit = ?::integer,
+  due_at = greatest(due_at, coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond'),
+  error = ?, logged = true, token = null, lease_expires_at = null
+where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ?
+returning actor_type, actor_id, alarm_id, type, status, priority, due_at, occurs_at, sequence, generation, payload,
+  every_us, cron, zone, base_at, missed, missed_cap, caught_up, policy, max_attempts, attempts, crashes, error, webhook, trace,
+  created_at, worker, lease_expires_at, last_attempt_at, batch_limit
 
 -- name: AlarmClaim
 -- Of each type and priority only the oldest due rows are looked at.
@@ -79,7 +79,7 @@ with due as (
     select actor_type, actor_id, alarm_id, due_at, sequence
     from perdure.alarms
     where kind = 'custom' and type = handled.type and priority = level.priority
-      and status = 'pending' and due_at <= coalesce($3::timestamptz, now())
+      and status = 'pending' and due_at <= coalesce($3::timestamptz, now()) and (batch_limit is null or batch_limit >= $7::integer)
     order by due_at, sequence
     limit $5
     for update skip locked
@@ -94,7 +94,7 @@ from due d
 where a.kind = 'custom' and a.actor_type = d.actor_type and a.actor_id = d.actor_id and a.alarm_id = d.alarm_id
 returning a.actor_type, a.actor_id, a.alarm_id, a.type, a.status, a.priority, a.due_at, a.occurs_at, a.sequence, a.generation, a.payload,
   a.every_us, a.cron, a.zone, a.base_at, a.missed, a.missed_cap, a.caught_up, a.policy, a.max_attempts, a.attempts, a.crashes, a.error,
-  a.webhook, a.trace, a.created_at, a.worker, a.lease_expires_at, a.last_attempt_at
+  a.webhook, a.trace, a.created_at, a.worker, a.lease_expires_at, a.last_attempt_at, a.batch_limit
 
 -- name: AlarmNextWake
 -- Microseconds until something is due: an alarm that is handled here, or an
@@ -108,6 +108,7 @@ from (
     select due_at
     from perdure.alarms
     where kind = 'custom' and type = handled.type and priority = level.priority and status = 'pending'
+      and (batch_limit is null or batch_limit >= $3::integer)
     order by due_at, sequence
     limit 1
   ) d
@@ -136,13 +137,13 @@ where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and t
 
 -- name: AlarmAdvance
 update perdure.alarms
-set status = 'pending', due_at = ?::timestamptz, occurs_at = ?::timestamptz, caught_up = ?, attempts = 0, crashes = 0, error = ?, logged = logged or ?::text is not null,
+set status = 'pending', due_at = ?::timestamptz, occurs_at = ?::timestamptz, caught_up = ?, attempts = 0, crashes = 0, batch_limit = null, error = ?, logged = logged or ?::text is not null,
   worker = null, token = null, lease_expires_at = null
 where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and coalesce(generation, 0) = ?
 
 -- name: AlarmRetry
 update perdure.alarms
-set status = 'pending', attempts = attempts + 1, error = ?, logged = true, due_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond',
+set status = 'pending', attempts = attempts + 1, batch_limit = null, error = ?, logged = true, due_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond',
   worker = null, token = null, lease_expires_at = null
 where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and coalesce(generation, 0) = ?
 
@@ -189,18 +190,18 @@ where kind = 'custom' and actor_type = $2 and actor_id = $3 and alarm_id = $4 an
 
 -- name: AlarmSkip
 update perdure.alarms
-set due_at = $1::timestamptz, occurs_at = $1::timestamptz, caught_up = 0, attempts = 0, crashes = 0, error = null
+set due_at = $1::timestamptz, occurs_at = $1::timestamptz, caught_up = 0, attempts = 0, crashes = 0, batch_limit = null, error = null
 where kind = 'custom' and actor_type = $2 and actor_id = $3 and alarm_id = $4 and status = 'pending'
 
 -- name: AlarmRevive
 -- An operator's retry of a dead letter: due now, with all attempts before it.
 update perdure.alarms
-set status = 'pending', attempts = 0, crashes = 0, due_at = coalesce(?::timestamptz, now())
+set status = 'pending', attempts = 0, crashes = 0, batch_limit = null, due_at = coalesce(?::timestamptz, now())
 where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and status in ('failed', 'quarantined')
 
 -- name: AlarmReviveMany
 update perdure.alarms a
-set status = 'pending', attempts = 0, crashes = 0, due_at = coalesce({value}::timestamptz, now())
+set status = 'pending', attempts = 0, crashes = 0, batch_limit = null, due_at = coalesce({value}::timestamptz, now())
 from (
   select actor_type, actor_id, alarm_id
   from perdure.alarms

@@ -6,7 +6,7 @@
 -- name: AlarmLock
 select actor_type, actor_id, alarm_id, type, status, priority, due_at, occurs_at, sequence, generation, payload,
   every_us, cron, zone, base_at, missed, missed_cap, caught_up, policy, max_attempts, attempts, crashes, error, webhook, trace,
-  created_at, worker, lease_expires_at, last_attempt_at
+  created_at, worker, lease_expires_at, last_attempt_at, batch_limit
 from perdure.alarms
 where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ?
 
@@ -36,7 +36,8 @@ set type = excluded.type, priority = excluded.priority, due_at = excluded.due_at
   max_attempts = excluded.max_attempts, attempts = 0, error = null, webhook = excluded.webhook, trace = excluded.trace,
   created_at = excluded.created_at,
   status = case when a.status = 'processing' then 'processing' else 'pending' end,
-  crashes = case when a.status = 'processing' then a.crashes else 0 end
+  crashes = case when a.status = 'processing' then a.crashes else 0 end,
+  batch_limit = case when a.status = 'processing' then a.batch_limit end
 where not (
   (excluded.every_us is not null or excluded.cron is not null) and a.type = excluded.type
   and a.status in ('pending', 'processing') and a.every_us is not distinct from excluded.every_us
@@ -44,23 +45,24 @@ where not (
   and a.base_at is not distinct from coalesce(?20, a.base_at)
 )
 
--- name: AlarmReap
+-- name: AlarmExpired
+-- First half of the return of expired claims.
+select actor_type, actor_id, alarm_id, crashes, coalesce(worker, ''), batch_limit
+from perdure.alarms
+where kind = 'custom' and status = 'processing' and lease_expires_at <= ?
+order by lease_expires_at
+limit ?
+
+-- name: AlarmReturn
+-- Second half.
 update perdure.alarms
-set status = case when crashes + 1 >= ?4 then 'quarantined' else 'pending' end,
-  crashes = crashes + 1,
-  due_at = max(due_at, ?1 + crashes * ?2),
-  error = ?3,
-  logged = 1, token = null, lease_expires_at = null
-where rowid in (
-  select rowid
-  from perdure.alarms
-  where kind = 'custom' and status = 'processing' and lease_expires_at <= ?1
-  order by lease_expires_at
-  limit ?5
-)
+set status = ?, crashes = ?, batch_limit = ?,
+  due_at = max(due_at, ? + ?),
+  error = ?, logged = 1, token = null, lease_expires_at = null
+where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ?
 returning actor_type, actor_id, alarm_id, type, status, priority, due_at, occurs_at, sequence, generation, payload,
   every_us, cron, zone, base_at, missed, missed_cap, caught_up, policy, max_attempts, attempts, crashes, error, webhook, trace,
-  created_at, worker, lease_expires_at, last_attempt_at
+  created_at, worker, lease_expires_at, last_attempt_at, batch_limit
 
 -- name: AlarmClaim
 -- The types are a JSON array. Of each type and priority only the oldest due rows
@@ -76,6 +78,7 @@ where rowid in (
     select rowid
     from perdure.alarms
     where kind = 'custom' and type = handled.value and priority = level.column1 and status = 'pending' and due_at <= ?3
+      and (batch_limit is null or batch_limit >= ?7)
     order by due_at, sequence
     limit ?5
   )
@@ -84,7 +87,7 @@ where rowid in (
 )
 returning actor_type, actor_id, alarm_id, type, status, priority, due_at, occurs_at, sequence, generation, payload,
   every_us, cron, zone, base_at, missed, missed_cap, caught_up, policy, max_attempts, attempts, crashes, error, webhook, trace,
-  created_at, worker, lease_expires_at, last_attempt_at
+  created_at, worker, lease_expires_at, last_attempt_at, batch_limit
 
 -- name: AlarmNextWake
 -- Microseconds until something is due: an alarm that is handled here, or an
@@ -95,6 +98,7 @@ from (
     select min(due_at)
     from perdure.alarms
     where kind = 'custom' and type = handled.value and priority = level.column1 and status = 'pending'
+      and (batch_limit is null or batch_limit >= ?3)
   ) as at
   from json_each(?2) handled
   cross join (values (-1), (0), (1)) level
@@ -117,13 +121,13 @@ where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and t
 
 -- name: AlarmAdvance
 update perdure.alarms
-set status = 'pending', due_at = ?, occurs_at = ?, caught_up = ?, attempts = 0, crashes = 0, error = ?, logged = logged or ? is not null,
+set status = 'pending', due_at = ?, occurs_at = ?, caught_up = ?, attempts = 0, crashes = 0, batch_limit = null, error = ?, logged = logged or ? is not null,
   worker = null, token = null, lease_expires_at = null
 where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and coalesce(generation, 0) = ?
 
 -- name: AlarmRetry
 update perdure.alarms
-set status = 'pending', attempts = attempts + 1, error = ?, logged = 1, due_at = ? + ?, worker = null, token = null, lease_expires_at = null
+set status = 'pending', attempts = attempts + 1, batch_limit = null, error = ?, logged = 1, due_at = ? + ?, worker = null, token = null, lease_expires_at = null
 where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and coalesce(generation, 0) = ?
 
 -- name: AlarmFail
@@ -166,18 +170,18 @@ where kind = 'custom' and actor_type = ?2 and actor_id = ?3 and alarm_id = ?4 an
 
 -- name: AlarmSkip
 update perdure.alarms
-set due_at = ?1, occurs_at = ?1, caught_up = 0, attempts = 0, crashes = 0, error = null
+set due_at = ?1, occurs_at = ?1, caught_up = 0, attempts = 0, crashes = 0, batch_limit = null, error = null
 where kind = 'custom' and actor_type = ?2 and actor_id = ?3 and alarm_id = ?4 and status = 'pending'
 
 -- name: AlarmRevive
 -- An operator's retry of a dead letter: due now, with all attempts before it.
 update perdure.alarms
-set status = 'pending', attempts = 0, crashes = 0, due_at = ?
+set status = 'pending', attempts = 0, crashes = 0, batch_limit = null, due_at = ?
 where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and status in ('failed', 'quarantined')
 
 -- name: AlarmReviveMany
 update perdure.alarms
-set status = 'pending', attempts = 0, crashes = 0, due_at = {value}
+set status = 'pending', attempts = 0, crashes = 0, batch_limit = null, due_at = {value}
 where rowid in (
   select rowid
   from perdure.alarms

@@ -5,7 +5,7 @@
 -- name: AlarmGet
 select actor_type, actor_id, alarm_id, type, status, priority, due_at, occurs_at, sequence, generation, payload,
   every_us, cron, zone, base_at, missed, missed_cap, caught_up, policy, max_attempts, attempts, crashes, error, webhook, trace,
-  created_at, worker, lease_expires_at, last_attempt_at
+  created_at, worker, lease_expires_at, last_attempt_at, batch_limit
 from perdure.alarms
 where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ?
 
@@ -26,8 +26,15 @@ where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and t
 -- name: AlarmYield
 -- Ends a claim of an alarm that was scheduled anew while it ran.
 update perdure.alarms
-set status = 'pending', crashes = 0, worker = null, token = null, lease_expires_at = null
+set status = 'pending', crashes = 0, batch_limit = null, worker = null, token = null, lease_expires_at = null
 where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ?
+
+-- name: AlarmCrowd
+-- The number of alarms that each process runs, suspects and others.
+select worker, case when batch_limit is null then 0 else 1 end, count(*)
+from perdure.alarms
+where kind = 'custom' and status = 'processing'
+group by worker, case when batch_limit is null then 0 else 1 end
 
 -- name: AlarmCount
 select status, count(*)
