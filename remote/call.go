@@ -33,25 +33,45 @@ func (r *Registry) exchange(ctx context.Context, run *fsm.Run[json.RawMessage]) 
 	if !known || !has {
 		return fsm.Outcome{}, errGone
 	}
-	body, err := r.request(ctx, run, step)
+	children, err := joined(ctx, run)
 	if err != nil {
 		return fsm.Outcome{}, err
 	}
+	for from := 0; ; {
+		body, next, err := r.request(run, step, children, from)
+		if err != nil {
+			return fsm.Outcome{}, err
+		}
+		decided, err := r.send(ctx, d, step, body)
+		if err != nil {
+			return fsm.Outcome{}, err
+		}
+		if err := decided.fits(next); err != nil {
+			return fsm.Outcome{}, err
+		}
+		if decided.Outcome != "page" {
+			return r.decide(ctx, run, decided)
+		}
+		if decided.State != nil {
+			run.State = decided.State
+		}
+		from = next
+	}
+}
+
+// send sends one request and reads its answer.
+func (r *Registry) send(ctx context.Context, d loaded, step Step, body []byte) (Answer, error) {
 	within, cancel := context.WithTimeout(ctx, step.Timeout)
 	defer cancel()
 	id := r.rt.NewID()
 	answer, err := r.sender.Send(within, webhook.Delivery{URL: step.URL, ID: id, Body: body, Secrets: d.secrets})
 	if err != nil {
 		if within.Err() != nil && ctx.Err() == nil {
-			return fsm.Outcome{}, fmt.Errorf("no answer within %v", step.Timeout)
+			return Answer{}, fmt.Errorf("no answer within %v", step.Timeout)
 		}
-		return fsm.Outcome{}, delayed(err)
+		return Answer{}, delayed(err)
 	}
-	decided, err := r.read(answer, id, d.secrets)
-	if err != nil {
-		return fsm.Outcome{}, err
-	}
-	return r.decide(ctx, run, decided)
+	return r.read(answer, id, d.secrets)
 }
 
 // delayed respects the Retry-After of an endpoint that is overloaded (429) or down
@@ -68,8 +88,10 @@ func delayed(err error) error {
 	return err
 }
 
-// request returns the body of the request for a step.
-func (r *Registry) request(ctx context.Context, run *fsm.Run[json.RawMessage], step Step) ([]byte, error) {
+// request returns the body of the request for a step, with the children from one on
+// that fit into it, and the number of children up to its end, or 0 if it has the
+// last ones.
+func (r *Registry) request(run *fsm.Run[json.RawMessage], step Step, children []Child, from int) (body []byte, next int, err error) {
 	c := Context{
 		Instance: run.ID, FSM: run.FSM, Version: run.Version, Step: run.Step, Attempt: run.Attempt, Failures: run.Failures, Crashes: run.Crashes, Token: run.Token,
 		Timeout: step.Timeout.String(), State: run.State, Awaited: signals(run.Awaited), Signals: signals(run.All), TimedOut: run.TimedOut, Rerun: run.Rerun,
@@ -79,25 +101,22 @@ func (r *Registry) request(ctx context.Context, run *fsm.Run[json.RawMessage], s
 	if run.Parent != "" {
 		c.Parent = &run.Parent
 	}
-	if run.Fanouts > 0 {
-		children, err := run.Children(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, child := range children {
-			c.Children = append(c.Children, Child{
-				Instance: child.ID, FSM: child.FSM, Ordinal: child.Ordinal, Status: child.Status, Result: child.Result, Error: child.Error, State: child.State,
-			})
-		}
+	write := func() ([]byte, error) {
+		return json.Marshal(Request{Type: "fsm.step", Timestamp: r.rt.Clock.Now().UTC().Truncate(time.Millisecond), Data: c})
 	}
-	body, err := json.Marshal(Request{Type: "fsm.step", Timestamp: r.rt.Clock.Now().UTC().Truncate(time.Millisecond), Data: c})
-	if err != nil {
-		return nil, fmt.Errorf("write request: %w", err)
+	if body, err = write(); err != nil {
+		return nil, 0, fmt.Errorf("write request: %w", err)
+	}
+	c.Children, next = page(children, from, MaxMessage-len(body)-pageMargin)
+	if c.ChildrenNext = next; len(c.Children) > 0 {
+		if body, err = write(); err != nil {
+			return nil, 0, fmt.Errorf("write request: %w", err)
+		}
 	}
 	if len(body) > MaxMessage {
-		return nil, fmt.Errorf("request has %d bytes, with all signals and children; %d are possible", len(body), MaxMessage)
+		return nil, 0, fmt.Errorf("request has %d bytes, with all signals and one child; at most %d are allowed", len(body), MaxMessage)
 	}
-	return body, nil
+	return body, next, nil
 }
 
 func signals(all []fsm.Signal) []Signal {

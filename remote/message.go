@@ -52,6 +52,10 @@ type Context struct {
 	// that were not started because their unique key was taken.
 	Children []Child            `json:"children"`
 	Dropped  []fsm.DroppedChild `json:"dropped"`
+	// ChildrenNext is set if not all children fit into this request: Children is
+	// then one page of them, and ChildrenNext the number of children up to its
+	// end. The answer must be the outcome page, which asks for the next page.
+	ChildrenNext int `json:"children_next,omitempty"`
 	// Parent is the instance that spawned this one, or null.
 	Parent    *string   `json:"parent"`
 	CreatedAt time.Time `json:"created_at"`
@@ -87,6 +91,8 @@ type Answer struct {
 	//	replay  runs the same step again after Delay
 	//	await   waits for one of Signals, at most Timeout, then goes on with Step
 	//	spawn   starts Children, waits for Need of them, then goes on with Step
+	//	page    asks for the next page of children; the step is called again
+	//	        at once, with State if it is set
 	//	done    ends the instance with Result
 	//	stop    ends it as stopped, because of Reason
 	//	fail    is a failed attempt, because of Reason: it is retried as the policy

@@ -44,6 +44,7 @@ func decode(body []byte) (Answer, error) {
 
 // fields are those that an outcome may have.
 var fields = map[string][]string{
+	"page":   {"state"},
 	"next":   {"state", "step", "cancel_rest"},
 	"replay": {"state", "delay", "cancel_rest"},
 	"await":  {"state", "step", "signals", "keep", "timeout", "cancel_rest"},

@@ -1,0 +1,61 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/perdure/perdure/fsm"
+)
+
+// pageMargin is the size that is kept free for the fields about a page.
+const pageMargin = 1 << 10
+
+// joined returns the children of the last fan-out.
+func joined(ctx context.Context, run *fsm.Run[json.RawMessage]) ([]Child, error) {
+	if run.Fanouts == 0 {
+		return nil, nil
+	}
+	all, err := run.Children(ctx)
+	if err != nil {
+		return nil, err
+	}
+	children := make([]Child, len(all))
+	for i, c := range all {
+		children[i] = Child{Instance: c.ID, FSM: c.FSM, Ordinal: c.Ordinal, Status: c.Status, Result: c.Result, Error: c.Error, State: c.State}
+	}
+	return children, nil
+}
+
+// page returns the children from one on that fit into a size, at least one, and the
+// number of children up to the end of the page, or 0 if it is the last one.
+func page(children []Child, from, size int) (some []Child, next int) {
+	some = []Child{}
+	for i := from; i < len(children); i++ {
+		raw, err := json.Marshal(children[i])
+		if err != nil { // the whole request cannot be written either
+			return children[from:], 0
+		}
+		if size -= len(raw) + 1; size < 0 && len(some) > 0 {
+			return some, i
+		}
+		some = append(some, children[i])
+	}
+	return some, 0
+}
+
+// fits checks that an answer asks for the next page of children if there is one, and
+// only then. An endpoint that does not know pages must not decide by the first one.
+func (a Answer) fits(next int) error {
+	switch a.Outcome {
+	case "page":
+		if next == 0 {
+			return fmt.Errorf("outcome page: there is no further page of children")
+		}
+	case "next", "await", "spawn", "done":
+		if next > 0 {
+			return fmt.Errorf("outcome %s: only %d children were read; answer page to read the others", a.Outcome, next)
+		}
+	}
+	return nil
+}
