@@ -40,12 +40,23 @@ func (w *Worker) claim(ctx context.Context, limit int, lease time.Duration) ([]*
 	var tasks []store.Task
 	var crashed []store.TaskCrash
 	err := unit.Transact(ctx, w.rt.DB, sqldb.Urgent, func(tx sqldb.Tx) (err error) {
-		tasks, crashed, err = w.rt.Store.ClaimTasks(ctx, tx, store.TaskClaim{
-			Worker: w.id, Types: w.types, Limit: limit, Lease: lease, MaxCrashes: w.options.MaxCrashes,
+		w.leave(tasks) // admitted by an attempt that failed
+		tasks = nil
+		claimed, lost, err := w.rt.Store.ClaimTasks(ctx, tx, store.TaskClaim{
+			Worker: w.id, Types: w.types, Limit: limit, Lease: lease, MaxCrashes: w.options.MaxCrashes, Least: w.least(),
 		}, w.rt.Now())
-		return err
+		if err != nil {
+			return err
+		}
+		var surplus []store.Task
+		crashed = lost
+		if tasks, surplus = w.admit(claimed); len(surplus) == 0 {
+			return nil
+		}
+		return tx.Run(ctx, w.rt.Store.ReleaseTasks(split(surplus)))
 	})
 	if err != nil {
+		w.leave(tasks)
 		return nil, err
 	}
 	for _, c := range crashed {
@@ -84,6 +95,7 @@ func (w *Worker) lookForStrays(ctx context.Context) error {
 // run brings a claimed task one step on: to its end, or to its next attempt.
 func (w *Worker) run(ctx context.Context, c *core.Claim) error {
 	t := c.Work.(store.Task)
+	defer w.left(t)
 	traced, span := w.rt.Tracer.Process(ctx, w.rt.Clock.Now(), tracing.Work{
 		Kind: "task", Name: t.Type, ID: c.ID, Attempt: t.Attempts + 1, Trace: t.Trace, Created: t.Enqueued,
 	})
@@ -93,7 +105,7 @@ func (w *Worker) run(ctx context.Context, c *core.Claim) error {
 	case errors.Is(cause, core.ErrLost) || errors.Is(err, store.ErrTaskLost):
 		return core.ErrLost // somebody else has the task: our outcome would be stale
 	case err != nil && errors.Is(cause, core.ErrStopping):
-		return w.release(context.WithoutCancel(ctx), []*core.Claim{c})
+		return w.giveBack(context.WithoutCancel(ctx), []*core.Claim{c})
 	case err != nil:
 		c.Failed = true
 		err = w.fail(ctx, t, err)
@@ -159,7 +171,7 @@ func persistently(ctx context.Context, fn func(context.Context) error) error {
 
 func (w *Worker) extend(ctx context.Context, claims []*core.Claim, lease time.Duration) ([]*core.Claim, error) {
 	held := map[int64]bool{}
-	ids, tokens := split(claims)
+	ids, tokens := split(tasksOf(claims))
 	err := unit.Transact(ctx, w.rt.DB, sqldb.Urgent, func(tx sqldb.Tx) error {
 		return tx.Run(ctx, w.rt.Store.ExtendTasks(ids, tokens, lease, w.rt.Now(), func(id int64) { held[id] = true })...)
 	})
@@ -175,19 +187,33 @@ func (w *Worker) extend(ctx context.Context, claims []*core.Claim, lease time.Du
 	return lost, nil
 }
 
-func split(claims []*core.Claim) (ids []int64, tokens []string) {
-	for _, c := range claims {
-		ids, tokens = append(ids, c.Work.(store.Task).ID), append(tokens, c.Token)
+func tasksOf(claims []*core.Claim) []store.Task {
+	tasks := make([]store.Task, len(claims))
+	for i, c := range claims {
+		tasks[i] = c.Work.(store.Task)
+	}
+	return tasks
+}
+
+func split(tasks []store.Task) (ids []int64, tokens []string) {
+	for _, t := range tasks {
+		ids, tokens = append(ids, t.ID), append(tokens, t.Token)
 	}
 	return ids, tokens
 }
 
+// release gives claims back that were not started.
 func (w *Worker) release(ctx context.Context, claims []*core.Claim) error {
+	err := w.giveBack(ctx, claims)
+	w.leave(tasksOf(claims))
+	return err
+}
+
+func (w *Worker) giveBack(ctx context.Context, claims []*core.Claim) error {
 	ctx, cancel := context.WithTimeout(ctx, outcomeTimeout)
 	defer cancel()
-	ids, tokens := split(claims)
 	err := unit.Transact(ctx, w.rt.DB, sqldb.Urgent, func(tx sqldb.Tx) error {
-		return tx.Run(ctx, w.rt.Store.ReleaseTasks(ids, tokens))
+		return tx.Run(ctx, w.rt.Store.ReleaseTasks(split(tasksOf(claims))))
 	})
 	w.rt.Hub.Publish(topic, time.Time{}) // for the other processes
 	return err
@@ -199,7 +225,7 @@ func (w *Worker) next(ctx context.Context) (wait time.Duration, ok bool, err err
 		return 0, false, err
 	}
 	defer tx.Rollback()
-	err = tx.Run(ctx, w.rt.Store.NextTask(w.types, w.rt.Now(), func(d time.Duration) { wait, ok = d, true })...)
+	err = tx.Run(ctx, w.rt.Store.NextTask(w.types, w.least(), w.rt.Now(), func(d time.Duration) { wait, ok = d, true })...)
 	return wait, ok, err
 }
 

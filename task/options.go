@@ -25,7 +25,9 @@ type Options struct {
 	// is renewed while the task runs. One second to one hour. Default: 30
 	// seconds.
 	Lease time.Duration
-	// MaxCrashes is how many times a task may lose its worker before it is
+	// MaxCrashes is the number of crashes after which a task is quarantined. After
+	// two crashes a task is a suspect: suspects run in batches that become half as
+	// large with every further crash, and only a task that crashes alone is
 	// quarantined. At least 2. Default: 5.
 	MaxCrashes int
 	// Retry is the policy for tasks that could not be run to their end.

@@ -58,7 +58,8 @@ type Worker struct {
 	eng     *perdure.Engine // nil: opened by itself
 	options Options
 	worker  *core.Worker
-	id      string // of this process, in the rows that it claims
+	id      string     // of this process, in the rows that it claims
+	lane    *core.Lane // of suspects
 	types   []string
 	looked  time.Time // for tasks that nobody takes; the core claims one at a time
 }
@@ -103,6 +104,7 @@ func newWorker(rt *perdure.Runtime, eng *perdure.Engine, options *Options) (*Wor
 		return nil, err
 	}
 	w := &Worker{rt: rt, eng: eng, options: o, id: rand.Text()}
+	w.lane = rt.Workers.NewLane(func() { rt.Hub.Tell(topic, time.Time{}) })
 	w.types = slices.Sorted(maps.Keys(o.Senders))
 	w.types = append(w.types, functionType)
 	w.worker = core.NewWorker(w.kind(), core.Options{

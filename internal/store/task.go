@@ -16,6 +16,7 @@ type Task struct {
 	ID                  int64
 	Type, Payload       string
 	Attempts, Crashes   int
+	BatchLimit          *int // of a suspect
 	Token               string
 	Outcome             *string
 	Enqueued, Scheduled time.Time
@@ -36,6 +37,8 @@ type TaskClaim struct {
 	Limit      int
 	Lease      time.Duration
 	MaxCrashes int
+	// Least is the smallest batch limit of suspects that are claimed too.
+	Least int
 }
 
 // task returns a statement on tasks. On SQLite the time is its last value; on
@@ -101,10 +104,10 @@ func (s *Store) ClaimTasks(ctx context.Context, run sqldb.Runner, c TaskClaim, n
 		crashed = append(crashed, r)
 		return err
 	}
-	claim := s.task("TaskClaim", now, c.Worker, s.names(c.Types), c.Limit, c.Lease.Microseconds())
+	claim := s.task("TaskClaim", now, c.Worker, s.names(c.Types), c.Limit, c.Lease.Microseconds(), c.Least)
 	claim.Row = func(scan sqldb.Scan) error {
 		var t Task
-		err := scan(&t.ID, &t.Type, &t.Payload, &t.Attempts, &t.Crashes, &t.Token, &t.Outcome, &t.Enqueued, &t.Scheduled, &t.Trace)
+		err := scan(&t.ID, &t.Type, &t.Payload, &t.Attempts, &t.Crashes, &t.BatchLimit, &t.Token, &t.Outcome, &t.Enqueued, &t.Scheduled, &t.Trace)
 		claimed = append(claimed, t)
 		return err
 	}
@@ -152,9 +155,10 @@ func (s *Store) ReportUnroutedTasks(ctx context.Context, run sqldb.Runner, types
 }
 
 // NextTask returns the statements that find how long it is until a task of these
-// types is due, or a claim expires. found is not called if there is none.
-func (s *Store) NextTask(types []string, now Now, found func(time.Duration)) []sqldb.Stmt {
-	next := s.task("TaskNext", now, s.names(types))
+// types is due, or a claim expires. Suspects count if their batch limit is at least
+// least. found is not called if there is none.
+func (s *Store) NextTask(types []string, least int, now Now, found func(time.Duration)) []sqldb.Stmt {
+	next := s.task("TaskNext", now, s.names(types), least)
 	next.Row = func(scan sqldb.Scan) error {
 		var us *int64
 		if err := scan(&us); err != nil || us == nil {

@@ -15,8 +15,8 @@ select set_config('perdure.trace', ?, true)
 select queues.enqueue(?, ?::jsonb, coalesce(?::timestamptz, queues.now() + ?::bigint * interval '1 microsecond'))
 
 -- name: TaskClaim
-select task_id, task_type, payload, attempts, crashes, token::text, outcome, enqueued_at, scheduled_at, trace
-from queues.dequeue_next_available_tasks(?, ?::text[], ?::integer, ?::bigint * interval '1 microsecond')
+select task_id, task_type, payload, attempts, crashes, batch_limit, token::text, outcome, enqueued_at, scheduled_at, trace
+from queues.dequeue_next_available_tasks(?, ?::text[], ?::integer, ?::bigint * interval '1 microsecond', ?::integer, true)
 
 -- name: TaskReap
 select task_id, task_type, status, crashes
@@ -26,7 +26,7 @@ from queues.reap_expired_tasks(?::integer)
 select queues.report_unrouted_tasks(?::text[])
 
 -- name: TaskNext
-select queues.next_task_in(?::text[])
+select queues.next_task_in(?::text[], ?::integer)
 
 -- name: TaskExtend
 select queues.heartbeat(?::bigint[], ?::uuid[], ?::bigint * interval '1 microsecond')

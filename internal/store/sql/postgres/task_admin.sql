@@ -9,7 +9,7 @@ where task_id = ?
 -- An operator's retry: due now, as if it had never run. An outcome that its
 -- handler has not taken note of stays: it is not sent again.
 update queues.task
-set status = 'pending', attempts = 0, crashes = 0, scheduled_at = queues.now(), finished_at = null, unrouted = false
+set status = 'pending', attempts = 0, crashes = 0, batch_limit = null, scheduled_at = queues.now(), finished_at = null, unrouted = false
 where task_id = ? and status <> 'processing'
 
 -- name: TaskCancel

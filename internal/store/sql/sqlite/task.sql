@@ -16,7 +16,7 @@ where task_id = (select max(task_id) from queues_task)
 -- name: TaskClaim
 -- Of each type only the oldest due rows are looked at.
 update queues_task
-set status = 'processing', dequeued_at = ?5, worker = ?1, token = lower(hex(randomblob(16))), lease_expires_at = ?5 + ?4
+set status = 'processing', dequeued_at = ?6, worker = ?1, token = lower(hex(randomblob(16))), lease_expires_at = ?6 + ?4
 where task_id in (
   select t.task_id
   from json_each(?2) handled
@@ -24,35 +24,47 @@ where task_id in (
   where t.task_id in (
     select task_id
     from queues_task
-    where task_type = handled.value and status = 'pending' and scheduled_at <= ?5
+    where task_type = handled.value and status = 'pending' and scheduled_at <= ?6 and (batch_limit is null or batch_limit >= ?5)
     order by scheduled_at, task_id
     limit ?3
   )
   order by t.scheduled_at, t.task_id
   limit ?3
 )
-returning task_id, task_type, payload, attempts, crashes, token, outcome, enqueued_at, scheduled_at, trace
+returning task_id, task_type, payload, attempts, crashes, batch_limit, token, outcome, enqueued_at, scheduled_at, trace
 
 -- name: TaskReap
--- Tasks that lost the same worker are run again one after the other: one of
--- them may have killed it.
+-- After two crashes a task is a suspect. Its batch limit becomes half of the suspects
+-- that its worker ran, and only a task that crashes alone is quarantined. The rules
+-- are those of core.Judge.
 update queues_task
-set status = case when crashes + 1 >= ?1 then 'quarantined' else 'pending' end,
-  finished_at = case when crashes + 1 >= ?1 then ?2 end,
-  crashes = crashes + 1,
-  scheduled_at = ?2 + waiting.pause,
+set status = case when verdict.poison then 'quarantined' else 'pending' end,
+  finished_at = case when verdict.poison then ?2 end,
+  crashes = crashes + 1, batch_limit = verdict.remaining, scheduled_at = ?2 + verdict.pause,
   worker = null, token = null, lease_expires_at = null
 from (
-  select task_id as expired, crashes * 1000000 + (row_number() over (order by task_id) - 1) * 100000 as pause
+  select task_id as expired,
+    case
+      when batch_limit is null and crashes = 0 then null
+      when alone then batch_limit - 1
+      else max((case when batch_limit is null then others else suspects end + 1) / 2, 1)
+    end as remaining,
+    case when alone then crashes else 0 end * 1000000 as pause,
+    alone and crashes + 1 >= ?1 and 2 - batch_limit >= max(?1 - 2, case when others > 0 then 3 else 1 end) as poison
   from (
-    select task_id, crashes
-    from queues_task
-    where status = 'processing' and lease_expires_at <= ?2
-    order by lease_expires_at
-    limit 100
+    select task_id, crashes, batch_limit, suspects, others, coalesce(batch_limit <= 1 and suspects <= 1, 0) as alone
+    from (
+      select t.task_id, t.crashes, t.batch_limit,
+        (select count(o.batch_limit) from queues_task o where o.status = 'processing' and o.worker is t.worker) as suspects,
+        (select count(*) - count(o.batch_limit) from queues_task o where o.status = 'processing' and o.worker is t.worker) as others
+      from queues_task t
+      where t.status = 'processing' and t.lease_expires_at <= ?2
+      order by t.lease_expires_at
+      limit 100
+    )
   )
-) waiting
-where task_id = waiting.expired
+) verdict
+where task_id = verdict.expired
 returning task_id, task_type, status, crashes
 
 -- name: TaskUnrouted
@@ -85,10 +97,11 @@ values (?1, ?2, ?3)
 
 -- name: TaskNext
 -- Microseconds until a task of these types is due, or a claim expires.
-select min(max(min(at), -62135510400000000), 253402214400000000) - ?2
+select min(max(min(at), -62135510400000000), 253402214400000000) - ?3
 from (
   select (
-    select min(scheduled_at) from queues_task where task_type = handled.value and status = 'pending'
+    select min(scheduled_at) from queues_task
+    where task_type = handled.value and status = 'pending' and (batch_limit is null or batch_limit >= ?2)
   ) as at
   from json_each(?1) handled
   union all
@@ -136,7 +149,7 @@ from queues_task
 where task_id = ?1 and token = ?2
 ;
 update queues_task
-set status = case when ?4 is null then 'failed' else 'pending' end, attempts = attempts + 1,
+set status = case when ?4 is null then 'failed' else 'pending' end, attempts = attempts + 1, batch_limit = null,
   scheduled_at = coalesce(?6 + ?4, scheduled_at), finished_at = case when ?4 is null then ?6 end,
   outcome = coalesce(?5, outcome), worker = null, token = null, lease_expires_at = null
 where task_id = ?1 and token = ?2

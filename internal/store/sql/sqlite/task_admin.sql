@@ -9,7 +9,7 @@ where task_id = ?1
 -- An operator's retry: due now, as if it had never run. An outcome that its
 -- handler has not taken note of stays: it is not sent again.
 update queues_task
-set status = 'pending', attempts = 0, crashes = 0, scheduled_at = ?2, finished_at = null, unrouted = 0
+set status = 'pending', attempts = 0, crashes = 0, batch_limit = null, scheduled_at = ?2, finished_at = null, unrouted = 0
 where task_id = ?1 and status <> 'processing'
 
 -- name: TaskCancel
