@@ -261,7 +261,7 @@ func (m *Machines) interruptHere(held []store.Held) {
 	for _, h := range held {
 		lost[h] = true
 	}
-	for _, q := range m.queues {
+	for _, q := range m.served.all() {
 		q.worker.Lose(func(id, token string) bool { return lost[store.Held{ID: id, Token: token}] })
 	}
 }

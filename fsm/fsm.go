@@ -40,7 +40,6 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/dispatch"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/edge"
@@ -103,7 +102,6 @@ type Crash struct {
 // Machines runs the instances of the machines that this process knows. It is a
 // dispatch.Processor.
 type Machines struct {
-	dispatch.Starter
 	rt      *perdure.Runtime
 	eng     *perdure.Engine
 	options Options
@@ -112,7 +110,7 @@ type Machines struct {
 	outage  core.Outage
 	lane    *core.Lane // of suspects
 	ends    *ends
-	queues  []*queue
+	served  served
 
 	mu       sync.RWMutex
 	known    map[definition]machine
@@ -141,40 +139,10 @@ func New(eng *perdure.Engine, options *Options) (*Machines, error) {
 	m := &Machines{rt: rt, eng: eng, options: o, id: rt.NewID(), known: map[definition]machine{}, recorded: map[definition]bool{}}
 	rt.Bounds.AllowState(o.MaxState)
 	m.flusher, m.ends, m.lane = newFlusher(m), newEnds(m), rt.Workers.NewLane(m.freed)
-	processors := make([]dispatch.Processor, 0, len(o.Queues))
 	for name, concurrency := range o.Queues {
-		q := newQueue(m, name, concurrency)
-		m.queues = append(m.queues, q)
-		processors = append(processors, q)
+		m.served.add(name, func() *queue { return newQueue(m, name, concurrency) })
 	}
-	group, err := dispatch.Group(processors...)
-	if err != nil {
-		return nil, err
-	}
-	m.Starter = group.(dispatch.Starter)
 	return m, nil
-}
-
-// Subscribe implements dispatch.Source.
-func (m *Machines) Subscribe(fn func(due time.Time)) (cancel func()) {
-	return m.Starter.(dispatch.Source).Subscribe(fn)
-}
-
-// Process implements dispatch.Processor. It also waits for the ends of instances that
-// have passed their deadline, and of trees.
-func (m *Machines) Process(ctx context.Context) (int, error) {
-	for total := 0; ; {
-		n, err := m.Starter.Process(ctx)
-		if total += n; !m.ends.wait(ctx) || err != nil {
-			return total, err
-		}
-	}
-}
-
-// Drain implements dispatch.Starter.
-func (m *Machines) Drain(ctx context.Context) error {
-	err := errors.Join(m.Starter.Drain(ctx), m.ends.drain(ctx))
-	return errors.Join(err, m.flusher.close(ctx))
 }
 
 // Definer is a Definition of any state.
@@ -267,7 +235,7 @@ func (o *Options) withDefaults() Options {
 		options = *o
 	}
 	if len(options.Queues) == 0 {
-		options.Queues = map[string]int{DefaultQueue: 100}
+		options.Queues = map[string]int{DefaultQueue: DefaultConcurrency}
 	}
 	defaults(&options.Lease, 30*time.Second)
 	defaults(&options.MaxCrashes, 5)
@@ -302,8 +270,8 @@ func (o Options) validate() error {
 		if err := edge.Name("queue", name); err != nil {
 			return err
 		}
-		if concurrency < 1 || concurrency > 100_000 {
-			return fault.Invalidf("queue "+name, "has concurrency %d; 1 to 100,000 are possible", concurrency)
+		if err := validConcurrency(name, concurrency); err != nil {
+			return err
 		}
 	}
 	switch {
@@ -317,6 +285,13 @@ func (o Options) validate() error {
 		return fault.Invalidf("Options.InlineSteps", "is %d; at least 1 is needed", o.InlineSteps)
 	case o.MaxState < 2 || o.MaxState > 64<<20:
 		return fault.Invalidf("Options.MaxState", "is %d; 2 bytes to 64 MiB are possible", o.MaxState)
+	}
+	return nil
+}
+
+func validConcurrency(queue string, n int) error {
+	if n < 1 || n > 100_000 {
+		return fault.Invalidf("queue "+queue, "must have a concurrency between 1 and 100,000, got %d", n)
 	}
 	return nil
 }

@@ -530,7 +530,7 @@ func (s *stage) outcomeAndPick(name string, mutate mutation, i store.Instance, t
 			return err
 		}
 		s.tell(name, settled.stale)
-		_, err := m.queues[0].take(ctx, 10, time.Minute)
+		_, err := m.served.all()[0].take(ctx, 10, time.Minute)
 		return err
 	})
 }

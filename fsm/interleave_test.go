@@ -298,7 +298,7 @@ func (s *stage) resolve(name string, mutate mutation, n, token int) interleave.S
 // pick claims what is due.
 func (s *stage) pick(name string, mutate mutation) interleave.Session {
 	return s.session(name, mutate, func(ctx context.Context, m *Machines) error {
-		claims, err := m.queues[0].take(ctx, 10, time.Minute)
+		claims, err := m.served.all()[0].take(ctx, 10, time.Minute)
 		var ids []string
 		for _, c := range claims {
 			ids = append(ids, c.ID)

@@ -218,7 +218,7 @@ func (m *Machines) reapOwn(ctx context.Context, tx sqldb.Tx, token string, news 
 	var stmts []sqldb.Stmt
 	if len(ids) > 0 {
 		stmts = append(stmts, m.rt.Store.ReleaseInstances(ids))
-		for _, q := range m.queues {
+		for _, q := range m.served.all() {
 			news.woken(q.name)
 		}
 	}

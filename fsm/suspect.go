@@ -15,7 +15,7 @@ const lost = "process was lost while the instance ran"
 
 // freed wakes the queues of this process: suspects may be run that could not.
 func (m *Machines) freed() {
-	for _, q := range m.queues {
+	for _, q := range m.served.all() {
 		m.rt.Hub.Tell(topic(q.name), time.Time{})
 	}
 }

@@ -118,6 +118,11 @@ func (r *Registry) loadOne(row store.RemoteDefinition) (fresh bool, err error) {
 	if r.machines == nil {
 		return false, nil
 	}
+	if !r.options.KeepQueues {
+		if err := r.machines.ServeQueue(d.Queue, 0); err != nil {
+			return false, err
+		}
+	}
 	if known { // the steps differ if it was removed and stored again
 		return !slices.Equal(old.names(), d.names()), r.machines.ReplaceStored(r.machine(d))
 	}

@@ -56,7 +56,8 @@ const (
 type Definition struct {
 	Name    string
 	Version int
-	// Queue is where its instances run. Default: fsm.DefaultQueue.
+	// Queue is where its instances run; see Options.KeepQueues. Default:
+	// fsm.DefaultQueue.
 	Queue string
 	// URL is the endpoint of the steps that have none of their own; a request
 	// says which step it is for.
@@ -107,6 +108,11 @@ type Options struct {
 	// Poll is how often to look for changes that other processes have made; it is
 	// woken by them where the database can do that. Default: 2 seconds.
 	Poll time.Duration
+	// KeepQueues keeps the machines at the queues that they were given. Then
+	// another process must serve the queues that definitions name. Default: this
+	// process serves the queue of every stored definition, with
+	// fsm.DefaultConcurrency.
+	KeepQueues bool
 	// Random is where secrets come from. Default: the system's source.
 	Random io.Reader
 	// OnError receives errors that have no caller. Default: log them.
