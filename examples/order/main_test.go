@@ -12,5 +12,5 @@ func Example() {
 	}
 	// Output:
 	// done: ["parcel with tea","parcel with cups"]
-	// failed: nobody paid for order A-2
+	// stopped: nobody paid for order A-2
 }
