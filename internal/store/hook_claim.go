@@ -87,7 +87,8 @@ func (s *Store) ReapHooks(ctx context.Context, run sqldb.Runner, e Expiry, now N
 		waits, us := v.Delay > 0 && !v.Quarantined, v.Delay.Microseconds()
 		stmts[i] = s.stmt("HookReturn", string(reaped[i].Status), s.flag(v.Quarantined), at(now), v.Crashes, v.Limit, s.flag(waits), at(now), us, at(now), us, e.Message, l.ID)
 	}
-	return reaped, run.Run(ctx, append(stmts, s.lostHooks(reaped, now)...)...)
+	err = run.Run(ctx, append(stmts, s.lostHooks(reaped, now)...)...)
+	return reaped, err
 }
 
 func (s *Store) expiredHooks(ctx context.Context, run sqldb.Runner, e Expiry, now Now) ([]LostHook, error) {
@@ -99,7 +100,8 @@ func (s *Store) expiredHooks(ctx context.Context, run sqldb.Runner, e Expiry, no
 		lost = append(lost, l)
 		return err
 	}
-	return lost, run.Run(ctx, expired)
+	err := run.Run(ctx, expired)
+	return lost, err
 }
 
 // crowd returns the statement that counts what the processes of expired claims run:
@@ -138,7 +140,8 @@ func (s *Store) ClaimHooks(ctx context.Context, run sqldb.Runner, c Claim, now N
 	var hooks []Hook
 	claim := s.stmt("HookClaim", c.Worker, c.Token, at(now), c.Lease.Microseconds(), c.Limit, c.Namespace, s.names(c.Names), c.Least)
 	claim.Row = s.claimRow(&hooks)
-	return hooks, run.Run(ctx, claim)
+	err := run.Run(ctx, claim)
+	return hooks, err
 }
 
 // names are the names of hooks as an argument: an array, or on SQLite JSON.
@@ -183,7 +186,8 @@ func (s *Store) claimLocked(ctx context.Context, run sqldb.Runner, c Claim, now 
 		}
 		return nil
 	}
-	return hooks, run.Run(ctx, take)
+	err = run.Run(ctx, take)
+	return hooks, err
 }
 
 func (s *Store) withIDs(name string, n int) string {
@@ -209,7 +213,8 @@ func (s *Store) candidates(ctx context.Context, run sqldb.Runner, c Claim, now N
 			return err
 		},
 	}
-	return ids, run.Run(ctx, find)
+	err := run.Run(ctx, find)
+	return ids, err
 }
 
 // maxMicroseconds are the longest time that a time.Duration can hold.

@@ -165,5 +165,6 @@ func (b Builder) inspect(ctx context.Context, run sqldb.Runner, t *schema.Table)
 		found.indexes[name] = true
 		return err
 	}}
-	return found, run.Run(ctx, columns, indexes)
+	err := run.Run(ctx, columns, indexes)
+	return found, err
 }

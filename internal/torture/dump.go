@@ -52,7 +52,8 @@ func readTable(ctx context.Context, run sqldb.Runner, d sqldb.Dialect, t *schema
 	if err != nil {
 		return nil, err
 	}
-	return rows, run.Run(ctx, find)
+	err = run.Run(ctx, find)
+	return rows, err
 }
 
 func line(r *schema.Row, external map[*schema.Table]map[int64]string) string {
