@@ -14,7 +14,7 @@ import (
 // into one request, and joins them.
 func (f *fixture) join(t *testing.T, collect func(c remote.Context) any) string {
 	t.Helper()
-	const children = 12
+	const children = 10
 	parts := serve(t, func(remote.Context) any { return answer{"outcome": "done", "result": strings.Repeat("x", 900_000)} })
 	e := serve(t, func(c remote.Context) any {
 		if c.Step == "begin" {
@@ -52,7 +52,7 @@ func (Conformance) JoinThatDoesNotFitIsReadInPages(t *testing.T, db enginetest.D
 		}
 		return answer{"outcome": "done", "result": n}
 	})
-	if end := f.ended(t, id); end.Status != fsm.Done || string(end.Result) != "12" {
+	if end := f.ended(t, id); end.Status != fsm.Done || string(end.Result) != "10" {
 		t.Errorf("ended %s with %s (%s)", end.Status, end.Result, end.Error)
 	}
 }

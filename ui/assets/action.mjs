@@ -66,7 +66,7 @@ const atOnce = 4; // requests
 // narrowed is a filter without what the action is not for; null if that is all.
 function narrowed(action, filter, spec) {
   const asked = filter.status && (spec.groups?.[filter.status] ?? [filter.status]);
-  const status = action.statuses.filter((s) => !asked || asked.includes(s));
+  const status = asked ? action.statuses.filter((s) => asked.includes(s)) : (action.all ?? action.statuses);
   return status.length ? { ...filter, status } : null;
 }
 
