@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure/fault"
-	"github.com/perdure/perdure/internal/edge"
 )
 
 const (
@@ -355,51 +354,4 @@ func (p *parser) kind(n *node, cfg *object) kind {
 func hasHistory(cfg *object) bool {
 	v, ok := cfg.get("history")
 	return ok && v != false && v != nil
-}
-
-// text returns the text under a key, or "".
-func (p *parser) text(place string, o *object, key string) string {
-	v, ok := o.get(key)
-	if !ok {
-		return ""
-	}
-	s, ok := v.(string)
-	if !ok {
-		p.fail(at(place, key), "is not a text")
-		return ""
-	}
-	if err := edge.Text(at(place, key), s, edge.MaxKey); err != nil && key != "description" {
-		p.problem(err)
-	}
-	return s
-}
-
-// object returns the object under a key, if there is one.
-func (p *parser) object(place string, o *object, key string) (*object, bool) {
-	v, ok := o.get(key)
-	if !ok {
-		return nil, false
-	}
-	sub, ok := v.(*object)
-	if !ok {
-		p.fail(at(place, key), "is not an object")
-	}
-	return sub, ok
-}
-
-// older are keys of XState v4, and what they are called now.
-var older = map[string]string{"cond": "guard", "internal": "reenter", "data": "output", "in": "the guard xstate.stateIn"}
-
-// keys refuses keys that nobody reads.
-func (p *parser) keys(place string, o *object, of string, known []string) {
-	for _, k := range o.keys {
-		if slices.Contains(known, k) {
-			continue
-		}
-		if now, ok := older[k]; ok {
-			p.fail(at(place, k), "is of XState v4: use %s", now)
-			continue
-		}
-		p.fail(at(place, k), "is not a key of %s", of)
-	}
 }
