@@ -2,6 +2,7 @@ package fsm
 
 import (
 	"context"
+	"time"
 
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
@@ -12,7 +13,15 @@ import (
 // with this step, with the state that it had, and ends as its steps decide. A wait is
 // dropped; signals stay in the inbox. Info.Cancelled and Info.CancelReason are set.
 // Children are cancelled. Default: the instance ends.
+//
+// The step runs after a step that is running has returned. A step that does not
+// return within 10 s after its context was cancelled is not waited for.
 func (d *Definition[S]) OnCancel(step string) *Definition[S] { d.onCancel = step; return d }
+
+// handOverTime is the time that a process has, in addition to a lease, to learn of a
+// cancellation and to end the step that is running. The cancel step does not run
+// before that unless the process has handed the instance over.
+const handOverTime = patience + 5*time.Second
 
 // compensating gathers instances that continue with their cancel step.
 type compensating struct {
@@ -62,7 +71,7 @@ func (c *compensating) statements(now store.Now) []sqldb.Stmt {
 		stmts = append(stmts, st.ReadyInstances(c.ready))
 	}
 	if len(c.leases) > 0 {
-		stmts = append(stmts, st.InsertCancelLeases(c.leases, c.machines.options.Lease, now))
+		stmts = append(stmts, st.InsertCancelLeases(c.leases, c.machines.options.Lease+handOverTime, now))
 	}
 	if len(c.deadlines) > 0 {
 		stmts = append(stmts, st.DropDeadlines(c.deadlines))

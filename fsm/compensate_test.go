@@ -114,10 +114,14 @@ func TestACancelledInstanceWaitsForItsTurn(t *testing.T) {
 // when it has returned, in whichever process the cancellation happens. If the process
 // is lost, another one runs the cancel step.
 func TestTheCancelStepWaitsForTheStepThatRuns(t *testing.T) {
-	for _, how := range []string{"same process", "other process", "lost process"} {
+	for _, how := range []string{"same process", "other process", "past the lease", "lost process"} {
 		t.Run(how, func(t *testing.T) {
 			var lost counter
-			eachWith(t, *quiet(&lost), func(f *fixture) {
+			options := quiet(&lost)
+			if how == "past the lease" {
+				options.Lease = 2 * time.Second
+			}
+			eachWith(t, *options, func(f *fixture) {
 				t := f.t
 				held := newGate(t)
 				var beside counter
@@ -138,7 +142,7 @@ func TestTheCancelStepWaitsForTheStepThatRuns(t *testing.T) {
 					})),
 				).OnCancel("refund")
 				f.register(d)
-				other := f.beside(f.clock, nil)
+				other := f.beside(f.clock, options)
 				other.register(d)
 				id := start(f, d, 5, nil)
 				wait := f.begin()
@@ -149,6 +153,9 @@ func TestTheCancelStepWaitsForTheStepThatRuns(t *testing.T) {
 				}
 				enginetest.NoError(t, canceller.Cancel(t.Context(), id, "no"))
 				enginetest.NoError(t, canceller.Cancel(t.Context(), id, "again"))
+				if how == "past the lease" {
+					f.clock.Advance(3 * time.Second)
+				}
 				other.drain()
 				if how == "lost process" { // it never returns
 					f.clock.Advance(10 * minute)
@@ -161,7 +168,10 @@ func TestTheCancelStepWaitsForTheStepThatRuns(t *testing.T) {
 				f.wantStatus(id, fsm.Running)
 				held.release()
 				wait()
-				other.drain()
+				if other.drain(); how == "past the lease" { // its process has lost the claim meanwhile
+					f.clock.Advance(minute)
+					enginetest.Eventually(t, "the cancel step runs", func() bool { other.drain(); return f.get(id).Status.Ended() })
+				}
 				f.wantResult(id, "5")
 				beside.is(t, "cancel steps beside the step that was running", 0)
 				f.wantGone()
