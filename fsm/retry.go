@@ -16,6 +16,11 @@ import (
 // attempts before it, and what was left of its deadline. A parent that has counted
 // its end does not count it again.
 //
+// Children that ended with a cancelled instance stay cancelled: a parent that was
+// waiting for them continues at once with the step after the join. Retry them one by
+// one if they are needed. A deadline that has passed is removed. A pending delay or
+// backoff keeps its due time.
+//
 // Retry fails with *EndedError if the instance is done, with *LiveError if it has
 // not ended, and with *fault.Duplicate if its unique key was taken since.
 func (m *Machines) Retry(ctx context.Context, id string) error {
