@@ -92,6 +92,49 @@ func TestTerminateRunsNoCancelStep(t *testing.T) {
 	})
 }
 
+// An instance shows its cancel step, and why it has continued with it, until it is
+// removed. A definition shows its cancel step to processes that do not have its code,
+// and instances that these start have it too.
+func TestAnInstanceShowsWhyItWasCancelled(t *testing.T) {
+	each(t, func(f *fixture) {
+		t := f.t
+		d := booking("waits", func(r run) fsm.Outcome { return r.Await("never").Then("end") })
+		f.register(d, leaf)
+		enginetest.NoError(t, f.Announce(t.Context()))
+		all, err := f.Definitions(t.Context())
+		enginetest.NoError(t, err)
+		steps := map[string]string{}
+		for _, r := range all {
+			steps[r.FSM] = r.OnCancel
+		}
+		if diff := cmp.Diff(map[string]string{"waits": "refund", leaf.Name(): ""}, steps); diff != "" {
+			t.Errorf("cancel steps of definitions (-want +got):\n%s", diff)
+		}
+		started, err := f.StartNamed(t.Context(), "waits", 0, []byte("0"), nil)
+		enginetest.NoError(t, err)
+		f.drain()
+		f.wantCancel(started.ID, "refund", "")
+		enginetest.NoError(t, f.Cancel(t.Context(), started.ID, "changed my mind"))
+		f.wantCancel(started.ID, "refund", "changed my mind")
+		f.drain()
+		f.wantStatus(started.ID, fsm.Done)
+		f.wantCancel(started.ID, "refund", "changed my mind")
+		plain := start(f, leaf, 1, late)
+		enginetest.NoError(t, f.Cancel(t.Context(), plain, "not now"))
+		f.wantCancel(plain, "", "")
+	})
+}
+
+// wantCancel checks the cancel step of an instance and why it continued with it.
+func (f *fixture) wantCancel(id, step, reason string) {
+	f.t.Helper()
+	i, err := f.Get(f.t.Context(), id)
+	enginetest.NoError(f.t, err)
+	if i.OnCancel != step || i.CancelReason != reason {
+		f.t.Errorf("cancel step %q with reason %q, want %q with %q", i.OnCancel, i.CancelReason, step, reason)
+	}
+}
+
 // An instance that waits for its turn in a partition keeps its place in the queue.
 func TestACancelledInstanceWaitsForItsTurn(t *testing.T) {
 	each(t, func(f *fixture) {

@@ -35,6 +35,12 @@ type Instance struct {
 	// Unreceived is the number of signals in its inbox that no step was given. An
 	// instance that has ended keeps them until it is removed.
 	Unreceived int
+	// CancelReason is set if the instance was cancelled, or passed its deadline, and
+	// continued with its cancel step. An instance that ended without one has the
+	// reason in Error.
+	CancelReason string
+	// OnCancel is the cancel step of its definition. Empty: Cancel ends the instance.
+	OnCancel string
 }
 
 // Decode reads the result into to.
@@ -128,7 +134,7 @@ func view(v store.InstanceView) Instance {
 		ID: v.ID, FSM: v.FSM, Version: v.Version, Step: v.Step, State: json.RawMessage(v.State), Status: Status(v.Status), Queue: v.Queue,
 		Priority: Priority(v.Priority), Attempt: v.Attempt, Failures: v.Failures, Crashes: v.Crashes, Parent: text(v.Parent), Partition: text(v.Partition),
 		Unique: text(v.UniqueKey), Error: text(v.Error), Created: v.Created.UTC(), Due: v.Due.UTC(), Deadline: utc(v.Deadline), Finished: utc(v.Finished),
-		Unreceived: v.Unreceived,
+		Unreceived: v.Unreceived, CancelReason: text(v.CancelReason), OnCancel: text(v.CancelStep),
 	}
 	if v.Result != nil {
 		i.Result = json.RawMessage(*v.Result)

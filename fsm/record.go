@@ -22,6 +22,9 @@ type Recorded struct {
 	Queue string
 	// Steps are its steps; it begins with the first.
 	Steps []string
+	// OnCancel is the step that runs when an instance is cancelled or passes its
+	// deadline. Empty: the instance ends.
+	OnCancel string
 	// Schema is the JSON Schema of its state; nil if it is not known.
 	Schema json.RawMessage
 }
@@ -69,7 +72,7 @@ func (d *Definition[S]) describe() store.RecordedDefinition {
 func (m *Machines) Definitions(ctx context.Context) ([]Recorded, error) {
 	var all []Recorded
 	err := m.read(ctx, m.rt.Store.RecordedDefinitions(func(d store.RecordedDefinition) {
-		r := Recorded{FSM: d.FSM, Version: d.Version, Queue: d.Queue, Steps: d.Steps}
+		r := Recorded{FSM: d.FSM, Version: d.Version, Queue: d.Queue, Steps: d.Steps, OnCancel: text(d.CancelStep)}
 		if d.Schema != nil {
 			r.Schema = json.RawMessage(*d.Schema)
 		}
@@ -110,7 +113,7 @@ func (r Recorded) Definition() *Definition[json.RawMessage] {
 	for i, step := range r.Steps {
 		steps[i] = Step(step, elsewhere)
 	}
-	return Define(r.FSM, r.Version, steps...).Queue(r.Queue)
+	return Define(r.FSM, r.Version, steps...).Queue(r.Queue).OnCancel(r.OnCancel)
 }
 
 // elsewhere stands for the code of a step, which another process has.

@@ -24,6 +24,7 @@ type bulk struct {
 
 var bulks = []bulk{
 	{"instances", func(f *fixture) string { return f.start(nil) }, "cancel", object{"fsm": "order", "status": []string{"live"}}, "cancelled"},
+	{"instances", func(f *fixture) string { return f.start(nil) }, "terminate", object{"fsm": "order", "status": []string{"live"}}, "cancelled"},
 	{"instances", (*fixture).endedInstance, "retry", object{"status": []string{"cancelled", "failed"}}, "runnable"},
 	{"hooks", (*fixture).hook, "cancel", object{"namespace": "shop", "name": "mail", "status": []string{"pending"}}, "cancelled"},
 	{"hooks", (*fixture).deadHook, "retry", object{"status": []string{"cancelled"}}, "pending"},

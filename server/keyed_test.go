@@ -26,6 +26,9 @@ var keyed = map[string]func(f *fixture) request{
 		return request{"/v1/instances/" + f.start(nil) + "/signals", object{"name": "approved"}}
 	},
 	"cancel-instance": func(f *fixture) request { return request{"/v1/instances/" + f.start(nil) + "/cancel", nil} },
+	"terminate-instance": func(f *fixture) request {
+		return request{"/v1/instances/" + f.start(nil) + "/terminate", nil}
+	},
 	"retry-instance": func(f *fixture) request {
 		return request{f.done("/v1/instances/"+f.start(nil), "/cancel") + "/retry", nil}
 	},

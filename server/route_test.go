@@ -102,6 +102,8 @@ func (v tour) machines() {
 	v.post("/v1/instances/batch", object{"instances": []object{{"fsm": "order", "state": object{"refuse": true}}}})
 	v.post("/v1/instances/"+id+"/cancel", nil)
 	v.post("/v1/instances/"+id+"/retry", nil)
+	v.post("/v1/instances/"+id+"/terminate", nil)
+	v.post("/v1/instances/"+id+"/retry", nil)
 	v.want(http.StatusConflict, http.MethodDelete, "/v1/instances/"+id, nil)
 	v.post("/v1/instances/actions", object{"action": "cancel", "ids": []string{id}})
 	v.want(http.StatusNoContent, http.MethodDelete, "/v1/instances/"+id, nil)

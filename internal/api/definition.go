@@ -75,6 +75,7 @@ type DefinitionVersion struct {
 	Version   int              `json:"version"`
 	FirstStep string           `json:"first_step"`
 	Queue     string           `json:"queue"`
+	OnCancel  string           `json:"on_cancel,omitempty" doc:"The step that runs when an instance is cancelled or passes its deadline. Default: none, the instance ends."`
 	Steps     []DefinitionStep `json:"steps" nullable:"false"`
 	Edges     []DefinitionEdge `json:"edges,omitempty" doc:"The ways that its newest instances took, of a machine that keeps its history. Not in lists."`
 
@@ -198,7 +199,7 @@ func (a *API) allDefinitions(ctx context.Context) ([]Definition, error) {
 // them.
 func showVersion(r fsm.Recorded, stored remote.Stored) DefinitionVersion {
 	shown := DefinitionVersion{
-		Version: r.Version, Queue: r.Queue, Steps: make([]DefinitionStep, len(r.Steps)), revision: stored.Revision,
+		Version: r.Version, Queue: r.Queue, OnCancel: r.OnCancel, Steps: make([]DefinitionStep, len(r.Steps)), revision: stored.Revision,
 	}
 	for i, step := range r.Steps {
 		shown.Steps[i].Name = step

@@ -36,6 +36,9 @@ type Instance struct {
 	DeadlineAt Time            `json:"deadline_at,omitzero"`
 	FinishedAt Time            `json:"finished_at,omitzero"`
 	Unreceived int             `json:"unreceived_signals" doc:"The number of signals in its inbox that no step was given."`
+	// CancelReason and OnCancel tell of a cancellation.
+	CancelReason string `json:"cancel_reason,omitempty" doc:"Why the instance has continued with its cancel step. The reason of an instance that ended without one is its error."`
+	OnCancel     string `json:"on_cancel,omitempty" doc:"The cancel step of its definition. Default: none, to cancel the instance is to end it."`
 
 	Awaits      []string       `json:"awaits,omitempty" doc:"The signals that it waits for. Not in lists."`
 	AwaitsUntil Time           `json:"awaits_until,omitzero" doc:"When it waits no longer. Not in lists."`
@@ -54,6 +57,7 @@ func showInstance(i fsm.Instance) Instance {
 		ID: i.ID, FSM: i.FSM, Version: i.Version, Step: i.Step, Status: i.Status, State: i.State, Queue: i.Queue, Priority: Priority(i.Priority),
 		Attempt: i.Attempt, Failures: i.Failures, Crashes: i.Crashes, Parent: i.Parent, Partition: i.Partition, UniqueKey: i.Unique, Result: i.Result, Error: i.Error,
 		CreatedAt: Time(i.Created), DueAt: Time(i.Due), DeadlineAt: Time(i.Deadline), FinishedAt: Time(i.Finished), Unreceived: i.Unreceived,
+		CancelReason: i.CancelReason, OnCancel: i.OnCancel,
 	}
 }
 
@@ -74,6 +78,7 @@ func (a *API) registerInstances() {
 	handle(a, "start-instances", a.startInstances)
 	handle(a, "signal-instance", a.signalInstance)
 	handle(a, "cancel-instance", a.cancelInstance)
+	handle(a, "terminate-instance", a.terminateInstance)
 	handle(a, "retry-instance", a.retryInstance)
 	handle(a, "delete-instance", a.deleteInstance)
 	handle(a, "act-on-instances", a.actOnInstances)

@@ -182,6 +182,14 @@ func (a *API) cancelInstance(ctx context.Context, in *OptionalReason) (*Done[Act
 	})
 }
 
+// terminateInstance is cancelInstance without the cancel step.
+func (a *API) terminateInstance(ctx context.Context, in *OptionalReason) (*Done[Acted], error) {
+	reason := in.text("terminated by " + requestOf(ctx).principal.Name)
+	return effect(ctx, a, in.Key, in.Body, func(tx *perdure.Tx) (func() Acted, error) {
+		return func() Acted { return Acted{in.ID} }, a.config.Machines.TerminateIn(tx, in.ID, reason)
+	})
+}
+
 func (a *API) retryInstance(ctx context.Context, in *ActOn) (*Done[Acted], error) {
 	return effect(ctx, a, in.Key, nil, func(tx *perdure.Tx) (func() Acted, error) {
 		return func() Acted { return Acted{in.ID} }, a.config.Machines.RetryIn(tx, in.ID)
@@ -197,7 +205,7 @@ func (a *API) deleteInstance(ctx context.Context, in *deleteInstanceInput) (*str
 
 // InstanceBulk asks for an action on many instances.
 type InstanceBulk struct {
-	Action string `json:"action" enum:"cancel,retry,delete" doc:"delete removes instances that have ended."`
+	Action string `json:"action" enum:"cancel,terminate,retry,delete" doc:"terminate ends instances without their cancel step; delete removes instances that have ended."`
 	Reason string `json:"reason,omitempty" maxLength:"1024"`
 	Many[InstanceMatch]
 }
@@ -218,11 +226,15 @@ func (a *API) actOnInstances(ctx context.Context, in *Posted[InstanceBulk]) (*Do
 	case "delete":
 		return a.onEach(ctx, in.Key, b, instances, a.config.Machines.DeleteIn)
 	}
-	reason := b.Reason
-	if reason == "" {
-		reason = "cancelled by " + requestOf(ctx).principal.Name
+	end, reason := a.config.Machines.CancelIn, "cancelled by "
+	if b.Action == "terminate" {
+		end, reason = a.config.Machines.TerminateIn, "terminated by "
 	}
-	return a.onEach(ctx, in.Key, b, instances, func(tx *perdure.Tx, id string) error { return a.config.Machines.CancelIn(tx, id, reason) })
+	reason += requestOf(ctx).principal.Name
+	if b.Reason != "" {
+		reason = b.Reason
+	}
+	return a.onEach(ctx, in.Key, b, instances, func(tx *perdure.Tx, id string) error { return end(tx, id, reason) })
 }
 
 // waitInput asks to wait for the end of an instance.

@@ -21,6 +21,7 @@ var completionTime = 2 * time.Second
 var completes = map[string][2]string{
 	"hooks show": {"/v1/hooks", "id"}, "hooks retry": {"/v1/hooks", "id"}, "hooks cancel": {"/v1/hooks", "id"}, "hooks delete": {"/v1/hooks", "id"},
 	"fsm show": {"/v1/instances", "id"}, "fsm retry": {"/v1/instances", "id"}, "fsm cancel": {"/v1/instances", "id"}, "fsm signal": {"/v1/instances", "id"},
+	"fsm terminate": {"/v1/instances", "id"}, "fsm delete": {"/v1/instances", "id"},
 	"fsm start": {"/v1/definitions", "name"}, "task show": {"/v1/tasks", "id"}, "task retry": {"/v1/tasks", "id"}, "task cancel": {"/v1/tasks", "id"},
 	"nodes drain": {"/v1/nodes", "id"},
 }

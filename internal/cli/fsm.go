@@ -18,7 +18,7 @@ import (
 
 func (a *app) fsm() *cobra.Command {
 	return a.group("fsm", "Look at state machines; start, signal, cancel and retry their instances",
-		a.fsmList(), a.fsmShow(), a.fsmStart(), a.fsmSignal(), a.fsmCancel(), a.fsmRetry(), a.fsmDelete(), a.fsmPurge(), a.fsmDefinitions(), a.fsmSchedules())
+		a.fsmList(), a.fsmShow(), a.fsmStart(), a.fsmSignal(), a.fsmCancel(), a.fsmTerminate(), a.fsmRetry(), a.fsmDelete(), a.fsmPurge(), a.fsmDefinitions(), a.fsmSchedules())
 }
 
 // machines opens the database and its machines, to look and to act from outside.
@@ -55,8 +55,10 @@ type instanceJSON struct {
 	Deadline  time.Time       `json:"deadline_at,omitzero"`
 	Finished  time.Time       `json:"finished_at,omitzero"`
 	// Unreceived is the number of signals in its inbox that no step was given.
-	Unreceived int           `json:"unreceived_signals"`
-	Timeline   []attemptJSON `json:"timeline,omitempty"`
+	Unreceived   int           `json:"unreceived_signals"`
+	CancelReason string        `json:"cancel_reason,omitempty"`
+	OnCancel     string        `json:"on_cancel,omitempty"`
+	Timeline     []attemptJSON `json:"timeline,omitempty"`
 }
 
 func newInstanceJSON(i fsm.Instance) instanceJSON {
@@ -64,6 +66,7 @@ func newInstanceJSON(i fsm.Instance) instanceJSON {
 		ID: i.ID, FSM: i.FSM, Version: i.Version, Status: i.Status, Step: i.Step, State: i.State, Result: i.Result, Error: i.Error,
 		Queue: i.Queue, Priority: i.Priority, Attempt: i.Attempt, Failures: i.Failures, Crashes: i.Crashes, Parent: i.Parent, Partition: i.Partition,
 		Unique: i.Unique, Created: i.Created, Due: i.Due, Deadline: i.Deadline, Finished: i.Finished, Unreceived: i.Unreceived,
+		CancelReason: i.CancelReason, OnCancel: i.OnCancel,
 	}
 }
 
@@ -156,7 +159,7 @@ func describeInstance(w io.Writer, i fsm.Instance, attempts []retry.Attempt) {
 	if i.Unreceived > 0 {
 		rows = append(rows, []string{"unreceived signals", fmt.Sprint(i.Unreceived)})
 	}
-	for _, more := range [][]string{{"parent", i.Parent}, {"partition", i.Partition}, {"unique key", i.Unique}} {
+	for _, more := range [][]string{{"parent", i.Parent}, {"partition", i.Partition}, {"unique key", i.Unique}, {"cancel step", i.OnCancel}, {"cancel reason", i.CancelReason}} {
 		if more[1] != "" {
 			rows = append(rows, []string{more[0], plain(more[1])})
 		}
@@ -249,10 +252,23 @@ func (a *app) fsmSignal() *cobra.Command {
 
 func (a *app) fsmCancel() *cobra.Command {
 	var reason string
-	cmd := a.fsmChange("cancel", "End instances and their children", "cancelled", func(ctx context.Context, m *fsm.Machines, id string) error {
+	cmd := a.fsmChange("cancel", "Cancel instances and their children", "cancelled", func(ctx context.Context, m *fsm.Machines, id string) error {
 		return m.Cancel(ctx, id, reason)
 	})
+	cmd.Long = "Ends instances and their children. An instance whose definition has a cancel step\n" +
+		"continues with that step instead; to end it without, use terminate."
 	cmd.Flags().StringVar(&reason, "reason", "cancelled from the command line", "why; it is stored with the instances")
+	return cmd
+}
+
+func (a *app) fsmTerminate() *cobra.Command {
+	var reason string
+	cmd := a.fsmChange("terminate", "End instances without their cancel step", "terminated", func(ctx context.Context, m *fsm.Machines, id string) error {
+		return m.Terminate(ctx, id, reason)
+	})
+	cmd.Long = "Ends instances as cancel does, but without the cancel step of their definition: also\n" +
+		"if it is running. Their children are cancelled."
+	cmd.Flags().StringVar(&reason, "reason", "terminated from the command line", "why; it is stored with the instances")
 	return cmd
 }
 
@@ -298,10 +314,10 @@ func (a *app) fsmDefinitions() *cobra.Command {
 					return err
 				}
 				data := []map[string]any{}
-				rows := [][]string{{"FSM", "VERSION", "QUEUE", "STEPS"}}
+				rows := [][]string{{"FSM", "VERSION", "QUEUE", "STEPS", "ON CANCEL"}}
 				for _, d := range all {
-					data = append(data, map[string]any{"fsm": d.FSM, "version": d.Version, "queue": d.Queue, "steps": d.Steps})
-					rows = append(rows, []string{plain(d.FSM), fmt.Sprint(d.Version), plain(d.Queue), plain(strings.Join(d.Steps, ", "))})
+					data = append(data, map[string]any{"fsm": d.FSM, "version": d.Version, "queue": d.Queue, "steps": d.Steps, "on_cancel": d.OnCancel})
+					rows = append(rows, []string{plain(d.FSM), fmt.Sprint(d.Version), plain(d.Queue), plain(strings.Join(d.Steps, ", ")), plain(d.OnCancel)})
 				}
 				return a.show(map[string]any{"data": data}, func(w io.Writer) { table(w, rows) })
 			})

@@ -23,7 +23,10 @@ var door = fsm.Define("door", 2,
 		}
 		return r.Done(r.State + " is in"), nil
 	}),
-).Retry(retry.None())
+	fsm.Step("lock", func(_ context.Context, r *fsm.Run[string]) (fsm.Outcome, error) {
+		return r.Await("locked").Then("open"), nil
+	}),
+).Retry(retry.None()).OnCancel("lock")
 
 // serve runs the machines of the database once, as a service does all the time.
 func serve(t *testing.T, dsn string) {
@@ -64,7 +67,7 @@ func TestFSM(t *testing.T) {
 func checkFSM(t *testing.T, dsn string) {
 	t.Helper()
 	serve(t, dsn)
-	run(t, "fsm", "definitions", "--dsn", dsn).want(t, 0, "door", "knock, open")
+	run(t, "fsm", "definitions", "--dsn", dsn).want(t, 0, "door", "knock, open, lock", "ON CANCEL\n", "  lock\n")
 	run(t, "fsm", "schedules", "--dsn", dsn).want(t, 0, "nightly", "door@2", "02:30")
 	started := run(t, "fsm", "start", "door", "--state", `"ann"`, "--unique", "ann", "--dsn", dsn)
 	started.want(t, 0)
@@ -81,7 +84,14 @@ func checkFSM(t *testing.T, dsn string) {
 	run(t, "fsm", "signal", id, "key", "--dsn", dsn).wantError(t, exitConflict, "is failed")
 	run(t, "fsm", "retry", id, "--dsn", dsn).want(t, 0, "due now")
 	run(t, "fsm", "retry", id, "--dsn", dsn).wantError(t, exitConflict, "has not ended")
-	run(t, "fsm", "cancel", id, "--reason", "enough", "--dsn", dsn).want(t, 0, "cancelled")
+	run(t, "fsm", "cancel", id, "--reason", "too late", "--dsn", dsn).want(t, 0, "cancelled")
+	serve(t, dsn)
+	run(t, "fsm", "show", id, "--dsn", dsn).want(t, 0, "awaiting_signal", "cancel step    lock", "cancel reason  too late")
+	if shown := run(t, "fsm", "show", id, "--json", "--dsn", dsn).decode(t); shown["cancel_reason"] != "too late" || shown["on_cancel"] != "lock" {
+		t.Errorf("shown: %v", shown)
+	}
+	run(t, "fsm", "terminate", id, "--reason", "enough", "--dsn", dsn).want(t, 0, "terminated")
+	run(t, "fsm", "terminate", id, "--dsn", dsn).wantError(t, exitConflict, "is cancelled")
 	page := run(t, "fsm", "list", "--ended", "cancelled", "--json", "--dsn", dsn).decode(t)
 	if data := page["data"].([]any); len(data) != 1 || data[0].(map[string]any)["error"] != "enough" {
 		t.Errorf("cancelled: %v", page)

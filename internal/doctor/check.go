@@ -26,7 +26,7 @@ type Check struct {
 const (
 	bug = "This is a fault of Perdure, or somebody has changed its tables by hand. Keep a copy of the database and report it; "
 	// cancelOr is what helps an instance that cannot go on.
-	cancelOr = "then end the instance with `perdure fsm cancel <id>` and start it again."
+	cancelOr = "then end the instance with `perdure fsm terminate <id>` and start it again."
 )
 
 // Checks are all checks, in the order in which they are made.

@@ -33,6 +33,9 @@ type InstanceView struct {
 	Result            *string
 	Status            string
 	Unreceived        int
+	// CancelReason is set if the instance has continued with its cancel step, and
+	// CancelStep if its definition has one.
+	CancelReason, CancelStep *string
 }
 
 // InstanceFilter narrows a list of instances. Empty fields do not narrow.
@@ -95,7 +98,8 @@ func (s *Store) viewRow(found func(InstanceView)) func(sqldb.Scan) error {
 	return func(scan sqldb.Scan) error {
 		var v InstanceView
 		err := scan(&v.ID, &v.FSM, &v.Version, &v.Step, &v.State, &v.Queue, &v.Priority, &v.Attempt, &v.Failures, &v.Crashes, &v.Parent, &v.Partition,
-			&v.UniqueKey, &v.Error, &v.Created, &v.Due, &v.Deadline, &v.Finished, &v.Result, &v.Status, &v.Unreceived)
+			&v.UniqueKey, &v.Error, &v.Created, &v.Due, &v.Deadline, &v.Finished, &v.Result, &v.Status, &v.Unreceived,
+			&v.CancelReason, &v.CancelStep)
 		if err != nil {
 			return err
 		}

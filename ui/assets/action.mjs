@@ -7,7 +7,7 @@ import { say, fail } from "./toast.mjs";
 
 /**
  * An action is {name, label, past, key, danger, role, statuses, when(row), run(row), question(row)}:
- * it is for rows of its statuses. usable says whether it can be done to a row now.
+ * it is for rows of its statuses; with some, not for all that match a filter. usable says whether it can be done to a row now.
  */
 export const usable = (action, row) => may(action.role ?? "operator") && (!action.statuses || action.statuses.includes(row.status)) && (!action.when || action.when(row));
 

@@ -106,7 +106,7 @@ function Bar({ spec, rows, selection, chosen, setChosen, filter, refresh }) {
     ${actions.map((a) => html`<button key=${a.name} class=${cls("small", a.danger && "danger")} data-bulk=${a.name} disabled=${!some}
       onClick=${() => onSelection(a, selection, spec)?.then(done)}>${a.label}</button>`)}
     ${spec.bulk && html`<span class="spread"></span><span class="muted">All that match:</span>
-      ${actions.map((a) => html`<button key=${a.name} class="small" data-all=${a.name}
+      ${actions.filter((a) => !a.some).map((a) => html`<button key=${a.name} class="small" data-all=${a.name}
         onClick=${() => onMatching(a, filter, spec)?.then(done)}>${a.label}…</button>`)}`}
   </div>`;
 }

@@ -34,6 +34,7 @@ var asked = map[string][]string{
 		`POST instances/actions {"action":"retry","filter":{"status":["failed","quarantined"]},"dry_run":true}`,
 		`POST instances/actions {"action":"retry","filter":{"status":["failed","quarantined"]}}`,
 		`POST instances/actions {"action":"retry","ids":["ID","ID","ID"]}`,
+		`POST instances/actions {"action":"terminate","ids":["ID","ID","ID","ID","ID","ID","ID"]}`,
 	},
 	"instances?status=failed": {
 		`POST instances {"fsm":"order","state":{"order":"order","amount":0}}`,
@@ -44,11 +45,13 @@ var asked = map[string][]string{
 		`POST instances/actions {"action":"retry","filter":{"status":["failed"]},"dry_run":true}`,
 		`POST instances/actions {"action":"retry","filter":{"status":["failed"]}}`,
 		`POST instances/actions {"action":"retry","ids":["ID","ID","ID"]}`,
+		`POST instances/actions {"action":"terminate","ids":["ID","ID","ID","ID","ID","ID","ID"]}`,
 	},
 	"instances/" + id(3): {
 		`POST instances {"fsm":"order","state":{"amount":12999,"items":[{"n":2,"sku":"tea"},{"n":1,"sku":"cup"}],"order":"4711","paid":true,"serial":9007199254740993}}`,
 		`POST instances/ID/cancel {"reason":"cancelled in the dashboard"}`,
 		`POST instances/ID/signals {"name":"packed","payload":{}}`,
+		`POST instances/ID/terminate {"reason":"terminated in the dashboard"}`,
 	},
 	"actors": {
 		`POST actors {"type":"order","id":"order","input":{}}`,

@@ -54,6 +54,9 @@ func sample() map[string]any {
 
 func row(n int, fsm, status, step string, ago time.Duration) object {
 	o := object{"id": id(n), "fsm": fsm, "version": 2, "step": step, "status": status, "queue": "default", "attempt": 0, "created_at": at(ago), "due_at": at(ago - sec)}
+	if fsm == "order" {
+		o["on_cancel"] = "refund"
+	}
 	switch status {
 	case "done", "failed", "cancelled", "quarantined":
 		o["finished_at"] = at(ago / 2)
@@ -110,7 +113,7 @@ func definition(name string) object {
 		"schema":  object{"type": "object", "required": []string{"order", "amount"}, "properties": object{"order": object{"type": "string"}, "amount": object{"type": "integer", "minimum": 0, "description": "In cents"}, "gift": object{"type": "boolean"}, "speed": object{"enum": []string{"normal", "express"}}}},
 		"signals": []any{object{"name": "packed"}, object{"name": "cancelled"}}, "counts": object{"done": 1210, "failed": 3},
 		"versions": []any{
-			object{"version": 2, "queue": "default", "first_step": "check", "steps": steps, "updated_at": at(9 * minute), "edges": []any{edge("check", "charge"), edge("charge", "reserve"), edge("reserve", "reserve"), edge("reserve", "pack"), edge("reserve", "refund"), edge("pack", "ship"), edge("ship", "notify"), edge("refund", "notify"), edge("pack", "charge")}},
+			object{"version": 2, "queue": "default", "first_step": "check", "on_cancel": "refund", "steps": steps, "updated_at": at(9 * minute), "edges": []any{edge("check", "charge"), edge("charge", "reserve"), edge("reserve", "reserve"), edge("reserve", "pack"), edge("reserve", "refund"), edge("pack", "ship"), edge("ship", "notify"), edge("refund", "notify"), edge("pack", "charge")}},
 			object{"version": 1, "queue": "default", "first_step": "check", "steps": []any{"check", "charge", "ship"}, "updated_at": at(9 * day)},
 		},
 	}

@@ -49,7 +49,7 @@ export function Definition({ names: [name] }) {
     ${data.versions?.length > 1 && html`<div class="switch" role="group" aria-label="Version">${data.versions.map((v) => html`<button class="small" aria-pressed=${v === version} onClick=${() => setChosen(v.version)}>version ${v.version}</button>`)}</div>`}
     ${version && html`<${Panel} title="Steps" cls="full"><${StepGraph} version=${version} taken=${taken} /><//>`}
     <div class="columns">
-      <${Panel} title="Facts"><${Facts} of=${{ Queue: version?.queue ?? data.queue, "Defined in": version?.source ?? data.source, "First step": version?.first_step ?? stepNames(version)[0], Steps: version?.steps?.length,
+      <${Panel} title="Facts"><${Facts} of=${{ Queue: version?.queue ?? data.queue, "Defined in": version?.source ?? data.source, "First step": version?.first_step ?? stepNames(version)[0], Steps: version?.steps?.length, "Cancel step": version?.on_cancel,
         ...Object.fromEntries(Object.entries(data.counts ?? {}).map(([s, n]) => [s, html`<a href=${link(["instances"], { fsm: data.name, status: s })}><${Status} of=${s} /> ${n.toLocaleString()}</a>`])) }} /><//>
       ${data.schema && html`<${Panel} title="State"><${JSONView} value=${data.schema} label="Schema of the state" /><//>`}
     </div>`;

@@ -84,7 +84,8 @@ function Waiting({ of }) {
     unrouted: "No running process knows this definition, version and step.",
     quarantined: "Lost its process too often. Retry it when that is mended.",
   }, of.status);
-  return text && html`<p class="waiting">${text}</p>`;
+  const cancelled = of.cancel_reason && !of.finished_at && `Was cancelled (${of.cancel_reason}) and continued with its cancel step${of.on_cancel ? ` ${of.on_cancel}` : ""}.`;
+  return (cancelled || text) && html`<p class="waiting">${[cancelled, text].filter(Boolean).join(" ")}</p>`;
 }
 
 function Path({ version, entries, current, instance, past }) {
@@ -117,7 +118,7 @@ const facts = (i) => ({
   Created: html`<${At} at=${i.created_at} />`, Due: i.due_at && !i.finished_at && html`<${At} at=${i.due_at} />`,
   Deadline: i.deadline_at && html`<${At} at=${i.deadline_at} />`, Ended: i.finished_at && html`<${At} at=${i.finished_at} />`,
   "Unique key": i.unique_key, "Partition key": i.partition_key,
-  "Unreceived signals": i.unreceived_signals || "",
+  "Unreceived signals": i.unreceived_signals || "", "Cancel step": i.on_cancel, "Cancel reason": i.cancel_reason,
 });
 
 // Family is the tree around an instance.

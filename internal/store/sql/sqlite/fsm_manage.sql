@@ -17,7 +17,8 @@ select i.id, i.fsm, i.version, i.step, coalesce(f.state, i.state), i.queue, i.pr
     when exists (select 1 from perdure.partition_heads h where h.key = i.partition_key and h.head <> i.id) then 'queued'
     else 'executing'
   end),
-  (select count(*) from perdure.signals s where s.target_id = i.id and not s.received)
+  (select count(*) from perdure.signals s where s.target_id = i.id and not s.received), i.cancel_reason,
+  (select d.cancel_step from perdure.definitions d where d.fsm = i.fsm and d.version = i.version)
 from perdure.instances i
 left join perdure.finished f on f.id = i.id
 
