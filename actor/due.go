@@ -19,6 +19,7 @@ type firing struct {
 	mu       sync.Mutex
 	running  sync.WaitGroup
 	stopping bool
+	begun    bool // a dispatcher has asked it to fire what is due
 	// looked is when the last pass began, if it fired nothing: what was due by then
 	// others have.
 	looked time.Time

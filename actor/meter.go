@@ -37,6 +37,19 @@ func (d delays) Stats() core.Stats {
 	}
 }
 
+// Takes implements core.Watched.
+func (d delays) Takes(ctx context.Context) (names []string, ok bool) {
+	f := &d.actors.firing
+	f.mu.Lock()
+	ok = f.begun && !f.stopping
+	f.mu.Unlock()
+	if !ok {
+		return nil, false
+	}
+	names, err := d.actors.types(ctx)
+	return append([]string{}, names...), err == nil
+}
+
 // Due implements core.Watched.
 func (d delays) Due(ctx context.Context) (wait time.Duration, ok bool, err error) {
 	types, err := d.actors.types(ctx)

@@ -44,7 +44,7 @@ func (a *Actors) fireAll(ctx context.Context) (int, error) {
 // done notes what a pass has found that began at a time, and sweeps now and then.
 func (a *Actors) done(ctx context.Context, began time.Time, fired int) error {
 	a.firing.mu.Lock()
-	a.firing.looked = time.Time{}
+	a.firing.begun, a.firing.looked = true, time.Time{}
 	if fired == 0 {
 		a.firing.looked = began
 	}

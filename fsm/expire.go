@@ -3,6 +3,7 @@ package fsm
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
@@ -84,4 +85,16 @@ func (m *Machines) definitions() []store.KnownStep {
 		}
 	}
 	return known
+}
+
+// names returns the definitions that this process serves.
+func (m *Machines) names() []string {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	names := make([]string, 0, len(m.known))
+	for d := range m.known {
+		names = append(names, store.Definition{FSM: d.name, Version: d.version}.String())
+	}
+	slices.Sort(names)
+	return names
 }

@@ -44,7 +44,7 @@ func newQueue(m *Machines, name string, concurrency int) *queue {
 	q.worker = core.NewWorker(core.Kind{
 		Name: "instance", Claim: q.claim, Begin: q.begin, Extend: q.extend, Taken: q.taken, Release: q.release, Next: q.next, Sweep: m.sweep,
 	}, core.Options{
-		Queue: name, Workers: m.rt.Workers,
+		Queue: name, Workers: m.rt.Workers, Names: m.names,
 		Concurrency: concurrency, Lease: m.options.Lease, Clock: m.rt.Clock, OnError: m.options.OnError,
 		SweepEvery: min(max(m.options.Retention/10, time.Minute), time.Hour),
 	})

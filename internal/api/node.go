@@ -28,6 +28,9 @@ type NodeQueue struct {
 	Kind    string `json:"kind"`
 	Queue   string `json:"queue" doc:"Empty if the kind has no parts."`
 	Running int64  `json:"running"`
+	Idle    bool   `json:"idle,omitempty" doc:"The process claims nothing of it now."`
+	// Serves are what an instance, hook, task or alarm must be of.
+	Serves []string `json:"serves" doc:"What it claims of the queue: definitions with their versions, hooks or types. null: all."`
 }
 
 func showNode(n inspect.Node) Node {

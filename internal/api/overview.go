@@ -17,7 +17,9 @@ type Overview struct {
 	Cap    int             `json:"cap" doc:"Numbers are counted up to this; a greater one means that there are more."`
 	Kinds  []KindOverview  `json:"kinds" nullable:"false"`
 	Queues []QueueOverview `json:"queues" nullable:"false" doc:"The queues of state machines that have work."`
-	Series Series          `json:"series"`
+	// Unserved is what an outage, or a deploy that is not finished, looks like.
+	Unserved []Unserved `json:"unserved" nullable:"false" doc:"Due work that no live process serves: it has been due for a minute, and no process that has given a sign of life within 30 seconds takes it. Also instances that were set aside, and schedules whose definition is not served."`
+	Series   Series     `json:"series"`
 }
 
 // KindOverview is how much there is of one kind.
@@ -87,6 +89,9 @@ func (a *API) getOverview(ctx context.Context, in *overviewInput) (*One[Overview
 	}
 	for _, q := range all.Queues {
 		o.Queues = append(o.Queues, QueueOverview{Kind: store.InstanceKind, Name: q.Name, Due: q.Due, OldestDueAt: Time(q.OldestDue)})
+	}
+	if o.Unserved, err = a.unserved(ctx); err != nil {
+		return nil, err
 	}
 	r := steps[in.Range]
 	from := now.Add(-r.window).Truncate(r.step)

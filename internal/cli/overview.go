@@ -78,14 +78,19 @@ func (a *app) status() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.operate(cmd.Context(), func(c *client) error {
 				var all struct {
-					Cap   int              `json:"cap"`
-					Kinds []map[string]any `json:"kinds"`
+					Cap      int              `json:"cap"`
+					Kinds    []map[string]any `json:"kinds"`
+					Unserved []map[string]any `json:"unserved"`
 				}
 				if err := c.get(cmd.Context(), "/v1/overview", nil, &all); err != nil {
 					return err
 				}
 				return a.show(all, func(w io.Writer) {
 					table(w, cells(all.Kinds, []string{"kind", "due", "scheduled", "running", "waiting", "failed", "total", "per_minute", "oldest_due_at"}))
+					if len(all.Unserved) > 0 {
+						fmt.Fprintf(w, "\n%s\n", a.color(red, "no live process serves:"))
+						table(w, cells(all.Unserved, []string{"kind", "why", "queue", "name", "version", "step", "schedule", "count", "oldest_due_at"}))
+					}
 					fmt.Fprintf(w, "\nnumbers are counted up to %d\n", all.Cap)
 				})
 			})

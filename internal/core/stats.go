@@ -49,6 +49,17 @@ func (w *Worker) Kind() string { return w.kind.Name }
 // Queue returns which part of its kind of work the worker takes.
 func (w *Worker) Queue() string { return w.options.Queue }
 
+// Takes implements Watched.
+func (w *Worker) Takes(context.Context) (names []string, ok bool) {
+	w.mu.Lock()
+	ok = w.looked && !w.stopping
+	w.mu.Unlock()
+	if ok && w.options.Names != nil {
+		names = append([]string{}, w.options.Names()...)
+	}
+	return names, ok
+}
+
 // Due implements Watched.
 func (w *Worker) Due(ctx context.Context) (time.Duration, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, dbTimeout)
@@ -63,6 +74,10 @@ type Watched interface {
 	Queue() string
 	// Stats returns what it has counted.
 	Stats() Stats
+	// Takes returns the names of the work that it claims, nil if that is all of its
+	// queue; ok is false if it claims nothing: no dispatcher has started it, or it
+	// drains.
+	Takes(ctx context.Context) (names []string, ok bool)
 	// Due returns how long it is until the oldest work is due that nobody runs, less
 	// than 0 if it has been due; ok says whether there is any.
 	Due(ctx context.Context) (wait time.Duration, ok bool, err error)

@@ -19,6 +19,9 @@ type Options struct {
 	Queue string
 	// Workers learn of the worker. nil: nobody does.
 	Workers *Workers
+	// Names returns the names of the work that the worker claims. nil: all of its
+	// queue.
+	Names func() []string
 	// Concurrency is how many pieces of work run at once.
 	Concurrency int
 	// Lease is how long a claim is ours without a heartbeat.
@@ -47,6 +50,7 @@ type Worker struct {
 	settled  *sync.Cond // signalled when a run ends
 	hungry   bool       // there may be more to claim than there were slots
 	stopping bool
+	looked   bool               // it has claimed, or tried to
 	rest     context.CancelFunc // called when nothing runs any more
 	swept    time.Time
 	free     map[*func()]struct{} // told when a hungry worker has slots again
@@ -165,6 +169,7 @@ func (w *Worker) slots() int {
 	if w.stopping {
 		return 0
 	}
+	w.looked = true
 	slots := w.options.Concurrency - len(w.running)
 	w.hungry = slots <= 0
 	return max(slots, 0)

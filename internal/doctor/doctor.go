@@ -75,7 +75,7 @@ func Run(ctx context.Context, eng *perdure.Engine, options Options) ([]Result, e
 	}
 	x := &examination{eng: eng, rt: eng.Runtime(), options: options}
 	x.add("migrations", "up to date") // the engine is open
-	for _, step := range []func(context.Context) error{x.settings, x.rules, x.outbox, x.consumers, x.deadLetters} {
+	for _, step := range []func(context.Context) error{x.settings, x.rules, x.unserved, x.outbox, x.consumers, x.deadLetters} {
 		if err := step(ctx); err != nil {
 			return x.results, err
 		}
@@ -167,7 +167,7 @@ func (x *examination) rules(ctx context.Context) error {
 func (x *examination) rule(ctx context.Context, tx sqldb.Tx, c Check, rule store.Rule) error {
 	now := x.rt.Clock.Now()
 	before := now.Add(-overdue)
-	if c.Name == rule.Kind+"_stuck" || c.Name == "fsm_unserved" {
+	if c.Name == rule.Kind+"_stuck" {
 		before = now.Add(-expired)
 	}
 	var findings []Finding

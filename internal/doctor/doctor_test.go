@@ -135,15 +135,18 @@ var damage = map[string]string{
 	"hook_ended":     `update T.hooks set finished_at = created_at where id = 'hook-a'`,
 	"hook_attempts":  `update T.hooks set attempts = max_attempts + 1 where id = 'hook-a'`,
 	"hook_stuck":     `update T.hooks set status = 'processing', token = 'x', lease_expires_at = LONGAGO where id = 'hook-b'`,
+	"hook_unserved":  `update T.hooks set due_at = LONGAGO where id = 'hook-c'`,
 	"hook_unhandled": `update T.hooks set due_at = LONGAGO where id = 'hook-c'`,
 	"hook_kept": `insert into T.attempts (kind, id, seq, attempt, outcome, error, ended_at)
 		select 'hook', 'ghost', 1, 1, 'failed', 'x', created_at from T.hooks where id = 'hook-a'`,
 	"task_ended":     `update Q.task set finished_at = enqueued_at where task_id = 1`,
 	"task_stuck":     `update Q.task set status = 'processing', token = TOKEN, lease_expires_at = LONGAGO where task_id = 2`,
+	"task_unserved":  `update Q.task set scheduled_at = LONGAGO where task_id = 3`,
 	"task_unhandled": `update Q.task set scheduled_at = LONGAGO where task_id = 3`,
 	"alarm_orphan": `insert into T.alarms (actor_type, actor_id, kind, alarm_id, type, due_at, sequence, created_at)
 		select 'lamp', 'ghost', 'machine', 'y', 'after', due_at, 1, created_at from T.alarms where alarm_id = 'b'`,
 	"alarm_stuck":     `update T.alarms set status = 'processing', token = 'x', lease_expires_at = LONGAGO where alarm_id = 'a'`,
+	"alarm_unserved":  `update T.alarms set due_at = LONGAGO where alarm_id = 'b'`,
 	"alarm_unhandled": `update T.alarms set due_at = LONGAGO where alarm_id = 'b'`,
 	"alarm_ended": `insert into T.alarms (actor_type, actor_id, kind, alarm_id, type, due_at, sequence, created_at)
 		select 'lamp', 'done', 'machine', 'x', 'after', due_at, 1, created_at from T.alarms where alarm_id = 'b'`,

@@ -102,7 +102,7 @@ func New(rt *perdure.Runtime, o Options) *Runner {
 	r.worker = core.NewWorker(core.Kind{
 		Name: o.Kind, Claim: r.claim, Run: r.run, Extend: r.extend, Release: r.release, Next: r.next, Sweep: r.sweep,
 	}, core.Options{
-		Queue: o.Namespace, Workers: rt.Workers,
+		Queue: o.Namespace, Workers: rt.Workers, Names: r.names,
 		Concurrency: o.Concurrency, Lease: o.Lease, Clock: rt.Clock, OnError: o.OnError,
 		SweepEvery: min(max(o.Retention/10, time.Minute), time.Hour),
 	})

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/perdure/perdure/internal/serving"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -80,22 +81,52 @@ const (
 )
 
 // running returns how much this process runs now, queue by queue.
-func (i *Inspector) running() []store.NodeQueue {
-	var all []store.NodeQueue
+func (i *Inspector) running(ctx context.Context) []store.NodeQueue {
+	var queues []queue
 	for _, w := range i.rt.Workers.All() {
-		at := slices.IndexFunc(all, func(q store.NodeQueue) bool { return q.Kind == w.Kind() && q.Queue == w.Queue() })
+		at := slices.IndexFunc(queues, func(q queue) bool { return q.Kind == w.Kind() && q.Queue == w.Queue() })
 		if at < 0 {
-			at, all = len(all), append(all, store.NodeQueue{Kind: w.Kind(), Queue: w.Queue()})
+			at, queues = len(queues), append(queues, queue{NodeQueue: store.NodeQueue{Kind: w.Kind(), Queue: w.Queue(), Serves: []string{}}})
 		}
-		all[at].Running += w.Stats().Running
+		queues[at].Running += w.Stats().Running
+		if names, ok := w.Takes(ctx); ok {
+			queues[at].take(names)
+		}
+	}
+	all := make([]store.NodeQueue, len(queues))
+	for n, q := range queues {
+		all[n] = q.shown()
 	}
 	return all
+}
+
+// queue is what the workers of this process do in one queue.
+type queue struct {
+	store.NodeQueue
+	takes, every bool
+}
+
+// take adds the names that a worker claims; nil: all.
+func (q *queue) take(names []string) {
+	q.takes, q.every = true, q.every || names == nil
+	q.Serves = append(q.Serves, names...)
+}
+
+// shown returns the queue as it is stored.
+func (q queue) shown() store.NodeQueue {
+	q.Idle = !q.takes
+	slices.Sort(q.Serves)
+	q.Serves = slices.Compact(q.Serves)
+	if q.every {
+		q.Serves = nil
+	}
+	return q.NodeQueue
 }
 
 // Beat notes that a process lives and how much it runs, and returns whether somebody
 // has asked it to end its work.
 func (i *Inspector) Beat(ctx context.Context, n store.Node) (drain bool, err error) {
-	n.Running = i.running()
+	n.Running = i.running(ctx)
 	if err := i.write(ctx, i.rt.Store.BeatNode(n, i.rt.Now(), &drain)); err != nil {
 		return false, fmt.Errorf("give a sign of life: %w", err)
 	}
@@ -106,9 +137,6 @@ func (i *Inspector) Beat(ctx context.Context, n store.Node) (drain bool, err err
 func (i *Inspector) Leave(ctx context.Context, id string) error {
 	return i.write(ctx, i.rt.Store.RemoveNode(id))
 }
-
-// lost is how long a process is believed to live without a sign of it.
-const lost = 30 * time.Second
 
 // Node is a process that runs, or did until lately.
 type Node struct {
@@ -121,7 +149,7 @@ type Node struct {
 func (i *Inspector) Nodes(ctx context.Context) ([]Node, error) {
 	var all []Node
 	err := i.read(ctx, i.rt.Store.Nodes(i.rt.Now(), func(n store.Node, now time.Time) {
-		all = append(all, Node{Node: n, Lost: now.Sub(n.Seen) > lost})
+		all = append(all, Node{Node: n, Lost: !serving.Live(n, now)})
 	}))
 	if err != nil {
 		return nil, fmt.Errorf("list nodes: %w", err)

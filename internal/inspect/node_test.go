@@ -2,6 +2,7 @@ package inspect_test
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -10,6 +11,11 @@ import (
 	"github.com/perdure/perdure/internal/inspect"
 	"github.com/perdure/perdure/internal/store"
 )
+
+// has reports whether a queue is among others.
+func has(all []store.NodeQueue, q store.NodeQueue) bool {
+	return slices.ContainsFunc(all, func(o store.NodeQueue) bool { return reflect.DeepEqual(o, q) })
+}
 
 func TestASignOfLifeTellsWhatAProcessRuns(t *testing.T) {
 	t.Parallel()
@@ -36,8 +42,8 @@ func TestASignOfLifeTellsWhatAProcessRuns(t *testing.T) {
 				}
 				return all[0].Running
 			}
-			idle := store.NodeQueue{Kind: "instance", Queue: fsm.DefaultQueue}
-			if got := running(); !slices.Contains(got, idle) {
+			idle := store.NodeQueue{Kind: "instance", Queue: fsm.DefaultQueue, Idle: true, Serves: []string{}}
+			if got := running(); !has(got, idle) {
 				t.Errorf("before, it runs %+v", got)
 			}
 			_, err = fsm.StartMany(t.Context(), eng, slow, []int{1, 2, 3}, nil)
@@ -48,13 +54,13 @@ func TestASignOfLifeTellsWhatAProcessRuns(t *testing.T) {
 				<-began
 			}
 			busy := idle
-			busy.Running = 3
-			if got := running(); !slices.Contains(got, busy) {
+			busy.Running, busy.Idle, busy.Serves = 3, false, []string{"slow@1"}
+			if got := running(); !has(got, busy) {
 				t.Errorf("meanwhile, it runs %+v", got)
 			}
 			close(end)
 			enginetest.NoError(t, machines.Drain(t.Context()))
-			if got := running(); !slices.Contains(got, idle) {
+			if got := running(); !has(got, idle) {
 				t.Errorf("after, it runs %+v", got)
 			}
 		})

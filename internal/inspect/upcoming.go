@@ -80,33 +80,14 @@ func (i *Inspector) upcoming(ctx context.Context, run sqldb.Runner, kind string,
 	return stmts, nil
 }
 
-// walk collects groups one after the other, each found from the one before.
-func walk[G any](ctx context.Context, run sqldb.Runner, from G, next func(after G, found func(G)) sqldb.Stmt) ([]G, error) {
-	var all []G
-	at := from
-	for more := true; more && len(all) < maxGroups; {
-		more = false
-		if err := run.Run(ctx, next(at, func(g G) { at, more = g, true })); err != nil {
-			return nil, err
-		}
-		if more {
-			all = append(all, at)
-		}
-	}
-	return all, nil
-}
-
-// maxGroups bounds how many queues, hooks and types are looked at.
-const maxGroups = 300
-
 func (i *Inspector) readyGroups(ctx context.Context, run sqldb.Runner) ([]store.ReadyGroup, error) {
-	return walk(ctx, run, store.ReadyGroup{Priority: -100}, i.rt.Store.NextReadyGroup)
+	return sqldb.Walk(ctx, run, store.ReadyGroup{Priority: -100}, i.rt.Store.NextReadyGroup)
 }
 
 func (i *Inspector) hookGroups(ctx context.Context, run sqldb.Runner) ([]store.HookGroup, error) {
-	return walk(ctx, run, store.HookGroup{Priority: -100}, i.rt.Store.NextHookGroup)
+	return sqldb.Walk(ctx, run, store.HookGroup{Priority: -100}, i.rt.Store.NextHookGroup)
 }
 
 func (i *Inspector) taskGroups(ctx context.Context, run sqldb.Runner) ([]string, error) {
-	return walk(ctx, run, "", i.rt.Store.NextTaskGroup)
+	return sqldb.Walk(ctx, run, "", i.rt.Store.NextTaskGroup)
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/perdure/perdure/internal/sqldb"
@@ -67,6 +68,9 @@ type Definition struct {
 	FSM     string
 	Version int
 }
+
+// String returns the definition as processes name it.
+func (d Definition) String() string { return d.FSM + "@" + strconv.Itoa(d.Version) }
 
 // KnownStep is a step of a definition that a process can run. The empty step
 // represents instances whose definition was not known to the process that claimed

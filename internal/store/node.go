@@ -26,6 +26,11 @@ type NodeQueue struct {
 	Kind    string `json:"kind"`
 	Queue   string `json:"queue"`
 	Running int64  `json:"running"`
+	// Idle is true if the process claims nothing of it now.
+	Idle bool `json:"idle,omitempty"`
+	// Serves are the names of the work that it claims: definitions with their
+	// versions, hooks or types. nil: all.
+	Serves []string `json:"serves"`
 }
 
 // BeatNode returns the statement that notes that a process lives; drain learns

@@ -254,6 +254,15 @@ func overview() object {
 	return object{
 		"now":   at(0),
 		"kinds": []any{kind("instances", 42, 12, 318, 3, 1260, at(2*sec)), kind("actors", 0, 1, 1234, 0, 88, nil), kind("hooks", 7, 4, 0, 214, 640, at(4*minute)), kind("tasks", 2, 1, 9, 3, 75, at(sec)), kind("alarms", 0, 0, 86, 0, 31, nil)},
+		"cap":   1000,
+		"unserved": []any{
+			object{"kind": "instances", "why": "queue", "queue": "mail", "count": 1001, "oldest_due_at": at(7 * minute)},
+			object{"kind": "instances", "why": "definition", "queue": "default", "name": "report", "version": 4, "count": 3, "oldest_due_at": at(9 * minute)},
+			object{"kind": "instances", "why": "step", "queue": "default", "name": "order", "version": 2, "step": "wrap", "count": 1, "oldest_due_at": at(9 * minute)},
+			object{"kind": "hooks", "why": "handler", "queue": "shop", "name": "notify-crm", "count": 7, "oldest_due_at": at(4 * minute)},
+			object{"kind": "tasks", "why": "handler", "name": "send_fax", "count": 2, "oldest_due_at": at(5 * minute)},
+			object{"kind": "schedules", "why": "definition", "name": "report", "version": 9, "schedule": "nightly-report", "count": 1, "oldest_due_at": at(-5 * time.Hour)},
+		},
 		"queues": []any{
 			object{"name": "default", "kind": "instances", "due": 42, "running": 12, "concurrency": 100, "oldest_due_at": at(2 * sec), "spark": wave(20, 12, 0)[:40]},
 			object{"name": "mail", "kind": "instances", "due": 0, "running": 0, "concurrency": 20, "spark": wave(4, 4, 2)[:40]},

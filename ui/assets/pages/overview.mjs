@@ -25,6 +25,7 @@ export function Overview() {
     ${!data && !error && html`<${Loading} />`}
     ${data && isNew(data) && html`<p class="empty">Nothing has run here yet. ${docs && html`The <a href=${docs + "quickstart"}>quickstart</a> shows how to begin; or `}<a href=${link(["definitions"])}>start a machine</a> that a process knows.</p>`}
     ${data && html`<div class="cards">${(data.kinds ?? []).map((k) => html`<${Kind} key=${k.kind} of=${k} spark=${data.series?.throughput?.[k.kind]} />`)}</div>
+      <${Unserved} rows=${data.unserved ?? []} cap=${data.cap} />
       <${Charts} series=${data.series} />
       <div class="columns">
         <${Queues} rows=${data.queues} />
@@ -82,8 +83,8 @@ export function millis(text) {
 // what an outage looks like.
 function Queues({ rows }) {
   const nodes = useLive("nodes", {}, { kinds: ["nodes"], every: 5000 });
-  const up = (nodes.data?.data ?? []).filter((n) => n.status !== "gone");
-  const takers = (q) => up.flatMap((n) => n.queues ?? []).filter((t) => t.queue === q.name && t.kind === own(singular, q.kind));
+  const up = (nodes.data?.data ?? []).filter((n) => n.status === "up");
+  const takers = (q) => up.flatMap((n) => n.queues ?? []).filter((t) => !t.idle && t.queue === q.name && t.kind === own(singular, q.kind));
   return html`<${Panel} title="Queues"><${Table} title="Queues" rows=${rows} empty="No queue has work." keyOf=${(q) => q.kind + q.name} cls="labelled" columns=${[
     ["Queue", (q) => html`<a href=${link([q.kind], { queue: q.name })}>${q.name}</a> <span class="muted">${own(titles, q.kind) ?? q.kind}</span>`],
     ["Due", (q) => (q.due ?? 0).toLocaleString()],
@@ -92,5 +93,32 @@ function Queues({ rows }) {
     ["Processes", (q) => (nodes.data && !takers(q).length ? html`<span class="is-bad"><${Icon} shape="jail" /> none</span>` : takers(q).length)],
   ]} /><//>`;
 }
+
+// Unserved is due work that no live process serves: it stays there until one does.
+function Unserved({ rows, cap }) {
+  if (!rows.length) return null;
+  return html`<${Panel} title="No live process serves" cls="full unserved"><${Table} title="Work that no live process serves" rows=${rows} keyOf=${(u) => JSON.stringify([u.kind, u.queue, u.name, u.version, u.step, u.schedule])} cls="labelled" columns=${[
+    ["Work", (u) => html`<${Icon} shape="odd" /> <a href=${whereUnserved(u)}>${own(titles, u.kind) ?? u.kind}</a>`],
+    ["Needs", (u) => needs(u)],
+    ["Due", (u) => (u.schedule ? "" : u.count.toLocaleString() + (u.count > cap ? "+" : ""))],
+    ["Since", (u) => html`${u.schedule && "next "}<${When} at=${u.oldest_due_at} />`],
+  ]} /><//>`;
+}
+
+// needs says what a process must have to run the work.
+function needs(u) {
+  const definition = `${u.name} version ${u.version}`;
+  return own({
+    queue: html`a process that takes queue <b>${u.queue}</b>`,
+    definition: html`a process that knows <b>${definition}</b>${u.schedule ? ` for schedule ${u.schedule}` : ` in queue ${u.queue}`}`,
+    step: html`a process that knows step <b>${u.step}</b> of ${definition} in queue ${u.queue}`,
+    handler: html`a process that handles <b>${u.name}</b>${u.queue && ` in namespace ${u.queue}`}`,
+  }, u.why) ?? u.why;
+}
+
+const whereUnserved = (u) => (u.schedule ? link(["schedules", u.schedule]) : link([u.kind], own({
+  instances: u.why === "queue" ? { queue: u.queue } : { fsm: u.name, status: "unrouted" },
+  hooks: { namespace: u.queue, name: u.name }, tasks: { type: u.name }, alarms: { type: u.name }, actors: { type: u.name },
+}, u.kind) ?? {}));
 
 const singular = { instances: "instance", hooks: "hook", tasks: "task", alarms: "alarm" };

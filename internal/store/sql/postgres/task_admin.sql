@@ -112,3 +112,7 @@ union all
 select 'right of the owner role', r.rolname
 from pg_roles r
 where r.rolname = 'perdure_owner' and (r.rolsuper or r.rolcreaterole or r.rolbypassrls or r.rolcanlogin)
+
+-- name: TaskClaimed
+select count(*)
+from (select 1 from queues.task where status = 'processing' and task_type = ? and lease_expires_at > ? limit 1) s

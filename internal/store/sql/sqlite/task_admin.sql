@@ -27,3 +27,7 @@ delete from queues_error
 where error_id in (
   select error_id from queues_error where created_at <= ?2 - ?1 order by error_id limit 1000
 )
+
+-- name: TaskClaimed
+select count(*)
+from (select 1 from queues_task where status = 'processing' and task_type = ? and lease_expires_at > ? limit 1) s

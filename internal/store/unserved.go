@@ -1,0 +1,110 @@
+package store
+
+import (
+	"time"
+
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// Waiting is due work of one kind that the same process could run: how much there is,
+// and since when the oldest is due.
+type Waiting struct {
+	// Queue is the queue of instances, and the namespace of hooks.
+	Queue string
+	// Name is the definition, the hook, the type or the schedule.
+	Name    string
+	Version int
+	Step    string
+	Count   int
+	Oldest  time.Time
+}
+
+// UnroutedInstances returns the statement that groups the instances that were set
+// aside by a process that does not know them.
+func (s *Store) UnroutedInstances(limit int, found func(Waiting)) sqldb.Stmt {
+	stmt := s.stmt("UnservedUnrouted", limit)
+	stmt.Row = func(scan sqldb.Scan) error {
+		var w Waiting
+		err := scan(&w.Queue, &w.Name, &w.Version, &w.Step, &w.Count, &w.Oldest)
+		if err == nil {
+			w.Oldest = w.Oldest.UTC()
+			found(w)
+		}
+		return err
+	}
+	return stmt
+}
+
+// DueAlarms returns the statement that groups the alarms, and the delays of actors,
+// that have been due since a time.
+func (s *Store) DueAlarms(until time.Time, limit int, found func(w Waiting, delay bool)) sqldb.Stmt {
+	stmt := s.stmt("UnservedAlarms", moment(until), limit)
+	stmt.Row = func(scan sqldb.Scan) error {
+		var w Waiting
+		var kind string
+		err := scan(&kind, &w.Name, &w.Count, &w.Oldest)
+		if err == nil {
+			w.Oldest = w.Oldest.UTC()
+			found(w, kind == "machine")
+		}
+		return err
+	}
+	return stmt
+}
+
+// StartingSchedule is a schedule that is not paused.
+type StartingSchedule struct {
+	Name, FSM string
+	Version   int
+	Next      time.Time
+	// Recorded is true if some process has served the definition at some time.
+	Recorded bool
+}
+
+// StartingSchedules returns the statement that reads what schedules start.
+func (s *Store) StartingSchedules(limit int, found func(StartingSchedule)) sqldb.Stmt {
+	stmt := s.stmt("UnservedSchedules", limit)
+	stmt.Row = func(scan sqldb.Scan) error {
+		var v StartingSchedule
+		err := scan(&v.Name, &v.FSM, &v.Version, &v.Next, &v.Recorded)
+		if err == nil {
+			v.Next = v.Next.UTC()
+			found(v)
+		}
+		return err
+	}
+	return stmt
+}
+
+// claims are the statements that look for claims that have not expired.
+var claims = map[string]string{InstanceKind: "ClaimedInstances", HookKind: "ClaimedHooks", TaskKind: "TaskClaimed", AlarmKind: "ClaimedAlarms"}
+
+// Claimed returns the statement that finds out whether some of the work is claimed at
+// a time, and false for a kind that has no claims.
+func (s *Store) Claimed(kind string, w Waiting, now time.Time, claimed *bool) (sqldb.Stmt, bool) {
+	name, ok := claims[kind]
+	if !ok {
+		return sqldb.Stmt{}, false
+	}
+	args := []any{w.Name, moment(now)}
+	switch kind {
+	case InstanceKind:
+		args[0] = w.Queue
+	case HookKind:
+		args = []any{w.Queue, w.Name, moment(now)}
+	}
+	stmt := s.stmt(name, args...)
+	stmt.Row = func(scan sqldb.Scan) error {
+		var n int
+		err := scan(&n)
+		*claimed = n > 0
+		return err
+	}
+	return stmt, true
+}
+
+// moment returns a time as the database stores it.
+func moment(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
+
+// Watches reports whether the database knows which processes run.
+func (s *Store) Watches() bool { return s.texts["NodeList"] != "" }
