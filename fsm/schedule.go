@@ -88,12 +88,7 @@ type ScheduleStatus struct {
 }
 
 // scheduleSpec is what a schedule stores.
-type scheduleSpec struct {
-	Schedule  cron.Spec         `json:"schedule"`
-	Missed    Missed            `json:"missed"`
-	MaxMissed int               `json:"max_missed"`
-	Start     store.NewInstance `json:"start"`
-}
+type scheduleSpec store.ScheduleSpec
 
 // SetSchedule starts an instance of a machine, with that state, at every tick of
 // a cron expression ("30 2 * * *", "@daily") or of an interval ("@every 90s"). A
@@ -156,7 +151,7 @@ func prepareSchedule[S any](name, spec string, d *Definition[S], state S, option
 	if err != nil {
 		return store.Schedule{}, ticks, err
 	}
-	stored, err := json.Marshal(scheduleSpec{Schedule: ticks.Spec(), Missed: o.Missed, MaxMissed: o.MaxMissed, Start: start})
+	stored, err := json.Marshal(scheduleSpec{Schedule: ticks.Spec(), Missed: string(o.Missed), MaxMissed: o.MaxMissed, Start: start})
 	return store.Schedule{Name: name, FSM: d.name, Version: d.version, Spec: string(stored), Paused: o.Paused}, ticks, err
 }
 
@@ -237,20 +232,20 @@ func (m *Machines) Schedules(ctx context.Context) ([]ScheduleStatus, error) {
 
 func scheduleStatus(s store.Schedule) (ScheduleStatus, error) {
 	spec, ticks, err := readSpec(s)
-	return ScheduleStatus{
+	status := ScheduleStatus{
 		Name: s.Name, FSM: s.FSM, Version: s.Version, Spec: ticks.String(), Zone: ticks.Zone(), Text: ticks.Describe(),
-		Missed: spec.Missed, MaxMissed: spec.MaxMissed, Paused: s.Paused, State: json.RawMessage(spec.Start.State), Start: startOptions(spec.Start),
+		Missed: Missed(spec.Missed), MaxMissed: spec.MaxMissed, Paused: s.Paused, Start: startOptions(spec.Start),
 		Next: utc(s.Next), Last: utc(s.Last), ticks: ticks,
-	}, err
+	}
+	if spec.Start.State != "" { // a spec that cannot be read has none
+		status.State = json.RawMessage(spec.Start.State)
+	}
+	return status, err
 }
 
 func readSpec(s store.Schedule) (scheduleSpec, cron.Schedule, error) {
-	var spec scheduleSpec
-	if err := json.Unmarshal([]byte(s.Spec), &spec); err != nil {
-		return spec, cron.Schedule{}, fmt.Errorf("read schedule %s: %w", s.Name, err)
-	}
-	ticks, err := spec.Schedule.Schedule()
-	return spec, ticks, err
+	spec, ticks, err := s.Read()
+	return scheduleSpec(spec), ticks, err
 }
 
 // ticking is the schedules that are due at a time. Their rows are locked, so no
@@ -314,9 +309,9 @@ const lateness = time.Minute
 func (s scheduleSpec) due(ticks cron.Schedule, tick, now time.Time) []time.Time {
 	missed, _ := cron.Missed(ticks, tick, now, cron.Policy(s.Missed), s.MaxMissed-1) // and the tick itself
 	switch {
-	case s.Missed == SkipMissed && now.Sub(tick) > lateness:
+	case Missed(s.Missed) == SkipMissed && now.Sub(tick) > lateness:
 		return nil
-	case s.Missed == RunOnce && len(missed) > 0:
+	case Missed(s.Missed) == RunOnce && len(missed) > 0:
 		return missed
 	}
 	return append([]time.Time{tick}, missed...)

@@ -81,7 +81,7 @@ func (c ScheduleChange) apply(s scheduleSpec, limit int) (scheduleSpec, cron.Sch
 	}
 	s.Schedule = ticks.Spec()
 	if c.Missed != nil {
-		s.Missed = *c.Missed
+		s.Missed = string(*c.Missed)
 	}
 	if c.MaxMissed != nil {
 		s.MaxMissed = *c.MaxMissed
@@ -93,7 +93,7 @@ func (c ScheduleChange) apply(s scheduleSpec, limit int) (scheduleSpec, cron.Sch
 		}
 		s.Start.State = string(state)
 	}
-	return s, ticks, validMissed(s.Missed, s.MaxMissed)
+	return s, ticks, validMissed(Missed(s.Missed), s.MaxMissed)
 }
 
 // ticks returns those of the change, or the old ones if it does not concern them:

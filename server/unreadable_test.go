@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -35,5 +36,27 @@ func (Flows) NoRowHidesAList(t *testing.T, db enginetest.Database) {
 				}
 			}
 		}
+	}
+}
+
+// A schedule that cannot be read is listed with the reason and can be set again.
+func (Flows) AnUnreadableScheduleIsListedAndRepaired(t *testing.T, db enginetest.Database) {
+	f := ready(t, db)
+	good, bad := f.schedule(), f.schedule()
+	db.Exec(t, "update "+db.Table("perdure", "schedules")+` set spec = '{"schedule":{"cron":"61 25 * * *"}}' where name = ?`, strings.TrimPrefix(bad, "/v1/schedules/"))
+	errs := map[string]string{}
+	for _, s := range f.want(http.StatusOK, http.MethodGet, "/v1/schedules", nil).list() {
+		errs["/v1/schedules/"+s.text("name")] = s.text("error")
+	}
+	if len(errs) != 2 || errs[good] != "" || !strings.Contains(errs[bad], "61") {
+		t.Errorf("schedules: %v", errs)
+	}
+	if s := f.want(http.StatusOK, http.MethodGet, bad, nil); s.text("error") != errs[bad] {
+		t.Errorf("the schedule: %v", s)
+	}
+	f.done(bad, "/pause")
+	f.want(http.StatusUnprocessableEntity, http.MethodPost, bad+"/fire", nil)
+	if s := f.want(http.StatusOK, http.MethodPut, bad, object{"fsm": "order", "spec": "30 2 * * *"}); s["error"] != nil {
+		t.Errorf("set again: %v", s)
 	}
 }

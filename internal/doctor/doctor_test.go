@@ -131,6 +131,8 @@ var damage = map[string]string{
 	"fsm_unread":    `update T.instances set error = 'decode state: odd' where id = 'HEAD'`,
 	"schedule_unserved": `insert into T.schedules (name, fsm, version, spec, next_at, paused, updated_at)
 		select 'orphan', 'gone', 1, '{}', created_at, false, created_at from T.instances where id = 'PARKED'`,
+	"schedule_unread": `insert into T.schedules (name, fsm, version, spec, next_at, paused, updated_at)
+		select 'odd', 'done', 1, '{"schedule":{"cron":"61 25 * * *"}}', created_at, false, created_at from T.instances where id = 'PARKED'`,
 	"fsm_tree":       `insert into T.tree_ends (parent_id, first_fanout, last_fanout, kind, root_id, reason, due_at, created_at) select id, 1, 1, 'end', id, 'x', due_at, due_at from T.instances where id = 'UNIQUE'`,
 	"hook_ended":     `update T.hooks set finished_at = created_at where id = 'hook-a'`,
 	"hook_attempts":  `update T.hooks set attempts = max_attempts + 1 where id = 'hook-a'`,

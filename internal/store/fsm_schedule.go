@@ -1,8 +1,11 @@
 package store
 
 import (
+	"encoding/json"
+	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/internal/cron"
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
@@ -15,6 +18,24 @@ type Schedule struct {
 	Last      *time.Time
 	Paused    bool
 	Updated   time.Time
+}
+
+// ScheduleSpec is what Schedule.Spec has.
+type ScheduleSpec struct {
+	Schedule  cron.Spec   `json:"schedule"`
+	Missed    string      `json:"missed"`
+	MaxMissed int         `json:"max_missed"`
+	Start     NewInstance `json:"start"`
+}
+
+// Read decodes the spec of a schedule.
+func (r Schedule) Read() (ScheduleSpec, cron.Schedule, error) {
+	var spec ScheduleSpec
+	if err := json.Unmarshal([]byte(r.Spec), &spec); err != nil {
+		return spec, cron.Schedule{}, fmt.Errorf("read schedule %s: %w", r.Name, err)
+	}
+	ticks, err := spec.Schedule.Schedule()
+	return spec, ticks, err
 }
 
 // Schedules returns the statement that reads all schedules by name.

@@ -122,6 +122,7 @@ var asked = map[string][]string{
 		`DELETE schedules/nightly-report`,
 		`DELETE schedules/nightly-report`,
 		`DELETE schedules/sweep`,
+		`DELETE schedules/weekly`,
 		`POST schedules/nightly-report/fire {}`,
 		`POST schedules/nightly-report/fire {}`,
 		`POST schedules/nightly-report/pause {}`,
@@ -129,6 +130,7 @@ var asked = map[string][]string{
 		`POST schedules/sweep/fire {}`,
 		`POST schedules/sweep/resume {}`,
 		`POST schedules/sweep/resume {}`,
+		`POST schedules/weekly/pause {}`,
 		`PUT schedules/order {"spec":"0 9 * * *","zone":"UTC","missed":"once","fsm":"order"}`,
 	},
 	"schedules/nightly-report": {

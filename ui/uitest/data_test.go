@@ -37,7 +37,7 @@ func sample() map[string]any {
 		"instances/*/signals": list(object{"id": "1", "name": "address-changed", "payload": object{"street": "Main St 5"}, "created_at": at(40 * sec), "status": "waiting"}),
 		"facets/instances":    object{"fsm": []string{"order", "shipment", "report"}, "queue": []string{"default", "mail"}, "step": []string{"charge", "ship"}},
 		"definitions":         list(definition("order"), definition("report")), "definitions/*": definition("order"),
-		"schedules": list(schedule("nightly-report", "30 2 * * *", "at 02:30", "Europe/Berlin", false), schedule("sweep", "@every 90s", "every 90 seconds", "UTC", true)), "schedules/*": wholeSchedule(), "ticks": object{"valid": true, "text": "at 03:45", "next": []string{at(-6 * time.Hour), at(-30 * time.Hour)}},
+		"schedules": list(schedule("nightly-report", "30 2 * * *", "at 02:30", "Europe/Berlin", false), schedule("sweep", "@every 90s", "every 90 seconds", "UTC", true), unreadSchedule()), "schedules/*": wholeSchedule(), "ticks": object{"valid": true, "text": "at 03:45", "next": []string{at(-6 * time.Hour), at(-30 * time.Hour)}},
 		"hooks": list(hook(1, "send-receipt", "completed"), hook(2, "notify-crm", "failed"), hook(3, "index", "pending"), hook(4, "notify-crm", "processing")), "hooks/*": hook(2, "notify-crm", "failed"),
 		"tasks": list(task(9, "send_email", "completed"), task(8, "db_function", "failed"), task(7, "send_sms", "pending")), "tasks/*": task(8, "db_function", "failed"),
 		"alarms": list(alarm("trial-ends", "reminder", 3*day), alarm("cleanup-1", "cleanup", 20*minute), alarm("poll", "poll", 90*sec), failed(alarm("sync", "sync", -minute))), "alarms/*": alarm("trial-ends", "reminder", 3*day),
@@ -121,6 +121,13 @@ func definition(name string) object {
 
 func schedule(name, spec, text, zone string, paused bool) object {
 	return object{"name": name, "fsm": "report", "version": 1, "spec": spec, "text": text, "zone": zone, "paused": paused, "missed": "once", "next_at": at(-5 * time.Hour), "last_at": at(19 * time.Hour), "next": []string{at(-5 * time.Hour), at(-29 * time.Hour), at(-53 * time.Hour)}}
+}
+
+// unreadSchedule is one that the server cannot read.
+func unreadSchedule() object {
+	s := schedule("weekly", "", "", "", false)
+	s["error"], s["next"] = "expression \"61 25 * * *\": minute 61 is not one of 0 to 59", []string{}
+	return s
 }
 
 // wholeSchedule has what lists leave out.

@@ -12,8 +12,8 @@ import { At, When, exact, inZone } from "../time.mjs";
 import { JSONView } from "../json.mjs";
 import { JSONField, whole } from "../form.mjs";
 import { stringify } from "../exact.mjs";
-import { Facts, Failure, Heading, Loading, Panel, Table } from "../parts.mjs";
-import { actions } from "./schedules.mjs";
+import { ErrorText, Facts, Failure, Heading, Loading, Panel, Table } from "../parts.mjs";
+import { actions, stateOf, unread } from "./schedules.mjs";
 import { Timing } from "./timing.mjs";
 
 export function Schedule({ names: [name] }) {
@@ -26,7 +26,8 @@ export function Schedule({ names: [name] }) {
       <${Actions} actions=${actions} row=${s} one="schedule" after=${refresh} />
     <//>
     <${Failure} error=${error} />
-    <div class="lead"><${Status} of=${s.paused ? "paused" : "active"} /><span>${s.text || s.spec}</span></div>
+    <div class="lead"><${Status} of=${stateOf(s)} /><span>${s.text || s.spec}</span></div>
+    <${ErrorText} text=${s.error && `${unread(s)}. It does not fire until it is set again.`} />
     <div class="columns">
       <div>${may("operator") ? html`<${Change} of=${s} schema=${definition.data?.schema} loading=${definition.loading} after=${refresh} />`
         : html`<${Panel} title="State"><${JSONView} value=${s.state} label="State" /><//>`}</div>

@@ -16,7 +16,7 @@ const at = (s) => `schedules/${segment(s.name)}`;
 
 /** actions on a schedule. */
 export const actions = [
-  { name: "fire", label: "Run now", past: "run", key: "f", run: (s) => post(`${at(s)}/fire`) },
+  { name: "fire", label: "Run now", past: "run", key: "f", when: (s) => !s.error, run: (s) => post(`${at(s)}/fire`) },
   { name: "pause", label: "Pause", past: "paused", key: "p", when: (s) => !s.paused, run: (s) => post(`${at(s)}/pause`) },
   { name: "resume", label: "Resume", past: "resumed", key: "p", when: (s) => s.paused, run: (s) => post(`${at(s)}/resume`) },
   { name: "delete", label: "Delete", past: "deleted", danger: true, role: "admin", run: (s) => { leave(s); return del(at(s)); }, question: (s) => `${s.name} starts ${s.fsm} no more. Instances that run go on.` },
@@ -24,6 +24,12 @@ export const actions = [
 
 // leave goes from the page of a schedule that is about to go to the list.
 const leave = (s) => { if (route.peek().names[1] === s.name) go(link(["schedules"])); };
+
+/** stateOf is the status of a schedule; one that cannot be read does not fire. */
+export const stateOf = (s) => (s.error ? "error" : s.paused ? "paused" : "active");
+
+/** unread says why a schedule does not fire. */
+export const unread = (s) => `Cannot be read: ${s.error}`;
 
 const spec = {
   kind: "schedules", one: "schedule", title: "Schedules", path: "schedules", whole: true, every: 15_000,
@@ -33,10 +39,10 @@ const spec = {
   columns: [
     { title: "Schedule", cell: (s) => html`<b>${s.name}</b>` },
     { title: "Starts", cell: (s) => html`<a href=${link(["definitions", s.fsm])}>${s.fsm}</a>` },
-    { title: "When", cell: (s) => html`${s.text || s.spec}<br /><code>${s.spec}</code> <span class="muted">${s.zone}</span>` },
-    { title: "State", cell: (s) => html`<${Status} of=${s.paused ? "paused" : "active"} />` },
+    { title: "When", cell: (s) => (s.error ? html`<span class="clip wrong">${unread(s)}</span>` : html`${s.text || s.spec}<br /><code>${s.spec}</code> <span class="muted">${s.zone}</span>`) },
+    { title: "State", cell: (s) => html`<${Status} of=${stateOf(s)} />` },
     { title: "Last", cls: "minor", cell: (s) => html`<${When} at=${s.last_at} none="never" />` },
-    { title: "Next", cell: (s) => (s.paused ? html`<span class="muted">–</span>` : html`<${Next} of=${s} />`) },
+    { title: "Next", cell: (s) => (s.paused || s.error ? html`<span class="muted">–</span>` : html`<${Next} of=${s} />`) },
     { title: "Actions", cell: (s, refresh) => html`<${Actions} actions=${actions} row=${s} one="schedule" small=${true} after=${refresh} />` },
   ],
 };
