@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -399,7 +400,7 @@ func (p pair) test(s *stage, mutate []mutation) interleave.Test {
 
 func TestInterleavings(t *testing.T) {
 	t.Parallel()
-	for _, p := range append(pairs(), treePairs()...) {
+	for _, p := range slices.Concat(pairs(), treePairs(), reopenPairs()) {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, p.quiet...)

@@ -28,6 +28,7 @@ func TestInvariantsFindWhatIsPlanted(t *testing.T) {
 		"InvariantBarrier: too many":    `update T.barriers set pending = pending + 1`,
 		"InvariantBarrier: open":        `update T.barriers set until = pending`,
 		"InvariantBarrier: other":       `update T.barriers set fanout = fanout + 1`,
+		"InvariantBarrier: uncounted":   `update T.barriers set pending = 1000000000`,
 		"InvariantUnique: lost":         `delete from T.uniques where id = 'SCHEDULED'`,
 		"InvariantUnique: left":         `insert into T.uniques (name, key, id) values ('leaf', 'old', 'DONE')`,
 		"InvariantPartition: lost":      `delete from T.partition_waiting`,
@@ -37,7 +38,6 @@ func TestInvariantsFindWhatIsPlanted(t *testing.T) {
 		"InvariantDeadline: lost":       `delete from T.deadlines`,
 		"InvariantDeadline: other":      `update T.instances set deadline_at = null where id = 'SCHEDULED'`,
 		"InvariantTree: alive":          `insert into T.tree_ends (parent_id, first_fanout, last_fanout, kind, root_id, reason, due_at, created_at) select id, 1, 1, 'end', id, 'x', due_at, due_at from T.instances where id = 'PARKED'`,
-		"InvariantTree: over":           `insert into T.tree_ends (parent_id, first_fanout, last_fanout, kind, root_id, reason, due_at, created_at) select id, 1, 1, 'reopen', id, 'x', due_at, due_at from T.instances where id = 'DONE'`,
 		"InvariantTree: stranger":       `update T.finished set ended_by = id where id = 'DONE'`,
 		"InvariantInterrupt":            `insert into T.interrupts (id, token) values ('DONE', 'ffffffff-ffff-ffff-ffff-ffffffffffff')`,
 	}

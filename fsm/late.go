@@ -60,7 +60,13 @@ func (e *execution) awaited(names []string) *string {
 func (w *writing) repark(e *execution) {
 	i := e.instance
 	w.reparked = append(w.reparked, i.ID)
-	w.parks = append(w.parks, waitAgain(i))
+	if i.Wait.For == store.WaitedForSignals {
+		w.parks = append(w.parks, waitAgain(i))
+	} else {
+		w.rejoined = append(w.rejoined, joinAgain(i))
+		w.rest = append(w.rest, reopened(i, i.ID))
+		w.news.woken(e.queue)
+	}
 	if left := i.Wait.Timeout(); left != nil {
 		w.later(e, *left)
 	}

@@ -193,7 +193,7 @@ func (q *queue) step(ctx context.Context, c *core.Claim, n int) {
 	m, e := q.machines, c.Work.(*execution)
 	machine := m.lookup(e.instance.FSM, e.instance.Version)
 	switch {
-	case e.instance.Wait != nil && e.instance.Wait.For == store.WaitedForSignals && n == 1:
+	case e.instance.Wait != nil && n == 1:
 		q.settle(c, settlement{repark: true})
 	case machine == nil: // aside, for a process that knows it
 		q.settle(c, settlement{unroute: true})

@@ -16,10 +16,15 @@ import (
 // attempts before it, and what was left of its deadline. A parent that has counted
 // its end does not count it again.
 //
-// Children that ended with a cancelled instance stay cancelled: a parent that was
-// waiting for them continues at once with the step after the join. Retry them one by
-// one if they are needed. A deadline that has passed is removed. A pending delay or
-// backoff keeps its due time.
+// Children that ended with the instance are reopened in the same way, and theirs; an
+// instance that was waiting for children waits for them again. A child whose unique
+// key was taken since stays cancelled. Retry returns when all are reopened. If ctx is
+// done before that, Retry returns nil too: processes that serve state machines reopen
+// the rest. A child that an operator retries alone is not counted again by a parent
+// that has counted its end.
+//
+// A deadline that has passed is removed. A pending delay or backoff keeps its due
+// time.
 //
 // Retry fails with *EndedError if the instance is done, with *LiveError if it has
 // not ended, and with *fault.Duplicate if its unique key was taken since.
@@ -27,8 +32,10 @@ func (m *Machines) Retry(ctx context.Context, id string) error {
 	if !validID(id) {
 		return fault.Invalidf("instance id", "is not a UUID in lower case")
 	}
+	r := reviving{machines: m, root: id}
 	err := m.transact(ctx, func(tx sqldb.Tx) error {
-		enter, err := m.revive(ctx, tx, id)
+		r.tx = tx
+		enter, err := r.one(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -38,6 +45,9 @@ func (m *Machines) Retry(ctx context.Context, id string) error {
 		return fmt.Errorf("retry instance %s: %w", id, err)
 	}
 	m.rt.Hub.PublishAll()
+	if r.tree {
+		m.endChildren(ctx, id)
+	}
 	return nil
 }
 
@@ -46,47 +56,125 @@ type LiveError struct{ ID string }
 
 func (e *LiveError) Error() string { return fmt.Sprintf("instance %q has not ended", e.ID) }
 
-// revive takes the end of an instance back and occupies its unique key again. It
-// returns the statements that put the instance where it was.
-func (m *Machines) revive(ctx context.Context, tx sqldb.Runner, id string) (enter []sqldb.Stmt, err error) {
-	st := m.rt.Store
-	var instance store.Instance
-	var ended string
-	var revived bool
-	err = tx.Run(ctx, st.LockInstances([]string{id}),
-		st.GetInstance(id, func(i *store.Instance) { instance = *i }), st.FinishedStatus(id, func(s string) { ended = s }))
-	if err != nil {
-		return nil, err
-	}
-	if ended == "" {
-		return nil, &LiveError{ID: id}
-	}
-	if instance.UniqueKey != nil {
-		if err := m.reoccupy(ctx, tx, instance); err != nil {
-			return nil, err
-		}
-	}
-	if err := tx.Run(ctx, st.ReviveInstance(id, m.rt.Now(), &revived)...); err != nil {
-		return nil, err
-	}
-	if !revived {
-		return nil, &EndedError{ID: id, Status: Status(ended)}
-	}
-	if w := instance.Wait; w != nil && w.For == store.WaitedForSignals && instance.Partition == nil {
-		return append([]sqldb.Stmt{st.ClearWaits([]string{id})}, st.ParkInstances([]store.Park{waitAgain(&instance)}, m.rt.Now(), func(string) {})...), nil
-	}
-	// A partition may have another head now: the instance queues up, and waits
-	// again when it is claimed.
-	return st.EnterQueue(id), nil
+// reviving takes ends of instances back in one transaction.
+type reviving struct {
+	machines *Machines
+	tx       sqldb.Runner
+	// root is the instance whose retry began this.
+	root string
+	tree bool // instances have children, which may have to be reopened
 }
 
-func (m *Machines) reoccupy(ctx context.Context, tx sqldb.Runner, i store.Instance) error {
-	key := store.UniqueKey{Name: *i.UniqueName, Key: *i.UniqueKey}
-	owner := ""
-	err := tx.Run(ctx, m.rt.Store.EnterUnique(store.Occupied{UniqueKey: key, ID: i.ID}),
-		m.rt.Store.UniqueOwners([]store.UniqueKey{key}, func(_ store.UniqueKey, id string) { owner = id }))
-	if err == nil && owner != i.ID {
-		err = &fault.Duplicate{Constraint: "unique key of instance " + owner, Err: fmt.Errorf("unique key %q is taken", key.Key)}
+// one takes the end of an instance back that the caller names. It returns the
+// statements that put the instance where it was.
+func (r *reviving) one(ctx context.Context, id string) (enter []sqldb.Stmt, err error) {
+	st := r.machines.rt.Store
+	var instance store.Instance
+	ended := Status("")
+	err = r.tx.Run(ctx, st.LockInstances([]string{id}),
+		st.GetInstance(id, func(i *store.Instance) { instance = *i }), st.FinishedStatus(id, func(s string) { ended = Status(s) }))
+	switch {
+	case err != nil:
+		return nil, err
+	case ended == "":
+		return nil, &LiveError{ID: id}
+	case ended == Done:
+		return nil, &EndedError{ID: id, Status: ended}
 	}
-	return err
+	enter, taken, err := r.all(ctx, []store.Instance{instance})
+	if owner, ok := taken[id]; ok && err == nil {
+		err = &fault.Duplicate{Constraint: "unique key of instance " + owner, Err: fmt.Errorf("unique key %q is taken", *instance.UniqueKey)}
+	}
+	return enter, err
+}
+
+// all takes the ends of instances back and occupies their unique keys again. It
+// returns the statements that put the instances where they were, and the instances
+// whose unique key another instance has taken, with its owner: they stay as they are.
+// The instances are locked.
+func (r *reviving) all(ctx context.Context, instances []store.Instance) (enter []sqldb.Stmt, taken map[string]string, err error) {
+	taken, err = r.occupy(ctx, instances)
+	if err != nil {
+		return nil, nil, err
+	}
+	var free []store.Instance
+	var ids []string
+	for _, i := range instances {
+		if _, ok := taken[i.ID]; !ok {
+			free, ids = append(free, i), append(ids, i.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, taken, nil
+	}
+	if err := r.tx.Run(ctx, r.machines.rt.Store.ReviveInstances(ids, r.machines.rt.Now())...); err != nil {
+		return nil, nil, err
+	}
+	return r.places(free), taken, nil
+}
+
+// occupy enters the unique keys of instances and returns those that others own.
+func (r *reviving) occupy(ctx context.Context, instances []store.Instance) (taken map[string]string, err error) {
+	st := r.machines.rt.Store
+	var mine []store.Occupied
+	var keys []store.UniqueKey
+	for _, i := range instances {
+		if i.UniqueKey != nil {
+			key := store.UniqueKey{Name: *i.UniqueName, Key: *i.UniqueKey}
+			mine, keys = append(mine, store.Occupied{UniqueKey: key, ID: i.ID}), append(keys, key)
+		}
+	}
+	taken = map[string]string{}
+	if len(keys) == 0 {
+		return taken, nil
+	}
+	owners := map[store.UniqueKey]string{}
+	err = r.tx.Run(ctx, st.EnterUniques(mine), st.UniqueOwners(keys, func(key store.UniqueKey, id string) { owners[key] = id }))
+	for _, m := range mine {
+		if owner := owners[m.UniqueKey]; owner != m.ID {
+			taken[m.ID] = owner
+		}
+	}
+	return taken, err
+}
+
+// places returns the statements that put instances where they were: into a wait, or
+// into their queues. A partition may have another head now: its instances queue up,
+// and wait again when they are claimed.
+func (r *reviving) places(instances []store.Instance) []sqldb.Stmt {
+	st, now := r.machines.rt.Store, r.machines.rt.Now()
+	var waiting, queued []string
+	var parks []store.Park
+	var barriers []store.Barrier
+	var trees []store.TreeEnd
+	for _, i := range instances {
+		switch {
+		case i.Wait == nil || i.Partition != nil:
+			queued = append(queued, i.ID)
+		case i.Wait.For == store.WaitedForSignals:
+			waiting, parks = append(waiting, i.ID), append(parks, waitAgain(&i))
+		default:
+			waiting, barriers = append(waiting, i.ID), append(barriers, joinAgain(&i))
+		}
+		if i.Fanout > 0 {
+			trees = append(trees, reopened(&i, r.root))
+		}
+	}
+	var stmts []sqldb.Stmt
+	if len(waiting) > 0 {
+		stmts = append(stmts, st.ClearWaits(waiting))
+	}
+	if len(parks) > 0 {
+		stmts = append(stmts, st.ParkInstances(parks, now, func(string) {})...)
+	}
+	if len(barriers) > 0 {
+		stmts = append(stmts, st.RaiseBarriers(barriers, now))
+	}
+	if r.tree = r.tree || len(trees) > 0; len(trees) > 0 {
+		stmts = append(stmts, st.InsertTreeEnds(trees, takeover, now))
+	}
+	if len(queued) > 0 {
+		stmts = append(stmts, st.EnterQueues(queued)...)
+	}
+	return stmts
 }

@@ -108,7 +108,8 @@ func (t *taking) neighbours(ctx context.Context) error {
 		stmts = append(stmts, st.TakePartitions(distinct(keys), func(key string) { partitions[key] = true }))
 	}
 	if len(parents) > 0 {
-		stmts = append(stmts, st.TakeBarriers(distinct(parents), func(p string) { barriers[p] = true }, func(p string) { free[p] = true })...)
+		parents = distinct(parents)
+		stmts = append(stmts, st.TakeBarriers(parents, func(p string) { free[p] = true }), st.SeeBarriers(parents, func(p string) { barriers[p] = true }))
 	}
 	if len(stmts) == 0 {
 		return nil

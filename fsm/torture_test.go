@@ -31,7 +31,7 @@ type victim struct {
 }
 
 // roles are what this program is when a test starts it again.
-var roles = map[string]torture.Role{"machines": runMachines, "collectors": runCollectors, "cancels": cancelAndDie}
+var roles = map[string]torture.Role{"machines": runMachines, "collectors": runCollectors, "cancels": cancelAndDie, "retries": retryAndDie}
 
 // ledger is a file to which every execution of a step adds a line before anything
 // else happens. It is apart from the database, so it also knows of steps whose

@@ -15,6 +15,8 @@ const (
 	// one transaction handles at most.
 	treeRows     = 50
 	treeChildren = 500
+	// reopenChildren is the number of children that one transaction reopens at most.
+	reopenChildren = 100
 	// takeover is the time after which another process continues with a tree that a
 	// process has begun.
 	takeover = time.Second
@@ -29,10 +31,10 @@ type piece struct {
 	taking   *taking
 
 	// taken is the number of rows that were free, handled the number of children
-	// that were handled, skipped the number that others have locked.
+	// that were handled, skipped the number of children that others have locked and of
+	// rows that wait for other rows.
 	taken, handled, skipped int
-	// full says that there may be more than this piece has looked at.
-	full bool
+	reopened                bool // children were reopened
 }
 
 // endPiece handles a bounded number of children: of one tree, or of all trees if root
@@ -55,6 +57,9 @@ func (m *Machines) endPiece(ctx context.Context, root string) (*piece, error) {
 // announce tells the dispatchers and the steps that run here.
 func (p *piece) announce() {
 	p.news.publish(p.machines.rt)
+	if p.reopened {
+		p.machines.rt.Hub.PublishAll()
+	}
 	p.machines.interruptHere(p.interrupted())
 }
 
@@ -71,23 +76,31 @@ func (p *piece) run(ctx context.Context, root string) error {
 	if err != nil || len(p.rows) == 0 {
 		return err
 	}
-	p.taken, p.full = len(p.rows), len(p.rows) == treeRows
-	return p.cancel(ctx, p.rows)
+	p.taken = len(p.rows)
+	var over []int64 // rows about nothing: the end of their parent was taken back
+	var cancel, reopen []store.TreeEnd
+	for _, r := range p.rows {
+		switch {
+		case r.Blocked:
+			p.skipped++
+		case r.Kind == store.TreeEnded && r.Lives:
+			over = append(over, r.Seq)
+		case r.Kind == store.TreeReopened:
+			reopen = append(reopen, r)
+		default:
+			cancel = append(cancel, r)
+		}
+	}
+	if err := p.reopen(ctx, reopen); err != nil {
+		return err
+	}
+	return p.cancel(ctx, cancel, over)
 }
 
-// cancel ends live children of the rows.
-func (p *piece) cancel(ctx context.Context, rows []store.TreeEnd) error {
+// cancel ends live children of the rows. It also drops the rows that are over.
+func (p *piece) cancel(ctx context.Context, rows []store.TreeEnd, over []int64) error {
 	st := p.machines.rt.Store
-	var over []int64 // rows about nothing: the end of their parent was taken back
-	byRow := map[int64]store.TreeEnd{}
-	var seqs []int64
-	for _, r := range rows {
-		if r.Kind == store.TreeEnded && r.Lives {
-			over = append(over, r.Seq)
-			continue
-		}
-		byRow[r.Seq], seqs = r, append(seqs, r.Seq)
-	}
+	byRow, seqs := bySeq(rows)
 	var children []store.TreeChild
 	if len(seqs) > 0 {
 		if err := p.tx.Run(ctx, st.LiveTreeChildren(seqs, treeChildren, func(c store.TreeChild) { children = append(children, c) })); err != nil {
@@ -106,8 +119,17 @@ func (p *piece) cancel(ctx context.Context, rows []store.TreeEnd) error {
 	if err := p.taking.run(ctx); err != nil {
 		return err
 	}
-	passes := p.passes(seqs, byRow, children, p.taking.handled)
+	passes := p.passes(seqs, byRow, children, treeChildren, p.taking.handled)
 	return p.tx.Run(ctx, p.store(append(over, passes.over...), passes.on)...)
+}
+
+// bySeq returns rows by their numbers, and the numbers in order.
+func bySeq(rows []store.TreeEnd) (byRow map[int64]store.TreeEnd, seqs []int64) {
+	byRow = map[int64]store.TreeEnd{}
+	for _, r := range rows {
+		byRow[r.Seq], seqs = r, append(seqs, r.Seq)
+	}
+	return byRow, seqs
 }
 
 // passes is what becomes of the rows of a piece.
@@ -117,10 +139,10 @@ type passes struct {
 }
 
 // passes decides which rows are over. A row is over when a pass from the first child
-// on has found no child, or has handled all that it found. If the piece is full, the
-// last row that it came to continues after the last child, and the rows after that
-// one were not looked at.
-func (p *piece) passes(seqs []int64, rows map[int64]store.TreeEnd, children []store.TreeChild, handled map[string]bool) (out passes) {
+// on has found no child, or has handled all that it found. If the piece has found as
+// many children as it may handle, the last row that it came to continues after the last
+// child, and the rows after that one were not looked at.
+func (p *piece) passes(seqs []int64, rows map[int64]store.TreeEnd, children []store.TreeChild, limit int, handled map[string]bool) (out passes) {
 	last, skipped := map[int64]store.TreeChild{}, map[int64]int{}
 	for _, c := range children {
 		last[c.Seq] = c
@@ -132,8 +154,8 @@ func (p *piece) passes(seqs []int64, rows map[int64]store.TreeEnd, children []st
 		}
 	}
 	cut := int64(-1)
-	if len(children) == treeChildren {
-		cut, p.full = children[len(children)-1].Seq, true
+	if len(children) == limit {
+		cut = children[len(children)-1].Seq
 	}
 	for _, seq := range seqs {
 		switch {
@@ -145,7 +167,6 @@ func (p *piece) passes(seqs []int64, rows map[int64]store.TreeEnd, children []st
 			out.over = append(out.over, seq)
 		default: // begin anew, to come to those that were skipped
 			out.on = append(out.on, store.TreePass{Seq: seq})
-			p.full = p.full || rows[seq].Begun
 		}
 	}
 	return out

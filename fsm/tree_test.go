@@ -111,11 +111,16 @@ type dying struct {
 
 // cancelAndDie is the role of that child.
 func cancelAndDie(ctx context.Context, self *torture.Self) error {
+	return dieAfterPieces(self, func(machines *fsm.Machines, id string) error { return machines.Cancel(ctx, id, "no longer needed") })
+}
+
+// dieAfterPieces kills its process in the middle of a change of a tree.
+func dieAfterPieces(self *torture.Self, change func(machines *fsm.Machines, id string) error) error {
 	var args dying
 	if err := self.Args(&args); err != nil {
 		return err
 	}
-	eng, err := perdure.Open(ctx, args.DSN, nil)
+	eng, err := perdure.Open(context.Background(), args.DSN, nil)
 	if err != nil {
 		return err
 	}
@@ -133,7 +138,7 @@ func cancelAndDie(ctx context.Context, self *torture.Self) error {
 		return nil
 	})
 	self.Ready()
-	return machines.Cancel(ctx, args.ID, "no longer needed")
+	return change(machines, args.ID)
 }
 
 // A process is killed while it ends a tree: another one ends the rest.

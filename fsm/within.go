@@ -12,7 +12,8 @@ import (
 )
 
 // RetryIn is Retry as part of a unit of work, which fails if the instance cannot
-// be retried.
+// be retried. Processes that serve state machines reopen its children after the unit is
+// committed.
 func (m *Machines) RetryIn(tx *perdure.Tx, id string) error {
 	if !validID(id) {
 		return tx.Fail(fault.Invalidf("instance id", "is not a UUID in lower case"))
@@ -21,11 +22,15 @@ func (m *Machines) RetryIn(tx *perdure.Tx, id string) error {
 	if err != nil {
 		return err
 	}
-	enter, err := m.revive(tx.Context(), run, id)
+	r := reviving{machines: m, tx: run, root: id}
+	enter, err := r.one(tx.Context(), id)
 	if err != nil {
 		return tx.Fail(err)
 	}
-	return tx.Attach(m.rt.Hub.PublishAll, enter...)
+	return tx.Attach(func() {
+		m.rt.Hub.PublishAll()
+		m.ends.kick()
+	}, enter...)
 }
 
 // FireSchedule starts an instance for a schedule now, in a unit of work. Its ticks

@@ -59,8 +59,9 @@ type writing struct {
 	reparked    []string
 	parks       []store.Park
 	barriers    []store.Barrier
+	rejoined    []store.Barrier // of instances that were retried
 	children    []store.NewInstance
-	rest        []store.TreeEnd // children that are to be cancelled
+	rest        []store.TreeEnd // children that are to be cancelled or reopened
 	ends        ending
 	transitions []store.Transition
 	failures    []store.FailedStep
@@ -239,6 +240,9 @@ func (w *writing) statements() []sqldb.Stmt {
 	}
 	if len(w.barriers) > 0 {
 		stmts = append(stmts, w.fanOut(now)...)
+	}
+	if len(w.rejoined) > 0 {
+		stmts = append(stmts, st.RaiseBarriers(w.rejoined, now))
 	}
 	if len(w.rest) > 0 {
 		stmts = append(stmts, st.InsertTreeEnds(w.rest, 0, now))

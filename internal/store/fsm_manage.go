@@ -200,27 +200,3 @@ func (s *Store) FinishedState(id string, found func(status *string, parent strin
 func (s *Store) DeleteInstances(ids []string) []sqldb.Stmt {
 	return s.stmts("InstanceDelete", one(ids))
 }
-
-// ReviveInstance returns the statements that let an instance that ended badly go
-// on; revived learns whether there was one. Its unique key must have been
-// entered again before.
-func (s *Store) ReviveInstance(id string, now Now, revived *bool) []sqldb.Stmt {
-	revive := s.stmt("FinishedRevive", id)
-	revive.Done = func(rows int64) error {
-		*revived = rows == 1
-		return nil
-	}
-	return []sqldb.Stmt{s.stmt("InstanceReset", at(now), id), s.stmt("DeadlineEnter", id), revive}
-}
-
-// EnterUnique returns the statement that occupies a unique key, if it is free.
-func (s *Store) EnterUnique(k Occupied) sqldb.Stmt {
-	return s.stmt("UniqueEnter", tuples{[]string{k.Name}, []string{k.Key}, []string{k.ID}})
-}
-
-// EnterQueue returns the statements that put an instance into its queue, behind
-// those of its partition.
-func (s *Store) EnterQueue(id string) []sqldb.Stmt {
-	ids := one([]string{id})
-	return []sqldb.Stmt{s.stmt("PartitionEnter", ids), s.stmt("PartitionQueue", ids), s.stmt("InstanceReady", ids)}
-}

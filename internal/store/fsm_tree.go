@@ -31,10 +31,13 @@ type TreeEnd struct {
 	Begun bool
 	// Lives says that the parent exists and has not ended.
 	Lives bool
+	// Blocked says that an earlier row of the same parent must be handled first.
+	Blocked bool
 }
 
-// InsertTreeEnds returns the statement that records children to be handled. Processes
-// that are not working on the rows take them over after a while.
+// InsertTreeEnds returns the statement that records children to be handled. Rows of
+// one parent are handled in the order in which they were recorded. Processes that are
+// not working on the rows take them over after a while.
 func (s *Store) InsertTreeEnds(rows []TreeEnd, after time.Duration, now Now) sqldb.Stmt {
 	return s.stmt("TreeInsert", after.Microseconds(), tuples{
 		column(rows, func(r TreeEnd) string { return r.Parent }),
@@ -47,7 +50,8 @@ func (s *Store) InsertTreeEnds(rows []TreeEnd, after time.Duration, now Now) sql
 }
 
 // TakeTreeEnds returns the statement that locks rows that no other process has
-// locked: of one tree, or of all if root is empty.
+// locked: of one tree, with those that must be handled before them, or of all if root
+// is empty.
 func (s *Store) TakeTreeEnds(root string, limit int, found func(TreeEnd)) sqldb.Stmt {
 	take := s.stmt("TreeTake", limit)
 	if root != "" {
@@ -55,7 +59,7 @@ func (s *Store) TakeTreeEnds(root string, limit int, found func(TreeEnd)) sqldb.
 	}
 	take.Row = func(scan sqldb.Scan) error {
 		var r TreeEnd
-		if err := scan(&r.Seq, &r.Parent, &r.First, &r.Last, &r.Kind, &r.Root, &r.Reason, &r.Begun, &r.Lives); err != nil {
+		if err := scan(&r.Seq, &r.Parent, &r.First, &r.Last, &r.Kind, &r.Root, &r.Reason, &r.Begun, &r.Lives, &r.Blocked); err != nil {
 			return err
 		}
 		found(r)
@@ -194,12 +198,19 @@ func (s *Store) TakePartitions(keys []string, found func(key string)) sqldb.Stmt
 	return partitions
 }
 
-// TakeBarriers returns the statements that find the barriers of parents and lock
-// them, except those that others have locked.
-func (s *Store) TakeBarriers(parents []string, exists, found func(parent string)) []sqldb.Stmt {
-	take, see := s.stmt("BarrierTakeMany", one(parents)), s.stmt("BarrierSeeMany", one(parents))
-	take.Row, see.Row = textRow(found), textRow(exists)
-	return []sqldb.Stmt{take, see}
+// TakeBarriers returns the statement that locks the barriers of parents, except those
+// that others have locked.
+func (s *Store) TakeBarriers(parents []string, found func(parent string)) sqldb.Stmt {
+	take := s.stmt("BarrierTakeMany", one(parents))
+	take.Row = textRow(found)
+	return take
+}
+
+// SeeBarriers returns the statement that finds the barriers of parents.
+func (s *Store) SeeBarriers(parents []string, found func(parent string)) sqldb.Stmt {
+	see := s.stmt("BarrierSeeMany", one(parents))
+	see.Row = textRow(found)
+	return see
 }
 
 // PartitionMember is an instance of a partition.

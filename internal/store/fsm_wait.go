@@ -14,6 +14,8 @@ type Waited struct {
 	Left *int64 `json:"left"`
 	// Until is the number of children that need not end.
 	Until int `json:"until"`
+	// Rest says that the children that are left when the wait ends are cancelled.
+	Rest bool `json:"rest"`
 }
 
 // What an instance can have waited for.

@@ -57,10 +57,10 @@ where i.id = gone.id
 with gone as (
   delete from perdure.barriers
   where parent_id = ?::uuid
-  returning parent_id, until, deadline_at
+  returning parent_id, until, deadline_at, cancel_rest
 )
 update perdure.instances i
-set wait = json_build_object('for', 'children', 'until', gone.until,
+set wait = json_build_object('for', 'children', 'until', gone.until, 'rest', gone.cancel_rest,
   'left', (extract(epoch from gone.deadline_at - coalesce(?::timestamptz, now())) * 1000000)::bigint)
 from gone
 where i.id = gone.parent_id
@@ -140,23 +140,3 @@ with keys as (
 )
 delete from perdure.finished
 where id = any($1::uuid[])
-
--- name: InstanceReset
--- An operator's retry: the end never was. It has all attempts before it, what is
--- left of its deadline, and no parent that counts it again: one that still waits
--- goes on seeing it by the negative number.
-update perdure.instances i
-set attempt = 0, failures = 0, crashes = 0, batch_limit = null, parent_fanout = -abs(i.parent_fanout),
-  deadline_at = case when i.deadline_at > f.finished_at then t.now + (i.deadline_at - f.finished_at) end, due_at = greatest(i.due_at, t.now)
-from perdure.finished f, (select coalesce(?::timestamptz, now()) as now) t
-where i.id = ?::uuid and f.id = i.id
-
--- name: DeadlineEnter
-insert into perdure.deadlines (at, id)
-select deadline_at, id
-from perdure.instances
-where id = ?::uuid and deadline_at is not null
-
--- name: FinishedRevive
-delete from perdure.finished
-where id = ?::uuid and status in ('failed', 'stopped', 'quarantined', 'cancelled')

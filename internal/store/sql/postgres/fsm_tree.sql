@@ -2,30 +2,34 @@
 -- a lock: rows that others have locked are skipped and looked at again later.
 
 -- name: TreeInsert
+-- A row that exists moves to the end: rows of one parent are handled in their order.
 insert into perdure.tree_ends (parent_id, first_fanout, last_fanout, kind, root_id, reason, due_at, created_at)
 select o.parent, o.first, o.last, o.kind, o.root, o.reason, t.now + ?::bigint * interval '1 microsecond', t.now
 from unnest(?::uuid[], ?::integer[], ?::integer[], ?::text[], ?::uuid[], ?::text[]) as o (parent, first, last, kind, root, reason),
   (select coalesce(?::timestamptz, now()) as now) t
 on conflict (parent_id, kind, last_fanout) do update
-set first_fanout = excluded.first_fanout, root_id = excluded.root_id, reason = excluded.reason, after_fanout = null, after_ordinal = null
+set seq = default, first_fanout = excluded.first_fanout, root_id = excluded.root_id, reason = excluded.reason, after_fanout = null, after_ordinal = null
 
 -- name: TreeTake
--- The rows of any tree. lives: the parent exists and has not ended.
+-- The rows of any tree. The last columns: the parent exists and has not ended; an
+-- earlier row of the same parent must be handled first.
 select t.seq, t.parent_id::text, t.first_fanout, t.last_fanout, t.kind, t.root_id::text, t.reason, t.after_fanout is not null,
-  exists (select 1 from perdure.instances p where p.id = t.parent_id) and not exists (select 1 from perdure.finished f where f.id = t.parent_id)
+  exists (select 1 from perdure.instances p where p.id = t.parent_id) and not exists (select 1 from perdure.finished f where f.id = t.parent_id),
+  exists (select 1 from perdure.tree_ends x where x.parent_id = t.parent_id and x.seq < t.seq)
 from perdure.tree_ends t
 order by t.seq
 limit ?
 for update of t skip locked
 
 -- name: TreeTakeOf
--- The rows of one tree.
+-- The rows of one tree, and the rows of other trees that must be handled before them.
 select t.seq, t.parent_id::text, t.first_fanout, t.last_fanout, t.kind, t.root_id::text, t.reason, t.after_fanout is not null,
-  exists (select 1 from perdure.instances p where p.id = t.parent_id) and not exists (select 1 from perdure.finished f where f.id = t.parent_id)
+  exists (select 1 from perdure.instances p where p.id = t.parent_id) and not exists (select 1 from perdure.finished f where f.id = t.parent_id),
+  exists (select 1 from perdure.tree_ends x where x.parent_id = t.parent_id and x.seq < t.seq)
 from perdure.tree_ends t
-where t.root_id = ?::uuid
+where t.root_id = $1::uuid or t.parent_id in (select x.parent_id from perdure.tree_ends x where x.root_id = $1::uuid)
 order by t.seq
-limit ?
+limit $2
 for update of t skip locked
 
 -- name: TreeLeft
@@ -176,10 +180,10 @@ with gone as (
     where parent_id = any(?::uuid[])
     for update skip locked
   ))
-  returning b.parent_id, b.until, b.deadline_at
+  returning b.parent_id, b.until, b.deadline_at, b.cancel_rest
 )
 update perdure.instances i
-set wait = json_build_object('for', 'children', 'until', gone.until,
+set wait = json_build_object('for', 'children', 'until', gone.until, 'rest', gone.cancel_rest,
   'left', (extract(epoch from gone.deadline_at - coalesce(?::timestamptz, now())) * 1000000)::bigint)
 from gone
 where i.id = gone.parent_id

@@ -139,7 +139,12 @@ select array_to_json(w.names)::text, w.deadline_at, 0, 0
 from perdure.waiting w
 where w.id = $1::uuid
 union all
-select null, b.deadline_at, b.pending, (
+select null, b.deadline_at, case when b.pending <= 500000000 then b.pending else (
+  select count(*)
+  from perdure.instances c
+  where c.parent_id = b.parent_id and c.parent_fanout = b.fanout
+    and not exists (select 1 from perdure.finished f where f.id = c.id and f.ended_by is distinct from b.parent_id)
+) end, (
   select count(*)
   from perdure.instances c
   where c.parent_id = b.parent_id and c.parent_fanout in (b.fanout, -b.fanout)

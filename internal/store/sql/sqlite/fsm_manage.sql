@@ -50,7 +50,7 @@ where id = ?1
 
 -- name: BarrierRemove
 update perdure.instances
-set wait = json_object('for', 'children', 'until', b.until, 'left', b.deadline_at - ?2)
+set wait = json_object('for', 'children', 'until', b.until, 'rest', json(iif(b.cancel_rest, 'true', 'false')), 'left', b.deadline_at - ?2)
 from perdure.barriers b
 where perdure.instances.id = ?1 and b.parent_id = ?1
 ;
@@ -129,23 +129,3 @@ where id in (select value->>0 from json_each(?1))
 ;
 delete from perdure.finished
 where id in (select value->>0 from json_each(?1))
-
--- name: InstanceReset
--- An operator's retry: the end never was. It has all attempts before it, what is
--- left of its deadline, and no parent that counts it again: one that still waits
--- goes on seeing it by the negative number.
-update perdure.instances
-set attempt = 0, failures = 0, crashes = 0, batch_limit = null, parent_fanout = -abs(parent_fanout),
-  deadline_at = case when deadline_at > f.finished_at then ?1 + deadline_at - f.finished_at end, due_at = max(due_at, ?1)
-from perdure.finished f
-where perdure.instances.id = ?2 and f.id = ?2
-
--- name: DeadlineEnter
-insert into perdure.deadlines (at, id)
-select deadline_at, id
-from perdure.instances
-where id = ?1 and deadline_at is not null
-
--- name: FinishedRevive
-delete from perdure.finished
-where id = ?1 and status in ('failed', 'stopped', 'quarantined', 'cancelled')

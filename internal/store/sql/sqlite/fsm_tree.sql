@@ -2,27 +2,31 @@
 -- so nothing needs a lock.
 
 -- name: TreeInsert
+-- A row that exists moves to the end: rows of one parent are handled in their order.
 insert into perdure.tree_ends (parent_id, first_fanout, last_fanout, kind, root_id, reason, due_at, created_at)
 select o.value->>0, o.value->>1, o.value->>2, o.value->>3, o.value->>4, o.value->>5, ?3 + ?1, ?3
 from json_each(?2) o
 where true
 on conflict (parent_id, kind, last_fanout) do update
-set first_fanout = excluded.first_fanout, root_id = excluded.root_id, reason = excluded.reason, after_fanout = null, after_ordinal = null
+set seq = (select max(x.seq) + 1 from perdure.tree_ends x), first_fanout = excluded.first_fanout, root_id = excluded.root_id, reason = excluded.reason, after_fanout = null, after_ordinal = null
 
 -- name: TreeTake
--- The rows of any tree. lives: the parent exists and has not ended.
+-- The rows of any tree. The last columns: the parent exists and has not ended; an
+-- earlier row of the same parent must be handled first.
 select t.seq, t.parent_id, t.first_fanout, t.last_fanout, t.kind, t.root_id, t.reason, t.after_fanout is not null,
-  exists (select 1 from perdure.instances p where p.id = t.parent_id) and not exists (select 1 from perdure.finished f where f.id = t.parent_id)
+  exists (select 1 from perdure.instances p where p.id = t.parent_id) and not exists (select 1 from perdure.finished f where f.id = t.parent_id),
+  exists (select 1 from perdure.tree_ends x where x.parent_id = t.parent_id and x.seq < t.seq)
 from perdure.tree_ends t
 order by t.seq
 limit ?
 
 -- name: TreeTakeOf
--- The rows of one tree.
+-- The rows of one tree, and the rows of other trees that must be handled before them.
 select t.seq, t.parent_id, t.first_fanout, t.last_fanout, t.kind, t.root_id, t.reason, t.after_fanout is not null,
-  exists (select 1 from perdure.instances p where p.id = t.parent_id) and not exists (select 1 from perdure.finished f where f.id = t.parent_id)
+  exists (select 1 from perdure.instances p where p.id = t.parent_id) and not exists (select 1 from perdure.finished f where f.id = t.parent_id),
+  exists (select 1 from perdure.tree_ends x where x.parent_id = t.parent_id and x.seq < t.seq)
 from perdure.tree_ends t
-where t.root_id = ?1
+where t.root_id = ?1 or t.parent_id in (select x.parent_id from perdure.tree_ends x where x.root_id = ?1)
 order by t.seq
 limit ?2
 
@@ -128,7 +132,7 @@ returning id
 
 -- name: BarrierRemoveMany
 update perdure.instances
-set wait = json_object('for', 'children', 'until', b.until, 'left', b.deadline_at - ?2)
+set wait = json_object('for', 'children', 'until', b.until, 'rest', json(iif(b.cancel_rest, 'true', 'false')), 'left', b.deadline_at - ?2)
 from perdure.barriers b
 where b.parent_id = perdure.instances.id and b.parent_id in (select value->>0 from json_each(?1))
 ;

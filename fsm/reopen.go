@@ -1,0 +1,140 @@
+package fsm
+
+import (
+	"context"
+	"slices"
+
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// reopened is the row that reopens the children of an instance that was retried.
+func reopened(i *store.Instance, root string) store.TreeEnd {
+	return store.TreeEnd{Parent: i.ID, First: 1, Last: i.Fanout, Kind: store.TreeReopened, Root: root, Reason: "retried"}
+}
+
+// joinAgain is the wait for children of an instance that was waiting when it ended.
+// The children are counted when all of them are reopened.
+func joinAgain(i *store.Instance) store.Barrier {
+	return store.Barrier{
+		Parent: i.ID, Fanout: i.Fanout, Pending: store.Uncounted, Until: i.Wait.Until, Timeout: i.Wait.Timeout(), CancelRest: i.Wait.Rest,
+	}
+}
+
+// reopen takes the ends of children back that the end of their parent has ended.
+func (p *piece) reopen(ctx context.Context, rows []store.TreeEnd) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	st := p.machines.rt.Store
+	byRow, seqs := bySeq(rows)
+	var children []store.TreeChild
+	if err := p.tx.Run(ctx, st.ClosedTreeChildren(seqs, reopenChildren, func(c store.TreeChild) { children = append(children, c) })); err != nil {
+		return err
+	}
+	handled := map[string]bool{}
+	if err := p.revive(ctx, byRow, children, handled); err != nil {
+		return err
+	}
+	passes := p.passes(seqs, byRow, children, reopenChildren, handled)
+	if err := p.recount(ctx, byRow, &passes); err != nil {
+		return err
+	}
+	return p.tx.Run(ctx, p.store(passes.over, passes.on)...)
+}
+
+// revive takes the ends of children back, except of those that others have locked.
+func (p *piece) revive(ctx context.Context, rows map[int64]store.TreeEnd, children []store.TreeChild, handled map[string]bool) error {
+	if len(children) == 0 {
+		return nil
+	}
+	st := p.machines.rt.Store
+	ids := make([]string, len(children))
+	root := map[string]string{}
+	for i, c := range children {
+		ids[i], root[c.ID] = c.ID, rows[c.Seq].Root
+	}
+	var reads []sqldb.Stmt
+	byRoot := map[string][]store.Instance{}
+	read := func(i *store.Instance) { byRoot[root[i.ID]] = append(byRoot[root[i.ID]], *i) }
+	err := p.tx.Run(ctx, st.TakeInstances(ids, func(id string) { handled[id] = true }))
+	for _, id := range ids {
+		if handled[id] {
+			reads = append(reads, st.GetInstance(id, read))
+		}
+	}
+	ended := map[string]bool{}
+	if err == nil && len(reads) > 0 {
+		err = p.tx.Run(ctx, append(reads, st.FinishedAmong(ids, func(id string) { ended[id] = true }))...)
+	}
+	for root, instances := range byRoot {
+		if err == nil {
+			err = p.reviveOf(ctx, root, instances, ended)
+		}
+	}
+	return err
+}
+
+// reviveOf takes the ends of instances of one tree back. An instance that another
+// transaction has retried before it could be locked is left alone.
+func (p *piece) reviveOf(ctx context.Context, root string, instances []store.Instance, ended map[string]bool) error {
+	var closed []store.Instance
+	for _, i := range instances {
+		if ended[i.ID] {
+			closed = append(closed, i)
+		}
+	}
+	r := reviving{machines: p.machines, tx: p.tx, root: root}
+	enter, taken, err := r.all(ctx, closed)
+	if err != nil {
+		return err
+	}
+	if len(taken) > 0 {
+		kept := make([]string, 0, len(taken))
+		for id := range taken {
+			kept = append(kept, id)
+		}
+		enter = append(enter, p.machines.rt.Store.KeepEnded(kept))
+	}
+	p.reopened = true
+	return p.tx.Run(ctx, enter...)
+}
+
+// recount counts the children at the barriers of parents whose children are all
+// reopened. A row stays if another transaction has locked the barrier or the parent.
+func (p *piece) recount(ctx context.Context, rows map[int64]store.TreeEnd, passes *passes) error {
+	if len(passes.over) == 0 {
+		return nil
+	}
+	st := p.machines.rt.Store
+	var parents, waiting, locked, counted []string
+	for _, seq := range passes.over {
+		parents = append(parents, rows[seq].Parent)
+	}
+	err := p.tx.Run(ctx, st.SeeBarriers(parents, func(id string) { waiting = append(waiting, id) }))
+	if err != nil || len(waiting) == 0 {
+		return err
+	}
+	// Instances are locked before barriers, as by an end from outside.
+	err = p.tx.Run(ctx, st.TakeInstances(waiting, func(id string) { locked = append(locked, id) }))
+	if err == nil && len(locked) > 0 {
+		err = p.tx.Run(ctx, st.TakeBarriers(locked, func(id string) { counted = append(counted, id) }))
+	}
+	if err == nil && len(counted) > 0 {
+		err = p.tx.Run(ctx, st.Recount(counted, p.machines.rt.Now(), p.news.woken)...)
+	}
+	if err != nil {
+		return err
+	}
+	var over []int64
+	for _, seq := range passes.over {
+		if parent := rows[seq].Parent; slices.Contains(waiting, parent) && !slices.Contains(counted, parent) {
+			passes.on = append(passes.on, store.TreePass{Seq: seq})
+			p.skipped++
+			continue
+		}
+		over = append(over, seq)
+	}
+	passes.over = over
+	return nil
+}
