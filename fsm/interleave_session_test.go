@@ -1,0 +1,151 @@
+package fsm
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/interleave"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// session runs the engine's code on the connection of a schedule. What the database
+// asks to try again is tried again, as the engine does.
+func (s *stage) session(name string, mutate mutation, fn func(ctx context.Context, m *Machines) error) interleave.Session {
+	return interleave.Session{Name: name, Run: func(ctx context.Context, c *interleave.Conn) error {
+		m, err := New(s.eng, &Options{OnError: func(error) {}, OnCrash: func(Crash) {}})
+		if err != nil {
+			return err
+		}
+		rt := *s.eng.Runtime()
+		rt.DB = &stepped{stage: s, conn: c, mutate: mutate}
+		m.rt = &rt
+		for range 10 {
+			if err = fn(ctx, m); !sqldb.IsTransient(err) && !errors.Is(err, errMoved) {
+				return err
+			}
+		}
+		return err
+	}}
+}
+
+// outcome commits an outcome of an instance that was claimed under a token, and
+// tells whether it was stale.
+func (s *stage) outcome(name string, mutate mutation, i store.Instance, token, held int, d *decision) interleave.Session {
+	return s.session(name, mutate, func(_ context.Context, m *Machines) error {
+		i.FSM, i.Version, i.Step, i.State = "m", 1, "only", "0"
+		m.flusher.lease(id(token), held)
+		settled := &settlement{decision: d, execution: &execution{machines: m, instance: &i, queue: DefaultQueue, token: id(token)}}
+		if err := m.flusher.transact([]*settlement{settled}, &news{}); err != nil {
+			return err
+		}
+		s.tell(name, settled.stale)
+		return nil
+	})
+}
+
+func isDone() *decision { return &decision{outcome: Outcome{kind: kindDone}, result: []byte("1")} }
+
+func isStop() *decision { return &decision{outcome: Outcome{kind: kindStop}, err: "enough"} }
+
+func isNext() *decision {
+	return &decision{outcome: Outcome{kind: kindNext, step: "only"}, state: []byte("1")}
+}
+
+func isAwait(names ...string) *decision {
+	return &decision{outcome: Outcome{kind: kindAwait, step: "only", names: names}, state: []byte("1")}
+}
+
+// deliver delivers a signal as the committer does for a unit.
+func (s *stage) deliver(name string, mutate mutation, target int) interleave.Session {
+	return s.session(name, mutate, func(ctx context.Context, m *Machines) error {
+		tx, err := m.rt.DB.Begin(ctx, sqldb.Write)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		var duplicate bool
+		var ended *EndedError
+		stmts := m.rt.Store.DeliverSignal(store.NewSignal{Target: id(target), Name: "go", Payload: "1", Room: 10}, m.rt.Now(),
+			func(status string) error { return &EndedError{ID: id(target), Status: Status(status)} }, func() error { return &InboxFullError{} }, &duplicate, func(string) {})
+		if err := tx.Run(ctx, stmts...); errors.As(err, &ended) {
+			s.tell(name, "ended")
+			return nil
+		} else if err != nil {
+			return err
+		}
+		s.tell(name, "delivered")
+		return tx.Commit(ctx)
+	})
+}
+
+// reap does what a claim does first.
+func (s *stage) reap(name string, mutate mutation) interleave.Session {
+	return s.session(name, mutate, func(ctx context.Context, m *Machines) error {
+		return m.transact(ctx, func(tx sqldb.Tx) error {
+			var leases []store.ExpiredLease
+			list := m.rt.Store.ExpiredLeases(DefaultQueue, 10, m.rt.Now(), func(l store.ExpiredLease) { leases = append(leases, l) })
+			if err := tx.Run(ctx, list); err != nil {
+				return err
+			}
+			s.tell(name, len(leases))
+			_, err := m.reap(ctx, tx, leases, &news{})
+			return err
+		})
+	})
+}
+
+// resolve returns the instance of a claim whose outcome is in doubt.
+func (s *stage) resolve(name string, mutate mutation, n, token int) interleave.Session {
+	return s.session(name, mutate, func(ctx context.Context, m *Machines) error {
+		e := &execution{machines: m, instance: &store.Instance{ID: id(n)}, queue: DefaultQueue, token: id(token)}
+		m.id = "w" // as the lease says
+		m.flusher.lease(id(token), 1)
+		return m.flusher.giveBack(ctx, []*settlement{{execution: e}}, core.ErrLost)
+	})
+}
+
+// pick claims what is due.
+func (s *stage) pick(name string, mutate mutation) interleave.Session {
+	return s.session(name, mutate, func(ctx context.Context, m *Machines) error {
+		claims, err := m.served.all()[0].take(ctx, 10, time.Minute)
+		var ids []string
+		for _, c := range claims {
+			ids = append(ids, c.ID)
+		}
+		s.tell(name, strings.Join(ids, " "))
+		return err
+	})
+}
+
+// begin starts an instance as the committer does for a unit.
+func (s *stage) begin(name string, mutate mutation, n store.NewInstance) interleave.Session {
+	return s.session(name, mutate, func(ctx context.Context, m *Machines) error {
+		n.FSM, n.Version, n.Step, n.State, n.Queue = "m", 1, "only", "0", DefaultQueue
+		tx, err := m.rt.DB.Begin(ctx, sqldb.Write)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		return tx.Commit(ctx, m.rt.Store.StartInstances([]store.NewInstance{n}, m.rt.Now())...)
+	})
+}
+
+// cancel ends an instance from outside.
+func (s *stage) cancel(name string, mutate mutation, n int) interleave.Session {
+	return s.session(name, mutate, func(ctx context.Context, m *Machines) error {
+		_, err := m.tryEnd(ctx, id(n), Cancelled, "no", false)
+		var ended *EndedError
+		if errors.As(err, &ended) {
+			s.tell(name, string(ended.Status))
+			return nil
+		}
+		if err == nil {
+			s.tell(name, "cancelled")
+		}
+		return err
+	})
+}
