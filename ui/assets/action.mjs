@@ -6,8 +6,9 @@ import { may } from "./me.mjs";
 import { say, fail } from "./toast.mjs";
 
 /**
- * An action is {name, label, past, key, danger, role, statuses, when(row), run(row), question(row)}:
- * it is for rows of its statuses; with some, not for all that match a filter. usable says whether it can be done to a row now.
+ * An action is {name, label, past, key, danger, role, statuses, when(row), run(row), question(row), told(result, row)}:
+ * it is for rows of its statuses; with some, not for all that match a filter. told
+ * is what to say of the result. usable says whether it can be done to a row now.
  */
 export const usable = (action, row) => may(action.role ?? "operator") && (!action.statuses || action.statuses.includes(row.status)) && (!action.when || action.when(row));
 
@@ -15,7 +16,7 @@ export const usable = (action, row) => may(action.role ?? "operator") && (!actio
 export async function perform(action, row, one) {
   if (action.open) return action.open(row);
   const name = row.name ?? row.id ?? "";
-  const act = () => action.run(row).then(() => say(`${action.label}: ${one} ${name}`));
+  const act = () => action.run(row).then((result) => say(action.told?.(result, row) ?? `${action.label}: ${one} ${name}`));
   if (!action.danger && !action.question) return act().catch(fail);
   return ask({
     title: `${action.label} this ${one}?`, text: action.question?.(row) ?? `${name}`,

@@ -28,6 +28,7 @@ type fake struct {
 	mu      sync.Mutex
 	data    map[string]any
 	changes []string
+	results map[string]any // of changes, by method and path; nil: there is no such thing
 	open    map[chan string]bool
 	drawing string // instead of the machine's
 	asked   string // the query of the last drawing
@@ -163,10 +164,19 @@ func (f *fake) change(w http.ResponseWriter, r *http.Request) {
 		compact.Write(body)
 	}
 	f.mu.Lock()
+	result, ok := f.results[r.Method+" "+strings.TrimPrefix(r.URL.Path, "/v1/")]
 	f.changes = append(f.changes, fmt.Sprintf("%s %s %s", r.Method, strings.TrimPrefix(r.URL.Path, "/v1/"), compact.String()))
 	f.mu.Unlock()
 	if r.Method == http.MethodPost && r.Header.Get("Idempotency-Key") == "" {
 		problem(w, http.StatusBadRequest, "invalid", "The request has no Idempotency-Key")
+		return
+	}
+	switch {
+	case ok && result == nil:
+		problem(w, http.StatusNotFound, "not_found", "It does not exist")
+		return
+	case ok:
+		answer(w, http.StatusOK, result)
 		return
 	}
 	if thing, ok := f.find(r.URL.EscapedPath()); ok && r.Method == http.MethodPatch {

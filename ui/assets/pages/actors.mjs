@@ -18,7 +18,23 @@ export const actions = [
   { name: "release", label: "Release", past: "released", key: "r", statuses: ["quarantined"], run: (a) => post(`${at(a)}/release`) },
   { name: "stop", label: "Stop", past: "stopped", key: "c", danger: true, statuses: ["active"], run: (a) => post(`${at(a)}/stop`),
     question: (a) => `${a.type} ${a.id} stops, and its timers with it. It cannot be taken back.` },
+  { name: "reset", label: "Reset…", key: "R", danger: true, single: true, role: "admin", statuses: ["quarantined", "error"], open: reset },
 ];
+
+// reset asks for the step to go back to.
+function reset(a) {
+  const name = `${a.type} ${a.id}`;
+  return ask({
+    title: "Reset this actor?", confirm: "Reset", danger: true,
+    text: `${name} gets the state and the delays back that it had after a step of its log. What later steps changed is lost; their effects still happen.`,
+    fields: ({ values, set }) => html`<${Field} label="Step" hint=${`Up to ${a.version}. Default: the last step that can be computed from the log`}>
+      <input type="number" min="0" max=${a.version} autofocus value=${values.step ?? ""} onInput=${(e) => set({ step: e.target.value })} /><//>`,
+    act: async (v) => {
+      await post(`${at(a)}/reset`, { step: Number(v.step || 0) });
+      say(`Reset: ${name}`);
+    },
+  });
+}
 
 const spec = {
   kind: "actors", one: "actor", title: "Actors", path: "actors", bulk: "actors/actions",

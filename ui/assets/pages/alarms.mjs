@@ -1,5 +1,5 @@
 // Alarms and timers: every delay is a row.
-import { html } from "../lib.mjs";
+import { html, own } from "../lib.mjs";
 import { del, post, put, segment } from "../api.mjs";
 import { useLive } from "../live.mjs";
 import { go, link, route } from "../router.mjs";
@@ -28,8 +28,20 @@ const keyOf = (a) => a.id.slice(`${a.actor.type}/${a.actor.id}/`.length);
 const actions = [
   ...dueActions.map(due).map((a) => ({ ...a, key: { move: "m", skip: "s", fire: "f" }[a.name] })),
   { name: "retry", label: "Retry", past: "retried", key: "r", statuses: ["failed", "quarantined"], run: (a) => post(`${at(a)}/retry`) },
-  { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, statuses, run: (a) => { leave(a); return del(at(a)); }, question: (a) => `${a.type} ${a.id} is removed.` },
+  { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, statuses, run: (a) => { leave(a); return remove(a); }, told: cancelled, question: (a) => `${a.type} ${a.id} is removed.` },
 ];
+
+// remove cancels an alarm. That there is none any more is a result too.
+const remove = (a) => del(at(a)).catch((e) => { if (e.status !== 404) throw e; return { result: "not_found" }; });
+
+// cancelled says what a cancel has done.
+function cancelled(answer, a) {
+  return own({
+    prevented: `Cancelled: alarm ${a.id} does not fire`,
+    too_late: `Too late: alarm ${a.id} is removed, but its handler runs or has run`,
+    not_found: `Nothing to cancel: there is no alarm ${a.id} any more`,
+  }, answer?.result);
+}
 
 // leave goes from the page of an alarm that is about to go to the list.
 const leave = (a) => { if (route.peek().names[1] === a.id) go(link(["alarms"])); };
