@@ -40,6 +40,32 @@ func TestCancelReachesARunningStepOfThisProcessImmediately(t *testing.T) {
 		wait()
 		f.wantStatus(id, fsm.Cancelled)
 		f.wantGone()
+		lost.is(t, "errors for a cancel that was asked for", 0)
+	})
+}
+
+// A step that returns before its process has learned of the cancel in another process
+// is no error either: only its outcome is dropped.
+func TestAStepThatReturnsAfterItsCancelIsNoError(t *testing.T) {
+	var lost counter
+	eachWith(t, *quiet(&lost), func(f *fixture) {
+		t := f.t
+		began, end := make(chan struct{}), make(chan struct{})
+		d := fsm.Define("slow", 1, fsm.Step("only", func(_ context.Context, r run) (fsm.Outcome, error) {
+			close(began)
+			<-end
+			return r.Done(nil), nil
+		}))
+		f.register(d)
+		id := start(f, d, 0, nil)
+		wait := f.begin()
+		<-began
+		enginetest.NoError(t, f.beside(f.clock, nil).Cancel(t.Context(), id, "no longer needed"))
+		close(end) // the clock stands still: the process does not look
+		wait()
+		f.wantStatus(id, fsm.Cancelled)
+		f.wantGone()
+		lost.is(t, "errors for a cancel that was asked for", 0)
 	})
 }
 
@@ -67,5 +93,6 @@ func TestCancelReachesARunningStepOfAnotherProcess(t *testing.T) {
 		wait()
 		f.wantStatus(id, fsm.Cancelled)
 		f.wantGone()
+		lost.is(t, "errors for a cancel that was asked for", 0)
 	})
 }

@@ -40,6 +40,7 @@ type settlement struct {
 	execution *execution
 	then      func(error)
 	stale     bool
+	taken     bool     // of stale: the instance was cancelled
 	late      []string // names of signals that keep the instance from ending
 }
 
@@ -78,7 +79,8 @@ func (f *flusher) lease(token string, claims int) {
 }
 
 // settle commits what becomes of a claim and then calls then. It does not wait. A
-// claim that is no longer ours is core.ErrLost.
+// claim that is no longer ours is core.ErrLost, or core.ErrTaken if its instance was
+// cancelled.
 func (f *flusher) settle(e *execution, s settlement, then func(error)) {
 	s.execution, s.then = e, then
 	f.mu.Lock()
@@ -213,16 +215,24 @@ func (f *flusher) surrender(s *settlement, cause error) error {
 	f.forget([]*settlement{s})
 	news.publish(f.machines.rt)
 	if s.stale {
-		return core.ErrLost
+		return s.loss()
 	}
 	return cause
+}
+
+// loss returns why a stale outcome was dropped.
+func (s *settlement) loss() error {
+	if s.taken {
+		return core.ErrTaken
+	}
+	return core.ErrLost
 }
 
 // settled reports a committed group.
 func settled(group []*settlement) {
 	for _, s := range group {
 		if s.stale {
-			s.then(core.ErrLost)
+			s.then(s.loss())
 			continue
 		}
 		s.then(nil)
@@ -314,7 +324,8 @@ func (f *flusher) verify(ctx context.Context, tx sqldb.Tx, group []*settlement) 
 		if interrupted[held[i]] {
 			drop = append(drop, held[i])
 		}
-		s.stale = !alive[held[i].Token] || interrupted[held[i]]
+		s.taken = interrupted[held[i]]
+		s.stale = !alive[held[i].Token] || s.taken
 	}
 	return drop, err
 }

@@ -264,7 +264,7 @@ func (w *Worker) finish(c *Claim, err error) {
 	default:
 		w.failed.Add(1)
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrTaken) { // somebody has asked for that
 		w.report(fmt.Errorf("run %s %s: %w", w.kind.Name, c.ID, err))
 	}
 	if !w.sweepDue() {
