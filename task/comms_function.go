@@ -108,7 +108,7 @@ func (c channel) supervise(_ context.Context, tx *perdure.Tx, raw json.RawMessag
 			return Envelope{}, err
 		}
 	}
-	return c.lookAgain(tx, p, runs, idle, int64(f.Failures))
+	return c.lookAgain(tx, id, runs, idle, int64(f.Failures))
 }
 
 // giveUp counts an attempt without outcome as failed. Whoever still runs it
@@ -140,15 +140,13 @@ func (c channel) schedule(tx *perdure.Tx, id, attempt int64) error {
 	return run(tx, rt.Store.ScheduleAttempt(string(c), id, attempt, ticket.ID, rt.Now()))
 }
 
-// lookAgain enqueues the supervisor again: 5 seconds after it has begun an
-// attempt, twice that after each failure, and twice that each time it finds
-// nothing new.
-func (c channel) lookAgain(tx *perdure.Tx, p payload, runs, idle, failures int64) (Envelope, error) {
-	again := map[string]any{}
-	for name, value := range p.fields {
-		again[name] = value
+// lookAgain enqueues the supervisor again, with keys that it knows: 5 seconds after it
+// has begun an attempt, twice that after each failure, and twice that each time it
+// finds nothing new.
+func (c channel) lookAgain(tx *perdure.Tx, id, runs, idle, failures int64) (Envelope, error) {
+	again := map[string]any{
+		"task_type": functionType, "db_function": "comms.send_" + c + "_supervisor", c.id(): id, "run_count": runs, "idle_runs": idle,
 	}
-	again["run_count"], again["idle_runs"] = runs, idle
 	delay := min(firstLook<<min(failures+idle, 20), lastLook)
 	if _, err := Enqueue(tx, functionType, again, &EnqueueOptions{Delay: delay}); err != nil {
 		return Envelope{}, err

@@ -42,6 +42,12 @@ create table billing.invoice_task_succeeded (
   foreign key (invoice_task_id, attempt) references billing.invoice_task_scheduled
 );
 
+create trigger append_only before update or delete on billing.invoice_task_scheduled for each row execute function internal.refuse_change();
+
+create trigger append_only before update or delete on billing.invoice_task_failed for each row execute function internal.refuse_change();
+
+create trigger append_only before update or delete on billing.invoice_task_succeeded for each row execute function internal.refuse_change();
+
 create function billing.has_invoice_task_succeeded(invoice_task_id bigint) returns boolean
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select exists (select from billing.invoice_task_succeeded s where s.invoice_task_id = $1)
@@ -167,8 +173,9 @@ begin
       'success_handler', 'billing.record_invoice_success', 'error_handler', 'billing.record_invoice_failure'
     )));
   end if;
-  perform queues.enqueue('db_function', payload || jsonb_build_object('run_count', run_count),
-    queues.now() + least(interval '50 milliseconds' * power(2, least(run_count - 1, 20)), interval '10 minutes'));
+  perform queues.enqueue('db_function', jsonb_build_object(
+    'task_type', 'db_function', 'db_function', 'billing.invoice_supervisor', 'invoice_task_id', id, 'run_count', run_count
+  ), queues.now() + least(interval '50 milliseconds' * power(2, least(run_count - 1, 20)), interval '10 minutes'));
   return internal.ok();
 end $$;
 

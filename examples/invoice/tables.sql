@@ -27,3 +27,17 @@ create table billing_invoice_task_succeeded (
   attempt integer not null,
   result text
 ) strict;
+
+-- Facts are only ever added.
+
+create trigger billing_scheduled_update before update on billing_invoice_task_scheduled begin select raise(abort, 'facts are append-only'); end;
+
+create trigger billing_scheduled_delete before delete on billing_invoice_task_scheduled begin select raise(abort, 'facts are append-only'); end;
+
+create trigger billing_failed_update before update on billing_invoice_task_failed begin select raise(abort, 'facts are append-only'); end;
+
+create trigger billing_failed_delete before delete on billing_invoice_task_failed begin select raise(abort, 'facts are append-only'); end;
+
+create trigger billing_succeeded_update before update on billing_invoice_task_succeeded begin select raise(abort, 'facts are append-only'); end;
+
+create trigger billing_succeeded_delete before delete on billing_invoice_task_succeeded begin select raise(abort, 'facts are append-only'); end;

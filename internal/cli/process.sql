@@ -45,6 +45,12 @@ create table {schema}.{name}_task_succeeded (
   foreign key ({name}_task_id, attempt) references {schema}.{name}_task_scheduled
 );
 
+create trigger append_only before update or delete on {schema}.{name}_task_scheduled for each row execute function internal.refuse_change();
+
+create trigger append_only before update or delete on {schema}.{name}_task_failed for each row execute function internal.refuse_change();
+
+create trigger append_only before update or delete on {schema}.{name}_task_succeeded for each row execute function internal.refuse_change();
+
 create function {schema}.has_{name}_task_succeeded({name}_task_id bigint) returns boolean
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select exists (select from {schema}.{name}_task_succeeded s where s.{name}_task_id = $1)
@@ -170,8 +176,9 @@ begin
       'success_handler', '{schema}.record_{name}_success', 'error_handler', '{schema}.record_{name}_failure'
     )));
   end if;
-  perform queues.enqueue('db_function', payload || jsonb_build_object('run_count', run_count),
-    queues.now() + least(interval '5 seconds' * power(2, least(run_count - 1, 20)), interval '10 minutes'));
+  perform queues.enqueue('db_function', jsonb_build_object(
+    'task_type', 'db_function', 'db_function', '{schema}.{name}_supervisor', '{name}_task_id', id, 'run_count', run_count
+  ), queues.now() + least(interval '5 seconds' * power(2, least(run_count - 1, 20)), interval '10 minutes'));
   return internal.ok();
 end $$;
 
