@@ -54,17 +54,14 @@ type flusher struct {
 	leases  map[string]int // claims that each of our leases still holds
 	running bool
 	idle    *sync.Cond
-	// resolving counts the groups of claims that are being resolved; drained is
-	// cancelled when no caller waits for them any longer.
-	resolving int
-	drained   context.Context
-	abandon   context.CancelFunc
+	// resolver returns claims whose outcome was not written.
+	resolver *core.Resolver
 }
 
 func newFlusher(m *Machines) *flusher {
 	f := &flusher{machines: m, leases: map[string]int{}}
 	f.idle = sync.NewCond(&f.mu)
-	f.drained, f.abandon = context.WithCancel(context.Background())
+	f.resolver = core.NewResolver(f.wake)
 	return f
 }
 
@@ -128,15 +125,14 @@ func (f *flusher) next(telling *sync.WaitGroup) []*settlement {
 func (f *flusher) close(ctx context.Context) error {
 	moment, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
 	defer cancel()
-	wake := func() { f.mu.Lock(); f.idle.Broadcast(); f.mu.Unlock() }
-	defer context.AfterFunc(ctx, wake)()
-	defer context.AfterFunc(moment, wake)()
+	defer context.AfterFunc(ctx, f.wake)()
+	defer context.AfterFunc(moment, f.wake)()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for f.busy() && (ctx.Err() == nil || moment.Err() == nil) {
 		f.idle.Wait()
 	}
-	f.abandon()
+	f.resolver.Abandon()
 	if f.busy() {
 		return ctx.Err()
 	}
@@ -144,7 +140,14 @@ func (f *flusher) close(ctx context.Context) error {
 }
 
 // busy reports whether outcomes are not settled. The lock must be held.
-func (f *flusher) busy() bool { return f.running || f.resolving > 0 }
+func (f *flusher) busy() bool { return f.running || f.resolver.Busy() }
+
+// wake has close look again.
+func (f *flusher) wake() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.idle.Broadcast()
+}
 
 // flush commits a group and returns what tells everybody of it. An error that is
 // one outcome's own must not hurt the others, so the group is then committed one by

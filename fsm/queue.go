@@ -45,7 +45,7 @@ func newQueue(m *Machines, name string, concurrency int) *queue {
 		Name: "instance", Claim: q.claim, Begin: q.begin, Extend: q.extend, Taken: q.taken, Release: q.release, Next: q.next, Sweep: m.sweep,
 	}, core.Options{
 		Queue: name, Workers: m.rt.Workers, Names: m.names,
-		Concurrency: concurrency, Lease: m.options.Lease, Clock: m.rt.Clock, OnError: m.options.OnError,
+		Concurrency: concurrency, Lease: m.options.Lease, Clock: m.rt.Clock, OnError: m.options.OnError, Outage: &m.outage,
 		SweepEvery: min(max(m.options.Retention/10, time.Minute), time.Hour),
 	})
 	return q
@@ -89,7 +89,6 @@ func (q *queue) Subscribe(fn func(due time.Time)) (cancel func()) {
 // claim sees to what has expired and takes due instances. It is not called twice
 // at once.
 func (q *queue) claim(ctx context.Context, limit int, lease time.Duration) (claims []*core.Claim, err error) {
-	defer func() { q.machines.note(err) }()
 	if err := q.machines.record(ctx); err != nil {
 		return nil, err
 	}
@@ -271,7 +270,7 @@ func (q *queue) extend(ctx context.Context, claims []*core.Claim, lease time.Dur
 		}
 	}
 	err := m.transact(ctx, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) })
-	if m.note(err); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	var lost []*core.Claim
@@ -339,9 +338,6 @@ func (q *queue) next(ctx context.Context) (wait time.Duration, ok bool, err erro
 	err = m.read(ctx, m.rt.Store.NextInstance(q.name, m.definitions(), q.least(), m.rt.Now(), sooner), m.rt.Store.NextSchedule(m.rt.Now(), sooner))
 	if ok && wait <= 0 {
 		q.overdue.Store(true)
-		if !m.mayReap() { // what is due may be a lease that has to wait
-			wait = sweepPause
-		}
 	}
 	return wait, ok, err
 }

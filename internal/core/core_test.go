@@ -227,6 +227,7 @@ func TestWithoutADatabaseWorkEndsBeforeItsLease(t *testing.T) {
 				end := make(chan struct{})
 				defer close(end)
 				table.extend = func(ctx context.Context) error { return extend(ctx, end) }
+				table.give = func() error { return errors.New("connection refused") }
 				began := time.Now()
 				w := table.worker(2)
 				equal(t, "runs", process(t, w)(), 2)
@@ -234,6 +235,11 @@ func TestWithoutADatabaseWorkEndsBeforeItsLease(t *testing.T) {
 					t.Fatalf("the work was ended after %v, want shortly before %v", took, lease)
 				}
 				equal(t, "lost", w.Stats().Lost, 2)
+				now, cancel := context.WithCancel(context.Background())
+				cancel()
+				if err := w.Drain(now); err == nil {
+					t.Error("claims were returned without a database")
+				}
 			})
 		})
 	}

@@ -54,7 +54,7 @@ func (w *Worker) extend(busy context.Context) {
 	if busy.Err() != nil {
 		return // nothing is left to be extended
 	}
-	if err != nil {
+	if w.note(err); err != nil {
 		w.report(fmt.Errorf("extend %s: %w", w.kind.Name, err))
 		return
 	}

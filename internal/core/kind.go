@@ -4,10 +4,12 @@
 // It knows no kind of work by name. A kind (hooks, FSM instances, tasks,
 // alarms) is a Kind: functions on its own table that follow one protocol. A
 // claim writes the row that it locks, with a fresh token and a lease; every
-// statement that ends or extends it is guarded by that token; a claim whose
-// lease expired is returned by whoever looks next, and counted as a crash.
+// statement that ends or extends it is guarded by that token. A process that is
+// alive returns the claims that it does not run. The next Claim, in any process,
+// returns the expired claims of other processes and counts a crash for each.
 //
-// Imports: internal/clock, internal/failpoint and internal/histogram.
+// Imports: fault, internal/clock, internal/failpoint, internal/histogram and
+// internal/sqldb.
 package core
 
 import (
@@ -71,10 +73,12 @@ type Kind struct {
 	// Name is for messages.
 	Name string
 	// Claim leases up to max pieces of due work for lease, and first returns
-	// expired claims of any process. It must not wait for work.
+	// expired claims of any process, see Expired. It must not wait for work. If the
+	// answer to its COMMIT was lost, it returns the claims with the error.
 	Claim func(ctx context.Context, max int, lease time.Duration) ([]*Claim, error)
 	// Run executes the work and commits its outcome, guarded by the token.
-	// The context ends early with ErrLost or ErrStopping as its cause.
+	// The context ends early with ErrLost or ErrStopping as its cause. An error
+	// means that the outcome is not committed, or may not be.
 	Run func(ctx context.Context, c *Claim) error
 	// Begin is Run for kinds that do not hold a goroutine until the outcome is
 	// committed: they call End of the claim when it is, once.
@@ -87,6 +91,10 @@ type Kind struct {
 	Taken func(ctx context.Context, claims []*Claim) ([]*Claim, error)
 	// Release gives claims back that have not been started, at no cost.
 	Release func(ctx context.Context, claims []*Claim) error
+	// Return gives claims back at no cost that this process holds and does not run:
+	// Run has failed, or the answer to the COMMIT of Claim was lost. Claims that are
+	// not held are no error. It is needed with Run.
+	Return func(ctx context.Context, claims []Returned) error
 	// Next returns how long it is until work is due or a claim expires; ok is
 	// false if there is none.
 	Next func(ctx context.Context) (wait time.Duration, ok bool, err error)

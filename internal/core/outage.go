@@ -1,8 +1,12 @@
 package core
 
 import (
+	"context"
+	"errors"
 	"sync"
 	"time"
+
+	"github.com/perdure/perdure/internal/sqldb"
 )
 
 // Outage records whether this process could reach the database, so that it does not
@@ -53,4 +57,30 @@ func (o *Outage) Over(now time.Time, lease time.Duration) bool {
 	default:
 		return bounded || now.Sub(o.back) >= lease/beats
 	}
+}
+
+// Note records the result of a transaction that wrote. Errors that say nothing of the
+// database's presence change nothing.
+func (o *Outage) Note(err error, now time.Time, lease time.Duration) {
+	switch {
+	case err == nil:
+		o.Succeeded(now, lease)
+	case sqldb.IsUnavailable(err), errors.Is(err, context.DeadlineExceeded):
+		o.Failed(now, lease)
+	}
+}
+
+// Expired separates expired claims. Those that this process made, mine, do not count as
+// crashes: it is alive. Those of other processes do, unless they could not renew their
+// leases because of an outage; then others is empty.
+func Expired[C any](claims []C, worker func(C) string, self string, mayReap bool) (mine, others []C) {
+	for _, c := range claims {
+		switch {
+		case worker(c) == self:
+			mine = append(mine, c)
+		case mayReap:
+			others = append(others, c)
+		}
+	}
+	return mine, others
 }

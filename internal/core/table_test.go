@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/sqldb"
 )
 
 // row is a piece of work in a table that is in memory.
@@ -20,6 +21,7 @@ type row struct {
 	runs     int
 	crashes  int
 	released int
+	message  string
 	done     bool
 }
 
@@ -33,7 +35,12 @@ type table struct {
 	run    func(ctx context.Context, id string) error // the user's code
 	extend func(ctx context.Context) error            // before an extension
 	claim  func()                                     // before a claim
-	errors []error
+	give   func() error                               // before claims are returned
+	down   error                                      // of Next
+	// unanswered is set if the COMMIT of the next claim is not answered, and happens so
+	// much later.
+	unanswered *time.Duration
+	errors     []error
 }
 
 func newTable(n int) *table {
@@ -46,7 +53,7 @@ func newTable(n int) *table {
 
 func (t *table) worker(concurrency int) *core.Worker {
 	return core.NewWorker(core.Kind{
-		Name: "row", Claim: t.claimRows, Run: t.runRow, Extend: t.extendRows, Release: t.release, Next: t.next, Sweep: t.sweep,
+		Name: "row", Claim: t.claimRows, Run: t.runRow, Extend: t.extendRows, Release: t.release, Return: t.giveBack, Next: t.next, Sweep: t.sweep,
 	}, core.Options{
 		Concurrency: concurrency, Lease: lease, SweepEvery: time.Hour, Clock: clock.System, OnError: t.onError,
 	})
@@ -94,6 +101,7 @@ func (t *table) claimRows(_ context.Context, limit int, lease time.Duration) ([]
 	defer t.mu.Unlock()
 	now := time.Now()
 	var claims []*core.Claim
+	defer func() { t.unanswered = nil }()
 	t.tokens++
 	for _, r := range t.rows {
 		if r.token != "" && !r.until.After(now) {
@@ -103,8 +111,16 @@ func (t *table) claimRows(_ context.Context, limit int, lease time.Duration) ([]
 		if r.done || r.token != "" || r.due.After(now) || len(claims) == limit {
 			continue
 		}
-		r.token, r.until = fmt.Sprint("token-", t.tokens), now.Add(lease)
-		claims = append(claims, &core.Claim{ID: r.id, Token: r.token, Work: r})
+		token := fmt.Sprint("token-", t.tokens)
+		claims = append(claims, &core.Claim{ID: r.id, Token: token, Work: r})
+		if t.unanswered == nil || *t.unanswered == 0 {
+			r.token, r.until = token, now.Add(lease)
+		} else {
+			time.AfterFunc(*t.unanswered, func() { t.mu.Lock(); defer t.mu.Unlock(); r.token, r.until = token, now.Add(lease) })
+		}
+	}
+	if t.unanswered != nil {
+		return claims, &sqldb.Uncertain{Err: errors.New("connection lost")}
 	}
 	return claims, nil
 }
@@ -176,12 +192,37 @@ func (t *table) release(_ context.Context, claims []*core.Claim) error {
 	return nil
 }
 
+func (t *table) giveBack(ctx context.Context, claims []core.Returned) error {
+	t.mu.Lock()
+	before := t.give
+	t.mu.Unlock()
+	if before != nil {
+		if err := before(); err != nil {
+			return err
+		}
+	}
+	for _, c := range claims {
+		t.mu.Lock()
+		if r := t.mine(c.Claim); r != nil && c.Delay > 0 {
+			r.due, r.message = time.Now().Add(c.Delay), c.Message
+		}
+		t.mu.Unlock()
+		if err := t.release(ctx, []*core.Claim{c.Claim}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (t *table) next(context.Context) (time.Duration, bool, error) {
 	t.called("next")
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var wait time.Duration
 	ok := false
+	if t.down != nil {
+		return 0, false, t.down
+	}
 	for _, r := range t.rows {
 		if d := time.Until(r.due); !r.done && r.token == "" && (!ok || d < wait) {
 			wait, ok = d, true

@@ -32,16 +32,30 @@ type Options struct {
 	Clock clock.Clock
 	// OnError receives errors that have no caller to go to.
 	OnError func(error)
+	// Outage is the record that workers share. nil: the worker has its own.
+	Outage *Outage
+	// Random returns numbers in [0, 1) for delays. nil: a random source.
+	Random func() float64
 }
 
-// dbTimeout bounds each call of a Kind's functions, except Run.
-const dbTimeout = 15 * time.Second
+const (
+	// dbTimeout bounds each call of a Kind's functions, except Run.
+	dbTimeout = 15 * time.Second
+	// graceLook is the interval at which a worker looks while it leaves expired claims
+	// to their processes.
+	graceLook = 100 * time.Millisecond
+)
 
 // Worker runs one kind of work in this process.
 type Worker struct {
 	kind    Kind
 	options Options
 	pool    pool
+	outage  *Outage
+	// resolver returns claims that could not be returned when their run ended.
+	resolver *Resolver
+	// unresolved is the error of a claim that may or may not be stored.
+	unresolved atomic.Pointer[error]
 
 	claiming sync.Mutex // one claim at a time: slots are counted before it
 
@@ -63,9 +77,23 @@ type Worker struct {
 func NewWorker(kind Kind, options Options) *Worker {
 	w := &Worker{kind: kind, options: options, running: map[*Claim]*batch{}, free: map[*func()]struct{}{}}
 	w.settled = sync.NewCond(&w.mu)
+	if w.outage = options.Outage; w.outage == nil {
+		w.outage = &Outage{}
+	}
+	w.resolver = NewResolver(func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.settled.Broadcast()
+	})
 	options.Workers.Add(w)
 	return w
 }
+
+// MayReap reports whether expired claims of other processes may be reaped: there was
+// no outage of the database in which they could not renew their leases.
+func (w *Worker) MayReap() bool { return w.outage.Over(w.options.Clock.Now(), w.options.Lease) }
+
+func (w *Worker) note(err error) { w.outage.Note(err, w.options.Clock.Now(), w.options.Lease) }
 
 // OnFree calls fn, until cancel, when the worker could claim more than it had
 // slots for and has slots again.
@@ -82,11 +110,18 @@ func (w *Worker) OnFree(fn func()) (cancel func()) {
 
 // Next returns how long it is until there is something to claim. While all
 // slots are taken that is not before the next heartbeat, however much is due:
-// OnFree tells when a slot is free. A worker that stops claims nothing.
+// OnFree tells when a slot is free. While expired claims are left to their processes,
+// what is due may be one of them. A worker that stops claims nothing.
 func (w *Worker) Next(ctx context.Context) (time.Duration, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, dbTimeout)
 	defer cancel()
 	wait, ok, err := w.kind.Next(ctx)
+	if err != nil { // a success would say nothing: it only reads
+		w.note(err)
+	}
+	if !w.MayReap() {
+		wait = max(wait, graceLook)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.stopping {
@@ -176,11 +211,15 @@ func (w *Worker) slots() int {
 }
 
 func (w *Worker) claim(ctx context.Context, slots int, mine *batch) (int, error) {
+	if cause := w.unresolved.Load(); cause != nil {
+		return 0, fmt.Errorf("claim %s: the last claim is not resolved: %w", w.kind.Name, *cause)
+	}
 	ctx, cancel := context.WithTimeout(ctx, dbTimeout)
 	defer cancel()
 	from := w.options.Clock.Now() // before the claim: our lease must not outlast the database's
 	claims, err := w.kind.Claim(ctx, slots, w.options.Lease)
-	if err != nil {
+	if w.note(err); err != nil {
+		w.giveBackUnknown(claims, err)
 		return 0, fmt.Errorf("claim %s: %w", w.kind.Name, err)
 	}
 	if len(claims) == 0 {
@@ -229,6 +268,7 @@ func (w *Worker) release(ctx context.Context, claims []*Claim) error {
 	ctx, cancel := context.WithTimeout(ctx, dbTimeout)
 	defer cancel()
 	if err := w.kind.Release(ctx, claims); err != nil {
+		w.giveBackAll(claims, err)
 		return fmt.Errorf("release %s: %w", w.kind.Name, err)
 	}
 	return nil
@@ -244,7 +284,12 @@ func (w *Worker) run(ctx context.Context, c *Claim) {
 		return
 	}
 	err := errGone
-	defer func() { w.finish(c, err) }()
+	defer func() {
+		if err != nil {
+			w.giveBack(c, err)
+		}
+		w.finish(c, err)
+	}()
 	err = Call(func() error { return w.kind.Run(ctx, c) })
 }
 

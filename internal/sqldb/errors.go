@@ -59,6 +59,12 @@ func (e *Uncertain) Error() string { return "commit: " + e.Err.Error() }
 // Unwrap returns what happened to the connection.
 func (e *Uncertain) Unwrap() error { return e.Err }
 
+// IsUncertain reports whether err is an *Uncertain.
+func IsUncertain(err error) bool {
+	var u *Uncertain
+	return errors.As(err, &u)
+}
+
 // ErrDone is returned by a transaction that has already ended.
 var ErrDone = errors.New("transaction has already ended")
 
