@@ -89,6 +89,9 @@ type Actors struct {
 	id      string // of this process, in the records of its passes
 	// suspects are delays that may have killed their process.
 	suspects *core.Lane
+	outage   core.Outage
+	// resolver removes records of passes that could not be removed.
+	resolver *core.Resolver
 
 	mu        sync.RWMutex
 	kinds     map[string]*kind           // registered in this process
@@ -119,6 +122,7 @@ func New(eng *perdure.Engine, options *Options) (*Actors, error) {
 	})
 	rt.Workers.Add(delays{a})
 	a.id, a.suspects = crand.Text(), rt.Workers.NewLane(func() { rt.Hub.Tell(topic, time.Time{}) })
+	a.resolver = core.NewResolver(func() {})
 	for range max(rt.DB.Dialect().Lanes, 1) {
 		a.lanes = append(a.lanes, &lane{actors: a})
 	}

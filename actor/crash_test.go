@@ -1,6 +1,7 @@
 package actor_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -24,8 +25,15 @@ func crashAfterEffect(t *testing.T, db enginetest.Database) {
 	f.register(t, "w", shop, h.options())
 	f.spawn(t, w1)
 	f.send(t, w1, "PAY")
-	died := errors.New("died")
-	reset := failpoint.Set("actor.executed", func() error { return died })
+	died := func() error { return errors.New("died") }
+	defer failpoint.Set("core.resolve", died)() // who is dead returns nothing
+	dead := f.actors
+	defer func() {
+		now, cancel := context.WithCancel(t.Context())
+		cancel()
+		_ = dead.Drain(now) // it does not return what it has
+	}()
+	reset := failpoint.Set("actor.executed", died)
 	_, _ = f.actors.RunEffects(enginetest.Context(t))
 	reset()
 	f.clock.Advance(time.Minute) // the lease is over

@@ -28,9 +28,7 @@ type firing struct {
 	unusable map[string]bool
 	// missing are the keys that this process was found not to have.
 	missing map[string]bool
-	// stale are the records of passes of this process that could not be removed.
-	stale []string
-	meter meter
+	meter   meter
 }
 
 // begin counts a pass in, unless the process stops.
@@ -122,6 +120,7 @@ func alone(err error) bool {
 func (a *Actors) types(ctx context.Context) ([]string, error) {
 	var names []string
 	if err := a.read(ctx, a.rt.Store.MachineNames(func(name string) { names = append(names, name) })); err != nil {
+		a.note(err) // a success would say nothing: it only reads
 		return nil, fmt.Errorf("list machines: %w", err)
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { // and their effects have handlers here from now on

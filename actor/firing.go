@@ -56,7 +56,7 @@ func (p *pass) refs() []store.ActorRef {
 func (a *Actors) claim(ctx context.Context, types []string) (p *pass, reaped bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, a.rt.Timeout)
 	defer cancel()
-	stale := a.firing.takeStale()
+	var token string // of the record
 	err = unit.Transact(ctx, a.rt.DB, sqldb.Claim, func(tx sqldb.Tx) error {
 		if p != nil {
 			a.leave(p)
@@ -64,25 +64,19 @@ func (a *Actors) claim(ctx context.Context, types []string) (p *pass, reaped boo
 		p, reaped = nil, false
 		var expired []store.Firing
 		var suspects bool
-		next := store.Firing{Token: crand.Text(), Worker: a.id}
+		token = crand.Text()
+		next := store.Firing{Token: token, Worker: a.id}
 		st, now := a.rt.Store, a.rt.Now()
-		var stmts []sqldb.Stmt
-		for _, token := range stale {
-			stmts = append(stmts, st.DropFiring(token, new(bool)))
-		}
-		stmts = append(stmts,
+		err := tx.Run(ctx,
 			st.ExpiredFirings(reapLimit, now, func(f store.Firing) { expired = append(expired, f) }),
 			st.SuspectTimersDue(now, func() { suspects = true }),
 			st.ClaimTimers(next, types, a.options.Batch, a.options.Lease, now, func(keys []store.TimerKey) { next.Timers = keys }))
-		if err := tx.Run(ctx, stmts...); err != nil {
+		if err != nil {
 			return err
 		}
-		for _, f := range expired {
-			if err := a.reap(ctx, tx, f); err != nil {
-				return err
-			}
+		if reaped, err = a.reapAll(ctx, tx, expired); err != nil {
+			return err
 		}
-		reaped = len(expired) > 0
 		if len(next.Timers) > 0 {
 			p = newPass(next)
 			return nil
@@ -92,10 +86,12 @@ func (a *Actors) claim(ctx context.Context, types []string) (p *pass, reaped boo
 		}
 		return err
 	})
-	if err != nil {
-		a.firing.keepStale(stale...)
+	if a.note(err); err != nil {
 		if p != nil {
 			a.leave(p)
+		}
+		if sqldb.IsUncertain(err) { // the record may be stored
+			a.drop(token)
 		}
 		return nil, false, fmt.Errorf("claim delays: %w", err)
 	}
@@ -143,35 +139,48 @@ func (a *Actors) leave(p *pass) { a.suspects.Leave(p.limits...) }
 func (a *Actors) abandon(ctx context.Context, p *pass) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout)
 	defer cancel()
-	err := unit.Transact(ctx, a.rt.DB, sqldb.Claim, func(tx sqldb.Tx) error { return tx.Run(ctx, a.rt.Store.DropFiring(p.Token, new(bool))) })
-	if err != nil {
-		a.firing.keepStale(p.Token)
+	if err := a.dropNow(ctx, p.Token); err != nil {
+		a.drop(p.Token)
 	}
 }
 
-// takeStale returns the records of this process that could not be removed.
-func (f *firing) takeStale() []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	stale := f.stale
-	f.stale = nil
-	return stale
+func (a *Actors) dropNow(ctx context.Context, token string) error {
+	return unit.Transact(ctx, a.rt.DB, sqldb.Claim, func(tx sqldb.Tx) error { return tx.Run(ctx, a.rt.Store.DropFiring(token, new(bool))) })
 }
 
-func (f *firing) keepStale(tokens ...string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.stale = append(f.stale, tokens...)
+// drop removes a record of this process as soon as the database answers. It does not
+// wait.
+func (a *Actors) drop(token string) {
+	a.firing.running.Add(1)
+	a.resolver.Look(func(ctx context.Context) error { return a.dropNow(ctx, token) }, func(error) { a.firing.running.Done() }, a.options.Lease/2)
 }
 
-// reap counts a crash of the delays of an expired record, unless it is one of this
-// process, which lives.
+// note records whether the database could be reached.
+func (a *Actors) note(err error) { a.outage.Note(err, a.rt.Clock.Now(), a.options.Lease) }
+
+// reapAll handles expired records. It reports whether delays were made due again.
+// Records of other processes wait after an outage of the database: they could not be
+// removed.
+func (a *Actors) reapAll(ctx context.Context, tx sqldb.Tx, expired []store.Firing) (reaped bool, err error) {
+	mayReap := a.outage.Over(a.rt.Clock.Now(), a.options.Lease)
+	mine, others := core.Expired(expired, func(f store.Firing) string { return f.Worker }, a.id, mayReap)
+	for _, f := range mine {
+		if err := tx.Run(ctx, a.rt.Store.DropFiring(f.Token, new(bool))); err != nil {
+			return false, err
+		}
+	}
+	for _, f := range others {
+		if err := a.reap(ctx, tx, f); err != nil {
+			return false, err
+		}
+	}
+	return len(mine)+len(others) > 0, nil
+}
+
+// reap counts a crash of the delays of an expired record of another process.
 func (a *Actors) reap(ctx context.Context, tx sqldb.Tx, f store.Firing) error {
 	st := a.rt.Store
 	drop := st.DropFiring(f.Token, new(bool))
-	if f.Worker == a.id {
-		return tx.Run(ctx, drop)
-	}
 	var lost []store.LostTimer
 	if err := tx.Run(ctx, drop, st.ListLostTimers(f.Timers, func(t store.LostTimer) { lost = append(lost, t) })); err != nil || len(lost) == 0 {
 		return err

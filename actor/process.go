@@ -80,6 +80,7 @@ func (a *Actors) Drain(ctx context.Context) error {
 	a.firing.mu.Lock()
 	a.firing.stopping = true
 	a.firing.mu.Unlock()
+	defer a.resolver.Abandon()
 	quiet := make(chan struct{})
 	go func() {
 		a.firing.running.Wait() // each pass is bounded by the engine's timeout

@@ -130,7 +130,7 @@ func New(eng *perdure.Engine, options *Options) (*Alarms, error) {
 	a := &Alarms{rt: rt, eng: eng, options: o, id: newToken(), handlers: map[string]handler{}}
 	a.lane = rt.Workers.NewLane(func() { rt.Hub.Tell(topic, time.Time{}) })
 	a.worker = core.NewWorker(a.kind(), core.Options{
-		Workers: rt.Workers, Names: a.types, Concurrency: o.Concurrency, Lease: o.Lease, Clock: rt.Clock, OnError: o.OnError, SweepEvery: time.Hour,
+		Workers: rt.Workers, Names: a.types, Concurrency: o.Concurrency, Lease: o.Lease, Clock: rt.Clock, OnError: o.OnError, Random: o.Random, SweepEvery: time.Hour,
 	})
 	if o.Sender != nil {
 		a.handlers[Webhook] = handler{run: a.deliver, timeout: o.Timeout}

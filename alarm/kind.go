@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/failpoint"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
@@ -51,7 +52,7 @@ func (f *fire) hold(token string) store.AlarmHold {
 
 // kind describes alarms to the worker.
 func (a *Alarms) kind() core.Kind {
-	return core.Kind{Name: "alarm", Claim: a.claim, Run: a.run, Extend: a.extend, Release: a.release, Next: a.next, Sweep: a.sweep}
+	return core.Kind{Name: "alarm", Claim: a.claim, Run: a.run, Extend: a.extend, Release: a.release, Return: a.restore, Next: a.next, Sweep: a.sweep}
 }
 
 // claim returns expired claims and takes due alarms, in one transaction, which does
@@ -70,7 +71,11 @@ func (a *Alarms) claim(ctx context.Context, limit int, lease time.Duration) ([]*
 		if err != nil {
 			return err
 		}
-		if reaped, err = st.ReturnAlarms(ctx, tx, expired, a.judge, lost, clock); err != nil {
+		mine, crashed := a.sort(expired)
+		if err := tx.Run(ctx, a.releases(mine)...); err != nil {
+			return err
+		}
+		if reaped, err = st.ReturnAlarms(ctx, tx, crashed, a.judge, lost, clock); err != nil {
 			return err
 		}
 		if err := tx.Run(ctx, append(st.LostAlarms(reaped, clock), a.obituaries(reaped)...)...); err != nil {
@@ -90,7 +95,7 @@ func (a *Alarms) claim(ctx context.Context, limit int, lease time.Duration) ([]*
 	})
 	if err != nil {
 		a.leave(claimed)
-		return nil, err
+		return core.Unanswered(claims(claimed, token, now), err), err
 	}
 	a.crashed(reaped)
 	return claims(claimed, token, now), nil
@@ -109,8 +114,8 @@ func (a *Alarms) openable(claimed []store.Alarm, token string) (kept []store.Ala
 			continue
 		}
 		a.options.OnError(fmt.Errorf("fire alarm %s: %w", row.String(), row.Sealed))
-		hold := store.AlarmHold{AlarmKey: row.AlarmKey, Token: token}
-		postponed = append(postponed, a.rt.Store.PostponeAlarm(hold, sealedDelay, a.rt.Now()))
+		hold := store.AlarmHold{AlarmKey: row.AlarmKey, Token: token, Generation: row.Generation}
+		postponed = append(postponed, a.rt.Store.PostponeAlarm(hold, nil, sealedDelay, a.rt.Now()))
 	}
 	return kept, postponed
 }
@@ -242,13 +247,26 @@ func (a *Alarms) release(ctx context.Context, claims []*core.Claim) error {
 func (a *Alarms) giveBack(ctx context.Context, claims []*core.Claim) error {
 	ctx, cancel := context.WithTimeout(ctx, outcomeTimeout)
 	defer cancel()
-	stmts := make([]sqldb.Stmt, len(claims))
-	for i, c := range claims {
-		stmts[i] = a.rt.Store.ReleaseAlarm(c.Work.(*fire).hold(c.Token))
+	return a.restore(ctx, core.Return(claims))
+}
+
+// restore returns claims of this process that it does not run. An alarm that was
+// scheduled anew meanwhile does not wait.
+func (a *Alarms) restore(ctx context.Context, claims []core.Returned) error {
+	var stmts []sqldb.Stmt
+	for _, c := range claims {
+		hold := c.Work.(*fire).hold(c.Token)
+		if c.Delay > 0 {
+			message := edge.Message(c.Message)
+			stmts = append(stmts, a.rt.Store.PostponeAlarm(hold, &message, c.Delay, a.rt.Now()))
+		}
+		stmts = append(stmts, a.rt.Store.ReleaseAlarm(hold))
 	}
-	err := a.transact(ctx, sqldb.Urgent, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) })
-	a.rt.Hub.Publish(topic, time.Time{}) // for the other processes
-	return err
+	if err := a.transact(ctx, sqldb.Urgent, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) }); err != nil {
+		return err
+	}
+	a.rt.Hub.Publish(topic, core.DueAgain(claims, a.rt.Clock.Now())) // for the other processes
+	return nil
 }
 
 func (a *Alarms) next(ctx context.Context) (wait time.Duration, ok bool, err error) {

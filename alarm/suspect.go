@@ -8,6 +8,20 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
+// sort separates expired claims into those of this process and those that crashed.
+func (a *Alarms) sort(expired []store.LostAlarm) (mine, crashed []store.LostAlarm) {
+	return core.Expired(expired, func(l store.LostAlarm) string { return l.Worker }, a.id, a.worker.MayReap())
+}
+
+// releases returns the statements that return claims without counting a crash.
+func (a *Alarms) releases(mine []store.LostAlarm) []sqldb.Stmt {
+	stmts := make([]sqldb.Stmt, len(mine))
+	for i, l := range mine {
+		stmts[i] = a.rt.Store.ReleaseAlarm(store.AlarmHold{AlarmKey: l.AlarmKey, Token: l.Token})
+	}
+	return stmts
+}
+
 // judge decides about an alarm whose process crashed.
 func (a *Alarms) judge(l store.LostAlarm) store.AlarmVerdict {
 	loss := core.Loss{Crashes: l.Crashes, Lost: l.Others}

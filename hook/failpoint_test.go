@@ -26,9 +26,13 @@ func TestDeathAtEveryCommitBoundary(t *testing.T) {
 				f := newFixture(t, enginetest.New(t, name), &hook.Options{Lease: 10 * time.Second, OnError: func(error) {}})
 				f.handle(t, "a", nil)
 				id := f.trigger(t, "a", nil)
-				defer failpoint.Set(point, func() error { return errors.New("died") })()
+				died := func() error { return errors.New("died") }
+				defer failpoint.Set("core.resolve", died)() // who is dead returns nothing
+				defer failpoint.Set(point, died)()
 				_, _ = f.hooks.Process(enginetest.Context(t)) // dies
 				failpoint.Set(point, func() error { return nil })()
+				f.hooks = newHooks(t, f.eng, "test", &hook.Options{Lease: 10 * time.Second}) // the process that follows
+				f.handle(t, "a", nil)
 				f.process(t, 0) // the lease still holds
 				f.clock.Advance(10 * time.Second)
 				f.process(t, want.again)

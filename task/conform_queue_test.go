@@ -1,6 +1,7 @@
 package task_test
 
 import (
+	"crypto/rand"
 	"fmt"
 	"math"
 	"slices"
@@ -22,7 +23,9 @@ func (f *fixture) claim(t testing.TB, limit int, lease time.Duration, types ...s
 	tx, err := rt.DB.Begin(ctx, sqldb.Urgent)
 	enginetest.NoError(t, err)
 	defer tx.Rollback()
-	claimed, _, err := rt.Store.ClaimTasks(ctx, tx, store.TaskClaim{Worker: "dead", Types: types, Limit: limit, Lease: lease, MaxCrashes: max(f.maxCrashes, 2), Least: math.MinInt32}, rt.Now())
+	claimed, _, err := rt.Store.ClaimTasks(ctx, tx, store.TaskClaim{
+		Worker: rand.Text(), Types: types, Limit: limit, Lease: lease, MaxCrashes: max(f.maxCrashes, 2), MayReap: true, Least: math.MinInt32,
+	}, rt.Now())
 	enginetest.NoError(t, err)
 	enginetest.NoError(t, tx.Commit(ctx))
 	return claimed

@@ -31,7 +31,7 @@ const (
 // kind describes tasks to the core.
 func (w *Worker) kind() core.Kind {
 	return core.Kind{
-		Name: "task", Claim: w.claim, Run: w.run, Extend: w.extend, Release: w.release, Next: w.next, Sweep: w.sweep,
+		Name: "task", Claim: w.claim, Run: w.run, Extend: w.extend, Release: w.release, Return: w.restore, Next: w.next, Sweep: w.sweep,
 	}
 }
 
@@ -43,7 +43,8 @@ func (w *Worker) claim(ctx context.Context, limit int, lease time.Duration) ([]*
 		w.leave(tasks) // admitted by an attempt that failed
 		tasks = nil
 		claimed, lost, err := w.rt.Store.ClaimTasks(ctx, tx, store.TaskClaim{
-			Worker: w.id, Types: w.types, Limit: limit, Lease: lease, MaxCrashes: w.options.MaxCrashes, Least: w.least(),
+			Worker: w.id, Types: w.types, Limit: limit, Lease: lease, MaxCrashes: w.options.MaxCrashes,
+			MayReap: w.worker.MayReap(), Least: w.least(),
 		}, w.rt.Now())
 		if err != nil {
 			return err
@@ -57,7 +58,7 @@ func (w *Worker) claim(ctx context.Context, limit int, lease time.Duration) ([]*
 	})
 	if err != nil {
 		w.leave(tasks)
-		return nil, err
+		return core.Unanswered(claims(tasks), err), err
 	}
 	for _, c := range crashed {
 		w.tell(Crash{ID: c.ID, Type: c.Type, Crashes: c.Crashes, Quarantined: Status(c.Status) == Quarantined})
@@ -65,11 +66,15 @@ func (w *Worker) claim(ctx context.Context, limit int, lease time.Duration) ([]*
 	if len(tasks) == 0 {
 		return nil, w.lookForStrays(ctx)
 	}
+	return claims(tasks), nil
+}
+
+func claims(tasks []store.Task) []*core.Claim {
 	claims := make([]*core.Claim, len(tasks))
 	for i, t := range tasks {
 		claims[i] = &core.Claim{ID: strconv.FormatInt(t.ID, 10), Token: t.Token, Work: t, Due: t.Scheduled}
 	}
-	return claims, nil
+	return claims
 }
 
 // tell hands a crash to the callback, which may panic: what was claimed with it
@@ -212,11 +217,29 @@ func (w *Worker) release(ctx context.Context, claims []*core.Claim) error {
 func (w *Worker) giveBack(ctx context.Context, claims []*core.Claim) error {
 	ctx, cancel := context.WithTimeout(ctx, outcomeTimeout)
 	defer cancel()
-	err := unit.Transact(ctx, w.rt.DB, sqldb.Urgent, func(tx sqldb.Tx) error {
-		return tx.Run(ctx, w.rt.Store.ReleaseTasks(split(tasksOf(claims))))
-	})
-	w.rt.Hub.Publish(topic, time.Time{}) // for the other processes
-	return err
+	return w.restore(ctx, core.Return(claims))
+}
+
+// restore returns claims of this process that it does not run.
+func (w *Worker) restore(ctx context.Context, claims []core.Returned) error {
+	var released []store.Task
+	var stmts []sqldb.Stmt
+	for _, c := range claims {
+		t := c.Work.(store.Task)
+		if c.Delay == 0 {
+			released = append(released, t)
+			continue
+		}
+		stmts = append(stmts, w.rt.Store.PostponeTask(t.ID, t.Token, edge.Message(c.Message), c.Delay, w.rt.Now())...)
+	}
+	if len(released) > 0 {
+		stmts = append(stmts, w.rt.Store.ReleaseTasks(split(released)))
+	}
+	if err := unit.Transact(ctx, w.rt.DB, sqldb.Urgent, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) }); err != nil {
+		return err
+	}
+	w.rt.Hub.Publish(topic, core.DueAgain(claims, w.rt.Clock.Now())) // for the other processes
+	return nil
 }
 
 func (w *Worker) next(ctx context.Context) (wait time.Duration, ok bool, err error) {

@@ -109,7 +109,7 @@ func newWorker(rt *perdure.Runtime, eng *perdure.Engine, options *Options) (*Wor
 	w.types = append(w.types, functionType)
 	w.worker = core.NewWorker(w.kind(), core.Options{
 		Queue: "tasks", Workers: rt.Workers, Names: func() []string { return w.types },
-		Concurrency: o.Concurrency, Lease: o.Lease, Clock: rt.Clock, OnError: o.OnError,
+		Concurrency: o.Concurrency, Lease: o.Lease, Clock: rt.Clock, OnError: o.OnError, Random: o.Random,
 		SweepEvery: min(max(o.Retention/10, time.Minute), time.Hour),
 	})
 	return w, nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/unit"
@@ -30,7 +31,7 @@ func (r *Runner) claim(ctx context.Context, limit int, lease time.Duration) ([]*
 		rows = nil
 		now := r.rt.Now()
 		reaped, err = r.rt.Store.ReapHooks(ctx, tx, store.Expiry{
-			Namespace: r.options.Namespace, Judge: r.judge, Message: "process was lost while the hook ran", Limit: reapLimit,
+			Namespace: r.options.Namespace, Sort: r.sort, Judge: r.judge, Message: "process was lost while the hook ran", Limit: reapLimit,
 		}, now)
 		if err != nil {
 			return err
@@ -51,7 +52,7 @@ func (r *Runner) claim(ctx context.Context, limit int, lease time.Duration) ([]*
 	})
 	if err != nil {
 		r.leave(rows)
-		return nil, err
+		return core.Unanswered(claims(rows, token), err), err
 	}
 	for _, crashed := range reaped {
 		r.tell(crashed)
@@ -72,7 +73,7 @@ func (r *Runner) openable(claimed []store.Hook, token string) (kept []store.Hook
 			continue
 		}
 		r.options.OnError(fmt.Errorf("run %s %s: %w", r.options.Kind, row.ID, row.Sealed))
-		postponed = append(postponed, r.rt.Store.PostponeHook(row.ID, token, sealedDelay, r.rt.Now()))
+		postponed = append(postponed, r.rt.Store.PostponeHook(row.ID, token, nil, sealedDelay, r.rt.Now()))
 	}
 	return kept, postponed
 }
@@ -99,10 +100,11 @@ func (r *Runner) transact(ctx context.Context, fn func(sqldb.Tx) error) error {
 
 func (r *Runner) extend(ctx context.Context, claims []*core.Claim, lease time.Duration) ([]*core.Claim, error) {
 	stale := make([]bool, len(claims))
-	err := r.guarded(ctx, claims, func(i int, c *core.Claim) sqldb.Stmt {
-		return r.rt.Store.ExtendHook(c.ID, c.Token, lease, r.rt.Now(), &stale[i])
-	})
-	if err != nil {
+	stmts := make([]sqldb.Stmt, len(claims))
+	for i, c := range claims {
+		stmts[i] = r.rt.Store.ExtendHook(c.ID, c.Token, lease, r.rt.Now(), &stale[i])
+	}
+	if err := r.transact(ctx, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) }); err != nil {
 		return nil, err
 	}
 	var lost []*core.Claim
@@ -126,21 +128,23 @@ func (r *Runner) release(ctx context.Context, claims []*core.Claim) error {
 func (r *Runner) giveBack(ctx context.Context, claims []*core.Claim) error {
 	ctx, cancel := context.WithTimeout(ctx, outcomeTimeout)
 	defer cancel()
-	stale := make([]bool, len(claims))
-	err := r.guarded(ctx, claims, func(i int, c *core.Claim) sqldb.Stmt {
-		return r.rt.Store.ReleaseHook(c.ID, c.Token, &stale[i])
-	})
-	r.rt.Hub.Publish(r.options.Topic, time.Time{}) // for the other processes
-	return err
+	return r.restore(ctx, core.Return(claims))
 }
 
-// guarded runs one statement for each claim, all in one transaction.
-func (r *Runner) guarded(ctx context.Context, claims []*core.Claim, stmt func(int, *core.Claim) sqldb.Stmt) error {
+// restore returns claims of this process that it does not run.
+func (r *Runner) restore(ctx context.Context, claims []core.Returned) error {
 	stmts := make([]sqldb.Stmt, len(claims))
 	for i, c := range claims {
-		stmts[i] = stmt(i, c)
+		if stmts[i] = r.rt.Store.ReleaseHook(c.ID, c.Token, new(bool)); c.Delay > 0 {
+			message := edge.Message(c.Message)
+			stmts[i] = r.rt.Store.PostponeHook(c.ID, c.Token, &message, c.Delay, r.rt.Now())
+		}
 	}
-	return r.transact(ctx, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) })
+	if err := r.transact(ctx, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) }); err != nil {
+		return err
+	}
+	r.rt.Hub.Publish(r.options.Topic, core.DueAgain(claims, r.rt.Clock.Now())) // for the other processes
+	return nil
 }
 
 func (r *Runner) next(ctx context.Context) (wait time.Duration, ok bool, err error) {

@@ -100,10 +100,10 @@ func New(rt *perdure.Runtime, o Options) *Runner {
 	r := &Runner{rt: rt, options: o, id: newToken(), handlers: map[string]Handler{}}
 	r.lane = rt.Workers.NewLane(func() { rt.Hub.Tell(o.Topic, time.Time{}) })
 	r.worker = core.NewWorker(core.Kind{
-		Name: o.Kind, Claim: r.claim, Run: r.run, Extend: r.extend, Release: r.release, Next: r.next, Sweep: r.sweep,
+		Name: o.Kind, Claim: r.claim, Run: r.run, Extend: r.extend, Release: r.release, Return: r.restore, Next: r.next, Sweep: r.sweep,
 	}, core.Options{
 		Queue: o.Namespace, Workers: rt.Workers, Names: r.names,
-		Concurrency: o.Concurrency, Lease: o.Lease, Clock: rt.Clock, OnError: o.OnError,
+		Concurrency: o.Concurrency, Lease: o.Lease, Clock: rt.Clock, OnError: o.OnError, Random: o.Random,
 		SweepEvery: min(max(o.Retention/10, time.Minute), time.Hour),
 	})
 	return r

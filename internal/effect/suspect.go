@@ -8,6 +8,11 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
+// sort separates expired claims into those of this process and those that crashed.
+func (r *Runner) sort(expired []store.LostHook) (mine, crashed []store.LostHook) {
+	return core.Expired(expired, func(l store.LostHook) string { return l.Worker }, r.id, r.worker.MayReap())
+}
+
 // judge decides about a row whose process crashed.
 func (r *Runner) judge(l store.LostHook) store.HookVerdict {
 	loss := core.Loss{Crashes: l.Crashes, Lost: l.Others}

@@ -66,9 +66,10 @@ func (s *Store) ReleaseAlarm(h AlarmHold) sqldb.Stmt {
 }
 
 // PostponeAlarm returns the statement that gives a claim back for a while, at no
-// cost.
-func (s *Store) PostponeAlarm(h AlarmHold, delay time.Duration, now Now) sqldb.Stmt {
-	return s.stmt("AlarmPostpone", append([]any{at(now), delay.Microseconds()}, h.AlarmKey.args(h.Token)...)...)
+// cost, unless the alarm was scheduled anew. A message that is not nil becomes the
+// alarm's error.
+func (s *Store) PostponeAlarm(h AlarmHold, message *string, delay time.Duration, now Now) sqldb.Stmt {
+	return s.stmt("AlarmPostpone", append([]any{message, at(now), delay.Microseconds()}, h.args()...)...)
 }
 
 // YieldAlarm returns the statement that ends a claim of an alarm that was

@@ -10,8 +10,8 @@ import (
 // LostAlarm is an alarm whose claim has expired.
 type LostAlarm struct {
 	AlarmKey
-	Worker  string
-	Crashes int
+	Worker, Token string
+	Crashes       int
 	// Limit is the batch limit of a suspect, nil for others.
 	Limit *int
 	// Suspects and Others are the alarms that its process ran, this one included.
@@ -31,7 +31,7 @@ func (s *Store) ExpiredAlarms(limit int, now Now, found func(LostAlarm)) sqldb.S
 	expired := s.stmt("AlarmExpired", at(now), limit)
 	expired.Row = func(scan sqldb.Scan) error {
 		var l LostAlarm
-		if err := scan(&l.ActorType, &l.ActorID, &l.ID, &l.Crashes, &l.Worker, &l.Limit); err != nil {
+		if err := scan(&l.ActorType, &l.ActorID, &l.ID, &l.Crashes, &l.Worker, &l.Token, &l.Limit); err != nil {
 			return err
 		}
 		found(l)

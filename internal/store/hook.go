@@ -95,10 +95,10 @@ func (s *Store) ReleaseHook(id, token string, stale *bool) sqldb.Stmt {
 }
 
 // PostponeHook returns the statement that gives a claim back for a while, at no
-// cost.
-func (s *Store) PostponeHook(id, token string, delay time.Duration, now Now) sqldb.Stmt {
+// cost. A message that is not nil becomes the hook's error.
+func (s *Store) PostponeHook(id, token string, message *string, delay time.Duration, now Now) sqldb.Stmt {
 	us := delay.Microseconds()
-	return s.stmt("HookPostpone", at(now), us, at(now), us, id, token)
+	return s.stmt("HookPostpone", message, at(now), us, at(now), us, id, token)
 }
 
 // ExtendHook returns the statement that renews the lease of a claim.

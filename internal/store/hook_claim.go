@@ -34,8 +34,8 @@ type Claim struct {
 
 // LostHook is a hook whose claim has expired.
 type LostHook struct {
-	ID, Name, Worker string
-	Crashes          int
+	ID, Name, Worker, Token string
+	Crashes                 int
 	// Limit is the batch limit of a suspect, nil for others.
 	Limit *int
 	// Suspects and Others are the hooks that its process ran, this one included.
@@ -53,7 +53,10 @@ type HookVerdict struct {
 // Expiry says what becomes of claims whose lease has expired.
 type Expiry struct {
 	Namespace string
-	// Judge decides about each hook.
+	// Sort separates the claims of this process, which do not count as crashes, from
+	// those of crashed processes. It leaves out the claims that must wait.
+	Sort func([]LostHook) (mine, crashed []LostHook)
+	// Judge decides about each hook whose process crashed.
 	Judge   func(LostHook) HookVerdict
 	Message string
 	Limit   int
@@ -66,11 +69,19 @@ type Reaped struct {
 	Crashes  int
 }
 
-// ReapHooks returns expired claims to the queue, or quarantines them, and records
-// their attempts.
+// ReapHooks returns expired claims to the queue. Hooks whose process crashed count the
+// crash, which is recorded as an attempt and may quarantine them.
 func (s *Store) ReapHooks(ctx context.Context, run sqldb.Runner, e Expiry, now Now) ([]Reaped, error) {
-	lost, err := s.expiredHooks(ctx, run, e, now)
-	if err != nil || len(lost) == 0 {
+	expired, err := s.expiredHooks(ctx, run, e, now)
+	if err != nil || len(expired) == 0 {
+		return nil, err
+	}
+	mine, lost := e.Sort(expired)
+	released := make([]sqldb.Stmt, len(mine))
+	for i, l := range mine {
+		released[i] = s.ReleaseHook(l.ID, l.Token, new(bool))
+	}
+	if err := run.Run(ctx, released...); err != nil || len(lost) == 0 {
 		return nil, err
 	}
 	if err := run.Run(ctx, s.crowd(e.Namespace, lost)); err != nil {
@@ -96,7 +107,7 @@ func (s *Store) expiredHooks(ctx context.Context, run sqldb.Runner, e Expiry, no
 	expired := s.stmt("HookExpired", e.Namespace, at(now), e.Limit)
 	expired.Row = func(scan sqldb.Scan) error {
 		var l LostHook
-		err := scan(&l.ID, &l.Name, &l.Crashes, &l.Worker, &l.Limit)
+		err := scan(&l.ID, &l.Name, &l.Crashes, &l.Worker, &l.Token, &l.Limit)
 		lost = append(lost, l)
 		return err
 	}

@@ -37,6 +37,8 @@ type TaskClaim struct {
 	Limit      int
 	Lease      time.Duration
 	MaxCrashes int
+	// MayReap is false while expired claims of other workers must wait.
+	MayReap bool
 	// Least is the smallest batch limit of suspects that are claimed too.
 	Least int
 }
@@ -95,15 +97,9 @@ func number(stmt sqldb.Stmt, id *int64) sqldb.Stmt {
 }
 
 // ClaimTasks returns expired claims and then leases up to c.Limit due tasks, the
-// oldest first.
+// oldest first. Expired claims of the worker itself do not count as crashes.
 func (s *Store) ClaimTasks(ctx context.Context, run sqldb.Runner, c TaskClaim, now Now) (claimed []Task, crashed []TaskCrash, err error) {
-	reap := s.task("TaskReap", now, c.MaxCrashes)
-	reap.Row = func(scan sqldb.Scan) error {
-		var r TaskCrash
-		err := scan(&r.ID, &r.Type, &r.Status, &r.Crashes)
-		crashed = append(crashed, r)
-		return err
-	}
+	reap := s.reapTasks(c, now, func(r TaskCrash) { crashed = append(crashed, r) })
 	claim := s.task("TaskClaim", now, c.Worker, s.names(c.Types), c.Limit, c.Lease.Microseconds(), c.Least)
 	claim.Row = func(scan sqldb.Scan) error {
 		var t Task
@@ -111,10 +107,32 @@ func (s *Store) ClaimTasks(ctx context.Context, run sqldb.Runner, c TaskClaim, n
 		claimed = append(claimed, t)
 		return err
 	}
-	if err := run.Run(ctx, append(s.TaskClock(now), reap, claim)...); err != nil {
+	if err := run.Run(ctx, append(append(s.TaskClock(now), reap...), claim)...); err != nil {
 		return nil, nil, err
 	}
 	return claimed, crashed, s.tellCrashes(ctx, run, crashed, now)
+}
+
+// reapTasks returns the statements that return expired claims.
+func (s *Store) reapTasks(c TaskClaim, now Now, crashed func(TaskCrash)) []sqldb.Stmt {
+	row := func(scan sqldb.Scan) error {
+		var r TaskCrash
+		err := scan(&r.ID, &r.Type, &r.Status, &r.Crashes)
+		crashed(r)
+		return err
+	}
+	if s.dialect.Name == sqldb.Postgres {
+		reap := s.stmt("TaskReap", c.MaxCrashes, c.Worker, c.MayReap)
+		reap.Row = row
+		return []sqldb.Stmt{reap}
+	}
+	own := s.task("TaskReapOwn", now, c.Worker)
+	if !c.MayReap {
+		return []sqldb.Stmt{own}
+	}
+	reap := s.task("TaskReap", now, c.MaxCrashes)
+	reap.Row = row
+	return []sqldb.Stmt{own, reap}
 }
 
 // tellCrashes records the crashes where no function has done so.
@@ -186,6 +204,16 @@ func (s *Store) ExtendTasks(ids []int64, tokens []string, lease time.Duration, n
 // ReleaseTasks returns the statement that gives claims back at no cost.
 func (s *Store) ReleaseTasks(ids []int64, tokens []string) sqldb.Stmt {
 	return s.call(s.stmt("TaskRelease", tuples{ids, tokens}))
+}
+
+// PostponeTask returns the statements that give a claim back for a while, at no cost,
+// with an error.
+func (s *Store) PostponeTask(id int64, token, message string, delay time.Duration, now Now) []sqldb.Stmt {
+	stmts := s.stmts("TaskPostpone", s.timed(now, []any{id, token, message, delay.Microseconds()})...)
+	for i := range stmts {
+		stmts[i] = s.call(stmts[i])
+	}
+	return append(s.TaskClock(now), stmts...)
 }
 
 // call makes a statement that is a function on PostgreSQL one that can be run

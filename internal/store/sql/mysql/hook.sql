@@ -31,9 +31,9 @@ set status = 'pending', worker = null, token = null, lease_expires_at = null
 where id = ? and token = ?
 
 -- name: HookPostpone
--- Gives a claim back for a while, at no cost.
+-- Gives a claim back for a while, at no cost, with an error if there is one.
 update perdure.hooks
-set status = 'pending', next_attempt_at = coalesce(cast(? as datetime(6)), utc_timestamp(6)) + interval ? microsecond, due_at = coalesce(cast(? as datetime(6)), utc_timestamp(6)) + interval ? microsecond,
+set status = 'pending', error = coalesce(?, error), next_attempt_at = coalesce(cast(? as datetime(6)), utc_timestamp(6)) + interval ? microsecond, due_at = coalesce(cast(? as datetime(6)), utc_timestamp(6)) + interval ? microsecond,
   worker = null, token = null, lease_expires_at = null
 where id = ? and token = ?
 
@@ -63,7 +63,7 @@ where id = ? and status in ('pending', 'processing')
 
 -- name: HookExpired
 -- First half of the return of expired claims: lock them.
-select id, name, crashes, coalesce(worker, ''), batch_limit
+select id, name, crashes, coalesce(worker, ''), coalesce(token, ''), batch_limit
 from perdure.hooks
 where namespace = ? and status = 'processing' and lease_expires_at <= coalesce(cast(? as datetime(6)), utc_timestamp(6))
 order by lease_expires_at

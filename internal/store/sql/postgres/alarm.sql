@@ -51,7 +51,7 @@ where not (
 
 -- name: AlarmExpired
 -- First half of the return of expired claims: lock them.
-select actor_type, actor_id, alarm_id, crashes, coalesce(worker, ''), batch_limit
+select actor_type, actor_id, alarm_id, crashes, coalesce(worker, ''), coalesce(token, ''), batch_limit
 from perdure.alarms
 where kind = 'custom' and status = 'processing' and lease_expires_at <= coalesce(?::timestamptz, now())
 order by lease_expires_at
@@ -129,11 +129,11 @@ set lease_expires_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1
 where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ?
 
 -- name: AlarmPostpone
--- Gives a claim back for a while, at no cost.
+-- Gives a claim back for a while, at no cost, with an error if there is one.
 update perdure.alarms
-set status = 'pending', due_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond',
+set status = 'pending', error = coalesce(?::text, error), due_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond',
   worker = null, token = null, lease_expires_at = null
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ?
+where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and coalesce(generation, 0) = ?
 
 -- name: AlarmAdvance
 update perdure.alarms

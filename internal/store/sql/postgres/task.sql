@@ -20,7 +20,7 @@ from queues.dequeue_next_available_tasks(?, ?::text[], ?::integer, ?::bigint * i
 
 -- name: TaskReap
 select task_id, task_type, status, crashes
-from queues.reap_expired_tasks(?::integer)
+from queues.reap_expired_tasks(?::integer, ?, ?::boolean)
 
 -- name: TaskUnrouted
 select queues.report_unrouted_tasks(?::text[])
@@ -33,6 +33,9 @@ select queues.heartbeat(?::bigint[], ?::uuid[], ?::bigint * interval '1 microsec
 
 -- name: TaskRelease
 select queues.release(?::bigint[], ?::uuid[])
+
+-- name: TaskPostpone
+select queues.postpone(?, ?::uuid, ?, ?::bigint * interval '1 microsecond')
 
 -- name: TaskHold
 select queues.hold(?, ?::uuid)

@@ -47,7 +47,7 @@ where not (
 
 -- name: AlarmExpired
 -- First half of the return of expired claims.
-select actor_type, actor_id, alarm_id, crashes, coalesce(worker, ''), batch_limit
+select actor_type, actor_id, alarm_id, crashes, coalesce(worker, ''), coalesce(token, ''), batch_limit
 from perdure.alarms
 where kind = 'custom' and status = 'processing' and lease_expires_at <= ?
 order by lease_expires_at
@@ -114,10 +114,10 @@ set lease_expires_at = ? + ?
 where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ?
 
 -- name: AlarmPostpone
--- Gives a claim back for a while, at no cost.
+-- Gives a claim back for a while, at no cost, with an error if there is one.
 update perdure.alarms
-set status = 'pending', due_at = ? + ?, worker = null, token = null, lease_expires_at = null
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ?
+set status = 'pending', error = coalesce(?, error), due_at = ? + ?, worker = null, token = null, lease_expires_at = null
+where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and coalesce(generation, 0) = ?
 
 -- name: AlarmAdvance
 update perdure.alarms

@@ -31,9 +31,9 @@ set status = 'pending', worker = null, token = null, lease_expires_at = null
 where id = ? and token = ?
 
 -- name: HookPostpone
--- Gives a claim back for a while, at no cost.
+-- Gives a claim back for a while, at no cost, with an error if there is one.
 update perdure.hooks
-set status = 'pending', next_attempt_at = ? + ?, due_at = ? + ?,
+set status = 'pending', error = coalesce(?, error), next_attempt_at = ? + ?, due_at = ? + ?,
   worker = null, token = null, lease_expires_at = null
 where id = ? and token = ?
 
@@ -63,7 +63,7 @@ where id = ? and status in ('pending', 'processing')
 
 -- name: HookExpired
 -- First half of the return of expired claims.
-select id, name, crashes, coalesce(worker, ''), batch_limit
+select id, name, crashes, coalesce(worker, ''), coalesce(token, ''), batch_limit
 from perdure.hooks
 where namespace = ? and status = 'processing' and lease_expires_at <= ?
 order by lease_expires_at

@@ -33,6 +33,16 @@ where task_id in (
 )
 returning task_id, task_type, payload, attempts, crashes, batch_limit, token, outcome, enqueued_at, scheduled_at, trace
 
+-- name: TaskReapOwn
+-- A worker's own expired claims are not crashes: it is alive.
+update queues_task
+set status = 'pending', worker = null, token = null, lease_expires_at = null
+where task_id in (
+  select task_id
+  from queues_task
+  where status = 'processing' and lease_expires_at <= ?2 and worker = ?1
+)
+
 -- name: TaskReap
 -- After two crashes a task is a suspect. Its batch limit becomes half of the suspects
 -- that its worker ran, and only a task that crashes alone is quarantined. The rules
@@ -122,6 +132,17 @@ set status = 'pending', dequeued_at = null, worker = null, token = null, lease_e
 where (task_id, token) in (
   select value ->> 0, value ->> 1 from json_each(?1)
 )
+
+-- name: TaskPostpone
+-- Gives a claim back for a while, at no cost, with an error.
+insert into queues_error (task_id, error_message, created_at)
+select task_id, ?3, ?5
+from queues_task
+where task_id = ?1 and token = ?2
+;
+update queues_task
+set status = 'pending', scheduled_at = ?5 + ?4, worker = null, token = null, lease_expires_at = null
+where task_id = ?1 and token = ?2
 
 -- name: TaskHold
 -- The write lock is ours, so nobody can take the task away until the end.
