@@ -109,7 +109,7 @@ func (p *Proxy) join(l *link) {
 // link is one connection through the proxy.
 type link struct {
 	client, server net.Conn
-	mute           bool // the next answer is lost
+	mute           chan struct{} // closed when the next answer is lost; nil: it is not
 }
 
 func (l *link) cut() {
@@ -164,7 +164,7 @@ func (p *Proxy) toServer(l *link, message []byte) verdict {
 	}
 	p.trigger = nil
 	if p.forward {
-		l.mute = true
+		l.mute = p.triggered
 		return pass
 	}
 	close(p.triggered)
@@ -177,8 +177,9 @@ func (p *Proxy) toClient(l *link, _ []byte) verdict {
 	switch {
 	case p.swallow:
 		return drop
-	case l.mute:
-		close(p.triggered)
+	case l.mute != nil:
+		close(l.mute)
+		l.mute = nil
 		return cut
 	}
 	return pass
