@@ -3,6 +3,7 @@ package alarm
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -187,7 +188,7 @@ func (a *Alarms) CancelAllIn(tx *perdure.Tx, f Filter) error {
 	if err != nil {
 		return tx.Fail(err)
 	}
-	filter.Limit = 1 << 31
+	filter.Limit = math.MaxInt32
 	return tx.Attach(nil, a.rt.Store.CancelAlarms(filter, new(int64)))
 }
 

@@ -2,6 +2,7 @@ package statechart
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -170,7 +171,7 @@ func compareKeys(a, b string) int {
 	j, bok := index(b)
 	switch {
 	case aok && bok:
-		return int(i - j)
+		return cmp.Compare(i, j)
 	case aok:
 		return -1
 	case bok:

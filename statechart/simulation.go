@@ -1,6 +1,7 @@
 package statechart
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 )
@@ -126,10 +127,7 @@ func (s *Simulation) Timers() []Timer {
 }
 
 func compareTimers(a, b Timer) int {
-	if a.Due != b.Due {
-		return int(a.Due - b.Due)
-	}
-	return int(a.Sequence - b.Sequence)
+	return cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(a.Sequence, b.Sequence))
 }
 
 // fire delivers a timer and says whether that changed the set of the others.

@@ -1,0 +1,7 @@
+//go:build 386 || arm || mips || mipsle
+
+package statechart
+
+// Numbers in expressions are as wide as int. With 32 bits they would overflow where
+// XState counts on, so the build ends here.
+var _ = statecharts_need_a_64_bit_platform
