@@ -171,6 +171,9 @@ func (v tour) hooks() {
 	if payload := fmt.Sprint(v.get("/v1/hooks/" + again)["payload"]); payload != "map[to:bea]" {
 		v.Errorf("the payload of the replay is %s", payload)
 	}
+	v.want(http.StatusNoContent, http.MethodDelete, "/v1/hooks/"+later, nil)
+	v.want(http.StatusNotFound, http.MethodGet, "/v1/hooks/"+later, nil)
+	v.want(http.StatusNotFound, http.MethodDelete, "/v1/hooks/"+later, nil)
 }
 
 func (v tour) tasks() {

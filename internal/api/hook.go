@@ -52,6 +52,7 @@ func (a *API) registerHooks() {
 	handle(a, "trigger-hook", a.triggerHook)
 	handle(a, "retry-hook", a.retryHook)
 	handle(a, "cancel-hook", a.cancelHook)
+	handle(a, "delete-hook", a.deleteHook)
 	handle(a, "replay-hook", a.replayHook)
 	handle(a, "act-on-hooks", a.actOnHooks)
 }

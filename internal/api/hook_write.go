@@ -85,6 +85,13 @@ func (a *API) cancelHook(ctx context.Context, in *ActOn) (*Done[Acted], error) {
 	})
 }
 
+// deleteHookInput asks to remove a hook.
+type deleteHookInput struct{ ByID }
+
+func (a *API) deleteHook(ctx context.Context, in *deleteHookInput) (*struct{}, error) {
+	return nil, a.hooks.Delete(ctx, in.ID)
+}
+
 // HookBulk asks for an action on many hooks.
 type HookBulk struct {
 	Action string `json:"action" enum:"cancel,retry"`

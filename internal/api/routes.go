@@ -38,6 +38,7 @@ var Routes = []Route{
 	post("/v1/hooks", Operator, "trigger-hook", "Trigger a hook").created(),
 	post("/v1/hooks/actions", Operator, "act-on-hooks", "Cancel or retry many hooks"),
 	get("/v1/hooks/{id}", Viewer, "get-hook", "Show a hook"),
+	remove("/v1/hooks/{id}", Operator, "delete-hook", "Delete a hook that is not running, with its attempts"),
 	post("/v1/hooks/{id}/retry", Operator, "retry-hook", "Make a hook due now, with all its attempts"),
 	post("/v1/hooks/{id}/cancel", Operator, "cancel-hook", "Keep a hook from being run"),
 	post("/v1/hooks/{id}/replay", Operator, "replay-hook", "Trigger a hook once more, as a new one").created(),

@@ -26,6 +26,7 @@ func (a *app) remotes() map[string]viaServer {
 		"hooks show":    a.remoteShow("/v1/hooks/"),
 		"hooks retry":   a.remoteEach("/v1/hooks/", "/retry", "due now"),
 		"hooks cancel":  a.remoteEach("/v1/hooks/", "/cancel", "cancelled"),
+		"hooks delete":  a.remoteDelete("/v1/hooks/"),
 		"fsm list":      a.remoteList("/v1/instances", "id", "fsm", "version", "status", "step", "attempt", "due_at", "error"),
 		"fsm show":      a.remoteShow("/v1/instances/"),
 		"fsm retry":     a.remoteEach("/v1/instances/", "/retry", "due now"),

@@ -34,6 +34,7 @@ func TestCommandsWorkThroughAServer(t *testing.T) {
 	server, _ := busyServer(t)
 	run(t, with(server, "hooks", "list", "--namespace", "shop", "--limit", "2")...).want(t, 0, "NAMESPACE", "shop", "more with --cursor")
 	run(t, with(server, "fsm", "list", "--fsm", "order")...).want(t, 0, "STATUS", "order")
+	run(t, with(server, "hooks", "delete", "no-such-hook")...).wantError(t, exitNotFound)
 	run(t, with(server, "task", "list")...).want(t, 0, "TYPE")
 	run(t, with(server, "alarm", "list")...).want(t, 0, "remind")
 	run(t, with(server, "actor", "list", "--type", "bike")...).want(t, 0, "bike")

@@ -82,6 +82,7 @@ var asked = map[string][]string{
 		`POST hooks/actions {"action":"retry","ids":["ID"]}`,
 	},
 	"hooks/" + id(202): {
+		`DELETE hooks/ID`,
 		`POST hooks/ID/replay {}`,
 		`POST hooks/ID/retry {}`,
 	},

@@ -1,6 +1,6 @@
 // Hooks: effects that run after a commit.
 import { html } from "../lib.mjs";
-import { post, segment } from "../api.mjs";
+import { del, post, segment } from "../api.mjs";
 import { useLive } from "../live.mjs";
 import { go, link } from "../router.mjs";
 import { useKeys } from "../keyboard.mjs";
@@ -23,13 +23,15 @@ const actions = [
   { name: "retry", label: "Retry", past: "retried", key: "r", statuses: ["failed", "quarantined", "cancelled"], run: (h) => post(`${at(h)}/retry`) },
   { name: "replay", label: "Replay…", key: "e", single: true, when: (h) => h.payload !== undefined, open: replay },
   { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, statuses: ["pending"], run: (h) => post(`${at(h)}/cancel`), question: (h) => `${h.name} does not run.` },
+  { name: "delete", label: "Delete", past: "deleted", key: "d", danger: true, single: true, statuses: ["completed", "failed", "quarantined", "cancelled"], run: (h) => del(at(h)).then(() => go(link(["hooks"]))),
+    question: (h) => `${h.name} ${h.id} and its attempts will be removed.` },
 ];
 
 const spec = {
   kind: "hooks", one: "hook", title: "Hooks", path: "hooks", bulk: "hooks/actions",
   about: "Effects that run after a commit, at least once.",
   filters: { namespace: "its namespace", name: "its name", status: statuses },
-  statuses, id: (h) => h.id, href: (h) => link(["hooks", h.id]), actions: actions.filter((a) => a.name !== "replay"),
+  statuses, id: (h) => h.id, href: (h) => link(["hooks", h.id]), actions: actions.filter((a) => !a.single),
   create: { label: "Trigger", open: trigger },
   empty: "No hook matches.",
   columns: [
