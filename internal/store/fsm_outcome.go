@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"time"
 
 	"github.com/perdure/perdure/internal/sqldb"
@@ -70,8 +71,24 @@ type Step struct {
 	Failures        int
 }
 
-// StepInstances returns the statement that writes new steps and states.
+// plain reports whether the instance begins a step that waits for nothing: all
+// columns but a few get their defaults.
+func (o Step) plain() bool {
+	return o == Step{ID: o.ID, Step: o.Step, State: o.State, Fanout: o.Fanout, Delay: o.Delay}
+}
+
+// StepInstances returns the statement that writes new steps and states. If all of
+// them are plain, which is the usual case, it is a shorter one.
 func (s *Store) StepInstances(steps []Step, now Now) sqldb.Stmt {
+	if !slices.ContainsFunc(steps, func(o Step) bool { return !o.plain() }) {
+		return s.stmt("InstanceStepPlain", tuples{
+			column(steps, func(o Step) string { return o.ID }),
+			column(steps, func(o Step) string { return o.Step }),
+			column(steps, func(o Step) string { return s.seal(instanceState, o.State, o.ID) }),
+			column(steps, func(o Step) int { return o.Fanout }),
+			column(steps, func(o Step) int64 { return o.Delay.Microseconds() }),
+		}, at(now))
+	}
 	return s.stmt("InstanceStep", tuples{
 		column(steps, func(o Step) string { return o.ID }),
 		column(steps, func(o Step) string { return o.Step }),

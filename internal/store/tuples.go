@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/perdure/perdure/internal/sqldb"
@@ -29,7 +30,8 @@ func (s *Store) expand(args []any) []any {
 	return expanded
 }
 
-// arrays returns the columns as PostgreSQL takes them.
+// arrays returns the columns as PostgreSQL takes them. A column of nulls is null
+// itself: unnest fills it up to the length of the first one.
 func (c tuples) arrays() []any {
 	arrays := make([]any, len(c))
 	for i, column := range c {
@@ -37,12 +39,19 @@ func (c tuples) arrays() []any {
 		case []string:
 			arrays[i] = texts(column)
 		case []*string:
+			if i > 0 && allNil(column) {
+				continue
+			}
 			arrays[i] = nullTexts(column)
 		default:
 			arrays[i] = column
 		}
 	}
 	return arrays
+}
+
+func allNil[T any](column []*T) bool {
+	return !slices.ContainsFunc(column, func(v *T) bool { return v != nil })
 }
 
 // json returns the rows as an array of arrays. Times are microseconds, as in

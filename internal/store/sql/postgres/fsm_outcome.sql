@@ -38,6 +38,14 @@ from unnest(?::uuid[], ?::text[], ?::text[], ?::integer[], ?::text[], ?::boolean
   (select coalesce(?::timestamptz, now()) as now) t
 where i.id = o.id
 
+-- name: InstanceStepPlain
+-- InstanceStep for instances that begin a step and wait for nothing.
+update perdure.instances i
+set step = o.step, state = o.state::json, attempt = 0, failures = 0, awaits = null, keeps = false, seen = null, timed_out = false, crashes = 0, batch_limit = null,
+  fanout = o.fanout, dropped = null, error = null, due_at = t.now + o.delay * interval '1 microsecond', rerun = false, wait = null
+from unnest(?::uuid[], ?::text[], ?::text[], ?::integer[], ?::bigint[]) as o (id, step, state, fanout, delay), (select coalesce(?::timestamptz, now()) as now) t
+where i.id = o.id
+
 -- name: ReadyAgain
 insert into perdure.ready (queue, suspect, priority, due_at, id)
 select queue, batch_limit is not null, priority, due_at, id

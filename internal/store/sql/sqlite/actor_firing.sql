@@ -9,7 +9,7 @@ from (
     row_number() over (partition by al.actor_type, al.actor_id order by coalesce(al.occurs_at, al.due_at), al.sequence) as place
   from (
     select d.actor_type, d.actor_id, min(d.due_at) as due_at
-    from json_each(?2) known
+    from jsonb_each(?2) known
     cross join perdure.alarms d
     where d.rowid in (
       select rowid
@@ -45,7 +45,7 @@ limit 1
 select actor_type, actor_id, alarm_id, batch_limit
 from perdure.alarms
 where kind = 'machine' and batch_limit is not null and status = 'pending' and due_at <= ?1
-  and actor_type in (select value->>0 from json_each(?2)) and max(batch_limit, 1) >= ?5
+  and actor_type in (select value->>0 from jsonb_each(?2)) and max(batch_limit, 1) >= ?5
   and (actor_type, actor_id, alarm_id) not in (
     select t.value->>0, t.value->>1, t.value->>2
     from perdure.firing f, json_each(f.timers) t
@@ -71,7 +71,7 @@ limit ?2
 
 -- name: TimerLost
 select al.actor_type, al.actor_id, al.alarm_id, al.crashes, coalesce(al.batch_limit, 1)
-from json_each(?1) lost
+from jsonb_each(?1) lost
 cross join perdure.alarms al on al.actor_type = lost.value->>0 and al.actor_id = lost.value->>1 and al.alarm_id = lost.value->>2
 where al.kind = 'machine' and al.status = 'pending'
 
@@ -82,11 +82,11 @@ set crashes = o.value->>3, batch_limit = o.value->>4, error = o.value->>6,
   status = case when o.value->>6 is null then status else 'quarantined' end,
   occurs_at = case when o.value->>5 > 0 then coalesce(occurs_at, due_at) else occurs_at end,
   due_at = case when o.value->>5 > 0 then ?2 + (o.value->>5) else due_at end
-from json_each(?1) o
+from jsonb_each(?1) o
 where perdure.alarms.kind = 'machine' and perdure.alarms.actor_type = o.value->>0 and perdure.alarms.actor_id = o.value->>1 and perdure.alarms.alarm_id = o.value->>2
 
 -- name: ActorLockFree
 select a.type, a.id, a.incarnation, a.status, a.machine, a.sequence, a.input, a.updated_at, ?1, a.reason
-from json_each(?2) wanted
+from jsonb_each(?2) wanted
 cross join perdure.actors a on a.type = wanted.value->>0 and a.id = wanted.value->>1
 order by a.type, a.id

@@ -16,12 +16,12 @@ select min(max(min((
     from perdure.alarms
     where kind = 'machine' and status = 'pending' and actor_type = known.value->>0
   )), -62135510400000000), 253402214400000000) - ?1
-from json_each(?2) known
+from jsonb_each(?2) known
 
 -- name: TimerList
 -- All delays of some actors, in the order in which they will fire.
 select al.actor_type, al.actor_id, al.alarm_id, al.type, coalesce(al.occurs_at, al.due_at), al.sequence, al.payload, al.path, al.generation, al.created_at, al.crashes, al.error
-from json_each(?1) wanted
+from jsonb_each(?1) wanted
 cross join perdure.alarms al on al.actor_type = wanted.value->>0 and al.actor_id = wanted.value->>1
 where al.kind = 'machine'
 order by coalesce(al.occurs_at, al.due_at), al.sequence, al.actor_type, al.actor_id
@@ -29,19 +29,19 @@ order by coalesce(al.occurs_at, al.due_at), al.sequence, al.actor_type, al.actor
 -- name: ActorLogPrune
 -- Keeps a checkpoint that is old enough, and the log after it.
 delete from perdure.actor_log
-where (actor_type, actor_id) in (select value->>0, value->>1 from json_each(?1))
+where (actor_type, actor_id) in (select value->>0, value->>1 from jsonb_each(?1))
   and sequence <= (
     select max(c.sequence)
-    from json_each(?1) o
+    from jsonb_each(?1) o
     join perdure.checkpoints c on c.actor_type = o.value->>0 and c.actor_id = o.value->>1 and c.sequence <= o.value->>2
     where o.value->>0 = perdure.actor_log.actor_type and o.value->>1 = perdure.actor_log.actor_id
   )
 ;
 delete from perdure.checkpoints
-where (actor_type, actor_id) in (select value->>0, value->>1 from json_each(?1))
+where (actor_type, actor_id) in (select value->>0, value->>1 from jsonb_each(?1))
   and sequence < (
     select max(c.sequence)
-    from json_each(?1) o
+    from jsonb_each(?1) o
     join perdure.checkpoints c on c.actor_type = o.value->>0 and c.actor_id = o.value->>1 and c.sequence <= o.value->>2
     where o.value->>0 = perdure.checkpoints.actor_type and o.value->>1 = perdure.checkpoints.actor_id
   )

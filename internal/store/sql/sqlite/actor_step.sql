@@ -5,23 +5,23 @@
 -- name: ActorEnter
 insert into perdure.actors (type, id, incarnation, status, machine, sequence, states, origin, caller_kind, caller_id, input, created_at, updated_at)
 select value->>0, value->>1, value->>2, 'active', value->>3, 0, '', value->>4, value->>5, value->>6, value->>7, ?2, ?2
-from json_each(?1)
+from jsonb_each(?1)
 where true
 on conflict (type, id) do nothing
 
 -- name: ActorLeave
 delete from perdure.actors
-where sequence = 0 and (type, id) in (select value->>0, value->>1 from json_each(?1))
+where sequence = 0 and (type, id) in (select value->>0, value->>1 from jsonb_each(?1))
 
 -- name: ActorLock
 select a.type, a.id, a.incarnation, a.status, a.machine, a.sequence, a.input, a.updated_at, ?1, a.reason
-from json_each(?2) wanted
+from jsonb_each(?2) wanted
 cross join perdure.actors a on a.type = wanted.value->>0 and a.id = wanted.value->>1
 order by a.type, a.id
 
 -- name: SnapshotList
 select s.actor_type, s.actor_id, s.sequence, s.snapshot, s.checksum
-from json_each(?1) wanted
+from jsonb_each(?1) wanted
 cross join perdure.snapshots s on s.actor_type = wanted.value->>0 and s.actor_id = wanted.value->>1
 where s.sequence <> wanted.value->>2
 
@@ -32,7 +32,7 @@ select actor_type, actor_id, alarm_id, payload, due_at, crashes
 from (
   select al.actor_type, al.actor_id, al.alarm_id, al.payload, coalesce(al.occurs_at, al.due_at) as due_at, al.crashes,
     row_number() over (partition by al.actor_type, al.actor_id order by coalesce(al.occurs_at, al.due_at), al.sequence) as place
-  from json_each(?1) wanted
+  from jsonb_each(?1) wanted
   cross join perdure.alarms al on al.actor_type = wanted.value->>0 and al.actor_id = wanted.value->>1
   where al.kind = 'machine' and al.status <> 'quarantined' and coalesce(al.occurs_at, al.due_at) <= ?2
 )
@@ -41,20 +41,20 @@ order by actor_type, actor_id, place
 
 -- name: ActorKeyList
 select k.actor_type, k.actor_id, k.key, k.sequence
-from json_each(?1) wanted
+from jsonb_each(?1) wanted
 cross join perdure.actor_keys k on k.actor_type = wanted.value->>0 and k.actor_id = wanted.value->>1 and k.key = wanted.value->>2
 
 -- name: ActorStep
 update perdure.actors
 set status = o.value->>2, machine = o.value->>3, sequence = o.value->>4, value = coalesce(o.value->>5, perdure.actors.value),
   states = case when o.value->>5 is null then states else o.value->>6 end, reason = o.value->>7, updated_at = o.value->>8
-from json_each(?1) o
+from jsonb_each(?1) o
 where perdure.actors.type = o.value->>0 and perdure.actors.id = o.value->>1
 
 -- name: SnapshotPut
 insert into perdure.snapshots (actor_type, actor_id, sequence, snapshot, checksum)
 select value->>0, value->>1, value->>2, value->>3, value->>4
-from json_each(?1)
+from jsonb_each(?1)
 where true
 on conflict (actor_type, actor_id) do update
 set sequence = excluded.sequence, snapshot = excluded.snapshot, checksum = excluded.checksum
@@ -62,17 +62,17 @@ set sequence = excluded.sequence, snapshot = excluded.snapshot, checksum = exclu
 -- name: ActorLogInsert
 insert into perdure.actor_log (actor_type, actor_id, sequence, kind, event, caller_kind, caller_id, path, generation, key, said, value, checksum, at, recorded_at)
 select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>9, value->>10, value->>11, value->>12, value->>13, value->>14
-from json_each(?1)
+from jsonb_each(?1)
 
 -- name: ActorKeyInsert
 insert into perdure.actor_keys (actor_type, actor_id, key, sequence, created_at)
 select value->>0, value->>1, value->>2, value->>3, value->>4
-from json_each(?1)
+from jsonb_each(?1)
 
 -- name: TimerPut
 insert into perdure.alarms (actor_type, actor_id, kind, alarm_id, type, due_at, sequence, payload, path, generation, created_at)
 select value->>0, value->>1, 'machine', value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>9
-from json_each(?1)
+from jsonb_each(?1)
 where true
 on conflict (actor_type, actor_id, kind, alarm_id) do update
 set type = excluded.type, due_at = excluded.due_at, sequence = excluded.sequence, payload = excluded.payload,
@@ -81,29 +81,29 @@ set type = excluded.type, due_at = excluded.due_at, sequence = excluded.sequence
 
 -- name: TimerDelete
 delete from perdure.alarms
-where kind = 'machine' and (actor_type, actor_id, alarm_id) in (select value->>0, value->>1, value->>2 from json_each(?1))
+where kind = 'machine' and (actor_type, actor_id, alarm_id) in (select value->>0, value->>1, value->>2 from jsonb_each(?1))
 
 -- name: TimerDeleteAll
 delete from perdure.alarms
-where kind = 'machine' and (actor_type, actor_id) in (select value->>0, value->>1 from json_each(?1))
-  and (actor_type, actor_id, path, generation) in (select value->>0, value->>1, value->>2, value->>3 from json_each(?1))
+where kind = 'machine' and (actor_type, actor_id) in (select value->>0, value->>1 from jsonb_each(?1))
+  and (actor_type, actor_id, path, generation) in (select value->>0, value->>1, value->>2, value->>3 from jsonb_each(?1))
 
 -- name: TimerPark
 update perdure.alarms
 set status = ?1
-where kind = 'machine' and error is null and (actor_type, actor_id) in (select value->>0, value->>1 from json_each(?2))
+where kind = 'machine' and error is null and (actor_type, actor_id) in (select value->>0, value->>1 from jsonb_each(?2))
 
 -- name: TimerPostpone
 -- Lets the due timers of actors wait once more for as long as they have been due,
 -- within bounds. The time that they are for stays what it is.
 update perdure.alarms
 set occurs_at = coalesce(occurs_at, due_at), due_at = ?1 + min(max(?1 - coalesce(occurs_at, due_at), ?2), ?3)
-where kind = 'machine' and status = 'pending' and (actor_type, actor_id) in (select value->>0, value->>1 from json_each(?4)) and due_at <= ?1
+where kind = 'machine' and status = 'pending' and (actor_type, actor_id) in (select value->>0, value->>1 from jsonb_each(?4)) and due_at <= ?1
 
 -- name: CheckpointInsert
 insert into perdure.checkpoints (actor_type, actor_id, sequence, machine, snapshot, timers, checksum)
 select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6
-from json_each(?1)
+from jsonb_each(?1)
 where true
 on conflict (actor_type, actor_id, sequence) do nothing
 

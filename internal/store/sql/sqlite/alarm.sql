@@ -71,7 +71,7 @@ update perdure.alarms
 set status = 'processing', worker = ?1, token = ?2, last_attempt_at = ?3, lease_expires_at = ?3 + ?4
 where rowid in (
   select a.rowid
-  from json_each(?6) handled
+  from jsonb_each(?6) handled
   cross join (values (-1), (0), (1)) level
   cross join perdure.alarms a
   where a.rowid in (
@@ -100,7 +100,7 @@ from (
     where kind = 'custom' and type = handled.value and priority = level.column1 and status = 'pending'
       and (batch_limit is null or batch_limit >= ?3)
   ) as at
-  from json_each(?2) handled
+  from jsonb_each(?2) handled
   cross join (values (-1), (0), (1)) level
   union all
   select min(lease_expires_at)

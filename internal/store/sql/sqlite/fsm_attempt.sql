@@ -5,7 +5,7 @@
 insert into perdure.attempts (kind, id, seq, step, attempt, outcome, error, worker, began_at, ended_at)
 select 'instance', o.value->>0, coalesce((select max(a.seq) from perdure.attempts a where a.kind = 'instance' and a.id = o.value->>0), 0) + 1,
   o.value->>1, o.value->>2, 'failed', o.value->>3, ?1, ?3 - (o.value->>4), ?3
-from json_each(?2) o
+from jsonb_each(?2) o
 
 -- name: InstanceLost
 -- What a lease held that is taken away.
@@ -13,12 +13,12 @@ insert into perdure.attempts (kind, id, seq, step, attempt, outcome, error, work
 select 'instance', i.id, coalesce((select max(a.seq) from perdure.attempts a where a.kind = 'instance' and a.id = i.id), 0) + 1,
   i.step, i.attempt + i.crashes + 1, ?, ?, l.worker, l.claimed_at, ?
 from perdure.leases l, perdure.instances i
-where l.token = ? and i.id in (select value->>0 from json_each(?))
+where l.token = ? and i.id in (select value->>0 from jsonb_each(?))
 
 -- name: InstanceAttemptCap
 -- Forgets all but the newest ones.
 delete from perdure.attempts
-where kind = 'instance' and id in (select value->>0 from json_each(?1))
+where kind = 'instance' and id in (select value->>0 from jsonb_each(?1))
   and seq <= (select max(b.seq) - 50 from perdure.attempts b where b.kind = 'instance' and b.id = perdure.attempts.id)
 
 -- name: InstanceRunning

@@ -6,7 +6,7 @@
 update perdure.instances
 set step = o.value->>1, cancel_reason = o.value->>2, attempt = 0, failures = 0, crashes = 0, batch_limit = null, awaits = null, keeps = 0, seen = null,
   timed_out = 0, dropped = null, rerun = 0, wait = null, error = null, deadline_at = null, due_at = ?1
-from json_each(?2) o
+from jsonb_each(?2) o
 where perdure.instances.id = o.value->>0
 
 -- name: CancelLease
@@ -14,16 +14,16 @@ where perdure.instances.id = o.value->>0
 -- process that runs the step has ended it, or is lost.
 insert into perdure.leases (token, worker, queue, alone, claimed_at, expires_at, ids)
 select o.value->>0, 'cancel:' || (o.value->>0), o.value->>1, 0, ?3, ?3 + ?1, json_array(o.value->>2)
-from json_each(?2) o
+from jsonb_each(?2) o
 
 -- name: CancelLeaseTake
 -- The leases that hold instances for their cancel step.
 select l.ids->>0, l.token
 from perdure.leases l
-where l.ids->>0 in (select value->>0 from json_each(?1)) and l.worker = 'cancel:' || l.token
+where l.ids->>0 in (select value->>0 from jsonb_each(?1)) and l.worker = 'cancel:' || l.token
   and not exists (select 1 from perdure.interrupts x where x.token = l.token and x.id = l.ids->>0)
 
 -- name: PartitionQueued
 select p.id
 from perdure.partition_waiting p
-where (p.key, p.id) in (select value->>0, value->>1 from json_each(?1))
+where (p.key, p.id) in (select value->>0, value->>1 from jsonb_each(?1))

@@ -1,50 +1,51 @@
 -- Starting instances, on SQLite. now is always given. Sets are passed as JSON,
--- an array for each row; a lone ; stands between the statements of one name.
+-- an array for each row; a lone ; stands between the statements of one name. Sets are
+-- read with jsonb_each: of json_each, every ->> would make text of the row again.
 
 -- name: InstanceStart
 -- The fast path: no unique key, no partition.
 insert into perdure.instances (id, fsm, version, step, state, queue, priority, parent_id, parent_fanout, ordinal, due_at, deadline_at, created_at)
 select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>9,
   coalesce(value->>10, ?2 + (value->>11)), ?2 + (value->>12), ?2
-from json_each(?1)
+from jsonb_each(?1)
 ;
 insert into perdure.deadlines (at, id)
 select ?2 + (value->>12), value->>0
-from json_each(?1)
+from jsonb_each(?1)
 where value->>12 is not null
 ;
 insert into perdure.ready (queue, priority, due_at, id)
 select value->>5, value->>6, coalesce(value->>10, ?2 + (value->>11)), value->>0
-from json_each(?1)
+from jsonb_each(?1)
 
 -- name: InstanceStartAlike
 -- The fastest path: instances that differ in nothing but their state, due now.
 insert into perdure.instances (id, fsm, version, step, state, queue, priority, due_at, created_at)
 select n.value->>0, ?1, ?2, ?3, n.value->>1, ?4, ?5, ?7, ?7
-from json_each(?6) n
+from jsonb_each(?6) n
 ;
 insert into perdure.ready (queue, priority, due_at, id)
 select ?4, ?5, ?7, n.value->>0
-from json_each(?6) n
+from jsonb_each(?6) n
 
 -- name: InstanceTrace
 -- Apart from the start, which is faster without it: few are traced.
 update perdure.instances as i
 set trace = traced.value->>1
-from json_each(?1) traced
+from jsonb_each(?1) traced
 where i.id = traced.value->>0
 
 -- name: UniqueEnter
 insert into perdure.uniques (name, key, id)
 select value->>0, value->>1, value->>2
-from json_each(?1)
+from jsonb_each(?1)
 where true
 on conflict (name, key) do nothing
 
 -- name: UniqueOwners
 select name, key, id
 from perdure.uniques
-where (name, key) in (select value->>0, value->>1 from json_each(?1))
+where (name, key) in (select value->>0, value->>1 from jsonb_each(?1))
 
 -- name: InstanceInsert
 -- The general path, first of three: those that own their unique key, or have
@@ -53,7 +54,7 @@ insert into perdure.instances (id, fsm, version, step, state, queue, priority, p
   partition_key, unique_name, unique_key, unique_scope)
 select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>9,
   coalesce(value->>10, ?2 + (value->>11)), ?2 + (value->>12), ?2, value->>13, value->>14, value->>15, value->>16
-from json_each(?1)
+from jsonb_each(?1)
 where value->>15 is null or exists (
   select 1
   from perdure.uniques u
@@ -62,7 +63,7 @@ where value->>15 is null or exists (
 ;
 insert into perdure.deadlines (at, id)
 select i.deadline_at, i.id
-from json_each(?1)
+from jsonb_each(?1)
 join perdure.instances i on i.id = value->>0
 where i.deadline_at is not null
 
@@ -71,13 +72,13 @@ where i.deadline_at is not null
 insert into perdure.partition_heads (key, head, tail)
 select i.partition_key, (
     select f.value->>0
-    from json_each(?1) f
+    from jsonb_each(?1) f
     join perdure.instances x on x.id = f.value->>0
     where x.partition_key = i.partition_key
     order by f.key
     limit 1
   ), count(*) - 1
-from json_each(?1) new
+from jsonb_each(?1) new
 join perdure.instances i on i.id = new.value->>0
 where i.partition_key is not null
 group by i.partition_key
@@ -90,7 +91,7 @@ select h.key, h.tail - mine.k + mine.r, mine.id
 from (
   select i.id, i.partition_key, row_number() over (partition by i.partition_key order by new.key) as r,
     count(*) over (partition by i.partition_key) as k
-  from json_each(?1) new
+  from jsonb_each(?1) new
   join perdure.instances i on i.id = new.value->>0
   where i.partition_key is not null
 ) mine
@@ -101,7 +102,7 @@ where h.head <> mine.id
 -- Last: those that may run.
 insert into perdure.ready (queue, priority, due_at, id)
 select i.queue, i.priority, i.due_at, i.id
-from json_each(?1) new
+from jsonb_each(?1) new
 join perdure.instances i on i.id = new.value->>0
 left join perdure.partition_heads h on h.key = i.partition_key
 where i.partition_key is null or h.head = i.id
@@ -156,7 +157,7 @@ select ?4, ?5, ?1, ?6, ?2, ?2 + ?7, json_group_array(id)
 from (
   select id
   from perdure.ready
-  where queue = ?1 and suspect = 1 and due_at <= ?2 and id in (select value->>0 from json_each(?8))
+  where queue = ?1 and suspect = 1 and due_at <= ?2 and id in (select value->>0 from jsonb_each(?8))
   limit ?3
 )
 having count(*) > 0

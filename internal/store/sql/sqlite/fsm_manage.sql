@@ -60,7 +60,7 @@ where parent_id = ?1
 -- name: WaitClear
 update perdure.instances
 set wait = null
-where id in (select value->>0 from json_each(?1))
+where id in (select value->>0 from jsonb_each(?1))
 
 -- name: UnroutedRemove
 delete from perdure.unrouted
@@ -110,22 +110,22 @@ where i.id = ?
 
 -- name: InstanceDelete
 delete from perdure.transitions
-where instance_id in (select value->>0 from json_each(?1))
+where instance_id in (select value->>0 from jsonb_each(?1))
 ;
 delete from perdure.signals
-where target_id in (select value->>0 from json_each(?1))
+where target_id in (select value->>0 from jsonb_each(?1))
 ;
 delete from perdure.signal_keys
-where target_id in (select value->>0 from json_each(?1))
+where target_id in (select value->>0 from jsonb_each(?1))
 ;
 delete from perdure.attempts
-where kind = 'instance' and id in (select value->>0 from json_each(?1))
+where kind = 'instance' and id in (select value->>0 from jsonb_each(?1))
 ;
 delete from perdure.uniques
-where (name, key, id) in (select i.unique_name, i.unique_key, i.id from perdure.instances i where i.id in (select value->>0 from json_each(?1)))
+where (name, key, id) in (select i.unique_name, i.unique_key, i.id from perdure.instances i where i.id in (select value->>0 from jsonb_each(?1)))
 ;
 delete from perdure.instances
-where id in (select value->>0 from json_each(?1))
+where id in (select value->>0 from jsonb_each(?1))
 ;
 delete from perdure.finished
-where id in (select value->>0 from json_each(?1))
+where id in (select value->>0 from jsonb_each(?1))

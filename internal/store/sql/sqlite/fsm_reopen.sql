@@ -5,7 +5,7 @@
 select t.seq, i.id, i.parent_fanout, i.ordinal
 from perdure.tree_ends t
 join perdure.instances i on i.parent_id = t.parent_id
-where t.seq in (select value->>0 from json_each(?1))
+where t.seq in (select value->>0 from jsonb_each(?1))
   and (i.parent_fanout, i.ordinal) > (coalesce(t.after_fanout, -2147483647), coalesce(t.after_ordinal, -1))
   and abs(i.parent_fanout) between t.first_fanout and t.last_fanout
   and (select f.ended_by from perdure.finished f where f.id = i.id) = t.parent_id
@@ -17,7 +17,7 @@ limit ?2
 -- more.
 update perdure.finished
 set ended_by = null
-where id in (select value->>0 from json_each(?1))
+where id in (select value->>0 from jsonb_each(?1))
 
 -- name: BarrierRecount
 -- Counts the live children at barriers that are not counted yet.
@@ -28,7 +28,7 @@ set pending = (
   where i.parent_id = perdure.barriers.parent_id and i.parent_fanout = perdure.barriers.fanout
     and not exists (select 1 from perdure.finished f where f.id = i.id)
 )
-where parent_id in (select value->>0 from json_each(?1)) and pending > 500000000
+where parent_id in (select value->>0 from jsonb_each(?1)) and pending > 500000000
 
 -- name: InstanceReset
 -- The end never was. The instance has all attempts before it and what is left of its
@@ -38,14 +38,14 @@ update perdure.instances
 set attempt = 0, failures = 0, crashes = 0, batch_limit = null, parent_fanout = iif(f.ended_by is null, -abs(parent_fanout), parent_fanout),
   deadline_at = case when deadline_at > f.finished_at then ?1 + deadline_at - f.finished_at end, due_at = max(due_at, ?1)
 from perdure.finished f
-where perdure.instances.id in (select value->>0 from json_each(?2)) and f.id = perdure.instances.id
+where perdure.instances.id in (select value->>0 from jsonb_each(?2)) and f.id = perdure.instances.id
 
 -- name: DeadlineEnter
 insert into perdure.deadlines (at, id)
 select deadline_at, id
 from perdure.instances
-where id in (select value->>0 from json_each(?1)) and deadline_at is not null
+where id in (select value->>0 from jsonb_each(?1)) and deadline_at is not null
 
 -- name: FinishedRevive
 delete from perdure.finished
-where id in (select value->>0 from json_each(?1))
+where id in (select value->>0 from jsonb_each(?1))

@@ -53,5 +53,5 @@ where id = ?1 and ?2 in (select value from json_each(names))
 -- name: SignalInbox
 select seq, target_id, name, payload, created_at, received
 from perdure.signals
-where target_id in (select value->>0 from json_each(?1))
+where target_id in (select value->>0 from jsonb_each(?1))
 order by target_id, seq

@@ -31,12 +31,12 @@ where l.worker = ?1
 -- A claim whose process crashed: back to the queue. Suspects have a batch limit.
 update perdure.instances
 set crashes = o.value->>1, batch_limit = o.value->>3, error = ?1, due_at = ?2 + (o.value->>2)
-from json_each(?3) o
+from jsonb_each(?3) o
 where perdure.instances.id = o.value->>0
 ;
 insert into perdure.ready (queue, suspect, priority, due_at, id)
 select i.queue, i.batch_limit is not null, i.priority, i.due_at, i.id
-from json_each(?3) o
+from jsonb_each(?3) o
 join perdure.instances i on i.id = o.value->>0
 returning queue
 
@@ -45,7 +45,7 @@ returning queue
 insert into perdure.ready (queue, suspect, priority, due_at, id)
 select queue, batch_limit is not null, priority, due_at, id
 from perdure.instances
-where id in (select value->>0 from json_each(?1))
+where id in (select value->>0 from jsonb_each(?1))
 
 -- name: InstancePostpone
 -- A claim that cannot be run here: back to the queue for later, with the reason.
@@ -67,17 +67,17 @@ limit ?2
 -- name: WaitingTimeout
 update perdure.instances
 set due_at = ?3, timed_out = 1
-where id in (select w.id from perdure.waiting w where w.id in (select value->>0 from json_each(?1)) and w.deadline_at <= ?2)
+where id in (select w.id from perdure.waiting w where w.id in (select value->>0 from jsonb_each(?1)) and w.deadline_at <= ?2)
 ;
 insert into perdure.ready (queue, priority, due_at, id)
 select i.queue, i.priority, i.due_at, i.id
 from perdure.waiting w
 join perdure.instances i on i.id = w.id
-where w.id in (select value->>0 from json_each(?1)) and w.deadline_at <= ?2
+where w.id in (select value->>0 from jsonb_each(?1)) and w.deadline_at <= ?2
 returning queue
 ;
 delete from perdure.waiting
-where id in (select value->>0 from json_each(?1)) and deadline_at <= ?2
+where id in (select value->>0 from jsonb_each(?1)) and deadline_at <= ?2
 
 -- name: BarrierTimeout
 update perdure.instances
@@ -105,7 +105,7 @@ where parent_id in (select parent_id from perdure.barriers where deadline_at <= 
 -- parked until a process serves it.
 insert into perdure.unrouted (queue, fsm, version, step, id)
 select i.queue, i.fsm, i.version, case when o.value->>1 then i.step else '' end, i.id
-from json_each(?1) o
+from jsonb_each(?1) o
 join perdure.instances i on i.id = o.value->>0
 
 -- name: InstanceReroute
@@ -113,7 +113,7 @@ update perdure.instances
 set due_at = ?4
 where id in (
   select u.id
-  from json_each(?1) mine
+  from jsonb_each(?1) mine
   join perdure.unrouted u on u.queue = ?2 and u.fsm = mine.value->>0 and u.version = mine.value->>1 and u.step = mine.value->>2
   order by u.id
   limit ?3
@@ -123,7 +123,7 @@ insert into perdure.ready (queue, suspect, priority, due_at, id)
 select i.queue, i.batch_limit is not null, i.priority, i.due_at, i.id
 from (
   select u.id
-  from json_each(?1) mine
+  from jsonb_each(?1) mine
   join perdure.unrouted u on u.queue = ?2 and u.fsm = mine.value->>0 and u.version = mine.value->>1 and u.step = mine.value->>2
   order by u.id
   limit ?3
@@ -134,7 +134,7 @@ returning queue
 delete from perdure.unrouted
 where id in (
   select u.id
-  from json_each(?1) mine
+  from jsonb_each(?1) mine
   join perdure.unrouted u on u.queue = ?2 and u.fsm = mine.value->>0 and u.version = mine.value->>1 and u.step = mine.value->>2
   order by u.id
   limit ?3
@@ -160,7 +160,7 @@ from (
   select ?1
   where exists (
     select 1
-    from json_each(?3) mine
+    from jsonb_each(?3) mine
     join perdure.unrouted u on u.queue = ?2 and u.fsm = mine.value->>0 and u.version = mine.value->>1 and u.step = mine.value->>2
   )
   union all

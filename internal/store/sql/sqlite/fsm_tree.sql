@@ -5,7 +5,7 @@
 -- A row that exists moves to the end: rows of one parent are handled in their order.
 insert into perdure.tree_ends (parent_id, first_fanout, last_fanout, kind, root_id, reason, due_at, created_at)
 select o.value->>0, o.value->>1, o.value->>2, o.value->>3, o.value->>4, o.value->>5, ?3 + ?1, ?3
-from json_each(?2) o
+from jsonb_each(?2) o
 where true
 on conflict (parent_id, kind, last_fanout) do update
 set seq = (select max(x.seq) + 1 from perdure.tree_ends x), first_fanout = excluded.first_fanout, root_id = excluded.root_id, reason = excluded.reason, after_fanout = null, after_ordinal = null
@@ -41,12 +41,12 @@ limit 1
 -- The pass has come to a child, or begins anew.
 update perdure.tree_ends
 set after_fanout = o.value->>1, after_ordinal = o.value->>2, due_at = ?1 + ?2
-from json_each(?3) o
+from jsonb_each(?3) o
 where perdure.tree_ends.seq = o.value->>0
 
 -- name: TreeDelete
 delete from perdure.tree_ends
-where seq in (select value->>0 from json_each(?1))
+where seq in (select value->>0 from jsonb_each(?1))
 
 -- name: TreeLive
 -- The live children that rows are about, in the order of their passes. A child that
@@ -55,7 +55,7 @@ where seq in (select value->>0 from json_each(?1))
 select t.seq, i.id, i.parent_fanout, i.ordinal
 from perdure.tree_ends t
 join perdure.instances i on i.parent_id = t.parent_id
-where t.seq in (select value->>0 from json_each(?1))
+where t.seq in (select value->>0 from jsonb_each(?1))
   and (i.parent_fanout, i.ordinal) > (coalesce(t.after_fanout, -2147483647), coalesce(t.after_ordinal, -1))
   and abs(i.parent_fanout) between t.first_fanout and t.last_fanout and i.cancel_reason is null
   and not exists (select 1 from perdure.finished f where f.id = i.id)
@@ -75,19 +75,19 @@ where exists (select 1 from perdure.deadlines where at <= ?1) or exists (select 
 -- name: DeadlineTake
 select id
 from perdure.deadlines
-where at <= ?1 and id not in (select value->>0 from json_each(?2))
+where at <= ?1 and id not in (select value->>0 from jsonb_each(?2))
 order by at
 limit ?3
 
 -- name: LeaseTakeMany
 select l.token
 from perdure.leases l
-where exists (select 1 from json_each(l.ids) held where held.value in (select value->>0 from json_each(?1)))
+where exists (select 1 from json_each(l.ids) held where held.value in (select value->>0 from jsonb_each(?1)))
 
 -- name: InstanceTakeMany
 select id
 from perdure.instances
-where id in (select value->>0 from json_each(?1))
+where id in (select value->>0 from jsonb_each(?1))
 order by id
 
 -- name: InstanceEndsMany
@@ -96,27 +96,27 @@ select i.id, i.step, i.attempt, i.crashes, i.fanout, i.parent_id, i.parent_fanou
   i.queue, i.awaits, i.seen, i.cancel_reason, d.cancel_step
 from perdure.instances i
 left join perdure.definitions d on d.fsm = i.fsm and d.version = i.version
-where i.id in (select value->>0 from json_each(?1))
+where i.id in (select value->>0 from jsonb_each(?1))
 
 -- name: PartitionTakeMany
 select key
 from perdure.partition_heads
-where key in (select value->>0 from json_each(?1))
+where key in (select value->>0 from jsonb_each(?1))
 
 -- name: BarrierSeeMany
 select parent_id
 from perdure.barriers
-where parent_id in (select value->>0 from json_each(?1))
+where parent_id in (select value->>0 from jsonb_each(?1))
 
 -- name: BarrierTakeMany
 select parent_id
 from perdure.barriers
-where parent_id in (select value->>0 from json_each(?1))
+where parent_id in (select value->>0 from jsonb_each(?1))
 
 -- name: ReadyRemoveMany
 delete from perdure.ready
 where suspect in (0, 1)
-  and (queue, priority, due_at, id) in (select i.queue, i.priority, i.due_at, i.id from perdure.instances i where i.id in (select value->>0 from json_each(?1)))
+  and (queue, priority, due_at, id) in (select i.queue, i.priority, i.due_at, i.id from perdure.instances i where i.id in (select value->>0 from jsonb_each(?1)))
 returning id
 
 -- name: WaitingRemoveMany
@@ -124,30 +124,30 @@ returning id
 update perdure.instances
 set wait = json_object('for', 'signals', 'left', w.deadline_at - ?2)
 from perdure.waiting w
-where w.id = perdure.instances.id and w.id in (select value->>0 from json_each(?1))
+where w.id = perdure.instances.id and w.id in (select value->>0 from jsonb_each(?1))
 ;
 delete from perdure.waiting
-where id in (select value->>0 from json_each(?1))
+where id in (select value->>0 from jsonb_each(?1))
 returning id
 
 -- name: BarrierRemoveMany
 update perdure.instances
 set wait = json_object('for', 'children', 'until', b.until, 'rest', json(iif(b.cancel_rest, 'true', 'false')), 'left', b.deadline_at - ?2)
 from perdure.barriers b
-where b.parent_id = perdure.instances.id and b.parent_id in (select value->>0 from json_each(?1))
+where b.parent_id = perdure.instances.id and b.parent_id in (select value->>0 from jsonb_each(?1))
 ;
 delete from perdure.barriers
-where parent_id in (select value->>0 from json_each(?1))
+where parent_id in (select value->>0 from jsonb_each(?1))
 returning parent_id
 
 -- name: UnroutedRemoveMany
 delete from perdure.unrouted
-where (queue, fsm, version, id) in (select i.queue, i.fsm, i.version, i.id from perdure.instances i where i.id in (select value->>0 from json_each(?1)))
+where (queue, fsm, version, id) in (select i.queue, i.fsm, i.version, i.id from perdure.instances i where i.id in (select value->>0 from jsonb_each(?1)))
 returning id
 
 -- name: PartitionRemoveMany
 delete from perdure.partition_waiting
-where (key, id) in (select value->>0, value->>1 from json_each(?1))
+where (key, id) in (select value->>0, value->>1 from jsonb_each(?1))
 returning id
 
 -- name: HeldMany
@@ -155,7 +155,7 @@ returning id
 select i.id, l.token
 from perdure.leases l, json_each(l.ids) held
 join perdure.instances i on i.id = held.value
-where held.value in (select value->>0 from json_each(?1))
+where held.value in (select value->>0 from jsonb_each(?1))
   and not exists (select 1 from perdure.finished f where f.id = i.id)
   and not exists (select 1 from perdure.ready r where r.queue = i.queue and r.suspect in (0, 1) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
   and not exists (select 1 from perdure.waiting w where w.id = i.id)
@@ -167,11 +167,11 @@ order by l.seq desc
 -- name: FinishedMany
 select id
 from perdure.finished
-where id in (select value->>0 from json_each(?1))
+where id in (select value->>0 from jsonb_each(?1))
 
 -- name: InterruptMany
 insert into perdure.interrupts (id, token)
 select value->>0, value->>1
-from json_each(?1)
+from jsonb_each(?1)
 where true
 on conflict do nothing

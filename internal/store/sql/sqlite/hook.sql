@@ -84,7 +84,7 @@ update perdure.hooks
 set status = 'processing', worker = ?1, token = ?2, last_attempt_at = ?3, lease_expires_at = ?3 + ?4
 where id in (
   select h.id
-  from json_each(?7) handled
+  from jsonb_each(?7) handled
   cross join (values (-1), (0), (1)) level
   cross join perdure.hooks h
   where h.id in (
@@ -111,7 +111,7 @@ from (
     where namespace = ?2 and name = handled.value and priority = level.column1 and status = 'pending'
       and (batch_limit is null or batch_limit >= ?4)
   ) as at
-  from json_each(?3) handled
+  from jsonb_each(?3) handled
   cross join (values (-1), (0), (1)) level
   union all
   select min(lease_expires_at)

@@ -19,7 +19,7 @@ update queues_task
 set status = 'processing', dequeued_at = ?6, worker = ?1, token = lower(hex(randomblob(16))), lease_expires_at = ?6 + ?4
 where task_id in (
   select t.task_id
-  from json_each(?2) handled
+  from jsonb_each(?2) handled
   cross join queues_task t
   where t.task_id in (
     select task_id
@@ -93,7 +93,7 @@ with recursive types (task_type) as (
     limit 1
   )
   from types
-  where types.task_type is not null and types.task_type not in (select value from json_each(?1))
+  where types.task_type is not null and types.task_type not in (select value from jsonb_each(?1))
     and not exists (select 1 from queues_task t where t.task_type = types.task_type and t.status = 'processing')
 )
 update queues_task
@@ -113,7 +113,7 @@ from (
     select min(scheduled_at) from queues_task
     where task_type = handled.value and status = 'pending' and (batch_limit is null or batch_limit >= ?2)
   ) as at
-  from json_each(?1) handled
+  from jsonb_each(?1) handled
   union all
   select min(lease_expires_at) from queues_task where status = 'processing'
 )
@@ -122,7 +122,7 @@ from (
 update queues_task
 set lease_expires_at = ?3 + ?2
 where (task_id, token) in (
-  select value ->> 0, value ->> 1 from json_each(?1)
+  select value ->> 0, value ->> 1 from jsonb_each(?1)
 )
 returning task_id
 
@@ -130,7 +130,7 @@ returning task_id
 update queues_task
 set status = 'pending', dequeued_at = null, worker = null, token = null, lease_expires_at = null
 where (task_id, token) in (
-  select value ->> 0, value ->> 1 from json_each(?1)
+  select value ->> 0, value ->> 1 from jsonb_each(?1)
 )
 
 -- name: TaskPostpone
