@@ -41,8 +41,16 @@ var bootstrap = map[string][]string{
 }
 
 // Migrations returns the steps of a dialect in order. A step may be several
-// files with one number, which are applied in the order of their names.
+// files with one number, which are applied in the order of their names. The caller
+// must not change them.
 func Migrations(d sqldb.Dialect) ([]Migration, error) {
+	return readSteps.get([2]string{d.Name, d.Collation}, func() ([]Migration, error) { return readMigrations(d) })
+}
+
+// readSteps holds the steps of the dialects by their names and collations.
+var readSteps memo[[2]string, []Migration]
+
+func readMigrations(d sqldb.Dialect) ([]Migration, error) {
 	files, err := fs.Glob(migrationFiles, path.Join("migration", d.Name, "*.sql"))
 	if err != nil {
 		return nil, err

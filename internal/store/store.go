@@ -34,10 +34,14 @@ type Store struct {
 	keys    *seal.Ring
 }
 
+// loaded holds the statements of the dialects by their names: every engine of a
+// process shares them.
+var loaded memo[string, map[string]string]
+
 // New returns the store of db.
 func New(db sqldb.DB) (*Store, error) {
 	d := db.Dialect()
-	texts, err := load(d)
+	texts, err := loaded.get(d.Name, func() (map[string]string, error) { return load(d) })
 	if err != nil {
 		return nil, fmt.Errorf("load statements: %w", err)
 	}
