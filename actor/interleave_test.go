@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/interleave"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
@@ -45,7 +46,7 @@ type stage struct {
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	s := &stage{url: testdb.Postgres(t)}
+	s := &stage{url: enginetest.New(t, enginetest.Postgres).DSN}
 	eng, err := perdure.Open(t.Context(), s.url, &perdure.Options{Clock: perduretest.NewClock(start)})
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +89,7 @@ func (s *stage) actors(now time.Time) (*Actors, error) {
 func setup(ctx context.Context, db *sql.DB) error {
 	var stmts []string
 	for _, table := range append(fixtureTables, "checkpoints", "actor_keys") {
-		stmts = append(stmts, "truncate perdure."+table)
+		stmts = append(stmts, interleave.Clear("perdure."+table))
 	}
 	for _, table := range fixtureTables {
 		stmts = append(stmts, "insert into perdure."+table+" table fixture_"+table)

@@ -13,10 +13,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/interleave"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/testdb"
 )
 
 // These tests run the statements of this package in every order that PostgreSQL's
@@ -48,7 +48,7 @@ var dawn = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	s := &stage{url: testdb.Postgres(t)}
+	s := &stage{url: enginetest.New(t, enginetest.Postgres).DSN}
 	eng, err := perdure.Open(t.Context(), s.url, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -336,7 +336,7 @@ func (p pair) test(s *stage, m mutation) interleave.Test {
 		URL: s.url, Isolation: "READ COMMITTED", Sessions: p.sessions(s, m),
 		Setup: func(ctx context.Context, db *sql.DB) error {
 			s.told = map[string]int{}
-			return interleave.Statements(append([]string{"truncate perdure.alarms, perdure.attempts"}, p.fixture...)...)(ctx, db)
+			return interleave.Statements(append([]string{interleave.Clear("perdure.alarms", "perdure.attempts")}, p.fixture...)...)(ctx, db)
 		},
 		Check: func(ctx context.Context, db *sql.DB, o interleave.Outcome) error {
 			got, err := state(ctx, db)

@@ -14,10 +14,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/interleave"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/testdb"
 	"github.com/perdure/perdure/perduretest"
 )
 
@@ -62,7 +62,7 @@ var dawn = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func newStage(t *testing.T, quiet ...string) *stage {
 	t.Helper()
-	s := &stage{url: testdb.Postgres(t), quiet: quiet}
+	s := &stage{url: enginetest.New(t, enginetest.Postgres).DSN, quiet: quiet}
 	eng, err := perdure.Open(t.Context(), s.url, &perdure.Options{Clock: perduretest.NewClock(dawn)})
 	if err != nil {
 		t.Fatal(err)
@@ -91,9 +91,9 @@ func (s *stage) setup(fixture ...string) func(context.Context, *sql.DB) error {
 		s.mu.Lock()
 		s.results = map[string]any{}
 		s.mu.Unlock()
-		clear := `truncate perdure.instances, perdure.ready, perdure.leases, perdure.interrupts, perdure.finished, perdure.waiting, perdure.signals,
-			perdure.signal_keys, perdure.barriers, perdure.partition_heads, perdure.partition_waiting, perdure.uniques, perdure.deadlines, perdure.unrouted,
-			perdure.tree_ends`
+		clear := interleave.Clear("perdure.instances", "perdure.ready", "perdure.leases", "perdure.interrupts", "perdure.finished", "perdure.waiting",
+			"perdure.signals", "perdure.signal_keys", "perdure.barriers", "perdure.partition_heads", "perdure.partition_waiting", "perdure.uniques",
+			"perdure.deadlines", "perdure.unrouted", "perdure.tree_ends")
 		return interleave.Statements(append([]string{clear}, fixture...)...)(ctx, db)
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/sqldb"
-	"github.com/perdure/perdure/internal/testdb"
 )
 
 // endsAtOnce is a machine of one step.
@@ -19,7 +19,7 @@ func endsAtOnce(name, queue string) *Definition[int] {
 // for nothing.
 func TestOtherQueuesDoNotWaitForAPieceOfATree(t *testing.T) {
 	t.Parallel()
-	url := testdb.Postgres(t)
+	url := enginetest.New(t, enginetest.Postgres).DSN
 	open := func(queue string) (*perdure.Engine, *Machines) {
 		eng, err := perdure.Open(t.Context(), url, nil)
 		if err != nil {

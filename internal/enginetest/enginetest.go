@@ -23,6 +23,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -49,16 +50,37 @@ type Database struct {
 }
 
 // New returns a database of that name without data, which is gone when the test
-// ends. On PostgreSQL it is a copy of one that has been migrated, which is much
-// cheaper than to migrate each; only the privileges on the database itself are not
-// copied.
+// ends. On PostgreSQL and SQLite it is a copy of one that has been migrated, which is
+// much cheaper than to migrate each; only PostgreSQL's privileges on the database
+// itself are not copied.
 func New(t testing.TB, name string) Database {
 	t.Helper()
-	if name == Postgres {
+	switch name {
+	case Postgres:
 		return Database{Name: name, DSN: testdb.PostgresTemplate(t, "perdure", migrated)}
+	case SQLite:
+		file, err := migratedFile()
+		NoError(t, err)
+		path := filepath.Join(tempDir(t), "perdure.db")
+		NoError(t, os.WriteFile(path, file, 0o600))
+		return Database{Name: name, DSN: "sqlite:" + path}
 	}
 	return Empty(t, name)
 }
+
+// migratedFile returns the content of a SQLite database that has been migrated.
+var migratedFile = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "perdure-test-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "perdure.db")
+	if err := migrated("sqlite:" + path); err != nil { // all in the file: it was closed
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
 
 func migrated(url string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)

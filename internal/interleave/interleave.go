@@ -38,6 +38,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -101,6 +102,11 @@ func Statements(statements ...string) func(context.Context, *sql.DB) error {
 		return nil
 	}
 }
+
+// Clear returns the statement that empties tables before a schedule. They hold few
+// rows: to delete them takes PostgreSQL a fraction of what new files for truncated
+// tables do.
+func Clear(tables ...string) string { return "delete from " + strings.Join(tables, "; delete from ") }
 
 // Outcome says how one schedule went.
 type Outcome struct {
