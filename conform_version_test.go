@@ -125,7 +125,8 @@ func (Conformance) AUnitThatDidNotReadIsNotRunAgain(t *testing.T, db enginetest.
 }
 
 func (Conformance) ConcurrentIncrementsLoseNothing(t *testing.T, db enginetest.Database) {
-	const writers, each = 16, 50
+	const writers = 16
+	each := 20 * int64(enginetest.Soak())
 	options := withOutbox()
 	options.MaxAttempts = 10_000
 	eng := db.Open(t, options)

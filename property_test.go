@@ -23,7 +23,7 @@ func TestRandomUnitsDoWhatAModelDoes(t *testing.T) {
 	t.Run(enginetest.SQLite, func(t *testing.T) {
 		t.Parallel()
 		rapid.Check(t, func(rt *rapid.T) {
-			if err := obey("sqlite::memory:", unitsGen().Draw(rt, "units")); err != nil {
+			if err := obey(t, enginetest.New(t, enginetest.SQLite).DSN, unitsGen().Draw(rt, "units")); err != nil {
 				rt.Fatal(err)
 			}
 		})
@@ -31,7 +31,7 @@ func TestRandomUnitsDoWhatAModelDoes(t *testing.T) {
 	onServers(t, func(t *testing.T, db enginetest.Database) {
 		for i := range 10 {
 			units := unitsGen().Example(i)
-			if err := obey(enginetest.New(t, db.Name).DSN, units); err != nil {
+			if err := obey(t, enginetest.New(t, db.Name).DSN, units); err != nil {
 				t.Fatalf("%v\nunits: %+v", err, units)
 			}
 		}
@@ -39,7 +39,8 @@ func TestRandomUnitsDoWhatAModelDoes(t *testing.T) {
 }
 
 // obey runs the units on a database and returns how it differs from the model.
-func obey(dsn string, units []unit) error {
+func obey(t *testing.T, dsn string, units []unit) error {
+	t.Helper()
 	ctx := context.Background()
 	options := withOutbox()
 	options.MaxAttempts = 2 // a unit that conflicts does so for ever
@@ -63,7 +64,7 @@ func obey(dsn string, units []unit) error {
 	if err != nil || len(report.Problems) > 0 {
 		return fmt.Errorf("verify: %w %s", err, strings.Join(report.Problems, "\n"))
 	}
-	return replay(ctx, eng, state)
+	return replay(ctx, eng, enginetest.New(t, enginetest.SQLite).DSN, state)
 }
 
 // sameKind compares errors by the type that a caller decides by.
@@ -176,8 +177,8 @@ func compare(ctx context.Context, eng *perdure.Engine, want model) error {
 }
 
 // replay applies the outbox to an empty database, which must then be equal.
-func replay(ctx context.Context, eng *perdure.Engine, want model) error {
-	mirror, err := perdure.Open(ctx, "sqlite::memory:", withOutbox())
+func replay(ctx context.Context, eng *perdure.Engine, dsn string, want model) error {
+	mirror, err := perdure.Open(ctx, dsn, withOutbox())
 	if err != nil {
 		return err
 	}

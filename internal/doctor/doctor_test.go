@@ -247,7 +247,7 @@ func TestEveryRuleIsChecked(t *testing.T) {
 
 func TestMissingMigrationsAreAResult(t *testing.T) {
 	t.Parallel()
-	db := enginetest.New(t, enginetest.SQLite)
+	db := enginetest.Empty(t, enginetest.SQLite)
 	_, err := perdure.Open(t.Context(), db.DSN, &perdure.Options{NoMigrate: true})
 	results, ok := NotMigrated(err)
 	if !ok || Worst(results) != Broken || results[0].Name != "migrations" {
