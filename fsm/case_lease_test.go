@@ -82,11 +82,12 @@ func lockOut(t *testing.T, db enginetest.Database) (through enginetest.Database,
 		}
 }
 
-// swallow stands between and passes nothing on any more.
+// swallow stands between and passes nothing on until it is healed. The database comes
+// back because the machines, when they are drained, wait for it.
 func swallow(t *testing.T, db enginetest.Database) (through enginetest.Database, cut, heal func()) {
 	t.Helper()
 	through, proxy := behindProxy(t, db)
-	return through, proxy.Swallow, func() { _ = proxy.Close() }
+	return through, proxy.Swallow, proxy.Heal
 }
 
 // behindProxy returns the database as it is reached through a proxy.

@@ -65,6 +65,17 @@ func (p *Proxy) Swallow() {
 	p.swallow = true
 }
 
+// Heal ends what Swallow began. It cuts the connections, whose messages are lost, and
+// passes new ones on.
+func (p *Proxy) Heal() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.swallow = false
+	for l := range p.links {
+		l.cut()
+	}
+}
+
 // Close ends the proxy and all connections through it.
 func (p *Proxy) Close() error {
 	p.mu.Lock()
