@@ -107,11 +107,12 @@ func (w *Worker) run(ctx context.Context, c *core.Claim) error {
 	err := w.execute(traced, t)
 	span.End(err)
 	switch cause := context.Cause(ctx); {
+	case err == nil: // the end is committed; a heartbeat after that does not find the claim any more
 	case errors.Is(cause, core.ErrLost) || errors.Is(err, store.ErrTaskLost):
 		return core.ErrLost // somebody else has the task: our outcome would be stale
-	case err != nil && errors.Is(cause, core.ErrStopping):
+	case errors.Is(cause, core.ErrStopping):
 		return w.giveBack(context.WithoutCancel(ctx), []*core.Claim{c})
-	case err != nil:
+	default:
 		c.Failed = true
 		err = w.fail(ctx, t, err)
 	}
