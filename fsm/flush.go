@@ -149,21 +149,33 @@ func (f *flusher) wake() {
 	f.idle.Broadcast()
 }
 
-// flush commits a group and returns what tells everybody of it. An error that is
-// one outcome's own must not hurt the others, so the group is then committed one by
-// one.
+// flush commits a group and returns what tells everybody of it. If it has to wait for
+// a row that another transaction has locked, the group is set aside.
 func (f *flusher) flush(group []*settlement) (tell func()) {
+	tell, locked := f.commit(group, lockWait)
+	if locked {
+		f.setAside(group)
+	}
+	return tell
+}
+
+// commit commits a group and returns what tells everybody of it, or that it would have
+// to wait for a locked row longer than wait; 0 is no limit. An error that is one
+// outcome's own must not hurt the others, so the group is then committed one by one.
+func (f *flusher) commit(group []*settlement, wait time.Duration) (tell func(), locked bool) {
 	var news news
-	err := f.try(group, &news)
+	err := f.try(group, &news, wait)
 	if err == nil {
 		f.forget(group)
 		return func() {
 			settled(group)
 			news.publish(f.machines.rt)
-		}
+		}, false
 	}
 	var uncertain *sqldb.Uncertain
 	switch {
+	case store.IsLocked(err):
+		return func() {}, true
 	case errors.As(err, &uncertain), sqldb.IsUnavailable(err), sqldb.IsTransient(err), errors.Is(err, context.DeadlineExceeded):
 		f.resolve(group, fmt.Errorf("commit outcome: %w", err))
 	case len(group) == 1 && refused(err):
@@ -175,7 +187,7 @@ func (f *flusher) flush(group []*settlement) (tell func()) {
 			f.flush([]*settlement{s})()
 		}
 	}
-	return func() {}
+	return func() {}, false
 }
 
 // refused reports whether the database was there and did not take what it was
@@ -212,7 +224,7 @@ func (f *flusher) surrender(s *settlement, cause error) error {
 	}
 	s.decision, s.inline = failed(cause), false
 	var news news
-	if err := f.try([]*settlement{s}, &news); err != nil {
+	if err := f.try([]*settlement{s}, &news, 0); err != nil {
 		return errors.Join(cause, err)
 	}
 	f.forget([]*settlement{s})
@@ -251,18 +263,18 @@ func repeatable(err error) bool {
 // try commits a group in one transaction, again after a deadlock, a lost connection
 // or a full disk, for about as long as the leases last: what was done need not be done
 // again because the database was away for a while.
-func (f *flusher) try(group []*settlement, news *news) error {
+func (f *flusher) try(group []*settlement, news *news, wait time.Duration) error {
 	until := clock.System.Now().Add(f.machines.options.Lease)
 	for attempt := 1; ; attempt++ {
-		err := f.transact(group, news)
-		if err == nil || !repeatable(err) || clock.System.Now().After(until) {
+		err := f.transact(group, news, wait)
+		if err == nil || !repeatable(err) || store.IsLocked(err) || clock.System.Now().After(until) {
 			return err
 		}
 		unit.Pause(context.Background(), attempt)
 	}
 }
 
-func (f *flusher) transact(group []*settlement, news *news) error {
+func (f *flusher) transact(group []*settlement, news *news, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
 	m := f.machines
@@ -271,7 +283,7 @@ func (f *flusher) transact(group []*settlement, news *news) error {
 		return err
 	}
 	defer tx.Rollback()
-	interrupted, err := f.verify(ctx, tx, group)
+	interrupted, err := f.verify(ctx, tx, group, wait)
 	if err != nil {
 		return err
 	}
@@ -301,7 +313,7 @@ func (f *flusher) transact(group []*settlement, news *news) error {
 
 // verify locks the leases of the group and marks the outcomes whose claim is no
 // longer held.
-func (f *flusher) verify(ctx context.Context, tx sqldb.Tx, group []*settlement) ([]store.Held, error) {
+func (f *flusher) verify(ctx context.Context, tx sqldb.Tx, group []*settlement, wait time.Duration) ([]store.Held, error) {
 	var tokens []string
 	held := make([]store.Held, len(group))
 	alive, interrupted := map[string]bool{}, map[store.Held]bool{}
@@ -313,10 +325,10 @@ func (f *flusher) verify(ctx context.Context, tx sqldb.Tx, group []*settlement) 
 		}
 	}
 	var drop []store.Held
-	stmts := []sqldb.Stmt{
+	stmts := append(f.machines.rt.Store.LimitLocks(wait),
 		f.machines.rt.Store.ShareLeases(tokens, func(token string) { alive[token] = true }),
 		f.machines.rt.Store.Interrupted(tokens, func(h store.Held) { interrupted[h] = true }),
-	}
+	)
 	late := map[string][]string{}
 	if ends := endings(group); len(ends) > 0 {
 		stmts = append(stmts, f.machines.rt.Store.LateSignals(ends, func(id, name string) { late[id] = append(late[id], name) })...)

@@ -39,7 +39,7 @@ func (s *stage) outcome(name string, mutate mutation, i store.Instance, token, h
 		i.FSM, i.Version, i.Step, i.State = "m", 1, "only", "0"
 		m.flusher.lease(id(token), held)
 		settled := &settlement{decision: d, execution: &execution{machines: m, instance: &i, queue: DefaultQueue, token: id(token)}}
-		if err := m.flusher.transact([]*settlement{settled}, &news{}); err != nil {
+		if err := m.flusher.transact([]*settlement{settled}, &news{}, 0); err != nil {
 			return err
 		}
 		s.tell(name, settled.stale)

@@ -89,6 +89,10 @@ func (q *queue) left(limit int) {
 type losses struct {
 	held             map[string][]store.LeasedInstance // by lease
 	suspects, others int
+	// free are the instances that no other transaction has locked. all is false if
+	// that is not every suspect.
+	free map[string]bool
+	all  bool
 }
 
 // losses finds the instances that the leases of a process hold, expired or not: the
@@ -114,17 +118,60 @@ func (l *losses) judge(i store.LeasedInstance, maxCrashes int) core.Verdict {
 	return core.Judge(loss, maxCrashes)
 }
 
-// reap returns the instances that expired leases still hold.
+// lock locks the instances of leases of the process, without waiting for other
+// transactions.
+func (l *losses) lock(ctx context.Context, tx sqldb.Runner, st *store.Store, tokens []string) error {
+	var ids []string
+	for _, token := range tokens {
+		for _, i := range l.held[token] {
+			ids = append(ids, i.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	l.free, l.all = map[string]bool{}, true
+	err := tx.Run(ctx, st.TakeInstances(ids, func(id string) { l.free[id] = true }))
+	for _, token := range tokens {
+		for _, i := range l.held[token] {
+			l.all = l.all && (l.free[i.ID] || !i.Suspect)
+		}
+	}
+	return err
+}
+
+// returnable reports whether the instances of a lease can be returned now. Suspects are
+// returned together, because the number of them that crashed decides about each.
+func (l *losses) returnable(token string) bool {
+	for _, i := range l.held[token] {
+		if !l.free[i.ID] || i.Suspect && !l.all {
+			return false
+		}
+	}
+	return true
+}
+
+// reap returns the instances that expired leases still hold. A lease with an instance
+// that another transaction has locked is left for later.
 func (m *Machines) reap(ctx context.Context, tx sqldb.Tx, leases []store.ExpiredLease, news *news) (crashes []Crash, err error) {
-	found := map[string]*losses{}
+	found, tokens := map[string]*losses{}, map[string][]string{}
 	for _, lease := range leases {
+		tokens[lease.Worker] = append(tokens[lease.Worker], lease.Token)
 		if found[lease.Worker] == nil {
 			if found[lease.Worker], err = m.losses(ctx, tx, lease.Worker); err != nil {
 				return nil, err
 			}
 		}
 	}
+	for worker, l := range found {
+		if err := l.lock(ctx, tx, m.rt.Store, tokens[worker]); err != nil {
+			return nil, err
+		}
+	}
 	for _, lease := range leases {
+		if !found[lease.Worker].returnable(lease.Token) {
+			continue
+		}
 		reaped, err := m.reapLease(ctx, tx, lease.Token, found[lease.Worker], news)
 		if err != nil {
 			return nil, err

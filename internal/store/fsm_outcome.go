@@ -2,6 +2,7 @@ package store
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/perdure/perdure/internal/sqldb"
@@ -24,6 +25,19 @@ func (s *Store) ShareLeases(tokens []string, alive func(token string)) sqldb.Stm
 	share.Row = textRow(alive)
 	return share
 }
+
+// LimitLocks returns the statements that bound every wait for a locked row in this
+// transaction. A wait that takes longer is an error for which IsLocked is true. There are
+// none if wait is 0, and where a transaction does not wait for single rows.
+func (s *Store) LimitLocks(wait time.Duration) []sqldb.Stmt {
+	if wait <= 0 || s.dialect.Name != sqldb.Postgres {
+		return nil
+	}
+	return []sqldb.Stmt{ignored(s.stmt("LockTimeout", strconv.FormatInt(wait.Milliseconds(), 10)))}
+}
+
+// IsLocked reports whether a statement waited for a lock longer than LimitLocks allows.
+func IsLocked(err error) bool { return SQLState(err) == "55P03" }
 
 // Interrupted returns the statement that tells which claims of these leases were
 // taken away although the lease goes on.

@@ -97,6 +97,7 @@ func prepare(ctx context.Context, db sqldb.DB, name, text string) error {
 // special are the statements that a dialect has for a method of its own.
 var special = map[string][]string{
 	"OutboxAppend": {sqldb.Postgres},
+	"LockTimeout":  {sqldb.Postgres},
 }
 
 func TestEveryDialectHasEveryStatement(t *testing.T) {

@@ -88,15 +88,18 @@ from due
 returning queue
 
 -- name: BarrierTimeout
+-- A parent that is locked, perhaps by a unit that sends it a signal, is left for later.
 with gone as (
   delete from perdure.barriers b
   where b.parent_id in (
     select x.parent_id
     from perdure.barriers x
+    join perdure.instances i on i.id = x.parent_id
     where x.deadline_at <= coalesce($1::timestamptz, now())
     order by x.deadline_at
     limit $2
-    for update skip locked
+    for update of x skip locked
+    for no key update of i skip locked
   )
   returning b.parent_id, b.fanout, b.pending, b.cancel_rest
 ), rest as (
@@ -132,12 +135,14 @@ with known as (
     select x.queue, x.fsm, x.version, x.step, x.id
     from unnest($1::text[], $2::integer[], $3::text[]) as mine (fsm, version, step)
     cross join lateral (
-      select queue, fsm, version, step, id
-      from perdure.unrouted
-      where queue = $4 and fsm = mine.fsm and version = mine.version and step = mine.step
-      order by id
+      select p.queue, p.fsm, p.version, p.step, p.id
+      from perdure.unrouted p
+      join perdure.instances i on i.id = p.id
+      where p.queue = $4 and p.fsm = mine.fsm and p.version = mine.version and p.step = mine.step
+      order by p.id
       limit $5
-      for update skip locked
+      for update of p skip locked
+      for no key update of i skip locked
     ) x
     limit $5
   )

@@ -1,0 +1,78 @@
+package fsm
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Outcomes are committed in groups. A transaction of the application can hold a row
+// that a group needs for as long as it likes: a unit that has sent a signal locks the
+// instance, also when that instance is the parent of one that ends. Such a group is set
+// aside, so that other outcomes do not wait for it. It is divided until only the
+// outcomes are left that need the locked rows: the others are committed at once.
+
+const (
+	// lockWait is the time that a group of outcomes waits for locked rows.
+	lockWait = 100 * time.Millisecond
+	// lockRetry is that time for outcomes that were set aside.
+	lockRetry = 20 * time.Millisecond
+)
+
+// errLocked is the error of outcomes whose rows are locked by another transaction.
+var errLocked = errors.New("commit outcome: the row is locked by another transaction")
+
+// setAside commits outcomes later. It does not wait. It retries until no row is locked
+// or the machines have been drained. The claims stay alive, so no step runs again for
+// this.
+func (f *flusher) setAside(group []*settlement) {
+	left := group
+	f.resolver.Go(func(context.Context) error {
+		if left = f.divide(left, map[string]int{}); len(left) > 0 {
+			return errLocked
+		}
+		return nil
+	}, func(err error) {
+		for _, s := range left {
+			s.then(err)
+		}
+	})
+}
+
+// divide commits what can be committed of a group and returns the rest. parents counts
+// the children of each parent that found a locked row. From two on it is taken to be the
+// parent's, and its other children are not tried one by one.
+func (f *flusher) divide(group []*settlement, parents map[string]int) (left []*settlement) {
+	var free []*settlement
+	for _, s := range group {
+		if parents[s.parent()] > 1 {
+			left = append(left, s)
+		} else {
+			free = append(free, s)
+		}
+	}
+	if len(free) == 0 {
+		return left
+	}
+	tell, locked := f.commit(free, lockRetry)
+	tell()
+	switch half := len(free) / 2; {
+	case !locked:
+		return left
+	case half > 0:
+		left = append(left, f.divide(free[:half], parents)...)
+		return append(left, f.divide(free[half:], parents)...)
+	}
+	if p := free[0].parent(); p != "" {
+		parents[p]++
+	}
+	return append(left, free[0])
+}
+
+// parent returns the instance that waits for the end of this one, or nothing.
+func (s *settlement) parent() string {
+	if p := s.execution.instance.Parent; p != nil {
+		return *p
+	}
+	return ""
+}
