@@ -149,3 +149,58 @@ func (s *stage) cancel(name string, mutate mutation, n int) interleave.Session {
 		return err
 	})
 }
+
+// timeout wakes those whose wait is over.
+func (s *stage) timeout(name string, mutate mutation) interleave.Session {
+	return s.session(name, mutate, func(ctx context.Context, m *Machines) error {
+		for { // what was locked is looked for again later
+			var ids []string
+			err := m.transact(ctx, func(tx sqldb.Tx) error {
+				err := tx.Run(ctx, m.rt.Store.ExpiredWaits(10, m.rt.Now(), func(id string) { ids = append(ids, id) }))
+				if err != nil || len(ids) == 0 {
+					return err
+				}
+				return tx.Run(ctx, m.rt.Store.TimeoutWaits(ids, m.rt.Now(), func(string) {})...)
+			})
+			if err != nil || len(ids) == 0 {
+				return err
+			}
+		}
+	})
+}
+
+// joinTimeout wakes parents whose wait is over.
+func (s *stage) joinTimeout(name string, mutate mutation) interleave.Session {
+	return s.session(name, mutate, func(ctx context.Context, m *Machines) error {
+		return m.transact(ctx, func(tx sqldb.Tx) error {
+			return tx.Run(ctx, m.rt.Store.TimeoutBarriers(10, m.rt.Now(), func(string) {})...)
+		})
+	})
+}
+
+// heartbeat extends a lease and tells whether it was gone.
+func (s *stage) heartbeat(name string, mutate mutation, _, token int) interleave.Session {
+	return s.session(name, mutate, func(ctx context.Context, m *Machines) error {
+		var stale bool
+		err := m.transact(ctx, func(tx sqldb.Tx) error {
+			return tx.Run(ctx, m.rt.Store.ExtendLease(id(token), time.Minute, m.rt.Now(), &stale))
+		})
+		s.tell(name, stale)
+		return err
+	})
+}
+
+// outcomeAndPick commits a next step and claims it again.
+func (s *stage) outcomeAndPick(name string, mutate mutation, i store.Instance, token int) interleave.Session {
+	return s.session(name, mutate, func(ctx context.Context, m *Machines) error {
+		i.FSM, i.Version, i.Step, i.State = "m", 1, "only", "0"
+		m.flusher.lease(id(token), 2)
+		settled := &settlement{decision: isNext(), execution: &execution{machines: m, instance: &i, queue: DefaultQueue, token: id(token)}}
+		if err := m.flusher.transact([]*settlement{settled}, &news{}, 0); err != nil {
+			return err
+		}
+		s.tell(name, settled.stale)
+		_, err := m.served.all()[0].take(ctx, 10, time.Minute)
+		return err
+	})
+}

@@ -261,7 +261,7 @@ func (p pair) test(s *stage, mutate []mutation) interleave.Test {
 
 func TestInterleavings(t *testing.T) {
 	t.Parallel()
-	for _, p := range slices.Concat(pairs(), treePairs(), reopenPairs()) {
+	for _, p := range slices.Concat(pairs(), morePairs(), treePairs(), reopenPairs()) {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, p.quiet...)
