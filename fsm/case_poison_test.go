@@ -51,6 +51,10 @@ func TestCase19APoisonStepIsQuarantined(t *testing.T) {
 					dead.await(t)
 				}
 				alive.Store(true)
+				continue
+			}
+			for i, healthy := range started { // they do not crash with the poison again
+				enginetest.Eventually(t, "the others end", func() bool { return i == 3 || f.get(healthy.ID).Status == fsm.Done })
 			}
 		}
 		for i, s := range started {
