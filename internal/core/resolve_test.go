@@ -43,8 +43,8 @@ func TestARunThatFailsReturnsItsClaim(t *testing.T) {
 			if c.least > 0 {
 				done, _, _, _ := table.sums()
 				equal(t, "done at once", done, 0)
-				equal(t, "message", table.rows[0].message, c.err.Error())
-				pass(time.Until(table.rows[0].due))
+				equal(t, "message", table.first().message, c.err.Error())
+				pass(time.Until(table.first().due))
 				_, err := w.Process(context.Background())
 				noError(t, err)
 			}
@@ -76,9 +76,9 @@ func TestAClaimIsReturnedWhenTheDatabaseAnswers(t *testing.T) {
 		_, err := w.Start(context.Background())
 		noError(t, err)
 		synctest.Wait()
-		equal(t, "held while the database is away", table.rows[0].token != "", true)
+		equal(t, "held while the database is away", table.first().token != "", true)
 		noError(t, w.Drain(context.Background()))
-		equal(t, "held after a drain", table.rows[0].token != "", false)
+		equal(t, "held after a drain", table.first().token != "", false)
 		if late := time.Since(back); late > 2*time.Second {
 			t.Errorf("the claim was returned %v after the database was back", late)
 		}

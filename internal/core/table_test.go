@@ -51,6 +51,13 @@ func newTable(n int) *table {
 	return t
 }
 
+// first returns a copy of the first row.
+func (t *table) first() row {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return *t.rows[0]
+}
+
 func (t *table) worker(concurrency int) *core.Worker {
 	return core.NewWorker(core.Kind{
 		Name: "row", Claim: t.claimRows, Run: t.runRow, Extend: t.extendRows, Release: t.release, Return: t.giveBack, Next: t.next, Sweep: t.sweep,
