@@ -15,7 +15,12 @@ import (
 // doors makes two doors, of which only services may break one.
 func doors(t *testing.T) *secured {
 	t.Helper()
-	s := secure(t)
+	return doorsOn(t, enginetest.SQLite)
+}
+
+func doorsOn(t *testing.T, database string) *secured {
+	t.Helper()
+	s := secureOn(t, database)
 	s.token = s.tokens[api.Admin]
 	options := object{"events": object{"client": []string{"OPEN"}, "service": []string{"OPEN", "BREAK"}}}
 	s.want(http.StatusOK, http.MethodPut, "/v1/machines/door", object{"definition": json.RawMessage(door), "options": options})

@@ -29,9 +29,14 @@ type secured struct {
 
 func secure(t *testing.T) *secured {
 	t.Helper()
+	return secureOn(t, enginetest.SQLite)
+}
+
+func secureOn(t *testing.T, database string) *secured {
+	t.Helper()
 	var access *auth.Access
 	s := &secured{tokens: map[api.Role]string{}}
-	f := open(t, enginetest.New(t, enginetest.SQLite), nil)
+	f := open(t, enginetest.New(t, database), nil)
 	access, err := auth.New(f.eng, nil)
 	enginetest.NoError(t, err)
 	s.fixture = reopen(f, func(o *server.Options) { o.Auth = access })

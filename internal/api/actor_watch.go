@@ -212,10 +212,10 @@ func pump(ctx context.Context, views iter.Seq2[actor.View, error], found chan<- 
 // socketTimeout bounds one message of a socket.
 const socketTimeout = 10 * time.Second
 
-// mayOperate reports whether the sender of a request may change things, also where the
+// mayOperate returns the error for a principal who may not change things, also where the
 // route alone does not ask for that.
-func mayOperate(req *request) error {
-	if req.principal.Actor == nil && req.principal.Role < Operator {
+func mayOperate(p Principal) error {
+	if p.Actor == nil && p.Role < Operator {
 		return NewProblem(http.StatusForbidden, codeForbidden, "sending needs the role operator")
 	}
 	return nil

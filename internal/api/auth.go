@@ -64,11 +64,15 @@ func (a *API) admit(hctx huma.Context, next func(huma.Context)) {
 }
 
 func (a *API) authenticate(r *http.Request, route Route) (Principal, error) {
-	principal, err := a.config.Auth.Authenticate(r)
-	if err != nil && route.Role == Anyone && !route.Actor && errors.Is(err, ErrUnauthenticated) {
+	return route.orAnyone(a.config.Auth.Authenticate(r))
+}
+
+// orAnyone lets requests without a credential use a route that is for all.
+func (r Route) orAnyone(p Principal, err error) (Principal, error) {
+	if err != nil && r.Role == Anyone && !r.Actor && errors.Is(err, ErrUnauthenticated) {
 		return Principal{}, nil
 	}
-	return principal, err
+	return p, err
 }
 
 // admits returns the error for a principal who may not use the route.

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"sync"
 
 	"github.com/coder/websocket"
@@ -49,35 +50,42 @@ func (a *API) openSocket(ctx context.Context, in *watchInput) (*huma.StreamRespo
 		}
 		defer func() { _ = conn.CloseNow() }()
 		conn.SetReadLimit(a.config.MaxBody)
-		ctx, cancel := context.WithCancel(context.WithoutCancel(hctx.Context()))
-		defer cancel()
-		stop := context.AfterFunc(a.streams, cancel)
+		route, _ := hctx.Operation().Metadata["route"].(Route)
+		ctx, exclude, stop := a.guard(context.WithoutCancel(hctx.Context()), r, route)
 		defer stop()
-		s := &socket{api: a, conn: conn, req: req, ref: in.ref(), caller: caller}
-		s.run(ctx, cancel, d)
+		s := &socket{api: a, conn: conn, req: req, http: r, route: route, exclude: exclude, ref: in.ref(), caller: caller}
+		s.run(ctx, d)
 	}}, nil
 }
 
 // socket is an open WebSocket of an actor.
 type socket struct {
-	api    *API
-	conn   *websocket.Conn
-	req    *request
-	ref    actor.Ref
-	caller actor.Caller
+	api     *API
+	conn    *websocket.Conn
+	req     *request
+	http    *http.Request
+	route   Route
+	exclude func(error) // ends the socket
+	ref     actor.Ref
+	caller  actor.Caller
 }
 
-// run reads and writes until either side ends.
-func (s *socket) run(ctx context.Context, cancel context.CancelFunc, d *differ) {
+// run reads and writes until either side ends. A context that ends cuts the connection
+// off, so guarded is not given to reads and writes: the client is told why it ends.
+func (s *socket) run(guarded context.Context, d *differ) {
+	following, unfollow := context.WithCancel(guarded)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(guarded))
+	defer unfollow()
+	defer cancel()
 	var reader sync.WaitGroup
 	reader.Go(func() {
-		defer cancel()
+		defer unfollow()
 		s.read(ctx)
 	})
-	_ = s.api.follow(ctx, s.ref, s.caller, d, func(name string, message any, _ int64) error {
+	_ = s.api.follow(following, s.ref, s.caller, d, func(name string, message any, _ int64) error {
 		return s.send(ctx, sent{Kind: name, Data: message})
 	}, func() error { return s.ping(ctx) })
-	_ = s.conn.Close(websocket.StatusGoingAway, "the stream has ended")
+	_ = s.conn.Close(closeCode(guarded))
 	cancel()
 	reader.Wait()
 }
@@ -94,13 +102,14 @@ func (s *socket) read(ctx context.Context) {
 	}
 }
 
-// handle gives the actor an event and returns the answer.
+// handle gives the actor an event and returns the answer. The credential is checked
+// for every message, because a message writes.
 func (s *socket) handle(ctx context.Context, m received) sent {
 	ctx, cancel := context.WithTimeout(ctx, s.api.config.Timeout)
 	defer cancel()
 	event, err := statechart.ParseEvent(m.Event)
 	if err == nil {
-		err = mayOperate(s.req)
+		err = s.may(ctx)
 	}
 	var r actor.Receipt
 	if err == nil {
@@ -110,6 +119,19 @@ func (s *socket) handle(ctx context.Context, m received) sent {
 		return sent{Kind: "error", ID: m.ID, Data: s.api.problem(s.req, err)}
 	}
 	return sent{Kind: "receipt", ID: m.ID, Data: showReceipt(r)}
+}
+
+// may returns the error for a sender who may not write, and ends the socket if the
+// credential does not suffice for it any more.
+func (s *socket) may(ctx context.Context) error {
+	p, err := s.api.recheck(ctx, s.http, s.route, true)
+	if excluded(err) {
+		s.exclude(err)
+	}
+	if err == nil {
+		err = mayOperate(p)
+	}
+	return err
 }
 
 func (s *socket) send(ctx context.Context, m sent) error {

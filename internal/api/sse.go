@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -30,14 +31,14 @@ type events struct {
 	rc *http.ResponseController
 }
 
-// stream answers with events until fn returns, the client has gone, or the server
-// closes its streams.
+// stream answers with events until fn returns, the client has gone, the server closes
+// its streams, or the credential of the request no longer suffices. In the last case the
+// last event is "closed", with a problem.
 func (a *API) stream(fn func(ctx context.Context, e *events) error) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(hctx huma.Context) {
-		_, w := humago.Unwrap(hctx)
-		ctx, cancel := context.WithCancel(hctx.Context())
-		defer cancel()
-		stop := context.AfterFunc(a.streams, cancel)
+		r, w := humago.Unwrap(hctx)
+		route, _ := hctx.Operation().Metadata["route"].(Route)
+		ctx, _, stop := a.guard(hctx.Context(), r, route)
 		defer stop()
 		h := w.Header()
 		h.Set("Content-Type", "text/event-stream")
@@ -47,6 +48,10 @@ func (a *API) stream(fn func(ctx context.Context, e *events) error) *huma.Stream
 		e := &events{w: w, rc: http.NewResponseController(w)}
 		if e.write(fmt.Appendf(nil, "retry: %d\n\n", reconnect.Milliseconds())) == nil {
 			_ = fn(ctx, e) // the client has gone
+		}
+		var why *excludedError
+		if errors.As(context.Cause(ctx), &why) {
+			_ = e.send("", "closed", a.problem(requestOf(r.Context()), why.err))
 		}
 	}}
 }

@@ -33,8 +33,9 @@ var ErrUnauthenticated = errors.New("no valid credentials")
 
 // Options configure an Access. The zero value of every field is its default.
 type Options struct {
-	// Open makes everybody on this machine an administrator for as long as there
-	// is no API token. The server sets it when it listens on loopback only.
+	// Open makes requests from this machine administrators until the first API token
+	// is created. After that they need a token for good, also when all tokens have
+	// expired or were revoked. The server sets it when it listens on loopback only.
 	// Default: false.
 	Open bool
 	// SecureCookies marks the cookies of sessions as for TLS only even where the
@@ -63,6 +64,7 @@ type Access struct {
 	rt      *perdure.Runtime
 	options Options
 	limiter *limiter
+	checks  checks
 }
 
 // New returns the access to what is on an engine.
@@ -112,7 +114,7 @@ func defaults[T comparable](field *T, value T) {
 func (a *Access) Authenticate(r *http.Request) (Principal, error) {
 	secret, given := credential(r)
 	if !given {
-		return a.local(r)
+		return a.local(r.Context(), r)
 	}
 	t, err := a.verify(r, secret)
 	if err != nil {

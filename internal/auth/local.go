@@ -20,24 +20,42 @@ func (a *Access) Any(ctx context.Context) (bool, error) {
 	return found, nil
 }
 
-// local decides on a request without credentials.
-func (a *Access) local(r *http.Request) (Principal, error) {
+// local decides on a request without credentials. Once there was an API token, such
+// requests are never accepted again, also if all tokens have ended: an administrator
+// creates a new one on the command line.
+func (a *Access) local(ctx context.Context, r *http.Request) (Principal, error) {
 	if !a.options.Open || !fromHere(r) {
 		return Principal{}, ErrUnauthenticated
 	}
-	found, err := a.Any(r.Context())
-	if err != nil {
-		return Principal{}, err
+	var ever bool
+	if err := a.read(ctx, a.rt.Store.EverToken(&ever)); err != nil {
+		return Principal{}, fmt.Errorf("look for tokens: %w", err)
 	}
-	if found {
+	if ever {
 		return Principal{}, ErrUnauthenticated
 	}
 	return Principal{Name: "local", Label: "this machine", Role: Admin}, nil
 }
 
-// forwarded are the headers by which a proxy says that a request comes from
-// somewhere else.
-var forwarded = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"}
+// forwarded are the headers that proxies and their services add to a request, or the
+// beginnings of their names.
+var forwarded = []string{
+	"Forwarded", "X-Forwarded", "X-Real-Ip", "Via", "X-Client-Ip", "X-Cluster-Client-Ip", "True-Client-Ip", "X-Original-", "X-Proxy",
+	"Cf-", "Cdn-Loop", "Fastly-", "Akamai-", "X-Azure-", "X-Appengine-", "X-Cloud-Trace-Context", "X-Amz", "X-Envoy-", "X-Varnish", "X-Arr-", "Proxy-",
+	"Ngrok-", "Tailscale-", "X-Vercel-", "Fly-", "X-Railway-", "X-Sendfile-Type", "Surrogate-Capability",
+}
+
+// proxied reports whether a proxy has forwarded the request.
+func proxied(h http.Header) bool {
+	for name := range h {
+		for _, prefix := range forwarded {
+			if len(name) >= len(prefix) && strings.EqualFold(name[:len(prefix)], prefix) {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // fromHere reports whether a request comes from this machine and was meant for
 // it. A page of another site can make a browser on this machine ask a name that
@@ -47,12 +65,7 @@ func fromHere(r *http.Request) bool {
 	if err != nil || !from.Addr().Unmap().IsLoopback() {
 		return false
 	}
-	for _, name := range forwarded {
-		if _, set := r.Header[name]; set {
-			return false
-		}
-	}
-	return loopbackHost(r.Host)
+	return !proxied(r.Header) && loopbackHost(r.Host)
 }
 
 // loopbackHost reports whether a host, with or without a port, is this machine

@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/auth"
@@ -40,11 +41,30 @@ func (Conformance) MachineItselfIsAdministratorUntilThereIsAToken(t *testing.T, 
 	} {
 		f.refuses(t, what, r)
 	}
-	issued := f.create(t, auth.Viewer, 0)
+	for _, header := range []string{"Via", "X-Real-Ip", "X-Forwarded-Proto", "x-forwarded-server", "Cf-Connecting-Ip", "True-Client-Ip", "X-Amzn-Trace-Id", "X-Envoy-External-Address"} {
+		f.refuses(t, header, local(t, "127.0.0.1:5", "localhost:7070", header, "x"))
+	}
+	f.create(t, auth.Viewer, 0)
 	f.refuses(t, "there is a token", local(t, "127.0.0.1:5", "localhost:7070"))
-	enginetest.NoError(t, f.Revoke(t.Context(), issued.ID))
-	_, err := f.Authenticate(local(t, "127.0.0.1:5", "localhost:7070"))
+}
+
+// Once there was a token, the machine itself needs one for good: a token that ends does
+// not open the server again.
+func (Conformance) EndOfTheLastTokenOpensNothing(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, &auth.Options{Open: true, Failures: 100})
+	here := func() *http.Request { return local(t, "127.0.0.1:5", "localhost:7070") }
+	_, err := f.Authenticate(here())
 	enginetest.NoError(t, err)
+	issued, _ := f.create(t, auth.Admin, 0), f.create(t, auth.Admin, time.Hour)
+	enginetest.NoError(t, f.Revoke(t.Context(), issued.ID))
+	f.clock.Advance(2 * time.Hour)
+	f.refuses(t, "all tokens have ended", here())
+	f.clock.Advance(365 * 24 * time.Hour)
+	for range 3 { // what has ended is removed when a token is created
+		_, err := f.CreateActor(t.Context(), auth.ActorScope{Type: "door", ID: "front", CallerKind: "client", CallerID: "ada"}, time.Hour)
+		enginetest.NoError(t, err)
+	}
+	f.refuses(t, "all tokens have ended long ago", here())
 }
 
 func TestServerThatOthersReachIsNeverOpen(t *testing.T) {

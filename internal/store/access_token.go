@@ -84,6 +84,18 @@ func (s *Store) AnyToken(now Now, found *bool) sqldb.Stmt {
 	return list
 }
 
+// EverToken returns the statement that finds out whether there has ever been an API
+// token, good or not.
+func (s *Store) EverToken(found *bool) sqldb.Stmt {
+	ever := s.stmt("TokenEver")
+	ever.Row = func(sqldb.Scan) error { return nil }
+	ever.Done = func(rows int64) error {
+		*found = rows > 0
+		return nil
+	}
+	return ever
+}
+
 // RevokeToken returns the statement that ends a token.
 func (s *Store) RevokeToken(id string, now Now) sqldb.Stmt {
 	revoke := s.stmt("TokenRevoke", at(now), id)

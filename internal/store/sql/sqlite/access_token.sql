@@ -32,10 +32,12 @@ set revoked_at = ?
 where id = ? and kind <> 'session' and revoked_at is null
 
 -- name: TokenPurge
+-- The newest API token stays: it shows that there was one.
 delete from perdure.tokens
 where id in (
-  select id
-  from perdure.tokens
-  where expires_at < ? - ?
-  order by expires_at
+  select t.id
+  from perdure.tokens t
+  where t.expires_at < ? - ?
+    and (t.kind <> 'api' or exists (select 1 from perdure.tokens n where n.kind = 'api' and n.id > t.id))
+  order by t.expires_at
   limit ?)

@@ -9,3 +9,9 @@ order by id
 -- name: TokenForget
 delete from perdure.tokens
 where hash = ? and kind = 'session'
+
+-- name: TokenEver
+select 1
+from perdure.tokens
+where kind = 'api'
+limit 1

@@ -1,0 +1,94 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// recheckEvery is the time between two checks of the credential of an open stream or
+// socket. With the age of a shared check it stays under 5 seconds.
+const recheckEvery = 2 * time.Second
+
+// The codes with which a socket is closed when its credential no longer suffices.
+const (
+	statusUnauthenticated websocket.StatusCode = 4401 // it was revoked or has expired
+	statusForbidden       websocket.StatusCode = 4403 // its role was lowered
+)
+
+// rechecker is an Auth that checks the credential of a request again, without counting
+// failures. Unless fresh is set, the result may be some seconds old.
+type rechecker interface {
+	Recheck(ctx context.Context, r *http.Request, fresh bool) (Principal, error)
+}
+
+// recheck returns who has sent a request that is still being answered. It fails with
+// ErrUnauthenticated if the credential has ended, and with a problem with status 403 if
+// its role was lowered. Other errors say nothing about the credential.
+func (a *API) recheck(ctx context.Context, r *http.Request, route Route, fresh bool) (p Principal, err error) {
+	if auth, ok := a.config.Auth.(rechecker); ok {
+		p, err = auth.Recheck(ctx, r, fresh)
+	} else {
+		p, err = a.config.Auth.Authenticate(r.WithContext(ctx))
+	}
+	if p, err = route.orAnyone(p, err); err == nil {
+		err = route.admits(p, r)
+	}
+	if err == nil && p.Role < requestOf(r.Context()).principal.Role {
+		err = errForbidden("the role of the credential was lowered")
+	}
+	return p, err
+}
+
+// excludedError is the cause of the end of a stream whose credential has ended or no
+// longer suffices.
+type excludedError struct{ err error }
+
+func (e *excludedError) Error() string { return e.err.Error() }
+
+func (e *excludedError) Unwrap() error { return e.err }
+
+// excluded reports whether an error of recheck is about the credential.
+func excluded(err error) bool {
+	var p *Problem
+	return errors.Is(err, ErrUnauthenticated) || errors.As(err, &p) && p.Status == http.StatusForbidden
+}
+
+// guard returns a context that ends when the server closes its streams or the
+// credential of the request no longer suffices; its cause is an *excludedError then.
+// The caller must call stop.
+func (a *API) guard(parent context.Context, r *http.Request, route Route) (ctx context.Context, exclude func(error), stop func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	closing := context.AfterFunc(a.streams, func() { cancel(nil) })
+	exclude = func(err error) { cancel(&excludedError{err}) }
+	var checking sync.WaitGroup
+	checking.Go(func() {
+		for wait(ctx, recheckEvery) {
+			if _, err := a.recheck(ctx, r, route, false); excluded(err) && ctx.Err() == nil {
+				exclude(err)
+			}
+		}
+	})
+	return ctx, exclude, func() {
+		closing()
+		cancel(nil)
+		checking.Wait()
+	}
+}
+
+// closeCode returns the code and the text with which a socket is closed.
+func closeCode(ctx context.Context) (websocket.StatusCode, string) {
+	var e *excludedError
+	switch {
+	case !errors.As(context.Cause(ctx), &e):
+		return websocket.StatusGoingAway, "the stream has ended"
+	case errors.Is(e, ErrUnauthenticated):
+		return statusUnauthenticated, "the credential has ended"
+	default:
+		return statusForbidden, "the role of the credential does not suffice any more"
+	}
+}

@@ -1,0 +1,70 @@
+package auth
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+)
+
+const (
+	// checkAge is the age up to which a check of a credential counts for all streams
+	// that were opened with it.
+	checkAge = 2 * time.Second
+	// maxRecent is the number of checks that are kept.
+	maxRecent = 10_000
+)
+
+// checks are the last checks of credentials, so that many streams of one credential
+// cost one query.
+type checks struct {
+	mu  sync.Mutex
+	all map[[32]byte]check
+}
+
+type check struct {
+	at  time.Time
+	who Principal
+	err error
+}
+
+func (c *checks) get(hash [32]byte, now time.Time) (check, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last, ok := c.all[hash]
+	return last, ok && now.Sub(last.at) < checkAge && !now.Before(last.at)
+}
+
+func (c *checks) put(hash [32]byte, last check) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.all == nil || len(c.all) >= maxRecent {
+		c.all = map[[32]byte]check{}
+	}
+	c.all[hash] = last
+}
+
+// Recheck returns who has sent a request that is still being answered: a stream or a
+// socket. It fails with ErrUnauthenticated if the credential has ended since, or with an
+// error of the database, which says nothing about the credential. It does not count as
+// a failure of the client. Unless fresh is set, the result may be 2 seconds old.
+func (a *Access) Recheck(ctx context.Context, r *http.Request, fresh bool) (Principal, error) {
+	secret, given := credential(r)
+	if !given {
+		return a.local(ctx, r)
+	}
+	hash, now := hashOf(secret), time.Now()
+	if last, ok := a.checks.get(hash, now); ok && !fresh {
+		return last.who, last.err
+	}
+	t, good, err := a.find(ctx, hash)
+	if err != nil {
+		return Principal{}, err
+	}
+	last := check{at: now, err: ErrUnauthenticated}
+	if good {
+		last.who, last.err = principal(t)
+	}
+	a.checks.put(hash, last)
+	return last.who, last.err
+}
