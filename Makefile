@@ -31,7 +31,8 @@ build: ## Build bin/perdure
 # when it is.
 RACE := -race -gcflags='modernc.org/...=-race=false'
 # Sixty programs are linked: without tables for a debugger, and looked at by vet once.
-QUICK := -vet=off -ldflags='-s -w'
+# Three packages at a time on two cores, because tests often wait for servers.
+QUICK := -vet=off -ldflags='-s -w' -p $(shell echo $$(( $$(nproc) * 3 / 2 )))
 
 .PHONY: test
 test: deps vet gofmt ## Install what is missing, then check and test everything
