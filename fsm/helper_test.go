@@ -162,6 +162,18 @@ func (f *fixture) begin() (wait func()) {
 	}
 }
 
+// beginBeside is begin for a process that an outage may hit while it looks for more:
+// whether that fails depends on the machine.
+func (f *fixture) beginBeside() (wait func()) {
+	f.t.Helper()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = f.Process(enginetest.Context(f.t))
+	}()
+	return func() { <-ended }
+}
+
 // arrives processes until one is at the gate, moving the clock on while nothing is
 // due. It returns what waits for the end of the processing.
 func (f *fixture) arrives(g *gate) (wait func()) {

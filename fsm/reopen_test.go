@@ -40,33 +40,46 @@ type fan struct {
 	Rest  bool
 }
 
-// randomTwig returns a child. Its times are whole minutes, those of the joins of roots
-// are not: so no two timers that compete are due at the same time.
-func randomTwig(r *rand.Rand, deep bool) twig {
-	t := twig{Kind: []string{"delay", "wait", "parent"}[r.IntN(3)], Limit: time.Duration(1+r.IntN(4)) * time.Minute}
-	if t.Kind == "parent" {
-		if !deep {
-			t.Kind = "delay"
-		}
-		for range 1 + r.IntN(2) {
-			t.Kids = append(t.Kids, randomTwig(r, false))
-		}
+// randomTwig returns a child that takes one of the times, or is a parent of such
+// children, and the times that are left.
+func randomTwig(r *rand.Rand, deep bool, times []time.Duration) (twig, []time.Duration) {
+	t := twig{Kind: []string{"delay", "wait", "parent"}[r.IntN(3)], Limit: times[0]}
+	if t.Kind != "parent" {
+		return t, times[1:]
 	}
-	return t
+	if !deep {
+		t.Kind = "delay"
+		return t, times[1:]
+	}
+	for range 1 + r.IntN(2) {
+		var kid twig
+		kid, times = randomTwig(r, false, times)
+		t.Kids = append(t.Kids, kid)
+	}
+	return t, times
 }
 
+// randomFans returns the fan-outs of a root. The children of a fan-out end in different
+// minutes, and the time of a join is over between two minutes: so it does not depend on
+// the machine which comes first.
 func randomFans(r *rand.Rand) []fan {
 	fans := make([]fan, 1+r.IntN(2))
 	for i := range fans {
 		f := fan{Rest: r.IntN(2) == 0}
+		var times []time.Duration
+		for _, n := range r.Perm(6) {
+			times = append(times, time.Duration(1+n)*time.Minute)
+		}
 		for range 1 + r.IntN(3) {
-			f.Kids = append(f.Kids, randomTwig(r, true))
+			var kid twig
+			kid, times = randomTwig(r, true, times)
+			f.Kids = append(f.Kids, kid)
 		}
 		if r.IntN(2) == 0 {
 			f.Need = 1 + r.IntN(len(f.Kids))
 		}
 		if r.IntN(2) == 0 {
-			f.Limit = time.Duration(1+r.IntN(3))*time.Minute + 30*time.Second
+			f.Limit = time.Duration(1+r.IntN(4))*time.Minute + 30*time.Second
 		}
 		fans[i] = f
 	}
@@ -166,7 +179,7 @@ func TestTheEndOfATreeThatIsRetriedLeavesNoTrace(t *testing.T) {
 		broken := false
 		d, child := randomTrees(&broken)
 		f.register(d, child)
-		const tick, ticks = 30 * time.Second, 12
+		const tick, ticks = 30 * time.Second, 16
 		play := func(fans []fan, partition string, settle func(id string)) string {
 			id := start(f, d, branch{Fans: fans}, &fsm.StartOptions{Partition: partition})
 			settle(id)

@@ -231,7 +231,7 @@ func TestAfterAnOutageOthersMayRenewTheirLeasesFirst(t *testing.T) {
 	back := f.other(&fsm.Options{OnError: func(error) {}, OnCrash: func(fsm.Crash) { crashes.add() }})
 	back.register(d)
 	id := start(f, d, 0, nil)
-	wait := holder.begin()
+	wait := holder.beginBeside()
 	g.await(t)
 	back.clock.Advance(minute)
 	f.outage(func() {
@@ -265,7 +265,7 @@ func TestAfterAnOutageALostProcessIsTakenOver(t *testing.T) {
 	back := f.other(&fsm.Options{OnError: func(error) {}, OnCrash: func(fsm.Crash) { crashes.add() }})
 	back.register(d)
 	id := start(f, d, 0, nil)
-	wait := holder.begin()
+	wait := holder.beginBeside()
 	g.await(t)
 	back.clock.Advance(minute)
 	f.outage(func() {
