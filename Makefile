@@ -31,8 +31,7 @@ build: ## Build bin/perdure
 # when it is.
 RACE := -race -gcflags='modernc.org/...=-race=false'
 # Sixty programs are linked: without tables for a debugger, and looked at by vet once.
-# Three packages at a time on two cores, because tests often wait for servers.
-QUICK := -vet=off -ldflags='-s -w' -p $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n * 3 / 2)))
+QUICK := -vet=off -ldflags='-s -w'
 
 .PHONY: test
 test: deps vet gofmt ## Install what is missing, then check and test everything
