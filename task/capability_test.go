@@ -257,6 +257,10 @@ func TestAWorkerCannotForgeAPayload(t *testing.T) {
 			}
 		})
 	}
+	_, err := worker.Exec(ctx, "select queues.fail($1, $2::uuid, 'x', '0s', '{\"error\": \"no\"}')", email.id, email.token)
+	enginetest.NoError(t, err)
+	equal(t, "outcome after another one was given", text(t, owner, "select outcome::text from queues.task where task_id = $1", email.id), `{"worker_payload": {"id": "m-1"}}`)
+	email = claim(t, worker)
 	use(email, success, true)
 	f.hasFacts(t, "email", 1, 1, 0, 1)
 }

@@ -60,6 +60,24 @@ language sql immutable
 return coalesce(one ->> 'error', '') = coalesce(other ->> 'error', '')
   and coalesce(one -> 'worker_payload', 'null') = coalesce(other -> 'worker_payload', 'null');
 
+-- Ends a claim with an error: permanently, or until it is retried. The first outcome of
+-- the task is kept, so that only its handler is called then. The worker survived the
+-- task, so it is no suspect.
+create or replace function queues.fail(task_id bigint, token uuid, error_message text, retry_in interval default null, outcome jsonb default null) returns boolean
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if not queues.append_error(fail.task_id, fail.token, fail.error_message) then
+    return false;
+  end if;
+  update queues.task t
+  set status = case when retry_in is null then 'failed' else 'pending' end, attempts = t.attempts + 1, batch_limit = null,
+    scheduled_at = case when retry_in is null then t.scheduled_at else queues.now() + greatest(interval '0', least(retry_in, interval '1 day')) end,
+    finished_at = case when retry_in is null then queues.now() end,
+    outcome = coalesce(t.outcome, fail.outcome), worker = null, token = null, lease_expires_at = null
+  where t.task_id = fail.task_id and t.token = fail.token;
+  return found;
+end $$;
+
 -- For the facts of business processes, as a trigger before update or delete.
 create function internal.refuse_change() returns trigger
 language plpgsql set search_path = pg_catalog, pg_temp as $$
