@@ -39,7 +39,7 @@ func (p *parser) object(place string, o *object, key string) (*object, bool) {
 // older are keys of XState v4, and what they are called now.
 var older = map[string]string{"cond": "guard", "internal": "reenter", "data": "output", "in": "the guard xstate.stateIn"}
 
-// keys refuses keys that nobody reads.
+// keys refuses keys that are not read.
 func (p *parser) keys(place string, o *object, of string, known []string) {
 	for _, k := range o.keys {
 		if slices.Contains(known, k) {

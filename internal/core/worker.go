@@ -309,7 +309,7 @@ func (w *Worker) finish(c *Claim, err error) {
 	default:
 		w.failed.Add(1)
 	}
-	if err != nil && !errors.Is(err, ErrTaken) { // somebody has asked for that
+	if err != nil && !errors.Is(err, ErrTaken) { // the claim was taken away on request
 		w.report(fmt.Errorf("run %s %s: %w", w.kind.Name, c.ID, err))
 	}
 	if !w.sweepDue() {
