@@ -27,10 +27,10 @@ type held struct {
 	payload map[string]any
 }
 
-func claim(t *testing.T, worker *pgx.Conn) (h held) {
+func claim(t *testing.T, worker *pgx.Conn, taskType string) (h held) {
 	t.Helper()
 	var payload string
-	err := worker.QueryRow(enginetest.Context(t), "select task_id, token::text, payload::text from queues.dequeue_next_available_task()").Scan(&h.id, &h.token, &payload)
+	err := worker.QueryRow(enginetest.Context(t), "select task_id, token::text, payload::text from queues.dequeue_next_available_tasks('w', array[$1], 1, '1 hour')", taskType).Scan(&h.id, &h.token, &payload)
 	enginetest.NoError(t, err)
 	enginetest.NoError(t, json.Unmarshal([]byte(payload), &h.payload))
 	return h
@@ -204,7 +204,7 @@ func TestAWorkerCannotForgeAPayload(t *testing.T) {
 	ctx, seed, n := enginetest.Context(t), rand.Uint64(), 500
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
-	supervisor, other := claim(t, worker), claim(t, worker)
+	supervisor, other := claim(t, worker, "db_function"), claim(t, worker, "db_function")
 
 	try := func(h held, s stageOf) {
 		t.Helper()
@@ -239,7 +239,7 @@ func TestAWorkerCannotForgeAPayload(t *testing.T) {
 	use(supervisor, looks, true)
 	try(held{payload: supervisor.payload}, stageOf{"supervisor after its end", looks.function, supervisor.payload})
 
-	email := claim(t, worker)
+	email := claim(t, worker, "email")
 	before := stageOf{"before-handler", "comms.get_email_payload", email.payload}
 	success := stageOf{"success handler", "comms.record_email_success", map[string]any{"original_payload": email.payload, "worker_payload": map[string]any{"id": "m-1"}}}
 	failure := stageOf{"error handler", "comms.record_email_failure", map[string]any{"original_payload": email.payload, "error": "provider is down"}}
@@ -260,7 +260,7 @@ func TestAWorkerCannotForgeAPayload(t *testing.T) {
 	_, err := worker.Exec(ctx, "select queues.fail($1, $2::uuid, 'x', '0s', '{\"error\": \"no\"}')", email.id, email.token)
 	enginetest.NoError(t, err)
 	equal(t, "outcome after another one was given", text(t, owner, "select outcome::text from queues.task where task_id = $1", email.id), `{"worker_payload": {"id": "m-1"}}`)
-	email = claim(t, worker)
+	email = claim(t, worker, "email")
 	use(email, success, true)
 	f.hasFacts(t, "email", 1, 1, 0, 1)
 }
