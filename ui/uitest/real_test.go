@@ -250,7 +250,8 @@ func TestAFormThatIsOutdatedIsNotSaved(t *testing.T) {
 	for _, spec := range []string{"45 3 * * *", "50 3 * * *"} { // one right after the other
 		p.fill("[data-change] [name=spec]", spec)
 		p.click("[data-save]:enabled")
-		p.wait("it is saved", `document.querySelector("[data-save]").disabled && !document.querySelector("[data-change] [role=alert]")`)
+		// While a save is under way, Save is disabled and Undo is not.
+		p.wait("it is saved", `[...document.querySelectorAll("[data-change] .buttons button")].every((b) => b.disabled) && !document.querySelector("[data-change] [role=alert]")`)
 		if stored := s.send(t, http.MethodGet, path, ""); !strings.Contains(stored, fmt.Sprintf(`"spec":%q`, spec)) || !strings.Contains(stored, `"missed":"skip"`) {
 			t.Errorf("stored is %s", stored)
 		}
