@@ -113,8 +113,8 @@ func (d *Definition[S]) validate() error {
 	if err := edge.Name("queue", d.queue); err != nil {
 		return err
 	}
-	if d.version < 1 {
-		return fault.Invalidf("fsm "+d.name, "has version %d; versions begin at 1", d.version)
+	if err := edge.Version("version of fsm "+d.name, d.version); err != nil {
+		return err
 	}
 	if len(d.order) == 0 {
 		return fault.Invalidf("fsm "+d.name, "has no steps")

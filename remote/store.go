@@ -73,8 +73,8 @@ func (r *Registry) validate(d Definition) error {
 	if err := edge.Name("fsm", d.Name); err != nil {
 		return err
 	}
-	if d.Version < 1 {
-		return fault.Invalidf(d.what(), "has no version; they begin at 1")
+	if err := edge.Version("version of "+d.what(), d.Version); err != nil {
+		return err
 	}
 	if err := edge.Name("queue", d.Queue); err != nil {
 		return err
@@ -316,6 +316,9 @@ func (r *Registry) Delete(ctx context.Context, name string, version int) error {
 
 // DeleteIf is Delete with a say for check, as PutIf has it.
 func (r *Registry) DeleteIf(ctx context.Context, name string, version int, check func(before Stored) error) error {
+	if err := edge.Version("version", version); err != nil {
+		return err
+	}
 	id := store.Definition{FSM: name, Version: version}
 	err := r.transact(ctx, func(ctx context.Context, tx sqldb.Tx) error {
 		_, err := r.lock(ctx, tx, id, func(before *Stored) error {

@@ -241,7 +241,7 @@ type LogEntry struct {
 
 type logInput struct {
 	ByActor
-	After int64 `query:"after" minimum:"0" doc:"The step to go on after."`
+	After int64 `query:"after" minimum:"0" maximum:"9007199254740991" doc:"The step to go on after."`
 	Limit int   `query:"limit" minimum:"1" maximum:"200" default:"50"`
 }
 

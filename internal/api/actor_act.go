@@ -25,7 +25,7 @@ func (a *API) releaseActor(ctx context.Context, in *actOnActor) (*Done[Acted], e
 
 // ActorReset names the step that an actor is put back to.
 type ActorReset struct {
-	Step int64 `json:"step,omitempty" minimum:"0" doc:"A step of the log. Default: the last step that can be computed from the log."`
+	Step int64 `json:"step,omitempty" minimum:"0" maximum:"9007199254740991" doc:"A step of the log. Default: the last step that can be computed from the log."`
 }
 
 type resetActorInput struct {

@@ -172,7 +172,7 @@ func (a *API) follow(ctx context.Context, ref actor.Ref, caller actor.Caller, d 
 			if !ok {
 				return nil
 			}
-			if err := a.sendView(v, d, send); err != nil {
+			if err := a.sendView(ctx, v, d, send); err != nil {
 				return err
 			}
 		case <-timer.C():
@@ -186,9 +186,9 @@ func (a *API) follow(ctx context.Context, ref actor.Ref, caller actor.Caller, d 
 	}
 }
 
-func (a *API) sendView(v viewed, d *differ, send func(name string, message any, version int64) error) error {
+func (a *API) sendView(ctx context.Context, v viewed, d *differ, send func(name string, message any, version int64) error) error {
 	if v.err != nil {
-		return send("reset", a.problem(&request{}, v.err), d.version)
+		return send("reset", a.problem(requestOf(ctx), v.err), d.version)
 	}
 	name, message, err := d.next(v.view)
 	if err != nil {

@@ -191,7 +191,7 @@ type AlarmInput struct {
 	Cron      string          `json:"cron,omitempty" maxLength:"256" doc:"The expression by which it recurs, instead of every."`
 	Zone      string          `json:"zone,omitempty" maxLength:"64" doc:"The IANA time zone of cron. Default: UTC."`
 	Missed    alarm.Missed    `json:"missed,omitempty" enum:"once,skip,all" doc:"What becomes of ticks that passed unfired. Default: once."`
-	MaxMissed int             `json:"max_missed,omitempty" minimum:"0"`
+	MaxMissed int             `json:"max_missed,omitempty" minimum:"0" maximum:"2147483647"`
 	Priority  Priority        `json:"priority,omitempty"`
 	Retry     *Retry          `json:"retry,omitempty"`
 	Webhook   string          `json:"webhook,omitempty" maxLength:"2048" doc:"The URL that is told of what becomes of it."`

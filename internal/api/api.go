@@ -168,7 +168,7 @@ func (a *API) humaConfig() huma.Config {
 	c.OpenAPIPath, c.DocsPath, c.SchemasPath, c.CreateHooks = "", "", "", nil
 	format := huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: a.unmarshal}
 	c.Formats = map[string]huma.Format{"application/json": format, "json": format}
-	c.Transformers = []huma.Transformer{problems, a.redact}
+	c.Transformers = []huma.Transformer{a.problems, a.redact}
 	c.RejectUnknownQueryParameters = true
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"token":   {Type: "http", Scheme: "bearer", Description: "An API token with a role, or the token of an actor."},
@@ -224,7 +224,7 @@ func (a *API) panicked(w *watched, req *request, p any) {
 	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(p) // the way to break a connection off
 	}
-	a.config.OnError(fmt.Errorf("panic while %s %s was answered: %v", req.method, req.url.Path, p))
+	a.report(req, fmt.Errorf("panic: %v", p))
 	if w.status == 0 {
 		writeProblem(w, newProblem(http.StatusInternalServerError, codeInternal, "the server failed to answer", req))
 	}

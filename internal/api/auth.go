@@ -36,8 +36,8 @@ type Auth interface {
 	Authenticate(*http.Request) (Principal, error)
 }
 
-// admit lets a request pass to its handler if its sender may use the route, and
-// bounds its time.
+// admit lets a request pass to its handler if its sender may use the route and its input
+// can be used, and bounds its time.
 func (a *API) admit(hctx huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(hctx)
 	route, _ := hctx.Operation().Metadata["route"].(Route)
@@ -52,6 +52,10 @@ func (a *API) admit(hctx huma.Context, next func(huma.Context)) {
 		return
 	}
 	req.principal = principal
+	if err := a.checkInput(w, r, hctx.Operation()); err != nil {
+		writeProblem(w, a.problem(req, err))
+		return
+	}
 	if route.Stream { // the limits of ordinary requests are not for it
 		rc := http.NewResponseController(w)
 		_, _ = rc.SetReadDeadline(time.Time{}), rc.SetWriteDeadline(time.Time{}) // unless the connection has none

@@ -117,7 +117,7 @@ func (a *API) listDefinitions(ctx context.Context, _ *struct{}) (*List[Definitio
 type getDefinitionInput struct {
 	ByName
 	Reading
-	Version int `query:"version" minimum:"0" doc:"The only version to show. The ETag is that of what is shown: to change a version behind HTTP endpoints, ask for it alone. Default: all."`
+	Version int `query:"version" minimum:"0" maximum:"2147483647" doc:"The only version to show. The ETag is that of what is shown: to change a version behind HTTP endpoints, ask for it alone. Default: all."`
 }
 
 func (a *API) getDefinition(ctx context.Context, in *getDefinitionInput) (*Tagged[Definition], error) {

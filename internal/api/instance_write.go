@@ -15,7 +15,7 @@ import (
 // Start describes an instance to be started.
 type Start struct {
 	FSM     string          `json:"fsm" maxLength:"128"`
-	Version int             `json:"version,omitempty" minimum:"0" doc:"Default: the newest one."`
+	Version int             `json:"version,omitempty" minimum:"0" maximum:"2147483647" doc:"Default: the newest one."`
 	State   json.RawMessage `json:"state,omitempty" doc:"Default: an empty object."`
 	StartOptions
 }

@@ -28,7 +28,7 @@ type MachineOptions struct {
 	Events        map[string][]string `json:"events,omitempty" doc:"The events that clients and services may send, with * at the end for all that begin so. Default: all."`
 	DisableAlarms bool                `json:"disable_alarms,omitempty" doc:"Delays are not stored: they never fire."`
 	SystemEvents  bool                `json:"system_events,omitempty" doc:"Actors are sent INITIALIZE, RESUME and MIGRATE."`
-	LogRetention  int                 `json:"log_retention,omitempty" doc:"How many steps of an actor are kept at least. Negative: all."`
+	LogRetention  int                 `json:"log_retention,omitempty" minimum:"-2147483648" maximum:"2147483647" doc:"How many steps of an actor are kept at least. Negative: all."`
 }
 
 func (o *MachineOptions) options() *actor.DocumentOptions {
@@ -157,7 +157,7 @@ func (a *API) showMachine(ctx context.Context, d actor.Document) Machine {
 // ByMachine is the input of a route for one machine.
 type ByMachine struct {
 	ByName
-	Version int64 `query:"version" minimum:"1" doc:"Default: the newest."`
+	Version int64 `query:"version" minimum:"1" maximum:"9007199254740991" doc:"Default: the newest."`
 }
 
 type getMachineInput struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 
@@ -92,6 +93,12 @@ func errForbidden(detail string) error {
 	return NewProblem(http.StatusForbidden, codeForbidden, detail)
 }
 
+// report gives OnError an error of the server with the id of its request, which the
+// client is told: the two can be brought together.
+func (a *API) report(req *request, err error) {
+	a.config.OnError(fmt.Errorf("request %s (%s %s) failed: %w", req.id, req.method, req.route, err))
+}
+
 // problem returns what a client is told of an error. What it is not told goes to
 // OnError.
 func (a *API) problem(req *request, err error) *Problem {
@@ -99,13 +106,18 @@ func (a *API) problem(req *request, err error) *Problem {
 	if errors.As(err, &p) {
 		told := *p
 		told.Instance = req.id
+		if p.Status == http.StatusInternalServerError {
+			a.report(req, err)
+		}
 		return &told
 	}
 	status, code := classify(err)
 	detail := err.Error()
 	switch code {
+	case codeUncertain:
+		a.report(req, err)
 	case codeInternal:
-		a.config.OnError(err)
+		a.report(req, err)
 		detail = "the server failed to answer; its log has more under the id of the request"
 	case codeUnavailable:
 		detail = "the server cannot answer now"
@@ -184,10 +196,13 @@ var statusCodes = map[int]string{
 
 // problems turns what huma says of a bad request into a Problem. It leaves out
 // the values, which may be secret.
-func problems(ctx huma.Context, _ string, v any) (any, error) {
+func (a *API) problems(ctx huma.Context, _ string, v any) (any, error) {
 	model, ok := v.(*huma.ErrorModel)
 	if !ok {
 		return v, nil
+	}
+	if model.Status >= http.StatusInternalServerError {
+		a.report(requestOf(ctx.Context()), fmt.Errorf("%w: %v", model, model.Errors))
 	}
 	code, known := statusCodes[model.Status]
 	if !known {

@@ -13,7 +13,7 @@ import (
 
 // RemoteInput is a state machine whose steps are HTTP endpoints.
 type RemoteInput struct {
-	Version  int          `json:"version" minimum:"1"`
+	Version  int          `json:"version" minimum:"1" maximum:"2147483647"`
 	Queue    string       `json:"queue,omitempty" maxLength:"128" doc:"Where its instances run. Default: default."`
 	URL      string       `json:"url,omitempty" maxLength:"2048" doc:"The endpoint of steps without one of their own."`
 	Steps    []RemoteStep `json:"steps" minItems:"1" maxItems:"200" doc:"It begins with the first."`
@@ -87,7 +87,7 @@ func remoteTag(d *remote.Stored) (string, error) { return etagOf(d.Revision) }
 type deleteDefinitionInput struct {
 	ByName
 	Changing
-	Version int `query:"version" minimum:"1" required:"true" doc:"The version to remove."`
+	Version int `query:"version" minimum:"1" maximum:"2147483647" required:"true" doc:"The version to remove."`
 }
 
 func (a *API) deleteDefinition(ctx context.Context, in *deleteDefinitionInput) (*struct{}, error) {

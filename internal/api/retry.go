@@ -9,7 +9,7 @@ import (
 // Retry is a policy for failed work.
 type Retry struct {
 	Kind        retry.Kind `json:"kind" doc:"How the delays grow." example:"exponential"`
-	MaxAttempts int        `json:"max_attempts" minimum:"1"`
+	MaxAttempts int        `json:"max_attempts" minimum:"1" maximum:"10000"`
 	Initial     Duration   `json:"initial,omitempty" doc:"The delay after the first failure."`
 	Factor      float64    `json:"factor,omitempty" doc:"By how much an exponential delay grows each time."`
 	Increment   Duration   `json:"increment,omitempty" doc:"By how much a linear delay grows each time."`

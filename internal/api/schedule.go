@@ -125,7 +125,7 @@ func (a *API) tellTicks(_ context.Context, in *ticksInput) (*One[Ticks], error) 
 // ScheduleInput is a schedule to be set.
 type ScheduleInput struct {
 	FSM       string          `json:"fsm" maxLength:"128"`
-	Version   int             `json:"version,omitempty" minimum:"0" doc:"Default: the newest one now."`
+	Version   int             `json:"version,omitempty" minimum:"0" maximum:"2147483647" doc:"Default: the newest one now."`
 	Spec      string          `json:"spec" maxLength:"256" doc:"A cron expression, or an interval such as @every 90s."`
 	Zone      string          `json:"zone,omitempty" maxLength:"64" doc:"Default: UTC."`
 	State     json.RawMessage `json:"state,omitempty" doc:"The state of the instances. Default: an empty object."`

@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/perdure/perdure/actor"
+	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/statechart"
 )
 
@@ -92,14 +93,23 @@ func (s *socket) run(guarded context.Context, d *differ) {
 
 func (s *socket) read(ctx context.Context) {
 	for {
-		var m received
-		if err := wsjson.Read(ctx, s.conn, &m); err != nil {
+		_, raw, err := s.conn.Read(ctx)
+		if err != nil {
 			return
 		}
-		if s.send(ctx, s.handle(ctx, m)) != nil {
+		if s.send(ctx, s.answer(ctx, raw)) != nil {
 			return
 		}
 	}
+}
+
+// answer returns the answer to a message. Its JSON is checked like that of a body.
+func (s *socket) answer(ctx context.Context, raw []byte) sent {
+	var m received
+	if err := s.api.unmarshal(raw, &m); err != nil {
+		return sent{Kind: "error", Data: s.api.problem(s.req, &fault.Invalid{Field: "message", Reason: "is not JSON of the form {id, key, event}"})}
+	}
+	return s.handle(ctx, m)
 }
 
 // handle gives the actor an event and returns the answer. The credential is checked

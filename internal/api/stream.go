@@ -170,7 +170,7 @@ func (a *API) sendTail(ctx context.Context, e *events, found <-chan tailed) erro
 			case !ok:
 				return nil
 			case t.err != nil:
-				return e.send("", "reset", a.problem(&request{}, t.err))
+				return e.send("", "reset", a.problem(requestOf(ctx), t.err))
 			}
 			if err := e.send(t.entry.Stamp.String(), "entry", showEntry(t.entry)); err != nil {
 				return err

@@ -9,6 +9,7 @@
 package edge
 
 import (
+	"math"
 	"strings"
 	"time"
 	"unicode"
@@ -140,4 +141,13 @@ func Limit(field string, n, def, max int) (int, error) {
 		return 0, fault.Invalidf(field, "is not within 1 and %d", max)
 	}
 	return n, nil
+}
+
+// Version refuses what cannot be the version of a definition: anything but 1 to the
+// greatest number of the column that stores it.
+func Version(field string, v int) error {
+	if v < 1 || v > math.MaxInt32 {
+		return fault.Invalidf(field, "must be between 1 and %d, got %d", math.MaxInt32, v)
+	}
+	return nil
 }

@@ -1,0 +1,92 @@
+package api
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/clock"
+	"github.com/perdure/perdure/internal/edge"
+)
+
+// bodyPatience is the time limit for a client to send the body of a request.
+const bodyPatience = 5 * time.Second
+
+// checkInput refuses a request that no handler can use: text that databases refuse or
+// change (NUL, invalid UTF-8) in its path, its query or the headers of its operation,
+// and a body that ends early or is malformed. It reads the body, so that huma, which
+// answers with 500 then, does not meet an error. The JSON in the body is checked by
+// unmarshal.
+func (a *API) checkInput(w http.ResponseWriter, r *http.Request, op *huma.Operation) error {
+	if err := edge.Text("path", r.URL.Path, math.MaxInt); err != nil {
+		return err
+	}
+	if err := checkQuery(r.URL.RawQuery); err != nil {
+		return err
+	}
+	for _, p := range op.Parameters {
+		if p.In != "header" {
+			continue
+		}
+		for _, value := range r.Header.Values(p.Name) {
+			if err := edge.Text("header."+p.Name, value, math.MaxInt); err != nil {
+				return err
+			}
+		}
+	}
+	if op.RequestBody == nil {
+		return nil
+	}
+	return a.readBody(w, r)
+}
+
+// checkQuery refuses a query that cannot be read, of which Go's parser would leave the
+// broken parts out.
+func checkQuery(raw string) error {
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		return fault.Invalidf("query", "is malformed")
+	}
+	for name, all := range values {
+		if err := edge.Text("query", name, math.MaxInt); err != nil {
+			return err
+		}
+		for _, value := range all {
+			if err := edge.Text("query."+name, value, math.MaxInt); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// readBody reads the body of a request into memory. Its length is bounded already.
+func (a *API) readBody(w http.ResponseWriter, r *http.Request) error {
+	rc := http.NewResponseController(w)
+	_ = rc.SetReadDeadline(clock.System.Now().Add(bodyPatience)) // unless the connection has none
+	var body bytes.Buffer
+	body.Grow(int(min(max(r.ContentLength, 0), a.config.MaxBody)) + bytes.MinRead)
+	_, err := body.ReadFrom(r.Body)
+	if err == nil {
+		_ = rc.SetReadDeadline(time.Time{})
+		r.Body = io.NopCloser(&body)
+		return nil
+	}
+	var tooLarge *http.MaxBytesError
+	var timeout net.Error
+	switch {
+	case errors.As(err, &tooLarge):
+		return err
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return NewProblem(http.StatusRequestTimeout, codeUnavailable, "the body was not sent in time")
+	}
+	return NewProblem(http.StatusBadRequest, codeInvalid, "the body ends early, or its chunks are malformed")
+}

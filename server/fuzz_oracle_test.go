@@ -1,0 +1,45 @@
+package server_test
+
+import "strings"
+
+// needs is the least role that each operation needs, written down a second time: the
+// table of the server is what is tested, so it cannot be the measure. An operation
+// that is missing here fails the fuzzer.
+var needs = func() map[string]int {
+	all := map[string]int{}
+	for rank, names := range map[int]string{
+		asAnyone: `
+			begin-session end-session`,
+		asViewer: `
+			list-definitions get-definition list-instances get-instance list-children list-signals get-history wait-instance
+			list-schedules tell-ticks get-schedule list-hooks get-hook list-dead get-overview list-upcoming stream-changes
+			list-outbox tail-outbox list-consumers list-nodes list-tasks list-task-errors get-task list-alarms get-alarm list-actors
+			get-actor get-snapshot get-log stream-actor open-socket list-timers list-machines check-machine get-machine draw-machine
+			search get-facets get-me`,
+		asOperator: `
+			start-instance start-instances act-on-instances signal-instance cancel-instance terminate-instance delete-instance
+			retry-instance set-schedule change-schedule fire-schedule pause-schedule resume-schedule trigger-hook act-on-hooks
+			delete-hook retry-hook cancel-hook replay-hook retry-dead act-on-tasks start-process retry-task cancel-task
+			cancel-alarms act-on-alarms schedule-alarm cancel-alarm move-alarm skip-alarm fire-alarm retry-alarm spawn-actor
+			act-on-actors send-event stop-actor release-actor move-timer skip-timer fire-timer`,
+		asAdmin: `
+			put-definition delete-definition remove-schedule drain-node delete-actor reset-actor create-actor-token put-machine
+			list-tokens create-token revoke-token`,
+	} {
+		for _, id := range strings.Fields(names) {
+			all[id] = rank
+		}
+	}
+	return all
+}()
+
+// The ranks of callers. Each may do all that the ranks before it may.
+const (
+	asAnyone = iota
+	asViewer
+	asOperator
+	asAdmin
+)
+
+// forActors are the operations that the token of the actor in the path may use too.
+const forActors = " get-snapshot send-event stream-actor open-socket "
