@@ -26,8 +26,12 @@ func (e *Engine) prepare(ctx context.Context) error {
 	return e.migrate(ctx)
 }
 
-// migrate applies what is missing, alone among all processes.
+// migrate applies what is missing, alone among all processes. A database that lacks
+// nothing is not locked: no start waits for a lock unless there is work to do.
 func (e *Engine) migrate(ctx context.Context) error {
+	if complete, err := e.complete(ctx); err != nil || complete {
+		return err
+	}
 	err := e.db.Exclusively(ctx, func(run sqldb.Runner) (err error) {
 		if e.migrated, err = e.store.Migrate(ctx, run, e.options.Clock.Now()); err != nil {
 			return err
@@ -38,6 +42,39 @@ func (e *Engine) migrate(ctx context.Context) error {
 		return fmt.Errorf("migrate: %w", err)
 	}
 	return nil
+}
+
+// complete reports whether the database has all migrations and all schemas. It only
+// reads. What it cannot read, such as a table that is not there, is incomplete.
+func (e *Engine) complete(ctx context.Context) (bool, error) {
+	tx, err := e.db.Begin(ctx, sqldb.Read)
+	if err != nil {
+		return false, fmt.Errorf("migrate: %w", err)
+	}
+	defer tx.Rollback()
+	pending, err := e.store.Pending(ctx, tx)
+	if err != nil || len(pending) > 0 {
+		return false, nil //nolint:nilerr // the migration meets the same error, and reports it
+	}
+	recorded := map[string]string{}
+	list := e.store.Schemas(func(name, description string) error {
+		recorded[name] = description
+		return nil
+	})
+	if err := tx.Run(ctx, list); err != nil {
+		return false, nil //nolint:nilerr // as above
+	}
+	for _, s := range e.options.Schemas {
+		description, err := json.Marshal(s)
+		if err != nil || recorded[s.Name()] != string(description) {
+			return false, nil //nolint:nilerr // as above
+		}
+	}
+	if missing, err := e.tables.Missing(ctx, tx, e.options.Schemas...); err != nil || missing {
+		return false, nil //nolint:nilerr // as above
+	}
+	e.migrated, err = e.store.Complete()
+	return true, err
 }
 
 func (e *Engine) migrateSchemas(ctx context.Context, run sqldb.Runner) error {

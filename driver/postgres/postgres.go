@@ -129,27 +129,6 @@ func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) 
 	return &tx{runner: runner{conn: conn.Conn()}, conn: conn, begin: beginning(access), ran: &db.ran}, nil
 }
 
-// exclusiveLock is the key of the advisory lock under which migrations run.
-// It ends with its transaction, so it cannot leak into a pooled session.
-const exclusiveLock = 0x70657264757265 // "perdure"
-
-// Exclusively implements sqldb.DB.
-func (db *DB) Exclusively(ctx context.Context, fn func(sqldb.Runner) error) error {
-	tx, err := db.Begin(ctx, sqldb.Write)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	lock := sqldb.Stmt{SQL: "select pg_advisory_xact_lock($1)", Args: []any{int64(exclusiveLock)}, Row: func(sqldb.Scan) error { return nil }}
-	if err := tx.Run(ctx, lock); err != nil {
-		return err
-	}
-	if err := fn(tx); err != nil {
-		return err
-	}
-	return tx.Commit(ctx)
-}
-
 // Close implements sqldb.DB.
 func (db *DB) Close() error {
 	db.pool.Close()

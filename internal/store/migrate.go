@@ -28,10 +28,7 @@ type Migration struct {
 
 // bootstrap creates what the migrations themselves are recorded in.
 var bootstrap = map[string][]string{
-	sqldb.Postgres: {
-		"create schema if not exists perdure",
-		"create table if not exists perdure.migrations (version integer primary key, name text not null, checksum text not null, applied_at timestamptz not null)",
-	},
+	sqldb.Postgres: sqldb.PostgresMigrations,
 	sqldb.SQLite: {
 		"create table if not exists perdure_migrations (version integer primary key, name text not null, checksum text not null, applied_at integer not null) strict",
 	},
@@ -155,6 +152,9 @@ func (s *Store) Migrate(ctx context.Context, run sqldb.Runner, now time.Time) (M
 	}
 	return s.migrated(len(pending))
 }
+
+// Complete returns the versions of a database that lacks no step.
+func (s *Store) Complete() (Migrated, error) { return s.migrated(0) }
 
 // migrated tells of the last n steps that they were applied.
 func (s *Store) migrated(n int) (Migrated, error) {

@@ -23,11 +23,7 @@ func (b Builder) Migrate(ctx context.Context, run sqldb.Runner, schemas ...*sche
 		tables = append(tables, s.Tables()...)
 	}
 	for _, t := range order(tables) {
-		found, err := b.inspect(ctx, run, t)
-		if err != nil {
-			return fmt.Errorf("inspect table %s: %w", t.Name(), err)
-		}
-		plan, err := b.plan(t, found)
+		plan, err := b.look(ctx, run, t)
 		if err != nil {
 			return err
 		}
@@ -38,6 +34,42 @@ func (b Builder) Migrate(ctx context.Context, run sqldb.Runner, schemas ...*sche
 		}
 	}
 	return nil
+}
+
+// Missing reports whether Migrate would do anything for the schemas. It only reads.
+func (b Builder) Missing(ctx context.Context, run sqldb.Runner, schemas ...*schema.Schema) (bool, error) {
+	for _, s := range schemas {
+		if exists, err := b.exists(ctx, run, s); err != nil || !exists {
+			return true, err
+		}
+		for _, t := range s.Tables() {
+			if plan, err := b.look(ctx, run, t); err != nil || len(plan) > 0 {
+				return true, err
+			}
+		}
+	}
+	return false, nil
+}
+
+// look returns the statements that turn a table into the one that is described.
+func (b Builder) look(ctx context.Context, run sqldb.Runner, t *schema.Table) ([]string, error) {
+	found, err := b.inspect(ctx, run, t)
+	if err != nil {
+		return nil, fmt.Errorf("inspect table %s: %w", t.Name(), err)
+	}
+	return b.plan(t, found)
+}
+
+// exists reports whether the database has the namespace of a schema.
+func (b Builder) exists(ctx context.Context, run sqldb.Runner, s *schema.Schema) (found bool, err error) {
+	if b.Dialect.Name != sqldb.Postgres {
+		return true, nil
+	}
+	err = run.Run(ctx, sqldb.Stmt{
+		SQL: "select to_regnamespace(quote_ident($1)) is not null", Args: []any{s.Name()},
+		Row: func(scan sqldb.Scan) error { return scan(&found) },
+	})
+	return found, err
 }
 
 func (b Builder) namespace(ctx context.Context, run sqldb.Runner, s *schema.Schema) error {
