@@ -68,6 +68,7 @@ func (n *node) run(ctx context.Context) {
 		n.report(ctx, n.beat(ctx))
 		n.report(ctx, n.inspect.Sample(ctx))
 		n.report(ctx, n.inspect.SampleWaits(ctx, n.row.ID))
+		n.report(ctx, n.inspect.EndOverdueSessions(ctx))
 		if sinceHousekeeping += beatEvery; sinceHousekeeping >= housekeepEvery {
 			sinceHousekeeping = 0
 			n.report(ctx, n.inspect.Housekeep(ctx))

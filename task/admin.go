@@ -263,12 +263,18 @@ func (a *Admin) repeat(ctx context.Context, stmts func(removed *int64) []sqldb.S
 }
 
 // Lint returns what is wrong with the rights around the role perdure_worker, one
-// sentence each. On SQLite there is nothing to be wrong.
+// sentence each, with the statement that a superuser runs to solve it. On SQLite
+// there is nothing to be wrong.
 func (a *Admin) Lint(ctx context.Context) (problems []string, err error) {
 	if a.rt.DB.Dialect().Name != sqldb.Postgres {
 		return nil, nil
 	}
-	err = a.read(ctx, a.rt.Store.LintTasks(func(problem, object string) { problems = append(problems, problem+": "+object) }))
+	err = a.read(ctx, a.rt.Store.LintTasks(func(problem, object, remedy string) {
+		if remedy != "" {
+			remedy = "; let a superuser run: " + remedy
+		}
+		problems = append(problems, problem+": "+object+remedy)
+	}))
 	if err != nil {
 		return nil, fmt.Errorf("lint: %w", err)
 	}

@@ -24,6 +24,9 @@ const (
 	// strayLook is the least time between two looks for tasks of types that
 	// nobody knows.
 	strayLook = 30 * time.Second
+	// overdueLook is the least time between two looks for sessions whose
+	// transactions take too long.
+	overdueLook = 15 * time.Second
 	// maxWait is the longest time that a provider may ask for.
 	maxWait = time.Hour
 )
@@ -37,6 +40,9 @@ func (w *Worker) kind() core.Kind {
 
 // claim returns expired claims and takes due tasks, in one transaction.
 func (w *Worker) claim(ctx context.Context, limit int, lease time.Duration) ([]*core.Claim, error) {
+	if err := w.endOverdue(ctx); err != nil {
+		return nil, err
+	}
 	var tasks []store.Task
 	var crashed []store.TaskCrash
 	err := unit.Transact(ctx, w.rt.DB, sqldb.Urgent, func(tx sqldb.Tx) (err error) {
@@ -97,6 +103,18 @@ func (w *Worker) lookForStrays(ctx context.Context) error {
 	})
 }
 
+// endOverdue ends sessions of the role perdure_worker whose transactions take too
+// long, every overdueLook. They can hold locks that other workers wait for, and the
+// role can unset its own timeouts.
+func (w *Worker) endOverdue(ctx context.Context) error {
+	now := w.rt.Clock.Now()
+	if w.rt.DB.Dialect().Name != sqldb.Postgres || now.Sub(w.ended) < overdueLook {
+		return nil
+	}
+	w.ended = now
+	return unit.Transact(ctx, w.rt.DB, sqldb.Urgent, func(tx sqldb.Tx) error { return tx.Run(ctx, w.rt.Store.EndOverdueSessions()) })
+}
+
 // run brings a claimed task one step on: to its end, or to its next attempt.
 func (w *Worker) run(ctx context.Context, c *core.Claim) error {
 	t := c.Work.(store.Task)
@@ -130,10 +148,11 @@ func (w *Worker) fail(ctx context.Context, t store.Task, failure error) error {
 	if delay, more := w.delay(t, failure); more {
 		f.Delay = &delay
 	}
-	err := w.holding(ctx, t, func(s session) error {
-		s.add(w.rt.Store.FailTask(t.ID, t.Token, f, w.rt.Now())...)
-		return nil
-	})
+	err := w.record(ctx, t, f)
+	if store.SQLState(err) == outcomeTooLarge {
+		f.Outcome = outcomeOf(&unnotedError{outcome: outcome{Result: unstorable(err)}})
+		err = w.record(ctx, t, f)
+	}
 	switch {
 	case errors.Is(err, store.ErrTaskLost):
 		return core.ErrLost
@@ -141,6 +160,14 @@ func (w *Worker) fail(ctx context.Context, t store.Task, failure error) error {
 		w.rt.Hub.Publish(topic, w.rt.Clock.Now().Add(*f.Delay))
 	}
 	return err
+}
+
+// record commits the failure of a task.
+func (w *Worker) record(ctx context.Context, t store.Task, f store.TaskFailure) error {
+	return w.holding(ctx, t, func(s session) error {
+		s.add(w.rt.Store.FailTask(t.ID, t.Token, f, w.rt.Now())...)
+		return nil
+	})
 }
 
 // delay returns when a failed task is tried again, if it is.

@@ -59,18 +59,39 @@ func (w *Worker) send(ctx context.Context, t store.Task, c contract) error {
 	if err := failpoint.Hit("task.sent"); err != nil {
 		return err
 	}
+	err = w.note(ctx, t, c, out)
+	if store.SQLState(err) == outcomeTooLarge {
+		out.Result = unstorable(err)
+		err = w.note(ctx, t, c, out)
+	}
+	if err != nil {
+		return &unnotedError{out, err}
+	}
+	return nil
+}
+
+// outcomeTooLarge is PostgreSQL's code for an outcome above queues.max_outcome_bytes.
+// The database writes JSON with spaces, so it can refuse a result that deliver accepts.
+const outcomeTooLarge = "54000"
+
+// note has the handler take note of an outcome, and ends the task.
+func (w *Worker) note(ctx context.Context, t store.Task, c contract, out outcome) error {
 	handler, report := c.Success, map[string]any{"original_payload": json.RawMessage(t.Payload), "worker_payload": out.Result}
 	if out.Error != "" {
 		handler, report = c.Error, map[string]any{"original_payload": json.RawMessage(t.Payload), "error": out.Error}
 	}
 	payload, err := json.Marshal(report)
 	if err != nil {
-		return &unnotedError{out, fmt.Errorf("encode the handler's payload: %w", err)}
+		return fmt.Errorf("encode the handler's payload: %w", err)
 	}
-	if err := w.finish(ctx, t, handler, string(payload), out.Error); err != nil {
-		return &unnotedError{out, err}
-	}
-	return nil
+	return w.finish(ctx, t, handler, string(payload), out.Error)
+}
+
+// unstorable returns what stands for the result of a send that cannot be stored. It
+// was sent, whatever the sender returned.
+func unstorable(err error) json.RawMessage {
+	raw, _ := json.Marshal(map[string]string{"note": edge.Message("the sender's result cannot be stored: " + err.Error())}) // a text always can
+	return raw
 }
 
 // outcome returns what came of the send: now, or in an earlier run. done says
@@ -139,10 +160,10 @@ func (w *Worker) deliver(ctx context.Context, t store.Task, input json.RawMessag
 		return nil, err
 	}
 	raw, err := edge.Marshal("result", <-results, 0)
-	if err != nil { // it was sent, whatever it answered
-		raw, err = json.Marshal(map[string]string{"note": "the sender's result cannot be stored: " + err.Error()})
+	if err != nil {
+		raw = unstorable(err)
 	}
-	return raw, err
+	return raw, nil
 }
 
 func (w *Worker) info(t store.Task) Info {

@@ -62,6 +62,7 @@ type Worker struct {
 	lane    *core.Lane // of suspects
 	types   []string
 	looked  time.Time // for tasks that nobody takes; the core claims one at a time
+	ended   time.Time // sessions that take too long
 }
 
 // NewWorker returns a worker on the connections of an engine. Functions are run

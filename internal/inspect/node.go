@@ -68,6 +68,18 @@ func (i *Inspector) write(ctx context.Context, stmts ...sqldb.Stmt) error {
 	return tx.Commit(ctx)
 }
 
+// EndOverdueSessions ends sessions of the worker of tasks whose transactions take too
+// long, on PostgreSQL. They can hold locks that others wait for.
+func (i *Inspector) EndOverdueSessions(ctx context.Context) error {
+	if i.rt.DB.Dialect().Name != sqldb.Postgres {
+		return nil
+	}
+	if err := i.write(ctx, i.rt.Store.EndOverdueSessions()); err != nil {
+		return fmt.Errorf("end overdue sessions of workers: %w", err)
+	}
+	return nil
+}
+
 // Housekeep removes what the server keeps for a while: Idempotency-Keys, and
 // processes that have gone.
 func (i *Inspector) Housekeep(ctx context.Context) error {

@@ -121,16 +121,21 @@ func (s *Store) PurgeTaskErrors(keep time.Duration, now Now, removed *int64) []s
 }
 
 // LintTasks returns the statement that finds what is wrong with the rights
-// around the worker's role, on PostgreSQL.
-func (s *Store) LintTasks(found func(problem, object string)) sqldb.Stmt {
+// around the worker's role, on PostgreSQL. remedy is the statement that a superuser
+// runs to solve it.
+func (s *Store) LintTasks(found func(problem, object, remedy string)) sqldb.Stmt {
 	lint := s.stmt("TaskLint")
 	lint.Row = func(scan sqldb.Scan) error {
-		var problem, object string
-		err := scan(&problem, &object)
+		var problem, object, remedy string
+		err := scan(&problem, &object, &remedy)
 		if err == nil {
-			found(problem, object)
+			found(problem, object, remedy)
 		}
 		return err
 	}
 	return lint
 }
+
+// EndOverdueSessions returns the statement that ends sessions of the worker's role
+// whose transactions take too long, on PostgreSQL.
+func (s *Store) EndOverdueSessions() sqldb.Stmt { return ignored(s.stmt("TaskEndOverdue")) }

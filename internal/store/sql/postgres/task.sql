@@ -25,6 +25,9 @@ from queues.reap_expired_tasks(?::integer, ?, ?::boolean)
 -- name: TaskUnrouted
 select queues.report_unrouted_tasks(?::text[])
 
+-- name: TaskEndOverdue
+select queues.end_overdue_sessions()
+
 -- name: TaskNext
 select queues.next_task_in(?::text[], ?::integer)
 
