@@ -65,6 +65,7 @@ var Checks = []Check{
 	{Name: "task_ended", rule: "TaskDoctorEnded", Severity: Broken, Holds: "A task has an end exactly if it has ended.", Means: "Retention removes it too early, or never.", Do: bug + "retry the task with `perdure task retry <id>`."},
 	{Name: "task_stuck", rule: "TaskDoctorStuck", Severity: Warning, Holds: "No claim of a task expired ten minutes ago.", Means: "A worker was lost, and there is no other.", Do: "Start a worker; it takes the task up."},
 	{Name: "task_unhandled", rule: "TaskDoctorUnhandled", Severity: Warning, Holds: "No task has been due for an hour.", Means: "No worker knows its type, or too few are running.", Do: "Deploy a worker that knows it, start more, or cancel the task with `perdure task cancel <id>`."},
+	{Name: "task_rights", Severity: Warning, Holds: "On PostgreSQL, the role of the worker has what it needs and no more.", Means: "A worker that is not trusted could do more than its tasks.", Do: "Let a superuser run the statements that the findings name; `perdure task lint` shows them too."},
 
 	{Name: "alarm_orphan", rule: "AlarmDoctorOrphan", Severity: Broken, Holds: "A delay of a machine belongs to an actor that exists.", Means: "It fires for nobody.", Do: bug + "the rows that are named can be deleted."},
 	{Name: "alarm_ended", rule: "AlarmDoctorEnded", Severity: Broken, Holds: "Delays belong to actors that have not ended.", Means: "A delay fires into a machine that is over; it is dropped then.", Do: bug + "nothing else is needed."},

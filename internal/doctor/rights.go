@@ -1,0 +1,34 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// rights looks at what a worker of tasks that is not trusted could do.
+func (x *examination) rights(ctx context.Context) error {
+	if x.rt.DB.Dialect().Name != sqldb.Postgres {
+		return nil
+	}
+	x.options.Progress("task_rights")
+	tx, err := x.rt.DB.Begin(ctx, sqldb.Read)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	var findings []Finding
+	lint := x.rt.Store.LintTasks(func(problem, object, remedy string) {
+		detail := problem
+		if remedy != "" {
+			detail += "; let a superuser run: " + remedy
+		}
+		findings = append(findings, Finding{ID: object, Detail: detail})
+	})
+	if err := tx.Run(ctx, lint); err != nil {
+		return fmt.Errorf("check task_rights: %w", err)
+	}
+	x.add("task_rights", "", findings...)
+	return nil
+}
