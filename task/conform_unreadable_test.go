@@ -69,7 +69,7 @@ func (Conformance) ATimeThatCannotBeStoredIsRefused(t *testing.T, db enginetest.
 				"select comms.create_and_kickoff_sms_task('+491701234567', 'Hello', null, $1)",
 			} {
 				_, err := raw.ExecContext(enginetest.Context(t), query, at)
-				equal(t, query+" "+at, store.SQLState(err), badName) // an invalid parameter value
+				equal(t, query+" "+at, store.SQLState(err), invalid) // an invalid parameter value
 			}
 			_, err := raw.ExecContext(enginetest.Context(t), "insert into queues.task (task_type, payload, scheduled_at) values ('email', '{}', $1)", at)
 			equal(t, "insert "+at, store.SQLState(err), "23514")

@@ -148,7 +148,7 @@ func TestCorrection10TheSeedGivesTheWorkerEverything(t *testing.T) {
 	tame := connect(t, as(t, ours.DSN, "perdure_worker"))
 	for sql, want := range map[string]string{
 		"select queues.enqueue('email', '{}')": denied,
-		`select internal.run_function('jsonb_build_object(''roles'', (select count(*) > 0 from pg_roles)) || to_jsonb', '{}')`: badName,
+		`select internal.run_function('jsonb_build_object(''roles'', (select count(*) > 0 from pg_roles)) || to_jsonb', '{}')`: invalid,
 		"create temp table audit_log (what text)":                                                       denied,
 		"create function pg_temp.promote() returns trigger language plpgsql as 'begin return new; end'": denied,
 		"select comms.record_email_success('{}')":                                                       denied,
