@@ -51,6 +51,8 @@ type batch struct {
 	// had are the cached trees of actors, which the batch owns.
 	had     map[Ref]*cached
 	damages []Damage
+	// foreign is true if there were actors whose key this process does not have.
+	foreign bool
 	// sealed cannot be opened by this process, strange are of another release.
 	sealed, strange []store.ActorRef
 	// pass are the delays that the batch fires, nil for one that serves callers.

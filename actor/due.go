@@ -68,7 +68,7 @@ func (a *Actors) fire(ctx context.Context, types []string) (moved int, more bool
 		return 0, false, fmt.Errorf("fire delays: %w", err)
 	}
 	b.remember()
-	return moved, moved > 0 || reaped || len(b.postponed()) > 0, nil
+	return moved, moved > 0 || reaped || b.foreign || len(b.postponed()) > 0, nil
 }
 
 // fire fires the delays of a pass. The record of the pass is removed first: until the

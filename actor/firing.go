@@ -31,6 +31,8 @@ type pass struct {
 	store.Firing
 	limits []int // batch limits of suspects
 	claims map[store.TimerKey]bool
+	// skipped is true if the actors whose key is not known here were skipped.
+	skipped bool
 }
 
 func newPass(f store.Firing) *pass {
@@ -67,6 +69,7 @@ func (a *Actors) claim(ctx context.Context, types []string) (p *pass, reaped boo
 		token = crand.Text()
 		next := store.Firing{Token: token, Worker: a.id}
 		st, now := a.rt.Store, a.rt.Now()
+		skipped := st.SkipsForeign()
 		err := tx.Run(ctx,
 			st.ExpiredFirings(reapLimit, now, func(f store.Firing) { expired = append(expired, f) }),
 			st.SuspectTimersDue(now, func() { suspects = true }),
@@ -79,10 +82,11 @@ func (a *Actors) claim(ctx context.Context, types []string) (p *pass, reaped boo
 		}
 		if len(next.Timers) > 0 {
 			p = newPass(next)
-			return nil
-		}
-		if suspects {
+		} else if suspects {
 			p, err = a.claimSuspects(ctx, tx, types, next)
+		}
+		if p != nil {
+			p.skipped = skipped
 		}
 		return err
 	})

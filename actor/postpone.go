@@ -11,7 +11,8 @@ import (
 )
 
 // A delay that is due and whose actor this process cannot move is left to others.
-// It is postponed: for as long as it has been due, so that it is looked at ever less
+// If only the key is missing here, the passes skip it. Otherwise
+// it is postponed: for as long as it has been due, so that it is looked at ever less
 // often, but within these bounds. The machine does not notice, as the time that a
 // delay is for stays what it is, and whoever can move the actor fires it before any
 // later event.
@@ -27,8 +28,13 @@ func (b *batch) passOver(ref Ref, err error) {
 	switch {
 	case err == nil || errors.As(err, &quarantined): // whose delays do not fall due
 	case errors.As(err, &sealed):
-		b.sealed = append(b.sealed, ref.stored())
 		b.actors.missing(ref, sealed)
+		if !sealed.Known && !b.pass.skipped { // left as it is: the next pass skips it
+			b.foreign = true
+			b.actors.rt.Store.SkipForeign()
+			return
+		}
+		b.sealed = append(b.sealed, ref.stored())
 	default:
 		b.strange = append(b.strange, ref.stored())
 	}

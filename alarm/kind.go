@@ -60,6 +60,7 @@ func (a *Alarms) kind() core.Kind {
 func (a *Alarms) claim(ctx context.Context, limit int, lease time.Duration) ([]*core.Claim, error) {
 	var reaped, claimed []store.Alarm
 	var now time.Time
+	var foreign bool
 	token := newToken()
 	err := a.transact(ctx, sqldb.Claim, func(tx sqldb.Tx) error {
 		a.leave(claimed) // admitted by an attempt that failed
@@ -82,42 +83,25 @@ func (a *Alarms) claim(ctx context.Context, limit int, lease time.Duration) ([]*
 			return err
 		}
 		var rows []store.Alarm
-		err = tx.Run(ctx, st.ClaimAlarms(store.AlarmClaim{
+		rows, foreign, err = a.take(ctx, tx, store.AlarmClaim{
 			Types: a.types(), Worker: a.id, Token: token, Lease: lease, Limit: limit, Least: a.least(),
-		}, clock, func(c store.Alarm) { rows = append(rows, c) }))
+		}, clock)
 		if err != nil {
 			return err
 		}
-		rows, sealed := a.openable(rows, token)
-		rows, surplus := a.admit(rows, token)
-		claimed = rows
-		return tx.Run(ctx, append(sealed, surplus...)...)
+		var surplus []sqldb.Stmt
+		claimed, surplus = a.admit(rows, token)
+		return tx.Run(ctx, surplus...)
 	})
 	if err != nil {
 		a.leave(claimed)
 		return core.Unanswered(claims(claimed, token, now), err), err
 	}
 	a.crashed(reaped)
-	return claims(claimed, token, now), nil
-}
-
-// sealedDelay is how long an alarm waits that cannot be opened here: another process
-// may have the key, or this one will be given it.
-const sealedDelay = time.Minute
-
-// openable leaves the alarms whose payload there is a key for, reports the others
-// and returns the statements that postpone them.
-func (a *Alarms) openable(claimed []store.Alarm, token string) (kept []store.Alarm, postponed []sqldb.Stmt) {
-	for _, row := range claimed {
-		if row.Sealed == nil {
-			kept = append(kept, row)
-			continue
-		}
-		a.options.OnError(fmt.Errorf("fire alarm %s: %w", row.String(), row.Sealed))
-		hold := store.AlarmHold{AlarmKey: row.AlarmKey, Token: token, Generation: row.Generation}
-		postponed = append(postponed, a.rt.Store.PostponeAlarm(hold, nil, sealedDelay, a.rt.Now()))
+	if foreign {
+		a.rt.Hub.Publish(topic, time.Time{}) // for the processes that have the key
 	}
-	return kept, postponed
+	return claims(claimed, token, now), nil
 }
 
 func claims(rows []store.Alarm, token string, now time.Time) []*core.Claim {

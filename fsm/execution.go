@@ -27,14 +27,15 @@ type execution struct {
 	token    string
 	suspect  bool // crashed before; limit is its batch limit
 	limit    int
+	skipped  bool // its claim has skipped the instances whose key is not known here
 	inbox    []store.Signal
 	history  bool      // what its steps come to is kept
 	began    time.Time // the step that runs
 	trace    *string   // of the step that runs, for its children
 }
 
-// sealedDelay is how long an instance waits that cannot be opened here: another
-// process may have the key, or this one will be given it.
+// sealedDelay is how long an instance waits that cannot be decrypted although this
+// process has its key.
 const sealedDelay = time.Minute
 
 // sealed returns why the instance cannot be run here, if that is so.

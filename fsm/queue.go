@@ -153,8 +153,9 @@ func (q *queue) newClaim(limit int, lease time.Duration) store.InstanceClaim {
 func (q *queue) lease(ctx context.Context, tx sqldb.Tx, c store.InstanceClaim, stmts func(found func(*store.Instance)) []sqldb.Stmt, with func(*execution)) ([]*core.Claim, error) {
 	m := q.machines
 	var claims []*core.Claim
+	skipped := m.rt.Store.SkipsForeign()
 	err := tx.Run(ctx, stmts(func(i *store.Instance) {
-		e := &execution{machines: m, instance: i, queue: q.name, token: c.Token}
+		e := &execution{machines: m, instance: i, queue: q.name, token: c.Token, skipped: skipped}
 		with(e)
 		e.claim = &core.Claim{ID: i.ID, Token: c.Token, Work: e, Due: i.Due}
 		claims = append(claims, e.claim)
@@ -219,7 +220,7 @@ func (q *queue) decided(ctx context.Context, c *core.Claim, n int, decided *deci
 		return
 	case isUnreadable(err):
 		m.options.OnError(fmt.Errorf("run instance %s: %w", e.instance.ID, err))
-		q.settle(c, settlement{sealed: err})
+		q.settle(c, m.settleUnread(e, err))
 		return
 	case err != nil:
 		decided = failed(err)

@@ -27,6 +27,17 @@ func isUnreadable(err error) bool {
 	return errors.As(err, &sealed) || errors.As(err, &undecoded)
 }
 
+// settleUnread returns the settlement of an instance that cannot be read here. An instance
+// whose key this process does not have is released as it was, and the following
+// claims skip such instances.
+func (m *Machines) settleUnread(e *execution, err error) settlement {
+	if seal.IsForeign(err) && !e.skipped {
+		m.rt.Store.SkipForeign()
+		return settlement{release: true}
+	}
+	return settlement{sealed: err}
+}
+
 // unreadDelay returns how long an instance waits that cannot be read here.
 func (m *Machines) unreadDelay(err error) time.Duration {
 	var sealed *seal.SealedError

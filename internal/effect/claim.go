@@ -9,6 +9,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/seal"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/unit"
@@ -25,6 +26,7 @@ const (
 func (r *Runner) claim(ctx context.Context, limit int, lease time.Duration) ([]*core.Claim, error) {
 	var reaped []store.Reaped
 	var rows []store.Hook
+	var foreign bool
 	token := newToken()
 	err := r.transact(ctx, func(tx sqldb.Tx) (err error) {
 		r.leave(rows) // admitted by an attempt that failed
@@ -36,14 +38,11 @@ func (r *Runner) claim(ctx context.Context, limit int, lease time.Duration) ([]*
 		if err != nil {
 			return err
 		}
-		claimed, err := r.rt.Store.ClaimHooks(ctx, tx, store.Claim{
+		var claimed []store.Hook
+		claimed, foreign, err = r.take(ctx, tx, store.Claim{
 			Namespace: r.options.Namespace, Names: r.names(), Worker: r.id, Token: token, Lease: lease, Limit: limit, Least: r.least(),
 		}, now)
 		if err != nil {
-			return err
-		}
-		claimed, postponed := r.openable(claimed, token)
-		if err := tx.Run(ctx, postponed...); err != nil {
 			return err
 		}
 		var surplus []sqldb.Stmt
@@ -57,25 +56,56 @@ func (r *Runner) claim(ctx context.Context, limit int, lease time.Duration) ([]*
 	for _, crashed := range reaped {
 		r.tell(crashed)
 	}
+	if foreign {
+		r.rt.Hub.Publish(r.options.Topic, time.Time{}) // for the processes that have the key
+	}
 	return claims(rows, token), nil
 }
 
-// sealedDelay is how long a row waits that cannot be opened here: another process
-// may have the key, or this one will be given it.
+// take claims rows that can be decrypted. If it meets the first ones whose key this
+// process does not have, it claims again, without such rows.
+func (r *Runner) take(ctx context.Context, tx sqldb.Tx, c store.Claim, now store.Now) (taken []store.Hook, foreign bool, err error) {
+	skipped := r.rt.Store.SkipsForeign()
+	claimed, err := r.rt.Store.ClaimHooks(ctx, tx, c, now)
+	if err != nil {
+		return nil, false, err
+	}
+	taken, returned, foreign := r.openable(claimed, c.Token, skipped)
+	if err := tx.Run(ctx, returned...); err != nil || !foreign {
+		return taken, false, err
+	}
+	c.Limit -= len(taken)
+	others, _, err := r.take(ctx, tx, c, now)
+	return append(taken, others...), true, err
+}
+
+// sealedDelay is how long a row waits that cannot be decrypted although this process
+// has its key.
 const sealedDelay = time.Minute
 
-// openable leaves the rows whose payload there is a key for, reports the others and
-// returns the statements that postpone them.
-func (r *Runner) openable(claimed []store.Hook, token string) (kept []store.Hook, postponed []sqldb.Stmt) {
+// openable keeps the rows that can be decrypted, reports the others and returns the
+// statements that give them back. A row whose key this process does not have is
+// released as it was, and the following claims skip such rows; skipped reports whether
+// this claim did, foreign whether a row was released.
+func (r *Runner) openable(claimed []store.Hook, token string, skipped bool) (kept []store.Hook, returned []sqldb.Stmt, foreign bool) {
+	st := r.rt.Store
 	for _, row := range claimed {
-		if row.Sealed == nil {
+		switch {
+		case row.Sealed == nil:
 			kept = append(kept, row)
 			continue
+		case seal.IsForeign(row.Sealed) && !skipped:
+			foreign = true
+			returned = append(returned, st.ReleaseHook(row.ID, token, new(bool)))
+		default:
+			returned = append(returned, st.PostponeHook(row.ID, token, nil, sealedDelay, r.rt.Now()))
 		}
 		r.options.OnError(fmt.Errorf("run %s %s: %w", r.options.Kind, row.ID, row.Sealed))
-		postponed = append(postponed, r.rt.Store.PostponeHook(row.ID, token, nil, sealedDelay, r.rt.Now()))
 	}
-	return kept, postponed
+	if foreign {
+		st.SkipForeign()
+	}
+	return kept, returned, foreign
 }
 
 // tell hands a crash to the callback, which may panic: what was claimed with it

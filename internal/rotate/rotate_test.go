@@ -43,6 +43,7 @@ type process struct {
 	clock    *perduretest.Clock
 	hooks    *hook.Hooks
 	mail     *hook.Hook[string]
+	raw      *hook.Hook[json.RawMessage]
 	machines *fsm.Machines
 	order    *fsm.Definition[string]
 
@@ -62,6 +63,8 @@ func newProcess(t *testing.T, db enginetest.Database, clock *perduretest.Clock, 
 	p.hooks, err = hook.New(p.eng, "app", &hook.Options{OnError: p.failed})
 	enginetest.NoError(t, err)
 	p.mail, err = hook.Define(p.hooks, "mail", func(_ context.Context, payload string) error { p.did(payload); return nil }, nil)
+	enginetest.NoError(t, err)
+	p.raw, err = hook.Define(p.hooks, "raw", func(_ context.Context, payload json.RawMessage) error { p.did(string(payload)); return nil }, nil)
 	enginetest.NoError(t, err)
 	if db.Name == enginetest.MySQL {
 		return p
@@ -270,8 +273,11 @@ func (Conformance) WorkThatCannotBeOpenedIsLeftAlone(t *testing.T, db enginetest
 		}
 		if id != "" {
 			i, err := stranger.machines.Get(t.Context(), id)
-			if err != nil || i.Status.Ended() || i.Attempt != 0 || i.Crashes != 0 || !strings.Contains(i.Error, "cannot be opened") {
+			if err != nil || i.Status.Ended() || i.Attempt != 0 || i.Crashes != 0 || !strings.Contains(string(i.State), `"key":"a"`) {
 				t.Errorf("with keys %q: %+v, %v", keys, i, err)
+			}
+			if delayed := i.Due.After(clock.Now()); delayed != strings.HasPrefix(keys, "a:") || delayed != strings.Contains(i.Error, "cannot be opened") {
+				t.Errorf("with keys %q it is due at %v, with the error %q", keys, i.Due, i.Error)
 			}
 		}
 		clock.Advance(2 * time.Minute)
@@ -299,11 +305,13 @@ func TestParentWaitsForTheKeyOfItsChild(t *testing.T) {
 	clock.Advance(time.Hour)
 	p.drain(t)
 	i, err := p.machines.Get(t.Context(), id)
-	if err != nil || i.Status.Ended() || i.Attempt != 1 || !strings.Contains(i.Error, `key "b" is not known here`) {
+	if err != nil || i.Status.Ended() || i.Attempt != 1 || i.Due.After(clock.Now()) {
 		t.Fatalf("%+v, %v", i, err)
 	}
+	if len(p.errs) != 1 || !strings.Contains(p.errs[0].Error(), `key "b" is not known here`) {
+		t.Fatalf("%v", p.errs)
+	}
 	db.Exec(t, "update perdure_finished set result = ?", good)
-	clock.Advance(time.Hour)
 	p.drain(t)
 	if i, err = p.machines.Get(t.Context(), id); err != nil || i.Status != fsm.Done {
 		t.Errorf("%+v, %v", i, err)

@@ -20,6 +20,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -58,6 +59,13 @@ func (e *SealedError) Error() string {
 	return fmt.Sprintf("%s cannot be opened: key %q is not known here", e.Place, e.Key)
 }
 
+// IsForeign reports whether an error is a *SealedError of a key that is not on the
+// ring. Another process may have the key.
+func IsForeign(err error) bool {
+	var sealed *SealedError
+	return errors.As(err, &sealed) && !sealed.Known
+}
+
 // Place names where a value is stored: a column, and the key of its row.
 func Place(column string, key ...string) string { return column + "/" + strings.Join(key, "/") }
 
@@ -71,7 +79,7 @@ func Bare(value string) bool { return !strings.Contains(value, mark) }
 // value itself.
 func (r *Ring) Seal(place, value string) string {
 	if r.Empty() {
-		if _, is := read(value); is {
+		if looksSealed(value) {
 			return `{"$sealed":"` + escaped + `","data":"` + base64.StdEncoding.EncodeToString([]byte(value)) + `"}`
 		}
 		return value
@@ -79,6 +87,18 @@ func (r *Ring) Seal(place, value string) string {
 	key := r.keys[0]
 	sealed := key.at(place).Seal(nil, nil, []byte(value), []byte(place))
 	return `{"$sealed":"` + version + `","key":"` + key.id + `","data":"` + base64.StdEncoding.EncodeToString(sealed) + `"}`
+}
+
+// looksSealed reports whether a value is an object with the mark of an encrypted one.
+// It is more than what Open decrypts: claims tell encrypted values by the mark.
+func looksSealed(value string) bool {
+	if Bare(value) {
+		return false
+	}
+	var object struct {
+		Sealed json.RawMessage `json:"$sealed"`
+	}
+	return json.Unmarshal([]byte(value), &object) == nil && object.Sealed != nil
 }
 
 // Open returns the value of what is stored at a place. It fails with a

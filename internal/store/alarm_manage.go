@@ -112,7 +112,7 @@ func (s *Store) AlarmStretch(f AlarmFilter, found func(*Alarm)) []sqldb.Stmt {
 
 // ListAlarms returns the statement that reads alarms, the first to be due first.
 func (s *Store) ListAlarms(f AlarmFilter, found func(Alarm)) sqldb.Stmt {
-	head, _, _ := strings.Cut(s.texts["AlarmGet"], "where ")
+	head, _, _ := strings.Cut(s.text("AlarmGet"), "where ")
 	w := f.conditions()
 	text := head + w.sql() + alarmOrder + "\nlimit ?"
 	return sqldb.Stmt{SQL: s.complete(text), Args: append(w.args, f.Limit), Row: s.alarmRow(found)}
@@ -121,7 +121,7 @@ func (s *Store) ListAlarms(f AlarmFilter, found func(Alarm)) sqldb.Stmt {
 // CountAlarms returns the statement that counts alarms by status.
 func (s *Store) CountAlarms(f AlarmFilter, found func(status string, n int64)) sqldb.Stmt {
 	w := f.conditions()
-	text := strings.ReplaceAll(s.texts["AlarmCount"], "{where}", w.sql())
+	text := strings.ReplaceAll(s.text("AlarmCount"), "{where}", w.sql())
 	return sqldb.Stmt{SQL: s.complete(text), Args: w.args, Row: func(scan sqldb.Scan) error {
 		var status string
 		var n int64
@@ -148,6 +148,6 @@ func (s *Store) CancelAlarms(f AlarmFilter, removed *int64) sqldb.Stmt {
 
 // many completes a statement on all rows that meet conditions.
 func (s *Store) many(name string, w conditions, args []any) sqldb.Stmt {
-	text := strings.ReplaceAll(s.texts[name], "{where}", w.sql())
+	text := strings.ReplaceAll(s.text(name), "{where}", w.sql())
 	return sqldb.Stmt{SQL: s.dialect.Rebind(strings.ReplaceAll(text, "{value}", "?")), Args: args}
 }

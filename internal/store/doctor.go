@@ -54,7 +54,7 @@ var Rules = []Rule{
 }
 
 // Has reports whether the database carries what the rule is about.
-func (s *Store) Has(r Rule) bool { return s.texts[r.Name] != "" }
+func (s *Store) Has(r Rule) bool { return s.text(r.Name) != "" }
 
 // Break returns the statement that looks for what breaks a rule.
 func (s *Store) Break(r Rule, before time.Time, found func(Violation)) sqldb.Stmt {

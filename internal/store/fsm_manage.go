@@ -85,7 +85,7 @@ func (s *Store) ShowInstances(f InstanceFilter, now Now, found func(InstanceView
 	if f.Live {
 		w.add("f.id is null")
 	}
-	text := s.texts["InstanceShow"] + "\n" + strings.ReplaceAll(w.sql(), "\n", " ") + "order by i.id desc limit ?"
+	text := s.text("InstanceShow") + "\n" + strings.ReplaceAll(w.sql(), "\n", " ") + "order by i.id desc limit ?"
 	if s.dialect.Name == sqldb.Postgres { // the statement's own placeholder is numbered already
 		text = strings.ReplaceAll(text, "$1", "?")
 	}

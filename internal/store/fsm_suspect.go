@@ -35,8 +35,8 @@ func (s *Store) ClaimSuspects(c InstanceClaim, ids []string, now Now, found func
 	if s.dialect.Name == sqldb.SQLite {
 		separator = "\n;\n"
 	}
-	_, rest, _ := strings.Cut(s.texts["InstanceClaim"], separator)
-	text := strings.ReplaceAll(s.texts["SuspectClaim"], "{rest}", rest)
+	_, rest, _ := strings.Cut(s.text("InstanceClaim"), separator)
+	text := strings.ReplaceAll(s.text("SuspectClaim"), "{rest}", rest)
 	args := s.expand([]any{c.Queue, at(now), c.Limit, c.Token, c.Worker, s.flag(true), c.Lease.Microseconds(), one(ids)})
 	var stmts []sqldb.Stmt
 	for _, part := range strings.Split(text, "\n;\n") {

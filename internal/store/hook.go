@@ -181,7 +181,7 @@ type HookFilter struct {
 
 // ListHooks returns the statement that reads hooks, newest first.
 func (s *Store) ListHooks(f HookFilter, found func(Hook)) sqldb.Stmt {
-	head, _, _ := strings.Cut(s.texts["HookGet"], "where ")
+	head, _, _ := strings.Cut(s.text("HookGet"), "where ")
 	w := conditions{}
 	w.equal("namespace", f.Namespace)
 	w.equal("name", f.Name)

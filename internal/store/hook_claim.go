@@ -202,7 +202,7 @@ func (s *Store) claimLocked(ctx context.Context, run sqldb.Runner, c Claim, now 
 }
 
 func (s *Store) withIDs(name string, n int) string {
-	return strings.ReplaceAll(s.texts[name], "{ids}", placeholders(n))
+	return strings.ReplaceAll(s.text(name), "{ids}", placeholders(n))
 }
 
 func (s *Store) candidates(ctx context.Context, run sqldb.Runner, c Claim, now Now) ([]any, error) {
@@ -210,12 +210,12 @@ func (s *Store) candidates(ctx context.Context, run sqldb.Runner, c Claim, now N
 	var args, ids []any
 	for _, name := range c.Names {
 		for _, priority := range Priorities {
-			parts = append(parts, strings.ReplaceAll(s.texts["HookCandidatesPart"], "{priority}", strconv.Itoa(priority)))
+			parts = append(parts, strings.ReplaceAll(s.text("HookCandidatesPart"), "{priority}", strconv.Itoa(priority)))
 			args = append(args, c.Namespace, name, at(now), c.Least, c.Limit)
 		}
 	}
 	find := sqldb.Stmt{
-		SQL:  strings.ReplaceAll(s.texts["HookCandidates"], "{due}", strings.Join(parts, "\nunion all\n")),
+		SQL:  strings.ReplaceAll(s.text("HookCandidates"), "{due}", strings.Join(parts, "\nunion all\n")),
 		Args: append(args, c.Limit),
 		Row: func(scan sqldb.Scan) error {
 			var id string
@@ -258,10 +258,10 @@ func (s *Store) nextHook(namespace string, names []string, least int, now Now) s
 	args := []any{at(now)}
 	for _, name := range names {
 		for _, priority := range Priorities {
-			parts = append(parts, strings.ReplaceAll(s.texts["HookNextWakePart"], "{priority}", strconv.Itoa(priority)))
+			parts = append(parts, strings.ReplaceAll(s.text("HookNextWakePart"), "{priority}", strconv.Itoa(priority)))
 			args = append(args, namespace, name, least)
 		}
 	}
-	text := strings.ReplaceAll(s.texts["HookNextWake"], "{due}", strings.Join(parts, "\nunion all\n"))
+	text := strings.ReplaceAll(s.text("HookNextWake"), "{due}", strings.Join(parts, "\nunion all\n"))
 	return sqldb.Stmt{SQL: text, Args: append(args, namespace)}
 }

@@ -6,10 +6,6 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// requestAnswer is sealed where there are keys. It is not sealed again when they change:
-// it is kept for a day.
-const requestAnswer = "idempotency.response"
-
 // RequestKey is the Idempotency-Key of a principal.
 type RequestKey struct{ Principal, Key string }
 
@@ -31,7 +27,7 @@ func (s *Store) GetRequest(k RequestKey, found func(fingerprint, response string
 		if err := scan(&fingerprint, &response); err != nil {
 			return err
 		}
-		opened, err := s.openAny(requestAnswer, response, k.Principal, k.Key)
+		opened, err := s.openAny(requestResponse, response, k.Principal, k.Key)
 		if err != nil {
 			return err
 		}
@@ -46,7 +42,7 @@ func (s *Store) GetRequest(k RequestKey, found func(fingerprint, response string
 
 // AnswerRequest returns the statement that notes what a request was answered.
 func (s *Store) AnswerRequest(k RequestKey, response string) sqldb.Stmt {
-	return s.stmt("IdempotencyAnswer", s.seal(requestAnswer, response, k.Principal, k.Key), k.Principal, k.Key)
+	return s.stmt("IdempotencyAnswer", s.seal(requestResponse, response, k.Principal, k.Key), k.Principal, k.Key)
 }
 
 // PurgeRequests returns the statement that removes up to limit keys that are older

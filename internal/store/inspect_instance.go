@@ -164,7 +164,7 @@ func (s *Store) byID(name string, ids []string, now Now) sqldb.Stmt {
 	if s.dialect.Name == sqldb.Postgres {
 		placeholder = "?::uuid"
 	}
-	text := strings.ReplaceAll(s.texts[name], "$1", "?") + "\nwhere i.id in (" + placeholdersOf(placeholder, len(ids)) + ")"
+	text := strings.ReplaceAll(s.text(name), "$1", "?") + "\nwhere i.id in (" + placeholdersOf(placeholder, len(ids)) + ")"
 	args := []any{at(now)}
 	for _, id := range ids {
 		args = append(args, id)

@@ -103,7 +103,7 @@ type Draft struct {
 }
 
 // CanAppend reports whether the database has Append.
-func (s *Store) CanAppend() bool { return s.texts["OutboxAppend"] != "" }
+func (s *Store) CanAppend() bool { return s.text("OutboxAppend") != "" }
 
 // Append returns the statement that reserves numbers for the drafts and inserts
 // them as entries. It must be the last one before COMMIT.

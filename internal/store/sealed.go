@@ -5,21 +5,70 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// The columns that are sealed where there are keys, as their places are named.
+// place is a column whose values are encrypted where there are keys.
+type place int
+
+// The encrypted columns. Each has its row in the table of places.
 const (
-	hookPayload    = "hooks.payload"
-	alarmPayload   = "alarms.payload"
-	instanceState  = "instances.state"
-	finishedResult = "finished.result"
-	signalPayload  = "signals.payload"
-	remoteSecrets  = "remote_definitions.secrets"
-	actorInput     = "actors.input"
-	actorSnapshot  = "snapshots.snapshot"
-	pointSnapshot  = "checkpoints.snapshot"
-	pointTimers    = "checkpoints.timers"
-	logEvent       = "actor_log.event"
-	logSaid        = "actor_log.said"
+	hookPayload place = iota
+	alarmPayload
+	instanceState
+	finishedResult
+	signalPayload
+	remoteSecrets
+	actorInput
+	actorSnapshot
+	pointSnapshot
+	pointTimers
+	logEvent
+	logSaid
+	requestResponse
+	placeCount
 )
+
+// places is the list of everything that is encrypted. Values are encrypted by it,
+// and encrypted again and counted when the keys change.
+var places = [placeCount]struct {
+	// name is the table and the column. The key of a value depends on it.
+	name string
+	// rows are the ways to find all values: one for each table that has them, or
+	// each sort of rows.
+	rows []rows
+}{
+	hookPayload: {"hooks.payload", []rows{{list: "HookSealed", update: "HookReseal"}}},
+	alarmPayload: {"alarms.payload", []rows{
+		{first: `["", "", ""]`, list: "AlarmSealed", update: "AlarmReseal", parts: 3},
+		{first: `["", "", ""]`, list: "TimerSealed", update: "TimerReseal", parts: 3},
+	}},
+	instanceState: {"instances.state", []rows{
+		{first: noID, list: "StateSealed", update: "StateReseal"},
+		{first: noID, list: "EndStateSealed", update: "EndStateReseal"},
+	}},
+	finishedResult:  {"finished.result", []rows{{first: noID, list: "ResultSealed", update: "ResultReseal"}}},
+	signalPayload:   {"signals.payload", []rows{{first: "0", list: "SignalSealed", update: "SignalReseal", parts: 2}}},
+	remoteSecrets:   {"remote_definitions.secrets", []rows{{list: "RemoteSealed", update: "RemoteReseal"}}},
+	actorInput:      {"actors.input", []rows{{first: `["", ""]`, list: "InputSealed", update: "InputReseal", parts: 2}}},
+	actorSnapshot:   {"snapshots.snapshot", []rows{{first: `["", ""]`, list: "SnapshotSealed", update: "SnapshotReseal", parts: 2}}},
+	pointSnapshot:   {"checkpoints.snapshot", []rows{{first: `["", "", -1]`, list: "PointSnapshotSealed", update: "PointSnapshotReseal", parts: 3}}},
+	pointTimers:     {"checkpoints.timers", []rows{{first: `["", "", -1]`, list: "PointTimersSealed", update: "PointTimersReseal", parts: 3}}},
+	logEvent:        {"actor_log.event", []rows{{first: `["", "", -1]`, list: "LogEventSealed", update: "LogEventReseal", parts: 3}}},
+	logSaid:         {"actor_log.said", []rows{{first: `["", "", -1]`, list: "LogSaidSealed", update: "LogSaidReseal", parts: 3}}},
+	requestResponse: {"idempotency.response", []rows{{first: `["", ""]`, list: "ResponseSealed", update: "ResponseReseal", parts: 2}}},
+}
+
+// rows are the statements that go through the values of a column.
+type rows struct {
+	// first is before the key of every row.
+	first string
+	// list and update are the names of the statements.
+	list, update string
+	// parts is how many columns of the list, from the second on, name the place;
+	// none: the key does.
+	parts int
+}
+
+// of names the place of the value in a row.
+func (p place) of(key ...string) string { return seal.Place(places[p].name, key...) }
 
 // UseKeys makes the store seal payloads with these keys from now on, and open what
 // was sealed with one of them. It is called before the store is used.
@@ -29,20 +78,20 @@ func (s *Store) UseKeys(keys *seal.Ring) { s.keys = keys }
 func (s *Store) Keys() *seal.Ring { return s.keys }
 
 // seal returns what to store of a value.
-func (s *Store) seal(column, value string, key ...string) string {
+func (s *Store) seal(column place, value string, key ...string) string {
 	if s.keys.Empty() && seal.Bare(value) {
 		return value
 	}
-	return s.keys.Seal(seal.Place(column, key...), value)
+	return s.keys.Seal(column.of(key...), value)
 }
 
 // open returns the value of what is stored. If there is no key for it, it returns
 // what is stored, and why.
-func (s *Store) open(column, stored string, key ...string) (string, error) {
+func (s *Store) open(column place, stored string, key ...string) (string, error) {
 	if seal.Bare(stored) {
 		return stored, nil
 	}
-	value, err := s.keys.Open(seal.Place(column, key...), stored)
+	value, err := s.keys.Open(column.of(key...), stored)
 	if err != nil {
 		return stored, err
 	}
@@ -50,7 +99,7 @@ func (s *Store) open(column, stored string, key ...string) (string, error) {
 }
 
 // sealAny is seal for a value that may be null.
-func (s *Store) sealAny(column string, value *string, key ...string) *string {
+func (s *Store) sealAny(column place, value *string, key ...string) *string {
 	if value == nil {
 		return nil
 	}
@@ -62,7 +111,7 @@ func (s *Store) sealAny(column string, value *string, key ...string) *string {
 }
 
 // openAny is open for a value that may be null.
-func (s *Store) openAny(column string, stored *string, key ...string) (*string, error) {
+func (s *Store) openAny(column place, stored *string, key ...string) (*string, error) {
 	if stored == nil {
 		return nil, nil
 	}
@@ -70,46 +119,26 @@ func (s *Store) openAny(column string, stored *string, key ...string) (*string, 
 	return &value, err
 }
 
-// SealedColumn is a column whose values are sealed.
+// SealedColumn is a column whose values are encrypted, or a part of its rows.
 type SealedColumn struct {
 	// Name is the table and the column.
-	Name string
-	// first is before the key of every row.
-	first string
-	// list and update are the names of the statements.
-	list, update string
-	// parts is how many columns of the list, from the second on, name the place;
-	// none: the key does.
-	parts int
+	Name  string
+	place place
+	rows
 }
 
 // noID is before every UUID.
 const noID = "00000000-0000-0000-0000-000000000000"
 
-var sealedColumns = []SealedColumn{
-	{Name: hookPayload, list: "HookSealed", update: "HookReseal"},
-	{Name: alarmPayload, first: `["", "", ""]`, list: "AlarmSealed", update: "AlarmReseal", parts: 3},
-	{Name: instanceState, first: noID, list: "StateSealed", update: "StateReseal"},
-	{Name: instanceState, first: noID, list: "EndStateSealed", update: "EndStateReseal"},
-	{Name: finishedResult, first: noID, list: "ResultSealed", update: "ResultReseal"},
-	{Name: signalPayload, first: "0", list: "SignalSealed", update: "SignalReseal", parts: 2},
-	{Name: remoteSecrets, list: "RemoteSealed", update: "RemoteReseal"},
-	{Name: actorInput, first: `["", ""]`, list: "InputSealed", update: "InputReseal", parts: 2},
-	{Name: actorSnapshot, first: `["", ""]`, list: "SnapshotSealed", update: "SnapshotReseal", parts: 2},
-	{Name: pointSnapshot, first: `["", "", -1]`, list: "PointSnapshotSealed", update: "PointSnapshotReseal", parts: 3},
-	{Name: pointTimers, first: `["", "", -1]`, list: "PointTimersSealed", update: "PointTimersReseal", parts: 3},
-	{Name: logEvent, first: `["", "", -1]`, list: "LogEventSealed", update: "LogEventReseal", parts: 3},
-	{Name: logSaid, first: `["", "", -1]`, list: "LogSaidSealed", update: "LogSaidReseal", parts: 3},
-	{Name: alarmPayload, first: `["", "", ""]`, list: "TimerSealed", update: "TimerReseal", parts: 3},
-}
-
-// SealedColumns returns the columns whose values are sealed, as far as this
+// SealedColumns returns the columns whose values are encrypted, as far as this
 // database has them.
 func (s *Store) SealedColumns() []SealedColumn {
 	var all []SealedColumn
-	for _, c := range sealedColumns {
-		if s.texts[c.list] != "" {
-			all = append(all, c)
+	for p, column := range places {
+		for _, rows := range column.rows {
+			if s.text(rows.list) != "" {
+				all = append(all, SealedColumn{Name: column.name, place: place(p), rows: rows})
+			}
 		}
 	}
 	return all
@@ -141,7 +170,7 @@ func (s *Store) SealedRows(c SealedColumn, after string, limit int, found func(S
 		if c.parts == 0 {
 			parts = []string{r.Key}
 		}
-		r.place = seal.Place(c.Name, parts...)
+		r.place = c.place.of(parts...)
 		found(r)
 		return nil
 	}

@@ -18,6 +18,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync/atomic"
 
 	"github.com/perdure/perdure/internal/seal"
 	"github.com/perdure/perdure/internal/sqldb"
@@ -30,22 +31,26 @@ var sqlFiles embed.FS
 type Store struct {
 	db      sqldb.DB
 	dialect sqldb.Dialect
-	texts   map[string]string
 	keys    *seal.Ring
+
+	statements *statements
+	// skipping are the statements of a process whose claims skip the work that it
+	// cannot decrypt, nil until then.
+	skipping atomic.Pointer[map[string]string]
 }
 
 // loaded holds the statements of the dialects by their names: every engine of a
 // process shares them.
-var loaded memo[string, map[string]string]
+var loaded memo[string, *statements]
 
 // New returns the store of db.
 func New(db sqldb.DB) (*Store, error) {
 	d := db.Dialect()
-	texts, err := loaded.get(d.Name, func() (map[string]string, error) { return load(d) })
+	statements, err := loaded.get(d.Name, func() (*statements, error) { return load(d) })
 	if err != nil {
 		return nil, fmt.Errorf("load statements: %w", err)
 	}
-	return &Store{db: db, dialect: d, texts: texts}, nil
+	return &Store{db: db, dialect: d, statements: statements}, nil
 }
 
 // DB returns the database of the store.
@@ -53,7 +58,7 @@ func (s *Store) DB() sqldb.DB { return s.db }
 
 // stmt returns the named statement with its values.
 func (s *Store) stmt(name string, args ...any) sqldb.Stmt {
-	return sqldb.Stmt{SQL: s.texts[name], Args: s.expand(args)}
+	return sqldb.Stmt{SQL: s.text(name), Args: s.expand(args)}
 }
 
 // stmts returns the statements of a name that is several on this database.
@@ -61,7 +66,7 @@ func (s *Store) stmt(name string, args ...any) sqldb.Stmt {
 func (s *Store) stmts(name string, args ...any) []sqldb.Stmt {
 	args = s.expand(args)
 	var stmts []sqldb.Stmt
-	for _, text := range strings.Split(s.texts[name], "\n;\n") {
+	for _, text := range strings.Split(s.text(name), "\n;\n") {
 		stmts = append(stmts, sqldb.Stmt{SQL: text, Args: args})
 	}
 	return stmts
@@ -80,8 +85,8 @@ func (s *Store) waking(name string, woken func(queue string), args ...any) []sql
 }
 
 // load reads the named statements of a dialect, ready to run.
-func load(d sqldb.Dialect) (map[string]string, error) {
-	texts := map[string]string{}
+func load(d sqldb.Dialect) (*statements, error) {
+	all := &statements{plain: map[string]string{}, marked: map[string]string{}}
 	dirs := []string{"common", "whole", d.Name}
 	if d.Name == sqldb.MySQL { // it has the tables of a part
 		dirs = []string{"common", d.Name}
@@ -97,11 +102,11 @@ func load(d sqldb.Dialect) (map[string]string, error) {
 				return nil, err
 			}
 			for name, text := range parse(string(content)) {
-				texts[name] = d.Rebind(localize(d, text))
+				all.add(name, d.Rebind(localize(d, text)))
 			}
 		}
 	}
-	return texts, nil
+	return all, nil
 }
 
 // parse splits a file at its "-- name:" lines and drops the comments.

@@ -41,7 +41,7 @@ func (s *Store) GetTask(id int64, found func(TaskRow)) sqldb.Stmt {
 
 // ListTasks returns the statement that reads tasks, newest first.
 func (s *Store) ListTasks(f TaskFilter, found func(TaskRow)) sqldb.Stmt {
-	head, _, _ := strings.Cut(s.texts["TaskGet"], "where ")
+	head, _, _ := strings.Cut(s.text("TaskGet"), "where ")
 	w := conditions{}
 	w.equal("task_type", f.Type)
 	statuses := make([]any, len(f.Statuses))
@@ -103,7 +103,7 @@ func (s *Store) ListTaskErrors(task, before int64, limit int, found func(TaskErr
 	if before > 0 {
 		w.add("error_id < ?", before)
 	}
-	text := s.texts["TaskErrorList"] + "\n" + w.sql() + "order by error_id desc\nlimit ?"
+	text := s.text("TaskErrorList") + "\n" + w.sql() + "order by error_id desc\nlimit ?"
 	return sqldb.Stmt{SQL: s.complete(text), Args: append(w.args, limit), Row: func(scan sqldb.Scan) error {
 		var e TaskErrorRow
 		err := scan(&e.ID, &e.Task, &e.Message, &e.Created)

@@ -74,7 +74,7 @@ func returning(stmts []sqldb.Stmt, id *int64) []sqldb.Stmt {
 
 // comms returns a statement of a channel: email or sms.
 func (s *Store) comms(name, channel string) string {
-	return strings.ReplaceAll(s.texts[name], "{channel}", channel)
+	return strings.ReplaceAll(s.text(name), "{channel}", channel)
 }
 
 // SendFacts are what a supervisor decides by. The outstanding attempt is 0 if

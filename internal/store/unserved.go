@@ -107,4 +107,4 @@ func (s *Store) Claimed(kind string, w Waiting, now time.Time, claimed *bool) (s
 func moment(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 
 // Watches reports whether the database knows which processes run.
-func (s *Store) Watches() bool { return s.texts["NodeList"] != "" }
+func (s *Store) Watches() bool { return s.text("NodeList") != "" }

@@ -92,7 +92,7 @@ limit ?
   select id, priority, due_at
   from perdure.hooks
   where status = 'pending' and namespace = ? and name = ? and priority = {priority} and due_at <= coalesce(cast(? as datetime(6)), utc_timestamp(6))
-    and (batch_limit is null or batch_limit >= ?)
+    and (batch_limit is null or batch_limit >= ?){openable Row payload}
   order by due_at, id
   limit ?
 )
@@ -125,7 +125,7 @@ from (
 -- name: HookNextWakePart
 select min(due_at) as at
 from perdure.hooks
-where status = 'pending' and namespace = ? and name = ? and priority = {priority} and (batch_limit is null or batch_limit >= ?)
+where status = 'pending' and namespace = ? and name = ? and priority = {priority} and (batch_limit is null or batch_limit >= ?){openable Row payload}
 
 -- name: HookPurge
 -- A hook goes only after what is recorded of it.

@@ -9,7 +9,7 @@ with due as (
     select al.actor_type, al.actor_id, al.due_at
     from perdure.alarms al
     join perdure.actors a on a.type = al.actor_type and a.id = al.actor_id
-    where al.kind = 'machine' and al.status = 'pending' and al.batch_limit is null and al.actor_type = known.type and al.due_at <= coalesce($1::timestamptz, now())
+    where al.kind = 'machine' and al.status = 'pending' and al.batch_limit is null and al.actor_type = known.type and al.due_at <= coalesce($1::timestamptz, now()){openable Actor al}
       and (al.actor_type, al.actor_id, al.alarm_id) not in (
         select t.value ->> 0, t.value ->> 1, t.value ->> 2
         from perdure.firing f
@@ -51,7 +51,7 @@ limit 1
 select al.actor_type, al.actor_id, al.alarm_id, al.batch_limit
 from perdure.alarms al
 where al.kind = 'machine' and al.batch_limit is not null and al.status = 'pending' and al.due_at <= coalesce($1::timestamptz, now())
-  and al.actor_type = any($2::text[]) and greatest(al.batch_limit, 1) >= $5::integer
+  and al.actor_type = any($2::text[]) and greatest(al.batch_limit, 1) >= $5::integer{openable Actor al}
   and (al.actor_type, al.actor_id, al.alarm_id) not in (
     select t.value ->> 0, t.value ->> 1, t.value ->> 2
     from perdure.firing f

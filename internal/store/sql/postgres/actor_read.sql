@@ -15,8 +15,8 @@ select (extract(epoch from least(greatest(min(next.due_at), '0001-01-02 00:00:00
 from unnest($2::text[]) as known (type)
 cross join lateral (
   select due_at
-  from perdure.alarms
-  where kind = 'machine' and status = 'pending' and actor_type = known.type
+  from perdure.alarms w
+  where kind = 'machine' and status = 'pending' and actor_type = known.type{openable Actor w}
   order by due_at
   limit 1
 ) next

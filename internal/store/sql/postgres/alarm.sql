@@ -79,7 +79,7 @@ with due as (
     select actor_type, actor_id, alarm_id, due_at, sequence
     from perdure.alarms
     where kind = 'custom' and type = handled.type and priority = level.priority
-      and status = 'pending' and due_at <= coalesce($3::timestamptz, now()) and (batch_limit is null or batch_limit >= $7::integer)
+      and status = 'pending' and due_at <= coalesce($3::timestamptz, now()) and (batch_limit is null or batch_limit >= $7::integer){openable Row payload}
     order by due_at, sequence
     limit $5
     for update skip locked
@@ -108,7 +108,7 @@ from (
     select due_at
     from perdure.alarms
     where kind = 'custom' and type = handled.type and priority = level.priority and status = 'pending'
-      and (batch_limit is null or batch_limit >= $3::integer)
+      and (batch_limit is null or batch_limit >= $3::integer){openable Row payload}
     order by due_at, sequence
     limit 1
   ) d

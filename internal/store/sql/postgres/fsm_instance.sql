@@ -126,8 +126,8 @@ with due as (
   from (values (-1), (0), (1)) as level (priority)
   cross join lateral (
     select ctid, id, due_at
-    from perdure.ready
-    where queue = $1 and suspect = $6 and priority = level.priority and due_at <= coalesce($2::timestamptz, now())
+    from perdure.ready w
+    where queue = $1 and suspect = $6 and priority = level.priority and due_at <= coalesce($2::timestamptz, now()){openable Instance w.id}
     order by due_at, id
     limit $3
     for update skip locked
@@ -155,7 +155,7 @@ where i.id in (select id from taken)
 select r.id::text, coalesce(i.batch_limit, 1)
 from perdure.ready r
 join perdure.instances i on i.id = r.id
-where r.queue = $1 and r.suspect and r.due_at <= coalesce($2::timestamptz, now()) and greatest(coalesce(i.batch_limit, 1), 1) >= $3::integer
+where r.queue = $1 and r.suspect and r.due_at <= coalesce($2::timestamptz, now()) and greatest(coalesce(i.batch_limit, 1), 1) >= $3::integer{openable Instance r.id}
 order by coalesce(i.batch_limit, 1) desc, r.priority, r.due_at, r.id
 limit $4
 for update of r skip locked

@@ -167,8 +167,8 @@ from (
   from (values (false, -1), (false, 0), (false, 1), (true, -1), (true, 0), (true, 1)) as level (suspect, priority)
   cross join lateral (
     select due_at
-    from perdure.ready
-    where queue = $2 and suspect = level.suspect and priority = level.priority and (not suspect or $6::integer = 1)
+    from perdure.ready w
+    where queue = $2 and suspect = level.suspect and priority = level.priority and (not suspect or $6::integer = 1){openable Instance w.id}
     order by due_at, id
     limit 1
   ) r
@@ -177,7 +177,7 @@ from (
     select r.due_at
     from perdure.ready r
     join perdure.instances i on i.id = r.id
-    where $6::integer > 1 and r.queue = $2 and r.suspect and i.batch_limit >= $6::integer
+    where $6::integer > 1 and r.queue = $2 and r.suspect and i.batch_limit >= $6::integer{openable Instance r.id}
     order by r.due_at
     limit 1
   )

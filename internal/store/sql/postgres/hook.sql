@@ -88,7 +88,7 @@ with due as (
     select id, due_at
     from perdure.hooks
     where namespace = $6 and name = handled.name and priority = level.priority
-      and status = 'pending' and due_at <= coalesce($3::timestamptz, now()) and (batch_limit is null or batch_limit >= $8::integer)
+      and status = 'pending' and due_at <= coalesce($3::timestamptz, now()) and (batch_limit is null or batch_limit >= $8::integer){openable Row payload}
     order by due_at, id
     limit $5
     for update skip locked
@@ -115,7 +115,7 @@ from (
     select due_at
     from perdure.hooks
     where namespace = $2 and name = handled.name and priority = level.priority and status = 'pending'
-      and (batch_limit is null or batch_limit >= $4::integer)
+      and (batch_limit is null or batch_limit >= $4::integer){openable Row payload}
     order by due_at, id
     limit 1
   ) h

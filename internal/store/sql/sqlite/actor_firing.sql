@@ -13,8 +13,8 @@ from (
     cross join perdure.alarms d
     where d.rowid in (
       select rowid
-      from perdure.alarms
-      where kind = 'machine' and status = 'pending' and batch_limit is null and actor_type = known.value->>0 and due_at <= ?1
+      from perdure.alarms w
+      where kind = 'machine' and status = 'pending' and batch_limit is null and actor_type = known.value->>0 and due_at <= ?1{openable Actor w}
         and (actor_type, actor_id, alarm_id) not in (
           select t.value->>0, t.value->>1, t.value->>2
           from perdure.firing f, json_each(f.timers) t
@@ -43,9 +43,9 @@ limit 1
 -- name: TimerSuspectList
 -- Large batches first, as they are the least suspicious.
 select actor_type, actor_id, alarm_id, batch_limit
-from perdure.alarms
+from perdure.alarms w
 where kind = 'machine' and batch_limit is not null and status = 'pending' and due_at <= ?1
-  and actor_type in (select value->>0 from jsonb_each(?2)) and max(batch_limit, 1) >= ?5
+  and actor_type in (select value->>0 from jsonb_each(?2)) and max(batch_limit, 1) >= ?5{openable Actor w}
   and (actor_type, actor_id, alarm_id) not in (
     select t.value->>0, t.value->>1, t.value->>2
     from perdure.firing f, json_each(f.timers) t

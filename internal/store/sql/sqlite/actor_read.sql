@@ -13,8 +13,8 @@ having coalesce((select checksum from perdure.machines where name = ?1 order by 
 -- Microseconds until a delay of an actor of one of the types is due.
 select min(max(min((
     select min(due_at)
-    from perdure.alarms
-    where kind = 'machine' and status = 'pending' and actor_type = known.value->>0
+    from perdure.alarms w
+    where kind = 'machine' and status = 'pending' and actor_type = known.value->>0{openable Actor w}
   )), -62135510400000000), 253402214400000000) - ?1
 from jsonb_each(?2) known
 

@@ -78,7 +78,7 @@ where rowid in (
     select rowid
     from perdure.alarms
     where kind = 'custom' and type = handled.value and priority = level.column1 and status = 'pending' and due_at <= ?3
-      and (batch_limit is null or batch_limit >= ?7)
+      and (batch_limit is null or batch_limit >= ?7){openable Row payload}
     order by due_at, sequence
     limit ?5
   )
@@ -98,7 +98,7 @@ from (
     select min(due_at)
     from perdure.alarms
     where kind = 'custom' and type = handled.value and priority = level.column1 and status = 'pending'
-      and (batch_limit is null or batch_limit >= ?3)
+      and (batch_limit is null or batch_limit >= ?3){openable Row payload}
   ) as at
   from jsonb_each(?2) handled
   cross join (values (-1), (0), (1)) level

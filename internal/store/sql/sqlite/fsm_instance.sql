@@ -115,11 +115,11 @@ select ?4, ?5, ?1, ?6, ?2, ?2 + ?7, json_group_array(id)
 from (
   select id
   from (
-    select * from (select id, priority, due_at from perdure.ready where queue = ?1 and suspect = ?6 and priority = -1 and due_at <= ?2 order by due_at, id limit ?3)
+    select * from (select id, priority, due_at from perdure.ready w where queue = ?1 and suspect = ?6 and priority = -1 and due_at <= ?2{openable Instance w.id} order by due_at, id limit ?3)
     union all
-    select * from (select id, priority, due_at from perdure.ready where queue = ?1 and suspect = ?6 and priority = 0 and due_at <= ?2 order by due_at, id limit ?3)
+    select * from (select id, priority, due_at from perdure.ready w where queue = ?1 and suspect = ?6 and priority = 0 and due_at <= ?2{openable Instance w.id} order by due_at, id limit ?3)
     union all
-    select * from (select id, priority, due_at from perdure.ready where queue = ?1 and suspect = ?6 and priority = 1 and due_at <= ?2 order by due_at, id limit ?3)
+    select * from (select id, priority, due_at from perdure.ready w where queue = ?1 and suspect = ?6 and priority = 1 and due_at <= ?2{openable Instance w.id} order by due_at, id limit ?3)
   )
   order by priority, due_at, id
   limit ?3
@@ -146,7 +146,7 @@ where l.token = ?4
 select r.id, coalesce(i.batch_limit, 1)
 from perdure.ready r
 join perdure.instances i on i.id = r.id
-where r.queue = ?1 and r.suspect = 1 and r.due_at <= ?2 and max(coalesce(i.batch_limit, 1), 1) >= ?3
+where r.queue = ?1 and r.suspect = 1 and r.due_at <= ?2 and max(coalesce(i.batch_limit, 1), 1) >= ?3{openable Instance r.id}
 order by coalesce(i.batch_limit, 1) desc, r.priority, r.due_at, r.id
 limit ?4
 

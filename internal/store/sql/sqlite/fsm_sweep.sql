@@ -144,18 +144,18 @@ where id in (
 -- Microseconds until something is due in a queue.
 select min(max(min(at), -62135510400000000), 253402214400000000) - ?1
 from (
-  select min(due_at) as at from perdure.ready where queue = ?2 and suspect = 0 and priority = -1
+  select min(due_at) as at from perdure.ready w where queue = ?2 and suspect = 0 and priority = -1{openable Instance w.id}
   union all
-  select min(due_at) from perdure.ready where queue = ?2 and suspect = 0 and priority = 0
+  select min(due_at) from perdure.ready w where queue = ?2 and suspect = 0 and priority = 0{openable Instance w.id}
   union all
-  select min(due_at) from perdure.ready where queue = ?2 and suspect = 0 and priority = 1
+  select min(due_at) from perdure.ready w where queue = ?2 and suspect = 0 and priority = 1{openable Instance w.id}
   union all
-  select min(due_at) from perdure.ready where queue = ?2 and suspect = 1 and ?4 = 1
+  select min(due_at) from perdure.ready w where queue = ?2 and suspect = 1 and ?4 = 1{openable Instance w.id}
   union all
   select min(r.due_at)
   from perdure.ready r
   join perdure.instances i on i.id = r.id
-  where ?4 > 1 and r.queue = ?2 and r.suspect = 1 and i.batch_limit >= ?4
+  where ?4 > 1 and r.queue = ?2 and r.suspect = 1 and i.batch_limit >= ?4{openable Instance r.id}
   union all
   select ?1
   where exists (

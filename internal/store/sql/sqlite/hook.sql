@@ -91,7 +91,7 @@ where id in (
     select id
     from perdure.hooks
     where namespace = ?6 and name = handled.value and priority = level.column1 and status = 'pending' and due_at <= ?3
-      and (batch_limit is null or batch_limit >= ?8)
+      and (batch_limit is null or batch_limit >= ?8){openable Row payload}
     order by due_at, id
     limit ?5
   )
@@ -109,7 +109,7 @@ from (
     select min(due_at)
     from perdure.hooks
     where namespace = ?2 and name = handled.value and priority = level.column1 and status = 'pending'
-      and (batch_limit is null or batch_limit >= ?4)
+      and (batch_limit is null or batch_limit >= ?4){openable Row payload}
   ) as at
   from jsonb_each(?3) handled
   cross join (values (-1), (0), (1)) level

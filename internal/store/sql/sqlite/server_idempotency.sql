@@ -14,3 +14,16 @@ where (principal, key) in (
   order by created_at
   limit ?
 )
+
+-- name: ResponseSealed
+-- A row is named by its key as a JSON array.
+select json_array(principal, key), principal, key, response
+from perdure.idempotency
+where response is not null and (principal, key) > (?1 ->> 0, ?1 ->> 1)
+order by principal, key
+limit ?2
+
+-- name: ResponseReseal
+update perdure.idempotency
+set response = ?1
+where response is not null and principal = ?2 ->> 0 and key = ?2 ->> 1 and response = ?3

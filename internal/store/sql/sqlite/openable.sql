@@ -1,0 +1,43 @@
+-- Conditions that a claim adds once it has met a value without a key here, on
+-- SQLite. See openable.go.
+
+-- name: Foreign
+-- A value that is encrypted with a key that this process does not have.
+coalesce(case when substr({value}, 1, 16) = '{"$sealed":"v1",' then {value} ->> 'key' not in ({ids}) end, false)
+
+-- name: OpenableRow
+not {foreign {of}}
+
+-- name: OpenableInstance
+-- A step reads the state, the signals, and the children of the last fan-out.
+not exists (
+  select 1
+  from perdure.instances o
+  where o.id = {of} and {foreign o.state}
+) and not exists (
+  select 1
+  from perdure.signals o
+  where o.target_id = {of} and {foreign o.payload}
+) and not exists (
+  select 1
+  from perdure.instances o
+  join perdure.instances c on c.parent_id = o.id and c.parent_fanout in (o.fanout, -o.fanout)
+  left join perdure.finished f on f.id = c.id
+  where o.id = {of} and o.fanout > 0 and ({foreign f.result} or {foreign f.state} or f.state is null and {foreign c.state})
+)
+
+-- name: OpenableActor
+-- A transition reads the input, the snapshot and all timers of the actor.
+not exists (
+  select 1
+  from perdure.actors o
+  where o.type = {of}.actor_type and o.id = {of}.actor_id and {foreign o.input}
+) and not exists (
+  select 1
+  from perdure.snapshots o
+  where o.actor_type = {of}.actor_type and o.actor_id = {of}.actor_id and {foreign o.snapshot}
+) and not exists (
+  select 1
+  from perdure.alarms o
+  where o.kind = 'machine' and o.actor_type = {of}.actor_type and o.actor_id = {of}.actor_id and {foreign o.payload}
+)
