@@ -217,7 +217,7 @@ func (b *batch) release(t *turn, by Caller) error {
 }
 
 // Delete removes all that is stored of an actor, whatever its status: its delays,
-// its log, its snapshots. Tasks are stopped; effects that were committed still
+// its log, its snapshots, its tokens. Tasks are stopped; effects that were committed still
 // happen. An actor that is spawned under the name later has nothing in common
 // with it.
 func (a *Actors) Delete(ctx context.Context, ref Ref) error {

@@ -16,6 +16,8 @@ func (a *API) registerAccess() {
 	handle(a, "list-tokens", a.listTokens)
 	handle(a, "create-token", a.createToken)
 	handle(a, "revoke-token", a.revokeToken)
+	handle(a, "list-all-actor-tokens", a.listAllActorTokens)
+	handle(a, "list-actor-tokens", a.listActorTokens)
 	handle(a, "begin-session", a.beginSession)
 	handle(a, "end-session", a.endSession)
 }

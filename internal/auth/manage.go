@@ -119,7 +119,7 @@ func (a *Access) Tokens(ctx context.Context) ([]Token, error) {
 	return all, nil
 }
 
-// Revoke ends a token, and with it the sessions that were begun with it, at once.
+// Revoke ends an API token or the token of an actor, and with it the sessions that were begun with it, at once.
 func (a *Access) Revoke(ctx context.Context, id string) error {
 	if len(id) != 36 || uuid.Validate(id) != nil {
 		return &fault.NotFound{Kind: "token", ID: id}

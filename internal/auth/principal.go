@@ -63,8 +63,8 @@ type Principal struct {
 
 func principal(t store.Token) (Principal, error) {
 	if t.Kind == store.ActorToken {
-		scope := &ActorScope{Type: *t.ActorType, ID: *t.ActorID, CallerKind: *t.CallerKind, CallerID: *t.CallerID}
-		return Principal{Name: "token:" + t.ID, Label: scope.CallerKind + " " + scope.CallerID, Actor: scope}, nil
+		scope := scopeOf(t)
+		return Principal{Name: "token:" + t.ID, Label: scope.CallerKind + " " + scope.CallerID, Actor: &scope}, nil
 	}
 	p := Principal{Name: "token:" + t.ID, Label: t.Name}
 	if t.Parent != nil {

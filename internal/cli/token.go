@@ -68,10 +68,16 @@ func (a *app) tokenCreate() *cobra.Command {
 }
 
 func (a *app) tokenList() *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "List API tokens, without their secrets", Args: cobra.NoArgs,
+	var actors bool
+	var of, cursor string
+	var limit int
+	cmd := &cobra.Command{
+		Use: "list", Short: "List API tokens or tokens of actors, without their secrets", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.access(cmd, func(access *auth.Access) error {
+				if actors || of != "" {
+					return a.listActorTokens(cmd, access, of, cursor, limit)
+				}
 				tokens, err := access.Tokens(cmd.Context())
 				if err != nil {
 					return err
@@ -80,6 +86,11 @@ func (a *app) tokenList() *cobra.Command {
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&actors, "actors", false, "list the tokens of actors, newest first")
+	cmd.Flags().StringVar(&of, "actor", "", "list the tokens of one actor: type/id")
+	cmd.Flags().StringVar(&cursor, "cursor", "", "of tokens of actors: cursor from the previous page")
+	cmd.Flags().IntVar(&limit, "limit", 50, "of tokens of actors: how many, up to 1000")
+	return cmd
 }
 
 func (a *app) showTokens(tokens []auth.Token) error {
@@ -103,7 +114,7 @@ func orDash(t time.Time) string {
 
 func (a *app) tokenRevoke() *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke <id>", Short: "End a token, and the sessions that were begun with it, at once", Args: cobra.ExactArgs(1),
+		Use: "revoke <id>", Short: "End an API token and its sessions, or the token of an actor", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.access(cmd, func(access *auth.Access) error {
 				if err := access.Revoke(cmd.Context(), args[0]); err != nil {

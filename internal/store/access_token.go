@@ -54,6 +54,24 @@ func (s *Store) Tokens(found func(Token)) sqldb.Stmt {
 	return list
 }
 
+// lastID is after every UUID.
+const lastID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+
+// ActorTokens returns the statement that reads the tokens of an actor, or of all actors
+// if ref is empty, newest first. before is the last id of the page before, "" for the
+// first page.
+func (s *Store) ActorTokens(ref ActorRef, before string, limit int, found func(Token)) sqldb.Stmt {
+	if before == "" {
+		before = lastID
+	}
+	list := s.stmt("TokensOfActors", before, limit)
+	if ref != (ActorRef{}) {
+		list = s.stmt("TokensOfActor", ref.Type, ref.ID, before, limit)
+	}
+	list.Row = tokenRow(found)
+	return list
+}
+
 func tokenRow(found func(Token)) func(sqldb.Scan) error {
 	return func(scan sqldb.Scan) error {
 		var t Token

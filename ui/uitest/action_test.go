@@ -157,6 +157,7 @@ var asked = map[string][]string{
 	},
 	"settings": {
 		`DELETE tokens/1`,
+		`DELETE tokens/2`,
 		`POST tokens {"name":"order","role":"viewer"}`,
 	},
 }

@@ -48,6 +48,10 @@ func sample() map[string]any {
 		"dev/messages": object{"data": []any{object{"kind": "email", "sent_at": at(4 * minute), "message": object{"from": "shop@example.com", "to": "ada@example.com", "subject": "Your order is on its way", "text": "Hello Ada,\n\nyour order 4711 has left the warehouse.\n\nThe shop", "attempt": 1}}, object{"kind": "email", "sent_at": at(9 * minute), "message": object{"from": "shop@example.com", "to": "bob@example.com", "subject": "Thank you", "text": "Hello Bob"}}}},
 		"dev/clock":    object{"now": at(0), "speed": 1, "paused": false, "next_due": at(-70 * sec)},
 		"tokens":       list(object{"id": "1", "name": "ci", "role": "operator", "created_at": at(9 * day), "last_used_at": at(5 * minute)}),
+		"tokens/actors": list(
+			object{"id": "2", "actor": object{"type": "subscription", "id": "4711"}, "caller": object{"type": "client", "id": "ada"}, "created_at": at(2 * minute), "expires_at": at(-day)},
+			object{"id": "3", "actor": object{"type": "subscription", "id": "4712"}, "caller": object{"type": "client", "id": "bob"}, "created_at": at(2 * day), "expires_at": at(day)},
+		),
 	}
 	return data
 }

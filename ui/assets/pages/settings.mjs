@@ -10,6 +10,7 @@ import { Copy } from "../copy.mjs";
 import { fail } from "../toast.mjs";
 import { Field } from "../form.mjs";
 import { When } from "../time.mjs";
+import { link } from "../router.mjs";
 import { Facts, Failure, Heading, Panel, Table } from "../parts.mjs";
 
 export function Settings() {
@@ -19,7 +20,7 @@ export function Settings() {
       <${Panel} title="You">${me.value && html`<${Facts} of=${{ Name: me.value.name, Role: me.value.role, "Signed in by": me.value.auth, Server: me.value.version, Database: me.value.database }} />`}
         ${me.value?.auth === "session" && html`<button data-action="signout" onClick=${() => del("session").then(() => location.reload(), fail)}>Sign out</button>`}<//>
     </div>
-    ${may("admin") && html`<${Tokens} />`}`;
+    ${may("admin") && html`<${Tokens} /><${ActorTokens} />`}`;
 }
 
 const actions = [{ name: "revoke", label: "Revoke", danger: true, role: "admin", run: (t) => del(`tokens/${segment(t.id)}`), question: (t) => `Whoever uses ${t.name} is refused from now on.` }];
@@ -33,6 +34,26 @@ function Tokens() {
       ["Name", (t) => html`<b>${t.name}</b>`], ["Role", (t) => t.role], ["Created", (t) => html`<${When} at=${t.created_at} />`], ["Used", (t) => html`<${When} at=${t.last_used_at} none="never" />`],
       ["", (t) => html`<${Actions} actions=${actions} row=${t} one="token" small=${true} after=${refresh} />`],
     ]} /><//>`;
+}
+
+const actorActions = [{ name: "revoke-actor-token", label: "Revoke", danger: true, role: "admin", run: (t) => del(`tokens/${segment(t.id)}`), question: (t) => `${t.caller.type} ${t.caller.id} is refused by ${t.actor.type}/${t.actor.id} from now on.`, when: (t) => !ended(t) }];
+
+const ended = (t) => t.revoked_at ? "revoked" : t.expires_at && new Date(t.expires_at) <= new Date() ? "expired" : "";
+
+/** The most tokens of actors that are shown. */
+const most = 100;
+
+function ActorTokens() {
+  const tokens = useLive("tokens/actors", { limit: most });
+  const { data, error, refresh } = tokens;
+  return html`<${Panel} title="Actor tokens" cls="full">
+    <${Failure} error=${error} />
+    <${Table} title="Actor tokens" of=${tokens} rows=${data?.data} empty="No actor has a token." keyOf=${(t) => t.id} columns=${[
+      ["Actor", (t) => html`<a href=${link(["actors", t.actor.type, t.actor.id])}><b>${t.actor.type} ${t.actor.id}</b></a>`], ["Caller", (t) => `${t.caller.type} ${t.caller.id}`],
+      ["Created", (t) => html`<${When} at=${t.created_at} />`], ["Used", (t) => html`<${When} at=${t.last_used_at} none="never" />`], ["Expires", (t) => ended(t) || html`<${When} at=${t.expires_at} none="never" />`],
+      ["", (t) => html`<${Actions} actions=${actorActions} row=${t} one="token" small=${true} after=${refresh} />`],
+    ]} />
+    ${data?.next_cursor && html`<p>The newest ${most}. All of them: <code>perdure token list --actors</code></p>`}<//>`;
 }
 
 async function create() {

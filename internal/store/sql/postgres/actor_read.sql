@@ -73,5 +73,7 @@ with log as (
   delete from perdure.snapshots where actor_type = $1 and actor_id = $2
 ), timers as (
   delete from perdure.alarms where actor_type = $1 and actor_id = $2 and kind = 'machine'
+), tokens as (
+  delete from perdure.tokens where kind = 'actor' and actor_type = $1 and actor_id = $2
 )
 delete from perdure.actors where type = $1 and id = $2

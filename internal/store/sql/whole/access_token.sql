@@ -6,6 +6,22 @@ from perdure.tokens
 where kind = 'api'
 order by id
 
+-- name: TokensOfActor
+-- Newest first, those before an id.
+select id, kind, hash, name, role, actor_type, actor_id, caller_kind, caller_id, parent_id, created_at, used_at, expires_at, revoked_at
+from perdure.tokens
+where kind = 'actor' and actor_type = ? and actor_id = ? and id < ?
+order by id desc
+limit ?
+
+-- name: TokensOfActors
+-- Those of all actors, newest first, before an id.
+select id, kind, hash, name, role, actor_type, actor_id, caller_kind, caller_id, parent_id, created_at, used_at, expires_at, revoked_at
+from perdure.tokens
+where kind = 'actor' and id < ?
+order by id desc
+limit ?
+
 -- name: TokenForget
 delete from perdure.tokens
 where hash = ? and kind = 'session'

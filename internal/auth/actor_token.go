@@ -1,0 +1,60 @@
+package auth
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// ActorToken is the token of an actor as it is shown: without its secret.
+type ActorToken struct {
+	ID string
+	// Scope is the actor, and the caller that the token makes of its holder.
+	Scope   ActorScope
+	Created time.Time
+	// Used is the time of the last use, to some minutes; zero if there was none.
+	Used time.Time
+	// Expires is the time at which it ends.
+	Expires time.Time
+	// Revoked is the time at which it was revoked; zero if it was not.
+	Revoked time.Time
+}
+
+// ActorTokens returns up to limit tokens of an actor, or of all actors if both the
+// type and the id are empty, newest first. cursor is the one that the page before has
+// returned, "" for the first page; next is empty after the last page.
+func (a *Access) ActorTokens(ctx context.Context, actorType, actorID, cursor string, limit int) (tokens []ActorToken, next string, err error) {
+	if limit < 1 {
+		return nil, "", fault.Invalidf("limit", "must be positive")
+	}
+	if (actorType == "") != (actorID == "") {
+		return nil, "", fault.Invalidf("actor", "must have a type and an id")
+	}
+	if cursor != "" && (len(cursor) != 36 || uuid.Validate(cursor) != nil) {
+		return nil, "", fault.Invalidf("cursor", "is not one of this list")
+	}
+	ref := store.ActorRef{Type: actorType, ID: actorID}
+	err = a.read(ctx, a.rt.Store.ActorTokens(ref, cursor, limit+1, func(t store.Token) {
+		tokens = append(tokens, ActorToken{
+			ID: t.ID, Scope: scopeOf(t), Created: t.Created.UTC(), Used: utc(t.Used), Expires: utc(t.Expires), Revoked: utc(t.Revoked),
+		})
+	}))
+	if err != nil {
+		return nil, "", fmt.Errorf("list tokens of actors: %w", err)
+	}
+	if len(tokens) > limit {
+		tokens = tokens[:limit]
+		next = tokens[limit-1].ID
+	}
+	return tokens, next, nil
+}
+
+// scopeOf returns the scope of the token of an actor.
+func scopeOf(t store.Token) ActorScope {
+	return ActorScope{Type: *t.ActorType, ID: *t.ActorID, CallerKind: *t.CallerKind, CallerID: *t.CallerID}
+}

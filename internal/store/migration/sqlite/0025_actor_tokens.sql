@@ -1,0 +1,5 @@
+-- Serves the list of the tokens of an actor, and their end with the actor.
+create index perdure_tokens_actor_idx on perdure_tokens (actor_type, actor_id, id) where kind = 'actor';
+
+-- Serves the list of the tokens of all actors.
+create index perdure_tokens_actors_idx on perdure_tokens (id) where kind = 'actor';
