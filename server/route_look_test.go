@@ -53,6 +53,11 @@ func (v tour) access() {
 		v.Errorf("me: %v", me)
 	}
 	v.post("/v1/actors/door/back/tokens", object{"caller": object{"type": "client", "id": "ada"}})
+	for _, path := range []string{"/v1/actors/door/back/tokens", "/v1/tokens/actors"} {
+		if rows := v.get(path).list(); len(rows) != 1 || rows[0]["caller"].(map[string]any)["id"] != "ada" {
+			v.Errorf("%s: %v", path, rows)
+		}
+	}
 	made := v.post("/v1/tokens", object{"name": "ci", "role": "admin"})
 	v.token = made.text("token")
 	if me := v.get("/v1/me"); me.text("name") != "ci" || me.text("auth") != "token" {
