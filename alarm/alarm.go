@@ -85,6 +85,11 @@ type Options struct {
 	// Sender sends what goes to webhooks from this process. Without one it is
 	// left to others. Default: none.
 	Sender Sender
+	// CheckWebhook refuses addresses of webhooks before they are stored. The error
+	// must not quote the URL, which may hold a secret. Default: CheckURL of a Sender
+	// that is a Checker; otherwise only addresses are refused that no process can
+	// reach.
+	CheckWebhook func(url string) error
 	// OnEvent is told of what becomes of every alarm that this process fires, for
 	// metrics. It must return at once. Default: nothing.
 	OnEvent func(Event)
@@ -203,6 +208,9 @@ func (o *Options) withDefaults() Options {
 	if len(options.Events) == 0 {
 		options.Events = EventKinds
 	}
+	if checker, ok := options.Sender.(Checker); ok && options.CheckWebhook == nil {
+		options.CheckWebhook = checker.CheckURL
+	}
 	if options.OnEvent == nil {
 		options.OnEvent = func(Event) {}
 	}
@@ -241,7 +249,7 @@ func (o Options) validate() error {
 		}
 	}
 	if o.Notify != "" {
-		if err := checkURL("Options.Notify", o.Notify); err != nil {
+		if err := o.checkURL("Options.Notify", o.Notify); err != nil {
 			return err
 		}
 	}

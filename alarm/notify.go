@@ -3,13 +3,14 @@ package alarm
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"time"
 
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/egress"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -34,6 +35,13 @@ type Sender interface {
 	// error, and it will be sent again later with the same id. A *RefusedError says
 	// when, or that it is of no use.
 	Send(ctx context.Context, m Message) error
+}
+
+// Checker is a Sender that knows which addresses it can never reach.
+type Checker interface {
+	// CheckURL returns an error if no message can be sent to a URL. The error must
+	// not quote the URL, which may hold a secret.
+	CheckURL(url string) error
 }
 
 // RefusedError is an error of a Sender whose receiver has a say in what follows.
@@ -129,22 +137,23 @@ func (a *Alarms) notice(row store.Alarm, e Event) (store.Notice, bool) {
 	}, true
 }
 
-// checkURL refuses what can never be the address of a webhook. What it resolves to
-// is decided when it is dialled.
-func checkURL(field, raw string) error {
+// checkURL refuses an address that a webhook can never have: one that no process
+// can reach, or that this process knows not to be allowed. What a name resolves to is
+// decided when it is dialled.
+func (o *Options) checkURL(field, raw string) error {
 	if err := edge.Text(field, raw, maxURL); err != nil {
 		return err
 	}
-	u, err := url.Parse(raw)
-	switch {
-	case err != nil:
-		return fault.Invalidf(field, "is not a URL") // which may hold a secret
-	case u.Scheme != "http" && u.Scheme != "https":
-		return fault.Invalidf(field, "has to begin with http:// or https://")
-	case u.Hostname() == "":
-		return fault.Invalidf(field, "has no host")
-	case u.User != nil:
-		return fault.Invalidf(field, "has a name or a password")
+	if _, err := egress.CheckForm(field, raw); err != nil || o.CheckWebhook == nil {
+		return err
+	}
+	err := o.CheckWebhook(raw)
+	var invalid *fault.Invalid
+	if errors.As(err, &invalid) {
+		return fault.Invalidf(field, "%s", invalid.Reason)
+	}
+	if err != nil {
+		return fault.Invalidf(field, "%s", err)
 	}
 	return nil
 }

@@ -143,7 +143,7 @@ func (a *Alarms) prepare(key Key, typ string, payload any, o ScheduleOptions) (s
 	if err := checkType(typ); err != nil {
 		return store.NewAlarm{}, err
 	}
-	if err := o.validate(typ); err != nil {
+	if err := o.validate(typ, &a.options); err != nil {
 		return store.NewAlarm{}, err
 	}
 	raw, err := edge.Marshal("payload of alarm "+key.String(), payload, a.options.MaxPayload)
@@ -193,7 +193,7 @@ func (o ScheduleOptions) recur(row *store.NewAlarm, now time.Time) error {
 	return nil
 }
 
-func (o ScheduleOptions) validate(typ string) error {
+func (o ScheduleOptions) validate(typ string, to *Options) error {
 	if err := o.validateTime(); err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func (o ScheduleOptions) validate(typ string) error {
 		return fault.Invalidf("ScheduleOptions.Priority", "is %d; High, Normal and Low are possible", o.Priority)
 	}
 	if o.Webhook != "" {
-		if err := checkURL("ScheduleOptions.Webhook", o.Webhook); err != nil {
+		if err := to.checkURL("ScheduleOptions.Webhook", o.Webhook); err != nil {
 			return err
 		}
 	} else if typ == Webhook {

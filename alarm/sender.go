@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/internal/egress"
 	"github.com/perdure/perdure/internal/webhook"
+	"github.com/perdure/perdure/retry"
 )
 
 // SenderOptions configure a Sender. The zero value of every field is its default.
@@ -24,7 +25,9 @@ type SenderOptions struct {
 // NewSender returns a sender of messages over HTTP, which are signed as Standard
 // Webhooks describes it. secret is "whsec_" and base64; while it is being replaced,
 // the new one and the old one with a space between. It reaches public addresses
-// only, unless its options say otherwise. A receiver that answers 410 gets the
+// only, unless its options say otherwise; it is a Checker, so an address that is not
+// allowed is refused when it is stored, and one that was stored before fails without a
+// retry. A receiver that answers 410 gets the
 // message no more, and one that answers with Retry-After not before that time.
 func NewSender(secret string, options *SenderOptions) (Sender, error) {
 	var o SenderOptions
@@ -39,10 +42,11 @@ func NewSender(secret string, options *SenderOptions) (Sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sender{http: webhook.NewSender(client, clock.System), secrets: secrets}, nil
+	return &sender{client: client, http: webhook.NewSender(client, clock.System), secrets: secrets}, nil
 }
 
 type sender struct {
+	client  *egress.Client
 	http    *webhook.Sender
 	secrets []webhook.Secret
 }
@@ -51,9 +55,19 @@ type sender struct {
 // are heeded.
 func (s *sender) Send(ctx context.Context, m Message) error {
 	_, err := s.http.Send(ctx, webhook.Delivery{URL: m.URL, ID: m.ID, Body: m.Body, Secrets: s.secrets})
+	var refused *egress.RefusedError
+	if errors.As(err, &refused) && !refused.Resolved {
+		return retry.Stop(err) // the address stays what it is
+	}
 	var status *webhook.StatusError
 	if !errors.As(err, &status) {
 		return err
 	}
 	return &RefusedError{Gone: webhook.Gone(err), After: status.After, Err: err}
+}
+
+// CheckURL implements Checker.
+func (s *sender) CheckURL(url string) error {
+	_, err := s.client.CheckURL("webhook", url)
+	return err
 }

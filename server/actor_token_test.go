@@ -80,17 +80,31 @@ func TestTokenOfAnotherActorIsNone(t *testing.T) {
 	}
 }
 
-// Case 56.
+// Case 56. A caller that the token does not allow is refused; what an event says about
+// its caller is not heard.
 func TestCallerIsThatOfTheToken(t *testing.T) {
 	t.Parallel()
-	s := doors(t)
-	for _, path := range []string{"/events?caller=service:billing", "/events?caller=system:x"} {
-		s.do(http.MethodPost, "/v1/actors/door/front"+path, object{"type": "OPEN", "caller": object{"type": "system", "id": "root"}})
-		s.do(http.MethodPost, "/v1/actors/door/front"+path, object{"type": "OPEN"})
-	}
-	s.token = s.tokens[api.Admin]
-	log := string(s.do(http.MethodGet, "/v1/actors/door/front/log", nil).body)
-	if !strings.Contains(log, `"caller":"client:ada"`) || strings.Contains(log, "billing") || strings.Contains(log, `"caller":"system:root"`) {
-		t.Errorf("%s", log)
+	for _, database := range []string{enginetest.SQLite, enginetest.Postgres} {
+		s := doorsOn(t, database)
+		for _, named := range []string{"service:billing", "client:eve", "client:", "system:x", "ada", "client:ada:x"} {
+			for path, body := range map[string]any{"/events": object{"type": "OPEN"}, "/snapshot": nil, "/stream": nil, "/socket": nil} {
+				method := map[bool]string{true: http.MethodGet, false: http.MethodPost}[body == nil]
+				if a := s.do(method, "/v1/actors/door/front"+path+"?caller="+named, body); a.status != http.StatusForbidden {
+					t.Errorf("%s as %s: %d: %s", path, named, a.status, a.body)
+				}
+			}
+		}
+		s.want(http.StatusOK, http.MethodPost, "/v1/actors/door/front/events?caller=client:ada", object{"type": "OPEN", "caller": object{"type": "system", "id": "root"}})
+		s.want(http.StatusOK, http.MethodGet, "/v1/actors/door/front/snapshot?caller=client:ada", nil)
+		s.token = s.tokens[api.Admin]
+		log := string(s.do(http.MethodGet, "/v1/actors/door/front/log", nil).body)
+		if !strings.Contains(log, `"caller":"client:ada"`) || strings.Contains(log, "billing") || strings.Contains(log, `"caller":"system:root"`) {
+			t.Errorf("%s", log)
+		}
+		s.want(http.StatusOK, http.MethodGet, "/v1/actors/door/front/snapshot?caller=service:billing", nil)
+		for named, status := range map[string]int{"system:x": http.StatusForbidden, "nobody": http.StatusUnprocessableEntity} {
+			s.want(status, http.MethodGet, "/v1/actors/door/front/snapshot?caller="+named, nil)
+			s.want(status, http.MethodPost, "/v1/actors/door/front/events?caller="+named, object{"type": "OPEN"})
+		}
 	}
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/perdure/perdure/hook"
 	"github.com/perdure/perdure/internal/api"
 	"github.com/perdure/perdure/internal/auth"
+	"github.com/perdure/perdure/internal/egress"
 	"github.com/perdure/perdure/internal/redact"
 	"github.com/perdure/perdure/internal/site"
 	"github.com/perdure/perdure/remote"
@@ -145,11 +146,32 @@ func New(eng *perdure.Engine, options *Options) (*Server, error) {
 	return s, nil
 }
 
+// webhookCheck returns the check of addresses of webhooks for a server whose alarms
+// send none themselves: it allows what steps in other languages may reach.
+func webhookCheck(o *remote.Options) (func(url string) error, error) {
+	var allow []string
+	if o != nil {
+		allow = o.Allow
+	}
+	client, err := egress.New(&egress.Options{Allow: allow})
+	if err != nil {
+		return nil, err
+	}
+	return func(url string) error {
+		_, err := client.CheckURL("webhook", url)
+		return err
+	}, nil
+}
+
 // open opens what the options leave out.
 func (s *Server) open() (err error) {
 	o := &s.options
 	if o.Alarms == nil {
-		if o.Alarms, err = alarm.New(s.eng, &alarm.Options{OnError: o.OnError}); err != nil {
+		check, err := webhookCheck(o.Remote)
+		if err != nil {
+			return err
+		}
+		if o.Alarms, err = alarm.New(s.eng, &alarm.Options{CheckWebhook: check, OnError: o.OnError}); err != nil {
 			return err
 		}
 	}

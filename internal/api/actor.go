@@ -139,15 +139,23 @@ func (in ByActor) ref() actor.Ref { return actor.Ref{Type: in.Type, ID: in.ID} }
 
 // callerOf returns as whom a request talks to an actor: as the caller of its token;
 // with another token, as the one that it names, or as a service of the token's name.
+// It fails with status 403 for a caller that the token does not allow.
 func callerOf(ctx context.Context, named string) (actor.Caller, error) {
 	p := requestOf(ctx).principal
 	if p.Actor != nil {
-		return actor.Caller{Kind: actor.CallerKind(p.Actor.CallerKind), ID: p.Actor.CallerID}, nil
+		caller := actor.Caller{Kind: actor.CallerKind(p.Actor.CallerKind), ID: p.Actor.CallerID}
+		if named != "" && named != string(caller.Kind)+":"+caller.ID {
+			return actor.Caller{}, errForbidden("the token is for another caller")
+		}
+		return caller, nil
 	}
 	if named == "" {
 		return actor.Caller{Kind: actor.Service, ID: p.Name}, nil
 	}
 	kind, id, ok := strings.Cut(named, ":")
+	if kind == string(actor.System) {
+		return actor.Caller{}, errForbidden("no token is for the system")
+	}
 	if !ok || kind != string(actor.Client) && kind != string(actor.Service) {
 		return actor.Caller{}, NewProblem(422, codeInvalid, "a caller is written as client:ada or service:billing")
 	}

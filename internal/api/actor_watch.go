@@ -85,19 +85,21 @@ type Patch struct {
 
 // differ turns the views of a watch into a snapshot and then patches.
 type differ struct {
+	// redact takes out of a snapshot what is not shown, before it is compared.
+	redact  func(any) any
 	version int64
 	last    json.RawMessage
 }
 
 // next returns the name of the message for a view, and the message.
 func (d *differ) next(v actor.View) (string, any, error) {
-	s := showSnapshot(v)
+	s := d.redact(showSnapshot(v))
 	raw, err := json.Marshal(s)
 	if err != nil {
 		return "", nil, err
 	}
 	from, last := d.version, d.last
-	d.version, d.last = s.Version, raw
+	d.version, d.last = v.Version, raw
 	if last == nil {
 		return "snapshot", s, nil
 	}
@@ -105,7 +107,7 @@ func (d *differ) next(v actor.View) (string, any, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	return "patch", Patch{From: from, Version: s.Version, Patch: patch}, nil
+	return "patch", Patch{From: from, Version: v.Version, Patch: patch}, nil
 }
 
 type watchInput struct {
@@ -124,7 +126,7 @@ func (a *API) watch(ctx context.Context, in *watchInput) (actor.Caller, *differ,
 	if _, err := a.config.Actors.Snapshot(ctx, in.ref(), caller); err != nil { // there is one
 		return caller, nil, err
 	}
-	d := &differ{}
+	d := &differ{redact: func(v any) any { return a.redactFor(ctx, v) }}
 	version, err := strconv.ParseInt(in.last(), 10, 64)
 	if err != nil || version < 1 {
 		return caller, d, nil

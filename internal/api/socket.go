@@ -128,7 +128,7 @@ func (s *socket) handle(ctx context.Context, m received) sent {
 	if err != nil {
 		return sent{Kind: "error", ID: m.ID, Data: s.api.problem(s.req, err)}
 	}
-	return sent{Kind: "receipt", ID: m.ID, Data: showReceipt(r)}
+	return sent{Kind: "receipt", ID: m.ID, Data: s.api.redactFor(s.http.Context(), showReceipt(r))}
 }
 
 // may returns the error for a sender who may not write, and ends the socket if the

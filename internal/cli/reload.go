@@ -79,6 +79,14 @@ func (w *webhooks) Send(ctx context.Context, m alarm.Message) error {
 	return (*w.sender.Load()).Send(ctx, m)
 }
 
+// CheckURL implements alarm.Checker.
+func (w *webhooks) CheckURL(url string) error {
+	if sender, ok := (*w.sender.Load()).(alarm.Checker); ok {
+		return sender.CheckURL(url)
+	}
+	return nil
+}
+
 // reload reads the secrets of webhooks again, if there were any.
 func (g *guards) reload(a *app) error {
 	if g.webhooks == nil {

@@ -21,6 +21,9 @@ func (c *capped) Read(p []byte) (int, error) {
 		p = p[:c.left+1]
 	}
 	n, err := c.body.Read(p)
+	if err != nil && err != io.EOF {
+		err = hide(err)
+	}
 	if int64(n) > c.left {
 		n, err = int(c.left), &TooLargeError{Max: c.max}
 	}

@@ -13,12 +13,10 @@ package egress
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"slices"
 	"strconv"
 	"syscall"
@@ -115,15 +113,15 @@ func (o *Options) withDefaults() Options {
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
 // Do sends a request and returns the answer, redirects included as they are. The
-// caller closes its body. Errors do not quote the URL, which may hold a secret.
-// A *RefusedError says that nothing was sent.
+// caller closes its body. Errors quote neither the URL, which may hold a secret, nor
+// the address that its host resolves to, which may be internal. A *RefusedError says that nothing was sent.
 func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	if err := c.check(r.URL); err != nil {
 		return nil, err
 	}
 	response, err := c.http.Do(r)
 	if err != nil {
-		return nil, bare(err)
+		return nil, hide(err)
 	}
 	if response.ContentLength > c.maxAnswer {
 		_ = response.Body.Close() // nothing of it is wanted
@@ -133,21 +131,15 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// bare takes the URL out of an error of net/http.
-func bare(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		return u.Err
-	}
-	return err
-}
-
 // RefusedError says that an address may not be reached. Nothing was sent to it.
 type RefusedError struct {
 	// Host is the host as the URL has it.
 	Host string
 	// Reason says what is wrong with the address: "is private".
 	Reason string
+	// Resolved is true if the host is a name, and the address was found when it was
+	// dialled. It may resolve to another one later.
+	Resolved bool
 }
 
 func (e *RefusedError) Error() string {
@@ -184,7 +176,7 @@ func (c *Client) control(ctx context.Context, network, address string, _ syscall
 		return &RefusedError{Host: host, Reason: "cannot be read"}
 	}
 	if reason := class(ip); reason != "" && !c.allow.permits(host, ip) {
-		return &RefusedError{Host: host, Reason: reason}
+		return &RefusedError{Host: host, Reason: reason, Resolved: true}
 	}
 	if c.fence != nil {
 		return c.fence(ip)

@@ -3,6 +3,7 @@ package egress
 import (
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/perdure/perdure/fault"
@@ -15,6 +16,19 @@ const maxURL = 2048
 // reached, so that a mistake is seen when the address is stored. What its host
 // resolves to is decided when it is dialled.
 func (c *Client) CheckURL(field, raw string) (*url.URL, error) {
+	u, err := CheckForm(field, raw)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.check(u); err != nil {
+		return nil, fault.Invalidf(field, "cannot be used: %s", err)
+	}
+	return u, nil
+}
+
+// CheckForm parses an address that a user gave and refuses what no client can reach,
+// whatever its options allow.
+func CheckForm(field, raw string) (*url.URL, error) {
 	if len(raw) > maxURL {
 		return nil, fault.Invalidf(field, "is longer than %d bytes", maxURL)
 	}
@@ -25,15 +39,34 @@ func (c *Client) CheckURL(field, raw string) (*url.URL, error) {
 	if u.Fragment != "" {
 		return nil, fault.Invalidf(field, "has a fragment")
 	}
-	if err := c.check(u); err != nil {
-		return nil, fault.Invalidf(field, "cannot be used: %s", err)
+	if err := form(u); err != nil {
+		return nil, fault.Invalidf(field, "cannot be used: it %s", err.Reason)
 	}
 	return u, nil
 }
 
-// check refuses URLs that are no plain http or https URLs with a host. Notations
-// of addresses that only some resolvers know are refused as well.
+// check refuses URLs that the client cannot reach, whatever their hosts resolve to.
 func (c *Client) check(u *url.URL) error {
+	if err := form(u); err != nil {
+		return err
+	}
+	host := u.Hostname()
+	if err := c.checkPort(host, portOf(u)); err != nil {
+		return err
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return nil // a name
+	}
+	if reason := class(ip); reason != "" && !c.allow.permits(host, ip) {
+		return &RefusedError{Host: host, Reason: reason}
+	}
+	return nil
+}
+
+// form refuses URLs that are no plain http or https URLs with a host. Notations of
+// addresses that only some resolvers know are refused as well.
+func form(u *url.URL) *RefusedError {
 	host := u.Hostname()
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
@@ -43,24 +76,25 @@ func (c *Client) check(u *url.URL) error {
 	case u.User != nil:
 		return &RefusedError{Host: host, Reason: "has a user in its URL"}
 	}
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	if err := c.checkPort(host, port); err != nil {
-		return err
+	if n, err := strconv.Atoi(portOf(u)); err != nil || n < 1 || n > 65535 {
+		return &RefusedError{Host: host, Reason: "has no valid port"}
 	}
 	ip, err := netip.ParseAddr(host)
-	if err != nil {
-		if !validName(host) {
-			return &RefusedError{Host: host, Reason: "is not written as a name or an address in its usual form"}
-		}
-		return nil
-	}
-	if reason := class(ip); reason != "" && !c.allow.permits(host, ip) {
-		return &RefusedError{Host: host, Reason: reason}
+	switch {
+	case err == nil && ip.Zone() != "":
+		return &RefusedError{Host: host, Reason: class(ip)}
+	case err != nil && !validName(host):
+		return &RefusedError{Host: host, Reason: "is not written as a name or an address in its usual form"}
 	}
 	return nil
+}
+
+// portOf returns the port of a URL.
+func portOf(u *url.URL) string {
+	if port := u.Port(); port != "" {
+		return port
+	}
+	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
 }
 
 // validName reports whether host is a name in ASCII whose last label is not a
