@@ -24,7 +24,7 @@ var needs = func() map[string]int {
 			act-on-actors send-event stop-actor release-actor move-timer skip-timer fire-timer`,
 		asAdmin: `
 			put-definition delete-definition remove-schedule drain-node delete-actor reset-actor create-actor-token put-machine
-			list-tokens create-token revoke-token`,
+			list-tokens create-token revoke-token list-actor-tokens list-all-actor-tokens`,
 	} {
 		for _, id := range strings.Fields(names) {
 			all[id] = rank
