@@ -1,4 +1,7 @@
-package mail_test
+// Package smtptest tests the sender of mail by SMTP with a server. It is a package
+// of its own because the server is: the modules that tests of package mail import are
+// in the go.sum of its users.
+package smtptest
 
 import (
 	"crypto/ecdsa"
@@ -6,10 +9,13 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"io"
 	"math/big"
 	"net"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,10 +24,26 @@ import (
 
 	"github.com/emersion/go-sasl"
 	"github.com/emersion/go-smtp"
+	"go.uber.org/goleak"
 
 	"github.com/perdure/perdure/task"
 	"github.com/perdure/perdure/task/mail"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const secretKey = "re_very_secret"
+
+func secret(t *testing.T, value string) task.Secret {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(file, []byte(value+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return task.FileSecret(file)
+}
+
+var hello = json.RawMessage(`{"from": "Shop <shop@example.com>", "to": "ada@example.com", "subject": "Hé", "text": "Hello", "html": "<p>Hello</p>", "idempotency_key": "key-1", "attempt": 1}`)
 
 // mailbox is an SMTP server in the test's process. It answers the recipients
 // that the test names in its own way.
