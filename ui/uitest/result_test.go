@@ -50,6 +50,7 @@ func TestAQuarantinedActorIsReset(t *testing.T) {
 		}
 		f.changed()
 		p.click("dialog [data-confirm]")
+		eventually(t, "it is asked", func() bool { return len(f.seen()) > 0 }) // the toast may be that of the time before
 		p.wait("it is done", `[...document.querySelectorAll(".toast span")].some((e) => e.textContent === "Reset: subscription dora")`)
 		if got := f.changed(); len(got) != 1 || got[0] != "POST actors/subscription/dora/reset "+want {
 			t.Errorf("step %q asks for %q", step, got)

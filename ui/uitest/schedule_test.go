@@ -34,7 +34,7 @@ func TestAScheduleIsChangedInPlace(t *testing.T) {
 	p.accessible("changed", "main")
 	f.set("ticks", object{"valid": false, "problem": "minute: 99 is more than 59", "next": []string{}}, "ticks")
 	p.fill("[data-change] [name=spec]", "99 3 * * *")
-	p.wait("a mistake is told", `document.querySelector("[data-ticks]").textContent === "minute: 99 is more than 59"`)
+	p.wait("a mistake is told", `document.querySelector("[data-ticks]")?.textContent === "minute: 99 is more than 59"`)
 	p.fill("[data-change] [name=spec]", "45 3 * * *")
 	p.keys(kb.Enter)
 	p.wait("it is saved", `document.querySelector(".toast")?.textContent === "Saved nightly-report"`)
