@@ -102,7 +102,7 @@ Made from the OpenAPI document, which a server has at ` + "`/openapi.json`" + `.
 | changing what you have seen | ` + "`GET` of a schedule, an alarm, a machine or a definition behind HTTP endpoints has an `ETag`; `If-Match: <etag>` (or a list, or `*`) on PUT, PATCH and DELETE changes it only if it is still that, compared under its lock in the transaction of the change; otherwise the answer is 412 and nothing is changed. `If-None-Match: *` on PUT only creates. The ETag names what somebody can set: ticks, attempts and times that pass by themselves do not change it, so `If-None-Match: <etag>` on GET (304) asks whether it is configured as before, not whether it has run" + ` |
 | acting on many | ` + "`POST /v1/{kind}/actions`" + ` with ids, or with the filter of the list; ` + "`dry_run`" + ` only counts. Up to 1,000 things are one transaction; what cannot be acted on is a line of the answer |
 
-Outside of ` + "`/v1`" + `, without authentication: ` + "`/livez`, `/readyz` (`?verbose`), `/healthz`, `/version`, `/metrics`, `/openapi.json`, `/docs/`" + `.
+Outside of ` + "`/v1`" + `, without authentication: ` + "`/livez`, `/readyz` (`?verbose`), `/healthz`, `/docs/`" + ` and the files of the dashboard. With the role viewer: ` + "`/version`, `/metrics`, `/openapi.json`" + `.
 `
 
 func (d document) page() string {

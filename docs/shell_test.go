@@ -179,7 +179,7 @@ func (s *terminal) background(b shellBlock) {
 			return false
 		}
 		http.DefaultClient.CloseIdleConnections()
-		return response.Body.Close() == nil && response.StatusCode == http.StatusOK
+		return response.Body.Close() == nil && (response.StatusCode == http.StatusOK || response.StatusCode == http.StatusUnauthorized)
 	})
 }
 

@@ -115,7 +115,7 @@ func New(c Config) (*API, error) {
 	if err := a.describe(); err != nil {
 		return nil, err
 	}
-	a.mux.HandleFunc("GET /openapi.json", a.serveDocument)
+	a.mux.Handle("GET /openapi.json", auth.Require(c.Auth, Viewer, http.HandlerFunc(a.serveDocument)))
 	a.mux.HandleFunc("/v1/", a.unknown)
 	a.handler = a.outermost(auth.Protect(a.mux, http.HandlerFunc(refuseForeign)))
 	return a, nil

@@ -30,6 +30,7 @@ import (
 // serving are the flags of commands that serve.
 type serving struct {
 	listen, cert, key string
+	metrics           string
 	insecure          bool
 	drain             time.Duration
 	roles             []string
@@ -43,6 +44,7 @@ type serving struct {
 
 func (s *serving) add(flags *pflag.FlagSet) {
 	flags.StringVar(&s.listen, "listen", "127.0.0.1:7070", "the address to serve")
+	flags.StringVar(&s.metrics, "metrics-listen", "", "an address that serves only /metrics, without a token (default: /metrics is served with the rest and needs one)")
 	flags.StringVar(&s.cert, "tls-cert", "", "file of the certificate, for TLS")
 	flags.StringVar(&s.key, "tls-key", "", "file of the certificate's key")
 	flags.BoolVar(&s.insecure, "insecure", false, "serve an address that others can reach although nobody needs a token")
@@ -190,7 +192,7 @@ func (p *process) run(ctx context.Context, dsn string) error {
 func (p *process) nodeOptions() (node.Options, error) {
 	s, b := p.flags, readBuild()
 	o := node.Options{
-		Listen: s.listen, TLSCert: s.cert, TLSKey: s.key, Insecure: s.insecure, DrainTimeout: s.drain,
+		Listen: s.listen, TLSCert: s.cert, TLSKey: s.key, Insecure: s.insecure, DrainTimeout: s.drain, MetricsListen: s.metrics,
 		Version: b, Build: telemetry.Build{Version: b.Version, Revision: b.Revision}, Notify: node.NewNotifier(p.env),
 		Routes: map[string]http.Handler{},
 	}

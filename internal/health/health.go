@@ -67,12 +67,11 @@ func New(eng *perdure.Engine, version any, checks ...Check) *Health {
 // to it while it finishes what it has.
 func (h *Health) Drain() { h.draining.Store(true) }
 
-// Mount serves /livez, /readyz, /healthz and /version.
+// Mount serves /livez, /readyz and /healthz, for all callers.
 func (h *Health) Mount(mux *http.ServeMux) {
 	mux.HandleFunc("GET /livez", h.live)
 	mux.HandleFunc("GET /readyz", h.ready)
 	mux.HandleFunc("GET /healthz", h.ready)
-	mux.HandleFunc("GET /version", h.serveVersion)
 }
 
 func (h *Health) ping(ctx context.Context) error {
@@ -163,7 +162,8 @@ func answer(w http.ResponseWriter, status int, text string) {
 	_, _ = w.Write([]byte(text)) // the client has gone
 }
 
-func (h *Health) serveVersion(w http.ResponseWriter, _ *http.Request) {
+// ServeVersion answers with the version.
+func (h *Health) ServeVersion(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(h.version) // the client has gone
 }

@@ -44,7 +44,11 @@ func TestAProcessWithItsDatabaseIsReady(t *testing.T) {
 			want(t, h, path, http.StatusOK, "ok\n")
 		}
 		want(t, h, "/readyz?verbose", http.StatusOK, "database: ok\n", "migrations: ok\n", "not draining: ok\n")
-		want(t, h, "/version", http.StatusOK, `{"version":"v1"}`)
+		answer := httptest.NewRecorder()
+		h.ServeVersion(answer, httptest.NewRequest(http.MethodGet, "/version", nil))
+		if body := answer.Body.String(); body != `{"version":"v1"}`+"\n" {
+			t.Errorf("version: %s", body)
+		}
 		enginetest.NoError(t, h.Ready(t.Context()))
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -40,7 +41,12 @@ type Options struct {
 	DrainTimeout time.Duration
 	// Server configures the server: its roles, and the work that it knows.
 	Server server.Options
-	// Routes are further paths to serve, by pattern. Default: none.
+	// MetricsListen is an address that serves only /metrics, without credentials. If
+	// it is a loopback address, requests must be for it. Default: none, /metrics is
+	// served with the rest and needs the role of a viewer.
+	MetricsListen string
+	// Routes are further paths to serve, by pattern, by the rules of the API: GET needs
+	// the role of a viewer, other methods that of an operator. Default: none.
 	Routes map[string]http.Handler
 	// Version is what /version shows, as JSON; Build is the same for metrics.
 	Version any
@@ -56,7 +62,9 @@ type Node struct {
 	listener net.Listener
 	server   *server.Server
 	health   *health.Health
+	exporter *telemetry.Exporter
 	http     *http.Server
+	metrics  *metricsServer // nil if there is none
 	// certificate is the one that was read last.
 	certificate atomic.Pointer[tls.Certificate]
 }
@@ -80,6 +88,9 @@ func New(ctx context.Context, eng *perdure.Engine, options Options) (*Node, erro
 		return nil, fmt.Errorf("listen on %s: %w", options.Listen, err)
 	}
 	n.listener = listener
+	if n.metrics, err = listenMetrics(ctx, options.MetricsListen, n.exporter); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
 	return n, nil
 }
 
@@ -115,19 +126,25 @@ func (n *Node) assemble() error {
 	if err != nil {
 		return err
 	}
-	exporter := telemetry.New(n.eng, n.options.Build)
+	n.exporter = telemetry.New(n.eng, n.options.Build)
 	o := n.options.Server
 	o.Version, o.Dashboard = n.options.Build.Version, dashboard
-	o.Observe = exporter.Observe
+	o.Observe = n.exporter.Observe
 	if n.server, err = server.New(n.eng, &o); err != nil {
 		return err
 	}
 	n.health = health.New(n.eng, n.options.Version)
 	mux := http.NewServeMux()
 	n.health.Mount(mux)
-	mux.Handle("GET /metrics", exporter)
+	access := n.options.Server.Auth
+	mux.Handle("GET /metrics", auth.Require(access, auth.Viewer, n.exporter))
+	mux.Handle("GET /version", auth.Require(access, auth.Viewer, http.HandlerFunc(n.health.ServeVersion)))
 	for pattern, handler := range n.options.Routes {
-		mux.Handle(pattern, handler)
+		role := auth.Operator
+		if strings.HasPrefix(pattern, "GET ") {
+			role = auth.Viewer
+		}
+		mux.Handle(pattern, auth.Require(access, role, handler))
 	}
 	mux.Handle("/", n.eng.Runtime().Tracer.Serve(n.server))
 	n.http = n.server.HTTP()
@@ -152,13 +169,15 @@ func (n *Node) URL() string {
 func (n *Node) Server() *server.Server { return n.server }
 
 // Close ends a node that is not run.
-func (n *Node) Close() error { return n.listener.Close() }
+func (n *Node) Close() error { return errors.Join(n.listener.Close(), n.metrics.close()) }
 
 // Run serves until ctx ends, then drains: the node is not ready any more, claims
 // nothing, and finishes what runs, within the drain's time.
 func (n *Node) Run(ctx context.Context) error {
 	served := make(chan error, 1)
 	go func() { served <- n.serve() }()
+	n.metrics.start()
+	defer func() { _ = n.metrics.close() }()
 	if err := n.server.Start(); err != nil { //nolint:contextcheck // what it starts ends with Stop
 		return errors.Join(err, n.http.Close(), <-served)
 	}

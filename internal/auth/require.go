@@ -1,0 +1,64 @@
+package auth
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// Authenticator decides who sends a request, as Access does.
+type Authenticator interface {
+	Authenticate(*http.Request) (Principal, error)
+}
+
+// Require lets requests pass to a handler outside the API by the rules of the API: with
+// the credentials of a role, or without any where Authenticate accepts that, and not from
+// the pages of other sites.
+func Require(a Authenticator, role Role, next http.Handler) http.Handler {
+	return Protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		who, err := a.Authenticate(r)
+		var limited *LimitedError
+		switch {
+		case errors.As(err, &limited):
+			w.Header().Set("Retry-After", fmt.Sprint(int(limited.After.Seconds())+1))
+			refuse(w, http.StatusTooManyRequests, "rate_limited", err.Error())
+		case errors.Is(err, ErrUnauthenticated):
+			w.Header().Set("WWW-Authenticate", `Bearer realm="perdure"`)
+			refuse(w, http.StatusUnauthorized, "unauthorized", err.Error())
+		case err != nil: // the database did not respond: it says nothing about the credential
+			w.Header().Set("Retry-After", "1")
+			refuse(w, http.StatusServiceUnavailable, "unavailable", "the server cannot answer now")
+		case who.Actor != nil:
+			refuse(w, http.StatusForbidden, "forbidden", "the token is for one actor")
+		case who.Role < role:
+			refuse(w, http.StatusForbidden, "forbidden", "the route needs the role "+role.String())
+		default:
+			next.ServeHTTP(w, r)
+		}
+	}), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		refuse(w, http.StatusForbidden, "forbidden", "the request comes from another site")
+	}))
+}
+
+// LocalHost refuses requests for a host that is not this machine, for a handler that
+// listens on loopback without credentials: a page of another site can make a browser on
+// this machine ask a name that resolves to loopback.
+func LocalHost(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !fromHere(r) {
+			refuse(w, http.StatusForbidden, "forbidden", "the request is not for this machine")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// refuse answers with a problem, as the API does.
+func refuse(w http.ResponseWriter, status int, code, detail string) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]any{ // the client may have gone
+		"type": "urn:perdure:problem:" + code, "title": http.StatusText(status), "status": status, "code": code, "detail": detail,
+	})
+}
