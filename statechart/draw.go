@@ -1,7 +1,6 @@
 package statechart
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -10,11 +9,22 @@ import (
 // whose ids are in active are highlighted. The same machine and states always
 // give the same bytes.
 func SVG(m *Machine, active []string) []byte {
-	d := &drawing{m: m, boxes: make([]box, len(m.nodes)), arrows: arrowsOf(m)}
+	return layOut(m).render(active)
+}
+
+// layOut computes the places of all states, arrows and labels. Its time is bounded by
+// the size of the machine, except for that of labels, which is bounded by maxLooks.
+func layOut(m *Machine) *drawing {
+	d := &drawing{m: m, boxes: make([]box, len(m.nodes)), arrows: arrowsOf(m), inside: map[*node][]*arrow{}}
+	for _, a := range d.arrows {
+		if n := a.home(); n != nil {
+			d.inside[n] = append(d.inside[n], a)
+		}
+	}
 	d.size(m.root)
 	d.place(m.root, margin, margin)
 	d.route()
-	return d.render(active)
+	return d
 }
 
 // Measures of a drawing, in pixels.
@@ -36,8 +46,10 @@ type drawing struct {
 	m      *Machine
 	boxes  []box // by the order of the states
 	arrows []*arrow
+	inside map[*node][]*arrow // the arrows between the states of a state
 	labels []rect
 	limit  rect // of all that is drawn
+	looks  int  // how often a place for a label was compared with another thing
 }
 
 type rect struct{ x, y, w, h float64 }
@@ -45,7 +57,8 @@ type rect struct{ x, y, w, h float64 }
 // A box is a state in the drawing.
 type box struct {
 	rect
-	lines []string // below the title
+	lines       []string // below the title
+	column, row int      // in the state around it
 	// columns of the states inside, and their widths with the gaps after them
 	columns [][]*node
 	widths  []float64
@@ -68,14 +81,17 @@ type point struct{ x, y float64 }
 func arrowsOf(m *Machine) []*arrow {
 	var all []*arrow
 	byEnds := map[[2]*node]*arrow{}
+	labelled := map[*arrow]map[string]bool{}
 	add := func(from, to *node, label string) {
 		a, ok := byEnds[[2]*node{from, to}]
 		if !ok {
 			a = &arrow{from: from, to: to}
 			byEnds[[2]*node{from, to}] = a
+			labelled[a] = map[string]bool{}
 			all = append(all, a)
 		}
-		if label != "" && !slices.Contains(a.labels, label) {
+		if label != "" && !labelled[a][label] {
+			labelled[a][label] = true
 			a.labels = append(a.labels, label)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -72,5 +73,36 @@ func TestEveryMachineOfTheCorpusCanBeDrawn(t *testing.T) {
 		if m, err := c.Parse(); err == nil {
 			wellFormed(t, statechart.SVG(m, nil))
 		}
+	}
+}
+
+// dense is a machine in which each of n states has a transition to each other.
+func dense(n int) string {
+	var states []string
+	for i := range n {
+		var on []string
+		for j := range n {
+			on = append(on, fmt.Sprintf(`"E%d":"s%d"`, j, j))
+		}
+		states = append(states, fmt.Sprintf(`"s%d":{"on":{%s}}`, i, strings.Join(on, ",")))
+	}
+	return `{"id":"dense","initial":"s0","states":{` + strings.Join(states, ",") + "}}"
+}
+
+// The work for a drawing is bounded, also for a machine with 22,350 arrows, and all of
+// them are drawn.
+func TestTheWorkForADrawingIsBounded(t *testing.T) {
+	t.Parallel()
+	small, large := parse(t, dense(30)), parse(t, dense(150))
+	one := (150 + 150*150) // things that a place can be compared with
+	if looks := statechart.DrawingLooks(large); looks < statechart.MaxLooks || looks > statechart.MaxLooks+one {
+		t.Errorf("%d looks, want %d and at most one place more", looks, statechart.MaxLooks)
+	}
+	if looks := statechart.DrawingLooks(small); looks >= statechart.MaxLooks {
+		t.Errorf("a machine of 30 states needs %d looks", looks)
+	}
+	// 149 arrows, and a line in the box of the state that stays.
+	if labels := bytes.Count(statechart.SVG(large, nil), []byte(">E149<")); labels != 150 {
+		t.Errorf("%d labels of an event, want 150", labels)
 	}
 }

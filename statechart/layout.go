@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 )
 
 // size measures a state and those inside it, innermost first.
@@ -37,6 +38,11 @@ func (d *drawing) sizeAround(n *node) {
 		b.columns = stacked(n)
 	} else {
 		b.columns = d.ranked(n)
+	}
+	for i, column := range b.columns {
+		for j, c := range column {
+			d.boxes[c.order].column, d.boxes[c.order].row = i, j
+		}
 	}
 	d.gaps(n)
 	wide, high := 0.0, 0.0
@@ -82,9 +88,8 @@ func stacked(n *node) [][]*node {
 // from the initial one.
 func (d *drawing) ranked(n *node) [][]*node {
 	next := map[*node][]*node{}
-	for _, a := range d.arrows {
-		from, to := childToward(n, a.from), childToward(n, a.to)
-		if from != nil && to != nil && from != to {
+	for _, a := range d.inside[n] {
+		if from, to := childToward(n, a.from), childToward(n, a.to); from != to {
 			next[from] = append(next[from], to)
 		}
 	}
@@ -123,19 +128,23 @@ func (d *drawing) ranked(n *node) [][]*node {
 func (d *drawing) untangle(columns [][]*node, next map[*node][]*node) [][]*node {
 	row := map[*node]float64{}
 	for i, column := range columns {
-		weight := map[*node]float64{}
-		for j, c := range column {
-			sum, count := 0.0, 0.0
-			if i > 0 {
-				for _, p := range columns[i-1] {
-					if slices.Contains(next[p], c) {
-						sum, count = sum+row[p], count+1
+		sum, count := map[*node]float64{}, map[*node]float64{}
+		if i > 0 {
+			for _, p := range columns[i-1] {
+				counted := map[*node]bool{}
+				for _, c := range next[p] {
+					if !counted[c] {
+						counted[c] = true
+						sum[c], count[c] = sum[c]+row[p], count[c]+1
 					}
 				}
 			}
+		}
+		weight := map[*node]float64{}
+		for j, c := range column {
 			weight[c] = float64(j)
-			if count > 0 {
-				weight[c] = sum / count
+			if count[c] > 0 {
+				weight[c] = sum[c] / count[c]
 			}
 		}
 		slices.SortStableFunc(column, func(a, b *node) int { return cmp.Compare(weight[a], weight[b]) })
@@ -161,10 +170,7 @@ func (d *drawing) gaps(n *node) {
 	for i := range len(b.columns) - 1 {
 		b.gaps[i] = 46
 	}
-	for _, a := range d.arrows {
-		if !d.within(a, n) {
-			continue
-		}
+	for _, a := range d.inside[n] {
 		switch i, j, _, _ := d.columns(a); {
 		case j == i+1:
 			b.gaps[i] = max(b.gaps[i], min(a.labelWide()+34, 300))
@@ -174,21 +180,23 @@ func (d *drawing) gaps(n *node) {
 	}
 }
 
-// within says whether an arrow is drawn between the states of n.
-func (d *drawing) within(a *arrow, n *node) bool {
+// home returns the state between whose states an arrow is drawn, nil if it leads from a
+// state into itself or out of itself.
+func (a *arrow) home() *node {
 	if a.from == a.to {
-		return a.from.parent == n
+		return a.from.parent
 	}
-	return commonAncestor(a.from, a.to) == n && a.from != n && a.to != n
+	n := commonAncestor(a.from, a.to)
+	if n == a.from || n == a.to {
+		return nil
+	}
+	return n
 }
 
 // rooms leaves room for arrows that pass over or under the columns.
 func (d *drawing) rooms(n *node) {
 	b := &d.boxes[n.order]
-	for _, a := range d.arrows {
-		if !d.within(a, n) {
-			continue
-		}
+	for _, a := range d.inside[n] {
 		i, j, _, _ := d.columns(a)
 		span := 0.0
 		for k := min(i, j); k < max(i, j); k++ {
@@ -276,14 +284,7 @@ func boxLines(n *node) []string {
 	var lines []string
 	add := func(what string, names []string) {
 		if len(names) > 0 {
-			text := what
-			for i, name := range names {
-				if i > 0 {
-					text += ","
-				}
-				text += " " + name
-			}
-			lines = append(lines, shorten(text, 48))
+			lines = append(lines, shorten(what+" "+strings.Join(names, ", "), 48))
 		}
 	}
 	add("entry /", actionTexts(n.entry))

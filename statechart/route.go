@@ -134,15 +134,11 @@ func (d *drawing) sides(a *arrow) (out, in side) {
 // columns returns the columns of the ends, in the state that has both.
 func (d *drawing) columns(a *arrow) (from, to, fromRow, toRow int) {
 	n := commonAncestor(a.from, a.to)
-	for i, column := range d.boxes[n.order].columns {
-		for j, c := range column {
-			if c == childToward(n, a.from) {
-				from, fromRow = i, j
-			}
-			if c == childToward(n, a.to) {
-				to, toRow = i, j
-			}
-		}
+	if c := childToward(n, a.from); c != nil {
+		from, fromRow = d.boxes[c.order].column, d.boxes[c.order].row
+	}
+	if c := childToward(n, a.to); c != nil {
+		to, toRow = d.boxes[c.order].column, d.boxes[c.order].row
 	}
 	return from, to, fromRow, toRow
 }
@@ -213,6 +209,11 @@ func (a *arrow) on(t float64) point {
 	return p
 }
 
+// maxLooks bounds how often places for labels are compared with other things: the time
+// for labels grows with the square of their number. The labels that are left then are in
+// the middle of their arrows. A machine with 2,000 arrows stays below it.
+const maxLooks = 20_000_000
+
 // putLabel finds a place for a label on its arrow where there is no other.
 func (d *drawing) putLabel(a *arrow) {
 	if len(a.labels) == 0 {
@@ -226,6 +227,9 @@ func (d *drawing) putLabel(a *arrow) {
 		if cost := d.cost(r) + float64(i)*2; cost < least {
 			best, least = r, cost
 		}
+		if d.looks >= maxLooks {
+			break
+		}
 	}
 	a.label = best
 	d.labels = append(d.labels, best)
@@ -233,6 +237,10 @@ func (d *drawing) putLabel(a *arrow) {
 
 // cost is how much a label would hide: other labels, then small boxes.
 func (d *drawing) cost(r rect) float64 {
+	if d.looks >= maxLooks {
+		return 0
+	}
+	d.looks += len(d.labels) + len(d.m.nodes)
 	sum := 0.0
 	for _, l := range d.labels {
 		sum += 4 * r.overlap(l)

@@ -85,6 +85,7 @@ type API struct {
 	endStreams  context.CancelFunc
 	inFlight    inFlight
 	definitions definitions
+	drawings    drawings
 	registered  map[string]bool
 	err         error // of the registration of routes
 }

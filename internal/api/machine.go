@@ -209,6 +209,7 @@ func (a *API) drawMachine(ctx context.Context, in *drawInput) (*Drawing, error) 
 	if in.Active != "" {
 		active = strings.Split(in.Active, ",")
 	}
+	svg := a.drawings.get(drawingKey{m, in.Active}, func() []byte { return statechart.SVG(m, active) })
 	const csp = "default-src 'none'; style-src 'unsafe-inline'"
-	return &Drawing{ContentType: "image/svg+xml", CSP: csp, Body: statechart.SVG(m, active)}, nil
+	return &Drawing{ContentType: "image/svg+xml", CSP: csp, Body: svg}, nil
 }
