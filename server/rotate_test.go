@@ -1,0 +1,40 @@
+package server_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/rotate"
+)
+
+const (
+	keyA = "a:AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE="
+	keyB = "b:AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI="
+)
+
+// A request that is repeated after the keys were replaced is answered as the first time.
+func (Flows) RepeatedRequestsAreAnsweredAfterARotation(t *testing.T, db enginetest.Database) {
+	with := func(keys string) *fixture {
+		ring, err := perdure.ParseKeys(keys)
+		enginetest.NoError(t, err)
+		f := openWith(t, db, &perdure.Options{Keys: ring}, nil)
+		enginetest.NoError(t, f.srv.Start())
+		return f
+	}
+	ask := func(f *fixture) answer {
+		return f.do(http.MethodPost, "/v1/instances", object{"fsm": "order", "state": object{"amount": 1}}, "Idempotency-Key", "1")
+	}
+	first := ask(with(keyA))
+	if first.status != http.StatusCreated {
+		t.Fatalf("%d: %s", first.status, first.body)
+	}
+	both := with(keyB + "," + keyA)
+	_, err := rotate.Run(t.Context(), both.eng, func(rotate.Progress) {})
+	enginetest.NoError(t, err)
+	again := ask(with(keyB))
+	if again.status != http.StatusCreated || string(again.body) != string(first.body) || again.header.Get("Idempotency-Replayed") != "true" {
+		t.Errorf("%d %v: %s, first %s", again.status, again.header, again.body, first.body)
+	}
+}
