@@ -102,22 +102,21 @@ func TestOverdueTransactionsOfAWorkerAreEnded(t *testing.T) {
 			f.admin, _ = task.NewAdmin(f.eng)
 			f.email(t)
 			worker, h := stubborn(t, db)
+			limit := func(value string) {
+				db.Exec(t, "set role perdure_owner; create or replace function queues.transaction_limit() returns interval language sql immutable return interval '"+value+"'")
+			}
+			equal(t, "limit", db.Int(t, "select extract(epoch from queues.transaction_limit())::integer"), 60)
+			limit("1 day")
 			look(t, f)
 			equal(t, "a transaction within the limit", text(t, worker, "select 'goes on'"), "goes on")
 			cancelled := make(chan error, 1)
 			go func() { cancelled <- f.admin.Cancel(enginetest.Context(t), h.id) }()
-			db.Exec(t, "set role perdure_owner; create or replace function queues.transaction_limit() returns interval language sql immutable return interval '0'")
+			limit("0")
 			look(t, f)
 			enginetest.NoError(t, <-cancelled)
 			isEnded(t, worker)
 		})
 	}
-}
-
-// outcomeOfSize returns a result whose outcome has a number of bytes as PostgreSQL
-// writes it.
-func outcomeOfSize(size int) string {
-	return `"` + strings.Repeat("x", size-len(`{"worker_payload": ""}`)) + `"`
 }
 
 // An outcome has at most a MiB, whatever function stores it.
@@ -135,35 +134,38 @@ func TestALargeOutcomeIsRefused(t *testing.T) {
 		enginetest.NoError(t, run("comms.send_email_supervisor", supervisor.payload))
 	})
 	email := claim(t, worker, "email")
-	report := func(size int) map[string]any {
-		return map[string]any{"original_payload": email.payload, "worker_payload": json.RawMessage(outcomeOfSize(size))}
+	// The server makes the values, and the worker unsets its timeouts: 50 MB take
+	// their time.
+	_, err := worker.Exec(ctx, "set statement_timeout = 0; set idle_in_transaction_session_timeout = 0")
+	enginetest.NoError(t, err)
+	original, err := json.Marshal(email.payload)
+	enginetest.NoError(t, err)
+	outcome := func(size int) string {
+		return fmt.Sprintf("jsonb_build_object('worker_payload', repeat('x', %d))", size-len(`{"worker_payload": ""}`))
 	}
-	calls := map[string]func(tx pgx.Tx, size int) error{
-		"run_function": func(tx pgx.Tx, size int) error {
-			raw, err := json.Marshal(report(size))
-			enginetest.NoError(t, err)
-			_, err = tx.Exec(ctx, "select internal.run_function('comms.record_email_success', $1::jsonb)", string(raw))
-			return err
+	report := func(size int) string {
+		return fmt.Sprintf("jsonb_build_object('original_payload', '%s'::jsonb) || %s", original, outcome(size))
+	}
+	calls := map[string]func(size int) string{
+		"run_function": func(size int) string {
+			return fmt.Sprintf("internal.run_function('comms.record_email_success', %s)", report(size))
 		},
-		"handler": func(tx pgx.Tx, size int) error {
-			raw, err := json.Marshal(report(size))
-			enginetest.NoError(t, err)
-			_, err = tx.Exec(ctx, "select comms.record_email_success($1::jsonb)", string(raw))
-			return err
+		"handler": func(size int) string { return fmt.Sprintf("comms.record_email_success(%s)", report(size)) },
+		"fail": func(size int) string {
+			return fmt.Sprintf("queues.fail(%d, '%s', 'x', '0s', %s)", email.id, email.token, outcome(size))
 		},
-		"fail": func(tx pgx.Tx, size int) error {
-			_, err := tx.Exec(ctx, "select queues.fail($1, $2::uuid, 'x', '0s', $3::jsonb)", email.id, email.token, `{"worker_payload": `+outcomeOfSize(size)+`}`)
-			return err
-		},
-		"fail for good": func(tx pgx.Tx, size int) error {
-			_, err := tx.Exec(ctx, "select queues.fail($1, $2::uuid, 'x', null, $3::jsonb)", email.id, email.token, `{"worker_payload": `+outcomeOfSize(size)+`}`)
-			return err
+		"fail for good": func(size int) string {
+			return fmt.Sprintf("queues.fail(%d, '%s', 'x', null, %s)", email.id, email.token, outcome(size))
 		},
 	}
 	for name, call := range calls {
-		for size, want := range map[int]string{limit: "", limit + 1: "54000", 50 << 20: "54000"} {
+		sizes := map[int]string{limit: "", limit + 1: "54000"}
+		if name == "run_function" {
+			sizes[50<<20] = "54000"
+		}
+		for size, want := range sizes {
 			email.in(t, worker, false, func(_ func(string, map[string]any) error, tx pgx.Tx) {
-				if err := call(tx, size); state(err) != want {
+				if _, err := tx.Exec(ctx, "select "+call(size)); state(err) != want {
 					t.Errorf("%s of %d bytes: %.200v, want %q", name, size, err, want)
 				}
 			})
