@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
@@ -98,11 +97,4 @@ func BenchmarkIdle(b *testing.B) {
 	}
 	noError(b, stop(enginetest.Context(b)))
 	noError(b, k.eng.Close())
-}
-
-// used returns the processor time that this process has used.
-func used(b *testing.B) time.Duration {
-	var u syscall.Rusage
-	noError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -192,7 +191,11 @@ func die(dsn string) error {
 		if len(missing) == 0 {
 			k.eng.Runtime().Hub.Close() // a process that dies before it has notified the others is found by polling
 			fmt.Println(given)
-			return syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			self, err := os.FindProcess(os.Getpid())
+			if err != nil {
+				return err
+			}
+			return self.Kill()
 		}
 	}
 }
