@@ -3,6 +3,7 @@ package perdure
 import (
 	"time"
 
+	"github.com/perdure/perdure/internal/audit"
 	"github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/sqldb"
@@ -59,6 +60,28 @@ func (tx *Tx) Attach(committed func(), stmts ...sqldb.Stmt) error {
 		tx.committed = append(tx.committed, committed)
 	}
 	return tx.record(stmts)
+}
+
+// Act says that the unit does an act of an operator or a token. The transaction that
+// commits the unit writes the entries of the act to the audit log. The context of
+// Update can say the same.
+func (tx *Tx) Act(a *audit.Act) { tx.unit.Acts = append(tx.unit.Acts, a) }
+
+// act runs fn, and the statements that read what the act is about before and after it.
+func (tx *Tx) act(a *audit.Act, fn func(*Tx) error) error {
+	if a == nil {
+		return fn(tx)
+	}
+	tx.Act(a)
+	if a.ReadBefore != nil {
+		if err := tx.Attach(nil, a.ReadBefore()...); err != nil {
+			return err
+		}
+	}
+	if err := fn(tx); err != nil || a.ReadAfter == nil {
+		return err
+	}
+	return tx.Attach(nil, a.ReadAfter()...)
 }
 
 // Flush applies what was recorded so far, so that its results are known before

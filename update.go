@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/audit"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/unit"
 	"github.com/perdure/perdure/schema"
@@ -58,7 +59,7 @@ func (e *Engine) attempt(ctx context.Context, id string, fn func(*Tx) error) (ag
 	defer cancel()
 	tx := e.newTx(ctx, id)
 	defer tx.end()
-	err = fn(tx)
+	err = tx.act(audit.Of(ctx), fn)
 	if tx.err != nil { // the first error decides, whatever fn made of it
 		return tx.retryable(tx.err), first(err, tx.err)
 	}

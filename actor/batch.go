@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/audit"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -25,6 +26,10 @@ type job struct {
 	sleeps bool
 	// trace is the span that asked for it.
 	trace *string
+	// act is what an operator or a token does with it, or nil.
+	act *audit.Act
+	// aside says that the job is not the act of its context, but comes before it.
+	aside bool
 	// run does it. The actor is loaded, but for one that was just created.
 	run func(t *turn) error
 

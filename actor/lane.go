@@ -8,7 +8,9 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/audit"
 	"github.com/perdure/perdure/internal/tracing"
+	"github.com/perdure/perdure/statechart"
 )
 
 // maxGroup is how many jobs share a transaction at most.
@@ -45,6 +47,9 @@ func (a *Actors) commit(ctx context.Context, j *job) error {
 		return err
 	}
 	j.trace = tracing.Of(ctx)
+	if !j.aside {
+		j.act = audit.Of(ctx)
+	}
 	l, r := a.lane(j.ref), &request{job: j, done: make(chan error, 1)}
 	l.enqueue(r)
 	select {
@@ -132,10 +137,43 @@ func (a *Actors) together(ctx context.Context, group []*request) error {
 	var b *batch
 	err := a.eng.Update(ctx, func(tx *perdure.Tx) error {
 		b = a.newBatch(tx)
-		return b.do(jobs)
+		return acting(tx, jobs, func() error { return b.do(jobs) })
 	})
 	if err == nil {
 		b.remember()
 	}
 	return err
+}
+
+// acting runs do and records the acts of the jobs that have changed something.
+func acting(tx *perdure.Tx, jobs []*job, do func() error) error {
+	for _, j := range jobs {
+		if j.act != nil && j.act.ReadBefore != nil {
+			if err := tx.Attach(nil, j.act.ReadBefore()...); err != nil {
+				return err
+			}
+		}
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	for _, j := range jobs {
+		if j.act == nil || !j.changed() {
+			continue
+		}
+		tx.Act(j.act)
+		if j.act.ReadAfter != nil {
+			if err := tx.Attach(nil, j.act.ReadAfter()...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// changed reports whether the job was done. One that exceeded a limit was: its actor
+// has failed.
+func (j *job) changed() bool {
+	var limit *statechart.LimitError
+	return j.err == nil || errors.As(j.err, &limit)
 }

@@ -203,6 +203,7 @@ func (a *Actors) importActor(ctx context.Context, ref Ref, do func(*job) error) 
 		return false, err
 	}
 	j, again := n.job(), false
+	j.aside = true
 	run := j.run
 	j.run = func(t *turn) error {
 		if again = t.sequence > 0; again {

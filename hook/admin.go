@@ -16,7 +16,6 @@ import (
 	"github.com/perdure/perdure/internal/effect"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/unit"
 	"github.com/perdure/perdure/retry"
 )
 
@@ -168,17 +167,30 @@ func (a *Admin) CancelIn(tx *perdure.Tx, id string) error {
 // Delete removes a hook for good, whatever has become of it. One that runs is a
 // *StateError: cancel it first.
 func (a *Admin) Delete(ctx context.Context, id string) error {
+	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.DeleteIn(tx, id) })
+}
+
+// DeleteIn is Delete as part of a unit of work, which fails if the hook cannot be
+// deleted.
+func (a *Admin) DeleteIn(tx *perdure.Tx, id string) error {
 	var deleted int64
 	var found Record
 	get := a.rt.Store.GetHook(id, func(h store.Hook) { found = record(h) })
-	err := a.write(ctx, append([]sqldb.Stmt{get}, a.rt.Store.DeleteHook(id, &deleted)...)...)
-	if err != nil {
-		return fmt.Errorf("delete hook: %w", err)
+	exists := get.Done
+	get.Done = func(rows int64) error {
+		if err := exists(rows); err != nil {
+			return fmt.Errorf("delete hook: %w", err)
+		}
+		return nil
 	}
-	if deleted == 0 {
-		return fmt.Errorf("delete hook: %w", &StateError{ID: id, Status: found.Status})
+	stmts := a.rt.Store.DeleteHook(id, &deleted)
+	stmts[len(stmts)-1].Done = func(int64) error {
+		if deleted == 0 {
+			return fmt.Errorf("delete hook: %w", &StateError{ID: id, Status: found.Status})
+		}
+		return nil
 	}
-	return nil
+	return tx.Attach(nil, append([]sqldb.Stmt{get}, stmts...)...)
 }
 
 // change records statements that must change the hook, and explains it if they
@@ -228,12 +240,6 @@ func (a *Admin) read(ctx context.Context, stmts ...sqldb.Stmt) error {
 	}
 	defer tx.Rollback()
 	return bare(tx.Run(ctx, stmts...))
-}
-
-func (a *Admin) write(ctx context.Context, stmts ...sqldb.Stmt) error {
-	ctx, cancel := context.WithTimeout(ctx, a.rt.Timeout)
-	defer cancel()
-	return bare(unit.Transact(ctx, a.rt.DB, sqldb.Write, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) }))
 }
 
 // bare removes the statement's number, which means nothing to the caller.

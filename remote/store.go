@@ -9,7 +9,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/audit"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
@@ -64,7 +66,7 @@ func (r *Registry) PutIf(ctx context.Context, d Definition, check func(before *S
 // concern: the change is stored.
 func (r *Registry) changed(ctx context.Context) {
 	r.rt.Hub.Publish(topic, time.Time{})
-	if err := r.Load(ctx); err != nil {
+	if err := r.Load(audit.Without(ctx)); err != nil {
 		r.options.OnError(err)
 	}
 }
@@ -130,7 +132,7 @@ func parseSecrets(texts []string) ([]webhook.Secret, error) {
 }
 
 func (r *Registry) put(ctx context.Context, d Definition, check func(*Stored) error) (stored Stored, err error) {
-	err = r.transact(ctx, func(ctx context.Context, tx sqldb.Tx) error {
+	err = r.transact(ctx, func(ctx context.Context, tx sqldb.Runner) error {
 		known, err := r.recorded(ctx, tx, d) // before the row is read, which may be added meanwhile
 		if err != nil {
 			return err
@@ -151,7 +153,7 @@ func (r *Registry) put(ctx context.Context, d Definition, check func(*Stored) er
 // lock returns the row of a definition, nil if there is none, unless check refuses it.
 // It stays as it is until the transaction ends; one that is added meanwhile fails the
 // insert of another.
-func (r *Registry) lock(ctx context.Context, tx sqldb.Tx, id store.Definition, check func(*Stored) error) (*store.RemoteDefinition, error) {
+func (r *Registry) lock(ctx context.Context, tx sqldb.Runner, id store.Definition, check func(*Stored) error) (*store.RemoteDefinition, error) {
 	var old *store.RemoteDefinition
 	if err := tx.Run(ctx, r.rt.Store.GetRemote(id, func(row store.RemoteDefinition) { old = &row })); err != nil {
 		return nil, err
@@ -164,7 +166,7 @@ func (r *Registry) lock(ctx context.Context, tx sqldb.Tx, id store.Definition, c
 }
 
 // write inserts or changes the row of a definition.
-func (r *Registry) write(ctx context.Context, tx sqldb.Tx, d Definition, old *store.RemoteDefinition) (Stored, error) {
+func (r *Registry) write(ctx context.Context, tx sqldb.Runner, d Definition, old *store.RemoteDefinition) (Stored, error) {
 	id := store.Definition{FSM: d.Name, Version: d.Version}
 	stored := Stored{Definition: d}
 	if old == nil {
@@ -206,7 +208,7 @@ func (r *Registry) write(ctx context.Context, tx sqldb.Tx, d Definition, old *st
 }
 
 // recorded says whether some process, or this registry, has the version of a machine.
-func (r *Registry) recorded(ctx context.Context, tx sqldb.Tx, d Definition) (found bool, err error) {
+func (r *Registry) recorded(ctx context.Context, tx sqldb.Runner, d Definition) (found bool, err error) {
 	err = tx.Run(ctx, r.rt.Store.RecordedDefinitions(func(known store.RecordedDefinition) {
 		found = found || known.FSM == d.Name && known.Version == d.Version
 	}))
@@ -320,7 +322,7 @@ func (r *Registry) DeleteIf(ctx context.Context, name string, version int, check
 		return err
 	}
 	id := store.Definition{FSM: name, Version: version}
-	err := r.transact(ctx, func(ctx context.Context, tx sqldb.Tx) error {
+	err := r.transact(ctx, func(ctx context.Context, tx sqldb.Runner) error {
 		_, err := r.lock(ctx, tx, id, func(before *Stored) error {
 			if before == nil { // it may be of a program: nothing is forgotten
 				return &fault.NotFound{Kind: "definition", ID: fmt.Sprintf("%s version %d", name, version)}
@@ -339,30 +341,15 @@ func (r *Registry) DeleteIf(ctx context.Context, name string, version int, check
 	return nil
 }
 
-// maxAttempts is how often a transaction is tried that met another.
-const maxAttempts = 5
-
-func (r *Registry) transact(ctx context.Context, fn func(context.Context, sqldb.Tx) error) error {
-	ctx, cancel := context.WithTimeout(ctx, r.rt.Timeout)
-	defer cancel()
-	for attempt := 1; ; attempt++ {
-		err := r.attempt(ctx, fn)
-		if err == nil || !sqldb.IsTransient(err) || attempt == maxAttempts || ctx.Err() != nil {
+// transact runs fn as one unit of work.
+func (r *Registry) transact(ctx context.Context, fn func(context.Context, sqldb.Runner) error) error {
+	return r.eng.Update(ctx, func(tx *perdure.Tx) error {
+		run, err := tx.Runner()
+		if err != nil {
 			return err
 		}
-	}
-}
-
-func (r *Registry) attempt(ctx context.Context, fn func(context.Context, sqldb.Tx) error) error {
-	tx, err := r.rt.DB.Begin(ctx, sqldb.Write)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	if err := fn(ctx, tx); err != nil {
-		return err
-	}
-	return tx.Commit(ctx)
+		return fn(tx.Context(), run)
+	})
 }
 
 func cancelStep(name string) *string {

@@ -28,7 +28,9 @@ type node struct {
 	inspect *inspect.Inspector
 	row     store.Node
 	onError func(error)
-	drain   func() // begins the end of the work
+	// keepAudit is how long entries of the audit log are kept; less than 0: for ever.
+	keepAudit time.Duration
+	drain     func() // begins the end of the work
 
 	cancel context.CancelFunc
 	idle   sync.WaitGroup
@@ -52,7 +54,7 @@ func (s *Server) newNode() (*node, error) {
 		return nil, err
 	}
 	row := store.Node{ID: s.eng.Runtime().NewID(), Host: host, PID: os.Getpid(), Version: s.options.Version, Roles: string(roles), Work: string(work)}
-	return &node{inspect: inspect.New(s.eng, s.machines), row: row, onError: s.options.OnError}, nil
+	return &node{inspect: inspect.New(s.eng, s.machines), row: row, keepAudit: s.options.AuditRetention, onError: s.options.OnError}, nil
 }
 
 // start begins to give signs of life.
@@ -72,6 +74,7 @@ func (n *node) run(ctx context.Context) {
 		if sinceHousekeeping += beatEvery; sinceHousekeeping >= housekeepEvery {
 			sinceHousekeeping = 0
 			n.report(ctx, n.inspect.Housekeep(ctx))
+			n.report(ctx, n.trim(ctx))
 		}
 		timer := clock.System.NewTimer(beatEvery)
 		select {
@@ -81,6 +84,15 @@ func (n *node) run(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// trim removes entries of the audit log that are older than they are kept.
+func (n *node) trim(ctx context.Context) error {
+	if n.keepAudit < 0 {
+		return nil
+	}
+	_, err := n.inspect.TrimAudit(ctx, n.keepAudit)
+	return err
 }
 
 // beat gives a sign of life, and begins the end of the work if somebody has asked for

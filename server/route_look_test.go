@@ -15,6 +15,9 @@ func (v tour) looks() {
 		v.Errorf("overview: %v", o)
 	}
 	v.post("/v1/instances", object{"fsm": "order", "delay": "1h"})
+	if acts := v.get("/v1/audit?action=start-instance").list(); len(acts) == 0 {
+		v.Error("the audit log has no start")
+	}
 	if rows, _ := v.get("/v1/upcoming?kind=instance")["data"].([]any); len(rows) != 1 {
 		v.Errorf("upcoming: %v", rows)
 	}

@@ -65,6 +65,7 @@ func (Flows) EveryRouteWorks(t *testing.T, db enginetest.Database) {
 	for _, r := range api.Routes {
 		enginetest.Eventually(t, r.ID+" is answered", func() bool { return u.has(r.ID) })
 	}
+	v.acts()
 }
 
 func (v tour) get(path string) object { return v.want(http.StatusOK, http.MethodGet, path, nil) }
@@ -225,6 +226,7 @@ func (v tour) alarms() {
 	v.kill("dying")
 	v.post("/v1/alarms/dying/retry", nil)
 	v.post("/v1/alarms/actions", object{"action": "fire", "ids": []string{"dying"}, "dry_run": true})
+	v.post("/v1/alarms/actions", object{"action": "skip", "ids": []string{"dying"}})
 	if n := v.want(http.StatusOK, http.MethodDelete, "/v1/alarms?type=remind", nil); n["done"] != 1.0 {
 		v.Errorf("cancelled: %v", n)
 	}
@@ -308,6 +310,8 @@ func (v tour) quarantined() {
 	v.db.Exec(v, "update "+v.db.Table("perdure", "actors")+" set status = 'quarantined', reason = 'by hand' where id = ?", "back")
 	v.post("/v1/actors/door/back/release", nil)
 	v.post("/v1/actors/actions", object{"action": "release", "ids": []string{"door/back"}})
+	v.post("/v1/actors", object{"type": "door", "id": "side"})
+	v.post("/v1/actors/actions", object{"action": "stop", "ids": []string{"door/side"}})
 	if status := v.get("/v1/actors/door/back").text("status"); status != "active" {
 		v.Errorf("after the release it is %s", status)
 	}

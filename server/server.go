@@ -85,6 +85,9 @@ type Options struct {
 	Remote *remote.Options
 	// Dashboard serves what is not the API. Default: the one of package ui.
 	Dashboard http.Handler
+	// AuditRetention is how long entries of the audit log are kept; less than 0: for
+	// ever. Default: 90 days.
+	AuditRetention time.Duration
 	// MaxBody is the largest body of a request in bytes. Default: 1 MiB.
 	MaxBody int64
 	// RequestTimeout bounds a request that is not a stream. Default: 30 seconds.
@@ -200,6 +203,7 @@ func (o *Options) withDefaults() (Options, error) {
 		}
 	}
 	defaults(&options.MaxBody, 1<<20)
+	defaults(&options.AuditRetention, 90*24*time.Hour)
 	defaults(&options.RequestTimeout, 30*time.Second)
 	defaults(&options.Version, "dev")
 	if options.MaxBody < 1 || options.RequestTimeout < 0 {

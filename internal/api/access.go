@@ -155,12 +155,12 @@ type Session struct {
 	}
 }
 
-func (a *API) beginSession(_ context.Context, in *sessionInput) (*Session, error) {
+func (a *API) beginSession(ctx context.Context, in *sessionInput) (*Session, error) {
 	access, err := a.access()
 	if err != nil {
 		return nil, err
 	}
-	cookie, p, err := access.Login(in.request, in.Body.Token)
+	cookie, p, err := access.Login(in.request.WithContext(ctx), in.Body.Token)
 	if err != nil {
 		return nil, err
 	}
@@ -174,12 +174,13 @@ type SessionEnd struct {
 	SetCookie http.Cookie `header:"Set-Cookie"`
 }
 
-func (a *API) endSession(_ context.Context, in *Raw) (*SessionEnd, error) {
+func (a *API) endSession(ctx context.Context, in *Raw) (*SessionEnd, error) {
 	access, err := a.access()
 	if err != nil {
 		return nil, err
 	}
-	cookie, err := access.Logout(in.request)
+	actOf(ctx).on([]string{requestOf(ctx).principal.Name})
+	cookie, err := access.Logout(in.request.WithContext(ctx))
 	if err != nil {
 		return nil, err
 	}

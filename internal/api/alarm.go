@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -248,37 +249,29 @@ type Cancellation struct {
 }
 
 func (a *API) cancelAlarm(ctx context.Context, in *cancelAlarmInput) (*One[Cancellation], error) {
-	result, err := a.cancelOne(ctx, in)
-	if err == nil && !result.Removed() {
-		err = &fault.NotFound{Kind: "alarm", ID: in.ID}
-	}
+	var result alarm.Cancellation
+	err := a.config.Engine.Update(ctx, func(tx *perdure.Tx) (err error) {
+		if in.IfMatch != "" {
+			r, err := a.alarms.LockIn(tx, in.key())
+			if err != nil {
+				return err
+			}
+			if err := allow(in, &r, alarmTag); err != nil {
+				return err
+			}
+		}
+		if result, err = a.alarms.CancelNowIn(tx, in.key()); err != nil {
+			return err
+		}
+		if !result.Removed() {
+			return &fault.NotFound{Kind: "alarm", ID: in.ID}
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
 	return one(Cancellation{Result: result}), nil
-}
-
-func (a *API) cancelOne(ctx context.Context, in *cancelAlarmInput) (alarm.Cancellation, error) {
-	if in.IfMatch != "" {
-		return a.cancelKnownAlarm(ctx, in)
-	}
-	return a.alarms.Cancel(ctx, in.key())
-}
-
-// cancelKnownAlarm cancels an alarm that is what the client expects.
-func (a *API) cancelKnownAlarm(ctx context.Context, in *cancelAlarmInput) (result alarm.Cancellation, err error) {
-	err = a.config.Engine.Update(ctx, func(tx *perdure.Tx) error {
-		r, err := a.alarms.LockIn(tx, in.key())
-		if err != nil {
-			return err
-		}
-		if err := allow(in, &r, alarmTag); err != nil {
-			return err
-		}
-		result, err = a.alarms.CancelNowIn(tx, in.key())
-		return err
-	})
-	return result, err
 }
 
 type cancelAlarmsInput struct {
@@ -290,10 +283,57 @@ type Cancelled struct {
 	Done int64 `json:"done"`
 }
 
+// cancelAlarms cancels all alarms of a type, in transactions of a bounded size.
 func (a *API) cancelAlarms(ctx context.Context, in *cancelAlarmsInput) (*One[Cancelled], error) {
-	n, err := a.alarms.CancelByType(ctx, in.Type)
-	if err != nil {
-		return nil, err
+	var total Cancelled
+	for {
+		ids, more, err := a.findAlarms(ctx, AlarmMatch{Type: in.Type}).all()
+		if err != nil {
+			return nil, err
+		}
+		if len(ids) > 0 {
+			n, err := a.cancelSome(ctx, ids)
+			if err != nil {
+				return nil, err
+			}
+			total.Done += n
+		}
+		if !more {
+			return one(total), nil
+		}
 	}
-	return one(Cancelled{Done: n}), nil
+}
+
+// cancelSome cancels alarms and returns how many of them were there.
+func (a *API) cancelSome(ctx context.Context, ids []string) (n int64, err error) {
+	slices.Sort(ids) // two requests that meet take their locks in the same order
+	actOf(ctx).on(ids)
+	err = a.config.Engine.Update(ctx, func(tx *perdure.Tx) error {
+		for _, id := range ids {
+			if err := a.alarms.CancelIn(tx, alarmKey(id)); err != nil {
+				return err
+			}
+		}
+		actOf(ctx).answers(func() any { return present(actOf(ctx).things) })
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return int64(len(present(actOf(ctx).things))), nil
+}
+
+// presence are the ids of things that were there before an act.
+type presence map[string]bool
+
+func (p presence) acted(id string) bool { return p[id] }
+
+func present(things []*thing) presence {
+	there := presence{}
+	for _, x := range things {
+		if x.before != nil {
+			there[x.id] = true
+		}
+	}
+	return there
 }

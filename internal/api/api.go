@@ -144,6 +144,7 @@ func (a *API) EndStreams() { a.endStreams() }
 // register binds the handlers of every resource to their routes.
 func (a *API) register() {
 	a.registerDefinitions()
+	a.registerAudit()
 	a.registerInstances()
 	a.registerSchedules()
 	a.registerHooks()

@@ -56,6 +56,7 @@ func (a *API) admit(hctx huma.Context, next func(huma.Context)) {
 		writeProblem(w, a.problem(req, err))
 		return
 	}
+	req.place(r)
 	if route.Stream { // the limits of ordinary requests are not for it
 		rc := http.NewResponseController(w)
 		_, _ = rc.SetReadDeadline(time.Time{}), rc.SetWriteDeadline(time.Time{}) // unless the connection has none

@@ -28,7 +28,12 @@ type BulkResult struct {
 	Done    int             `json:"done" doc:"On how many the action was done."`
 	Capped  bool            `json:"capped" doc:"There are more than one request acts on."`
 	Errors  []ProblemDetail `json:"errors,omitempty" doc:"Why it was not done on the others, by their ids; up to 20."`
+
+	did map[string]bool // the ids on which the action was done
 }
+
+// acted reports whether the action was done on a thing.
+func (r BulkResult) acted(id string) bool { return r.did[id] }
 
 // maxBulkErrors is how many refusals a result explains.
 const maxBulkErrors = 20
@@ -81,8 +86,9 @@ func (a *API) onEach(ctx context.Context, key string, body any, c chosen, act fu
 	if c.dryRun {
 		return done(ctx, BulkResult{Matched: len(c.ids), Capped: c.capped}), nil
 	}
+	actOf(ctx).on(c.ids)
 	return effect(ctx, a, key, body, func(tx *perdure.Tx) (func() BulkResult, error) {
-		result := BulkResult{Matched: len(c.ids), Capped: c.capped}
+		result := BulkResult{Matched: len(c.ids), Capped: c.capped, did: map[string]bool{}}
 		err := result.parts(tx, c.ids, act)
 		return func() BulkResult { return result }, err
 	})
@@ -124,6 +130,9 @@ func (r *BulkResult) try(tx *perdure.Tx, ids []string, act func(*perdure.Tx, str
 	})
 	if refused == nil && err == nil {
 		r.Done += len(ids)
+		for _, id := range ids {
+			r.did[id] = true
+		}
 	}
 	return refused, err
 }

@@ -100,6 +100,7 @@ func (a *API) retryDead(ctx context.Context, in *Posted[DeadRetry]) (*Done[BulkR
 	if err != nil {
 		return nil, err
 	}
+	actOf(ctx).of(b.Kind)
 	return a.onEach(ctx, in.Key, b, dead, retry)
 }
 

@@ -139,6 +139,7 @@ func perform[T any](ctx context.Context, a *API, fn func(*perdure.Tx) (func() T,
 	var result func() T
 	err := a.config.Engine.Update(ctx, func(tx *perdure.Tx) (err error) {
 		result, err = fn(tx)
+		actOf(ctx).answers(func() any { return result() })
 		return err
 	})
 	if err != nil {
@@ -180,6 +181,7 @@ func once[T any](ctx context.Context, a *API, k store.RequestKey, print string, 
 			return err
 		}
 		answer = done(ctx, result())
+		actOf(ctx).answers(func() any { return answer.Body })
 		response, err := json.Marshal(answer.Body)
 		if err != nil {
 			return fmt.Errorf("keep the answer: %w", err)

@@ -176,6 +176,7 @@ type Acted struct {
 }
 
 func (a *API) cancelInstance(ctx context.Context, in *OptionalReason) (*Done[Acted], error) {
+	actOf(ctx).because(in.text(""))
 	reason := in.text("cancelled by " + requestOf(ctx).principal.Name)
 	return effect(ctx, a, in.Key, in.Body, func(tx *perdure.Tx) (func() Acted, error) {
 		return func() Acted { return Acted{in.ID} }, a.config.Machines.CancelIn(tx, in.ID, reason)
@@ -184,6 +185,7 @@ func (a *API) cancelInstance(ctx context.Context, in *OptionalReason) (*Done[Act
 
 // terminateInstance is cancelInstance without the cancel step.
 func (a *API) terminateInstance(ctx context.Context, in *OptionalReason) (*Done[Acted], error) {
+	actOf(ctx).because(in.text(""))
 	reason := in.text("terminated by " + requestOf(ctx).principal.Name)
 	return effect(ctx, a, in.Key, in.Body, func(tx *perdure.Tx) (func() Acted, error) {
 		return func() Acted { return Acted{in.ID} }, a.config.Machines.TerminateIn(tx, in.ID, reason)

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -61,6 +62,7 @@ func (a *API) putDefinition(ctx context.Context, in *putDefinitionInput) (*Tagge
 	for _, s := range b.Steps {
 		d.Steps = append(d.Steps, remote.Step{Name: s.Name, URL: s.URL, Timeout: time.Duration(s.Timeout), Retry: s.Retry.policy()})
 	}
+	actOf(ctx).onKey(in.Name, strconv.Itoa(b.Version))
 	stored, err := a.config.Remote.PutIf(ctx, d, func(before *remote.Stored) error { return allow(in, before, remoteTag) })
 	if err != nil {
 		return nil, err
@@ -91,6 +93,7 @@ type deleteDefinitionInput struct {
 }
 
 func (a *API) deleteDefinition(ctx context.Context, in *deleteDefinitionInput) (*struct{}, error) {
+	actOf(ctx).onKey(in.Name, strconv.Itoa(in.Version))
 	return nil, a.config.Remote.DeleteIf(ctx, in.Name, in.Version, func(before remote.Stored) error { return allow(in, &before, remoteTag) })
 }
 

@@ -13,6 +13,10 @@ type request struct {
 	route     string // the id of its route, once known
 	status    int    // of its success
 	principal Principal
+
+	// For the audit log: from where and how the request came, why, and its path.
+	address, via, reason string
+	path                 func(name string) string
 }
 
 type requestKey struct{}

@@ -95,6 +95,9 @@ func (a *API) operation(r Route) huma.Operation {
 		Extensions: map[string]any{"x-perdure-role": r.Role.String()},
 		Responses:  map[string]*huma.Response{"default": a.problemResponse()},
 	}
+	if r.changes() {
+		op.Parameters = append(op.Parameters, reasonParameter())
+	}
 	if r.Role != Anyone || r.Actor {
 		op.Security = []map[string][]string{{"token": {}}, {"session": {}}}
 	}
@@ -126,7 +129,7 @@ func handle[I, O any](a *API, id string, fn func(context.Context, *I) (*O, error
 		op.Responses["304"] = &huma.Response{Description: "What If-None-Match names is still what is stored."}
 	}
 	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
-		out, err := fn(ctx, in)
+		out, err := fn(a.acting(ctx, r, in), in)
 		if err != nil {
 			return nil, a.problem(requestOf(ctx), err)
 		}

@@ -102,6 +102,8 @@ var Routes = []Route{
 	get("/v1/machines/{name}", Viewer, "get-machine", "Show a machine"),
 	get("/v1/machines/{name}/drawing.svg", Viewer, "draw-machine", "Draw a machine"),
 
+	get("/v1/audit", Operator, "list-audit", "List what operators and tokens have changed, newest first"),
+
 	get("/v1/search", Viewer, "search", "Find things by the beginning of their id, or by their name"),
 	get("/v1/facets/{kind}", Viewer, "get-facets", "List values that lists can be narrowed to"),
 

@@ -123,12 +123,19 @@ func (s *socket) handle(ctx context.Context, m received) sent {
 	}
 	var r actor.Receipt
 	if err == nil {
-		r, err = s.api.config.Actors.Send(ctx, s.ref, s.caller, event, &actor.SendOptions{Key: m.Key})
+		r, err = s.api.config.Actors.Send(s.acting(ctx, m), s.ref, s.caller, event, &actor.SendOptions{Key: m.Key})
 	}
 	if err != nil {
 		return sent{Kind: "error", ID: m.ID, Data: s.api.problem(s.req, err)}
 	}
 	return sent{Kind: "receipt", ID: m.ID, Data: s.api.redactFor(s.http.Context(), showReceipt(r))}
+}
+
+// acting returns the context of an event, which the audit log has as one over HTTP.
+func (s *socket) acting(ctx context.Context, m received) context.Context {
+	req := *s.req
+	req.via = "socket"
+	return s.api.withAct(ctx, &req, "send-event", "actors", []*thing{{id: s.ref.String()}}, sizeOf(m.Event))
 }
 
 // may returns the error for a sender who may not write, and ends the socket if the

@@ -61,6 +61,7 @@ type Options struct {
 // Access manages the credentials of an engine and checks those of requests. It
 // is safe for concurrent use.
 type Access struct {
+	eng     *perdure.Engine
 	rt      *perdure.Runtime
 	options Options
 	limiter *limiter
@@ -80,7 +81,7 @@ func New(eng *perdure.Engine, options *Options) (*Access, error) {
 	if o.SessionIdle < minIdle || o.SessionMax < o.SessionIdle || o.Failures < 1 || o.FailureEvery <= 0 {
 		return nil, fault.Invalidf("auth.Options", "has a time or number that is too small")
 	}
-	return &Access{rt: rt, options: o, limiter: newLimiter(o.Failures, o.FailureEvery)}, nil
+	return &Access{eng: eng, rt: rt, options: o, limiter: newLimiter(o.Failures, o.FailureEvery)}, nil
 }
 
 func (o *Options) withDefaults() Options {
@@ -178,6 +179,11 @@ func (a *Access) touch(ctx context.Context, t store.Token) {
 
 func (a *Access) read(ctx context.Context, stmts ...sqldb.Stmt) error {
 	return a.run(ctx, sqldb.Read, stmts)
+}
+
+// change does what an operator asks for, as a unit of work.
+func (a *Access) change(ctx context.Context, stmts ...sqldb.Stmt) error {
+	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return tx.Attach(nil, stmts...) })
 }
 
 func (a *Access) write(ctx context.Context, stmts ...sqldb.Stmt) error {

@@ -2,12 +2,14 @@ package auth
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/audit"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -92,11 +94,21 @@ func (a *Access) issue(ctx context.Context, t store.Token, prefix string, idle *
 	}
 	hash := hashOf(secret)
 	t.ID, t.Hash = a.rt.NewID(), hash[:]
+	audit.Of(ctx).Made(madeToken(t))
 	insert := a.rt.Store.InsertToken(t, idle, lifetime, a.rt.Now())
-	if err := a.write(ctx, insert, a.rt.Store.PurgeTokens(keep, purgeLimit, a.rt.Now())); err != nil {
+	if err := a.change(ctx, insert, a.rt.Store.PurgeTokens(keep, purgeLimit, a.rt.Now())); err != nil {
 		return Issued{}, fmt.Errorf("create token: %w", err)
 	}
 	return Issued{ID: t.ID, Secret: secret}, nil
+}
+
+// madeToken is what the audit log has of a new token.
+func madeToken(t store.Token) audit.Target {
+	after, _ := json.Marshal(map[string]*string{ // texts only
+		"kind": &t.Kind, "name": &t.Name, "role": &t.Role,
+		"actor_type": t.ActorType, "actor_id": t.ActorID, "caller_kind": t.CallerKind, "caller_id": t.CallerID,
+	})
+	return audit.Target{Kind: "tokens", ID: t.ID, After: after}
 }
 
 // Tokens returns all API tokens, oldest first.
@@ -124,7 +136,7 @@ func (a *Access) Revoke(ctx context.Context, id string) error {
 	if len(id) != 36 || uuid.Validate(id) != nil {
 		return &fault.NotFound{Kind: "token", ID: id}
 	}
-	if err := a.write(ctx, a.rt.Store.RevokeToken(id, a.rt.Now())); err != nil {
+	if err := a.change(ctx, a.rt.Store.RevokeToken(id, a.rt.Now())); err != nil {
 		return fmt.Errorf("revoke token: %w", err)
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/perdure/perdure/internal/audit"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -21,6 +22,7 @@ func (a *Access) Login(r *http.Request, token string) (*http.Cookie, Principal, 
 	if err != nil {
 		return nil, Principal{}, err
 	}
+	audit.Of(r.Context()).By(who.Name, who.Label, who.Role.String())
 	session := store.Token{Kind: store.SessionToken, Name: t.Name, Role: t.Role, Parent: &t.ID}
 	issued, err := a.issue(r.Context(), session, sessionPrefix, &a.options.SessionIdle, a.options.SessionMax)
 	if err != nil {
@@ -38,7 +40,7 @@ func (a *Access) Logout(r *http.Request) (*http.Cookie, error) {
 		return removed, nil
 	}
 	hash := hashOf(cookie.Value)
-	if err := a.write(r.Context(), a.rt.Store.ForgetSession(hash[:])); err != nil {
+	if err := a.change(r.Context(), a.rt.Store.ForgetSession(hash[:])); err != nil {
 		return nil, fmt.Errorf("end session: %w", err)
 	}
 	return removed, nil

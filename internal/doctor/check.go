@@ -89,6 +89,8 @@ var Checks = []Check{
 	{Name: "outbox", Severity: Broken, Holds: "The stamps have no gaps, every entry can be read, and the replay of all entries gives the tables.", Means: "Consumers have seen another history than the tables tell.", Do: "If the database was restored or failed over, run `perdure outbox restart`; otherwise something writes to the tables past Perdure: see `perdure outbox verify`."},
 	{Name: "consumers", Severity: Warning, Holds: "Every consumer of the outbox has moved within a week, or has nothing to read.", Means: "Entries are kept for it, so the outbox grows.", Do: "Start the consumer, or remove it with `perdure outbox consumers forget <name>`."},
 	{Name: "dead_letters", Severity: Warning, Holds: "Nothing has failed for good.", Means: "Work waits for a decision.", Do: "Look at it with `perdure dead`, mend the cause, and retry it."},
+
+	{Name: "audit_log", Severity: Broken, Holds: "The hashes of the audit log are those of its entries, and no entry is missing.", Means: "Someone with access to the database has changed, added or removed entries.", Do: "Keep a copy of the database. Compare the entries that are named with a backup."},
 }
 
 // find returns a check by its name.

@@ -75,7 +75,7 @@ func Run(ctx context.Context, eng *perdure.Engine, options Options) ([]Result, e
 	}
 	x := &examination{eng: eng, rt: eng.Runtime(), options: options}
 	x.add("migrations", "up to date") // the engine is open
-	for _, step := range []func(context.Context) error{x.settings, x.rules, x.rights, x.unserved, x.schedules, x.outbox, x.consumers, x.deadLetters} {
+	for _, step := range []func(context.Context) error{x.settings, x.rules, x.rights, x.unserved, x.schedules, x.outbox, x.consumers, x.deadLetters, x.audit} {
 		if err := step(ctx); err != nil {
 			return x.results, err
 		}

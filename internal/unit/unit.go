@@ -4,7 +4,7 @@
 // A unit is data, so units of many callers can share one transaction, one
 // reservation of outbox numbers and one sync to disk. See Committer.
 //
-// Imports: outbox, schema, fault, internal/store and internal/sqldb.
+// Imports: outbox, schema, fault, internal/store, internal/audit and internal/sqldb.
 package unit
 
 import (
@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/internal/audit"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/outbox"
@@ -37,6 +38,9 @@ type Unit struct {
 	// Refs are the external ids behind the placeholders of the mutations;
 	// statements in Stmts fill them in when they run.
 	Refs outbox.RefMap
+	// Acts are what operators or tokens do with the unit. The transaction that commits
+	// it appends their entries to the audit log.
+	Acts []*audit.Act
 
 	draft *draft // what was prepared of the outbox entry
 }
@@ -54,7 +58,8 @@ type Writer struct {
 }
 
 // Apply runs the statements of the units in order and returns the statements
-// that must go out with COMMIT: those that insert the outbox entries. The
+// that must go out with COMMIT: those that insert the entries of the audit log and of
+// the outbox. The
 // reservation of their numbers is the last lock that the transaction takes, in
 // the returned statements where the database can, else at the end here.
 //
@@ -74,16 +79,25 @@ func (w Writer) Apply(ctx context.Context, run sqldb.Runner, units []*Unit, arra
 	if reserve && !later {
 		stmts = append(stmts, w.Store.Reserve(len(emitting), &clock)...)
 	}
+	acts := actsOf(units)
+	var head audit.Head
+	if len(acts) > 0 {
+		stmts = append(stmts, w.Store.ClaimAuditChain(func(h audit.Head) { head = h }))
+	}
 	if err := run.Run(ctx, stmts...); err != nil {
 		return nil, blame(err, owner)
 	}
-	switch {
-	case !reserve:
-		return nil, nil
-	case later:
-		return w.appending(units, emitting)
+	last, err := w.recording(ctx, run, acts, head)
+	if err != nil || !reserve {
+		return last, err
 	}
-	return w.inserting(units, emitting, clock)
+	var entries []sqldb.Stmt
+	if later {
+		entries, err = w.appending(units, emitting)
+	} else {
+		entries, err = w.inserting(units, emitting, clock)
+	}
+	return append(last, entries...), err
 }
 
 // gather joins the statements of the units and notes whose each one is.

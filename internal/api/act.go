@@ -1,0 +1,333 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/perdure/perdure/internal/audit"
+	"github.com/perdure/perdure/internal/auth"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// reasonHeader says why an operator does something.
+const reasonHeader = "Perdure-Reason"
+
+// reasonParameter describes the header for the OpenAPI document.
+func reasonParameter() *huma.Param {
+	return &huma.Param{
+		Name: reasonHeader, In: "header", Schema: &huma.Schema{Type: "string"},
+		Description: "Why it is done, for the audit log. Percent-encode what is not ASCII. Up to 1,000 bytes are kept.",
+	}
+}
+
+// maxReason bounds a reason, in bytes.
+const maxReason = 1000
+
+// unaudited are the routes that change nothing though they are no GET.
+var unaudited = map[string]bool{"check-machine": true}
+
+// stateless are the routes whose acts say nothing of the thing before and after: they
+// are frequent, and add to it what the entry names.
+var stateless = map[string]bool{"signal-instance": true, "send-event": true, "fire-schedule": true, "replay-hook": true}
+
+// changes reports whether the route changes something, so that the audit log has what
+// is done with it.
+func (r Route) changes() bool { return r.Method != http.MethodGet && !unaudited[r.ID] }
+
+// thing is what an act is done to.
+type thing struct {
+	id string
+	// key is what its state is read by, nil if that is not to be read.
+	key           []string
+	before, after *store.AuditState
+}
+
+// act is what a request does, on its way to the audit log.
+type act struct {
+	audit.Act
+	api    *API
+	things []*thing
+	// result returns the answer, once its statements have run. nil: there is none yet.
+	result func() any
+}
+
+type actKey struct{}
+
+// actOf returns the act of a request. It is nil for a request that changes nothing.
+func actOf(ctx context.Context) *act {
+	a, _ := ctx.Value(actKey{}).(*act)
+	return a
+}
+
+// acting returns the context of a request that changes something: what it commits is
+// written to the audit log.
+func (a *API) acting(ctx context.Context, r Route, input any) context.Context {
+	if !r.changes() {
+		return ctx
+	}
+	req := requestOf(ctx)
+	return a.withAct(ctx, req, r.ID, r.auditKind(), req.things(r), a.asked(input))
+}
+
+func (a *API) withAct(ctx context.Context, req *request, action, kind string, on []*thing, input string) context.Context {
+	t := &act{api: a, things: on}
+	t.Entry = audit.Entry{
+		At: a.rt.Clock.Now(), Action: action, Kind: kind, Principal: req.principal.Name, Label: req.principal.Label, Role: req.principal.Role.String(),
+		Via: req.via, Address: req.address, Request: req.id, Reason: req.reason, Input: input,
+	}
+	t.NewID, t.Targets, t.ReadBefore, t.ReadAfter = a.rt.NewID, t.targets, t.readBefore, t.readAfter
+	return audit.With(context.WithValue(ctx, actKey{}, t), &t.Act)
+}
+
+// of says what kind of things the act is done to, if the path of the request does not.
+func (t *act) of(kind string) {
+	if t != nil {
+		t.Kind = kind
+	}
+}
+
+// on says what the act is done to, if the path of the request does not.
+func (t *act) on(ids []string) {
+	if t == nil {
+		return
+	}
+	t.things = make([]*thing, len(ids))
+	for i, id := range ids {
+		t.things[i] = &thing{id: id, key: keyOf(t.Kind, id)}
+	}
+}
+
+// onKey is on for one thing whose key is more than the path has.
+func (t *act) onKey(key ...string) {
+	if t != nil {
+		t.things = []*thing{{id: strings.Join(key, "@"), key: key}}
+	}
+}
+
+// keyOf returns what a thing is read by whose id has all parts of it.
+func keyOf(kind, id string) []string {
+	if kind == "actors" {
+		actorType, name, _ := strings.Cut(id, "/")
+		return []string{actorType, name}
+	}
+	return []string{id}
+}
+
+// answers says what the request is answered, once that is known.
+func (t *act) answers(result func() any) {
+	if t != nil {
+		t.result = result
+	}
+}
+
+// because gives the act a reason, unless it has one.
+func (t *act) because(reason string) {
+	if t != nil && t.Reason == "" {
+		t.Reason = clean(reason)
+	}
+}
+
+func (t *act) readBefore() []sqldb.Stmt {
+	return t.read(func(x *thing, s *store.AuditState) { x.before = s })
+}
+
+func (t *act) readAfter() []sqldb.Stmt {
+	return t.read(func(x *thing, s *store.AuditState) { x.after = s })
+}
+
+func (t *act) read(note func(*thing, *store.AuditState)) (stmts []sqldb.Stmt) {
+	for _, x := range t.things {
+		note(x, nil)
+		if stmt, ok := t.api.rt.Store.AuditState(t.Kind, x.key, func(s store.AuditState) { note(x, &s) }); ok {
+			stmts = append(stmts, stmt)
+		}
+	}
+	return stmts
+}
+
+// targets returns what the act was done to.
+func (t *act) targets() []audit.Target {
+	var result any
+	if t.result != nil {
+		result = t.result()
+	}
+	if made, ok := result.(interface{ made() []string }); ok && t.creates() {
+		return targetsOf(made.made(), brief(result, ""))
+	}
+	var targets []audit.Target
+	done, partly := result.(interface{ acted(id string) bool })
+	for _, x := range t.things {
+		if partly && !done.acted(x.id) {
+			continue
+		}
+		target := audit.Target{ID: x.id, Before: t.api.state(x.before), After: t.api.state(x.after)}
+		if x.before == nil && x.after == nil && !partly {
+			target.After = brief(result, x.id)
+		}
+		targets = append(targets, target)
+	}
+	return targets
+}
+
+// creates reports whether the path names nothing that the act is done to.
+func (t *act) creates() bool { return len(t.things) == 1 && t.things[0].id == "" }
+
+func targetsOf(ids []string, after json.RawMessage) []audit.Target {
+	targets := make([]audit.Target, len(ids))
+	for i, id := range ids {
+		targets[i] = audit.Target{ID: id}
+		if len(ids) == 1 {
+			targets[i].After = after
+		}
+	}
+	return targets
+}
+
+// brief returns what the audit log has of an answer. It has nothing of one that only
+// repeats the id of the thing.
+func brief(result any, id string) json.RawMessage {
+	if shown, ok := result.(interface{ brief() any }); ok {
+		result = shown.brief()
+	}
+	if acted, ok := result.(Acted); result == nil || ok && acted.ID == id {
+		return nil
+	}
+	raw, err := json.Marshal(result)
+	if err != nil {
+		return nil
+	}
+	return raw
+}
+
+// state returns what the audit log shows of a thing.
+func (a *API) state(s *store.AuditState) json.RawMessage {
+	if s == nil {
+		return nil
+	}
+	shown := struct {
+		*store.AuditState
+		Spec json.RawMessage `json:"spec,omitempty"`
+	}{AuditState: s}
+	if s.Spec != nil {
+		shown.Spec = a.config.Redact.JSON(hideQueries(json.RawMessage(*s.Spec)))
+	}
+	raw, err := json.Marshal(shown)
+	if err != nil {
+		return nil // a spec that is no JSON is not shown
+	}
+	return raw
+}
+
+// place is where a request comes from, for the audit log.
+func (q *request) place(r *http.Request) {
+	q.address = r.RemoteAddr
+	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+		q.address = host
+	}
+	q.via = "http"
+	switch _, err := r.Cookie(auth.CookieName); {
+	case strings.HasPrefix(r.UserAgent(), "perdure/"):
+		q.via = "cli"
+	case err == nil && r.Header.Get("Authorization") == "" || r.Header.Get("Sec-Fetch-Site") == "same-origin":
+		q.via = "dashboard"
+	}
+	q.reason = reasonOf(r.Header.Get(reasonHeader))
+	q.path = r.PathValue
+}
+
+// reasonOf reads a reason, which may be percent-encoded.
+func reasonOf(header string) string {
+	if text, err := url.PathUnescape(header); err == nil {
+		header = text
+	}
+	return clean(header)
+}
+
+// clean makes a text of a client one that can be stored: valid, without NUL, bounded.
+func clean(text string) string {
+	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "\uFFFD")
+	if len(text) > maxReason {
+		text = strings.ToValidUTF8(text[:maxReason], "")
+	}
+	return text
+}
+
+// things returns what the path of the request names.
+func (q *request) things(r Route) []*thing {
+	var key []string
+	for _, name := range []string{"type", "id", "name", "key"} {
+		if value := q.pathValue(name); value != "" && strings.Contains(r.Path, "{"+name+"}") {
+			key = append(key, value)
+		}
+	}
+	if len(key) == 0 {
+		return []*thing{{}}
+	}
+	named := &thing{id: strings.Join(key, "/"), key: key}
+	if stateless[r.ID] {
+		named.key = nil
+	}
+	return []*thing{named}
+}
+
+func (q *request) pathValue(name string) string {
+	if q.path == nil {
+		return ""
+	}
+	return strings.ToValidUTF8(strings.ReplaceAll(q.path(name), "\x00", ""), "\uFFFD")
+}
+
+// auditKind is the kind of what the route acts on.
+func (r Route) auditKind() string {
+	switch {
+	case strings.Contains(r.Path, "/timers/"):
+		return "timers"
+	case r.tag() == "session":
+		return "sessions"
+	}
+	return r.tag()
+}
+
+// payloads are the fields of requests whose values are not copied to the audit log:
+// they may be large, encrypted elsewhere, or secret.
+var payloads = map[string]bool{"state": true, "payload": true, "input": true, "definition": true, "data": true, "token": true, "secrets": true, "event": true, "ids": true}
+
+// maxAsked bounds what the audit log has of a request.
+const maxAsked = 8 << 10
+
+// asked returns what a request asks for, as the audit log has it: its body with the
+// sizes of payloads instead of the payloads.
+func (a *API) asked(input any) string {
+	body, ok := bodyOf(input)
+	if !ok {
+		return ""
+	}
+	raw, err := json.Marshal(body)
+	if err != nil || !utf8.Valid(raw) {
+		return ""
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return sizeOf(raw)
+	}
+	if len(fields) == 0 {
+		return ""
+	}
+	for name, value := range fields {
+		if payloads[name] {
+			fields[name] = json.RawMessage(sizeOf(value))
+		}
+	}
+	if raw, err = json.Marshal(fields); err != nil || len(raw) > maxAsked {
+		return sizeOf(raw)
+	}
+	return string(a.config.Redact.JSON(hideQueries(raw)))
+}

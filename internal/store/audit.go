@@ -1,0 +1,169 @@
+package store
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure/internal/audit"
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// ClaimAuditChain returns the statement that takes a chain of the audit log that no
+// other transaction holds. It finds none if all are held.
+func (s *Store) ClaimAuditChain(found func(audit.Head)) sqldb.Stmt {
+	return chainRow(s.stmt("AuditClaim"), found)
+}
+
+// ClaimAuditChainOf returns the statement that takes one chain of the audit log. It
+// waits for a transaction that holds it.
+func (s *Store) ClaimAuditChainOf(chain int, found func(audit.Head)) sqldb.Stmt {
+	claim := chainRow(s.stmt("AuditClaimOne", chain), found)
+	claim.Done = sqldb.One(fmt.Errorf("chain %d of the audit log is missing", chain))
+	return claim
+}
+
+// ClaimAuditChainIfFree returns the statement that takes one chain of the audit log,
+// unless another transaction holds it.
+func (s *Store) ClaimAuditChainIfFree(chain int, found func(audit.Head)) sqldb.Stmt {
+	return chainRow(s.stmt("AuditClaimFree", chain), found)
+}
+
+// StrayAudit returns the statement that counts the entries that are in no chain.
+func (s *Store) StrayAudit(n *int64) sqldb.Stmt {
+	count := s.stmt("AuditStray")
+	count.Row = func(scan sqldb.Scan) error { return scan(n) }
+	return count
+}
+
+// AppendAudit returns the statements that add entries, which have their places, and
+// advance their chain from the head before them.
+func (s *Store) AppendAudit(entries []audit.Entry, before, after audit.Head) []sqldb.Stmt {
+	text := func(pick func(audit.Entry) string) []string { return column(entries, pick) }
+	insert := s.stmt("AuditInsert", tuples{
+		text(func(e audit.Entry) string { return e.ID }), column(entries, func(e audit.Entry) int { return e.Chain }),
+		column(entries, func(e audit.Entry) int64 { return e.Seq }), column(entries, func(e audit.Entry) time.Time { return e.At }),
+		text(func(e audit.Entry) string { return e.Action }), text(func(e audit.Entry) string { return e.Kind }), text(func(e audit.Entry) string { return e.Target }),
+		text(func(e audit.Entry) string { return e.Principal }), text(func(e audit.Entry) string { return e.Label }), text(func(e audit.Entry) string { return e.Role }),
+		text(func(e audit.Entry) string { return e.Via }), text(func(e audit.Entry) string { return e.Address }), text(func(e audit.Entry) string { return e.Request }),
+		text(func(e audit.Entry) string { return e.Reason }), text(func(e audit.Entry) string { return e.Input }),
+		text(func(e audit.Entry) string { return e.Before }), text(func(e audit.Entry) string { return e.After }),
+		text(func(e audit.Entry) string { return hex.EncodeToString(e.Hash) }),
+	})
+	advance := s.stmt("AuditAdvance", after.Seq, hex.EncodeToString(after.Hash), after.Chain, before.Seq)
+	advance.Done = sqldb.One(fmt.Errorf("chain %d of the audit log is not where it was", after.Chain))
+	return []sqldb.Stmt{insert, advance}
+}
+
+// AuditChains returns the statement that reads the ends of all chains.
+func (s *Store) AuditChains(found func(audit.Head)) sqldb.Stmt {
+	return chainRow(s.stmt("AuditChains"), found)
+}
+
+// AuditChain returns the statement that reads the end of a chain.
+func (s *Store) AuditChain(chain int, found func(audit.Head)) sqldb.Stmt {
+	return chainRow(s.stmt("AuditChain", chain), found)
+}
+
+// AuditOfChain returns the statement that reads up to limit entries of a chain after
+// one of them.
+func (s *Store) AuditOfChain(chain int, after int64, limit int, found func(audit.Entry)) sqldb.Stmt {
+	return auditRow(s.stmt("AuditOfChain", chain, after, limit), found)
+}
+
+// GetAudit returns the statement that reads an entry, if it is there.
+func (s *Store) GetAudit(id string, found func(audit.Entry)) sqldb.Stmt {
+	return auditRow(s.stmt("AuditGet", id), found)
+}
+
+// AuditFilter narrows a list of entries. What is empty does not narrow.
+type AuditFilter struct {
+	Action, Kind, Target, Principal string
+	// Since and Until are the times that the entries are between.
+	Since, Until time.Time
+}
+
+// ListAudit returns the statement that reads up to limit entries, newest first, before
+// the one with an id; "" means from the newest.
+func (s *Store) ListAudit(f AuditFilter, before string, limit int, found func(audit.Entry)) sqldb.Stmt {
+	var where []string
+	var args []any
+	add := func(condition string, set bool, value any) {
+		if set {
+			where, args = append(where, condition), append(args, value)
+		}
+	}
+	add("kind = ?", f.Kind != "", f.Kind)
+	add("target = ?", f.Target != "", f.Target)
+	add("principal = ?", f.Principal != "", f.Principal)
+	add("action = ?", f.Action != "", f.Action)
+	add("at >= ?", !f.Since.IsZero(), f.Since)
+	add("at < ?", !f.Until.IsZero(), f.Until)
+	add("id < ?", before != "", before)
+	text := s.text("AuditList")
+	if len(where) > 0 {
+		text += "\nwhere " + strings.Join(where, " and ")
+	}
+	text += "\norder by id desc\nlimit ?"
+	return auditRow(sqldb.Stmt{SQL: s.complete(text), Args: append(args, limit)}, found)
+}
+
+// AuditOldest returns the statement that finds the last entry of a chain up to a
+// number that is from before a time.
+func (s *Store) AuditOldest(chain int, through int64, before time.Time, found func(seq int64, hash []byte)) sqldb.Stmt {
+	oldest := s.stmt("AuditOldest", chain, through, before)
+	oldest.Row = func(scan sqldb.Scan) error {
+		var seq int64
+		var text string
+		if err := scan(&seq, &text); err != nil {
+			return err
+		}
+		hash, err := hex.DecodeString(text)
+		if err != nil {
+			return fmt.Errorf("read hash of audit log: %w", err)
+		}
+		found(seq, hash)
+		return nil
+	}
+	return oldest
+}
+
+// TrimAudit returns the statements that remove the entries of a chain up to one.
+func (s *Store) TrimAudit(h audit.Head, through int64, hash []byte, removed *int64) []sqldb.Stmt {
+	rebase := s.stmt("AuditRebase", through, hex.EncodeToString(hash), h.Chain, h.BaseSeq)
+	rebase.Done = sqldb.One(fmt.Errorf("chain %d of the audit log is not where it was", h.Chain))
+	return []sqldb.Stmt{rebase, counted(s.stmt("AuditRemove", h.Chain, through), removed)}
+}
+
+func chainRow(stmt sqldb.Stmt, found func(audit.Head)) sqldb.Stmt {
+	stmt.Row = func(scan sqldb.Scan) error {
+		var h audit.Head
+		var hash, base string
+		if err := scan(&h.Chain, &h.Seq, &hash, &h.BaseSeq, &base); err != nil {
+			return fmt.Errorf("read chain of audit log: %w", err)
+		}
+		h.Hash, _ = hex.DecodeString(hash) // the verifier finds one that was changed
+		h.BaseHash, _ = hex.DecodeString(base)
+		found(h)
+		return nil
+	}
+	return stmt
+}
+
+func auditRow(stmt sqldb.Stmt, found func(audit.Entry)) sqldb.Stmt {
+	stmt.Row = func(scan sqldb.Scan) error {
+		var e audit.Entry
+		var hash string
+		err := scan(&e.ID, &e.Chain, &e.Seq, &e.At, &e.Action, &e.Kind, &e.Target, &e.Principal, &e.Label, &e.Role, &e.Via, &e.Address, &e.Request, &e.Reason,
+			&e.Input, &e.Before, &e.After, &hash)
+		if err != nil {
+			return fmt.Errorf("read entry of audit log: %w", err)
+		}
+		e.At = e.At.UTC()
+		e.Hash, _ = hex.DecodeString(hash) // the verifier finds one that was changed
+		found(e)
+		return nil
+	}
+	return stmt
+}

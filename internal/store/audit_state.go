@@ -1,0 +1,132 @@
+package store
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// AuditState is what the audit log tells of a thing before and after an act. It has no
+// payloads.
+type AuditState struct {
+	Name     *string    `json:"name,omitempty"`
+	Version  *int64     `json:"version,omitempty"`
+	Status   *string    `json:"status,omitempty"`
+	Step     *string    `json:"step,omitempty"`
+	Attempts *int64     `json:"attempts,omitempty"`
+	At       *time.Time `json:"at,omitempty"`
+	// Spec is what was set, as JSON, of a schedule or a definition.
+	Spec *string `json:"-"`
+}
+
+// auditStates are the statements for each kind of thing, and how they take its id.
+var auditStates = map[string]struct {
+	name string
+	args func(key []string) []any
+}{
+	"instances":   {"AuditStateInstance", uuidArgs},
+	"hooks":       {"AuditStateHook", textArgs},
+	"tasks":       {"AuditStateTask", numberArgs},
+	"alarms":      {"AuditStateAlarm", alarmArgs},
+	"timers":      {"AuditStateAlarm", timerArgs},
+	"actors":      {"AuditStateActor", pairArgs},
+	"machines":    {"AuditStateMachine", textArgs},
+	"nodes":       {"AuditStateNode", textArgs},
+	"schedules":   {"AuditStateSchedule", textArgs},
+	"definitions": {"AuditStateDefinition", definitionArgs},
+	"tokens":      {"AuditStateToken", uuidArgs},
+}
+
+// AuditState returns the statement that reads a thing for the audit log. The key of a
+// thing is its id; of an actor its type and id; of a timer those and its own key; of a
+// definition its name and version. ok is false for a kind that has no state, and for a
+// key that nothing can have.
+func (s *Store) AuditState(kind string, key []string, found func(AuditState)) (stmt sqldb.Stmt, ok bool) {
+	state, known := auditStates[kind]
+	if !known || len(key) == 0 || !storable(key) {
+		return sqldb.Stmt{}, false
+	}
+	args := state.args(key)
+	if args == nil {
+		return sqldb.Stmt{}, false
+	}
+	stmt = s.stmt(state.name, args...)
+	stmt.Row = func(scan sqldb.Scan) error {
+		var a AuditState
+		if err := scan(&a.Name, &a.Version, &a.Status, &a.Step, &a.Attempts, &a.At, &a.Spec); err != nil {
+			return err
+		}
+		if a.At != nil {
+			utc := a.At.UTC()
+			a.At = &utc
+		}
+		found(a)
+		return nil
+	}
+	return stmt, true
+}
+
+// storable reports whether PostgreSQL takes the texts.
+func storable(texts []string) bool {
+	for _, text := range texts {
+		if strings.ContainsRune(text, 0) || !utf8.ValidString(text) {
+			return false
+		}
+	}
+	return true
+}
+
+func textArgs(key []string) []any { return []any{key[0]} }
+
+func uuidArgs(key []string) []any {
+	if len(key[0]) != 36 || uuid.Validate(key[0]) != nil {
+		return nil
+	}
+	return []any{key[0]}
+}
+
+func numberArgs(key []string) []any {
+	n, err := strconv.ParseInt(key[0], 10, 64)
+	if err != nil {
+		return nil
+	}
+	return []any{n}
+}
+
+func pairArgs(key []string) []any {
+	if len(key) < 2 {
+		return nil
+	}
+	return []any{key[0], key[1]}
+}
+
+// alarmArgs reads the id of an alarm: its own, or after the type and id of its actor.
+func alarmArgs(key []string) []any {
+	if parts := strings.SplitN(key[0], "/", 3); len(parts) == 3 {
+		return []any{parts[0], parts[1], "custom", parts[2]}
+	}
+	return []any{"", "", "custom", key[0]}
+}
+
+func timerArgs(key []string) []any {
+	if len(key) < 3 {
+		return nil
+	}
+	return []any{key[0], key[1], "machine", key[2]}
+}
+
+func definitionArgs(key []string) []any {
+	if len(key) < 2 {
+		return nil
+	}
+	version, err := strconv.ParseInt(key[1], 10, 32)
+	if err != nil {
+		return nil
+	}
+	return []any{key[0], version}
+}

@@ -1,0 +1,86 @@
+-- The audit log.
+
+-- name: AuditAdvance
+update perdure.audit_chains
+set seq = ?, hash = ?
+where chain = ? and seq = ?
+
+-- name: AuditChains
+select chain, seq, hash, base_seq, base_hash
+from perdure.audit_chains
+order by chain
+
+-- name: AuditChain
+select chain, seq, hash, base_seq, base_hash
+from perdure.audit_chains
+where chain = ?
+
+-- name: AuditStray
+select count(*)
+from perdure.audit a
+where not exists (select 1 from perdure.audit_chains c where c.chain = a.chain)
+
+-- name: AuditOfChain
+-- The entries of a chain after one of them.
+select id, chain, seq, at, action, kind, target, principal, label, role, via, address, request, reason, input, before, after, hash
+from perdure.audit
+where chain = ? and seq > ?
+order by seq
+limit ?
+
+-- name: AuditGet
+select id, chain, seq, at, action, kind, target, principal, label, role, via, address, request, reason, input, before, after, hash
+from perdure.audit
+where id = ?
+
+-- name: AuditList
+-- The program adds conditions and the order.
+select id, chain, seq, at, action, kind, target, principal, label, role, via, address, request, reason, input, before, after, hash
+from perdure.audit
+
+-- name: AuditOldest
+-- The last of the oldest entries of a chain that are before a time, at most that many.
+select seq, hash
+from perdure.audit
+where chain = ? and seq <= ? and at < ?
+order by seq desc
+limit 1
+
+-- name: AuditRebase
+update perdure.audit_chains
+set base_seq = ?, base_hash = ?
+where chain = ? and base_seq = ?
+
+-- name: AuditRemove
+delete from perdure.audit
+where chain = ? and seq <= ?
+
+-- What an entry tells of a thing before and after an act: its name, version, status,
+-- step, attempts and time, and more as JSON. No payloads.
+
+-- name: AuditStateHook
+select name, null, status, null, attempts, next_attempt_at, null
+from perdure.hooks
+where id = ?
+
+-- name: AuditStateAlarm
+select type, generation, status, null, attempts, due_at, null
+from perdure.alarms
+where actor_type = ? and actor_id = ? and kind = ? and alarm_id = ?
+
+-- name: AuditStateActor
+select type, machine, status, null, sequence, updated_at, null
+from perdure.actors
+where type = ? and id = ?
+
+-- name: AuditStateMachine
+select name, version, null, checksum, null, created_at, null
+from perdure.machines
+where name = ?
+order by version desc
+limit 1
+
+-- name: AuditStateNode
+select host, null, case when draining then 'draining' else 'up' end, null, null, started_at, null
+from perdure.nodes
+where id = ?
