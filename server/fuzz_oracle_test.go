@@ -21,7 +21,7 @@ var needs = func() map[string]int {
 			retry-instance set-schedule change-schedule fire-schedule pause-schedule resume-schedule trigger-hook act-on-hooks
 			delete-hook retry-hook cancel-hook replay-hook retry-dead act-on-tasks start-process retry-task cancel-task
 			cancel-alarms act-on-alarms schedule-alarm cancel-alarm move-alarm skip-alarm fire-alarm retry-alarm spawn-actor
-			act-on-actors send-event stop-actor release-actor move-timer skip-timer fire-timer`,
+			act-on-actors send-event stop-actor release-actor move-timer skip-timer fire-timer list-audit`,
 		asAdmin: `
 			put-definition delete-definition remove-schedule drain-node delete-actor reset-actor create-actor-token put-machine
 			list-tokens create-token revoke-token list-actor-tokens list-all-actor-tokens`,

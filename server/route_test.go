@@ -226,7 +226,8 @@ func (v tour) alarms() {
 	v.kill("dying")
 	v.post("/v1/alarms/dying/retry", nil)
 	v.post("/v1/alarms/actions", object{"action": "fire", "ids": []string{"dying"}, "dry_run": true})
-	v.post("/v1/alarms/actions", object{"action": "skip", "ids": []string{"dying"}})
+	v.want(http.StatusOK, http.MethodPut, "/v1/alarms/other", object{"type": "other", "delay": "1h"})
+	v.post("/v1/alarms/actions", object{"action": "cancel", "ids": []string{"other"}})
 	if n := v.want(http.StatusOK, http.MethodDelete, "/v1/alarms?type=remind", nil); n["done"] != 1.0 {
 		v.Errorf("cancelled: %v", n)
 	}
