@@ -90,6 +90,12 @@ type Options struct {
 	AuditRetention time.Duration
 	// MaxBody is the largest body of a request in bytes. Default: 1 MiB.
 	MaxBody int64
+	// MaxStreams, MaxSockets and MaxRequests cap what one caller has open at the same
+	// time in this process: streams of server-sent events and requests that wait,
+	// WebSockets, and other requests. More are answered with 429. A caller is a token
+	// with its sessions; programs on this machine without a token are one caller.
+	// Negative: no cap. Defaults: 1,000, 1,000 and 256.
+	MaxStreams, MaxSockets, MaxRequests int
 	// RequestTimeout bounds a request that is not a stream. Default: 30 seconds.
 	RequestTimeout time.Duration
 	// Dev says that the server is for development: the dashboard then shows the
@@ -205,6 +211,9 @@ func (o *Options) withDefaults() (Options, error) {
 	defaults(&options.MaxBody, 1<<20)
 	defaults(&options.AuditRetention, 90*24*time.Hour)
 	defaults(&options.RequestTimeout, 30*time.Second)
+	defaults(&options.MaxStreams, 1000)
+	defaults(&options.MaxSockets, 1000)
+	defaults(&options.MaxRequests, 256)
 	defaults(&options.Version, "dev")
 	if options.MaxBody < 1 || options.RequestTimeout < 0 {
 		return options, fault.Invalidf("Options", "has a negative limit")
@@ -249,6 +258,7 @@ func (s *Server) apiConfig() (c api.Config, err error) {
 	c = api.Config{
 		Engine: s.eng, Machines: s.machines, Hooks: map[string]*hook.Hooks{}, Alarms: o.Alarms, Actors: o.Actors, MaxBody: o.MaxBody, Timeout: o.RequestTimeout,
 		Version: o.Version, Dev: o.Dev, Observe: o.Observe, OnError: o.OnError, Remote: s.remote, Redact: rules,
+		Limits: api.Limits{Streams: o.MaxStreams, Sockets: o.MaxSockets, Requests: o.MaxRequests},
 	}
 	c.Auth, c.Access, err = access(s.eng, o.Auth)
 	for _, h := range o.Hooks {

@@ -55,6 +55,8 @@ type Config struct {
 	Access *auth.Access
 	// MaxBody is the largest body of a request in bytes.
 	MaxBody int64
+	// Limits cap what one caller has open.
+	Limits Limits
 	// Timeout bounds a request that is not a stream.
 	Timeout time.Duration
 	// Version is that of the program, for the OpenAPI document.
@@ -81,11 +83,13 @@ type API struct {
 	tasks       *task.Admin
 	alarms      *alarm.Alarms
 	feed        *feed
+	tails       *tails
 	streams     context.Context // ends with all streams
 	endStreams  context.CancelFunc
 	inFlight    inFlight
 	definitions definitions
 	drawings    drawings
+	quota       quota
 	registered  map[string]bool
 	err         error // of the registration of routes
 }
@@ -133,6 +137,7 @@ func (a *API) open() (err error) {
 	c := a.config
 	a.hooks, a.inspect, a.alarms = hook.NewAdmin(c.Engine), inspect.New(c.Engine, c.Machines), c.Alarms
 	a.feed = newFeed(a.rt.NewID(), a.watchChanges)
+	a.tails = newTails(c.Engine.Outbox(), c.OnError)
 	a.streams, a.endStreams = context.WithCancel(context.Background())
 	a.tasks, err = task.NewAdmin(c.Engine)
 	return err

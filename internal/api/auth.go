@@ -52,6 +52,12 @@ func (a *API) admit(hctx huma.Context, next func(huma.Context)) {
 		return
 	}
 	req.principal = principal
+	leave, err := a.occupy(r, principal, route)
+	if err != nil {
+		writeProblem(w, a.problem(req, err))
+		return
+	}
+	defer leave()
 	if err := a.checkInput(w, r, hctx.Operation()); err != nil {
 		writeProblem(w, a.problem(req, err))
 		return

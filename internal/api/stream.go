@@ -151,7 +151,9 @@ type tailed struct {
 
 func (a *API) readTail(ctx context.Context, after outbox.Stamp, found chan<- tailed) {
 	defer close(found)
-	for entry, err := range a.config.Engine.Outbox().Tail(ctx, after, nil) {
+	a.tails.join()
+	defer a.tails.leave()
+	for entry, err := range a.tails.follow(ctx, after) {
 		select {
 		case found <- tailed{entry, err}:
 		case <-ctx.Done():

@@ -18,17 +18,24 @@ const webhookSecrets = envPrefix + "WEBHOOK_SECRETS"
 // guards are the flags that say what is shown and what may be reached.
 type guards struct {
 	redact, allow []string
+	streams       int
+	sockets       int
+	requests      int
 	webhooks      *webhooks // nil: none are sent
 }
 
 func (g *guards) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&g.redact, "redact", nil, "what is taken out of payloads that are shown: /card/number, /items/*/email, *password*, common")
 	flags.StringSliceVar(&g.allow, "egress-allow", nil, "what webhooks and steps may reach although it is not public: 10.0.0.0/8, billing.internal, *.internal")
+	flags.IntVar(&g.streams, "max-streams", 1000, "how many streams and waiting requests one token may have open; negative: any number")
+	flags.IntVar(&g.sockets, "max-sockets", 1000, "how many WebSockets one token may have open; negative: any number")
+	flags.IntVar(&g.requests, "max-requests", 256, "how many other requests of one token are answered at the same time; negative: any number")
 }
 
 // apply makes the options of a server from the flags.
 func (g *guards) apply(a *app, eng *perdure.Engine, o *server.Options) error {
 	o.Redact, o.Remote = g.redact, &remote.Options{Allow: g.allow}
+	o.MaxStreams, o.MaxSockets, o.MaxRequests = g.streams, g.sockets, g.requests
 	sender, err := g.sender(a)
 	if err != nil || sender == nil || o.Alarms != nil {
 		return err
