@@ -140,3 +140,25 @@ func TestOtherSitesCannotChangeAnything(t *testing.T) {
 		}
 	}
 }
+
+// The shared check of open streams without credentials counts for this machine only, and
+// a fresh one sees the first token.
+func (Conformance) RecheckOfThisMachineIsNotThatOfOthers(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, &auth.Options{Open: true, Failures: 100})
+	for range 3 {
+		if who, err := f.Recheck(t.Context(), local(t, "127.0.0.1:5", "localhost:7070"), false); err != nil || who.Role != auth.Admin {
+			t.Errorf("from this machine: %+v, %v", who, err)
+		}
+		for _, r := range []*http.Request{
+			local(t, "198.51.100.7:5", "localhost:7070"), local(t, "127.0.0.1:5", "evil.example:7070"), local(t, "127.0.0.1:5", "localhost:7070", "Via", "x"),
+		} {
+			_, err := f.Recheck(t.Context(), r, false)
+			enginetest.Is(t, err, auth.ErrUnauthenticated)
+		}
+	}
+	f.create(t, auth.Viewer, 0)
+	for _, fresh := range []bool{true, false} { // the second one has the result of the first, or its own
+		_, err := f.Recheck(t.Context(), local(t, "127.0.0.1:5", "localhost:7070"), fresh)
+		enginetest.Is(t, err, auth.ErrUnauthenticated)
+	}
+}

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -51,7 +52,7 @@ func (c *checks) put(hash [32]byte, last check) {
 func (a *Access) Recheck(ctx context.Context, r *http.Request, fresh bool) (Principal, error) {
 	secret, given := credential(r)
 	if !given {
-		return a.local(ctx, r)
+		return a.recheckLocal(ctx, r, fresh)
 	}
 	hash, now := hashOf(secret), time.Now()
 	if last, ok := a.checks.get(hash, now); ok && !fresh {
@@ -67,4 +68,21 @@ func (a *Access) Recheck(ctx context.Context, r *http.Request, fresh bool) (Prin
 	}
 	a.checks.put(hash, last)
 	return last.who, last.err
+}
+
+// recheckLocal is Recheck for a request without credentials. All such requests from this
+// machine share one check, under the hash that no credential has.
+func (a *Access) recheckLocal(ctx context.Context, r *http.Request, fresh bool) (Principal, error) {
+	if !fromHere(r) {
+		return Principal{}, ErrUnauthenticated
+	}
+	now := time.Now()
+	if last, ok := a.checks.get([32]byte{}, now); ok && !fresh {
+		return last.who, last.err
+	}
+	who, err := a.local(ctx, r)
+	if err == nil || errors.Is(err, ErrUnauthenticated) {
+		a.checks.put([32]byte{}, check{at: now, who: who, err: err})
+	}
+	return who, err
 }
