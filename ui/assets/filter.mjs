@@ -54,7 +54,7 @@ export function Filter({ spec, rows }) {
     else return;
     e.preventDefault();
   }
-  const load = () => facetsOf(spec.kind).then(setValues);
+  const load = () => spec.facets !== false && facetsOf(spec.kind).then(setValues);
   return html`<div class="filter">
     <input ref=${input} data-filter type="text" role="combobox" autocomplete="off" spellcheck=${false}
       aria-label=${`Filter ${spec.title}`} aria-expanded=${options.length > 0} aria-controls=${id} aria-autocomplete="list" aria-invalid=${wrong !== ""} aria-describedby=${wrong ? id + "-wrong" : undefined}

@@ -1,5 +1,5 @@
 // Lists: a page of rows at a time, newest first, kept fresh, never counted.
-import { html, useState, useEffect, useRef, cls } from "./lib.mjs";
+import { html, useState, useEffect, useRef, useId, cls } from "./lib.mjs";
 import { useLive } from "./live.mjs";
 import { alter, altered, route, go } from "./router.mjs";
 import { useKeys } from "./keyboard.mjs";
@@ -15,7 +15,8 @@ const sizes = [50, 100, 200];
  * List is a page that lists things. A spec has: kind, title, one, path, filters,
  * statuses, groups {name: statuses}, columns [{name, title, cell, cls}], href(row), id(row), actions,
  * bulk (the path that acts on many, and on all that match), create {label, open},
- * empty, every (ms), and whole if there is one page only.
+ * empty, every (ms), whole if there is one page only, detail(row) in place of href if a
+ * row opens to more of it, and facets: false if the server has no values for its filters.
  */
 export function List({ spec }) {
   const { query } = route.value;
@@ -126,12 +127,23 @@ function Table({ spec, rows, chosen, setChosen, table, loading, refresh, empty }
 
 function Row({ spec, row, pick, chosen, setChosen, refresh }) {
   const id = spec.id(row);
-  const open = (e) => { if (spec.href && !e.target.closest("a,button,input,label") && !getSelection().toString()) go(spec.href(row)); };
-  return html`<tr role="row" class=${cls(chosen.has(id) && "chosen", spec.href && "opens")} onClick=${open}>
+  const [more, setMore] = useState(false);
+  const below = useId();
+  const open = (e) => {
+    if (e.target.closest("a,button,input,label") || getSelection().toString()) return;
+    if (spec.href) go(spec.href(row));
+    else if (spec.detail) setMore(!more);
+  };
+  const main = (text) => {
+    if (spec.href) return html`<a data-main href=${spec.href(row)}>${text}</a>`;
+    if (spec.detail) return html`<button type="button" class="plain" data-main aria-expanded=${more} aria-controls=${more ? below : undefined} onClick=${() => setMore(!more)}>${text}</button>`;
+    return text;
+  };
+  return html`<tr role="row" class=${cls(chosen.has(id) && "chosen", (spec.href || spec.detail) && "opens")} onClick=${open}>
     ${pick && html`<td role="cell" class="pick"><input type="checkbox" aria-label=${`Select ${spec.one} ${id}`} checked=${chosen.has(id)} onChange=${() => setChosen((chosen) => flip(chosen, id))} /></td>`}
-    ${spec.columns.map((c, i) => html`<td role="cell" class=${c.cls} data-title=${c.title}>${i === 0 && spec.href
-      ? html`<a data-main href=${spec.href(row)}>${c.cell(row, refresh)}</a>` : c.cell(row, refresh)}</td>`)}
-  </tr>`;
+    ${spec.columns.map((c, i) => html`<td role="cell" class=${c.cls} data-title=${c.title}>${i === 0 ? main(c.cell(row, refresh)) : c.cell(row, refresh)}</td>`)}
+  </tr>
+  ${more && html`<tr role="row" id=${below} class="more"><td role="cell" colspan=${spec.columns.length + (pick ? 1 : 0)}>${spec.detail(row)}</td></tr>`}`;
 }
 
 function Pager({ next, cursor, limit }) {

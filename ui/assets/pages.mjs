@@ -15,10 +15,11 @@ import { Tasks, Task } from "./pages/tasks.mjs";
 import { Dead } from "./pages/dead.mjs";
 import { Outbox } from "./pages/outbox.mjs";
 import { Nodes } from "./pages/nodes.mjs";
+import { Audit } from "./pages/audit.mjs";
 import { Mailbox } from "./pages/mailbox.mjs";
 import { Settings } from "./pages/settings.mjs";
 
-/** Groups of pages, as the navigation shows them. A page with names below it has a detail. */
+/** Groups of pages, as the navigation shows them. A page with names below it has a detail; one with a role is for that role and those above it. */
 export const groups = [
   ["", [
     { path: "", title: "Overview", key: "o", page: Overview },
@@ -40,6 +41,7 @@ export const groups = [
   ["System", [
     { path: "outbox", title: "Outbox", key: "x", page: Outbox },
     { path: "nodes", title: "Nodes", key: "n", page: Nodes },
+    { path: "audit", title: "Audit", key: "w", page: Audit, role: "operator" },
     { path: "mailbox", title: "Mailbox", key: "b", page: Mailbox, dev: true },
     { path: "settings", title: "Settings", key: "e", page: Settings },
   ]],

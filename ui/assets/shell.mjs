@@ -11,7 +11,7 @@ import { DevClock } from "./devclock.mjs";
 import { Dialogs } from "./dialog.mjs";
 import { Toasts } from "./toast.mjs";
 import { Heading, Failure } from "./parts.mjs";
-import { me } from "./me.mjs";
+import { me, may } from "./me.mjs";
 import { SignIn } from "./signin.mjs";
 import { Icon } from "./status.mjs";
 
@@ -39,12 +39,15 @@ export function Shell() {
     <${Toasts} /><${Dialogs} />`;
 }
 
+// offered says whether a page is for us.
+const offered = (p) => (!p.dev || me.value?.dev) && (!p.role || may(p.role));
+
 function Nav({ open }) {
   const at = route.value.names[0] ?? "";
   return html`<nav id="nav" class=${cls("nav", open && "open")} aria-label="Pages">
     ${groups.map(([group, all]) => html`<div key=${group} class="nav-group">
       ${group && html`<h2>${group}</h2>`}
-      ${all.filter((p) => !p.dev || me.value?.dev).map((p) => html`<a key=${p.path} href=${link(p.path ? [p.path] : [])} aria-current=${p.path === at ? "page" : undefined}>
+      ${all.filter(offered).map((p) => html`<a key=${p.path} href=${link(p.path ? [p.path] : [])} aria-current=${p.path === at ? "page" : undefined}>
         ${p.title}<kbd aria-hidden="true">g ${p.key}</kbd></a>`)}
     </div>`)}
     ${docs && html`<div class="nav-group"><a href=${docs}>Documentation</a></div>`}
@@ -63,7 +66,7 @@ function Live() {
 }
 
 function useShellKeys() {
-  useKeys(Object.fromEntries(pages.filter((p) => !p.dev || me.value?.dev).map((p) => [`g ${p.key}`, [p.title, () => go(link(p.path ? [p.path] : []))]])), "Go to");
+  useKeys(Object.fromEntries(pages.filter(offered).map((p) => [`g ${p.key}`, [p.title, () => go(link(p.path ? [p.path] : []))]])), "Go to");
   useKeys({
     "?": ["This sheet", sheet],
     "Ctrl K": ["Search and commands", palette],
@@ -79,5 +82,6 @@ function Page() {
   useEffect(() => { document.querySelector("main h1")?.focus({ preventScroll: true }); }, []);
   if (error) return html`<${Heading} title="Something broke" /><${Failure} error=${error} retry=${reset} />`;
   if (!found) return html`<${Heading} title="There is no such page" /><p><a href=${link([])}>Go to the overview</a></p>`;
+  if (found.page.role && me.value && !may(found.page.role)) return html`<${Heading} title=${found.page.title} /><p class="empty">This page needs the role ${found.page.role}. You have the role ${me.value.role}.</p>`;
   return html`<${found.Component} names=${found.names} />`;
 }

@@ -44,6 +44,7 @@ func sample() map[string]any {
 		"actors": list(actor("ada", "active"), actor("bob", "done"), actor("cleo", "error"), actor("dora", "quarantined")), "actors/*/*": actor("ada", "active"), "actors/*/*/log": actorLog(),
 		"machines": list(machineRow()), "machines/*": machineRow(),
 		"outbox": outboxEntries(), "outbox/consumers": list(object{"name": "warehouse", "position": "00000000000000000000002f", "lag": 12, "updated_at": at(3 * sec)}),
+		"audit":        list(auditEntries()...),
 		"nodes":        list(node("web-1", "up", 12), node("web-2", "draining", 3)),
 		"dev/messages": object{"data": []any{object{"kind": "email", "sent_at": at(4 * minute), "message": object{"from": "shop@example.com", "to": "ada@example.com", "subject": "Your order is on its way", "text": "Hello Ada,\n\nyour order 4711 has left the warehouse.\n\nThe shop", "attempt": 1}}, object{"kind": "email", "sent_at": at(9 * minute), "message": object{"from": "shop@example.com", "to": "bob@example.com", "subject": "Thank you", "text": "Hello Bob"}}}},
 		"dev/clock":    object{"now": at(0), "speed": 1, "paused": false, "next_due": at(-70 * sec)},

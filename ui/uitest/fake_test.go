@@ -112,6 +112,9 @@ func (f *fake) read(w http.ResponseWriter, r *http.Request) {
 	if kind := r.URL.Query().Get("kind"); kind != "" && r.URL.Path == "/v1/upcoming" {
 		value = ofKind(value.(object), kind)
 	}
+	if r.URL.Path == "/v1/audit" {
+		value = auditOf(value.(object), r.URL.Query())
+	}
 	if r.URL.Query().Get("cursor") != "" { // there are no second pages
 		value = list()
 	}

@@ -15,6 +15,7 @@ import { MachineDrawing } from "../machine.mjs";
 import { Timeline, Scrubber } from "../timeline.mjs";
 import { ErrorText, Facts, Failure, Heading, Loading, Panel, Table } from "../parts.mjs";
 import { dueActions } from "../due.mjs";
+import { AuditLink } from "./audit.mjs";
 import { actions, at as pathOf, sendEvent } from "./actors.mjs";
 
 const shown = 200; // steps of the path: the last ones
@@ -34,6 +35,7 @@ export function Actor({ names: [type, id] }) {
   const active = past ? entries[current].to ?? [] : actor.active ?? [];
   const pick = (i) => setAt(i === entries.length - 1 ? null : i);
   return html`<${Heading} title=${actor.id} kind=${actor.type}>
+      <${AuditLink} kind="actors" target=${`${actor.type}/${actor.id}`} />
       ${may("operator") && actor.status === "active" && html`<button class="primary" data-action="send" onClick=${() => sendEvent(actor)}>Send an event</button>`}
       <${Actions} actions=${actions} row=${actor} one="actor" after=${refresh} />
     <//>

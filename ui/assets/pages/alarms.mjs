@@ -15,6 +15,7 @@ import { JSONView } from "../json.mjs";
 import { Attempts } from "../attempts.mjs";
 import { Field, JSONField } from "../form.mjs";
 import { ErrorText, Facts, Failure, Heading, Loading, Panel } from "../parts.mjs";
+import { AuditLink } from "./audit.mjs";
 
 const at = (a) => `alarms/${segment(a.id)}`;
 const statuses = ["pending", "processing", "failed", "quarantined"];
@@ -98,7 +99,7 @@ function schedule() {
 export function Alarm({ names: [id] }) {
   const { data: a, error, refresh } = useLive(`alarms/${segment(id)}`, {}, { kinds: ["alarms"], id });
   if (!a) return error ? html`<${Heading} title=${id} kind="Alarm" /><${Failure} error=${error} retry=${refresh} />` : html`<${Loading} />`;
-  return html`<${Heading} title=${a.type} kind="Alarm"><${Actions} actions=${actions} row=${a} one="alarm" after=${refresh} /><//>
+  return html`<${Heading} title=${a.type} kind="Alarm"><${AuditLink} kind="alarms" target=${a.id} /><${Actions} actions=${actions} row=${a} one="alarm" after=${refresh} /><//>
     <${Failure} error=${error} />
     <div class="lead"><${Status} of=${a.status} /><${ID} id=${a.id} /></div>
     <p class="countdown"><${When} at=${a.due_at} /></p>

@@ -15,6 +15,7 @@ import { JSONView } from "../json.mjs";
 import { Field, JSONField, whole } from "../form.mjs";
 import { Attempts } from "../attempts.mjs";
 import { ErrorText, Facts, Failure, Heading, Loading, Panel } from "../parts.mjs";
+import { AuditLink } from "./audit.mjs";
 
 const statuses = ["pending", "processing", "completed", "failed", "quarantined", "cancelled"];
 const at = (h) => `hooks/${segment(h.id)}`;
@@ -83,7 +84,7 @@ export function Hook({ names: [id] }) {
   for (const a of actions) if (h && usable(a, h)) keys[a.key] = [a.label, () => Promise.resolve(perform(a, h, "hook")).then(refresh)];
   useKeys(keys);
   if (!h) return error ? html`<${Heading} title=${id} kind="Hook" /><${Failure} error=${error} retry=${refresh} />` : html`<${Loading} />`;
-  return html`<${Heading} title=${h.name} kind="Hook"><${Actions} actions=${actions} row=${h} one="hook" after=${refresh} /><//>
+  return html`<${Heading} title=${h.name} kind="Hook"><${AuditLink} kind="hooks" target=${h.id} /><${Actions} actions=${actions} row=${h} one="hook" after=${refresh} /><//>
     <${Failure} error=${error} />
     <div class="lead"><${Status} of=${h.status} /><${ID} id=${h.id} /></div>
     <${ErrorText} text=${h.error} open=${true} />

@@ -13,6 +13,7 @@ import { JSONView } from "../json.mjs";
 import { StepGraph } from "../draw.mjs";
 import { Timeline, Scrubber } from "../timeline.mjs";
 import { ErrorText, Facts, Failure, Heading, Loading, Panel, Table } from "../parts.mjs";
+import { AuditLink } from "./audit.mjs";
 import { actions, signal, startInstance } from "./instances.mjs";
 import { Point, Unkept, pointText, pointsOf, stepAt } from "./point.mjs";
 
@@ -34,6 +35,7 @@ export function Instance({ names: [id] }) {
   const version = definition.data?.versions?.find((v) => v.version === instance.version);
   const past = at !== null && current < entries.length - 1;
   return html`<${Heading} title=${instance.fsm} kind="State machine">
+      <${AuditLink} kind="instances" target=${instance.id} />
       ${may("operator") && !instance.finished_at && html`<button data-action="signal" onClick=${() => signal(instance, signalNames(instance, definition.data))}>Signal</button>`}
       ${may("operator") && html`<button data-action="again" onClick=${() => startInstance({ fsm: instance.fsm, state: instance.state })}>Start again</button>`}
       <${Actions} actions=${actions} row=${instance} one="instance" after=${refresh} />

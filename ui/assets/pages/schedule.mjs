@@ -13,6 +13,7 @@ import { JSONView } from "../json.mjs";
 import { JSONField, whole } from "../form.mjs";
 import { stringify } from "../exact.mjs";
 import { ErrorText, Facts, Failure, Heading, Loading, Panel, Table } from "../parts.mjs";
+import { AuditLink } from "./audit.mjs";
 import { actions, stateOf, unread } from "./schedules.mjs";
 import { Timing } from "./timing.mjs";
 
@@ -22,6 +23,7 @@ export function Schedule({ names: [name] }) {
   useKeys(keysOf(s, refresh));
   if (!s) return error ? html`<${Heading} title=${name} kind="Schedule" /><${Failure} error=${error} retry=${refresh} />` : html`<${Loading} />`;
   return html`<${Heading} title=${s.name} kind="Schedule">
+      <${AuditLink} kind="schedules" target=${s.name} />
       <a class="button" href=${link(["instances"], { fsm: s.fsm })}>Instances of ${s.fsm}</a>
       <${Actions} actions=${actions} row=${s} one="schedule" after=${refresh} />
     <//>

@@ -16,6 +16,7 @@ import { Field, JSONField } from "../form.mjs";
 import { Attempts } from "../attempts.mjs";
 import { Timeline } from "../timeline.mjs";
 import { ErrorText, Facts, Failure, Heading, Loading, Panel, Table } from "../parts.mjs";
+import { AuditLink } from "./audit.mjs";
 
 const statuses = ["pending", "processing", "completed", "failed", "quarantined", "cancelled"];
 
@@ -72,7 +73,7 @@ export function Task({ names: [id] }) {
   for (const a of actions) if (t && usable(a, t)) keys[a.key] = [a.label, () => Promise.resolve(perform(a, t, "task")).then(refresh)];
   useKeys(keys);
   if (!t) return error ? html`<${Heading} title=${id} kind="Task" /><${Failure} error=${error} retry=${refresh} />` : html`<${Loading} />`;
-  return html`<${Heading} title=${t.type} kind="Task"><${Actions} actions=${actions} row=${t} one="task" after=${refresh} /><//>
+  return html`<${Heading} title=${t.type} kind="Task"><${AuditLink} kind="tasks" target=${t.id} /><${Actions} actions=${actions} row=${t} one="task" after=${refresh} /><//>
     <${Failure} error=${error} />
     <div class="lead"><${Status} of=${t.status} /><${ID} id=${t.id} /></div>
     <div class="columns">
