@@ -2,6 +2,7 @@ package alarm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -203,6 +204,9 @@ func (f Filter) narrows() error {
 	return nil
 }
 
+// errNone ends a unit of work that has found nothing to change.
+var errNone = errors.New("nothing is left")
+
 // inBatches runs a statement on what meets the filter, a batch at a time, until
 // nothing is left or most rows are changed.
 func (a *Alarms) inBatches(ctx context.Context, f Filter, most int64, stmt func(store.AlarmFilter, *int64) sqldb.Stmt) (int64, error) {
@@ -216,8 +220,18 @@ func (a *Alarms) inBatches(ctx context.Context, f Filter, most int64, stmt func(
 			return total, nil
 		}
 		var changed int64
-		if err := a.write(ctx, stmt(filter, &changed)); err != nil {
-			return total, err
+		err := a.eng.Update(ctx, func(tx *perdure.Tx) error {
+			err := tx.Attach(nil, stmt(filter, &changed))
+			if err == nil {
+				err = tx.Flush()
+			}
+			if err == nil && changed == 0 {
+				err = errNone
+			}
+			return err
+		})
+		if err != nil && !errors.Is(err, errNone) {
+			return total, bare(err)
 		}
 		if total += changed; changed < int64(filter.Limit) {
 			return total, nil

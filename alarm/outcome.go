@@ -120,12 +120,6 @@ func (a *Alarms) read(ctx context.Context, stmts ...sqldb.Stmt) error {
 	return bare(tx.Run(ctx, stmts...))
 }
 
-func (a *Alarms) write(ctx context.Context, stmts ...sqldb.Stmt) error {
-	ctx, cancel := context.WithTimeout(ctx, a.rt.Timeout)
-	defer cancel()
-	return a.transact(ctx, sqldb.Write, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) })
-}
-
 // bare removes the statement's number, which means nothing to the caller.
 func bare(err error) error {
 	var s *sqldb.StmtError

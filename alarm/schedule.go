@@ -286,7 +286,10 @@ func (a *Alarms) Cancel(ctx context.Context, key Key) (Cancellation, error) {
 		return NothingFound, err
 	}
 	result := NothingFound
-	err := a.write(ctx, a.rt.Store.CancelAlarm(key.stored(), func(status string) { result = cancellation(status) }))
+	err := a.eng.Update(ctx, func(tx *perdure.Tx) (err error) {
+		result, err = a.CancelNowIn(tx, key)
+		return err
+	})
 	if err != nil {
 		return NothingFound, fmt.Errorf("cancel alarm: %w", err)
 	}

@@ -37,6 +37,7 @@ type app struct {
 	dsn     string
 	server  string
 	bearer  string
+	reason  string // why, for the audit log
 	json    bool
 	noColor bool
 	// fromEnv has the flags that the environment set.
@@ -57,7 +58,7 @@ func environment(env []string) map[string]string {
 
 func (a *app) root() *cobra.Command {
 	root := a.group("perdure", "Durable work on SQL databases",
-		a.migrate(), a.token(), a.keys(), a.outbox(), a.hooks(), a.fsm(), a.task(), a.actor(), a.alarm(), a.chart(), a.bench(), a.serve(), a.dev(), a.status(), a.nodes(), a.dead(), a.doctor(), a.healthcheck(), a.version())
+		a.migrate(), a.token(), a.keys(), a.outbox(), a.hooks(), a.fsm(), a.task(), a.actor(), a.alarm(), a.chart(), a.bench(), a.serve(), a.dev(), a.status(), a.nodes(), a.dead(), a.audit(), a.doctor(), a.healthcheck(), a.version())
 	root.Long = "Perdure makes work durable on the SQL database that you already have.\n\n" +
 		"Every flag can be set by the environment too: --limit by PERDURE_LIMIT or, from a\n" +
 		"file, PERDURE_LIMIT_FILE; --dsn by PERDURE_DATABASE_URL or DATABASE_URL."
@@ -67,13 +68,16 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.dsn, "dsn", "", "database URL: sqlite:file.db, postgres://… or mysql://… (PERDURE_DATABASE_URL)")
 	flags.StringVar(&a.server, "server", "", "URL of a server to ask instead of the database, for example "+defaultServer)
 	flags.StringVar(&a.bearer, "token", "", "token for the server; better by PERDURE_TOKEN or PERDURE_TOKEN_FILE, since others see flags")
+	flags.StringVar(&a.reason, "reason", "", "why, for the audit log")
 	flags.BoolVar(&a.json, "json", false, "print JSON")
 	flags.BoolVar(&a.noColor, "no-color", false, "print without colours (NO_COLOR)")
-	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		if err := a.bind(cmd.Flags()); err != nil {
 			return err
 		}
 		a.warnUnknown(cmd.Root())
+		a.reason = a.reasonOf(cmd)
+		a.acting(cmd, args)
 		a.running = true
 		return nil
 	}

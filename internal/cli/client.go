@@ -25,7 +25,9 @@ const maxAnswer = 64 << 20
 type client struct {
 	base  *url.URL
 	token string
-	newID func() string
+	// reason is why, for the audit log.
+	reason string
+	newID  func() string
 	// transport carries requests. nil: the network.
 	transport http.RoundTripper
 }
@@ -43,7 +45,7 @@ func (a *app) client(server string) (*client, error) {
 	if u.User != nil {
 		return nil, usagef("--server has a user: give a token by PERDURE_TOKEN instead")
 	}
-	return &client{base: u, token: a.bearer, newID: newKey}, nil
+	return &client{base: u, token: a.bearer, reason: a.reason, newID: newKey}, nil
 }
 
 // problem is an answer that refuses (RFC 9457).
@@ -164,6 +166,10 @@ func (c *client) request(ctx context.Context, method, path string, body any) (*h
 	}
 	if method == http.MethodPost {
 		r.Header.Set("Idempotency-Key", c.newID())
+	}
+	r.Header.Set("User-Agent", "perdure/"+Version())
+	if c.reason != "" {
+		r.Header.Set("Perdure-Reason", url.PathEscape(c.reason))
 	}
 	if c.token != "" {
 		r.Header.Set("Authorization", "Bearer "+c.token)

@@ -10,6 +10,9 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
+// HasAudit reports whether the database has the audit log. MySQL has none.
+func (s *Store) HasAudit() bool { return s.text("AuditClaim") != "" }
+
 // ClaimAuditChain returns the statement that takes a chain of the audit log that no
 // other transaction holds. It finds none if all are held.
 func (s *Store) ClaimAuditChain(found func(audit.Head)) sqldb.Stmt {

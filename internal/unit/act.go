@@ -8,8 +8,11 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// actsOf returns the acts of all units.
-func actsOf(units []*Unit) (acts []*audit.Act) {
+// acts returns the acts of all units, none on a database without an audit log.
+func (w Writer) acts(units []*Unit) (acts []*audit.Act) {
+	if !w.Store.HasAudit() {
+		return nil
+	}
 	for _, u := range units {
 		acts = append(acts, u.Acts...)
 	}

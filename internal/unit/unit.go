@@ -79,7 +79,7 @@ func (w Writer) Apply(ctx context.Context, run sqldb.Runner, units []*Unit, arra
 	if reserve && !later {
 		stmts = append(stmts, w.Store.Reserve(len(emitting), &clock)...)
 	}
-	acts := actsOf(units)
+	acts := w.acts(units)
 	var head audit.Head
 	if len(acts) > 0 {
 		stmts = append(stmts, w.Store.ClaimAuditChain(func(h audit.Head) { head = h }))

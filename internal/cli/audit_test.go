@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/perdure/perdure/internal/enginetest"
+)
+
+// What the command line changes in the database is in the audit log: who, what, why.
+// What only reads is not.
+func TestCommandsAreInTheAuditLog(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{enginetest.SQLite, enginetest.Postgres} {
+		dsn := enginetest.New(t, name).DSN
+		run(t, "migrate", "--dsn", dsn).want(t, 0)
+		run(t, "token", "create", "ci", "--reason", "for the build", "--dsn", dsn).want(t, 0)
+		run(t, "alarm", "schedule", "tea", "--type", "remind", "--delay", "1h", "--dsn", dsn).want(t, 0)
+		run(t, "alarm", "cancel", "tea", "--reason", "too hot", "--dsn", dsn).want(t, 0)
+		run(t, "alarm", "list", "--dsn", dsn).want(t, 0)
+		list := run(t, "audit", "list", "--dsn", dsn)
+		list.want(t, 0, "token create", "for the build", "alarm schedule", "alarm cancel", "alarms tea", "too hot", "cli")
+		if n := strings.Count(list.stdout, "\n"); n != 4 {
+			t.Errorf("%d lines:\n%s", n, list.stdout)
+		}
+		one := run(t, "audit", "list", "--action", "alarm cancel", "--json", "--dsn", dsn).decode(t)["data"].([]any)
+		if len(one) != 1 || one[0].(map[string]any)["principal"] == "" || one[0].(map[string]any)["reason"] != "too hot" {
+			t.Errorf("one action: %v", one)
+		}
+		run(t, "audit", "verify", "--dsn", dsn).want(t, 0, "3 entries in 1 chain", "ok")
+		run(t, "audit", "trim", "--older-than", "30d", "--dsn", dsn).want(t, 0, "removed 0 entries")
+	}
+}
