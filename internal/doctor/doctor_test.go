@@ -164,6 +164,7 @@ var damage = map[string]string{
 		select 'lamp', 'sealed', 'machine', 'q', 'after', 'quarantined', 'process crashed', due_at, 1, created_at from T.alarms where alarm_id = 'a'`,
 	"consumers":    `update T.outbox_consumers set updated_at = LONGAGO`,
 	"outbox":       `delete from T.outbox where unit_id = (select min(unit_id) from T.outbox)`,
+	"audit_log":    `update T.audit_chains set seq = 1 where chain = 1`,
 	"dead_letters": `insert into T.finished (id, status, finished_at) select id, 'failed', created_at from T.instances where id = 'PARENT'`,
 }
 

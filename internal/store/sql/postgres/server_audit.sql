@@ -4,6 +4,7 @@
 -- Any chain that no other transaction holds.
 select chain, seq, hash, base_seq, base_hash
 from perdure.audit_chains
+order by chain
 limit 1
 for update skip locked
 
