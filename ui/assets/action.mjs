@@ -1,9 +1,19 @@
 // Actions on one thing, on those selected, or on all that match a filter.
 import { html } from "./lib.mjs";
-import { post } from "./api.mjs";
+import { because, post } from "./api.mjs";
 import { ask } from "./dialog.mjs";
 import { may } from "./me.mjs";
 import { say, fail } from "./toast.mjs";
+import { Field } from "./form.mjs";
+
+// The server keeps 1,000 bytes of a reason, and a UTF-16 code unit has at most three.
+const longest = 333;
+
+/** ReasonField asks why something is done. Its text is the value named why. */
+export const ReasonField = ({ values, set }) => html`<${Field} label="Reason (for the audit log)"><input type="text" name="why" maxlength=${longest} autocomplete="off" value=${values.why ?? ""} onInput=${(e) => set({ why: e.target.value })} /><//>`;
+
+/** confirmed asks whether to act, and for a reason, which act gets too. The focus is on the button that confirms. */
+export const confirmed = ({ act, ...question }) => ask({ ...question, fields: ReasonField, ready: true, act: ({ why }) => because(why, () => act(why)) });
 
 /**
  * An action is {name, label, past, key, danger, role, statuses, when(row), run(row), question(row), told(result, row)}:
@@ -18,7 +28,7 @@ export async function perform(action, row, one) {
   const name = row.name ?? row.id ?? "";
   const act = () => action.run(row).then((result) => say(action.told?.(result, row) ?? `${action.label}: ${one} ${name}`));
   if (!action.danger && !action.question) return act().catch(fail);
-  return ask({
+  return confirmed({
     title: `${action.label} this ${one}?`, text: action.question?.(row) ?? `${name}`,
     confirm: action.label, danger: action.danger, act,
   });
@@ -40,22 +50,22 @@ const counted = (n, one) => `${n.toLocaleString()} ${one}${n === 1 ? "" : "s"}`;
 export function onSelection(action, rows, spec) {
   const fit = rows.filter((r) => usable(action, r));
   if (!fit.length) return say(`None of them can be ${action.past ?? "changed"} now.`, "bad");
-  return ask({
+  return confirmed({
     title: `${action.label} ${counted(fit.length, spec.one)}?`,
     text: fit.length < rows.length ? `${rows.length - fit.length} of the selection cannot be ${action.past ?? "changed"} now and stay as they are.` : "",
     confirm: action.label, danger: action.danger,
-    act: async () => report(action, await each(action, fit, spec), spec),
+    act: async (why) => report(action, await each(action, fit, spec, why), spec),
   });
 }
 
-async function each(action, rows, spec) {
+async function each(action, rows, spec, why) {
   if (spec.bulk) return post(spec.bulk, { action: action.name, ids: rows.map(spec.id) });
   let done = 0;
   const queue = [...rows];
   const worker = async () => {
     for (let row = queue.shift(); row; row = queue.shift()) {
       // One that has changed meanwhile is no failure of the others.
-      await action.run(row).then(() => done++, (e) => { if (![404, 409, 422].includes(e.status)) throw e; });
+      await because(why, () => action.run(row)).then(() => done++, (e) => { if (![404, 409, 422].includes(e.status)) throw e; });
     }
   };
   await Promise.all(Array.from({ length: atOnce }, worker));
@@ -84,7 +94,7 @@ export async function onMatching(action, filter, spec) {
   }
   if (!found.matched) return nothing();
   const what = Object.entries(filter).map(([k, v]) => `${k}:${v}`).join(" ") || "no filter: all of them";
-  return ask({
+  return confirmed({
     title: `${action.label} ${found.capped ? "at least " : ""}${counted(found.matched, spec.one)}?`,
     text: `All that match now – ${what}.${found.capped ? " Only that many are done at once; do it again for the rest." : ""}`,
     confirm: `${action.label} ${found.matched.toLocaleString()}`, danger: action.danger,

@@ -56,11 +56,24 @@ export const put = (path, body = {}) => request("PUT", url(path), body);
 export const patch = (path, body = {}, tag) => request("PATCH", url(path), body, undefined, tag);
 export const del = (path, params) => request("DELETE", url(path, params));
 
+let reason = ""; // of the change that is being asked for
+
+/**
+ * because asks for a change with a reason for the audit log. The requests have it that
+ * act makes before it first waits; those of other changes under way do not.
+ */
+export function because(text, act) {
+  const outer = reason;
+  reason = text?.trim() ?? "";
+  try { return act(); } finally { reason = outer; }
+}
+
 async function request(method, href, body, abort, tag) {
   const headers = { Accept: "application/json" };
   if (body !== undefined) headers["Content-Type"] = "application/json";
   if (method === "POST") headers["Idempotency-Key"] = key();
   if (tag) headers["If-Match"] = tag;
+  if (reason && method !== "GET") headers["Perdure-Reason"] = encodeURIComponent(reason.toWellFormed?.() ?? reason);
   const init = { method, headers, signal: abort, credentials: "same-origin" };
   if (body !== undefined) init.body = stringify(body);
   let response;

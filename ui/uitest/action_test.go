@@ -203,7 +203,7 @@ func (p *tab) answer(f *fake, what string) []string {
 		return eval[bool](p, `!!document.querySelector("dialog[open]") || !!document.querySelector(".toast")`)
 	})
 	if eval[bool](p, `!!document.querySelector("dialog[open]")`) {
-		if eval[bool](p, `!!document.querySelector("dialog input, dialog textarea")`) { // plain questions are all alike
+		if eval[bool](p, `!!document.querySelector("dialog input:not([name=why]), dialog textarea")`) { // plain questions are all alike
 			p.accessible(what, "dialog")
 		}
 		// A form may grow once it knows the schema of what was filled in.

@@ -28,6 +28,7 @@ type fake struct {
 	mu      sync.Mutex
 	data    map[string]any
 	changes []string
+	reasons []string       // of the changes: their header, as it was sent
 	results map[string]any // of changes, by method and path; nil: there is no such thing
 	open    map[chan string]bool
 	drawing string // instead of the machine's
@@ -168,6 +169,7 @@ func (f *fake) change(w http.ResponseWriter, r *http.Request) {
 	}
 	f.mu.Lock()
 	result, ok := f.results[r.Method+" "+strings.TrimPrefix(r.URL.Path, "/v1/")]
+	f.reasons = append(f.reasons, r.Header.Get("Perdure-Reason"))
 	f.changes = append(f.changes, fmt.Sprintf("%s %s %s", r.Method, strings.TrimPrefix(r.URL.Path, "/v1/"), compact.String()))
 	f.mu.Unlock()
 	if r.Method == http.MethodPost && r.Header.Get("Idempotency-Key") == "" {

@@ -105,7 +105,7 @@ func TestTheDashboardShowsTheRealServer(t *testing.T) {
 	s := newShop(t)
 	p := newTab(t, s.http.URL)
 	p.screen("light", 1280, 860)
-	for _, page := range []string{"", "upcoming", "dead", "instances", "actors", "hooks", "tasks", "alarms", "schedules", "definitions", "machines", "outbox", "nodes", "mailbox", "settings"} {
+	for _, page := range []string{"", "upcoming", "dead", "instances", "actors", "hooks", "tasks", "alarms", "schedules", "definitions", "machines", "outbox", "nodes", "audit", "mailbox", "settings"} {
 		p.open(s.http.URL + "/" + page)
 		p.drawn()
 		if failure := eval[string](p, `document.querySelector("main .failure")?.textContent ?? ""`); failure != "" {

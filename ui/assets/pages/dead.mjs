@@ -5,7 +5,7 @@ import { post } from "../api.mjs";
 import { useLive } from "../live.mjs";
 import { altered, link, route } from "../router.mjs";
 import { useKeys } from "../keyboard.mjs";
-import { ask } from "../dialog.mjs";
+import { confirmed } from "../action.mjs";
 import { say, fail } from "../toast.mjs";
 import { may } from "../me.mjs";
 import { address } from "../palette.mjs";
@@ -69,7 +69,7 @@ async function retry(group) {
   } catch (error) {
     return fail(error);
   }
-  return ask({
+  return confirmed({
     title: `Retry ${found.matched.toLocaleString()} ${group.kind}?`, text: `${found.capped ? "Only that many are done at once; do it again for the rest. " : ""}${group.error}`, confirm: `Retry ${found.matched.toLocaleString()}`,
     act: async () => {
       const result = await post("dead/retry", body);
