@@ -111,6 +111,9 @@ type Options struct {
 	OnError func(error)
 }
 
+// DefaultAuditRetention is how long entries of the audit log are kept.
+const DefaultAuditRetention = 90 * 24 * time.Hour
+
 // Server is Perdure over HTTP. It is safe for concurrent use.
 type Server struct {
 	eng      *perdure.Engine
@@ -209,7 +212,7 @@ func (o *Options) withDefaults() (Options, error) {
 		}
 	}
 	defaults(&options.MaxBody, 1<<20)
-	defaults(&options.AuditRetention, 90*24*time.Hour)
+	defaults(&options.AuditRetention, DefaultAuditRetention)
 	defaults(&options.RequestTimeout, 30*time.Second)
 	defaults(&options.MaxStreams, 1000)
 	defaults(&options.MaxSockets, 1000)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -21,12 +22,15 @@ type guards struct {
 	streams       int
 	sockets       int
 	requests      int
+	audit         ageFlag
 	webhooks      *webhooks // nil: none are sent
 }
 
 func (g *guards) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&g.redact, "redact", nil, "what is taken out of payloads that are shown: /card/number, /items/*/email, *password*, common")
 	flags.StringSliceVar(&g.allow, "egress-allow", nil, "what webhooks and steps may reach although it is not public: 10.0.0.0/8, billing.internal, *.internal")
+	g.audit = ageFlag(server.DefaultAuditRetention)
+	flags.Var(&g.audit, "audit-retention", "how long entries of the audit log are kept, for example 400d; 0: for ever")
 	flags.IntVar(&g.streams, "max-streams", 1000, "how many streams and waiting requests one token may have open; negative: any number")
 	flags.IntVar(&g.sockets, "max-sockets", 1000, "how many WebSockets one token may have open; negative: any number")
 	flags.IntVar(&g.requests, "max-requests", 256, "how many other requests of one token are answered at the same time; negative: any number")
@@ -35,6 +39,9 @@ func (g *guards) add(flags *pflag.FlagSet) {
 // apply makes the options of a server from the flags.
 func (g *guards) apply(a *app, eng *perdure.Engine, o *server.Options) error {
 	o.Redact, o.Remote = g.redact, &remote.Options{Allow: g.allow}
+	if o.AuditRetention = time.Duration(g.audit); g.audit == 0 {
+		o.AuditRetention = -1
+	}
 	o.MaxStreams, o.MaxSockets, o.MaxRequests = g.streams, g.sockets, g.requests
 	sender, err := g.sender(a)
 	if err != nil || sender == nil || o.Alarms != nil {
