@@ -113,6 +113,7 @@ func (Flows) AnEntryTellsWhatWasChanged(t *testing.T, db enginetest.Database) {
 			t.Errorf("a payload is in %+v", e)
 		}
 	}
+	f.want(http.StatusUnprocessableEntity, http.MethodGet, "/v1/audit?target="+id, nil)
 	if old := f.want(http.StatusOK, http.MethodGet, "/v1/audit?until=2000-01-01T00:00:00Z", nil).list(); len(old) > 0 {
 		t.Errorf("entries from before 2000: %v", old)
 	}

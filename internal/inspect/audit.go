@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/audit"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
@@ -19,6 +20,9 @@ type AuditFilter = store.AuditFilter
 // Audit returns entries of the audit log, newest first, and the cursor of the next
 // page, which is empty after the last one.
 func (i *Inspector) Audit(ctx context.Context, f AuditFilter, cursor string, limit int) (entries []audit.Entry, next string, err error) {
+	if f.Target != "" && f.Kind == "" { // no index serves it
+		return nil, "", fault.Invalidf("target", "needs a kind")
+	}
 	list := i.rt.Store.ListAudit(f, cursor, limit+1, func(e audit.Entry) { entries = append(entries, e) })
 	if err := i.read(ctx, list); err != nil {
 		return nil, "", fmt.Errorf("list the audit log: %w", err)
