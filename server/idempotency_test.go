@@ -70,14 +70,15 @@ func ready(t *testing.T, db enginetest.Database) *fixture {
 	return reopen(f, func(o *server.Options) { o.OnError = func(error) {} })
 }
 
-// A key is committed with its effect: a request that dies before the commit leaves
-// neither, and one whose answer is lost is not done again.
+// A key and the entries of the audit log are committed with the effect: a request that
+// dies before the commit leaves none of them, and one whose answer is lost is not done
+// again.
 func (Flows) AKeyAndItsEffectAreCommittedTogether(t *testing.T, db enginetest.Database) {
 	f := ready(t, db)
 	for _, id := range slices.Sorted(maps.Keys(keyed)) {
 		r := keyed[id](f)
-		before := f.dies(id, r)
-		first := f.do(http.MethodPost, r.path, r.body, "Idempotency-Key", id)
+		before, entries := f.dies(id, r), len(f.entries())
+		first := f.do(http.MethodPost, r.path, r.body, "Idempotency-Key", id, "Perdure-Reason", "caf%C3%A9")
 		if first.status >= 300 || first.header.Get("Idempotency-Replayed") != "" {
 			t.Fatalf("%s: %d %s", id, first.status, first.body)
 		}
@@ -92,6 +93,10 @@ func (Flows) AKeyAndItsEffectAreCommittedTogether(t *testing.T, db enginetest.Da
 		if changed := differing(after, f.db.Contents(t)); len(changed) > 0 {
 			t.Errorf("%s, repeated, has changed %v", id, changed)
 		}
+		f.logged(id, r, entries, first)
+	}
+	if problems := f.verified(); len(problems) > 0 {
+		t.Errorf("the audit log: %v", problems)
 	}
 }
 
