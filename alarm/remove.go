@@ -32,7 +32,10 @@ func (a *Alarms) PurgeDead(ctx context.Context, age time.Duration) (int64, error
 			for _, k := range keys {
 				stmts = append(stmts, st.CancelAlarm(k, func(string) {}))
 			}
-			return tx.Run(ctx, stmts...)
+			if err := tx.Run(ctx, stmts...); err != nil || len(keys) == 0 {
+				return err
+			}
+			return st.RecordAct(ctx, tx)
 		})
 		if err != nil {
 			return total, fmt.Errorf("purge alarms: %w", err)

@@ -38,7 +38,10 @@ func (m *Machines) purge(ctx context.Context, age time.Duration, dead bool) (int
 			if err := tx.Run(ctx, find); err != nil || len(ids) == 0 {
 				return err
 			}
-			return tx.Run(ctx, m.rt.Store.DeleteInstances(ids)...)
+			if err := tx.Run(ctx, m.rt.Store.DeleteInstances(ids)...); err != nil {
+				return err
+			}
+			return m.rt.Store.RecordAct(ctx, tx)
 		})
 		if err != nil {
 			return total, fmt.Errorf("purge instances: %w", err)

@@ -78,7 +78,10 @@ func consumerStatus(c store.Consumer) ConsumerStatus {
 // Forget removes a consumer; retention no longer waits for it.
 func (o *Outbox) Forget(ctx context.Context, name string) error {
 	err := o.write(ctx, func(ctx context.Context, tx sqldb.Tx) error {
-		return tx.Run(ctx, o.store.DeleteConsumer(name))
+		if err := tx.Run(ctx, o.store.DeleteConsumer(name)); err != nil {
+			return err
+		}
+		return o.store.RecordAct(ctx, tx)
 	})
 	if err != nil {
 		return fmt.Errorf("forget consumer: %w", err)
@@ -135,7 +138,10 @@ func (c *Consumer) Reset(ctx context.Context, stamp Stamp) error {
 		if err := state.check(stamp); err != nil {
 			return err
 		}
-		return tx.Run(ctx, c.outbox.store.ResetConsumer(c.name, stamp[:], c.outbox.clock.Now().UTC()))
+		if err := tx.Run(ctx, c.outbox.store.ResetConsumer(c.name, stamp[:], c.outbox.clock.Now().UTC())); err != nil {
+			return err
+		}
+		return c.outbox.store.RecordAct(ctx, tx)
 	})
 	if err != nil {
 		return fmt.Errorf("reset consumer %s: %w", c.name, err)

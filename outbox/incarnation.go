@@ -28,9 +28,11 @@ func (o *Outbox) Restart(ctx context.Context, reason string) (Incarnation, error
 			Number: now.Incarnation, After: NewStamp(old.Incarnation, old.Counter, 0),
 			Reason: reason, Created: o.clock.Now().UTC(),
 		}
-		return tx.Run(ctx, o.store.InsertIncarnation(store.Incarnation{
-			Number: begun.Number, After: begun.After[:], Reason: reason, Created: begun.Created,
-		}))
+		insert := o.store.InsertIncarnation(store.Incarnation{Number: begun.Number, After: begun.After[:], Reason: reason, Created: begun.Created})
+		if err := tx.Run(ctx, insert); err != nil {
+			return err
+		}
+		return o.store.RecordAct(ctx, tx)
 	})
 	if err != nil {
 		return Incarnation{}, fmt.Errorf("begin incarnation: %w", err)

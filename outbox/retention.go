@@ -46,7 +46,10 @@ func (o *Outbox) pruneBatch(ctx context.Context, before time.Time) (n int, err e
 			return err
 		}
 		n = found
-		return tx.Run(ctx, o.store.DeleteEntries(last[:]), o.store.SetSetting(store.PrunedThrough, last.String()))
+		if err := tx.Run(ctx, o.store.DeleteEntries(last[:]), o.store.SetSetting(store.PrunedThrough, last.String())); err != nil {
+			return err
+		}
+		return o.store.RecordAct(ctx, tx)
 	})
 	return n, err
 }

@@ -255,7 +255,7 @@ func (a *Admin) PurgeDead(ctx context.Context, age time.Duration) (int64, error)
 func (a *Admin) repeat(ctx context.Context, stmts func(removed *int64) []sqldb.Stmt) (total int64, err error) {
 	for {
 		var removed int64
-		if err := a.write(ctx, stmts(&removed)...); err != nil || removed == 0 {
+		if err := a.remove(ctx, &removed, stmts(&removed)...); err != nil || removed == 0 {
 			return total, err
 		}
 		total += removed
@@ -292,10 +292,16 @@ func (a *Admin) read(ctx context.Context, stmt sqldb.Stmt) error {
 	return bare(tx.Run(ctx, stmt))
 }
 
-func (a *Admin) write(ctx context.Context, stmts ...sqldb.Stmt) error {
+// remove runs statements that remove something, and records the act if they did.
+func (a *Admin) remove(ctx context.Context, removed *int64, stmts ...sqldb.Stmt) error {
 	ctx, cancel := context.WithTimeout(ctx, a.rt.Timeout)
 	defer cancel()
-	return bare(unit.Transact(ctx, a.rt.DB, sqldb.Write, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) }))
+	return bare(unit.Transact(ctx, a.rt.DB, sqldb.Write, func(tx sqldb.Tx) error {
+		if err := tx.Run(ctx, stmts...); err != nil || *removed == 0 {
+			return err
+		}
+		return a.rt.Store.RecordAct(ctx, tx)
+	}))
 }
 
 func recordOf(t store.TaskRow) Record {

@@ -207,7 +207,7 @@ func Purge(ctx context.Context, rt *perdure.Runtime, dead bool, age time.Duratio
 	const batch = 1000
 	for total := int64(0); ; {
 		var removed int64
-		err := write(ctx, rt, rt.Store.PurgeHooks(dead, age, batch, rt.Now(), &removed)...)
+		err := remove(ctx, rt, &removed, rt.Store.PurgeHooks(dead, age, batch, rt.Now(), &removed)...)
 		if err != nil {
 			return total, fmt.Errorf("purge hooks: %w", err)
 		}
@@ -218,8 +218,14 @@ func Purge(ctx context.Context, rt *perdure.Runtime, dead bool, age time.Duratio
 	}
 }
 
-func write(ctx context.Context, rt *perdure.Runtime, stmts ...sqldb.Stmt) error {
+// remove runs statements that remove something, and records the act if they did.
+func remove(ctx context.Context, rt *perdure.Runtime, removed *int64, stmts ...sqldb.Stmt) error {
 	ctx, cancel := context.WithTimeout(ctx, rt.Timeout)
 	defer cancel()
-	return unit.Transact(ctx, rt.DB, sqldb.Write, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) })
+	return unit.Transact(ctx, rt.DB, sqldb.Write, func(tx sqldb.Tx) error {
+		if err := tx.Run(ctx, stmts...); err != nil || *removed == 0 {
+			return err
+		}
+		return rt.Store.RecordAct(ctx, tx)
+	})
 }

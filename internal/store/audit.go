@@ -1,8 +1,10 @@
 package store
 
 import (
+	"context"
 	"encoding/hex"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -57,6 +59,39 @@ func (s *Store) AppendAudit(entries []audit.Entry, before, after audit.Head) []s
 	advance := s.stmt("AuditAdvance", after.Seq, hex.EncodeToString(after.Hash), after.Chain, before.Seq)
 	advance.Done = sqldb.One(fmt.Errorf("chain %d of the audit log is not where it was", after.Chain))
 	return []sqldb.Stmt{insert, advance}
+}
+
+// RecordAct appends the entries of the act of a context, if it has one, to the audit
+// log. It is for transactions that are no units of work, whose statements have run.
+func (s *Store) RecordAct(ctx context.Context, run sqldb.Runner) error {
+	act := audit.Of(ctx)
+	if act == nil || !s.HasAudit() {
+		return nil
+	}
+	var head audit.Head
+	if err := run.Run(ctx, s.ClaimAuditChain(func(h audit.Head) { head = h })); err != nil {
+		return err
+	}
+	stmts, err := s.RecordEntries(ctx, run, act.Entries(), head)
+	if err != nil {
+		return err
+	}
+	return run.Run(ctx, stmts...)
+}
+
+// RecordEntries returns the statements that append entries to the chain that was
+// claimed. If every chain is held by another transaction, it waits for one.
+func (s *Store) RecordEntries(ctx context.Context, run sqldb.Runner, entries []audit.Entry, head audit.Head) ([]sqldb.Stmt, error) {
+	if len(entries) == 0 {
+		return nil, nil
+	}
+	if head.Chain == 0 {
+		any := 1 + rand.IntN(audit.Chains)
+		if err := run.Run(ctx, s.ClaimAuditChainOf(any, func(h audit.Head) { head = h })); err != nil {
+			return nil, err
+		}
+	}
+	return s.AppendAudit(entries, head, head.Append(entries)), nil
 }
 
 // AuditChains returns the statement that reads the ends of all chains.

@@ -2,7 +2,6 @@ package unit
 
 import (
 	"context"
-	"math/rand/v2"
 
 	"github.com/perdure/perdure/internal/audit"
 	"github.com/perdure/perdure/internal/sqldb"
@@ -20,21 +19,11 @@ func (w Writer) acts(units []*Unit) (acts []*audit.Act) {
 }
 
 // recording returns the statements that append the entries of acts, whose statements
-// have run, to the chain that was claimed. If every chain is held by another
-// transaction, it waits for one.
+// have run, to the chain that was claimed.
 func (w Writer) recording(ctx context.Context, run sqldb.Runner, acts []*audit.Act, head audit.Head) ([]sqldb.Stmt, error) {
 	var entries []audit.Entry
 	for _, a := range acts {
 		entries = append(entries, a.Entries()...)
 	}
-	if len(entries) == 0 {
-		return nil, nil
-	}
-	if head.Chain == 0 {
-		any := 1 + rand.IntN(audit.Chains)
-		if err := run.Run(ctx, w.Store.ClaimAuditChainOf(any, func(h audit.Head) { head = h })); err != nil {
-			return nil, err
-		}
-	}
-	return w.Store.AppendAudit(entries, head, head.Append(entries)), nil
+	return w.Store.RecordEntries(ctx, run, entries, head)
 }
