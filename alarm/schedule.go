@@ -3,6 +3,7 @@ package alarm
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -287,9 +288,14 @@ func (a *Alarms) Cancel(ctx context.Context, key Key) (Cancellation, error) {
 	}
 	result := NothingFound
 	err := a.eng.Update(ctx, func(tx *perdure.Tx) (err error) {
-		result, err = a.CancelNowIn(tx, key)
+		if result, err = a.CancelNowIn(tx, key); err == nil && !result.Removed() {
+			err = errNone // nothing was done
+		}
 		return err
 	})
+	if errors.Is(err, errNone) {
+		return NothingFound, nil
+	}
 	if err != nil {
 		return NothingFound, fmt.Errorf("cancel alarm: %w", err)
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"os"
 	"os/user"
 	"strings"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/perdure/perdure/internal/audit"
 	"github.com/perdure/perdure/internal/clock"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
 )
 
 // noActs are the commands that are no acts of an operator, though they may write.
@@ -28,19 +31,60 @@ func (a *app) acting(cmd *cobra.Command, args []string) {
 	if name, err := os.Hostname(); err == nil {
 		host = name
 	}
-	target := strings.Join(args, " ")
-	if target == "" {
-		target = strings.Join(path, " ")
+	t := &target{kind: kindOf(path[0]), id: strings.Join(path, " ")}
+	if len(args) > 0 { // those behind the first one may be payloads
+		t.id, t.key = args[0], []string{args[0]}
+	}
+	if t.kind == "actors" {
+		t.key = strings.SplitN(t.id, "/", 2)
 	}
 	act := &audit.Act{
 		Entry: audit.Entry{
-			At: clock.System.Now(), Action: strings.Join(path, " "), Kind: kindOf(path[0]), Principal: "os:" + who, Label: who, Role: "admin",
+			At: clock.System.Now(), Action: strings.Join(path, " "), Kind: t.kind, Principal: "os:" + who, Label: who, Role: "admin",
 			Via: "cli", Address: host, Reason: a.reasonOf(cmd),
 		},
 		NewID:   func() string { return uuid.Must(uuid.NewV7()).String() },
-		Targets: func() []audit.Target { return []audit.Target{{ID: target}} },
+		Targets: t.told,
 	}
+	a.target = t
+	act.ReadBefore = func() []sqldb.Stmt { return t.read(&t.before) }
+	act.ReadAfter = func() []sqldb.Stmt { return t.read(&t.after) }
 	cmd.SetContext(audit.With(cmd.Context(), act))
+}
+
+// target is what a command acts on.
+type target struct {
+	kind, id string
+	// key is what its state is read by, nil if the command names nothing.
+	key           []string
+	store         *store.Store // once the database is open
+	before, after json.RawMessage
+}
+
+// on says which thing a command with several ids acts on next.
+func (a *app) on(id string) {
+	if a.target != nil {
+		a.target.id, a.target.key = id, []string{id}
+	}
+}
+
+// read returns the statement that reads the thing into to.
+func (t *target) read(to *json.RawMessage) []sqldb.Stmt {
+	*to = nil
+	if t.store == nil || !t.store.HasAudit() {
+		return nil
+	}
+	stmt, ok := t.store.AuditState(t.kind, t.key, func(s store.AuditState) {
+		*to, _ = json.Marshal(s) // texts, numbers and a time
+	})
+	if !ok {
+		return nil
+	}
+	return []sqldb.Stmt{stmt}
+}
+
+func (t *target) told() []audit.Target {
+	return []audit.Target{{ID: t.id, Before: t.before, After: t.after}}
 }
 
 // reasonOf returns what the command was given as --reason.

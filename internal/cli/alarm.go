@@ -230,6 +230,7 @@ func (a *app) alarmChange(verb, short, done string, change func(context.Context,
 				var errs []error
 				for _, id := range args {
 					key := actor.key(id)
+					a.on(key.String())
 					if err := change(cmd.Context(), alarms, key); err != nil {
 						errs = append(errs, err)
 						continue

@@ -118,7 +118,7 @@ func (a *app) alarmCancel() *cobra.Command {
 				return usagef("name alarms, or a type with --type")
 			}
 			return a.alarms(cmd.Context(), func(alarms *alarm.Alarms) error {
-				n, results, err := cancelAlarms(cmd.Context(), alarms, actor, typ, args)
+				n, results, err := a.cancelAlarms(cmd.Context(), alarms, actor, typ, args)
 				if err != nil {
 					return err
 				}
@@ -142,7 +142,7 @@ func (a *app) alarmCancel() *cobra.Command {
 	return cmd
 }
 
-func cancelAlarms(
+func (a *app) cancelAlarms(
 	ctx context.Context, alarms *alarm.Alarms, actor actorFlag, typ string, ids []string,
 ) (n int64, results map[string]alarm.Cancellation, err error) {
 	if typ != "" {
@@ -151,6 +151,7 @@ func cancelAlarms(
 	}
 	results = map[string]alarm.Cancellation{}
 	for _, id := range ids {
+		a.on(actor.key(id).String())
 		if results[id], err = alarms.Cancel(ctx, actor.key(id)); err != nil {
 			return n, results, err
 		}

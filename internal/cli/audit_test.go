@@ -16,20 +16,21 @@ func TestCommandsAreInTheAuditLog(t *testing.T) {
 		run(t, "migrate", "--dsn", dsn).want(t, 0)
 		run(t, "token", "create", "ci", "--reason", "for the build", "--dsn", dsn).want(t, 0)
 		run(t, "alarm", "schedule", "tea", "--type", "remind", "--delay", "1h", "--dsn", dsn).want(t, 0)
-		run(t, "alarm", "cancel", "tea", "--reason", "too hot", "--dsn", dsn).want(t, 0)
+		run(t, "alarm", "schedule", "cake", "--type", "remind", "--delay", "1h", "--dsn", dsn).want(t, 0)
+		run(t, "alarm", "cancel", "cake", "tea", "--reason", "too hot", "--dsn", dsn).want(t, 0)
 		run(t, "alarm", "list", "--dsn", dsn).want(t, 0)
 		run(t, "outbox", "restart", "--reason", "restored", "--yes", "--dsn", dsn).want(t, 0)
 		run(t, "hooks", "purge", "--older-than", "1d", "--dsn", dsn).want(t, 0) // nothing is there
 		list := run(t, "audit", "list", "--dsn", dsn)
-		list.want(t, 0, "token create", "for the build", "alarm schedule", "alarm cancel", "alarms tea", "too hot", "cli", "outbox restart", "restored")
-		if n := strings.Count(list.stdout, "\n"); n != 5 {
+		list.want(t, 0, "token create", "for the build", "alarm schedule", "alarm cancel", "alarms tea", "alarms cake", "too hot", "cli", "outbox restart", "restored")
+		if n := strings.Count(list.stdout, "\n"); n != 7 {
 			t.Errorf("%d lines:\n%s", n, list.stdout)
 		}
 		one := run(t, "audit", "list", "--action", "alarm cancel", "--json", "--dsn", dsn).decode(t)["data"].([]any)
-		if len(one) != 1 || one[0].(map[string]any)["principal"] == "" || one[0].(map[string]any)["reason"] != "too hot" {
+		if len(one) != 2 || one[0].(map[string]any)["target"] != "tea" || one[1].(map[string]any)["target"] != "cake" || one[0].(map[string]any)["principal"] == "" || one[0].(map[string]any)["reason"] != "too hot" || one[0].(map[string]any)["before"] == nil {
 			t.Errorf("one action: %v", one)
 		}
-		run(t, "audit", "verify", "--dsn", dsn).want(t, 0, "4 entries in ", "ok")
+		run(t, "audit", "verify", "--dsn", dsn).want(t, 0, "6 entries in ", "ok")
 		run(t, "audit", "trim", "--older-than", "30d", "--dsn", dsn).want(t, 0, "removed 0 entries")
 	}
 }

@@ -37,7 +37,8 @@ type app struct {
 	dsn     string
 	server  string
 	bearer  string
-	reason  string // why, for the audit log
+	reason  string  // why, for the audit log
+	target  *target // what the command acts on, for the audit log
 	json    bool
 	noColor bool
 	// fromEnv has the flags that the environment set.

@@ -287,6 +287,7 @@ func (a *app) fsmChange(verb, short, done string, change func(context.Context, *
 				changed := []string{}
 				var errs []error
 				for _, id := range args {
+					a.on(id)
 					if err := change(cmd.Context(), m, id); err != nil {
 						errs = append(errs, err)
 						continue

@@ -202,6 +202,7 @@ func (a *app) hooksChange(verb, short, done string, change func(*hook.Admin, con
 				var changed []string
 				var errs []error
 				for _, id := range args {
+					a.on(id)
 					if err := change(hook.NewAdmin(eng), cmd.Context(), id); err != nil {
 						errs = append(errs, err)
 						continue

@@ -267,6 +267,7 @@ func (a *app) taskChange(verb, short, done string, change func(*task.Admin, cont
 				changed := []string{}
 				var errs []error
 				for _, arg := range args {
+					a.on(arg)
 					id, err := parseTaskID(arg)
 					if err == nil {
 						err = change(admin, cmd.Context(), id)
