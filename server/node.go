@@ -28,7 +28,7 @@ type node struct {
 	inspect *inspect.Inspector
 	row     store.Node
 	onError func(error)
-	// keepAudit is how long entries of the audit log are kept; less than 0: for ever.
+	// keepAudit is how long entries of the audit log are kept; less than 0: without limit.
 	keepAudit time.Duration
 	drain     func() // begins the end of the work
 

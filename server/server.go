@@ -85,8 +85,8 @@ type Options struct {
 	Remote *remote.Options
 	// Dashboard serves what is not the API. Default: the one of package ui.
 	Dashboard http.Handler
-	// AuditRetention is how long entries of the audit log are kept; less than 0: for
-	// ever. Default: 90 days.
+	// AuditRetention is how long entries of the audit log are kept; less than 0: without
+	// limit. Default: 90 days.
 	AuditRetention time.Duration
 	// MaxBody is the largest body of a request in bytes. Default: 1 MiB.
 	MaxBody int64

@@ -25,7 +25,7 @@ type AuditEntry struct {
 	Reason    string          `json:"reason,omitempty" doc:"What the operator gave as the reason."`
 	Input     json.RawMessage `json:"input,omitempty" doc:"What was asked for. It has the sizes of payloads, not the payloads."`
 	Before    json.RawMessage `json:"before,omitempty" doc:"The thing before."`
-	After     json.RawMessage `json:"after,omitempty" doc:"The thing after, or what came of it."`
+	After     json.RawMessage `json:"after,omitempty" doc:"The thing after, or the result."`
 	Chain     int             `json:"chain" doc:"The chain that the entry is in."`
 	Seq       int64           `json:"seq" doc:"Its place in the chain."`
 	Hash      string          `json:"hash" doc:"Of the entry and of all before it in the chain."`

@@ -57,7 +57,7 @@ type Target struct {
 	Before, After json.RawMessage
 }
 
-// Act is what somebody does with one request. It belongs to one goroutine until the
+// Act is what an operator or a token does with one request. It belongs to one goroutine until the
 // unit of work that does it is committed.
 type Act struct {
 	Entry // what the entries of all targets have in common

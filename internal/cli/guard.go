@@ -30,7 +30,7 @@ func (g *guards) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&g.redact, "redact", nil, "what is taken out of payloads that are shown: /card/number, /items/*/email, *password*, common")
 	flags.StringSliceVar(&g.allow, "egress-allow", nil, "what webhooks and steps may reach although it is not public: 10.0.0.0/8, billing.internal, *.internal")
 	g.audit = ageFlag(server.DefaultAuditRetention)
-	flags.Var(&g.audit, "audit-retention", "how long entries of the audit log are kept, for example 400d; 0: for ever")
+	flags.Var(&g.audit, "audit-retention", "how long entries of the audit log are kept, for example 400d; 0: without limit")
 	flags.IntVar(&g.streams, "max-streams", 1000, "how many streams and waiting requests one token may have open; negative: any number")
 	flags.IntVar(&g.sockets, "max-sockets", 1000, "how many WebSockets one token may have open; negative: any number")
 	flags.IntVar(&g.requests, "max-requests", 256, "how many other requests of one token are answered at the same time; negative: any number")

@@ -13,7 +13,7 @@ import (
 // auditPage is how many entries of the audit log are read at a time.
 const auditPage = 1000
 
-// AuditReport is what came of verifying the audit log.
+// AuditReport is the result of verifying the audit log.
 type AuditReport struct {
 	// Entries is how many entries there are.
 	Entries int64 `json:"entries"`
