@@ -35,7 +35,7 @@ func (a *Alarms) PurgeDead(ctx context.Context, age time.Duration) (int64, error
 			if err := tx.Run(ctx, stmts...); err != nil || len(keys) == 0 {
 				return err
 			}
-			return st.RecordAct(ctx, tx)
+			return st.RecordRemoved(ctx, tx, a.rt.Clock.Now(), int64(len(keys)))
 		})
 		if err != nil {
 			return total, fmt.Errorf("purge alarms: %w", err)

@@ -131,7 +131,7 @@ func (m *Machines) tryEnd(ctx context.Context, id string, status Status, reason 
 	r := &rootEnd{machines: m, news: &news{}, terminate: terminate}
 	return r, unit.Once(ctx, m.rt.DB, sqldb.Write, func(tx sqldb.Tx) error {
 		r.tx = tx
-		return r.end(ctx, id, status, reason)
+		return m.rt.Store.Act(ctx, tx, func() error { return r.end(ctx, id, status, reason) })
 	})
 }
 

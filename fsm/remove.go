@@ -41,7 +41,7 @@ func (m *Machines) purge(ctx context.Context, age time.Duration, dead bool) (int
 			if err := tx.Run(ctx, m.rt.Store.DeleteInstances(ids)...); err != nil {
 				return err
 			}
-			return m.rt.Store.RecordAct(ctx, tx)
+			return m.rt.Store.RecordRemoved(ctx, tx, m.rt.Clock.Now(), int64(len(ids)))
 		})
 		if err != nil {
 			return total, fmt.Errorf("purge instances: %w", err)

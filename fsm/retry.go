@@ -35,11 +35,13 @@ func (m *Machines) Retry(ctx context.Context, id string) error {
 	r := reviving{machines: m, root: id}
 	err := m.transact(ctx, func(tx sqldb.Tx) error {
 		r.tx = tx
-		enter, err := r.one(ctx, id)
-		if err != nil {
-			return err
-		}
-		return tx.Run(ctx, enter...)
+		return m.rt.Store.Act(ctx, tx, func() error {
+			enter, err := r.one(ctx, id)
+			if err != nil {
+				return err
+			}
+			return tx.Run(ctx, enter...)
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("retry instance %s: %w", id, err)

@@ -49,7 +49,7 @@ func (o *Outbox) pruneBatch(ctx context.Context, before time.Time) (n int, err e
 		if err := tx.Run(ctx, o.store.DeleteEntries(last[:]), o.store.SetSetting(store.PrunedThrough, last.String())); err != nil {
 			return err
 		}
-		return o.store.RecordAct(ctx, tx)
+		return o.store.RecordRemoved(ctx, tx, o.clock.Now(), int64(n))
 	})
 	return n, err
 }

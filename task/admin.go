@@ -300,7 +300,7 @@ func (a *Admin) remove(ctx context.Context, removed *int64, stmts ...sqldb.Stmt)
 		if err := tx.Run(ctx, stmts...); err != nil || *removed == 0 {
 			return err
 		}
-		return a.rt.Store.RecordAct(ctx, tx)
+		return a.rt.Store.RecordRemoved(ctx, tx, a.rt.Clock.Now(), *removed)
 	}))
 }
 

@@ -79,6 +79,28 @@ func (a *Act) Made(t Target) {
 	}
 }
 
+// Piece returns an act that is a part of this one, done at a time to one thing. A target
+// without an id is the first one of the act.
+func (a *Act) Piece(at time.Time, t Target) *Act {
+	piece := *a
+	piece.At = at
+	if t.ID == "" {
+		if all := a.targets(); len(all) > 0 {
+			t.Kind, t.ID = all[0].Kind, all[0].ID
+		}
+	}
+	piece.made = []Target{t}
+	return &piece
+}
+
+// targets returns what the act was done to.
+func (a *Act) targets() []Target {
+	if a.made != nil {
+		return a.made
+	}
+	return a.Targets()
+}
+
 // By says who acts, if that is known only when it is done.
 func (a *Act) By(principal, label, role string) {
 	if a != nil {
@@ -88,10 +110,7 @@ func (a *Act) By(principal, label, role string) {
 
 // Entries returns the entries of the act, to be called when its statements have run.
 func (a *Act) Entries() []Entry {
-	targets := a.made
-	if targets == nil {
-		targets = a.Targets()
-	}
+	targets := a.targets()
 	entries := make([]Entry, len(targets))
 	for i, t := range targets {
 		e := a.Entry

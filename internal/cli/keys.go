@@ -81,8 +81,9 @@ func (a *app) keysRotate() *cobra.Command {
 	return &cobra.Command{
 		Use: "rotate", Short: "Encrypt everything with the newest key", Args: cobra.NoArgs,
 		Long: "Encrypts everything that is not encrypted, or with another key than the newest one,\n" +
-			"in batches and while work goes on. It may be stopped and run again. Exits with 1 if\n" +
-			"there are values whose key is missing.",
+			"in batches and while work goes on. It may be stopped and run again. Each batch is in the\n" +
+			"audit log, with the ids of the keys. Exits with 1 if there are values whose key is\n" +
+			"missing.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.view(cmd.Context(), func(eng *perdure.Engine) error {
 				all, err := rotate.Run(cmd.Context(), eng, a.rotating)

@@ -226,6 +226,6 @@ func remove(ctx context.Context, rt *perdure.Runtime, removed *int64, stmts ...s
 		if err := tx.Run(ctx, stmts...); err != nil || *removed == 0 {
 			return err
 		}
-		return rt.Store.RecordAct(ctx, tx)
+		return rt.Store.RecordRemoved(ctx, tx, rt.Clock.Now(), *removed)
 	})
 }

@@ -81,7 +81,7 @@ func (i *Inspector) trimChain(ctx context.Context, chain int, before time.Time) 
 		if err := tx.Run(ctx, oldest); err != nil || through == head.BaseSeq {
 			return err
 		}
-		entry := i.trimEntry(chain, audit.Trimmed{Through: through, Hash: hex.EncodeToString(hash), Removed: through - head.BaseSeq})
+		entry := i.trimEntry(ctx, chain, audit.Trimmed{Through: through, Hash: hex.EncodeToString(hash), Removed: through - head.BaseSeq})
 		stmts := st.TrimAudit(head, through, hash, &removed)
 		entries := []audit.Entry{entry}
 		return tx.Run(ctx, append(stmts, st.AppendAudit(entries, head, head.Append(entries))...)...)
@@ -89,10 +89,15 @@ func (i *Inspector) trimChain(ctx context.Context, chain int, before time.Time) 
 	return removed, err
 }
 
-func (i *Inspector) trimEntry(chain int, t audit.Trimmed) audit.Entry {
+// trimEntry returns the entry that explains what a transaction has removed. It is by the
+// operator who acts, or by retention.
+func (i *Inspector) trimEntry(ctx context.Context, chain int, t audit.Trimmed) audit.Entry {
 	after, _ := json.Marshal(t) // numbers and a text
-	return audit.Entry{
-		ID: i.rt.NewID(), At: i.rt.Clock.Now().UTC().Truncate(time.Microsecond), Action: audit.Trim, Kind: "audit", Target: fmt.Sprint("chain ", chain),
-		Principal: "system", Label: "retention", Via: "system", After: string(after),
+	e := audit.Entry{Principal: "system", Label: "retention", Via: "system"}
+	if act := audit.Of(ctx); act != nil {
+		e = act.Entry
 	}
+	e.ID, e.At = i.rt.NewID(), i.rt.Clock.Now().UTC().Truncate(time.Microsecond)
+	e.Action, e.Kind, e.Target, e.After = audit.Trim, "audit", fmt.Sprint("chain ", chain), string(after)
+	return e
 }

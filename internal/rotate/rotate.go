@@ -4,19 +4,27 @@
 // somebody has changed meanwhile is sealed with the new key already, or is met
 // again.
 //
+// Each transaction that encrypts values again also writes an entry of the audit log, if
+// an operator has asked for it. So a rotation that was killed has entries for exactly
+// what it has changed.
+//
 // Imports: perdure, fault and internal packages below them.
 package rotate
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/audit"
+	"github.com/perdure/perdure/internal/failpoint"
 	"github.com/perdure/perdure/internal/seal"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/unit"
 )
 
 // batch is how many rows share a transaction.
@@ -79,7 +87,10 @@ func (w *walk) page(ctx context.Context, after string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.rt.Timeout)
 	defer cancel()
 	var rows []store.SealedRow
-	err := w.run(ctx, sqldb.Read, w.rt.Store.SealedRows(w.column, after, batch, func(r store.SealedRow) { rows = append(rows, r) }))
+	err := unit.Transact(ctx, w.rt.DB, sqldb.Read, func(tx sqldb.Tx) error {
+		rows = nil
+		return tx.Run(ctx, w.rt.Store.SealedRows(w.column, after, batch, func(r store.SealedRow) { rows = append(rows, r) }))
+	})
 	if err != nil || len(rows) == 0 {
 		return "", err
 	}
@@ -115,37 +126,77 @@ func (w *walk) reseal(ctx context.Context, rows []store.SealedRow) error {
 	if len(stmts) == 0 {
 		return nil
 	}
-	if err := w.run(ctx, sqldb.Write, stmts...); err != nil {
-		return err
-	}
-	for _, c := range changed {
-		if c {
-			w.progress.Resealed++
-		}
-	}
-	return nil
-}
-
-// maxAttempts is how often a batch is tried that met other transactions.
-const maxAttempts = 5
-
-func (w *walk) run(ctx context.Context, access sqldb.Access, stmts ...sqldb.Stmt) error {
-	for attempt := 1; ; attempt++ {
-		err := w.attempt(ctx, access, stmts)
-		if err == nil || !sqldb.IsTransient(err) || attempt == maxAttempts || ctx.Err() != nil {
+	var keys map[string]int64
+	err := unit.Transact(ctx, w.rt.DB, sqldb.Write, func(tx sqldb.Tx) error {
+		if err := tx.Run(ctx, stmts...); err != nil {
 			return err
 		}
-	}
-}
-
-func (w *walk) attempt(ctx context.Context, access sqldb.Access, stmts []sqldb.Stmt) error {
-	tx, err := w.rt.DB.Begin(ctx, access)
+		if keys = keysOf(rows, changed); len(keys) == 0 {
+			return nil // other processes have changed all values
+		}
+		if err := w.record(ctx, tx, keys); err != nil {
+			return err
+		}
+		return failpoint.Hit("rotate.recorded")
+	})
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback()
-	if err := tx.Run(ctx, stmts...); err != nil || access == sqldb.Read {
-		return err
+	w.progress.Resealed += sum(keys)
+	return failpoint.Hit("rotate.batch")
+}
+
+// Plain is the name, in entries of the audit log, of values that were not encrypted. No
+// key has this id.
+const Plain = "(not encrypted)"
+
+// Encrypted is the state in entries of the audit log: how many values of a column the
+// transaction has encrypted again.
+type Encrypted struct {
+	Column string `json:"column"`
+	// Keys has the number of values for each id of a key: before, those that they were
+	// encrypted with; after, the one that encrypts now.
+	Keys map[string]int64 `json:"keys"`
+	// Total is the number of values of the column that this run has encrypted again, up
+	// to this transaction.
+	Total int64 `json:"total,omitempty"`
+}
+
+// record writes the entry of the values that a transaction has encrypted again. keys are
+// those that the values were encrypted with.
+func (w *walk) record(ctx context.Context, tx sqldb.Tx, keys map[string]int64) error {
+	current := w.rt.Store.Keys().IDs()[0]
+	before, err := json.Marshal(Encrypted{Column: w.column.Name, Keys: keys})
+	if err != nil {
+		return fmt.Errorf("encode entry of audit log: %w", err)
 	}
-	return tx.Commit(ctx)
+	n := sum(keys)
+	after, err := json.Marshal(Encrypted{Column: w.column.Name, Keys: map[string]int64{current: n}, Total: w.progress.Resealed + n})
+	if err != nil {
+		return fmt.Errorf("encode entry of audit log: %w", err)
+	}
+	return w.rt.Store.RecordPiece(ctx, tx, w.rt.Clock.Now(), audit.Target{ID: current, Before: before, After: after})
+}
+
+// keysOf counts the keys of the rows that were changed.
+func keysOf(rows []store.SealedRow, changed []bool) map[string]int64 {
+	keys := map[string]int64{}
+	for i, row := range rows {
+		if !changed[i] {
+			continue
+		}
+		id, sealed := seal.KeyOf(row.Stored)
+		if !sealed {
+			id = Plain
+		}
+		keys[id]++
+	}
+	return keys
+}
+
+func sum(keys map[string]int64) (n int64) {
+	for _, count := range keys {
+		n += count
+	}
+	return n
 }

@@ -133,6 +133,13 @@ func (r *Ring) Current(stored string) bool {
 	return is && e.Sealed == version && e.Key == r.keys[0].id
 }
 
+// KeyOf returns the id of the key that a stored value was sealed with, and false if it
+// was not sealed.
+func KeyOf(stored string) (id string, sealed bool) {
+	e, is := read(stored)
+	return e.Key, is && e.Sealed == version
+}
+
 // read returns the envelope if the stored value is one. Some databases change the
 // order of keys and the white space of JSON.
 func read(stored string) (envelope, bool) {

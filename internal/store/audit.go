@@ -79,6 +79,45 @@ func (s *Store) RecordAct(ctx context.Context, run sqldb.Runner) error {
 	return run.Run(ctx, stmts...)
 }
 
+// Act runs fn, which changes what the act of a context is done to, and appends the
+// entries of the act with the state before and after. It is for transactions that are
+// no units of work.
+func (s *Store) Act(ctx context.Context, run sqldb.Runner, fn func() error) error {
+	act := audit.Of(ctx)
+	if act == nil || !s.HasAudit() {
+		return fn()
+	}
+	if act.ReadBefore != nil {
+		if err := run.Run(ctx, act.ReadBefore()...); err != nil {
+			return err
+		}
+	}
+	if err := fn(); err != nil {
+		return err
+	}
+	if act.ReadAfter != nil {
+		if err := run.Run(ctx, act.ReadAfter()...); err != nil {
+			return err
+		}
+	}
+	return s.RecordAct(ctx, run)
+}
+
+// RecordPiece is RecordAct for an act that takes several transactions: each one records
+// its own part, with its time. A target without an id is that of the act.
+func (s *Store) RecordPiece(ctx context.Context, run sqldb.Runner, at time.Time, t audit.Target) error {
+	act := audit.Of(ctx)
+	if act == nil {
+		return nil
+	}
+	return s.RecordAct(audit.With(ctx, act.Piece(at, t)), run)
+}
+
+// RecordRemoved is RecordPiece for a transaction that has removed n things.
+func (s *Store) RecordRemoved(ctx context.Context, run sqldb.Runner, at time.Time, n int64) error {
+	return s.RecordPiece(ctx, run, at, audit.Target{After: fmt.Appendf(nil, `{"removed":%d}`, n)})
+}
+
 // RecordEntries returns the statements that append entries to the chain that was
 // claimed. If every chain is held by another transaction, it waits for one.
 func (s *Store) RecordEntries(ctx context.Context, run sqldb.Runner, entries []audit.Entry, head audit.Head) ([]sqldb.Stmt, error) {
