@@ -31,7 +31,8 @@ type AuditEntry struct {
 	Hash      string          `json:"hash" doc:"Of the entry and of all before it in the chain."`
 }
 
-func showAudit(e audit.Entry) AuditEntry {
+// ShowAudit returns an entry as the API and the command line show it.
+func ShowAudit(e audit.Entry) AuditEntry {
 	return AuditEntry{
 		ID: e.ID, At: Time(e.At), Action: e.Action, Kind: e.Kind, Target: e.Target, Principal: e.Principal, Name: e.Label, Role: e.Role, Via: e.Via,
 		Address: e.Address, Request: e.Request, Reason: e.Reason, Input: document(e.Input), Before: document(e.Before), After: document(e.After),
@@ -65,5 +66,5 @@ func (a *API) listAudit(ctx context.Context, in *auditFilter) (*List[AuditEntry]
 	if err != nil {
 		return nil, err
 	}
-	return page(requestOf(ctx), entries, next, showAudit), nil
+	return page(requestOf(ctx), entries, next, ShowAudit), nil
 }

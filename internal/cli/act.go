@@ -15,22 +15,16 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// noActs are the commands that are no acts of an operator, though they may write.
-var noActs = map[string]bool{"serve": true, "dev": true, "bench": true, "migrate": true, "chart": true, "doctor": true, "healthcheck": true, "completion": true}
+// osUser is before the name of a user of the operating system in the audit log.
+const osUser = "os:"
 
 // acting lets what a command commits be in the audit log.
 func (a *app) acting(cmd *cobra.Command, args []string) {
 	path := strings.Fields(cmd.CommandPath())[1:] // without the name of the program
-	if len(path) == 0 || noActs[path[0]] {
+	if len(path) == 0 || !effects[strings.Join(path, " ")].acts {
 		return
 	}
-	who, host := "unknown", "unknown"
-	if u, err := user.Current(); err == nil {
-		who = u.Username
-	}
-	if name, err := os.Hostname(); err == nil {
-		host = name
-	}
+	who, host := operatorHere()
 	t := &target{kind: kindOf(path[0]), id: strings.Join(path, " ")}
 	if len(args) > 0 { // those behind the first one may be payloads
 		t.id, t.key = args[0], []string{args[0]}
@@ -40,7 +34,7 @@ func (a *app) acting(cmd *cobra.Command, args []string) {
 	}
 	act := &audit.Act{
 		Entry: audit.Entry{
-			At: clock.System.Now(), Action: strings.Join(path, " "), Kind: t.kind, Principal: "os:" + who, Label: who, Role: "admin",
+			At: clock.System.Now(), Action: strings.Join(path, " "), Kind: t.kind, Principal: osUser + who, Label: who, Role: "admin",
 			Via: "cli", Address: host, Reason: a.reasonOf(cmd),
 		},
 		NewID:   func() string { return uuid.Must(uuid.NewV7()).String() },
@@ -50,6 +44,18 @@ func (a *app) acting(cmd *cobra.Command, args []string) {
 	act.ReadBefore = func() []sqldb.Stmt { return t.read(&t.before) }
 	act.ReadAfter = func() []sqldb.Stmt { return t.read(&t.after) }
 	cmd.SetContext(audit.With(cmd.Context(), act))
+}
+
+// operatorHere returns the user of the operating system and the name of the host.
+func operatorHere() (who, host string) {
+	who, host = "unknown", "unknown"
+	if u, err := user.Current(); err == nil {
+		who = u.Username
+	}
+	if name, err := os.Hostname(); err == nil {
+		host = name
+	}
+	return who, host
 }
 
 // target is what a command acts on.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/api"
 	"github.com/perdure/perdure/internal/audit"
 	"github.com/perdure/perdure/internal/doctor"
 	"github.com/perdure/perdure/internal/inspect"
@@ -16,28 +16,6 @@ import (
 
 func (a *app) audit() *cobra.Command {
 	return a.group("audit", "Look at what operators and tokens have changed", a.auditList(), a.auditVerify(), a.auditTrim())
-}
-
-// auditJSON is an entry of the audit log, as the API has it.
-type auditJSON struct {
-	ID        string          `json:"id"`
-	At        time.Time       `json:"at"`
-	Action    string          `json:"action"`
-	Kind      string          `json:"kind"`
-	Target    string          `json:"target"`
-	Principal string          `json:"principal"`
-	Name      string          `json:"name"`
-	Role      string          `json:"role"`
-	Via       string          `json:"via"`
-	Address   string          `json:"address,omitempty"`
-	Request   string          `json:"request,omitempty"`
-	Reason    string          `json:"reason,omitempty"`
-	Input     json.RawMessage `json:"input,omitempty"`
-	Before    json.RawMessage `json:"before,omitempty"`
-	After     json.RawMessage `json:"after,omitempty"`
-	Chain     int             `json:"chain"`
-	Seq       int64           `json:"seq"`
-	Hash      string          `json:"hash"`
 }
 
 func (a *app) auditList() *cobra.Command {
@@ -75,14 +53,10 @@ func (a *app) auditList() *cobra.Command {
 }
 
 func (a *app) showAudit(entries []audit.Entry, next string) error {
-	all := make([]auditJSON, len(entries))
+	all := make([]api.AuditEntry, len(entries))
 	rows := [][]string{{"AT", "WHO", "VIA", "ACTION", "ON", "REASON"}}
 	for i, e := range entries {
-		all[i] = auditJSON{
-			ID: e.ID, At: e.At, Action: e.Action, Kind: e.Kind, Target: e.Target, Principal: e.Principal, Name: e.Label, Role: e.Role, Via: e.Via,
-			Address: e.Address, Request: e.Request, Reason: e.Reason, Input: rawJSON(e.Input), Before: rawJSON(e.Before), After: rawJSON(e.After),
-			Chain: e.Chain, Seq: e.Seq, Hash: e.HashText(),
-		}
+		all[i] = api.ShowAudit(e)
 		rows = append(rows, []string{instant(e.At), plain(e.Label + " " + e.Address), e.Via, plain(e.Action), plain(e.Kind + " " + e.Target), plain(e.Reason)})
 	}
 	return a.show(map[string]any{"data": all, "next_cursor": next}, func(w io.Writer) {
@@ -91,14 +65,6 @@ func (a *app) showAudit(entries []audit.Entry, next string) error {
 			fmt.Fprintln(w, "more with --cursor", next)
 		}
 	})
-}
-
-// rawJSON returns a column that has JSON or nothing.
-func rawJSON(text string) json.RawMessage {
-	if !json.Valid([]byte(text)) {
-		return nil
-	}
-	return json.RawMessage(text)
 }
 
 func (a *app) auditVerify() *cobra.Command {

@@ -87,11 +87,14 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
+// onlyHolds is the annotation of commands that only hold others.
+const onlyHolds = "perdure.holds"
+
 // group returns a command that only holds others. cobra by itself would
 // answer a misspelt one with the help text and success.
 func (a *app) group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: use, Short: short, Args: cobra.ArbitraryArgs, SuggestionsMinimumDistance: 2,
+		Use: use, Short: short, Args: cobra.ArbitraryArgs, SuggestionsMinimumDistance: 2, Annotations: map[string]string{onlyHolds: "true"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cmd.Help()

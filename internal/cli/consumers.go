@@ -25,6 +25,7 @@ func (a *app) consumers() *cobra.Command {
 		}
 		return list.RunE(c, args)
 	}
+	delete(cmd.Annotations, onlyHolds)
 	return cmd
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -31,7 +32,7 @@ func (a *app) operate(ctx context.Context, fn func(*client) error) error {
 		if err != nil {
 			return err
 		}
-		return fn(&client{base: &url.URL{Scheme: "http", Host: "database"}, newID: newKey, transport: inProcess{srv}})
+		return fn(&client{base: &url.URL{Scheme: "http", Host: "database"}, reason: a.reason, newID: newKey, transport: inProcess{srv}})
 	})
 }
 
@@ -40,7 +41,8 @@ type operator struct{}
 
 // Authenticate implements server.Auth.
 func (operator) Authenticate(*http.Request) (server.Principal, error) {
-	return server.Principal{Name: "command line", Role: server.Admin}, nil
+	who, _ := operatorHere()
+	return server.Principal{Name: osUser + who, Label: who, Role: server.Admin}, nil
 }
 
 // inProcess answers requests by a handler, without a network.
@@ -51,7 +53,8 @@ func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body == nil {
 		r.Body = http.NoBody
 	}
-	r.RemoteAddr = "127.0.0.1:0"
+	_, host := operatorHere()
+	r.RemoteAddr = net.JoinHostPort(host, "0") // for the audit log
 	w := &answerWriter{header: http.Header{}, code: http.StatusOK}
 	t.handler.ServeHTTP(w, r)
 	return &http.Response{
