@@ -1,19 +1,25 @@
 // Actions on one thing, on those selected, or on all that match a filter.
-import { html } from "./lib.mjs";
+import { html, signal, useEffect } from "./lib.mjs";
 import { because, post } from "./api.mjs";
 import { ask } from "./dialog.mjs";
 import { may } from "./me.mjs";
 import { say, fail } from "./toast.mjs";
-import { Field } from "./form.mjs";
+import { ReasonInput } from "./form.mjs";
 
-// The server keeps 1,000 bytes of a reason, and a UTF-16 code unit has at most three.
-const longest = 333;
+/** confirmed asks whether to act, and for a reason, which act gets. The focus is on the button that confirms. */
+export const confirmed = ({ act, ...question }) => ask({ ...question, act: (_, why) => act(why) });
 
-/** ReasonField asks why something is done. Its text is the value named why. */
-export const ReasonField = ({ values, set }) => html`<${Field} label="Reason (for the audit log)"><input type="text" name="why" maxlength=${longest} autocomplete="off" value=${values.why ?? ""} onInput=${(e) => set({ why: e.target.value })} /><//>`;
+// note is the reason that was typed beside the buttons of a page, for the next action.
+const note = signal("");
 
-/** confirmed asks whether to act, and for a reason, which act gets too. The focus is on the button that confirms. */
-export const confirmed = ({ act, ...question }) => ask({ ...question, fields: ReasonField, ready: true, act: ({ why }) => because(why, () => act(why)) });
+// Note is the field for it, while a thing is shown.
+function Note({ of }) {
+  useEffect(() => () => { note.value = ""; }, [of]);
+  return html`<label class="note"><span class="away">Reason of the next action (for the audit log)</span><${ReasonInput} value=${note.value} onText=${(text) => { note.value = text; }} placeholder="Reason (optional)" /></label>`;
+}
+
+// asks says whether an action asks before it is done.
+const asks = (action) => Boolean(action.danger || action.question);
 
 /**
  * An action is {name, label, past, key, danger, role, statuses, when(row), run(row), question(row), told(result, row)}:
@@ -22,25 +28,35 @@ export const confirmed = ({ act, ...question }) => ask({ ...question, fields: Re
  */
 export const usable = (action, row) => may(action.role ?? "operator") && (!action.statuses || action.statuses.includes(row.status)) && (!action.when || action.when(row));
 
-/** perform does an action to one row, asking first if it cannot be taken back. */
-export async function perform(action, row, one) {
+/** perform does an action to one row, asking first if it cannot be taken back or a reason is wanted. */
+export async function perform(action, row, one, reasoned = false) {
   if (action.open) return action.open(row);
   const name = row.name ?? row.id ?? "";
-  const act = () => action.run(row).then((result) => say(action.told?.(result, row) ?? `${action.label}: ${one} ${name}`));
-  if (!action.danger && !action.question) return act().catch(fail);
+  const act = () => action.run(row).then((result) => {
+    note.value = "";
+    say(action.told?.(result, row) ?? `${action.label}: ${one} ${name}`);
+  });
+  if (!asks(action) && !reasoned) return because(note.peek(), act).catch(fail);
   return confirmed({
     title: `${action.label} this ${one}?`, text: action.question?.(row) ?? `${name}`,
-    confirm: action.label, danger: action.danger, act,
+    confirm: confirming(action, one), danger: action.danger, act, why: note.peek(),
   });
 }
+
+// confirming names the button that confirms: "Cancel" alone could be the one that dismisses.
+const confirming = (action, what) => (action.label.includes(" ") ? action.label : `${action.label} ${what}`);
+
+// hint says what else a button can do.
+const hint = (action) => [action.key && `Key: ${action.key}`, !asks(action) && !action.open && "Shift+click: with a reason"].filter(Boolean).join(" · ") || undefined;
 
 /** Actions are the buttons for one row. */
 export function Actions({ actions, row, one, small, after }) {
   const shown = actions.filter((a) => usable(a, row));
   if (!shown.length) return null;
   return html`<div class="actions">
+    ${!small && shown.some((a) => !asks(a) && !a.open) && html`<${Note} of=${row.name ?? row.id} />`}
     ${shown.map((a) => html`<button key=${a.name} type="button" class=${[small && "small", a.danger && "danger", a.primary && "primary"].filter(Boolean).join(" ")}
-      data-action=${a.name} title=${a.key && `Key: ${a.key}`} onClick=${() => Promise.resolve(perform(a, row, one)).then(() => after?.())}>${a.label}</button>`)}
+      data-action=${a.name} title=${hint(a)} onClick=${(e) => Promise.resolve(perform(a, row, one, e.shiftKey)).then(() => after?.())}>${a.label}</button>`)}
   </div>`;
 }
 
@@ -53,7 +69,7 @@ export function onSelection(action, rows, spec) {
   return confirmed({
     title: `${action.label} ${counted(fit.length, spec.one)}?`,
     text: fit.length < rows.length ? `${rows.length - fit.length} of the selection cannot be ${action.past ?? "changed"} now and stay as they are.` : "",
-    confirm: action.label, danger: action.danger,
+    confirm: confirming(action, counted(fit.length, spec.one)), danger: action.danger,
     act: async (why) => report(action, await each(action, fit, spec, why), spec),
   });
 }

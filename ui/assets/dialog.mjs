@@ -1,5 +1,7 @@
 // Dialogs: the browser's own, which keep the focus inside and close on Escape.
 import { html, signal, useLayoutEffect, useRef, useState, useId } from "./lib.mjs";
+import { because } from "./api.mjs";
+import { ReasonField } from "./form.mjs";
 import { describe } from "./toast.mjs";
 
 const open = signal(null);
@@ -50,20 +52,23 @@ function Dialog({ content: Content, options, close }) {
 /**
  * ask shows a question and runs act if it is confirmed, staying open with the
  * error if that fails. The promise has what act returned, undefined if dismissed.
+ * The last field is the reason, which begins with the text why and may stay empty. act
+ * gets the values and the reason; what it asks for before it first waits has the reason.
  * ready puts the focus on the button that confirms, rather than into the fields.
  */
-export function ask({ title, text, confirm, danger = false, act, wide, fields, ready = !fields }) {
+export function ask({ title, text, confirm, danger = false, act, wide, fields, ready = !fields, why: first = "" }) {
   return show(function Ask({ close }) {
     const [busy, setBusy] = useState(false);
     const [error, setError] = useState(null);
-    const [values, setValues] = useState({});
+    const [values, setValues] = useState({ why: first });
     const latest = useRef(values); // what was typed last counts, shown yet or not
     const set = (v) => { latest.current = { ...latest.current, ...v }; setValues(latest.current); };
     async function submit(e) {
       e.preventDefault();
       setBusy(true);
       try {
-        close((await act(latest.current)) ?? true);
+        const { why, ...answers } = latest.current;
+        close((await because(why, () => act(answers, why))) ?? true);
       } catch (err) {
         setError(err);
         setBusy(false);
@@ -73,9 +78,10 @@ export function ask({ title, text, confirm, danger = false, act, wide, fields, r
     return html`<form onSubmit=${submit}>
       ${text && html`<p>${text}</p>`}
       ${Fields && html`<${Fields} values=${values} set=${set} />`}
+      <${ReasonField} values=${values} set=${set} />
       ${error && html`<p class="wrong" role="alert">${describe(error)}</p>`}
       <div class="buttons">
-        <button type="button" onClick=${() => close()}>Cancel</button>
+        <button type="button" onClick=${() => close()}>Close</button>
         <button class=${danger ? "danger" : "primary"} disabled=${busy} data-confirm autofocus=${ready}>${confirm}</button>
       </div>
     </form>`;

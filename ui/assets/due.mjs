@@ -1,8 +1,7 @@
 // What can be done to something that is due later: move, skip, fire.
 import { html, own } from "./lib.mjs";
-import { because, post } from "./api.mjs";
+import { post } from "./api.mjs";
 import { ask } from "./dialog.mjs";
-import { ReasonField } from "./action.mjs";
 import { may } from "./me.mjs";
 import { say } from "./toast.mjs";
 import { Field } from "./form.mjs";
@@ -43,11 +42,10 @@ export function move(row, proposed) {
     title: `Move ${row.name ?? row.id}?`, text: row.link?.id ?? (row.type && row.id), confirm: "Move", wide: true, ready: proposed !== undefined,
     fields: ({ values, set }) => html`<${Field} label="To" hint="In your time zone"><input type="datetime-local" step="1" required autofocus=${proposed === undefined} value=${values.at ?? localInput(first)} onInput=${(e) => set({ at: e.target.value })} /><//>
       <div class="actions" role="group" aria-label="Later by">${soon.map(([text, ms]) => html`<button type="button" class="small" onClick=${() => set({ at: localInput(chosen(values) + ms) })}>${text}</button>`)}</div>
-      <${Moving} from=${due} to=${chosen(values)} />
-      <${ReasonField} values=${values} set=${set} />`,
+      <${Moving} from=${due} to=${chosen(values)} />`,
     act: async (v) => {
       const to = chosen(v);
-      await because(v.why, () => post(row.actions.move, { at: new Date(to).toISOString() }));
+      await post(row.actions.move, { at: new Date(to).toISOString() });
       say(`Moved to ${absolute(to)}`);
     },
   });

@@ -93,6 +93,15 @@ export function Field({ label, hint, children }) {
   return html`<label class="field"><span>${label}</span>${children}${hint && html`<small class="muted">${hint}</small>`}</label>`;
 }
 
+// The server keeps 1,000 bytes of a reason, and a UTF-16 code unit has at most three.
+const longest = 333;
+
+/** ReasonInput is where a reason is typed. */
+export const ReasonInput = ({ value, onText, ...more }) => html`<input type="text" name="why" maxlength=${longest} autocomplete="off" value=${value ?? ""} onInput=${(e) => onText(e.target.value)} ...${more} />`;
+
+/** ReasonField asks why something is done. Its text is the value named why. */
+export const ReasonField = ({ values, set }) => html`<${Field} label="Reason (for the audit log)"><${ReasonInput} value=${values.why} onText=${(why) => set({ why })} /><//>`;
+
 /** sample makes a value that fits a schema, to start editing from. */
 export function sample(schema) {
   if (!schema) return {};

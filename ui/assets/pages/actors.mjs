@@ -1,11 +1,10 @@
 // Actors: statecharts that live in the database.
 import { html, useEffect } from "../lib.mjs";
 import { Short } from "../copy.mjs";
-import { because, post, segment } from "../api.mjs";
+import { post, segment } from "../api.mjs";
 import { useLive } from "../live.mjs";
 import { go, link, route } from "../router.mjs";
 import { ask } from "../dialog.mjs";
-import { ReasonField } from "../action.mjs";
 import { say } from "../toast.mjs";
 import { List } from "../list.mjs";
 import { Status } from "../status.mjs";
@@ -29,10 +28,9 @@ function reset(a) {
     title: "Reset this actor?", confirm: "Reset", danger: true,
     text: `${name} gets the state and the delays back that it had after a step of its log. What later steps changed is lost; their effects still happen.`,
     fields: ({ values, set }) => html`<${Field} label="Step" hint=${`Up to ${a.version}. Default: the last step that can be computed from the log`}>
-      <input type="number" min="0" max=${a.version} autofocus value=${values.step ?? ""} onInput=${(e) => set({ step: e.target.value })} /><//>
-      <${ReasonField} values=${values} set=${set} />`,
+      <input type="number" min="0" max=${a.version} autofocus value=${values.step ?? ""} onInput=${(e) => set({ step: e.target.value })} /><//>`,
     act: async (v) => {
-      await because(v.why, () => post(`${at(a)}/reset`, { step: Number(v.step || 0) }));
+      await post(`${at(a)}/reset`, { step: Number(v.step || 0) });
       say(`Reset: ${name}`);
     },
   });

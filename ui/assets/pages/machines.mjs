@@ -1,6 +1,6 @@
 // Statecharts: the machines of actors.
 import { html } from "../lib.mjs";
-import { segment, put, post } from "../api.mjs";
+import { because, segment, put, post } from "../api.mjs";
 import { useLive } from "../live.mjs";
 import { altered, go, link, route } from "../router.mjs";
 import { ask } from "../dialog.mjs";
@@ -38,13 +38,13 @@ function define(machine) {
     fields: ({ values, set }) => html`
       ${!machine && html`<${Field} label="Name"><input type="text" required autofocus value=${values.name ?? ""} onInput=${(e) => set({ name: e.target.value })} /><//>`}
       <${JSONField} label="Machine" rows=${18} value=${values.definition ?? machine?.definition ?? start} onChange=${(v, ok) => set(ok ? { definition: v, broken: false } : { broken: true })} />`,
-    act: async (v) => {
+    act: async (v, why) => {
       if (v.broken) throw new Error("The machine is not JSON.");
       const name = machine?.name ?? v.name;
       const definition = v.definition ?? machine?.definition ?? start;
-      const check = await post("machines/check", { definition });
+      const check = await because("", () => post("machines/check", { definition }));
       if (check?.valid === false) throw Object.assign(new Error("The machine cannot be run."), { errors: check.problems });
-      await put(`machines/${segment(name)}`, { definition });
+      await because(why, () => put(`machines/${segment(name)}`, { definition }));
       say(`Saved ${name}`);
       go(link(["machines", name]));
     },

@@ -1,6 +1,6 @@
 // One schedule: when it ticks, what it starts; changed where it is shown.
 import { html, useRef, useState } from "../lib.mjs";
-import { get, patch, segment, tagOf } from "../api.mjs";
+import { because, get, patch, segment, tagOf } from "../api.mjs";
 import { useLive } from "../live.mjs";
 import { link } from "../router.mjs";
 import { useKeys } from "../keyboard.mjs";
@@ -10,7 +10,7 @@ import { describe, say } from "../toast.mjs";
 import { Status } from "../status.mjs";
 import { At, When, exact, inZone } from "../time.mjs";
 import { JSONView } from "../json.mjs";
-import { JSONField, whole } from "../form.mjs";
+import { JSONField, ReasonField, whole } from "../form.mjs";
 import { stringify } from "../exact.mjs";
 import { ErrorText, Facts, Failure, Heading, Loading, Panel, Table } from "../parts.mjs";
 import { AuditLink } from "./audit.mjs";
@@ -71,13 +71,16 @@ function Change({ of: read, schema, loading, after }) {
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
   const latest = useRef(edits); // what was typed last counts, drawn yet or not
+  const [why, setWhy] = useState("");
+  const reason = useRef(why); // as latest
+  const explain = (text) => setWhy((reason.current = text));
   const newer = useRef(null); // what was read here, until the page has read it too
   const begun = useRef(null); // the schedule that is edited
   const of = begun.current ?? (newer.current?.than === read ? newer.current.it : read);
   const [round, follow] = useRound(of.state, begun.current);
   const take = (it) => { newer.current = { it, than: read }; };
   const set = (v) => { begun.current ??= of; setEdits((latest.current = { ...latest.current, ...v })); };
-  const reset = () => { begun.current = null; setEdits((latest.current = {})); setError(null); follow(); };
+  const reset = () => { begun.current = null; setEdits((latest.current = {})); setError(null); explain(""); follow(); };
   const { broken, ...changed } = changesOf(of, edits);
   const retimed = changed.spec !== undefined || changed.zone !== undefined;
   const dirty = broken || Object.keys(changed).length > 0;
@@ -89,7 +92,7 @@ function Change({ of: read, schema, loading, after }) {
       const { broken, ...body } = changesOf(of, sent);
       if (broken) throw new Error("The state is not JSON.");
       if (body.state !== undefined) whole(body.state);
-      const saved = await patch(path, body, tagOf(of));
+      const saved = await because(reason.current, () => patch(path, body, tagOf(of)));
       say(`Saved ${of.name}`);
       const left = changesOf(sent, latest.current); // what was typed meanwhile
       take(saved);
@@ -97,6 +100,7 @@ function Change({ of: read, schema, loading, after }) {
       follow(saved.state);
       setEdits((latest.current = left));
       setError(null);
+      explain("");
       after();
     } catch (err) {
       setError(err);
@@ -116,6 +120,7 @@ function Change({ of: read, schema, loading, after }) {
     <${Timing} values=${{ ...of, ...edits }} set=${set} preview=${retimed} />
     <label class="check"><input type="checkbox" name="paused" checked=${edits.paused ?? of.paused} onChange=${(e) => set({ paused: e.target.checked })} /> Paused</label>
     ${!loading && html`<${JSONField} key=${round} label="State of what it starts" schema=${schema} value=${edits.state ?? of.state} onChange=${(v, ok) => set(ok ? { state: v ?? {}, broken: false } : { broken: true })} />`}
+    <${ReasonField} values=${{ why }} set=${(v) => explain(v.why)} />
     ${error && html`<${Refusal} error=${error} load=${load} />`}
     <p class="muted">${retimed ? "Other times: the next tick is the first of them after now." : "Its ticks go on where they are."} A program that sets this schedule when it starts sets its own values again.</p>
     <div class="buttons"><button type="button" disabled=${!dirty} onClick=${reset}>Undo</button><button class="primary" data-save disabled=${!dirty || busy}>Save</button></div>
