@@ -135,6 +135,7 @@ func (Flows) AChangedOrMissingEntryIsFound(t *testing.T, db enginetest.Database)
 	if problems := f.verified(); len(problems) > 0 {
 		t.Fatalf("before: %v", problems)
 	}
+	const rest = ", at, action, kind, target, principal, label, role, via, address, request, reason, input, before, after, hash"
 	kept := map[string]string{log: "kept_audit", chains: "kept_chains"}
 	for table, copied := range kept {
 		db.Exec(t, "create table "+copied+" as select * from "+table)
@@ -144,6 +145,12 @@ func (Flows) AChangedOrMissingEntryIsFound(t *testing.T, db enginetest.Database)
 		"reason":       "update " + log + " set reason = 'x' where id = ?",
 		"removed":      "delete from " + log + " where id = ?",
 		"hash":         "update " + log + " set hash = '00' where id = ?",
+		"longer hash":  "update " + log + " set hash = hash || 'x' where id = ?",
+		"upper case":   "update " + log + " set hash = upper(hash) where id = ?",
+		"end's hash":   "update " + chains + " set hash = hash || 'x' where seq > 0 and ? <> ''",
+		"no number":    "insert into " + log + " select '00000000-0000-7000-8000-000000000000', chain, -5" + rest + " from " + log + " where id = ?",
+		"no chain":     "insert into " + log + " select '00000000-0000-7000-8000-000000000000', 65, 1" + rest + " from " + log + " where id = ?",
+		"a new chain":  "insert into " + chains + " (chain) select 65 where ? <> ''",
 		"moved":        "update " + log + " set seq = seq + 100 where id = ?",
 		"other chain":  "update " + log + " set chain = 65 where id = ?",
 		"chain's end":  "update " + chains + " set seq = seq - 1 where seq > 0 and ? <> ''",

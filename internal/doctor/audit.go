@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/audit"
@@ -40,7 +41,12 @@ func VerifyAudit(ctx context.Context, eng *perdure.Engine) (AuditReport, error) 
 		}
 	}
 	var stray int64
-	err := unit.Once(ctx, rt.DB, sqldb.Read, func(tx sqldb.Tx) error { return tx.Run(ctx, rt.Store.StrayAudit(&stray)) })
+	others := rt.Store.AuditChains(func(h audit.Head) {
+		if h.Chain < 1 || h.Chain > audit.Chains {
+			report.Problems = append(report.Problems, fmt.Sprintf("chain %d was added", h.Chain))
+		}
+	})
+	err := unit.Once(ctx, rt.DB, sqldb.Read, func(tx sqldb.Tx) error { return tx.Run(ctx, rt.Store.StrayAudit(&stray), others) })
 	if err != nil {
 		return report, fmt.Errorf("verify the audit log: %w", err)
 	}
@@ -63,7 +69,7 @@ func (r *AuditReport) chain(ctx context.Context, rt *perdure.Runtime, chain int)
 			return nil
 		}
 		v := audit.NewVerifier(head)
-		for after, more := int64(-1), true; more; {
+		for after, more := int64(math.MinInt64), true; more; {
 			n := 0
 			page := rt.Store.AuditOfChain(chain, after, auditPage, func(e audit.Entry) {
 				n, after = n+1, e.Seq

@@ -35,9 +35,10 @@ func (s *Store) ClaimAuditChainIfFree(chain int, found func(audit.Head)) sqldb.S
 	return chainRow(s.stmt("AuditClaimFree", chain), found)
 }
 
-// StrayAudit returns the statement that counts the entries that are in no chain.
+// StrayAudit returns the statement that counts the entries that are in none of the
+// chains.
 func (s *Store) StrayAudit(n *int64) sqldb.Stmt {
-	count := s.stmt("AuditStray")
+	count := s.stmt("AuditStray", audit.Chains)
 	count.Row = func(scan sqldb.Scan) error { return scan(n) }
 	return count
 }
@@ -220,12 +221,21 @@ func chainRow(stmt sqldb.Stmt, found func(audit.Head)) sqldb.Stmt {
 		if err := scan(&h.Chain, &h.Seq, &hash, &h.BaseSeq, &base); err != nil {
 			return fmt.Errorf("read chain of audit log: %w", err)
 		}
-		h.Hash, _ = hex.DecodeString(hash) // the verifier finds one that was changed
-		h.BaseHash, _ = hex.DecodeString(base)
+		h.Hash, h.BaseHash = hashOf(hash), hashOf(base)
 		found(h)
 		return nil
 	}
 	return stmt
+}
+
+// hashOf returns the hash that a text is. A text that Perdure has not written becomes
+// bytes that are the hash of nothing, so that the verifier finds it.
+func hashOf(text string) []byte {
+	hash, err := hex.DecodeString(text)
+	if err != nil || hex.EncodeToString(hash) != text {
+		return []byte("not a hash: " + text)
+	}
+	return hash
 }
 
 func auditRow(stmt sqldb.Stmt, found func(audit.Entry)) sqldb.Stmt {
@@ -238,7 +248,7 @@ func auditRow(stmt sqldb.Stmt, found func(audit.Entry)) sqldb.Stmt {
 			return fmt.Errorf("read entry of audit log: %w", err)
 		}
 		e.At = e.At.UTC()
-		e.Hash, _ = hex.DecodeString(hash) // the verifier finds one that was changed
+		e.Hash = hashOf(hash)
 		found(e)
 		return nil
 	}

@@ -17,8 +17,8 @@ where chain = ?
 
 -- name: AuditStray
 select count(*)
-from perdure.audit a
-where not exists (select 1 from perdure.audit_chains c where c.chain = a.chain)
+from perdure.audit
+where chain not between 1 and ?
 
 -- name: AuditOfChain
 -- The entries of a chain after one of them.
