@@ -78,6 +78,7 @@ func (f *fixture) logged(id string, r request, from int, a answer) {
 func (Flows) AnEntryTellsWhatWasChanged(t *testing.T, db enginetest.Database) {
 	f := ready(t, db)
 	path := f.schedule()
+	f.want(http.StatusOK, http.MethodPatch, path, object{"state": object{"customer": "s3cr3t"}})
 	f.want(http.StatusOK, http.MethodPatch, path, object{"spec": "15 4 * * *"}, "Perdure-Reason", "too early")
 	id := f.start(object{"secret": "s3cr3t"})
 	f.want(http.StatusOK, http.MethodPost, "/v1/instances/"+id+"/cancel", object{"reason": "wrong order"})

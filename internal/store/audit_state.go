@@ -1,6 +1,8 @@
 package store
 
 import (
+	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -20,7 +22,8 @@ type AuditState struct {
 	Step     *string    `json:"step,omitempty"`
 	Attempts *int64     `json:"attempts,omitempty"`
 	At       *time.Time `json:"at,omitempty"`
-	// Spec is what was set, as JSON, of a schedule or a definition.
+	// Spec is what was set, as JSON, of a schedule or a definition. It has the size of
+	// the state of a schedule instead of the state.
 	Spec *string `json:"-"`
 }
 
@@ -61,6 +64,9 @@ func (s *Store) AuditState(kind string, key []string, found func(AuditState)) (s
 		if err := scan(&a.Name, &a.Version, &a.Status, &a.Step, &a.Attempts, &a.At, &a.Spec); err != nil {
 			return err
 		}
+		if kind == "schedules" && a.Spec != nil {
+			a.Spec = withoutState(*a.Spec)
+		}
 		if a.At != nil {
 			utc := a.At.UTC()
 			a.At = &utc
@@ -69,6 +75,33 @@ func (s *Store) AuditState(kind string, key []string, found func(AuditState)) (s
 		return nil
 	}
 	return stmt, true
+}
+
+// withoutState returns the spec of a schedule with the size of the state that its
+// instances start with. It is nil for a spec that cannot be read.
+func withoutState(spec string) *string {
+	var fields, start map[string]json.RawMessage
+	if json.Unmarshal([]byte(spec), &fields) != nil {
+		return nil
+	}
+	if fields["start"] != nil {
+		var state string
+		if json.Unmarshal(fields["start"], &start) != nil || start["State"] != nil && json.Unmarshal(start["State"], &state) != nil {
+			return nil
+		}
+		start["State"] = fmt.Appendf(nil, `{"bytes":%d}`, len(state))
+		raw, err := json.Marshal(start)
+		if err != nil {
+			return nil
+		}
+		fields["start"] = raw
+	}
+	raw, err := json.Marshal(fields)
+	if err != nil {
+		return nil
+	}
+	text := string(raw)
+	return &text
 }
 
 // storable reports whether PostgreSQL takes the texts.
