@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -294,40 +293,4 @@ func (r Route) auditKind() string {
 		return "sessions"
 	}
 	return r.tag()
-}
-
-// payloads are the fields of requests whose values are not copied to the audit log:
-// they may be large, encrypted elsewhere, or secret.
-var payloads = map[string]bool{"state": true, "payload": true, "input": true, "definition": true, "data": true, "token": true, "secrets": true, "event": true, "ids": true}
-
-// maxAsked bounds what the audit log has of a request.
-const maxAsked = 8 << 10
-
-// asked returns what a request asks for, as the audit log has it: its body with the
-// sizes of payloads instead of the payloads.
-func (a *API) asked(input any) string {
-	body, ok := bodyOf(input)
-	if !ok {
-		return ""
-	}
-	raw, err := json.Marshal(body)
-	if err != nil || !utf8.Valid(raw) {
-		return ""
-	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(raw, &fields) != nil {
-		return sizeOf(raw)
-	}
-	if len(fields) == 0 {
-		return ""
-	}
-	for name, value := range fields {
-		if payloads[name] {
-			fields[name] = json.RawMessage(sizeOf(value))
-		}
-	}
-	if raw, err = json.Marshal(fields); err != nil || len(raw) > maxAsked {
-		return sizeOf(raw)
-	}
-	return string(a.config.Redact.JSON(hideQueries(raw)))
 }

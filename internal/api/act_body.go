@@ -5,7 +5,85 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"unicode/utf8"
 )
+
+// payloads are the fields of requests whose values are not copied to the audit log:
+// they may be large, encrypted elsewhere, or secret.
+var payloads = map[string]bool{"state": true, "payload": true, "input": true, "definition": true, "data": true, "token": true, "secrets": true, "event": true, "ids": true}
+
+// maxAsked bounds what the audit log has of a request.
+const maxAsked = 8 << 10
+
+// asked returns what a request asks for, as the audit log has it: its body with the
+// sizes of payloads instead of the payloads.
+func (a *API) asked(input any) string {
+	body, ok := bodyOf(input)
+	if !ok {
+		return ""
+	}
+	if event, ok := body.(json.RawMessage); ok {
+		return eventAsked(event)
+	}
+	raw, err := json.Marshal(body)
+	if err != nil || !utf8.Valid(raw) {
+		return ""
+	}
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		return sizeOf(raw)
+	}
+	if len(fields) == 0 {
+		return ""
+	}
+	if raw, err = json.Marshal(withSizes(raw)); err != nil || len(raw) > maxAsked {
+		return sizeOf(raw)
+	}
+	return string(a.config.Redact.JSON(hideQueries(raw)))
+}
+
+// eventAsked returns what the audit log has of an event: its type and its size.
+func eventAsked(event json.RawMessage) string {
+	var e struct {
+		Type  string `json:"type,omitempty"`
+		Bytes int    `json:"bytes"`
+	}
+	if json.Unmarshal(event, &e) != nil || len(e.Type) > maxAsked {
+		e.Type = ""
+	}
+	e.Bytes = len(event)
+	raw, err := json.Marshal(e)
+	if err != nil {
+		return sizeOf(event)
+	}
+	return string(raw)
+}
+
+// withSizes returns a document with the sizes of payloads, at any depth, instead of the
+// payloads.
+func withSizes(document json.RawMessage) any {
+	var fields map[string]json.RawMessage
+	var items []json.RawMessage
+	switch {
+	case json.Unmarshal(document, &fields) == nil && fields != nil:
+		shown := make(map[string]any, len(fields))
+		for name, value := range fields {
+			if payloads[name] {
+				shown[name] = json.RawMessage(sizeOf(value))
+			} else {
+				shown[name] = withSizes(value)
+			}
+		}
+		return shown
+	case json.Unmarshal(document, &items) == nil && items != nil:
+		shown := make([]any, len(items))
+		for i, item := range items {
+			shown[i] = withSizes(item)
+		}
+		return shown
+	}
+	return document
+}
 
 // sizeOf says how large something is that is not shown.
 func sizeOf(raw json.RawMessage) string { return fmt.Sprintf(`{"bytes":%d}`, len(raw)) }

@@ -135,7 +135,7 @@ func (s *socket) handle(ctx context.Context, m received) sent {
 func (s *socket) acting(ctx context.Context, m received) context.Context {
 	req := *s.req
 	req.via = "socket"
-	return s.api.withAct(ctx, &req, "send-event", "actors", []*thing{{id: s.ref.String()}}, sizeOf(m.Event))
+	return s.api.withAct(ctx, &req, "send-event", "actors", []*thing{{id: s.ref.String()}}, eventAsked(m.Event))
 }
 
 // may returns the error for a sender who may not write, and ends the socket if the
