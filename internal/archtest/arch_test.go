@@ -87,7 +87,7 @@ var rules = append([]rule{
 	{of: "ui", why: "it knows the API only over HTTP", only: []string{"fault"}, std: true},
 	{of: "docs", why: "it is text", only: []string{}, std: true},
 	{of: "internal/site", why: "it knows text and look, and nothing of work", only: []string{"docs", "ui"}},
-	{of: "internal/testdb", why: "it serves tests of every layer", only: []string{}},
+	{of: "internal/testdb", why: "it serves tests of every layer", only: []string{"internal/leaktest"}},
 	{of: "internal/interleave", why: "it serves tests of every layer", only: []string{"internal/testdb"}},
 }, append(siblingRules(), testOnlyRules()...)...)
 
@@ -225,7 +225,7 @@ func TestForbiddenImportsAreSeen(t *testing.T) {
 		{"task/mail", "github.com/emersion/go-smtp", false},
 		{"fsm", "github.com/google/go-cmp/cmp", false},
 		{"statechart", "pgregory.net/rapid", false},
-		{"internal/testdb", "go.uber.org/goleak", true},
+		{"internal/testdb", module + "/internal/leaktest", true},
 		{"internal/store/storetest", "testing", true},
 		{"internal/testdb/run", module + "/internal/testdb", true},
 	} {

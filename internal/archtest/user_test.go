@@ -15,12 +15,13 @@ import (
 // modulesOfTests are the modules that only tests need.
 var modulesOfTests = []string{
 	"github.com/chromedp/cdproto", "github.com/chromedp/chromedp", "github.com/emersion/go-sasl", "github.com/emersion/go-smtp",
-	"github.com/google/go-cmp", "go.uber.org/goleak", "pgregory.net/rapid",
+	"github.com/google/go-cmp", "pgregory.net/rapid",
 }
 
 // inSum are those of which `go mod tidy` keeps checksums in the go.sum of a user: it
-// also looks at the tests of the packages that the user imports.
-var inSum = []string{"github.com/google/go-cmp", "go.uber.org/goleak", "pgregory.net/rapid"}
+// also looks at the tests of the packages that the user's program has. Tests of
+// OpenTelemetry import go-cmp too.
+var inSum = []string{"github.com/google/go-cmp"}
 
 // goCommand runs the go command in a directory, without a network.
 func goCommand(t *testing.T, dir string, env []string, args ...string) (string, error) {
@@ -53,7 +54,8 @@ func public(t *testing.T) (all []string) {
 }
 
 // A module that imports every public package neither builds nor vendors any of the
-// modules that only tests need, nor does its go.mod name them, on any system.
+// modules that only tests need, nor does its go.mod name them, on any system. Its go.sum
+// names only those in inSum, because of tests.
 func TestUsersDoNotGetTheModulesOfTests(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs(filepath.Join("..", ".."))
@@ -105,8 +107,20 @@ func TestUsersDoNotGetTheModulesOfTests(t *testing.T) {
 		if strings.Contains(vendored, "# "+m+" ") {
 			t.Errorf("a user vendors %s", m)
 		}
-		if strings.Contains(sum, m+" ") && !slices.Contains(inSum, m) {
-			t.Errorf("the go.sum of a user names %s", m)
+		if named, may := strings.Contains(sum, m+" "), slices.Contains(inSum, m); named != may {
+			t.Errorf("the go.sum of a user names %s: %v, want %v", m, named, may)
+		}
+		why, err := goCommand(t, dir, nil, "mod", "why", "-m", m)
+		if err != nil {
+			t.Fatalf("go mod why: %v", err)
+		}
+		t.Log(why)
+		if slices.Contains(inSum, m) {
+			if !strings.Contains(why, ".test\n") {
+				t.Errorf("a user needs %s, and not only for tests: %s", m, why)
+			}
+		} else if !strings.Contains(why, "main module does not need module "+m) {
+			t.Errorf("a user needs %s: %s", m, why)
 		}
 	}
 	for _, system := range []string{"linux", "darwin", "windows"} {

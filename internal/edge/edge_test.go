@@ -2,14 +2,10 @@ package edge_test
 
 import (
 	"math"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
-	"unicode"
 	"unicode/utf8"
-
-	"pgregory.net/rapid"
 
 	"github.com/perdure/perdure/internal/edge"
 )
@@ -64,18 +60,6 @@ func TestIdentifierIsSafeInSQLAndInJavaScript(t *testing.T) {
 			"", "1a", "_a", "a-b", "a.b", `a"b`, "a;b", "a b", "é", "a\n", "\x00", strings.Repeat("a", 49),
 			"constructor", "prototype", "__proto__", "a@", "[", "`", "{", "aZ[",
 		})
-}
-
-func TestIdentifierAgreesWithItsPattern(t *testing.T) {
-	t.Parallel()
-	pattern := regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,47}$`)
-	rapid.Check(t, func(t *rapid.T) {
-		s := rapid.OneOf(rapid.StringMatching(`[@-{]?[/-{]{0,50}`), rapid.String()).Draw(t, "s")
-		want := pattern.MatchString(s) && !edge.Reserved(s)
-		if got := edge.Identifier("doc", s) == nil; got != want {
-			t.Fatalf("Identifier(%q) accepted: %v, want %v", s, got, want)
-		}
-	})
 }
 
 func TestDelayIsWithinAHundredYears(t *testing.T) {
@@ -134,22 +118,4 @@ func TestMessageCutsAtACharacter(t *testing.T) {
 	if edge.Message(whole) != whole {
 		t.Error("a text at the cap was cut")
 	}
-}
-
-func TestMessageIsAlwaysStorable(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		s := string(rapid.SliceOf(rapid.Byte()).Draw(t, "bytes"))
-		s = strings.Repeat(s, rapid.IntRange(1, 200).Draw(t, "times"))
-		got := edge.Message(s)
-		if err := edge.Text("doc", got, edge.MaxMessage); err != nil {
-			t.Fatal(err)
-		}
-		if strings.IndexFunc(got, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) >= 0 {
-			t.Fatalf("%q has a control character", got)
-		}
-		if edge.Message(got) != got {
-			t.Fatal("sanitising twice changes the text")
-		}
-	})
 }

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
 )
@@ -126,38 +124,6 @@ func TestJSONRefusesAMillionBracketsAtOnce(t *testing.T) {
 	if allocs := testing.AllocsPerRun(10, func() { _ = edge.JSON("doc", doc, 0) }); allocs > 6 {
 		t.Errorf("%v allocations", allocs)
 	}
-}
-
-func TestJSONFindsTheDuplicateAmongManyKeys(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		key := rapid.Map(rapid.String(), func(k string) string { return strings.ReplaceAll(k, "\x00", "") })
-		keys := rapid.SliceOfNDistinct(key, 1, 60, rapid.ID).Draw(t, "keys")
-		if err := edge.JSON("doc", object(t, keys), 0); err != nil {
-			t.Fatalf("distinct keys: %v", err)
-		}
-		again := rapid.SampledFrom(keys).Draw(t, "again")
-		if err := edge.JSON("doc", object(t, append(keys, again)), 0); err == nil {
-			t.Fatalf("%q twice was accepted", again)
-		}
-	})
-}
-
-func object(t *rapid.T, keys []string) []byte {
-	var buf bytes.Buffer
-	for _, k := range keys {
-		raw, err := json.Marshal(k)
-		if err != nil {
-			t.Fatal(err)
-		}
-		buf.WriteByte(',')
-		buf.Write(raw)
-		buf.WriteString(":0")
-	}
-	buf.WriteByte('}')
-	doc := buf.Bytes()
-	doc[0] = '{'
-	return doc
 }
 
 func FuzzJSON(f *testing.F) {

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/perdure/perdure/internal/edge"
 )
 
@@ -118,19 +116,4 @@ func TestMarshalLetsEscapedReplacementsInRawJSONPass(t *testing.T) {
 			t.Errorf("Marshal(%T): %v", v, err)
 		}
 	}
-}
-
-func TestMarshalEitherKeepsOrRefusesAString(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		s := string(rapid.SliceOf(rapid.Byte()).Draw(t, "bytes"))
-		raw, err := edge.Marshal("doc", map[string]any{"s": s}, 0)
-		if refused := edge.Text("doc", s, len(s)) != nil; refused != (err != nil) {
-			t.Fatalf("Marshal: %v, Text refused: %v", err, refused)
-		}
-		var back struct{ S string }
-		if err == nil && (json.Unmarshal(raw, &back) != nil || back.S != s) {
-			t.Fatalf("%q came back as %q", s, back.S)
-		}
-	})
 }

@@ -23,7 +23,7 @@
 // PERDURE_REQUIRE_SERVERS=1, as in `make test`, it fails instead.
 //
 // Only tests, ./run and internal/interleave may import this package; it
-// imports nothing of ours.
+// imports internal/leaktest only.
 package testdb
 
 import (
@@ -32,21 +32,20 @@ import (
 	"os"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/perdure/perdure/internal/leaktest"
 )
 
 // Main runs the tests of a package, stops the servers that they started and
-// exits. If all passed it also checks that they left no goroutine behind;
-// options say which ones are meant to stay.
-func Main(m *testing.M, options ...goleak.Option) {
+// exits. If all passed it also checks that they left no goroutine running.
+func Main(m *testing.M) {
 	code := m.Run()
 	if err := closeShared(); err != nil {
 		fmt.Fprintln(os.Stderr, "testdb:", err)
 		code = max(code, 1)
 	}
 	if code == 0 {
-		if err := goleak.Find(options...); err != nil {
-			fmt.Fprintln(os.Stderr, "testdb: the tests left goroutines behind:", err)
+		if err := leaktest.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, "testdb:", err)
 			code = 1
 		}
 	}

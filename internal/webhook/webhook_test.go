@@ -12,12 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/perdure/perdure/internal/leaktest"
 	"github.com/perdure/perdure/internal/webhook"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 var (
 	noon = time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)

@@ -15,14 +15,13 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/perdure/perdure/internal/leaktest"
 	"github.com/perdure/perdure/task"
 	"github.com/perdure/perdure/task/internal/provider"
 	"github.com/perdure/perdure/task/mail"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 const secretKey = "re_very_secret"
 

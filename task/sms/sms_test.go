@@ -13,13 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/perdure/perdure/internal/leaktest"
 	"github.com/perdure/perdure/task"
 	"github.com/perdure/perdure/task/sms"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 const (
 	account = "AC00000000000000000000000000000001"

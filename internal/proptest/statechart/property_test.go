@@ -195,7 +195,10 @@ func TestCanonicalValuesStayAsTheyAreWhenStored(t *testing.T) {
 	value := rapid.OneOf(scalar,
 		rapid.Map(rapid.SliceOfN(scalar, 0, 4), func(s []any) any { return s }),
 		rapid.Map(rapid.MapOfN(key, scalar, 0, 4), func(m map[string]any) any { return m }))
-	m := parse(t, `{"context":{"v":{"$from":"input"}}}`)
+	m, err := statechart.Parse([]byte(`{"context":{"v":{"$from":"input"}}}`), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		tree, _, err := m.Start(0, value.Draw(t, "value"))
 		if err != nil {

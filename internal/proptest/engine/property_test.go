@@ -1,4 +1,4 @@
-package perdure_test
+package engine_test
 
 import (
 	"context"
