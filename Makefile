@@ -31,11 +31,16 @@ build: ## Build bin/perdure
 # when it is.
 RACE := -race -gcflags='modernc.org/...=-race=false'
 # Sixty programs are linked: without tables for a debugger, and looked at by vet once.
-QUICK := -vet=off -ldflags='-s -w'
+# Many tests wait for a timer or a child process, so more of them run at a time than
+# there are cores.
+QUICK := -vet=off -ldflags='-s -w' -parallel 4
+# A program with the race detector sleeps for a second before it exits, if not told
+# otherwise. Tests start many such programs. Reports under way are still waited for.
+NO_NAP := GORACE=atexit_sleep_ms=0
 
 .PHONY: test
 test: deps vet gofmt ## Install what is missing, then check and test everything
-	CGO_ENABLED=1 PERDURE_REQUIRE_SERVERS=1 $(WITH_SERVERS) go test $(RACE) $(QUICK) -shuffle=on -timeout 60m ./...
+	CGO_ENABLED=1 $(NO_NAP) PERDURE_REQUIRE_SERVERS=1 $(WITH_SERVERS) go test $(RACE) $(QUICK) -shuffle=on -timeout 60m ./...
 
 .PHONY: deps
 deps: ## Install, or name, what the tests need
