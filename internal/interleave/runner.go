@@ -36,10 +36,11 @@ func newRunner(ctx context.Context, test Test) (*runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, err := testdb.Open(test.URL)
+	db, err := testdb.OpenKeepingPlans(test.URL)
 	if err != nil {
 		return nil, err
 	}
+	db.SetMaxIdleConns(len(test.Sessions) + 2) // a new connection would plan all anew
 	r := &runner{test: test, db: db, dialect: d, conns: make([]*Conn, len(test.Sessions))}
 	if r.monitor, err = db.Conn(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())

@@ -29,6 +29,21 @@ func Open(address string) (*sql.DB, error) {
 	return nil, fmt.Errorf("unknown scheme %q in a database URL", u.Scheme)
 }
 
+// OpenKeepingPlans is Open with connections that keep PostgreSQL's plans of their
+// statements, as those of the engine do. It is for tests that run the same statements
+// many times, and do not change the tables meanwhile.
+func OpenKeepingPlans(address string) (*sql.DB, error) {
+	u, err := url.Parse(address)
+	if err == nil && Engine(u.Scheme) == MariaDB {
+		return openMySQL(u)
+	}
+	c, err := pgx.ParseConfig(address)
+	if err != nil {
+		return nil, err
+	}
+	return stdlib.OpenDB(*c), nil
+}
+
 // openPostgres keeps no plans: tests change tables under their connections.
 func openPostgres(address string) (*sql.DB, error) {
 	c, err := pgx.ParseConfig(address)
