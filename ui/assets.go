@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -29,6 +30,9 @@ type asset struct {
 
 // worthGzip is how large a file must be to be sent compressed.
 const worthGzip = 1 << 10
+
+// embedded returns the files of this program, which are read and compressed once.
+var embedded = sync.OnceValues(func() (*assets, error) { return loadAssets(files, "assets") })
 
 func loadAssets(from fs.FS, dir string) (*assets, error) {
 	a := &assets{files: map[string]asset{}}

@@ -49,7 +49,7 @@ func Handler(options *Options) (http.Handler, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	assets, err := loadAssets(files, "assets")
+	assets, err := embedded()
 	if err != nil {
 		return nil, fmt.Errorf("load the dashboard: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -19,8 +20,16 @@ func (a *API) problemResponse() *huma.Response {
 	}
 }
 
-// describe writes the OpenAPI document.
+// documents has the OpenAPI document of each version that an API of this process
+// has. Nothing else of a Config shows in it.
+var documents sync.Map
+
+// describe writes the OpenAPI document, unless another API of this process has.
 func (a *API) describe() error {
+	if written, ok := documents.Load(a.config.Version); ok {
+		a.document = written.([]byte)
+		return nil
+	}
 	doc := a.huma.OpenAPI()
 	doc.Info.Description = "Durable work on SQL databases. Lists are paged by cursor, times are in UTC, durations are as Go writes them, " +
 		"and every POST takes an Idempotency-Key."
@@ -36,11 +45,12 @@ func (a *API) describe() error {
 		return fmt.Errorf("write the OpenAPI document: %w", err)
 	}
 	a.document = append(indented.Bytes(), '\n')
+	documents.Store(a.config.Version, a.document)
 	return nil
 }
 
 // Document returns the OpenAPI document.
-func (a *API) Document() []byte { return a.document }
+func (a *API) Document() []byte { return bytes.Clone(a.document) }
 
 func (a *API) serveDocument(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
