@@ -32,6 +32,7 @@ type generator struct {
 	operations []operation
 	schemas    map[string]*jsonSchema
 	found      *found
+	fresh      *fresh
 	host       string
 	wild       float64 // how much of a request is hostile
 }
@@ -52,6 +53,14 @@ func newGenerator(t *testing.T, document []byte, host string) *generator {
 	}
 	slices.SortFunc(g.operations, func(a, b operation) int { return strings.Compare(a.ID, b.ID) })
 	return g
+}
+
+// fresh are things in the states that some operations need. Each round has new ones, since
+// requests before may have ended the others.
+type fresh struct {
+	actors, alarms, instances, nodes []string
+	timer                            string // of the actors
+	token                            string // that begins a session
 }
 
 // with returns the generator with its own random numbers.
@@ -105,9 +114,17 @@ func (g *generator) target(f *fuzzed) string {
 		case p.Name == "type" && !g.hostile():
 			v = "door"
 		case p.Name == "id" && strings.HasPrefix(path, "/v1/actors/") && !g.hostile():
-			v = pick(g.Rand, []string{"front", "back"})
+			v = pick(g.Rand, append([]string{"front", "back"}, g.fresh.actors...))
 		case p.Name == "id" && strings.HasPrefix(path, "/v1/alarms/") && !g.hostile():
-			v = "fuzzed"
+			v = pick(g.Rand, append([]string{"fuzzed"}, g.fresh.alarms...))
+		case p.Name == "key" && !g.hostile():
+			v = g.fresh.timer
+		case p.Name == "id" && strings.HasPrefix(path, "/v1/instances/") && g.IntN(2) == 0:
+			v = pick(g.Rand, g.fresh.instances)
+		case p.Name == "id" && strings.HasPrefix(path, "/v1/nodes/") && !g.hostile():
+			v = pick(g.Rand, g.fresh.nodes)
+		case p.Name == "name" && strings.HasPrefix(path, "/v1/definitions/") && !g.hostile():
+			v = pick(g.Rand, []string{"order", "far"})
 		case len(p.Schema.Enum) > 0 && !g.hostile():
 			v = fmt.Sprint(pick(g.Rand, p.Schema.Enum))
 		}

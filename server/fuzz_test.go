@@ -20,6 +20,7 @@ import (
 
 	"github.com/perdure/perdure/internal/api"
 	"github.com/perdure/perdure/internal/auth"
+	"github.com/perdure/perdure/internal/doctor"
 	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/remote"
 	"github.com/perdure/perdure/server"
@@ -96,8 +97,9 @@ func newFuzzRig(t *testing.T, database string) *fuzzRig {
 	return r
 }
 
-// seed stores again what admins among the callers may have removed.
-func (r *fuzzRig) seed() {
+// seed stores again what admins among the callers may have removed, and returns new
+// things for the operations that need a certain state.
+func (r *fuzzRig) seed() *fresh {
 	r.Helper()
 	for _, c := range []struct {
 		method, path string
@@ -111,6 +113,7 @@ func (r *fuzzRig) seed() {
 		{http.MethodPost, "/v1/hooks", object{"namespace": "shop", "name": "mail", "payload": object{"to": "ada"}}},
 		{http.MethodPut, "/v1/schedules/nightly", object{"fsm": "order", "spec": "0 3 * * *"}},
 		{http.MethodPut, "/v1/alarms/fuzzed", object{"type": "test", "at": "2030-01-31T09:30:00Z"}},
+		{http.MethodPut, "/v1/definitions/far", object{"version": 1, "url": "http://127.0.0.1:9/step", "steps": []object{{"name": "charge"}}}},
 	} {
 		if a := r.do(c.method, c.path, c.body); a.status >= 500 {
 			r.Errorf("%s %s: %d %s", c.method, c.path, a.status, a.body)
@@ -118,6 +121,16 @@ func (r *fuzzRig) seed() {
 	}
 	session := r.do(http.MethodPost, "/v1/session", object{"token": r.tokens[api.Viewer]}).header.Get("Set-Cookie")
 	r.callers[len(r.callers)-1].header = "Cookie: " + strings.Split(session, ";")[0] + "\r\n"
+	last := func(path string) string { return path[strings.LastIndex(path, "/")+1:] }
+	n := &fresh{alarms: []string{last(r.alarm()), last(r.deadAlarm())}, nodes: []string{r.node()}, token: r.tokens[api.Viewer]}
+	for range 4 {
+		n.actors = append(n.actors, last(r.door()))
+		n.instances = append(n.instances, r.want(http.StatusCreated, http.MethodPost, "/v1/instances", object{"fsm": "order", "state": object{"amount": 1}, "delay": "1h"}).text("id"))
+	}
+	n.timer = r.want(http.StatusOK, http.MethodGet, "/v1/actors/door/"+n.actors[0]+"/timers", nil).list()[0].text("key")
+	n.actors = append(n.actors, last(r.stuckDoor()))
+	r.want(http.StatusOK, http.MethodPost, "/v1/instances/"+n.instances[0]+"/terminate", object{})
+	return n
 }
 
 // amount is how many requests the fuzzer sends to each database.
@@ -156,7 +169,7 @@ func TestNoRequestBreaksTheServer(t *testing.T) {
 			seed, n := seedOf(t), amount()
 			const senders = 4
 			for round := 0; round < n && !t.Failed(); round += 1000 {
-				r.seed()
+				g.fresh = r.seed()
 				var all sync.WaitGroup
 				for s := range senders {
 					all.Go(func() {
@@ -170,10 +183,16 @@ func TestNoRequestBreaksTheServer(t *testing.T) {
 			}
 			t.Logf("%d requests: %v", n, r.statuses)
 			for _, op := range g.operations {
-				if !r.reached[op.ID] && n > 10_000 {
-					t.Logf("%s never succeeded", op.ID)
+				if !r.reached[op.ID] && n >= 100_000 {
+					t.Errorf("%s never succeeded", op.ID)
 				}
 			}
+			report, err := doctor.VerifyAudit(t.Context(), r.eng)
+			enginetest.NoError(t, err)
+			if len(report.Problems) > 0 {
+				t.Errorf("the audit log: %v", report.Problems)
+			}
+			t.Logf("%d entries in the audit log", report.Entries)
 		})
 	}
 }

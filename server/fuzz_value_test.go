@@ -96,6 +96,9 @@ var fitting = map[string][]string{
 
 // fit returns a text for a field or a parameter of a name.
 func (g *generator) fit(name string) string {
+	if name == "token" && !g.hostile() {
+		return g.fresh.token
+	}
 	if values := fitting[name]; values != nil && !g.hostile() {
 		return pick(g.Rand, values)
 	}
@@ -202,7 +205,7 @@ func (g *generator) value(s *jsonSchema, depth int) string {
 }
 
 func (g *generator) field(name string, s *jsonSchema, depth int) string {
-	if fitting[name] != nil && s.is("string") && len(s.Enum) == 0 {
+	if (fitting[name] != nil || name == "token") && s.is("string") && len(s.Enum) == 0 {
 		return quoted(g.fit(name))
 	}
 	return g.value(s, depth)
