@@ -86,7 +86,7 @@ func collect(ctx context.Context, eng *perdure.Engine, d *fsm.Definition[[]strin
 }
 
 // Four senders in each of two processes send to collectors that end after four
-// signals, while one process is killed, 20 times (times PERDURE_SOAK): every
+// signals, while one process is killed, 10 times (times PERDURE_SOAK): every
 // acknowledged signal was handled by exactly one committed step.
 func TestCollectorsHandleEverySignalThroughKills(t *testing.T) {
 	t.Parallel()
@@ -101,7 +101,7 @@ func TestCollectorsHandleEverySignalThroughKills(t *testing.T) {
 			enginetest.NoError(t, survivor.AwaitReady(t.Context()))
 			loop := &torture.CrashLoop{
 				Start: func() (*torture.Child, error) { return torture.StartChild("collectors", args) },
-				Kills: rounds(20), Seed: rand.Uint64(), Longest: 150 * time.Millisecond,
+				Kills: rounds(10), Seed: rand.Uint64(), Longest: 150 * time.Millisecond,
 			}
 			t.Logf("seed %d", loop.Seed)
 			enginetest.NoError(t, loop.Run(t.Context()))

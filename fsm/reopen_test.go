@@ -189,7 +189,7 @@ func TestTheEndOfATreeThatIsRetriedLeavesNoTrace(t *testing.T) {
 			}
 			return f.statuses(id)
 		}
-		for round := range rounds(12) {
+		for round := range rounds(5) {
 			seed := rand.Uint64()
 			r := rand.New(rand.NewPCG(seed, 0))
 			fans := randomFans(r)

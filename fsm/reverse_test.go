@@ -262,7 +262,7 @@ func (f *fixture) play(d *fsm.Definition[program], events []event, settle func(i
 // ends as the one that was left alone.
 func TestAnEndThatIsRetriedLeavesNoTrace(t *testing.T) {
 	each(t, func(f *fixture) {
-		for range rounds(25) {
+		for range rounds(12) {
 			seed := rand.Uint64()
 			r := rand.New(rand.NewPCG(seed, 0))
 			script, events := randomScript(r), randomEvents(r)

@@ -205,7 +205,7 @@ func durableFile(t testing.TB) string {
 	return "sqlite:" + filepath.Join(t.TempDir(), "torture.db")
 }
 
-// Processes that run machines are killed, 50 times (times PERDURE_SOAK), beside one
+// Processes that run machines are killed, 25 times (times PERDURE_SOAK), beside one
 // that goes on: every acknowledged instance ends as it should, none is lost or
 // stuck, no step runs again after the next one has begun, and partitions keep their
 // order. (Cases 2, 3, 19, 45, 56, 65 and 67 with real processes.)
@@ -226,7 +226,7 @@ func TestKilledProcessesLoseNothing(t *testing.T) {
 			enginetest.NoError(t, survivor.AwaitReady(t.Context()))
 			loop := &torture.CrashLoop{
 				Start:   func() (*torture.Child, error) { return torture.StartChild("machines", args) },
-				Kills:   rounds(50),
+				Kills:   rounds(25),
 				Seed:    rand.Uint64(),
 				Longest: 150 * time.Millisecond,
 			}

@@ -48,9 +48,9 @@ func TestKilledWritersLoseNothing(t *testing.T) {
 		backend
 		kills int
 	}{
-		{onSQLite, 50},
-		{backend{"Postgres", testdb.DurablePostgres}, 50},
-		{backend{"MySQL", testdb.DurableMySQL}, 15},
+		{onSQLite, 16},
+		{backend{"Postgres", testdb.DurablePostgres}, 16},
+		{backend{"MySQL", testdb.DurableMySQL}, 8},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -32,7 +32,7 @@ func TestStampsAreDenseAndInCommitOrderUnderLoad(t *testing.T) {
 
 		load := &torture.Load{
 			Shop: shop, Engines: engines, Joins: joinsOf(t, dsn), Writers: writers,
-			Units: times(4000), Duration: longer(8 * time.Second), Seed: seed, History: history,
+			Units: times(1500), Duration: longer(8 * time.Second), Seed: seed, History: history,
 		}
 		load.Run(t.Context())
 
