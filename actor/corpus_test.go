@@ -24,8 +24,8 @@ import (
 // rebuilt from the database between every two steps (cases 1 to 5 of the notes):
 // plainly, and harshly, that is with a spurious wake-up before every step and
 // every event delivered twice with the same key. Everyday tests run most cases in one
-// of these ways, and a part on PostgreSQL; PERDURE_SOAK=2 runs all. The environment
-// variable PERDURE_XSTATE_CORPUS names a folder with more cases.
+// of these ways, every fourth harshly, and a part on PostgreSQL; PERDURE_SOAK=2 runs
+// all. The environment variable PERDURE_XSTATE_CORPUS names a folder with more cases.
 func TestXStateCorpus(t *testing.T) {
 	t.Parallel()
 	folders := []string{filepath.Join("..", "statechart", "testdata", "corpus")}
@@ -47,7 +47,7 @@ func sample(t *testing.T, name string, all []*xstatetest.Case) []*xstatetest.Cas
 	t.Helper()
 	every := 1
 	if name == enginetest.Postgres && enginetest.Soak() == 1 {
-		every = 12
+		every = 20
 	}
 	var some []*xstatetest.Case
 	for i, c := range all {
@@ -65,8 +65,8 @@ func runCorpus(t *testing.T, name string, cases []*xstatetest.Case) {
 	matched := 0
 	for i, c := range cases {
 		modes := []string{"harsh", "plain"}
-		if i%8 > 0 && enginetest.Soak() == 1 {
-			modes = modes[i%2 : i%2+1]
+		if i%16 > 0 && enginetest.Soak() == 1 {
+			modes = modes[min(i%4, 1) : min(i%4, 1)+1]
 		}
 		if t.Run(c.Name, func(t *testing.T) { playCase(t, eng, clock, c, modes) }) {
 			matched++

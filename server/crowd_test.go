@@ -18,12 +18,12 @@ import (
 // sleeper wakes after a second.
 const sleeper = `{"id":"sleeper","initial":"asleep","states":{"asleep":{"after":{"1000":"awake"}},"awake":{}}}`
 
-// Delays of 1,600 actors (100,000 with PERDURE_SOAK=63) fall due in the same second.
+// Delays of 500 actors (100,000 with PERDURE_SOAK=200) fall due in the same second.
 // The server answers requests that read and requests that write while they fire, three
 // of each at least: one that had to wait for all the others would be answered after.
 func (Flows) RequestsAreAnsweredWhileACrowdOfDelaysFires(t *testing.T, db enginetest.Database) {
 	const batches, least = 50, 3
-	n := 1600 * enginetest.Soak()
+	n := 500 * enginetest.Soak()
 	clock := perduretest.NewClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	f := openWith(t, db, &perdure.Options{Clock: clock}, nil)
 	actors, err := actor.New(f.eng, &actor.Options{Batch: min(n/batches, 256)})
