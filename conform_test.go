@@ -2,7 +2,6 @@ package perdure_test
 
 import (
 	"context"
-	"flag"
 	"os"
 	"testing"
 
@@ -17,7 +16,6 @@ func TestMain(m *testing.M) {
 	if role := os.Getenv("PERDURE_TEST_ROLE"); role != "" {
 		os.Exit(child(role)) // a test runs its own binary as another process
 	}
-	_ = flag.Set("rapid.checks", "50") // unless the command line says otherwise
 	testdb.Main(m)
 }
 

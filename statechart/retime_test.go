@@ -97,7 +97,7 @@ func applied(timers []statechart.Timer, step *statechart.Step) []statechart.Time
 
 func TestEveryDelayOfTheActiveStatesHasOneTimerAfterAMigration(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(300 * enginetest.Soak()) {
+	for seed := range uint64(100 * enginetest.Soak()) {
 		for _, policy := range []statechart.TimerPolicy{statechart.KeepTimers, statechart.RestartTimers, statechart.DropTimers} {
 			migrateAtRandom(t, seed, policy)
 		}

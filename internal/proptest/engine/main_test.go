@@ -5,6 +5,8 @@ package engine_test
 
 import (
 	"errors"
+	"flag"
+	"strconv"
 	"testing"
 
 	"github.com/perdure/perdure"
@@ -13,7 +15,10 @@ import (
 	"github.com/perdure/perdure/schema"
 )
 
-func TestMain(m *testing.M) { testdb.Main(m) }
+func TestMain(m *testing.M) {
+	_ = flag.Set("rapid.checks", strconv.Itoa(25*enginetest.Soak())) // unless the command line says otherwise
+	testdb.Main(m)
+}
 
 var (
 	users = schema.NewTable("users",
