@@ -37,10 +37,12 @@ QUICK := -vet=off -ldflags='-s -w' -parallel 4
 # A program with the race detector sleeps for a second before it exits, if not told
 # otherwise. Tests start many such programs. Reports under way are still waited for.
 NO_NAP := GORACE=atexit_sleep_ms=0
+# Packages start in this order, the longest first: none is left alone at the end.
+LONGEST := ./fsm ./server ./actor ./ui/uitest ./internal/torture ./internal/cli
 
 .PHONY: test
 test: deps vet gofmt ## Install what is missing, then check and test everything
-	CGO_ENABLED=1 $(NO_NAP) PERDURE_REQUIRE_SERVERS=1 $(WITH_SERVERS) go test $(RACE) $(QUICK) -shuffle=on -timeout 60m ./...
+	CGO_ENABLED=1 $(NO_NAP) PERDURE_REQUIRE_SERVERS=1 $(WITH_SERVERS) go test $(RACE) $(QUICK) -shuffle=on -timeout 60m $(LONGEST) ./...
 
 .PHONY: deps
 deps: ## Install, or name, what the tests need
