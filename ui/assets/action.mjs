@@ -22,7 +22,7 @@ function Note({ of }) {
 const asks = (action) => Boolean(action.danger || action.question);
 
 /**
- * An action is {name, label, past, key, danger, role, statuses, when(row), run(row), question(row), told(result, row)}:
+ * An action is {name, label, past, key, danger, role, statuses, when(row), run(row, why), question(row), told(result, row)}:
  * it is for rows of its statuses; with some, not for all that match a filter. told
  * is what to say of the result. usable says whether it can be done to a row now.
  */
@@ -32,11 +32,11 @@ export const usable = (action, row) => may(action.role ?? "operator") && (!actio
 export async function perform(action, row, one, reasoned = false) {
   if (action.open) return action.open(row);
   const name = row.name ?? row.id ?? "";
-  const act = () => action.run(row).then((result) => {
+  const act = (why) => action.run(row, why).then((result) => {
     note.value = "";
     say(action.told?.(result, row) ?? `${action.label}: ${one} ${name}`);
   });
-  if (!asks(action) && !reasoned) return because(note.peek(), act).catch(fail);
+  if (!asks(action) && !reasoned) return because(note.peek(), () => act(note.peek())).catch(fail);
   return confirmed({
     title: `${action.label} this ${one}?`, text: action.question?.(row) ?? `${name}`,
     confirm: confirming(action, one), danger: action.danger, act, why: note.peek(),
@@ -81,7 +81,7 @@ async function each(action, rows, spec, why) {
   const worker = async () => {
     for (let row = queue.shift(); row; row = queue.shift()) {
       // One that has changed meanwhile is no failure of the others.
-      await because(why, () => action.run(row)).then(() => done++, (e) => { if (![404, 409, 422].includes(e.status)) throw e; });
+      await because(why, () => action.run(row, why)).then(() => done++, (e) => { if (![404, 409, 422].includes(e.status)) throw e; });
     }
   };
   await Promise.all(Array.from({ length: atOnce }, worker));

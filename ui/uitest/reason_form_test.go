@@ -86,6 +86,28 @@ func TestAQuestionBeginsWithTheReasonBesideIt(t *testing.T) {
 	}
 }
 
+// An instance that is cancelled or terminated keeps the reason, too.
+func TestAnInstanceKeepsTheReasonOfItsEnd(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, sample())
+	p := newTab(t, f.server.URL)
+	p.screen("light", 1280, 860)
+	p.open(f.URL)
+	for _, action := range []string{"cancel", "terminate"} {
+		p.visit(f, "no/such/page")
+		p.visit(f, "instances/"+id(3))
+		f.changed()
+		p.click("[data-action=" + action + "]")
+		p.wait("it asks", `!!`+why)
+		p.run(why + `.focus()`)
+		p.keys(" out of stock ", kb.Enter)
+		p.told(action)
+		if got, want := f.changed(), []string{"POST instances/" + id(3) + "/" + action + ` {"reason":"out of stock"}`}; !slices.Equal(got, want) {
+			t.Errorf("it asked for %q, want %q", got, want)
+		}
+	}
+}
+
 // In a list, a click with Shift asks for the reason, and one without does not.
 func TestAShiftedClickAsksForTheReason(t *testing.T) {
 	t.Parallel()

@@ -18,9 +18,9 @@ const groups = { live: statuses.filter((s) => !ended.includes(s)), ended };
 /** actions on an instance. */
 export const actions = [
   { name: "retry", label: "Retry", past: "retried", key: "r", statuses: ["failed", "quarantined", "stopped", "cancelled"], all: ["failed", "quarantined"], run: (i) => post(`instances/${segment(i.id)}/retry`) },
-  { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, statuses: groups.live, run: (i) => post(`instances/${segment(i.id)}/cancel`, { reason: "cancelled in the dashboard" }),
+  { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, statuses: groups.live, run: (i, why) => post(`instances/${segment(i.id)}/cancel`, { reason: why?.trim() || "cancelled in the dashboard" }),
     when: (i) => !i.cancel_reason, question: (i) => (i.on_cancel ? `${i.fsm} ${i.id} continues with its cancel step ${i.on_cancel}. Its children are cancelled.` : `${i.fsm} ${i.id} ends, and its children with it. Retry restores it with its children.`) },
-  { name: "terminate", label: "Terminate", past: "terminated", key: "T", danger: true, some: true, statuses: groups.live, when: (i) => i.on_cancel, run: (i) => post(`instances/${segment(i.id)}/terminate`, { reason: "terminated in the dashboard" }),
+  { name: "terminate", label: "Terminate", past: "terminated", key: "T", danger: true, some: true, statuses: groups.live, when: (i) => i.on_cancel, run: (i, why) => post(`instances/${segment(i.id)}/terminate`, { reason: why?.trim() || "terminated in the dashboard" }),
     question: (i) => `${i.fsm} ${i.id} ends without its cancel step ${i.on_cancel}${i.cancel_reason ? ", although it was cancelled" : ""}: nothing is compensated. Its children are cancelled. Retry restores it with its children.` },
   { name: "delete", label: "Delete", past: "deleted", key: "d", danger: true, statuses: ended, all: ["failed", "quarantined"], run: (i) => del(`instances/${segment(i.id)}`), question: (i) => `${i.fsm} ${i.id} and its history will be removed.` },
 ];
