@@ -76,7 +76,7 @@ func callOf(name string, row store.Hook) (Call, work, error) {
 		return Call{}, w, fmt.Errorf("decode payload: %w", err)
 	}
 	return Call{
-		Actor: w.Actor, Path: w.Path, Name: name, Params: w.Params, Key: row.ID, Attempt: row.Attempts + row.Crashes + 1,
+		Actor: w.Actor, Path: w.Path, Name: name, Params: w.Params, Key: row.ID, Attempt: row.Attempts + 1,
 		MaxAttempts: row.MaxAttempts, Crashes: row.Crashes, Created: row.Created.UTC(),
 	}, w, nil
 }

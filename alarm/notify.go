@@ -23,7 +23,7 @@ const (
 	// once, recorded with the outcome that they tell of: claimed, tried again and
 	// kept as dead letters as all alarms are.
 	noticeType = reserved + "notice"
-	// maxAfter is the longest that a receiver can make us wait.
+	// maxAfter is the longest wait that a receiver can ask for.
 	maxAfter = 24 * time.Hour
 	// maxURL is the longest URL of a webhook in bytes.
 	maxURL = 2048
@@ -31,9 +31,9 @@ const (
 
 // Sender sends messages to webhooks.
 type Sender interface {
-	// Send sends a message once. Unless the receiver has taken it, that is an
-	// error, and it will be sent again later with the same id. A *RefusedError says
-	// when, or that it is of no use.
+	// Send sends a message once. It returns an error if the receiver did not accept
+	// the message, which is then retried with the same id. Errors are marked
+	// as for all work: see package retry.
 	Send(ctx context.Context, m Message) error
 }
 
@@ -43,23 +43,6 @@ type Checker interface {
 	// not quote the URL, which may hold a secret.
 	CheckURL(url string) error
 }
-
-// RefusedError is an error of a Sender whose receiver has a say in what follows.
-type RefusedError struct {
-	// Gone says that the receiver wants no more messages: this one is not sent
-	// again, whatever the retry policy says, and kept as a dead letter.
-	Gone bool
-	// After is how long the receiver asks to wait, up to a day. The message is not
-	// sent again before, whatever the retry policy says.
-	After time.Duration
-	// Err is what went wrong.
-	Err error
-}
-
-func (e *RefusedError) Error() string { return e.Err.Error() }
-
-// Unwrap returns what went wrong.
-func (e *RefusedError) Unwrap() error { return e.Err }
 
 // Message is what is sent to a webhook.
 type Message struct {

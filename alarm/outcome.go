@@ -59,7 +59,6 @@ func (a *Alarms) failed(f *fire, h store.AlarmHold, o *outcome) []sqldb.Stmt {
 		o.event.Error += "\nretry policy cannot be read: " + err.Error()
 	} else {
 		delay, more = policy.Decide(f.row.Attempts+1, o.err, a.options.Random())
-		delay, more = asked(o.err, delay, more)
 	}
 	o.event.Kind = EventDead
 	message := o.event.Error
@@ -75,16 +74,6 @@ func (a *Alarms) failed(f *fire, h store.AlarmHold, o *outcome) []sqldb.Stmt {
 	o.again = f.plan.next
 	bury := a.rt.Store.BuryAlarm(h, f.row.ID+tickSuffix(f.row), f.row.Payload, message, f.row.Attempts+f.row.Crashes+1, a.rt.Now())
 	return append(bury, a.rt.Store.AdvanceAlarm(h, f.plan.next, f.plan.caughtUp, &message, &o.stale))
-}
-
-// asked is when to try again if the receiver of a message has a say: not before it
-// asked for, and not at all if it wants no more messages.
-func asked(err error, delay time.Duration, more bool) (time.Duration, bool) {
-	var refused *RefusedError
-	if !errors.As(err, &refused) {
-		return delay, more
-	}
-	return max(delay, min(refused.After, maxAfter)), more && !refused.Gone
 }
 
 // settle commits an outcome, together with those that end at the same moment. It

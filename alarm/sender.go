@@ -51,8 +51,8 @@ type sender struct {
 	secrets []webhook.Secret
 }
 
-// Send implements Sender. The status 410 and the header Retry-After of an answer
-// are heeded.
+// Send implements Sender. A response with status 410 ends the retries. The header
+// Retry-After sets the time of the next attempt.
 func (s *sender) Send(ctx context.Context, m Message) error {
 	_, err := s.http.Send(ctx, webhook.Delivery{URL: m.URL, ID: m.ID, Body: m.Body, Secrets: s.secrets})
 	var refused *egress.RefusedError
@@ -63,7 +63,13 @@ func (s *sender) Send(ctx context.Context, m Message) error {
 	if !errors.As(err, &status) {
 		return err
 	}
-	return &RefusedError{Gone: webhook.Gone(err), After: status.After, Err: err}
+	switch {
+	case webhook.Gone(err):
+		return retry.Stop(err)
+	case status.After > 0:
+		return retry.AtLeast(min(status.After, maxAfter), err)
+	}
+	return err
 }
 
 // CheckURL implements Checker.

@@ -14,7 +14,7 @@ import (
 
 func Example_history() {
 	print := func(_ context.Context, run *fsm.Run[string]) (fsm.Outcome, error) {
-		if run.Attempt == 0 {
+		if run.Attempt == 1 {
 			return fsm.Outcome{}, errors.New("out of paper")
 		}
 		return run.Next("post"), nil

@@ -35,7 +35,7 @@ func (m *Machines) Attempts(ctx context.Context, id string) ([]retry.Attempt, er
 		return nil, &fault.NotFound{Kind: "instance", ID: id}
 	}
 	i := found[0]
-	last := retry.Attempt{Number: i.Attempt + i.Crashes + 1, Step: i.Step, Worker: running.Worker, Began: running.Began, Outcome: retry.Running}
+	last := retry.Attempt{Number: i.Attempt + i.Crashes, Step: i.Step, Worker: running.Worker, Began: running.Began, Outcome: retry.Running}
 	switch i.Status {
 	case Running:
 	case Done, Stopped:

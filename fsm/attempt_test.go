@@ -46,8 +46,8 @@ func stumbling(f *fixture) *fsm.Definition[int] {
 		fsm.Step("first", always(func(r run) fsm.Outcome { return r.Next("second") })),
 		fsm.Step("second", func(_ context.Context, r run) (fsm.Outcome, error) {
 			f.clock.Advance(time.Second)
-			if r.Attempt < 2 {
-				return fsm.Outcome{}, fmt.Errorf("no luck %d", r.Attempt+1)
+			if r.Attempt < 3 {
+				return fsm.Outcome{}, fmt.Errorf("no luck %d", r.Attempt)
 			}
 			return r.Done(nil), nil
 		}),

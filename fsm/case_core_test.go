@@ -77,12 +77,12 @@ func TestCase02ACrashBeforeTheOutcomeRunsTheStepAgain(t *testing.T) {
 		wait := dead.begin()
 		g.await(t)
 		f.after(minute)
-		f.wantResult(id, "[8,0,1]")
+		f.wantResult(id, "[8,1,1]")
 		effects.is(t, "effects", 2)
 		g.release()
 		wait()
 		lost.is(t, "outcomes of the dead", 1)
-		f.wantResult(id, "[8,0,1]")
+		f.wantResult(id, "[8,1,1]")
 	})
 }
 
@@ -127,7 +127,7 @@ func TestCase04ReplayCountsAttemptsAndKeepsTheState(t *testing.T) {
 		d := machine("replay", func(_ context.Context, r run) (fsm.Outcome, error) {
 			seen = append(seen, fmt.Sprintf("attempt %d state %d", r.Attempt, r.State))
 			r.State += 10
-			if r.Attempt == 3 {
+			if r.Attempt == 4 {
 				return r.Done(r.State), nil
 			}
 			return r.Replay(time.Hour), nil
@@ -147,7 +147,7 @@ func TestCase04ReplayCountsAttemptsAndKeepsTheState(t *testing.T) {
 			f.after(time.Microsecond)
 		}
 		f.wantResult(id, "40")
-		want := []string{"attempt 0 state 0", "attempt 1 state 10", "attempt 2 state 20", "attempt 3 state 30"}
+		want := []string{"attempt 1 state 0", "attempt 2 state 10", "attempt 3 state 20", "attempt 4 state 30"}
 		if diff := cmp.Diff(want, seen); diff != "" {
 			t.Errorf("runs (-want +got):\n%s", diff)
 		}
@@ -183,7 +183,7 @@ func TestCase05TheHandlerMayReturnAnyOutcome(t *testing.T) {
 			id := start(f, d, 7, nil)
 			f.drain()
 			f.wantStatus(id, c.status)
-			if told != "boom 0 7 true" {
+			if told != "boom 1 7 true" {
 				t.Errorf("%s: the handler was told %q", name, told)
 			}
 			if f.Cancel(t.Context(), id, "the test is over") != nil {
@@ -331,7 +331,7 @@ func TestCase10UnknownMachinesWaitForAProcessThatKnowsThem(t *testing.T) {
 		}
 		newer.drain()
 		f.wantResult(later, "2")
-		if got := f.get(later); got.Attempt != 0 || got.Crashes != 0 {
+		if got := f.get(later); got.Attempt != 1 || got.Crashes != 0 {
 			t.Errorf("it cost %d attempts and %d crashes", got.Attempt, got.Crashes)
 		}
 		f.wantStatus(alien, fsm.Unrouted)

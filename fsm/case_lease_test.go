@@ -186,7 +186,7 @@ func TestCase18StoppingReleasesAtNoCost(t *testing.T) {
 			t.Errorf("%d were there for the next process, want %d", ran, n)
 		}
 		for _, s := range started {
-			f.wantResult(s.ID, "[0,0]")
+			f.wantResult(s.ID, "[1,0]")
 		}
 	})
 }

@@ -28,7 +28,7 @@ func TestCase56APartitionKeepsItsOrder(t *testing.T) {
 				t.Error("two of a key run at once")
 			}
 			defer inside.Add(-1)
-			if r.State == n/2 && r.Attempt == 0 {
+			if r.State == n/2 && r.Attempt == 1 {
 				return r.Replay(0), nil
 			}
 			order = append(order, r.State)

@@ -64,7 +64,7 @@ func TestCase32ASignalIsSeenOnceWheneverItComes(t *testing.T) {
 			}),
 			fsm.Step("second", always(func(r run) fsm.Outcome { return r.Await("go").Then("end") })),
 			fsm.Step("end", func(_ context.Context, r run) (fsm.Outcome, error) {
-				if r.Attempt == 0 && r.State == 1 {
+				if r.Attempt == 1 && r.State == 1 {
 					return r.Replay(time.Hour), nil // the signals stay
 				}
 				if len(r.Awaited) != 1 || len(r.All) != 1 {
@@ -315,7 +315,7 @@ func TestAReplayKnowsThatTheWaitTimedOut(t *testing.T) {
 		d := fsm.Define("timed", 1,
 			fsm.Step("park", always(func(r run) fsm.Outcome { return r.Await("go").Then("end").Within(time.Minute) })),
 			fsm.Step("end", func(_ context.Context, r run) (fsm.Outcome, error) {
-				if r.Attempt == 0 {
+				if r.Attempt == 1 {
 					return r.Replay(time.Minute), nil
 				}
 				return r.Done(r.TimedOut), nil

@@ -80,7 +80,7 @@ func TestAStateThatDoesNotDecodeWaitsForABinaryThatReadsIt(t *testing.T) {
 		for range 10 {
 			f.drain()
 			i := f.get(started.ID)
-			if i.Status != fsm.Scheduled || i.Attempt != 0 || i.Failures != 0 || i.Crashes != 0 {
+			if i.Status != fsm.Scheduled || i.Attempt != 1 || i.Failures != 0 || i.Crashes != 0 {
 				t.Fatalf("the instance is %s with %d attempts, %d failures and %d crashes", i.Status, i.Attempt, i.Failures, i.Crashes)
 			}
 			if wait := i.Due.Sub(f.clock.Now()); wait < 15*time.Second || wait > 30*time.Second {
@@ -110,7 +110,7 @@ func TestTheErrorHandlerDecidesAboutAStateThatDoesNotDecode(t *testing.T) {
 				if r.State != 0 || err == nil {
 					t.Errorf("the handler has state %d and error %v", r.State, err)
 				}
-				if r.Attempt == 0 {
+				if r.Attempt == 1 {
 					return r.Replay(time.Second), nil
 				}
 				r.State = 7

@@ -85,7 +85,7 @@ func (e *execution) call(ctx context.Context, timeout time.Duration, fn func(con
 func (e *execution) inform(info *Info) {
 	i := e.instance
 	*info = Info{
-		ID: i.ID, FSM: i.FSM, Version: i.Version, Step: i.Step, Attempt: i.Attempt, Failures: i.Failures, Crashes: i.Crashes,
+		ID: i.ID, FSM: i.FSM, Version: i.Version, Step: i.Step, Attempt: i.Attempt + 1, Failures: i.Failures, Crashes: i.Crashes,
 		Token: e.token, TimedOut: i.TimedOut, Rerun: i.Rerun, Fanouts: i.Fanout, Created: i.Created.UTC(),
 	}
 	if i.CancelReason != nil {

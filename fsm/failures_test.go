@@ -18,7 +18,7 @@ func TestReplaysDoNotUseUpTheRetryPolicy(t *testing.T) {
 		var seen [][2]int
 		d := machine("polling", func(_ context.Context, r run) (fsm.Outcome, error) {
 			seen = append(seen, [2]int{r.Attempt, r.Failures})
-			if r.Attempt < 6 {
+			if r.Attempt < 7 {
 				return r.Replay(time.Second), nil
 			}
 			return fsm.Outcome{}, errors.New("service is down")
@@ -32,7 +32,7 @@ func TestReplaysDoNotUseUpTheRetryPolicy(t *testing.T) {
 			}
 			f.after(time.Second)
 		}
-		want := [][2]int{{0, 0}, {1, 0}, {2, 0}, {3, 0}, {4, 0}, {5, 0}, {6, 0}, {7, 1}, {8, 2}}
+		want := [][2]int{{1, 0}, {2, 0}, {3, 0}, {4, 0}, {5, 0}, {6, 0}, {7, 0}, {8, 1}, {9, 2}}
 		if !slices.Equal(seen, want) {
 			t.Errorf("runs had (attempt, failures) %v, want %v", seen, want)
 		}
@@ -52,9 +52,9 @@ func TestProgressResetsAttemptsAndFailures(t *testing.T) {
 			fsm.Step("first", func(_ context.Context, r run) (fsm.Outcome, error) {
 				note(r)
 				switch r.Attempt {
-				case 0:
+				case 1:
 					return r.Replay(0), nil
-				case 1, 2:
+				case 2, 3:
 					return fsm.Outcome{}, errors.New("not yet")
 				}
 				return r.Next("second"), nil
@@ -70,7 +70,7 @@ func TestProgressResetsAttemptsAndFailures(t *testing.T) {
 		f.register(d)
 		id := start(f, d, 0, nil)
 		f.drain()
-		want := [][2]int{{0, 0}, {1, 0}, {2, 1}, {3, 2}, {0, 0}, {1, 1}}
+		want := [][2]int{{1, 0}, {2, 0}, {3, 1}, {4, 2}, {1, 0}, {2, 1}}
 		if !slices.Equal(seen, want) {
 			t.Errorf("runs had (attempt, failures) %v, want %v", seen, want)
 		}

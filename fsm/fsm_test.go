@@ -135,7 +135,7 @@ func TestOrderFulfilment(t *testing.T) {
 		order := fsm.Define("order", 1,
 			fsm.Step("charge", func(_ context.Context, r *fsm.Run[log]) (fsm.Outcome, error) {
 				r.State.add("charge %d", r.Attempt)
-				if r.Attempt < 2 {
+				if r.Attempt < 3 {
 					return fsm.Outcome{}, errors.New("declined")
 				}
 				return r.Next("confirm"), nil
@@ -173,7 +173,7 @@ func TestOrderFulfilment(t *testing.T) {
 		f.wantStatus(id, fsm.AwaitingSignal)
 		f.send(id, "paid", map[string]int{"amount": 42})
 		f.drain()
-		want := `["charge 2","confirm","ship after 1 signals, timed out false","child 0 is done 10",` +
+		want := `["charge 3","confirm","ship after 1 signals, timed out false","child 0 is done 10",` +
 			`"child 1 is stopped two","child 2 is done 30","dropped 1"]`
 		if diff := cmp.Diff(want, string(f.get(id).Result)); diff != "" {
 			t.Errorf("result (-want +got):\n%s", diff)
@@ -191,7 +191,7 @@ func TestPartitionRunsInOrder(t *testing.T) {
 	each(t, func(f *fixture) {
 		var order []int
 		d := fsm.Define("step", 1, fsm.Step("only", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
-			if r.State == 1 && r.Attempt == 0 {
+			if r.State == 1 && r.Attempt == 1 {
 				return r.Replay(time.Minute), nil
 			}
 			order = append(order, r.State)

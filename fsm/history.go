@@ -17,8 +17,8 @@ type Transition struct {
 	Outcome string
 	// Next is the step that follows, if one does.
 	Next string
-	// Attempt counts the earlier attempts of the step, and Crashes the processes
-	// that were lost while they ran it.
+	// Attempt counts the runs of the step from 1. Crashes is the number of earlier
+	// crashes.
 	Attempt, Crashes int
 	// Error is why the step failed, if it did.
 	Error string
@@ -79,7 +79,7 @@ func place(cursor string) (int64, error) {
 
 func transition(t store.Transition) Transition {
 	shown := Transition{
-		Step: t.Step, Outcome: t.Outcome, Attempt: t.Attempt, Crashes: t.Crashes, Worker: t.Worker, Began: t.Began.UTC(), Ended: t.Ended.UTC(),
+		Step: t.Step, Outcome: t.Outcome, Attempt: t.Attempt + 1, Crashes: t.Crashes, Worker: t.Worker, Began: t.Began.UTC(), Ended: t.Ended.UTC(),
 	}
 	if t.Next != nil {
 		shown.Next = *t.Next

@@ -15,7 +15,7 @@ import (
 func told() *fsm.Definition[int] {
 	return fsm.Define("told", 1,
 		fsm.Step("charge", func(_ context.Context, r run) (fsm.Outcome, error) {
-			if r.Attempt == 0 {
+			if r.Attempt == 1 {
 				return fsm.Outcome{}, errors.New("card declined")
 			}
 			return r.Next("ask"), nil
@@ -45,11 +45,11 @@ func TestTheHistoryOfAnInstanceTellsWhatItsStepsCameTo(t *testing.T) {
 			t.Fatalf("more %q, %v", more, err)
 		}
 		want := []fsm.Transition{
-			{Step: "charge", Outcome: "replay", Error: "card declined"},
-			{Step: "charge", Outcome: "next", Next: "ask", Attempt: 1},
-			{Step: "ask", Outcome: "await", Next: "ship"},
-			{Step: "ship", Outcome: "spawn", Next: "end"},
-			{Step: "end", Outcome: "done"},
+			{Step: "charge", Outcome: "replay", Attempt: 1, Error: "card declined"},
+			{Step: "charge", Outcome: "next", Next: "ask", Attempt: 2},
+			{Step: "ask", Outcome: "await", Next: "ship", Attempt: 1},
+			{Step: "ship", Outcome: "spawn", Next: "end", Attempt: 1},
+			{Step: "end", Outcome: "done", Attempt: 1},
 		}
 		if len(history) != len(want) {
 			t.Fatalf("the history is %+v", history)

@@ -21,8 +21,9 @@ type Instance struct {
 	Status   Status
 	Queue    string
 	Priority Priority
-	// Attempt is the number of earlier runs of the current step, Failures the number
-	// of those that failed, and Crashes the number of crashes.
+	// Attempt counts the runs of the current step from 1, up to the run that is in
+	// progress or comes next. Failures is the number of runs that failed, Crashes the
+	// number of crashes.
 	Attempt, Failures int
 	Crashes           int
 	Parent            string
@@ -132,7 +133,7 @@ func (m *Machines) Wait(ctx context.Context, id string) (Instance, error) {
 func view(v store.InstanceView) Instance {
 	i := Instance{
 		ID: v.ID, FSM: v.FSM, Version: v.Version, Step: v.Step, State: json.RawMessage(v.State), Status: Status(v.Status), Queue: v.Queue,
-		Priority: Priority(v.Priority), Attempt: v.Attempt, Failures: v.Failures, Crashes: v.Crashes, Parent: text(v.Parent), Partition: text(v.Partition),
+		Priority: Priority(v.Priority), Attempt: v.Attempt + 1, Failures: v.Failures, Crashes: v.Crashes, Parent: text(v.Parent), Partition: text(v.Partition),
 		Unique: text(v.UniqueKey), Error: text(v.Error), Created: v.Created.UTC(), Due: v.Due.UTC(), Deadline: utc(v.Deadline), Finished: utc(v.Finished),
 		Unreceived: v.Unreceived, CancelReason: text(v.CancelReason), OnCancel: text(v.CancelStep),
 	}

@@ -104,7 +104,7 @@ func randomTrees(broken *bool) (*fsm.Definition[branch], *fsm.Definition[twig]) 
 				return r.Await("never").Then("end").Within(r.State.Limit), nil
 			case r.State.Kind == "parent":
 				return r.Spawn(specs(r.State.Kids)...).Then("end"), nil
-			case r.Attempt == 0 && !r.State.Joins:
+			case r.Attempt == 1 && !r.State.Joins:
 				r.State.Joins = true
 				return r.Replay(r.State.Limit), nil
 			}

@@ -175,7 +175,7 @@ func TestAnOutcomeThatFailsForAnUnknownReasonWaits(t *testing.T) {
 			f.db.Exec(t, trigger)
 			f.drain()
 			i := f.get(id)
-			if i.Status != fsm.Scheduled || i.Crashes != 0 || i.Attempt != 0 || i.Error == "" {
+			if i.Status != fsm.Scheduled || i.Crashes != 0 || i.Attempt != 1 || i.Error == "" {
 				t.Errorf("the instance is %s with %d crashes, %d attempts and error %q", i.Status, i.Crashes, i.Attempt, i.Error)
 			}
 			if wait := i.Due.Sub(f.clock.Now()); wait < 15*time.Second || wait > 30*time.Second {

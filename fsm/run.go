@@ -15,12 +15,11 @@ type Info struct {
 	FSM     string
 	Version int
 	Step    string
-	// Attempt is the number of earlier runs of this step: failed attempts and
-	// replays. The first run has 0. It is reset when the instance moves to another
-	// step.
+	// Attempt counts the runs of this step from 1: failed attempts and replays. It
+	// is reset when the instance moves to another step.
 	Attempt int
 	// Failures is the number of earlier runs of this step that failed. The retry
-	// policy counts these only. It is reset together with Attempt.
+	// policy counts these only. It is 0 in the first run of a step.
 	Failures int
 	// Crashes counts how often a process was lost while it ran this step.
 	Crashes int

@@ -23,8 +23,7 @@ type Context struct {
 	FSM      string `json:"fsm"`
 	Version  int    `json:"version"`
 	Step     string `json:"step"`
-	// Attempt is the number of earlier runs of this step: failed attempts and
-	// replays.
+	// Attempt counts the runs of this step from 1: failed attempts and replays.
 	Attempt int `json:"attempt"`
 	// Failures is the number of earlier runs of this step that failed.
 	Failures int `json:"failures"`

@@ -24,14 +24,21 @@ func Stop(err error) error {
 	return &stopError{err}
 }
 
-// After marks an error after which work must be retried after d, such as the
-// Retry-After of a service. It counts as an attempt: the policy's MaxAttempts holds. A
-// negative d counts as 0. It returns nil if err is nil.
-func After(d time.Duration, err error) error {
+// After marks an error after which work must be retried after exactly d. It counts as
+// an attempt: the policy's MaxAttempts holds. A negative d counts as 0. It returns nil
+// if err is nil.
+func After(d time.Duration, err error) error { return after(d, err, false) }
+
+// AtLeast marks an error after which work must not be retried before d. If the policy
+// has a longer delay, that is used. It is for the Retry-After of a service: a short one
+// must not exhaust the attempts within an outage. Otherwise it is like After.
+func AtLeast(d time.Duration, err error) error { return after(d, err, true) }
+
+func after(d time.Duration, err error, atLeast bool) error {
 	if err == nil {
 		return nil
 	}
-	return &afterError{err: err, delay: min(max(d, 0), maxDelay)}
+	return &afterError{err: err, delay: min(max(d, 0), maxDelay), atLeast: atLeast}
 }
 
 // Stopped reports whether err was marked by Stop.
@@ -40,7 +47,7 @@ func Stopped(err error) bool {
 	return errors.As(err, &stop) && stop.Permanent()
 }
 
-// Delay returns the delay that err was marked with by After.
+// Delay returns the delay that err was marked with by After or AtLeast.
 func Delay(err error) (time.Duration, bool) {
 	var after *afterError
 	if !errors.As(err, &after) {
@@ -49,17 +56,21 @@ func Delay(err error) (time.Duration, bool) {
 	return after.delay, true
 }
 
-// Decide is Next for an attempt that failed with err: Stop and After take precedence
+// Decide is Next for an attempt that failed with err: Stop, After and AtLeast take precedence
 // over the policy's delays.
 func (p Policy) Decide(failed int, err error, chance float64) (time.Duration, bool) {
 	delay, again := p.Next(failed, chance)
 	if !again || Stopped(err) {
 		return 0, false
 	}
-	if asked, ok := Delay(err); ok {
-		return asked, true
+	var asked *afterError
+	switch {
+	case !errors.As(err, &asked):
+		return delay, true
+	case asked.atLeast:
+		return max(delay, asked.delay), true
 	}
-	return delay, true
+	return asked.delay, true
 }
 
 type stopError struct{ err error }
@@ -69,8 +80,9 @@ func (e *stopError) Unwrap() error   { return e.err }
 func (e *stopError) Permanent() bool { return true }
 
 type afterError struct {
-	err   error
-	delay time.Duration
+	err     error
+	delay   time.Duration
+	atLeast bool
 }
 
 func (e *afterError) Error() string { return e.err.Error() }

@@ -27,6 +27,9 @@ func TestErrorsTakePrecedenceOverThePolicy(t *testing.T) {
 		"after, none left":    {retry.After(time.Hour, cause), 3, 0, false},
 		"after, in the past":  {retry.After(-time.Hour, cause), 1, 0, true},
 		"after that is stop":  {retry.After(time.Hour, retry.Stop(cause)), 1, 0, false},
+		"at least, longer":    {retry.AtLeast(time.Hour, cause), 1, time.Hour, true},
+		"at least, shorter":   {retry.AtLeast(time.Millisecond, cause), 1, time.Second, true},
+		"at least, none left": {retry.AtLeast(time.Hour, cause), 3, 0, false},
 		"after for centuries": {retry.After(1<<62, cause), 1, 10 * 365 * 24 * time.Hour, true},
 	} {
 		delay, again := policy.Decide(c.failed, c.err, 0)
@@ -34,7 +37,7 @@ func TestErrorsTakePrecedenceOverThePolicy(t *testing.T) {
 			t.Errorf("%s: retried (%v) after %v, want (%v) after %v", name, again, delay, c.again, c.delay)
 		}
 	}
-	if retry.Stop(nil) != nil || retry.After(time.Second, nil) != nil {
+	if retry.Stop(nil) != nil || retry.After(time.Second, nil) != nil || retry.AtLeast(time.Second, nil) != nil {
 		t.Error("no error became one")
 	}
 	if retry.Stop(cause).Error() != "cause" || retry.After(1, cause).Error() != "cause" {

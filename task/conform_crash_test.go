@@ -12,6 +12,7 @@ import (
 
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/retry"
 	"github.com/perdure/perdure/task"
 )
 
@@ -98,7 +99,7 @@ func (Conformance) AFailedAttemptClearsASuspect(t *testing.T, db enginetest.Data
 	equal(t, "suspects after a crash", f.suspects(t), 0)
 	f.abandon(t, 1, "email")
 	equal(t, "suspects after two crashes", f.suspects(t), 1)
-	f.provider.answers = []error{&task.RetryAfterError{After: time.Second, Err: errors.New("slow down")}}
+	f.provider.answers = []error{retry.After(time.Second, errors.New("slow down"))}
 	f.process(t, 1)
 	equal(t, "crashes", f.is(t, id, task.Pending).Crashes, 2)
 	equal(t, "suspects after a failure", f.suspects(t), 0)

@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/retry"
 	"github.com/perdure/perdure/task"
 )
 
@@ -284,7 +285,7 @@ func (Conformance) Case74WhatDoesNotEndIsGivenBack(t *testing.T, db enginetest.D
 
 func (Conformance) AProviderThatAsksToWaitIsAskedAgainThen(t *testing.T, db enginetest.Database) {
 	f := newFixture(t, db, nil)
-	wait := &task.RetryAfterError{After: 90 * time.Second, Err: errors.New("too many requests")}
+	wait := retry.After(90*time.Second, errors.New("too many requests"))
 	f.provider.answers = []error{wait, fmt.Errorf("wrapped: %w", wait)}
 	id := f.email(t)
 	f.process(t, 2)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/retry"
 )
 
 // functionType is the type of tasks that run a function of the database.
@@ -75,26 +76,8 @@ func FromContext(ctx context.Context) Info {
 	return info
 }
 
-// RetryAfterError says that a provider asked to come back later, and that it has
-// done nothing. The task is run again then; its supervisor does not see it.
-type RetryAfterError struct {
-	After time.Duration
-	Err   error
-}
-
-func (e *RetryAfterError) Error() string { return e.Err.Error() }
-
-// Unwrap returns what the provider said.
-func (e *RetryAfterError) Unwrap() error { return e.Err }
-
-// refusedError is an error that trying again does not mend.
-type refusedError struct{ err error }
-
-func (e *refusedError) Error() string { return e.err.Error() }
-
-func (e *refusedError) Unwrap() error { return e.err }
-
-func refusedf(format string, args ...any) error { return &refusedError{fmt.Errorf(format, args...)} }
+// refusedf returns an error after which a task is not run again.
+func refusedf(format string, args ...any) error { return retry.Stop(fmt.Errorf(format, args...)) }
 
 // contract is what the worker reads of a payload.
 type contract struct {

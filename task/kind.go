@@ -27,8 +27,6 @@ const (
 	// overdueLook is the least time between two looks for sessions whose
 	// transactions take too long.
 	overdueLook = 15 * time.Second
-	// maxWait is the longest time that a provider may ask for.
-	maxWait = time.Hour
 )
 
 // kind describes tasks to the core.
@@ -172,16 +170,7 @@ func (w *Worker) record(ctx context.Context, t store.Task, f store.TaskFailure) 
 
 // delay returns when a failed task is tried again, if it is.
 func (w *Worker) delay(t store.Task, failure error) (time.Duration, bool) {
-	var refused *refusedError
-	if errors.As(failure, &refused) {
-		return 0, false
-	}
-	delay, more := w.options.Retry.Decide(t.Attempts+1, failure, w.options.Random())
-	var wait *RetryAfterError
-	if errors.As(failure, &wait) {
-		delay = max(delay, min(wait.After, maxWait))
-	}
-	return delay, more
+	return w.options.Retry.Decide(t.Attempts+1, failure, w.options.Random())
 }
 
 // persistently runs fn until it ends for a reason of its own: what was done must

@@ -17,6 +17,7 @@ import (
 	"github.com/perdure/perdure/dispatch"
 	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/testdb"
+	"github.com/perdure/perdure/retry"
 	"github.com/perdure/perdure/task"
 )
 
@@ -65,7 +66,7 @@ func TestCase72TheWorkerNeedsNothingButItsFunctions(t *testing.T) {
 	eng := db.Open(t, nil)
 	f := &fixture{db: db, eng: eng}
 	f.admin, _ = task.NewAdmin(eng)
-	f.provider.answers = []error{&task.RetryAfterError{After: 10 * time.Millisecond, Err: errors.New("slow down")}, errors.New("provider is down")}
+	f.provider.answers = []error{retry.After(10*time.Millisecond, errors.New("slow down")), errors.New("provider is down")}
 	f.enqueue(t, "db_function", map[string]any{"db_function": "comms.kickoff_send_email_task"}, nil)
 	f.enqueue(t, "db_function", map[string]any{"db_function": "queues.enqueue"}, nil)
 	f.enqueue(t, "unheard", map[string]any{}, &task.EnqueueOptions{ScheduledAt: noon})

@@ -3,13 +3,13 @@ package task
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/failpoint"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/retry"
 )
 
 // execute runs a task to its end. An error means that it did not get there.
@@ -111,8 +111,7 @@ func (w *Worker) outcome(ctx context.Context, t store.Task, c contract) (out out
 	if err != nil && context.Cause(ctx) != nil {
 		return out, false, err
 	}
-	var wait *RetryAfterError
-	if errors.As(err, &wait) {
+	if _, asked := retry.Delay(err); asked {
 		if _, more := w.delay(t, err); more {
 			return out, false, err
 		}

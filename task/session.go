@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/tracing"
+	"github.com/perdure/perdure/retry"
 )
 
 // session is a transaction that holds a task: as long as it is open, nobody else
@@ -74,7 +75,7 @@ func (s *pgSession) call(function, payload string) (Envelope, error) {
 func refused(err error) error {
 	switch store.SQLState(err) {
 	case "22023", "42501", "42809", "42883", "3F000":
-		return &refusedError{err}
+		return retry.Stop(err)
 	}
 	return err
 }
@@ -125,7 +126,7 @@ func (s *sqliteSession) call(name, payload string) (Envelope, error) {
 		return Envelope{}, refusedf("function %s does not exist", name)
 	}
 	var e Envelope
-	err := core.Call(func() (err error) {
+	err := core.CallApart(func() (err error) {
 		e, err = fn(s.ctx, s.tx, json.RawMessage(payload))
 		return err
 	})

@@ -59,8 +59,8 @@ func reserve(_ context.Context, run *fsm.Run[Order]) (fsm.Outcome, error) {
 func charge(ctx context.Context, run *fsm.Run[Order]) (fsm.Outcome, error) {
 	err := provider.request(ctx, run.State.Number, run.ID) // the id makes it idempotent
 	switch {
-	case err != nil && run.Attempt < 4:
-		return run.Replay(10 * time.Millisecond << run.Attempt), nil
+	case err != nil && run.Attempt < 5:
+		return run.Replay(5 * time.Millisecond << run.Attempt), nil
 	case err != nil:
 		return run.Next("compensate"), nil
 	}

@@ -35,7 +35,7 @@ def step(function):
 @step
 def charge(order):
     """Asks for the money. The first attempt fails, and is tried again."""
-    if order["attempt"] == 0:
+    if order["attempt"] == 1:
         return {"outcome": "fail", "reason": "the payment provider does not answer"}
     state = dict(order["state"], charged_after=order["attempt"])
     return {"outcome": "await", "signals": ["paid"], "timeout": "24h", "step": "pack", "state": state}
@@ -55,7 +55,7 @@ def pack(order):
 def close(order):
     """Ends the order with what was packed."""
     packed = [child["result"] for child in order["children"] if child["status"] == "done"]
-    return {"outcome": "done", "result": {"paid": order["state"]["paid"], "packed": packed, "attempts": order["state"]["charged_after"] + 1}}
+    return {"outcome": "done", "result": {"paid": order["state"]["paid"], "packed": packed, "attempts": order["state"]["charged_after"]}}
 
 
 @step

@@ -51,7 +51,7 @@ func split(_ context.Context, run *fsm.Run[Report]) (fsm.Outcome, error) {
 // count makes the part of a region.
 func count(_ context.Context, run *fsm.Run[string]) (fsm.Outcome, error) {
 	switch {
-	case run.State == "west" && run.Attempt == 0:
+	case run.State == "west" && run.Attempt == 1:
 		return fsm.Outcome{}, errors.New("the warehouse does not answer") // it will, the next time
 	case run.State == "south":
 		return fsm.Outcome{}, errors.New("the warehouse has burnt down")

@@ -23,7 +23,7 @@ type Instance struct {
 	State      json.RawMessage `json:"state,omitempty" doc:"Not in lists."`
 	Queue      string          `json:"queue"`
 	Priority   Priority        `json:"priority"`
-	Attempt    int             `json:"attempt" doc:"The number of earlier runs of the current step: failed attempts and replays."`
+	Attempt    int             `json:"attempt" doc:"Counts the runs of the current step from 1, up to the run that is in progress or comes next: failed attempts and replays."`
 	Failures   int             `json:"failures" doc:"The number of earlier runs of the current step that failed. The retry policy counts these only."`
 	Crashes    int             `json:"crashes" doc:"How often a process was lost while it ran the step."`
 	Parent     string          `json:"parent,omitempty"`
@@ -286,7 +286,7 @@ func attemptEvents(attempts []retry.Attempt, steps []fsm.Transition) []Event {
 			at = shown.EndedAt
 		}
 		events = append(events, Event{
-			At: at, Outcome: outcome, Step: shown.Step, Attempt: shown.Number - 1, Error: shown.Error, Duration: shown.Duration, Worker: shown.Worker,
+			At: at, Outcome: outcome, Step: shown.Step, Attempt: shown.Number, Error: shown.Error, Duration: shown.Duration, Worker: shown.Worker,
 		})
 	}
 	return events

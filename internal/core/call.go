@@ -29,6 +29,18 @@ func Call(fn func() error) (err error) {
 	return fn()
 }
 
+// CallApart is Call on a separate goroutine, which fn may end by runtime.Goexit. It
+// waits for fn.
+func CallApart(fn func() error) error {
+	result := make(chan error, 1)
+	go func() {
+		err := errGone
+		defer func() { result <- err }()
+		err = Call(fn)
+	}()
+	return <-result
+}
+
 // AbandonedError says that a function did not return although its context had
 // ended. It may still be running.
 type AbandonedError struct {

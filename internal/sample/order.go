@@ -142,7 +142,7 @@ func (s *Shop) pack(_ context.Context, run *fsm.Run[Parcel]) (fsm.Outcome, error
 	if run.State.Item == "anvil" {
 		return fsm.Outcome{}, errAnvil
 	}
-	if run.Attempt < 3 && s.chance(0.5) {
+	if run.Attempt < 4 && s.chance(0.5) {
 		return run.Replay(s.between(time.Second, 4*time.Second)), nil
 	}
 	return run.Next("label"), nil

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/leaktest"
+	"github.com/perdure/perdure/retry"
 	"github.com/perdure/perdure/task"
 	"github.com/perdure/perdure/task/internal/provider"
 	"github.com/perdure/perdure/task/mail"
@@ -180,9 +181,8 @@ func TestAnswersOfAProvider(t *testing.T) {
 			if strings.Contains(err.Error(), secretKey) {
 				t.Fatal("the error has the key in it")
 			}
-			var wait *task.RetryAfterError
-			if errors.As(err, &wait) != (c.wait != 0) || c.wait != 0 && wait.After != c.wait {
-				t.Fatalf("wait is %+v, want %v", wait, c.wait)
+			if wait, asked := retry.Delay(err); asked != (c.wait != 0) || wait != c.wait {
+				t.Fatalf("wait is %v, want %v", wait, c.wait)
 			}
 			var answer *provider.Error
 			if !errors.As(err, &answer) || answer.MaybeDone != c.maybeDone {

@@ -15,6 +15,7 @@ import (
 	gomail "github.com/wneessen/go-mail"
 
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/retry"
 	"github.com/perdure/perdure/task"
 )
 
@@ -177,7 +178,7 @@ func explain(err error) error {
 	err = fmt.Errorf("send by SMTP: %w", err)
 	var failed *gomail.SendError
 	if errors.As(err, &failed) && failed.IsTemp() && failed.ErrorCode() >= 400 && failed.ErrorCode() < 500 {
-		return &task.RetryAfterError{After: busyWait, Err: err}
+		return retry.AtLeast(busyWait, err)
 	}
 	return err
 }

@@ -2,7 +2,6 @@ package sms_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/leaktest"
+	"github.com/perdure/perdure/retry"
 	"github.com/perdure/perdure/task"
 	"github.com/perdure/perdure/task/sms"
 )
@@ -195,8 +195,7 @@ func TestRefusalsOfTwilio(t *testing.T) {
 		return false, true
 	}}
 	_, err := f.sender(t, token)(t.Context(), message(1))
-	var wait *task.RetryAfterError
-	if !errors.As(err, &wait) || wait.After != 2*time.Second || !strings.Contains(err.Error(), "20429: Too Many Requests") {
+	if wait, _ := retry.Delay(err); wait != 2*time.Second || !strings.Contains(err.Error(), "20429: Too Many Requests") {
 		t.Fatalf("%v", err)
 	}
 	if _, err := f.sender(t, "wrong-token")(t.Context(), message(1)); err == nil || !strings.Contains(err.Error(), "20003") || strings.Contains(err.Error(), "wrong-token") {

@@ -58,7 +58,7 @@ func sample() map[string]any {
 }
 
 func row(n int, fsm, status, step string, ago time.Duration) object {
-	o := object{"id": id(n), "fsm": fsm, "version": 2, "step": step, "status": status, "queue": "default", "attempt": 0, "created_at": at(ago), "due_at": at(ago - sec)}
+	o := object{"id": id(n), "fsm": fsm, "version": 2, "step": step, "status": status, "queue": "default", "attempt": 1, "created_at": at(ago), "due_at": at(ago - sec)}
 	if fsm == "order" {
 		o["on_cancel"] = "refund"
 	}
@@ -68,7 +68,7 @@ func row(n int, fsm, status, step string, ago time.Duration) object {
 	}
 	if status == "failed" || status == "quarantined" {
 		o["error"] = stack
-		o["attempt"] = 4
+		o["attempt"] = 5
 	}
 	return o
 }
@@ -98,12 +98,12 @@ func instance() object {
 
 func history() object {
 	entry := func(n int, ago time.Duration, step, outcome, next string, took int) object {
-		return object{"seq": n, "at": at(ago), "step": step, "outcome": outcome, "next": next, "duration_ms": took, "attempt": 0, "worker": id(712)}
+		return object{"seq": n, "at": at(ago), "step": step, "outcome": outcome, "next": next, "duration_ms": took, "attempt": 1, "worker": id(712)}
 	}
 	failed := entry(3, 230*sec, "charge", "error", "", 4100)
 	failed["error"] = stack
 	retried := entry(4, 215*sec, "charge", "next", "reserve", 900)
-	retried["attempt"] = 1
+	retried["attempt"] = 2
 	beside := func(n int, ago time.Duration, outcome, detail string) object {
 		return object{"seq": n, "at": at(ago), "outcome": outcome, "detail": detail, "id": id(31)}
 	}

@@ -21,7 +21,7 @@ import (
 
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/egress"
-	"github.com/perdure/perdure/task"
+	"github.com/perdure/perdure/retry"
 )
 
 const (
@@ -94,7 +94,7 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // Do sends a request below the base URL and decodes the answer into result. A
-// refusal with Retry-After becomes a *task.RetryAfterError.
+// refusal with Retry-After is marked by retry.AtLeast.
 func (a *API) Do(ctx context.Context, method, path string, header http.Header, body []byte, result any) error {
 	ctx, cancel := context.WithTimeout(ctx, a.Timeout)
 	defer cancel()
@@ -138,7 +138,7 @@ func (a *API) judge(response *http.Response, answer []byte, err error, result an
 		e.MaybeDone = response.StatusCode >= 500
 		if wait, asked := retryAfter(response); asked {
 			e.MaybeDone = false
-			return &task.RetryAfterError{After: wait, Err: e}
+			return retry.AtLeast(min(wait, maxWait), e)
 		}
 	}
 	return e
@@ -152,8 +152,12 @@ func unsent(err error) bool {
 	return errors.As(err, &refused) || errors.As(err, &lookup) || errors.As(err, &dial) && dial.Op == "dial"
 }
 
-// defaultWait is for a provider that is busy and does not say for how long.
-const defaultWait = 5 * time.Second
+const (
+	// defaultWait is the wait for a provider that is busy and names no time.
+	defaultWait = 5 * time.Second
+	// maxWait is the longest wait that a provider can ask for.
+	maxWait = time.Hour
+)
 
 // retryAfter returns how long the provider asks to wait: with 429 always, with
 // 503 if it says so.

@@ -10,7 +10,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
-	"errors"
 	"io"
 	"math/big"
 	"net"
@@ -26,6 +25,7 @@ import (
 	"github.com/emersion/go-smtp"
 
 	"github.com/perdure/perdure/internal/leaktest"
+	"github.com/perdure/perdure/retry"
 	"github.com/perdure/perdure/task"
 	"github.com/perdure/perdure/task/mail"
 )
@@ -234,8 +234,7 @@ func TestSMTPErrors(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "password") && strings.Contains(err.Error(), "wrong-password") {
 				t.Fatalf("error is %v, want %q in it", err, c.want)
 			}
-			var wait *task.RetryAfterError
-			if errors.As(err, &wait) != c.wait {
+			if wait, asked := retry.Delay(err); asked != c.wait {
 				t.Fatalf("%v asks to wait: %v", err, wait)
 			}
 		})

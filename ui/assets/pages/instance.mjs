@@ -112,11 +112,11 @@ function walk(entries) {
 
 const entry = (e) => ({
   at: e.at, duration_ms: e.duration_ms, title: e.step || e.outcome, how: e.outcome, error: e.error,
-  text: [e.attempt > 0 && `attempt ${e.attempt + 1}`, e.step && e.outcome, e.next && e.next !== e.step && `→ ${e.next}`, e.detail, e.worker && `on ${shorten(e.worker)}`].filter(Boolean).join(" "),
+  text: [e.attempt > 1 && `attempt ${e.attempt}`, e.step && e.outcome, e.next && e.next !== e.step && `→ ${e.next}`, e.detail, e.worker && `on ${shorten(e.worker)}`].filter(Boolean).join(" "),
 });
 
 const facts = (i) => ({
-  Step: i.step, Version: String(i.version ?? ""), Queue: i.queue, Priority: i.priority || "", Attempt: i.attempt || "", Failures: i.failures || "", Crashes: i.crashes || "",
+  Step: i.step, Version: String(i.version ?? ""), Queue: i.queue, Priority: i.priority || "", Attempt: i.attempt > 1 ? i.attempt : "", Failures: i.failures || "", Crashes: i.crashes || "",
   Created: html`<${At} at=${i.created_at} />`, Due: i.due_at && !i.finished_at && html`<${At} at=${i.due_at} />`,
   Deadline: i.deadline_at && html`<${At} at=${i.deadline_at} />`, Ended: i.finished_at && html`<${At} at=${i.finished_at} />`,
   "Unique key": i.unique_key, "Partition key": i.partition_key,

@@ -36,7 +36,7 @@ const spec = {
   columns: [
     { title: "Instance", cell: (i) => html`<b>${i.fsm}</b> <${Short} id=${i.id} />` },
     { title: "Status", cell: (i) => html`<${Status} of=${i.status} />` },
-    { title: "Step", cell: (i) => html`${i.step}${i.attempt > 0 && html` <span class="muted">attempt ${i.attempt + 1}</span>`}` },
+    { title: "Step", cell: (i) => html`${i.step}${i.attempt > 1 && html` <span class="muted">attempt ${i.attempt}</span>`}` },
     { title: "Queue", cls: "minor", cell: (i) => i.queue },
     { title: "Created", cell: (i) => html`<${When} at=${i.created_at} />` },
     { title: "Due or ended", cls: "minor", cell: (i) => html`<${When} at=${i.finished_at ?? i.due_at} />` },

@@ -55,7 +55,7 @@ export function Point({ at, history, next, instance, last }) {
   return html`<div class="point" role="group" aria-label="At this point">
     <${Facts} of=${{
       [at.step ? "Step" : "Instance"]: html`${at.step && html`<b>${at.step}</b> `}${own(words, at.outcome)?.(at) ?? at.outcome}`,
-      At: exact(Date.parse(at.at)), Took: (at.duration_ms ?? null) !== null && took(at.duration_ms), Attempt: at.attempt > 0 && String(at.attempt + 1),
+      At: exact(Date.parse(at.at)), Took: (at.duration_ms ?? null) !== null && took(at.duration_ms), Attempt: at.attempt > 1 && String(at.attempt),
       "Waits for": waits && html`${waits}${instance.awaits_until && html` <span class="muted">until ${exact(Date.parse(instance.awaits_until))}</span>`}`,
       Worker: at.worker && html`<a href=${link(["nodes"])}><${Short} id=${at.worker} /></a>`,
       Signals: named(beside, "signal"), Children: named(beside, "child"),
