@@ -17,12 +17,14 @@ type readers struct {
 	db   *sql.DB
 	ran  *sqldb.Counter
 	free chan *conn // nil for one that is not open
+	// closed is closed by close.
+	closed chan struct{}
 
 	open, waits, waited atomic.Int64
 }
 
 func newReaders(db *sql.DB, ran *sqldb.Counter) *readers {
-	r := &readers{db: db, ran: ran, free: make(chan *conn, maxReaders)}
+	r := &readers{db: db, ran: ran, free: make(chan *conn, maxReaders), closed: make(chan struct{})}
 	for range maxReaders {
 		r.free <- nil
 	}
@@ -70,6 +72,8 @@ func (r *readers) wait(ctx context.Context) (*conn, error) {
 	select {
 	case c := <-r.free:
 		return c, nil
+	case <-r.closed:
+		return nil, errClosed
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -92,6 +96,7 @@ func (r *readers) pool() sqldb.Pool {
 // close closes the connections. Those that are still in use are closed with their
 // database.
 func (r *readers) close() error {
+	close(r.closed)
 	var errs []error
 	for range maxReaders {
 		select {

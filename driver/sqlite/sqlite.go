@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver
@@ -42,6 +43,9 @@ type DB struct {
 	scratch string // directory of a :memory: database, removed on Close
 	relaxed string // why commits may be lost; see sqldb.Dialect
 	ran     sqldb.Counter
+
+	closing sync.Once
+	closed  error // what Close returned
 }
 
 // Open opens the database that dsn names: "sqlite:path/to/file.db",
@@ -166,8 +170,14 @@ func (db *DB) Exclusively(ctx context.Context, fn func(sqldb.Runner) error) erro
 	return tx.Commit(ctx)
 }
 
-// Close implements sqldb.DB.
+// Close implements sqldb.DB. It waits some seconds for the transaction that writes.
+// Transactions that begin later fail. A second Close does nothing.
 func (db *DB) Close() error {
+	db.closing.Do(func() { db.closed = db.close() })
+	return db.closed
+}
+
+func (db *DB) close() error {
 	var errs []error
 	if db.readers != nil {
 		errs = append(errs, db.readers.close())

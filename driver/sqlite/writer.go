@@ -10,18 +10,22 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
+// errClosed is the error of a transaction that begins after Close.
+var errClosed = fmt.Errorf("database is closed: %w", sql.ErrConnDone)
+
 // writer is the one connection that writes. Its turn is a channel of one
 // token, so that waiting for it ends with the context.
 type writer struct {
 	*conn
-	turn chan struct{}
-	ran  *sqldb.Counter
+	turn   chan struct{}
+	closed chan struct{} // closed by close
+	ran    *sqldb.Counter
 	// full says that commits are synced; synced whether the next one would be.
 	full, synced bool
 }
 
 func newWriter(c *sql.Conn, full bool, ran *sqldb.Counter) *writer {
-	w := &writer{conn: newConn(c), ran: ran, turn: make(chan struct{}, 1), full: full, synced: full}
+	w := &writer{conn: newConn(c), ran: ran, turn: make(chan struct{}, 1), closed: make(chan struct{}), full: full, synced: full}
 	w.turn <- struct{}{}
 	return w
 }
@@ -29,6 +33,8 @@ func newWriter(c *sql.Conn, full bool, ran *sqldb.Counter) *writer {
 func (w *writer) begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) {
 	select {
 	case <-w.turn:
+	case <-w.closed:
+		return nil, errClosed
 	case <-ctx.Done():
 		return nil, fmt.Errorf("wait for the writer: %w", ctx.Err())
 	}
@@ -45,6 +51,24 @@ func (w *writer) begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, erro
 		return nil, err
 	}
 	return tx, nil
+}
+
+// closeWait bounds how long close waits for the transaction that holds the writer.
+const closeWait = 5 * time.Second
+
+// close closes the connection when no transaction holds it. One that is still held
+// after closeWait is closed with its database. Transactions that wait for the writer
+// fail.
+func (w *writer) close() error {
+	close(w.closed)
+	ctx, cancel := context.WithTimeout(context.Background(), closeWait)
+	defer cancel()
+	select {
+	case <-w.turn: // and keeps it
+		return w.conn.close()
+	case <-ctx.Done():
+		return nil
+	}
 }
 
 // sync says whether the next commit is to be synced. What was not synced before is
