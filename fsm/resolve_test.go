@@ -45,7 +45,7 @@ func dispatched(t *testing.T, db enginetest.Database, options *fsm.Options, defi
 	enginetest.NoError(t, err)
 	alarm.Start()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), enginetest.Patience)
 		defer cancel()
 		_ = alarm.Stop(ctx)
 	})

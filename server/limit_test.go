@@ -138,7 +138,7 @@ func TestSlowConnectionsDoNotStopOthers(t *testing.T) {
 // the memory for each is small.
 func TestManyStreamsHaveBoundedMemory(t *testing.T) {
 	f := open(t, enginetest.New(t, enginetest.SQLite), nil)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), enginetest.Patience)
 	defer cancel()
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: -1}}
 	before := heap()

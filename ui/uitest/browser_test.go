@@ -84,7 +84,7 @@ func newTab(t *testing.T, host string) *tab {
 		t.Fatal(err)
 	}
 	ctx, cancel := chromedp.NewContext(b, chromedp.WithNewBrowserContext())
-	ctx, stop := context.WithTimeout(ctx, 3*time.Minute)
+	ctx, stop := context.WithTimeout(ctx, 10*testdb.Patience)
 	p := &tab{t: t, ctx: ctx, host: host}
 	t.Cleanup(func() { p.check(); stop(); cancel() })
 	p.do(chromedp.Navigate("about:blank"))
