@@ -40,9 +40,9 @@ func Example_history() {
 	}
 	fmt.Println(err)
 	// Output:
-	// print, attempt 0: replay "out of paper"
-	// print, attempt 1: next ""
-	// post, attempt 0: done ""
+	// print, attempt 1: replay "out of paper"
+	// print, attempt 2: next ""
+	// post, attempt 1: done ""
 	// <nil>
 }
 
