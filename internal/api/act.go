@@ -27,9 +27,6 @@ func reasonParameter() *huma.Param {
 	}
 }
 
-// maxReason bounds a reason, in bytes.
-const maxReason = 1000
-
 // unaudited are the routes that change nothing though they are no GET.
 var unaudited = map[string]bool{"check-machine": true}
 
@@ -130,7 +127,7 @@ func (t *act) answers(result func() any) {
 // because gives the act a reason, unless it has one.
 func (t *act) because(reason string) {
 	if t != nil && t.Reason == "" {
-		t.Reason = clean(reason)
+		t.Reason = audit.Reason(reason)
 	}
 }
 
@@ -247,16 +244,7 @@ func reasonOf(header string) string {
 	if text, err := url.PathUnescape(header); err == nil {
 		header = text
 	}
-	return clean(header)
-}
-
-// clean makes a text of a client one that can be stored: valid, without NUL, bounded.
-func clean(text string) string {
-	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "\uFFFD")
-	if len(text) > maxReason {
-		text = strings.ToValidUTF8(text[:maxReason], "")
-	}
-	return text
+	return audit.Reason(header)
 }
 
 // things returns what the path of the request names.

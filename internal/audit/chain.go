@@ -21,11 +21,12 @@ type Head struct {
 	BaseHash []byte
 }
 
-// Append gives the entries their places after the head and their hashes, and returns
-// the new head.
+// Append makes the texts of the entries storable, gives the entries their places after
+// the head and their hashes, and returns the new head.
 func (h Head) Append(entries []Entry) Head {
 	for i := range entries {
 		e := &entries[i]
+		e.tidy()
 		h.Seq++
 		e.Chain, e.Seq = h.Chain, h.Seq
 		e.Hash = e.digest(h.Hash)

@@ -34,3 +34,22 @@ func TestCommandsAreInTheAuditLog(t *testing.T) {
 		run(t, "audit", "trim", "--older-than", "30d", "--dsn", dsn).want(t, 0, "removed 0 entries")
 	}
 }
+
+// A reason with bytes that are no text, or a very long one, is kept as far as it can be
+// stored, and does not look like a changed entry.
+func TestAnyReasonCanBeVerified(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{enginetest.SQLite, enginetest.Postgres} {
+		dsn := enginetest.New(t, name).DSN
+		run(t, "migrate", "--dsn", dsn).want(t, 0)
+		for reason, kept := range map[string]string{"a\xff\xfeb": "a\uFFFDb", "a\x00b": "ab", strings.Repeat("é", 600): strings.Repeat("é", 500)} {
+			run(t, "alarm", "schedule", "tea", "--type", "remind", "--delay", "1h", "--reason", reason, "--dsn", dsn).want(t, 0)
+			entry := run(t, "audit", "list", "--limit", "1", "--json", "--dsn", dsn).decode(t)["data"].([]any)[0].(map[string]any)
+			if entry["reason"] != kept {
+				t.Errorf("%s: reason %q, want %q", name, entry["reason"], kept)
+			}
+		}
+		run(t, "audit", "trim", "--older-than", "1us", "--reason", "a\xff", "--dsn", dsn).want(t, 0)
+		run(t, "audit", "verify", "--dsn", dsn).want(t, 0, "ok")
+	}
+}
