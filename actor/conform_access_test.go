@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/perdure/perdure/actor"
 	"github.com/perdure/perdure/fault"
@@ -239,6 +241,45 @@ func (Conformance) Case58AWatcherThatComesBackGetsWhatIsNew(t *testing.T, db eng
 	cancel()
 	_, more := <-views
 	equal(t, "more", more, false)
+}
+
+// An actor that gets the name of a deleted one is another actor, also if both have taken
+// as many steps. Its views are not for those who watched the first one.
+func (Conformance) Case58AWatcherDoesNotSeeTheNextActorOfTheName(t *testing.T, db enginetest.Database) {
+	f := newRoom(t, db, nil)
+	for _, more := range []int64{-1, 0, 1} { // steps than the first one has taken
+		f.say(t, alice, "before")
+		next, stop := iter.Pull2(f.actors.Watch(enginetest.Context(t), lobby, alice, 0))
+		defer stop()
+		first, err, _ := next()
+		enginetest.NoError(t, err)
+		// The watch is not looking until next is called again.
+		enginetest.NoError(t, f.actors.Delete(enginetest.Context(t), lobby))
+		_, err = f.actors.Spawn(enginetest.Context(t), lobby, bob, map[string]any{"caller": "forged"}, nil)
+		enginetest.NoError(t, err)
+		for range first.Version - 1 + more {
+			f.say(t, bob, "after")
+		}
+		var view actor.View
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			view, err, _ = next()
+		}()
+		enginetest.Eventually(t, "the watch has looked again", func() bool {
+			f.clock.Advance(2 * time.Second)
+			select {
+			case <-done:
+				return true
+			default:
+				return false
+			}
+		})
+		if err == nil {
+			t.Fatalf("with %d steps more: the watch yields %+v of the next actor", more, view)
+		}
+		enginetest.As[*fault.NotFound](t, err)
+	}
 }
 
 func (Conformance) Case58AKnownVersionCanBeSeenAgain(t *testing.T, db enginetest.Database) {

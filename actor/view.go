@@ -48,15 +48,22 @@ func (a *Actors) Snapshot(ctx context.Context, ref Ref, caller Caller) (View, er
 	if err := caller.check(); err != nil {
 		return View{}, err
 	}
+	view, _, err := a.snapshot(ctx, ref, caller)
+	return view, err
+}
+
+// snapshot is Snapshot for a caller that was checked. It also returns the incarnation,
+// which another actor of the same name does not have.
+func (a *Actors) snapshot(ctx context.Context, ref Ref, caller Caller) (View, string, error) {
 	record, err := a.recordOrLegacy(ctx, ref)
 	if err != nil {
-		return View{}, fmt.Errorf("read actor: %w", err)
+		return View{}, "", fmt.Errorf("read actor: %w", err)
 	}
 	view, err := storedView(record, caller)
 	if err != nil {
-		return View{}, fmt.Errorf("read actor: %w", err)
+		return View{}, "", fmt.Errorf("read actor: %w", err)
 	}
-	return view, nil
+	return view, record.Incarnation, nil
 }
 
 func (a *Actors) record(ctx context.Context, ref Ref) (*store.ActorRecord, error) {

@@ -27,8 +27,9 @@ func watchTopic(ref Ref) string {
 // each other faster than they are taken are one; the last one is never left out.
 // Changes that the caller cannot see are not yielded.
 //
-// It ends with an error if the actor is deleted or cannot be read; call it again
-// with the last version to go on.
+// It ends with an error if the actor is deleted, also if another one has its name
+// since then, or cannot be read. To go on after an error, call it again with the last
+// version, or with 0 if the actor does not exist.
 func (a *Actors) Watch(ctx context.Context, ref Ref, caller Caller, after int64) iter.Seq2[View, error] {
 	return func(yield func(View, error) bool) {
 		if err := caller.check(); err != nil {
@@ -69,6 +70,8 @@ type watcher struct {
 	caller  Caller
 	version int64
 	seen    string
+	// incarnation is that of the actor that is watched, empty until it is known.
+	incarnation string
 }
 
 // look yields the view if it has changed, and returns false when nobody wants
@@ -99,17 +102,34 @@ func (w *watcher) look(ctx context.Context, yield func(View, error) bool) bool {
 // read returns the view if there is a newer version.
 func (w *watcher) read(ctx context.Context) (*View, error) {
 	if w.version > 0 {
-		version := int64(-1)
-		err := w.actors.read(ctx, w.actors.rt.Store.ActorVersion(w.ref.stored(), func(v int64) { version = v }))
-		if err != nil || version == w.version {
+		incarnation, version := "", int64(-1)
+		err := w.actors.read(ctx, w.actors.rt.Store.ActorVersion(w.ref.stored(), func(i string, v int64) { incarnation, version = i, v }))
+		if err != nil {
 			return nil, err
 		}
+		if version == w.version {
+			return nil, w.same(incarnation)
+		}
 	}
-	view, err := w.actors.Snapshot(ctx, w.ref, w.caller)
+	view, incarnation, err := w.actors.snapshot(ctx, w.ref, w.caller)
+	if err == nil {
+		err = w.same(incarnation)
+	}
 	if err != nil || view.Version == w.version {
 		return nil, err
 	}
 	return &view, nil
+}
+
+// same returns an error if another actor has got the name of the one that is watched.
+func (w *watcher) same(incarnation string) error {
+	if w.incarnation == "" {
+		w.incarnation = incarnation
+	}
+	if w.incarnation != incarnation {
+		return notFound(w.ref)
+	}
+	return nil
 }
 
 // Wait returns the view of an actor as soon as it is as wanted, at once if it is

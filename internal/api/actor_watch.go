@@ -190,7 +190,7 @@ func (a *API) follow(ctx context.Context, ref actor.Ref, caller actor.Caller, d 
 
 func (a *API) sendView(ctx context.Context, v viewed, d *differ, send func(name string, message any, version int64) error) error {
 	if v.err != nil {
-		return send("reset", a.problem(requestOf(ctx), v.err), d.version)
+		return send("reset", a.problem(requestOf(ctx), v.err), 0) // who comes back gets a snapshot
 	}
 	name, message, err := d.next(v.view)
 	if err != nil {

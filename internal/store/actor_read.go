@@ -92,15 +92,16 @@ func (a *ActorRecord) columns() []any {
 	}
 }
 
-// ActorVersion returns the statement that reads how many steps an actor has
-// taken.
-func (s *Store) ActorVersion(ref ActorRef, found func(int64)) sqldb.Stmt {
+// ActorVersion returns the statement that reads which actor has a name, and how many
+// steps it has taken.
+func (s *Store) ActorVersion(ref ActorRef, found func(incarnation string, sequence int64)) sqldb.Stmt {
 	get := s.stmt("ActorVersion", ref.Type, ref.ID)
 	get.Row = func(scan sqldb.Scan) error {
+		var incarnation string
 		var sequence int64
-		err := scan(&sequence)
+		err := scan(&incarnation, &sequence)
 		if err == nil {
-			found(sequence)
+			found(incarnation, sequence)
 		}
 		return err
 	}

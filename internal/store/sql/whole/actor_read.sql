@@ -26,7 +26,7 @@ left join perdure.snapshots s on s.actor_type = a.type and s.actor_id = a.id
 where a.type = ? and a.id = ?
 
 -- name: ActorVersion
-select sequence
+select incarnation, sequence
 from perdure.actors
 where type = ? and id = ?
 
