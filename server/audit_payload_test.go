@@ -59,6 +59,28 @@ func (Flows) NoPayloadIsInTheAuditLog(t *testing.T, db enginetest.Database) {
 	}
 }
 
+// A request that finds what it would make has changed nothing and has no entry.
+func (Flows) WhatWasThereAlreadyHasNoEntry(t *testing.T, db enginetest.Database) {
+	f := ready(t, db)
+	unique := object{"fsm": "order", "unique_key": "k", "delay": "1h"}
+	id := f.want(http.StatusCreated, http.MethodPost, "/v1/instances", unique).text("id")
+	signal := object{"name": "approved", "key": "k"}
+	f.want(http.StatusCreated, http.MethodPost, "/v1/instances/"+id+"/signals", signal)
+	door := f.door()
+	before := len(f.entries())
+	f.want(http.StatusOK, http.MethodPost, "/v1/instances", unique)
+	f.want(http.StatusOK, http.MethodPost, "/v1/instances", unique, "Idempotency-Key", f.new())
+	f.want(http.StatusCreated, http.MethodPost, "/v1/instances/"+id+"/signals", signal)
+	f.want(http.StatusCreated, http.MethodPost, "/v1/actors", object{"type": "door", "id": door[strings.LastIndex(door, "/")+1:], "if_absent": true})
+	if made := f.entries()[before:]; len(made) > 0 {
+		t.Errorf("entries of requests that changed nothing: %+v", made)
+	}
+	started := f.want(http.StatusCreated, http.MethodPost, "/v1/instances/batch", object{"instances": []object{unique, {"fsm": "order"}}}).list()
+	if made := f.entries()[before:]; len(made) != 1 || made[0].Target != started[1].text("id") {
+		t.Errorf("entries of a batch with a duplicate: %+v", made)
+	}
+}
+
 // overSocket sends an event to an actor over a WebSocket and waits for its receipt.
 func (f *fixture) overSocket(path string, event object) {
 	f.Helper()

@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/api"
 	"github.com/perdure/perdure/internal/auth"
 	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/server"
 )
 
 // dial opens a socket of an actor with a token.
@@ -109,5 +110,38 @@ func TestARevokedTokenOfAnActorEndsItsSocket(t *testing.T) {
 	enginetest.NoError(t, access.Revoke(t.Context(), issued.ID))
 	if _, code := s.answer(conn); code != 4401 {
 		t.Errorf("it was closed with %d", code)
+	}
+}
+
+// A request that waits is answered with 401 when its token ends.
+func TestTheEndOfATokenEndsItsWaitingRequests(t *testing.T) {
+	t.Parallel()
+	for what, path := range map[string]string{"instance": "/v1/instances/{id}/wait?timeout=5m", "actor": "/v1/actors/door/front/snapshot?wait_for_state=open&timeout=5m"} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s := doors(t)
+			s.fixture = reopen(s.fixture, func(o *server.Options) { o.MaxStreams = 1 })
+			s.token = s.tokens[api.Admin]
+			s.want(http.StatusOK, http.MethodPut, "/v1/definitions/slow", object{"version": 1, "url": "https://example.com/", "steps": []object{{"name": "a"}}})
+			id := s.want(http.StatusCreated, http.MethodPost, "/v1/instances", object{"fsm": "slow", "delay": "1h"}).text("id")
+			get := func(path string) answer {
+				return s.do(http.MethodGet, path, nil, "Authorization", "Bearer "+s.tokens[api.Operator])
+			}
+			answers := make(chan answer, 1)
+			go func() {
+				a := get(strings.Replace(path, "{id}", id, 1))
+				for a.status == http.StatusTooManyRequests { // the request below was there
+					a = get(strings.Replace(path, "{id}", id, 1))
+				}
+				answers <- a
+			}()
+			enginetest.Eventually(t, "the request waits: the token may have no other one", func() bool {
+				return get("/v1/actors/door/front/snapshot").status == http.StatusTooManyRequests
+			})
+			s.db.Exec(t, "update perdure_tokens set revoked_at = created_at where name = 'operator'")
+			if a := <-answers; a.status != http.StatusUnauthorized {
+				t.Errorf("%d: %s", a.status, a.body)
+			}
+		})
 	}
 }

@@ -236,7 +236,7 @@ func (q *request) place(r *http.Request) {
 		q.via = "dashboard"
 	}
 	q.reason = reasonOf(r.Header.Get(reasonHeader))
-	q.path = r.PathValue
+	q.path, q.http = r.PathValue, r
 }
 
 // reasonOf reads a reason, which may be percent-encoded.

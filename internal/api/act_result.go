@@ -1,13 +1,18 @@
 package api
 
-// What the audit log has of the answers to requests that create something.
+// What the audit log has of the answers to requests that create something. What was there
+// already was not made: it has no entry.
 
-func (s Started) made() []string { return []string{s.ID} }
+func (s Started) made() []string {
+	if s.Duplicate {
+		return nil
+	}
+	return []string{s.ID}
+}
 
-func (b BatchResult) made() []string {
-	ids := make([]string, len(b.Data))
-	for i, s := range b.Data {
-		ids[i] = s.ID
+func (b BatchResult) made() (ids []string) {
+	for _, s := range b.Data {
+		ids = append(ids, s.made()...)
 	}
 	return ids
 }
@@ -16,7 +21,15 @@ func (b BatchResult) brief() any { return nil }
 
 func (d Acted) made() []string { return []string{d.ID} }
 
-func (r Receipt) made() []string { return []string{r.Type + "/" + r.ID} }
+func (r Receipt) made() []string {
+	if !r.Created {
+		return nil
+	}
+	return []string{r.Type + "/" + r.ID}
+}
+
+// acted reports whether the signal was delivered, not dropped because of its key.
+func (d Delivered) acted(string) bool { return !d.Duplicate }
 
 // brief leaves out what the actor has shown and said, which are payloads.
 func (r Receipt) brief() any {

@@ -53,10 +53,12 @@ func (a *API) getSnapshot(ctx context.Context, in *snapshotInput) (*One[Snapshot
 	if err != nil {
 		return nil, err
 	}
-	waiting, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	v, err := a.config.Actors.Wait(waiting, in.ref(), caller, func(v actor.View) bool { return isIn(v.Value, in.State) || v.Status != actor.Active })
-	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
+	var v actor.View
+	late, err := a.waitFor(ctx, timeout, func(ctx context.Context) (err error) {
+		v, err = a.config.Actors.Wait(ctx, in.ref(), caller, func(v actor.View) bool { return isIn(v.Value, in.State) || v.Status != actor.Active })
+		return err
+	})
+	if late {
 		v, err = a.config.Actors.Snapshot(ctx, in.ref(), caller)
 	}
 	return one(showSnapshot(v)), err

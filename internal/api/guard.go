@@ -62,8 +62,20 @@ func excluded(err error) bool {
 // credential of the request no longer suffices; its cause is an *excludedError then.
 // The caller must call stop.
 func (a *API) guard(parent context.Context, r *http.Request, route Route) (ctx context.Context, exclude func(error), stop func()) {
+	ctx, exclude, release := a.watchCredential(parent, r, route)
+	ctx, cancel := context.WithCancel(ctx)
+	closing := context.AfterFunc(a.streams, cancel)
+	return ctx, exclude, func() {
+		closing()
+		cancel()
+		release()
+	}
+}
+
+// watchCredential returns a context that ends when the credential of a request no
+// longer suffices; its cause is an *excludedError then. The caller must call stop.
+func (a *API) watchCredential(parent context.Context, r *http.Request, route Route) (ctx context.Context, exclude func(error), stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
-	closing := context.AfterFunc(a.streams, func() { cancel(nil) })
 	exclude = func(err error) { cancel(&excludedError{err}) }
 	var checking sync.WaitGroup
 	checking.Go(func() {
@@ -74,10 +86,29 @@ func (a *API) guard(parent context.Context, r *http.Request, route Route) (ctx c
 		}
 	})
 	return ctx, exclude, func() {
-		closing()
 		cancel(nil)
 		checking.Wait()
 	}
+}
+
+// waitFor calls fn with a context that ends after a time, or when the credential of the
+// request no longer suffices: then it returns why. late says that the time is over.
+func (a *API) waitFor(ctx context.Context, timeout time.Duration, fn func(context.Context) error) (late bool, err error) {
+	allowed := ctx
+	req := requestOf(ctx)
+	if r, ok := route(req.route); ok && req.http != nil {
+		var stop func()
+		allowed, _, stop = a.watchCredential(ctx, req.http, r)
+		defer stop()
+	}
+	waiting, cancel := context.WithTimeout(allowed, timeout)
+	defer cancel()
+	err = fn(waiting)
+	var end *excludedError
+	if errors.As(context.Cause(allowed), &end) {
+		return false, end.err
+	}
+	return err != nil && waiting.Err() != nil && ctx.Err() == nil, err
 }
 
 // closeCode returns the code and the text with which a socket is closed.

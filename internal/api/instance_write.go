@@ -269,10 +269,12 @@ func (a *API) waitInstance(ctx context.Context, in *waitInput) (*One[Instance], 
 	if err != nil {
 		return nil, err
 	}
-	waiting, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	i, err := a.config.Machines.Wait(waiting, in.ID)
-	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
+	var i fsm.Instance
+	late, err := a.waitFor(ctx, timeout, func(ctx context.Context) (err error) {
+		i, err = a.config.Machines.Wait(ctx, in.ID)
+		return err
+	})
+	if late {
 		i, err = a.config.Machines.Get(ctx, in.ID)
 	}
 	if err != nil {

@@ -121,6 +121,10 @@ func (a *API) problem(req *request, err error) *Problem {
 		detail = "the server failed to answer; its log has more under the id of the request"
 	case codeUnavailable:
 		detail = "the server cannot answer now"
+		var sealed *seal.SealedError
+		if errors.As(err, &sealed) && !sealed.Known {
+			detail = fmt.Sprintf("the process that was asked does not have the encryption key %q", sealed.Key)
+		}
 	}
 	p = newProblem(status, code, detail, req)
 	var invalid *fault.Invalid

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/http"
 	"net/url"
 )
 
@@ -13,6 +14,7 @@ type request struct {
 	route     string // the id of its route, once known
 	status    int    // of its success
 	principal Principal
+	http      *http.Request
 
 	// For the audit log: from where and how the request came, why, and its path.
 	address, via, reason string

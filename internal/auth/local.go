@@ -43,6 +43,8 @@ var forwarded = []string{
 	"Forwarded", "X-Forwarded", "X-Real-Ip", "Via", "X-Client-Ip", "X-Cluster-Client-Ip", "True-Client-Ip", "X-Original-", "X-Proxy",
 	"Cf-", "Cdn-Loop", "Fastly-", "Akamai-", "X-Azure-", "X-Appengine-", "X-Cloud-Trace-Context", "X-Amz", "X-Envoy-", "X-Varnish", "X-Arr-", "Proxy-",
 	"Ngrok-", "Tailscale-", "X-Vercel-", "Fly-", "X-Railway-", "X-Sendfile-Type", "Surrogate-Capability",
+	"Client-Ip", "Wl-Proxy-", "X-Remote-", "Remote-User", "X-Auth-Request-", "X-Goog-", "Do-Connecting-Ip", "X-Nf-", "X-Kong-", "X-Scheme", "X-Request-Start",
+	"Front-End-Https", "X-Ssl", "Max-Forwards",
 }
 
 // proxied reports whether a proxy has forwarded the request.

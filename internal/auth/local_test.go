@@ -41,7 +41,8 @@ func (Conformance) MachineItselfIsAdministratorUntilThereIsAToken(t *testing.T, 
 	} {
 		f.refuses(t, what, r)
 	}
-	for _, header := range []string{"Via", "X-Real-Ip", "X-Forwarded-Proto", "x-forwarded-server", "Cf-Connecting-Ip", "True-Client-Ip", "X-Amzn-Trace-Id", "X-Envoy-External-Address"} {
+	for _, header := range []string{"Via", "X-Real-Ip", "X-Forwarded-Proto", "x-forwarded-server", "Cf-Connecting-Ip", "True-Client-Ip", "X-Amzn-Trace-Id", "X-Envoy-External-Address",
+		"Client-Ip", "WL-Proxy-Client-IP", "X-Remote-Addr", "Remote-User", "X-Auth-Request-User", "X-Scheme", "X-Request-Start", "Front-End-Https", "Max-Forwards"} {
 		f.refuses(t, header, local(t, "127.0.0.1:5", "localhost:7070", header, "x"))
 	}
 	f.create(t, auth.Viewer, 0)
