@@ -110,6 +110,19 @@ func (Conformance) ANewerDatabaseIsRefused(t *testing.T, db enginetest.Database)
 	})
 }
 
+// A database from a build between two releases may lack a migration before its last one.
+func (Conformance) AMigrationThatIsMissingInBetweenIsNamed(t *testing.T, db enginetest.Database) {
+	db = enginetest.Empty(t, db.Name)
+	openBlog(t, db)
+	db.Exec(t, "delete from "+db.Table("perdure", "migrations")+" where version = 2")
+	db.Unchanged(t, func() {
+		_, err := perdure.Open(t.Context(), db.DSN, withOutbox())
+		if err == nil || !strings.Contains(err.Error(), "but not 2, which comes before it") {
+			t.Errorf("a migration is missing: %v", err)
+		}
+	})
+}
+
 func (Conformance) AChangedMigrationIsRefused(t *testing.T, db enginetest.Database) {
 	db = enginetest.Empty(t, db.Name)
 	openBlog(t, db)

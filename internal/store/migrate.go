@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -193,6 +194,9 @@ func (s *Store) Pending(ctx context.Context, run sqldb.Runner) ([]Migration, err
 		if err := scan(&version, &checksum); err != nil {
 			return err
 		}
+		if applied < len(steps) && steps[applied].Version < version && known(steps, version) {
+			return fmt.Errorf("database has migration %d but not %d, which comes before it: it was migrated by a build between two releases, and cannot be migrated further", version, steps[applied].Version)
+		}
 		if applied >= len(steps) || steps[applied].Version != version {
 			return fmt.Errorf("database has migration %d, which this release does not know: use a newer release", version)
 		}
@@ -206,4 +210,9 @@ func (s *Store) Pending(ctx context.Context, run sqldb.Runner) ([]Migration, err
 		return nil, fmt.Errorf("read applied migrations: %w", err)
 	}
 	return steps[applied:], nil
+}
+
+// known reports whether a release has a migration.
+func known(steps []Migration, version int) bool {
+	return slices.ContainsFunc(steps, func(m Migration) bool { return m.Version == version })
 }
