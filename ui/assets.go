@@ -24,14 +24,16 @@ type assets struct {
 }
 
 type asset struct {
-	kind           string
-	plain, gzipped []byte
+	kind  string
+	plain []byte
+	// gzipped compresses the file the first time. It is nil for a small one.
+	gzipped func() []byte
 }
 
 // worthGzip is how large a file must be to be sent compressed.
 const worthGzip = 1 << 10
 
-// embedded returns the files of this program, which are read and compressed once.
+// embedded returns the files of this program, which are read once.
 var embedded = sync.OnceValues(func() (*assets, error) { return loadAssets(files, "assets") })
 
 func loadAssets(from fs.FS, dir string) (*assets, error) {
@@ -45,14 +47,10 @@ func loadAssets(from fs.FS, dir string) (*assets, error) {
 		if err != nil {
 			return err
 		}
-		file, err := newAsset(name, content)
-		if err != nil {
-			return err
-		}
 		sum.Write([]byte(name))
 		sum.Write(content)
 		name = strings.TrimPrefix(name, dir+"/")
-		a.files[name] = file
+		a.files[name] = newAsset(name, content)
 		if path.Ext(name) == ".mjs" {
 			a.modules = append(a.modules, name)
 		}
@@ -70,24 +68,23 @@ var kinds = map[string]string{
 	".svg": "image/svg+xml",
 }
 
-func newAsset(name string, content []byte) (asset, error) {
+func newAsset(name string, content []byte) asset {
 	a := asset{kind: kinds[path.Ext(name)], plain: content}
 	if a.kind == "" {
 		a.kind = "text/plain; charset=utf-8"
 	}
-	if len(content) < worthGzip {
-		return a, nil
+	if len(content) >= worthGzip {
+		a.gzipped = sync.OnceValue(func() []byte { return compress(content) })
 	}
+	return a
+}
+
+func compress(content []byte) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	if _, err := w.Write(content); err != nil {
-		return a, err
-	}
-	if err := w.Close(); err != nil {
-		return a, err
-	}
-	a.gzipped = b.Bytes()
-	return a, nil
+	_, _ = w.Write(content) // a buffer takes everything
+	_ = w.Close()
+	return b.Bytes()
 }
 
 // serve answers with the file of a name that starts with the version.
@@ -105,7 +102,7 @@ func (a *assets) serve(w http.ResponseWriter, r *http.Request, name string) {
 	header.Set("Vary", "Accept-Encoding")
 	content := file.plain
 	if file.gzipped != nil && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-		content = file.gzipped
+		content = file.gzipped()
 		header.Set("Content-Encoding", "gzip")
 	}
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
