@@ -116,7 +116,7 @@ func New(eng *perdure.Engine, options *Options) (*Actors, error) {
 		eng: eng, rt: rt, options: o, cache: newCache(o.CacheBytes),
 		kinds: map[string]*kind{}, documents: map[string]map[int64]*kind{}, firing: firing{unusable: map[string]bool{}, missing: map[string]bool{}},
 	}
-	a.runner = effect.New(rt, effect.Options{
+	a.runner = effect.New(eng, effect.Options{
 		Kind: "actor", Namespace: namespace, Topic: topic, Concurrency: o.Concurrency, Lease: o.Lease, MaxCrashes: o.MaxCrashes,
 		Retention: o.Retention, DeadRetention: core.DeadRetention, OnError: o.OnError, OnCrash: a.crashed, Random: o.Random,
 	})

@@ -99,6 +99,9 @@ func (a *Actors) finish(ctx context.Context, end effect.Ending) error {
 		if err := end.Record(b.run); err != nil {
 			return err
 		}
+		if err := end.Add(tx); err != nil {
+			return err
+		}
 		if err := b.perform(j); !expected(err, b.turns[j.ref]) {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/failpoint"
@@ -119,7 +120,8 @@ func claims(rows []store.Alarm, token string, now time.Time) []*core.Claim {
 func (a *Alarms) run(ctx context.Context, c *core.Claim) error {
 	f := c.Work.(*fire)
 	defer a.left(f.row)
-	err := a.execute(ctx, f)
+	handling, additions := core.WithAdditions(ctx)
+	err := a.execute(handling, f)
 	if cause := context.Cause(ctx); errors.Is(cause, core.ErrLost) {
 		return cause // somebody else has the alarm: our outcome would be stale
 	} else if err != nil && errors.Is(cause, core.ErrStopping) {
@@ -128,9 +130,8 @@ func (a *Alarms) run(ctx context.Context, c *core.Claim) error {
 	if err := failpoint.Hit("alarm.executed"); err != nil {
 		return err
 	}
-	c.Failed = err != nil
-	o := a.outcome(f, f.hold(c.Token), err)
-	if err := a.settle(ctx, o.stmts...); err != nil {
+	o, err := a.decide(ctx, f, f.hold(c.Token), perdure.Additions(additions), err)
+	if c.Failed = o.err != nil; err != nil {
 		return fmt.Errorf("record outcome: %w", err)
 	}
 	if o.stale {

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
@@ -40,6 +42,47 @@ func (a *Alarms) outcome(f *fire, h store.AlarmHold, result error) *outcome {
 	stmts := record(f, h, o) // which completes the event
 	o.stmts = append(a.notices(f.row, h, o.event), stmts...)
 	return o
+}
+
+// decide commits the outcome of a fire, with what the handler has added to it. If that
+// fails, so has the fire.
+func (a *Alarms) decide(ctx context.Context, f *fire, h store.AlarmHold, added []func(*perdure.Tx) error, result error) (*outcome, error) {
+	o := a.outcome(f, h, result)
+	if len(added) == 0 || result != nil {
+		return o, a.settle(ctx, o.stmts...)
+	}
+	err := persist(ctx, func(ctx context.Context) error {
+		return core.Committing(ctx, func() error { return a.commitWith(ctx, o, added) })
+	})
+	if failure := core.Addition(err); failure != nil {
+		o = a.outcome(f, h, failure)
+		err = a.settle(ctx, o.stmts...)
+	}
+	return o, err
+}
+
+// errStale ends the transaction of an outcome that is dropped.
+var errStale = errors.New("outcome is stale")
+
+// commitWith commits an outcome together with what the handler has added.
+func (a *Alarms) commitWith(ctx context.Context, o *outcome, added []func(*perdure.Tx) error) error {
+	err := a.eng.Update(ctx, func(tx *perdure.Tx) error {
+		o.stale = false
+		if err := tx.Attach(nil, o.stmts...); err != nil {
+			return err
+		}
+		if err := tx.Flush(); err != nil {
+			return err
+		}
+		if o.stale {
+			return errStale
+		}
+		return core.RunAdditions(tx, added)
+	})
+	if errors.Is(err, errStale) {
+		return nil
+	}
+	return err
 }
 
 // succeeded removes the alarm, or makes it wait for its next tick.
@@ -81,10 +124,15 @@ func (a *Alarms) failed(f *fire, h store.AlarmHold, o *outcome) []sqldb.Stmt {
 // cannot be reached it tries again, as long as the claim is ours: an outcome that
 // is not recorded is an effect that happens twice.
 func (a *Alarms) settle(ctx context.Context, stmts ...sqldb.Stmt) error {
+	return persist(ctx, func(ctx context.Context) error { return a.rt.Committer.Commit(ctx, &unit.Unit{Stmts: stmts}) })
+}
+
+// persist commits an outcome until the database responds.
+func persist(ctx context.Context, commit func(context.Context) error) error {
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), outcomeTimeout)
 	defer cancel()
 	for attempt := 1; ; attempt++ {
-		err := a.rt.Committer.Commit(limit, &unit.Unit{Stmts: stmts})
+		err := commit(limit)
 		var uncertain *fault.Uncertain
 		if !sqldb.IsTransient(err) && !errors.As(err, &uncertain) || ctx.Err() != nil || limit.Err() != nil {
 			return err

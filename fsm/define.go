@@ -151,6 +151,8 @@ type machine interface {
 	// execute runs the step of an instance and goes on with its outcome, in
 	// which everything is serialised and checked.
 	execute(ctx context.Context, e *execution, then func(*decision, error))
+	// recoverFrom lets the error handler or the retry policy decide after a failure.
+	recoverFrom(ctx context.Context, e *execution, cause error, then func(*decision, error))
 }
 
 func (d *Definition[S]) has(step string) bool { _, ok := d.steps[step]; return ok }
@@ -227,7 +229,10 @@ func (d *Definition[S]) handle(ctx context.Context, e *execution, run *Run[S], c
 		if err == nil {
 			decided, err = d.decide(e, run, outcome)
 		}
-		then(handled(ctx, decided, cause, err))
+		if decided, err = handled(ctx, decided, cause, err); decided != nil {
+			decided.handled = true
+		}
+		then(decided, err)
 	})
 }
 

@@ -58,6 +58,8 @@ type decision struct {
 	result   json.RawMessage
 	err      string
 	children []store.NewInstance
+	// handled is true if the error handler made the decision.
+	handled bool
 }
 
 // traced begins the span of a step.

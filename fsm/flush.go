@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/sqldb"
@@ -178,7 +177,7 @@ func (f *flusher) commit(group []*settlement, wait time.Duration) (tell func(), 
 		return func() {}, true
 	case errors.As(err, &uncertain), sqldb.IsUnavailable(err), sqldb.IsTransient(err), errors.Is(err, context.DeadlineExceeded):
 		f.resolve(group, fmt.Errorf("commit outcome: %w", err))
-	case len(group) == 1 && refused(err):
+	case len(group) == 1 && sqldb.Refused(err):
 		group[0].then(f.surrender(group[0], err))
 	case len(group) == 1:
 		f.resolve(group, fmt.Errorf("commit outcome: %w", err))
@@ -188,31 +187,6 @@ func (f *flusher) commit(group []*settlement, wait time.Duration) (tell func(), 
 		}
 	}
 	return func() {}, false
-}
-
-// refused reports whether the database was there and did not take what it was
-// given. Everything else, such as a full disk, a timeout or the loss of the answer
-// to COMMIT, is no outcome's fault.
-func refused(err error) bool {
-	var uncertain *sqldb.Uncertain
-	var duplicate *fault.Duplicate
-	var restricted *fault.Restricted
-	var invalid *fault.Invalid
-	switch {
-	case errors.As(err, &uncertain):
-		return false
-	case errors.As(err, &duplicate), errors.As(err, &restricted), errors.As(err, &invalid):
-		return true
-	}
-	var server interface{ SQLState() string }
-	if !errors.As(err, &server) || len(server.SQLState()) < 2 {
-		return false
-	}
-	switch server.SQLState()[:2] {
-	case "22", "23", "54": // bad data, a constraint, a limit of the program
-		return true
-	}
-	return false
 }
 
 // surrender ends an instance whose outcome the database refuses: trying it again
@@ -313,7 +287,7 @@ func (f *flusher) transact(group []*settlement, news *news, wait time.Duration) 
 
 // verify locks the leases of the group and marks the outcomes whose claim is no
 // longer held.
-func (f *flusher) verify(ctx context.Context, tx sqldb.Tx, group []*settlement, wait time.Duration) ([]store.Held, error) {
+func (f *flusher) verify(ctx context.Context, tx sqldb.Runner, group []*settlement, wait time.Duration) ([]store.Held, error) {
 	var tokens []string
 	held := make([]store.Held, len(group))
 	alive, interrupted := map[string]bool{}, map[store.Held]bool{}

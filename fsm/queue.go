@@ -226,19 +226,26 @@ func (q *queue) decided(ctx context.Context, c *core.Claim, n int, decided *deci
 		decided = failed(err)
 	}
 	c.Failed = decided.err != "" && decided.outcome.kind != kindStop
-	if decided.outcome.kind != kindNext || n >= m.options.InlineSteps || ctx.Err() != nil {
-		q.settle(c, settlement{decision: decided})
+	s := settlement{decision: decided, execution: e, then: func(err error) { q.end(c, err) }}
+	if decided.outcome.kind == kindNext && n < m.options.InlineSteps && ctx.Err() == nil {
+		s.inline, s.then = true, func(err error) { q.advanced(ctx, c, n, decided, err) }
+	}
+	if len(decided.outcome.with) > 0 {
+		q.settleWith(ctx, c, n, s)
 		return
 	}
-	m.flusher.settle(e, settlement{decision: decided, inline: true}, func(err error) {
-		if err != nil {
-			q.end(c, err)
-			return
-		}
-		c.Go(func() {
-			e.advance(decided)
-			q.step(ctx, c, n+1)
-		})
+	m.flusher.settle(e, s, s.then)
+}
+
+// advanced continues with the next step after an inline outcome was committed.
+func (q *queue) advanced(ctx context.Context, c *core.Claim, n int, decided *decision, err error) {
+	if err != nil {
+		q.end(c, err)
+		return
+	}
+	c.Go(func() {
+		c.Work.(*execution).advance(decided)
+		q.step(ctx, c, n+1)
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
 )
@@ -144,6 +145,7 @@ type Outcome struct {
 	result     any
 	reason     string
 	ignore     bool
+	with       []func(*perdure.Tx) error
 }
 
 // Then says which step follows an Await or a Spawn.
@@ -176,6 +178,9 @@ func (o Outcome) validate(step string) error {
 	field := "outcome of step " + step
 	if o.ignore && o.kind != kindDone && o.kind != kindStop {
 		return fault.Invalidf(field, "ignores signals but does not end the instance")
+	}
+	if err := o.validateWith(field); err != nil {
+		return err
 	}
 	switch o.kind {
 	case kindNext:

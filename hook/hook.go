@@ -118,7 +118,7 @@ func New(eng *perdure.Engine, namespace string, options *Options) (*Hooks, error
 	}
 	rt := eng.Runtime()
 	h := &Hooks{rt: rt, eng: eng, namespace: namespace, options: o}
-	h.runner = effect.New(rt, effect.Options{
+	h.runner = effect.New(eng, effect.Options{
 		Kind: "hook", Namespace: namespace, Topic: h.topic(), Concurrency: o.Concurrency, Lease: o.Lease, MaxCrashes: o.MaxCrashes,
 		Retention: o.Retention, DeadRetention: o.DeadRetention, OnError: o.OnError, OnCrash: h.crashed, Random: o.Random,
 	})

@@ -122,6 +122,9 @@ func (e Envelope) check(function string) error {
 type outcome struct {
 	Result json.RawMessage `json:"worker_payload,omitempty"`
 	Error  string          `json:"error,omitempty"`
+	// added are the functions that the sender has added to the transaction that
+	// records its success. They cannot be stored.
+	added []func(*perdure.Tx) error
 }
 
 // unnotedError says that the work was done, or has failed, but that its handler

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/failpoint"
@@ -24,29 +25,41 @@ func (w *Worker) execute(ctx context.Context, t store.Task) error {
 	if c.Function == "" {
 		return refusedf("payload has no db_function")
 	}
-	return w.finish(ctx, t, c.Function, t.Payload, "")
+	return w.finish(ctx, t, c.Function, t.Payload, outcome{})
 }
 
-// finish ends a task: the function, the errors and the end are one transaction.
-// message is an error to be recorded with it.
-func (w *Worker) finish(ctx context.Context, t store.Task, function, payload, message string) error {
-	return w.holding(ctx, t, func(s session) error {
-		now := w.rt.Now()
-		if message != "" {
-			s.add(w.rt.Store.AppendTaskError(t.ID, t.Token, edge.Message(message), now))
+// finish ends a task: the function, the errors, what the sender has added and the end
+// are one transaction.
+func (w *Worker) finish(ctx context.Context, t store.Task, function, payload string, out outcome) error {
+	finish := func(s session) error {
+		if err := w.conclude(s, t, function, payload, out.Error); err != nil || len(out.added) == 0 {
+			return err
 		}
-		if function != "" {
-			e, err := s.call(function, payload)
-			if err != nil {
-				return err
-			}
-			if e.ValidationFailure != "" {
-				s.add(w.rt.Store.AppendTaskError(t.ID, t.Token, edge.Message(function+": "+e.ValidationFailure), now))
-			}
+		return core.RunAdditions(s.unit(), out.added)
+	}
+	if len(out.added) > 0 {
+		return w.hold(ctx, t, w.holdUnit, finish)
+	}
+	return w.holding(ctx, t, finish)
+}
+
+// conclude calls the function that ends a task. message is an error to be recorded.
+func (w *Worker) conclude(s session, t store.Task, function, payload, message string) error {
+	now := w.rt.Now()
+	if message != "" {
+		s.add(w.rt.Store.AppendTaskError(t.ID, t.Token, edge.Message(message), now))
+	}
+	if function != "" {
+		e, err := s.call(function, payload)
+		if err != nil {
+			return err
 		}
-		s.add(w.rt.Store.CompleteTask(t.ID, t.Token, now))
-		return nil
-	})
+		if e.ValidationFailure != "" {
+			s.add(w.rt.Store.AppendTaskError(t.ID, t.Token, edge.Message(function+": "+e.ValidationFailure), now))
+		}
+	}
+	s.add(w.rt.Store.CompleteTask(t.ID, t.Token, now))
+	return nil
 }
 
 // send prepares, sends and has the result noted. What was sent before, and only
@@ -64,10 +77,10 @@ func (w *Worker) send(ctx context.Context, t store.Task, c contract) error {
 		out.Result = unstorable(err)
 		err = w.note(ctx, t, c, out)
 	}
-	if err != nil {
-		return &unnotedError{out, err}
+	if err != nil && len(out.added) == 0 { // otherwise it is sent again, with the same key
+		err = &unnotedError{out, err}
 	}
-	return nil
+	return err
 }
 
 // outcomeTooLarge is PostgreSQL's code for an outcome above queues.max_outcome_bytes.
@@ -84,7 +97,7 @@ func (w *Worker) note(ctx context.Context, t store.Task, c contract, out outcome
 	if err != nil {
 		return fmt.Errorf("encode the handler's payload: %w", err)
 	}
-	return w.finish(ctx, t, handler, string(payload), out.Error)
+	return w.finish(ctx, t, handler, string(payload), out)
 }
 
 // unstorable returns what stands for the result of a send that cannot be stored. It
@@ -107,7 +120,7 @@ func (w *Worker) outcome(ctx context.Context, t store.Task, c contract) (out out
 	if done || err != nil {
 		return out, done, err
 	}
-	result, err := w.deliver(ctx, t, input)
+	result, added, err := w.deliver(ctx, t, input)
 	if err != nil && context.Cause(ctx) != nil {
 		return out, false, err
 	}
@@ -119,7 +132,7 @@ func (w *Worker) outcome(ctx context.Context, t store.Task, c contract) (out out
 	if err != nil {
 		return outcome{Error: edge.Message(err.Error())}, false, nil
 	}
-	return outcome{Result: result}, false, nil
+	return outcome{Result: result, added: added}, false, nil
 }
 
 // before runs the before-handler. If it refuses, the task ends there.
@@ -146,7 +159,8 @@ func (w *Worker) before(ctx context.Context, t store.Task, handler string) (inpu
 }
 
 // deliver calls the sender. A panic is an error; what hangs is left behind.
-func (w *Worker) deliver(ctx context.Context, t store.Task, input json.RawMessage) (json.RawMessage, error) {
+func (w *Worker) deliver(ctx context.Context, t store.Task, input json.RawMessage) (json.RawMessage, []func(*perdure.Tx) error, error) {
+	ctx, additions := core.WithAdditions(ctx)
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, infoKey{}, w.info(t)), w.options.Timeout)
 	defer cancel()
 	results := make(chan any, 1)
@@ -156,13 +170,13 @@ func (w *Worker) deliver(ctx context.Context, t store.Task, input json.RawMessag
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	raw, err := edge.Marshal("result", <-results, 0)
 	if err != nil {
 		raw = unstorable(err)
 	}
-	return raw, nil
+	return raw, perdure.Additions(additions), nil
 }
 
 func (w *Worker) info(t store.Task) Info {

@@ -22,16 +22,24 @@ type session interface {
 	call(function, payload string) (Envelope, error)
 	// add lets statements follow what was called so far.
 	add(stmts ...sqldb.Stmt)
+	// unit returns the unit of work that the transaction is, if holdUnit began it.
+	unit() *perdure.Tx
 }
 
 // holding runs fn in a transaction that holds the task, and commits it.
 func (w *Worker) holding(ctx context.Context, t store.Task, fn func(session) error) error {
+	if w.rt.DB.Dialect().Name == sqldb.Postgres {
+		return w.hold(ctx, t, w.holdOnPostgres, fn)
+	}
+	return w.hold(ctx, t, w.holdUnit, fn)
+}
+
+// hold runs fn in a transaction that begin begins. While it is open, the heartbeat
+// skips the task.
+func (w *Worker) hold(ctx context.Context, t store.Task, begin func(context.Context, []sqldb.Stmt, func(session) error) error, fn func(session) error) error {
 	hold := w.rt.Store.HoldTask(t.ID, t.Token, w.rt.Now())
 	return persistently(ctx, func(ctx context.Context) error {
-		if w.rt.DB.Dialect().Name == sqldb.Postgres {
-			return w.holdOnPostgres(ctx, hold, fn)
-		}
-		return w.holdOnSQLite(ctx, hold, fn)
+		return core.Committing(ctx, func() error { return begin(ctx, hold, fn) })
 	})
 }
 
@@ -56,6 +64,8 @@ func (w *Worker) holdOnPostgres(ctx context.Context, hold []sqldb.Stmt, fn func(
 	}
 	return bare(tx.Commit(ctx, s.pending...))
 }
+
+func (s *pgSession) unit() *perdure.Tx { return nil }
 
 func (s *pgSession) add(stmts ...sqldb.Stmt) { s.pending = append(s.pending, stmts...) }
 
@@ -96,13 +106,40 @@ type sqliteSession struct {
 	functions map[string]Function
 }
 
-func (w *Worker) holdOnSQLite(ctx context.Context, hold []sqldb.Stmt, fn func(session) error) error {
+// holdUnit runs fn in a unit of work that holds the task.
+func (w *Worker) holdUnit(ctx context.Context, hold []sqldb.Stmt, fn func(session) error) error {
 	return w.eng.Update(ctx, func(tx *perdure.Tx) error {
+		if w.rt.DB.Dialect().Name == sqldb.Postgres {
+			if err := run(tx, w.rt.Store.TraceTask(tracing.Of(ctx), slices.Clone(hold))...); err != nil {
+				return err
+			}
+			return fn(&pgUnit{tx: tx, store: w.rt.Store})
+		}
 		if err := run(tx, hold...); err != nil {
 			return err
 		}
 		return fn(&sqliteSession{ctx: ctx, tx: tx, functions: w.options.Functions})
 	})
+}
+
+// pgUnit is pgSession in a unit of work.
+type pgUnit struct {
+	tx    *perdure.Tx
+	store *store.Store
+}
+
+func (s *pgUnit) unit() *perdure.Tx { return s.tx }
+
+func (s *pgUnit) add(stmts ...sqldb.Stmt) {
+	_ = s.tx.Attach(nil, stmts...) // an error fails the unit
+}
+
+func (s *pgUnit) call(function, payload string) (Envelope, error) {
+	var result string
+	if err := run(s.tx, s.store.RunTaskFunction(function, payload, &result)); err != nil {
+		return Envelope{}, refused(err)
+	}
+	return parseEnvelope(function, []byte(result))
 }
 
 // run runs statements in the unit at once.
@@ -112,6 +149,8 @@ func run(tx *perdure.Tx, stmts ...sqldb.Stmt) error {
 	}
 	return tx.Flush()
 }
+
+func (s *sqliteSession) unit() *perdure.Tx { return s.tx }
 
 func (s *sqliteSession) add(stmts ...sqldb.Stmt) {
 	_ = s.tx.Attach(nil, stmts...) // an error fails the unit

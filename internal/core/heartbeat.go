@@ -43,7 +43,7 @@ func (w *Worker) every(busy context.Context, interval time.Duration, fn func()) 
 }
 
 func (w *Worker) extend(busy context.Context) {
-	claims := w.claims()
+	claims := slices.DeleteFunc(w.claims(), func(c *Claim) bool { return c.committing.Load() > 0 })
 	if len(claims) == 0 {
 		return
 	}

@@ -49,6 +49,24 @@ type Claim struct {
 	until  time.Time // when the lease ends, by our own clock
 	cancel context.CancelCauseFunc
 	call   atomic.Pointer[call] // that is running
+	// committing counts the transactions of this process that hold the work's row.
+	committing atomic.Int32
+}
+
+type claimKey struct{}
+
+// Committing runs fn, which holds a lock on the row of the work that ctx is the context
+// of. Until fn returns, the heartbeat skips the claim: otherwise it would wait for the
+// lock, and the leases of all other claims of the worker with it. The reaper skips rows
+// that are locked.
+func Committing(ctx context.Context, fn func() error) error {
+	c, ok := ctx.Value(claimKey{}).(*Claim)
+	if !ok {
+		return fn()
+	}
+	c.committing.Add(1)
+	defer c.committing.Add(-1)
+	return fn()
 }
 
 // stop ends the claim's context.

@@ -290,6 +290,7 @@ func (w *Worker) run(ctx context.Context, c *Claim) {
 		}
 		w.finish(c, err)
 	}()
+	ctx = context.WithValue(ctx, claimKey{}, c)
 	err = Call(func() error { return w.kind.Run(ctx, c) })
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/edge"
@@ -31,7 +32,8 @@ func (r *Runner) run(ctx context.Context, c *core.Claim) error {
 	row := c.Work.(store.Hook)
 	defer r.left(row)
 	handler := r.handler(row.Name)
-	result, err := r.execute(ctx, handler, row)
+	handling, additions := core.WithAdditions(ctx)
+	result, err := r.execute(handling, handler, row)
 	if cause := context.Cause(ctx); errors.Is(cause, core.ErrLost) {
 		return cause // somebody else has the row: our outcome would be stale
 	} else if err != nil && errors.Is(cause, core.ErrStopping) {
@@ -41,7 +43,13 @@ func (r *Runner) run(ctx context.Context, c *core.Claim) error {
 		return err
 	}
 	c.Failed = err != nil
-	if err := r.settle(ctx, c, handler, Ending{Row: row, Result: result, Err: err, stale: new(bool)}); err != nil {
+	added := perdure.Additions(additions)
+	err = r.settle(ctx, c, handler, Ending{Row: row, Result: result, Err: err, additions: added, stale: new(bool)})
+	if failure := core.Addition(err); failure != nil && len(added) > 0 {
+		c.Failed = true
+		err = r.settle(ctx, c, handler, Ending{Row: row, Err: failure, stale: new(bool)})
+	}
+	if err != nil {
 		return err
 	}
 	return failpoint.Hit(r.options.Kind + ".settled")
@@ -73,10 +81,13 @@ func (r *Runner) execute(ctx context.Context, handler Handler, row store.Hook) (
 	return result, err
 }
 
-// settle commits what came of an execution.
+// settle commits what came of an execution. If a function that the handler has added
+// fails, nothing is committed.
 func (r *Runner) settle(ctx context.Context, c *core.Claim, handler Handler, end Ending) error {
 	stmts, again, ended := r.outcome(c, end)
-	end.stmts = stmts
+	if end.stmts = stmts; end.Err != nil {
+		end.additions = nil
+	}
 	commit := func(ctx context.Context) error {
 		err := r.rt.Committer.Commit(ctx, &unit.Unit{Stmts: stmts})
 		if err == nil && *end.stale {
@@ -84,8 +95,14 @@ func (r *Runner) settle(ctx context.Context, c *core.Claim, handler Handler, end
 		}
 		return err
 	}
-	if ended && handler.Finish != nil {
+	switch {
+	case ended && handler.Finish != nil:
 		commit = func(ctx context.Context) error { return handler.Finish(ctx, end) }
+	case len(end.additions) > 0:
+		commit = func(ctx context.Context) error { return r.commitWith(ctx, end) }
+	}
+	if alone := commit; len(end.additions) > 0 {
+		commit = func(ctx context.Context) error { return core.Committing(ctx, func() error { return alone(ctx) }) }
 	}
 	err := persist(ctx, commit)
 	switch {
@@ -97,6 +114,22 @@ func (r *Runner) settle(ctx context.Context, c *core.Claim, handler Handler, end
 		r.rt.Hub.Tell(r.options.Topic, again)
 	}
 	return nil
+}
+
+// commitWith commits the end of a row together with what the handler has added.
+func (r *Runner) commitWith(ctx context.Context, end Ending) error {
+	return r.eng.Update(ctx, func(tx *perdure.Tx) error {
+		err := end.Record(func(stmts ...sqldb.Stmt) error {
+			if err := tx.Attach(nil, stmts...); err != nil {
+				return err
+			}
+			return tx.Flush()
+		})
+		if err != nil {
+			return err
+		}
+		return end.Add(tx)
+	})
 }
 
 // outcome returns the statements that record what came of an execution, and

@@ -64,14 +64,17 @@ type Ending struct {
 	Result any
 	Err    error
 
-	stmts []sqldb.Stmt
-	stale *bool
+	// additions are the functions that the handler has added to the transaction.
+	additions []func(*perdure.Tx) error
+	stmts     []sqldb.Stmt
+	stale     *bool
 }
 
 // Record records the end, by a function that runs statements in the transaction
 // of what follows from it. It is core.ErrLost if the claim is no longer held:
 // then nothing may follow.
 func (e Ending) Record(run func(...sqldb.Stmt) error) error {
+	*e.stale = false // the transaction may run again
 	if err := run(e.stmts...); err != nil {
 		return err
 	}
@@ -81,9 +84,14 @@ func (e Ending) Record(run func(...sqldb.Stmt) error) error {
 	return nil
 }
 
+// Add runs the functions that the handler has added, in the transaction of what
+// follows from the end. It is called after Record.
+func (e Ending) Add(tx *perdure.Tx) error { return core.RunAdditions(tx, e.additions) }
+
 // Runner runs the rows of a namespace in this process. It is safe for concurrent
 // use.
 type Runner struct {
+	eng     *perdure.Engine
 	rt      *perdure.Runtime
 	options Options
 	worker  *core.Worker
@@ -96,8 +104,9 @@ type Runner struct {
 }
 
 // New returns a runner that handles nothing yet.
-func New(rt *perdure.Runtime, o Options) *Runner {
-	r := &Runner{rt: rt, options: o, id: newToken(), handlers: map[string]Handler{}}
+func New(eng *perdure.Engine, o Options) *Runner {
+	rt := eng.Runtime()
+	r := &Runner{eng: eng, rt: rt, options: o, id: newToken(), handlers: map[string]Handler{}}
 	r.lane = rt.Workers.NewLane(func() { rt.Hub.Tell(o.Topic, time.Time{}) })
 	r.worker = core.NewWorker(core.Kind{
 		Name: o.Kind, Claim: r.claim, Run: r.run, Extend: r.extend, Release: r.release, Return: r.restore, Next: r.next, Sweep: r.sweep,

@@ -1,4 +1,4 @@
-package fsm
+package sqldb_test
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// Only what an outcome itself is to blame for fails its instance.
-func TestRefusedIsWhatTheDatabaseDidNotTake(t *testing.T) {
+// Only errors that the data has caused.
+func TestRefusedIsAnErrorThatTheDataHasCaused(t *testing.T) {
 	t.Parallel()
 	state := func(code string) error { return fmt.Errorf("wrapped: %w", &pgconn.PgError{Code: code}) }
 	for _, c := range []struct {
@@ -35,9 +35,10 @@ func TestRefusedIsWhatTheDatabaseDidNotTake(t *testing.T) {
 		{errors.New("disk I/O error"), false},
 		{&sqldb.Transient{Err: errors.New("x")}, false},
 		{&sqldb.Uncertain{Err: &fault.Duplicate{Err: errors.New("x")}}, false},
+		{&fault.Uncertain{Err: state("23505")}, false},
 	} {
-		if got := refused(c.err); got != c.want {
-			t.Errorf("refused(%v) is %v", c.err, got)
+		if got := sqldb.Refused(c.err); got != c.want {
+			t.Errorf("Refused(%v) is %v", c.err, got)
 		}
 	}
 }

@@ -1,0 +1,33 @@
+package sqldb
+
+import (
+	"errors"
+
+	"github.com/perdure/perdure/fault"
+)
+
+// Refused reports whether the database was reachable and refused the data that it was
+// given. All other errors, such as a full disk, a timeout or a lost response to COMMIT,
+// are not caused by the data.
+func Refused(err error) bool {
+	var uncertain *Uncertain
+	var unknown *fault.Uncertain
+	var duplicate *fault.Duplicate
+	var restricted *fault.Restricted
+	var invalid *fault.Invalid
+	switch {
+	case errors.As(err, &uncertain), errors.As(err, &unknown):
+		return false
+	case errors.As(err, &duplicate), errors.As(err, &restricted), errors.As(err, &invalid):
+		return true
+	}
+	var server interface{ SQLState() string }
+	if !errors.As(err, &server) || len(server.SQLState()) < 2 {
+		return false
+	}
+	switch server.SQLState()[:2] {
+	case "22", "23", "54": // bad data, a constraint, a limit of the program
+		return true
+	}
+	return false
+}

@@ -1,0 +1,57 @@
+package perdure
+
+import (
+	"context"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/core"
+)
+
+// CommitWith adds fn to the transaction that records the success of the work that ctx
+// belongs to. ctx is the context of a handler: of a hook, an alarm, an effect or an
+// invocation of an actor, or of the sender of a task. Steps of state machines use
+// fsm.Outcome.With.
+//
+//	func charge(ctx context.Context, p Payment) error {
+//		receipt, err := bank.Charge(ctx, p.Amount, hook.FromContext(ctx).Key)
+//		if err != nil {
+//			return err
+//		}
+//		return perdure.CommitWith(ctx, func(tx *perdure.Tx) error {
+//			_, err := tx.Exec("insert into receipts (id) values ($1)", receipt)
+//			return err
+//		})
+//	}
+//
+// fn runs after the handler has returned nil, and after the claim was verified under a
+// lock. What fn writes commits exactly once, together with the outcome: not if the
+// handler fails, and not if another process has claimed the work in the meantime. fn
+// may run more than once, like the function of Update, and must have no effect outside
+// its Tx. If fn fails, the attempt has failed with its error.
+//
+// Functions that are added by several calls run in order in one transaction. CommitWith
+// returns a *fault.Invalid if ctx does not belong to running work, or if the handler
+// has returned.
+func CommitWith(ctx context.Context, fn func(tx *Tx) error) error {
+	if fn == nil {
+		return fault.Invalidf("function", "is nil")
+	}
+	additions := core.AdditionsOf(ctx)
+	if additions == nil {
+		return fault.Invalidf("context", "does not belong to a handler")
+	}
+	if !additions.Add(func(tx any) error { return fn(tx.(*Tx)) }) {
+		return fault.Invalidf("context", "belongs to a handler that has returned")
+	}
+	return nil
+}
+
+// Additions returns the functions that a handler of one of Perdure's own packages has
+// added, and lets it add no more.
+func Additions(a *core.Additions) []func(*Tx) error {
+	var all []func(*Tx) error
+	for _, fn := range a.Close() {
+		all = append(all, func(tx *Tx) error { return fn(tx) })
+	}
+	return all
+}
