@@ -49,7 +49,9 @@ func TestAnErrorMeansTheSameForEveryKind(t *testing.T) {
 		"goexit":              {func() error { runtime.Goexit(); return nil }, minutes},
 	} {
 		t.Run(name, func(t *testing.T) {
-			each(t, func(t *testing.T, eng *perdure.Engine, clock *perduretest.Clock, k kind) {
+			each(t, and("function", function), func(t *testing.T, db enginetest.Database, k kind) {
+				clock := perduretest.NewClock(start)
+				eng := db.Open(t, &perdure.Options{Clock: clock})
 				var got []time.Duration
 				p := k.start(subject{t: t, eng: eng, policy: retry.Fixed(4, time.Minute), run: func(_ context.Context, attempt int) error {
 					if got = append(got, clock.Now().Sub(start)/time.Minute); attempt != len(got) {

@@ -5,6 +5,7 @@ package kinds
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"testing"
 	"time"
 
@@ -15,7 +16,6 @@ import (
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/hook"
 	"github.com/perdure/perdure/internal/enginetest"
-	"github.com/perdure/perdure/perduretest"
 	"github.com/perdure/perdure/retry"
 	"github.com/perdure/perdure/task"
 )
@@ -30,12 +30,29 @@ type subject struct {
 	policy retry.Policy
 	// run is the user's code. attempt is the number that the kind passes to it.
 	run func(ctx context.Context, attempt int) error
+	// joins is true if the work is there: this is a further process.
+	joins bool
+	// add is what the user's code commits with its success. nil: nothing.
+	add func(tx *perdure.Tx) error
+}
+
+// handle is the code of a handler.
+func (s subject) handle(ctx context.Context, attempt int) error {
+	if s.add != nil {
+		if err := perdure.CommitWith(ctx, s.add); err != nil {
+			return err
+		}
+	}
+	return s.run(ctx, attempt)
 }
 
 // kind starts a work item and returns the Processor that runs it.
 type kind struct {
 	start func(s subject) dispatch.Processor
 	on    []string
+	// lease and since are the columns of the end of a claim and of an earlier time,
+	// in the table that has the claims.
+	schema, table, lease, since string
 }
 
 var (
@@ -45,23 +62,34 @@ var (
 
 // kinds are all kinds of work that call functions of users.
 var kinds = map[string]kind{
-	"hook":       {startHook, everywhere},
-	"alarm":      {startAlarm, whole},
-	"step":       {startStep, whole},
-	"effect":     {startEffect, whole},
-	"invocation": {startInvocation, whole},
-	"function":   {startFunction, []string{enginetest.SQLite}},
+	"hook":       {startHook, everywhere, "perdure", "hooks", "lease_expires_at", "created_at"},
+	"alarm":      {startAlarm, whole, "perdure", "alarms", "lease_expires_at", "created_at"},
+	"step":       {startStep, whole, "perdure", "leases", "expires_at", "claimed_at"},
+	"effect":     {startEffect, whole, "perdure", "hooks", "lease_expires_at", "created_at"},
+	"invocation": {startInvocation, whole, "perdure", "hooks", "lease_expires_at", "created_at"},
+}
+
+// function is a function of a business process. It has a Tx of its own.
+var function = kind{startFunction, []string{enginetest.SQLite}, "queues", "task", "lease_expires_at", "enqueued_at"}
+
+// sender is the sender of a task. Its errors are outcomes of the business process.
+var sender = kind{startSender, whole, "queues", "task", "lease_expires_at", "enqueued_at"}
+
+// and returns the kinds and one more.
+func and(name string, k kind) map[string]kind {
+	all := maps.Clone(kinds)
+	all[name] = k
+	return all
 }
 
 // each runs test once for each kind of work and database.
-func each(t *testing.T, test func(t *testing.T, eng *perdure.Engine, clock *perduretest.Clock, k kind)) {
+func each(t *testing.T, kinds map[string]kind, test func(t *testing.T, db enginetest.Database, k kind)) {
 	t.Parallel()
 	for name, k := range kinds {
 		for _, database := range k.on {
 			t.Run(name+"/"+database, func(t *testing.T) {
 				t.Parallel()
-				clock := perduretest.NewClock(start)
-				test(t, enginetest.New(t, database).Open(t, &perdure.Options{Clock: clock}), clock, k)
+				test(t, enginetest.New(t, database), k)
 			})
 		}
 	}
@@ -82,12 +110,14 @@ func startHook(s subject) dispatch.Processor {
 	hooks, err := hook.New(s.eng, "shop", nil)
 	enginetest.NoError(s.t, err)
 	s.drained(hooks)
-	h, err := hook.Define(hooks, "send", func(ctx context.Context, _ int) error { return s.run(ctx, hook.FromContext(ctx).Attempt) }, nil)
+	h, err := hook.Define(hooks, "send", func(ctx context.Context, _ int) error { return s.handle(ctx, hook.FromContext(ctx).Attempt) }, nil)
 	enginetest.NoError(s.t, err)
-	s.update(func(tx *perdure.Tx) error {
-		_, err := h.Trigger(tx, 1, &hook.TriggerOptions{Retry: s.policy})
-		return err
-	})
+	if !s.joins {
+		s.update(func(tx *perdure.Tx) error {
+			_, err := h.Trigger(tx, 1, &hook.TriggerOptions{Retry: s.policy})
+			return err
+		})
+	}
 	return hooks
 }
 
@@ -95,8 +125,11 @@ func startAlarm(s subject) dispatch.Processor {
 	alarms, err := alarm.New(s.eng, nil)
 	enginetest.NoError(s.t, err)
 	s.drained(alarms)
-	remind, err := alarm.Handle(alarms, "remind", func(ctx context.Context, _ int) error { return s.run(ctx, alarm.FromContext(ctx).Attempt) }, nil)
+	remind, err := alarm.Handle(alarms, "remind", func(ctx context.Context, _ int) error { return s.handle(ctx, alarm.FromContext(ctx).Attempt) }, nil)
 	enginetest.NoError(s.t, err)
+	if s.joins {
+		return alarms
+	}
 	enginetest.NoError(s.t, remind.Schedule(s.t.Context(), alarm.ID("ada"), 1, &alarm.ScheduleOptions{At: start, Retry: s.policy}))
 	return alarms
 }
@@ -106,23 +139,30 @@ func startStep(s subject) dispatch.Processor {
 	enginetest.NoError(s.t, err)
 	s.drained(machines)
 	d := fsm.Define("order", 1, fsm.Step("pay", func(ctx context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
-		return r.Done(nil), s.run(ctx, r.Attempt)
+		outcome := r.Done(nil)
+		if s.add != nil {
+			outcome = outcome.With(s.add)
+		}
+		return outcome, s.run(ctx, r.Attempt)
 	})).Retry(s.policy)
 	enginetest.NoError(s.t, machines.Register(d))
+	if s.joins {
+		return machines
+	}
 	_, err = fsm.Start(s.t.Context(), s.eng, d, 1, nil)
 	enginetest.NoError(s.t, err)
 	return machines
 }
 
 func startEffect(s subject) dispatch.Processor {
-	run := func(ctx context.Context, c actor.Call) error { return s.run(ctx, c.Attempt) }
+	run := func(ctx context.Context, c actor.Call) error { return s.handle(ctx, c.Attempt) }
 	return s.actor(`{"initial": "a", "states": {"a": {"entry": {"type": "send"}}}}`, &actor.TypeOptions{
 		Effects: map[string]actor.Effect{"send": {Run: run, Retry: s.policy}},
 	})
 }
 
 func startInvocation(s subject) dispatch.Processor {
-	run := func(ctx context.Context, c actor.Call) (any, error) { return nil, s.run(ctx, c.Attempt) }
+	run := func(ctx context.Context, c actor.Call) (any, error) { return nil, s.handle(ctx, c.Attempt) }
 	return s.actor(`{"initial": "a", "states": {"a": {"invoke": {"src": "pay"}}}}`, &actor.TypeOptions{
 		Tasks: map[string]actor.Task{"pay": {Run: run, Retry: s.policy}},
 	})
@@ -133,9 +173,29 @@ func (s subject) actor(document string, o *actor.TypeOptions) dispatch.Processor
 	enginetest.NoError(s.t, err)
 	s.drained(actors)
 	enginetest.NoError(s.t, actors.Register("cart", []byte(document), o))
+	if s.joins {
+		return actors
+	}
 	_, err = actors.Spawn(s.t.Context(), actor.Ref{Type: "cart", ID: "1"}, actor.Caller{Kind: actor.System}, nil, nil)
 	enginetest.NoError(s.t, err)
 	return actors
+}
+
+func startSender(s subject) dispatch.Processor {
+	worker, err := task.NewWorker(s.eng, &task.Options{Retry: s.policy, Senders: map[string]task.Sender{
+		"ship": func(ctx context.Context, _ json.RawMessage) (any, error) {
+			return nil, s.handle(ctx, task.FromContext(ctx).Attempt)
+		},
+	}})
+	enginetest.NoError(s.t, err)
+	s.drained(worker)
+	if !s.joins {
+		s.update(func(tx *perdure.Tx) error {
+			_, err := task.Enqueue(tx, "ship", map[string]string{"task_type": "ship"}, nil)
+			return err
+		})
+	}
+	return worker
 }
 
 func startFunction(s subject) dispatch.Processor {
