@@ -125,6 +125,9 @@ func (w *signalWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// PID returns the id of the child's process.
+func (c *Child) PID() int { return c.cmd.Process.Pid }
+
 // AwaitReady returns when the child is at work. That it exits before is an
 // error.
 func (c *Child) AwaitReady(ctx context.Context) error {

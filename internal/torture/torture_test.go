@@ -154,6 +154,7 @@ func TestMain(m *testing.M) {
 		"losePower":        losePower,
 		"migrateAndWrite":  migrateAndWrite,
 		"runHooks":         runHooks,
+		"runRecorders":     runRecorders,
 	})
 	testdb.Main(m)
 }
