@@ -139,12 +139,12 @@ func startStep(s subject) dispatch.Processor {
 	enginetest.NoError(s.t, err)
 	s.drained(machines)
 	d := fsm.Define("order", 1, fsm.Step("pay", func(ctx context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
-		outcome := r.Done(nil)
+		outcome := r.Next("ship")
 		if s.add != nil {
 			outcome = outcome.With(s.add)
 		}
 		return outcome, s.run(ctx, r.Attempt)
-	})).Retry(s.policy)
+	}), fsm.Step("ship", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Done(nil), nil })).Retry(s.policy)
 	enginetest.NoError(s.t, machines.Register(d))
 	if s.joins {
 		return machines
