@@ -45,13 +45,3 @@ func CommitWith(ctx context.Context, fn func(tx *Tx) error) error {
 	}
 	return nil
 }
-
-// Additions returns the functions that a handler of one of Perdure's own packages has
-// added, and lets it add no more.
-func Additions(a *core.Additions) []func(*Tx) error {
-	var all []func(*Tx) error
-	for _, fn := range a.Close() {
-		all = append(all, func(tx *Tx) error { return fn(tx) })
-	}
-	return all
-}

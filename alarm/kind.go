@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/failpoint"
@@ -130,7 +129,7 @@ func (a *Alarms) run(ctx context.Context, c *core.Claim) error {
 	if err := failpoint.Hit("alarm.executed"); err != nil {
 		return err
 	}
-	o, err := a.decide(ctx, f, f.hold(c.Token), perdure.Additions(additions), err)
+	o, err := a.decide(ctx, f, f.hold(c.Token), additions.Close(), err)
 	if c.Failed = o.err != nil; err != nil {
 		return fmt.Errorf("record outcome: %w", err)
 	}

@@ -46,7 +46,7 @@ func (a *Alarms) outcome(f *fire, h store.AlarmHold, result error) *outcome {
 
 // decide commits the outcome of a fire, with what the handler has added to it. If that
 // fails, so has the fire.
-func (a *Alarms) decide(ctx context.Context, f *fire, h store.AlarmHold, added []func(*perdure.Tx) error, result error) (*outcome, error) {
+func (a *Alarms) decide(ctx context.Context, f *fire, h store.AlarmHold, added []func(any) error, result error) (*outcome, error) {
 	o := a.outcome(f, h, result)
 	if len(added) == 0 || result != nil {
 		return o, a.settle(ctx, o.stmts...)
@@ -65,7 +65,7 @@ func (a *Alarms) decide(ctx context.Context, f *fire, h store.AlarmHold, added [
 var errStale = errors.New("outcome is stale")
 
 // commitWith commits an outcome together with what the handler has added.
-func (a *Alarms) commitWith(ctx context.Context, o *outcome, added []func(*perdure.Tx) error) error {
+func (a *Alarms) commitWith(ctx context.Context, o *outcome, added []func(any) error) error {
 	err := a.eng.Update(ctx, func(tx *perdure.Tx) error {
 		o.stale = false
 		if err := tx.Attach(nil, o.stmts...); err != nil {
@@ -77,7 +77,7 @@ func (a *Alarms) commitWith(ctx context.Context, o *outcome, added []func(*perdu
 		if o.stale {
 			return errStale
 		}
-		return core.RunAdditions(tx, added)
+		return core.RunAdditions[any](tx, added)
 	})
 	if errors.Is(err, errStale) {
 		return nil

@@ -124,7 +124,7 @@ type outcome struct {
 	Error  string          `json:"error,omitempty"`
 	// added are the functions that the sender has added to the transaction that
 	// records its success. They cannot be stored.
-	added []func(*perdure.Tx) error
+	added []func(any) error
 }
 
 // unnotedError says that the work was done, or has failed, but that its handler

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/failpoint"
@@ -35,7 +34,7 @@ func (w *Worker) finish(ctx context.Context, t store.Task, function, payload str
 		if err := w.conclude(s, t, function, payload, out.Error); err != nil || len(out.added) == 0 {
 			return err
 		}
-		return core.RunAdditions(s.unit(), out.added)
+		return core.RunAdditions[any](s.unit(), out.added)
 	}
 	if len(out.added) > 0 {
 		return w.hold(ctx, t, w.holdUnit, finish)
@@ -159,7 +158,7 @@ func (w *Worker) before(ctx context.Context, t store.Task, handler string) (inpu
 }
 
 // deliver calls the sender. A panic is an error; what hangs is left behind.
-func (w *Worker) deliver(ctx context.Context, t store.Task, input json.RawMessage) (json.RawMessage, []func(*perdure.Tx) error, error) {
+func (w *Worker) deliver(ctx context.Context, t store.Task, input json.RawMessage) (json.RawMessage, []func(any) error, error) {
 	ctx, additions := core.WithAdditions(ctx)
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, infoKey{}, w.info(t)), w.options.Timeout)
 	defer cancel()
@@ -176,7 +175,7 @@ func (w *Worker) deliver(ctx context.Context, t store.Task, input json.RawMessag
 	if err != nil {
 		raw = unstorable(err)
 	}
-	return raw, perdure.Additions(additions), nil
+	return raw, additions.Close(), nil
 }
 
 func (w *Worker) info(t store.Task) Info {

@@ -43,7 +43,7 @@ func (r *Runner) run(ctx context.Context, c *core.Claim) error {
 		return err
 	}
 	c.Failed = err != nil
-	added := perdure.Additions(additions)
+	added := additions.Close()
 	err = r.settle(ctx, c, handler, Ending{Row: row, Result: result, Err: err, additions: added, stale: new(bool)})
 	if failure := core.Addition(err); failure != nil && len(added) > 0 {
 		c.Failed = true

@@ -65,7 +65,7 @@ type Ending struct {
 	Err    error
 
 	// additions are the functions that the handler has added to the transaction.
-	additions []func(*perdure.Tx) error
+	additions []func(any) error
 	stmts     []sqldb.Stmt
 	stale     *bool
 }
@@ -86,7 +86,7 @@ func (e Ending) Record(run func(...sqldb.Stmt) error) error {
 
 // Add runs the functions that the handler has added, in the transaction of what
 // follows from the end. It is called after Record.
-func (e Ending) Add(tx *perdure.Tx) error { return core.RunAdditions(tx, e.additions) }
+func (e Ending) Add(tx *perdure.Tx) error { return core.RunAdditions[any](tx, e.additions) }
 
 // Runner runs the rows of a namespace in this process. It is safe for concurrent
 // use.
