@@ -88,7 +88,7 @@ func (w *worker) machine(steps ...fsm.StepOf[string]) *fsm.Definition[string] {
 }
 
 func (w *worker) end(_ context.Context, run *fsm.Run[string]) (fsm.Outcome, error) {
-	return run.Done(run.State), w.did(run.Attempt + 1)
+	return run.Done(run.State), w.did(run.Attempt)
 }
 
 func (w *worker) instances() {

@@ -93,7 +93,7 @@ func (p *process) define() *fsm.Definition[string] {
 			return run.Spawn(fsm.ChildOf(order, "planted-state", nil)).Then("end"), nil
 		}),
 		fsm.Step("end", func(ctx context.Context, run *fsm.Run[string]) (fsm.Outcome, error) {
-			if p.hold && run.Attempt == 0 {
+			if p.hold && run.Attempt == 1 {
 				return run.Replay(time.Hour), nil
 			}
 			children, err := run.Children(ctx)
@@ -273,7 +273,7 @@ func (Conformance) WorkThatCannotBeOpenedIsLeftAlone(t *testing.T, db enginetest
 		}
 		if id != "" {
 			i, err := stranger.machines.Get(t.Context(), id)
-			if err != nil || i.Status.Ended() || i.Attempt != 0 || i.Crashes != 0 || !strings.Contains(string(i.State), `"key":"a"`) {
+			if err != nil || i.Status.Ended() || i.Attempt != 1 || i.Crashes != 0 || !strings.Contains(string(i.State), `"key":"a"`) {
 				t.Errorf("with keys %q: %+v, %v", keys, i, err)
 			}
 			if delayed := i.Due.After(clock.Now()); delayed != strings.HasPrefix(keys, "a:") || delayed != strings.Contains(i.Error, "cannot be opened") {
@@ -305,7 +305,7 @@ func TestParentWaitsForTheKeyOfItsChild(t *testing.T) {
 	clock.Advance(time.Hour)
 	p.drain(t)
 	i, err := p.machines.Get(t.Context(), id)
-	if err != nil || i.Status.Ended() || i.Attempt != 1 || i.Due.After(clock.Now()) {
+	if err != nil || i.Status.Ended() || i.Attempt != 2 || i.Due.After(clock.Now()) {
 		t.Fatalf("%+v, %v", i, err)
 	}
 	if len(p.errs) != 1 || !strings.Contains(p.errs[0].Error(), `key "b" is not known here`) {
