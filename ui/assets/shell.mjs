@@ -15,14 +15,19 @@ import { me, may } from "./me.mjs";
 import { SignIn } from "./signin.mjs";
 import { Icon } from "./status.mjs";
 
-/** Shell is the whole window. */
-export function Shell() {
+/**
+ * Shell is the whole window. Dialogs stay open when the server wants a token: one of them
+ * may show the token that was just made, which is shown only once.
+ */
+export const Shell = () => html`${unauthorized.value ? html`<${SignIn} />` : html`<${Frame} />`}<${Toasts} /><${Dialogs} />`;
+
+// Frame is the window of those who are signed in.
+function Frame() {
   const [menu, setMenu] = useState(false);
   const main = useRef(null);
   useShellKeys();
   const path = route.value.names.join("/");
   useEffect(() => setMenu(false), [path]);
-  if (unauthorized.value) return html`<${SignIn} /><${Toasts} />`;
   return html`
     <a class="skip" href="#main" onClick=${(e) => { e.preventDefault(); main.current.querySelector("h1")?.focus(); }}>Skip to content</a>
     <header class="top">
@@ -35,8 +40,7 @@ export function Shell() {
       <button class="plain round" aria-label="Keyboard" title="Key: ?" onClick=${sheet}>?</button>
     </header>
     <${Nav} open=${menu} />
-    <main id="main" ref=${main}><${Page} key=${path} /></main>
-    <${Toasts} /><${Dialogs} />`;
+    <main id="main" ref=${main}><${Page} key=${path} /></main>`;
 }
 
 // offered says whether a page is for us.
