@@ -17,6 +17,7 @@ import (
 	"github.com/perdure/perdure/hook"
 	"github.com/perdure/perdure/internal/auth"
 	"github.com/perdure/perdure/internal/seal"
+	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/outbox"
 	"github.com/perdure/perdure/statechart"
 	"github.com/perdure/perdure/task"
@@ -121,6 +122,9 @@ func (a *API) problem(req *request, err error) *Problem {
 		detail = "the server failed to answer; its log has more under the id of the request"
 	case codeUnavailable:
 		detail = "the server cannot answer now"
+		if sqldb.IsUnavailable(err) {
+			a.report(req, err)
+		}
 		var sealed *seal.SealedError
 		if errors.As(err, &sealed) && !sealed.Known {
 			detail = fmt.Sprintf("the process that was asked does not have the encryption key %q", sealed.Key)
@@ -175,6 +179,8 @@ func classify(err error) (int, string) {
 	case is[*seal.SealedError](err): // another process may have the key
 		return http.StatusServiceUnavailable, codeUnavailable
 	case errors.Is(err, fault.ErrClosed), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return http.StatusServiceUnavailable, codeUnavailable
+	case sqldb.IsUnavailable(err): // the connection was lost, or the database is away
 		return http.StatusServiceUnavailable, codeUnavailable
 	}
 	return http.StatusInternalServerError, codeInternal
