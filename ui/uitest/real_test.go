@@ -206,6 +206,7 @@ func TestTheRealServerDoesWhatTheDashboardAsks(t *testing.T) {
 	p.hush(true)
 	p.act("make a token", "[data-action=token]", "")
 	p.wait("the token is shown", `document.querySelector("dialog code")?.textContent.startsWith("perdure_sk_")`)
+	eval[any](p, `import(new URL("api.mjs", document.querySelector("script[src$='.mjs']").src).href).then((api) => api.get("tokens")).catch(() => null)`)
 	p.wait("the page asks for a token", `!!document.querySelector("main.signin")`)
 	if token := eval[string](p, `document.querySelector("dialog[open] code")?.textContent ?? ""`); !strings.HasPrefix(token, "perdure_sk_") {
 		t.Errorf("the new token is no longer shown: %q", token)
