@@ -88,7 +88,11 @@ func poisoned() error {
 		if left == 0 {
 			return d.Stop(ctx)
 		}
-		time.Sleep(10 * time.Millisecond)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
 	}
 }
 

@@ -156,7 +156,7 @@ func (g *generator) query(op operation) string {
 		}
 		v := escaped(g.fit(p.Name))
 		switch {
-		case p.Name == "timeout": // whoever waits has to come back
+		case p.Name == "timeout": // a long wait would stop the fuzzer
 			v = pick(g.Rand, []string{"1ms", "0s", "-1s", "5m1s", "x", "%00", "%FF", "99999999999h", "1ns"})
 		case len(p.Schema.Enum) > 0 && !g.hostile():
 			v = escaped(fmt.Sprint(pick(g.Rand, p.Schema.Enum)))

@@ -81,7 +81,7 @@ func (r *Runner) execute(ctx context.Context, handler Handler, row store.Hook) (
 	return result, err
 }
 
-// settle commits what came of an execution. If a function that the handler has added
+// settle commits the outcome of an execution. If a function that the handler has added
 // fails, nothing is committed.
 func (r *Runner) settle(ctx context.Context, c *core.Claim, handler Handler, end Ending) error {
 	stmts, again, ended := r.outcome(c, end)

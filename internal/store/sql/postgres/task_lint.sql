@@ -94,7 +94,7 @@ with ours as (
   from pg_roles r
   where r.rolname = 'perdure_owner' and (r.rolsuper or r.rolcreaterole or r.rolbypassrls or r.rolcanlogin)
   union all
-  -- A role can set its own timeouts to any value: somebody else has to end its transactions.
+  -- A role can set its own timeouts to any value: another role has to end its transactions.
   select 'role that cannot end overdue transactions of the worker', 'perdure_owner', 'grant perdure_worker to perdure_owner'
   where not pg_has_role('perdure_owner', 'perdure_worker', 'usage')
   union all
