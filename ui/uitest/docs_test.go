@@ -66,10 +66,44 @@ func TestTheDocumentationIsSearchedByKeyboard(t *testing.T) {
 	p.keys("/")
 	p.wait("the field has the focus", `document.activeElement.id === "q"`)
 	p.keys("p", "g", "b", "o", "u", "n")
-	p.wait("something is found", `document.querySelectorAll("#found a").length > 0`)
+	p.wait("the page is found", `document.querySelector("#found a")?.pathname === "/docs/operations/pgbouncer"`)
 	p.keys(kb.ArrowDown)
-	p.wait("the first has the focus", `document.activeElement.matches("#found a")`)
-	p.wait("it leads to the page", `document.activeElement.pathname === "/docs/operations/pgbouncer"`)
+	p.wait("the first has the focus", `document.activeElement.matches("#found a") && document.activeElement.pathname === "/docs/operations/pgbouncer"`)
 	p.keys(kb.Escape)
 	p.wait("the field has the focus again", `document.activeElement.id === "q" && document.getElementById("found").hidden`)
+}
+
+func TestAnAnswerThatArrivesAfterEscapeDoesNotOpenTheListAgain(t *testing.T) {
+	t.Parallel()
+	url := documentation(t)
+	p := newTab(t, url)
+	p.open(url + "/docs/guide/fsm")
+	// Answers are held until the test lets them go.
+	eval[bool](p, `(() => {
+		const real = window.fetch;
+		window.held = [];
+		window.answered = 0;
+		window.fetch = async (...request) => {
+			await new Promise((let_go) => held.push(let_go));
+			const answer = await real(...request);
+			const body = await answer.json();
+			return { ok: true, json: async () => { setTimeout(() => answered++); return body; } };
+		};
+		return true;
+	})()`)
+	p.keys("/")
+	p.wait("the field has the focus", `document.activeElement.id === "q"`)
+	p.keys("p")
+	p.wait("the first question is asked", `held.length === 1`)
+	eval[bool](p, `(held[0](), true)`)
+	p.wait("something is found", `document.querySelectorAll("#found a").length > 0 && answered === 1`)
+	p.keys("g")
+	p.wait("the second question is asked", `held.length === 2`)
+	p.keys(kb.Escape)
+	p.wait("the list is closed", `document.getElementById("found").hidden`)
+	eval[bool](p, `(held[1](), true)`)
+	p.wait("the second answer is there", `answered === 2`)
+	if !eval[bool](p, `document.getElementById("found").hidden`) {
+		t.Fatal("the late answer opened the list again")
+	}
 }

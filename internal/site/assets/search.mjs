@@ -23,12 +23,19 @@ function show(hits) {
   found.hidden = false;
 }
 
-function hide() {
-  found.hidden = true;
-}
-
 let latest = 0;
 let timer = 0;
+
+/** settle drops the question that is pending: its answer changes the list no more. */
+function settle() {
+  clearTimeout(timer);
+  latest++;
+}
+
+function hide() {
+  settle();
+  found.hidden = true;
+}
 
 /** find asks the server; an answer that comes after a later question is dropped. */
 async function find() {
@@ -40,7 +47,7 @@ async function find() {
     const hits = answer.ok ? await answer.json() : [];
     if (mine === latest) show(hits);
   } catch {
-    hide(); // offline: the form says so when it is sent
+    if (mine === latest) hide(); // offline: the form says so when it is sent
   }
 }
 
@@ -51,6 +58,7 @@ field.addEventListener("input", () => {
 
 /** move goes up and down between the field and the rows. */
 function move(step) {
+  settle();
   const stops = [field, ...found.querySelectorAll("a")];
   const at = stops.indexOf(document.activeElement);
   stops[Math.min(Math.max(at + step, 0), stops.length - 1)].focus();
