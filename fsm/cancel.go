@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/unit"
+	"github.com/perdure/perdure/internal/work"
 	"github.com/perdure/perdure/retry"
 )
 
@@ -63,7 +64,7 @@ func (m *Machines) endIn(tx *perdure.Tx, id, reason string, terminate bool) erro
 	if err != nil {
 		return err
 	}
-	r := rootEnd{machines: m, tx: run, news: &news{}, terminate: terminate}
+	r := rootEnd{machines: m, tx: run, news: &work.News{}, terminate: terminate}
 	err = r.end(tx.Context(), id, Cancelled, edge.Message(reason))
 	for left := maxInUnit; err == nil && r.tree && left > 0; {
 		p := &piece{machines: m, tx: run, news: r.news}
@@ -128,7 +129,7 @@ func (m *Machines) endChildren(ctx context.Context, id string) {
 func (m *Machines) tryEnd(ctx context.Context, id string, status Status, reason string, terminate bool) (*rootEnd, error) {
 	ctx, cancel := context.WithTimeout(ctx, m.rt.Timeout)
 	defer cancel()
-	r := &rootEnd{machines: m, news: &news{}, terminate: terminate}
+	r := &rootEnd{machines: m, news: &work.News{}, terminate: terminate}
 	return r, unit.Once(ctx, m.rt.DB, sqldb.Write, func(tx sqldb.Tx) error {
 		r.tx = tx
 		return m.rt.Store.Act(ctx, tx, func() error { return r.end(ctx, id, status, reason) })
@@ -139,7 +140,7 @@ func (m *Machines) tryEnd(ctx context.Context, id string, status Status, reason 
 type rootEnd struct {
 	machines *Machines
 	tx       sqldb.Runner
-	news     *news
+	news     *work.News
 
 	interrupted []store.Held
 	tree        bool // it may have live children
@@ -148,7 +149,7 @@ type rootEnd struct {
 
 // announce tells the dispatchers and the steps that run here.
 func (r *rootEnd) announce() {
-	r.news.publish(r.machines.rt)
+	r.machines.runner.Publish(r.news)
 	r.machines.interruptHere(r.interrupted)
 }
 
@@ -199,7 +200,7 @@ func (r *rootEnd) end(ctx context.Context, id string, status Status, reason stri
 		c := compensating{machines: r.machines}
 		c.add(doom, doomed{id: id, reason: reason, root: id}, queued, removed == 0)
 		r.tree = instance.Fanout > 0
-		r.news.woken(doom.Queue)
+		r.news.Woken(doom.Queue)
 		return r.tx.Run(ctx, c.statements(r.machines.rt.Now())...)
 	}
 	if queued { // it was not at the head of its partition: the head stays

@@ -66,7 +66,7 @@ func (c *compensating) statements(now store.Now) []sqldb.Stmt {
 		return nil
 	}
 	st := c.machines.rt.Store
-	stmts := []sqldb.Stmt{st.CompensateInstances(c.all, now), st.InsertTransitions(c.machines.id, c.transitions, now)}
+	stmts := []sqldb.Stmt{st.CompensateInstances(c.all, now), st.InsertTransitions(c.machines.runner.ID, c.transitions, now)}
 	if len(c.ready) > 0 {
 		stmts = append(stmts, st.ReadyInstances(c.ready))
 	}
@@ -85,14 +85,11 @@ func (c *compensating) statements(now store.Now) []sqldb.Stmt {
 // handOver finds the instances of interrupted claims that continue with their cancel
 // step now that the step which was running has ended, and returns the leases that hold
 // them for that.
-func (f *flusher) handOver(ctx context.Context, tx sqldb.Runner, interrupted []store.Held) (ids, tokens []string, err error) {
-	if len(interrupted) == 0 {
-		return nil, nil, nil
-	}
+func (m *Machines) handOver(ctx context.Context, tx sqldb.Runner, interrupted []store.Held) (ids, tokens []string, err error) {
 	all := make([]string, len(interrupted))
 	for i, h := range interrupted {
 		all[i] = h.ID
 	}
-	err = tx.Run(ctx, f.machines.rt.Store.TakeCancelLeases(all, func(h store.Held) { ids, tokens = append(ids, h.ID), append(tokens, h.Token) }))
+	err = tx.Run(ctx, m.rt.Store.TakeCancelLeases(all, func(h store.Held) { ids, tokens = append(ids, h.ID), append(tokens, h.Token) }))
 	return ids, tokens, err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/unit"
+	"github.com/perdure/perdure/internal/work"
 )
 
 const (
@@ -214,7 +215,7 @@ func (e *ends) expire(ctx context.Context, ids []string) (int, error) {
 	for i, id := range ids {
 		all[i] = doomed{id: id, status: Failed, reason: deadlineExceeded, root: id}
 	}
-	p := &piece{machines: m, news: &news{}}
+	p := &piece{machines: m, news: &work.News{}}
 	err := unit.Once(ctx, m.rt.DB, sqldb.Write, func(tx sqldb.Tx) error {
 		p.taking = newTaking(m, tx, all, p.news)
 		return p.taking.run(ctx)
@@ -261,7 +262,5 @@ func (m *Machines) interruptHere(held []store.Held) {
 	for _, h := range held {
 		lost[h] = true
 	}
-	for _, q := range m.served.all() {
-		q.worker.Lose(func(id, token string) bool { return lost[store.Held{ID: id, Token: token}] })
-	}
+	m.runner.Lost(func(id, token string) bool { return lost[store.Held{ID: id, Token: token}] })
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/tracing"
+	"github.com/perdure/perdure/internal/work"
 )
 
 // patience is how long a step may take to return after its context ended.
@@ -20,14 +21,9 @@ const patience = 10 * time.Second
 
 // execution is an instance that is being run here.
 type execution struct {
+	*work.Item
 	machines *Machines
-	claim    *core.Claim
-	instance *store.Instance
-	queue    string
-	token    string
-	suspect  bool // crashed before; limit is its batch limit
-	limit    int
-	skipped  bool // its claim has skipped the instances whose key is not known here
+	instance *store.Instance // of the item
 	inbox    []store.Signal
 	history  bool      // what its steps come to is kept
 	began    time.Time // the step that runs
@@ -80,7 +76,7 @@ func failed(cause error) *decision {
 // call runs a user's function within a timeout, contained, and then goes on with
 // its error.
 func (e *execution) call(ctx context.Context, timeout time.Duration, fn func(context.Context) error, then func(error)) {
-	e.claim.Call(ctx, core.Limits{Timeout: timeout, Patience: patience}, fn, then)
+	e.Claim.Call(ctx, core.Limits{Timeout: timeout, Patience: patience}, fn, then)
 }
 
 // inform tells a step what it can know.
@@ -88,7 +84,7 @@ func (e *execution) inform(info *Info) {
 	i := e.instance
 	*info = Info{
 		ID: i.ID, FSM: i.FSM, Version: i.Version, Step: i.Step, Attempt: i.Attempt + 1, Failures: i.Failures, Crashes: i.Crashes,
-		Token: e.token, TimedOut: i.TimedOut, Rerun: i.Rerun, Fanouts: i.Fanout, Created: i.Created.UTC(),
+		Token: e.Token, TimedOut: i.TimedOut, Rerun: i.Rerun, Fanouts: i.Fanout, Created: i.Created.UTC(),
 	}
 	if i.CancelReason != nil {
 		info.Cancelled, info.CancelReason = true, *i.CancelReason
@@ -236,4 +232,10 @@ func firstError(a, b error) error {
 		return a
 	}
 	return b
+}
+
+func jsonText(v any) *string {
+	raw, _ := json.Marshal(v) // names and numbers only
+	text := string(raw)
+	return &text
 }

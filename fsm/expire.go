@@ -2,73 +2,40 @@ package fsm
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/work"
 )
 
-// expire sees to everything that has become due beside the ready instances: the
-// leases of lost processes, waits that are over, machines that are now known,
-// schedules.
-//
-// It reports whether suspects are due.
-func (m *Machines) expire(ctx context.Context, queue string) (suspects bool, err error) {
-	var news news
-	var leases []store.ExpiredLease
+// expire handles everything that has become due beside the ready instances and their
+// leases: waits that are over, machines that are now known, schedules, and trees to end.
+func (m *Machines) expire(queue string, news *work.News) work.Expiry {
 	var waits []string
 	var ends bool
-	var crashes []Crash
 	var ticking ticking
-	err = m.transact(ctx, func(tx sqldb.Tx) error {
-		st, now := m.rt.Store, m.rt.Now()
-		stmts := []sqldb.Stmt{
-			st.ExpiredLeases(queue, sweepLimit, now, func(l store.ExpiredLease) { leases = append(leases, l) }),
-			st.ExpiredWaits(sweepLimit, now, func(id string) { waits = append(waits, id) }),
-			st.EndsDue(now, func() { ends = true }),
-			st.SuspectsDue(queue, now, func() { suspects = true }),
-		}
-		stmts = append(stmts, st.TimeoutBarriers(sweepLimit, now, news.woken)...)
-		if known := m.definitions(); len(known) > 0 {
-			stmts = append(stmts, st.RerouteInstances(queue, known, sweepLimit, now, news.woken)...)
-		}
-		if err := tx.Run(ctx, append(stmts, ticking.find(m)...)...); err != nil {
-			return err
-		}
-		if len(waits) > 0 {
-			if err := tx.Run(ctx, st.TimeoutWaits(waits, now, news.woken)...); err != nil {
-				return err
+	st, now := m.rt.Store, m.rt.Now()
+	find := []sqldb.Stmt{
+		st.ExpiredWaits(sweepLimit, now, func(id string) { waits = append(waits, id) }),
+		st.EndsDue(now, func() { ends = true }),
+	}
+	find = append(find, st.TimeoutBarriers(sweepLimit, now, news.Woken)...)
+	if known := m.definitions(); len(known) > 0 {
+		find = append(find, st.RerouteInstances(queue, known, sweepLimit, now, news.Woken)...)
+	}
+	return work.Expiry{
+		Find: append(find, ticking.find(m)...),
+		Handle: func(ctx context.Context, tx sqldb.Tx) error {
+			if len(waits) > 0 {
+				if err := tx.Run(ctx, st.TimeoutWaits(waits, now, news.Woken)...); err != nil {
+					return err
+				}
 			}
-		}
-		reaped, err := m.reapAll(ctx, tx, leases, &news)
-		if err != nil {
-			return err
-		}
-		crashes = reaped
-		return ticking.fire(ctx, m, tx, &news)
-	})
-	if err != nil {
-		return false, fmt.Errorf("sweep: %w", err)
+			return ticking.fire(ctx, m, tx, news)
+		},
+		Committed: func() { m.ends.serve(ends) },
 	}
-	news.publish(m.rt)
-	for _, c := range crashes {
-		m.options.OnCrash(c)
-	}
-	m.ends.serve(ends)
-	return suspects || len(crashes) > 0, nil
-}
-
-// quarantine ends an instance that has lost its process too often.
-func (m *Machines) quarantine(ctx context.Context, tx sqldb.Tx, id string, news *news) error {
-	var instance store.Instance
-	if err := tx.Run(ctx, m.rt.Store.GetInstance(id, func(i *store.Instance) { instance = *i })); err != nil {
-		return err
-	}
-	message := "process was lost too often while the instance ran"
-	end := ending{rt: m.rt, news: news}
-	end.add(instance, Quarantined, nil, nil, &message)
-	return tx.Run(ctx, end.statements(m.rt.Now())...)
 }
 
 // definitions returns the steps that this process can run, each definition also

@@ -44,6 +44,7 @@ import (
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/work"
 )
 
 // DefaultQueue is the queue of machines that name none.
@@ -105,12 +106,8 @@ type Machines struct {
 	rt      *perdure.Runtime
 	eng     *perdure.Engine
 	options Options
-	id      string
-	flusher *flusher
-	outage  core.Outage
-	lane    *core.Lane // of suspects
+	runner  *work.Runner
 	ends    *ends
-	served  served
 
 	mu       sync.RWMutex
 	known    map[definition]machine
@@ -136,11 +133,15 @@ func New(eng *perdure.Engine, options *Options) (*Machines, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	m := &Machines{rt: rt, eng: eng, options: o, id: rt.NewID(), known: map[definition]machine{}, recorded: map[definition]bool{}}
+	m := &Machines{rt: rt, eng: eng, options: o, known: map[definition]machine{}, recorded: map[definition]bool{}}
 	rt.Bounds.AllowState(o.MaxState)
-	m.flusher, m.ends, m.lane = newFlusher(m), newEnds(m), rt.Workers.NewLane(m.freed)
+	m.runner = work.New(eng, m.kind(), work.Options{
+		Lease: o.Lease, MaxCrashes: o.MaxCrashes, SweepEvery: min(max(o.Retention/10, time.Minute), time.Hour), OnError: o.OnError, Random: o.Random,
+		OnCrash: func(c work.Crash) { o.OnCrash(Crash{ID: c.ID, Crashes: c.Crashes, Quarantined: c.Quarantined}) },
+	})
+	m.ends = newEnds(m)
 	for name, concurrency := range o.Queues {
-		m.served.add(name, func() *queue { return newQueue(m, name, concurrency) })
+		m.serve(name, concurrency)
 	}
 	return m, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/interleave"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/work"
 )
 
 // session runs the engine's code on the connection of a schedule. What the database
@@ -22,7 +23,7 @@ func (s *stage) session(name string, mutate mutation, fn func(ctx context.Contex
 		}
 		rt := *s.eng.Runtime()
 		rt.DB = &stepped{stage: s, conn: c, mutate: mutate}
-		m.rt = &rt
+		m.rt, m.runner.Runtime = &rt, &rt
 		for range 10 {
 			if err = fn(ctx, m); !sqldb.IsTransient(err) && !errors.Is(err, errMoved) {
 				return err
@@ -37,14 +38,20 @@ func (s *stage) session(name string, mutate mutation, fn func(ctx context.Contex
 func (s *stage) outcome(name string, mutate mutation, i store.Instance, token, held int, d *decision) interleave.Session {
 	return s.session(name, mutate, func(_ context.Context, m *Machines) error {
 		i.FSM, i.Version, i.Step, i.State = "m", 1, "only", "0"
-		m.flusher.lease(id(token), held)
-		settled := &settlement{decision: d, execution: &execution{machines: m, instance: &i, queue: DefaultQueue, token: id(token)}}
-		if err := m.flusher.transact([]*settlement{settled}, &news{}, 0); err != nil {
+		m.runner.Leased(id(token), held)
+		settled := claimed(m, &i, token, d)
+		if err := m.runner.CommitGroup([]*work.Decided{settled}, &work.News{}, 0); err != nil {
 			return err
 		}
-		s.tell(name, settled.stale)
+		s.tell(name, settled.Stale)
 		return nil
 	})
+}
+
+// claimed is a decision about an instance that was claimed under a token.
+func claimed(m *Machines, i *store.Instance, token int, d *decision) *work.Decided {
+	item := &work.Item{Instance: i, Queue: DefaultQueue, Token: id(token)}
+	return &work.Decided{Item: item, Outcome: &settlement{decision: d, execution: &execution{Item: item, machines: m, instance: i}}}
 }
 
 func isDone() *decision { return &decision{outcome: Outcome{kind: kindDone}, result: []byte("1")} }
@@ -92,7 +99,7 @@ func (s *stage) reap(name string, mutate mutation) interleave.Session {
 				return err
 			}
 			s.tell(name, len(leases))
-			_, err := m.reap(ctx, tx, leases, &news{})
+			_, err := m.runner.Reap(ctx, tx, leases, &work.News{})
 			return err
 		})
 	})
@@ -101,17 +108,16 @@ func (s *stage) reap(name string, mutate mutation) interleave.Session {
 // resolve returns the instance of a claim whose outcome is in doubt.
 func (s *stage) resolve(name string, mutate mutation, n, token int) interleave.Session {
 	return s.session(name, mutate, func(ctx context.Context, m *Machines) error {
-		e := &execution{machines: m, instance: &store.Instance{ID: id(n)}, queue: DefaultQueue, token: id(token)}
-		m.id = "w" // as the lease says
-		m.flusher.lease(id(token), 1)
-		return m.flusher.giveBack(ctx, []*settlement{{execution: e}}, core.ErrLost)
+		m.runner.ID = "w" // as the lease says
+		m.runner.Leased(id(token), 1)
+		return m.runner.GiveBack(ctx, []*work.Decided{claimed(m, &store.Instance{ID: id(n)}, token, nil)}, core.ErrLost)
 	})
 }
 
 // pick claims what is due.
 func (s *stage) pick(name string, mutate mutation) interleave.Session {
 	return s.session(name, mutate, func(ctx context.Context, m *Machines) error {
-		claims, err := m.served.all()[0].take(ctx, 10, time.Minute)
+		claims, err := m.runner.Queues()[0].Take(ctx, 10, time.Minute)
 		var ids []string
 		for _, c := range claims {
 			ids = append(ids, c.ID)
@@ -194,13 +200,13 @@ func (s *stage) heartbeat(name string, mutate mutation, _, token int) interleave
 func (s *stage) outcomeAndPick(name string, mutate mutation, i store.Instance, token int) interleave.Session {
 	return s.session(name, mutate, func(ctx context.Context, m *Machines) error {
 		i.FSM, i.Version, i.Step, i.State = "m", 1, "only", "0"
-		m.flusher.lease(id(token), 2)
-		settled := &settlement{decision: isNext(), execution: &execution{machines: m, instance: &i, queue: DefaultQueue, token: id(token)}}
-		if err := m.flusher.transact([]*settlement{settled}, &news{}, 0); err != nil {
+		m.runner.Leased(id(token), 2)
+		settled := claimed(m, &i, token, isNext())
+		if err := m.runner.CommitGroup([]*work.Decided{settled}, &work.News{}, 0); err != nil {
 			return err
 		}
-		s.tell(name, settled.stale)
-		_, err := m.served.all()[0].take(ctx, 10, time.Minute)
+		s.tell(name, settled.Stale)
+		_, err := m.runner.Queues()[0].Take(ctx, 10, time.Minute)
 		return err
 	})
 }

@@ -5,15 +5,20 @@ import (
 	"slices"
 
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/work"
 )
 
 // endings returns the instances of a group that are about to end and must not do so
 // while awaited signals that no step was given are in their inboxes.
-func endings(group []*settlement) []store.Ending {
+func endings(group []*work.Decided) []store.Ending {
 	var ends []store.Ending
-	for _, s := range group {
+	for _, decided := range group {
+		s, ok := decided.Outcome.(*settlement)
+		if !ok || s.decision == nil {
+			continue
+		}
 		i, d := s.execution.instance, s.decision
-		if d == nil || d.outcome.kind != kindDone && d.outcome.kind != kindStop || d.outcome.ignore || i.CancelReason != nil || len(i.Awaited)+len(i.Awaits) == 0 {
+		if d.outcome.kind != kindDone && d.outcome.kind != kindStop || d.outcome.ignore || i.CancelReason != nil || len(i.Awaited)+len(i.Awaits) == 0 {
 			continue
 		}
 		// A process of an older version may have parked it: it does not store Awaited.
@@ -38,7 +43,7 @@ func (w *writing) rerun(e *execution, late []string) {
 	step.TimedOut = i.TimedOut && !slices.ContainsFunc(late, func(name string) bool { return slices.Contains(i.Awaits, name) })
 	w.received = append(w.received, e.unmarked()...)
 	w.ready = append(w.ready, i.ID)
-	w.news.woken(e.queue)
+	w.news.Woken(e.Queue)
 }
 
 // awaited returns the names of all signals that the instance has ever awaited once
@@ -65,7 +70,7 @@ func (w *writing) repark(e *execution) {
 	} else {
 		w.rejoined = append(w.rejoined, joinAgain(i))
 		w.rest = append(w.rest, reopened(i, i.ID))
-		w.news.woken(e.queue)
+		w.news.Woken(e.Queue)
 	}
 	if left := i.Wait.Timeout(); left != nil {
 		w.later(e, *left)

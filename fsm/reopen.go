@@ -121,7 +121,7 @@ func (p *piece) recount(ctx context.Context, rows map[int64]store.TreeEnd, passe
 		err = p.tx.Run(ctx, st.TakeBarriers(locked, func(id string) { counted = append(counted, id) }))
 	}
 	if err == nil && len(counted) > 0 {
-		err = p.tx.Run(ctx, st.Recount(counted, p.machines.rt.Now(), p.news.woken)...)
+		err = p.tx.Run(ctx, st.Recount(counted, p.machines.rt.Now(), p.news.Woken)...)
 	}
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/work"
 )
 
 // Missed says what becomes of ticks that passed while no process ran.
@@ -264,7 +265,7 @@ func (t *ticking) find(m *Machines) []sqldb.Stmt {
 }
 
 // fire starts what is due.
-func (t *ticking) fire(ctx context.Context, m *Machines, tx sqldb.Tx, news *news) error {
+func (t *ticking) fire(ctx context.Context, m *Machines, tx sqldb.Tx, news *work.News) error {
 	for _, s := range t.due {
 		if err := m.fireOne(ctx, tx, s, t.now, news); err != nil {
 			return fmt.Errorf("fire schedule %s: %w", s.Name, err)
@@ -273,7 +274,7 @@ func (t *ticking) fire(ctx context.Context, m *Machines, tx sqldb.Tx, news *news
 	return nil
 }
 
-func (m *Machines) fireOne(ctx context.Context, tx sqldb.Tx, s store.Schedule, now time.Time, news *news) error {
+func (m *Machines) fireOne(ctx context.Context, tx sqldb.Tx, s store.Schedule, now time.Time, news *work.News) error {
 	spec, ticks, err := readSpec(s)
 	if err != nil { // it must not keep others from being fired
 		m.options.OnError(fmt.Errorf("fire schedule %s: %w", s.Name, err))
@@ -286,7 +287,7 @@ func (m *Machines) fireOne(ctx context.Context, tx sqldb.Tx, s store.Schedule, n
 	for i, at := range times {
 		instances[i] = spec.Start
 		instances[i].ID, instances[i].At = m.rt.NewID(), &times[i]
-		news.at(spec.Start.Queue, at)
+		news.At(spec.Start.Queue, at)
 	}
 	last := s.Next.UTC()
 	if len(times) > 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/work"
 )
 
 // SignalOptions configure a signal. The zero value of every field is its default.
@@ -80,10 +81,10 @@ func send(tx *perdure.Tx, id, name string, payload any, options *SignalOptions, 
 		return nil, tx.Fail(err)
 	}
 	rt := tx.Engine().Runtime()
-	delivered, news := &Delivered{}, &news{}
+	delivered, news := &Delivered{}, &work.News{}
 	full := func() error { return &InboxFullError{ID: id, Limit: MaxInbox} }
-	stmts := rt.Store.DeliverSignal(signal, rt.Now(), ended, full, &delivered.Duplicate, news.woken)
-	return delivered, tx.Attach(func() { news.publish(rt) }, stmts...)
+	stmts := rt.Store.DeliverSignal(signal, rt.Now(), ended, full, &delivered.Duplicate, news.Woken)
+	return delivered, tx.Attach(func() { news.Publish(rt.Hub, topic) }, stmts...)
 }
 
 func prepareSignal(id, name string, payload any, o SignalOptions, limit int) (store.NewSignal, error) {

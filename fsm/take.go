@@ -7,6 +7,7 @@ import (
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/work"
 	"github.com/perdure/perdure/retry"
 )
 
@@ -27,7 +28,7 @@ type doomed struct {
 type taking struct {
 	machines *Machines
 	tx       sqldb.Runner
-	news     *news
+	news     *work.News
 
 	doomed map[string]doomed
 	order  []string // the ids
@@ -46,7 +47,7 @@ type taking struct {
 	interrupted []store.Held
 }
 
-func newTaking(m *Machines, tx sqldb.Runner, all []doomed, news *news) *taking {
+func newTaking(m *Machines, tx sqldb.Runner, all []doomed, news *work.News) *taking {
 	t := &taking{
 		machines: m, tx: tx, news: news, doomed: map[string]doomed{}, locked: map[string]store.Doomed{}, leases: map[string]bool{},
 		gone: map[string]bool{}, removed: map[string]bool{}, queued: map[string]bool{}, holders: map[string]string{}, handled: map[string]bool{},
@@ -194,7 +195,7 @@ func (t *taking) writes() []sqldb.Stmt {
 		d := t.doomed[id]
 		if compensates(e) {
 			compensating.add(e, d, t.queued[id], !t.removed[id])
-			t.news.woken(e.Queue)
+			t.news.Woken(e.Queue)
 			continue
 		}
 		if t.queued[id] { // it was not at the head of its partition: the head stays

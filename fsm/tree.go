@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/unit"
+	"github.com/perdure/perdure/internal/work"
 )
 
 const (
@@ -26,7 +27,7 @@ const (
 type piece struct {
 	machines *Machines
 	tx       sqldb.Runner
-	news     *news
+	news     *work.News
 	rows     []store.TreeEnd
 	taking   *taking
 
@@ -42,7 +43,7 @@ type piece struct {
 func (m *Machines) endPiece(ctx context.Context, root string) (*piece, error) {
 	ctx, cancel := context.WithTimeout(ctx, m.rt.Timeout)
 	defer cancel()
-	p := &piece{machines: m, news: &news{}}
+	p := &piece{machines: m, news: &work.News{}}
 	err := unit.Once(ctx, m.rt.DB, sqldb.Write, func(tx sqldb.Tx) error {
 		p.tx = tx
 		return p.run(ctx, root)
@@ -56,7 +57,7 @@ func (m *Machines) endPiece(ctx context.Context, root string) (*piece, error) {
 
 // announce tells the dispatchers and the steps that run here.
 func (p *piece) announce() {
-	p.news.publish(p.machines.rt)
+	p.machines.runner.Publish(p.news)
 	if p.reopened {
 		p.machines.rt.Hub.PublishAll()
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/work"
 )
 
 // endsAtOnce is a machine of one step.
@@ -69,11 +70,11 @@ func TestOtherQueuesDoNotWaitForAPieceOfATree(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tx.Rollback()
-	piece := &piece{machines: m, tx: tx, news: &news{}}
+	piece := &piece{machines: m, tx: tx, news: &work.News{}}
 	if err := piece.run(t.Context(), ""); err != nil || piece.handled != treeChildren {
 		t.Fatalf("%d children were ended, want %d: %v", piece.handled, treeChildren, err)
 	}
-	overdue := newTaking(m, tx, []doomed{{id: ids[1], status: Failed, reason: deadlineExceeded, root: ids[1]}}, &news{})
+	overdue := newTaking(m, tx, []doomed{{id: ids[1], status: Failed, reason: deadlineExceeded, root: ids[1]}}, &work.News{})
 	if err := overdue.run(t.Context()); err != nil || !overdue.handled[ids[1]] {
 		t.Fatalf("the instance past its deadline was not ended: %v", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/seal"
 )
@@ -27,15 +28,16 @@ func isUnreadable(err error) bool {
 	return errors.As(err, &sealed) || errors.As(err, &undecoded)
 }
 
-// settleUnread returns the settlement of an instance that cannot be read here. An instance
-// whose key this process does not have is released as it was, and the following
-// claims skip such instances.
-func (m *Machines) settleUnread(e *execution, err error) settlement {
-	if seal.IsForeign(err) && !e.skipped {
+// settleUnread gives back an instance that cannot be read here. An instance whose key this
+// process does not have is released as it was, and the following claims skip such
+// instances.
+func (m *Machines) settleUnread(e *execution, err error) {
+	if seal.IsForeign(err) && !e.Skipped {
 		m.rt.Store.SkipForeign()
-		return settlement{release: true}
+		m.runner.Release(e.Item, e.end)
+		return
 	}
-	return settlement{sealed: err}
+	m.postpone(e, err, m.unreadDelay(err))
 }
 
 // unreadDelay returns how long an instance waits that cannot be read here.
@@ -44,7 +46,7 @@ func (m *Machines) unreadDelay(err error) time.Duration {
 	if errors.As(err, &sealed) {
 		return sealedDelay
 	}
-	return m.postponed()
+	return core.Postponement(m.options.Random)
 }
 
 // unread lets the error handler decide about an instance whose state does not decode.

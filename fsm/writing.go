@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/work"
 )
 
 // Status is where an instance is in its life.
@@ -46,14 +46,11 @@ func (s Status) Ended() bool {
 
 // writing gathers the outcomes of a group into the sets that are written.
 type writing struct {
-	machines *Machines
-	news     *news
-	steps    []store.Step
-	ready    []string
-	released []string
-	unrouted []store.Unrouted
-	// postponed are the statements for instances that cannot be opened here.
-	postponed   []sqldb.Stmt
+	machines    *Machines
+	news        *work.News
+	steps       []store.Step
+	ready       []string
+	unrouted    []store.Unrouted
 	consumed    []int64
 	received    []int64
 	reparked    []string
@@ -67,27 +64,17 @@ type writing struct {
 	failures    []store.FailedStep
 }
 
-func newWriting(m *Machines, news *news) *writing {
+func newWriting(m *Machines, news *work.News) *writing {
 	return &writing{machines: m, news: news, ends: ending{rt: m.rt, news: news}}
 }
 
 // add sorts one outcome into the sets.
-func (w *writing) add(s *settlement) {
+func (w *writing) add(s *settlement, inline bool) {
 	e, d := s.execution, s.decision
-	id, st := e.instance.ID, w.machines.rt.Store
+	id := e.instance.ID
 	switch {
-	case s.release:
-		w.released = append(w.released, id)
-		w.news.woken(e.queue)
-		return
 	case s.unroute:
 		w.unrouted = append(w.unrouted, store.Unrouted{ID: id, Known: s.known})
-		return
-	case s.sealed != nil:
-		delay := w.machines.unreadDelay(s.sealed)
-		w.postponed = append(w.postponed, st.PostponeInstance(id, edge.Message(s.sealed.Error()), delay, w.machines.rt.Now()))
-		w.ready = append(w.ready, id)
-		w.later(e, delay)
 		return
 	case s.repark:
 		w.repark(e)
@@ -100,7 +87,7 @@ func (w *writing) add(s *settlement) {
 		w.rest = append(w.rest, store.TreeEnd{
 			Parent: id, First: e.instance.Fanout, Last: e.instance.Fanout, Kind: store.TreeCancelled, Root: id, Reason: "the other children are not needed",
 		})
-		w.news.woken(e.queue)
+		w.news.Woken(e.Queue)
 	}
 	w.transition(e, d)
 	w.failure(e, d)
@@ -118,9 +105,9 @@ func (w *writing) add(s *settlement) {
 	case kindNext:
 		w.step(e, d, 0)
 		w.consumed = append(w.consumed, e.presented()...)
-		if !s.inline {
+		if !inline {
 			w.ready = append(w.ready, id)
-			w.news.woken(e.queue)
+			w.news.Woken(e.Queue)
 		}
 	case kindReplay:
 		step := w.step(e, d, e.instance.Attempt+1)
@@ -185,7 +172,7 @@ func (w *writing) await(e *execution, d *decision) {
 
 // later tells the dispatchers of something that will be due.
 func (w *writing) later(e *execution, delay time.Duration) {
-	w.news.at(e.queue, w.machines.rt.Clock.Now().Add(delay))
+	w.news.At(e.Queue, w.machines.rt.Clock.Now().Add(delay))
 }
 
 func (w *writing) spawn(e *execution, d *decision) {
@@ -201,7 +188,7 @@ func (w *writing) spawn(e *execution, d *decision) {
 	})
 	w.children = append(w.children, d.children...)
 	for _, child := range d.children {
-		w.news.woken(child.Queue)
+		w.news.Woken(child.Queue)
 	}
 	if d.outcome.timeout != nil {
 		w.later(e, *d.outcome.timeout)
@@ -225,18 +212,14 @@ func (w *writing) statements() []sqldb.Stmt {
 	if len(w.steps) > 0 {
 		stmts = append(stmts, st.StepInstances(w.steps, now))
 	}
-	stmts = append(stmts, w.postponed...)
 	if len(w.ready) > 0 {
 		stmts = append(stmts, st.ReadyInstances(w.ready))
-	}
-	if len(w.released) > 0 {
-		stmts = append(stmts, st.ReleaseInstances(w.released))
 	}
 	if len(w.unrouted) > 0 {
 		stmts = append(stmts, st.UnrouteInstances(w.unrouted))
 	}
 	if len(w.parks) > 0 {
-		stmts = append(stmts, st.ParkInstances(w.parks, now, w.news.woken)...)
+		stmts = append(stmts, st.ParkInstances(w.parks, now, w.news.Woken)...)
 	}
 	if len(w.barriers) > 0 {
 		stmts = append(stmts, w.fanOut(now)...)
@@ -248,10 +231,10 @@ func (w *writing) statements() []sqldb.Stmt {
 		stmts = append(stmts, st.InsertTreeEnds(w.rest, 0, now))
 	}
 	if len(w.transitions) > 0 {
-		stmts = append(stmts, st.InsertTransitions(w.machines.id, w.transitions, now))
+		stmts = append(stmts, st.InsertTransitions(w.machines.runner.ID, w.transitions, now))
 	}
 	if len(w.failures) > 0 {
-		stmts = append(stmts, st.RecordSteps(w.machines.id, w.failures, now)...)
+		stmts = append(stmts, st.RecordSteps(w.machines.runner.ID, w.failures, now)...)
 	}
 	return append(stmts, w.ends.statements(now)...)
 }
@@ -268,13 +251,13 @@ func (w *writing) fanOut(now store.Now) []sqldb.Stmt {
 	for i, b := range w.barriers {
 		parents[i] = b.Parent
 	}
-	return append(stmts, st.CountDropped(w.children, parents, now, w.news.woken)...)
+	return append(stmts, st.CountDropped(w.children, parents, now, w.news.Woken)...)
 }
 
 // ending gathers instances that end and everything that hangs off them.
 type ending struct {
 	rt         *perdure.Runtime
-	news       *news
+	news       *work.News
 	finishes   []store.Finish
 	uniques    []store.Occupied
 	deadlines  []store.Deadline
@@ -348,14 +331,14 @@ func (w *ending) statements(now store.Now) []sqldb.Stmt {
 		stmts = append(stmts, st.DropDeadlines(w.deadlines))
 	}
 	if len(w.partitions) > 0 {
-		stmts = append(stmts, st.PromotePartitions(w.partitions, now, w.news.woken)...)
+		stmts = append(stmts, st.PromotePartitions(w.partitions, now, w.news.Woken)...)
 	}
 	if len(w.arrivals) > 0 {
 		var arrivals []store.Arrival
 		for a, n := range w.arrivals {
 			arrivals = append(arrivals, store.Arrival{Parent: a.parent, Fanout: a.fanout, N: n})
 		}
-		stmts = append(stmts, st.CountArrivals(arrivals, now, w.news.woken)...)
+		stmts = append(stmts, st.CountArrivals(arrivals, now, w.news.Woken)...)
 	}
 	return stmts
 }

@@ -1,4 +1,4 @@
-package fsm
+package work
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 )
 
 // Outcomes are committed in groups. A transaction of the application can hold a row
-// that a group needs for as long as it likes: a unit that has sent a signal locks the
+// that a group needs for any time: a unit that has sent a signal locks the
 // instance, also when that instance is the parent of one that ends. Such a group is set
 // aside, so that other outcomes do not wait for it. It is divided until only the
 // outcomes are left that need the locked rows: the others are committed at once.
@@ -23,18 +23,18 @@ const (
 var errLocked = errors.New("commit outcome: the row is locked by another transaction")
 
 // setAside commits outcomes later. It does not wait. It retries until no row is locked
-// or the machines have been drained. The claims stay alive, so no step runs again for
+// or the runner is closed. The claims stay alive, so no step runs again for
 // this.
-func (f *flusher) setAside(group []*settlement) {
+func (c *committer) setAside(group []*Decided) {
 	left := group
-	f.resolver.Go(func(context.Context) error {
-		if left = f.divide(left, map[string]int{}); len(left) > 0 {
+	c.resolver.Go(func(context.Context) error {
+		if left = c.divide(left, map[string]int{}); len(left) > 0 {
 			return errLocked
 		}
 		return nil
 	}, func(err error) {
-		for _, s := range left {
-			s.then(err)
+		for _, d := range left {
+			d.then(err)
 		}
 	})
 }
@@ -42,26 +42,26 @@ func (f *flusher) setAside(group []*settlement) {
 // divide commits what can be committed of a group and returns the rest. parents counts
 // the children of each parent that found a locked row. From two on it is taken to be the
 // parent's, and its other children are not tried one by one.
-func (f *flusher) divide(group []*settlement, parents map[string]int) (left []*settlement) {
-	var free []*settlement
-	for _, s := range group {
-		if parents[s.parent()] > 1 {
-			left = append(left, s)
+func (c *committer) divide(group []*Decided, parents map[string]int) (left []*Decided) {
+	var free []*Decided
+	for _, d := range group {
+		if parents[d.parent()] > 1 {
+			left = append(left, d)
 		} else {
-			free = append(free, s)
+			free = append(free, d)
 		}
 	}
 	if len(free) == 0 {
 		return left
 	}
-	tell, locked := f.commit(free, lockRetry)
+	tell, locked := c.commit(free, lockRetry)
 	tell()
 	switch half := len(free) / 2; {
 	case !locked:
 		return left
 	case half > 0:
-		left = append(left, f.divide(free[:half], parents)...)
-		return append(left, f.divide(free[half:], parents)...)
+		left = append(left, c.divide(free[:half], parents)...)
+		return append(left, c.divide(free[half:], parents)...)
 	}
 	if p := free[0].parent(); p != "" {
 		parents[p]++
@@ -70,8 +70,8 @@ func (f *flusher) divide(group []*settlement, parents map[string]int) (left []*s
 }
 
 // parent returns the instance that waits for the end of this one, or nothing.
-func (s *settlement) parent() string {
-	if p := s.execution.instance.Parent; p != nil {
+func (d *Decided) parent() string {
+	if p := d.Parent; p != nil {
 		return *p
 	}
 	return ""

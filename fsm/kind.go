@@ -1,0 +1,196 @@
+package fsm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/work"
+)
+
+// sweepLimit is the largest number of expired rows of each kind that one claim handles.
+const sweepLimit = 100
+
+// settlement is the outcome of a claimed instance.
+type settlement struct {
+	decision *decision
+	unroute  bool // unknown here: parked for another process
+	known    bool // of unroute: the definition is known, the step is not
+	repark   bool // it was retried: back to what it waited for when it ended
+
+	execution *execution
+	late      []string // names of signals that keep the instance from ending
+}
+
+// kind is instances of machines, as work.
+func (m *Machines) kind() work.Kind {
+	return work.Kind{
+		Name: "instance", Topic: topic, Begin: m.begin, Write: m.write, Refused: refused, Quarantine: m.quarantine, Next: m.next,
+		Prepare: m.record, Read: m.readInboxes, Expire: m.expire, Verify: m.lateSignals, HandOver: m.handOver, Sweep: m.sweep,
+	}
+}
+
+// readInboxes makes the executions of claimed instances and returns the statement that
+// reads their signals.
+func (m *Machines) readInboxes(items []*work.Item) []sqldb.Stmt {
+	ids := make([]string, len(items))
+	executions := make(map[string]*execution, len(items))
+	for i, item := range items {
+		e := &execution{Item: item, machines: m, instance: item.Instance}
+		item.Own = e
+		ids[i], executions[item.ID] = item.ID, e
+	}
+	return []sqldb.Stmt{m.rt.Store.Inbox(ids, func(g store.Signal) {
+		e := executions[g.Target]
+		e.inbox = append(e.inbox, g)
+	})}
+}
+
+// begin executes steps of an instance, one after the other while they lead on, and
+// commits each before the next.
+func (m *Machines) begin(ctx context.Context, i *work.Item) { m.step(ctx, i.Own.(*execution), 1) }
+
+// step executes the next step of an instance, the n-th in a row.
+func (m *Machines) step(ctx context.Context, e *execution, n int) {
+	machine := m.lookup(e.instance.FSM, e.instance.Version)
+	switch {
+	case e.instance.Wait != nil && n == 1:
+		m.settle(e, settlement{repark: true})
+	case machine == nil: // aside, for a process that knows it
+		m.settle(e, settlement{unroute: true})
+	case !machine.has(e.instance.Step): // of a newer binary, perhaps
+		m.settle(e, settlement{unroute: true, known: true})
+	default:
+		e.history, e.began = machine.keepsHistory(), m.rt.Clock.Now()
+		machine.execute(ctx, e, func(decided *decision, err error) { m.decided(ctx, e, n, decided, err) })
+	}
+}
+
+// decided commits the outcome of a step and goes on if it leads on.
+func (m *Machines) decided(ctx context.Context, e *execution, n int, decided *decision, err error) {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, core.ErrTaken): // the outcome is dropped, and the claim ends
+		m.runner.Release(e.Item, e.end)
+		return
+	case errors.Is(cause, core.ErrLost):
+		m.runner.Lose(e.Item, cause, e.end)
+		return
+	case err != nil && errors.Is(cause, core.ErrStopping):
+		m.runner.Release(e.Item, e.end)
+		return
+	case isUnreadable(err):
+		m.options.OnError(fmt.Errorf("run instance %s: %w", e.instance.ID, err))
+		m.settleUnread(e, err)
+		return
+	case err != nil:
+		decided = failed(err)
+	}
+	e.Claim.Failed = decided.err != "" && decided.outcome.kind != kindStop
+	d := work.Decided{Item: e.Item, Outcome: &settlement{decision: decided, execution: e}, With: decided.outcome.with}
+	then := e.end
+	if decided.outcome.kind == kindNext && n < m.options.InlineSteps && ctx.Err() == nil {
+		d.Inline, then = true, func(err error) { m.advanced(ctx, e, n, decided, err) }
+	}
+	if len(d.With) > 0 {
+		m.settleWith(ctx, e, n, d, then)
+		return
+	}
+	m.runner.Settle(d, then)
+}
+
+// advanced continues with the next step after an inline outcome was committed.
+func (m *Machines) advanced(ctx context.Context, e *execution, n int, decided *decision, err error) {
+	if err != nil {
+		e.end(err)
+		return
+	}
+	e.Claim.Go(func() {
+		e.advance(decided)
+		m.step(ctx, e, n+1)
+	})
+}
+
+// settle commits the outcome of an instance and ends its claim.
+func (m *Machines) settle(e *execution, s settlement) {
+	s.execution = e
+	m.runner.Settle(work.Decided{Item: e.Item, Outcome: &s}, e.end)
+}
+
+// end ends the claim.
+func (e *execution) end(err error) { e.machines.runner.End(e.Item, err) }
+
+// write returns the statements of a group of outcomes.
+func (m *Machines) write(group []*work.Decided, news *work.News) []sqldb.Stmt {
+	w := newWriting(m, news)
+	w.ends.finishes = make([]store.Finish, 0, len(group))
+	for _, d := range group {
+		w.add(d.Outcome.(*settlement), d.Inline)
+	}
+	return w.statements()
+}
+
+// refused ends an instance whose outcome the database refuses.
+func refused(d *work.Decided, cause error) bool {
+	s := d.Outcome.(*settlement)
+	if s.unroute || s.repark || s.decision.outcome.kind == kindFail {
+		return false
+	}
+	s.decision = failed(cause)
+	return true
+}
+
+// lateSignals returns the statements that find the signals that keep instances from
+// ending.
+func (m *Machines) lateSignals(group []*work.Decided) []sqldb.Stmt {
+	byID := map[string]*work.Decided{}
+	for _, d := range group {
+		if s, ok := d.Outcome.(*settlement); ok {
+			byID[d.ID], s.late, d.Void = d, nil, false
+		}
+	}
+	ends := endings(group)
+	if len(ends) == 0 {
+		return nil
+	}
+	return m.rt.Store.LateSignals(ends, func(id, name string) {
+		d := byID[id]
+		s := d.Outcome.(*settlement)
+		s.late, d.Void = append(s.late, name), true
+	})
+}
+
+// quarantine returns the statements that end an instance that has crashed too many
+// processes.
+func (m *Machines) quarantine(i *store.Instance, message string, news *work.News) []sqldb.Stmt {
+	end := ending{rt: m.rt, news: news}
+	end.add(*i, Quarantined, nil, nil, &message)
+	return end.statements(m.rt.Now())
+}
+
+// next returns the statements that find the next due time of a queue.
+func (m *Machines) next(queue string, least int, found func(time.Duration)) []sqldb.Stmt {
+	return []sqldb.Stmt{
+		m.rt.Store.NextInstance(queue, m.definitions(), least, m.rt.Now(), found),
+		m.rt.Store.NextSchedule(m.rt.Now(), found),
+	}
+}
+
+// postpone gives an instance back that cannot be read here, for later.
+func (m *Machines) postpone(e *execution, cause error, delay time.Duration) {
+	m.runner.Postpone(e.Item, edge.Message(cause.Error()), delay, e.end)
+}
+
+// transact runs fn in a transaction on a connection that is kept for claims.
+func (m *Machines) transact(ctx context.Context, fn func(sqldb.Tx) error) error {
+	return m.runner.Transact(ctx, fn)
+}
+
+// read runs statements on a snapshot.
+func (m *Machines) read(ctx context.Context, stmts ...sqldb.Stmt) error {
+	return m.runner.Read(ctx, stmts...)
+}

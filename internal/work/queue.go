@@ -1,0 +1,278 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/perdure/perdure/internal/clock"
+	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+const (
+	// sweepLimit is the largest number of expired rows of each kind that one claim
+	// handles.
+	sweepLimit = 100
+	// sweepPause is the longest time that expired rows wait while no caller knows of
+	// them, or there is a backlog of due items.
+	sweepPause = 100 * time.Millisecond
+)
+
+// Queue runs the items of one queue. It is a dispatch.Starter.
+type Queue struct {
+	runner *Runner
+	name   string
+	worker *core.Worker
+	// suspects run in this queue, at most suspectSlots.
+	suspects     atomic.Int64
+	suspectSlots int
+
+	backlog bool      // the last claim left something, and no suspects
+	swept   time.Time // when expired rows were last handled
+	// thorough counts the callers that want everything handled that is due. overdue says
+	// that something is due that should have been handled.
+	thorough atomic.Int64
+	overdue  atomic.Bool
+}
+
+// QueueOptions configure a Queue. All fields are needed.
+type QueueOptions struct {
+	Name string
+	// Concurrency is the largest number of items that run at once.
+	Concurrency int
+	// Names returns the names of the work that this process can run.
+	Names func() []string
+}
+
+func newQueue(r *Runner, o QueueOptions) *Queue {
+	q := &Queue{runner: r, name: o.Name, suspectSlots: (o.Concurrency + 1) / 2}
+	q.worker = core.NewWorker(core.Kind{
+		Name: r.kind.Name, Claim: q.claim, Begin: q.begin, Extend: q.extend, Taken: q.taken, Release: q.release, Next: q.next, Sweep: r.kind.Sweep,
+	}, core.Options{
+		Queue: o.Name, Workers: r.Runtime.Workers, Names: o.Names,
+		Concurrency: o.Concurrency, Lease: r.options.Lease, Clock: r.Runtime.Clock, OnError: r.options.OnError, Outage: &r.outage,
+		SweepEvery: r.options.SweepEvery,
+	})
+	return q
+}
+
+// Name returns the name of the queue.
+func (q *Queue) Name() string { return q.name }
+
+// Namespace implements dispatch.Processor.
+func (q *Queue) Namespace() string { return q.runner.kind.Topic(q.name) }
+
+// Process implements dispatch.Processor.
+func (q *Queue) Process(ctx context.Context) (int, error) {
+	q.thorough.Add(1)
+	defer q.thorough.Add(-1)
+	return q.worker.Process(ctx)
+}
+
+// Start implements dispatch.Starter.
+func (q *Queue) Start(ctx context.Context) (int, error) { return q.worker.Start(ctx) }
+
+// Drain implements dispatch.Starter.
+func (q *Queue) Drain(ctx context.Context) error { return q.worker.Drain(ctx) }
+
+// NextWakeAt implements dispatch.Processor.
+func (q *Queue) NextWakeAt(ctx context.Context) (time.Time, error) {
+	wait, ok, err := q.worker.Next(ctx)
+	if err != nil || !ok {
+		return time.Time{}, err
+	}
+	return q.runner.Runtime.Clock.Now().Add(wait), nil
+}
+
+// Subscribe implements dispatch.Source.
+func (q *Queue) Subscribe(fn func(due time.Time)) (cancel func()) {
+	enough := q.worker.OnFree(func() { fn(time.Time{}) })
+	unsubscribe := q.runner.Runtime.Hub.Subscribe(q.runner.kind.Topic(q.name), fn)
+	return func() {
+		enough()
+		unsubscribe()
+	}
+}
+
+// claim handles what has expired and takes due items. It is not called twice at once.
+func (q *Queue) claim(ctx context.Context, limit int, lease time.Duration) (claims []*core.Claim, err error) {
+	if prepare := q.runner.kind.Prepare; prepare != nil {
+		if err := prepare(ctx); err != nil {
+			return nil, err
+		}
+	}
+	now := clock.System.Now()
+	calm := q.thorough.Load() == 0 && !q.overdue.Load()
+	if (q.backlog || calm) && now.Sub(q.swept) < sweepPause {
+		claims, err = q.take(ctx, limit, lease)
+		q.backlog = len(claims) == limit
+		if err != nil || len(claims) > 0 || calm {
+			return claims, err
+		}
+	}
+	q.swept = now
+	q.overdue.Store(false)
+	suspects, err := q.runner.expire(ctx, q.name)
+	if err != nil {
+		return nil, err
+	}
+	claims, err = q.takeWith(ctx, suspects, limit, lease)
+	q.backlog = len(claims) == limit && !suspects
+	return claims, err
+}
+
+// takeWith claims due items under one lease, and suspects, if there are, under a lease of
+// their own.
+func (q *Queue) takeWith(ctx context.Context, suspects bool, limit int, lease time.Duration) (claims []*core.Claim, err error) {
+	if suspects { // before the others: a backlog must not keep them from their turn
+		if claims, err = q.takeSuspects(ctx, limit, lease); err != nil {
+			return nil, err
+		}
+	}
+	if len(claims) == limit {
+		return claims, nil
+	}
+	others, err := q.take(ctx, limit-len(claims), lease)
+	if err != nil && len(claims) > 0 { // the suspects must be run
+		q.runner.options.OnError(err)
+		return claims, nil
+	}
+	return append(claims, others...), err
+}
+
+// Take claims due items as a dispatcher does.
+func (q *Queue) Take(ctx context.Context, limit int, lease time.Duration) ([]*core.Claim, error) {
+	return q.take(ctx, limit, lease)
+}
+
+func (q *Queue) take(ctx context.Context, limit int, lease time.Duration) ([]*core.Claim, error) {
+	r := q.runner
+	tx, err := r.Runtime.DB.Begin(ctx, sqldb.Claim)
+	if err != nil {
+		return nil, err
+	}
+	defer tx.Rollback()
+	claim := q.newClaim(limit, lease)
+	return q.lease(ctx, tx, claim, func(found func(*store.Instance)) []sqldb.Stmt {
+		return r.Runtime.Store.ClaimInstances(claim, r.Runtime.Now(), found)
+	}, func(*Item) {})
+}
+
+func (q *Queue) newClaim(limit int, lease time.Duration) store.InstanceClaim {
+	return store.InstanceClaim{Queue: q.name, Worker: q.runner.ID, Token: q.runner.Runtime.NewID(), Lease: lease, Limit: limit}
+}
+
+// lease runs the statements of a claim, reads the rows that the kind needs and commits.
+func (q *Queue) lease(ctx context.Context, tx sqldb.Tx, c store.InstanceClaim, stmts func(found func(*store.Instance)) []sqldb.Stmt, with func(*Item)) ([]*core.Claim, error) {
+	r := q.runner
+	var items []*Item
+	skipped := r.Runtime.Store.SkipsForeign()
+	err := tx.Run(ctx, stmts(func(instance *store.Instance) {
+		i := &Item{Instance: instance, Queue: q.name, Token: c.Token, Skipped: skipped, queue: q}
+		i.Claim = &core.Claim{ID: i.ID, Token: c.Token, Work: i, Due: i.Due}
+		with(i)
+		items = append(items, i)
+	})...)
+	if err != nil || len(items) == 0 {
+		return nil, err
+	}
+	var reads []sqldb.Stmt
+	if r.kind.Read != nil {
+		reads = r.kind.Read(items)
+	}
+	if err := tx.Commit(ctx, reads...); err != nil {
+		r.resolveClaim(c.Token)
+		return nil, err
+	}
+	claims := make([]*core.Claim, len(items))
+	for i, item := range items {
+		claims[i] = item.Claim
+	}
+	r.Leased(c.Token, len(claims))
+	return claims, nil
+}
+
+// begin lets the kind execute an item.
+func (q *Queue) begin(ctx context.Context, c *core.Claim) { q.runner.kind.Begin(ctx, c.Work.(*Item)) }
+
+// End ends the claim of an item. The kind calls it once, after the decision about the
+// item was committed or has failed.
+func (r *Runner) End(i *Item, err error) {
+	i.queue.ended(i)
+	i.Claim.End(err)
+}
+
+// extend renews the leases that the claims belong to.
+func (q *Queue) extend(ctx context.Context, claims []*core.Claim, lease time.Duration) ([]*core.Claim, error) {
+	r := q.runner
+	gone := map[string]*bool{}
+	var stmts []sqldb.Stmt
+	for _, c := range claims {
+		if gone[c.Token] == nil {
+			gone[c.Token] = new(bool)
+			stmts = append(stmts, r.Runtime.Store.ExtendLease(c.Token, lease, r.Runtime.Now(), gone[c.Token]))
+		}
+	}
+	if err := r.Transact(ctx, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) }); err != nil {
+		return nil, err
+	}
+	var lost []*core.Claim
+	for _, c := range claims {
+		if *gone[c.Token] {
+			lost = append(lost, c)
+		}
+	}
+	return lost, nil
+}
+
+// taken returns the claims of items that were cancelled.
+func (q *Queue) taken(ctx context.Context, claims []*core.Claim) ([]*core.Claim, error) {
+	byToken := map[string][]*core.Claim{}
+	var tokens []string
+	for _, c := range claims {
+		if byToken[c.Token] == nil {
+			tokens = append(tokens, c.Token)
+		}
+		byToken[c.Token] = append(byToken[c.Token], c)
+	}
+	var taken []*core.Claim
+	err := q.runner.Read(ctx, q.runner.Runtime.Store.Interrupted(tokens, func(h store.Held) {
+		for _, c := range byToken[h.Token] {
+			if c.ID == h.ID {
+				taken = append(taken, c)
+			}
+		}
+	}))
+	return taken, err
+}
+
+// release gives claims back that were not started, all in one group.
+func (q *Queue) release(_ context.Context, claims []*core.Claim) error {
+	errs := make(chan error, len(claims))
+	for _, c := range claims {
+		i := c.Work.(*Item)
+		q.ended(i)
+		q.runner.Release(i, func(err error) { errs <- err })
+	}
+	var all []error
+	for range claims {
+		all = append(all, <-errs)
+	}
+	return errors.Join(all...)
+}
+
+func (q *Queue) next(ctx context.Context) (wait time.Duration, ok bool, err error) {
+	stmts := q.runner.kind.Next(q.name, q.least(), func(d time.Duration) {
+		if !ok || d < wait {
+			wait, ok = d, true
+		}
+	})
+	err = q.runner.Read(ctx, stmts...)
+	if ok && wait <= 0 {
+		q.overdue.Store(true)
+	}
+	return wait, ok, err
+}

@@ -1,0 +1,135 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// A claim whose outcome may or may not be written is resolved by the process that made
+// it: it reads which items its lease still holds and returns them to their queue. The
+// process is alive, so none of this counts as a crash.
+
+// Lose ends a claim that this process could not keep. If no other process has claimed the
+// item, it is returned. It does not wait.
+func (c *committer) Lose(i *Item, cause error, then func(error)) {
+	c.Resolve([]*Decided{{Item: i, then: then}}, cause)
+}
+
+// Resolve returns the items of claims whose outcome was not written, or may not have
+// been, and then reports cause to each. It does not wait. It retries until the database
+// answers or the runner is closed.
+func (c *committer) Resolve(group []*Decided, cause error) {
+	for _, d := range group {
+		d.Inline = false // the claim ends
+	}
+	c.resolver.Go(func(ctx context.Context) error { return c.GiveBack(ctx, group, cause) }, func(err error) {
+		for _, d := range group {
+			d.then(errors.Join(cause, err))
+		}
+	})
+}
+
+// resolveClaim returns the items of a claim whose COMMIT was not answered.
+func (c *committer) resolveClaim(token string) {
+	c.resolver.Look(func(ctx context.Context) error { return c.giveBackLease(ctx, token) }, func(error) {}, c.runner.options.Lease/2)
+}
+
+// GiveBack returns what the leases of a group still hold of it. The lock on a lease waits
+// for a transaction of this process that is still being committed.
+func (c *committer) GiveBack(ctx context.Context, group []*Decided, cause error) error {
+	r := c.runner
+	mine := map[string][]string{}
+	held := make([]store.Held, len(group))
+	for i, d := range group {
+		held[i] = store.Held{ID: d.ID, Token: d.Token}
+		mine[d.Token] = append(mine[d.Token], d.ID)
+	}
+	tokens := make([]string, 0, len(mine))
+	for token := range mine {
+		tokens = append(tokens, token)
+	}
+	slices.Sort(tokens)
+	var news News
+	err := r.Transact(ctx, func(tx sqldb.Tx) error {
+		var ids []string
+		for _, token := range tokens {
+			lost, err := r.holds(ctx, tx, token, mine[token])
+			if err != nil {
+				return err
+			}
+			ids = append(ids, lost...)
+		}
+		stmts := append(c.returns(ids, cause), r.Runtime.Store.DropInterrupts(held))
+		if empty := c.emptied(group); len(empty) > 0 {
+			stmts = append(stmts, r.Runtime.Store.DropLeases(empty))
+		}
+		return tx.Run(ctx, stmts...)
+	})
+	if err != nil {
+		return fmt.Errorf("return %ss: %w", r.kind.Name, err)
+	}
+	c.forget(group)
+	for _, d := range group {
+		news.Woken(d.Queue)
+	}
+	r.Publish(&news)
+	return nil
+}
+
+// returns returns the statements that put items back. After an error that was not the
+// database's absence they wait for a while, and show it: it must not be repeated in a
+// loop.
+func (c *committer) returns(ids []string, cause error) []sqldb.Stmt {
+	st := c.runner.Runtime.Store
+	switch {
+	case len(ids) == 0:
+		return nil
+	case core.Immediate(cause):
+		return []sqldb.Stmt{st.ReleaseInstances(ids)}
+	}
+	var stmts []sqldb.Stmt
+	for _, id := range ids {
+		stmts = append(stmts, st.PostponeInstance(id, edge.Message(cause.Error()), c.runner.postponed(), c.runner.Runtime.Now()))
+	}
+	return append(stmts, st.ReadyInstances(ids))
+}
+
+// holds locks a lease of this process and returns which of the items it still holds; with
+// nil, all that it holds.
+func (r *Runner) holds(ctx context.Context, tx sqldb.Tx, token string, of []string) ([]string, error) {
+	var ids []string
+	err := tx.Run(ctx,
+		r.Runtime.Store.TakeLease(token, func(string) {}),
+		r.Runtime.Store.HeldBy(r.ID, func(i store.LeasedInstance) {
+			if i.Token == token && (of == nil || slices.Contains(of, i.ID)) {
+				ids = append(ids, i.ID)
+			}
+		}),
+	)
+	return ids, err
+}
+
+// giveBackLease returns all that a lease holds, without counting a crash, and removes it.
+func (c *committer) giveBackLease(ctx context.Context, token string) error {
+	r := c.runner
+	var news News
+	err := r.Transact(ctx, func(tx sqldb.Tx) error {
+		found := false
+		if err := tx.Run(ctx, r.Runtime.Store.TakeLease(token, func(string) { found = true })); err != nil || !found {
+			return err
+		}
+		return r.reapOwn(ctx, tx, token, &news)
+	})
+	if err != nil {
+		return fmt.Errorf("return %ss: %w", r.kind.Name, err)
+	}
+	r.Publish(&news)
+	return nil
+}

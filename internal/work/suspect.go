@@ -1,0 +1,91 @@
+package work
+
+import (
+	"context"
+	"time"
+
+	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// freed wakes the queues of this process: suspects may be run that could not.
+func (r *Runner) freed() {
+	for _, q := range r.served() {
+		r.Runtime.Hub.Tell(r.kind.Topic(q.name), time.Time{})
+	}
+}
+
+// takeSuspects claims up to limit suspects that may run together with those that run
+// already, under a lease of their own. They use at most half of the slots of a queue, so
+// that other items are not held up.
+func (q *Queue) takeSuspects(ctx context.Context, limit int, lease time.Duration) (claims []*core.Claim, err error) {
+	r := q.runner
+	least := q.least()
+	limit = min(limit, r.lane.Room(), q.suspectSlots-int(q.suspects.Load()))
+	if least == 0 || limit < 1 {
+		return nil, nil
+	}
+	tx, err := r.Runtime.DB.Begin(ctx, sqldb.Claim)
+	if err != nil {
+		return nil, err
+	}
+	defer tx.Rollback()
+	var due []store.Suspect
+	if err := tx.Run(ctx, r.Runtime.Store.ListSuspects(q.name, least, limit, r.Runtime.Now(), func(s store.Suspect) { due = append(due, s) })); err != nil {
+		return nil, err
+	}
+	limits := map[string]int{}
+	var ids []string
+	for i, admitted := range r.lane.Admit(limitsOf(due)) {
+		if admitted {
+			ids = append(ids, due[i].ID)
+			limits[due[i].ID] = due[i].Limit
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	q.suspects.Add(int64(len(ids)))
+	defer func() { // of those that were not claimed
+		for _, c := range claims {
+			delete(limits, c.ID)
+		}
+		for _, limit := range limits {
+			q.left(limit)
+		}
+	}()
+	claim := q.newClaim(len(ids), lease)
+	return q.lease(ctx, tx, claim, func(found func(*store.Instance)) []sqldb.Stmt {
+		return r.Runtime.Store.ClaimSuspects(claim, ids, r.Runtime.Now(), found)
+	}, func(i *Item) { i.suspect, i.limit = true, limits[i.ID] })
+}
+
+func limitsOf(suspects []store.Suspect) []int {
+	limits := make([]int, len(suspects))
+	for i, s := range suspects {
+		limits[i] = s.Limit
+	}
+	return limits
+}
+
+// least returns the smallest batch limit of a suspect that could be claimed now, and 0 if
+// none could.
+func (q *Queue) least() int {
+	if int(q.suspects.Load()) >= q.suspectSlots {
+		return 0
+	}
+	return q.runner.lane.Least()
+}
+
+// ended makes room for other suspects if the item was one.
+func (q *Queue) ended(i *Item) {
+	if i.suspect {
+		q.left(i.limit)
+	}
+}
+
+func (q *Queue) left(limit int) {
+	q.suspects.Add(-1)
+	q.runner.lane.Leave(limit)
+}
