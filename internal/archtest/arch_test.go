@@ -72,6 +72,10 @@ var rules = append([]rule{
 		not: append([]string{".", "driver/...", "cmd/..."}, below(kinds)...),
 	},
 	{
+		of: "internal/work", why: "it runs items, whatever kind of work they are of",
+		not: append([]string{"driver/...", "cmd/..."}, below(kinds)...),
+	},
+	{
 		of: "internal/effect", why: "it runs rows, whatever kind of work they are of",
 		not: append([]string{"driver/...", "cmd/..."}, below(kinds)...),
 	},
