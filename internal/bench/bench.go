@@ -24,7 +24,8 @@ type Options struct {
 	// Writers are the numbers of concurrent writers. Default: 1, 8, 64.
 	Writers []int
 	// Duration is how long each variant runs for each number of writers, all
-	// rounds together. Default: 2 seconds.
+	// rounds together. Every writer commits at least one unit in each round,
+	// also if that takes longer. Default: 2 seconds.
 	Duration time.Duration
 	// Rounds is how many slices Duration is cut into. Default: 10.
 	Rounds int

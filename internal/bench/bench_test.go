@@ -41,6 +41,21 @@ func TestOutboxMeasuresEveryVariant(t *testing.T) {
 	}
 }
 
+// A slice that is over before its first unit has begun has a figure too: a slow
+// machine must not leave a variant unmeasured.
+func TestEveryWriterCommitsAUnitInEachRound(t *testing.T) {
+	t.Parallel()
+	results, err := Outbox(t.Context(), sqliteFile(t), &Options{Writers: []int{1, 4}, Duration: time.Nanosecond, Rounds: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range results {
+		if r.Units != 3*r.Writers || len(r.Rounds) != 3 || slices.Min(r.Rounds) <= 0 {
+			t.Errorf("%d writers, outbox %s: %+v", r.Writers, r.Variant, r)
+		}
+	}
+}
+
 // The variants must differ in what they claim to differ in.
 func TestVariantsAreWhatTheySay(t *testing.T) {
 	t.Parallel()

@@ -60,7 +60,8 @@ type slice struct {
 }
 
 // run has writers commit units for a while. Units under way at the end are
-// finished and counted, as is the time that they take.
+// finished and counted, as is the time that they take. Every writer commits at
+// least one unit, so that a slice has figures however slow the machine is.
 func run(ctx context.Context, s *side, v Variant, writers int, length time.Duration) (slice, error) {
 	var (
 		group  sync.WaitGroup
@@ -92,10 +93,11 @@ func run(ctx context.Context, s *side, v Variant, writers int, length time.Durat
 	return result, nil
 }
 
-// write commits one unit after the other until the end.
+// write commits one unit after the other until the end, and at least one.
 func write(ctx context.Context, s *side, v Variant, end time.Time) ([]time.Duration, error) {
 	var latencies []time.Duration
-	for before := clock.System.Now(); before.Before(end); {
+	before := clock.System.Now()
+	for len(latencies) == 0 || before.Before(end) {
 		if err := s.unit(ctx, v); err != nil {
 			return latencies, errors.Join(context.Cause(ctx), err)
 		}
