@@ -45,7 +45,8 @@ var browser = sync.OnceValues(func() (context.Context, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WindowSize(1280, 860), chromedp.Flag("lang", "en-GB"))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.WindowSize(1280, 860), chromedp.Flag("lang", "en-GB"),
+		chromedp.WSURLReadTimeout(testdb.Patience))
 	if os.Getuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
 	}
@@ -178,8 +179,9 @@ func (p *tab) wait(what, expression string) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, testdb.Patience)
 	defer cancel()
-	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](expression, chromedp.WithPollingInterval(15*time.Millisecond))); err != nil {
-		text, _ := chromedp.Run(p.ctx, chromedp.Evaluate[string](`document.querySelector("dialog, main")?.innerText.slice(0, 600) + "\n focus: " + document.activeElement?.outerHTML.slice(0, 300) + " value: " + document.activeElement?.value`))
+	poll := chromedp.Poll[bool](expression, chromedp.WithPollingInterval(15*time.Millisecond), chromedp.WithPollingTimeout(0)) // ctx bounds it
+	if _, err := chromedp.Run(ctx, poll); err != nil {
+		text, _ := chromedp.Run(p.ctx, chromedp.Evaluate[string](`document.querySelector("dialog, main")?.innerText.slice(0, 2000) + "\n focus: " + document.activeElement?.outerHTML.slice(0, 300) + " value: " + document.activeElement?.value`))
 		p.t.Fatalf("%s: %v\nthe page shows: %s", what, err, text)
 	}
 }
@@ -193,13 +195,6 @@ func eval[T any](p *tab, expression string) T {
 
 // run evaluates an expression for what it does.
 func (p *tab) run(expression string) { p.t.Helper(); eval[any](p, "(()=>{"+expression+"})()") }
-
-// click clicks the first element that a selector finds, as a mouse does.
-func (p *tab) click(selector string) {
-	p.t.Helper()
-	p.wait("there is "+selector, fmt.Sprintf(`!!document.querySelector(%q)`, selector))
-	p.do(chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
-}
 
 // keys types.
 func (p *tab) keys(keys ...string) {

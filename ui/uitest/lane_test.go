@@ -16,40 +16,29 @@ import (
 // mark is where something is on its lane.
 func mark(name string) string { return fmt.Sprintf(`.lane-track button[aria-label*=%q]`, name) }
 
-// spot is the middle of a mark, and how wide its lane is.
-type spot struct{ X, Y, Lane float64 }
-
-func (p *tab) spot(selector string) spot {
-	p.t.Helper()
-	var s spot
-	p.must(json.Unmarshal([]byte(eval[string](p, fmt.Sprintf(`(() => { const e = document.querySelector(%q); e.scrollIntoView({block: "center"}); const b = e.getBoundingClientRect();
-		return JSON.stringify({x: b.x + b.width / 2, y: b.y + b.height / 2, lane: e.parentElement.clientWidth}); })()`, selector))), &s))
-	return s
-}
-
 // drag moves a mark by a part of its lane, with the mouse.
 func (p *tab) drag(selector string, by float64) {
 	p.t.Helper()
-	s := p.spot(selector)
-	mouse := func(kind input.DispatchMouseEventType, x float64, buttons int64) {
-		_, err := chromedp.Call(p.ctx, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: kind, X: x, Y: s.Y, Button: "left", Buttons: buttons, ClickCount: 1})
+	mouse := func(kind input.DispatchMouseEventType, s spot, by float64, buttons int64) {
+		_, err := chromedp.Call(p.ctx, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: kind, X: s.X + by*s.Lane, Y: s.Y, Button: "left", Buttons: buttons, ClickCount: 1})
 		p.must(err)
 	}
-	mouse(input.DispatchMouseEventTypeMousePressed, s.X, 1)
-	mouse(input.DispatchMouseEventTypeMouseMoved, s.X+by*s.Lane/2, 1)
-	mouse(input.DispatchMouseEventTypeMouseMoved, s.X+by*s.Lane, 1)
-	mouse(input.DispatchMouseEventTypeMouseReleased, s.X+by*s.Lane, 0)
+	s := p.hit(selector, "pointerdown", func(s spot) { mouse(input.DispatchMouseEventTypeMousePressed, s, 0, 1) },
+		func(s spot) { mouse(input.DispatchMouseEventTypeMouseReleased, s, 0, 0) })
+	mouse(input.DispatchMouseEventTypeMouseMoved, s, by/2, 1)
+	mouse(input.DispatchMouseEventTypeMouseMoved, s, by, 1)
+	mouse(input.DispatchMouseEventTypeMouseReleased, s, by, 0)
 }
 
 // swipe is drag with a finger.
 func (p *tab) swipe(selector string, by float64) {
 	p.t.Helper()
-	s := p.spot(selector)
 	touch := func(kind input.DispatchTouchEventType, at ...*input.TouchPoint) {
 		_, err := chromedp.Call(p.ctx, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: kind, TouchPoints: append([]*input.TouchPoint{}, at...)})
 		p.must(err)
 	}
-	touch(input.DispatchTouchEventTypeTouchStart, &input.TouchPoint{X: s.X, Y: s.Y})
+	s := p.hit(selector, "pointerdown", func(s spot) { touch(input.DispatchTouchEventTypeTouchStart, &input.TouchPoint{X: s.X, Y: s.Y}) },
+		func(spot) { touch(input.DispatchTouchEventTypeTouchCancel) })
 	touch(input.DispatchTouchEventTypeTouchMove, &input.TouchPoint{X: s.X + by*s.Lane/2, Y: s.Y})
 	touch(input.DispatchTouchEventTypeTouchMove, &input.TouchPoint{X: s.X + by*s.Lane, Y: s.Y})
 	touch(input.DispatchTouchEventTypeTouchEnd)
