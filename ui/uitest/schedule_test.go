@@ -3,6 +3,7 @@ package uitest
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp/kb"
 )
@@ -53,6 +54,33 @@ func TestAScheduleIsChangedInPlace(t *testing.T) {
 	}
 }
 
+// The server says when an expression ticks a while after it was typed, perhaps
+// just as the operator clicks: the buttons must not move then.
+func TestTheButtonsStayWhereTheyAreWhenTheTicksAreTold(t *testing.T) {
+	t.Parallel()
+	for _, width := range []int64{1280, 1000, 800, 400} {
+		data := sample()
+		ticks := object{"valid": true, "text": "at 03:45 every day, Europe/Berlin", "next": []string{at(-6 * time.Hour), at(-30 * time.Hour), at(-54 * time.Hour)}}
+		delete(data, "ticks")
+		f := newFake(t, data)
+		p := newTab(t, f.server.URL)
+		p.screen("light", width, 860)
+		p.open(f.URL + "schedules/nightly-report")
+		p.hush(true) // there are no ticks yet
+		p.wait("its state is there", `document.querySelector("[data-change] fieldset")?.textContent.includes("amount")`)
+		p.fill("[data-change] [name=spec]", "45 3 * * *")
+		p.wait("it can be saved", `!document.querySelector("[data-save]").disabled`)
+		const place = `JSON.stringify(document.querySelector("[data-save]").getBoundingClientRect())`
+		before := eval[string](p, place)
+		f.set("ticks", ticks, "ticks")
+		p.keys(" ") // so that the server is asked again
+		p.wait("its ticks are told", `document.querySelector("[data-ticks]")?.textContent.includes("Next: ")`)
+		if after := eval[string](p, place); after != before {
+			t.Errorf("%d pixels wide: Save is at %s, and was at %s", width, after, before)
+		}
+	}
+}
+
 func TestAStateThatIsNotShownWholeIsNotStored(t *testing.T) {
 	t.Parallel()
 	data := sample()
@@ -61,7 +89,7 @@ func TestAStateThatIsNotShownWholeIsNotStored(t *testing.T) {
 	p := newTab(t, f.server.URL)
 	p.open(f.URL + "schedules/nightly-report")
 	p.fill("[data-change] [name=spec]", "@daily")
-	p.wait("its ticks are told", `!!document.querySelector("[data-ticks]")`)
+	p.wait("its ticks are told", `document.querySelector("[data-ticks]")?.textContent.includes("Next: ")`)
 	p.click("[data-save]:enabled")
 	p.wait("the rest is saved", `document.querySelector(".toast")?.textContent === "Saved nightly-report"`)
 	if got := strings.Join(f.changed(), "; "); got != `PATCH schedules/nightly-report {"spec":"@daily"}` {

@@ -1,5 +1,5 @@
 // When a schedule ticks, as fields.
-import { html, useEffect, useState } from "../lib.mjs";
+import { cls, html, useEffect, useState } from "../lib.mjs";
 import { useLive } from "../live.mjs";
 import { Field } from "../form.mjs";
 import { inZone, relative, tick } from "../time.mjs";
@@ -8,7 +8,8 @@ const zones = () => Intl.supportedValuesOf?.("timeZone") ?? [];
 
 const patience = 250; // ms after the last key, before the server is asked
 
-// Preview says when an expression would tick, while it is being written.
+// Preview says when an expression would tick, while it is being written. Its place is
+// kept until the server has answered: the buttons below must not move under a click.
 function Preview({ spec, zone }) {
   const [asked, setAsked] = useState({ spec, zone });
   useEffect(() => {
@@ -16,9 +17,13 @@ function Preview({ spec, zone }) {
     return () => clearTimeout(timer);
   }, [spec, zone]);
   const { data } = useLive(asked.spec ? "ticks" : null, asked);
-  if (!data) return null;
-  if (!data.valid) return html`<p class="wrong" role="status" data-ticks>${data.problem}</p>`;
-  return html`<p class="muted" role="status" data-ticks>${data.text}. Next: ${(data.next ?? []).slice(0, 3).map((t) => inZone(t, zone)).join(" · ")}${data.next?.[0] && ` (${relative(Date.parse(data.next[0]), tick.value)})`}</p>`;
+  return html`<p class=${cls("ticks", data && !data.valid ? "wrong" : "muted")} role="status" data-ticks>${data && told(data, zone)}</p>`;
+}
+
+function told({ valid, problem, text, next }, zone) {
+  if (!valid) return problem;
+  const times = (next ?? []).slice(0, 3);
+  return `${text}. Next: ${times.map((t) => inZone(t, zone)).join(" · ")}${times.length ? ` (${relative(Date.parse(times[0]), tick.value)})` : ""}`;
 }
 
 /** Timing edits spec, zone, missed and max_missed; with a preview of when that is. */
