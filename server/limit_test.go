@@ -125,7 +125,7 @@ func TestSlowConnectionsDoNotStopOthers(t *testing.T) {
 		f.want(http.StatusOK, http.MethodGet, "/v1/me", nil)
 	}
 	for _, conn := range slow {
-		_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+		_ = conn.SetReadDeadline(time.Now().Add(enginetest.Patience))
 		_, err := io.ReadAll(conn)
 		var timeout net.Error
 		if errors.As(err, &timeout) && timeout.Timeout() {

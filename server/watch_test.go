@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/coder/websocket"
 	"github.com/coder/websocket/wsjson"
@@ -86,7 +85,7 @@ func (v tour) watches(path string) {
 
 func (v tour) sockets(path string) {
 	v.Helper()
-	ctx, cancel := context.WithTimeout(v.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(v.Context(), enginetest.Patience)
 	defer cancel()
 	conn, res, err := websocket.Dial(ctx, strings.Replace(v.url, "http", "ws", 1)+path+"/socket", nil)
 	enginetest.NoError(v, err)
