@@ -28,8 +28,12 @@ export const slotOf = (d, start, width) => Math.max(0, Math.min(slots - 1, Math.
  * Lanes shows all that is due from start on, for a length of time.
  * slot is the one that was chosen; after is called when something was moved.
  */
-export function Lanes({ all, start, length, slot, setSlot, after }) {
-  const [moving, setMoving] = useState(null); // {d, to}: what is on its way, and where it would be
+export function Lanes({ all, start: from, length, slot, setSlot, after }) {
+  const [moved, setMoving] = useState(null); // {d, to}: what is on its way, and where it would be
+  const moving = moved && all.some((d) => same(d, moved.d)) ? moved : null; // unless it is gone
+  const begun = useRef(from);
+  if (!moving) begun.current = from; // the lanes stand still while something is moved on them
+  const start = begun.current;
   const kinds = Object.keys(lanes).filter((k) => all.some((d) => d.kind === k));
   if (!kinds.length) return null;
   const width = length / slots;
@@ -44,7 +48,7 @@ export function Lanes({ all, start, length, slot, setSlot, after }) {
   return html`<div class="lanes" role="group" aria-label="Lanes">
     <div class="lane-axis" aria-hidden="true"><span></span><div>${axis(start, length).map(({ at, text }) => html`<span key=${at} style=${{ left: at }}>${text}</span>`)}</div></div>
     ${kinds.map((k) => html`<div key=${k} class="lane"><span class="lane-name">${lanes[k]}</span><div class="lane-track">
-      ${slotsOf(all, k, start, width).map(([at, items]) => html`<${Due} key=${items.length > 1 ? at : items[0].id} ...${{ ...shared, kind: k, at, items, on: isOn(k, at), choose: () => choose(k, at) }} />`)}
+      ${slotsOf(all, k, start, width, moving?.d).map(({ at, items }) => html`<${Due} key=${items.length > 1 ? at : items[0].id} ...${{ ...shared, kind: k, at, items, on: isOn(k, at), choose: () => choose(k, at) }} />`)}
     </div></div>`)}
     <p class="lane-hint" aria-live="polite">${moving ? html`<b>${titleOf(moving.d)}</b> ${absolute(Date.parse(moving.d.due_at))} → <b>${absolute(moving.to)}</b> <span class="muted">${shift(moving)}<span class="by-key">: Enter moves it, Escape leaves it</span></span>`
       : html`<span class="muted">Drag what is due along its lane to move it<span class="by-key">, or select it and press <kbd>←</kbd> <kbd>→</kbd> and <kbd>Enter</kbd></span>. Hollow marks cannot be moved.</span>`}</p>
@@ -63,7 +67,7 @@ function Due({ kind, at, items, on, choose, start, length, moving, setMoving, co
   const armed = useRef(false); // Enter is down: held long it must not confirm too
   const d = items[0];
   const many = items.length > 1;
-  const mine = !many && moving?.d.id === d.id && moving.d.kind === kind ? moving : null;
+  const mine = !many && moving && same(d, moving.d) ? moving : null;
   if (!mine) held.current = null;
   const { step } = scale(length);
   // Times are round, not past, and not beyond the end of the lane.
@@ -111,14 +115,20 @@ function Due({ kind, at, items, on, choose, start, length, moving, setMoving, co
       onPointerDown=${down} onPointerMove=${drag} onPointerUp=${up} onPointerCancel=${leave} onClick=${click} onKeyDown=${keys} onKeyUp=${released} onBlur=${() => { if (mine && !grab.current && !isOpen()) setMoving(null); }}>${many ? items.length : ""}</button>`;
 }
 
-function slotsOf(all, kind, start, width) {
+const same = (a, b) => a.kind === b.kind && a.id === b.id;
+
+// slotsOf joins what falls into one slot. What is being moved stays alone, so that
+// its mark is not taken out of the hand that holds it.
+function slotsOf(all, kind, start, width, alone) {
   const found = new Map();
   for (const d of all) {
     if (d.kind !== kind) continue;
     const at = slotOf(d, start, width);
-    found.set(at, [...(found.get(at) ?? []), d]);
+    const key = alone && same(d, alone) ? "alone" : at;
+    if (!found.has(key)) found.set(key, { at, items: [] });
+    found.get(key).items.push(d);
   }
-  return [...found];
+  return [...found.values()];
 }
 
 // axis marks round times.

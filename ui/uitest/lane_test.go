@@ -3,6 +3,8 @@ package uitest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,18 +18,27 @@ import (
 // mark is where something is on its lane.
 func mark(name string) string { return fmt.Sprintf(`.lane-track button[aria-label*=%q]`, name) }
 
+// mouse has the mouse do something beside a spot, by a part of its lane.
+func (p *tab) mouse(kind input.DispatchMouseEventType, s spot, by float64, buttons int64) {
+	p.t.Helper()
+	_, err := chromedp.Call(p.ctx, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: kind, X: s.X + by*s.Lane, Y: s.Y, Button: "left", Buttons: buttons, ClickCount: 1})
+	p.must(err)
+}
+
+// grab presses the mouse on a mark.
+func (p *tab) grab(selector string) spot {
+	p.t.Helper()
+	return p.hit(selector, "pointerdown", func(s spot) { p.mouse(input.DispatchMouseEventTypeMousePressed, s, 0, 1) },
+		func(s spot) { p.mouse(input.DispatchMouseEventTypeMouseReleased, s, 0, 0) })
+}
+
 // drag moves a mark by a part of its lane, with the mouse.
 func (p *tab) drag(selector string, by float64) {
 	p.t.Helper()
-	mouse := func(kind input.DispatchMouseEventType, s spot, by float64, buttons int64) {
-		_, err := chromedp.Call(p.ctx, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: kind, X: s.X + by*s.Lane, Y: s.Y, Button: "left", Buttons: buttons, ClickCount: 1})
-		p.must(err)
-	}
-	s := p.hit(selector, "pointerdown", func(s spot) { mouse(input.DispatchMouseEventTypeMousePressed, s, 0, 1) },
-		func(s spot) { mouse(input.DispatchMouseEventTypeMouseReleased, s, 0, 0) })
-	mouse(input.DispatchMouseEventTypeMouseMoved, s, by/2, 1)
-	mouse(input.DispatchMouseEventTypeMouseMoved, s, by, 1)
-	mouse(input.DispatchMouseEventTypeMouseReleased, s, by, 0)
+	s := p.grab(selector)
+	p.mouse(input.DispatchMouseEventTypeMouseMoved, s, by/2, 1)
+	p.mouse(input.DispatchMouseEventTypeMouseMoved, s, by, 1)
+	p.mouse(input.DispatchMouseEventTypeMouseReleased, s, by, 0)
 }
 
 // swipe is drag with a finger.
@@ -102,6 +113,50 @@ func TestWhatIsDueIsDraggedAlongItsLane(t *testing.T) {
 	p.wait("it is left", `!document.querySelector("dialog, .due.moving")`)
 	if all := f.seen(); len(all) != 0 {
 		t.Errorf("what is not confirmed asks for %q", all)
+	}
+}
+
+// What others schedule meanwhile, for the same slot of the lane, does not take a mark
+// out of the hand that holds it; it is let go when it is gone.
+func TestADragGoesOnWhileTheLanesChange(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, sample())
+	p := newTab(t, f.server.URL)
+	p.screen("light", 1280, 860)
+	p.open(f.URL + "upcoming?range=day")
+	p.wait("it is live", `document.querySelector("[data-live]").dataset.live === "live"`)
+	other := upcoming()
+	for _, row := range other["data"].([]any) {
+		if row.(object)["name"] == "trial-ends" {
+			beside := maps.Clone(row.(object))
+			beside["id"], beside["name"] = "beside", "beside"
+			other["data"] = append(other["data"].([]any), beside)
+			break
+		}
+	}
+	const moving = `document.querySelectorAll(".due.moving").length`
+	s := p.grab(mark("trial-ends"))
+	p.mouse(input.DispatchMouseEventTypeMouseMoved, s, 0.05, 1)
+	p.wait("it is on its way", moving+` === 1`)
+	f.set("upcoming", other, "alarms")
+	p.wait("another one is shown", `document.querySelector("table").textContent.includes("beside")`)
+	if n := eval[int](p, moving); n != 1 {
+		t.Errorf("%d marks are on their way", n)
+	}
+	p.mouse(input.DispatchMouseEventTypeMouseMoved, s, 0.1, 1)
+	p.mouse(input.DispatchMouseEventTypeMouseReleased, s, 0.1, 0)
+	p.wait("it asks", asks+` === "Move trial-ends?"`)
+	p.keys(kb.Escape)
+	p.wait("both are shown as one", `!document.querySelector("dialog, .due.moving") && document.querySelector(".due.many[aria-label^='2 Alarms']") !== null`)
+
+	s = p.grab(mark("cleanup-1"))
+	p.mouse(input.DispatchMouseEventTypeMouseMoved, s, -0.1, 1)
+	p.wait("it is on its way", moving+` === 1 && document.querySelector(".lane-hint").textContent.includes("cleanup-1")`)
+	f.set("upcoming", object{"data": slices.DeleteFunc(slices.Clone(other["data"].([]any)), func(row any) bool { return row.(object)["name"] == "cleanup-1" })}, "alarms")
+	p.wait("nothing is on its way", moving+` === 0 && !document.querySelector(".lane-hint").textContent.includes("cleanup-1")`)
+	p.mouse(input.DispatchMouseEventTypeMouseReleased, s, -0.1, 0)
+	if eval[bool](p, `!!document.querySelector("dialog")`) || len(f.seen()) != 0 {
+		t.Errorf("what is gone asks for %q", f.seen())
 	}
 }
 
