@@ -7,14 +7,18 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	clocks "github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/internal/testdb"
@@ -91,9 +95,19 @@ func newTab(t *testing.T, host string) *tab {
 	p.do(chromedp.Navigate("about:blank"))
 	_, err = chromedp.Call(ctx, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}) // tabs of other tests are open too
 	p.must(err)
+	_, err = chromedp.Call(ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: fmt.Sprintf(stay, testdb.Patience.Milliseconds())})
+	p.must(err)
 	p.watch()
 	return p
 }
+
+// stay has the page keep what it takes away by itself, until a test that is slow has
+// seen it: messages after 5 or 12 seconds, the first of two keys and the mark of what
+// was copied after 1.5.
+const stay = `{
+	const later = window.setTimeout;
+	window.setTimeout = (act, ms, ...more) => later(act, [1500, 5000, 12000].includes(ms) ? %d : ms, ...more);
+}`
 
 func (p *tab) watch() {
 	console := chromedp.Console(p.ctx)
@@ -196,11 +210,20 @@ func eval[T any](p *tab, expression string) T {
 // run evaluates an expression for what it does.
 func (p *tab) run(expression string) { p.t.Helper(); eval[any](p, "(()=>{"+expression+"})()") }
 
-// keys types.
+// keys types. As on a keyboard, what a page prevents when a key is pressed is not
+// typed: chromedp's own keys type it in an event of its own, all the same.
 func (p *tab) keys(keys ...string) {
 	p.t.Helper()
-	for _, k := range keys {
-		p.do(chromedp.KeyEvent(k))
+	for _, r := range strings.Join(keys, "") {
+		events := kb.Encode(r)
+		if _, known := kb.Keys[r]; known && len(events) == 3 { // down, its text, up
+			events[0].Text, events[0].UnmodifiedText = events[1].Text, events[1].UnmodifiedText
+			events = slices.Delete(events, 1, 2)
+		}
+		for _, e := range events {
+			_, err := chromedp.Call(p.ctx, input.DispatchKeyEvent, *e)
+			p.must(err)
+		}
 	}
 }
 

@@ -95,10 +95,10 @@ func TestTenThousandEventsASecondDoNotFreezeThePage(t *testing.T) {
 	p.keys("j")
 	p.wait("keys are answered", `document.activeElement?.hasAttribute("data-main")`)
 	p.wait("everything has arrived", fmt.Sprintf(`import(document.querySelector("link[href$='stream.mjs']").href).then((m) => m.received.value >= %d)`, n))
-	took := clock.Now().Sub(began)
 	slowest := eval[float64](p, `Math.max(...frames_)`)
 	reads := eval[int](p, `reads`)
 	frames := eval[int](p, `frames_.length`)
+	took := clock.Now().Sub(began) // as long as reads were counted, or longer
 	t.Logf("%d events in %v: %d frames, the slowest took %.0f ms; the list was read %d times", n, took, frames, slowest, reads)
 	if frames < 5 {
 		t.Errorf("the page drew %d frames in %v", frames, took)
