@@ -243,11 +243,14 @@ type watched struct {
 	status int
 }
 
-// WriteHeader implements http.ResponseWriter.
+// WriteHeader implements http.ResponseWriter. Only the first status counts: huma sets
+// another one if the client has gone while the body was written, which net/http would
+// log as a mistake.
 func (w *watched) WriteHeader(status int) {
-	if w.status == 0 {
-		w.status = status
+	if w.status != 0 {
+		return
 	}
+	w.status = status
 	w.ResponseWriter.WriteHeader(status)
 }
 
