@@ -14,7 +14,7 @@ import (
 // VerifyOptions configure Verify. The zero value of every field is its default.
 type VerifyOptions struct {
 	// Watch is how long to watch for entries that arrive late, while writers
-	// are at work. Default: 0, look once.
+	// are at work. At least two snapshots are compared. Default: 0, look once.
 	Watch time.Duration
 }
 
