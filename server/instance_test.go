@@ -26,7 +26,7 @@ func (f *fixture) start(state object) string {
 // ended waits for the end of an instance.
 func (f *fixture) ended(id string) object {
 	f.Helper()
-	return f.want(http.StatusOK, http.MethodGet, "/v1/instances/"+id+"/wait?timeout=1m", nil)
+	return f.want(http.StatusOK, http.MethodGet, "/v1/instances/"+id+"/wait?timeout=5m", nil)
 }
 
 // reaches waits until an instance has a status.

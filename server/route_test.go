@@ -264,7 +264,7 @@ func (v tour) actors() {
 		v.Errorf("actor: %v", shown)
 	}
 	v.get("/v1/actors?type=door&status=active&state=open")
-	v.get(path + "/snapshot?wait_for_state=open&timeout=10s")
+	v.get(path + "/snapshot?wait_for_state=open&timeout=5m")
 	if log, _ := v.get(path + "/log")["data"].([]any); len(log) != 2 {
 		v.Errorf("log: %v", log)
 	}
