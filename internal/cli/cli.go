@@ -21,8 +21,8 @@ import (
 // cancelled with a *Interrupted ends the command in order.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) int {
 	a := &app{env: environment(env), out: stdout, err: stderr}
-	root := a.root() //nolint:contextcheck // cobra hands the context to the commands
-	root.SetArgs(args)
+	root := a.root()                          //nolint:contextcheck // cobra hands the context to the commands
+	root.SetArgs(append([]string{}, args...)) // cobra takes those of the process for nil
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
