@@ -198,7 +198,8 @@ func TestTwoProcessesShareTheWorkAndOneMayDie(t *testing.T) {
 	t.Parallel()
 	db := enginetest.New(t, enginetest.Postgres)
 	c := newCluster(t, db)
-	args := []string{"serve", "--samples", "--lease", "2s", "--dsn", db.DSN, "--sent-dir", filepath.Join(t.TempDir(), "sent")}
+	// Long enough that a process which is only slow keeps its claims.
+	args := []string{"serve", "--samples", "--lease", "20s", "--dsn", db.DSN, "--sent-dir", filepath.Join(t.TempDir(), "sent")}
 	a, b := join(t, args...), join(t, args...)
 	c.load(0, 30, a, b)
 	enginetest.Eventually(t, "both do work of all kinds", func() bool {
