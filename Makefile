@@ -6,7 +6,7 @@
 GOLANGCI_LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.12.2
 
 # Runs a command with throwaway database servers that all packages share.
-WITH_SERVERS := go run ./internal/testdb/run --
+WITH_SERVERS := go run ./internal/test/testdb/run --
 
 # How much longer than `make test` the long tests of `make soak` take, and how
 # often it runs every test.
@@ -38,7 +38,7 @@ QUICK := -vet=off -ldflags='-s -w' -parallel 4
 # otherwise. Tests start many such programs. Reports under way are still waited for.
 NO_NAP := GORACE=atexit_sleep_ms=0
 # Packages start in this order, the longest first: none is left alone at the end.
-LONGEST := ./fsm ./server ./actor ./ui/uitest ./internal/torture ./internal/cli
+LONGEST := ./fsm ./server ./actor ./ui/uitest ./internal/test/torture ./internal/cli
 
 .PHONY: test
 test: deps vet gofmt ## Install what is missing, then check and test everything

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/actor"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/retry"
 	"github.com/perdure/perdure/statechart"
 )

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/actor"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // recorded lets another process be about to fire the delays of w1, until so many

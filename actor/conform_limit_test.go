@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/actor"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/statechart"
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/actor"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 func (Conformance) ADelayOfAnotherLengthIsPendingAfterAMigration(t *testing.T, db enginetest.Database) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/actor"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // A row that Go cannot hold, or whose texts mean nothing, stops neither the delays

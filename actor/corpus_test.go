@@ -14,8 +14,8 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/actor"
-	"github.com/perdure/perdure/internal/enginetest"
-	"github.com/perdure/perdure/internal/xstatetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
+	"github.com/perdure/perdure/internal/test/xstatetest"
 	"github.com/perdure/perdure/perduretest"
 	"github.com/perdure/perdure/statechart"
 )

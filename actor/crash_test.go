@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/actor"
-	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/failpoint"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // The process dies between the effect and its record. It is not parallel: a

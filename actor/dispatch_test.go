@@ -7,7 +7,7 @@ import (
 
 	"github.com/perdure/perdure/actor"
 	"github.com/perdure/perdure/dispatch"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // A dispatcher in another process, on the real clock, fires what this one has

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/enginetest"
-	"github.com/perdure/perdure/internal/interleave"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/testdb"
+	"github.com/perdure/perdure/internal/test/enginetest"
+	"github.com/perdure/perdure/internal/test/interleave"
+	"github.com/perdure/perdure/internal/test/testdb"
 	"github.com/perdure/perdure/perduretest"
 	"github.com/perdure/perdure/statechart"
 )

@@ -6,8 +6,8 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/actor"
-	"github.com/perdure/perdure/internal/enginetest"
-	"github.com/perdure/perdure/internal/outagetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
+	"github.com/perdure/perdure/internal/test/outagetest"
 	"github.com/perdure/perdure/statechart"
 )
 

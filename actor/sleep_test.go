@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // BenchmarkSleepers measures what a look costs when many actors sleep: 100,000,

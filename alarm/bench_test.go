@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/alarm"
 	"github.com/perdure/perdure/dispatch"
-	"github.com/perdure/perdure/internal/enginetest"
-	"github.com/perdure/perdure/internal/testdb"
+	"github.com/perdure/perdure/internal/test/enginetest"
+	"github.com/perdure/perdure/internal/test/testdb"
 )
 
 // durable runs a benchmark on every database that carries alarms, with commits

@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/alarm"
 	"github.com/perdure/perdure/dispatch"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // childVariable has the DSN of the database on which this binary, run as a child

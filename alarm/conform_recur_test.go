@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/alarm"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/retry"
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/alarm"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // A row that Go cannot hold, or whose texts mean nothing, stops neither the alarms

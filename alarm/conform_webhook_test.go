@@ -7,7 +7,7 @@ import (
 
 	"github.com/perdure/perdure/alarm"
 	"github.com/perdure/perdure/fault"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/retry"
 )
 

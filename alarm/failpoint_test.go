@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/alarm"
-	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/failpoint"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // Case 33 of the notes: a process may die at every commit boundary; success is the

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/internal/enginetest"
-	"github.com/perdure/perdure/internal/interleave"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/test/enginetest"
+	"github.com/perdure/perdure/internal/test/interleave"
 )
 
 // write is the body of a transaction that records the outcome of the claim with a token

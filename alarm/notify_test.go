@@ -14,7 +14,7 @@ import (
 
 	"github.com/perdure/perdure/alarm"
 	"github.com/perdure/perdure/internal/clock"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/internal/webhook"
 	"github.com/perdure/perdure/retry"
 )

@@ -18,7 +18,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/perdure/perdure/internal/testdb"
+	"github.com/perdure/perdure/internal/test/testdb"
 )
 
 func TestMain(m *testing.M) { testdb.Main(m) }

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // shellBlock is a block of a page that a test runs: a line "<!-- run -->" before

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // table is one of Perdure's own, as the migrations of a database have it.

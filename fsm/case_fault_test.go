@@ -16,9 +16,9 @@ import (
 	"github.com/perdure/perdure/dispatch"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/internal/clock"
-	"github.com/perdure/perdure/internal/enginetest"
-	"github.com/perdure/perdure/internal/faultproxy"
-	"github.com/perdure/perdure/internal/testdb"
+	"github.com/perdure/perdure/internal/test/enginetest"
+	"github.com/perdure/perdure/internal/test/faultproxy"
+	"github.com/perdure/perdure/internal/test/testdb"
 )
 
 // driven is a live fixture with a dispatcher, whose errors are expected.
@@ -317,7 +317,7 @@ func TestCase30ADatabaseThatDoesNotWrite(t *testing.T) {
 // Case 65 is every test that runs on SQLite, and TestKilledProcessesLoseNothing.
 // Case 66: what was acknowledged is in the files at that moment. That they are also
 // synced is shown, for every commit through the driver, by the power-loss tests of
-// internal/torture.
+// internal/test/torture.
 func TestCase66AcknowledgedOutcomesAreInTheFiles(t *testing.T) {
 	t.Parallel()
 	db := enginetest.New(t, enginetest.SQLite)

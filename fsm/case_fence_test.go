@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/fsm"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // A lease expires while the step runs on: the second execution is committed, the

@@ -15,9 +15,9 @@ import (
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/internal/core"
-	"github.com/perdure/perdure/internal/enginetest"
-	"github.com/perdure/perdure/internal/faultproxy"
 	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/test/enginetest"
+	"github.com/perdure/perdure/internal/test/faultproxy"
 )
 
 // expireLeases makes the database believe that all leases are over.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/fsm"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // A step that takes its process down is quarantined after it has done so five

@@ -11,7 +11,7 @@ import (
 
 	"github.com/perdure/perdure/dispatch"
 	"github.com/perdure/perdure/fsm"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // crash loses processes that run the instances of a machine: as many as n says, one

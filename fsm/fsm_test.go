@@ -11,9 +11,9 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fsm"
-	"github.com/perdure/perdure/internal/enginetest"
-	"github.com/perdure/perdure/internal/testdb"
-	"github.com/perdure/perdure/internal/torture"
+	"github.com/perdure/perdure/internal/test/enginetest"
+	"github.com/perdure/perdure/internal/test/testdb"
+	"github.com/perdure/perdure/internal/test/torture"
 	"github.com/perdure/perdure/perduretest"
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/internal/core"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/perduretest"
 	"github.com/perdure/perdure/retry"
 )

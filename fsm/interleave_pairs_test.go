@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/perdure/perdure/internal/interleave"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/test/interleave"
 )
 
 // alwaysAlive is the mutation that drops the check of the token.

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/core"
-	"github.com/perdure/perdure/internal/interleave"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/test/interleave"
 	"github.com/perdure/perdure/internal/work"
 )
 

@@ -14,10 +14,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/enginetest"
-	"github.com/perdure/perdure/internal/interleave"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/test/enginetest"
+	"github.com/perdure/perdure/internal/test/interleave"
 	"github.com/perdure/perdure/perduretest"
 )
 

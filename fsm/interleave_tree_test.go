@@ -5,8 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 
-	"github.com/perdure/perdure/internal/interleave"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/test/interleave"
 )
 
 // piece ends children of trees, in one transaction.

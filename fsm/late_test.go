@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/fsm"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // handled returns how many signals the instances of a machine were given that count

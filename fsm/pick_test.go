@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/fsm"
-	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // plan is what PostgreSQL says of a statement that it has run.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fsm"
-	"github.com/perdure/perdure/internal/enginetest"
-	"github.com/perdure/perdure/internal/torture"
+	"github.com/perdure/perdure/internal/test/enginetest"
+	"github.com/perdure/perdure/internal/test/torture"
 )
 
 // twig is the state of a child in a random tree.

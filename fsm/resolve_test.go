@@ -9,8 +9,8 @@ import (
 
 	"github.com/perdure/perdure/dispatch"
 	"github.com/perdure/perdure/fsm"
-	"github.com/perdure/perdure/internal/enginetest"
-	"github.com/perdure/perdure/internal/faultproxy"
+	"github.com/perdure/perdure/internal/test/enginetest"
+	"github.com/perdure/perdure/internal/test/faultproxy"
 )
 
 // noCrash are options of a process whose leases outlast the test: what its claims

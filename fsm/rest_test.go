@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/fsm"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // rest is a machine that spawns one child that ends, and two that do not become due,

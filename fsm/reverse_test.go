@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/fsm"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // signup waits for a confirmation and tells a confirmed one from a timeout.

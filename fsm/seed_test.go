@@ -12,9 +12,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/perdure/perdure/fsm"
-	"github.com/perdure/perdure/internal/enginetest"
-	"github.com/perdure/perdure/internal/interleave"
-	"github.com/perdure/perdure/internal/testdb"
+	"github.com/perdure/perdure/internal/test/enginetest"
+	"github.com/perdure/perdure/internal/test/interleave"
+	"github.com/perdure/perdure/internal/test/testdb"
 )
 
 // Corrections 1 to 8 of the design, section 10: each test shows on PostgreSQL what

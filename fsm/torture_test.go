@@ -18,9 +18,9 @@ import (
 	"github.com/perdure/perdure/dispatch"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/internal/clock"
-	"github.com/perdure/perdure/internal/enginetest"
-	"github.com/perdure/perdure/internal/testdb"
-	"github.com/perdure/perdure/internal/torture"
+	"github.com/perdure/perdure/internal/test/enginetest"
+	"github.com/perdure/perdure/internal/test/testdb"
+	"github.com/perdure/perdure/internal/test/torture"
 )
 
 // victim are the arguments of a child that runs machines until it is killed.

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/internal/work"
 )
 

@@ -10,9 +10,9 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fsm"
-	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/failpoint"
-	"github.com/perdure/perdure/internal/torture"
+	"github.com/perdure/perdure/internal/test/enginetest"
+	"github.com/perdure/perdure/internal/test/torture"
 )
 
 // late is longer than any test.

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/hook"
 	"github.com/perdure/perdure/internal/core"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/retry"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/hook"
-	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/retry"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/hook"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 func (Conformance) DeadLettersArePurgedSeparately(t *testing.T, db enginetest.Database) {

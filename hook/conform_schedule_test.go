@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/hook"
 	"github.com/perdure/perdure/internal/clock"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/outbox"
 	"github.com/perdure/perdure/retry"
 	"github.com/perdure/perdure/schema"

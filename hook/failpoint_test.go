@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/hook"
-	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/failpoint"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // A process may die at every commit boundary. Failpoints are of the whole

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/fsm"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 func (Conformance) QueueOfAStoredDefinitionIsServed(t *testing.T, db enginetest.Database) {

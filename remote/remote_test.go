@@ -9,7 +9,7 @@ import (
 
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/internal/clock"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/internal/webhook"
 	"github.com/perdure/perdure/remote"
 )

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/internal/api"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // issue makes a token of a door for a client.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/perdure/perdure/internal/api"
 	"github.com/perdure/perdure/internal/auth"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // doors makes two doors, of which only services may break one.

@@ -13,9 +13,9 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/actor"
 	"github.com/perdure/perdure/internal/clock"
-	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/sample"
-	"github.com/perdure/perdure/internal/xstatetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
+	"github.com/perdure/perdure/internal/test/xstatetest"
 	"github.com/perdure/perdure/server"
 	"github.com/perdure/perdure/statechart"
 )

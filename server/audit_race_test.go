@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // An act takes a chain that no other transaction holds, and waits only if all are held.

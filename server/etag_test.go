@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // editable is a thing that is replaced as a whole.

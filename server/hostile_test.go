@@ -15,7 +15,7 @@ import (
 	"github.com/coder/websocket/wsjson"
 
 	"github.com/perdure/perdure/internal/api"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/server"
 )
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/internal/api"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/server"
 )
 

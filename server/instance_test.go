@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // machines are the databases that carry state machines.

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // request is a POST that has an effect.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // endless is a body that takes no memory. After pause bytes it waits for an answer, as

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 func (Flows) AMachineKeepsItsVersions(t *testing.T, db enginetest.Database) {

@@ -8,7 +8,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/perdure/perdure/internal/api"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/server"
 )
 

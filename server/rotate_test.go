@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/rotate"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 func (v tour) looks() {

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 func TestProblemsHaveStableCodes(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // room counts what is said, in public, and keeps it for the one who said it.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // Rows with times that neither Go nor JSON holds are in the lists, and no list fails

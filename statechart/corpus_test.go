@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/perdure/perdure/internal/xstatetest"
+	"github.com/perdure/perdure/internal/test/xstatetest"
 	"github.com/perdure/perdure/statechart"
 )
 

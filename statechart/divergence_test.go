@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/fault"
-	"github.com/perdure/perdure/internal/xstatetest"
+	"github.com/perdure/perdure/internal/test/xstatetest"
 	"github.com/perdure/perdure/statechart"
 )
 

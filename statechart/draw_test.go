@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/perdure/perdure/internal/xstatetest"
+	"github.com/perdure/perdure/internal/test/xstatetest"
 	"github.com/perdure/perdure/statechart"
 )
 

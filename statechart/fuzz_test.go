@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/internal/xstatetest"
+	"github.com/perdure/perdure/internal/test/xstatetest"
 	"github.com/perdure/perdure/statechart"
 )
 

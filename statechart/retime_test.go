@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/statechart"
 )
 

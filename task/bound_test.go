@@ -12,9 +12,9 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/driver/postgres"
 	"github.com/perdure/perdure/internal/edge"
-	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/inspect"
 	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/schema"
 	"github.com/perdure/perdure/task"
 )

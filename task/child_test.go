@@ -10,7 +10,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/dispatch"
-	"github.com/perdure/perdure/internal/torture"
+	"github.com/perdure/perdure/internal/test/torture"
 	"github.com/perdure/perdure/task"
 )
 

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/internal/unit"
 	"github.com/perdure/perdure/task"
 )

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/core"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/retry"
 	"github.com/perdure/perdure/task"
 )

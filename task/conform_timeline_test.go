@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/fault"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/retry"
 	"github.com/perdure/perdure/task"
 )

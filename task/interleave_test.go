@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/perdure/perdure/internal/enginetest"
-	"github.com/perdure/perdure/internal/interleave"
+	"github.com/perdure/perdure/internal/test/enginetest"
+	"github.com/perdure/perdure/internal/test/interleave"
 )
 
 // reset makes one send of which nothing has happened yet.

@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/enginetest"
-	"github.com/perdure/perdure/internal/testdb"
+	"github.com/perdure/perdure/internal/test/enginetest"
+	"github.com/perdure/perdure/internal/test/testdb"
 )
 
 // solve has a superuser run what the lint says, and returns the statements.

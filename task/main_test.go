@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/enginetest"
-	"github.com/perdure/perdure/internal/testdb"
-	"github.com/perdure/perdure/internal/torture"
+	"github.com/perdure/perdure/internal/test/enginetest"
+	"github.com/perdure/perdure/internal/test/testdb"
+	"github.com/perdure/perdure/internal/test/torture"
 	"github.com/perdure/perdure/perduretest"
 	"github.com/perdure/perdure/task"
 )

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/task"
 	"github.com/perdure/perdure/task/mail"
 )

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/enginetest"
-	"github.com/perdure/perdure/internal/torture"
+	"github.com/perdure/perdure/internal/test/enginetest"
+	"github.com/perdure/perdure/internal/test/torture"
 	"github.com/perdure/perdure/task"
 )
 

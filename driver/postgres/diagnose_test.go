@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/sqldb"
-	"github.com/perdure/perdure/internal/testdb"
+	"github.com/perdure/perdure/internal/test/testdb"
 )
 
 func TestDiagnoseFindsNothingOnASoundServer(t *testing.T) {

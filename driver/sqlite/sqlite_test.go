@@ -14,7 +14,7 @@ import (
 
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/sqldb"
-	"github.com/perdure/perdure/internal/testdb"
+	"github.com/perdure/perdure/internal/test/testdb"
 )
 
 func openFile(t *testing.T, path, params string) *DB {

@@ -7,7 +7,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/perdure/perdure/internal/testdb"
+	"github.com/perdure/perdure/internal/test/testdb"
 )
 
 func TestMain(m *testing.M) { testdb.Main(m) }

@@ -1,6 +1,5 @@
 // Package archtest checks that the packages import each other only in the
-// directions that the design has. The linter checks some of it too, but not
-// everybody runs the linter.
+// directions that the design has. These are the only rules of imports.
 package archtest
 
 import (
@@ -48,6 +47,7 @@ var rules = append([]rule{
 	{of: "internal/histogram", why: "every layer counts with it", only: []string{}, std: true},
 	{of: "internal/logging", why: "every program logs by it", only: []string{}},
 	{of: "internal/health", why: "it answers for an engine, whatever that runs", only: []string{".", "internal/sqldb"}},
+	{of: "monitor", why: "programs mount it: it knows no server", only: []string{".", "fault", "internal/health", "internal/histogram", "internal/telemetry"}},
 	{of: "internal/telemetry/otlp", why: "it only sends", only: []string{}},
 	{
 		of: "internal/telemetry", why: "it reads what others count, and knows no kind of work by name",
@@ -91,8 +91,8 @@ var rules = append([]rule{
 	{of: "ui", why: "it knows the API only over HTTP", only: []string{"fault"}, std: true},
 	{of: "docs", why: "it is text", only: []string{}, std: true},
 	{of: "internal/site", why: "it knows text and look, and nothing of work", only: []string{"docs", "ui"}},
-	{of: "internal/testdb", why: "it serves tests of every layer", only: []string{"internal/leaktest"}},
-	{of: "internal/interleave", why: "it serves tests of every layer", only: []string{"internal/testdb"}},
+	{of: "internal/test/testdb", why: "it serves tests of every layer", only: []string{"internal/test/leaktest"}},
+	{of: "internal/test/interleave", why: "it serves tests of every layer", only: []string{"internal/test/testdb"}},
 }, append(siblingRules(), testOnlyRules()...)...)
 
 // siblingRules keep the kinds of work apart.
@@ -110,14 +110,14 @@ func siblingRules() []rule {
 func testOnlyRules() []rule {
 	return []rule{{
 		of: "...", why: "only tests need it",
-		not: append([]string{"internal/testdb", "internal/interleave", "testing"}, below(modulesOfTests)...),
+		not: append([]string{"internal/test/...", "testing"}, below(modulesOfTests)...),
 	}}
 }
 
 // forTests are the packages that testOnlyRules do not bind.
 func forTests(pkg string) bool {
 	return strings.HasSuffix(pkg, "test") ||
-		matches("internal/testdb/...", pkg) || matches("internal/interleave/...", pkg)
+		matches("internal/test/...", pkg)
 }
 
 func below(names []string) []string {
@@ -224,14 +224,14 @@ func TestForbiddenImportsAreSeen(t *testing.T) {
 		{"internal/store", module + "/internal/core", false},
 		{"driver/mysql", module + "/internal/store", false},
 		{"driver/mysql", "github.com/go-sql-driver/mysql", true},
-		{"task", module + "/internal/testdb", false},
+		{"task", module + "/internal/test/testdb", false},
 		{"cmd/perdure", "testing", false},
 		{"task/mail", "github.com/emersion/go-smtp", false},
 		{"fsm", "github.com/google/go-cmp/cmp", false},
 		{"statechart", "pgregory.net/rapid", false},
-		{"internal/testdb", module + "/internal/leaktest", true},
+		{"internal/test/testdb", module + "/internal/test/leaktest", true},
 		{"internal/store/storetest", "testing", true},
-		{"internal/testdb/run", module + "/internal/testdb", true},
+		{"internal/test/testdb/run", module + "/internal/test/testdb", true},
 	} {
 		if got := len(violations(c.pkg, []string{c.imported})) == 0; got != c.allowed {
 			t.Errorf("%s may import %s: %v, want %v", c.pkg, c.imported, got, c.allowed)

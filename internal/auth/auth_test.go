@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/auth"
-	"github.com/perdure/perdure/internal/enginetest"
-	"github.com/perdure/perdure/internal/testdb"
+	"github.com/perdure/perdure/internal/test/enginetest"
+	"github.com/perdure/perdure/internal/test/testdb"
 	"github.com/perdure/perdure/perduretest"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/auth"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 func local(t *testing.T, remote, host string, header ...string) *http.Request {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/auth"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 var scope = auth.ActorScope{Type: "cart", ID: "c-1", CallerKind: "client", CallerID: "alice"}

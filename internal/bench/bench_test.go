@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/fault"
-	"github.com/perdure/perdure/internal/testdb"
+	"github.com/perdure/perdure/internal/test/testdb"
 	"github.com/perdure/perdure/outbox"
 )
 

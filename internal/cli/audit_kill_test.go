@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/internal/doctor"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // A process that is killed while it starts instances leaves no instance without its

@@ -3,7 +3,7 @@ package cli
 import (
 	"testing"
 
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 func TestDoctorSaysWhatIsWrong(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // doubling assigns s + s and raises itself. Without limits one event uses all memory.

@@ -13,9 +13,9 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/hook"
 	"github.com/perdure/perdure/internal/doctor"
-	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/failpoint"
 	"github.com/perdure/perdure/internal/rotate"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // rotated is a database with values that are encrypted again.

@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // planted are secrets in every place where there can be one.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // status and doctor name the queue that no live process serves.

@@ -19,8 +19,8 @@ import (
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/hook"
 	"github.com/perdure/perdure/internal/doctor"
-	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/sample"
+	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/schema"
 	"github.com/perdure/perdure/task"
 )

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // hungUp is a server to which hangups are sent.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/internal/auth"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 func TestTokensAreCreatedListedAndRevoked(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
-	"github.com/perdure/perdure/internal/leaktest"
+	"github.com/perdure/perdure/internal/test/leaktest"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }

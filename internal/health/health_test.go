@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/perdure/perdure/internal/enginetest"
-	"github.com/perdure/perdure/internal/testdb"
+	"github.com/perdure/perdure/internal/test/enginetest"
+	"github.com/perdure/perdure/internal/test/testdb"
 )
 
 func TestMain(m *testing.M) { testdb.Main(m) }

@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/actor"
 	"github.com/perdure/perdure/alarm"
 	"github.com/perdure/perdure/internal/clock"
-	"github.com/perdure/perdure/internal/enginetest"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // Pages end early when they have looked for long. The clock is so fast that each of

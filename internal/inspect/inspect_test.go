@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/hook"
-	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/inspect"
+	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/task"
 )
 

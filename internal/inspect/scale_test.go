@@ -11,10 +11,10 @@ import (
 	"github.com/perdure/perdure/alarm"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/hook"
-	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/inspect"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/testdb"
+	"github.com/perdure/perdure/internal/test/enginetest"
+	"github.com/perdure/perdure/internal/test/testdb"
 	"github.com/perdure/perdure/task"
 )
 

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/inspect"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // The pages of delays have every one once, in the order of time, and no alarm of another

@@ -7,8 +7,8 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fsm"
-	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/inspect"
+	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/perduretest"
 )
 

@@ -10,9 +10,9 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/auth"
 	"github.com/perdure/perdure/internal/clock"
-	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/node"
 	"github.com/perdure/perdure/internal/sample"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // call is a request to a node.

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/node"
+	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 // certify writes a certificate with a number, and its key.

@@ -17,10 +17,10 @@ import (
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/hook"
-	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/rotate"
 	"github.com/perdure/perdure/internal/seal"
-	"github.com/perdure/perdure/internal/testdb"
+	"github.com/perdure/perdure/internal/test/enginetest"
+	"github.com/perdure/perdure/internal/test/testdb"
 	"github.com/perdure/perdure/perduretest"
 	"github.com/perdure/perdure/remote"
 )

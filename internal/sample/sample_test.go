@@ -17,8 +17,8 @@ import (
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/hook"
 	"github.com/perdure/perdure/internal/clock"
-	"github.com/perdure/perdure/internal/enginetest"
-	"github.com/perdure/perdure/internal/testdb"
+	"github.com/perdure/perdure/internal/test/enginetest"
+	"github.com/perdure/perdure/internal/test/testdb"
 	"github.com/perdure/perdure/schema"
 	"github.com/perdure/perdure/task"
 )

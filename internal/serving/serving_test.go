@@ -14,11 +14,11 @@ import (
 	"github.com/perdure/perdure/alarm"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/hook"
-	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/serving"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/testdb"
+	"github.com/perdure/perdure/internal/test/enginetest"
+	"github.com/perdure/perdure/internal/test/testdb"
 	"github.com/perdure/perdure/task"
 )
 

@@ -12,9 +12,9 @@ import (
 	"github.com/perdure/perdure/driver/postgres"
 	"github.com/perdure/perdure/driver/sqlite"
 	"github.com/perdure/perdure/fault"
-	"github.com/perdure/perdure/internal/enginetest"
 	"github.com/perdure/perdure/internal/sqldb"
-	"github.com/perdure/perdure/internal/testdb"
+	"github.com/perdure/perdure/internal/test/enginetest"
+	"github.com/perdure/perdure/internal/test/testdb"
 )
 
 func TestMain(m *testing.M) { testdb.Main(m) }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/perdure/perdure/driver/postgres"
 	"github.com/perdure/perdure/internal/sqldb"
-	"github.com/perdure/perdure/internal/testdb"
+	"github.com/perdure/perdure/internal/test/testdb"
 )
 
 // odd are texts that mean something in PostgreSQL's notation of arrays.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/internal/leaktest"
+	"github.com/perdure/perdure/internal/test/leaktest"
 	"github.com/perdure/perdure/retry"
 	"github.com/perdure/perdure/task"
 	"github.com/perdure/perdure/task/sms"

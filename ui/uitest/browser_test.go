@@ -21,7 +21,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	clocks "github.com/perdure/perdure/internal/clock"
-	"github.com/perdure/perdure/internal/testdb"
+	"github.com/perdure/perdure/internal/test/testdb"
 )
 
 var clock = clocks.System

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/internal/testdb"
+	"github.com/perdure/perdure/internal/test/testdb"
 	"github.com/perdure/perdure/statechart"
 	"github.com/perdure/perdure/ui"
 )

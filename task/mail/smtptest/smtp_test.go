@@ -24,7 +24,7 @@ import (
 	"github.com/emersion/go-sasl"
 	"github.com/emersion/go-smtp"
 
-	"github.com/perdure/perdure/internal/leaktest"
+	"github.com/perdure/perdure/internal/test/leaktest"
 	"github.com/perdure/perdure/retry"
 	"github.com/perdure/perdure/task"
 	"github.com/perdure/perdure/task/mail"
