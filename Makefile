@@ -38,7 +38,7 @@ QUICK := -vet=off -ldflags='-s -w' -parallel 4
 # otherwise. Tests start many such programs. Reports under way are still waited for.
 NO_NAP := GORACE=atexit_sleep_ms=0
 # Packages start in this order, the longest first: none is left alone at the end.
-LONGEST := ./fsm ./server ./actor ./ui/uitest ./internal/test/torture ./internal/cli
+LONGEST := ./fsm ./server ./actor ./ui/uitest ./internal/test/torture ./internal/cli ./internal/effect ./internal/test/engine ./alarm ./task ./statechart
 
 .PHONY: test
 test: deps vet gofmt ## Install what is missing, then check and test everything

@@ -24,7 +24,4 @@
 // by somebody else since it was read, the function is run again.
 //
 // Errors that a caller decides by are in package fault.
-//
-// Imports: schema, outbox, fault, the drivers and the internal packages. No
-// kind of work (hook, fsm, task, actor) is imported here; they meet in a *Tx.
 package perdure

@@ -13,7 +13,6 @@ import (
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/effect"
 	"github.com/perdure/perdure/internal/sqldb"
-	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/retry"
 	"github.com/perdure/perdure/statechart"
 )
@@ -161,8 +160,8 @@ func (a *Actors) report(err error) {
 }
 
 // crashed logs an effect or a task whose process was lost.
-func (a *Actors) crashed(r store.Reaped) {
-	slog.Warn("effect of an actor lost its process", "id", r.ID, "name", r.Name, "crashes", r.Crashes, "status", string(r.Status))
+func (a *Actors) crashed(c effect.Crash) {
+	slog.Warn("effect of an actor lost its process", "id", c.ID, "name", c.Name, "crashes", c.Crashes, "quarantined", c.Quarantined)
 }
 
 func logDamage(d Damage) {

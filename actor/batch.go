@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/audit"
+	"github.com/perdure/perdure/internal/effect"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -229,7 +230,10 @@ func (b *batch) write() error {
 	if stmts = append(stmts, more...); len(stmts) == 0 {
 		return nil
 	}
-	return b.tx.Attach(b.tell(), stmts...)
+	if err := b.tx.Attach(b.tell(), stmts...); err != nil || len(w.stops) == 0 {
+		return err
+	}
+	return effect.Stop(b.run, w.store, w.stops, w.now)
 }
 
 // remember caches the trees, after the commit.

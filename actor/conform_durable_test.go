@@ -295,7 +295,7 @@ func (Conformance) Case50ALateResultOfAnEarlierAttemptIsIgnored(t *testing.T, db
 	})
 	// Another process finds the lease expired. The first one's heart is not
 	// beaten by a clock that jumps.
-	f.db.Exec(t, "update "+db.Table("perdure", "hooks")+" set lease_expires_at = created_at where status = 'processing'")
+	f.db.Exec(t, "update "+db.Table("perdure", "leases")+" set expires_at = claimed_at")
 	f.reopen(t, nil)
 	f.register(t, "w", shop, h.options())
 	f.process(t)

@@ -58,7 +58,4 @@
 // does not match, the state is computed again from the last checkpoint and the
 // log; if that fails too, the actor is quarantined: it stands still, is listed,
 // and Release lets it go on. Others are not affected.
-//
-// Imports: perdure, statechart, retry, fault and the internal packages; no
-// other kind of work.
 package actor

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/perdure/perdure/internal/effect"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/retry"
 	"github.com/perdure/perdure/statechart"
@@ -75,7 +76,7 @@ func (t *turn) hook(name string, number int64, path string, generation int64, pa
 		policy = t.kind.options.Retry // its handler is elsewhere
 	}
 	return store.NewHook{
-		ID: t.hookID(number), Namespace: namespace, Name: name, Unit: t.row.Incarnation, Trace: t.trace,
+		ID: t.hookID(number), Item: effect.NewItem(), Namespace: namespace, Name: name, Unit: t.row.Incarnation, Trace: t.trace,
 		Payload: *text(work{Actor: t.ref, Path: path, Generation: generation, Params: raw}),
 		Policy:  *text(policy), MaxAttempts: policy.MaxAttempts,
 	}, nil

@@ -105,6 +105,9 @@ func (a *Actors) finish(ctx context.Context, end effect.Ending) error {
 		if err := b.perform(j); !expected(err, b.turns[j.ref]) {
 			return err
 		}
+		if t := b.turns[j.ref]; t != nil { // it has ended
+			t.stops = slices.DeleteFunc(t.stops, func(id string) bool { return id == end.Row.ID })
+		}
 		return b.write()
 	})
 	if err == nil {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
-	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/effect"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/statechart"
 )
@@ -257,9 +257,9 @@ func (b *batch) stopTasks(t *turn) error {
 	if err != nil {
 		return nil // their results will find nobody
 	}
-	var stmts []sqldb.Stmt
+	var ids []string
 	for _, o := range tree.Pending() {
-		stmts = append(stmts, b.actors.rt.Store.CancelHook(t.hookID(o.Generation), b.actors.rt.Now(), new(int64)))
+		ids = append(ids, t.hookID(o.Generation))
 	}
-	return b.run(stmts...)
+	return effect.Stop(b.run, b.actors.rt.Store, ids, b.actors.rt.Now())
 }

@@ -103,10 +103,7 @@ func (w *writing) stmts() []sqldb.Stmt {
 	all = set(all, w.parked, w.store.ParkTimers)
 	all = set(all, w.freed, w.store.UnparkTimers)
 	for _, h := range w.hooks {
-		all = append(all, w.store.InsertHook(h, w.now))
-	}
-	for _, id := range w.stops {
-		all = append(all, w.store.CancelHook(id, w.now, new(int64)))
+		all = append(all, w.store.InsertHook(h, w.now)...)
 	}
 	return all
 }

@@ -25,9 +25,6 @@
 //
 // The delays of actors' machines are in the same table, but not of this package:
 // nothing here lists, changes or cancels them.
-//
-// Imports: perdure, retry, fault and the internal packages; no other kind of
-// work.
 package alarm
 
 import (

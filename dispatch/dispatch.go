@@ -12,8 +12,6 @@
 //
 // Several dispatchers, in one process or in many, may drive the same work: it
 // is claimed, so each piece runs once.
-//
-// Imports: fault and internal/clock.
 package dispatch
 
 import (

@@ -384,8 +384,13 @@ func TestPollingWorksWithoutNotifications(t *testing.T) {
 	run(t, poller, err)
 	raw := db.SQL(t)
 	for range 3 { // as a process that cannot notify does
-		_, err := raw.ExecContext(enginetest.Context(t), `insert into perdure.hooks (id, namespace, name, payload, policy, max_attempts, unit_id, created_at, due_at)
-			values (gen_random_uuid(), 'test', 'a', '1', '{"kind":"none","max_attempts":1}', 1, 'unit', now(), now())`)
+		_, err := raw.ExecContext(enginetest.Context(t), `with new as (
+				insert into perdure.hook_items (id, namespace, name, queue, payload, priority, policy, max_attempts, unit_id, created_at, due_at)
+				values (gen_random_uuid(), 'test', 'a', 'hook' || chr(9) || 'test' || chr(9) || 'a', '1', 0, '{"kind":"none","max_attempts":1}', 1, 'unit', now(), now())
+				returning queue, priority, due_at, id
+			)
+			insert into perdure.ready (queue, priority, due_at, id)
+			select queue, priority, due_at, id from new`)
 		noError(t, err)
 		within(t, ran)
 	}

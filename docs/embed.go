@@ -1,7 +1,5 @@
 // Package docs is the documentation: pages in Markdown that read well on a forge
 // and that package internal/site renders inside the product.
-//
-// Imports: nothing.
 package docs
 
 import "embed"

@@ -17,6 +17,8 @@ import (
 type table struct {
 	comment string
 	columns []column
+	// dropped says that it is gone. Another one may take its name.
+	dropped bool
 }
 
 type column struct{ name, kind, comment string }
@@ -42,7 +44,7 @@ func TestTheSQLReferenceHasTheColumnsOfTheDatabase(t *testing.T) {
 			where table_schema in ('perdure', 'queues', 'comms', 'internal')`
 		switch db.Name {
 		case enginetest.SQLite:
-			name, query = "sqlite", `select m.name || '.' || c.name from sqlite_schema m, pragma_table_info(m.name) c where m.type = 'table' and m.name not like 'sqlite_%'`
+			name, query = "sqlite", `select m.name || '.' || c.name from sqlite_schema m, pragma_table_info(m.name) c where m.type in ('table', 'view') and m.name not like 'sqlite_%'`
 		case enginetest.MySQL:
 			name, query = "mysql", `select concat(table_name, '.', column_name) from information_schema.columns where table_schema = database()`
 		}
@@ -92,9 +94,11 @@ var (
 	createTable = regexp.MustCompile(`^create table (?:if not exists )?([\w.]+) \($`)
 	addColumn   = regexp.MustCompile(`^alter table ([\w.]+) add column (\w+) (.*);$`)
 	renameTable = regexp.MustCompile(`^alter table ([\w.]+) rename to ([\w.]+);$`)
-	columnLine  = regexp.MustCompile(`^  ([a-z_]+) (.*)$`)
+	dropTable   = regexp.MustCompile(`^drop table (?:if exists )?([\w.]+);$`)
+	createView  = regexp.MustCompile(`(?ms)^create [a-z ]*view ([\w.]+) as\nselect (.*?)\nfrom `)
+	columnLine  = regexp.MustCompile("^  `?([a-z_]+)`? (.*)$")
 	constraint  = regexp.MustCompile(`^  (primary key|foreign key|constraint|index|check ?\(|key \w* ?\(|unique( key| index)?( \w+)? ?\(|references|on delete)`)
-	kindEnd     = regexp.MustCompile(`\s+(not null|null|default|check|primary key|references|unique|collate|generated|character set)\b|,$| --`)
+	kindEnd     = regexp.MustCompile(`\s+(not null|null|default|check|primary key|references|unique|collate|generated|character set|constraint|as \(case)\b|,$| --`)
 )
 
 // tablesOf reads the tables out of the migrations of a database. Tables are named
@@ -107,9 +111,44 @@ func tablesOf(t *testing.T, dialect string) map[string]*table {
 	for _, file := range files {
 		content, err := os.ReadFile(file)
 		enginetest.NoError(t, err)
+		before := maps.Clone(all)
 		readTables(all, strings.Split(string(content), "\n"))
+		readViews(all, before, string(content))
 	}
+	maps.DeleteFunc(all, func(_ string, tb *table) bool { return tb.dropped })
 	return all
+}
+
+// readViews reads the views of a migration. A view has the name of a table before, and the
+// columns are of the types that they had there.
+func readViews(all, before map[string]*table, content string) {
+	for _, m := range createView.FindAllStringSubmatch(content, -1) {
+		name := plainName(m[1])
+		view := &table{comment: "A view of other tables, for people and reports."}
+		for _, c := range outputs(m[2]) {
+			at := slices.IndexFunc(before[name].columns, func(old column) bool { return old.name == c })
+			view.columns = append(view.columns, before[name].columns[at])
+		}
+		all[name] = view
+	}
+}
+
+// outputs returns the names of the columns of a list of expressions.
+func outputs(list string) []string {
+	var names []string
+	depth, from := 0, 0
+	for i, r := range list + "," {
+		switch {
+		case r == '(':
+			depth++
+		case r == ')':
+			depth--
+		case r == ',' && depth == 0:
+			words := strings.FieldsFunc(list[from:i], func(r rune) bool { return r == ' ' || r == '.' || r == '\n' })
+			names, from = append(names, words[len(words)-1]), i+1
+		}
+	}
+	return names
 }
 
 func readTables(all map[string]*table, lines []string) {
@@ -129,7 +168,13 @@ func readTables(all map[string]*table, lines []string) {
 			tb := all[plainName(m[1])]
 			tb.columns = append(tb.columns, column{m[2], kind(m[3]), note})
 		} else if m := renameTable.FindStringSubmatch(line); m != nil {
-			replaceTable(all, plainName(m[2]), plainName(m[1]))
+			to := m[2]
+			if schema, _, ok := strings.Cut(m[1], "."); ok {
+				to = schema + "." + to // PostgreSQL: a table stays in its schema
+			}
+			replaceTable(all, plainName(to), plainName(m[1]))
+		} else if m := dropTable.FindStringSubmatch(line); m != nil {
+			all[plainName(m[1])].dropped = true
 		} else if m := columnLine.FindStringSubmatch(line); current != nil && m != nil && !constraint.MatchString(line) {
 			current.columns = append(current.columns, column{m[1], kind(m[2]), note})
 		}
@@ -146,6 +191,9 @@ func replaceTable(all map[string]*table, name, by string) {
 	before, after := all[name], all[by]
 	delete(all, by)
 	all[name] = after
+	if before == nil {
+		return
+	}
 	if after.comment == "" {
 		after.comment = before.comment
 	}

@@ -240,5 +240,5 @@ func (r *rootEnd) interrupt(ctx context.Context, h store.Held, reason string) er
 		return errMoved
 	}
 	r.interrupted = append(r.interrupted, h)
-	return r.tx.Run(ctx, append(st.RecordTaken(h.Token, []string{h.ID}, retry.Cancelled, reason, r.machines.rt.Now()), st.Interrupt(h))...)
+	return r.tx.Run(ctx, append(st.Instances().RecordTaken(h.Token, []string{h.ID}, retry.Cancelled, reason, r.machines.rt.Now()), st.Interrupt(h))...)
 }

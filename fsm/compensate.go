@@ -68,7 +68,7 @@ func (c *compensating) statements(now store.Now) []sqldb.Stmt {
 	st := c.machines.rt.Store
 	stmts := []sqldb.Stmt{st.CompensateInstances(c.all, now), st.InsertTransitions(c.machines.runner.ID, c.transitions, now)}
 	if len(c.ready) > 0 {
-		stmts = append(stmts, st.ReadyInstances(c.ready))
+		stmts = append(stmts, st.Instances().Ready(c.ready))
 	}
 	if len(c.leases) > 0 {
 		stmts = append(stmts, st.InsertCancelLeases(c.leases, c.machines.options.Lease+handOverTime, now))

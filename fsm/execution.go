@@ -30,10 +30,6 @@ type execution struct {
 	trace    *string   // of the step that runs, for its children
 }
 
-// sealedDelay is how long an instance waits that cannot be decrypted although this
-// process has its key.
-const sealedDelay = time.Minute
-
 // sealed returns why the instance cannot be run here, if that is so.
 func (e *execution) sealed() error {
 	err := cmp.Or(e.instance.Sealed, e.instance.Unreadable)

@@ -25,9 +25,6 @@
 //	id, err := fsm.Start(ctx, eng, Order, OrderState{Amount: 42}, nil)
 //
 // It runs on PostgreSQL and SQLite.
-//
-// Imports: perdure, dispatch, retry, fault and the internal packages; no other
-// kind of work.
 package fsm
 
 import (

@@ -50,7 +50,7 @@ func (s *stage) outcome(name string, mutate mutation, i store.Instance, token, h
 
 // claimed is a decision about an instance that was claimed under a token.
 func claimed(m *Machines, i *store.Instance, token int, d *decision) *work.Decided {
-	item := &work.Item{Instance: i, Queue: DefaultQueue, Token: id(token)}
+	item := &work.Item{ID: i.ID, Row: i, Queue: DefaultQueue, Token: id(token)}
 	return &work.Decided{Item: item, Outcome: &settlement{decision: d, execution: &execution{Item: item, machines: m, instance: i}}}
 }
 

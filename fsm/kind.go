@@ -3,11 +3,9 @@ package fsm
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/perdure/perdure/internal/core"
-	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/work"
@@ -30,7 +28,7 @@ type settlement struct {
 // kind is instances of machines, as work.
 func (m *Machines) kind() work.Kind {
 	return work.Kind{
-		Name: "instance", Topic: topic, Begin: m.begin, Write: m.write, Refused: refused, Quarantine: m.quarantine, Next: m.next,
+		Name: "instance", Family: (*store.Store).Instances, Topic: topic, Begin: m.begin, Write: m.write, Refused: refused, Quarantine: m.quarantine, Next: m.next,
 		Prepare: m.record, Read: m.readInboxes, Expire: m.expire, Verify: m.lateSignals, HandOver: m.handOver, Sweep: m.sweep,
 	}
 }
@@ -41,7 +39,7 @@ func (m *Machines) readInboxes(items []*work.Item) []sqldb.Stmt {
 	ids := make([]string, len(items))
 	executions := make(map[string]*execution, len(items))
 	for i, item := range items {
-		e := &execution{Item: item, machines: m, instance: item.Instance}
+		e := &execution{Item: item, machines: m, instance: item.Row.(*store.Instance)}
 		item.Own = e
 		ids[i], executions[item.ID] = item.ID, e
 	}
@@ -84,8 +82,7 @@ func (m *Machines) decided(ctx context.Context, e *execution, n int, decided *de
 		m.runner.Release(e.Item, e.end)
 		return
 	case isUnreadable(err):
-		m.options.OnError(fmt.Errorf("run instance %s: %w", e.instance.ID, err))
-		m.settleUnread(e, err)
+		m.runner.Unreadable(e.Item, err, m.unreadDelay(err))
 		return
 	case err != nil:
 		decided = failed(err)
@@ -164,12 +161,13 @@ func (m *Machines) lateSignals(group []*work.Decided) []sqldb.Stmt {
 	})
 }
 
-// quarantine returns the statements that end an instance that has crashed too many
-// processes.
-func (m *Machines) quarantine(i *store.Instance, message string, news *work.News) []sqldb.Stmt {
+// quarantine ends an instance that has crashed too many processes.
+func (m *Machines) quarantine(ctx context.Context, tx sqldb.Tx, id, message string, news *work.News) error {
 	end := ending{rt: m.rt, news: news}
-	end.add(*i, Quarantined, nil, nil, &message)
-	return end.statements(m.rt.Now())
+	if err := tx.Run(ctx, m.rt.Store.GetInstance(id, func(i *store.Instance) { end.add(*i, Quarantined, nil, nil, &message) })); err != nil {
+		return err
+	}
+	return tx.Run(ctx, end.statements(m.rt.Now())...)
 }
 
 // next returns the statements that find the next due time of a queue.
@@ -178,11 +176,6 @@ func (m *Machines) next(queue string, least int, found func(time.Duration)) []sq
 		m.rt.Store.NextInstance(queue, m.definitions(), least, m.rt.Now(), found),
 		m.rt.Store.NextSchedule(m.rt.Now(), found),
 	}
-}
-
-// postpone gives an instance back that cannot be read here, for later.
-func (m *Machines) postpone(e *execution, cause error, delay time.Duration) {
-	m.runner.Postpone(e.Item, edge.Message(cause.Error()), delay, e.end)
 }
 
 // transact runs fn in a transaction on a connection that is kept for claims.

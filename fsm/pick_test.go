@@ -50,8 +50,8 @@ func (f *fixture) explain(stmt sqldb.Stmt) plan {
 func (f *fixture) cost() (pick, next int, how plan) {
 	f.t.Helper()
 	rt := f.eng.Runtime()
-	claim := store.InstanceClaim{Queue: fsm.DefaultQueue, Worker: "w", Token: rt.NewID(), Lease: minute, Limit: 10}
-	how = f.explain(rt.Store.ClaimInstances(claim, rt.Now(), func(*store.Instance) {})[0])
+	claim := store.Claim{Queue: fsm.DefaultQueue, Worker: "w", Token: rt.NewID(), Lease: minute, Limit: 10}
+	how = f.explain(rt.Store.Instances().Claim(claim, rt.Now(), func(store.Claimed) {})[0])
 	wake := f.explain(rt.Store.NextInstance(fsm.DefaultQueue, []store.KnownStep{{Definition: store.Definition{FSM: "m", Version: 1}, Step: "only"}}, 1, rt.Now(), func(time.Duration) {}))
 	return how.Hit + how.Read, wake.Hit + wake.Read, how
 }

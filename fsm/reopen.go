@@ -57,7 +57,7 @@ func (p *piece) revive(ctx context.Context, rows map[int64]store.TreeEnd, childr
 	var reads []sqldb.Stmt
 	byRoot := map[string][]store.Instance{}
 	read := func(i *store.Instance) { byRoot[root[i.ID]] = append(byRoot[root[i.ID]], *i) }
-	err := p.tx.Run(ctx, st.TakeInstances(ids, func(id string) { handled[id] = true }))
+	err := p.tx.Run(ctx, st.Instances().Take(ids, func(id string) { handled[id] = true }))
 	for _, id := range ids {
 		if handled[id] {
 			reads = append(reads, st.GetInstance(id, read))
@@ -116,7 +116,7 @@ func (p *piece) recount(ctx context.Context, rows map[int64]store.TreeEnd, passe
 		return err
 	}
 	// Instances are locked before barriers, as by an end from outside.
-	err = p.tx.Run(ctx, st.TakeInstances(waiting, func(id string) { locked = append(locked, id) }))
+	err = p.tx.Run(ctx, st.Instances().Take(waiting, func(id string) { locked = append(locked, id) }))
 	if err == nil && len(locked) > 0 {
 		err = p.tx.Run(ctx, st.TakeBarriers(locked, func(id string) { counted = append(counted, id) }))
 	}

@@ -82,7 +82,7 @@ func (t *taking) lock(ctx context.Context) error {
 	var ids []string
 	err := t.tx.Run(ctx,
 		st.TakeLeasesOf(t.order, func(token string) { t.leases[token] = true }),
-		st.TakeInstances(t.order, func(id string) { ids = append(ids, id) }),
+		st.Instances().Take(t.order, func(id string) { ids = append(ids, id) }),
 	)
 	if err != nil || len(ids) == 0 {
 		return err
@@ -229,7 +229,7 @@ func recordCut(st *store.Store, cut map[store.Held]string, now store.Now) []sqld
 	}
 	var stmts []sqldb.Stmt
 	for g, ids := range groups {
-		stmts = append(stmts, st.RecordTaken(g.token, ids, retry.Cancelled, g.reason, now)...)
+		stmts = append(stmts, st.Instances().RecordTaken(g.token, ids, retry.Cancelled, g.reason, now)...)
 	}
 	return stmts
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/seal"
+	"github.com/perdure/perdure/internal/work"
 )
 
 // undecodedError is the error of a stored state that does not decode into the type
@@ -28,23 +29,11 @@ func isUnreadable(err error) bool {
 	return errors.As(err, &sealed) || errors.As(err, &undecoded)
 }
 
-// settleUnread gives back an instance that cannot be read here. An instance whose key this
-// process does not have is released as it was, and the following claims skip such
-// instances.
-func (m *Machines) settleUnread(e *execution, err error) {
-	if seal.IsForeign(err) && !e.Skipped {
-		m.rt.Store.SkipForeign()
-		m.runner.Release(e.Item, e.end)
-		return
-	}
-	m.postpone(e, err, m.unreadDelay(err))
-}
-
 // unreadDelay returns how long an instance waits that cannot be read here.
 func (m *Machines) unreadDelay(err error) time.Duration {
 	var sealed *seal.SealedError
 	if errors.As(err, &sealed) {
-		return sealedDelay
+		return work.SealedDelay
 	}
 	return core.Postponement(m.options.Random)
 }

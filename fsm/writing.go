@@ -213,7 +213,7 @@ func (w *writing) statements() []sqldb.Stmt {
 		stmts = append(stmts, st.StepInstances(w.steps, now))
 	}
 	if len(w.ready) > 0 {
-		stmts = append(stmts, st.ReadyInstances(w.ready))
+		stmts = append(stmts, st.Instances().Ready(w.ready))
 	}
 	if len(w.unrouted) > 0 {
 		stmts = append(stmts, st.UnrouteInstances(w.unrouted))
@@ -234,7 +234,7 @@ func (w *writing) statements() []sqldb.Stmt {
 		stmts = append(stmts, st.InsertTransitions(w.machines.runner.ID, w.transitions, now))
 	}
 	if len(w.failures) > 0 {
-		stmts = append(stmts, st.RecordSteps(w.machines.runner.ID, w.failures, now)...)
+		stmts = append(stmts, st.Instances().RecordFailed(w.machines.runner.ID, w.failures, now)...)
 	}
 	return append(stmts, w.ends.statements(now)...)
 }

@@ -42,6 +42,8 @@ type Record struct {
 	// Worker and LeaseExpires tell who has it, while it is Processing.
 	Worker       string
 	LeaseExpires time.Time
+
+	item string // the id of the row, for the place in a list
 }
 
 // Filter narrows a List. Zero fields do not narrow.
@@ -117,9 +119,12 @@ func (a *Admin) Get(ctx context.Context, id string) (Record, error) {
 func (a *Admin) Attempts(ctx context.Context, id string) ([]retry.Attempt, error) {
 	var attempts []retry.Attempt
 	var h store.Hook
-	err := a.read(ctx,
-		a.rt.Store.GetHook(id, func(found store.Hook) { h = found }),
-		a.rt.Store.ListAttempts(store.TriedHook(id), func(t retry.Attempt) { attempts = append(attempts, t) }))
+	err := a.snapshot(ctx, func(run effect.Run) error {
+		if err := run(a.rt.Store.GetHook(id, func(found store.Hook) { h = found })); err != nil {
+			return err
+		}
+		return run(a.rt.Store.ListAttempts(store.TriedHook(h.Item), func(t retry.Attempt) { attempts = append(attempts, t) }))
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read attempts of hook: %w", err)
 	}
@@ -145,9 +150,7 @@ func (a *Admin) Retry(ctx context.Context, id string) error {
 // RetryIn is Retry as part of a unit of work, which fails if the hook cannot be
 // retried.
 func (a *Admin) RetryIn(tx *perdure.Tx, id string) error {
-	return a.change(tx, "retry", id, func(now store.Now, changed *int64) []sqldb.Stmt {
-		return a.rt.Store.ReviveHook(id, now, changed)
-	})
+	return a.change(tx, "retry", id, func(run effect.Run) (store.Hook, error) { return effect.Retry(run, a.rt.Store, id, a.rt.Now()) })
 }
 
 // Cancel keeps a hook from being run. If it is running, its context ends soon
@@ -159,9 +162,7 @@ func (a *Admin) Cancel(ctx context.Context, id string) error {
 // CancelIn is Cancel as part of a unit of work, which fails if the hook cannot be
 // cancelled.
 func (a *Admin) CancelIn(tx *perdure.Tx, id string) error {
-	return a.change(tx, "cancel", id, func(now store.Now, changed *int64) []sqldb.Stmt {
-		return a.rt.Store.StopHook(id, now, changed)
-	})
+	return a.change(tx, "cancel", id, func(run effect.Run) (store.Hook, error) { return effect.Cancel(run, a.rt.Store, id, a.rt.Now()) })
 }
 
 // Delete removes a hook for good, whatever has become of it. One that runs is a
@@ -173,45 +174,24 @@ func (a *Admin) Delete(ctx context.Context, id string) error {
 // DeleteIn is Delete as part of a unit of work, which fails if the hook cannot be
 // deleted.
 func (a *Admin) DeleteIn(tx *perdure.Tx, id string) error {
-	var deleted int64
-	var found Record
-	get := a.rt.Store.GetHook(id, func(h store.Hook) { found = record(h) })
-	exists := get.Done
-	get.Done = func(rows int64) error {
-		if err := exists(rows); err != nil {
-			return fmt.Errorf("delete hook: %w", err)
-		}
-		return nil
-	}
-	stmts := a.rt.Store.DeleteHook(id, &deleted)
-	stmts[len(stmts)-1].Done = func(int64) error {
-		if deleted == 0 {
-			return fmt.Errorf("delete hook: %w", &StateError{ID: id, Status: found.Status})
-		}
-		return nil
-	}
-	return tx.Attach(nil, append([]sqldb.Stmt{get}, stmts...)...)
+	return a.change(tx, "delete", id, func(run effect.Run) (store.Hook, error) { return effect.Delete(run, a.rt.Store, id) })
 }
 
-// change records statements that must change the hook, and explains it if they
-// do not.
-func (a *Admin) change(tx *perdure.Tx, verb, id string, stmts func(store.Now, *int64) []sqldb.Stmt) error {
-	var changed int64
-	var found Record
-	get := a.rt.Store.GetHook(id, func(h store.Hook) { found = record(h) })
-	exists := get.Done
-	get.Done = func(rows int64) error {
-		err := exists(rows)
-		if err == nil && changed == 0 {
-			err = &StateError{ID: id, Status: found.Status}
-		}
-		if err != nil {
-			return fmt.Errorf("%s hook: %w", verb, err)
-		}
-		return nil
+// change does an act on a hook in a unit of work.
+func (a *Admin) change(tx *perdure.Tx, verb, id string, act func(effect.Run) (store.Hook, error)) error {
+	runner, err := tx.Runner()
+	if err != nil {
+		return err
 	}
-	committed := func() { a.rt.Hub.Publish("hook/"+found.Namespace, time.Time{}) }
-	return tx.Attach(committed, append(stmts(a.rt.Now(), &changed), get)...)
+	found, err := act(func(stmts ...sqldb.Stmt) error { return runner.Run(tx.Context(), stmts...) })
+	var refused *effect.RefusedError
+	if errors.As(err, &refused) {
+		err = &StateError{ID: id, Status: status(refused.Status)}
+	}
+	if err != nil {
+		return tx.Fail(fmt.Errorf("%s hook: %w", verb, err))
+	}
+	return tx.Attach(func() { a.rt.Hub.Publish("hook/"+found.Namespace, time.Time{}) })
 }
 
 // Purge removes completed and cancelled hooks that ended longer than age ago,
@@ -232,6 +212,11 @@ func (a *Admin) PurgeDead(ctx context.Context, age time.Duration) (int64, error)
 }
 
 func (a *Admin) read(ctx context.Context, stmts ...sqldb.Stmt) error {
+	return a.snapshot(ctx, func(run effect.Run) error { return run(stmts...) })
+}
+
+// snapshot runs fn on one snapshot of the database.
+func (a *Admin) snapshot(ctx context.Context, fn func(effect.Run) error) error {
 	ctx, cancel := context.WithTimeout(ctx, a.rt.Timeout)
 	defer cancel()
 	tx, err := a.rt.DB.Begin(ctx, sqldb.Read)
@@ -239,7 +224,7 @@ func (a *Admin) read(ctx context.Context, stmts ...sqldb.Stmt) error {
 		return err
 	}
 	defer tx.Rollback()
-	return bare(tx.Run(ctx, stmts...))
+	return bare(fn(func(stmts ...sqldb.Stmt) error { return tx.Run(ctx, stmts...) }))
 }
 
 // bare removes the statement's number, which means nothing to the caller.
@@ -257,13 +242,13 @@ func (f Filter) stored(cursor string, limit int) (store.HookFilter, error) {
 		if !known(s) {
 			return stored, fault.Invalidf("status", "%q is unknown", s)
 		}
-		stored.Statuses = append(stored.Statuses, store.HookStatus(s))
+		stored.Statuses = append(stored.Statuses, string(s))
 	}
 	if cursor == "" {
 		return stored, nil
 	}
 	var err error
-	stored.BeforeCreated, stored.BeforeID, err = decodeCursor(cursor)
+	stored.BeforeCreated, stored.BeforeItem, err = decodeCursor(cursor)
 	return stored, err
 }
 
@@ -278,14 +263,14 @@ func known(s Status) bool {
 
 // A cursor is the place of the last row of a page.
 func encodeCursor(r Record) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(r.Created.UnixMicro(), 10) + " " + r.ID))
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(r.Created.UnixMicro(), 10) + " " + r.item))
 }
 
 func decodeCursor(cursor string) (time.Time, string, error) {
 	raw, err := base64.RawURLEncoding.DecodeString(cursor)
 	micros, id, found := strings.Cut(string(raw), " ")
 	us, parse := strconv.ParseInt(micros, 10, 64)
-	if err != nil || !found || parse != nil || edge.Text("cursor", id, 128) != nil || id == "" {
+	if err != nil || !found || parse != nil || !store.IsItem(id) {
 		return time.Time{}, "", fault.Invalidf("cursor", "is malformed")
 	}
 	return time.UnixMicro(us).UTC(), id, nil
@@ -293,7 +278,7 @@ func decodeCursor(cursor string) (time.Time, string, error) {
 
 func record(h store.Hook) Record {
 	r := Record{
-		ID: h.ID, Namespace: h.Namespace, Name: h.Name, Payload: json.RawMessage(h.Payload), Status: status(h.Status),
+		ID: h.ID, item: h.Item, Namespace: h.Namespace, Name: h.Name, Payload: json.RawMessage(h.Payload), Status: status(h.Status),
 		Priority: Priority(h.Priority), Attempts: h.Attempts, MaxAttempts: h.MaxAttempts, Crashes: h.Crashes,
 		Error: value(h.Error), Unit: h.Unit, Created: h.Created.UTC(), NextAttempt: utc(h.NextAttempt), Due: h.Due.UTC(),
 		LastAttempt: utc(h.LastAttempt), Finished: utc(h.Finished), LeaseExpires: utc(h.LeaseExpires),

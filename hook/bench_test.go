@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -37,9 +38,15 @@ func durable(b *testing.B, run func(b *testing.B, db enginetest.Database)) {
 // BenchmarkDrain measures how many hooks that do nothing a process runs in a
 // second, out of a backlog.
 func BenchmarkDrain(b *testing.B) {
+	for _, concurrency := range []int{64, 1000} {
+		b.Run(strconv.Itoa(concurrency), func(b *testing.B) { benchmarkDrain(b, concurrency) })
+	}
+}
+
+func benchmarkDrain(b *testing.B, concurrency int) {
 	durable(b, func(b *testing.B, db enginetest.Database) {
 		eng := db.Open(b, nil)
-		hooks := newHooks(b, eng, "test", &hook.Options{Concurrency: 64})
+		hooks := newHooks(b, eng, "test", &hook.Options{Concurrency: concurrency})
 		define(b, hooks, "a", func(context.Context, int) error { return nil })
 		for left := b.N; left > 0; left -= 1000 {
 			enginetest.NoError(b, eng.Update(context.Background(), func(tx *perdure.Tx) error {

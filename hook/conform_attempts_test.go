@@ -100,25 +100,28 @@ func (Conformance) AnAttemptThatLosesItsProcessIsToldAsLost(t *testing.T, db eng
 	equal(t, "outcome", got[1].Outcome, retry.Succeeded)
 }
 
-// What a worker has to say that lost its claim is nobody's attempt any more.
+// The outcome of a process that has lost its claim is not an attempt.
 func (Conformance) AWorkerThatLostItsClaimRecordsNoAttempt(t *testing.T, db enginetest.Database) {
-	f := newFixture(t, db, nil)
+	f := newFixture(t, db, &hook.Options{Concurrency: 1, OnError: func(error) {}})
+	running, release := make(chan struct{}), make(chan struct{})
+	f.handle(t, "a", func(context.Context, string) error {
+		close(running)
+		<-release
+		return errors.New("late")
+	})
 	id := f.trigger(t, "a", nil)
-	f.handle(t, "a", nil)
-	f.abandon(t, 30*time.Second)
-	st := f.eng.Runtime().Store
-	var stale bool
-	f.run(t, st.RetryHook(id, "another token", "late", time.Second, f.eng.Runtime().Now(), &stale)...)
-	equal(t, "dropped", stale, true)
-	f.run(t, st.FailHook(id, "another token", "late", f.eng.Runtime().Now(), &stale)...)
-	equal(t, "dropped", stale, true)
+	wait := begin(t, f.hooks)
+	<-running
+	db.Exec(t, "delete from "+db.Table("perdure", "leases"))
+	other := newHooks(t, f.eng, f.hooks.Namespace(), nil)
+	f.run(t, f.eng.Runtime().Store.Hooks().Ready([]string{id})) // as the reaper does
+	define(t, other, "a", func(context.Context, string) error { return nil })
+	process(t, other, 1)
+	f.is(t, id, hook.Completed)
+	close(release)
+	wait()
 	equal(t, "recorded", f.recorded(t), 0)
-
-	f.run(t, st.RetryHook(id, "token of the dead", "in time", time.Second, f.eng.Runtime().Now(), &stale)...)
-	equal(t, "dropped", stale, false)
-	f.run(t, st.RetryHook(id, "token of the dead", "in time", time.Second, f.eng.Runtime().Now(), &stale)...)
-	equal(t, "dropped when said twice", stale, true)
-	equal(t, "recorded", f.recorded(t), 1)
+	equal(t, "attempts", f.is(t, id, hook.Completed).Attempts, 1)
 }
 
 func (f *fixture) run(t testing.TB, stmts ...sqldb.Stmt) {
@@ -131,16 +134,13 @@ func (f *fixture) run(t testing.TB, stmts ...sqldb.Stmt) {
 }
 
 func (Conformance) AnOutcomeThatIsRolledBackLeavesNoAttempt(t *testing.T, db enginetest.Database) {
-	f := newFixture(t, db, nil)
-	id := f.trigger(t, "a", nil)
-	f.abandon(t, 30*time.Second)
-	tx, err := f.eng.Runtime().DB.Begin(enginetest.Context(t), sqldb.Write)
-	enginetest.NoError(t, err)
-	var stale bool
-	enginetest.NoError(t, tx.Run(enginetest.Context(t), f.eng.Runtime().Store.FailHook(id, "token of the dead", "no", f.eng.Runtime().Now(), &stale)...))
-	tx.Rollback()
+	f := newFixture(t, db, &hook.Options{OnError: func(error) {}})
+	f.handle(t, "a", fail)
+	id := f.trigger(t, "a", &hook.TriggerOptions{Retry: retry.None()})
+	db.Exec(t, refuseEnds[db.Name])
+	process(t, f.hooks, 1)
 	equal(t, "recorded", f.recorded(t), 0)
-	f.is(t, id, hook.Processing)
+	equal(t, "attempts", f.is(t, id, hook.Pending).Attempts, 0)
 }
 
 func (Conformance) AnAttemptThatIsCancelledIsTold(t *testing.T, db enginetest.Database) {

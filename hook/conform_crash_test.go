@@ -31,12 +31,19 @@ func (f *fixture) abandon(t testing.TB, lease time.Duration) {
 	tx, err := rt.DB.Begin(ctx, sqldb.Urgent)
 	enginetest.NoError(t, err)
 	defer tx.Rollback()
-	claimed, err := rt.Store.ClaimHooks(ctx, tx, store.Claim{
-		Namespace: f.hooks.Namespace(), Names: []string{"a"}, Worker: "dead", Token: "token of the dead", Lease: lease, Limit: 100,
-	}, rt.Now())
-	enginetest.NoError(t, err)
+	claimed := 0
+	namespace, family := f.hooks.Namespace(), rt.Store.Hooks()
+	claim := store.Claim{
+		Queue: store.HookQueue(namespace), Lanes: []string{store.HookLane(namespace, "a")}, Worker: "dead", Token: rt.NewID(), Lease: lease, Limit: 100,
+	}
+	enginetest.NoError(t, tx.Run(ctx, family.Claim(claim, rt.Now(), func(store.Claimed) { claimed++ })...))
+	var suspects []string
+	enginetest.NoError(t, tx.Run(ctx, family.ListSuspects(claim, -100, 100, rt.Now(), func(s store.Suspect) { suspects = append(suspects, s.ID) })))
+	if claim.Token = rt.NewID(); len(suspects) > 0 {
+		enginetest.NoError(t, tx.Run(ctx, family.ClaimSuspects(claim, suspects, rt.Now(), func(store.Claimed) { claimed++ })...))
+	}
 	enginetest.NoError(t, tx.Commit(ctx))
-	if len(claimed) == 0 {
+	if claimed == 0 {
 		t.Fatal("nothing was there to claim")
 	}
 }
@@ -183,14 +190,14 @@ func (Conformance) Case25ALongHandlerIsKeptAliveByHeartbeats(t *testing.T, db en
 	})
 	id := f.trigger(t, "a", nil)
 	wait := begin(t, f.hooks)
-	enginetest.Eventually(t, "the hook runs", func() bool { return f.runs.count() == 1 && f.clock.Timers() == 2 })
+	enginetest.Eventually(t, "the hook runs", func() bool { return f.runs.count() == 1 && f.clock.Timers() == 3 })
 	rival := newHooks(t, f.eng, "test", &hook.Options{Lease: 10 * time.Second})
 	define(t, rival, "a", func(context.Context, string) error { t.Error("it ran twice"); return nil })
 	for range 12 { // 24 seconds
 		f.clock.Advance(2 * time.Second)
 		expires := f.clock.Now().Add(10 * time.Second)
 		enginetest.Eventually(t, "the lease is renewed", func() bool { return f.get(t, id).LeaseExpires.Equal(expires) })
-		enginetest.Eventually(t, "the next heartbeat is waited for", func() bool { return f.clock.Timers() == 2 })
+		enginetest.Eventually(t, "the next heartbeat is waited for", func() bool { return f.clock.Timers() == 3 })
 		process(t, rival, 0)
 	}
 	close(release)
@@ -234,14 +241,8 @@ func (Conformance) Case25TheOutcomeOfAStaleClaimIsDropped(t *testing.T, db engin
 	}
 }
 
-func (Conformance) Case27AClaimThatIsLostTakesNoOtherWithIt(t *testing.T, db enginetest.Database) {
-	var mu sync.Mutex
-	var reported []error
-	f := newFixture(t, db, &hook.Options{OnError: func(err error) {
-		mu.Lock()
-		defer mu.Unlock()
-		reported = append(reported, err)
-	}})
+func (Conformance) Case27AClaimThatIsTakenAwayTakesNoOtherWithIt(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, &hook.Options{OnError: func(err error) { t.Errorf("reported: %v", err) }})
 	release := make(chan struct{})
 	f.handle(t, "a", func(context.Context, string) error { <-release; return nil })
 	var ids []string
@@ -259,11 +260,6 @@ func (Conformance) Case27AClaimThatIsLostTakesNoOtherWithIt(t *testing.T, db eng
 			continue
 		}
 		f.is(t, id, hook.Completed)
-	}
-	mu.Lock()
-	defer mu.Unlock()
-	if len(reported) != 1 || !errors.Is(reported[0], core.ErrLost) {
-		t.Fatalf("reported were %v, want one lost claim", reported)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 func (Conformance) DeadLettersArePurgedSeparately(t *testing.T, db enginetest.Database) {
 	f := newFixture(t, db, nil)
-	db.Exec(t, fill(db, 1500, "failed"))
+	fill(t, db, 1500, "failed")
 	ctx := enginetest.Context(t)
 	removed, err := f.admin.Purge(ctx, 0)
 	enginetest.NoError(t, err)
@@ -30,7 +30,7 @@ func (Conformance) DeadLettersArePurgedSeparately(t *testing.T, db enginetest.Da
 func (Conformance) DeadLettersAreRemovedAfterTheirRetention(t *testing.T, db enginetest.Database) {
 	for keep, left := range map[time.Duration]int64{0: 0, -1: 3} { // 30 days; no limit
 		f := newFixture(t, enginetest.New(t, db.Name), &hook.Options{DeadRetention: keep})
-		f.db.Exec(t, fill(f.db, 3, "quarantined"))
+		fill(t, f.db, 3, "quarantined")
 		f.handle(t, "ok", nil)
 		f.trigger(t, "ok", nil)
 		f.process(t, 1) // a sweep follows

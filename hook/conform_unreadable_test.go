@@ -21,10 +21,13 @@ func (Conformance) NoHookStopsOthers(t *testing.T, db enginetest.Database) {
 		}
 		return nil
 	})
-	table := db.Table("perdure", "hooks")
+	table := db.Table("perdure", "hook_items")
 	set := func(column, to string) string {
 		id := f.trigger(t, "a", nil)
-		db.SetTime(t, "perdure", "hooks", column, to, "id = ?", id)
+		db.SetTime(t, "perdure", "hook_items", column, to, "id = ?", id)
+		if column == "due_at" {
+			db.SetTime(t, "perdure", "ready", column, to, "id = ?", id)
+		}
 		return id
 	}
 	early := set("due_at", enginetest.Beginningless)

@@ -23,9 +23,6 @@
 // A handler may run more than once for the same hook (the process can die
 // between its effect and the record of it), so it must be idempotent. The key
 // of its Info is the same each time; hand it to whomever the effect is on.
-//
-// Imports: perdure, retry, fault and the internal packages; no other kind of
-// work.
 package hook
 
 import (
@@ -150,9 +147,9 @@ func (h *Hooks) Subscribe(fn func(due time.Time)) (cancel func()) { return h.run
 
 func (h *Hooks) topic() string { return "hook/" + h.namespace }
 
-// crashed tells of an expired claim.
-func (h *Hooks) crashed(r store.Reaped) {
-	h.options.OnCrash(Crash{ID: r.ID, Name: r.Name, Crashes: r.Crashes, Quarantined: status(r.Status) == Quarantined})
+// crashed reports a hook whose process crashed.
+func (h *Hooks) crashed(c effect.Crash) {
+	h.options.OnCrash(Crash{ID: c.ID, Name: c.Name, Crashes: c.Crashes, Quarantined: c.Quarantined})
 }
 
 func (o *Options) withDefaults() Options {

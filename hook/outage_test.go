@@ -28,7 +28,7 @@ func (p hooksProcess) Add(ctx context.Context, id string) error {
 func TestOutages(t *testing.T) {
 	t.Parallel()
 	outagetest.Conform(t, outagetest.Kind{
-		Schema: "perdure", Table: "hooks", Left: "status <> 'completed'",
+		Schema: "perdure", Table: "hooks", Items: "hook_items", Left: "status <> 'completed'",
 		Open: func(t *testing.T, db enginetest.Database, o outagetest.Options) outagetest.Process {
 			t.Helper()
 			eng := db.Open(t, &perdure.Options{Clock: o.Clock})
@@ -36,12 +36,15 @@ func TestOutages(t *testing.T) {
 			define(t, hooks, "a", func(ctx context.Context, _ string) error { o.Run(ctx); return nil })
 			return hooksProcess{hooks, eng}
 		},
-		Refuse: map[string]string{
-			enginetest.SQLite: "create trigger odd before update on perdure_hooks when new.status = 'completed' begin select raise(abort, 'something odd'); end",
-			enginetest.MySQL:  "create trigger odd before update on perdure_hooks for each row if new.status = 'completed' then signal sqlstate '45000' set message_text = 'something odd'; end if",
-			enginetest.Postgres: `create function public.odd() returns trigger language plpgsql as $$ begin raise exception 'something odd' using errcode = 'P0001'; end $$;
-				create trigger odd before update on perdure.hooks for each row when (new.status = 'completed') execute function public.odd()`,
-		},
-		Accept: map[string]string{enginetest.SQLite: "drop trigger odd", enginetest.MySQL: "drop trigger odd", enginetest.Postgres: "drop trigger odd on perdure.hooks"},
+		Refuse: refuseEnds,
+		Accept: map[string]string{enginetest.SQLite: "drop trigger odd", enginetest.MySQL: "drop trigger odd", enginetest.Postgres: "drop trigger odd on perdure.hook_ends"},
 	}, enginetest.Names...)
+}
+
+// refuseEnds are the statements that make a database refuse the end of every hook.
+var refuseEnds = map[string]string{
+	enginetest.SQLite: "create trigger odd before insert on perdure_hook_ends begin select raise(abort, 'something odd'); end",
+	enginetest.MySQL:  "create trigger odd before insert on perdure_hook_ends for each row signal sqlstate '45000' set message_text = 'something odd'",
+	enginetest.Postgres: `create function public.odd() returns trigger language plpgsql as $$ begin raise exception 'something odd' using errcode = 'P0001'; end $$;
+		create trigger odd before insert on perdure.hook_ends for each row execute function public.odd()`,
 }

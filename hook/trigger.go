@@ -7,6 +7,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/effect"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/tracing"
 	"github.com/perdure/perdure/retry"
@@ -62,7 +63,7 @@ func (h *Hooks) Trigger(tx *perdure.Tx, name string, payload any, options *Trigg
 	hook.Unit, hook.Trace = tx.ID(), tracing.Of(tx.Context())
 	due := h.due(o)
 	committed := func() { h.rt.Hub.Publish(h.topic(), due) }
-	return hook.ID, tx.Attach(committed, h.rt.Store.InsertHook(hook, h.rt.Now()))
+	return hook.ID, tx.Attach(committed, h.rt.Store.InsertHook(hook, h.rt.Now())...)
 }
 
 func (h *Hooks) prepare(name string, payload any, o TriggerOptions) (store.NewHook, error) {
@@ -80,12 +81,15 @@ func (h *Hooks) prepare(name string, payload any, o TriggerOptions) (store.NewHo
 	if err != nil {
 		return store.NewHook{}, fault.Invalidf("retry policy", "cannot be stored: %v", err)
 	}
-	id := o.ID
+	id, item := o.ID, ""
 	if id == "" {
 		id = h.rt.NewID()
+		item = effect.ItemOf(id)
+	} else {
+		item = effect.NewItem()
 	}
 	return store.NewHook{
-		ID: id, Namespace: h.namespace, Name: name, Payload: string(raw), Policy: string(policy),
+		ID: id, Item: item, Namespace: h.namespace, Name: name, Payload: string(raw), Policy: string(policy),
 		Priority: int(o.Priority), MaxAttempts: o.Retry.MaxAttempts, At: at(o.ProcessAt), Delay: o.Delay,
 	}, nil
 }

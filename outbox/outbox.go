@@ -16,8 +16,6 @@
 //
 // Read from the primary. On a replica the order holds too, but rows that were
 // written without the outbox may appear in another order.
-//
-// Imports: schema, fault, internal/store, internal/table and internal/edge.
 package outbox
 
 import (

@@ -3,8 +3,6 @@
 // dispatcher, and assertions on what was recorded.
 //
 // Nothing runs in the background unless the test asks for it.
-//
-// Imports: perdure, hook, alarm, dispatch and internal/clock.
 package perduretest
 
 import (

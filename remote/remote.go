@@ -18,8 +18,6 @@
 //
 // Requests go only to public addresses, unless Options.Allow has others. The form
 // of requests and answers is that of Request and Answer.
-//
-// Imports: perdure, fsm, retry, fault and the internal packages below them.
 package remote
 
 import (

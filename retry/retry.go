@@ -2,8 +2,6 @@
 //
 // A Policy is data: it is stored with the work and obeyed by whatever process
 // runs it, so that a deployment cannot change what was promised.
-//
-// Imports: fault only.
 package retry
 
 import (

@@ -17,8 +17,6 @@
 //
 // The description is data: nothing happens before it is given to
 // perdure.Open, which checks it and creates or extends the tables.
-//
-// Imports: fault and internal/edge.
 package schema
 
 import (

@@ -246,7 +246,7 @@ func TestABulkActionSurvivesADeadlock(t *testing.T) {
 	enginetest.NoError(t, err)
 	defer func() { _ = other.Rollback() }()
 	lock := func(id string) {
-		_, err := other.ExecContext(t.Context(), "update perdure.hooks set priority = priority where id = $1", id)
+		_, err := other.ExecContext(t.Context(), "update perdure.hook_items set priority = priority where coalesce(key, id::text) = $1", id)
 		enginetest.NoError(t, err)
 	}
 	_, err = other.ExecContext(t.Context(), "set local deadlock_timeout = '1h'") // the request is the victim

@@ -135,7 +135,7 @@ func (Flows) AnAnswerOutlivesWhatItWasAbout(t *testing.T, db enginetest.Database
 	id := f.hook()
 	path := "/v1/hooks/" + id + "/replay"
 	first := f.want(http.StatusCreated, http.MethodPost, path, nil, "Idempotency-Key", "a")
-	db.Exec(t, "delete from "+db.Table("perdure", "hooks")+" where id = ?", id)
+	db.Exec(t, "delete from "+db.Table("perdure", "hook_items")+" where coalesce(key, cast(id as text)) = ?", id)
 	again := f.want(http.StatusCreated, http.MethodPost, path, nil, "Idempotency-Key", "a")
 	if again.text("id") != first.text("id") {
 		t.Errorf("first %v, then %v", first, again)

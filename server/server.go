@@ -10,8 +10,6 @@
 //
 // A program that is nothing but a server takes HTTP, which has the time limits
 // that an open port needs.
-//
-// Imports: perdure, the kinds of work, dispatch, ui and internal/api.
 package server
 
 import (

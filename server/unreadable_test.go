@@ -20,9 +20,12 @@ func (Flows) NoRowHidesAList(t *testing.T, db enginetest.Database) {
 		f.schedule()
 		f.start(object{"amount": 1})
 	}
+	dead := f.hook()
+	db.Exec(t, "insert into "+db.Table("perdure", "hook_ends")+" (id, status, created_at, finished_at) select id, 'failed', created_at, created_at from "+
+		db.Table("perdure", "hook_items")+" where coalesce(key, cast(id as text)) = ?", dead)
 	for _, to := range []string{enginetest.Endless, enginetest.Beginningless} {
 		for _, column := range []string{
-			"perdure.hooks.due_at", "perdure.hooks.created_at", "queues.task.scheduled_at", "queues.task.enqueued_at", "perdure.alarms.due_at",
+			"perdure.hook_items.due_at", "perdure.hook_items.created_at", "perdure.hook_items.next_attempt_at", "perdure.hook_ends.created_at", "perdure.hook_ends.finished_at", "perdure.ready.due_at", "queues.task.scheduled_at", "queues.task.enqueued_at", "perdure.alarms.due_at",
 			"perdure.alarms.occurs_at", "perdure.alarms.created_at", "perdure.schedules.next_at", "perdure.schedules.last_at", "perdure.instances.created_at",
 			"perdure.actors.created_at", "perdure.actors.updated_at",
 		} {

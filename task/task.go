@@ -26,9 +26,6 @@
 // A sender may be called more than once for the same attempt (the process can
 // die between its effect and the record of it), so it must be idempotent. The
 // key of its Info is the same each time.
-//
-// Imports: perdure, retry, fault, driver/postgres and the internal packages; no
-// other kind of work.
 package task
 
 import (

@@ -7,8 +7,6 @@
 // There is no build step: the files under assets are what the browser runs. They
 // talk to the HTTP API of package server and to nothing else, under a content
 // security policy that allows neither inline scripts nor other hosts.
-//
-// Imports: fault only.
 package ui
 
 import (

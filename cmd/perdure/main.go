@@ -1,6 +1,4 @@
 // Command perdure runs and inspects durable work on SQL databases.
-//
-// Imports: internal/cli only.
 package main
 
 import (

@@ -2,8 +2,6 @@
 //
 // Writers run READ COMMITTED, readers REPEATABLE READ snapshots, each on a
 // pool of their own. Times are DATETIME(6) in UTC.
-//
-// Imports: internal/sqldb, internal/clock and fault.
 package mysql
 
 import (
@@ -31,6 +29,9 @@ const (
 	// lockWait bounds the wait for a row lock on the server, which goes on
 	// waiting after the client has given up.
 	lockWait = 10 * time.Second
+	// maxArray bounds the bytes of a JSON array that is made of rows. MariaDB cuts what is
+	// longer, by default after 1 MiB, and a claim makes arrays of all that it takes.
+	maxArray = 64 << 20
 )
 
 // DB holds the pools of a MySQL or MariaDB database.
@@ -100,6 +101,7 @@ func force(config *mysql.Config) *mysql.Config {
 		"sql_mode":  "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE'",
 
 		"innodb_lock_wait_timeout": fmt.Sprint(int(lockWait.Seconds())),
+		"group_concat_max_len":     fmt.Sprint(maxArray),
 	}
 	if config.Params == nil {
 		config.Params = map[string]string{}

@@ -43,14 +43,14 @@ func TestParse(t *testing.T) {
 
 func TestSettingsThatCorrectnessRestsOnCannotBeChanged(t *testing.T) {
 	t.Parallel()
-	config, err := parse("mysql://u@h/d?parseTime=false&loc=Local&clientFoundRows=false&multiStatements=true&sql_mode=%27%27&time_zone=%27%2B05%3A00%27&interpolateParams=false")
+	config, err := parse("mysql://u@h/d?parseTime=false&loc=Local&clientFoundRows=false&multiStatements=true&sql_mode=%27%27&time_zone=%27%2B05%3A00%27&interpolateParams=false&group_concat_max_len=4")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !config.ParseTime || config.Loc != time.UTC || !config.ClientFoundRows || config.MultiStatements || !config.InterpolateParams {
 		t.Errorf("the settings are %+v", config)
 	}
-	if config.Params["time_zone"] != "'+00:00'" || !strings.Contains(config.Params["sql_mode"], "STRICT_ALL_TABLES") {
+	if config.Params["time_zone"] != "'+00:00'" || !strings.Contains(config.Params["sql_mode"], "STRICT_ALL_TABLES") || config.Params["group_concat_max_len"] != "67108864" {
 		t.Errorf("the session is %v", config.Params)
 	}
 }

@@ -3,8 +3,6 @@
 // A list of statements is one round trip, BEGIN rides with the first one and
 // COMMIT with the last. Nothing is kept in the session, so a transaction
 // pooler may stand in between.
-//
-// Imports: internal/sqldb and fault.
 package postgres
 
 import (

@@ -3,8 +3,6 @@
 // One connection writes (BEGIN IMMEDIATE, WAL, synchronous=FULL), a few others
 // read; readers and the writer do not wait for each other. Times are stored as
 // microseconds since 1970 in UTC.
-//
-// Imports: internal/sqldb and fault.
 package sqlite
 
 import (

@@ -5,9 +5,6 @@
 // read within limits, and answered with JSON. Every refusal is a problem
 // (RFC 9457) with a stable code. What a POST does is committed together with
 // the record of its Idempotency-Key.
-//
-// Imports: perdure, the kinds of work, internal/inspect and the internal packages
-// below them. Only server imports it.
 package api
 
 import (

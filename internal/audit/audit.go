@@ -7,9 +7,6 @@
 // each chain has a row with its last hash. So a change or a gap is found by computing
 // the hashes again. A transaction takes any chain that no other transaction holds, so
 // acts do not wait for each other.
-//
-// Imports: internal/sqldb. Tables are in internal/store, the writing is in
-// internal/unit, the reading in internal/inspect.
 package audit
 
 import (

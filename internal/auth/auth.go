@@ -5,9 +5,6 @@
 // texts of which only a hash is stored, so whoever reads the database can use
 // none, and each can be ended at once. Whatever is wrong with a credential, the
 // answer is the same.
-//
-// Imports: perdure, fault and internal packages below them. The API and the
-// server build on it.
 package auth
 
 import (

@@ -5,8 +5,6 @@
 // noisy, and what disturbs one variant then disturbs all. What is reported is
 // the median of the rounds, for ratios that of the ratios within each round.
 // Trust the ratios more than the figures, and neither on a busy machine.
-//
-// Imports: the root package, schema, fault and internal/clock.
 package bench
 
 import (

@@ -3,9 +3,6 @@
 // Results go to stdout; progress, warnings and errors to stderr. Nothing here
 // touches the process: streams, environment and signals come from the caller,
 // so that tests can run every command in the same way as a shell does.
-//
-// Imports: everything public, internal/bench and internal/clock. Only cmd
-// imports it.
 package cli
 
 import (

@@ -1,8 +1,6 @@
 // Package clock is the one place that asks the machine for the time.
 //
 // Everything else takes a Clock, so that tests can move time by hand.
-//
-// Imports: the standard library only.
 package clock
 
 import "time"

@@ -7,9 +7,6 @@
 // statement that ends or extends it is guarded by that token. A process that is
 // alive returns the claims that it does not run. The next Claim, in any process,
 // returns the expired claims of other processes and counts a crash for each.
-//
-// Imports: fault, internal/clock, internal/failpoint, internal/histogram and
-// internal/sqldb.
 package core
 
 import (
@@ -37,6 +34,8 @@ var (
 type Claim struct {
 	// ID names the work and Token this claim of it.
 	ID, Token string
+	// Public is the id that users know the work by. Empty: ID.
+	Public string
 	// Work is the kind's own data.
 	Work any
 	// Due is when the work was due, for statistics. Zero: not known.

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -311,7 +312,7 @@ func (w *Worker) finish(c *Claim, err error) {
 		w.failed.Add(1)
 	}
 	if err != nil && !errors.Is(err, ErrTaken) { // the claim was taken away on request
-		w.report(fmt.Errorf("run %s %s: %w", w.kind.Name, c.ID, err))
+		w.report(fmt.Errorf("run %s %s: %w", w.kind.Name, cmp.Or(c.Public, c.ID), err))
 	}
 	if !w.sweepDue() {
 		w.end(c)

@@ -34,6 +34,4 @@
 //
 // A tick is computed with the zone data of the system, or else with data that is
 // part of the program, so a zone's name that is accepted once is known everywhere.
-//
-// Imports: fault only.
 package cron

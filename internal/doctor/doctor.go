@@ -3,8 +3,6 @@
 //
 // It only reads. Every rule about Perdure's own tables is a statement that returns
 // what breaks it, so that it can also be run by hand.
-//
-// Imports: perdure, outbox and internal packages.
 package doctor
 
 import (

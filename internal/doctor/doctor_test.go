@@ -42,7 +42,7 @@ func admit(t *testing.T, db enginetest.Database) *patient {
 	enginetest.NoError(t, err)
 	_, err = p.eng.Outbox().Register(t.Context(), "reader", outbox.Stamp{})
 	enginetest.NoError(t, err)
-	for _, id := range []string{"a", "b", "c"} {
+	for _, id := range []string{"a", "b", "c", "d", "e"} {
 		enginetest.NoError(t, p.eng.Update(t.Context(), func(tx *perdure.Tx) error {
 			_, _ = tx.Create(notes, schema.Values{"text": "x"})
 			_, err := hooks.Trigger(tx, "mail", 1, &hook.TriggerOptions{ID: "hook-" + id, Delay: time.Hour})
@@ -114,7 +114,7 @@ func (p *patient) examine() map[string]Result {
 }
 
 // damage is SQL that breaks each rule. T. stands for the tables' own names, and
-// names in capitals for ids.
+// names in capitals for ids. A line break follows the semicolon between statements.
 var damage = map[string]string{
 	"fsm_place":     `delete from T.ready where id = 'LATER'`,
 	"fsm_ended":     `insert into T.ready (queue, priority, due_at, id) select queue, priority, due_at, id from T.instances where id = 'OVER'`,
@@ -134,14 +134,18 @@ var damage = map[string]string{
 		select 'orphan', 'gone', 1, '{}', created_at, false, created_at from T.instances where id = 'PARKED'`,
 	"schedule_unread": `insert into T.schedules (name, fsm, version, spec, next_at, paused, updated_at)
 		select 'odd', 'done', 1, '{"schedule":{"cron":"61 25 * * *"}}', created_at, false, created_at from T.instances where id = 'PARKED'`,
-	"fsm_tree":       `insert into T.tree_ends (parent_id, first_fanout, last_fanout, kind, root_id, reason, due_at, created_at) select id, 1, 1, 'end', id, 'x', due_at, due_at from T.instances where id = 'UNIQUE'`,
-	"hook_ended":     `update T.hooks set finished_at = created_at where id = 'hook-a'`,
-	"hook_attempts":  `update T.hooks set attempts = max_attempts + 1 where id = 'hook-a'`,
-	"hook_stuck":     `update T.hooks set status = 'processing', token = 'x', lease_expires_at = LONGAGO where id = 'hook-b'`,
-	"hook_unserved":  `update T.hooks set due_at = LONGAGO where id = 'hook-c'`,
-	"hook_unhandled": `update T.hooks set due_at = LONGAGO where id = 'hook-c'`,
+	"fsm_tree":      `insert into T.tree_ends (parent_id, first_fanout, last_fanout, kind, root_id, reason, due_at, created_at) select id, 1, 1, 'end', id, 'x', due_at, due_at from T.instances where id = 'UNIQUE'`,
+	"hook_place":    `delete from T.ready where id = (select id from T.hook_items where key = 'hook-d')`,
+	"hook_ready":    `update T.hook_items set priority = 1 where key = 'hook-e'`,
+	"hook_ended":    `insert into T.hook_ends (id, status, created_at, finished_at) select 'ffffffff-ffff-ffff-ffff-ffffffffffff', 'completed', created_at, created_at from T.hook_items where key = 'hook-a'`,
+	"hook_attempts": `update T.hook_items set attempt = max_attempts + 1 where key = 'hook-a'`,
+	"hook_stuck": `delete from T.ready where id = (select id from T.hook_items where key = 'hook-b');
+		insert into T.leases (token, worker, queue, alone, claimed_at, expires_at, ids)
+		select 'eeeeeeee-ffff-ffff-ffff-ffffffffffff', 'w', 'hook' || TAB || 'test', false, LONGAGO, LONGAGO, LIST(id) from T.hook_items where key = 'hook-b'`,
+	"hook_unserved":  `update T.ready set due_at = LONGAGO where id = (select id from T.hook_items where key = 'hook-c')`,
+	"hook_unhandled": `update T.ready set due_at = LONGAGO where id = (select id from T.hook_items where key = 'hook-c')`,
 	"hook_kept": `insert into T.attempts (kind, id, seq, attempt, outcome, error, ended_at)
-		select 'hook', 'ghost', 1, 1, 'failed', 'x', created_at from T.hooks where id = 'hook-a'`,
+		select 'hook', 'ghost', 1, 1, 'failed', 'x', created_at from T.hook_items where key = 'hook-a'`,
 	"task_ended":     `update Q.task set finished_at = enqueued_at where task_id = 1`,
 	"task_stuck":     `update Q.task set status = 'processing', token = TOKEN, lease_expires_at = LONGAGO where task_id = 2`,
 	"task_unserved":  `update Q.task set scheduled_at = LONGAGO where task_id = 3`,
@@ -154,7 +158,7 @@ var damage = map[string]string{
 	"alarm_ended": `insert into T.alarms (actor_type, actor_id, kind, alarm_id, type, due_at, sequence, created_at)
 		select 'lamp', 'done', 'machine', 'x', 'after', due_at, 1, created_at from T.alarms where alarm_id = 'b'`,
 	"alarm_kept": `insert into T.attempts (kind, id, seq, attempt, outcome, error, ended_at)
-		select 'alarm', 'ghost', 1, 1, 'failed', 'x', created_at from T.hooks where id = 'hook-a'`,
+		select 'alarm', 'ghost', 1, 1, 'failed', 'x', created_at from T.hook_items where key = 'hook-a'`,
 	"actor_snapshot": actorWithoutSnapshot,
 	"actor_orphan":   `insert into T.snapshots (actor_type, actor_id, sequence, snapshot, checksum) values ('lamp', 'ghost', 1, '{}', '')`,
 	"actor_ahead":    `insert into T.checkpoints (actor_type, actor_id, sequence, machine, snapshot, timers, checksum) values ('lamp', 'done', 9, 1, '{}', '[]', '')`,
@@ -181,11 +185,20 @@ func (p *patient) statement(text string) string {
 	for name, id := range p.ids {
 		text = strings.ReplaceAll(text, "'"+name+"'", "'"+id+"'")
 	}
-	longAgo, token, queue, prefix := "now() - interval '30 days'", "gen_random_uuid()", "queues.", "perdure."
+	words := []string{"LONGAGO", "now() - interval '30 days'", "TOKEN", "gen_random_uuid()", "LIST(id)", "array[id]", "TAB", "chr(9)", "Q.", "queues.", "T.", "perdure."}
 	if p.db.Name == enginetest.SQLite {
-		longAgo, token, queue, prefix = fmt.Sprint(time.Now().Add(-30*24*time.Hour).UnixMicro()), "'x'", "queues_", "perdure_"
+		longAgo := fmt.Sprint(time.Now().Add(-30 * 24 * time.Hour).UnixMicro())
+		words = []string{"LONGAGO", longAgo, "TOKEN", "'x'", "LIST(id)", "json_array(id)", "TAB", "char(9)", "Q.", "queues_", "T.", "perdure_"}
 	}
-	return strings.NewReplacer("LONGAGO", longAgo, "TOKEN", token, "Q.", queue, "T.", prefix).Replace(text)
+	return strings.NewReplacer(words...).Replace(text)
+}
+
+// harm runs the statements of a damage.
+func (p *patient) harm(text string) {
+	p.Helper()
+	for _, statement := range strings.Split(text, ";\n") {
+		p.db.Exec(p.T, p.statement(statement))
+	}
 }
 
 // Every check finds the damage that it is for, and nothing in a sound database.
@@ -207,12 +220,12 @@ func TestEveryCheckFindsItsDamage(t *testing.T) {
 				}
 			}
 			for _, check := range append(order, "fsm_kept") {
-				p.db.Exec(t, p.statement(damage[check]))
+				p.harm(damage[check])
 			}
 			done := slices.Collect(maps.Keys(damage))
 			if name == enginetest.Postgres {
 				for check, text := range postgresDamage {
-					p.db.Exec(t, p.statement(text))
+					p.harm(text)
 					done = append(done, check)
 				}
 			}
@@ -235,8 +248,8 @@ func TestASoundMySQLIsSound(t *testing.T) {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
-	p.db.Exec(t, "update perdure_hooks set attempts = max_attempts + 1")
-	if r := p.examine()["hook_attempts"]; r.Severity != Broken || r.Total != 3 {
+	p.db.Exec(t, "update perdure_hook_items set attempt = max_attempts + 1")
+	if r := p.examine()["hook_attempts"]; r.Severity != Broken || r.Total != 5 {
 		t.Errorf("got %+v", r)
 	}
 }

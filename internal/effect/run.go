@@ -5,165 +5,234 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/failpoint"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/tracing"
-	"github.com/perdure/perdure/internal/unit"
+	"github.com/perdure/perdure/internal/work"
 	"github.com/perdure/perdure/retry"
 )
 
+// patience is how long a handler may take to return after its context ended.
+const patience = 10 * time.Second
+
+// The ends of a hook.
 const (
-	// patience is how long a handler may take to return after its context
-	// ended.
-	patience = 10 * time.Second
-	// outcomeTimeout bounds the commit of an outcome.
-	outcomeTimeout = time.Minute
+	completed store.HookStatus = "completed"
+	failed    store.HookStatus = "failed"
+	cancelled store.HookStatus = "cancelled"
 )
 
-// run executes the handler of a claimed row and commits what came of it.
-func (r *Runner) run(ctx context.Context, c *core.Claim) error {
-	row := c.Work.(store.Hook)
-	defer r.left(row)
+// outcome is the outcome of an attempt.
+type outcome struct {
+	row *store.Hook
+	// status is the end of the hook; empty: it is tried again after delay.
+	status store.HookStatus
+	delay  time.Duration
+	err    string // of an attempt that failed
+	took   time.Duration
+}
+
+// begin runs the handler of a claimed hook and commits the outcome.
+func (r *Runner) begin(ctx context.Context, i *work.Item) {
+	row := i.Row.(*store.Hook)
+	if row.Sealed != nil {
+		r.Unreadable(i, row.Sealed, work.SealedDelay)
+		return
+	}
 	handler := r.handler(row.Name)
+	began := r.rt.Clock.Now()
 	handling, additions := core.WithAdditions(ctx)
-	result, err := r.execute(handling, handler, row)
-	if cause := context.Cause(ctx); errors.Is(cause, core.ErrLost) {
-		return cause // somebody else has the row: our outcome would be stale
-	} else if err != nil && errors.Is(cause, core.ErrStopping) {
-		return r.giveBack(context.WithoutCancel(ctx), []*core.Claim{c})
-	}
-	if err := failpoint.Hit(r.options.Kind + ".executed"); err != nil {
-		return err
-	}
-	c.Failed = err != nil
-	added := additions.Close()
-	err = r.settle(ctx, c, handler, Ending{Row: row, Result: result, Err: err, additions: added, stale: new(bool)})
-	if failure := core.Addition(err); failure != nil && len(added) > 0 {
-		c.Failed = true
-		err = r.settle(ctx, c, handler, Ending{Row: row, Err: failure, stale: new(bool)})
-	}
-	if err != nil {
-		return err
-	}
-	return failpoint.Hit(r.options.Kind + ".settled")
-}
-
-func (r *Runner) handler(name string) Handler {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return r.handlers[name]
-}
-
-func (r *Runner) execute(ctx context.Context, handler Handler, row store.Hook) (result any, err error) {
-	ctx, span := r.rt.Tracer.Process(ctx, r.rt.Clock.Now(), tracing.Work{
+	handling, span := r.rt.Tracer.Process(handling, began, tracing.Work{
 		Kind: r.options.Kind, Name: row.Name, ID: row.ID, Attempt: row.Attempts + 1, Trace: row.Trace, Created: row.Created,
 	})
-	defer func() { span.End(err) }()
-	ctx, cancel := context.WithTimeout(ctx, handler.Timeout)
-	defer cancel()
-	returned := make(chan any, 1) // one that is left behind may still return
-	err = core.CallWithin(ctx, r.rt.Clock, patience, func(ctx context.Context) error {
-		value, err := handler.Run(ctx, row)
-		returned <- value
+	var result any
+	i.Claim.Call(handling, core.Limits{Timeout: handler.Timeout, Patience: patience}, func(ctx context.Context) (err error) {
+		result, err = handler.Run(ctx, *row)
 		return err
-	})
-	select {
-	case result = <-returned:
-	default:
-	}
-	return result, err
-}
-
-// settle commits the outcome of an execution. If a function that the handler has added
-// fails, nothing is committed.
-func (r *Runner) settle(ctx context.Context, c *core.Claim, handler Handler, end Ending) error {
-	stmts, again, ended := r.outcome(c, end)
-	if end.stmts = stmts; end.Err != nil {
-		end.additions = nil
-	}
-	commit := func(ctx context.Context) error {
-		err := r.rt.Committer.Commit(ctx, &unit.Unit{Stmts: stmts})
-		if err == nil && *end.stale {
-			return core.ErrLost
-		}
-		return err
-	}
-	switch {
-	case ended && handler.Finish != nil:
-		commit = func(ctx context.Context) error { return handler.Finish(ctx, end) }
-	case len(end.additions) > 0:
-		commit = func(ctx context.Context) error { return r.commitWith(ctx, end) }
-	}
-	if alone := commit; len(end.additions) > 0 {
-		commit = func(ctx context.Context) error { return core.Committing(ctx, func() error { return alone(ctx) }) }
-	}
-	err := persist(ctx, commit)
-	switch {
-	case errors.Is(err, core.ErrLost):
-		return core.ErrLost
-	case err != nil:
-		return fmt.Errorf("record outcome: %w", err)
-	case !again.IsZero():
-		r.rt.Hub.Tell(r.options.Topic, again)
-	}
-	return nil
-}
-
-// commitWith commits the end of a row together with what the handler has added.
-func (r *Runner) commitWith(ctx context.Context, end Ending) error {
-	return r.eng.Update(ctx, func(tx *perdure.Tx) error {
-		err := end.Record(func(stmts ...sqldb.Stmt) error {
-			if err := tx.Attach(nil, stmts...); err != nil {
-				return err
+	}, func(err error) {
+		span.End(err)
+		end := Ending{Row: *row, Err: err}
+		if err == nil { // one that is left behind may still write its result
+			end.Result = result
+			for _, fn := range additions.Close() {
+				end.with = append(end.with, func(tx *perdure.Tx) error { return fn(tx) })
 			}
-			return tx.Flush()
-		})
-		if err != nil {
-			return err
 		}
-		return end.Add(tx)
+		r.ended(ctx, i, handler, end, began)
 	})
 }
 
-// outcome returns the statements that record what came of an execution, and
-// when the row is due again by our own clock, unless it has ended.
-func (r *Runner) outcome(c *core.Claim, end Ending) (stmts []sqldb.Stmt, again time.Time, ended bool) {
-	now := r.rt.Now()
-	if end.Err == nil {
-		return []sqldb.Stmt{r.rt.Store.CompleteHook(c.ID, c.Token, now, end.stale)}, again, true
+// ended commits the outcome of an attempt that has ended.
+func (r *Runner) ended(ctx context.Context, i *work.Item, handler Handler, end Ending, began time.Time) {
+	then := func(err error) { r.End(i, err) }
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, core.ErrTaken): // the outcome is dropped, and the claim ends
+		r.Release(i, then)
+		return
+	case errors.Is(cause, core.ErrLost):
+		r.Lose(i, cause, then)
+		return
+	case end.Err != nil && errors.Is(cause, core.ErrStopping):
+		r.Release(i, then)
+		return
 	}
-	message := edge.Message(end.Err.Error())
-	var policy retry.Policy
-	if err := json.Unmarshal([]byte(end.Row.Policy), &policy); err != nil {
-		return r.rt.Store.FailHook(c.ID, c.Token, message+"\nretry policy cannot be read: "+err.Error(), now, end.stale), again, true
+	if err := failpoint.Hit(r.options.Kind + ".executed"); err != nil {
+		r.End(i, err)
+		return
 	}
-	delay, more := policy.Decide(end.Row.Attempts+1, end.Err, r.options.Random())
-	if !more {
-		return r.rt.Store.FailHook(c.ID, c.Token, message, now, end.stale), again, true
+	i.Claim.Failed = end.Err != nil
+	o := r.decide(i.Row.(*store.Hook), end.Err, began)
+	d := work.Decided{Item: i, Outcome: o}
+	settled := func(err error) {
+		if err == nil {
+			err = failpoint.Hit(r.options.Kind + ".settled")
+		}
+		r.End(i, err)
 	}
-	return r.rt.Store.RetryHook(c.ID, c.Token, message, delay, now, end.stale), r.rt.Clock.Now().Add(delay), false
+	if o.status != "" && handler.Finish != nil || len(end.with) > 0 {
+		r.commitApart(ctx, &d, handler, end, began, settled)
+		return
+	}
+	r.Settle(d, settled)
 }
 
-// persist commits an outcome. It does not end with the handler's context: the
-// work is done. While the database cannot be reached it tries again, as long as
-// the claim is ours: an outcome that is not recorded is an effect that happens
-// twice.
-func persist(ctx context.Context, commit func(context.Context) error) error {
-	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), outcomeTimeout)
-	defer cancel()
-	for attempt := 1; ; attempt++ {
-		err := commit(limit)
-		var uncertain *fault.Uncertain
-		if !sqldb.IsTransient(err) && !errors.As(err, &uncertain) || ctx.Err() != nil || limit.Err() != nil {
-			return err
-		}
-		unit.Pause(limit, attempt)
+// decide returns the outcome of an attempt.
+func (r *Runner) decide(row *store.Hook, err error, began time.Time) *outcome {
+	o := &outcome{row: row, status: completed, took: max(r.rt.Clock.Now().Sub(began), 0)}
+	if err == nil {
+		return o
 	}
+	o.status, o.err = failed, edge.Message(err.Error())
+	var policy retry.Policy
+	if unread := json.Unmarshal([]byte(row.Policy), &policy); unread != nil {
+		o.err = edge.Message(o.err + "\nretry policy cannot be read: " + unread.Error())
+		return o
+	}
+	if delay, again := policy.Decide(row.Attempts+1, err, r.options.Random()); again {
+		o.status, o.delay = "", delay
+	}
+	return o
+}
+
+// commitApart commits an outcome in a transaction of its own, together with what follows
+// from it and what the handler has added. If a function that the handler has added fails,
+// the attempt has failed.
+func (r *Runner) commitApart(ctx context.Context, d *work.Decided, handler Handler, end Ending, began time.Time, then func(error)) {
+	var err error
+	if d.With = end.with; d.Outcome.(*outcome).status != "" && handler.Finish != nil {
+		err = r.CommitApart(ctx, d, func(ctx context.Context, a *work.Apart) error {
+			end.apart = a
+			return handler.Finish(ctx, end)
+		})
+	} else {
+		err = r.CommitWith(ctx, d)
+	}
+	failure := core.Addition(err)
+	switch {
+	case err == nil:
+		then(nil)
+	case d.Taken:
+		r.Release(d.Item, then)
+	case errors.Is(err, core.ErrLost):
+		r.Lose(d.Item, err, then)
+	case failure != nil && len(end.with) > 0:
+		r.ended(ctx, d.Item, handler, Ending{Row: end.Row, Err: failure}, began)
+	default:
+		r.Lose(d.Item, fmt.Errorf("record outcome: %w", err), then)
+	}
+}
+
+// Record records the end, by a function that runs statements in the transaction of what
+// follows from it. It is core.ErrLost if the claim is no longer held: then nothing may
+// follow.
+func (e Ending) Record(run func(...sqldb.Stmt) error) error {
+	if err := e.apart.Verify(run); err != nil {
+		return err
+	}
+	return e.apart.Write(run)
+}
+
+// Add runs the functions that the handler has added, in the transaction of what
+// follows from the end. It is called after Record.
+func (e Ending) Add(tx *perdure.Tx) error { return core.RunAdditions(tx, e.with) }
+
+// lock returns the statement that locks the hooks of outcomes that change them: a cancel
+// locks the hook, and what is read after this lock is decided.
+func (r *Runner) lock(group []*work.Decided, all bool) []sqldb.Stmt {
+	var ids []string
+	for _, d := range group {
+		if o, ok := d.Outcome.(*outcome); all || !ok || o.status != completed {
+			ids = append(ids, d.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	return []sqldb.Stmt{r.rt.Store.Hooks().Lock(ids)}
+}
+
+// write returns the statements of a group of outcomes.
+func (r *Runner) write(group []*work.Decided, news *work.News) []sqldb.Stmt {
+	var ends []store.HookEnd
+	var tried []store.FailedHook
+	var attempts []store.FailedStep
+	var ready []string
+	for _, d := range group {
+		o := d.Outcome.(*outcome)
+		if o.status != "" {
+			end := store.HookEnd{ID: d.ID, Status: o.status, Created: o.row.Created, Took: &o.took}
+			if o.err != "" {
+				end.Error = &o.err
+			}
+			ends = append(ends, end)
+		}
+		if o.status == completed {
+			continue
+		}
+		failure := store.FailedHook{ID: d.ID, Error: o.err, Took: o.took}
+		if o.status == "" {
+			failure.Delay = &o.delay
+			ready = append(ready, d.ID)
+			news.At(d.Queue, r.rt.Clock.Now().Add(o.delay))
+		}
+		tried = append(tried, failure)
+		attempts = append(attempts, store.FailedStep{ID: d.ID, Number: o.row.Attempts + o.row.Crashes + 1, Error: o.err, Took: o.took})
+	}
+	st, now := r.rt.Store, r.rt.Now()
+	var stmts []sqldb.Stmt
+	if len(tried) > 0 {
+		stmts = append(stmts, st.TryHooks(tried, now))
+		stmts = append(stmts, st.Hooks().RecordFailed(r.ID, attempts, now)...)
+	}
+	if len(ready) > 0 {
+		stmts = append(stmts, st.Hooks().Ready(ready))
+	}
+	if len(ends) > 0 { // in order, as Stop does: two transactions that end the same hooks do not deadlock
+		slices.SortFunc(ends, func(a, b store.HookEnd) int { return strings.Compare(a.ID, b.ID) })
+		stmts = append(stmts, st.EndHooks(r.ID, ends, now))
+	}
+	return stmts
+}
+
+// refused ends a hook whose outcome the database refuses.
+func refused(d *work.Decided, cause error) bool {
+	o := d.Outcome.(*outcome)
+	if o.status == failed {
+		return false
+	}
+	o.status, o.err = failed, edge.Message(cause.Error())
+	return true
+}
+
+// quarantine ends a hook that has crashed too many processes.
+func (r *Runner) quarantine(ctx context.Context, tx sqldb.Tx, id, message string, _ *work.News) error {
+	return tx.Run(ctx, r.rt.Store.QuarantineHook(id, message, r.rt.Now())...)
 }

@@ -1,103 +1,78 @@
-// Package effect runs what has to happen after a commit: the rows of the table
-// of hooks that are in one namespace. Hooks are such rows, and so are the effects
-// and the invoked tasks of actors.
+// Package effect runs hooks: work with one step that has to happen after a commit. Hooks
+// of users are in namespaces of their own; the effects and the invoked tasks of actors are
+// in another.
 //
-// A Runner has a handler for some names. It claims rows of these that are due,
-// runs them outside of any transaction, and commits what came of them, guarded
-// by the token of the claim.
-//
-// Imports: perdure, retry, fault and the internal packages; no kind of work.
+// A Runner has a handler for some names. It claims hooks of these that are due, runs them
+// outside of any transaction, and commits their outcomes.
 package effect
 
 import (
 	"context"
-	crand "crypto/rand"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/work"
 )
 
 // Options configure a Runner. All fields are needed.
 type Options struct {
-	// Kind names the work in messages, Namespace says which rows it is, and
+	// Kind names the work in messages, Namespace says which hooks it is, and
 	// Topic is told when there are more.
 	Kind, Namespace, Topic string
-	// Concurrency is how many handlers run at once.
+	// Concurrency is the largest number of handlers that run at once.
 	Concurrency int
-	// Lease is how long a claim is ours without a heartbeat.
+	// Lease is the time that a claim is held without a heartbeat.
 	Lease time.Duration
-	// MaxCrashes is how many expired claims quarantine a row.
+	// MaxCrashes is the number of crashes after which a hook is quarantined.
 	MaxCrashes int
-	// Retention is how long rows that are done are kept; negative: for ever.
+	// Retention is the time that completed and cancelled hooks are kept; negative: no
+	// limit.
 	Retention time.Duration
-	// DeadRetention is the time that failed and quarantined rows are kept;
-	// negative: no limit.
+	// DeadRetention is the time that failed and quarantined hooks are kept; negative: no
+	// limit.
 	DeadRetention time.Duration
-	// OnError receives errors that have no caller, OnCrash expired claims.
+	// OnError receives errors that have no caller, OnCrash hooks whose process crashed.
 	OnError func(error)
-	OnCrash func(store.Reaped)
+	OnCrash func(Crash)
 	// Random returns numbers in [0, 1) for the jitter of retries.
 	Random func() float64
 }
 
-// Handler runs the rows of one name.
+// Crash describes a hook whose process crashed while it ran.
+type Crash = work.Crash
+
+// Handler runs the hooks of one name.
 type Handler struct {
 	// Run has the effect and returns its result.
 	Run func(ctx context.Context, row store.Hook) (any, error)
 	// Timeout is how long it may take.
 	Timeout time.Duration
-	// Finish commits the end of a row together with what follows from it. Nil:
+	// Finish commits the end of a hook together with what follows from it. Nil:
 	// nothing does.
 	Finish func(ctx context.Context, end Ending) error
 }
 
-// Ending is the end of a row: it succeeded, or failed for the last time.
+// Ending is the end of a hook: it succeeded, or failed for the last time.
 type Ending struct {
 	Row store.Hook
 	// Result is what the handler returned, Err how it failed.
 	Result any
 	Err    error
 
-	// additions are the functions that the handler has added to the transaction.
-	additions []func(any) error
-	stmts     []sqldb.Stmt
-	stale     *bool
+	apart *work.Apart
+	with  []func(*perdure.Tx) error
 }
 
-// Record records the end, by a function that runs statements in the transaction
-// of what follows from it. It is core.ErrLost if the claim is no longer held:
-// then nothing may follow.
-func (e Ending) Record(run func(...sqldb.Stmt) error) error {
-	*e.stale = false // the transaction may run again
-	if err := run(e.stmts...); err != nil {
-		return err
-	}
-	if *e.stale {
-		return core.ErrLost
-	}
-	return nil
-}
-
-// Add runs the functions that the handler has added, in the transaction of what
-// follows from the end. It is called after Record.
-func (e Ending) Add(tx *perdure.Tx) error { return core.RunAdditions[any](tx, e.additions) }
-
-// Runner runs the rows of a namespace in this process. It is safe for concurrent
-// use.
+// Runner runs the hooks of a namespace in this process. It is safe for concurrent use.
 type Runner struct {
-	eng     *perdure.Engine
+	*work.Runner
 	rt      *perdure.Runtime
 	options Options
-	worker  *core.Worker
-	id      string // of this process, in the rows that it claims
-
-	lane *core.Lane // of suspects
 
 	mu       sync.RWMutex
 	handlers map[string]Handler
@@ -105,22 +80,17 @@ type Runner struct {
 
 // New returns a runner that handles nothing yet.
 func New(eng *perdure.Engine, o Options) *Runner {
-	rt := eng.Runtime()
-	r := &Runner{eng: eng, rt: rt, options: o, id: newToken(), handlers: map[string]Handler{}}
-	r.lane = rt.Workers.NewLane(func() { rt.Hub.Tell(o.Topic, time.Time{}) })
-	r.worker = core.NewWorker(core.Kind{
-		Name: o.Kind, Claim: r.claim, Run: r.run, Extend: r.extend, Release: r.release, Return: r.restore, Next: r.next, Sweep: r.sweep,
-	}, core.Options{
-		Queue: o.Namespace, Workers: rt.Workers, Names: r.names,
-		Concurrency: o.Concurrency, Lease: o.Lease, Clock: rt.Clock, OnError: o.OnError, Random: o.Random,
-		SweepEvery: min(max(o.Retention/10, time.Minute), time.Hour),
+	r := &Runner{rt: eng.Runtime(), options: o, handlers: map[string]Handler{}}
+	r.Runner = work.New(eng, work.Kind{
+		Name: o.Kind, Family: (*store.Store).Hooks, Topic: func(string) string { return o.Topic }, Lanes: r.lanes,
+		Begin: r.begin, Write: r.write, Refused: refused, Quarantine: r.quarantine, Next: r.next, Lock: r.lock, Sweep: r.sweep,
+	}, work.Options{
+		Lease: o.Lease, MaxCrashes: o.MaxCrashes, SweepEvery: min(max(o.Retention/10, time.Minute), time.Hour),
+		OnError: o.OnError, OnCrash: o.OnCrash, Random: o.Random,
 	})
+	r.Serve(work.QueueOptions{Name: store.HookQueue(o.Namespace), Label: o.Namespace, Concurrency: o.Concurrency, Names: r.names})
 	return r
 }
-
-// newToken returns a name for a claim or a process that no other has. It is
-// not one of Options.NewID, which may be anything.
-func newToken() string { return crand.Text() }
 
 // Handle sets the handler of a name. It returns false if the name has one.
 func (r *Runner) Handle(name string, h Handler) bool {
@@ -133,6 +103,12 @@ func (r *Runner) Handle(name string, h Handler) bool {
 	return true
 }
 
+func (r *Runner) handler(name string) Handler {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.handlers[name]
+}
+
 // names returns the names that have a handler, sorted so that the same set makes
 // the same statement.
 func (r *Runner) names() []string {
@@ -141,35 +117,16 @@ func (r *Runner) names() []string {
 	return slices.Sorted(maps.Keys(r.handlers))
 }
 
-// Process runs every row that is due and has a handler, and returns how many
-// were run, successful or not.
-func (r *Runner) Process(ctx context.Context) (int, error) { return r.worker.Process(ctx) }
-
-// Start begins to run what is due, without waiting for it.
-func (r *Runner) Start(ctx context.Context) (int, error) { return r.worker.Start(ctx) }
-
-// Drain stops claiming and waits for the handlers that run, at most until ctx
-// is done.
-func (r *Runner) Drain(ctx context.Context) error { return r.worker.Drain(ctx) }
-
-// NextWakeAt returns when a row with a handler will be due, or the claim of a
-// lost process will have expired. It is zero if there is none. While as many
-// handlers run as may, it is a little later than now at the earliest.
-func (r *Runner) NextWakeAt(ctx context.Context) (time.Time, error) {
-	wait, ok, err := r.worker.Next(ctx)
-	if err != nil || !ok {
-		return time.Time{}, err
+// lanes returns the lanes of the names that have a handler.
+func (r *Runner) lanes(string) []string {
+	lanes := r.names()
+	for i, name := range lanes {
+		lanes[i] = store.HookLane(r.options.Namespace, name)
 	}
-	return r.rt.Clock.Now().Add(wait), nil
+	return lanes
 }
 
-// Subscribe calls fn when the topic is told of rows, when one will be tried
-// again, and when a handler ends while more are waiting.
-func (r *Runner) Subscribe(fn func(due time.Time)) (cancel func()) {
-	forget := r.worker.OnFree(func() { fn(time.Time{}) })
-	unsubscribe := r.rt.Hub.Subscribe(r.options.Topic, fn)
-	return func() {
-		forget()
-		unsubscribe()
-	}
+// next returns the statement that finds the next due time.
+func (r *Runner) next(queue string, least int, found func(time.Duration)) []sqldb.Stmt {
+	return []sqldb.Stmt{r.rt.Store.NextHook(queue, r.lanes(queue), least, r.rt.Now(), found)}
 }

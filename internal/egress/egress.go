@@ -7,8 +7,6 @@
 // each time it dials; so neither a strange notation nor a name that resolves
 // differently the second time gets past it. It follows no redirects, ignores
 // the proxies of the environment, and bounds time and size of an answer.
-//
-// Imports: fault.
 package egress
 
 import (

@@ -2,8 +2,6 @@
 // after every commit that matters.
 //
 // Nothing is set in production, and a Hit then costs one atomic load.
-//
-// Imports: the standard library only.
 package failpoint
 
 import (

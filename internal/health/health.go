@@ -4,8 +4,6 @@
 // Its answers need no authentication, so they say nothing but names and "ok":
 // why something is not is logged. However often they are asked for, the database
 // is asked at most once a second.
-//
-// Imports: perdure and internal/sqldb.
 package health
 
 import (

@@ -1,7 +1,5 @@
 // Package histogram counts durations without locks and without allocation, for
 // the hot paths that metrics watch.
-//
-// Imports: the standard library only.
 package histogram
 
 import (

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -9,9 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/hook"
-	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/task"
@@ -40,24 +39,21 @@ var before = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 // Hooks returns the ids of a page of hooks, newest first, or if only pending ones are
 // asked for, the first to be due first; and the cursor of the next page.
 func (i *Inspector) Hooks(ctx context.Context, f hook.Filter, cursor string, limit int) ([]string, string, error) {
-	var at position
-	if err := decode(cursor, &at); err != nil {
+	at, err := decodePosition(cursor)
+	if err != nil {
 		return nil, "", err
-	}
-	if edge.Text("cursor", at.ID, edge.MaxKey) != nil {
-		return nil, "", fault.Invalidf("cursor", "is malformed")
 	}
 	walk, pending := walkFor(f.Statuses)
 	ids, next, err := i.page(ctx, at, limit, func(ctx context.Context, at position, size int) (found []candidate, err error) {
 		add := func(p store.HookPlace) {
 			ok := (f.Namespace == "" || f.Namespace == p.Namespace) && (f.Name == "" || f.Name == p.Name) &&
 				(len(f.Statuses) == 0 || slices.Contains(f.Statuses, hook.Status(p.Status)))
-			found = append(found, candidate{id: p.ID, at: position{ID: p.ID, Due: p.At}, matches: ok})
+			found = append(found, candidate{id: p.ID, at: position{ID: p.Item, Due: p.At}, matches: ok})
 		}
 		if pending {
 			return i.pendingHooks(ctx, f, at, size)
 		}
-		from := store.HookPlace{At: at.Due, ID: at.ID}
+		from := store.HookPlace{At: at.Due, Item: cmp.Or(at.ID, oldest)}
 		if at.isZero() {
 			from.At = before
 		}
@@ -79,8 +75,8 @@ func (i *Inspector) pendingHooks(ctx context.Context, f hook.Filter, at position
 		var stmts []sqldb.Stmt
 		for _, g := range groups {
 			if (f.Namespace == "" || f.Namespace == g.Namespace) && (f.Name == "" || f.Name == g.Name) {
-				stmts = append(stmts, i.rt.Store.PendingHooks(g, store.HookPlace{At: at.from(), ID: at.ID}, size, func(p store.HookPlace) {
-					found = append(found, candidate{id: p.ID, at: position{ID: p.ID, Due: p.At}, matches: true})
+				stmts = append(stmts, i.rt.Store.PendingHooks(g, store.HookPlace{At: at.from(), Item: cmp.Or(at.ID, oldest)}, size, func(p store.HookPlace) {
+					found = append(found, candidate{id: p.ID, at: position{ID: p.Item, Due: p.At}, matches: true})
 				}))
 			}
 		}
@@ -97,7 +93,7 @@ func (p position) from() time.Time {
 	return p.Due
 }
 
-// inOrder returns the first candidates by their due times.
+// inOrder returns the first candidates by their positions.
 func inOrder(found []candidate, size int) []candidate {
 	slices.SortFunc(found, func(a, b candidate) int {
 		if c := a.at.Due.Compare(b.at.Due); c != 0 {
@@ -106,7 +102,7 @@ func inOrder(found []candidate, size int) []candidate {
 		if a.at.Seq != b.at.Seq {
 			return int(max(-1, min(1, a.at.Seq-b.at.Seq)))
 		}
-		return strings.Compare(a.id, b.id)
+		return strings.Compare(a.at.ID, b.at.ID)
 	})
 	return found[:min(size, len(found))]
 }

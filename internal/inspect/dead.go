@@ -48,8 +48,10 @@ func decodePositions(cursor string) (positions, error) {
 	if err := decode(cursor, &at); err != nil {
 		return nil, err
 	}
-	if id := at[store.InstanceKind].ID; id != "" && (len(id) != len(newest) || uuid.Validate(id) != nil) {
-		return nil, fault.Invalidf("cursor", "is malformed")
+	for _, kind := range []string{store.InstanceKind, store.HookKind} { // their rows have UUIDs
+		if id := at[kind].ID; id != "" && (len(id) != len(newest) || uuid.Validate(id) != nil) {
+			return nil, fault.Invalidf("cursor", "is malformed")
+		}
 	}
 	return at, nil
 }
@@ -58,6 +60,8 @@ func positionOf(d store.Dead) store.DeadPosition {
 	switch d.Kind {
 	case store.InstanceKind:
 		return store.DeadPosition{ID: d.ID}
+	case store.HookKind:
+		return store.DeadPosition{ID: d.Item, At: d.Created}
 	case store.TaskKind:
 		seq, _ := strconv.ParseInt(d.ID, 10, 64) // it is one
 		return store.DeadPosition{Seq: seq}

@@ -4,8 +4,6 @@
 // Every question costs the same however many rows there are: a statement walks
 // along an index from where the last page ended, and counts stop at a cap. A page
 // that would need a longer walk ends early, with a cursor to go on from.
-//
-// Imports: perdure, the kinds of work and internal/store.
 package inspect
 
 import (

@@ -3,6 +3,7 @@ package inspect_test
 import (
 	"encoding/base64"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -173,14 +174,18 @@ func TestWhatIsUpcomingIsInTheOrderOfTime(t *testing.T) {
 func TestForgedCursorsAreRefused(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, i *inspect.Inspector, _ enginetest.Database) {
-		for _, text := range []string{"!", "{", `{"i":"x"}`, `{"i":"'; drop table x"}`, `{"k":"\u0000"}`, `[]`, `{"g":-1}`, `{"instances":{"i":"x"}}`} {
+		for _, text := range []string{"!", "{", `{"i":"x"}`, `{"i":"'; drop table x"}`, `{"k":"\u0000"}`, `[]`, `{"g":-1}`, `{"instances":{"i":"x"}}`, `{"hooks":{"i":"h2"}}`} {
 			cursor := base64.RawURLEncoding.EncodeToString([]byte(text))
 			var invalid *fault.Invalid
 			_, _, err := i.Instances(t.Context(), inspect.Instances{Statuses: only(fsm.Queued)}, cursor, 5)
-			if text != `{"instances":{"i":"x"}}` && !errors.As(err, &invalid) {
+			ofDead := strings.Contains(text, `s":{`)
+			if !ofDead && !errors.As(err, &invalid) {
 				t.Errorf("instances after %s: %v", text, err)
 			}
-			if _, _, err := i.DeadLetters(t.Context(), inspect.Dead{}, cursor, 5); !errors.As(err, &invalid) && text[0] != '{' {
+			if _, _, err := i.Hooks(t.Context(), hook.Filter{}, cursor, 5); !ofDead && !errors.As(err, &invalid) {
+				t.Errorf("hooks after %s: %v", text, err)
+			}
+			if _, _, err := i.DeadLetters(t.Context(), inspect.Dead{}, cursor, 5); !errors.As(err, &invalid) && (ofDead || text[0] != '{') {
 				t.Errorf("dead letters after %s: %v", text, err)
 			}
 		}

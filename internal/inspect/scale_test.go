@@ -49,10 +49,28 @@ func fill(t testing.TB, db enginetest.Database, n int) {
 		names = "'{}'"
 	}
 	insert("insert into " + table("waiting") + " (id, names) select " + id + ", " + names + " from n where i % 20 = 11")
-	insert("insert into " + table("hooks") + " (id, namespace, name, payload, status, priority, policy, max_attempts, unit_id, created_at, due_at, finished_at) select " +
-		"'h' || i, 'shop', 'mail', '{}', case when i < 100 then 'failed' when i < 200 then 'pending' else 'completed' end, 0, '{}', 5, 'u', " + at + ", " + later + ", " + at + " from n")
+	fillHooks(t, db, n)
 	insert("insert into " + tasks + " (task_id, task_type, payload, status, enqueued_at, scheduled_at, finished_at) " + identity +
 		" select i, 'email', '{}', case when i < 100 then 'failed' when i < 200 then 'pending' else 'completed' end, " + at + ", " + later + ", " + at + " from n")
+}
+
+// fillHooks writes many hooks: failed, pending and completed ones, the first two among the
+// oldest. Every tenth pending hook is a suspect. Every second hook has a key.
+func fillHooks(t testing.TB, db enginetest.Database, n int) {
+	t.Helper()
+	numbers := fmt.Sprintf("with recursive n (i) as (select 1 union all select i + 1 from n where i < %d) ", n)
+	id, tab, at, later := "printf('00000000-0000-7000-9000-%012x', i)", "char(9)", "i * 1000000", "i * 1000000 + 4000000000000000"
+	if db.Name == enginetest.Postgres {
+		id, tab = "('00000000-0000-7000-9000-' || lpad(to_hex(i), 12, '0'))::uuid", "chr(9)"
+		at, later = "to_timestamp(i)", "to_timestamp(i::bigint + 4000000000)"
+	}
+	lane := "'hook' || " + tab + " || 'shop' || " + tab + " || 'mail'"
+	insert := func(name, what string) { db.Exec(t, numbers+"insert into "+db.Table("perdure", name)+" "+what) }
+	insert("hook_items", "(id, key, namespace, name, queue, payload, priority, policy, max_attempts, batch_limit, unit_id, created_at, due_at) select "+id+
+		", case when i % 2 = 0 then 'h' || i end, 'shop', 'mail', "+lane+", '{}', 0, '{}', 5, case when i between 100 and 199 and i % 10 = 0 then 1 end, 'u', "+at+", "+later+" from n")
+	insert("hook_ends", "(id, status, created_at, finished_at) select "+id+", case when i < 100 then 'failed' else 'completed' end, "+at+", "+at+" from n where i not between 100 and 199")
+	db.Exec(t, "insert into "+db.Table("perdure", "ready")+" (queue, suspect, priority, due_at, id) select h.queue, h.batch_limit is not null, h.priority, h.due_at, h.id from "+
+		db.Table("perdure", "hook_items")+" h where not exists (select 1 from "+db.Table("perdure", "hook_ends")+" e where e.id = h.id)")
 }
 
 // crowd writes many actors, each with a delay, and as many alarms of users, the rare

@@ -41,9 +41,11 @@ func (i *Inspector) Search(ctx context.Context, text string) ([]store.Hit, error
 		return nil, err
 	}
 	hits = append(hits, names...)
-	stmts := []sqldb.Stmt{i.rt.Store.SearchHooks(prefix(text), add)}
+	var stmts []sqldb.Stmt
 	if ids, ok := uuids(text); ok {
-		stmts = append(stmts, i.rt.Store.SearchInstances(ids, add))
+		stmts = append(stmts, i.rt.Store.SearchHooks(prefix(text), &ids, add), i.rt.Store.SearchInstances(ids, add))
+	} else {
+		stmts = append(stmts, i.rt.Store.SearchHooks(prefix(text), nil, add))
 	}
 	types, err := i.Facets(ctx, store.ActorKind)
 	if err != nil {

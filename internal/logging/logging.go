@@ -1,7 +1,5 @@
 // Package logging makes the logger of the program: colourful lines for people,
 // JSON for machines, and no secrets in either.
-//
-// Imports: the standard library and tint.
 package logging
 
 import (

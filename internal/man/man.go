@@ -1,7 +1,5 @@
 // Package man makes the manual pages of the program from its commands. It is not
 // part of the program: "go run ./internal/man/gen" writes the pages.
-//
-// Imports: cobra; nothing of ours.
 package man
 
 import (

@@ -1,9 +1,6 @@
 // Package node is one process that runs Perdure: the server with its workers,
 // health, metrics and traces on one address, from its start to the end of its
 // drain.
-//
-// Imports: perdure, server, ui and the internal packages that a process is made
-// of. Only internal/cli imports it.
 package node
 
 import (

@@ -12,8 +12,6 @@
 //
 // Nothing is taken out unless there is a rule: programs read payloads over the API
 // too.
-//
-// Imports: fault.
 package redact
 
 import (

@@ -7,8 +7,6 @@
 // Each transaction that encrypts values again also writes an entry of the audit log, if
 // an operator has asked for it. So a rotation that was killed has entries for exactly
 // what it has changed.
-//
-// Imports: perdure, fault and internal packages below them.
 package rotate
 
 import (

@@ -9,8 +9,6 @@
 // copied elsewhere cannot be opened there. A ring has several keys. The first one
 // seals, all of them open, and values that were stored before there were keys
 // stay readable.
-//
-// Imports: fault.
 package seal
 
 import (

@@ -62,7 +62,7 @@ func newFixture(t *testing.T, db enginetest.Database) *fixture {
 	enginetest.NoError(t, fsm.SetSchedule(t.Context(), f.eng, "nightly", "30 2 * * *", slow, 0, nil))
 	f.exec(`insert into T.alarms (actor_type, actor_id, kind, alarm_id, type, due_at, sequence, created_at)
 		select 'lamp', '1', 'machine', 'x', 'after', due_at, 1, created_at from T.alarms where alarm_id = 'a'`)
-	for _, table := range []string{"T.instances set due_at", "T.ready set due_at", "T.hooks set due_at", "T.alarms set due_at", "Q.task set scheduled_at"} {
+	for _, table := range []string{"T.instances set due_at", "T.ready set due_at", "T.hook_items set due_at", "T.alarms set due_at", "Q.task set scheduled_at"} {
 		f.exec("update " + table + " = AGO3600")
 	}
 	return f
@@ -189,14 +189,20 @@ func (Conformance) WorkIsServedByProcessesThatTakeIt(t *testing.T, db enginetest
 func (Conformance) WorkIsServedIfSomeOfItIsClaimed(t *testing.T, db enginetest.Database) {
 	f := newFixture(t, db)
 	f.record()
-	token, ids := "'x'", `'["x"]'`
+	token, ids, held, tab := "'x'", `'["x"]'`, "json_array(id)", "char(9)"
 	if db.Name == enginetest.Postgres {
-		token, ids = "gen_random_uuid()", "array[gen_random_uuid()]"
+		token, ids, held, tab = "gen_random_uuid()", "array[gen_random_uuid()]", "array[id]", "chr(9)"
 	}
 	f.exec("insert into T.leases (token, worker, queue, alone, expires_at, ids) values (" + token + ", 'w', 'bulk', false, AGO-3600, " + ids + ")")
 	f.exec(`insert into T.alarms (actor_type, actor_id, kind, alarm_id, type, status, token, lease_expires_at, due_at, sequence, created_at)
 		select '', '', 'custom', 'b', 'tick', 'processing', 'x', AGO-3600, due_at, 1, created_at from T.alarms where alarm_id = 'a'`)
 	f.want("with claimed instances and alarms", hooks, tasks, delays)
+	// Another hook of that name, which is in a lease and in no other place.
+	f.exec(`insert into T.hook_items (id, namespace, name, queue, payload, priority, policy, max_attempts, unit_id, created_at, due_at)
+		select '00000000-0000-7000-8000-000000000000', namespace, name, queue, payload, priority, policy, max_attempts, unit_id, created_at, due_at from T.hook_items`)
+	f.exec("insert into T.leases (token, worker, queue, alone, expires_at, ids) select " + strings.Replace(token, "x", "y", 1) + ", 'w', 'hook' || " + tab + " || 'shop', false, AGO-3600, " + held +
+		" from T.hook_items where id = '00000000-0000-7000-8000-000000000000'")
+	f.want("with a claimed hook", tasks, delays)
 	f.exec("update T.leases set expires_at = AGO31")
 	f.exec("update T.alarms set lease_expires_at = AGO31 where status = 'processing'")
 	f.want("with claims that have expired", instances, hooks, tasks, alarms, delays)
@@ -206,7 +212,7 @@ func (Conformance) WorkIsServedIfSomeOfItIsClaimed(t *testing.T, db enginetest.D
 func (Conformance) WorkThatIsDueSinceASecondIsNotUnserved(t *testing.T, db enginetest.Database) {
 	f := newFixture(t, db)
 	f.record()
-	for _, table := range []string{"T.ready set due_at", "T.hooks set due_at", "T.alarms set due_at", "Q.task set scheduled_at"} {
+	for _, table := range []string{"T.ready set due_at", "T.hook_items set due_at", "T.alarms set due_at", "Q.task set scheduled_at"} {
 		f.exec("update " + table + " = AGO31")
 	}
 	f.want("after 31 seconds")

@@ -8,8 +8,6 @@
 //
 // Links are relative, so that the pages need not know where they are mounted, not
 // even if a proxy adds a prefix.
-//
-// Imports: docs and ui, for the pages and the look.
 package site
 
 import (

@@ -4,8 +4,6 @@
 // It exists so that there is one Go code for all databases. PostgreSQL is
 // reached through native pgx (a list of statements is one round trip there),
 // SQLite and MySQL through database/sql.
-//
-// Imports: the standard library and fault, nothing else of ours.
 package sqldb
 
 import "context"

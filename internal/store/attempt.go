@@ -58,22 +58,6 @@ func (s *Store) recorded(of Tried, attempt, outcome sqldb.Stmt) []sqldb.Stmt {
 	return []sqldb.Stmt{attempt, outcome, s.capAttempts(of)}
 }
 
-// hookAttempt returns the statement that records an attempt of a hook; without a
-// token, that of whoever has the claim.
-func (s *Store) hookAttempt(id string, token *string, outcome retry.Outcome, message string, now Now) sqldb.Stmt {
-	return s.stmt("HookAttempt", string(outcome), message, at(now), id, token)
-}
-
-// lostHooks returns the statements that record the attempts of claims that have just
-// been returned.
-func (s *Store) lostHooks(reaped []Reaped, now Now) []sqldb.Stmt {
-	var stmts []sqldb.Stmt
-	for _, r := range reaped {
-		stmts = append(stmts, s.stmt("HookLost", at(now), r.ID), s.capAttempts(TriedHook(r.ID)))
-	}
-	return stmts
-}
-
 // LostAlarms returns the statements that record the attempts of claims that have just
 // been returned.
 func (s *Store) LostAlarms(reaped []Alarm, now Now) []sqldb.Stmt {
@@ -82,41 +66,6 @@ func (s *Store) LostAlarms(reaped []Alarm, now Now) []sqldb.Stmt {
 		stmts = append(stmts, s.stmt("AlarmLost", append([]any{at(now)}, r.args()...)...), s.capAttempts(TriedAlarm(r.AlarmKey)))
 	}
 	return stmts
-}
-
-// FailedStep is a step of an instance that failed.
-type FailedStep struct {
-	ID, Step string
-	// Number is which attempt it was.
-	Number int
-	Error  string
-	// Took is how long the step ran; it tells when it began.
-	Took time.Duration
-}
-
-// RecordSteps returns the statements that record steps that failed. Their leases must
-// be locked.
-func (s *Store) RecordSteps(worker string, all []FailedStep, now Now) []sqldb.Stmt {
-	ids := column(all, func(f FailedStep) string { return f.ID })
-	return []sqldb.Stmt{
-		s.stmt("InstanceAttempt", worker, tuples{
-			ids,
-			column(all, func(f FailedStep) string { return f.Step }),
-			column(all, func(f FailedStep) int { return f.Number }),
-			column(all, func(f FailedStep) string { return f.Error }),
-			column(all, func(f FailedStep) int64 { return f.Took.Microseconds() }),
-		}, at(now)),
-		s.stmt("InstanceAttemptCap", one(ids)),
-	}
-}
-
-// RecordTaken returns the statements that record the attempts of instances that are
-// taken away from a lease, which must be locked.
-func (s *Store) RecordTaken(token string, ids []string, outcome retry.Outcome, message string, now Now) []sqldb.Stmt {
-	return []sqldb.Stmt{
-		s.stmt("InstanceLost", string(outcome), message, at(now), token, one(ids)),
-		s.stmt("InstanceAttemptCap", one(ids)),
-	}
 }
 
 // RunningInstance returns the statement that tells who has an instance that runs, and

@@ -33,7 +33,7 @@ var auditStates = map[string]struct {
 	args func(key []string) []any
 }{
 	"instances":   {"AuditStateInstance", uuidArgs},
-	"hooks":       {"AuditStateHook", textArgs},
+	"hooks":       {"AuditStateHook", func(key []string) []any { return hookArgs(key[0]) }},
 	"tasks":       {"AuditStateTask", numberArgs},
 	"alarms":      {"AuditStateAlarm", alarmArgs},
 	"timers":      {"AuditStateAlarm", timerArgs},

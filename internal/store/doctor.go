@@ -33,6 +33,8 @@ var Rules = []Rule{
 	{Name: "InvariantTree", Kind: "instance"},
 	{Name: "InstanceDoctorUnrouted", Kind: "instance"},
 	{Name: "InstanceDoctorUnread", Kind: "instance"},
+	{Name: "HookDoctorPlace", Kind: "hook"},
+	{Name: "HookDoctorReady", Kind: "hook"},
 	{Name: "HookDoctorEnded", Kind: "hook"},
 	{Name: "HookDoctorStuck", Kind: "hook", Timed: true},
 	{Name: "HookDoctorUnhandled", Kind: "hook", Timed: true},

@@ -211,23 +211,6 @@ type Instance struct {
 	Unreadable error
 }
 
-// InstanceClaim says who claims instances of which queue.
-type InstanceClaim struct {
-	Queue, Worker string
-	// Token is new for every claim.
-	Token string
-	Lease time.Duration
-	Limit int
-}
-
-// ClaimInstances returns the statements that lease due instances, all under one
-// token. Suspects are not among them: see ClaimSuspects.
-func (s *Store) ClaimInstances(c InstanceClaim, now Now, found func(*Instance)) []sqldb.Stmt {
-	stmts := s.stmts("InstanceClaim", c.Queue, at(now), c.Limit, c.Token, c.Worker, s.flag(false), c.Lease.Microseconds())
-	stmts[len(stmts)-1].Row = s.instanceRow(found)
-	return stmts
-}
-
 // flag returns a truth value as the dialect compares it.
 func (s *Store) flag(b bool) any {
 	if s.dialect.Name == sqldb.SQLite {

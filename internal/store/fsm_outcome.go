@@ -26,6 +26,13 @@ func (s *Store) ShareLeases(tokens []string, alive func(token string)) sqldb.Stm
 	return share
 }
 
+// SeeLeases is ShareLeases without the lock.
+func (s *Store) SeeLeases(tokens []string, alive func(token string)) sqldb.Stmt {
+	see := s.stmt("LeaseSee", one(tokens))
+	see.Row = textRow(alive)
+	return see
+}
+
 // LimitLocks returns the statements that bound every wait for a locked row in this
 // transaction. A wait that takes longer is an error for which IsLocked is true. There are
 // none if wait is 0, and where a transaction does not wait for single rows.
@@ -121,10 +128,6 @@ func (s *Store) StepInstances(steps []Step, now Now) sqldb.Stmt {
 		column(steps, func(o Step) bool { return o.Rerun }),
 	}, at(now))
 }
-
-// ReadyInstances returns the statement that puts instances into their queues, at
-// the due times that StepInstances wrote.
-func (s *Store) ReadyInstances(ids []string) sqldb.Stmt { return s.stmt("ReadyAgain", one(ids)) }
 
 // ConsumeSignals returns the statement that removes signals that were handled.
 func (s *Store) ConsumeSignals(seqs []int64) sqldb.Stmt { return s.stmt("SignalConsume", one(seqs)) }

@@ -13,18 +13,6 @@ func (s *Store) ExtendLease(token string, lease time.Duration, now Now, stale *b
 	return outcome(s.stmt("LeaseExtend", at(now), lease.Microseconds(), token), stale)
 }
 
-// ReleaseInstances returns the statement that puts instances back that were not
-// started.
-func (s *Store) ReleaseInstances(ids []string) sqldb.Stmt {
-	return s.stmt("InstanceRelease", one(ids))
-}
-
-// PostponeInstance returns the statement that makes an instance due later, and says
-// why; ReadyInstances puts it back.
-func (s *Store) PostponeInstance(id, reason string, delay time.Duration, now Now) sqldb.Stmt {
-	return s.stmt("InstancePostpone", at(now), delay.Microseconds(), reason, id)
-}
-
 // PurgeInterrupts returns the statement that forgets the interrupts of a lease.
 func (s *Store) PurgeInterrupts(token string) sqldb.Stmt { return s.stmt("InterruptPurge", token) }
 

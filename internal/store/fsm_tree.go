@@ -155,14 +155,6 @@ func (s *Store) TakeLeasesOf(ids []string, found func(token string)) sqldb.Stmt 
 	return leases
 }
 
-// TakeInstances returns the statement that locks instances, except those that others
-// have locked.
-func (s *Store) TakeInstances(ids []string, found func(id string)) sqldb.Stmt {
-	instances := s.stmt("InstanceTakeMany", one(ids))
-	instances.Row = textRow(found)
-	return instances
-}
-
 // Doomed is what the end of an instance from outside needs to know of it.
 type Doomed struct {
 	Instance

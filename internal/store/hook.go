@@ -1,59 +1,82 @@
 package store
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/sqldb"
-	"github.com/perdure/perdure/retry"
 )
 
 // HookStatus is where a hook is in its life.
 type HookStatus string
 
-// Hook is one row of the hooks.
+// Hook is a hook as it is read. A claim reads no more than it needs.
 type Hook struct {
-	ID, Namespace, Name string
-	Payload             string
-	Status              HookStatus
-	Priority            int
-	Policy              string
-	MaxAttempts         int
-	Attempts            int
-	Crashes             int
-	Limit               *int // batch limit of a suspect, set by a claim
-	Error               *string
-	Unit                string
-	Trace               *string
-	Created             time.Time
-	NextAttempt         *time.Time
-	Due                 time.Time
-	LastAttempt         *time.Time
-	Finished            *time.Time
-	Worker              *string
-	LeaseExpires        *time.Time
+	// ID is the id that users know, Item that of the row.
+	ID, Item        string
+	Namespace, Name string
+	Payload         string
+	Status          HookStatus
+	Priority        int
+	Policy          string
+	MaxAttempts     int
+	Attempts        int
+	Crashes         int
+	Error           *string
+	Unit            string
+	Trace           *string
+	Created         time.Time
+	NextAttempt     *time.Time
+	Due             time.Time
+	LastAttempt     *time.Time
+	Finished        *time.Time
+	Worker          *string
+	LeaseExpires    *time.Time
 	// Sealed is why the payload could not be opened; it is as it is stored then.
 	Sealed error
 }
 
 // NewHook is a hook to be recorded. It is due at At, or Delay from now.
 type NewHook struct {
-	ID, Namespace, Name, Unit string
-	Payload, Policy           string
-	Trace                     *string
-	Priority, MaxAttempts     int
-	At                        *time.Time
-	Delay                     time.Duration
+	// ID is the id that users know, Item that of the row. They are equal if users did not
+	// choose the id.
+	ID, Item              string
+	Namespace, Name, Unit string
+	Payload, Policy       string
+	Trace                 *string
+	Priority, MaxAttempts int
+	At                    *time.Time
+	Delay                 time.Duration
 }
 
 // Now is the time of a statement: nil where the server's clock decides.
 type Now *time.Time
 
-// InsertHook returns the statement that records a hook.
-func (s *Store) InsertHook(h NewHook, now Now) sqldb.Stmt {
-	return s.stmt("HookInsert", h.ID, h.Namespace, h.Name, s.seal(hookPayload, h.Payload, h.ID), h.Priority, h.Policy, h.MaxAttempts, h.Unit, h.Trace,
-		at(now), h.At, at(now), h.Delay.Microseconds())
+// InsertHook returns the statements that record a hook.
+func (s *Store) InsertHook(h NewHook, now Now) []sqldb.Stmt {
+	var key *string
+	var stmts []sqldb.Stmt
+	if h.ID != h.Item {
+		key = &h.ID
+		stmts = s.notTaken(h.ID)
+	}
+	return append(stmts, s.stmts("HookInsert", h.Item, key, h.Namespace, h.Name, HookLane(h.Namespace, h.Name), s.seal(hookPayload, h.Payload, h.ID), h.Priority, h.Policy, h.MaxAttempts,
+		h.Unit, h.Trace, at(now), h.At, at(now), h.Delay.Microseconds())...)
+}
+
+// notTaken returns the statement that fails if an id that a user chooses is that of a row.
+func (s *Store) notTaken(id string) []sqldb.Stmt {
+	args := hookArgs(id)
+	if args[1] == nil {
+		return nil
+	}
+	taken := s.stmt("HookTaken", id)
+	taken.Row = func(sqldb.Scan) error {
+		return &fault.Duplicate{Constraint: "hook_items_pkey", Err: fmt.Errorf("hook %s exists", id)}
+	}
+	return []sqldb.Stmt{taken}
 }
 
 // at makes the time an argument: a nil pointer is null.
@@ -69,94 +92,6 @@ func outcome(stmt sqldb.Stmt, stale *bool) sqldb.Stmt {
 	return stmt
 }
 
-// CompleteHook returns the statement that ends a claim with success.
-func (s *Store) CompleteHook(id, token string, now Now, stale *bool) sqldb.Stmt {
-	return outcome(s.stmt("HookComplete", at(now), id, token), stale)
-}
-
-// RetryHook returns the statements that end a claim with a failure after which
-// the hook is due again in a while, and record the attempt.
-func (s *Store) RetryHook(id, token, message string, delay time.Duration, now Now, stale *bool) []sqldb.Stmt {
-	us := delay.Microseconds()
-	return s.recorded(TriedHook(id), s.hookAttempt(id, &token, retry.Failed, message, now),
-		outcome(s.stmt("HookRetry", message, at(now), us, at(now), us, id, token), stale))
-}
-
-// FailHook returns the statements that end a claim with the last failure, and
-// record the attempt.
-func (s *Store) FailHook(id, token, message string, now Now, stale *bool) []sqldb.Stmt {
-	return s.recorded(TriedHook(id), s.hookAttempt(id, &token, retry.Failed, message, now),
-		outcome(s.stmt("HookFail", message, at(now), id, token), stale))
-}
-
-// ReleaseHook returns the statement that gives a claim back at no cost.
-func (s *Store) ReleaseHook(id, token string, stale *bool) sqldb.Stmt {
-	return outcome(s.stmt("HookRelease", id, token), stale)
-}
-
-// PostponeHook returns the statement that gives a claim back for a while, at no
-// cost. A message that is not nil becomes the hook's error.
-func (s *Store) PostponeHook(id, token string, message *string, delay time.Duration, now Now) sqldb.Stmt {
-	us := delay.Microseconds()
-	return s.stmt("HookPostpone", message, at(now), us, at(now), us, id, token)
-}
-
-// ExtendHook returns the statement that renews the lease of a claim.
-func (s *Store) ExtendHook(id, token string, lease time.Duration, now Now, stale *bool) sqldb.Stmt {
-	return outcome(s.stmt("HookExtend", at(now), lease.Microseconds(), id, token), stale)
-}
-
-// GetHook returns the statement that reads a hook.
-func (s *Store) GetHook(id string, found func(Hook)) sqldb.Stmt {
-	get := s.stmt("HookGet", id)
-	get.Row = s.hookRow(found)
-	get.Done = sqldb.One(&fault.NotFound{Kind: "hook", ID: id})
-	return get
-}
-
-// ReviveHook returns the statements that make a finished or a waiting hook due
-// now; changed learns whether there was one.
-func (s *Store) ReviveHook(id string, now Now, changed *int64) []sqldb.Stmt {
-	revive := counted(s.stmt("HookRevive", at(now), id), changed)
-	hasten := s.stmt("HookHasten", at(now), id)
-	hasten.Done = func(rows int64) error {
-		*changed += rows // revive has set it
-		return nil
-	}
-	return []sqldb.Stmt{revive, hasten}
-}
-
-// CancelHook returns the statement that cancels a hook; changed learns whether
-// it was pending or processing.
-func (s *Store) CancelHook(id string, now Now, changed *int64) sqldb.Stmt {
-	return counted(s.stmt("HookCancel", at(now), id), changed)
-}
-
-// StopHook returns the statements that cancel a hook as CancelHook does, and record
-// the attempt that this cuts short, if there is one.
-func (s *Store) StopHook(id string, now Now, changed *int64) []sqldb.Stmt {
-	return s.recorded(TriedHook(id), s.hookAttempt(id, nil, retry.Cancelled, "cancelled while it ran", now), s.CancelHook(id, now, changed))
-}
-
-// DeleteHook returns the statements that remove a hook unless it is processing;
-// deleted learns whether they did.
-func (s *Store) DeleteHook(id string, deleted *int64) []sqldb.Stmt {
-	return []sqldb.Stmt{counted(s.stmt("HookDelete", id), deleted), s.stmt("HookForget", id, id)}
-}
-
-// PurgeHooks returns the statements that remove up to limit hooks that were
-// done longer than age ago.
-func (s *Store) PurgeHooks(dead bool, age time.Duration, limit int, now Now, removed *int64) []sqldb.Stmt {
-	name := "HookPurge"
-	if dead {
-		name = "HookPurgeDead"
-	}
-	stmts := s.stmts(name, at(now), age.Microseconds(), limit)
-	last := len(stmts) - 1
-	stmts[last] = counted(stmts[last], removed)
-	return stmts
-}
-
 // counted lets n learn how many rows a statement has changed.
 func counted(stmt sqldb.Stmt, n *int64) sqldb.Stmt {
 	stmt.Done = func(rows int64) error {
@@ -166,47 +101,199 @@ func counted(stmt sqldb.Stmt, n *int64) sqldb.Stmt {
 	return stmt
 }
 
+func (s *Store) claimedHook(found func(*Hook)) func(sqldb.Scan) error {
+	return func(scan sqldb.Scan) error {
+		var h Hook
+		err := scan(&h.Item, &h.ID, &h.Name, &h.Payload, &h.Priority, &h.Policy, &h.MaxAttempts, &h.Attempts, &h.Crashes, &h.Unit, &h.Trace, &h.Created, &h.Due)
+		if err != nil {
+			return err
+		}
+		h.Payload, h.Sealed = s.open(hookPayload, h.Payload, h.ID)
+		found(&h)
+		return nil
+	}
+}
+
+// NextHook returns the statement that finds how long it is until a hook of the lanes is
+// due, or a lease of the queue expires. Suspects count if their batch limit is at least
+// least, and not at all if it is 0. found is not called if there is none.
+func (s *Store) NextHook(queue string, lanes []string, least int, now Now, found func(time.Duration)) sqldb.Stmt {
+	next := s.stmt("HookNextWake", at(now), queue, one(append([]string{}, lanes...)), least)
+	next.Row = durationRow(found)
+	return next
+}
+
+// FailedHook is an attempt of a hook that failed.
+type FailedHook struct {
+	ID, Error string
+	Took      time.Duration
+	// Delay is the time until the hook is due again; nil: it has ended.
+	Delay *time.Duration
+}
+
+// TryHooks returns the statement that counts failed attempts and sets the next due times.
+func (s *Store) TryHooks(all []FailedHook, now Now) sqldb.Stmt {
+	return s.stmt("HookTried", tuples{
+		column(all, func(t FailedHook) string { return t.ID }),
+		column(all, func(t FailedHook) string { return t.Error }),
+		column(all, func(t FailedHook) int64 { return t.Took.Microseconds() }),
+		column(all, func(t FailedHook) *int64 { return micros(t.Delay) }),
+	}, at(now))
+}
+
+// HookEnd is the end of a hook.
+type HookEnd struct {
+	ID      string
+	Status  HookStatus
+	Error   *string
+	Created time.Time
+	// Took is how long the last attempt ran, nil if there was none.
+	Took *time.Duration
+}
+
+// EndHooks returns the statement that ends hooks that a process has run.
+func (s *Store) EndHooks(worker string, all []HookEnd, now Now) sqldb.Stmt {
+	return s.stmt("HookEnd", worker, tuples{
+		column(all, func(e HookEnd) string { return e.ID }),
+		column(all, func(e HookEnd) string { return string(e.Status) }),
+		column(all, func(e HookEnd) *string { return e.Error }),
+		column(all, func(e HookEnd) time.Time { return e.Created }),
+		column(all, func(e HookEnd) *int64 { return micros(e.Took) }),
+	}, at(now))
+}
+
+// FindHook returns the statement that locks a hook. found is not called if there is none.
+func (s *Store) FindHook(id string, found func(item, namespace string)) sqldb.Stmt {
+	find := s.stmt("HookFind", hookArgs(id)...)
+	find.Row = func(scan sqldb.Scan) error {
+		var item, namespace string
+		err := scan(&item, &namespace)
+		if err == nil {
+			found(item, namespace)
+		}
+		return err
+	}
+	return find
+}
+
+// GetHook returns the statement that reads a hook.
+func (s *Store) GetHook(id string, found func(Hook)) sqldb.Stmt {
+	get := s.stmt("HookGet", hookArgs(id)...)
+	get.Row = s.hookRow(found)
+	get.Done = sqldb.One(&fault.NotFound{Kind: "hook", ID: id})
+	return get
+}
+
+// UnreadyHook returns the statement that takes a hook out of its lane; removed learns
+// whether it was there.
+func (s *Store) UnreadyHook(item string, removed *int64) sqldb.Stmt {
+	return counted(s.stmt("HookUnready", item), removed)
+}
+
+// UnendHook returns the statement that takes back the end of a hook; removed learns
+// whether it had ended.
+func (s *Store) UnendHook(item string, removed *int64) sqldb.Stmt {
+	return counted(s.stmt("HookUnend", item), removed)
+}
+
+// ReviveHook returns the statement that lets a hook start over now.
+func (s *Store) ReviveHook(item string, now Now) sqldb.Stmt {
+	return s.stmt("HookRevive", at(now), item)
+}
+
+// HastenHook returns the statement that makes a hook due now.
+func (s *Store) HastenHook(item string, now Now) sqldb.Stmt {
+	return s.stmt("HookHasten", at(now), item)
+}
+
+// CancelHook returns the statement that ends a hook as cancelled, which is in no other
+// place any more; ended learns whether it did: not if a process has ended it.
+func (s *Store) CancelHook(item string, now Now, ended *int64) sqldb.Stmt {
+	return counted(s.stmt("HookCancel", at(now), item), ended)
+}
+
+// QuarantineHook returns the statements that end a hook that has crashed too many
+// processes.
+func (s *Store) QuarantineHook(item, message string, now Now) []sqldb.Stmt {
+	return s.stmts("HookQuarantine", message, at(now), item)
+}
+
+// DeleteHooks returns the statements that remove hooks that are not due and do not run.
+func (s *Store) DeleteHooks(items []string) []sqldb.Stmt { return s.stmts("HookDelete", one(items)) }
+
+// OldHooks returns the statement that locks up to limit hooks that ended longer than age
+// ago: dead letters or the others.
+func (s *Store) OldHooks(dead bool, age time.Duration, limit int, now Now, found func(item string)) sqldb.Stmt {
+	name := "HookPurge"
+	if dead {
+		name = "HookPurgeDead"
+	}
+	old := s.stmt(name, at(now), age.Microseconds(), limit)
+	old.Row = textRow(found)
+	return old
+}
+
 // HookFilter narrows a list of hooks. Empty fields do not narrow.
 type HookFilter struct {
 	Namespace, Name string
-	Statuses        []HookStatus
+	Statuses        []string
 	Unit            string
 	// IDs lists these only.
 	IDs []string
 	// Before is where the last page ended: its last row, newest first.
 	BeforeCreated time.Time
-	BeforeID      string
+	BeforeItem    string
 	Limit         int
 }
 
+// deadHooks are the statuses of dead letters.
+var deadHooks = []string{"failed", "quarantined"}
+
 // ListHooks returns the statement that reads hooks, newest first.
 func (s *Store) ListHooks(f HookFilter, found func(Hook)) sqldb.Stmt {
-	head, _, _ := strings.Cut(s.text("HookGet"), "where ")
+	head, _, _ := strings.Cut(s.text("HookGet"), "where h.key")
 	w := conditions{}
-	w.equal("namespace", f.Namespace)
-	w.equal("name", f.Name)
-	w.equal("unit_id", f.Unit)
-	statuses := make([]any, len(f.Statuses))
-	for i, status := range f.Statuses {
-		statuses[i] = string(status)
+	w.equal("h.namespace", f.Namespace)
+	w.equal("h.name", f.Name)
+	w.equal("h.unit_id", f.Unit)
+	if len(f.Statuses) > 0 {
+		statuses := make([]any, len(f.Statuses))
+		for i, status := range f.Statuses {
+			statuses[i] = status
+		}
+		w.in("coalesce(e.status, case when r.id is null then 'processing' else 'pending' end)", statuses)
 	}
-	w.in("status", statuses)
-	ids := make([]any, len(f.IDs))
-	for i, id := range f.IDs {
-		ids[i] = id
+	uuid := ""
+	if s.dialect.Name == sqldb.Postgres {
+		uuid = "::uuid"
 	}
-	w.in("id", ids)
-	if f.BeforeID != "" {
-		w.add("(created_at < ? or (created_at = ? and id < ?))", f.BeforeCreated, f.BeforeCreated, f.BeforeID)
+	if len(f.IDs) > 0 {
+		any, args := make([]string, len(f.IDs)), []any(nil)
+		for i, id := range f.IDs {
+			any[i] = "h.key = ? or h.key is null and h.id = ?" + uuid
+			args = append(args, hookArgs(id)...)
+		}
+		w.add("("+strings.Join(any, " or ")+")", args...)
 	}
-	text := head + w.sql() + "order by created_at desc, id desc\nlimit ?"
+	of := "h"
+	if _, dead := within(f.Statuses, []partial{{statuses: deadHooks}}); dead { // along the index of dead letters
+		of = "e"
+		w.add("e.status in ('failed', 'quarantined')")
+		if s.dialect.Name == sqldb.MySQL { // whose indexes have no conditions
+			w.add("e.dead = 1")
+		}
+	}
+	if f.BeforeItem != "" {
+		w.add("("+of+".created_at < ? or ("+of+".created_at = ? and "+of+".id < ?"+uuid+"))", f.BeforeCreated, f.BeforeCreated, f.BeforeItem)
+	}
+	text := head + w.sql() + "order by " + of + ".created_at desc, " + of + ".id desc\nlimit ?"
 	return sqldb.Stmt{SQL: s.complete(text), Args: append(w.args, f.Limit), Row: s.hookRow(found)}
 }
 
 func (s *Store) hookRow(found func(Hook)) func(sqldb.Scan) error {
 	return func(scan sqldb.Scan) error {
 		var h Hook
-		err := scan(&h.ID, &h.Namespace, &h.Name, &h.Payload, &h.Status, &h.Priority, &h.Policy, &h.MaxAttempts, &h.Attempts,
+		err := scan(&h.Item, &h.ID, &h.Namespace, &h.Name, &h.Payload, &h.Status, &h.Priority, &h.Policy, &h.MaxAttempts, &h.Attempts,
 			&h.Crashes, &h.Error, &h.Unit, &h.Created, &h.NextAttempt, &h.Due, &h.LastAttempt, &h.Finished, &h.Worker, &h.LeaseExpires)
 		if err != nil {
 			return err

@@ -6,10 +6,14 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// HookPlace is what a list of hooks is filtered by, and where it is in its order: At is
-// when it was created or, of pending ones, when it is due.
+// HookPlace is what a list of hooks is filtered by, and where a hook is in the order of
+// the list.
 type HookPlace struct {
-	At                  time.Time
+	// At is when the hook was created or, of a pending one, when it is due. Hooks of the
+	// same time are in the order of Item, the id of the row.
+	At   time.Time
+	Item string
+	// ID is the public id.
 	ID, Namespace, Name string
 	Status              HookStatus
 }
@@ -32,7 +36,7 @@ const (
 // HooksIn returns the statement that walks along hooks, from the newest that is older
 // than before.
 func (s *Store) HooksIn(walk string, before HookPlace, limit int, found func(HookPlace)) sqldb.Stmt {
-	stmt := s.stmt(map[string]string{Everywhere: "InspectHooks", Died: "InspectDeadHooks", Running: "InspectRunningHooks"}[walk], before.At, before.ID, limit)
+	stmt := s.stmt(map[string]string{Everywhere: "InspectHooks", Died: "InspectDeadHooks", Running: "InspectRunningHooks"}[walk], before.At, before.Item, limit)
 	stmt.Row = hookPlaceRow(found)
 	return stmt
 }
@@ -40,7 +44,7 @@ func (s *Store) HooksIn(walk string, before HookPlace, limit int, found func(Hoo
 // PendingHooks returns the statement that walks along the pending hooks of a group in
 // the order of due times.
 func (s *Store) PendingHooks(g HookGroup, after HookPlace, limit int, found func(HookPlace)) sqldb.Stmt {
-	stmt := s.stmt("InspectPendingHooks", g.Namespace, g.Name, g.Priority, after.At, after.ID, limit)
+	stmt := s.stmt("InspectPendingHooks", g.lane(), g.Suspect, g.Priority, after.At, after.Item, limit)
 	stmt.Row = hookPlaceRow(found)
 	return stmt
 }
@@ -48,7 +52,7 @@ func (s *Store) PendingHooks(g HookGroup, after HookPlace, limit int, found func
 func hookPlaceRow(found func(HookPlace)) func(sqldb.Scan) error {
 	return func(scan sqldb.Scan) error {
 		var p HookPlace
-		err := scan(&p.At, &p.ID, &p.Namespace, &p.Name, &p.Status)
+		err := scan(&p.At, &p.Item, &p.ID, &p.Namespace, &p.Name, &p.Status)
 		if err == nil {
 			p.At = p.At.UTC()
 			found(p)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -12,6 +13,8 @@ type Dead struct {
 	Kind, ID, Name, Status, Error string
 	Attempts                      int
 	Created, Died                 time.Time
+	// Item is the id of the row of a hook, by which its list is ordered.
+	Item string
 }
 
 // DeadPosition is where a list of the dead letters of one kind goes on. The zero one
@@ -22,6 +25,9 @@ type DeadPosition struct {
 	At  time.Time `json:"t,omitzero"`
 }
 
+// firstID is before every UUID.
+const firstID = "00000000-0000-0000-0000-000000000000"
+
 // latest is after every time that is stored.
 var latest = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
@@ -30,7 +36,11 @@ func (s *Store) DeadLetters(kind string, at DeadPosition, limit int, found func(
 	stmt := s.deadLetters(kind, at, limit)
 	stmt.Row = func(scan sqldb.Scan) error {
 		d := Dead{Kind: kind}
-		err := scan(&d.ID, &d.Name, &d.Status, &d.Error, &d.Attempts, &d.Created, &d.Died)
+		into := []any{&d.ID, &d.Name, &d.Status, &d.Error, &d.Attempts, &d.Created, &d.Died}
+		if kind == HookKind {
+			into = append(into, &d.Item)
+		}
+		err := scan(into...)
 		if err == nil {
 			d.Created, d.Died = d.Created.UTC(), d.Died.UTC()
 			found(d)
@@ -50,13 +60,9 @@ func (s *Store) deadLetters(kind string, at DeadPosition, limit int) sqldb.Stmt 
 	}
 	switch kind {
 	case InstanceKind:
-		id := at.ID
-		if id == "" {
-			id = "ffffffff-ffff-ffff-ffff-ffffffffffff"
-		}
-		return s.stmt("DeadInstances", id, limit)
+		return s.stmt("DeadInstances", cmp.Or(at.ID, lastID), limit)
 	case HookKind:
-		return s.stmt("DeadHooks", before, at.ID, limit)
+		return s.stmt("DeadHooks", before, cmp.Or(at.ID, firstID), limit)
 	case TaskKind:
 		return s.stmt("DeadTasks", seq, limit)
 	case AlarmKind:

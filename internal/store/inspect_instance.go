@@ -76,8 +76,8 @@ type ReadyGroup struct {
 	Priority int
 }
 
-// NextReadyGroup returns the statement that finds the group after one, if there is
-// any.
+// NextReadyGroup returns the statement that finds the group of instances after one, if
+// there is any.
 func (s *Store) NextReadyGroup(after ReadyGroup, found func(ReadyGroup)) sqldb.Stmt {
 	next := s.stmt("InspectReadyGroup", after.Queue, after.Suspect, after.Priority)
 	next.Row = func(scan sqldb.Scan) error {

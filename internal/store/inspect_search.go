@@ -29,9 +29,15 @@ type Hit struct{ Kind, ID, Name, Detail string }
 // Range is from one text to another, which is not in it.
 type Range struct{ From, To string }
 
-// SearchHooks returns the statement that finds hooks by the beginning of their id.
-func (s *Store) SearchHooks(ids Range, found func(Hit)) sqldb.Stmt {
-	return s.search(HookKind, "SearchHook", found, ids.From, ids.To)
+// SearchHooks returns the statement that finds hooks by the beginning of their public id:
+// hooks with keys of a range, and hooks without a key between two ids of rows. ids is nil
+// if no UUID begins with the text.
+func (s *Store) SearchHooks(keys Range, ids *Range, found func(Hit)) sqldb.Stmt {
+	var first, last *string
+	if ids != nil {
+		first, last = &ids.From, &ids.To
+	}
+	return s.search(HookKind, "SearchHook", found, keys.From, keys.To, first, last)
 }
 
 // SearchInstances returns the statement that finds instances between two ids.

@@ -68,20 +68,33 @@ func (s *Store) UpcomingAlarms(in Span, limit int, found func(Upcoming)) sqldb.S
 	return s.upcoming("UpcomingAlarms", AlarmKind, found, in.After, in.Until, limit)
 }
 
-// HookGroup is a hook and an urgency.
+// HookGroup is a hook and an urgency: pending hooks of one group are in the order of
+// their due times.
 type HookGroup struct {
 	Namespace, Name string
+	Suspect         bool
 	Priority        int
+}
+
+// lane returns the lane of the group, which is empty if the group has no hook: before
+// all others.
+func (g HookGroup) lane() string {
+	if g.Namespace == "" {
+		return ""
+	}
+	return HookLane(g.Namespace, g.Name)
 }
 
 // NextHookGroup returns the statement that finds the group of pending hooks after
 // one, if there is any.
 func (s *Store) NextHookGroup(after HookGroup, found func(HookGroup)) sqldb.Stmt {
-	next := s.stmt("UpcomingHookGroup", after.Namespace, after.Name, after.Priority)
+	next := s.stmt("UpcomingHookGroup", after.lane(), after.Suspect, after.Priority)
 	next.Row = func(scan sqldb.Scan) error {
 		var g HookGroup
-		err := scan(&g.Namespace, &g.Name, &g.Priority)
+		var lane string
+		err := scan(&lane, &g.Suspect, &g.Priority)
 		if err == nil {
+			_, g.Namespace, g.Name = ParseLane(lane)
 			found(g)
 		}
 		return err
@@ -91,7 +104,7 @@ func (s *Store) NextHookGroup(after HookGroup, found func(HookGroup)) sqldb.Stmt
 
 // UpcomingHooks returns the statement that reads which hooks of a group will be due.
 func (s *Store) UpcomingHooks(g HookGroup, in Span, limit int, found func(Upcoming)) sqldb.Stmt {
-	return s.upcoming("UpcomingHooks", HookKind, found, g.Namespace, g.Name, g.Priority, in.After, in.Until, limit)
+	return s.upcoming("UpcomingHooks", HookKind, found, g.lane(), g.Suspect, g.Priority, in.After, in.Until, limit)
 }
 
 // NextTaskGroup returns the statement that finds the type of pending tasks after
@@ -125,12 +138,12 @@ func (s *Store) count(name string, found func(n int, first *time.Time), args ...
 
 // CountDueInstances counts the instances of a group that are due in a span.
 func (s *Store) CountDueInstances(g ReadyGroup, in Span, limit int, found func(int, *time.Time)) sqldb.Stmt {
-	return s.count("CountDueInstances", found, g.Queue, g.Suspect, g.Priority, in.After, in.Until, limit)
+	return s.count("CountDueReady", found, g.Queue, g.Suspect, g.Priority, in.After, in.Until, limit)
 }
 
 // CountDueHooks counts the hooks of a group that are due in a span.
 func (s *Store) CountDueHooks(g HookGroup, in Span, limit int, found func(int, *time.Time)) sqldb.Stmt {
-	return s.count("CountDueHooks", found, g.Namespace, g.Name, g.Priority, in.After, in.Until, limit)
+	return s.count("CountDueReady", found, g.lane(), g.Suspect, g.Priority, in.After, in.Until, limit)
 }
 
 // CountDueTasks counts the tasks of a type that are due in a span.

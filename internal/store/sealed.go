@@ -35,7 +35,7 @@ var places = [placeCount]struct {
 	// each sort of rows.
 	rows []rows
 }{
-	hookPayload: {"hooks.payload", []rows{{list: "HookSealed", update: "HookReseal"}}},
+	hookPayload: {"hooks.payload", []rows{{first: noID, list: "HookSealed", update: "HookReseal", parts: 1}}},
 	alarmPayload: {"alarms.payload", []rows{
 		{first: `["", "", ""]`, list: "AlarmSealed", update: "AlarmReseal", parts: 3},
 		{first: `["", "", ""]`, list: "TimerSealed", update: "TimerReseal", parts: 3},

@@ -6,9 +6,6 @@
 // whole, what differs once per dialect under the same name. It
 // is written for PostgreSQL's names (perdure.outbox) and with ? for values;
 // elsewhere the schema becomes a prefix (perdure_outbox).
-//
-// Imports: schema, fault, retry, internal/sqldb and internal/seal. It knows nothing
-// of the layers above.
 package store
 
 import (
@@ -39,14 +36,14 @@ type Store struct {
 	skipping atomic.Pointer[map[string]string]
 }
 
-// loaded holds the statements of the dialects by their names: every engine of a
-// process shares them.
-var loaded memo[string, *statements]
+// loaded holds the statements of the dialects by their names and collations: every engine
+// of a process shares them.
+var loaded memo[[2]string, *statements]
 
 // New returns the store of db.
 func New(db sqldb.DB) (*Store, error) {
 	d := db.Dialect()
-	statements, err := loaded.get(d.Name, func() (*statements, error) { return load(d) })
+	statements, err := loaded.get([2]string{d.Name, d.Collation}, func() (*statements, error) { return load(d) })
 	if err != nil {
 		return nil, fmt.Errorf("load statements: %w", err)
 	}
@@ -58,18 +55,13 @@ func (s *Store) DB() sqldb.DB { return s.db }
 
 // stmt returns the named statement with its values.
 func (s *Store) stmt(name string, args ...any) sqldb.Stmt {
-	return sqldb.Stmt{SQL: s.text(name), Args: s.expand(args)}
+	return s.bind(s.text(name), args)
 }
 
 // stmts returns the statements of a name that is several on this database.
 // All of them get the same values, which they number.
 func (s *Store) stmts(name string, args ...any) []sqldb.Stmt {
-	args = s.expand(args)
-	var stmts []sqldb.Stmt
-	for _, text := range strings.Split(s.text(name), "\n;\n") {
-		stmts = append(stmts, sqldb.Stmt{SQL: text, Args: args})
-	}
-	return stmts
+	return s.bindAll(s.text(name), args)
 }
 
 // waking returns the statements of a name that makes instances ready; woken is
@@ -77,7 +69,7 @@ func (s *Store) stmts(name string, args ...any) []sqldb.Stmt {
 func (s *Store) waking(name string, woken func(queue string), args ...any) []sqldb.Stmt {
 	stmts := s.stmts(name, args...)
 	for i := range stmts {
-		if strings.HasSuffix(stmts[i].SQL, "returning queue") {
+		if strings.HasSuffix(stmts[i].SQL, "returning queue") || strings.HasPrefix(stmts[i].SQL, "select h.queue") { // MySQL returns nothing
 			stmts[i].Row = textRow(woken)
 		}
 	}
@@ -129,12 +121,14 @@ func withoutComments(body string) string {
 	return strings.Join(lines, "\n")
 }
 
-// localize turns PostgreSQL's schema into the prefix of other databases.
+// localize turns PostgreSQL's schema into the prefix of other databases, and names the
+// collation of the tables.
 func localize(d sqldb.Dialect, text string) string {
 	if d.Name == sqldb.Postgres {
 		return text
 	}
 	text = strings.ReplaceAll(text, "perdure.", "perdure_")
+	text = strings.ReplaceAll(text, "{collation}", d.Collation)
 	return planned(d, text)
 }
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/json"
+	"math"
 	"reflect"
 	"slices"
 	"time"
@@ -110,3 +111,15 @@ func micros(d *time.Duration) *int64 {
 	us := d.Microseconds()
 	return &us
 }
+
+// names are names as an argument: an array, or JSON where there are none.
+func (s *Store) names(names []string) any {
+	if s.dialect.Name == sqldb.Postgres {
+		return names
+	}
+	encoded, _ := json.Marshal(names) // strings always can be
+	return string(encoded)
+}
+
+// maxMicroseconds are the longest time that a time.Duration can hold.
+const maxMicroseconds = math.MaxInt64 / int64(time.Microsecond)

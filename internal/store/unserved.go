@@ -91,7 +91,7 @@ func (s *Store) Claimed(kind string, w Waiting, now time.Time, claimed *bool) (s
 	case InstanceKind:
 		args[0] = w.Queue
 	case HookKind:
-		args = []any{w.Queue, w.Name, moment(now)}
+		args = []any{HookQueue(w.Queue), w.Name, moment(now)}
 	}
 	stmt := s.stmt(name, args...)
 	stmt.Row = func(scan sqldb.Scan) error {

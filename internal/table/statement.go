@@ -3,8 +3,6 @@
 //
 // The statements are data (sqldb.Stmt), so that a whole unit of work can be
 // sent at once and grouped with others.
-//
-// Imports: schema, fault and internal/sqldb.
 package table
 
 import (

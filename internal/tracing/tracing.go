@@ -5,8 +5,6 @@
 // It knows only the interface of OpenTelemetry; programs bring an
 // implementation. Without one, and for rows without a trace, nothing here
 // allocates.
-//
-// Imports: the API of OpenTelemetry; nothing of ours.
 package tracing
 
 import (

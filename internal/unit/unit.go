@@ -3,8 +3,6 @@
 //
 // A unit is data, so units of many callers can share one transaction, one
 // reservation of outbox numbers and one sync to disk. See Committer.
-//
-// Imports: outbox, schema, fault, internal/store, internal/audit and internal/sqldb.
 package unit
 
 import (

@@ -5,8 +5,6 @@
 // A wake-up is a hint: a lost one delays work until the next poll.
 // Notifications leave outside of users' transactions, at most one at a time,
 // because a NOTIFY takes a lock that all commits of the server share.
-//
-// Imports: internal/clock.
 package wake
 
 import (

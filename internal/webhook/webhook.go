@@ -4,8 +4,6 @@
 // A message has an id that stays the same when it is sent again, the time of
 // sending, and one signature for each secret: two while a secret is being
 // replaced, so that neither side has to change first.
-//
-// Imports: fault, internal/clock and internal/egress.
 package webhook
 
 import (

@@ -6,6 +6,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/unit"
 )
 
@@ -15,14 +16,37 @@ import (
 // waits for the commit. The error is core.ErrLost if the claim is no longer held, and a
 // *core.AdditionError if a function failed.
 func (c *committer) CommitWith(ctx context.Context, d *Decided) error {
-	until := clock.System.Now().Add(c.runner.options.Lease)
-	for attempt := 1; ; attempt++ {
+	return c.persist(ctx, func() error {
 		var news News
 		err := c.updateWith(ctx, d, &news)
 		if err == nil {
 			c.forget([]*Decided{d})
 			c.runner.Publish(&news)
 		}
+		return err
+	})
+}
+
+// CommitApart commits a decision by a transaction of the kind, as CommitWith does.
+func (c *committer) CommitApart(ctx context.Context, d *Decided, commit func(ctx context.Context, a *Apart) error) error {
+	return c.persist(ctx, func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+		defer cancel()
+		a := c.Apart(d)
+		err := commit(ctx, a)
+		if err == nil {
+			a.Committed()
+		}
+		return err
+	})
+}
+
+// persist calls commit again while the database is away, for about as long as the lease
+// lasts.
+func (c *committer) persist(ctx context.Context, commit func() error) error {
+	until := clock.System.Now().Add(c.runner.options.Lease)
+	for attempt := 1; ; attempt++ {
+		err := commit()
 		if err == nil || !repeatable(err) || clock.System.Now().After(until) {
 			return err
 		}
@@ -33,29 +57,71 @@ func (c *committer) CommitWith(ctx context.Context, d *Decided) error {
 func (c *committer) updateWith(ctx context.Context, d *Decided, news *News) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer cancel()
-	group := []*Decided{d}
 	return c.runner.eng.Update(ctx, func(tx *perdure.Tx) error {
-		run, err := tx.Runner()
+		runner, err := tx.Runner()
 		if err != nil {
 			return err
 		}
-		if _, err := c.verify(tx.Context(), run, group, 0); err != nil {
+		run := func(stmts ...sqldb.Stmt) error { return runner.Run(tx.Context(), stmts...) }
+		if err := c.check(run, d); err != nil {
 			return err
-		}
-		if d.Stale {
-			return d.loss()
 		}
 		if !d.Void { // otherwise it runs again, and this run counts for nothing
 			if err := core.RunAdditions(tx, d.With); err != nil {
 				return err
 			}
 		}
-		stmts := c.write(group, nil, news)
-		if empty := c.emptied(group); len(empty) > 0 {
-			stmts = append(stmts, c.runner.Runtime.Store.DropLeases(empty))
-		}
-		return tx.Attach(nil, stmts...)
+		return tx.Attach(nil, c.statements(d, news)...)
 	})
+}
+
+// check verifies the claim of a decision in a transaction of its own.
+func (c *committer) check(run func(...sqldb.Stmt) error, d *Decided) error {
+	if _, err := c.verify(run, []*Decided{d}, 0, true); err != nil {
+		return err
+	}
+	if d.Stale {
+		return d.loss()
+	}
+	return nil
+}
+
+// statements returns the statements of a decision that has its own transaction.
+func (c *committer) statements(d *Decided, news *News) []sqldb.Stmt {
+	group := []*Decided{d}
+	stmts := c.write(group, nil, news)
+	if empty := c.emptied(group); len(empty) > 0 {
+		stmts = append(stmts, c.runner.Runtime.Store.DropLeases(empty))
+	}
+	return stmts
+}
+
+// Apart is a decision that is committed by a transaction of the kind. Its methods are
+// called in the order in which they are here.
+type Apart struct {
+	committer *committer
+	decided   *Decided
+	news      News
+}
+
+// Apart returns a decision that is committed by a transaction of the kind.
+func (c *committer) Apart(d *Decided) *Apart { return &Apart{committer: c, decided: d} }
+
+// Verify verifies the claim under a lock. It is core.ErrLost if it is no longer held.
+func (a *Apart) Verify(run func(...sqldb.Stmt) error) error {
+	a.news = News{}
+	return a.committer.check(run, a.decided)
+}
+
+// Write records the decision.
+func (a *Apart) Write(run func(...sqldb.Stmt) error) error {
+	return run(a.committer.statements(a.decided, &a.news)...)
+}
+
+// Committed is called after the commit.
+func (a *Apart) Committed() {
+	a.committer.forget([]*Decided{a.decided})
+	a.committer.runner.Publish(&a.news)
 }
 
 // Repeatable reports whether a transaction failed without a trace, because the database

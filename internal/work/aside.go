@@ -45,7 +45,7 @@ func (c *committer) setAside(group []*Decided) {
 func (c *committer) divide(group []*Decided, parents map[string]int) (left []*Decided) {
 	var free []*Decided
 	for _, d := range group {
-		if parents[d.parent()] > 1 {
+		if parents[d.parentID()] > 1 {
 			left = append(left, d)
 		} else {
 			free = append(free, d)
@@ -63,15 +63,15 @@ func (c *committer) divide(group []*Decided, parents map[string]int) (left []*De
 		left = append(left, c.divide(free[:half], parents)...)
 		return append(left, c.divide(free[half:], parents)...)
 	}
-	if p := free[0].parent(); p != "" {
+	if p := free[0].parentID(); p != "" {
 		parents[p]++
 	}
 	return append(left, free[0])
 }
 
-// parent returns the instance that waits for the end of this one, or nothing.
-func (d *Decided) parent() string {
-	if p := d.Parent; p != nil {
+// parentID returns the item that waits for the end of this one, or nothing.
+func (d *Decided) parentID() string {
+	if p := d.Item.parent; p != nil {
 		return *p
 	}
 	return ""

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/sqldb"
@@ -24,28 +23,6 @@ const (
 	// lastWords is the time that outcomes are waited for at least when the process stops.
 	lastWords = 2 * time.Second
 )
-
-// Decided is a decision about a claimed item that is to be committed.
-type Decided struct {
-	*Item
-	// Outcome is the decision, for the kind's Write. It is nil for Release and Postpone.
-	Outcome any
-	// Inline is true if the claim is kept: the item continues in this process.
-	Inline bool
-	// With are functions of the application that run in the transaction of the outcome.
-	With []func(*perdure.Tx) error
-	// Stale is set if the claim is no longer held: the outcome was dropped. Taken is also
-	// set if it was taken away because the item was cancelled.
-	Stale, Taken bool
-	// Void is set by the kind's Verify if the outcome counts for nothing: With does not
-	// run, and Write writes something else.
-	Void bool
-
-	release bool
-	reason  *string // of postponing
-	delay   time.Duration
-	then    func(error)
-}
 
 // committer commits outcomes in groups, without added delay: an outcome that arrives
 // while nothing is being committed goes at once, the others go together next.
@@ -222,14 +199,6 @@ func (c *committer) surrender(d *Decided, cause error) error {
 	return cause
 }
 
-// loss returns why a stale outcome was dropped.
-func (d *Decided) loss() error {
-	if d.Taken {
-		return core.ErrTaken
-	}
-	return core.ErrLost
-}
-
 // settled reports a committed group.
 func settled(group []*Decided) {
 	for _, d := range group {
@@ -272,7 +241,8 @@ func (c *committer) CommitGroup(group []*Decided, news *News, wait time.Duration
 		return err
 	}
 	defer tx.Rollback()
-	taken, err := c.verify(ctx, tx, group, wait)
+	run := func(stmts ...sqldb.Stmt) error { return tx.Run(ctx, stmts...) }
+	taken, err := c.verify(run, group, wait, false)
 	if err != nil {
 		return err
 	}
@@ -296,7 +266,7 @@ func (c *committer) CommitGroup(group []*Decided, news *News, wait time.Duration
 // given back with those that are released.
 func (c *committer) write(group []*Decided, ready []string, news *News) []sqldb.Stmt {
 	r := c.runner
-	st := r.Runtime.Store
+	f := r.family()
 	var outcomes []*Decided
 	var released, postponed []string
 	var stmts []sqldb.Stmt
@@ -311,28 +281,30 @@ func (c *committer) write(group []*Decided, ready []string, news *News) []sqldb.
 			news.Woken(d.Queue)
 		case d.reason != nil:
 			postponed = append(postponed, d.ID)
-			stmts = append(stmts, st.PostponeInstance(d.ID, *d.reason, d.delay, r.Runtime.Now()))
+			stmts = append(stmts, f.Postpone(d.ID, *d.reason, d.delay, r.Runtime.Now()))
 			news.At(d.Queue, r.Runtime.Clock.Now().Add(d.delay))
 		default:
 			outcomes = append(outcomes, d)
 		}
 	}
 	if len(postponed) > 0 {
-		stmts = append(stmts, st.ReadyInstances(postponed))
+		stmts = append(stmts, f.Ready(postponed))
 	}
 	if len(outcomes) > 0 {
 		stmts = append(stmts, r.kind.Write(outcomes, news)...)
 	}
 	if len(released) > 0 {
-		stmts = append(stmts, st.ReleaseInstances(released))
+		stmts = append(stmts, f.Ready(released))
 	}
 	return stmts
 }
 
 // verify locks the leases of the group and marks the outcomes whose claim is no longer
-// held. It returns the claims that were taken away.
-func (c *committer) verify(ctx context.Context, tx sqldb.Runner, group []*Decided, wait time.Duration) ([]store.Held, error) {
-	st := c.runner.Runtime.Store
+// held. It returns the claims that were taken away. A kind that locks items has them locked
+// before leases. If the outcomes have a transaction of their own that may last, such a kind
+// locks only the items: then neither heartbeats nor other items of the lease wait for it.
+func (c *committer) verify(run func(...sqldb.Stmt) error, group []*Decided, wait time.Duration, apart bool) ([]store.Held, error) {
+	st, kind := c.runner.Runtime.Store, c.runner.kind
 	var tokens []string
 	alive, taken := map[string]bool{}, map[store.Held]bool{}
 	for _, d := range group {
@@ -341,14 +313,21 @@ func (c *committer) verify(ctx context.Context, tx sqldb.Runner, group []*Decide
 			tokens = append(tokens, d.Token)
 		}
 	}
-	stmts := append(st.LimitLocks(wait),
-		st.ShareLeases(tokens, func(token string) { alive[token] = true }),
-		st.Interrupted(tokens, func(h store.Held) { taken[h] = true }),
-	)
-	if verify := c.runner.kind.Verify; verify != nil {
-		stmts = append(stmts, verify(group)...)
+	stmts := st.LimitLocks(wait)
+	share := st.ShareLeases(tokens, func(token string) { alive[token] = true })
+	switch locks := kind.Lock; {
+	case locks != nil && apart:
+		stmts = append(append(stmts, locks(group, true)...), st.SeeLeases(tokens, func(token string) { alive[token] = true }))
+	case locks != nil:
+		stmts = append(append(stmts, locks(group, false)...), share)
+	default:
+		stmts = append(stmts, share)
 	}
-	err := tx.Run(ctx, stmts...)
+	stmts = append(stmts, st.Interrupted(tokens, func(h store.Held) { taken[h] = true }))
+	if kind.Verify != nil {
+		stmts = append(stmts, kind.Verify(group)...)
+	}
+	err := run(stmts...)
 	var drop []store.Held
 	for _, d := range group {
 		held := store.Held{ID: d.ID, Token: d.Token}

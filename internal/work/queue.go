@@ -1,13 +1,19 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/seal"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -41,6 +47,8 @@ type Queue struct {
 // QueueOptions configure a Queue. All fields are needed.
 type QueueOptions struct {
 	Name string
+	// Label is the name that people see. Empty: Name.
+	Label string
 	// Concurrency is the largest number of items that run at once.
 	Concurrency int
 	// Names returns the names of the work that this process can run.
@@ -52,7 +60,7 @@ func newQueue(r *Runner, o QueueOptions) *Queue {
 	q.worker = core.NewWorker(core.Kind{
 		Name: r.kind.Name, Claim: q.claim, Begin: q.begin, Extend: q.extend, Taken: q.taken, Release: q.release, Next: q.next, Sweep: r.kind.Sweep,
 	}, core.Options{
-		Queue: o.Name, Workers: r.Runtime.Workers, Names: o.Names,
+		Queue: cmp.Or(o.Label, o.Name), Workers: r.Runtime.Workers, Names: o.Names,
 		Concurrency: o.Concurrency, Lease: r.options.Lease, Clock: r.Runtime.Clock, OnError: r.options.OnError, Outage: &r.outage,
 		SweepEvery: r.options.SweepEvery,
 	})
@@ -115,7 +123,7 @@ func (q *Queue) claim(ctx context.Context, limit int, lease time.Duration) (clai
 	}
 	q.swept = now
 	q.overdue.Store(false)
-	suspects, err := q.runner.expire(ctx, q.name)
+	suspects, err := q.expire(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -156,23 +164,40 @@ func (q *Queue) take(ctx context.Context, limit int, lease time.Duration) ([]*co
 	}
 	defer tx.Rollback()
 	claim := q.newClaim(limit, lease)
-	return q.lease(ctx, tx, claim, func(found func(*store.Instance)) []sqldb.Stmt {
-		return r.Runtime.Store.ClaimInstances(claim, r.Runtime.Now(), found)
+	if q.idle(claim) {
+		return nil, nil
+	}
+	return q.lease(ctx, tx, claim, func(found func(store.Claimed)) []sqldb.Stmt {
+		return r.family().Claim(claim, r.Runtime.Now(), found)
 	}, func(*Item) {})
 }
 
-func (q *Queue) newClaim(limit int, lease time.Duration) store.InstanceClaim {
-	return store.InstanceClaim{Queue: q.name, Worker: q.runner.ID, Token: q.runner.Runtime.NewID(), Lease: lease, Limit: limit}
+func (q *Queue) newClaim(limit int, lease time.Duration) store.Claim {
+	c := q.source()
+	c.Worker, c.Token, c.Lease, c.Limit = q.runner.ID, q.runner.newToken(), lease, limit
+	return c
 }
 
+// source returns a claim that says only what is claimed.
+func (q *Queue) source() store.Claim {
+	c := store.Claim{Queue: q.name}
+	if lanes := q.runner.kind.Lanes; lanes != nil {
+		c.Lanes = lanes(q.name)
+	}
+	return c
+}
+
+// idle reports whether this process can run nothing of the queue.
+func (q *Queue) idle(c store.Claim) bool { return q.runner.kind.Lanes != nil && len(c.Lanes) == 0 }
+
 // lease runs the statements of a claim, reads the rows that the kind needs and commits.
-func (q *Queue) lease(ctx context.Context, tx sqldb.Tx, c store.InstanceClaim, stmts func(found func(*store.Instance)) []sqldb.Stmt, with func(*Item)) ([]*core.Claim, error) {
+func (q *Queue) lease(ctx context.Context, tx sqldb.Tx, c store.Claim, stmts func(found func(store.Claimed)) []sqldb.Stmt, with func(*Item)) ([]*core.Claim, error) {
 	r := q.runner
 	var items []*Item
 	skipped := r.Runtime.Store.SkipsForeign()
-	err := tx.Run(ctx, stmts(func(instance *store.Instance) {
-		i := &Item{Instance: instance, Queue: q.name, Token: c.Token, Skipped: skipped, queue: q}
-		i.Claim = &core.Claim{ID: i.ID, Token: c.Token, Work: i, Due: i.Due}
+	err := tx.Run(ctx, stmts(func(row store.Claimed) {
+		i := &Item{ID: row.ID, Row: row.Row, parent: row.Parent, Queue: q.name, Token: c.Token, Skipped: skipped, queue: q}
+		i.Claim = &core.Claim{ID: i.ID, Public: row.Public, Token: c.Token, Work: i, Due: row.Due}
 		with(i)
 		items = append(items, i)
 	})...)
@@ -205,16 +230,30 @@ func (r *Runner) End(i *Item, err error) {
 	i.Claim.End(err)
 }
 
+// Unreadable gives back an item that cannot be read here. An item whose key this process
+// does not have is released as it was, and the following claims skip such items. Others
+// wait for a while.
+func (r *Runner) Unreadable(i *Item, cause error, delay time.Duration) {
+	then := func(err error) { r.End(i, err) }
+	r.options.OnError(fmt.Errorf("run %s %s: %w", r.kind.Name, i.Claim.Public, cause))
+	if seal.IsForeign(cause) && !i.Skipped {
+		r.Runtime.Store.SkipForeign()
+		r.Release(i, then)
+		return
+	}
+	r.Postpone(i, edge.Message(cause.Error()), delay, then)
+}
+
 // extend renews the leases that the claims belong to.
 func (q *Queue) extend(ctx context.Context, claims []*core.Claim, lease time.Duration) ([]*core.Claim, error) {
 	r := q.runner
 	gone := map[string]*bool{}
-	var stmts []sqldb.Stmt
 	for _, c := range claims {
-		if gone[c.Token] == nil {
-			gone[c.Token] = new(bool)
-			stmts = append(stmts, r.Runtime.Store.ExtendLease(c.Token, lease, r.Runtime.Now(), gone[c.Token]))
-		}
+		gone[c.Token] = new(bool)
+	}
+	var stmts []sqldb.Stmt
+	for _, token := range slices.Sorted(maps.Keys(gone)) { // the order in which outcomes lock them
+		stmts = append(stmts, r.Runtime.Store.ExtendLease(token, lease, r.Runtime.Now(), gone[token]))
 	}
 	if err := r.Transact(ctx, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) }); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/perdure/perdure/internal/core"
@@ -12,7 +13,7 @@ import (
 
 // losses are the items that crashed with one process.
 type losses struct {
-	held             map[string][]store.LeasedInstance // by lease
+	held             map[string][]store.LeasedItem // by lease
 	suspects, others int
 	// free are the items that no other transaction has locked. all is false if that is
 	// not every suspect.
@@ -23,8 +24,8 @@ type losses struct {
 // losses finds the items that the leases of a process hold, expired or not: the process
 // that let one of them expire has crashed.
 func (r *Runner) losses(ctx context.Context, tx sqldb.Runner, worker string) (*losses, error) {
-	l := &losses{held: map[string][]store.LeasedInstance{}}
-	err := tx.Run(ctx, r.Runtime.Store.HeldBy(worker, func(i store.LeasedInstance) {
+	l := &losses{held: map[string][]store.LeasedItem{}}
+	err := tx.Run(ctx, r.family().HeldBy(worker, func(i store.LeasedItem) {
 		l.held[i.Token] = append(l.held[i.Token], i)
 		if i.Suspect {
 			l.suspects++
@@ -35,7 +36,7 @@ func (r *Runner) losses(ctx context.Context, tx sqldb.Runner, worker string) (*l
 	return l, err
 }
 
-func (l *losses) judge(i store.LeasedInstance, maxCrashes int) core.Verdict {
+func (l *losses) judge(i store.LeasedItem, maxCrashes int) core.Verdict {
 	loss := core.Loss{Crashes: i.Crashes, Lost: l.others}
 	if i.Suspect {
 		loss = core.Loss{Crashes: i.Crashes, Suspect: true, Limit: i.Limit, Lost: l.suspects, Others: l.others}
@@ -43,8 +44,10 @@ func (l *losses) judge(i store.LeasedInstance, maxCrashes int) core.Verdict {
 	return core.Judge(loss, maxCrashes)
 }
 
-// lock locks the items of leases of the process, without waiting for other transactions.
-func (l *losses) lock(ctx context.Context, tx sqldb.Runner, st *store.Store, tokens []string) error {
+// lockLosses locks the items of leases of a process, without waiting for other
+// transactions. If cancellation locks the item and not the lease, it returns the losses as
+// they are under the lock: an item may have ended before.
+func (r *Runner) lockLosses(ctx context.Context, tx sqldb.Runner, worker string, l *losses, tokens []string) (*losses, error) {
 	var ids []string
 	for _, token := range tokens {
 		for _, i := range l.held[token] {
@@ -52,16 +55,23 @@ func (l *losses) lock(ctx context.Context, tx sqldb.Runner, st *store.Store, tok
 		}
 	}
 	if len(ids) == 0 {
-		return nil
+		return l, nil
 	}
-	l.free, l.all = map[string]bool{}, true
-	err := tx.Run(ctx, st.TakeInstances(ids, func(id string) { l.free[id] = true }))
+	free := map[string]bool{}
+	err := tx.Run(ctx, r.family().Take(ids, func(id string) { free[id] = true }))
+	if err == nil && r.kind.Lock != nil {
+		l, err = r.losses(ctx, tx, worker)
+	}
+	if err != nil {
+		return nil, err
+	}
+	l.free, l.all = free, true
 	for _, token := range tokens {
 		for _, i := range l.held[token] {
-			l.all = l.all && (l.free[i.ID] || !i.Suspect)
+			l.all = l.all && (free[i.ID] || !i.Suspect)
 		}
 	}
-	return err
+	return l, nil
 }
 
 // returnable reports whether the items of a lease can be returned now. Suspects are
@@ -77,7 +87,8 @@ func (l *losses) returnable(token string) bool {
 
 // expire handles everything that has become due in a queue beside its items: the leases
 // of crashed processes, and what the kind adds. It reports whether suspects are due.
-func (r *Runner) expire(ctx context.Context, queue string) (suspects bool, err error) {
+func (q *Queue) expire(ctx context.Context) (suspects bool, err error) {
+	r := q.runner
 	var news News
 	var crashes []Crash
 	var own Expiry
@@ -85,11 +96,13 @@ func (r *Runner) expire(ctx context.Context, queue string) (suspects bool, err e
 		st, now := r.Runtime.Store, r.Runtime.Now()
 		var leases []store.ExpiredLease
 		stmts := []sqldb.Stmt{
-			st.ExpiredLeases(queue, sweepLimit, now, func(l store.ExpiredLease) { leases = append(leases, l) }),
-			st.SuspectsDue(queue, now, func() { suspects = true }),
+			st.ExpiredLeases(q.name, sweepLimit, now, func(l store.ExpiredLease) { leases = append(leases, l) }),
+		}
+		if lanes := q.source(); !q.idle(lanes) {
+			stmts = append(stmts, r.family().SuspectsDue(lanes, now, func() { suspects = true }))
 		}
 		if r.kind.Expire != nil {
-			own = r.kind.Expire(queue, &news)
+			own = r.kind.Expire(q.name, &news)
 		}
 		if err := tx.Run(ctx, append(stmts, own.Find...)...); err != nil {
 			return err
@@ -123,23 +136,39 @@ func (r *Runner) tell(c Crash) {
 func (r *Runner) reapAll(ctx context.Context, tx sqldb.Tx, leases []store.ExpiredLease, news *News) ([]Crash, error) {
 	mine, others := core.Expired(leases, func(l store.ExpiredLease) string { return l.Worker }, r.ID, r.MayReap())
 	for _, lease := range mine {
-		if err := r.reapOwn(ctx, tx, lease.Token, news); err != nil {
+		if err := r.reapOwn(ctx, tx, lease.Token, news); err != nil && !errors.Is(err, errItems) {
 			return nil, err
 		}
 	}
 	return r.Reap(ctx, tx, others, news)
 }
 
+// errItems is the error of a lease with items that another transaction has locked.
+var errItems = errors.New("an item of the lease is locked by another transaction")
+
 // reapOwn returns what a lease of this process holds. The process is alive: that is not a
-// crash.
+// crash. It is errItems, and nothing is done, if cancellation locks the items of the kind
+// and one of these is locked.
 func (r *Runner) reapOwn(ctx context.Context, tx sqldb.Tx, token string, news *News) error {
 	ids, err := r.holds(ctx, tx, token, nil)
 	if err != nil {
 		return err
 	}
+	if r.kind.Lock != nil && len(ids) > 0 {
+		free := 0
+		if err := tx.Run(ctx, r.family().Take(ids, func(string) { free++ })); err != nil {
+			return err
+		}
+		if free < len(ids) {
+			return errItems
+		}
+		if ids, err = r.holds(ctx, tx, token, nil); err != nil { // one may have ended before the lock
+			return err
+		}
+	}
 	var stmts []sqldb.Stmt
 	if len(ids) > 0 {
-		stmts = append(stmts, r.Runtime.Store.ReleaseInstances(ids))
+		stmts = append(stmts, r.family().Ready(ids))
 		for _, q := range r.served() {
 			news.Woken(q.name)
 		}
@@ -160,7 +189,7 @@ func (r *Runner) Reap(ctx context.Context, tx sqldb.Tx, leases []store.ExpiredLe
 		}
 	}
 	for worker, l := range found {
-		if err := l.lock(ctx, tx, r.Runtime.Store, tokens[worker]); err != nil {
+		if found[worker], err = r.lockLosses(ctx, tx, worker, l, tokens[worker]); err != nil {
 			return nil, err
 		}
 	}
@@ -181,13 +210,13 @@ func (r *Runner) Reap(ctx context.Context, tx sqldb.Tx, leases []store.ExpiredLe
 // run in batches that become smaller with every crash. Only an item that crashes alone is
 // quarantined.
 func (r *Runner) reapLease(ctx context.Context, tx sqldb.Tx, token string, l *losses, news *News) ([]Crash, error) {
-	st, now := r.Runtime.Store, r.Runtime.Now()
+	st, f, now := r.Runtime.Store, r.family(), r.Runtime.Now()
 	var returns []store.Return
 	var crashes []Crash
 	var ids []string
 	for _, i := range l.held[token] {
 		v := l.judge(i, r.options.MaxCrashes)
-		crashes, ids = append(crashes, Crash{ID: i.ID, Crashes: v.Crashes, Quarantined: v.Quarantined}), append(ids, i.ID)
+		crashes, ids = append(crashes, Crash{ID: i.Public, Name: i.Name, Crashes: v.Crashes, Quarantined: v.Quarantined}), append(ids, i.ID)
 		if v.Quarantined {
 			continue
 		}
@@ -200,30 +229,21 @@ func (r *Runner) reapLease(ctx context.Context, tx sqldb.Tx, token string, l *lo
 	message := "process was lost while the " + r.kind.Name + " ran"
 	var stmts []sqldb.Stmt
 	if len(ids) > 0 {
-		stmts = st.RecordTaken(token, ids, retry.Lost, message, now)
+		stmts = f.RecordTaken(token, ids, retry.Lost, message, now)
 	}
 	if len(returns) > 0 {
-		stmts = append(stmts, st.ReturnInstances(returns, message, now, news.Woken)...)
+		stmts = append(stmts, f.Return(returns, message, now, news.Woken)...)
 	}
 	stmts = append(stmts, st.PurgeInterrupts(token), st.DropLeases([]string{token}))
 	if err := tx.Run(ctx, stmts...); err != nil {
 		return nil, err
 	}
-	for _, c := range crashes {
+	for n, c := range crashes {
 		if c.Quarantined {
-			if err := r.quarantine(ctx, tx, c.ID, news); err != nil {
+			if err := r.kind.Quarantine(ctx, tx, ids[n], "process was lost too often while the "+r.kind.Name+" ran", news); err != nil {
 				return nil, err
 			}
 		}
 	}
 	return crashes, nil
-}
-
-// quarantine ends an item that has crashed too many processes.
-func (r *Runner) quarantine(ctx context.Context, tx sqldb.Tx, id string, news *News) error {
-	var item *store.Instance
-	if err := tx.Run(ctx, r.Runtime.Store.GetInstance(id, func(i *store.Instance) { item = i })); err != nil {
-		return err
-	}
-	return tx.Run(ctx, r.kind.Quarantine(item, "process was lost too often while the "+r.kind.Name+" ran", news)...)
 }

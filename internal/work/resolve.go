@@ -41,8 +41,9 @@ func (c *committer) resolveClaim(token string) {
 	c.resolver.Look(func(ctx context.Context) error { return c.giveBackLease(ctx, token) }, func(error) {}, c.runner.options.Lease/2)
 }
 
-// GiveBack returns what the leases of a group still hold of it. The lock on a lease waits
-// for a transaction of this process that is still being committed.
+// GiveBack returns what the leases of a group still hold of it. The locks on the items, if
+// the kind has them, and on the leases wait for a transaction of this process that is still
+// being committed.
 func (c *committer) GiveBack(ctx context.Context, group []*Decided, cause error) error {
 	r := c.runner
 	mine := map[string][]string{}
@@ -58,6 +59,11 @@ func (c *committer) GiveBack(ctx context.Context, group []*Decided, cause error)
 	slices.Sort(tokens)
 	var news News
 	err := r.Transact(ctx, func(tx sqldb.Tx) error {
+		if r.kind.Lock != nil {
+			if err := tx.Run(ctx, r.kind.Lock(group, true)...); err != nil {
+				return err
+			}
+		}
 		var ids []string
 		for _, token := range tokens {
 			lost, err := r.holds(ctx, tx, token, mine[token])
@@ -87,18 +93,18 @@ func (c *committer) GiveBack(ctx context.Context, group []*Decided, cause error)
 // database's absence they wait for a while, and show it: it must not be repeated in a
 // loop.
 func (c *committer) returns(ids []string, cause error) []sqldb.Stmt {
-	st := c.runner.Runtime.Store
+	f := c.runner.family()
 	switch {
 	case len(ids) == 0:
 		return nil
 	case core.Immediate(cause):
-		return []sqldb.Stmt{st.ReleaseInstances(ids)}
+		return []sqldb.Stmt{f.Ready(ids)}
 	}
 	var stmts []sqldb.Stmt
 	for _, id := range ids {
-		stmts = append(stmts, st.PostponeInstance(id, edge.Message(cause.Error()), c.runner.postponed(), c.runner.Runtime.Now()))
+		stmts = append(stmts, f.Postpone(id, edge.Message(cause.Error()), c.runner.postponed(), c.runner.Runtime.Now()))
 	}
-	return append(stmts, st.ReadyInstances(ids))
+	return append(stmts, f.Ready(ids))
 }
 
 // holds locks a lease of this process and returns which of the items it still holds; with
@@ -107,7 +113,7 @@ func (r *Runner) holds(ctx context.Context, tx sqldb.Tx, token string, of []stri
 	var ids []string
 	err := tx.Run(ctx,
 		r.Runtime.Store.TakeLease(token, func(string) {}),
-		r.Runtime.Store.HeldBy(r.ID, func(i store.LeasedInstance) {
+		r.family().HeldBy(r.ID, func(i store.LeasedItem) {
 			if i.Token == token && (of == nil || slices.Contains(of, i.ID)) {
 				ids = append(ids, i.ID)
 			}

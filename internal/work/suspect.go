@@ -23,7 +23,8 @@ func (q *Queue) takeSuspects(ctx context.Context, limit int, lease time.Duration
 	r := q.runner
 	least := q.least()
 	limit = min(limit, r.lane.Room(), q.suspectSlots-int(q.suspects.Load()))
-	if least == 0 || limit < 1 {
+	source := q.source()
+	if least == 0 || limit < 1 || q.idle(source) {
 		return nil, nil
 	}
 	tx, err := r.Runtime.DB.Begin(ctx, sqldb.Claim)
@@ -32,7 +33,7 @@ func (q *Queue) takeSuspects(ctx context.Context, limit int, lease time.Duration
 	}
 	defer tx.Rollback()
 	var due []store.Suspect
-	if err := tx.Run(ctx, r.Runtime.Store.ListSuspects(q.name, least, limit, r.Runtime.Now(), func(s store.Suspect) { due = append(due, s) })); err != nil {
+	if err := tx.Run(ctx, r.family().ListSuspects(source, least, limit, r.Runtime.Now(), func(s store.Suspect) { due = append(due, s) })); err != nil {
 		return nil, err
 	}
 	limits := map[string]int{}
@@ -56,8 +57,8 @@ func (q *Queue) takeSuspects(ctx context.Context, limit int, lease time.Duration
 		}
 	}()
 	claim := q.newClaim(len(ids), lease)
-	return q.lease(ctx, tx, claim, func(found func(*store.Instance)) []sqldb.Stmt {
-		return r.Runtime.Store.ClaimSuspects(claim, ids, r.Runtime.Now(), found)
+	return q.lease(ctx, tx, claim, func(found func(store.Claimed)) []sqldb.Stmt {
+		return r.family().ClaimSuspects(claim, ids, r.Runtime.Now(), found)
 	}, func(i *Item) { i.suspect, i.limit = true, limits[i.ID] })
 }
 

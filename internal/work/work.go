@@ -3,13 +3,13 @@
 // crashed processes, finds the items that crash their processes, and commits outcomes in
 // groups. A kind of work brings the rest: how an item is executed, and the rows of its
 // own that an outcome writes.
-//
-// Imports: perdure, retry and the internal packages; no kind of work.
 package work
 
 import (
 	"context"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/core"
@@ -17,6 +17,10 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/unit"
 )
+
+// SealedDelay is the time that an item waits that cannot be decrypted although this process
+// has its key.
+const SealedDelay = time.Minute
 
 // Kind is everything that a kind of work brings.
 type Kind struct {
@@ -33,13 +37,17 @@ type Kind struct {
 	// Refused changes an outcome that the database refuses into the end of the item. It
 	// returns false if the outcome is that already.
 	Refused func(d *Decided, cause error) bool
-	// Quarantine returns the statements that end an item that has crashed too many
-	// processes.
-	Quarantine func(i *store.Instance, message string, news *News) []sqldb.Stmt
+	// Family returns the statements on items of the kind.
+	Family func(*store.Store) *store.Family
+	// Quarantine ends an item that has crashed too many processes.
+	Quarantine func(ctx context.Context, tx sqldb.Tx, id, message string, news *News) error
 	// Next returns the statement that finds how long it is until something is due in a
 	// queue, for suspects with a batch limit of at least least. found may be called more
 	// than once.
 	Next func(queue string, least int, found func(time.Duration)) []sqldb.Stmt
+	// Lanes returns the lanes of a queue that this process can run items of. Nil: the
+	// queue is the only one.
+	Lanes func(queue string) []string
 
 	// The others are optional.
 
@@ -51,6 +59,10 @@ type Kind struct {
 	// Expire returns what handles due times of the kind that are not items, such as the
 	// time limit of a wait, in the transaction that returns expired claims.
 	Expire func(queue string, news *News) Expiry
+	// Lock returns statements that lock the items of outcomes that change their rows, or
+	// of all if that is asked for. It is called before the claims are verified, if
+	// cancellation does not lock the lease but the item.
+	Lock func(group []*Decided, all bool) []sqldb.Stmt
 	// Verify returns statements that read what outcomes depend on, after their leases
 	// were locked. It may make outcomes void.
 	Verify func(group []*Decided) []sqldb.Stmt
@@ -73,7 +85,10 @@ type Expiry struct {
 
 // Item is a work item that this process has claimed.
 type Item struct {
-	*store.Instance
+	// ID is the id of the item.
+	ID string
+	// Row is the row of the kind's own table.
+	Row any
 	// Queue is the queue that it was claimed for, Token that of the claim.
 	Queue, Token string
 	// Claim is the claim as the core knows it.
@@ -83,6 +98,7 @@ type Item struct {
 	// Own belongs to the kind.
 	Own any
 
+	parent  *string // the item that waits for its end
 	queue   *Queue
 	suspect bool // it crashed before; limit is its batch limit
 	limit   int
@@ -105,6 +121,7 @@ type Options struct {
 
 // Crash describes an item whose process crashed while it ran.
 type Crash struct {
+	// ID is the id that users know, Name the name of the work.
 	ID, Name    string
 	Crashes     int
 	Quarantined bool
@@ -130,16 +147,28 @@ type Runner struct {
 // New returns a runner without queues.
 func New(eng *perdure.Engine, kind Kind, options Options) *Runner {
 	rt := eng.Runtime()
-	r := &Runner{Runtime: rt, ID: rt.NewID(), eng: eng, kind: kind, options: options}
+	r := &Runner{Runtime: rt, ID: newID(), eng: eng, kind: kind, options: options}
 	r.committer = newCommitter(r)
 	r.lane = rt.Workers.NewLane(r.freed)
 	return r
 }
 
+// newID returns a name for a claim or a process that no other has. It is not one of
+// Options.NewID of the engine, which may be anything.
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// NewID returns a new id of an item.
+func NewID() string { return newID() }
+
+func (r *Runner) newToken() string { return newID() }
+
 // MayReap reports whether expired leases of other processes may be reaped.
 func (r *Runner) MayReap() bool {
 	return r.outage.Over(r.Runtime.Clock.Now(), r.options.Lease)
 }
+
+// family returns the statements on items of the kind.
+func (r *Runner) family() *store.Family { return r.kind.Family(r.Runtime.Store) }
 
 // Publish tells the dispatchers of what a transaction has made due.
 func (r *Runner) Publish(news *News) { news.Publish(r.Runtime.Hub, r.kind.Topic) }

@@ -1,8 +1,6 @@
 // Package mail has senders of e-mail for tasks: Resend's HTTP API and SMTP.
 //
 //	worker, err := task.NewWorker(eng, &task.Options{Senders: map[string]task.Sender{"email": resend}})
-//
-// Imports: task, fault and task/internal/provider.
 package mail
 
 import (

@@ -3,8 +3,6 @@
 // Twilio has no idempotency keys: a request whose answer was lost may have sent
 // the message. The sender then looks for it in the list of messages, and so it
 // does before it sends again what an earlier attempt may have sent.
-//
-// Imports: task, fault and task/internal/provider.
 package sms
 
 import (

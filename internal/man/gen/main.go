@@ -1,6 +1,4 @@
 // Command gen writes the manual pages of the program into a directory.
-//
-// Imports: internal/cli and internal/man.
 package main
 
 import (

@@ -1,7 +1,5 @@
 // Package faultproxy is a TCP proxy that fails on purpose: it loses the answer
 // to a message, loses the message itself, or swallows everything.
-//
-// Imports: the standard library only. Only tests need it.
 package faultproxy
 
 import (

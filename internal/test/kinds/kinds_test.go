@@ -62,11 +62,11 @@ var (
 
 // kinds are all kinds of work that call functions of users.
 var kinds = map[string]kind{
-	"hook":       {startHook, everywhere, "perdure", "hooks", "lease_expires_at", "created_at"},
+	"hook":       {startHook, everywhere, "perdure", "leases", "expires_at", "claimed_at"},
 	"alarm":      {startAlarm, whole, "perdure", "alarms", "lease_expires_at", "created_at"},
 	"step":       {startStep, whole, "perdure", "leases", "expires_at", "claimed_at"},
-	"effect":     {startEffect, whole, "perdure", "hooks", "lease_expires_at", "created_at"},
-	"invocation": {startInvocation, whole, "perdure", "hooks", "lease_expires_at", "created_at"},
+	"effect":     {startEffect, whole, "perdure", "leases", "expires_at", "claimed_at"},
+	"invocation": {startInvocation, whole, "perdure", "leases", "expires_at", "claimed_at"},
 }
 
 // function is a function of a business process. It has a Tx of its own.

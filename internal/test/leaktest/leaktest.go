@@ -1,6 +1,4 @@
 // Package leaktest finds goroutines that tests have left running.
-//
-// Imports: the standard library only. Only tests and internal/test/testdb import it.
 package leaktest
 
 import (

@@ -163,7 +163,11 @@ func (k Kind) own(t *testing.T, name string) {
 	s.add(p, "own")
 	wait := s.begin(p, g)
 	past := map[string]string{enginetest.SQLite: "0", enginetest.Postgres: "'2000-01-01Z'", enginetest.MySQL: "'2000-01-01'"}[name]
-	s.db.Exec(t, "update "+s.db.Table(k.Schema, k.Table)+" set lease_expires_at = "+past+" where lease_expires_at is not null")
+	if k.Items != "" {
+		s.db.Exec(t, "update "+s.db.Table(k.Schema, "leases")+" set expires_at = "+past)
+	} else {
+		s.db.Exec(t, "update "+s.db.Table(k.Schema, k.Table)+" set lease_expires_at = "+past+" where lease_expires_at is not null")
+	}
 	s.finishes(p)
 	wait()
 	if n := g.runs.Load(); n != 2 {

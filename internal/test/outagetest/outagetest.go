@@ -1,10 +1,9 @@
 // Package outagetest has the tests of lost connections and of outages of the database
 // that are equal for all kinds of work: only a lost process counts as a crash.
-//
-// Imports: perdure, dispatch, perduretest and the internal packages. Only tests need it.
 package outagetest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -22,8 +21,11 @@ import (
 
 // Kind describes a kind of work to the tests.
 type Kind struct {
-	// Schema and Table name the table of the work. It has a column crashes.
+	// Schema and Table name the table of the work, or a view of it.
 	Schema, Table string
+	// Items is the table that has the column crashes, if Table is a view. Its claims are
+	// in the table of leases.
+	Items string
 	// Left is the condition of the rows whose work is not done.
 	Left string
 	// Claims is the query for the number of claims that are stored apart from the work.
@@ -81,7 +83,7 @@ func (k Kind) on(t *testing.T, db enginetest.Database) *subject {
 	t.Helper()
 	s := &subject{Kind: k, t: t, db: db}
 	db.Open(t, nil) // has the tables
-	table := db.Table(k.Schema, k.Table)
+	table := db.Table(k.Schema, cmp.Or(k.Items, k.Table))
 	switch db.Name {
 	case enginetest.Postgres:
 		db.Exec(t, "create table public.crashes (n integer); grant insert on public.crashes to public")

@@ -15,6 +15,7 @@ import (
 	"github.com/perdure/perdure/dispatch"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/hook"
+	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/internal/test/testdb"
 	"github.com/perdure/perdure/internal/test/torture"
@@ -83,6 +84,9 @@ func runRecorders(ctx context.Context, self *torture.Self) error {
 		return err
 	}
 	eng, err := perdure.Open(ctx, dsn, nil)
+	for sqldb.IsTransient(err) && ctx.Err() == nil { // its connection was terminated, like those of running children
+		eng, err = perdure.Open(ctx, dsn, nil)
+	}
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,5 @@
 // Package provider speaks to the HTTP APIs of providers: one request, an answer
 // of limited size, and errors that say whether the effect may have happened.
-//
-// Imports: task, fault and internal/egress.
 package provider
 
 import (

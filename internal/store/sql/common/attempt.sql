@@ -13,8 +13,3 @@ where kind = ? and id = ? and actor_type = ? and actor_id = ? and seq <= (
   select newest.seq
   from (select max(seq) - 50 as seq from perdure.attempts where kind = ? and id = ? and actor_type = ? and actor_id = ?) newest
 )
-
--- name: HookForget
--- What is recorded of a hook goes with it.
-delete from perdure.attempts
-where kind = 'hook' and id = ? and not exists (select 1 from perdure.hooks where id = ?)

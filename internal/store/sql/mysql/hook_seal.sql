@@ -1,13 +1,13 @@
 -- What is sealed of hooks, on MySQL.
 
 -- name: HookSealed
-select id, cast(payload as char)
-from perdure.hooks
-where id > ?
-order by id
+select h.id, coalesce(h.key, h.id), h.payload
+from perdure.hook_items h
+where h.id > ?
+order by h.id
 limit ?
 
 -- name: HookReseal
-update perdure.hooks
+update perdure.hook_items
 set payload = ?
-where id = ? and cast(payload as char) = ?
+where id = ? and payload = ?

@@ -7,3 +7,10 @@ coalesce(case when left({value}, 16) = '{"$sealed":"v1",' then json_unquote(json
 
 -- name: OpenableRow
 not {foreign {of}}
+
+-- name: OpenableHook
+not exists (
+  select 1
+  from perdure.hook_items o
+  where o.id = {of} and {foreign o.payload}
+)

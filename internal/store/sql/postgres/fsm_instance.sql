@@ -118,7 +118,7 @@ where i.partition_key is null or h.head = i.id
 
 -- name: InstanceClaim
 -- Takes due rows of one queue, the most urgent and then the oldest first, under
--- one lease. Suspects are claimed by SuspectClaim.
+-- one lease. Suspects are claimed by InstanceSuspectClaim.
 -- The rows are deleted by an array of their places: of a join the planner makes a
 -- scan of the whole table as soon as it knows how large that is.
 with due as (
@@ -149,7 +149,7 @@ select i.id::text, i.fsm, i.version, i.step, i.state::text, i.attempt, least(i.f
 from perdure.instances i
 where i.id in (select id from taken)
 
--- name: SuspectList
+-- name: InstanceSuspectList
 -- Due suspects that may be run, in the order in which they are: large batches
 -- first, as they are the least suspicious.
 select r.id::text, coalesce(i.batch_limit, 1)
@@ -160,7 +160,7 @@ order by coalesce(i.batch_limit, 1) desc, r.priority, r.due_at, r.id
 limit $4
 for update of r skip locked
 
--- name: SuspectClaim
+-- name: InstanceSuspectClaim
 -- InstanceClaim for suspects that were chosen and are locked.
 with due as (
   select ctid, id

@@ -10,6 +10,11 @@ where token = any(?::uuid[])
 order by token
 for key share
 
+-- name: LeaseSee
+select token::text
+from perdure.leases
+where token = any(?::uuid[])
+
 -- name: InterruptList
 select id::text, token::text
 from perdure.interrupts
@@ -45,12 +50,6 @@ set step = o.step, state = o.state::json, attempt = 0, failures = 0, awaits = nu
   fanout = o.fanout, dropped = null, error = null, due_at = t.now + o.delay * interval '1 microsecond', rerun = false, wait = null
 from unnest(?::uuid[], ?::text[], ?::text[], ?::integer[], ?::bigint[]) as o (id, step, state, fanout, delay), (select coalesce(?::timestamptz, now()) as now) t
 where i.id = o.id
-
--- name: ReadyAgain
-insert into perdure.ready (queue, suspect, priority, due_at, id)
-select queue, batch_limit is not null, priority, due_at, id
-from perdure.instances
-where id = any(?::uuid[])
 
 -- name: SignalLate
 -- The signals that an instance has awaited once and that no step was given. Read

@@ -14,10 +14,10 @@ order by expires_at
 limit ?
 for update skip locked
 
--- name: LeaseHeld
+-- name: InstanceHeld
 -- The instances of the leases of a process that are in no other place, and thus held
 -- by them. One that is not at the head of its partition is in the queue for it.
-select l.token::text, l.alone, i.id::text, i.crashes, coalesce(i.batch_limit, 1)
+select l.token::text, l.alone, i.id::text, i.crashes, coalesce(i.batch_limit, 1), i.id::text, i.fsm
 from perdure.leases l, unnest(l.ids) as held (id)
 join perdure.instances i on i.id = held.id
 where l.worker = ?
@@ -53,7 +53,7 @@ where id = any(?::uuid[])
 -- name: InstancePostpone
 -- A claim that cannot be run here: back to the queue for later, with the reason.
 update perdure.instances
-set due_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond', error = ?
+set error = ?, due_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond'
 where id = ?::uuid
 
 -- name: InterruptPurge
@@ -207,7 +207,7 @@ from (
 ) wakes
 having min(at) is not null
 
--- name: SuspectDue
+-- name: InstanceSuspectDue
 select 1
 from perdure.ready
 where queue = ? and suspect and due_at <= coalesce(?::timestamptz, now())

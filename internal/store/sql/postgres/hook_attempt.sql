@@ -1,21 +1,24 @@
--- Attempts of hooks, as they are told in time. now is given by tests; otherwise it
--- is null and the server's clock decides.
+-- Attempts of hooks, on PostgreSQL. now is given by tests; otherwise it is null and the
+-- server's clock decides.
 
 -- name: HookAttempt
--- Records an attempt that does not succeed, while the claim is held. Without a token
--- it is that of whoever has the claim. The row is locked, so that the outcome that
--- follows finds it as it is.
+-- Attempts that failed. The leases are locked, so no other process records of these hooks.
 insert into perdure.attempts (kind, id, seq, attempt, outcome, error, worker, began_at, ended_at)
-select 'hook', h.id, coalesce((select max(a.seq) from perdure.attempts a where a.kind = 'hook' and a.id = h.id), 0) + 1,
-  h.attempts + h.crashes + 1, ?::text, ?::text, h.worker, h.last_attempt_at, coalesce(?::timestamptz, now())
-from perdure.hooks h
-where h.id = ? and h.token = coalesce(?::text, h.token)
-for update of h
+select 'hook', o.id, coalesce((select max(a.seq) from perdure.attempts a where a.kind = 'hook' and a.id = o.id), 0) + 1,
+  o.attempt, 'failed', o.error, ?, t.now - o.took * interval '1 microsecond', t.now
+from unnest(?::text[], ?::text[], ?::integer[], ?::text[], ?::bigint[]) as o (id, step, attempt, error, took),
+  (select coalesce(?::timestamptz, now()) as now) t
 
 -- name: HookLost
--- Records the attempt of a claim that has just been returned.
+-- What a lease held that is taken away: it is locked.
 insert into perdure.attempts (kind, id, seq, attempt, outcome, error, worker, began_at, ended_at)
-select 'hook', h.id, coalesce((select max(a.seq) from perdure.attempts a where a.kind = 'hook' and a.id = h.id), 0) + 1,
-  h.attempts + h.crashes, 'lost', h.error, h.worker, h.last_attempt_at, coalesce(?::timestamptz, now())
-from perdure.hooks h
-where h.id = ?
+select 'hook', h.id::text, coalesce((select max(a.seq) from perdure.attempts a where a.kind = 'hook' and a.id = h.id::text), 0) + 1,
+  h.attempt + h.crashes + 1, ?::text, ?::text, l.worker, l.claimed_at, coalesce(?::timestamptz, now())
+from perdure.leases l, perdure.hook_items h
+where l.token = ?::uuid and h.id = any(?::uuid[])
+
+-- name: HookAttemptCap
+-- Forgets all but the newest ones.
+delete from perdure.attempts a
+where a.kind = 'hook' and a.id = any(?::text[])
+  and a.seq <= (select max(b.seq) - 50 from perdure.attempts b where b.kind = 'hook' and b.id = a.id)

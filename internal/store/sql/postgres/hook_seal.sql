@@ -1,13 +1,13 @@
 -- What is sealed of hooks, on PostgreSQL.
 
 -- name: HookSealed
-select id, payload::text
-from perdure.hooks
-where id > ?
+select id::text, coalesce(key, id::text), payload::text
+from perdure.hook_items
+where id > ?::text::uuid
 order by id
 limit ?
 
 -- name: HookReseal
-update perdure.hooks
+update perdure.hook_items
 set payload = ?
-where id = ? and payload::text = ?
+where id = ?::text::uuid and payload::text = ?

@@ -70,7 +70,7 @@ limit ?
 select distinct held.id::text
 from perdure.leases l
 cross join unnest(l.ids) as held (id)
-where held.id < ?::uuid
+where not starts_with(l.queue, 'hook' || chr(9)) and held.id < ?::uuid
 order by 1 desc
 limit ?
 
@@ -97,11 +97,31 @@ order by u.id desc
 limit ?
 
 -- name: InspectReadyGroup
--- The next queue and urgency that has instances.
+-- The next queue and urgency that has instances. The lanes of hooks, which may be between
+-- the queues, are skipped one by one.
+with recursive found (queue, suspect, priority) as (
+  (
+    select r.queue, r.suspect, r.priority
+    from perdure.ready r
+    where (r.queue, r.suspect, r.priority) > (?, ?::boolean, ?)
+    order by r.queue, r.suspect, r.priority
+    limit 1
+  )
+  union all
+  select n.queue, n.suspect, n.priority
+  from found f
+  cross join lateral (
+    select r.queue, r.suspect, r.priority
+    from perdure.ready r
+    where r.queue > f.queue
+    order by r.queue, r.suspect, r.priority
+    limit 1
+  ) n
+  where starts_with(f.queue, 'hook' || chr(9))
+)
 select queue, suspect, priority
-from perdure.ready
-where (queue, suspect, priority) > (?, ?::boolean, ?)
-order by queue, suspect, priority
+from found
+where not starts_with(queue, 'hook' || chr(9))
 limit 1
 
 -- name: InspectReady
@@ -151,14 +171,6 @@ select null, b.deadline_at, case when b.pending <= 500000000 then b.pending else
 )
 from perdure.barriers b
 where b.parent_id = $1::uuid
-
--- name: InspectRunningHooks
--- Few: as many as processes run at once.
-select created_at, id, namespace, name, status
-from perdure.hooks
-where status = 'processing' and (created_at, id) < (?, ?)
-order by created_at desc, id desc
-limit ?
 
 -- name: InspectTasks
 select scheduled_at, task_id, task_type, status

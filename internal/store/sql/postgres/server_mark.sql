@@ -1,20 +1,42 @@
 -- Marks that change when something of a kind does, on PostgreSQL: each is read from
--- the end of an index, or from a table of few rows.
+-- the end of an index, or from a table of few rows. Ready rows are ordered along the index:
+-- without an order, the planner may read rows of other lanes.
 
 -- name: InspectMarks
+with recursive lane (queue) as (
+  (select queue from perdure.ready order by queue limit 1)
+  union all
+  select (select r.queue from perdure.ready r where r.queue > lane.queue order by r.queue limit 1)
+  from lane
+  where lane.queue is not null
+)
 select 'instances', concat_ws('|',
   (select finished_at from perdure.finished order by finished_at desc limit 1),
   (select id from perdure.instances order by id desc limit 1),
-  (select max(seq) from perdure.leases),
+  (select max(seq) from perdure.leases where not starts_with(queue, 'hook' || chr(9))),
   (select count(*) from (select 1 from perdure.waiting limit 1000) s),
   (select count(*) from (select 1 from perdure.barriers limit 1000) s),
-  (select count(*) from (select 1 from perdure.ready limit 1000) s))
+  (select count(*) from (
+    select 1
+    from lane
+    cross join lateral (select 1 from perdure.ready r where r.queue = lane.queue order by r.suspect, r.priority, r.due_at, r.id limit 1000) due
+    where not starts_with(lane.queue, 'hook' || chr(9))
+    limit 1000
+  ) s))
 union all
 select 'hooks', concat_ws('|',
-  (select finished_at from perdure.hooks where status in ('completed', 'cancelled') order by finished_at desc limit 1),
-  (select created_at from perdure.hooks order by created_at desc, id desc limit 1),
-  (select count(*) from (select 1 from perdure.hooks where status = 'processing' limit 1000) s),
-  (select count(*) from (select 1 from perdure.hooks where status in ('failed', 'quarantined') limit 1000) s))
+  (select finished_at from perdure.hook_ends where status in ('completed', 'cancelled') order by finished_at desc limit 1),
+  (select finished_at from perdure.hook_ends where status in ('failed', 'quarantined') order by finished_at desc limit 1),
+  (select created_at from perdure.hook_items order by created_at desc, id desc limit 1),
+  (select max(seq) from perdure.leases where starts_with(queue, 'hook' || chr(9))),
+  (select count(*) from (
+    select 1
+    from lane
+    cross join lateral (select 1 from perdure.ready r where r.queue = lane.queue order by r.suspect, r.priority, r.due_at, r.id limit 1000) due
+    where starts_with(lane.queue, 'hook' || chr(9))
+    limit 1000
+  ) s),
+  (select count(*) from (select 1 from perdure.hook_ends where status in ('failed', 'quarantined') limit 1000) s))
 union all
 select 'tasks', concat_ws('|',
   (select finished_at from queues.task where status in ('completed', 'cancelled') order by finished_at desc limit 1),

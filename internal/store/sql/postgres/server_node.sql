@@ -27,14 +27,12 @@ from perdure.finished
 where finished_at > $1::timestamptz and finished_at <= $2::timestamptz
 
 -- name: SampleHooks
--- Of dead letters, which no index has by their end, only the newest are looked at.
 select
-  (select count(*) from perdure.hooks where status in ('completed', 'cancelled') and finished_at > $1::timestamptz and finished_at <= $2::timestamptz),
-  (select count(*)
-    from (select finished_at from perdure.hooks where status in ('failed', 'quarantined') order by created_at desc, id desc limit 1000) dead
-    where finished_at > $1::timestamptz and finished_at <= $2::timestamptz)
+  (select count(*) from perdure.hook_ends where status in ('completed', 'cancelled') and finished_at > $1::timestamptz and finished_at <= $2::timestamptz),
+  (select count(*) from perdure.hook_ends where status in ('failed', 'quarantined') and finished_at > $1::timestamptz and finished_at <= $2::timestamptz)
 
 -- name: SampleTasks
+-- Of dead letters, which no index has by their end, only the newest are looked at.
 select
   (select count(*) from queues.task where status in ('completed', 'cancelled') and finished_at > $1::timestamptz and finished_at <= $2::timestamptz),
   (select count(*)

@@ -1,13 +1,6 @@
 -- What is due and will be, on PostgreSQL. Pending work is indexed by what a process
 -- can run (a queue, a name, a type), so that is walked over first, group by group.
 
--- name: UpcomingHookGroup
-select namespace, name, priority
-from perdure.hooks
-where status = 'pending' and (namespace, name, priority) > (?, ?, ?)
-order by namespace, name, priority
-limit 1
-
 -- name: UpcomingTaskGroup
 select task_type
 from queues.task
@@ -61,7 +54,7 @@ where not paused and next_at > ? and next_at <= ?
 order by next_at
 limit ?
 
--- name: CountDueInstances
+-- name: CountDueReady
 select count(*), min(s.due_at)
 from (
   select due_at
@@ -93,9 +86,21 @@ select 'instances.unrouted', count(*) from (select 1 from perdure.unrouted limit
 union all
 select 'instances.failed', count(*) from (select 1 from perdure.finished where status in ('failed', 'quarantined') limit $1) s
 union all
-select 'hooks.running', count(*) from (select 1 from perdure.hooks where status = 'processing' limit $1) s
+select 'hooks.running', count(*) from (
+  select 1
+  from (
+    select distinct held.id as id
+    from perdure.leases l
+    cross join unnest(l.ids) as held (id)
+    where starts_with(l.queue, 'hook' || chr(9))
+  ) held
+  join perdure.hook_items h on h.id = held.id
+  where (select true from perdure.hook_ends e where e.id = h.id limit 1) is null
+    and (select true from perdure.ready r where r.queue = h.queue and r.suspect in (false, true) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id limit 1) is null
+  limit $1
+) s
 union all
-select 'hooks.failed', count(*) from (select 1 from perdure.hooks where status in ('failed', 'quarantined') limit $1) s
+select 'hooks.failed', count(*) from (select 1 from perdure.hook_ends where status in ('failed', 'quarantined') limit $1) s
 union all
 select 'tasks.running', count(*) from (select 1 from queues.task where status = 'processing' limit $1) s
 union all

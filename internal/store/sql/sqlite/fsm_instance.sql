@@ -109,7 +109,7 @@ where i.partition_key is null or h.head = i.id
 
 -- name: InstanceClaim
 -- Takes due rows of one queue, the most urgent and then the oldest first, under
--- one lease. Suspects are claimed by SuspectClaim.
+-- one lease. Suspects are claimed by InstanceSuspectClaim.
 insert into perdure.leases (token, worker, queue, alone, claimed_at, expires_at, ids)
 select ?4, ?5, ?1, ?6, ?2, ?2 + ?7, json_group_array(id)
 from (
@@ -140,7 +140,7 @@ from perdure.leases l, json_each(l.ids) held
 join perdure.instances i on i.id = held.value
 where l.token = ?4
 
--- name: SuspectList
+-- name: InstanceSuspectList
 -- Due suspects that may be run, in the order in which they are: large batches
 -- first, as they are the least suspicious.
 select r.id, coalesce(i.batch_limit, 1)
@@ -150,7 +150,7 @@ where r.queue = ?1 and r.suspect = 1 and r.due_at <= ?2 and max(coalesce(i.batch
 order by coalesce(i.batch_limit, 1) desc, r.priority, r.due_at, r.id
 limit ?4
 
--- name: SuspectClaim
+-- name: InstanceSuspectClaim
 -- InstanceClaim for suspects that were chosen.
 insert into perdure.leases (token, worker, queue, alone, claimed_at, expires_at, ids)
 select ?4, ?5, ?1, ?6, ?2, ?2 + ?7, json_group_array(id)

@@ -7,6 +7,11 @@ select token
 from perdure.leases
 where token in (select value->>0 from jsonb_each(?1))
 
+-- name: LeaseSee
+select token
+from perdure.leases
+where token in (select value->>0 from jsonb_each(?1))
+
 -- name: InterruptList
 select id, token
 from perdure.interrupts
@@ -36,12 +41,6 @@ set step = o.value->>1, state = o.value->>2, attempt = 0, failures = 0, awaits =
   fanout = o.value->>3, dropped = null, error = null, due_at = ?2 + (o.value->>4), rerun = 0, wait = null
 from jsonb_each(?1) o
 where perdure.instances.id = o.value->>0
-
--- name: ReadyAgain
-insert into perdure.ready (queue, suspect, priority, due_at, id)
-select queue, batch_limit is not null, priority, due_at, id
-from perdure.instances
-where id in (select value->>0 from jsonb_each(?1))
 
 -- name: SignalLate
 -- The signals that an instance has awaited once and that no step was given.

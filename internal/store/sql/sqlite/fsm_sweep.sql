@@ -12,10 +12,10 @@ where queue = ?1 and expires_at <= ?2
 order by expires_at
 limit ?3
 
--- name: LeaseHeld
+-- name: InstanceHeld
 -- The instances of the leases of a process that are in no other place, and thus held
 -- by them. One that is not at the head of its partition is in the queue for it.
-select l.token, l.alone, i.id, i.crashes, coalesce(i.batch_limit, 1)
+select l.token, l.alone, i.id, i.crashes, coalesce(i.batch_limit, 1), i.id, i.fsm
 from perdure.leases l, json_each(l.ids) held
 join perdure.instances i on i.id = held.value
 where l.worker = ?1
@@ -50,7 +50,7 @@ where id in (select value->>0 from jsonb_each(?1))
 -- name: InstancePostpone
 -- A claim that cannot be run here: back to the queue for later, with the reason.
 update perdure.instances
-set due_at = ?1 + ?2, error = ?3
+set error = ?1, due_at = ?2 + ?3
 where id = ?4
 
 -- name: InterruptPurge
@@ -175,7 +175,7 @@ from (
   select min(due_at) from perdure.tree_ends
 )
 
--- name: SuspectDue
+-- name: InstanceSuspectDue
 select 1
 from perdure.ready
 where queue = ?1 and suspect = 1 and due_at <= ?2

@@ -1,19 +1,22 @@
--- Attempts of hooks, as they are told in time. now is given by tests and by SQLite's
--- process; here it always is.
+-- Attempts of hooks, on SQLite.
 
 -- name: HookAttempt
--- Records an attempt that does not succeed, while the claim is held. Without a token
--- it is that of whoever has the claim.
+-- Attempts that failed.
 insert into perdure.attempts (kind, id, seq, attempt, outcome, error, worker, began_at, ended_at)
-select 'hook', h.id, coalesce((select max(a.seq) from perdure.attempts a where a.kind = 'hook' and a.id = h.id), 0) + 1,
-  h.attempts + h.crashes + 1, ?, ?, h.worker, h.last_attempt_at, ?
-from perdure.hooks h
-where h.id = ? and h.token = coalesce(?, h.token)
+select 'hook', o.value->>0, coalesce((select max(a.seq) from perdure.attempts a where a.kind = 'hook' and a.id = o.value->>0), 0) + 1,
+  o.value->>2, 'failed', o.value->>3, ?1, ?3 - (o.value->>4), ?3
+from jsonb_each(?2) o
 
 -- name: HookLost
--- Records the attempt of a claim that has just been returned.
+-- What a lease held that is taken away.
 insert into perdure.attempts (kind, id, seq, attempt, outcome, error, worker, began_at, ended_at)
 select 'hook', h.id, coalesce((select max(a.seq) from perdure.attempts a where a.kind = 'hook' and a.id = h.id), 0) + 1,
-  h.attempts + h.crashes, 'lost', h.error, h.worker, h.last_attempt_at, ?
-from perdure.hooks h
-where h.id = ?
+  h.attempt + h.crashes + 1, ?, ?, l.worker, l.claimed_at, ?
+from perdure.leases l, perdure.hook_items h
+where l.token = ? and h.id in (select value->>0 from jsonb_each(?))
+
+-- name: HookAttemptCap
+-- Forgets all but the newest ones.
+delete from perdure.attempts
+where kind = 'hook' and id in (select value->>0 from jsonb_each(?1))
+  and seq <= (select max(b.seq) - 50 from perdure.attempts b where b.kind = 'hook' and b.id = perdure.attempts.id)

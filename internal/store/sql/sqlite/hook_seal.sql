@@ -1,13 +1,13 @@
 -- What is sealed of hooks, on SQLite.
 
 -- name: HookSealed
-select id, payload
-from perdure.hooks
+select id, coalesce(key, id), payload
+from perdure.hook_items
 where id > ?
 order by id
 limit ?
 
 -- name: HookReseal
-update perdure.hooks
+update perdure.hook_items
 set payload = ?
 where id = ? and payload = ?

@@ -41,3 +41,10 @@ not exists (
   from perdure.alarms o
   where o.kind = 'machine' and o.actor_type = {of}.actor_type and o.actor_id = {of}.actor_id and {foreign o.payload}
 )
+
+-- name: OpenableHook
+not exists (
+  select 1
+  from perdure.hook_items o
+  where o.id = {of} and {foreign o.payload}
+)

@@ -27,13 +27,6 @@ with recursive found (value) as (
 )
 select value from found where value is not null limit 200
 
--- name: SearchHook
-select id, namespace || '/' || name, status
-from perdure.hooks
-where id >= ?1 and id < ?2
-order by id
-limit 5
-
 -- name: SearchInstance
 select i.id, i.fsm, i.step
 from perdure.instances i

@@ -68,7 +68,7 @@ limit ?
 -- Few: as many as processes run at once.
 select distinct held.value
 from perdure.leases l, json_each(l.ids) held
-where held.value < ?
+where not (l.queue > 'hook' || char(9) and l.queue < 'hook' || char(10)) and held.value < ?
 order by 1 desc
 limit ?
 
@@ -95,15 +95,17 @@ order by u.id desc
 limit ?
 
 -- name: InspectReadyGroup
--- The next queue and urgency that has instances. SQLite seeks by the first column of a
--- comparison of rows only, hence three of them.
+-- The next queue and urgency that has instances: before the lanes of hooks, or after them.
+-- SQLite seeks by the first column of a comparison of rows only, hence one for each case.
 select queue, suspect, priority
 from (
   select * from (select queue, suspect, priority from perdure.ready where queue = ?1 and suspect = ?2 and priority > ?3 order by priority limit 1)
   union all
   select * from (select queue, suspect, priority from perdure.ready where queue = ?1 and suspect > ?2 order by suspect, priority limit 1)
   union all
-  select * from (select queue, suspect, priority from perdure.ready where queue > ?1 order by queue, suspect, priority limit 1)
+  select * from (select queue, suspect, priority from perdure.ready where queue > ?1 and queue < 'hook' || char(9) order by queue, suspect, priority limit 1)
+  union all
+  select * from (select queue, suspect, priority from perdure.ready where queue > max(?1, 'hook' || char(10)) order by queue, suspect, priority limit 1)
 )
 order by queue, suspect, priority
 limit 1
@@ -154,14 +156,6 @@ select null, b.deadline_at, case when b.pending <= 500000000 then b.pending else
 )
 from perdure.barriers b
 where b.parent_id = ?1
-
--- name: InspectRunningHooks
--- Few: as many as processes run at once.
-select created_at, id, namespace, name, status
-from perdure.hooks indexed by perdure_hooks_lease_idx
-where status = 'processing' and (created_at, id) < (?, ?)
-order by created_at desc, id desc
-limit ?
 
 -- name: InspectTasks
 select scheduled_at, task_id, task_type, status

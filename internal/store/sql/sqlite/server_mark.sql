@@ -5,16 +5,18 @@
 select 'instances', concat_ws('|',
   (select finished_at from perdure.finished order by finished_at desc limit 1),
   (select id from perdure.instances order by id desc limit 1),
-  (select max(seq) from perdure.leases),
+  (select max(seq) from perdure.leases where not (queue > 'hook' || char(9) and queue < 'hook' || char(10))),
   (select count(*) from (select 1 from perdure.waiting limit 1000) s),
   (select count(*) from (select 1 from perdure.barriers limit 1000) s),
-  (select count(*) from (select 1 from perdure.ready limit 1000) s))
+  (select count(*) from (select 1 from perdure.ready where queue < 'hook' || char(9) union all select 1 from perdure.ready where queue > 'hook' || char(10) limit 1000) s))
 union all
 select 'hooks', concat_ws('|',
-  (select finished_at from perdure.hooks where status in ('completed', 'cancelled') order by finished_at desc limit 1),
-  (select created_at from perdure.hooks order by created_at desc, id desc limit 1),
-  (select count(*) from (select 1 from perdure.hooks where status = 'processing' limit 1000) s),
-  (select count(*) from (select 1 from perdure.hooks where status in ('failed', 'quarantined') limit 1000) s))
+  (select finished_at from perdure.hook_ends where status in ('completed', 'cancelled') order by finished_at desc limit 1),
+  (select finished_at from perdure.hook_ends where status in ('failed', 'quarantined') order by finished_at desc limit 1),
+  (select created_at from perdure.hook_items order by created_at desc, id desc limit 1),
+  (select max(seq) from perdure.leases where queue > 'hook' || char(9) and queue < 'hook' || char(10)),
+  (select count(*) from (select 1 from perdure.ready where queue > 'hook' || char(9) and queue < 'hook' || char(10) limit 1000) s),
+  (select count(*) from (select 1 from perdure.hook_ends where status in ('failed', 'quarantined') limit 1000) s))
 union all
 select 'tasks', concat_ws('|',
   (select finished_at from queues_task where status in ('completed', 'cancelled') order by finished_at desc limit 1),

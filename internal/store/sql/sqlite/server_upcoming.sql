@@ -1,18 +1,6 @@
 -- What is due and will be, on SQLite. Pending work is indexed by what a process
 -- can run (a queue, a name, a type), so that is walked over first, group by group.
 
--- name: UpcomingHookGroup
-select namespace, name, priority
-from (
-  select * from (select namespace, name, priority from perdure.hooks where status = 'pending' and namespace = ?1 and name = ?2 and priority > ?3 order by priority limit 1)
-  union all
-  select * from (select namespace, name, priority from perdure.hooks where status = 'pending' and namespace = ?1 and name > ?2 order by name, priority limit 1)
-  union all
-  select * from (select namespace, name, priority from perdure.hooks where status = 'pending' and namespace > ?1 order by namespace, name, priority limit 1)
-)
-order by namespace, name, priority
-limit 1
-
 -- name: UpcomingTaskGroup
 select task_type
 from queues_task
@@ -66,7 +54,7 @@ where paused = 0 and next_at > ? and next_at <= ?
 order by next_at
 limit ?
 
--- name: CountDueInstances
+-- name: CountDueReady
 select count(*), min(s.due_at)
 from (
   select due_at
@@ -98,9 +86,20 @@ select 'instances.unrouted', count(*) from (select 1 from perdure.unrouted limit
 union all
 select 'instances.failed', count(*) from (select 1 from perdure.finished where status in ('failed', 'quarantined') limit ?1) s
 union all
-select 'hooks.running', count(*) from (select 1 from perdure.hooks where status = 'processing' limit ?1) s
+select 'hooks.running', count(*) from (
+  select 1
+  from (
+    select distinct held.value as id
+    from perdure.leases l, json_each(l.ids) held
+    where l.queue > 'hook' || char(9) and l.queue < 'hook' || char(10)
+  ) held
+  cross join perdure.hook_items h on h.id = held.id
+  where not exists (select 1 from perdure.hook_ends e where e.id = h.id)
+    and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
+  limit ?1
+) s
 union all
-select 'hooks.failed', count(*) from (select 1 from perdure.hooks where status in ('failed', 'quarantined') limit ?1) s
+select 'hooks.failed', count(*) from (select 1 from perdure.hook_ends where status in ('failed', 'quarantined') limit ?1) s
 union all
 select 'tasks.running', count(*) from (select 1 from queues_task where status = 'processing' limit ?1) s
 union all

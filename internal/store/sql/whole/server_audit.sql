@@ -58,11 +58,6 @@ where chain = ? and seq <= ?
 -- What an entry tells of a thing before and after an act: its name, version, status,
 -- step, attempts and time, and more as JSON. No payloads.
 
--- name: AuditStateHook
-select name, null, status, null, attempts, next_attempt_at, null
-from perdure.hooks
-where id = ?
-
 -- name: AuditStateAlarm
 select type, generation, status, null, attempts, due_at, null
 from perdure.alarms

@@ -1,12 +1,5 @@
 -- Dead letters of every kind, newest first.
 
--- name: DeadHooks
-select id, namespace || '/' || name, status, coalesce(error, ''), attempts, created_at, coalesce(finished_at, created_at)
-from perdure.hooks
-where status in ('failed', 'quarantined') and (created_at, id) < (?, ?)
-order by created_at desc, id desc
-limit ?
-
 -- name: DeadAlarms
 select case when actor_type = '' then alarm_id else actor_type || '/' || actor_id || '/' || alarm_id end, type, status, coalesce(error, ''),
   attempts, created_at, due_at

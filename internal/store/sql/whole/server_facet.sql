@@ -9,13 +9,13 @@ limit 200
 
 -- name: FacetHookNamespace
 select distinct s.namespace
-from (select namespace from perdure.hooks order by created_at desc, id desc limit 5000) s
+from (select namespace from perdure.hook_items order by created_at desc, id desc limit 5000) s
 order by s.namespace
 limit 200
 
 -- name: FacetHookName
 select distinct s.name
-from (select name from perdure.hooks order by created_at desc, id desc limit 5000) s
+from (select name from perdure.hook_items order by created_at desc, id desc limit 5000) s
 order by s.name
 limit 200
 

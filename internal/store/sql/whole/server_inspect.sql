@@ -1,27 +1,6 @@
 -- What the server looks at: each statement walks along an index,
 -- from a position that the last page ended at, and never further than its limit.
 
--- name: InspectHooks
-select created_at, id, namespace, name, status
-from perdure.hooks
-where (created_at, id) < (?, ?)
-order by created_at desc, id desc
-limit ?
-
--- name: InspectDeadHooks
-select created_at, id, namespace, name, status
-from perdure.hooks
-where status in ('failed', 'quarantined') and (created_at, id) < (?, ?)
-order by created_at desc, id desc
-limit ?
-
--- name: InspectPendingHooks
-select due_at, id, namespace, name, status
-from perdure.hooks
-where status = 'pending' and namespace = ? and name = ? and priority = ? and (due_at, id) > (?, ?)
-order by due_at, id
-limit ?
-
 -- name: InspectPendingAlarms
 select due_at, actor_type, actor_id, kind = 'machine', alarm_id, type, status, coalesce(occurs_at, due_at), created_at
 from perdure.alarms

@@ -37,10 +37,6 @@ limit ?
 select count(*)
 from (select 1 from perdure.leases where queue = ? and expires_at > ? limit 1) s
 
--- name: ClaimedHooks
-select count(*)
-from (select 1 from perdure.hooks where status = 'processing' and namespace = ? and name = ? and lease_expires_at > ? limit 1) s
-
 -- name: ClaimedAlarms
 select count(*)
 from (select 1 from perdure.alarms where status = 'processing' and type = ? and lease_expires_at > ? limit 1) s

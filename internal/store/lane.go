@@ -1,0 +1,46 @@
+package store
+
+import (
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// A lane is the queue of a row in ready. Hooks share the table with instances. The lane
+// of an instance is its queue; the lane of a hook has the namespace and the name of the
+// hook. No name has a tab, so the two never meet.
+
+// laneMark begins the lanes and the leases of hooks.
+const laneMark = "hook\t"
+
+// HookLane returns the lane of the hooks of a namespace with a name.
+func HookLane(namespace, name string) string { return laneMark + namespace + "\t" + name }
+
+// HookQueue returns the queue of the leases of hooks of a namespace.
+func HookQueue(namespace string) string { return laneMark + namespace }
+
+// ParseLane returns what a lane or the queue of a lease is for: HookKind with the
+// namespace and the name of the hooks (no name for a lease), or InstanceKind with the
+// queue as the name.
+func ParseLane(lane string) (kind, namespace, name string) {
+	rest, ok := strings.CutPrefix(lane, laneMark)
+	if !ok {
+		return InstanceKind, "", lane
+	}
+	namespace, name, _ = strings.Cut(rest, "\t")
+	return HookKind, namespace, name
+}
+
+// hookArgs returns the arguments that find a hook by its public id: the key that its
+// user chose, and the id of the row. The id is nil if the public id is not a UUID in
+// the form in which rows have it.
+func hookArgs(public string) []any {
+	id, err := uuid.Parse(public)
+	if err != nil || id.String() != public {
+		return []any{public, nil}
+	}
+	return []any{public, public}
+}
+
+// IsItem reports whether a text can be the id of a row: it is a UUID in lower case.
+func IsItem(id string) bool { return hookArgs(id)[1] != nil }

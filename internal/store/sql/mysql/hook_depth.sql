@@ -1,0 +1,22 @@
+-- How many hooks there are, for metrics, on MySQL. Counting stops at a number, so that it
+-- costs the same however many there are.
+
+-- name: HookDepth
+select 'pending', count(*) from (select 1 from perdure.ready limit 10000) n
+union all
+select 'processing', count(*) from (
+  select 1
+  from (
+    select distinct held.id
+    from perdure.leases l
+    straight_join json_table(l.ids, '$[*]' columns (id varchar(36) collate {collation} path '$')) held
+  ) held
+  straight_join perdure.hook_items h on h.id = held.id
+  where not exists (select 1 from perdure.hook_ends e where e.id = h.id)
+    and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
+  limit 10000
+) n
+union all
+select 'failed', count(*) from (select 1 from perdure.hook_ends where dead = 1 and status = 'failed' limit 10000) n
+union all
+select 'quarantined', count(*) from (select 1 from perdure.hook_ends where dead = 1 and status = 'quarantined' limit 10000) n

@@ -1,0 +1,71 @@
+-- Leases of running work and their interrupts, on MySQL. now is given by tests; otherwise
+-- it is null and the server's clock decides.
+
+-- name: LeaseShare
+-- Keeps the reaper and cancel away until the outcomes are committed. In order, so that two
+-- transactions cannot deadlock. The lock is exclusive: with a shared one, a heartbeat that
+-- waits for it and the delete of the lease that follows would deadlock.
+select l.token
+from (
+  select chosen.token
+  from json_table(?1, '$[*]' columns (token varchar(36) collate {collation} path '$[0]')) chosen
+  order by chosen.token
+  limit 1000000000
+) o
+straight_join perdure.leases l on l.token = o.token
+for update
+
+-- name: LeaseSee
+select l.token
+from json_table(?1, '$[*]' columns (token varchar(36) collate {collation} path '$[0]')) o
+straight_join perdure.leases l on l.token = o.token
+
+-- name: InterruptList
+select i.id, i.token
+from json_table(?1, '$[*]' columns (token varchar(36) collate {collation} path '$[0]')) o
+straight_join perdure.interrupts i on i.token = o.token
+
+-- name: InterruptDelete
+delete i
+from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]', token varchar(36) collate {collation} path '$[1]')) o
+straight_join perdure.interrupts i on i.token = o.token and i.id = o.id
+
+-- name: LeaseExtend
+update perdure.leases
+set expires_at = coalesce(cast(?1 as datetime(6)), utc_timestamp(6)) + interval ?2 microsecond
+where token = ?3
+
+-- name: LeaseExpired
+select token, worker
+from perdure.leases force index (leases_due_idx)
+where queue = ?1 and expires_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6))
+order by expires_at
+limit ?3
+for update skip locked
+
+-- name: LeaseDelete
+delete l
+from json_table(?1, '$[*]' columns (token varchar(36) collate {collation} path '$[0]')) o
+straight_join perdure.leases l on l.token = o.token
+
+-- name: InterruptPurge
+delete from perdure.interrupts
+where token = ?1
+
+-- name: LeaseOf
+select token
+from perdure.leases
+where locate(?1, ids) > 0
+order by seq desc
+limit 1
+
+-- name: LeaseTake
+select token
+from perdure.leases
+where token = ?1
+for update
+
+-- name: InterruptInsert
+insert into perdure.interrupts (id, token)
+values (?1, ?2)
+on duplicate key update id = perdure.interrupts.id

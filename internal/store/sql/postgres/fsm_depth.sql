@@ -1,0 +1,29 @@
+-- How many instances there are, for metrics, on PostgreSQL. Ready rows of hooks do not count.
+
+-- name: InstanceDepth
+with recursive lane (queue) as (
+  (select queue from perdure.ready order by queue limit 1)
+  union all
+  select (select r.queue from perdure.ready r where r.queue > lane.queue order by r.queue limit 1)
+  from lane
+  where lane.queue is not null
+)
+select 'ready', count(*) from (
+  select 1
+  from lane
+  cross join lateral (select 1 from perdure.ready r where r.queue = lane.queue order by r.suspect, r.priority, r.due_at, r.id limit 10000) due
+  where not starts_with(lane.queue, 'hook' || chr(9))
+  limit 10000
+) n
+union all
+select 'waiting', count(*) from (select 1 from perdure.waiting limit 10000) n
+union all
+select 'joining', count(*) from (select 1 from perdure.barriers limit 10000) n
+union all
+select 'queued', count(*) from (select 1 from perdure.partition_waiting limit 10000) n
+union all
+select 'unrouted', count(*) from (select 1 from perdure.unrouted limit 10000) n
+union all
+select 'failed', count(*) from (select 1 from perdure.finished where status in ('failed', 'quarantined') and status = 'failed' limit 10000) n
+union all
+select 'quarantined', count(*) from (select 1 from perdure.finished where status in ('failed', 'quarantined') and status = 'quarantined' limit 10000) n

@@ -1,0 +1,22 @@
+-- How many hooks there are, for metrics, on SQLite. Counting stops at a number, so that
+-- it costs the same however many there are.
+
+-- name: HookDepth
+select 'pending', count(*) from (select 1 from perdure.ready where queue > 'hook' || char(9) and queue < 'hook' || char(10) limit 10000) n
+union all
+select 'processing', count(*) from (
+  select 1
+  from (
+    select distinct held.value as id
+    from perdure.leases l, json_each(l.ids) held
+    where l.queue > 'hook' || char(9) and l.queue < 'hook' || char(10)
+  ) held
+  cross join perdure.hook_items h on h.id = held.id
+  where not exists (select 1 from perdure.hook_ends e where e.id = h.id)
+    and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
+  limit 10000
+) n
+union all
+select 'failed', count(*) from (select 1 from perdure.hook_ends where status in ('failed', 'quarantined') and status = 'failed' limit 10000) n
+union all
+select 'quarantined', count(*) from (select 1 from perdure.hook_ends where status in ('failed', 'quarantined') and status = 'quarantined' limit 10000) n

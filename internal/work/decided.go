@@ -1,0 +1,38 @@
+package work
+
+import (
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/core"
+)
+
+// Decided is a decision about a claimed item that is to be committed.
+type Decided struct {
+	*Item
+	// Outcome is the decision, for the kind's Write. It is nil for Release and Postpone.
+	Outcome any
+	// Inline is true if the claim is kept: the item continues in this process.
+	Inline bool
+	// With are functions of the application that run in the transaction of the outcome.
+	With []func(*perdure.Tx) error
+	// Stale is set if the claim is no longer held: the outcome was dropped. Taken is also
+	// set if it was taken away because the item was cancelled.
+	Stale, Taken bool
+	// Void is set by the kind's Verify if the outcome counts for nothing: With does not
+	// run, and Write writes something else.
+	Void bool
+
+	release bool
+	reason  *string // of postponing
+	delay   time.Duration
+	then    func(error)
+}
+
+// loss returns why a stale outcome was dropped.
+func (d *Decided) loss() error {
+	if d.Taken {
+		return core.ErrTaken
+	}
+	return core.ErrLost
+}
