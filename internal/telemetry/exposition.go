@@ -13,49 +13,72 @@ import (
 // contentType is that of Prometheus' text form.
 const contentType = "text/plain; version=0.0.4; charset=utf-8"
 
+// Sample is a value of a metric.
+type Sample struct {
+	*Metric
+	// Values are the values of the labels, in their order.
+	Values []string
+	// Value is that of a counter or a gauge, Counts what a histogram has counted.
+	Value  float64
+	Counts histogram.Counts
+}
+
 // samples gathers the values of metrics, each metric together.
-type samples map[*Metric]*strings.Builder
+type samples map[*Metric][]Sample
 
 // add notes a value. The labels are in the order of the metric's.
 func (s samples) add(m *Metric, value float64, labels ...string) {
-	s.line(m, "", value, m.Labels, labels)
+	s[m] = append(s[m], Sample{Metric: m, Values: labels, Value: value})
 }
 
 // addHistogram notes what a histogram has counted.
 func (s samples) addHistogram(m *Metric, c histogram.Counts, labels ...string) {
-	names := append(append([]string{}, m.Labels...), "le")
+	s[m] = append(s[m], Sample{Metric: m, Values: labels, Counts: c})
+}
+
+// all returns what was gathered, in the order of Metrics.
+func (s samples) all() []Sample {
+	var all []Sample
+	for _, m := range Metrics {
+		all = append(all, s[m]...)
+	}
+	return all
+}
+
+// text writes a sample as Prometheus reads it.
+func (s Sample) text(b *bufio.Writer) {
+	if s.Type != Histogram {
+		s.line(b, "", s.Value, s.Labels, s.Values)
+		return
+	}
+	names := append(append([]string{}, s.Labels...), "le")
 	var total int64
-	for i, n := range c.Buckets {
+	for i, n := range s.Counts.Buckets {
 		total += n
 		bound := "+Inf"
 		if i < len(histogram.Bounds) {
 			bound = number(histogram.Bounds[i].Seconds())
 		}
-		s.line(m, "_bucket", float64(total), names, append(append([]string{}, labels...), bound))
+		s.line(b, "_bucket", float64(total), names, append(append([]string{}, s.Values...), bound))
 	}
-	s.line(m, "_sum", c.Sum.Seconds(), m.Labels, labels)
-	s.line(m, "_count", float64(total), m.Labels, labels)
+	s.line(b, "_sum", s.Counts.Sum.Seconds(), s.Labels, s.Values)
+	s.line(b, "_count", float64(total), s.Labels, s.Values)
 }
 
-func (s samples) line(m *Metric, suffix string, value float64, names, values []string) {
-	b := s[m]
-	if b == nil {
-		b = &strings.Builder{}
-		s[m] = b
-	}
-	b.WriteString(m.Name + suffix)
+// line writes one value. Errors are those of the last Flush.
+func (s Sample) line(b *bufio.Writer, suffix string, value float64, names, values []string) {
+	_, _ = b.WriteString(s.Name + suffix)
 	for i, name := range names {
+		separator := ","
 		if i == 0 {
-			b.WriteByte('{')
-		} else {
-			b.WriteByte(',')
+			separator = "{"
 		}
-		b.WriteString(name + `="` + escapeLabel.Replace(values[i]) + `"`)
+		_, _ = b.WriteString(separator + name + `="` + escapeLabel.Replace(values[i]) + `"`)
 	}
 	if len(names) > 0 {
-		b.WriteByte('}')
+		_ = b.WriteByte('}')
 	}
-	b.WriteString(" " + number(value) + "\n")
+	_, _ = b.WriteString(" " + number(value) + "\n")
 }
 
 var (
@@ -79,7 +102,9 @@ func (s samples) write(w io.Writer) error {
 		}
 		_, _ = out.WriteString("# HELP " + m.Name + " " + escapeHelp.Replace(m.Help) + "\n") // Flush returns the error
 		_, _ = out.WriteString("# TYPE " + m.Name + " " + string(m.Type) + "\n")
-		_, _ = out.WriteString(s[m].String())
+		for _, sample := range s[m] {
+			sample.text(out)
+		}
 	}
 	return out.Flush()
 }

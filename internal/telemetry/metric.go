@@ -8,8 +8,6 @@
 //
 // Labels are kinds, queues, states and routes, never ids: their number is
 // bounded.
-//
-// Imports: perdure, outbox and internal packages.
 package telemetry
 
 // Type is the type of a metric.

@@ -41,14 +41,19 @@ func (e *Exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // Write writes all metrics.
-func (e *Exporter) Write(ctx context.Context, w io.Writer) error {
+func (e *Exporter) Write(ctx context.Context, w io.Writer) error { return e.gather(ctx).write(w) }
+
+// Collect returns the values of all metrics, in the order of Metrics.
+func (e *Exporter) Collect(ctx context.Context) []Sample { return e.gather(ctx).all() }
+
+func (e *Exporter) gather(ctx context.Context) samples {
 	s := samples{}
 	e.process(s)
 	e.work(s)
 	e.database(s)
 	e.requests.collect(s)
 	e.stored.collect(ctx, s)
-	return s.write(w)
+	return s
 }
 
 func (e *Exporter) process(s samples) {

@@ -1,9 +1,6 @@
 // Package otlp sends the spans of a process to a collector, by the protocol of
 // OpenTelemetry. It is configured by the standard OTEL_ variables and nothing
 // else, and does nothing unless one of them names a collector.
-//
-// Imports: the SDK of OpenTelemetry; nothing of ours. Only the program imports
-// it: libraries have the API only.
 package otlp
 
 import (
