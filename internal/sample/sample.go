@@ -4,8 +4,6 @@
 //
 // It is what "perdure dev" shows. What it does looks like a program that uses
 // Perdure, and is only that.
-//
-// Imports: perdure, the kinds of work, schema, retry and internal/clock.
 package sample
 
 import (
