@@ -1,4 +1,4 @@
-// Bench runs the same workloads on Perdure, on River and on plain SQL, in one run
+// Bench runs the same workloads on machines and hooks of Perdure, on River and on plain SQL, in one run
 // on one throwaway PostgreSQL that syncs every commit, and prints the ratios.
 //
 // It is a module of its own so that nothing of it reaches those who use Perdure.
@@ -55,7 +55,7 @@ func run(ctx context.Context, o options) error {
 	defer server.Close()
 	results := map[string][]measurement{}
 	for round := range o.rounds {
-		for _, open := range []func(context.Context, string) (contestant, error){openPerdure, openRiver, openRaw} {
+		for _, open := range []func(context.Context, string) (contestant, error){openPerdure, openHooks, openRiver, openRaw} {
 			database, drop, err := fresh(ctx, server.URL())
 			if err != nil {
 				return err
@@ -79,14 +79,16 @@ func run(ctx context.Context, o options) error {
 // report prints the median of each workload and the ratio to River.
 func report(results map[string][]measurement) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "WORKLOAD\tPERDURE\tRIVER\tRAW SQL\tPERDURE ÷ RIVER")
+	fmt.Fprintln(w, "WORKLOAD\tMACHINES\tHOOKS\tRIVER\tRAW SQL\tMACHINES ÷ RIVER\tHOOKS ÷ RIVER")
 	for _, workload := range workloads {
-		p, r, raw := median(results, "perdure", workload), median(results, "river", workload), median(results, "raw", workload)
-		ratio := p / r
-		if workload.latency {
-			ratio = r / p
+		p, h, r, raw := median(results, "perdure", workload), median(results, "hooks", workload), median(results, "river", workload), median(results, "raw", workload)
+		ratio := func(of float64) float64 {
+			if workload.latency {
+				return r / of
+			}
+			return of / r
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.2f\n", workload.name, workload.show(p), workload.show(r), workload.show(raw), ratio)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%.2f\t%.2f\n", workload.name, workload.show(p), workload.show(h), workload.show(r), workload.show(raw), ratio(p), ratio(h))
 	}
 	return w.Flush()
 }
