@@ -20,7 +20,7 @@ const (
 	// breath is how long the work gets for each stride, by the machine's clock.
 	breath = 5 * time.Millisecond
 	// maxBreath bounds the wait for heartbeats after a stride.
-	maxBreath = 10 * time.Second
+	maxBreath = 30 * time.Second
 	// maxSkip is the longest way.
 	maxSkip = 24 * time.Hour
 	// maxSpeed is as fast as heartbeats can follow.
