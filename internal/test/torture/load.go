@@ -33,6 +33,9 @@ type Load struct {
 	Units int
 	// Duration bounds the time; 0 means no bound.
 	Duration time.Duration
+	// Enough reports whether the load may end because its time is over: on a busy
+	// machine little is written in any time. Nil: it may.
+	Enough func() bool
 	// Seed makes the choices repeatable, as far as concurrency lets them be.
 	Seed uint64
 	// History gets a record of every unit.
@@ -73,7 +76,10 @@ func (l *Load) tickets(ctx context.Context) <-chan struct{} {
 			select {
 			case c <- struct{}{}:
 			case <-ctx.Done():
-				return
+				if l.Enough == nil || l.Enough() {
+					return
+				}
+				c <- struct{}{}
 			}
 		}
 	}()

@@ -33,6 +33,9 @@ func TestStampsAreDenseAndInCommitOrderUnderLoad(t *testing.T) {
 		load := &torture.Load{
 			Shop: shop, Engines: engines, Joins: joinsOf(t, dsn), Writers: writers,
 			Units: times(1500), Duration: longer(8 * time.Second), Seed: seed, History: history,
+			Enough: func() bool {
+				return history.Count(torture.Acknowledged) >= 100 && history.Count(torture.Failed) >= 100
+			},
 		}
 		load.Run(t.Context())
 
