@@ -27,7 +27,8 @@ import (
 // lock. What fn writes commits exactly once, together with the outcome: not if the
 // handler fails, and not if another process has claimed the work in the meantime. fn
 // may run more than once, like the function of Update, and must have no effect outside
-// its Tx. If fn fails, the attempt has failed with its error.
+// its Tx. If fn fails, the attempt has failed with its error. On SQLite, fn holds the
+// only writer, and heartbeats wait for it: it must be much shorter than the lease.
 //
 // Functions that are added by several calls run in order in one transaction. CommitWith
 // returns a *fault.Invalid if ctx does not belong to running work, or if the handler

@@ -35,8 +35,8 @@ type TriggerOptions struct {
 	// Retry is the policy that is stored with the hook. Default: that of the
 	// hook or its namespace.
 	Retry retry.Policy
-	// ID is the hook's id and idempotency key. If a hook with that id exists,
-	// the unit of work fails with *fault.Duplicate. Default: a new one.
+	// ID is the hook's id and idempotency key, of at most 128 bytes. If a hook with
+	// that id exists, the unit of work fails with *fault.Duplicate. Default: a new one.
 	ID string
 	// Priority is the urgency among hooks that are due. Default: Normal.
 	Priority Priority
