@@ -42,19 +42,6 @@ func (w *Worker) Stats() Stats {
 	}
 }
 
-// LeaseEnds returns when the first lease of what runs will end, by the worker's clock. It
-// returns false if nothing runs.
-func (w *Worker) LeaseEnds() (ends time.Time, ok bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for c := range w.running {
-		if !ok || c.until.Before(ends) {
-			ends, ok = c.until, true
-		}
-	}
-	return ends, ok
-}
-
 // Kind returns the name of the worker's kind of work, and Queue which part of it
 // the worker takes.
 func (w *Worker) Kind() string { return w.kind.Name }

@@ -19,8 +19,6 @@ const (
 	stride = Lease / 4
 	// breath is how long the work gets for each stride, by the machine's clock.
 	breath = 5 * time.Millisecond
-	// maxBreath bounds the wait for heartbeats after a stride.
-	maxBreath = 30 * time.Second
 	// maxSkip is the longest way.
 	maxSkip = 24 * time.Hour
 	// maxSpeed is as fast as heartbeats can follow.
@@ -116,17 +114,6 @@ func (c *Control) Forward(ctx context.Context, d time.Duration) error {
 		step := min(d, c.stride(ctx))
 		c.warp.Skip(step)
 		d -= step
-		if err := c.breathe(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// breathe gives the work time by the machine's clock: until no lease of running work ends
-// within two strides. On a busy machine heartbeats take longer than a breath.
-func (c *Control) breathe(ctx context.Context) error {
-	for taken := time.Duration(0); taken == 0 || taken < maxBreath && !c.renewed(); taken += breath {
 		timer := clock.System.NewTimer(breath)
 		select {
 		case <-timer.C():
@@ -136,21 +123,6 @@ func (c *Control) breathe(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// renewed reports whether no lease of running work ends within two strides.
-func (c *Control) renewed() bool {
-	now := c.warp.Now()
-	for _, w := range c.eng.Runtime().Workers.All() {
-		leased, ok := w.(interface{ LeaseEnds() (time.Time, bool) })
-		if !ok {
-			continue
-		}
-		if ends, runs := leased.LeaseEnds(); runs && ends.Sub(now) < 2*stride {
-			return false
-		}
-	}
-	return true
 }
 
 // stride returns how far time may be moved at once: while nothing runs, to when
