@@ -24,7 +24,7 @@ type Check struct {
 }
 
 const (
-	bug = "This is a fault of Perdure, or somebody has changed its tables by hand. Keep a copy of the database and report it; "
+	bug = "This is a fault of Perdure, or its tables were changed by hand. Keep a copy of the database and report it; "
 	// cancelOr is what helps an instance that cannot go on.
 	cancelOr = "then end the instance with `perdure fsm terminate <id>` and start it again."
 )

@@ -2,7 +2,7 @@
 -- of a hook, and its name or what is wrong with it.
 
 -- name: HookDoctorPlace
--- A hook is in exactly one place: ready, at its end, or in a lease that nobody has taken it
+-- A hook is in exactly one place: ready, at its end, or in a lease that it was not taken
 -- away from.
 select coalesce(h.key, h.id), coalesce(group_concat(p.place, ', ' order by p.place), 'nowhere')
 from perdure.hook_items h
