@@ -31,6 +31,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -40,6 +41,8 @@ import (
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/work"
 	"github.com/perdure/perdure/retry"
 )
 
@@ -104,15 +107,13 @@ type Alarms struct {
 	rt      *perdure.Runtime
 	eng     *perdure.Engine
 	options Options
-	worker  *core.Worker
-	id      string // of this process, in the rows that it claims
+	runner  *work.Runner
 	counts  counts
-
-	lane *core.Lane // of suspects
 
 	mu       sync.RWMutex
 	handlers map[string]handler
 	sequence int64
+	dead     map[string]Event // of alarms that are being quarantined
 }
 
 // New returns the alarms of a database. Set their handlers before a dispatcher
@@ -129,11 +130,14 @@ func New(eng *perdure.Engine, options *Options) (*Alarms, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	a := &Alarms{rt: rt, eng: eng, options: o, id: newToken(), handlers: map[string]handler{}}
-	a.lane = rt.Workers.NewLane(func() { rt.Hub.Tell(topic, time.Time{}) })
-	a.worker = core.NewWorker(a.kind(), core.Options{
-		Workers: rt.Workers, Names: a.types, Concurrency: o.Concurrency, Lease: o.Lease, Clock: rt.Clock, OnError: o.OnError, Random: o.Random, SweepEvery: time.Hour,
+	a := &Alarms{rt: rt, eng: eng, options: o, handlers: map[string]handler{}, dead: map[string]Event{}}
+	a.runner = work.New(eng, work.Kind{
+		Name: "alarm", Family: (*store.Store).Alarms, Topic: func(string) string { return topic }, Lanes: a.lanes,
+		Begin: a.begin, Write: a.write, Refused: refused, Quarantine: a.quarantine, Next: a.next, Read: a.plan, Lock: a.lock, Sweep: a.sweep,
+	}, work.Options{
+		Lease: o.Lease, MaxCrashes: o.MaxCrashes, SweepEvery: time.Hour, OnError: o.OnError, OnCrash: a.crashed, Random: o.Random,
 	})
+	a.runner.Serve(work.QueueOptions{Name: store.AlarmQueue, Label: topic, Concurrency: o.Concurrency, Names: a.types})
 	if o.Sender != nil {
 		a.handlers[Webhook] = handler{run: a.deliver, timeout: o.Timeout}
 		a.handlers[noticeType] = handler{run: a.deliver, timeout: o.Timeout}
@@ -146,36 +150,23 @@ func (a *Alarms) Namespace() string { return topic }
 
 // Process fires every alarm that is due and has a handler here, and returns how
 // many were fired, successfully or not.
-func (a *Alarms) Process(ctx context.Context) (int, error) { return a.worker.Process(ctx) }
+func (a *Alarms) Process(ctx context.Context) (int, error) { return a.runner.Process(ctx) }
 
 // Start begins to fire what is due, without waiting for it.
-func (a *Alarms) Start(ctx context.Context) (int, error) { return a.worker.Start(ctx) }
+func (a *Alarms) Start(ctx context.Context) (int, error) { return a.runner.Start(ctx) }
 
 // Drain stops claiming and waits for the handlers that run, at most until ctx is
 // done.
-func (a *Alarms) Drain(ctx context.Context) error { return a.worker.Drain(ctx) }
+func (a *Alarms) Drain(ctx context.Context) error { return a.runner.Drain(ctx) }
 
-// NextWakeAt returns when an alarm with a handler here will be due, or the claim
-// of a lost process will have expired. It is zero if there is none. While as many
-// handlers run as may, it is a little later than now at the earliest.
-func (a *Alarms) NextWakeAt(ctx context.Context) (time.Time, error) {
-	wait, ok, err := a.worker.Next(ctx)
-	if err != nil || !ok {
-		return time.Time{}, err
-	}
-	return a.rt.Clock.Now().Add(wait), nil
-}
+// NextWakeAt returns when an alarm with a handler here will be due, or the lease of a
+// crashed process will expire. It is zero if there is none. While as many handlers run as
+// may, it is a little later than now at the earliest.
+func (a *Alarms) NextWakeAt(ctx context.Context) (time.Time, error) { return a.runner.NextWakeAt(ctx) }
 
 // Subscribe calls fn when alarms are scheduled, moved or will be tried again, and
 // when a handler ends while more are waiting.
-func (a *Alarms) Subscribe(fn func(due time.Time)) (cancel func()) {
-	forget := a.worker.OnFree(func() { fn(time.Time{}) })
-	unsubscribe := a.rt.Hub.Subscribe(topic, fn)
-	return func() {
-		forget()
-		unsubscribe()
-	}
-}
+func (a *Alarms) Subscribe(fn func(due time.Time)) (cancel func()) { return a.runner.Subscribe(fn) }
 
 // topic is what processes that wait for alarms listen to.
 const topic = "alarm"
@@ -186,6 +177,20 @@ func (a *Alarms) types() []string {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	return slices.Sorted(maps.Keys(a.handlers))
+}
+
+// lanes returns the lanes of the types that this process has handlers for.
+func (a *Alarms) lanes(string) []string {
+	lanes := a.types()
+	for i, typ := range lanes {
+		lanes[i] = store.AlarmLane(typ)
+	}
+	return lanes
+}
+
+// next returns the statement that finds the next due time.
+func (a *Alarms) next(queue string, least int, found func(time.Duration)) []sqldb.Stmt {
+	return []sqldb.Stmt{a.rt.Store.Alarms().Next(queue, a.lanes(queue), least, a.rt.Now(), found)}
 }
 
 func (o *Options) withDefaults() Options {
@@ -215,7 +220,7 @@ func (o *Options) withDefaults() Options {
 		options.OnError = func(err error) { slog.Error("process alarms", "error", err) }
 	}
 	if options.Random == nil {
-		options.Random = random
+		options.Random = rand.Float64
 	}
 	return options
 }

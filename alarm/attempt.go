@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/retry"
 )
@@ -18,9 +19,12 @@ func (a *Alarms) Attempts(ctx context.Context, key Key) ([]retry.Attempt, error)
 	}
 	var all, attempts []retry.Attempt
 	var row store.Alarm
-	err := a.read(ctx,
-		a.rt.Store.GetAlarm(key.stored(), func(r store.Alarm) { row = r }),
-		a.rt.Store.ListAttempts(store.TriedAlarm(key.stored()), func(t retry.Attempt) { all = append(all, t) }))
+	err := a.readIn(ctx, func(tx sqldb.Tx) error {
+		if err := tx.Run(ctx, a.rt.Store.GetAlarm(key.stored(), func(r store.Alarm) { row = r })); err != nil {
+			return err
+		}
+		return tx.Run(ctx, a.rt.Store.ListAttempts(store.TriedAlarm(row.Item), func(t retry.Attempt) { all = append(all, t) }))
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read attempts of alarm: %w", err)
 	}

@@ -255,8 +255,8 @@ func (f *fixture) machineDelay(t testing.TB, key alarm.Key, typ string) {
 	if f.db.Name == enginetest.SQLite {
 		due = "1"
 	}
-	f.db.Exec(t, "insert into "+f.db.Table("perdure", "alarms")+" (actor_type, actor_id, kind, alarm_id, type, due_at, sequence, created_at) values ('"+
-		key.ActorType+"', '"+key.ActorID+"', 'machine', '"+key.ID+"', '"+typ+"', "+due+", 1, "+due+")")
+	f.db.Exec(t, "insert into "+f.db.Table("perdure", "delays")+" (actor_type, actor_id, alarm_id, type, due_at, sequence, created_at) values ('"+
+		key.ActorType+"', '"+key.ActorID+"', '"+key.ID+"', '"+typ+"', "+due+", 1, "+due+")")
 }
 
 func (Conformance) DueAlarmsFireByPriorityAndThenByTimeAndThenInTheOrderOfScheduling(t *testing.T, db enginetest.Database) {

@@ -74,26 +74,60 @@ func (Conformance) AnAttemptThatLosesItsProcessIsToldAsLost(t *testing.T, db eng
 	equal(t, "worker of an alarm that waits", f.get(t, key).Worker, "")
 }
 
-// What a worker has to say that lost its claim, or whose alarm was scheduled anew, is
-// nobody's attempt any more.
+// The attempt of a worker that has lost its claim is not recorded, nor is that of an alarm
+// that was scheduled again while it ran.
 func (Conformance) AWorkerThatLostItsClaimRecordsNoAttempt(t *testing.T, db enginetest.Database) {
-	f := newFixture(t, db, nil)
-	key := f.schedule(t, "x", "a", nil)
-	f.abandon(t, 30*time.Second)
-	rt := f.eng.Runtime()
-	hold := store.AlarmHold{AlarmKey: store.AlarmKey{ID: key.ID}, Token: "token of the dead", Generation: 1}
-	end := func(h store.AlarmHold) (stale bool) {
-		f.run(t, rt.Store.RetryAlarm(h, "late", time.Second, rt.Now(), &stale)...)
-		return stale
-	}
-	another, earlier := hold, hold
-	another.Token, earlier.Generation = "another token", 0
-	equal(t, "dropped for its token", end(another), true)
-	equal(t, "dropped for its generation", end(earlier), true)
+	f := newFixture(t, db, &alarm.Options{OnError: func(error) {}})
+	ctx := enginetest.Context(t)
+	running, release := make(chan struct{}, 2), make(chan struct{})
+	f.handle(t, "a", func(ctx context.Context, payload string) error {
+		running <- struct{}{}
+		<-release
+		return unlucky(ctx, payload)
+	})
+	lost, anew := f.schedule(t, "lost", "a", nil), f.schedule(t, "anew", "a", nil)
+	wait := begin(t, f.alarms)
+	<-running
+	<-running
+	enginetest.NoError(t, f.alarms.Schedule(ctx, anew, "a", "again", &alarm.ScheduleOptions{Delay: time.Hour}))
+	_, err := f.alarms.Cancel(ctx, lost)
+	enginetest.NoError(t, err)
+	close(release)
+	wait()
 	f.recorded(t, 0)
-	equal(t, "dropped", end(hold), false)
-	equal(t, "dropped when said twice", end(hold), true)
-	f.recorded(t, 1)
+	r := f.is(t, anew, alarm.Pending)
+	equal(t, "attempts", r.Attempts, 0)
+	equal(t, "due", r.Due, noon.Add(time.Hour))
+	f.rows(t, 1)
+}
+
+// An outcome of a claim that another process has taken over is dropped.
+func (Conformance) AnOutcomeOfALeaseThatIsGoneIsDropped(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, &alarm.Options{OnError: func(error) {}})
+	running, release := make(chan struct{}), make(chan struct{})
+	f.handle(t, "a", func(ctx context.Context, payload string) error {
+		close(running)
+		<-release
+		return unlucky(ctx, payload)
+	})
+	key := f.schedule(t, "x", "a", nil)
+	wait := begin(t, f.alarms)
+	<-running
+	db.Exec(t, "delete from "+db.Table("perdure", "leases"))
+	rt := f.eng.Runtime()
+	var item string
+	f.run(t, rt.Store.GetAlarm(store.AlarmKey{ID: key.ID}, func(a store.Alarm) { item = a.Item }))
+	f.run(t, rt.Store.Alarms().Ready([]string{item})) // as the reaper does
+	other := newAlarms(t, f.eng, nil)
+	_, err := alarm.Handle(other, "a", func(context.Context, string) error { return nil }, nil)
+	enginetest.NoError(t, err)
+	process(t, other, 1)
+	f.rows(t, 0)
+	close(release)
+	wait()
+	f.recorded(t, 0)
+	f.rows(t, 0)
+	equal(t, "stats", f.alarms.Stats(), alarm.Stats{})
 }
 
 func (f *fixture) run(t testing.TB, stmts ...sqldb.Stmt) {

@@ -3,7 +3,6 @@ package alarm_test
 import (
 	"context"
 	"errors"
-	"math"
 	"sync"
 	"testing"
 	"time"
@@ -29,9 +28,17 @@ func (f *fixture) abandon(t testing.TB, lease time.Duration, types ...string) {
 		types = []string{"a"}
 	}
 	claimed := 0
-	enginetest.NoError(t, tx.Run(ctx, rt.Store.ClaimAlarms(store.AlarmClaim{
-		Types: types, Worker: "dead", Token: "token of the dead", Lease: lease, Limit: 100, Least: math.MinInt32,
-	}, rt.Now(), func(store.Alarm) { claimed++ })))
+	family := rt.Store.Alarms()
+	claim := store.Claim{Queue: store.AlarmQueue, Worker: "dead", Token: rt.NewID(), Lease: lease, Limit: 100}
+	for _, typ := range types {
+		claim.Lanes = append(claim.Lanes, store.AlarmLane(typ))
+	}
+	enginetest.NoError(t, tx.Run(ctx, family.Claim(claim, rt.Now(), func(store.Claimed) { claimed++ })...))
+	var suspects []string
+	enginetest.NoError(t, tx.Run(ctx, family.ListSuspects(claim, -100, 100, rt.Now(), func(s store.Suspect) { suspects = append(suspects, s.ID) })))
+	if claim.Token = rt.NewID(); len(suspects) > 0 {
+		enginetest.NoError(t, tx.Run(ctx, family.ClaimSuspects(claim, suspects, rt.Now(), func(store.Claimed) { claimed++ })...))
+	}
 	enginetest.NoError(t, tx.Commit(ctx))
 	if claimed == 0 {
 		t.Fatal("nothing was there to claim")
@@ -215,7 +222,7 @@ func (Conformance) AStaleOutcomeIsDropped(t *testing.T, db enginetest.Database) 
 		if f.runs.count() > 1 {
 			return nil
 		}
-		f.db.Exec(t, "update "+f.db.Table("perdure", "alarms")+" set token = 'stolen'") // as a reaper and another process do
+		f.db.Exec(t, "update "+f.db.Table("perdure", "leases")+" set token = '"+f.eng.Runtime().NewID()+"'") // as a reaper and another process do
 		return nil
 	})
 	key := f.schedule(t, "x", "a", nil)

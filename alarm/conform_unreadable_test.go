@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/alarm"
+	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
@@ -31,16 +32,19 @@ func (Conformance) NoAlarmStopsOthers(t *testing.T, db enginetest.Database) {
 		for _, to := range times {
 			id := column + " " + to
 			f.schedule(t, id, "a", nil)
-			db.SetTime(t, "perdure", "alarms", column, to, "alarm_id = ?", id)
+			var item string
+			f.run(t, f.eng.Runtime().Store.GetAlarm(store.AlarmKey{ID: id}, func(a store.Alarm) { item = a.Item }))
+			db.SetTime(t, "perdure", "alarm_items", column, to, "alarm_id = ?", id)
+			if column == "due_at" {
+				db.SetTime(t, "perdure", "ready", column, to, "id = ?", item)
+			}
 		}
 	}
 	for id, set := range map[string]string{
 		"unruly": "policy = '[1]'", "strange": "payload = '[1]'", "cron": "cron = 'no', zone = 'nowhere'", "every": "every_us = -1",
-		"no policy": "policy = null", "no payload": "payload = null", "no time": "occurs_at = null", "no generation": "generation = null",
-		"no attempts": "max_attempts = null",
 	} {
 		f.schedule(t, id, "a", nil)
-		db.Exec(t, "update "+db.Table("perdure", "alarms")+" set "+set+" where alarm_id = ?", id)
+		db.Exec(t, "update "+db.Table("perdure", "alarm_items")+" set "+set+" where alarm_id = ?", id)
 	}
 	f.schedule(t, "fine", "a", nil)
 	_, err := f.alarms.Process(enginetest.Context(t))

@@ -49,7 +49,7 @@ type Event struct {
 
 func (f *fire) event(kind EventKind, now time.Time) Event {
 	return Event{
-		Kind: kind, Alarm: keyOf(f.row.AlarmKey), Type: f.row.Type, Key: idempotencyKey(f.row), Payload: json.RawMessage(f.row.Payload),
+		Kind: kind, Alarm: keyOf(f.row.AlarmKey), Type: f.row.Type, Key: idempotencyKey(*f.row), Payload: json.RawMessage(f.row.Payload),
 		Scheduled: f.plan.scheduled, At: now.UTC(), Late: f.late, Missed: f.plan.missed,
 		Attempt: f.row.Attempts + 1, Crashes: f.row.Crashes, Next: f.plan.next,
 	}
@@ -138,15 +138,4 @@ func (a *Alarms) happened(e Event) {
 	}
 	defer func() { _ = recover() }() // the last resort: nobody is left to tell
 	a.options.OnEvent(e)
-}
-
-// crashed counts claims that were returned, and tells of alarms that were
-// quarantined.
-func (a *Alarms) crashed(reaped []store.Alarm) {
-	for _, row := range reaped {
-		a.counts.crashed.Add(1)
-		if Status(row.Status) == Quarantined {
-			a.happened(quarantined(row, a.rt.Clock.Now()))
-		}
-	}
 }

@@ -197,7 +197,8 @@ func (a *Alarms) LockIn(tx *perdure.Tx, key Key) (Record, error) {
 		return Record{}, tx.Fail(err)
 	}
 	var found Record
-	if err := tx.Attach(nil, a.rt.Store.LockAlarm(key.stored(), func(row store.Alarm) { found = record(row) })); err != nil {
+	lock := a.rt.Store.FindAlarm(key.stored(), func(string) {})
+	if err := tx.Attach(nil, lock, a.rt.Store.GetAlarm(key.stored(), func(row store.Alarm) { found = record(row) })); err != nil {
 		return Record{}, err
 	}
 	return found, tx.Flush()

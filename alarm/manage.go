@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/unit"
 )
 
 // StateError says that an alarm exists but its status does not allow what was
@@ -39,8 +39,8 @@ func (a *Alarms) MoveIn(tx *perdure.Tx, key Key, to time.Time) error {
 	if err := edge.Time("time", to); err != nil {
 		return tx.Fail(err)
 	}
-	return a.change(tx, "move", key, func(_ store.Alarm, _ time.Time, changed *int64) (sqldb.Stmt, error) {
-		return a.rt.Store.MoveAlarm(key.stored(), *at(to), changed), nil
+	return a.change(tx, "move", key, func(row store.Alarm, _ time.Time) (sqldb.Stmt, error) {
+		return a.rt.Store.MoveAlarm(row.Item, *at(to)), nil
 	})
 }
 
@@ -52,7 +52,7 @@ func (a *Alarms) Skip(ctx context.Context, key Key) error {
 
 // SkipIn is Skip in a unit of work, which fails if the tick cannot be skipped.
 func (a *Alarms) SkipIn(tx *perdure.Tx, key Key) error {
-	return a.change(tx, "skip", key, func(row store.Alarm, now time.Time, changed *int64) (sqldb.Stmt, error) {
+	return a.change(tx, "skip", key, func(row store.Alarm, now time.Time) (sqldb.Stmt, error) {
 		ticks, err := ticksOf(row)
 		if err != nil {
 			return sqldb.Stmt{}, err
@@ -68,7 +68,7 @@ func (a *Alarms) SkipIn(tx *perdure.Tx, key Key) error {
 		if next.IsZero() {
 			return sqldb.Stmt{}, fault.Invalidf("alarm "+key.String(), "has no further tick: cancel it instead")
 		}
-		return a.rt.Store.SkipAlarm(key.stored(), next, changed), nil
+		return a.rt.Store.SkipAlarm(row.Item, next), nil
 	})
 }
 
@@ -81,8 +81,8 @@ func (a *Alarms) FireNow(ctx context.Context, key Key) error {
 
 // FireNowIn is FireNow in a unit of work, which fails if the alarm cannot be fired.
 func (a *Alarms) FireNowIn(tx *perdure.Tx, key Key) error {
-	return a.change(tx, "fire", key, func(_ store.Alarm, _ time.Time, changed *int64) (sqldb.Stmt, error) {
-		return a.rt.Store.FireAlarm(key.stored(), a.rt.Now(), changed), nil
+	return a.change(tx, "fire", key, func(row store.Alarm, _ time.Time) (sqldb.Stmt, error) {
+		return a.rt.Store.FireAlarm(row.Item, a.rt.Now()), nil
 	})
 }
 
@@ -94,40 +94,70 @@ func (a *Alarms) Retry(ctx context.Context, key Key) error {
 
 // RetryIn is Retry in a unit of work, which fails if the alarm is not dead.
 func (a *Alarms) RetryIn(tx *perdure.Tx, key Key) error {
-	return a.change(tx, "retry", key, func(_ store.Alarm, _ time.Time, changed *int64) (sqldb.Stmt, error) {
-		return a.rt.Store.ReviveAlarm(key.stored(), a.rt.Now(), changed), nil
-	})
-}
-
-// change locks an alarm and records a statement that must change it; it explains it
-// if that does not.
-func (a *Alarms) change(tx *perdure.Tx, verb string, key Key, stmt func(store.Alarm, time.Time, *int64) (sqldb.Stmt, error)) error {
-	if err := key.check(maxStoredID); err != nil {
-		return tx.Fail(err)
-	}
-	run, err := tx.Runner()
+	run, row, _, err := a.locked(tx, "retry", key)
 	if err != nil {
 		return err
 	}
-	var changed int64
-	var row store.Alarm
-	var now time.Time
-	err = run.Run(tx.Context(), a.rt.Store.LockAlarm(key.stored(), func(r store.Alarm) { row = r }),
-		a.rt.Store.TellTime(a.rt.Now(), func(t time.Time) { now = t }))
-	if err != nil {
-		return tx.Fail(fmt.Errorf("%s alarm: %w", verb, bare(err)))
-	}
-	update, err := stmt(row, now, &changed)
-	if err == nil {
-		err = run.Run(tx.Context(), update)
-	}
-	if err == nil && changed == 0 {
+	var revived int64
+	items := []string{row.Item}
+	err = run.Run(tx.Context(), a.rt.Store.ReviveAlarms(items, a.rt.Now(), &revived))
+	if err == nil && revived == 0 {
 		err = &StateError{Alarm: key, Status: Status(row.Status)}
 	}
+	if err == nil {
+		err = run.Run(tx.Context(), a.rt.Store.Alarms().Ready(items))
+	}
+	if err != nil {
+		return tx.Fail(fmt.Errorf("retry alarm: %w", bare(err)))
+	}
+	return tx.Attach(a.due)
+}
+
+// due tells dispatchers that alarms are due.
+func (a *Alarms) due() { a.rt.Hub.Publish(topic, time.Time{}) }
+
+// locked locks an alarm and reads it, and the time of the database. The unit fails if there
+// is no such alarm.
+func (a *Alarms) locked(tx *perdure.Tx, verb string, key Key) (run sqldb.Runner, row store.Alarm, now time.Time, err error) {
+	if err := key.check(maxStoredID); err != nil {
+		return nil, row, now, tx.Fail(err)
+	}
+	if run, err = tx.Runner(); err != nil {
+		return nil, row, now, err
+	}
+	err = run.Run(tx.Context(), a.rt.Store.FindAlarm(key.stored(), func(string) {}), a.rt.Store.GetAlarm(key.stored(), func(r store.Alarm) { row = r }),
+		a.rt.Store.TellTime(a.rt.Now(), func(t time.Time) { now = t }))
+	if err != nil {
+		return nil, row, now, tx.Fail(fmt.Errorf("%s alarm: %w", verb, bare(err)))
+	}
+	return run, row, now, nil
+}
+
+// change locks an alarm that waits, and runs a statement that changes its due time. One
+// that does not wait is a *StateError.
+func (a *Alarms) change(tx *perdure.Tx, verb string, key Key, stmt func(store.Alarm, time.Time) (sqldb.Stmt, error)) error {
+	run, row, now, err := a.locked(tx, verb, key)
+	if err != nil {
+		return err
+	}
+	update, err := stmt(row, now)
+	var waited int64
+	if err == nil {
+		err = run.Run(tx.Context(), a.rt.Store.Alarms().Unready(row.Item, &waited))
+	}
+	if err == nil && waited == 0 {
+		if row.Status == string(Pending) { // it was claimed since
+			row.Status = string(Processing)
+		}
+		err = &StateError{Alarm: key, Status: Status(row.Status)}
+	}
+	if err == nil {
+		err = run.Run(tx.Context(), update, a.rt.Store.Alarms().Ready([]string{row.Item}))
+	}
 	if err != nil {
 		return tx.Fail(fmt.Errorf("%s alarm: %w", verb, bare(err)))
 	}
-	return tx.Attach(func() { a.rt.Hub.Publish(topic, time.Time{}) })
+	return tx.Attach(a.due)
 }
 
 // batch is how many rows one statement changes at most.
@@ -147,13 +177,14 @@ func (a *Alarms) RetryAll(ctx context.Context, f Filter) (int64, error) {
 	if counts[Pending]+counts[Processing] > 0 {
 		return 0, fault.Invalidf("filter", "asks for alarms that are not dead")
 	}
-	total, err := a.inBatches(ctx, f, dead, func(filter store.AlarmFilter, changed *int64) sqldb.Stmt {
-		return a.rt.Store.ReviveAlarms(filter, a.rt.Now(), changed)
+	total, err := a.inBatches(ctx, f, dead, true, func(run sqldb.Runner, ctx context.Context, items []string, changed *int64) error {
+		st := a.rt.Store
+		return run.Run(ctx, st.ReviveAlarms(items, a.rt.Now(), changed), st.Alarms().Ready(items))
 	})
 	if err != nil {
 		return total, fmt.Errorf("retry alarms: %w", err)
 	}
-	a.rt.Hub.Publish(topic, time.Time{})
+	a.due()
 	return total, nil
 }
 
@@ -172,7 +203,7 @@ func (a *Alarms) CancelAll(ctx context.Context, f Filter) (int64, error) {
 	if err := f.narrows(); err != nil {
 		return 0, err
 	}
-	total, err := a.inBatches(ctx, f, 1<<62, a.rt.Store.CancelAlarms)
+	total, err := a.inBatches(ctx, f, 1<<62, false, a.cancelItems)
 	if err != nil {
 		return total, fmt.Errorf("cancel alarms: %w", err)
 	}
@@ -189,8 +220,22 @@ func (a *Alarms) CancelAllIn(tx *perdure.Tx, f Filter) error {
 	if err != nil {
 		return tx.Fail(err)
 	}
-	filter.Limit = math.MaxInt32
-	return tx.Attach(nil, a.rt.Store.CancelAlarms(filter, new(int64)))
+	run, err := tx.Runner()
+	if err != nil {
+		return err
+	}
+	filter.Limit = batch
+	for removed := int64(batch); removed == batch; {
+		if err := a.eachOf(tx.Context(), run, filter, false, a.cancelItems, &removed); err != nil {
+			return tx.Fail(fmt.Errorf("cancel alarms: %w", bare(err)))
+		}
+	}
+	return nil
+}
+
+// cancelItems removes alarms that are locked.
+func (a *Alarms) cancelItems(run sqldb.Runner, ctx context.Context, items []string, removed *int64) error {
+	return run.Run(ctx, a.rt.Store.RemoveAlarms(items, func(string) { *removed++ })...)
 }
 
 // narrows refuses a filter that means everything, or what is not the user's.
@@ -207,9 +252,23 @@ func (f Filter) narrows() error {
 // errNone ends a unit of work that has found nothing to change.
 var errNone = errors.New("nothing is left")
 
-// inBatches runs a statement on what meets the filter, a batch at a time, until
-// nothing is left or most rows are changed.
-func (a *Alarms) inBatches(ctx context.Context, f Filter, most int64, stmt func(store.AlarmFilter, *int64) sqldb.Stmt) (int64, error) {
+// act changes alarms that are locked, and counts those that it has changed.
+type act func(run sqldb.Runner, ctx context.Context, items []string, changed *int64) error
+
+// eachOf locks up to filter.Limit alarms that meet the filter, and acts on them. Those that
+// another transaction has locked are waited for, or skipped.
+func (a *Alarms) eachOf(ctx context.Context, run sqldb.Runner, filter store.AlarmFilter, skip bool, do act, changed *int64) error {
+	*changed = 0
+	var items []string
+	if err := run.Run(ctx, a.rt.Store.ChooseAlarms(filter, skip, func(item string) { items = append(items, item) })); err != nil || len(items) == 0 {
+		return err
+	}
+	return do(run, ctx, items, changed)
+}
+
+// inBatches acts on the alarms that meet the filter, a batch at a time, until nothing is
+// left or most alarms are changed.
+func (a *Alarms) inBatches(ctx context.Context, f Filter, most int64, skip bool, do act) (int64, error) {
 	filter, err := f.stored()
 	if err != nil {
 		return 0, err
@@ -221,9 +280,9 @@ func (a *Alarms) inBatches(ctx context.Context, f Filter, most int64, stmt func(
 		}
 		var changed int64
 		err := a.eng.Update(ctx, func(tx *perdure.Tx) error {
-			err := tx.Attach(nil, stmt(filter, &changed))
+			run, err := tx.Runner()
 			if err == nil {
-				err = tx.Flush()
+				err = a.eachOf(tx.Context(), run, filter, skip, do, &changed)
 			}
 			if err == nil && changed == 0 {
 				err = errNone
@@ -237,4 +296,34 @@ func (a *Alarms) inBatches(ctx context.Context, f Filter, most int64, stmt func(
 			return total, nil
 		}
 	}
+}
+
+// transact runs fn in a transaction, and again after a deadlock or the like.
+func (a *Alarms) transact(ctx context.Context, access sqldb.Access, fn func(sqldb.Tx) error) error {
+	return bare(unit.Transact(ctx, a.rt.DB, access, fn))
+}
+
+func (a *Alarms) read(ctx context.Context, stmts ...sqldb.Stmt) error {
+	return a.readIn(ctx, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) })
+}
+
+// readIn runs fn in a transaction that only reads.
+func (a *Alarms) readIn(ctx context.Context, fn func(sqldb.Tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, a.rt.Timeout)
+	defer cancel()
+	tx, err := a.rt.DB.Begin(ctx, sqldb.Read)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	return bare(fn(tx))
+}
+
+// bare removes the statement's number, which means nothing to the caller.
+func bare(err error) error {
+	var s *sqldb.StmtError
+	if errors.As(err, &s) {
+		return s.Err
+	}
+	return err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/egress"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/work"
 )
 
 const (
@@ -67,57 +68,31 @@ func (a *Alarms) deliver(ctx context.Context, payload []byte) error {
 		if err != nil {
 			return err
 		}
-		m.ID, m.Body = idempotencyKey(f.row), body
+		m.ID, m.Body = idempotencyKey(*f.row), body
 	}
 	return a.options.Sender.Send(ctx, m)
 }
 
-// notices returns the statements that record who is to be told of an event, while
-// the claim is held.
-func (a *Alarms) notices(row store.Alarm, h store.AlarmHold, e Event) []sqldb.Stmt {
-	n, ok := a.notice(row, e)
-	if !ok {
-		return nil
-	}
-	return []sqldb.Stmt{a.rt.Store.RecordNotice(n, h, e.Kind == EventFired, a.rt.Now())}
-}
-
-// obituaries returns the statements that record who is to be told of alarms that
-// were quarantined.
-func (a *Alarms) obituaries(reaped []store.Alarm) []sqldb.Stmt {
-	var stmts []sqldb.Stmt
-	for _, row := range reaped {
-		if Status(row.Status) != Quarantined {
-			continue
-		}
-		if n, ok := a.notice(row, quarantined(row, a.rt.Clock.Now())); ok {
-			stmts = append(stmts, a.rt.Store.ScheduleAlarm(store.NewAlarm{
-				AlarmKey: store.AlarmKey{ID: n.ID}, Type: n.Type, Payload: n.Payload, Policy: n.Policy, MaxAttempts: n.MaxAttempts,
-				Sequence: n.Sequence, Webhook: &n.URL, Trace: row.Trace,
-			}, a.rt.Now())...)
-		}
-	}
-	return stmts
-}
-
-// notice returns the notification of an event, if anybody is to be told.
-func (a *Alarms) notice(row store.Alarm, e Event) (store.Notice, bool) {
+// notices returns the statements that record the notification of an event, if one is to
+// be sent.
+func (a *Alarms) notices(row store.Alarm, e Event) []sqldb.Stmt {
 	to := a.options.Notify
 	if row.Webhook != nil && row.Type != Webhook {
 		to = *row.Webhook
 	}
 	if to == "" || row.Type == noticeType || !slices.Contains(a.options.Events, e.Kind) {
-		return store.Notice{}, false
+		return nil
 	}
 	body, err := json.Marshal(e)
 	policy, broken := json.Marshal(a.options.Retry)
 	if err != nil || broken != nil {
-		return store.Notice{}, false // both were made by us, from what was stored
+		return nil // both were made by us, from what was stored
 	}
-	return store.Notice{
-		ID: newToken(), Type: noticeType, Payload: string(body), Policy: string(policy),
-		MaxAttempts: a.options.Retry.MaxAttempts, Sequence: a.nextSequence(), URL: to,
-	}, true
+	item := work.NewID()
+	return a.rt.Store.ScheduleAlarm(store.NewAlarm{
+		AlarmKey: store.AlarmKey{ID: item}, Item: item, Type: noticeType, Payload: string(body), Policy: string(policy),
+		MaxAttempts: a.options.Retry.MaxAttempts, Sequence: a.nextSequence(), Webhook: &to, Trace: row.Trace,
+	}, a.rt.Now())
 }
 
 // checkURL refuses an address that a webhook can never have: one that no process

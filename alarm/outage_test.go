@@ -22,7 +22,7 @@ func (p alarmsProcess) Add(ctx context.Context, id string) error {
 func TestOutages(t *testing.T) {
 	t.Parallel()
 	outagetest.Conform(t, outagetest.Kind{
-		Schema: "perdure", Table: "alarms", Left: "kind = 'custom'",
+		Schema: "perdure", Table: "alarms", Items: "alarm_items", Left: "kind = 'custom'",
 		Open: func(t *testing.T, db enginetest.Database, o outagetest.Options) outagetest.Process {
 			t.Helper()
 			alarms := newAlarms(t, db.Open(t, &perdure.Options{Clock: o.Clock}), &alarm.Options{Lease: o.Lease, OnError: o.OnError})
@@ -31,10 +31,10 @@ func TestOutages(t *testing.T) {
 			return alarmsProcess{alarms}
 		},
 		Refuse: map[string]string{
-			enginetest.SQLite: "create trigger odd before delete on perdure_alarms begin select raise(abort, 'something odd'); end",
+			enginetest.SQLite: "create trigger odd before delete on perdure_alarm_items begin select raise(abort, 'something odd'); end",
 			enginetest.Postgres: `create function public.odd() returns trigger language plpgsql as $$ begin raise exception 'something odd' using errcode = 'P0001'; end $$;
-				create trigger odd before delete on perdure.alarms for each row execute function public.odd()`,
+				create trigger odd before delete on perdure.alarm_items for each row execute function public.odd()`,
 		},
-		Accept: map[string]string{enginetest.SQLite: "drop trigger odd", enginetest.Postgres: "drop trigger odd on perdure.alarms"},
+		Accept: map[string]string{enginetest.SQLite: "drop trigger odd", enginetest.Postgres: "drop trigger odd on perdure.alarm_items"},
 	}, databases...)
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/sqldb"
-	"github.com/perdure/perdure/internal/store"
 )
 
 // purgeBatch is the number of alarms that one transaction removes.
@@ -21,26 +20,22 @@ func (a *Alarms) PurgeDead(ctx context.Context, age time.Duration) (int64, error
 		return 0, fault.Invalidf("age", "is negative")
 	}
 	for total := int64(0); ; {
-		var keys []store.AlarmKey
+		var items []string
 		err := a.transact(ctx, sqldb.Write, func(tx sqldb.Tx) error {
-			keys = nil
+			items = nil
 			st := a.rt.Store
-			if err := tx.Run(ctx, st.DeadAlarms(age, purgeBatch, a.rt.Now(), func(k store.AlarmKey) { keys = append(keys, k) })); err != nil {
+			if err := tx.Run(ctx, st.DeadAlarms(age, purgeBatch, a.rt.Now(), func(item string) { items = append(items, item) })); err != nil || len(items) == 0 {
 				return err
 			}
-			var stmts []sqldb.Stmt
-			for _, k := range keys {
-				stmts = append(stmts, st.CancelAlarm(k, func(string) {}))
-			}
-			if err := tx.Run(ctx, stmts...); err != nil || len(keys) == 0 {
+			if err := tx.Run(ctx, st.RemoveAlarms(items, func(string) {})...); err != nil {
 				return err
 			}
-			return st.RecordRemoved(ctx, tx, a.rt.Clock.Now(), int64(len(keys)))
+			return st.RecordRemoved(ctx, tx, a.rt.Clock.Now(), int64(len(items)))
 		})
 		if err != nil {
 			return total, fmt.Errorf("purge alarms: %w", err)
 		}
-		if total += int64(len(keys)); len(keys) < purgeBatch {
+		if total += int64(len(items)); len(items) < purgeBatch {
 			return total, nil
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/tracing"
+	"github.com/perdure/perdure/internal/work"
 	"github.com/perdure/perdure/retry"
 )
 
@@ -118,15 +119,14 @@ func (a *Alarms) check(tx *perdure.Tx, row store.NewAlarm, allowed func(*Record)
 	}
 	var before *Record
 	lock := a.rt.Store.LockAlarm(row.AlarmKey, func(r store.Alarm) { found := record(r); before = &found })
-	lock.Done = nil // none is an answer too
-	if err := run.Run(tx.Context(), lock); err != nil {
+	if err := run.Run(tx.Context(), lock...); err != nil {
 		return nil, err
 	}
 	if err := allowed(before); err != nil || before != nil {
 		return stmts, err
 	}
 	ours := false
-	look := a.rt.Store.GetAlarm(row.AlarmKey, func(r store.Alarm) { ours = r.Generation == 1 && r.Sequence == row.Sequence })
+	look := a.rt.Store.GetAlarm(row.AlarmKey, func(r store.Alarm) { ours = r.Item == row.Item })
 	look.Done = func(int64) error {
 		if !ours {
 			return &sqldb.Transient{Err: fmt.Errorf("alarm %s was scheduled by somebody else meanwhile", row.AlarmKey)}
@@ -156,7 +156,7 @@ func (a *Alarms) prepare(key Key, typ string, payload any, o ScheduleOptions) (s
 		return store.NewAlarm{}, fault.Invalidf("retry policy", "cannot be stored: %v", err)
 	}
 	row := store.NewAlarm{
-		AlarmKey: key.stored(), Type: typ, Payload: string(raw), Policy: string(policy), Priority: int(o.Priority),
+		AlarmKey: key.stored(), Item: work.NewID(), Type: typ, Payload: string(raw), Policy: string(policy), Priority: int(o.Priority),
 		MaxAttempts: o.Retry.MaxAttempts, Sequence: a.nextSequence(), Webhook: optional(o.Webhook), At: at(o.At), Delay: o.Delay,
 	}
 	return row, o.recur(&row, a.rt.Clock.Now())
@@ -261,8 +261,8 @@ const (
 	// or not run again.
 	Prevented Cancellation = "prevented"
 	// TooLate: the alarm is removed, but its handler was running or had been run until
-	// the attempts were exhausted. The context of a running handler is cancelled with
-	// the next heartbeat, and its outcome is dropped. A recurring alarm has no further
+	// the attempts were exhausted. The context of a running handler is cancelled
+	// within a second, and its outcome is dropped. A recurring alarm has no further
 	// ticks.
 	TooLate Cancellation = "too_late"
 	// NothingFound: there is no such alarm. An alarm that has fired does not exist any
@@ -326,7 +326,7 @@ func (a *Alarms) cancelIn(tx *perdure.Tx, key Key) (*Cancellation, error) {
 		return nil, tx.Fail(err)
 	}
 	result := NothingFound
-	return &result, tx.Attach(nil, a.rt.Store.CancelAlarm(key.stored(), func(status string) { result = cancellation(status) }))
+	return &result, tx.Attach(nil, a.rt.Store.CancelAlarm(key.stored(), func(status string) { result = cancellation(status) })...)
 }
 
 func at(t time.Time) *time.Time {

@@ -24,7 +24,7 @@ func statements(st *store.Store, now store.Now) []sqldb.Stmt {
 		Queue: store.HookQueue("test"), Lanes: lanes, Worker: "w", Token: "019a0000-0000-7000-8000-000000000001", Lease: time.Minute, Limit: 16,
 	}
 	stmts := st.Hooks().Claim(claim, now, func(store.Claimed) {})
-	return append(stmts, st.NextHook(claim.Queue, lanes, 1, now, func(time.Duration) {}))
+	return append(stmts, st.Hooks().Next(claim.Queue, lanes, 1, now, func(time.Duration) {}))
 }
 
 // A claim looks at what it claims and at nothing else, however much waits.

@@ -73,7 +73,7 @@ func Retry(run Run, st *store.Store, id string, now store.Now) (store.Hook, erro
 		return h, err
 	}
 	var ended, waited int64
-	if err := run(st.UnendHook(h.Item, &ended), st.UnreadyHook(h.Item, &waited)); err != nil {
+	if err := run(st.UnendHook(h.Item, &ended), st.Hooks().Unready(h.Item, &waited)); err != nil {
 		return h, err
 	}
 	due := st.HastenHook(h.Item, now)
@@ -97,7 +97,7 @@ func Cancel(run Run, st *store.Store, id string, now store.Now) (store.Hook, err
 		return h, &RefusedError{Status: h.Status}
 	}
 	var waited, stopped int64
-	if err := run(st.UnreadyHook(h.Item, &waited), st.CancelHook(h.Item, now, &stopped)); err != nil {
+	if err := run(st.Hooks().Unready(h.Item, &waited), st.CancelHook(h.Item, now, &stopped)); err != nil {
 		return h, err
 	}
 	if stopped == 0 { // a process has completed it since: that takes no lock
@@ -161,7 +161,7 @@ func Delete(run Run, st *store.Store, id string) (store.Hook, error) {
 		return h, err
 	}
 	var waited int64
-	if err := run(st.UnreadyHook(h.Item, &waited)); err != nil {
+	if err := run(st.Hooks().Unready(h.Item, &waited)); err != nil {
 		return h, err
 	}
 	if waited == 0 && h.Finished == nil {

@@ -3,8 +3,6 @@ package effect
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -12,16 +10,12 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/edge"
-	"github.com/perdure/perdure/internal/failpoint"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/tracing"
 	"github.com/perdure/perdure/internal/work"
 	"github.com/perdure/perdure/retry"
 )
-
-// patience is how long a handler may take to return after its context ended.
-const patience = 10 * time.Second
 
 // The ends of a hook.
 const (
@@ -48,60 +42,32 @@ func (r *Runner) begin(ctx context.Context, i *work.Item) {
 		return
 	}
 	handler := r.handler(row.Name)
-	began := r.rt.Clock.Now()
-	handling, additions := core.WithAdditions(ctx)
-	handling, span := r.rt.Tracer.Process(handling, began, tracing.Work{
-		Kind: r.options.Kind, Name: row.Name, ID: row.ID, Attempt: row.Attempts + 1, Trace: row.Trace, Created: row.Created,
-	})
 	var result any
-	i.Claim.Call(handling, core.Limits{Timeout: handler.Timeout, Patience: patience}, func(ctx context.Context) (err error) {
-		result, err = handler.Run(ctx, *row)
-		return err
-	}, func(err error) {
-		span.End(err)
-		end := Ending{Row: *row, Err: err}
-		if err == nil { // one that is left behind may still write its result
-			end.Result = result
-			for _, fn := range additions.Close() {
-				end.with = append(end.with, func(tx *perdure.Tx) error { return fn(tx) })
+	e := work.Execution{
+		Work:    tracing.Work{Kind: r.options.Kind, Name: row.Name, ID: row.ID, Attempt: row.Attempts + 1, Trace: row.Trace, Created: row.Created},
+		Timeout: handler.Timeout,
+		Run: func(ctx context.Context) (err error) {
+			result, err = handler.Run(ctx, *row)
+			return err
+		},
+		Decide: func(err error, began time.Time) any { return r.decide(row, err, began) },
+	}
+	if handler.Finish != nil {
+		e.Finish = func(o any, err error, with []func(*perdure.Tx) error) func(context.Context, *work.Apart) error {
+			if o.(*outcome).status == "" {
+				return nil
+			}
+			end := Ending{Row: *row, Err: err, with: with}
+			if err == nil { // one that is left behind may still write its result
+				end.Result = result
+			}
+			return func(ctx context.Context, a *work.Apart) error {
+				end.apart = a
+				return handler.Finish(ctx, end)
 			}
 		}
-		r.ended(ctx, i, handler, end, began)
-	})
-}
-
-// ended commits the outcome of an attempt that has ended.
-func (r *Runner) ended(ctx context.Context, i *work.Item, handler Handler, end Ending, began time.Time) {
-	then := func(err error) { r.End(i, err) }
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, core.ErrTaken): // the outcome is dropped, and the claim ends
-		r.Release(i, then)
-		return
-	case errors.Is(cause, core.ErrLost):
-		r.Lose(i, cause, then)
-		return
-	case end.Err != nil && errors.Is(cause, core.ErrStopping):
-		r.Release(i, then)
-		return
 	}
-	if err := failpoint.Hit(r.options.Kind + ".executed"); err != nil {
-		r.End(i, err)
-		return
-	}
-	i.Claim.Failed = end.Err != nil
-	o := r.decide(i.Row.(*store.Hook), end.Err, began)
-	d := work.Decided{Item: i, Outcome: o}
-	settled := func(err error) {
-		if err == nil {
-			err = failpoint.Hit(r.options.Kind + ".settled")
-		}
-		r.End(i, err)
-	}
-	if o.status != "" && handler.Finish != nil || len(end.with) > 0 {
-		r.commitApart(ctx, &d, handler, end, began, settled)
-		return
-	}
-	r.Settle(d, settled)
+	r.Execute(ctx, i, e)
 }
 
 // decide returns the outcome of an attempt.
@@ -120,34 +86,6 @@ func (r *Runner) decide(row *store.Hook, err error, began time.Time) *outcome {
 		o.status, o.delay = "", delay
 	}
 	return o
-}
-
-// commitApart commits an outcome in a transaction of its own, together with what follows
-// from it and what the handler has added. If a function that the handler has added fails,
-// the attempt has failed.
-func (r *Runner) commitApart(ctx context.Context, d *work.Decided, handler Handler, end Ending, began time.Time, then func(error)) {
-	var err error
-	if d.With = end.with; d.Outcome.(*outcome).status != "" && handler.Finish != nil {
-		err = r.CommitApart(ctx, d, func(ctx context.Context, a *work.Apart) error {
-			end.apart = a
-			return handler.Finish(ctx, end)
-		})
-	} else {
-		err = r.CommitWith(ctx, d)
-	}
-	failure := core.Addition(err)
-	switch {
-	case err == nil:
-		then(nil)
-	case d.Taken:
-		r.Release(d.Item, then)
-	case errors.Is(err, core.ErrLost):
-		r.Lose(d.Item, err, then)
-	case failure != nil && len(end.with) > 0:
-		r.ended(ctx, d.Item, handler, Ending{Row: end.Row, Err: failure}, began)
-	default:
-		r.Lose(d.Item, fmt.Errorf("record outcome: %w", err), then)
-	}
 }
 
 // Record records the end, by a function that runs statements in the transaction of what

@@ -128,5 +128,5 @@ func (r *Runner) lanes(string) []string {
 
 // next returns the statement that finds the next due time.
 func (r *Runner) next(queue string, least int, found func(time.Duration)) []sqldb.Stmt {
-	return []sqldb.Stmt{r.rt.Store.NextHook(queue, r.lanes(queue), least, r.rt.Now(), found)}
+	return []sqldb.Stmt{r.rt.Store.Hooks().Next(queue, r.lanes(queue), least, r.rt.Now(), found)}
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"strings"
 	"time"
 
 	"github.com/perdure/perdure/fault"
@@ -17,10 +18,12 @@ func (k AlarmKey) args(more ...any) []any {
 	return append([]any{k.ActorType, k.ActorID, k.ID}, more...)
 }
 
-// Alarm is one row of the alarms of users.
+// Alarm is an alarm of users. A claim reads it without its place.
 type Alarm struct {
 	AlarmKey
-	Type, Status                   string
+	// Item is the id of the row.
+	Item                           string
+	Type                           string
 	Priority                       int
 	Due, Occurs                    time.Time
 	Sequence, Generation           int64
@@ -35,16 +38,50 @@ type Alarm struct {
 	MaxAttempts, Attempts, Crashes int
 	Error, Webhook, Trace          *string
 	Created                        time.Time
-	Worker                         *string
-	LeaseExpires, LastAttempt      *time.Time
-	Limit                          *int // batch limit of a suspect
+	// Status, Worker, LeaseExpires and LastAttempt say where it is.
+	Status                    string
+	Worker                    *string
+	LeaseExpires, LastAttempt *time.Time
 	// Sealed is why the payload could not be opened; it is as it is stored then.
 	Sealed error
+}
+
+// columns returns where the columns of an alarm go.
+func (a *Alarm) columns() []any {
+	return []any{&a.Item, &a.ActorType, &a.ActorID, &a.ID, &a.Type, &a.Priority, &a.Due, &a.Occurs, &a.Sequence, &a.Generation, &a.Payload,
+		&a.EveryMicros, &a.Cron, &a.Zone, &a.Base, &a.Missed, &a.MissedCap, &a.CaughtUp, &a.Policy, &a.MaxAttempts, &a.Attempts, &a.Crashes, &a.Error,
+		&a.Webhook, &a.Trace, &a.Created}
+}
+
+func (s *Store) claimedAlarm(found func(*Alarm)) func(sqldb.Scan) error {
+	return func(scan sqldb.Scan) error {
+		var a Alarm
+		if err := scan(a.columns()...); err != nil {
+			return err
+		}
+		a.Payload, a.Sealed = s.open(alarmPayload, a.Payload, a.ActorType, a.ActorID, a.ID)
+		found(&a)
+		return nil
+	}
+}
+
+func (s *Store) alarmRow(found func(Alarm)) func(sqldb.Scan) error {
+	return func(scan sqldb.Scan) error {
+		var a Alarm
+		if err := scan(append(a.columns(), &a.Status, &a.Worker, &a.LeaseExpires, &a.LastAttempt)...); err != nil {
+			return err
+		}
+		a.Payload, a.Sealed = s.open(alarmPayload, a.Payload, a.ActorType, a.ActorID, a.ID)
+		found(a)
+		return nil
+	}
 }
 
 // NewAlarm is an alarm to be scheduled. It is due at At, or Delay from now.
 type NewAlarm struct {
 	AlarmKey
+	// Item is the id of the row. Ids that are made one after the other are in this order.
+	Item                  string
 	Type, Payload, Policy string
 	Priority, MaxAttempts int
 	Sequence              int64
@@ -60,65 +97,42 @@ type NewAlarm struct {
 	Delay     time.Duration
 }
 
-// ScheduleAlarm returns the statements that schedule an alarm in place of the one
-// with its key. One that recurs with the same ticks goes on where it is.
+// ScheduleAlarm returns the statements that schedule an alarm in place of the one with its
+// key. A recurring alarm with the same ticks keeps its place. An alarm that runs is made
+// ready by its outcome.
 func (s *Store) ScheduleAlarm(a NewAlarm, now Now) []sqldb.Stmt {
-	a.Payload = s.sealAlarm(a.Payload, a.AlarmKey)
-	schedule := s.stmt("AlarmSchedule", a.ActorType, a.ActorID, a.ID, a.Type, a.Priority, a.Sequence, a.Payload,
-		a.EveryMicros, a.Cron, a.Zone, a.Missed, a.MissedCap, a.Policy, a.MaxAttempts, a.Webhook, a.Trace,
-		at(now), a.At, a.Delay.Microseconds(), a.Base)
-	if a.EveryMicros == nil && a.Cron == nil {
-		return []sqldb.Stmt{schedule}
-	}
-	refresh := s.stmt("AlarmRefresh", a.Priority, a.Payload, a.Missed, a.MissedCap, a.Policy, a.MaxAttempts, a.Webhook, a.Trace,
-		a.ActorType, a.ActorID, a.ID, a.Type, a.EveryMicros, a.Cron, a.Zone, a.Base)
-	return []sqldb.Stmt{refresh, schedule}
-}
-
-// CancelAlarm returns the statement that removes an alarm; removed is called with the
-// status that it had.
-func (s *Store) CancelAlarm(k AlarmKey, removed func(status string)) sqldb.Stmt {
-	stmt := s.stmt("AlarmCancel", k.args()...)
-	stmt.Row = func(scan sqldb.Scan) error {
-		var status string
-		err := scan(&status)
-		removed(status)
-		return err
-	}
-	return stmt
-}
-
-// DeadAlarms returns the statement that finds, and locks, up to limit dead letters
-// among alarms whose last time is longer ago than age.
-func (s *Store) DeadAlarms(age time.Duration, limit int, now Now, found func(AlarmKey)) sqldb.Stmt {
-	dead := s.stmt("AlarmsDead", at(now), age.Microseconds(), limit)
-	dead.Row = func(scan sqldb.Scan) error {
-		var k AlarmKey
-		err := scan(&k.ActorType, &k.ActorID, &k.ID)
-		if err == nil {
-			found(k)
-		}
-		return err
-	}
-	return dead
+	args := []any{a.Item, a.ActorType, a.ActorID, a.ID, a.Type, AlarmLane(a.Type), a.Priority, a.Sequence, s.sealAlarm(a.Payload, a.AlarmKey),
+		a.EveryMicros, a.Cron, a.Zone, a.Missed, a.MissedCap, a.Policy, a.MaxAttempts, a.Webhook, a.Trace, at(now), a.At, a.Delay.Microseconds()}
+	return append(s.stmts("AlarmInsert", args...), s.stmts("AlarmReplace", append(args, a.Base)...)...)
 }
 
 // GetAlarm returns the statement that reads an alarm.
 func (s *Store) GetAlarm(k AlarmKey, found func(Alarm)) sqldb.Stmt {
-	return s.getAlarm("AlarmGet", k, found)
-}
-
-// LockAlarm returns the statement that reads an alarm and keeps it from being
-// changed until the transaction ends.
-func (s *Store) LockAlarm(k AlarmKey, found func(Alarm)) sqldb.Stmt {
-	return s.getAlarm("AlarmLock", k, found)
-}
-
-func (s *Store) getAlarm(name string, k AlarmKey, found func(Alarm)) sqldb.Stmt {
-	get := s.stmt(name, k.args()...)
+	get := s.stmt("AlarmGet", k.args()...)
 	get.Row = s.alarmRow(found)
 	get.Done = sqldb.One(&fault.NotFound{Kind: "alarm", ID: k.String()})
 	return get
+}
+
+// GetAlarmItem returns the statement that reads an alarm by the id of its row.
+func (s *Store) GetAlarmItem(item string, found func(Alarm)) sqldb.Stmt {
+	head, _, _ := strings.Cut(s.text("AlarmGet"), "where h.actor_type")
+	return sqldb.Stmt{SQL: s.complete(head + "where " + s.among("h.id")), Args: s.expand([]any{one([]string{item})}), Row: s.alarmRow(found)}
+}
+
+// LockAlarm returns the statements that read an alarm and keep it from being changed until
+// the transaction ends. found is not called if there is none.
+func (s *Store) LockAlarm(k AlarmKey, found func(Alarm)) []sqldb.Stmt {
+	get := s.GetAlarm(k, found)
+	get.Done = nil
+	return []sqldb.Stmt{s.FindAlarm(k, func(string) {}), get}
+}
+
+// FindAlarm returns the statement that locks an alarm.
+func (s *Store) FindAlarm(k AlarmKey, found func(item string)) sqldb.Stmt {
+	find := s.stmt("AlarmFind", k.args()...)
+	find.Row = textRow(found)
+	return find
 }
 
 // sealAlarm returns what to store of a payload.
@@ -132,34 +146,4 @@ func (k AlarmKey) String() string {
 		return k.ID
 	}
 	return k.ActorType + "/" + k.ActorID + "/" + k.ID
-}
-
-func (s *Store) alarmRow(found func(Alarm)) func(sqldb.Scan) error {
-	return func(scan sqldb.Scan) error {
-		var a Alarm
-		// Columns that only delays of actors leave empty.
-		var occurs *time.Time
-		var generation *int64
-		var payload, policy *string
-		var attempts *int
-		err := scan(&a.ActorType, &a.ActorID, &a.ID, &a.Type, &a.Status, &a.Priority, &a.Due, &occurs, &a.Sequence, &generation, &payload,
-			&a.EveryMicros, &a.Cron, &a.Zone, &a.Base, &a.Missed, &a.MissedCap, &a.CaughtUp, &policy, &attempts, &a.Attempts,
-			&a.Crashes, &a.Error, &a.Webhook, &a.Trace, &a.Created, &a.Worker, &a.LeaseExpires, &a.LastAttempt, &a.Limit)
-		if err != nil {
-			return err
-		}
-		a.Occurs, a.Generation, a.MaxAttempts = or(occurs, a.Due), or(generation, 0), or(attempts, 0)
-		a.Payload, a.Policy = or(payload, "null"), or(policy, "")
-		a.Payload, a.Sealed = s.open(alarmPayload, a.Payload, a.ActorType, a.ActorID, a.ID)
-		found(a)
-		return nil
-	}
-}
-
-// or returns the value of p, or otherwise if there is none.
-func or[T any](p *T, otherwise T) T {
-	if p == nil {
-		return otherwise
-	}
-	return *p
 }

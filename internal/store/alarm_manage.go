@@ -7,25 +7,57 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// MoveAlarm returns the statement that changes when a waiting alarm is due.
-func (s *Store) MoveAlarm(k AlarmKey, to time.Time, changed *int64) sqldb.Stmt {
-	return counted(s.stmt("AlarmMove", append([]any{to}, k.args()...)...), changed)
+// MoveAlarm returns the statement that changes the due time of an alarm.
+func (s *Store) MoveAlarm(item string, to time.Time) sqldb.Stmt {
+	return s.stmt("AlarmMove", to, item)
 }
 
-// FireAlarm returns the statement that makes a waiting alarm due now.
-func (s *Store) FireAlarm(k AlarmKey, now Now, changed *int64) sqldb.Stmt {
-	return counted(s.stmt("AlarmFire", append([]any{at(now)}, k.args()...)...), changed)
+// FireAlarm returns the statement that makes an alarm due now.
+func (s *Store) FireAlarm(item string, now Now) sqldb.Stmt {
+	return s.stmt("AlarmFire", at(now), item)
 }
 
-// SkipAlarm returns the statement that makes a waiting alarm wait for a later
-// tick.
-func (s *Store) SkipAlarm(k AlarmKey, to time.Time, changed *int64) sqldb.Stmt {
-	return counted(s.stmt("AlarmSkip", append([]any{to}, k.args()...)...), changed)
+// SkipAlarm returns the statement that makes an alarm due at a later tick.
+func (s *Store) SkipAlarm(item string, to time.Time) sqldb.Stmt {
+	return s.stmt("AlarmSkip", to, item)
 }
 
-// ReviveAlarm returns the statement that makes a dead letter due now.
-func (s *Store) ReviveAlarm(k AlarmKey, now Now, changed *int64) sqldb.Stmt {
-	return counted(s.stmt("AlarmRevive", append([]any{at(now)}, k.args()...)...), changed)
+// ReviveAlarms returns the statement that makes dead letters due now that are locked.
+func (s *Store) ReviveAlarms(items []string, now Now, revived *int64) sqldb.Stmt {
+	return counted(s.stmt("AlarmRevive", at(now), one(items)), revived)
+}
+
+// CancelAlarm returns the statements that lock and remove an alarm; removed is called with
+// the status that it had.
+func (s *Store) CancelAlarm(k AlarmKey, removed func(status string)) []sqldb.Stmt {
+	return append([]sqldb.Stmt{s.FindAlarm(k, func(string) {})},
+		s.removeAlarms("h.actor_type = ? and h.actor_id = ? and h.alarm_id = ?", k.args(), removed)...)
+}
+
+// RemoveAlarms returns the statements that remove alarms that are locked; removed is called
+// with the status of each.
+func (s *Store) RemoveAlarms(items []string, removed func(status string)) []sqldb.Stmt {
+	return s.removeAlarms(s.among("h.id"), []any{one(items)}, removed)
+}
+
+func (s *Store) removeAlarms(which string, args []any, removed func(status string)) []sqldb.Stmt {
+	var stmts []sqldb.Stmt
+	for _, part := range strings.Split(strings.ReplaceAll(s.text("AlarmRemove"), "{which}", which), "\n;\n") {
+		stmt := sqldb.Stmt{SQL: s.complete(part), Args: s.expand(args)}
+		if strings.Contains(part, "coalesce(o.dead") || strings.HasPrefix(part, "select") {
+			stmt.Row = textRow(removed)
+		}
+		stmts = append(stmts, stmt)
+	}
+	return stmts
+}
+
+// DeadAlarms returns the statement that locks up to limit dead letters whose last time is
+// longer ago than age. Recurring alarms are not among them.
+func (s *Store) DeadAlarms(age time.Duration, limit int, now Now, found func(item string)) sqldb.Stmt {
+	dead := s.stmt("AlarmsDead", at(now), age.Microseconds(), limit)
+	dead.Row = textRow(found)
+	return dead
 }
 
 // AlarmFilter narrows what is listed or changed. Empty fields do not narrow.
@@ -55,17 +87,16 @@ func (f AlarmFilter) narrow() bool {
 }
 
 // alarmIndexes are the partial indexes of alarms that have few rows.
-var alarmIndexes = []partial{{[]string{"failed", "quarantined"}, "status in ('failed', 'quarantined')"}}
+var alarmIndexes = []partial{{[]string{"failed", "quarantined"}, "h.dead is not null"}}
 
 // after are the conditions that the index of the list serves.
 func (f AlarmFilter) after() conditions {
 	w := conditions{}
-	w.add("kind = 'custom' and alarm_id <> ''") // as the index says
 	if f.DueBy != nil {
-		w.add("due_at <= ?", *f.DueBy)
+		w.add("h.due_at <= ?", *f.DueBy)
 	}
 	if a := f.After; a != nil {
-		w.add("(due_at, actor_type, actor_id, alarm_id) > (?, ?, ?, ?)", a.Due, a.ActorType, a.ActorID, a.ID)
+		w.add("(h.due_at, h.actor_type, h.actor_id, h.alarm_id) > (?, ?, ?, ?)", a.Due, a.ActorType, a.ActorID, a.ID)
 	}
 	return w
 }
@@ -74,25 +105,28 @@ func (f AlarmFilter) conditions() conditions {
 	w := f.after()
 	switch { // a name in a function keeps the planner from walking over all of a type
 	case f.ActorType != "" && f.ActorID != "":
-		w.add("actor_type = ? and actor_id = ?", f.ActorType, f.ActorID)
+		w.add("h.actor_type = ? and h.actor_id = ?", f.ActorType, f.ActorID)
 	case f.Unowned:
-		w.add("coalesce(actor_type, '') = '' and coalesce(actor_id, '') = ''")
+		w.add("coalesce(h.actor_type, '') = '' and coalesce(h.actor_id, '') = ''")
 	default:
-		w.equal("coalesce(actor_type, '')", f.ActorType)
-		w.equal("actor_id", f.ActorID)
+		w.equal("coalesce(h.actor_type, '')", f.ActorType)
+		w.equal("h.actor_id", f.ActorID)
 	}
-	w.equal("type", f.Type)
+	w.equal("h.type", f.Type)
 	if f.Type == "" && f.Hidden != "" {
-		w.add("substr(type, 1, ?) <> ?", len(f.Hidden), f.Hidden)
+		w.add("substr(h.type, 1, ?) <> ?", len(f.Hidden), f.Hidden)
 	}
-	w.statuses("status", f.Statuses, alarmIndexes)
+	w.statuses(alarmStatus, f.Statuses, alarmIndexes)
 	if a := f.Last; a != nil {
-		w.add("(due_at, actor_type, actor_id, alarm_id) <= (?, ?, ?, ?)", a.Due, a.ActorType, a.ActorID, a.ID)
+		w.add("(h.due_at, h.actor_type, h.actor_id, h.alarm_id) <= (?, ?, ?, ?)", a.Due, a.ActorType, a.ActorID, a.ID)
 	}
 	return w
 }
 
-const alarmOrder = "order by due_at, actor_type, actor_id, alarm_id"
+const alarmOrder = "order by h.due_at, h.actor_type, h.actor_id, h.alarm_id"
+
+// alarmStatus is the status of an alarm h that is joined with its row r of ready.
+const alarmStatus = "coalesce(h.dead, case when r.id is null then 'processing' else 'pending' end)"
 
 // AlarmStretch returns the statement that finds where the next stretch of a list
 // ends. found is not called if that is the end of the list, or none is needed.
@@ -101,7 +135,7 @@ func (s *Store) AlarmStretch(f AlarmFilter, found func(*Alarm)) []sqldb.Stmt {
 		return nil
 	}
 	w := f.after()
-	text := "select due_at, actor_type, actor_id, alarm_id\nfrom " + s.dialect.Qualify("perdure", "alarms") + "\n" + w.sql() + alarmOrder + "\nlimit 1 offset ?"
+	text := "select h.due_at, h.actor_type, h.actor_id, h.alarm_id\nfrom " + s.dialect.Qualify("perdure", "alarm_items") + " h\n" + w.sql() + alarmOrder + "\nlimit 1 offset ?"
 	return []sqldb.Stmt{{SQL: s.complete(text), Args: append(w.args, Stretch-1), Row: func(scan sqldb.Scan) error {
 		var a Alarm
 		err := scan(&a.Due, &a.ActorType, &a.ActorID, &a.ID)
@@ -112,7 +146,7 @@ func (s *Store) AlarmStretch(f AlarmFilter, found func(*Alarm)) []sqldb.Stmt {
 
 // ListAlarms returns the statement that reads alarms, the first to be due first.
 func (s *Store) ListAlarms(f AlarmFilter, found func(Alarm)) sqldb.Stmt {
-	head, _, _ := strings.Cut(s.text("AlarmGet"), "where ")
+	head, _, _ := strings.Cut(s.text("AlarmGet"), "where h.actor_type")
 	w := f.conditions()
 	text := head + w.sql() + alarmOrder + "\nlimit ?"
 	return sqldb.Stmt{SQL: s.complete(text), Args: append(w.args, f.Limit), Row: s.alarmRow(found)}
@@ -133,21 +167,14 @@ func (s *Store) CountAlarms(f AlarmFilter, found func(status string, n int64)) s
 	}}
 }
 
-// ReviveAlarms returns the statement that makes up to f.Limit dead letters due
-// now.
-func (s *Store) ReviveAlarms(f AlarmFilter, now Now, changed *int64) sqldb.Stmt {
+// ChooseAlarms returns the statement that locks up to f.Limit alarms. Those that another
+// transaction has locked are waited for, or skipped.
+func (s *Store) ChooseAlarms(f AlarmFilter, skip bool, found func(item string)) sqldb.Stmt {
 	w := f.conditions()
-	return counted(s.many("AlarmReviveMany", w, append(append([]any{at(now)}, w.args...), f.Limit)), changed)
-}
-
-// CancelAlarms returns the statement that removes up to f.Limit alarms.
-func (s *Store) CancelAlarms(f AlarmFilter, removed *int64) sqldb.Stmt {
-	w := f.conditions()
-	return counted(s.many("AlarmCancelMany", w, append(w.args, f.Limit)), removed)
-}
-
-// many completes a statement on all rows that meet conditions.
-func (s *Store) many(name string, w conditions, args []any) sqldb.Stmt {
-	text := strings.ReplaceAll(s.text(name), "{where}", w.sql())
-	return sqldb.Stmt{SQL: s.dialect.Rebind(strings.ReplaceAll(text, "{value}", "?")), Args: args}
+	locks := ""
+	if skip && s.dialect.Name != sqldb.SQLite {
+		locks = " skip locked"
+	}
+	text := strings.NewReplacer("{where}", w.sql(), "{value}", "?", "{skip}", locks).Replace(s.text("AlarmChosen"))
+	return sqldb.Stmt{SQL: s.complete(text), Args: append(w.args, f.Limit), Row: textRow(found)}
 }

@@ -114,15 +114,6 @@ func (s *Store) claimedHook(found func(*Hook)) func(sqldb.Scan) error {
 	}
 }
 
-// NextHook returns the statement that finds how long it is until a hook of the lanes is
-// due, or a lease of the queue expires. Suspects count if their batch limit is at least
-// least, and not at all if it is 0. found is not called if there is none.
-func (s *Store) NextHook(queue string, lanes []string, least int, now Now, found func(time.Duration)) sqldb.Stmt {
-	next := s.stmt("HookNextWake", at(now), queue, one(append([]string{}, lanes...)), least)
-	next.Row = durationRow(found)
-	return next
-}
-
 // FailedHook is an attempt of a hook that failed.
 type FailedHook struct {
 	ID, Error string
@@ -182,12 +173,6 @@ func (s *Store) GetHook(id string, found func(Hook)) sqldb.Stmt {
 	get.Row = s.hookRow(found)
 	get.Done = sqldb.One(&fault.NotFound{Kind: "hook", ID: id})
 	return get
-}
-
-// UnreadyHook returns the statement that takes a hook out of its lane; removed learns
-// whether it was there.
-func (s *Store) UnreadyHook(item string, removed *int64) sqldb.Stmt {
-	return counted(s.stmt("HookUnready", item), removed)
 }
 
 // UnendHook returns the statement that takes back the end of a hook; removed learns

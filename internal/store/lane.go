@@ -6,12 +6,19 @@ import (
 	"github.com/google/uuid"
 )
 
-// A lane is the queue of a row in ready. Hooks share the table with instances. The lane
-// of an instance is its queue; the lane of a hook has the namespace and the name of the
-// hook. No name has a tab, so the two never meet.
+// A lane is the queue of a row in ready, which all kinds of work share. The lane of an
+// instance is its queue. The lane of a hook has the namespace and the name of the hook, the
+// lane of an alarm its type. No name has a tab, so they never meet.
 
-// laneMark begins the lanes and the leases of hooks.
-const laneMark = "hook\t"
+const (
+	// laneMark begins the lanes and the leases of hooks.
+	laneMark = "hook\t"
+	// AlarmQueue is the queue of the leases of alarms. It begins their lanes.
+	AlarmQueue = "alarm\t"
+)
+
+// AlarmLane returns the lane of the alarms of a type.
+func AlarmLane(typ string) string { return AlarmQueue + typ }
 
 // HookLane returns the lane of the hooks of a namespace with a name.
 func HookLane(namespace, name string) string { return laneMark + namespace + "\t" + name }
@@ -20,9 +27,12 @@ func HookLane(namespace, name string) string { return laneMark + namespace + "\t
 func HookQueue(namespace string) string { return laneMark + namespace }
 
 // ParseLane returns what a lane or the queue of a lease is for: HookKind with the
-// namespace and the name of the hooks (no name for a lease), or InstanceKind with the
-// queue as the name.
+// namespace and the name of the hooks (no name for a lease), AlarmKind with the type as the
+// name, or InstanceKind with the queue as the name.
 func ParseLane(lane string) (kind, namespace, name string) {
+	if typ, ok := strings.CutPrefix(lane, AlarmQueue); ok {
+		return AlarmKind, "", typ
+	}
 	rest, ok := strings.CutPrefix(lane, laneMark)
 	if !ok {
 		return InstanceKind, "", lane

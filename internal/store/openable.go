@@ -21,7 +21,7 @@ var (
 )
 
 // openableNames are the names of the conditions in openable.sql.
-var openableNames = map[string]string{"Row": "OpenableRow", "Instance": "OpenableInstance", "Hook": "OpenableHook", "Actor": "OpenableActor"}
+var openableNames = map[string]string{"Row": "OpenableRow", "Instance": "OpenableInstance", "Hook": "OpenableHook", "Alarm": "OpenableAlarm", "Actor": "OpenableActor"}
 
 // statements are the statements of a dialect by their names.
 type statements struct {

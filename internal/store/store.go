@@ -12,6 +12,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"regexp"
 	"strings"
@@ -79,6 +80,7 @@ func (s *Store) waking(name string, woken func(queue string), args ...any) []sql
 // load reads the named statements of a dialect, ready to run.
 func load(d sqldb.Dialect) (*statements, error) {
 	all := &statements{plain: map[string]string{}, marked: map[string]string{}}
+	texts := map[string]string{}
 	dirs := []string{"common", "whole", d.Name}
 	if d.Name == sqldb.MySQL { // it has the tables of a part
 		dirs = []string{"common", d.Name}
@@ -93,10 +95,11 @@ func load(d sqldb.Dialect) (*statements, error) {
 			if err != nil {
 				return nil, err
 			}
-			for name, text := range parse(string(content)) {
-				all.add(name, d.Rebind(localize(d, text)))
-			}
+			maps.Copy(texts, parse(string(content)))
 		}
+	}
+	for name, text := range written(texts) {
+		all.add(name, d.Rebind(localize(d, text)))
 	}
 	return all, nil
 }

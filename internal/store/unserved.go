@@ -92,6 +92,8 @@ func (s *Store) Claimed(kind string, w Waiting, now time.Time, claimed *bool) (s
 		args[0] = w.Queue
 	case HookKind:
 		args = []any{HookQueue(w.Queue), w.Name, moment(now)}
+	case AlarmKind:
+		args = []any{AlarmQueue, w.Name, moment(now)}
 	}
 	stmt := s.stmt(name, args...)
 	stmt.Row = func(scan sqldb.Scan) error {

@@ -36,6 +36,13 @@ func (s *Store) Hooks() *Family {
 	}}
 }
 
+// Alarms returns the statements on alarms of users.
+func (s *Store) Alarms() *Family {
+	return &Family{s: s, kind: "Alarm", lanes: true, row: func(found func(Claimed)) func(sqldb.Scan) error {
+		return s.claimedAlarm(func(a *Alarm) { found(Claimed{ID: a.Item, Public: a.String(), Due: a.Due, Row: a}) })
+	}}
+}
+
 // Claimed is an item as a claim reads it.
 type Claimed struct {
 	// ID is the id of the item, Public the id that users know it by.
@@ -43,7 +50,7 @@ type Claimed struct {
 	Due        time.Time
 	// Parent is the item that waits for the end of this one, if one does.
 	Parent *string
-	// Row is the row of the kind's own table: *Instance or *Hook.
+	// Row is the row of the kind's own table: *Instance, *Hook or *Alarm.
 	Row any
 }
 
@@ -140,6 +147,21 @@ func (f *Family) SuspectsDue(c Claim, now Now, found func()) sqldb.Stmt {
 		return nil
 	}
 	return due
+}
+
+// Next returns the statement that finds how long it is until an item of the lanes is due,
+// or a lease of the queue expires. Suspects count if their batch limit is at least least,
+// and not at all if it is 0. found is not called if there is none.
+func (f *Family) Next(queue string, lanes []string, least int, now Now, found func(time.Duration)) sqldb.Stmt {
+	next := f.stmt("NextWake", at(now), queue, one(append([]string{}, lanes...)), least)
+	next.Row = durationRow(found)
+	return next
+}
+
+// Unready returns the statement that takes an item out of its lane; removed learns whether
+// it was there.
+func (f *Family) Unready(id string, removed *int64) sqldb.Stmt {
+	return counted(f.stmt("Unready", id), removed)
 }
 
 // LeasedItem is an item that a lease of a process still holds.
@@ -246,4 +268,17 @@ func (f *Family) RecordTaken(token string, ids []string, outcome retry.Outcome, 
 		f.stmt("Lost", string(outcome), message, at(now), token, one(ids)),
 		f.stmt("AttemptCap", one(ids)),
 	}
+}
+
+// among returns the condition that a column is one of a set of ids.
+func (s *Store) among(column string) string {
+	return strings.NewReplacer("{of}", column, "{value}", "?").Replace(s.text("Among"))
+}
+
+// or returns the value of p, or otherwise if there is none.
+func or[T any](p *T, otherwise T) T {
+	if p == nil {
+		return otherwise
+	}
+	return *p
 }

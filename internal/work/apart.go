@@ -7,6 +7,7 @@ import (
 	"github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/unit"
 )
 
@@ -90,6 +91,9 @@ func (c *committer) check(run func(...sqldb.Stmt) error, d *Decided) error {
 func (c *committer) statements(d *Decided, news *News) []sqldb.Stmt {
 	group := []*Decided{d}
 	stmts := c.write(group, nil, news)
+	if len(d.With) > 0 { // a function may have cancelled the item that it is a part of
+		stmts = append(stmts, c.runner.Runtime.Store.DropInterrupts([]store.Held{{ID: d.ID, Token: d.Token}}))
+	}
 	if empty := c.emptied(group); len(empty) > 0 {
 		stmts = append(stmts, c.runner.Runtime.Store.DropLeases(empty))
 	}

@@ -57,11 +57,13 @@ func (c *committer) Leased(token string, claims int) {
 
 // Settle commits a decision and then calls then. It does not wait. A claim that is no
 // longer held is core.ErrLost, or core.ErrTaken if its item was cancelled.
-func (c *committer) Settle(d Decided, then func(error)) {
+func (c *committer) Settle(d Decided, then func(error)) { c.settle(&d, then) }
+
+func (c *committer) settle(d *Decided, then func(error)) {
 	d.then = then
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.queue = append(c.queue, &d)
+	c.queue = append(c.queue, d)
 	if !c.running {
 		c.running = true
 		go c.loop()

@@ -3,13 +3,5 @@
 -- name: AttemptList
 select coalesce(step, ''), attempt, outcome, error, coalesce(worker, ''), began_at, ended_at
 from perdure.attempts
-where kind = ? and id = ? and actor_type = ? and actor_id = ?
+where kind = ? and id = ? and actor_type = '' and actor_id = ''
 order by seq
-
--- name: AttemptCap
--- Forgets all but the newest ones.
-delete from perdure.attempts
-where kind = ? and id = ? and actor_type = ? and actor_id = ? and seq <= (
-  select newest.seq
-  from (select max(seq) - 50 as seq from perdure.attempts where kind = ? and id = ? and actor_type = ? and actor_id = ?) newest
-)

@@ -6,6 +6,29 @@
 -- insert. What a claim has locked is therefore kept in a variable of the session, and
 -- joins that change rows say their order.
 
+-- Pieces of the statements in family.sql.
+
+-- name: Hook.ClaimColumns
+h.id, coalesce(h.key, h.id), h.name, h.payload, h.priority, h.policy, h.max_attempts, h.attempt, h.crashes, h.unit_id, h.trace, h.created_at, h.due_at
+
+-- name: Hook.Public
+coalesce(h.key, h.id)
+
+-- name: Hook.Name
+h.name
+
+-- name: Hook.Live
+e.id is null
+
+-- name: Hook.LiveJoin
+left join perdure.hook_ends e on e.id = h.id
+
+-- name: Hook.Returned
+h.next_attempt_at = case when o.delay > 0 then coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) + interval o.delay microsecond end,
+
+-- name: Hook.Postponed
+next_attempt_at = coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) + interval ?3 microsecond,
+
 -- name: HookInsert
 insert into perdure.hook_items (id, `key`, namespace, name, queue, payload, priority, policy, max_attempts, unit_id, trace, created_at, next_attempt_at, due_at)
 select ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,
@@ -19,165 +42,6 @@ insert into perdure.ready (queue, priority, due_at, id)
 select queue, priority, due_at, id
 from perdure.hook_items
 where id = ?1
-
--- name: HookClaim
--- Takes due rows of some lanes, the most urgent and then the oldest first, under one
--- lease. Suspects are claimed by HookSuspectClaim.
-select json_arrayagg(json_array(claimed.queue, claimed.priority, claimed.due_at, claimed.id)) into @perdure_claim
-from (
-  select due.queue, due.priority, due.due_at, due.id
-  from (
-{each ?8}
-    (
-      select w.queue, w.priority, w.due_at, w.id
-      from perdure.ready w force index (primary)
-      where w.queue = ?8 and w.suspect = ?6 and w.priority = -1 and w.due_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6)){openable Hook w.id}
-      order by w.due_at, w.id
-      limit ?3
-      for update skip locked
-    )
-    union all
-    (
-      select w.queue, w.priority, w.due_at, w.id
-      from perdure.ready w force index (primary)
-      where w.queue = ?8 and w.suspect = ?6 and w.priority = 0 and w.due_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6)){openable Hook w.id}
-      order by w.due_at, w.id
-      limit ?3
-      for update skip locked
-    )
-    union all
-    (
-      select w.queue, w.priority, w.due_at, w.id
-      from perdure.ready w force index (primary)
-      where w.queue = ?8 and w.suspect = ?6 and w.priority = 1 and w.due_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6)){openable Hook w.id}
-      order by w.due_at, w.id
-      limit ?3
-      for update skip locked
-    )
-{end}
-  ) due
-  order by due.priority, due.due_at, due.id
-  limit ?3
-) claimed
-;
-insert into perdure.leases (token, worker, queue, alone, claimed_at, expires_at, ids)
-select ?4, ?5, ?1, ?6, coalesce(cast(?2 as datetime(6)), utc_timestamp(6)), coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) + interval ?7 microsecond, json_arrayagg(held.id)
-from json_table(@perdure_claim, '$[*]' columns (id varchar(36) collate {collation} path '$[3]')) held
-having count(*) > 0
-;
-delete r
-from json_table(@perdure_claim, '$[*]' columns (
-  queue varchar(300) collate {collation} path '$[0]', priority smallint path '$[1]', due_at datetime(6) path '$[2]', id varchar(36) collate {collation} path '$[3]'
-)) held
-straight_join perdure.ready r force index (primary)
-  on r.queue = held.queue and r.suspect = ?6 and r.priority = held.priority and r.due_at = held.due_at and r.id = held.id
-;
-select h.id, coalesce(h.key, h.id), h.name, h.payload, h.priority, h.policy, h.max_attempts, h.attempt, h.crashes, h.unit_id, h.trace, h.created_at, h.due_at
-from json_table(@perdure_claim, '$[*]' columns (id varchar(36) collate {collation} path '$[3]')) held
-straight_join perdure.hook_items h on h.id = held.id
-order by h.priority, h.due_at, h.id
-
--- name: HookSuspectList
--- Due suspects that may be run, in the order in which they are: large batches first, as
--- they are the least suspicious.
-select r.id, (select coalesce(h.batch_limit, 1) from perdure.hook_items h where h.id = r.id) as size
-from json_table(?1, '$[*]' columns (name varchar(300) collate {collation} path '$[0]')) lane
-straight_join perdure.ready r force index (primary) on r.queue = lane.name and r.suspect = 1 and r.priority in (-1, 0, 1)
-where r.due_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) and greatest((select coalesce(h.batch_limit, 1) from perdure.hook_items h where h.id = r.id), 1) >= ?3{openable Hook r.id}
-order by size desc, r.priority, r.due_at, r.id
-limit ?4
-for update skip locked
-
--- name: HookSuspectClaim
--- HookClaim for suspects that were chosen and are locked.
-select json_arrayagg(json_array(claimed.queue, claimed.priority, claimed.due_at, claimed.id)) into @perdure_claim
-from (
-  select r.queue, r.priority, r.due_at, r.id
-  from json_table(?9, '$[*]' columns (name varchar(300) collate {collation} path '$[0]')) lane
-  straight_join perdure.ready r force index (primary) on r.queue = lane.name and r.suspect = 1 and r.priority in (-1, 0, 1)
-  where r.due_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6))
-    and r.id in (select chosen.id from json_table(?8, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) chosen)
-  limit ?3
-  for update skip locked
-) claimed
-;
-{rest}
-
--- name: HookSuspectDue
-select 1
-from json_table(?1, '$[*]' columns (name varchar(300) collate {collation} path '$[0]')) lane
-straight_join perdure.ready r force index (primary) on r.queue = lane.name and r.suspect = 1 and r.priority in (-1, 0, 1)
-where r.due_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6))
-limit 1
-
--- name: HookHeld
--- The hooks of the leases of a process that are in no other place, and thus held by them.
--- Joins find a row of ready by its key; of a subquery, MariaDB makes a scan of all rows.
-select l.token, l.alone, h.id, h.crashes, coalesce(h.batch_limit, 1), coalesce(h.key, h.id), h.name
-from perdure.leases l
-straight_join json_table(l.ids, '$[*]' columns (id varchar(36) collate {collation} path '$')) held
-straight_join perdure.hook_items h on h.id = held.id
-left join perdure.hook_ends e on e.id = h.id
-left join perdure.ready r on r.queue = h.queue and r.suspect = 0 and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
-left join perdure.ready s on s.queue = h.queue and s.suspect = 1 and s.priority = h.priority and s.due_at = h.due_at and s.id = h.id
-where l.worker = ?1 and e.id is null and r.id is null and s.id is null
-  and not exists (select 1 from perdure.leases newer where newer.seq > l.seq and locate(h.id, newer.ids) > 0)
-
--- name: HookTakeMany
-select h.id
-from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.hook_items h on h.id = o.id
-order by h.id
-for update skip locked
-
--- name: HookLock
--- In order, so that two transactions cannot deadlock.
-select h.id
-from (
-  select chosen.id
-  from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) chosen
-  order by chosen.id
-  limit 1000000000
-) o
-straight_join perdure.hook_items h on h.id = o.id
-for update
-
--- name: HookReturn
--- A claim whose process crashed: back to its lane. Suspects have a batch limit. The leases
--- are read first, because an update would lock all of them.
-select json_arrayagg(json_array(o.id, o.crashes, o.delay, o.batch_limit, (select max(l.claimed_at) from perdure.leases l where locate(o.id, l.ids) > 0))) into @perdure_return
-from json_table(?3, '$[*]' columns (id varchar(36) collate {collation} path '$[0]', crashes int path '$[1]', delay bigint path '$[2]', batch_limit int path '$[3]')) o
-;
-update json_table(@perdure_return, '$[*]' columns (
-  id varchar(36) collate {collation} path '$[0]', crashes int path '$[1]', delay bigint path '$[2]', batch_limit int path '$[3]', claimed_at datetime(6) path '$[4]'
-)) o
-straight_join perdure.hook_items h on h.id = o.id
-set h.crashes = o.crashes, h.batch_limit = o.batch_limit, h.error = ?1, h.last_attempt_at = coalesce(o.claimed_at, h.last_attempt_at),
-  h.next_attempt_at = case when o.delay > 0 then coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) + interval o.delay microsecond end,
-  h.due_at = coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) + interval o.delay microsecond
-;
-insert into perdure.ready (queue, suspect, priority, due_at, id)
-select h.queue, case when h.batch_limit is null then 0 else 1 end, h.priority, h.due_at, h.id
-from json_table(?3, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.hook_items h on h.id = o.id
-;
-select h.queue
-from json_table(?3, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.hook_items h on h.id = o.id
-
--- name: HookRelease
--- Back to its lane, at the due time of the row.
-insert into perdure.ready (queue, suspect, priority, due_at, id)
-select h.queue, case when h.batch_limit is null then 0 else 1 end, h.priority, h.due_at, h.id
-from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.hook_items h on h.id = o.id
-
--- name: HookPostpone
--- A claim that cannot be run here: for later, with the reason.
-update perdure.hook_items
-set error = ?1, due_at = coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) + interval ?3 microsecond,
-  next_attempt_at = coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) + interval ?3 microsecond
-where id = ?4
 
 -- name: HookTried
 -- Attempts that failed. The hooks are due again after a delay, unless that is null.
@@ -196,35 +60,6 @@ select o.id, o.status, o.error, ?1, cast('1970-01-01 00:00:00' as datetime(6)) +
 from json_table(?2, '$[*]' columns (
   id varchar(36) collate {collation} path '$[0]', status varchar(16) collate {collation} path '$[1]', error longtext path '$[2]', created_at bigint path '$[3]', took bigint path '$[4]'
 )) o
-
--- name: HookNextWake
--- Microseconds until something is due: a hook of these lanes, or an expired lease of the
--- queue.
-select timestampdiff(microsecond, coalesce(cast(?1 as datetime(6)), utc_timestamp(6)), min(wakes.at))
-from (
-  select (
-    select w.due_at
-    from perdure.ready w force index (primary)
-    where w.queue = lane.name and w.suspect = level.suspect and w.priority = level.priority and (w.suspect = 0 or ?4 = 1){openable Hook w.id}
-    order by w.due_at, w.id
-    limit 1
-  ) as at
-  from json_table(?3, '$[*]' columns (name varchar(300) collate {collation} path '$[0]')) lane
-  straight_join (
-    select 0 as suspect, -1 as priority union all select 0, 0 union all select 0, 1 union all select 1, -1 union all select 1, 0 union all select 1, 1
-  ) level
-  union all
-  select min(r.due_at)
-  from json_table(?3, '$[*]' columns (name varchar(300) collate {collation} path '$[0]')) lane
-  straight_join perdure.ready r force index (primary) on r.queue = lane.name and r.suspect = 1 and r.priority in (-1, 0, 1)
-  straight_join perdure.hook_items h on h.id = r.id
-  where ?4 > 1 and h.batch_limit >= ?4{openable Hook r.id}
-  union all
-  select min(expires_at)
-  from perdure.leases
-  where queue = ?2
-) wakes
-having min(wakes.at) is not null
 
 -- name: HookFind
 -- Locks a hook, by the id that its user knows.
@@ -253,12 +88,6 @@ from perdure.hook_items h
 left join perdure.hook_ends e on e.id = h.id
 left join perdure.ready r on r.queue = h.queue and r.suspect = case when h.batch_limit is null then 0 else 1 end and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
 where h.key = ? or h.key is null and h.id = ?
-
--- name: HookUnready
-delete r
-from perdure.hook_items h
-straight_join perdure.ready r force index (primary) on r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
-where h.id = ?1
 
 -- name: HookUnend
 delete from perdure.hook_ends

@@ -38,8 +38,8 @@ select due.actor_type, due.actor_id, due.alarm_id, due.payload, coalesce(due.occ
 from unnest(?::text[], ?::text[]) as wanted (type, id)
 cross join lateral (
   select *
-  from perdure.alarms al
-  where al.actor_type = wanted.type and al.actor_id = wanted.id and al.kind = 'machine' and al.status <> 'quarantined'
+  from perdure.delays al
+  where al.actor_type = wanted.type and al.actor_id = wanted.id and al.status <> 'quarantined'
     and coalesce(al.occurs_at, al.due_at) <= coalesce(?::timestamptz, now())
   order by coalesce(al.occurs_at, al.due_at), al.sequence
   limit ?
@@ -78,42 +78,42 @@ select o.type, o.id, o.key, o.sequence, o.at
 from unnest(?::text[], ?::text[], ?::text[], ?::bigint[], ?::timestamptz[]) as o (type, id, key, sequence, at)
 
 -- name: TimerPut
-insert into perdure.alarms (actor_type, actor_id, kind, alarm_id, type, due_at, sequence, payload, path, generation, created_at)
-select o.type, o.id, 'machine', o.alarm_id, o.event, o.due, o.sequence, o.payload::json, o.path, o.generation, o.at
+insert into perdure.delays (actor_type, actor_id, alarm_id, type, due_at, sequence, payload, path, generation, created_at)
+select o.type, o.id, o.alarm_id, o.event, o.due, o.sequence, o.payload::json, o.path, o.generation, o.at
 from unnest(?::text[], ?::text[], ?::text[], ?::text[], ?::timestamptz[], ?::bigint[], ?::text[], ?::text[], ?::bigint[], ?::timestamptz[])
   as o (type, id, alarm_id, event, due, sequence, payload, path, generation, at)
-on conflict (actor_type, actor_id, kind, alarm_id) do update
+on conflict (actor_type, actor_id, alarm_id) do update
 set type = excluded.type, due_at = excluded.due_at, sequence = excluded.sequence, payload = excluded.payload,
   path = excluded.path, generation = excluded.generation, created_at = excluded.created_at, status = 'pending', occurs_at = null,
   crashes = 0, batch_limit = null, error = null
 
 -- name: TimerDelete
-delete from perdure.alarms al
+delete from perdure.delays al
 using unnest(?::text[], ?::text[], ?::text[]) as o (type, id, alarm_id)
-where al.actor_type = o.type and al.actor_id = o.id and al.kind = 'machine' and al.alarm_id = o.alarm_id
+where al.actor_type = o.type and al.actor_id = o.id and al.alarm_id = o.alarm_id
 
 -- name: TimerDeleteAll
 -- The timers of one actor in a tree.
-delete from perdure.alarms al
+delete from perdure.delays al
 using unnest(?::text[], ?::text[], ?::text[], ?::bigint[]) as o (type, id, path, generation)
-where al.actor_type = o.type and al.actor_id = o.id and al.kind = 'machine' and al.path = o.path and al.generation = o.generation
+where al.actor_type = o.type and al.actor_id = o.id and al.path = o.path and al.generation = o.generation
 
 -- name: TimerPark
 -- Keeps the timers of actors from being fired, or lets them be fired again, except
 -- those that are quarantined themselves, which have an error.
-update perdure.alarms al
+update perdure.delays al
 set status = ?
 from unnest(?::text[], ?::text[]) as o (type, id)
-where al.actor_type = o.type and al.actor_id = o.id and al.kind = 'machine' and al.error is null
+where al.actor_type = o.type and al.actor_id = o.id and al.error is null
 
 -- name: TimerPostpone
 -- Lets the due timers of actors wait once more for as long as they have been due,
 -- within bounds. The time that they are for stays what it is.
-update perdure.alarms al
+update perdure.delays al
 set occurs_at = coalesce(al.occurs_at, al.due_at),
   due_at = t.now + least(greatest(t.now - coalesce(al.occurs_at, al.due_at), $2::bigint * interval '1 microsecond'), $3::bigint * interval '1 microsecond')
 from unnest($4::text[], $5::text[]) as o (type, id), (select coalesce($1::timestamptz, now()) as now) t
-where al.actor_type = o.type and al.actor_id = o.id and al.kind = 'machine' and al.status = 'pending' and al.due_at <= t.now
+where al.actor_type = o.type and al.actor_id = o.id and al.status = 'pending' and al.due_at <= t.now
 
 -- name: CheckpointInsert
 insert into perdure.checkpoints (actor_type, actor_id, sequence, machine, snapshot, timers, checksum)

@@ -1,236 +1,254 @@
--- Alarms of users, on PostgreSQL. Those of machines are not touched here: every
--- statement says kind = 'custom'. now is given by tests; otherwise it is null and
--- the server's clock decides. Every statement that ends or extends a claim is
--- guarded by its token, and what records an outcome also by the generation: an
--- alarm that was scheduled anew meanwhile is not the one that was fired.
+-- Alarms of users, on PostgreSQL. now is given by tests; otherwise it is null and the
+-- server's clock decides. Sets are passed as arrays.
+--
+-- An alarm that waits is in ready, one that runs in a lease, and a dead letter has its
+-- status in dead. An outcome names the generation that was claimed: an alarm that was
+-- scheduled again while it ran is kept as it is.
 
--- name: AlarmLock
-select actor_type, actor_id, alarm_id, type, status, priority, due_at, occurs_at, sequence, generation, payload,
-  every_us, cron, zone, base_at, missed, missed_cap, caught_up, policy, max_attempts, attempts, crashes, error, webhook, trace,
-  created_at, worker, lease_expires_at, last_attempt_at, batch_limit
-from perdure.alarms
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ?
+-- Pieces of the statements in family.sql.
+
+-- name: Alarm.ClaimColumns
+h.id::text, h.actor_type, h.actor_id, h.alarm_id, h.type, h.priority, h.due_at, h.occurs_at, h.sequence, h.generation, h.payload,
+  h.every_us, h.cron, h.zone, h.base_at, h.missed, h.missed_cap, h.caught_up, h.policy, h.max_attempts, h.attempt, h.crashes, h.error,
+  h.webhook, h.trace, h.created_at
+
+-- name: Alarm.Public
+case when h.actor_type = '' then h.alarm_id else h.actor_type || '/' || h.actor_id || '/' || h.alarm_id end
+
+-- name: Alarm.Name
+h.type
+
+-- name: Alarm.Ends
+select id, 'dead' from perdure.alarm_items where dead is not null
+
+-- name: Alarm.Live
+h.dead is null
+
+-- name: Alarm.LockColumns
+, h.generation
+
+-- name: Alarm.Released
+ and dead is null
+
+-- name: Alarm.Returned
+logged = true,
+
+-- name: AlarmGet
+select h.id::text, h.actor_type, h.actor_id, h.alarm_id, h.type, h.priority, h.due_at, h.occurs_at, h.sequence, h.generation, h.payload,
+  h.every_us, h.cron, h.zone, h.base_at, h.missed, h.missed_cap, h.caught_up, h.policy, h.max_attempts, h.attempt, h.crashes, h.error,
+  h.webhook, h.trace, h.created_at, coalesce(h.dead, case when r.id is null then 'processing' else 'pending' end),
+  (select l.worker from perdure.leases l where h.dead is null and r.id is null and h.id = any(l.ids) order by l.seq desc limit 1),
+  (select l.expires_at from perdure.leases l where h.dead is null and r.id is null and h.id = any(l.ids) order by l.seq desc limit 1),
+  coalesce((select l.claimed_at from perdure.leases l where h.dead is null and r.id is null and h.id = any(l.ids) order by l.seq desc limit 1), h.last_attempt_at)
+from perdure.alarm_items h
+left join perdure.ready r on r.queue = h.queue and r.suspect in (false, true) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
+where h.actor_type = ? and h.actor_id = ? and h.alarm_id = ?
+
+-- name: AlarmFind
+-- Locks an alarm.
+select id::text
+from perdure.alarm_items
+where actor_type = ? and actor_id = ? and alarm_id = ?
 for update
 
--- name: AlarmRefresh
--- A recurring alarm that is scheduled again with the same ticks goes on where it
--- is.
-update perdure.alarms
-set priority = ?, payload = ?::json, missed = ?, missed_cap = ?, policy = ?::json, max_attempts = ?, webhook = ?, trace = ?
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and type = ? and status in ('pending', 'processing')
-  and every_us is not distinct from ?::bigint and cron is not distinct from ?::text and zone is not distinct from ?::text
-  and base_at is not distinct from coalesce(?::timestamptz, base_at)
-
--- name: AlarmSchedule
--- Whoever runs it keeps the claim: the outcome is dropped, for it is of another
--- generation.
-insert into perdure.alarms as a (actor_type, actor_id, kind, alarm_id, type, priority, due_at, occurs_at, sequence, generation, payload,
-  every_us, cron, zone, base_at, missed, missed_cap, policy, max_attempts, webhook, trace, created_at)
-select $1::text, $2::text, 'custom', $3::text, $4::text, $5::smallint, t.due, t.due, $6::bigint, 1, $7::json,
-  $8::bigint, $9::text, $10::text, case when $8::bigint is not null then t.due end, $11::text, $12::integer, $13::json, $14::integer, $15::text, $16::text, t.now
-from (
-  select coalesce($17::timestamptz, now()) as now,
-    coalesce($18::timestamptz, coalesce($17::timestamptz, now()) + $19::bigint * interval '1 microsecond') as due
-) t
-on conflict (actor_type, actor_id, kind, alarm_id) do update
-set type = excluded.type, priority = excluded.priority, due_at = excluded.due_at, occurs_at = excluded.occurs_at,
-  sequence = excluded.sequence, generation = coalesce(a.generation, 0) + 1, payload = excluded.payload,
-  every_us = excluded.every_us, cron = excluded.cron, zone = excluded.zone, base_at = excluded.base_at,
-  missed = excluded.missed, missed_cap = excluded.missed_cap, caught_up = 0, policy = excluded.policy,
-  max_attempts = excluded.max_attempts, attempts = 0, error = null, webhook = excluded.webhook, trace = excluded.trace,
-  created_at = excluded.created_at,
-  status = case when a.status = 'processing' then 'processing' else 'pending' end,
-  crashes = case when a.status = 'processing' then a.crashes else 0 end,
-  batch_limit = case when a.status = 'processing' then a.batch_limit end
-where not (
-  (excluded.every_us is not null or excluded.cron is not null) and a.type = excluded.type
-  and a.status in ('pending', 'processing') and a.every_us is not distinct from excluded.every_us
-  and a.cron is not distinct from excluded.cron and a.zone is not distinct from excluded.zone
-  and a.base_at is not distinct from coalesce($20::timestamptz, a.base_at)
+-- name: AlarmInsert
+-- Records an alarm, or locks the one that has its key.
+with new as (
+  insert into perdure.alarm_items as a (id, actor_type, actor_id, alarm_id, type, queue, priority, sequence, payload, every_us, cron, zone, missed, missed_cap,
+    policy, max_attempts, webhook, trace, generation, due_at, occurs_at, base_at, created_at)
+  select $1::uuid, $2::text, $3::text, $4::text, $5::text, $6::text, $7::smallint, $8::bigint, $9::json, $10::bigint, $11::text, $12::text, $13::text, $14::integer,
+    $15::json, $16::integer, $17::text, $18::text, 1, t.due, t.due, case when $10::bigint is not null then t.due end, t.now
+  from (
+    select coalesce($19::timestamptz, now()) as now,
+      coalesce($20::timestamptz, coalesce($19::timestamptz, now()) + $21::bigint * interval '1 microsecond') as due
+  ) t
+  on conflict (actor_type, actor_id, alarm_id) do update
+  set generation = a.generation
+  where false
+  returning queue, priority, due_at, id
 )
+insert into perdure.ready (queue, priority, due_at, id)
+select queue, priority, due_at, id
+from new
 
--- name: AlarmExpired
--- First half of the return of expired claims: lock them.
-select actor_type, actor_id, alarm_id, crashes, coalesce(worker, ''), coalesce(token, ''), batch_limit
-from perdure.alarms
-where kind = 'custom' and status = 'processing' and lease_expires_at <= coalesce(?::timestamptz, now())
-order by lease_expires_at
-limit ?
-for update skip locked
-
--- name: AlarmReturn
--- Second half, for one that is locked.
-update perdure.alarms
-set status = ?, crashes = ?, batch_limit = ?::integer,
-  due_at = greatest(due_at, coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond'),
-  error = ?, logged = true, token = null, lease_expires_at = null
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ?
-returning actor_type, actor_id, alarm_id, type, status, priority, due_at, occurs_at, sequence, generation, payload,
-  every_us, cron, zone, base_at, missed, missed_cap, caught_up, policy, max_attempts, attempts, crashes, error, webhook, trace,
-  created_at, worker, lease_expires_at, last_attempt_at, batch_limit
-
--- name: AlarmClaim
--- Of each type and priority only the oldest due rows are looked at.
-with due as (
-  select d.actor_type, d.actor_id, d.alarm_id
-  from unnest($6::text[]) as handled (type)
-  cross join (values (-1), (0), (1)) as level (priority)
-  cross join lateral (
-    select actor_type, actor_id, alarm_id, due_at, sequence
-    from perdure.alarms
-    where kind = 'custom' and type = handled.type and priority = level.priority
-      and status = 'pending' and due_at <= coalesce($3::timestamptz, now()) and (batch_limit is null or batch_limit >= $7::integer){openable Row payload}
-    order by due_at, sequence
-    limit $5
-    for update skip locked
-  ) d
-  order by level.priority, d.due_at, d.sequence
-  limit $5
+-- name: AlarmReplace
+-- Replaces the alarm that has the key of a new one, and is locked. A recurring alarm with
+-- the same ticks keeps its place. An alarm that runs stays in its lease: its outcome makes
+-- it ready.
+with t as (
+  select coalesce($19::timestamptz, now()) as now,
+    coalesce($20::timestamptz, coalesce($19::timestamptz, now()) + $21::bigint * interval '1 microsecond') as due
+), old as (
+  select a.id, a.queue, a.priority, a.due_at, a.dead,
+    ($10::bigint is not null or $11::text is not null) and a.type = $5::text and a.dead is null
+      and a.every_us is not distinct from $10::bigint and a.cron is not distinct from $11::text and a.zone is not distinct from $12::text
+      and a.base_at is not distinct from coalesce($22::timestamptz, a.base_at) as same
+  from perdure.alarm_items a
+  where a.actor_type = $2::text and a.actor_id = $3::text and a.alarm_id = $4::text and a.id <> $1::uuid
+), waited as (
+  delete from perdure.ready r
+  using old o
+  where r.queue = o.queue and r.suspect in (false, true) and r.priority = o.priority and r.due_at = o.due_at and r.id = o.id
+  returning r.id
+), changed as (
+  update perdure.alarm_items a
+  set type = $5::text, queue = $6::text, priority = $7::smallint, payload = $9::json, missed = $13::text, missed_cap = $14::integer,
+    policy = $15::json, max_attempts = $16::integer, webhook = $17::text, trace = $18::text,
+    every_us = $10::bigint, cron = $11::text, zone = $12::text, dead = null,
+    sequence = case when o.same then a.sequence else $8::bigint end,
+    generation = a.generation + case when o.same then 0 else 1 end,
+    due_at = case when o.same then a.due_at else t.due end,
+    occurs_at = case when o.same then a.occurs_at else t.due end,
+    base_at = case when o.same then a.base_at when $10::bigint is not null then t.due end,
+    caught_up = case when o.same then a.caught_up else 0 end,
+    attempt = case when o.same then a.attempt else 0 end,
+    error = case when o.same then a.error end,
+    created_at = case when o.same then a.created_at else t.now end,
+    crashes = case when o.same or o.dead is null and w.id is null then a.crashes else 0 end,
+    batch_limit = case when o.same or o.dead is null and w.id is null then a.batch_limit end
+  from t, old o
+  left join waited w on w.id = o.id
+  where a.id = o.id
+  returning a.queue, a.batch_limit is not null as suspect, a.priority, a.due_at, a.id, o.dead is not null or w.id is not null as waits
 )
-update perdure.alarms a
-set status = 'processing', worker = $1, token = $2, last_attempt_at = coalesce($3::timestamptz, now()),
-  lease_expires_at = coalesce($3::timestamptz, now()) + $4::bigint * interval '1 microsecond'
-from due d
-where a.kind = 'custom' and a.actor_type = d.actor_type and a.actor_id = d.actor_id and a.alarm_id = d.alarm_id
-returning a.actor_type, a.actor_id, a.alarm_id, a.type, a.status, a.priority, a.due_at, a.occurs_at, a.sequence, a.generation, a.payload,
-  a.every_us, a.cron, a.zone, a.base_at, a.missed, a.missed_cap, a.caught_up, a.policy, a.max_attempts, a.attempts, a.crashes, a.error,
-  a.webhook, a.trace, a.created_at, a.worker, a.lease_expires_at, a.last_attempt_at, a.batch_limit
+insert into perdure.ready (queue, suspect, priority, due_at, id)
+select queue, suspect, priority, due_at, id
+from changed
+where waits
 
--- name: AlarmNextWake
--- Microseconds until something is due: an alarm that is handled here, or an
--- expired claim of anybody.
-select (extract(epoch from least(greatest(min(at), '0001-01-02 00:00:00+00'), '9999-12-31 00:00:00+00') - coalesce($1::timestamptz, now())) * 1000000)::bigint
-from (
-  select d.due_at as at
-  from unnest($2::text[]) as handled (type)
-  cross join (values (-1), (0), (1)) as level (priority)
-  cross join lateral (
-    select due_at
-    from perdure.alarms
-    where kind = 'custom' and type = handled.type and priority = level.priority and status = 'pending'
-      and (batch_limit is null or batch_limit >= $3::integer){openable Row payload}
-    order by due_at, sequence
-    limit 1
-  ) d
-  union all
-  (
-    select lease_expires_at
-    from perdure.alarms
-    where kind = 'custom' and status = 'processing'
-    order by lease_expires_at
-    limit 1
-  )
-) wakes
-having min(at) is not null
-
--- name: AlarmExtend
-update perdure.alarms
-set lease_expires_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond'
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ?
-
--- name: AlarmPostpone
--- Gives a claim back for a while, at no cost, with an error if there is one.
-update perdure.alarms
-set status = 'pending', error = coalesce(?::text, error), due_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond',
-  worker = null, token = null, lease_expires_at = null
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and coalesce(generation, 0) = ?
+-- name: AlarmDone
+delete from perdure.alarm_items a
+using unnest(?::uuid[], ?::bigint[]) as o (id, generation)
+where a.id = o.id and a.generation = o.generation
 
 -- name: AlarmAdvance
-update perdure.alarms
-set status = 'pending', due_at = ?::timestamptz, occurs_at = ?::timestamptz, caught_up = ?, attempts = 0, crashes = 0, batch_limit = null, error = ?, logged = logged or ?::text is not null,
-  worker = null, token = null, lease_expires_at = null
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and coalesce(generation, 0) = ?
+-- A recurring alarm waits for its next tick.
+update perdure.alarm_items a
+set due_at = o.next, occurs_at = o.next, caught_up = o.caught_up, attempt = 0, crashes = 0, batch_limit = null, error = o.error, logged = a.logged or o.error is not null
+from unnest(?::uuid[], ?::bigint[], ?::timestamptz[], ?::integer[], ?::text[]) as o (id, generation, next, caught_up, error)
+where a.id = o.id and a.generation = o.generation
 
--- name: AlarmRetry
-update perdure.alarms
-set status = 'pending', attempts = attempts + 1, batch_limit = null, error = ?, logged = true, due_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond',
-  worker = null, token = null, lease_expires_at = null
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and coalesce(generation, 0) = ?
+-- name: AlarmTried
+-- Attempts that failed. Without a delay it was the last one.
+update perdure.alarm_items a
+set attempt = a.attempt + 1, batch_limit = null, error = o.error, logged = true, last_attempt_at = t.now - o.took * interval '1 microsecond',
+  due_at = coalesce(t.now + o.delay * interval '1 microsecond', a.due_at), dead = case when o.delay is null then 'failed' end
+from unnest(?::uuid[], ?::bigint[], ?::text[], ?::bigint[], ?::bigint[]) as o (id, generation, error, took, delay), (select coalesce(?::timestamptz, now()) as now) t
+where a.id = o.id and a.generation = o.generation
 
--- name: AlarmFail
-update perdure.alarms
-set status = 'failed', attempts = attempts + 1, error = ?, logged = true, worker = null, token = null, lease_expires_at = null
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and coalesce(generation, 0) = ?
+-- name: AlarmYield
+-- Alarms that were scheduled again while they ran: these ended well enough.
+update perdure.alarm_items a
+set crashes = 0, batch_limit = null
+from unnest(?::uuid[], ?::bigint[]) as o (id, generation)
+where a.id = o.id and a.generation <> o.generation
 
 -- name: AlarmBury
--- Keeps a tick that failed for good as a dead letter of its own: the alarm goes
--- on. The row is locked, so that the outcome that follows finds it as it is.
-insert into perdure.alarms (actor_type, actor_id, kind, alarm_id, type, status, priority, due_at, occurs_at, sequence, generation, payload,
-  policy, max_attempts, attempts, crashes, error, webhook, trace, created_at, logged)
-select actor_type, actor_id, kind, ?::text, type, 'failed', priority, due_at, occurs_at, sequence, 1, ?::json,
-  policy, max_attempts, attempts + 1, crashes, ?::text, webhook, trace, created_at, true
-from perdure.alarms
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and coalesce(generation, 0) = ?
-for update
-on conflict (actor_type, actor_id, kind, alarm_id) do update
-set attempts = excluded.attempts, error = excluded.error, logged = excluded.logged
+-- Keeps a tick that failed for good as a dead letter of its own: the alarm continues.
+insert into perdure.alarm_items (id, actor_type, actor_id, alarm_id, type, queue, dead, priority, due_at, occurs_at, sequence, generation, payload,
+  policy, max_attempts, attempt, crashes, error, webhook, trace, created_at, last_attempt_at, logged)
+select ?::uuid, actor_type, actor_id, ?::text, type, queue, 'failed', priority, due_at, occurs_at, sequence, 1, ?::json,
+  policy, max_attempts, attempt + 1, crashes, ?::text, webhook, trace, created_at, last_attempt_at, true
+from perdure.alarm_items
+where id = ?::uuid and generation = ?
+on conflict (actor_type, actor_id, alarm_id) do update
+set attempt = excluded.attempt, error = excluded.error, logged = true
 
--- name: AlarmNotice
--- Records a notification of what became of an alarm, if the claim is still held and,
--- where one is given, the generation is the one that was fired.
--- The row is locked, so that the outcome that follows finds it as it is.
-insert into perdure.alarms (actor_type, actor_id, kind, alarm_id, type, priority, due_at, occurs_at, sequence, generation, payload,
-  policy, max_attempts, webhook, trace, created_at)
-select '', '', 'custom', ?::text, ?::text, 0, coalesce(?::timestamptz, now()), coalesce(?::timestamptz, now()), ?::bigint, 1, ?::json,
-  ?::json, ?::integer, ?::text, trace, coalesce(?::timestamptz, now())
-from perdure.alarms
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and coalesce(generation, 0) = coalesce(?::bigint, generation, 0)
-for update
+-- name: AlarmAttemptCopy
+-- A dead letter of a tick has the attempts of the tick.
+insert into perdure.attempts (kind, id, seq, attempt, outcome, error, worker, began_at, ended_at)
+select 'alarm', b.id::text, t.seq, t.attempt, t.outcome, t.error, t.worker, t.began_at, t.ended_at
+from perdure.alarm_items a
+join perdure.alarm_items b on b.actor_type = a.actor_type and b.actor_id = a.actor_id and b.alarm_id = ?::text
+cross join lateral (
+  select *
+  from perdure.attempts t
+  where t.kind = 'alarm' and t.id = a.id::text
+  order by t.seq desc
+  limit ?
+) t
+where a.id = ?::uuid and a.generation = ?
+on conflict do nothing
+
+-- name: AlarmQuarantine
+update perdure.alarm_items
+set dead = 'quarantined', crashes = crashes + 1, batch_limit = null, error = ?, logged = true, due_at = greatest(due_at, coalesce(?::timestamptz, now())),
+  last_attempt_at = coalesce((select max(l.claimed_at) from perdure.leases l where alarm_items.id = any(l.ids)), last_attempt_at)
+where id = ?::uuid
 
 -- name: AlarmMove
--- What was tried already, or recurs, stays the one that it is.
-update perdure.alarms
-set occurs_at = case when attempts = 0 and every_us is null and cron is null then $1::timestamptz else occurs_at end, due_at = $1::timestamptz
-where kind = 'custom' and actor_type = $2 and actor_id = $3 and alarm_id = $4 and status = 'pending'
+-- What was tried already, or recurs, is for the time that it was for.
+update perdure.alarm_items
+set occurs_at = case when attempt = 0 and every_us is null and cron is null then $1::timestamptz else occurs_at end, due_at = $1::timestamptz
+where id = $2::uuid
 
 -- name: AlarmFire
-update perdure.alarms
+update perdure.alarm_items
 set occurs_at = least(occurs_at, coalesce($1::timestamptz, now())), due_at = coalesce($1::timestamptz, now())
-where kind = 'custom' and actor_type = $2 and actor_id = $3 and alarm_id = $4 and status = 'pending'
+where id = $2::uuid
 
 -- name: AlarmSkip
-update perdure.alarms
-set due_at = $1::timestamptz, occurs_at = $1::timestamptz, caught_up = 0, attempts = 0, crashes = 0, batch_limit = null, error = null
-where kind = 'custom' and actor_type = $2 and actor_id = $3 and alarm_id = $4 and status = 'pending'
+update perdure.alarm_items
+set due_at = $1::timestamptz, occurs_at = $1::timestamptz, caught_up = 0, attempt = 0, crashes = 0, batch_limit = null, error = null
+where id = $2::uuid
 
 -- name: AlarmRevive
--- An operator's retry of a dead letter: due now, with all attempts before it.
-update perdure.alarms
-set status = 'pending', attempts = 0, crashes = 0, batch_limit = null, due_at = coalesce(?::timestamptz, now())
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and status in ('failed', 'quarantined')
+-- Dead letters that start over: due now, with all attempts before them. They are locked.
+update perdure.alarm_items
+set dead = null, attempt = 0, crashes = 0, batch_limit = null, due_at = coalesce(?::timestamptz, now())
+where id = any(?::uuid[]) and dead is not null
 
--- name: AlarmReviveMany
-update perdure.alarms a
-set status = 'pending', attempts = 0, crashes = 0, batch_limit = null, due_at = coalesce({value}::timestamptz, now())
-from (
-  select actor_type, actor_id, alarm_id
-  from perdure.alarms
-  {where}
-  order by due_at, actor_type, actor_id, alarm_id
-  limit {value}
-  for update skip locked
-) d
-where a.kind = 'custom' and a.actor_type = d.actor_type and a.actor_id = d.actor_id and a.alarm_id = d.alarm_id
+-- name: AlarmChosen
+-- Locks the alarms that meet conditions.
+select h.id::text
+from perdure.alarm_items h
+left join perdure.ready r on r.queue = h.queue and r.suspect in (false, true) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
+{where}
+order by h.due_at, h.actor_type, h.actor_id, h.alarm_id
+limit {value}
+for update of h{skip}
 
--- name: AlarmCancelMany
-delete from perdure.alarms a
-using (
-  select actor_type, actor_id, alarm_id
-  from perdure.alarms
-  {where}
-  order by actor_type, actor_id, alarm_id
-  limit {value}
-  for update
-) d
-where a.kind = 'custom' and a.actor_type = d.actor_type and a.actor_id = d.actor_id and a.alarm_id = d.alarm_id
+-- name: AlarmRemove
+-- Removes alarms that are locked, wherever they are. The claims of those that run are
+-- taken away.
+with old as (
+  select h.id, h.queue, h.priority, h.due_at, h.dead
+  from perdure.alarm_items h
+  where {which}
+), waited as (
+  delete from perdure.ready r
+  using old o
+  where r.queue = o.queue and r.suspect in (false, true) and r.priority = o.priority and r.due_at = o.due_at and r.id = o.id
+  returning r.id
+), taken as (
+  insert into perdure.interrupts (id, token)
+  select o.id, l.token
+  from old o
+  cross join lateral (select token from perdure.leases l where o.id = any(l.ids) order by l.seq desc limit 1) l
+  where o.dead is null and not exists (select 1 from waited w where w.id = o.id)
+  on conflict do nothing
+), gone as (
+  delete from perdure.alarm_items a
+  using old o
+  where a.id = o.id
+)
+select coalesce(o.dead, case when w.id is null then 'processing' else 'pending' end)
+from old o
+left join waited w on w.id = o.id
 
 -- name: AlarmsDead
 -- Dead letters whose last time was long ago. A quarantined alarm that recurs is kept:
 -- it is a schedule too.
-select actor_type, actor_id, alarm_id
-from perdure.alarms
-where status in ('failed', 'quarantined') and due_at <= coalesce(?::timestamptz, now()) - ?::bigint * interval '1 microsecond'
-  and kind = 'custom' and every_us is null and cron is null
+select id::text
+from perdure.alarm_items
+where dead is not null and due_at <= coalesce(?::timestamptz, now()) - ?::bigint * interval '1 microsecond' and every_us is null and cron is null
 order by due_at
 limit ?
 for update skip locked
+
+-- name: AlarmCount
+select coalesce(h.dead, case when r.id is null then 'processing' else 'pending' end), count(*)
+from perdure.alarm_items h
+left join perdure.ready r on r.queue = h.queue and r.suspect in (false, true) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
+{where}
+group by 1

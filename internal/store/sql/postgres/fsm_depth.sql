@@ -1,4 +1,4 @@
--- How many instances there are, for metrics, on PostgreSQL. Ready rows of hooks do not count.
+-- How many instances there are, for metrics, on PostgreSQL. Ready rows of other kinds do not count.
 
 -- name: InstanceDepth
 with recursive lane (queue) as (
@@ -12,7 +12,7 @@ select 'ready', count(*) from (
   select 1
   from lane
   cross join lateral (select 1 from perdure.ready r where r.queue = lane.queue order by r.suspect, r.priority, r.due_at, r.id limit 10000) due
-  where not starts_with(lane.queue, 'hook' || chr(9))
+  where strpos(lane.queue, chr(9)) = 0
   limit 10000
 ) n
 union all

@@ -9,7 +9,7 @@
 select i.id::text, coalesce(string_agg(p.place, ', ' order by p.place), 'nowhere')
 from perdure.instances i
 left join (
-  select id, 'ready' as place from perdure.ready where not starts_with(queue, 'hook' || chr(9))
+  select id, 'ready' as place from perdure.ready where strpos(queue, chr(9)) = 0
   union all
   select id, 'waiting' from perdure.waiting
   union all
@@ -31,7 +31,7 @@ having count(p.place) > 1 or count(p.place) = 0 and not exists (
 -- What belongs to an instance belongs to one that exists and has not ended.
 select p.id::text, p.place || case when i.id is null then ' of no instance' else ' of one that has ended' end
 from (
-  select id, 'ready' as place from perdure.ready where not starts_with(queue, 'hook' || chr(9))
+  select id, 'ready' as place from perdure.ready where strpos(queue, chr(9)) = 0
   union all
   select id, 'waiting' from perdure.waiting
   union all
@@ -69,7 +69,7 @@ where not exists (select 1 from perdure.instances i where i.id = p.id)
 select i.id::text, 'is ready elsewhere than its queue, priority and due time say'
 from perdure.ready r
 join perdure.instances i on i.id = r.id
-where not starts_with(r.queue, 'hook' || chr(9)) and (r.queue, r.priority, r.due_at) is distinct from (i.queue, i.priority, i.due_at)
+where strpos(r.queue, chr(9)) = 0 and (r.queue, r.priority, r.due_at) is distinct from (i.queue, i.priority, i.due_at)
 
 -- name: InvariantWake
 -- Nobody waits beside a signal that he waits for and has not seen.

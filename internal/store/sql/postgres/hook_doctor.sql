@@ -1,30 +1,6 @@
 -- What must hold of hooks, on PostgreSQL. Each statement returns what breaks its rule: the id
 -- of a hook, and its name or what is wrong with it.
 
--- name: HookDoctorPlace
--- A hook is in exactly one place: ready, at its end, or in a lease that it was not taken
--- away from.
-select coalesce(h.key, h.id::text), coalesce(string_agg(p.place, ', ' order by p.place), 'nowhere')
-from perdure.hook_items h
-left join (
-  select id, 'ready' as place from perdure.ready where starts_with(queue, 'hook' || chr(9))
-  union all
-  select id, 'ended' from perdure.hook_ends
-) p on p.id = h.id
-group by h.id
-having count(p.place) > 1 or count(p.place) = 0 and not exists (
-  select 1
-  from perdure.leases l
-  where h.id = any(l.ids) and not exists (select 1 from perdure.interrupts x where x.id = h.id and x.token = l.token)
-)
-
--- name: HookDoctorReady
--- A ready row is where its hook says that it is.
-select coalesce(h.key, h.id::text), 'is ready elsewhere than its queue, batch limit, priority and due time say'
-from perdure.ready r
-join perdure.hook_items h on h.id = r.id
-where starts_with(r.queue, 'hook' || chr(9)) and (r.queue, r.suspect, r.priority, r.due_at) is distinct from (h.queue, h.batch_limit is not null, h.priority, h.due_at)
-
 -- name: HookDoctorEnded
 -- What belongs to a hook belongs to one that exists, and an end is listed at the time of its
 -- hook.
@@ -44,27 +20,9 @@ from perdure.hook_items h
 left join perdure.hook_ends e on e.id = h.id
 where h.attempt + case when e.status = 'completed' then 1 else 0 end > h.max_attempts
 
--- name: HookDoctorStuck
--- A claim that expired long ago was returned by some process.
-select coalesce(h.key, h.id::text), h.name
-from perdure.leases l
-cross join unnest(l.ids) as held (id)
-join perdure.hook_items h on h.id = held.id
-where starts_with(l.queue, 'hook' || chr(9)) and l.expires_at < ?
-  and not exists (select 1 from perdure.hook_ends e where e.id = h.id)
-  and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (false, true) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
-  and not exists (select 1 from perdure.leases newer where newer.seq > l.seq and h.id = any(newer.ids))
-
 -- name: HookDoctorUnhandled
 -- A hook that has been due for long has a process that handles it.
 select coalesce(h.key, h.id::text), h.name
 from perdure.ready r
 join perdure.hook_items h on h.id = r.id
 where starts_with(r.queue, 'hook' || chr(9)) and r.due_at < ?
-
--- name: HookDoctorKept
--- What is recorded of a hook is kept with it.
-select a.id, min(a.error)
-from perdure.attempts a
-where a.kind = 'hook' and not exists (select 1 from perdure.hook_items h where h.id::text = a.id)
-group by a.id

@@ -38,13 +38,20 @@ not exists (
   where o.actor_type = {of}.actor_type and o.actor_id = {of}.actor_id and {foreign o.snapshot}
 ) and not exists (
   select 1
-  from perdure.alarms o
-  where o.kind = 'machine' and o.actor_type = {of}.actor_type and o.actor_id = {of}.actor_id and {foreign o.payload}
+  from perdure.delays o
+  where o.actor_type = {of}.actor_type and o.actor_id = {of}.actor_id and {foreign o.payload}
 )
 
 -- name: OpenableHook
 not exists (
   select 1
   from perdure.hook_items o
+  where o.id = {of} and {foreign o.payload}
+)
+
+-- name: OpenableAlarm
+not exists (
+  select 1
+  from perdure.alarm_items o
   where o.id = {of} and {foreign o.payload}
 )

@@ -70,7 +70,7 @@ limit ?
 select distinct held.id::text
 from perdure.leases l
 cross join unnest(l.ids) as held (id)
-where not starts_with(l.queue, 'hook' || chr(9)) and held.id < ?::uuid
+where strpos(l.queue, chr(9)) = 0 and held.id < ?::uuid
 order by 1 desc
 limit ?
 
@@ -97,8 +97,8 @@ order by u.id desc
 limit ?
 
 -- name: InspectReadyGroup
--- The next queue and urgency that has instances. The lanes of hooks, which may be between
--- the queues, are skipped one by one.
+-- The next queue and urgency that has instances. The lanes of other kinds, which may be
+-- between the queues, are skipped one by one.
 with recursive found (queue, suspect, priority) as (
   (
     select r.queue, r.suspect, r.priority
@@ -117,11 +117,11 @@ with recursive found (queue, suspect, priority) as (
     order by r.queue, r.suspect, r.priority
     limit 1
   ) n
-  where starts_with(f.queue, 'hook' || chr(9))
+  where strpos(f.queue, chr(9)) > 0
 )
 select queue, suspect, priority
 from found
-where not starts_with(queue, 'hook' || chr(9))
+where strpos(queue, chr(9)) = 0
 limit 1
 
 -- name: InspectReady

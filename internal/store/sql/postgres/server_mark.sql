@@ -13,14 +13,14 @@ with recursive lane (queue) as (
 select 'instances', concat_ws('|',
   (select finished_at from perdure.finished order by finished_at desc limit 1),
   (select id from perdure.instances order by id desc limit 1),
-  (select max(seq) from perdure.leases where not starts_with(queue, 'hook' || chr(9))),
+  (select max(seq) from perdure.leases where strpos(queue, chr(9)) = 0),
   (select count(*) from (select 1 from perdure.waiting limit 1000) s),
   (select count(*) from (select 1 from perdure.barriers limit 1000) s),
   (select count(*) from (
     select 1
     from lane
     cross join lateral (select 1 from perdure.ready r where r.queue = lane.queue order by r.suspect, r.priority, r.due_at, r.id limit 1000) due
-    where not starts_with(lane.queue, 'hook' || chr(9))
+    where strpos(lane.queue, chr(9)) = 0
     limit 1000
   ) s))
 union all
@@ -45,10 +45,19 @@ select 'tasks', concat_ws('|',
   (select count(*) from (select 1 from queues.task where status in ('failed', 'quarantined') limit 1000) s))
 union all
 select 'alarms', concat_ws('|',
-  (select due_at from perdure.alarms where status = 'pending' order by due_at limit 1),
-  (select count(*) from (select 1 from perdure.alarms where status = 'pending' limit 1000) s),
-  (select count(*) from (select 1 from perdure.alarms where status = 'processing' limit 1000) s),
-  (select count(*) from (select 1 from perdure.alarms where status in ('failed', 'quarantined') limit 1000) s))
+  (select due_at from perdure.alarm_items order by due_at, actor_type, actor_id, alarm_id limit 1),
+  (select due_at from perdure.delays where status = 'pending' order by due_at, actor_type, actor_id, alarm_id limit 1),
+  (select max(seq) from perdure.leases where queue = 'alarm' || chr(9)),
+  (select count(*) from (
+    select 1
+    from lane
+    cross join lateral (select 1 from perdure.ready r where r.queue = lane.queue order by r.suspect, r.priority, r.due_at, r.id limit 1000) due
+    where starts_with(lane.queue, 'alarm' || chr(9))
+    limit 1000
+  ) s),
+  (select count(*) from (select 1 from perdure.delays where status = 'pending' limit 1000) s),
+  (select count(*) from (select 1 from perdure.alarm_items where dead is not null limit 1000) s),
+  (select count(*) from (select 1 from perdure.delays where status = 'quarantined' limit 1000) s))
 union all
 select 'actors', concat_ws('|',
   (select created_at from perdure.actors order by created_at desc, type desc, id desc limit 1),

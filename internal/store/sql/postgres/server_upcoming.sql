@@ -106,9 +106,21 @@ select 'tasks.running', count(*) from (select 1 from queues.task where status = 
 union all
 select 'tasks.failed', count(*) from (select 1 from queues.task where status in ('failed', 'quarantined') limit $1) s
 union all
-select 'alarms.running', count(*) from (select 1 from perdure.alarms where status = 'processing' limit $1) s
+select 'alarms.running', count(*) from (
+  select 1
+  from (
+    select distinct held.id as id
+    from perdure.leases l
+    cross join unnest(l.ids) as held (id)
+    where l.queue = 'alarm' || chr(9)
+  ) held
+  join perdure.alarm_items h on h.id = held.id
+  where h.dead is null
+    and (select true from perdure.ready r where r.queue = h.queue and r.suspect in (false, true) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id limit 1) is null
+  limit $1
+) s
 union all
-select 'alarms.failed', count(*) from (select 1 from perdure.alarms where status in ('failed', 'quarantined') limit $1) s
+select 'alarms.failed', count(*) from (select 1 from (select 1 from perdure.alarm_items where dead is not null limit $1) a union all select 1 from (select 1 from perdure.delays where status = 'quarantined' limit $1) d limit $1) s
 union all
 select 'actors.total', count(*) from (select 1 from perdure.actors limit $1) s
 union all

@@ -33,8 +33,8 @@ from (
   select al.actor_type, al.actor_id, al.alarm_id, al.payload, coalesce(al.occurs_at, al.due_at) as due_at, al.crashes,
     row_number() over (partition by al.actor_type, al.actor_id order by coalesce(al.occurs_at, al.due_at), al.sequence) as place
   from jsonb_each(?1) wanted
-  cross join perdure.alarms al on al.actor_type = wanted.value->>0 and al.actor_id = wanted.value->>1
-  where al.kind = 'machine' and al.status <> 'quarantined' and coalesce(al.occurs_at, al.due_at) <= ?2
+  cross join perdure.delays al on al.actor_type = wanted.value->>0 and al.actor_id = wanted.value->>1
+  where al.status <> 'quarantined' and coalesce(al.occurs_at, al.due_at) <= ?2
 )
 where place <= ?3
 order by actor_type, actor_id, place
@@ -70,35 +70,35 @@ select value->>0, value->>1, value->>2, value->>3, value->>4
 from jsonb_each(?1)
 
 -- name: TimerPut
-insert into perdure.alarms (actor_type, actor_id, kind, alarm_id, type, due_at, sequence, payload, path, generation, created_at)
-select value->>0, value->>1, 'machine', value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>9
+insert into perdure.delays (actor_type, actor_id, alarm_id, type, due_at, sequence, payload, path, generation, created_at)
+select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>9
 from jsonb_each(?1)
 where true
-on conflict (actor_type, actor_id, kind, alarm_id) do update
+on conflict (actor_type, actor_id, alarm_id) do update
 set type = excluded.type, due_at = excluded.due_at, sequence = excluded.sequence, payload = excluded.payload,
   path = excluded.path, generation = excluded.generation, created_at = excluded.created_at, status = 'pending', occurs_at = null,
   crashes = 0, batch_limit = null, error = null
 
 -- name: TimerDelete
-delete from perdure.alarms
-where kind = 'machine' and (actor_type, actor_id, alarm_id) in (select value->>0, value->>1, value->>2 from jsonb_each(?1))
+delete from perdure.delays
+where (actor_type, actor_id, alarm_id) in (select value->>0, value->>1, value->>2 from jsonb_each(?1))
 
 -- name: TimerDeleteAll
-delete from perdure.alarms
-where kind = 'machine' and (actor_type, actor_id) in (select value->>0, value->>1 from jsonb_each(?1))
+delete from perdure.delays
+where (actor_type, actor_id) in (select value->>0, value->>1 from jsonb_each(?1))
   and (actor_type, actor_id, path, generation) in (select value->>0, value->>1, value->>2, value->>3 from jsonb_each(?1))
 
 -- name: TimerPark
-update perdure.alarms
+update perdure.delays
 set status = ?1
-where kind = 'machine' and error is null and (actor_type, actor_id) in (select value->>0, value->>1 from jsonb_each(?2))
+where error is null and (actor_type, actor_id) in (select value->>0, value->>1 from jsonb_each(?2))
 
 -- name: TimerPostpone
 -- Lets the due timers of actors wait once more for as long as they have been due,
 -- within bounds. The time that they are for stays what it is.
-update perdure.alarms
+update perdure.delays
 set occurs_at = coalesce(occurs_at, due_at), due_at = ?1 + min(max(?1 - coalesce(occurs_at, due_at), ?2), ?3)
-where kind = 'machine' and status = 'pending' and (actor_type, actor_id) in (select value->>0, value->>1 from jsonb_each(?4)) and due_at <= ?1
+where status = 'pending' and (actor_type, actor_id) in (select value->>0, value->>1 from jsonb_each(?4)) and due_at <= ?1
 
 -- name: CheckpointInsert
 insert into perdure.checkpoints (actor_type, actor_id, sequence, machine, snapshot, timers, checksum)

@@ -1,210 +1,239 @@
--- Alarms of users, on SQLite. Those of machines are not touched here: every
--- statement says kind = 'custom'. Every statement that ends or extends a claim is
--- guarded by its token, and what records an outcome also by the generation: an
--- alarm that was scheduled anew meanwhile is not the one that was fired.
+-- Alarms of users, on SQLite. now is always given. Sets are passed as JSON, an array for
+-- each row; a lone ; stands between the statements of one name.
+--
+-- An alarm that waits is in ready, one that runs in a lease, and a dead letter has its
+-- status in dead. An outcome names the generation that was claimed: an alarm that was
+-- scheduled again while it ran is kept as it is.
 
--- name: AlarmLock
-select actor_type, actor_id, alarm_id, type, status, priority, due_at, occurs_at, sequence, generation, payload,
-  every_us, cron, zone, base_at, missed, missed_cap, caught_up, policy, max_attempts, attempts, crashes, error, webhook, trace,
-  created_at, worker, lease_expires_at, last_attempt_at, batch_limit
-from perdure.alarms
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ?
+-- Pieces of the statements in family.sql.
 
--- name: AlarmRefresh
--- A recurring alarm that is scheduled again with the same ticks goes on where it
--- is.
-update perdure.alarms
-set priority = ?, payload = ?, missed = ?, missed_cap = ?, policy = ?, max_attempts = ?, webhook = ?, trace = ?
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and type = ? and status in ('pending', 'processing')
-  and every_us is not distinct from ? and cron is not distinct from ? and zone is not distinct from ?
-  and base_at is not distinct from coalesce(?, base_at)
+-- name: Alarm.ClaimColumns
+h.id, h.actor_type, h.actor_id, h.alarm_id, h.type, h.priority, h.due_at, h.occurs_at, h.sequence, h.generation, h.payload,
+  h.every_us, h.cron, h.zone, h.base_at, h.missed, h.missed_cap, h.caught_up, h.policy, h.max_attempts, h.attempt, h.crashes, h.error,
+  h.webhook, h.trace, h.created_at
 
--- name: AlarmSchedule
--- Whoever runs it keeps the claim: the outcome is dropped, for it is of another
--- generation.
-insert into perdure.alarms as a (actor_type, actor_id, kind, alarm_id, type, priority, due_at, occurs_at, sequence, generation, payload,
-  every_us, cron, zone, base_at, missed, missed_cap, policy, max_attempts, webhook, trace, created_at)
-select ?1, ?2, 'custom', ?3, ?4, ?5, t.due, t.due, ?6, 1, ?7,
-  ?8, ?9, ?10, case when ?8 is not null then t.due end, ?11, ?12, ?13, ?14, ?15, ?16, t.now
-from (select ?17 as now, coalesce(?18, ?17 + ?19) as due) t
+-- name: Alarm.Public
+case when h.actor_type = '' then h.alarm_id else h.actor_type || '/' || h.actor_id || '/' || h.alarm_id end
+
+-- name: Alarm.Name
+h.type
+
+-- name: Alarm.Ends
+select id, 'dead' from perdure.alarm_items where dead is not null
+
+-- name: Alarm.Live
+h.dead is null
+
+-- name: Alarm.LockColumns
+, h.generation
+
+-- name: Alarm.Released
+ and dead is null
+
+-- name: Alarm.Returned
+logged = 1,
+
+-- name: AlarmGet
+select h.id, h.actor_type, h.actor_id, h.alarm_id, h.type, h.priority, h.due_at, h.occurs_at, h.sequence, h.generation, h.payload,
+  h.every_us, h.cron, h.zone, h.base_at, h.missed, h.missed_cap, h.caught_up, h.policy, h.max_attempts, h.attempt, h.crashes, h.error,
+  h.webhook, h.trace, h.created_at, coalesce(h.dead, case when r.id is null then 'processing' else 'pending' end),
+  (select l.worker from perdure.leases l where h.dead is null and r.id is null and h.id in (select value from json_each(l.ids)) order by l.seq desc limit 1),
+  (select l.expires_at from perdure.leases l where h.dead is null and r.id is null and h.id in (select value from json_each(l.ids)) order by l.seq desc limit 1),
+  coalesce((select l.claimed_at from perdure.leases l where h.dead is null and r.id is null and h.id in (select value from json_each(l.ids)) order by l.seq desc limit 1), h.last_attempt_at)
+from perdure.alarm_items h
+left join perdure.ready r on r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
+where h.actor_type = ? and h.actor_id = ? and h.alarm_id = ?
+
+-- name: AlarmFind
+select id
+from perdure.alarm_items
+where actor_type = ? and actor_id = ? and alarm_id = ?
+
+-- name: AlarmInsert
+insert into perdure.alarm_items (id, actor_type, actor_id, alarm_id, type, queue, priority, sequence, payload, every_us, cron, zone, missed, missed_cap,
+  policy, max_attempts, webhook, trace, generation, due_at, occurs_at, base_at, created_at)
+select ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, 1, t.due, t.due, case when ?10 is not null then t.due end, ?19
+from (select coalesce(?20, ?19 + ?21) as due) t
 where true
-on conflict (actor_type, actor_id, kind, alarm_id) do update
-set type = excluded.type, priority = excluded.priority, due_at = excluded.due_at, occurs_at = excluded.occurs_at,
-  sequence = excluded.sequence, generation = coalesce(a.generation, 0) + 1, payload = excluded.payload,
-  every_us = excluded.every_us, cron = excluded.cron, zone = excluded.zone, base_at = excluded.base_at,
-  missed = excluded.missed, missed_cap = excluded.missed_cap, caught_up = 0, policy = excluded.policy,
-  max_attempts = excluded.max_attempts, attempts = 0, error = null, webhook = excluded.webhook, trace = excluded.trace,
-  created_at = excluded.created_at,
-  status = case when a.status = 'processing' then 'processing' else 'pending' end,
-  crashes = case when a.status = 'processing' then a.crashes else 0 end,
-  batch_limit = case when a.status = 'processing' then a.batch_limit end
-where not (
-  (excluded.every_us is not null or excluded.cron is not null) and a.type = excluded.type
-  and a.status in ('pending', 'processing') and a.every_us is not distinct from excluded.every_us
-  and a.cron is not distinct from excluded.cron and a.zone is not distinct from excluded.zone
-  and a.base_at is not distinct from coalesce(?20, a.base_at)
-)
+on conflict (actor_type, actor_id, alarm_id) do nothing
+;
+insert into perdure.ready (queue, priority, due_at, id)
+select queue, priority, due_at, id
+from perdure.alarm_items
+where id = ?1
 
--- name: AlarmExpired
--- First half of the return of expired claims.
-select actor_type, actor_id, alarm_id, crashes, coalesce(worker, ''), coalesce(token, ''), batch_limit
-from perdure.alarms
-where kind = 'custom' and status = 'processing' and lease_expires_at <= ?
-order by lease_expires_at
-limit ?
-
--- name: AlarmReturn
--- Second half.
-update perdure.alarms
-set status = ?, crashes = ?, batch_limit = ?,
-  due_at = max(due_at, ? + ?),
-  error = ?, logged = 1, token = null, lease_expires_at = null
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ?
-returning actor_type, actor_id, alarm_id, type, status, priority, due_at, occurs_at, sequence, generation, payload,
-  every_us, cron, zone, base_at, missed, missed_cap, caught_up, policy, max_attempts, attempts, crashes, error, webhook, trace,
-  created_at, worker, lease_expires_at, last_attempt_at, batch_limit
-
--- name: AlarmClaim
--- The types are a JSON array. Of each type and priority only the oldest due rows
--- are looked at.
-update perdure.alarms
-set status = 'processing', worker = ?1, token = ?2, last_attempt_at = ?3, lease_expires_at = ?3 + ?4
-where rowid in (
-  select a.rowid
-  from jsonb_each(?6) handled
-  cross join (values (-1), (0), (1)) level
-  cross join perdure.alarms a
-  where a.rowid in (
-    select rowid
-    from perdure.alarms
-    where kind = 'custom' and type = handled.value and priority = level.column1 and status = 'pending' and due_at <= ?3
-      and (batch_limit is null or batch_limit >= ?7){openable Row payload}
-    order by due_at, sequence
-    limit ?5
-  )
-  order by a.priority, a.due_at, a.sequence
-  limit ?5
-)
-returning actor_type, actor_id, alarm_id, type, status, priority, due_at, occurs_at, sequence, generation, payload,
-  every_us, cron, zone, base_at, missed, missed_cap, caught_up, policy, max_attempts, attempts, crashes, error, webhook, trace,
-  created_at, worker, lease_expires_at, last_attempt_at, batch_limit
-
--- name: AlarmNextWake
--- Microseconds until something is due: an alarm that is handled here, or an
--- expired claim of anybody.
-select min(max(min(at), -62135510400000000), 253402214400000000) - ?1
+-- name: AlarmReplace
+-- Replaces the alarm that has the key of a new one. A recurring alarm with the same ticks
+-- keeps its place. An alarm that runs stays in its lease: its outcome makes it ready.
+update perdure.ready
+set queue = ?6, suspect = iif(o.same, suspect, 0), priority = ?7, due_at = iif(o.same, due_at, coalesce(?20, ?19 + ?21))
 from (
-  select (
-    select min(due_at)
-    from perdure.alarms
-    where kind = 'custom' and type = handled.value and priority = level.column1 and status = 'pending'
-      and (batch_limit is null or batch_limit >= ?3){openable Row payload}
-  ) as at
-  from jsonb_each(?2) handled
-  cross join (values (-1), (0), (1)) level
-  union all
-  select min(lease_expires_at)
-  from perdure.alarms
-  where kind = 'custom' and status = 'processing'
-)
+  select h.id as item, h.queue as lane, h.priority as urgency, h.due_at as due, (?10 is not null or ?11 is not null) and h.type = ?5 and h.dead is null and h.every_us is ?10 and h.cron is ?11 and h.zone is ?12
+      and h.base_at is coalesce(?22, h.base_at) as same
+  from perdure.alarm_items h
+  where h.actor_type = ?2 and h.actor_id = ?3 and h.alarm_id = ?4 and h.id <> ?1
+) o
+where queue = o.lane and suspect in (0, 1) and priority = o.urgency and due_at = o.due and id = o.item
+;
+insert into perdure.ready (queue, priority, due_at, id)
+select ?6, ?7, coalesce(?20, ?19 + ?21), h.id
+from perdure.alarm_items h
+where h.actor_type = ?2 and h.actor_id = ?3 and h.alarm_id = ?4 and h.id <> ?1 and h.dead is not null
+;
+update perdure.alarm_items
+set type = ?5, queue = ?6, priority = ?7, payload = ?9, missed = ?13, missed_cap = ?14, policy = ?15, max_attempts = ?16, webhook = ?17, trace = ?18,
+  every_us = ?10, cron = ?11, zone = ?12, dead = null,
+  sequence = iif(o.same, sequence, ?8),
+  generation = generation + iif(o.same, 0, 1),
+  due_at = o.due,
+  occurs_at = iif(o.same, occurs_at, o.due),
+  base_at = iif(o.same, base_at, iif(?10 is not null, o.due, null)),
+  caught_up = iif(o.same, caught_up, 0),
+  attempt = iif(o.same, attempt, 0),
+  error = iif(o.same, error, null),
+  created_at = iif(o.same, created_at, ?19),
+  crashes = iif(o.same or not o.waits, crashes, 0),
+  batch_limit = iif(o.same or not o.waits, batch_limit, null)
+from (
+  select n.item, n.same, n.due, exists (select 1 from perdure.ready r where r.queue = ?6 and r.suspect in (0, 1) and r.priority = ?7 and r.due_at = n.due and r.id = n.item) as waits
+  from (
+    select p.item, p.same, iif(p.same, p.due_at, coalesce(?20, ?19 + ?21)) as due
+    from (
+      select h.id as item, h.due_at, (?10 is not null or ?11 is not null) and h.type = ?5 and h.dead is null and h.every_us is ?10 and h.cron is ?11 and h.zone is ?12
+      and h.base_at is coalesce(?22, h.base_at) as same
+      from perdure.alarm_items h
+      where h.actor_type = ?2 and h.actor_id = ?3 and h.alarm_id = ?4 and h.id <> ?1
+    ) p
+  ) n
+) o
+where perdure.alarm_items.id = o.item
 
--- name: AlarmExtend
-update perdure.alarms
-set lease_expires_at = ? + ?
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ?
-
--- name: AlarmPostpone
--- Gives a claim back for a while, at no cost, with an error if there is one.
-update perdure.alarms
-set status = 'pending', error = coalesce(?, error), due_at = ? + ?, worker = null, token = null, lease_expires_at = null
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and coalesce(generation, 0) = ?
+-- name: AlarmDone
+delete from perdure.alarm_items
+where (id, generation) in (select value->>0, value->>1 from jsonb_each(?1))
 
 -- name: AlarmAdvance
-update perdure.alarms
-set status = 'pending', due_at = ?, occurs_at = ?, caught_up = ?, attempts = 0, crashes = 0, batch_limit = null, error = ?, logged = logged or ? is not null,
-  worker = null, token = null, lease_expires_at = null
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and coalesce(generation, 0) = ?
+-- A recurring alarm waits for its next tick.
+update perdure.alarm_items
+set due_at = o.value->>2, occurs_at = o.value->>2, caught_up = o.value->>3, attempt = 0, crashes = 0, batch_limit = null,
+  error = o.value->>4, logged = logged or o.value->>4 is not null
+from jsonb_each(?1) o
+where perdure.alarm_items.id = o.value->>0 and generation = o.value->>1
 
--- name: AlarmRetry
-update perdure.alarms
-set status = 'pending', attempts = attempts + 1, batch_limit = null, error = ?, logged = 1, due_at = ? + ?, worker = null, token = null, lease_expires_at = null
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and coalesce(generation, 0) = ?
+-- name: AlarmTried
+-- Attempts that failed. Without a delay it was the last one.
+update perdure.alarm_items
+set attempt = attempt + 1, batch_limit = null, error = o.value->>2, logged = 1, last_attempt_at = ?2 - (o.value->>3),
+  due_at = coalesce(?2 + (o.value->>4), due_at), dead = iif(o.value->>4 is null, 'failed', null)
+from jsonb_each(?1) o
+where perdure.alarm_items.id = o.value->>0 and generation = o.value->>1
 
--- name: AlarmFail
-update perdure.alarms
-set status = 'failed', attempts = attempts + 1, error = ?, logged = 1, worker = null, token = null, lease_expires_at = null
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and coalesce(generation, 0) = ?
+-- name: AlarmYield
+-- Alarms that were scheduled again while they ran: these ended well enough.
+update perdure.alarm_items
+set crashes = 0, batch_limit = null
+from jsonb_each(?1) o
+where perdure.alarm_items.id = o.value->>0 and generation <> o.value->>1
 
 -- name: AlarmBury
--- Keeps a tick that failed for good as a dead letter of its own: the alarm goes
--- on.
-insert into perdure.alarms (actor_type, actor_id, kind, alarm_id, type, status, priority, due_at, occurs_at, sequence, generation, payload,
-  policy, max_attempts, attempts, crashes, error, webhook, trace, created_at, logged)
-select actor_type, actor_id, kind, ?, type, 'failed', priority, due_at, occurs_at, sequence, 1, ?,
-  policy, max_attempts, attempts + 1, crashes, ?, webhook, trace, created_at, 1
-from perdure.alarms
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and coalesce(generation, 0) = ?
-on conflict (actor_type, actor_id, kind, alarm_id) do update
-set attempts = excluded.attempts, error = excluded.error, logged = excluded.logged
+-- Keeps a tick that failed for good as a dead letter of its own: the alarm continues.
+insert into perdure.alarm_items (id, actor_type, actor_id, alarm_id, type, queue, dead, priority, due_at, occurs_at, sequence, generation, payload,
+  policy, max_attempts, attempt, crashes, error, webhook, trace, created_at, last_attempt_at, logged)
+select ?, actor_type, actor_id, ?, type, queue, 'failed', priority, due_at, occurs_at, sequence, 1, ?,
+  policy, max_attempts, attempt + 1, crashes, ?, webhook, trace, created_at, last_attempt_at, 1
+from perdure.alarm_items
+where id = ? and generation = ?
+on conflict (actor_type, actor_id, alarm_id) do update
+set attempt = excluded.attempt, error = excluded.error, logged = 1
 
--- name: AlarmNotice
--- Records a notification of what became of an alarm, if the claim is still held and,
--- where one is given, the generation is the one that was fired.
-insert into perdure.alarms (actor_type, actor_id, kind, alarm_id, type, priority, due_at, occurs_at, sequence, generation, payload,
-  policy, max_attempts, webhook, trace, created_at)
-select '', '', 'custom', ?, ?, 0, ?, ?, ?, 1, ?,
-  ?, ?, ?, trace, ?
-from perdure.alarms
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and token = ? and coalesce(generation, 0) = coalesce(?, generation, 0)
+-- name: AlarmAttemptCopy
+-- A dead letter of a tick has the attempts of the tick.
+insert into perdure.attempts (kind, id, seq, attempt, outcome, error, worker, began_at, ended_at)
+select 'alarm', t.buried, t.seq, t.attempt, t.outcome, t.error, t.worker, t.began_at, t.ended_at
+from (
+  select b.id as buried, t.seq, t.attempt, t.outcome, t.error, t.worker, t.began_at, t.ended_at
+  from perdure.alarm_items a
+  join perdure.alarm_items b on b.actor_type = a.actor_type and b.actor_id = a.actor_id and b.alarm_id = ?1
+  join perdure.attempts t on t.kind = 'alarm' and t.id = a.id and t.actor_type = '' and t.actor_id = ''
+  where a.id = ?3 and a.generation = ?4
+  order by t.seq desc
+  limit ?2
+) t
+where true
+on conflict do nothing
+
+-- name: AlarmQuarantine
+update perdure.alarm_items
+set dead = 'quarantined', crashes = crashes + 1, batch_limit = null, error = ?1, logged = 1, due_at = max(due_at, ?2),
+  last_attempt_at = coalesce((select max(l.claimed_at) from perdure.leases l where perdure.alarm_items.id in (select value from json_each(l.ids))), last_attempt_at)
+where id = ?3
 
 -- name: AlarmMove
--- What was tried already, or recurs, stays the one that it is.
-update perdure.alarms
-set occurs_at = case when attempts = 0 and every_us is null and cron is null then ?1 else occurs_at end, due_at = ?1
-where kind = 'custom' and actor_type = ?2 and actor_id = ?3 and alarm_id = ?4 and status = 'pending'
+-- What was tried already, or recurs, is for the time that it was for.
+update perdure.alarm_items
+set occurs_at = iif(attempt = 0 and every_us is null and cron is null, ?1, occurs_at), due_at = ?1
+where id = ?2
 
 -- name: AlarmFire
-update perdure.alarms
+update perdure.alarm_items
 set occurs_at = min(occurs_at, ?1), due_at = ?1
-where kind = 'custom' and actor_type = ?2 and actor_id = ?3 and alarm_id = ?4 and status = 'pending'
+where id = ?2
 
 -- name: AlarmSkip
-update perdure.alarms
-set due_at = ?1, occurs_at = ?1, caught_up = 0, attempts = 0, crashes = 0, batch_limit = null, error = null
-where kind = 'custom' and actor_type = ?2 and actor_id = ?3 and alarm_id = ?4 and status = 'pending'
+update perdure.alarm_items
+set due_at = ?1, occurs_at = ?1, caught_up = 0, attempt = 0, crashes = 0, batch_limit = null, error = null
+where id = ?2
 
 -- name: AlarmRevive
--- An operator's retry of a dead letter: due now, with all attempts before it.
-update perdure.alarms
-set status = 'pending', attempts = 0, crashes = 0, batch_limit = null, due_at = ?
-where kind = 'custom' and actor_type = ? and actor_id = ? and alarm_id = ? and status in ('failed', 'quarantined')
+-- Dead letters that start over: due now, with all attempts before them.
+update perdure.alarm_items
+set dead = null, attempt = 0, crashes = 0, batch_limit = null, due_at = ?1
+where id in (select value->>0 from jsonb_each(?2)) and dead is not null
 
--- name: AlarmReviveMany
-update perdure.alarms
-set status = 'pending', attempts = 0, crashes = 0, batch_limit = null, due_at = {value}
-where rowid in (
-  select rowid
-  from perdure.alarms
-  {where}
-  order by due_at, actor_type, actor_id, alarm_id
-  limit {value}
-)
+-- name: AlarmChosen
+select h.id
+from perdure.alarm_items h
+left join perdure.ready r on r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
+{where}
+order by h.due_at, h.actor_type, h.actor_id, h.alarm_id
+limit {value}{skip}
 
--- name: AlarmCancelMany
-delete from perdure.alarms
-where rowid in (
-  select rowid
-  from perdure.alarms
-  {where}
-  limit {value}
+-- name: AlarmRemove
+-- Removes alarms, wherever they are. The claims of those that run are taken away.
+insert into perdure.interrupts (id, token)
+select h.id, (select l.token from perdure.leases l where h.id in (select value from json_each(l.ids)) order by l.seq desc limit 1) as held
+from perdure.alarm_items h
+left join perdure.ready r on r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
+where {which} and h.dead is null and r.id is null and held is not null
+on conflict do nothing
+;
+select coalesce(h.dead, case when r.id is null then 'processing' else 'pending' end)
+from perdure.alarm_items h
+left join perdure.ready r on r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
+where {which}
+;
+delete from perdure.ready
+where (queue, suspect, priority, due_at, id) in (
+  select h.queue, s.value, h.priority, h.due_at, h.id
+  from perdure.alarm_items h, json_each('[0, 1]') s
+  where {which}
 )
+;
+delete from perdure.alarm_items as h
+where {which}
 
 -- name: AlarmsDead
 -- Dead letters whose last time was long ago. A quarantined alarm that recurs is kept:
 -- it is a schedule too.
-select actor_type, actor_id, alarm_id
-from perdure.alarms
-where status in ('failed', 'quarantined') and due_at <= ? - ?
-  and kind = 'custom' and every_us is null and cron is null
+select id
+from perdure.alarm_items
+where dead is not null and due_at <= ?1 - ?2 and every_us is null and cron is null
 order by due_at
-limit ?
+limit ?3
+
+-- name: AlarmCount
+select coalesce(h.dead, case when r.id is null then 'processing' else 'pending' end), count(*)
+from perdure.alarm_items h
+left join perdure.ready r on r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
+{where}
+group by 1

@@ -3,12 +3,12 @@
 
 -- name: AlarmSealed
 select json_array(actor_type, actor_id, alarm_id), actor_type, actor_id, alarm_id, payload
-from perdure.alarms
-where kind = 'custom' and (actor_type, actor_id, alarm_id) > (?1 ->> 0, ?1 ->> 1, ?1 ->> 2)
+from perdure.alarm_items
+where (actor_type, actor_id, alarm_id) > (?1 ->> 0, ?1 ->> 1, ?1 ->> 2)
 order by actor_type, actor_id, alarm_id
 limit ?2
 
 -- name: AlarmReseal
-update perdure.alarms
+update perdure.alarm_items
 set payload = ?1
-where kind = 'custom' and actor_type = ?2 ->> 0 and actor_id = ?2 ->> 1 and alarm_id = ?2 ->> 2 and payload = ?3
+where actor_type = ?2 ->> 0 and actor_id = ?2 ->> 1 and alarm_id = ?2 ->> 2 and payload = ?3

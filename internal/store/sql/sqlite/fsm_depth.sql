@@ -1,7 +1,7 @@
--- How many instances there are, for metrics, on SQLite. Ready rows of hooks do not count.
+-- How many instances there are, for metrics, on SQLite. Ready rows of other kinds do not count.
 
 -- name: InstanceDepth
-select 'ready', count(*) from (select 1 from perdure.ready where queue < 'hook' || char(9) union all select 1 from perdure.ready where queue > 'hook' || char(10) limit 10000) n
+select 'ready', count(*) from (select 1 from perdure.ready where queue < 'alarm' || char(9) union all select 1 from perdure.ready where queue > 'alarm' || char(10) and queue < 'hook' || char(9) union all select 1 from perdure.ready where queue > 'hook' || char(10) limit 10000) n
 union all
 select 'waiting', count(*) from (select 1 from perdure.waiting limit 10000) n
 union all

@@ -9,7 +9,7 @@
 select i.id, coalesce(group_concat(p.place, ', '), 'nowhere')
 from perdure.instances i
 left join (
-  select id, 'ready' as place from perdure.ready where not (queue > 'hook' || char(9) and queue < 'hook' || char(10))
+  select id, 'ready' as place from perdure.ready where instr(queue, char(9)) = 0
   union all
   select id, 'waiting' from perdure.waiting
   union all
@@ -31,7 +31,7 @@ having count(p.place) > 1 or count(p.place) = 0 and not exists (
 -- What belongs to an instance belongs to one that exists and has not ended.
 select p.id, p.place || case when i.id is null then ' of no instance' else ' of one that has ended' end
 from (
-  select id, 'ready' as place from perdure.ready where not (queue > 'hook' || char(9) and queue < 'hook' || char(10))
+  select id, 'ready' as place from perdure.ready where instr(queue, char(9)) = 0
   union all
   select id, 'waiting' from perdure.waiting
   union all
@@ -69,7 +69,7 @@ where not exists (select 1 from perdure.instances i where i.id = p.id)
 select i.id, 'is ready elsewhere than its queue, priority and due time say'
 from perdure.ready r
 join perdure.instances i on i.id = r.id
-where not (r.queue > 'hook' || char(9) and r.queue < 'hook' || char(10)) and (r.queue, r.priority, r.due_at) is not (i.queue, i.priority, i.due_at)
+where instr(r.queue, char(9)) = 0 and (r.queue, r.priority, r.due_at) is not (i.queue, i.priority, i.due_at)
 
 -- name: InvariantWake
 -- Nobody waits beside a signal that he waits for and has not seen.

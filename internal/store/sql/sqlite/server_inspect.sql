@@ -68,7 +68,7 @@ limit ?
 -- Few: as many as processes run at once.
 select distinct held.value
 from perdure.leases l, json_each(l.ids) held
-where not (l.queue > 'hook' || char(9) and l.queue < 'hook' || char(10)) and held.value < ?
+where instr(l.queue, char(9)) = 0 and held.value < ?
 order by 1 desc
 limit ?
 
@@ -95,7 +95,8 @@ order by u.id desc
 limit ?
 
 -- name: InspectReadyGroup
--- The next queue and urgency that has instances: before the lanes of hooks, or after them.
+-- The next queue and urgency that has instances: before, between or after the lanes of
+-- alarms and hooks.
 -- SQLite seeks by the first column of a comparison of rows only, hence one for each case.
 select queue, suspect, priority
 from (
@@ -103,7 +104,9 @@ from (
   union all
   select * from (select queue, suspect, priority from perdure.ready where queue = ?1 and suspect > ?2 order by suspect, priority limit 1)
   union all
-  select * from (select queue, suspect, priority from perdure.ready where queue > ?1 and queue < 'hook' || char(9) order by queue, suspect, priority limit 1)
+  select * from (select queue, suspect, priority from perdure.ready where queue > ?1 and queue < 'alarm' || char(9) order by queue, suspect, priority limit 1)
+  union all
+  select * from (select queue, suspect, priority from perdure.ready where queue > max(?1, 'alarm' || char(10)) and queue < 'hook' || char(9) order by queue, suspect, priority limit 1)
   union all
   select * from (select queue, suspect, priority from perdure.ready where queue > max(?1, 'hook' || char(10)) order by queue, suspect, priority limit 1)
 )

@@ -5,10 +5,10 @@
 select 'instances', concat_ws('|',
   (select finished_at from perdure.finished order by finished_at desc limit 1),
   (select id from perdure.instances order by id desc limit 1),
-  (select max(seq) from perdure.leases where not (queue > 'hook' || char(9) and queue < 'hook' || char(10))),
+  (select max(seq) from perdure.leases where instr(queue, char(9)) = 0),
   (select count(*) from (select 1 from perdure.waiting limit 1000) s),
   (select count(*) from (select 1 from perdure.barriers limit 1000) s),
-  (select count(*) from (select 1 from perdure.ready where queue < 'hook' || char(9) union all select 1 from perdure.ready where queue > 'hook' || char(10) limit 1000) s))
+  (select count(*) from (select 1 from perdure.ready where queue < 'alarm' || char(9) union all select 1 from perdure.ready where queue > 'alarm' || char(10) and queue < 'hook' || char(9) union all select 1 from perdure.ready where queue > 'hook' || char(10) limit 1000) s))
 union all
 select 'hooks', concat_ws('|',
   (select finished_at from perdure.hook_ends where status in ('completed', 'cancelled') order by finished_at desc limit 1),
@@ -25,10 +25,13 @@ select 'tasks', concat_ws('|',
   (select count(*) from (select 1 from queues_task where status in ('failed', 'quarantined') limit 1000) s))
 union all
 select 'alarms', concat_ws('|',
-  (select due_at from perdure.alarms where status = 'pending' order by due_at limit 1),
-  (select count(*) from (select 1 from perdure.alarms where status = 'pending' limit 1000) s),
-  (select count(*) from (select 1 from perdure.alarms where status = 'processing' limit 1000) s),
-  (select count(*) from (select 1 from perdure.alarms where status in ('failed', 'quarantined') limit 1000) s))
+  (select due_at from perdure.alarm_items order by due_at, actor_type, actor_id, alarm_id limit 1),
+  (select due_at from perdure.delays where status = 'pending' order by due_at, actor_type, actor_id, alarm_id limit 1),
+  (select max(seq) from perdure.leases where queue = 'alarm' || char(9)),
+  (select count(*) from (select 1 from perdure.ready where queue > 'alarm' || char(9) and queue < 'alarm' || char(10) limit 1000) s),
+  (select count(*) from (select 1 from perdure.delays where status = 'pending' limit 1000) s),
+  (select count(*) from (select 1 from perdure.alarm_items where dead is not null limit 1000) s),
+  (select count(*) from (select 1 from perdure.delays where status = 'quarantined' limit 1000) s))
 union all
 select 'actors', concat_ws('|',
   (select created_at from perdure.actors order by created_at desc, type desc, id desc limit 1),

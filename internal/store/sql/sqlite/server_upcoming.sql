@@ -105,9 +105,20 @@ select 'tasks.running', count(*) from (select 1 from queues_task where status = 
 union all
 select 'tasks.failed', count(*) from (select 1 from queues_task where status in ('failed', 'quarantined') limit ?1) s
 union all
-select 'alarms.running', count(*) from (select 1 from perdure.alarms where status = 'processing' limit ?1) s
+select 'alarms.running', count(*) from (
+  select 1
+  from (
+    select distinct held.value as id
+    from perdure.leases l, json_each(l.ids) held
+    where l.queue = 'alarm' || char(9)
+  ) held
+  cross join perdure.alarm_items h on h.id = held.id
+  where h.dead is null
+    and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
+  limit ?1
+) s
 union all
-select 'alarms.failed', count(*) from (select 1 from perdure.alarms where status in ('failed', 'quarantined') limit ?1) s
+select 'alarms.failed', count(*) from (select 1 from (select 1 from perdure.alarm_items where dead is not null limit ?1) a union all select 1 from (select 1 from perdure.delays where status = 'quarantined' limit ?1) d limit ?1) s
 union all
 select 'actors.total', count(*) from (select 1 from perdure.actors limit ?1) s
 union all

@@ -3,8 +3,16 @@
 -- name: DeadAlarms
 select case when actor_type = '' then alarm_id else actor_type || '/' || actor_id || '/' || alarm_id end, type, status, coalesce(error, ''),
   attempts, created_at, due_at
-from perdure.alarms
-where status in ('failed', 'quarantined') and created_at <= ? and (created_at < ? or case when actor_type = '' then alarm_id else actor_type || '/' || actor_id || '/' || alarm_id end < ?)
+from (
+  select actor_type, actor_id, alarm_id, type, dead as status, error, attempt as attempts, created_at, due_at
+  from perdure.alarm_items
+  where dead is not null
+  union all
+  select actor_type, actor_id, alarm_id, type, status, error, 0, created_at, due_at
+  from perdure.delays
+  where status = 'quarantined'
+) s
+where created_at <= ? and (created_at < ? or case when actor_type = '' then alarm_id else actor_type || '/' || actor_id || '/' || alarm_id end < ?)
 order by created_at desc, 1 desc
 limit ?
 

@@ -10,14 +10,22 @@ limit ?
 
 -- name: InspectDeadAlarms
 select due_at, actor_type, actor_id, kind = 'machine', alarm_id, type, status, coalesce(occurs_at, due_at), created_at
-from perdure.alarms
-where status in ('failed', 'quarantined') and (due_at, actor_type, actor_id, kind, alarm_id) > (?, ?, ?, ?, ?)
+from (
+  select due_at, actor_type, actor_id, 'custom' as kind, alarm_id, type, dead as status, occurs_at, created_at
+  from perdure.alarm_items
+  where dead is not null
+  union all
+  select due_at, actor_type, actor_id, 'machine', alarm_id, type, status, occurs_at, created_at
+  from perdure.delays
+  where status = 'quarantined'
+) s
+where (due_at, actor_type, actor_id, kind, alarm_id) > (?, ?, ?, ?, ?)
 order by due_at, actor_type, actor_id, kind, alarm_id
 limit ?
 
 -- name: InspectTimersOf
 select due_at, actor_type, actor_id, true, alarm_id, type, status, coalesce(occurs_at, due_at), created_at
-from perdure.alarms
-where actor_type = ? and actor_id = ? and kind = 'machine' and (due_at, alarm_id) > (?, ?)
+from perdure.delays
+where actor_type = ? and actor_id = ? and (due_at, alarm_id) > (?, ?)
 order by due_at, alarm_id
 limit ?

@@ -36,7 +36,3 @@ limit ?
 -- name: ClaimedInstances
 select count(*)
 from (select 1 from perdure.leases where queue = ? and expires_at > ? limit 1) s
-
--- name: ClaimedAlarms
-select count(*)
-from (select 1 from perdure.alarms where status = 'processing' and type = ? and lease_expires_at > ? limit 1) s

@@ -1,0 +1,122 @@
+package alarm
+
+import (
+	"context"
+
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/work"
+)
+
+// group gathers the rows of a group of outcomes.
+type group struct {
+	ids      []string
+	all      []store.FiredAlarm
+	done     []store.FiredAlarm
+	advanced []store.AdvancedAlarm
+	failed   []store.FailedAlarm
+	attempts []store.FailedStep
+	// buried are the statements that keep ticks as dead letters, notices those that record
+	// notifications.
+	buried, notices []sqldb.Stmt
+}
+
+// write returns the statements of a group of outcomes. An alarm that was scheduled again
+// while it ran stays as it is; one that has succeeded then was fired all the same.
+func (a *Alarms) write(decided []*work.Decided, news *work.News) []sqldb.Stmt {
+	var g group
+	for _, d := range decided {
+		f, o := d.Own.(*fire), d.Outcome.(*outcome)
+		g.ids = append(g.ids, d.ID)
+		g.all = append(g.all, f.fired())
+		if !f.anew() {
+			a.gather(&g, f, o)
+		}
+		if !f.anew() || o.event.Kind == EventFired {
+			g.notices = append(g.notices, a.notices(*f.row, o.event)...)
+		}
+		switch {
+		case f.anew():
+			news.Woken(d.Queue)
+		case o.delay != nil:
+			news.At(d.Queue, a.rt.Clock.Now().Add(*o.delay))
+		case !f.plan.next.IsZero():
+			news.At(d.Queue, f.plan.next)
+		}
+	}
+	return a.statements(&g)
+}
+
+func (f *fire) fired() store.FiredAlarm {
+	return store.FiredAlarm{Item: f.row.Item, Generation: f.row.Generation}
+}
+
+// gather adds the outcome of one alarm to a group.
+func (a *Alarms) gather(g *group, f *fire, o *outcome) {
+	message := o.event.Error
+	if o.event.Kind != EventFired {
+		g.attempts = append(g.attempts, store.FailedStep{ID: f.row.Item, Number: f.row.Attempts + f.row.Crashes + 1, Error: message, Took: o.took})
+	}
+	switch recurs := !f.plan.next.IsZero(); {
+	case o.event.Kind == EventFired && !recurs:
+		g.done = append(g.done, f.fired())
+	case o.event.Kind == EventFired:
+		g.advanced = append(g.advanced, store.AdvancedAlarm{FiredAlarm: f.fired(), Next: f.plan.next, CaughtUp: f.plan.caughtUp})
+	case o.delay != nil || !recurs:
+		g.failed = append(g.failed, store.FailedAlarm{FiredAlarm: f.fired(), Error: message, Took: o.took, Delay: o.delay})
+	default:
+		// A tick that failed for good is kept apart, so that the next one is not lost with
+		// it.
+		g.buried = append(g.buried, a.rt.Store.BuryAlarm(f.fired(), f.row.AlarmKey, work.NewID(), f.row.ID+tickSuffix(*f.row), f.row.Payload, message, f.row.Attempts+f.row.Crashes+1)...)
+		g.advanced = append(g.advanced, store.AdvancedAlarm{FiredAlarm: f.fired(), Next: f.plan.next, CaughtUp: f.plan.caughtUp, Error: &message})
+	}
+}
+
+func (a *Alarms) statements(g *group) []sqldb.Stmt {
+	st, now := a.rt.Store, a.rt.Now()
+	var stmts []sqldb.Stmt
+	if len(g.attempts) > 0 {
+		stmts = append(stmts, st.Alarms().RecordFailed(a.runner.ID, g.attempts, now)...)
+	}
+	stmts = append(stmts, g.buried...)
+	if len(g.done) > 0 {
+		stmts = append(stmts, st.FinishAlarms(g.done))
+	}
+	if len(g.advanced) > 0 {
+		stmts = append(stmts, st.AdvanceAlarms(g.advanced))
+	}
+	if len(g.failed) > 0 {
+		stmts = append(stmts, st.TryAlarms(g.failed, now))
+	}
+	stmts = append(stmts, st.YieldAlarms(g.all), st.Alarms().Ready(g.ids)) // also alarms that a function of this transaction has scheduled again
+	return append(stmts, g.notices...)
+}
+
+// quarantine makes an alarm a dead letter that has crashed too many processes.
+func (a *Alarms) quarantine(ctx context.Context, tx sqldb.Tx, item, message string, _ *work.News) error {
+	var row store.Alarm
+	err := tx.Run(ctx, a.rt.Store.QuarantineAlarm(item, message, a.rt.Now()), a.rt.Store.GetAlarmItem(item, func(r store.Alarm) { row = r }))
+	if err != nil {
+		return err
+	}
+	e := quarantined(row, a.rt.Clock.Now())
+	a.mu.Lock()
+	a.dead[row.String()] = e // told when this is committed
+	a.mu.Unlock()
+	return tx.Run(ctx, a.notices(row, e)...)
+}
+
+// crashed counts a claim that was returned, and tells of an alarm that was quarantined.
+func (a *Alarms) crashed(c work.Crash) {
+	a.counts.crashed.Add(1)
+	if !c.Quarantined {
+		return
+	}
+	a.mu.Lock()
+	e, known := a.dead[c.ID]
+	delete(a.dead, c.ID)
+	a.mu.Unlock()
+	if known {
+		a.happened(e)
+	}
+}

@@ -1,0 +1,176 @@
+-- The life of items of one kind, on PostgreSQL: claim, lease, return. Each statement
+-- exists once for every kind that has lanes (see family.go): {Kind}, {word} and {items}
+-- are its names, {piece X} is the statement X of the kind. now is given by tests;
+-- otherwise it is null and the server's clock decides. Sets are passed as arrays.
+
+-- name: {Kind}Claim
+-- Takes due rows of some lanes, the most urgent and then the oldest first, under one
+-- lease. Suspects are claimed by {Kind}SuspectClaim.
+with due as (
+  select r.ctid, r.id
+  from unnest($8::text[]) as lane (name)
+  cross join (values (-1), (0), (1)) as level (priority)
+  cross join lateral (
+    select ctid, id, due_at
+    from perdure.ready w
+    where queue = lane.name and suspect = $6 and priority = level.priority and due_at <= coalesce($2::timestamptz, now()){openable {Kind} w.id}
+    order by due_at, id
+    limit $3
+    for update skip locked
+  ) r
+  order by level.priority, r.due_at, r.id
+  limit $3
+), taken as (
+  delete from perdure.ready r
+  where r.ctid = any(array(select ctid from due))
+  returning r.id
+), lease as (
+  insert into perdure.leases (token, worker, queue, alone, claimed_at, expires_at, ids)
+  select $4::uuid, $5, $1, $6, coalesce($2::timestamptz, now()), coalesce($2::timestamptz, now()) + $7::bigint * interval '1 microsecond', array_agg(id)
+  from taken
+  having count(*) > 0
+)
+select {piece ClaimColumns}
+from perdure.{items} h
+where h.id in (select id from taken)
+order by h.priority, h.due_at, h.id
+
+-- name: {Kind}SuspectList
+-- Due suspects that may be run, in the order in which they are: large batches first, as
+-- they are the least suspicious.
+select r.id::text, coalesce(h.batch_limit, 1)
+from perdure.ready r
+join perdure.{items} h on h.id = r.id
+where r.queue = any($1::text[]) and r.suspect and r.due_at <= coalesce($2::timestamptz, now()) and greatest(coalesce(h.batch_limit, 1), 1) >= $3::integer{openable {Kind} r.id}
+order by coalesce(h.batch_limit, 1) desc, r.priority, r.due_at, r.id
+limit $4
+for update of r skip locked
+
+-- name: {Kind}SuspectClaim
+-- {Kind}Claim for suspects that were chosen and are locked.
+with due as (
+  select ctid, id
+  from perdure.ready
+  where queue = any($9::text[]) and suspect and due_at <= coalesce($2::timestamptz, now()) and id = any($8::uuid[])
+  limit $3
+), taken as ({rest}
+
+-- name: {Kind}SuspectDue
+select 1
+from perdure.ready
+where queue = any(?::text[]) and suspect and due_at <= coalesce(?::timestamptz, now())
+limit 1
+
+-- name: {Kind}Held
+-- The items of the leases of a process that are in no other place, and thus held by them.
+select l.token::text, l.alone, h.id::text, h.crashes, coalesce(h.batch_limit, 1), {piece Public}, {piece Name}
+from perdure.leases l, unnest(l.ids) as held (id)
+join perdure.{items} h on h.id = held.id
+where l.worker = ?
+  and {piece Live}
+  and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (false, true) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
+  and not exists (select 1 from perdure.leases newer where newer.seq > l.seq and h.id = any(newer.ids))
+
+-- name: {Kind}TakeMany
+select h.id::text
+from perdure.{items} h
+where h.id = any(?::uuid[])
+order by h.id
+for no key update of h skip locked
+
+-- name: {Kind}Lock
+-- In order, so that two transactions cannot deadlock.
+select h.id::text{piece LockColumns}
+from perdure.{items} h
+where h.id = any(?::uuid[])
+order by h.id
+for no key update of h
+
+-- name: {Kind}Return
+-- A claim whose process crashed: back to its lane. Suspects have a batch limit.
+with due as (
+  update perdure.{items} h
+  set crashes = o.crashes, batch_limit = o.batch_limit, error = ?, last_attempt_at = coalesce((select max(l.claimed_at) from perdure.leases l where h.id = any(l.ids)), h.last_attempt_at),
+    {piece Returned}due_at = greatest(h.due_at, t.now + o.delay * interval '1 microsecond')
+  from (select coalesce(?::timestamptz, now()) as now) t, unnest(?::uuid[], ?::integer[], ?::bigint[], ?::integer[]) as o (id, crashes, delay, batch_limit)
+  where h.id = o.id
+  returning h.queue, o.batch_limit is not null as suspect, h.priority, h.due_at, h.id
+)
+insert into perdure.ready (queue, suspect, priority, due_at, id)
+select queue, suspect, priority, due_at, id
+from due
+returning queue
+
+-- name: {Kind}Release
+-- Back to its lane, at the due time of the row.
+insert into perdure.ready (queue, suspect, priority, due_at, id)
+select queue, batch_limit is not null, priority, due_at, id
+from perdure.{items}
+where id = any(?::uuid[]){piece Released}
+
+-- name: {Kind}Postpone
+-- A claim that cannot be run here: for later, with the reason.
+update perdure.{items} h
+set due_at = t.later, {piece Postponed}error = ?
+from (select coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond' as later) t
+where h.id = ?::uuid
+
+-- name: {Kind}NextWake
+-- Microseconds until something is due: an item of these lanes, or an expired lease of the
+-- queue.
+select (extract(epoch from least(greatest(min(at), '0001-01-02 00:00:00+00'), '9999-12-31 00:00:00+00') - coalesce($1::timestamptz, now())) * 1000000)::bigint
+from (
+  select r.due_at as at
+  from unnest($3::text[]) as lane (name)
+  cross join (values (false, -1), (false, 0), (false, 1), (true, -1), (true, 0), (true, 1)) as level (suspect, priority)
+  cross join lateral (
+    select due_at
+    from perdure.ready w
+    where queue = lane.name and suspect = level.suspect and priority = level.priority and (not suspect or $4::integer = 1){openable {Kind} w.id}
+    order by due_at, id
+    limit 1
+  ) r
+  union all
+  (
+    select r.due_at
+    from perdure.ready r
+    join perdure.{items} h on h.id = r.id
+    where $4::integer > 1 and r.queue = any($3::text[]) and r.suspect and h.batch_limit >= $4::integer{openable {Kind} r.id}
+    order by r.due_at
+    limit 1
+  )
+  union all
+  (select expires_at from perdure.leases where queue = $2 order by expires_at limit 1)
+) wakes
+having min(at) is not null
+
+-- name: {Kind}Unready
+delete from perdure.ready r
+using perdure.{items} h
+where h.id = ?::uuid and r.queue = h.queue and r.suspect in (false, true) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
+
+-- name: {Kind}Attempt
+-- Attempts that failed. The leases are locked, so no other process records of these items.
+insert into perdure.attempts (kind, id, seq, attempt, outcome, error, worker, began_at, ended_at)
+select '{word}', o.id, coalesce((select max(a.seq) from perdure.attempts a where a.kind = '{word}' and a.id = o.id), 0) + 1,
+  o.attempt, 'failed', o.error, ?, t.now - o.took * interval '1 microsecond', t.now
+from unnest(?::text[], ?::text[], ?::integer[], ?::text[], ?::bigint[]) as o (id, step, attempt, error, took),
+  (select coalesce(?::timestamptz, now()) as now) t
+
+-- name: {Kind}Lost
+-- What a lease held that is taken away: it is locked.
+insert into perdure.attempts (kind, id, seq, attempt, outcome, error, worker, began_at, ended_at)
+select '{word}', h.id::text, coalesce((select max(a.seq) from perdure.attempts a where a.kind = '{word}' and a.id = h.id::text), 0) + 1,
+  h.attempt + h.crashes + 1, ?::text, ?::text, l.worker, l.claimed_at, coalesce(?::timestamptz, now())
+from perdure.leases l, perdure.{items} h
+where l.token = ?::uuid and h.id = any(?::uuid[])
+
+-- name: {Kind}AttemptCap
+-- Forgets all but the newest ones.
+delete from perdure.attempts a
+where a.kind = '{word}' and a.id = any(?::text[])
+  and a.seq <= (select max(b.seq) - 50 from perdure.attempts b where b.kind = '{word}' and b.id = a.id)
+
+-- name: Among
+-- A column is one of a set of ids.
+{of} = any({value}::uuid[])

@@ -1,0 +1,45 @@
+-- What must hold of items of one kind, on PostgreSQL. See family.sql for the marks. Each
+-- statement returns what breaks its rule: the id of an item, and its name or what is
+-- wrong with it.
+
+-- name: {Kind}DoctorPlace
+-- An item is in exactly one place: ready, at its end, or in a lease that it was not taken
+-- away from.
+select {piece Public}, coalesce(string_agg(p.place, ', ' order by p.place), 'nowhere')
+from perdure.{items} h
+left join (
+  select id, 'ready' as place from perdure.ready where starts_with(queue, '{word}' || chr(9))
+  union all
+  {piece Ends}
+) p on p.id = h.id
+group by h.id
+having count(p.place) > 1 or count(p.place) = 0 and not exists (
+  select 1
+  from perdure.leases l
+  where h.id = any(l.ids) and not exists (select 1 from perdure.interrupts x where x.id = h.id and x.token = l.token)
+)
+
+-- name: {Kind}DoctorReady
+-- A ready row is where its item says that it is.
+select {piece Public}, 'is ready elsewhere than its queue, batch limit, priority and due time say'
+from perdure.ready r
+join perdure.{items} h on h.id = r.id
+where starts_with(r.queue, '{word}' || chr(9)) and (r.queue, r.suspect, r.priority, r.due_at) is distinct from (h.queue, h.batch_limit is not null, h.priority, h.due_at)
+
+-- name: {Kind}DoctorStuck
+-- A claim that expired long ago was returned by some process.
+select {piece Public}, {piece Name}
+from perdure.leases l
+cross join unnest(l.ids) as held (id)
+join perdure.{items} h on h.id = held.id
+where starts_with(l.queue, '{word}' || chr(9)) and l.expires_at < ?
+  and {piece Live}
+  and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (false, true) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
+  and not exists (select 1 from perdure.leases newer where newer.seq > l.seq and h.id = any(newer.ids))
+
+-- name: {Kind}DoctorKept
+-- What is recorded of an item is kept with it.
+select a.id, min(a.error)
+from perdure.attempts a
+where a.kind = '{word}' and not exists (select 1 from perdure.{items} h where h.id::text = a.id)
+group by a.id
