@@ -235,7 +235,9 @@ func (v tour) alarms() {
 
 // kill makes an alarm a dead letter.
 func (v tour) kill(id string) {
-	v.db.Exec(v, "update "+v.db.Table("perdure", "alarms")+" set status = 'failed', error = 'it rang in vain' where alarm_id = ?", id)
+	items := v.db.Table("perdure", "alarm_items")
+	v.db.Exec(v, "delete from "+v.db.Table("perdure", "ready")+" where id in (select id from "+items+" where alarm_id = ?)", id)
+	v.db.Exec(v, "update "+items+" set dead = 'failed', error = 'it rang in vain' where alarm_id = ?", id)
 }
 
 func (v tour) actors() {

@@ -93,7 +93,7 @@ func (p *patient) fill() {
 			return err
 		}))
 	}
-	for _, id := range []string{"a", "b"} {
+	for _, id := range []string{"a", "b", "c", "d"} {
 		enginetest.NoError(p.T, alarms.Schedule(p.Context(), alarm.ID(id), "tick", nil, &alarm.ScheduleOptions{Delay: time.Hour}))
 	}
 }
@@ -150,22 +150,29 @@ var damage = map[string]string{
 	"task_stuck":     `update Q.task set status = 'processing', token = TOKEN, lease_expires_at = LONGAGO where task_id = 2`,
 	"task_unserved":  `update Q.task set scheduled_at = LONGAGO where task_id = 3`,
 	"task_unhandled": `update Q.task set scheduled_at = LONGAGO where task_id = 3`,
-	"alarm_orphan": `insert into T.alarms (actor_type, actor_id, kind, alarm_id, type, due_at, sequence, created_at)
-		select 'lamp', 'ghost', 'machine', 'y', 'after', due_at, 1, created_at from T.alarms where alarm_id = 'b'`,
-	"alarm_stuck":     `update T.alarms set status = 'processing', token = 'x', lease_expires_at = LONGAGO where alarm_id = 'a'`,
-	"alarm_unserved":  `update T.alarms set due_at = LONGAGO where alarm_id = 'b'`,
-	"alarm_unhandled": `update T.alarms set due_at = LONGAGO where alarm_id = 'b'`,
-	"alarm_ended": `insert into T.alarms (actor_type, actor_id, kind, alarm_id, type, due_at, sequence, created_at)
-		select 'lamp', 'done', 'machine', 'x', 'after', due_at, 1, created_at from T.alarms where alarm_id = 'b'`,
+	"alarm_place":    `delete from T.ready where id = (select id from T.alarm_items where alarm_id = 'c')`,
+	"alarm_ready":    `update T.alarm_items set priority = 1 where alarm_id = 'd'`,
+	"alarm_stray":    `insert into T.ready (queue, priority, due_at, id) select queue, 0, due_at, 'cccccccc-ffff-ffff-ffff-ffffffffffff' from T.alarm_items where alarm_id = 'd'`,
+	"alarm_orphan": `insert into T.delays (actor_type, actor_id, alarm_id, type, due_at, sequence, created_at)
+		select 'lamp', 'ghost', 'y', 'after', due_at, 1, created_at from T.alarm_items where alarm_id = 'b'`,
+	"alarm_stuck": `delete from T.ready where id = (select id from T.alarm_items where alarm_id = 'a');
+		insert into T.leases (token, worker, queue, alone, claimed_at, expires_at, ids)
+		select 'dddddddd-ffff-ffff-ffff-ffffffffffff', 'w', 'alarm' || TAB, false, LONGAGO, LONGAGO, LIST(id) from T.alarm_items where alarm_id = 'a'`,
+	"alarm_unserved": `update T.ready set due_at = LONGAGO where id = (select id from T.alarm_items where alarm_id = 'b');
+		update T.alarm_items set due_at = LONGAGO where alarm_id = 'b'`,
+	"alarm_unhandled": `update T.ready set due_at = LONGAGO where id = (select id from T.alarm_items where alarm_id = 'b');
+		update T.alarm_items set due_at = LONGAGO where alarm_id = 'b'`,
+	"alarm_ended": `insert into T.delays (actor_type, actor_id, alarm_id, type, due_at, sequence, created_at)
+		select 'lamp', 'done', 'x', 'after', due_at, 1, created_at from T.alarm_items where alarm_id = 'b'`,
 	"alarm_kept": `insert into T.attempts (kind, id, seq, attempt, outcome, error, ended_at)
 		select 'alarm', 'ghost', 1, 1, 'failed', 'x', created_at from T.hook_items where key = 'hook-a'`,
 	"actor_snapshot": actorWithoutSnapshot,
 	"actor_orphan":   `insert into T.snapshots (actor_type, actor_id, sequence, snapshot, checksum) values ('lamp', 'ghost', 1, '{}', '')`,
 	"actor_ahead":    `insert into T.checkpoints (actor_type, actor_id, sequence, machine, snapshot, timers, checksum) values ('lamp', 'done', 9, 1, '{}', '[]', '')`,
-	"actor_postponed": `insert into T.alarms (actor_type, actor_id, kind, alarm_id, type, due_at, occurs_at, sequence, created_at)
-		select 'lamp', 'sealed', 'machine', 'z', 'after', due_at, created_at, 1, created_at from T.alarms where alarm_id = 'a'`,
-	"delay_quarantined": `insert into T.alarms (actor_type, actor_id, kind, alarm_id, type, status, error, due_at, sequence, created_at)
-		select 'lamp', 'sealed', 'machine', 'q', 'after', 'quarantined', 'process crashed', due_at, 1, created_at from T.alarms where alarm_id = 'a'`,
+	"actor_postponed": `insert into T.delays (actor_type, actor_id, alarm_id, type, due_at, occurs_at, sequence, created_at)
+		select 'lamp', 'sealed', 'z', 'after', due_at, created_at, 1, created_at from T.alarm_items where alarm_id = 'a'`,
+	"delay_quarantined": `insert into T.delays (actor_type, actor_id, alarm_id, type, status, error, due_at, sequence, created_at)
+		select 'lamp', 'sealed', 'q', 'after', 'quarantined', 'process crashed', due_at, 1, created_at from T.alarm_items where alarm_id = 'a'`,
 	"consumers":    `update T.outbox_consumers set updated_at = LONGAGO`,
 	"outbox":       `delete from T.outbox where unit_id = (select min(unit_id) from T.outbox)`,
 	"audit_log":    `update T.audit_chains set seq = 1 where chain = 1`,

@@ -79,18 +79,21 @@ func crowd(t testing.TB, db enginetest.Database, n int) {
 	t.Helper()
 	numbers := fmt.Sprintf("with recursive n (i) as (select 1 union all select i + 1 from n where i < %d)", n)
 	at, later := "i * 1000000", "i * 1000000 + 4000000000000000"
+	id, lane := "'00000000-0000-7000-8000-' || printf('%012d', i)", "'alarm' || char(9) || 'reminder'"
 	if db.Name == enginetest.Postgres {
 		at, later = "to_timestamp(i)", "to_timestamp(i::bigint + 4000000000)"
+		id, lane = "('00000000-0000-7000-8000-' || lpad(i::text, 12, '0'))::uuid", "'alarm' || chr(9) || 'reminder'"
 	}
 	insert := func(what string) { db.Exec(t, numbers+" "+what) }
 	table := func(name string) string { return db.Table("perdure", name) }
 	insert("insert into " + table("actors") + " (type, id, incarnation, status, machine, sequence, states, origin, caller_kind, caller_id, created_at, updated_at) select " +
 		"case when i % 100 = 0 then 'rare' else 'trial' end, 'a' || i, 'i' || i, case when i < 100 then 'error' when i < 200 then 'stopped' else 'active' end, 1, 1, '\nidle\n', 'spawn', 'system', '', " +
 		at + ", " + at + " from n")
-	insert("insert into " + table("alarms") + " (actor_type, actor_id, kind, alarm_id, type, due_at, sequence, path, generation, created_at) select " +
-		"case when i % 100 = 0 then 'rare' else 'trial' end, 'a' || i, 'machine', 'd', 'delay', " + later + ", i, '', 0, " + at + " from n")
-	insert("insert into " + table("alarms") + " (actor_type, actor_id, kind, alarm_id, type, status, due_at, occurs_at, sequence, payload, policy, max_attempts, generation, created_at) select " +
-		"'', '', 'custom', 'a' || i, 'reminder', case when i < 100 then 'failed' else 'pending' end, " + later + ", " + later + ", i, '{}', '{}', 5, 1, " + at + " from n")
+	insert("insert into " + table("delays") + " (actor_type, actor_id, alarm_id, type, due_at, sequence, path, generation, created_at) select " +
+		"case when i % 100 = 0 then 'rare' else 'trial' end, 'a' || i, 'd', 'delay', " + later + ", i, '', 0, " + at + " from n")
+	insert("insert into " + table("alarm_items") + " (id, actor_type, actor_id, alarm_id, type, queue, priority, dead, due_at, occurs_at, sequence, payload, policy, max_attempts, generation, created_at) select " +
+		id + ", '', '', 'a' || i, 'reminder', " + lane + ", 0, case when i < 100 then 'failed' end, " + later + ", " + later + ", i, '{}', '{}', 5, 1, " + at + " from n")
+	db.Exec(t, "insert into "+table("ready")+" (queue, priority, due_at, id) select queue, priority, due_at, id from "+table("alarm_items")+" where dead is null")
 }
 
 type scene struct {

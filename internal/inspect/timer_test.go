@@ -30,8 +30,20 @@ func TestPagesHaveEveryDelayOnce(t *testing.T) {
 				status = "quarantined"
 			}
 			due := at(1000 + n/4) // several at once
-			db.Exec(t, "insert into "+db.Table("perdure", "alarms")+" (actor_type, actor_id, kind, alarm_id, type, status, due_at, sequence, created_at)"+
-				" values ('door', ?, ?, ?, ?, ?, "+due+", 0, "+due+")", fmt.Sprint(n%2), kind, fmt.Sprintf("a%02d", n), fmt.Sprintf("t%d", n%2), status)
+			actor, id, typ := fmt.Sprint(n%2), fmt.Sprintf("a%02d", n), fmt.Sprintf("t%d", n%2)
+			if kind == "machine" {
+				db.Exec(t, "insert into "+db.Table("perdure", "delays")+" (actor_type, actor_id, alarm_id, type, status, due_at, sequence, created_at)"+
+					" values ('door', ?, ?, ?, ?, "+due+", 0, "+due+")", actor, id, typ, status)
+				continue
+			}
+			item := fmt.Sprintf("00000000-0000-7000-8000-%012d", n)
+			db.Exec(t, "insert into "+db.Table("perdure", "alarm_items")+" (id, actor_type, actor_id, alarm_id, type, queue, priority, due_at, occurs_at, sequence, generation, payload, policy, max_attempts, created_at)"+
+				" values (?, 'door', ?, ?, ?, ?, 0, "+due+", "+due+", 0, 1, '{}', '{}', 1, "+due+")", item, actor, id, typ, store.AlarmLane(typ))
+			if status == "pending" {
+				db.Exec(t, "insert into "+db.Table("perdure", "ready")+" (queue, priority, due_at, id) values (?, 0, "+due+", ?)", store.AlarmLane(typ), item)
+			} else {
+				db.Exec(t, "update "+db.Table("perdure", "alarm_items")+" set dead = ? where id = ?", status, item)
+			}
 		}
 		for name, c := range map[string]struct {
 			filter inspect.Timers

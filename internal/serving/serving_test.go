@@ -60,11 +60,12 @@ func newFixture(t *testing.T, db enginetest.Database) *fixture {
 	}))
 	enginetest.NoError(t, alarms.Schedule(t.Context(), alarm.ID("a"), "tick", nil, &alarm.ScheduleOptions{Delay: time.Hour}))
 	enginetest.NoError(t, fsm.SetSchedule(t.Context(), f.eng, "nightly", "30 2 * * *", slow, 0, nil))
-	f.exec(`insert into T.alarms (actor_type, actor_id, kind, alarm_id, type, due_at, sequence, created_at)
-		select 'lamp', '1', 'machine', 'x', 'after', due_at, 1, created_at from T.alarms where alarm_id = 'a'`)
-	for _, table := range []string{"T.instances set due_at", "T.ready set due_at", "T.hook_items set due_at", "T.alarms set due_at", "Q.task set scheduled_at"} {
+	f.exec(`insert into T.delays (actor_type, actor_id, alarm_id, type, due_at, sequence, created_at)
+		select 'lamp', '1', 'x', 'after', due_at, 1, created_at from T.alarm_items where alarm_id = 'a'`)
+	for _, table := range []string{"T.instances set due_at", "T.ready set due_at", "T.hook_items set due_at", "T.delays set due_at", "Q.task set scheduled_at"} {
 		f.exec("update " + table + " = AGO3600")
 	}
+	f.exec("update T.alarm_items set due_at = (select r.due_at from T.ready r where r.id = T.alarm_items.id) where alarm_id = 'a'")
 	return f
 }
 
@@ -194,8 +195,11 @@ func (Conformance) WorkIsServedIfSomeOfItIsClaimed(t *testing.T, db enginetest.D
 		token, ids, held, tab = "gen_random_uuid()", "array[gen_random_uuid()]", "array[id]", "chr(9)"
 	}
 	f.exec("insert into T.leases (token, worker, queue, alone, expires_at, ids) values (" + token + ", 'w', 'bulk', false, AGO-3600, " + ids + ")")
-	f.exec(`insert into T.alarms (actor_type, actor_id, kind, alarm_id, type, status, token, lease_expires_at, due_at, sequence, created_at)
-		select '', '', 'custom', 'b', 'tick', 'processing', 'x', AGO-3600, due_at, 1, created_at from T.alarms where alarm_id = 'a'`)
+	// Another alarm of that type, which is in a lease and in no other place.
+	f.exec(`insert into T.alarm_items (id, actor_type, actor_id, alarm_id, type, queue, priority, due_at, occurs_at, sequence, generation, payload, policy, max_attempts, created_at)
+		select '00000000-0000-7000-8000-000000000001', '', '', 'b', type, queue, priority, due_at, occurs_at, 1, 1, payload, policy, max_attempts, created_at from T.alarm_items where alarm_id = 'a'`)
+	f.exec("insert into T.leases (token, worker, queue, alone, expires_at, ids) select " + strings.Replace(token, "x", "z", 1) + ", 'w', 'alarm' || " + tab + ", false, AGO-3600, " + held +
+		" from T.alarm_items where id = '00000000-0000-7000-8000-000000000001'")
 	f.want("with claimed instances and alarms", hooks, tasks, delays)
 	// Another hook of that name, which is in a lease and in no other place.
 	f.exec(`insert into T.hook_items (id, namespace, name, queue, payload, priority, policy, max_attempts, unit_id, created_at, due_at)
@@ -204,7 +208,6 @@ func (Conformance) WorkIsServedIfSomeOfItIsClaimed(t *testing.T, db enginetest.D
 		" from T.hook_items where id = '00000000-0000-7000-8000-000000000000'")
 	f.want("with a claimed hook", tasks, delays)
 	f.exec("update T.leases set expires_at = AGO31")
-	f.exec("update T.alarms set lease_expires_at = AGO31 where status = 'processing'")
 	f.want("with claims that have expired", instances, hooks, tasks, alarms, delays)
 }
 
@@ -212,8 +215,9 @@ func (Conformance) WorkIsServedIfSomeOfItIsClaimed(t *testing.T, db enginetest.D
 func (Conformance) WorkThatIsDueSinceASecondIsNotUnserved(t *testing.T, db enginetest.Database) {
 	f := newFixture(t, db)
 	f.record()
-	for _, table := range []string{"T.ready set due_at", "T.hook_items set due_at", "T.alarms set due_at", "Q.task set scheduled_at"} {
+	for _, table := range []string{"T.ready set due_at", "T.hook_items set due_at", "T.delays set due_at", "Q.task set scheduled_at"} {
 		f.exec("update " + table + " = AGO31")
 	}
+	f.exec("update T.alarm_items set due_at = (select r.due_at from T.ready r where r.id = T.alarm_items.id) where alarm_id = 'a'")
 	f.want("after 31 seconds")
 }

@@ -27,7 +27,6 @@ having min(next.due_at) is not null
 select al.actor_type, al.actor_id, al.alarm_id, al.type, coalesce(al.occurs_at, al.due_at), al.sequence, al.payload, al.path, al.generation, al.created_at, al.crashes, al.error
 from unnest(?::text[], ?::text[]) as wanted (type, id)
 join perdure.delays al on al.actor_type = wanted.type and al.actor_id = wanted.id
-where true
 order by coalesce(al.occurs_at, al.due_at), al.sequence, al.actor_type, al.actor_id
 
 -- name: ActorLogPrune

@@ -23,7 +23,6 @@ from jsonb_each(?2) known
 select al.actor_type, al.actor_id, al.alarm_id, al.type, coalesce(al.occurs_at, al.due_at), al.sequence, al.payload, al.path, al.generation, al.created_at, al.crashes, al.error
 from jsonb_each(?1) wanted
 cross join perdure.delays al on al.actor_type = wanted.value->>0 and al.actor_id = wanted.value->>1
-where true
 order by coalesce(al.occurs_at, al.due_at), al.sequence, al.actor_type, al.actor_id
 
 -- name: ActorLogPrune
