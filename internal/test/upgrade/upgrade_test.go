@@ -57,7 +57,7 @@ func (p *process) finish() {
 		`hook "pending shared" attempt 1`,
 		`hook "suspect chosen" attempt 1 crashes 2`, `hook "suspect new" attempt 1 crashes 2`,
 		`hook "urgent chosen" attempt 1`, `hook "urgent new" attempt 1`,
-		`alarm "dead" attempt 1 crashes 1`, `alarm "pending" attempt 1`, `alarm "pending secret" attempt 1`,
+		`alarm "dead" attempt 1`, `alarm "pending" attempt 1`, `alarm "pending secret" attempt 1`,
 		`alarm "recurring" attempt 1`, `alarm "suspect alarm" attempt 1 crashes 2`,
 		`step begin "dead" attempt 1 crashes 1`, `step begin "ready" attempt 1`, `step begin "ready secret" attempt 1`,
 		`task "dead" attempt 1 crashes 1`, `task "pending" attempt 1`, `task "Order" attempt 1`,
@@ -73,7 +73,7 @@ func (p *process) finish() {
 	p.expect(30*time.Second - time.Microsecond)
 	p.expect(31*time.Second,
 		`hook "live chosen" attempt 1`, `hook "live new" attempt 1`,
-		`alarm "live" attempt 1 crashes 1`, `step begin "live" attempt 1 crashes 1`, `task "live" attempt 1 crashes 1`,
+		`alarm "live" attempt 1`, `step begin "live" attempt 1 crashes 1`, `task "live" attempt 1 crashes 1`,
 		`effect "live sent" attempt 1`, `invocation "live paid" attempt 1`)
 	p.expect(time.Hour, `alarm "recurring" attempt 1`, `step begin "tick" attempt 1`)
 	p.expect(2*time.Hour - time.Microsecond)
