@@ -14,9 +14,13 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
-// unkeyed are the POSTs without an Idempotency-Key: those that store nothing, and those
-// whose answer has a secret, which is stored nowhere.
-var unkeyed = []string{"check-machine", "create-token", "create-actor-token", "begin-session"}
+// unkeyed are the POSTs without an Idempotency-Key: those that store nothing, those whose
+// answer has a secret, which is stored nowhere, and those that change nothing more when
+// they are repeated.
+var unkeyed = []string{
+	"check-machine", "create-token", "create-actor-token", "begin-session",
+	"purge-instances", "purge-hooks", "purge-tasks", "prune-outbox", "trim-audit", "reset-consumer",
+}
 
 // Every POST takes an Idempotency-Key, unless there is a reason, and is tested with one.
 func TestEveryPostTakesAnIdempotencyKey(t *testing.T) {

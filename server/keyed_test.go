@@ -50,6 +50,7 @@ var keyed = map[string]func(f *fixture) request{
 	},
 
 	"start-process": func(*fixture) request { return request{"/v1/processes/email", object{"payload": mail}} },
+	"enqueue-task":  func(*fixture) request { return request{"/v1/tasks", object{"type": "email", "payload": object{}}} },
 	"cancel-task":   func(f *fixture) request { return request{"/v1/tasks/" + f.task() + "/cancel", nil} },
 	"retry-task":    func(f *fixture) request { return request{f.done("/v1/tasks/"+f.task(), "/cancel") + "/retry", nil} },
 	"act-on-tasks":  func(f *fixture) request { return act("tasks", "cancel", f.task(), f.task()) },
@@ -104,7 +105,7 @@ func (f *fixture) hook() string {
 
 func (f *fixture) task() string {
 	f.Helper()
-	return f.want(http.StatusCreated, http.MethodPost, "/v1/processes/email", object{"payload": mail}).text("id")
+	return f.want(http.StatusCreated, http.MethodPost, "/v1/tasks", object{"type": "email", "payload": object{}}).text("id")
 }
 
 func (f *fixture) alarm() string {

@@ -53,6 +53,7 @@ func (Flows) EveryRouteWorks(t *testing.T, db enginetest.Database) {
 	f := openWith(t, db, &perdure.Options{Outbox: true, Schemas: []*schema.Schema{schema.New("app", notes)}}, func(o *server.Options) { o.Observe = u.observe })
 	enginetest.NoError(t, f.srv.Start())
 	v := tour{f}
+	v.trims() // the first one: the log of all others is looked at in the end
 	v.machines()
 	v.schedules()
 	v.hooks()
@@ -60,6 +61,8 @@ func (Flows) EveryRouteWorks(t *testing.T, db enginetest.Database) {
 	v.alarms()
 	v.actors()
 	v.outbox()
+	v.consumers()
+	v.purges()
 	v.looks()
 	v.access() // the last one: from then on tokens are needed
 	for _, r := range api.Routes {

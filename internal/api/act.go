@@ -70,7 +70,11 @@ func (a *API) acting(ctx context.Context, r Route, input any) context.Context {
 		return ctx
 	}
 	req := requestOf(ctx)
-	return a.withAct(ctx, req, r.ID, r.auditKind(), req.things(r), a.asked(input))
+	action := r.ID
+	if name := audit.ActionOf(ctx); name != "" {
+		action = name
+	}
+	return a.withAct(ctx, req, action, r.auditKind(), req.things(r), a.asked(input))
 }
 
 func (a *API) withAct(ctx context.Context, req *request, action, kind string, on []*thing, input string) context.Context {
@@ -117,6 +121,13 @@ func keyOf(kind, id string) []string {
 	return []string{id}
 }
 
+// through says with which operation many things are changed that are not named.
+func (t *act) through(operation string) {
+	if t != nil {
+		t.things = []*thing{{id: operation}}
+	}
+}
+
 // answers says what the request is answered, once that is known.
 func (t *act) answers(result func() any) {
 	if t != nil {
@@ -140,6 +151,9 @@ func (t *act) readAfter() []sqldb.Stmt {
 }
 
 func (t *act) read(note func(*thing, *store.AuditState)) (stmts []sqldb.Stmt) {
+	if !t.api.rt.Store.HasAudit() {
+		return nil
+	}
 	for _, x := range t.things {
 		note(x, nil)
 		if stmt, ok := t.api.rt.Store.AuditState(t.Kind, x.key, func(s store.AuditState) { note(x, &s) }); ok {

@@ -32,6 +32,8 @@ type Actor struct {
 	Active      []string        `json:"active,omitempty" doc:"The ids of the active states. Not in lists."`
 	Children    []ActorChild    `json:"children,omitempty" doc:"Not in lists."`
 	Timers      []Timer         `json:"timers,omitempty" doc:"Not in lists."`
+	Invocations []Invocation    `json:"invocations,omitempty" doc:"The invoked actors outside the machine that have not answered. Not in lists."`
+	Snapshot    json.RawMessage `json:"snapshot,omitempty" doc:"The stored snapshot, only if the server does not know the machine. Not in lists."`
 	Events      []ActorEvent    `json:"events,omitempty" doc:"The events that its machine knows. Not in lists."`
 }
 
@@ -54,6 +56,13 @@ type ActorChild struct {
 	State    string       `json:"state"`
 	Active   []string     `json:"active,omitempty"`
 	Children []ActorChild `json:"children,omitempty"`
+}
+
+// Invocation is an actor outside the machine that was invoked and has not answered.
+type Invocation struct {
+	Src   string `json:"src" doc:"Its name."`
+	Path  string `json:"path" doc:"The actor in the tree that has invoked it."`
+	Input any    `json:"input,omitempty"`
 }
 
 // ActorEvent is an event that a machine knows.
@@ -208,6 +217,13 @@ func (a *API) getActor(ctx context.Context, in *ByActor) (*One[Actor], error) {
 	}
 	if state, err := a.config.Actors.State(ctx, in.ref()); err == nil { // one that cannot be loaded is shown without
 		shown.Context, shown.Active, shown.Children = state.Context, state.Active, showChildren(state.Children)
+	} else {
+		shown.Snapshot = r.Snapshot
+	}
+	if pending, err := a.config.Actors.Pending(ctx, in.ref()); err == nil {
+		for _, op := range pending {
+			shown.Invocations = append(shown.Invocations, Invocation{Src: op.Src, Path: op.Path, Input: op.Input})
+		}
 	}
 	if m, _, err := a.config.Actors.Machine(ctx, in.Type); err == nil {
 		shown.Events = eventsOf(m)
@@ -263,6 +279,11 @@ func (a *API) getLog(ctx context.Context, in *logInput) (*One[ActorLog], error) 
 	entries, err := a.config.Actors.Log(ctx, in.ref(), in.After, in.Limit+1)
 	if err != nil {
 		return nil, err
+	}
+	if len(entries) == 0 {
+		if _, err := a.config.Actors.Get(ctx, in.ref()); err != nil {
+			return nil, err
+		}
 	}
 	root := in.Type
 	if m, _, err := a.config.Actors.Machine(ctx, in.Type); err == nil {

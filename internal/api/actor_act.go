@@ -13,14 +13,20 @@ import (
 type actOnActor struct {
 	Keyed
 	ByActor
+	AsCaller
+}
+
+// AsCaller says as whom an operator acts on an actor.
+type AsCaller struct {
+	Caller string `query:"caller" maxLength:"300" doc:"As whom: client:ada or service:billing. Default: a service of the token's name."`
 }
 
 func (a *API) stopActor(ctx context.Context, in *actOnActor) (*Done[Acted], error) {
-	return a.byOperator(ctx, in.Key, in.ByActor, nil, a.config.Actors.StopIn)
+	return a.byOperator(ctx, in.Key, in.ByActor, in.AsCaller, nil, a.config.Actors.StopIn)
 }
 
 func (a *API) releaseActor(ctx context.Context, in *actOnActor) (*Done[Acted], error) {
-	return a.byOperator(ctx, in.Key, in.ByActor, nil, a.config.Actors.ReleaseIn)
+	return a.byOperator(ctx, in.Key, in.ByActor, in.AsCaller, nil, a.config.Actors.ReleaseIn)
 }
 
 // ActorReset names the step that an actor is put back to.
@@ -31,18 +37,22 @@ type ActorReset struct {
 type resetActorInput struct {
 	Keyed
 	ByActor
+	AsCaller
 	Body ActorReset
 }
 
 func (a *API) resetActor(ctx context.Context, in *resetActorInput) (*Done[Acted], error) {
-	return a.byOperator(ctx, in.Key, in.ByActor, in.Body, func(tx *perdure.Tx, ref actor.Ref, by actor.Caller) error {
+	return a.byOperator(ctx, in.Key, in.ByActor, in.AsCaller, in.Body, func(tx *perdure.Tx, ref actor.Ref, by actor.Caller) error {
 		return a.config.Actors.ResetIn(tx, ref, by, in.Body.Step)
 	})
 }
 
-// byOperator does something to an actor in the name of the token.
-func (a *API) byOperator(ctx context.Context, key string, in ByActor, body any, act func(*perdure.Tx, actor.Ref, actor.Caller) error) (*Done[Acted], error) {
-	by, err := callerOf(ctx, "")
+// byOperator does something to an actor as the caller that the request names, or in the
+// name of the token.
+func (a *API) byOperator(
+	ctx context.Context, key string, in ByActor, as AsCaller, body any, act func(*perdure.Tx, actor.Ref, actor.Caller) error,
+) (*Done[Acted], error) {
+	by, err := callerOf(ctx, as.Caller)
 	if err != nil {
 		return nil, err
 	}

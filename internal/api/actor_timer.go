@@ -46,6 +46,7 @@ func (a *API) listTimers(ctx context.Context, in *ByActor) (*List[Timer], error)
 type ByTimer struct {
 	Keyed
 	ByActor
+	AsCaller
 	Timer string `path:"key" maxLength:"512"`
 }
 
@@ -55,19 +56,19 @@ type moveTimerInput struct {
 }
 
 func (a *API) moveTimer(ctx context.Context, in *moveTimerInput) (*Done[Acted], error) {
-	return a.byOperator(ctx, in.Key, in.ByActor, in.Body, func(tx *perdure.Tx, ref actor.Ref, by actor.Caller) error {
+	return a.byOperator(ctx, in.Key, in.ByActor, in.AsCaller, in.Body, func(tx *perdure.Tx, ref actor.Ref, by actor.Caller) error {
 		return a.config.Actors.MoveTimerIn(tx, ref, by, in.Timer, time.Time(in.Body.At))
 	})
 }
 
 func (a *API) skipTimer(ctx context.Context, in *ByTimer) (*Done[Acted], error) {
-	return a.byOperator(ctx, in.Key, in.ByActor, nil, func(tx *perdure.Tx, ref actor.Ref, by actor.Caller) error {
+	return a.byOperator(ctx, in.Key, in.ByActor, in.AsCaller, nil, func(tx *perdure.Tx, ref actor.Ref, by actor.Caller) error {
 		return a.config.Actors.SkipTimerIn(tx, ref, by, in.Timer)
 	})
 }
 
 func (a *API) fireTimer(ctx context.Context, in *ByTimer) (*Done[Acted], error) {
-	return a.byOperator(ctx, in.Key, in.ByActor, nil, func(tx *perdure.Tx, ref actor.Ref, by actor.Caller) error {
+	return a.byOperator(ctx, in.Key, in.ByActor, in.AsCaller, nil, func(tx *perdure.Tx, ref actor.Ref, by actor.Caller) error {
 		return a.config.Actors.FireTimerIn(tx, ref, by, in.Timer)
 	})
 }

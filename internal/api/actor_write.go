@@ -67,6 +67,7 @@ type sendInput struct {
 	Keyed
 	ByActor
 	Caller string          `query:"caller" maxLength:"300" doc:"As whom: client:ada or service:billing. Default: a service of the token's name."`
+	Once   string          `query:"key" maxLength:"512" doc:"A key of the event: the actor handles only the first event with it."`
 	Body   json.RawMessage `doc:"The event: an object with a type."`
 }
 
@@ -81,19 +82,20 @@ func (a *API) sendEvent(ctx context.Context, in *sendInput) (*Done[Receipt], err
 	if err != nil {
 		return nil, err
 	}
+	options := &actor.SendOptions{Key: in.Once}
 	if in.Key == "" {
-		r, err := a.config.Actors.Send(ctx, in.ref(), caller, event, nil)
+		r, err := a.config.Actors.Send(ctx, in.ref(), caller, event, options)
 		if err != nil {
 			return nil, err
 		}
 		return done(ctx, showReceipt(r)), nil
 	}
 	sent, err := effect(ctx, a, in.Key, in.Body, func(tx *perdure.Tx) (func() Receipt, error) {
-		r, err := a.config.Actors.SendIn(tx, in.ref(), caller, event, nil)
+		r, err := a.config.Actors.SendIn(tx, in.ref(), caller, event, options)
 		return func() Receipt { return showReceipt(r) }, err
 	})
 	if is[*statechart.LimitError](err) { // the unit was rolled back, and the failure of the actor with it
-		_, err = a.config.Actors.Send(ctx, in.ref(), caller, event, nil)
+		_, err = a.config.Actors.Send(ctx, in.ref(), caller, event, options)
 	}
 	return sent, err
 }

@@ -30,6 +30,8 @@ type Alarm struct {
 	Zone           string          `json:"zone,omitempty"`
 	Text           string          `json:"text,omitempty" doc:"When it recurs, in words."`
 	Missed         alarm.Missed    `json:"missed,omitempty"`
+	MaxMissed      int             `json:"max_missed,omitempty" doc:"Bounds missed=all."`
+	Retry          Retry           `json:"retry,omitzero" doc:"Not in lists."`
 	Attempts       int             `json:"attempts"`
 	MaxAttempts    int             `json:"max_attempts"`
 	Crashes        int             `json:"crashes"`
@@ -51,7 +53,7 @@ type ActorRef struct {
 func showAlarm(r alarm.Record) Alarm {
 	shown := Alarm{
 		ID: r.String(), Kind: "custom", Type: r.Type, Status: r.Status, Payload: r.Payload, Priority: Priority(r.Priority), DueAt: Time(r.Due),
-		ScheduledAt: Time(r.Scheduled), Every: Duration(r.Every), Cron: r.Cron, Zone: r.Zone, Text: r.Recurs, Missed: r.Missed, Attempts: r.Attempts,
+		ScheduledAt: Time(r.Scheduled), Every: Duration(r.Every), Cron: r.Cron, Zone: r.Zone, Text: r.Recurs, Missed: r.Missed, MaxMissed: r.MaxMissed, Retry: ShowRetry(r.Retry), Attempts: r.Attempts,
 		MaxAttempts: r.MaxAttempts, Crashes: r.Crashes, Error: r.Error, Webhook: r.Webhook, Worker: r.Worker, CreatedAt: Time(r.Created),
 		LastAttemptAt: Time(r.LastAttempt), LeaseExpiresAt: Time(r.LeaseExpires),
 	}
@@ -63,8 +65,9 @@ func showAlarm(r alarm.Record) Alarm {
 
 // showAlarmRow leaves out what is heavy.
 func showAlarmRow(r alarm.Record) Alarm {
-	r.Payload = nil
-	return showAlarm(r)
+	shown := showAlarm(r)
+	shown.Payload, shown.Retry = nil, Retry{}
+	return shown
 }
 
 func (a *API) registerAlarms() {
@@ -111,7 +114,9 @@ func (m AlarmMatch) filter() (alarm.Filter, error) {
 type alarmFilter struct {
 	Paging
 	AlarmMatch
-	Kind string `query:"kind" enum:"custom,machine" default:"custom" doc:"Those that somebody has set, or the delays of actors."`
+	Kind    string `query:"kind" enum:"custom,machine" default:"custom" doc:"Those that somebody has set, or the delays of actors."`
+	Unowned bool   `query:"unowned" doc:"Only alarms without an actor."`
+	Due     bool   `query:"due" doc:"Only alarms that are due and not claimed yet."`
 }
 
 func (a *API) listAlarms(ctx context.Context, in *alarmFilter) (*List[Alarm], error) {
@@ -122,7 +127,12 @@ func (a *API) listAlarms(ctx context.Context, in *alarmFilter) (*List[Alarm], er
 	if in.Kind == "machine" {
 		return a.listDelays(ctx, f, in.Paging)
 	}
-	rows, next, err := a.alarms.List(ctx, f, in.Cursor, in.Limit)
+	f.Unowned = in.Unowned
+	list := a.alarms.List
+	if in.Due {
+		list = a.alarms.Due
+	}
+	rows, next, err := list(ctx, f, in.Cursor, in.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -275,7 +285,8 @@ func (a *API) cancelAlarm(ctx context.Context, in *cancelAlarmInput) (*One[Cance
 }
 
 type cancelAlarmsInput struct {
-	Type string `query:"type" required:"true" minLength:"1" maxLength:"128"`
+	Type  string `query:"type" required:"true" minLength:"1" maxLength:"128"`
+	Actor string `query:"actor" maxLength:"400" doc:"Only those of one actor: its type and id with a slash between."`
 }
 
 // Cancelled is how many were cancelled.
@@ -287,7 +298,7 @@ type Cancelled struct {
 func (a *API) cancelAlarms(ctx context.Context, in *cancelAlarmsInput) (*One[Cancelled], error) {
 	var total Cancelled
 	for {
-		ids, more, err := a.findAlarms(ctx, AlarmMatch{Type: in.Type}).all()
+		ids, more, err := a.findAlarms(ctx, AlarmMatch{Type: in.Type, Actor: in.Actor}).all()
 		if err != nil {
 			return nil, err
 		}

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,6 +43,10 @@ type Config struct {
 	Hooks  map[string]*hook.Hooks
 	Alarms *alarm.Alarms
 	Actors *actor.Actors
+	// Missing are the resources that the database of the engine cannot have, by the
+	// part of their path after /v1/, with the error that their routes answer with.
+	// Machines, Alarms and Actors may be nil if all their routes are missing.
+	Missing map[string]error
 	// Remote has the state machines whose steps are HTTP endpoints.
 	Remote *remote.Registry
 	// Redact says what is taken out of payloads that are shown. nil: nothing.
@@ -58,6 +63,9 @@ type Config struct {
 	Timeout time.Duration
 	// Version is that of the program, for the OpenAPI document.
 	Version string
+	// NoDocument leaves the OpenAPI document out, which takes as long to write as a
+	// command may take.
+	NoDocument bool
 	// Dev says that the server is for development.
 	Dev bool
 	// Observe is told of every request that was answered. It may be nil.
@@ -93,7 +101,8 @@ type API struct {
 
 // New returns the API of an engine.
 func New(c Config) (*API, error) {
-	if c.Engine == nil || c.Machines == nil || c.Alarms == nil || c.Actors == nil || c.Auth == nil {
+	if c.Engine == nil || c.Auth == nil || c.lacks(c.Machines == nil, "definitions", "instances", "schedules") ||
+		c.lacks(c.Alarms == nil, "alarms") || c.lacks(c.Actors == nil, "actors", "machines") {
 		return nil, fault.Invalidf("Config", "needs an engine with its machines, alarms and actors, and an Auth")
 	}
 	if c.OnError == nil {
@@ -114,13 +123,21 @@ func New(c Config) (*API, error) {
 	if a.err != nil {
 		return nil, a.err
 	}
-	if err := a.describe(); err != nil {
-		return nil, err
+	if !c.NoDocument {
+		if err := a.describe(); err != nil {
+			return nil, err
+		}
+		a.mux.Handle("GET /openapi.json", auth.Require(c.Auth, Viewer, http.HandlerFunc(a.serveDocument)))
 	}
-	a.mux.Handle("GET /openapi.json", auth.Require(c.Auth, Viewer, http.HandlerFunc(a.serveDocument)))
 	a.mux.HandleFunc("/v1/", a.unknown)
 	a.handler = a.outermost(auth.Protect(a.mux, http.HandlerFunc(refuseForeign)))
 	return a, nil
+}
+
+// lacks reports whether something is not there and one of its resources is not missing
+// either.
+func (c *Config) lacks(absent bool, resources ...string) bool {
+	return absent && slices.ContainsFunc(resources, func(name string) bool { return c.Missing[name] == nil })
 }
 
 // refuseForeign answers a request that changes something and comes from the page of
@@ -136,7 +153,9 @@ func (a *API) open() (err error) {
 	a.feed = newFeed(a.rt.NewID(), a.watchChanges)
 	a.tails = newTails(c.Engine.Outbox(), c.OnError)
 	a.streams, a.endStreams = context.WithCancel(context.Background())
-	a.tasks, err = task.NewAdmin(c.Engine)
+	if c.Missing["tasks"] == nil {
+		a.tasks, err = task.NewAdmin(c.Engine)
+	}
 	return err
 }
 
@@ -194,6 +213,7 @@ func (a *API) unmarshal(data []byte, v any) error {
 func (a *API) outermost(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		req := &request{id: a.rt.NewID(), method: r.Method, url: *r.URL}
+		req.failure, _ = r.Context().Value(failureKey{}).(*Failure)
 		w.Header().Set("X-Request-Id", req.id)
 		w.Header().Set("Cache-Control", "no-store") // a browser must not ask by itself whether an ETag still holds
 		joinLines(r.Header, "If-Match", "If-None-Match")

@@ -48,7 +48,10 @@ func document(text string) json.RawMessage {
 	return json.RawMessage(text)
 }
 
-func (a *API) registerAudit() { handle(a, "list-audit", a.listAudit) }
+func (a *API) registerAudit() {
+	handle(a, "list-audit", a.listAudit)
+	handle(a, "trim-audit", a.trimAudit)
+}
 
 type auditFilter struct {
 	Paging

@@ -33,7 +33,7 @@ type Hook struct {
 
 func showHook(h hook.Record) Hook {
 	return Hook{
-		ID: h.ID, Namespace: h.Namespace, Name: h.Name, Status: h.Status, Payload: h.Payload, Priority: Priority(h.Priority), Retry: showRetry(h.Retry),
+		ID: h.ID, Namespace: h.Namespace, Name: h.Name, Status: h.Status, Payload: h.Payload, Priority: Priority(h.Priority), Retry: ShowRetry(h.Retry),
 		Attempts: h.Attempts, MaxAttempts: h.MaxAttempts, Crashes: h.Crashes, Error: h.Error, Unit: h.Unit, Worker: h.Worker,
 		CreatedAt: Time(h.Created), DueAt: Time(h.Due), LastAttemptAt: Time(h.LastAttempt), FinishedAt: Time(h.Finished), LeaseExpiresAt: Time(h.LeaseExpires),
 	}
@@ -55,6 +55,7 @@ func (a *API) registerHooks() {
 	handle(a, "delete-hook", a.deleteHook)
 	handle(a, "replay-hook", a.replayHook)
 	handle(a, "act-on-hooks", a.actOnHooks)
+	handle(a, "purge-hooks", a.purgeHooks)
 }
 
 // HookMatch narrows a list of hooks.
@@ -70,7 +71,7 @@ func (m HookMatch) narrows() bool { return m.Namespace+m.Name+m.Unit != "" || le
 // findHooks returns the ids of a page of hooks.
 func (a *API) findHooks(ctx context.Context, m HookMatch) finder {
 	filter := hook.Filter{Namespace: m.Namespace, Name: m.Name, Statuses: m.Status, Unit: m.Unit}
-	if m.Unit == "" {
+	if m.Unit == "" && a.rt.Store.WalksHooks() {
 		return func(cursor string, limit int) ([]string, string, error) {
 			return a.inspect.Hooks(ctx, filter, cursor, limit)
 		}

@@ -82,6 +82,7 @@ func (a *API) registerInstances() {
 	handle(a, "retry-instance", a.retryInstance)
 	handle(a, "delete-instance", a.deleteInstance)
 	handle(a, "act-on-instances", a.actOnInstances)
+	handle(a, "purge-instances", a.purgeInstances)
 }
 
 // InstanceMatch narrows a list of instances.

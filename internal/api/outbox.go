@@ -2,6 +2,8 @@ package api
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"math"
 	"strconv"
 
@@ -14,6 +16,8 @@ type Entry struct {
 	Unit      string     `json:"unit_id"`
 	CreatedAt Time       `json:"created_at"`
 	Mutations []Mutation `json:"mutations" nullable:"false" doc:"What the unit changed, in order."`
+	// Payload is what outbox.Encode returns.
+	Payload json.RawMessage `json:"payload,omitempty" doc:"The same in its stored form, which has the types of the values, if payload=true asked for it."`
 }
 
 // Mutation is the change of one row.
@@ -25,7 +29,8 @@ type Mutation struct {
 	Values map[string]any `json:"values,omitempty" doc:"Of a new row all columns, of a changed one those that changed."`
 }
 
-func showEntry(e outbox.Entry) Entry {
+// showEntry shows an entry, if stored is set also in its stored form.
+func showEntry(e outbox.Entry, stored bool) (Entry, error) {
 	shown := Entry{Stamp: e.Stamp.String(), Unit: e.Unit, CreatedAt: Time(e.Created), Mutations: make([]Mutation, len(e.Payload.Mutations))}
 	for i, m := range e.Payload.Mutations {
 		shown.Mutations[i] = Mutation{Op: string(m.Op), Schema: m.Schema, Table: m.Table, ID: m.ExternalID, Values: m.Values}
@@ -33,14 +38,23 @@ func showEntry(e outbox.Entry) Entry {
 			shown.Mutations[i].Values = m.Set
 		}
 	}
-	return shown
+	if !stored {
+		return shown, nil
+	}
+	payload, err := outbox.Encode(e.Payload)
+	if err != nil {
+		return Entry{}, fmt.Errorf("show entry %s: %w", e.Stamp, err)
+	}
+	shown.Payload = payload
+	return shown, nil
 }
 
 // Consumer is a reader of the outbox that entries are kept for.
 type Consumer struct {
 	Name      string `json:"name"`
 	Position  string `json:"position" doc:"The last stamp that it has acknowledged."`
-	Lag       string `json:"lag" doc:"How many entries it has not acknowledged."`
+	Lag       string `json:"lag,omitempty" doc:"How many entries it has not acknowledged. Omitted if its position is not in the current incarnation."`
+	CreatedAt Time   `json:"created_at"`
 	UpdatedAt Time   `json:"updated_at"`
 }
 
@@ -48,12 +62,22 @@ func (a *API) registerOutbox() {
 	handle(a, "list-outbox", a.listOutbox)
 	handle(a, "list-consumers", a.listConsumers)
 	handle(a, "tail-outbox", a.tailOutbox)
+	handle(a, "get-outbox-status", a.getOutboxStatus)
+	handle(a, "prune-outbox", a.pruneOutbox)
+	handle(a, "reset-consumer", a.resetConsumer)
+	handle(a, "forget-consumer", a.forgetConsumer)
 }
 
 type outboxInput struct {
 	After  string `query:"after" maxLength:"24" doc:"The stamp to go on after. Default: from the beginning."`
 	Newest bool   `query:"newest" doc:"The newest entries, still in the order of commits, instead of those after a stamp."`
 	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"50"`
+	Stored
+}
+
+// Stored asks for the stored form of entries.
+type Stored struct {
+	Payload bool `query:"payload" doc:"Also return the stored form of each entry, as outbox.Encode describes it."`
 }
 
 // listOutbox returns entries in the order of commits. A stamp is a cursor.
@@ -68,7 +92,13 @@ func (a *API) listOutbox(ctx context.Context, in *outboxInput) (*List[Entry], er
 	}
 	more := len(entries) > in.Limit
 	entries = entries[:min(in.Limit, len(entries))]
-	list := page(requestOf(ctx), entries, "", showEntry)
+	shown := make([]Entry, len(entries))
+	for i, e := range entries {
+		if shown[i], err = showEntry(e, in.Payload); err != nil {
+			return nil, err
+		}
+	}
+	list := &List[Entry]{Body: Page[Entry]{Data: shown}}
 	if more {
 		next := entries[len(entries)-1].Stamp.String()
 		list.Body.NextCursor = &next
@@ -103,11 +133,14 @@ func (a *API) listConsumers(ctx context.Context, _ *struct{}) (*List[Consumer], 
 	if err != nil {
 		return nil, err
 	}
-	return page(requestOf(ctx), all, "", func(c outbox.ConsumerStatus) Consumer {
-		lag := uint64(0)
-		if status.Last.Counter() > c.Position.Counter() {
-			lag = status.Last.Counter() - c.Position.Counter()
-		}
-		return Consumer{Name: c.Name, Position: c.Position.String(), Lag: strconv.FormatUint(lag, 10), UpdatedAt: Time(c.Updated)}
-	}), nil
+	return page(requestOf(ctx), all, "", func(c outbox.ConsumerStatus) Consumer { return showConsumer(c, status.Last) }), nil
+}
+
+// showConsumer shows a consumer; last is the last stamp of the outbox.
+func showConsumer(c outbox.ConsumerStatus, last outbox.Stamp) Consumer {
+	shown := Consumer{Name: c.Name, Position: c.Position.String(), CreatedAt: Time(c.Created), UpdatedAt: Time(c.Updated)}
+	if c.Position.Incarnation() == last.Incarnation() && c.Position.Compare(last) <= 0 {
+		shown.Lag = strconv.FormatUint(last.Counter()-c.Position.Counter(), 10)
+	}
+	return shown
 }

@@ -97,6 +97,7 @@ func errForbidden(detail string) error {
 // report gives OnError an error of the server with the id of its request, which the
 // client is told: the two can be brought together.
 func (a *API) report(req *request, err error) {
+	req.failed(err)
 	a.config.OnError(fmt.Errorf("request %s (%s %s) failed: %w", req.id, req.method, req.route, err))
 }
 
@@ -121,6 +122,7 @@ func (a *API) problem(req *request, err error) *Problem {
 		a.report(req, err)
 		detail = "the server failed to answer; its log has more under the id of the request"
 	case codeUnavailable:
+		req.failed(err)
 		detail = "the server cannot answer now"
 		if sqldb.IsUnavailable(err) {
 			a.report(req, err)

@@ -68,13 +68,13 @@ func (a *API) putDefinition(ctx context.Context, in *putDefinitionInput) (*Tagge
 		return nil, err
 	}
 	shown := RemoteDefinition{
-		Name: stored.Name, Version: stored.Version, Source: "http", Queue: stored.Queue, Retry: showRetry(stored.Retry), OnCancel: stored.OnCancel, Secret: stored.Generated,
+		Name: stored.Name, Version: stored.Version, Source: "http", Queue: stored.Queue, Retry: ShowRetry(stored.Retry), OnCancel: stored.OnCancel, Secret: stored.Generated,
 		CreatedAt: Time(stored.Created), UpdatedAt: Time(stored.Updated),
 	}
 	for _, s := range stored.Steps {
 		step := RemoteStep{Name: s.Name, URL: shownURL(s.URL), Timeout: Duration(s.Timeout)}
 		if !s.Retry.IsZero() {
-			policy := showRetry(s.Retry)
+			policy := ShowRetry(s.Retry)
 			step.Retry = &policy
 		}
 		shown.Steps = append(shown.Steps, step)

@@ -17,7 +17,8 @@ type Retry struct {
 	Jitter      float64    `json:"jitter,omitempty" minimum:"0" maximum:"1" doc:"The part of a delay that is random."`
 }
 
-func showRetry(p retry.Policy) Retry {
+// ShowRetry returns a policy as the API shows it.
+func ShowRetry(p retry.Policy) Retry {
 	return Retry{
 		Kind: p.Kind, MaxAttempts: p.MaxAttempts, Initial: Duration(p.Initial), Factor: p.Factor, Increment: Duration(p.Increment),
 		Max: Duration(p.Max), Jitter: p.Jitter,

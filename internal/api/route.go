@@ -129,6 +129,9 @@ func handle[I, O any](a *API, id string, fn func(context.Context, *I) (*O, error
 		op.Responses["304"] = &huma.Response{Description: "What If-None-Match names is still what is stored."}
 	}
 	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
+		if err := a.config.Missing[r.tag()]; err != nil {
+			return nil, a.problem(requestOf(ctx), err)
+		}
 		out, err := fn(a.acting(ctx, r, in), in)
 		if err != nil {
 			return nil, a.problem(requestOf(ctx), err)

@@ -13,6 +13,7 @@ var Routes = []Route{
 	post("/v1/instances", Operator, "start-instance", "Start an instance").created(),
 	post("/v1/instances/batch", Operator, "start-instances", "Start many instances, all or none").created(),
 	post("/v1/instances/actions", Operator, "act-on-instances", "Cancel, terminate, retry or delete many instances"),
+	post("/v1/instances/purge", Admin, "purge-instances", "Remove instances that ended some time ago").streaming(),
 	get("/v1/instances/{id}", Viewer, "get-instance", "Show an instance"),
 	get("/v1/instances/{id}/children", Viewer, "list-children", "List the children of an instance, newest first"),
 	get("/v1/instances/{id}/signals", Viewer, "list-signals", "List the inbox of an instance"),
@@ -37,6 +38,7 @@ var Routes = []Route{
 	get("/v1/hooks", Viewer, "list-hooks", "List hooks, newest first"),
 	post("/v1/hooks", Operator, "trigger-hook", "Trigger a hook").created(),
 	post("/v1/hooks/actions", Operator, "act-on-hooks", "Cancel or retry many hooks"),
+	post("/v1/hooks/purge", Admin, "purge-hooks", "Remove hooks that ended some time ago").streaming(),
 	get("/v1/hooks/{id}", Viewer, "get-hook", "Show a hook"),
 	remove("/v1/hooks/{id}", Operator, "delete-hook", "Delete a hook that is not running, with its attempts"),
 	post("/v1/hooks/{id}/retry", Operator, "retry-hook", "Make a hook due now, with all its attempts"),
@@ -52,13 +54,19 @@ var Routes = []Route{
 
 	get("/v1/outbox", Viewer, "list-outbox", "List entries of the outbox in the order of commits"),
 	get("/v1/outbox/tail", Viewer, "tail-outbox", "Stream entries of the outbox, as server-sent events").streaming(),
+	get("/v1/outbox/status", Viewer, "get-outbox-status", "Show the last entry of the outbox, its retention and its incarnations"),
+	post("/v1/outbox/prune", Admin, "prune-outbox", "Remove old entries that every consumer has acknowledged").streaming(),
 	get("/v1/outbox/consumers", Viewer, "list-consumers", "List the consumers of the outbox"),
+	post("/v1/outbox/consumers/{name}/reset", Admin, "reset-consumer", "Move a consumer to a stamp, forward or back"),
+	remove("/v1/outbox/consumers/{name}", Admin, "forget-consumer", "Remove a consumer; retention no longer waits for it").ok(),
 
 	get("/v1/nodes", Viewer, "list-nodes", "List the processes that run"),
 	post("/v1/nodes/{id}/drain", Admin, "drain-node", "Ask a process to end its work"),
 
 	get("/v1/tasks", Viewer, "list-tasks", "List tasks, newest first"),
+	post("/v1/tasks", Operator, "enqueue-task", "Enqueue a task").created(),
 	post("/v1/tasks/actions", Operator, "act-on-tasks", "Cancel or retry many tasks"),
+	post("/v1/tasks/purge", Admin, "purge-tasks", "Remove tasks that ended, and errors of tasks, some time ago").streaming(),
 	get("/v1/tasks/errors", Viewer, "list-task-errors", "List the errors of tasks, newest first"),
 	get("/v1/tasks/{id}", Viewer, "get-task", "Show a task with its errors"),
 	post("/v1/processes/{name}", Operator, "start-process", "Start a business process").created(),
@@ -103,6 +111,7 @@ var Routes = []Route{
 	get("/v1/machines/{name}/drawing.svg", Viewer, "draw-machine", "Draw a machine"),
 
 	get("/v1/audit", Operator, "list-audit", "List what operators and tokens have changed, newest first"),
+	post("/v1/audit/trim", Admin, "trim-audit", "Remove old entries of the audit log; the rest can still be verified").streaming(),
 
 	get("/v1/search", Viewer, "search", "Find things by the beginning of their id, or by their name"),
 	get("/v1/facets/{kind}", Viewer, "get-facets", "List values that lists can be narrowed to"),

@@ -122,7 +122,10 @@ func (a *API) watchChanges(ctx context.Context, changed func(kind string)) {
 }
 
 // tailInput asks for the outbox as it grows.
-type tailInput struct{ Resume }
+type tailInput struct {
+	Resume
+	Stored
+}
 
 // tailOutbox sends the entries of the outbox as they are committed. The id of an
 // event is its stamp. If entries after the given one are gone, there is one event
@@ -139,7 +142,7 @@ func (a *API) tailOutbox(_ context.Context, in *tailInput) (*huma.StreamResponse
 		defer reader.Wait()
 		defer cancel()
 		reader.Go(func() { a.readTail(ctx, after, found) })
-		return a.sendTail(ctx, e, found)
+		return a.sendTail(ctx, e, found, in.Payload)
 	}), nil
 }
 
@@ -162,7 +165,7 @@ func (a *API) readTail(ctx context.Context, after outbox.Stamp, found chan<- tai
 	}
 }
 
-func (a *API) sendTail(ctx context.Context, e *events, found <-chan tailed) error {
+func (a *API) sendTail(ctx context.Context, e *events, found <-chan tailed, stored bool) error {
 	for {
 		timer := clock.System.NewTimer(heartbeat)
 		select {
@@ -174,7 +177,11 @@ func (a *API) sendTail(ctx context.Context, e *events, found <-chan tailed) erro
 			case t.err != nil:
 				return e.send("", "reset", a.problem(requestOf(ctx), t.err))
 			}
-			if err := e.send(t.entry.Stamp.String(), "entry", showEntry(t.entry)); err != nil {
+			shown, err := showEntry(t.entry, stored)
+			if err != nil {
+				return e.send("", "reset", a.problem(requestOf(ctx), err))
+			}
+			if err := e.send(t.entry.Stamp.String(), "entry", shown); err != nil {
 				return err
 			}
 		case <-timer.C():

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
@@ -78,6 +79,8 @@ func (a *API) registerTasks() {
 	handle(a, "retry-task", a.retryTask)
 	handle(a, "cancel-task", a.cancelTask)
 	handle(a, "act-on-tasks", a.actOnTasks)
+	handle(a, "enqueue-task", a.enqueueTask)
+	handle(a, "purge-tasks", a.purgeTasks)
 }
 
 // taskID reads the id of a task.
@@ -141,8 +144,20 @@ func (a *API) getTask(ctx context.Context, in *ByID) (*One[Task], error) {
 	return one(shown), err
 }
 
-func (a *API) listTaskErrors(ctx context.Context, in *Paging) (*List[TaskError], error) {
-	rows, next, err := a.tasks.Errors(ctx, 0, in.Cursor, in.Limit)
+type taskErrorFilter struct {
+	Paging
+	Task string `query:"task" maxLength:"20" doc:"The errors of one task."`
+}
+
+func (a *API) listTaskErrors(ctx context.Context, in *taskErrorFilter) (*List[TaskError], error) {
+	var id int64
+	if in.Task != "" {
+		var err error
+		if id, err = taskID(in.Task); err != nil {
+			return nil, err
+		}
+	}
+	rows, next, err := a.tasks.Errors(ctx, id, in.Cursor, in.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -198,6 +213,22 @@ func (a *API) actOnTasks(ctx context.Context, in *Posted[TaskBulk]) (*Done[BulkR
 		act = a.tasks.RetryIn
 	}
 	return a.onEach(ctx, in.Key, in.Body, tasks, byNumber(act))
+}
+
+// TaskInput is a task to be enqueued.
+type TaskInput struct {
+	Type    string          `json:"type" maxLength:"128"`
+	Payload json.RawMessage `json:"payload" doc:"An object."`
+	At      Time            `json:"at,omitzero" doc:"When it is due. Default: now."`
+	Delay   Duration        `json:"delay,omitempty" doc:"How long to wait, instead of at."`
+}
+
+func (a *API) enqueueTask(ctx context.Context, in *Posted[TaskInput]) (*Done[Acted], error) {
+	b := in.Body
+	return effect(ctx, a, in.Key, b, func(tx *perdure.Tx) (func() Acted, error) {
+		ticket, err := task.Enqueue(tx, b.Type, b.Payload, &task.EnqueueOptions{ScheduledAt: timeOf(b.At), Delay: time.Duration(b.Delay)})
+		return func() Acted { return Acted{strconv.FormatInt(ticket.ID, 10)} }, err
+	})
 }
 
 // ProcessInput starts a business process.

@@ -139,3 +139,17 @@ func Of(ctx context.Context) *Act {
 func Without(ctx context.Context) context.Context {
 	return context.WithValue(ctx, actKey{}, (*Act)(nil))
 }
+
+type actionKey struct{}
+
+// WithAction returns a context in which acts have this name instead of the name of the
+// operation of the API.
+func WithAction(ctx context.Context, action string) context.Context {
+	return context.WithValue(ctx, actionKey{}, action)
+}
+
+// ActionOf returns the name that WithAction gave the acts of a context, or nothing.
+func ActionOf(ctx context.Context) string {
+	name, _ := ctx.Value(actionKey{}).(string)
+	return name
+}

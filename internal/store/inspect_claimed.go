@@ -33,6 +33,9 @@ const (
 	Running    = "Running"
 )
 
+// WalksHooks reports whether hooks can be walked along. On MySQL they are only listed.
+func (s *Store) WalksHooks() bool { return s.text("InspectHooks") != "" }
+
 // HooksIn returns the statement that walks along hooks, from the newest that is older
 // than before.
 func (s *Store) HooksIn(walk string, before HookPlace, limit int, found func(HookPlace)) sqldb.Stmt {

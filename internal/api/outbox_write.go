@@ -1,0 +1,117 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/outbox"
+)
+
+// OutboxStatus is the state of the outbox.
+type OutboxStatus struct {
+	Last          string        `json:"last" doc:"The stamp of the last entry; zeros: there is none."`
+	PrunedThrough string        `json:"pruned_through" doc:"The last stamp that retention has removed; zeros: none."`
+	Incarnations  []Incarnation `json:"incarnations" nullable:"false" doc:"The restarts of the outbox after restores and failovers."`
+	Consumers     []Consumer    `json:"consumers" nullable:"false"`
+}
+
+// Incarnation is a numbering period of the outbox, which starts after a restore.
+type Incarnation struct {
+	Number    uint16 `json:"incarnation"`
+	After     string `json:"after" doc:"The last stamp before it."`
+	Reason    string `json:"reason"`
+	CreatedAt Time   `json:"created_at"`
+}
+
+func (a *API) getOutboxStatus(ctx context.Context, _ *struct{}) (*One[OutboxStatus], error) {
+	status, err := a.config.Engine.Outbox().Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	consumers, err := a.config.Engine.Outbox().Consumers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	shown := OutboxStatus{Last: status.Last.String(), PrunedThrough: status.PrunedThrough.String(), Incarnations: []Incarnation{}, Consumers: []Consumer{}}
+	for _, i := range status.Incarnations {
+		shown.Incarnations = append(shown.Incarnations, Incarnation{Number: i.Number, After: i.After.String(), Reason: i.Reason, CreatedAt: Time(i.Created)})
+	}
+	for _, c := range consumers {
+		shown.Consumers = append(shown.Consumers, showConsumer(c, status.Last))
+	}
+	return one(shown), nil
+}
+
+// consumer returns a consumer that must exist: registering one by mistake would stop
+// retention.
+func (a *API) consumer(ctx context.Context, name string) (outbox.ConsumerStatus, error) {
+	all, err := a.config.Engine.Outbox().Consumers(ctx)
+	if err != nil {
+		return outbox.ConsumerStatus{}, err
+	}
+	i := slices.IndexFunc(all, func(c outbox.ConsumerStatus) bool { return c.Name == name })
+	if i < 0 {
+		return outbox.ConsumerStatus{}, &fault.NotFound{Kind: "consumer", ID: name}
+	}
+	return all[i], nil
+}
+
+// resetConsumerInput says where a consumer shall go on.
+type resetConsumerInput struct {
+	ByName
+	Body struct {
+		To string `json:"to" maxLength:"24" doc:"The last stamp that the consumer is done with; zeros: before the first entry."`
+	}
+}
+
+// Moved is where a consumer was and is.
+type Moved struct {
+	Name string `json:"name"`
+	From string `json:"from" doc:"The position before."`
+	To   string `json:"to"`
+}
+
+// resetConsumer takes no Idempotency-Key: to do it twice changes nothing more.
+func (a *API) resetConsumer(ctx context.Context, in *resetConsumerInput) (*One[Moved], error) {
+	to, err := outbox.ParseStamp(in.Body.To)
+	if err != nil {
+		return nil, err
+	}
+	before, err := a.consumer(ctx, in.Name)
+	if err != nil {
+		return nil, err
+	}
+	c, err := a.config.Engine.Outbox().Register(ctx, in.Name, to)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Reset(ctx, to); err != nil {
+		return nil, err
+	}
+	return one(Moved{Name: in.Name, From: before.Position.String(), To: to.String()}), nil
+}
+
+// Forgotten is a consumer that was removed.
+type Forgotten struct {
+	Name     string `json:"name"`
+	Position string `json:"position" doc:"The last stamp that it had acknowledged."`
+}
+
+func (a *API) forgetConsumer(ctx context.Context, in *ByName) (*One[Forgotten], error) {
+	before, err := a.consumer(ctx, in.Name)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.config.Engine.Outbox().Forget(ctx, in.Name); err != nil {
+		return nil, err
+	}
+	return one(Forgotten{Name: in.Name, Position: before.Position.String()}), nil
+}
+
+func (a *API) pruneOutbox(ctx context.Context, in *oldInput) (*One[Removed], error) {
+	actOf(ctx).through("prune")
+	n, err := a.config.Engine.Outbox().Prune(ctx, time.Duration(in.Body.OlderThan))
+	return one(Removed{Removed: int64(n)}), err
+}

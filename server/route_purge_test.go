@@ -1,0 +1,95 @@
+package server_test
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/perdure/perdure/internal/test/enginetest"
+)
+
+// trims removes the audit log so far.
+func (v tour) trims() {
+	v.Helper()
+	v.start(object{"amount": 1})
+	if r := v.post("/v1/audit/trim", object{"older_than": "24h"}); r["removed"] != 0.0 {
+		v.Errorf("entries of today were removed: %v", r)
+	}
+	if r := v.post("/v1/audit/trim", object{"older_than": "0s"}); r["removed"] != 1.0 {
+		v.Errorf("trimmed: %v", r)
+	}
+	v.want(http.StatusUnprocessableEntity, http.MethodPost, "/v1/audit/trim", object{})
+}
+
+// consumers moves a consumer of the outbox, removes what it has acknowledged, and then
+// the consumer.
+func (v tour) consumers() {
+	v.Helper()
+	path := "/v1/outbox/consumers/warehouse"
+	status := v.get("/v1/outbox/status")
+	last := status.text("last")
+	if all, _ := status["consumers"].([]any); len(all) != 1 || strings.Trim(status.text("pruned_through"), "0") != "" {
+		v.Errorf("status: %v", status)
+	}
+	if rows := v.get("/v1/outbox?payload=true").list(); len(rows) != 1 || rows[0]["payload"] == nil || rows[0]["mutations"] == nil {
+		v.Errorf("outbox with payloads: %v", rows)
+	}
+	tail := v.stream("/v1/outbox/tail?payload=true")
+	if e := tail.next("entry"); !strings.Contains(e.data, `"payload"`) {
+		v.Errorf("tail with payloads: %+v", e)
+	}
+	_ = tail.close()
+	if r := v.post("/v1/outbox/prune", object{"older_than": "0s"}); r["removed"] != 0.0 {
+		v.Errorf("what a consumer has not acknowledged was removed: %v", r)
+	}
+	if m := v.post(path+"/reset", object{"to": last}); m.text("to") != last || strings.Trim(m.text("from"), "0") != "" {
+		v.Errorf("moved: %v", m)
+	}
+	if c := v.get("/v1/outbox/consumers").list(); c[0].text("lag") != "0" || c[0].text("created_at") == "" {
+		v.Errorf("consumers: %v", c)
+	}
+	v.want(http.StatusUnprocessableEntity, http.MethodPost, path+"/reset", object{"to": "now"})
+	v.want(http.StatusNotFound, http.MethodPost, "/v1/outbox/consumers/nobody/reset", object{"to": last})
+	if r := v.post("/v1/outbox/prune", object{"older_than": "0s"}); r["removed"] != 1.0 {
+		v.Errorf("pruned: %v", r)
+	}
+	v.want(http.StatusGone, http.MethodPost, path+"/reset", object{"to": strings.Repeat("0", 24)})
+	if f := v.want(http.StatusOK, http.MethodDelete, path, nil); f.text("position") != last {
+		v.Errorf("forgotten: %v", f)
+	}
+	v.want(http.StatusNotFound, http.MethodDelete, path, nil)
+}
+
+// purges removes finished work and dead letters.
+func (v tour) purges() {
+	v.Helper()
+	failed := v.start(object{"refuse": true})
+	v.ended(failed)
+	done := v.start(object{"amount": 1})
+	v.post("/v1/instances/"+done+"/cancel", nil)
+	v.post("/v1/instances/purge", object{"older_than": "0s"})
+	v.want(http.StatusNotFound, http.MethodGet, "/v1/instances/"+done, nil)
+	v.get("/v1/instances/" + failed)
+	v.post("/v1/instances/purge", object{"older_than": "0s", "dead": true})
+	v.want(http.StatusNotFound, http.MethodGet, "/v1/instances/"+failed, nil)
+	cancelled := v.post("/v1/hooks", object{"namespace": "shop", "name": "mail", "delay": "1h"}).text("id")
+	v.post("/v1/hooks/"+cancelled+"/cancel", nil)
+	v.post("/v1/hooks/purge", object{"older_than": "24h"})
+	v.get("/v1/hooks/" + cancelled)
+	v.post("/v1/hooks/purge", object{"older_than": "0s"})
+	v.want(http.StatusNotFound, http.MethodGet, "/v1/hooks/"+cancelled, nil)
+	v.want(http.StatusUnprocessableEntity, http.MethodPost, "/v1/hooks/purge", object{"older_than": "-1s"})
+
+	task := v.post("/v1/tasks", object{"type": "db_function", "payload": object{"db_function": "no.such"}, "delay": "1h"}).text("id")
+	if t := v.get("/v1/tasks/" + task); t.text("type") != "db_function" || t.text("status") != "pending" || t.text("scheduled_at") <= t.text("enqueued_at") {
+		v.Errorf("the task: %v", t)
+	}
+	now := map[string]string{enginetest.Postgres: "now()", enginetest.SQLite: "1"}[v.db.Name]
+	v.db.Exec(v, "insert into "+v.db.Table("queues", "error")+" (task_id, error_message, created_at) values ("+task+", 'no such mailbox', "+now+")")
+	if rows := v.get("/v1/tasks/errors?task=" + task).list(); len(rows) != 1 || rows[0].text("task") != task {
+		v.Errorf("the errors of the task: %v", rows)
+	}
+	if r := v.post("/v1/tasks/purge", object{"older_than": "0s"}); r["errors"] != 1.0 {
+		v.Errorf("purged: %v", r)
+	}
+	v.post("/v1/tasks/"+task+"/cancel", nil)
+}
