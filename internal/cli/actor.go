@@ -12,6 +12,8 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/actor"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/api"
 	"github.com/perdure/perdure/statechart"
 )
 
@@ -31,25 +33,30 @@ func (m *machineFlags) add(cmd *cobra.Command) {
 	cmd.Flags().Int64Var(&m.version, "machine-version", 1, "version of the machine in the file")
 }
 
-// actors opens the actors of the database. Their effects and tasks run where they
-// are served, never here.
-func (a *app) actors(cmd *cobra.Command, typ string, m machineFlags, fn func(*actor.Actors) error) error {
-	return a.view(cmd.Context(), func(eng *perdure.Engine) error {
-		stubs, err := stubsOf(cmd.Context(), eng)
-		if err != nil {
-			return err
+// onActors runs fn on the API. The API of the database knows the machines in it, and that
+// in the file. Their effects and tasks run where they are served, never here.
+func (a *app) onActors(cmd *cobra.Command, typ string, m machineFlags, fn func(*client) error) error {
+	if m.file != "" && a.asksServer() {
+		return usagef("--machine is for the database: a server has the machines of its program; leave --machine or --server out")
+	}
+	return a.operateWith(cmd.Context(), func(eng *perdure.Engine) (*actor.Actors, error) { return openActors(cmd, eng, typ, m) }, fn)
+}
+
+// openActors returns the actors of an engine. It returns none for a database that cannot
+// have actors.
+func openActors(cmd *cobra.Command, eng *perdure.Engine, typ string, m machineFlags) (*actor.Actors, error) {
+	stubs, err := stubsOf(cmd.Context(), eng)
+	if err != nil {
+		if is[*fault.Invalid](err) {
+			return nil, nil
 		}
-		actors, err := actor.New(eng, stubs)
-		if err != nil {
-			return err
-		}
-		if m.file != "" {
-			if err := registerFile(cmd, actors, typ, m); err != nil {
-				return err
-			}
-		}
-		return fn(actors)
-	})
+		return nil, err
+	}
+	actors, err := actor.New(eng, stubs)
+	if err != nil || m.file == "" {
+		return actors, err
+	}
+	return actors, registerFile(cmd, actors, typ, m)
 }
 
 // registerFile makes the machine in a file known to this run of the program.
@@ -146,9 +153,12 @@ func addCaller(cmd *cobra.Command) *callerFlag {
 	return f
 }
 
+// parameter is who acts as the API takes it: client:ann.
+func (f *callerFlag) parameter() string { return string(f.Kind) + ":" + f.ID }
+
 func (a *app) actorSpawn() *cobra.Command {
 	var machine machineFlags
-	var o actor.SpawnOptions
+	var body api.Spawn
 	var input string
 	cmd := &cobra.Command{Use: "spawn <type>[/<id>]", Short: "Create an actor and start its machine", Args: cobra.ExactArgs(1)}
 	as := addCaller(cmd)
@@ -160,28 +170,36 @@ func (a *app) actorSpawn() *cobra.Command {
 				return err
 			}
 		}
-		value, err := jsonArgument("--input", input)
+		raw, err := flagJSON("--input", input)
 		if err != nil {
 			return err
 		}
-		return a.actors(cmd, ref.Type, machine, func(actors *actor.Actors) error {
-			receipt, err := actors.Spawn(cmd.Context(), ref, as.Caller, value, &o)
-			if err != nil {
+		body.Type, body.ID, body.Caller = ref.Type, ref.ID, &api.ActorCaller{Type: string(as.Kind), ID: as.ID}
+		if cmd.Flags().Changed("input") {
+			body.Input = raw
+		}
+		return a.onActors(cmd, ref.Type, machine, func(c *client) error {
+			var raw json.RawMessage
+			if err := c.post(cmd.Context(), "/v1/actors", body, &raw); err != nil {
 				return err
 			}
-			return a.showReceipt(receipt)
+			return showAnswer(a, raw, describeReceipt)
 		})
 	}
 	machine.add(cmd)
 	cmd.Flags().StringVar(&input, "input", "null", "the input of the machine, in JSON")
-	cmd.Flags().BoolVar(&o.IfAbsent, "if-absent", false, "be content with the actor that has the name already")
+	cmd.Flags().BoolVar(&body.IfAbsent, "if-absent", false, "be content with the actor that has the name already")
 	return cmd
+}
+
+// actorPath returns the path of an actor in the API.
+func actorPath(ref actor.Ref) string {
+	return "/v1/actors/" + segment(ref.Type) + "/" + segment(ref.ID)
 }
 
 func (a *app) actorSend() *cobra.Command {
 	var machine machineFlags
-	var o actor.SendOptions
-	var data string
+	var data, key string
 	cmd := &cobra.Command{Use: "send <type>/<id> <event>", Short: "Send an event to an actor", Args: cobra.ExactArgs(2)}
 	as := addCaller(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -189,45 +207,52 @@ func (a *app) actorSend() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		value, err := jsonArgument("--data", data)
-		if err != nil {
-			return err
-		}
-		keys, ok := value.(map[string]any)
-		if !ok {
+		event := map[string]json.RawMessage{}
+		if err := json.Unmarshal([]byte(data), &event); err != nil || event == nil {
 			return usagef("--data is not an object: %s", data)
 		}
-		return a.actors(cmd, ref.Type, machine, func(actors *actor.Actors) error {
-			receipt, err := actors.Send(cmd.Context(), ref, as.Caller, statechart.Event{Type: args[1], Data: keys}, &o)
+		if event["type"], err = json.Marshal(args[1]); err != nil {
+			return err
+		}
+		path := actorPath(ref) + "/events?" + parameters("caller", as.parameter(), "key", key).Encode()
+		return a.onActors(cmd, ref.Type, machine, func(c *client) error {
+			var raw json.RawMessage
+			if err := c.post(cmd.Context(), path, event, &raw); err != nil {
+				return err
+			}
+			receipt, err := decode[api.Receipt](raw)
 			if err != nil {
 				return err
 			}
 			if receipt.Dropped {
-				return &actor.EndedError{Ref: ref, Status: receipt.View.Status}
+				return &actor.EndedError{Ref: ref, Status: receipt.Snapshot.Status}
 			}
-			return a.showReceipt(receipt)
+			return a.show(raw, func(w io.Writer) { describeReceipt(w, receipt) })
 		})
 	}
 	machine.add(cmd)
 	cmd.Flags().StringVar(&data, "data", "{}", "the other keys of the event, as a JSON object")
-	cmd.Flags().StringVar(&o.Key, "key", "", "a key that makes the event idempotent")
+	cmd.Flags().StringVar(&key, "key", "", "a key that makes the event idempotent")
 	return cmd
 }
 
-// showReceipt prints what came of a spawn or an event.
-func (a *app) showReceipt(r actor.Receipt) error {
-	return a.show(r, func(w io.Writer) {
-		if r.Duplicate {
-			fmt.Fprintln(w, "handled before: an event with this key was sent already")
-		}
-		fmt.Fprintf(w, "%s is %s at version %d, in %s\n", plain(r.Ref.String()), r.View.Status, r.View.Version, stateText(r.View.Value))
-		for _, e := range r.Said.Emitted {
-			fmt.Fprintf(w, "  emits %s\n", compact(e.Event))
-		}
-		for _, l := range r.Said.Logs {
-			fmt.Fprintf(w, "  logs %s\n", compact(l.Value))
-		}
-	})
+// describeReceipt prints the result of a spawn or an event.
+func describeReceipt(w io.Writer, r api.Receipt) {
+	if r.Duplicate {
+		fmt.Fprintln(w, "handled before: an event with this key was sent already")
+	}
+	fmt.Fprintf(w, "%s is %s at version %d, in %s\n", plain(r.Type+"/"+r.ID), r.Snapshot.Status, r.Snapshot.Version, stateText(r.Snapshot.Value))
+	var said struct {
+		Emitted []struct{ Event json.RawMessage }
+		Logs    []struct{ Value json.RawMessage }
+	}
+	_ = json.Unmarshal(r.Said, &said) // shown as far as it can be read
+	for _, e := range said.Emitted {
+		fmt.Fprintf(w, "  emits %s\n", compact(e.Event))
+	}
+	for _, l := range said.Logs {
+		fmt.Fprintf(w, "  logs %s\n", compact(l.Value))
+	}
 }
 
 // stateText returns a state value as it is shown: "paid" or {"open":"waiting"}.

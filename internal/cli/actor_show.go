@@ -2,14 +2,17 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/actor"
-	"github.com/perdure/perdure/statechart"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/api"
 )
 
 var actorColors = map[actor.Status]int{
@@ -17,54 +20,27 @@ var actorColors = map[actor.Status]int{
 }
 
 func (a *app) actorList() *cobra.Command {
-	var filter actor.Filter
+	var typ, state string
 	var statuses []string
-	var cursor string
-	var limit int
+	var p paging
 	cmd := &cobra.Command{
 		Use: "list", Short: "List actors, newest first", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			for _, s := range statuses {
-				filter.Statuses = append(filter.Statuses, actor.Status(s))
+			if err := oneOf("--status", statuses, actor.Statuses); err != nil {
+				return err
 			}
-			return a.actors(cmd, "", machineFlags{}, func(actors *actor.Actors) error {
-				records, next, err := actors.List(cmd.Context(), filter, cursor, limit)
-				if err != nil {
-					return err
-				}
-				return a.showActors(records, next)
+			query := parameters("type", typ, "state", state, "status", strings.Join(statuses, ","))
+			return showList(a, cmd, "/v1/actors", query, p, []string{"ACTOR", "STATUS", "STATE", "VERSION", "UPDATED", "REASON"}, func(r api.Actor) []string {
+				return []string{plain(r.Type + "/" + r.ID), string(r.Status), stateText(r.Value), fmt.Sprint(r.Version), moment(r.UpdatedAt), plain(firstLine(r.Error))}
 			})
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&filter.Type, "type", "", "only actors of this type")
-	flags.StringVar(&filter.State, "state", "", "only actors in this state: paid or open.waiting")
+	flags.StringVar(&typ, "type", "", "only actors of this type")
+	flags.StringVar(&state, "state", "", "only actors in this state: paid or open.waiting")
 	flags.StringSliceVar(&statuses, "status", nil, "only actors with one of these statuses: "+joined(actor.Statuses))
-	flags.StringVar(&cursor, "cursor", "", "go on where the last page ended")
-	flags.IntVar(&limit, "limit", actor.DefaultLimit, fmt.Sprintf("how many actors, up to %d", actor.MaxLimit))
+	p.add(cmd, "actors", actor.DefaultLimit, actor.MaxLimit)
 	return cmd
-}
-
-func (a *app) showActors(records []actor.Record, next string) error {
-	page := struct {
-		Data []actor.Record `json:"data"`
-		Next string         `json:"next_cursor,omitempty"`
-	}{Data: append([]actor.Record{}, records...), Next: next}
-	rows := [][]string{{"ACTOR", "STATUS", "STATE", "VERSION", "UPDATED", "REASON"}}
-	for _, r := range records {
-		rows = append(rows, []string{
-			plain(r.Ref.String()), string(r.Status), stateText(r.Value), fmt.Sprint(r.Version), instant(r.Updated), plain(firstLine(r.Reason)),
-		})
-	}
-	return a.show(page, func(w io.Writer) { pageTable(w, rows, next) })
-}
-
-// actorJSON is all that is shown of an actor.
-type actorJSON struct {
-	actor.Record
-	State  *statechart.State   `json:"state,omitempty"`
-	Timers []actor.Timer       `json:"timers"`
-	Tasks  []statechart.TaskOp `json:"tasks"`
 }
 
 func (a *app) actorShow() *cobra.Command {
@@ -79,50 +55,27 @@ func (a *app) actorShow() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.actors(cmd, ref.Type, machine, func(actors *actor.Actors) error {
+		return a.onActors(cmd, ref.Type, machine, func(c *client) error {
+			var raw json.RawMessage
 			if cmd.Flags().Changed("as") {
-				view, err := actors.Snapshot(cmd.Context(), ref, as.Caller)
-				if err != nil {
+				if err := c.get(cmd.Context(), actorPath(ref)+"/snapshot", parameters("caller", as.parameter()), &raw); err != nil {
 					return err
 				}
-				return a.show(view, func(w io.Writer) { describeView(w, view) })
+				return showAnswer(a, raw, describeView)
 			}
-			shown, err := inspectActor(cmd, actors, ref)
-			if err != nil {
+			if err := c.get(cmd.Context(), actorPath(ref), nil, &raw); err != nil {
 				return err
 			}
-			return a.show(shown, func(w io.Writer) { a.describeActor(w, shown) })
+			return showAnswer(a, raw, a.describeActor)
 		})
 	}
 	machine.add(cmd)
 	return cmd
 }
 
-// inspectActor gathers what is known of an actor; without its machine that is
-// less.
-func inspectActor(cmd *cobra.Command, actors *actor.Actors, ref actor.Ref) (actorJSON, error) {
-	record, err := actors.Get(cmd.Context(), ref)
-	if err != nil {
-		return actorJSON{}, err
-	}
-	shown := actorJSON{Record: record, Timers: []actor.Timer{}, Tasks: []statechart.TaskOp{}}
-	timers, err := actors.Timers(cmd.Context(), ref)
-	if err != nil {
-		return actorJSON{}, err
-	}
-	shown.Timers = append(shown.Timers, timers...)
-	if state, err := actors.State(cmd.Context(), ref); err == nil {
-		shown.State = &state
-	}
-	if tasks, err := actors.Pending(cmd.Context(), ref); err == nil {
-		shown.Tasks = append(shown.Tasks, tasks...)
-	}
-	return shown, nil
-}
-
-func describeView(w io.Writer, v actor.View) {
+func describeView(w io.Writer, v api.Snapshot) {
 	table(w, [][]string{
-		{"actor", plain(v.Ref.String())},
+		{"actor", plain(v.Type + "/" + v.ID)},
 		{"status", string(v.Status)},
 		{"state", stateText(v.Value)},
 		{"version", fmt.Sprint(v.Version)},
@@ -131,130 +84,159 @@ func describeView(w io.Writer, v actor.View) {
 	})
 }
 
-func (a *app) describeActor(w io.Writer, s actorJSON) {
+func (a *app) describeActor(w io.Writer, s api.Actor) {
 	rows := [][]string{
-		{"actor", plain(s.Ref.String())},
+		{"actor", plain(s.Type + "/" + s.ID)},
 		{"status", a.color(actorColors[s.Status], string(s.Status))},
 		{"state", stateText(s.Value)},
-		{"version", fmt.Sprintf("%d (machine version %d)", s.Version, s.Machine)},
-		{"spawned by", plain(string(s.Caller.Kind) + "/" + s.Caller.ID)},
-		{"created", instant(s.Created)},
-		{"updated", instant(s.Updated)},
+		{"version", fmt.Sprintf("%d (machine version %d)", s.Version, s.Machine.Version)},
+		{"created", moment(s.CreatedAt)},
+		{"updated", moment(s.UpdatedAt)},
 	}
-	if s.Reason != "" {
-		rows = append(rows, []string{"reason", plain(s.Reason)})
+	if s.Caller != nil {
+		rows = append(rows, []string{"spawned by", plain(s.Caller.Type + "/" + s.Caller.ID)})
+	}
+	if s.Error != "" {
+		rows = append(rows, []string{"reason", plain(s.Error)})
 	}
 	table(w, rows)
-	if s.State != nil && len(s.State.Context) > 0 {
-		fmt.Fprintf(w, "\ncontext\n%s\n", compact(s.State.Context))
-	} else if s.State == nil {
+	if len(s.Context) > 0 {
+		fmt.Fprintf(w, "\ncontext\n%s\n", compact(s.Context))
+	}
+	if len(s.Snapshot) > 0 {
 		fmt.Fprintf(w, "\nsnapshot\n%s\n", plainJSON(string(s.Snapshot)))
 	}
 	if len(s.Timers) > 0 {
 		fmt.Fprintln(w)
-		table(w, timerRows(s.Timers))
+		rows := [][]string{timerHeading}
+		for _, t := range s.Timers {
+			rows = append(rows, timerRow(t))
+		}
+		table(w, rows)
 	}
-	for _, task := range s.Tasks {
+	for _, task := range s.Invocations {
 		fmt.Fprintf(w, "\ntask %s runs at %s%s\n", plain(task.Src), plain(task.Path), params(task.Input))
 	}
 }
 
-// timerRows is what will fire, and why.
-func timerRows(timers []actor.Timer) [][]string {
-	rows := [][]string{{"TIMER", "DUE", "EVENT", "OF STATE", "LEADS TO"}}
-	for _, t := range timers {
-		due := instant(t.Due)
-		if t.Error != "" {
-			due = "quarantined"
-		}
-		rows = append(rows, []string{plain(t.ID), due, plain(t.Event.Type), plain(t.State), plain(strings.Join(t.Leads, ", "))})
+var timerHeading = []string{"TIMER", "DUE", "EVENT", "OF STATE", "LEADS TO"}
+
+// timerRow tells when a timer fires, and why.
+func timerRow(t api.Timer) []string {
+	due := moment(t.DueAt)
+	if t.Error != "" {
+		due = "quarantined"
 	}
-	return rows
+	return []string{plain(t.Key), due, plain(t.Type), plain(t.State), plain(strings.Join(t.Leads, ", "))}
 }
 
 func (a *app) actorLog() *cobra.Command {
 	var after int64
-	var limit int
+	var p paging
 	cmd := &cobra.Command{
 		Use: "log <type>/<id>", Short: "Show what has happened to an actor, oldest first", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ref, err := parseRef(args[0])
+			if err == nil {
+				err = p.check()
+			}
 			if err != nil {
 				return err
 			}
-			return a.actors(cmd, ref.Type, machineFlags{}, func(actors *actor.Actors) error {
-				if _, err := actors.Get(cmd.Context(), ref); err != nil {
-					return err
-				}
-				entries, err := actors.Log(cmd.Context(), ref, after, limit)
-				if err != nil {
-					return err
-				}
-				return a.showLog(entries)
-			})
+			return a.operate(cmd.Context(), func(c *client) error { return a.showLog(cmd, c, ref, after, p.limit) })
 		},
 	}
 	cmd.Flags().Int64Var(&after, "after", 0, "only steps after this one")
-	cmd.Flags().IntVar(&limit, "limit", actor.DefaultLimit, fmt.Sprintf("how many steps, up to %d", actor.MaxLimit))
+	p.most = actor.MaxLimit
+	cmd.Flags().IntVar(&p.limit, "limit", actor.DefaultLimit, fmt.Sprintf("how many steps, up to %d", actor.MaxLimit))
 	return cmd
 }
 
-func (a *app) showLog(entries []actor.Entry) error {
+// showLog prints steps of an actor after one, page by page.
+func (a *app) showLog(cmd *cobra.Command, c *client, ref actor.Ref, after int64, limit int) error {
+	type steps struct {
+		Data []json.RawMessage `json:"data"`
+		Next *int64            `json:"next_after"`
+	}
+	all := steps{Data: []json.RawMessage{}, Next: &after}
+	for all.Next != nil && len(all.Data) < limit {
+		query := parameters("after", fmt.Sprint(*all.Next), "limit", fmt.Sprint(min(maxPage, limit-len(all.Data))))
+		var next steps
+		if err := c.get(cmd.Context(), actorPath(ref)+"/log", query, &next); err != nil {
+			return err
+		}
+		all.Data, all.Next = append(all.Data, next.Data...), next.Next
+	}
 	rows := [][]string{{"STEP", "AT", "WHAT", "STATE", "EVENT", "BY"}}
-	for _, e := range entries {
-		by := ""
-		if e.Caller != nil {
-			by = string(e.Caller.Kind) + "/" + e.Caller.ID
+	for _, raw := range all.Data {
+		e, err := decode[api.LogEntry](raw)
+		if err != nil {
+			return err
 		}
 		rows = append(rows, []string{
-			fmt.Sprint(e.Sequence), instant(e.At), string(e.Kind), stateText(e.Value), plainJSON(firstLine(string(e.Event))), plain(by),
+			fmt.Sprint(e.Seq), moment(e.At), string(e.Kind), plain(e.State), plainJSON(firstLine(string(e.Event))), plain(strings.Replace(e.Caller, ":", "/", 1)),
 		})
 	}
-	page := map[string]any{"data": append([]actor.Entry{}, entries...)}
-	return a.show(page, func(w io.Writer) { table(w, rows) })
+	return a.show(all, func(w io.Writer) {
+		table(w, rows)
+		if all.Next != nil {
+			fmt.Fprintf(w, "\nmore with --after %d\n", *all.Next)
+		}
+	})
 }
 
 func (a *app) actorTypes() *cobra.Command {
 	return &cobra.Command{
 		Use: "types", Short: "List the machines that are registered in the database", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.actors(cmd, "", machineFlags{}, func(actors *actor.Actors) error {
-				all, err := actors.Documents(cmd.Context())
-				if err != nil {
-					return err
-				}
-				rows := [][]string{{"TYPE", "VERSION", "BYTES"}}
-				for _, d := range all {
-					rows = append(rows, []string{plain(d.Name), fmt.Sprint(d.Version), fmt.Sprint(len(d.Machine))})
-				}
-				return a.show(map[string]any{"data": append([]actor.Document{}, all...)}, func(w io.Writer) { table(w, rows) })
+			return showList(a, cmd, "/v1/machines", nil, paging{}, []string{"TYPE", "VERSION"}, func(m api.Machine) []string {
+				return []string{plain(m.Name), fmt.Sprint(m.Version)}
 			})
 		},
 	}
 }
 
 func (a *app) actorRegister() *cobra.Command {
-	var o actor.DocumentOptions
+	var o api.MachineOptions
 	cmd := &cobra.Command{
 		Use: "register <type> <file>", Short: "Register a machine in the database, so that every process knows it", Args: cobra.ExactArgs(2),
 		Long: "Register a machine in the database, so that every process knows it.\n\nA machine that differs from the last one of its type is its next version; actors\nkeep the version that they were spawned with. The file - is standard input.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			raw, err := readDocument(cmd, args[1])
+			document, err := readDocument(cmd, args[1])
 			if err != nil {
 				return err
 			}
-			return a.actors(cmd, "", machineFlags{}, func(actors *actor.Actors) error {
-				d, err := actors.RegisterDocument(cmd.Context(), args[0], json.RawMessage(raw), &o)
-				if problems, other := problemsOf(err); err != nil && other == nil {
+			if !json.Valid(document) {
+				return a.showProblems(nil, []*fault.Invalid{{Field: "machine", Reason: "is not JSON"}})
+			}
+			body := api.MachineInput{Definition: document, Options: &o}
+			return a.onActors(cmd, "", machineFlags{}, func(c *client) error {
+				var raw json.RawMessage
+				err := c.do(cmd.Context(), http.MethodPut, "/v1/machines/"+segment(args[0]), body, &raw)
+				if problems := machineProblems(err); problems != nil {
 					return a.showProblems(nil, problems)
 				}
 				if err != nil {
 					return err
 				}
-				return a.show(d, func(w io.Writer) { fmt.Fprintf(w, "%s is registered as version %d\n", plain(d.Name), d.Version) })
+				return showAnswer(a, raw, func(w io.Writer, m api.Machine) {
+					fmt.Fprintf(w, "%s is registered as version %d\n", plain(m.Name), m.Version)
+				})
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&o.SystemEvents, "system-events", false, "send the actors INITIALIZE, RESUME and MIGRATE")
 	return cmd
+}
+
+// machineProblems returns what is wrong with a machine that the API refuses.
+func machineProblems(err error) (all []*fault.Invalid) {
+	var p *problem
+	if !errors.As(err, &p) || p.Status != http.StatusUnprocessableEntity {
+		return nil
+	}
+	for _, e := range p.Errors {
+		all = append(all, &fault.Invalid{Field: e.Location, Reason: e.Message})
+	}
+	return all
 }

@@ -77,10 +77,10 @@ func checkTimers(t *testing.T, in func(...string) outcome) {
 	in("register", "trial", file).want(t, 0, "trial is registered as version 1")
 	in("types").want(t, 0, "trial")
 	spawned := in("spawn", "trial", "--json").decode(t)
-	id := spawned["actor"].(map[string]any)["id"].(string)
+	id := spawned["id"].(string)
 	ref := "trial/" + id
 	page := in("timers", ref, "--json").decode(t)
-	timer := page["data"].([]any)[0].(map[string]any)["id"].(string)
+	timer := page["data"].([]any)[0].(map[string]any)["key"].(string)
 	in("timers", ref).want(t, 0, timer, "subscription.trial", "subscription.expired")
 	in("timers", "move", ref, timer, "--to", "2199-01-01T00:00:00Z").want(t, 0, "moved", "in trial")
 	in("timers", ref).want(t, 0, "2199-01-01")

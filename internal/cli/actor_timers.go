@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/actor"
+	"github.com/perdure/perdure/internal/api"
 )
 
 func (a *app) actorTimers() *cobra.Command {
@@ -18,13 +20,20 @@ func (a *app) actorTimers() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.actors(cmd, ref.Type, machine, func(actors *actor.Actors) error {
-				timers, err := actors.Timers(cmd.Context(), ref)
+			return a.onActors(cmd, ref.Type, machine, func(c *client) error {
+				all, err := c.list(cmd.Context(), actorPath(ref)+"/timers", nil, paging{})
 				if err != nil {
 					return err
 				}
-				page := map[string]any{"data": append([]actor.Timer{}, timers...)}
-				return a.show(page, func(w io.Writer) { table(w, timerRows(timers)) })
+				rows := [][]string{timerHeading}
+				for _, raw := range all.Data {
+					t, err := decode[api.Timer](raw)
+					if err != nil {
+						return err
+					}
+					rows = append(rows, timerRow(t))
+				}
+				return a.show(all, func(w io.Writer) { table(w, rows) })
 			})
 		},
 	}
@@ -35,97 +44,83 @@ func (a *app) actorTimers() *cobra.Command {
 
 func (a *app) timerMove() *cobra.Command {
 	var to timeFlag
-	cmd := a.timerChange("move", "Let a timer fire at another time", "moved", func(cmd *cobra.Command, actors *actor.Actors, ref actor.Ref, by actor.Caller, id string) error {
+	cmd := a.timerChange("move", "Let a timer fire at another time", "moved", func() (any, error) {
 		if to.IsZero() {
-			return usagef("--to is needed, for example 2026-03-01T12:00:00Z")
+			return nil, usagef("--to is required (example: 2026-03-01T12:00:00Z)")
 		}
-		return actors.MoveTimer(cmd.Context(), ref, by, id, to.Time)
+		return api.MoveInput{At: api.Time(to.Time)}, nil
 	})
 	cmd.Flags().Var(&to, "to", "when it fires")
 	return cmd
 }
 
 func (a *app) timerSkip() *cobra.Command {
-	return a.timerChange("skip", "Remove a timer: it will not fire", "skipped", func(cmd *cobra.Command, actors *actor.Actors, ref actor.Ref, by actor.Caller, id string) error {
-		return actors.SkipTimer(cmd.Context(), ref, by, id)
-	})
+	return a.timerChange("skip", "Remove a timer: it will not fire", "skipped", noBody)
 }
 
 func (a *app) timerFire() *cobra.Command {
-	return a.timerChange("fire", "Let a timer fire now", "fired", func(cmd *cobra.Command, actors *actor.Actors, ref actor.Ref, by actor.Caller, id string) error {
-		return actors.FireTimer(cmd.Context(), ref, by, id)
+	return a.timerChange("fire", "Let a timer fire now", "fired", noBody)
+}
+
+// timerChange returns a command that changes a timer of an actor.
+func (a *app) timerChange(verb, short, done string, body func() (any, error)) *cobra.Command {
+	return a.actorAct(verb+" <type>/<id> <timer>", short, 2, func(cmd *cobra.Command, c *client, ref actor.Ref, by string, args []string) error {
+		content, err := body()
+		if err != nil {
+			return err
+		}
+		path := actorPath(ref) + "/timers/" + segment(args[1]) + "/" + verb
+		if err := c.post(cmd.Context(), path+"?"+parameters("caller", by).Encode(), content, nil); err != nil {
+			return err
+		}
+		var raw json.RawMessage
+		if err := c.get(cmd.Context(), actorPath(ref), nil, &raw); err != nil {
+			return err
+		}
+		return showAnswer(a, raw, func(w io.Writer, s api.Actor) {
+			fmt.Fprintf(w, "%s is %s; %s is %s, in %s\n", plain(args[1]), done, plain(ref.String()), s.Status, stateText(s.Value))
+		})
 	})
 }
 
-// timerChange returns a command that does something to a timer of an actor.
-func (a *app) timerChange(verb, short, done string, change func(*cobra.Command, *actor.Actors, actor.Ref, actor.Caller, string) error) *cobra.Command {
+// actorAct returns a command that changes an actor in the name of a caller.
+func (a *app) actorAct(use, short string, args int, act func(cmd *cobra.Command, c *client, ref actor.Ref, by string, args []string) error) *cobra.Command {
 	var machine machineFlags
-	cmd := &cobra.Command{Use: verb + " <type>/<id> <timer>", Short: short, Args: cobra.ExactArgs(2)}
+	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(args)}
 	as := addCaller(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ref, err := parseRef(args[0])
 		if err != nil {
 			return err
 		}
-		return a.actors(cmd, ref.Type, machine, func(actors *actor.Actors) error {
-			if err := change(cmd, actors, ref, as.Caller, args[1]); err != nil {
-				return err
-			}
-			record, err := actors.Get(cmd.Context(), ref)
-			if err != nil {
-				return err
-			}
-			return a.show(record, func(w io.Writer) {
-				fmt.Fprintf(w, "%s is %s; %s is %s, in %s\n", plain(args[1]), done, plain(ref.String()), record.Status, stateText(record.Value))
-			})
-		})
+		return a.onActors(cmd, ref.Type, machine, func(c *client) error { return act(cmd, c, ref, as.parameter(), args) })
 	}
 	machine.add(cmd)
 	return cmd
 }
 
 func (a *app) actorReset() *cobra.Command {
-	var machine machineFlags
 	var step int64
-	cmd := &cobra.Command{
-		Use: "reset <type>/<id>", Short: "Put a damaged or failed actor back to a step of its log", Args: cobra.ExactArgs(1),
-		Long: "Puts an actor back into the state that it had after a step of its log, with the delays of then. " +
-			"The changes of later steps are lost. The log records the reset and the caller.",
-	}
-	as := addCaller(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		ref, err := parseRef(args[0])
-		if err != nil {
-			return err
-		}
-		return a.actors(cmd, ref.Type, machine, func(actors *actor.Actors) error {
-			if err := actors.Reset(cmd.Context(), ref, as.Caller, step); err != nil {
+	cmd := a.actorAct("reset <type>/<id>", "Put a damaged or failed actor back to a step of its log", 1,
+		func(cmd *cobra.Command, c *client, ref actor.Ref, by string, _ []string) error {
+			path := actorPath(ref) + "/reset?" + parameters("caller", by).Encode()
+			if err := c.post(cmd.Context(), path, api.ActorReset{Step: step}, nil); err != nil {
 				return err
 			}
 			return a.show(map[string]any{"reset": ref}, func(w io.Writer) { fmt.Fprintf(w, "%s is reset\n", plain(ref.String())) })
 		})
-	}
+	cmd.Long = "Puts an actor back into the state that it had after a step of its log, with the delays of then. " +
+		"The changes of later steps are lost. The log records the reset and the caller."
 	cmd.Flags().Int64Var(&step, "step", 0, "step of the log (default: last step that can be computed)")
-	machine.add(cmd)
 	return cmd
 }
 
 func (a *app) actorStop() *cobra.Command {
-	var machine machineFlags
-	cmd := &cobra.Command{Use: "stop <type>/<id>", Short: "End an actor; its timers and tasks go", Args: cobra.ExactArgs(1)}
-	as := addCaller(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		ref, err := parseRef(args[0])
-		if err != nil {
-			return err
-		}
-		return a.actors(cmd, ref.Type, machine, func(actors *actor.Actors) error {
-			if err := actors.Stop(cmd.Context(), ref, as.Caller); err != nil {
+	return a.actorAct("stop <type>/<id>", "End an actor; its timers and tasks go", 1,
+		func(cmd *cobra.Command, c *client, ref actor.Ref, by string, _ []string) error {
+			if err := c.post(cmd.Context(), actorPath(ref)+"/stop?"+parameters("caller", by).Encode(), nil, nil); err != nil {
 				return err
 			}
 			return a.show(map[string]any{"stopped": ref}, func(w io.Writer) { fmt.Fprintf(w, "%s is stopped\n", plain(ref.String())) })
 		})
-	}
-	machine.add(cmd)
-	return cmd
 }

@@ -3,14 +3,19 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/perdure/perdure/alarm"
-	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/api"
 	"github.com/perdure/perdure/retry"
 )
 
@@ -38,74 +43,94 @@ func (f *timeFlag) String() string {
 // Type implements pflag.Value.
 func (f *timeFlag) Type() string { return "time" }
 
-// alarmPriorities are the names of the priorities.
-var alarmPriorities = map[string]alarm.Priority{"high": alarm.High, "normal": alarm.Normal, "low": alarm.Low}
+// priorities are the names of the priorities.
+var priorities = []string{"high", "normal", "low"}
+
+// alarmFlags are the flags of a command that schedules an alarm.
+type alarmFlags struct {
+	actor             actorFlag
+	at                timeFlag
+	payload, priority string
+	every             time.Duration
+	attempts          int
+	input             api.AlarmInput
+}
+
+func (f *alarmFlags) add(flags *pflag.FlagSet) {
+	flags.Var(&f.actor, "actor", "the actor that it belongs to (default: none)")
+	flags.StringVar(&f.input.Type, "type", alarm.Webhook, "the type, which says what handler it gets")
+	flags.StringVar(&f.payload, "payload", "null", "the payload, in JSON")
+	flags.Var(&f.at, "at", "when it is due (default: now)")
+	flags.DurationVar((*time.Duration)(&f.input.Delay), "delay", 0, "how long to wait")
+	flags.DurationVar(&f.every, "every", 0, "the interval at which it recurs")
+	flags.StringVar(&f.input.Cron, "cron", "", "the expression by which it recurs: \"30 2 * * *\"")
+	flags.StringVar(&f.input.Zone, "zone", "", "the time zone of --cron (default: UTC)")
+	flags.StringVar((*string)(&f.input.Missed), "missed", "", "what becomes of ticks that were missed: once, skip or all (default: once)")
+	flags.IntVar(&f.input.MaxMissed, "max-missed", 0, "how many missed ticks are made up for with --missed all")
+	flags.StringVar(&f.priority, "priority", "normal", "high, normal or low")
+	flags.IntVar(&f.attempts, "attempts", 0, fmt.Sprintf("how often it is tried (default: %d)", alarm.DefaultRetry.MaxAttempts))
+	flags.StringVar(&f.input.Webhook, "webhook", "", "the URL that is told of what becomes of it")
+}
+
+// body returns the alarm that the flags describe.
+func (f *alarmFlags) body(flags *pflag.FlagSet) (api.AlarmInput, error) {
+	in := f.input
+	var err error
+	if in.Payload, err = flagJSON("--payload", f.payload); err != nil {
+		return in, err
+	}
+	if flags.Changed("every") {
+		if f.every <= 0 {
+			return in, usagef("--every must be positive, got %v", f.every)
+		}
+		in.Every = new(api.Duration(f.every))
+	}
+	if err := oneOf("--priority", []string{f.priority}, priorities); err != nil {
+		return in, err
+	}
+	if err := oneOf("--missed", []string{string(in.Missed)}, []alarm.Missed{"", alarm.Once, alarm.Skip, alarm.All}); err != nil {
+		return in, err
+	}
+	if err := json.Unmarshal([]byte(strconv.Quote(f.priority)), &in.Priority); err != nil {
+		return in, err
+	}
+	in.At = api.Time(f.at.Time)
+	if f.attempts != 0 {
+		policy := alarm.DefaultRetry
+		policy.MaxAttempts = f.attempts
+		if f.attempts == 1 {
+			policy = retry.None()
+		}
+		in.Retry = new(api.ShowRetry(policy))
+	}
+	return in, nil
+}
 
 func (a *app) alarmSchedule() *cobra.Command {
-	var o alarm.ScheduleOptions
-	var actor actorFlag
-	var at timeFlag
-	var typ, payload, missed, priority string
-	var attempts int
+	var f alarmFlags
 	cmd := &cobra.Command{
 		Use: "schedule <id>", Short: "Schedule an alarm, in place of the one with its id", Args: cobra.ExactArgs(1),
 		Long: "Schedule an alarm, in place of the one with its id.\n\nA process that has a handler of the type fires it. Alarms of the type\n\"webhook\" are fired by a process that sends messages to webhooks.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !json.Valid([]byte(payload)) {
-				return usagef("--payload is not JSON")
+			body, err := f.body(cmd.Flags())
+			if err != nil {
+				return err
 			}
-			if cmd.Flags().Changed("every") && o.Every <= 0 {
-				return usagef("--every has to be more than 0, not %v", o.Every)
+			id, err := f.actor.alarm(args[0])
+			if err != nil {
+				return err
 			}
-			level, known := alarmPriorities[priority]
-			if !known {
-				return usagef("--priority is %q; high, normal and low are possible", priority)
-			}
-			o.At, o.Missed, o.Priority = at.Time, alarm.Missed(missed), level
-			if attempts != 0 {
-				o.Retry = alarm.DefaultRetry
-				o.Retry.MaxAttempts = attempts
-			}
-			if attempts == 1 {
-				o.Retry = retry.None()
-			}
-			return a.alarms(cmd.Context(), func(alarms *alarm.Alarms) error {
-				key := actor.key(args[0])
-				if err := alarms.Schedule(cmd.Context(), key, typ, json.RawMessage(payload), &o); err != nil {
+			return a.operate(cmd.Context(), func(c *client) error {
+				var raw json.RawMessage
+				if err := c.do(cmd.Context(), http.MethodPut, "/v1/alarms/"+segment(id), body, &raw); err != nil {
 					return err
 				}
-				return a.showScheduled(cmd.Context(), alarms, key)
+				return showAnswer(a, raw, func(w io.Writer, r api.Alarm) { fmt.Fprintf(w, "%s is due at %s\n", plain(r.ID), moment(r.DueAt)) })
 			})
 		},
 	}
-	flags := cmd.Flags()
-	flags.Var(&actor, "actor", "the actor that it belongs to (default: nobody)")
-	flags.StringVar(&typ, "type", alarm.Webhook, "the type, which says what handler it gets")
-	flags.StringVar(&payload, "payload", "null", "the payload, in JSON")
-	flags.Var(&at, "at", "when it is due (default: now)")
-	flags.DurationVar(&o.Delay, "delay", 0, "how long to wait")
-	flags.DurationVar(&o.Every, "every", 0, "the interval at which it recurs")
-	flags.StringVar(&o.Cron, "cron", "", "the expression by which it recurs: \"30 2 * * *\"")
-	flags.StringVar(&o.Zone, "zone", "", "the time zone of --cron (default: UTC)")
-	flags.StringVar(&missed, "missed", "", "what becomes of ticks that were missed: once, skip or all (default: once)")
-	flags.IntVar(&o.MaxMissed, "max-missed", 0, "how many missed ticks are made up for with --missed all")
-	flags.StringVar(&priority, "priority", "normal", "high, normal or low")
-	flags.IntVar(&attempts, "attempts", 0, fmt.Sprintf("how often it is tried (default: %d)", alarm.DefaultRetry.MaxAttempts))
-	flags.StringVar(&o.Webhook, "webhook", "", "the URL that is told of what becomes of it")
+	f.add(cmd.Flags())
 	return cmd
-}
-
-// showScheduled prints an alarm that was scheduled. One that is due at once may be
-// fired already.
-func (a *app) showScheduled(ctx context.Context, alarms *alarm.Alarms, key alarm.Key) error {
-	r, err := alarms.Get(ctx, key)
-	if is[*fault.NotFound](err) {
-		return a.show(map[string]any{"id": key.ID, "fired": true}, func(w io.Writer) { fmt.Fprintf(w, "%s is fired\n", plain(key.String())) })
-	}
-	if err != nil {
-		return err
-	}
-	return a.show(newAlarmJSON(r), func(w io.Writer) { fmt.Fprintf(w, "%s is due at %s\n", plain(key.String()), instant(r.Due)) })
 }
 
 func (a *app) alarmCancel() *cobra.Command {
@@ -117,23 +142,11 @@ func (a *app) alarmCancel() *cobra.Command {
 			if (len(args) == 0) == (typ == "") {
 				return usagef("name alarms, or a type with --type")
 			}
-			return a.alarms(cmd.Context(), func(alarms *alarm.Alarms) error {
-				n, results, err := a.cancelAlarms(cmd.Context(), alarms, actor, typ, args)
-				if err != nil {
-					return err
+			return a.operate(cmd.Context(), func(c *client) error {
+				if typ != "" {
+					return a.cancelType(cmd.Context(), c, parameters("type", typ, "actor", actor.String()))
 				}
-				shown := map[string]any{"cancelled": n}
-				if typ == "" {
-					shown["results"] = results
-				}
-				return a.show(shown, func(w io.Writer) {
-					for _, id := range args {
-						if results[id] == alarm.TooLate {
-							fmt.Fprintf(w, "%s: too late, its handler was started\n", plain(id))
-						}
-					}
-					fmt.Fprintf(w, "cancelled %s\n", count(int(n), "alarm", "alarms"))
-				})
+				return a.cancelAlarms(cmd.Context(), c, &actor, args)
 			})
 		},
 	}
@@ -142,57 +155,104 @@ func (a *app) alarmCancel() *cobra.Command {
 	return cmd
 }
 
-func (a *app) cancelAlarms(
-	ctx context.Context, alarms *alarm.Alarms, actor actorFlag, typ string, ids []string,
-) (n int64, results map[string]alarm.Cancellation, err error) {
-	if typ != "" {
-		n, err = alarms.CancelAll(ctx, alarm.Filter{Type: typ, ActorType: actor.kind, ActorID: actor.id})
-		return n, nil, err
+func (a *app) cancelType(ctx context.Context, c *client, query url.Values) error {
+	var done api.Cancelled
+	if err := c.do(ctx, http.MethodDelete, "/v1/alarms?"+query.Encode(), nil, &done); err != nil {
+		return err
 	}
-	results = map[string]alarm.Cancellation{}
+	return a.show(map[string]any{"cancelled": done.Done}, func(w io.Writer) {
+		fmt.Fprintf(w, "cancelled %s\n", count(int(done.Done), "alarm", "alarms"))
+	})
+}
+
+// cancelAlarms cancels alarms by their ids. An alarm that does not exist is not an error.
+func (a *app) cancelAlarms(ctx context.Context, c *client, actor *actorFlag, ids []string) error {
+	n, results := 0, map[string]alarm.Cancellation{}
 	for _, id := range ids {
-		a.on(actor.key(id).String())
-		if results[id], err = alarms.Cancel(ctx, actor.key(id)); err != nil {
-			return n, results, err
+		var done api.Cancellation
+		name, err := actor.alarm(id)
+		if err != nil {
+			return err
 		}
-		if results[id].Removed() {
+		err = c.do(ctx, http.MethodDelete, "/v1/alarms/"+segment(name), nil, &done)
+		var missing *problem
+		if errors.As(err, &missing) && missing.Status == http.StatusNotFound {
+			done.Result, err = alarm.NothingFound, nil
+		}
+		if err != nil {
+			return fmt.Errorf("cancel %s: %w", plain(id), err)
+		}
+		if results[id] = done.Result; done.Result.Removed() {
 			n++
 		}
 	}
-	return n, results, nil
+	return a.show(map[string]any{"cancelled": n, "results": results}, func(w io.Writer) {
+		for _, id := range ids {
+			if results[id] == alarm.TooLate {
+				fmt.Fprintf(w, "%s: too late, its handler was started\n", plain(id))
+			}
+		}
+		fmt.Fprintf(w, "cancelled %s\n", count(n, "alarm", "alarms"))
+	})
 }
+
+// alarmChange returns a command that changes each of the alarms that are named, by a
+// POST with a body or without.
+func (a *app) alarmChange(verb, short, done string, body func() (any, error)) *cobra.Command {
+	var actor actorFlag
+	cmd := &cobra.Command{
+		Use: verb + " <id>...", Short: short, Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			content, err := body()
+			if err != nil {
+				return err
+			}
+			ids := make([]string, len(args))
+			for i, id := range args {
+				if ids[i], err = actor.alarm(id); err != nil {
+					return err
+				}
+			}
+			return a.operate(cmd.Context(), func(c *client) error {
+				return a.changeEach(cmd.Context(), c, ids, verb, done, func(ctx context.Context, c *client, id string) error {
+					return c.post(ctx, "/v1/alarms/"+segment(id)+"/"+verb, content, nil)
+				})
+			})
+		},
+	}
+	cmd.Flags().Var(&actor, "actor", "the actor that they belong to (default: none)")
+	return cmd
+}
+
+func noBody() (any, error) { return nil, nil }
 
 func (a *app) alarmMove() *cobra.Command {
 	var to timeFlag
-	cmd := a.alarmChange("move", "Change when alarms are due; of a recurring one only the next tick", "moved",
-		func(ctx context.Context, alarms *alarm.Alarms, key alarm.Key) error {
-			if to.IsZero() {
-				return usagef("--to is needed, for example 2026-03-01T12:00:00Z")
-			}
-			return alarms.Move(ctx, key, to.Time)
-		})
+	cmd := a.alarmChange("move", "Change when alarms are due; of a recurring one only the next tick", "moved", func() (any, error) {
+		if to.IsZero() {
+			return nil, usagef("--to is required (example: 2026-03-01T12:00:00Z)")
+		}
+		return api.MoveInput{At: api.Time(to.Time)}, nil
+	})
 	cmd.Flags().Var(&to, "to", "when they are due")
 	return cmd
 }
 
 func (a *app) alarmSkip() *cobra.Command {
-	return a.alarmChange("skip", "Let recurring alarms pass their next tick over", "waiting for a later tick",
-		func(ctx context.Context, alarms *alarm.Alarms, key alarm.Key) error { return alarms.Skip(ctx, key) })
+	return a.alarmChange("skip", "Let recurring alarms pass their next tick over", "waiting for a later tick", noBody)
 }
 
 func (a *app) alarmFire() *cobra.Command {
-	return a.alarmChange("fire", "Make waiting alarms due now", "due now",
-		func(ctx context.Context, alarms *alarm.Alarms, key alarm.Key) error { return alarms.FireNow(ctx, key) })
+	return a.alarmChange("fire", "Make waiting alarms due now", "due now", noBody)
 }
 
 func (a *app) alarmRetry() *cobra.Command {
-	var filter alarm.Filter
+	var typ string
 	var all bool
-	cmd := a.alarmChange("retry", "Make dead letters due now: those that are named, or with --all", "due now",
-		func(ctx context.Context, alarms *alarm.Alarms, key alarm.Key) error { return alarms.Retry(ctx, key) })
+	cmd := a.alarmChange("retry", "Make dead letters due now: those that are named, or with --all", "due now", noBody)
 	cmd.Use = "retry [<id>...]"
 	cmd.Flags().BoolVar(&all, "all", false, "all dead letters")
-	cmd.Flags().StringVar(&filter.Type, "type", "", "with --all: only those of this type")
+	cmd.Flags().StringVar(&typ, "type", "", "with --all: only those of this type")
 	named := cmd.RunE
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -202,13 +262,24 @@ func (a *app) alarmRetry() *cobra.Command {
 		if !all {
 			return named(cmd, args)
 		}
-		return a.alarms(cmd.Context(), func(alarms *alarm.Alarms) error {
-			n, err := alarms.RetryAll(cmd.Context(), filter)
-			if err != nil {
-				return err
-			}
-			return a.show(map[string]any{"retried": n}, func(w io.Writer) { fmt.Fprintf(w, "retried %s\n", count(int(n), "alarm", "alarms")) })
-		})
+		return a.operate(cmd.Context(), func(c *client) error { return a.retryAlarms(cmd.Context(), c, typ) })
 	}
 	return cmd
+}
+
+// retryAlarms makes all dead letters of a type due now, or of all types.
+func (a *app) retryAlarms(ctx context.Context, c *client, typ string) error {
+	filter := api.AlarmMatch{Type: typ, Status: []alarm.Status{alarm.Failed, alarm.Quarantined}}
+	total := 0
+	for {
+		var done api.BulkResult
+		body := map[string]any{"action": "retry", "filter": filter}
+		if err := c.post(ctx, "/v1/alarms/actions", body, &done); err != nil {
+			return err
+		}
+		if total += done.Done; !done.Capped || done.Done == 0 {
+			break
+		}
+	}
+	return a.show(map[string]any{"retried": total}, func(w io.Writer) { fmt.Fprintf(w, "retried %s\n", count(total, "alarm", "alarms")) })
 }

@@ -7,30 +7,11 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/perdure/perdure/retry"
+	"github.com/perdure/perdure/internal/api"
 )
 
-// attemptJSON is an attempt as JSON. What is not known is left out.
-type attemptJSON struct {
-	Number  int           `json:"number,omitempty"`
-	Step    string        `json:"step,omitempty"`
-	Outcome retry.Outcome `json:"outcome"`
-	Error   string        `json:"error,omitempty"`
-	Worker  string        `json:"worker,omitempty"`
-	Began   time.Time     `json:"began_at,omitzero"`
-	Ended   time.Time     `json:"ended_at,omitzero"`
-}
-
-func newTimeline(attempts []retry.Attempt) []attemptJSON {
-	var all []attemptJSON
-	for _, t := range attempts {
-		all = append(all, attemptJSON(t))
-	}
-	return all
-}
-
 // describeAttempts prints attempts, one a line.
-func describeAttempts(w io.Writer, attempts []retry.Attempt) {
+func describeAttempts(w io.Writer, attempts []api.Attempt) {
 	if len(attempts) == 0 {
 		return
 	}
@@ -38,11 +19,11 @@ func describeAttempts(w io.Writer, attempts []retry.Attempt) {
 	rows := [][]string{{"#", "STEP", "OUTCOME", "BEGAN", "ENDED", "TOOK", "WORKER", "ERROR"}}
 	for _, t := range attempts {
 		rows = append(rows, []string{
-			known(t.Number != 0, strconv.Itoa(t.Number)), plain(t.Step), string(t.Outcome), known(!t.Began.IsZero(), instant(t.Began)),
-			known(!t.Ended.IsZero(), instant(t.Ended)), took(t), plain(t.Worker), plain(firstLine(t.Error)),
+			known(t.Number != 0, strconv.Itoa(t.Number)), plain(t.Step), string(t.Outcome), known(!t.BeganAt.IsZero(), moment(t.BeganAt)),
+			known(!t.EndedAt.IsZero(), moment(t.EndedAt)), took(t.Duration), plain(t.Worker), plain(firstLine(t.Error)),
 		})
 	}
-	if !slices.ContainsFunc(attempts, func(t retry.Attempt) bool { return t.Step != "" }) {
+	if !slices.ContainsFunc(attempts, func(t api.Attempt) bool { return t.Step != "" }) {
 		for i := range rows {
 			rows[i] = slices.Delete(rows[i], 1, 2)
 		}
@@ -58,7 +39,10 @@ func known(is bool, text string) string {
 	return text
 }
 
-// took writes how long an attempt took, if that is known.
-func took(t retry.Attempt) string {
-	return known(!t.Began.IsZero() && !t.Ended.IsZero(), t.Ended.Sub(t.Began).Round(time.Millisecond).String())
+// took writes a number of milliseconds, if it is known.
+func took(milliseconds *float64) string {
+	if milliseconds == nil {
+		return ""
+	}
+	return time.Duration(*milliseconds * float64(time.Millisecond)).Round(time.Millisecond).String()
 }

@@ -9,9 +9,8 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/api"
-	"github.com/perdure/perdure/internal/audit"
+	"github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/internal/doctor"
-	"github.com/perdure/perdure/internal/inspect"
 )
 
 func (a *app) audit() *cobra.Command {
@@ -19,52 +18,29 @@ func (a *app) audit() *cobra.Command {
 }
 
 func (a *app) auditList() *cobra.Command {
-	var filter inspect.AuditFilter
+	var action, kind, target, principal string
 	var since ageFlag
-	var cursor string
-	var limit int
+	var p paging
 	cmd := &cobra.Command{
 		Use: "list", Short: "List acts, newest first", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if limit < 1 || limit > 1000 {
-				return usagef("--limit is not between 1 and 1000")
+			query := parameters("action", action, "kind", kind, "target", target, "principal", principal)
+			if since > 0 {
+				query.Set("since", clock.System.Now().Add(-time.Duration(since)).UTC().Format(time.RFC3339Nano))
 			}
-			return a.view(cmd.Context(), func(eng *perdure.Engine) error {
-				if since > 0 {
-					filter.Since = eng.Runtime().Clock.Now().Add(-time.Duration(since)).UTC()
-				}
-				entries, next, err := inspect.New(eng, nil).Audit(cmd.Context(), filter, cursor, limit)
-				if err != nil {
-					return err
-				}
-				return a.showAudit(entries, next)
+			return showList(a, cmd, "/v1/audit", query, p, []string{"AT", "WHO", "VIA", "ACTION", "ON", "REASON"}, func(e api.AuditEntry) []string {
+				return []string{moment(e.At), plain(e.Name + " " + e.Address), e.Via, plain(e.Action), plain(e.Kind + " " + e.Target), plain(e.Reason)}
 			})
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&filter.Action, "action", "", "only this operation, for example cancel-instance")
-	flags.StringVar(&filter.Kind, "kind", "", "only acts on this kind of thing, for example instances")
-	flags.StringVar(&filter.Target, "target", "", "only acts on the thing with this id; needs --kind")
-	flags.StringVar(&filter.Principal, "principal", "", "only acts of this principal, for example token:<id>")
+	flags.StringVar(&action, "action", "", "only this operation: cancel-instance, or fsm cancel for commands on the database")
+	flags.StringVar(&kind, "kind", "", "only acts on this kind of thing, for example instances")
+	flags.StringVar(&target, "target", "", "only acts on the thing with this id; needs --kind")
+	flags.StringVar(&principal, "principal", "", "only acts of this principal, for example token:<id>")
 	flags.Var(&since, "since", "only acts of the last time, for example 7d")
-	flags.StringVar(&cursor, "cursor", "", "cursor from the previous page")
-	flags.IntVar(&limit, "limit", 50, "how many, up to 1000")
+	p.add(cmd, "acts", 50, 1000)
 	return cmd
-}
-
-func (a *app) showAudit(entries []audit.Entry, next string) error {
-	all := make([]api.AuditEntry, len(entries))
-	rows := [][]string{{"AT", "WHO", "VIA", "ACTION", "ON", "REASON"}}
-	for i, e := range entries {
-		all[i] = api.ShowAudit(e)
-		rows = append(rows, []string{instant(e.At), plain(e.Label + " " + e.Address), e.Via, plain(e.Action), plain(e.Kind + " " + e.Target), plain(e.Reason)})
-	}
-	return a.show(map[string]any{"data": all, "next_cursor": next}, func(w io.Writer) {
-		table(w, rows)
-		if next != "" {
-			fmt.Fprintln(w, "more with --cursor", next)
-		}
-	})
 }
 
 func (a *app) auditVerify() *cobra.Command {
@@ -100,22 +76,7 @@ func (a *app) auditVerify() *cobra.Command {
 }
 
 func (a *app) auditTrim() *cobra.Command {
-	var age ageFlag
-	cmd := &cobra.Command{
-		Use: "trim", Short: "Remove old entries; what remains can still be verified", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !cmd.Flags().Changed("older-than") {
-				return usagef("--older-than is needed, for example 90d")
-			}
-			return a.view(cmd.Context(), func(eng *perdure.Engine) error {
-				n, err := inspect.New(eng, nil).TrimAudit(cmd.Context(), time.Duration(age))
-				if err != nil {
-					return err
-				}
-				return a.show(map[string]int64{"removed": n}, func(w io.Writer) { fmt.Fprintln(w, "removed", count(int(n), "entry", "entries")) })
-			})
-		},
-	}
-	cmd.Flags().Var(&age, "older-than", "the age from which entries are removed, for example 90d")
-	return cmd
+	return a.purge("trim", "Remove old entries; what remains can still be verified", "/v1/audit/trim",
+		"the age from which entries are removed, for example 90d", "",
+		func(n, _ int64) string { return "removed " + count(int(n), "entry", "entries") })
 }

@@ -74,8 +74,8 @@ func mustBeEmpty(ctx context.Context, dsn string, yes bool) error {
 	if err != nil {
 		return err
 	}
-	last, err := newest(ctx, eng)
-	if err == nil && !last.IsZero() {
+	status, err := eng.Outbox().Status(ctx)
+	if err == nil && !status.Last.IsZero() {
 		err = fmt.Errorf("%w: pass --yes if it shall have those of the benchmark too", errNotEmpty)
 	}
 	return errors.Join(err, eng.Close())

@@ -34,8 +34,7 @@ type app struct {
 	dsn     string
 	server  string
 	bearer  string
-	reason  string  // why, for the audit log
-	target  *target // what the command acts on, for the audit log
+	reason  string // why, for the audit log
 	json    bool
 	noColor bool
 	// fromEnv has the flags that the environment set.
@@ -64,24 +63,56 @@ func (a *app) root() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = false
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.dsn, "dsn", "", "database URL: sqlite:file.db, postgres://… or mysql://… (PERDURE_DATABASE_URL)")
-	flags.StringVar(&a.server, "server", "", "URL of a server to ask instead of the database, for example "+defaultServer)
+	flags.StringVar(&a.server, "server", "", "URL of a server to use instead of the database, for example "+defaultServer)
 	flags.StringVar(&a.bearer, "token", "", "token for the server; better by PERDURE_TOKEN or PERDURE_TOKEN_FILE, since others see flags")
 	flags.StringVar(&a.reason, "reason", "", "why, for the audit log")
 	flags.BoolVar(&a.json, "json", false, "print JSON")
 	flags.BoolVar(&a.noColor, "no-color", false, "print without colours (NO_COLOR)")
-	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if err := a.bind(cmd.Flags()); err != nil {
 			return err
 		}
 		a.warnUnknown(cmd.Root())
 		a.reason = a.reasonOf(cmd)
-		a.acting(cmd, args)
+		a.acting(cmd)
 		a.running = true
 		return nil
 	}
-	a.offerServer(root)
+	a.refuseServer(root)
 	a.offerCompletion(root)
 	return root
+}
+
+// refuseServer lets the commands that work on the database only refuse a server that the
+// command line names. A server of the environment is for the other commands.
+func (a *app) refuseServer(root *cobra.Command) {
+	walk(root, func(cmd *cobra.Command) {
+		path := pathOf(cmd)
+		run := cmd.RunE
+		if run == nil || effects[path].local == "" || !effects[path].database {
+			return
+		}
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			if a.server != "" && !a.fromEnv["server"] {
+				return usagef("%s works on the database only (%s): name it with --dsn and leave --server out", cmd.CommandPath(), effects[path].local)
+			}
+			return run(cmd, args)
+		}
+	})
+}
+
+// pathOf returns the name of a command without that of the program: "fsm list".
+func pathOf(cmd *cobra.Command) string {
+	_, path, _ := strings.Cut(cmd.CommandPath(), " ")
+	return path
+}
+
+// walk calls fn for a command and all commands below it.
+func walk(cmd *cobra.Command, fn func(*cobra.Command)) {
+	fn(cmd)
+	for _, c := range cmd.Commands() {
+		walk(c, fn)
+	}
 }
 
 // onlyHolds is the annotation of commands that only hold others.

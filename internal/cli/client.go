@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/rand"
@@ -8,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"net/url"
 	"strings"
@@ -21,13 +23,16 @@ const defaultServer = "http://127.0.0.1:7070"
 // maxAnswer bounds what is read of an answer.
 const maxAnswer = 64 << 20
 
-// client speaks to a server over its HTTP API.
+// client sends requests to the HTTP API: to a server over the network, or to the API on
+// the database within this process. Every command that looks at work or changes it uses a
+// client and nothing else, so it does the same either way.
 type client struct {
 	base  *url.URL
 	token string
 	// reason is why, for the audit log.
 	reason string
-	newID  func() string
+	// newID makes Idempotency-Keys. nil: requests have none, since none is sent twice.
+	newID func() string
 	// transport carries requests. nil: the network.
 	transport http.RoundTripper
 }
@@ -66,7 +71,9 @@ func (p *problem) Error() string {
 		text = p.Title
 	}
 	for _, e := range p.Errors {
-		text += "; " + strings.TrimSpace(e.Location+" "+e.Message)
+		if !strings.Contains(text, e.Message) {
+			text += "; " + strings.TrimSpace(e.Location+" "+e.Message)
+		}
 	}
 	return text
 }
@@ -78,7 +85,7 @@ func (p *problem) exitCode() int {
 		return exitAuth
 	case p.Status == http.StatusNotFound:
 		return exitNotFound
-	case p.Status == http.StatusConflict || p.Status == http.StatusPreconditionFailed:
+	case p.Status == http.StatusConflict || p.Status == http.StatusPreconditionFailed || p.Status == http.StatusGone:
 		return exitConflict
 	case p.Code == "invalid" || p.Status == http.StatusBadRequest:
 		return exitUsage
@@ -129,6 +136,20 @@ func (c *client) send(ctx context.Context, method, path string, body any) ([]byt
 	if err != nil {
 		return nil, err
 	}
+	answer, err := c.answer(r)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	content, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("read the server's answer: %w", err)
+	}
+	return content, nil
+}
+
+// answer sends a request and returns its answer, or the error that the answer tells of.
+func (c *client) answer(r *http.Request) (*http.Response, error) {
 	answer, err := (&http.Client{Transport: c.transport}).Do(r)
 	if err != nil {
 		var u *url.Error
@@ -137,15 +158,18 @@ func (c *client) send(ctx context.Context, method, path string, body any) ([]byt
 		}
 		return nil, fmt.Errorf("ask %s: %w", c.base.Host, err)
 	}
+	if answer.StatusCode < http.StatusBadRequest {
+		return answer, nil
+	}
 	defer func() { _ = answer.Body.Close() }()
 	content, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
 	if err != nil {
 		return nil, fmt.Errorf("read the server's answer: %w", err)
 	}
-	if answer.StatusCode >= http.StatusBadRequest {
-		return nil, refusal(answer, content)
+	if err := r.Context().Err(); err != nil {
+		return nil, err
 	}
-	return content, nil
+	return nil, refusal(answer, content)
 }
 
 func (c *client) request(ctx context.Context, method, path string, body any) (*http.Request, error) {
@@ -164,10 +188,10 @@ func (c *client) request(ctx context.Context, method, path string, body any) (*h
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	if method == http.MethodPost {
+	if method == http.MethodPost && c.newID != nil {
 		r.Header.Set("Idempotency-Key", c.newID())
 	}
-	r.Header.Set("User-Agent", "perdure/"+Version())
+	r.Header.Set("User-Agent", "perdure/"+Version()) // the audit log has it as "cli"
 	if c.reason != "" {
 		r.Header.Set("Perdure-Reason", url.PathEscape(c.reason))
 	}
@@ -184,8 +208,64 @@ func refusal(answer *http.Response, content []byte) error {
 		p = &problem{Title: strings.TrimSpace(answer.Status + ": " + firstLine(string(content)))}
 	}
 	p.Status = answer.StatusCode
+	if body, ok := answer.Body.(*localAnswer); ok && p.Status >= http.StatusInternalServerError {
+		if err := body.cause(); err != nil {
+			return err // the log of a server would have it
+		}
+	}
 	return p
 }
 
 // newKey returns a new Idempotency-Key.
 func newKey() string { return rand.Text() }
+
+// event is one of a stream of the API.
+type event struct {
+	id, name string
+	data     json.RawMessage
+}
+
+// errStreamEnded is the error of a stream that the server has ended.
+var errStreamEnded = errors.New("the server ended the stream: run the command again")
+
+// events yields the events of a stream until ctx is done or the caller stops. It yields
+// an error last if the stream has ended before.
+func (c *client) events(ctx context.Context, path string, query url.Values) iter.Seq2[event, error] {
+	return func(yield func(event, error) bool) {
+		r, err := c.request(ctx, http.MethodGet, path+"?"+query.Encode(), nil)
+		if err != nil {
+			yield(event{}, err)
+			return
+		}
+		answer, err := c.answer(r)
+		if err != nil {
+			yield(event{}, err)
+			return
+		}
+		defer func() { _ = answer.Body.Close() }()
+		lines := bufio.NewScanner(answer.Body)
+		lines.Buffer(nil, maxAnswer)
+		var e event
+		for lines.Scan() {
+			field, value, _ := strings.Cut(lines.Text(), ":")
+			value = strings.TrimPrefix(value, " ")
+			switch {
+			case field == "id":
+				e.id = value
+			case field == "event":
+				e.name = value
+			case field == "data":
+				e.data = json.RawMessage(value)
+			case lines.Text() == "" && e.data != nil: // the end of an event
+				if !yield(e, nil) {
+					return
+				}
+				e = event{}
+			}
+		}
+		if err = lines.Err(); err == nil {
+			err = errStreamEnded
+		}
+		yield(event{}, err)
+	}
+}

@@ -23,7 +23,9 @@ var completes = map[string][2]string{
 	"fsm show": {"/v1/instances", "id"}, "fsm retry": {"/v1/instances", "id"}, "fsm cancel": {"/v1/instances", "id"}, "fsm signal": {"/v1/instances", "id"},
 	"fsm terminate": {"/v1/instances", "id"}, "fsm delete": {"/v1/instances", "id"},
 	"fsm start": {"/v1/definitions", "name"}, "task show": {"/v1/tasks", "id"}, "task retry": {"/v1/tasks", "id"}, "task cancel": {"/v1/tasks", "id"},
-	"nodes drain": {"/v1/nodes", "id"},
+	"nodes drain": {"/v1/nodes", "id"}, "outbox consumers reset": {"/v1/outbox/consumers", "name"}, "outbox consumers forget": {"/v1/outbox/consumers", "name"},
+	"alarm show": {"/v1/alarms", "id"}, "alarm cancel": {"/v1/alarms", "id"}, "alarm move": {"/v1/alarms", "id"}, "alarm skip": {"/v1/alarms", "id"},
+	"alarm fire": {"/v1/alarms", "id"}, "alarm retry": {"/v1/alarms", "id"}, "token revoke": {"/v1/tokens", "id"},
 }
 
 // facets are the kinds of work whose lists know the values of a flag.
@@ -41,7 +43,7 @@ func texts[S ~string](all []S) []string { return strings.Split(joined(all), ", "
 // offerCompletion lets shells complete ids and the values of flags.
 func (a *app) offerCompletion(root *cobra.Command) {
 	walk(root, func(cmd *cobra.Command) {
-		path := strings.TrimPrefix(cmd.CommandPath(), root.Name()+" ")
+		path := pathOf(cmd)
 		if from, ok := completes[path]; ok {
 			cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 				if len(args) > 0 && !strings.HasSuffix(cmd.Use, "...") {
@@ -104,8 +106,10 @@ func listed(ctx context.Context, c *client, path, field string) []string {
 		return nil
 	}
 	var all []string
-	for _, item := range p.Data {
-		all = append(all, cell(item[field]))
+	for _, raw := range p.Data {
+		if item, err := decode[map[string]any](raw); err == nil {
+			all = append(all, cell(item[field]))
+		}
 	}
 	return slices.Compact(all)
 }

@@ -1,17 +1,14 @@
 package cli
 
 import (
-	"context"
+	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
-	"time"
+	"net/http"
 
 	"github.com/spf13/cobra"
 
-	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/fault"
-	"github.com/perdure/perdure/outbox"
+	"github.com/perdure/perdure/internal/api"
 )
 
 func (a *app) consumers() *cobra.Command {
@@ -29,62 +26,20 @@ func (a *app) consumers() *cobra.Command {
 	return cmd
 }
 
-// consumer is a consumer as JSON.
-type consumer struct {
-	Name     string       `json:"name"`
-	Position outbox.Stamp `json:"position"`
-	// Behind is how many entries it has not acknowledged; nil if it stands
-	// in an earlier incarnation.
-	Behind  *uint64   `json:"behind"`
-	Created time.Time `json:"created_at"`
-	Updated time.Time `json:"updated_at"`
-}
+var consumerHeading = []string{"CONSUMER", "POSITION", "BEHIND", "UPDATED"}
 
-func consumersJSON(all []outbox.ConsumerStatus, last outbox.Stamp) []consumer {
-	shown := []consumer{}
-	for _, c := range all {
-		shown = append(shown, consumer{
-			Name: c.Name, Position: c.Position, Behind: behind(c.Position, last), Created: c.Created, Updated: c.Updated,
-		})
+func consumerRow(c api.Consumer) []string {
+	if c.Lag == "" {
+		c.Lag = "?" // it is in an earlier incarnation
 	}
-	return shown
-}
-
-func behind(position, last outbox.Stamp) *uint64 {
-	if position.Incarnation() != last.Incarnation() || position.Compare(last) > 0 {
-		return nil
-	}
-	return new(last.Counter() - position.Counter())
-}
-
-func consumersTable(all []outbox.ConsumerStatus, last outbox.Stamp) [][]string {
-	rows := [][]string{{"CONSUMER", "POSITION", "BEHIND", "UPDATED"}}
-	for _, c := range consumersJSON(all, last) {
-		lag := "?"
-		if c.Behind != nil {
-			lag = fmt.Sprint(*c.Behind)
-		}
-		rows = append(rows, []string{plain(c.Name), c.Position.String(), lag, instant(c.Updated)})
-	}
-	return rows
+	return []string{plain(c.Name), c.Position, c.Lag, moment(c.UpdatedAt)}
 }
 
 func (a *app) listConsumers() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the consumers and how far they are", Args: cobra.NoArgs,
+		Use: "list", Short: "List consumers and their lag", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.view(cmd.Context(), func(eng *perdure.Engine) error {
-				last, err := newest(cmd.Context(), eng)
-				if err != nil {
-					return err
-				}
-				all, err := eng.Outbox().Consumers(cmd.Context())
-				if err != nil {
-					return err
-				}
-				result := map[string]any{"data": consumersJSON(all, last)}
-				return a.show(result, func(w io.Writer) { table(w, consumersTable(all, last)) })
-			})
+			return showList(a, cmd, "/v1/outbox/consumers", nil, paging{}, consumerHeading, consumerRow)
 		},
 	}
 }
@@ -93,24 +48,19 @@ func (a *app) resetConsumer() *cobra.Command {
 	var to stampFlag
 	cmd := &cobra.Command{
 		Use: "reset <name>", Short: "Move a consumer to a stamp, also backwards", Args: cobra.ExactArgs(1),
-		ValidArgsFunction: a.completeConsumers,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("to") {
-				return usagef("--to is needed: the last stamp that the consumer shall be done with")
+				return usagef("--to is required: the last stamp that the consumer is done with")
 			}
-			return a.view(cmd.Context(), func(eng *perdure.Engine) error {
-				before, err := find(cmd.Context(), eng, args[0])
-				if err != nil {
+			return a.operate(cmd.Context(), func(c *client) error {
+				var raw json.RawMessage
+				path := "/v1/outbox/consumers/" + segment(args[0]) + "/reset"
+				if err := c.post(cmd.Context(), path, map[string]any{"to": to.Stamp}, &raw); err != nil {
 					return err
 				}
-				c, err := eng.Outbox().Register(cmd.Context(), args[0], to.Stamp)
-				if err != nil {
-					return err
-				}
-				if err := c.Reset(cmd.Context(), to.Stamp); err != nil {
-					return err
-				}
-				return a.showMove(args[0], before.Position, to.Stamp)
+				return showAnswer(a, raw, func(w io.Writer, m api.Moved) {
+					fmt.Fprintf(w, "moved %s from %s to %s\n", plain(m.Name), m.From, m.To)
+				})
 			})
 		},
 	}
@@ -118,59 +68,19 @@ func (a *app) resetConsumer() *cobra.Command {
 	return cmd
 }
 
-func (a *app) showMove(name string, from, to outbox.Stamp) error {
-	result := map[string]any{"name": name, "from": from, "to": to}
-	return a.show(result, func(w io.Writer) { fmt.Fprintf(w, "moved %s from %s to %s\n", plain(name), from, to) })
-}
-
-// find returns a consumer that must exist: registering one by a slip of the
-// pen would stop retention.
-func find(ctx context.Context, eng *perdure.Engine, name string) (outbox.ConsumerStatus, error) {
-	all, err := eng.Outbox().Consumers(ctx)
-	if err != nil {
-		return outbox.ConsumerStatus{}, err
-	}
-	i := slices.IndexFunc(all, func(c outbox.ConsumerStatus) bool { return c.Name == name })
-	if i < 0 {
-		return outbox.ConsumerStatus{}, &fault.NotFound{Kind: "consumer", ID: name}
-	}
-	return all[i], nil
-}
-
 func (a *app) forgetConsumer() *cobra.Command {
 	return &cobra.Command{
 		Use: "forget <name>", Short: "Remove a consumer; retention no longer waits for it", Args: cobra.ExactArgs(1),
-		ValidArgsFunction: a.completeConsumers,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.view(cmd.Context(), func(eng *perdure.Engine) error {
-				before, err := find(cmd.Context(), eng, args[0])
-				if err != nil {
+			return a.operate(cmd.Context(), func(c *client) error {
+				var raw json.RawMessage
+				if err := c.do(cmd.Context(), http.MethodDelete, "/v1/outbox/consumers/"+segment(args[0]), nil, &raw); err != nil {
 					return err
 				}
-				if err := eng.Outbox().Forget(cmd.Context(), args[0]); err != nil {
-					return err
-				}
-				result := map[string]any{"name": args[0], "position": before.Position}
-				return a.show(result, func(w io.Writer) {
-					fmt.Fprintf(w, "forgot %s, which was at %s\n", plain(args[0]), before.Position)
+				return showAnswer(a, raw, func(w io.Writer, f api.Forgotten) {
+					fmt.Fprintf(w, "forgot %s, which was at %s\n", plain(f.Name), f.Position)
 				})
 			})
 		},
 	}
-}
-
-// completeConsumers offers the consumers' names to the shell.
-func (a *app) completeConsumers(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	var names []string
-	if len(args) > 0 || a.bind(cmd.Flags()) != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	_ = a.view(cmd.Context(), func(eng *perdure.Engine) error { // without a database there is nothing to offer
-		all, err := eng.Outbox().Consumers(cmd.Context())
-		for _, c := range all {
-			names = append(names, c.Name)
-		}
-		return err
-	})
-	return names, cobra.ShellCompDirectiveNoFileComp
 }

@@ -41,9 +41,6 @@ func (a *app) view(ctx context.Context, fn func(*perdure.Engine) error) error {
 	if err != nil {
 		return err
 	}
-	if a.target != nil {
-		a.target.store = eng.Runtime().Store
-	}
 	return errors.Join(fn(eng), eng.Close())
 }
 

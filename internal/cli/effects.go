@@ -1,11 +1,16 @@
 package cli
 
-// effect is what a command changes on behalf of the person who runs it.
+// effect is what a command changes on behalf of the person who runs it, and where it runs.
 type effect struct {
 	// acts says that the command changes the database, and that the audit log has it.
 	acts bool
 	// why says why a command that changes something is not in the audit log.
 	why string
+	// local says why a command does not use the API. All other commands use nothing but
+	// the API: of a server, or of the database within this process.
+	local string
+	// database says that a local command works on the database: it refuses a server.
+	database bool
 }
 
 var (
@@ -15,9 +20,28 @@ var (
 
 func notAct(why string) effect { return effect{why: why} }
 
-// effects has every command. A test fails for a command that is missing here, for one
-// that acts without an entry in the audit log, and for one that reads but changes the
-// database.
+// alone returns the effect of a command that needs neither a database nor the API of one.
+func (e effect) alone(why string) effect {
+	e.local = why
+	return e
+}
+
+// onDatabase returns the effect of a command that works on the database without the API.
+func (e effect) onDatabase(why string) effect {
+	e.local, e.database = why, true
+	return e
+}
+
+// The reasons for which commands work without the API.
+const (
+	checks   = "it checks the database and must not depend on the process that it checks"
+	hasKeys  = "the encryption keys are in the environment of this process"
+	unneeded = "it needs no database"
+)
+
+// effects has every command. This is the only list of the commands that do not use the
+// API. A test fails for a command that is missing here, for one that acts without an entry
+// in the audit log, and for one that reads but changes the database.
 var effects = map[string]effect{
 	"actor list": reads, "actor log": reads, "actor show": reads, "actor timers": reads, "actor types": reads,
 	"actor register": acts, "actor reset": acts, "actor send": acts, "actor spawn": acts, "actor stop": acts,
@@ -26,7 +50,7 @@ var effects = map[string]effect{
 	"alarm list": reads, "alarm show": reads,
 	"alarm cancel": acts, "alarm fire": acts, "alarm move": acts, "alarm retry": acts, "alarm schedule": acts, "alarm skip": acts,
 
-	"audit list": reads, "audit verify": reads, "audit trim": acts,
+	"audit list": reads, "audit verify": reads.onDatabase(checks), "audit trim": acts,
 
 	"dead": reads, "dead retry": acts,
 
@@ -36,34 +60,34 @@ var effects = map[string]effect{
 	"hooks list": reads, "hooks show": reads,
 	"hooks cancel": acts, "hooks delete": acts, "hooks purge": acts, "hooks retry": acts,
 
-	"keys generate": reads, "keys status": reads, "keys rotate": acts,
+	"keys generate": reads.alone(unneeded), "keys status": reads.onDatabase(hasKeys), "keys rotate": acts.onDatabase(hasKeys),
 
 	"nodes": reads, "nodes drain": acts,
 
-	"outbox consumers": reads, "outbox consumers list": reads, "outbox list": reads, "outbox status": reads, "outbox tail": reads, "outbox verify": reads,
-	"outbox consumers forget": acts, "outbox consumers reset": acts, "outbox prune": acts, "outbox restart": acts,
+	"outbox consumers": reads, "outbox consumers list": reads, "outbox list": reads, "outbox status": reads, "outbox tail": reads, "outbox verify": reads.onDatabase(checks),
+	"outbox consumers forget": acts, "outbox consumers reset": acts, "outbox prune": acts, "outbox restart": acts.onDatabase("it runs after a restore, before servers start"),
 
-	"task errors": reads, "task lint": reads, "task list": reads, "task show": reads,
+	"task errors": reads, "task lint": reads.onDatabase(checks), "task list": reads, "task show": reads,
 	"task cancel": acts, "task enqueue": acts, "task purge": acts, "task retry": acts,
 
 	"token list": reads, "token create": acts, "token revoke": acts,
 
-	"doctor": reads, "status": reads,
+	"doctor": reads.onDatabase(checks), "status": reads,
 
-	"bench fsm":        notAct("it measures a database that is its own, or empty"),
-	"bench outbox":     notAct("it measures a database that is its own, or empty"),
-	"chart check":      notAct("it has no database"),
-	"chart draw":       notAct("it has no database, and writes a file"),
-	"chart run":        notAct("it has no database"),
-	"completion":       notAct("it has no database"),
-	"dev":              notAct("it serves; what is done with its API is in the audit log"),
-	"dev clock":        notAct("it moves the time of the samples, which is in no table"),
-	"dev mail":         notAct("it reads from the server of the samples"),
-	"dev sms":          notAct("it reads from the server of the samples"),
-	"healthcheck":      notAct("it reads from a server"),
-	"help":             notAct("it has no database"),
-	"migrate":          notAct("it creates the audit log; the table of migrations has what was done when"),
-	"serve":            notAct("it serves; what is done with its API is in the audit log"),
-	"task new-process": notAct("it has no database, and writes a file"),
-	"version":          notAct("it has no database"),
+	"bench fsm":        notAct("it measures a database that is its own, or empty").onDatabase("it measures the database"),
+	"bench outbox":     notAct("it measures a database that is its own, or empty").onDatabase("it measures the database"),
+	"chart check":      notAct("it has no database").alone(unneeded),
+	"chart draw":       notAct("it has no database, and writes a file").alone(unneeded),
+	"chart run":        notAct("it has no database").alone(unneeded),
+	"completion":       notAct("it has no database").alone(unneeded),
+	"dev":              notAct("it serves; what is done with its API is in the audit log").alone("it is a server"),
+	"dev clock":        notAct("it moves the time of the samples, which is in no table").alone("it asks the server of the samples"),
+	"dev mail":         notAct("it reads from the server of the samples").alone("it asks the server of the samples"),
+	"dev sms":          notAct("it reads from the server of the samples").alone("it asks the server of the samples"),
+	"healthcheck":      notAct("it reads from a server").alone("it asks a server whether it works"),
+	"help":             notAct("it has no database").alone(unneeded),
+	"migrate":          notAct("it creates the audit log; the table of migrations has what was done when").onDatabase("it creates the tables that the API needs"),
+	"serve":            notAct("it serves; what is done with its API is in the audit log").alone("it is a server"),
+	"task new-process": notAct("it has no database, and writes a file").alone(unneeded),
+	"version":          notAct("it has no database").alone(unneeded),
 }

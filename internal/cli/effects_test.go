@@ -222,7 +222,7 @@ func (s *stage) actors() {
 	for _, read := range []string{"types", "list", "show trial/1", "log trial/1"} {
 		s.do(append([]string{"actor"}, strings.Fields(read)...)...)
 	}
-	timer := s.do("actor", "timers", "trial/1")["data"].([]any)[0].(map[string]any)["id"].(string)
+	timer := s.do("actor", "timers", "trial/1")["data"].([]any)[0].(map[string]any)["key"].(string)
 	s.do("actor", "timers", "move", "trial/1", timer, "--to", "2199-01-01T00:00:00Z")
 	s.do("actor", "timers", "fire", "trial/1", timer)
 	s.do("actor", "timers", "skip", "trial/2", timer)

@@ -27,9 +27,10 @@ func TestKeysAreGeneratedAndReplaced(t *testing.T) {
 	rotated := runWith(t, env, "keys", "rotate", "--json", "--dsn", dsn)
 	rotated.want(t, 0, `"encrypted": 1`)
 	after := []string{"PERDURE_ENCRYPTION_KEYS=" + keys[1]}
-	runWith(t, after, "hooks", "list", "--json", "--dsn", dsn).want(t, 0, "planted")
+	id := run(t, "hooks", "list", "--json", "--dsn", dsn).decode(t)["data"].([]any)[0].(map[string]any)["id"].(string)
+	runWith(t, after, "hooks", "show", id, "--json", "--dsn", dsn).want(t, 0, "planted")
 	runWith(t, []string{"PERDURE_ENCRYPTION_KEYS=" + keys[0]}, "keys", "rotate", "--dsn", dsn).want(t, 1, "KEY MISSING")
-	without := run(t, "hooks", "list", "--json", "--dsn", dsn)
+	without := run(t, "hooks", "show", id, "--json", "--dsn", dsn)
 	without.want(t, 0, "$sealed")
 	for _, o := range []outcome{rotated, without} {
 		if strings.Contains(o.stdout+o.stderr, strings.Split(keys[1], ":")[1]) || strings.Contains(without.stdout, "planted") {

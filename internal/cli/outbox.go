@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"time"
+	"net/http"
 
 	"github.com/spf13/cobra"
 
-	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/api"
 	"github.com/perdure/perdure/outbox"
 )
 
@@ -18,79 +18,71 @@ func (a *app) outbox() *cobra.Command {
 		a.outboxList(), a.outboxTail(), a.outboxVerify(), a.outboxStatus(), a.outboxPrune(), a.outboxRestart(), a.consumers())
 }
 
-// entry is an outbox entry as JSON. The payload is in its stored form, with
-// its references resolved: the only one that loses nothing.
-type entry struct {
-	Stamp   outbox.Stamp    `json:"versionstamp"`
-	Unit    string          `json:"unit_id"`
-	Created time.Time       `json:"created_at"`
-	Payload json.RawMessage `json:"payload"`
-}
-
-func newEntry(e outbox.Entry) (entry, error) {
-	payload, err := outbox.Encode(e.Payload)
-	if err != nil {
-		return entry{}, fmt.Errorf("show entry %s: %w", e.Stamp, err)
-	}
-	return entry{Stamp: e.Stamp, Unit: e.Unit, Created: e.Created, Payload: payload}, nil
-}
-
 func (a *app) outboxList() *cobra.Command {
 	var after stampFlag
-	var limit int
+	var p paging
 	cmd := &cobra.Command{
 		Use: "list", Short: "List entries", Args: cobra.NoArgs,
+		Long: "Lists entries in the order of commits. With --json an entry has its changes, and the\n" +
+			"same as payload in its stored form, which also has the types of the values.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.view(cmd.Context(), func(eng *perdure.Engine) error {
-				from, err := start(cmd, eng, after.Stamp)
+			if err := p.check(); err != nil {
+				return err
+			}
+			return a.operate(cmd.Context(), func(c *client) error {
+				from, err := start(cmd, c, after.Stamp, false)
 				if err != nil {
 					return err
 				}
-				entries, err := eng.Outbox().List(cmd.Context(), from, limit)
+				p.cursor = from
+				all, err := c.list(cmd.Context(), "/v1/outbox", parameters("payload", "true"), p)
 				if err != nil {
 					return err
 				}
-				return a.showEntries(from, entries)
+				return a.showEntries(all)
 			})
 		},
 	}
+	p.name, p.most = "after", outbox.MaxLimit
 	cmd.Flags().Var(&after, "after", "list what comes after this stamp, 24 hexadecimal digits (default: the oldest that is kept)")
-	cmd.Flags().IntVar(&limit, "limit", outbox.DefaultLimit, fmt.Sprintf("how many entries, up to %d", outbox.MaxLimit))
+	cmd.Flags().IntVar(&p.limit, "limit", outbox.DefaultLimit, fmt.Sprintf("how many entries, up to %d", outbox.MaxLimit))
 	return cmd
 }
 
-// start returns the stamp after which to read: the one that was asked for, or
-// the last that retention removed.
-func start(cmd *cobra.Command, eng *perdure.Engine, after outbox.Stamp) (outbox.Stamp, error) {
+// start returns the stamp after which to read: the one that was asked for, the last entry
+// of now, or the last that retention removed.
+func start(cmd *cobra.Command, c *client, after outbox.Stamp, onlyNew bool) (string, error) {
 	if cmd.Flags().Changed("after") {
-		return after, nil
+		return after.String(), nil
 	}
-	status, err := eng.Outbox().Status(cmd.Context())
-	return status.PrunedThrough, err
+	var status api.OutboxStatus
+	if err := c.get(cmd.Context(), "/v1/outbox/status", nil, &status); err != nil {
+		return "", err
+	}
+	if onlyNew {
+		return status.Last, nil
+	}
+	return status.PrunedThrough, nil
 }
 
-func (a *app) showEntries(from outbox.Stamp, entries []outbox.Entry) error {
-	page := struct {
-		Data []entry      `json:"data"`
-		Next outbox.Stamp `json:"next_cursor"`
-	}{Data: []entry{}, Next: from}
-	for _, e := range entries {
-		shown, err := newEntry(e)
+func (a *app) showEntries(all *page) error {
+	lines := make([]string, len(all.Data))
+	for i, raw := range all.Data {
+		e, err := decode[api.Entry](raw)
 		if err != nil {
 			return err
 		}
-		page.Data, page.Next = append(page.Data, shown), e.Stamp
+		lines[i] = a.entryLine(e)
 	}
-	return a.show(page, func(w io.Writer) {
-		for _, e := range entries {
-			fmt.Fprintln(w, a.entryLine(e))
+	return a.show(all, func(w io.Writer) {
+		for _, line := range lines {
+			fmt.Fprintln(w, line)
 		}
 	})
 }
 
 func (a *app) outboxTail() *cobra.Command {
 	var after stampFlag
-	var options outbox.TailOptions
 	var limit int
 	var onlyNew bool
 	cmd := &cobra.Command{
@@ -99,17 +91,17 @@ func (a *app) outboxTail() *cobra.Command {
 			"one entry. Ends with success when it is interrupted.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if onlyNew && cmd.Flags().Changed("after") {
-				return usagef("--after and --new exclude each other")
+				return usagef("--after and --new are mutually exclusive")
 			}
-			return a.view(cmd.Context(), func(eng *perdure.Engine) error {
-				from, err := start(cmd, eng, after.Stamp)
-				if err == nil && onlyNew {
-					from, err = newest(cmd.Context(), eng)
-				}
+			if limit < 0 {
+				return usagef("--limit must not be negative, got %d", limit)
+			}
+			return a.operate(cmd.Context(), func(c *client) error {
+				from, err := start(cmd, c, after.Stamp, onlyNew)
 				if err != nil {
 					return err
 				}
-				return a.tail(cmd.Context(), eng, from, &options, limit)
+				return a.tail(cmd.Context(), c, from, limit)
 			})
 		},
 	}
@@ -117,45 +109,57 @@ func (a *app) outboxTail() *cobra.Command {
 	flags.Var(&after, "after", "begin after this stamp, 24 hexadecimal digits (default: the oldest that is kept)")
 	flags.BoolVar(&onlyNew, "new", false, "begin with what is committed from now on")
 	flags.IntVar(&limit, "limit", 0, "end after so many entries (default: never)")
-	flags.DurationVar(&options.Poll, "poll", outbox.DefaultPoll, "how often to look for new entries")
 	return cmd
 }
 
-func newest(ctx context.Context, eng *perdure.Engine) (outbox.Stamp, error) {
-	status, err := eng.Outbox().Status(ctx)
-	return status.Last, err
-}
-
 // tail prints entries until the context ends, which is no failure.
-func (a *app) tail(ctx context.Context, eng *perdure.Engine, from outbox.Stamp, options *outbox.TailOptions, limit int) error {
-	if limit < 0 {
-		return usagef("--limit is negative")
-	}
+func (a *app) tail(ctx context.Context, c *client, from string, limit int) error {
 	n := 0
-	for e, err := range eng.Outbox().Tail(ctx, from, options) {
-		if err != nil {
-			return err
-		}
-		if err := a.printEntry(e); err != nil {
-			return err
-		}
-		if n++; n == limit {
+	query := parameters("after", from, "payload", "true")
+	for e, err := range c.events(ctx, "/v1/outbox/tail", query) {
+		if ctx.Err() != nil {
 			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read the outbox after %s: %w", from, err)
+		}
+		switch e.name {
+		case "entry":
+			if err := a.printEntry(e.data); err != nil {
+				return err
+			}
+			if from, n = e.id, n+1; n == limit {
+				return nil
+			}
+		case "reset", "closed": // the last event, with a problem
+			return refused(e.data)
 		}
 	}
 	return nil
 }
 
-func (a *app) printEntry(e outbox.Entry) error {
-	if !a.json {
-		_, err := fmt.Fprintln(a.out, a.entryLine(e))
-		return err
+// refused returns the error that a stream ends with.
+func refused(data json.RawMessage) error {
+	p := &problem{}
+	if err := json.Unmarshal(data, p); err != nil {
+		return fmt.Errorf("read the server's answer: %w", err)
 	}
-	shown, err := newEntry(e)
+	if p.Status == 0 {
+		p.Status = http.StatusInternalServerError
+	}
+	return p
+}
+
+func (a *app) printEntry(raw json.RawMessage) error {
+	if a.json {
+		return a.line(raw)
+	}
+	e, err := decode[api.Entry](raw)
 	if err != nil {
 		return err
 	}
-	return a.line(shown)
+	_, err = fmt.Fprintln(a.out, a.entryLine(e))
+	return err
 }
 
 // maxShown is how many mutations of an entry a line shows.
@@ -164,16 +168,16 @@ const maxShown = 4
 var opColors = map[outbox.Op]int{outbox.Create: green, outbox.Update: yellow, outbox.Delete: red}
 
 // entryLine returns an entry in one line.
-func (a *app) entryLine(e outbox.Entry) string {
-	line := e.Stamp.String() + "  " + a.color(grey, instant(e.Created)) + " "
-	for i, m := range e.Payload.Mutations {
+func (a *app) entryLine(e api.Entry) string {
+	line := e.Stamp + "  " + a.color(grey, moment(e.CreatedAt)) + " "
+	for i, m := range e.Mutations {
 		if i == maxShown {
-			return line + fmt.Sprintf(" and %d more", len(e.Payload.Mutations)-i)
+			return line + fmt.Sprintf(" and %d more", len(e.Mutations)-i)
 		}
 		if i > 0 {
 			line += ","
 		}
-		line += fmt.Sprintf(" %s %s.%s %s", a.color(opColors[m.Op], string(m.Op)), plain(m.Schema), plain(m.Table), plain(m.ExternalID))
+		line += fmt.Sprintf(" %s %s.%s %s", a.color(opColors[outbox.Op(m.Op)], m.Op), plain(m.Schema), plain(m.Table), plain(m.ID))
 	}
 	return line
 }

@@ -1,123 +1,34 @@
 package cli
 
 import (
-	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/server"
+	"github.com/perdure/perdure/internal/api"
 )
-
-// operate runs fn on the API of the server that --server names, or else on that
-// of the database itself, within this process.
-func (a *app) operate(ctx context.Context, fn func(*client) error) error {
-	if a.server != "" {
-		c, err := a.client("")
-		if err != nil {
-			return err
-		}
-		return fn(c)
-	}
-	return a.view(ctx, func(eng *perdure.Engine) error {
-		srv, err := server.New(eng, &server.Options{Roles: []server.Role{server.API}, Auth: operator{}})
-		if err != nil {
-			return err
-		}
-		return fn(&client{base: &url.URL{Scheme: "http", Host: "database"}, reason: a.reason, newID: newKey, transport: inProcess{srv}})
-	})
-}
-
-// operator is who has the database's URL: there is nothing left to guard.
-type operator struct{}
-
-// Authenticate implements server.Auth.
-func (operator) Authenticate(*http.Request) (server.Principal, error) {
-	who, _ := operatorHere()
-	return server.Principal{Name: osUser + who, Label: who, Role: server.Admin}, nil
-}
-
-// inProcess answers requests by a handler, without a network.
-type inProcess struct{ handler http.Handler }
-
-// RoundTrip implements http.RoundTripper.
-func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Body == nil {
-		r.Body = http.NoBody
-	}
-	_, host := operatorHere()
-	r.RemoteAddr = net.JoinHostPort(host, "0") // for the audit log
-	w := &answerWriter{header: http.Header{}, code: http.StatusOK}
-	t.handler.ServeHTTP(w, r)
-	return &http.Response{
-		StatusCode: w.code, Status: fmt.Sprint(w.code, " ", http.StatusText(w.code)), Header: w.header, Body: io.NopCloser(&w.body), Request: r,
-	}, nil
-}
-
-// answerWriter keeps an answer.
-type answerWriter struct {
-	header http.Header
-	code   int
-	body   bytes.Buffer
-}
-
-func (w *answerWriter) Header() http.Header { return w.header }
-
-func (w *answerWriter) WriteHeader(code int) { w.code = code }
-
-func (w *answerWriter) Write(p []byte) (int, error) { return w.body.Write(p) }
-
-func (a *app) status() *cobra.Command {
-	return &cobra.Command{
-		Use: "status", Short: "Show how much there is to do of every kind of work", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.operate(cmd.Context(), func(c *client) error {
-				var all struct {
-					Cap      int              `json:"cap"`
-					Kinds    []map[string]any `json:"kinds"`
-					Unserved []map[string]any `json:"unserved"`
-				}
-				if err := c.get(cmd.Context(), "/v1/overview", nil, &all); err != nil {
-					return err
-				}
-				return a.show(all, func(w io.Writer) {
-					table(w, cells(all.Kinds, []string{"kind", "due", "scheduled", "running", "waiting", "failed", "total", "per_minute", "oldest_due_at"}))
-					if len(all.Unserved) > 0 {
-						fmt.Fprintf(w, "\n%s\n", a.color(red, "no live process serves:"))
-						table(w, cells(all.Unserved, []string{"kind", "why", "queue", "name", "version", "step", "schedule", "count", "oldest_due_at"}))
-					}
-					fmt.Fprintf(w, "\nnumbers are counted up to %d\n", all.Cap)
-				})
-			})
-		},
-	}
-}
 
 func (a *app) nodes() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "nodes", Short: "List the processes that serve the database", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.operate(cmd.Context(), func(c *client) error {
-				return a.remoteList("/v1/nodes", "id", "host", "pid", "version", "status", "running", "roles", "started_at", "seen_at")(cmd, c, nil)
+			heading := []string{"ID", "HOST", "PID", "VERSION", "STATUS", "RUNNING", "ROLES", "STARTED", "SEEN"}
+			return showList(a, cmd, "/v1/nodes", nil, paging{}, heading, func(n api.Node) []string {
+				return []string{
+					plain(n.ID), plain(n.Host), strconv.Itoa(n.PID), plain(n.Version), n.Status, thousands(int(n.Running)), plain(strings.Join(n.Roles, ",")),
+					moment(n.StartedAt), moment(n.SeenAt),
+				}
 			})
 		},
 	}
-	cmd.AddCommand(&cobra.Command{
-		Use: "drain <id>...", Short: "Ask processes to end their work", Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.operate(cmd.Context(), func(c *client) error {
-				return a.remoteEach("/v1/nodes/", "/drain", "asked to drain")(cmd, c, args)
-			})
-		},
-	})
+	cmd.AddCommand(a.each("drain", "Ask processes to end their work", "asked to drain", posting("/v1/nodes/", "/drain")))
 	return cmd
 }
 
@@ -158,16 +69,51 @@ func (a *app) listDead(ctx context.Context, c *client, kind, cursor string, each
 	if err := c.get(ctx, "/v1/dead", values, &p); err != nil {
 		return err
 	}
+	items := make([]map[string]any, len(p.Data))
+	for i, raw := range p.Data {
+		var err error
+		if items[i], err = decode[map[string]any](raw); err != nil {
+			return err
+		}
+	}
 	return a.show(p, func(w io.Writer) {
-		if len(p.Data) == 0 {
+		if len(items) == 0 {
 			fmt.Fprintln(w, "nothing has failed for good")
 			return
 		}
-		table(w, cells(p.Data, columns))
-		if p.Next != nil && *p.Next != "" {
-			fmt.Fprintf(w, "\nmore with --cursor %s\n", *p.Next)
-		}
+		pageTable(w, cells(items, columns), p.next())
 	})
+}
+
+// cells returns rows of a table with a heading.
+func cells(data []map[string]any, columns []string) [][]string {
+	heading := make([]string, len(columns))
+	for i, column := range columns {
+		heading[i] = strings.ToUpper(strings.TrimSuffix(column, "_at"))
+	}
+	rows := [][]string{heading}
+	for _, item := range data {
+		row := make([]string, len(columns))
+		for i, column := range columns {
+			row[i] = plain(firstLine(cell(item[column])))
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// cell returns a value of JSON as it is shown in a table.
+func cell(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	raw, _ := json.Marshal(v) // it was JSON
+	return string(raw)
 }
 
 func (a *app) deadRetry() *cobra.Command {

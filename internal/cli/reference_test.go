@@ -3,6 +3,7 @@ package cli
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,8 +55,37 @@ func TestTheReferenceOfCommandsIsWhatTheyAre(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	b.WriteString(cliIntro)
+	writeLocal(&b)
 	writeCommand(&b, reference())
 	expectPage(t, "cli.md", b.String())
+}
+
+// serverIntro is about --server.
+const serverIntro = `
+## With a server or without
+
+Commands that look at work or change it speak to the [HTTP API](http.md) only. With ` + "`--server`" + ` (PERDURE_SERVER) they use a server, and PERDURE_TOKEN is the
+token. Without, they open the database that ` + "`--dsn`" + ` names and use the same API within the process, with the rights of an administrator. Output, ` + "`--json`" + ` and
+exit codes are the same. Only ` + "`--machine`" + `, the file of a machine that no program serves, is for a database. A server in the environment is not used by a command
+whose line has ` + "`--dsn`" + `.
+
+The audit log has acts on the database under the user of the operating system (` + "`os:ann`" + `) and the name of the command (` + "`fsm cancel`" + `), acts through a server
+under the token and the name of the operation (` + "`cancel-instance`" + `).
+
+These commands do not use the API:
+
+| command | why |
+|---|---|
+`
+
+// writeLocal lists the commands that do not use the API.
+func writeLocal(b *strings.Builder) {
+	b.WriteString(serverIntro)
+	for _, path := range slices.Sorted(maps.Keys(effects)) {
+		if why := effects[path].local; why != "" {
+			fmt.Fprintf(b, "| `%s` | %s |\n", path, why)
+		}
+	}
 }
 
 // reference returns all commands, without those that cobra adds.

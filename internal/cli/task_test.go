@@ -60,7 +60,7 @@ func TestTasks(t *testing.T) {
 
 func checkTaskLists(t *testing.T, dsn string) {
 	t.Helper()
-	run(t, "task", "list", "--dsn", dsn).want(t, 0, "completed", "failed", "pending", `{"n": 1}`[:4])
+	run(t, "task", "list", "--dsn", dsn).want(t, 0, "completed", "failed", "pending")
 	page := run(t, "task", "list", "--dsn", dsn, "--json", "--status", "failed,quarantined").decode(t)
 	if data := page["data"].([]any); len(data) != 1 || data[0].(map[string]any)["id"] != "2" {
 		t.Errorf("dead letters: %v", page)

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/api"
 	"github.com/perdure/perdure/task"
 )
 
@@ -34,16 +35,13 @@ func (a *app) taskEnqueue() *cobra.Command {
 			if !json.Valid(payload) {
 				return usagef("the payload is not JSON")
 			}
-			return a.view(cmd.Context(), func(eng *perdure.Engine) error {
-				var ticket *task.Ticket
-				err := eng.Update(cmd.Context(), func(tx *perdure.Tx) (err error) {
-					ticket, err = task.Enqueue(tx, args[0], json.RawMessage(payload), &task.EnqueueOptions{Delay: delay})
-					return err
-				})
-				if err != nil {
+			body := api.TaskInput{Type: args[0], Payload: payload, Delay: api.Duration(delay)}
+			return a.operate(cmd.Context(), func(c *client) error {
+				var raw json.RawMessage
+				if err := c.post(cmd.Context(), "/v1/tasks", body, &raw); err != nil {
 					return err
 				}
-				return a.show(map[string]string{"id": taskID(ticket.ID)}, func(w io.Writer) { fmt.Fprintf(w, "task %d is enqueued\n", ticket.ID) })
+				return showAnswer(a, raw, func(w io.Writer, t api.Acted) { fmt.Fprintf(w, "task %s is enqueued\n", t.ID) })
 			})
 		},
 	}
@@ -52,42 +50,23 @@ func (a *app) taskEnqueue() *cobra.Command {
 }
 
 func (a *app) taskPurge() *cobra.Command {
-	var age ageFlag
-	var dead bool
-	cmd := &cobra.Command{
-		Use: "purge", Short: "Remove tasks that ended, and errors, some time ago", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !cmd.Flags().Changed("older-than") {
-				return usagef("--older-than is needed, for example 168h")
-			}
-			return a.tasks(cmd.Context(), func(admin *task.Admin) error {
-				if dead {
-					n, err := admin.PurgeDead(cmd.Context(), time.Duration(age))
-					if err != nil {
-						return err
-					}
-					return a.show(map[string]any{"tasks": n}, func(w io.Writer) { fmt.Fprintf(w, "removed %s\n", count(int(n), "task", "tasks")) })
-				}
-				tasks, failures, err := admin.Purge(cmd.Context(), time.Duration(age))
-				if err != nil {
-					return err
-				}
-				return a.show(map[string]any{"tasks": tasks, "errors": failures}, func(w io.Writer) {
-					fmt.Fprintf(w, "removed %s and %s\n", count(int(tasks), "task", "tasks"), count(int(failures), "error", "errors"))
-				})
-			})
-		},
-	}
-	cmd.Flags().Var(&age, "older-than", "how long ago they must have ended, for example 30d; on PostgreSQL at least an hour for tasks")
-	cmd.Flags().BoolVar(&dead, "dead", false, "remove failed and quarantined tasks instead of completed and cancelled ones")
-	return cmd
+	return a.purge("purge", "Remove tasks that ended, and errors, some time ago", "/v1/tasks/purge",
+		"how long ago they must have ended, for example 30d; on PostgreSQL at least an hour for tasks",
+		"remove failed and quarantined tasks instead of completed and cancelled ones, and no errors",
+		func(n, errs int64) string {
+			return fmt.Sprintf("removed %s and %s", count(int(n), "task", "tasks"), count(int(errs), "error", "errors"))
+		})
 }
 
 func (a *app) taskLint() *cobra.Command {
 	return &cobra.Command{
 		Use: "lint", Short: "Check the rights of the worker's role on PostgreSQL", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.tasks(cmd.Context(), func(admin *task.Admin) error {
+			return a.view(cmd.Context(), func(eng *perdure.Engine) error {
+				admin, err := task.NewAdmin(eng)
+				if err != nil {
+					return err
+				}
 				problems, err := admin.Lint(cmd.Context())
 				if err != nil {
 					return err

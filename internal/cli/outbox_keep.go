@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/api"
+	"github.com/perdure/perdure/outbox"
+)
+
+// incarnation is a life of the outbox as JSON.
+type incarnation struct {
+	Number  uint16       `json:"incarnation"`
+	After   outbox.Stamp `json:"after"`
+	Reason  string       `json:"reason"`
+	Created time.Time    `json:"created_at"`
+}
+
+func (a *app) outboxStatus() *cobra.Command {
+	return &cobra.Command{
+		Use: "status", Short: "Show the state of the outbox and its consumers", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return showOne(a, cmd, "/v1/outbox/status", nil, describeOutbox)
+		},
+	}
+}
+
+func describeOutbox(w io.Writer, s api.OutboxStatus) {
+	table(w, [][]string{
+		{"last entry", noneIfZero(s.Last)},
+		{"removed up to", noneIfZero(s.PrunedThrough)},
+		{"incarnation", fmt.Sprint(len(s.Incarnations))},
+	})
+	for _, i := range s.Incarnations {
+		fmt.Fprintf(w, "incarnation %d began after %s at %s: %s\n", i.Number, i.After, moment(i.CreatedAt), plain(i.Reason))
+	}
+	if len(s.Consumers) > 0 {
+		fmt.Fprintln(w)
+		rows := [][]string{consumerHeading}
+		for _, c := range s.Consumers {
+			rows = append(rows, consumerRow(c))
+		}
+		table(w, rows)
+	}
+}
+
+// noneIfZero returns a stamp as it is shown.
+func noneIfZero(stamp string) string {
+	if strings.Trim(stamp, "0") == "" {
+		return "none"
+	}
+	return stamp
+}
+
+func orNone(s outbox.Stamp) string { return noneIfZero(s.String()) }
+
+func (a *app) outboxVerify() *cobra.Command {
+	var options outbox.VerifyOptions
+	cmd := &cobra.Command{
+		Use: "verify", Short: "Check the outbox against itself and the tables", Args: cobra.NoArgs,
+		Long: "Checks that the stamps have no gaps, that every entry can be read, and that the\n" +
+			"replay of all entries gives the tables. Exits with 1 if something is wrong.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if options.Watch < 0 {
+				return usagef("--watch must not be negative, got %v", options.Watch)
+			}
+			return a.view(cmd.Context(), func(eng *perdure.Engine) error {
+				a.progress("verifying…")
+				report, err := eng.Outbox().Verify(cmd.Context(), &options)
+				a.progress("")
+				if err != nil {
+					return err
+				}
+				return a.showReport(report)
+			})
+		},
+	}
+	cmd.Flags().DurationVar(&options.Watch, "watch", 0, "then watch for entries that arrive late, for so long")
+	return cmd
+}
+
+func (a *app) showReport(r outbox.Report) error {
+	problems := r.Problems
+	if problems == nil {
+		problems = []string{}
+	}
+	err := a.show(map[string]any{
+		"entries": r.Entries, "mutations": r.Mutations, "last": r.Last, "rows": r.Rows,
+		"not_replayed": r.NotReplayed, "snapshots": r.Snapshots, "problems": problems, "ok": len(problems) == 0,
+	}, func(w io.Writer) { a.writeReport(w, r) })
+	if err == nil && len(problems) > 0 {
+		err = errReported
+	}
+	return err
+}
+
+func (a *app) writeReport(w io.Writer, r outbox.Report) {
+	fmt.Fprintf(w, "%s, %s, last %s\n",
+		count(r.Entries, "entry", "entries"), count(r.Mutations, "mutation", "mutations"), orNone(r.Last))
+	if r.NotReplayed != "" {
+		fmt.Fprintln(w, "tables not compared:", r.NotReplayed)
+	} else {
+		fmt.Fprintln(w, count(r.Rows, "row", "rows"), "compared with the replay")
+	}
+	if r.Snapshots > 0 {
+		fmt.Fprintln(w, count(r.Snapshots, "snapshot", "snapshots"), "watched")
+	}
+	for _, p := range r.Problems {
+		fmt.Fprintln(w, a.color(red, "problem:"), plain(p))
+	}
+	if len(r.Problems) == 0 {
+		fmt.Fprintln(w, a.color(green, "ok"))
+	}
+}
+
+func (a *app) outboxPrune() *cobra.Command {
+	return a.purge("prune", "Remove old entries that every consumer has acknowledged", "/v1/outbox/prune",
+		"the age from which entries are removed, for example 30d or 12h", "",
+		func(n, _ int64) string { return "removed " + count(int(n), "entry", "entries") })
+}
+
+func (a *app) outboxRestart() *cobra.Command {
+	var reason string
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "restart", Short: "Begin a new incarnation after a restore or a failover", Args: cobra.NoArgs,
+		Long: "Run this once after the database was restored from a backup, or failed over to a\n" +
+			"replica that lagged, before writers start. Stamps that consumers may have seen are\n" +
+			"then not used again. It cannot be undone, and is wrong at any other time.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if reason == "" {
+				return usagef("--reason is needed, for example \"restored from the backup of 3 May\"")
+			}
+			if !yes {
+				return usagef("a new incarnation cannot be undone: pass --yes if the database was restored or failed over")
+			}
+			return a.view(cmd.Context(), func(eng *perdure.Engine) error {
+				begun, err := eng.Outbox().Restart(cmd.Context(), reason)
+				if err != nil {
+					return err
+				}
+				return a.show(incarnation(begun), func(w io.Writer) {
+					fmt.Fprintf(w, "incarnation %d begins after %s\n", begun.Number, begun.After)
+				})
+			})
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for those who later ask")
+	cmd.Flags().BoolVar(&yes, "yes", false, "yes, begin a new incarnation")
+	return cmd
+}

@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure/internal/api"
+)
+
+func (a *app) schedule() *cobra.Command {
+	return a.group("schedule", "List, pause, resume and run schedules",
+		a.schedules("list"), a.schedulePause(), a.scheduleResume(), a.scheduleRun())
+}
+
+// schedules returns the command that lists schedules.
+func (a *app) schedules(use string) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: "List the schedules and when they fire next", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return showList(a, cmd, "/v1/schedules", nil, paging{}, []string{"SCHEDULE", "FSM", "WHEN", "NEXT", "PAUSED"}, func(s api.Schedule) []string {
+				if s.Error != "" {
+					s.Text = "cannot be read: " + s.Error
+				}
+				return []string{plain(s.Name), plain(fmt.Sprintf("%s@%d", s.FSM, s.Version)), plain(s.Text), known(!s.NextAt.IsZero(), moment(s.NextAt)), fmt.Sprint(s.Paused)}
+			})
+		},
+	}
+}
+
+func (a *app) schedulePause() *cobra.Command {
+	cmd := a.each("pause", "Keep schedules from starting instances", "paused", posting("/v1/schedules/", "/pause"))
+	cmd.Use = "pause <name>..."
+	return cmd
+}
+
+func (a *app) scheduleResume() *cobra.Command {
+	cmd := a.each("resume", "Let paused schedules start instances again", "resumed", posting("/v1/schedules/", "/resume"))
+	cmd.Use = "resume <name>..."
+	return cmd
+}
+
+func (a *app) scheduleRun() *cobra.Command {
+	return &cobra.Command{
+		Use: "run <name>", Short: "Start an instance for a schedule now and print its id", Args: cobra.ExactArgs(1),
+		Long: "Starts an instance for a schedule now, as its next tick would, and prints the id. The\n" +
+			"ticks of the schedule stay as they are, and it may be paused. To wait for the instance\n" +
+			"use \"perdure fsm wait\".",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.operate(cmd.Context(), func(c *client) error {
+				var raw json.RawMessage
+				if err := c.post(cmd.Context(), "/v1/schedules/"+segment(args[0])+"/fire", nil, &raw); err != nil {
+					return err
+				}
+				return showAnswer(a, raw, describeStarted)
+			})
+		},
+	}
+}

@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// overview is how much there is to do.
+type overview struct {
+	Cap      int              `json:"cap"`
+	Kinds    []map[string]any `json:"kinds"`
+	Unserved []map[string]any `json:"unserved"`
+}
+
+func (a *app) status() *cobra.Command {
+	var watch bool
+	var interval time.Duration
+	cmd := &cobra.Command{
+		Use: "status", Short: "Show how much there is to do of every kind of work", Args: cobra.NoArgs,
+		Long: "Shows how much there is to do of every kind of work, and the work that no process\n" +
+			"serves. With --watch it shows that again and again until it is interrupted, and ends\n" +
+			"with success; with --json each line is one object then.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if watch && interval <= 0 {
+				return usagef("--interval must be positive, got %v", interval)
+			}
+			return a.operate(cmd.Context(), func(c *client) error {
+				if watch {
+					return a.watchStatus(cmd.Context(), c, interval)
+				}
+				all, err := readOverview(cmd.Context(), c)
+				if err != nil {
+					return err
+				}
+				return a.show(all, func(w io.Writer) { a.writeOverview(w, all) })
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&watch, "watch", false, "show it again until interrupted")
+	cmd.Flags().DurationVar(&interval, "interval", 2*time.Second, "with --watch: the time between two looks")
+	return cmd
+}
+
+func readOverview(ctx context.Context, c *client) (all overview, err error) {
+	err = c.get(ctx, "/v1/overview", nil, &all)
+	return all, err
+}
+
+func (a *app) writeOverview(w io.Writer, all overview) {
+	table(w, cells(all.Kinds, []string{"kind", "due", "scheduled", "running", "waiting", "failed", "total", "per_minute", "oldest_due_at"}))
+	if len(all.Unserved) > 0 {
+		fmt.Fprintf(w, "\n%s\n", a.color(red, "no live process serves:"))
+		table(w, cells(all.Unserved, []string{"kind", "why", "queue", "name", "version", "step", "schedule", "count", "oldest_due_at"}))
+	}
+	fmt.Fprintf(w, "\nnumbers are counted up to %d\n", all.Cap)
+}
+
+// watchStatus shows the overview until ctx is done: on a terminal in one place, else one
+// after the other. An error after the first look is shown, and the next look may succeed.
+func (a *app) watchStatus(ctx context.Context, c *client, interval time.Duration) error {
+	screen := newScreen(a.out)
+	for looks := 0; ; looks++ {
+		all, err := readOverview(ctx, c)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && looks == 0:
+			return err
+		case err != nil:
+			fmt.Fprintln(a.err, "perdure: "+a.conceal(err.Error()))
+		default:
+			if err := a.showLook(screen, all); err != nil {
+				return err
+			}
+		}
+		if !wait(ctx, interval) {
+			return nil
+		}
+	}
+}
+
+// showLook shows one overview of many.
+func (a *app) showLook(screen *screen, all overview) error {
+	if a.json {
+		return a.line(all)
+	}
+	var b strings.Builder
+	a.writeOverview(&b, all)
+	if !screen.terminal {
+		_, err := fmt.Fprintln(a.out, b.String())
+		return err
+	}
+	screen.show(b.String())
+	return nil
+}
