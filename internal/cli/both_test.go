@@ -51,6 +51,13 @@ var scenes = map[string][]scene{
 	"fsm purge":       {{args: "--older-than 0s"}, {args: "--older-than 0s --dead"}},
 	"fsm definitions": {{args: ""}},
 	"fsm schedules":   {{args: ""}},
+	"fsm wait":        {{args: "{done}"}, {args: "{failed}", code: exitFailure}, {args: "{waiting} --timeout 1ms", code: exitTimeout}, {args: "{missing}", code: exitNotFound}},
+	"fsm history":     {{args: "{failed}"}, {args: "{waiting}"}, {args: "{missing}", code: exitNotFound}},
+
+	"schedule list":   {{args: ""}},
+	"schedule pause":  {{args: "nightly"}, {args: "nobody", code: exitNotFound}},
+	"schedule resume": {{args: "nightly"}, {args: "nobody", code: exitNotFound}},
+	"schedule run":    {{args: "nightly", made: []string{"id"}}, {args: "nobody", code: exitNotFound}},
 
 	"task list":    {{args: ""}, {args: "--type email --status failed"}, {args: "--status sleepy", code: exitUsage}},
 	"task show":    {{args: "1"}, {args: "99", code: exitNotFound}, {args: "x", code: exitUsage}},

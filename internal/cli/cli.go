@@ -55,7 +55,7 @@ func environment(env []string) map[string]string {
 
 func (a *app) root() *cobra.Command {
 	root := a.group("perdure", "Durable work on SQL databases",
-		a.migrate(), a.token(), a.keys(), a.outbox(), a.hooks(), a.fsm(), a.task(), a.actor(), a.alarm(), a.chart(), a.bench(), a.serve(), a.dev(), a.status(), a.nodes(), a.dead(), a.audit(), a.doctor(), a.healthcheck(), a.version())
+		a.migrate(), a.token(), a.keys(), a.outbox(), a.hooks(), a.fsm(), a.schedule(), a.task(), a.actor(), a.alarm(), a.chart(), a.bench(), a.serve(), a.dev(), a.status(), a.nodes(), a.dead(), a.audit(), a.doctor(), a.healthcheck(), a.version())
 	root.Long = "Perdure makes work durable on the SQL database that you already have.\n\n" +
 		"Every flag can be set by the environment too: --limit by PERDURE_LIMIT or, from a\n" +
 		"file, PERDURE_LIMIT_FILE; --dsn by PERDURE_DATABASE_URL or DATABASE_URL."

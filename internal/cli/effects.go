@@ -54,7 +54,7 @@ var effects = map[string]effect{
 
 	"dead": reads, "dead retry": acts,
 
-	"fsm definitions": reads, "fsm list": reads, "fsm schedules": reads, "fsm show": reads,
+	"fsm definitions": reads, "fsm history": reads, "fsm list": reads, "fsm schedules": reads, "fsm show": reads, "fsm wait": reads,
 	"fsm cancel": acts, "fsm delete": acts, "fsm purge": acts, "fsm retry": acts, "fsm signal": acts, "fsm start": acts, "fsm terminate": acts,
 
 	"hooks list": reads, "hooks show": reads,
@@ -66,6 +66,8 @@ var effects = map[string]effect{
 
 	"outbox consumers": reads, "outbox consumers list": reads, "outbox list": reads, "outbox status": reads, "outbox tail": reads, "outbox verify": reads.onDatabase(checks),
 	"outbox consumers forget": acts, "outbox consumers reset": acts, "outbox prune": acts, "outbox restart": acts.onDatabase("it runs after a restore, before servers start"),
+
+	"schedule list": reads, "schedule pause": acts, "schedule resume": acts, "schedule run": acts,
 
 	"task errors": reads, "task lint": reads.onDatabase(checks), "task list": reads, "task show": reads,
 	"task cancel": acts, "task enqueue": acts, "task purge": acts, "task retry": acts,

@@ -62,7 +62,7 @@ type stage struct {
 }
 
 // finding are the commands that exit with 1 if they find a problem.
-var finding = map[string]bool{"task lint": true, "doctor": true}
+var finding = map[string]bool{"task lint": true, "doctor": true, "fsm wait": true}
 
 // do runs a command and returns its output as JSON.
 func (s *stage) do(args ...string) map[string]any { s.Helper(); return s.doWith(nil, args...) }
@@ -191,6 +191,12 @@ func (s *stage) instances() {
 	serve(s.T, s.db.DSN)
 	s.do("fsm", "signal", id, "key", "--payload", `"wrong"`)
 	serve(s.T, s.db.DSN)
+	s.do("fsm", "history", id)
+	s.do("fsm", "wait", id)
+	s.do("schedule", "list")
+	s.do("schedule", "pause", "nightly")
+	s.do("schedule", "resume", "nightly")
+	s.do("schedule", "run", "nightly")
 	s.do("fsm", "retry", id)
 	s.do("fsm", "cancel", id)
 	s.do("fsm", "terminate", id)

@@ -15,7 +15,7 @@ import (
 
 func (a *app) fsm() *cobra.Command {
 	return a.group("fsm", "Look at state machines; start, signal, cancel and retry their instances",
-		a.fsmList(), a.fsmShow(), a.fsmStart(), a.fsmSignal(), a.fsmCancel(), a.fsmTerminate(), a.fsmRetry(), a.fsmDelete(), a.fsmPurge(), a.fsmDefinitions(), a.schedules("schedules"))
+		a.fsmList(), a.fsmShow(), a.fsmStart(), a.fsmSignal(), a.fsmCancel(), a.fsmTerminate(), a.fsmRetry(), a.fsmDelete(), a.fsmPurge(), a.fsmDefinitions(), a.schedules("schedules"), a.fsmWait(), a.fsmHistory())
 }
 
 // ended are the statuses of instances that have ended.
