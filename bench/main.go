@@ -1,5 +1,5 @@
-// Bench runs the same workloads on machines and hooks of Perdure, on River and on plain SQL, in one run
-// on one throwaway PostgreSQL that syncs every commit, and prints the ratios.
+// Bench runs the same workloads on machines, hooks, alarms and delays of Perdure, on River
+// and on plain SQL, in one run on one throwaway PostgreSQL that syncs every commit, and prints the ratios.
 //
 // It is a module of its own so that nothing of it reaches those who use Perdure.
 package main
@@ -55,7 +55,7 @@ func run(ctx context.Context, o options) error {
 	defer server.Close()
 	results := map[string][]measurement{}
 	for round := range o.rounds {
-		for _, open := range []func(context.Context, string) (contestant, error){openPerdure, openHooks, openRiver, openRaw} {
+		for _, open := range []func(context.Context, string) (contestant, error){openPerdure, openHooks, openAlarms, openDelays, openRiver, openRaw} {
 			database, drop, err := fresh(ctx, server.URL())
 			if err != nil {
 				return err
@@ -79,16 +79,28 @@ func run(ctx context.Context, o options) error {
 // report prints the median of each workload and the ratio to River.
 func report(results map[string][]measurement) error {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "WORKLOAD\tMACHINES\tHOOKS\tRIVER\tRAW SQL\tMACHINES ÷ RIVER\tHOOKS ÷ RIVER")
+	fmt.Fprintln(w, "WORKLOAD\tMACHINES\tHOOKS\tALARMS\tDELAYS\tRIVER\tRAW SQL\tMACHINES ÷ RIVER\tHOOKS ÷ RIVER\tALARMS ÷ RIVER\tDELAYS ÷ RIVER")
 	for _, workload := range workloads {
-		p, h, r, raw := median(results, "perdure", workload), median(results, "hooks", workload), median(results, "river", workload), median(results, "raw", workload)
-		ratio := func(of float64) float64 {
-			if workload.latency {
-				return r / of
-			}
-			return of / r
+		river := median(results, "river", workload)
+		fmt.Fprint(w, workload.name)
+		for _, name := range []string{"perdure", "hooks", "alarms", "delays", "river", "raw"} {
+			fmt.Fprint(w, "\t", workload.show(median(results, name, workload)))
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%.2f\t%.2f\n", workload.name, workload.show(p), workload.show(h), workload.show(r), workload.show(raw), ratio(p), ratio(h))
+		for _, name := range []string{"perdure", "hooks", "alarms", "delays"} {
+			fmt.Fprint(w, "\t", ratio(workload, median(results, name, workload), river))
+		}
+		fmt.Fprintln(w)
 	}
 	return w.Flush()
+}
+
+// ratio returns how much better a value is than that of River.
+func ratio(w workload, value, river float64) string {
+	switch {
+	case value == 0 || river == 0:
+		return "-"
+	case w.latency:
+		return fmt.Sprintf("%.2f", river/value)
+	}
+	return fmt.Sprintf("%.2f", value/river)
 }
