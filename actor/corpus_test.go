@@ -42,11 +42,15 @@ func TestXStateCorpus(t *testing.T) {
 	}
 }
 
-// sample leaves a part of the cases out where a server takes a while for them.
+// sample leaves a part of the cases out, unless the tests run for long: the interpreter runs
+// all of them in its own tests.
 func sample(t *testing.T, name string, all []*xstatetest.Case) []*xstatetest.Case {
 	t.Helper()
-	every := 1
-	if name == enginetest.Postgres && enginetest.Soak() == 1 {
+	every := 3
+	switch {
+	case enginetest.Soak() > 1:
+		every = 1
+	case name == enginetest.Postgres:
 		every = 20
 	}
 	var some []*xstatetest.Case
