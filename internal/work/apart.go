@@ -15,12 +15,17 @@ import (
 // of its own: such a function may wait for a lock, and no other outcome may wait for it.
 // It tries again while the database is away, for about as long as the lease lasts. It
 // waits for the commit. The error is core.ErrLost if the claim is no longer held, and a
-// *core.AdditionError if a function failed.
+// *core.AdditionError if a function failed. It is core.ErrTaken if a function has cancelled
+// the item: its rows are committed, and the claim is to be released.
 func (c *committer) CommitWith(ctx context.Context, d *Decided) error {
 	return c.persist(ctx, func() error {
 		var news News
 		err := c.updateWith(ctx, d, &news)
-		if err == nil {
+		switch {
+		case err != nil:
+		case d.Taken: // by its own function: the row is committed, and the claim is to be ended
+			err = core.ErrTaken
+		default:
 			c.forget([]*Decided{d})
 			c.runner.Publish(&news)
 		}
@@ -71,9 +76,21 @@ func (c *committer) updateWith(ctx context.Context, d *Decided, news *News) erro
 			if err := core.RunAdditions(tx, d.With); err != nil {
 				return err
 			}
+			if err := tx.Flush(); err != nil {
+				return err
+			}
+			if err := c.ownTaken(run, d); err != nil || d.Taken {
+				return err
+			}
 		}
 		return tx.Attach(nil, c.statements(d, news)...)
 	})
+}
+
+// ownTaken marks a decision whose own functions have cancelled the item. Its outcome is
+// dropped, and its rows are committed.
+func (c *committer) ownTaken(run func(...sqldb.Stmt) error, d *Decided) error {
+	return run(c.runner.Runtime.Store.Interrupted([]string{d.Token}, func(h store.Held) { d.Taken = d.Taken || h.ID == d.ID }))
 }
 
 // check verifies the claim of a decision in a transaction of its own.
@@ -91,9 +108,6 @@ func (c *committer) check(run func(...sqldb.Stmt) error, d *Decided) error {
 func (c *committer) statements(d *Decided, news *News) []sqldb.Stmt {
 	group := []*Decided{d}
 	stmts := c.write(group, nil, news)
-	if len(d.With) > 0 { // a function may have cancelled the item that it is a part of
-		stmts = append(stmts, c.runner.Runtime.Store.DropInterrupts([]store.Held{{ID: d.ID, Token: d.Token}}))
-	}
 	if empty := c.emptied(group); len(empty) > 0 {
 		stmts = append(stmts, c.runner.Runtime.Store.DropLeases(empty))
 	}
