@@ -29,6 +29,9 @@ type firing struct {
 	// missing are the keys that this process was found not to have.
 	missing map[string]bool
 	meter   meter
+	// lone is held by passes while they fire, for writing by one of suspects: what crashes
+	// then is one of them.
+	lone sync.RWMutex
 }
 
 // begin counts a pass in, unless the process stops.
@@ -42,10 +45,50 @@ func (f *firing) begin() bool {
 	return true
 }
 
-// fire fires the delays of up to Options.Batch actors that are due, in one
-// transaction, and returns how many actors it moved; more says whether others
-// may be due behind them.
+const (
+	// maxPasses is the number of passes that fire makes, maxOverlap how many run at once.
+	maxPasses  = 8
+	maxOverlap = 3
+)
+
+// fire fires the delays of actors that are due, in up to maxPasses passes, and returns how
+// many actors it moved; more says whether others may be due behind them. A pass begins when
+// the one before it has locked its actors, so that the database and this process both have
+// something to do.
 func (a *Actors) fire(ctx context.Context, types []string) (moved int, more bool, err error) {
+	var mu sync.Mutex
+	var running sync.WaitGroup
+	more = true
+	slots := make(chan struct{}, maxOverlap)
+	for n := 0; n < maxPasses; n++ {
+		slots <- struct{}{}
+		locked := make(chan struct{})
+		next := sync.OnceFunc(func() { close(locked) })
+		running.Go(func() {
+			defer func() {
+				next()
+				<-slots
+			}()
+			some, others, failed := a.firePass(ctx, types, next)
+			mu.Lock()
+			defer mu.Unlock()
+			moved, more, err = moved+some, more && others, errors.Join(err, failed)
+		})
+		<-locked
+		mu.Lock()
+		over := !more || err != nil
+		mu.Unlock()
+		if over {
+			break
+		}
+	}
+	running.Wait()
+	return moved, more && err == nil, err
+}
+
+// firePass fires the delays of up to Options.Batch actors that are due, in one transaction.
+// It calls locked when it has locked them.
+func (a *Actors) firePass(ctx context.Context, types []string, locked func()) (moved int, more bool, err error) {
 	if len(types) == 0 || !a.firing.begin() {
 		return 0, false, nil
 	}
@@ -55,12 +98,19 @@ func (a *Actors) fire(ctx context.Context, types []string) (moved int, more bool
 		return 0, reaped, err
 	}
 	defer a.leave(p)
+	if p.Suspect {
+		a.firing.lone.Lock()
+		defer a.firing.lone.Unlock()
+	} else {
+		a.firing.lone.RLock()
+		defer a.firing.lone.RUnlock()
+	}
 	b := &batch{}
 	began := a.rt.Clock.Now()
 	err = a.eng.Update(ctx, func(tx *perdure.Tx) error {
 		b = a.newBatch(tx)
 		b.pass = p
-		return b.fire()
+		return b.fire(locked)
 	})
 	moved = a.firing.meter.measure(b, a.rt.Clock.Now().Sub(began), err)
 	if err != nil {
@@ -72,8 +122,9 @@ func (a *Actors) fire(ctx context.Context, types []string) (moved int, more bool
 }
 
 // fire fires the delays of a pass. The record of the pass is removed first: until the
-// transaction ends, its lock shows that this process lives.
-func (b *batch) fire() error {
+// transaction ends, its lock shows that this process lives. locked is called when the
+// actors are locked.
+func (b *batch) fire(locked func()) error {
 	rt, gone := b.actors.rt, false
 	if err := b.run(rt.Store.DropFiring(b.pass.Token, &gone)); err != nil || gone {
 		return err
@@ -81,6 +132,7 @@ func (b *batch) fire() error {
 	if err := b.run(rt.Store.LockFreeActors(b.pass.refs(), rt.Now(), b.locked)); err != nil || len(b.order) == 0 {
 		return err
 	}
+	locked()
 	running := &b.actors.firing.meter.running
 	running.Add(int64(len(b.order)))
 	defer running.Add(-int64(len(b.order)))

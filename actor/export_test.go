@@ -11,6 +11,6 @@ func (a *Actors) FireDue(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	fired, _, err := a.fire(ctx, types)
+	fired, _, err := a.firePass(ctx, types, func() {})
 	return fired, err
 }

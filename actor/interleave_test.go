@@ -171,7 +171,7 @@ func fires(b *batch) error {
 		return err
 	}
 	b.pass = newPass(next)
-	return b.fire()
+	return b.fire(func() {})
 }
 
 func sends(event string) func(*batch) error {
