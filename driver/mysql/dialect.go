@@ -99,8 +99,9 @@ func translate(err error) error {
 		return &fault.Duplicate{Constraint: quoted(e.Message), Err: err}
 	case 1451, 1452:
 		return &fault.Restricted{Constraint: constraint(e.Message), Err: err}
+	case 1205:
+		return &sqldb.Transient{Err: &sqldb.LockTimeout{Err: err}}
 	case 1213, // deadlock
-		1205,       // lock wait timeout
 		1020,       // record has changed since last read
 		1040, 1203, // too many connections
 		1053, 1290, 1836, // shutting down, read-only

@@ -26,9 +26,10 @@ const (
 	writers = 16
 	readers = 8
 	urgents = 2
-	// lockWait bounds the wait for a row lock on the server, which goes on
+	// lockWaitTimeout bounds the wait for a row lock on the server, which goes on
 	// waiting after the client has given up.
-	lockWait = 10 * time.Second
+	lockWaitTimeout = "innodb_lock_wait_timeout"
+	lockWaitSeconds = "10"
 	// maxArray bounds the bytes of a JSON array that is made of rows. MariaDB cuts what is
 	// longer, by default after 1 MiB, and a claim makes arrays of all that it takes.
 	maxArray = 64 << 20
@@ -100,8 +101,8 @@ func force(config *mysql.Config) *mysql.Config {
 		"time_zone": "'+00:00'",
 		"sql_mode":  "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE'",
 
-		"innodb_lock_wait_timeout": fmt.Sprint(int(lockWait.Seconds())),
-		"group_concat_max_len":     fmt.Sprint(maxArray),
+		lockWaitTimeout:        lockWaitSeconds,
+		"group_concat_max_len": fmt.Sprint(maxArray),
 	}
 	if config.Params == nil {
 		config.Params = map[string]string{}
@@ -133,7 +134,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, err := inner.Connect(ctx)
+	conn, err := inner.Connect(timeless{ctx})
 	if err != nil {
 		return nil, err
 	}
@@ -143,6 +144,13 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 	return conn, nil
 }
+
+// timeless is a context without the time of its deadline, at which it is done all the same.
+// A dialer compares that time with the clock of the host, and the deadline may be one of
+// another clock.
+type timeless struct{ context.Context }
+
+func (timeless) Deadline() (time.Time, bool) { return time.Time{}, false }
 
 // Driver implements driver.Connector.
 func (c connector) Driver() driver.Driver { return mysql.MySQLDriver{} }

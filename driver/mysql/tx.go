@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -21,6 +22,16 @@ type tx struct {
 	sqldb.StdRunner
 	conn *sql.Conn
 	done bool
+	// limited is true if the transaction has changed the bound of its waits for locks.
+	limited bool
+}
+
+// Run implements sqldb.Runner.
+func (t *tx) Run(ctx context.Context, stmts ...sqldb.Stmt) error {
+	for _, s := range stmts {
+		t.limited = t.limited || strings.HasPrefix(s.SQL, "set "+lockWaitTimeout)
+	}
+	return t.StdRunner.Run(ctx, stmts...)
 }
 
 // Commit implements sqldb.Tx.
@@ -68,7 +79,16 @@ func (t *tx) Rollback() {
 	t.end()
 }
 
+// end returns the connection to the pool, with the bound of waits for locks that new
+// connections have.
 func (t *tx) end() {
 	t.done = true
-	_ = t.conn.Close() // back to the pool
+	if t.limited {
+		ctx, cancel := sqldb.RollbackContext()
+		defer cancel()
+		if _, err := t.conn.ExecContext(ctx, "set "+lockWaitTimeout+" = "+lockWaitSeconds); err != nil {
+			_ = t.conn.Raw(func(any) error { return driver.ErrBadConn })
+		}
+	}
+	_ = t.conn.Close()
 }

@@ -19,6 +19,14 @@ func (e *StmtError) Error() string { return e.Err.Error() }
 // Unwrap returns the statement's own error.
 func (e *StmtError) Unwrap() error { return e.Err }
 
+// LockTimeout says that a statement waited for a lock for longer than it may.
+type LockTimeout struct{ Err error }
+
+func (e *LockTimeout) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error of the database.
+func (e *LockTimeout) Unwrap() error { return e.Err }
+
 // Transient marks an error after which the same transaction may be run again
 // from its beginning: a deadlock, a serialization failure, a busy database, a
 // connection lost before COMMIT was sent. Nothing was written.
