@@ -80,10 +80,20 @@ func firstColumn(args []any, number int) []any {
 	if len(set) == 0 {
 		return []any{nil}
 	}
-	column, _ := set[0].([]string)
-	if len(column) == 0 {
+	var values []any
+	switch column := set[0].(type) {
+	case []string:
+		values = anys(column)
+	case []int64:
+		values = anys(column)
+	}
+	if len(values) == 0 {
 		return []any{nil}
 	}
+	return values
+}
+
+func anys[T any](column []T) []any {
 	values := make([]any, len(column))
 	for i, value := range column {
 		values[i] = value

@@ -14,11 +14,11 @@ type Depth struct {
 // Depths returns the statements that count work of every kind that the database
 // carries.
 func (s *Store) Depths(found func(Depth)) []sqldb.Stmt {
-	stmts := []sqldb.Stmt{s.depth("hook", "HookDepth", found)}
+	stmts := []sqldb.Stmt{s.depth("hook", "HookDepth", found), s.depth("instance", "InstanceDepth", found)}
 	if s.dialect.Name == sqldb.MySQL {
 		return stmts
 	}
-	return append(stmts, s.depth("instance", "InstanceDepth", found), s.depth("task", "TaskDepth", found), s.depth("alarm", "AlarmDepth", found),
+	return append(stmts, s.depth("task", "TaskDepth", found), s.depth("alarm", "AlarmDepth", found),
 		s.depth("actor", "DelayDepth", found))
 }
 

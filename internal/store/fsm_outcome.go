@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -35,16 +36,24 @@ func (s *Store) SeeLeases(tokens []string, alive func(token string)) sqldb.Stmt 
 
 // LimitLocks returns the statements that bound every wait for a locked row in this
 // transaction. A wait that takes longer is an error for which IsLocked is true. There are
-// none if wait is 0, and where a transaction does not wait for single rows.
+// none if wait is 0, and where a transaction does not wait for single rows. MySQL counts
+// whole seconds.
 func (s *Store) LimitLocks(wait time.Duration) []sqldb.Stmt {
-	if wait <= 0 || s.dialect.Name != sqldb.Postgres {
-		return nil
+	switch {
+	case wait <= 0:
+	case s.dialect.Name == sqldb.Postgres:
+		return []sqldb.Stmt{ignored(s.stmt("LockTimeout", strconv.FormatInt(wait.Milliseconds(), 10)))}
+	case s.dialect.Name == sqldb.MySQL:
+		return []sqldb.Stmt{s.stmt("LockTimeout", int64((wait+time.Second-1)/time.Second))}
 	}
-	return []sqldb.Stmt{ignored(s.stmt("LockTimeout", strconv.FormatInt(wait.Milliseconds(), 10)))}
+	return nil
 }
 
 // IsLocked reports whether a statement waited for a lock longer than LimitLocks allows.
-func IsLocked(err error) bool { return SQLState(err) == "55P03" }
+func IsLocked(err error) bool {
+	var timeout *sqldb.LockTimeout
+	return SQLState(err) == "55P03" || errors.As(err, &timeout)
+}
 
 // Interrupted returns the statement that tells which claims of these leases were
 // taken away although the lease goes on.

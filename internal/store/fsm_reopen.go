@@ -43,5 +43,5 @@ func (s *Store) KeepEnded(ids []string) sqldb.Stmt { return s.stmt("FinishedOwn"
 // Recount returns the statements that count the live children at barriers that are
 // not counted, and release the parents that have enough. The barriers must be locked.
 func (s *Store) Recount(parents []string, now Now, woken func(queue string)) []sqldb.Stmt {
-	return append([]sqldb.Stmt{s.stmt("BarrierRecount", one(parents))}, s.waking("BarrierOpen", woken, one(parents), at(now))...)
+	return append(s.stmts("BarrierRecount", one(parents)), s.waking("BarrierOpen", woken, one(parents), at(now))...)
 }

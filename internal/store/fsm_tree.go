@@ -2,7 +2,6 @@ package store
 
 import (
 	"cmp"
-	"strings"
 	"time"
 
 	"github.com/perdure/perdure/internal/sqldb"
@@ -213,23 +212,21 @@ type PartitionMember struct{ Key, ID string }
 // were in one, and queued those that were in the queue of their partition. They keep
 // what they waited for.
 func (s *Store) RemoveInstances(ids []string, members []PartitionMember, now Now, removed, queued func(id string)) []sqldb.Stmt {
-	stmts := []sqldb.Stmt{s.stmt("ReadyRemoveMany", one(ids))}
-	stmts = append(append(stmts, s.stmts("WaitingRemoveMany", one(ids), at(now))...), s.stmts("BarrierRemoveMany", one(ids), at(now))...)
-	stmts = append(stmts, s.stmt("UnroutedRemoveMany", one(ids)))
-	for i := range stmts {
-		if strings.Contains(stmts[i].SQL, "\nreturning ") {
-			stmts[i].Row = textRow(removed)
+	var stmts []sqldb.Stmt
+	for _, name := range []string{"ReadyRemoveMany", "WaitingRemoveMany", "BarrierRemoveMany", "UnroutedRemoveMany"} {
+		args := []any{one(ids)}
+		if name == "WaitingRemoveMany" || name == "BarrierRemoveMany" {
+			args = append(args, at(now))
 		}
+		stmts = append(stmts, s.waking(name, removed, args...)...)
 	}
 	if len(members) == 0 {
 		return stmts
 	}
-	remove := s.stmt("PartitionRemoveMany", tuples{
+	return append(stmts, s.waking("PartitionRemoveMany", queued, tuples{
 		column(members, func(m PartitionMember) string { return m.Key }),
 		column(members, func(m PartitionMember) string { return m.ID }),
-	})
-	remove.Row = textRow(queued)
-	return append(stmts, remove)
+	})...)
 }
 
 // HeldInstances returns the statement that finds the leases that hold instances,

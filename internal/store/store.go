@@ -70,11 +70,17 @@ func (s *Store) stmts(name string, args ...any) []sqldb.Stmt {
 func (s *Store) waking(name string, woken func(queue string), args ...any) []sqldb.Stmt {
 	stmts := s.stmts(name, args...)
 	for i := range stmts {
-		if strings.HasSuffix(stmts[i].SQL, "returning queue") || strings.HasPrefix(stmts[i].SQL, "select h.queue") { // MySQL returns nothing
+		if answers(stmts[i].SQL) {
 			stmts[i].Row = textRow(woken)
 		}
 	}
 	return stmts
+}
+
+// answers reports whether a statement returns rows: it has a returning clause or, on MySQL,
+// which has none, it is a select that does not fill a variable.
+func answers(text string) bool {
+	return strings.Contains(text, "\nreturning ") || strings.HasPrefix(text, "select ") && !strings.Contains(text, " into @")
 }
 
 // load reads the named statements of a dialect, ready to run.

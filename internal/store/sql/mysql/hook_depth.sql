@@ -2,7 +2,7 @@
 -- costs the same however many there are.
 
 -- name: HookDepth
-select 'pending', count(*) from (select 1 from perdure.ready limit 10000) n
+select 'pending', count(*) from (select 1 from perdure.ready where queue > concat('hook', char(9 using utf8mb4)) and queue < concat('hook', char(10 using utf8mb4)) limit 10000) n
 union all
 select 'processing', count(*) from (
   select 1
@@ -10,6 +10,7 @@ select 'processing', count(*) from (
     select distinct held.id
     from perdure.leases l
     straight_join json_table(l.ids, '$[*]' columns (id varchar(36) collate {collation} path '$')) held
+    where l.queue > concat('hook', char(9 using utf8mb4)) and l.queue < concat('hook', char(10 using utf8mb4))
   ) held
   straight_join perdure.hook_items h on h.id = held.id
   where not exists (select 1 from perdure.hook_ends e where e.id = h.id)

@@ -7,7 +7,7 @@
 select coalesce(h.key, h.id), coalesce(group_concat(p.place order by p.place separator ', '), 'nowhere')
 from perdure.hook_items h
 left join (
-  select id, 'ready' as place from perdure.ready
+  select id, 'ready' as place from perdure.ready where queue > concat('hook', char(9 using utf8mb4)) and queue < concat('hook', char(10 using utf8mb4))
   union all
   select id, 'ended' from perdure.hook_ends
 ) p on p.id = h.id
@@ -23,14 +23,14 @@ having count(p.place) > 1 or count(p.place) = 0 and not exists (
 select coalesce(h.key, h.id), 'is ready elsewhere than its queue, batch limit, priority and due time say'
 from perdure.ready r
 join perdure.hook_items h on h.id = r.id
-where (r.queue, r.suspect, r.priority, r.due_at) <> (h.queue, h.batch_limit is not null, h.priority, h.due_at)
+where r.queue > concat('hook', char(9 using utf8mb4)) and r.queue < concat('hook', char(10 using utf8mb4)) and (r.queue, r.suspect, r.priority, r.due_at) <> (h.queue, h.batch_limit is not null, h.priority, h.due_at)
 
 -- name: HookDoctorEnded
 -- What belongs to a hook belongs to one that exists, and an end is listed at the time of its
 -- hook.
 select r.id, 'ready of no hook'
 from perdure.ready r
-where not exists (select 1 from perdure.hook_items h where h.id = r.id)
+where r.queue > concat('hook', char(9 using utf8mb4)) and r.queue < concat('hook', char(10 using utf8mb4)) and not exists (select 1 from perdure.hook_items h where h.id = r.id)
 union all
 select coalesce(h.key, e.id), case when h.id is null then 'end of no hook' else 'end with another time of creation' end
 from perdure.hook_ends e
@@ -50,7 +50,7 @@ select coalesce(h.key, h.id), h.name
 from perdure.leases l
 straight_join json_table(l.ids, '$[*]' columns (id varchar(36) collate {collation} path '$')) held
 straight_join perdure.hook_items h on h.id = held.id
-where l.expires_at < ?
+where l.queue > concat('hook', char(9 using utf8mb4)) and l.queue < concat('hook', char(10 using utf8mb4)) and l.expires_at < ?
   and not exists (select 1 from perdure.hook_ends e where e.id = h.id)
   and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
   and not exists (select 1 from perdure.leases newer where newer.seq > l.seq and locate(h.id, newer.ids) > 0)
@@ -60,7 +60,7 @@ where l.expires_at < ?
 select coalesce(h.key, h.id), h.name
 from perdure.ready r
 join perdure.hook_items h on h.id = r.id
-where r.due_at < ?
+where r.queue > concat('hook', char(9 using utf8mb4)) and r.queue < concat('hook', char(10 using utf8mb4)) and r.due_at < ?
 
 -- name: HookDoctorKept
 -- What is recorded of a hook is kept with it.

@@ -36,10 +36,18 @@ set expires_at = coalesce(cast(?1 as datetime(6)), utc_timestamp(6)) + interval 
 where token = ?3
 
 -- name: LeaseExpired
-select token, worker
-from perdure.leases force index (leases_due_idx)
-where queue = ?1 and expires_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6))
-order by expires_at
+-- They are found before they are locked: a locked walk along the index also locks the first
+-- lease that is not expired, and its heartbeat and the other reapers would meet that lock.
+select l.token, l.worker
+from (
+  select x.token
+  from perdure.leases x force index (leases_due_idx)
+  where x.queue = ?1 and x.expires_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6))
+  order by x.expires_at
+  limit 10000
+) o
+straight_join perdure.leases l on l.token = o.token
+where l.expires_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6))
 limit ?3
 for update skip locked
 

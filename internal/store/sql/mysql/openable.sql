@@ -8,6 +8,28 @@ coalesce(case when left({value}, 16) = '{"$sealed":"v1",' then json_unquote(json
 -- name: OpenableRow
 not {foreign {of}}
 
+-- name: OpenableInstance
+-- A step reads the state, the signals, and the children of the last fan-out. A limit, not
+-- exists: MariaDB would read the whole tables.
+(
+  select 1
+  from perdure.instances o
+  where o.id = {of} and {foreign o.state}
+  limit 1
+) is null and (
+  select 1
+  from perdure.signals o
+  where o.target_id = {of} and {foreign o.payload}
+  limit 1
+) is null and (
+  select 1
+  from perdure.instances o
+  straight_join perdure.instances c on c.parent_id = o.id and c.parent_fanout in (o.fanout, 0 - o.fanout)
+  left join perdure.finished f on f.id = c.id
+  where o.id = {of} and o.fanout > 0 and ({foreign f.result} or {foreign f.state} or f.state is null and {foreign c.state})
+  limit 1
+) is null
+
 -- name: OpenableHook
 not exists (
   select 1

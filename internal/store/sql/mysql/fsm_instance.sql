@@ -1,0 +1,199 @@
+-- Starting and claiming instances, on MySQL. now is given by tests; otherwise it is null and
+-- the server's clock decides. It goes on between two statements, so a time that two rows
+-- share is read from the first. Sets are passed as JSON, an array for each row; a lone ;
+-- stands between the statements of one name. Values are numbered, see bind.go.
+--
+-- A statement that changes rows locks what it reads of other tables, unless it is an
+-- insert. What it needs of them is therefore read before, into a variable of the session,
+-- and joins that change rows say their order.
+
+-- name: InstanceStart
+-- The fast path: no unique key, no partition. Times are microseconds since 1970.
+insert into perdure.instances (id, fsm, version, step, state, queue, priority, parent_id, parent_fanout, ordinal, due_at, deadline_at, created_at)
+select o.id, o.fsm, o.version, o.step, o.state, o.queue, o.priority, o.parent, o.fanout, o.ordinal,
+  coalesce(cast('1970-01-01 00:00:00' as datetime(6)) + interval o.at microsecond, coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) + interval o.delay microsecond),
+  coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) + interval o.deadline microsecond, coalesce(cast(?2 as datetime(6)), utc_timestamp(6))
+from json_table(?1, '$[*]' columns (
+  id varchar(36) path '$[0]', fsm varchar(128) path '$[1]', version int path '$[2]', step varchar(128) path '$[3]', state longtext path '$[4]', queue varchar(300) path '$[5]',
+  priority smallint path '$[6]', parent varchar(36) path '$[7]', fanout int path '$[8]', ordinal int path '$[9]', at bigint path '$[10]', delay bigint path '$[11]', deadline bigint path '$[12]'
+)) o
+;
+insert into perdure.deadlines (at, id)
+select i.deadline_at, i.id
+from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]', deadline bigint path '$[12]')) o
+straight_join perdure.instances i on i.id = o.id
+where o.deadline is not null
+;
+insert into perdure.ready (queue, priority, due_at, id)
+select i.queue, i.priority, i.due_at, i.id
+from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
+straight_join perdure.instances i on i.id = o.id
+
+-- name: InstanceStartAlike
+-- The fastest path: instances that differ in nothing but their state, due now.
+insert into perdure.instances (id, fsm, version, step, state, queue, priority, due_at, created_at)
+select o.id, ?1, ?2, ?3, o.state, ?4, ?5, coalesce(cast(?7 as datetime(6)), utc_timestamp(6)), coalesce(cast(?7 as datetime(6)), utc_timestamp(6))
+from json_table(?6, '$[*]' columns (id varchar(36) path '$[0]', state longtext path '$[1]')) o
+;
+insert into perdure.ready (queue, priority, due_at, id)
+select i.queue, i.priority, i.due_at, i.id
+from json_table(?6, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
+straight_join perdure.instances i on i.id = o.id
+
+-- name: InstanceTrace
+-- Apart from the start, which is faster without it: few are traced.
+update json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]', trace text path '$[1]')) o
+straight_join perdure.instances i on i.id = o.id
+set i.trace = o.trace
+
+-- name: UniqueEnter
+-- In the order of the keys, so that two batches cannot deadlock; of instances with the same
+-- key, the first gets it. Keys that are taken are left out before: an insert that meets one
+-- would lock it.
+insert ignore into perdure.uniques (name, `key`, id)
+select o.name, o.wanted, o.id
+from json_table(?1, '$[*]' columns (ord for ordinality, name varchar(128) collate {collation} path '$[0]', wanted varchar(512) collate {collation} path '$[1]', id varchar(36) collate {collation} path '$[2]')) o
+left join perdure.uniques u on u.name = o.name and u.`key` = o.wanted
+where u.id is null
+order by o.name, o.wanted, o.ord
+
+-- name: UniqueOwners
+select u.name, u.`key`, u.id
+from json_table(?1, '$[*]' columns (name varchar(128) collate {collation} path '$[0]', wanted varchar(512) collate {collation} path '$[1]')) o
+straight_join perdure.uniques u on u.name = o.name and u.`key` = o.wanted
+
+-- name: InstanceInsert
+-- The general path, first of three: those that own their unique key, or have none.
+insert into perdure.instances (id, fsm, version, step, state, queue, priority, parent_id, parent_fanout, ordinal, due_at, deadline_at, created_at,
+  partition_key, unique_name, unique_key, unique_scope)
+select o.id, o.fsm, o.version, o.step, o.state, o.queue, o.priority, o.parent, o.fanout, o.ordinal,
+  coalesce(cast('1970-01-01 00:00:00' as datetime(6)) + interval o.at microsecond, coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) + interval o.delay microsecond),
+  coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) + interval o.deadline microsecond, coalesce(cast(?2 as datetime(6)), utc_timestamp(6)), o.partition_key, o.unique_name, o.unique_key, o.unique_scope
+from json_table(?1, '$[*]' columns (
+  id varchar(36) collate {collation} path '$[0]', fsm varchar(128) path '$[1]', version int path '$[2]', step varchar(128) path '$[3]', state longtext path '$[4]', queue varchar(300) path '$[5]',
+  priority smallint path '$[6]', parent varchar(36) path '$[7]', fanout int path '$[8]', ordinal int path '$[9]', at bigint path '$[10]', delay bigint path '$[11]', deadline bigint path '$[12]',
+  partition_key varchar(512) path '$[13]', unique_name varchar(128) collate {collation} path '$[14]', unique_key varchar(512) collate {collation} path '$[15]', unique_scope smallint path '$[16]'
+)) o
+left join perdure.uniques u on u.name = o.unique_name and u.`key` = o.unique_key and u.id = o.id
+where o.unique_key is null or u.id is not null
+;
+insert into perdure.deadlines (at, id)
+select i.deadline_at, i.id
+from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
+straight_join perdure.instances i on i.id = o.id
+where i.deadline_at is not null
+
+-- name: PartitionEnter
+-- Second: every partition key in order. Its row is locked until commit, so the order of the
+-- queue is the order of commits.
+insert into perdure.partition_heads (`key`, head, tail)
+select mine.partition_key, mine.id, mine.k - 1
+from (
+  select i.id, i.partition_key, row_number() over (partition by i.partition_key order by o.ord) as r, count(*) over (partition by i.partition_key) as k
+  from json_table(?1, '$[*]' columns (ord for ordinality, id varchar(36) collate {collation} path '$[0]')) o
+  straight_join perdure.instances i on i.id = o.id
+  where i.partition_key is not null
+) mine
+where mine.r = 1
+order by mine.partition_key
+on duplicate key update tail = perdure.partition_heads.tail + values(tail) + 1
+
+-- name: PartitionQueue
+-- Third: those that are not at the head wait for it.
+insert into perdure.partition_waiting (`key`, seq, id)
+select h.`key`, h.tail - mine.k + mine.r, mine.id
+from (
+  select i.id, i.partition_key, row_number() over (partition by i.partition_key order by o.ord) as r, count(*) over (partition by i.partition_key) as k
+  from json_table(?1, '$[*]' columns (ord for ordinality, id varchar(36) collate {collation} path '$[0]')) o
+  straight_join perdure.instances i on i.id = o.id
+  where i.partition_key is not null
+) mine
+straight_join perdure.partition_heads h on h.`key` = mine.partition_key
+where h.head <> mine.id
+
+-- name: InstanceReady
+-- Last: those that may run.
+insert into perdure.ready (queue, priority, due_at, id)
+select i.queue, i.priority, i.due_at, i.id
+from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
+straight_join perdure.instances i on i.id = o.id
+left join perdure.partition_heads h on h.`key` = i.partition_key
+where i.partition_key is null or h.head = i.id
+
+-- name: InstanceClaim
+-- Takes due rows of one queue, the most urgent and then the oldest first, under one lease.
+-- Suspects are claimed by InstanceSuspectClaim.
+select json_arrayagg(json_array(claimed.priority, claimed.due_at, claimed.id)) into @perdure_claim
+from (
+  select due.priority, due.due_at, due.id
+  from (
+    (
+      select w.priority, w.due_at, w.id
+      from perdure.ready w force index (primary)
+      where w.queue = ?1 and w.suspect = ?6 and w.priority = -1 and w.due_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6)){openable Instance w.id}
+      order by w.due_at, w.id
+      limit ?3
+      for update skip locked
+    )
+    union all
+    (
+      select w.priority, w.due_at, w.id
+      from perdure.ready w force index (primary)
+      where w.queue = ?1 and w.suspect = ?6 and w.priority = 0 and w.due_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6)){openable Instance w.id}
+      order by w.due_at, w.id
+      limit ?3
+      for update skip locked
+    )
+    union all
+    (
+      select w.priority, w.due_at, w.id
+      from perdure.ready w force index (primary)
+      where w.queue = ?1 and w.suspect = ?6 and w.priority = 1 and w.due_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6)){openable Instance w.id}
+      order by w.due_at, w.id
+      limit ?3
+      for update skip locked
+    )
+  ) due
+  order by due.priority, due.due_at, due.id
+  limit ?3
+) claimed
+;
+insert into perdure.leases (token, worker, queue, alone, claimed_at, expires_at, ids)
+select ?4, ?5, ?1, ?6, coalesce(cast(?2 as datetime(6)), utc_timestamp(6)), coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) + interval ?7 microsecond, json_arrayagg(held.id)
+from json_table(@perdure_claim, '$[*]' columns (id varchar(36) collate {collation} path '$[2]')) held
+having count(*) > 0
+;
+delete r
+from json_table(@perdure_claim, '$[*]' columns (priority smallint path '$[0]', due_at datetime(6) path '$[1]', id varchar(36) collate {collation} path '$[2]')) held
+straight_join perdure.ready r force index (primary)
+  on r.queue = ?1 and r.suspect = ?6 and r.priority = held.priority and r.due_at = held.due_at and r.id = held.id
+;
+select i.id, i.fsm, i.version, i.step, i.state, i.attempt, least(i.failures, i.attempt), i.crashes, i.awaits, i.keeps, i.seen, i.timed_out, i.fanout, i.dropped,
+  i.parent_id, i.parent_fanout, i.partition_key, i.unique_name, i.unique_key, i.unique_scope, i.deadline_at, i.created_at, i.priority, i.due_at, i.trace, i.awaited, i.rerun, i.wait, i.cancel_reason
+from json_table(@perdure_claim, '$[*]' columns (id varchar(36) collate {collation} path '$[2]')) held
+straight_join perdure.instances i on i.id = held.id
+
+-- name: InstanceSuspectList
+-- Due suspects that may be run, in the order in which they are: large batches first, as
+-- they are the least suspicious.
+select r.id, (select coalesce(i.batch_limit, 1) from perdure.instances i where i.id = r.id) as size
+from perdure.ready r force index (primary)
+where r.queue = ?1 and r.suspect = 1 and r.priority in (-1, 0, 1) and r.due_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6))
+  and greatest((select coalesce(i.batch_limit, 1) from perdure.instances i where i.id = r.id), 1) >= ?3{openable Instance r.id}
+order by size desc, r.priority, r.due_at, r.id
+limit ?4
+for update skip locked
+
+-- name: InstanceSuspectClaim
+-- InstanceClaim for suspects that were chosen and are locked.
+select json_arrayagg(json_array(claimed.priority, claimed.due_at, claimed.id)) into @perdure_claim
+from (
+  select r.priority, r.due_at, r.id
+  from perdure.ready r force index (primary)
+  where r.queue = ?1 and r.suspect = 1 and r.priority in (-1, 0, 1) and r.due_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6))
+    and r.id in (select chosen.id from json_table(?8, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) chosen)
+  limit ?3
+  for update skip locked
+) claimed
+;
+{rest}

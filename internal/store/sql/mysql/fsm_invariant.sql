@@ -1,0 +1,184 @@
+-- What must hold of state machines in every snapshot, on MySQL. Each statement returns what
+-- breaks its rule: the id of an instance, or another key, and what is wrong with it. Rows of
+-- hooks, which have the tables ready and leases too, are not looked at.
+
+-- name: InvariantPlace
+-- A live instance is in exactly one place. If it is in none of the tables, a lease holds it,
+-- and no process has taken it away from that.
+select i.id, coalesce(group_concat(p.place order by p.place separator ', '), 'nowhere')
+from perdure.instances i
+left join perdure.finished f on f.id = i.id
+left join (
+  select id, 'ready' as place from perdure.ready where not (queue >= concat('hook', char(9 using utf8mb4)) and queue < concat('hook', char(10 using utf8mb4)))
+  union all
+  select id, 'waiting' from perdure.waiting
+  union all
+  select parent_id, 'barriers' from perdure.barriers
+  union all
+  select id, 'unrouted' from perdure.unrouted
+  union all
+  select id, 'partition_waiting' from perdure.partition_waiting
+) p on p.id = i.id
+where f.id is null
+group by i.id
+having count(p.place) > 1 or count(p.place) = 0 and not exists (
+  select 1
+  from perdure.leases l
+  where locate(i.id, l.ids) > 0 and not exists (select 1 from perdure.interrupts x where x.id = i.id and x.token = l.token)
+)
+
+-- name: InvariantEnded
+-- What belongs to an instance belongs to one that exists and has not ended.
+select p.id, concat(p.place, case when i.id is null then ' of no instance' else ' of one that has ended' end)
+from (
+  select id, 'ready' as place from perdure.ready where not (queue >= concat('hook', char(9 using utf8mb4)) and queue < concat('hook', char(10 using utf8mb4)))
+  union all
+  select id, 'waiting' from perdure.waiting
+  union all
+  select parent_id, 'barriers' from perdure.barriers
+  union all
+  select id, 'unrouted' from perdure.unrouted
+  union all
+  select id, 'partition_waiting' from perdure.partition_waiting
+  union all
+  select head, 'partition_heads' from perdure.partition_heads
+  union all
+  select id, 'deadlines' from perdure.deadlines
+) p
+left join perdure.instances i on i.id = p.id
+left join perdure.finished f on f.id = p.id
+where i.id is null or f.id is not null
+
+-- name: InvariantKept
+-- What is kept beyond the end is kept with the instance.
+select p.id, concat(p.place, ' of no instance')
+from (
+  select id, 'finished' as place from perdure.finished
+  union all
+  select id, 'uniques' from perdure.uniques
+  union all
+  select target_id, 'signals' from perdure.signals
+  union all
+  select target_id, 'signal_keys' from perdure.signal_keys
+  union all
+  select id, 'attempts' from perdure.attempts where kind = 'instance'
+) p
+left join perdure.instances i on i.id = p.id
+where i.id is null
+
+-- name: InvariantReady
+-- A ready row is where its instance says that it is.
+select i.id, 'is ready elsewhere than its queue, priority and due time say'
+from perdure.ready r
+join perdure.instances i on i.id = r.id
+where not (r.queue >= concat('hook', char(9 using utf8mb4)) and r.queue < concat('hook', char(10 using utf8mb4))) and (r.queue, r.priority, r.due_at) <> (i.queue, i.priority, i.due_at)
+
+-- name: InvariantWake
+-- No instance waits beside a signal that it waits for and has not seen.
+select w.id, concat('waits beside signal ', s.seq, ' ', s.name)
+from perdure.waiting w
+straight_join json_table(w.names, '$[*]' columns (name varchar(128) collate {collation} path '$')) n
+straight_join perdure.instances i on i.id = w.id
+straight_join perdure.signals s on s.target_id = w.id and s.name = n.name
+where i.seen is null or not json_contains(i.seen, cast(s.seq as char))
+
+-- name: InvariantWaiting
+-- An instance waits for what its row says.
+select w.id, 'waits for other signals than its row says'
+from perdure.waiting w
+join perdure.instances i on i.id = w.id
+where not i.awaits <=> w.names
+
+-- name: InvariantBarrier
+-- A barrier counts the live children of its fan-out, and is not open. It is not counted
+-- while the children are being reopened.
+select b.parent_id, concat('barrier of fan-out ', b.fanout, ' waits for ', b.pending, ' until ', b.until, ', with ', b.live, ' live children')
+from (
+  select x.*, (
+    select count(*)
+    from perdure.instances i
+    left join perdure.finished f on f.id = i.id
+    where i.parent_id = x.parent_id and i.parent_fanout = x.fanout and f.id is null
+  ) as live
+  from perdure.barriers x
+) b
+join perdure.instances p on p.id = b.parent_id
+where b.fanout <> p.fanout or case when b.pending > 500000000
+  then not exists (select 1 from perdure.tree_ends t where t.parent_id = b.parent_id and t.kind = 'reopen')
+  else b.pending <> b.live or b.pending <= b.until end
+
+-- name: InvariantUnique
+-- A unique key is occupied by an instance that is in its scope, and every such instance has
+-- its key.
+select u.id, concat('occupies ', u.`key`, ', which it has left')
+from perdure.uniques u
+join perdure.instances i on i.id = u.id
+left join perdure.finished f on f.id = u.id
+where not (i.unique_name <=> u.name and i.unique_key <=> u.`key`)
+  or f.status is not null and not case i.unique_scope
+    when 1 then f.status = 'done'
+    when 2 then f.status in ('stopped', 'failed', 'quarantined')
+    else i.unique_scope = 3
+  end
+union all
+select i.id, concat('has lost its key ', i.unique_key)
+from perdure.instances i
+left join perdure.finished f on f.id = i.id
+left join perdure.uniques u on u.name = i.unique_name and u.`key` = i.unique_key and u.id = i.id
+where i.unique_key is not null and f.id is null and u.id is null
+
+-- name: InvariantPartition
+-- Every partition key with live instances has a head; the others are in its queue.
+select i.id, concat('is neither at the head of ', i.partition_key, ' nor in its queue')
+from perdure.instances i
+left join perdure.finished f on f.id = i.id
+left join perdure.partition_heads h on h.`key` = i.partition_key and h.head = i.id
+left join perdure.partition_waiting w on w.`key` = i.partition_key and w.id = i.id
+where i.partition_key is not null and f.id is null and h.`key` is null and w.id is null
+union all
+select h.head, concat('is the head of ', h.`key`, ', which is not its key')
+from perdure.partition_heads h
+join perdure.instances i on i.id = h.head
+where not i.partition_key <=> h.`key`
+union all
+select w.id, concat('is in the queue of ', w.`key`, ' wrongly')
+from perdure.partition_waiting w
+left join perdure.partition_heads h on h.`key` = w.`key`
+left join perdure.instances i on i.id = w.id
+where h.`key` is null or h.head = w.id or w.seq > h.tail or not i.partition_key <=> w.`key`
+
+-- name: InvariantDeadline
+-- Live instances with a deadline are on the list of deadlines.
+select i.id, 'has a deadline that is not on the list'
+from perdure.instances i
+left join perdure.finished f on f.id = i.id
+left join perdure.deadlines d on d.at = i.deadline_at and d.id = i.id
+where i.deadline_at is not null and f.id is null and d.id is null
+union all
+select d.id, 'is on the list with another deadline than its own'
+from perdure.deadlines d
+join perdure.instances i on i.id = d.id
+where not i.deadline_at <=> d.at
+
+-- name: InvariantInterrupt
+-- A claim that was taken away belongs to a lease that goes on, and its instance has ended or
+-- begun anew since.
+select x.id, 'was interrupted in a lease that is gone'
+from perdure.interrupts x
+left join perdure.leases l on l.token = x.token
+where l.token is null
+
+-- name: InvariantTree
+-- Children are ended because their parent has ended. A row of a parent that was retried
+-- since is dropped before the children are reopened.
+select t.parent_id, 'lives, but its children are being ended'
+from perdure.tree_ends t
+join perdure.instances i on i.id = t.parent_id
+left join perdure.finished f on f.id = t.parent_id
+where t.kind = 'end' and f.id is null
+  and not exists (select 1 from perdure.tree_ends r where r.parent_id = t.parent_id and r.kind = 'reopen' and r.seq > t.seq)
+union all
+select f.id, 'was ended by an instance that is not its parent'
+from perdure.finished f
+join perdure.instances i on i.id = f.id
+where f.ended_by is not null and not f.ended_by <=> i.parent_id

@@ -1,0 +1,155 @@
+-- Looking at instances and ending them from outside, on MySQL. Subqueries for single rows
+-- have a limit: of exists, MariaDB makes a scan of all rows. Reads of instances that are
+-- locked lock too: only they see the row as it is in a transaction with the isolation level
+-- repeatable read, which a user may have begun.
+
+-- name: InstanceGet
+select i.id, i.fsm, i.version, i.step, i.state, i.attempt, least(i.failures, i.attempt), i.crashes, i.awaits, i.keeps, i.seen, i.timed_out, i.fanout, i.dropped,
+  i.parent_id, i.parent_fanout, i.partition_key, i.unique_name, i.unique_key, i.unique_scope, i.deadline_at, i.created_at, i.priority, i.due_at, i.trace, i.awaited, i.rerun, i.wait, i.cancel_reason
+from perdure.instances i
+where i.id = ?1
+lock in share mode
+
+-- name: InstanceShow
+select i.id, i.fsm, i.version, i.step, coalesce(f.state, i.state), i.queue, i.priority, i.attempt, least(i.failures, i.attempt), i.crashes, i.parent_id, i.partition_key, i.unique_key,
+  coalesce(f.error, i.error), i.created_at, i.due_at, i.deadline_at, f.finished_at, f.result, coalesce(f.status, case
+    when (select 1 from perdure.ready r where r.queue = i.queue and r.suspect in (0, 1) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id limit 1) is not null
+      then case when i.due_at > coalesce(cast(? as datetime(6)), utc_timestamp(6)) then 'scheduled' else 'runnable' end
+    when (select 1 from perdure.waiting w where w.id = i.id limit 1) is not null then 'awaiting_signal'
+    when (select 1 from perdure.barriers b where b.parent_id = i.id limit 1) is not null then 'awaiting_children'
+    when (select 1 from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.step in ('', i.step) and u.id = i.id limit 1) is not null then 'unrouted'
+    when (select 1 from perdure.partition_heads h where h.`key` = i.partition_key and h.head <> i.id limit 1) is not null then 'queued'
+    else 'executing'
+  end),
+  (select count(*) from perdure.signals s where s.target_id = i.id and s.received = 0), i.cancel_reason,
+  (select d.cancel_step from perdure.definitions d where d.fsm = i.fsm and d.version = i.version limit 1)
+from perdure.instances i
+left join perdure.finished f on f.id = i.id
+
+-- name: ReadyRemove
+delete r
+from perdure.instances i
+straight_join perdure.ready r force index (primary) on r.queue = i.queue and r.suspect in (0, 1) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id
+where i.id = ?1
+
+-- name: WaitingRemove
+-- The instance, which is locked, keeps what it waited for, and how long it would have.
+select timestampdiff(microsecond, coalesce(cast(?2 as datetime(6)), utc_timestamp(6)), w.deadline_at) into @perdure_left
+from (select 1) one
+left join perdure.waiting w on w.id = ?1
+;
+update perdure.instances i
+straight_join perdure.waiting w on w.id = i.id
+set i.wait = concat('{"for":"signals","left":', coalesce(@perdure_left, 'null'), '}')
+where i.id = ?1
+;
+delete from perdure.waiting
+where id = ?1
+
+-- name: BarrierRemove
+update perdure.barriers b
+straight_join perdure.instances i on i.id = b.parent_id
+set i.wait = concat('{"for":"children","until":', b.until, ',"rest":', case when b.cancel_rest = 1 then 'true' else 'false' end,
+  ',"left":', coalesce(timestampdiff(microsecond, coalesce(cast(?2 as datetime(6)), utc_timestamp(6)), b.deadline_at), 'null'), '}')
+where b.parent_id = ?1
+;
+delete from perdure.barriers
+where parent_id = ?1
+
+-- name: WaitClear
+-- Also the lock that those who deliver signals take.
+update json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
+straight_join perdure.instances i on i.id = o.id
+set i.wait = null
+
+-- name: UnroutedRemove
+delete u
+from perdure.instances i
+straight_join perdure.unrouted u force index (primary) on u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.step in ('', i.step) and u.id = i.id
+where i.id = ?1
+
+-- name: PartitionRemove
+delete from perdure.partition_waiting
+where id = ?1
+
+-- name: InstancesOver
+-- Children of a parent that has not ended are spared: it may still read them. The rows are
+-- found before they are locked, as in fsm_sweep.sql.
+select f.id
+from (
+  select x.id
+  from perdure.finished x force index (finished_at_idx)
+  where x.dead = 0 and x.finished_at <= coalesce(cast(?1 as datetime(6)), utc_timestamp(6)) - interval ?2 microsecond and (
+    select 1
+    from perdure.instances i
+    straight_join perdure.instances p on p.id = i.parent_id
+    left join perdure.finished e on e.id = p.id
+    where i.id = x.id and e.id is null
+    limit 1
+  ) is null
+  order by x.finished_at
+  limit 10000
+) o
+straight_join perdure.finished f on f.id = o.id
+where f.dead = 0 and f.finished_at <= coalesce(cast(?1 as datetime(6)), utc_timestamp(6)) - interval ?2 microsecond
+limit ?3
+for update skip locked
+
+-- name: InstancesDead
+select f.id
+from (
+  select x.id
+  from perdure.finished x force index (finished_at_idx)
+  where x.dead = 1 and x.finished_at <= coalesce(cast(?1 as datetime(6)), utc_timestamp(6)) - interval ?2 microsecond and (
+    select 1
+    from perdure.instances i
+    straight_join perdure.instances p on p.id = i.parent_id
+    left join perdure.finished e on e.id = p.id
+    where i.id = x.id and e.id is null
+    limit 1
+  ) is null
+  order by x.finished_at
+  limit 10000
+) o
+straight_join perdure.finished f on f.id = o.id
+where f.dead = 1 and f.finished_at <= coalesce(cast(?1 as datetime(6)), utc_timestamp(6)) - interval ?2 microsecond
+limit ?3
+for update skip locked
+
+-- name: InstanceFinished
+select f.status, coalesce(i.parent_id, ''),
+  (select 1 from perdure.instances p where p.id = i.parent_id) is not null and (select 1 from perdure.finished e where e.id = i.parent_id) is null
+from perdure.instances i
+left join perdure.finished f on f.id = i.id
+where i.id = ?1
+lock in share mode
+
+-- name: InstanceDelete
+delete k
+from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
+straight_join perdure.signal_keys k on k.target_id = o.id
+;
+delete s
+from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
+straight_join perdure.signals s on s.target_id = o.id
+;
+delete t
+from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
+straight_join perdure.transitions t on t.instance_id = o.id
+;
+delete a
+from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
+straight_join perdure.attempts a on a.kind = 'instance' and a.id = o.id and a.actor_type = '' and a.actor_id = ''
+;
+delete u
+from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
+straight_join perdure.instances i on i.id = o.id
+straight_join perdure.uniques u on u.name = i.unique_name and u.`key` = i.unique_key and u.id = i.id
+;
+delete i
+from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
+straight_join perdure.instances i on i.id = o.id
+;
+delete f
+from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
+straight_join perdure.finished f on f.id = o.id

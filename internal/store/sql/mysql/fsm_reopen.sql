@@ -1,0 +1,70 @@
+-- Reopening the children of instances that were retried, on MySQL.
+
+-- name: TreeClosed
+-- The children that the end of their parent has ended, in the order of the passes.
+select c.seq, c.id, c.parent_fanout, c.ordinal
+from (
+{each ?1}
+  (
+    select t.seq, i.id, i.parent_fanout, i.ordinal
+    from perdure.tree_ends t
+    straight_join perdure.instances i force index (instances_parent_idx) on i.parent_id = t.parent_id
+    where t.seq = ?1
+      and i.parent_fanout >= coalesce(t.after_fanout, -2147483647)
+      and (i.parent_fanout > coalesce(t.after_fanout, -2147483647) or i.ordinal > coalesce(t.after_ordinal, -1))
+      and abs(i.parent_fanout) between t.first_fanout and t.last_fanout
+      and (select f.ended_by from perdure.finished f where f.id = i.id) = t.parent_id
+    order by i.parent_fanout, i.ordinal
+    limit ?2
+  )
+{end}
+) c
+order by c.seq, c.parent_fanout, c.ordinal
+limit ?2
+
+-- name: FinishedOwn
+-- Instances that cannot be reopened: their end does not depend on their parent any more.
+update json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
+straight_join perdure.finished f on f.id = o.id
+set f.ended_by = null
+
+-- name: BarrierRecount
+-- Counts the live children at barriers that are not counted yet. The barriers are locked,
+-- and this is a statement of its own: a child that ends later waits for the lock, and every
+-- child that ended before is seen. Children are read before: the update would lock them.
+select json_arrayagg(json_array(b.parent_id, (
+  select count(*)
+  from perdure.instances i
+  left join perdure.finished f on f.id = i.id
+  where i.parent_id = b.parent_id and i.parent_fanout = b.fanout and f.id is null
+))) into @perdure_counted
+from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
+straight_join perdure.barriers b on b.parent_id = o.id
+where b.pending > 500000000
+;
+update json_table(@perdure_counted, '$[*]' columns (id varchar(36) collate {collation} path '$[0]', live int path '$[1]')) o
+straight_join perdure.barriers b on b.parent_id = o.id
+set b.pending = o.live
+
+-- name: InstanceReset
+-- The end never was. The instance has all attempts before it and what is left of its
+-- deadline. A parent that has counted its end does not count it again: such a parent still
+-- finds it by the negative number.
+update json_table(?2, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
+straight_join perdure.finished f on f.id = o.id
+straight_join perdure.instances i on i.id = f.id
+set i.attempt = 0, i.failures = 0, i.crashes = 0, i.batch_limit = null, i.parent_fanout = case when f.ended_by is null then 0 - abs(i.parent_fanout) else i.parent_fanout end,
+  i.deadline_at = case when i.deadline_at > f.finished_at then coalesce(cast(?1 as datetime(6)), utc_timestamp(6)) + interval timestampdiff(microsecond, f.finished_at, i.deadline_at) microsecond end,
+  i.due_at = greatest(i.due_at, coalesce(cast(?1 as datetime(6)), utc_timestamp(6)))
+
+-- name: DeadlineEnter
+insert into perdure.deadlines (at, id)
+select i.deadline_at, i.id
+from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
+straight_join perdure.instances i on i.id = o.id
+where i.deadline_at is not null
+
+-- name: FinishedRevive
+delete f
+from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
+straight_join perdure.finished f on f.id = o.id
