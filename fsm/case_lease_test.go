@@ -20,16 +20,6 @@ import (
 	"github.com/perdure/perdure/internal/test/faultproxy"
 )
 
-// expireLeases makes the database believe that all leases are over.
-func (f *fixture) expireLeases() {
-	f.t.Helper()
-	if f.db.Name == enginetest.SQLite {
-		f.db.Exec(f.t, "update perdure_leases set expires_at = 0")
-		return
-	}
-	f.db.Exec(f.t, "update perdure.leases set expires_at = 'epoch' where token in (select token from perdure.leases order by token for update skip locked)")
-}
-
 // The database cannot be reached for longer than a lease: the context of the step
 // ends before others may take over.
 func TestCase15AStepEndsBeforeItsLeaseDoes(t *testing.T) {
@@ -143,15 +133,6 @@ func TestCase16And17HeartbeatsKeepClaimsAlive(t *testing.T) {
 	})
 }
 
-// leaseEnd returns when the only lease ends.
-func (f *fixture) leaseEnd() time.Time {
-	f.t.Helper()
-	if f.db.Name == enginetest.SQLite {
-		return time.UnixMicro(f.db.Int(f.t, "select max(expires_at) from perdure_leases")).UTC()
-	}
-	return time.UnixMicro(f.db.Int(f.t, "select (extract(epoch from max(expires_at)) * 1000000)::bigint from perdure.leases")).UTC()
-}
-
 // A process that is told to stop gives back what has not ended, at once and at no
 // cost.
 func TestCase18StoppingReleasesAtNoCost(t *testing.T) {
@@ -196,7 +177,7 @@ func TestCase18StoppingReleasesAtNoCost(t *testing.T) {
 // 60), times PERDURE_SOAK.
 func TestCase20ReapersHeartbeatsAndOutcomesDoNotDeadlock(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{enginetest.SQLite, enginetest.Postgres} {
+	for _, name := range []string{enginetest.SQLite, enginetest.Postgres, enginetest.MySQL} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := enginetest.New(t, name)

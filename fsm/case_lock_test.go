@@ -2,6 +2,8 @@ package fsm_test
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"testing"
 
 	"github.com/perdure/perdure"
@@ -9,10 +11,12 @@ import (
 	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
-// open sends a signal to an instance in a unit that stays open until commit is called.
+// open sends a signal to an instance in a unit that stays open until commit is called. On
+// MySQL, a transaction with a stricter isolation level would also lock the gaps between
+// rows, and so other instances.
 func (f *fixture) open(id string) (commit func()) {
 	f.t.Helper()
-	tx, err := f.db.SQL(f.t).BeginTx(f.t.Context(), nil)
+	tx, err := f.db.SQL(f.t).BeginTx(f.t.Context(), &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 	enginetest.NoError(f.t, err)
 	enginetest.NoError(f.t, f.eng.JoinSQL(f.t.Context(), tx, func(tx *perdure.Tx) error {
 		_, err := fsm.SendIn(tx, id, "news", nil, nil)
@@ -122,18 +126,53 @@ func TestAnOpenUnitHoldsUpOnlyItsInstance(t *testing.T) {
 			return id, commit, func() { f.drain(); dead.release() }
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := newFixture(t, enginetest.New(t, enginetest.Postgres), &fsm.Options{
-				OnError: func(err error) { t.Error("an error without a caller:", err) }, OnCrash: func(fsm.Crash) {},
+		for _, database := range []string{enginetest.Postgres, enginetest.MySQL} {
+			t.Run(name+"/"+database, func(t *testing.T) {
+				t.Parallel()
+				f := newFixture(t, enginetest.New(t, database), &fsm.Options{
+					OnError: func(err error) { t.Error("an error without a caller:", err) }, OnCrash: func(fsm.Crash) {},
+				})
+				f.register(other)
+				id, commit, after := test(f)
+				wait := f.runOthers(other)
+				commit()
+				wait()
+				after()
+				f.wantResult(id, "1")
 			})
-			f.register(other)
-			id, commit, after := test(f)
-			wait := f.runOthers(other)
-			commit()
-			wait()
-			after()
-			f.wantResult(id, "1")
-		})
+		}
 	}
+}
+
+// A unit joins a transaction of the application that has read before the instance began to
+// wait. On MySQL such a transaction goes on reading the state of that time. The signal
+// wakes the instance all the same, and an instance that has ended since takes no more.
+func TestAUnitInAnOlderTransactionSignals(t *testing.T) {
+	each(t, func(f *fixture) {
+		if f.db.Name == enginetest.SQLite {
+			return // its transactions that write have no older state
+		}
+		t := f.t
+		d := parker("waiter", "news")
+		f.register(d)
+		id := start(f, d, 1, nil)
+		older := func() error {
+			tx, err := f.db.SQL(t).BeginTx(t.Context(), nil)
+			enginetest.NoError(t, err)
+			var n int
+			enginetest.NoError(t, tx.QueryRowContext(t.Context(), "select count(*) from "+f.table("waiting")).Scan(&n))
+			f.drain()
+			err = f.eng.JoinSQL(t.Context(), tx, func(tx *perdure.Tx) error {
+				_, err := fsm.SendIn(tx, id, "news", nil, nil)
+				return err
+			})
+			if err != nil {
+				return errors.Join(err, tx.Rollback())
+			}
+			return tx.Commit()
+		}
+		enginetest.NoError(t, older())
+		enginetest.As[*fsm.EndedError](t, older())
+		f.wantResult(id, "1")
+	})
 }

@@ -40,7 +40,6 @@ import (
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/edge"
-	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/work"
 )
 
@@ -123,9 +122,6 @@ func New(eng *perdure.Engine, options *Options) (*Machines, error) {
 		return nil, fault.Invalidf("engine", "is nil")
 	}
 	rt := eng.Runtime()
-	if rt.DB.Dialect().Name == sqldb.MySQL {
-		return nil, fault.Invalidf("engine", "is on MySQL, which carries no state machines: use PostgreSQL or SQLite")
-	}
 	o := options.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, err

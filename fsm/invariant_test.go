@@ -104,6 +104,9 @@ func (p *planting) statement(text string, ids map[string]string) string {
 	for _, table := range tables {
 		text = strings.ReplaceAll(text, "T."+table, p.table(table))
 	}
+	if p.db.Name == enginetest.MySQL { // where it is a word of the language
+		text = strings.ReplaceAll(text, "(name, key, id)", "(name, `key`, id)")
+	}
 	if p.db.Name == enginetest.Postgres { // a selected literal has no type of its own
 		for _, id := range []string{ids["RUNNING"], "ffffffff-ffff-ffff-ffff-ffffffffffff"} {
 			text = strings.ReplaceAll(text, "select '"+id+"'", "select '"+id+"'::uuid")

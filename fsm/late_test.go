@@ -246,9 +246,10 @@ func TestTheInboxHasACap(t *testing.T) {
 		d := parker("full", "go")
 		f.register(d)
 		id := start(f, d, 0, nil)
-		f.db.Exec(t, fmt.Sprintf(`with recursive n (x) as (select 1 union all select x + 1 from n where x < %d)
-			insert into %s (target_id, name, payload, created_at) select i.id, 'other', '1', i.created_at from n, %s i`,
-			fsm.MaxInbox-1, f.table("signals"), f.table("instances")))
+		f.db.Exec(t, fmt.Sprintf(`insert into %s (target_id, name, payload, created_at)
+			with recursive n (x) as (select 0 union all select x + 1 from n where x < 99)
+			select i.id, 'other', '1', i.created_at from n, n m, %s i where n.x * 100 + m.x < %d`,
+			f.table("signals"), f.table("instances"), fsm.MaxInbox-1))
 		_, err := fsm.Send(t.Context(), f.eng, id, "other", nil, &fsm.SignalOptions{Key: "1"})
 		enginetest.NoError(t, err)
 		_, err = fsm.Send(t.Context(), f.eng, id, "other", nil, nil)

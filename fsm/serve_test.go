@@ -14,9 +14,6 @@ import (
 func TestAQueueThatIsServedLaterRuns(t *testing.T) {
 	t.Parallel()
 	enginetest.Each(t, func(t *testing.T, db enginetest.Database) {
-		if db.Name == enginetest.MySQL {
-			return
-		}
 		d := machine("late", done).Queue("late")
 		f := live(t, db, nil, d)
 		alarm, err := dispatch.NewAlarm(f, nil)

@@ -1,7 +1,9 @@
 package fsm
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/perdure/perdure/internal/failpoint"
@@ -77,6 +79,7 @@ func (p *piece) run(ctx context.Context, root string) error {
 	if err != nil || len(p.rows) == 0 {
 		return err
 	}
+	slices.SortFunc(p.rows, func(a, b store.TreeEnd) int { return cmp.Compare(a.Seq, b.Seq) })
 	p.taken = len(p.rows)
 	var over []int64 // rows about nothing: the end of their parent was taken back
 	var cancel, reopen []store.TreeEnd

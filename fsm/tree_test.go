@@ -144,7 +144,7 @@ func dieAfterPieces(self *torture.Self, change func(machines *fsm.Machines, id s
 // A process is killed while it ends a tree: another one ends the rest.
 func TestAKilledCancelIsContinued(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{enginetest.SQLite, enginetest.Postgres} {
+	for _, name := range []string{enginetest.SQLite, enginetest.Postgres, enginetest.MySQL} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, enginetest.New(t, name), nil)
@@ -207,8 +207,12 @@ func TestOneDeadlineThatFailsHoldsUpNoOther(t *testing.T) {
 // refusal returns statements that have the database refuse rows of an id, and undo
 // that.
 func refusal(database, table, id string) (refuse []string, permit string) {
-	if database == enginetest.SQLite {
+	switch database {
+	case enginetest.SQLite:
 		return []string{fmt.Sprintf("create trigger refused before insert on %s when new.id = '%s' begin select raise(abort, 'refused'); end", table, id)},
+			"drop trigger refused"
+	case enginetest.MySQL:
+		return []string{fmt.Sprintf("create trigger refused before insert on %s for each row if new.id = '%s' then signal sqlstate '45000' set message_text = 'refused'; end if", table, id)},
 			"drop trigger refused"
 	}
 	return []string{

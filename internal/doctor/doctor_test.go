@@ -49,14 +49,15 @@ func admit(t *testing.T, db enginetest.Database) *patient {
 			return err
 		}))
 	}
+	p.instances()
 	if db.Name != enginetest.MySQL {
 		p.fill()
 	}
 	return p
 }
 
-// fill makes instances in every place, a task and an alarm.
-func (p *patient) fill() {
+// instances makes instances in every place.
+func (p *patient) instances() {
 	p.Helper()
 	done := fsm.Define("done", 1, fsm.Step("only", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) { return r.Done(nil), nil }))
 	parked := fsm.Define("parked", 1, fsm.Step("wait", func(_ context.Context, r *fsm.Run[int]) (fsm.Outcome, error) {
@@ -85,6 +86,11 @@ func (p *patient) fill() {
 	enginetest.NoError(p.T, err)
 	_, err = machines.Process(p.Context())
 	enginetest.NoError(p.T, err)
+}
+
+// fill makes tasks and alarms.
+func (p *patient) fill() {
+	p.Helper()
 	alarms, err := alarm.New(p.eng, nil)
 	enginetest.NoError(p.T, err)
 	for range 3 {
@@ -257,6 +263,10 @@ func TestASoundMySQLIsSound(t *testing.T) {
 	}
 	p.db.Exec(t, "update perdure_hook_items set attempt = max_attempts + 1")
 	if r := p.examine()["hook_attempts"]; r.Severity != Broken || r.Total != 5 {
+		t.Errorf("got %+v", r)
+	}
+	p.db.Exec(t, "delete from perdure_ready where id = '"+p.ids["LATER"]+"'")
+	if r := p.examine()["fsm_place"]; r.Severity != Broken || r.Total != 1 {
 		t.Errorf("got %+v", r)
 	}
 }

@@ -31,9 +31,6 @@ func fill(t *testing.T, db enginetest.Database, clock *perduretest.Clock, keys s
 	t.Helper()
 	p := newProcess(t, db, clock, keys)
 	_, id := p.plant(t)
-	if p.machines == nil {
-		return
-	}
 	p.drain(t)
 	p.send(t, id)
 	waiting, err := fsm.Start(t.Context(), p.eng, p.order, "planted-state", nil)
@@ -50,6 +47,9 @@ func fill(t *testing.T, db enginetest.Database, clock *perduretest.Clock, keys s
 	last, err := fsm.Start(t.Context(), p.eng, p.order, "planted-state", nil)
 	enginetest.NoError(t, err)
 	p.send(t, last.ID)
+	if db.Name == enginetest.MySQL {
+		return // which carries no alarms, actors and servers
+	}
 
 	alarms, err := alarm.New(p.eng, nil)
 	enginetest.NoError(t, err)
@@ -135,7 +135,7 @@ func (Conformance) EveryColumnIsEncryptedAgain(t *testing.T, db enginetest.Datab
 			t.Errorf("with the second key: %+v, %+v before", p, before[i])
 		}
 	}
-	if only.machines == nil {
+	if db.Name == enginetest.MySQL {
 		return
 	}
 	var response string

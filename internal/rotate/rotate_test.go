@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/dispatch"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/hook"
@@ -66,9 +65,6 @@ func newProcess(t *testing.T, db enginetest.Database, clock *perduretest.Clock, 
 	enginetest.NoError(t, err)
 	p.raw, err = hook.Define(p.hooks, "raw", func(_ context.Context, payload json.RawMessage) error { p.did(string(payload)); return nil }, nil)
 	enginetest.NoError(t, err)
-	if db.Name == enginetest.MySQL {
-		return p
-	}
 	p.machines, err = fsm.New(p.eng, &fsm.Options{OnError: p.failed})
 	enginetest.NoError(t, err)
 	p.order = p.define()
@@ -121,11 +117,7 @@ func (p *process) failed(err error) {
 // drain runs what is due and returns what was done.
 func (p *process) drain(t *testing.T) string {
 	t.Helper()
-	processors := []dispatch.Processor{p.hooks}
-	if p.machines != nil {
-		processors = append(processors, p.machines)
-	}
-	perduretest.Drain(t, processors...)
+	perduretest.Drain(t, p.hooks, p.machines)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return strings.Join(p.ran, " ")
@@ -138,9 +130,6 @@ func (p *process) plant(t *testing.T) (hookID, instanceID string) {
 		hookID, err = p.mail.Trigger(tx, "planted-payload", nil)
 		return err
 	}))
-	if p.machines == nil {
-		return hookID, ""
-	}
 	started, err := fsm.Start(t.Context(), p.eng, p.order, "planted-state", nil)
 	enginetest.NoError(t, err)
 	registry, err := remote.New(p.eng, nil, nil)
@@ -214,20 +203,14 @@ func (Conformance) DatabaseShowsNoPayload(t *testing.T, db enginetest.Database) 
 	if found := shows(t, db); len(found) != 0 {
 		t.Errorf("it shows %v", found)
 	}
-	want := "planted-payload"
-	if id != "" {
-		p.drain(t)
-		p.send(t, id)
-		want = "planted-payload planted-state \"planted-signal\" planted-state \"planted-result\""
-	}
+	p.drain(t)
+	p.send(t, id)
+	want := "planted-payload planted-state \"planted-signal\" planted-state \"planted-result\""
 	if got := p.drain(t); len(strings.Fields(got)) != len(strings.Fields(want)) || !sameWords(got, want) {
 		t.Errorf("handlers saw %s, want %s", got, want)
 	}
 	if found := shows(t, db); len(found) != 0 {
 		t.Errorf("afterwards it shows %v", found)
-	}
-	if id == "" {
-		return
 	}
 	if i, err := p.machines.Get(t.Context(), id); err != nil || string(i.Result) != `"planted-result"` || string(i.State) != `"planted-state"` {
 		t.Errorf("%s, %s, %v", i.State, i.Result, err)
@@ -271,18 +254,16 @@ func (Conformance) WorkThatCannotBeOpenedIsLeftAlone(t *testing.T, db enginetest
 		if err != nil || record.Status != hook.Pending || record.Attempts != 0 || record.Crashes != 0 || !strings.Contains(string(record.Payload), "$sealed") {
 			t.Errorf("with keys %q: %+v, %v", keys, record, err)
 		}
-		if id != "" {
-			i, err := stranger.machines.Get(t.Context(), id)
-			if err != nil || i.Status.Ended() || i.Attempt != 1 || i.Crashes != 0 || !strings.Contains(string(i.State), `"key":"a"`) {
-				t.Errorf("with keys %q: %+v, %v", keys, i, err)
-			}
-			if delayed := i.Due.After(clock.Now()); delayed != strings.HasPrefix(keys, "a:") || delayed != strings.Contains(i.Error, "cannot be opened") {
-				t.Errorf("with keys %q it is due at %v, with the error %q", keys, i.Due, i.Error)
-			}
+		i, err := stranger.machines.Get(t.Context(), id)
+		if err != nil || i.Status.Ended() || i.Attempt != 1 || i.Crashes != 0 || !strings.Contains(string(i.State), `"key":"a"`) {
+			t.Errorf("with keys %q: %+v, %v", keys, i, err)
+		}
+		if delayed := i.Due.After(clock.Now()); delayed != strings.HasPrefix(keys, "a:") || delayed != strings.Contains(i.Error, "cannot be opened") {
+			t.Errorf("with keys %q it is due at %v, with the error %q", keys, i.Due, i.Error)
 		}
 		clock.Advance(2 * time.Minute)
 	}
-	if ran := owner.drain(t); !strings.Contains(ran, "planted-payload") || id != "" && !strings.Contains(ran, "planted-state") {
+	if ran := owner.drain(t); !strings.Contains(ran, "planted-payload") || !strings.Contains(ran, "planted-state") {
 		t.Errorf("the owner ran %q", ran)
 	}
 }
@@ -327,11 +308,9 @@ func (Conformance) KeysAreReplacedWhileWorkGoesOn(t *testing.T, db enginetest.Da
 		_, err := old.mail.Trigger(tx, "planted-payload", nil)
 		return err
 	}))
-	if db.Name != enginetest.MySQL {
-		started, err := fsm.Start(t.Context(), old.eng, old.order, "planted-state", nil)
-		enginetest.NoError(t, err)
-		old.send(t, started.ID)
-	}
+	started, err := fsm.Start(t.Context(), old.eng, old.order, "planted-state", nil)
+	enginetest.NoError(t, err)
+	old.send(t, started.ID)
 	fresh := newProcess(t, db, clock, keyB+"\n"+keyA)
 	before, err := rotate.Pending(t.Context(), fresh.eng, func(rotate.Progress) {})
 	enginetest.NoError(t, err)

@@ -90,9 +90,9 @@ func busy(t *testing.T, db enginetest.Database) *Exporter {
 	}))
 	_, err = hooks.Process(t.Context())
 	enginetest.NoError(t, err)
+	_, err = fsm.New(eng, nil)
+	enginetest.NoError(t, err)
 	if db.Name != enginetest.MySQL {
-		_, err = fsm.New(eng, nil)
-		enginetest.NoError(t, err)
 		_, err = task.NewWorker(eng, nil)
 		enginetest.NoError(t, err)
 	}

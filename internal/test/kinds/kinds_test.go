@@ -64,7 +64,7 @@ var (
 var kinds = map[string]kind{
 	"hook":       {startHook, everywhere, "perdure", "leases", "expires_at", "claimed_at"},
 	"alarm":      {startAlarm, whole, "perdure", "leases", "expires_at", "claimed_at"},
-	"step":       {startStep, whole, "perdure", "leases", "expires_at", "claimed_at"},
+	"step":       {startStep, everywhere, "perdure", "leases", "expires_at", "claimed_at"},
 	"effect":     {startEffect, whole, "perdure", "leases", "expires_at", "claimed_at"},
 	"invocation": {startInvocation, whole, "perdure", "leases", "expires_at", "claimed_at"},
 }
