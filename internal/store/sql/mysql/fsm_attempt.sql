@@ -15,7 +15,7 @@ select 'instance', i.id, coalesce((select max(a.seq) from perdure.attempts a whe
   i.step, i.attempt + i.crashes + 1, ?1, ?2, l.worker, l.claimed_at, coalesce(cast(?3 as datetime(6)), utc_timestamp(6))
 from perdure.leases l
 straight_join json_table(?5, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 where l.token = ?4
 
 -- name: InstanceAttemptCap
@@ -24,10 +24,10 @@ delete a
 from (
   select b.id, max(b.seq) - 50 as seq
   from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-  straight_join perdure.attempts b on b.kind = 'instance' and b.id = o.id and b.actor_type = '' and b.actor_id = ''
+  straight_join perdure.attempts b force index (primary) on b.kind = 'instance' and b.id = o.id and b.actor_type = '' and b.actor_id = ''
   group by b.id
 ) newest
-straight_join perdure.attempts a on a.kind = 'instance' and a.id = newest.id and a.actor_type = '' and a.actor_id = '' and a.seq <= newest.seq
+straight_join perdure.attempts a force index (primary) on a.kind = 'instance' and a.id = newest.id and a.actor_type = '' and a.actor_id = '' and a.seq <= newest.seq
 
 -- name: InstanceRunning
 -- Who has an instance that runs, and since when.

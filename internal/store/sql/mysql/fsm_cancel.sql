@@ -4,7 +4,7 @@
 -- The instance continues with its cancel step and the state that it had. It waits for
 -- nothing, and has no deadline any more.
 update json_table(?2, '$[*]' columns (id varchar(36) collate {collation} path '$[0]', step varchar(128) path '$[1]', reason longtext path '$[2]')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 set i.step = o.step, i.cancel_reason = o.reason, i.attempt = 0, i.failures = 0, i.crashes = 0, i.batch_limit = null, i.awaits = null, i.keeps = 0, i.seen = null,
   i.timed_out = 0, i.dropped = null, i.rerun = 0, i.wait = null, i.error = null, i.deadline_at = null, i.due_at = coalesce(cast(?1 as datetime(6)), utc_timestamp(6))
 
@@ -29,7 +29,7 @@ from (
   order by x.token
   limit 1000000000
 ) o
-straight_join perdure.leases l on l.token = o.token
+straight_join perdure.leases l force index (leases_token_key) on l.token = o.token
 for update
 
 -- name: PartitionQueued

@@ -1,8 +1,11 @@
--- How many instances there are, for metrics, on MySQL. Ready rows of hooks do not count.
+-- How many instances there are, for metrics, on MySQL. Ready rows of
+-- other kinds do not count.
 
 -- name: InstanceDepth
 select 'ready', count(*) from (
-  (select 1 from perdure.ready where queue < concat('hook', char(9 using utf8mb4)) limit 10000)
+  (select 1 from perdure.ready where queue < concat('alarm', char(9 using utf8mb4)) limit 10000)
+  union all
+  (select 1 from perdure.ready where queue >= concat('alarm', char(10 using utf8mb4)) and queue < concat('hook', char(9 using utf8mb4)) limit 10000)
   union all
   (select 1 from perdure.ready where queue >= concat('hook', char(10 using utf8mb4)) limit 10000)
   limit 10000

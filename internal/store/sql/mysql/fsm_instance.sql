@@ -5,7 +5,8 @@
 --
 -- A statement that changes rows locks what it reads of other tables, unless it is an
 -- insert. What it needs of them is therefore read before, into a variable of the session,
--- and joins that change rows say their order.
+-- and joins that change rows say their order. They also name their index: of a small table,
+-- the planner would make a scan, which locks rows in another order than a search by the key.
 
 -- name: InstanceStart
 -- The fast path: no unique key, no partition. Times are microseconds since 1970.
@@ -21,13 +22,13 @@ from json_table(?1, '$[*]' columns (
 insert into perdure.deadlines (at, id)
 select i.deadline_at, i.id
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]', deadline bigint path '$[12]')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 where o.deadline is not null
 ;
 insert into perdure.ready (queue, priority, due_at, id)
 select i.queue, i.priority, i.due_at, i.id
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 
 -- name: InstanceStartAlike
 -- The fastest path: instances that differ in nothing but their state, due now.
@@ -38,12 +39,12 @@ from json_table(?6, '$[*]' columns (id varchar(36) path '$[0]', state longtext p
 insert into perdure.ready (queue, priority, due_at, id)
 select i.queue, i.priority, i.due_at, i.id
 from json_table(?6, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 
 -- name: InstanceTrace
 -- Apart from the start, which is faster without it: few are traced.
 update json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]', trace text path '$[1]')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 set i.trace = o.trace
 
 -- name: UniqueEnter
@@ -60,7 +61,7 @@ order by o.name, o.wanted, o.ord
 -- name: UniqueOwners
 select u.name, u.`key`, u.id
 from json_table(?1, '$[*]' columns (name varchar(128) collate {collation} path '$[0]', wanted varchar(512) collate {collation} path '$[1]')) o
-straight_join perdure.uniques u on u.name = o.name and u.`key` = o.wanted
+straight_join perdure.uniques u force index (primary) on u.name = o.name and u.`key` = o.wanted
 
 -- name: InstanceInsert
 -- The general path, first of three: those that own their unique key, or have none.
@@ -80,7 +81,7 @@ where o.unique_key is null or u.id is not null
 insert into perdure.deadlines (at, id)
 select i.deadline_at, i.id
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 where i.deadline_at is not null
 
 -- name: PartitionEnter
@@ -91,7 +92,7 @@ select mine.partition_key, mine.id, mine.k - 1
 from (
   select i.id, i.partition_key, row_number() over (partition by i.partition_key order by o.ord) as r, count(*) over (partition by i.partition_key) as k
   from json_table(?1, '$[*]' columns (ord for ordinality, id varchar(36) collate {collation} path '$[0]')) o
-  straight_join perdure.instances i on i.id = o.id
+  straight_join perdure.instances i force index (primary) on i.id = o.id
   where i.partition_key is not null
 ) mine
 where mine.r = 1
@@ -105,10 +106,10 @@ select h.`key`, h.tail - mine.k + mine.r, mine.id
 from (
   select i.id, i.partition_key, row_number() over (partition by i.partition_key order by o.ord) as r, count(*) over (partition by i.partition_key) as k
   from json_table(?1, '$[*]' columns (ord for ordinality, id varchar(36) collate {collation} path '$[0]')) o
-  straight_join perdure.instances i on i.id = o.id
+  straight_join perdure.instances i force index (primary) on i.id = o.id
   where i.partition_key is not null
 ) mine
-straight_join perdure.partition_heads h on h.`key` = mine.partition_key
+straight_join perdure.partition_heads h force index (primary) on h.`key` = mine.partition_key
 where h.head <> mine.id
 
 -- name: InstanceReady
@@ -116,7 +117,7 @@ where h.head <> mine.id
 insert into perdure.ready (queue, priority, due_at, id)
 select i.queue, i.priority, i.due_at, i.id
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 left join perdure.partition_heads h on h.`key` = i.partition_key
 where i.partition_key is null or h.head = i.id
 
@@ -171,7 +172,7 @@ straight_join perdure.ready r force index (primary)
 select i.id, i.fsm, i.version, i.step, i.state, i.attempt, least(i.failures, i.attempt), i.crashes, i.awaits, i.keeps, i.seen, i.timed_out, i.fanout, i.dropped,
   i.parent_id, i.parent_fanout, i.partition_key, i.unique_name, i.unique_key, i.unique_scope, i.deadline_at, i.created_at, i.priority, i.due_at, i.trace, i.awaited, i.rerun, i.wait, i.cancel_reason
 from json_table(@perdure_claim, '$[*]' columns (id varchar(36) collate {collation} path '$[2]')) held
-straight_join perdure.instances i on i.id = held.id
+straight_join perdure.instances i force index (primary) on i.id = held.id
 
 -- name: InstanceSuspectList
 -- Due suspects that may be run, in the order in which they are: large batches first, as

@@ -39,7 +39,7 @@ from (select 1) one
 left join perdure.waiting w on w.id = ?1
 ;
 update perdure.instances i
-straight_join perdure.waiting w on w.id = i.id
+straight_join perdure.waiting w force index (primary) on w.id = i.id
 set i.wait = concat('{"for":"signals","left":', coalesce(@perdure_left, 'null'), '}')
 where i.id = ?1
 ;
@@ -48,7 +48,7 @@ where id = ?1
 
 -- name: BarrierRemove
 update perdure.barriers b
-straight_join perdure.instances i on i.id = b.parent_id
+straight_join perdure.instances i force index (primary) on i.id = b.parent_id
 set i.wait = concat('{"for":"children","until":', b.until, ',"rest":', case when b.cancel_rest = 1 then 'true' else 'false' end,
   ',"left":', coalesce(timestampdiff(microsecond, coalesce(cast(?2 as datetime(6)), utc_timestamp(6)), b.deadline_at), 'null'), '}')
 where b.parent_id = ?1
@@ -59,7 +59,7 @@ where parent_id = ?1
 -- name: WaitClear
 -- Also the lock that those who deliver signals take.
 update json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 set i.wait = null
 
 -- name: UnroutedRemove
@@ -82,7 +82,7 @@ from (
   where x.dead = 0 and x.finished_at <= coalesce(cast(?1 as datetime(6)), utc_timestamp(6)) - interval ?2 microsecond and (
     select 1
     from perdure.instances i
-    straight_join perdure.instances p on p.id = i.parent_id
+    straight_join perdure.instances p force index (primary) on p.id = i.parent_id
     left join perdure.finished e on e.id = p.id
     where i.id = x.id and e.id is null
     limit 1
@@ -90,7 +90,7 @@ from (
   order by x.finished_at
   limit 10000
 ) o
-straight_join perdure.finished f on f.id = o.id
+straight_join perdure.finished f force index (primary) on f.id = o.id
 where f.dead = 0 and f.finished_at <= coalesce(cast(?1 as datetime(6)), utc_timestamp(6)) - interval ?2 microsecond
 limit ?3
 for update skip locked
@@ -103,7 +103,7 @@ from (
   where x.dead = 1 and x.finished_at <= coalesce(cast(?1 as datetime(6)), utc_timestamp(6)) - interval ?2 microsecond and (
     select 1
     from perdure.instances i
-    straight_join perdure.instances p on p.id = i.parent_id
+    straight_join perdure.instances p force index (primary) on p.id = i.parent_id
     left join perdure.finished e on e.id = p.id
     where i.id = x.id and e.id is null
     limit 1
@@ -111,7 +111,7 @@ from (
   order by x.finished_at
   limit 10000
 ) o
-straight_join perdure.finished f on f.id = o.id
+straight_join perdure.finished f force index (primary) on f.id = o.id
 where f.dead = 1 and f.finished_at <= coalesce(cast(?1 as datetime(6)), utc_timestamp(6)) - interval ?2 microsecond
 limit ?3
 for update skip locked
@@ -127,29 +127,29 @@ lock in share mode
 -- name: InstanceDelete
 delete k
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.signal_keys k on k.target_id = o.id
+straight_join perdure.signal_keys k force index (primary) on k.target_id = o.id
 ;
 delete s
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.signals s on s.target_id = o.id
+straight_join perdure.signals s force index (signals_target_idx) on s.target_id = o.id
 ;
 delete t
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.transitions t on t.instance_id = o.id
+straight_join perdure.transitions t force index (primary) on t.instance_id = o.id
 ;
 delete a
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.attempts a on a.kind = 'instance' and a.id = o.id and a.actor_type = '' and a.actor_id = ''
+straight_join perdure.attempts a force index (primary) on a.kind = 'instance' and a.id = o.id and a.actor_type = '' and a.actor_id = ''
 ;
 delete u
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.instances i on i.id = o.id
-straight_join perdure.uniques u on u.name = i.unique_name and u.`key` = i.unique_key and u.id = i.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
+straight_join perdure.uniques u force index (primary) on u.name = i.unique_name and u.`key` = i.unique_key and u.id = i.id
 ;
 delete i
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 ;
 delete f
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.finished f on f.id = o.id
+straight_join perdure.finished f force index (primary) on f.id = o.id

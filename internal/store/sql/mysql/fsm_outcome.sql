@@ -10,7 +10,7 @@ from (
   order by chosen.id
   limit 1000000000
 ) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 for update
 
 -- name: InstanceStep
@@ -20,7 +20,7 @@ update json_table(?1, '$[*]' columns (
   seen longtext path '$[6]', timed_out tinyint path '$[7]', fanout int path '$[8]', dropped longtext path '$[9]', error longtext path '$[10]', delay bigint path '$[11]',
   failures int path '$[12]', awaited longtext path '$[13]', rerun tinyint path '$[14]'
 )) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 set i.step = o.step, i.state = o.state, i.attempt = o.attempt, i.failures = o.failures, i.awaits = o.awaits, i.keeps = o.keeps, i.seen = o.seen,
   i.timed_out = o.timed_out, i.crashes = case when o.attempt = 0 then 0 else i.crashes end, i.batch_limit = null, i.fanout = o.fanout, i.dropped = o.dropped, i.error = o.error,
   i.due_at = coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) + interval o.delay microsecond, i.awaited = coalesce(o.awaited, i.awaited), i.rerun = o.rerun, i.wait = null
@@ -28,7 +28,7 @@ set i.step = o.step, i.state = o.state, i.attempt = o.attempt, i.failures = o.fa
 -- name: InstanceStepPlain
 -- InstanceStep for instances that begin a step and wait for nothing.
 update json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]', step varchar(128) path '$[1]', state longtext path '$[2]', fanout int path '$[3]', delay bigint path '$[4]')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 set i.step = o.step, i.state = o.state, i.attempt = 0, i.failures = 0, i.awaits = null, i.keeps = 0, i.seen = null, i.timed_out = 0, i.crashes = 0, i.batch_limit = null,
   i.fanout = o.fanout, i.dropped = null, i.error = null, i.due_at = coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) + interval o.delay microsecond, i.rerun = 0, i.wait = null
 
@@ -39,18 +39,18 @@ set i.step = o.step, i.state = o.state, i.attempt = 0, i.failures = 0, i.awaits 
 select distinct s.target_id, s.name
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]', names longtext path '$[1]', given longtext path '$[2]')) o
 straight_join json_table(o.names, '$[*]' columns (name varchar(128) collate {collation} path '$')) n
-straight_join perdure.signals s on s.target_id = o.id and s.name = n.name
+straight_join perdure.signals s force index (signals_target_idx) on s.target_id = o.id and s.name = n.name
 where s.received = 0 and not json_contains(o.given, cast(s.seq as char))
 
 -- name: SignalReceive
 update json_table(?1, '$[*]' columns (seq bigint path '$[0]')) o
-straight_join perdure.signals s on s.seq = o.seq
+straight_join perdure.signals s force index (primary) on s.seq = o.seq
 set s.received = 1
 
 -- name: SignalConsume
 delete s
 from json_table(?1, '$[*]' columns (seq bigint path '$[0]')) o
-straight_join perdure.signals s on s.seq = o.seq
+straight_join perdure.signals s force index (primary) on s.seq = o.seq
 
 -- name: AwaitPark
 -- After the update of the instance, which took its lock: a signal is either visible here, or
@@ -60,7 +60,7 @@ from (
   select distinct o.id
   from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]', names longtext path '$[1]', seen longtext path '$[2]')) o
   straight_join json_table(o.names, '$[*]' columns (name varchar(128) collate {collation} path '$')) n
-  straight_join perdure.signals s on s.target_id = o.id and s.name = n.name
+  straight_join perdure.signals s force index (signals_target_idx) on s.target_id = o.id and s.name = n.name
   where o.seen is null or not json_contains(o.seen, cast(s.seq as char))
 ) hit
 ;
@@ -73,11 +73,11 @@ where hit.id is null
 insert into perdure.ready (queue, priority, due_at, id)
 select i.queue, i.priority, i.due_at, i.id
 from json_table(@perdure_hit, '$[*]' columns (id varchar(36) collate {collation} path '$')) hit
-straight_join perdure.instances i on i.id = hit.id
+straight_join perdure.instances i force index (primary) on i.id = hit.id
 ;
 select i.queue
 from json_table(@perdure_hit, '$[*]' columns (id varchar(36) collate {collation} path '$')) hit
-straight_join perdure.instances i on i.id = hit.id
+straight_join perdure.instances i force index (primary) on i.id = hit.id
 
 -- name: BarrierInsert
 insert into perdure.barriers (parent_id, fanout, pending, until, deadline_at, cancel_rest)
@@ -90,33 +90,33 @@ select json_arrayagg(open.parent_id) into @perdure_open
 from (
   select distinct b.parent_id
   from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-  straight_join perdure.barriers b on b.parent_id = o.id
+  straight_join perdure.barriers b force index (primary) on b.parent_id = o.id
   where b.pending <= b.until
 ) open
 ;
 insert into perdure.tree_ends (parent_id, first_fanout, last_fanout, kind, root_id, reason, due_at, created_at)
 select b.parent_id, b.fanout, b.fanout, 'cancel', b.parent_id, 'enough of the children have ended', coalesce(cast(?2 as datetime(6)), utc_timestamp(6)), coalesce(cast(?2 as datetime(6)), utc_timestamp(6))
 from json_table(@perdure_open, '$[*]' columns (id varchar(36) collate {collation} path '$')) o
-straight_join perdure.barriers b on b.parent_id = o.id
+straight_join perdure.barriers b force index (primary) on b.parent_id = o.id
 where b.cancel_rest = 1 and b.pending > 0
 on duplicate key update seq = perdure.tree_ends.seq
 ;
 delete b
 from json_table(@perdure_open, '$[*]' columns (id varchar(36) collate {collation} path '$')) o
-straight_join perdure.barriers b on b.parent_id = o.id
+straight_join perdure.barriers b force index (primary) on b.parent_id = o.id
 ;
 update json_table(@perdure_open, '$[*]' columns (id varchar(36) collate {collation} path '$')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 set i.due_at = coalesce(cast(?2 as datetime(6)), utc_timestamp(6))
 ;
 insert into perdure.ready (queue, priority, due_at, id)
 select i.queue, i.priority, i.due_at, i.id
 from json_table(@perdure_open, '$[*]' columns (id varchar(36) collate {collation} path '$')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 ;
 select i.queue
 from json_table(@perdure_open, '$[*]' columns (id varchar(36) collate {collation} path '$')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 
 -- name: BarrierLock
 select b.parent_id
@@ -126,18 +126,18 @@ from (
   order by chosen.id
   limit 1000000000
 ) o
-straight_join perdure.barriers b on b.parent_id = o.id
+straight_join perdure.barriers b force index (primary) on b.parent_id = o.id
 for update
 
 -- name: BarrierCount
 update json_table(?1, '$[*]' columns (parent varchar(36) collate {collation} path '$[0]', fanout int path '$[1]', n int path '$[2]')) o
-straight_join perdure.barriers b on b.parent_id = o.parent and b.fanout = o.fanout
+straight_join perdure.barriers b force index (primary) on b.parent_id = o.parent and b.fanout = o.fanout
 set b.pending = b.pending - o.n
 
 -- name: BarrierDelete
 delete b
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.barriers b on b.parent_id = o.id
+straight_join perdure.barriers b force index (primary) on b.parent_id = o.id
 
 -- name: FinishMany
 insert into perdure.finished (id, status, result, error, state, ended_by, finished_at)
@@ -147,13 +147,13 @@ from json_table(?2, '$[*]' columns (id varchar(36) path '$[0]', status varchar(1
 -- name: UniqueLeave
 delete u
 from json_table(?1, '$[*]' columns (name varchar(128) collate {collation} path '$[0]', wanted varchar(512) collate {collation} path '$[1]', id varchar(36) collate {collation} path '$[2]')) o
-straight_join perdure.uniques u on u.name = o.name and u.`key` = o.wanted and u.id = o.id
+straight_join perdure.uniques u force index (primary) on u.name = o.name and u.`key` = o.wanted and u.id = o.id
 
 -- name: DeadlineDelete
 -- at is given in microseconds since 1970.
 delete d
 from json_table(?1, '$[*]' columns (at bigint path '$[0]', id varchar(36) collate {collation} path '$[1]')) o
-straight_join perdure.deadlines d on d.at = cast('1970-01-01 00:00:00' as datetime(6)) + interval o.at microsecond and d.id = o.id
+straight_join perdure.deadlines d force index (primary) on d.at = cast('1970-01-01 00:00:00' as datetime(6)) + interval o.at microsecond and d.id = o.id
 
 -- name: PartitionLock
 select h.`key`
@@ -163,7 +163,7 @@ from (
   order by chosen.name
   limit 1000000000
 ) o
-straight_join perdure.partition_heads h on h.`key` = o.name
+straight_join perdure.partition_heads h force index (primary) on h.`key` = o.name
 for update
 
 -- name: PartitionPromote
@@ -173,34 +173,34 @@ from (
   select distinct given.name
   from json_table(?1, '$[*]' columns (name varchar(512) collate {collation} path '$[0]')) given
 ) o
-straight_join perdure.partition_waiting w on w.`key` = o.name and w.seq = (select min(x.seq) from perdure.partition_waiting x where x.`key` = o.name)
+straight_join perdure.partition_waiting w force index (primary) on w.`key` = o.name and w.seq = (select min(x.seq) from perdure.partition_waiting x where x.`key` = o.name)
 ;
 delete w
 from json_table(@perdure_next, '$[*]' columns (name varchar(512) collate {collation} path '$[0]', seq bigint path '$[1]')) n
 straight_join perdure.partition_waiting w force index (primary) on w.`key` = n.name and w.seq = n.seq
 ;
 update json_table(@perdure_next, '$[*]' columns (name varchar(512) collate {collation} path '$[0]', id varchar(36) path '$[2]')) n
-straight_join perdure.partition_heads h on h.`key` = n.name
+straight_join perdure.partition_heads h force index (primary) on h.`key` = n.name
 set h.head = n.id
 ;
 delete h
 from json_table(?2, '$[*]' columns (name varchar(512) collate {collation} path '$[0]')) o
-straight_join perdure.partition_heads h on h.`key` = o.name
+straight_join perdure.partition_heads h force index (primary) on h.`key` = o.name
 left join json_table(@perdure_next, '$[*]' columns (name varchar(512) collate {collation} path '$[0]', id varchar(36) path '$[2]')) n on n.name = o.name
 where n.id is null
 ;
 update json_table(@perdure_next, '$[*]' columns (id varchar(36) collate {collation} path '$[2]')) n
-straight_join perdure.instances i on i.id = n.id
+straight_join perdure.instances i force index (primary) on i.id = n.id
 set i.due_at = greatest(i.due_at, coalesce(cast(?3 as datetime(6)), utc_timestamp(6)))
 ;
 insert into perdure.ready (queue, priority, due_at, id)
 select i.queue, i.priority, i.due_at, i.id
 from json_table(@perdure_next, '$[*]' columns (id varchar(36) collate {collation} path '$[2]')) n
-straight_join perdure.instances i on i.id = n.id
+straight_join perdure.instances i force index (primary) on i.id = n.id
 ;
 select i.queue
 from json_table(@perdure_next, '$[*]' columns (id varchar(36) collate {collation} path '$[2]')) n
-straight_join perdure.instances i on i.id = n.id
+straight_join perdure.instances i force index (primary) on i.id = n.id
 
 -- name: ChildrenDropped
 -- Children whose unique key was taken: the parent does not wait for them, and is told.
@@ -215,7 +215,7 @@ update (
   from json_table(@perdure_lost, '$[*]' columns (parent varchar(36) collate {collation} path '$[0]', ordinal int path '$[1]', existing varchar(36) path '$[2]')) l
   group by l.parent
 ) lost
-straight_join perdure.instances i on i.id = lost.parent
+straight_join perdure.instances i force index (primary) on i.id = lost.parent
 set i.dropped = lost.list
 ;
 update (
@@ -223,7 +223,7 @@ update (
   from json_table(@perdure_lost, '$[*]' columns (parent varchar(36) collate {collation} path '$[0]')) l
   group by l.parent
 ) lost
-straight_join perdure.barriers b on b.parent_id = lost.parent
+straight_join perdure.barriers b force index (primary) on b.parent_id = lost.parent
 set b.pending = b.pending - lost.n, b.until = greatest(b.until - lost.n, 0)
 
 -- name: ChildList

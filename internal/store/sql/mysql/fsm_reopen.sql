@@ -25,7 +25,7 @@ limit ?2
 -- name: FinishedOwn
 -- Instances that cannot be reopened: their end does not depend on their parent any more.
 update json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.finished f on f.id = o.id
+straight_join perdure.finished f force index (primary) on f.id = o.id
 set f.ended_by = null
 
 -- name: BarrierRecount
@@ -39,11 +39,11 @@ select json_arrayagg(json_array(b.parent_id, (
   where i.parent_id = b.parent_id and i.parent_fanout = b.fanout and f.id is null
 ))) into @perdure_counted
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.barriers b on b.parent_id = o.id
+straight_join perdure.barriers b force index (primary) on b.parent_id = o.id
 where b.pending > 500000000
 ;
 update json_table(@perdure_counted, '$[*]' columns (id varchar(36) collate {collation} path '$[0]', live int path '$[1]')) o
-straight_join perdure.barriers b on b.parent_id = o.id
+straight_join perdure.barriers b force index (primary) on b.parent_id = o.id
 set b.pending = o.live
 
 -- name: InstanceReset
@@ -51,8 +51,8 @@ set b.pending = o.live
 -- deadline. A parent that has counted its end does not count it again: such a parent still
 -- finds it by the negative number.
 update json_table(?2, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.finished f on f.id = o.id
-straight_join perdure.instances i on i.id = f.id
+straight_join perdure.finished f force index (primary) on f.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = f.id
 set i.attempt = 0, i.failures = 0, i.crashes = 0, i.batch_limit = null, i.parent_fanout = case when f.ended_by is null then 0 - abs(i.parent_fanout) else i.parent_fanout end,
   i.deadline_at = case when i.deadline_at > f.finished_at then coalesce(cast(?1 as datetime(6)), utc_timestamp(6)) + interval timestampdiff(microsecond, f.finished_at, i.deadline_at) microsecond end,
   i.due_at = greatest(i.due_at, coalesce(cast(?1 as datetime(6)), utc_timestamp(6)))
@@ -61,10 +61,10 @@ set i.attempt = 0, i.failures = 0, i.crashes = 0, i.batch_limit = null, i.parent
 insert into perdure.deadlines (at, id)
 select i.deadline_at, i.id
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 where i.deadline_at is not null
 
 -- name: FinishedRevive
 delete f
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.finished f on f.id = o.id
+straight_join perdure.finished f force index (primary) on f.id = o.id

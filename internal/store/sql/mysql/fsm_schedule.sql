@@ -30,7 +30,7 @@ from (
   order by x.next_at
   limit 10000
 ) o
-straight_join perdure.schedules s on s.name = o.name
+straight_join perdure.schedules s force index (primary) on s.name = o.name
 where s.paused = 0 and s.next_at <= coalesce(cast(?1 as datetime(6)), utc_timestamp(6))
 limit ?2
 for update skip locked

@@ -48,7 +48,7 @@ select json_arrayagg(hit.id) into @perdure_woken
 from (
   select w.id
   from perdure.waiting w
-  straight_join perdure.instances i on i.id = w.id
+  straight_join perdure.instances i force index (primary) on i.id = w.id
   where w.id = ?1 and ?2 in (select n.name from json_table(w.names, '$[*]' columns (name varchar(128) collate {collation} path '$')) n) and (
     select 1
     from perdure.signals s
@@ -60,23 +60,23 @@ from (
 ;
 delete w
 from json_table(@perdure_woken, '$[*]' columns (id varchar(36) collate {collation} path '$')) o
-straight_join perdure.waiting w on w.id = o.id
+straight_join perdure.waiting w force index (primary) on w.id = o.id
 ;
 update json_table(@perdure_woken, '$[*]' columns (id varchar(36) collate {collation} path '$')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 set i.due_at = coalesce(cast(?3 as datetime(6)), utc_timestamp(6)), i.timed_out = 0
 ;
 insert into perdure.ready (queue, priority, due_at, id)
 select i.queue, i.priority, i.due_at, i.id
 from json_table(@perdure_woken, '$[*]' columns (id varchar(36) collate {collation} path '$')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 ;
 select i.queue
 from json_table(@perdure_woken, '$[*]' columns (id varchar(36) collate {collation} path '$')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 
 -- name: SignalInbox
 select s.seq, s.target_id, s.name, s.payload, s.created_at, s.received
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.signals s on s.target_id = o.id
+straight_join perdure.signals s force index (signals_target_idx) on s.target_id = o.id
 order by s.target_id, s.seq

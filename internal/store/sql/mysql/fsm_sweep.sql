@@ -9,7 +9,7 @@
 select l.token, l.alone, i.id, i.crashes, coalesce(i.batch_limit, 1), i.id, i.fsm
 from perdure.leases l
 straight_join json_table(l.ids, '$[*]' columns (id varchar(36) collate {collation} path '$')) held
-straight_join perdure.instances i on i.id = held.id
+straight_join perdure.instances i force index (primary) on i.id = held.id
 left join perdure.finished f on f.id = i.id
 left join perdure.ready r on r.queue = i.queue and r.suspect = 0 and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id
 left join perdure.ready s on s.queue = i.queue and s.suspect = 1 and s.priority = i.priority and s.due_at = i.due_at and s.id = i.id
@@ -24,24 +24,24 @@ where l.worker = ?1 and f.id is null and r.id is null and s.id is null and w.id 
 -- name: InstanceReturn
 -- A claim whose process crashed: back to the queue. Suspects have a batch limit.
 update json_table(?3, '$[*]' columns (id varchar(36) collate {collation} path '$[0]', crashes int path '$[1]', delay bigint path '$[2]', batch_limit int path '$[3]')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 set i.crashes = o.crashes, i.batch_limit = o.batch_limit, i.error = ?1, i.due_at = coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) + interval o.delay microsecond
 ;
 insert into perdure.ready (queue, suspect, priority, due_at, id)
 select i.queue, case when i.batch_limit is null then 0 else 1 end, i.priority, i.due_at, i.id
 from json_table(?3, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 ;
 select i.queue
 from json_table(?3, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 
 -- name: InstanceRelease
 -- A claim that was not started: back to the queue as it was.
 insert into perdure.ready (queue, suspect, priority, due_at, id)
 select i.queue, case when i.batch_limit is null then 0 else 1 end, i.priority, i.due_at, i.id
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 
 -- name: InstancePostpone
 -- A claim that cannot be run here: back to the queue for later, with the reason.
@@ -59,32 +59,32 @@ from (
   order by w.deadline_at
   limit 10000
 ) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 limit ?2
 for update skip locked
 
 -- name: WaitingTimeout
 select json_arrayagg(w.id) into @perdure_woken
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.waiting w on w.id = o.id
+straight_join perdure.waiting w force index (primary) on w.id = o.id
 where w.deadline_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6))
 ;
 delete w
 from json_table(@perdure_woken, '$[*]' columns (id varchar(36) collate {collation} path '$')) o
-straight_join perdure.waiting w on w.id = o.id
+straight_join perdure.waiting w force index (primary) on w.id = o.id
 ;
 update json_table(@perdure_woken, '$[*]' columns (id varchar(36) collate {collation} path '$')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 set i.due_at = coalesce(cast(?3 as datetime(6)), utc_timestamp(6)), i.timed_out = 1
 ;
 insert into perdure.ready (queue, priority, due_at, id)
 select i.queue, i.priority, i.due_at, i.id
 from json_table(@perdure_woken, '$[*]' columns (id varchar(36) collate {collation} path '$')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 ;
 select i.queue
 from json_table(@perdure_woken, '$[*]' columns (id varchar(36) collate {collation} path '$')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 
 -- name: BarrierTimeout
 -- A parent that is locked, perhaps by a unit that sends it a signal, is left for later.
@@ -98,8 +98,8 @@ from (
     order by x.deadline_at
     limit 10000
   ) o
-  straight_join perdure.barriers b on b.parent_id = o.parent_id
-  straight_join perdure.instances i on i.id = b.parent_id
+  straight_join perdure.barriers b force index (primary) on b.parent_id = o.parent_id
+  straight_join perdure.instances i force index (primary) on i.id = b.parent_id
   where b.deadline_at <= coalesce(cast(?1 as datetime(6)), utc_timestamp(6))
   limit ?2
   for update skip locked
@@ -108,26 +108,26 @@ from (
 insert into perdure.tree_ends (parent_id, first_fanout, last_fanout, kind, root_id, reason, due_at, created_at)
 select b.parent_id, b.fanout, b.fanout, 'cancel', b.parent_id, 'the wait for the children has timed out', coalesce(cast(?1 as datetime(6)), utc_timestamp(6)), coalesce(cast(?1 as datetime(6)), utc_timestamp(6))
 from json_table(@perdure_gone, '$[*]' columns (id varchar(36) collate {collation} path '$')) o
-straight_join perdure.barriers b on b.parent_id = o.id
+straight_join perdure.barriers b force index (primary) on b.parent_id = o.id
 where b.cancel_rest = 1 and b.pending > 0
 on duplicate key update seq = perdure.tree_ends.seq
 ;
 delete b
 from json_table(@perdure_gone, '$[*]' columns (id varchar(36) collate {collation} path '$')) o
-straight_join perdure.barriers b on b.parent_id = o.id
+straight_join perdure.barriers b force index (primary) on b.parent_id = o.id
 ;
 update json_table(@perdure_gone, '$[*]' columns (id varchar(36) collate {collation} path '$')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 set i.due_at = coalesce(cast(?1 as datetime(6)), utc_timestamp(6)), i.timed_out = 1
 ;
 insert into perdure.ready (queue, priority, due_at, id)
 select i.queue, i.priority, i.due_at, i.id
 from json_table(@perdure_gone, '$[*]' columns (id varchar(36) collate {collation} path '$')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 ;
 select i.queue
 from json_table(@perdure_gone, '$[*]' columns (id varchar(36) collate {collation} path '$')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 
 -- name: InstanceUnroute
 -- Claimed by a process that does not know the definition, or not this step of it: parked
@@ -135,7 +135,7 @@ straight_join perdure.instances i on i.id = o.id
 insert into perdure.unrouted (queue, fsm, version, step, id)
 select i.queue, i.fsm, i.version, case when o.known = 1 then i.step else '' end, i.id
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]', known tinyint path '$[1]')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 
 -- name: InstanceReroute
 select json_arrayagg(json_array(known.fsm, known.version, known.step, known.id)) into @perdure_rerouted
@@ -143,7 +143,7 @@ from (
   select u.fsm, u.version, u.step, u.id
   from json_table(?1, '$[*]' columns (fsm varchar(128) collate {collation} path '$[0]', version int path '$[1]', step varchar(128) collate {collation} path '$[2]')) mine
   straight_join perdure.unrouted u force index (primary) on u.queue = ?2 and u.fsm = mine.fsm and u.version = mine.version and u.step = mine.step
-  straight_join perdure.instances i on i.id = u.id
+  straight_join perdure.instances i force index (primary) on i.id = u.id
   limit ?3
   for update skip locked
 ) known
@@ -153,17 +153,17 @@ from json_table(@perdure_rerouted, '$[*]' columns (fsm varchar(128) collate {col
 straight_join perdure.unrouted u force index (primary) on u.queue = ?2 and u.fsm = o.fsm and u.version = o.version and u.step = o.step and u.id = o.id
 ;
 update json_table(@perdure_rerouted, '$[*]' columns (id varchar(36) collate {collation} path '$[3]')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 set i.due_at = coalesce(cast(?4 as datetime(6)), utc_timestamp(6))
 ;
 insert into perdure.ready (queue, suspect, priority, due_at, id)
 select i.queue, case when i.batch_limit is null then 0 else 1 end, i.priority, i.due_at, i.id
 from json_table(@perdure_rerouted, '$[*]' columns (id varchar(36) collate {collation} path '$[3]')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 ;
 select i.queue
 from json_table(@perdure_rerouted, '$[*]' columns (id varchar(36) collate {collation} path '$[3]')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 
 -- name: InstanceNextWake
 -- Microseconds until something is due in a queue.
@@ -182,7 +182,7 @@ from (
   union all
   select min(r.due_at)
   from perdure.ready r force index (primary)
-  straight_join perdure.instances i on i.id = r.id
+  straight_join perdure.instances i force index (primary) on i.id = r.id
   where ?4 > 1 and r.queue = ?2 and r.suspect = 1 and r.priority in (-1, 0, 1) and i.batch_limit >= ?4{openable Instance r.id}
   union all
   (

@@ -34,7 +34,7 @@ from (
   order by y.seq
   limit 10000
 ) o
-straight_join perdure.tree_ends t on t.seq = o.seq
+straight_join perdure.tree_ends t force index (primary) on t.seq = o.seq
 limit ?2
 for update skip locked
 
@@ -48,13 +48,13 @@ limit 1
 -- name: TreeAdvance
 -- The pass has come to a child, or begins anew.
 update json_table(?3, '$[*]' columns (seq bigint path '$[0]', fanout int path '$[1]', ordinal int path '$[2]')) o
-straight_join perdure.tree_ends t on t.seq = o.seq
+straight_join perdure.tree_ends t force index (primary) on t.seq = o.seq
 set t.after_fanout = o.fanout, t.after_ordinal = o.ordinal, t.due_at = coalesce(cast(?1 as datetime(6)), utc_timestamp(6)) + interval ?2 microsecond
 
 -- name: TreeDelete
 delete t
 from json_table(?1, '$[*]' columns (seq bigint path '$[0]')) o
-straight_join perdure.tree_ends t on t.seq = o.seq
+straight_join perdure.tree_ends t force index (primary) on t.seq = o.seq
 
 -- name: TreeLive
 -- The live children that rows are about, in the order of their passes. A child that is being
@@ -115,7 +115,7 @@ from (
   order by x.token
   limit 1000000000
 ) o
-straight_join perdure.leases l on l.token = o.token
+straight_join perdure.leases l force index (leases_token_key) on l.token = o.token
 for update skip locked
 
 -- name: InstanceTakeMany
@@ -126,7 +126,7 @@ from (
   order by chosen.id
   limit 1000000000
 ) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 for update skip locked
 
 -- name: InstanceEndsMany
@@ -134,7 +134,7 @@ for update skip locked
 select i.id, i.step, i.attempt, i.crashes, i.fanout, i.parent_id, i.parent_fanout, i.partition_key, i.unique_name, i.unique_key, i.unique_scope, i.deadline_at,
   i.queue, i.awaits, i.seen, i.cancel_reason, (select d.cancel_step from perdure.definitions d where d.fsm = i.fsm and d.version = i.version)
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 lock in share mode
 
 -- name: PartitionTakeMany
@@ -145,13 +145,13 @@ from (
   order by chosen.name
   limit 1000000000
 ) o
-straight_join perdure.partition_heads h on h.`key` = o.name
+straight_join perdure.partition_heads h force index (primary) on h.`key` = o.name
 for update skip locked
 
 -- name: BarrierSeeMany
 select b.parent_id
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.barriers b on b.parent_id = o.id
+straight_join perdure.barriers b force index (primary) on b.parent_id = o.id
 
 -- name: BarrierTakeMany
 select b.parent_id
@@ -161,7 +161,7 @@ from (
   order by chosen.id
   limit 1000000000
 ) o
-straight_join perdure.barriers b on b.parent_id = o.id
+straight_join perdure.barriers b force index (primary) on b.parent_id = o.id
 for update skip locked
 
 -- name: ReadyRemoveMany
@@ -171,7 +171,7 @@ select json_arrayagg(json_array(gone.queue, gone.suspect, gone.priority, gone.du
 from (
   select r.queue, r.suspect, r.priority, r.due_at, r.id
   from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-  straight_join perdure.instances i on i.id = o.id
+  straight_join perdure.instances i force index (primary) on i.id = o.id
   straight_join perdure.ready r force index (primary) on r.queue = i.queue and r.suspect in (0, 1) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id
   for update skip locked
 ) gone
@@ -189,17 +189,17 @@ select json_arrayagg(json_array(gone.id, timestampdiff(microsecond, coalesce(cas
 from (
   select w.id, w.deadline_at
   from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-  straight_join perdure.waiting w on w.id = o.id
+  straight_join perdure.waiting w force index (primary) on w.id = o.id
   for update skip locked
 ) gone
 ;
 update json_table(@perdure_gone, '$[*]' columns (id varchar(36) collate {collation} path '$[0]', remaining bigint path '$[1]')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 set i.wait = concat('{"for":"signals","left":', coalesce(o.remaining, 'null'), '}')
 ;
 delete w
 from json_table(@perdure_gone, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.waiting w on w.id = o.id
+straight_join perdure.waiting w force index (primary) on w.id = o.id
 ;
 select o.id
 from json_table(@perdure_gone, '$[*]' columns (id varchar(36) path '$[0]')) o
@@ -209,17 +209,17 @@ select json_arrayagg(json_array(gone.parent_id, gone.until, gone.cancel_rest, ti
 from (
   select b.parent_id, b.until, b.cancel_rest, b.deadline_at
   from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-  straight_join perdure.barriers b on b.parent_id = o.id
+  straight_join perdure.barriers b force index (primary) on b.parent_id = o.id
   for update skip locked
 ) gone
 ;
 update json_table(@perdure_gone, '$[*]' columns (id varchar(36) collate {collation} path '$[0]', until int path '$[1]', cancel_rest tinyint path '$[2]', remaining bigint path '$[3]')) o
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 set i.wait = concat('{"for":"children","until":', o.until, ',"rest":', case when o.cancel_rest = 1 then 'true' else 'false' end, ',"left":', coalesce(o.remaining, 'null'), '}')
 ;
 delete b
 from json_table(@perdure_gone, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.barriers b on b.parent_id = o.id
+straight_join perdure.barriers b force index (primary) on b.parent_id = o.id
 ;
 select o.id
 from json_table(@perdure_gone, '$[*]' columns (id varchar(36) path '$[0]')) o
@@ -229,7 +229,7 @@ select json_arrayagg(json_array(gone.queue, gone.fsm, gone.version, gone.step, g
 from (
   select u.queue, u.fsm, u.version, u.step, u.id
   from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-  straight_join perdure.instances i on i.id = o.id
+  straight_join perdure.instances i force index (primary) on i.id = o.id
   straight_join perdure.unrouted u force index (primary) on u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.step in ('', i.step) and u.id = i.id
   for update skip locked
 ) gone
@@ -265,7 +265,7 @@ select i.id, l.token
 from perdure.leases l
 straight_join json_table(l.ids, '$[*]' columns (id varchar(36) collate {collation} path '$')) held
 straight_join (select chosen.id from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) chosen limit 1000000000) o on o.id = held.id
-straight_join perdure.instances i on i.id = o.id
+straight_join perdure.instances i force index (primary) on i.id = o.id
 left join perdure.finished f on f.id = i.id
 left join perdure.ready r on r.queue = i.queue and r.suspect = 0 and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id
 left join perdure.ready s on s.queue = i.queue and s.suspect = 1 and s.priority = i.priority and s.due_at = i.due_at and s.id = i.id
@@ -280,7 +280,7 @@ order by l.seq desc
 -- name: FinishedMany
 select f.id
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.finished f on f.id = o.id
+straight_join perdure.finished f force index (primary) on f.id = o.id
 lock in share mode
 
 -- name: InterruptMany

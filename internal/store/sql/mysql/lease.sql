@@ -1,5 +1,6 @@
 -- Leases of running work and their interrupts, on MySQL. now is given by tests; otherwise
--- it is null and the server's clock decides.
+-- it is null and the server's clock decides. Joins name their index: of a small table, the
+-- planner would make a scan, which locks rows in another order than a search by the key.
 
 -- name: LeaseShare
 -- Keeps the reaper and cancel away until the outcomes are committed. In order, so that two
@@ -12,23 +13,23 @@ from (
   order by chosen.token
   limit 1000000000
 ) o
-straight_join perdure.leases l on l.token = o.token
+straight_join perdure.leases l force index (leases_token_key) on l.token = o.token
 for update
 
 -- name: LeaseSee
 select l.token
 from json_table(?1, '$[*]' columns (token varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.leases l on l.token = o.token
+straight_join perdure.leases l force index (leases_token_key) on l.token = o.token
 
 -- name: InterruptList
 select i.id, i.token
 from json_table(?1, '$[*]' columns (token varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.interrupts i on i.token = o.token
+straight_join perdure.interrupts i force index (primary) on i.token = o.token
 
 -- name: InterruptDelete
 delete i
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]', token varchar(36) collate {collation} path '$[1]')) o
-straight_join perdure.interrupts i on i.token = o.token and i.id = o.id
+straight_join perdure.interrupts i force index (primary) on i.token = o.token and i.id = o.id
 
 -- name: LeaseExtend
 update perdure.leases
@@ -46,7 +47,7 @@ from (
   order by x.expires_at
   limit 10000
 ) o
-straight_join perdure.leases l on l.token = o.token
+straight_join perdure.leases l force index (leases_token_key) on l.token = o.token
 where l.expires_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6))
 limit ?3
 for update skip locked
@@ -54,7 +55,7 @@ for update skip locked
 -- name: LeaseDelete
 delete l
 from json_table(?1, '$[*]' columns (token varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.leases l on l.token = o.token
+straight_join perdure.leases l force index (leases_token_key) on l.token = o.token
 
 -- name: InterruptPurge
 delete from perdure.interrupts
