@@ -205,10 +205,10 @@ func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) 
 	}
 	conn, err := pool.Conn(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("get a connection: %w", translate(err))
+		return nil, fmt.Errorf("get a connection: %w", cut(ctx, translate(err)))
 	}
 	if _, err := conn.ExecContext(ctx, begin); err != nil {
-		return nil, errors.Join(translate(err), conn.Close())
+		return nil, errors.Join(cut(ctx, translate(err)), conn.Close())
 	}
 	return &tx{StdRunner: sqldb.StdRunner{Conn: conn, Dialect: db.dialect, Ran: &db.ran}, conn: conn}, nil
 }

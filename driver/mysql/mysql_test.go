@@ -126,3 +126,24 @@ func TestAStatementThatTheServerCannotTakeIsRefused(t *testing.T) {
 		t.Errorf("a statement of 20 MiB: %T %v", err, err)
 	}
 }
+
+// A connection that breaks because the context is done is not reported as broken.
+func TestTheErrorOfADoneContextIsItsOwn(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	broken := &sqldb.Transient{Err: driver.ErrBadConn}
+	if err := cut(ctx, broken); !errors.Is(err, driver.ErrBadConn) {
+		t.Errorf("before the end of the context: %v", err)
+	}
+	cancel()
+	if err := cut(ctx, broken); !errors.Is(err, context.Canceled) || sqldb.IsTransient(err) {
+		t.Errorf("after the end of the context: %v", err)
+	}
+	refused := errors.New("refused")
+	if err := cut(ctx, refused); !errors.Is(err, refused) {
+		t.Errorf("an error of its own: %v", err)
+	}
+	if err := cut(ctx, nil); err != nil {
+		t.Errorf("no error: %v", err)
+	}
+}

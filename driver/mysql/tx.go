@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -31,7 +32,16 @@ func (t *tx) Run(ctx context.Context, stmts ...sqldb.Stmt) error {
 	for _, s := range stmts {
 		t.limited = t.limited || strings.HasPrefix(s.SQL, "set "+lockWaitTimeout)
 	}
-	return t.StdRunner.Run(ctx, stmts...)
+	return cut(ctx, t.StdRunner.Run(ctx, stmts...))
+}
+
+// cut returns the error of a context that is done if the connection broke. The driver closes
+// the connection when the context ends, and may report nothing but that.
+func cut(ctx context.Context, err error) error {
+	if ctx.Err() != nil && sqldb.IsTransient(err) && !errors.Is(err, ctx.Err()) {
+		return fmt.Errorf("%w: %v", ctx.Err(), err) //nolint:errorlint // the broken connection is not the reason
+	}
+	return err
 }
 
 // Commit implements sqldb.Tx.
