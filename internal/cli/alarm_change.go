@@ -88,8 +88,10 @@ func (f *alarmFlags) body(flags *pflag.FlagSet) (api.AlarmInput, error) {
 	if err := oneOf("--priority", []string{f.priority}, priorities); err != nil {
 		return in, err
 	}
-	if err := oneOf("--missed", []string{string(in.Missed)}, []alarm.Missed{"", alarm.Once, alarm.Skip, alarm.All}); err != nil {
-		return in, err
+	if in.Missed != "" {
+		if err := oneOf("--missed", []string{string(in.Missed)}, []alarm.Missed{alarm.Once, alarm.Skip, alarm.All}); err != nil {
+			return in, err
+		}
 	}
 	if err := json.Unmarshal([]byte(strconv.Quote(f.priority)), &in.Priority); err != nil {
 		return in, err

@@ -34,7 +34,7 @@ type scene struct {
 // where it names something, one for a thing that does not exist.
 var scenes = map[string][]scene{
 	"hooks list":   {{args: ""}, {args: "--namespace shop --status failed"}, {args: "--limit 1"}, {args: "--status sleepy", code: exitUsage}, {args: "--cursor ?", code: exitUsage}},
-	"hooks show":   {{args: "bad"}, {args: "nobody", code: exitNotFound}, {args: "..", code: exitNotFound}},
+	"hooks show":   {{args: "bad"}, {args: "nobody", code: exitNotFound}, {args: "..", code: exitNotFound}, {args: "{empty}", code: exitUsage}},
 	"hooks retry":  {{args: "bad tomorrow"}, {args: "nobody bad", code: exitNotFound}},
 	"hooks cancel": {{args: "tomorrow"}, {args: "good", code: exitConflict}},
 	"hooks delete": {{args: "tomorrow"}, {args: "nobody", code: exitNotFound}},
@@ -247,7 +247,7 @@ func (b *both) prepare() {
 		enginetest.NoError(b.T, err)
 	})
 	b.names = strings.NewReplacer("{failed}", failed, "{done}", done, "{waiting}", waiting, "{missing}", "01900000-0000-7000-8000-000000000000", "{timer}", timer, "{token}", token,
-		"{chart}", chart, "{bad}", chartFile(b.T, `{"id":"x","initial":"nowhere","states":{"a":{}}}`), "{first}", stamp(1), "{ahead}", stamp(99))
+		"{chart}", chart, "{bad}", chartFile(b.T, `{"id":"x","initial":"nowhere","states":{"a":{}}}`), "{empty}", "", "{first}", stamp(1), "{ahead}", stamp(99))
 	// The first use of a token is stored with it, and the next ones are not for some minutes.
 	url, end := b.launch(b.T, b.file)
 	run(b.T, "status", "--server", url, "--token", b.token).want(b.T, 0)

@@ -8,6 +8,7 @@ package cli
 import (
 	"context"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -68,7 +69,10 @@ func (a *app) root() *cobra.Command {
 	flags.StringVar(&a.reason, "reason", "", "why, for the audit log")
 	flags.BoolVar(&a.json, "json", false, "print JSON")
 	flags.BoolVar(&a.noColor, "no-color", false, "print without colours (NO_COLOR)")
-	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
+		if slices.Contains(args, "") {
+			return usagef("%s has an empty argument: see %q", cmd.CommandPath(), cmd.CommandPath()+" --help")
+		}
 		if err := a.bind(cmd.Flags()); err != nil {
 			return err
 		}

@@ -61,7 +61,8 @@ func (a *app) exit(ctx context.Context, err error) int {
 	if errors.Is(err, errReported) {
 		return code
 	}
-	text := a.conceal(strings.Join(strings.Fields(err.Error()), " "))
+	lines := strings.ReplaceAll(err.Error(), "\n", "; ") // those of several errors
+	text := a.conceal(strings.Join(strings.Fields(lines), " "))
 	if a.json {
 		problem, _ := json.Marshal(map[string]any{"title": titles[code], "detail": text, "exit_code": code})
 		text = string(problem)

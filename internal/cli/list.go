@@ -150,7 +150,10 @@ func (a *app) changeEach(ctx context.Context, c *client, ids []string, verb, don
 	var errs []error
 	for _, id := range ids {
 		if err := do(ctx, c, id); err != nil {
-			errs = append(errs, fmt.Errorf("%s %s: %w", verb, plain(id), err))
+			if !strings.Contains(err.Error(), id) {
+				err = fmt.Errorf("%s %s: %w", verb, plain(id), err)
+			}
+			errs = append(errs, err)
 			continue
 		}
 		changed = append(changed, id)
@@ -178,12 +181,9 @@ func deleting(path string) change {
 }
 
 // segment makes one part of a path of an id. A part of dots would be taken for a
-// directory, and an empty part for none.
+// directory.
 func segment(id string) string {
-	switch id {
-	case "":
-		return "%00"
-	case ".", "..":
+	if id == "." || id == ".." {
 		return strings.ReplaceAll(id, ".", "%2E")
 	}
 	return url.PathEscape(id)

@@ -58,7 +58,7 @@ func TestSchedulesArePausedAndResumed(t *testing.T) {
 	if paused() != false {
 		t.Error("it is still paused")
 	}
-	run(t, "schedule", "pause", "daily", "nightly", "--dsn", dsn).want(t, exitNotFound, "pause daily:", "nightly is paused")
+	run(t, "schedule", "pause", "daily", "nightly", "--dsn", dsn).want(t, exitNotFound, "daily", "nightly is paused")
 	run(t, "schedule", "run", "daily", "--dsn", dsn).wantError(t, exitNotFound, "daily")
 }
 
