@@ -1,7 +1,9 @@
 package server_test
 
 import (
+	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/perdure/perdure/internal/test/enginetest"
@@ -57,6 +59,33 @@ func (v tour) consumers() {
 		v.Errorf("forgotten: %v", f)
 	}
 	v.want(http.StatusNotFound, http.MethodDelete, path, nil)
+}
+
+// slashes acts on alarms whose names have slashes: those of an actor whose id has one, and
+// those without an actor.
+func (v tour) slashes() {
+	v.Helper()
+	owned, unowned := "/v1/alarms/x?actor=order/4/2", "/v1/alarms/"+url.PathEscape("a/b/c")
+	if a := v.want(http.StatusOK, http.MethodPut, owned, object{"type": "slash", "delay": "1h"}); fmt.Sprint(a["actor"]) != "map[id:4/2 type:order]" {
+		v.Errorf("alarm: %v", a)
+	}
+	if a := v.want(http.StatusOK, http.MethodPut, unowned+"?actor=none", object{"type": "slash", "delay": "1h"}); a["actor"] != nil {
+		v.Errorf("alarm: %v", a)
+	}
+	v.get(owned)
+	v.get(unowned + "?actor=none")
+	v.want(http.StatusNotFound, http.MethodGet, unowned, nil)
+	v.want(http.StatusUnprocessableEntity, http.MethodGet, unowned+"?actor=order", nil)
+	if acts := v.get("/v1/audit?kind=alarms&target=order/4/2/x").list(); len(acts) != 1 || acts[0]["after"] == nil {
+		v.Errorf("acts on the alarm: %v", acts)
+	}
+	done := v.post("/v1/alarms/actions", object{"action": "fire", "filter": object{"type": "slash", "status": []string{"pending"}}})
+	if done["done"] != 2.0 {
+		v.Errorf("fired: %v", done)
+	}
+	if n := v.want(http.StatusOK, http.MethodDelete, "/v1/alarms?type=slash", nil); n["done"] != 2.0 {
+		v.Errorf("cancelled: %v", n)
+	}
 }
 
 // purges removes finished work and dead letters.

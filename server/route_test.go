@@ -59,6 +59,7 @@ func (Flows) EveryRouteWorks(t *testing.T, db enginetest.Database) {
 	v.hooks()
 	v.tasks()
 	v.alarms()
+	v.slashes()
 	v.actors()
 	v.outbox()
 	v.consumers()

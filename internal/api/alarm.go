@@ -85,10 +85,38 @@ func (a *API) registerAlarms() {
 
 // ByAlarm is the input of a route for one alarm.
 type ByAlarm struct {
-	ID string `path:"id" maxLength:"800" doc:"The id, with its slashes escaped."`
+	ID    string `path:"id" maxLength:"800" doc:"The id, with its slashes escaped; with actor only the name of the alarm."`
+	Actor string `query:"actor" maxLength:"400" doc:"The actor of the alarm: its type and id with a slash between, or none. Required if the id of the actor has slashes, or the name of an alarm without an actor has two."`
 }
 
-func (in ByAlarm) key() alarm.Key { return alarmKey(in.ID) }
+// key returns the key of the alarm, and notes it for the audit log.
+func (in ByAlarm) key(ctx context.Context) (alarm.Key, error) {
+	key := alarmKey(in.ID)
+	switch in.Actor {
+	case "":
+	case "none":
+		key = alarm.ID(in.ID)
+	default:
+		f, err := AlarmMatch{Actor: in.Actor}.filter()
+		if err != nil {
+			return key, err
+		}
+		key = alarm.Of(f.ActorType, f.ActorID, in.ID)
+	}
+	actOf(ctx).onAlarms(key)
+	return key, nil
+}
+
+// onAlarms says which alarms the act is done to.
+func (t *act) onAlarms(keys ...alarm.Key) {
+	if t == nil {
+		return
+	}
+	t.things = make([]*thing, len(keys))
+	for i, k := range keys {
+		t.things[i] = &thing{id: k.String(), key: []string{k.ActorType, k.ActorID, k.ID}}
+	}
+}
 
 // AlarmMatch narrows a list of alarms.
 type AlarmMatch struct {
@@ -165,12 +193,16 @@ type getAlarmInput struct {
 }
 
 func (a *API) getAlarm(ctx context.Context, in *getAlarmInput) (*Tagged[Alarm], error) {
-	r, err := a.alarms.Get(ctx, in.key())
+	key, err := in.key(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, err := a.alarms.Get(ctx, key)
 	if err != nil {
 		return nil, err
 	}
 	shown := showAlarm(r)
-	attempts, err := a.alarms.Attempts(ctx, in.key())
+	attempts, err := a.alarms.Attempts(ctx, key)
 	if err != nil {
 		return nil, err
 	}
@@ -234,10 +266,14 @@ func (a *API) scheduleAlarm(ctx context.Context, in *scheduleAlarmInput) (*Tagge
 	if in.Replacing != (Replacing{}) {
 		options.Check = func(before *alarm.Record) error { return allow(in, before, alarmTag) }
 	}
+	key, err := in.key(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var scheduled alarm.Record
-	err := a.config.Engine.Update(ctx, func(tx *perdure.Tx) (err error) {
-		if err = a.alarms.ScheduleIn(tx, in.key(), b.Type, payload, options); err == nil {
-			scheduled, err = a.alarms.GetIn(tx, in.key()) // after the commit it may have fired already
+	err = a.config.Engine.Update(ctx, func(tx *perdure.Tx) (err error) {
+		if err = a.alarms.ScheduleIn(tx, key, b.Type, payload, options); err == nil {
+			scheduled, err = a.alarms.GetIn(tx, key) // after the commit it may have fired already
 		}
 		return err
 	})
@@ -259,10 +295,14 @@ type Cancellation struct {
 }
 
 func (a *API) cancelAlarm(ctx context.Context, in *cancelAlarmInput) (*One[Cancellation], error) {
+	key, err := in.key(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var result alarm.Cancellation
-	err := a.config.Engine.Update(ctx, func(tx *perdure.Tx) (err error) {
+	err = a.config.Engine.Update(ctx, func(tx *perdure.Tx) (err error) {
 		if in.IfMatch != "" {
-			r, err := a.alarms.LockIn(tx, in.key())
+			r, err := a.alarms.LockIn(tx, key)
 			if err != nil {
 				return err
 			}
@@ -270,11 +310,11 @@ func (a *API) cancelAlarm(ctx context.Context, in *cancelAlarmInput) (*One[Cance
 				return err
 			}
 		}
-		if result, err = a.alarms.CancelNowIn(tx, in.key()); err != nil {
+		if result, err = a.alarms.CancelNowIn(tx, key); err != nil {
 			return err
 		}
 		if !result.Removed() {
-			return &fault.NotFound{Kind: "alarm", ID: in.ID}
+			return &fault.NotFound{Kind: "alarm", ID: key.String()}
 		}
 		return nil
 	})
@@ -298,12 +338,13 @@ type Cancelled struct {
 func (a *API) cancelAlarms(ctx context.Context, in *cancelAlarmsInput) (*One[Cancelled], error) {
 	var total Cancelled
 	for {
-		ids, more, err := a.findAlarms(ctx, AlarmMatch{Type: in.Type, Actor: in.Actor}).all()
+		found := alarmKeys{}
+		ids, more, err := a.findAlarms(ctx, AlarmMatch{Type: in.Type, Actor: in.Actor}, found).all()
 		if err != nil {
 			return nil, err
 		}
 		if len(ids) > 0 {
-			n, err := a.cancelSome(ctx, ids)
+			n, err := a.cancelSome(ctx, ids, found)
 			if err != nil {
 				return nil, err
 			}
@@ -316,12 +357,16 @@ func (a *API) cancelAlarms(ctx context.Context, in *cancelAlarmsInput) (*One[Can
 }
 
 // cancelSome cancels alarms and returns how many of them were there.
-func (a *API) cancelSome(ctx context.Context, ids []string) (n int64, err error) {
+func (a *API) cancelSome(ctx context.Context, ids []string, found alarmKeys) (n int64, err error) {
 	slices.Sort(ids) // two requests that meet take their locks in the same order
-	actOf(ctx).on(ids)
+	keys := make([]alarm.Key, len(ids))
+	for i, id := range ids {
+		keys[i] = found.of(id)
+	}
+	actOf(ctx).onAlarms(keys...)
 	err = a.config.Engine.Update(ctx, func(tx *perdure.Tx) error {
-		for _, id := range ids {
-			if err := a.alarms.CancelIn(tx, alarmKey(id)); err != nil {
+		for _, key := range keys {
+			if err := a.alarms.CancelIn(tx, key); err != nil {
 				return err
 			}
 		}

@@ -44,8 +44,12 @@ func (a *API) retryAlarm(ctx context.Context, in *actOnAlarmInput) (*Done[Acted]
 }
 
 func (a *API) actOnAlarm(ctx context.Context, key string, in ByAlarm, body any, act func(*perdure.Tx, alarm.Key) error) (*Done[Acted], error) {
+	on, err := in.key(ctx)
+	if err != nil {
+		return nil, err
+	}
 	return effect(ctx, a, key, body, func(tx *perdure.Tx) (func() Acted, error) {
-		return func() Acted { return Acted(in) }, act(tx, in.key())
+		return func() Acted { return Acted{on.String()} }, act(tx, on)
 	})
 }
 
@@ -56,18 +60,31 @@ type AlarmBulk struct {
 }
 
 func (a *API) actOnAlarms(ctx context.Context, in *Posted[AlarmBulk]) (*Done[BulkResult], error) {
-	alarms, err := choose(in.Body.Many, func(m AlarmMatch) finder { return a.findAlarms(ctx, m) })
+	found := alarmKeys{}
+	alarms, err := choose(in.Body.Many, func(m AlarmMatch) finder { return a.findAlarms(ctx, m, found) })
 	if err != nil {
 		return nil, err
 	}
 	act := map[string]func(*perdure.Tx, alarm.Key) error{
 		"cancel": a.removeAlarm, "retry": a.alarms.RetryIn, "skip": a.alarms.SkipIn, "fire": a.alarms.FireNowIn,
 	}[in.Body.Action]
-	return a.onEach(ctx, in.Key, in.Body, alarms, func(tx *perdure.Tx, id string) error { return act(tx, alarmKey(id)) })
+	return a.onEach(ctx, in.Key, in.Body, alarms, func(tx *perdure.Tx, id string) error { return act(tx, found.of(id)) })
 }
 
-// findAlarms returns the ids of a page of alarms.
-func (a *API) findAlarms(ctx context.Context, m AlarmMatch) finder {
+// alarmKeys are the keys of alarms that a filter has found, by their ids: an id with
+// further slashes does not say what is the actor.
+type alarmKeys map[string]alarm.Key
+
+// of returns the key of an id, which may come from the request too.
+func (f alarmKeys) of(id string) alarm.Key {
+	if key, ok := f[id]; ok {
+		return key
+	}
+	return alarmKey(id)
+}
+
+// findAlarms returns the ids of a page of alarms, and puts their keys into found.
+func (a *API) findAlarms(ctx context.Context, m AlarmMatch, found alarmKeys) finder {
 	return func(cursor string, limit int) (ids []string, next string, err error) {
 		f, err := m.filter()
 		if err != nil {
@@ -75,7 +92,7 @@ func (a *API) findAlarms(ctx context.Context, m AlarmMatch) finder {
 		}
 		rows, next, err := a.alarms.List(ctx, f, cursor, limit)
 		for _, r := range rows {
-			ids = append(ids, r.String())
+			ids, found[r.String()] = append(ids, r.String()), r.Key
 		}
 		return ids, next, err
 	}

@@ -121,8 +121,8 @@ func stubsFor(document []byte) (map[string]actor.Effect, map[string]actor.Task, 
 // parseRef reads the name of an actor: its type, a slash and its id.
 func parseRef(text string) (actor.Ref, error) {
 	var f actorFlag
-	if err := f.Set(text); err != nil {
-		return actor.Ref{}, usagef("%v", err)
+	if err := f.Set(text); err != nil || f.none {
+		return actor.Ref{}, usagef("%q is not a type and an id with a slash between them: order/42", text)
 	}
 	return actor.Ref{Type: f.kind, ID: f.id}, nil
 }

@@ -19,13 +19,21 @@ func (a *app) alarm() *cobra.Command {
 
 var alarmColors = map[alarm.Status]int{alarm.Processing: yellow, alarm.Failed: red, alarm.Quarantined: red}
 
+// noActor is the value of a flag for alarms without an actor.
+const noActor = "none"
+
 // actorFlag is a flag that names an actor: its type, a slash and its id.
-type actorFlag struct{ kind, id string }
+type actorFlag struct {
+	kind, id string
+	none     bool // set to noActor
+}
 
 // Set implements pflag.Value.
 func (f *actorFlag) Set(text string) error {
 	kind, id, ok := strings.Cut(text, "/")
-	if !ok || kind == "" || id == "" {
+	if f.none = text == noActor; f.none {
+		kind, id = "", ""
+	} else if !ok || kind == "" || id == "" {
 		return fmt.Errorf("%q is not a type and an id with a slash between them: order/42", text)
 	}
 	f.kind, f.id = kind, id
@@ -34,7 +42,10 @@ func (f *actorFlag) Set(text string) error {
 
 // String implements pflag.Value.
 func (f *actorFlag) String() string {
-	if f.kind == "" {
+	switch {
+	case f.none:
+		return noActor
+	case f.kind == "":
 		return ""
 	}
 	return f.kind + "/" + f.id
@@ -43,13 +54,18 @@ func (f *actorFlag) String() string {
 // Type implements pflag.Value.
 func (f *actorFlag) Type() string { return "type/id" }
 
-// alarm returns the id that the API has for an alarm of the actor, or of no actor.
-func (f *actorFlag) alarm(id string) (string, error) {
-	if strings.Contains(f.id, "/") {
-		return "", usagef("--actor: the alarms of an actor whose id has a slash cannot be named: %s", f.String())
+// alarm returns the path of an alarm in the API, or of a verb for it. Without the flag
+// the id may have that of the actor before it, as lists show it.
+func (f *actorFlag) alarm(id, verb string) string {
+	path := "/v1/alarms/" + segment(id) + verb
+	if query := parameters("actor", f.String()); len(query) > 0 {
+		path += "?" + query.Encode()
 	}
-	return alarm.Of(f.kind, f.id, id).String(), nil
+	return path
 }
+
+// shown returns the id that lists show for an alarm.
+func (f *actorFlag) shown(id string) string { return alarm.Of(f.kind, f.id, id).String() }
 
 func (a *app) alarmList() *cobra.Command {
 	var actor actorFlag
@@ -63,7 +79,7 @@ func (a *app) alarmList() *cobra.Command {
 			if err := oneOf("--status", statuses, alarm.Statuses); err != nil {
 				return err
 			}
-			query := parameters("actor", actor.String(), "type", typ, "status", strings.Join(statuses, ","), "unowned", known(unowned, "true"), "due", known(due, "true"))
+			query := parameters("actor", known(!actor.none, actor.String()), "type", typ, "status", strings.Join(statuses, ","), "unowned", known(unowned || actor.none, "true"), "due", known(due, "true"))
 			heading := []string{"ALARM", "TYPE", "STATUS", "DUE", "RECURS", "ATTEMPTS", "ERROR"}
 			return showList(a, cmd, "/v1/alarms", query, p, heading, func(r api.Alarm) []string {
 				return []string{
@@ -74,7 +90,7 @@ func (a *app) alarmList() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.Var(&actor, "actor", "only alarms of this actor")
+	flags.Var(&actor, "actor", "only alarms of this actor, or none")
 	flags.BoolVar(&unowned, "unowned", false, "only alarms that belong to no actor")
 	flags.StringVar(&typ, "type", "", "only alarms of this type")
 	flags.StringSliceVar(&statuses, "status", nil, "only alarms with one of these statuses: "+joined(alarm.Statuses))
@@ -88,14 +104,10 @@ func (a *app) alarmShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show <id>", Short: "Show one alarm with its payload, its attempts and its last error", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := actor.alarm(args[0])
-			if err != nil {
-				return err
-			}
-			return showOne(a, cmd, "/v1/alarms/"+segment(id), nil, a.describeAlarm)
+			return showOne(a, cmd, actor.alarm(args[0], ""), nil, a.describeAlarm)
 		},
 	}
-	cmd.Flags().Var(&actor, "actor", "the actor that it belongs to (default: none)")
+	cmd.Flags().Var(&actor, "actor", "the actor that it belongs to, or none")
 	return cmd
 }
 

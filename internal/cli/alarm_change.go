@@ -57,7 +57,7 @@ type alarmFlags struct {
 }
 
 func (f *alarmFlags) add(flags *pflag.FlagSet) {
-	flags.Var(&f.actor, "actor", "the actor that it belongs to (default: none)")
+	flags.Var(&f.actor, "actor", "the actor that it belongs to, or none")
 	flags.StringVar(&f.input.Type, "type", alarm.Webhook, "the type, which says what handler it gets")
 	flags.StringVar(&f.payload, "payload", "null", "the payload, in JSON")
 	flags.Var(&f.at, "at", "when it is due (default: now)")
@@ -118,13 +118,9 @@ func (a *app) alarmSchedule() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			id, err := f.actor.alarm(args[0])
-			if err != nil {
-				return err
-			}
 			return a.operate(cmd.Context(), func(c *client) error {
 				var raw json.RawMessage
-				if err := c.do(cmd.Context(), http.MethodPut, "/v1/alarms/"+segment(id), body, &raw); err != nil {
+				if err := c.do(cmd.Context(), http.MethodPut, f.actor.alarm(args[0], ""), body, &raw); err != nil {
 					return err
 				}
 				return showAnswer(a, raw, func(w io.Writer, r api.Alarm) { fmt.Fprintf(w, "%s is due at %s\n", plain(r.ID), moment(r.DueAt)) })
@@ -144,9 +140,12 @@ func (a *app) alarmCancel() *cobra.Command {
 			if (len(args) == 0) == (typ == "") {
 				return usagef("name alarms, or a type with --type")
 			}
+			if typ != "" && actor.none {
+				return usagef("--type and --actor none are mutually exclusive: name the alarms")
+			}
 			return a.operate(cmd.Context(), func(c *client) error {
 				if typ != "" {
-					return a.cancelType(cmd.Context(), c, parameters("type", typ, "actor", actor.String()))
+					return a.cancelType(cmd.Context(), c, parameters("type", typ, "actor", known(!actor.none, actor.String())))
 				}
 				return a.cancelAlarms(cmd.Context(), c, &actor, args)
 			})
@@ -172,11 +171,7 @@ func (a *app) cancelAlarms(ctx context.Context, c *client, actor *actorFlag, ids
 	n, results := 0, map[string]alarm.Cancellation{}
 	for _, id := range ids {
 		var done api.Cancellation
-		name, err := actor.alarm(id)
-		if err != nil {
-			return err
-		}
-		err = c.do(ctx, http.MethodDelete, "/v1/alarms/"+segment(name), nil, &done)
+		err := c.do(ctx, http.MethodDelete, actor.alarm(id, ""), nil, &done)
 		var missing *problem
 		if errors.As(err, &missing) && missing.Status == http.StatusNotFound {
 			done.Result, err = alarm.NothingFound, nil
@@ -209,20 +204,14 @@ func (a *app) alarmChange(verb, short, done string, body func() (any, error)) *c
 			if err != nil {
 				return err
 			}
-			ids := make([]string, len(args))
-			for i, id := range args {
-				if ids[i], err = actor.alarm(id); err != nil {
-					return err
-				}
-			}
 			return a.operate(cmd.Context(), func(c *client) error {
-				return a.changeEach(cmd.Context(), c, ids, verb, done, func(ctx context.Context, c *client, id string) error {
-					return c.post(ctx, "/v1/alarms/"+segment(id)+"/"+verb, content, nil)
+				return a.changeEach(cmd.Context(), c, args, actor.shown, verb, done, func(ctx context.Context, c *client, id string) error {
+					return c.post(ctx, actor.alarm(id, "/"+verb), content, nil)
 				})
 			})
 		},
 	}
-	cmd.Flags().Var(&actor, "actor", "the actor that they belong to (default: none)")
+	cmd.Flags().Var(&actor, "actor", "the actor that they belong to, or none")
 	return cmd
 }
 

@@ -68,6 +68,15 @@ func checkAlarmChanges(t *testing.T, dsn string) {
 	}
 	run(t, in("move", "nightly", "--to", "2198-01-01T00:00:00Z")...).want(t, 0, "nightly is moved")
 	run(t, in("show", "nightly")...).want(t, 0, "2198-01-01", "is for", "missed ticks")
+	// Slashes are part of ids.
+	run(t, in("schedule", "x/y", "--actor", "order/4/2", "--type", "slash", "--delay", "24h")...).want(t, 0, "order/4/2/x/y is due at")
+	run(t, in("schedule", "a/b/c", "--actor", "none", "--type", "slash", "--delay", "24h")...).want(t, 0, "a/b/c is due at")
+	run(t, in("show", "x/y", "--actor", "order/4/2")...).want(t, 0, "actor     order/4/2")
+	run(t, in("show", "a/b/c")...).wantError(t, exitNotFound, "a/b/c") // that of the actor a/b
+	run(t, in("move", "a/b/c", "--actor", "none", "--to", "2198-01-01T00:00:00Z")...).want(t, 0, "a/b/c is moved")
+	run(t, in("show", "a/b/c", "--actor", "none")...).want(t, 0, "2198-01-01")
+	run(t, in("cancel", "--type", "slash")...).want(t, 0, "cancelled 2 alarms")
+	run(t, in("show", "order/42/expiry")...).want(t, 0, "mail")
 	run(t, in("cancel", "nightly", "nobody")...).want(t, 0, "cancelled 1 alarm")
 }
 

@@ -70,7 +70,7 @@ func (a *app) root() *cobra.Command {
 	flags.BoolVar(&a.json, "json", false, "print JSON")
 	flags.BoolVar(&a.noColor, "no-color", false, "print without colours (NO_COLOR)")
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
-		if slices.Contains(args, "") {
+		if e, known := effects[pathOf(cmd)]; known && e.local == "" && slices.Contains(args, "") {
 			return usagef("%s has an empty argument: see %q", cmd.CommandPath(), cmd.CommandPath()+" --help")
 		}
 		if err := a.bind(cmd.Flags()); err != nil {

@@ -140,12 +140,16 @@ func (a *app) each(verb, short, done string, do change) *cobra.Command {
 	return &cobra.Command{
 		Use: verb + " <id>...", Short: short, Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.operate(cmd.Context(), func(c *client) error { return a.changeEach(cmd.Context(), c, args, verb, done, do) })
+			return a.operate(cmd.Context(), func(c *client) error {
+				return a.changeEach(cmd.Context(), c, args, func(id string) string { return id }, verb, done, do)
+			})
 		},
 	}
 }
 
-func (a *app) changeEach(ctx context.Context, c *client, ids []string, verb, done string, do change) error {
+// changeEach changes each of the things that are named. shown is what they are called in
+// the output.
+func (a *app) changeEach(ctx context.Context, c *client, ids []string, shown func(string) string, verb, done string, do change) error {
 	changed := []string{}
 	var errs []error
 	for _, id := range ids {
@@ -156,7 +160,7 @@ func (a *app) changeEach(ctx context.Context, c *client, ids []string, verb, don
 			errs = append(errs, err)
 			continue
 		}
-		changed = append(changed, id)
+		changed = append(changed, shown(id))
 	}
 	err := a.show(map[string]any{"changed": changed}, func(w io.Writer) {
 		for _, id := range changed {

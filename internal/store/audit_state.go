@@ -139,7 +139,11 @@ func pairArgs(key []string) []any {
 }
 
 // alarmArgs reads the id of an alarm: its own, or after the type and id of its actor.
+// alarmArgs takes the id of an alarm, or the type and id of its actor and its own name.
 func alarmArgs(key []string) []any {
+	if len(key) == 3 {
+		return []any{key[0], key[1], "custom", key[2]}
+	}
 	if parts := strings.SplitN(key[0], "/", 3); len(parts) == 3 {
 		return []any{parts[0], parts[1], "custom", parts[2]}
 	}
