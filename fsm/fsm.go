@@ -24,7 +24,7 @@
 //	…
 //	id, err := fsm.Start(ctx, eng, Order, OrderState{Amount: 42}, nil)
 //
-// It runs on PostgreSQL and SQLite.
+// It runs on SQLite, PostgreSQL, MySQL and MariaDB.
 package fsm
 
 import (

@@ -214,6 +214,7 @@ func TestKilledProcessesLoseNothing(t *testing.T) {
 	for name, open := range map[string]func(testing.TB) string{
 		enginetest.SQLite:   durableFile,
 		enginetest.Postgres: testdb.DurablePostgres,
+		enginetest.MySQL:    testdb.DurableMySQL,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
