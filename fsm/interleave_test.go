@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/perdure/perdure"
@@ -22,7 +23,7 @@ import (
 )
 
 // These tests run the engine's own code, statement by statement, in every order
-// that PostgreSQL's locks allow, and look for broken invariants. Each pair is also
+// that the locks of PostgreSQL allow, and look for broken invariants. Each pair is also
 // run with a mutant of one statement, which must be caught: otherwise the test
 // would prove nothing.
 
@@ -47,8 +48,9 @@ func instead(part, text string, marks ...string) mutation {
 
 // stage is a database on which engines are stepped.
 type stage struct {
-	url string
-	eng *perdure.Engine
+	url   string
+	mysql bool
+	eng   *perdure.Engine
 	// quiet are marks of statements that are no steps of their own: they go with
 	// the one before. It keeps the number of schedules within bounds.
 	quiet []string
@@ -60,9 +62,9 @@ type stage struct {
 // dawn is what the clocks of all engines show.
 var dawn = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func newStage(t *testing.T, quiet ...string) *stage {
+func newStage(t *testing.T, database string, quiet ...string) *stage {
 	t.Helper()
-	s := &stage{url: enginetest.New(t, enginetest.Postgres).DSN, quiet: quiet}
+	s := &stage{url: enginetest.New(t, database).DSN, mysql: database == enginetest.MySQL, quiet: quiet}
 	eng, err := perdure.Open(t.Context(), s.url, &perdure.Options{Clock: perduretest.NewClock(dawn)})
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +96,11 @@ func (s *stage) setup(fixture ...string) func(context.Context, *sql.DB) error {
 		clear := interleave.Clear("perdure.instances", "perdure.ready", "perdure.leases", "perdure.interrupts", "perdure.finished", "perdure.waiting",
 			"perdure.signals", "perdure.signal_keys", "perdure.barriers", "perdure.partition_heads", "perdure.partition_waiting", "perdure.uniques",
 			"perdure.deadlines", "perdure.unrouted", "perdure.tree_ends")
-		return interleave.Statements(append([]string{clear}, fixture...)...)(ctx, db)
+		statements := append([]string{clear}, fixture...)
+		if s.mysql {
+			statements = onMySQL(statements)
+		}
+		return interleave.Statements(statements...)(ctx, db)
 	}
 }
 
@@ -135,7 +141,11 @@ type stepped struct {
 }
 
 func (d *stepped) Begin(ctx context.Context, _ sqldb.Access) (sqldb.Tx, error) {
-	_, err := d.conn.SQL().ExecContext(ctx, "begin isolation level read committed")
+	begin := "begin isolation level read committed"
+	if d.mysql { // where the session has the level
+		begin = "start transaction"
+	}
+	_, err := d.conn.SQL().ExecContext(ctx, begin)
 	return &steppedTx{stepped: d}, err
 }
 
@@ -172,6 +182,9 @@ func (tx *steppedTx) Run(ctx context.Context, stmts ...sqldb.Stmt) error {
 }
 
 func (tx *steppedTx) silent(text string) bool {
+	if tx.mysql {
+		return silentOnMySQL(text, tx.quiet)
+	}
 	for _, mark := range tx.quiet {
 		if strings.Contains(text, mark) {
 			return true
@@ -222,6 +235,9 @@ func (s *stage) check(more func(db *sql.DB) error) func(context.Context, *sql.DB
 
 // number reads a number.
 func number(db *sql.DB, query string) (n int) {
+	if _, ok := db.Driver().(*mysql.MySQLDriver); ok {
+		query = onMySQL([]string{query})[0]
+	}
 	if err := db.QueryRowContext(context.Background(), query).Scan(&n); err != nil {
 		return -1
 	}
@@ -264,7 +280,7 @@ func TestInterleavings(t *testing.T) {
 	for _, p := range slices.Concat(pairs(), morePairs(), treePairs(), reopenPairs()) {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t, p.quiet...)
+			s := newStage(t, enginetest.Postgres, p.quiet...)
 			report := interleave.Run(t, p.test(s, make([]mutation, 3)))
 			if report.Waited == 0 && !p.alike {
 				t.Error("no schedule had a wait: the sessions do not meet")
@@ -297,7 +313,8 @@ func (p pair) catch(t *testing.T, s *stage, name string, mutant []mutation) {
 	}
 	found := report.Failures[0]
 	var server *pgconn.PgError
-	if errors.As(found.Err, &server) && strings.HasPrefix(server.Code, "42") {
+	var other *mysql.MySQLError
+	if errors.As(found.Err, &server) && strings.HasPrefix(server.Code, "42") || errors.As(found.Err, &other) && strings.HasPrefix(string(other.SQLState[:]), "42") {
 		t.Errorf("mutant %s is not even SQL: %v", name, found.Err)
 	}
 	t.Logf("mutant %s: caught by schedule %d, %s: %.200v", name, report.Schedules, found.Schedule, found.Err)
