@@ -16,6 +16,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/auth"
 	"github.com/perdure/perdure/internal/test/enginetest"
+	"github.com/perdure/perdure/internal/test/testdb"
 	"github.com/perdure/perdure/outbox"
 	"github.com/perdure/perdure/server"
 )
@@ -143,11 +144,10 @@ func TestLocalCommandsRefuseAServer(t *testing.T) {
 	})
 }
 
-// both runs commands on two databases with the same contents: through the API within the
-// process, and through a server.
+// both runs commands both ways: through the API within the process, and through a server.
 type both struct {
 	*testing.T
-	file  string // the database with the contents that each command finds
+	dsn   string // the database with the contents that each command finds
 	token string // for the server
 	names *strings.Replacer
 }
@@ -156,21 +156,44 @@ type both struct {
 // it asks a server or the database.
 func TestCommandsDoTheSameBothWays(t *testing.T) {
 	t.Parallel()
-	b := &both{T: t, file: t.TempDir() + "/both.db"}
-	b.prepare()
+	b := &both{T: t, dsn: "sqlite:" + t.TempDir() + "/both.db"}
+	b.prepare("perdure_nodes", "1700000000000000")
+	b.each(func(t *testing.T, path string, s scene, format string) {
+		t.Parallel()
+		url, end := serveAPI(t, b.copy(t))
+		defer end()
+		b.compare(t, path, s, format, func() string { return b.copy(t) }, url)
+	}, func(string) bool { return true })
+}
+
+// The commands that only read do the same on PostgreSQL.
+func TestReadersDoTheSameBothWaysOnPostgres(t *testing.T) {
+	t.Parallel()
+	b := &both{T: t, dsn: testdb.Postgres(t)}
+	b.prepare("perdure.nodes", "'2023-11-14T00:00:00Z'")
+	url, end := serveAPI(t, b.dsn)
+	defer end()
+	b.each(func(t *testing.T, path string, s scene, format string) {
+		b.compare(t, path, s, format, func() string { return b.dsn }, url)
+	}, func(path string) bool { return !effects[path].acts })
+}
+
+// each calls fn for every scene of the commands that are wanted, with and without --json.
+func (b *both) each(fn func(t *testing.T, path string, s scene, format string), wanted func(path string) bool) {
 	for _, path := range slices.Sorted(maps.Keys(scenes)) {
+		if !wanted(path) {
+			continue
+		}
 		for _, s := range scenes[path] {
 			for _, format := range []string{"", "--json"} {
-				t.Run(strings.TrimSpace(path+" "+s.args+" "+format), func(t *testing.T) {
-					t.Parallel()
-					b.compare(t, path, s, format)
-				})
+				b.Run(strings.TrimSpace(path+" "+s.args+" "+format), func(t *testing.T) { fn(t, path, s, format) })
 			}
 		}
 	}
 }
 
-func (b *both) compare(t *testing.T, path string, s scene, format string) {
+// compare runs a command on a database and through a server with the same contents.
+func (b *both) compare(t *testing.T, path string, s scene, format string, dsn func() string, url string) {
 	t.Helper()
 	args := strings.Fields(path)
 	for _, word := range strings.Fields(s.args) {
@@ -179,9 +202,7 @@ func (b *both) compare(t *testing.T, path string, s scene, format string) {
 	if format != "" {
 		args = append(args, format)
 	}
-	direct := func() outcome { return run(t, append(slices.Clone(args), "--dsn", "sqlite:"+b.copy(t))...) }
-	url, end := b.launch(t, b.copy(t))
-	defer end()
+	direct := func() outcome { return run(t, append(slices.Clone(args), "--dsn", dsn())...) }
 	one, two := direct(), run(t, append(slices.Clone(args), "--server", url, "--token", b.token)...)
 	if steady(s, format, one.stdout) != steady(s, format, two.stdout) {
 		one = direct() // what is counted by the minute may have changed between
@@ -197,10 +218,11 @@ func (b *both) compare(t *testing.T, path string, s scene, format string) {
 	}
 }
 
-// prepare makes a database with something of everything in it.
-func (b *both) prepare() {
+// prepare fills the database with something of everything. nodes is the table of nodes,
+// and past a time in it.
+func (b *both) prepare(nodes, past string) {
 	b.Helper()
-	dsn := "sqlite:" + b.file
+	dsn := b.dsn
 	filled(b.T, dsn)
 	hooked(b.T, dsn)
 	do := func(args ...string) map[string]any {
@@ -240,7 +262,7 @@ func (b *both) prepare() {
 		access, err := auth.New(eng, nil)
 		enginetest.NoError(b.T, err)
 		enginetest.NoError(b.T, eng.Update(b.Context(), func(tx *perdure.Tx) error {
-			_, err := tx.Exec("insert into perdure_nodes (id, host, pid, version, roles, work, running, started_at, seen_at) values ('n', 'h', 1, 'v', '[]', '[]', '[]', 1700000000000000, 1700000000000000)")
+			_, err := tx.Exec("insert into " + nodes + " (id, host, pid, version, roles, work, running, started_at, seen_at) values ('n', 'h', 1, 'v', '[]', '[]', '[]', " + past + ", " + past + ")")
 			return err
 		}))
 		_, err = access.CreateActor(b.Context(), auth.ActorScope{Type: "cart", ID: "1", CallerKind: "client", CallerID: "ada"}, 0)
@@ -249,25 +271,26 @@ func (b *both) prepare() {
 	b.names = strings.NewReplacer("{failed}", failed, "{done}", done, "{waiting}", waiting, "{missing}", "01900000-0000-7000-8000-000000000000", "{timer}", timer, "{token}", token,
 		"{chart}", chart, "{bad}", chartFile(b.T, `{"id":"x","initial":"nowhere","states":{"a":{}}}`), "{empty}", "", "{first}", stamp(1), "{ahead}", stamp(99))
 	// The first use of a token is stored with it, and the next ones are not for some minutes.
-	url, end := b.launch(b.T, b.file)
+	url, end := serveAPI(b.T, dsn)
 	run(b.T, "status", "--server", url, "--token", b.token).want(b.T, 0)
 	end()
 }
 
-// copy returns a database with the same contents.
+// copy returns a database of SQLite with the same contents.
 func (b *both) copy(t *testing.T) string {
 	t.Helper()
-	content, err := os.ReadFile(b.file)
+	from, _ := sqliteFile(b.dsn)
+	content, err := os.ReadFile(from)
 	enginetest.NoError(t, err)
 	file := t.TempDir() + "/copy.db"
 	enginetest.NoError(t, os.WriteFile(file, content, 0o600))
-	return file
+	return "sqlite:" + file
 }
 
-// launch serves a database over HTTP, as a process without workers does.
-func (b *both) launch(t *testing.T, file string) (url string, end func()) {
+// serveAPI serves a database over HTTP, as a process without workers does.
+func serveAPI(t *testing.T, dsn string) (url string, end func()) {
 	t.Helper()
-	eng, err := perdure.Open(t.Context(), "sqlite:"+file, nil)
+	eng, err := perdure.Open(t.Context(), dsn, nil)
 	enginetest.NoError(t, err)
 	srv, err := server.New(eng, &server.Options{Roles: []server.Role{server.API}})
 	enginetest.NoError(t, err)

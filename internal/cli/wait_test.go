@@ -68,7 +68,7 @@ func TestStatusIsWatched(t *testing.T) {
 	t.Parallel()
 	file := t.TempDir() + "/watch.db"
 	serve(t, "sqlite:"+file)
-	url, end := (&both{T: t}).launch(t, file)
+	url, end := serveAPI(t, "sqlite:"+file)
 	defer end()
 	for _, flags := range [][]string{{"--dsn", "sqlite:" + file}, {"--server", url}} {
 		ctx, cancel := context.WithCancelCause(t.Context())
