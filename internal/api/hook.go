@@ -71,7 +71,7 @@ func (m HookMatch) narrows() bool { return m.Namespace+m.Name+m.Unit != "" || le
 // findHooks returns the ids of a page of hooks.
 func (a *API) findHooks(ctx context.Context, m HookMatch) finder {
 	filter := hook.Filter{Namespace: m.Namespace, Name: m.Name, Statuses: m.Status, Unit: m.Unit}
-	if m.Unit == "" && a.rt.Store.WalksHooks() {
+	if m.Unit == "" && a.rt.Store.Inspects() {
 		return func(cursor string, limit int) ([]string, string, error) {
 			return a.inspect.Hooks(ctx, filter, cursor, limit)
 		}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/internal/inspect"
 	"github.com/perdure/perdure/internal/store"
@@ -110,7 +111,7 @@ type instanceFilter struct {
 }
 
 func (a *API) listInstances(ctx context.Context, in *instanceFilter) (*List[Instance], error) {
-	rows, next, err := a.inspect.Instances(ctx, in.filter(), in.Cursor, in.Limit)
+	rows, next, err := a.findInstances(ctx, in.filter(), in.Cursor, in.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -125,13 +126,35 @@ func (a *API) listInstances(ctx context.Context, in *instanceFilter) (*List[Inst
 	return list, nil
 }
 
+// findInstances returns a page of instances.
+func (a *API) findInstances(ctx context.Context, f inspect.Instances, cursor string, limit int) ([]fsm.Instance, string, error) {
+	if a.rt.Store.Inspects() {
+		return a.inspect.Instances(ctx, f, cursor, limit)
+	}
+	stored := fsm.Filter{FSM: f.FSM, Queue: f.Queue, Parent: f.Parent, Step: f.Step}
+	for _, s := range f.Statuses {
+		switch {
+		case s == "live":
+			stored.Live = true
+		case s.Ended():
+			stored.Ended = append(stored.Ended, s)
+		default:
+			return nil, "", fault.Invalidf("status", "must be live or that of an ended instance on this database, got %q", s)
+		}
+	}
+	if f.UniqueKey != "" {
+		return nil, "", fault.Invalidf("unique_key", "cannot be looked for on this database")
+	}
+	return a.config.Machines.List(ctx, stored, cursor, limit)
+}
+
 func (a *API) getInstance(ctx context.Context, in *ByID) (*One[Instance], error) {
 	i, err := a.config.Machines.Get(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
 	shown := showInstance(i)
-	if i.Status == fsm.AwaitingSignal || i.Status == fsm.AwaitingChildren {
+	if (i.Status == fsm.AwaitingSignal || i.Status == fsm.AwaitingChildren) && a.rt.Store.Inspects() {
 		w, err := a.inspect.Wait(ctx, in.ID)
 		if err != nil {
 			return nil, err
@@ -165,7 +188,7 @@ type pageOf struct {
 }
 
 func (a *API) listChildren(ctx context.Context, in *pageOf) (*List[Instance], error) {
-	rows, next, err := a.inspect.Instances(ctx, inspect.Instances{Parent: in.ID}, in.Cursor, in.Limit)
+	rows, next, err := a.findInstances(ctx, inspect.Instances{Parent: in.ID}, in.Cursor, in.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -223,14 +246,16 @@ func (a *API) getHistory(ctx context.Context, in *ByID) (*One[History], error) {
 		return nil, err
 	}
 	events := []Event{{At: Time(i.Created), Outcome: "created", Detail: i.FSM}}
-	signals, _, err := a.inspect.Signals(ctx, in.ID, "", historyLimit)
-	if err != nil {
-		return nil, err
+	if a.rt.Store.Inspects() {
+		signals, _, err := a.inspect.Signals(ctx, in.ID, "", historyLimit)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range signals {
+			events = append(events, Event{At: Time(s.Created), Outcome: "signal", Detail: s.Name, ID: strconv.FormatInt(s.Seq, 10)})
+		}
 	}
-	for _, s := range signals {
-		events = append(events, Event{At: Time(s.Created), Outcome: "signal", Detail: s.Name, ID: strconv.FormatInt(s.Seq, 10)})
-	}
-	children, _, err := a.inspect.Instances(ctx, inspect.Instances{Parent: in.ID}, "", historyLimit)
+	children, _, err := a.findInstances(ctx, inspect.Instances{Parent: in.ID}, "", historyLimit)
 	if err != nil {
 		return nil, err
 	}

@@ -17,9 +17,6 @@ import (
 func TestWaitEndsWithTheInstance(t *testing.T) {
 	t.Parallel()
 	for name, dsn := range databases() {
-		if name == "mysql" {
-			continue // it has no state machines yet
-		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dsn := dsn(t)

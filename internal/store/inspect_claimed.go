@@ -33,8 +33,9 @@ const (
 	Running    = "Running"
 )
 
-// WalksHooks reports whether hooks can be walked along. On MySQL they are only listed.
-func (s *Store) WalksHooks() bool { return s.text("InspectHooks") != "" }
+// Inspects reports whether there are the statements that find work by any filter within
+// a bounded time. MySQL has none yet: there work is listed as by the packages of its kind.
+func (s *Store) Inspects() bool { return s.text("InspectHooks") != "" }
 
 // HooksIn returns the statement that walks along hooks, from the newest that is older
 // than before.
