@@ -115,36 +115,46 @@ func (f *fixture) endure(d *fsm.Definition[int], effects *tally, faults func()) 
 // PERDURE_SOAK).
 func TestCase22ARestartOfTheServer(t *testing.T) {
 	t.Parallel()
-	server := testdb.PrivatePostgres(t)
-	var effects tally
-	d := mixture(&effects)
-	f := driven(t, enginetest.Database{Name: enginetest.Postgres, DSN: server.Database(t)}, clock.System, nil, d, leaf)
-	f.endure(d, &effects, func() {
-		for range rounds(1) {
-			pause(t.Context(), 300*time.Millisecond)
-			enginetest.NoError(t, server.Restart())
-			pause(t.Context(), 300*time.Millisecond)
-			enginetest.NoError(t, server.Kill())
-			enginetest.NoError(t, server.Restart())
-		}
-		pause(t.Context(), 300*time.Millisecond)
-	})
+	for name, private := range map[string]func(testing.TB) *testdb.Server{enginetest.Postgres: testdb.PrivatePostgres, enginetest.MySQL: testdb.PrivateMySQL} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := private(t)
+			var effects tally
+			d := mixture(&effects)
+			f := driven(t, enginetest.Database{Name: name, DSN: server.Database(t)}, clock.System, nil, d, leaf)
+			f.endure(d, &effects, func() {
+				for range rounds(1) {
+					pause(t.Context(), 300*time.Millisecond)
+					enginetest.NoError(t, server.Restart())
+					pause(t.Context(), 300*time.Millisecond)
+					enginetest.NoError(t, server.Kill())
+					enginetest.NoError(t, server.Restart())
+				}
+				pause(t.Context(), 300*time.Millisecond)
+			})
+		})
+	}
 }
 
 // Connections are ended by the server at random, five a second for 3 s (the notes:
 // 60), times PERDURE_SOAK.
 func TestCase23ConnectionsEndAtRandom(t *testing.T) {
 	t.Parallel()
-	db := enginetest.New(t, enginetest.Postgres)
-	var effects tally
-	d := mixture(&effects)
-	f := driven(t, db, clock.System, nil, d, leaf)
-	f.endure(d, &effects, func() {
-		for range rounds(15) {
-			pause(t.Context(), 200*time.Millisecond)
-			f.db.Exec(t, "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() order by random() limit 1")
-		}
-	})
+	for _, name := range servers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := enginetest.New(t, name)
+			var effects tally
+			d := mixture(&effects)
+			f := driven(t, db, clock.System, nil, d, leaf)
+			f.endure(d, &effects, func() {
+				for range rounds(15) {
+					pause(t.Context(), 200*time.Millisecond)
+					f.terminate(1)
+				}
+			})
+		})
+	}
 }
 
 // The connection is cut when COMMIT was sent: whatever became of it, the outcome is
@@ -244,9 +254,7 @@ func TestCase27NothingIsKeptInASession(t *testing.T) {
 func TestCase29TheClocksDisagree(t *testing.T) {
 	t.Parallel()
 	for name, skew := range map[string]time.Duration{"behind": -time.Hour, "ahead": time.Hour} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			db := enginetest.New(t, enginetest.Postgres)
+		eachServer(t, name, func(t *testing.T, db enginetest.Database) {
 			var runs counter
 			d := machine("slow", func(ctx context.Context, r run) (fsm.Outcome, error) {
 				runs.add()

@@ -96,19 +96,24 @@ func TestACommitWithoutAnAnswerIsResolvedByItsProcess(t *testing.T) {
 // and no instance counts a crash.
 func TestTerminatedBackendsAreNotCrashes(t *testing.T) {
 	t.Parallel()
-	db := enginetest.New(t, enginetest.Postgres)
-	var effects tally
-	d := mixture(&effects)
-	f := dispatched(t, db, noCrash(t), d, leaf)
-	dispatched(t, db, noCrash(t), d, leaf)
-	f.endure(d, &effects, func() {
-		for range rounds(60) {
-			pause(t.Context(), 20*time.Millisecond)
-			f.db.Exec(t, "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() order by random() limit 2")
-		}
-	})
-	if n := f.db.Int(t, "select coalesce(sum(crashes), 0) from "+f.table("instances")); n != 0 {
-		t.Errorf("%d crashes were counted", n)
+	for _, name := range servers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := enginetest.New(t, name)
+			var effects tally
+			d := mixture(&effects)
+			f := dispatched(t, db, noCrash(t), d, leaf)
+			dispatched(t, db, noCrash(t), d, leaf)
+			f.endure(d, &effects, func() {
+				for range rounds(60) {
+					pause(t.Context(), 20*time.Millisecond)
+					f.terminate(2)
+				}
+			})
+			if n := f.db.Int(t, "select coalesce(sum(crashes), 0) from "+f.table("instances")); n != 0 {
+				t.Errorf("%d crashes were counted", n)
+			}
+		})
 	}
 }
 
@@ -158,6 +163,7 @@ func TestAnOutcomeThatFailsForAnUnknownReasonWaits(t *testing.T) {
 		enginetest.SQLite: `create trigger odd before insert on perdure_finished begin select raise(abort, 'something odd'); end`,
 		enginetest.Postgres: `create function odd() returns trigger language plpgsql as $$ begin raise exception 'something odd' using errcode = 'P0001'; end $$;
 			create trigger odd before insert on perdure.finished for each statement execute function odd()`,
+		enginetest.MySQL: `create trigger odd before insert on perdure_finished for each row signal sqlstate '45000' set message_text = 'something odd'`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -182,7 +188,7 @@ func TestAnOutcomeThatFailsForAnUnknownReasonWaits(t *testing.T) {
 				t.Errorf("the instance waits for %v, want 15 to 30 s", wait)
 			}
 			runs.is(t, "runs", 1)
-			f.db.Exec(t, map[string]string{enginetest.SQLite: "drop trigger odd", enginetest.Postgres: "drop trigger odd on perdure.finished"}[name])
+			f.db.Exec(t, map[string]string{enginetest.SQLite: "drop trigger odd", enginetest.MySQL: "drop trigger odd", enginetest.Postgres: "drop trigger odd on perdure.finished"}[name])
 			f.after(30 * time.Second)
 			f.wantStatus(id, fsm.Done)
 			f.wantRows("leases", 0)
@@ -288,7 +294,7 @@ func TestAfterAnOutageALostProcessIsTakenOver(t *testing.T) {
 // returned without counting a crash.
 func TestTheOwnExpiredLeaseIsNotACrash(t *testing.T) {
 	t.Parallel()
-	for name, past := range map[string]string{enginetest.SQLite: "0", enginetest.Postgres: "'2000-01-01Z'"} {
+	for name, past := range map[string]string{enginetest.SQLite: "0", enginetest.Postgres: "'2000-01-01Z'", enginetest.MySQL: "'2000-01-01'"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var lost counter
