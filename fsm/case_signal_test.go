@@ -2,6 +2,7 @@ package fsm_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"sync"
@@ -290,23 +291,25 @@ func TestCase41ASignalRacesTheTimeout(t *testing.T) {
 // nevertheless, and the signal stays with it.
 func TestCase42AnOpenSenderDoesNotHideItsTarget(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, enginetest.New(t, enginetest.Postgres), nil)
-	ran := make(chan struct{})
-	d := machine("target", func(_ context.Context, r run) (fsm.Outcome, error) { close(ran); return r.Done(len(r.All)), nil })
-	f.register(d)
-	id := start(f, d, 0, nil)
-	tx, err := f.db.SQL(t).BeginTx(t.Context(), nil)
-	enginetest.NoError(t, err)
-	enginetest.NoError(t, f.eng.JoinSQL(t.Context(), tx, func(tx *perdure.Tx) error {
-		_, err := fsm.SendIn(tx, id, "go", nil, nil)
-		return err
-	}))
-	wait := f.begin()
-	<-ran
-	wait()
-	f.wantResult(id, "0")
-	enginetest.NoError(t, tx.Commit())
-	f.wantInbox(id, "null false")
+	eachServer(t, "join", func(t *testing.T, db enginetest.Database) {
+		f := newFixture(t, db, nil)
+		ran := make(chan struct{})
+		d := machine("target", func(_ context.Context, r run) (fsm.Outcome, error) { close(ran); return r.Done(len(r.All)), nil })
+		f.register(d)
+		id := start(f, d, 0, nil)
+		tx, err := f.db.SQL(t).BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+		enginetest.NoError(t, err)
+		enginetest.NoError(t, f.eng.JoinSQL(t.Context(), tx, func(tx *perdure.Tx) error {
+			_, err := fsm.SendIn(tx, id, "go", nil, nil)
+			return err
+		}))
+		wait := f.begin()
+		<-ran
+		wait()
+		f.wantResult(id, "0")
+		enginetest.NoError(t, tx.Commit())
+		f.wantInbox(id, "null false")
+	})
 }
 
 // What a wait ended with is the same for every attempt of the step.

@@ -90,7 +90,7 @@ func collect(ctx context.Context, eng *perdure.Engine, d *fsm.Definition[[]strin
 // acknowledged signal was handled by exactly one committed step.
 func TestCollectorsHandleEverySignalThroughKills(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string]func(testing.TB) string{enginetest.SQLite: durableFile, enginetest.Postgres: testdb.DurablePostgres} {
+	for name, open := range map[string]func(testing.TB) string{enginetest.SQLite: durableFile, enginetest.Postgres: testdb.DurablePostgres, enginetest.MySQL: testdb.DurableMySQL} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			args := victim{DSN: open(t), Journal: filepath.Join(t.TempDir(), "journal")}
