@@ -1,10 +1,13 @@
 package fsm
 
 import (
+	"cmp"
 	"context"
 	"encoding"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -35,11 +38,15 @@ func (m *Machines) record(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var stmts []sqldb.Stmt
-	for key, d := range m.known {
+	// In order, so that two processes that begin together cannot deadlock.
+	keys := slices.SortedFunc(maps.Keys(m.known), func(a, b definition) int {
+		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.version, b.version))
+	})
+	for _, key := range keys {
 		if m.recorded[key] {
 			continue
 		}
-		stmt, err := m.rt.Store.RecordDefinition(d.describe(), m.rt.Now())
+		stmt, err := m.rt.Store.RecordDefinition(m.known[key].describe(), m.rt.Now())
 		if err != nil {
 			return fmt.Errorf("record fsm %s: %w", key.name, err)
 		}
