@@ -73,7 +73,7 @@ func (f *fixture) say(t testing.TB, c actor.Caller, text string) actor.Receipt {
 // stored.
 func (f *fixture) stored(t testing.TB) int64 {
 	t.Helper()
-	return f.db.Rows(t, "perdure", "actor_log") + f.db.Rows(t, "perdure", "actors")*1000 + f.db.Rows(t, "perdure", "delays")*1_000_000
+	return f.db.Rows(t, "perdure", "actor_log") + f.db.Rows(t, "perdure", "actors")*1000 + f.db.Rows(t, "perdure", "timers")*1_000_000
 }
 
 func (Conformance) Case53ForgedEventsAreRefusedAndNothingIsStored(t *testing.T, db enginetest.Database) {

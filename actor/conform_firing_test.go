@@ -54,7 +54,7 @@ func (Conformance) DelaysThatAnotherProcessFiresAreLeftToIt(t *testing.T, db eng
 // ADelayThatHasCrashedIsNotFiredForACaller, whose process would crash uncounted.
 func (Conformance) ADelayThatHasCrashedIsNotFiredForACaller(t *testing.T, db enginetest.Database) {
 	f := timed(t, db, waiter)
-	db.Exec(t, "update "+db.Table("perdure", "delays")+" set crashes = 1")
+	db.Exec(t, "update "+db.Table("perdure", "timers")+" set crashes = 1")
 	f.clock.Advance(time.Minute)
 	f.send(t, w1, "INNER")
 	f.is(t, w1, "a")
@@ -65,7 +65,7 @@ func (Conformance) ADelayThatHasCrashedIsNotFiredForACaller(t *testing.T, db eng
 // AQuarantinedDelayLeavesItsActorAlone: events are handled, and a retry fires it.
 func (Conformance) AQuarantinedDelayLeavesItsActorAlone(t *testing.T, db enginetest.Database) {
 	f := timed(t, db, waiter)
-	db.Exec(t, "update "+db.Table("perdure", "delays")+" set status = 'quarantined', crashes = 5, batch_limit = -2, error = 'it kills'")
+	db.Exec(t, "update "+db.Table("perdure", "timers")+" set status = 'quarantined', crashes = 5, batch_limit = -2, error = 'it kills'")
 	f.pass(t, 2000)
 	f.is(t, w1, "a")
 	f.send(t, w1, "INNER")

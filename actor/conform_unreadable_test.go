@@ -36,15 +36,15 @@ func (Conformance) NoActorStopsOthers(t *testing.T, db enginetest.Database) {
 		db.SetTime(t, "perdure", table, column, to, id+" = ?", ref.ID)
 		return ref
 	}
-	early := plantTime("delays", "due_at", enginetest.Beginningless)
-	never := plantTime("delays", "due_at", enginetest.Endless)
-	for _, c := range []string{"delays.occurs_at", "delays.created_at", "actors.created_at", "actors.updated_at"} {
+	early := plantTime("timers", "due_at", enginetest.Beginningless)
+	never := plantTime("timers", "due_at", enginetest.Endless)
+	for _, c := range []string{"timers.occurs_at", "timers.created_at", "actors.created_at", "actors.updated_at"} {
 		table, column := c[:6], c[7:]
 		plantTime(table, column, enginetest.Beginningless)
 		plantTime(table, column, enginetest.Endless)
 	}
 	for _, set := range []string{"payload = null", "payload = '1'", "payload = '{}'", `payload = '{"Event": 1}'`, "path = null", "generation = null", "path = 'nowhere'"} {
-		plant("delays", set)
+		plant("timers", set)
 	}
 	plant("snapshots", "snapshot = '1'")
 	plant("snapshots", "snapshot = '{}'")

@@ -75,7 +75,7 @@ func (Conformance) Case29ACrowdOfDelaysInTheSameSecond(t *testing.T, db enginete
 	log := db.Table("perdure", "actor_log")
 	equal(t, "entries", db.Int(t, "select count(*) from "+log+" where kind = 'timer'"), int64(n))
 	equal(t, "actors that fired", db.Int(t, "select count(distinct actor_id) from "+log+" where kind = 'timer'"), int64(n))
-	equal(t, "delays that are left", db.Rows(t, "perdure", "delays"), 0)
+	equal(t, "delays that are left", db.Rows(t, "perdure", "timers"), 0)
 }
 
 // benchmarkEvents measures durable events: so many senders, each with its own

@@ -36,7 +36,7 @@ var racing = Ref{Type: "r", ID: "1"}
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // fixtureTables are what a schedule begins with.
-var fixtureTables = []string{"actors", "snapshots", "actor_log", "delays"}
+var fixtureTables = []string{"actors", "snapshots", "actor_log", "timers"}
 
 // stage is a database with one actor that has a delay.
 type stage struct {
@@ -198,7 +198,7 @@ func check(ends ...string) func(context.Context, *sql.DB, interleave.Outcome) er
 				|| case when a.sequence = s.sequence and a.sequence = (select max(sequence) from perdure.actor_log)
 					and s.checksum = (select checksum from perdure.actor_log order by sequence desc limit 1)
 					then '' else ', torn' end
-				|| case when exists (select 1 from perdure.delays) then ', pending' else '' end
+				|| case when exists (select 1 from perdure.timers) then ', pending' else '' end
 			from perdure.actors a, perdure.snapshots s`).Scan(&end)
 		if err != nil {
 			return err

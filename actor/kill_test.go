@@ -264,7 +264,7 @@ func killedRun(t *testing.T, db enginetest.Database, ledger string) map[string]s
 		_, err := actors.Process(enginetest.Context(t))
 		enginetest.NoError(t, err)
 		open := db.Int(t, "select count(*) from "+db.Table("perdure", "hooks")+" where status <> 'completed'")
-		short := db.Int(t, "select count(*) from "+db.Table("perdure", "delays")+" where type like 'xstate.after.5.%'")
+		short := db.Int(t, "select count(*) from "+db.Table("perdure", "timers")+" where type like 'xstate.after.5.%'")
 		return open+short == 0
 	})
 	raw, err := os.ReadFile(ledger)

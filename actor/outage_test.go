@@ -27,7 +27,7 @@ func (p delaysProcess) Add(ctx context.Context, id string) error {
 func TestOutages(t *testing.T) {
 	t.Parallel()
 	outagetest.Conform(t, outagetest.Kind{
-		Schema: "perdure", Table: "delays", Left: "true", Transactional: true,
+		Schema: "perdure", Table: "timers", Left: "true", Transactional: true,
 		Claims: "select count(*) from perdure.firing",
 		Open: func(t *testing.T, db enginetest.Database, o outagetest.Options) outagetest.Process {
 			t.Helper()

@@ -122,7 +122,7 @@ func TestADelayThatKillsItsProcessIsQuarantined(t *testing.T) {
 			if len(timers) != 1 || timers[0].Error == "" || timers[0].Crashes < 5 {
 				t.Errorf("the delays that are left are %+v", timers)
 			}
-			dead := db.Int(t, "select count(*) from "+db.Table("perdure", "delays")+" where status = 'quarantined'")
+			dead := db.Int(t, "select count(*) from "+db.Table("perdure", "timers")+" where status = 'quarantined'")
 			equal(t, "dead letters", dead, 1)
 			for i := range 3 {
 				state, err := actors.State(enginetest.Context(t), healthyRef(i))

@@ -57,11 +57,11 @@ func sleepers(b *testing.B, db enginetest.Database, n int) {
 	for table, columns := range map[string][2]string{
 		"actors":    {"type", "id, incarnation, status, machine, sequence, value, states, origin, caller_kind, caller_id, created_at, updated_at"},
 		"snapshots": {"actor_type", "actor_id, sequence, snapshot, checksum"},
-		"delays":    {"actor_type", "actor_id, alarm_id, type, due_at, sequence, payload, path, generation, created_at"},
+		"timers":    {"actor_type", "actor_id, alarm_id, type, due_at, sequence, payload, path, generation, created_at"},
 	} {
 		values := strings.NewReplacer("actor_id", "cast(s.n as text) || 'x'", "id, incarnation", "cast(s.n as text) || 'x', cast(s.n as text)", "due_at", later).Replace(columns[1])
 		name := db.Table("perdure", table)
 		db.Exec(b, fmt.Sprintf("insert into %s (%s, %s) select %s, %s from %s, %s", name, columns[0], columns[1], columns[0], values, name, series))
 	}
-	db.Exec(b, "delete from "+db.Table("perdure", "delays")+" where actor_id = ?", w1.ID)
+	db.Exec(b, "delete from "+db.Table("perdure", "timers")+" where actor_id = ?", w1.ID)
 }

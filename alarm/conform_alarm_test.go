@@ -255,7 +255,7 @@ func (f *fixture) machineDelay(t testing.TB, key alarm.Key, typ string) {
 	if f.db.Name == enginetest.SQLite {
 		due = "1"
 	}
-	f.db.Exec(t, "insert into "+f.db.Table("perdure", "delays")+" (actor_type, actor_id, alarm_id, type, due_at, sequence, created_at) values ('"+
+	f.db.Exec(t, "insert into "+f.db.Table("perdure", "timers")+" (actor_type, actor_id, alarm_id, type, due_at, sequence, created_at) values ('"+
 		key.ActorType+"', '"+key.ActorID+"', '"+key.ID+"', '"+typ+"', "+due+", 1, "+due+")")
 }
 

@@ -169,7 +169,7 @@ func (Flows) AQuarantinedDelayIsADeadLetter(t *testing.T, db enginetest.Database
 	f := ready(t, db)
 	actor := f.door()
 	id := strings.TrimPrefix(actor, "/v1/actors/door/")
-	f.db.Exec(f, "update "+f.db.Table("perdure", "delays")+" set status = 'quarantined', crashes = 5, error = 'process crashed' where actor_id = ?", id)
+	f.db.Exec(f, "update "+f.db.Table("perdure", "timers")+" set status = 'quarantined', crashes = 5, error = 'process crashed' where actor_id = ?", id)
 	dead := f.want(http.StatusOK, http.MethodGet, "/v1/dead?kind=alarms", nil).list()
 	if len(dead) != 1 || dead[0].text("error") != "process crashed" {
 		t.Fatalf("dead letters: %v", dead)

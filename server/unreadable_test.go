@@ -26,7 +26,7 @@ func (Flows) NoRowHidesAList(t *testing.T, db enginetest.Database) {
 	for _, to := range []string{enginetest.Endless, enginetest.Beginningless} {
 		for _, column := range []string{
 			"perdure.hook_items.due_at", "perdure.hook_items.created_at", "perdure.hook_items.next_attempt_at", "perdure.hook_ends.created_at", "perdure.hook_ends.finished_at", "perdure.ready.due_at", "queues.task.scheduled_at", "queues.task.enqueued_at", "perdure.alarm_items.due_at",
-			"perdure.alarm_items.occurs_at", "perdure.alarm_items.created_at", "perdure.delays.due_at", "perdure.delays.occurs_at", "perdure.delays.created_at", "perdure.schedules.next_at", "perdure.schedules.last_at", "perdure.instances.created_at",
+			"perdure.alarm_items.occurs_at", "perdure.alarm_items.created_at", "perdure.timers.due_at", "perdure.timers.occurs_at", "perdure.timers.created_at", "perdure.schedules.next_at", "perdure.schedules.last_at", "perdure.instances.created_at",
 			"perdure.actors.created_at", "perdure.actors.updated_at",
 		} {
 			part := strings.Split(column, ".")

@@ -159,25 +159,25 @@ var damage = map[string]string{
 	"alarm_place":    `delete from T.ready where id = (select id from T.alarm_items where alarm_id = 'c')`,
 	"alarm_ready":    `update T.alarm_items set priority = 1 where alarm_id = 'd'`,
 	"alarm_stray":    `insert into T.ready (queue, priority, due_at, id) select queue, 0, due_at, 'cccccccc-ffff-ffff-ffff-ffffffffffff' from T.alarm_items where alarm_id = 'd'`,
-	"alarm_orphan": `insert into T.delays (actor_type, actor_id, alarm_id, type, due_at, sequence, created_at)
+	"alarm_orphan": `insert into T.timers (actor_type, actor_id, alarm_id, type, due_at, sequence, created_at)
 		select 'lamp', 'ghost', 'y', 'after', due_at, 1, created_at from T.alarm_items where alarm_id = 'b'`,
 	"alarm_stuck": `delete from T.ready where id = (select id from T.alarm_items where alarm_id = 'a');
 		insert into T.leases (token, worker, queue, alone, claimed_at, expires_at, ids)
 		select 'dddddddd-ffff-ffff-ffff-ffffffffffff', 'w', 'alarm' || TAB, false, LONGAGO, LONGAGO, LIST(id) from T.alarm_items where alarm_id = 'a'`,
 	"alarm_unserved": `update T.ready set due_at = LONGAGO where id = (select id from T.alarm_items where alarm_id = 'b');
-		update T.alarm_items set due_at = LONGAGO where alarm_id = 'b'`,
+		update T.alarm_items set due_at = (select r.due_at from T.ready r where r.id = T.alarm_items.id) where alarm_id = 'b'`,
 	"alarm_unhandled": `update T.ready set due_at = LONGAGO where id = (select id from T.alarm_items where alarm_id = 'b');
-		update T.alarm_items set due_at = LONGAGO where alarm_id = 'b'`,
-	"alarm_ended": `insert into T.delays (actor_type, actor_id, alarm_id, type, due_at, sequence, created_at)
+		update T.alarm_items set due_at = (select r.due_at from T.ready r where r.id = T.alarm_items.id) where alarm_id = 'b'`,
+	"alarm_ended": `insert into T.timers (actor_type, actor_id, alarm_id, type, due_at, sequence, created_at)
 		select 'lamp', 'done', 'x', 'after', due_at, 1, created_at from T.alarm_items where alarm_id = 'b'`,
 	"alarm_kept": `insert into T.attempts (kind, id, seq, attempt, outcome, error, ended_at)
 		select 'alarm', 'ghost', 1, 1, 'failed', 'x', created_at from T.hook_items where key = 'hook-a'`,
 	"actor_snapshot": actorWithoutSnapshot,
 	"actor_orphan":   `insert into T.snapshots (actor_type, actor_id, sequence, snapshot, checksum) values ('lamp', 'ghost', 1, '{}', '')`,
 	"actor_ahead":    `insert into T.checkpoints (actor_type, actor_id, sequence, machine, snapshot, timers, checksum) values ('lamp', 'done', 9, 1, '{}', '[]', '')`,
-	"actor_postponed": `insert into T.delays (actor_type, actor_id, alarm_id, type, due_at, occurs_at, sequence, created_at)
+	"actor_postponed": `insert into T.timers (actor_type, actor_id, alarm_id, type, due_at, occurs_at, sequence, created_at)
 		select 'lamp', 'sealed', 'z', 'after', due_at, created_at, 1, created_at from T.alarm_items where alarm_id = 'a'`,
-	"delay_quarantined": `insert into T.delays (actor_type, actor_id, alarm_id, type, status, error, due_at, sequence, created_at)
+	"delay_quarantined": `insert into T.timers (actor_type, actor_id, alarm_id, type, status, error, due_at, sequence, created_at)
 		select 'lamp', 'sealed', 'q', 'after', 'quarantined', 'process crashed', due_at, 1, created_at from T.alarm_items where alarm_id = 'a'`,
 	"consumers":    `update T.outbox_consumers set updated_at = LONGAGO`,
 	"outbox":       `delete from T.outbox where unit_id = (select min(unit_id) from T.outbox)`,

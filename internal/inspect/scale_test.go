@@ -89,7 +89,7 @@ func crowd(t testing.TB, db enginetest.Database, n int) {
 	insert("insert into " + table("actors") + " (type, id, incarnation, status, machine, sequence, states, origin, caller_kind, caller_id, created_at, updated_at) select " +
 		"case when i % 100 = 0 then 'rare' else 'trial' end, 'a' || i, 'i' || i, case when i < 100 then 'error' when i < 200 then 'stopped' else 'active' end, 1, 1, '\nidle\n', 'spawn', 'system', '', " +
 		at + ", " + at + " from n")
-	insert("insert into " + table("delays") + " (actor_type, actor_id, alarm_id, type, due_at, sequence, path, generation, created_at) select " +
+	insert("insert into " + table("timers") + " (actor_type, actor_id, alarm_id, type, due_at, sequence, path, generation, created_at) select " +
 		"case when i % 100 = 0 then 'rare' else 'trial' end, 'a' || i, 'd', 'delay', " + later + ", i, '', 0, " + at + " from n")
 	insert("insert into " + table("alarm_items") + " (id, actor_type, actor_id, alarm_id, type, queue, priority, dead, due_at, occurs_at, sequence, payload, policy, max_attempts, generation, created_at) select " +
 		id + ", '', '', 'a' || i, 'reminder', " + lane + ", 0, case when i < 100 then 'failed' end, " + later + ", " + later + ", i, '{}', '{}', 5, 1, " + at + " from n")

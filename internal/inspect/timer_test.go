@@ -32,7 +32,7 @@ func TestPagesHaveEveryDelayOnce(t *testing.T) {
 			due := at(1000 + n/4) // several at once
 			actor, id, typ := fmt.Sprint(n%2), fmt.Sprintf("a%02d", n), fmt.Sprintf("t%d", n%2)
 			if kind == "machine" {
-				db.Exec(t, "insert into "+db.Table("perdure", "delays")+" (actor_type, actor_id, alarm_id, type, status, due_at, sequence, created_at)"+
+				db.Exec(t, "insert into "+db.Table("perdure", "timers")+" (actor_type, actor_id, alarm_id, type, status, due_at, sequence, created_at)"+
 					" values ('door', ?, ?, ?, ?, "+due+", 0, "+due+")", actor, id, typ, status)
 				continue
 			}

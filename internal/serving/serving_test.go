@@ -60,9 +60,9 @@ func newFixture(t *testing.T, db enginetest.Database) *fixture {
 	}))
 	enginetest.NoError(t, alarms.Schedule(t.Context(), alarm.ID("a"), "tick", nil, &alarm.ScheduleOptions{Delay: time.Hour}))
 	enginetest.NoError(t, fsm.SetSchedule(t.Context(), f.eng, "nightly", "30 2 * * *", slow, 0, nil))
-	f.exec(`insert into T.delays (actor_type, actor_id, alarm_id, type, due_at, sequence, created_at)
+	f.exec(`insert into T.timers (actor_type, actor_id, alarm_id, type, due_at, sequence, created_at)
 		select 'lamp', '1', 'x', 'after', due_at, 1, created_at from T.alarm_items where alarm_id = 'a'`)
-	for _, table := range []string{"T.instances set due_at", "T.ready set due_at", "T.hook_items set due_at", "T.delays set due_at", "Q.task set scheduled_at"} {
+	for _, table := range []string{"T.instances set due_at", "T.ready set due_at", "T.hook_items set due_at", "T.timers set due_at", "Q.task set scheduled_at"} {
 		f.exec("update " + table + " = AGO3600")
 	}
 	f.exec("update T.alarm_items set due_at = (select r.due_at from T.ready r where r.id = T.alarm_items.id) where alarm_id = 'a'")
@@ -215,7 +215,7 @@ func (Conformance) WorkIsServedIfSomeOfItIsClaimed(t *testing.T, db enginetest.D
 func (Conformance) WorkThatIsDueSinceASecondIsNotUnserved(t *testing.T, db enginetest.Database) {
 	f := newFixture(t, db)
 	f.record()
-	for _, table := range []string{"T.ready set due_at", "T.hook_items set due_at", "T.delays set due_at", "Q.task set scheduled_at"} {
+	for _, table := range []string{"T.ready set due_at", "T.hook_items set due_at", "T.timers set due_at", "Q.task set scheduled_at"} {
 		f.exec("update " + table + " = AGO31")
 	}
 	f.exec("update T.alarm_items set due_at = (select r.due_at from T.ready r where r.id = T.alarm_items.id) where alarm_id = 'a'")

@@ -1,6 +1,6 @@
 -- Alarms of users use the tables that hooks and instances have for what is due and what
 -- runs: ready, leases and interrupts. An alarm that waits is in ready, one that runs in a
--- lease; a dead letter is in neither. The delays of actors are a table of their own.
+-- lease; a dead letter is in neither. The timers of actors are a table of their own.
 -- perdure.alarms is a view of both.
 
 -- One row for each alarm of users.
@@ -56,18 +56,18 @@ create index alarm_items_due_idx on perdure.alarm_items (due_at, actor_type, act
 -- Serves the list of dead letters, their number and their retention.
 create index alarm_items_dead_idx on perdure.alarm_items (due_at, actor_type, actor_id, alarm_id) where dead is not null;
 
--- The delays of actors. They are fired in the transaction of the actor's step.
-create table perdure.delays (
+-- The timers of actors. They are fired in the transaction of the actor's step.
+create table perdure.timers (
   actor_type text not null,
   actor_id text not null,
   alarm_id text not null,
   type text not null,
   status text not null default 'pending' check (status in ('pending', 'quarantined')),
-  due_at timestamptz not null constraint delays_due_at_range check (due_at between '0001-01-01 00:00:00+00' and '9999-12-31 00:00:00+00'),
+  due_at timestamptz not null constraint timers_due_at_range check (due_at between '0001-01-01 00:00:00+00' and '9999-12-31 00:00:00+00'),
   -- The time that it is for, once it was postponed because a process could not move its
   -- actor.
-  occurs_at timestamptz constraint delays_occurs_at_range check (occurs_at between '0001-01-01 00:00:00+00' and '9999-12-31 00:00:00+00'),
-  -- Orders delays that are due at the same time.
+  occurs_at timestamptz constraint timers_occurs_at_range check (occurs_at between '0001-01-01 00:00:00+00' and '9999-12-31 00:00:00+00'),
+  -- Orders timers that are due at the same time.
   sequence bigint not null,
   payload json,
   -- The actor in the tree that it is for, and which one of those that had the path.
@@ -80,17 +80,17 @@ create table perdure.delays (
   primary key (actor_type, actor_id, alarm_id)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 
--- Serves the delays that are due, of the types of actors that a process knows.
-create index delays_due_idx on perdure.delays (actor_type, due_at, actor_id) where status = 'pending';
+-- Serves the timers that are due, of the types of actors that a process knows.
+create index timers_due_idx on perdure.timers (actor_type, due_at, actor_id) where status = 'pending';
 
 -- Serves what comes next.
-create index delays_next_idx on perdure.delays (due_at, actor_type, actor_id, alarm_id) where status = 'pending';
+create index timers_next_idx on perdure.timers (due_at, actor_type, actor_id, alarm_id) where status = 'pending';
 
 -- Serves the list of dead letters, and how many there are.
-create index delays_dead_idx on perdure.delays (due_at, actor_type, actor_id, alarm_id) where status = 'quarantined';
+create index timers_dead_idx on perdure.timers (due_at, actor_type, actor_id, alarm_id) where status = 'quarantined';
 
 -- Serves the claim of suspects.
-create index delays_suspect_idx on perdure.delays (due_at) where batch_limit is not null;
+create index timers_suspect_idx on perdure.timers (due_at) where batch_limit is not null;
 
 -- Ids are in the order in which alarms that are due at the same time are fired. An alarm
 -- that a process ran when the tables changed is due when its lease would have ended: the
@@ -116,7 +116,7 @@ set id = i.id::text, actor_type = '', actor_id = ''
 from perdure.alarm_items i
 where a.kind = 'alarm' and a.id = i.alarm_id and a.actor_type = i.actor_type and a.actor_id = i.actor_id;
 
-insert into perdure.delays (actor_type, actor_id, alarm_id, type, status, due_at, occurs_at, sequence, payload, path, generation, crashes, batch_limit, error, created_at)
+insert into perdure.timers (actor_type, actor_id, alarm_id, type, status, due_at, occurs_at, sequence, payload, path, generation, crashes, batch_limit, error, created_at)
 select actor_type, actor_id, alarm_id, type, case when status = 'quarantined' then status else 'pending' end, due_at, occurs_at, sequence, payload, path, generation, crashes, batch_limit, error, created_at
 from perdure.alarms
 where kind = 'machine';
@@ -145,4 +145,4 @@ union all
 select d.actor_type, d.actor_id, 'machine', d.alarm_id, d.type, d.status,
   0, d.due_at, d.occurs_at, d.sequence, d.payload, d.path, d.generation, null, null, null, null, null, null, 0,
   null, null, 0, d.crashes, d.batch_limit, d.error, null, null, d.created_at, null
-from perdure.delays d;
+from perdure.timers d;

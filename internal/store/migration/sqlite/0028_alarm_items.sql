@@ -1,6 +1,6 @@
 -- Alarms of users use the tables that hooks and instances have for what is due and what
 -- runs: ready, leases and interrupts. An alarm that waits is in ready, one that runs in a
--- lease; a dead letter is in neither. The delays of actors are a table of their own.
+-- lease; a dead letter is in neither. The timers of actors are a table of their own.
 -- perdure_alarms is a view of both.
 
 -- One row for each alarm of users.
@@ -56,8 +56,8 @@ create index perdure_alarm_items_due_idx on perdure_alarm_items (due_at, actor_t
 -- Serves the list of dead letters, their number and their retention.
 create index perdure_alarm_items_dead_idx on perdure_alarm_items (due_at, actor_type, actor_id, alarm_id) where dead is not null;
 
--- The delays of actors. They are fired in the transaction of the actor's step.
-create table perdure_delays (
+-- The timers of actors. They are fired in the transaction of the actor's step.
+create table perdure_timers (
   actor_type text not null,
   actor_id text not null,
   alarm_id text not null,
@@ -67,7 +67,7 @@ create table perdure_delays (
   -- The time that it is for, once it was postponed because a process could not move its
   -- actor.
   occurs_at integer,
-  -- Orders delays that are due at the same time.
+  -- Orders timers that are due at the same time.
   sequence integer not null,
   payload text,
   -- The actor in the tree that it is for, and which one of those that had the path.
@@ -80,17 +80,17 @@ create table perdure_delays (
   primary key (actor_type, actor_id, alarm_id)
 ) strict;
 
--- Serves the delays that are due, of the types of actors that a process knows.
-create index perdure_delays_due_idx on perdure_delays (actor_type, due_at, actor_id) where status = 'pending';
+-- Serves the timers that are due, of the types of actors that a process knows.
+create index perdure_timers_due_idx on perdure_timers (actor_type, due_at, actor_id) where status = 'pending';
 
 -- Serves what comes next.
-create index perdure_delays_next_idx on perdure_delays (due_at, actor_type, actor_id, alarm_id) where status = 'pending';
+create index perdure_timers_next_idx on perdure_timers (due_at, actor_type, actor_id, alarm_id) where status = 'pending';
 
 -- Serves the list of dead letters, and how many there are.
-create index perdure_delays_dead_idx on perdure_delays (due_at, actor_type, actor_id, alarm_id) where status = 'quarantined';
+create index perdure_timers_dead_idx on perdure_timers (due_at, actor_type, actor_id, alarm_id) where status = 'quarantined';
 
 -- Serves the claim of suspects.
-create index perdure_delays_suspect_idx on perdure_delays (due_at) where batch_limit is not null;
+create index perdure_timers_suspect_idx on perdure_timers (due_at) where batch_limit is not null;
 
 -- Ids are in the order in which alarms that are due at the same time are fired. An alarm
 -- that a process ran when the tables changed is due when its lease would have ended: the
@@ -116,7 +116,7 @@ set id = i.id, actor_type = '', actor_id = ''
 from perdure_alarm_items i
 where perdure_attempts.kind = 'alarm' and perdure_attempts.id = i.alarm_id and perdure_attempts.actor_type = i.actor_type and perdure_attempts.actor_id = i.actor_id;
 
-insert into perdure_delays (actor_type, actor_id, alarm_id, type, status, due_at, occurs_at, sequence, payload, path, generation, crashes, batch_limit, error, created_at)
+insert into perdure_timers (actor_type, actor_id, alarm_id, type, status, due_at, occurs_at, sequence, payload, path, generation, crashes, batch_limit, error, created_at)
 select actor_type, actor_id, alarm_id, type, case when status = 'quarantined' then status else 'pending' end, due_at, occurs_at, sequence, payload, path, generation, crashes, batch_limit, error, created_at
 from perdure_alarms
 where kind = 'machine';
@@ -136,4 +136,4 @@ union all
 select d.actor_type, d.actor_id, 'machine', d.alarm_id, d.type, d.status,
   0, d.due_at, d.occurs_at, d.sequence, d.payload, d.path, d.generation, null, null, null, null, null, null, 0,
   null, null, 0, d.crashes, d.batch_limit, d.error, null, null, d.created_at, null
-from perdure_delays d;
+from perdure_timers d;

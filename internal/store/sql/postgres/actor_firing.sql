@@ -7,7 +7,7 @@ with due as (
   from unnest($2::text[]) as known (type)
   cross join lateral (
     select al.actor_type, al.actor_id, al.due_at
-    from perdure.delays al
+    from perdure.timers al
     join perdure.actors a on a.type = al.actor_type and a.id = al.actor_id
     where al.status = 'pending' and al.batch_limit is null and al.actor_type = known.type and al.due_at <= coalesce($1::timestamptz, now()){openable Actor al}
       and (al.actor_type, al.actor_id, al.alarm_id) not in (
@@ -27,7 +27,7 @@ with due as (
   from (select distinct actor_type, actor_id from due) d
   cross join lateral (
     select *
-    from perdure.delays al
+    from perdure.timers al
     where al.actor_type = d.actor_type and al.actor_id = d.actor_id and al.status <> 'quarantined' and al.batch_limit is null
       and coalesce(al.occurs_at, al.due_at) <= coalesce($1::timestamptz, now())
     order by coalesce(al.occurs_at, al.due_at), al.sequence
@@ -42,14 +42,14 @@ returning timers::text
 
 -- name: TimerSuspectDue
 select 1
-from perdure.delays
+from perdure.timers
 where batch_limit is not null and status = 'pending' and due_at <= coalesce(?::timestamptz, now())
 limit 1
 
 -- name: TimerSuspectList
 -- Large batches first, as they are the least suspicious.
 select al.actor_type, al.actor_id, al.alarm_id, al.batch_limit
-from perdure.delays al
+from perdure.timers al
 where al.batch_limit is not null and al.status = 'pending' and al.due_at <= coalesce($1::timestamptz, now())
   and al.actor_type = any($2::text[]) and greatest(al.batch_limit, 1) >= $5::integer{openable Actor al}
   and (al.actor_type, al.actor_id, al.alarm_id) not in (
@@ -81,12 +81,12 @@ for update skip locked
 -- name: TimerLost
 select al.actor_type, al.actor_id, al.alarm_id, al.crashes, coalesce(al.batch_limit, 1)
 from unnest(?::text[], ?::text[], ?::text[]) as lost (type, id, alarm_id)
-join perdure.delays al on al.actor_type = lost.type and al.actor_id = lost.id and al.alarm_id = lost.alarm_id
+join perdure.timers al on al.actor_type = lost.type and al.actor_id = lost.id and al.alarm_id = lost.alarm_id
 where al.status = 'pending'
 
 -- name: TimerReturn
 -- The time that a delay is for stays what it is.
-update perdure.delays al
+update perdure.timers al
 set crashes = o.crashes, batch_limit = o.batch_limit, error = o.error,
   status = case when o.error is null then al.status else 'quarantined' end,
   occurs_at = case when o.delay > 0 then coalesce(al.occurs_at, al.due_at) else al.occurs_at end,

@@ -15,7 +15,7 @@ select (extract(epoch from least(greatest(min(next.due_at), '0001-01-02 00:00:00
 from unnest($2::text[]) as known (type)
 cross join lateral (
   select due_at
-  from perdure.delays w
+  from perdure.timers w
   where status = 'pending' and actor_type = known.type{openable Actor w}
   order by due_at
   limit 1
@@ -26,7 +26,7 @@ having min(next.due_at) is not null
 -- All delays of some actors, in the order in which they will fire.
 select al.actor_type, al.actor_id, al.alarm_id, al.type, coalesce(al.occurs_at, al.due_at), al.sequence, al.payload, al.path, al.generation, al.created_at, al.crashes, al.error
 from unnest(?::text[], ?::text[]) as wanted (type, id)
-join perdure.delays al on al.actor_type = wanted.type and al.actor_id = wanted.id
+join perdure.timers al on al.actor_type = wanted.type and al.actor_id = wanted.id
 order by coalesce(al.occurs_at, al.due_at), al.sequence, al.actor_type, al.actor_id
 
 -- name: ActorLogPrune
@@ -71,7 +71,7 @@ with log as (
 ), shots as (
   delete from perdure.snapshots where actor_type = $1 and actor_id = $2
 ), timers as (
-  delete from perdure.delays where actor_type = $1 and actor_id = $2
+  delete from perdure.timers where actor_type = $1 and actor_id = $2
 ), tokens as (
   delete from perdure.tokens where kind = 'actor' and actor_type = $1 and actor_id = $2
 )

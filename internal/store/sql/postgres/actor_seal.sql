@@ -74,12 +74,12 @@ where said is not null and actor_type = $2::json ->> 0 and actor_id = $2::json -
 
 -- name: TimerSealed
 select json_build_array(actor_type, actor_id, alarm_id)::text, actor_type, actor_id, alarm_id, payload::text
-from perdure.delays
+from perdure.timers
 where payload is not null and (actor_type, actor_id, alarm_id) > ($1::json ->> 0, $1::json ->> 1, $1::json ->> 2)
 order by actor_type, actor_id, alarm_id
 limit $2
 
 -- name: TimerReseal
-update perdure.delays
+update perdure.timers
 set payload = $1
 where payload is not null and actor_type = $2::json ->> 0 and actor_id = $2::json ->> 1 and alarm_id = $2::json ->> 2 and payload::text = $3

@@ -38,7 +38,7 @@ select due.actor_type, due.actor_id, due.alarm_id, due.payload, coalesce(due.occ
 from unnest(?::text[], ?::text[]) as wanted (type, id)
 cross join lateral (
   select *
-  from perdure.delays al
+  from perdure.timers al
   where al.actor_type = wanted.type and al.actor_id = wanted.id and al.status <> 'quarantined'
     and coalesce(al.occurs_at, al.due_at) <= coalesce(?::timestamptz, now())
   order by coalesce(al.occurs_at, al.due_at), al.sequence
@@ -78,7 +78,7 @@ select o.type, o.id, o.key, o.sequence, o.at
 from unnest(?::text[], ?::text[], ?::text[], ?::bigint[], ?::timestamptz[]) as o (type, id, key, sequence, at)
 
 -- name: TimerPut
-insert into perdure.delays (actor_type, actor_id, alarm_id, type, due_at, sequence, payload, path, generation, created_at)
+insert into perdure.timers (actor_type, actor_id, alarm_id, type, due_at, sequence, payload, path, generation, created_at)
 select o.type, o.id, o.alarm_id, o.event, o.due, o.sequence, o.payload::json, o.path, o.generation, o.at
 from unnest(?::text[], ?::text[], ?::text[], ?::text[], ?::timestamptz[], ?::bigint[], ?::text[], ?::text[], ?::bigint[], ?::timestamptz[])
   as o (type, id, alarm_id, event, due, sequence, payload, path, generation, at)
@@ -88,20 +88,20 @@ set type = excluded.type, due_at = excluded.due_at, sequence = excluded.sequence
   crashes = 0, batch_limit = null, error = null
 
 -- name: TimerDelete
-delete from perdure.delays al
+delete from perdure.timers al
 using unnest(?::text[], ?::text[], ?::text[]) as o (type, id, alarm_id)
 where al.actor_type = o.type and al.actor_id = o.id and al.alarm_id = o.alarm_id
 
 -- name: TimerDeleteAll
 -- The timers of one actor in a tree.
-delete from perdure.delays al
+delete from perdure.timers al
 using unnest(?::text[], ?::text[], ?::text[], ?::bigint[]) as o (type, id, path, generation)
 where al.actor_type = o.type and al.actor_id = o.id and al.path = o.path and al.generation = o.generation
 
 -- name: TimerPark
 -- Keeps the timers of actors from being fired, or lets them be fired again, except
 -- those that are quarantined themselves, which have an error.
-update perdure.delays al
+update perdure.timers al
 set status = ?
 from unnest(?::text[], ?::text[]) as o (type, id)
 where al.actor_type = o.type and al.actor_id = o.id and al.error is null
@@ -109,7 +109,7 @@ where al.actor_type = o.type and al.actor_id = o.id and al.error is null
 -- name: TimerPostpone
 -- Lets the due timers of actors wait once more for as long as they have been due,
 -- within bounds. The time that they are for stays what it is.
-update perdure.delays al
+update perdure.timers al
 set occurs_at = coalesce(al.occurs_at, al.due_at),
   due_at = t.now + least(greatest(t.now - coalesce(al.occurs_at, al.due_at), $2::bigint * interval '1 microsecond'), $3::bigint * interval '1 microsecond')
 from unnest($4::text[], $5::text[]) as o (type, id), (select coalesce($1::timestamptz, now()) as now) t

@@ -38,7 +38,7 @@ not exists (
   where o.actor_type = {of}.actor_type and o.actor_id = {of}.actor_id and {foreign o.snapshot}
 ) and not exists (
   select 1
-  from perdure.delays o
+  from perdure.timers o
   where o.actor_type = {of}.actor_type and o.actor_id = {of}.actor_id and {foreign o.payload}
 )
 

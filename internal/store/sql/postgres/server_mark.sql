@@ -46,7 +46,7 @@ select 'tasks', concat_ws('|',
 union all
 select 'alarms', concat_ws('|',
   (select due_at from perdure.alarm_items order by due_at, actor_type, actor_id, alarm_id limit 1),
-  (select due_at from perdure.delays where status = 'pending' order by due_at, actor_type, actor_id, alarm_id limit 1),
+  (select due_at from perdure.timers where status = 'pending' order by due_at, actor_type, actor_id, alarm_id limit 1),
   (select max(seq) from perdure.leases where queue = 'alarm' || chr(9)),
   (select count(*) from (
     select 1
@@ -55,9 +55,9 @@ select 'alarms', concat_ws('|',
     where starts_with(lane.queue, 'alarm' || chr(9))
     limit 1000
   ) s),
-  (select count(*) from (select 1 from perdure.delays where status = 'pending' limit 1000) s),
+  (select count(*) from (select 1 from perdure.timers where status = 'pending' limit 1000) s),
   (select count(*) from (select 1 from perdure.alarm_items where dead is not null limit 1000) s),
-  (select count(*) from (select 1 from perdure.delays where status = 'quarantined' limit 1000) s))
+  (select count(*) from (select 1 from perdure.timers where status = 'quarantined' limit 1000) s))
 union all
 select 'actors', concat_ws('|',
   (select created_at from perdure.actors order by created_at desc, type desc, id desc limit 1),

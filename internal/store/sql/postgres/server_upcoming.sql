@@ -120,7 +120,7 @@ select 'alarms.running', count(*) from (
   limit $1
 ) s
 union all
-select 'alarms.failed', count(*) from (select 1 from (select 1 from perdure.alarm_items where dead is not null limit $1) a union all select 1 from (select 1 from perdure.delays where status = 'quarantined' limit $1) d limit $1) s
+select 'alarms.failed', count(*) from (select 1 from (select 1 from perdure.alarm_items where dead is not null limit $1) a union all select 1 from (select 1 from perdure.timers where status = 'quarantined' limit $1) d limit $1) s
 union all
 select 'actors.total', count(*) from (select 1 from perdure.actors limit $1) s
 union all

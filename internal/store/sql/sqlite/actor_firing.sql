@@ -10,10 +10,10 @@ from (
   from (
     select d.actor_type, d.actor_id, min(d.due_at) as due_at
     from jsonb_each(?2) known
-    cross join perdure.delays d
+    cross join perdure.timers d
     where d.rowid in (
       select rowid
-      from perdure.delays w
+      from perdure.timers w
       where status = 'pending' and batch_limit is null and actor_type = known.value->>0 and due_at <= ?1{openable Actor w}
         and (actor_type, actor_id, alarm_id) not in (
           select t.value->>0, t.value->>1, t.value->>2
@@ -27,7 +27,7 @@ from (
     order by 3
     limit ?3
   ) due
-  cross join perdure.delays al on al.actor_type = due.actor_type and al.actor_id = due.actor_id
+  cross join perdure.timers al on al.actor_type = due.actor_type and al.actor_id = due.actor_id
   where al.status <> 'quarantined' and al.batch_limit is null and coalesce(al.occurs_at, al.due_at) <= ?1
 )
 where place <= 1000
@@ -36,14 +36,14 @@ returning timers
 
 -- name: TimerSuspectDue
 select 1
-from perdure.delays
+from perdure.timers
 where batch_limit is not null and status = 'pending' and due_at <= ?1
 limit 1
 
 -- name: TimerSuspectList
 -- Large batches first, as they are the least suspicious.
 select actor_type, actor_id, alarm_id, batch_limit
-from perdure.delays w
+from perdure.timers w
 where batch_limit is not null and status = 'pending' and due_at <= ?1
   and actor_type in (select value->>0 from jsonb_each(?2)) and max(batch_limit, 1) >= ?5{openable Actor w}
   and (actor_type, actor_id, alarm_id) not in (
@@ -72,18 +72,18 @@ limit ?2
 -- name: TimerLost
 select al.actor_type, al.actor_id, al.alarm_id, al.crashes, coalesce(al.batch_limit, 1)
 from jsonb_each(?1) lost
-cross join perdure.delays al on al.actor_type = lost.value->>0 and al.actor_id = lost.value->>1 and al.alarm_id = lost.value->>2
+cross join perdure.timers al on al.actor_type = lost.value->>0 and al.actor_id = lost.value->>1 and al.alarm_id = lost.value->>2
 where al.status = 'pending'
 
 -- name: TimerReturn
 -- The time that a delay is for stays what it is.
-update perdure.delays
+update perdure.timers
 set crashes = o.value->>3, batch_limit = o.value->>4, error = o.value->>6,
   status = case when o.value->>6 is null then status else 'quarantined' end,
   occurs_at = case when o.value->>5 > 0 then coalesce(occurs_at, due_at) else occurs_at end,
   due_at = case when o.value->>5 > 0 then ?2 + (o.value->>5) else due_at end
 from jsonb_each(?1) o
-where perdure.delays.actor_type = o.value->>0 and perdure.delays.actor_id = o.value->>1 and perdure.delays.alarm_id = o.value->>2
+where perdure.timers.actor_type = o.value->>0 and perdure.timers.actor_id = o.value->>1 and perdure.timers.alarm_id = o.value->>2
 
 -- name: ActorLockFree
 select a.type, a.id, a.incarnation, a.status, a.machine, a.sequence, a.input, a.updated_at, ?1, a.reason

@@ -13,7 +13,7 @@ having coalesce((select checksum from perdure.machines where name = ?1 order by 
 -- Microseconds until a delay of an actor of one of the types is due.
 select min(max(min((
     select min(due_at)
-    from perdure.delays w
+    from perdure.timers w
     where status = 'pending' and actor_type = known.value->>0{openable Actor w}
   )), -62135510400000000), 253402214400000000) - ?1
 from jsonb_each(?2) known
@@ -22,7 +22,7 @@ from jsonb_each(?2) known
 -- All delays of some actors, in the order in which they will fire.
 select al.actor_type, al.actor_id, al.alarm_id, al.type, coalesce(al.occurs_at, al.due_at), al.sequence, al.payload, al.path, al.generation, al.created_at, al.crashes, al.error
 from jsonb_each(?1) wanted
-cross join perdure.delays al on al.actor_type = wanted.value->>0 and al.actor_id = wanted.value->>1
+cross join perdure.timers al on al.actor_type = wanted.value->>0 and al.actor_id = wanted.value->>1
 order by coalesce(al.occurs_at, al.due_at), al.sequence, al.actor_type, al.actor_id
 
 -- name: ActorLogPrune
@@ -65,7 +65,7 @@ delete from perdure.checkpoints where actor_type = ?1 and actor_id = ?2
 ;
 delete from perdure.snapshots where actor_type = ?1 and actor_id = ?2
 ;
-delete from perdure.delays where actor_type = ?1 and actor_id = ?2
+delete from perdure.timers where actor_type = ?1 and actor_id = ?2
 ;
 delete from perdure.tokens where kind = 'actor' and actor_type = ?1 and actor_id = ?2
 ;

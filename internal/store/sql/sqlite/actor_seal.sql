@@ -74,12 +74,12 @@ where said is not null and actor_type = ?2 ->> 0 and actor_id = ?2 ->> 1 and seq
 
 -- name: TimerSealed
 select json_array(actor_type, actor_id, alarm_id), actor_type, actor_id, alarm_id, payload
-from perdure.delays
+from perdure.timers
 where payload is not null and (actor_type, actor_id, alarm_id) > (?1 ->> 0, ?1 ->> 1, ?1 ->> 2)
 order by actor_type, actor_id, alarm_id
 limit ?2
 
 -- name: TimerReseal
-update perdure.delays
+update perdure.timers
 set payload = ?1
 where payload is not null and actor_type = ?2 ->> 0 and actor_id = ?2 ->> 1 and alarm_id = ?2 ->> 2 and payload = ?3

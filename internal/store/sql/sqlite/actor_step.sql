@@ -33,7 +33,7 @@ from (
   select al.actor_type, al.actor_id, al.alarm_id, al.payload, coalesce(al.occurs_at, al.due_at) as due_at, al.crashes,
     row_number() over (partition by al.actor_type, al.actor_id order by coalesce(al.occurs_at, al.due_at), al.sequence) as place
   from jsonb_each(?1) wanted
-  cross join perdure.delays al on al.actor_type = wanted.value->>0 and al.actor_id = wanted.value->>1
+  cross join perdure.timers al on al.actor_type = wanted.value->>0 and al.actor_id = wanted.value->>1
   where al.status <> 'quarantined' and coalesce(al.occurs_at, al.due_at) <= ?2
 )
 where place <= ?3
@@ -70,7 +70,7 @@ select value->>0, value->>1, value->>2, value->>3, value->>4
 from jsonb_each(?1)
 
 -- name: TimerPut
-insert into perdure.delays (actor_type, actor_id, alarm_id, type, due_at, sequence, payload, path, generation, created_at)
+insert into perdure.timers (actor_type, actor_id, alarm_id, type, due_at, sequence, payload, path, generation, created_at)
 select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, value->>6, value->>7, value->>8, value->>9
 from jsonb_each(?1)
 where true
@@ -80,23 +80,23 @@ set type = excluded.type, due_at = excluded.due_at, sequence = excluded.sequence
   crashes = 0, batch_limit = null, error = null
 
 -- name: TimerDelete
-delete from perdure.delays
+delete from perdure.timers
 where (actor_type, actor_id, alarm_id) in (select value->>0, value->>1, value->>2 from jsonb_each(?1))
 
 -- name: TimerDeleteAll
-delete from perdure.delays
+delete from perdure.timers
 where (actor_type, actor_id) in (select value->>0, value->>1 from jsonb_each(?1))
   and (actor_type, actor_id, path, generation) in (select value->>0, value->>1, value->>2, value->>3 from jsonb_each(?1))
 
 -- name: TimerPark
-update perdure.delays
+update perdure.timers
 set status = ?1
 where error is null and (actor_type, actor_id) in (select value->>0, value->>1 from jsonb_each(?2))
 
 -- name: TimerPostpone
 -- Lets the due timers of actors wait once more for as long as they have been due,
 -- within bounds. The time that they are for stays what it is.
-update perdure.delays
+update perdure.timers
 set occurs_at = coalesce(occurs_at, due_at), due_at = ?1 + min(max(?1 - coalesce(occurs_at, due_at), ?2), ?3)
 where status = 'pending' and (actor_type, actor_id) in (select value->>0, value->>1 from jsonb_each(?4)) and due_at <= ?1
 

@@ -33,11 +33,11 @@ where p.sequence > a.sequence
 -- name: ActorDoctorPostponed
 -- No delay was postponed because a process could not move its actor.
 select distinct actor_type || '/' || actor_id, 'has a delay that could not be fired when it was due'
-from perdure.delays
+from perdure.timers
 where status = 'pending' and occurs_at is not null and crashes = 0
 
 -- name: ActorDoctorQuarantined
 -- No delay kills its process.
 select actor_type || '/' || actor_id || '/' || alarm_id, error
-from perdure.delays
+from perdure.timers
 where status = 'quarantined' and error is not null

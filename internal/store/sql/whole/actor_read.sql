@@ -37,7 +37,7 @@ from perdure.machines
 -- name: TimerAhead
 -- The delays of all actors of a type that are due until a time.
 select actor_type, actor_id, alarm_id, type, due_at, sequence, payload, path, generation, created_at, crashes, error
-from perdure.delays
+from perdure.timers
 where status = 'pending' and actor_type = ? and due_at <= ?
 order by due_at, actor_id, sequence
 limit ?

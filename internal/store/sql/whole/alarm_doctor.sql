@@ -4,13 +4,13 @@
 -- A delay of a machine belongs to an actor that exists. The alarms of users may name
 -- actors that are not Perdure's.
 select l.actor_type || '/' || l.actor_id || '/' || l.alarm_id, l.type
-from perdure.delays l
+from perdure.timers l
 where not exists (select 1 from perdure.actors a where a.type = l.actor_type and a.id = l.actor_id)
 
 -- name: AlarmDoctorEnded
 -- A delay of a machine belongs to an actor that has not ended.
 select l.actor_type || '/' || l.actor_id || '/' || l.alarm_id, l.type
-from perdure.delays l
+from perdure.timers l
 join perdure.actors a on a.type = l.actor_type and a.id = l.actor_id
 where a.status in ('done', 'error', 'stopped')
 

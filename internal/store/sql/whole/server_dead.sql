@@ -9,7 +9,7 @@ from (
   where dead is not null
   union all
   select actor_type, actor_id, alarm_id, type, status, error, 0, created_at, due_at
-  from perdure.delays
+  from perdure.timers
   where status = 'quarantined'
 ) s
 where created_at <= ? and (created_at < ? or case when actor_type = '' then alarm_id else actor_type || '/' || actor_id || '/' || alarm_id end < ?)

@@ -21,6 +21,6 @@ limit 200
 
 -- name: FacetAlarmType
 select distinct s.type
-from (select * from (select type from perdure.alarm_items limit 5000) a union all select * from (select type from perdure.delays limit 5000) d) s
+from (select * from (select type from perdure.alarm_items limit 5000) a union all select * from (select type from perdure.timers limit 5000) d) s
 order by s.type
 limit 200

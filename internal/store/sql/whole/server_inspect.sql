@@ -16,7 +16,7 @@ from (
   where dead is not null
   union all
   select due_at, actor_type, actor_id, 'machine', alarm_id, type, status, occurs_at, created_at
-  from perdure.delays
+  from perdure.timers
   where status = 'quarantined'
 ) s
 where (due_at, actor_type, actor_id, kind, alarm_id) > (?, ?, ?, ?, ?)
@@ -25,7 +25,7 @@ limit ?
 
 -- name: InspectTimersOf
 select due_at, actor_type, actor_id, true, alarm_id, type, status, coalesce(occurs_at, due_at), created_at
-from perdure.delays
+from perdure.timers
 where actor_type = ? and actor_id = ? and (due_at, alarm_id) > (?, ?)
 order by due_at, alarm_id
 limit ?
