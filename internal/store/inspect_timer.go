@@ -30,8 +30,12 @@ func (p AlarmPlace) kind() string {
 // AlarmsIn returns the statement that walks along the alarms that wait, or along those
 // that have died, from after a place, in the order of due times.
 func (s *Store) AlarmsIn(walk string, after AlarmPlace, limit int, found func(AlarmPlace)) sqldb.Stmt {
-	stmt := s.stmt(map[string]string{Everywhere: "InspectPendingAlarms", Died: "InspectDeadAlarms"}[walk],
-		after.Due, after.Actor.Type, after.Actor.ID, after.kind(), after.AlarmID, limit)
+	place := []any{after.Due, after.Actor.Type, after.Actor.ID, after.kind(), after.AlarmID}
+	stmt := s.stmt("InspectDeadAlarms", append(place, limit)...)
+	if walk == Everywhere {
+		each := append(append([]any{after.Due}, place...), limit) // of alarms, and of timers
+		stmt = s.stmt("InspectPendingAlarms", append(append(each, each...), limit)...)
+	}
 	stmt.Row = alarmPlaceRow(found)
 	return stmt
 }

@@ -65,7 +65,7 @@ func (s *Store) UpcomingSchedules(in Span, limit int, found func(Upcoming)) sqld
 // UpcomingAlarms returns the statement that reads which alarms will fire, the delays
 // of actors included.
 func (s *Store) UpcomingAlarms(in Span, limit int, found func(Upcoming)) sqldb.Stmt {
-	return s.upcoming("UpcomingAlarms", AlarmKind, found, in.After, in.Until, limit)
+	return s.upcoming("UpcomingAlarms", AlarmKind, found, in.After, in.Until, limit, in.After, in.Until, limit, limit)
 }
 
 // HookGroup is a hook and an urgency: pending hooks of one group are in the order of
@@ -153,7 +153,7 @@ func (s *Store) CountDueTasks(taskType string, in Span, limit int, found func(in
 
 // CountDueAlarms counts the alarms that are due in a span.
 func (s *Store) CountDueAlarms(in Span, limit int, found func(int, *time.Time)) sqldb.Stmt {
-	return s.count("CountDueAlarms", found, in.After, in.Until, limit)
+	return s.count("CountDueAlarms", found, in.After, in.Until, limit, in.After, in.Until, limit, limit)
 }
 
 // CountPlaces returns the statement that counts, up to limit, what is in each place

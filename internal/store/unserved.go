@@ -38,7 +38,7 @@ func (s *Store) UnroutedInstances(limit int, found func(Waiting)) sqldb.Stmt {
 // DueAlarms returns the statement that groups the alarms, and the delays of actors,
 // that have been due since a time.
 func (s *Store) DueAlarms(until time.Time, limit int, found func(w Waiting, delay bool)) sqldb.Stmt {
-	stmt := s.stmt("UnservedAlarms", moment(until), limit)
+	stmt := s.stmt("UnservedAlarms", moment(until), limit, moment(until), limit)
 	stmt.Row = func(scan sqldb.Scan) error {
 		var w Waiting
 		var kind string

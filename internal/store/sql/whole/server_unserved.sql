@@ -14,14 +14,26 @@ group by s.queue, s.fsm, s.version, s.step
 order by s.queue, s.fsm, s.version, s.step
 
 -- name: UnservedAlarms
--- Alarms by their type, delays by the type of their actor.
+-- Alarms by their type, timers by the type of their actor.
 select s.kind, s.name, count(*), min(s.due_at)
 from (
-  select kind, case when kind = 'machine' then actor_type else type end as name, due_at
-  from perdure.alarms
-  where status = 'pending' and due_at <= ?
-  order by due_at
-  limit ?
+  select *
+  from (
+    select 'custom' as kind, a.type as name, a.due_at
+    from perdure.alarm_items a
+    where a.due_at <= ? and (select true from perdure.ready r where r.queue = a.queue and r.suspect in (false, true) and r.priority = a.priority and r.due_at = a.due_at and r.id = a.id limit 1) is not null
+    order by a.due_at, a.actor_type, a.actor_id, a.alarm_id
+    limit ?
+  ) alarms
+  union all
+  select *
+  from (
+    select 'machine' as kind, actor_type as name, due_at
+    from perdure.timers
+    where status = 'pending' and due_at <= ?
+    order by due_at, actor_type, actor_id, alarm_id
+    limit ?
+  ) timers
 ) s
 group by s.kind, s.name
 order by s.kind, s.name
