@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/test/interleave"
 	"github.com/perdure/perdure/internal/work"
 )
 
@@ -40,7 +41,7 @@ func (s *stage) invariants(ctx context.Context, db *sql.DB) error {
 		if r.Kind != "hook" || r.Timed {
 			continue
 		}
-		err := run.Run(ctx, rt.Store.Break(r, dawn, func(v store.Violation) {
+		err := run.Run(ctx, rt.Store.Break(r, interleave.Dawn, func(v store.Violation) {
 			broken = append(broken, fmt.Sprintf("%s: %s %s", v.Rule, v.ID[34:], v.Detail))
 		}))
 		if err != nil {
@@ -70,7 +71,7 @@ func (s *stage) alive(ctx context.Context, db *sql.DB) error {
 	if _, err := db.ExecContext(ctx, "update perdure.leases set expires_at = '2025-01-01Z'"); err != nil {
 		return err
 	}
-	want := number(db, "select count(*) from perdure.hook_items h where not exists (select 1 from perdure.hook_ends e where e.id = h.id)")
+	want := interleave.Number(db, "select count(*) from perdure.hook_items h where not exists (select 1 from perdure.hook_ends e where e.id = h.id)")
 	r := s.newRunner()
 	err := r.Transact(ctx, func(tx sqldb.Tx) error { return reap(ctx, r, tx) })
 	if err != nil {
@@ -87,7 +88,7 @@ func (s *stage) alive(ctx context.Context, db *sql.DB) error {
 	if len(claims) != want {
 		return fmt.Errorf("%d hooks can be claimed, %d have not ended", len(claims), want)
 	}
-	if left := number(db, "select count(*) from perdure.interrupts"); left != 0 {
+	if left := interleave.Number(db, "select count(*) from perdure.interrupts"); left != 0 {
 		return fmt.Errorf("%d interrupts are left without a lease", left)
 	}
 	return nil
@@ -102,14 +103,6 @@ func reap(ctx context.Context, r *Runner, tx sqldb.Tx) error {
 	}
 	_, err := r.Reap(ctx, tx, leases, &work.News{})
 	return err
-}
-
-// number reads a number; -1 is an error.
-func number(db *sql.DB, query string) (n int) {
-	if err := db.QueryRowContext(context.Background(), query).Scan(&n); err != nil {
-		return -1
-	}
-	return n
 }
 
 // statusOf returns the status of a hook that has ended, and "live" or "gone" for others.

@@ -32,7 +32,7 @@ func TestACancelMeetsAClaim(t *testing.T) {
 			return []interleave.Session{s.act("c", m[0], cancels(1)), s.claimAndEnd("o", m[1], false, completed)}
 		},
 		more: func(s *stage, db *sql.DB) error {
-			if got := statusOf(db, 1); (got == "cancelled") != (s.told("c") == "done") || (got == "completed") != (s.told("o") == "committed") {
+			if got := statusOf(db, 1); (got == "cancelled") != (s.Told("c") == "done") || (got == "completed") != (s.Told("o") == "committed") {
 				return fmt.Errorf("hook is %s", got)
 			}
 			return nil
@@ -102,7 +102,7 @@ func TestTheReaperMeetsAnOutcome(t *testing.T) {
 	for name, status := range outcomes {
 		without := unshared
 		if status != completed { // the lock on the hook is enough
-			without = all(unshared, unlocked)
+			without = interleave.All(unshared, unlocked)
 		}
 		t.Run(name, pair{
 			quiet: quietly, fixture: []string{hook(1), hook(2), lease(9, -1, 1, 2)},
@@ -225,13 +225,13 @@ func TestTwoCancelsMeet(t *testing.T) {
 				return []interleave.Session{s.act("a", m[0], cancels(1)), s.act("b", m[1], cancels(1))}
 			},
 			more: func(s *stage, _ *sql.DB) error {
-				if (s.told("a") == "done") == (s.told("b") == "done") {
+				if (s.Told("a") == "done") == (s.Told("b") == "done") {
 					return errors.New("not one of them has cancelled it")
 				}
 				return nil
 			},
 			mutants: map[string][]mutation{
-				"cancels without the lock that replace the end": {all(unfound, ruthless), all(unfound, ruthless)},
+				"cancels without the lock that replace the end": {interleave.All(unfound, ruthless), interleave.All(unfound, ruthless)},
 			},
 		}.run)
 	}

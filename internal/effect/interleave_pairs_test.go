@@ -23,11 +23,11 @@ func exclusive(status store.HookStatus) func(s *stage, db *sql.DB) error {
 	return func(s *stage, db *sql.DB) error {
 		got := statusOf(db, 1)
 		switch {
-		case s.told("c") == "done" && got != "cancelled":
+		case s.Told("c") == "done" && got != "cancelled":
 			return fmt.Errorf("hook is %s, want cancelled", got)
-		case s.told("c") != "done" && (got != want || s.told("o") != "committed"):
+		case s.Told("c") != "done" && (got != want || s.Told("o") != "committed"):
 			return fmt.Errorf("hook is %s, want %s", got, want)
-		case status != "" && (s.told("c") == "done") == (s.told("o") == "committed"):
+		case status != "" && (s.Told("c") == "done") == (s.Told("o") == "committed"):
 			return fmt.Errorf("hook is %s, and both or none have ended it", got)
 		}
 		return nil
@@ -36,8 +36,8 @@ func exclusive(status store.HookStatus) func(s *stage, db *sql.DB) error {
 
 // rows checks that the application has a row for each completed hook, and for no other.
 func rows(s *stage, db *sql.DB) error {
-	written := number(db, "select count(*) from written")
-	if ends := number(db, "select count(*) from perdure.hook_ends where status = 'completed'"); ends != written {
+	written := interleave.Number(db, "select count(*) from written")
+	if ends := interleave.Number(db, "select count(*) from perdure.hook_ends where status = 'completed'"); ends != written {
 		return fmt.Errorf("%d rows of %d completed hooks", written, ends)
 	}
 	return nil

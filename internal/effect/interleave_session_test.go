@@ -27,24 +27,19 @@ func (s *stage) newRunner() *Runner {
 // session runs code of a runner on the connection of a schedule. It is run again while the
 // database asks for that, as the engine does.
 func (s *stage) session(name string, mutate mutation, fn func(ctx context.Context, r *Runner) error) interleave.Session {
-	return interleave.Session{Name: name, Run: func(ctx context.Context, c *interleave.Conn) (err error) {
+	return interleave.Session{Name: name, Run: func(ctx context.Context, c *interleave.Conn) error {
 		r := s.newRunner()
 		rt := *s.eng.Runtime()
-		rt.DB = &stepped{stage: s, conn: c, mutate: mutate}
+		rt.DB = s.DB(c, mutate)
 		r.rt, r.Runtime, r.ID = &rt, &rt, "w" // the process of the leases of fixtures
-		for range 10 {
-			if err = fn(ctx, r); !sqldb.IsTransient(err) {
-				return err
-			}
-		}
-		return err
+		return interleave.Again(func() error { return fn(ctx, r) })
 	}}
 }
 
 // decided returns a decision about a hook that was claimed under a token. An empty status is
 // another attempt.
 func decided(n, token int, status store.HookStatus) *work.Decided {
-	row := &store.Hook{Item: id(n), ID: id(n), Name: "m", Created: dawn}
+	row := &store.Hook{Item: id(n), ID: id(n), Name: "m", Created: interleave.Dawn}
 	item := &work.Item{ID: id(n), Row: row, Queue: store.HookQueue(space), Token: id(token)}
 	return &work.Decided{Item: item, Outcome: ended(row, status)}
 }
@@ -87,7 +82,7 @@ func (s *stage) settle(name string, r *Runner, group []*work.Decided, held int) 
 		err = r.CommitGroup(group, &work.News{}, 0)
 	}
 	if err == nil {
-		s.tell(name, verdict(group[len(group)-1]))
+		s.Tell(name, verdict(group[len(group)-1]))
 	}
 	return err
 }
@@ -123,7 +118,7 @@ func (s *stage) write(ctx context.Context, name string, r *Runner, d *work.Decid
 			}
 			d.Stale, d.Taken = false, false
 			err := a.Write(run)
-			s.tell(name+" commits", err == nil)
+			s.Tell(name+" commits", err == nil)
 			return err
 		})
 	})
@@ -131,10 +126,10 @@ func (s *stage) write(ctx context.Context, name string, r *Runner, d *work.Decid
 	case err != nil && !isLoss(err):
 		return err
 	case d.Taken:
-		s.tell(name, "taken")
+		s.Tell(name, "taken")
 		return r.CommitGroup([]*work.Decided{d}, &work.News{}, 0) // the claim ends
 	}
-	s.tell(name, verdict(d))
+	s.Tell(name, verdict(d))
 	return nil
 }
 
@@ -151,13 +146,13 @@ func (s *stage) does(ctx context.Context, name string, r *Runner, fn func(run Ru
 	var missing *fault.NotFound
 	switch {
 	case errors.As(err, &no):
-		s.tell(name, "refused "+string(no.Status))
+		s.Tell(name, "refused "+string(no.Status))
 		return nil
 	case errors.As(err, &missing):
-		s.tell(name, "missing")
+		s.Tell(name, "missing")
 		return nil
 	case err == nil:
-		s.tell(name, "done")
+		s.Tell(name, "done")
 	}
 	return err
 }
@@ -233,7 +228,7 @@ func (s *stage) own(name string, mutate mutation) interleave.Session {
 func (s *stage) giveBack(name string, mutate mutation, token, held, n int, doubt string) interleave.Session {
 	return s.session(name, mutate, func(ctx context.Context, r *Runner) error {
 		if doubt != "" {
-			if err := r.rt.DB.(*stepped).conn.Turn(ctx); err != nil || s.told(doubt+" commits") != true {
+			if err := r.rt.DB.(*interleave.DB).Conn().Turn(ctx); err != nil || s.Told(doubt+" commits") != true {
 				return err
 			}
 		}
@@ -250,7 +245,7 @@ func (s *stage) claim(name string, mutate mutation) interleave.Session {
 		for _, c := range claims {
 			ids = append(ids, c.ID)
 		}
-		s.tell(name, strings.Join(ids, " "))
+		s.Tell(name, strings.Join(ids, " "))
 		return err
 	})
 }

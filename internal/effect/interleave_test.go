@@ -6,15 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
-	"time"
-
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/clock"
-	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/internal/test/interleave"
@@ -26,75 +20,26 @@ import (
 
 // stage is a database whose engine is stepped.
 type stage struct {
-	url string
+	*interleave.Stage
 	eng *perdure.Engine
-	// quiet are marks of statements that are not steps: they belong to the step before.
-	// This limits the number of schedules.
-	quiet []string
-
-	mu        sync.Mutex
-	results   map[string]any // what the sessions of a schedule found
-	deadlocks int            // transactions of this schedule that were run again
-	scheduled int            // schedules in which one was
 }
-
-// dawn is the time of all clocks.
-var dawn = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// still is a clock that shows dawn. A clock of perduretest would be an import cycle.
-type still struct{}
-
-// Now implements clock.Clock.
-func (still) Now() time.Time { return dawn }
-
-// NewTimer implements clock.Clock.
-func (still) NewTimer(d time.Duration) clock.Timer { return clock.System.NewTimer(d) }
 
 func newStage(t *testing.T, quiet ...string) *stage {
 	t.Helper()
 	db := enginetest.New(t, enginetest.Postgres)
-	s := &stage{url: db.DSN, quiet: quiet}
-	eng, err := perdure.Open(t.Context(), s.url, &perdure.Options{Clock: still{}})
+	eng, err := perdure.Open(t.Context(), db.DSN, &perdure.Options{Clock: interleave.Still{}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = eng.Close() })
-	s.eng = eng
 	db.Exec(t, "create table written (id text not null)")
-	return s
-}
-
-// tell records a finding of a session.
-func (s *stage) tell(what string, value any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.results[what] = value
-}
-
-func (s *stage) told(what string) any {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.results[what]
-}
-
-// again counts a transaction that the database asks to run again.
-func (s *stage) again() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.deadlocks++; s.deadlocks == 1 {
-		s.scheduled++
-	}
+	return &stage{Stage: &interleave.Stage{URL: db.DSN, Dialect: eng.Runtime().DB.Dialect(), Quiet: quiet}, eng: eng}
 }
 
 // setup clears the tables and fills them.
-func (s *stage) setup(fixture ...string) func(context.Context, *sql.DB) error {
-	return func(ctx context.Context, db *sql.DB) error {
-		s.mu.Lock()
-		s.results, s.deadlocks = map[string]any{}, 0
-		s.mu.Unlock()
-		clear := interleave.Clear("perdure.hook_items", "perdure.hook_ends", "perdure.ready", "perdure.leases", "perdure.interrupts", "perdure.attempts", "written")
-		return interleave.Statements(append([]string{clear}, fixture...)...)(ctx, db)
-	}
+func setup(fixture ...string) func(context.Context, *sql.DB) error {
+	clear := interleave.Clear("perdure.hook_items", "perdure.hook_ends", "perdure.ready", "perdure.leases", "perdure.interrupts", "perdure.attempts", "written")
+	return interleave.Statements(append([]string{clear}, fixture...)...)
 }
 
 // id returns an id of the fixtures.
@@ -132,91 +77,6 @@ func lease(token, left int, ids ...int) string {
 		id(token), store.HookQueue(space), left, strings.Join(list, ","))
 }
 
-// stepped is a database whose statements are steps of a schedule.
-type stepped struct {
-	*stage
-	conn   *interleave.Conn
-	mutate mutation
-}
-
-// Begin implements sqldb.DB.
-func (d *stepped) Begin(ctx context.Context, _ sqldb.Access) (sqldb.Tx, error) {
-	_, err := d.conn.SQL().ExecContext(ctx, "begin isolation level read committed")
-	return &steppedTx{stepped: d}, err
-}
-
-// Exclusively implements sqldb.DB. No session calls it.
-func (d *stepped) Exclusively(context.Context, func(sqldb.Runner) error) error {
-	return errors.New("no")
-}
-
-// Dialect implements sqldb.DB.
-func (d *stepped) Dialect() sqldb.Dialect { return d.eng.Runtime().DB.Dialect() }
-
-// Close implements sqldb.DB. The connection belongs to the schedule.
-func (d *stepped) Close() error { return nil }
-
-type steppedTx struct {
-	*stepped
-	done bool
-}
-
-func (tx *steppedTx) runner() sqldb.StdRunner {
-	return sqldb.StdRunner{Conn: tx.conn.SQL(), Dialect: tx.Dialect()}
-}
-
-// Run implements sqldb.Runner: each statement is a step.
-func (tx *steppedTx) Run(ctx context.Context, stmts ...sqldb.Stmt) error {
-	for _, s := range stmts {
-		if !tx.silent(s.SQL) {
-			if err := tx.conn.Turn(ctx); err != nil {
-				return err
-			}
-		}
-		if tx.mutate != nil {
-			s.SQL = tx.mutate(s.SQL)
-		}
-		if err := tx.runner().Run(ctx, s); err != nil {
-			if sqldb.IsTransient(err) {
-				tx.again()
-			}
-			return err
-		}
-	}
-	return nil
-}
-
-func (tx *steppedTx) silent(text string) bool {
-	for _, mark := range tx.quiet {
-		if strings.Contains(text, mark) {
-			return true
-		}
-	}
-	return false
-}
-
-// Query implements sqldb.Runner.
-func (tx *steppedTx) Query(ctx context.Context, query string, args ...any) (sqldb.Rows, error) {
-	return tx.runner().Query(ctx, query, args...)
-}
-
-// Commit implements sqldb.Tx.
-func (tx *steppedTx) Commit(ctx context.Context, last ...sqldb.Stmt) error {
-	if err := tx.Run(ctx, append(last, sqldb.Exec("commit"))...); err != nil {
-		return err
-	}
-	tx.done = true
-	return nil
-}
-
-// Rollback implements sqldb.Tx.
-func (tx *steppedTx) Rollback() {
-	if !tx.done {
-		tx.done = true
-		_, _ = tx.conn.SQL().ExecContext(context.Background(), "rollback")
-	}
-}
-
 // pair is two sessions that meet.
 type pair struct {
 	quiet   []string
@@ -234,13 +94,19 @@ type pair struct {
 	alike bool
 }
 
-func (p pair) test(s *stage, sessions []interleave.Session) interleave.Test {
-	return interleave.Test{
-		URL: s.url, Setup: s.setup(p.fixture...), Sessions: sessions, Isolation: "READ COMMITTED",
-		Check: func(ctx context.Context, db *sql.DB, o interleave.Outcome) error {
-			for name, err := range o.Errors {
-				return fmt.Errorf("session %s: %w", name, err)
-			}
+// run explores a pair, its mutants and its variants.
+func (p pair) run(t *testing.T) {
+	t.Helper()
+	t.Parallel()
+	s := newStage(t, p.quiet...)
+	variants := map[string][]interleave.Session{}
+	for name, sessions := range p.variants {
+		variants[name] = sessions(s)
+	}
+	s.Run(t, interleave.Pair{
+		Setup: setup(p.fixture...), Sessions: func(m []mutation) []interleave.Session { return p.sessions(s, m) },
+		Mutants: p.mutants, Variants: variants, Alike: p.alike,
+		Check: func(ctx context.Context, db *sql.DB) error {
 			err := s.invariants(ctx, db)
 			if p.more != nil {
 				err = errors.Join(err, p.more(s, db))
@@ -248,58 +114,7 @@ func (p pair) test(s *stage, sessions []interleave.Session) interleave.Test {
 			if err == nil {
 				err = s.alive(ctx, db)
 			}
-			if err != nil {
-				err = fmt.Errorf("%w; told %v", err, s.results)
-			}
 			return err
 		},
-	}
-}
-
-// run explores a pair, and its mutants.
-func (p pair) run(t *testing.T) {
-	t.Helper()
-	t.Parallel()
-	s := newStage(t, p.quiet...)
-	report := interleave.Run(t, p.test(s, p.sessions(s, make([]mutation, 2))))
-	if report.Waited == 0 && !p.alike {
-		t.Error("no schedule had a wait: the sessions do not meet")
-	}
-	t.Logf("%d of %d schedules had a deadlock", s.scheduled, report.Schedules)
-	if s.scheduled == report.Schedules {
-		t.Error("the sessions always deadlock")
-	}
-	for name, mutant := range p.mutants {
-		p.catch(t, s, name, p.sessions(s, mutant))
-	}
-	for name, sessions := range p.variants {
-		p.catch(t, s, name, sessions(s))
-	}
-}
-
-// catch explores with a mutant until it is caught.
-func (p pair) catch(t *testing.T, s *stage, name string, sessions []interleave.Session) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	test := p.test(s, sessions)
-	check := test.Check
-	test.Check = func(ctx context.Context, db *sql.DB, o interleave.Outcome) error {
-		err := check(ctx, db, o)
-		if err != nil {
-			cancel() // one is enough
-		}
-		return err
-	}
-	report, err := interleave.Explore(ctx, test)
-	if len(report.Failures) == 0 {
-		t.Errorf("mutant %s is not caught in %d schedules: %v", name, report.Schedules, err)
-		return
-	}
-	found := report.Failures[0]
-	var server *pgconn.PgError
-	if errors.As(found.Err, &server) && (strings.HasPrefix(server.Code, "42") || strings.HasPrefix(server.Code, "0A")) {
-		t.Errorf("mutant %s is not even SQL: %v", name, found.Err)
-	}
-	t.Logf("mutant %s: caught by schedule %d, %s: %.200v", name, report.Schedules, found.Schedule, found.Err)
+	})
 }

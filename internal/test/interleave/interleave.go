@@ -31,7 +31,11 @@
 // A schedule is written as the steps in the order in which they began, with a
 // star behind those that waited: "a1 a2 b1* a3 b2".
 //
-// Only tests may import this package. Of ours it imports internal/test/testdb.
+// A Stage runs the code of Perdure in such sessions, and a Pair is a test of it with its
+// mutants.
+//
+// Only tests may import this package. Of ours it imports internal/clock, internal/sqldb
+// and internal/test/testdb.
 package interleave
 
 import (
