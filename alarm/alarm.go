@@ -133,7 +133,7 @@ func New(eng *perdure.Engine, options *Options) (*Alarms, error) {
 	a := &Alarms{rt: rt, eng: eng, options: o, handlers: map[string]handler{}, dead: map[string]Event{}}
 	a.runner = work.New(eng, work.Kind{
 		Name: "alarm", Family: (*store.Store).Alarms, Topic: func(string) string { return topic }, Lanes: a.lanes,
-		Begin: a.begin, Write: a.write, Refused: refused, Quarantine: a.quarantine, Next: a.next, Read: a.plan, Lock: a.lock, Sweep: a.sweep,
+		Begin: a.begin, Write: a.write, Refused: refused, Quarantine: a.quarantine, Next: a.next, Read: a.plan, Lock: a.lock, Gone: gone, Sweep: a.sweep,
 	}, work.Options{
 		Lease: o.Lease, MaxCrashes: o.MaxCrashes, SweepEvery: time.Hour, OnError: o.OnError, OnCrash: a.crashed, Random: o.Random,
 	})

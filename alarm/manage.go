@@ -125,8 +125,11 @@ func (a *Alarms) locked(tx *perdure.Tx, verb string, key Key) (run sqldb.Runner,
 	if run, err = tx.Runner(); err != nil {
 		return nil, row, now, err
 	}
-	err = run.Run(tx.Context(), a.rt.Store.FindAlarm(key.stored(), func(string) {}), a.rt.Store.GetAlarm(key.stored(), func(r store.Alarm) { row = r }),
-		a.rt.Store.TellTime(a.rt.Now(), func(t time.Time) { now = t }))
+	stmts := a.rt.Store.LockAlarm(key.stored(), func(r store.Alarm) { row = r })
+	err = run.Run(tx.Context(), append(stmts, a.rt.Store.TellTime(a.rt.Now(), func(t time.Time) { now = t }))...)
+	if err == nil && row.Item == "" {
+		err = &fault.NotFound{Kind: "alarm", ID: key.String()}
+	}
 	if err != nil {
 		return nil, row, now, tx.Fail(fmt.Errorf("%s alarm: %w", verb, bare(err)))
 	}
@@ -177,15 +180,18 @@ func (a *Alarms) RetryAll(ctx context.Context, f Filter) (int64, error) {
 	if counts[Pending]+counts[Processing] > 0 {
 		return 0, fault.Invalidf("filter", "asks for alarms that are not dead")
 	}
-	total, err := a.inBatches(ctx, f, dead, true, func(run sqldb.Runner, ctx context.Context, items []string, changed *int64) error {
-		st := a.rt.Store
-		return run.Run(ctx, st.ReviveAlarms(items, a.rt.Now(), changed), st.Alarms().Ready(items))
-	})
+	total, err := a.inBatches(ctx, f, dead, true, a.reviveItems)
 	if err != nil {
 		return total, fmt.Errorf("retry alarms: %w", err)
 	}
 	a.due()
 	return total, nil
+}
+
+// reviveItems makes dead letters due now that are locked.
+func (a *Alarms) reviveItems(run sqldb.Runner, ctx context.Context, items []string, revived *int64) error {
+	st := a.rt.Store
+	return run.Run(ctx, st.ReviveAlarms(items, a.rt.Now(), revived), st.Alarms().Ready(items))
 }
 
 // CancelByType removes all alarms of a type, whatever has become of them, and

@@ -137,6 +137,10 @@ func (a *Alarms) lock(group []*work.Decided, _ bool) []sqldb.Stmt {
 	return []sqldb.Stmt{a.rt.Store.LockAlarms(ids, func(item string, generation int64) { byItem[item].current = generation })}
 }
 
+// gone reports whether the alarm of an outcome was removed: its claim need not have been
+// taken away if the alarm was cancelled while it was being claimed.
+func gone(d *work.Decided) bool { return d.Own.(*fire).current == 0 }
+
 // refused makes an alarm a dead letter whose outcome the database refuses.
 func refused(d *work.Decided, cause error) bool {
 	o := d.Outcome.(*outcome)

@@ -123,9 +123,14 @@ func (s *Store) GetAlarmItem(item string, found func(Alarm)) sqldb.Stmt {
 // LockAlarm returns the statements that read an alarm and keep it from being changed until
 // the transaction ends. found is not called if there is none.
 func (s *Store) LockAlarm(k AlarmKey, found func(Alarm)) []sqldb.Stmt {
-	get := s.GetAlarm(k, found)
+	locked := ""
+	get := s.GetAlarm(k, func(a Alarm) {
+		if a.Item == locked { // not one that was scheduled since
+			found(a)
+		}
+	})
 	get.Done = nil
-	return []sqldb.Stmt{s.FindAlarm(k, func(string) {}), get}
+	return []sqldb.Stmt{s.FindAlarm(k, func(item string) { locked = item }), get}
 }
 
 // FindAlarm returns the statement that locks an alarm.

@@ -44,7 +44,7 @@ func (s *Store) removeAlarms(which string, args []any, removed func(status strin
 	var stmts []sqldb.Stmt
 	for _, part := range strings.Split(strings.ReplaceAll(s.text("AlarmRemove"), "{which}", which), "\n;\n") {
 		stmt := sqldb.Stmt{SQL: s.complete(part), Args: s.expand(args)}
-		if strings.Contains(part, "coalesce(o.dead") || strings.HasPrefix(part, "select") {
+		if strings.Contains(part, "'processing'") {
 			stmt.Row = textRow(removed)
 		}
 		stmts = append(stmts, stmt)

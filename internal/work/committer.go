@@ -333,7 +333,7 @@ func (c *committer) verify(run func(...sqldb.Stmt) error, group []*Decided, wait
 	var drop []store.Held
 	for _, d := range group {
 		held := store.Held{ID: d.ID, Token: d.Token}
-		if d.Taken = taken[held]; d.Taken {
+		if d.Taken = taken[held] || kind.Gone != nil && kind.Gone(d); d.Taken {
 			drop = append(drop, held)
 		}
 		d.Stale = !alive[d.Token] || d.Taken

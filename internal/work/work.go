@@ -63,6 +63,9 @@ type Kind struct {
 	// of all if that is asked for. It is called before the claims are verified, if
 	// cancellation does not lock the lease but the item.
 	Lock func(group []*Decided, all bool) []sqldb.Stmt
+	// Gone reports, after Lock, whether the item of an outcome was removed. Its claim counts
+	// as taken away then.
+	Gone func(d *Decided) bool
 	// Verify returns statements that read what outcomes depend on, after their leases
 	// were locked. It may make outcomes void.
 	Verify func(group []*Decided) []sqldb.Stmt

@@ -210,30 +210,39 @@ for update of h{skip}
 
 -- name: AlarmRemove
 -- Removes alarms that are locked, wherever they are. The claims of those that run are
--- taken away.
+-- taken away. The first statement waits for a claim that is not committed yet: the second
+-- then sees its lease. An alarm that was scheduled after the lock found nothing is not
+-- locked; it is removed only if no other transaction changes it.
+select 1
+from perdure.alarm_items h
+join perdure.ready r on r.queue = h.queue and r.suspect in (false, true) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
+where {which}
+for update of r
+;
 with old as (
-  select h.id, h.queue, h.priority, h.due_at, h.dead
+  select h.id, h.xmin as version
   from perdure.alarm_items h
   where {which}
+), gone as (
+  delete from perdure.alarm_items a
+  using old o
+  where a.id = o.id and a.xmin = o.version
+  returning a.id, a.queue, a.priority, a.due_at, a.dead
 ), waited as (
   delete from perdure.ready r
-  using old o
+  using gone o
   where r.queue = o.queue and r.suspect in (false, true) and r.priority = o.priority and r.due_at = o.due_at and r.id = o.id
   returning r.id
 ), taken as (
   insert into perdure.interrupts (id, token)
   select o.id, l.token
-  from old o
+  from gone o
   cross join lateral (select token from perdure.leases l where o.id = any(l.ids) order by l.seq desc limit 1) l
   where o.dead is null and not exists (select 1 from waited w where w.id = o.id)
   on conflict do nothing
-), gone as (
-  delete from perdure.alarm_items a
-  using old o
-  where a.id = o.id
 )
 select coalesce(o.dead, case when w.id is null then 'processing' else 'pending' end)
-from old o
+from gone o
 left join waited w on w.id = o.id
 
 -- name: AlarmsDead
