@@ -79,6 +79,8 @@ var (
 		}
 		return sql
 	}
+	// A purge that does not lock the dead letters that it removes.
+	unpurged = interleave.Instead("for update skip locked", "", "where dead is not null and due_at")
 	// A schedule that does not lock the alarm that it replaces.
 	hasty = interleave.Instead("do update\n  set generation = a.generation\n  where false", "do nothing", "insert into perdure.alarm_items as a")
 	// A schedule that expects that no alarm has its key.
