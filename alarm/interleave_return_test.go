@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/test/interleave"
 	"github.com/perdure/perdure/internal/work"
@@ -152,6 +153,27 @@ func TestAPurgeMeetsASchedule(t *testing.T) {
 		more: oneOf("ready new 3600"),
 		mutants: map[string][]mutation{
 			"a purge without the lock": {interleave.All(unpurged, ruthless), nil},
+		},
+	}.run(t)
+}
+
+// The dead letter of a tick is retried while the tick fails for good once more.
+func TestATickThatDiesMeetsARetryOfItsDeadLetter(t *testing.T) {
+	letter := Key{ID: "x1@2026-01-01T00:00:00Z"}
+	again := func(a *Alarms, tx *perdure.Tx) (any, error) { return "done", a.RetryIn(tx, letter) }
+	pair{
+		fixture: []string{often(1), lease(9, 30, 1), once(2), isDead(2), "update perdure.alarm_items set alarm_id = '" + letter.ID + "' where id = '" + id(2) + "'"},
+		sessions: func(s *stage, m []mutation) []interleave.Session {
+			return []interleave.Session{s.acts("r", m[0], again), s.outcome("o", m[1], 1, true, died, 1)}
+		},
+		more: func(s *stage, db *sql.DB) error {
+			if n := interleave.Number(db, "select count(*) from perdure.ready where id = $1", id(2)); n != 1 || s.Told("r") != "done" {
+				return fmt.Errorf("dead letter is ready %d times after its retry was %v", n, s.Told("r"))
+			}
+			return is(db, "ready old 60")
+		},
+		mutants: map[string][]mutation{
+			"an outcome that makes it dead again": {nil, interleave.Instead("set attempt = excluded.attempt", "set dead = 'failed', attempt = excluded.attempt", "on conflict")},
 		},
 	}.run(t)
 }

@@ -108,13 +108,17 @@ func TestACheckedScheduleMeetsASchedule(t *testing.T) {
 
 func TestAScheduleMeetsAClaim(t *testing.T) {
 	t.Parallel()
-	for name, e := range map[string]ending{"fired": fired, "tried again": tried, "dead": died} {
+	for name, e := range endings {
+		o := inAnHour
+		if e.recurs {
+			o = hourly
+		}
 		t.Run(name, pair{
-			fixture: []string{once(1), isReady(1)},
+			fixture: []string{e.fixture, isReady(1)},
 			sessions: func(s *stage, m []mutation) []interleave.Session {
-				return []interleave.Session{s.acts("s", m[0], schedules(1, inAnHour)), s.claimAndEnd("o", m[1], false, e)}
+				return []interleave.Session{s.acts("s", m[0], schedules(1, o)), s.claimAndEnd("o", m[1], false, e.ending)}
 			},
-			more: ends("o", map[any][]string{nil: {"ready new 3600"}, "dropped": {"ready new 3600"}, "committed": {"ready new 3600"}}),
+			more: both(ends("o", map[any][]string{nil: {"ready new 3600"}, "dropped": {"ready new 3600"}, "committed": {"ready new 3600"}}), buried(e.recurs, e.ending)),
 			mutants: map[string][]mutation{
 				"a schedule that leaves the alarm in its lane": {idle, nil},
 				"a schedule that makes it ready while it runs": {eager, nil},
@@ -123,6 +127,22 @@ func TestAScheduleMeetsAClaim(t *testing.T) {
 			},
 		}.run)
 	}
+}
+
+// A recurring alarm with the same ticks continues where it is, with the new payload.
+func TestAScheduleOfTheSameTicksMeetsAClaim(t *testing.T) {
+	pair{
+		fixture: []string{often(1), isReady(1)},
+		sessions: func(s *stage, m []mutation) []interleave.Session {
+			return []interleave.Session{s.acts("s", m[0], schedules(1, minutely)), s.claimAndEnd("o", m[1], false, fired)}
+		},
+		more: ends("o", map[any][]string{nil: {"ready new 0"}, "committed": {"ready new 60"}}),
+		mutants: map[string][]mutation{
+			"a schedule that makes it ready while it runs": {eager, nil},
+			"a claim that leases what it has read":         {nil, greedy},
+			"an outcome that does not put it back":         {nil, keeping},
+		},
+	}.run(t)
 }
 
 func TestAScheduleMeetsACancel(t *testing.T) {
