@@ -63,7 +63,8 @@ func (s *stage) invariants(ctx context.Context, db *sql.DB) error {
 // alive checks that nothing is lost: once all leases have expired, every alarm that is not
 // dead is returned and can be claimed, once, and nothing else.
 func (s *stage) alive(ctx context.Context, db *sql.DB) error {
-	if _, err := db.ExecContext(ctx, "update perdure.leases set expires_at = '2025-01-01Z'"); err != nil {
+	if _, err := db.ExecContext(ctx, `with h as (update perdure.alarm_items set crashes = 0, batch_limit = null)
+		update perdure.leases set expires_at = '2025-01-01Z', alone = false`); err != nil {
 		return err
 	}
 	want := interleave.Number(db, "select count(*) from perdure.alarm_items where dead is null and type = 'a'")
@@ -74,7 +75,7 @@ func (s *stage) alive(ctx context.Context, db *sql.DB) error {
 	if err := a.runner.Transact(ctx, func(tx sqldb.Tx) error { return reap(ctx, a, tx) }); err != nil {
 		return fmt.Errorf("reap: %w", err)
 	}
-	if _, err := db.ExecContext(ctx, `with h as (update perdure.alarm_items set due_at = '2025-01-01Z', batch_limit = null)
+	if _, err := db.ExecContext(ctx, `with h as (update perdure.alarm_items set due_at = '2025-01-01Z')
 		update perdure.ready set due_at = '2025-01-01Z', suspect = false`); err != nil {
 		return err
 	}

@@ -66,8 +66,10 @@ var (
 	unwaiting = interleave.Instead("for update of r", "", "select 1\nfrom perdure.alarm_items h")
 	// A cancel that removes an alarm that it has not locked, also if that was changed.
 	ruthless = interleave.Instead(" and a.xmin = o.version", "", "as version")
-	// The same for acts on several alarms.
-	unchosen = interleave.Instead("for update of h", "", "order by h.due_at, h.actor_type")
+	// A cancel that removes nothing.
+	undying = interleave.Instead("a.xmin = o.version", "false", "as version")
+	// An outcome that leaves the interrupt of its claim.
+	clinging = interleave.Instead("where (id, token) in", "where false and (id, token) in", "delete from perdure.interrupts")
 	// A cancel that does not take the claim away.
 	gentle = interleave.Instead("where o.dead is null", "where false and o.dead is null", "insert into perdure.interrupts")
 	// A cancel or a schedule that leaves the alarm in its lane.

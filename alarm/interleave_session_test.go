@@ -212,7 +212,8 @@ func (s *stage) write(ctx context.Context, name string, a *Alarms, d *work.Decid
 		}
 		return err
 	}}
-	err := a.runner.CommitApart(ctx, d, func(ctx context.Context, apart *work.Apart) error {
+	apart := a.runner.Apart(d)
+	err := interleave.Again(func() error {
 		return s.unit(ctx, a, func(tx *perdure.Tx) error {
 			run, err := runs(tx)
 			if err != nil {
@@ -228,6 +229,10 @@ func (s *stage) write(ctx context.Context, name string, a *Alarms, d *work.Decid
 			if run, err = runs(tx); err != nil {
 				return err
 			}
+			own := a.rt.Store.Interrupted([]string{d.Token}, func(h store.Held) { d.Taken = d.Taken || h.ID == d.ID })
+			if err := run(own); err != nil || d.Taken { // it has cancelled itself
+				return err
+			}
 			return apart.Write(run)
 		})
 	})
@@ -235,9 +240,11 @@ func (s *stage) write(ctx context.Context, name string, a *Alarms, d *work.Decid
 	case err != nil && !isLoss(err):
 		return err
 	case d.Taken:
-		s.Tell(name, "taken")
+		s.Tell(name, map[bool]string{true: "committed", false: "taken"}[err == nil])
 		d.With = nil
 		return a.runner.CommitGroup([]*work.Decided{d}, &work.News{}, 0) // the claim ends
+	case err == nil:
+		apart.Committed()
 	}
 	s.Tell(name, verdict(d))
 	return nil
