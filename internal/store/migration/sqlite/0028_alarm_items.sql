@@ -128,7 +128,7 @@ create trigger perdure_alarm_items_forget_attempts after delete on perdure_alarm
 
 create view perdure_alarms as
 select a.actor_type, a.actor_id, 'custom' as kind, a.alarm_id, a.type,
-  coalesce(a.dead, (select 'pending' from perdure_ready r where r.queue = a.queue and r.suspect in (0, 1) and r.priority = a.priority and r.due_at = a.due_at and r.id = a.id limit 1), 'processing') as status,
+  coalesce(a.dead, (select 'pending' from perdure_ready r where r.queue = a.queue and r.suspect = (a.batch_limit is not null) and r.priority = a.priority and r.due_at = a.due_at and r.id = a.id limit 1), 'processing') as status,
   a.priority, a.due_at, a.occurs_at, a.sequence, a.payload, null as path, a.generation, a.every_us, a.cron, a.zone, a.base_at, a.missed, a.missed_cap, a.caught_up,
   a.policy, a.max_attempts, a.attempt as attempts, a.crashes, a.batch_limit, a.error, a.webhook, a.trace, a.created_at, a.last_attempt_at
 from perdure_alarm_items a

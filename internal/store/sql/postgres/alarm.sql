@@ -34,14 +34,19 @@ h.dead is null
 logged = true,
 
 -- name: AlarmGet
+-- The subqueries with a limit are a look for each row: as plain joins, they may become scans
+-- of all that is ready.
 select h.id::text, h.actor_type, h.actor_id, h.alarm_id, h.type, h.priority, h.due_at, h.occurs_at, h.sequence, h.generation, h.payload,
   h.every_us, h.cron, h.zone, h.base_at, h.missed, h.missed_cap, h.caught_up, h.policy, h.max_attempts, h.attempt, h.crashes, h.error,
   h.webhook, h.trace, h.created_at, coalesce(h.dead, case when r.id is null then 'processing' else 'pending' end),
-  (select l.worker from perdure.leases l where h.dead is null and r.id is null and h.id = any(l.ids) order by l.seq desc limit 1),
-  (select l.expires_at from perdure.leases l where h.dead is null and r.id is null and h.id = any(l.ids) order by l.seq desc limit 1),
-  coalesce((select l.claimed_at from perdure.leases l where h.dead is null and r.id is null and h.id = any(l.ids) order by l.seq desc limit 1), h.last_attempt_at)
+  l.worker, l.expires_at, coalesce(l.claimed_at, h.last_attempt_at)
 from perdure.alarm_items h
-left join perdure.ready r on r.queue = h.queue and r.suspect in (false, true) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
+left join lateral (
+  select r.id from perdure.ready r where r.queue = h.queue and r.suspect = (h.batch_limit is not null) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id limit 1
+) r on true
+left join lateral (
+  select l.worker, l.claimed_at, l.expires_at from perdure.leases l where h.dead is null and r.id is null and h.id = any(l.ids) order by l.seq desc limit 1
+) l on true
 where h.actor_type = ? and h.actor_id = ? and h.alarm_id = ?
 
 -- name: AlarmFind
@@ -79,7 +84,7 @@ with t as (
   select coalesce($19::timestamptz, now()) as now,
     coalesce($20::timestamptz, coalesce($19::timestamptz, now()) + $21::bigint * interval '1 microsecond') as due
 ), old as (
-  select a.id, a.queue, a.priority, a.due_at, a.dead,
+  select a.id, a.queue, a.batch_limit, a.priority, a.due_at, a.dead,
     ($10::bigint is not null or $11::text is not null) and a.type = $5::text and a.dead is null
       and a.every_us is not distinct from $10::bigint and a.cron is not distinct from $11::text and a.zone is not distinct from $12::text
       and a.base_at is not distinct from coalesce($22::timestamptz, a.base_at) as same
@@ -88,7 +93,7 @@ with t as (
 ), waited as (
   delete from perdure.ready r
   using old o
-  where r.queue = o.queue and r.suspect in (false, true) and r.priority = o.priority and r.due_at = o.due_at and r.id = o.id
+  where r.queue = o.queue and r.suspect = (o.batch_limit is not null) and r.priority = o.priority and r.due_at = o.due_at and r.id = o.id
   returning r.id
 ), changed as (
   update perdure.alarm_items a
@@ -202,7 +207,9 @@ where id = any(?::uuid[]) and dead is not null
 -- Locks the alarms that meet conditions.
 select h.id::text
 from perdure.alarm_items h
-left join perdure.ready r on r.queue = h.queue and r.suspect in (false, true) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
+left join lateral (
+  select r.id from perdure.ready r where r.queue = h.queue and r.suspect = (h.batch_limit is not null) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id limit 1
+) r on true
 {where}
 order by h.due_at, h.actor_type, h.actor_id, h.alarm_id
 limit {value}
@@ -215,7 +222,7 @@ for update of h{skip}
 -- locked; it is removed only if no other transaction changes it.
 select 1
 from perdure.alarm_items h
-join perdure.ready r on r.queue = h.queue and r.suspect in (false, true) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
+join perdure.ready r on r.queue = h.queue and r.suspect = (h.batch_limit is not null) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
 where {which}
 for update of r
 ;
@@ -227,11 +234,11 @@ with old as (
   delete from perdure.alarm_items a
   using old o
   where a.id = o.id and a.xmin = o.version
-  returning a.id, a.queue, a.priority, a.due_at, a.dead
+  returning a.id, a.queue, a.batch_limit, a.priority, a.due_at, a.dead
 ), waited as (
   delete from perdure.ready r
   using gone o
-  where r.queue = o.queue and r.suspect in (false, true) and r.priority = o.priority and r.due_at = o.due_at and r.id = o.id
+  where r.queue = o.queue and r.suspect = (o.batch_limit is not null) and r.priority = o.priority and r.due_at = o.due_at and r.id = o.id
   returning r.id
 ), taken as (
   insert into perdure.interrupts (id, token)
@@ -258,6 +265,8 @@ for update skip locked
 -- name: AlarmCount
 select coalesce(h.dead, case when r.id is null then 'processing' else 'pending' end), count(*)
 from perdure.alarm_items h
-left join perdure.ready r on r.queue = h.queue and r.suspect in (false, true) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
+left join lateral (
+  select r.id from perdure.ready r where r.queue = h.queue and r.suspect = (h.batch_limit is not null) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id limit 1
+) r on true
 {where}
 group by 1

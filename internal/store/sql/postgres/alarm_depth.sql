@@ -28,7 +28,7 @@ select 'processing', count(*) from (
   ) held
   join perdure.alarm_items h on h.id = held.id
   where h.dead is null
-    and (select true from perdure.ready r where r.queue = h.queue and r.suspect in (false, true) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id limit 1) is null
+    and (select true from perdure.ready r where r.queue = h.queue and r.suspect = (h.batch_limit is not null) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id limit 1) is null
   limit 10000
 ) n
 union all

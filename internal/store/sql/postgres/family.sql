@@ -68,7 +68,7 @@ from perdure.leases l, unnest(l.ids) as held (id)
 join perdure.{items} h on h.id = held.id
 where l.worker = ?
   and {piece Live}
-  and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (false, true) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
+  and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect = (h.batch_limit is not null) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
   and not exists (select 1 from perdure.leases newer where newer.seq > l.seq and h.id = any(newer.ids))
 
 -- name: {Kind}TakeMany
@@ -147,7 +147,7 @@ having min(at) is not null
 -- name: {Kind}Unready
 delete from perdure.ready r
 using perdure.{items} h
-where h.id = ?::uuid and r.queue = h.queue and r.suspect in (false, true) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
+where h.id = ?::uuid and r.queue = h.queue and r.suspect = (h.batch_limit is not null) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
 
 -- name: {Kind}Attempt
 -- Attempts that failed. The leases are locked, so no other process records of these items.

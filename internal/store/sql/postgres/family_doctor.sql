@@ -34,7 +34,7 @@ cross join unnest(l.ids) as held (id)
 join perdure.{items} h on h.id = held.id
 where starts_with(l.queue, '{word}' || chr(9)) and l.expires_at < ?
   and {piece Live}
-  and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (false, true) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
+  and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect = (h.batch_limit is not null) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
   and not exists (select 1 from perdure.leases newer where newer.seq > l.seq and h.id = any(newer.ids))
 
 -- name: {Kind}DoctorKept

@@ -65,7 +65,7 @@ select h.id::text, coalesce(h.key, h.id::text), h.namespace, h.name, h.payload::
   (select l.expires_at from perdure.leases l where e.id is null and r.id is null and h.id = any(l.ids) order by l.seq desc limit 1)
 from perdure.hook_items h
 left join perdure.hook_ends e on e.id = h.id
-left join perdure.ready r on r.queue = h.queue and r.suspect in (false, true) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
+left join perdure.ready r on r.queue = h.queue and r.suspect = (h.batch_limit is not null) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
 where h.key = ? or h.key is null and h.id = ?::uuid
 
 -- name: HookUnend

@@ -4,7 +4,7 @@
 
 -- name: InspectHooks
 select h.created_at, h.id::text, coalesce(h.key, h.id::text), h.namespace, h.name, coalesce((select e.status from perdure.hook_ends e where e.id = h.id), case
-    when (select true from perdure.ready r where r.queue = h.queue and r.suspect in (false, true) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id limit 1) then 'pending'
+    when (select true from perdure.ready r where r.queue = h.queue and r.suspect = (h.batch_limit is not null) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id limit 1) then 'pending'
     else 'processing'
   end)
 from perdure.hook_items h
@@ -32,7 +32,7 @@ from (
 join perdure.hook_items h on h.id = held.id
 where (h.created_at, h.id) < (?, ?::uuid)
   and (select true from perdure.hook_ends e where e.id = h.id limit 1) is null
-  and (select true from perdure.ready r where r.queue = h.queue and r.suspect in (false, true) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id limit 1) is null
+  and (select true from perdure.ready r where r.queue = h.queue and r.suspect = (h.batch_limit is not null) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id limit 1) is null
 order by h.created_at desc, h.id desc
 limit ?
 
@@ -70,7 +70,7 @@ from (
   join perdure.hook_items h on h.id = held.id
   where l.queue = ? and h.name = ? and l.expires_at > ?
     and (select true from perdure.hook_ends e where e.id = h.id limit 1) is null
-    and (select true from perdure.ready r where r.queue = h.queue and r.suspect in (false, true) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id limit 1) is null
+    and (select true from perdure.ready r where r.queue = h.queue and r.suspect = (h.batch_limit is not null) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id limit 1) is null
   limit 1
 ) s
 
@@ -78,14 +78,14 @@ from (
 -- By the key that a user chose, or by the id of the row if there is no key. Rows with a key
 -- have ids in the same range; the search skips a limited number of them.
 select coalesce(h.key, h.id::text), h.namespace || '/' || h.name, coalesce((select e.status from perdure.hook_ends e where e.id = h.id), case
-    when (select true from perdure.ready r where r.queue = h.queue and r.suspect in (false, true) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id limit 1) then 'pending'
+    when (select true from perdure.ready r where r.queue = h.queue and r.suspect = (h.batch_limit is not null) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id limit 1) then 'pending'
     else 'processing'
   end)
 from (
-  (select key, id, namespace, name, queue, priority, due_at from perdure.hook_items where key >= $1 and key < $2 order by key limit 5)
+  (select key, id, namespace, name, queue, batch_limit, priority, due_at from perdure.hook_items where key >= $1 and key < $2 order by key limit 5)
   union all
   (select * from (
-    select key, id, namespace, name, queue, priority, due_at from perdure.hook_items where id >= $3::uuid and id <= $4::uuid order by id limit 1000
+    select key, id, namespace, name, queue, batch_limit, priority, due_at from perdure.hook_items where id >= $3::uuid and id <= $4::uuid order by id limit 1000
   ) s where s.key is null limit 5)
 ) h
 order by 1
@@ -96,7 +96,7 @@ select h.name, null, coalesce(e.status, case when r.id is null then 'processing'
   h.attempt + case when e.status = 'completed' then 1 else 0 end, case when e.id is null then h.next_attempt_at end, null
 from perdure.hook_items h
 left join perdure.hook_ends e on e.id = h.id
-left join perdure.ready r on r.queue = h.queue and r.suspect in (false, true) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
+left join perdure.ready r on r.queue = h.queue and r.suspect = (h.batch_limit is not null) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
 where h.key = ? or h.key is null and h.id = ?::uuid
 
 -- name: UpcomingHookGroup

@@ -41,7 +41,7 @@ select h.id, h.actor_type, h.actor_id, h.alarm_id, h.type, h.priority, h.due_at,
   (select l.expires_at from perdure.leases l where h.dead is null and r.id is null and h.id in (select value from json_each(l.ids)) order by l.seq desc limit 1),
   coalesce((select l.claimed_at from perdure.leases l where h.dead is null and r.id is null and h.id in (select value from json_each(l.ids)) order by l.seq desc limit 1), h.last_attempt_at)
 from perdure.alarm_items h
-left join perdure.ready r on r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
+left join perdure.ready r on r.queue = h.queue and r.suspect = (h.batch_limit is not null) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
 where h.actor_type = ? and h.actor_id = ? and h.alarm_id = ?
 
 -- name: AlarmFind
@@ -193,7 +193,7 @@ where id in (select value->>0 from jsonb_each(?2)) and dead is not null
 -- name: AlarmChosen
 select h.id
 from perdure.alarm_items h
-left join perdure.ready r on r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
+left join perdure.ready r on r.queue = h.queue and r.suspect = (h.batch_limit is not null) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
 {where}
 order by h.due_at, h.actor_type, h.actor_id, h.alarm_id
 limit {value}{skip}
@@ -203,13 +203,13 @@ limit {value}{skip}
 insert into perdure.interrupts (id, token)
 select h.id, (select l.token from perdure.leases l where h.id in (select value from json_each(l.ids)) order by l.seq desc limit 1) as held
 from perdure.alarm_items h
-left join perdure.ready r on r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
+left join perdure.ready r on r.queue = h.queue and r.suspect = (h.batch_limit is not null) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
 where {which} and h.dead is null and r.id is null and held is not null
 on conflict do nothing
 ;
 select coalesce(h.dead, case when r.id is null then 'processing' else 'pending' end)
 from perdure.alarm_items h
-left join perdure.ready r on r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
+left join perdure.ready r on r.queue = h.queue and r.suspect = (h.batch_limit is not null) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
 where {which}
 ;
 delete from perdure.ready
@@ -234,6 +234,6 @@ limit ?3
 -- name: AlarmCount
 select coalesce(h.dead, case when r.id is null then 'processing' else 'pending' end), count(*)
 from perdure.alarm_items h
-left join perdure.ready r on r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
+left join perdure.ready r on r.queue = h.queue and r.suspect = (h.batch_limit is not null) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
 {where}
 group by 1

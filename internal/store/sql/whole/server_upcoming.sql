@@ -7,7 +7,7 @@ from (
   from (
     select a.due_at, case when a.actor_type = '' then a.alarm_id else a.actor_type || '/' || a.actor_id || '/' || a.alarm_id end as name, a.type, case when a.every_us is not null or a.cron is not null then 'recurring alarm' else 'alarm' end as what
     from perdure.alarm_items a
-    where a.due_at > ? and a.due_at <= ? and (select true from perdure.ready r where r.queue = a.queue and r.suspect in (false, true) and r.priority = a.priority and r.due_at = a.due_at and r.id = a.id limit 1) is not null
+    where a.due_at > ? and a.due_at <= ? and (select true from perdure.ready r where r.queue = a.queue and r.suspect = (a.batch_limit is not null) and r.priority = a.priority and r.due_at = a.due_at and r.id = a.id limit 1) is not null
     order by a.due_at, a.actor_type, a.actor_id, a.alarm_id
     limit ?
   ) alarms
@@ -33,7 +33,7 @@ from (
     from (
       select a.due_at
       from perdure.alarm_items a
-      where a.due_at > ? and a.due_at <= ? and (select true from perdure.ready r where r.queue = a.queue and r.suspect in (false, true) and r.priority = a.priority and r.due_at = a.due_at and r.id = a.id limit 1) is not null
+      where a.due_at > ? and a.due_at <= ? and (select true from perdure.ready r where r.queue = a.queue and r.suspect = (a.batch_limit is not null) and r.priority = a.priority and r.due_at = a.due_at and r.id = a.id limit 1) is not null
       order by a.due_at, a.actor_type, a.actor_id, a.alarm_id
       limit ?
     ) alarms
