@@ -92,7 +92,7 @@ var rules = append([]rule{
 	{of: "docs", why: "it is text", only: []string{}, std: true},
 	{of: "internal/site", why: "it knows text and look, and nothing of work", only: []string{"docs", "ui"}},
 	{of: "internal/test/testdb", why: "it serves tests of every layer", only: []string{"internal/test/leaktest"}},
-	{of: "internal/test/interleave", why: "it serves tests of every layer", only: []string{"internal/test/testdb"}},
+	{of: "internal/test/interleave", why: "it serves tests of every layer above the database", only: []string{"internal/test/testdb", "internal/sqldb", "internal/clock"}},
 }, append(siblingRules(), testOnlyRules()...)...)
 
 // siblingRules keep the kinds of work apart.
