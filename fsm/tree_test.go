@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -169,8 +170,8 @@ func TestAKilledCancelIsContinued(t *testing.T) {
 
 // An instance past its deadline that cannot be ended is reported, and the others end.
 func TestOneDeadlineThatFailsHoldsUpNoOther(t *testing.T) {
-	reported := make(chan string, 10_000)
-	eachWith(t, fsm.Options{OnError: func(err error) { reported <- err.Error() }}, func(f *fixture) {
+	var reported sync.Map // by all databases
+	eachWith(t, fsm.Options{OnError: func(err error) { reported.Store(err.Error(), true) }}, func(f *fixture) {
 		t := f.t
 		d := parker("parked", "go")
 		f.register(d)
@@ -193,11 +194,13 @@ func TestOneDeadlineThatFailsHoldsUpNoOther(t *testing.T) {
 				})
 			}
 		}
-		for message := range reported {
-			if strings.Contains(message, ids[2]) {
-				break
-			}
-		}
+		enginetest.Eventually(t, "the one that cannot end is reported", func() (found bool) {
+			reported.Range(func(message, _ any) bool {
+				found = found || strings.Contains(message.(string), ids[2])
+				return !found
+			})
+			return found
+		})
 		f.wantStatus(ids[2], fsm.AwaitingSignal)
 		f.db.Exec(t, permit)
 		enginetest.Eventually(t, "the last one ends", func() bool { f.drain(); return f.get(ids[2]).Status == fsm.Failed })
