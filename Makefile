@@ -33,7 +33,7 @@ RACE := -race -gcflags='modernc.org/...=-race=false'
 # Sixty programs are linked: without tables for a debugger, and looked at by vet once.
 # Many tests wait for a timer or a child process, so more of them run at a time than
 # there are cores.
-QUICK := -vet=off -ldflags='-s -w' -parallel 4
+QUICK := -vet=off -ldflags='-s -w' -parallel 4 -p $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
 # A program with the race detector sleeps for a second before it exits, if not told
 # otherwise. Tests start many such programs. Reports under way are still waited for.
 NO_NAP := GORACE=atexit_sleep_ms=0
