@@ -85,7 +85,7 @@ func TestInlineContinuationHasABudget(t *testing.T) {
 // Machines is driven by the dispatchers, woken by starts, signals and time.
 func TestDispatchersDriveMachines(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{enginetest.SQLite, enginetest.Postgres, enginetest.MySQL} {
+	for _, name := range everywhere {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := fsm.Define("driven", 1,

@@ -178,7 +178,7 @@ func TestCase18StoppingReleasesAtNoCost(t *testing.T) {
 // 60), times PERDURE_SOAK.
 func TestCase20ReapersHeartbeatsAndOutcomesDoNotDeadlock(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{enginetest.SQLite, enginetest.Postgres, enginetest.MySQL} {
+	for _, name := range everywhere {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := enginetest.New(t, name)

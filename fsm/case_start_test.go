@@ -197,7 +197,7 @@ func TestListsAreNarrowedAndPaged(t *testing.T) {
 // Wait returns with the end, or with the end of the caller's patience.
 func TestWaitReturnsWithTheEnd(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{enginetest.SQLite, enginetest.Postgres, enginetest.MySQL} {
+	for _, name := range everywhere {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := parker("waited for", "go")

@@ -36,7 +36,7 @@ type fixture struct {
 func each(t *testing.T, test func(f *fixture)) {
 	t.Helper()
 	t.Parallel()
-	for _, name := range []string{enginetest.SQLite, enginetest.Postgres, enginetest.MySQL} {
+	for _, name := range everywhere {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(newFixture(t, enginetest.New(t, name), nil))

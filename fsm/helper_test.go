@@ -65,7 +65,7 @@ var once = retry.Policy{Kind: retry.KindNone, MaxAttempts: 1}
 func eachWith(t *testing.T, options fsm.Options, test func(f *fixture)) {
 	t.Helper()
 	t.Parallel()
-	for _, name := range []string{enginetest.SQLite, enginetest.Postgres, enginetest.MySQL} {
+	for _, name := range everywhere {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(newFixture(t, enginetest.New(t, name), &options))

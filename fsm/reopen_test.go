@@ -353,7 +353,7 @@ func retryAndDie(ctx context.Context, self *torture.Self) error {
 // join counts every child once.
 func TestAKilledRetryIsContinued(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{enginetest.SQLite, enginetest.Postgres, enginetest.MySQL} {
+	for _, name := range everywhere {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, enginetest.New(t, name), nil)

@@ -145,7 +145,7 @@ func dieAfterPieces(self *torture.Self, change func(machines *fsm.Machines, id s
 // A process is killed while it ends a tree: another one ends the rest.
 func TestAKilledCancelIsContinued(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{enginetest.SQLite, enginetest.Postgres, enginetest.MySQL} {
+	for _, name := range everywhere {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, enginetest.New(t, name), nil)
