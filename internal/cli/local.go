@@ -86,7 +86,7 @@ func (a *app) localClient(eng *perdure.Engine, actors *actor.Actors) (*client, e
 	return &client{base: &url.URL{Scheme: "http", Host: "database"}, reason: a.reason, transport: local{handler}}, nil
 }
 
-// operator is the user of this process. Whoever has the URL of the database may do
+// operator is the user of this process. A user who has the URL of the database may do
 // everything.
 type operator struct{}
 

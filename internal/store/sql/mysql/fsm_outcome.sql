@@ -2,7 +2,7 @@
 -- lease.sql); what follows is only about claims that are still held.
 
 -- name: InstanceLock
--- In order. Whoever delivers a signal takes the same lock first.
+-- In order. The delivery of a signal takes the same lock first.
 select i.id
 from (
   select chosen.id

@@ -1,7 +1,7 @@
 -- State machines whose steps are HTTP endpoints, on MySQL.
 
 -- name: RemoteGet
--- Locked: whoever changes a machine takes turns with others who do.
+-- Locked: two changes of a machine take turns.
 select fsm, version, spec, secrets, created_at, updated_at
 from perdure.remote_definitions
 where fsm = ?1 and version = ?2

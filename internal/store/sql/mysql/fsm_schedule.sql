@@ -1,7 +1,7 @@
 -- Schedules of state machines, on MySQL.
 
 -- name: ScheduleGet
--- Locked: whoever changes a schedule and whoever fires it take turns.
+-- Locked: a change of a schedule and its fire take turns.
 select name, fsm, version, spec, next_at, last_at, paused, updated_at
 from perdure.schedules
 where name = ?1

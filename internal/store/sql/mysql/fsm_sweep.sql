@@ -50,7 +50,7 @@ set error = ?1, due_at = coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) + i
 where id = ?4
 
 -- name: WaitingExpired
--- Only the instances are locked, as whoever delivers a signal locks them.
+-- Only the instances are locked, as the delivery of a signal locks them.
 select i.id
 from (
   select w.id, w.deadline_at
