@@ -52,13 +52,16 @@ type Database struct {
 // New returns a database of that name without data, which is gone when the test
 // ends. On PostgreSQL and SQLite it is a copy of one that has been migrated, which is
 // much cheaper than to migrate each; only PostgreSQL's privileges on the database
-// itself are not copied.
+// itself are not copied. On MariaDB it is one that was emptied after another test.
 func New(t testing.TB, name string) Database {
 	t.Helper()
 	switch name {
 	case Postgres:
 		return Database{Name: name, DSN: testdb.PostgresTemplate(t, "perdure", migrated)}
+	case MySQL:
+		return Database{Name: name, DSN: testdb.MySQLTemplate(t, "perdure", migrated)}
 	case SQLite:
+		testdb.Only(t, SQLite)
 		file, err := migratedFile()
 		NoError(t, err)
 		path := filepath.Join(tempDir(t), "perdure.db")
@@ -102,6 +105,7 @@ func Empty(t testing.TB, name string) Database {
 	case MySQL:
 		return Database{Name: name, DSN: testdb.MySQL(t)}
 	}
+	testdb.Only(t, SQLite)
 	return Database{Name: name, DSN: "sqlite:" + filepath.Join(tempDir(t), "perdure.db")}
 }
 

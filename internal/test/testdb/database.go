@@ -80,9 +80,12 @@ func (s *Server) prepareTemplate(database string, prepare func(url string) error
 	return prepare(url)
 }
 
-// dropTemplates removes the templates from a server that outlives us.
+// dropTemplates removes the templates and pools from a server that outlives us.
 func (s *Server) dropTemplates() error {
 	var errs []error
+	for _, p := range s.pools {
+		errs = append(errs, p.drop())
+	}
 	for _, t := range s.templates {
 		if t.database != "" {
 			errs = append(errs, s.drop(t.database))

@@ -77,6 +77,7 @@ type Server struct {
 	process   *process
 	admin     *sql.DB
 	templates map[string]*template
+	pools     map[string]*pool
 }
 
 // Start starts a server on a free port of 127.0.0.1, with a data directory of
@@ -91,7 +92,7 @@ func Start(c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{config: c, program: p, dir: dir, templates: map[string]*template{}}
+	s := &Server{config: c, program: p, dir: dir, templates: map[string]*template{}, pools: map[string]*pool{}}
 	if err := s.start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", c.Engine, err), s.Close())
 	}
@@ -100,7 +101,7 @@ func Start(c Config) (*Server, error) {
 
 // connect returns the server at url, which is not ours to stop.
 func connect(c Config, url string) (*Server, error) {
-	s := &Server{config: c, url: url, templates: map[string]*template{}}
+	s := &Server{config: c, url: url, templates: map[string]*template{}, pools: map[string]*pool{}}
 	db, err := Open(url)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Variable(), err)

@@ -22,6 +22,9 @@
 // A test that cannot have its server is skipped, loudly. With
 // PERDURE_REQUIRE_SERVERS=1, as in `make test`, it fails instead.
 //
+// With PERDURE_TEST_ONLY=mysql, or another name of Only, the tests on other databases are
+// skipped.
+//
 // Only tests, ./run and internal/test/interleave may import this package; it
 // imports internal/test/leaktest only.
 package testdb
@@ -99,6 +102,7 @@ func sharedDatabase(t testing.TB, c Config) string {
 
 func sharedServer(t testing.TB, c Config) *Server {
 	t.Helper()
+	Only(t, string(c.Engine))
 	s, err := sharedServers[c].get()
 	require(t, err)
 	return s
@@ -106,6 +110,7 @@ func sharedServer(t testing.TB, c Config) *Server {
 
 func private(t testing.TB, c Config) *Server {
 	t.Helper()
+	Only(t, string(c.Engine))
 	s, err := Start(c)
 	require(t, err)
 	t.Cleanup(func() {
@@ -114,6 +119,15 @@ func private(t testing.TB, c Config) *Server {
 		}
 	})
 	return s
+}
+
+// Only skips a test on a database, "sqlite", "postgres" or "mysql", if
+// PERDURE_TEST_ONLY names another one.
+func Only(t testing.TB, database string) {
+	t.Helper()
+	if only := os.Getenv("PERDURE_TEST_ONLY"); only != "" && only != database {
+		t.Skipf("PERDURE_TEST_ONLY is %s, and this test runs on %s", only, database)
+	}
 }
 
 // require ends the test if its server cannot be had. Only a program that is not

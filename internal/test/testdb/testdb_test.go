@@ -220,3 +220,18 @@ func BenchmarkStart(b *testing.B) {
 		})
 	}
 }
+
+// Not parallel: the variable is that of all tests.
+func TestOnlyOneDatabaseIsTested(t *testing.T) {
+	t.Setenv("PERDURE_TEST_ONLY", "mysql")
+	for database, want := range map[string]bool{"sqlite": true, "postgres": true, "mysql": false} {
+		var sub *testing.T
+		t.Run(database, func(t *testing.T) {
+			sub = t
+			testdb.Only(t, database)
+		})
+		if sub.Skipped() != want {
+			t.Errorf("a test on %s is skipped: %v, want %v", database, sub.Skipped(), want)
+		}
+	}
+}
