@@ -17,26 +17,26 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// DefaultRetry is the policy of effects and tasks that have none: 20 attempts within
+// DefaultRetry is the policy of effects and invocations that have none: 20 attempts within
 // about two days.
 var DefaultRetry = retry.Default
 
 // Options configure Actors. The zero value of every field is its default.
 type Options struct {
-	// Effects and Tasks can be named by every type, those that are documents in
+	// Effects and Invocations can be named by every type, those that are documents in
 	// the database too. Default: none.
-	Effects map[string]Effect
-	Tasks   map[string]Task
-	// Concurrency is how many effects and tasks run at once in this process.
+	Effects     map[string]Effect
+	Invocations map[string]Invocation
+	// Concurrency is how many effects and invocations run at once in this process.
 	// Default: 16.
 	Concurrency int
-	// Lease is how long an effect or task belongs to a process without a sign
+	// Lease is how long an effect or invocation belongs to a process without a sign
 	// of life; then it is run again. At least one second. Default: 30 seconds.
 	Lease time.Duration
 	// MaxCrashes is the number of crashes after which a delay, an effect or a
-	// task is quarantined. Default: 5.
+	// invocation is quarantined. Default: 5.
 	MaxCrashes int
-	// Retention is how long effects and tasks that are done are kept, and
+	// Retention is how long effects and invocations that are done are kept, and
 	// the idempotency keys of events. Those that failed or were quarantined are
 	// kept for 30 days. Default: 7 days.
 	Retention time.Duration
@@ -159,7 +159,7 @@ func (a *Actors) report(err error) {
 	a.options.OnError(err)
 }
 
-// crashed logs an effect or a task whose process was lost.
+// crashed logs an effect or an invocation whose process was lost.
 func (a *Actors) crashed(c effect.Crash) {
 	slog.Warn("effect of an actor lost its process", "id", c.ID, "name", c.Name, "crashes", c.Crashes, "quarantined", c.Quarantined)
 }

@@ -135,9 +135,9 @@ func (Conformance) BadInputIsRefusedAndNothingIsStored(t *testing.T, db enginete
 		"unknown timer":          f.actors.SkipTimer(ctx, lobby, system, "x"),
 		"stop of no actor":       f.actors.Stop(ctx, actor.Ref{Type: "room", ID: "none"}, system),
 		"delete of no actor":     f.actors.Delete(ctx, actor.Ref{Type: "room", ID: "none"}),
-		"release of no actor":    f.actors.Release(ctx, actor.Ref{Type: "room", ID: "none"}, system),
+		"resume of no actor":     f.actors.Resume(ctx, actor.Ref{Type: "room", ID: "none"}, system),
 		"fork of no actor":       second(f.actors.Fork(ctx, actor.Ref{Type: "room", ID: "none"}, 1, "y", system)),
-		"look ahead of no actor": second(f.actors.Ahead(ctx, actor.Ref{Type: "room", ID: "none"}, noon)),
+		"look ahead of no actor": second(f.actors.Forecast(ctx, actor.Ref{Type: "room", ID: "none"}, noon)),
 	} {
 		var missing *fault.NotFound
 		if !errors.As(err, &missing) {

@@ -73,13 +73,13 @@ func (Conformance) Case46WithoutALogTheActorIsQuarantinedAlone(t *testing.T, db 
 	equal(t, "status", record.Status, actor.Quarantined)
 	equal(t, "has a reason", record.Reason != "", true)
 	equal(t, "value", string(record.Value), `"off"`)
-	enginetest.As[*actor.QuarantinedError](t, f.actors.Release(enginetest.Context(t), lamp, system))
+	enginetest.As[*actor.QuarantinedError](t, f.actors.Resume(enginetest.Context(t), lamp, system))
 	f.db.Exec(t, fmt.Sprintf(`update %s set snapshot = replace(cast(snapshot as text), '"on"', '"off"')%s where actor_id = 'lamp'`, db.Table("perdure", "snapshots"), f.cast()))
-	enginetest.NoError(t, f.actors.Release(enginetest.Context(t), lamp, system))
+	enginetest.NoError(t, f.actors.Resume(enginetest.Context(t), lamp, system))
 	equal(t, "value", f.send(t, lamp, "FLIP").View.Value, any("on"))
 }
 
-func (Conformance) QuarantinedDelaysWaitAndFireAfterTheRelease(t *testing.T, db enginetest.Database) {
+func (Conformance) QuarantinedDelaysWaitAndFireAfterTheResume(t *testing.T, db enginetest.Database) {
 	f := newFixture(t, db, &actor.Options{OnDamage: func(actor.Damage) {}})
 	f.register(t, "w", waiter, nil)
 	f.spawn(t, w1)
@@ -97,7 +97,7 @@ func (Conformance) QuarantinedDelaysWaitAndFireAfterTheRelease(t *testing.T, db 
 	equal(t, "status", record.Status, actor.Quarantined)
 	sum := sha256.Sum256(record.Snapshot)
 	f.db.Exec(t, "update "+db.Table("perdure", "snapshots")+" set checksum = ? where actor_id = '1'", hex.EncodeToString(sum[:]))
-	enginetest.NoError(t, f.actors.Release(enginetest.Context(t), w1, system))
+	enginetest.NoError(t, f.actors.Resume(enginetest.Context(t), w1, system))
 	f.process(t)
 	f.is(t, w1, "fired")
 }
@@ -189,7 +189,7 @@ func (h *handlers) options() *actor.TypeOptions {
 			h.ships = append(h.ships, c)
 			return nil
 		}}},
-		Tasks: map[string]actor.Task{"charge": {Retry: retry.Fixed(3, time.Second), Run: func(ctx context.Context, c actor.Call) (any, error) {
+		Invocations: map[string]actor.Invocation{"charge": {Retry: retry.Fixed(3, time.Second), Run: func(ctx context.Context, c actor.Call) (any, error) {
 			h.mu.Lock()
 			h.charges = append(h.charges, c)
 			h.mu.Unlock()
@@ -269,7 +269,7 @@ func (Conformance) ATaskWhoseStateWasLeftIsStopped(t *testing.T, db enginetest.D
 	f.is(t, w1, "shipping")
 }
 
-// A process that hangs loses its task to another one, and comes too late.
+// A process that hangs loses its invocation to another one, and comes too late.
 func (Conformance) Case50ALateResultOfAnEarlierAttemptIsIgnored(t *testing.T, db enginetest.Database) {
 	f, h := newFixture(t, db, nil), &handlers{}
 	release := make(chan struct{})

@@ -132,8 +132,8 @@ func (Conformance) OperatorsActInAUnitOfWorkOrNotAtAll(t *testing.T, db enginete
 		c.done()
 	}
 	for name, act := range map[string]func(tx *perdure.Tx) error{
-		"skip":    func(tx *perdure.Tx) error { return f.actors.SkipTimerIn(tx, w1, system, id) },
-		"release": func(tx *perdure.Tx) error { return f.actors.ReleaseIn(tx, w1, system) },
+		"skip":   func(tx *perdure.Tx) error { return f.actors.SkipTimerIn(tx, w1, system, id) },
+		"resume": func(tx *perdure.Tx) error { return f.actors.ResumeIn(tx, w1, system) },
 	} {
 		err := f.eng.Update(enginetest.Context(t), func(tx *perdure.Tx) error { _ = act(tx); return nil })
 		if err == nil {
@@ -149,7 +149,7 @@ func (Conformance) StopEndsAnActorAndItsDelaysAndTasks(t *testing.T, db enginete
 	f.send(t, w1, "PAY")
 	enginetest.NoError(t, f.actors.Stop(enginetest.Context(t), w1, system))
 	equal(t, "processed", f.process(t), 0)
-	enginetest.As[*actor.EndedError](t, f.actors.Stop(enginetest.Context(t), w1, system))
+	enginetest.As[*actor.FinishedError](t, f.actors.Stop(enginetest.Context(t), w1, system))
 	r := f.send(t, w1, "GIVE_UP")
 	equal(t, "dropped", r.Dropped, true)
 	equal(t, "status", r.View.Status, actor.Stopped)
@@ -175,7 +175,7 @@ func (Conformance) DeleteLeavesNothingAndTheNameIsFree(t *testing.T, db enginete
 func (Conformance) PeopleResolveAndRejectTasks(t *testing.T, db enginetest.Database) {
 	f, h := newFixture(t, db, nil), &handlers{}
 	o := h.options()
-	o.Tasks, o.Registry = nil, &statechart.Registry{Actors: map[string]statechart.Actor{"charge": statechart.Task{}}}
+	o.Invocations, o.Registry = nil, &statechart.Registry{Actors: map[string]statechart.Actor{"charge": statechart.Promise{}}}
 	f.register(t, "w", shop, o)
 	w2 := actor.Ref{Type: "w", ID: "2"}
 	for _, ref := range []actor.Ref{w1, w2} {
@@ -190,7 +190,7 @@ func (Conformance) PeopleResolveAndRejectTasks(t *testing.T, db enginetest.Datab
 	enginetest.NoError(t, f.actors.Reject(enginetest.Context(t), w2, system, "charge", "no"))
 	f.is(t, w1, "shipping")
 	f.is(t, w2, "failed")
-	enginetest.As[*actor.EndedError](t, f.actors.Resolve(enginetest.Context(t), w1, system, "charge", "again"))
+	enginetest.As[*actor.FinishedError](t, f.actors.Resolve(enginetest.Context(t), w1, system, "charge", "again"))
 	equal(t, "ship", f.process(t), 1)
 }
 
@@ -243,7 +243,7 @@ func (Conformance) Case65WhatIsAheadIsWhatHappens(t *testing.T, db enginetest.Da
 	}}`, func(o *actor.TypeOptions) {
 		o.Effects = map[string]actor.Effect{"ring": {Run: func(context.Context, actor.Call) error { return nil }}}
 	})
-	ahead, err := f.actors.Ahead(enginetest.Context(t), w1, noon.Add(7*24*time.Hour))
+	ahead, err := f.actors.Forecast(enginetest.Context(t), w1, noon.Add(7*24*time.Hour))
 	enginetest.NoError(t, err)
 	f.clock.Advance(7 * 24 * time.Hour)
 	f.process(t)

@@ -49,7 +49,7 @@ func (Conformance) AnUpgradeGivesAnActorTheDelaysOfTheNewDocument(t *testing.T, 
 	f := newFixture(t, db, nil)
 	ctx := enginetest.Context(t)
 	for i, ms := range []string{"1000", "5000"} {
-		_, err := f.actors.RegisterDocument(ctx, "w", []byte(strings.ReplaceAll(waiter, `"1000"`, `"`+ms+`"`)), nil)
+		_, err := f.actors.StoreStatechart(ctx, "w", []byte(strings.ReplaceAll(waiter, `"1000"`, `"`+ms+`"`)), nil)
 		enginetest.NoError(t, err)
 		if i == 0 {
 			f.spawn(t, w1)

@@ -25,7 +25,7 @@ func broken(t *testing.T, db enginetest.Database, step int) *fixture {
 	f.register(t, "w", waiter, nil)
 	_, err := f.actors.Send(enginetest.Context(t), w1, alice, statechart.Event{Type: "OUT"}, nil)
 	enginetest.As[*actor.QuarantinedError](t, err)
-	enginetest.As[*actor.QuarantinedError](t, f.actors.Release(enginetest.Context(t), w1, system))
+	enginetest.As[*actor.QuarantinedError](t, f.actors.Resume(enginetest.Context(t), w1, system))
 	return f
 }
 
@@ -65,7 +65,7 @@ func (Conformance) ADamagedActorIsResetToAStepOfItsLog(t *testing.T, db enginete
 func (Conformance) ResetRunsTheTasksOfTheStepAgain(t *testing.T, db enginetest.Database) {
 	f := newFixture(t, db, nil)
 	h := &handlers{}
-	f.register(t, "w", `{"initial": "charging", "states": {"charging": {"invoke": {"src": "charge", "onDone": "paid"}}, "paid": {}}}`, &actor.TypeOptions{Tasks: h.options().Tasks})
+	f.register(t, "w", `{"initial": "charging", "states": {"charging": {"invoke": {"src": "charge", "onDone": "paid"}}, "paid": {}}}`, &actor.TypeOptions{Invocations: h.options().Invocations})
 	f.spawn(t, w1)
 	f.process(t)
 	f.is(t, w1, "paid")
@@ -91,7 +91,7 @@ func (Conformance) AFailedActorIsReset(t *testing.T, db enginetest.Database) {
 	f.send(t, w1, "SAFE")
 	f.is(t, w1, "b")
 	enginetest.NoError(t, f.actors.Stop(enginetest.Context(t), w1, system))
-	enginetest.As[*actor.EndedError](t, f.actors.Reset(enginetest.Context(t), w1, system, 1))
+	enginetest.As[*actor.FinishedError](t, f.actors.Reset(enginetest.Context(t), w1, system, 1))
 }
 
 func (Conformance) TheStateOfAQuarantinedActorSaysSo(t *testing.T, db enginetest.Database) {

@@ -98,17 +98,17 @@ func (Conformance) AKeyIsHandledOnce(t *testing.T, db enginetest.Database) {
 
 func (Conformance) TypesThatAreDataAreKnownToEveryProcess(t *testing.T, db enginetest.Database) {
 	f := newFixture(t, db, nil)
-	d, err := f.actors.RegisterDocument(enginetest.Context(t), "toggle", []byte(toggle), nil)
+	d, err := f.actors.StoreStatechart(enginetest.Context(t), "toggle", []byte(toggle), nil)
 	enginetest.NoError(t, err)
 	equal(t, "version", d.Version, int64(1))
 	g := *f
 	g.reopen(t, nil)
 	g.spawn(t, lamp)
 	equal(t, "value", f.send(t, lamp, "FLIP").View.Value, any("on"))
-	d, err = g.actors.RegisterDocument(enginetest.Context(t), "toggle", []byte(toggle), nil)
+	d, err = g.actors.StoreStatechart(enginetest.Context(t), "toggle", []byte(toggle), nil)
 	enginetest.NoError(t, err)
 	equal(t, "version of the same document", d.Version, int64(1))
-	d, err = g.actors.RegisterDocument(enginetest.Context(t), "toggle", []byte(`{"initial":"x","states":{"x":{}}}`), nil)
+	d, err = g.actors.StoreStatechart(enginetest.Context(t), "toggle", []byte(`{"initial":"x","states":{"x":{}}}`), nil)
 	enginetest.NoError(t, err)
 	equal(t, "version of another document", d.Version, int64(2))
 	equal(t, "value of an actor of version 1", f.send(t, lamp, "FLIP").View.Value, any("off"))

@@ -363,7 +363,7 @@ func (Conformance) DelaysOfTypesThatThisProcessDoesNotKnowAreLeftAlone(t *testin
 
 func (Conformance) DisabledAlarmsStoreNoDelays(t *testing.T, db enginetest.Database) {
 	f := newFixture(t, db, nil)
-	f.register(t, "w", waiter, &actor.TypeOptions{DisableAlarms: true})
+	f.register(t, "w", waiter, &actor.TypeOptions{DisableTimers: true})
 	f.spawn(t, w1)
 	f.pending(t, w1)
 	equal(t, "fired", f.pass(t, 5000), 0)

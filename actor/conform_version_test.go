@@ -64,7 +64,7 @@ func (Conformance) AnActorThatDoesNotSuitTheNewMachineIsQuarantinedAlone(t *test
 	f.is(t, w2, "alpha")
 	f.reopen(t, quiet)
 	f.register(t, "w", next, &actor.TypeOptions{Version: 3, Migrate: renamed})
-	enginetest.NoError(t, f.actors.Release(enginetest.Context(t), w1, system))
+	enginetest.NoError(t, f.actors.Resume(enginetest.Context(t), w1, system))
 	f.is(t, w1, "alpha")
 	f.send(t, w1, "OUT")
 	f.is(t, w1, "b")
@@ -109,7 +109,7 @@ func (Conformance) DocumentsOfAllVersionsRunSideBySide(t *testing.T, db enginete
 	ctx := enginetest.Context(t)
 	for i, ms := range []int{1000, 2000} {
 		document := strings.ReplaceAll(waiter, `"1000"`, fmt.Sprintf(`"%d"`, ms))
-		d, err := f.actors.RegisterDocument(ctx, "w", []byte(document), &actor.DocumentOptions{LogRetention: 5})
+		d, err := f.actors.StoreStatechart(ctx, "w", []byte(document), &actor.StatechartOptions{LogRetention: 5})
 		enginetest.NoError(t, err)
 		equal(t, "version", d.Version, int64(i+1))
 		f.spawn(t, actor.Ref{Type: "w", ID: fmt.Sprint(i)})
@@ -117,11 +117,11 @@ func (Conformance) DocumentsOfAllVersionsRunSideBySide(t *testing.T, db enginete
 	f.reopen(t, nil)
 	equal(t, "fired at 1000", f.pass(t, 1000), 1)
 	equal(t, "fired at 2000", f.pass(t, 1000), 1)
-	documents, err := f.actors.Documents(ctx)
+	documents, err := f.actors.Statecharts(ctx)
 	enginetest.NoError(t, err)
 	equal(t, "documents", len(documents), 1)
 	equal(t, "retention", documents[0].Options.LogRetention, 5)
-	_, err = f.actors.RegisterDocument(ctx, "w", []byte(`{"initial": "a", "states": {"a": {"entry": "unknown"}}}`), nil)
+	_, err = f.actors.StoreStatechart(ctx, "w", []byte(`{"initial": "a", "states": {"a": {"entry": "unknown"}}}`), nil)
 	enginetest.As[*fault.Invalid](t, err)
 	equal(t, "machines", db.Rows(t, "perdure", "machines"), 2)
 }
@@ -130,7 +130,7 @@ func (Conformance) AnActorOfADocumentIsUpgradedOnRequest(t *testing.T, db engine
 	f := newFixture(t, db, nil)
 	ctx := enginetest.Context(t)
 	register := func(document string) {
-		_, err := f.actors.RegisterDocument(ctx, "w", []byte(document), nil)
+		_, err := f.actors.StoreStatechart(ctx, "w", []byte(document), nil)
 		enginetest.NoError(t, err)
 	}
 	register(waiter)
@@ -156,13 +156,13 @@ func (Conformance) AnActorOfADocumentIsUpgradedOnRequest(t *testing.T, db engine
 func (Conformance) TheRulesOfAnActorsOwnVersionCount(t *testing.T, db enginetest.Database) {
 	f := newFixture(t, db, nil)
 	ctx := enginetest.Context(t)
-	_, err := f.actors.RegisterDocument(ctx, "w", []byte(waiter), nil)
+	_, err := f.actors.StoreStatechart(ctx, "w", []byte(waiter), nil)
 	enginetest.NoError(t, err)
 	f.spawn(t, w1) // this process has seen version 1
 	g := *f
 	g.reopen(t, nil)
-	strict := &actor.DocumentOptions{Events: map[actor.CallerKind][]string{actor.Client: {}}}
-	_, err = g.actors.RegisterDocument(ctx, "w", []byte(waiter), strict)
+	strict := &actor.StatechartOptions{Events: map[actor.CallerKind][]string{actor.Client: {}}}
+	_, err = g.actors.StoreStatechart(ctx, "w", []byte(waiter), strict)
 	enginetest.NoError(t, err)
 	w2 := actor.Ref{Type: "w", ID: "2"}
 	g.spawn(t, w2)
@@ -175,7 +175,7 @@ func (Conformance) DocumentsUseTheHandlersOfTheProcess(t *testing.T, db enginete
 	rang := 0
 	options := &actor.Options{Effects: map[string]actor.Effect{"ring": {Run: func(context.Context, actor.Call) error { rang++; return nil }}}}
 	f := newFixture(t, db, options)
-	_, err := f.actors.RegisterDocument(enginetest.Context(t), "w", []byte(`{"initial": "a", "states": {"a": {"entry": "ring"}}}`), nil)
+	_, err := f.actors.StoreStatechart(enginetest.Context(t), "w", []byte(`{"initial": "a", "states": {"a": {"entry": "ring"}}}`), nil)
 	enginetest.NoError(t, err)
 	f.spawn(t, w1)
 	f.reopen(t, options) // a process that only dispatches
@@ -187,7 +187,7 @@ func (Conformance) ADocumentForOthersHoldsUpNobody(t *testing.T, db enginetest.D
 	ring := &actor.Options{Effects: map[string]actor.Effect{"ring": {Run: func(context.Context, actor.Call) error { return nil }}}}
 	f := newFixture(t, db, ring)
 	ctx := enginetest.Context(t)
-	_, err := f.actors.RegisterDocument(ctx, "w", []byte(strings.ReplaceAll(waiter, `"b": {`, `"b": {"entry": "ring", `)), nil)
+	_, err := f.actors.StoreStatechart(ctx, "w", []byte(strings.ReplaceAll(waiter, `"b": {`, `"b": {"entry": "ring", `)), nil)
 	enginetest.NoError(t, err)
 	f.spawn(t, w1)
 	reports := 0
@@ -226,7 +226,7 @@ func (Conformance) Case6To12BadMachinesAreRefusedWithTheirPlace(t *testing.T, db
 		for _, register := range []func() error{
 			func() error { return f.actors.Register("bad", []byte(c.document), nil) },
 			func() error {
-				_, err := f.actors.RegisterDocument(enginetest.Context(t), "bad", []byte(c.document), nil)
+				_, err := f.actors.StoreStatechart(enginetest.Context(t), "bad", []byte(c.document), nil)
 				return err
 			},
 		} {
@@ -246,7 +246,7 @@ func (Conformance) Case7And10ArrayDelaysAndKeyOrder(t *testing.T, db enginetest.
 	f.register(t, "order", `{"type": "parallel", "states": {"z": {"entry": {"type": "xstate.log", "params": {"value": "z"}}}, "2": {"entry": {"type": "xstate.log", "params": {"value": "2"}}},
 		"a": {"entry": {"type": "xstate.log", "params": {"value": "a"}}}, "1": {"entry": {"type": "xstate.log", "params": {"value": "1"}}}}}`, nil)
 	var order []any
-	for _, l := range f.spawn(t, actor.Ref{Type: "order", ID: "x"}).Said.Logs {
+	for _, l := range f.spawn(t, actor.Ref{Type: "order", ID: "x"}).Output.Logs {
 		order = append(order, l.Value)
 	}
 	equal(t, "order", fmt.Sprint(order), "[1 2 z a]")

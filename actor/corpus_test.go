@@ -124,7 +124,7 @@ func (p *player) open(t *testing.T, eng *perdure.Engine) {
 		Registry: p.c.Registry(),
 		Machine:  statechart.Options{AllowUnreachable: true, AllowCycles: true, MaxIterations: p.c.Iterations},
 		Effects:  map[string]actor.Effect{"effect": {Run: p.effect}},
-		Tasks: map[string]actor.Task{
+		Invocations: map[string]actor.Invocation{
 			"echo": {Run: func(_ context.Context, c actor.Call) (v any, err error) { return v, c.Decode(&v) }},
 			"fail": {Run: func(_ context.Context, c actor.Call) (any, error) {
 				var v any
@@ -250,7 +250,7 @@ func (p *player) send(ctx context.Context, e statechart.Event) error {
 	return nil
 }
 
-// settle runs tasks and effects, but fires no delay: those that an event has
+// settle runs invocations and effects, but fires no delay: those that an event has
 // scheduled for the same millisecond wait until the time goes on.
 func (p *player) settle(t *testing.T) {
 	t.Helper()
@@ -318,8 +318,8 @@ func (p *player) check(t *testing.T, i int, want []map[string]any) error {
 	}
 	for _, e := range entries {
 		p.seen = e.Sequence
-		step.Emitted = append(step.Emitted, e.Said.Emitted...)
-		step.Logs = append(step.Logs, e.Said.Logs...)
+		step.Emitted = append(step.Emitted, e.Output.Emitted...)
+		step.Logs = append(step.Logs, e.Output.Logs...)
 	}
 	got := p.c.Observe(p.clock.Now().UnixMilli(), tree, step, p.timers(t))
 	answers := *p.c

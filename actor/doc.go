@@ -8,7 +8,7 @@
 //	actors, err := actor.New(eng, nil)
 //	err = actors.Register("order", document, &actor.TypeOptions{
 //		Effects: map[string]actor.Effect{"ship": {Run: ship}},
-//		Tasks:   map[string]actor.Task{"charge": {Run: charge}},
+//		Invocations: map[string]actor.Invocation{"charge": {Run: charge}},
 //	})
 //	…
 //	ref := actor.Ref{Type: "order", ID: "42"}
@@ -17,10 +17,10 @@
 //
 // Spawn and Send are transactions of their own; SpawnIn and SendIn, and what
 // operators do by StopIn, FireTimerIn and the like, are part of a unit of work and
-// commit or roll back with it. A dispatcher drives delays, effects and tasks; see
+// commit or roll back with it. A dispatcher drives delays, effects and invocations; see
 // package dispatch:
 //
-//	d, err := dispatch.NewAlarm(actors, nil)
+//	d, err := dispatch.NewWaker(actors, nil)
 //	d.Start()
 //	defer d.Stop(ctx)
 //
@@ -28,14 +28,14 @@
 //
 // One step (XState's macrostep) is one transaction: it locks the actor's row,
 // applies the event, and stores the new snapshot with all children, the changed
-// delays, the effects and tasks that follow, and an entry of the log. Nothing of
+// delays, the effects and invocations that follow, and an entry of the log. Nothing of
 // it is visible before, and nothing is lost after. Any process may serve any
 // actor; the row is the only coordination. A sleeping actor costs its rows and
 // nothing else.
 //
-// Effects (actions that happen outside) and tasks (invoked promises) run after
+// Effects (actions that happen outside) and invocations (invoked promises) run after
 // the commit, at least once, each with an idempotency key that stays the same
-// over retries and crashes. The result of a task comes back as an event; one of
+// over retries and crashes. The result of an invocation comes back as an event; one of
 // an attempt that was given up is ignored, and so is one whose state was left.
 //
 // A delay fires once, never early, and however late it comes: while it is
@@ -57,5 +57,5 @@
 // A snapshot is stored with its checksum and verified when it is loaded. If it
 // does not match, the state is computed again from the last checkpoint and the
 // log; if that fails too, the actor is quarantined: it stands still, is listed,
-// and Release lets it go on. Others are not affected.
+// and Resume lets it go on. Others are not affected.
 package actor

@@ -183,7 +183,7 @@ func (a *Actors) types(ctx context.Context) ([]string, error) {
 	defer a.mu.RUnlock()
 	for name, k := range a.kinds {
 		names = slices.DeleteFunc(names, func(other string) bool { return other == name })
-		if !k.options.DisableAlarms {
+		if !k.options.DisableTimers {
 			names = append(names, name)
 		}
 	}

@@ -10,18 +10,18 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// topic is what is told when delays, effects or tasks arrive. namespace is that
-// of the hooks that effects and tasks are.
+// topic is what is told when delays, effects or invocations arrive. namespace is that
+// of the hooks that effects and invocations are.
 const (
 	topic     = "actor"
 	namespace = "actor"
 )
 
-// work is what is stored with an effect or a task.
+// work is what is stored with an effect or an invocation.
 type work struct {
 	Actor Ref    `json:"actor"`
 	Path  string `json:"path,omitempty"`
-	// Generation says which actor of those that had the path a task is.
+	// Generation says which actor of those that had the path an invocation is.
 	Generation int64           `json:"generation,omitempty"`
 	Params     json.RawMessage `json:"params,omitempty"`
 }
@@ -32,7 +32,7 @@ const (
 	taskPrefix   = "task/"
 )
 
-// hookName names an effect or a task among all hooks.
+// hookName names an effect or an invocation among all hooks.
 func (k *kind) hookName(prefix, name string) string { return prefix + k.name + "/" + name }
 
 // hookID is the idempotency key of what was numbered in an actor's tree.
@@ -40,8 +40,8 @@ func (t *turn) hookID(number int64) string {
 	return fmt.Sprintf("%s.%08d", t.row.Incarnation, number) // in this order where they are due at once
 }
 
-// hooksOf returns the effects and tasks that a step asks for as hooks, and notes
-// the tasks that it stops.
+// hooksOf returns the effects and invocations that a step asks for as hooks, and notes
+// the invocations that it stops.
 func (t *turn) hooksOf(step *statechart.Step) ([]store.NewHook, error) {
 	var hooks []store.NewHook
 	for _, e := range step.Effects {
@@ -52,7 +52,7 @@ func (t *turn) hooksOf(step *statechart.Step) ([]store.NewHook, error) {
 		}
 		hooks = append(hooks, h)
 	}
-	for _, o := range step.Tasks {
+	for _, o := range step.Invocations {
 		if !o.Start {
 			t.stops = append(t.stops, t.hookID(o.Generation))
 			continue

@@ -7,7 +7,7 @@ import (
 )
 
 // QuarantinedError says that an actor stands still because it cannot be loaded
-// or moved. Nothing was written. See Actors.Release.
+// or moved. Nothing was written. See Actors.Resume.
 type QuarantinedError struct {
 	Ref Ref
 	// Reason says what is wrong.
@@ -30,14 +30,14 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("actor %s is at version %d of its machine, this process knows %d", e.Ref, e.Has, e.Known)
 }
 
-// EndedError says that an actor has ended, so that what was asked of it is not
+// FinishedError says that an actor has ended, so that what was asked of it is not
 // possible. Nothing was written.
-type EndedError struct {
+type FinishedError struct {
 	Ref    Ref
 	Status Status
 }
 
-func (e *EndedError) Error() string {
+func (e *FinishedError) Error() string {
 	return fmt.Sprintf("actor %s has ended: it is %s", e.Ref, e.Status)
 }
 

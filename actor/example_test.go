@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// A machine with Go functions: an effect, and a task whose result comes back.
+// A machine with Go functions: an effect, and an invocation whose result comes back.
 func Example() {
 	ctx := context.Background()
 	eng, err := perdure.Open(ctx, "sqlite::memory:", nil)
@@ -36,7 +36,7 @@ func Example() {
 	}`)
 	shipped := make(chan string, 1)
 	err = actors.Register("order", document, &actor.TypeOptions{
-		Tasks: map[string]actor.Task{"charge": {Run: func(_ context.Context, call actor.Call) (any, error) {
+		Invocations: map[string]actor.Invocation{"charge": {Run: func(_ context.Context, call actor.Call) (any, error) {
 			var amount int
 			if err := call.Decode(&amount); err != nil {
 				return nil, err
@@ -51,7 +51,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	d, err := dispatch.NewAlarm(actors, nil)
+	d, err := dispatch.NewWaker(actors, nil)
 	if err != nil {
 		panic(err)
 	}
@@ -75,7 +75,7 @@ func Example() {
 }
 
 // A machine that is data only is known to every process of the database.
-func ExampleActors_RegisterDocument() {
+func ExampleActors_StoreStatechart() {
 	ctx := context.Background()
 	clock := perduretest.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	eng, err := perdure.Open(ctx, "sqlite::memory:", &perdure.Options{Clock: clock})
@@ -87,7 +87,7 @@ func ExampleActors_RegisterDocument() {
 	if err != nil {
 		panic(err)
 	}
-	document, err := actors.RegisterDocument(ctx, "trial", []byte(`{
+	document, err := actors.StoreStatechart(ctx, "trial", []byte(`{
 		"id": "trial", "initial": "running",
 		"states": {
 			"running": {"after": {"1209600000": "expired"}, "on": {"BUY": "customer"}},

@@ -2,7 +2,7 @@ package actor
 
 import "context"
 
-// RunEffects runs due effects and tasks and fires no delays.
+// RunEffects runs due effects and invocations and fires no delays.
 func (a *Actors) RunEffects(ctx context.Context) (int, error) { return a.runner.Process(ctx) }
 
 // FireDue fires due delays, in one transaction, and runs no effects.

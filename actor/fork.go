@@ -11,7 +11,7 @@ import (
 
 // Fork creates an actor that is in the state that another one of its type was in
 // after a step, with the delays that it had then. It goes on from there like any
-// other actor: its effects happen, and tasks that were running are started again.
+// other actor: its effects happen, and invocations that were running are started again.
 // The other one is not touched.
 func (a *Actors) Fork(ctx context.Context, from Ref, step int64, id string, by Caller) (Receipt, error) {
 	if err := by.check(); err != nil {
@@ -82,7 +82,7 @@ func (n *arrival) run(t *turn) error {
 	return n.receipt.fill(t, n.caller)
 }
 
-// step is what has to be done outside for the state to go on: tasks are started
+// step is what has to be done outside for the state to go on: invocations are started
 // again, and delays go on, or begin again if they are not known.
 func (n *arrival) step(t *turn) (*statechart.Step, error) {
 	step := &statechart.Step{}
@@ -96,12 +96,12 @@ func (n *arrival) step(t *turn) (*statechart.Step, error) {
 	for _, timer := range n.timers {
 		step.Timers = append(step.Timers, statechart.TimerOp{Kind: statechart.Schedule, Timer: timer})
 	}
-	step.Tasks = t.tree.Pending()
+	step.Invocations = t.tree.Pending()
 	return step, nil
 }
 
-// Firing is a delay that will fire if nothing else happens before.
-type Firing struct {
+// Forecast is a delay that will fire if nothing else happens before.
+type Forecast struct {
 	Timer Timer `json:"timer"`
 	// Value is the state value that it leads to, Status what becomes of the
 	// actor.
@@ -114,10 +114,10 @@ type Firing struct {
 // maxAhead is how many delays a look ahead fires.
 const maxAhead = 10_000
 
-// Ahead says what will happen to an actor until a time if nobody sends it
-// anything and no task ends: the delays that will fire, also those that others
+// Forecast says what will happen to an actor until a time if nobody sends it
+// anything and no invocation ends: the delays that will fire, also those that others
 // schedule, in their order. Nothing is changed.
-func (a *Actors) Ahead(ctx context.Context, ref Ref, until time.Time) ([]Firing, error) {
+func (a *Actors) Forecast(ctx context.Context, ref Ref, until time.Time) ([]Forecast, error) {
 	record, err := a.record(ctx, ref)
 	if err != nil {
 		return nil, fmt.Errorf("look ahead: %w", err)
@@ -137,15 +137,15 @@ func (a *Actors) Ahead(ctx context.Context, ref Ref, until time.Time) ([]Firing,
 	return h.ahead(until)
 }
 
-func (h *history) ahead(until time.Time) ([]Firing, error) {
-	var all []Firing
+func (h *history) ahead(until time.Time) ([]Forecast, error) {
+	var all []Forecast
 	for len(h.timers) > 0 && len(all) < maxAhead {
 		next := h.timers[0]
 		if timeOf(next.Due).After(until) {
 			break
 		}
 		h.timers, h.at = h.timers[1:], max(h.at, next.Due)
-		f := Firing{Timer: timerOf(store.ActorTimer{ActorRef: h.ref.stored(), AlarmID: alarmID(next), Due: timeOf(next.Due), Payload: *text(next)})}
+		f := Forecast{Timer: timerOf(store.ActorTimer{ActorRef: h.ref.stored(), AlarmID: alarmID(next), Due: timeOf(next.Due), Payload: *text(next)})}
 		f.Timer.State, f.Timer.Leads = h.tree.Leads(next.Target, next.Event.Type)
 		step, err := h.tree.Fire(h.at, next)
 		if err != nil {

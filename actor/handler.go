@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/retry"
 )
 
-// Call is one run of an effect or a task.
+// Call is one run of an effect or an invocation.
 type Call struct {
 	// Actor is whose it is, Path the place of the actor in its tree, "" for
 	// the root.
@@ -17,7 +17,7 @@ type Call struct {
 	Path  string
 	// Name is that of the action or of the invoked actor.
 	Name string
-	// Params are the params of the action, or the input of the task, as JSON.
+	// Params are the params of the action, or the input of the invocation, as JSON.
 	Params json.RawMessage
 	// Key is the idempotency key: unique to this effect and the same for every
 	// attempt.
@@ -43,8 +43,8 @@ type Effect struct {
 	Timeout time.Duration
 }
 
-// Task handles an actor that a machine invokes like a promise.
-type Task struct {
+// Invocation handles an actor that a machine invokes like a promise.
+type Invocation struct {
 	// Run does the work and returns the output, which is stored as JSON. It may
 	// run more than once, with the same Key, and must be idempotent. Its
 	// context ends when the state that invoked it is left. An error that is

@@ -16,12 +16,12 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// handle makes this process run the effects and tasks that a machine can have
+// handle makes this process run the effects and invocations that a machine can have
 // and that it has handlers for. The others wait for a process that does.
 //
 // A type that is data has versions that may name other handlers, so all count.
 func (a *Actors) handle(k *kind) {
-	effects, tasks := k.machine.Effects(), k.machine.Tasks()
+	effects, tasks := k.machine.Effects(), k.machine.Invocations()
 	if k.data {
 		effects, tasks = slices.Collect(maps.Keys(k.effects)), slices.Collect(maps.Keys(k.tasks))
 	}
@@ -47,7 +47,7 @@ func runEffect(name string, e Effect) func(context.Context, store.Hook) (any, er
 	}
 }
 
-func (k *kind) runTask(name string, t Task) func(context.Context, store.Hook) (any, error) {
+func (k *kind) runTask(name string, t Invocation) func(context.Context, store.Hook) (any, error) {
 	return func(ctx context.Context, row store.Hook) (any, error) {
 		call, _, err := callOf(name, row)
 		if err != nil {
@@ -57,11 +57,11 @@ func (k *kind) runTask(name string, t Task) func(context.Context, store.Hook) (a
 		if err != nil {
 			return nil, err
 		}
-		return result("output of task "+name, output, k.options.MaxEvent)
+		return result("output of invocation "+name, output, k.options.MaxEvent)
 	}
 }
 
-// result returns what a task returned as machines hold values.
+// result returns what an invocation returned as machines hold values.
 func result(field string, v any, most int) (any, error) {
 	raw, err := edge.Marshal(field, v, most)
 	if err != nil {
@@ -81,7 +81,7 @@ func callOf(name string, row store.Hook) (Call, work, error) {
 	}, w, nil
 }
 
-// finish commits the end of a task and the step that follows from it. The
+// finish commits the end of an invocation and the step that follows from it. The
 // actor's row is locked first, as everywhere.
 func (a *Actors) finish(ctx context.Context, end effect.Ending) error {
 	_, w, err := callOf("", end.Row)
@@ -116,14 +116,14 @@ func (a *Actors) finish(ctx context.Context, end effect.Ending) error {
 	return err
 }
 
-// expected says whether the end of a task may be committed although nobody got
+// expected says whether the end of an invocation may be committed although nobody got
 // its result: the actor is gone, or was quarantined because of it.
 func expected(err error, t *turn) bool {
 	var missing *fault.NotFound
 	return err == nil || t == nil && errors.As(err, &missing) || t != nil && t.reason != nil
 }
 
-// finish gives the machine the result of a task.
+// finish gives the machine the result of an invocation.
 func (t *turn) finish(w work, end effect.Ending, by *Caller) error {
 	t.advance(t.wall())
 	if end.Err == nil {
@@ -143,7 +143,7 @@ func (t *turn) finish(w work, end effect.Ending, by *Caller) error {
 func rejection(err error, most int) any {
 	var own *Rejection
 	if errors.As(err, &own) {
-		if v, bad := result("error of task", own.Value, most); bad == nil {
+		if v, bad := result("error of invocation", own.Value, most); bad == nil {
 			return v
 		}
 	}

@@ -35,7 +35,7 @@ const killEvents = 10 // of each actor
 var killActors = 60 * min(enginetest.Soak(), 4)
 
 // worker is a machine with all that can be lost: states with long delays, a delay
-// that fires, effects, and a task. Its regions do not look at each other, so that
+// that fires, effects, and an invocation. Its regions do not look at each other, so that
 // the end does not depend on who was faster.
 const worker = `{
 	"id": "w", "type": "parallel", "context": {"n": 0, "done": 0},
@@ -84,8 +84,8 @@ func workers(eng *perdure.Engine, mark func(actor.Call) error) (*actor.Actors, e
 		return nil, err
 	}
 	return actors, actors.Register("w", []byte(workerDocument()), &actor.TypeOptions{
-		Effects: map[string]actor.Effect{"mark": {Run: func(_ context.Context, c actor.Call) error { return mark(c) }}},
-		Tasks:   map[string]actor.Task{"work": {Run: func(_ context.Context, c actor.Call) (v any, err error) { return v, c.Decode(&v) }}},
+		Effects:     map[string]actor.Effect{"mark": {Run: func(_ context.Context, c actor.Call) error { return mark(c) }}},
+		Invocations: map[string]actor.Invocation{"work": {Run: func(_ context.Context, c actor.Call) (v any, err error) { return v, c.Decode(&v) }}},
 	})
 }
 
@@ -123,7 +123,7 @@ func runChild(dsn, ledger, acked string) error {
 	if err != nil {
 		return err
 	}
-	d, err := dispatch.NewAlarm(actors, nil)
+	d, err := dispatch.NewWaker(actors, nil)
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func sendAll(ctx context.Context, actors *actor.Actors, i, next int) {
 }
 
 // A process that sends 600 events to 60 actors (2,400 to 240 with PERDURE_SOAK=4 and
-// more) and dispatches their delays, effects and tasks is killed again and again. What
+// more) and dispatches their delays, effects and invocations is killed again and again. What
 // is there in the end is what an undisturbed run leaves: states, delays, effects (case
 // 45 of the notes).
 func TestCase45KillingProcessesChangesNothing(t *testing.T) {

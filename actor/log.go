@@ -28,13 +28,13 @@ const (
 	// EntrySkip one that an operator has removed. The event is the delay.
 	EntryMove EntryKind = "move"
 	EntrySkip EntryKind = "skip"
-	// EntryDone and EntryError are results of tasks; the event is the result.
+	// EntryDone and EntryError are results of invocations; the event is the result.
 	EntryDone  EntryKind = "done"
 	EntryError EntryKind = "error"
 	// EntryStop is the stop of the actor.
 	EntryStop EntryKind = "stop"
-	// EntryRelease is the end of a quarantine.
-	EntryRelease EntryKind = "release"
+	// EntryResume is the end of a quarantine.
+	EntryResume EntryKind = "release"
 	// EntryMigrate is the move to another version of the machine, EntryImport
 	// the import from an earlier system, EntryFork the fork of another actor.
 	EntryMigrate EntryKind = "migrate"
@@ -54,15 +54,15 @@ type Entry struct {
 	Sequence int64           `json:"sequence"`
 	Kind     EntryKind       `json:"kind"`
 	Event    json.RawMessage `json:"event,omitempty"`
-	// Caller is who caused it; nil for delays and tasks.
+	// Caller is who caused it; nil for delays and invocations.
 	Caller *Caller `json:"caller,omitempty"`
 	// Path and Generation name the actor in the tree that it was for.
 	Path       string `json:"path,omitempty"`
 	Generation int64  `json:"generation,omitempty"`
 	// Key is the idempotency key of an event, or the id of a delay.
 	Key string `json:"key,omitempty"`
-	// Said is what the step emitted and logged.
-	Said Said `json:"said"`
+	// Output is what the step emitted and logged.
+	Output Output `json:"output"`
 	// Value is the state value after the step, Checksum that of the snapshot.
 	Value    json.RawMessage `json:"value,omitempty"`
 	Checksum string          `json:"checksum"`
@@ -101,7 +101,7 @@ func entryOf(s *store.ActorEntry) Entry {
 		e.Generation = *s.Generation
 	}
 	if s.Said != nil {
-		_ = json.Unmarshal([]byte(*s.Said), &e.Said) // as it was stored
+		_ = json.Unmarshal([]byte(*s.Said), &e.Output) // as it was stored
 	}
 	return e
 }

@@ -39,7 +39,7 @@ type Record struct {
 	// Snapshot and Checksum are those of the last step. Lists do not have them.
 	Snapshot json.RawMessage `json:"snapshot,omitempty"`
 	Checksum string          `json:"checksum,omitempty"`
-	// Unit is the unit that the hooks of its effects and tasks share.
+	// Unit is the unit that the hooks of its effects and invocations share.
 	Unit string `json:"unit"`
 }
 
@@ -197,14 +197,14 @@ func raw(s *string) json.RawMessage {
 
 func (t *turn) stop(by Caller) error {
 	if t.status != Active {
-		return &EndedError{Ref: t.ref, Status: t.status}
+		return &FinishedError{Ref: t.ref, Status: t.status}
 	}
 	t.advance(t.wall())
 	_, err := t.step(entry{kind: EntryStop, caller: &by}, func(now int64) (*statechart.Step, error) { return t.tree.Stop(now) })
 	return err
 }
 
-func (b *batch) release(t *turn, by Caller) error {
+func (b *batch) resume(t *turn, by Caller) error {
 	if t.status != Quarantined {
 		return fault.Invalidf("actor "+t.ref.String(), "is %s", t.status)
 	}
@@ -212,12 +212,12 @@ func (b *batch) release(t *turn, by Caller) error {
 	if err := b.load(t); err != nil {
 		return err
 	}
-	_, err := t.step(entry{kind: EntryRelease, caller: &by}, func(int64) (*statechart.Step, error) { return &statechart.Step{}, nil })
+	_, err := t.step(entry{kind: EntryResume, caller: &by}, func(int64) (*statechart.Step, error) { return &statechart.Step{}, nil })
 	return err
 }
 
 // Delete removes all that is stored of an actor, whatever its status: its delays,
-// its log, its snapshots, its tokens. Tasks are stopped; effects that were committed still
+// its log, its snapshots, its tokens. Invocations are stopped; effects that were committed still
 // happen. An actor that is spawned under the name later has nothing in common
 // with it.
 func (a *Actors) Delete(ctx context.Context, ref Ref) error {
@@ -247,7 +247,7 @@ func (b *batch) delete(t *turn) error {
 	return nil
 }
 
-// stopTasks cancels the tasks of an actor, as far as it can be read.
+// stopTasks cancels the invocations of an actor, as far as it can be read.
 func (b *batch) stopTasks(t *turn) error {
 	stored, err := b.stored(t.ref)
 	if err != nil {

@@ -68,8 +68,8 @@ func (a *Actors) within(tx *perdure.Tx, j *job) error {
 }
 
 // Stop ends an actor and its children without their exit actions. Its delays and
-// tasks go; effects that were committed still happen. One that has ended is an
-// *EndedError.
+// invocations go; effects that were committed still happen. One that has ended is an
+// *FinishedError.
 func (a *Actors) Stop(ctx context.Context, ref Ref, by Caller) error {
 	return a.operate(ctx, stopOp(ref, by))
 }
@@ -83,21 +83,21 @@ func stopOp(ref Ref, by Caller) *operation {
 	return &operation{what: "stop actor", by: by, job: &job{ref: ref, run: func(t *turn) error { return t.stop(by) }}}
 }
 
-// Release lets a quarantined actor go on, if it can be loaded now: its snapshot
+// Resume lets a quarantined actor go on, if it can be loaded now: its snapshot
 // or its log is whole, and suits the machine. Otherwise it stays and the error is
 // a *QuarantinedError; see Reset.
-func (a *Actors) Release(ctx context.Context, ref Ref, by Caller) error {
-	return a.operate(ctx, releaseOp(ref, by))
+func (a *Actors) Resume(ctx context.Context, ref Ref, by Caller) error {
+	return a.operate(ctx, resumeOp(ref, by))
 }
 
-// ReleaseIn is Release as a part of a unit of work. An error fails the unit.
-func (a *Actors) ReleaseIn(tx *perdure.Tx, ref Ref, by Caller) error {
-	return a.operateIn(tx, releaseOp(ref, by))
+// ResumeIn is Resume as a part of a unit of work. An error fails the unit.
+func (a *Actors) ResumeIn(tx *perdure.Tx, ref Ref, by Caller) error {
+	return a.operateIn(tx, resumeOp(ref, by))
 }
 
-func releaseOp(ref Ref, by Caller) *operation {
-	run := func(t *turn) error { return t.batch.release(t, by) }
-	return &operation{what: "release actor", by: by, job: &job{ref: ref, sleeps: true, run: run}}
+func resumeOp(ref Ref, by Caller) *operation {
+	run := func(t *turn) error { return t.batch.resume(t, by) }
+	return &operation{what: "resume actor", by: by, job: &job{ref: ref, sleeps: true, run: run}}
 }
 
 // MoveTimer lets a delay fire at another time. A delay that has fired or was

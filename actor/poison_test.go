@@ -62,7 +62,7 @@ func poisoned() error {
 	if err != nil {
 		return err
 	}
-	d, err := dispatch.NewAlarm(actors, nil)
+	d, err := dispatch.NewWaker(actors, nil)
 	if err != nil {
 		return err
 	}

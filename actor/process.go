@@ -9,9 +9,9 @@ import (
 // Namespace implements dispatch.Processor.
 func (a *Actors) Namespace() string { return namespace }
 
-// Process fires every delay that is due and runs every effect and task that is
+// Process fires every delay that is due and runs every effect and invocation that is
 // due and has a handler here, and what that has made due. It returns how many
-// actors, effects and tasks that were.
+// actors, effects and invocations that were.
 func (a *Actors) Process(ctx context.Context) (int, error) {
 	total := 0
 	for {
@@ -55,7 +55,7 @@ func (a *Actors) done(ctx context.Context, began time.Time, fired int) error {
 	return a.sweep(ctx)
 }
 
-// Start fires what is due and begins to run effects and tasks, without waiting
+// Start fires what is due and begins to run effects and invocations, without waiting
 // for them. Between two batches of delays it begins what those have led to.
 func (a *Actors) Start(ctx context.Context) (int, error) {
 	began := a.rt.Clock.Now()
@@ -95,7 +95,7 @@ func (a *Actors) Drain(ctx context.Context) error {
 	}
 }
 
-// NextWakeAt returns when a delay, an effect or a task will be due. It is zero if
+// NextWakeAt returns when a delay, an effect or an invocation will be due. It is zero if
 // there is none.
 func (a *Actors) NextWakeAt(ctx context.Context) (time.Time, error) {
 	next, err := a.nextTimer(ctx)
@@ -106,6 +106,6 @@ func (a *Actors) NextWakeAt(ctx context.Context) (time.Time, error) {
 	return next, errors.Join(err, failed)
 }
 
-// Subscribe calls fn when delays, effects or tasks arrive, and when a handler
+// Subscribe calls fn when delays, effects or invocations arrive, and when a handler
 // ends while more are waiting.
 func (a *Actors) Subscribe(fn func(due time.Time)) (cancel func()) { return a.runner.Subscribe(fn) }

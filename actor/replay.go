@@ -121,7 +121,7 @@ func (h *history) step(e *store.ActorEntry) (*statechart.Step, error) {
 		return h.tree.Stop(h.at)
 	case EntryMove, EntrySkip:
 		return &statechart.Step{}, h.operated(e)
-	case EntryRelease:
+	case EntryResume:
 		return &statechart.Step{}, nil
 	case EntryLimit:
 		return h.limit(e)
@@ -172,7 +172,7 @@ func (h *history) operated(e *store.ActorEntry) error {
 
 // take changes the pending delays as a step asks for.
 func (h *history) take(step *statechart.Step) {
-	if h.kind.options.DisableAlarms {
+	if h.kind.options.DisableTimers {
 		return
 	}
 	for _, o := range step.Timers {

@@ -17,9 +17,9 @@ import (
 // the delays that it had then. Use it for an actor whose snapshot and log are damaged,
 // or that failed. Step 0 is the last step that can be computed from the log. The steps
 // after it stay in the log, but their changes of the state are lost. Effects that they
-// committed still happen. Tasks that were running after the step are run again.
+// committed still happen. Invocations that were running after the step are run again.
 //
-// An actor that is done or stopped is an *EndedError. A step that cannot be computed
+// An actor that is done or stopped is a *FinishedError. A step that cannot be computed
 // is a *QuarantinedError with the reason, and nothing changes. The log has an entry of
 // the kind EntryReset with the caller and the step.
 func (a *Actors) Reset(ctx context.Context, ref Ref, by Caller, step int64) error {
@@ -41,7 +41,7 @@ func resetOp(ref Ref, by Caller, step int64) *operation {
 
 func (b *batch) reset(t *turn, step int64, by Caller) error {
 	if t.status == Done || t.status == Stopped {
-		return &EndedError{Ref: t.ref, Status: t.status}
+		return &FinishedError{Ref: t.ref, Status: t.status}
 	}
 	if step > t.row.Sequence {
 		return fault.Invalidf("step", "must be at most %d, got %d", t.row.Sequence, step)
@@ -75,11 +75,11 @@ func (b *batch) unreset(t *turn, err error) error {
 	return &QuarantinedError{Ref: t.ref, Reason: err.Error()}
 }
 
-// numbersPerStep is more than the numbers that a step can give to effects, tasks and
+// numbersPerStep is more than the numbers that a step can give to effects, invocations and
 // delays.
 const numbersPerStep = 1 << 24
 
-// rewind replaces the delays and tasks of an actor by those of an earlier step. What
+// rewind replaces the delays and invocations of an actor by those of an earlier step. What
 // follows has numbers that no step has used: they are idempotency keys.
 func (t *turn) rewind(h *history, pending []statechart.Timer) (*statechart.Step, error) {
 	t.tree.Skip((t.row.Sequence - h.sequence + 1) * numbersPerStep)

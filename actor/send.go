@@ -104,7 +104,7 @@ func (s *sending) run(t *turn, j *job) error {
 	if err != nil {
 		return err
 	}
-	s.receipt.Dropped, s.receipt.Said = step.Dropped, Said{Emitted: step.Emitted, Logs: step.Logs}
+	s.receipt.Dropped, s.receipt.Output = step.Dropped, Output{Emitted: step.Emitted, Logs: step.Logs}
 	return s.receipt.fill(t, s.caller)
 }
 

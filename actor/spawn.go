@@ -36,12 +36,12 @@ type Receipt struct {
 	Dropped bool `json:"dropped,omitempty"`
 	// View is what the caller sees of the actor now.
 	View View `json:"snapshot"`
-	// Said is what the step emitted and logged.
-	Said Said `json:"said"`
+	// Output is what the step emitted and logged.
+	Output Output `json:"output"`
 }
 
-// Said is what actors emitted and logged in a step.
-type Said struct {
+// Output is what actors emitted and logged in a step.
+type Output struct {
 	Emitted []statechart.Emitted `json:"emitted,omitempty"`
 	Logs    []statechart.Log     `json:"logs,omitempty"`
 }
@@ -173,7 +173,7 @@ func (s *spawning) run(t *turn) error {
 			return err
 		}
 	}
-	s.receipt.Created, s.receipt.Said = true, Said{Emitted: step.Emitted, Logs: step.Logs}
+	s.receipt.Created, s.receipt.Output = true, Output{Emitted: step.Emitted, Logs: step.Logs}
 	return s.receipt.fill(t, s.caller)
 }
 

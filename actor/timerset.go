@@ -73,7 +73,7 @@ func (c *timerChanges) apply(o statechart.TimerOp) {
 
 // take changes the delays as a step asks for.
 func (t *turn) take(ops []statechart.TimerOp) {
-	if t.kind.options.DisableAlarms {
+	if t.kind.options.DisableTimers {
 		return
 	}
 	for _, o := range ops {

@@ -242,7 +242,7 @@ func (t *turn) entry(e entry, step *statechart.Step) store.ActorEntry {
 	if key := e.key + e.timer; key != "" { // it has one of them
 		stored.Key = &key
 	}
-	if said := (Said{Emitted: step.Emitted, Logs: step.Logs}); len(said.Emitted)+len(said.Logs) > 0 {
+	if said := (Output{Emitted: step.Emitted, Logs: step.Logs}); len(said.Emitted)+len(said.Logs) > 0 {
 		stored.Said = text(said)
 	}
 	return stored

@@ -24,10 +24,10 @@ type TypeOptions struct {
 	// Registry holds the guards, actions, delays and child machines that the
 	// document names. Default: none.
 	Registry *statechart.Registry
-	// Effects and Tasks handle the actions and the invoked actors that happen
+	// Effects and Invocations handle the actions and the invoked actors that happen
 	// outside. Default: those of Options.
-	Effects map[string]Effect
-	Tasks   map[string]Task
+	Effects     map[string]Effect
+	Invocations map[string]Invocation
 	// Machine configures the parser and the limits of the machine. Default: the
 	// strict zero value, with the limits of Options.Limits.
 	Machine statechart.Options
@@ -40,11 +40,11 @@ type TypeOptions struct {
 	Check func(Caller, statechart.Event) error
 	// MaxEvent is the largest event and input in bytes. Default: 1 MiB.
 	MaxEvent int
-	// Retry is the policy of effects and tasks that have none.
+	// Retry is the policy of effects and invocations that have none.
 	// Default: DefaultRetry.
 	Retry retry.Policy
-	// DisableAlarms says that delays are not stored: they never fire.
-	DisableAlarms bool
+	// DisableTimers says that delays are not stored: they never fire.
+	DisableTimers bool
 	// SystemEvents says that actors are sent INITIALIZE, RESUME and MIGRATE.
 	SystemEvents bool
 	// LogRetention is how many entries of an actor's log are kept at least,
@@ -86,7 +86,7 @@ type kind struct {
 	document []byte
 	options  TypeOptions
 	effects  map[string]Effect
-	tasks    map[string]Task
+	tasks    map[string]Invocation
 	data     bool // it comes from the database
 }
 
@@ -126,8 +126,8 @@ func (a *Actors) newKind(name string, document []byte, o TypeOptions) (*kind, er
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	k := &kind{name: name, document: document, options: o, effects: maps.Clone(a.options.Effects), tasks: maps.Clone(a.options.Tasks)}
-	k.effects, k.tasks = merged(k.effects, o.Effects), merged(k.tasks, o.Tasks)
+	k := &kind{name: name, document: document, options: o, effects: maps.Clone(a.options.Effects), tasks: maps.Clone(a.options.Invocations)}
+	k.effects, k.tasks = merged(k.effects, o.Effects), merged(k.tasks, o.Invocations)
 	if err := k.checkHandlers(); err != nil {
 		return nil, err
 	}
@@ -175,7 +175,7 @@ func (k *kind) checkHandlers() error {
 		k.effects[name] = e
 	}
 	for name, t := range k.tasks {
-		if err := k.checkHandler("task "+name, t.Run != nil, &t.Retry, &t.Timeout); err != nil {
+		if err := k.checkHandler("invocation "+name, t.Run != nil, &t.Retry, &t.Timeout); err != nil {
 			return err
 		}
 		k.tasks[name] = t
@@ -208,7 +208,7 @@ func (k *kind) registry() *statechart.Registry {
 		actions[name] = statechart.Effect{}
 	}
 	for name := range k.tasks {
-		actors[name] = statechart.Task{}
+		actors[name] = statechart.Promise{}
 	}
 	reg.Actions, reg.Actors = merged(actions, reg.Actions), merged(actors, reg.Actors)
 	return &reg

@@ -80,8 +80,8 @@ type Options struct {
 	// Notify is the URL that is told of what becomes of alarms that have no
 	// webhook of their own. Default: none.
 	Notify string
-	// Events are those that a webhook is told of. Default: all of them.
-	Events []EventKind
+	// Notifications are those that a webhook is told of. Default: all of them.
+	Notifications []NotificationKind
 	// Sender sends what goes to webhooks from this process. Without one it is
 	// left to others. Default: none.
 	Sender Sender
@@ -90,9 +90,9 @@ type Options struct {
 	// that is a Checker; otherwise only addresses are refused that no process can
 	// reach.
 	CheckWebhook func(url string) error
-	// OnEvent is told of what becomes of every alarm that this process fires, for
+	// OnNotification is told of what becomes of every alarm that this process fires, for
 	// metrics. It must return at once. Default: nothing.
-	OnEvent func(Event)
+	OnNotification func(Notification)
 	// OnError receives errors that have no caller: of heartbeats and of the
 	// record of outcomes. Default: log them.
 	OnError func(error)
@@ -113,7 +113,7 @@ type Alarms struct {
 	mu       sync.RWMutex
 	handlers map[string]handler
 	sequence int64
-	dead     map[string]Event // of alarms that are being quarantined
+	dead     map[string]Notification // of alarms that are being quarantined
 }
 
 // New returns the alarms of a database. Set their handlers before a dispatcher
@@ -130,7 +130,7 @@ func New(eng *perdure.Engine, options *Options) (*Alarms, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	a := &Alarms{rt: rt, eng: eng, options: o, handlers: map[string]handler{}, dead: map[string]Event{}}
+	a := &Alarms{rt: rt, eng: eng, options: o, handlers: map[string]handler{}, dead: map[string]Notification{}}
 	a.runner = work.New(eng, work.Kind{
 		Name: "alarm", Family: (*store.Store).Alarms, Topic: func(string) string { return topic }, Lanes: a.lanes,
 		Begin: a.begin, Write: a.write, Refused: refused, Quarantine: a.quarantine, Next: a.next, Read: a.plan, Lock: a.lock, Gone: gone, Sweep: a.sweep,
@@ -207,14 +207,14 @@ func (o *Options) withDefaults() Options {
 	if options.Retry.IsZero() {
 		options.Retry = DefaultRetry
 	}
-	if len(options.Events) == 0 {
-		options.Events = EventKinds
+	if len(options.Notifications) == 0 {
+		options.Notifications = NotificationKinds
 	}
 	if checker, ok := options.Sender.(Checker); ok && options.CheckWebhook == nil {
 		options.CheckWebhook = checker.CheckURL
 	}
-	if options.OnEvent == nil {
-		options.OnEvent = func(Event) {}
+	if options.OnNotification == nil {
+		options.OnNotification = func(Notification) {}
 	}
 	if options.OnError == nil {
 		options.OnError = func(err error) { slog.Error("process alarms", "error", err) }
@@ -245,8 +245,8 @@ func (o Options) validate() error {
 	case o.MaxPayload < 1 || o.MaxPayload > 64<<20:
 		return fault.Invalidf("Options.MaxPayload", "is %d; 1 byte to 64 MiB are possible", o.MaxPayload)
 	}
-	for _, kind := range o.Events {
-		if !slices.Contains(EventKinds, kind) {
+	for _, kind := range o.Notifications {
+		if !slices.Contains(NotificationKinds, kind) {
 			return fault.Invalidf("Options.Events", "has %q, which is unknown", kind)
 		}
 	}

@@ -88,7 +88,7 @@ func BenchmarkPrecision(b *testing.B) {
 		started := make(chan time.Time, 1)
 		_, err := alarm.Handle(alarms, "a", func(context.Context, int) error { started <- time.Now(); return nil }, nil)
 		enginetest.NoError(b, err)
-		d, err := dispatch.NewAlarm(alarms, nil)
+		d, err := dispatch.NewWaker(alarms, nil)
 		enginetest.NoError(b, err)
 		d.Start()
 		defer d.Stop(context.Background())

@@ -46,7 +46,7 @@ func child() int {
 			return 1
 		}
 	}
-	d, err := dispatch.NewAlarm(alarms, nil)
+	d, err := dispatch.NewWaker(alarms, nil)
 	if err != nil {
 		return 1
 	}

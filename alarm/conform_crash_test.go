@@ -65,8 +65,8 @@ func (Conformance) AnExpiredClaimFiresAgainAndALiveOneDoesNot(t *testing.T, db e
 }
 
 func (Conformance) AnAlarmThatKeepsCrashingIsQuarantined(t *testing.T, db enginetest.Database) {
-	var events []alarm.Event
-	f := newFixture(t, db, &alarm.Options{MaxCrashes: 3, OnEvent: func(e alarm.Event) {
+	var events []alarm.Notification
+	f := newFixture(t, db, &alarm.Options{MaxCrashes: 3, OnNotification: func(e alarm.Notification) {
 		events = append(events, e)
 		panic("a callback that panics must not lose what was claimed")
 	}})
@@ -84,7 +84,7 @@ func (Conformance) AnAlarmThatKeepsCrashingIsQuarantined(t *testing.T, db engine
 	r := f.is(t, key, alarm.Quarantined)
 	equal(t, "crashes", r.Crashes, 3)
 	equal(t, "fires", f.runs.count(), 0)
-	equal(t, "event", events[0].Kind, alarm.EventDead)
+	equal(t, "event", events[0].Kind, alarm.NotifyDead)
 	equal(t, "alarm", events[0].Alarm, key)
 	f.clock.Advance(time.Minute)
 	f.process(t, 0)

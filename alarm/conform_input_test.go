@@ -131,7 +131,7 @@ func TestBadOptionsAreRefused(t *testing.T) {
 		{MaxPayload: -1},
 		{Retry: retry.Policy{Kind: retry.KindFixed}},
 		{Notify: "nowhere"},
-		{Events: []alarm.EventKind{"rung"}},
+		{Notifications: []alarm.NotificationKind{"rung"}},
 	} {
 		_, err := alarm.New(eng, &o)
 		if err == nil {

@@ -24,7 +24,7 @@ func (Conformance) DispatchersFireAlarms(t *testing.T, db enginetest.Database) {
 	eng := db.Open(t, nil)
 	for _, start := range []func(*alarm.Alarms) (dispatcher, error){
 		func(a *alarm.Alarms) (dispatcher, error) { return dispatch.NewPoller(a, nil) },
-		func(a *alarm.Alarms) (dispatcher, error) { return dispatch.NewAlarm(a, nil) },
+		func(a *alarm.Alarms) (dispatcher, error) { return dispatch.NewWaker(a, nil) },
 	} {
 		alarms := newAlarms(t, eng, nil)
 		fired := make(chan string, 10)

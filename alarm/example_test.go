@@ -49,7 +49,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	dispatcher, err := dispatch.NewAlarm(alarms, nil) // sleeps until exactly the next due time
+	dispatcher, err := dispatch.NewWaker(alarms, nil) // sleeps until exactly the next due time
 	if err != nil {
 		panic(err)
 	}

@@ -139,13 +139,13 @@ const (
 )
 
 func (e ending) of(f *fire) *outcome {
-	o := &outcome{event: f.event(EventFired, interleave.Dawn), took: time.Second}
+	o := &outcome{event: f.event(NotifyFired, interleave.Dawn), took: time.Second}
 	switch e {
 	case tried:
 		delay := 90 * time.Second
-		o.event.Kind, o.event.Error, o.delay = EventFailed, "no", &delay
+		o.event.Kind, o.event.Error, o.delay = NotifyFailed, "no", &delay
 	case died:
-		o.event.Kind, o.event.Error = EventDead, "no"
+		o.event.Kind, o.event.Error = NotifyDead, "no"
 	}
 	return o
 }

@@ -64,7 +64,7 @@ func (a *Alarms) deliver(ctx context.Context, payload []byte) error {
 	}
 	m := Message{URL: *f.row.Webhook, ID: f.row.ID, Body: payload}
 	if f.row.Type == Webhook {
-		body, err := json.Marshal(f.event(EventFired, a.rt.Clock.Now()))
+		body, err := json.Marshal(f.event(NotifyFired, a.rt.Clock.Now()))
 		if err != nil {
 			return err
 		}
@@ -75,12 +75,12 @@ func (a *Alarms) deliver(ctx context.Context, payload []byte) error {
 
 // notices returns the statements that record the notification of an event, if one is to
 // be sent.
-func (a *Alarms) notices(row store.Alarm, e Event) []sqldb.Stmt {
+func (a *Alarms) notices(row store.Alarm, e Notification) []sqldb.Stmt {
 	to := a.options.Notify
 	if row.Webhook != nil && row.Type != Webhook {
 		to = *row.Webhook
 	}
-	if to == "" || row.Type == noticeType || !slices.Contains(a.options.Events, e.Kind) {
+	if to == "" || row.Type == noticeType || !slices.Contains(a.options.Notifications, e.Kind) {
 		return nil
 	}
 	body, err := json.Marshal(e)

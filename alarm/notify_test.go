@@ -139,7 +139,7 @@ func (Conformance) AnAlarmThatSetsItselfAgainIsNotified(t *testing.T, db enginet
 
 func (Conformance) AQuarantineIsNotified(t *testing.T, db enginetest.Database) {
 	to := &post{}
-	f := newFixture(t, db, &alarm.Options{MaxCrashes: 3, Sender: to, Events: []alarm.EventKind{alarm.EventDead}})
+	f := newFixture(t, db, &alarm.Options{MaxCrashes: 3, Sender: to, Notifications: []alarm.NotificationKind{alarm.NotifyDead}})
 	f.handle(t, "a", nil)
 	f.schedule(t, "x", "a", &alarm.ScheduleOptions{Webhook: "https://example.org/"})
 	f.schedule(t, "y", "a", &alarm.ScheduleOptions{Webhook: "https://example.org/", Delay: time.Minute})

@@ -68,7 +68,7 @@ func (a *Alarms) begin(ctx context.Context, i *work.Item) {
 		},
 		Decide: func(err error, began time.Time) any { return a.decide(f, err, began) },
 		Settled: func(d *work.Decided) {
-			if o := d.Outcome.(*outcome); !f.anew() || o.event.Kind == EventFired {
+			if o := d.Outcome.(*outcome); !f.anew() || o.event.Kind == NotifyFired {
 				a.happened(o.event)
 			}
 		},
@@ -100,7 +100,7 @@ func tickSuffix(row store.Alarm) string {
 
 // outcome is the outcome of an attempt.
 type outcome struct {
-	event Event
+	event Notification
 	took  time.Duration
 	// delay is the time until the alarm is tried again; nil: it is not.
 	delay *time.Duration
@@ -108,18 +108,18 @@ type outcome struct {
 
 // decide returns the outcome of an attempt.
 func (a *Alarms) decide(f *fire, err error, began time.Time) *outcome {
-	o := &outcome{event: f.event(EventFired, a.rt.Clock.Now()), took: max(a.rt.Clock.Now().Sub(began), 0)}
+	o := &outcome{event: f.event(NotifyFired, a.rt.Clock.Now()), took: max(a.rt.Clock.Now().Sub(began), 0)}
 	if err == nil {
 		return o
 	}
-	o.event.Kind, o.event.Error = EventDead, edge.Message(err.Error())
+	o.event.Kind, o.event.Error = NotifyDead, edge.Message(err.Error())
 	var policy retry.Policy
 	if unread := json.Unmarshal([]byte(f.row.Policy), &policy); unread != nil {
 		o.event.Error = edge.Message(o.event.Error + "\nretry policy cannot be read: " + unread.Error())
 		return o
 	}
 	if delay, again := policy.Decide(f.row.Attempts+1, err, a.options.Random()); again {
-		o.event.Kind, o.delay = EventFailed, &delay
+		o.event.Kind, o.delay = NotifyFailed, &delay
 	}
 	return o
 }
@@ -144,9 +144,9 @@ func gone(d *work.Decided) bool { return d.Own.(*fire).current == 0 }
 // refused makes an alarm a dead letter whose outcome the database refuses.
 func refused(d *work.Decided, cause error) bool {
 	o := d.Outcome.(*outcome)
-	if o.event.Kind == EventDead {
+	if o.event.Kind == NotifyDead {
 		return false
 	}
-	o.event.Kind, o.event.Error, o.delay = EventDead, edge.Message(cause.Error()), nil
+	o.event.Kind, o.event.Error, o.delay = NotifyDead, edge.Message(cause.Error()), nil
 	return true
 }

@@ -32,7 +32,7 @@ func (a *Alarms) write(decided []*work.Decided, news *work.News) []sqldb.Stmt {
 		if !f.anew() {
 			a.gather(&g, f, o)
 		}
-		if !f.anew() || o.event.Kind == EventFired {
+		if !f.anew() || o.event.Kind == NotifyFired {
 			g.notices = append(g.notices, a.notices(*f.row, o.event)...)
 		}
 		switch {
@@ -54,13 +54,13 @@ func (f *fire) fired() store.FiredAlarm {
 // gather adds the outcome of one alarm to a group.
 func (a *Alarms) gather(g *group, f *fire, o *outcome) {
 	message := o.event.Error
-	if o.event.Kind != EventFired {
+	if o.event.Kind != NotifyFired {
 		g.attempts = append(g.attempts, store.FailedStep{ID: f.row.Item, Number: f.row.Attempts + f.row.Crashes + 1, Error: message, Took: o.took})
 	}
 	switch recurs := !f.plan.next.IsZero(); {
-	case o.event.Kind == EventFired && !recurs:
+	case o.event.Kind == NotifyFired && !recurs:
 		g.done = append(g.done, f.fired())
-	case o.event.Kind == EventFired:
+	case o.event.Kind == NotifyFired:
 		g.advanced = append(g.advanced, store.AdvancedAlarm{FiredAlarm: f.fired(), Next: f.plan.next, CaughtUp: f.plan.caughtUp})
 	case o.delay != nil || !recurs:
 		g.failed = append(g.failed, store.FailedAlarm{FiredAlarm: f.fired(), Error: message, Took: o.took, Delay: o.delay})

@@ -80,7 +80,7 @@ func (b *alarmBench) pickUp(ctx context.Context, n int) ([]time.Duration, error)
 	if err != nil {
 		return nil, err
 	}
-	driver, err := dispatch.NewAlarm(alarms, nil)
+	driver, err := dispatch.NewWaker(alarms, nil)
 	if err != nil {
 		return nil, err
 	}

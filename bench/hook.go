@@ -37,7 +37,7 @@ func (b *hookBench) define(concurrency int, fn func()) (*hook.Hooks, *hook.Hook[
 func (b *hookBench) trigger(ctx context.Context, noop *hook.Hook[int], n int) error {
 	return b.eng.Update(ctx, func(tx *perdure.Tx) error {
 		for i := range n {
-			_, _ = noop.Trigger(tx, i, nil) // the unit has the error
+			_, _ = noop.TriggerIn(tx, i, nil) // the unit has the error
 		}
 		return nil
 	})
@@ -74,7 +74,7 @@ func (b *hookBench) pickUp(ctx context.Context, n int) ([]time.Duration, error) 
 	if err != nil {
 		return nil, err
 	}
-	alarm, err := dispatch.NewAlarm(hooks, nil)
+	alarm, err := dispatch.NewWaker(hooks, nil)
 	if err != nil {
 		return nil, err
 	}

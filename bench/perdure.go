@@ -70,7 +70,7 @@ func (b *perdureBench) pickUp(ctx context.Context, n int) ([]time.Duration, erro
 	if err := m.Register(probe); err != nil {
 		return nil, err
 	}
-	alarm, err := dispatch.NewAlarm(m, nil)
+	alarm, err := dispatch.NewWaker(m, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func feed(dsn string) error {
 	}
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		err := eng.Update(ctx, func(tx *perdure.Tx) error {
-			_, err := hooks.Trigger(tx, "timed", time.Now().UnixNano(), nil)
+			_, err := hooks.TriggerIn(tx, "timed", time.Now().UnixNano(), nil)
 			return err
 		})
 		if err != nil {
@@ -55,7 +55,7 @@ func BenchmarkPickUp(b *testing.B) {
 		return nil
 	}, nil)
 	noError(b, err)
-	d, err := dispatch.NewAlarm(hooks, &dispatch.AlarmOptions{MaxSleep: time.Hour})
+	d, err := dispatch.NewWaker(hooks, &dispatch.WakerOptions{MaxSleep: time.Hour})
 	noError(b, err)
 	d.Start()
 	defer func() { noError(b, d.Stop(enginetest.Context(b))) }()

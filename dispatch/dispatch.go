@@ -2,7 +2,7 @@
 //
 // A Processor knows one kind of durable work: how to run what is due, and when
 // something will be due next. A dispatcher drives it: Poller looks at regular
-// intervals, Alarm sleeps until exactly the next due time. Both are woken
+// intervals, Waker sleeps until exactly the next due time. Both are woken
 // when work is committed in this process and, on PostgreSQL and SQLite, in others.
 //
 //	d, err := dispatch.NewPoller(hooks, nil)

@@ -43,7 +43,7 @@ func ExampleNewPoller() {
 	}
 	poller.Start()
 	err = eng.Update(ctx, func(tx *perdure.Tx) error {
-		_, err := printed.Trigger(tx, "hello", nil)
+		_, err := printed.TriggerIn(tx, "hello", nil)
 		return err
 	})
 	if err != nil {
@@ -67,19 +67,19 @@ func (c *cell) Set(_ context.Context, at time.Time) error { c.alarm = at; return
 func (c *cell) Get(context.Context) (time.Time, error)    { return c.alarm, nil }
 func (c *cell) Delete(context.Context) error              { c.alarm = time.Time{}; return nil }
 func (c *cell) due(now time.Time) bool                    { return !c.alarm.IsZero() && !c.alarm.After(now) }
-func (c *cell) fire(a *dispatch.Alarm) (finished <-chan struct{}) {
+func (c *cell) fire(a *dispatch.Waker) (finished <-chan struct{}) {
 	c.alarm = time.Time{}
 	return a.Fire()
 }
 
 // A host of one's own keeps the alarm, and fires it.
-func ExampleAlarmHost() {
+func ExampleWakeHost() {
 	ctx := context.Background()
 	done := make(chan struct{}, 1)
 	eng, hooks, printed := printing(ctx, done)
 	defer eng.Close()
 	err := eng.Update(ctx, func(tx *perdure.Tx) error {
-		_, err := printed.Trigger(tx, "the alarm went off", &hook.TriggerOptions{Delay: 50 * time.Millisecond})
+		_, err := printed.TriggerIn(tx, "the alarm went off", &hook.TriggerOptions{Delay: 50 * time.Millisecond})
 		return err
 	})
 	if err != nil {
@@ -87,18 +87,18 @@ func ExampleAlarmHost() {
 	}
 
 	host := &cell{}
-	alarm, err := dispatch.NewAlarm(hooks, &dispatch.AlarmOptions{Host: host})
+	waker, err := dispatch.NewWaker(hooks, &dispatch.WakerOptions{Host: host})
 	if err != nil {
 		panic(err)
 	}
-	<-alarm.Wake() // runs what is due, and sets the alarm
+	<-waker.Wake() // runs what is due, and sets the alarm
 	fmt.Println("the alarm is set:", !host.alarm.IsZero())
 	for !host.due(time.Now()) { // the host's own business
 		<-time.After(10 * time.Millisecond)
 	}
-	<-host.fire(alarm)
+	<-host.fire(waker)
 	<-done
-	if err := alarm.Stop(ctx); err != nil {
+	if err := waker.Stop(ctx); err != nil {
 		panic(err)
 	}
 	// Output:

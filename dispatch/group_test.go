@@ -75,7 +75,7 @@ func TestCase39AnAlarmOfAGroupKeepsTimeBesideAFailingMember(t *testing.T) {
 		group, err := dispatch.Group(failing, good)
 		noError(t, err)
 		var c complaints
-		d, err := dispatch.NewAlarm(group, &dispatch.AlarmOptions{OnError: c.add})
+		d, err := dispatch.NewWaker(group, &dispatch.WakerOptions{OnError: c.add})
 		noError(t, err)
 		d.Start()
 		equal(t, "ran after", <-ran, 300*time.Millisecond)

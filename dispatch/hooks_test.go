@@ -20,7 +20,7 @@ import (
 	"github.com/perdure/perdure/retry"
 )
 
-// dispatcher is what Poller and Alarm have in common.
+// dispatcher is what Poller and Waker have in common.
 type dispatcher interface {
 	Start()
 	Stop(context.Context) error
@@ -60,7 +60,7 @@ func define(t testing.TB, hooks *hook.Hooks, name string, fn func(context.Contex
 func trigger(t testing.TB, eng *perdure.Engine, hooks *hook.Hooks, name string, options *hook.TriggerOptions) {
 	t.Helper()
 	noError(t, eng.Update(enginetest.Context(t), func(tx *perdure.Tx) error {
-		_, err := hooks.Trigger(tx, name, 1, options)
+		_, err := hooks.TriggerIn(tx, name, 1, options)
 		return err
 	}))
 }
@@ -117,7 +117,7 @@ func TestCase40RetriesComeOnTimeWithoutFurtherCommits(t *testing.T) {
 				run(t, d, err)
 			},
 			"alarm": func(h *hook.Hooks) {
-				d, err := dispatch.NewAlarm(h, &dispatch.AlarmOptions{MaxSleep: time.Hour})
+				d, err := dispatch.NewWaker(h, &dispatch.WakerOptions{MaxSleep: time.Hour})
 				run(t, d, err)
 			},
 		} {
@@ -148,7 +148,7 @@ func TestAHookOfTheFutureFiresOnTimeWithAnAlarm(t *testing.T) {
 		eng := db.Open(t, nil)
 		hooks := newHooks(t, eng, nil)
 		ran := define(t, hooks, "a", nil)
-		d, err := dispatch.NewAlarm(hooks, &dispatch.AlarmOptions{MaxSleep: time.Hour})
+		d, err := dispatch.NewWaker(hooks, &dispatch.WakerOptions{MaxSleep: time.Hour})
 		run(t, d, err)
 		due := time.Now().Add(400 * time.Millisecond)
 		trigger(t, eng, hooks, "a", &hook.TriggerOptions{ProcessAt: due})
@@ -163,7 +163,7 @@ func TestAHookOfTheFutureFiresOnTimeWithAnAlarm(t *testing.T) {
 func TestAReminderOnAClockOfTheTest(t *testing.T) {
 	for name, start := range map[string]func(*testing.T, *hook.Hooks, *perduretest.Clock){
 		"alarm": func(t *testing.T, h *hook.Hooks, c *perduretest.Clock) {
-			d, err := dispatch.NewAlarm(h, &dispatch.AlarmOptions{Clock: c, MaxSleep: -1})
+			d, err := dispatch.NewWaker(h, &dispatch.WakerOptions{Clock: c, MaxSleep: -1})
 			run(t, d, err)
 		},
 		"poller": func(t *testing.T, h *hook.Hooks, c *perduretest.Clock) {
@@ -199,7 +199,7 @@ func TestAnAlarmDoesNotSpinWhileAllSlotsAreTaken(t *testing.T) {
 	release := make(chan struct{})
 	ran := define(t, hooks, "a", func(context.Context) error { <-release; return nil })
 	counted := &counting{Hooks: hooks}
-	d, err := dispatch.NewAlarm(counted, nil)
+	d, err := dispatch.NewWaker(counted, nil)
 	run(t, d, err)
 	trigger(t, eng, hooks, "a", nil)
 	trigger(t, eng, hooks, "a", nil)
@@ -222,7 +222,7 @@ func TestASecondDispatcherSurvivesTheFirst(t *testing.T) {
 		rans = append(rans, define(t, hooks, "a", nil))
 		all = append(all, hooks)
 	}
-	first, err := dispatch.NewAlarm(all[0], nil)
+	first, err := dispatch.NewWaker(all[0], nil)
 	run(t, first, err)
 	second, err := dispatch.NewPoller(all[1], &dispatch.PollerOptions{Interval: time.Hour})
 	run(t, second, err)
@@ -237,14 +237,14 @@ func TestCase36StopLeavesNothingBehind(t *testing.T) {
 		eng := db.Open(t, nil)
 		hooks := newHooks(t, eng, nil)
 		begun := define(t, hooks, "a", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
-		d, err := dispatch.NewAlarm(hooks, nil)
+		d, err := dispatch.NewWaker(hooks, nil)
 		run(t, d, err)
 		trigger(t, eng, hooks, "a", nil)
 		within(t, begun)
 
 		next := newHooks(t, db.Open(t, nil), nil) // the next process waits already
 		ran := define(t, next, "a", nil)
-		idle, err := dispatch.NewAlarm(next, nil)
+		idle, err := dispatch.NewWaker(next, nil)
 		run(t, idle, err)
 		ctx, cancel := context.WithTimeout(enginetest.Context(t), 10*time.Millisecond)
 		defer cancel()
@@ -270,7 +270,7 @@ func TestAnIdleAlarmMakesNoQueries(t *testing.T) {
 			hooks := newHooks(t, eng, nil)
 			ran := define(t, hooks, "a", nil)
 			counted := &counting{Hooks: hooks}
-			d, err := dispatch.NewAlarm(counted, nil)
+			d, err := dispatch.NewWaker(counted, nil)
 			run(t, d, err)
 			trigger(t, eng, hooks, "a", &hook.TriggerOptions{Delay: time.Hour})
 			trigger(t, eng, hooks, "a", nil)
@@ -348,7 +348,7 @@ func TestAnotherProcessIsWokenByANotification(t *testing.T) {
 	run(t, poller, err)
 	other := newHooks(t, db.Open(t, nil), nil)
 	ranToo := define(t, other, "b", nil)
-	alarm, err := dispatch.NewAlarm(other, &dispatch.AlarmOptions{MaxSleep: time.Hour})
+	alarm, err := dispatch.NewWaker(other, &dispatch.WakerOptions{MaxSleep: time.Hour})
 	run(t, alarm, err)
 
 	eng := db.Open(t, nil) // a process without handlers

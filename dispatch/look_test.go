@@ -14,7 +14,7 @@ import (
 // claim, unless something is due.
 func TestAnUnknownCommitOfAnotherProcessIsLookedAtBeforeAClaim(t *testing.T) {
 	for name, start := range map[string]func(*testing.T, *fake){
-		"alarm": func(t *testing.T, p *fake) { startAlarm(t, p, dispatch.AlarmOptions{MaxSleep: -1}) },
+		"alarm": func(t *testing.T, p *fake) { startAlarm(t, p, dispatch.WakerOptions{MaxSleep: -1}) },
 		"poller": func(t *testing.T, p *fake) {
 			d, err := dispatch.NewPoller(p, &dispatch.PollerOptions{Interval: 10 * time.Hour})
 			run(t, d, err)
@@ -44,7 +44,7 @@ func TestAnUnknownCommitOfAnotherProcessIsLookedAtBeforeAClaim(t *testing.T) {
 func TestUnknownCommitsWhileALookIsInFlightLeadToOneMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &fake{}
-		startAlarm(t, p, dispatch.AlarmOptions{MaxSleep: -1})
+		startAlarm(t, p, dispatch.WakerOptions{MaxSleep: -1})
 		synctest.Wait()
 		release := make(chan struct{})
 		p.become(nil, func(context.Context) (time.Time, error) { <-release; return time.Time{}, nil })

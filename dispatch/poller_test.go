@@ -211,7 +211,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	if _, err := dispatch.NewPoller(&fake{}, &dispatch.PollerOptions{Interval: -1}); !errors.As(err, &invalid) {
 		t.Errorf("negative interval: %v", err)
 	}
-	if _, err := dispatch.NewAlarm(nil, nil); !errors.As(err, &invalid) {
+	if _, err := dispatch.NewWaker(nil, nil); !errors.As(err, &invalid) {
 		t.Errorf("no processor: %v", err)
 	}
 }

@@ -91,9 +91,9 @@ func first(a, b error) error {
 
 // start starts a dispatcher for each kind that never polls.
 func (k *kinds) start() (stop func(context.Context) error, err error) {
-	var all []*dispatch.Alarm
+	var all []*dispatch.Waker
 	for _, p := range []dispatch.Processor{k.machines, k.hooks, k.alarms, k.actors, k.worker} {
-		d, err := dispatch.NewAlarm(p, &dispatch.AlarmOptions{MaxSleep: time.Hour})
+		d, err := dispatch.NewWaker(p, &dispatch.WakerOptions{MaxSleep: time.Hour})
 		if err != nil {
 			return nil, err
 		}
@@ -119,13 +119,13 @@ func (k *kinds) give(ctx context.Context) error {
 		if _, err := fsm.StartIn(tx, k.machine, 1, nil); err != nil {
 			return err
 		}
-		if _, err := k.receipt.Trigger(tx, 1, nil); err != nil {
+		if _, err := k.receipt.TriggerIn(tx, 1, nil); err != nil {
 			return err
 		}
 		if err := k.ring.ScheduleIn(tx, alarm.ID(id), "", nil); err != nil {
 			return err
 		}
-		_, err := task.Enqueue(tx, "send", map[string]any{"task_type": "send"}, nil)
+		_, err := task.EnqueueIn(tx, "send", map[string]any{"task_type": "send"}, nil)
 		return err
 	})
 }

@@ -42,7 +42,7 @@ func TestAnAlarmGoesOnWhileItsClockStands(t *testing.T) {
 		still := clock.NewWarp(0)
 		still.SetSpeed(0)
 		p := &busy{}
-		d, err := dispatch.NewAlarm(p, &dispatch.AlarmOptions{Clock: still})
+		d, err := dispatch.NewWaker(p, &dispatch.WakerOptions{Clock: still})
 		run(t, d, err)
 		<-time.After(time.Second)
 		p.mu.Lock()

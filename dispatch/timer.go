@@ -24,7 +24,7 @@ func newTimerHost(c clock.Clock, fire func()) *timerHost {
 	return &timerHost{clock: c, fire: fire, cancel: func() {}}
 }
 
-// Set implements AlarmHost.
+// Set implements WakeHost.
 func (h *timerHost) Set(_ context.Context, at time.Time) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -61,14 +61,14 @@ func (h *timerHost) ring(cancelled <-chan struct{}) {
 	h.fire()
 }
 
-// Get implements AlarmHost.
+// Get implements WakeHost.
 func (h *timerHost) Get(context.Context) (time.Time, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.at, nil
 }
 
-// Delete implements AlarmHost.
+// Delete implements WakeHost.
 func (h *timerHost) Delete(context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

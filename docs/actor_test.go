@@ -53,7 +53,7 @@ func Example_timers() {
 	if err := actors.MoveTimer(ctx, ref, support, timers[0].ID, timers[0].Due.AddDate(0, 0, 7)); err != nil {
 		panic(err)
 	}
-	ahead, err := actors.Ahead(ctx, ref, clock.Now().AddDate(0, 1, 0))
+	ahead, err := actors.Forecast(ctx, ref, clock.Now().AddDate(0, 1, 0))
 	if err != nil {
 		panic(err)
 	}

@@ -55,7 +55,7 @@ func runMachines(eng *perdure.Engine, definitions ...fsm.Definer) (machines *fsm
 	if err := machines.Register(definitions...); err != nil {
 		panic(err)
 	}
-	dispatcher, err := dispatch.NewAlarm(machines, nil)
+	dispatcher, err := dispatch.NewWaker(machines, nil)
 	if err != nil {
 		panic(err)
 	}

@@ -106,7 +106,7 @@ func Example_retention() {
 	eng := openBank()
 	defer eng.Close()
 
-	removed, err := eng.Outbox().Prune(ctx, 0) // older than now: all
+	removed, err := eng.Outbox().Purge(ctx, 0) // older than now: all
 	fmt.Println(removed, err)
 
 	_, err = eng.Outbox().List(ctx, outbox.Stamp{}, 0)

@@ -41,7 +41,7 @@ func Example_taskEmail() {
 		if err := transfer(tx, "ada", "bea", 10); err != nil {
 			return err
 		}
-		ticket, err = task.SendEmail(tx, task.Email{
+		ticket, err = task.SendEmailIn(tx, task.Email{
 			From: "bank@example.com", To: "ada@example.com", Subject: "Your transfer", Text: "You sent 10 to Bea.",
 		}, nil)
 		return err
@@ -69,7 +69,7 @@ func runTasks(ctx context.Context, eng *perdure.Engine) error {
 	if err != nil {
 		return err
 	}
-	dispatcher, err := dispatch.NewAlarm(worker, nil)
+	dispatcher, err := dispatch.NewWaker(worker, nil)
 	if err != nil {
 		return err
 	}

@@ -78,7 +78,7 @@ func Example_commitWith() {
 		if _, err := tx.Exec("create table receipts (id text)"); err != nil {
 			return err
 		}
-		_, err := charge.Trigger(tx, "order 8", nil)
+		_, err := charge.TriggerIn(tx, "order 8", nil)
 		return err
 	})
 	if err != nil {

@@ -57,7 +57,7 @@ func TestCase50CancelReachesEveryChild(t *testing.T) {
 			f.wantRows(table, 0)
 		}
 		err = f.Cancel(t.Context(), id, "again")
-		enginetest.As[*fsm.EndedError](t, err)
+		enginetest.As[*fsm.FinishedError](t, err)
 	})
 }
 
@@ -164,7 +164,7 @@ func TestARetriedChildIsSeenAndCountedOnce(t *testing.T) {
 		f.register(d, child)
 		id := start(f, d, 0, nil)
 		f.drain()
-		failed, _, err := f.List(t.Context(), fsm.Filter{Parent: id, Ended: []fsm.Status{fsm.Stopped}}, "", 0)
+		failed, _, err := f.List(t.Context(), fsm.Filter{Parent: id, Finished: []fsm.Status{fsm.Stopped}}, "", 0)
 		if err != nil || len(failed) != 1 {
 			t.Fatal(failed, err)
 		}

@@ -94,7 +94,7 @@ func TestDispatchersDriveMachines(t *testing.T) {
 				fsm.Step("third", always(func(r run) fsm.Outcome { return r.Done(r.TimedOut) })),
 			)
 			f := live(t, enginetest.New(t, name), nil, d)
-			alarm, err := dispatch.NewAlarm(f, nil)
+			alarm, err := dispatch.NewWaker(f, nil)
 			enginetest.NoError(t, err)
 			alarm.Start()
 			defer func() { enginetest.NoError(t, alarm.Stop(enginetest.Context(t))) }()

@@ -37,7 +37,7 @@ func driven(t *testing.T, db enginetest.Database, c clock.Clock, options *fsm.Op
 		o.OnError = func(error) {}
 	}
 	f := liveOn(t, db, c, &o, definitions...)
-	alarm, err := dispatch.NewAlarm(f, &dispatch.AlarmOptions{MaxSleep: 200 * time.Millisecond, Clock: c, OnError: func(error) {}})
+	alarm, err := dispatch.NewWaker(f, &dispatch.WakerOptions{MaxSleep: 200 * time.Millisecond, Clock: c, OnError: func(error) {}})
 	enginetest.NoError(t, err)
 	alarm.Start()
 	t.Cleanup(func() {

@@ -79,7 +79,7 @@ func TestCase12TheSameWorkerIsFencedOffToo(t *testing.T) {
 		if _, err := f.Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		enginetest.Eventually(t, "the second execution ends", func() bool { return f.get(id).Status.Ended() })
+		enginetest.Eventually(t, "the second execution ends", func() bool { return f.get(id).Status.Finished() })
 		slow.release()
 		wait()
 		f.wantResult(id, "2")

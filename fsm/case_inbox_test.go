@@ -78,7 +78,7 @@ func TestCase34AccumulatingDoesNotSpin(t *testing.T) {
 			for n := range 3 {
 				got, err := fsm.Send(t.Context(), f.eng, id, "part", i, key)
 				if i == 2 && n > 0 {
-					enginetest.As[*fsm.EndedError](t, err)
+					enginetest.As[*fsm.FinishedError](t, err)
 					continue
 				}
 				if err != nil || got.Duplicate != (n > 0) {

@@ -194,7 +194,7 @@ func TestCase20ReapersHeartbeatsAndOutcomesDoNotDeadlock(t *testing.T) {
 			var all []*fixture
 			for range 4 {
 				f := live(t, db, &fsm.Options{Lease: time.Second, MaxCrashes: 1 << 30, OnCrash: func(fsm.Crash) {}, OnError: func(error) {}}, d, leaf)
-				alarm, err := dispatch.NewAlarm(f, &dispatch.AlarmOptions{MaxSleep: 100 * time.Millisecond})
+				alarm, err := dispatch.NewWaker(f, &dispatch.WakerOptions{MaxSleep: 100 * time.Millisecond})
 				enginetest.NoError(t, err)
 				alarm.Start()
 				t.Cleanup(func() { _ = alarm.Stop(enginetest.Context(t)) })

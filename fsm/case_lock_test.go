@@ -172,7 +172,7 @@ func TestAUnitInAnOlderTransactionSignals(t *testing.T) {
 			return tx.Commit()
 		}
 		enginetest.NoError(t, older())
-		enginetest.As[*fsm.EndedError](t, older())
+		enginetest.As[*fsm.FinishedError](t, older())
 		f.wantResult(id, "1")
 	})
 }

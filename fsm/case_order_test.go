@@ -288,9 +288,9 @@ func TestADeadlineEndsAnInstance(t *testing.T) {
 		_, err := f.Start(t.Context())
 		enginetest.NoError(t, err)
 		for _, id := range ids {
-			enginetest.Eventually(t, "the deadline ends it", func() bool { return f.get(id).Status.Ended() })
+			enginetest.Eventually(t, "the deadline ends it", func() bool { return f.get(id).Status.Finished() })
 			if got := f.get(id); got.Status != fsm.Failed || got.Error != "deadline exceeded" {
-				t.Errorf("%s of %s is %s: %s", id, got.FSM, got.Status, got.Error)
+				t.Errorf("%s of %s is %s: %s", id, got.Definition, got.Status, got.Error)
 			}
 		}
 		held.release()

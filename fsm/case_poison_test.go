@@ -74,7 +74,7 @@ func TestCase19APoisonStepIsQuarantined(t *testing.T) {
 			wait()
 		}
 		f.wantStatus(started[3].ID, fsm.Quarantined)
-		dead2, _, err := f.List(t.Context(), fsm.Filter{Ended: []fsm.Status{fsm.Quarantined}}, "", 0)
+		dead2, _, err := f.List(t.Context(), fsm.Filter{Finished: []fsm.Status{fsm.Quarantined}}, "", 0)
 		if err != nil || len(dead2) != 1 {
 			t.Errorf("dead letters: %v, %v", dead2, err)
 		}

@@ -122,7 +122,7 @@ func TestCase64AnEmptyQueueCostsLittle(t *testing.T) {
 		t := f.t
 		f.register(leaf)
 		c := &watched{Machines: f.Machines}
-		alarm, err := dispatch.NewAlarm(c, &dispatch.AlarmOptions{Clock: f.clock})
+		alarm, err := dispatch.NewWaker(c, &dispatch.WakerOptions{Clock: f.clock})
 		enginetest.NoError(t, err)
 		alarm.Start()
 		for range 10 {
@@ -154,13 +154,13 @@ func TestListsAreNarrowedAndPaged(t *testing.T) {
 			want   int
 		}{
 			{fsm.Filter{}, 8},
-			{fsm.Filter{FSM: "leaf"}, 7},
+			{fsm.Filter{Definition: "leaf"}, 7},
 			{fsm.Filter{Queue: "apart"}, 1},
 			{fsm.Filter{Live: true}, 1},
-			{fsm.Filter{Ended: []fsm.Status{fsm.Done}}, 6},
-			{fsm.Filter{Ended: []fsm.Status{fsm.Stopped, fsm.Quarantined}}, 1},
-			{fsm.Filter{FSM: "leaf", Live: true}, 0},
-			{fsm.Filter{FSM: "none"}, 0},
+			{fsm.Filter{Finished: []fsm.Status{fsm.Done}}, 6},
+			{fsm.Filter{Finished: []fsm.Status{fsm.Stopped, fsm.Quarantined}}, 1},
+			{fsm.Filter{Definition: "leaf", Live: true}, 0},
+			{fsm.Filter{Definition: "none"}, 0},
 			{fsm.Filter{Parent: apart}, 0},
 		} {
 			got, next, err := f.List(t.Context(), c.filter, "", 0)
@@ -170,7 +170,7 @@ func TestListsAreNarrowedAndPaged(t *testing.T) {
 		}
 		var paged []string
 		for cursor := ""; ; {
-			page, next, err := f.List(t.Context(), fsm.Filter{FSM: "leaf"}, cursor, 3)
+			page, next, err := f.List(t.Context(), fsm.Filter{Definition: "leaf"}, cursor, 3)
 			enginetest.NoError(t, err)
 			for _, i := range page {
 				paged = append(paged, i.ID)
@@ -187,7 +187,7 @@ func TestListsAreNarrowedAndPaged(t *testing.T) {
 			filter fsm.Filter
 			cursor string
 			limit  int
-		}{{cursor: "x"}, {filter: fsm.Filter{Parent: "x"}}, {limit: -1}, {limit: 100_000}, {filter: fsm.Filter{Ended: []fsm.Status{fsm.Running}}}} {
+		}{{cursor: "x"}, {filter: fsm.Filter{Parent: "x"}}, {limit: -1}, {limit: 100_000}, {filter: fsm.Filter{Finished: []fsm.Status{fsm.Running}}}} {
 			_, _, err := f.List(t.Context(), c.filter, c.cursor, c.limit)
 			enginetest.As[*fault.Invalid](t, err)
 		}

@@ -94,7 +94,7 @@ func TestASlowSuspectHoldsUpNoOther(t *testing.T) {
 		enginetest.NoError(t, err)
 		f.crash(2, 20, dead, d, options)
 		process := live(t, f.db, &options, d)
-		dispatcher, err := dispatch.NewAlarm(process, nil)
+		dispatcher, err := dispatch.NewWaker(process, nil)
 		enginetest.NoError(t, err)
 		dispatcher.Start()
 		for _, s := range started[1:] {

@@ -126,7 +126,7 @@ func everyItemWasCollected(t *testing.T, dsn string, journals ...string) {
 		enginetest.NoError(t, err)
 		for _, i := range live {
 			for range 4 { // as many as it needs, once: it cannot end while signals arrive
-				var ended *fsm.EndedError
+				var ended *fsm.FinishedError
 				if filled[i.ID] {
 					break
 				}
@@ -164,7 +164,7 @@ func collected(t *testing.T, m *fsm.Machines) map[string]int {
 	t.Helper()
 	given := map[string]int{}
 	for cursor := ""; ; {
-		page, next, err := m.List(t.Context(), fsm.Filter{FSM: "collector"}, cursor, 1000)
+		page, next, err := m.List(t.Context(), fsm.Filter{Definition: "collector"}, cursor, 1000)
 		enginetest.NoError(t, err)
 		for _, i := range page {
 			var items []string

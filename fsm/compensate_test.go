@@ -55,7 +55,7 @@ func TestCancelRunsTheCancelStep(t *testing.T) {
 		enginetest.NoError(t, err)
 		var ends []string
 		for _, c := range children {
-			ends = append(ends, fmt.Sprintf("%s %s %s", c.FSM, c.Status, c.Result))
+			ends = append(ends, fmt.Sprintf("%s %s %s", c.Definition, c.Status, c.Result))
 		}
 		want := []string{fmt.Sprintf(`waits done "7 true cancelled by parent %s: changed my mind 0 0 false"`, ids[2]), "leaf cancelled "}
 		if diff := cmp.Diff(want, ends); diff != "" {
@@ -105,7 +105,7 @@ func TestAnInstanceShowsWhyItWasCancelled(t *testing.T) {
 		enginetest.NoError(t, err)
 		steps := map[string]string{}
 		for _, r := range all {
-			steps[r.FSM] = r.OnCancel
+			steps[r.Name] = r.OnCancel
 		}
 		if diff := cmp.Diff(map[string]string{"waits": "refund", leaf.Name(): ""}, steps); diff != "" {
 			t.Errorf("cancel steps of definitions (-want +got):\n%s", diff)
@@ -202,7 +202,7 @@ func TestTheCancelStepWaitsForTheStepThatRuns(t *testing.T) {
 				other.drain()
 				if how == "lost process" { // it never returns
 					f.clock.Advance(10 * minute)
-					enginetest.Eventually(t, "another process runs the cancel step", func() bool { other.drain(); return f.get(id).Status.Ended() })
+					enginetest.Eventually(t, "another process runs the cancel step", func() bool { other.drain(); return f.get(id).Status.Finished() })
 					f.wantResult(id, "5")
 					held.release()
 					wait()
@@ -213,7 +213,7 @@ func TestTheCancelStepWaitsForTheStepThatRuns(t *testing.T) {
 				wait()
 				if other.drain(); how == "past the lease" { // its process has lost the claim meanwhile
 					f.clock.Advance(minute)
-					enginetest.Eventually(t, "the cancel step runs", func() bool { other.drain(); return f.get(id).Status.Ended() })
+					enginetest.Eventually(t, "the cancel step runs", func() bool { other.drain(); return f.get(id).Status.Finished() })
 				}
 				f.wantResult(id, "5")
 				beside.is(t, "cancel steps beside the step that was running", 0)

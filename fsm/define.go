@@ -107,7 +107,7 @@ func (d *Definition[S]) Version() int { return d.version }
 func (d *Definition[S]) Steps() []string { return append([]string(nil), d.order...) }
 
 func (d *Definition[S]) validate() error {
-	if err := edge.Name("fsm", d.name); err != nil {
+	if err := edge.Name("definition", d.name); err != nil {
 		return err
 	}
 	if err := edge.Name("queue", d.queue); err != nil {

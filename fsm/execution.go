@@ -79,7 +79,7 @@ func (e *execution) call(ctx context.Context, timeout time.Duration, fn func(con
 func (e *execution) inform(info *Info) {
 	i := e.instance
 	*info = Info{
-		ID: i.ID, FSM: i.FSM, Version: i.Version, Step: i.Step, Attempt: i.Attempt + 1, Failures: i.Failures, Crashes: i.Crashes,
+		ID: i.ID, Definition: i.FSM, Version: i.Version, Step: i.Step, Attempt: i.Attempt + 1, Failures: i.Failures, Crashes: i.Crashes,
 		Token: e.Token, TimedOut: i.TimedOut, Rerun: i.Rerun, Fanouts: i.Fanout, Created: i.Created.UTC(),
 	}
 	if i.CancelReason != nil {
@@ -170,10 +170,10 @@ func (e *execution) children(specs []ChildSpec) ([]store.NewInstance, error) {
 
 // Child is a child instance as its parent sees it.
 type Child struct {
-	ID      string
-	FSM     string
-	Ordinal int
-	Status  Status
+	ID         string
+	Definition string
+	Ordinal    int
+	Status     Status
 	// Result is set if it is Done, Error if it failed.
 	Result json.RawMessage
 	Error  string
@@ -189,7 +189,7 @@ func (e *execution) joined(ctx context.Context) ([]Child, error) {
 	var children []Child
 	var sealed error
 	err := e.machines.read(ctx, e.machines.rt.Store.ListChildren(e.instance.ID, e.instance.Fanout, func(c store.ChildRow) {
-		child := Child{ID: c.ID, FSM: c.FSM, Ordinal: c.Ordinal, Status: Running, State: json.RawMessage(c.State)}
+		child := Child{ID: c.ID, Definition: c.FSM, Ordinal: c.Ordinal, Status: Running, State: json.RawMessage(c.State)}
 		if c.Status != nil {
 			child.Status = Status(*c.Status)
 		}

@@ -27,7 +27,7 @@ func TestReplaysDoNotUseUpTheRetryPolicy(t *testing.T) {
 		id := start(f, d, 0, nil)
 		f.drain()
 		for range 20 {
-			if i := f.get(id); i.Status.Ended() {
+			if i := f.get(id); i.Status.Finished() {
 				break
 			}
 			f.after(time.Second)

@@ -19,7 +19,7 @@
 //
 //	machines, err := fsm.New(eng, nil)
 //	err = machines.Register(Order)
-//	d, err := dispatch.NewAlarm(machines, nil)
+//	d, err := dispatch.NewWaker(machines, nil)
 //	d.Start()
 //	…
 //	id, err := fsm.Start(ctx, eng, Order, OrderState{Amount: 42}, nil)

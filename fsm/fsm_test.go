@@ -178,9 +178,9 @@ func TestOrderFulfilment(t *testing.T) {
 		if diff := cmp.Diff(want, string(f.get(id).Result)); diff != "" {
 			t.Errorf("result (-want +got):\n%s", diff)
 		}
-		var ended *fsm.EndedError
+		var ended *fsm.FinishedError
 		if _, err := fsm.Send(t.Context(), f.eng, id, "paid", nil, nil); !errors.As(err, &ended) {
-			t.Errorf("signal to an ended instance: %v, want *EndedError", err)
+			t.Errorf("signal to an ended instance: %v, want *FinishedError", err)
 		}
 	})
 }

@@ -75,9 +75,9 @@ func (s *stage) deliver(name string, mutate mutation, target int) interleave.Ses
 		}
 		defer tx.Rollback()
 		var duplicate bool
-		var ended *EndedError
+		var ended *FinishedError
 		stmts := m.rt.Store.DeliverSignal(store.NewSignal{Target: id(target), Name: "go", Payload: "1", Room: 10}, m.rt.Now(),
-			func(status string) error { return &EndedError{ID: id(target), Status: Status(status)} }, func() error { return &InboxFullError{} }, &duplicate, func(string) {})
+			func(status string) error { return &FinishedError{ID: id(target), Status: Status(status)} }, func() error { return &InboxFullError{} }, &duplicate, func(string) {})
 		if err := tx.Run(ctx, stmts...); errors.As(err, &ended) {
 			s.tell(name, "ended")
 			return nil
@@ -144,7 +144,7 @@ func (s *stage) begin(name string, mutate mutation, n store.NewInstance) interle
 func (s *stage) cancel(name string, mutate mutation, n int) interleave.Session {
 	return s.session(name, mutate, func(ctx context.Context, m *Machines) error {
 		_, err := m.tryEnd(ctx, id(n), Cancelled, "no", false)
-		var ended *EndedError
+		var ended *FinishedError
 		if errors.As(err, &ended) {
 			s.tell(name, string(ended.Status))
 			return nil

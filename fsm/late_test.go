@@ -19,7 +19,7 @@ func (f *fixture) handled(name string) int {
 	f.t.Helper()
 	sum := 0
 	for cursor := ""; ; {
-		page, next, err := f.List(f.t.Context(), fsm.Filter{FSM: name}, cursor, 1000)
+		page, next, err := f.List(f.t.Context(), fsm.Filter{Definition: name}, cursor, 1000)
 		enginetest.NoError(f.t, err)
 		for _, i := range page {
 			counted, n := i.Result, 0

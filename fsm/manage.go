@@ -13,14 +13,14 @@ import (
 
 // Instance is an instance as it is stored.
 type Instance struct {
-	ID       string
-	FSM      string
-	Version  int
-	Step     string
-	State    json.RawMessage
-	Status   Status
-	Queue    string
-	Priority Priority
+	ID         string
+	Definition string
+	Version    int
+	Step       string
+	State      json.RawMessage
+	Status     Status
+	Queue      string
+	Priority   Priority
 	// Attempt counts the runs of the current step from 1, up to the run that is in
 	// progress or comes next. Failures is the number of runs that failed, Crashes the
 	// number of crashes.
@@ -49,11 +49,11 @@ func (i Instance) Decode(to any) error { return json.Unmarshal(i.Result, to) }
 
 // Filter narrows a List. Zero fields do not narrow.
 type Filter struct {
-	FSM, Queue, Parent, Step string
+	Definition, Queue, Parent, Step string
 	// IDs lists these instances only. Default: all.
 	IDs []string
-	// Ended lists instances that ended in one of these ways.
-	Ended []Status
+	// Finished lists instances that ended in one of these ways.
+	Finished []Status
 	// Live lists instances that have not ended.
 	Live bool
 }
@@ -96,9 +96,9 @@ func (m *Machines) List(ctx context.Context, f Filter, cursor string, limit int)
 			return nil, "", fault.Invalidf("instance id", "is not a UUID in lower case")
 		}
 	}
-	filter := store.InstanceFilter{FSM: f.FSM, Queue: f.Queue, Parent: f.Parent, Step: f.Step, IDs: f.IDs, Live: f.Live, Before: cursor, Limit: limit + 1}
-	for _, s := range f.Ended {
-		if !s.Ended() {
+	filter := store.InstanceFilter{FSM: f.Definition, Queue: f.Queue, Parent: f.Parent, Step: f.Step, IDs: f.IDs, Live: f.Live, Before: cursor, Limit: limit + 1}
+	for _, s := range f.Finished {
+		if !s.Finished() {
 			return nil, "", fault.Invalidf("status", "%q is not an end", s)
 		}
 		filter.Ended = append(filter.Ended, string(s))
@@ -117,7 +117,7 @@ func (m *Machines) List(ctx context.Context, f Filter, cursor string, limit int)
 func (m *Machines) Wait(ctx context.Context, id string) (Instance, error) {
 	for wait := 2 * time.Millisecond; ; wait = min(2*wait, 250*time.Millisecond) {
 		instance, err := m.Get(ctx, id)
-		if err != nil || instance.Status.Ended() {
+		if err != nil || instance.Status.Finished() {
 			return instance, err
 		}
 		timer := m.rt.Clock.NewTimer(wait)
@@ -132,7 +132,7 @@ func (m *Machines) Wait(ctx context.Context, id string) (Instance, error) {
 
 func view(v store.InstanceView) Instance {
 	i := Instance{
-		ID: v.ID, FSM: v.FSM, Version: v.Version, Step: v.Step, State: json.RawMessage(v.State), Status: Status(v.Status), Queue: v.Queue,
+		ID: v.ID, Definition: v.FSM, Version: v.Version, Step: v.Step, State: json.RawMessage(v.State), Status: Status(v.Status), Queue: v.Queue,
 		Priority: Priority(v.Priority), Attempt: v.Attempt + 1, Failures: v.Failures, Crashes: v.Crashes, Parent: text(v.Parent), Partition: text(v.Partition),
 		Unique: text(v.UniqueKey), Error: text(v.Error), Created: v.Created.UTC(), Due: v.Due.UTC(), Deadline: utc(v.Deadline), Finished: utc(v.Finished),
 		Unreceived: v.Unreceived, CancelReason: text(v.CancelReason), OnCancel: text(v.CancelStep),

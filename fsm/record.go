@@ -19,7 +19,7 @@ import (
 
 // Recorded is a machine that some process has served.
 type Recorded struct {
-	FSM     string
+	Name    string
 	Version int
 	// Queue is where its instances run unless they say otherwise.
 	Queue string
@@ -79,7 +79,7 @@ func (d *Definition[S]) describe() store.RecordedDefinition {
 func (m *Machines) Definitions(ctx context.Context) ([]Recorded, error) {
 	var all []Recorded
 	err := m.read(ctx, m.rt.Store.RecordedDefinitions(func(d store.RecordedDefinition) {
-		r := Recorded{FSM: d.FSM, Version: d.Version, Queue: d.Queue, Steps: d.Steps, OnCancel: text(d.CancelStep)}
+		r := Recorded{Name: d.FSM, Version: d.Version, Queue: d.Queue, Steps: d.Steps, OnCancel: text(d.CancelStep)}
 		if d.Schema != nil {
 			r.Schema = json.RawMessage(*d.Schema)
 		}
@@ -99,11 +99,11 @@ func (m *Machines) StartNamed(ctx context.Context, name string, version int, sta
 		return Started{}, err
 	}
 	for _, d := range all {
-		if d.FSM == name && (version == 0 || d.Version == version) {
+		if d.Name == name && (version == 0 || d.Version == version) {
 			return m.startRecorded(ctx, d, state, options)
 		}
 	}
-	return Started{}, &fault.NotFound{Kind: "fsm", ID: fmt.Sprintf("%s version %d", name, version)}
+	return Started{}, &fault.NotFound{Kind: "definition", ID: fmt.Sprintf("%s version %d", name, version)}
 }
 
 func (m *Machines) startRecorded(ctx context.Context, d Recorded, state json.RawMessage, options *StartOptions) (Started, error) {
@@ -120,7 +120,7 @@ func (r Recorded) Definition() *Definition[json.RawMessage] {
 	for i, step := range r.Steps {
 		steps[i] = Step(step, elsewhere)
 	}
-	return Define(r.FSM, r.Version, steps...).Queue(r.Queue).OnCancel(r.OnCancel)
+	return Define(r.Name, r.Version, steps...).Queue(r.Queue).OnCancel(r.OnCancel)
 }
 
 // elsewhere stands for the code of a step, which another process has.

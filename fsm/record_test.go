@@ -35,9 +35,9 @@ func TestARecordedMachineHasTheSchemaOfItsState(t *testing.T) {
 		all, err := f.Definitions(t.Context())
 		enginetest.NoError(t, err)
 		for _, d := range all {
-			if d.FSM != "shaped" {
+			if d.Name != "shaped" {
 				if d.Schema != nil {
-					t.Errorf("%s has the schema %s", d.FSM, d.Schema)
+					t.Errorf("%s has the schema %s", d.Name, d.Schema)
 				}
 				continue
 			}

@@ -25,7 +25,7 @@ func TestStopIsAnIntendedEnd(t *testing.T) {
 		f.register(stopping)
 		id := start(f, stopping, 1, nil)
 		f.drain()
-		if i := f.get(id); i.Status != fsm.Stopped || i.Error != "declined" || !i.Status.Ended() {
+		if i := f.get(id); i.Status != fsm.Stopped || i.Error != "declined" || !i.Status.Finished() {
 			t.Fatalf("it is %s: %q", i.Status, i.Error)
 		}
 		attempts, err := f.Attempts(t.Context(), id)
@@ -33,7 +33,7 @@ func TestStopIsAnIntendedEnd(t *testing.T) {
 		if len(attempts) != 1 || attempts[0].Outcome != "succeeded" {
 			t.Errorf("the attempts are %+v", attempts)
 		}
-		if all, _, err := f.List(t.Context(), fsm.Filter{Ended: []fsm.Status{fsm.Failed, fsm.Quarantined}}, "", 0); err != nil || len(all) != 0 {
+		if all, _, err := f.List(t.Context(), fsm.Filter{Finished: []fsm.Status{fsm.Failed, fsm.Quarantined}}, "", 0); err != nil || len(all) != 0 {
 			t.Errorf("%d dead letters, %v", len(all), err)
 		}
 		enginetest.NoError(t, f.Retry(t.Context(), id))
@@ -147,7 +147,7 @@ func TestDeleteKeepsTheChildrenOfAParentThatHasNotEnded(t *testing.T) {
 		f.register(d, leaf)
 		id := start(f, d, 0, nil)
 		f.drain()
-		children, _, err := f.List(t.Context(), fsm.Filter{Parent: id, Ended: []fsm.Status{fsm.Done}}, "", 0)
+		children, _, err := f.List(t.Context(), fsm.Filter{Parent: id, Finished: []fsm.Status{fsm.Done}}, "", 0)
 		enginetest.NoError(t, err)
 		if len(children) != 1 {
 			t.Fatalf("%d children are done", len(children))

@@ -41,7 +41,7 @@ func readable(t *testing.T) (enginetest.Database, *faultproxy.Proxy) {
 func dispatched(t *testing.T, db enginetest.Database, options *fsm.Options, definitions ...fsm.Definer) *fixture {
 	t.Helper()
 	f := live(t, db, options, definitions...)
-	alarm, err := dispatch.NewAlarm(f, &dispatch.AlarmOptions{MaxSleep: 200 * time.Millisecond, OnError: func(error) {}})
+	alarm, err := dispatch.NewWaker(f, &dispatch.WakerOptions{MaxSleep: 200 * time.Millisecond, OnError: func(error) {}})
 	enginetest.NoError(t, err)
 	alarm.Start()
 	t.Cleanup(func() {

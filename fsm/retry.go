@@ -26,7 +26,7 @@ import (
 // A deadline that has passed is removed. A pending delay or backoff keeps its due
 // time.
 //
-// Retry fails with *EndedError if the instance is done, with *LiveError if it has
+// Retry fails with *FinishedError if the instance is done, with *LiveError if it has
 // not ended, and with *fault.Duplicate if its unique key was taken since.
 func (m *Machines) Retry(ctx context.Context, id string) error {
 	if !validID(id) {
@@ -81,7 +81,7 @@ func (r *reviving) one(ctx context.Context, id string) (enter []sqldb.Stmt, err 
 	case ended == "":
 		return nil, &LiveError{ID: id}
 	case ended == Done:
-		return nil, &EndedError{ID: id, Status: ended}
+		return nil, &FinishedError{ID: id, Status: ended}
 	}
 	enter, taken, err := r.all(ctx, []store.Instance{instance})
 	if owner, ok := taken[id]; ok && err == nil {

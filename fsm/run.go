@@ -12,10 +12,10 @@ import (
 
 // Info is what a step can know of the instance that it runs for.
 type Info struct {
-	ID      string
-	FSM     string
-	Version int
-	Step    string
+	ID         string
+	Definition string
+	Version    int
+	Step       string
 	// Attempt counts the runs of this step from 1: failed attempts and replays. It
 	// is reset when the instance moves to another step.
 	Attempt int

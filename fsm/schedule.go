@@ -64,9 +64,9 @@ type ScheduleOptions struct {
 
 // ScheduleStatus is a schedule as it is stored.
 type ScheduleStatus struct {
-	Name    string
-	FSM     string
-	Version int
+	Name       string
+	Definition string
+	Version    int
 	// Spec is the cron expression or interval, Zone its time zone.
 	Spec, Zone string
 	// Text is the same in words.
@@ -209,9 +209,9 @@ func sameTicks(spec string, ticks cron.Schedule) bool {
 	return json.Unmarshal([]byte(spec), &old) == nil && old.Schedule == ticks.Spec()
 }
 
-// RemoveSchedule removes a schedule; what it has started goes on.
-func (m *Machines) RemoveSchedule(ctx context.Context, name string) error {
-	return m.eng.Update(ctx, func(tx *perdure.Tx) error { return m.RemoveScheduleIn(tx, name) })
+// DeleteSchedule removes a schedule; what it has started goes on.
+func (m *Machines) DeleteSchedule(ctx context.Context, name string) error {
+	return m.eng.Update(ctx, func(tx *perdure.Tx) error { return m.DeleteScheduleIn(tx, name) })
 }
 
 // Schedules returns all schedules by name. A schedule that cannot be read has an
@@ -234,7 +234,7 @@ func (m *Machines) Schedules(ctx context.Context) ([]ScheduleStatus, error) {
 func scheduleStatus(s store.Schedule) (ScheduleStatus, error) {
 	spec, ticks, err := readSpec(s)
 	status := ScheduleStatus{
-		Name: s.Name, FSM: s.FSM, Version: s.Version, Spec: ticks.String(), Zone: ticks.Zone(), Text: ticks.Describe(),
+		Name: s.Name, Definition: s.FSM, Version: s.Version, Spec: ticks.String(), Zone: ticks.Zone(), Text: ticks.Describe(),
 		Missed: Missed(spec.Missed), MaxMissed: spec.MaxMissed, Paused: s.Paused, Start: startOptions(spec.Start),
 		Next: utc(s.Next), Last: utc(s.Last), ticks: ticks,
 	}

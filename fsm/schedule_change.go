@@ -27,10 +27,10 @@ type ScheduleChange struct {
 	State json.RawMessage
 }
 
-// ChangeSchedule changes a part of a schedule in a unit of work. It keeps its name,
+// ChangeScheduleIn changes a part of a schedule in a unit of work. It keeps its name,
 // its machine and its last tick; only other ticks make it begin anew, as with
 // SetSchedule.
-func (m *Machines) ChangeSchedule(tx *perdure.Tx, name string, change ScheduleChange) error {
+func (m *Machines) ChangeScheduleIn(tx *perdure.Tx, name string, change ScheduleChange) error {
 	row, err := m.lockSchedule(tx, name)
 	if err != nil {
 		return err

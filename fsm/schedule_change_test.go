@@ -12,12 +12,12 @@ import (
 )
 
 func (f *fixture) change(name string, change fsm.ScheduleChange) error {
-	return f.eng.Update(f.t.Context(), func(tx *perdure.Tx) error { return f.ChangeSchedule(tx, name, change) })
+	return f.eng.Update(f.t.Context(), func(tx *perdure.Tx) error { return f.ChangeScheduleIn(tx, name, change) })
 }
 
 func (f *fixture) scheduled(name string) fsm.ScheduleStatus {
 	f.t.Helper()
-	s, err := f.Schedule(f.t.Context(), name)
+	s, err := f.GetSchedule(f.t.Context(), name)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestACheckDecidesAboutTheScheduleThatIsThere(t *testing.T) {
 			t.Errorf("a new one: %v", err)
 		}
 		var missing *fault.NotFound
-		if _, err := f.Schedule(t.Context(), "s"); !errors.As(err, &missing) {
+		if _, err := f.GetSchedule(t.Context(), "s"); !errors.As(err, &missing) {
 			t.Errorf("it is stored though it was refused: %v", err)
 		}
 		if err := set("@daily", nil); err != nil {

@@ -124,7 +124,7 @@ func TestSchedulePausesAndEnds(t *testing.T) {
 		if got := runs.Load(); got != 0 {
 			t.Errorf("%d runs while paused", got)
 		}
-		if err := f.RemoveSchedule(t.Context(), "s"); err != nil {
+		if err := f.DeleteSchedule(t.Context(), "s"); err != nil {
 			t.Fatal(err)
 		}
 		f.after(time.Hour)
@@ -132,7 +132,7 @@ func TestSchedulePausesAndEnds(t *testing.T) {
 			t.Errorf("%d runs after the end", got)
 		}
 		var missing *fault.NotFound
-		if err := f.RemoveSchedule(t.Context(), "s"); !errors.As(err, &missing) {
+		if err := f.DeleteSchedule(t.Context(), "s"); !errors.As(err, &missing) {
 			t.Errorf("second removal: %v, want *fault.NotFound", err)
 		}
 	})

@@ -16,7 +16,7 @@ func TestAQueueThatIsServedLaterRuns(t *testing.T) {
 	enginetest.Each(t, func(t *testing.T, db enginetest.Database) {
 		d := machine("late", done).Queue("late")
 		f := live(t, db, nil, d)
-		alarm, err := dispatch.NewAlarm(f, nil)
+		alarm, err := dispatch.NewWaker(f, nil)
 		enginetest.NoError(t, err)
 		alarm.Start()
 		defer func() { enginetest.NoError(t, alarm.Stop(enginetest.Context(t))) }()

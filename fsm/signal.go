@@ -27,13 +27,13 @@ type Delivered struct {
 	Duplicate bool
 }
 
-// EndedError says that an instance has ended and takes nothing more.
-type EndedError struct {
+// FinishedError says that an instance has ended and takes nothing more.
+type FinishedError struct {
 	ID     string
 	Status Status
 }
 
-func (e *EndedError) Error() string { return fmt.Sprintf("instance %q is %s", e.ID, e.Status) }
+func (e *FinishedError) Error() string { return fmt.Sprintf("instance %q is %s", e.ID, e.Status) }
 
 // MaxInbox is the largest number of signals that the inbox of an instance holds.
 const MaxInbox = 10_000
@@ -50,7 +50,7 @@ func (e *InboxFullError) Error() string {
 }
 
 // Send sends a signal to an instance and returns when it is durable. It fails
-// with *fault.NotFound or *EndedError if the instance cannot receive it, and with
+// with *fault.NotFound or *FinishedError if the instance cannot receive it, and with
 // *InboxFullError if its inbox is full.
 func Send(ctx context.Context, eng *perdure.Engine, id, name string, payload any, options *SignalOptions) (Delivered, error) {
 	var delivered *Delivered
@@ -67,7 +67,7 @@ func Send(ctx context.Context, eng *perdure.Engine, id, name string, payload any
 // SendIn records a signal in a unit of work. What came of it is known when the
 // unit is committed.
 func SendIn(tx *perdure.Tx, id, name string, payload any, options *SignalOptions) (*Delivered, error) {
-	return send(tx, id, name, payload, options, func(status string) error { return &EndedError{ID: id, Status: Status(status)} })
+	return send(tx, id, name, payload, options, func(status string) error { return &FinishedError{ID: id, Status: Status(status)} })
 }
 
 // send records a signal; ended makes the error for a target that has ended.
@@ -145,7 +145,7 @@ func SendOrStart[S any](ctx context.Context, eng *perdure.Engine, d *Definition[
 		started = *found
 		_, err = send(tx, started.ID, name, payload, signal, func(status string) error {
 			// It ended after its key was found: start over.
-			return &sqldb.Transient{Err: &EndedError{ID: started.ID, Status: Status(status)}}
+			return &sqldb.Transient{Err: &FinishedError{ID: started.ID, Status: Status(status)}}
 		})
 		return err
 	})

@@ -114,7 +114,7 @@ func newTortured(l *ledger) tortured {
 }
 
 // open opens machines as a process of the torture has them.
-func (m tortured) open(ctx context.Context, dsn string) (*perdure.Engine, *fsm.Machines, *dispatch.Alarm, error) {
+func (m tortured) open(ctx context.Context, dsn string) (*perdure.Engine, *fsm.Machines, *dispatch.Waker, error) {
 	eng, err := perdure.Open(ctx, dsn, nil)
 	if err != nil {
 		return nil, nil, nil, err
@@ -129,7 +129,7 @@ func (m tortured) open(ctx context.Context, dsn string) (*perdure.Engine, *fsm.M
 	if err := machines.Register(m.all...); err != nil {
 		return nil, nil, nil, err
 	}
-	alarm, err := dispatch.NewAlarm(machines, &dispatch.AlarmOptions{MaxSleep: 50 * time.Millisecond, OnError: func(error) {}})
+	alarm, err := dispatch.NewWaker(machines, &dispatch.WakerOptions{MaxSleep: 50 * time.Millisecond, OnError: func(error) {}})
 	return eng, machines, alarm, err
 }
 

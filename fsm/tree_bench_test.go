@@ -32,7 +32,7 @@ func treeBeside(b *testing.B, n int) {
 		machines, err := fsm.New(eng, &fsm.Options{Queues: map[string]int{queue: 10}})
 		enginetest.NoError(b, err)
 		enginetest.NoError(b, machines.Register(definitions...))
-		alarm, err := dispatch.NewAlarm(machines, nil)
+		alarm, err := dispatch.NewWaker(machines, nil)
 		enginetest.NoError(b, err)
 		alarm.Start()
 		b.Cleanup(func() { _ = alarm.Stop(context.WithoutCancel(b.Context())) })

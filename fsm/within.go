@@ -33,9 +33,9 @@ func (m *Machines) RetryIn(tx *perdure.Tx, id string) error {
 	}, enter...)
 }
 
-// FireSchedule starts an instance for a schedule now, in a unit of work. Its ticks
+// FireScheduleIn starts an instance for a schedule now, in a unit of work. Its ticks
 // stay what they are.
-func (m *Machines) FireSchedule(tx *perdure.Tx, name string) (*Started, error) {
+func (m *Machines) FireScheduleIn(tx *perdure.Tx, name string) (*Started, error) {
 	row, err := m.lockSchedule(tx, name)
 	if err != nil {
 		return nil, err
@@ -53,9 +53,9 @@ func (m *Machines) FireSchedule(tx *perdure.Tx, name string) (*Started, error) {
 	return all[0], nil
 }
 
-// PauseSchedule keeps a schedule from firing, or lets it fire again, in a unit of
+// PauseScheduleIn keeps a schedule from firing, or lets it fire again, in a unit of
 // work. What becomes of the ticks between is for its Missed to say.
-func (m *Machines) PauseSchedule(tx *perdure.Tx, name string, paused bool) error {
+func (m *Machines) PauseScheduleIn(tx *perdure.Tx, name string, paused bool) error {
 	row, err := m.lockSchedule(tx, name)
 	if err != nil {
 		return err
@@ -64,17 +64,17 @@ func (m *Machines) PauseSchedule(tx *perdure.Tx, name string, paused bool) error
 	return tx.Attach(func() { m.rt.Hub.PublishAll() }, m.rt.Store.UpdateSchedule(row, m.rt.Now()))
 }
 
-// RemoveScheduleIn is RemoveSchedule in a unit of work.
-func (m *Machines) RemoveScheduleIn(tx *perdure.Tx, name string) error {
+// DeleteScheduleIn is DeleteSchedule in a unit of work.
+func (m *Machines) DeleteScheduleIn(tx *perdure.Tx, name string) error {
 	if _, err := m.lockSchedule(tx, name); err != nil {
 		return err
 	}
 	return tx.Attach(nil, m.rt.Store.DeleteSchedule(name, new(bool)))
 }
 
-// ScheduleIn is Schedule in a unit of work: it sees what the unit has done, and
+// GetScheduleIn is Schedule in a unit of work: it sees what the unit has done, and
 // nobody else changes or fires the schedule until the unit ends.
-func (m *Machines) ScheduleIn(tx *perdure.Tx, name string) (ScheduleStatus, error) {
+func (m *Machines) GetScheduleIn(tx *perdure.Tx, name string) (ScheduleStatus, error) {
 	row, err := m.lockSchedule(tx, name)
 	if err != nil {
 		return ScheduleStatus{}, err
@@ -100,8 +100,8 @@ func (m *Machines) lockSchedule(tx *perdure.Tx, name string) (row store.Schedule
 	return row, nil
 }
 
-// Schedule returns one schedule, or a *fault.NotFound.
-func (m *Machines) Schedule(ctx context.Context, name string) (ScheduleStatus, error) {
+// GetSchedule returns one schedule, or a *fault.NotFound.
+func (m *Machines) GetSchedule(ctx context.Context, name string) (ScheduleStatus, error) {
 	all, err := m.Schedules(ctx)
 	if err != nil {
 		return ScheduleStatus{}, err

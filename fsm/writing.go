@@ -39,8 +39,8 @@ const (
 	Quarantined Status = "quarantined"
 )
 
-// Ended reports whether an instance with the status has ended.
-func (s Status) Ended() bool {
+// Finished reports whether an instance with the status has ended.
+func (s Status) Finished() bool {
 	return s == Done || s == Stopped || s == Failed || s == Cancelled || s == Quarantined
 }
 

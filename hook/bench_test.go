@@ -51,7 +51,7 @@ func benchmarkDrain(b *testing.B, concurrency int) {
 		for left := b.N; left > 0; left -= 1000 {
 			enginetest.NoError(b, eng.Update(context.Background(), func(tx *perdure.Tx) error {
 				for range min(left, 1000) {
-					_, _ = hooks.Trigger(tx, "a", 1, nil) // the unit has the error
+					_, _ = hooks.TriggerIn(tx, "a", 1, nil) // the unit has the error
 				}
 				return nil
 			}))
@@ -90,7 +90,7 @@ func measure(b *testing.B, db enginetest.Database, delay time.Duration) {
 	hooks := newHooks(b, eng, "test", nil)
 	started := make(chan time.Time, 1)
 	define(b, hooks, "a", func(context.Context, int) error { started <- time.Now(); return nil })
-	alarm, err := dispatch.NewAlarm(hooks, nil)
+	alarm, err := dispatch.NewWaker(hooks, nil)
 	enginetest.NoError(b, err)
 	alarm.Start()
 	defer alarm.Stop(context.Background())
@@ -102,7 +102,7 @@ func measure(b *testing.B, db enginetest.Database, delay time.Duration) {
 			options.ProcessAt = due
 		}
 		enginetest.NoError(b, eng.Update(context.Background(), func(tx *perdure.Tx) error {
-			_, err := hooks.Trigger(tx, "a", 1, options)
+			_, err := hooks.TriggerIn(tx, "a", 1, options)
 			return err
 		}))
 		late = append(late, (<-started).Sub(due))

@@ -57,7 +57,7 @@ func child() int {
 			return 1
 		}
 	}
-	d, err := dispatch.NewAlarm(hooks, nil)
+	d, err := dispatch.NewWaker(hooks, nil)
 	if err != nil {
 		return 1
 	}

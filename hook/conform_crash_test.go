@@ -281,7 +281,7 @@ func (Conformance) Case28TwoEnginesRunEachHookOnce(t *testing.T, db enginetest.D
 		if all == nil {
 			enginetest.NoError(t, eng.Update(ctx, func(tx *perdure.Tx) error {
 				for i := range n {
-					_, _ = hooks.Trigger(tx, "a", fmt.Sprint(i), nil) // the unit has the error
+					_, _ = hooks.TriggerIn(tx, "a", fmt.Sprint(i), nil) // the unit has the error
 				}
 				return nil
 			}))

@@ -22,7 +22,7 @@ type panics struct{}
 
 func (panics) MarshalJSON() ([]byte, error) { panic("no") }
 
-// bad is what Trigger must refuse.
+// bad is what TriggerIn must refuse.
 var bad = map[string]struct {
 	name    string
 	payload any
@@ -66,7 +66,7 @@ func (Conformance) BadInputIsRefusedAndTheUnitRolledBack(t *testing.T, db engine
 				if b.name == " " {
 					name = ""
 				}
-				_, err := f.hooks.Trigger(tx, name, b.payload, &b.options)
+				_, err := f.hooks.TriggerIn(tx, name, b.payload, &b.options)
 				enginetest.As[*fault.Invalid](t, err)
 				return nil // the unit fails all the same
 			})
@@ -84,12 +84,12 @@ func (Conformance) AHookBelongsToItsEngine(t *testing.T, db enginetest.Database)
 	other := db.Open(t, nil)
 	db.Unchanged(t, func() {
 		err := other.Update(enginetest.Context(t), func(tx *perdure.Tx) error {
-			_, err := f.hooks.Trigger(tx, "a", 1, nil)
+			_, err := f.hooks.TriggerIn(tx, "a", 1, nil)
 			return err
 		})
 		enginetest.As[*fault.Invalid](t, err)
 		err = f.eng.View(enginetest.Context(t), func(tx *perdure.Tx) error {
-			_, err := f.hooks.Trigger(tx, "a", 1, nil)
+			_, err := f.hooks.TriggerIn(tx, "a", 1, nil)
 			return err
 		})
 		enginetest.Is(t, err, perdure.ErrReadOnly)

@@ -194,7 +194,7 @@ func (Conformance) APayloadComesBackAsItWas(t *testing.T, db enginetest.Database
 	typed := define(t, f.hooks, "a", func(_ context.Context, p inner) error { got <- p; return nil })
 	want := inner{Big: 1<<63 - 1, Text: "ü \u2028 <&> \U0001F600", Any: map[string]any{"n": int64(9007199254740993)}}
 	enginetest.NoError(t, f.eng.Update(enginetest.Context(t), func(tx *perdure.Tx) error {
-		_, err := typed.Trigger(tx, want, nil)
+		_, err := typed.TriggerIn(tx, want, nil)
 		return err
 	}))
 	f.process(t, 1)

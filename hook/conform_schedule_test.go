@@ -22,7 +22,7 @@ func (f *fixture) order(tx *perdure.Tx) error {
 	if _, err := tx.Create(orders, schema.Values{"name": "tea"}); err != nil {
 		return err
 	}
-	_, err := f.hooks.Trigger(tx, "ordered", "tea", nil)
+	_, err := f.hooks.TriggerIn(tx, "ordered", "tea", nil)
 	return err
 }
 
@@ -105,7 +105,7 @@ func (Conformance) Case03AConflictThenSuccessIsOneHookAndOneEffect(t *testing.T,
 		if attempts == 1 {
 			f.rival(t, id)
 		}
-		_, err = f.hooks.Trigger(tx, "ordered", "tea", nil)
+		_, err = f.hooks.TriggerIn(tx, "ordered", "tea", nil)
 		return errors.Join(err, tx.UpdateRow(row, schema.Values{"paid": 1}))
 	}))
 	equal(t, "runs of the unit", attempts, 2)
@@ -222,8 +222,8 @@ func (Conformance) Case11HooksOfAUnitHaveKeysOfTheirOwnAndKeepThem(t *testing.T,
 		return nil
 	})
 	enginetest.NoError(t, f.eng.Update(enginetest.Context(t), func(tx *perdure.Tx) error {
-		_, first := f.hooks.Trigger(tx, "a", "1", nil)
-		_, second := f.hooks.Trigger(tx, "a", "2", nil)
+		_, first := f.hooks.TriggerIn(tx, "a", "1", nil)
+		_, second := f.hooks.TriggerIn(tx, "a", "2", nil)
 		return errors.Join(first, second)
 	}))
 	for range 3 {
@@ -267,7 +267,7 @@ func (Conformance) Case13ADuplicateIDFailsTheWholeUnit(t *testing.T, db enginete
 			if err := f.order(tx); err != nil {
 				return err
 			}
-			_, err := f.hooks.Trigger(tx, "a", "", &hook.TriggerOptions{ID: "once ü"})
+			_, err := f.hooks.TriggerIn(tx, "a", "", &hook.TriggerOptions{ID: "once ü"})
 			return err
 		})
 		enginetest.As[*fault.Duplicate](t, err)
@@ -351,7 +351,7 @@ func (Conformance) AJoinedTransactionCarriesTheHook(t *testing.T, db enginetest.
 		tx, err := raw.BeginTx(enginetest.Context(t), nil)
 		enginetest.NoError(t, err)
 		enginetest.NoError(t, f.eng.JoinSQL(enginetest.Context(t), tx, func(tx *perdure.Tx) error {
-			_, err := f.hooks.Trigger(tx, "a", "x", nil)
+			_, err := f.hooks.TriggerIn(tx, "a", "x", nil)
 			return err
 		}))
 		enginetest.NoError(t, end(tx))
@@ -371,7 +371,7 @@ func (Conformance) Case57TheOutboxDoesNotShowHooks(t *testing.T, db enginetest.D
 	f := &fixture{eng: eng, hooks: hooks}
 	enginetest.NoError(t, eng.Update(enginetest.Context(t), f.order))
 	enginetest.NoError(t, eng.Update(enginetest.Context(t), func(tx *perdure.Tx) error {
-		_, err := hooks.Trigger(tx, "ordered", "alone", nil)
+		_, err := hooks.TriggerIn(tx, "ordered", "alone", nil)
 		return err
 	}))
 	process(t, hooks, 2)

@@ -91,7 +91,7 @@ func Example_webhook() {
 	if err != nil {
 		panic(err)
 	}
-	dispatcher, err := dispatch.NewAlarm(hooks, nil)
+	dispatcher, err := dispatch.NewWaker(hooks, nil)
 	if err != nil {
 		panic(err)
 	}
@@ -103,7 +103,7 @@ func Example_webhook() {
 		if err != nil {
 			return err
 		}
-		_, err = placed.Trigger(tx, OrderPlaced{URL: receiver.URL, Order: id, Item: "tea"}, nil)
+		_, err = placed.TriggerIn(tx, OrderPlaced{URL: receiver.URL, Order: id, Item: "tea"}, nil)
 		return err
 	})
 	if err != nil {
@@ -138,7 +138,7 @@ func Example_reminder() {
 	}
 
 	err = eng.Update(ctx, func(tx *perdure.Tx) error {
-		_, err := remind.Trigger(tx, "Ada", &hook.TriggerOptions{Delay: 24 * time.Hour})
+		_, err := remind.TriggerIn(tx, "Ada", &hook.TriggerOptions{Delay: 24 * time.Hour})
 		return err
 	})
 	if err != nil {
@@ -178,7 +178,7 @@ func ExampleAdmin() {
 		panic(err)
 	}
 	err = eng.Update(ctx, func(tx *perdure.Tx) error {
-		_, err := welcome.Trigger(tx, "ada@example.org", &hook.TriggerOptions{ID: "welcome-ada"})
+		_, err := welcome.TriggerIn(tx, "ada@example.org", &hook.TriggerOptions{ID: "welcome-ada"})
 		return err
 	})
 	if err != nil {
@@ -234,7 +234,7 @@ func ExampleAdmin_Attempts() {
 		panic(err)
 	}
 	err = eng.Update(ctx, func(tx *perdure.Tx) error {
-		_, err := welcome.Trigger(tx, "ada@example.org", &hook.TriggerOptions{ID: "welcome-ada"})
+		_, err := welcome.TriggerIn(tx, "ada@example.org", &hook.TriggerOptions{ID: "welcome-ada"})
 		return err
 	})
 	if err != nil {

@@ -94,8 +94,8 @@ func typed[P any](fn func(context.Context, P) error) func(context.Context, []byt
 // Name returns the hook's name.
 func (k *Hook[P]) Name() string { return k.name }
 
-// Trigger records the hook in the unit of work and returns its id.
-func (k *Hook[P]) Trigger(tx *perdure.Tx, payload P, options *TriggerOptions) (string, error) {
+// TriggerIn records the hook in the unit of work and returns its id.
+func (k *Hook[P]) TriggerIn(tx *perdure.Tx, payload P, options *TriggerOptions) (string, error) {
 	var o TriggerOptions
 	if options != nil {
 		o = *options
@@ -103,7 +103,7 @@ func (k *Hook[P]) Trigger(tx *perdure.Tx, payload P, options *TriggerOptions) (s
 	if o.Retry.IsZero() {
 		o.Retry = k.retry
 	}
-	return k.hooks.Trigger(tx, k.name, payload, &o)
+	return k.hooks.TriggerIn(tx, k.name, payload, &o)
 }
 
 // Info is what a handler can know of the hook that it runs.

@@ -10,7 +10,7 @@
 //	…
 //	err = eng.Update(ctx, func(tx *perdure.Tx) error {
 //		id, _ := tx.Create(Orders, order)
-//		_, err := receipt.Trigger(tx, Receipt{Order: id}, nil)
+//		_, err := receipt.TriggerIn(tx, Receipt{Order: id}, nil)
 //		return err
 //	})
 //

@@ -133,7 +133,7 @@ func (f *fixture) trigger(t testing.TB, name string, options *hook.TriggerOption
 func trigger(t testing.TB, eng *perdure.Engine, hooks *hook.Hooks, name string, options *hook.TriggerOptions) (id string) {
 	t.Helper()
 	err := eng.Update(enginetest.Context(t), func(tx *perdure.Tx) (err error) {
-		id, err = hooks.Trigger(tx, name, name, options)
+		id, err = hooks.TriggerIn(tx, name, name, options)
 		return err
 	})
 	enginetest.NoError(t, err)

@@ -19,7 +19,7 @@ type hooksProcess struct {
 // Add implements outagetest.Process.
 func (p hooksProcess) Add(ctx context.Context, id string) error {
 	return p.eng.Update(ctx, func(tx *perdure.Tx) error {
-		_, err := p.Trigger(tx, "a", id, nil)
+		_, err := p.TriggerIn(tx, "a", id, nil)
 		return err
 	})
 }

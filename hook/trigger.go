@@ -42,10 +42,10 @@ type TriggerOptions struct {
 	Priority Priority
 }
 
-// Trigger records a hook of the namespace in the unit of work and returns its
+// TriggerIn records a hook of the namespace in the unit of work and returns its
 // id. This process need not have a handler for it. It fails the unit with
 // *fault.Invalid if the payload cannot be stored or an option makes no sense.
-func (h *Hooks) Trigger(tx *perdure.Tx, name string, payload any, options *TriggerOptions) (string, error) {
+func (h *Hooks) TriggerIn(tx *perdure.Tx, name string, payload any, options *TriggerOptions) (string, error) {
 	var o TriggerOptions
 	if options != nil {
 		o = *options

@@ -33,7 +33,7 @@ func ran(t *testing.T) *perdure.Engine {
 	receipt, err := hook.Define(hooks, "receipt", func(context.Context, string) error { return nil }, nil)
 	enginetest.NoError(t, err)
 	enginetest.NoError(t, eng.Update(t.Context(), func(tx *perdure.Tx) error {
-		_, err := receipt.Trigger(tx, "x", nil)
+		_, err := receipt.TriggerIn(tx, "x", nil)
 		return err
 	}))
 	n, err := hooks.Process(t.Context())

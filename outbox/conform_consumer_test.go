@@ -83,8 +83,8 @@ func (Conformance) AForgottenConsumerIsGone(t *testing.T, db enginetest.Database
 	eng := db.Open(t, options())
 	create(t, eng, "a")
 	c := register(t, eng, "mirror", outbox.Stamp{})
-	enginetest.NoError(t, eng.Outbox().Forget(t.Context(), "mirror"))
-	enginetest.As[*fault.NotFound](t, eng.Outbox().Forget(t.Context(), "mirror"))
+	enginetest.NoError(t, eng.Outbox().DeleteConsumer(t.Context(), "mirror"))
+	enginetest.As[*fault.NotFound](t, eng.Outbox().DeleteConsumer(t.Context(), "mirror"))
 	enginetest.As[*fault.NotFound](t, c.Ack(t.Context(), at(1)))
 	enginetest.As[*fault.NotFound](t, c.Reset(t.Context(), at(1)))
 	_, err := c.Position(t.Context())
@@ -153,27 +153,27 @@ func aged(t *testing.T, db enginetest.Database) (*perdure.Engine, *movable) {
 	return eng, clock
 }
 
-func prune(t testing.TB, eng *perdure.Engine, age time.Duration, want int) {
+func purge(t testing.TB, eng *perdure.Engine, age time.Duration, want int) {
 	t.Helper()
-	n, err := eng.Outbox().Prune(enginetest.Context(t), age)
+	n, err := eng.Outbox().Purge(enginetest.Context(t), age)
 	enginetest.NoError(t, err)
 	if n != want {
 		t.Errorf("%d entries older than %v were removed, want %d", n, age, want)
 	}
 }
 
-func (Conformance) PruneRemovesWhatIsOldEnough(t *testing.T, db enginetest.Database) {
+func (Conformance) PurgeRemovesWhatIsOldEnough(t *testing.T, db enginetest.Database) {
 	eng, clock := aged(t, db)
-	prune(t, eng, 24*time.Hour, 0)
-	prune(t, eng, 3*time.Hour, 0) // exactly three hours is not older
-	prune(t, eng, 2*time.Hour+time.Minute, 1)
+	purge(t, eng, 24*time.Hour, 0)
+	purge(t, eng, 3*time.Hour, 0) // exactly three hours is not older
+	purge(t, eng, 2*time.Hour+time.Minute, 1)
 	if got := ids(list(t, eng, at(1))); !slices.Equal(got, []string{"b", "c"}) {
 		t.Errorf("left are %v", got)
 	}
 	for _, cursor := range []outbox.Stamp{{}, at(1).At(0)} {
 		_, err := eng.Outbox().List(t.Context(), cursor, 0)
 		if cursor.IsZero() {
-			if gap := enginetest.As[*outbox.GapError](t, err); gap.Cursor != cursor || gap.PrunedThrough != at(1) {
+			if gap := enginetest.As[*outbox.GapError](t, err); gap.Cursor != cursor || gap.PurgedThrough != at(1) {
 				t.Errorf("the gap is %+v", gap)
 			}
 			continue
@@ -181,11 +181,11 @@ func (Conformance) PruneRemovesWhatIsOldEnough(t *testing.T, db enginetest.Datab
 		enginetest.NoError(t, err)
 	}
 	clock.advance(time.Hour)
-	prune(t, eng, 0, 2)
-	prune(t, eng, 0, 0)
+	purge(t, eng, 0, 2)
+	purge(t, eng, 0, 0)
 	status, err := eng.Outbox().Status(t.Context())
 	enginetest.NoError(t, err)
-	if status.PrunedThrough != at(3) || status.Last != at(3) {
+	if status.PurgedThrough != at(3) || status.Last != at(3) {
 		t.Errorf("the status is %+v", status)
 	}
 	create(t, eng, "d") // the numbers go on
@@ -197,23 +197,23 @@ func (Conformance) PruneRemovesWhatIsOldEnough(t *testing.T, db enginetest.Datab
 	enginetest.As[*outbox.GapError](t, register(t, eng, "fresh", at(4)).Reset(t.Context(), at(1)))
 }
 
-func (Conformance) PruneNeverPassesTheSlowestConsumer(t *testing.T, db enginetest.Database) {
+func (Conformance) PurgeNeverPassesTheSlowestConsumer(t *testing.T, db enginetest.Database) {
 	eng, clock := aged(t, db)
 	slow, quick := register(t, eng, "slow", outbox.Stamp{}), register(t, eng, "quick", outbox.Stamp{})
 	enginetest.NoError(t, quick.Ack(t.Context(), at(3)))
 	clock.advance(time.Hour)
-	prune(t, eng, 0, 0)
+	purge(t, eng, 0, 0)
 	enginetest.NoError(t, slow.Ack(t.Context(), at(1)))
-	prune(t, eng, 0, 1)
-	prune(t, eng, 0, 0)
+	purge(t, eng, 0, 1)
+	purge(t, eng, 0, 0)
 	if got := ids(list(t, eng, at(1))); !slices.Equal(got, []string{"b", "c"}) {
 		t.Errorf("left are %v", got)
 	}
-	enginetest.NoError(t, eng.Outbox().Forget(t.Context(), "slow"))
-	prune(t, eng, 0, 2)
+	enginetest.NoError(t, eng.Outbox().DeleteConsumer(t.Context(), "slow"))
+	purge(t, eng, 0, 2)
 }
 
-func (Conformance) PruneTakesManyBatches(t *testing.T, db enginetest.Database) {
+func (Conformance) PurgeTakesManyBatches(t *testing.T, db enginetest.Database) {
 	eng, clock := aged(t, db)
 	insert := "insert into " + db.Table("perdure", "outbox") + " (versionstamp, unit_id, payload, created_at) select "
 	switch db.Name { // copies of the last entry, with the numbers that follow
@@ -228,7 +228,7 @@ func (Conformance) PruneTakesManyBatches(t *testing.T, db enginetest.Database) {
 	db.Exec(t, insert)
 	db.Exec(t, "update "+db.Table("perdure", "outbox_clock")+" set counter = 2503")
 	clock.advance(time.Hour)
-	prune(t, eng, 0, 2503)
+	purge(t, eng, 0, 2503)
 	if n := db.Rows(t, "perdure", "outbox"); n != 0 {
 		t.Errorf("%d entries are left", n)
 	}
@@ -242,7 +242,7 @@ func (Conformance) RetentionPrunesByItself(t *testing.T, db enginetest.Database)
 	enginetest.Eventually(t, "old entries are removed", func() bool {
 		status, err := eng.Outbox().Status(t.Context())
 		enginetest.NoError(t, err)
-		return status.PrunedThrough == at(2)
+		return status.PurgedThrough == at(2)
 	})
 	if got := ids(list(t, eng, at(2))); !slices.Equal(got, []string{"c"}) {
 		t.Errorf("left are %v", got)

@@ -26,7 +26,7 @@ func (Conformance) ADisabledOutboxIsEmptyAndCanBeListed(t *testing.T, db enginet
 	}
 	status, err := eng.Outbox().Status(t.Context())
 	enginetest.NoError(t, err)
-	if !status.Last.IsZero() || !status.PrunedThrough.IsZero() || len(status.Incarnations) != 0 {
+	if !status.Last.IsZero() || !status.PurgedThrough.IsZero() || len(status.Incarnations) != 0 {
 		t.Errorf("the status is %+v", status)
 	}
 }

@@ -120,7 +120,7 @@ func (Conformance) TailReportsACursorThatCannotBeServed(t *testing.T, db enginet
 	if e := enginetest.As[*outbox.DivergedError](t, err); e.Cursor != at(3) || e.Common != at(2) {
 		t.Errorf("the error is %+v", e)
 	}
-	_, err = eng.Outbox().Prune(t.Context(), 0)
+	_, err = eng.Outbox().Purge(t.Context(), 0)
 	enginetest.NoError(t, err)
 	_, err = tail(t.Context(), eng, at(1), fast, 1)
 	enginetest.As[*outbox.GapError](t, err)

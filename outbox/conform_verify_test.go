@@ -193,7 +193,7 @@ func (Conformance) VerifyAfterRetention(t *testing.T, db enginetest.Database) {
 		}
 		return tx.DeleteRow(ann)
 	})
-	prune(t, eng, time.Minute, 1)
+	purge(t, eng, time.Minute, 1)
 	report := verified(t, eng)
 	if report.NotReplayed == "" || report.Entries != 2 {
 		t.Errorf("the report is %+v", report)

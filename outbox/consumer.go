@@ -75,8 +75,8 @@ func consumerStatus(c store.Consumer) ConsumerStatus {
 	return s
 }
 
-// Forget removes a consumer; retention no longer waits for it.
-func (o *Outbox) Forget(ctx context.Context, name string) error {
+// DeleteConsumer removes a consumer; retention no longer waits for it.
+func (o *Outbox) DeleteConsumer(ctx context.Context, name string) error {
 	err := o.write(ctx, func(ctx context.Context, tx sqldb.Tx) error {
 		if err := tx.Run(ctx, o.store.DeleteConsumer(name)); err != nil {
 			return err
@@ -84,7 +84,7 @@ func (o *Outbox) Forget(ctx context.Context, name string) error {
 		return o.store.RecordAct(ctx, tx)
 	})
 	if err != nil {
-		return fmt.Errorf("forget consumer: %w", err)
+		return fmt.Errorf("delete consumer: %w", err)
 	}
 	return nil
 }

@@ -144,9 +144,9 @@ type Status struct {
 	// Last is the stamp of the newest entry, zero if there never was one in
 	// this incarnation.
 	Last Stamp
-	// PrunedThrough is the last stamp that retention has removed, zero if
+	// PurgedThrough is the last stamp that retention has removed, zero if
 	// none: the oldest place from which List can start.
-	PrunedThrough Stamp
+	PurgedThrough Stamp
 	// Incarnations are the lives of the outbox after the first.
 	Incarnations []Incarnation
 }
@@ -161,7 +161,7 @@ func (o *Outbox) Status(ctx context.Context) (Status, error) {
 	if err != nil {
 		return Status{}, fmt.Errorf("read outbox status: %w", err)
 	}
-	return Status{Last: now.last(0), PrunedThrough: now.pruned, Incarnations: now.incarnations}, nil
+	return Status{Last: now.last(0), PurgedThrough: now.purged, Incarnations: now.incarnations}, nil
 }
 
 // read runs statements on one snapshot. They are made anew for each try: what

@@ -10,31 +10,31 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// pruneBatch is how many entries one transaction removes.
-const pruneBatch = 1000
+// purgeBatch is how many entries one transaction removes.
+const purgeBatch = 1000
 
-// Prune removes entries that are older than age, oldest first, but never one
+// Purge removes entries that are older than age, oldest first, but never one
 // that a registered consumer has not acknowledged. It returns how many.
-func (o *Outbox) Prune(ctx context.Context, age time.Duration) (int, error) {
+func (o *Outbox) Purge(ctx context.Context, age time.Duration) (int, error) {
 	if age < 0 {
 		return 0, fault.Invalidf("age", "is negative")
 	}
 	before, total := o.clock.Now().UTC().Add(-age), 0
 	for {
-		n, err := o.pruneBatch(ctx, before)
+		n, err := o.purgeBatch(ctx, before)
 		total += n
 		if err != nil {
-			return total, fmt.Errorf("prune outbox: %w", err)
+			return total, fmt.Errorf("purge outbox: %w", err)
 		}
-		if n < pruneBatch {
+		if n < purgeBatch {
 			return total, nil
 		}
 	}
 }
 
-// pruneBatch removes the oldest entries under the lock that Register takes
+// purgeBatch removes the oldest entries under the lock that Register takes
 // too, so that a new consumer cannot start inside what is being removed.
-func (o *Outbox) pruneBatch(ctx context.Context, before time.Time) (n int, err error) {
+func (o *Outbox) purgeBatch(ctx context.Context, before time.Time) (n int, err error) {
 	err = o.write(ctx, func(ctx context.Context, tx sqldb.Tx) error {
 		limit := NewStamp(1<<16-1, 1<<64-1, 1<<16-1)
 		lowest := o.store.LowestConsumer(func(position []byte) { copy(limit[:], position) })
@@ -57,7 +57,7 @@ func (o *Outbox) pruneBatch(ctx context.Context, before time.Time) (n int, err e
 // prunable finds the last of the oldest entries of which all are old enough.
 func (o *Outbox) prunable(ctx context.Context, tx sqldb.Tx, limit Stamp, before time.Time) (last Stamp, n int, err error) {
 	young := false
-	oldest := o.store.OldestEntries(limit[:], pruneBatch, func(stamp []byte, created time.Time) {
+	oldest := o.store.OldestEntries(limit[:], purgeBatch, func(stamp []byte, created time.Time) {
 		if young = young || !created.Before(before); young {
 			return
 		}
@@ -67,13 +67,13 @@ func (o *Outbox) prunable(ctx context.Context, tx sqldb.Tx, limit Stamp, before 
 	return last, n, tx.Run(ctx, oldest)
 }
 
-// Retain prunes entries older than age from time to time until Close. Several
+// Retain purges entries older than age from time to time until Close. Several
 // processes may do so at once.
 func (o *Outbox) Retain(age time.Duration) {
 	every := min(max(age/10, time.Minute), time.Hour)
 	o.running.Go(func() {
 		for o.stopped.Err() == nil {
-			_, _ = o.Prune(o.stopped, age) // tried again next time; Status shows how far it got
+			_, _ = o.Purge(o.stopped, age) // tried again next time; Status shows how far it got
 			o.wait(o.stopped, nil, every)
 		}
 	})

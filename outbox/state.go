@@ -15,12 +15,12 @@ import (
 type GapError struct {
 	// Cursor is the stamp that was asked for.
 	Cursor Stamp
-	// PrunedThrough is the last stamp that is gone.
-	PrunedThrough Stamp
+	// PurgedThrough is the last stamp that is gone.
+	PurgedThrough Stamp
 }
 
 func (e *GapError) Error() string {
-	return fmt.Sprintf("entries after %s were removed up to %s", e.Cursor, e.PrunedThrough)
+	return fmt.Sprintf("entries after %s were removed up to %s", e.Cursor, e.PurgedThrough)
 }
 
 // DivergedError says that a cursor is of a past that the database no longer
@@ -54,19 +54,19 @@ type Incarnation struct {
 // state is what decides whether a cursor can be served.
 type state struct {
 	clock        store.Clock
-	pruned       Stamp
+	purged       Stamp
 	incarnations []Incarnation
 }
 
 // statements returns the statements that read the state.
 func (s *state) statements(st *store.Store) []sqldb.Stmt {
-	pruned := st.GetSetting(store.PrunedThrough, func(value string) { s.pruned, _ = ParseStamp(value) })
+	purged := st.GetSetting(store.PrunedThrough, func(value string) { s.purged, _ = ParseStamp(value) })
 	incarnations := st.Incarnations(func(i store.Incarnation) {
 		life := Incarnation{Number: i.Number, Reason: i.Reason, Created: i.Created}
 		copy(life.After[:], i.After)
 		s.incarnations = append(s.incarnations, life)
 	})
-	return []sqldb.Stmt{st.ReadClock(&s.clock), pruned, incarnations}
+	return []sqldb.Stmt{st.ReadClock(&s.clock), purged, incarnations}
 }
 
 // last returns the newest stamp, with a user version.
@@ -82,8 +82,8 @@ func (s *state) check(after Stamp) error {
 	if err := s.given(after); err != nil {
 		return err
 	}
-	if after.Compare(s.pruned) < 0 {
-		return &GapError{Cursor: after, PrunedThrough: s.pruned}
+	if after.Compare(s.purged) < 0 {
+		return &GapError{Cursor: after, PurgedThrough: s.purged}
 	}
 	return nil
 }

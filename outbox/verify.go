@@ -90,8 +90,8 @@ func (o *Outbox) verify(ctx context.Context, tx sqldb.Tx, report *Report) error 
 		return err
 	}
 	report.Last = state.last(0)
-	if !state.pruned.IsZero() {
-		report.NotReplayed = "entries up to " + state.pruned.String() + " were removed by retention"
+	if !state.purged.IsZero() {
+		report.NotReplayed = "entries up to " + state.purged.String() + " were removed by retention"
 		return nil
 	}
 	builder := table.Builder{Dialect: o.store.DB().Dialect()}
@@ -100,8 +100,8 @@ func (o *Outbox) verify(ctx context.Context, tx sqldb.Tx, report *Report) error 
 
 // verifyEntries reads all entries in pages and checks each.
 func (o *Outbox) verifyEntries(ctx context.Context, tx sqldb.Tx, state *state, replayed *replica, report *Report) error {
-	density := density{state: state, last: state.pruned, report: report}
-	for after := state.pruned; ; {
+	density := density{state: state, last: state.purged, report: report}
+	for after := state.purged; ; {
 		n := 0
 		page := o.store.ListEntries(after[:], MaxLimit, func(row store.Entry) error {
 			n++
@@ -114,7 +114,7 @@ func (o *Outbox) verifyEntries(ctx context.Context, tx sqldb.Tx, state *state, r
 				return nil
 			}
 			report.verifyEntry(entry)
-			if state.pruned.IsZero() {
+			if state.purged.IsZero() {
 				replayed.apply(entry, report)
 			}
 			return nil

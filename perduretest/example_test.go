@@ -43,10 +43,10 @@ func NewSignup(eng *perdure.Engine) (*Signup, error) {
 // Register records a new user.
 func (s *Signup) Register(ctx context.Context, address string) error {
 	return s.eng.Update(ctx, func(tx *perdure.Tx) error {
-		if _, err := s.welcome.Trigger(tx, address, nil); err != nil {
+		if _, err := s.welcome.TriggerIn(tx, address, nil); err != nil {
 			return err
 		}
-		_, err := s.survey.Trigger(tx, address, &hook.TriggerOptions{Delay: 7 * 24 * time.Hour})
+		_, err := s.survey.TriggerIn(tx, address, &hook.TriggerOptions{Delay: 7 * 24 * time.Hour})
 		return err
 	})
 }

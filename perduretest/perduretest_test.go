@@ -87,14 +87,14 @@ func TestDrainRunsWhatItMakesDue(t *testing.T) {
 		var count *hook.Hook[int]
 		trigger := func(n int) error {
 			return eng.Update(t.Context(), func(tx *perdure.Tx) error {
-				_, err := count.Trigger(tx, n, nil)
+				_, err := count.TriggerIn(tx, n, nil)
 				return err
 			})
 		}
 		count, err = hook.Define(hooks, "count", func(_ context.Context, n int) error {
 			if n == 0 {
 				return eng.Update(t.Context(), func(tx *perdure.Tx) error {
-					_, err := others.Trigger(tx, "end", "x", nil)
+					_, err := others.TriggerIn(tx, "end", "x", nil)
 					return err
 				})
 			}
@@ -118,7 +118,7 @@ func TestTriggeredIsOldestFirst(t *testing.T) {
 	var want []string
 	for i := range 3 {
 		enginetest.NoError(t, eng.Update(t.Context(), func(tx *perdure.Tx) error {
-			id, err := hooks.Trigger(tx, "x", i, nil)
+			id, err := hooks.TriggerIn(tx, "x", i, nil)
 			want = append(want, id)
 			return err
 		}))

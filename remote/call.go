@@ -28,7 +28,7 @@ func (r *Registry) call(ctx context.Context, run *fsm.Run[json.RawMessage]) (fsm
 }
 
 func (r *Registry) exchange(ctx context.Context, run *fsm.Run[json.RawMessage]) (fsm.Outcome, error) {
-	d, known := r.lookup(run.FSM, run.Version)
+	d, known := r.lookup(run.Definition, run.Version)
 	step, has := d.step(run.Step)
 	if !known || !has {
 		return fsm.Outcome{}, errGone
@@ -93,7 +93,7 @@ func delayed(err error) error {
 // last ones.
 func (r *Registry) request(run *fsm.Run[json.RawMessage], step Step, children []Child, from int) (body []byte, next int, err error) {
 	c := Context{
-		Instance: run.ID, FSM: run.FSM, Version: run.Version, Step: run.Step, Attempt: run.Attempt, Failures: run.Failures, Crashes: run.Crashes, Token: run.Token,
+		Instance: run.ID, Definition: run.Definition, Version: run.Version, Step: run.Step, Attempt: run.Attempt, Failures: run.Failures, Crashes: run.Crashes, Token: run.Token,
 		Timeout: step.Timeout.String(), State: run.State, Awaited: signals(run.Awaited), Signals: signals(run.All), TimedOut: run.TimedOut, Rerun: run.Rerun,
 		Cancelled: run.Cancelled, CancelReason: run.CancelReason,
 		Children: []Child{}, Dropped: append([]fsm.DroppedChild{}, run.Dropped...), CreatedAt: run.Created,

@@ -50,14 +50,14 @@ func (Conformance) CancelRunsTheCancelStepBehindHTTP(t *testing.T, db enginetest
 // and with another outcome those of the last spawn.
 func (Conformance) CancelRestCancelsTheOtherChildren(t *testing.T, db enginetest.Database) {
 	f := newFixture(t, db)
-	children := []answer{{"fsm": "item", "state": 1}, {"fsm": "item", "state": 2}, {"fsm": "item", "state": 3}}
+	children := []answer{{"definition": "item", "state": 1}, {"definition": "item", "state": 2}, {"definition": "item", "state": 3}}
 	e := serve(t, func(c remote.Context) any {
 		switch {
-		case c.Step == "collect" && c.FSM == "order":
+		case c.Step == "collect" && c.Definition == "order":
 			return answer{"outcome": "done", "result": ends(c)}
 		case c.Step == "collect": // the others are cancelled only now
 			return answer{"outcome": "done", "result": ends(c), "cancel_rest": true}
-		case c.FSM == "order":
+		case c.Definition == "order":
 			return answer{"outcome": "spawn", "step": "collect", "children": children, "need": 1, "cancel_rest": true}
 		}
 		return answer{"outcome": "spawn", "step": "collect", "children": children, "need": 1}

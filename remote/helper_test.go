@@ -44,7 +44,7 @@ func newFixture(t *testing.T, db enginetest.Database) *fixture {
 	enginetest.NoError(t, err)
 	registry, err := remote.New(eng, machines, &remote.Options{Allow: []string{"127.0.0.1"}, Poll: 20 * time.Millisecond, OnError: quiet})
 	enginetest.NoError(t, err)
-	alarm, err := dispatch.NewAlarm(machines, nil)
+	alarm, err := dispatch.NewWaker(machines, nil)
 	enginetest.NoError(t, err)
 	alarm.Start()
 	registry.Start()
@@ -159,7 +159,7 @@ func (f *fixture) ended(t *testing.T, id string) fsm.Instance {
 		var err error
 		i, err = f.machines.Get(t.Context(), id)
 		enginetest.NoError(t, err)
-		return i.Status.Ended()
+		return i.Status.Finished()
 	})
 	return i
 }

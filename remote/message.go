@@ -19,10 +19,10 @@ type Request struct {
 
 // Context is what a step can know of the instance that it runs for.
 type Context struct {
-	Instance string `json:"instance"`
-	FSM      string `json:"fsm"`
-	Version  int    `json:"version"`
-	Step     string `json:"step"`
+	Instance   string `json:"instance"`
+	Definition string `json:"definition"`
+	Version    int    `json:"version"`
+	Step       string `json:"step"`
 	// Attempt counts the runs of this step from 1: failed attempts and replays.
 	Attempt int `json:"attempt"`
 	// Failures is the number of earlier runs of this step that failed.
@@ -71,12 +71,12 @@ type Signal struct {
 
 // Child is a child of an instance.
 type Child struct {
-	Instance string          `json:"instance"`
-	FSM      string          `json:"fsm"`
-	Ordinal  int             `json:"ordinal"`
-	Status   fsm.Status      `json:"status"`
-	Result   json.RawMessage `json:"result,omitempty"`
-	Error    string          `json:"error,omitempty"`
+	Instance   string          `json:"instance"`
+	Definition string          `json:"definition"`
+	Ordinal    int             `json:"ordinal"`
+	Status     fsm.Status      `json:"status"`
+	Result     json.RawMessage `json:"result,omitempty"`
+	Error      string          `json:"error,omitempty"`
 	// State is the state that its last step has left.
 	State json.RawMessage `json:"state,omitempty"`
 }
@@ -124,7 +124,7 @@ type Answer struct {
 
 // ChildSpec is a child to be started.
 type ChildSpec struct {
-	FSM string `json:"fsm"`
+	Definition string `json:"definition"`
 	// Version is that of the machine. Default: the newest.
 	Version int             `json:"version,omitempty"`
 	State   json.RawMessage `json:"state"`

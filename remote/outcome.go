@@ -161,9 +161,9 @@ func (r *Registry) spawn(ctx context.Context, run *fsm.Run[json.RawMessage], a A
 
 func find(known []fsm.Recorded, c ChildSpec) (fsm.Recorded, error) {
 	for _, d := range known { // the newest version first
-		if d.FSM == c.FSM && (c.Version == 0 || c.Version == d.Version) {
+		if d.Name == c.Definition && (c.Version == 0 || c.Version == d.Version) {
 			return d, nil
 		}
 	}
-	return fsm.Recorded{}, &fault.NotFound{Kind: "fsm", ID: c.FSM}
+	return fsm.Recorded{}, &fault.NotFound{Kind: "definition", ID: c.Definition}
 }

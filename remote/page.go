@@ -22,7 +22,7 @@ func joined(ctx context.Context, run *fsm.Run[json.RawMessage]) ([]Child, error)
 	}
 	children := make([]Child, len(all))
 	for i, c := range all {
-		children[i] = Child{Instance: c.ID, FSM: c.FSM, Ordinal: c.Ordinal, Status: c.Status, Result: c.Result, Error: c.Error, State: c.State}
+		children[i] = Child{Instance: c.ID, Definition: c.Definition, Ordinal: c.Ordinal, Status: c.Status, Result: c.Result, Error: c.Error, State: c.State}
 	}
 	return children, nil
 }

@@ -20,7 +20,7 @@ func (f *fixture) join(t *testing.T, collect func(c remote.Context) any) string 
 		if c.Step == "begin" {
 			specs := make([]answer, children)
 			for i := range specs {
-				specs[i] = answer{"fsm": "part", "state": nil}
+				specs[i] = answer{"definition": "part", "state": nil}
 			}
 			return answer{"outcome": "spawn", "step": "collect", "children": specs}
 		}

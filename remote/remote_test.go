@@ -27,14 +27,14 @@ func (Conformance) EveryOutcomeLeadsOn(t *testing.T, db enginetest.Database) {
 			return answer{"outcome": "await", "signals": []string{"paid"}, "step": "paid", "timeout": "1h"}
 		case "paid":
 			return answer{"outcome": "spawn", "step": "collect", "timeout": "1h", "state": answer{"paid": c.Awaited[0].Payload}, "children": []answer{
-				{"fsm": "item", "state": 1}, {"fsm": "item", "version": 1, "state": 2, "priority": "high", "delay": "1ms"}, {"fsm": "item", "state": 3},
+				{"definition": "item", "state": 1}, {"definition": "item", "version": 1, "state": 2, "priority": "high", "delay": "1ms"}, {"definition": "item", "state": 3},
 			}}
 		}
 		var results []json.RawMessage
 		for _, child := range c.Children {
 			results = append(results, child.Result)
 		}
-		return answer{"outcome": "done", "result": answer{"state": c.State, "children": results, "fsm": c.FSM}}
+		return answer{"outcome": "done", "result": answer{"state": c.State, "children": results, "definition": c.Definition}}
 	})
 	f.put(t, e, "begin", "poll", "paid", "collect")
 	items := serve(t, func(c remote.Context) any {
@@ -52,7 +52,7 @@ func (Conformance) EveryOutcomeLeadsOn(t *testing.T, db enginetest.Database) {
 	_, err = fsm.Send(t.Context(), f.eng, id, "paid", answer{"amount": 42}, nil)
 	enginetest.NoError(t, err)
 	end := f.ended(t, id)
-	want := `{"state": {"paid": {"amount": 42}}, "children": [1, 2, null], "fsm": "order"}`
+	want := `{"state": {"paid": {"amount": 42}}, "children": [1, 2, null], "definition": "order"}`
 	if end.Status != fsm.Done || !equal(t, end.Result, want) {
 		t.Fatalf("%s: %s %s; want %s", end.Status, end.Result, end.Error, want)
 	}
@@ -169,8 +169,8 @@ func TestAnswersThatAreNoneAreFailedAttempts(t *testing.T) {
 		"bad delay":         {signed(`{"outcome":"replay","delay":"soon"}`), "delay is not a duration"},
 		"negative delay":    {signed(`{"outcome":"replay","delay":"-1s"}`), "delay is not a duration"},
 		"waits for none":    {signed(`{"outcome":"await","step":"charge"}`), "waits for no signal"},
-		"unknown child":     {signed(`{"outcome":"spawn","step":"charge","children":[{"fsm":"ghost","state":1}]}`), `child 0: fsm "ghost" does not exist`},
-		"bad child":         {signed(`{"outcome":"spawn","step":"charge","children":[{"fsm":"order","state":1,"priority":"top"}]}`), `priority "top" is unknown`},
+		"unknown child":     {signed(`{"outcome":"spawn","step":"charge","children":[{"definition": "ghost","state":1}]}`), `child 0: definition "ghost" does not exist`},
+		"bad child":         {signed(`{"outcome":"spawn","step":"charge","children":[{"definition": "order","state":1,"priority":"top"}]}`), `priority "top" is unknown`},
 		"lone surrogate":    {signed(`{"outcome":"done","result":"\ud800"}`), "answer"},
 		"says why it fails": {signed(`{"outcome":"fail","reason":"card declined"}`), "it says: card declined"},
 	} {

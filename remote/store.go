@@ -72,7 +72,7 @@ func (r *Registry) changed(ctx context.Context) {
 }
 
 func (r *Registry) validate(d Definition) error {
-	if err := edge.Name("fsm", d.Name); err != nil {
+	if err := edge.Name("definition", d.Name); err != nil {
 		return err
 	}
 	if err := edge.Version("version of "+d.what(), d.Version); err != nil {

@@ -23,7 +23,7 @@ func doorsOn(t *testing.T, database string) *secured {
 	s := secureOn(t, database)
 	s.token = s.tokens[api.Admin]
 	options := object{"events": object{"client": []string{"OPEN"}, "service": []string{"OPEN", "BREAK"}}}
-	s.want(http.StatusOK, http.MethodPut, "/v1/machines/door", object{"definition": json.RawMessage(door), "options": options})
+	s.want(http.StatusOK, http.MethodPut, "/v1/statecharts/door", object{"definition": json.RawMessage(door), "options": options})
 	for _, id := range []string{"front", "back"} {
 		s.want(http.StatusCreated, http.MethodPost, "/v1/actors", object{"type": "door", "id": id})
 	}

@@ -121,7 +121,7 @@ func corpusType(c *xstatetest.Case) *actor.TypeOptions {
 		Registry: c.Registry(),
 		Machine:  statechart.Options{AllowUnreachable: true, AllowCycles: true, MaxIterations: c.Iterations},
 		Effects:  map[string]actor.Effect{"effect": {Run: func(context.Context, actor.Call) error { return nil }}},
-		Tasks: map[string]actor.Task{
+		Invocations: map[string]actor.Invocation{
 			"echo": {Run: func(_ context.Context, c actor.Call) (v any, err error) { return v, c.Decode(&v) }},
 			"fail": {Run: func(_ context.Context, c actor.Call) (any, error) {
 				var v any

@@ -84,7 +84,7 @@ func (Flows) TheFactsAndAttemptsOfATaskAreShown(t *testing.T, db enginetest.Data
 	worker, err := task.NewWorker(f.eng, &task.Options{Senders: map[string]task.Sender{"email": send}})
 	enginetest.NoError(t, err)
 	enginetest.NoError(t, f.eng.Update(t.Context(), func(tx *perdure.Tx) error {
-		_, err := task.SendEmail(tx, task.Email{From: "shop@example.com", To: "ada@example.com", Subject: "Hello", Text: "Hello"}, nil)
+		_, err := task.SendEmailIn(tx, task.Email{From: "shop@example.com", To: "ada@example.com", Subject: "Hello", Text: "Hello"}, nil)
 		return err
 	}))
 	_, err = worker.Process(t.Context())

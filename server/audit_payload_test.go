@@ -23,10 +23,10 @@ func (Flows) NoPayloadIsInTheAuditLog(t *testing.T, db enginetest.Database) {
 		method, path string
 		body         object
 	}{
-		{http.MethodPost, "/v1/instances", object{"fsm": "order", "state": secret}},
-		{http.MethodPost, "/v1/instances/batch", object{"instances": []object{{"fsm": "order", "state": secret}}}},
+		{http.MethodPost, "/v1/instances", object{"definition": "order", "state": secret}},
+		{http.MethodPost, "/v1/instances/batch", object{"instances": []object{{"definition": "order", "state": secret}}}},
 		{http.MethodPost, "/v1/instances/" + f.start(nil) + "/signals", object{"name": "approved", "payload": secret}},
-		{http.MethodPut, schedule, object{"fsm": "order", "spec": "30 2 * * *", "state": secret}},
+		{http.MethodPut, schedule, object{"definition": "order", "spec": "30 2 * * *", "state": secret}},
 		{http.MethodPatch, schedule, object{"state": secret}},
 		{http.MethodPost, "/v1/hooks", object{"namespace": "shop", "name": "mail", "delay": "1h", "payload": secret}},
 		{http.MethodPost, "/v1/hooks/" + hook + "/replay", object{"payload": secret}},
@@ -62,7 +62,7 @@ func (Flows) NoPayloadIsInTheAuditLog(t *testing.T, db enginetest.Database) {
 // A request that finds what it would make has changed nothing and has no entry.
 func (Flows) WhatWasThereAlreadyHasNoEntry(t *testing.T, db enginetest.Database) {
 	f := ready(t, db)
-	unique := object{"fsm": "order", "unique_key": "k", "delay": "1h"}
+	unique := object{"definition": "order", "unique_key": "k", "delay": "1h"}
 	id := f.want(http.StatusCreated, http.MethodPost, "/v1/instances", unique).text("id")
 	signal := object{"name": "approved", "key": "k"}
 	f.want(http.StatusCreated, http.MethodPost, "/v1/instances/"+id+"/signals", signal)
@@ -75,7 +75,7 @@ func (Flows) WhatWasThereAlreadyHasNoEntry(t *testing.T, db enginetest.Database)
 	if made := f.entries()[before:]; len(made) > 0 {
 		t.Errorf("entries of requests that changed nothing: %+v", made)
 	}
-	started := f.want(http.StatusCreated, http.MethodPost, "/v1/instances/batch", object{"instances": []object{unique, {"fsm": "order"}}}).list()
+	started := f.want(http.StatusCreated, http.MethodPost, "/v1/instances/batch", object{"instances": []object{unique, {"definition": "order"}}}).list()
 	if made := f.entries()[before:]; len(made) != 1 || made[0].Target != started[1].text("id") {
 		t.Errorf("entries of a batch with a duplicate: %+v", made)
 	}

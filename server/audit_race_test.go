@@ -96,7 +96,7 @@ func TestALostConnectionLeavesNoActWithoutItsEntry(t *testing.T) {
 		clients.Go(func() {
 			for range 25 {
 				var started struct{ ID string }
-				if a := f.do(http.MethodPost, "/v1/instances", object{"fsm": "order"}); a.status == http.StatusCreated && json.Unmarshal(a.body, &started) == nil {
+				if a := f.do(http.MethodPost, "/v1/instances", object{"definition": "order"}); a.status == http.StatusCreated && json.Unmarshal(a.body, &started) == nil {
 					acknowledged <- started.ID
 				}
 			}

@@ -103,7 +103,7 @@ func BenchmarkStartAndComplete(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			f := newBench(b, name)
 			b.ResetTimer()
-			f.run(b.N, func(n int) { f.send(http.MethodPost, "/v1/instances", object{"fsm": "quick", "state": n}) })
+			f.run(b.N, func(n int) { f.send(http.MethodPost, "/v1/instances", object{"definition": "quick", "state": n}) })
 			done := "select count(*) from " + f.db.Table("perdure", "finished")
 			enginetest.Eventually(b, "all are done", func() bool { return f.db.Int(b, done) == int64(b.N) })
 			b.StopTimer()
@@ -120,7 +120,7 @@ func BenchmarkActorSend(b *testing.B) {
 	for _, name := range machines {
 		b.Run(name, func(b *testing.B) {
 			f := newBench(b, name)
-			f.send(http.MethodPut, "/v1/machines/counter", object{"definition": json.RawMessage(counter)})
+			f.send(http.MethodPut, "/v1/statecharts/counter", object{"definition": json.RawMessage(counter)})
 			f.run(crowd, func(n int) {
 				f.send(http.MethodPost, "/v1/actors", object{"type": "counter", "id": strconv.Itoa(n % crowd)})
 			})

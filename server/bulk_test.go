@@ -23,8 +23,8 @@ type bulk struct {
 }
 
 var bulks = []bulk{
-	{"instances", func(f *fixture) string { return f.start(nil) }, "cancel", object{"fsm": "order", "status": []string{"live"}}, "cancelled"},
-	{"instances", func(f *fixture) string { return f.start(nil) }, "terminate", object{"fsm": "order", "status": []string{"live"}}, "cancelled"},
+	{"instances", func(f *fixture) string { return f.start(nil) }, "cancel", object{"definition": "order", "status": []string{"live"}}, "cancelled"},
+	{"instances", func(f *fixture) string { return f.start(nil) }, "terminate", object{"definition": "order", "status": []string{"live"}}, "cancelled"},
 	{"instances", (*fixture).endedInstance, "retry", object{"status": []string{"cancelled", "failed"}}, "runnable"},
 	{"hooks", (*fixture).hook, "cancel", object{"namespace": "shop", "name": "mail", "status": []string{"pending"}}, "cancelled"},
 	{"hooks", (*fixture).deadHook, "retry", object{"status": []string{"cancelled"}}, "pending"},
@@ -35,7 +35,7 @@ var bulks = []bulk{
 	{"alarms", (*fixture).alarmID, "fire", object{"type": "remind", "status": []string{"pending"}}, "pending"},
 	{"alarms", (*fixture).deadAlarmID, "retry", object{"status": []string{"failed", "quarantined"}}, "pending"},
 	{"actors", (*fixture).doorID, "stop", object{"type": "door", "state": "open", "status": []string{"active"}}, "stopped"},
-	{"actors", (*fixture).stuckDoorID, "release", object{"status": []string{"quarantined"}}, "active"},
+	{"actors", (*fixture).stuckDoorID, "resume", object{"status": []string{"quarantined"}}, "active"},
 }
 
 func (f *fixture) endedInstance() string {
@@ -191,7 +191,7 @@ func (Flows) ARetryThatIsRefusedLeavesTheOthersRetried(t *testing.T, db enginete
 	f := ready(t, db)
 	var ids []string
 	for range 2 {
-		id := f.want(http.StatusCreated, http.MethodPost, "/v1/instances", object{"fsm": "order", "unique_key": "k"}).text("id")
+		id := f.want(http.StatusCreated, http.MethodPost, "/v1/instances", object{"definition": "order", "unique_key": "k"}).text("id")
 		f.done("/v1/instances/"+id, "/cancel")
 		ids = append(ids, id)
 	}
@@ -210,7 +210,7 @@ func (Flows) BulkActionsThatMeetAllSucceed(t *testing.T, db enginetest.Database)
 	const n = 60
 	inputs := make([]object, n)
 	for i := range inputs {
-		inputs[i] = object{"fsm": "order"}
+		inputs[i] = object{"definition": "order"}
 	}
 	f.want(http.StatusCreated, http.MethodPost, "/v1/instances/batch", object{"instances": inputs})
 	results := make([]object, 4)

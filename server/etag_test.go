@@ -31,7 +31,7 @@ func (e editable) removal() int {
 }
 
 var editables = map[string]editable{
-	"schedule": {path: "/v1/schedules/nightly", body: func(i int) object { return object{"fsm": "order", "spec": fmt.Sprintf("%d 2 * * *", i)} }},
+	"schedule": {path: "/v1/schedules/nightly", body: func(i int) object { return object{"definition": "order", "spec": fmt.Sprintf("%d 2 * * *", i)} }},
 	"alarm":    {path: "/v1/alarms/reminder", body: func(i int) object { return object{"type": "remind", "at": fmt.Sprintf("2100-01-01T00:00:%02dZ", i)} }},
 	"recurring alarm": {path: "/v1/alarms/invoice", body: func(i int) object {
 		return object{"type": "remind", "every": "24h", "payload": i}
@@ -39,7 +39,7 @@ var editables = map[string]editable{
 	"shifted alarm": {path: "/v1/alarms/shift", body: func(i int) object {
 		return object{"type": "remind", "every": "24h", "at": fmt.Sprintf("2100-01-01T00:00:%02dZ", i)}
 	}},
-	"machine": {path: "/v1/machines/door", forever: true, body: func(i int) object {
+	"statechart": {path: "/v1/statecharts/door", forever: true, body: func(i int) object {
 		return object{"definition": json.RawMessage(strings.Replace(door, "3600000", fmt.Sprint(60000+i), 1))}
 	}},
 	"definition": {path: "/v1/definitions/far", one: "?version=1", body: func(i int) object {
@@ -230,7 +230,7 @@ func (Flows) APartOfAScheduleIsChangedByOneEditor(t *testing.T, db enginetest.Da
 func (Flows) ATickIsNoChange(t *testing.T, db enginetest.Database) {
 	f := started(t, db)
 	path := "/v1/schedules/often"
-	f.want(http.StatusOK, http.MethodPut, path, object{"fsm": "order", "spec": "@every 1s"})
+	f.want(http.StatusOK, http.MethodPut, path, object{"definition": "order", "spec": "@every 1s"})
 	etag := f.etag(path)
 	enginetest.Eventually(f, "it ticks", func() bool { return f.want(http.StatusOK, http.MethodGet, path, nil)["last_at"] != nil })
 	if got := f.etag(path); got != etag {

@@ -42,7 +42,7 @@ func Example() {
 	defer front.Close()
 
 	res, err := http.Post(front.URL+"/perdure/v1/instances", "application/json", strings.NewReader(`{
-		"fsm": "greeter", "state": "Ada", "id": "0198c5d2-0000-7000-8000-000000000001"
+		"definition": "greeter", "state": "Ada", "id": "0198c5d2-0000-7000-8000-000000000001"
 	}`))
 	if err != nil {
 		fmt.Println(err)

@@ -59,7 +59,7 @@ func newGenerator(t *testing.T, document []byte, host string) *generator {
 var wellFormed = map[string]string{
 	"put-definition": `{"version":1,"url":"http://127.0.0.1:9/step","steps":[{"name":"charge"}]}`,
 	"move-timer":     `{"at":"2030-01-31T09:30:00Z"}`,
-	"put-machine":    `{"definition":` + door + `}`,
+	"put-statechart": `{"definition":` + door + `}`,
 }
 
 // fresh are things in the states that some operations need. Each round has new ones, since

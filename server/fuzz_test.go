@@ -105,13 +105,13 @@ func (r *fuzzRig) seed() *fresh {
 		method, path string
 		body         any
 	}{
-		{http.MethodPut, "/v1/machines/door", object{"definition": json.RawMessage(door)}},
+		{http.MethodPut, "/v1/statecharts/door", object{"definition": json.RawMessage(door)}},
 		{http.MethodPost, "/v1/actors", object{"type": "door", "id": "front"}},
 		{http.MethodPost, "/v1/actors", object{"type": "door", "id": "back"}},
 		{http.MethodPost, "/v1/actors/door/back/events", object{"type": "OPEN"}},
-		{http.MethodPost, "/v1/instances", object{"fsm": "order", "state": object{"amount": 1}}},
+		{http.MethodPost, "/v1/instances", object{"definition": "order", "state": object{"amount": 1}}},
 		{http.MethodPost, "/v1/hooks", object{"namespace": "shop", "name": "mail", "payload": object{"to": "ada"}}},
-		{http.MethodPut, "/v1/schedules/nightly", object{"fsm": "order", "spec": "0 3 * * *"}},
+		{http.MethodPut, "/v1/schedules/nightly", object{"definition": "order", "spec": "0 3 * * *"}},
 		{http.MethodPut, "/v1/alarms/fuzzed", object{"type": "test", "at": "2030-01-31T09:30:00Z"}},
 		{http.MethodPut, "/v1/definitions/far", object{"version": 1, "url": "http://127.0.0.1:9/step", "steps": []object{{"name": "charge"}}}},
 	} {
@@ -126,7 +126,7 @@ func (r *fuzzRig) seed() *fresh {
 	for range 4 {
 		n.actors = append(n.actors, last(r.door()))
 		n.tokens = append(n.tokens, r.want(http.StatusCreated, http.MethodPost, "/v1/tokens", object{"name": "fresh", "role": "viewer"}).text("id"))
-		n.instances = append(n.instances, r.want(http.StatusCreated, http.MethodPost, "/v1/instances", object{"fsm": "order", "state": object{"amount": 1}, "delay": "1h"}).text("id"))
+		n.instances = append(n.instances, r.want(http.StatusCreated, http.MethodPost, "/v1/instances", object{"definition": "order", "state": object{"amount": 1}, "delay": "1h"}).text("id"))
 	}
 	n.timer = r.want(http.StatusOK, http.MethodGet, "/v1/actors/door/"+n.actors[0]+"/timers", nil).list()[0].text("key")
 	n.actors = append(n.actors, last(r.stuckDoor()))

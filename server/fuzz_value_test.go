@@ -38,7 +38,7 @@ var hostileJSON = []string{
 var usual = []string{
 	"order", "shop", "mail", "door", "front", "back", "nightly", "charge", "ship", "approved", "OPEN", "CLOSE", "BREAK", "default", "hooks", "instances", "tasks", "alarms", "actors",
 	"door.open", "closed", "cancel", "retry", "client:ada", "service:mill", "1", "2", "5m", "1h", "@every 1h", "0 3 * * *", "UTC", "2030-01-31T09:30:00Z", "viewer", "http://127.0.0.1:9/step",
-	"fuzzed", "live", "failed", "pending", "custom", "*", `"x"`, "test",
+	"fuzzed", "live", "failed", "pending", "alarm", "*", `"x"`, "test",
 }
 
 // found are ids that answers had, so that requests name things that exist.
@@ -89,7 +89,7 @@ func (g *generator) text() string {
 
 // fitting are values that a field or a parameter of a name usually has.
 var fitting = map[string][]string{
-	"fsm": {"order"}, "namespace": {"shop"}, "name": {"mail", "order", "nightly", "door"}, "type": {"door", "OPEN", "CLOSE", "test"}, "cron": {"0 3 * * *"}, "spec": {"0 3 * * *", "@every 1h"},
+	"definition": {"order"}, "namespace": {"shop"}, "name": {"mail", "order", "nightly", "door"}, "type": {"door", "OPEN", "CLOSE", "test"}, "cron": {"0 3 * * *"}, "spec": {"0 3 * * *", "@every 1h"},
 	"zone": {"UTC"}, "queue": {"default"}, "step": {"charge"}, "signal": {"approved"}, "caller": {"client:ada", "service:mill"}, "url": {"http://127.0.0.1:9/step"}, "key": {"xstate.after.3600000.door.open"}, "every": {"1h"},
 	"delay": {"1h"}, "kind": {"client", "instances"}, "first_step": {"charge"}, "action": {"cancel", "retry"},
 }

@@ -48,9 +48,9 @@ func TestHostileTextIsRefused(t *testing.T) {
 				"not UTF-8 after an event":   {http.MethodGet, "/v1/outbox/tail?after=%ff", nil, nil, "query.after"},
 				"version beyond int32":       {http.MethodGet, "/v1/definitions/order?version=2147483648", nil, nil, "query.version"},
 				"version to be removed":      {http.MethodDelete, "/v1/definitions/order?version=2147483648", nil, nil, "query.version"},
-				"version beyond int64":       {http.MethodGet, "/v1/machines/door?version=9223372036854775808", nil, nil, "query.version"},
+				"version beyond int64":       {http.MethodGet, "/v1/statecharts/door?version=9223372036854775808", nil, nil, "query.version"},
 				"limit beyond int64":         {http.MethodGet, "/v1/hooks?limit=9223372036854775808", nil, nil, "query.limit"},
-				"version of a start":         {http.MethodPost, "/v1/instances", `{"fsm":"order","version":2147483648}`, nil, "body.version"},
+				"version of a start":         {http.MethodPost, "/v1/instances", `{"definition": "order","version":2147483648}`, nil, "body.version"},
 			} {
 				a := s.do(c.method, c.path, c.body, c.headers...)
 				if (a.status != http.StatusBadRequest && a.status != http.StatusUnprocessableEntity) || a.header.Get("Content-Type") != "application/problem+json" ||
@@ -72,8 +72,8 @@ func TestHostileBodiesAreRefused(t *testing.T) {
 			s.token = s.tokens[api.Admin]
 			for _, v := range []string{`"\u0000"`, `"\ud800"`, "\"\xff\"", "\"a\x00\"", `{"\u0000":1}`, "1e400", strings.Repeat("[", 50_000), "1 2"} {
 				for _, c := range []string{
-					`POST /v1/instances {"fsm":"order","state":%s}`, `POST /v1/instances {"fsm":%s}`, `POST /v1/hooks {"namespace":"shop","name":"mail","payload":%s}`,
-					`PUT /v1/machines/x {"definition":%s}`, `POST /v1/actors/door/front/events {"type":"OPEN","x":%s}`, `POST /v1/session {"token":%s}`,
+					`POST /v1/instances {"definition": "order","state":%s}`, `POST /v1/instances {"definition": %s}`, `POST /v1/hooks {"namespace":"shop","name":"mail","payload":%s}`,
+					`PUT /v1/statecharts/x {"definition":%s}`, `POST /v1/actors/door/front/events {"type":"OPEN","x":%s}`, `POST /v1/session {"token":%s}`,
 				} {
 					method, rest, _ := strings.Cut(c, " ")
 					path, body, _ := strings.Cut(rest, " ")

@@ -18,8 +18,8 @@ import (
 // answer has a secret, which is stored nowhere, and those that change nothing more when
 // they are repeated.
 var unkeyed = []string{
-	"check-machine", "create-token", "create-actor-token", "begin-session",
-	"purge-instances", "purge-hooks", "purge-tasks", "prune-outbox", "trim-audit", "reset-consumer",
+	"check-statechart", "create-token", "create-actor-token", "begin-session",
+	"purge-instances", "purge-hooks", "purge-tasks", "purge-outbox", "trim-audit", "reset-consumer",
 }
 
 // Every POST takes an Idempotency-Key, unless there is a reason, and is tested with one.

@@ -20,7 +20,7 @@ func TestFlows(t *testing.T) { enginetest.Conform(t, Flows{}, machines...) }
 
 func (f *fixture) start(state object) string {
 	f.Helper()
-	return f.want(http.StatusCreated, http.MethodPost, "/v1/instances", object{"fsm": "order", "state": state}).text("id")
+	return f.want(http.StatusCreated, http.MethodPost, "/v1/instances", object{"definition": "order", "state": state}).text("id")
 }
 
 // ended waits for the end of an instance.
@@ -105,7 +105,7 @@ func (Flows) AnInstanceIsCancelled(t *testing.T, db enginetest.Database) {
 // A request that is sent twice with one key has one effect and one answer.
 func (Flows) AnIdempotencyKeyMakesARepeatHarmless(t *testing.T, db enginetest.Database) {
 	f := started(t, db)
-	body := object{"fsm": "order", "state": object{"amount": 1}}
+	body := object{"definition": "order", "state": object{"amount": 1}}
 	first := f.do(http.MethodPost, "/v1/instances", body, "Idempotency-Key", "a")
 	second := f.do(http.MethodPost, "/v1/instances", body, "Idempotency-Key", "a")
 	if first.status != http.StatusCreated || second.status != http.StatusCreated || string(first.body) != string(second.body) {
@@ -117,7 +117,7 @@ func (Flows) AnIdempotencyKeyMakesARepeatHarmless(t *testing.T, db enginetest.Da
 	if n := db.Rows(t, "perdure", "instances"); n != 1 {
 		t.Errorf("%d instances", n)
 	}
-	other := f.want(http.StatusUnprocessableEntity, http.MethodPost, "/v1/instances", object{"fsm": "order"}, "Idempotency-Key", "a")
+	other := f.want(http.StatusUnprocessableEntity, http.MethodPost, "/v1/instances", object{"definition": "order"}, "Idempotency-Key", "a")
 	if other.text("code") != "invalid" {
 		t.Errorf("another body with the key: %v", other)
 	}
@@ -142,7 +142,7 @@ func (Flows) RepeatsAtOnceHaveOneEffect(t *testing.T, db enginetest.Database) {
 	answers := make([]answer, 20)
 	for i := range answers {
 		all.Go(func() {
-			answers[i] = f.do(http.MethodPost, "/v1/instances", object{"fsm": "order"}, "Idempotency-Key", "c")
+			answers[i] = f.do(http.MethodPost, "/v1/instances", object{"definition": "order"}, "Idempotency-Key", "c")
 		})
 	}
 	all.Wait()
@@ -158,12 +158,12 @@ func (Flows) RepeatsAtOnceHaveOneEffect(t *testing.T, db enginetest.Database) {
 
 func (Flows) ABatchReportsOnEachInput(t *testing.T, db enginetest.Database) {
 	f := started(t, db)
-	inputs := []object{{"fsm": "order", "unique_key": "x"}, {"fsm": "order", "unique_key": "x"}, {"fsm": "order", "delay": "1h"}}
+	inputs := []object{{"definition": "order", "unique_key": "x"}, {"definition": "order", "unique_key": "x"}, {"definition": "order", "delay": "1h"}}
 	results := f.want(http.StatusCreated, http.MethodPost, "/v1/instances/batch", object{"instances": inputs}).list()
 	if len(results) != 3 || results[0].text("id") != results[1].text("id") || results[1]["duplicate"] != true || results[2]["duplicate"] != false {
 		t.Fatalf("results: %v", results)
 	}
-	again := f.want(http.StatusOK, http.MethodPost, "/v1/instances", object{"fsm": "order", "unique_key": "x"})
+	again := f.want(http.StatusOK, http.MethodPost, "/v1/instances", object{"definition": "order", "unique_key": "x"})
 	if again.text("id") != results[0].text("id") || again["duplicate"] != true {
 		t.Errorf("a start with a key that is taken: %v", again)
 	}
@@ -182,10 +182,10 @@ func (Flows) ListsArePagedByCursor(t *testing.T, db enginetest.Database) {
 	f := started(t, db)
 	var inputs []object
 	for i := range 25 {
-		inputs = append(inputs, object{"fsm": "order", "delay": fmt.Sprintf("%dh", i%5+1)})
+		inputs = append(inputs, object{"definition": "order", "delay": fmt.Sprintf("%dh", i%5+1)})
 	}
 	f.want(http.StatusCreated, http.MethodPost, "/v1/instances/batch", object{"instances": inputs})
-	for _, filter := range []string{"limit=4", "limit=4&fsm=order", "limit=4&status=scheduled", "limit=4&step=charge"} {
+	for _, filter := range []string{"limit=4", "limit=4&definition=order", "limit=4&status=scheduled", "limit=4&step=charge"} {
 		seen := map[string]bool{}
 		for query := "?" + filter; query != ""; {
 			a := f.do(http.MethodGet, "/v1/instances"+query, nil)

@@ -18,9 +18,9 @@ type request struct {
 // keyed makes, for every route that takes an Idempotency-Key, something to act on and
 // a request that changes it. The server has no workers: nothing else changes.
 var keyed = map[string]func(f *fixture) request{
-	"start-instance": func(*fixture) request { return request{"/v1/instances", object{"fsm": "order"}} },
+	"start-instance": func(*fixture) request { return request{"/v1/instances", object{"definition": "order"}} },
 	"start-instances": func(*fixture) request {
-		return request{"/v1/instances/batch", object{"instances": []object{{"fsm": "order"}}}}
+		return request{"/v1/instances/batch", object{"instances": []object{{"definition": "order"}}}}
 	},
 	"signal-instance": func(f *fixture) request {
 		return request{"/v1/instances/" + f.start(nil) + "/signals", object{"name": "approved"}}
@@ -64,7 +64,7 @@ var keyed = map[string]func(f *fixture) request{
 	"spawn-actor":   func(f *fixture) request { f.door(); return request{"/v1/actors", object{"type": "door", "id": "new"}} },
 	"send-event":    func(f *fixture) request { return request{f.door() + "/events", object{"type": "CLOSE"}} },
 	"stop-actor":    func(f *fixture) request { return request{f.door() + "/stop", nil} },
-	"release-actor": func(f *fixture) request { return request{f.stuckDoor() + "/release", nil} },
+	"resume-actor":  func(f *fixture) request { return request{f.stuckDoor() + "/resume", nil} },
 	"reset-actor":   func(f *fixture) request { return request{f.stuckDoor() + "/reset", object{"step": 1}} },
 	"move-timer":    func(f *fixture) request { return request{f.timer() + "/move", object{"at": "2100-01-01T00:00:00Z"}} },
 	"skip-timer":    func(f *fixture) request { return request{f.timer() + "/skip", nil} },
@@ -94,7 +94,7 @@ func (f *fixture) new() string { return f.eng.Runtime().NewID() }
 func (f *fixture) schedule() string {
 	f.Helper()
 	path := "/v1/schedules/" + f.new()
-	f.want(http.StatusOK, http.MethodPut, path, object{"fsm": "order", "spec": "30 2 * * *"})
+	f.want(http.StatusOK, http.MethodPut, path, object{"definition": "order", "spec": "30 2 * * *"})
 	return path
 }
 
@@ -125,7 +125,7 @@ func (f *fixture) deadAlarm() string {
 // door returns the path of an actor that is open, with a delay.
 func (f *fixture) door() string {
 	f.Helper()
-	f.want(http.StatusOK, http.MethodPut, "/v1/machines/door", object{"definition": json.RawMessage(door)})
+	f.want(http.StatusOK, http.MethodPut, "/v1/statecharts/door", object{"definition": json.RawMessage(door)})
 	id := f.new()
 	f.want(http.StatusCreated, http.MethodPost, "/v1/actors", object{"type": "door", "id": id})
 	f.want(http.StatusOK, http.MethodPost, "/v1/actors/door/"+id+"/events", object{"type": "OPEN"})

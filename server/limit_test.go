@@ -76,17 +76,17 @@ func allocated() uint64 {
 func TestDeepAndForeignBodiesAreRefused(t *testing.T) {
 	t.Parallel()
 	f := open(t, enginetest.New(t, enginetest.SQLite), nil)
-	deep := `{"fsm":"order","state":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + "}"
+	deep := `{"definition": "order","state":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + "}"
 	for name, c := range map[string]struct {
 		body, contentType string
 		status            int
 	}{
 		"nested too deeply": {deep, "application/json", 400},
-		"key twice":         {`{"fsm":"order","fsm":"order"}`, "application/json", 400},
-		"unknown field":     {`{"fsm":"order","nonsense":1}`, "application/json", 422},
+		"key twice":         {`{"definition":"order","definition": "order"}`, "application/json", 400},
+		"unknown field":     {`{"definition": "order","nonsense":1}`, "application/json", 422},
 		"not JSON":          {`fsm=order`, "application/x-www-form-urlencoded", 415},
-		"a form of a page":  {`{"fsm":"order"}`, "text/plain", 415},
-		"broken":            {`{"fsm":`, "application/json", 400},
+		"a form of a page":  {`{"definition": "order"}`, "text/plain", 415},
+		"broken":            {`{"definition": `, "application/json", 400},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := f.do(http.MethodPost, "/v1/instances", c.body, "Content-Type", c.contentType)
@@ -101,7 +101,7 @@ func TestDeepAndForeignBodiesAreRefused(t *testing.T) {
 func TestRequestsFromOtherSitesAreRefused(t *testing.T) {
 	t.Parallel()
 	f := open(t, enginetest.New(t, enginetest.SQLite), nil)
-	refused := f.want(http.StatusForbidden, http.MethodPost, "/v1/instances", object{"fsm": "order"}, "Sec-Fetch-Site", "cross-site")
+	refused := f.want(http.StatusForbidden, http.MethodPost, "/v1/instances", object{"definition": "order"}, "Sec-Fetch-Site", "cross-site")
 	if refused.text("code") != "forbidden" {
 		t.Errorf("%v", refused)
 	}

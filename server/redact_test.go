@@ -31,7 +31,7 @@ func TestSnapshotsForAPITokensAreRedacted(t *testing.T) {
 			enginetest.NoError(t, err)
 			s := &secured{fixture: reopen(f.fixture, func(o *server.Options) { o.Auth, o.Redact = access, []string{"pin"} }), tokens: f.tokens}
 			s.token = s.tokens[api.Admin]
-			s.want(http.StatusOK, http.MethodPut, "/v1/machines/safe", object{"definition": json.RawMessage(safe)})
+			s.want(http.StatusOK, http.MethodPut, "/v1/statecharts/safe", object{"definition": json.RawMessage(safe)})
 			s.want(http.StatusCreated, http.MethodPost, "/v1/actors", object{"type": "safe", "id": "1"})
 			issued, err := access.CreateActor(t.Context(), auth.ActorScope{Type: "safe", ID: "1", CallerKind: "client", CallerID: "ada"}, 0)
 			enginetest.NoError(t, err)

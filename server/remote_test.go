@@ -57,7 +57,7 @@ func TestStepsInOtherLanguagesAreStoredOverTheAPIAndRun(t *testing.T) {
 		if !strings.Contains(string(shown.body), `"source":"http"`) || !strings.Contains(string(shown.body), `"timeout":"10s"`) || strings.Contains(string(shown.body), "whsec_") {
 			t.Errorf("%s", shown.body)
 		}
-		id := f.want(201, http.MethodPost, "/v1/instances", object{"fsm": "far", "state": object{"pin": "4321"}}).text("id")
+		id := f.want(201, http.MethodPost, "/v1/instances", object{"definition": "far", "state": object{"pin": "4321"}}).text("id")
 		ended := f.do(http.MethodGet, "/v1/instances/"+id+"/wait?timeout=5m", nil)
 		if !strings.Contains(string(ended.body), `"result":{"step":"charge","pin":"[redacted]"}`) && !strings.Contains(string(ended.body), `"result":{"pin":"[redacted]","step":"charge"}`) {
 			t.Errorf("%s", ended.body)

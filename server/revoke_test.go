@@ -123,7 +123,7 @@ func TestTheEndOfATokenEndsItsWaitingRequests(t *testing.T) {
 			s.fixture = reopen(s.fixture, func(o *server.Options) { o.MaxStreams = 1 })
 			s.token = s.tokens[api.Admin]
 			s.want(http.StatusOK, http.MethodPut, "/v1/definitions/slow", object{"version": 1, "url": "https://example.com/", "steps": []object{{"name": "a"}}})
-			id := s.want(http.StatusCreated, http.MethodPost, "/v1/instances", object{"fsm": "slow", "delay": "1h"}).text("id")
+			id := s.want(http.StatusCreated, http.MethodPost, "/v1/instances", object{"definition": "slow", "delay": "1h"}).text("id")
 			get := func(path string) answer {
 				return s.do(http.MethodGet, path, nil, "Authorization", "Bearer "+s.tokens[api.Operator])
 			}

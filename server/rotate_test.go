@@ -40,7 +40,7 @@ func (Flows) AMissingKeyIsNamed(t *testing.T, db enginetest.Database) {
 func (Flows) RepeatedRequestsAreAnsweredAfterARotation(t *testing.T, db enginetest.Database) {
 	with := func(keys string) *fixture { return withKeys(t, db, keys) }
 	ask := func(f *fixture) answer {
-		return f.do(http.MethodPost, "/v1/instances", object{"fsm": "order", "state": object{"amount": 1}}, "Idempotency-Key", "1")
+		return f.do(http.MethodPost, "/v1/instances", object{"definition": "order", "state": object{"amount": 1}}, "Idempotency-Key", "1")
 	}
 	first := ask(with(keyA))
 	if first.status != http.StatusCreated {

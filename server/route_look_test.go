@@ -14,7 +14,7 @@ func (v tour) looks() {
 	if kinds, _ := o["kinds"].([]any); len(kinds) != 6 {
 		v.Errorf("overview: %v", o)
 	}
-	v.post("/v1/instances", object{"fsm": "order", "delay": "1h"})
+	v.post("/v1/instances", object{"definition": "order", "delay": "1h"})
 	if acts := v.get("/v1/audit?action=start-instance").list(); len(acts) == 0 {
 		v.Error("the audit log has no start")
 	}
@@ -26,7 +26,7 @@ func (v tour) looks() {
 		v.Errorf("search: %v", rows)
 	}
 	for kind, want := range map[string]string{
-		"instances": "charge ship", "hooks": "mail", "tasks": "db_function", "alarms": "custom machine", "actors": "broken closed open",
+		"instances": "charge ship", "hooks": "mail", "tasks": "db_function", "alarms": "alarm timer", "actors": "broken closed open",
 	} {
 		field := map[string]string{"instances": "step", "hooks": "name", "tasks": "type", "alarms": "kind", "actors": "state"}[kind]
 		if values, _ := v.get("/v1/facets/" + kind)[field].([]any); strings.Trim(fmt.Sprint(values), "[]") != want {

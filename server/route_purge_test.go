@@ -29,7 +29,7 @@ func (v tour) consumers() {
 	path := "/v1/outbox/consumers/warehouse"
 	status := v.get("/v1/outbox/status")
 	last := status.text("last")
-	if all, _ := status["consumers"].([]any); len(all) != 1 || strings.Trim(status.text("pruned_through"), "0") != "" {
+	if all, _ := status["consumers"].([]any); len(all) != 1 || strings.Trim(status.text("purged_through"), "0") != "" {
 		v.Errorf("status: %v", status)
 	}
 	if rows := v.get("/v1/outbox?payload=true").list(); len(rows) != 1 || rows[0]["payload"] == nil || rows[0]["mutations"] == nil {
@@ -40,7 +40,7 @@ func (v tour) consumers() {
 		v.Errorf("tail with payloads: %+v", e)
 	}
 	_ = tail.close()
-	if r := v.post("/v1/outbox/prune", object{"older_than": "0s"}); r["removed"] != 0.0 {
+	if r := v.post("/v1/outbox/purge", object{"older_than": "0s"}); r["removed"] != 0.0 {
 		v.Errorf("what a consumer has not acknowledged was removed: %v", r)
 	}
 	if m := v.post(path+"/reset", object{"to": last}); m.text("to") != last || strings.Trim(m.text("from"), "0") != "" {
@@ -51,12 +51,12 @@ func (v tour) consumers() {
 	}
 	v.want(http.StatusUnprocessableEntity, http.MethodPost, path+"/reset", object{"to": "now"})
 	v.want(http.StatusNotFound, http.MethodPost, "/v1/outbox/consumers/nobody/reset", object{"to": last})
-	if r := v.post("/v1/outbox/prune", object{"older_than": "0s"}); r["removed"] != 1.0 {
-		v.Errorf("pruned: %v", r)
+	if r := v.post("/v1/outbox/purge", object{"older_than": "0s"}); r["removed"] != 1.0 {
+		v.Errorf("purged: %v", r)
 	}
 	v.want(http.StatusGone, http.MethodPost, path+"/reset", object{"to": strings.Repeat("0", 24)})
 	if f := v.want(http.StatusOK, http.MethodDelete, path, nil); f.text("position") != last {
-		v.Errorf("forgotten: %v", f)
+		v.Errorf("deleted: %v", f)
 	}
 	v.want(http.StatusNotFound, http.MethodDelete, path, nil)
 }

@@ -96,7 +96,7 @@ func (v tour) machines() {
 	v.want(http.StatusNoContent, http.MethodDelete, "/v1/definitions/far?version=1", nil)
 	id := v.start(object{"amount": 1})
 	v.reaches(id, "awaiting_signal")
-	v.get("/v1/instances?status=awaiting_signal&fsm=order")
+	v.get("/v1/instances?status=awaiting_signal&definition=order")
 	for _, part := range []string{"", "/children", "/signals", "/history", "/wait?timeout=0s"} {
 		v.get("/v1/instances/" + id + part)
 	}
@@ -104,7 +104,7 @@ func (v tour) machines() {
 	if rows := v.get("/v1/instances/" + id + "/signals").list(); len(rows) != 1 || rows[0].text("name") != "other" {
 		v.Errorf("signals: %v", rows)
 	}
-	v.post("/v1/instances/batch", object{"instances": []object{{"fsm": "order", "state": object{"refuse": true}}}})
+	v.post("/v1/instances/batch", object{"instances": []object{{"definition": "order", "state": object{"refuse": true}}}})
 	v.post("/v1/instances/"+id+"/cancel", nil)
 	v.post("/v1/instances/"+id+"/retry", nil)
 	v.post("/v1/instances/"+id+"/terminate", nil)
@@ -122,7 +122,7 @@ func (v tour) machines() {
 func (v tour) schedules() {
 	v.Helper()
 	path := "/v1/schedules/nightly"
-	s := v.want(http.StatusOK, http.MethodPut, path, object{"fsm": "order", "spec": "30 2 * * *", "zone": "Europe/Berlin"})
+	s := v.want(http.StatusOK, http.MethodPut, path, object{"definition": "order", "spec": "30 2 * * *", "zone": "Europe/Berlin"})
 	if next, _ := s["next"].([]any); s.text("name") != "nightly" || len(next) != 5 {
 		v.Errorf("schedule: %v", s)
 	}
@@ -246,16 +246,16 @@ func (v tour) kill(id string) {
 
 func (v tour) actors() {
 	v.Helper()
-	if c := v.post("/v1/machines/check", object{"definition": json.RawMessage(`{"initial":"nowhere","states":{"a":{}}}`)}); c["valid"] != false {
+	if c := v.post("/v1/statecharts/check", object{"definition": json.RawMessage(`{"initial":"nowhere","states":{"a":{}}}`)}); c["valid"] != false {
 		v.Errorf("check: %v", c)
 	}
-	m := v.want(http.StatusOK, http.MethodPut, "/v1/machines/door", object{"definition": json.RawMessage(door)})
+	m := v.want(http.StatusOK, http.MethodPut, "/v1/statecharts/door", object{"definition": json.RawMessage(door)})
 	if m["version"] != 1.0 {
 		v.Errorf("machine: %v", m)
 	}
-	v.get("/v1/machines")
-	v.get("/v1/machines/door")
-	if a := v.do(http.MethodGet, "/v1/machines/door/drawing.svg?active=door.open", nil); a.header.Get("Content-Type") != "image/svg+xml" || !strings.Contains(string(a.body), "<svg") {
+	v.get("/v1/statecharts")
+	v.get("/v1/statecharts/door")
+	if a := v.do(http.MethodGet, "/v1/statecharts/door/drawing.svg?active=door.open", nil); a.header.Get("Content-Type") != "image/svg+xml" || !strings.Contains(string(a.body), "<svg") {
 		v.Errorf("drawing: %d %s", a.status, a.header.Get("Content-Type"))
 	}
 	ada := object{"type": "client", "id": "ada"}
@@ -293,8 +293,8 @@ func (v tour) timers(path string) {
 	}
 	timer := path + "/timers/" + url.PathEscape(timers[0].text("key"))
 	for _, filter := range []string{"", "&actor=door/front", "&status=pending&type=" + url.QueryEscape(timers[0].text("type"))} {
-		delays := v.get("/v1/alarms?kind=machine" + filter).list()
-		if len(delays) != 1 || delays[0].text("id") != "door/front/"+timers[0].text("key") || delays[0].text("due_at") != timers[0].text("due_at") || delays[0].text("kind") != "machine" {
+		delays := v.get("/v1/alarms?kind=timer" + filter).list()
+		if len(delays) != 1 || delays[0].text("id") != "door/front/"+timers[0].text("key") || delays[0].text("due_at") != timers[0].text("due_at") || delays[0].text("kind") != "timer" {
 			v.Errorf("delays as alarms%s: %v", filter, delays)
 		}
 	}
@@ -315,12 +315,12 @@ func (v tour) quarantined() {
 	v.Helper()
 	v.post("/v1/actors", object{"type": "door", "id": "back"})
 	v.db.Exec(v, "update "+v.db.Table("perdure", "actors")+" set status = 'quarantined', reason = 'by hand' where id = ?", "back")
-	v.post("/v1/actors/door/back/release", nil)
-	v.post("/v1/actors/actions", object{"action": "release", "ids": []string{"door/back"}})
+	v.post("/v1/actors/door/back/resume", nil)
+	v.post("/v1/actors/actions", object{"action": "resume", "ids": []string{"door/back"}})
 	v.post("/v1/actors", object{"type": "door", "id": "side"})
 	v.post("/v1/actors/actions", object{"action": "stop", "ids": []string{"door/side"}})
 	if status := v.get("/v1/actors/door/back").text("status"); status != "active" {
-		v.Errorf("after the release it is %s", status)
+		v.Errorf("after the resume it is %s", status)
 	}
 }
 

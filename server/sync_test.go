@@ -26,7 +26,7 @@ const lobby = "/v1/actors/room/lobby"
 func openRoom(t *testing.T, db enginetest.Database) *fixture {
 	t.Helper()
 	f := open(t, db, nil)
-	f.want(http.StatusOK, http.MethodPut, "/v1/machines/room", object{"definition": json.RawMessage(room)})
+	f.want(http.StatusOK, http.MethodPut, "/v1/statecharts/room", object{"definition": json.RawMessage(room)})
 	f.want(http.StatusCreated, http.MethodPost, "/v1/actors", object{"type": "room", "id": "lobby"})
 	return f
 }

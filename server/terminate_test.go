@@ -28,7 +28,7 @@ func trips() *fsm.Definition[order] {
 // trip starts an instance of trips and returns its path when it waits.
 func (f *fixture) trip() string {
 	f.Helper()
-	id := f.want(http.StatusCreated, http.MethodPost, "/v1/instances", object{"fsm": "trip"}).text("id")
+	id := f.want(http.StatusCreated, http.MethodPost, "/v1/instances", object{"definition": "trip"}).text("id")
 	f.reaches(id, "awaiting_signal")
 	return "/v1/instances/" + id
 }
@@ -78,7 +78,7 @@ func (f *fixture) terminated(path, reason, cancelled string) {
 	if end.text("status") != "cancelled" || end.text("error") != reason || end.text("cancel_reason") != cancelled {
 		f.Errorf("instance: %v", end)
 	}
-	rows := f.want(http.StatusOK, http.MethodGet, "/v1/instances?fsm=trip&status=cancelled&limit=1", nil).list()
+	rows := f.want(http.StatusOK, http.MethodGet, "/v1/instances?definition=trip&status=cancelled&limit=1", nil).list()
 	if len(rows) != 1 || rows[0].text("cancel_reason") != cancelled || rows[0].text("on_cancel") != "refund" {
 		f.Errorf("the list: %v", rows)
 	}
@@ -89,7 +89,7 @@ func (Flows) ManyInstancesAreTerminated(t *testing.T, db enginetest.Database) {
 	f := open(t, db, func(o *server.Options) { o.Definitions = append(o.Definitions, trips()) })
 	enginetest.NoError(t, f.srv.Start())
 	paths := []string{f.trip(), f.trip()}
-	body := object{"action": "terminate", "reason": "season is over", "filter": object{"fsm": "trip", "status": []string{"live"}}}
+	body := object{"action": "terminate", "reason": "season is over", "filter": object{"definition": "trip", "status": []string{"live"}}}
 	if done := f.want(http.StatusOK, http.MethodPost, "/v1/instances/actions", body); fmt.Sprint(done["matched"], done["done"]) != "2 2" {
 		t.Errorf("terminated: %v", done)
 	}

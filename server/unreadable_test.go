@@ -59,7 +59,7 @@ func (Flows) AnUnreadableScheduleIsListedAndRepaired(t *testing.T, db enginetest
 	}
 	f.done(bad, "/pause")
 	f.want(http.StatusUnprocessableEntity, http.MethodPost, bad+"/fire", nil)
-	if s := f.want(http.StatusOK, http.MethodPut, bad, object{"fsm": "order", "spec": "30 2 * * *"}); s["error"] != nil {
+	if s := f.want(http.StatusOK, http.MethodPut, bad, object{"definition": "order", "spec": "30 2 * * *"}); s["error"] != nil {
 		t.Errorf("set again: %v", s)
 	}
 }

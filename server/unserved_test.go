@@ -44,7 +44,7 @@ func (Flows) TheOverviewNamesWorkThatNoLiveProcessServes(t *testing.T, db engine
 		}
 		return false
 	})
-	f.want(http.StatusCreated, http.MethodPost, "/v1/instances", object{"fsm": "order", "queue": "lonely", "state": object{}})
+	f.want(http.StatusCreated, http.MethodPost, "/v1/instances", object{"definition": "order", "queue": "lonely", "state": object{}})
 	f.overdue()
 	if all := f.unserved(); len(all) != 1 || all[0].text("kind") != "instances" || all[0].text("why") != "queue" || all[0].text("queue") != "lonely" || all[0]["count"] != 1.0 {
 		t.Errorf("unserved: %v", all)

@@ -15,7 +15,7 @@ type workers struct {
 	mu      sync.Mutex
 	started bool
 	stopped bool
-	running []*dispatch.Alarm
+	running []*dispatch.Waker
 	node    *node
 	drains  sync.WaitGroup
 }
@@ -62,10 +62,10 @@ func (s *Server) announce() error {
 	return s.machines.Announce(ctx)
 }
 
-func (s *Server) dispatchers() ([]*dispatch.Alarm, error) {
-	var all []*dispatch.Alarm
+func (s *Server) dispatchers() ([]*dispatch.Waker, error) {
+	var all []*dispatch.Waker
 	for _, p := range s.processors() {
-		d, err := dispatch.NewAlarm(p, &dispatch.AlarmOptions{OnError: s.options.OnError, Clock: s.eng.Runtime().Clock})
+		d, err := dispatch.NewWaker(p, &dispatch.WakerOptions{OnError: s.options.OnError, Clock: s.eng.Runtime().Clock})
 		if err != nil {
 			return nil, fmt.Errorf("dispatch %s: %w", p.Namespace(), err)
 		}

@@ -25,7 +25,7 @@ const (
 	ended   phase = "stopped"
 )
 
-// An actor is a machine or a task in a tree. Its fields follow XState's Actor,
+// An actor is a machine or an invocation in a tree. Its fields follow XState's Actor,
 // for the order in which actors handle events is part of the answers.
 type actor struct {
 	tree     *Tree
@@ -179,7 +179,7 @@ func (a *actor) start() {
 	case Active, Stopped:
 	}
 	if a.logic.machine == nil {
-		a.tree.step.Tasks = append(a.tree.step.Tasks, a.task(true))
+		a.tree.step.Invocations = append(a.tree.step.Invocations, a.task(true))
 	}
 	for _, c := range a.snap.children {
 		if c.snap.status == Active {

@@ -13,9 +13,9 @@
 // A [Tree] is the root actor with its children, and their children. One call
 // runs until nothing is left to do inside the tree; it is one transaction of
 // whoever stores it. The returned [Step] holds, in order, the timers to
-// schedule and cancel, the effects to run, the tasks (promise-like actors) to
+// schedule and cancel, the effects to run, the invocations (promise-like actors) to
 // start and stop, and what was emitted and logged. A due timer comes back by
-// [Tree.Fire], a finished task by [Tree.Complete] or [Tree.Fail]; both carry the
+// [Tree.Fire], a finished invocation by [Tree.Complete] or [Tree.Fail]; both carry the
 // generation of the actor that they are for, so a late one is dropped.
 //
 // # A machine that is data only
@@ -52,7 +52,7 @@
 //     free as soon as its actor is stopped, also in the first macrostep.
 //   - A delay that is computed is rounded to milliseconds, negative ones are 0;
 //     one that is no number fails the actor.
-//   - Restoring repeats nothing: no onSnapshot event, no start of a task.
+//   - Restoring repeats nothing: no onSnapshot event, no start of an invocation.
 //
 // The package imports only fault and internal/edge of ours.
 package statechart

@@ -64,7 +64,7 @@ func ExampleBuild() {
 			}),
 			"thank": statechart.Effect{},
 		},
-		Actors: map[string]statechart.Actor{"charge": statechart.Task{}},
+		Actors: map[string]statechart.Actor{"charge": statechart.Promise{}},
 	}, nil)
 	if err != nil {
 		fmt.Println(err)
@@ -73,7 +73,7 @@ func ExampleBuild() {
 	tree, _, _ := machine.Start(0, nil)
 	_, _ = tree.Send(10, statechart.Event{Type: "ADD", Data: map[string]any{"price": 25}})
 	step, _ := tree.Send(20, statechart.Event{Type: "PAY"})
-	task, timer := step.Tasks[0], step.Timers[0].Timer
+	task, timer := step.Invocations[0], step.Timers[0].Timer
 	fmt.Println(task.Src, task.Input, timer.Due)
 	step, _ = tree.Complete(30, task.Path, task.Generation, "ok")
 	fmt.Println(tree.Status(), step.Effects[0].Name, step.Timers[len(step.Timers)-1].Kind)

@@ -38,9 +38,9 @@ func (m *Machine) Effects() []string {
 	return m.collect(func(m *Machine) []string { return m.effects })
 }
 
-// Tasks returns the names of all tasks that the machine and its children can
+// Invocations returns the names of all invocations that the machine and its children can
 // start, sorted.
-func (m *Machine) Tasks() []string {
+func (m *Machine) Invocations() []string {
 	return m.collect(func(m *Machine) []string { return m.tasks })
 }
 
@@ -166,7 +166,7 @@ type invoke struct {
 	sync              bool
 }
 
-// logic is what an actor runs: a machine, or a task if nil.
+// logic is what an actor runs: a machine, or an invocation if nil.
 type logic struct{ machine *Machine }
 
 // below says whether n is a proper descendant of a; everything is below nil.

@@ -78,7 +78,7 @@ func (a *actor) processStop() {
 	a.end()
 }
 
-// Tasks understand these events and no others.
+// Invocations understand these events and no others.
 var (
 	taskDone   = "xstate.task.done"
 	taskFailed = "xstate.task.failed"
@@ -88,7 +88,7 @@ func (a *actor) processTask(m *message) {
 	switch m.Type {
 	case stopEvent:
 		a.snap.status, a.input = Stopped, nil
-		a.tree.step.Tasks = append(a.tree.step.Tasks, a.task(false))
+		a.tree.step.Invocations = append(a.tree.step.Invocations, a.task(false))
 		a.end()
 		return
 	case taskDone:

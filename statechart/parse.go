@@ -43,7 +43,7 @@ type Options struct {
 	// a time limit: this package reads no clock. Default: no time limit.
 	Interrupt func() (expired func() bool)
 	// AllowUnknown accepts names that are not registered, for looking at a
-	// machine without its functions: actions are effects and actors are tasks,
+	// machine without its functions: actions are effects and actors are invocations,
 	// as in an open Registry; guards and delays fail the actor that needs them.
 	AllowUnknown bool
 	// AllowUnreachable accepts states that nothing leads to.

@@ -187,7 +187,7 @@ func TestOpenRegistryTakesUnknownNamesForEffectsAndTasks(t *testing.T) {
 	if got := strings.Join(m.Effects(), " "); got != "bill log mail" {
 		t.Errorf("effects are %s", got)
 	}
-	if got := strings.Join(m.Tasks(), " "); got != "charge ship" {
+	if got := strings.Join(m.Invocations(), " "); got != "charge ship" {
 		t.Errorf("tasks are %s", got)
 	}
 	_, err = statechart.Parse([]byte(`{"on":{"E":{"guard":"g"}},"after":{"d":{}}}`), &statechart.Registry{Open: true}, nil)

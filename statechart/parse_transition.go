@@ -246,7 +246,7 @@ func (p *parser) actor(place, src string) logic {
 	switch a := p.reg.Actors[src].(type) {
 	case Chart:
 		return p.childLogic(src, a)
-	case Task:
+	case Promise:
 		p.m.tasks = append(p.m.tasks, src)
 	default:
 		if !p.reg.Open {

@@ -14,7 +14,7 @@ type Registry struct {
 	// Actors are what can be invoked or spawned: [Task], [Chart].
 	Actors map[string]Actor
 	// Open takes every unknown action for an effect and every unknown actor for
-	// a task, for when their handlers are found by name later.
+	// an invocation, for when their handlers are found by name later.
 	Open bool
 }
 
@@ -64,15 +64,15 @@ func (Effect) isAction() {}
 // An Actor is what a src stands for.
 type Actor interface{ isActor() }
 
-// A Task is an actor that runs outside and completes or fails once, like a
-// promise: each run of it is a [TaskOp] in the step.
-type Task struct{}
+// A Promise is an actor that runs outside and completes or fails once, like a
+// promise: each run of it is a [InvokeOp] in the step.
+type Promise struct{}
 
 // A Chart is the document of a machine that runs as a child.
 type Chart []byte
 
-func (Task) isActor()  {}
-func (Chart) isActor() {}
+func (Promise) isActor() {}
+func (Chart) isActor()   {}
 
 // A registered function that panics fails its actor, as one that throws does in
 // XState, and not the process: the event would come again and again.

@@ -14,10 +14,10 @@ func TestPathsOfActorsAreUnambiguous(t *testing.T) {
 	m := open(t, `{"entry":{"type":"xstate.spawnChild","params":{"src":"kid","id":"a/b~"}},
 		"machines":{"kid":{"invoke":{"id":"c","src":"task"}}}}`)
 	tree, step, _ := m.Start(0, nil)
-	if step.Tasks[0].Path != "a~1b~0/c" {
-		t.Errorf("path is %s", step.Tasks[0].Path)
+	if step.Invocations[0].Path != "a~1b~0/c" {
+		t.Errorf("path is %s", step.Invocations[0].Path)
 	}
-	if step, err := tree.Complete(0, "a~1b~0/c", step.Tasks[0].Generation, 1); err != nil || step.Dropped {
+	if step, err := tree.Complete(0, "a~1b~0/c", step.Invocations[0].Generation, 1); err != nil || step.Dropped {
 		t.Errorf("got %+v, %v", step, err)
 	}
 }

@@ -15,12 +15,12 @@ type Simulation struct {
 	// Now is the virtual time in milliseconds.
 	Now int64
 
-	run    func(TaskOp) *Outcome
+	run    func(InvokeOp) *Outcome
 	timers []Timer
 	ready  []finished
 }
 
-// An Outcome is how a task ended.
+// An Outcome is how an invocation ended.
 type Outcome struct {
 	// Output is what it returned, or the error if it failed.
 	Output any
@@ -28,20 +28,20 @@ type Outcome struct {
 }
 
 type finished struct {
-	op      TaskOp
+	op      InvokeOp
 	outcome *Outcome
 }
 
-// maxSimulated is how many timers fire and tasks end at most in one call, so
+// maxSimulated is how many timers fire and invocations end at most in one call, so
 // that those that cause each other without delay end.
 const maxSimulated = 10_000
 
 // ErrLivelock says that virtual time did not get on.
-var ErrLivelock = errors.New("timers or tasks cause each other without end")
+var ErrLivelock = errors.New("timers or invocations cause each other without end")
 
-// Simulate starts a machine at time 0. run is asked how each task ends, and
+// Simulate starts a machine at time 0. run is asked how each invocation ends, and
 // returns nil for those that end later, by Finish; it may be nil.
-func Simulate(m *Machine, input any, run func(TaskOp) *Outcome) (*Simulation, *Step, error) {
+func Simulate(m *Machine, input any, run func(InvokeOp) *Outcome) (*Simulation, *Step, error) {
 	s := &Simulation{run: run}
 	tree, step, err := m.Start(0, input)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Simulation) Send(e Event) (*Step, error) {
 	return s.after(step, err)
 }
 
-// Finish ends the running task at a path. Where there is none, nothing happens.
+// Finish ends the running invocation at a path. Where there is none, nothing happens.
 func (s *Simulation) Finish(path string, o Outcome) (*Step, error) {
 	for _, op := range s.Tree.Pending() {
 		if op.Path == path {
@@ -92,7 +92,7 @@ func (s *Simulation) Advance(ms int64) (*Step, error) {
 
 // flush fires the timers that are due, and starts over when one of them changed
 // the set of timers. As with XState's own simulated clock, what the last one
-// schedules waits until tasks have ended.
+// schedules waits until invocations have ended.
 func (s *Simulation) flush(all *Step) error {
 	for range maxSimulated {
 		again, err := s.pass(all)
@@ -149,7 +149,7 @@ func (s *Simulation) after(step *Step, err error) (*Step, error) {
 	return step, s.settle(step)
 }
 
-// settle ends the tasks whose outcome is known, in the order of their starts.
+// settle ends the invocations whose outcome is known, in the order of their starts.
 func (s *Simulation) settle(all *Step) error {
 	for n := 0; len(s.ready) > 0; n++ {
 		if n == maxSimulated {
@@ -167,7 +167,7 @@ func (s *Simulation) settle(all *Step) error {
 	return nil
 }
 
-func (s *Simulation) finish(op TaskOp, o *Outcome) (*Step, error) {
+func (s *Simulation) finish(op InvokeOp, o *Outcome) (*Step, error) {
 	if o.Failed {
 		return s.Tree.Fail(s.Now, op.Path, op.Generation, o.Output)
 	}
@@ -184,7 +184,7 @@ func (s *Simulation) take(step *Step) (changed bool) {
 			s.timers = append(s.timers, o.Timer)
 		}
 	}
-	for _, op := range step.Tasks {
+	for _, op := range step.Invocations {
 		if !op.Start || s.run == nil {
 			continue
 		}
@@ -207,7 +207,7 @@ func (o TimerOp) removes(t Timer) bool {
 func (s *Step) add(o *Step) {
 	s.Timers = append(s.Timers, o.Timers...)
 	s.Effects = append(s.Effects, o.Effects...)
-	s.Tasks = append(s.Tasks, o.Tasks...)
+	s.Invocations = append(s.Invocations, o.Invocations...)
 	s.Emitted = append(s.Emitted, o.Emitted...)
 	s.Logs = append(s.Logs, o.Logs...)
 }

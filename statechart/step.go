@@ -11,8 +11,8 @@ type Step struct {
 	Timers []TimerOp `json:"timers,omitempty"`
 	// Effects are to be run, after the new snapshot is stored.
 	Effects []EffectCall `json:"effects,omitempty"`
-	// Tasks are to be started and stopped.
-	Tasks []TaskOp `json:"tasks,omitempty"`
+	// Invocations are to be started and stopped.
+	Invocations []InvokeOp `json:"invocations,omitempty"`
 	// Emitted are events for whoever watches the actors.
 	Emitted []Emitted `json:"emitted,omitempty"`
 	// Logs are messages for whoever reads logs.
@@ -88,15 +88,15 @@ type EffectCall struct {
 	Sequence int64 `json:"sequence"`
 }
 
-// A TaskOp starts or stops a task. The result of one that was started is given
+// An InvokeOp starts or stops an invocation. The result of one that was started is given
 // to [Tree.Complete] or [Tree.Fail], with its Path and Generation.
-type TaskOp struct {
+type InvokeOp struct {
 	Start      bool   `json:"start"`
 	Path       string `json:"path"`
 	Generation int64  `json:"generation"`
 	// Src is the name of the actor.
 	Src string `json:"src"`
-	// Input is what the task gets.
+	// Input is what the invocation gets.
 	Input any `json:"input,omitempty"`
 }
 
@@ -112,8 +112,8 @@ type Log struct {
 	Value any    `json:"value"`
 }
 
-func (a *actor) task(start bool) TaskOp {
-	return TaskOp{Start: start, Path: a.path(), Generation: a.generation, Src: a.src, Input: a.input}
+func (a *actor) task(start bool) InvokeOp {
+	return InvokeOp{Start: start, Path: a.path(), Generation: a.generation, Src: a.src, Input: a.input}
 }
 
 // path returns the ids from the root to the actor. Slashes in ids are written

@@ -75,12 +75,12 @@ func (t *Tree) Fire(now int64, timer Timer) (*Step, error) {
 	return t.deliver(now, t.find(timer.Target, timer.TargetGeneration), &message{Event: timer.Event})
 }
 
-// Complete ends a task with its output.
+// Complete ends an invocation with its output.
 func (t *Tree) Complete(now int64, path string, generation int64, output any) (*Step, error) {
 	return t.result(now, path, generation, taskDone, "output", output)
 }
 
-// Fail ends a task with an error, which is any value.
+// Fail ends an invocation with an error, which is any value.
 func (t *Tree) Fail(now int64, path string, generation int64, err any) (*Step, error) {
 	if e, ok := err.(error); ok {
 		err = thrown(e)
@@ -95,7 +95,7 @@ func (t *Tree) result(now int64, path string, generation int64, kind, key string
 	}
 	to := t.find(path, generation)
 	if to != nil && to.logic.machine != nil {
-		return nil, fault.Invalidf("path", "is %q, which is not a task", path)
+		return nil, fault.Invalidf("path", "is %q, which is not an invocation", path)
 	}
 	return t.deliver(now, to, newMessage(kind, map[string]any{key: v}))
 }

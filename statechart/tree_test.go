@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// open parses a document that names effects and tasks nobody registered.
+// open parses a document that names effects and invocations nobody registered.
 func open(tb testing.TB, text string) *statechart.Machine {
 	tb.Helper()
 	m, err := statechart.Parse([]byte(text), &statechart.Registry{Open: true}, nil)
@@ -161,15 +161,15 @@ func TestLateResultsOfTasksAreDropped(t *testing.T) {
 			"onDone":{"target":"b","actions":{"type":"xstate.assign","params":{"assignment":{"got":{"$from":"event.output"}}}}}},
 			"on":{"AGAIN":{"target":"a","reenter":true}}},"b":{}}}`)
 	tree, step, _ := m.Start(0, nil)
-	first := step.Tasks[0]
+	first := step.Invocations[0]
 	if !first.Start || first.Path != "pay" || first.Src != "charge" {
 		t.Errorf("got %+v", first)
 	}
 	step = send(t, tree, "AGAIN")
-	if len(step.Tasks) != 2 || step.Tasks[0].Start || step.Tasks[0].Generation != first.Generation {
-		t.Fatalf("got %+v, want the first stopped and another started", step.Tasks)
+	if len(step.Invocations) != 2 || step.Invocations[0].Start || step.Invocations[0].Generation != first.Generation {
+		t.Fatalf("got %+v, want the first stopped and another started", step.Invocations)
 	}
-	second := step.Tasks[1]
+	second := step.Invocations[1]
 	tree = rebuild(t, m, tree)
 	if pending := tree.Pending(); len(pending) != 1 || pending[0].Generation != second.Generation {
 		t.Errorf("pending are %+v", pending)
@@ -192,7 +192,7 @@ func TestFailureOfATaskCarriesItsText(t *testing.T) {
 	m := open(t, `{"initial":"a","context":{"why":null},"states":{"a":{"invoke":{"id":"k","src":"x",
 		"onError":{"actions":{"type":"xstate.assign","params":{"assignment":{"why":{"$from":"event.error.message"}}}}}}}}}`)
 	tree, step, _ := m.Start(0, nil)
-	if _, err := tree.Fail(0, "k", step.Tasks[0].Generation, errors.New("no money")); err != nil {
+	if _, err := tree.Fail(0, "k", step.Invocations[0].Generation, errors.New("no money")); err != nil {
 		t.Fatal(err)
 	}
 	if got := tree.State().Context["why"]; got != "no money" {
@@ -266,7 +266,7 @@ func TestStopEndsEverything(t *testing.T) {
 		"machines":{"kid":{"after":{"5":{}}}}}`)
 	tree, _, _ := m.Start(0, nil)
 	step, err := tree.Stop(1)
-	if err != nil || tree.Status() != statechart.Stopped || len(step.Timers) != 2 || len(step.Tasks) != 1 || len(step.Effects) != 0 {
+	if err != nil || tree.Status() != statechart.Stopped || len(step.Timers) != 2 || len(step.Invocations) != 1 || len(step.Effects) != 0 {
 		t.Errorf("got %+v, %v", step, err)
 	}
 	if step := send(t, tree, "E"); !step.Dropped {

@@ -11,9 +11,9 @@ type State struct {
 	Generation int64  `json:"generation"`
 	// Src is the name of what it runs, "" for the root.
 	Src string `json:"src,omitempty"`
-	// Task says that it is a task: then it has no states and no context.
-	Task   bool   `json:"task,omitempty"`
-	Status Status `json:"status"`
+	// Invocation says that it is an invocation: then it has no states and no context.
+	Invocation bool   `json:"invocation,omitempty"`
+	Status     Status `json:"status"`
 	// Value is XState's state value.
 	Value any `json:"value,omitempty"`
 	// Active are the ids of the active states in the order of the document.
@@ -35,10 +35,10 @@ func (t *Tree) State() State { return t.root.state() }
 // Status returns the status of the root.
 func (t *Tree) Status() Status { return t.root.snap.status }
 
-// Pending returns the tasks that are running, as they were started.
-func (t *Tree) Pending() []TaskOp { return t.root.pending(nil) }
+// Pending returns the invocations that are running, as they were started.
+func (t *Tree) Pending() []InvokeOp { return t.root.pending(nil) }
 
-func (a *actor) pending(all []TaskOp) []TaskOp {
+func (a *actor) pending(all []InvokeOp) []InvokeOp {
 	if a.logic.machine == nil && a.phase == running {
 		all = append(all, a.task(true))
 	}
@@ -51,9 +51,9 @@ func (a *actor) pending(all []TaskOp) []TaskOp {
 func (a *actor) state() State {
 	s := State{
 		ID: a.id, Path: a.path(), Generation: a.generation, Src: a.src, Status: a.snap.status,
-		Output: a.snap.output, HasOutput: a.snap.hasOutput, Error: a.snap.err, Task: a.logic.machine == nil,
+		Output: a.snap.output, HasOutput: a.snap.hasOutput, Error: a.snap.err, Invocation: a.logic.machine == nil,
 	}
-	if s.Task {
+	if s.Invocation {
 		return s
 	}
 	s.Value = a.logic.machine.value(&a.snap)

@@ -32,7 +32,7 @@ func TestATaskWhoseEndIsCommittedIsNotLost(t *testing.T) {
 	}
 	var ticket *Ticket
 	err = eng.Update(t.Context(), func(tx *perdure.Tx) (err error) {
-		ticket, err = Enqueue(tx, functionType, map[string]string{"db_function": "shop.end"}, nil)
+		ticket, err = EnqueueIn(tx, functionType, map[string]string{"db_function": "shop.end"}, nil)
 		return err
 	})
 	if err != nil {

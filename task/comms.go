@@ -30,10 +30,10 @@ type SMS struct {
 	Body string
 }
 
-// SendEmail records an e-mail in the unit of work and kicks its process off: it
+// SendEmailIn records an e-mail in the unit of work and kicks its process off: it
 // is sent after the commit, and once more if the first attempt fails. The ticket
 // has the id of the send, by which its facts are found.
-func SendEmail(tx *perdure.Tx, m Email, options *EnqueueOptions) (*Ticket, error) {
+func SendEmailIn(tx *perdure.Tx, m Email, options *EnqueueOptions) (*Ticket, error) {
 	if err := m.validate(); err != nil {
 		return nil, tx.Fail(err)
 	}
@@ -43,8 +43,8 @@ func SendEmail(tx *perdure.Tx, m Email, options *EnqueueOptions) (*Ticket, error
 	})
 }
 
-// SendSMS is SendEmail for an SMS.
-func SendSMS(tx *perdure.Tx, m SMS, options *EnqueueOptions) (*Ticket, error) {
+// SendSMSIn is SendEmailIn for an SMS.
+func SendSMSIn(tx *perdure.Tx, m SMS, options *EnqueueOptions) (*Ticket, error) {
 	if err := m.validate(); err != nil {
 		return nil, tx.Fail(err)
 	}

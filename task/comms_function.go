@@ -127,7 +127,7 @@ func (c channel) giveUp(tx *perdure.Tx, id int64, f *store.SendFacts, capped boo
 // schedule begins an attempt.
 func (c channel) schedule(tx *perdure.Tx, id, attempt int64) error {
 	rt := tx.Engine().Runtime()
-	ticket, err := Enqueue(tx, string(c), map[string]any{
+	ticket, err := EnqueueIn(tx, string(c), map[string]any{
 		"task_type": c, c.id(): id, "attempt": attempt, "before_handler": "comms.get_" + c + "_payload",
 		"success_handler": "comms.record_" + c + "_success", "error_handler": "comms.record_" + c + "_failure",
 	}, nil)
@@ -148,7 +148,7 @@ func (c channel) lookAgain(tx *perdure.Tx, id, runs, idle, failures int64) (Enve
 		"task_type": functionType, "db_function": "comms.send_" + c + "_supervisor", c.id(): id, "run_count": runs, "idle_runs": idle,
 	}
 	delay := min(firstLook<<min(failures+idle, 20), lastLook)
-	if _, err := Enqueue(tx, functionType, again, &EnqueueOptions{Delay: delay}); err != nil {
+	if _, err := EnqueueIn(tx, functionType, again, &EnqueueOptions{Delay: delay}); err != nil {
 		return Envelope{}, err
 	}
 	return OK(nil)

@@ -362,12 +362,12 @@ func (Conformance) BadInputIsRefusedAtTheEdge(t *testing.T, db enginetest.Databa
 		"NUL":          with(func(m *task.Email) { m.HTML = "a\x00b" }),
 		"smuggled":     with(func(m *task.Email) { m.To = `"b@example.com> ORCPT=x" <b@` }),
 	} {
-		refuse(what, func(tx *perdure.Tx) error { _, err := task.SendEmail(tx, m, nil); return err })
+		refuse(what, func(tx *perdure.Tx) error { _, err := task.SendEmailIn(tx, m, nil); return err })
 	}
 	for what, m := range map[string]task.SMS{
 		"no number": {To: "0170", Body: "x"}, "no body": {To: "+4917012345"}, "long": {To: "+4917012345", Body: strings.Repeat("x", 1601)},
 	} {
-		refuse(what, func(tx *perdure.Tx) error { _, err := task.SendSMS(tx, m, nil); return err })
+		refuse(what, func(tx *perdure.Tx) error { _, err := task.SendSMSIn(tx, m, nil); return err })
 	}
 	for what, c := range map[string]struct {
 		taskType string
@@ -378,7 +378,7 @@ func (Conformance) BadInputIsRefusedAtTheEdge(t *testing.T, db enginetest.Databa
 		"negative": {"email", map[string]any{}, &task.EnqueueOptions{Delay: -1}},
 		"both":     {"email", map[string]any{}, &task.EnqueueOptions{Delay: 1, ScheduledAt: noon}},
 	} {
-		refuse(what, func(tx *perdure.Tx) error { _, err := task.Enqueue(tx, c.taskType, c.payload, c.options); return err })
+		refuse(what, func(tx *perdure.Tx) error { _, err := task.EnqueueIn(tx, c.taskType, c.payload, c.options); return err })
 	}
 	for what, o := range map[string]task.Options{
 		"concurrency": {Concurrency: -1}, "lease": {Lease: time.Millisecond}, "crashes": {MaxCrashes: 1}, "timeout": {Timeout: -1},

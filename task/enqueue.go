@@ -26,11 +26,11 @@ type EnqueueOptions struct {
 	Delay time.Duration
 }
 
-// Enqueue records a task in the unit of work. The payload is stored as JSON and
+// EnqueueIn records a task in the unit of work. The payload is stored as JSON and
 // must be an object. On PostgreSQL a business process enqueues by
 // queues.enqueue, in its functions; this is for those of SQLite, and for what
 // kicks a process off.
-func Enqueue(tx *perdure.Tx, taskType string, payload any, options *EnqueueOptions) (*Ticket, error) {
+func EnqueueIn(tx *perdure.Tx, taskType string, payload any, options *EnqueueOptions) (*Ticket, error) {
 	raw, err := edge.Marshal("payload of task "+taskType, payload, 0)
 	if err == nil {
 		err = checkTask(taskType, raw)

@@ -129,7 +129,7 @@ func (f *fixture) enqueue(t testing.TB, taskType string, payload any, options *t
 	t.Helper()
 	var ticket *task.Ticket
 	enginetest.NoError(t, f.eng.Update(enginetest.Context(t), func(tx *perdure.Tx) (err error) {
-		ticket, err = task.Enqueue(tx, taskType, payload, options)
+		ticket, err = task.EnqueueIn(tx, taskType, payload, options)
 		return err
 	}))
 	return ticket.ID
@@ -140,7 +140,7 @@ func (f *fixture) email(t testing.TB) int64 {
 	t.Helper()
 	var ticket *task.Ticket
 	enginetest.NoError(t, f.eng.Update(enginetest.Context(t), func(tx *perdure.Tx) (err error) {
-		ticket, err = task.SendEmail(tx, task.Email{From: "shop@example.com", To: "Ada <ada@example.com>", Subject: "Hello", Text: "Hello, Ada"}, nil)
+		ticket, err = task.SendEmailIn(tx, task.Email{From: "shop@example.com", To: "Ada <ada@example.com>", Subject: "Hello", Text: "Hello, Ada"}, nil)
 		return err
 	}))
 	return ticket.ID
@@ -272,7 +272,7 @@ func (f *fixture) sms(t testing.TB) int64 {
 	t.Helper()
 	var ticket *task.Ticket
 	enginetest.NoError(t, f.eng.Update(enginetest.Context(t), func(tx *perdure.Tx) (err error) {
-		ticket, err = task.SendSMS(tx, task.SMS{To: "+491701234567", Body: "Hello"}, nil)
+		ticket, err = task.SendSMSIn(tx, task.SMS{To: "+491701234567", Body: "Hello"}, nil)
 		return err
 	}))
 	return ticket.ID

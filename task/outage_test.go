@@ -20,7 +20,7 @@ type tasksProcess struct {
 // Add implements outagetest.Process.
 func (p tasksProcess) Add(ctx context.Context, id string) error {
 	return p.eng.Update(ctx, func(tx *perdure.Tx) error {
-		_, err := task.Enqueue(tx, "email", map[string]any{"id": id}, nil)
+		_, err := task.EnqueueIn(tx, "email", map[string]any{"id": id}, nil)
 		return err
 	})
 }

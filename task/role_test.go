@@ -76,7 +76,7 @@ func TestCase72TheWorkerNeedsNothingButItsFunctions(t *testing.T) {
 	})
 	enginetest.NoError(t, err)
 	defer func() { enginetest.NoError(t, worker.Close()) }()
-	d, err := dispatch.NewAlarm(worker, nil)
+	d, err := dispatch.NewWaker(worker, nil)
 	enginetest.NoError(t, err)
 	id := f.email(t)
 	d.Start()

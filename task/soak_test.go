@@ -53,7 +53,7 @@ func (f *fixture) kickOff(t *testing.T, sends int) {
 		batch := min(500, sends-done)
 		enginetest.NoError(t, f.eng.Update(enginetest.Context(t), func(tx *perdure.Tx) error {
 			for range batch {
-				if _, err := task.SendEmail(tx, task.Email{From: "a@example.com", To: "b@example.com", Subject: "s", Text: "t"}, nil); err != nil {
+				if _, err := task.SendEmailIn(tx, task.Email{From: "a@example.com", To: "b@example.com", Subject: "s", Text: "t"}, nil); err != nil {
 					return err
 				}
 			}

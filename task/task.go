@@ -15,7 +15,7 @@
 //	defer d.Stop(ctx)
 //	…
 //	err = eng.Update(ctx, func(tx *perdure.Tx) error {
-//		_, err := task.SendEmail(tx, task.Email{From: "shop@example.com", To: to, Subject: "Thanks", Text: text}, nil)
+//		_, err := task.SendEmailIn(tx, task.Email{From: "shop@example.com", To: to, Subject: "Thanks", Text: text}, nil)
 //		return err
 //	})
 //

@@ -35,7 +35,7 @@ func TestAGreetingOverHTTP(t *testing.T) {
 	url := "http://" + listener.Addr().String()
 
 	var started struct{ ID string }
-	call(t, http.MethodPost, url+"/v1/instances", `{"fsm":"hello","state":{"language":"fr"}}`, http.StatusCreated, &started)
+	call(t, http.MethodPost, url+"/v1/instances", `{"definition": "hello","state":{"language":"fr"}}`, http.StatusCreated, &started)
 	call(t, http.MethodPost, url+"/v1/instances/"+started.ID+"/signals", `{"name":"name","payload":"Ada"}`, http.StatusCreated, nil)
 	var done struct {
 		Status string

@@ -108,7 +108,7 @@ func kickOff(tx *perdure.Tx, postgres bool, customer string, cents int64) error 
 	if err != nil {
 		return err
 	}
-	_, err = task.Enqueue(tx, "db_function", map[string]any{"task_type": "db_function", "db_function": "billing.invoice_supervisor", "invoice_task_id": id}, nil)
+	_, err = task.EnqueueIn(tx, "db_function", map[string]any{"task_type": "db_function", "db_function": "billing.invoice_supervisor", "invoice_task_id": id}, nil)
 	return err
 }
 
@@ -133,7 +133,7 @@ func run(ctx context.Context, dsn string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	dispatcher, err := dispatch.NewAlarm(worker, nil)
+	dispatcher, err := dispatch.NewWaker(worker, nil)
 	if err != nil {
 		return err
 	}

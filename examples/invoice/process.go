@@ -79,7 +79,7 @@ func supervise(_ context.Context, tx *perdure.Tx, raw json.RawMessage) (task.Env
 	}
 	again := map[string]any{"task_type": "db_function", "db_function": "billing.invoice_supervisor", "invoice_task_id": p.ID, "run_count": p.Runs}
 	delay := 50 * time.Millisecond << min(p.Runs-1, 10)
-	if _, err := task.Enqueue(tx, "db_function", again, &task.EnqueueOptions{Delay: delay}); err != nil {
+	if _, err := task.EnqueueIn(tx, "db_function", again, &task.EnqueueOptions{Delay: delay}); err != nil {
 		return task.Envelope{}, err
 	}
 	return task.OK(nil)
@@ -117,7 +117,7 @@ func readFacts(tx *perdure.Tx, id int64) (f facts, err error) {
 // schedule begins an attempt: a task for the renderer, with its handlers, and
 // the fact.
 func schedule(tx *perdure.Tx, id, attempt int64) error {
-	ticket, err := task.Enqueue(tx, "render", map[string]any{
+	ticket, err := task.EnqueueIn(tx, "render", map[string]any{
 		"task_type": "render", "invoice_task_id": id, "attempt": attempt, "before_handler": "billing.get_invoice_payload",
 		"success_handler": "billing.record_invoice_success", "error_handler": "billing.record_invoice_failure",
 	}, nil)

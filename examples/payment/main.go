@@ -82,7 +82,7 @@ func callback(eng *perdure.Engine) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, err := fsm.Send(r.Context(), eng, r.PathValue("id"), r.PathValue("event"), nil, &fsm.SignalOptions{Key: r.FormValue("key")})
 		var missing *fault.NotFound
-		var ended *fsm.EndedError
+		var ended *fsm.FinishedError
 		switch {
 		case errors.As(err, &missing):
 			http.NotFound(w, r)
@@ -122,7 +122,7 @@ func run(ctx context.Context, out io.Writer) error {
 	if err := machines.Register(Payments); err != nil {
 		return err
 	}
-	dispatcher, err := dispatch.NewAlarm(machines, nil)
+	dispatcher, err := dispatch.NewWaker(machines, nil)
 	if err != nil {
 		return err
 	}

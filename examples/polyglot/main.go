@@ -55,7 +55,7 @@ func run(ctx context.Context, directory string, out io.Writer) (err error) {
 	}
 	registry.Start()
 	defer registry.Close()
-	worker, err := dispatch.NewAlarm(machines, nil)
+	worker, err := dispatch.NewWaker(machines, nil)
 	if err != nil {
 		return err
 	}

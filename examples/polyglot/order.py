@@ -47,7 +47,7 @@ def pack(order):
     if order["timed_out"]:
         return {"outcome": "stop", "reason": "nobody paid"}
     state = dict(order["state"], paid=order["awaited"][0]["payload"]["amount"])
-    parcels = [{"fsm": "parcel", "state": {"item": item}} for item in state["items"]]
+    parcels = [{"definition": "parcel", "state": {"item": item}} for item in state["items"]]
     return {"outcome": "spawn", "children": parcels, "step": "close", "state": state}
 
 

@@ -90,7 +90,7 @@ func schedule(ctx context.Context, eng *perdure.Engine) error {
 func now(ctx context.Context, eng *perdure.Engine, machines *fsm.Machines) (string, error) {
 	var started *fsm.Started
 	err := eng.Update(ctx, func(tx *perdure.Tx) (err error) {
-		started, err = machines.FireSchedule(tx, "nightly-report")
+		started, err = machines.FireScheduleIn(tx, "nightly-report")
 		return err
 	})
 	if err != nil {
@@ -114,7 +114,7 @@ func run(ctx context.Context, out io.Writer) error {
 	if err := machines.Register(Reports, Parts); err != nil {
 		return err
 	}
-	dispatcher, err := dispatch.NewAlarm(machines, nil)
+	dispatcher, err := dispatch.NewWaker(machines, nil)
 	if err != nil {
 		return err
 	}

@@ -74,8 +74,8 @@ func (s *Subscriptions) mail(_ context.Context, call actor.Call) error {
 // names.
 func (s *Subscriptions) register(actors *actor.Actors) error {
 	return actors.Register("subscription", machine, &actor.TypeOptions{
-		Effects: map[string]actor.Effect{"mail": {Run: s.mail}},
-		Tasks:   map[string]actor.Task{"charge": {Run: s.charge, Retry: retry.Exponential(5)}},
+		Effects:     map[string]actor.Effect{"mail": {Run: s.mail}},
+		Invocations: map[string]actor.Invocation{"charge": {Run: s.charge, Retry: retry.Exponential(5)}},
 		// Customers may pay and cancel, and nothing else.
 		Events: map[actor.CallerKind][]string{actor.Client: {"PAY", "CANCEL"}},
 	})
@@ -98,7 +98,7 @@ func run(ctx context.Context, out io.Writer) error {
 	if err := s.register(actors); err != nil {
 		return err
 	}
-	dispatcher, err := dispatch.NewAlarm(actors, nil)
+	dispatcher, err := dispatch.NewWaker(actors, nil)
 	if err != nil {
 		return err
 	}

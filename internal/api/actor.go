@@ -19,7 +19,7 @@ type Actor struct {
 	Status      actor.Status    `json:"status" enum:"active,done,error,stopped,quarantined"`
 	State       string          `json:"state" doc:"The active states, in words."`
 	Version     int64           `json:"version" doc:"How many steps it has taken."`
-	Machine     MachineRef      `json:"machine"`
+	Statechart  StatechartRef   `json:"statechart"`
 	Origin      string          `json:"origin" enum:"spawn,import,fork"`
 	Error       string          `json:"error,omitempty" doc:"Why it stands still."`
 	Caller      *ActorCaller    `json:"caller,omitempty" doc:"Who has spawned it."`
@@ -37,8 +37,8 @@ type Actor struct {
 	Events      []ActorEvent    `json:"events,omitempty" doc:"The events that its machine knows. Not in lists."`
 }
 
-// MachineRef names a version of a machine.
-type MachineRef struct {
+// StatechartRef names a version of a machine.
+type StatechartRef struct {
 	Name    string `json:"name"`
 	Version int64  `json:"version"`
 }
@@ -72,7 +72,7 @@ type ActorEvent struct {
 
 func showActor(r actor.Record) Actor {
 	shown := Actor{
-		Type: r.Ref.Type, ID: r.Ref.ID, Status: r.Status, State: stateText(r.Value), Version: r.Version, Machine: MachineRef{r.Ref.Type, r.Machine},
+		Type: r.Ref.Type, ID: r.Ref.ID, Status: r.Status, State: stateText(r.Value), Version: r.Version, Statechart: StatechartRef{r.Ref.Type, r.Machine},
 		Origin: r.Origin, Error: r.Reason, CreatedAt: Time(r.Created), UpdatedAt: Time(r.Updated), Value: r.Value,
 	}
 	if r.Caller.Kind != "" {
@@ -127,7 +127,7 @@ func (a *API) registerActors() {
 	handle(a, "stream-actor", a.streamActor)
 	handle(a, "open-socket", a.openSocket)
 	handle(a, "stop-actor", a.stopActor)
-	handle(a, "release-actor", a.releaseActor)
+	handle(a, "resume-actor", a.resumeActor)
 	handle(a, "reset-actor", a.resetActor)
 	handle(a, "delete-actor", a.deleteActor)
 	handle(a, "create-actor-token", a.createActorToken)
@@ -259,7 +259,7 @@ type LogEntry struct {
 	From    []string        `json:"from" nullable:"false" doc:"The ids of the states before the step."`
 	To      []string        `json:"to" nullable:"false" doc:"The ids of the states after it."`
 	State   string          `json:"state"`
-	Said    json.RawMessage `json:"said" doc:"What the step emitted and logged."`
+	Output  json.RawMessage `json:"output" doc:"What the step emitted and logged."`
 	Version int64           `json:"version"`
 }
 
@@ -294,7 +294,7 @@ func (a *API) getLog(ctx context.Context, in *logInput) (*One[ActorLog], error) 
 	for _, e := range entries[:min(in.Limit, len(entries))] {
 		shown := LogEntry{
 			Seq: e.Sequence, At: Time(e.At), Kind: e.Kind, Event: e.Event, From: before, To: activeIDs(root, e.Value), State: stateText(e.Value),
-			Said: showSaid(e.Said), Version: e.Sequence,
+			Output: showOutput(e.Output), Version: e.Sequence,
 		}
 		if e.Caller != nil {
 			shown.Caller = string(e.Caller.Kind) + ":" + e.Caller.ID
@@ -308,7 +308,7 @@ func (a *API) getLog(ctx context.Context, in *logInput) (*One[ActorLog], error) 
 }
 
 // showSaid returns what a step emitted and logged.
-func showSaid(s actor.Said) json.RawMessage {
+func showOutput(s actor.Output) json.RawMessage {
 	raw, err := json.Marshal(s)
 	if err != nil { // it was stored as JSON
 		return json.RawMessage("{}")

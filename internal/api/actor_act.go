@@ -25,8 +25,8 @@ func (a *API) stopActor(ctx context.Context, in *actOnActor) (*Done[Acted], erro
 	return a.byOperator(ctx, in.Key, in.ByActor, in.AsCaller, nil, a.config.Actors.StopIn)
 }
 
-func (a *API) releaseActor(ctx context.Context, in *actOnActor) (*Done[Acted], error) {
-	return a.byOperator(ctx, in.Key, in.ByActor, in.AsCaller, nil, a.config.Actors.ReleaseIn)
+func (a *API) resumeActor(ctx context.Context, in *actOnActor) (*Done[Acted], error) {
+	return a.byOperator(ctx, in.Key, in.ByActor, in.AsCaller, nil, a.config.Actors.ResumeIn)
 }
 
 // ActorReset names the step that an actor is put back to.
@@ -63,7 +63,7 @@ func (a *API) byOperator(
 
 // ActorBulk asks for an action on many actors.
 type ActorBulk struct {
-	Action string `json:"action" enum:"stop,release"`
+	Action string `json:"action" enum:"stop,resume"`
 	Many[ActorMatch]
 }
 
@@ -79,15 +79,15 @@ func (a *API) actOnActors(ctx context.Context, in *Posted[ActorBulk]) (*Done[Bul
 	return a.onEach(ctx, in.Key, in.Body, actors, act)
 }
 
-// onActor returns what stops or releases the actor with an id as it is shown: type/id.
+// onActor returns what stops or resumes the actor with an id as it is shown: type/id.
 func (a *API) onActor(ctx context.Context, action string) (func(*perdure.Tx, string) error, error) {
 	by, err := callerOf(ctx, "")
 	if err != nil {
 		return nil, err
 	}
 	act := a.config.Actors.StopIn
-	if action == "release" {
-		act = a.config.Actors.ReleaseIn
+	if action == "resume" {
+		act = a.config.Actors.ResumeIn
 	}
 	return func(tx *perdure.Tx, id string) error {
 		actorType, name, found := strings.Cut(id, "/")

@@ -12,7 +12,7 @@ import (
 // Timer is a delay of an actor that has not fired.
 type Timer struct {
 	Key         string          `json:"key"`
-	Kind        string          `json:"kind" enum:"machine"`
+	Kind        string          `json:"kind" enum:"timer"`
 	Type        string          `json:"type" doc:"The type of the event that it will send."`
 	Event       json.RawMessage `json:"event"`
 	DueAt       Time            `json:"due_at"`
@@ -29,7 +29,7 @@ type Timer struct {
 func showTimer(t actor.Timer) Timer {
 	event, _ := t.Event.MarshalJSON() // it came from JSON
 	return Timer{
-		Key: t.ID, Kind: "machine", Type: t.Event.Type, Event: event, DueAt: Time(t.Due), Delay: Duration(t.Delay), ScheduledAt: Time(t.Scheduled),
+		Key: t.ID, Kind: "timer", Type: t.Event.Type, Event: event, DueAt: Time(t.Due), Delay: Duration(t.Delay), ScheduledAt: Time(t.Scheduled),
 		Path: t.Path, Target: t.Target, State: t.State, Leads: t.Leads, Crashes: t.Crashes, Error: t.Error,
 	}
 }

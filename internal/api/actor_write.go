@@ -30,13 +30,13 @@ type Receipt struct {
 	Duplicate bool            `json:"duplicate,omitempty" doc:"The event with this key was handled before."`
 	Dropped   bool            `json:"dropped,omitempty" doc:"The actor had ended, so nothing happened."`
 	Snapshot  Snapshot        `json:"snapshot" doc:"What the caller sees now."`
-	Said      json.RawMessage `json:"said" doc:"What the step emitted and logged."`
+	Output    json.RawMessage `json:"output" doc:"What the step emitted and logged."`
 }
 
 func showReceipt(r actor.Receipt) Receipt {
 	return Receipt{
 		Type: r.Ref.Type, ID: r.Ref.ID, Version: r.Sequence, Created: r.Created, Duplicate: r.Duplicate, Dropped: r.Dropped,
-		Snapshot: showSnapshot(r.View), Said: showSaid(r.Said),
+		Snapshot: showSnapshot(r.View), Output: showOutput(r.Output),
 	}
 }
 

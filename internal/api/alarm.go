@@ -18,7 +18,7 @@ import (
 type Alarm struct {
 	ID             string          `json:"id" doc:"Its name, or that of its actor and its name with slashes between: order/42/reminder."`
 	Actor          *ActorRef       `json:"actor,omitempty" doc:"Whose it is, unless it is nobody's."`
-	Kind           string          `json:"kind" enum:"custom,machine" doc:"Set by somebody, or the delay of an actor, which is changed as one of its timers."`
+	Kind           string          `json:"kind" enum:"alarm,timer" doc:"Set by somebody, or the delay of an actor, which is changed as one of its timers."`
 	Type           string          `json:"type"`
 	Status         alarm.Status    `json:"status" enum:"pending,processing,failed,quarantined"`
 	Payload        json.RawMessage `json:"payload,omitempty" doc:"Not in lists."`
@@ -52,7 +52,7 @@ type ActorRef struct {
 
 func showAlarm(r alarm.Record) Alarm {
 	shown := Alarm{
-		ID: r.String(), Kind: "custom", Type: r.Type, Status: r.Status, Payload: r.Payload, Priority: Priority(r.Priority), DueAt: Time(r.Due),
+		ID: r.String(), Kind: "alarm", Type: r.Type, Status: r.Status, Payload: r.Payload, Priority: Priority(r.Priority), DueAt: Time(r.Due),
 		ScheduledAt: Time(r.Scheduled), Every: Duration(r.Every), Cron: r.Cron, Zone: r.Zone, Text: r.Recurs, Missed: r.Missed, MaxMissed: r.MaxMissed, Retry: ShowRetry(r.Retry), Attempts: r.Attempts,
 		MaxAttempts: r.MaxAttempts, Crashes: r.Crashes, Error: r.Error, Webhook: r.Webhook, Worker: r.Worker, CreatedAt: Time(r.Created),
 		LastAttemptAt: Time(r.LastAttempt), LeaseExpiresAt: Time(r.LeaseExpires),
@@ -142,7 +142,7 @@ func (m AlarmMatch) filter() (alarm.Filter, error) {
 type alarmFilter struct {
 	Paging
 	AlarmMatch
-	Kind    string `query:"kind" enum:"custom,machine" default:"custom" doc:"Those that somebody has set, or the delays of actors."`
+	Kind    string `query:"kind" enum:"alarm,timer" default:"alarm" doc:"Those that somebody has set, or the delays of actors."`
 	Unowned bool   `query:"unowned" doc:"Only alarms without an actor."`
 	Due     bool   `query:"due" doc:"Only alarms that are due and not claimed yet."`
 }
@@ -152,7 +152,7 @@ func (a *API) listAlarms(ctx context.Context, in *alarmFilter) (*List[Alarm], er
 	if err != nil {
 		return nil, err
 	}
-	if in.Kind == "machine" {
+	if in.Kind == "timer" {
 		return a.listDelays(ctx, f, in.Paging)
 	}
 	f.Unowned = in.Unowned
@@ -182,7 +182,7 @@ func (a *API) listDelays(ctx context.Context, f alarm.Filter, p Paging) (*List[A
 
 func showDelay(t store.AlarmPlace) Alarm {
 	return Alarm{
-		ID: alarm.Of(t.Actor.Type, t.Actor.ID, t.AlarmID).String(), Actor: &ActorRef{Type: t.Actor.Type, ID: t.Actor.ID}, Kind: "machine", Type: t.Type,
+		ID: alarm.Of(t.Actor.Type, t.Actor.ID, t.AlarmID).String(), Actor: &ActorRef{Type: t.Actor.Type, ID: t.Actor.ID}, Kind: "timer", Type: t.Type,
 		Status: alarm.Status(t.Status), DueAt: Time(t.Due), ScheduledAt: Time(t.Occurs), CreatedAt: Time(t.Created),
 	}
 }

@@ -102,7 +102,7 @@ type API struct {
 // New returns the API of an engine.
 func New(c Config) (*API, error) {
 	if c.Engine == nil || c.Auth == nil || c.lacks(c.Machines == nil, "definitions", "instances", "schedules") ||
-		c.lacks(c.Alarms == nil, "alarms") || c.lacks(c.Actors == nil, "actors", "machines") {
+		c.lacks(c.Alarms == nil, "alarms") || c.lacks(c.Actors == nil, "actors", "statecharts") {
 		return nil, fault.Invalidf("Config", "needs an engine with its machines, alarms and actors, and an Auth")
 	}
 	if c.OnError == nil {
@@ -177,7 +177,7 @@ func (a *API) register() {
 	a.registerTasks()
 	a.registerAlarms()
 	a.registerActors()
-	a.registerMachines()
+	a.registerStatecharts()
 	a.registerSearch()
 	a.registerAccess()
 	a.registerRemote()

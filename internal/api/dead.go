@@ -116,7 +116,7 @@ func (a *API) retrier(ctx context.Context, kind string) (func(*perdure.Tx, strin
 	case store.AlarmKind:
 		return a.alarmRetrier(ctx)
 	case store.ActorKind:
-		return a.onActor(ctx, "release")
+		return a.onActor(ctx, "resume")
 	}
 	return nil, fault.Invalidf("body.kind", "is unknown")
 }

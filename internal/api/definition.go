@@ -32,7 +32,7 @@ func (a *API) findDefinition(ctx context.Context, name string, version int) (fsm
 			return fsm.Recorded{}, err
 		}
 		for _, d := range all {
-			if d.FSM == name && (version == 0 || d.Version == version) {
+			if d.Name == name && (version == 0 || d.Version == version) {
 				return d, nil
 			}
 		}
@@ -41,7 +41,7 @@ func (a *API) findDefinition(ctx context.Context, name string, version int) (fsm
 	if version != 0 {
 		id = fmt.Sprintf("%s version %d", name, version)
 	}
-	return fsm.Recorded{}, &fault.NotFound{Kind: "fsm", ID: id}
+	return fsm.Recorded{}, &fault.NotFound{Kind: "definition", ID: id}
 }
 
 func (a *API) recorded(ctx context.Context, fresh bool) ([]fsm.Recorded, error) {
@@ -133,7 +133,7 @@ func (a *API) getDefinition(ctx context.Context, in *getDefinitionInput) (*Tagge
 			return a.answerDefinition(ctx, d, in.Reading)
 		}
 	}
-	return nil, &fault.NotFound{Kind: "fsm", ID: in.Name}
+	return nil, &fault.NotFound{Kind: "definition", ID: in.Name}
 }
 
 // answerDefinition shows a machine. What is part of a program cannot be changed here
@@ -182,9 +182,9 @@ func (a *API) allDefinitions(ctx context.Context) ([]Definition, error) {
 	}
 	var all []Definition
 	for _, r := range recorded {
-		stored, remote := remotes[r.FSM][r.Version]
-		if len(all) == 0 || all[len(all)-1].Name != r.FSM {
-			all = append(all, Definition{Name: r.FSM, Source: "go", Queue: r.Queue, Latest: r.Version, Schema: r.Schema})
+		stored, remote := remotes[r.Name][r.Version]
+		if len(all) == 0 || all[len(all)-1].Name != r.Name {
+			all = append(all, Definition{Name: r.Name, Source: "go", Queue: r.Queue, Latest: r.Version, Schema: r.Schema})
 		}
 		last := &all[len(all)-1]
 		last.Versions = append(last.Versions, showVersion(r, stored))

@@ -41,7 +41,7 @@ func (a *API) trigger(namespace, name string, payload json.RawMessage, o *hook.T
 		payload = json.RawMessage("null")
 	}
 	return func(tx *perdure.Tx) (func() Acted, error) {
-		id, err := hooks.Trigger(tx, name, payload, o)
+		id, err := hooks.TriggerIn(tx, name, payload, o)
 		return func() Acted { return Acted{id} }, err
 	}, nil
 }

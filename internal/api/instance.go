@@ -17,7 +17,7 @@ import (
 // Instance is an instance of a state machine.
 type Instance struct {
 	ID         string          `json:"id"`
-	FSM        string          `json:"fsm"`
+	Definition string          `json:"definition"`
 	Version    int             `json:"version"`
 	Step       string          `json:"step"`
 	Status     fsm.Status      `json:"status" enum:"scheduled,runnable,executing,awaiting_signal,awaiting_children,queued,unrouted,done,stopped,failed,cancelled,quarantined"`
@@ -55,7 +55,7 @@ type ChildrenCount struct {
 
 func showInstance(i fsm.Instance) Instance {
 	return Instance{
-		ID: i.ID, FSM: i.FSM, Version: i.Version, Step: i.Step, Status: i.Status, State: i.State, Queue: i.Queue, Priority: Priority(i.Priority),
+		ID: i.ID, Definition: i.Definition, Version: i.Version, Step: i.Step, Status: i.Status, State: i.State, Queue: i.Queue, Priority: Priority(i.Priority),
 		Attempt: i.Attempt, Failures: i.Failures, Crashes: i.Crashes, Parent: i.Parent, Partition: i.Partition, UniqueKey: i.Unique, Result: i.Result, Error: i.Error,
 		CreatedAt: Time(i.Created), DueAt: Time(i.Due), DeadlineAt: Time(i.Deadline), FinishedAt: Time(i.Finished), Unreceived: i.Unreceived,
 		CancelReason: i.CancelReason, OnCancel: i.OnCancel,
@@ -88,20 +88,20 @@ func (a *API) registerInstances() {
 
 // InstanceMatch narrows a list of instances.
 type InstanceMatch struct {
-	FSM       string       `query:"fsm" json:"fsm,omitempty" maxLength:"128"`
-	Status    []fsm.Status `query:"status" json:"status,omitempty" enum:"live,ended,scheduled,runnable,executing,awaiting_signal,awaiting_children,queued,unrouted,done,stopped,failed,cancelled,quarantined" doc:"Of these statuses; live and ended stand for all of their kind."`
-	Step      string       `query:"step" json:"step,omitempty" maxLength:"128"`
-	Queue     string       `query:"queue" json:"queue,omitempty" maxLength:"128"`
-	Parent    string       `query:"parent" json:"parent,omitempty" maxLength:"36"`
-	UniqueKey string       `query:"unique_key" json:"unique_key,omitempty" maxLength:"512" doc:"The instances that have this key."`
+	Definition string       `query:"definition" json:"definition,omitempty" maxLength:"128"`
+	Status     []fsm.Status `query:"status" json:"status,omitempty" enum:"live,ended,scheduled,runnable,executing,awaiting_signal,awaiting_children,queued,unrouted,done,stopped,failed,cancelled,quarantined" doc:"Of these statuses; live and ended stand for all of their kind."`
+	Step       string       `query:"step" json:"step,omitempty" maxLength:"128"`
+	Queue      string       `query:"queue" json:"queue,omitempty" maxLength:"128"`
+	Parent     string       `query:"parent" json:"parent,omitempty" maxLength:"36"`
+	UniqueKey  string       `query:"unique_key" json:"unique_key,omitempty" maxLength:"512" doc:"The instances that have this key."`
 }
 
 func (m InstanceMatch) narrows() bool {
-	return m.FSM+m.Step+m.Queue+m.Parent+m.UniqueKey != "" || len(m.Status) > 0
+	return m.Definition+m.Step+m.Queue+m.Parent+m.UniqueKey != "" || len(m.Status) > 0
 }
 
 func (m InstanceMatch) filter() inspect.Instances {
-	return inspect.Instances{FSM: m.FSM, Statuses: m.Status, Step: m.Step, Queue: m.Queue, Parent: m.Parent, UniqueKey: m.UniqueKey}
+	return inspect.Instances{FSM: m.Definition, Statuses: m.Status, Step: m.Step, Queue: m.Queue, Parent: m.Parent, UniqueKey: m.UniqueKey}
 }
 
 type instanceFilter struct {
@@ -131,13 +131,13 @@ func (a *API) findInstances(ctx context.Context, f inspect.Instances, cursor str
 	if a.rt.Store.Inspects() {
 		return a.inspect.Instances(ctx, f, cursor, limit)
 	}
-	stored := fsm.Filter{FSM: f.FSM, Queue: f.Queue, Parent: f.Parent, Step: f.Step}
+	stored := fsm.Filter{Definition: f.FSM, Queue: f.Queue, Parent: f.Parent, Step: f.Step}
 	for _, s := range f.Statuses {
 		switch {
 		case s == "live":
 			stored.Live = true
-		case s.Ended():
-			stored.Ended = append(stored.Ended, s)
+		case s.Finished():
+			stored.Finished = append(stored.Finished, s)
 		default:
 			return nil, "", fault.Invalidf("status", "must be live or that of an ended instance on this database, got %q", s)
 		}
@@ -245,7 +245,7 @@ func (a *API) getHistory(ctx context.Context, in *ByID) (*One[History], error) {
 	if err != nil {
 		return nil, err
 	}
-	events := []Event{{At: Time(i.Created), Outcome: "created", Detail: i.FSM}}
+	events := []Event{{At: Time(i.Created), Outcome: "created", Detail: i.Definition}}
 	if a.rt.Store.Inspects() {
 		signals, _, err := a.inspect.Signals(ctx, in.ID, "", historyLimit)
 		if err != nil {
@@ -260,7 +260,7 @@ func (a *API) getHistory(ctx context.Context, in *ByID) (*One[History], error) {
 		return nil, err
 	}
 	for _, c := range children {
-		events = append(events, Event{At: Time(c.Created), Outcome: "child", Detail: c.FSM + ": " + string(c.Status), ID: c.ID})
+		events = append(events, Event{At: Time(c.Created), Outcome: "child", Detail: c.Definition + ": " + string(c.Status), ID: c.ID})
 	}
 	steps, _, err := a.config.Machines.History(ctx, in.ID, "", historyLimit)
 	if err != nil {
@@ -322,7 +322,7 @@ func attemptEvents(attempts []retry.Attempt, steps []fsm.Transition) []Event {
 func lastEvents(i fsm.Instance) []Event {
 	now := Event{At: Time(i.Due), Outcome: "due", Step: i.Step, Attempt: i.Attempt, Detail: string(i.Status), Error: i.Error}
 	switch {
-	case i.Status.Ended():
+	case i.Status.Finished():
 		now.At, now.Outcome, now.Detail = Time(i.Finished), string(i.Status), ""
 		return []Event{now}
 	case i.Status == fsm.AwaitingSignal || i.Status == fsm.AwaitingChildren:

@@ -14,9 +14,9 @@ import (
 
 // Start describes an instance to be started.
 type Start struct {
-	FSM     string          `json:"fsm" maxLength:"128"`
-	Version int             `json:"version,omitempty" minimum:"0" maximum:"2147483647" doc:"Default: the newest one."`
-	State   json.RawMessage `json:"state,omitempty" doc:"Default: an empty object."`
+	Definition string          `json:"definition" maxLength:"128"`
+	Version    int             `json:"version,omitempty" minimum:"0" maximum:"2147483647" doc:"Default: the newest one."`
+	State      json.RawMessage `json:"state,omitempty" doc:"Default: an empty object."`
 	StartOptions
 }
 
@@ -65,7 +65,7 @@ func (s Started) httpStatus() int {
 }
 
 func (a *API) startInstance(ctx context.Context, in *Posted[Start]) (*Done[Started], error) {
-	d, err := a.findDefinition(ctx, in.Body.FSM, in.Body.Version)
+	d, err := a.findDefinition(ctx, in.Body.Definition, in.Body.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ type BatchResult struct {
 func (a *API) startInstances(ctx context.Context, in *Posted[Batch]) (*Done[BatchResult], error) {
 	machines := make([]*fsm.Definition[json.RawMessage], len(in.Body.Instances))
 	for i, s := range in.Body.Instances {
-		d, err := a.findDefinition(ctx, s.FSM, s.Version)
+		d, err := a.findDefinition(ctx, s.Definition, s.Version)
 		if err != nil {
 			return nil, fmt.Errorf("instance %d: %w", i, err)
 		}
@@ -111,7 +111,7 @@ func startAll(tx *perdure.Tx, machines []*fsm.Definition[json.RawMessage], start
 	var results []*fsm.Started
 	for from := 0; from < len(starts); {
 		to := from + 1
-		for to < len(starts) && starts[to].FSM == starts[from].FSM && starts[to].Version == starts[from].Version {
+		for to < len(starts) && starts[to].Definition == starts[from].Definition && starts[to].Version == starts[from].Version {
 			to++
 		}
 		var states []json.RawMessage

@@ -63,9 +63,9 @@ func (a *API) registerOutbox() {
 	handle(a, "list-consumers", a.listConsumers)
 	handle(a, "tail-outbox", a.tailOutbox)
 	handle(a, "get-outbox-status", a.getOutboxStatus)
-	handle(a, "prune-outbox", a.pruneOutbox)
+	handle(a, "purge-outbox", a.purgeOutbox)
 	handle(a, "reset-consumer", a.resetConsumer)
-	handle(a, "forget-consumer", a.forgetConsumer)
+	handle(a, "delete-consumer", a.deleteConsumer)
 }
 
 type outboxInput struct {

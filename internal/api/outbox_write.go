@@ -12,7 +12,7 @@ import (
 // OutboxStatus is the state of the outbox.
 type OutboxStatus struct {
 	Last          string        `json:"last" doc:"The stamp of the last entry; zeros: there is none."`
-	PrunedThrough string        `json:"pruned_through" doc:"The last stamp that retention has removed; zeros: none."`
+	PurgedThrough string        `json:"purged_through" doc:"The last stamp that retention has removed; zeros: none."`
 	Incarnations  []Incarnation `json:"incarnations" nullable:"false" doc:"The restarts of the outbox after restores and failovers."`
 	Consumers     []Consumer    `json:"consumers" nullable:"false"`
 }
@@ -34,7 +34,7 @@ func (a *API) getOutboxStatus(ctx context.Context, _ *struct{}) (*One[OutboxStat
 	if err != nil {
 		return nil, err
 	}
-	shown := OutboxStatus{Last: status.Last.String(), PrunedThrough: status.PrunedThrough.String(), Incarnations: []Incarnation{}, Consumers: []Consumer{}}
+	shown := OutboxStatus{Last: status.Last.String(), PurgedThrough: status.PurgedThrough.String(), Incarnations: []Incarnation{}, Consumers: []Consumer{}}
 	for _, i := range status.Incarnations {
 		shown.Incarnations = append(shown.Incarnations, Incarnation{Number: i.Number, After: i.After.String(), Reason: i.Reason, CreatedAt: Time(i.Created)})
 	}
@@ -93,25 +93,25 @@ func (a *API) resetConsumer(ctx context.Context, in *resetConsumerInput) (*One[M
 	return one(Moved{Name: in.Name, From: before.Position.String(), To: to.String()}), nil
 }
 
-// Forgotten is a consumer that was removed.
-type Forgotten struct {
+// DeletedConsumer is a consumer that was removed.
+type DeletedConsumer struct {
 	Name     string `json:"name"`
 	Position string `json:"position" doc:"The last stamp that it had acknowledged."`
 }
 
-func (a *API) forgetConsumer(ctx context.Context, in *ByName) (*One[Forgotten], error) {
+func (a *API) deleteConsumer(ctx context.Context, in *ByName) (*One[DeletedConsumer], error) {
 	before, err := a.consumer(ctx, in.Name)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.config.Engine.Outbox().Forget(ctx, in.Name); err != nil {
+	if err := a.config.Engine.Outbox().DeleteConsumer(ctx, in.Name); err != nil {
 		return nil, err
 	}
-	return one(Forgotten{Name: in.Name, Position: before.Position.String()}), nil
+	return one(DeletedConsumer{Name: in.Name, Position: before.Position.String()}), nil
 }
 
-func (a *API) pruneOutbox(ctx context.Context, in *oldInput) (*One[Removed], error) {
-	actOf(ctx).through("prune")
-	n, err := a.config.Engine.Outbox().Prune(ctx, time.Duration(in.Body.OlderThan))
+func (a *API) purgeOutbox(ctx context.Context, in *oldInput) (*One[Removed], error) {
+	actOf(ctx).through("purge")
+	n, err := a.config.Engine.Outbox().Purge(ctx, time.Duration(in.Body.OlderThan))
 	return one(Removed{Removed: int64(n)}), err
 }

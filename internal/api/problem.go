@@ -191,8 +191,8 @@ func classify(err error) (int, string) {
 // isState reports whether something exists but is not in a state for what was
 // asked.
 func isState(err error) bool {
-	return is[*fsm.EndedError](err) || is[*fsm.LiveError](err) || is[*fsm.InboxFullError](err) || is[*hook.StateError](err) || is[*task.StateError](err) ||
-		is[*alarm.StateError](err) || is[*actor.EndedError](err) || is[*actor.QuarantinedError](err) || is[*actor.VersionError](err)
+	return is[*fsm.FinishedError](err) || is[*fsm.LiveError](err) || is[*fsm.InboxFullError](err) || is[*hook.StateError](err) || is[*task.StateError](err) ||
+		is[*alarm.StateError](err) || is[*actor.FinishedError](err) || is[*actor.QuarantinedError](err) || is[*actor.VersionError](err)
 }
 
 func is[E error](err error) bool {

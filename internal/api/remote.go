@@ -124,7 +124,7 @@ func (a *API) remotes(ctx context.Context) (map[string]map[int]remote.Stored, er
 
 // unredacted are the routes whose answers are for programs that need them as they
 // are, or have no payloads but definitions.
-var unredacted = []string{"list-outbox", "get-machine", "put-machine"}
+var unredacted = []string{"list-outbox", "get-statechart", "put-statechart"}
 
 // redact takes out of an answer what the rules say, but not for an actor's own
 // callers.

@@ -12,18 +12,18 @@ import (
 
 // Schedule starts instances at the ticks of a cron expression or an interval.
 type Schedule struct {
-	Name    string     `json:"name"`
-	FSM     string     `json:"fsm"`
-	Version int        `json:"version"`
-	Spec    string     `json:"spec" doc:"A cron expression, or an interval such as @every 90s." example:"30 2 * * *"`
-	Zone    string     `json:"zone,omitempty" doc:"The IANA time zone of a cron expression." example:"Europe/Berlin"`
-	Text    string     `json:"text" doc:"The spec in words."`
-	Missed  fsm.Missed `json:"missed" enum:"once,skip,all" doc:"What becomes of ticks that passed while no process ran."`
-	Paused  bool       `json:"paused"`
-	NextAt  Time       `json:"next_at,omitzero"`
-	LastAt  Time       `json:"last_at,omitzero"`
-	Ticks   []Time     `json:"next" nullable:"false" doc:"The next five ticks, as if it were not paused."`
-	Error   string     `json:"error,omitempty" doc:"Why the server cannot read the schedule, which does not fire then."`
+	Name       string     `json:"name"`
+	Definition string     `json:"definition"`
+	Version    int        `json:"version"`
+	Spec       string     `json:"spec" doc:"A cron expression, or an interval such as @every 90s." example:"30 2 * * *"`
+	Zone       string     `json:"zone,omitempty" doc:"The IANA time zone of a cron expression." example:"Europe/Berlin"`
+	Text       string     `json:"text" doc:"The spec in words."`
+	Missed     fsm.Missed `json:"missed" enum:"once,skip,all" doc:"What becomes of ticks that passed while no process ran."`
+	Paused     bool       `json:"paused"`
+	NextAt     Time       `json:"next_at,omitzero"`
+	LastAt     Time       `json:"last_at,omitzero"`
+	Ticks      []Time     `json:"next" nullable:"false" doc:"The next five ticks, as if it were not paused."`
+	Error      string     `json:"error,omitempty" doc:"Why the server cannot read the schedule, which does not fire then."`
 
 	MaxMissed int             `json:"max_missed,omitempty" doc:"Bounds missed=all. Not in lists."`
 	State     json.RawMessage `json:"state,omitempty" doc:"The state of the instances. Not in lists."`
@@ -35,7 +35,7 @@ const shownTicks = 5
 
 func (a *API) showSchedule(s fsm.ScheduleStatus) Schedule {
 	shown := Schedule{
-		Name: s.Name, FSM: s.FSM, Version: s.Version, Spec: s.Spec, Zone: s.Zone, Text: s.Text, Missed: s.Missed, Paused: s.Paused,
+		Name: s.Name, Definition: s.Definition, Version: s.Version, Spec: s.Spec, Zone: s.Zone, Text: s.Text, Missed: s.Missed, Paused: s.Paused,
 		NextAt: Time(s.Next), LastAt: Time(s.Last), Ticks: []Time{}, Error: s.Error,
 	}
 	for _, tick := range s.Ticks(a.rt.Clock.Now(), shownTicks) {
@@ -70,7 +70,7 @@ type getScheduleInput struct {
 }
 
 func (a *API) getSchedule(ctx context.Context, in *getScheduleInput) (*Tagged[Schedule], error) {
-	s, err := a.config.Machines.Schedule(ctx, in.Name)
+	s, err := a.config.Machines.GetSchedule(ctx, in.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (a *API) answerSchedule(s fsm.ScheduleStatus) (*Tagged[Schedule], error) {
 // scheduleTag names what of a schedule somebody has set. Its ticks pass by
 // themselves and are no part of it.
 func scheduleTag(s *fsm.ScheduleStatus) (string, error) {
-	return etagOf(s.Name, s.FSM, s.Version, s.Spec, s.Zone, s.Missed, s.MaxMissed, s.Paused, s.State, s.Start)
+	return etagOf(s.Name, s.Definition, s.Version, s.Spec, s.Zone, s.Missed, s.MaxMissed, s.Paused, s.State, s.Start)
 }
 
 // Ticks is when an expression ticks, or what is wrong with it.
@@ -124,15 +124,15 @@ func (a *API) tellTicks(_ context.Context, in *ticksInput) (*One[Ticks], error) 
 
 // ScheduleInput is a schedule to be set.
 type ScheduleInput struct {
-	FSM       string          `json:"fsm" maxLength:"128"`
-	Version   int             `json:"version,omitempty" minimum:"0" maximum:"2147483647" doc:"Default: the newest one now."`
-	Spec      string          `json:"spec" maxLength:"256" doc:"A cron expression, or an interval such as @every 90s."`
-	Zone      string          `json:"zone,omitempty" maxLength:"64" doc:"Default: UTC."`
-	State     json.RawMessage `json:"state,omitempty" doc:"The state of the instances. Default: an empty object."`
-	Missed    fsm.Missed      `json:"missed,omitempty" enum:"once,skip,all" doc:"Default: once."`
-	MaxMissed int             `json:"max_missed,omitempty" minimum:"0" maximum:"1000" doc:"Bounds missed=all. Default: 100."`
-	Paused    bool            `json:"paused,omitempty"`
-	Start     *ScheduleStart  `json:"start,omitempty" doc:"How the instances are started."`
+	Definition string          `json:"definition" maxLength:"128"`
+	Version    int             `json:"version,omitempty" minimum:"0" maximum:"2147483647" doc:"Default: the newest one now."`
+	Spec       string          `json:"spec" maxLength:"256" doc:"A cron expression, or an interval such as @every 90s."`
+	Zone       string          `json:"zone,omitempty" maxLength:"64" doc:"Default: UTC."`
+	State      json.RawMessage `json:"state,omitempty" doc:"The state of the instances. Default: an empty object."`
+	Missed     fsm.Missed      `json:"missed,omitempty" enum:"once,skip,all" doc:"Default: once."`
+	MaxMissed  int             `json:"max_missed,omitempty" minimum:"0" maximum:"1000" doc:"Bounds missed=all. Default: 100."`
+	Paused     bool            `json:"paused,omitempty"`
+	Start      *ScheduleStart  `json:"start,omitempty" doc:"How the instances are started."`
 }
 
 // ScheduleStart is how the instances of a schedule are started.
@@ -165,7 +165,7 @@ type setScheduleInput struct {
 
 func (a *API) setSchedule(ctx context.Context, in *setScheduleInput) (*Tagged[Schedule], error) {
 	b := in.Body
-	d, err := a.findDefinition(ctx, b.FSM, b.Version)
+	d, err := a.findDefinition(ctx, b.Definition, b.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func (a *API) withSchedule(ctx context.Context, name string, change func(*perdur
 	var s fsm.ScheduleStatus
 	err := a.config.Engine.Update(ctx, func(tx *perdure.Tx) (err error) {
 		if err = change(tx); err == nil {
-			s, err = a.config.Machines.ScheduleIn(tx, name)
+			s, err = a.config.Machines.GetScheduleIn(tx, name)
 		}
 		return err
 	})
@@ -200,7 +200,7 @@ func (a *API) allowSchedule(tx *perdure.Tx, name string, in Changing) error {
 	if in.IfMatch == "" {
 		return nil
 	}
-	s, err := a.config.Machines.ScheduleIn(tx, name)
+	s, err := a.config.Machines.GetScheduleIn(tx, name)
 	if err != nil {
 		return err
 	}
@@ -230,7 +230,7 @@ func (a *API) changeSchedule(ctx context.Context, in *changeScheduleInput) (*Tag
 		if err := a.allowSchedule(tx, in.Name, in.Changing); err != nil {
 			return err
 		}
-		return a.config.Machines.ChangeSchedule(tx, in.Name, fsm.ScheduleChange{
+		return a.config.Machines.ChangeScheduleIn(tx, in.Name, fsm.ScheduleChange{
 			Spec: b.Spec, Zone: b.Zone, Missed: b.Missed, MaxMissed: b.MaxMissed, Paused: b.Paused, State: b.State,
 		})
 	})
@@ -246,7 +246,7 @@ func (a *API) removeSchedule(ctx context.Context, in *removeScheduleInput) (*str
 		if err := a.allowSchedule(tx, in.Name, in.Changing); err != nil {
 			return err
 		}
-		return a.config.Machines.RemoveScheduleIn(tx, in.Name)
+		return a.config.Machines.DeleteScheduleIn(tx, in.Name)
 	})
 }
 
@@ -258,7 +258,7 @@ type actOnName struct {
 
 func (a *API) fireSchedule(ctx context.Context, in *actOnName) (*Done[Started], error) {
 	return effect(ctx, a, in.Key, nil, func(tx *perdure.Tx) (func() Started, error) {
-		started, err := a.config.Machines.FireSchedule(tx, in.Name)
+		started, err := a.config.Machines.FireScheduleIn(tx, in.Name)
 		return func() Started { return Started(*started) }, err
 	})
 }
@@ -273,6 +273,6 @@ func (a *API) resumeSchedule(ctx context.Context, in *actOnName) (*Done[Acted], 
 
 func (a *API) setPaused(ctx context.Context, in *actOnName, paused bool) (*Done[Acted], error) {
 	return effect(ctx, a, in.Key, nil, func(tx *perdure.Tx) (func() Acted, error) {
-		return func() Acted { return Acted{in.Name} }, a.config.Machines.PauseSchedule(tx, in.Name, paused)
+		return func() Acted { return Acted{in.Name} }, a.config.Machines.PauseScheduleIn(tx, in.Name, paused)
 	})
 }

@@ -66,7 +66,7 @@ func (a *API) getFacets(ctx context.Context, in *facetsInput) (*One[map[string][
 		}
 		found["state"] = firstFacets(found["state"])
 	case store.AlarmKind:
-		found["kind"] = []string{"custom", "machine"}
+		found["kind"] = []string{"alarm", "timer"}
 	}
 	return one(found), nil
 }

@@ -226,7 +226,7 @@ type TaskInput struct {
 func (a *API) enqueueTask(ctx context.Context, in *Posted[TaskInput]) (*Done[Acted], error) {
 	b := in.Body
 	return effect(ctx, a, in.Key, b, func(tx *perdure.Tx) (func() Acted, error) {
-		ticket, err := task.Enqueue(tx, b.Type, b.Payload, &task.EnqueueOptions{ScheduledAt: timeOf(b.At), Delay: time.Duration(b.Delay)})
+		ticket, err := task.EnqueueIn(tx, b.Type, b.Payload, &task.EnqueueOptions{ScheduledAt: timeOf(b.At), Delay: time.Duration(b.Delay)})
 		return func() Acted { return Acted{strconv.FormatInt(ticket.ID, 10)} }, err
 	})
 }
@@ -257,15 +257,15 @@ func start(tx *perdure.Tx, name string, payload json.RawMessage, o *task.Enqueue
 		if err := json.Unmarshal(payload, &m); err != nil {
 			return nil, badPayload(err)
 		}
-		return task.SendEmail(tx, task.Email(m), o)
+		return task.SendEmailIn(tx, task.Email(m), o)
 	case "sms":
 		var m struct{ From, To, Body string }
 		if err := json.Unmarshal(payload, &m); err != nil {
 			return nil, badPayload(err)
 		}
-		return task.SendSMS(tx, task.SMS(m), o)
+		return task.SendSMSIn(tx, task.SMS(m), o)
 	}
-	return task.Enqueue(tx, name, payload, o)
+	return task.EnqueueIn(tx, name, payload, o)
 }
 
 func badPayload(err error) error {

@@ -219,7 +219,7 @@ func (b *fsmBench) pickUp(ctx context.Context) (FSMResult, error) {
 	if err := m.Register(probe); err != nil {
 		return FSMResult{}, err
 	}
-	alarm, err := dispatch.NewAlarm(m, nil)
+	alarm, err := dispatch.NewWaker(m, nil)
 	if err != nil {
 		return FSMResult{}, err
 	}

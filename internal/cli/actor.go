@@ -66,7 +66,7 @@ func registerFile(cmd *cobra.Command, actors *actor.Actors, typ string, m machin
 		return err
 	}
 	o := &actor.TypeOptions{Version: m.version}
-	if o.Effects, o.Tasks, err = stubsFor(raw); err != nil {
+	if o.Effects, o.Invocations, err = stubsFor(raw); err != nil {
 		return err
 	}
 	return actors.Register(typ, raw, o)
@@ -79,11 +79,11 @@ func stubsOf(ctx context.Context, eng *perdure.Engine) (*actor.Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	documents, err := actors.Documents(ctx)
+	documents, err := actors.Statecharts(ctx)
 	if err != nil {
 		return nil, err
 	}
-	o := &actor.Options{Effects: map[string]actor.Effect{}, Tasks: map[string]actor.Task{}}
+	o := &actor.Options{Effects: map[string]actor.Effect{}, Invocations: map[string]actor.Invocation{}}
 	for _, d := range documents {
 		effects, tasks, err := stubsFor(d.Machine)
 		if err != nil {
@@ -93,7 +93,7 @@ func stubsOf(ctx context.Context, eng *perdure.Engine) (*actor.Options, error) {
 			o.Effects[name] = e
 		}
 		for name, t := range tasks {
-			o.Tasks[name] = t
+			o.Invocations[name] = t
 		}
 	}
 	return o, nil
@@ -103,17 +103,17 @@ func stubsOf(ctx context.Context, eng *perdure.Engine) (*actor.Options, error) {
 var errElsewhere = errors.New("is handled by the program that serves the actor")
 
 // stubsFor returns handlers for the effects and tasks that a machine names.
-func stubsFor(document []byte) (map[string]actor.Effect, map[string]actor.Task, error) {
+func stubsFor(document []byte) (map[string]actor.Effect, map[string]actor.Invocation, error) {
 	machine, err := statechart.Parse(document, &statechart.Registry{Open: true}, nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	effects, tasks := map[string]actor.Effect{}, map[string]actor.Task{}
+	effects, tasks := map[string]actor.Effect{}, map[string]actor.Invocation{}
 	for _, name := range machine.Effects() {
 		effects[name] = actor.Effect{Run: func(context.Context, actor.Call) error { return errElsewhere }}
 	}
-	for _, name := range machine.Tasks() {
-		tasks[name] = actor.Task{Run: func(context.Context, actor.Call) (any, error) { return nil, errElsewhere }}
+	for _, name := range machine.Invocations() {
+		tasks[name] = actor.Invocation{Run: func(context.Context, actor.Call) (any, error) { return nil, errElsewhere }}
 	}
 	return effects, tasks, nil
 }
@@ -225,7 +225,7 @@ func (a *app) actorSend() *cobra.Command {
 				return err
 			}
 			if receipt.Dropped {
-				return &actor.EndedError{Ref: ref, Status: receipt.Snapshot.Status}
+				return &actor.FinishedError{Ref: ref, Status: receipt.Snapshot.Status}
 			}
 			return a.show(raw, func(w io.Writer) { describeReceipt(w, receipt) })
 		})
@@ -246,7 +246,7 @@ func describeReceipt(w io.Writer, r api.Receipt) {
 		Emitted []struct{ Event json.RawMessage }
 		Logs    []struct{ Value json.RawMessage }
 	}
-	_ = json.Unmarshal(r.Said, &said) // shown as far as it can be read
+	_ = json.Unmarshal(r.Output, &said) // shown as far as it can be read
 	for _, e := range said.Emitted {
 		fmt.Fprintf(w, "  emits %s\n", compact(e.Event))
 	}

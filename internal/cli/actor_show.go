@@ -89,7 +89,7 @@ func (a *app) describeActor(w io.Writer, s api.Actor) {
 		{"actor", plain(s.Type + "/" + s.ID)},
 		{"status", a.color(actorColors[s.Status], string(s.Status))},
 		{"state", stateText(s.Value)},
-		{"version", fmt.Sprintf("%d (machine version %d)", s.Version, s.Machine.Version)},
+		{"version", fmt.Sprintf("%d (machine version %d)", s.Version, s.Statechart.Version)},
 		{"created", moment(s.CreatedAt)},
 		{"updated", moment(s.UpdatedAt)},
 	}
@@ -189,7 +189,7 @@ func (a *app) actorTypes() *cobra.Command {
 	return &cobra.Command{
 		Use: "types", Short: "List the machines that are registered in the database", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return showList(a, cmd, "/v1/machines", nil, paging{}, []string{"TYPE", "VERSION"}, func(m api.Machine) []string {
+			return showList(a, cmd, "/v1/statecharts", nil, paging{}, []string{"TYPE", "VERSION"}, func(m api.Statechart) []string {
 				return []string{plain(m.Name), fmt.Sprint(m.Version)}
 			})
 		},
@@ -197,7 +197,7 @@ func (a *app) actorTypes() *cobra.Command {
 }
 
 func (a *app) actorRegister() *cobra.Command {
-	var o api.MachineOptions
+	var o api.StatechartOptions
 	cmd := &cobra.Command{
 		Use: "register <type> <file>", Short: "Register a machine in the database, so that every process knows it", Args: cobra.ExactArgs(2),
 		Long: "Register a machine in the database, so that every process knows it.\n\nA machine that differs from the last one of its type is its next version; actors\nkeep the version that they were spawned with. The file - is standard input.",
@@ -209,17 +209,17 @@ func (a *app) actorRegister() *cobra.Command {
 			if !json.Valid(document) {
 				return a.showProblems(nil, []*fault.Invalid{{Field: "machine", Reason: "is not JSON"}})
 			}
-			body := api.MachineInput{Definition: document, Options: &o}
+			body := api.StatechartInput{Definition: document, Options: &o}
 			return a.onActors(cmd, "", machineFlags{}, func(c *client) error {
 				var raw json.RawMessage
-				err := c.do(cmd.Context(), http.MethodPut, "/v1/machines/"+segment(args[0]), body, &raw)
+				err := c.do(cmd.Context(), http.MethodPut, "/v1/statecharts/"+segment(args[0]), body, &raw)
 				if problems := machineProblems(err); problems != nil {
 					return a.showProblems(nil, problems)
 				}
 				if err != nil {
 					return err
 				}
-				return showAnswer(a, raw, func(w io.Writer, m api.Machine) {
+				return showAnswer(a, raw, func(w io.Writer, m api.Statechart) {
 					fmt.Fprintf(w, "%s is registered as version %d\n", plain(m.Name), m.Version)
 				})
 			})

@@ -20,7 +20,7 @@ func TestCommandsAreInTheAuditLog(t *testing.T) {
 		run(t, "alarm", "cancel", "cake", "tea", "--reason", "too hot", "--dsn", dsn).want(t, 0)
 		run(t, "alarm", "list", "--dsn", dsn).want(t, 0)
 		run(t, "outbox", "restart", "--reason", "restored", "--yes", "--dsn", dsn).want(t, 0)
-		run(t, "hooks", "purge", "--older-than", "1d", "--dsn", dsn).want(t, 0) // nothing is there
+		run(t, "hook", "purge", "--older-than", "1d", "--dsn", dsn).want(t, 0) // nothing is there
 		list := run(t, "audit", "list", "--dsn", dsn)
 		list.want(t, 0, "token create", "for the build", "alarm schedule", "alarm cancel", "alarms tea", "alarms cake", "too hot", "cli", "outbox restart", "restored")
 		if n := strings.Count(list.stdout, "\n"); n != 7 {

@@ -77,7 +77,7 @@ func (a *app) showProblems(machine *statechart.Machine, problems []*fault.Invali
 	}
 	result := map[string]any{"valid": len(problems) == 0, "problems": data}
 	if machine != nil {
-		result["id"], result["events"], result["effects"], result["tasks"] = machine.ID(), machine.Events(), machine.Effects(), machine.Tasks()
+		result["id"], result["events"], result["effects"], result["invocations"] = machine.ID(), machine.Events(), machine.Effects(), machine.Invocations()
 	}
 	err := a.show(result, func(w io.Writer) {
 		for _, p := range problems {

@@ -12,16 +12,16 @@ import (
 
 // stepJSON is what a command of a trial did, and where the machine is then.
 type stepJSON struct {
-	Now      int64              `json:"now"`
-	Status   statechart.Status  `json:"status"`
-	State    any                `json:"state"`
-	Context  map[string]any     `json:"context,omitempty"`
-	Output   any                `json:"output,omitempty"`
-	Error    any                `json:"error,omitempty"`
-	Timers   []timerJSON        `json:"timers"`
-	Tasks    []taskStateJSON    `json:"tasks"`
-	Happens  *statechart.Step   `json:"step"`
-	Children []statechart.State `json:"children,omitempty"`
+	Now         int64              `json:"now"`
+	Status      statechart.Status  `json:"status"`
+	State       any                `json:"state"`
+	Context     map[string]any     `json:"context,omitempty"`
+	Output      any                `json:"output,omitempty"`
+	Error       any                `json:"error,omitempty"`
+	Timers      []timerJSON        `json:"timers"`
+	Invocations []invocationJSON   `json:"invocations"`
+	Happens     *statechart.Step   `json:"step"`
+	Children    []statechart.State `json:"children,omitempty"`
 }
 
 // timerJSON is a timer that waits.
@@ -36,7 +36,7 @@ type timerJSON struct {
 }
 
 // taskStateJSON is a task that runs.
-type taskStateJSON struct {
+type invocationJSON struct {
 	Path  string `json:"path"`
 	Src   string `json:"src"`
 	Input any    `json:"input,omitempty"`
@@ -47,14 +47,14 @@ func (t *trial) report(step *statechart.Step) error {
 	s := t.sim.Tree.State()
 	r := stepJSON{
 		Now: t.sim.Now, Status: s.Status, State: s.Value, Context: s.Context, Output: s.Output, Error: s.Error, Happens: step,
-		Children: s.Children, Timers: []timerJSON{}, Tasks: []taskStateJSON{},
+		Children: s.Children, Timers: []timerJSON{}, Invocations: []invocationJSON{},
 	}
 	for _, timer := range t.sim.Timers() {
 		of, to := t.sim.Tree.Leads(timer.Target, timer.Event.Type)
 		r.Timers = append(r.Timers, timerJSON{Due: timer.Due, ID: timer.ID, Event: timer.Event, Target: timer.Target, Of: of, To: to})
 	}
 	for _, op := range t.sim.Tree.Pending() {
-		r.Tasks = append(r.Tasks, taskStateJSON{Path: op.Path, Src: op.Src, Input: op.Input})
+		r.Invocations = append(r.Invocations, invocationJSON{Path: op.Path, Src: op.Src, Input: op.Input})
 	}
 	if t.json {
 		return t.line(r)
@@ -72,7 +72,7 @@ func (t *trial) describe(w io.Writer, step *statechart.Step) {
 	for _, e := range step.Effects {
 		fmt.Fprintf(w, "  effect %s%s\n", plain(e.Name), params(e.Params))
 	}
-	for _, op := range step.Tasks {
+	for _, op := range step.Invocations {
 		verb := "stops"
 		if op.Start {
 			verb = "starts"
@@ -110,7 +110,7 @@ func (t *trial) place(w io.Writer, r stepJSON) {
 	for _, timer := range r.Timers {
 		fmt.Fprintf(w, "  timer at %s %s%s\n", elapsed(timer.Due), plain(timer.Event.Type), leads(timer))
 	}
-	for _, task := range r.Tasks {
+	for _, task := range r.Invocations {
 		fmt.Fprintf(w, "  task %s runs at %s%s\n", plain(task.Src), plain(task.Path), params(task.Input))
 	}
 }

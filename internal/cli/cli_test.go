@@ -165,9 +165,9 @@ func TestUsageErrorsExitWithTwo(t *testing.T) {
 		"--watch must not be negative":   {"outbox", "verify", "--dsn", dsn, "--watch", "-1s"},
 		"neither sqlite:":                {"migrate", "--dsn", "oracle://x"},
 		"begins with neither":            {"migrate", "--print", "--dsn", "oracle://x"},
-		"--older-than is required":       {"outbox", "prune", "--dsn", dsn},
-		"is not a duration":              {"outbox", "prune", "--dsn", dsn, "--older-than", "soon"},
-		"is not a number of days":        {"outbox", "prune", "--dsn", dsn, "--older-than", "-3d"},
+		"--older-than is required":       {"outbox", "purge", "--dsn", dsn},
+		"is not a duration":              {"outbox", "purge", "--dsn", dsn, "--older-than", "soon"},
+		"is not a number of days":        {"outbox", "purge", "--dsn", dsn, "--older-than", "-3d"},
 		"--reason is needed":             {"outbox", "restart", "--dsn", dsn, "--yes"},
 		"pass --yes":                     {"outbox", "restart", "--dsn", dsn, "--reason", "why"},
 		"accepts 1 arg":                  {"outbox", "consumers", "reset", "--dsn", dsn},
@@ -207,7 +207,7 @@ func TestMissingThingsExitWithThree(t *testing.T) {
 	}
 	dsn := sqliteDSN(t)
 	filled(t, dsn)
-	run(t, "outbox", "consumers", "forget", "nobody", "--dsn", dsn).wantError(t, exitNotFound, `consumer "nobody" does not exist`)
+	run(t, "outbox", "consumers", "delete", "nobody", "--dsn", dsn).wantError(t, exitNotFound, `consumer "nobody" does not exist`)
 	run(t, "outbox", "consumers", "reset", "nobody", "--to", stamp(1), "--dsn", dsn).wantError(t, exitNotFound, "nobody")
 }
 

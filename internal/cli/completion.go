@@ -19,22 +19,22 @@ var completionTime = 2 * time.Second
 // completes are the commands that take ids, with the list that they are in and
 // the field that is the id.
 var completes = map[string][2]string{
-	"hooks show": {"/v1/hooks", "id"}, "hooks retry": {"/v1/hooks", "id"}, "hooks cancel": {"/v1/hooks", "id"}, "hooks delete": {"/v1/hooks", "id"},
+	"hook show": {"/v1/hooks", "id"}, "hook retry": {"/v1/hooks", "id"}, "hook cancel": {"/v1/hooks", "id"}, "hook delete": {"/v1/hooks", "id"},
 	"fsm show": {"/v1/instances", "id"}, "fsm retry": {"/v1/instances", "id"}, "fsm cancel": {"/v1/instances", "id"}, "fsm signal": {"/v1/instances", "id"},
 	"fsm wait": {"/v1/instances", "id"}, "fsm history": {"/v1/instances", "id"}, "schedule pause": {"/v1/schedules", "name"},
 	"schedule resume": {"/v1/schedules", "name"}, "schedule run": {"/v1/schedules", "name"}, "fsm terminate": {"/v1/instances", "id"}, "fsm delete": {"/v1/instances", "id"},
 	"fsm start": {"/v1/definitions", "name"}, "task show": {"/v1/tasks", "id"}, "task retry": {"/v1/tasks", "id"}, "task cancel": {"/v1/tasks", "id"},
-	"nodes drain": {"/v1/nodes", "id"}, "outbox consumers reset": {"/v1/outbox/consumers", "name"}, "outbox consumers forget": {"/v1/outbox/consumers", "name"},
+	"nodes drain": {"/v1/nodes", "id"}, "outbox consumers reset": {"/v1/outbox/consumers", "name"}, "outbox consumers delete": {"/v1/outbox/consumers", "name"},
 	"alarm show": {"/v1/alarms", "id"}, "alarm cancel": {"/v1/alarms", "id"}, "alarm move": {"/v1/alarms", "id"}, "alarm skip": {"/v1/alarms", "id"},
 	"alarm fire": {"/v1/alarms", "id"}, "alarm retry": {"/v1/alarms", "id"}, "token revoke": {"/v1/tokens", "id"},
 }
 
 // facets are the kinds of work whose lists know the values of a flag.
-var facets = map[string]string{"hooks": "hooks", "fsm": "instances", "task": "tasks", "alarm": "alarms", "actor": "actors"}
+var facets = map[string]string{"hook": "hooks", "fsm": "instances", "task": "tasks", "alarm": "alarms", "actor": "actors"}
 
 // fixed are the values of flags that are always the same.
 var fixed = map[string][]string{
-	"hooks list status": texts(hook.Statuses), "task list status": texts(task.Statuses), "fsm list ended": {"done", "stopped", "failed", "cancelled", "quarantined"},
+	"hook list status": texts(hook.Statuses), "task list status": texts(task.Statuses), "fsm list finished": {"done", "stopped", "failed", "cancelled", "quarantined"},
 	"dead kind": deadKinds, "dead retry kind": deadKinds, "serve roles": {"api", "worker", "ui"}, "serve log-level": {"debug", "info", "warn", "error"},
 	"serve email": {"files", "smtp", "resend"}, "serve sms": {"files", "twilio"}, "serve smtp-security": {"starttls", "tls", "plain"},
 }
@@ -54,7 +54,7 @@ func (a *app) offerCompletion(root *cobra.Command) {
 			}
 		}
 		group, verb, _ := strings.Cut(path, " ")
-		for _, flag := range []string{"fsm", "queue", "step", "namespace", "name", "type", "status", "ended", "kind", "roles", "log-level", "email", "sms", "smtp-security"} {
+		for _, flag := range []string{"definition", "queue", "step", "namespace", "name", "type", "status", "finished", "kind", "roles", "log-level", "email", "sms", "smtp-security"} {
 			if cmd.LocalFlags().Lookup(flag) == nil {
 				continue
 			}

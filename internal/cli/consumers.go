@@ -13,8 +13,8 @@ import (
 
 func (a *app) consumers() *cobra.Command {
 	list := a.listConsumers()
-	cmd := a.group("consumers", "List, move and forget the registered consumers",
-		list, a.resetConsumer(), a.forgetConsumer())
+	cmd := a.group("consumers", "List, move and delete the registered consumers",
+		list, a.resetConsumer(), a.deleteConsumer())
 	help := cmd.RunE
 	cmd.RunE = func(c *cobra.Command, args []string) error {
 		if len(args) > 0 {
@@ -68,17 +68,17 @@ func (a *app) resetConsumer() *cobra.Command {
 	return cmd
 }
 
-func (a *app) forgetConsumer() *cobra.Command {
+func (a *app) deleteConsumer() *cobra.Command {
 	return &cobra.Command{
-		Use: "forget <name>", Short: "Remove a consumer; retention no longer waits for it", Args: cobra.ExactArgs(1),
+		Use: "delete <name>", Short: "Remove a consumer; retention no longer waits for it", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.operate(cmd.Context(), func(c *client) error {
 				var raw json.RawMessage
 				if err := c.do(cmd.Context(), http.MethodDelete, "/v1/outbox/consumers/"+segment(args[0]), nil, &raw); err != nil {
 					return err
 				}
-				return showAnswer(a, raw, func(w io.Writer, f api.Forgotten) {
-					fmt.Fprintf(w, "forgot %s, which was at %s\n", plain(f.Name), f.Position)
+				return showAnswer(a, raw, func(w io.Writer, f api.DeletedConsumer) {
+					fmt.Fprintf(w, "deleted %s, which was at %s\n", plain(f.Name), f.Position)
 				})
 			})
 		},

@@ -108,7 +108,7 @@ func (d *devRun) welcome(w io.Writer, url string) {
 	table(w, [][]string{
 		{"  dashboard", url + "/"},
 		{"  machines", "curl -s '" + url + "/v1/instances?limit=3'"},
-		{"  start one", "curl -s " + url + "/v1/instances -H 'Content-Type: application/json' -d '" + `{"fsm":"parcel","state":{"order":"A-1","item":"tea"}}` + "'"},
+		{"  start one", "curl -s " + url + "/v1/instances -H 'Content-Type: application/json' -d '" + `{"definition": "parcel","state":{"order":"A-1","item":"tea"}}` + "'"},
 		{"  read mail", "curl -s '" + url + "/v1/dev/messages?kind=email'   or: " + command + "mail | sms"},
 		{"  move time", command + "clock pause | resume | speed 20 | skip | forward 1h"},
 		{"  end", "Ctrl-C"},

@@ -57,15 +57,15 @@ var effects = map[string]effect{
 	"fsm definitions": reads, "fsm history": reads, "fsm list": reads, "fsm schedules": reads, "fsm show": reads, "fsm wait": reads,
 	"fsm cancel": acts, "fsm delete": acts, "fsm purge": acts, "fsm retry": acts, "fsm signal": acts, "fsm start": acts, "fsm terminate": acts,
 
-	"hooks list": reads, "hooks show": reads,
-	"hooks cancel": acts, "hooks delete": acts, "hooks purge": acts, "hooks retry": acts,
+	"hook list": reads, "hook show": reads,
+	"hook cancel": acts, "hook delete": acts, "hook purge": acts, "hook retry": acts,
 
-	"keys generate": reads.alone(unneeded), "keys status": reads.onDatabase(hasKeys), "keys rotate": acts.onDatabase(hasKeys),
+	"key generate": reads.alone(unneeded), "key status": reads.onDatabase(hasKeys), "key rotate": acts.onDatabase(hasKeys),
 
 	"nodes": reads, "nodes drain": acts,
 
 	"outbox consumers": reads, "outbox consumers list": reads, "outbox list": reads, "outbox status": reads, "outbox tail": reads, "outbox verify": reads.onDatabase(checks),
-	"outbox consumers forget": acts, "outbox consumers reset": acts, "outbox prune": acts, "outbox restart": acts.onDatabase("it runs after a restore, before servers start"),
+	"outbox consumers delete": acts, "outbox consumers reset": acts, "outbox purge": acts, "outbox restart": acts.onDatabase("it runs after a restore, before servers start"),
 
 	"schedule list": reads, "schedule pause": acts, "schedule resume": acts, "schedule run": acts,
 

@@ -155,26 +155,26 @@ func (s *stage) outbox() {
 		s.do(append([]string{"outbox"}, strings.Fields(read)...)...)
 	}
 	s.do("outbox", "consumers", "reset", "mailer", "--to", stamp(1))
-	s.do("outbox", "consumers", "forget", "mailer")
-	s.do("outbox", "prune", "--older-than", "0s")
+	s.do("outbox", "consumers", "delete", "mailer")
+	s.do("outbox", "purge", "--older-than", "0s")
 	s.do("outbox", "restart", "--yes")
 }
 
 func (s *stage) hooksAndKeys() {
 	s.Helper()
 	hooked(s.T, s.db.DSN)
-	s.do("hooks", "list")
-	s.do("hooks", "show", "bad")
+	s.do("hook", "list")
+	s.do("hook", "show", "bad")
 	s.do("dead")
 	s.do("dead", "retry", "bad", "--kind", "hooks")
-	s.do("hooks", "cancel", "tomorrow")
-	s.do("hooks", "retry", "tomorrow")
-	s.do("hooks", "delete", "tomorrow")
-	s.do("hooks", "purge", "--older-than", "0s")
-	key := s.do("keys", "generate", "2026-11")["key"].(string)
+	s.do("hook", "cancel", "tomorrow")
+	s.do("hook", "retry", "tomorrow")
+	s.do("hook", "delete", "tomorrow")
+	s.do("hook", "purge", "--older-than", "0s")
+	key := s.do("key", "generate", "2026-11")["key"].(string)
 	env := []string{encryptionKeys + "=" + key}
-	s.doWith(env, "keys", "status")
-	s.doWith(env, "keys", "rotate")
+	s.doWith(env, "key", "status")
+	s.doWith(env, "key", "rotate")
 }
 
 func (s *stage) instances() {
@@ -272,7 +272,7 @@ func (s *stage) auditLog() {
 		e := entry.(map[string]any)
 		removed, _ := e["after"].(map[string]any)
 		switch e["action"] {
-		case "fsm purge", "hooks purge", "task purge", "outbox prune":
+		case "fsm purge", "hook purge", "task purge", "outbox purge":
 			if n, _ := removed["removed"].(float64); n < 1 {
 				s.Errorf("it is not known how much was removed: %v", e)
 			}

@@ -101,8 +101,8 @@ func (a *app) code(ctx context.Context, err error) int {
 	case is[*fault.NotFound](err), errors.Is(err, os.ErrNotExist):
 		return exitNotFound
 	case is[*fault.Conflict](err), is[*fault.Duplicate](err), is[*outbox.GapError](err), is[*outbox.DivergedError](err),
-		is[*hook.StateError](err), is[*task.StateError](err), is[*alarm.StateError](err), is[*fsm.EndedError](err), is[*fsm.LiveError](err),
-		is[*actor.EndedError](err), is[*actor.QuarantinedError](err), is[*actor.VersionError](err), is[*fault.Restricted](err), errors.Is(err, fault.ErrNotMigrated), errors.Is(err, errNotEmpty):
+		is[*hook.StateError](err), is[*task.StateError](err), is[*alarm.StateError](err), is[*fsm.FinishedError](err), is[*fsm.LiveError](err),
+		is[*actor.FinishedError](err), is[*actor.QuarantinedError](err), is[*actor.VersionError](err), is[*fault.Restricted](err), errors.Is(err, fault.ErrNotMigrated), errors.Is(err, errNotEmpty):
 		return exitConflict
 	case isAuth(err):
 		return exitAuth

@@ -29,28 +29,28 @@ func (a *app) fsmList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List instances, newest first", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := oneOf("--ended", statuses, ended); err != nil {
+			if err := oneOf("--finished", statuses, ended); err != nil {
 				return err
 			}
 			if live {
 				statuses = append(statuses, "live")
 			}
-			query := parameters("fsm", name, "queue", queue, "parent", parent, "status", strings.Join(statuses, ","))
-			heading := []string{"ID", "FSM", "STATUS", "STEP", "ATTEMPT", "FAILURES", "DUE", "ERROR"}
+			query := parameters("definition", name, "queue", queue, "parent", parent, "status", strings.Join(statuses, ","))
+			heading := []string{"ID", "DEFINITION", "STATUS", "STEP", "ATTEMPT", "FAILURES", "DUE", "ERROR"}
 			return showList(a, cmd, "/v1/instances", query, p, heading, func(i api.Instance) []string {
 				return []string{
-					i.ID, plain(fmt.Sprintf("%s@%d", i.FSM, i.Version)), string(i.Status), plain(i.Step), fmt.Sprint(i.Attempt), fmt.Sprint(i.Failures),
+					i.ID, plain(fmt.Sprintf("%s@%d", i.Definition, i.Version)), string(i.Status), plain(i.Step), fmt.Sprint(i.Attempt), fmt.Sprint(i.Failures),
 					moment(i.DueAt), plain(firstLine(i.Error)),
 				}
 			})
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&name, "fsm", "", "only instances of this machine")
+	flags.StringVar(&name, "definition", "", "filter by definition")
 	flags.StringVar(&queue, "queue", "", "only instances of this queue")
 	flags.StringVar(&parent, "parent", "", "only children of this instance")
 	flags.BoolVar(&live, "live", false, "only instances that have not ended")
-	flags.StringSliceVar(&statuses, "ended", nil, "only instances that ended as one of "+joined(ended))
+	flags.StringSliceVar(&statuses, "finished", nil, "filter by final status: one of "+joined(ended))
 	p.add(cmd, "instances", fsm.DefaultLimit, fsm.MaxLimit)
 	return cmd
 }
@@ -66,7 +66,7 @@ func (a *app) fsmShow() *cobra.Command {
 
 func describeInstance(w io.Writer, i api.Instance) {
 	rows := [][]string{
-		{"machine", plain(fmt.Sprintf("%s version %d", i.FSM, i.Version))},
+		{"definition", plain(fmt.Sprintf("%s version %d", i.Definition, i.Version))},
 		{"id", i.ID},
 		{"status", string(i.Status)},
 		{"step", plain(i.Step)},
@@ -128,7 +128,7 @@ func (a *app) fsmStart() *cobra.Command {
 			if start.State, err = flagJSON("--state", state); err != nil {
 				return err
 			}
-			start.FSM = args[0]
+			start.Definition = args[0]
 			return a.operate(cmd.Context(), func(c *client) error {
 				var raw json.RawMessage
 				if err := c.post(cmd.Context(), "/v1/instances", start, &raw); err != nil {
@@ -197,7 +197,7 @@ func (a *app) fsmDefinitions() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				rows := [][]string{{"FSM", "VERSION", "QUEUE", "STEPS", "ON CANCEL"}}
+				rows := [][]string{{"DEFINITION", "VERSION", "QUEUE", "STEPS", "ON CANCEL"}}
 				for _, raw := range all.Data {
 					d, err := decode[api.Definition](raw)
 					if err != nil {

@@ -96,7 +96,7 @@ func checkFSM(t *testing.T, dsn string) {
 	}
 	run(t, "fsm", "terminate", id, "--reason", "enough", "--dsn", dsn).want(t, 0, "terminated")
 	run(t, "fsm", "terminate", id, "--dsn", dsn).wantError(t, exitConflict, "is cancelled")
-	page := run(t, "fsm", "list", "--ended", "cancelled", "--json", "--dsn", dsn).decode(t)
+	page := run(t, "fsm", "list", "--finished", "cancelled", "--json", "--dsn", dsn).decode(t)
 	if data := page["data"].([]any); len(data) != 1 || data[0].(map[string]any)["error"] != "enough" {
 		t.Errorf("cancelled: %v", page)
 	}

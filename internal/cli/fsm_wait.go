@@ -59,7 +59,7 @@ func waitInstance(ctx context.Context, c *client, id string, timeout time.Durati
 		if err := c.get(ctx, "/v1/instances/"+segment(id)+"/wait", parameters("timeout", piece.String()), &raw); err != nil {
 			return nil, i, err
 		}
-		if i, err = decode[api.Instance](raw); err != nil || i.Status.Ended() {
+		if i, err = decode[api.Instance](raw); err != nil || i.Status.Finished() {
 			return raw, i, err
 		}
 		if timeout > 0 && clock.System.Now().Sub(began) >= timeout {

@@ -33,8 +33,8 @@ func TestAHostileMachineTakesNoServerDown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := join(t, "serve", "--dsn", databases()[name](t))
-			m.request(http.MethodPut, "/v1/machines/hostile", `{"definition": `+doubling+`}`, http.StatusOK)
-			m.request(http.MethodPut, "/v1/machines/lamp", `{"definition": `+flipping+`}`, http.StatusOK)
+			m.request(http.MethodPut, "/v1/statecharts/hostile", `{"definition": `+doubling+`}`, http.StatusOK)
+			m.request(http.MethodPut, "/v1/statecharts/lamp", `{"definition": `+flipping+`}`, http.StatusOK)
 			m.request(http.MethodPost, "/v1/actors", `{"type": "lamp", "id": "1"}`, http.StatusCreated)
 			var clients sync.WaitGroup
 			for c := range 8 {
@@ -62,8 +62,8 @@ func BenchmarkOthersWhileAMachineIsHostile(b *testing.B) {
 	for _, name := range []string{"sqlite", "postgres"} {
 		b.Run(name, func(b *testing.B) {
 			m := join(b, "serve", "--dsn", databases()[name](b))
-			m.request(http.MethodPut, "/v1/machines/hostile", `{"definition": `+doubling+`}`, http.StatusOK)
-			m.request(http.MethodPut, "/v1/machines/lamp", `{"definition": `+flipping+`}`, http.StatusOK)
+			m.request(http.MethodPut, "/v1/statecharts/hostile", `{"definition": `+doubling+`}`, http.StatusOK)
+			m.request(http.MethodPut, "/v1/statecharts/lamp", `{"definition": `+flipping+`}`, http.StatusOK)
 			m.request(http.MethodPost, "/v1/actors", `{"type": "lamp", "id": "1"}`, http.StatusCreated)
 			var clients sync.WaitGroup
 			over := make(chan struct{})

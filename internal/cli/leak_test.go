@@ -188,7 +188,7 @@ func (w *witness) use(secrets map[string]string) {
 	w.ask("PUT", "/v1/definitions/far", fmt.Sprintf(`{"version":1,"url":"https://steps.invalid/x?key=%s","steps":[{"name":"a"}],"secrets":[%q]}`,
 		planted["query of an endpoint"], planted["secret of a definition"]))
 	w.ask("GET", "/v1/definitions/far", "")
-	id := field(w.T, w.ask("POST", "/v1/instances", fmt.Sprintf(`{"fsm":"far","state":{"pin":%q}}`, planted["state of an instance"])), "id")
+	id := field(w.T, w.ask("POST", "/v1/instances", fmt.Sprintf(`{"definition": "far","state":{"pin":%q}}`, planted["state of an instance"])), "id")
 	w.ask("POST", "/v1/instances/"+id+"/signals", fmt.Sprintf(`{"name":"paid","payload":{"pin":%q}}`, planted["payload of a signal"]))
 	enginetest.Eventually(w, "its step fails, since there is no such host", func() bool {
 		return strings.Contains(w.ask("GET", "/v1/instances/"+id, ""), `"error"`)
@@ -244,7 +244,7 @@ func (w *witness) misuse() {
 	w.ask("GET", "/v1/hooks", "", "Authorization", "Basic "+planted["password of basic auth"])
 	w.ask("GET", "/v1/tasks", "", "X-Api-Key", planted["header of another product"], "Cookie", "session="+planted["cookie of another product"])
 	w.ask("POST", "/v1/session", fmt.Sprintf(`{"token":%q}`, planted["token of a login"]))
-	w.ask("POST", "/v1/instances", `{"fsm": "`+planted["body that is no JSON"])
+	w.ask("POST", "/v1/instances", `{"definition": "`+planted["body that is no JSON"])
 	w.ask("POST", "/v1/hooks", fmt.Sprintf(`{"namespace":7,"name":{"password":%q}}`, planted["body of the wrong type"]))
 	for _, body := range []string{
 		fmt.Sprintf(`{"version":1,"url":"https://u:%s@steps.example.com/","steps":[{"name":"a"}]}`, planted["password of an endpoint"]),
@@ -253,7 +253,7 @@ func (w *witness) misuse() {
 		w.ask("PUT", "/v1/definitions/bad", body)
 	}
 	for _, dsn := range []string{"postgres://u:%s@127.0.0.1:1/x", "postgres://127.0.0.1:1/x?password=%s", "nonsense://u:%s@h/", "postgres://u:%s@[bad/", "mysql://u:%s@127.0.0.1:1/x"} {
-		o := run(w.T, "hooks", "list", "--dsn", fmt.Sprintf(dsn, planted["password that is not secure"]))
-		w.note("perdure hooks list --dsn "+dsn, o.stdout+o.stderr)
+		o := run(w.T, "hook", "list", "--dsn", fmt.Sprintf(dsn, planted["password that is not secure"]))
+		w.note("perdure hook list --dsn "+dsn, o.stdout+o.stderr)
 	}
 }

@@ -67,7 +67,7 @@ func localAPI(eng *perdure.Engine, actors *actor.Actors) (*api.API, error) {
 		without(errs[0], append([]string{"definitions", "instances", "schedules"}, spanning...)...),
 		without(errs[1], "definitions"),
 		without(errs[2], append([]string{"alarms"}, spanning...)...),
-		without(errs[3], append([]string{"actors", "machines"}, spanning...)...),
+		without(errs[3], append([]string{"actors", "statecharts"}, spanning...)...),
 		without(errs[4], append([]string{"tasks", "processes"}, spanning...)...),
 		without(errs[5], "tokens", "session"),
 	)

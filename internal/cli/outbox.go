@@ -15,7 +15,7 @@ import (
 
 func (a *app) outbox() *cobra.Command {
 	return a.group("outbox", "Read and look after the outbox",
-		a.outboxList(), a.outboxTail(), a.outboxVerify(), a.outboxStatus(), a.outboxPrune(), a.outboxRestart(), a.consumers())
+		a.outboxList(), a.outboxTail(), a.outboxVerify(), a.outboxStatus(), a.outboxPurge(), a.outboxRestart(), a.consumers())
 }
 
 func (a *app) outboxList() *cobra.Command {
@@ -62,7 +62,7 @@ func start(cmd *cobra.Command, c *client, after outbox.Stamp, onlyNew bool) (str
 	if onlyNew {
 		return status.Last, nil
 	}
-	return status.PrunedThrough, nil
+	return status.PurgedThrough, nil
 }
 
 func (a *app) showEntries(all *page) error {

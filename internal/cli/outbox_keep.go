@@ -33,7 +33,7 @@ func (a *app) outboxStatus() *cobra.Command {
 func describeOutbox(w io.Writer, s api.OutboxStatus) {
 	table(w, [][]string{
 		{"last entry", noneIfZero(s.Last)},
-		{"removed up to", noneIfZero(s.PrunedThrough)},
+		{"removed up to", noneIfZero(s.PurgedThrough)},
 		{"incarnation", fmt.Sprint(len(s.Incarnations))},
 	})
 	for _, i := range s.Incarnations {
@@ -118,8 +118,8 @@ func (a *app) writeReport(w io.Writer, r outbox.Report) {
 	}
 }
 
-func (a *app) outboxPrune() *cobra.Command {
-	return a.purge("prune", "Remove old entries that every consumer has acknowledged", "/v1/outbox/prune",
+func (a *app) outboxPurge() *cobra.Command {
+	return a.purge("purge", "Remove old entries that every consumer has acknowledged", "/v1/outbox/purge",
 		"the age from which entries are removed, for example 30d or 12h", "",
 		func(n, _ int64) string { return "removed " + count(int(n), "entry", "entries") })
 }

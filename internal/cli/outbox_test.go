@@ -190,9 +190,9 @@ func TestOutboxStatusPruneAndRestart(t *testing.T) {
 			t.Parallel()
 			dsn := dsn(t)
 			filled(t, dsn)
-			run(t, "outbox", "prune", "--dsn", dsn, "--older-than", "1d").want(t, 0, "removed 0 entries")
-			if v := run(t, "outbox", "prune", "--dsn", dsn, "--older-than", "0s", "--json").decode(t); v["removed"] != 3.0 {
-				t.Errorf("pruned: %v", v)
+			run(t, "outbox", "purge", "--dsn", dsn, "--older-than", "1d").want(t, 0, "removed 0 entries")
+			if v := run(t, "outbox", "purge", "--dsn", dsn, "--older-than", "0s", "--json").decode(t); v["removed"] != 3.0 {
+				t.Errorf("purged: %v", v)
 			}
 			run(t, "outbox", "list", "--dsn", dsn).want(t, 0) // begins where it can
 			run(t, "outbox", "list", "--dsn", dsn, "--after", stamp(1)).wantError(t, exitConflict, "were removed up to "+stamp(3))
@@ -200,7 +200,7 @@ func TestOutboxStatusPruneAndRestart(t *testing.T) {
 			run(t, "outbox", "restart", "--dsn", dsn, "--reason", "restored", "--yes").want(t, 0, "incarnation 1 begins after "+stamp(3))
 			run(t, "outbox", "status", "--dsn", dsn).want(t, 0, "incarnation 1 began after", "restored")
 			v := run(t, "outbox", "status", "--dsn", dsn, "--json").decode(t)
-			if v["pruned_through"] != stamp(3) || len(v["incarnations"].([]any)) != 1 {
+			if v["purged_through"] != stamp(3) || len(v["incarnations"].([]any)) != 1 {
 				t.Errorf("status: %v", v)
 			}
 		})
@@ -219,16 +219,16 @@ func TestOutboxConsumers(t *testing.T) {
 	run(t, "outbox", "consumers", "--dsn", dsn).want(t, 0, "CONSUMER", "mailer", stamp(2), "1")
 	run(t, "outbox", "consumers", "list", "--dsn", dsn).want(t, 0, "mailer")
 	run(t, "outbox", "status", "--dsn", dsn).want(t, 0, "mailer")
-	run(t, "outbox", "prune", "--dsn", dsn, "--older-than", "0s").want(t, 0, "removed 2 entries")
+	run(t, "outbox", "purge", "--dsn", dsn, "--older-than", "0s").want(t, 0, "removed 2 entries")
 	run(t, "outbox", "consumers", "reset", "mailer", "--to", stamp(3), "--dsn", dsn).want(t, 0, "moved mailer from "+stamp(2)+" to "+stamp(3))
 	run(t, "outbox", "consumers", "reset", "mailer", "--to", stamp(1), "--dsn", dsn).wantError(t, exitConflict, "were removed")
 	v := run(t, "outbox", "consumers", "--dsn", dsn, "--json").decode(t)
 	if c := v["data"].([]any)[0].(map[string]any); c["name"] != "mailer" || c["lag"] != "0" {
 		t.Errorf("consumer: %v", c)
 	}
-	o := run(t, "__complete", "outbox", "consumers", "forget", "--dsn", dsn, "")
+	o := run(t, "__complete", "outbox", "consumers", "delete", "--dsn", dsn, "")
 	o.want(t, 0, "mailer\n")
-	run(t, "outbox", "consumers", "forget", "mailer", "--dsn", dsn).want(t, 0, "forgot mailer, which was at "+stamp(3))
+	run(t, "outbox", "consumers", "delete", "mailer", "--dsn", dsn).want(t, 0, "deleted mailer, which was at "+stamp(3))
 	if v := run(t, "outbox", "consumers", "--dsn", dsn, "--json").decode(t); len(v["data"].([]any)) != 0 {
 		t.Errorf("consumers: %v", v)
 	}

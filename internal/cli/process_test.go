@@ -88,7 +88,7 @@ func (m *member) start() string {
 	var started struct {
 		ID string `json:"id"`
 	}
-	body := map[string]any{"fsm": "parcel", "state": map[string]string{"order": "A-0", "item": "tea"}}
+	body := map[string]any{"definition": "parcel", "state": map[string]string{"order": "A-0", "item": "tea"}}
 	if err := c.post(m.t.Context(), "/v1/instances", body, &started); err != nil {
 		return ""
 	}

@@ -17,7 +17,7 @@ func busyServer(t *testing.T) (server, database []string) {
 	t.Cleanup(func() { r.end() })
 	server, database = []string{"--server", r.url}, []string{"--dsn", "sqlite:" + data}
 	enginetest.Eventually(t, "work of all kinds", func() bool {
-		for _, list := range []string{"hooks", "fsm", "task", "actor", "alarm"} {
+		for _, list := range []string{"hook", "fsm", "task", "actor", "alarm"} {
 			if v := run(t, append([]string{list, "list", "--json"}, server...)...).decode(t); len(v["data"].([]any)) < 3 {
 				return false
 			}
@@ -32,9 +32,9 @@ func with(flags []string, args ...string) []string { return append(args, flags..
 func TestCommandsWorkThroughAServer(t *testing.T) {
 	t.Parallel()
 	server, _ := busyServer(t)
-	run(t, with(server, "hooks", "list", "--namespace", "shop", "--limit", "2")...).want(t, 0, "HOOK", "shop/", "more with --cursor")
-	run(t, with(server, "fsm", "list", "--fsm", "order")...).want(t, 0, "STATUS", "order")
-	run(t, with(server, "hooks", "delete", "no-such-hook")...).wantError(t, exitNotFound)
+	run(t, with(server, "hook", "list", "--namespace", "shop", "--limit", "2")...).want(t, 0, "HOOK", "shop/", "more with --cursor")
+	run(t, with(server, "fsm", "list", "--definition", "order")...).want(t, 0, "STATUS", "order")
+	run(t, with(server, "hook", "delete", "no-such-hook")...).wantError(t, exitNotFound)
 	run(t, with(server, "task", "list")...).want(t, 0, "TYPE")
 	run(t, with(server, "alarm", "list")...).want(t, 0, "remind")
 	run(t, with(server, "actor", "list", "--type", "bike")...).want(t, 0, "bike")
@@ -53,8 +53,8 @@ func TestCommandsWorkThroughAServer(t *testing.T) {
 	run(t, with(server, "outbox", "verify")...).wantError(t, exitUsage, "leave --server out")
 	dsn := sqliteDSN(t)
 	runWith(t, []string{"PERDURE_SERVER=" + server[1]}, "migrate", "--dsn", dsn).want(t, 0, "up to date")
-	runWith(t, []string{"PERDURE_SERVER=" + server[1]}, "hooks", "list").want(t, 0, "shop")
-	if o := runWith(t, []string{"PERDURE_SERVER=" + server[1]}, "hooks", "list", "--dsn", dsn); strings.Contains(o.stdout, "shop") {
+	runWith(t, []string{"PERDURE_SERVER=" + server[1]}, "hook", "list").want(t, 0, "shop")
+	if o := runWith(t, []string{"PERDURE_SERVER=" + server[1]}, "hook", "list", "--dsn", dsn); strings.Contains(o.stdout, "shop") {
 		t.Errorf("it asked the server: %s", o.stdout)
 	}
 }
@@ -84,11 +84,11 @@ func TestShellsCompleteValues(t *testing.T) {
 	_, database := busyServer(t)
 	env := []string{"PERDURE_DATABASE_URL=" + database[1]}
 	for _, c := range []struct{ args, want string }{
-		{"fsm list --fsm ", "order"},
-		{"fsm list --ended ", "quarantined"},
-		{"hooks list --namespace ", "shop"},
-		{"hooks list --status ", "pending"},
-		{"hooks list --status pro", "processing"},
+		{"fsm list --definition ", "order"},
+		{"fsm list --finished ", "quarantined"},
+		{"hook list --namespace ", "shop"},
+		{"hook list --status ", "pending"},
+		{"hook list --status pro", "processing"},
 		{"dead --kind ", "alarms"},
 		{"serve --roles ", "worker"},
 		{"fsm start ", "parcel"},

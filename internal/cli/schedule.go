@@ -19,11 +19,11 @@ func (a *app) schedules(use string) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: "List the schedules and when they fire next", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return showList(a, cmd, "/v1/schedules", nil, paging{}, []string{"SCHEDULE", "FSM", "WHEN", "NEXT", "PAUSED"}, func(s api.Schedule) []string {
+			return showList(a, cmd, "/v1/schedules", nil, paging{}, []string{"SCHEDULE", "DEFINITION", "WHEN", "NEXT", "PAUSED"}, func(s api.Schedule) []string {
 				if s.Error != "" {
 					s.Text = "cannot be read: " + s.Error
 				}
-				return []string{plain(s.Name), plain(fmt.Sprintf("%s@%d", s.FSM, s.Version)), plain(s.Text), known(!s.NextAt.IsZero(), moment(s.NextAt)), fmt.Sprint(s.Paused)}
+				return []string{plain(s.Name), plain(fmt.Sprintf("%s@%d", s.Definition, s.Version)), plain(s.Text), known(!s.NextAt.IsZero(), moment(s.NextAt)), fmt.Sprint(s.Paused)}
 			})
 		},
 	}

@@ -45,7 +45,7 @@ func admit(t *testing.T, db enginetest.Database) *patient {
 	for _, id := range []string{"a", "b", "c", "d", "e"} {
 		enginetest.NoError(t, p.eng.Update(t.Context(), func(tx *perdure.Tx) error {
 			_, _ = tx.Create(notes, schema.Values{"text": "x"})
-			_, err := hooks.Trigger(tx, "mail", 1, &hook.TriggerOptions{ID: "hook-" + id, Delay: time.Hour})
+			_, err := hooks.TriggerIn(tx, "mail", 1, &hook.TriggerOptions{ID: "hook-" + id, Delay: time.Hour})
 			return err
 		}))
 	}
@@ -95,7 +95,7 @@ func (p *patient) fill() {
 	enginetest.NoError(p.T, err)
 	for range 3 {
 		enginetest.NoError(p.T, p.eng.Update(p.Context(), func(tx *perdure.Tx) error {
-			_, err := task.Enqueue(tx, "email", map[string]int{}, &task.EnqueueOptions{Delay: time.Hour})
+			_, err := task.EnqueueIn(tx, "email", map[string]int{}, &task.EnqueueOptions{Delay: time.Hour})
 			return err
 		}))
 	}

@@ -69,8 +69,8 @@ func (i *Inspector) names(ctx context.Context, text string) ([]store.Hit, error)
 		return nil, err
 	}
 	for _, d := range machines {
-		h := store.Hit{Kind: "definitions", ID: d.FSM, Name: d.FSM, Detail: strings.Join(d.Steps, ", ")}
-		if strings.Contains(strings.ToLower(d.FSM), text) && !slices.ContainsFunc(hits, func(o store.Hit) bool { return o.ID == h.ID }) {
+		h := store.Hit{Kind: "definitions", ID: d.Name, Name: d.Name, Detail: strings.Join(d.Steps, ", ")}
+		if strings.Contains(strings.ToLower(d.Name), text) && !slices.ContainsFunc(hits, func(o store.Hit) bool { return o.ID == h.ID }) {
 			hits = append(hits, h)
 		}
 	}

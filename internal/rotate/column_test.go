@@ -158,7 +158,7 @@ func (Conformance) PayloadsThatLookEncryptedAreRun(t *testing.T, db enginetest.D
 	payloads := []string{`{"$sealed":"v1","key":"a","data":"AAAA"}`, `{"$sealed":"v1","key":"z","data":"AAAA","more":1}`, `{"$sealed":"v1","key":1}`}
 	enginetest.NoError(t, plain.eng.Update(t.Context(), func(tx *perdure.Tx) error {
 		for _, payload := range payloads {
-			if _, err := plain.raw.Trigger(tx, json.RawMessage(payload), nil); err != nil {
+			if _, err := plain.raw.TriggerIn(tx, json.RawMessage(payload), nil); err != nil {
 				return err
 			}
 		}

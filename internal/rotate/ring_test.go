@@ -54,7 +54,7 @@ func (w *worker) hooks() {
 	enginetest.NoError(w, err)
 	w.processors = []dispatch.Processor{hooks}
 	w.write = func(name string) error {
-		return w.eng.Update(w.Context(), func(tx *perdure.Tx) error { _, err := mail.Trigger(tx, name, nil); return err })
+		return w.eng.Update(w.Context(), func(tx *perdure.Tx) error { _, err := mail.TriggerIn(tx, name, nil); return err })
 	}
 }
 

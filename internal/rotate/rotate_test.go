@@ -127,7 +127,7 @@ func (p *process) drain(t *testing.T) string {
 func (p *process) plant(t *testing.T) (hookID, instanceID string) {
 	t.Helper()
 	enginetest.NoError(t, p.eng.Update(t.Context(), func(tx *perdure.Tx) (err error) {
-		hookID, err = p.mail.Trigger(tx, "planted-payload", nil)
+		hookID, err = p.mail.TriggerIn(tx, "planted-payload", nil)
 		return err
 	}))
 	started, err := fsm.Start(t.Context(), p.eng, p.order, "planted-state", nil)
@@ -255,7 +255,7 @@ func (Conformance) WorkThatCannotBeOpenedIsLeftAlone(t *testing.T, db enginetest
 			t.Errorf("with keys %q: %+v, %v", keys, record, err)
 		}
 		i, err := stranger.machines.Get(t.Context(), id)
-		if err != nil || i.Status.Ended() || i.Attempt != 1 || i.Crashes != 0 || !strings.Contains(string(i.State), `"key":"a"`) {
+		if err != nil || i.Status.Finished() || i.Attempt != 1 || i.Crashes != 0 || !strings.Contains(string(i.State), `"key":"a"`) {
 			t.Errorf("with keys %q: %+v, %v", keys, i, err)
 		}
 		if delayed := i.Due.After(clock.Now()); delayed != strings.HasPrefix(keys, "a:") || delayed != strings.Contains(i.Error, "cannot be opened") {
@@ -286,7 +286,7 @@ func TestParentWaitsForTheKeyOfItsChild(t *testing.T) {
 	clock.Advance(time.Hour)
 	p.drain(t)
 	i, err := p.machines.Get(t.Context(), id)
-	if err != nil || i.Status.Ended() || i.Attempt != 2 || i.Due.After(clock.Now()) {
+	if err != nil || i.Status.Finished() || i.Attempt != 2 || i.Due.After(clock.Now()) {
 		t.Fatalf("%+v, %v", i, err)
 	}
 	if len(p.errs) != 1 || !strings.Contains(p.errs[0].Error(), `key "b" is not known here`) {
@@ -305,7 +305,7 @@ func (Conformance) KeysAreReplacedWhileWorkGoesOn(t *testing.T, db enginetest.Da
 	plain.plant(t)
 	old := newProcess(t, db, clock, keyA)
 	enginetest.NoError(t, old.eng.Update(t.Context(), func(tx *perdure.Tx) error {
-		_, err := old.mail.Trigger(tx, "planted-payload", nil)
+		_, err := old.mail.TriggerIn(tx, "planted-payload", nil)
 		return err
 	}))
 	started, err := fsm.Start(t.Context(), old.eng, old.order, "planted-state", nil)
@@ -354,7 +354,7 @@ func TestRotationGoesThroughManyBatches(t *testing.T) {
 	p := newProcess(t, db, clock, "")
 	enginetest.NoError(t, p.eng.Update(t.Context(), func(tx *perdure.Tx) error {
 		for i := range 450 {
-			if _, err := p.mail.Trigger(tx, fmt.Sprint("planted-payload ", i), nil); err != nil {
+			if _, err := p.mail.TriggerIn(tx, fmt.Sprint("planted-payload ", i), nil); err != nil {
 				return err
 			}
 		}

@@ -48,7 +48,7 @@ func (s *Shop) defineActors() (err error) {
 
 // open puts the bikes out, and sets the alarms that ring again and again.
 func (s *Shop) open(ctx context.Context) error {
-	if _, err := s.actors.RegisterDocument(ctx, "bike", bike, nil); err != nil {
+	if _, err := s.actors.StoreStatechart(ctx, "bike", bike, nil); err != nil {
 		return fmt.Errorf("register the bike: %w", err)
 	}
 	for i := range bikes {

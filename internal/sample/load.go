@@ -78,7 +78,7 @@ func (s *Shop) Place(ctx context.Context, o Order) (id string, err error) {
 		_, _ = tx.Create(s.tables.Orders, schema.Values{ // Update returns the error
 			"id": o.Number, "customer": o.Customer, "cents": o.Cents, "status": "placed",
 		})
-		_, _ = s.warehouse.Trigger(tx, Notice{Order: o.Number, Text: "take inventory"}, &hook.TriggerOptions{Delay: 45 * time.Second})
+		_, _ = s.warehouse.TriggerIn(tx, Notice{Order: o.Number, Text: "take inventory"}, &hook.TriggerOptions{Delay: 45 * time.Second})
 		started, err = fsm.StartIn(tx, s.order, o, &fsm.StartOptions{Unique: o.Number})
 		return err
 	})
@@ -99,7 +99,7 @@ func (s *Shop) answer(ctx context.Context, id string) error {
 		name = "declined"
 	}
 	_, err := fsm.Send(ctx, s.eng, id, name, map[string]string{"by": "card"}, nil)
-	var ended *fsm.EndedError
+	var ended *fsm.FinishedError
 	if errors.As(err, &ended) {
 		return nil
 	}

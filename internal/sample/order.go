@@ -85,14 +85,14 @@ func (s *Shop) recordPayment(ctx context.Context, run *fsm.Run[Order]) error {
 		}
 		_ = tx.UpdateRow(order, schema.Values{"status": "paid"}) // Update returns the error
 		_, _ = tx.Create(s.tables.Payments, schema.Values{"order": order, "cents": run.State.Cents})
-		_, err = s.invoice.Trigger(tx, Notice{Order: run.State.Number, Text: "paid"}, nil)
+		_, err = s.invoice.TriggerIn(tx, Notice{Order: run.State.Number, Text: "paid"}, nil)
 		return err
 	})
 }
 
 func (s *Shop) cancelled(ctx context.Context, run *fsm.Run[Order], why string) (fsm.Outcome, error) {
 	err := s.setStatus(ctx, run.State.Number, "cancelled", func(tx *perdure.Tx) error {
-		_, err := s.warehouse.Trigger(tx, Notice{Order: run.State.Number, Text: "put back: " + why}, nil)
+		_, err := s.warehouse.TriggerIn(tx, Notice{Order: run.State.Number, Text: "put back: " + why}, nil)
 		return err
 	})
 	return run.Done(map[string]string{"cancelled": why}), err
@@ -115,7 +115,7 @@ func (s *Shop) close(ctx context.Context, run *fsm.Run[Order]) (fsm.Outcome, err
 		run.State.Parcels = append(run.State.Parcels, label)
 	}
 	err = s.setStatus(ctx, run.State.Number, "shipped", func(tx *perdure.Tx) error {
-		_, err := task.SendEmail(tx, task.Email{
+		_, err := task.SendEmailIn(tx, task.Email{
 			From: "shop@example.com", To: run.State.Customer + "@example.com", Subject: "Order " + run.State.Number + " is on its way",
 			Text: fmt.Sprintf("Dear %s,\n\nyour parcels: %v\n", run.State.Customer, run.State.Parcels),
 		}, nil)
@@ -159,7 +159,7 @@ func (s *Shop) count(ctx context.Context, run *fsm.Run[Report]) (fsm.Outcome, er
 
 func (s *Shop) sendReport(ctx context.Context, run *fsm.Run[Report]) (fsm.Outcome, error) {
 	err := s.eng.Update(ctx, func(tx *perdure.Tx) error {
-		_, err := task.SendSMS(tx, task.SMS{To: "+491701234567", Body: run.State.Name + " is done"}, nil)
+		_, err := task.SendSMSIn(tx, task.SMS{To: "+491701234567", Body: run.State.Name + " is done"}, nil)
 		return err
 	})
 	return run.Done(nil), err

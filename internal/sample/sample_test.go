@@ -59,7 +59,7 @@ func (w *world) start(t *testing.T) {
 	worker, err := task.NewWorker(w.eng, &task.Options{Senders: w.shop.Senders(), Lease: time.Hour})
 	enginetest.NoError(t, err)
 	for _, p := range []dispatch.Processor{w.machines, w.shop.Hooks(), worker, w.shop.Actors(), w.shop.Alarms()} {
-		d, err := dispatch.NewAlarm(p, &dispatch.AlarmOptions{Clock: w.warp})
+		d, err := dispatch.NewWaker(p, &dispatch.WakerOptions{Clock: w.warp})
 		enginetest.NoError(t, err)
 		d.Start()
 		t.Cleanup(func() { _ = d.Stop(t.Context()) })
@@ -84,8 +84,8 @@ func TestTheShopDoesSomethingOfEveryKind(t *testing.T) {
 	enginetest.Eventually(t, "orders shipped, cancelled and failed, mail and SMS sent, a hook failed for good", func() bool {
 		failed, _, err := hook.NewAdmin(w.eng).List(t.Context(), hook.Filter{Statuses: []hook.Status{hook.Failed}}, "", 10)
 		enginetest.NoError(t, err)
-		return seen(fsm.Filter{FSM: "order", Ended: []fsm.Status{fsm.Done}}) > 20 && seen(fsm.Filter{FSM: "order", Ended: []fsm.Status{fsm.Stopped}}) > 0 &&
-			seen(fsm.Filter{FSM: "parcel", Ended: []fsm.Status{fsm.Done}}) > 20 && seen(fsm.Filter{FSM: "report", Ended: []fsm.Status{fsm.Done}}) > 0 &&
+		return seen(fsm.Filter{Definition: "order", Finished: []fsm.Status{fsm.Done}}) > 20 && seen(fsm.Filter{Definition: "order", Finished: []fsm.Status{fsm.Stopped}}) > 0 &&
+			seen(fsm.Filter{Definition: "parcel", Finished: []fsm.Status{fsm.Done}}) > 20 && seen(fsm.Filter{Definition: "report", Finished: []fsm.Status{fsm.Done}}) > 0 &&
 			w.fines(t) > 0 && w.shop.Alarms().Stats().Fired > 3 && w.shop.Mailbox().Count("email") > 5 && w.shop.Mailbox().Count("sms") > 0 && len(failed) > 0
 	})
 	cancel()

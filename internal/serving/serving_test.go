@@ -52,9 +52,9 @@ func newFixture(t *testing.T, db enginetest.Database) *fixture {
 		enginetest.NoError(t, err)
 	}
 	enginetest.NoError(t, f.eng.Update(t.Context(), func(tx *perdure.Tx) error {
-		_, err := hooks.Trigger(tx, "mail", 1, nil)
+		_, err := hooks.TriggerIn(tx, "mail", 1, nil)
 		if err == nil {
-			_, err = task.Enqueue(tx, "email", map[string]int{}, nil)
+			_, err = task.EnqueueIn(tx, "email", map[string]int{}, nil)
 		}
 		return err
 	}))

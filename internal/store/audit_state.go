@@ -38,7 +38,7 @@ var auditStates = map[string]struct {
 	"alarms":      {"AuditStateAlarm", alarmArgs},
 	"timers":      {"AuditStateAlarm", timerArgs},
 	"actors":      {"AuditStateActor", pairArgs},
-	"machines":    {"AuditStateMachine", textArgs},
+	"statecharts": {"AuditStateMachine", textArgs},
 	"nodes":       {"AuditStateNode", textArgs},
 	"schedules":   {"AuditStateSchedule", textArgs},
 	"definitions": {"AuditStateDefinition", definitionArgs},

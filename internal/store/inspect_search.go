@@ -4,7 +4,7 @@ import "github.com/perdure/perdure/internal/sqldb"
 
 // facets are the statements that find the values of fields, by kind and field.
 var facets = map[string]map[string]string{
-	InstanceKind: {"fsm": "FacetInstanceFSM", "queue": "FacetQueues"},
+	InstanceKind: {"definition": "FacetInstanceFSM", "queue": "FacetQueues"},
 	HookKind:     {"namespace": "FacetHookNamespace", "name": "FacetHookName"},
 	TaskKind:     {"type": "FacetTaskType"},
 	AlarmKind:    {"type": "FacetAlarmType"},

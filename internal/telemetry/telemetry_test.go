@@ -85,7 +85,7 @@ func busy(t *testing.T, db enginetest.Database) *Exporter {
 	enginetest.NoError(t, err)
 	enginetest.NoError(t, eng.Update(t.Context(), func(tx *perdure.Tx) error {
 		_, _ = tx.Create(notes, schema.Values{"text": "a"})
-		_, err := mail.Trigger(tx, "x", &hook.TriggerOptions{Retry: retry.None()})
+		_, err := mail.TriggerIn(tx, "x", &hook.TriggerOptions{Retry: retry.None()})
 		return err
 	}))
 	_, err = hooks.Process(t.Context())

@@ -73,7 +73,7 @@ func (p *program) begin(ctx context.Context, run *fsm.Run[state]) (fsm.Outcome, 
 		return run.Spawn(fsm.ChildOf(p.order, state{Leaf: true}, nil)).Then("end"), nil
 	}
 	err := p.eng.Update(ctx, func(tx *perdure.Tx) error {
-		_, err := p.ship.Trigger(tx, run.ID, nil)
+		_, err := p.ship.TriggerIn(tx, run.ID, nil)
 		return err
 	})
 	return run.Done(nil), err
@@ -85,7 +85,7 @@ func (p *program) end(_ context.Context, run *fsm.Run[state]) (fsm.Outcome, erro
 
 func (p *program) notify(ctx context.Context, _ string) error {
 	return p.eng.Update(ctx, func(tx *perdure.Tx) error {
-		_, err := task.SendSMS(tx, task.SMS{To: "+491701234567", Body: "on its way"}, nil)
+		_, err := task.SendSMSIn(tx, task.SMS{To: "+491701234567", Body: "on its way"}, nil)
 		return err
 	})
 }

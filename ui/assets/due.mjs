@@ -25,7 +25,7 @@ export function whyFixed(d) {
 
 const fixed = {
   schedule: "A schedule cannot be moved: its ticks follow its expression. Change that on its page, or run it now.",
-  instance: "A state machine cannot be moved: its step says when it goes on. Signal, retry or cancel it on its page.",
+  instance: "An instance cannot be moved: its step says when it goes on. Signal, retry or cancel it on its page.",
   hook: "A hook cannot be moved: its retry policy says when it runs. Retry or cancel it on its page.",
   task: "A task cannot be moved: its process says when it runs. Retry or cancel it on its page.",
 };

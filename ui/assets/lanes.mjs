@@ -7,7 +7,7 @@ import { say } from "./toast.mjs";
 import { absolute, dayText, eventText, hourText, now, span } from "./time.mjs";
 
 /** lanes are the kinds of what is due, as they are called. */
-export const lanes = { alarm: "Alarms", timer: "Timers", schedule: "Schedules", instance: "State machines", hook: "Hooks", task: "Tasks" };
+export const lanes = { alarm: "Alarms", timer: "Timers", schedule: "Schedules", instance: "Instances", hook: "Hooks", task: "Tasks" };
 
 /** slots of a lane: what falls into one is shown as one. */
 export const slots = 48;

@@ -8,7 +8,7 @@ import { Schedules } from "./pages/schedules.mjs";
 import { Schedule } from "./pages/schedule.mjs";
 import { Actors } from "./pages/actors.mjs";
 import { Actor } from "./pages/actor.mjs";
-import { Machines, Machine } from "./pages/machines.mjs";
+import { Statecharts, Statechart } from "./pages/statecharts.mjs";
 import { Alarms, Alarm } from "./pages/alarms.mjs";
 import { Hooks, Hook } from "./pages/hooks.mjs";
 import { Tasks, Task } from "./pages/tasks.mjs";
@@ -27,7 +27,7 @@ export const groups = [
     { path: "dead", title: "Dead letters", key: "d", page: Dead },
   ]],
   ["Work", [
-    { path: "instances", title: "State machines", key: "i", page: Instances, detail: Instance, names: 1 },
+    { path: "instances", title: "Instances", key: "i", page: Instances, detail: Instance, names: 1 },
     { path: "actors", title: "Actors", key: "a", page: Actors, detail: Actor, names: 2 },
     { path: "hooks", title: "Hooks", key: "h", page: Hooks, detail: Hook, names: 1 },
     { path: "tasks", title: "Tasks", key: "t", page: Tasks, detail: Task, names: 1 },
@@ -35,8 +35,8 @@ export const groups = [
     { path: "schedules", title: "Schedules", key: "s", page: Schedules, detail: Schedule, names: 1 },
   ]],
   ["Definitions", [
-    { path: "definitions", title: "Step machines", key: "f", page: Definitions, detail: Definition, names: 1 },
-    { path: "machines", title: "Statecharts", key: "m", page: Machines, detail: Machine, names: 1 },
+    { path: "definitions", title: "State machines", key: "f", page: Definitions, detail: Definition, names: 1 },
+    { path: "statecharts", title: "Statecharts", key: "m", page: Statecharts, detail: Statechart, names: 1 },
   ]],
   ["System", [
     { path: "outbox", title: "Outbox", key: "x", page: Outbox },

@@ -9,7 +9,7 @@ const wait = 120;
 
 /** address is the page of something that was found. */
 export function address({ kind, id }) {
-  const page = own({ instance: "instances", hook: "hooks", task: "tasks", alarm: "alarms", actor: "actors", machine: "machines", definition: "definitions", schedule: "schedules", node: "nodes" }, kind) ?? kind;
+  const page = own({ instance: "instances", hook: "hooks", task: "tasks", alarm: "alarms", actor: "actors", statechart: "statecharts", definition: "definitions", schedule: "schedules", node: "nodes" }, kind) ?? kind;
   if (page === "schedules" || page === "nodes") return link([page]);
   return link(page === "actors" ? [page, ...split(id)] : [page, id]);
 }

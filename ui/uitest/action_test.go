@@ -24,7 +24,7 @@ var asked = map[string][]string{
 		`POST dead/retry {"kind":"instances","error":"charge card: provider answered 502","name":"order"}`,
 	},
 	"instances": {
-		`POST instances {"fsm":"order","state":{"order":"order","amount":0}}`,
+		`POST instances {"definition":"order","state":{"order":"order","amount":0}}`,
 		`POST instances/actions {"action":"cancel","filter":{"status":["runnable","executing","scheduled","awaiting_signal","awaiting_children","queued","unrouted"]},"dry_run":true}`,
 		`POST instances/actions {"action":"cancel","filter":{"status":["runnable","executing","scheduled","awaiting_signal","awaiting_children","queued","unrouted"]}}`,
 		`POST instances/actions {"action":"cancel","ids":["ID","ID","ID","ID","ID","ID","ID"]}`,
@@ -37,7 +37,7 @@ var asked = map[string][]string{
 		`POST instances/actions {"action":"terminate","ids":["ID","ID","ID","ID","ID","ID","ID"]}`,
 	},
 	"instances?status=failed": {
-		`POST instances {"fsm":"order","state":{"order":"order","amount":0}}`,
+		`POST instances {"definition":"order","state":{"order":"order","amount":0}}`,
 		`POST instances/actions {"action":"cancel","ids":["ID","ID","ID","ID","ID","ID","ID"]}`,
 		`POST instances/actions {"action":"delete","filter":{"status":["failed"]},"dry_run":true}`,
 		`POST instances/actions {"action":"delete","filter":{"status":["failed"]}}`,
@@ -48,16 +48,16 @@ var asked = map[string][]string{
 		`POST instances/actions {"action":"terminate","ids":["ID","ID","ID","ID","ID","ID","ID"]}`,
 	},
 	"instances/" + id(3): {
-		`POST instances {"fsm":"order","state":{"amount":12999,"items":[{"n":2,"sku":"tea"},{"n":1,"sku":"cup"}],"order":"4711","paid":true,"serial":9007199254740993}}`,
+		`POST instances {"definition":"order","state":{"amount":12999,"items":[{"n":2,"sku":"tea"},{"n":1,"sku":"cup"}],"order":"4711","paid":true,"serial":9007199254740993}}`,
 		`POST instances/ID/cancel {"reason":"cancelled in the dashboard"}`,
 		`POST instances/ID/signals {"name":"packed","payload":{}}`,
 		`POST instances/ID/terminate {"reason":"terminated in the dashboard"}`,
 	},
 	"actors": {
 		`POST actors {"type":"order","id":"order","input":{}}`,
-		`POST actors/actions {"action":"release","filter":{"status":["quarantined"]},"dry_run":true}`,
-		`POST actors/actions {"action":"release","filter":{"status":["quarantined"]}}`,
-		`POST actors/actions {"action":"release","ids":["subscription/dora"]}`,
+		`POST actors/actions {"action":"resume","filter":{"status":["quarantined"]},"dry_run":true}`,
+		`POST actors/actions {"action":"resume","filter":{"status":["quarantined"]}}`,
+		`POST actors/actions {"action":"resume","ids":["subscription/dora"]}`,
 		`POST actors/actions {"action":"stop","filter":{"status":["active"]},"dry_run":true}`,
 		`POST actors/actions {"action":"stop","filter":{"status":["active"]}}`,
 		`POST actors/actions {"action":"stop","ids":["subscription/ada"]}`,
@@ -132,7 +132,7 @@ var asked = map[string][]string{
 		`POST schedules/sweep/resume {}`,
 		`POST schedules/sweep/resume {}`,
 		`POST schedules/weekly/pause {}`,
-		`PUT schedules/order {"spec":"0 9 * * *","zone":"UTC","missed":"once","fsm":"order"}`,
+		`PUT schedules/order {"spec":"0 9 * * *","zone":"UTC","missed":"once","definition":"order"}`,
 	},
 	"schedules/nightly-report": {
 		`DELETE schedules/nightly-report`,
@@ -140,16 +140,16 @@ var asked = map[string][]string{
 		`POST schedules/nightly-report/pause {}`,
 	},
 	"definitions/order": {
-		`POST instances {"fsm":"order","state":{"order":"order","amount":0}}`,
+		`POST instances {"definition":"order","state":{"order":"order","amount":0}}`,
 	},
-	"machines": {
-		`POST machines/check {"definition":{"id":"light","initial":"green","states":{"green":{"after":{"30000":"yellow"}},"yellow":{"after":{"5000":"red"}},"red":{"on":{"GO":"green"}}}}}`,
-		`PUT machines/order {"definition":{"id":"light","initial":"green","states":{"green":{"after":{"30000":"yellow"}},"yellow":{"after":{"5000":"red"}},"red":{"on":{"GO":"green"}}}}}`,
+	"statecharts": {
+		`POST statecharts/check {"definition":{"id":"light","initial":"green","states":{"green":{"after":{"30000":"yellow"}},"yellow":{"after":{"5000":"red"}},"red":{"on":{"GO":"green"}}}}}`,
+		`PUT statecharts/order {"definition":{"id":"light","initial":"green","states":{"green":{"after":{"30000":"yellow"}},"yellow":{"after":{"5000":"red"}},"red":{"on":{"GO":"green"}}}}}`,
 	},
-	"machines/subscription": {
+	"statecharts/subscription": {
 		`POST actors {"type":"subscription","id":"order","input":{}}`,
-		`POST machines/check {"definition":{"id":"subscription","initial":"trial"}}`,
-		`PUT machines/subscription {"definition":{"id":"subscription","initial":"trial"}}`,
+		`POST statecharts/check {"definition":{"id":"subscription","initial":"trial"}}`,
+		`PUT statecharts/subscription {"definition":{"id":"subscription","initial":"trial"}}`,
 	},
 	"nodes": {
 		`POST nodes/ID/drain {}`,

@@ -35,14 +35,14 @@ func sample() map[string]any {
 		"overview": overview(), "upcoming": upcoming(), "dead": dead(), "search": list(object{"kind": "instance", "id": id(1), "title": "order " + id(1), "detail": "executing"}),
 		"instances": instances(), "instances/*": instance(), "instances/*/history": history(), "instances/*/children": list(row(31, "shipment", "done", "deliver", 2*minute), row(32, "shipment", "awaiting_signal", "pickup", 2*minute)),
 		"instances/*/signals": list(object{"id": "1", "name": "address-changed", "payload": object{"street": "Main St 5"}, "created_at": at(40 * sec), "status": "waiting"}),
-		"facets/instances":    object{"fsm": []string{"order", "shipment", "report"}, "queue": []string{"default", "mail"}, "step": []string{"charge", "ship"}},
+		"facets/instances":    object{"definition": []string{"order", "shipment", "report"}, "queue": []string{"default", "mail"}, "step": []string{"charge", "ship"}},
 		"definitions":         list(definition("order"), definition("report")), "definitions/*": definition("order"),
 		"schedules": list(schedule("nightly-report", "30 2 * * *", "at 02:30", "Europe/Berlin", false), schedule("sweep", "@every 90s", "every 90 seconds", "UTC", true), unreadSchedule()), "schedules/*": wholeSchedule(), "ticks": object{"valid": true, "text": "at 03:45", "next": []string{at(-6 * time.Hour), at(-30 * time.Hour)}},
 		"hooks": list(hook(1, "send-receipt", "completed"), hook(2, "notify-crm", "failed"), hook(3, "index", "pending"), hook(4, "notify-crm", "processing")), "hooks/*": hook(2, "notify-crm", "failed"),
 		"tasks": list(task(9, "send_email", "completed"), task(8, "db_function", "failed"), task(7, "send_sms", "pending")), "tasks/*": task(8, "db_function", "failed"),
 		"alarms": list(alarm("trial-ends", "reminder", 3*day), alarm("cleanup-1", "cleanup", 20*minute), alarm("poll", "poll", 90*sec), failed(alarm("sync", "sync", -minute))), "alarms/*": alarm("trial-ends", "reminder", 3*day),
 		"actors": list(actor("ada", "active"), actor("bob", "done"), actor("cleo", "error"), actor("dora", "quarantined")), "actors/*/*": actor("ada", "active"), "actors/*/*/log": actorLog(),
-		"machines": list(machineRow()), "machines/*": machineRow(),
+		"statecharts": list(machineRow()), "statecharts/*": machineRow(),
 		"outbox": outboxEntries(), "outbox/consumers": list(object{"name": "warehouse", "position": "00000000000000000000002f", "lag": 12, "updated_at": at(3 * sec)}),
 		"audit":        list(auditEntries()...),
 		"nodes":        list(node("web-1", "up", 12), node("web-2", "draining", 3)),
@@ -58,7 +58,7 @@ func sample() map[string]any {
 }
 
 func row(n int, fsm, status, step string, ago time.Duration) object {
-	o := object{"id": id(n), "fsm": fsm, "version": 2, "step": step, "status": status, "queue": "default", "attempt": 1, "created_at": at(ago), "due_at": at(ago - sec)}
+	o := object{"id": id(n), "definition": fsm, "version": 2, "step": step, "status": status, "queue": "default", "attempt": 1, "created_at": at(ago), "due_at": at(ago - sec)}
 	if fsm == "order" {
 		o["on_cancel"] = "refund"
 	}
@@ -125,7 +125,7 @@ func definition(name string) object {
 }
 
 func schedule(name, spec, text, zone string, paused bool) object {
-	return object{"name": name, "fsm": "report", "version": 1, "spec": spec, "text": text, "zone": zone, "paused": paused, "missed": "once", "next_at": at(-5 * time.Hour), "last_at": at(19 * time.Hour), "next": []string{at(-5 * time.Hour), at(-29 * time.Hour), at(-53 * time.Hour)}}
+	return object{"name": name, "definition": "report", "version": 1, "spec": spec, "text": text, "zone": zone, "paused": paused, "missed": "once", "next_at": at(-5 * time.Hour), "last_at": at(19 * time.Hour), "next": []string{at(-5 * time.Hour), at(-29 * time.Hour), at(-53 * time.Hour)}}
 }
 
 // unreadSchedule is one that the server cannot read.
@@ -171,7 +171,7 @@ func task(n int, kind, status string) object {
 }
 
 func alarm(name, kind string, in time.Duration) object {
-	return object{"id": name, "type": kind, "kind": "custom", "status": "pending", "due_at": at(-in), "every": "24h0m0s", "missed": "once", "attempts": 0, "max_attempts": 5, "created_at": at(day), "timeline": timeline(), "actor": object{"type": "subscription", "id": "ada"}, "payload": object{"text": "Your trial ends soon"}}
+	return object{"id": name, "type": kind, "kind": "alarm", "status": "pending", "due_at": at(-in), "every": "24h0m0s", "missed": "once", "attempts": 0, "max_attempts": 5, "created_at": at(day), "timeline": timeline(), "actor": object{"type": "subscription", "id": "ada"}, "payload": object{"text": "Your trial ends soon"}}
 }
 
 func failed(o object) object {
@@ -182,10 +182,10 @@ func failed(o object) object {
 func actor(name, status string) object {
 	return object{
 		"type": "subscription", "id": name, "status": status, "state": "active: billing.due, usage.normal", "version": 7, "created_at": at(40 * day), "updated_at": at(3 * minute), "next_timer_at": at(-70 * sec),
-		"machine": object{"name": "subscription", "version": 1}, "caller": object{"type": "client", "id": "ada"}, "input": object{"plan": "pro"}, "context": object{"public": object{"plan": "pro"}, "invoices": 2},
+		"statechart": object{"name": "subscription", "version": 1}, "caller": object{"type": "client", "id": "ada"}, "input": object{"plan": "pro"}, "context": object{"public": object{"plan": "pro"}, "invoices": 2},
 		"active":   []string{"subscription", "subscription.active", "subscription.active.billing", "subscription.active.billing.due", "subscription.active.usage", "subscription.active.usage.normal"},
 		"children": []any{object{"id": "invoice", "status": "active", "state": "sending", "children": []any{object{"id": "pdf", "status": "done", "state": ""}}}},
-		"timers":   []any{object{"key": "billing/due", "kind": "machine", "type": "after", "due_at": at(-70 * sec), "event": object{"type": "xstate.after.2592000000.subscription.active.billing.paid"}, "state": "subscription.active.billing.paid", "leads": []string{"subscription.active.billing.due"}}}, "events": []any{object{"type": "PAYMENT", "schema": object{"type": "object", "required": []string{"amount"}, "properties": object{"amount": object{"type": "number"}}}}, object{"type": "PAYMENT_FAILED"}, object{"type": "CANCEL"}},
+		"timers":   []any{object{"key": "billing/due", "kind": "timer", "type": "after", "due_at": at(-70 * sec), "event": object{"type": "xstate.after.2592000000.subscription.active.billing.paid"}, "state": "subscription.active.billing.paid", "leads": []string{"subscription.active.billing.due"}}}, "events": []any{object{"type": "PAYMENT", "schema": object{"type": "object", "required": []string{"amount"}, "properties": object{"amount": object{"type": "number"}}}}, object{"type": "PAYMENT_FAILED"}, object{"type": "CANCEL"}},
 	}
 }
 

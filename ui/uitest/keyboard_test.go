@@ -28,7 +28,7 @@ func TestEverythingCanBeDoneByKeyboard(t *testing.T) {
 	p.open(f.URL)
 
 	for key, path := range map[string]string{
-		"u": "upcoming", "d": "dead", "a": "actors", "h": "hooks", "t": "tasks", "l": "alarms", "s": "schedules", "f": "definitions", "m": "machines", "x": "outbox", "n": "nodes", "w": "audit", "b": "mailbox", "e": "settings", "i": "instances", "o": "",
+		"u": "upcoming", "d": "dead", "a": "actors", "h": "hooks", "t": "tasks", "l": "alarms", "s": "schedules", "f": "definitions", "m": "statecharts", "x": "outbox", "n": "nodes", "w": "audit", "b": "mailbox", "e": "settings", "i": "instances", "o": "",
 	} {
 		p.keys("g", key)
 		p.at(path)

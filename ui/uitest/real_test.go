@@ -105,14 +105,14 @@ func TestTheDashboardShowsTheRealServer(t *testing.T) {
 	s := newShop(t)
 	p := newTab(t, s.http.URL)
 	p.screen("light", 1280, 860)
-	for _, page := range []string{"", "upcoming", "dead", "instances", "actors", "hooks", "tasks", "alarms", "schedules", "definitions", "machines", "outbox", "nodes", "audit", "mailbox", "settings"} {
+	for _, page := range []string{"", "upcoming", "dead", "instances", "actors", "hooks", "tasks", "alarms", "schedules", "definitions", "statecharts", "outbox", "nodes", "audit", "mailbox", "settings"} {
 		p.open(s.http.URL + "/" + page)
 		p.drawn()
 		if failure := eval[string](p, `document.querySelector("main .failure")?.textContent ?? ""`); failure != "" {
 			t.Errorf("/%s: %s", page, failure)
 		}
 	}
-	for _, page := range []string{"instances", "actors", "hooks", "tasks", "alarms", "definitions", "machines"} {
+	for _, page := range []string{"instances", "actors", "hooks", "tasks", "alarms", "definitions", "statecharts"} {
 		p.first(s.http.URL + "/" + page)
 		p.accessible("the first of "+page, "html")
 		if failure := eval[string](p, `document.querySelector("main .failure")?.textContent ?? ""`); failure != "" {
@@ -147,9 +147,9 @@ func TestTheRealServerFollowsDragsAndChanges(t *testing.T) {
 	p.open(s.http.URL + "/alarms/far")
 	p.wait("the alarm is due then", fmt.Sprintf(`document.querySelector(".countdown time")?.getAttribute("datetime") === %q`, want))
 
-	p.open(s.http.URL + "/instances?fsm=order&status=done")
+	p.open(s.http.URL + "/instances?definition=order&status=done")
 	p.wait("an order is done", `!!document.querySelector("tbody [data-main]")`)
-	p.first(s.http.URL + "/instances?fsm=order&status=done")
+	p.first(s.http.URL + "/instances?definition=order&status=done")
 	p.wait("its last step is told", `document.querySelector(".point")?.textContent.includes("was the last")`)
 	last := eval[string](p, `document.querySelector(".point").textContent`)
 	p.keys("[")
@@ -190,13 +190,13 @@ func TestTheRealServerDoesWhatTheDashboardAsks(t *testing.T) {
 	p.settled()
 	p.hush(false)
 
-	p.open(s.http.URL + "/machines")
+	p.open(s.http.URL + "/statecharts")
 	p.act("store a machine", "[data-action=create]", "Saved order")
-	p.wait("the machine is shown", `location.pathname === "/machines/order"`)
+	p.wait("the machine is shown", `location.pathname === "/statecharts/order"`)
 	p.settled()
 	p.act("create an actor of it", "[data-action=create]", "Created order order")
 
-	p.open(s.http.URL + "/instances?fsm=order")
+	p.open(s.http.URL + "/instances?definition=order")
 	p.wait("there are orders", `document.querySelectorAll("tbody tr").length > 3`)
 	p.act("cancel all that match", "[data-all=cancel]", "Cancel:")
 
@@ -270,9 +270,9 @@ func TestAFormThatIsOutdatedIsNotSaved(t *testing.T) {
 func TestEveryListActsOnManyAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	s.send(t, http.MethodPut, "machines/door", `{"definition":{"id":"door","initial":"shut","states":{"shut":{}}}}`)
+	s.send(t, http.MethodPut, "statecharts/door", `{"definition":{"id":"door","initial":"shut","states":{"shut":{}}}}`)
 	for i := range 5 {
-		s.send(t, http.MethodPost, "instances", `{"fsm":"parcel","queue":"many","delay":"24h"}`)
+		s.send(t, http.MethodPost, "instances", `{"definition":"parcel","queue":"many","delay":"24h"}`)
 		s.send(t, http.MethodPost, "hooks", `{"namespace":"shop","name":"receipt","delay":"24h"}`)
 		s.send(t, http.MethodPost, "processes/later", `{"payload":{},"at":"2100-01-01T00:00:00Z"}`)
 		s.send(t, http.MethodPut, fmt.Sprintf("alarms/many-%d", i), `{"type":"many","delay":"24h"}`)
@@ -305,11 +305,11 @@ func TestEveryListActsOnManyAtOnce(t *testing.T) {
 func TestDelaysOfActorsAreListedWithTheAlarms(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	s.send(t, http.MethodPut, "machines/lamp", `{"definition":{"id":"lamp","initial":"on","states":{"on":{"after":{"3600000":"off"}},"off":{}}}}`)
+	s.send(t, http.MethodPut, "statecharts/lamp", `{"definition":{"id":"lamp","initial":"on","states":{"on":{"after":{"3600000":"off"}},"off":{}}}}`)
 	s.send(t, http.MethodPost, "actors", `{"type":"lamp","id":"porch/left"}`)
 	p := newTab(t, s.http.URL)
 	p.screen("light", 1280, 860)
-	p.open(s.http.URL + "/alarms?kind=machine&actor=lamp/porch/left")
+	p.open(s.http.URL + "/alarms?kind=timer&actor=lamp/porch/left")
 	p.wait("the delay is listed", `document.querySelectorAll("tbody tr").length === 1`)
 	p.accessible("the delays of actors", "html")
 	p.run(`document.querySelector("tbody input").click()`)

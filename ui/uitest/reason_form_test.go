@@ -152,7 +152,7 @@ func TestTheReasonOfAFormIsSent(t *testing.T) {
 		{"tasks", "[data-action=create]", []string{reason}},
 		{"alarms", "[data-action=create]", []string{reason}},
 		{"schedules", "[data-action=create]", []string{reason}},
-		{"machines", "[data-action=create]", []string{"", reason}}, // it is checked first
+		{"statecharts", "[data-action=create]", []string{"", reason}}, // it is checked first
 		{"settings", "[data-action=token]", []string{reason}},
 	} {
 		p.visit(f, "no/such/page")

@@ -66,7 +66,7 @@ func TestAQuarantinedActorIsReset(t *testing.T) {
 	g := newFake(t, operator)
 	q := newTab(t, g.server.URL)
 	q.open(g.URL + "actors/subscription/dora")
-	if !eval[bool](q, `!!document.querySelector("[data-action=release]")`) || eval[bool](q, `!!document.querySelector("[data-action=reset]")`) {
-		t.Error("an operator may release, and not reset")
+	if !eval[bool](q, `!!document.querySelector("[data-action=resume]")`) || eval[bool](q, `!!document.querySelector("[data-action=reset]")`) {
+		t.Error("an operator may resume, and not reset")
 	}
 }

@@ -61,7 +61,7 @@ func TestActorsAreDrawnByTheirOwnVersion(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, sample())
 	f.mu.Lock()
-	f.data["actors/*/*"].(object)["machine"] = object{"name": "subscription", "version": 1}
+	f.data["actors/*/*"].(object)["statechart"] = object{"name": "subscription", "version": 1}
 	f.mu.Unlock()
 	p := newTab(t, f.server.URL)
 	p.open(f.URL + "actors/subscription/ada")
@@ -69,6 +69,6 @@ func TestActorsAreDrawnByTheirOwnVersion(t *testing.T) {
 	if got := f.drawn(); got != "version=1" {
 		t.Errorf("the drawing was asked for with %q", got)
 	}
-	p.click(`a[href*="machines/subscription?version=1"]`)
-	p.at("machines/subscription?version=1")
+	p.click(`a[href*="statecharts/subscription?version=1"]`)
+	p.at("statecharts/subscription?version=1")
 }

@@ -30,7 +30,7 @@ var shots = []struct {
 }{
 	{"overview", "", "light", 1280, 800},
 	{"overview-dark", "", "dark", 1280, 800},
-	{"instance", "instances?fsm=order&status=awaiting_children", "light", 1280, 900},
+	{"instance", "instances?definition=order&status=awaiting_children", "light", 1280, 900},
 	{"actor", "actors/bike/1", "light", 1280, 900},
 	{"upcoming", "upcoming?range=day", "dark", 1280, 800},
 	{"dead", "dead", "light", 1280, 640},
@@ -71,7 +71,7 @@ func TestScreenshotsAreTaken(t *testing.T) {
 // orders returns how many orders were placed, up to 200.
 func (s *shop) orders(t *testing.T) int {
 	t.Helper()
-	all, _, err := s.server.Machines().List(t.Context(), fsm.Filter{FSM: "order"}, "", 200)
+	all, _, err := s.server.Machines().List(t.Context(), fsm.Filter{Definition: "order"}, "", 200)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 // pages are all pages of the dashboard.
 var pages = []string{
 	"", "upcoming", "dead", "instances", "instances/" + id(3), "actors", "actors/subscription/ada", "hooks", "hooks/" + id(202), "tasks", "tasks/8",
-	"alarms", "alarms/trial-ends", "schedules", "schedules/nightly-report", "definitions", "definitions/order", "machines", "machines/subscription", "outbox", "nodes", "audit", "mailbox", "settings", "no/such/page",
+	"alarms", "alarms/trial-ends", "schedules", "schedules/nightly-report", "definitions", "definitions/order", "statecharts", "statecharts/subscription", "outbox", "nodes", "audit", "mailbox", "settings", "no/such/page",
 }
 
 //go:embed testdata/axe.min.js

@@ -76,7 +76,7 @@ func poisoned(attack string) map[string]any {
 }
 
 // details are the pages that show one thing.
-var details = []string{"", "instances/x", "actors/t/x", "hooks/x", "tasks/x", "alarms/x", "schedules/x", "definitions/x", "machines/x", "settings"}
+var details = []string{"", "instances/x", "actors/t/x", "hooks/x", "tasks/x", "alarms/x", "schedules/x", "definitions/x", "statecharts/x", "settings"}
 
 func TestAttacksAreShownAndNotRun(t *testing.T) {
 	t.Parallel()
@@ -130,8 +130,8 @@ func TestDrawingsCannotCarryScripts(t *testing.T) {
 	p := newTab(t, f.server.URL)
 	p.open(f.URL)
 	p.run(`window.ran = []; window.pwned = () => ran.push(location.href)`)
-	p.visit(f, "machines/subscription")
-	p.unharmed("machines/subscription")
+	p.visit(f, "statecharts/subscription")
+	p.unharmed("statecharts/subscription")
 	if got, want := eval[string](p, `document.querySelector(".drawing").innerHTML.replaceAll(/\s+/g, " ")`), `<svg width="200" height="100" viewBox="0 0 200 100" aria-label="States. Active: none."><g id="state-a"><rect x="1" y="1" width="50" height="20" class="s"></rect><text x="5" y="12">&lt;script&gt;pwned()&lt;/script&gt;</text></g><path d="M0 0"></path></svg>`; got != want {
 		t.Errorf("the drawing became\n%s\nwant\n%s", got, want)
 	}

@@ -176,7 +176,7 @@ func (Conformance) WrongCursorsAndLimitsAreRefused(t *testing.T, db enginetest.D
 		_, err := eng.Outbox().Register(t.Context(), name, outbox.Stamp{})
 		enginetest.As[*fault.Invalid](t, err)
 	}
-	_, err := eng.Outbox().Prune(t.Context(), -time.Second)
+	_, err := eng.Outbox().Purge(t.Context(), -time.Second)
 	enginetest.As[*fault.Invalid](t, err)
 	_, err = eng.Outbox().Restart(t.Context(), "a\x00b")
 	enginetest.As[*fault.Invalid](t, err)

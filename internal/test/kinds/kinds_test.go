@@ -114,7 +114,7 @@ func startHook(s subject) dispatch.Processor {
 	enginetest.NoError(s.t, err)
 	if !s.joins {
 		s.update(func(tx *perdure.Tx) error {
-			_, err := h.Trigger(tx, 1, &hook.TriggerOptions{Retry: s.policy})
+			_, err := h.TriggerIn(tx, 1, &hook.TriggerOptions{Retry: s.policy})
 			return err
 		})
 	}
@@ -164,7 +164,7 @@ func startEffect(s subject) dispatch.Processor {
 func startInvocation(s subject) dispatch.Processor {
 	run := func(ctx context.Context, c actor.Call) (any, error) { return nil, s.handle(ctx, c.Attempt) }
 	return s.actor(`{"initial": "a", "states": {"a": {"invoke": {"src": "pay"}}}}`, &actor.TypeOptions{
-		Tasks: map[string]actor.Task{"pay": {Run: run, Retry: s.policy}},
+		Invocations: map[string]actor.Invocation{"pay": {Run: run, Retry: s.policy}},
 	})
 }
 
@@ -191,7 +191,7 @@ func startSender(s subject) dispatch.Processor {
 	s.drained(worker)
 	if !s.joins {
 		s.update(func(tx *perdure.Tx) error {
-			_, err := task.Enqueue(tx, "ship", map[string]string{"task_type": "ship"}, nil)
+			_, err := task.EnqueueIn(tx, "ship", map[string]string{"task_type": "ship"}, nil)
 			return err
 		})
 	}
@@ -209,7 +209,7 @@ func startFunction(s subject) dispatch.Processor {
 	enginetest.NoError(s.t, err)
 	s.drained(worker)
 	s.update(func(tx *perdure.Tx) error {
-		_, err := task.Enqueue(tx, "db_function", map[string]string{"task_type": "db_function", "db_function": "shop.pay"}, nil)
+		_, err := task.EnqueueIn(tx, "db_function", map[string]string{"task_type": "db_function", "db_function": "shop.pay"}, nil)
 		return err
 	})
 	return worker

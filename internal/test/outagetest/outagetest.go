@@ -168,7 +168,7 @@ func (s *subject) recovers(p Process) {
 // dispatch runs a process in the background until the test ends.
 func (s *subject) dispatch(p Process) {
 	s.t.Helper()
-	alarm, err := dispatch.NewAlarm(p, &dispatch.AlarmOptions{MaxSleep: 200 * time.Millisecond, OnError: func(error) {}})
+	alarm, err := dispatch.NewWaker(p, &dispatch.WakerOptions{MaxSleep: 200 * time.Millisecond, OnError: func(error) {}})
 	enginetest.NoError(s.t, err)
 	alarm.Start()
 	s.t.Cleanup(func() {

@@ -92,7 +92,7 @@ func triggered(t *testing.T, dsn string, n int) (*hook.Admin, effects) {
 	}
 	err = eng.Update(t.Context(), func(tx *perdure.Tx) error {
 		for i := range n {
-			if _, err := hooks.Trigger(tx, "effect", i, nil); err != nil {
+			if _, err := hooks.TriggerIn(tx, "effect", i, nil); err != nil {
 				return err
 			}
 		}

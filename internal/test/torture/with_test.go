@@ -154,7 +154,7 @@ func startWriting(t *testing.T, db enginetest.Database, n int) {
 	enginetest.NoError(t, err)
 	err = eng.Update(t.Context(), func(tx *perdure.Tx) error {
 		for i := range n {
-			if _, err := w.hook.Trigger(tx, i, nil); err != nil {
+			if _, err := w.hook.TriggerIn(tx, i, nil); err != nil {
 				return err
 			}
 			if err := w.alarm.ScheduleIn(tx, alarm.ID(eng.Runtime().NewID()), i, &alarm.ScheduleOptions{Delay: time.Millisecond}); err != nil {

@@ -241,7 +241,7 @@ func (p *process) compareInstances(before contents) {
 	pair(p.t, "instance", old, before.Instances, instanceName, func(what string, got, want instance) {
 		label := labelOf(want.Record)
 		switch {
-		case want.Record.Status.Ended():
+		case want.Record.Status.Finished():
 			same(p.t, what, got, want)
 		case label == "awaiting deadline":
 			if got.Record.Status != fsm.Failed || !got.Record.Finished.Equal(noon.Add(4*time.Hour)) {
@@ -251,7 +251,7 @@ func (p *process) compareInstances(before contents) {
 			if got.Record.Status != fsm.Done || string(got.Record.Result) != results[label] {
 				p.t.Errorf("%s (%s) is %s with %s, want done with %s", what, label, got.Record.Status, got.Record.Result, results[label])
 			}
-			if n := len(want.History); want.Record.FSM == "order" && len(got.History) != n+1 {
+			if n := len(want.History); want.Record.Definition == "order" && len(got.History) != n+1 {
 				p.t.Errorf("%s (%s) has taken %d steps, want %d", what, label, len(got.History), n+1)
 			}
 			same(p.t, what+": state", got.Record.State, want.Record.State)
@@ -312,5 +312,5 @@ func (p *process) stopTicks() {
 	ctx := enginetest.Context(p.t)
 	_, err := p.alarms.Cancel(ctx, alarm.ID("recurring"))
 	enginetest.NoError(p.t, err)
-	enginetest.NoError(p.t, p.eng.Update(ctx, func(tx *perdure.Tx) error { return p.fsm.PauseSchedule(tx, "hourly", true) }))
+	enginetest.NoError(p.t, p.eng.Update(ctx, func(tx *perdure.Tx) error { return p.fsm.PauseScheduleIn(tx, "hourly", true) }))
 }

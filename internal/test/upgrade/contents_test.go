@@ -38,7 +38,7 @@ type (
 	actorItem struct {
 		Record  actor.Record
 		Timers  []actor.Timer
-		Pending []statechart.TaskOp
+		Pending []statechart.InvokeOp
 	}
 	contents struct {
 		Hooks     []hookItem
@@ -120,7 +120,7 @@ func (p *process) actorItems() (all []actorItem) {
 		all = append(all, actorItem{
 			must[actor.Record](p.t)(p.actors.Get(ctx, r.Ref)),
 			must[[]actor.Timer](p.t)(p.actors.Timers(ctx, r.Ref)),
-			must[[]statechart.TaskOp](p.t)(p.actors.Pending(ctx, r.Ref)),
+			must[[]statechart.InvokeOp](p.t)(p.actors.Pending(ctx, r.Ref)),
 		})
 	}
 	return all

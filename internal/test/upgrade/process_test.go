@@ -171,8 +171,8 @@ func (p *process) serveActors() {
 	}
 	for _, name := range []string{"main", "live", "dead"} {
 		enginetest.NoError(p.t, p.actors.Register(name, []byte(chart), &actor.TypeOptions{
-			Effects: map[string]actor.Effect{"send": {Run: effect}},
-			Tasks:   map[string]actor.Task{"pay": {Run: invocation}},
+			Effects:     map[string]actor.Effect{"send": {Run: effect}},
+			Invocations: map[string]actor.Invocation{"pay": {Run: invocation}},
 		}))
 	}
 }

@@ -121,7 +121,7 @@ func covers(want, got any, anyError bool) bool {
 
 func describe(s statechart.State) map[string]any {
 	o := map[string]any{"status": s.Status}
-	if !s.Task {
+	if !s.Invocation {
 		o["value"], o["active"], o["context"] = s.Value, s.Active, s.Context
 		if len(s.Tags) > 0 {
 			o["tags"] = s.Tags

@@ -91,7 +91,7 @@ func (c *Case) Parse() (*statechart.Machine, error) {
 }
 
 // Outcome is how the tasks of the corpus end: nil is later.
-func Outcome(op statechart.TaskOp) *statechart.Outcome {
+func Outcome(op statechart.InvokeOp) *statechart.Outcome {
 	switch op.Src {
 	case "echo":
 		return &statechart.Outcome{Output: op.Input}

@@ -16,7 +16,7 @@ func (c *Case) Registry() *statechart.Registry {
 		Guards:  Guards(),
 		Actions: Actions(),
 		Delays:  map[string]statechart.Delay{},
-		Actors:  map[string]statechart.Actor{"echo": statechart.Task{}, "fail": statechart.Task{}, "manual": statechart.Task{}},
+		Actors:  map[string]statechart.Actor{"echo": statechart.Promise{}, "fail": statechart.Promise{}, "manual": statechart.Promise{}},
 	}
 	for name, raw := range c.Machines {
 		reg.Actors[name] = statechart.Chart(raw)

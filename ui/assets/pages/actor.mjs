@@ -11,7 +11,7 @@ import { ID } from "../copy.mjs";
 import { Status } from "../status.mjs";
 import { At, When, eventText } from "../time.mjs";
 import { JSONView } from "../json.mjs";
-import { MachineDrawing } from "../machine.mjs";
+import { StatechartDrawing } from "../statechart.mjs";
 import { Timeline, Scrubber } from "../timeline.mjs";
 import { ErrorText, Facts, Failure, Heading, Loading, Panel, Table } from "../parts.mjs";
 import { dueActions } from "../due.mjs";
@@ -42,8 +42,8 @@ export function Actor({ names: [type, id] }) {
     <${Failure} error=${error} />
     <div class="lead"><${Status} of=${actor.status} /><code>${actor.state}</code><${ID} id=${actor.id} /></div>
     <${ErrorText} text=${typeof actor.error === "string" ? actor.error : actor.error && JSON.stringify(actor.error)} open=${true} />
-    <${Panel} title=${past ? "Machine, as it was" : "Machine"} cls="full" actions=${html`<a href=${link(["machines", actor.machine?.name ?? actor.type], { version: actor.machine?.version })}>Definition</a>`}>
-      <${MachineDrawing} name=${actor.machine?.name ?? actor.type} version=${actor.machine?.version} active=${active} before=${entries[current]?.from} timers=${past ? [] : actor.timers ?? []} />
+    <${Panel} title=${past ? "Statechart, as it was" : "Statechart"} cls="full" actions=${html`<a href=${link(["statecharts", actor.statechart?.name ?? actor.type], { version: actor.statechart?.version })}>Definition</a>`}>
+      <${StatechartDrawing} name=${actor.statechart?.name ?? actor.type} version=${actor.statechart?.version} active=${active} before=${entries[current]?.from} timers=${past ? [] : actor.timers ?? []} />
       <${Scrubber} n=${entries.length} at=${current} set=${pick} text=${eventText(entries[current]?.event?.type) || entries[current]?.kind || ""} />
       ${may("operator") && actor.status === "active" && actor.events?.length > 0 && html`<div class="actions" role="group" aria-label="Send">${actor.events.map((e) => html`<button key=${e.type} class="small" data-event=${e.type} onClick=${() => sendEvent(actor, e.type)}>${e.type}</button>`)}</div>`}
     <//>
@@ -60,7 +60,7 @@ export function Actor({ names: [type, id] }) {
           ["", (t) => html`<${Actions} actions=${dueActions} row=${timer(actor, t)} one="timer" small=${true} after=${refresh} />`],
         ]} /><//>
         <${Panel} title="Context"><${JSONView} value=${actor.context} label="Context" /><//>
-        <${Panel} title="Facts"><${Facts} of=${{ Machine: actor.machine && `${actor.machine.name} version ${actor.machine.version}`, Version: String(actor.version ?? ""), Caller: actor.caller && `${actor.caller.type} ${actor.caller.id}`,
+        <${Panel} title="Facts"><${Facts} of=${{ Statechart: actor.statechart && `${actor.statechart.name} version ${actor.statechart.version}`, Version: String(actor.version ?? ""), Caller: actor.caller && `${actor.caller.type} ${actor.caller.id}`,
           Created: html`<${At} at=${actor.created_at} />`, Changed: html`<${At} at=${actor.updated_at} />` }} /><//>
       </div>
     </div>

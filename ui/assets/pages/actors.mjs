@@ -15,7 +15,7 @@ export const at = (a) => `actors/${segment(a.type)}/${segment(a.id)}`;
 
 /** actions on an actor. */
 export const actions = [
-  { name: "release", label: "Release", past: "released", key: "r", statuses: ["quarantined"], run: (a) => post(`${at(a)}/release`) },
+  { name: "resume", label: "Resume", past: "resumed", key: "r", statuses: ["quarantined"], run: (a) => post(`${at(a)}/resume`) },
   { name: "stop", label: "Stop", past: "stopped", key: "c", danger: true, statuses: ["active"], run: (a) => post(`${at(a)}/stop`),
     question: (a) => `${a.type} ${a.id} stops, and its timers with it. It cannot be taken back.` },
   { name: "reset", label: "Reset…", key: "R", danger: true, single: true, role: "admin", statuses: ["quarantined", "error"], open: reset },
@@ -72,14 +72,14 @@ export function createActor(type) {
 }
 
 function Fields({ values, set, type }) {
-  const { data } = useLive("machines");
+  const { data } = useLive("statecharts");
   const names = (data?.data ?? []).map((m) => m.name);
   const name = values.type ?? type;
-  const machine = useLive(name && names.includes(name) ? `machines/${segment(name)}` : null);
+  const machine = useLive(name && names.includes(name) ? `statecharts/${segment(name)}` : null);
   const schema = machine.data?.input_schema;
   useEffect(() => { if (schema && values.input === undefined) set({ input: sample(schema) }); }, [schema]);
   return html`<div aria-busy=${data === null || machine.loading}><div class="side">
-      <${Field} label="Type"><input type="text" list="machine-names" required autofocus value=${name} onInput=${(e) => set({ type: e.target.value })} /><datalist id="machine-names">${names.map((n) => html`<option value=${n} />`)}</datalist><//>
+      <${Field} label="Type"><input type="text" list="statechart-names" required autofocus value=${name} onInput=${(e) => set({ type: e.target.value })} /><datalist id="statechart-names">${names.map((n) => html`<option value=${n} />`)}</datalist><//>
       <${Field} label="Id"><input type="text" required value=${values.id ?? ""} onInput=${(e) => set({ id: e.target.value })} /><//>
     </div>
     <${JSONField} key=${JSON.stringify(schema)} label="Input" schema=${schema} value=${values.input ?? {}} onChange=${(v, ok) => set(ok ? { input: v, broken: false } : { broken: true })} /></div>`;

@@ -23,7 +23,7 @@ const statuses = ["pending", "processing", "failed", "quarantined"];
 // An alarm has the same actions as everything that is due.
 const due = (action) => ({ ...action, when: undefined, statuses: ["pending"], past: { skip: "skipped", fire: "fired" }[action.name], open: action.open && ((a) => action.open(withPaths(a))), run: action.run && ((a) => action.run(withPaths(a))) });
 const withPaths = (a) => ({ ...a, name: a.type, actions: { move: `${path(a)}/move`, skip: `${path(a)}/skip`, fire: `${path(a)}/fire` } });
-const path = (a) => (a.kind === "machine" ? `actors/${segment(a.actor.type)}/${segment(a.actor.id)}/timers/${segment(keyOf(a))}` : at(a));
+const path = (a) => (a.kind === "timer" ? `actors/${segment(a.actor.type)}/${segment(a.actor.id)}/timers/${segment(keyOf(a))}` : at(a));
 const keyOf = (a) => a.id.slice(`${a.actor.type}/${a.actor.id}/`.length);
 
 const actions = [
@@ -51,8 +51,8 @@ const often = (a) => a.text || a.cron || (a.every && `every ${a.every}`) || "onc
 
 const spec = {
   kind: "alarms", one: "alarm", title: "Alarms & timers", path: "alarms", bulk: "alarms/actions",
-  about: "Set by hand or by programs. With kind:machine, the delays of actors.",
-  filters: { type: "its type", status: statuses, actor: "type/id of its actor", kind: ["custom", "machine"] },
+  about: "Set by hand or by programs. With kind:timer, the timers of actors.",
+  filters: { type: "its type", status: statuses, actor: "type/id of its actor", kind: ["alarm", "timer"] },
   statuses,
   id: (a) => a.id, href: (a) => link(["alarms", a.id]), actions,
   create: { label: "New alarm", open: () => schedule() },
@@ -73,7 +73,7 @@ const delays = {
   columns: spec.columns.map((c) => (c.title === "Alarm" ? { title: "Delay", cell: (a) => html`<b>${a.type}</b> <${Short} id=${keyOf(a)} />` } : c)).filter((c) => c.title !== "Repeats"),
 };
 
-export const Alarms = () => html`<${List} spec=${route.value.query.get("kind") === "machine" ? delays : spec} />`;
+export const Alarms = () => html`<${List} spec=${route.value.query.get("kind") === "timer" ? delays : spec} />`;
 
 function schedule() {
   return ask({

@@ -14,7 +14,7 @@ export const AuditLink = ({ kind, target }) => may("operator") && html`<a class=
 // places return the page of a target, by its kind. Other kinds have no page.
 const one = (kind) => (target) => [kind, target];
 const places = new Map([
-  ...["instances", "hooks", "tasks", "alarms", "schedules", "machines"].map((kind) => [kind, one(kind)]),
+  ...["instances", "hooks", "tasks", "alarms", "schedules", "statecharts"].map((kind) => [kind, one(kind)]),
   ["actors", (target) => { const at = target.indexOf("/"); return at > 0 ? ["actors", target.slice(0, at), target.slice(at + 1)] : ["actors"]; }],
   ["definitions", (target) => ["definitions", target.replace(/@\d+$/, "")]], // name@version
   ["nodes", () => ["nodes"]],
@@ -46,7 +46,7 @@ const spec = {
   kind: "audit", one: "entry", title: "Audit", path: "audit", every: 5000, facets: false,
   about: "Every change by an operator or a token, newest first.",
   filters: {
-    action: "the operation, as cancel-instance", kind: ["instances", "actors", "timers", "hooks", "tasks", "processes", "alarms", "schedules", "definitions", "machines", "nodes", "outbox", "tokens", "sessions"],
+    action: "the operation, as cancel-instance", kind: ["instances", "actors", "timers", "hooks", "tasks", "processes", "alarms", "schedules", "definitions", "statecharts", "nodes", "outbox", "tokens", "sessions"],
     target: "the id; needs a kind", principal: "who, as token:0198…", since: "from this time on, as 2026-11-16T08:00:00Z", until: "before this time",
   },
   id: (e) => e.id, detail: (e) => html`<${Detail} of=${e} />`,

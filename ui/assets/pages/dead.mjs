@@ -12,7 +12,7 @@ import { address } from "../palette.mjs";
 import { When } from "../time.mjs";
 import { ErrorText, Failure, Heading, Loading } from "../parts.mjs";
 
-const kinds = { "": "all", instances: "State machines", hooks: "Hooks", tasks: "Tasks", alarms: "Alarms", actors: "Actors" };
+const kinds = { "": "all", instances: "Instances", hooks: "Hooks", tasks: "Tasks", alarms: "Alarms", actors: "Actors" };
 const single = { instances: "instance", hooks: "hook", tasks: "task", alarms: "alarm", actors: "actor" };
 const named = (kind, n) => (n === 1 ? own(single, kind) ?? kind : kind);
 
@@ -57,7 +57,7 @@ function Group({ of, refresh }) {
 // listed narrows the list of a kind to what a group is about.
 function listed({ kind, name }) {
   const status = kind === "actors" ? "quarantined" : "failed";
-  const field = { instances: "fsm", hooks: "name", tasks: "type", alarms: "type", actors: "type" }[kind];
+  const field = { instances: "definition", hooks: "name", tasks: "type", alarms: "type", actors: "type" }[kind];
   return field ? { status, [field]: kind === "hooks" ? String(name).split("/").at(-1) : name } : {};
 }
 

@@ -1,4 +1,4 @@
-// The step machines that processes know.
+// The state machines that processes know.
 import { html, useState } from "../lib.mjs";
 import { del, segment } from "../api.mjs";
 import { useLive } from "../live.mjs";
@@ -16,10 +16,10 @@ import { startInstance } from "./instances.mjs";
 const newest = (d) => (d.versions ?? []).reduce((a, b) => (a && a.version > b.version ? a : b), undefined);
 
 const spec = {
-  kind: "definitions", one: "machine", title: "Step machines", path: "definitions", whole: true,
+  kind: "definitions", one: "state machine", title: "State machines", path: "definitions", whole: true,
   about: "What can be started: defined in Go, or as HTTP endpoints.",
   id: (d) => d.name, href: (d) => link(["definitions", d.name]),
-  empty: "No machine is known yet. Register one with fsm.Define, or PUT one to /v1/definitions.",
+  empty: "No state machine is known yet. Register one with fsm.Define, or PUT one to /v1/definitions.",
   columns: [
     { title: "Machine", cell: (d) => html`<b>${d.name}</b>` },
     { title: "Versions", cell: (d) => (d.versions ?? []).map((v) => v.version).join(", ") },
@@ -41,16 +41,16 @@ export function Definition({ names: [name] }) {
   if (!data) return error ? html`<${Heading} title=${name} /><${Failure} error=${error} retry=${refresh} />` : html`<${Loading} />`;
   const version = data.versions?.find((v) => v.version === chosen) ?? newest(data);
   const taken = new Map((version?.edges ?? []).filter((e) => e.count).map((e) => [`${e.from}→${e.to}`, e.count]));
-  return html`<${Heading} title=${data.name} kind="Step machine">
-      ${may("operator") && html`<button class="primary" data-action="create" onClick=${() => startInstance({ fsm: data.name })}>Start</button>`}
-      <a class="button" href=${link(["instances"], { fsm: data.name })}>Instances</a>
+  return html`<${Heading} title=${data.name} kind="State machine">
+      ${may("operator") && html`<button class="primary" data-action="create" onClick=${() => startInstance({ definition: data.name })}>Start</button>`}
+      <a class="button" href=${link(["instances"], { definition: data.name })}>Instances</a>
       <${Actions} actions=${actions} row=${data} one="definition" />
     <//>
     ${data.versions?.length > 1 && html`<div class="switch" role="group" aria-label="Version">${data.versions.map((v) => html`<button class="small" aria-pressed=${v === version} onClick=${() => setChosen(v.version)}>version ${v.version}</button>`)}</div>`}
     ${version && html`<${Panel} title="Steps" cls="full"><${StepGraph} version=${version} taken=${taken} /><//>`}
     <div class="columns">
       <${Panel} title="Facts"><${Facts} of=${{ Queue: version?.queue ?? data.queue, "Defined in": version?.source ?? data.source, "First step": version?.first_step ?? stepNames(version)[0], Steps: version?.steps?.length, "Cancel step": version?.on_cancel,
-        ...Object.fromEntries(Object.entries(data.counts ?? {}).map(([s, n]) => [s, html`<a href=${link(["instances"], { fsm: data.name, status: s })}><${Status} of=${s} /> ${n.toLocaleString()}</a>`])) }} /><//>
+        ...Object.fromEntries(Object.entries(data.counts ?? {}).map(([s, n]) => [s, html`<a href=${link(["instances"], { definition: data.name, status: s })}><${Status} of=${s} /> ${n.toLocaleString()}</a>`])) }} /><//>
       ${data.schema && html`<${Panel} title="State"><${JSONView} value=${data.schema} label="Schema of the state" /><//>`}
     </div>`;
 }

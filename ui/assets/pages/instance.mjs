@@ -24,20 +24,20 @@ export function Instance({ names: [id] }) {
   const history = useLive(`${path}/history`, {}, live);
   const signals = useLive(`${path}/signals`, {}, live);
   const children = useLive(`${path}/children`, { limit: 200 }, { kinds: ["instances"] });
-  const definition = useLive(instance ? `definitions/${segment(instance.fsm)}` : null);
+  const definition = useLive(instance ? `definitions/${segment(instance.definition)}` : null);
   const [at, setAt] = useState(null); // null follows the end
   useInstanceKeys(instance, definition.data, refresh);
-  if (!instance) return error ? html`<${Heading} title="State machine" /><${Failure} error=${error} retry=${refresh} />` : html`<${Loading} />`;
+  if (!instance) return error ? html`<${Heading} title="Instance" /><${Failure} error=${error} retry=${refresh} />` : html`<${Loading} />`;
 
   const all = history.data?.data ?? [];
   const entries = pointsOf(all);
   const current = at === null ? entries.length - 1 : Math.min(at, entries.length - 1);
   const version = definition.data?.versions?.find((v) => v.version === instance.version);
   const past = at !== null && current < entries.length - 1;
-  return html`<${Heading} title=${instance.fsm} kind="State machine">
+  return html`<${Heading} title=${instance.definition} kind="Instance">
       <${AuditLink} kind="instances" target=${instance.id} />
       ${may("operator") && !instance.finished_at && html`<button data-action="signal" onClick=${() => signal(instance, signalNames(instance, definition.data))}>Signal</button>`}
-      ${may("operator") && html`<button data-action="again" onClick=${() => startInstance({ fsm: instance.fsm, state: instance.state })}>Start again</button>`}
+      ${may("operator") && html`<button data-action="again" onClick=${() => startInstance({ definition: instance.definition, state: instance.state })}>Start again</button>`}
       <${Actions} actions=${actions} row=${instance} one="instance" after=${refresh} />
     <//>
     <${Failure} error=${error} />
@@ -125,8 +125,8 @@ const facts = (i) => ({
 
 // Family is the tree around an instance.
 function Family({ instance, rows }) {
-  const leaf = (i) => html`<a href=${link(["instances", i.id])}>${i.fsm} <${Short} id=${i.id} /></a> <${Status} of=${i.status} /> <span class="muted">${i.step}</span>`;
-  const own = html`<li><b>${instance.fsm}</b> <${Short} id=${instance.id} /> <${Status} of=${instance.status} />
+  const leaf = (i) => html`<a href=${link(["instances", i.id])}>${i.definition} <${Short} id=${i.id} /></a> <${Status} of=${i.status} /> <span class="muted">${i.step}</span>`;
+  const own = html`<li><b>${instance.definition}</b> <${Short} id=${instance.id} /> <${Status} of=${instance.status} />
     ${rows.length > 0 && html`<ul>${rows.map((c) => html`<li key=${c.id}>${leaf(c)}</li>`)}</ul>`}</li>`;
   if (!instance.parent) return html`<ul class="tree">${own}</ul>`;
   return html`<ul class="tree"><li><a data-parent href=${link(["instances", instance.parent])}>parent <${Short} id=${instance.parent} /></a><ul>${own}</ul></li></ul>`;

@@ -1,4 +1,4 @@
-// State machines that run, or ran.
+// Instances of state machines.
 import { html, useEffect } from "../lib.mjs";
 import { Short } from "../copy.mjs";
 import { del, post, segment } from "../api.mjs";
@@ -19,22 +19,22 @@ const groups = { live: statuses.filter((s) => !ended.includes(s)), ended };
 export const actions = [
   { name: "retry", label: "Retry", past: "retried", key: "r", statuses: ["failed", "quarantined", "stopped", "cancelled"], all: ["failed", "quarantined"], run: (i) => post(`instances/${segment(i.id)}/retry`) },
   { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, statuses: groups.live, run: (i, why) => post(`instances/${segment(i.id)}/cancel`, { reason: why?.trim() || "cancelled in the dashboard" }),
-    when: (i) => !i.cancel_reason, question: (i) => (i.on_cancel ? `${i.fsm} ${i.id} continues with its cancel step ${i.on_cancel}. Its children are cancelled.` : `${i.fsm} ${i.id} ends, and its children with it. Retry restores it with its children.`) },
+    when: (i) => !i.cancel_reason, question: (i) => (i.on_cancel ? `${i.definition} ${i.id} continues with its cancel step ${i.on_cancel}. Its children are cancelled.` : `${i.definition} ${i.id} ends, and its children with it. Retry restores it with its children.`) },
   { name: "terminate", label: "Terminate", past: "terminated", key: "T", danger: true, some: true, statuses: groups.live, when: (i) => i.on_cancel, run: (i, why) => post(`instances/${segment(i.id)}/terminate`, { reason: why?.trim() || "terminated in the dashboard" }),
-    question: (i) => `${i.fsm} ${i.id} ends without its cancel step ${i.on_cancel}${i.cancel_reason ? ", although it was cancelled" : ""}: nothing is compensated. Its children are cancelled. Retry restores it with its children.` },
-  { name: "delete", label: "Delete", past: "deleted", key: "d", danger: true, statuses: ended, all: ["failed", "quarantined"], run: (i) => del(`instances/${segment(i.id)}`), question: (i) => `${i.fsm} ${i.id} and its history will be removed.` },
+    question: (i) => `${i.definition} ${i.id} ends without its cancel step ${i.on_cancel}${i.cancel_reason ? ", although it was cancelled" : ""}: nothing is compensated. Its children are cancelled. Retry restores it with its children.` },
+  { name: "delete", label: "Delete", past: "deleted", key: "d", danger: true, statuses: ended, all: ["failed", "quarantined"], run: (i) => del(`instances/${segment(i.id)}`), question: (i) => `${i.definition} ${i.id} and its history will be removed.` },
 ];
 
 const spec = {
-  kind: "instances", one: "instance", title: "State machines", path: "instances", bulk: "instances/actions",
-  about: "Every instance of a step machine, newest first.",
-  filters: { fsm: "the machine's name", status: [...Object.keys(groups), ...statuses], step: "where it is", queue: "its queue", parent: "the id of its parent", unique_key: "its unique key" },
+  kind: "instances", one: "instance", title: "Instances", path: "instances", bulk: "instances/actions",
+  about: "Every instance of a state machine, newest first.",
+  filters: { definition: "the name of its state machine", status: [...Object.keys(groups), ...statuses], step: "where it is", queue: "its queue", parent: "the id of its parent", unique_key: "its unique key" },
   statuses: ["runnable", "executing", "scheduled", "awaiting_signal", "awaiting_children", "done", "stopped", "failed", "quarantined"],
   groups, id: (i) => i.id, href: (i) => link(["instances", i.id]), actions,
-  create: { label: "Start", open: () => startInstance({ fsm: route.value.query.get("fsm") ?? "" }) },
+  create: { label: "Start", open: () => startInstance({ definition: route.value.query.get("definition") ?? "" }) },
   empty: "No instance matches. Start one with the button above, from Go with fsm.Start, or with POST /v1/instances.",
   columns: [
-    { title: "Instance", cell: (i) => html`<b>${i.fsm}</b> <${Short} id=${i.id} />` },
+    { title: "Instance", cell: (i) => html`<b>${i.definition}</b> <${Short} id=${i.id} />` },
     { title: "Status", cell: (i) => html`<${Status} of=${i.status} />` },
     { title: "Step", cell: (i) => html`${i.step}${i.attempt > 1 && html` <span class="muted">attempt ${i.attempt}</span>`}` },
     { title: "Queue", cls: "minor", cell: (i) => i.queue },
@@ -47,14 +47,14 @@ const spec = {
 export const Instances = () => html`<${List} spec=${spec} />`;
 
 /** startInstance asks for a machine and its first state, and starts it. */
-export function startInstance({ fsm = "", state }) {
+export function startInstance({ definition = "", state }) {
   return ask({
     title: "Start a state machine", confirm: "Start", wide: true,
-    fields: (props) => html`<${StartFields} ...${props} fsm=${fsm} state=${state} />`,
+    fields: (props) => html`<${StartFields} ...${props} definition=${definition} state=${state} />`,
     act: async (v) => {
       if (v.broken) throw new Error("The state is not JSON.");
-      const name = v.fsm ?? fsm;
-      const body = { fsm: name, state: whole(v.state ?? state ?? {}) };
+      const name = v.definition ?? definition;
+      const body = { definition: name, state: whole(v.state ?? state ?? {}) };
       if (v.unique_key) body.unique_key = v.unique_key;
       if (v.delay) body.delay = v.delay;
       const started = await post("instances", body);
@@ -64,15 +64,15 @@ export function startInstance({ fsm = "", state }) {
   });
 }
 
-function StartFields({ values, set, fsm, state }) {
+function StartFields({ values, set, definition, state }) {
   const { data } = useLive("definitions");
   const names = (data?.data ?? []).map((d) => d.name);
-  const name = values.fsm ?? fsm;
+  const name = values.definition ?? definition;
   const known = useLive(name && names.includes(name) ? `definitions/${segment(name)}` : null);
   const shape = known.data?.schema;
   useEffect(() => { if (shape && values.state === undefined && state === undefined) set({ state: sample(shape) }); }, [shape]);
   return html`<div aria-busy=${data === null || known.loading}>
-    <${Field} label="Machine"><input type="text" list="fsm-names" required autofocus value=${name} onInput=${(e) => set({ fsm: e.target.value })} /><datalist id="fsm-names">${names.map((n) => html`<option value=${n} />`)}</datalist><//>
+    <${Field} label="State machine"><input type="text" list="definition-names" required autofocus value=${name} onInput=${(e) => set({ definition: e.target.value })} /><datalist id="definition-names">${names.map((n) => html`<option value=${n} />`)}</datalist><//>
     <${JSONField} key=${JSON.stringify(shape)} label="State" schema=${shape} value=${values.state ?? state ?? sample(shape)} onChange=${(v, ok) => set(ok ? { state: v, broken: false } : { broken: true })} />
     <div class="side">
       <${Field} label="Unique key" hint="Only one with it runs at a time"><input type="text" value=${values.unique_key ?? ""} onInput=${(e) => set({ unique_key: e.target.value })} /><//>

@@ -9,7 +9,7 @@ import { Heading, Failure, Panel, Table, Loading } from "../parts.mjs";
 import { Icon } from "../status.mjs";
 
 const ranges = ["15m", "1h", "24h"];
-const titles = { instances: "State machines", actors: "Actors", hooks: "Hooks", tasks: "Tasks", alarms: "Alarms", schedules: "Schedules", outbox: "Outbox" };
+const titles = { instances: "Instances", actors: "Actors", hooks: "Hooks", tasks: "Tasks", alarms: "Alarms", schedules: "Schedules", outbox: "Outbox" };
 
 /** late is how old due work may be before it is worth a look. */
 const late = 60_000;
@@ -117,7 +117,7 @@ function needs(u) {
 }
 
 const whereUnserved = (u) => (u.schedule ? link(["schedules", u.schedule]) : link([u.kind], own({
-  instances: u.why === "queue" ? { queue: u.queue } : { fsm: u.name, status: "unrouted" },
+  instances: u.why === "queue" ? { queue: u.queue } : { definition: u.name, status: "unrouted" },
   hooks: { namespace: u.queue, name: u.name }, tasks: { type: u.name }, alarms: { type: u.name }, actors: { type: u.name },
 }, u.kind) ?? {}));
 

@@ -19,12 +19,12 @@ import { Timing } from "./timing.mjs";
 
 export function Schedule({ names: [name] }) {
   const { data: s, error, refresh } = useLive(`schedules/${segment(name)}`, {}, { kinds: ["schedules"], every: 15_000 });
-  const definition = useLive(s ? `definitions/${segment(s.fsm)}` : null);
+  const definition = useLive(s ? `definitions/${segment(s.definition)}` : null);
   useKeys(keysOf(s, refresh));
   if (!s) return error ? html`<${Heading} title=${name} kind="Schedule" /><${Failure} error=${error} retry=${refresh} />` : html`<${Loading} />`;
   return html`<${Heading} title=${s.name} kind="Schedule">
       <${AuditLink} kind="schedules" target=${s.name} />
-      <a class="button" href=${link(["instances"], { fsm: s.fsm })}>Instances of ${s.fsm}</a>
+      <a class="button" href=${link(["instances"], { definition: s.definition })}>Instances of ${s.definition}</a>
       <${Actions} actions=${actions} row=${s} one="schedule" after=${refresh} />
     <//>
     <${Failure} error=${error} />
@@ -48,7 +48,7 @@ function keysOf(s, refresh) {
 }
 
 const facts = (s) => ({
-  Starts: html`<a href=${link(["definitions", s.fsm])}>${s.fsm}</a> <span class="muted">version ${s.version}</span>`, Expression: html`<code>${s.spec}</code>`, "Time zone": s.zone, "Missed ticks": s.missed,
+  Starts: html`<a href=${link(["definitions", s.definition])}>${s.definition}</a> <span class="muted">version ${s.version}</span>`, Expression: html`<code>${s.spec}</code>`, "Time zone": s.zone, "Missed ticks": s.missed,
   "Last tick": html`<${At} at=${s.last_at} none="never" />`, Queue: s.start?.queue, Priority: s.start?.priority !== "normal" && s.start?.priority,
   Deadline: s.start?.deadline !== "0s" && s.start?.deadline, "Partition key": s.start?.partition_key, "Unique key": s.start?.unique_key,
 });

@@ -19,7 +19,7 @@ export const actions = [
   { name: "fire", label: "Run now", past: "run", key: "f", when: (s) => !s.error, run: (s) => post(`${at(s)}/fire`) },
   { name: "pause", label: "Pause", past: "paused", key: "p", when: (s) => !s.paused, run: (s) => post(`${at(s)}/pause`) },
   { name: "resume", label: "Resume", past: "resumed", key: "p", when: (s) => s.paused, run: (s) => post(`${at(s)}/resume`) },
-  { name: "delete", label: "Delete", past: "deleted", danger: true, role: "admin", run: (s) => { leave(s); return del(at(s)); }, question: (s) => `${s.name} starts ${s.fsm} no more. Instances that run go on.` },
+  { name: "delete", label: "Delete", past: "deleted", danger: true, role: "admin", run: (s) => { leave(s); return del(at(s)); }, question: (s) => `${s.name} starts ${s.definition} no more. Instances that run go on.` },
 ];
 
 // leave goes from the page of a schedule that is about to go to the list.
@@ -38,7 +38,7 @@ const spec = {
   empty: "No schedule is set. Make one above, from Go with fsm.SetSchedule, or with PUT /v1/schedules.",
   columns: [
     { title: "Schedule", cell: (s) => html`<b>${s.name}</b>` },
-    { title: "Starts", cell: (s) => html`<a href=${link(["definitions", s.fsm])}>${s.fsm}</a>` },
+    { title: "Starts", cell: (s) => html`<a href=${link(["definitions", s.definition])}>${s.definition}</a>` },
     { title: "When", cell: (s) => (s.error ? html`<span class="clip wrong">${unread(s)}</span>` : html`${s.text || s.spec}<br /><code>${s.spec}</code> <span class="muted">${s.zone}</span>`) },
     { title: "State", cell: (s) => html`<${Status} of=${stateOf(s)} />` },
     { title: "Last", cls: "minor", cell: (s) => html`<${When} at=${s.last_at} none="never" />` },
@@ -76,7 +76,7 @@ function Fields({ values, set }) {
   const text = (name, label, more = {}) => html`<${Field} label=${label}><input type="text" required value=${values[name] ?? ""} onInput=${(e) => set({ [name]: e.target.value })} ...${more} /><//>`;
   return html`<div class="side">
       ${text("name", "Name", { autofocus: true })}
-      ${text("fsm", "Machine", { list: "fsm-names" })}<datalist id="fsm-names">${names.map((n) => html`<option value=${n} />`)}</datalist>
+      ${text("definition", "State machine", { list: "definition-names" })}<datalist id="definition-names">${names.map((n) => html`<option value=${n} />`)}</datalist>
     </div>
     <${Timing} values=${{ ...usual, ...values }} set=${set} />
     <${JSONField} label="State" value=${values.state ?? {}} rows=${5} onChange=${(s, ok) => set(ok ? { state: s, broken: false } : { broken: true })} />`;

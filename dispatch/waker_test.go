@@ -78,12 +78,12 @@ func (h *host) failWith(fail func(ctx context.Context, call string) error) {
 	h.fail = fail
 }
 
-func startAlarm(t *testing.T, p dispatch.Processor, o dispatch.AlarmOptions) *dispatch.Alarm {
+func startAlarm(t *testing.T, p dispatch.Processor, o dispatch.WakerOptions) *dispatch.Waker {
 	t.Helper()
 	if o.OnError == nil {
 		o.OnError = func(err error) { t.Errorf("alarm: %v", err) }
 	}
-	d, err := dispatch.NewAlarm(p, &o)
+	d, err := dispatch.NewWaker(p, &o)
 	noError(t, err)
 	d.Start()
 	t.Cleanup(func() { noError(t, d.Stop(context.Background())) })
@@ -109,7 +109,7 @@ func TestCase37TheAlarmIsSetAtTheStart(t *testing.T) {
 					h.put(now.Add(c.existing))
 				}
 				p := &fake{next: at(after(now, c.next))}
-				d := startAlarm(t, p, dispatch.AlarmOptions{Host: h})
+				d := startAlarm(t, p, dispatch.WakerOptions{Host: h})
 				d.Start() // changes nothing
 				synctest.Wait()
 				equal(t, "alarm", h.alarm(), after(now, c.want))
@@ -136,7 +136,7 @@ func TestCase37AnAlarmOfOurOwnIsClearedAndAForeignOneIsNot(t *testing.T) {
 		h := &host{}
 		next := time.Now().Add(time.Hour)
 		p := &fake{next: func(context.Context) (time.Time, error) { return next, nil }}
-		d := startAlarm(t, p, dispatch.AlarmOptions{Host: h})
+		d := startAlarm(t, p, dispatch.WakerOptions{Host: h})
 		synctest.Wait()
 		next = time.Time{} // somebody else has done it
 		<-d.Wake()
@@ -156,7 +156,7 @@ func TestTheHostFiresTheAlarm(t *testing.T) {
 		h := &host{}
 		next := time.Now().Add(time.Hour)
 		p := &fake{next: func(context.Context) (time.Time, error) { return next, nil }}
-		d := startAlarm(t, p, dispatch.AlarmOptions{Host: h})
+		d := startAlarm(t, p, dispatch.WakerOptions{Host: h})
 		synctest.Wait()
 		pass(time.Hour)
 		h.put(time.Time{}) // it goes off
@@ -180,7 +180,7 @@ func TestWorkThatArrivesBesideTheQuestionKeepsItsAlarm(t *testing.T) {
 		p := &fake{}
 		next := time.Now().Add(2 * time.Hour)
 		p.next = func(context.Context) (time.Time, error) { return next, nil }
-		d := startAlarm(t, p, dispatch.AlarmOptions{Host: h})
+		d := startAlarm(t, p, dispatch.WakerOptions{Host: h})
 		synctest.Wait()
 		due := time.Now().Add(time.Hour)
 		p.become(nil, func(context.Context) (time.Time, error) {
@@ -198,7 +198,7 @@ func TestWorkThatArrivesSetsTheAlarmWithoutAQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &host{}
 		p := &fake{}
-		startAlarm(t, p, dispatch.AlarmOptions{Host: h})
+		startAlarm(t, p, dispatch.WakerOptions{Host: h})
 		synctest.Wait()
 		now := time.Now()
 		p.arrive(now.Add(time.Hour))
@@ -229,7 +229,7 @@ func TestCase38AnAlarmThatCannotBeSetIsReportedAndSetLater(t *testing.T) {
 					}
 					p := &fake{next: func(context.Context) (time.Time, error) { return next, nil }}
 					if call == "delete" || arrive {
-						startAlarm(t, p, dispatch.AlarmOptions{Host: h, OnError: c.add})
+						startAlarm(t, p, dispatch.WakerOptions{Host: h, OnError: c.add})
 						synctest.Wait()
 					}
 					h.failWith(func(_ context.Context, got string) error {
@@ -247,7 +247,7 @@ func TestCase38AnAlarmThatCannotBeSetIsReportedAndSetLater(t *testing.T) {
 						next = due
 						p.arrive(due)
 					default:
-						startAlarm(t, p, dispatch.AlarmOptions{Host: h, OnError: c.add})
+						startAlarm(t, p, dispatch.WakerOptions{Host: h, OnError: c.add})
 					}
 					pass(10500 * time.Millisecond)
 					if n := c.about("boom"); n < 5 || n > 12 {

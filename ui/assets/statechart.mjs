@@ -6,17 +6,17 @@ import { span, tick } from "./time.mjs";
 import { Failure } from "./parts.mjs";
 
 /**
- * MachineDrawing draws a machine with states lit.
+ * StatechartDrawing draws a statechart with states lit.
  * @param {{name: string, version?: number, active?: string[], before?: string[], timers?: {state?: string, due_at: string}[]}} props
  *   version: the newest one if there is none; timers: shown at their states, counting down; before: the states before the last transition, to show which was taken
  */
-export function MachineDrawing({ name, version, active = [], before, timers = [] }) {
+export function StatechartDrawing({ name, version, active = [], before, timers = [] }) {
   const ref = useRef(null);
   const [svg, setSVG] = useState(null);
   const [error, setError] = useState(null);
   useEffect(() => {
     const abort = new AbortController();
-    text(`machines/${segment(name)}/drawing.svg`, { version }, abort.signal).then((read) => { setSVG(readSVG(read)); setError(null); },
+    text(`statecharts/${segment(name)}/drawing.svg`, { version }, abort.signal).then((read) => { setSVG(readSVG(read)); setError(null); },
       (e) => { if (e.name !== "AbortError") setError(e); });
     return () => abort.abort();
   }, [name, version]);

@@ -7,18 +7,18 @@ import { ask } from "../dialog.mjs";
 import { may } from "../me.mjs";
 import { say } from "../toast.mjs";
 import { List } from "../list.mjs";
-import { MachineDrawing } from "../machine.mjs";
+import { StatechartDrawing } from "../statechart.mjs";
 import { JSONView } from "../json.mjs";
 import { Field, JSONField } from "../form.mjs";
 import { Facts, Failure, Heading, Loading, Panel } from "../parts.mjs";
 import { createActor } from "./actors.mjs";
 
 const spec = {
-  kind: "machines", one: "machine", title: "Statecharts", path: "machines", whole: true,
+  kind: "statecharts", one: "statechart", title: "Statecharts", path: "statecharts", whole: true,
   about: "XState machines: from Go, or put here as JSON.",
-  id: (m) => m.name, href: (m) => link(["machines", m.name]),
-  create: { label: "New machine", role: "admin", open: () => define() },
-  empty: "No machine is known yet. Put one here as JSON, or register one from Go.",
+  id: (m) => m.name, href: (m) => link(["statecharts", m.name]),
+  create: { label: "New statechart", role: "admin", open: () => define() },
+  empty: "No statechart is known yet. Put one here as JSON, or register one from Go.",
   columns: [
     { title: "Machine", cell: (m) => html`<b>${m.name}</b>` },
     { title: "Version", cell: (m) => m.version },
@@ -27,34 +27,34 @@ const spec = {
   ],
 };
 
-export const Machines = () => html`<${List} spec=${spec} />`;
+export const Statecharts = () => html`<${List} spec=${spec} />`;
 
 const start = { id: "light", initial: "green", states: { green: { after: { 30000: "yellow" } }, yellow: { after: { 5000: "red" } }, red: { on: { GO: "green" } } } };
 
 // define asks for a machine; the server checks it before it is stored.
 function define(machine) {
   return ask({
-    title: machine ? `New version of ${machine.name}` : "New machine", confirm: "Check and save", wide: true,
+    title: machine ? `New version of ${machine.name}` : "New statechart", confirm: "Check and save", wide: true,
     fields: ({ values, set }) => html`
       ${!machine && html`<${Field} label="Name"><input type="text" required autofocus value=${values.name ?? ""} onInput=${(e) => set({ name: e.target.value })} /><//>`}
-      <${JSONField} label="Machine" rows=${18} value=${values.definition ?? machine?.definition ?? start} onChange=${(v, ok) => set(ok ? { definition: v, broken: false } : { broken: true })} />`,
+      <${JSONField} label="Statechart" rows=${18} value=${values.definition ?? machine?.definition ?? start} onChange=${(v, ok) => set(ok ? { definition: v, broken: false } : { broken: true })} />`,
     act: async (v, why) => {
-      if (v.broken) throw new Error("The machine is not JSON.");
+      if (v.broken) throw new Error("The statechart is not JSON.");
       const name = machine?.name ?? v.name;
       const definition = v.definition ?? machine?.definition ?? start;
-      const check = await because("", () => post("machines/check", { definition }));
-      if (check?.valid === false) throw Object.assign(new Error("The machine cannot be run."), { errors: check.problems });
-      await because(why, () => put(`machines/${segment(name)}`, { definition }));
+      const check = await because("", () => post("statecharts/check", { definition }));
+      if (check?.valid === false) throw Object.assign(new Error("The statechart cannot be run."), { errors: check.problems });
+      await because(why, () => put(`statecharts/${segment(name)}`, { definition }));
       say(`Saved ${name}`);
-      go(link(["machines", name]));
+      go(link(["statecharts", name]));
     },
   });
 }
 
-export function Machine({ names: [name] }) {
+export function Statechart({ names: [name] }) {
   const version = Number(route.value.query.get("version")) || undefined; // the newest if there is none
-  const { data, error, refresh } = useLive(`machines/${segment(name)}`, { version }, { kinds: ["machines"] });
-  const newest = useLive(version ? `machines/${segment(name)}` : null).data ?? data;
+  const { data, error, refresh } = useLive(`statecharts/${segment(name)}`, { version }, { kinds: ["statecharts"] });
+  const newest = useLive(version ? `statecharts/${segment(name)}` : null).data ?? data;
   if (!data) return error ? html`<${Heading} title=${name} /><${Failure} error=${error} retry=${refresh} />` : html`<${Loading} />`;
   return html`<${Heading} title=${data.name} kind="Statechart">
       ${may("operator") && html`<button class="primary" data-action="create" onClick=${() => createActor(data.name)}>New actor</button>`}
@@ -62,7 +62,7 @@ export function Machine({ names: [name] }) {
       <a class="button" href=${link(["actors"], { type: data.name })}>Actors</a>
     <//>
     ${newest.version > data.version && html`<p class="waiting">This is version ${data.version}. The newest is <a href=${altered({ version: "" })}>version ${newest.version}</a>.</p>`}
-    <${Panel} title="Drawing" cls="full"><${MachineDrawing} key=${data.version} name=${data.name} version=${data.version} /><//>
+    <${Panel} title="Drawing" cls="full"><${StatechartDrawing} key=${data.version} name=${data.name} version=${data.version} /><//>
     <div class="columns">
       <${Panel} title="Facts"><${Facts} of=${{ Version: html`${data.version}${data.version > 1 && data.source === "http" && html` <a href=${altered({ version: data.version - 1 })}>the one before</a>`}`, "Defined in": data.source, Events: (data.events ?? []).map((e) => e.type).join(", ") }} /><//>
       <${Panel} title="Definition"><${JSONView} value=${data.definition} open=${2} label="Definition" /><//>

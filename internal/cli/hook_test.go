@@ -36,7 +36,7 @@ func hooked(t *testing.T, dsn string) {
 	err = eng.Update(t.Context(), func(tx *perdure.Tx) error {
 		for id, options := range map[string]hook.TriggerOptions{"good": {}, "bad": {}, "tomorrow": {Delay: 24 * time.Hour}} {
 			options.ID = id
-			if _, err := mail.Trigger(tx, id, &options); err != nil {
+			if _, err := mail.TriggerIn(tx, id, &options); err != nil {
 				return err
 			}
 		}
@@ -65,37 +65,37 @@ func TestHooks(t *testing.T) {
 
 func checkHookLists(t *testing.T, dsn string) {
 	t.Helper()
-	run(t, "hooks", "list", "--dsn", dsn).want(t, 0, "shop/mail", "completed", "failed", "pending", "no such mailbox …")
-	page := run(t, "hooks", "list", "--dsn", dsn, "--json", "--status", "failed,quarantined").decode(t)
+	run(t, "hook", "list", "--dsn", dsn).want(t, 0, "shop/mail", "completed", "failed", "pending", "no such mailbox …")
+	page := run(t, "hook", "list", "--dsn", dsn, "--json", "--status", "failed,quarantined").decode(t)
 	if data := page["data"].([]any); len(data) != 1 || data[0].(map[string]any)["id"] != "bad" {
 		t.Errorf("dead letters: %v", page)
 	}
-	page = run(t, "hooks", "list", "--dsn", dsn, "--json", "--limit", "2").decode(t)
+	page = run(t, "hook", "list", "--dsn", dsn, "--json", "--limit", "2").decode(t)
 	next, _ := page["next_cursor"].(string)
-	page = run(t, "hooks", "list", "--dsn", dsn, "--json", "--cursor", next).decode(t)
+	page = run(t, "hook", "list", "--dsn", dsn, "--json", "--cursor", next).decode(t)
 	if next == "" || len(page["data"].([]any)) != 1 {
 		t.Errorf("second page after %q: %v", next, page)
 	}
-	run(t, "hooks", "show", "bad", "--dsn", dsn).want(t, 0, "1 of 1 (none)", `"bad"`, "attempts\n#  OUTCOME", "no such mailbox …", "\ufffd[31mline")
-	timeline, _ := run(t, "hooks", "show", "bad", "--dsn", dsn, "--json").decode(t)["timeline"].([]any)
+	run(t, "hook", "show", "bad", "--dsn", dsn).want(t, 0, "1 of 1 (none)", `"bad"`, "attempts\n#  OUTCOME", "no such mailbox …", "\ufffd[31mline")
+	timeline, _ := run(t, "hook", "show", "bad", "--dsn", dsn, "--json").decode(t)["timeline"].([]any)
 	if len(timeline) != 1 || timeline[0].(map[string]any)["outcome"] != "failed" {
 		t.Errorf("timeline: %v", timeline)
 	}
-	run(t, "hooks", "show", "nobody", "--dsn", dsn).wantError(t, exitNotFound, "does not exist")
-	run(t, "hooks", "list", "--dsn", dsn, "--status", "sleepy").wantError(t, exitUsage, "sleepy")
-	run(t, "hooks", "list", "--dsn", dsn, "--cursor", "?").wantError(t, exitUsage, "cursor")
-	run(t, "hooks", "list", "--dsn", dsn, "--limit", "-1").wantError(t, exitUsage, "limit")
+	run(t, "hook", "show", "nobody", "--dsn", dsn).wantError(t, exitNotFound, "does not exist")
+	run(t, "hook", "list", "--dsn", dsn, "--status", "sleepy").wantError(t, exitUsage, "sleepy")
+	run(t, "hook", "list", "--dsn", dsn, "--cursor", "?").wantError(t, exitUsage, "cursor")
+	run(t, "hook", "list", "--dsn", dsn, "--limit", "-1").wantError(t, exitUsage, "limit")
 }
 
 func checkHookChanges(t *testing.T, dsn string) {
 	t.Helper()
-	run(t, "hooks", "retry", "bad", "tomorrow", "--dsn", dsn).want(t, 0, "bad is due now", "tomorrow is due now")
-	run(t, "hooks", "cancel", "bad", "--dsn", dsn).want(t, 0, "bad is cancelled")
-	run(t, "hooks", "cancel", "good", "--dsn", dsn).wantError(t, exitConflict, "is completed")
-	run(t, "hooks", "delete", "tomorrow", "--dsn", dsn).want(t, 0, "tomorrow is gone")
-	run(t, "hooks", "delete", "tomorrow", "--dsn", dsn).wantError(t, exitNotFound, "does not exist")
-	run(t, "hooks", "purge", "--dsn", dsn).wantError(t, exitUsage, "--older-than")
-	removed := run(t, "hooks", "purge", "--older-than", "0s", "--dsn", dsn, "--json").decode(t)
+	run(t, "hook", "retry", "bad", "tomorrow", "--dsn", dsn).want(t, 0, "bad is due now", "tomorrow is due now")
+	run(t, "hook", "cancel", "bad", "--dsn", dsn).want(t, 0, "bad is cancelled")
+	run(t, "hook", "cancel", "good", "--dsn", dsn).wantError(t, exitConflict, "is completed")
+	run(t, "hook", "delete", "tomorrow", "--dsn", dsn).want(t, 0, "tomorrow is gone")
+	run(t, "hook", "delete", "tomorrow", "--dsn", dsn).wantError(t, exitNotFound, "does not exist")
+	run(t, "hook", "purge", "--dsn", dsn).wantError(t, exitUsage, "--older-than")
+	removed := run(t, "hook", "purge", "--older-than", "0s", "--dsn", dsn, "--json").decode(t)
 	if removed["removed"] != float64(2) {
 		t.Errorf("removed %v, want 2", removed["removed"])
 	}

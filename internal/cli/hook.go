@@ -13,7 +13,7 @@ import (
 )
 
 func (a *app) hooks() *cobra.Command {
-	return a.group("hooks", "Look at durable hooks, retry and cancel them",
+	return a.group("hook", "Look at durable hooks, retry and cancel them",
 		a.hooksList(), a.hooksShow(), a.hooksRetry(), a.hooksCancel(), a.hooksDelete(), a.hooksPurge())
 }
 

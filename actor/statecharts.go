@@ -14,57 +14,57 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// DocumentOptions configure a type that is data only. The zero value of every
+// StatechartOptions configure a type that is data only. The zero value of every
 // field is its default. They mean what they mean in TypeOptions.
-type DocumentOptions struct {
+type StatechartOptions struct {
 	Events        map[CallerKind][]string `json:"events,omitempty"`
-	DisableAlarms bool                    `json:"disableAlarms,omitempty"`
+	DisableTimers bool                    `json:"disableAlarms,omitempty"`
 	SystemEvents  bool                    `json:"systemEvents,omitempty"`
 	LogRetention  int                     `json:"logRetention,omitempty"`
 }
 
-// Document is a version of a type that is data only.
-type Document struct {
-	Name    string          `json:"name"`
-	Version int64           `json:"version"`
-	Machine json.RawMessage `json:"machine"`
-	Options DocumentOptions `json:"options"`
+// Statechart is a version of a type that is data only.
+type Statechart struct {
+	Name    string            `json:"name"`
+	Version int64             `json:"version"`
+	Machine json.RawMessage   `json:"machine"`
+	Options StatechartOptions `json:"options"`
 }
 
-// RegisterDocument stores a type that is data only: an XState machine as JSON
-// whose functions are expressions, or among the Effects and Tasks of Options.
+// StoreStatechart stores a type that is data only: an XState machine as JSON
+// whose functions are expressions, or among the Effects and Invocations of Options.
 // Every process of the database knows it from then on.
 //
 // A document that differs from the newest of its name becomes its next version.
 // Actors keep the version that they were spawned with, until Upgrade.
-func (a *Actors) RegisterDocument(ctx context.Context, name string, document []byte, options *DocumentOptions) (Document, error) {
-	return a.RegisterDocumentIf(ctx, name, document, options, nil)
+func (a *Actors) StoreStatechart(ctx context.Context, name string, document []byte, options *StatechartOptions) (Statechart, error) {
+	return a.StoreStatechartIf(ctx, name, document, options, nil)
 }
 
-// RegisterDocumentIf is RegisterDocument with a say for check: it is told the newest
+// StoreStatechartIf is StoreStatechart with a say for check: it is told the newest
 // version of the name, nil if there is none. If it returns an error, nothing is stored
 // and that is the error. Nobody else stores a version in between. A nil check allows
 // everything.
-func (a *Actors) RegisterDocumentIf(
-	ctx context.Context, name string, document []byte, options *DocumentOptions, check func(newest *Document) error,
-) (Document, error) {
-	d := Document{Name: name, Machine: document}
+func (a *Actors) StoreStatechartIf(
+	ctx context.Context, name string, document []byte, options *StatechartOptions, check func(newest *Statechart) error,
+) (Statechart, error) {
+	d := Statechart{Name: name, Machine: document}
 	if options != nil {
 		d.Options = *options
 	}
 	if a.registered(name) != nil {
-		return Document{}, fault.Invalidf("actor type "+name, "is registered already, by this program")
+		return Statechart{}, fault.Invalidf("actor type "+name, "is registered already, by this program")
 	}
 	if _, err := a.documentKindOf(d); err != nil {
-		return Document{}, err
+		return Statechart{}, err
 	}
-	var newest Document
+	var newest Statechart
 	err := a.eng.Update(ctx, func(tx *perdure.Tx) (err error) { //nolint:contextcheck // a unit has its own, which ends earlier
 		newest, err = a.storeDocument(tx, d, check)
 		return err
 	})
 	if err != nil {
-		return Document{}, fmt.Errorf("store machine %s: %w", name, err)
+		return Statechart{}, fmt.Errorf("store machine %s: %w", name, err)
 	}
 	_, err = a.remember(newest)
 	return newest, err
@@ -72,7 +72,7 @@ func (a *Actors) RegisterDocumentIf(
 
 // storeDocument stores the next version of a document, if it differs from the newest
 // one and check allows it, and returns the one that is the newest then.
-func (a *Actors) storeDocument(tx *perdure.Tx, d Document, check func(*Document) error) (newest Document, err error) {
+func (a *Actors) storeDocument(tx *perdure.Tx, d Statechart, check func(*Statechart) error) (newest Statechart, err error) {
 	run, err := tx.Runner()
 	if err != nil {
 		return newest, err
@@ -100,7 +100,7 @@ func (a *Actors) storeDocument(tx *perdure.Tx, d Document, check func(*Document)
 }
 
 // existing returns nil for no document.
-func existing(d Document) *Document {
+func existing(d Statechart) *Statechart {
 	if d.Version == 0 {
 		return nil
 	}
@@ -117,9 +117,9 @@ func raced(err error) error {
 	return err
 }
 
-// Documents returns the newest version of every type that is data only.
-func (a *Actors) Documents(ctx context.Context) ([]Document, error) {
-	var all []Document
+// Statecharts returns the newest version of every type that is data only.
+func (a *Actors) Statecharts(ctx context.Context) ([]Statechart, error) {
+	var all []Statechart
 	err := a.read(ctx, a.rt.Store.ListMachines(func(m store.Machine) { all = append(all, documentOf(m)) }))
 	if err != nil {
 		return nil, fmt.Errorf("list machines: %w", err)
@@ -127,15 +127,15 @@ func (a *Actors) Documents(ctx context.Context) ([]Document, error) {
 	return all, nil
 }
 
-func documentOf(m store.Machine) Document {
-	d := Document{Name: m.Name, Version: m.Version, Machine: json.RawMessage(m.Document)}
+func documentOf(m store.Machine) Statechart {
+	d := Statechart{Name: m.Name, Version: m.Version, Machine: json.RawMessage(m.Document)}
 	_ = json.Unmarshal([]byte(m.Options), &d.Options) // as it was stored
 	return d
 }
 
-func (a *Actors) documentKindOf(d Document) (*kind, error) {
+func (a *Actors) documentKindOf(d Statechart) (*kind, error) {
 	k, err := a.newKind(d.Name, d.Machine, TypeOptions{
-		Version: max(d.Version, 1), Events: d.Options.Events, DisableAlarms: d.Options.DisableAlarms,
+		Version: max(d.Version, 1), Events: d.Options.Events, DisableTimers: d.Options.DisableTimers,
 		SystemEvents: d.Options.SystemEvents, LogRetention: d.Options.LogRetention,
 	})
 	if err != nil {
@@ -147,7 +147,7 @@ func (a *Actors) documentKindOf(d Document) (*kind, error) {
 
 // remember makes a document known to this process. One that names what this
 // process does not have is unknown here, a *fault.NotFound: it is for others.
-func (a *Actors) remember(d Document) (*kind, error) {
+func (a *Actors) remember(d Statechart) (*kind, error) {
 	a.mu.RLock()
 	k := a.documents[d.Name][d.Version]
 	a.mu.RUnlock()
@@ -172,7 +172,7 @@ func (a *Actors) newest(ctx context.Context, name string) (*kind, error) {
 	if k := a.registered(name); k != nil {
 		return k, nil
 	}
-	var found *Document
+	var found *Statechart
 	err := a.read(ctx, a.rt.Store.NewestMachine(name, func(m store.Machine) { d := documentOf(m); found = &d }))
 	switch {
 	case err != nil:
@@ -211,7 +211,7 @@ func (a *Actors) version(ctx context.Context, name string, version int64) (*kind
 	if k != nil {
 		return k, nil
 	}
-	var found *Document
+	var found *Statechart
 	err := a.read(ctx, a.rt.Store.GetMachine(name, version, func(m store.Machine) { d := documentOf(m); found = &d }))
 	switch {
 	case err != nil:
@@ -231,7 +231,7 @@ func (b *batch) documentKind(name string, version int64) (*kind, error) {
 	if k != nil {
 		return k, nil
 	}
-	var found *Document
+	var found *Statechart
 	err := b.run(b.actors.rt.Store.GetMachine(name, version, func(m store.Machine) { d := documentOf(m); found = &d }))
 	switch {
 	case err != nil:
@@ -242,19 +242,19 @@ func (b *batch) documentKind(name string, version int64) (*kind, error) {
 	return b.actors.remember(*found)
 }
 
-// Document returns a version of a type that is data only; 0 is the newest.
-func (a *Actors) Document(ctx context.Context, name string, version int64) (Document, error) {
-	var found *Document
+// Statechart returns a version of a type that is data only; 0 is the newest.
+func (a *Actors) Statechart(ctx context.Context, name string, version int64) (Statechart, error) {
+	var found *Statechart
 	read := func(m store.Machine) { d := documentOf(m); found = &d }
 	get := a.rt.Store.NewestMachine(name, read)
 	if version != 0 {
 		get = a.rt.Store.GetMachine(name, version, read)
 	}
 	if err := a.read(ctx, get); err != nil {
-		return Document{}, fmt.Errorf("get machine: %w", err)
+		return Statechart{}, fmt.Errorf("get machine: %w", err)
 	}
 	if found == nil {
-		return Document{}, fmt.Errorf("get machine: %w", unknownType(name))
+		return Statechart{}, fmt.Errorf("get machine: %w", unknownType(name))
 	}
 	return *found, nil
 }

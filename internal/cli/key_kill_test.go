@@ -32,7 +32,7 @@ func newRotated(t *testing.T, name string) *rotated {
 	t.Helper()
 	r := &rotated{T: t, db: enginetest.New(t, name)}
 	for _, id := range []string{"new", "old"} {
-		r.keys = append(r.keys, strings.TrimSpace(run(t, "keys", "generate", id).stdout))
+		r.keys = append(r.keys, strings.TrimSpace(run(t, "key", "generate", id).stdout))
 	}
 	old, err := perdure.ParseKeys(r.keys[1])
 	enginetest.NoError(t, err)
@@ -43,7 +43,7 @@ func newRotated(t *testing.T, name string) *rotated {
 		enginetest.NoError(t, err)
 		enginetest.NoError(t, eng.Update(t.Context(), func(tx *perdure.Tx) error {
 			for i := range n {
-				if _, err := hooks.Trigger(tx, "mail", fmt.Sprint("planted-", i), nil); err != nil {
+				if _, err := hooks.TriggerIn(tx, "mail", fmt.Sprint("planted-", i), nil); err != nil {
 					return err
 				}
 			}
@@ -59,7 +59,7 @@ func (r *rotated) variable() string { return encryptionKeys + "=" + strings.Join
 // kill rotates in a process of its own that is killed at a failpoint.
 func (r *rotated) kill(point string) {
 	r.Helper()
-	cmd := exec.CommandContext(r.Context(), os.Args[0], "keys", "rotate", "--reason", "because it leaked", "--dsn", r.db.DSN)
+	cmd := exec.CommandContext(r.Context(), os.Args[0], "key", "rotate", "--reason", "because it leaked", "--dsn", r.db.DSN)
 	cmd.Env = append(os.Environ(), childVariable+"=1", r.variable(), failpoint.Variable+"="+point)
 	out, err := cmd.CombinedOutput()
 	var ended *exec.ExitError
@@ -79,11 +79,11 @@ func (r *rotated) check() (encrypted int64) {
 	has := func(key string) int64 {
 		return r.db.Int(r.T, "select count(*) from "+r.db.Table("perdure", "hooks")+" where "+payload+` like '%"`+key+`"%'`)
 	}
-	listed := run(r.T, "audit", "list", "--action", "keys rotate", "--limit", "1000", "--json", "--dsn", r.db.DSN)
+	listed := run(r.T, "audit", "list", "--action", "key rotate", "--limit", "1000", "--json", "--dsn", r.db.DSN)
 	before := map[string]int64{}
 	for _, raw := range listed.decode(r.T)["data"].([]any) {
 		e := raw.(map[string]any)
-		if e["kind"] != "keys" || e["target"] != "new" || e["reason"] != "because it leaked" || e["via"] != "cli" || !strings.HasPrefix(e["principal"].(string), "os:") || e["address"] == "" {
+		if e["kind"] != "key" || e["target"] != "new" || e["reason"] != "because it leaked" || e["via"] != "cli" || !strings.HasPrefix(e["principal"].(string), "os:") || e["address"] == "" {
 			r.Errorf("%s: an entry is %v", r.db.Name, e)
 		}
 		was, is := states(r.T, e["before"]), states(r.T, e["after"])
@@ -144,13 +144,13 @@ func TestAKilledRotationHasEntriesOfWhatItDid(t *testing.T) {
 					done = now
 				}
 			}
-			runWith(t, []string{r.variable()}, "keys", "rotate", "--reason", "because it leaked", "--dsn", r.db.DSN).want(t, 0)
+			runWith(t, []string{r.variable()}, "key", "rotate", "--reason", "because it leaked", "--dsn", r.db.DSN).want(t, 0)
 			if now := r.check(); now != rotatedValues+rotatedPlain {
 				t.Errorf("%d values in the end", now)
 			}
 			// Nothing is left to do, so nothing is written.
 			entries := r.db.Rows(t, "perdure", "audit")
-			runWith(t, []string{r.variable()}, "keys", "rotate", "--dsn", r.db.DSN).want(t, 0)
+			runWith(t, []string{r.variable()}, "key", "rotate", "--dsn", r.db.DSN).want(t, 0)
 			if n := r.db.Rows(t, "perdure", "audit"); n != entries {
 				t.Errorf("%d entries of a rotation that has changed nothing", n-entries)
 			}

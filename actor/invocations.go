@@ -7,16 +7,16 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// Resolve completes a task of an actor from outside: one that a person does, or
+// Resolve completes an invocation of an actor from outside: one that a person does, or
 // another system that calls back. Path is its place in the actor's tree. The
-// task is run no more. Where no task is running, it is an *EndedError.
+// invocation is run no more. Where no invocation is running, it is a *FinishedError.
 func (a *Actors) Resolve(ctx context.Context, ref Ref, by Caller, path string, output any) error {
-	return a.settle(ctx, "resolve task", ref, by, path, output, nil)
+	return a.settle(ctx, "resolve invocation", ref, by, path, output, nil)
 }
 
-// Reject lets a task of an actor fail, as Resolve completes it.
+// Reject lets an invocation of an actor fail, as Resolve completes it.
 func (a *Actors) Reject(ctx context.Context, ref Ref, by Caller, path string, reason any) error {
-	return a.settle(ctx, "reject task", ref, by, path, nil, &Rejection{Value: reason})
+	return a.settle(ctx, "reject invocation", ref, by, path, nil, &Rejection{Value: reason})
 }
 
 func (a *Actors) settle(ctx context.Context, what string, ref Ref, by Caller, path string, output any, failure error) error {
@@ -31,13 +31,13 @@ func (a *Actors) settle(ctx context.Context, what string, ref Ref, by Caller, pa
 				return t.finish(work{Path: path, Generation: o.Generation}, effect.Ending{Result: output, Err: failure}, &by)
 			}
 		}
-		return &EndedError{Ref: ref, Status: t.status}
+		return &FinishedError{Ref: ref, Status: t.status}
 	}}
 	return a.operate(ctx, &operation{what: what, by: by, job: j})
 }
 
-// Pending returns the tasks that an actor waits for.
-func (a *Actors) Pending(ctx context.Context, ref Ref) ([]statechart.TaskOp, error) {
+// Pending returns the invocations that an actor waits for.
+func (a *Actors) Pending(ctx context.Context, ref Ref) ([]statechart.InvokeOp, error) {
 	record, err := a.record(ctx, ref)
 	if err != nil {
 		return nil, err

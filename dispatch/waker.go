@@ -11,11 +11,11 @@ import (
 	"github.com/perdure/perdure/internal/wake"
 )
 
-// AlarmHost keeps one alarm. Whoever keeps it calls Alarm.Fire when it goes
+// WakeHost keeps one alarm. Whoever keeps it calls Waker.Fire when it goes
 // off, which deletes it. A host may be anything that can remember one time: the
-// in-process timer that NewAlarm uses by default, a cloud scheduler, a cell in
+// in-process timer that NewWaker uses by default, a cloud scheduler, a cell in
 // a database. Its methods may be called from several goroutines.
-type AlarmHost interface {
+type WakeHost interface {
 	// Set sets the alarm, in place of the one that is set.
 	Set(ctx context.Context, at time.Time) error
 	// Get returns the alarm that is set, or the zero time.
@@ -25,7 +25,7 @@ type AlarmHost interface {
 }
 
 const (
-	// DefaultMaxSleep is the longest time that an Alarm on the in-process timer
+	// DefaultMaxSleep is the longest time that a Waker on the in-process timer
 	// sleeps. It is shorter than the default lease (30 s), so that the expiry of
 	// a claim of another process is known before it comes.
 	DefaultMaxSleep = 15 * time.Second
@@ -37,11 +37,11 @@ const (
 	breath = 5 * time.Millisecond
 )
 
-// AlarmOptions configure an Alarm. The zero value of every field is its
+// WakerOptions configure a Waker. The zero value of every field is its
 // default.
-type AlarmOptions struct {
+type WakerOptions struct {
 	// Host keeps the alarm. Default: a timer in this process.
-	Host AlarmHost
+	Host WakeHost
 	// MaxSleep bounds the time between two reads of the next due time. It bounds
 	// the delay of work that another process has committed, on databases that
 	// carry no wake-ups between processes, and of the takeover of the work of a
@@ -56,11 +56,11 @@ type AlarmOptions struct {
 	Clock clock.Clock
 }
 
-// Alarm runs a processor exactly when something is due, and makes no queries
+// Waker runs a processor exactly when something is due, and makes no queries
 // in between.
-type Alarm struct {
+type Waker struct {
 	runner   *runner
-	host     AlarmHost
+	host     WakeHost
 	clock    clock.Clock
 	maxSleep time.Duration
 	timer    *timerHost // the host, if it is our own
@@ -74,9 +74,9 @@ type Alarm struct {
 	unsubscribe func()
 }
 
-// NewAlarm returns an alarm that does nothing before Start.
-func NewAlarm(p Processor, options *AlarmOptions) (*Alarm, error) {
-	var o AlarmOptions
+// NewWaker returns a waker that does nothing before Start.
+func NewWaker(p Processor, options *WakerOptions) (*Waker, error) {
+	var o WakerOptions
 	if options != nil {
 		o = *options
 	}
@@ -89,7 +89,7 @@ func NewAlarm(p Processor, options *AlarmOptions) (*Alarm, error) {
 	if o.Clock == nil {
 		o.Clock = clock.System
 	}
-	a := &Alarm{runner: newRunner(p, o.OnError), host: o.Host, clock: o.Clock, maxSleep: max(o.MaxSleep, 0), unsubscribe: func() {}}
+	a := &Waker{runner: newRunner(p, o.OnError), host: o.Host, clock: o.Clock, maxSleep: max(o.MaxSleep, 0), unsubscribe: func() {}}
 	a.runner.after = a.ran
 	if a.host == nil {
 		a.timer = newTimerHost(o.Clock, func() { a.Fire() })
@@ -103,7 +103,7 @@ func NewAlarm(p Processor, options *AlarmOptions) (*Alarm, error) {
 
 // Start sets the alarm for the next due time, or for now if that has passed. A
 // second Start changes nothing.
-func (a *Alarm) Start() {
+func (a *Waker) Start() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.started {
@@ -116,7 +116,7 @@ func (a *Alarm) Start() {
 
 // Fire runs the processor and then sets the next alarm. The keeper of the
 // alarm calls it when the alarm goes off.
-func (a *Alarm) Fire() <-chan struct{} {
+func (a *Waker) Fire() <-chan struct{} {
 	a.note(time.Time{})
 	return a.runner.wake()
 }
@@ -124,12 +124,12 @@ func (a *Alarm) Fire() <-chan struct{} {
 // Wake runs the processor now. Any number of calls while a run is in flight
 // lead to exactly one more run. The returned channel is closed when a run that
 // began after the call has ended; it may be ignored.
-func (a *Alarm) Wake() <-chan struct{} { return a.runner.wake() }
+func (a *Waker) Wake() <-chan struct{} { return a.runner.wake() }
 
 // arrived runs the processor for work that is due, and otherwise sets the alarm
 // for it. If only an unknown commit is reported, it reads the next due time first:
 // a claim takes locks, and most commits of others concern other work.
-func (a *Alarm) arrived(due time.Time) {
+func (a *Waker) arrived(due time.Time) {
 	if due.Equal(wake.Unknown) {
 		a.runner.look(func(ctx context.Context) { a.schedule(ctx, 0) })
 		return
@@ -142,7 +142,7 @@ func (a *Alarm) arrived(due time.Time) {
 }
 
 // ran follows a run.
-func (a *Alarm) ran(ctx context.Context, n int, err error) {
+func (a *Waker) ran(ctx context.Context, n int, err error) {
 	switch {
 	case err != nil:
 		a.schedule(ctx, retryAfter)
@@ -156,7 +156,7 @@ func (a *Alarm) ran(ctx context.Context, n int, err error) {
 // schedule sets the alarm for the next due time; if that has passed, for a
 // pause from now. An alarm that is not set must not be the end: what cannot be
 // learnt or set is tried again soon.
-func (a *Alarm) schedule(ctx context.Context, pause time.Duration) {
+func (a *Waker) schedule(ctx context.Context, pause time.Duration) {
 	before := a.noted()
 	at, err := nextWakeAt(ctx, a.runner.processor)
 	if ctx.Err() != nil {
@@ -179,7 +179,7 @@ func (a *Alarm) schedule(ctx context.Context, pause time.Duration) {
 
 // meanwhile runs the processor after a pause if the clock stands, as that of perdure
 // dev can: what is due is not to wait until somebody lets the time go on.
-func (a *Alarm) meanwhile(pause time.Duration) {
+func (a *Waker) meanwhile(pause time.Duration) {
 	if c, ok := a.clock.(interface{ Speed() float64 }); ok && c.Speed() == 0 && pause > 0 {
 		a.runner.later(clock.System, pause, func(context.Context) { a.Wake() })
 	}
@@ -187,7 +187,7 @@ func (a *Alarm) meanwhile(pause time.Duration) {
 
 // failed reports an error of the host, if there is one, and sees to it that the
 // alarm is set later: once, for however many failures.
-func (a *Alarm) failed(ctx context.Context, err error) {
+func (a *Waker) failed(ctx context.Context, err error) {
 	if err == nil || ctx.Err() != nil {
 		return
 	}
@@ -209,7 +209,7 @@ func (a *Alarm) failed(ctx context.Context, err error) {
 // arrange makes the host's alarm the given one. It clears only an alarm of its
 // own that was set before the due time was asked for, and never postpones an
 // earlier one.
-func (a *Alarm) arrange(ctx context.Context, at, before time.Time) error {
+func (a *Waker) arrange(ctx context.Context, at, before time.Time) error {
 	if !at.IsZero() {
 		return a.advance(ctx, at)
 	}
@@ -222,7 +222,7 @@ func (a *Alarm) arrange(ctx context.Context, at, before time.Time) error {
 }
 
 // advance sets the alarm unless an earlier one is set.
-func (a *Alarm) advance(ctx context.Context, at time.Time) error {
+func (a *Waker) advance(ctx context.Context, at time.Time) error {
 	return a.change(ctx, func(existing time.Time) error {
 		if !existing.IsZero() && !existing.After(at) {
 			return nil
@@ -233,7 +233,7 @@ func (a *Alarm) advance(ctx context.Context, at time.Time) error {
 }
 
 // change calls fn with the alarm that is set. A host that panics has failed.
-func (a *Alarm) change(ctx context.Context, fn func(existing time.Time) error) error {
+func (a *Waker) change(ctx context.Context, fn func(existing time.Time) error) error {
 	a.setting.Lock()
 	defer a.setting.Unlock()
 	_, err := guard(func() (int, error) {
@@ -247,13 +247,13 @@ func (a *Alarm) change(ctx context.Context, fn func(existing time.Time) error) e
 }
 
 // note remembers the alarm that we have set.
-func (a *Alarm) note(at time.Time) {
+func (a *Waker) note(at time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.set = at
 }
 
-func (a *Alarm) noted() time.Time {
+func (a *Waker) noted() time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.set
@@ -263,7 +263,7 @@ func (a *Alarm) noted() time.Time {
 // what has not ended by then can be claimed by others when its lease expires.
 // An alarm that was stopped cannot be started again. The alarm of a host other
 // than the default stays set: it belongs to the next process.
-func (a *Alarm) Stop(ctx context.Context) error {
+func (a *Waker) Stop(ctx context.Context) error {
 	a.mu.Lock()
 	a.started = true
 	unsubscribe := a.unsubscribe

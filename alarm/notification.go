@@ -8,25 +8,25 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// EventKind is what happens to an alarm.
-type EventKind string
+// NotificationKind says what happened to an alarm.
+type NotificationKind string
 
 // The kinds of events.
 const (
-	// EventFired is an alarm that was handled.
-	EventFired EventKind = "fired"
-	// EventFailed is an attempt that failed and will be made again.
-	EventFailed EventKind = "failed"
-	// EventDead is an alarm, or a tick of one, that became a dead letter.
-	EventDead EventKind = "dead"
+	// NotifyFired is an alarm that was handled.
+	NotifyFired NotificationKind = "fired"
+	// NotifyFailed is an attempt that failed and will be made again.
+	NotifyFailed NotificationKind = "failed"
+	// NotifyDead is an alarm, or a tick of one, that became a dead letter.
+	NotifyDead NotificationKind = "dead"
 )
 
-// EventKinds are all of them.
-var EventKinds = []EventKind{EventFired, EventFailed, EventDead}
+// NotificationKinds are all of them.
+var NotificationKinds = []NotificationKind{NotifyFired, NotifyFailed, NotifyDead}
 
-// Event tells what happened to an alarm.
-type Event struct {
-	Kind  EventKind
+// Notification tells what happened to an alarm.
+type Notification struct {
+	Kind  NotificationKind
 	Alarm Key
 	Type  string
 	// Key is the idempotency key of the tick.
@@ -47,8 +47,8 @@ type Event struct {
 	Next time.Time
 }
 
-func (f *fire) event(kind EventKind, now time.Time) Event {
-	return Event{
+func (f *fire) event(kind NotificationKind, now time.Time) Notification {
+	return Notification{
 		Kind: kind, Alarm: keyOf(f.row.AlarmKey), Type: f.row.Type, Key: idempotencyKey(*f.row), Payload: json.RawMessage(f.row.Payload),
 		Scheduled: f.plan.scheduled, At: now.UTC(), Late: f.late, Missed: f.plan.missed,
 		Attempt: f.row.Attempts + 1, Crashes: f.row.Crashes, Next: f.plan.next,
@@ -56,9 +56,9 @@ func (f *fire) event(kind EventKind, now time.Time) Event {
 }
 
 // quarantined is the event of an alarm that lost its process once too often.
-func quarantined(row store.Alarm, now time.Time) Event {
-	return Event{
-		Kind: EventDead, Alarm: keyOf(row.AlarmKey), Type: row.Type, Key: idempotencyKey(row), Payload: json.RawMessage(row.Payload),
+func quarantined(row store.Alarm, now time.Time) Notification {
+	return Notification{
+		Kind: NotifyDead, Alarm: keyOf(row.AlarmKey), Type: row.Type, Key: idempotencyKey(row), Payload: json.RawMessage(row.Payload),
 		Scheduled: row.Occurs.UTC(), At: now.UTC(), Attempt: row.Attempts, Crashes: row.Crashes, Error: value(row.Error),
 	}
 }
@@ -90,7 +90,7 @@ type messageActor struct {
 }
 
 // MarshalJSON returns the event as a webhook receives it.
-func (e Event) MarshalJSON() ([]byte, error) {
+func (e Notification) MarshalJSON() ([]byte, error) {
 	data := messageData{
 		ID: e.Alarm.ID, Type: e.Type, Key: e.Key, Payload: e.Payload, Scheduled: e.Scheduled, Missed: e.Missed,
 		Attempt: e.Attempt, Crashes: e.Crashes, Error: e.Error, Next: e.Next,
@@ -124,18 +124,18 @@ func (a *Alarms) Stats() Stats {
 
 // happened counts an event and hands it to the callback, which may panic: that
 // must not end the process.
-func (a *Alarms) happened(e Event) {
+func (a *Alarms) happened(e Notification) {
 	switch e.Kind {
-	case EventFired:
+	case NotifyFired:
 		a.counts.fired.Add(1)
-	case EventFailed:
+	case NotifyFailed:
 		a.counts.failed.Add(1)
-	case EventDead:
+	case NotifyDead:
 		a.counts.dead.Add(1)
 	}
-	if e.Kind == EventFired || e.Kind == EventDead && !e.Next.IsZero() {
+	if e.Kind == NotifyFired || e.Kind == NotifyDead && !e.Next.IsZero() {
 		a.counts.missed.Add(int64(e.Missed))
 	}
 	defer func() { _ = recover() }() // the last resort: nobody is left to tell
-	a.options.OnEvent(e)
+	a.options.OnNotification(e)
 }

@@ -14,7 +14,7 @@ func TestManyFailuresToSetTheAlarmAreOneRetry(t *testing.T) {
 		var c complaints
 		h := &host{fail: func(context.Context, string) error { return errBoom }}
 		p := &fake{next: at(time.Now().Add(time.Hour))}
-		d := startAlarm(t, p, dispatch.AlarmOptions{Host: h, OnError: c.add})
+		d := startAlarm(t, p, dispatch.WakerOptions{Host: h, OnError: c.add})
 		for range 50 {
 			<-d.Wake()
 		}
@@ -39,7 +39,7 @@ func TestErrorsAndPanicsDoNotWedgeAnAlarm(t *testing.T) {
 					if p.next == nil {
 						p.next = func(context.Context) (time.Time, error) { return time.Now(), nil } // due for ever
 					}
-					d := startAlarm(t, p, dispatch.AlarmOptions{OnError: func(err error) { c.add(err); panic("callback") }})
+					d := startAlarm(t, p, dispatch.WakerOptions{OnError: func(err error) { c.add(err); panic("callback") }})
 					pass(10500 * time.Millisecond)
 					runs, asked := p.counts()
 					if n := c.about("boom"); n < 9 || n > 13 || runs > 13 || asked > 13 {
@@ -58,7 +58,7 @@ func TestErrorsAndPanicsDoNotWedgeAnAlarm(t *testing.T) {
 func TestAnAlarmDoesNotSpin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &fake{next: func(context.Context) (time.Time, error) { return time.Now().Add(-time.Second), nil }}
-		startAlarm(t, p, dispatch.AlarmOptions{})
+		startAlarm(t, p, dispatch.WakerOptions{})
 		pass(time.Second)
 		if n := p.ran(); n < 10 || n > 500 {
 			t.Fatalf("there were %d runs in a second", n)
@@ -78,20 +78,20 @@ func TestTheTimerOfTheProcessFiresExactly(t *testing.T) {
 			return 1, nil
 		}
 		want := due
-		startAlarm(t, p, dispatch.AlarmOptions{MaxSleep: -1})
+		startAlarm(t, p, dispatch.WakerOptions{MaxSleep: -1})
 		equal(t, "ran at", <-ran, want)
 	})
 }
 
 func TestMaxSleepBoundsTheTimeWithoutALook(t *testing.T) {
 	for name, c := range map[string]struct {
-		options dispatch.AlarmOptions
+		options dispatch.WakerOptions
 		looks   int // in ten minutes and a bit, the first included
 	}{
-		"default":   {dispatch.AlarmOptions{}, 41},
-		"given":     {dispatch.AlarmOptions{MaxSleep: 5 * time.Minute}, 3},
-		"unbounded": {dispatch.AlarmOptions{MaxSleep: -1}, 1},
-		"other":     {dispatch.AlarmOptions{Host: &host{}}, 1},
+		"default":   {dispatch.WakerOptions{}, 41},
+		"given":     {dispatch.WakerOptions{MaxSleep: 5 * time.Minute}, 3},
+		"unbounded": {dispatch.WakerOptions{MaxSleep: -1}, 1},
+		"other":     {dispatch.WakerOptions{Host: &host{}}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestStopOfAnAlarmIsBoundedWhateverTheHostDoes(t *testing.T) {
 				defer close(end)
 				h := &host{fail: func(ctx context.Context, _ string) error { return fail(ctx, end) }}
 				p := &fake{next: at(time.Now().Add(time.Hour))}
-				d, err := dispatch.NewAlarm(p, &dispatch.AlarmOptions{Host: h, OnError: func(error) {}})
+				d, err := dispatch.NewWaker(p, &dispatch.WakerOptions{Host: h, OnError: func(error) {}})
 				noError(t, err)
 				d.Start()
 				synctest.Wait()
@@ -136,7 +136,7 @@ func TestStopOfAnAlarmIsBoundedWhateverTheHostDoes(t *testing.T) {
 func TestAnAlarmThatIsStoppedStaysSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &fake{next: at(time.Now().Add(time.Second))}
-		d := startAlarm(t, p, dispatch.AlarmOptions{})
+		d := startAlarm(t, p, dispatch.WakerOptions{})
 		synctest.Wait()
 		noError(t, d.Stop(context.Background()))
 		noError(t, d.Stop(context.Background()))

@@ -37,14 +37,14 @@ func keyTexts(text string) []string {
 }
 
 func (a *app) keys() *cobra.Command {
-	cmd := a.group("keys", "Manage the keys that payloads are encrypted with", a.keysGenerate(), a.keysStatus(), a.keysRotate())
+	cmd := a.group("key", "Manage the keys that payloads are encrypted with", a.keysGenerate(), a.keysStatus(), a.keysRotate())
 	cmd.Long = "Payloads are encrypted at rest if " + encryptionKeys + ", or the file that\n" +
 		encryptionKeys + "_FILE names, has keys: one in each line, id:base64. The first one\n" +
 		"encrypts, all of them decrypt. To replace a key:\n\n" +
 		"  1. add the new one as the second, and start all processes again;\n" +
 		"  2. make it the first, and start all processes again;\n" +
-		"  3. perdure keys rotate;\n" +
-		"  4. remove the old one, once \"perdure keys status\" shows nothing to encrypt again."
+		"  3. perdure key rotate;\n" +
+		"  4. remove the old one, once \"perdure key status\" shows nothing to encrypt again."
 	return cmd
 }
 
