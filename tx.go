@@ -254,7 +254,7 @@ func (tx *Tx) Exec(query string, args ...any) (int64, error) {
 		return 0, err
 	}
 	var affected int64
-	stmt := sqldb.Stmt{SQL: query, Args: args, Done: func(n int64) error { affected = n; return nil }}
+	stmt := sqldb.Stmt{SQL: query, Args: args, Exact: true, Done: func(n int64) error { affected = n; return nil }}
 	if err := run.Run(tx.ctx, stmt); err != nil {
 		return 0, tx.fail(fmt.Errorf("exec: %w", bare(err)))
 	}

@@ -1,8 +1,8 @@
 // Package postgres opens PostgreSQL 14 or later through native pgx.
 //
 // A list of statements is one round trip, BEGIN rides with the first one and
-// COMMIT with the last. Nothing is kept in the session, so a transaction
-// pooler may stand in between.
+// COMMIT with the last. Nothing that a transaction depends on is kept in the
+// session, so a transaction pooler may stand in between.
 package postgres
 
 import (
@@ -51,6 +51,7 @@ func Open(ctx context.Context, dsn string) (*DB, error) {
 }
 
 func connect(ctx context.Context, config *pgxpool.Config) (*DB, error) {
+	config.AfterConnect = steer
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, err
@@ -124,7 +125,11 @@ func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) 
 	if err != nil {
 		return nil, fmt.Errorf("get a connection: %w", translate(err))
 	}
-	return &tx{runner: runner{conn: conn.Conn()}, conn: conn, begin: beginning(access), ran: &db.ran}, nil
+	begin := beginning(access)
+	if plansOf(conn.Conn()).replan(time.Now()) {
+		begin = append(begin, sqldb.Exec("discard plans"))
+	}
+	return &tx{runner: runner{conn: conn.Conn()}, conn: conn, begin: begin, ran: &db.ran}, nil
 }
 
 // Close implements sqldb.DB.
@@ -142,7 +147,7 @@ const idleTimeout = 30 * time.Second
 // local to it, so that nothing stays in the session.
 func beginning(access sqldb.Access) []sqldb.Stmt {
 	if access == sqldb.Read {
-		return []sqldb.Stmt{sqldb.Exec("begin isolation level repeatable read read only")}
+		return append([]sqldb.Stmt{sqldb.Exec("begin isolation level repeatable read read only")}, unsteered...)
 	}
 	stmts := []sqldb.Stmt{
 		sqldb.Exec("begin isolation level read committed"),

@@ -107,6 +107,7 @@ type tx struct {
 	conn  *pgxpool.Conn
 	begin []sqldb.Stmt
 	ran   *sqldb.Counter
+	free  bool // the planner is not steered any more
 	done  bool
 }
 
@@ -116,18 +117,28 @@ func (t *tx) Run(ctx context.Context, stmts ...sqldb.Stmt) error {
 	return t.send(ctx, stmts)
 }
 
-// send runs statements after those that begin the transaction.
+// send runs statements after those that have to go before them.
 func (t *tx) send(ctx context.Context, stmts []sqldb.Stmt) error {
 	if t.done {
 		return sqldb.ErrDone
 	}
-	lead := len(t.begin)
-	if lead == 0 {
+	before := t.before(slices.ContainsFunc(stmts, func(s sqldb.Stmt) bool { return s.Exact }))
+	if len(before) == 0 {
 		return t.runner.Run(ctx, stmts...)
 	}
-	all := slices.Concat(t.begin, stmts)
+	return shift(t.runner.Run(ctx, slices.Concat(before, stmts)...), len(before))
+}
+
+// before returns the statements that begin the transaction, once, and those that let the
+// planner choose freely, before the first statement of the user.
+func (t *tx) before(users bool) []sqldb.Stmt {
+	before := t.begin
 	t.begin = nil
-	return shift(t.runner.Run(ctx, all...), lead)
+	if users && !t.free {
+		t.free = true
+		before = slices.Concat(before, unsteered)
+	}
+	return before
 }
 
 // shift corrects the index of a failed statement by the ones put before.
@@ -141,7 +152,10 @@ func shift(err error, lead int) error {
 
 // Query implements sqldb.Runner.
 func (t *tx) Query(ctx context.Context, query string, args ...any) (sqldb.Rows, error) {
-	if err := t.send(ctx, nil); err != nil {
+	if t.done {
+		return nil, sqldb.ErrDone
+	}
+	if err := t.runner.Run(ctx, t.before(true)...); err != nil {
 		return nil, err
 	}
 	t.ran.Add(1)

@@ -52,7 +52,9 @@ type Stmt struct {
 	// Fail gives an error of the database its meaning for this statement. nil
 	// leaves it as it is.
 	Fail func(error) error
-	// Exact is set for statements that read a user's tables. For all others a
+	// Exact is set for statements of a user and those that read a user's tables. They
+	// run as they would on a connection of the user's own. For all others PostgreSQL's
+	// planner is bound to indexes, and a
 	// time outside MinTime and MaxTime, such as PostgreSQL's infinity, is read as
 	// the nearer of the two, so that one such row does not hide the rest.
 	Exact bool
