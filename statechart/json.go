@@ -1,11 +1,7 @@
 package statechart
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
-	"errors"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,111 +43,16 @@ func decodeWithin(field string, raw []byte, nesting int) (any, error) {
 	if !utf8.Valid(raw) {
 		return nil, fault.Invalidf(field, "is not valid UTF-8")
 	}
-	d := decoder{field: field, nesting: nesting, in: json.NewDecoder(bytes.NewReader(raw))}
-	d.in.UseNumber()
-	v, err := d.value(0)
+	p := jsonReader{field: field, nesting: nesting, text: string(raw)}
+	p.space()
+	v, err := p.value(0)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := d.in.Token(); !errors.Is(err, io.EOF) {
-		return nil, fault.Invalidf(field, "has text after the value, at byte %d", d.in.InputOffset())
+	if p.space(); p.at < len(p.text) {
+		return nil, fault.Invalidf(field, "has text after the value, at byte %d", p.at)
 	}
 	return v, nil
-}
-
-type decoder struct {
-	field   string
-	nesting int
-	in      *json.Decoder
-}
-
-func (d *decoder) value(depth int) (any, error) {
-	t, err := d.in.Token()
-	if err != nil {
-		return nil, d.syntax(err)
-	}
-	switch t := t.(type) {
-	case json.Delim:
-		if depth >= d.nesting {
-			return nil, fault.Invalidf(d.field, "is nested deeper than %d levels", d.nesting)
-		}
-		if t == '{' {
-			return d.object(depth + 1)
-		}
-		return d.array(depth + 1)
-	case json.Number:
-		return d.number(t)
-	case string:
-		return t, d.text(t)
-	default:
-		return t, nil
-	}
-}
-
-func (d *decoder) object(depth int) (any, error) {
-	o := &object{values: map[string]any{}}
-	for d.in.More() {
-		t, err := d.in.Token()
-		if err != nil {
-			return nil, d.syntax(err)
-		}
-		key, _ := t.(string)
-		if _, twice := o.values[key]; twice {
-			return nil, fault.Invalidf(d.field, "has the key %q twice in one object", key)
-		}
-		if err := d.text(key); err != nil {
-			return nil, err
-		}
-		if o.values[key], err = d.value(depth); err != nil {
-			return nil, err
-		}
-		o.keys = append(o.keys, key)
-	}
-	o.keys = scriptOrder(o.keys)
-	return o, d.end()
-}
-
-func (d *decoder) array(depth int) (any, error) {
-	all := []any{}
-	for d.in.More() {
-		v, err := d.value(depth)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, v)
-	}
-	return all, d.end()
-}
-
-func (d *decoder) end() error {
-	_, err := d.in.Token()
-	return d.syntax(err)
-}
-
-func (d *decoder) syntax(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fault.Invalidf(d.field, "is not JSON at byte %d: %v", d.in.InputOffset(), err)
-}
-
-// text refuses NUL, which PostgreSQL cannot store.
-func (d *decoder) text(s string) error {
-	if strings.IndexByte(s, 0) >= 0 {
-		return fault.Invalidf(d.field, "contains a NUL character before byte %d", d.in.InputOffset())
-	}
-	return nil
-}
-
-func (d *decoder) number(n json.Number) (any, error) {
-	if i, err := strconv.ParseInt(string(n), 10, 64); err == nil {
-		return i, nil
-	}
-	f, err := strconv.ParseFloat(string(n), 64)
-	if err != nil {
-		return nil, fault.Invalidf(d.field, "has the number %.40s, which is too large", string(n))
-	}
-	return canonicalFloat(f), nil
 }
 
 // scriptOrder puts keys in JavaScript's order: those that look like array

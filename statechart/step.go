@@ -3,6 +3,8 @@ package statechart
 import (
 	"strconv"
 	"strings"
+
+	"github.com/perdure/perdure/fault"
 )
 
 // A Step is what a call left to be done outside, each list in order.
@@ -63,6 +65,31 @@ type Timer struct {
 	Delay int64 `json:"delay"`
 	// Due is the time of scheduling plus Delay.
 	Due int64 `json:"due"`
+}
+
+// ReadTimer reads a timer that was written as JSON.
+func ReadTimer(raw []byte) (Timer, error) {
+	v, err := decode("timer", raw)
+	if err != nil {
+		return Timer{}, err
+	}
+	o, ok := v.(*object)
+	if !ok {
+		return Timer{}, fault.Invalidf("timer", "is not an object")
+	}
+	var t Timer
+	if t.Event, err = eventFrom(plain(o.values["event"])); err != nil {
+		return Timer{}, fault.Invalidf("timer.event", "%v", err)
+	}
+	t.Path, _ = o.values["path"].(string)
+	t.Generation, _ = o.values["generation"].(int64)
+	t.ID, _ = o.values["id"].(string)
+	t.Sequence, _ = o.values["sequence"].(int64)
+	t.Target, _ = o.values["target"].(string)
+	t.TargetGeneration, _ = o.values["targetGeneration"].(int64)
+	t.Delay, _ = o.values["delay"].(int64)
+	t.Due, _ = o.values["due"].(int64)
+	return t, nil
 }
 
 // Key names the timer among those of its tree. A timer that is scheduled again

@@ -1,0 +1,299 @@
+package statechart
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/perdure/perdure/fault"
+)
+
+// jsonReader reads one JSON text. Restoring snapshots is most of what an actor costs a
+// process, and encoding/json takes several times as long for it.
+type jsonReader struct {
+	field   string
+	nesting int
+	text    string // valid UTF-8
+	at      int
+}
+
+// value reads a value, without the space around it.
+func (p *jsonReader) value(depth int) (any, error) {
+	switch c := p.peek(); {
+	case c == '{' || c == '[':
+		if depth >= p.nesting {
+			return nil, fault.Invalidf(p.field, "is nested deeper than %d levels", p.nesting)
+		}
+		p.at++
+		if c == '{' {
+			return p.object(depth + 1)
+		}
+		return p.array(depth + 1)
+	case c == '"':
+		return p.string()
+	case c == '-' || isDigit(c):
+		return p.number()
+	case c == 't':
+		return true, p.word("true")
+	case c == 'f':
+		return false, p.word("false")
+	case c == 'n':
+		return nil, p.word("null")
+	}
+	return nil, p.syntax("a value")
+}
+
+func (p *jsonReader) object(depth int) (any, error) {
+	o := &object{values: map[string]any{}}
+	for more, err := p.first('}'); more || err != nil; more, err = p.more('}') {
+		if err != nil {
+			return nil, err
+		}
+		if p.peek() != '"' {
+			return nil, p.syntax("a key")
+		}
+		key, err := p.string()
+		if err != nil {
+			return nil, err
+		}
+		if _, twice := o.values[key]; twice {
+			return nil, fault.Invalidf(p.field, "has the key %q twice in one object", key)
+		}
+		p.space()
+		if p.peek() != ':' {
+			return nil, p.syntax("a colon")
+		}
+		p.at++
+		p.space()
+		if o.values[key], err = p.value(depth); err != nil {
+			return nil, err
+		}
+		o.keys = append(o.keys, key)
+	}
+	o.keys = scriptOrder(o.keys)
+	return o, nil
+}
+
+func (p *jsonReader) array(depth int) (any, error) {
+	all := []any{}
+	for more, err := p.first(']'); more || err != nil; more, err = p.more(']') {
+		if err != nil {
+			return nil, err
+		}
+		v, err := p.value(depth)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, v)
+	}
+	return all, nil
+}
+
+// first reports whether an object or array has an element. It stands at it then, else
+// behind the end.
+func (p *jsonReader) first(end byte) (bool, error) {
+	p.space()
+	if p.peek() == end {
+		p.at++
+		return false, nil
+	}
+	return true, nil
+}
+
+// more reports whether another element follows, as first does.
+func (p *jsonReader) more(end byte) (bool, error) {
+	p.space()
+	switch p.peek() {
+	case end:
+		p.at++
+		return false, nil
+	case ',':
+		p.at++
+		p.space()
+		return true, nil
+	}
+	return false, p.syntax("a comma or " + strconv.QuoteRune(rune(end)))
+}
+
+func (p *jsonReader) word(w string) error {
+	if !strings.HasPrefix(p.text[p.at:], w) {
+		return p.syntax("a value")
+	}
+	p.at += len(w)
+	return nil
+}
+
+// string reads a string. NUL is refused: PostgreSQL cannot store it.
+func (p *jsonReader) string() (string, error) {
+	p.at++
+	from := p.at
+	for ; p.at < len(p.text); p.at++ {
+		switch c := p.text[p.at]; {
+		case c == '"':
+			s := p.text[from:p.at]
+			p.at++
+			return s, nil
+		case c == '\\':
+			return p.escaped(from)
+		case c < ' ':
+			return "", p.syntax("no control character in a string")
+		}
+	}
+	return "", p.syntax("the end of a string")
+}
+
+// escaped reads the rest of a string whose first escape is here.
+func (p *jsonReader) escaped(from int) (string, error) {
+	var s strings.Builder
+	for p.at < len(p.text) {
+		s.WriteString(p.text[from:p.at])
+		switch c := p.text[p.at]; {
+		case c == '"':
+			p.at++
+			return s.String(), nil
+		case c < ' ':
+			return "", p.syntax("no control character in a string")
+		case c == '\\':
+			r, err := p.escape()
+			if err != nil {
+				return "", err
+			}
+			s.WriteRune(r)
+			from = p.at
+		default:
+			from = p.at
+			p.at++
+		}
+	}
+	return "", p.syntax("the end of a string")
+}
+
+const (
+	escapes   = `"\/bfnrt`
+	escapeFor = "\"\\/\b\f\n\r\t"
+)
+
+// escape reads an escape sequence. Half of a surrogate pair is the replacement character.
+func (p *jsonReader) escape() (rune, error) {
+	p.at++
+	if p.peek() != 'u' {
+		i := strings.IndexByte(escapes, p.peek())
+		if i < 0 {
+			return 0, p.syntax("an escape sequence")
+		}
+		p.at++
+		return rune(escapeFor[i]), nil
+	}
+	r, ok := hex4(p.text[p.at+1:])
+	if !ok {
+		return 0, p.syntax("an escape sequence")
+	}
+	p.at += 5
+	if r == 0 {
+		return 0, fault.Invalidf(p.field, "contains a NUL character before byte %d", p.at)
+	}
+	if !utf16.IsSurrogate(r) {
+		return r, nil
+	}
+	if strings.HasPrefix(p.text[p.at:], `\u`) {
+		low, ok := hex4(p.text[p.at+2:])
+		if pair := utf16.DecodeRune(r, low); ok && pair != utf8.RuneError {
+			p.at += 6
+			return pair, nil
+		}
+	}
+	return utf8.RuneError, nil
+}
+
+// hex4 reads four hexadecimal digits.
+func hex4(s string) (rune, bool) {
+	if len(s) < 4 || strings.ContainsAny(s[:4], "+-_") {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(s[:4], 16, 16)
+	return rune(n), err == nil
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// number reads a number: an int64 where it is an integer that fits, else a float64.
+func (p *jsonReader) number() (any, error) {
+	from := p.at
+	if p.peek() == '-' {
+		p.at++
+	}
+	if p.peek() == '0' {
+		p.at++
+	} else if err := p.digits(); err != nil {
+		return nil, err
+	}
+	whole := true
+	if p.peek() == '.' {
+		whole = false
+		p.at++
+		if err := p.digits(); err != nil {
+			return nil, err
+		}
+	}
+	if c := p.peek(); c == 'e' || c == 'E' {
+		whole = false
+		p.at++
+		if c := p.peek(); c == '+' || c == '-' {
+			p.at++
+		}
+		if err := p.digits(); err != nil {
+			return nil, err
+		}
+	}
+	n := p.text[from:p.at]
+	if whole {
+		if i, err := strconv.ParseInt(n, 10, 64); err == nil {
+			return i, nil
+		}
+	}
+	f, err := strconv.ParseFloat(n, 64)
+	if err != nil {
+		return nil, fault.Invalidf(p.field, "has the number %.40s, which is too large", n)
+	}
+	return canonicalFloat(f), nil
+}
+
+func (p *jsonReader) digits() error {
+	from := p.at
+	for isDigit(p.peek()) {
+		p.at++
+	}
+	if p.at == from {
+		return p.syntax("a digit")
+	}
+	return nil
+}
+
+// peek returns the next byte, 0 at the end.
+func (p *jsonReader) peek() byte {
+	if p.at < len(p.text) {
+		return p.text[p.at]
+	}
+	return 0
+}
+
+func (p *jsonReader) space() {
+	for p.at < len(p.text) {
+		switch p.text[p.at] {
+		case ' ', '\t', '\n', '\r':
+			p.at++
+		default:
+			return
+		}
+	}
+}
+
+// syntax is the error of a text that does not go on as it should.
+func (p *jsonReader) syntax(expected string) error {
+	if p.at >= len(p.text) {
+		return fault.Invalidf(p.field, "is not JSON at byte %d: it ends where %s is expected", p.at, expected)
+	}
+	r, _ := utf8.DecodeRuneInString(p.text[p.at:])
+	return fault.Invalidf(p.field, "is not JSON at byte %d: %q where %s is expected", p.at, r, expected)
+}
