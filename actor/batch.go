@@ -218,7 +218,7 @@ func (b *batch) perform(j *job) error {
 
 // write writes what the turns have to be written, set by set.
 func (b *batch) write() error {
-	w := writing{store: b.actors.rt.Store, now: b.actors.rt.Now()}
+	w := newWriting(b.actors.rt.Store, b.actors.rt.Now(), len(b.order))
 	for _, t := range b.order {
 		w.add(t)
 	}
@@ -236,10 +236,11 @@ func (b *batch) write() error {
 	return effect.Stop(b.run, w.store, w.stops, w.now)
 }
 
-// remember caches the trees, after the commit.
+// remember caches the trees, after the commit. An actor that only a delay has moved is not
+// cached if it was not before: passes over many of them would evict those that are used.
 func (b *batch) remember() {
 	for _, t := range b.order {
-		if t.tree == nil || !t.cached {
+		if t.tree == nil || !t.cached || b.pass != nil && b.had[t.ref] == nil {
 			continue
 		}
 		size := len(t.snapshot)

@@ -114,8 +114,7 @@ func (b *batch) pending(t *turn) ([]statechart.Timer, error) {
 // pendingTimer returns a delay as the machine has it. Its row says when it is
 // due, whatever it said when it was scheduled.
 func pendingTimer(s store.ActorTimer) statechart.Timer {
-	var timer statechart.Timer
-	_ = json.Unmarshal([]byte(s.Payload), &timer) // as it was stored
+	timer, _ := statechart.ReadTimer([]byte(s.Payload)) // as it was stored
 	timer.Due = s.Due.UnixMilli()
 	return timer
 }

@@ -25,6 +25,14 @@ type writing struct {
 	stops      []string
 }
 
+// newWriting makes room for what n turns usually write.
+func newWriting(st *store.Store, now store.Now, n int) *writing {
+	return &writing{
+		store: st, now: now, states: make([]store.ActorState, 0, n), snapshots: make([]store.Snapshot, 0, n),
+		entries: make([]store.ActorEntry, 0, n), timersGone: make([]store.ActorTimer, 0, n),
+	}
+}
+
 // add sorts what one turn has to be written into the sets.
 func (w *writing) add(t *turn) {
 	ref := t.ref.stored()
@@ -60,7 +68,7 @@ func (w *writing) timers(t *turn) {
 		w.timersAll = append(w.timersAll, store.ActorPath{ActorRef: t.ref.stored(), Path: timer.Path, Generation: timer.Generation})
 	}
 	for _, timer := range t.timers.gone {
-		w.timersGone = append(w.timersGone, t.storedTimer(timer))
+		w.timersGone = append(w.timersGone, store.ActorTimer{ActorRef: t.ref.stored(), AlarmID: alarmID(timer)})
 	}
 	for _, timer := range t.timers.put {
 		w.timersPut = append(w.timersPut, t.storedTimer(timer))

@@ -1,5 +1,7 @@
 package store
 
+import "strings"
+
 // texts returns a column in PostgreSQL's own notation of arrays, in one piece: the
 // driver would allocate for each of its values. It serves uuid[] and text[] alike.
 func texts(column []string) string {
@@ -7,14 +9,17 @@ func texts(column []string) string {
 	for _, text := range column {
 		size += len(text) + 3
 	}
-	b := append(make([]byte, 0, size), '{')
+	var b strings.Builder
+	b.Grow(size + size/8)
+	b.WriteByte('{')
 	for i, text := range column {
 		if i > 0 {
-			b = append(b, ',')
+			b.WriteByte(',')
 		}
-		b = quote(b, text)
+		quote(&b, text)
 	}
-	return string(append(b, '}'))
+	b.WriteByte('}')
+	return b.String()
 }
 
 // nullTexts is texts for a column with nulls.
@@ -26,29 +31,34 @@ func nullTexts(column []*string) string {
 			size += len(*text)
 		}
 	}
-	b := append(make([]byte, 0, size), '{')
+	var b strings.Builder
+	b.Grow(size + size/8)
+	b.WriteByte('{')
 	for i, text := range column {
 		if i > 0 {
-			b = append(b, ',')
+			b.WriteByte(',')
 		}
 		if text == nil {
-			b = append(b, "null"...)
+			b.WriteString("null")
 			continue
 		}
-		b = quote(b, *text)
+		quote(&b, *text)
 	}
-	return string(append(b, '}'))
+	b.WriteByte('}')
+	return b.String()
 }
 
 // quote appends a text as a value of an array.
-func quote(b []byte, text string) []byte {
-	b = append(b, '"')
+func quote(b *strings.Builder, text string) {
+	b.WriteByte('"')
 	from := 0
 	for i := range len(text) {
 		if c := text[i]; c == '"' || c == '\\' {
-			b = append(append(b, text[from:i]...), '\\')
+			b.WriteString(text[from:i])
+			b.WriteByte('\\')
 			from = i
 		}
 	}
-	return append(append(b, text[from:]...), '"')
+	b.WriteString(text[from:])
+	b.WriteByte('"')
 }

@@ -2,6 +2,8 @@
 -- works on is locked by the transaction that fires them.
 
 -- name: TimerClaim
+-- The table of what other processes fire is made only if they fire something: the
+-- planner takes it for large.
 with due as (
   select d.actor_type, d.actor_id
   from unnest($2::text[]) as known (type)
@@ -10,12 +12,12 @@ with due as (
     from perdure.timers al
     join perdure.actors a on a.type = al.actor_type and a.id = al.actor_id
     where al.status = 'pending' and al.batch_limit is null and al.actor_type = known.type and al.due_at <= coalesce($1::timestamptz, now()){openable Actor al}
-      and (al.actor_type, al.actor_id, al.alarm_id) not in (
+      and (not exists (select 1 from perdure.firing f where f.worker <> $5) or (al.actor_type, al.actor_id, al.alarm_id) not in (
         select t.value ->> 0, t.value ->> 1, t.value ->> 2
         from perdure.firing f
         cross join lateral json_array_elements(f.timers) t
         where f.worker <> $5
-      )
+      ))
     order by al.due_at
     limit $3
     for no key update of a skip locked
