@@ -123,9 +123,6 @@ func New(eng *perdure.Engine, options *Options) (*Alarms, error) {
 		return nil, fault.Invalidf("engine", "is nil")
 	}
 	rt := eng.Runtime()
-	if rt.DB.Dialect().Name == sqldb.MySQL {
-		return nil, fault.Invalidf("engine", "is on MySQL, which carries no alarms: use PostgreSQL or SQLite")
-	}
 	o := options.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, err

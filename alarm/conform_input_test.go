@@ -155,9 +155,3 @@ func TestBadOptionsAreRefused(t *testing.T) {
 		enginetest.As[*fault.Invalid](t, err)
 	}
 }
-
-func TestMySQLCarriesNoAlarms(t *testing.T) {
-	t.Parallel()
-	_, err := alarm.New(enginetest.New(t, enginetest.MySQL).Open(t, nil), nil)
-	enginetest.As[*fault.Invalid](t, err)
-}

@@ -26,9 +26,6 @@ func TestMain(m *testing.M) {
 // of a case is that of section 6 of the notes on actors.
 type Conformance struct{}
 
-// databases are those that carry alarms.
-var databases = []string{enginetest.SQLite, enginetest.Postgres}
-
 func TestConformance(t *testing.T) { enginetest.Conform(t, Conformance{}, databases...) }
 
 // noon is when the fake clocks of the tests begin.

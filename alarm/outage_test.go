@@ -34,7 +34,8 @@ func TestOutages(t *testing.T) {
 			enginetest.SQLite: "create trigger odd before delete on perdure_alarm_items begin select raise(abort, 'something odd'); end",
 			enginetest.Postgres: `create function public.odd() returns trigger language plpgsql as $$ begin raise exception 'something odd' using errcode = 'P0001'; end $$;
 				create trigger odd before delete on perdure.alarm_items for each row execute function public.odd()`,
+			enginetest.MySQL: "create trigger odd before delete on perdure_alarm_items for each row signal sqlstate '45000' set message_text = 'something odd'",
 		},
-		Accept: map[string]string{enginetest.SQLite: "drop trigger odd", enginetest.Postgres: "drop trigger odd on perdure.alarm_items"},
+		Accept: map[string]string{enginetest.SQLite: "drop trigger odd", enginetest.MySQL: "drop trigger odd", enginetest.Postgres: "drop trigger odd on perdure.alarm_items"},
 	}, databases...)
 }

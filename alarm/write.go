@@ -80,7 +80,7 @@ func (a *Alarms) statements(g *group) []sqldb.Stmt {
 	}
 	stmts = append(stmts, g.buried...)
 	if len(g.done) > 0 {
-		stmts = append(stmts, st.FinishAlarms(g.done))
+		stmts = append(stmts, st.FinishAlarms(g.done)...)
 	}
 	if len(g.advanced) > 0 {
 		stmts = append(stmts, st.AdvanceAlarms(g.advanced))
@@ -95,7 +95,7 @@ func (a *Alarms) statements(g *group) []sqldb.Stmt {
 // quarantine makes an alarm a dead letter that has crashed too many processes.
 func (a *Alarms) quarantine(ctx context.Context, tx sqldb.Tx, item, message string, _ *work.News) error {
 	var row store.Alarm
-	err := tx.Run(ctx, a.rt.Store.QuarantineAlarm(item, message, a.rt.Now()), a.rt.Store.GetAlarmItem(item, func(r store.Alarm) { row = r }))
+	err := tx.Run(ctx, append(a.rt.Store.QuarantineAlarm(item, message, a.rt.Now()), a.rt.Store.GetAlarmItem(item, func(r store.Alarm) { row = r }))...)
 	if err != nil {
 		return err
 	}

@@ -119,18 +119,38 @@ func tablesOf(t *testing.T, dialect string) map[string]*table {
 	return all
 }
 
-// readViews reads the views of a migration. A view has the name of a table before, and the
-// columns are of the types that they had there.
+// readViews reads the views of a migration. Most views have the name of a table before, and
+// the columns are of the types that they had there. The columns of others are those of the
+// tables that the migration creates.
 func readViews(all, before map[string]*table, content string) {
 	for _, m := range createView.FindAllStringSubmatch(content, -1) {
 		name := plainName(m[1])
 		view := &table{comment: "A view of other tables, for people and reports."}
 		for _, c := range outputs(m[2]) {
-			at := slices.IndexFunc(before[name].columns, func(old column) bool { return old.name == c })
-			view.columns = append(view.columns, before[name].columns[at])
+			view.columns = append(view.columns, viewColumn(all, before, name, c))
 		}
 		all[name] = view
 	}
+}
+
+func viewColumn(all, before map[string]*table, view, name string) column {
+	sources := []*table{before[view]}
+	if before[view] == nil {
+		sources = nil
+		for _, created := range slices.Sorted(maps.Keys(all)) {
+			if before[created] == nil && created != view {
+				sources = append(sources, all[created])
+			}
+		}
+	}
+	for _, tb := range sources {
+		for _, c := range tb.columns {
+			if c.name == name || c.name+"s" == name { // attempts is a count
+				return column{name, c.kind, c.comment}
+			}
+		}
+	}
+	return column{name, "text", ""} // a constant
 }
 
 // outputs returns the names of the columns of a list of expressions.

@@ -99,7 +99,7 @@ func force(config *mysql.Config) *mysql.Config {
 	}
 	params := map[string]string{
 		"time_zone": "'+00:00'",
-		"sql_mode":  "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE'",
+		"sql_mode":  "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,ERROR_FOR_DIVISION_BY_ZERO,NO_ZERO_DATE,NO_ZERO_IN_DATE,PIPES_AS_CONCAT'",
 
 		lockWaitTimeout:        lockWaitSeconds,
 		"group_concat_max_len": fmt.Sprint(maxArray),

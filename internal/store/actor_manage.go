@@ -142,25 +142,26 @@ func (f ActorFilter) narrow() bool {
 }
 
 // actorIndexes are the partial indexes of actors.
-var actorIndexes = []partial{{[]string{"error", "quarantined"}, "a.status in ('error', 'quarantined')"}}
+var actorIndexes = []partial{{[]string{"error", "quarantined"}, "a.status in ('error', 'quarantined')", "a.is_dead = 1"}}
 
 // ranged are the conditions that an index serves.
-func (f ActorFilter) ranged() conditions {
-	w := conditions{}
+func (f ActorFilter) ranged(s *Store) conditions {
+	w := s.conditions()
 	w.equal("a.type", f.Type)
 	f.beside(&w, "<", f.Before)
 	return w
 }
 
 // beside adds the condition that rows are on one side of a place. Within a type they
-// are compared as its index has them.
+// are compared as its index has them. The time is also compared alone: MySQL uses no index
+// for a comparison of several columns.
 func (f ActorFilter) beside(w *conditions, side string, p ActorPlace) {
 	switch {
 	case p.ID == "":
 	case f.Type != "":
-		w.add("(a.created_at, a.id) "+side+" (?, ?)", p.Created, p.ID)
+		w.add("a.created_at "+side[:1]+"= ? and (a.created_at, a.id) "+side+" (?, ?)", p.Created, p.Created, p.ID)
 	default:
-		w.add("(a.created_at, a.type, a.id) "+side+" (?, ?, ?)", p.Created, p.Type, p.ID)
+		w.add("a.created_at "+side[:1]+"= ? and (a.created_at, a.type, a.id) "+side+" (?, ?, ?)", p.Created, p.Created, p.Type, p.ID)
 	}
 }
 
@@ -170,7 +171,7 @@ func (s *Store) ActorStretch(f ActorFilter, found func(ActorPlace)) []sqldb.Stmt
 	if !f.narrow() {
 		return nil
 	}
-	w := f.ranged()
+	w := f.ranged(s)
 	text := "select a.created_at, a.type, a.id\nfrom " + s.dialect.Qualify("perdure", "actors") + " a\n" + w.sql() + actorOrder + "\nlimit 1 offset ?"
 	return []sqldb.Stmt{{SQL: s.complete(text), Args: append(w.args, Stretch-1), Row: func(scan sqldb.Scan) error {
 		var p ActorPlace
@@ -185,7 +186,7 @@ const actorOrder = "order by a.created_at desc, a.type desc, a.id desc"
 // ListActors returns the statement that reads actors, newest first.
 func (s *Store) ListActors(f ActorFilter, found func(ActorRecord)) sqldb.Stmt {
 	head, _, _ := strings.Cut(s.text("ActorGet"), ", s.sequence")
-	w := f.ranged()
+	w := f.ranged(s)
 	w.statuses("a.status", f.Statuses, actorIndexes)
 	if f.State != "" {
 		w.add(s.contains("a.states"), "\n"+f.State+"\n")

@@ -43,7 +43,7 @@ func (s *Store) RemoveAlarms(items []string, removed func(status string)) []sqld
 func (s *Store) removeAlarms(which string, args []any, removed func(status string)) []sqldb.Stmt {
 	var stmts []sqldb.Stmt
 	for _, part := range strings.Split(strings.ReplaceAll(s.text("AlarmRemove"), "{which}", which), "\n;\n") {
-		stmt := sqldb.Stmt{SQL: s.complete(part), Args: s.expand(args)}
+		stmt := s.bind(s.complete(part), args)
 		if strings.Contains(part, "'processing'") {
 			stmt.Row = textRow(removed)
 		}
@@ -87,22 +87,23 @@ func (f AlarmFilter) narrow() bool {
 }
 
 // alarmIndexes are the partial indexes of alarms that have few rows.
-var alarmIndexes = []partial{{[]string{"failed", "quarantined"}, "h.dead is not null"}}
+var alarmIndexes = []partial{{[]string{"failed", "quarantined"}, "h.dead is not null", "h.is_dead = 1"}}
 
-// after are the conditions that the index of the list serves.
-func (f AlarmFilter) after() conditions {
-	w := conditions{}
+// after are the conditions that the index of the list serves. The due time is also compared
+// alone: MySQL uses no index for a comparison of several columns.
+func (f AlarmFilter) after(s *Store) conditions {
+	w := s.conditions()
 	if f.DueBy != nil {
 		w.add("h.due_at <= ?", *f.DueBy)
 	}
 	if a := f.After; a != nil {
-		w.add("(h.due_at, h.actor_type, h.actor_id, h.alarm_id) > (?, ?, ?, ?)", a.Due, a.ActorType, a.ActorID, a.ID)
+		w.add("h.due_at >= ? and (h.due_at, h.actor_type, h.actor_id, h.alarm_id) > (?, ?, ?, ?)", a.Due, a.Due, a.ActorType, a.ActorID, a.ID)
 	}
 	return w
 }
 
-func (f AlarmFilter) conditions() conditions {
-	w := f.after()
+func (f AlarmFilter) conditions(s *Store) conditions {
+	w := f.after(s)
 	switch { // a name in a function keeps the planner from walking over all of a type
 	case f.ActorType != "" && f.ActorID != "":
 		w.add("h.actor_type = ? and h.actor_id = ?", f.ActorType, f.ActorID)
@@ -118,7 +119,7 @@ func (f AlarmFilter) conditions() conditions {
 	}
 	w.statuses(alarmStatus, f.Statuses, alarmIndexes)
 	if a := f.Last; a != nil {
-		w.add("(h.due_at, h.actor_type, h.actor_id, h.alarm_id) <= (?, ?, ?, ?)", a.Due, a.ActorType, a.ActorID, a.ID)
+		w.add("h.due_at <= ? and (h.due_at, h.actor_type, h.actor_id, h.alarm_id) <= (?, ?, ?, ?)", a.Due, a.Due, a.ActorType, a.ActorID, a.ID)
 	}
 	return w
 }
@@ -134,7 +135,7 @@ func (s *Store) AlarmStretch(f AlarmFilter, found func(*Alarm)) []sqldb.Stmt {
 	if !f.narrow() {
 		return nil
 	}
-	w := f.after()
+	w := f.after(s)
 	text := "select h.due_at, h.actor_type, h.actor_id, h.alarm_id\nfrom " + s.dialect.Qualify("perdure", "alarm_items") + " h\n" + w.sql() + alarmOrder + "\nlimit 1 offset ?"
 	return []sqldb.Stmt{{SQL: s.complete(text), Args: append(w.args, Stretch-1), Row: func(scan sqldb.Scan) error {
 		var a Alarm
@@ -147,14 +148,14 @@ func (s *Store) AlarmStretch(f AlarmFilter, found func(*Alarm)) []sqldb.Stmt {
 // ListAlarms returns the statement that reads alarms, the first to be due first.
 func (s *Store) ListAlarms(f AlarmFilter, found func(Alarm)) sqldb.Stmt {
 	head, _, _ := strings.Cut(s.text("AlarmGet"), "where h.actor_type")
-	w := f.conditions()
+	w := f.conditions(s)
 	text := head + w.sql() + alarmOrder + "\nlimit ?"
 	return sqldb.Stmt{SQL: s.complete(text), Args: append(w.args, f.Limit), Row: s.alarmRow(found)}
 }
 
 // CountAlarms returns the statement that counts alarms by status.
 func (s *Store) CountAlarms(f AlarmFilter, found func(status string, n int64)) sqldb.Stmt {
-	w := f.conditions()
+	w := f.conditions(s)
 	text := strings.ReplaceAll(s.text("AlarmCount"), "{where}", w.sql())
 	return sqldb.Stmt{SQL: s.complete(text), Args: w.args, Row: func(scan sqldb.Scan) error {
 		var status string
@@ -170,7 +171,7 @@ func (s *Store) CountAlarms(f AlarmFilter, found func(status string, n int64)) s
 // ChooseAlarms returns the statement that locks up to f.Limit alarms. Those that another
 // transaction has locked are waited for, or skipped.
 func (s *Store) ChooseAlarms(f AlarmFilter, skip bool, found func(item string)) sqldb.Stmt {
-	w := f.conditions()
+	w := f.conditions(s)
 	locks := ""
 	if skip && s.dialect.Name != sqldb.SQLite {
 		locks = " skip locked"

@@ -36,9 +36,9 @@ func (s *Store) LockAlarms(items []string, found func(item string, generation in
 	return lock
 }
 
-// FinishAlarms returns the statement that removes alarms that have succeeded.
-func (s *Store) FinishAlarms(all []FiredAlarm) sqldb.Stmt {
-	return s.stmt("AlarmDone", firedColumns(all, func(f FiredAlarm) FiredAlarm { return f }))
+// FinishAlarms returns the statements that remove alarms that have succeeded.
+func (s *Store) FinishAlarms(all []FiredAlarm) []sqldb.Stmt {
+	return s.stmts("AlarmDone", firedColumns(all, func(f FiredAlarm) FiredAlarm { return f }))
 }
 
 // AdvancedAlarm is a recurring alarm that waits for its next tick.
@@ -94,8 +94,8 @@ func (s *Store) BuryAlarm(f FiredAlarm, key AlarmKey, item, id, payload, message
 	}
 }
 
-// QuarantineAlarm returns the statement that makes an alarm a dead letter that has crashed
+// QuarantineAlarm returns the statements that make an alarm a dead letter that has crashed
 // too many processes.
-func (s *Store) QuarantineAlarm(item, message string, now Now) sqldb.Stmt {
-	return s.stmt("AlarmQuarantine", message, at(now), item)
+func (s *Store) QuarantineAlarm(item, message string, now Now) []sqldb.Stmt {
+	return s.stmts("AlarmQuarantine", message, at(now), item)
 }

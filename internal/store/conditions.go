@@ -3,6 +3,8 @@ package store
 import (
 	"slices"
 	"strings"
+
+	"github.com/perdure/perdure/internal/sqldb"
 )
 
 // conditions assembles the WHERE clause of a list from the filters that are
@@ -10,7 +12,12 @@ import (
 type conditions struct {
 	parts []string
 	args  []any
+	// flags says that the indexes of the database have no conditions.
+	flags bool
 }
+
+// conditions returns no conditions yet.
+func (s *Store) conditions() conditions { return conditions{flags: s.dialect.Name == sqldb.MySQL} }
 
 func (c *conditions) add(text string, args ...any) {
 	c.parts = append(c.parts, text)
@@ -42,13 +49,17 @@ func (c *conditions) statuses(column string, statuses []string, indexes []partia
 	c.in(column, values)
 	if p, ok := within(statuses, indexes); ok {
 		c.add(p.where)
+		if c.flags {
+			c.add(p.flag)
+		}
 	}
 }
 
-// partial is an index of the rows with some statuses.
+// partial is an index of the rows with some statuses. where is its condition. flag is the
+// condition on MySQL, whose indexes have no conditions: a column begins the index.
 type partial struct {
-	statuses []string
-	where    string
+	statuses    []string
+	where, flag string
 }
 
 // within finds a partial index that has all rows with these statuses.

@@ -16,7 +16,7 @@ type Depth struct {
 func (s *Store) Depths(found func(Depth)) []sqldb.Stmt {
 	stmts := []sqldb.Stmt{s.depth("hook", "HookDepth", found), s.depth("instance", "InstanceDepth", found)}
 	if s.dialect.Name == sqldb.MySQL {
-		return stmts
+		return append(stmts, s.depth("alarm", "AlarmDepth", found))
 	}
 	return append(stmts, s.depth("task", "TaskDepth", found), s.depth("alarm", "AlarmDepth", found),
 		s.depth("actor", "DelayDepth", found))

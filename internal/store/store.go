@@ -2,8 +2,8 @@
 // table, and the migrations that create them.
 //
 // The SQL lives in named statements under sql/: what is equal for all
-// databases in common, what is equal for those that have the whole of Perdure in
-// whole, what differs once per dialect under the same name. It
+// databases in common, what is equal for most of them in whole, what differs once per
+// dialect under the same name, which replaces the statement in whole. It
 // is written for PostgreSQL's names (perdure.outbox) and with ? for values;
 // elsewhere the schema becomes a prefix (perdure_outbox).
 package store
@@ -87,11 +87,7 @@ func answers(text string) bool {
 func load(d sqldb.Dialect) (*statements, error) {
 	all := &statements{plain: map[string]string{}, marked: map[string]string{}}
 	texts := map[string]string{}
-	dirs := []string{"common", "whole", d.Name}
-	if d.Name == sqldb.MySQL { // it has the tables of a part
-		dirs = []string{"common", d.Name}
-	}
-	for _, dir := range dirs {
+	for _, dir := range []string{"common", "whole", d.Name} {
 		files, err := fs.Glob(sqlFiles, path.Join("sql", dir, "*.sql"))
 		if err != nil {
 			return nil, err

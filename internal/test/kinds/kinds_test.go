@@ -63,7 +63,7 @@ var (
 // kinds are all kinds of work that call functions of users.
 var kinds = map[string]kind{
 	"hook":       {startHook, everywhere, "perdure", "leases", "expires_at", "claimed_at"},
-	"alarm":      {startAlarm, whole, "perdure", "leases", "expires_at", "claimed_at"},
+	"alarm":      {startAlarm, everywhere, "perdure", "leases", "expires_at", "claimed_at"},
 	"step":       {startStep, everywhere, "perdure", "leases", "expires_at", "claimed_at"},
 	"effect":     {startEffect, whole, "perdure", "leases", "expires_at", "claimed_at"},
 	"invocation": {startInvocation, whole, "perdure", "leases", "expires_at", "claimed_at"},

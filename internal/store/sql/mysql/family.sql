@@ -157,7 +157,7 @@ straight_join perdure.{items} h on h.id = o.id
 insert into perdure.ready (queue, suspect, priority, due_at, id)
 select h.queue, case when h.batch_limit is null then 0 else 1 end, h.priority, h.due_at, h.id
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
-straight_join perdure.{items} h on h.id = o.id
+straight_join perdure.{items} h on h.id = o.id{piece Released}
 
 -- name: {Kind}Postpone
 -- A claim that cannot be run here: for later, with the reason.

@@ -1,4 +1,5 @@
--- The machines that processes know, on MySQL.
+-- The machines that processes know, those whose steps are HTTP endpoints, schedules, and
+-- the history of instances, on MySQL.
 
 -- name: DefinitionRecord
 insert into perdure.definitions (fsm, version, first_step, queue, steps, `schema`, cancel_step, updated_at)
@@ -6,8 +7,74 @@ values (?1, ?2, ?3, ?4, ?5, ?6, ?7, coalesce(cast(?8 as datetime(6)), utc_timest
 on duplicate key update first_step = values(first_step), queue = values(queue), steps = values(steps), `schema` = values(`schema`), cancel_step = values(cancel_step),
   updated_at = values(updated_at)
 
--- name: DefinitionList
--- The newest version of each machine first.
-select fsm, version, first_step, queue, steps, `schema`, cancel_step
-from perdure.definitions
-order by fsm, version desc
+-- name: RemoteGet
+-- Locked: two changes of a machine take turns.
+select fsm, version, spec, secrets, created_at, updated_at
+from perdure.remote_definitions
+where fsm = ?1 and version = ?2
+for update
+
+-- name: RemoteInsert
+insert ignore into perdure.remote_definitions (fsm, version, spec, secrets, created_at, updated_at)
+values (?1, ?2, ?3, ?4, coalesce(cast(?5 as datetime(6)), utc_timestamp(6)), coalesce(cast(?5 as datetime(6)), utc_timestamp(6)))
+
+-- name: RemoteUpdate
+update perdure.remote_definitions
+set spec = ?1, secrets = ?2, updated_at = coalesce(cast(?3 as datetime(6)), utc_timestamp(6))
+where fsm = ?4 and version = ?5
+
+-- name: ScheduleGet
+-- Locked: a change of a schedule and its fire take turns.
+select name, fsm, version, spec, next_at, last_at, paused, updated_at
+from perdure.schedules
+where name = ?1
+for update
+
+-- name: ScheduleNow
+select coalesce(cast(?1 as datetime(6)), utc_timestamp(6))
+
+-- name: ScheduleInsert
+insert ignore into perdure.schedules (name, fsm, version, spec, next_at, paused, updated_at)
+values (?1, ?2, ?3, ?4, ?5, ?6, coalesce(cast(?7 as datetime(6)), utc_timestamp(6)))
+
+-- name: ScheduleUpdate
+update perdure.schedules
+set fsm = ?1, version = ?2, spec = ?3, next_at = ?4, paused = ?5, updated_at = coalesce(cast(?6 as datetime(6)), utc_timestamp(6))
+where name = ?7
+
+-- name: ScheduleDue
+-- They are found before they are locked: a locked walk along the index also locks the first
+-- one that is not due.
+select s.name, s.fsm, s.version, s.spec, s.next_at, s.last_at, s.paused, s.updated_at
+from (
+  select x.name
+  from perdure.schedules x force index (schedules_due_idx)
+  where x.paused = 0 and x.next_at <= coalesce(cast(?1 as datetime(6)), utc_timestamp(6))
+  order by x.next_at
+  limit 10000
+) o
+straight_join perdure.schedules s force index (primary) on s.name = o.name
+where s.paused = 0 and s.next_at <= coalesce(cast(?1 as datetime(6)), utc_timestamp(6))
+limit ?2
+for update skip locked
+
+-- name: ScheduleNextWake
+select timestampdiff(microsecond, coalesce(cast(?1 as datetime(6)), utc_timestamp(6)), min(next_at))
+from perdure.schedules
+where paused = 0
+having min(next_at) is not null
+
+-- name: TransitionInsert
+insert into perdure.transitions (instance_id, step, outcome, next, attempt, crashes, error, worker, began_at, ended_at)
+select o.id, o.step, o.outcome, o.next, o.attempt, o.crashes, o.error, ?1, coalesce(cast(?3 as datetime(6)), utc_timestamp(6)) - interval o.took microsecond, coalesce(cast(?3 as datetime(6)), utc_timestamp(6))
+from json_table(?2, '$[*]' columns (
+  id varchar(36) path '$[0]', step varchar(128) path '$[1]', outcome varchar(16) path '$[2]', next varchar(128) path '$[3]', attempt int path '$[4]', crashes int path '$[5]',
+  error longtext path '$[6]', took bigint path '$[7]'
+)) o
+
+-- name: TransitionList
+select seq, step, outcome, next, attempt, crashes, error, worker, began_at, ended_at
+from perdure.transitions
+where instance_id = ?1 and seq > ?2
+order by seq
+limit ?3

@@ -17,6 +17,9 @@ coalesce(h.key, h.id)
 -- name: Hook.Name
 h.name
 
+-- name: Hook.Ends
+select id, 'ended' from perdure.hook_ends
+
 -- name: Hook.Live
 e.id is null
 

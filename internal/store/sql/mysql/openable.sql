@@ -36,3 +36,10 @@ not exists (
   from perdure.hook_items o
   where o.id = {of} and {foreign o.payload}
 )
+
+-- name: OpenableAlarm
+not exists (
+  select 1
+  from perdure.alarm_items o
+  where o.id = {of} and {foreign o.payload}
+)

@@ -43,8 +43,8 @@ order by due_at, actor_id, sequence
 limit ?
 
 -- name: ActorLogList
-select actor_type, actor_id, sequence, kind, event, caller_kind, caller_id, path, generation, key, said, value, checksum, at, recorded_at
-from perdure.actor_log
+select l.actor_type, l.actor_id, l.sequence, l.kind, l.event, l.caller_kind, l.caller_id, l.path, l.generation, l.key, l.said, l.value, l.checksum, l.at, l.recorded_at
+from perdure.actor_log l
 where actor_type = ? and actor_id = ? and sequence > ? and sequence <= ?
 order by sequence
 limit ?

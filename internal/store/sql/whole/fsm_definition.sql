@@ -2,6 +2,6 @@
 
 -- name: DefinitionList
 -- The newest version of each machine first.
-select fsm, version, first_step, queue, steps, schema, cancel_step
-from perdure.definitions
-order by fsm, version desc
+select d.fsm, d.version, d.first_step, d.queue, d.steps, d.schema, d.cancel_step
+from perdure.definitions d
+order by d.fsm, d.version desc

@@ -22,21 +22,21 @@ where chain not between 1 and ?
 
 -- name: AuditOfChain
 -- The entries of a chain after one of them.
-select id, chain, seq, at, action, kind, target, principal, label, role, via, address, request, reason, input, before, after, hash
-from perdure.audit
+select id, chain, seq, at, action, kind, target, principal, label, role, via, address, request, reason, input, a.before, a.after, hash
+from perdure.audit a
 where chain = ? and seq > ?
 order by seq
 limit ?
 
 -- name: AuditGet
-select id, chain, seq, at, action, kind, target, principal, label, role, via, address, request, reason, input, before, after, hash
-from perdure.audit
+select id, chain, seq, at, action, kind, target, principal, label, role, via, address, request, reason, input, a.before, a.after, hash
+from perdure.audit a
 where id = ?
 
 -- name: AuditList
 -- The program adds conditions and the order.
-select id, chain, seq, at, action, kind, target, principal, label, role, via, address, request, reason, input, before, after, hash
-from perdure.audit
+select id, chain, seq, at, action, kind, target, principal, label, role, via, address, request, reason, input, a.before, a.after, hash
+from perdure.audit a
 
 -- name: AuditOldest
 -- The last of the oldest entries of a chain that are before a time, at most that many.

@@ -1,11 +1,11 @@
 -- Requests that must not be done twice.
 
 -- name: IdempotencyGet
-select fingerprint, response
-from perdure.idempotency
-where principal = ? and key = ?
+select i.fingerprint, i.response
+from perdure.idempotency i
+where i.principal = ? and i.key = ?
 
 -- name: IdempotencyAnswer
-update perdure.idempotency
+update perdure.idempotency as i
 set response = ?
-where principal = ? and key = ?
+where i.principal = ? and i.key = ?

@@ -1,5 +1,18 @@
--- What is sealed of state machines, on MySQL. Whatever is written again must be as it was
--- read: another process may have changed it meanwhile.
+-- What is sealed, when it is sealed with another key, on MySQL. A value that is written
+-- again must be as it was read: another process may have changed it concurrently. A row
+-- whose key has several columns is named by them as a JSON array.
+
+-- name: HookSealed
+select h.id, coalesce(h.key, h.id), h.payload
+from perdure.hook_items h
+where h.id > ?
+order by h.id
+limit ?
+
+-- name: HookReseal
+update perdure.hook_items
+set payload = ?
+where id = ? and payload = ?
 
 -- name: StateSealed
 select id, state
@@ -60,3 +73,15 @@ limit ?
 update perdure.remote_definitions
 set secrets = ?
 where concat(fsm, '/', version) = ? and secrets = ?
+
+-- name: AlarmSealed
+select json_array(actor_type, convert(actor_id using utf8mb4), convert(alarm_id using utf8mb4)), actor_type, actor_id, alarm_id, payload
+from perdure.alarm_items
+where (actor_type, actor_id, alarm_id) > (json_unquote(json_extract(?1, '$[0]')), json_unquote(json_extract(?1, '$[1]')), json_unquote(json_extract(?1, '$[2]')))
+order by actor_type, actor_id, alarm_id
+limit ?2
+
+-- name: AlarmReseal
+update perdure.alarm_items
+set payload = ?1
+where actor_type = json_unquote(json_extract(?2, '$[0]')) and actor_id = json_unquote(json_extract(?2, '$[1]')) and alarm_id = json_unquote(json_extract(?2, '$[2]')) and payload = ?3

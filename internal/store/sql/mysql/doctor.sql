@@ -1,0 +1,94 @@
+-- What must hold of work, on MySQL. See family.sql for the marks. Each statement returns
+-- what breaks its rule: the id of an item, and its name or what is wrong with it.
+
+-- name: {Kind}DoctorPlace
+-- An item is in exactly one place: ready, at its end, or in a lease that it was not taken
+-- away from.
+select {piece Public}, coalesce(group_concat(p.place order by p.place separator ', '), 'nowhere')
+from perdure.{items} h
+left join (
+  select id, 'ready' as place from perdure.ready where queue > concat('{word}', char(9 using utf8mb4)) and queue < concat('{word}', char(10 using utf8mb4))
+  union all
+  {piece Ends}
+) p on p.id = h.id
+group by h.id
+having count(p.place) > 1 or count(p.place) = 0 and not exists (
+  select 1
+  from perdure.leases l
+  where locate(h.id, l.ids) > 0 and not exists (select 1 from perdure.interrupts x where x.id = h.id and x.token = l.token)
+)
+
+-- name: {Kind}DoctorReady
+-- A ready row is where its item says that it is.
+select {piece Public}, 'is ready elsewhere than its queue, batch limit, priority and due time say'
+from perdure.ready r
+join perdure.{items} h on h.id = r.id
+where r.queue > concat('{word}', char(9 using utf8mb4)) and r.queue < concat('{word}', char(10 using utf8mb4))
+  and (r.queue, r.suspect, r.priority, r.due_at) <> (h.queue, h.batch_limit is not null, h.priority, h.due_at)
+
+-- name: {Kind}DoctorStuck
+-- A claim that expired long ago was returned by some process.
+select {piece Public}, {piece Name}
+from perdure.leases l
+straight_join json_table(l.ids, '$[*]' columns (id varchar(36) collate {collation} path '$')) held
+straight_join perdure.{items} h on h.id = held.id
+{piece LiveJoin}
+where l.queue >= concat('{word}', char(9 using utf8mb4)) and l.queue < concat('{word}', char(10 using utf8mb4)) and l.expires_at < ?
+  and {piece Live}
+  and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
+  and not exists (select 1 from perdure.leases newer where newer.seq > l.seq and locate(h.id, newer.ids) > 0)
+
+-- name: {Kind}DoctorKept
+-- What is recorded of an item is kept with it.
+select a.id, min(a.error)
+from perdure.attempts a
+where a.kind = '{word}' and not exists (select 1 from perdure.{items} h where h.id = a.id)
+group by a.id
+
+-- name: HookDoctorEnded
+-- What belongs to a hook belongs to one that exists, and an end is listed at the time of its
+-- hook.
+select r.id, 'ready of no hook'
+from perdure.ready r
+where r.queue > concat('hook', char(9 using utf8mb4)) and r.queue < concat('hook', char(10 using utf8mb4)) and not exists (select 1 from perdure.hook_items h where h.id = r.id)
+union all
+select coalesce(h.key, e.id), case when h.id is null then 'end of no hook' else 'end with another time of creation' end
+from perdure.hook_ends e
+left join perdure.hook_items h on h.id = e.id
+where h.id is null or h.created_at <> e.created_at
+
+-- name: HookDoctorAttempts
+-- A hook is not tried more often than its policy has it.
+select coalesce(h.key, h.id), h.name
+from perdure.hook_items h
+left join perdure.hook_ends e on e.id = h.id
+where h.attempt + coalesce(e.status = 'completed', 0) > h.max_attempts
+
+-- name: HookDoctorUnhandled
+-- A hook that has been due for long has a process that handles it.
+select coalesce(h.key, h.id), h.name
+from perdure.ready r
+join perdure.hook_items h on h.id = r.id
+where r.queue > concat('hook', char(9 using utf8mb4)) and r.queue < concat('hook', char(10 using utf8mb4)) and r.due_at < ?
+
+-- name: AlarmDoctorStray
+-- No ready row is left of an alarm that was removed.
+select r.id, 'ready of no alarm'
+from perdure.ready r
+where r.queue > concat('alarm', char(9 using utf8mb4)) and r.queue < concat('alarm', char(10 using utf8mb4)) and not exists (select 1 from perdure.alarm_items h where h.id = r.id)
+
+-- name: InstanceDoctorUnrouted
+-- An instance is not parked for want of a process that knows it.
+select u.id, concat(u.fsm, '@', u.version, case when u.step = '' then '' else concat(' step ', u.step) end, ' in queue ', u.queue)
+from perdure.unrouted u
+order by u.id
+limit 1000
+
+-- name: InstanceDoctorUnread
+-- The state of an instance that is due can be decoded.
+select i.id, concat(i.fsm, '@', i.version, ': ', i.error)
+from perdure.ready r
+join perdure.instances i on i.id = r.id
+where i.error like 'decode state:%'
+order by i.id
+limit 1000
