@@ -39,7 +39,7 @@ QUICK := -vet=off -ldflags='-s -w' -parallel 4
 NO_NAP := GORACE=atexit_sleep_ms=0
 # In these packages MariaDB is tested without the race detector: the code is that of the
 # other databases, and it takes minutes with it. See everywhere_race_test.go in them.
-MARIADB := ./fsm ./alarm
+MARIADB := ./fsm ./alarm ./actor
 # Packages start in this order, the longest first: none is left alone at the end.
 LONGEST := ./fsm ./server ./actor ./ui/uitest ./internal/test/torture ./internal/cli ./internal/effect ./internal/test/engine ./alarm ./task ./statechart
 

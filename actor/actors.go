@@ -104,9 +104,6 @@ func New(eng *perdure.Engine, options *Options) (*Actors, error) {
 		return nil, fault.Invalidf("engine", "is nil")
 	}
 	rt := eng.Runtime()
-	if rt.DB.Dialect().Name == sqldb.MySQL {
-		return nil, fault.Invalidf("engine", "is on MySQL, which carries no actors")
-	}
 	o := options.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ import (
 // damage changes a stored snapshot so that it is still JSON.
 func (f *fixture) damage(t testing.TB, ref actor.Ref) {
 	t.Helper()
-	f.db.Exec(t, fmt.Sprintf(`update %s set snapshot = replace(cast(snapshot as text), '"off"', '"on"')%s where actor_id = '%s'`,
+	f.db.Exec(t, fmt.Sprintf(`update %s set snapshot = replace(concat(snapshot, ''), '"off"', '"on"')%s where actor_id = '%s'`,
 		f.db.Table("perdure", "snapshots"), f.cast(), ref.ID))
 }
 
@@ -74,7 +74,7 @@ func (Conformance) Case46WithoutALogTheActorIsQuarantinedAlone(t *testing.T, db 
 	equal(t, "has a reason", record.Reason != "", true)
 	equal(t, "value", string(record.Value), `"off"`)
 	enginetest.As[*actor.QuarantinedError](t, f.actors.Resume(enginetest.Context(t), lamp, system))
-	f.db.Exec(t, fmt.Sprintf(`update %s set snapshot = replace(cast(snapshot as text), '"on"', '"off"')%s where actor_id = 'lamp'`, db.Table("perdure", "snapshots"), f.cast()))
+	f.db.Exec(t, fmt.Sprintf(`update %s set snapshot = replace(concat(snapshot, ''), '"on"', '"off"')%s where actor_id = 'lamp'`, db.Table("perdure", "snapshots"), f.cast()))
 	enginetest.NoError(t, f.actors.Resume(enginetest.Context(t), lamp, system))
 	equal(t, "value", f.send(t, lamp, "FLIP").View.Value, any("on"))
 }

@@ -23,8 +23,11 @@ func (f *fixture) recorded(t testing.TB, until int64) {
 		list += fmt.Sprintf("[%q, %q, %q]", w1.Type, w1.ID, timer.ID)
 	}
 	at, no := fmt.Sprintf("timestamptz '%s' + %d * interval '1 millisecond'", noon.Format("2006-01-02T15:04:05Z07:00"), until), "false"
-	if f.db.Name == enginetest.SQLite {
+	switch f.db.Name {
+	case enginetest.SQLite:
 		at, no = fmt.Sprint(noon.UnixMicro()+1000*until), "0"
+	case enginetest.MySQL:
+		at = "'" + noon.Add(time.Duration(until)*time.Millisecond).Format("2006-01-02 15:04:05.000") + "'"
 	}
 	f.db.Exec(t, fmt.Sprintf("insert into %s (token, worker, suspect, expires_at, timers) values ('t%d', 'other', %s, %s, '[%s]')",
 		f.db.Table("perdure", "firing"), until, no, at, list))

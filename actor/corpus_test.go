@@ -24,7 +24,7 @@ import (
 // rebuilt from the database between every two steps (cases 1 to 5 of the notes):
 // plainly, and harshly, that is with a spurious wake-up before every step and
 // every event delivered twice with the same key. Everyday tests run most cases in one
-// of these ways, every fourth harshly, and a part on PostgreSQL; PERDURE_SOAK=2 runs
+// of these ways, every fourth harshly, and a part on PostgreSQL and MariaDB; PERDURE_SOAK=2 runs
 // all. The environment variable PERDURE_XSTATE_CORPUS names a folder with more cases.
 func TestXStateCorpus(t *testing.T) {
 	t.Parallel()
@@ -32,7 +32,7 @@ func TestXStateCorpus(t *testing.T) {
 	if more := os.Getenv(xstatetest.Variable); more != "" {
 		folders = append(folders, more)
 	}
-	for _, name := range []string{enginetest.SQLite, enginetest.Postgres} {
+	for _, name := range everywhere {
 		for _, folder := range folders {
 			t.Run(name+"/"+filepath.Base(folder), func(t *testing.T) {
 				t.Parallel()
@@ -50,7 +50,7 @@ func sample(t *testing.T, name string, all []*xstatetest.Case) []*xstatetest.Cas
 	switch {
 	case enginetest.Soak() > 1:
 		every = 1
-	case name == enginetest.Postgres:
+	case name != enginetest.SQLite:
 		every = 20
 	}
 	var some []*xstatetest.Case

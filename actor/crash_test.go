@@ -14,7 +14,7 @@ import (
 // The process dies between the effect and its record. It is not parallel: a
 // failpoint is of the whole process.
 func TestCase49ACrashLosesNoEffectAndRepeatsItWithItsKey(t *testing.T) {
-	for _, name := range []string{enginetest.SQLite, enginetest.Postgres} {
+	for _, name := range everywhere {
 		t.Run(name, func(t *testing.T) { crashAfterEffect(t, enginetest.New(t, name)) })
 	}
 }

@@ -105,7 +105,7 @@ func benchmarkEvents(b *testing.B, name string, actors, senders int) {
 
 // BenchmarkEvents measures events that are acknowledged when they are durable.
 func BenchmarkEvents(b *testing.B) {
-	for _, name := range []string{enginetest.SQLite, enginetest.Postgres} {
+	for _, name := range everywhere {
 		b.Run(name+"/one-actor", func(b *testing.B) { benchmarkEvents(b, name, 1, 1) })
 		b.Run(name+"/one-actor-64-senders", func(b *testing.B) { benchmarkEvents(b, name, 1, 64) })
 		b.Run(name+"/1000-actors-64-senders", func(b *testing.B) { benchmarkEvents(b, name, 1000, 64) })
@@ -114,7 +114,7 @@ func BenchmarkEvents(b *testing.B) {
 
 // BenchmarkDelays measures how fast delays fire that are due at once.
 func BenchmarkDelays(b *testing.B) {
-	for _, name := range []string{enginetest.SQLite, enginetest.Postgres} {
+	for _, name := range everywhere {
 		b.Run(name, func(b *testing.B) {
 			clock := perduretest.NewClock(noon)
 			eng := enginetest.New(b, name).Open(b, &perdure.Options{Clock: clock})

@@ -15,7 +15,7 @@ import (
 func TestADispatcherElsewhereFiresDelaysAndRunsEffects(t *testing.T) {
 	t.Parallel()
 	const bell = `{"id": "w", "initial": "a", "states": {"a": {"after": {"20": "b"}}, "b": {"entry": "ring"}}}`
-	for _, name := range []string{enginetest.SQLite, enginetest.Postgres} {
+	for _, name := range everywhere {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := enginetest.New(t, name)

@@ -70,10 +70,10 @@ func (a *Actors) claim(ctx context.Context, types []string) (p *pass, reaped boo
 		next := store.Firing{Token: token, Worker: a.id}
 		st, now := a.rt.Store, a.rt.Now()
 		skipped := st.SkipsForeign()
-		err := tx.Run(ctx,
+		err := tx.Run(ctx, append([]sqldb.Stmt{
 			st.ExpiredFirings(reapLimit, now, func(f store.Firing) { expired = append(expired, f) }),
 			st.SuspectTimersDue(now, func() { suspects = true }),
-			st.ClaimTimers(next, types, a.options.Batch, a.options.Lease, now, func(keys []store.TimerKey) { next.Timers = keys }))
+		}, st.ClaimTimers(next, types, a.options.Batch, a.options.Lease, now, func(keys []store.TimerKey) { next.Timers = keys })...)...)
 		if err != nil {
 			return err
 		}

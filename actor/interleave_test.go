@@ -167,7 +167,7 @@ func fires(b *batch) error {
 	rt := b.actors.rt
 	next := store.Firing{Token: rt.NewID(), Worker: b.actors.id}
 	claim := rt.Store.ClaimTimers(next, []string{"r"}, 10, time.Minute, rt.Now(), func(keys []store.TimerKey) { next.Timers = keys })
-	if err := b.run(claim); err != nil || next.Timers == nil {
+	if err := b.run(claim...); err != nil || next.Timers == nil {
 		return err
 	}
 	b.pass = newPass(next)

@@ -173,7 +173,7 @@ func sendAll(ctx context.Context, actors *actor.Actors, i, next int) {
 func TestCase45KillingProcessesChangesNothing(t *testing.T) {
 	t.Parallel()
 	want := undisturbedRun(t)
-	for _, name := range []string{enginetest.SQLite, enginetest.Postgres} {
+	for _, name := range everywhere {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := enginetest.New(t, name)

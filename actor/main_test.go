@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 type Conformance struct{}
 
 func TestConformance(t *testing.T) {
-	enginetest.Conform(t, Conformance{}, enginetest.SQLite, enginetest.Postgres)
+	enginetest.Conform(t, Conformance{}, everywhere...)
 }
 
 // noon is when the clocks of the tests begin.

@@ -28,7 +28,7 @@ func TestOutages(t *testing.T) {
 	t.Parallel()
 	outagetest.Conform(t, outagetest.Kind{
 		Schema: "perdure", Table: "timers", Left: "true", Transactional: true,
-		Claims: "select count(*) from perdure.firing",
+		Claims: "firing",
 		Open: func(t *testing.T, db enginetest.Database, o outagetest.Options) outagetest.Process {
 			t.Helper()
 			actors, err := actor.New(db.Open(t, &perdure.Options{Clock: o.Clock}), &actor.Options{Lease: o.Lease, OnError: o.OnError})
@@ -39,5 +39,5 @@ func TestOutages(t *testing.T) {
 			}}))
 			return delaysProcess{actors}
 		},
-	}, enginetest.SQLite, enginetest.Postgres)
+	}, everywhere...)
 }

@@ -100,7 +100,7 @@ func poisoned() error {
 // of its actor and of all other actors fire.
 func TestADelayThatKillsItsProcessIsQuarantined(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{enginetest.SQLite, enginetest.Postgres} {
+	for _, name := range everywhere {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			db := enginetest.New(t, name)

@@ -56,9 +56,6 @@ func write(t *testing.T, actors *actor.Actors) {
 }
 
 func (Conformance) ActorsAreEncryptedToo(t *testing.T, db enginetest.Database) {
-	if db.Name == enginetest.MySQL {
-		return // which carries no actors
-	}
 	clock := newClock()
 	_, actors, _ := study(t, db, clock, keyA)
 	write(t, actors)
@@ -80,9 +77,6 @@ func (Conformance) ActorsAreEncryptedToo(t *testing.T, db enginetest.Database) {
 }
 
 func (Conformance) ActorsThatCannotBeOpenedAreLeftAlone(t *testing.T, db enginetest.Database) {
-	if db.Name == enginetest.MySQL {
-		return
-	}
 	clock := newClock()
 	begin := clock.Now()
 	_, actors, _ := study(t, db, clock, keyA)
@@ -119,9 +113,6 @@ func (Conformance) ActorsThatCannotBeOpenedAreLeftAlone(t *testing.T, db enginet
 // A process without the key skips the actor: its delay stays due for others, and does
 // not wake this process.
 func (Conformance) ActorsWithoutAKeyHereAreSkipped(t *testing.T, db enginetest.Database) {
-	if db.Name == enginetest.MySQL {
-		return
-	}
 	clock := newClock()
 	_, actors, _ := study(t, db, clock, keyA)
 	write(t, actors)
@@ -145,9 +136,6 @@ func (Conformance) ActorsWithoutAKeyHereAreSkipped(t *testing.T, db enginetest.D
 
 // A process that has another key under the same id cannot know who is right.
 func (Conformance) ActorsThatCannotBeOpenedAreLookedAtEverLessOften(t *testing.T, db enginetest.Database) {
-	if db.Name == enginetest.MySQL {
-		return
-	}
 	clock := newClock()
 	begin := clock.Now()
 	_, actors, _ := study(t, db, clock, keyA)
@@ -177,9 +165,6 @@ func (Conformance) ActorsThatCannotBeOpenedAreLookedAtEverLessOften(t *testing.T
 }
 
 func (Conformance) KeysOfActorsAreReplaced(t *testing.T, db enginetest.Database) {
-	if db.Name == enginetest.MySQL {
-		return
-	}
 	clock := newClock()
 	_, actors, _ := study(t, db, clock, keyA)
 	write(t, actors)

@@ -147,9 +147,6 @@ func newWorker(t *testing.T, db enginetest.Database, clock *perduretest.Clock, k
 // would not be run.
 func (Conformance) ProcessesWithDifferentKeysDoNotDelayEachOther(t *testing.T, db enginetest.Database) {
 	for kind, setUp := range kinds {
-		if db.Name == enginetest.MySQL && kind == "actors" {
-			continue // which has no such work
-		}
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			db, clock := enginetest.New(t, db.Name), newClock()

@@ -168,7 +168,7 @@ func stored(t *testing.T, db enginetest.Database) string {
 			all.WriteString(db.Text(t, "select coalesce(string_agg(t::text, ' '), '') from "+table+" as t"))
 		}
 	default:
-		all.WriteString(db.Text(t, "select group_concat(payload) from perdure_hooks"))
+		all.WriteString(values(t, db))
 	}
 	return all.String()
 }

@@ -41,11 +41,11 @@ func readTimers(text string) ([]TimerKey, error) {
 	return keys, nil
 }
 
-// ClaimTimers returns the statement that records the due delays of up to limit actors
+// ClaimTimers returns the statements that record the due delays of up to limit actors
 // of the types, except suspects and those that other processes have recorded.
-func (s *Store) ClaimTimers(f Firing, types []string, limit int, lease time.Duration, now Now, claimed func([]TimerKey)) sqldb.Stmt {
-	claim := s.stmt("TimerClaim", at(now), one(types), limit, f.Token, f.Worker, lease.Microseconds())
-	claim.Row = func(scan sqldb.Scan) error {
+func (s *Store) ClaimTimers(f Firing, types []string, limit int, lease time.Duration, now Now, claimed func([]TimerKey)) []sqldb.Stmt {
+	stmts := s.stmts("TimerClaim", at(now), one(types), limit, f.Token, f.Worker, lease.Microseconds())
+	stmts[len(stmts)-1].Row = func(scan sqldb.Scan) error {
 		var text string
 		if err := scan(&text); err != nil {
 			return err
@@ -54,7 +54,7 @@ func (s *Store) ClaimTimers(f Firing, types []string, limit int, lease time.Dura
 		claimed(keys)
 		return err
 	}
-	return claim
+	return stmts
 }
 
 // SuspectTimer is a delay that may have killed its process.

@@ -14,12 +14,13 @@ type Depth struct {
 // Depths returns the statements that count work of every kind that the database
 // carries.
 func (s *Store) Depths(found func(Depth)) []sqldb.Stmt {
-	stmts := []sqldb.Stmt{s.depth("hook", "HookDepth", found), s.depth("instance", "InstanceDepth", found)}
-	if s.dialect.Name == sqldb.MySQL {
-		return append(stmts, s.depth("alarm", "AlarmDepth", found))
+	stmts := []sqldb.Stmt{
+		s.depth("hook", "HookDepth", found), s.depth("instance", "InstanceDepth", found), s.depth("alarm", "AlarmDepth", found), s.depth("actor", "DelayDepth", found),
 	}
-	return append(stmts, s.depth("task", "TaskDepth", found), s.depth("alarm", "AlarmDepth", found),
-		s.depth("actor", "DelayDepth", found))
+	if s.text("TaskDepth") != "" {
+		stmts = append(stmts, s.depth("task", "TaskDepth", found))
+	}
+	return stmts
 }
 
 func (s *Store) depth(kind, name string, found func(Depth)) sqldb.Stmt {

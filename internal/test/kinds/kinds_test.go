@@ -65,8 +65,8 @@ var kinds = map[string]kind{
 	"hook":       {startHook, everywhere, "perdure", "leases", "expires_at", "claimed_at"},
 	"alarm":      {startAlarm, everywhere, "perdure", "leases", "expires_at", "claimed_at"},
 	"step":       {startStep, everywhere, "perdure", "leases", "expires_at", "claimed_at"},
-	"effect":     {startEffect, whole, "perdure", "leases", "expires_at", "claimed_at"},
-	"invocation": {startInvocation, whole, "perdure", "leases", "expires_at", "claimed_at"},
+	"effect":     {startEffect, everywhere, "perdure", "leases", "expires_at", "claimed_at"},
+	"invocation": {startInvocation, everywhere, "perdure", "leases", "expires_at", "claimed_at"},
 }
 
 // function is a function of a business process. It has a Tx of its own.

@@ -28,8 +28,7 @@ type Kind struct {
 	Items string
 	// Left is the condition of the rows whose work is not done.
 	Left string
-	// Claims is the query for the number of claims that are stored apart from the work.
-	// Empty: there are none.
+	// Claims is the table of claims that are stored apart from the work, if there is one.
 	Claims string
 	// Open opens a process that the test's end closes.
 	Open func(t *testing.T, db enginetest.Database, o Options) Process
@@ -118,7 +117,7 @@ func (s *subject) noCrashes() {
 func (s *subject) noClaims() {
 	s.t.Helper()
 	if s.Claims != "" {
-		enginetest.Eventually(s.t, "no claim is left", func() bool { return s.db.Int(s.t, s.Claims) == 0 })
+		enginetest.Eventually(s.t, "no claim is left", func() bool { return s.db.Rows(s.t, s.Schema, s.Claims) == 0 })
 	}
 }
 

@@ -81,14 +81,14 @@ create table if not exists perdure_timers (
 ) engine=InnoDB default character set utf8mb4 collate {collation};
 
 create or replace sql security invoker view perdure_alarms as
-select a.actor_type, a.actor_id, 'custom' as kind, a.alarm_id, a.type,
+select a.actor_type, a.actor_id, _utf8mb4'custom' collate {collation} as kind, a.alarm_id, a.type,
   coalesce(a.dead, case when r.id is null then 'processing' else 'pending' end) as status,
   a.priority, a.due_at, a.occurs_at, a.sequence, a.payload, null as path, a.generation, a.every_us, a.cron, a.zone, a.base_at, a.missed, a.missed_cap, a.caught_up,
   a.policy, a.max_attempts, a.attempt as attempts, a.crashes, a.batch_limit, a.error, a.webhook, a.trace, a.created_at, a.last_attempt_at
 from perdure_alarm_items a
 left join perdure_ready r on r.queue = a.queue and r.suspect = case when a.batch_limit is null then 0 else 1 end and r.priority = a.priority and r.due_at = a.due_at and r.id = a.id
 union all
-select d.actor_type, d.actor_id, 'machine', d.alarm_id, d.type, d.status,
+select d.actor_type, d.actor_id, _utf8mb4'machine' collate {collation}, d.alarm_id, d.type, d.status,
   0, d.due_at, d.occurs_at, d.sequence, d.payload, d.path, d.generation, null, null, null, null, null, null, 0,
   null, null, 0, d.crashes, d.batch_limit, d.error, null, null, d.created_at, null
 from perdure_timers d;

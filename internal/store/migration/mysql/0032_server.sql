@@ -121,3 +121,13 @@ from (
   with recursive n (chain) as (select 1 union all select chain + 1 from n where chain < 64)
   select chain from n
 ) n;
+
+-- Serves the lists of dead letters and of instances that were cancelled or stopped.
+set @perdure_step = if(exists(
+  select 1
+  from information_schema.statistics
+  where table_schema = database() and table_name = 'perdure_finished' and index_name = 'finished_status_idx'
+), 'do 0', 'create index finished_status_idx on perdure_finished (status)');
+prepare perdure_step from @perdure_step;
+execute perdure_step;
+deallocate prepare perdure_step;

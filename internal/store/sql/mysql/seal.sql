@@ -1,6 +1,70 @@
--- What is sealed, when it is sealed with another key, on MySQL. A value that is written
--- again must be as it was read: another process may have changed it concurrently. A row
--- whose key has several columns is named by them as a JSON array.
+-- Encrypted values, on MySQL: conditions that a claim adds once it has met a value without a
+-- key here (see openable.go), and the values when they are sealed with another key. A value
+-- that is written again must be as it was read: another process may have changed it
+-- concurrently. A row whose key has several columns is named by them as a JSON array.
+
+-- name: Foreign
+-- A value that is encrypted with a key that this process does not have.
+coalesce(case when left({value}, 16) = '{"$sealed":"v1",' then json_unquote(json_extract({value}, '$.key')) not in ({ids}) end, false)
+
+-- name: OpenableRow
+not {foreign {of}}
+
+-- name: OpenableInstance
+-- A step reads the state, the signals, and the children of the last fan-out. A limit, not
+-- exists: MariaDB would read the whole tables.
+(
+  select 1
+  from perdure.instances o
+  where o.id = {of} and {foreign o.state}
+  limit 1
+) is null and (
+  select 1
+  from perdure.signals o
+  where o.target_id = {of} and {foreign o.payload}
+  limit 1
+) is null and (
+  select 1
+  from perdure.instances o
+  straight_join perdure.instances c on c.parent_id = o.id and c.parent_fanout in (o.fanout, 0 - o.fanout)
+  left join perdure.finished f on f.id = c.id
+  where o.id = {of} and o.fanout > 0 and ({foreign f.result} or {foreign f.state} or f.state is null and {foreign c.state})
+  limit 1
+) is null
+
+-- name: OpenableHook
+not exists (
+  select 1
+  from perdure.hook_items o
+  where o.id = {of} and {foreign o.payload}
+)
+
+-- name: OpenableAlarm
+not exists (
+  select 1
+  from perdure.alarm_items o
+  where o.id = {of} and {foreign o.payload}
+)
+
+-- name: OpenableActor
+-- A transition reads the input, the snapshot and all timers of the actor. A limit, not
+-- exists: see OpenableInstance.
+(
+  select 1
+  from perdure.actors o
+  where o.type = {of}.actor_type and o.id = {of}.actor_id and {foreign o.input}
+  limit 1
+) is null and (
+  select 1
+  from perdure.snapshots o
+  where o.actor_type = {of}.actor_type and o.actor_id = {of}.actor_id and {foreign o.snapshot}
+  limit 1
+) is null and (
+  select 1
+  from perdure.timers o
+  where o.actor_type = {of}.actor_type and o.actor_id = {of}.actor_id and {foreign o.payload}
+  limit 1
+) is null
 
 -- name: HookSealed
 select h.id, coalesce(h.key, h.id), h.payload
@@ -83,5 +147,89 @@ limit ?2
 
 -- name: AlarmReseal
 update perdure.alarm_items
+set payload = ?1
+where actor_type = json_unquote(json_extract(?2, '$[0]')) and actor_id = json_unquote(json_extract(?2, '$[1]')) and alarm_id = json_unquote(json_extract(?2, '$[2]')) and payload = ?3
+
+-- name: InputSealed
+select json_array(type, convert(id using utf8mb4)), type, id, input
+from perdure.actors
+where input is not null and (type, id) > (json_unquote(json_extract(?1, '$[0]')), json_unquote(json_extract(?1, '$[1]')))
+order by type, id
+limit ?2
+
+-- name: InputReseal
+update perdure.actors
+set input = ?1
+where type = json_unquote(json_extract(?2, '$[0]')) and id = json_unquote(json_extract(?2, '$[1]')) and input = ?3
+
+-- name: SnapshotSealed
+select json_array(actor_type, convert(actor_id using utf8mb4)), actor_type, actor_id, snapshot
+from perdure.snapshots
+where (actor_type, actor_id) > (json_unquote(json_extract(?1, '$[0]')), json_unquote(json_extract(?1, '$[1]')))
+order by actor_type, actor_id
+limit ?2
+
+-- name: SnapshotReseal
+update perdure.snapshots
+set snapshot = ?1
+where actor_type = json_unquote(json_extract(?2, '$[0]')) and actor_id = json_unquote(json_extract(?2, '$[1]')) and snapshot = ?3
+
+-- name: PointSnapshotSealed
+select json_array(actor_type, convert(actor_id using utf8mb4), sequence), actor_type, actor_id, cast(sequence as char), snapshot
+from perdure.checkpoints
+where (actor_type, actor_id, sequence) > (json_unquote(json_extract(?1, '$[0]')), json_unquote(json_extract(?1, '$[1]')), cast(json_unquote(json_extract(?1, '$[2]')) as signed))
+order by actor_type, actor_id, sequence
+limit ?2
+
+-- name: PointSnapshotReseal
+update perdure.checkpoints
+set snapshot = ?1
+where actor_type = json_unquote(json_extract(?2, '$[0]')) and actor_id = json_unquote(json_extract(?2, '$[1]')) and sequence = cast(json_unquote(json_extract(?2, '$[2]')) as signed) and snapshot = ?3
+
+-- name: PointTimersSealed
+select json_array(actor_type, convert(actor_id using utf8mb4), sequence), actor_type, actor_id, cast(sequence as char), timers
+from perdure.checkpoints
+where (actor_type, actor_id, sequence) > (json_unquote(json_extract(?1, '$[0]')), json_unquote(json_extract(?1, '$[1]')), cast(json_unquote(json_extract(?1, '$[2]')) as signed))
+order by actor_type, actor_id, sequence
+limit ?2
+
+-- name: PointTimersReseal
+update perdure.checkpoints
+set timers = ?1
+where actor_type = json_unquote(json_extract(?2, '$[0]')) and actor_id = json_unquote(json_extract(?2, '$[1]')) and sequence = cast(json_unquote(json_extract(?2, '$[2]')) as signed) and timers = ?3
+
+-- name: LogEventSealed
+select json_array(actor_type, convert(actor_id using utf8mb4), sequence), actor_type, actor_id, cast(sequence as char), event
+from perdure.actor_log
+where event is not null and (actor_type, actor_id, sequence) > (json_unquote(json_extract(?1, '$[0]')), json_unquote(json_extract(?1, '$[1]')), cast(json_unquote(json_extract(?1, '$[2]')) as signed))
+order by actor_type, actor_id, sequence
+limit ?2
+
+-- name: LogEventReseal
+update perdure.actor_log
+set event = ?1
+where actor_type = json_unquote(json_extract(?2, '$[0]')) and actor_id = json_unquote(json_extract(?2, '$[1]')) and sequence = cast(json_unquote(json_extract(?2, '$[2]')) as signed) and event = ?3
+
+-- name: LogSaidSealed
+select json_array(actor_type, convert(actor_id using utf8mb4), sequence), actor_type, actor_id, cast(sequence as char), said
+from perdure.actor_log
+where said is not null and (actor_type, actor_id, sequence) > (json_unquote(json_extract(?1, '$[0]')), json_unquote(json_extract(?1, '$[1]')), cast(json_unquote(json_extract(?1, '$[2]')) as signed))
+order by actor_type, actor_id, sequence
+limit ?2
+
+-- name: LogSaidReseal
+update perdure.actor_log
+set said = ?1
+where actor_type = json_unquote(json_extract(?2, '$[0]')) and actor_id = json_unquote(json_extract(?2, '$[1]')) and sequence = cast(json_unquote(json_extract(?2, '$[2]')) as signed) and said = ?3
+
+-- name: TimerSealed
+select json_array(actor_type, convert(actor_id using utf8mb4), convert(alarm_id using utf8mb4)), actor_type, actor_id, alarm_id, payload
+from perdure.timers
+where payload is not null and (actor_type, actor_id, alarm_id) > (json_unquote(json_extract(?1, '$[0]')), json_unquote(json_extract(?1, '$[1]')), json_unquote(json_extract(?1, '$[2]')))
+order by actor_type, actor_id, alarm_id
+limit ?2
+
+-- name: TimerReseal
+update perdure.timers
 set payload = ?1
 where actor_type = json_unquote(json_extract(?2, '$[0]')) and actor_id = json_unquote(json_extract(?2, '$[1]')) and alarm_id = json_unquote(json_extract(?2, '$[2]')) and payload = ?3

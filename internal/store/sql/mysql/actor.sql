@@ -1,0 +1,156 @@
+-- The steps of actors, many at once, and reading actors and stored statecharts, on MySQL.
+-- The rows of actors are locked first, in order; every later statement sees what was
+-- committed before. now is given by tests; otherwise it is null and the server's clock
+-- decides. Sets are passed as JSON, an array for each row; a lone ; stands between the
+-- statements of one name.
+--
+-- Ids of actors are binary. JSON has texts, so they are converted. Times in sets are
+-- microseconds since 1970.
+
+-- name: ActorEnter
+-- Takes the places of new actors, and with them their locks. One that exists is left as it
+-- is, which its sequence tells.
+insert into perdure.actors (type, id, incarnation, status, machine, sequence, states, origin, caller_kind, caller_id, input, created_at, updated_at)
+select n.type, n.id, n.incarnation, 'active', n.machine, 0, '', n.origin, n.caller_kind, n.caller_id, n.input,
+  coalesce(cast(?2 as datetime(6)), utc_timestamp(6)), coalesce(cast(?2 as datetime(6)), utc_timestamp(6))
+from json_table(?1, '$[*]' columns (
+  type varchar(128) collate {collation} path '$[0]', id varchar(512) collate {collation} path '$[1]', incarnation varchar(64) path '$[2]', machine bigint path '$[3]',
+  origin varchar(16) path '$[4]', caller_kind varchar(16) path '$[5]', caller_id varchar(512) path '$[6]', input longtext path '$[7]'
+)) n
+order by n.type, n.id
+on duplicate key update type = perdure.actors.type
+
+-- name: ActorLeave
+-- Takes the places back of those that could not be started.
+delete a
+from json_table(?1, '$[*]' columns (type varchar(128) collate {collation} path '$[0]', id varchar(512) path '$[1]')) o
+straight_join perdure.actors a force index (primary) on a.type = o.type and a.id = convert(o.id using binary)
+where a.sequence = 0
+
+-- name: ActorLock
+-- In order, so that two transactions cannot deadlock.
+select a.type, a.id, a.incarnation, a.status, a.machine, a.sequence, a.input, a.updated_at, coalesce(cast(?1 as datetime(6)), utc_timestamp(6)), a.reason
+from (
+  select wanted.type, wanted.id
+  from json_table(?2, '$[*]' columns (type varchar(128) collate {collation} path '$[0]', id varchar(512) collate {collation} path '$[1]')) wanted
+  order by wanted.type, wanted.id
+  limit 1000000000
+) o
+straight_join perdure.actors a force index (primary) on a.type = o.type and a.id = convert(o.id using binary)
+for update
+
+-- name: ActorLockFree
+select a.type, a.id, a.incarnation, a.status, a.machine, a.sequence, a.input, a.updated_at, coalesce(cast(?1 as datetime(6)), utc_timestamp(6)), a.reason
+from json_table(?2, '$[*]' columns (type varchar(128) collate {collation} path '$[0]', id varchar(512) path '$[1]')) o
+straight_join perdure.actors a force index (primary) on a.type = o.type and a.id = convert(o.id using binary)
+for update skip locked
+
+-- name: SnapshotList
+-- Leaves out those that the caller has at this sequence.
+select s.actor_type, s.actor_id, s.sequence, s.snapshot, s.checksum
+from json_table(?1, '$[*]' columns (type varchar(128) collate {collation} path '$[0]', id varchar(512) path '$[1]', has bigint path '$[2]')) o
+straight_join perdure.snapshots s force index (primary) on s.actor_type = o.type and s.actor_id = convert(o.id using binary)
+where s.sequence <> o.has
+
+-- name: ActorKeyList
+select k.actor_type, k.actor_id, k.key, k.sequence
+from json_table(?1, '$[*]' columns (type varchar(128) collate {collation} path '$[0]', id varchar(512) path '$[1]', name varchar(512) path '$[2]')) o
+straight_join perdure.actor_keys k force index (primary) on k.actor_type = o.type and k.actor_id = convert(o.id using binary) and k.key = convert(o.name using binary)
+
+-- name: ActorStep
+-- An actor that could not be moved keeps its value.
+update json_table(?1, '$[*]' columns (
+  type varchar(128) collate {collation} path '$[0]', id varchar(512) path '$[1]', status varchar(16) path '$[2]', machine bigint path '$[3]', sequence bigint path '$[4]',
+  value longtext path '$[5]', states longtext path '$[6]', reason longtext path '$[7]', at bigint path '$[8]'
+)) o
+straight_join perdure.actors a force index (primary) on a.type = o.type and a.id = convert(o.id using binary)
+set a.status = o.status, a.machine = o.machine, a.sequence = o.sequence, a.value = coalesce(o.value, a.value),
+  a.states = case when o.value is null then a.states else o.states end, a.reason = o.reason,
+  a.updated_at = cast('1970-01-01 00:00:00' as datetime(6)) + interval o.at microsecond
+
+-- name: SnapshotPut
+insert into perdure.snapshots (actor_type, actor_id, sequence, snapshot, checksum)
+select o.type, o.id, o.sequence, o.snapshot, o.checksum
+from json_table(?1, '$[*]' columns (
+  type varchar(128) path '$[0]', id varchar(512) path '$[1]', sequence bigint path '$[2]', snapshot longtext path '$[3]', checksum varchar(128) path '$[4]'
+)) o
+on duplicate key update sequence = values(sequence), snapshot = values(snapshot), checksum = values(checksum)
+
+-- name: ActorLogInsert
+insert into perdure.actor_log (actor_type, actor_id, sequence, kind, event, caller_kind, caller_id, path, generation, `key`, said, value, checksum, at, recorded_at)
+select o.type, o.id, o.sequence, o.kind, o.event, o.caller_kind, o.caller_id, o.at_path, o.generation, o.name, o.said, o.value, o.checksum,
+  cast('1970-01-01 00:00:00' as datetime(6)) + interval o.at microsecond, cast('1970-01-01 00:00:00' as datetime(6)) + interval o.recorded_at microsecond
+from json_table(?1, '$[*]' columns (
+  type varchar(128) path '$[0]', id varchar(512) path '$[1]', sequence bigint path '$[2]', kind varchar(32) path '$[3]', event longtext path '$[4]',
+  caller_kind varchar(16) path '$[5]', caller_id varchar(512) path '$[6]', at_path longtext path '$[7]', generation bigint path '$[8]', name varchar(512) path '$[9]',
+  said longtext path '$[10]', value longtext path '$[11]', checksum varchar(128) path '$[12]', at bigint path '$[13]', recorded_at bigint path '$[14]'
+)) o
+
+-- name: ActorKeyInsert
+insert into perdure.actor_keys (actor_type, actor_id, `key`, sequence, created_at)
+select o.type, o.id, o.name, o.sequence, cast('1970-01-01 00:00:00' as datetime(6)) + interval o.at microsecond
+from json_table(?1, '$[*]' columns (
+  type varchar(128) path '$[0]', id varchar(512) path '$[1]', name varchar(512) path '$[2]', sequence bigint path '$[3]', at bigint path '$[4]'
+)) o
+
+-- name: CheckpointInsert
+insert into perdure.checkpoints (actor_type, actor_id, sequence, machine, snapshot, timers, checksum)
+select o.type, o.id, o.sequence, o.machine, o.snapshot, o.timers, o.checksum
+from json_table(?1, '$[*]' columns (
+  type varchar(128) path '$[0]', id varchar(512) path '$[1]', sequence bigint path '$[2]', machine bigint path '$[3]', snapshot longtext path '$[4]',
+  timers longtext path '$[5]', checksum varchar(128) path '$[6]'
+)) o
+on duplicate key update sequence = perdure.checkpoints.sequence
+
+-- name: ActorImport
+-- Not an update of a duplicate: that would count as a row.
+insert ignore into perdure.imports (actor_type, actor_id, imported_at)
+values (?1, ?2, coalesce(cast(?3 as datetime(6)), utc_timestamp(6)))
+
+-- name: MachineInsert
+-- A document that is already the newest is not stored again; of two processes that store at
+-- once, one is told so by the key.
+insert into perdure.machines (name, version, document, options, checksum, created_at)
+select ?1, coalesce(max(m.version), 0) + 1, ?2, ?3, ?4, coalesce(cast(?5 as datetime(6)), utc_timestamp(6))
+from perdure.machines m
+where m.name = ?1
+having coalesce((select n.checksum from perdure.machines n where n.name = ?1 order by n.version desc limit 1), '') <> ?4
+
+-- name: ActorLogPrune
+-- Keeps a checkpoint that is old enough, and the log after it.
+select json_arrayagg(json_array(o.type, o.id, (
+  select max(c.sequence)
+  from perdure.checkpoints c
+  where c.actor_type = o.type and c.actor_id = convert(o.id using binary) and c.sequence <= o.until
+))) into @perdure_prune
+from json_table(?1, '$[*]' columns (type varchar(128) collate {collation} path '$[0]', id varchar(512) path '$[1]', until bigint path '$[2]')) o
+;
+delete c
+from json_table(@perdure_prune, '$[*]' columns (type varchar(128) collate {collation} path '$[0]', id varchar(512) path '$[1]', sequence bigint path '$[2]')) o
+straight_join perdure.checkpoints c force index (primary) on c.actor_type = o.type and c.actor_id = convert(o.id using binary) and c.sequence < o.sequence
+;
+delete l
+from json_table(@perdure_prune, '$[*]' columns (type varchar(128) collate {collation} path '$[0]', id varchar(512) path '$[1]', sequence bigint path '$[2]')) o
+straight_join perdure.actor_log l force index (primary) on l.actor_type = o.type and l.actor_id = convert(o.id using binary) and l.sequence <= o.sequence
+
+-- name: ActorKeyPurge
+delete from perdure.actor_keys
+where created_at <= coalesce(cast(?1 as datetime(6)), utc_timestamp(6)) - interval ?2 microsecond
+order by created_at
+limit ?3
+
+-- name: ActorDelete
+-- Everything that is stored of an actor, except its effects.
+delete from perdure.actor_log where actor_type = ?1 and actor_id = ?2
+;
+delete from perdure.actor_keys where actor_type = ?1 and actor_id = ?2
+;
+delete from perdure.checkpoints where actor_type = ?1 and actor_id = ?2
+;
+delete from perdure.snapshots where actor_type = ?1 and actor_id = ?2
+;
+delete from perdure.timers where actor_type = ?1 and actor_id = ?2
+;
+delete from perdure.tokens where kind = 'actor' and actor_type = ?1 and actor_id = ?2
+;
+delete from perdure.actors where type = ?1 and id = ?2
