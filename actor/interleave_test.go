@@ -116,10 +116,10 @@ func (s *steps) Attach(_ func(), stmts ...sqldb.Stmt) error {
 func (s *steps) Flush() error {
 	run := sqldb.StdRunner{Conn: s.conn.SQL(), Dialect: s.dialect}
 	for _, stmt := range s.pending {
-		if err := s.conn.Turn(s.ctx); err != nil {
+		stmt.SQL = s.mutate(stmt.SQL)
+		if err := s.conn.TurnFor(s.ctx, stmt.SQL); err != nil {
 			return err
 		}
-		stmt.SQL = s.mutate(stmt.SQL)
 		if err := run.Run(s.ctx, stmt); err != nil {
 			return err
 		}
@@ -157,6 +157,7 @@ func (s *stage) try(ctx context.Context, a *Actors, c *interleave.Conn, mutate f
 		err = tx.Flush()
 	}
 	if err != nil {
+		c.Also("rollback")
 		_, _ = c.SQL().ExecContext(context.WithoutCancel(ctx), "rollback")
 	}
 	return err

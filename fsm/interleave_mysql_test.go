@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The pairs of TestInterleavings are written for PostgreSQL. Here are their fixtures for
+// The pairs of TestInterleavingsOnPostgres are written for PostgreSQL. Here are their fixtures for
 // MySQL, and the statements that are no steps of their own.
 
 var (

@@ -166,13 +166,14 @@ func (tx *steppedTx) runner() sqldb.StdRunner {
 
 func (tx *steppedTx) Run(ctx context.Context, stmts ...sqldb.Stmt) error {
 	for _, s := range stmts {
-		if !tx.silent(s.SQL) {
-			if err := tx.conn.Turn(ctx); err != nil {
-				return err
-			}
-		}
+		silent := tx.silent(s.SQL)
 		if tx.mutate != nil {
 			s.SQL = tx.mutate(s.SQL)
+		}
+		if silent {
+			tx.conn.Also(s.SQL)
+		} else if err := tx.conn.TurnFor(ctx, s.SQL); err != nil {
+			return err
 		}
 		if err := tx.runner().Run(ctx, s); err != nil {
 			return err
@@ -194,6 +195,7 @@ func (tx *steppedTx) silent(text string) bool {
 }
 
 func (tx *steppedTx) Query(ctx context.Context, query string, args ...any) (sqldb.Rows, error) {
+	tx.conn.Also(query)
 	return tx.runner().Query(ctx, query, args...)
 }
 
@@ -208,6 +210,7 @@ func (tx *steppedTx) Commit(ctx context.Context, last ...sqldb.Stmt) error {
 func (tx *steppedTx) Rollback() {
 	if !tx.done {
 		tx.done = true
+		tx.conn.Also("rollback")
 		_, _ = tx.conn.SQL().ExecContext(context.Background(), "rollback")
 	}
 }
@@ -275,7 +278,7 @@ func (p pair) test(s *stage, mutate []mutation) interleave.Test {
 	return test
 }
 
-func TestInterleavings(t *testing.T) {
+func TestInterleavingsOnPostgres(t *testing.T) {
 	t.Parallel()
 	for _, p := range slices.Concat(pairs(), morePairs(), treePairs(), reopenPairs()) {
 		t.Run(p.name, func(t *testing.T) {

@@ -150,7 +150,7 @@ func (s *seed) is(what, query, want string) {
 
 const oneRow = `insert into gen_durable (fsm, step, status) values ('m', 'one', 'executing')`
 
-// Correction 1. Ours: TestInterleavings, "deliver and park", and case 31.
+// Correction 1. Ours: TestInterleavingsOnPostgres, "deliver and park", and case 31.
 func TestSeed1LosesWakeUps(t *testing.T) {
 	t.Parallel()
 	s := newSeed(t)

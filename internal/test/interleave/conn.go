@@ -13,12 +13,16 @@ type Conn struct {
 	conn    *sql.Conn
 	backend atomic.Int64 // what the database calls this connection
 
+	did footprint // what the step that runs did until now; the session's
+
 	arrived chan event    // the session says: at its next step, or ended
 	proceed chan struct{} // the schedule says: run the step
 }
 
 // event says where a session has arrived.
 type event struct {
+	did   footprint // what the step before did
+	next  footprint // what the next step does, as far as is known
 	ended bool
 	err   error // with ended: the session's error
 }
@@ -60,14 +64,28 @@ func (c *Conn) QueryRow(ctx context.Context, query string, args ...any) *sql.Row
 // and QueryRow call it. A session that runs code with a connection of its own,
 // the engine's say, calls Turn from a hook before each statement, and Watch
 // once. Its error is the context's: the schedule has been given up.
-func (c *Conn) Turn(ctx context.Context) error {
+func (c *Conn) Turn(ctx context.Context) error { return c.turn(ctx, anything) }
+
+// TurnFor is Turn for a statement inside a transaction, by whose text orders that make no
+// difference are left out. All that follows in the step must be told by Also. Sessions
+// that share variables use Turn.
+func (c *Conn) TurnFor(ctx context.Context, text string) error { return c.turn(ctx, footprintOf(text)) }
+
+// Also says that another statement belongs to the step that runs.
+func (c *Conn) Also(text string) { c.did = max(c.did, footprintOf(text)) }
+
+func (c *Conn) turn(ctx context.Context, next footprint) error {
+	if complete() {
+		next = anything
+	}
 	select {
-	case c.arrived <- event{}:
+	case c.arrived <- event{did: c.did, next: next}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	select {
 	case <-c.proceed:
+		c.did = next
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

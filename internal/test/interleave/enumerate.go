@@ -1,5 +1,7 @@
 package interleave
 
+import "slices"
+
 // enumerator walks a tree of choices depth first, from the root again for each
 // path: how many choices there are is only known once a path gets there. It
 // needs no knowledge of how long the sessions are, and choices that locks take
@@ -11,25 +13,59 @@ type enumerator struct {
 
 // fork is a place where the path could have gone on in several ways.
 type fork struct {
-	taken, choices int
+	choices []int // the sessions whose step may be next
+	taken   int   // which of the choices this path takes
+	did     footprint
+	// tried are the choices of the paths before this one, with what their steps did.
+	tried map[int]footprint
+	// asleep are the sessions whose step need not be next: paths before this one
+	// took it earlier, and nothing that it has to do with has happened since.
+	asleep map[int]footprint
 }
 
 // begin starts the next path at the root.
 func (e *enumerator) begin() { e.depth = 0 }
 
-// choose returns which of n choices this path takes, counted from 0.
+// choose returns which of the sessions that are ready takes the next step. did is what
+// the step before it did.
 //
 // A database may behave differently at the same place of the same path: the
 // victim of a deadlock is its choice. The recorded fork is then kept, so that
 // the walk always advances and ends, and the path takes the nearest choice
 // there is.
-func (e *enumerator) choose(n int) int {
+func (e *enumerator) choose(ready []int, did footprint) int {
+	asleep := e.fallAsleep(did)
 	if e.depth == len(e.path) {
-		e.path = append(e.path, fork{choices: n})
+		awake := slices.DeleteFunc(slices.Clone(ready), func(i int) bool { _, found := asleep[i]; return found })
+		if len(awake) == 0 { // a path before this one is equal: it goes on in one way
+			awake = ready[:1]
+		}
+		e.path = append(e.path, fork{choices: awake, did: anything, tried: map[int]footprint{}, asleep: asleep})
 	}
 	f := e.path[e.depth]
 	e.depth++
-	return min(f.taken, n-1)
+	if next := f.choices[f.taken]; slices.Contains(ready, next) {
+		return next
+	}
+	return ready[min(f.taken, len(ready)-1)]
+}
+
+// fallAsleep records what the last step did, and returns who is asleep after it.
+func (e *enumerator) fallAsleep(did footprint) map[int]footprint {
+	asleep := map[int]footprint{}
+	if e.depth == 0 {
+		return asleep
+	}
+	last := &e.path[e.depth-1]
+	last.did = did
+	for _, before := range []map[int]footprint{last.asleep, last.tried} {
+		for i, step := range before {
+			if i != last.choices[last.taken] && independent(step, did) {
+				asleep[i] = step
+			}
+		}
+	}
+	return asleep
 }
 
 // advance moves on to the next path. It returns false if that was the last.
@@ -37,7 +73,8 @@ func (e *enumerator) advance() bool {
 	e.path = e.path[:e.depth]
 	for len(e.path) > 0 {
 		last := &e.path[len(e.path)-1]
-		if last.taken+1 < last.choices {
+		if last.taken+1 < len(last.choices) {
+			last.tried[last.choices[last.taken]] = last.did
 			last.taken++
 			return true
 		}
@@ -48,7 +85,8 @@ func (e *enumerator) advance() bool {
 
 // Merges returns all merges of sequences with the given lengths. A merge says
 // for each place which sequence the next element comes from, by its index.
-// Explore runs exactly these when no session waits for another.
+// Explore runs exactly these when no session waits for another, and no step is known to
+// have nothing to do with another.
 func Merges(lengths ...int) [][]int {
 	var (
 		all [][]int
@@ -74,7 +112,7 @@ func merge(e *enumerator, lengths []int) []int {
 		if len(ready) == 0 {
 			return order
 		}
-		next := ready[e.choose(len(ready))]
+		next := e.choose(ready, anything)
 		left[next]--
 		order = append(order, next)
 	}

@@ -67,8 +67,10 @@ func TestTheWalkEndsWhenTheTreeChangesUnderIt(t *testing.T) {
 			e.begin()
 			for range rapid.IntRange(0, 4).Draw(t, "length") {
 				n := rapid.IntRange(1, 2).Draw(t, "choices")
-				if got := e.choose(n); got < 0 || got >= n {
-					t.Fatalf("choice %d of %d", got, n)
+				ready := []int{0, 1, 2}[:n]
+				did := rapid.SampledFrom([]footprint{reads, writes, anything}).Draw(t, "did")
+				if got := e.choose(ready, did); !slices.Contains(ready, got) {
+					t.Fatalf("choice %d of %v", got, ready)
 				}
 			}
 		}

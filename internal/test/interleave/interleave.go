@@ -31,6 +31,9 @@
 // A schedule is written as the steps in the order in which they began, with a
 // star behind those that waited: "a1 a2 b1* a3 b2".
 //
+// Orders of statements that cannot matter are left out where sessions tell the text of their
+// statements, as those of a Stage do; see footprint. `make soak` runs all orders.
+//
 // A Stage runs the code of Perdure in such sessions, and a Pair is a test of it with its
 // mutants.
 //

@@ -30,8 +30,9 @@ type participant struct {
 	session Session
 	conn    *Conn
 	state   state
-	steps   int // how many have begun
-	current int // the place of the last one in the schedule
+	steps   int       // how many have begun
+	current int       // the place of the last one in the schedule
+	next    footprint // what its next or running step does, as far as is known
 	err     error
 }
 
@@ -41,6 +42,7 @@ type schedule struct {
 	parts  []*participant
 	steps  []string
 	waited bool
+	did    footprint // what the last step did, with what it let others do
 	group  sync.WaitGroup
 }
 
@@ -64,9 +66,9 @@ func (s *schedule) steer(ctx context.Context, e *enumerator) error {
 		if err := s.settleAll(ctx); err != nil {
 			return err
 		}
-		can := s.in(ready)
+		can := s.ready()
 		if len(can) > 0 {
-			s.begin(can[e.choose(len(can))])
+			s.begin(s.parts[e.choose(can, s.did)])
 			continue
 		}
 		if len(s.in(running)) == 0 {
@@ -95,6 +97,7 @@ func (s *schedule) begin(p *participant) {
 	p.steps++
 	p.current = len(s.steps)
 	p.state = running
+	s.did = p.next
 	s.steps = append(s.steps, fmt.Sprint(p.session.Name, p.steps))
 	p.conn.proceed <- struct{}{}
 }
@@ -152,9 +155,10 @@ func (s *schedule) arrives(ctx context.Context, p *participant, moment time.Dura
 	defer timer.Stop()
 	select {
 	case e := <-p.conn.arrived:
-		p.state, p.err = ready, e.err
-		if e.ended {
-			p.state = ended
+		p.state, p.err, p.next = ready, e.err, e.next
+		s.did = max(s.did, e.did)
+		if e.ended { // with a rollback
+			p.state, s.did = ended, anything
 		}
 		return true
 	case <-timer.C:
@@ -164,10 +168,22 @@ func (s *schedule) arrives(ctx context.Context, p *participant, moment time.Dura
 }
 
 func (s *schedule) markWaited(p *participant) {
+	s.did = max(s.did, writes) // a read does not wait
 	if p.steps > 0 && !strings.HasSuffix(s.steps[p.current], "*") {
 		s.steps[p.current] += "*"
 		s.waited = true
 	}
+}
+
+// ready returns the indexes of the participants that stand before a step.
+func (s *schedule) ready() []int {
+	var found []int
+	for i, p := range s.parts {
+		if p.state == ready {
+			found = append(found, i)
+		}
+	}
+	return found
 }
 
 // in returns the participants in a state.

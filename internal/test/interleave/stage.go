@@ -117,15 +117,15 @@ func (d *DB) Close() error { return nil }
 
 // step waits for the turn of a statement, and returns its text.
 func (d *DB) step(ctx context.Context, text string) (string, error) {
-	if !d.silent(text) {
-		if err := d.conn.Turn(ctx); err != nil {
-			return "", err
-		}
-	}
+	silent := d.silent(text)
 	if d.mutate != nil {
 		text = d.mutate(text)
 	}
-	return text, nil
+	if silent {
+		d.conn.Also(text)
+		return text, nil
+	}
+	return text, d.conn.TurnFor(ctx, text)
 }
 
 func (d *DB) silent(text string) bool {
@@ -163,6 +163,7 @@ func (tx *steppedTx) Run(ctx context.Context, stmts ...sqldb.Stmt) (err error) {
 
 // Query implements sqldb.Runner. It is not a step.
 func (tx *steppedTx) Query(ctx context.Context, query string, args ...any) (sqldb.Rows, error) {
+	tx.conn.Also(query)
 	return tx.runner().Query(ctx, query, args...)
 }
 
@@ -179,6 +180,7 @@ func (tx *steppedTx) Commit(ctx context.Context, last ...sqldb.Stmt) error {
 func (tx *steppedTx) Rollback() {
 	if !tx.done {
 		tx.done = true
+		tx.conn.Also("rollback")
 		_, _ = tx.conn.SQL().ExecContext(context.Background(), "rollback")
 	}
 }
