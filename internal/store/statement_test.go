@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -20,39 +21,77 @@ import (
 
 func TestMain(m *testing.M) { testdb.Main(m) }
 
-// migrated returns a database of that dialect with all tables.
+// migrated returns a database of that dialect with all tables. On servers it is a copy, or
+// was emptied: to create the tables of PostgreSQL takes a quarter of a second.
 func migrated(t *testing.T, name string) (sqldb.DB, *Store) {
 	t.Helper()
-	db, err := open(t, name)
+	url, prepare := "sqlite::memory:", func(url string) error { return prepared(name, url) }
+	switch name {
+	case sqldb.Postgres:
+		url = testdb.PostgresTemplate(t, "store", prepare)
+	case sqldb.MySQL:
+		url = testdb.MySQLTemplate(t, "store", prepare)
+	}
+	db, err := openURL(t.Context(), name, url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	st, err := New(db)
+	if name == sqldb.SQLite {
+		err = migrate(t.Context(), db)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = db.Exclusively(t.Context(), func(run sqldb.Runner) error {
-		_, err := st.Migrate(t.Context(), run, time.Now())
-		return err
-	})
+	st, err := New(db)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return db, st
 }
 
+// prepared creates all tables in the database at url.
+func prepared(name, url string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), testdb.Patience)
+	defer cancel()
+	db, err := openURL(ctx, name, url)
+	if err != nil {
+		return err
+	}
+	return errors.Join(migrate(ctx, db), db.Close())
+}
+
+func migrate(ctx context.Context, db sqldb.DB) error {
+	st, err := New(db)
+	if err != nil {
+		return err
+	}
+	return db.Exclusively(ctx, func(run sqldb.Runner) error {
+		_, err := st.Migrate(ctx, run, time.Now())
+		return err
+	})
+}
+
+// open returns a database without tables.
 func open(t *testing.T, name string) (sqldb.DB, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	switch name {
 	case sqldb.Postgres:
-		return postgres.Open(ctx, testdb.Postgres(t))
+		return openURL(t.Context(), name, testdb.Postgres(t))
 	case sqldb.MySQL:
-		return mysql.Open(ctx, testdb.MySQL(t))
+		return openURL(t.Context(), name, testdb.MySQL(t))
 	}
-	return sqlite.Open(ctx, "sqlite::memory:")
+	return openURL(t.Context(), name, "sqlite::memory:")
+}
+
+func openURL(ctx context.Context, name, url string) (sqldb.DB, error) {
+	switch name {
+	case sqldb.Postgres:
+		return postgres.Open(ctx, url)
+	case sqldb.MySQL:
+		return mysql.Open(ctx, url)
+	}
+	return sqlite.Open(ctx, url)
 }
 
 var dialects = []string{sqldb.SQLite, sqldb.Postgres, sqldb.MySQL}
