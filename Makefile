@@ -40,10 +40,12 @@ NO_NAP := GORACE=atexit_sleep_ms=0
 # In these packages MariaDB is tested without the race detector: the code is that of the
 # other databases, and it takes minutes with it. See everywhere_race_test.go in them.
 MARIADB := ./fsm ./alarm ./actor
-# Large interleavings run one statement at a time. The race detector finds nothing in them,
-# and doubles their time. internal/archtest sees that all tests with these names are run.
-INTERLEAVED := ^Test(InterleavingsOnPostgres$$|.*Meet)
-INTERLEAVERS := ./alarm ./fsm ./internal/effect
+# Tests with these names run without the race detector, in these packages: interleavings,
+# whose sessions take turns, and the cases of XState, one after the other. The detector finds
+# nothing in them, and doubles their time. internal/archtest sees that all of them are run;
+# make soak runs them with the detector.
+PLAIN := ^Test(InterleavingsOnPostgres$$|.*Meet|.*Corpus)
+PLAIN_PACKAGES := ./alarm ./internal/effect ./fsm ./actor ./statechart
 # Packages start in this order, the longest first: none is left alone at the end.
 LONGEST := ./fsm ./server ./actor ./ui/uitest ./internal/test/torture ./internal/cli ./internal/effect ./internal/test/engine ./alarm ./task ./statechart
 
@@ -53,9 +55,9 @@ test: deps vet gofmt ## Install what is missing, then check and test everything
 
 .PHONY: tests
 tests:
-	PERDURE_TEST_ONLY=mysql go test $(QUICK) -shuffle=on -timeout 60m $(MARIADB)
-	go test $(QUICK) -shuffle=on -timeout 60m -run '$(INTERLEAVED)' $(INTERLEAVERS)
-	CGO_ENABLED=1 $(NO_NAP) go test $(RACE) $(QUICK) -shuffle=on -timeout 60m -skip '$(INTERLEAVED)' $(LONGEST) ./...
+	PERDURE_TEST_ONLY=mysql go test $(QUICK) -shuffle=on -timeout 60m -skip '$(PLAIN)' $(MARIADB)
+	go test $(QUICK) -shuffle=on -timeout 60m -run '$(PLAIN)' $(PLAIN_PACKAGES)
+	CGO_ENABLED=1 $(NO_NAP) go test $(RACE) $(QUICK) -shuffle=on -timeout 60m -skip '$(PLAIN)' $(LONGEST) ./...
 
 .PHONY: deps
 deps: ## Install, or name, what the tests need

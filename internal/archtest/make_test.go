@@ -28,10 +28,10 @@ var testName = regexp.MustCompile(`(?m)^func (Test\w*)\(`)
 
 // `make test` runs tests with these names in some packages without the race detector, and
 // in no package with it. In another package such a test would never run.
-func TestInterleavingsAreRunInEveryPackageThatHasThem(t *testing.T) {
+func TestTestsWithoutTheRaceDetectorAreRunInEveryPackage(t *testing.T) {
 	t.Parallel()
-	pattern := regexp.MustCompile(variable(t, "INTERLEAVED"))
-	packages := strings.Fields(variable(t, "INTERLEAVERS"))
+	pattern := regexp.MustCompile(variable(t, "PLAIN"))
+	packages := strings.Fields(variable(t, "PLAIN_PACKAGES"))
 	var have []string
 	err := fs.WalkDir(os.DirFS("../.."), ".", func(name string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "bench/") {
@@ -44,7 +44,7 @@ func TestInterleavingsAreRunInEveryPackageThatHasThem(t *testing.T) {
 			}
 			have = append(have, "./"+path.Dir(name))
 			if !slices.Contains(packages, "./"+path.Dir(name)) {
-				t.Errorf("%s: %s is never run: rename it, or add its package to INTERLEAVERS", name, found[1])
+				t.Errorf("%s: %s is never run: rename it, or add its package to PLAIN_PACKAGES", name, found[1])
 			}
 		}
 		return err
@@ -54,7 +54,7 @@ func TestInterleavingsAreRunInEveryPackageThatHasThem(t *testing.T) {
 	}
 	for _, p := range packages {
 		if !slices.Contains(have, p) {
-			t.Errorf("%s has no interleavings", p)
+			t.Errorf("%s has no test without the race detector", p)
 		}
 	}
 }
