@@ -91,7 +91,7 @@ func (Conformance) AFailedActorIsReset(t *testing.T, db enginetest.Database) {
 	f.send(t, w1, "SAFE")
 	f.is(t, w1, "b")
 	enginetest.NoError(t, f.actors.Stop(enginetest.Context(t), w1, system))
-	enginetest.As[*actor.FinishedError](t, f.actors.Reset(enginetest.Context(t), w1, system, 1))
+	finished(t, f.actors.Reset(enginetest.Context(t), w1, system, 1))
 }
 
 func (Conformance) TheStateOfAQuarantinedActorSaysSo(t *testing.T, db enginetest.Database) {

@@ -3,6 +3,7 @@ package actor
 import (
 	"fmt"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 )
 
@@ -30,19 +31,13 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("actor %s is at version %d of its machine, this process knows %d", e.Ref, e.Has, e.Known)
 }
 
-// FinishedError says that an actor has ended, so that what was asked of it is not
-// possible. Nothing was written.
-type FinishedError struct {
-	Ref    Ref
-	Status Status
-}
-
-func (e *FinishedError) Error() string {
-	return fmt.Sprintf("actor %s has ended: it is %s", e.Ref, e.Status)
-}
-
 func notFound(ref Ref) error { return &fault.NotFound{Kind: "actor", ID: ref.String()} }
 
 func unknownType(name string) error { return &fault.NotFound{Kind: "actor type", ID: name} }
 
 func exists(ref Ref) error { return &fault.Duplicate{Constraint: "actor " + ref.String()} }
+
+// finished is the error of an operation that a finished actor does not allow.
+func finished(ref Ref, status Status) error {
+	return &perdure.StateError{Kind: "actor", ID: ref.String(), Status: string(status), Finished: true}
+}

@@ -9,7 +9,7 @@ import (
 
 // Resolve completes an invocation of an actor from outside: one that a person does, or
 // another system that calls back. Path is its place in the actor's tree. The
-// invocation is run no more. Where no invocation is running, it is a *FinishedError.
+// invocation is run no more. Where no invocation is running, it is a *perdure.StateError.
 func (a *Actors) Resolve(ctx context.Context, ref Ref, by Caller, path string, output any) error {
 	return a.settle(ctx, "resolve invocation", ref, by, path, output, nil)
 }
@@ -31,7 +31,7 @@ func (a *Actors) settle(ctx context.Context, what string, ref Ref, by Caller, pa
 				return t.finish(work{Path: path, Generation: o.Generation}, effect.Ending{Result: output, Err: failure}, &by)
 			}
 		}
-		return &FinishedError{Ref: ref, Status: t.status}
+		return finished(ref, t.status)
 	}}
 	return a.operate(ctx, &operation{what: what, by: by, job: j})
 }

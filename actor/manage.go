@@ -197,7 +197,7 @@ func raw(s *string) json.RawMessage {
 
 func (t *turn) stop(by Caller) error {
 	if t.status != Active {
-		return &FinishedError{Ref: t.ref, Status: t.status}
+		return finished(t.ref, t.status)
 	}
 	t.advance(t.wall())
 	_, err := t.step(entry{kind: EntryStop, caller: &by}, func(now int64) (*statechart.Step, error) { return t.tree.Stop(now) })

@@ -69,7 +69,7 @@ func (a *Actors) within(tx *perdure.Tx, j *job) error {
 
 // Stop ends an actor and its children without their exit actions. Its delays and
 // invocations go; effects that were committed still happen. One that has ended is an
-// *FinishedError.
+// *perdure.StateError.
 func (a *Actors) Stop(ctx context.Context, ref Ref, by Caller) error {
 	return a.operate(ctx, stopOp(ref, by))
 }

@@ -19,7 +19,7 @@ import (
 // after it stay in the log, but their changes of the state are lost. Effects that they
 // committed still happen. Invocations that were running after the step are run again.
 //
-// An actor that is done or stopped is a *FinishedError. A step that cannot be computed
+// An actor that is done or stopped is a *perdure.StateError. A step that cannot be computed
 // is a *QuarantinedError with the reason, and nothing changes. The log has an entry of
 // the kind EntryReset with the caller and the step.
 func (a *Actors) Reset(ctx context.Context, ref Ref, by Caller, step int64) error {
@@ -41,7 +41,7 @@ func resetOp(ref Ref, by Caller, step int64) *operation {
 
 func (b *batch) reset(t *turn, step int64, by Caller) error {
 	if t.status == Done || t.status == Stopped {
-		return &FinishedError{Ref: t.ref, Status: t.status}
+		return finished(t.ref, t.status)
 	}
 	if step > t.row.Sequence {
 		return fault.Invalidf("step", "must be at most %d, got %d", t.row.Sequence, step)

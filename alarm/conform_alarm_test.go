@@ -82,7 +82,7 @@ func (Conformance) Case34SchedulingAgainReplaces(t *testing.T, db enginetest.Dat
 	f := newFixture(t, db, nil)
 	f.handle(t, "a", nil)
 	f.handle(t, "b", nil)
-	first := f.schedule(t, "x", "a", &alarm.ScheduleOptions{Delay: time.Minute, Priority: alarm.High})
+	first := f.schedule(t, "x", "a", &alarm.ScheduleOptions{Delay: time.Minute, Priority: perdure.High})
 	other := newAlarms(t, f.eng, nil) // as another process would
 	enginetest.NoError(t, other.Schedule(enginetest.Context(t), first, "b", "new", &alarm.ScheduleOptions{Delay: 2 * time.Minute}))
 	f.rows(t, 1)
@@ -90,7 +90,7 @@ func (Conformance) Case34SchedulingAgainReplaces(t *testing.T, db enginetest.Dat
 	equal(t, "type", r.Type, "b")
 	equal(t, "payload", string(r.Payload), `"new"`)
 	equal(t, "due", r.Due, noon.Add(2*time.Minute))
-	equal(t, "priority", r.Priority, alarm.Normal)
+	equal(t, "priority", r.Priority, perdure.Normal)
 	f.clock.Advance(time.Minute)
 	f.process(t, 0)
 	f.clock.Advance(time.Minute)
@@ -195,8 +195,8 @@ func (Conformance) Case41And42TheWakeUpFollowsTheEarliestAlarm(t *testing.T, db 
 	f.wakes(t, time.Time{}) // no alarms: no wake-up
 	f.schedule(t, "unhandled", "b", nil)
 	f.wakes(t, time.Time{})
-	early := f.schedule(t, "early", "a", &alarm.ScheduleOptions{Delay: time.Minute, Priority: alarm.Low})
-	f.schedule(t, "late", "a", &alarm.ScheduleOptions{Delay: time.Hour, Priority: alarm.High})
+	early := f.schedule(t, "early", "a", &alarm.ScheduleOptions{Delay: time.Minute, Priority: perdure.Low})
+	f.schedule(t, "late", "a", &alarm.ScheduleOptions{Delay: time.Hour, Priority: perdure.High})
 	f.wakes(t, noon.Add(time.Minute))
 	next, err := f.alarms.Next(enginetest.Context(t), alarm.Filter{Type: "a"})
 	enginetest.NoError(t, err)
@@ -268,14 +268,14 @@ func (Conformance) DueAlarmsFireByPriorityAndThenByTimeAndThenInTheOrderOfSchedu
 		want = append(want, id)
 		f.schedule(t, id, typ, &o)
 	}
-	add("7", "b", alarm.ScheduleOptions{Priority: alarm.High, Delay: 3 * time.Second})
-	add("6", "a", alarm.ScheduleOptions{Priority: alarm.High, Delay: 4 * time.Second})
+	add("7", "b", alarm.ScheduleOptions{Priority: perdure.High, Delay: 3 * time.Second})
+	add("6", "a", alarm.ScheduleOptions{Priority: perdure.High, Delay: 4 * time.Second})
 	add("5", "a", alarm.ScheduleOptions{Delay: time.Second})
 	add("4", "b", alarm.ScheduleOptions{Delay: 2 * time.Second})
 	add("3", "a", alarm.ScheduleOptions{Delay: 2 * time.Second})
 	add("2", "b", alarm.ScheduleOptions{Delay: 2 * time.Second})
-	add("1", "b", alarm.ScheduleOptions{Priority: alarm.Low})
-	f.schedule(t, "urgent", "a", &alarm.ScheduleOptions{Priority: alarm.High, Delay: time.Hour})
+	add("1", "b", alarm.ScheduleOptions{Priority: perdure.Low})
+	f.schedule(t, "urgent", "a", &alarm.ScheduleOptions{Priority: perdure.High, Delay: time.Hour})
 	f.clock.Advance(10 * time.Second)
 	f.process(t, 7) // the urgent one of the future is in nobody's way
 	for i, info := range f.runs.all() {

@@ -23,7 +23,7 @@ func notFound(t testing.TB, err error) {
 // refused ends the test unless the alarm's status was the reason.
 func refused(t testing.TB, err error, want alarm.Status) {
 	t.Helper()
-	equal(t, "status", enginetest.As[*alarm.StateError](t, err).Status, want)
+	equal(t, "status", enginetest.As[*perdure.StateError](t, err).Status, string(want))
 }
 
 func (Conformance) AWaitingAlarmCanBeMoved(t *testing.T, db enginetest.Database) {

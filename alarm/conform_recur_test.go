@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/alarm"
 	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/retry"
@@ -16,15 +17,15 @@ import (
 // alarm.
 func (Conformance) Case36MissedTicks(t *testing.T, db enginetest.Database) {
 	for _, c := range []struct {
-		missed alarm.Missed
+		missed perdure.Missed
 		limit  int
 		want   []string // the ticks that are fired after noon, and how many are missed with each
 	}{
-		{alarm.Skip, 0, []string{"10s 5"}},
-		{alarm.Once, 0, []string{"1m0s 5"}},
-		{alarm.All, 3, []string{"10s 0", "20s 0", "30s 3"}},
-		{alarm.All, 6, []string{"10s 0", "20s 0", "30s 0", "40s 0", "50s 0", "1m0s 0"}},
-		{alarm.All, 0, []string{"10s 0", "20s 0", "30s 0", "40s 0", "50s 0", "1m0s 0"}},
+		{perdure.MissedSkip, 0, []string{"10s 5"}},
+		{perdure.MissedOnce, 0, []string{"1m0s 5"}},
+		{perdure.MissedAll, 3, []string{"10s 0", "20s 0", "30s 3"}},
+		{perdure.MissedAll, 6, []string{"10s 0", "20s 0", "30s 0", "40s 0", "50s 0", "1m0s 0"}},
+		{perdure.MissedAll, 0, []string{"10s 0", "20s 0", "30s 0", "40s 0", "50s 0", "1m0s 0"}},
 	} {
 		t.Run(fmt.Sprint(c.missed, c.limit), func(t *testing.T) {
 			f := newFixture(t, enginetest.New(t, db.Name), nil)
@@ -84,12 +85,12 @@ func (Conformance) ATickThatIsLongerThanTheInterval(t *testing.T, db enginetest.
 
 // Correction 16 of the design: the seed loops once for every tick that was missed.
 func (Conformance) Case39AYearOfMilliseconds(t *testing.T, db enginetest.Database) {
-	for _, missed := range []alarm.Missed{alarm.Skip, alarm.Once, alarm.All} {
+	for _, missed := range []perdure.Missed{perdure.MissedSkip, perdure.MissedOnce, perdure.MissedAll} {
 		f := newFixture(t, enginetest.New(t, db.Name), nil)
 		f.handle(t, "tick", nil)
 		o := alarm.ScheduleOptions{Every: time.Millisecond, Missed: missed}
 		fires := 1
-		if missed == alarm.All {
+		if missed == perdure.MissedAll {
 			o.MaxMissed, fires = 2, 2
 		}
 		key := f.schedule(t, "x", "tick", &o)
@@ -110,7 +111,7 @@ func (Conformance) Case40ARestartAddsNothingAndPostponesNothing(t *testing.T, db
 	}
 	for i := range starts {
 		alarms := newAlarms(t, f.eng, nil)
-		o := &alarm.ScheduleOptions{Every: time.Hour, Missed: alarm.Skip}
+		o := &alarm.ScheduleOptions{Every: time.Hour, Missed: perdure.MissedSkip}
 		enginetest.NoError(t, alarms.Schedule(enginetest.Context(t), key, "cleanup", i, o))
 		f.clock.Advance(time.Second) // more often than the interval
 	}
@@ -128,7 +129,7 @@ func (Conformance) OtherTicksReplaceTheOldOnes(t *testing.T, db enginetest.Datab
 		due     time.Time
 	}{
 		{alarm.ScheduleOptions{Every: time.Hour}, noon.Add(time.Hour)},
-		{alarm.ScheduleOptions{Every: time.Hour, Missed: alarm.All}, noon.Add(time.Hour)}, // the same ticks
+		{alarm.ScheduleOptions{Every: time.Hour, Missed: perdure.MissedAll}, noon.Add(time.Hour)}, // the same ticks
 		{alarm.ScheduleOptions{Every: time.Hour, At: noon.Add(time.Minute)}, noon.Add(time.Minute)},
 		{alarm.ScheduleOptions{Every: time.Hour, At: noon.Add(time.Minute)}, noon.Add(time.Minute)},
 		{alarm.ScheduleOptions{Every: 2 * time.Hour}, noon.Add(2*time.Hour + 4*time.Second)},

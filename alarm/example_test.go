@@ -108,7 +108,7 @@ func Example_recurring() {
 	}
 	// Every process may do this when it starts: the same ticks go on where they are.
 	err = report.Schedule(ctx, alarm.ID("hourly-report"), "ada@example.org", &alarm.ScheduleOptions{
-		Cron: "0 * * * *", Zone: "Europe/Berlin", Missed: alarm.Once,
+		Cron: "0 * * * *", Zone: "Europe/Berlin", Missed: perdure.MissedOnce,
 	})
 	if err != nil {
 		panic(err)

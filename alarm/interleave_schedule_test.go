@@ -74,7 +74,7 @@ func TestACheckedScheduleMeetsASchedule(t *testing.T) {
 	checks := func(a *Alarms, tx *perdure.Tx) (any, error) {
 		err := a.ScheduleIn(tx, x(1), "a", "checked", &checked)
 		if errors.Is(err, taken) {
-			return nil, &StateError{Alarm: x(1), Status: Pending}
+			return nil, &perdure.StateError{Kind: "alarm", ID: x(1).String(), Status: string(Pending)}
 		}
 		return "done", err
 	}

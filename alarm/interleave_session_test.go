@@ -59,7 +59,7 @@ func (s *stage) acts(name string, mutate mutation, do doing) interleave.Session 
 			result, err = do(a, tx)
 			return err
 		})
-		var state *StateError
+		var state *perdure.StateError
 		var missing *fault.NotFound
 		switch {
 		case errors.As(err, &state):
@@ -154,7 +154,7 @@ func (e ending) of(f *fire) *outcome {
 func decided(n, token int, recurs bool, e ending) *work.Decided {
 	row := &store.Alarm{AlarmKey: x(n).stored(), Item: id(n), Type: "a", Generation: 1, Sequence: int64(n), Payload: `"old"`, Policy: "{}", Due: interleave.Dawn, Occurs: interleave.Dawn, MaxAttempts: 9, Created: interleave.Dawn}
 	if recurs {
-		minute, missed := time.Minute.Microseconds(), string(Once)
+		minute, missed := time.Minute.Microseconds(), string(perdure.MissedOnce)
 		row.EveryMicros, row.Base, row.Missed = &minute, &interleave.Dawn, &missed
 	}
 	f := &fire{row: row}

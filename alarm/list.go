@@ -36,13 +36,17 @@ var (
 	Dead     = []Status{Failed, Quarantined}
 )
 
+// Finished reports whether an alarm with the status is a dead letter: a success removes
+// the alarm.
+func (s Status) Finished() bool { return s == Failed || s == Quarantined }
+
 // Record is an alarm as it is stored.
 type Record struct {
 	Key
 	Type     string
 	Payload  json.RawMessage
 	Status   Status
-	Priority Priority
+	Priority perdure.Priority
 	// Due is when the alarm fires or is tried again, Scheduled the time that it is
 	// for, which a retry does not change.
 	Due, Scheduled time.Time
@@ -53,7 +57,7 @@ type Record struct {
 	Cron, Zone string
 	// Recurs is the same in words, or empty.
 	Recurs    string
-	Missed    Missed
+	Missed    perdure.Missed
 	MaxMissed int
 	Retry     retry.Policy
 	// Attempts counts the executions for this tick that ended, Crashes those that
@@ -269,8 +273,8 @@ func decodeCursor(text string) (*store.Alarm, error) {
 func record(row store.Alarm) Record {
 	r := Record{
 		Key: keyOf(row.AlarmKey), Type: row.Type, Payload: json.RawMessage(row.Payload), Status: Status(row.Status),
-		Priority: Priority(row.Priority), Due: row.Due.UTC(), Scheduled: row.Occurs.UTC(), Cron: value(row.Cron), Zone: value(row.Zone),
-		Missed: Missed(value(row.Missed)), Attempts: row.Attempts, MaxAttempts: row.MaxAttempts, Crashes: row.Crashes,
+		Priority: perdure.Priority(row.Priority), Due: row.Due.UTC(), Scheduled: row.Occurs.UTC(), Cron: value(row.Cron), Zone: value(row.Zone),
+		Missed: perdure.Missed(value(row.Missed)), Attempts: row.Attempts, MaxAttempts: row.MaxAttempts, Crashes: row.Crashes,
 		Error: value(row.Error), Webhook: value(row.Webhook), Created: row.Created.UTC(), LastAttempt: utc(row.LastAttempt), LeaseExpires: utc(row.LeaseExpires),
 		Base: utc(row.Base),
 	}
@@ -280,7 +284,7 @@ func record(row store.Alarm) Record {
 	if row.EveryMicros != nil {
 		r.Every = time.Duration(*row.EveryMicros) * time.Microsecond
 	}
-	if row.MissedCap != nil && r.Missed == All {
+	if row.MissedCap != nil && r.Missed == perdure.MissedAll {
 		r.MaxMissed = *row.MissedCap
 	}
 	if ticks, err := ticksOf(row); err == nil && !ticks.IsZero() {

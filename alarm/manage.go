@@ -15,18 +15,9 @@ import (
 	"github.com/perdure/perdure/internal/unit"
 )
 
-// StateError says that an alarm exists but its status does not allow what was
-// asked of it.
-type StateError struct {
-	Alarm  Key
-	Status Status
-}
-
-func (e *StateError) Error() string { return fmt.Sprintf("alarm %q is %s", e.Alarm, e.Status) }
-
 // Move changes when a waiting alarm is due; a time in the past means now. Of a
 // recurring alarm only the next tick is moved. One that is fired or dead is a
-// *StateError.
+// *perdure.StateError.
 func (a *Alarms) Move(ctx context.Context, key Key, to time.Time) error {
 	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.MoveIn(tx, key, to) })
 }
@@ -87,7 +78,7 @@ func (a *Alarms) FireNowIn(tx *perdure.Tx, key Key) error {
 }
 
 // Retry makes a dead letter due now, with all its attempts before it. One that is
-// not dead is a *StateError.
+// not dead is a *perdure.StateError.
 func (a *Alarms) Retry(ctx context.Context, key Key) error {
 	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.RetryIn(tx, key) })
 }
@@ -102,7 +93,7 @@ func (a *Alarms) RetryIn(tx *perdure.Tx, key Key) error {
 	items := []string{row.Item}
 	err = run.Run(tx.Context(), a.rt.Store.ReviveAlarms(items, a.rt.Now(), &revived))
 	if err == nil && revived == 0 {
-		err = &StateError{Alarm: key, Status: Status(row.Status)}
+		err = &perdure.StateError{Kind: "alarm", ID: key.String(), Status: row.Status, Finished: Status(row.Status).Finished()}
 	}
 	if err == nil {
 		err = run.Run(tx.Context(), a.rt.Store.Alarms().Ready(items))
@@ -137,7 +128,7 @@ func (a *Alarms) locked(tx *perdure.Tx, verb string, key Key) (run sqldb.Runner,
 }
 
 // change locks an alarm that waits, and runs a statement that changes its due time. One
-// that does not wait is a *StateError.
+// that does not wait is a *perdure.StateError.
 func (a *Alarms) change(tx *perdure.Tx, verb string, key Key, stmt func(store.Alarm, time.Time) (sqldb.Stmt, error)) error {
 	run, row, now, err := a.locked(tx, verb, key)
 	if err != nil {
@@ -152,7 +143,7 @@ func (a *Alarms) change(tx *perdure.Tx, verb string, key Key, stmt func(store.Al
 		if row.Status == string(Pending) { // it was claimed since
 			row.Status = string(Processing)
 		}
-		err = &StateError{Alarm: key, Status: Status(row.Status)}
+		err = &perdure.StateError{Kind: "alarm", ID: key.String(), Status: row.Status, Finished: Status(row.Status).Finished()}
 	}
 	if err == nil {
 		err = run.Run(tx.Context(), update, a.rt.Store.Alarms().Ready([]string{row.Item}))

@@ -3,26 +3,12 @@ package alarm
 import (
 	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/cron"
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Missed says what becomes of ticks of a recurring alarm that passed while no
-// process fired them. The tick that was waited for always fires, however late.
-type Missed string
-
-// The ways to treat missed ticks.
-const (
-	// Once lets one fire stand for all of them: it is for the latest.
-	Once Missed = "once"
-	// Skip fires the tick that was waited for and drops the others.
-	Skip Missed = "skip"
-	// All fires each, the oldest first, up to ScheduleOptions.MaxMissed in a row;
-	// the others are dropped.
-	All Missed = "all"
-)
-
-// DefaultMaxMissed is how many late ticks All fires in a row.
+// DefaultMaxMissed is how many late ticks perdure.MissedAll fires in a row.
 const DefaultMaxMissed = 100
 
 // ticksOf returns the ticks of a stored alarm; those of one that does not recur
@@ -57,13 +43,13 @@ func planOf(a store.Alarm, now time.Time) (plan, error) {
 	if err != nil || ticks.IsZero() {
 		return plan{scheduled: tick}, err
 	}
-	policy := Missed(value(a.Missed))
+	policy := perdure.Missed(value(a.Missed))
 	due, skipped := cron.Missed(ticks, tick, now, cron.Policy(policy), 1)
 	p := plan{scheduled: tick, missed: len(due) + skipped}
 	switch {
-	case policy == All && p.missed > 0 && a.CaughtUp+1 < limitOf(a):
+	case policy == perdure.MissedAll && p.missed > 0 && a.CaughtUp+1 < limitOf(a):
 		return plan{scheduled: tick, next: due[0], caughtUp: a.CaughtUp + 1}, nil
-	case policy == Once && len(due) > 0:
+	case policy == perdure.MissedOnce && len(due) > 0:
 		p.scheduled = due[0]
 	}
 	// A tick that fires before its time, because it was moved, is over with that.

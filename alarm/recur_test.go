@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/cron"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -14,7 +15,7 @@ import (
 type model struct {
 	ticks    []time.Time // all there are
 	at       int         // the one that is waited for
-	policy   Missed
+	policy   perdure.Missed
 	limit    int
 	caughtUp int
 }
@@ -29,12 +30,12 @@ func (m *model) wake(now time.Time) (fired []string) {
 			last++
 		}
 		switch {
-		case m.policy == All && last > first && m.caughtUp+1 < m.limit:
+		case m.policy == perdure.MissedAll && last > first && m.caughtUp+1 < m.limit:
 			m.caughtUp++
 			m.at++
 			fired = append(fired, show(m.ticks[first], 0))
 			continue
-		case m.policy == Once:
+		case m.policy == perdure.MissedOnce:
 			fired = append(fired, show(m.ticks[last], last-first))
 		default:
 			fired = append(fired, show(m.ticks[first], last-first))
@@ -85,7 +86,7 @@ func TestPlansAreThoseOfAWalkOverAllTicks(t *testing.T) {
 func randomAlarm(t *testing.T, r *rand.Rand) (store.Alarm, *model) {
 	t.Helper()
 	base := time.Date(2026, 3, 27, 0, 0, r.IntN(60), r.IntN(1000)*1000, time.UTC)
-	m := &model{policy: []Missed{Skip, Once, All}[r.IntN(3)], limit: 1 + r.IntN(5)}
+	m := &model{policy: []perdure.Missed{perdure.MissedSkip, perdure.MissedOnce, perdure.MissedAll}[r.IntN(3)], limit: 1 + r.IntN(5)}
 	policy := string(m.policy)
 	a := store.Alarm{Missed: &policy, MissedCap: &m.limit}
 	if r.IntN(2) == 0 {
@@ -115,7 +116,7 @@ func walk(ticks cron.Schedule, from time.Time, n int) (all []time.Time) {
 
 func TestAPlanOfATickBeforeItsTimeIsOverWithIt(t *testing.T) {
 	t.Parallel()
-	every, policy, base := int64(time.Hour/time.Microsecond), string(Once), time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	every, policy, base := int64(time.Hour/time.Microsecond), string(perdure.MissedOnce), time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	a := store.Alarm{EveryMicros: &every, Base: &base, Missed: &policy, Occurs: base.Add(time.Hour)}
 	p, err := planOf(a, base.Add(time.Minute))
 	if err != nil || p != (plan{scheduled: base.Add(time.Hour), next: base.Add(2 * time.Hour)}) {

@@ -18,16 +18,6 @@ import (
 	"github.com/perdure/perdure/retry"
 )
 
-// Priority orders alarms that are due: the more urgent fire first.
-type Priority int
-
-// The priorities.
-const (
-	High   Priority = -1
-	Normal Priority = 0
-	Low    Priority = 1
-)
-
 // ScheduleOptions say when an alarm is due and how it is fired. The zero value of
 // every field is its default.
 type ScheduleOptions struct {
@@ -48,16 +38,16 @@ type ScheduleOptions struct {
 	// Zone is the IANA time zone of Cron. Default: UTC.
 	Zone string
 	// Missed says what becomes of ticks that passed while nobody fired them.
-	// Default: Once.
-	Missed Missed
-	// MaxMissed is how many late ticks All fires in a row.
+	// Default: perdure.MissedOnce.
+	Missed perdure.Missed
+	// MaxMissed is how many late ticks perdure.MissedAll fires in a row.
 	// Default: DefaultMaxMissed.
 	MaxMissed int
 	// Retry is the policy that is stored with the alarm. Default: that of its type
 	// or of Options.
 	Retry retry.Policy
 	// Priority is the urgency among alarms that are due. Default: Normal.
-	Priority Priority
+	Priority perdure.Priority
 	// Webhook is the URL that is told of what becomes of the alarm. Default:
 	// Options.Notify of the process that fires it.
 	Webhook string
@@ -188,7 +178,7 @@ func (o ScheduleOptions) recur(row *store.NewAlarm, now time.Time) error {
 		return nil
 	}
 	missed, limit := string(o.Missed), o.MaxMissed
-	defaults(&missed, string(Once))
+	defaults(&missed, string(perdure.MissedOnce))
 	defaults(&limit, DefaultMaxMissed)
 	row.Missed, row.MissedCap = &missed, &limit
 	return nil
@@ -198,7 +188,7 @@ func (o ScheduleOptions) validate(typ string, to *Options) error {
 	if err := o.validateTime(); err != nil {
 		return err
 	}
-	if o.Priority < High || o.Priority > Low {
+	if o.Priority < perdure.High || o.Priority > perdure.Low {
 		return fault.Invalidf("ScheduleOptions.Priority", "is %d; High, Normal and Low are possible", o.Priority)
 	}
 	if o.Webhook != "" {
@@ -218,9 +208,9 @@ func (o ScheduleOptions) validateTime() error {
 	recurs := o.Every != 0 || o.Cron != ""
 	switch {
 	case o.Delay != 0 && !o.At.IsZero():
-		return fault.Invalidf("ScheduleOptions", "has both At and Delay")
+		return fault.Invalidf("ScheduleOptions", "must set At or Delay, not both")
 	case o.Every != 0 && o.Cron != "":
-		return fault.Invalidf("ScheduleOptions", "has both Every and Cron")
+		return fault.Invalidf("ScheduleOptions", "must set Every or Cron, not both")
 	case o.Every < 0:
 		return fault.Invalidf("ScheduleOptions.Every", "has to be more than 0, not %v", o.Every)
 	case o.Cron != "" && (o.Delay != 0 || !o.At.IsZero()):
@@ -231,7 +221,7 @@ func (o ScheduleOptions) validateTime() error {
 		return fault.Invalidf("ScheduleOptions.Missed", "is only for alarms that recur")
 	case o.MaxMissed < 0 || o.MaxMissed > 10_000:
 		return fault.Invalidf("ScheduleOptions.MaxMissed", "is %d; 1 to 10,000 are possible", o.MaxMissed)
-	case o.MaxMissed != 0 && o.Missed != All:
+	case o.MaxMissed != 0 && o.Missed != perdure.MissedAll:
 		return fault.Invalidf("ScheduleOptions.MaxMissed", "is only for All")
 	}
 	if o.Missed != "" {

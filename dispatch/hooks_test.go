@@ -151,7 +151,7 @@ func TestAHookOfTheFutureFiresOnTimeWithAnAlarm(t *testing.T) {
 		d, err := dispatch.NewWaker(hooks, &dispatch.WakerOptions{MaxSleep: time.Hour})
 		run(t, d, err)
 		due := time.Now().Add(400 * time.Millisecond)
-		trigger(t, eng, hooks, "a", &hook.TriggerOptions{ProcessAt: due})
+		trigger(t, eng, hooks, "a", &hook.TriggerOptions{At: due})
 		at := within(t, ran)
 		t.Logf("%v after its time", at.Sub(due))
 		if at.Before(due) {

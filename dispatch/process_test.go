@@ -62,7 +62,7 @@ func newKinds(ctx context.Context, dsn string, lease time.Duration, ran func(kin
 		return run.Done(nil), nil
 	}))
 	set(k.machines.Register(k.machine))
-	k.hooks, e = hook.New(k.eng, "test", &hook.Options{Lease: lease, OnCrash: func(hook.Crash) {}})
+	k.hooks, e = hook.New(k.eng, "test", &hook.Options{Lease: lease, OnCrash: func(perdure.Crash) {}})
 	set(e)
 	k.receipt, e = hook.Define(k.hooks, "a", func(context.Context, int) error { ran("hook"); return nil }, nil)
 	set(e)
@@ -75,7 +75,7 @@ func newKinds(ctx context.Context, dsn string, lease time.Duration, ran func(kin
 	set(k.actors.Register("bell", []byte(bell), &actor.TypeOptions{Effects: map[string]actor.Effect{
 		"ring": {Run: func(context.Context, actor.Call) error { ran("actor"); return nil }},
 	}}))
-	k.worker, e = task.NewWorker(k.eng, &task.Options{Lease: lease, OnCrash: func(task.Crash) {}, Senders: map[string]task.Sender{
+	k.worker, e = task.NewWorker(k.eng, &task.Options{Lease: lease, OnCrash: func(perdure.Crash) {}, Senders: map[string]task.Sender{
 		"send": func(context.Context, json.RawMessage) (any, error) { ran("task"); return nil, nil },
 	}})
 	set(e)

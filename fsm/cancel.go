@@ -179,7 +179,7 @@ func (r *rootEnd) end(ctx context.Context, id string, status Status, reason stri
 		return err
 	}
 	if ended != "" {
-		return &FinishedError{ID: id, Status: Status(ended)}
+		return stateError(id, Status(ended))
 	}
 	if !r.terminate && doom.CancelReason != nil {
 		return nil // it is being compensated

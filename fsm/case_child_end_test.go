@@ -57,7 +57,7 @@ func TestCase50CancelReachesEveryChild(t *testing.T) {
 			f.wantRows(table, 0)
 		}
 		err = f.Cancel(t.Context(), id, "again")
-		enginetest.As[*fsm.FinishedError](t, err)
+		refused(t, err, true)
 	})
 }
 
@@ -172,7 +172,7 @@ func TestARetriedChildIsSeenAndCountedOnce(t *testing.T) {
 		for range 2 { // once is enough, and twice is an error
 			err = f.Retry(t.Context(), failed[0].ID)
 		}
-		enginetest.As[*fsm.LiveError](t, err)
+		refused(t, err, false)
 		f.drain()
 		f.wantStatus(id, fsm.AwaitingChildren)
 		f.after(time.Hour)

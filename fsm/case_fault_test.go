@@ -32,7 +32,7 @@ func driven(t *testing.T, db enginetest.Database, c clock.Clock, options *fsm.Op
 		o.Lease = 2 * time.Second
 	}
 	o.MaxCrashes = 1 << 30
-	o.OnCrash = func(fsm.Crash) {}
+	o.OnCrash = func(perdure.Crash) {}
 	if o.OnError == nil {
 		o.OnError = func(error) {}
 	}

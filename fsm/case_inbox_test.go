@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/perdure/perdure/fsm"
-	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
 func TestCase33OtherSignalsStayInTheInbox(t *testing.T) {
@@ -78,7 +77,7 @@ func TestCase34AccumulatingDoesNotSpin(t *testing.T) {
 			for n := range 3 {
 				got, err := fsm.Send(t.Context(), f.eng, id, "part", i, key)
 				if i == 2 && n > 0 {
-					enginetest.As[*fsm.FinishedError](t, err)
+					refused(t, err, true)
 					continue
 				}
 				if err != nil || got.Duplicate != (n > 0) {

@@ -193,7 +193,7 @@ func TestCase20ReapersHeartbeatsAndOutcomesDoNotDeadlock(t *testing.T) {
 			)
 			var all []*fixture
 			for range 4 {
-				f := live(t, db, &fsm.Options{Lease: time.Second, MaxCrashes: 1 << 30, OnCrash: func(fsm.Crash) {}, OnError: func(error) {}}, d, leaf)
+				f := live(t, db, &fsm.Options{Lease: time.Second, MaxCrashes: 1 << 30, OnCrash: func(perdure.Crash) {}, OnError: func(error) {}}, d, leaf)
 				alarm, err := dispatch.NewWaker(f, &dispatch.WakerOptions{MaxSleep: 100 * time.Millisecond})
 				enginetest.NoError(t, err)
 				alarm.Start()
@@ -353,7 +353,7 @@ func TestNewRefusesNonsense(t *testing.T) {
 	for _, o := range []fsm.Options{
 		{Lease: time.Millisecond},
 		{MaxCrashes: -1},
-		{StepTimeout: -1},
+		{Timeout: -1},
 		{InlineSteps: -1},
 		{MaxState: 1},
 		{MaxState: 1 << 30},

@@ -130,7 +130,7 @@ func TestAnOpenUnitHoldsUpOnlyItsInstance(t *testing.T) {
 			t.Run(name+"/"+database, func(t *testing.T) {
 				t.Parallel()
 				f := newFixture(t, enginetest.New(t, database), &fsm.Options{
-					OnError: func(err error) { t.Error("an error without a caller:", err) }, OnCrash: func(fsm.Crash) {},
+					OnError: func(err error) { t.Error("an error without a caller:", err) }, OnCrash: func(perdure.Crash) {},
 				})
 				f.register(other)
 				id, commit, after := test(f)
@@ -172,7 +172,7 @@ func TestAUnitInAnOlderTransactionSignals(t *testing.T) {
 			return tx.Commit()
 		}
 		enginetest.NoError(t, older())
-		enginetest.As[*fsm.FinishedError](t, older())
+		refused(t, older(), true)
 		f.wantResult(id, "1")
 	})
 }

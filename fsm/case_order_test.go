@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/internal/test/enginetest"
 )
@@ -41,7 +42,7 @@ func TestCase56APartitionKeepsItsOrder(t *testing.T) {
 		var options []*fsm.StartOptions
 		for i := range n {
 			states = append(states, i)
-			options = append(options, &fsm.StartOptions{Partition: "one", Priority: fsm.Priority(i%3 - 1)})
+			options = append(options, &fsm.StartOptions{Partition: "one", Priority: perdure.Priority(i%3 - 1)})
 		}
 		for from := 0; from < n; from += 50 {
 			_, err := fsm.StartMany(t.Context(), f.eng, d, states[from:from+50], options[from:from+50])
@@ -217,7 +218,7 @@ func TestPrioritiesAreObeyed(t *testing.T) {
 			return r.Done(nil), nil
 		})
 		f.register(d)
-		for i, p := range []fsm.Priority{fsm.Low, fsm.Normal, fsm.High, fsm.Low, fsm.Normal, fsm.High} {
+		for i, p := range []perdure.Priority{perdure.Low, perdure.Normal, perdure.High, perdure.Low, perdure.Normal, perdure.High} {
 			start(f, d, i, &fsm.StartOptions{Priority: p})
 			f.clock.Advance(time.Second)
 		}

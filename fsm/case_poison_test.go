@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/internal/test/enginetest"
 )
@@ -27,13 +28,13 @@ func TestCase19APoisonStepIsQuarantined(t *testing.T) {
 		})
 		started, err := fsm.StartMany(t.Context(), f.eng, d, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, nil)
 		enginetest.NoError(t, err)
-		var crashes []fsm.Crash
+		var crashes []perdure.Crash
 		var mu sync.Mutex
 		var waits []func()
 		for life := range 6 {
 			var lost counter
 			options := quiet(&lost)
-			options.OnCrash = func(c fsm.Crash) {
+			options.OnCrash = func(c perdure.Crash) {
 				mu.Lock()
 				defer mu.Unlock()
 				crashes = append(crashes, c)

@@ -29,7 +29,7 @@ func TestSendOrStartLosesNothing(t *testing.T) {
 			var senders []func()
 			for range 10 {
 				senders = append(senders, func() {
-					_, err := fsm.SendOrStart(t.Context(), f.eng, d, 0, fsm.StartOptions{Unique: "cart"}, "add", nil, nil)
+					_, err := fsm.SendOrStart(t.Context(), f.eng, d, 0, &fsm.StartOptions{Unique: "cart"}, "add", nil, nil)
 					if err != nil {
 						t.Error(err)
 						return
@@ -43,9 +43,9 @@ func TestSendOrStartLosesNothing(t *testing.T) {
 		if handled := f.handled(d.Name()); handled != int(sent.n.Load()) {
 			t.Errorf("%d signals were sent and %d handled", sent.n.Load(), handled)
 		}
-		_, err := fsm.SendOrStart(t.Context(), f.eng, d, 0, fsm.StartOptions{}, "add", nil, nil)
+		_, err := fsm.SendOrStart(t.Context(), f.eng, d, 0, nil, "add", nil, nil)
 		enginetest.As[*fault.Invalid](t, err)
-		_, err = fsm.SendOrStart(t.Context(), f.eng, d, 0, fsm.StartOptions{Unique: "k", UniqueScope: fsm.Always}, "add", nil, nil)
+		_, err = fsm.SendOrStart(t.Context(), f.eng, d, 0, &fsm.StartOptions{Unique: "k", UniqueScope: fsm.Always}, "add", nil, nil)
 		enginetest.As[*fault.Invalid](t, err)
 	})
 }

@@ -156,7 +156,7 @@ func TestCase38ASignalThatNobodyCanReceiveIsAnError(t *testing.T) {
 		enginetest.NoError(t, f.Cancel(t.Context(), cancelled, "no"))
 		for id, want := range map[string]fsm.Status{finished: fsm.Done, failed: fsm.Stopped, cancelled: fsm.Cancelled} {
 			_, err := fsm.Send(t.Context(), f.eng, id, "a", nil, &fsm.SignalOptions{Key: "k"})
-			if got := enginetest.As[*fsm.FinishedError](t, err); got.Status != want || got.ID != id {
+			if got := refused(t, err, true); got.Status != string(want) || got.ID != id {
 				t.Errorf("%+v, want %s", got, want)
 			}
 		}
@@ -199,7 +199,7 @@ func TestCase39ASignalRacesTheEnd(t *testing.T) {
 			for _, s := range started {
 				senders = append(senders, func() {
 					_, err := fsm.Send(t.Context(), f.eng, s.ID, "late", nil, nil)
-					var ended *fsm.FinishedError
+					var ended *perdure.StateError
 					switch {
 					case err == nil:
 						acknowledged.add()

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/dispatch"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/internal/test/enginetest"
@@ -137,7 +138,7 @@ func TestSuspectsRunBesideABacklog(t *testing.T) {
 		enginetest.NoError(t, err)
 		f.crash(2, 4, dead, d, options)
 		for i := range 40 {
-			start(f, d, i+4, &fsm.StartOptions{Priority: fsm.High})
+			start(f, d, i+4, &fsm.StartOptions{Priority: perdure.High})
 		}
 		f.register(d)
 		f.drain()

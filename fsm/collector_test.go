@@ -79,7 +79,7 @@ func collect(ctx context.Context, eng *perdure.Engine, d *fsm.Definition[[]strin
 	if err := journal.Intend(item); err != nil {
 		return err
 	}
-	if _, err := fsm.SendOrStart(ctx, eng, d, nil, fsm.StartOptions{Unique: key}, "item", item, nil); err != nil {
+	if _, err := fsm.SendOrStart(ctx, eng, d, nil, &fsm.StartOptions{Unique: key}, "item", item, nil); err != nil {
 		return err // its fate is unknown
 	}
 	return journal.Acknowledge(item)
@@ -126,7 +126,7 @@ func everyItemWasCollected(t *testing.T, dsn string, journals ...string) {
 		enginetest.NoError(t, err)
 		for _, i := range live {
 			for range 4 { // as many as it needs, once: it cannot end while signals arrive
-				var ended *fsm.FinishedError
+				var ended *perdure.StateError
 				if filled[i.ID] {
 					break
 				}

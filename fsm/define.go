@@ -183,7 +183,7 @@ func (d *Definition[S]) execute(ctx context.Context, e *execution, then func(*de
 
 func (d *Definition[S]) step(ctx context.Context, e *execution, run *Run[S], then func(Outcome, error)) {
 	step := d.steps[e.instance.Step]
-	timeout := e.machines.options.StepTimeout
+	timeout := e.machines.options.Timeout
 	if step.timeout > 0 {
 		timeout = step.timeout
 	}
@@ -221,7 +221,7 @@ func (d *Definition[S]) recoverFrom(ctx context.Context, e *execution, cause err
 // handle calls the error handler.
 func (d *Definition[S]) handle(ctx context.Context, e *execution, run *Run[S], cause error, then func(*decision, error)) {
 	var outcome Outcome
-	e.call(ctx, e.machines.options.StepTimeout, func(ctx context.Context) (err error) {
+	e.call(ctx, e.machines.options.Timeout, func(ctx context.Context) (err error) {
 		outcome, err = d.onError(ctx, run, cause)
 		return err
 	}, func(err error) {

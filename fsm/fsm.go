@@ -60,9 +60,9 @@ type Options struct {
 	// batches that become half as large with every further crash, and only an
 	// instance that crashes alone is quarantined. Default: 5.
 	MaxCrashes int
-	// StepTimeout is how long a step may take unless it says otherwise.
+	// Timeout is how long a step may take unless it says otherwise.
 	// Default: 5 minutes.
-	StepTimeout time.Duration
+	Timeout time.Duration
 	// InlineSteps is how many steps of an instance a process runs in a row
 	// before others get their turn. Default: 100.
 	InlineSteps int
@@ -81,19 +81,10 @@ type Options struct {
 	OnError func(error)
 	// OnCrash is told of every instance whose process was lost. Default: log
 	// it.
-	OnCrash func(Crash)
+	OnCrash func(perdure.Crash)
 	// Random returns numbers in [0, 1) for the jitter of retries.
 	// Default: a random source.
 	Random func() float64
-}
-
-// Crash tells of an instance whose process was lost while it ran.
-type Crash struct {
-	ID string
-	// Crashes is how often that has happened since the instance last moved on.
-	Crashes int
-	// Quarantined says that it will not be run again by itself.
-	Quarantined bool
 }
 
 // Machines runs the instances of the machines that this process knows. It is a
@@ -130,7 +121,9 @@ func New(eng *perdure.Engine, options *Options) (*Machines, error) {
 	rt.Bounds.AllowState(o.MaxState)
 	m.runner = work.New(eng, m.kind(), work.Options{
 		Lease: o.Lease, MaxCrashes: o.MaxCrashes, SweepEvery: min(max(o.Retention/10, time.Minute), time.Hour), OnError: o.OnError, Random: o.Random,
-		OnCrash: func(c work.Crash) { o.OnCrash(Crash{ID: c.ID, Crashes: c.Crashes, Quarantined: c.Quarantined}) },
+		OnCrash: func(c work.Crash) {
+			o.OnCrash(perdure.Crash{Kind: "instance", ID: c.ID, Crashes: c.Crashes, Quarantined: c.Quarantined})
+		},
 	})
 	m.ends = newEnds(m)
 	for name, concurrency := range o.Queues {
@@ -233,7 +226,7 @@ func (o *Options) withDefaults() Options {
 	}
 	defaults(&options.Lease, 30*time.Second)
 	defaults(&options.MaxCrashes, 5)
-	defaults(&options.StepTimeout, 5*time.Minute)
+	defaults(&options.Timeout, 5*time.Minute)
 	defaults(&options.InlineSteps, 100)
 	defaults(&options.Retention, 24*time.Hour)
 	defaults(&options.DeadRetention, core.DeadRetention)
@@ -242,7 +235,7 @@ func (o *Options) withDefaults() Options {
 		options.OnError = func(err error) { slog.Error("run state machines", "error", err) }
 	}
 	if options.OnCrash == nil {
-		options.OnCrash = func(c Crash) {
+		options.OnCrash = func(c perdure.Crash) {
 			slog.Warn("instance lost its process", "id", c.ID, "crashes", c.Crashes, "quarantined", c.Quarantined)
 		}
 	}
@@ -273,8 +266,8 @@ func (o Options) validate() error {
 		return fault.Invalidf("Options.Lease", "is %v; at least 1s is needed", o.Lease)
 	case o.MaxCrashes < 1:
 		return fault.Invalidf("Options.MaxCrashes", "is %d; at least 1 is needed", o.MaxCrashes)
-	case o.StepTimeout < 0:
-		return fault.Invalidf("Options.StepTimeout", "is negative")
+	case o.Timeout < 0:
+		return fault.Invalidf("Options.Timeout", "is negative")
 	case o.InlineSteps < 1:
 		return fault.Invalidf("Options.InlineSteps", "is %d; at least 1 is needed", o.InlineSteps)
 	case o.MaxState < 2 || o.MaxState > 64<<20:

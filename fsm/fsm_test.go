@@ -178,9 +178,9 @@ func TestOrderFulfilment(t *testing.T) {
 		if diff := cmp.Diff(want, string(f.get(id).Result)); diff != "" {
 			t.Errorf("result (-want +got):\n%s", diff)
 		}
-		var ended *fsm.FinishedError
+		var ended *perdure.StateError
 		if _, err := fsm.Send(t.Context(), f.eng, id, "paid", nil, nil); !errors.As(err, &ended) {
-			t.Errorf("signal to an ended instance: %v, want *FinishedError", err)
+			t.Errorf("signal to an ended instance: %v, want *perdure.StateError", err)
 		}
 	})
 }
@@ -341,7 +341,7 @@ func TestSendOrStart(t *testing.T) {
 		f.register(d)
 		var id string
 		for i := range 3 {
-			started, err := fsm.SendOrStart(t.Context(), f.eng, d, 0, fsm.StartOptions{Unique: "cart 1"}, "add", i, nil)
+			started, err := fsm.SendOrStart(t.Context(), f.eng, d, 0, &fsm.StartOptions{Unique: "cart 1"}, "add", i, nil)
 			if err != nil || started.Duplicate != (i > 0) {
 				t.Fatalf("send %d: %+v, %v", i, started, err)
 			}

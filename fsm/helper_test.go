@@ -110,7 +110,7 @@ func quiet(lost *counter) *fsm.Options {
 				lost.add()
 			}
 		},
-		OnCrash: func(fsm.Crash) {},
+		OnCrash: func(perdure.Crash) {},
 	}
 }
 
@@ -283,3 +283,14 @@ func (f *fixture) wantResult(id, want string) {
 
 // minute is longer than any lease of the tests.
 const minute = time.Minute
+
+// refused ends the test unless err is the error of an operation that the status of an
+// instance does not allow.
+func refused(t testing.TB, err error, finished bool) *perdure.StateError {
+	t.Helper()
+	state := enginetest.As[*perdure.StateError](t, err)
+	if state.Kind != "instance" || state.Finished != finished {
+		t.Fatalf("error is %+v, want one of an instance, finished: %v", state, finished)
+	}
+	return state
+}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
@@ -17,7 +18,7 @@ import (
 // asks to try again is tried again, as the engine does.
 func (s *stage) session(name string, mutate mutation, fn func(ctx context.Context, m *Machines) error) interleave.Session {
 	return interleave.Session{Name: name, Run: func(ctx context.Context, c *interleave.Conn) error {
-		m, err := New(s.eng, &Options{OnError: func(error) {}, OnCrash: func(Crash) {}})
+		m, err := New(s.eng, &Options{OnError: func(error) {}, OnCrash: func(perdure.Crash) {}})
 		if err != nil {
 			return err
 		}
@@ -75,9 +76,9 @@ func (s *stage) deliver(name string, mutate mutation, target int) interleave.Ses
 		}
 		defer tx.Rollback()
 		var duplicate bool
-		var ended *FinishedError
+		var ended *perdure.StateError
 		stmts := m.rt.Store.DeliverSignal(store.NewSignal{Target: id(target), Name: "go", Payload: "1", Room: 10}, m.rt.Now(),
-			func(status string) error { return &FinishedError{ID: id(target), Status: Status(status)} }, func() error { return &InboxFullError{} }, &duplicate, func(string) {})
+			func(status string) error { return stateError(id(target), Status(status)) }, func() error { return &InboxFullError{} }, &duplicate, func(string) {})
 		if err := tx.Run(ctx, stmts...); errors.As(err, &ended) {
 			s.tell(name, "ended")
 			return nil
@@ -144,7 +145,7 @@ func (s *stage) begin(name string, mutate mutation, n store.NewInstance) interle
 func (s *stage) cancel(name string, mutate mutation, n int) interleave.Session {
 	return s.session(name, mutate, func(ctx context.Context, m *Machines) error {
 		_, err := m.tryEnd(ctx, id(n), Cancelled, "no", false)
-		var ended *FinishedError
+		var ended *perdure.StateError
 		if errors.As(err, &ended) {
 			s.tell(name, string(ended.Status))
 			return nil

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/test/interleave"
 )
@@ -22,7 +23,7 @@ func (s *stage) piece(name string, mutate mutation) interleave.Session {
 
 // rest ends what the pieces of a schedule have left of the tree of instance 1.
 func (s *stage) rest() error {
-	m, err := New(s.eng, &Options{OnError: func(error) {}, OnCrash: func(Crash) {}})
+	m, err := New(s.eng, &Options{OnError: func(error) {}, OnCrash: func(perdure.Crash) {}})
 	if err != nil {
 		return err
 	}

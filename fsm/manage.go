@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/store"
@@ -20,7 +21,7 @@ type Instance struct {
 	State      json.RawMessage
 	Status     Status
 	Queue      string
-	Priority   Priority
+	Priority   perdure.Priority
 	// Attempt counts the runs of the current step from 1, up to the run that is in
 	// progress or comes next. Failures is the number of runs that failed, Crashes the
 	// number of crashes.
@@ -133,7 +134,7 @@ func (m *Machines) Wait(ctx context.Context, id string) (Instance, error) {
 func view(v store.InstanceView) Instance {
 	i := Instance{
 		ID: v.ID, Definition: v.FSM, Version: v.Version, Step: v.Step, State: json.RawMessage(v.State), Status: Status(v.Status), Queue: v.Queue,
-		Priority: Priority(v.Priority), Attempt: v.Attempt + 1, Failures: v.Failures, Crashes: v.Crashes, Parent: text(v.Parent), Partition: text(v.Partition),
+		Priority: perdure.Priority(v.Priority), Attempt: v.Attempt + 1, Failures: v.Failures, Crashes: v.Crashes, Parent: text(v.Parent), Partition: text(v.Partition),
 		Unique: text(v.UniqueKey), Error: text(v.Error), Created: v.Created.UTC(), Due: v.Due.UTC(), Deadline: utc(v.Deadline), Finished: utc(v.Finished),
 		Unreceived: v.Unreceived, CancelReason: text(v.CancelReason), OnCancel: text(v.CancelStep),
 	}

@@ -53,7 +53,7 @@ func (m *Machines) purge(ctx context.Context, age time.Duration, dead bool) (int
 }
 
 // Delete removes an instance that has ended, with its history, attempts, signals
-// and keys. It returns a *fault.NotFound if there is none and a *LiveError if the
+// and keys. It returns a *fault.NotFound if there is none and a *perdure.StateError if the
 // instance, or the parent that may still read it, has not ended.
 func (m *Machines) Delete(ctx context.Context, id string) error {
 	return m.eng.Update(ctx, func(tx *perdure.Tx) error { return m.DeleteIn(tx, id) })
@@ -82,9 +82,9 @@ func (m *Machines) DeleteIn(tx *perdure.Tx, id string) error {
 	case !found:
 		return tx.Fail(&fault.NotFound{Kind: "instance", ID: id})
 	case !ended:
-		return tx.Fail(&LiveError{ID: id})
+		return tx.Fail(stateError(id, live))
 	case needed:
-		return tx.Fail(&LiveError{ID: parent})
+		return tx.Fail(stateError(parent, live))
 	}
 	return tx.Attach(nil, st.DeleteInstances([]string{id})...)
 }

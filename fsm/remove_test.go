@@ -121,7 +121,7 @@ func TestDeleteRemovesOneInstanceThatHasEnded(t *testing.T) {
 		enginetest.NoError(t, f.Delete(t.Context(), dead))
 		enginetest.As[*fault.NotFound](t, f.Delete(t.Context(), dead))
 		enginetest.As[*fault.Invalid](t, f.Delete(t.Context(), "x"))
-		enginetest.As[*fsm.LiveError](t, f.Delete(t.Context(), live))
+		refused(t, f.Delete(t.Context(), live), false)
 		f.wantStatus(other, fsm.Failed)
 		f.wantStatus(live, fsm.AwaitingSignal)
 		again, err := fsm.Start(t.Context(), f.eng, stopping, 1, &fsm.StartOptions{Unique: "k", UniqueScope: fsm.Always})
@@ -152,7 +152,7 @@ func TestDeleteKeepsTheChildrenOfAParentThatHasNotEnded(t *testing.T) {
 		if len(children) != 1 {
 			t.Fatalf("%d children are done", len(children))
 		}
-		if needed := enginetest.As[*fsm.LiveError](t, f.Delete(t.Context(), children[0].ID)); needed.ID != id {
+		if needed := refused(t, f.Delete(t.Context(), children[0].ID), false); needed.ID != id {
 			t.Errorf("it is needed by %q, want %q", needed.ID, id)
 		}
 		f.after(time.Hour)

@@ -200,7 +200,7 @@ func TestTheEndOfATreeThatIsRetriedLeavesNoTrace(t *testing.T) {
 			want := play(fans, partitions[0], func(string) { f.drain() })
 			end := func(id string) {
 				err := f.Cancel(f.t.Context(), id, "a mistake")
-				if ended := (*fsm.FinishedError)(nil); err != nil && !errors.As(err, &ended) {
+				if ended := (*perdure.StateError)(nil); err != nil && !errors.As(err, &ended) {
 					f.t.Error(err)
 				}
 			}

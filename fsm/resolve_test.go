@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/dispatch"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/internal/test/enginetest"
@@ -20,7 +21,7 @@ func noCrash(t *testing.T) *fsm.Options {
 	return &fsm.Options{
 		Lease:   time.Hour,
 		OnError: func(error) {},
-		OnCrash: func(c fsm.Crash) { t.Errorf("instance %s counted a crash", c.ID) },
+		OnCrash: func(c perdure.Crash) { t.Errorf("instance %s counted a crash", c.ID) },
 	}
 }
 
@@ -234,7 +235,7 @@ func TestAfterAnOutageOthersMayRenewTheirLeasesFirst(t *testing.T) {
 	var lost counter
 	holder := f.other(quiet(&lost))
 	holder.register(d)
-	back := f.other(&fsm.Options{OnError: func(error) {}, OnCrash: func(fsm.Crash) { crashes.add() }})
+	back := f.other(&fsm.Options{OnError: func(error) {}, OnCrash: func(perdure.Crash) { crashes.add() }})
 	back.register(d)
 	id := start(f, d, 0, nil)
 	wait := holder.beginBeside()
@@ -268,7 +269,7 @@ func TestAfterAnOutageALostProcessIsTakenOver(t *testing.T) {
 	var lost, crashes counter
 	holder := f.other(quiet(&lost))
 	holder.register(d)
-	back := f.other(&fsm.Options{OnError: func(error) {}, OnCrash: func(fsm.Crash) { crashes.add() }})
+	back := f.other(&fsm.Options{OnError: func(error) {}, OnCrash: func(perdure.Crash) { crashes.add() }})
 	back.register(d)
 	id := start(f, d, 0, nil)
 	wait := holder.beginBeside()
@@ -299,7 +300,7 @@ func TestTheOwnExpiredLeaseIsNotACrash(t *testing.T) {
 			t.Parallel()
 			var lost counter
 			options := quiet(&lost)
-			options.OnCrash = func(c fsm.Crash) { t.Errorf("instance %s counted a crash", c.ID) }
+			options.OnCrash = func(c perdure.Crash) { t.Errorf("instance %s counted a crash", c.ID) }
 			f := newFixture(t, enginetest.New(t, name), options)
 			g := newGate(t)
 			var runs counter

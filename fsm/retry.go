@@ -26,7 +26,7 @@ import (
 // A deadline that has passed is removed. A pending delay or backoff keeps its due
 // time.
 //
-// Retry fails with *FinishedError if the instance is done, with *LiveError if it has
+// Retry fails with *perdure.StateError if the instance is done, with *perdure.StateError if it has
 // not ended, and with *fault.Duplicate if its unique key was taken since.
 func (m *Machines) Retry(ctx context.Context, id string) error {
 	if !validID(id) {
@@ -53,11 +53,6 @@ func (m *Machines) Retry(ctx context.Context, id string) error {
 	return nil
 }
 
-// LiveError says that an instance has not ended.
-type LiveError struct{ ID string }
-
-func (e *LiveError) Error() string { return fmt.Sprintf("instance %q has not ended", e.ID) }
-
 // reviving takes ends of instances back in one transaction.
 type reviving struct {
 	machines *Machines
@@ -79,9 +74,9 @@ func (r *reviving) one(ctx context.Context, id string) (enter []sqldb.Stmt, err 
 	case err != nil:
 		return nil, err
 	case ended == "":
-		return nil, &LiveError{ID: id}
+		return nil, stateError(id, live)
 	case ended == Done:
-		return nil, &FinishedError{ID: id, Status: ended}
+		return nil, stateError(id, ended)
 	}
 	enter, taken, err := r.all(ctx, []store.Instance{instance})
 	if owner, ok := taken[id]; ok && err == nil {

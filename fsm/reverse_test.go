@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/internal/test/enginetest"
 )
@@ -247,7 +248,7 @@ func (f *fixture) play(d *fsm.Definition[program], events []event, settle func(i
 			settle(id)
 			continue
 		}
-		var ended *fsm.FinishedError
+		var ended *perdure.StateError
 		if _, err := fsm.Send(f.t.Context(), f.eng, id, e.signal, n, nil); err != nil && !errors.As(err, &ended) {
 			f.t.Fatal(err)
 		}
@@ -275,7 +276,7 @@ func TestAnEndThatIsRetriedLeavesNoTrace(t *testing.T) {
 				f.drain()
 				broken = false
 				if r.IntN(3) == 0 {
-					var ended *fsm.FinishedError
+					var ended *perdure.StateError
 					if err := f.Cancel(f.t.Context(), id, "a mistake"); err != nil && !errors.As(err, &ended) {
 						f.t.Error(err)
 					}

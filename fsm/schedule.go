@@ -16,21 +16,7 @@ import (
 	"github.com/perdure/perdure/internal/work"
 )
 
-// Missed says what becomes of ticks that passed while no process ran.
-type Missed string
-
-// The ways to treat missed ticks.
-const (
-	// RunOnce starts one instance for all of them.
-	RunOnce Missed = "once"
-	// SkipMissed starts none that is more than a minute late.
-	SkipMissed Missed = "skip"
-	// RunAll starts one for each, the oldest first, at most
-	// ScheduleOptions.MaxMissed.
-	RunAll Missed = "all"
-)
-
-// DefaultMaxMissed is how many missed ticks RunAll makes up for.
+// DefaultMaxMissed is how many missed ticks perdure.MissedAll makes up for.
 const DefaultMaxMissed = 100
 
 // ScheduleOptions configure a schedule. The zero value of every field is its
@@ -39,9 +25,9 @@ type ScheduleOptions struct {
 	// Zone is the IANA time zone of a cron expression. Default: UTC.
 	Zone string
 	// Missed says what becomes of ticks that passed while no process ran.
-	// Default: RunOnce.
-	Missed Missed
-	// MaxMissed bounds RunAll. Default: DefaultMaxMissed.
+	// Default: perdure.MissedOnce.
+	Missed perdure.Missed
+	// MaxMissed bounds perdure.MissedAll. Default: DefaultMaxMissed.
 	MaxMissed int
 	// Start configures the instances that are started. With a Unique key a tick
 	// is dropped while the instance of the last one is live. Its At and Delay
@@ -71,8 +57,8 @@ type ScheduleStatus struct {
 	Spec, Zone string
 	// Text is the same in words.
 	Text   string
-	Missed Missed
-	// MaxMissed bounds RunAll.
+	Missed perdure.Missed
+	// MaxMissed bounds perdure.MissedAll.
 	MaxMissed int
 	Paused    bool
 	// State is the state of the instances that it starts, and Start how it
@@ -133,7 +119,7 @@ func prepareSchedule[S any](name, spec string, d *Definition[S], state S, option
 	if options != nil {
 		o = *options
 	}
-	defaults(&o.Missed, RunOnce)
+	defaults(&o.Missed, perdure.MissedOnce)
 	defaults(&o.MaxMissed, DefaultMaxMissed)
 	if err := edge.Name("schedule", name); err != nil {
 		return store.Schedule{}, cron.Schedule{}, err
@@ -235,7 +221,7 @@ func scheduleStatus(s store.Schedule) (ScheduleStatus, error) {
 	spec, ticks, err := readSpec(s)
 	status := ScheduleStatus{
 		Name: s.Name, Definition: s.FSM, Version: s.Version, Spec: ticks.String(), Zone: ticks.Zone(), Text: ticks.Describe(),
-		Missed: Missed(spec.Missed), MaxMissed: spec.MaxMissed, Paused: s.Paused, Start: startOptions(spec.Start),
+		Missed: perdure.Missed(spec.Missed), MaxMissed: spec.MaxMissed, Paused: s.Paused, Start: startOptions(spec.Start),
 		Next: utc(s.Next), Last: utc(s.Last), ticks: ticks,
 	}
 	if spec.Start.State != "" { // a spec that cannot be read has none
@@ -310,9 +296,9 @@ const lateness = time.Minute
 func (s scheduleSpec) due(ticks cron.Schedule, tick, now time.Time) []time.Time {
 	missed, _ := cron.Missed(ticks, tick, now, cron.Policy(s.Missed), s.MaxMissed-1) // and the tick itself
 	switch {
-	case Missed(s.Missed) == SkipMissed && now.Sub(tick) > lateness:
+	case perdure.Missed(s.Missed) == perdure.MissedSkip && now.Sub(tick) > lateness:
 		return nil
-	case Missed(s.Missed) == RunOnce && len(missed) > 0:
+	case perdure.Missed(s.Missed) == perdure.MissedOnce && len(missed) > 0:
 		return missed
 	}
 	return append([]time.Time{tick}, missed...)

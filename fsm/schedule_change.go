@@ -18,8 +18,8 @@ type ScheduleChange struct {
 	// Spec is the cron expression or interval, Zone its time zone.
 	Spec, Zone *string
 	// Missed says what becomes of ticks that passed while no process ran.
-	Missed *Missed
-	// MaxMissed bounds RunAll.
+	Missed *perdure.Missed
+	// MaxMissed bounds perdure.MissedAll.
 	MaxMissed *int
 	// Paused keeps the schedule from firing.
 	Paused *bool
@@ -93,7 +93,7 @@ func (c ScheduleChange) apply(s scheduleSpec, limit int) (scheduleSpec, cron.Sch
 		}
 		s.Start.State = string(state)
 	}
-	return s, ticks, validMissed(Missed(s.Missed), s.MaxMissed)
+	return s, ticks, validMissed(perdure.Missed(s.Missed), s.MaxMissed)
 }
 
 // ticks returns those of the change, or the old ones if it does not concern them:
@@ -113,7 +113,7 @@ func (c ScheduleChange) ticks(old cron.Spec) (cron.Schedule, error) {
 	return cron.Parse(spec, zone)
 }
 
-func validMissed(missed Missed, most int) error {
+func validMissed(missed perdure.Missed, most int) error {
 	if most < 1 || most > chunk {
 		return fault.Invalidf("ScheduleOptions.MaxMissed", "is %d; 1 to %d are possible", most, chunk)
 	}
@@ -122,7 +122,7 @@ func validMissed(missed Missed, most int) error {
 
 // startOptions returns how the instances of a schedule are started.
 func startOptions(n store.NewInstance) StartOptions {
-	o := StartOptions{Queue: n.Queue, Step: n.Step, Priority: Priority(n.Priority), UniqueScope: Scope(n.UniqueScope)}
+	o := StartOptions{Queue: n.Queue, Step: n.Step, Priority: perdure.Priority(n.Priority), UniqueScope: Scope(n.UniqueScope)}
 	if n.Deadline != nil {
 		o.Deadline = *n.Deadline
 	}

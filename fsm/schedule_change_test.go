@@ -29,7 +29,7 @@ func TestAChangeOfAScheduleLeavesTheRestAsItIs(t *testing.T) {
 		d, runs := counting("report")
 		f.register(d)
 		f.schedule("hourly", "0 * * * *", d, &fsm.ScheduleOptions{
-			Zone: "Europe/Berlin", Missed: fsm.RunAll, MaxMissed: 7, Start: &fsm.StartOptions{Priority: fsm.High, Unique: "one", Deadline: time.Hour},
+			Zone: "Europe/Berlin", Missed: perdure.MissedAll, MaxMissed: 7, Start: &fsm.StartOptions{Priority: perdure.High, Unique: "one", Deadline: time.Hour},
 		})
 		f.after(time.Hour)
 		before := f.scheduled("hourly")
@@ -40,7 +40,7 @@ func TestAChangeOfAScheduleLeavesTheRestAsItIs(t *testing.T) {
 		if string(got.State) != "9" || got.Start != before.Start || got.Start.Unique != "one" || got.Start.Deadline != time.Hour || got.MaxMissed != 7 {
 			t.Errorf("the start became %s, %+v", got.State, got.Start)
 		}
-		if got.Spec != before.Spec || got.Zone != "Europe/Berlin" || got.Missed != fsm.RunAll || !got.Next.Equal(before.Next) || !got.Last.Equal(before.Last) {
+		if got.Spec != before.Spec || got.Zone != "Europe/Berlin" || got.Missed != perdure.MissedAll || !got.Next.Equal(before.Next) || !got.Last.Equal(before.Last) {
 			t.Errorf("the schedule became %+v, was %+v", got, before)
 		}
 		f.after(time.Hour)
@@ -83,7 +83,7 @@ func TestAChangeThatIsRefusedChangesNothing(t *testing.T) {
 		f.register(d)
 		f.schedule("s", "0 * * * *", d, nil)
 		before := f.scheduled("s")
-		never, nowhere, maybe, none, no := "0 0 30 2 *", "Mars/Base", fsm.Missed("maybe"), 0, false
+		never, nowhere, maybe, none, no := "0 0 30 2 *", "Mars/Base", perdure.Missed("maybe"), 0, false
 		for what, change := range map[string]fsm.ScheduleChange{
 			"impossible date": {Spec: &never}, "unknown zone": {Zone: &nowhere}, "unknown policy": {Missed: &maybe}, "no missed": {MaxMissed: &none}, "no JSON": {State: json.RawMessage(`{`)},
 		} {

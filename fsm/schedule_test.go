@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/fsm"
 )
@@ -55,8 +56,8 @@ func TestScheduleFiresEveryTickOnce(t *testing.T) {
 // the tests of internal/cron.
 func TestScheduleMakesUpForMissedTicks(t *testing.T) {
 	each(t, func(f *fixture) {
-		want := map[fsm.Missed]int64{fsm.SkipMissed: 0, fsm.RunOnce: 1, fsm.RunAll: 2}
-		counts := map[fsm.Missed]*atomic.Int64{}
+		want := map[perdure.Missed]int64{perdure.MissedSkip: 0, perdure.MissedOnce: 1, perdure.MissedAll: 2}
+		counts := map[perdure.Missed]*atomic.Int64{}
 		for missed := range want {
 			d, runs := counting(string(missed))
 			f.register(d)
@@ -119,7 +120,7 @@ func TestSchedulePausesAndEnds(t *testing.T) {
 		f.register(d)
 		f.schedule("s", "@every 1m", d, &fsm.ScheduleOptions{Paused: true})
 		f.after(time.Hour)
-		f.schedule("s", "@every 1m", d, &fsm.ScheduleOptions{Missed: fsm.SkipMissed})
+		f.schedule("s", "@every 1m", d, &fsm.ScheduleOptions{Missed: perdure.MissedSkip})
 		f.drain()
 		if got := runs.Load(); got != 0 {
 			t.Errorf("%d runs while paused", got)

@@ -27,14 +27,6 @@ type Delivered struct {
 	Duplicate bool
 }
 
-// FinishedError says that an instance has ended and takes nothing more.
-type FinishedError struct {
-	ID     string
-	Status Status
-}
-
-func (e *FinishedError) Error() string { return fmt.Sprintf("instance %q is %s", e.ID, e.Status) }
-
 // MaxInbox is the largest number of signals that the inbox of an instance holds.
 const MaxInbox = 10_000
 
@@ -50,7 +42,7 @@ func (e *InboxFullError) Error() string {
 }
 
 // Send sends a signal to an instance and returns when it is durable. It fails
-// with *fault.NotFound or *FinishedError if the instance cannot receive it, and with
+// with *fault.NotFound or *perdure.StateError if the instance cannot receive it, and with
 // *InboxFullError if its inbox is full.
 func Send(ctx context.Context, eng *perdure.Engine, id, name string, payload any, options *SignalOptions) (Delivered, error) {
 	var delivered *Delivered
@@ -67,7 +59,7 @@ func Send(ctx context.Context, eng *perdure.Engine, id, name string, payload any
 // SendIn records a signal in a unit of work. What came of it is known when the
 // unit is committed.
 func SendIn(tx *perdure.Tx, id, name string, payload any, options *SignalOptions) (*Delivered, error) {
-	return send(tx, id, name, payload, options, func(status string) error { return &FinishedError{ID: id, Status: Status(status)} })
+	return send(tx, id, name, payload, options, func(status string) error { return stateError(id, Status(status)) })
 }
 
 // send records a signal; ended makes the error for a target that has ended.
@@ -129,13 +121,13 @@ func (m *Machines) Inbox(ctx context.Context, id string) ([]Signal, error) {
 
 // SendOrStart sends a signal to the instance that has a unique key, and starts
 // one first if there is none. options must have the Unique key; its scope is Live.
-func SendOrStart[S any](ctx context.Context, eng *perdure.Engine, d *Definition[S], state S, options StartOptions, name string, payload any, signal *SignalOptions) (Started, error) {
-	if options.Unique == "" || options.UniqueScope != Live {
-		return Started{}, fault.Invalidf("StartOptions.Unique", "is needed, with the scope Live, to find the instance")
+func SendOrStart[S any](ctx context.Context, eng *perdure.Engine, d *Definition[S], state S, options *StartOptions, name string, payload any, signal *SignalOptions) (Started, error) {
+	if options == nil || options.Unique == "" || options.UniqueScope != Live {
+		return Started{}, fault.Invalidf("StartOptions.Unique", "is required, with the scope Live, to find the instance")
 	}
 	var started Started
 	err := eng.Update(ctx, func(tx *perdure.Tx) error {
-		found, err := StartIn(tx, d, state, &options)
+		found, err := StartIn(tx, d, state, options)
 		if err != nil {
 			return err
 		}
@@ -145,7 +137,7 @@ func SendOrStart[S any](ctx context.Context, eng *perdure.Engine, d *Definition[
 		started = *found
 		_, err = send(tx, started.ID, name, payload, signal, func(status string) error {
 			// It ended after its key was found: start over.
-			return &sqldb.Transient{Err: &FinishedError{ID: started.ID, Status: Status(status)}}
+			return &sqldb.Transient{Err: stateError(started.ID, Status(status))}
 		})
 		return err
 	})

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/internal/test/enginetest"
@@ -50,11 +51,11 @@ func TestRegisteringNoDefinitionIsAnError(t *testing.T) {
 	})
 }
 
-func TestRunAllStartsNoMoreThanMaxMissed(t *testing.T) {
+func TestMissedAllStartsNoMoreThanMaxMissed(t *testing.T) {
 	for most, want := range map[int]int64{1: 1, 3: 3} {
 		each2(t, most, func(f *fixture) {
 			f.register(leaf)
-			enginetest.NoError(f.t, fsm.SetSchedule(f.t.Context(), f.eng, "all", "@every 1m", leaf, 1, &fsm.ScheduleOptions{Missed: fsm.RunAll, MaxMissed: most}))
+			enginetest.NoError(f.t, fsm.SetSchedule(f.t.Context(), f.eng, "all", "@every 1m", leaf, 1, &fsm.ScheduleOptions{Missed: perdure.MissedAll, MaxMissed: most}))
 			f.after(time.Hour)
 			f.wantRows("finished", want)
 		})

@@ -12,16 +12,6 @@ import (
 	"github.com/perdure/perdure/internal/tracing"
 )
 
-// Priority orders instances that are due: the more urgent run first.
-type Priority int
-
-// The priorities.
-const (
-	High   Priority = -1
-	Normal Priority = 0
-	Low    Priority = 1
-)
-
 // Scope says how long an instance occupies its unique key. Every scope, once
 // left, cannot be entered again, so a key never conflicts later.
 type Scope int
@@ -47,7 +37,7 @@ type StartOptions struct {
 	// Queue is the queue to run in. Default: that of the definition.
 	Queue string
 	// Priority is the urgency among instances that are due. Default: Normal.
-	Priority Priority
+	Priority perdure.Priority
 	// At is when the first step is due. In the past: now. Default: now.
 	At time.Time
 	// Delay is how long to wait before the first step, by the clock of the
@@ -264,12 +254,12 @@ func (o StartOptions) validate() error {
 		}
 	}
 	switch {
-	case o.Priority < High || o.Priority > Low:
+	case o.Priority < perdure.High || o.Priority > perdure.Low:
 		return fault.Invalidf("StartOptions.Priority", "is %d; High, Normal and Low are possible", o.Priority)
 	case o.UniqueScope < Live || o.UniqueScope > Always:
 		return fault.Invalidf("StartOptions.UniqueScope", "is none of the closed scopes")
 	case o.Delay != 0 && !o.At.IsZero():
-		return fault.Invalidf("StartOptions", "has both At and Delay")
+		return fault.Invalidf("StartOptions", "must set At or Delay, not both")
 	}
 	if err := edge.Delay("StartOptions.Delay", o.Delay); err != nil {
 		return err

@@ -121,7 +121,7 @@ func (m tortured) open(ctx context.Context, dsn string) (*perdure.Engine, *fsm.M
 	}
 	machines, err := fsm.New(eng, &fsm.Options{
 		Queues: map[string]int{fsm.DefaultQueue: 20}, Lease: 2 * time.Second, MaxCrashes: 1 << 30, InlineSteps: 3,
-		OnError: func(error) {}, OnCrash: func(fsm.Crash) {},
+		OnError: func(error) {}, OnCrash: func(perdure.Crash) {},
 	})
 	if err != nil {
 		return nil, nil, nil, err

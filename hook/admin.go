@@ -24,7 +24,7 @@ type Record struct {
 	ID, Namespace, Name string
 	Payload             json.RawMessage
 	Status              Status
-	Priority            Priority
+	Priority            perdure.Priority
 	Retry               retry.Policy
 	// Attempts counts the executions that ended, Crashes those that lost
 	// their process.
@@ -62,15 +62,6 @@ const (
 	// MaxLimit is how many hooks List returns at most.
 	MaxLimit = 1000
 )
-
-// StateError says that a hook exists but its status does not allow what was
-// asked of it.
-type StateError struct {
-	ID     string
-	Status Status
-}
-
-func (e *StateError) Error() string { return fmt.Sprintf("hook %q is %s", e.ID, e.Status) }
 
 // Admin lists and manages the hooks of all namespaces, with or without their
 // handlers.
@@ -142,7 +133,7 @@ func (a *Admin) Attempts(ctx context.Context, id string) ([]retry.Attempt, error
 }
 
 // Retry makes a hook due now: one that has ended starts over with all its
-// attempts, one that waits waits no longer. One that runs is a *StateError.
+// attempts, one that waits waits no longer. One that runs is a *perdure.StateError.
 func (a *Admin) Retry(ctx context.Context, id string) error {
 	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.RetryIn(tx, id) })
 }
@@ -154,7 +145,7 @@ func (a *Admin) RetryIn(tx *perdure.Tx, id string) error {
 }
 
 // Cancel keeps a hook from being run. If it is running, its context ends soon
-// and what comes of it is dropped. One that has ended is a *StateError.
+// and what comes of it is dropped. One that has ended is a *perdure.StateError.
 func (a *Admin) Cancel(ctx context.Context, id string) error {
 	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.CancelIn(tx, id) })
 }
@@ -166,7 +157,7 @@ func (a *Admin) CancelIn(tx *perdure.Tx, id string) error {
 }
 
 // Delete removes a hook for good, whatever has become of it. One that runs is a
-// *StateError: cancel it first.
+// *perdure.StateError: cancel it first.
 func (a *Admin) Delete(ctx context.Context, id string) error {
 	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.DeleteIn(tx, id) })
 }
@@ -186,7 +177,7 @@ func (a *Admin) change(tx *perdure.Tx, verb, id string, act func(effect.Run) (st
 	found, err := act(func(stmts ...sqldb.Stmt) error { return runner.Run(tx.Context(), stmts...) })
 	var refused *effect.RefusedError
 	if errors.As(err, &refused) {
-		err = &StateError{ID: id, Status: status(refused.Status)}
+		err = &perdure.StateError{Kind: "hook", ID: id, Status: string(status(refused.Status)), Finished: status(refused.Status).Finished()}
 	}
 	if err != nil {
 		return tx.Fail(fmt.Errorf("%s hook: %w", verb, err))
@@ -279,7 +270,7 @@ func decodeCursor(cursor string) (time.Time, string, error) {
 func record(h store.Hook) Record {
 	r := Record{
 		ID: h.ID, item: h.Item, Namespace: h.Namespace, Name: h.Name, Payload: json.RawMessage(h.Payload), Status: status(h.Status),
-		Priority: Priority(h.Priority), Attempts: h.Attempts, MaxAttempts: h.MaxAttempts, Crashes: h.Crashes,
+		Priority: perdure.Priority(h.Priority), Attempts: h.Attempts, MaxAttempts: h.MaxAttempts, Crashes: h.Crashes,
 		Error: value(h.Error), Unit: h.Unit, Created: h.Created.UTC(), NextAttempt: utc(h.NextAttempt), Due: h.Due.UTC(),
 		LastAttempt: utc(h.LastAttempt), Finished: utc(h.Finished), LeaseExpires: utc(h.LeaseExpires),
 	}

@@ -99,7 +99,7 @@ func measure(b *testing.B, db enginetest.Database, delay time.Duration) {
 		due := time.Now().Add(delay)
 		options := &hook.TriggerOptions{}
 		if delay > 0 {
-			options.ProcessAt = due
+			options.At = due
 		}
 		enginetest.NoError(b, eng.Update(context.Background(), func(tx *perdure.Tx) error {
 			_, err := hooks.TriggerIn(tx, "a", 1, options)

@@ -32,7 +32,7 @@ func child() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	hooks, err := hook.New(eng, "test", &hook.Options{Lease: time.Second, MaxCrashes: 4, OnCrash: func(hook.Crash) {}})
+	hooks, err := hook.New(eng, "test", &hook.Options{Lease: time.Second, MaxCrashes: 4, OnCrash: func(perdure.Crash) {}})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

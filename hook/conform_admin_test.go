@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/hook"
 	"github.com/perdure/perdure/internal/core"
@@ -141,9 +142,9 @@ func (Conformance) AnOperatorCancels(t *testing.T, db enginetest.Database) {
 	wait := begin(t, f.hooks)
 	enginetest.Eventually(t, "the hook runs", func() bool { return f.runs.count() == 1 && f.clock.Timers() == 3 })
 
-	retried := enginetest.As[*hook.StateError](t, f.admin.Retry(ctx, running))
-	equal(t, "status", retried.Status, hook.Processing)
-	enginetest.As[*hook.StateError](t, f.admin.Delete(ctx, running))
+	retried := enginetest.As[*perdure.StateError](t, f.admin.Retry(ctx, running))
+	equal(t, "status", hook.Status(retried.Status), hook.Processing)
+	enginetest.As[*perdure.StateError](t, f.admin.Delete(ctx, running))
 	enginetest.NoError(t, f.admin.Cancel(ctx, running))
 	f.clock.Advance(500 * time.Millisecond) // the next look
 	enginetest.Is(t, <-ended, core.ErrTaken)
@@ -151,7 +152,7 @@ func (Conformance) AnOperatorCancels(t *testing.T, db enginetest.Database) {
 	r := f.is(t, running, hook.Cancelled)
 	equal(t, "attempts", r.Attempts, 0)
 
-	equal(t, "status", enginetest.As[*hook.StateError](t, f.admin.Cancel(ctx, running)).Status, hook.Cancelled)
+	equal(t, "status", enginetest.As[*perdure.StateError](t, f.admin.Cancel(ctx, running)).Status, string(hook.Cancelled))
 	enginetest.NoError(t, f.admin.Delete(ctx, running))
 	for _, change := range []func(context.Context, string) error{f.admin.Retry, f.admin.Cancel, f.admin.Delete} {
 		equal(t, "kind", enginetest.As[*fault.NotFound](t, change(ctx, running)).Kind, "hook")

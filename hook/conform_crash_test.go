@@ -51,10 +51,10 @@ func (f *fixture) abandon(t testing.TB, lease time.Duration) {
 // crashes collects what OnCrash is told.
 type crashes struct {
 	mu   sync.Mutex
-	told []hook.Crash
+	told []perdure.Crash
 }
 
-func (c *crashes) add(crash hook.Crash) {
+func (c *crashes) add(crash perdure.Crash) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.told = append(c.told, crash)
@@ -81,7 +81,7 @@ func (Conformance) Case22And23AnExpiredClaimIsRunAgainAndALiveOneIsNot(t *testin
 	equal(t, "attempts", r.Attempts, 1)
 	equal(t, "crashes", r.Crashes, 1)
 	equal(t, "crashes as the handler saw them", f.runs.all()[0].Crashes, 1)
-	if !slices.Equal(seen.told, []hook.Crash{{ID: id, Name: "a", Crashes: 1}}) {
+	if !slices.Equal(seen.told, []perdure.Crash{{Kind: "hook", ID: id, Name: "a", Crashes: 1}}) {
 		t.Fatalf("OnCrash was told %+v", seen.told)
 	}
 }
@@ -108,7 +108,7 @@ func (Conformance) Case24AHookThatKeepsCrashingIsQuarantined(t *testing.T, db en
 	equal(t, "crashes", r.Crashes, 3)
 	equal(t, "finished", r.Finished, f.clock.Now())
 	equal(t, "executions", f.runs.count(), 0)
-	equal(t, "last callback", seen.told[len(seen.told)-1], hook.Crash{ID: id, Name: "a", Crashes: 3, Quarantined: true})
+	equal(t, "last callback", seen.told[len(seen.told)-1], perdure.Crash{Kind: "hook", ID: id, Name: "a", Crashes: 3, Quarantined: true})
 	f.clock.Advance(time.Hour)
 	f.process(t, 0)
 

@@ -119,7 +119,7 @@ func (Conformance) Case04And05AHookWaitsForItsTime(t *testing.T, db enginetest.D
 	f := newFixture(t, db, nil)
 	f.handle(t, "remind", nil)
 	at := noon.Add(time.Minute + 123456*time.Microsecond)
-	id := f.trigger(t, "remind", &hook.TriggerOptions{ProcessAt: at})
+	id := f.trigger(t, "remind", &hook.TriggerOptions{At: at})
 	f.process(t, 0)
 	equal(t, "runs", f.runs.count(), 0)
 	equal(t, "next attempt", f.is(t, id, hook.Pending).NextAttempt, at)
@@ -137,7 +137,7 @@ func (Conformance) Case04And05AHookWaitsForItsTime(t *testing.T, db enginetest.D
 func (Conformance) Case06ATimeInThePastIsNow(t *testing.T, db enginetest.Database) {
 	f := newFixture(t, db, nil)
 	f.handle(t, "remind", nil)
-	for _, o := range []*hook.TriggerOptions{nil, {ProcessAt: noon.Add(-time.Hour)}, {ProcessAt: noon}, {ProcessAt: time.Date(2, 1, 1, 0, 0, 0, 0, time.UTC)}} {
+	for _, o := range []*hook.TriggerOptions{nil, {At: noon.Add(-time.Hour)}, {At: noon}, {At: time.Date(2, 1, 1, 0, 0, 0, 0, time.UTC)}} {
 		id := f.trigger(t, "remind", o)
 		equal(t, "next attempt", f.get(t, id).NextAttempt, time.Time{})
 		equal(t, "due", f.get(t, id).Due, noon)
@@ -149,7 +149,7 @@ func (Conformance) Case07ExactlyNowIsDue(t *testing.T, db enginetest.Database) {
 	f := newFixture(t, db, nil)
 	f.handle(t, "remind", nil)
 	at := noon.Add(time.Minute)
-	f.trigger(t, "remind", &hook.TriggerOptions{ProcessAt: at})
+	f.trigger(t, "remind", &hook.TriggerOptions{At: at})
 	f.trigger(t, "remind", &hook.TriggerOptions{Delay: time.Minute})
 	f.clock.Set(at)
 	f.process(t, 2)
@@ -159,7 +159,7 @@ func (Conformance) Case08ARetryFollowsThePolicyAndNotProcessAt(t *testing.T, db 
 	f := newFixture(t, db, nil)
 	f.handle(t, "remind", func(context.Context, string) error { return errors.New("no") })
 	at := noon.Add(time.Hour)
-	id := f.trigger(t, "remind", &hook.TriggerOptions{ProcessAt: at, Retry: retry.Fixed(3, 7*time.Second)})
+	id := f.trigger(t, "remind", &hook.TriggerOptions{At: at, Retry: retry.Fixed(3, 7*time.Second)})
 	late := at.Add(time.Minute)
 	f.clock.Set(late)
 	f.process(t, 1)
@@ -293,14 +293,14 @@ func (Conformance) Case31NextWakeAt(t *testing.T, db enginetest.Database) {
 	f.trigger(t, "unhandled", nil)
 	wakes(time.Time{}) // another namespace, another name
 
-	f.trigger(t, "a", &hook.TriggerOptions{ProcessAt: time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)})
+	f.trigger(t, "a", &hook.TriggerOptions{At: time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)})
 	far, err := f.hooks.NextWakeAt(enginetest.Context(t))
 	enginetest.NoError(t, err)
 	if far.Before(noon.AddDate(290, 0, 0)) {
 		t.Fatalf("next wake is %v, want a time that is very far away", far)
 	}
-	f.trigger(t, "a", &hook.TriggerOptions{ProcessAt: noon.Add(2 * time.Hour), Priority: hook.High})
-	f.trigger(t, "a", &hook.TriggerOptions{ProcessAt: noon.Add(time.Hour), Priority: hook.Low})
+	f.trigger(t, "a", &hook.TriggerOptions{At: noon.Add(2 * time.Hour), Priority: perdure.High})
+	f.trigger(t, "a", &hook.TriggerOptions{At: noon.Add(time.Hour), Priority: perdure.Low})
 	wakes(noon.Add(time.Hour))
 	f.trigger(t, "a", &hook.TriggerOptions{Retry: retry.None()})
 	wakes(noon)
@@ -326,12 +326,12 @@ func (Conformance) DueHooksRunByPriorityAndThenByDueTime(t *testing.T, db engine
 	f.handle(t, "b", nil)
 	var want []string
 	add := func(name string, o hook.TriggerOptions) { want = append(want, f.trigger(t, name, &o)) }
-	add("b", hook.TriggerOptions{Priority: hook.High, Delay: 3 * time.Second})
-	add("a", hook.TriggerOptions{Priority: hook.High, Delay: 4 * time.Second})
+	add("b", hook.TriggerOptions{Priority: perdure.High, Delay: 3 * time.Second})
+	add("a", hook.TriggerOptions{Priority: perdure.High, Delay: 4 * time.Second})
 	add("a", hook.TriggerOptions{Delay: time.Second})
 	add("b", hook.TriggerOptions{Delay: 2 * time.Second})
-	add("b", hook.TriggerOptions{Priority: hook.Low})
-	urgent := f.trigger(t, "a", &hook.TriggerOptions{Priority: hook.High, Delay: time.Hour})
+	add("b", hook.TriggerOptions{Priority: perdure.Low})
+	urgent := f.trigger(t, "a", &hook.TriggerOptions{Priority: perdure.High, Delay: time.Hour})
 	f.clock.Advance(10 * time.Second)
 	f.process(t, 5) // the urgent one of the future is in nobody's way
 	for i, info := range f.runs.all() {

@@ -75,19 +75,10 @@ type Options struct {
 	// record of outcomes. Default: log them.
 	OnError func(error)
 	// OnCrash is told of every hook whose process was lost. Default: log it.
-	OnCrash func(Crash)
+	OnCrash func(perdure.Crash)
 	// Random returns numbers in [0, 1) for the jitter of retries.
 	// Default: a random source.
 	Random func() float64
-}
-
-// Crash tells of a hook whose process was lost while it ran.
-type Crash struct {
-	ID, Name string
-	// Crashes is how often that has happened to it.
-	Crashes int
-	// Quarantined says that it will not be run again by itself.
-	Quarantined bool
 }
 
 // Hooks is a namespace of hooks: what is triggered in it, and the handlers for
@@ -149,7 +140,7 @@ func (h *Hooks) topic() string { return "hook/" + h.namespace }
 
 // crashed reports a hook whose process crashed.
 func (h *Hooks) crashed(c effect.Crash) {
-	h.options.OnCrash(Crash{ID: c.ID, Name: c.Name, Crashes: c.Crashes, Quarantined: c.Quarantined})
+	h.options.OnCrash(perdure.Crash{Kind: "hook", ID: c.ID, Name: c.Name, Crashes: c.Crashes, Quarantined: c.Quarantined})
 }
 
 func (o *Options) withDefaults() Options {
@@ -186,7 +177,7 @@ func defaults[T comparable](field *T, value T) {
 	}
 }
 
-func logCrash(c Crash) {
+func logCrash(c perdure.Crash) {
 	slog.Warn("hook lost its process", "id", c.ID, "name", c.Name, "crashes", c.Crashes, "quarantined", c.Quarantined)
 }
 
@@ -227,6 +218,11 @@ const (
 
 // Statuses are all of them.
 var Statuses = []Status{Pending, Processing, Completed, Failed, Quarantined, Cancelled}
+
+// Finished reports whether a hook with the status is finished.
+func (s Status) Finished() bool {
+	return s == Completed || s == Failed || s == Quarantined || s == Cancelled
+}
 
 // status turns a stored status into ours.
 func status(s store.HookStatus) Status { return Status(s) }

@@ -92,7 +92,7 @@ func newHooks(t testing.TB, eng *perdure.Engine, namespace string, options *hook
 		o.OnError = func(err error) { t.Errorf("hooks %s: %v", namespace, err) }
 	}
 	if o.OnCrash == nil {
-		o.OnCrash = func(hook.Crash) {}
+		o.OnCrash = func(perdure.Crash) {}
 	}
 	hooks, err := hook.New(eng, namespace, &o)
 	enginetest.NoError(t, err)

@@ -13,24 +13,14 @@ import (
 	"github.com/perdure/perdure/retry"
 )
 
-// Priority orders hooks that are due: the more urgent run first.
-type Priority int
-
-// The priorities.
-const (
-	High   Priority = -1
-	Normal Priority = 0
-	Low    Priority = 1
-)
-
 // TriggerOptions configure one trigger. The zero value of every field is its
 // default.
 type TriggerOptions struct {
-	// ProcessAt is when the first attempt is due. In the past: now. It does
+	// At is when the first attempt is due. In the past: now. It does
 	// not affect retries. Default: now.
-	ProcessAt time.Time
+	At time.Time
 	// Delay is how long to wait before the first attempt, by the clock of the
-	// database. Use this or ProcessAt. Default: 0.
+	// database. Use this or At. Default: 0.
 	Delay time.Duration
 	// Retry is the policy that is stored with the hook. Default: that of the
 	// hook or its namespace.
@@ -39,7 +29,7 @@ type TriggerOptions struct {
 	// that id exists, the unit of work fails with *fault.Duplicate. Default: a new one.
 	ID string
 	// Priority is the urgency among hooks that are due. Default: Normal.
-	Priority Priority
+	Priority perdure.Priority
 }
 
 // TriggerIn records a hook of the namespace in the unit of work and returns its
@@ -90,7 +80,7 @@ func (h *Hooks) prepare(name string, payload any, o TriggerOptions) (store.NewHo
 	}
 	return store.NewHook{
 		ID: id, Item: item, Namespace: h.namespace, Name: name, Payload: string(raw), Policy: string(policy),
-		Priority: int(o.Priority), MaxAttempts: o.Retry.MaxAttempts, At: at(o.ProcessAt), Delay: o.Delay,
+		Priority: int(o.Priority), MaxAttempts: o.Retry.MaxAttempts, At: at(o.At), Delay: o.Delay,
 	}, nil
 }
 
@@ -98,13 +88,13 @@ func (o TriggerOptions) validate() error {
 	if err := edge.Delay("TriggerOptions.Delay", o.Delay); err != nil {
 		return err
 	}
-	if o.Delay != 0 && !o.ProcessAt.IsZero() {
-		return fault.Invalidf("TriggerOptions", "has both ProcessAt and Delay")
+	if o.Delay != 0 && !o.At.IsZero() {
+		return fault.Invalidf("TriggerOptions", "must set At or Delay, not both")
 	}
-	if err := edge.Time("TriggerOptions.ProcessAt", o.ProcessAt); err != nil {
+	if err := edge.Time("TriggerOptions.At", o.At); err != nil {
 		return err
 	}
-	if o.Priority < High || o.Priority > Low {
+	if o.Priority < perdure.High || o.Priority > perdure.Low {
 		return fault.Invalidf("TriggerOptions.Priority", "is %d; High, Normal and Low are possible", o.Priority)
 	}
 	if o.ID != "" {
@@ -118,8 +108,8 @@ func (o TriggerOptions) validate() error {
 // due returns when the hook will be due by our own clock, which is good enough
 // for a hint.
 func (h *Hooks) due(o TriggerOptions) time.Time {
-	if !o.ProcessAt.IsZero() {
-		return o.ProcessAt
+	if !o.At.IsZero() {
+		return o.At
 	}
 	return h.rt.Clock.Now().Add(o.Delay)
 }

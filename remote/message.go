@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fsm"
 )
 
@@ -144,7 +145,7 @@ type ChildSpec struct {
 }
 
 var (
-	priorities = map[string]fsm.Priority{"": fsm.Normal, "high": fsm.High, "normal": fsm.Normal, "low": fsm.Low}
+	priorities = map[string]perdure.Priority{"": perdure.Normal, "high": perdure.High, "normal": perdure.Normal, "low": perdure.Low}
 	scopes     = map[string]fsm.Scope{"": fsm.Live, "live": fsm.Live, "live_or_done": fsm.LiveOrDone, "live_or_failed": fsm.LiveOrFailed, "always": fsm.Always}
 )
 

@@ -38,6 +38,11 @@ const (
 // Statuses are all of them.
 var Statuses = []Status{Pending, Processing, Completed, Failed, Quarantined, Cancelled}
 
+// Finished reports whether a task with the status is finished.
+func (s Status) Finished() bool {
+	return s == Completed || s == Failed || s == Quarantined || s == Cancelled
+}
+
 // Record is a task as it is stored.
 type Record struct {
 	ID      int64
@@ -81,15 +86,6 @@ const (
 	// MaxLimit is how many rows a list has at most.
 	MaxLimit = 1000
 )
-
-// StateError says that a task exists but its status does not allow what was
-// asked of it.
-type StateError struct {
-	ID     int64
-	Status Status
-}
-
-func (e *StateError) Error() string { return fmt.Sprintf("task %d is %s", e.ID, e.Status) }
 
 // Admin lists and manages tasks. On PostgreSQL the engine's user must be a
 // member of perdure_owner, as the one who migrated is.
@@ -177,7 +173,7 @@ func (a *Admin) Get(ctx context.Context, id int64) (Record, error) {
 }
 
 // Retry makes a task due now, as if it had never run; what was sent and only not
-// noted is not sent again. One that runs is a *StateError.
+// noted is not sent again. One that runs is a *perdure.StateError.
 func (a *Admin) Retry(ctx context.Context, id int64) error {
 	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.RetryIn(tx, id) })
 }
@@ -189,7 +185,7 @@ func (a *Admin) RetryIn(tx *perdure.Tx, id int64) error {
 }
 
 // Cancel keeps a task from being run. If it is running, its context ends soon
-// and what comes of it is dropped. One that has ended is a *StateError.
+// and what comes of it is dropped. One that has ended is a *perdure.StateError.
 func (a *Admin) Cancel(ctx context.Context, id int64) error {
 	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.CancelIn(tx, id) })
 }
@@ -210,7 +206,7 @@ func (a *Admin) change(tx *perdure.Tx, verb string, id int64, stmts func(int64, 
 	get.Done = func(rows int64) error {
 		err := exists(rows)
 		if err == nil && changed == 0 {
-			err = &StateError{ID: id, Status: found.Status}
+			err = &perdure.StateError{Kind: "task", ID: strconv.FormatInt(id, 10), Status: string(found.Status), Finished: found.Status.Finished()}
 		}
 		if err != nil {
 			return fmt.Errorf("%s task: %w", verb, err)

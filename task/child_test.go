@@ -38,7 +38,7 @@ func workerRole(ctx context.Context, self *torture.Self) error {
 		return err
 	}
 	options := &task.Options{
-		Concurrency: args.Concurrency, Lease: time.Second, MaxCrashes: 1000, OnCrash: func(task.Crash) {}, OnError: func(error) {},
+		Concurrency: args.Concurrency, Lease: time.Second, MaxCrashes: 1000, OnCrash: func(perdure.Crash) {}, OnError: func(error) {},
 		Senders: map[string]task.Sender{"email": func(ctx context.Context, _ json.RawMessage) (any, error) {
 			info := task.FromContext(ctx)
 			if _, err := fmt.Fprintf(ledger, "%d/%d/%d\n", info.ID, info.Crashes, info.Attempt); err != nil {

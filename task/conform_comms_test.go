@@ -325,7 +325,7 @@ func (f *fixture) supervise(t testing.TB, sends map[string]int64) {
 	for channel, send := range sends {
 		id := f.enqueue(t, "db_function", map[string]any{
 			"task_type": "db_function", "db_function": "comms.send_" + channel + "_supervisor", "send_" + channel + "_task_id": send,
-		}, &task.EnqueueOptions{ScheduledAt: noon.Add(-time.Hour)}) // the first to be claimed
+		}, &task.EnqueueOptions{At: noon.Add(-time.Hour)}) // the first to be claimed
 		_, err := f.newWorker(t, &task.Options{Concurrency: 1}).Start(enginetest.Context(t))
 		enginetest.NoError(t, err)
 		enginetest.Eventually(t, "the supervisor ends", func() bool { return f.get(t, id).Status == task.Completed })

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
@@ -48,7 +49,7 @@ func (Conformance) Case60TheFutureWaitsAndTheOldestIsFirst(t *testing.T, db engi
 	late := f.enqueue(t, "email", map[string]any{"n": 0}, &task.EnqueueOptions{Delay: time.Minute})
 	var want []int64
 	for _, back := range []int{1, 3, 2, 3} {
-		id := f.enqueue(t, []string{"email", "sms"}[back%2], map[string]any{}, &task.EnqueueOptions{ScheduledAt: noon.Add(-time.Duration(back) * time.Second)})
+		id := f.enqueue(t, []string{"email", "sms"}[back%2], map[string]any{}, &task.EnqueueOptions{At: noon.Add(-time.Duration(back) * time.Second)})
 		want = append(want, id)
 	}
 	want = []int64{want[1], want[3], want[2], want[0]}
@@ -115,8 +116,8 @@ func (Conformance) Case61NothingIsClaimedTwice(t *testing.T, db enginetest.Datab
 
 // Case 62: the task of a worker that died is taken again when its lease is over.
 func (Conformance) Case62TheTaskOfADeadWorkerIsTakenAgain(t *testing.T, db enginetest.Database) {
-	var crashes []task.Crash
-	f := newFixture(t, db, &task.Options{OnCrash: func(c task.Crash) { crashes = append(crashes, c); panic("must not matter") }})
+	var crashes []perdure.Crash
+	f := newFixture(t, db, &task.Options{OnCrash: func(c perdure.Crash) { crashes = append(crashes, c); panic("must not matter") }})
 	id := f.email(t)
 	f.claim(t, 1, 30*time.Second, "db_function")
 	f.after(t, 30*time.Second-time.Microsecond, 0)
@@ -124,7 +125,7 @@ func (Conformance) Case62TheTaskOfADeadWorkerIsTakenAgain(t *testing.T, db engin
 	f.hasFacts(t, "email", id, 1, 0, 1)
 	f.hasErrors(t, "worker was lost while the task ran")
 	equal(t, "crashes", len(crashes), 1)
-	equal(t, "crash", crashes[0], task.Crash{ID: 1, Type: "db_function", Crashes: 1})
+	equal(t, "crash", crashes[0], perdure.Crash{Kind: "task", ID: "1", Name: "db_function", Crashes: 1})
 	r := f.is(t, 1, task.Completed)
 	equal(t, "attempts", r.Attempts, 1)
 	equal(t, "crashes", r.Crashes, 1)
@@ -263,7 +264,7 @@ func (Conformance) OperatorsListRetryAndCancel(t *testing.T, db enginetest.Datab
 	equal(t, "attempts after a retry", f.is(t, 1, task.Pending).Attempts, 0)
 	enginetest.NoError(t, f.admin.Cancel(ctx, 1))
 	f.is(t, 1, task.Cancelled)
-	equal(t, "status", enginetest.As[*task.StateError](t, f.admin.Cancel(ctx, 1)).Status, task.Cancelled)
+	equal(t, "status", enginetest.As[*perdure.StateError](t, f.admin.Cancel(ctx, 1)).Status, string(task.Cancelled))
 	f.process(t, 0)
 	f.clock.Advance(48 * time.Hour)
 	tasks, messages, err := f.admin.Purge(ctx, time.Hour)

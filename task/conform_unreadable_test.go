@@ -55,10 +55,10 @@ func (Conformance) ATimeThatCannotBeStoredIsRefused(t *testing.T, db enginetest.
 	f := newFixture(t, db, nil)
 	for _, at := range []time.Time{time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(300_000, 1, 1, 0, 0, 0, 0, time.UTC)} {
 		err := f.eng.Update(enginetest.Context(t), func(tx *perdure.Tx) error {
-			_, err := task.EnqueueIn(tx, "email", map[string]any{}, &task.EnqueueOptions{ScheduledAt: at})
+			_, err := task.EnqueueIn(tx, "email", map[string]any{}, &task.EnqueueOptions{At: at})
 			return err
 		})
-		equal(t, "field", enginetest.As[*fault.Invalid](t, err).Field, "EnqueueOptions.ScheduledAt")
+		equal(t, "field", enginetest.As[*fault.Invalid](t, err).Field, "EnqueueOptions.At")
 	}
 	if db.Name == enginetest.Postgres {
 		raw := db.SQL(t)

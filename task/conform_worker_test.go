@@ -376,7 +376,7 @@ func (Conformance) BadInputIsRefusedAtTheEdge(t *testing.T, db enginetest.Databa
 	}{
 		"type": {"E-Mail", map[string]any{}, nil}, "no object": {"email", []int{1}, nil}, "no JSON": {"email", make(chan int), nil},
 		"negative": {"email", map[string]any{}, &task.EnqueueOptions{Delay: -1}},
-		"both":     {"email", map[string]any{}, &task.EnqueueOptions{Delay: 1, ScheduledAt: noon}},
+		"both":     {"email", map[string]any{}, &task.EnqueueOptions{Delay: 1, At: noon}},
 	} {
 		refuse(what, func(tx *perdure.Tx) error { _, err := task.EnqueueIn(tx, c.taskType, c.payload, c.options); return err })
 	}

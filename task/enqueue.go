@@ -19,10 +19,10 @@ type Ticket struct{ ID int64 }
 // EnqueueOptions say when a task is due. The zero value of every field is its
 // default.
 type EnqueueOptions struct {
-	// ScheduledAt is when it is due. In the past: now. Default: now.
-	ScheduledAt time.Time
+	// At is when it is due. In the past: now. Default: now.
+	At time.Time
 	// Delay is how long to wait, by the clock of the database. Use this or
-	// ScheduledAt. Default: 0.
+	// At. Default: 0.
 	Delay time.Duration
 }
 
@@ -65,8 +65,8 @@ func record(tx *perdure.Tx, options *EnqueueOptions, stmts func(*perdure.Runtime
 		return nil, tx.Fail(err)
 	}
 	due, hint := store.Due{Delay: o.Delay}, rt.Clock.Now().Add(o.Delay)
-	if !o.ScheduledAt.IsZero() {
-		at := o.ScheduledAt.UTC().Truncate(time.Microsecond)
+	if !o.At.IsZero() {
+		at := o.At.UTC().Truncate(time.Microsecond)
 		due.At, hint = &at, at
 	}
 	ticket := &Ticket{}
@@ -81,8 +81,8 @@ func (o EnqueueOptions) validate(d sqldb.Dialect) error {
 	if err := edge.Delay("EnqueueOptions.Delay", o.Delay); err != nil {
 		return err
 	}
-	if o.Delay != 0 && !o.ScheduledAt.IsZero() {
-		return fault.Invalidf("EnqueueOptions", "has both ScheduledAt and Delay")
+	if o.Delay != 0 && !o.At.IsZero() {
+		return fault.Invalidf("EnqueueOptions", "must set At or Delay, not both")
 	}
-	return edge.Time("EnqueueOptions.ScheduledAt", o.ScheduledAt)
+	return edge.Time("EnqueueOptions.At", o.At)
 }

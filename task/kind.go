@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/edge"
@@ -65,7 +66,7 @@ func (w *Worker) claim(ctx context.Context, limit int, lease time.Duration) ([]*
 		return core.Unanswered(claims(tasks), err), err
 	}
 	for _, c := range crashed {
-		w.tell(Crash{ID: c.ID, Type: c.Type, Crashes: c.Crashes, Quarantined: Status(c.Status) == Quarantined})
+		w.tell(perdure.Crash{Kind: "task", ID: strconv.FormatInt(c.ID, 10), Name: c.Type, Crashes: c.Crashes, Quarantined: Status(c.Status) == Quarantined})
 	}
 	if len(tasks) == 0 {
 		return nil, w.lookForStrays(ctx)
@@ -83,7 +84,7 @@ func claims(tasks []store.Task) []*core.Claim {
 
 // tell hands a crash to the callback, which may panic: what was claimed with it
 // must be run all the same.
-func (w *Worker) tell(c Crash) {
+func (w *Worker) tell(c perdure.Crash) {
 	defer func() { _ = recover() }() // the last resort: nobody is left to tell
 	w.options.OnCrash(c)
 }

@@ -112,7 +112,7 @@ func (f *fixture) newWorker(t testing.TB, options *task.Options) *task.Worker {
 		o.OnError = func(err error) { t.Errorf("worker: %v", err) }
 	}
 	if o.OnCrash == nil {
-		o.OnCrash = func(task.Crash) {}
+		o.OnCrash = func(perdure.Crash) {}
 	}
 	worker, err := task.NewWorker(f.eng, &o)
 	enginetest.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/retry"
@@ -55,20 +56,10 @@ type Options struct {
 	// record of outcomes. Default: log them.
 	OnError func(error)
 	// OnCrash is told of every task whose worker was lost. Default: log it.
-	OnCrash func(Crash)
+	OnCrash func(perdure.Crash)
 	// Random returns numbers in [0, 1) for the jitter of retries.
 	// Default: a random source.
 	Random func() float64
-}
-
-// Crash tells of a task whose worker was lost while it ran.
-type Crash struct {
-	ID   int64
-	Type string
-	// Crashes is how often that has happened to it.
-	Crashes int
-	// Quarantined says that it will not be run again by itself.
-	Quarantined bool
 }
 
 func (o *Options) withDefaults() Options {
@@ -111,8 +102,8 @@ func defaults[T comparable](field *T, value T) {
 	}
 }
 
-func logCrash(c Crash) {
-	slog.Warn("task lost its worker", "id", c.ID, "type", c.Type, "crashes", c.Crashes, "quarantined", c.Quarantined)
+func logCrash(c perdure.Crash) {
+	slog.Warn("task lost its worker", "id", c.ID, "type", c.Name, "crashes", c.Crashes, "quarantined", c.Quarantined)
 }
 
 // The names that PostgreSQL's domain and function runner accept.

@@ -69,7 +69,7 @@ func TestCase72TheWorkerNeedsNothingButItsFunctions(t *testing.T) {
 	f.provider.answers = []error{retry.After(10*time.Millisecond, errors.New("slow down")), errors.New("provider is down")}
 	f.enqueue(t, "db_function", map[string]any{"db_function": "comms.kickoff_send_email_task"}, nil)
 	f.enqueue(t, "db_function", map[string]any{"db_function": "queues.enqueue"}, nil)
-	f.enqueue(t, "unheard", map[string]any{}, &task.EnqueueOptions{ScheduledAt: noon})
+	f.enqueue(t, "unheard", map[string]any{}, &task.EnqueueOptions{At: noon})
 	worker, err := task.OpenWorker(t.Context(), as(t, db.DSN, "perdure_worker"), &task.Options{
 		Senders: map[string]task.Sender{"email": f.provider.send}, Lease: time.Minute,
 		OnError: func(err error) { t.Errorf("worker: %v", err) },

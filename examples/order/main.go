@@ -143,7 +143,7 @@ func run(ctx context.Context, out io.Writer) error {
 	// The provider's callback: it names the order, and may come twice.
 	for range 2 {
 		_, err := fsm.Send(ctx, eng, paid.ID, "paid", "42.00", &fsm.SignalOptions{Key: "callback-77"})
-		var ended *fsm.FinishedError
+		var ended *perdure.StateError
 		if err != nil && !errors.As(err, &ended) { // the order may be closed when the second one comes
 			return err
 		}

@@ -82,7 +82,7 @@ func callback(eng *perdure.Engine) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, err := fsm.Send(r.Context(), eng, r.PathValue("id"), r.PathValue("event"), nil, &fsm.SignalOptions{Key: r.FormValue("key")})
 		var missing *fault.NotFound
-		var ended *fsm.FinishedError
+		var ended *perdure.StateError
 		switch {
 		case errors.As(err, &missing):
 			http.NotFound(w, r)

@@ -29,7 +29,7 @@ type Alarm struct {
 	Cron           string          `json:"cron,omitempty"`
 	Zone           string          `json:"zone,omitempty"`
 	Text           string          `json:"text,omitempty" doc:"When it recurs, in words."`
-	Missed         alarm.Missed    `json:"missed,omitempty"`
+	Missed         perdure.Missed  `json:"missed,omitempty"`
 	MaxMissed      int             `json:"max_missed,omitempty" doc:"Bounds missed=all."`
 	Retry          Retry           `json:"retry,omitzero" doc:"Not in lists."`
 	Attempts       int             `json:"attempts"`
@@ -233,7 +233,7 @@ type AlarmInput struct {
 	Every     *Duration       `json:"every,omitempty" doc:"The interval at which it recurs, more than 0."`
 	Cron      string          `json:"cron,omitempty" maxLength:"256" doc:"The expression by which it recurs, instead of every."`
 	Zone      string          `json:"zone,omitempty" maxLength:"64" doc:"The IANA time zone of cron. Default: UTC."`
-	Missed    alarm.Missed    `json:"missed,omitempty" enum:"once,skip,all" doc:"What becomes of ticks that passed unfired. Default: once."`
+	Missed    perdure.Missed  `json:"missed,omitempty" enum:"once,skip,all" doc:"What becomes of ticks that passed unfired. Default: once."`
 	MaxMissed int             `json:"max_missed,omitempty" minimum:"0" maximum:"2147483647"`
 	Priority  Priority        `json:"priority,omitempty"`
 	Retry     *Retry          `json:"retry,omitempty"`
@@ -261,7 +261,7 @@ func (a *API) scheduleAlarm(ctx context.Context, in *scheduleAlarmInput) (*Tagge
 	}
 	options := &alarm.ScheduleOptions{
 		At: time.Time(b.At), Delay: time.Duration(b.Delay), Every: every, Cron: b.Cron, Zone: b.Zone, Missed: b.Missed,
-		MaxMissed: b.MaxMissed, Priority: alarm.Priority(b.Priority), Retry: b.Retry.policy(), Webhook: b.Webhook,
+		MaxMissed: b.MaxMissed, Priority: perdure.Priority(b.Priority), Retry: b.Retry.policy(), Webhook: b.Webhook,
 	}
 	if in.Replacing != (Replacing{}) {
 		options.Check = func(before *alarm.Record) error { return allow(in, before, alarmTag) }

@@ -26,7 +26,7 @@ func (a *API) triggerHook(ctx context.Context, in *Posted[HookInput]) (*Done[Act
 	b := in.Body
 	return lookup(ctx, a, in.Key, b, func() (func(*perdure.Tx) (func() Acted, error), error) {
 		return a.trigger(b.Namespace, b.Name, b.Payload, &hook.TriggerOptions{
-			ID: b.ID, ProcessAt: time.Time(b.At), Delay: time.Duration(b.Delay), Priority: hook.Priority(b.Priority), Retry: b.Retry.policy(),
+			ID: b.ID, At: time.Time(b.At), Delay: time.Duration(b.Delay), Priority: perdure.Priority(b.Priority), Retry: b.Retry.policy(),
 		})
 	})
 }

@@ -39,7 +39,7 @@ var scopes = map[string]fsm.Scope{"": fsm.Live, "live": fsm.Live, "live_or_done"
 
 func (o StartOptions) options() *fsm.StartOptions {
 	return &fsm.StartOptions{
-		ID: o.ID, Queue: o.Queue, Priority: fsm.Priority(o.Priority), At: time.Time(o.At), Delay: time.Duration(o.Delay), Deadline: time.Duration(o.Deadline),
+		ID: o.ID, Queue: o.Queue, Priority: perdure.Priority(o.Priority), At: time.Time(o.At), Delay: time.Duration(o.Delay), Deadline: time.Duration(o.Deadline),
 		Partition: o.Partition, Unique: o.UniqueKey, UniqueScope: scopes[o.UniqueScope], UniqueAcross: o.UniqueAcross, Step: o.Step,
 	}
 }

@@ -10,17 +10,15 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/actor"
-	"github.com/perdure/perdure/alarm"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/fsm"
-	"github.com/perdure/perdure/hook"
 	"github.com/perdure/perdure/internal/auth"
 	"github.com/perdure/perdure/internal/seal"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/outbox"
 	"github.com/perdure/perdure/statechart"
-	"github.com/perdure/perdure/task"
 )
 
 // The codes of problems. They are part of the interface and never change.
@@ -191,8 +189,7 @@ func classify(err error) (int, string) {
 // isState reports whether something exists but is not in a state for what was
 // asked.
 func isState(err error) bool {
-	return is[*fsm.FinishedError](err) || is[*fsm.LiveError](err) || is[*fsm.InboxFullError](err) || is[*hook.StateError](err) || is[*task.StateError](err) ||
-		is[*alarm.StateError](err) || is[*actor.FinishedError](err) || is[*actor.QuarantinedError](err) || is[*actor.VersionError](err)
+	return is[*perdure.StateError](err) || is[*fsm.InboxFullError](err) || is[*actor.QuarantinedError](err) || is[*actor.VersionError](err)
 }
 
 func is[E error](err error) bool {

@@ -12,18 +12,18 @@ import (
 
 // Schedule starts instances at the ticks of a cron expression or an interval.
 type Schedule struct {
-	Name       string     `json:"name"`
-	Definition string     `json:"definition"`
-	Version    int        `json:"version"`
-	Spec       string     `json:"spec" doc:"A cron expression, or an interval such as @every 90s." example:"30 2 * * *"`
-	Zone       string     `json:"zone,omitempty" doc:"The IANA time zone of a cron expression." example:"Europe/Berlin"`
-	Text       string     `json:"text" doc:"The spec in words."`
-	Missed     fsm.Missed `json:"missed" enum:"once,skip,all" doc:"What becomes of ticks that passed while no process ran."`
-	Paused     bool       `json:"paused"`
-	NextAt     Time       `json:"next_at,omitzero"`
-	LastAt     Time       `json:"last_at,omitzero"`
-	Ticks      []Time     `json:"next" nullable:"false" doc:"The next five ticks, as if it were not paused."`
-	Error      string     `json:"error,omitempty" doc:"Why the server cannot read the schedule, which does not fire then."`
+	Name       string         `json:"name"`
+	Definition string         `json:"definition"`
+	Version    int            `json:"version"`
+	Spec       string         `json:"spec" doc:"A cron expression, or an interval such as @every 90s." example:"30 2 * * *"`
+	Zone       string         `json:"zone,omitempty" doc:"The IANA time zone of a cron expression." example:"Europe/Berlin"`
+	Text       string         `json:"text" doc:"The spec in words."`
+	Missed     perdure.Missed `json:"missed" enum:"once,skip,all" doc:"What becomes of ticks that passed while no process ran."`
+	Paused     bool           `json:"paused"`
+	NextAt     Time           `json:"next_at,omitzero"`
+	LastAt     Time           `json:"last_at,omitzero"`
+	Ticks      []Time         `json:"next" nullable:"false" doc:"The next five ticks, as if it were not paused."`
+	Error      string         `json:"error,omitempty" doc:"Why the server cannot read the schedule, which does not fire then."`
 
 	MaxMissed int             `json:"max_missed,omitempty" doc:"Bounds missed=all. Not in lists."`
 	State     json.RawMessage `json:"state,omitempty" doc:"The state of the instances. Not in lists."`
@@ -129,7 +129,7 @@ type ScheduleInput struct {
 	Spec       string          `json:"spec" maxLength:"256" doc:"A cron expression, or an interval such as @every 90s."`
 	Zone       string          `json:"zone,omitempty" maxLength:"64" doc:"Default: UTC."`
 	State      json.RawMessage `json:"state,omitempty" doc:"The state of the instances. Default: an empty object."`
-	Missed     fsm.Missed      `json:"missed,omitempty" enum:"once,skip,all" doc:"Default: once."`
+	Missed     perdure.Missed  `json:"missed,omitempty" enum:"once,skip,all" doc:"Default: once."`
 	MaxMissed  int             `json:"max_missed,omitempty" minimum:"0" maximum:"1000" doc:"Bounds missed=all. Default: 100."`
 	Paused     bool            `json:"paused,omitempty"`
 	Start      *ScheduleStart  `json:"start,omitempty" doc:"How the instances are started."`
@@ -149,7 +149,7 @@ func (s *ScheduleStart) options() *fsm.StartOptions {
 		return nil
 	}
 	return &fsm.StartOptions{
-		Queue: s.Queue, Priority: fsm.Priority(s.Priority), Deadline: time.Duration(s.Deadline), Partition: s.Partition, Unique: s.UniqueKey,
+		Queue: s.Queue, Priority: perdure.Priority(s.Priority), Deadline: time.Duration(s.Deadline), Partition: s.Partition, Unique: s.UniqueKey,
 	}
 }
 
@@ -211,7 +211,7 @@ func (a *API) allowSchedule(tx *perdure.Tx, name string, in Changing) error {
 type ScheduleChange struct {
 	Spec      *string         `json:"spec,omitempty" maxLength:"256" doc:"A cron expression, or an interval such as @every 90s."`
 	Zone      *string         `json:"zone,omitempty" maxLength:"64" doc:"The IANA time zone of a cron expression."`
-	Missed    *fsm.Missed     `json:"missed,omitempty" enum:"once,skip,all"`
+	Missed    *perdure.Missed `json:"missed,omitempty" enum:"once,skip,all"`
 	MaxMissed *int            `json:"max_missed,omitempty" minimum:"1" maximum:"1000"`
 	Paused    *bool           `json:"paused,omitempty"`
 	State     json.RawMessage `json:"state,omitempty" doc:"The state of the instances that are started from now on."`

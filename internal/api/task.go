@@ -226,7 +226,7 @@ type TaskInput struct {
 func (a *API) enqueueTask(ctx context.Context, in *Posted[TaskInput]) (*Done[Acted], error) {
 	b := in.Body
 	return effect(ctx, a, in.Key, b, func(tx *perdure.Tx) (func() Acted, error) {
-		ticket, err := task.EnqueueIn(tx, b.Type, b.Payload, &task.EnqueueOptions{ScheduledAt: timeOf(b.At), Delay: time.Duration(b.Delay)})
+		ticket, err := task.EnqueueIn(tx, b.Type, b.Payload, &task.EnqueueOptions{At: timeOf(b.At), Delay: time.Duration(b.Delay)})
 		return func() Acted { return Acted{strconv.FormatInt(ticket.ID, 10)} }, err
 	})
 }
@@ -243,7 +243,7 @@ type ProcessInput struct {
 
 // startProcess records the first task of a business process.
 func (a *API) startProcess(ctx context.Context, in *ProcessInput) (*Done[Acted], error) {
-	o := &task.EnqueueOptions{ScheduledAt: timeOf(in.Body.At)}
+	o := &task.EnqueueOptions{At: timeOf(in.Body.At)}
 	return effect(ctx, a, in.Key, in.Body, func(tx *perdure.Tx) (func() Acted, error) {
 		ticket, err := start(tx, in.Name, in.Body.Payload, o)
 		return func() Acted { return Acted{strconv.FormatInt(ticket.ID, 10)} }, err

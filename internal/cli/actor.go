@@ -225,7 +225,7 @@ func (a *app) actorSend() *cobra.Command {
 				return err
 			}
 			if receipt.Dropped {
-				return &actor.FinishedError{Ref: ref, Status: receipt.Snapshot.Status}
+				return &perdure.StateError{Kind: "actor", ID: ref.String(), Status: string(receipt.Snapshot.Status), Finished: true}
 			}
 			return a.show(raw, func(w io.Writer) { describeReceipt(w, receipt) })
 		})

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/alarm"
 	"github.com/perdure/perdure/internal/api"
 	"github.com/perdure/perdure/retry"
@@ -89,7 +90,7 @@ func (f *alarmFlags) body(flags *pflag.FlagSet) (api.AlarmInput, error) {
 		return in, err
 	}
 	if in.Missed != "" {
-		if err := oneOf("--missed", []string{string(in.Missed)}, []alarm.Missed{alarm.Once, alarm.Skip, alarm.All}); err != nil {
+		if err := oneOf("--missed", []string{string(in.Missed)}, []perdure.Missed{perdure.MissedOnce, perdure.MissedSkip, perdure.MissedAll}); err != nil {
 			return in, err
 		}
 	}

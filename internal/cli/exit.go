@@ -14,13 +14,10 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/actor"
-	"github.com/perdure/perdure/alarm"
 	"github.com/perdure/perdure/fault"
-	"github.com/perdure/perdure/fsm"
-	"github.com/perdure/perdure/hook"
 	"github.com/perdure/perdure/outbox"
-	"github.com/perdure/perdure/task"
 )
 
 // The exit codes.
@@ -101,8 +98,7 @@ func (a *app) code(ctx context.Context, err error) int {
 	case is[*fault.NotFound](err), errors.Is(err, os.ErrNotExist):
 		return exitNotFound
 	case is[*fault.Conflict](err), is[*fault.Duplicate](err), is[*outbox.GapError](err), is[*outbox.DivergedError](err),
-		is[*hook.StateError](err), is[*task.StateError](err), is[*alarm.StateError](err), is[*fsm.FinishedError](err), is[*fsm.LiveError](err),
-		is[*actor.FinishedError](err), is[*actor.QuarantinedError](err), is[*actor.VersionError](err), is[*fault.Restricted](err), errors.Is(err, fault.ErrNotMigrated), errors.Is(err, errNotEmpty):
+		is[*perdure.StateError](err), is[*actor.QuarantinedError](err), is[*actor.VersionError](err), is[*fault.Restricted](err), errors.Is(err, fault.ErrNotMigrated), errors.Is(err, errNotEmpty):
 		return exitConflict
 	case isAuth(err):
 		return exitAuth

@@ -99,7 +99,7 @@ func (s *Shop) answer(ctx context.Context, id string) error {
 		name = "declined"
 	}
 	_, err := fsm.Send(ctx, s.eng, id, name, map[string]string{"by": "card"}, nil)
-	var ended *fsm.FinishedError
+	var ended *perdure.StateError
 	if errors.As(err, &ended) {
 		return nil
 	}

@@ -47,7 +47,7 @@ func newFixture(t *testing.T, db enginetest.Database) *fixture {
 	enginetest.NoError(t, err)
 	alarms, err := alarm.New(f.eng, nil)
 	enginetest.NoError(t, err)
-	for _, priority := range []fsm.Priority{fsm.Normal, fsm.High} {
+	for _, priority := range []perdure.Priority{perdure.Normal, perdure.High} {
 		_, err = fsm.Start(t.Context(), f.eng, slow, 0, &fsm.StartOptions{Priority: priority})
 		enginetest.NoError(t, err)
 	}

@@ -33,7 +33,7 @@ type effects struct {
 // that runs in a process that is killed is innocent.
 func newHooks(eng *perdure.Engine, lease time.Duration) (*hook.Hooks, error) {
 	return hook.New(eng, "torture", &hook.Options{
-		Concurrency: 8, Lease: lease, MaxCrashes: 1_000_000, OnCrash: func(hook.Crash) {}, OnError: func(error) {},
+		Concurrency: 8, Lease: lease, MaxCrashes: 1_000_000, OnCrash: func(perdure.Crash) {}, OnError: func(error) {},
 	})
 }
 

@@ -44,7 +44,7 @@ func newRecorders(eng *perdure.Engine) (w *recorders, err error) {
 	const lease, crashes = time.Second, 1_000_000
 	w = &recorders{}
 	ignore := func(error) {}
-	w.hooks, err = hook.New(eng, "torture", &hook.Options{Lease: lease, MaxCrashes: crashes, OnCrash: func(hook.Crash) {}, OnError: ignore})
+	w.hooks, err = hook.New(eng, "torture", &hook.Options{Lease: lease, MaxCrashes: crashes, OnCrash: func(perdure.Crash) {}, OnError: ignore})
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func newRecorders(eng *perdure.Engine) (w *recorders, err error) {
 	if err != nil {
 		return nil, err
 	}
-	w.machines, err = fsm.New(eng, &fsm.Options{Lease: lease, MaxCrashes: crashes, OnCrash: func(fsm.Crash) {}, OnError: ignore})
+	w.machines, err = fsm.New(eng, &fsm.Options{Lease: lease, MaxCrashes: crashes, OnCrash: func(perdure.Crash) {}, OnError: ignore})
 	if err != nil {
 		return nil, err
 	}
