@@ -163,7 +163,7 @@ func TestCase46FanOutsAreApart(t *testing.T) {
 		f.wantStatus(id, fsm.AwaitingChildren)
 		f.after(time.Hour)
 		f.wantStatus(id, fsm.Done)
-		want := []any{"", "0 done 10, 1 stopped two, 2 executing", "0 done 40"}
+		want := []any{"", "0 done 10, 1 stopped two, 2 running", "0 done 40"}
 		if diff := cmp.Diff(want, seen); diff != "" {
 			f.t.Errorf("children (-want +got):\n%s", diff)
 		}

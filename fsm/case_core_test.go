@@ -310,8 +310,8 @@ func TestCase10UnknownMachinesWaitForAProcessThatKnowsThem(t *testing.T) {
 		known, later, alien := start(f, one, 1, nil), start(f, two, 2, nil), start(f, machine("alien", done), 3, nil)
 		f.drain()
 		f.wantResult(known, "1")
-		f.wantStatus(later, fsm.Unrouted)
-		f.wantStatus(alien, fsm.Unrouted)
+		f.wantStatus(later, fsm.NoWorker)
+		f.wantStatus(alien, fsm.NoWorker)
 		if n := f.after(time.Hour); n != 0 {
 			t.Errorf("%d unknown instances were claimed again", n)
 		}
@@ -320,7 +320,7 @@ func TestCase10UnknownMachinesWaitForAProcessThatKnowsThem(t *testing.T) {
 		if n := elsewhere.drain(); n != 0 {
 			t.Errorf("a process that does not serve the queue ran %d", n)
 		}
-		f.wantStatus(later, fsm.Unrouted)
+		f.wantStatus(later, fsm.NoWorker)
 		newer := f.other(nil)
 		newer.register(two)
 		if at, err := newer.NextWakeAt(t.Context()); err != nil || at.IsZero() {
@@ -331,7 +331,7 @@ func TestCase10UnknownMachinesWaitForAProcessThatKnowsThem(t *testing.T) {
 		if got := f.get(later); got.Attempt != 1 || got.Crashes != 0 {
 			t.Errorf("it cost %d attempts and %d crashes", got.Attempt, got.Crashes)
 		}
-		f.wantStatus(alien, fsm.Unrouted)
+		f.wantStatus(alien, fsm.NoWorker)
 		if err := f.Cancel(t.Context(), alien, "nobody knows it"); err != nil {
 			t.Error(err)
 		}

@@ -253,7 +253,7 @@ func TestQueuesAreApart(t *testing.T) {
 		}
 		held.release()
 		wait()
-		f.wantStatus(elsewhere, fsm.Runnable)
+		f.wantStatus(elsewhere, fsm.Ready)
 	})
 }
 

@@ -82,7 +82,7 @@ func TestCase19APoisonStepIsQuarantined(t *testing.T) {
 		if err := f.Retry(t.Context(), started[3].ID); err != nil {
 			t.Error(err)
 		}
-		if got := f.get(started[3].ID); got.Status != fsm.Runnable || got.Crashes != 0 {
+		if got := f.get(started[3].ID); got.Status != fsm.Ready || got.Crashes != 0 {
 			t.Errorf("after the retry it is %s with %d crashes", got.Status, got.Crashes)
 		}
 	})

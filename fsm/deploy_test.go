@@ -29,7 +29,7 @@ func TestAnUnknownStepWaitsForAProcessThatHasIt(t *testing.T) {
 		if n := f.drain(); n != 1 {
 			t.Errorf("the old process claimed the instance %d times, want once", n)
 		}
-		f.wantStatus(id, fsm.Unrouted)
+		f.wantStatus(id, fsm.NoWorker)
 		for range 3 {
 			if n := f.after(time.Minute); n != 0 {
 				t.Errorf("the old process claimed it again")
@@ -53,7 +53,7 @@ func TestUnroutedRowsWithoutAStepAreTaken(t *testing.T) {
 		unknowing := f.other(nil)
 		id := start(f, d, 1, nil)
 		unknowing.drain()
-		f.wantStatus(id, fsm.Unrouted)
+		f.wantStatus(id, fsm.NoWorker)
 		if n := f.db.Int(f.t, "select count(*) from "+f.table("unrouted")+" where step = ''"); n != 1 {
 			f.t.Errorf("%d rows without a step, want 1", n)
 		}

@@ -127,7 +127,7 @@ func TestAnInstanceThatThisBinaryCannotRunWaits(t *testing.T) {
 		for id, want := range map[string]struct {
 			status fsm.Status
 			reason string
-		}{panics: {fsm.Scheduled, "boom while reading"}, garbage: {fsm.Scheduled, "decode state"}, gone: {fsm.Unrouted, ""}} {
+		}{panics: {fsm.Scheduled, "boom while reading"}, garbage: {fsm.Scheduled, "decode state"}, gone: {fsm.NoWorker, ""}} {
 			if got := f.get(id); got.Status != want.status || !strings.Contains(got.Error, want.reason) {
 				t.Errorf("%s because %.200q, want %s because %q", got.Status, got.Error, want.status, want.reason)
 			}

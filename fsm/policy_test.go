@@ -39,7 +39,7 @@ func TestPoliciesAndErrorsDecideAboutTheNextAttempt(t *testing.T) {
 			if want := fsm.Failed; c.delay == 0 && i.Status != want {
 				t.Errorf("%s: the instance is %s, want %s", name, i.Status, want)
 			}
-			if delay := i.Due.Sub(f.clock.Now()); c.delay > 0 && (i.Status != fsm.Scheduled || delay != c.delay || i.Failures != 1) {
+			if delay := i.Due.Sub(f.clock.Now()); c.delay > 0 && (i.Status != fsm.Retrying || delay != c.delay || i.Failures != 1) {
 				t.Errorf("%s: the instance is %s for %v with %d failures, want %v", name, i.Status, delay, i.Failures, c.delay)
 			}
 		}

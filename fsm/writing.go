@@ -15,18 +15,20 @@ type Status string
 
 // The statuses.
 const (
-	// Scheduled instances are due later, Runnable ones now.
+	// Scheduled instances are due later, Ready instances now.
 	Scheduled Status = "scheduled"
-	Runnable  Status = "runnable"
+	Ready     Status = "ready"
 	// Running instances are claimed by a process.
-	Running Status = "executing"
+	Running Status = "running"
+	// Retrying instances wait for another attempt of a step that failed.
+	Retrying Status = "retrying"
 	// AwaitingSignal and AwaitingChildren instances are parked.
 	AwaitingSignal   Status = "awaiting_signal"
 	AwaitingChildren Status = "awaiting_children"
 	// Queued instances wait for their turn in a partition.
 	Queued Status = "queued"
-	// Unrouted instances wait for a process that knows their definition and step.
-	Unrouted Status = "unrouted"
+	// NoWorker instances wait for a process that knows their definition and step.
+	NoWorker Status = "no_worker"
 	// The instance has ended. Done and Stopped are the ends that a step chooses:
 	// with Done and with Stop. A Failed instance gave up: its attempts are
 	// exhausted, its error handler failed, or its deadline passed. A Quarantined

@@ -79,7 +79,7 @@ func (Conformance) InstancesOfARemovedDefinitionWaitForIt(t *testing.T, db engin
 	enginetest.NoError(t, f.Delete(t.Context(), "order", 1))
 	_, err := fsm.Send(t.Context(), f.eng, id, "go", nil, nil)
 	enginetest.NoError(t, err)
-	f.status(t, id, fsm.Unrouted)
+	f.status(t, id, fsm.NoWorker)
 	_, err = f.machines.StartNamed(t.Context(), "order", 0, []byte("{}"), nil)
 	enginetest.As[*fault.NotFound](t, err)
 	enginetest.As[*fault.NotFound](t, f.Delete(t.Context(), "order", 1))

@@ -25,7 +25,7 @@ type bulk struct {
 var bulks = []bulk{
 	{"instances", func(f *fixture) string { return f.start(nil) }, "cancel", object{"definition": "order", "status": []string{"live"}}, "cancelled"},
 	{"instances", func(f *fixture) string { return f.start(nil) }, "terminate", object{"definition": "order", "status": []string{"live"}}, "cancelled"},
-	{"instances", (*fixture).endedInstance, "retry", object{"status": []string{"cancelled", "failed"}}, "runnable"},
+	{"instances", (*fixture).endedInstance, "retry", object{"status": []string{"cancelled", "failed"}}, "ready"},
 	{"hooks", (*fixture).hook, "cancel", object{"namespace": "shop", "name": "mail", "status": []string{"pending"}}, "cancelled"},
 	{"hooks", (*fixture).deadHook, "retry", object{"status": []string{"cancelled"}}, "pending"},
 	{"tasks", (*fixture).task, "cancel", object{"status": []string{"pending", "processing"}}, "cancelled"},

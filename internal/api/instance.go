@@ -20,7 +20,7 @@ type Instance struct {
 	Definition string          `json:"definition"`
 	Version    int             `json:"version"`
 	Step       string          `json:"step"`
-	Status     fsm.Status      `json:"status" enum:"scheduled,runnable,executing,awaiting_signal,awaiting_children,queued,unrouted,done,stopped,failed,cancelled,quarantined"`
+	Status     fsm.Status      `json:"status" enum:"scheduled,ready,running,retrying,awaiting_signal,awaiting_children,queued,no_worker,done,stopped,failed,cancelled,quarantined"`
 	State      json.RawMessage `json:"state,omitempty" doc:"Not in lists."`
 	Queue      string          `json:"queue"`
 	Priority   Priority        `json:"priority"`
@@ -89,7 +89,7 @@ func (a *API) registerInstances() {
 // InstanceMatch narrows a list of instances.
 type InstanceMatch struct {
 	Definition string       `query:"definition" json:"definition,omitempty" maxLength:"128"`
-	Status     []fsm.Status `query:"status" json:"status,omitempty" enum:"live,ended,scheduled,runnable,executing,awaiting_signal,awaiting_children,queued,unrouted,done,stopped,failed,cancelled,quarantined" doc:"Of these statuses; live and ended stand for all of their kind."`
+	Status     []fsm.Status `query:"status" json:"status,omitempty" enum:"live,finished,scheduled,ready,running,retrying,awaiting_signal,awaiting_children,queued,no_worker,done,stopped,failed,cancelled,quarantined" doc:"Of these statuses; live and finished stand for all of their kind."`
 	Step       string       `query:"step" json:"step,omitempty" maxLength:"128"`
 	Queue      string       `query:"queue" json:"queue,omitempty" maxLength:"128"`
 	Parent     string       `query:"parent" json:"parent,omitempty" maxLength:"36"`

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -220,10 +221,21 @@ func (a *API) problems(ctx huma.Context, _ string, v any) (any, error) {
 	p := newProblem(model.Status, code, model.Detail, requestOf(ctx.Context()))
 	for _, d := range model.Errors {
 		if d != nil {
-			p.Errors = append(p.Errors, ProblemDetail{Location: d.Location, Message: d.Message})
+			p.Errors = append(p.Errors, ProblemDetail{Location: d.Location, Message: d.Message + renamedTo(d)})
 		}
 	}
 	return p, nil
+}
+
+// renamed are the words of statuses that earlier versions had.
+var renamed = map[string]string{"runnable": "ready", "executing": "running", "unrouted": "no_worker", "ended": "finished"}
+
+// renamedTo names the new word if a filter has an old one.
+func renamedTo(d *huma.ErrorDetail) string {
+	if old, ok := d.Value.(string); ok && strings.Contains(d.Location, "status") && renamed[old] != "" {
+		return fmt.Sprintf("; %q is called %q now", old, renamed[old])
+	}
+	return ""
 }
 
 // writeProblem answers a request outside of huma.

@@ -71,7 +71,7 @@ func checkFSM(t *testing.T, dsn string) {
 	run(t, "fsm", "start", "door", "--unique", "ann", "--state", `"ann"`, "--dsn", dsn).want(t, 0, id+" has the unique key")
 	run(t, "fsm", "start", "window", "--dsn", dsn).wantError(t, exitNotFound, "window")
 	run(t, "fsm", "start", "door", "--state", "{", "--dsn", dsn).wantError(t, exitUsage, "state")
-	run(t, "fsm", "list", "--live", "--dsn", dsn).want(t, 0, id, "door@2", "runnable", "knock")
+	run(t, "fsm", "list", "--live", "--dsn", dsn).want(t, 0, id, "door@2", "ready", "knock")
 	serve(t, dsn)
 	run(t, "fsm", "signal", id, "key", "--payload", `"wrong"`, "--key", "1", "--dsn", dsn).want(t, 0, "delivered")
 	run(t, "fsm", "signal", id, "key", "--payload", `"wrong"`, "--key", "1", "--dsn", dsn).want(t, 0, "dropped")
@@ -85,7 +85,7 @@ func checkFSM(t *testing.T, dsn string) {
 		history.want(t, 0, "signal", "key")
 	}
 	run(t, "fsm", "retry", id, "--dsn", dsn).want(t, 0, "due now")
-	run(t, "fsm", "wait", id, "--timeout", "1ms", "--dsn", dsn).wantError(t, exitTimeout, id, "runnable")
+	run(t, "fsm", "wait", id, "--timeout", "1ms", "--dsn", dsn).wantError(t, exitTimeout, id, "ready")
 	run(t, "fsm", "wait", id, "--timeout", "-1s", "--dsn", dsn).wantError(t, exitUsage, "--timeout")
 	run(t, "fsm", "retry", id, "--dsn", dsn).wantError(t, exitConflict, "has not ended")
 	run(t, "fsm", "cancel", id, "--reason", "too late", "--dsn", dsn).want(t, 0, "cancelled")

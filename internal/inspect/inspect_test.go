@@ -64,8 +64,8 @@ func TestPagesHaveEveryInstanceOnce(t *testing.T) {
 	each(t, func(t *testing.T, i *inspect.Inspector, _ enginetest.Database) {
 		const unfinished = few / 10
 		want := map[fsm.Status]int{
-			"": few, inspect.Live: unfinished, inspect.Ended: few - unfinished, fsm.Failed: 89, fsm.Cancelled: 90, fsm.Done: few - unfinished - 89 - 90, fsm.AwaitingSignal: few / 20,
-			fsm.Scheduled: few / 100, fsm.Runnable: few/20 - few/100, fsm.Quarantined: 0, fsm.Queued: 0,
+			"": few, inspect.Live: unfinished, inspect.Finished: few - unfinished, fsm.Failed: 89, fsm.Cancelled: 90, fsm.Done: few - unfinished - 89 - 90, fsm.AwaitingSignal: few / 20,
+			fsm.Scheduled: few / 100, fsm.Ready: few/20 - few/100, fsm.Quarantined: 0, fsm.Queued: 0,
 		}
 		for status, n := range want {
 			got := walked(t, string(status), func(cursor string) ([]string, string, error) {
@@ -80,7 +80,7 @@ func TestPagesHaveEveryInstanceOnce(t *testing.T) {
 				t.Errorf("%q: %d instances, want %d", status, got, n)
 			}
 		}
-		some := inspect.Instances{FSM: "rare", Statuses: []fsm.Status{fsm.Cancelled, inspect.Live, fsm.Failed, fsm.Runnable}}
+		some := inspect.Instances{FSM: "rare", Statuses: []fsm.Status{fsm.Cancelled, inspect.Live, fsm.Failed, fsm.Ready}}
 		got := walked(t, "several", func(cursor string) ([]string, string, error) { return i.FindInstances(t.Context(), some, cursor, 3) })
 		if got != 1 { // every hundredth is rare: the first of them was cancelled, and none is alive
 			t.Errorf("several statuses: %d instances", got)

@@ -19,7 +19,7 @@ import (
 // Instances narrows a list of instances. Zero fields do not narrow.
 type Instances struct {
 	FSM, Queue, Parent, Step string
-	// Statuses are those of the instances; Live and Ended stand for many.
+	// Statuses are those of the instances; Live and Finished stand for many.
 	Statuses  []fsm.Status
 	UniqueKey string
 }
@@ -39,9 +39,9 @@ func decodePosition(cursor string) (at position, err error) {
 
 // places are where the instances of a stage are, by their id.
 var places = map[fsm.Status]store.Place{
-	"": store.EveryPlace, Ended: store.EndedPlace, fsm.Done: store.DonePlace, fsm.Failed: store.DeadPlace, fsm.Quarantined: store.DeadPlace,
+	"": store.EveryPlace, Finished: store.EndedPlace, fsm.Done: store.DonePlace, fsm.Failed: store.DeadPlace, fsm.Quarantined: store.DeadPlace,
 	fsm.Cancelled: store.CancelledPlace, fsm.Stopped: store.StoppedPlace, fsm.AwaitingSignal: store.WaitingPlace, fsm.AwaitingChildren: store.BarrierPlace,
-	fsm.Running: store.ExecutingPlace, fsm.Unrouted: store.UnroutedPlace,
+	fsm.Running: store.ExecutingPlace, fsm.NoWorker: store.UnroutedPlace,
 }
 
 // Instances returns a page of instances and the cursor of the next one, which is
@@ -134,7 +134,7 @@ func (i *Inspector) staged(ctx context.Context, f Instances, stage fsm.Status, a
 		walk = st.UniqueInstances(f.UniqueKey, limit, add)
 	case f.Parent != "":
 		return i.children(ctx, f.Parent, at, limit)
-	case stage == fsm.Runnable || stage == fsm.Scheduled:
+	case stage == fsm.Ready || stage == fsm.Scheduled:
 		return i.ready(ctx, f.Queue, stage, at, limit)
 	case stage == fsm.Queued:
 		walk = st.QueuedInstances(store.QueuedInstance{Key: at.Key, Seq: at.Seq}, limit, func(q store.QueuedInstance) {

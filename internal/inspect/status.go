@@ -7,18 +7,18 @@ import (
 	"github.com/perdure/perdure/fsm"
 )
 
-// Live and Ended stand for the statuses of all instances that have not ended, and of
-// all that have.
+// Live and Finished stand for the statuses of all instances that are not finished, and of
+// all that are.
 const (
-	Live  fsm.Status = "live"
-	Ended fsm.Status = "ended"
+	Live     fsm.Status = "live"
+	Finished fsm.Status = "finished"
 )
 
 // groups are the statuses that others stand for. Live ones are in the order in which
 // they are listed.
 var groups = map[fsm.Status][]fsm.Status{
-	Live:  {fsm.Running, fsm.Runnable, fsm.Scheduled, fsm.AwaitingSignal, fsm.AwaitingChildren, fsm.Queued, fsm.Unrouted},
-	Ended: {fsm.Done, fsm.Stopped, fsm.Failed, fsm.Cancelled, fsm.Quarantined},
+	Live:     {fsm.Running, fsm.Ready, fsm.Retrying, fsm.Scheduled, fsm.AwaitingSignal, fsm.AwaitingChildren, fsm.Queued, fsm.NoWorker},
+	Finished: {fsm.Done, fsm.Stopped, fsm.Failed, fsm.Cancelled, fsm.Quarantined},
 }
 
 // expand returns statuses with those that they stand for, once each.
@@ -28,7 +28,7 @@ func expand(statuses []fsm.Status) ([]fsm.Status, error) {
 		switch {
 		case groups[s] != nil:
 			all = append(all, groups[s]...)
-		case slices.Contains(groups[Live], s), slices.Contains(groups[Ended], s):
+		case slices.Contains(groups[Live], s), slices.Contains(groups[Finished], s):
 			all = append(all, s)
 		default:
 			return nil, fault.Invalidf("status", "%q is unknown", s)
@@ -48,14 +48,16 @@ func (f Instances) stages() []fsm.Status {
 	asked := func(s fsm.Status) bool { return slices.Contains(f.Statuses, s) }
 	var all []fsm.Status
 	for _, s := range groups[Live] {
-		if asked(s) {
+		// Instances that wait for another attempt are among those that are due, and among
+		// those that will be.
+		if asked(s) && s != fsm.Retrying || asked(fsm.Retrying) && (s == fsm.Ready || s == fsm.Scheduled) {
 			all = append(all, s)
 		}
 	}
 	dead := asked(fsm.Failed) || asked(fsm.Quarantined) // they are together
 	switch {
 	case asked(fsm.Done) && (dead || asked(fsm.Cancelled) || asked(fsm.Stopped)):
-		return append(all, Ended)
+		return append(all, Finished)
 	case asked(fsm.Done):
 		return append(all, fsm.Done)
 	}

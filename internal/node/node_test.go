@@ -121,7 +121,7 @@ func TestWorkThatDoesNotEndIsLeftToOthers(t *testing.T) {
 	enginetest.Eventually(t, "it is given back", func() bool {
 		i, err := n.Server().Machines().Get(t.Context(), started.ID)
 		enginetest.NoError(t, err)
-		return i.Status == fsm.Runnable && i.Attempt == 1
+		return i.Status == fsm.Ready && i.Attempt == 1
 	})
 }
 

@@ -3,11 +3,11 @@ import { html, own } from "./lib.mjs";
 
 const looks = {
   done: "ok", completed: "ok", up: "ok", active: "ok", live: "ok", succeeded: "ok", consumed: "ok",
-  executing: "run", processing: "run", running: "run",
-  runnable: "due", due: "due", queued: "due",
-  pending: "wait", scheduled: "wait", awaiting_signal: "wait", awaiting_children: "wait", waiting: "wait", draining: "wait", paused: "pause",
+  processing: "run", running: "run",
+  ready: "due", due: "due", queued: "due",
+  pending: "wait", scheduled: "wait", retrying: "wait", awaiting_signal: "wait", awaiting_children: "wait", waiting: "wait", draining: "wait", paused: "pause",
   failed: "bad", error: "bad", gone: "bad", quarantined: "jail",
-  cancelled: "off", stopped: "off", unrouted: "odd", skipped: "off",
+  cancelled: "off", stopped: "off", no_worker: "odd", skipped: "off",
 };
 
 const shapes = {
@@ -22,7 +22,7 @@ const shapes = {
   odd: "M5.5 5.8A2.6 2.6 0 1 1 8 8.6v1.2M8 12.3v.2",
 };
 
-const words = { awaiting_signal: "awaiting signal", awaiting_children: "awaiting children" };
+const words = { no_worker: "no worker", awaiting_signal: "awaiting signal", awaiting_children: "awaiting children" };
 
 /** look is the appearance of a status. */
 export const look = (status) => own(looks, status) ?? "wait";

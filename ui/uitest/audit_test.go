@@ -23,7 +23,7 @@ func auditEntries() []any {
 		return e
 	}
 	return []any{
-		entry(1, "cancel-instance", "instances", id(3), "token:1", "ada", object{"reason": "The customer has called.", "input": object{"reason": "refund"}, "before": object{"status": "runnable"}, "after": object{"status": "cancelled"}}),
+		entry(1, "cancel-instance", "instances", id(3), "token:1", "ada", object{"reason": "The customer has called.", "input": object{"reason": "refund"}, "before": object{"status": "ready"}, "after": object{"status": "cancelled"}}),
 		entry(2, "stop-actor", "actors", "subscription/ada", "token:1", "ada", object{"before": object{"status": "active"}}),
 		entry(3, "retry-hook", "hooks", id(202), "token:2", "ci", object{"via": "cli"}),
 		entry(4, "put-definition", "definitions", "order@2", "token:2", "ci", nil),
@@ -79,7 +79,7 @@ func TestTheAuditLogIsListedAndOpened(t *testing.T) {
 	p.accessible("an open entry", "html")
 	p.fits("audit with an open entry")
 	text := eval[string](p, `document.querySelector("tr.more").innerText`)
-	for _, part := range []string{"req-1", "token:1", "The customer has called.", "Input", `"refund"`, "Before", `"runnable"`, "After", `"cancelled"`, "number 41 of chain 1", strings.Repeat("0a", 32)} {
+	for _, part := range []string{"req-1", "token:1", "The customer has called.", "Input", `"refund"`, "Before", `"ready"`, "After", `"cancelled"`, "number 41 of chain 1", strings.Repeat("0a", 32)} {
 		if !strings.Contains(text, part) {
 			t.Errorf("an open entry lacks %q:\n%s", part, text)
 		}

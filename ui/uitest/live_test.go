@@ -18,7 +18,7 @@ func TestListsFollowChanges(t *testing.T) {
 	f := newFake(t, sample())
 	p := newTab(t, f.server.URL)
 	p.open(f.URL + "instances")
-	p.shows("executing")
+	p.shows("running")
 	f.set("instances", list(row(1, "order", "done", "ship", minute)), "instances")
 	p.shows("done")
 }
@@ -33,7 +33,7 @@ func TestPausedListsStayAsTheyAre(t *testing.T) {
 	p.wait("it is paused", `document.querySelector("[data-live]").dataset.live === "paused"`)
 	eventually(t, "the stream is closed", func() bool { return f.streams() == 0 })
 	f.set("instances", list(row(1, "order", "done", "ship", minute)), "instances")
-	p.shows("executing")
+	p.shows("running")
 	p.keys(".")
 	p.shows("done")
 }
@@ -47,7 +47,7 @@ func TestThePageComesBackAfterTheServerRestarts(t *testing.T) {
 	p.hush(true)
 	f.restart(t, func() {
 		p.wait("it says so", `document.querySelector("[data-live]").dataset.live === "offline"`)
-		p.shows("executing") // what was known is still there
+		p.shows("running") // what was known is still there
 		f.mu.Lock()
 		f.data["instances"] = list(row(1, "order", "done", "ship", minute))
 		f.mu.Unlock()

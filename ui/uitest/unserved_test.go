@@ -16,8 +16,8 @@ func TestTheOverviewShowsWorkThatNoLiveProcessServes(t *testing.T) {
 	got := eval[[]string](p, `[...document.querySelectorAll(".unserved tbody tr")].map((r) => [...r.cells].slice(0, 3).map((c) => c.textContent.trim()).join(" | ") + " | " + r.querySelector("a").getAttribute("href").replace(/^.*where/, ""))`)
 	want := []string{
 		"Instances | a process that takes queue mail | 1,001+ | /instances?queue=mail",
-		"Instances | a process that knows report version 4 in queue default | 3 | /instances?definition=report&status=unrouted",
-		"Instances | a process that knows step wrap of order version 2 in queue default | 1 | /instances?definition=order&status=unrouted",
+		"Instances | a process that knows report version 4 in queue default | 3 | /instances?definition=report&status=no_worker",
+		"Instances | a process that knows step wrap of order version 2 in queue default | 1 | /instances?definition=order&status=no_worker",
 		"Hooks | a process that handles notify-crm in namespace shop | 7 | /hooks?namespace=shop&name=notify-crm",
 		"Tasks | a process that handles send_fax | 2 | /tasks?type=send_fax",
 		"Schedules | a process that knows report version 9 for schedule nightly-report |  | /schedules/nightly-report",

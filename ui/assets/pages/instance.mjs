@@ -82,8 +82,9 @@ function Waiting({ of }) {
     awaiting_signal: `Waits for ${(of.awaits ?? []).join(" or ") || "a signal"}${until}.`,
     awaiting_children: `Waits for ${of.children?.pending ?? "its"} of ${of.children?.total ?? "its"} children.`,
     scheduled: `Runs ${relative(Date.parse(of.due_at), tick.value)}.`,
+    retrying: `The step failed. It runs again ${relative(Date.parse(of.due_at), tick.value)}.`,
     queued: "Waits for an earlier instance with the same partition key.",
-    unrouted: "No running process knows this definition, version and step.",
+    no_worker: "No running process knows this definition, version and step.",
     quarantined: "Lost its process too often. Retry it when that is mended.",
   }, of.status);
   const cancelled = of.cancel_reason && !of.finished_at && `Was cancelled (${of.cancel_reason}) and continued with its cancel step${of.on_cancel ? ` ${of.on_cancel}` : ""}.`;

@@ -11,9 +11,9 @@ import { Status } from "../status.mjs";
 import { When } from "../time.mjs";
 import { JSONField, Field, sample, whole } from "../form.mjs";
 
-export const statuses = ["runnable", "executing", "scheduled", "awaiting_signal", "awaiting_children", "queued", "unrouted", "done", "stopped", "failed", "cancelled", "quarantined"];
-const ended = ["done", "stopped", "failed", "cancelled", "quarantined"];
-const groups = { live: statuses.filter((s) => !ended.includes(s)), ended };
+export const statuses = ["ready", "running", "retrying", "scheduled", "awaiting_signal", "awaiting_children", "queued", "no_worker", "done", "stopped", "failed", "cancelled", "quarantined"];
+const finished = ["done", "stopped", "failed", "cancelled", "quarantined"];
+const groups = { live: statuses.filter((s) => !finished.includes(s)), finished };
 
 /** actions on an instance. */
 export const actions = [
@@ -22,14 +22,14 @@ export const actions = [
     when: (i) => !i.cancel_reason, question: (i) => (i.on_cancel ? `${i.definition} ${i.id} continues with its cancel step ${i.on_cancel}. Its children are cancelled.` : `${i.definition} ${i.id} ends, and its children with it. Retry restores it with its children.`) },
   { name: "terminate", label: "Terminate", past: "terminated", key: "T", danger: true, some: true, statuses: groups.live, when: (i) => i.on_cancel, run: (i, why) => post(`instances/${segment(i.id)}/terminate`, { reason: why?.trim() || "terminated in the dashboard" }),
     question: (i) => `${i.definition} ${i.id} ends without its cancel step ${i.on_cancel}${i.cancel_reason ? ", although it was cancelled" : ""}: nothing is compensated. Its children are cancelled. Retry restores it with its children.` },
-  { name: "delete", label: "Delete", past: "deleted", key: "d", danger: true, statuses: ended, all: ["failed", "quarantined"], run: (i) => del(`instances/${segment(i.id)}`), question: (i) => `${i.definition} ${i.id} and its history will be removed.` },
+  { name: "delete", label: "Delete", past: "deleted", key: "d", danger: true, statuses: finished, all: ["failed", "quarantined"], run: (i) => del(`instances/${segment(i.id)}`), question: (i) => `${i.definition} ${i.id} and its history will be removed.` },
 ];
 
 const spec = {
   kind: "instances", one: "instance", title: "Instances", path: "instances", bulk: "instances/actions",
   about: "Every instance of a state machine, newest first.",
   filters: { definition: "the name of its state machine", status: [...Object.keys(groups), ...statuses], step: "where it is", queue: "its queue", parent: "the id of its parent", unique_key: "its unique key" },
-  statuses: ["runnable", "executing", "scheduled", "awaiting_signal", "awaiting_children", "done", "stopped", "failed", "quarantined"],
+  statuses: ["ready", "running", "retrying", "scheduled", "awaiting_signal", "awaiting_children", "done", "stopped", "failed", "quarantined"],
   groups, id: (i) => i.id, href: (i) => link(["instances", i.id]), actions,
   create: { label: "Start", open: () => startInstance({ definition: route.value.query.get("definition") ?? "" }) },
   empty: "No instance matches. Start one with the button above, from Go with fsm.Start, or with POST /v1/instances.",

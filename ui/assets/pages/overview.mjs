@@ -117,7 +117,7 @@ function needs(u) {
 }
 
 const whereUnserved = (u) => (u.schedule ? link(["schedules", u.schedule]) : link([u.kind], own({
-  instances: u.why === "queue" ? { queue: u.queue } : { definition: u.name, status: "unrouted" },
+  instances: u.why === "queue" ? { queue: u.queue } : { definition: u.name, status: "no_worker" },
   hooks: { namespace: u.queue, name: u.name }, tasks: { type: u.name }, alarms: { type: u.name }, actors: { type: u.name },
 }, u.kind) ?? {}));
 
