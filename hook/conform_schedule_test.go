@@ -155,7 +155,7 @@ func (Conformance) Case07ExactlyNowIsDue(t *testing.T, db enginetest.Database) {
 	f.process(t, 2)
 }
 
-func (Conformance) Case08ARetryFollowsThePolicyAndNotProcessAt(t *testing.T, db enginetest.Database) {
+func (Conformance) Case08ARetryFollowsThePolicyAndNotAt(t *testing.T, db enginetest.Database) {
 	f := newFixture(t, db, nil)
 	f.handle(t, "remind", func(context.Context, string) error { return errors.New("no") })
 	at := noon.Add(time.Hour)

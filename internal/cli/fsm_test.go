@@ -87,7 +87,7 @@ func checkFSM(t *testing.T, dsn string) {
 	run(t, "fsm", "retry", id, "--dsn", dsn).want(t, 0, "due now")
 	run(t, "fsm", "wait", id, "--timeout", "1ms", "--dsn", dsn).wantError(t, exitTimeout, id, "ready")
 	run(t, "fsm", "wait", id, "--timeout", "-1s", "--dsn", dsn).wantError(t, exitUsage, "--timeout")
-	run(t, "fsm", "retry", id, "--dsn", dsn).wantError(t, exitConflict, "has not ended")
+	run(t, "fsm", "retry", id, "--dsn", dsn).wantError(t, exitConflict, "is not finished")
 	run(t, "fsm", "cancel", id, "--reason", "too late", "--dsn", dsn).want(t, 0, "cancelled")
 	serve(t, dsn)
 	run(t, "fsm", "show", id, "--dsn", dsn).want(t, 0, "awaiting_signal", "cancel step    lock", "cancel reason  too late")

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
@@ -34,14 +35,28 @@ func load(t *testing.T, name string) (enginetest.Database, contents) {
 		loadMySQL(t, db)
 	}
 	var before contents
-	enginetest.NoError(t, json.Unmarshal([]byte(fixture(t, name+".json")), &before))
+	enginetest.NoError(t, json.Unmarshal([]byte(strings.ReplaceAll(fixture(t, name+".json"), `"FSM": `, `"Definition": `)), &before))
 	for i := range before.Instances { // the old release counted the runs of a step from 0
 		before.Instances[i].Record.Attempt++
+		before.Instances[i].Record.Status = statusNow(before.Instances[i].Record)
 		for j := range before.Instances[i].History {
 			before.Instances[i].History[j].Attempt++
 		}
 	}
 	return db, before
+}
+
+// statusNow returns the status of an instance in the words of this release.
+func statusNow(i fsm.Instance) fsm.Status {
+	switch {
+	case i.Failures > 0 && (i.Status == "runnable" || i.Status == fsm.Scheduled):
+		return fsm.Retrying
+	case i.Status == "runnable":
+		return fsm.Ready
+	case i.Status == "executing":
+		return fsm.Running
+	}
+	return i.Status
 }
 
 // fixture returns the text of a file of testdata.
