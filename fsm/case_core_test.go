@@ -162,7 +162,7 @@ func TestCase05TheHandlerMayReturnAnyOutcome(t *testing.T) {
 			status  fsm.Status
 		}{
 			"next":   {func(r run) fsm.Outcome { return r.Next("end") }, fsm.Done},
-			"replay": {func(r run) fsm.Outcome { return r.Replay(time.Hour) }, fsm.Scheduled},
+			"replay": {func(r run) fsm.Outcome { return r.Replay(time.Hour) }, fsm.Retrying},
 			"await":  {func(r run) fsm.Outcome { return r.Await("x").Then("end") }, fsm.AwaitingSignal},
 			"spawn":  {func(r run) fsm.Outcome { return r.Spawn(fsm.ChildOf(leaf, 1, nil)).Then("end") }, fsm.Done},
 			"done":   {func(r run) fsm.Outcome { return r.Done("saved") }, fsm.Done},

@@ -47,7 +47,7 @@ func TestTheRetryPolicyIsObeyed(t *testing.T) {
 		id := start(f, d, 0, nil)
 		f.drain()
 		f.after(minute)
-		f.wantStatus(id, fsm.Scheduled)
+		f.wantStatus(id, fsm.Retrying)
 		f.after(minute)
 		f.wantStatus(id, fsm.Failed)
 		runs.is(t, "attempts", 3)

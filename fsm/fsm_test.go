@@ -167,7 +167,7 @@ func TestOrderFulfilment(t *testing.T) {
 		f.register(order, leaf)
 		id := start(f, order, log{}, nil)
 		f.drain()
-		f.wantStatus(id, fsm.Scheduled)
+		f.wantStatus(id, fsm.Retrying)
 		f.after(time.Minute)
 		f.after(time.Minute)
 		f.wantStatus(id, fsm.AwaitingSignal)
