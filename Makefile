@@ -100,6 +100,7 @@ bench: deps ## Run the benchmarks, and peers beside us in bench/
 
 .PHONY: soak
 soak: deps ## Run every test COUNT=3 times, the long ones SOAK=20 times as long
+	PERDURE_TEST_ONLY=mysql PERDURE_REQUIRE_SERVERS=1 PERDURE_SOAK=$(SOAK) $(WITH_SERVERS) go test -shuffle=on -count=$(COUNT) -timeout 24h $(MARIADB)
 	CGO_ENABLED=1 PERDURE_REQUIRE_SERVERS=1 PERDURE_SOAK=$(SOAK) $(WITH_SERVERS) go test $(RACE) -shuffle=on -count=$(COUNT) -timeout 24h ./...
 
 .PHONY: man
