@@ -49,6 +49,7 @@ func Step[S any](name string, fn func(context.Context, *Run[S]) (Outcome, error)
 func (s StepOf[S]) Within(d time.Duration) StepOf[S] { s.timeout = d; return s }
 
 // Retry sets the policy for failures of this step, replacing the definition's. It
+// binds instances that are started from now on, as that of the definition does. It
 // returns a changed copy.
 func (s StepOf[S]) Retry(p retry.Policy) StepOf[S] { s.retry = p; return s }
 
@@ -90,7 +91,8 @@ func (d *Definition[S]) OnError(fn func(context.Context, *Run[S], error) (Outcom
 }
 
 // Retry sets the policy for steps that fail, in place of an error handler, and
-// returns the definition.
+// returns the definition. Instances that were started before keep the policy that
+// the definition had then; Machines.ChangeRetry changes it.
 func (d *Definition[S]) Retry(p retry.Policy) *Definition[S] { d.retry = p; return d }
 
 // Queue sets the queue of instances that are started without one, and returns
@@ -148,6 +150,7 @@ type machine interface {
 	has(step string) bool
 	keepsHistory() bool
 	describe() store.RecordedDefinition
+	policies() policies
 	// execute runs the step of an instance and goes on with its outcome, in
 	// which everything is serialised and checked.
 	execute(ctx context.Context, e *execution, then func(*decision, error))
@@ -212,7 +215,7 @@ func (d *Definition[S]) recoverFrom(ctx context.Context, e *execution, cause err
 		return
 	}
 	if d.onError == nil {
-		then(d.again(e, run, cause))
+		then(d.again(ctx, e, run, cause))
 		return
 	}
 	d.handle(ctx, e, run, cause, then)
@@ -237,11 +240,8 @@ func (d *Definition[S]) handle(ctx context.Context, e *execution, run *Run[S], c
 }
 
 // again is the decision of the retry policy.
-func (d *Definition[S]) again(e *execution, run *Run[S], cause error) (*decision, error) {
-	policy := d.retry
-	if step := d.steps[e.instance.Step]; !step.retry.IsZero() {
-		policy = step.retry
-	}
+func (d *Definition[S]) again(ctx context.Context, e *execution, run *Run[S], cause error) (*decision, error) {
+	policy := e.machines.policyOf(ctx, e.instance, d.policies())
 	delay, again := policy.Decide(e.instance.Failures+1, cause, e.machines.options.Random())
 	if !again {
 		return failed(cause), nil

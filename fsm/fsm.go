@@ -99,6 +99,8 @@ type Machines struct {
 	mu       sync.RWMutex
 	known    map[definition]machine
 	recorded map[definition]bool
+
+	policies policyBook
 }
 
 type definition struct {
@@ -117,7 +119,7 @@ func New(eng *perdure.Engine, options *Options) (*Machines, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	m := &Machines{rt: rt, eng: eng, options: o, known: map[definition]machine{}, recorded: map[definition]bool{}}
+	m := &Machines{rt: rt, eng: eng, options: o, known: map[definition]machine{}, recorded: map[definition]bool{}, policies: policyBook{read: map[definition]recordedPolicies{}}}
 	rt.Bounds.AllowState(o.MaxState)
 	m.runner = work.New(eng, m.kind(), work.Options{
 		Lease: o.Lease, MaxCrashes: o.MaxCrashes, SweepEvery: min(max(o.Retention/10, time.Minute), time.Hour), OnError: o.OnError, Random: o.Random,

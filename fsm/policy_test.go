@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/retry"
 )
@@ -90,6 +91,76 @@ func TestAStepWithAPolicyThatCannotBeObeyedIsRefused(t *testing.T) {
 		d := fsm.Define("bad", 1, fsm.Step("only", done).Retry(retry.Policy{Kind: "sometimes", MaxAttempts: 1}))
 		if err := f.Register(d); err == nil {
 			f.t.Error("it was registered")
+		}
+	})
+}
+
+// failing returns a definition that fails with every attempt.
+func failing(p retry.Policy) *fsm.Definition[int] {
+	return fsm.Define("doomed", 1, fsm.Step("only", func(context.Context, run) (fsm.Outcome, error) { return fsm.Outcome{}, errors.New("down") })).Retry(p)
+}
+
+// wantFailed checks that an instance has failed, with that number of attempts.
+func (f *fixture) wantFailed(id string, attempts int) {
+	f.t.Helper()
+	if i := f.get(id); i.Status != fsm.Failed || i.Attempt != attempts {
+		f.t.Errorf("the instance is %s after %d attempts, want %s after %d", i.Status, i.Attempt, fsm.Failed, attempts)
+	}
+}
+
+// A deployment with another policy does not change what instances were promised.
+func TestInstancesKeepThePolicyTheyWereStartedWith(t *testing.T) {
+	each(t, func(f *fixture) {
+		before, after := failing(retry.Fixed(2, time.Second)), failing(retry.Fixed(4, time.Second))
+		f.register(before)
+		f.drain() // which records the policy
+		old := start(f, before, 0, nil)
+		f.clock.Advance(time.Second)
+		next := f.beside(f.clock, nil)
+		next.register(after)
+		next.drain()
+		renewed := start(next, after, 0, nil)
+		for range 4 {
+			next.drain()
+			f.clock.Advance(time.Second)
+		}
+		f.wantFailed(old, 2)
+		f.wantFailed(renewed, 4)
+	})
+}
+
+func TestChangeRetryBindsStartedInstancesOnly(t *testing.T) {
+	each(t, func(f *fixture) {
+		d := failing(retry.Fixed(2, time.Second))
+		f.register(d)
+		other := f.beside(f.clock, nil)
+		other.register(d)
+		old := start(f, d, 0, nil)
+		f.drain() // the first failure, by the policy of the definition
+		f.clock.Advance(time.Second)
+		if err := other.ChangeRetry(f.t.Context(), "doomed", 1, "only", retry.Fixed(5, time.Second)); err != nil {
+			f.t.Fatal(err)
+		}
+		f.clock.Advance(time.Second)
+		later := start(f, d, 0, nil)
+		for range 6 {
+			f.drain()
+			f.clock.Advance(time.Second)
+		}
+		f.wantFailed(old, 5)
+		f.wantFailed(later, 2)
+	})
+}
+
+func TestChangeRetryRefusesWhatItCannotDo(t *testing.T) {
+	each(t, func(f *fixture) {
+		var missing *fault.NotFound
+		if err := f.ChangeRetry(f.t.Context(), "unknown", 1, "", retry.None()); !errors.As(err, &missing) {
+			f.t.Errorf("an unknown definition: %v", err)
+		}
+		var invalid *fault.Invalid
+		if err := f.ChangeRetry(f.t.Context(), "unknown", 1, "", retry.Policy{}); !errors.As(err, &invalid) {
+			f.t.Errorf("no policy: %v", err)
 		}
 	})
 }

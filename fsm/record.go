@@ -50,7 +50,11 @@ func (m *Machines) record(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("record fsm %s: %w", key.name, err)
 		}
-		stmts = append(stmts, stmt)
+		policies, err := m.recordPolicies(key, m.known[key].policies())
+		if err != nil {
+			return fmt.Errorf("record retry policies of fsm %s: %w", key.name, err)
+		}
+		stmts = append(stmts, stmt, policies)
 	}
 	if len(stmts) == 0 {
 		return nil

@@ -2,6 +2,7 @@ package store
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/perdure/perdure/internal/sqldb"
 )
@@ -38,4 +39,37 @@ func (s *Store) RecordedDefinitions(found func(RecordedDefinition)) sqldb.Stmt {
 		return nil
 	}
 	return list
+}
+
+// PolicySet are the retry policies, as JSON, of the instances of a machine that were
+// started since a time, until that of the next set.
+type PolicySet struct {
+	Since time.Time
+	Retry string
+}
+
+// RecordPolicies returns the statement that notes the retry policies that instances of a
+// machine have from now on. Nothing changes if they are those of the newest set.
+func (s *Store) RecordPolicies(d Definition, retry string, now Now) sqldb.Stmt {
+	return s.stmt("PolicyRecord", d.FSM, d.Version, retry, at(now))
+}
+
+// ListPolicies returns the statement that reads the sets of policies of a machine, the
+// oldest first.
+func (s *Store) ListPolicies(d Definition, found func(PolicySet)) sqldb.Stmt {
+	list := s.stmt("PolicyList", d.FSM, d.Version)
+	list.Row = func(scan sqldb.Scan) error {
+		var p PolicySet
+		err := scan(&p.Since, &p.Retry)
+		if err == nil {
+			found(p)
+		}
+		return err
+	}
+	return list
+}
+
+// ChangePolicies returns the statement that changes a set of policies of a machine.
+func (s *Store) ChangePolicies(d Definition, p PolicySet) sqldb.Stmt {
+	return s.stmt("PolicyChange", p.Retry, d.FSM, d.Version, p.Since)
 }

@@ -7,6 +7,14 @@ values (?1, ?2, ?3, ?4, ?5, ?6, ?7, coalesce(cast(?8 as datetime(6)), utc_timest
 on duplicate key update first_step = values(first_step), queue = values(queue), steps = values(steps), `schema` = values(`schema`), cancel_step = values(cancel_step),
   updated_at = values(updated_at)
 
+-- name: PolicyRecord
+-- Nothing is written if the newest policies are these.
+insert into perdure.policies (fsm, version, since, retry)
+select ?1, ?2, coalesce(cast(?4 as datetime(6)), utc_timestamp(6)), ?3
+from (select (select retry from perdure.policies where fsm = ?1 and version = ?2 order by since desc limit 1) as retry) newest
+where newest.retry is null or newest.retry <> ?3
+on duplicate key update retry = values(retry)
+
 -- name: RemoteGet
 -- Locked: two changes of a machine take turns.
 select fsm, version, spec, secrets, created_at, updated_at

@@ -5,3 +5,11 @@ insert into perdure.definitions (fsm, version, first_step, queue, steps, schema,
 values (?, ?, ?, ?, ?, ?, ?, ?)
 on conflict (fsm, version) do update
 set first_step = excluded.first_step, queue = excluded.queue, steps = excluded.steps, schema = excluded.schema, cancel_step = excluded.cancel_step, updated_at = excluded.updated_at
+
+-- name: PolicyRecord
+-- Nothing is written if the newest policies are these.
+insert into perdure.policies (fsm, version, since, retry)
+select ?1, ?2, ?4, ?3
+where ?3 is not (select retry from perdure.policies where fsm = ?1 and version = ?2 order by since desc limit 1)
+on conflict (fsm, version, since) do update
+set retry = excluded.retry
