@@ -330,3 +330,24 @@ func (Conformance) AHandlerMaySetItsOwnAlarmAgain(t *testing.T, db enginetest.Da
 		f.rows(t, 0)
 	}
 }
+
+func (Conformance) ChangeRetryChangesTheAlarmsOfATypeThatAreStored(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, nil)
+	ctx := enginetest.Context(t)
+	for _, typ := range []string{"remind", "warn"} {
+		f.handle(t, typ, func(context.Context, string) error { return errors.New("no mail server") })
+	}
+	once := &alarm.ScheduleOptions{At: noon.Add(time.Minute), Retry: retry.None()}
+	old, kept := f.schedule(t, "a", "remind", once), f.schedule(t, "b", "warn", once)
+	changed, err := f.alarms.ChangeRetry(ctx, "remind", retry.Fixed(2, time.Second))
+	enginetest.NoError(t, err)
+	equal(t, "changed", changed, int64(1))
+	later := f.schedule(t, "c", "remind", once)
+	f.clock.Set(noon.Add(2 * time.Minute))
+	f.process(t, 3)
+	f.is(t, kept, alarm.Failed)
+	f.is(t, later, alarm.Failed)
+	f.clock.Advance(time.Second)
+	f.process(t, 1)
+	equal(t, "attempts", f.is(t, old, alarm.Failed).Attempts, 2)
+}

@@ -290,3 +290,35 @@ func (Conformance) Case29NoMoreRunThanThereAreSlots(t *testing.T, db enginetest.
 	wait()
 	equal(t, "completed", count(hook.Completed), 17)
 }
+
+// More hooks than one transaction changes, with others between them.
+func (Conformance) ChangeRetryChangesTheHooksOfANameThatAreStored(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, nil)
+	ctx := enginetest.Context(t)
+	f.handle(t, "a", fail)
+	f.handle(t, "b", fail)
+	kept := f.trigger(t, "b", &hook.TriggerOptions{Retry: retry.None()})
+	old := f.trigger(t, "a", &hook.TriggerOptions{Retry: retry.None()})
+	const more = 1200
+	enginetest.NoError(t, f.eng.Update(ctx, func(tx *perdure.Tx) error {
+		for range more {
+			if _, err := f.hooks.TriggerIn(tx, "a", "", &hook.TriggerOptions{Delay: time.Hour}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	changed, err := f.hooks.ChangeRetry(ctx, "a", retry.Fixed(2, time.Second))
+	enginetest.NoError(t, err)
+	equal(t, "changed", changed, int64(more+1))
+	later := f.trigger(t, "a", &hook.TriggerOptions{Retry: retry.None()})
+	f.process(t, 3)
+	f.is(t, kept, hook.Failed)
+	f.is(t, later, hook.Failed)
+	f.clock.Advance(time.Second)
+	f.process(t, 1)
+	equal(t, "attempts", f.is(t, old, hook.Failed).Attempts, 2)
+	if _, err := f.hooks.ChangeRetry(ctx, "a", retry.Policy{}); err == nil {
+		t.Error("no policy was accepted")
+	}
+}

@@ -115,6 +115,19 @@ set due_at = t.later, {piece Postponed}error = ?
 from (select coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond' as later) t
 where h.id = ?::uuid
 
+-- name: {Kind}RetryBound
+-- The last id of the next items, in the order of ids.
+select id::text
+from perdure.{items}
+where id > ?::uuid
+order by id
+limit 1 offset ?
+
+-- name: {Kind}RetryChange
+update perdure.{items}
+set policy = ?::json, max_attempts = ?
+where queue = ? and id > ?::uuid and id <= ?::uuid
+
 -- name: {Kind}NextWake
 -- Microseconds until something is due: an item of these lanes, or an expired lease of the
 -- queue.

@@ -115,6 +115,19 @@ update perdure.{items}
 set error = ?1, {piece Postponed}due_at = ?2 + ?3
 where id = ?4
 
+-- name: {Kind}RetryBound
+-- The last id of the next items, in the order of ids.
+select id
+from perdure.{items}
+where id > ?
+order by id
+limit 1 offset ?
+
+-- name: {Kind}RetryChange
+update perdure.{items}
+set policy = ?, max_attempts = ?
+where queue = ? and id > ? and id <= ?
+
 -- name: {Kind}NextWake
 -- Microseconds until something is due: an item of these lanes, or an expired lease of the
 -- queue.
