@@ -39,7 +39,7 @@ QUICK := -vet=off -ldflags='-s -w' -parallel 4
 NO_NAP := GORACE=atexit_sleep_ms=0
 # In these packages MariaDB is tested without the race detector: the code is that of the
 # other databases, and it takes minutes with it. See everywhere_race_test.go in them.
-MARIADB := ./fsm ./alarm ./actor
+MARIADB := ./fsm ./alarm ./actor ./server
 # Tests with these names run without the race detector, in these packages: interleavings,
 # whose sessions take turns, and the cases of XState, one after the other. The detector finds
 # nothing in them, and doubles their time. internal/archtest sees that all of them are run;

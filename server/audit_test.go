@@ -51,6 +51,9 @@ func (v tour) acts() {
 		}
 	}
 	for _, r := range api.Routes {
+		if v.lacks(r) {
+			continue
+		}
 		if changes := r.Method != http.MethodGet && !slices.Contains(unchanging, r.ID); changes != (done[r.ID] > 0) {
 			v.Errorf("%s has %d entries", r.ID, done[r.ID])
 		}
@@ -115,11 +118,12 @@ func asJSON(t *testing.T, v any) string {
 // tamper runs a statement against the audit log past what keeps it append-only.
 func tamper(t *testing.T, db enginetest.Database, query string, args ...any) {
 	t.Helper()
-	if db.Name == enginetest.SQLite {
+	switch db.Name {
+	case enginetest.SQLite:
 		for _, name := range []string{"perdure_audit_no_update", "perdure_audit_no_delete", "perdure_audit_chains_no_delete"} {
 			db.Exec(t, "drop trigger if exists "+name)
 		}
-	} else {
+	case enginetest.Postgres:
 		db.Exec(t, "alter table perdure.audit disable trigger user")
 		db.Exec(t, "alter table perdure.audit_chains disable trigger user")
 	}
@@ -136,7 +140,7 @@ func (Flows) AChangedOrMissingEntryIsFound(t *testing.T, db enginetest.Database)
 	if problems := f.verified(); len(problems) > 0 {
 		t.Fatalf("before: %v", problems)
 	}
-	const rest = ", at, action, kind, target, principal, label, role, via, address, request, reason, input, before, after, hash"
+	rest := ", at, action, kind, target, principal, label, role, via, address, request, reason, input, " + log + ".before, after, hash"
 	kept := map[string]string{log: "kept_audit", chains: "kept_chains"}
 	for table, copied := range kept {
 		db.Exec(t, "create table "+copied+" as select * from "+table)
@@ -146,9 +150,9 @@ func (Flows) AChangedOrMissingEntryIsFound(t *testing.T, db enginetest.Database)
 		"reason":       "update " + log + " set reason = 'x' where id = ?",
 		"removed":      "delete from " + log + " where id = ?",
 		"hash":         "update " + log + " set hash = '00' where id = ?",
-		"longer hash":  "update " + log + " set hash = hash || 'x' where id = ?",
+		"longer hash":  "update " + log + " set hash = concat(hash, 'x') where id = ?",
 		"upper case":   "update " + log + " set hash = upper(hash) where id = ?",
-		"end's hash":   "update " + chains + " set hash = hash || 'x' where seq > 0 and ? <> ''",
+		"end's hash":   "update " + chains + " set hash = concat(hash, 'x') where seq > 0 and ? <> ''",
 		"no number":    "insert into " + log + " select '00000000-0000-7000-8000-000000000000', chain, -5" + rest + " from " + log + " where id = ?",
 		"no chain":     "insert into " + log + " select '00000000-0000-7000-8000-000000000000', 65, 1" + rest + " from " + log + " where id = ?",
 		"a new chain":  "insert into " + chains + " (chain) select 65 where ? <> ''",
@@ -177,6 +181,9 @@ func (Flows) AChangedOrMissingEntryIsFound(t *testing.T, db enginetest.Database)
 }
 
 func (Flows) TheAuditLogIsAppendOnly(t *testing.T, db enginetest.Database) {
+	if db.Name == enginetest.MySQL {
+		t.Skip("a trigger needs a privilege there that hosted servers do not give: the chains show changes")
+	}
 	f := ready(t, db)
 	f.start(nil)
 	log, chains := db.Table("perdure", "audit"), db.Table("perdure", "audit_chains")

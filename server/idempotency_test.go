@@ -47,9 +47,10 @@ func TestEveryPostTakesAnIdempotencyKey(t *testing.T) {
 }
 
 // deaths make the database refuse what a request has done at the last moment: on
-// PostgreSQL at COMMIT, on SQLite, which checks nothing then, by the statement before it.
+// PostgreSQL at COMMIT, on the others, which check nothing then, by the statement before it.
 var deaths = map[string][]string{
 	enginetest.SQLite: {"create trigger death after update on perdure_idempotency begin select raise(abort, 'died'); end"},
+	enginetest.MySQL:  {"create trigger death after update on perdure_idempotency for each row signal sqlstate '45000' set message_text = 'died'"},
 	enginetest.Postgres: {
 		"create function death() returns trigger language plpgsql as $$ begin raise exception 'died'; end $$",
 		"create constraint trigger death after update on perdure.idempotency deferrable initially deferred for each row execute function death()",
@@ -59,7 +60,7 @@ var deaths = map[string][]string{
 // revive takes death back.
 func revive(t *testing.T, db enginetest.Database) {
 	t.Helper()
-	if db.Name == enginetest.SQLite {
+	if db.Name != enginetest.Postgres {
 		db.Exec(t, "drop trigger death")
 		return
 	}
@@ -80,6 +81,9 @@ func ready(t *testing.T, db enginetest.Database) *fixture {
 func (Flows) AKeyAndItsEffectAreCommittedTogether(t *testing.T, db enginetest.Database) {
 	f := ready(t, db)
 	for _, id := range slices.Sorted(maps.Keys(keyed)) {
+		if f.lacksID(id) {
+			continue
+		}
 		r := keyed[id](f)
 		before, entries := f.dies(id, r), len(f.entries())
 		first := f.do(http.MethodPost, r.path, r.body, "Idempotency-Key", id, "Perdure-Reason", "caf%C3%A9")
@@ -139,7 +143,8 @@ func (Flows) AnAnswerOutlivesWhatItWasAbout(t *testing.T, db enginetest.Database
 	id := f.hook()
 	path := "/v1/hooks/" + id + "/replay"
 	first := f.want(http.StatusCreated, http.MethodPost, path, nil, "Idempotency-Key", "a")
-	db.Exec(t, "delete from "+db.Table("perdure", "hook_items")+" where coalesce(key, cast(id as text)) = ?", id)
+	items := db.Table("perdure", "hook_items")
+	db.Exec(t, "delete from "+items+" where coalesce("+items+".key, concat(id, '')) = ?", id)
 	again := f.want(http.StatusCreated, http.MethodPost, path, nil, "Idempotency-Key", "a")
 	if again.text("id") != first.text("id") {
 		t.Errorf("first %v, then %v", first, again)

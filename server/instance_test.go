@@ -11,7 +11,7 @@ import (
 )
 
 // machines are the databases that carry state machines.
-var machines = []string{enginetest.SQLite, enginetest.Postgres}
+var machines = everywhere
 
 // Flows are the main paths through the API, on every database.
 type Flows struct{}

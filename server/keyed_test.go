@@ -149,9 +149,9 @@ func (f *fixture) timer() string {
 // node returns the id of a process that is said to run.
 func (f *fixture) node() string {
 	f.Helper()
-	now := "1"
-	if f.db.Name == enginetest.Postgres {
-		now = "now()"
+	now := "now()"
+	if f.db.Name == enginetest.SQLite {
+		now = "1"
 	}
 	id := f.new()
 	f.db.Exec(f, "insert into "+f.db.Table("perdure", "nodes")+" (id, host, pid, version, roles, work, running, started_at, seen_at) values (?, 'h', 1, 'v', '[]', '[]', '[]', "+now+", "+now+")", id)

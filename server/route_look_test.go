@@ -28,6 +28,9 @@ func (v tour) looks() {
 	for kind, want := range map[string]string{
 		"instances": "charge ship", "hooks": "mail", "tasks": "db_function", "alarms": "alarm timer", "actors": "broken closed open",
 	} {
+		if kind == "tasks" && v.lacksTasks() {
+			want = ""
+		}
 		field := map[string]string{"instances": "step", "hooks": "name", "tasks": "type", "alarms": "kind", "actors": "state"}[kind]
 		if values, _ := v.get("/v1/facets/" + kind)[field].([]any); strings.Trim(fmt.Sprint(values), "[]") != want {
 			v.Errorf("the %s of %s can be %v", field, kind, values)

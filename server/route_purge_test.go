@@ -107,7 +107,9 @@ func (v tour) purges() {
 	v.post("/v1/hooks/purge", object{"older_than": "0s"})
 	v.want(http.StatusNotFound, http.MethodGet, "/v1/hooks/"+cancelled, nil)
 	v.want(http.StatusUnprocessableEntity, http.MethodPost, "/v1/hooks/purge", object{"older_than": "-1s"})
-
+	if v.lacksTasks() {
+		return
+	}
 	task := v.post("/v1/tasks", object{"type": "db_function", "payload": object{"db_function": "no.such"}, "delay": "1h"}).text("id")
 	if t := v.get("/v1/tasks/" + task); t.text("type") != "db_function" || t.text("status") != "pending" || t.text("scheduled_at") <= t.text("enqueued_at") {
 		v.Errorf("the task: %v", t)

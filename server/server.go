@@ -261,6 +261,9 @@ func (s *Server) apiConfig() (c api.Config, err error) {
 		Version: o.Version, Dev: o.Dev, Observe: o.Observe, OnError: o.OnError, Remote: s.remote, Redact: rules,
 		Limits: api.Limits{Streams: o.MaxStreams, Sockets: o.MaxSockets, Requests: o.MaxRequests},
 	}
+	if _, missing := task.NewAdmin(s.eng); missing != nil {
+		c.Missing = map[string]error{"tasks": missing, "processes": missing}
+	}
 	c.Auth, c.Access, err = access(s.eng, o.Auth)
 	for _, h := range o.Hooks {
 		c.Hooks[h.Namespace()] = h

@@ -14,7 +14,9 @@ func (Flows) NoRowHidesAList(t *testing.T, db enginetest.Database) {
 	f := ready(t, db)
 	for range 2 {
 		f.hook()
-		f.task()
+		if !f.lacksTasks() {
+			f.task()
+		}
 		f.alarm()
 		f.door()
 		f.schedule()
@@ -22,7 +24,7 @@ func (Flows) NoRowHidesAList(t *testing.T, db enginetest.Database) {
 	}
 	dead := f.hook()
 	db.Exec(t, "insert into "+db.Table("perdure", "hook_ends")+" (id, status, created_at, finished_at) select id, 'failed', created_at, created_at from "+
-		db.Table("perdure", "hook_items")+" where coalesce(key, cast(id as text)) = ?", dead)
+		db.Table("perdure", "hook_items")+" h where coalesce(h.key, concat(h.id, '')) = ?", dead)
 	for _, to := range []string{enginetest.Endless, enginetest.Beginningless} {
 		for _, column := range []string{
 			"perdure.hook_items.due_at", "perdure.hook_items.created_at", "perdure.hook_items.next_attempt_at", "perdure.hook_ends.created_at", "perdure.hook_ends.finished_at", "perdure.ready.due_at", "queues.task.scheduled_at", "queues.task.enqueued_at", "perdure.alarm_items.due_at",
@@ -30,6 +32,9 @@ func (Flows) NoRowHidesAList(t *testing.T, db enginetest.Database) {
 			"perdure.actors.created_at", "perdure.actors.updated_at",
 		} {
 			part := strings.Split(column, ".")
+			if part[0] == "queues" && f.lacksTasks() {
+				continue
+			}
 			db.SetTime(t, part[0], part[1], part[2], to, "1 = 1")
 			for _, list := range []string{
 				"hooks", "tasks", "alarms", "instances", "actors", "schedules", "upcoming", "dead", "overview", "definitions", "nodes", "ticks?spec=@daily", "search?q=order",

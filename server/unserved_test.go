@@ -21,7 +21,10 @@ func (f *fixture) unserved() []object {
 func (f *fixture) overdue() {
 	f.Helper()
 	ago := "now() - interval '1 hour'"
-	if f.db.Name == enginetest.SQLite {
+	switch f.db.Name {
+	case enginetest.MySQL:
+		ago = "utc_timestamp() - interval 1 hour"
+	case enginetest.SQLite:
 		ago = fmt.Sprint(time.Now().Add(-time.Hour).UnixMicro())
 	}
 	f.db.Exec(f, "update "+f.db.Table("perdure", "ready")+" set due_at = "+ago)

@@ -71,9 +71,6 @@ func New(eng *perdure.Engine, options *Options) (*Access, error) {
 		return nil, fault.Invalidf("engine", "is nil")
 	}
 	rt := eng.Runtime()
-	if rt.DB.Dialect().Name == sqldb.MySQL {
-		return nil, fault.Invalidf("engine", "is on MySQL, which carries no tokens: use PostgreSQL or SQLite")
-	}
 	o := options.withDefaults()
 	if o.SessionIdle < minIdle || o.SessionMax < o.SessionIdle || o.Failures < 1 || o.FailureEvery <= 0 {
 		return nil, fault.Invalidf("auth.Options", "has a time or number that is too small")

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { testdb.Main(m) }
 type Conformance struct{}
 
 func TestConformance(t *testing.T) {
-	enginetest.Conform(t, Conformance{}, enginetest.SQLite, enginetest.Postgres)
+	enginetest.Conform(t, Conformance{})
 }
 
 // fixture is an access with a clock that stands still.

@@ -68,7 +68,7 @@ func localAPI(eng *perdure.Engine, actors *actor.Actors) (*api.API, error) {
 		without(errs[1], "definitions"),
 		without(errs[2], append([]string{"alarms"}, spanning...)...),
 		without(errs[3], append([]string{"actors", "statecharts"}, spanning...)...),
-		without(errs[4], append([]string{"tasks", "processes"}, spanning...)...),
+		without(errs[4], "tasks", "processes"),
 		without(errs[5], "tokens", "session"),
 	)
 	if err != nil {

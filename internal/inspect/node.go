@@ -139,7 +139,7 @@ func (q queue) shown() store.NodeQueue {
 // has asked it to end its work.
 func (i *Inspector) Beat(ctx context.Context, n store.Node) (drain bool, err error) {
 	n.Running = i.running(ctx)
-	if err := i.write(ctx, i.rt.Store.BeatNode(n, i.rt.Now(), &drain)); err != nil {
+	if err := i.write(ctx, i.rt.Store.BeatNode(n, i.rt.Now(), &drain)...); err != nil {
 		return false, fmt.Errorf("give a sign of life: %w", err)
 	}
 	return drain, nil

@@ -19,7 +19,7 @@ func has(all []store.NodeQueue, q store.NodeQueue) bool {
 
 func TestASignOfLifeTellsWhatAProcessRuns(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{enginetest.SQLite, enginetest.Postgres} {
+	for _, name := range enginetest.Names {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			eng := enginetest.New(t, name).Open(t, nil)

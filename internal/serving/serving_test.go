@@ -116,7 +116,7 @@ func (f *fixture) beat(queues ...store.NodeQueue) {
 	enginetest.NoError(f.T, err)
 	defer tx.Rollback()
 	node := store.Node{ID: "n", Host: "h", Roles: "[]", Work: "[]", Running: queues}
-	enginetest.NoError(f.T, tx.Run(f.Context(), rt.Store.BeatNode(node, rt.Now(), &drain)))
+	enginetest.NoError(f.T, tx.Run(f.Context(), rt.Store.BeatNode(node, rt.Now(), &drain)...))
 	enginetest.NoError(f.T, tx.Commit(f.Context()))
 }
 

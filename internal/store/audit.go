@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// HasAudit reports whether the database has the audit log. MySQL has none.
+// HasAudit reports whether the database has the audit log.
 func (s *Store) HasAudit() bool { return s.text("AuditClaim") != "" }
 
 // ClaimAuditChain returns the statement that takes a chain of the audit log that no

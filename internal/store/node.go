@@ -33,12 +33,12 @@ type NodeQueue struct {
 	Serves []string `json:"serves"`
 }
 
-// BeatNode returns the statement that notes that a process lives; drain learns
+// BeatNode returns the statements that note that a process lives; drain learns
 // whether somebody has asked it to end its work.
-func (s *Store) BeatNode(n Node, now Now, drain *bool) sqldb.Stmt {
+func (s *Store) BeatNode(n Node, now Now, drain *bool) []sqldb.Stmt {
 	running, _ := json.Marshal(append([]NodeQueue{}, n.Running...)) // names and numbers
-	beat := s.stmt("NodeBeat", n.ID, n.Host, n.PID, n.Version, n.Roles, n.Work, string(running), at(now))
-	beat.Row = func(scan sqldb.Scan) error { return scan(drain) }
+	beat := s.stmts("NodeBeat", n.ID, n.Host, n.PID, n.Version, n.Roles, n.Work, string(running), at(now))
+	beat[len(beat)-1].Row = func(scan sqldb.Scan) error { return scan(drain) }
 	return beat
 }
 

@@ -233,3 +233,15 @@ limit ?2
 update perdure.timers
 set payload = ?1
 where actor_type = json_unquote(json_extract(?2, '$[0]')) and actor_id = json_unquote(json_extract(?2, '$[1]')) and alarm_id = json_unquote(json_extract(?2, '$[2]')) and payload = ?3
+
+-- name: ResponseSealed
+select json_array(i.principal, convert(i.key using utf8mb4)), i.principal, i.key, i.response
+from perdure.idempotency i
+where i.response is not null and (i.principal, i.key) > (json_unquote(json_extract(?1, '$[0]')), json_unquote(json_extract(?1, '$[1]')))
+order by i.principal, i.key
+limit ?2
+
+-- name: ResponseReseal
+update perdure.idempotency i
+set i.response = ?1
+where i.principal = json_unquote(json_extract(?2, '$[0]')) and i.key = json_unquote(json_extract(?2, '$[1]')) and i.response = ?3

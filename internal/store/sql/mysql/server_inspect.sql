@@ -1,0 +1,176 @@
+-- What the server shows, on MySQL: each statement walks along an index, from the position
+-- that the last page ended at, and never further than its limit. A straight_join keeps the
+-- order of its tables.
+
+-- name: InspectHooks
+select h.created_at, h.id, coalesce(h.key, h.id), h.namespace, h.name, coalesce((select e.status from perdure.hook_ends e where e.id = h.id), case
+    when exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id) then 'pending'
+    else 'processing'
+  end)
+from perdure.hook_items h
+where h.created_at <= ?1 and (h.created_at < ?1 or h.id < ?2)
+order by h.created_at desc, h.id desc
+limit ?3
+
+-- name: InspectDeadHooks
+select e.created_at, h.id, coalesce(h.key, h.id), h.namespace, h.name, e.status
+from perdure.hook_ends e
+straight_join perdure.hook_items h on h.id = e.id
+where e.dead = 1 and e.created_at <= ?1 and (e.created_at < ?1 or e.id < ?2)
+order by e.created_at desc, e.id desc
+limit ?3
+
+-- name: InspectRunningHooks
+-- Few: as many as processes run at once.
+select h.created_at, h.id, coalesce(h.key, h.id), h.namespace, h.name, 'processing'
+from (
+  select distinct held.id
+  from perdure.leases l
+  straight_join json_table(l.ids, '$[*]' columns (id varchar(36) collate {collation} path '$')) held
+  where l.queue > concat('hook', char(9 using utf8mb4)) and l.queue < concat('hook', char(10 using utf8mb4))
+) held
+straight_join perdure.hook_items h on h.id = held.id
+where h.created_at <= ?1 and (h.created_at < ?1 or h.id < ?2)
+  and not exists (select 1 from perdure.hook_ends e where e.id = h.id)
+  and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
+order by h.created_at desc, h.id desc
+limit ?3
+
+-- name: InspectPendingHooks
+select r.due_at, h.id, coalesce(h.key, h.id), h.namespace, h.name, 'pending'
+from perdure.ready r
+straight_join perdure.hook_items h on h.id = r.id
+where r.queue = ?1 and r.suspect = ?2 and r.priority = ?3 and r.due_at >= ?4 and (r.due_at > ?4 or r.id > ?5)
+order by r.due_at, r.id
+limit ?6
+
+-- name: DeadHooks
+select coalesce(h.key, h.id), h.namespace || '/' || h.name, e.status, coalesce(e.error, h.error, ''), h.attempt, e.created_at, e.finished_at, h.id
+from perdure.hook_ends e
+straight_join perdure.hook_items h on h.id = e.id
+where e.dead = 1 and e.created_at <= ?1 and (e.created_at < ?1 or e.id < ?2)
+order by e.created_at desc, e.id desc
+limit ?3
+
+-- name: DeadInstances
+select i.id, i.fsm, f.status, coalesce(f.error, i.error, ''), i.attempt, i.created_at, f.finished_at
+from perdure.finished f
+join perdure.instances i on i.id = f.id
+where f.dead = 1 and f.id < ?
+order by f.id desc
+limit ?
+
+-- name: UpcomingHooks
+select r.due_at, coalesce(h.key, h.id), h.namespace || '/' || h.name, case when h.attempt > 0 then 'attempt ' || (h.attempt + 1) else 'first attempt' end
+from perdure.ready r
+straight_join perdure.hook_items h on h.id = r.id
+where r.queue = ? and r.suspect = ? and r.priority = ? and r.due_at > ? and r.due_at <= ?
+order by r.due_at, r.id
+limit ?
+
+-- name: ClaimedHooks
+-- Whether a lease that has not expired holds a hook of a name.
+select count(*)
+from (
+  select 1
+  from perdure.leases l
+  straight_join json_table(l.ids, '$[*]' columns (id varchar(36) collate {collation} path '$')) held
+  straight_join perdure.hook_items h on h.id = held.id
+  where l.queue = ? and h.name = ? and l.expires_at > ?
+    and not exists (select 1 from perdure.hook_ends e where e.id = h.id)
+    and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
+  limit 1
+) s
+
+-- name: ClaimedAlarms
+-- Whether a lease that has not expired holds an alarm of a type.
+select count(*)
+from (
+  select 1
+  from perdure.leases l
+  straight_join json_table(l.ids, '$[*]' columns (id varchar(36) collate {collation} path '$')) held
+  straight_join perdure.alarm_items h on h.id = held.id
+  where l.queue = ? and h.type = ? and l.expires_at > ?
+    and h.dead is null
+    and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
+  limit 1
+) s
+
+-- name: SearchHook
+-- By the key that a user chose, or by the id of the row if there is no key. Rows with a key
+-- have ids in the same range; the search skips a limited number of them.
+select coalesce(h.key, h.id), h.namespace || '/' || h.name, coalesce((select e.status from perdure.hook_ends e where e.id = h.id), case
+    when exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id) then 'pending'
+    else 'processing'
+  end)
+from (
+  select * from (select k.key, k.id, k.namespace, k.name, k.queue, k.priority, k.due_at from perdure.hook_items k where k.key >= ?1 and k.key < ?2 order by k.key limit 5) g1
+  union all
+  select * from (select * from (
+    select k.key, k.id, k.namespace, k.name, k.queue, k.priority, k.due_at from perdure.hook_items k where k.id >= ?3 and k.id <= ?4 order by k.id limit 1000
+  ) s where s.key is null limit 5) g2
+) h
+order by 1
+limit 5
+
+-- name: SearchInstance
+select i.id, i.fsm, i.step
+from perdure.instances i
+where i.id >= ?1 and i.id <= ?2
+order by i.id
+limit 5
+
+-- name: SearchActor
+select a.type || '/' || a.id, a.type, a.status
+from perdure.actors a
+where a.type = ?1 and a.id >= ?2 and a.id < ?3
+order by a.id
+limit 5
+
+-- name: UpcomingHookGroup
+-- The next hook and urgency that has pending rows. The lanes of hooks are next to each
+-- other. There is one search for each case: a comparison of rows uses no index.
+select queue, suspect, priority
+from (
+  select * from (select queue, suspect, priority from perdure.ready where queue = ?1 and suspect = ?2 and priority > ?3 order by priority limit 1) g1
+  union all
+  select * from (select queue, suspect, priority from perdure.ready where queue = ?1 and suspect > ?2 order by suspect, priority limit 1) g2
+  union all
+  select * from (
+    select queue, suspect, priority
+    from perdure.ready
+    where queue > greatest(?1, concat('hook', char(9 using utf8mb4))) and queue < concat('hook', char(10 using utf8mb4))
+    order by queue, suspect, priority
+    limit 1
+  ) g3
+) s
+order by queue, suspect, priority
+limit 1
+
+-- name: FacetInstanceFSM
+with recursive found (value) as (
+  select * from (select fsm from perdure.instances order by fsm limit 1) g1
+  union all
+  select (select i.fsm from perdure.instances i where i.fsm > found.value order by i.fsm limit 1)
+  from found
+  where found.value is not null
+)
+select value from found where value is not null limit 200
+
+-- name: FacetActorType
+with recursive found (value) as (
+  select * from (select type from perdure.actors order by type limit 1) g1
+  union all
+  select (select a.type from perdure.actors a where a.type > found.value order by a.type limit 1)
+  from found
+  where found.value is not null
+)
+select value from found where value is not null limit 200
+
+-- name: AuditStateHook
+select h.name, null, coalesce(e.status, case when r.id is null then 'processing' else 'pending' end), null,
+  h.attempt + coalesce(e.status = 'completed', 0), case when e.id is null then h.next_attempt_at end, null
+from perdure.hook_items h
+left join perdure.hook_ends e on e.id = h.id
+left join perdure.ready r on r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
+where h.key = ? or h.key is null and h.id = ?

@@ -1,0 +1,8 @@
+//go:build !race
+
+package server_test
+
+import "github.com/perdure/perdure/internal/test/enginetest"
+
+// everywhere are the databases of conformance tests.
+var everywhere = enginetest.Names
