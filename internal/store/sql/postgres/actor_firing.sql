@@ -43,16 +43,18 @@ having count(*) > 0
 returning timers::text
 
 -- name: TimerSuspectDue
+-- The status is compared so that the index of all that is pending cannot be used: the
+-- planner takes most of them for suspects.
 select 1
 from perdure.timers
-where batch_limit is not null and status = 'pending' and due_at <= coalesce(?::timestamptz, now())
+where batch_limit is not null and status || '' = 'pending' and due_at <= coalesce(?::timestamptz, now())
 limit 1
 
 -- name: TimerSuspectList
 -- Large batches first, as they are the least suspicious.
 select al.actor_type, al.actor_id, al.alarm_id, al.batch_limit
 from perdure.timers al
-where al.batch_limit is not null and al.status = 'pending' and al.due_at <= coalesce($1::timestamptz, now())
+where al.batch_limit is not null and al.status || '' = 'pending' and al.due_at <= coalesce($1::timestamptz, now())
   and al.actor_type = any($2::text[]) and greatest(al.batch_limit, 1) >= $5::integer{openable Actor al}
   and (al.actor_type, al.actor_id, al.alarm_id) not in (
     select t.value ->> 0, t.value ->> 1, t.value ->> 2
