@@ -81,7 +81,8 @@ func (Flows) TheAttemptsOfAnAlarmAreShown(t *testing.T, db enginetest.Database) 
 func (Flows) TheFactsAndAttemptsOfATaskAreShown(t *testing.T, db enginetest.Database) {
 	f := open(t, db, nil)
 	if f.lacksTasks() {
-		t.Skip("the database has no tasks")
+		f.want(http.StatusUnprocessableEntity, http.MethodGet, "/v1/tasks?type=email", nil)
+		return
 	}
 	send := func(context.Context, json.RawMessage) (any, error) { return nil, errors.New("mailbox is full") }
 	worker, err := task.NewWorker(f.eng, &task.Options{Senders: map[string]task.Sender{"email": send}})

@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/api"
 	"github.com/perdure/perdure/internal/audit"
 	"github.com/perdure/perdure/internal/doctor"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/inspect"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
@@ -21,7 +22,7 @@ import (
 // entries returns the audit log, oldest entry first.
 func (f *fixture) entries() (entries []audit.Entry) {
 	f.Helper()
-	rt := f.eng.Runtime()
+	rt := host.Of(f.eng)
 	list := rt.Store.ListAudit(store.AuditFilter{}, "", 100_000, func(e audit.Entry) { entries = append(entries, e) })
 	enginetest.NoError(f, unit.Once(enginetest.Context(f), rt.DB, sqldb.Read, func(tx sqldb.Tx) error { return tx.Run(enginetest.Context(f), list) }))
 	slices.Reverse(entries)
@@ -180,13 +181,21 @@ func (Flows) AChangedOrMissingEntryIsFound(t *testing.T, db enginetest.Database)
 	}
 }
 
+// On MySQL a trigger needs a privilege that hosted servers do not give: there the chains
+// show the change.
 func (Flows) TheAuditLogIsAppendOnly(t *testing.T, db enginetest.Database) {
-	if db.Name == enginetest.MySQL {
-		t.Skip("a trigger needs a privilege there that hosted servers do not give: the chains show changes")
-	}
 	f := ready(t, db)
 	f.start(nil)
 	log, chains := db.Table("perdure", "audit"), db.Table("perdure", "audit_chains")
+	if db.Name == enginetest.MySQL {
+		for _, query := range []string{"update " + log + " set reason = 'x'", "delete from " + log} {
+			db.Exec(t, query)
+			if len(f.verified()) == 0 {
+				t.Errorf("%s: not found", query)
+			}
+		}
+		return
+	}
 	for _, query := range []string{"update " + log + " set reason = 'x'", "delete from " + log, "delete from " + chains} {
 		if _, err := db.SQL(t).ExecContext(enginetest.Context(t), query); err == nil {
 			t.Errorf("%s: done", query)
