@@ -9,19 +9,19 @@ import "github.com/perdure/perdure/internal/sqldb"
 //
 // Parts do not contain each other, and a part changes no rows of the user's schema.
 func (tx *Tx) Try(isRefusal func(error) bool, fn func() error) (refused, err error) {
-	if err := tx.Attach(nil, sqldb.Exec("savepoint perdure_part")); err != nil {
+	if err := tx.attach(nil, sqldb.Exec("savepoint perdure_part")); err != nil {
 		return nil, err
 	}
-	if err := tx.Flush(); err != nil {
+	if err := (*hostUnit)(tx).Flush(); err != nil {
 		return nil, err
 	}
 	committed := len(tx.committed)
 	if err = fn(); err == nil {
-		err = tx.Flush()
+		err = (*hostUnit)(tx).Flush()
 	}
 	switch {
 	case err == nil:
-		return nil, tx.Attach(nil, sqldb.Exec("release savepoint perdure_part"))
+		return nil, tx.attach(nil, sqldb.Exec("release savepoint perdure_part"))
 	case !isRefusal(err), tx.err != nil && !isRefusal(tx.err):
 		return nil, tx.fail(err)
 	}
@@ -33,9 +33,9 @@ func (tx *Tx) Try(isRefusal func(error) bool, fn func() error) (refused, err err
 func (tx *Tx) takeBack(committed int) error {
 	tx.err = nil
 	tx.unit.Stmts, tx.committed = tx.unit.Stmts[:tx.flushed], tx.committed[:committed]
-	err := tx.Attach(nil, sqldb.Exec("rollback to savepoint perdure_part"), sqldb.Exec("release savepoint perdure_part"))
+	err := tx.attach(nil, sqldb.Exec("rollback to savepoint perdure_part"), sqldb.Exec("release savepoint perdure_part"))
 	if err != nil {
 		return err
 	}
-	return tx.Flush()
+	return (*hostUnit)(tx).Flush()
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/effect"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/retry"
 	"github.com/perdure/perdure/statechart"
@@ -79,7 +80,7 @@ type Damage struct {
 // knows. It is a dispatch.Processor. It is safe for concurrent use.
 type Actors struct {
 	eng     *perdure.Engine
-	rt      *perdure.Runtime
+	rt      *host.Runtime
 	options Options
 	cache   *cache
 	lanes   []*lane
@@ -103,7 +104,7 @@ func New(eng *perdure.Engine, options *Options) (*Actors, error) {
 	if eng == nil {
 		return nil, fault.Invalidf("engine", "is nil")
 	}
-	rt := eng.Runtime()
+	rt := host.Of(eng)
 	o := options.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, err

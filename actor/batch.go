@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/audit"
 	"github.com/perdure/perdure/internal/effect"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -46,7 +46,7 @@ type transaction interface {
 	Flush() error
 }
 
-var _ transaction = (*perdure.Tx)(nil)
+var _ transaction = host.Unit(nil)
 
 // batch moves actors in one transaction.
 type batch struct {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/seal"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -108,7 +109,7 @@ func (a *Actors) firePass(ctx context.Context, types []string, locked func()) (m
 	b := &batch{}
 	began := a.rt.Clock.Now()
 	err = a.eng.Update(ctx, func(tx *perdure.Tx) error {
-		b = a.newBatch(tx)
+		b = a.newBatch(host.In(tx))
 		b.pass = p
 		return b.fire(locked)
 	})
@@ -229,7 +230,7 @@ func (a *Actors) sweep(ctx context.Context) error {
 		return nil
 	}
 	err := a.eng.Update(ctx, func(tx *perdure.Tx) error {
-		return tx.Attach(nil, a.rt.Store.PurgeActorKeys(a.options.Retention, sweepLimit, a.rt.Now(), new(int64)))
+		return host.In(tx).Attach(nil, a.rt.Store.PurgeActorKeys(a.options.Retention, sweepLimit, a.rt.Now(), new(int64)))
 	})
 	if err != nil {
 		return fmt.Errorf("forget keys: %w", err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/test/enginetest"
@@ -148,8 +149,8 @@ func (s *stage) try(ctx context.Context, a *Actors, c *interleave.Conn, mutate f
 	if _, err := c.SQL().ExecContext(ctx, "begin isolation level read committed"); err != nil {
 		return err
 	}
-	tx := &steps{ctx: ctx, conn: c, dialect: s.eng.Runtime().DB.Dialect(), mutate: mutate}
-	err := do(a.newBatch(tx))
+	tx := &steps{ctx: ctx, conn: c, dialect: host.Of(s.eng).DB.Dialect(), mutate: mutate}
+	err := do(a.newBatch(host.In(tx)))
 	if err == nil {
 		err = tx.Attach(nil, sqldb.Exec("commit"))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/effect"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/statechart"
 )
@@ -92,7 +93,7 @@ func (a *Actors) finish(ctx context.Context, end effect.Ending) error {
 	j.run = func(t *turn) error { return t.finish(w, end, nil) }
 	var b *batch
 	err = a.eng.Update(ctx, func(tx *perdure.Tx) error {
-		b = a.newBatch(tx)
+		b = a.newBatch(host.In(tx))
 		if err := b.lock([]*job{j}); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/audit"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/tracing"
 	"github.com/perdure/perdure/statechart"
 )
@@ -136,7 +137,7 @@ func (a *Actors) together(ctx context.Context, group []*request) error {
 	}
 	var b *batch
 	err := a.eng.Update(ctx, func(tx *perdure.Tx) error {
-		b = a.newBatch(tx)
+		b = a.newBatch(host.In(tx))
 		return acting(tx, jobs, func() error { return b.do(jobs) })
 	})
 	if err == nil {
@@ -149,7 +150,7 @@ func (a *Actors) together(ctx context.Context, group []*request) error {
 func acting(tx *perdure.Tx, jobs []*job, do func() error) error {
 	for _, j := range jobs {
 		if j.act != nil && j.act.ReadBefore != nil {
-			if err := tx.Attach(nil, j.act.ReadBefore()...); err != nil {
+			if err := host.In(tx).Attach(nil, j.act.ReadBefore()...); err != nil {
 				return err
 			}
 		}
@@ -161,9 +162,9 @@ func acting(tx *perdure.Tx, jobs []*job, do func() error) error {
 		if j.act == nil || !j.changed() {
 			continue
 		}
-		tx.Act(j.act)
+		host.In(tx).Act(j.act)
 		if j.act.ReadAfter != nil {
-			if err := tx.Attach(nil, j.act.ReadAfter()...); err != nil {
+			if err := host.In(tx).Attach(nil, j.act.ReadAfter()...); err != nil {
 				return err
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/tracing"
 	"github.com/perdure/perdure/statechart"
 )
@@ -49,18 +50,18 @@ func (a *Actors) operateIn(tx *perdure.Tx, o *operation) error {
 		err = a.within(tx, o.job)
 	}
 	if err != nil {
-		return tx.Fail(fmt.Errorf("%s: %w", o.what, bare(err)))
+		return host.In(tx).Fail(fmt.Errorf("%s: %w", o.what, bare(err)))
 	}
 	return nil
 }
 
 // within does a job in a unit of work.
 func (a *Actors) within(tx *perdure.Tx, j *job) error {
-	if tx.Engine() != a.eng {
+	if host.In(tx).Engine() != a.eng {
 		return fault.Invalidf("unit of work", "is of another engine")
 	}
 	j.trace = tracing.Of(tx.Context())
-	b := a.newBatch(tx)
+	b := a.newBatch(host.In(tx))
 	if err := b.do([]*job{j}); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/statechart"
 )
 
@@ -43,7 +44,7 @@ func (a *Actors) SendIn(tx *perdure.Tx, ref Ref, caller Caller, event statechart
 		err = a.withImport(tx.Context(), func(j *job) error { return a.within(tx, j) }, s.job())
 	}
 	if err != nil {
-		return Receipt{}, tx.Fail(fmt.Errorf("send event: %w", bare(err)))
+		return Receipt{}, host.In(tx).Fail(fmt.Errorf("send event: %w", bare(err)))
 	}
 	return s.receipt, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/statechart"
@@ -67,7 +68,7 @@ func (a *Actors) SpawnIn(tx *perdure.Tx, ref Ref, caller Caller, input any, opti
 		err = a.spawn(tx.Context(), func(j *job) error { return a.within(tx, j) }, s)
 	}
 	if err != nil {
-		return Receipt{}, tx.Fail(fmt.Errorf("spawn actor: %w", bare(err)))
+		return Receipt{}, host.In(tx).Fail(fmt.Errorf("spawn actor: %w", bare(err)))
 	}
 	return s.receipt, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/statechart"
@@ -73,7 +74,7 @@ func (a *Actors) StoreStatechartIf(
 // storeDocument stores the next version of a document, if it differs from the newest
 // one and check allows it, and returns the one that is the newest then.
 func (a *Actors) storeDocument(tx *perdure.Tx, d Statechart, check func(*Statechart) error) (newest Statechart, err error) {
-	run, err := tx.Runner()
+	run, err := host.In(tx).Runner()
 	if err != nil {
 		return newest, err
 	}
@@ -83,10 +84,10 @@ func (a *Actors) storeDocument(tx *perdure.Tx, d Statechart, check func(*Statech
 	next := int64(math.MaxInt64)
 	if check != nil {
 		if err := run.Run(tx.Context(), get); err != nil {
-			return newest, tx.Fail(err)
+			return newest, host.In(tx).Fail(err)
 		}
 		if err := check(existing(newest)); err != nil {
-			return newest, tx.Fail(err)
+			return newest, host.In(tx).Fail(err)
 		}
 		next = newest.Version + 1
 	}
@@ -94,7 +95,7 @@ func (a *Actors) storeDocument(tx *perdure.Tx, d Statechart, check func(*Statech
 		err = &sqldb.Transient{Err: fmt.Errorf("version %d was stored meanwhile", next)}
 	}
 	if err != nil {
-		return newest, tx.Fail(err)
+		return newest, host.In(tx).Fail(err)
 	}
 	return newest, nil
 }

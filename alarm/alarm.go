@@ -40,6 +40,7 @@ import (
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/work"
@@ -104,7 +105,7 @@ type Options struct {
 // Alarms are the alarms of a database, with the handlers for them that this
 // process has. It is a dispatch.Processor.
 type Alarms struct {
-	rt      *perdure.Runtime
+	rt      *host.Runtime
 	eng     *perdure.Engine
 	options Options
 	runner  *work.Runner
@@ -122,7 +123,7 @@ func New(eng *perdure.Engine, options *Options) (*Alarms, error) {
 	if eng == nil {
 		return nil, fault.Invalidf("engine", "is nil")
 	}
-	rt := eng.Runtime()
+	rt := host.Of(eng)
 	o := options.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/test/enginetest"
@@ -45,7 +46,7 @@ func TestTheClaimIsFlatOnPostgres(t *testing.T) {
 	conn, err := pgx.Connect(enginetest.Context(t), db.DSN)
 	enginetest.NoError(t, err)
 	defer conn.Close(context.Background())
-	st := eng.Runtime().Store
+	st := host.Of(eng).Store
 	measure := func(stmts []sqldb.Stmt) (most int) {
 		t.Helper()
 		for _, stmt := range stmts {
@@ -107,7 +108,7 @@ func TestTheClaimScansNoTableOnSQLite(t *testing.T) {
 	db := enginetest.New(t, enginetest.SQLite)
 	eng := db.Open(t, nil)
 	raw := db.SQL(t)
-	for _, stmt := range append(statements(eng.Runtime().Store, &noon), lists(eng.Runtime().Store)...) {
+	for _, stmt := range append(statements(host.Of(eng).Store, &noon), lists(host.Of(eng).Store)...) {
 		args := make([]any, len(stmt.Args))
 		for i, arg := range stmt.Args {
 			args[i] = fmt.Sprint(arg)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure/alarm"
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/test/enginetest"
@@ -114,7 +115,7 @@ func (Conformance) AnOutcomeOfALeaseThatIsGoneIsDropped(t *testing.T, db enginet
 	wait := begin(t, f.alarms)
 	<-running
 	db.Exec(t, "delete from "+db.Table("perdure", "leases"))
-	rt := f.eng.Runtime()
+	rt := host.Of(f.eng)
 	var item string
 	f.run(t, rt.Store.GetAlarm(store.AlarmKey{ID: key.ID}, func(a store.Alarm) { item = a.Item }))
 	f.run(t, rt.Store.Alarms().Ready([]string{item})) // as the reaper does
@@ -132,7 +133,7 @@ func (Conformance) AnOutcomeOfALeaseThatIsGoneIsDropped(t *testing.T, db enginet
 
 func (f *fixture) run(t testing.TB, stmts ...sqldb.Stmt) {
 	t.Helper()
-	tx, err := f.eng.Runtime().DB.Begin(enginetest.Context(t), sqldb.Write)
+	tx, err := host.Of(f.eng).DB.Begin(enginetest.Context(t), sqldb.Write)
 	enginetest.NoError(t, err)
 	defer tx.Rollback()
 	enginetest.NoError(t, tx.Run(enginetest.Context(t), stmts...))

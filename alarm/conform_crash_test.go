@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure/alarm"
 	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/test/enginetest"
@@ -20,7 +21,7 @@ import (
 func (f *fixture) abandon(t testing.TB, lease time.Duration, types ...string) {
 	t.Helper()
 	ctx := enginetest.Context(t)
-	rt := f.eng.Runtime()
+	rt := host.Of(f.eng)
 	tx, err := rt.DB.Begin(ctx, sqldb.Urgent)
 	enginetest.NoError(t, err)
 	defer tx.Rollback()
@@ -222,7 +223,7 @@ func (Conformance) AStaleOutcomeIsDropped(t *testing.T, db enginetest.Database) 
 		if f.runs.count() > 1 {
 			return nil
 		}
-		f.db.Exec(t, "update "+f.db.Table("perdure", "leases")+" set token = '"+f.eng.Runtime().NewID()+"'") // as a reaper and another process do
+		f.db.Exec(t, "update "+f.db.Table("perdure", "leases")+" set token = '"+host.Of(f.eng).NewID()+"'") // as a reaper and another process do
 		return nil
 	})
 	key := f.schedule(t, "x", "a", nil)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/alarm"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/test/enginetest"
 )
@@ -33,7 +34,7 @@ func (Conformance) NoAlarmStopsOthers(t *testing.T, db enginetest.Database) {
 			id := column + " " + to
 			f.schedule(t, id, "a", nil)
 			var item string
-			f.run(t, f.eng.Runtime().Store.GetAlarm(store.AlarmKey{ID: id}, func(a store.Alarm) { item = a.Item }))
+			f.run(t, host.Of(f.eng).Store.GetAlarm(store.AlarmKey{ID: id}, func(a store.Alarm) { item = a.Item }))
 			db.SetTime(t, "perdure", "alarm_items", column, to, "alarm_id = ?", id)
 			if column == "due_at" {
 				db.SetTime(t, "perdure", "ready", column, to, "id = ?", item)

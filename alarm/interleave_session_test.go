@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/test/interleave"
@@ -36,7 +37,7 @@ func (s *stage) session(name string, mutate mutation, fn func(ctx context.Contex
 		if err != nil {
 			return err
 		}
-		rt := *s.eng.Runtime()
+		rt := *host.Of(s.eng)
 		rt.DB = s.DB(c, mutate)
 		a.rt, a.runner.Runtime, a.runner.ID = &rt, &rt, "w" // the process of the leases of fixtures
 		return interleave.Again(func() error { return fn(ctx, a) })
@@ -115,7 +116,7 @@ func retries(n int) doing {
 
 // retriesAll does what RetryAll does in one transaction, and tells how many it has changed.
 func retriesAll(a *Alarms, tx *perdure.Tx) (any, error) {
-	run, err := tx.Runner()
+	run, err := host.In(tx).Runner()
 	if err != nil {
 		return nil, err
 	}
@@ -252,7 +253,7 @@ func (s *stage) write(ctx context.Context, name string, a *Alarms, d *work.Decid
 
 // runs returns the open transaction of a unit, with what was recorded so far applied.
 func runs(tx *perdure.Tx) (func(...sqldb.Stmt) error, error) {
-	runner, err := tx.Runner()
+	runner, err := host.In(tx).Runner()
 	return func(stmts ...sqldb.Stmt) error { return runner.Run(tx.Context(), stmts...) }, err
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/retry"
 )
@@ -186,26 +187,26 @@ func (a *Alarms) Get(ctx context.Context, key Key) (Record, error) {
 // GetIn is Get inside a unit of work: it sees what the unit has done.
 func (a *Alarms) GetIn(tx *perdure.Tx, key Key) (Record, error) {
 	if err := key.check(maxStoredID); err != nil {
-		return Record{}, tx.Fail(err)
+		return Record{}, host.In(tx).Fail(err)
 	}
 	var found Record
-	if err := tx.Attach(nil, a.rt.Store.GetAlarm(key.stored(), func(row store.Alarm) { found = record(row) })); err != nil {
+	if err := host.In(tx).Attach(nil, a.rt.Store.GetAlarm(key.stored(), func(row store.Alarm) { found = record(row) })); err != nil {
 		return Record{}, err
 	}
-	return found, tx.Flush()
+	return found, host.In(tx).Flush()
 }
 
 // LockIn is GetIn, and nobody else changes or fires the alarm until the unit ends.
 func (a *Alarms) LockIn(tx *perdure.Tx, key Key) (Record, error) {
 	if err := key.check(maxStoredID); err != nil {
-		return Record{}, tx.Fail(err)
+		return Record{}, host.In(tx).Fail(err)
 	}
 	var found Record
 	lock := a.rt.Store.FindAlarm(key.stored(), func(string) {})
-	if err := tx.Attach(nil, lock, a.rt.Store.GetAlarm(key.stored(), func(row store.Alarm) { found = record(row) })); err != nil {
+	if err := host.In(tx).Attach(nil, lock, a.rt.Store.GetAlarm(key.stored(), func(row store.Alarm) { found = record(row) })); err != nil {
 		return Record{}, err
 	}
-	return found, tx.Flush()
+	return found, host.In(tx).Flush()
 }
 
 // Count returns how many alarms there are of each status.

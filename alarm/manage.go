@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/unit"
@@ -25,10 +26,10 @@ func (a *Alarms) Move(ctx context.Context, key Key, to time.Time) error {
 // MoveIn is Move in a unit of work, which fails if the alarm cannot be moved.
 func (a *Alarms) MoveIn(tx *perdure.Tx, key Key, to time.Time) error {
 	if to.IsZero() {
-		return tx.Fail(fault.Invalidf("time", "is missing"))
+		return host.In(tx).Fail(fault.Invalidf("time", "is missing"))
 	}
 	if err := edge.Time("time", to); err != nil {
-		return tx.Fail(err)
+		return host.In(tx).Fail(err)
 	}
 	return a.change(tx, "move", key, func(row store.Alarm, _ time.Time) (sqldb.Stmt, error) {
 		return a.rt.Store.MoveAlarm(row.Item, *at(to)), nil
@@ -99,9 +100,9 @@ func (a *Alarms) RetryIn(tx *perdure.Tx, key Key) error {
 		err = run.Run(tx.Context(), a.rt.Store.Alarms().Ready(items))
 	}
 	if err != nil {
-		return tx.Fail(fmt.Errorf("retry alarm: %w", bare(err)))
+		return host.In(tx).Fail(fmt.Errorf("retry alarm: %w", bare(err)))
 	}
-	return tx.Attach(a.due)
+	return host.In(tx).Attach(a.due)
 }
 
 // due tells dispatchers that alarms are due.
@@ -111,9 +112,9 @@ func (a *Alarms) due() { a.rt.Hub.Publish(topic, time.Time{}) }
 // is no such alarm.
 func (a *Alarms) locked(tx *perdure.Tx, verb string, key Key) (run sqldb.Runner, row store.Alarm, now time.Time, err error) {
 	if err := key.check(maxStoredID); err != nil {
-		return nil, row, now, tx.Fail(err)
+		return nil, row, now, host.In(tx).Fail(err)
 	}
-	if run, err = tx.Runner(); err != nil {
+	if run, err = host.In(tx).Runner(); err != nil {
 		return nil, row, now, err
 	}
 	stmts := a.rt.Store.LockAlarm(key.stored(), func(r store.Alarm) { row = r })
@@ -122,7 +123,7 @@ func (a *Alarms) locked(tx *perdure.Tx, verb string, key Key) (run sqldb.Runner,
 		err = &fault.NotFound{Kind: "alarm", ID: key.String()}
 	}
 	if err != nil {
-		return nil, row, now, tx.Fail(fmt.Errorf("%s alarm: %w", verb, bare(err)))
+		return nil, row, now, host.In(tx).Fail(fmt.Errorf("%s alarm: %w", verb, bare(err)))
 	}
 	return run, row, now, nil
 }
@@ -149,9 +150,9 @@ func (a *Alarms) change(tx *perdure.Tx, verb string, key Key, stmt func(store.Al
 		err = run.Run(tx.Context(), update, a.rt.Store.Alarms().Ready([]string{row.Item}))
 	}
 	if err != nil {
-		return tx.Fail(fmt.Errorf("%s alarm: %w", verb, bare(err)))
+		return host.In(tx).Fail(fmt.Errorf("%s alarm: %w", verb, bare(err)))
 	}
-	return tx.Attach(a.due)
+	return host.In(tx).Attach(a.due)
 }
 
 // batch is how many rows one statement changes at most.
@@ -211,20 +212,20 @@ func (a *Alarms) CancelAll(ctx context.Context, f Filter) (int64, error) {
 // unit of work.
 func (a *Alarms) CancelAllIn(tx *perdure.Tx, f Filter) error {
 	if err := f.narrows(); err != nil {
-		return tx.Fail(err)
+		return host.In(tx).Fail(err)
 	}
 	filter, err := f.stored()
 	if err != nil {
-		return tx.Fail(err)
+		return host.In(tx).Fail(err)
 	}
-	run, err := tx.Runner()
+	run, err := host.In(tx).Runner()
 	if err != nil {
 		return err
 	}
 	filter.Limit = batch
 	for removed := int64(batch); removed == batch; {
 		if err := a.eachOf(tx.Context(), run, filter, false, a.cancelItems, &removed); err != nil {
-			return tx.Fail(fmt.Errorf("cancel alarms: %w", bare(err)))
+			return host.In(tx).Fail(fmt.Errorf("cancel alarms: %w", bare(err)))
 		}
 	}
 	return nil
@@ -277,7 +278,7 @@ func (a *Alarms) inBatches(ctx context.Context, f Filter, most int64, skip bool,
 		}
 		var changed int64
 		err := a.eng.Update(ctx, func(tx *perdure.Tx) error {
-			run, err := tx.Runner()
+			run, err := host.In(tx).Runner()
 			if err == nil {
 				err = a.eachOf(tx.Context(), run, filter, skip, do, &changed)
 			}

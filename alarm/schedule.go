@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/cron"
 	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/tracing"
@@ -80,30 +81,30 @@ func (a *Alarms) ScheduleIn(tx *perdure.Tx, key Key, typ string, payload any, op
 	}
 	row, err := a.prepare(key, typ, payload, o)
 	if err != nil {
-		return tx.Fail(err)
+		return host.In(tx).Fail(err)
 	}
-	if tx.Engine() != a.eng {
-		return tx.Fail(fault.Invalidf("alarm "+key.String(), "is scheduled in a unit of work of another engine"))
+	if host.In(tx).Engine() != a.eng {
+		return host.In(tx).Fail(fault.Invalidf("alarm "+key.String(), "is scheduled in a unit of work of another engine"))
 	}
 	row.Trace = tracing.Of(tx.Context())
 	stmts := a.rt.Store.ScheduleAlarm(row, a.rt.Now())
 	if o.Check != nil {
 		if stmts, err = a.check(tx, row, o.Check, stmts); err != nil {
-			return tx.Fail(fmt.Errorf("schedule alarm: %w", bare(err)))
+			return host.In(tx).Fail(fmt.Errorf("schedule alarm: %w", bare(err)))
 		}
 	}
 	due := a.rt.Clock.Now().Add(row.Delay)
 	if row.At != nil {
 		due = *row.At
 	}
-	return tx.Attach(func() { a.rt.Hub.Publish(topic, due) }, stmts...)
+	return host.In(tx).Attach(func() { a.rt.Hub.Publish(topic, due) }, stmts...)
 }
 
 // check asks about the alarm that is there, which is locked then. One that is not
 // there cannot be: so the statements get another that runs the unit again if somebody
 // else has scheduled one before ours.
 func (a *Alarms) check(tx *perdure.Tx, row store.NewAlarm, allowed func(*Record) error, stmts []sqldb.Stmt) ([]sqldb.Stmt, error) {
-	run, err := tx.Runner()
+	run, err := host.In(tx).Runner()
 	if err != nil {
 		return nil, err
 	}
@@ -303,7 +304,7 @@ func (a *Alarms) CancelIn(tx *perdure.Tx, key Key) error {
 func (a *Alarms) CancelNowIn(tx *perdure.Tx, key Key) (Cancellation, error) {
 	result, err := a.cancelIn(tx, key)
 	if err == nil {
-		err = tx.Flush()
+		err = host.In(tx).Flush()
 	}
 	if err != nil {
 		return NothingFound, err
@@ -313,10 +314,10 @@ func (a *Alarms) CancelNowIn(tx *perdure.Tx, key Key) (Cancellation, error) {
 
 func (a *Alarms) cancelIn(tx *perdure.Tx, key Key) (*Cancellation, error) {
 	if err := key.check(maxStoredID); err != nil {
-		return nil, tx.Fail(err)
+		return nil, host.In(tx).Fail(err)
 	}
 	result := NothingFound
-	return &result, tx.Attach(nil, a.rt.Store.CancelAlarm(key.stored(), func(status string) { result = cancellation(status) })...)
+	return &result, host.In(tx).Attach(nil, a.rt.Store.CancelAlarm(key.stored(), func(status string) { result = cancellation(status) })...)
 }
 
 func at(t time.Time) *time.Time {

@@ -18,6 +18,7 @@ import (
 	"github.com/perdure/perdure/dispatch"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/hook"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/internal/test/testdb"
 	"github.com/perdure/perdure/task"
@@ -189,7 +190,7 @@ func die(dsn string) error {
 			break
 		}
 		if len(missing) == 0 {
-			k.eng.Runtime().Hub.Close() // a process that dies before it has notified the others is found by polling
+			host.Of(k.eng).Hub.Close() // a process that dies before it has notified the others is found by polling
 			fmt.Println(given)
 			self, err := os.FindProcess(os.Getpid())
 			if err != nil {

@@ -12,7 +12,7 @@ import (
 func TestManyFailuresToSetTheAlarmAreOneRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c complaints
-		h := &host{fail: func(context.Context, string) error { return errBoom }}
+		h := &wakeHost{fail: func(context.Context, string) error { return errBoom }}
 		p := &fake{next: at(time.Now().Add(time.Hour))}
 		d := startAlarm(t, p, dispatch.WakerOptions{Host: h, OnError: c.add})
 		for range 50 {
@@ -91,7 +91,7 @@ func TestMaxSleepBoundsTheTimeWithoutALook(t *testing.T) {
 		"default":   {dispatch.WakerOptions{}, 41},
 		"given":     {dispatch.WakerOptions{MaxSleep: 5 * time.Minute}, 3},
 		"unbounded": {dispatch.WakerOptions{MaxSleep: -1}, 1},
-		"other":     {dispatch.WakerOptions{Host: &host{}}, 1},
+		"other":     {dispatch.WakerOptions{Host: &wakeHost{}}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestStopOfAnAlarmIsBoundedWhateverTheHostDoes(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				end := make(chan struct{})
 				defer close(end)
-				h := &host{fail: func(ctx context.Context, _ string) error { return fail(ctx, end) }}
+				h := &wakeHost{fail: func(ctx context.Context, _ string) error { return fail(ctx, end) }}
 				p := &fake{next: at(time.Now().Add(time.Hour))}
 				d, err := dispatch.NewWaker(p, &dispatch.WakerOptions{Host: h, OnError: func(error) {}})
 				noError(t, err)

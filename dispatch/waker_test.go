@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/dispatch"
 )
 
-// host keeps an alarm that the test fires.
-type host struct {
+// wakeHost keeps an alarm that the test fires.
+type wakeHost struct {
 	mu      sync.Mutex
 	at      time.Time
 	sets    int
@@ -19,7 +19,7 @@ type host struct {
 	fail    func(ctx context.Context, call string) error // may panic or block
 }
 
-func (h *host) called(ctx context.Context, call string) error {
+func (h *wakeHost) called(ctx context.Context, call string) error {
 	h.mu.Lock()
 	fail := h.fail
 	h.mu.Unlock()
@@ -29,7 +29,7 @@ func (h *host) called(ctx context.Context, call string) error {
 	return fail(ctx, call)
 }
 
-func (h *host) Set(ctx context.Context, at time.Time) error {
+func (h *wakeHost) Set(ctx context.Context, at time.Time) error {
 	if err := h.called(ctx, "set"); err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (h *host) Set(ctx context.Context, at time.Time) error {
 	return nil
 }
 
-func (h *host) Get(ctx context.Context) (time.Time, error) {
+func (h *wakeHost) Get(ctx context.Context) (time.Time, error) {
 	if err := h.called(ctx, "get"); err != nil {
 		return time.Time{}, err
 	}
@@ -49,7 +49,7 @@ func (h *host) Get(ctx context.Context) (time.Time, error) {
 	return h.at, nil
 }
 
-func (h *host) Delete(ctx context.Context) error {
+func (h *wakeHost) Delete(ctx context.Context) error {
 	if err := h.called(ctx, "delete"); err != nil {
 		return err
 	}
@@ -60,19 +60,19 @@ func (h *host) Delete(ctx context.Context) error {
 	return nil
 }
 
-func (h *host) alarm() time.Time {
+func (h *wakeHost) alarm() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.at
 }
 
-func (h *host) put(at time.Time) {
+func (h *wakeHost) put(at time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.at = at
 }
 
-func (h *host) failWith(fail func(ctx context.Context, call string) error) {
+func (h *wakeHost) failWith(fail func(ctx context.Context, call string) error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.fail = fail
@@ -104,7 +104,7 @@ func TestCase37TheAlarmIsSetAtTheStart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				now := time.Now()
-				h := &host{}
+				h := &wakeHost{}
 				if c.existing != 0 {
 					h.put(now.Add(c.existing))
 				}
@@ -133,7 +133,7 @@ func after(now time.Time, d time.Duration) time.Time {
 
 func TestCase37AnAlarmOfOurOwnIsClearedAndAForeignOneIsNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &host{}
+		h := &wakeHost{}
 		next := time.Now().Add(time.Hour)
 		p := &fake{next: func(context.Context) (time.Time, error) { return next, nil }}
 		d := startAlarm(t, p, dispatch.WakerOptions{Host: h})
@@ -153,7 +153,7 @@ func TestCase37AnAlarmOfOurOwnIsClearedAndAForeignOneIsNot(t *testing.T) {
 
 func TestTheHostFiresTheAlarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &host{}
+		h := &wakeHost{}
 		next := time.Now().Add(time.Hour)
 		p := &fake{next: func(context.Context) (time.Time, error) { return next, nil }}
 		d := startAlarm(t, p, dispatch.WakerOptions{Host: h})
@@ -176,7 +176,7 @@ func TestTheHostFiresTheAlarm(t *testing.T) {
 // its alarm to that answer.
 func TestWorkThatArrivesBesideTheQuestionKeepsItsAlarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &host{}
+		h := &wakeHost{}
 		p := &fake{}
 		next := time.Now().Add(2 * time.Hour)
 		p.next = func(context.Context) (time.Time, error) { return next, nil }
@@ -196,7 +196,7 @@ func TestWorkThatArrivesBesideTheQuestionKeepsItsAlarm(t *testing.T) {
 
 func TestWorkThatArrivesSetsTheAlarmWithoutAQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &host{}
+		h := &wakeHost{}
 		p := &fake{}
 		startAlarm(t, p, dispatch.WakerOptions{Host: h})
 		synctest.Wait()
@@ -221,7 +221,7 @@ func TestCase38AnAlarmThatCannotBeSetIsReportedAndSetLater(t *testing.T) {
 			t.Run(call+" "+how, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var c complaints
-					h := &host{}
+					h := &wakeHost{}
 					due := time.Now().Add(time.Hour)
 					next := due
 					if arrive {

@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/unit"
@@ -58,9 +59,9 @@ func (m *Machines) TerminateIn(tx *perdure.Tx, id, reason string) error {
 
 func (m *Machines) endIn(tx *perdure.Tx, id, reason string, terminate bool) error {
 	if !validID(id) {
-		return tx.Fail(fault.Invalidf("instance id", "is not a UUID in lower case"))
+		return host.In(tx).Fail(fault.Invalidf("instance id", "is not a UUID in lower case"))
 	}
-	run, err := tx.Runner()
+	run, err := host.In(tx).Runner()
 	if err != nil {
 		return err
 	}
@@ -78,9 +79,9 @@ func (m *Machines) endIn(tx *perdure.Tx, id, reason string, terminate bool) erro
 		err = &sqldb.Transient{Err: err}
 	}
 	if err != nil {
-		return tx.Fail(err)
+		return host.In(tx).Fail(err)
 	}
-	return tx.Attach(func() {
+	return host.In(tx).Attach(func() {
 		r.announce()
 		m.ends.kick()
 	})

@@ -15,6 +15,7 @@ import (
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/internal/test/faultproxy"
@@ -252,7 +253,7 @@ func TestCase21HeartbeatsDoNotWaitForTheApplication(t *testing.T) {
 			var held []sqldb.Tx
 			for {
 				ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-				tx, err := f.eng.Runtime().DB.Begin(ctx, sqldb.Write)
+				tx, err := host.Of(f.eng).DB.Begin(ctx, sqldb.Write)
 				cancel()
 				if err != nil {
 					break // that was the last one

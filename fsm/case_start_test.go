@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure/dispatch"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/fsm"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
@@ -30,7 +31,7 @@ func TestCase62AStartIsPartOfItsUnit(t *testing.T) {
 		}
 		err := f.eng.Update(t.Context(), func(tx *perdure.Tx) error { return errors.Join(record(tx), sorry) })
 		enginetest.Is(t, err, sorry)
-		err = f.eng.Update(t.Context(), func(tx *perdure.Tx) error { return errors.Join(record(tx), tx.Flush(), sorry) })
+		err = f.eng.Update(t.Context(), func(tx *perdure.Tx) error { return errors.Join(record(tx), host.In(tx).Flush(), sorry) })
 		enginetest.Is(t, err, sorry)
 		rolled := func(commit bool) {
 			tx, err := f.db.SQL(t).BeginTx(t.Context(), nil)

@@ -40,6 +40,7 @@ import (
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/work"
 )
 
@@ -90,7 +91,7 @@ type Options struct {
 // Machines runs the instances of the machines that this process knows. It is a
 // dispatch.Processor.
 type Machines struct {
-	rt      *perdure.Runtime
+	rt      *host.Runtime
 	eng     *perdure.Engine
 	options Options
 	runner  *work.Runner
@@ -114,7 +115,7 @@ func New(eng *perdure.Engine, options *Options) (*Machines, error) {
 	if eng == nil {
 		return nil, fault.Invalidf("engine", "is nil")
 	}
-	rt := eng.Runtime()
+	rt := host.Of(eng)
 	o := options.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/test/interleave"
@@ -22,7 +23,7 @@ func (s *stage) session(name string, mutate mutation, fn func(ctx context.Contex
 		if err != nil {
 			return err
 		}
-		rt := *s.eng.Runtime()
+		rt := *host.Of(s.eng)
 		rt.DB = &stepped{stage: s, conn: c, mutate: mutate}
 		m.rt, m.runner.Runtime = &rt, &rt
 		for range 10 {

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/test/enginetest"
@@ -152,7 +153,7 @@ func (d *stepped) Begin(ctx context.Context, _ sqldb.Access) (sqldb.Tx, error) {
 func (d *stepped) Exclusively(context.Context, func(sqldb.Runner) error) error {
 	return errors.New("no")
 }
-func (d *stepped) Dialect() sqldb.Dialect { return d.eng.Runtime().DB.Dialect() }
+func (d *stepped) Dialect() sqldb.Dialect { return host.Of(d.eng).DB.Dialect() }
 func (d *stepped) Close() error           { return nil }
 
 type steppedTx struct {
@@ -222,8 +223,8 @@ func (s *stage) check(more func(db *sql.DB) error) func(context.Context, *sql.DB
 			return fmt.Errorf("session %s: %w", name, err)
 		}
 		var broken []string
-		run := sqldb.StdRunner{Conn: db, Dialect: s.eng.Runtime().DB.Dialect()}
-		err := run.Run(ctx, s.eng.Runtime().Store.Invariants(func(v store.Violation) {
+		run := sqldb.StdRunner{Conn: db, Dialect: host.Of(s.eng).DB.Dialect()}
+		err := run.Run(ctx, host.Of(s.eng).Store.Invariants(func(v store.Violation) {
 			broken = append(broken, fmt.Sprintf("%s: %s %s", v.Rule, v.ID[34:], v.Detail))
 		})...)
 		if len(broken) > 0 {

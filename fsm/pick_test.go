@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/fsm"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/test/enginetest"
@@ -49,7 +50,7 @@ func (f *fixture) explain(stmt sqldb.Stmt) plan {
 // cost is how many buffers a pick of 10, and the look for the next wake, touch.
 func (f *fixture) cost() (pick, next int, how plan) {
 	f.t.Helper()
-	rt := f.eng.Runtime()
+	rt := host.Of(f.eng)
 	claim := store.Claim{Queue: fsm.DefaultQueue, Worker: "w", Token: rt.NewID(), Lease: minute, Limit: 10}
 	how = f.explain(rt.Store.Instances().Claim(claim, rt.Now(), func(store.Claimed) {})[0])
 	wake := f.explain(rt.Store.NextInstance(fsm.DefaultQueue, []store.KnownStep{{Definition: store.Definition{FSM: "m", Version: 1}, Step: "only"}}, 1, rt.Now(), func(time.Duration) {}))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
@@ -63,9 +64,9 @@ func (m *Machines) Delete(ctx context.Context, id string) error {
 // be deleted.
 func (m *Machines) DeleteIn(tx *perdure.Tx, id string) error {
 	if !validID(id) {
-		return tx.Fail(fault.Invalidf("instance id", "is not a UUID in lower case"))
+		return host.In(tx).Fail(fault.Invalidf("instance id", "is not a UUID in lower case"))
 	}
-	run, err := tx.Runner()
+	run, err := host.In(tx).Runner()
 	if err != nil {
 		return err
 	}
@@ -76,17 +77,17 @@ func (m *Machines) DeleteIn(tx *perdure.Tx, id string) error {
 		found, ended, parent, needed = true, status != nil, of, isNeeded
 	})
 	if err := run.Run(tx.Context(), st.LockInstances([]string{id}), state); err != nil {
-		return tx.Fail(fmt.Errorf("delete instance %s: %w", id, err))
+		return host.In(tx).Fail(fmt.Errorf("delete instance %s: %w", id, err))
 	}
 	switch {
 	case !found:
-		return tx.Fail(&fault.NotFound{Kind: "instance", ID: id})
+		return host.In(tx).Fail(&fault.NotFound{Kind: "instance", ID: id})
 	case !ended:
-		return tx.Fail(stateError(id, live))
+		return host.In(tx).Fail(stateError(id, live))
 	case needed:
-		return tx.Fail(stateError(parent, live))
+		return host.In(tx).Fail(stateError(parent, live))
 	}
-	return tx.Attach(nil, st.DeleteInstances([]string{id})...)
+	return host.In(tx).Attach(nil, st.DeleteInstances([]string{id})...)
 }
 
 // sweep removes instances whose retention is over.

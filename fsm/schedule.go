@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/cron"
 	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/work"
@@ -92,9 +93,9 @@ func SetSchedule[S any](ctx context.Context, eng *perdure.Engine, name, spec str
 
 // SetScheduleIn is SetSchedule in a unit of work.
 func SetScheduleIn[S any](tx *perdure.Tx, name, spec string, d *Definition[S], state S, options *ScheduleOptions) error {
-	row, ticks, err := prepareSchedule(name, spec, d, state, options, tx.Engine().Runtime().Bounds.State())
+	row, ticks, err := prepareSchedule(name, spec, d, state, options, host.In(tx).Runtime().Bounds.State())
 	if err != nil {
-		return tx.Fail(err)
+		return host.In(tx).Fail(err)
 	}
 	var o ScheduleOptions
 	if options != nil {
@@ -109,9 +110,9 @@ func SetScheduleIn[S any](tx *perdure.Tx, name, spec string, d *Definition[S], s
 		}
 	}
 	if err := setSchedule(tx, row, ticks, o); err != nil {
-		return tx.Fail(fmt.Errorf("set schedule %s: %w", name, err))
+		return host.In(tx).Fail(fmt.Errorf("set schedule %s: %w", name, err))
 	}
-	return tx.Attach(tx.Engine().Runtime().Hub.PublishAll)
+	return host.In(tx).Attach(host.In(tx).Runtime().Hub.PublishAll)
 }
 
 func prepareSchedule[S any](name, spec string, d *Definition[S], state S, options *ScheduleOptions, limit int) (store.Schedule, cron.Schedule, error) {
@@ -144,11 +145,11 @@ func prepareSchedule[S any](name, spec string, d *Definition[S], state S, option
 
 // setSchedule stores a schedule. Only a change of its ticks makes it begin anew.
 func setSchedule(tx *perdure.Tx, row store.Schedule, ticks cron.Schedule, o ScheduleOptions) error {
-	run, err := tx.Runner()
+	run, err := host.In(tx).Runner()
 	if err != nil {
 		return err
 	}
-	ctx, rt := tx.Context(), tx.Engine().Runtime()
+	ctx, rt := tx.Context(), host.In(tx).Runtime()
 	var now time.Time
 	if err := run.Run(ctx, rt.Store.TellTime(rt.Now(), func(t time.Time) { now = t })); err != nil {
 		return err
@@ -166,7 +167,7 @@ func setSchedule(tx *perdure.Tx, row store.Schedule, ticks cron.Schedule, o Sche
 		return err
 	}
 	if old.FSM == row.FSM && old.Version > row.Version && !o.Downgrade {
-		return tx.Attach(func() { o.Kept(before) })
+		return host.In(tx).Attach(func() { o.Kept(before) })
 	}
 	if sameTicks(old.Spec, ticks) {
 		row.Next = old.Next
@@ -176,7 +177,7 @@ func setSchedule(tx *perdure.Tx, row store.Schedule, ticks cron.Schedule, o Sche
 
 // insertSchedule adds a schedule, or locks and returns the one of its name. One that
 // is removed between the two is no longer in the way.
-func insertSchedule(ctx context.Context, rt *perdure.Runtime, run sqldb.Runner, row store.Schedule) (*store.Schedule, error) {
+func insertSchedule(ctx context.Context, rt *host.Runtime, run sqldb.Runner, row store.Schedule) (*store.Schedule, error) {
 	for {
 		var added bool
 		var old *store.Schedule

@@ -9,6 +9,7 @@ import (
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/cron"
 	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -37,11 +38,11 @@ func (m *Machines) ChangeScheduleIn(tx *perdure.Tx, name string, change Schedule
 	}
 	old, _, err := readSpec(row)
 	if err != nil {
-		return tx.Fail(err)
+		return host.In(tx).Fail(err)
 	}
 	spec, ticks, err := change.apply(old, m.options.MaxState)
 	if err != nil {
-		return tx.Fail(fmt.Errorf("change schedule %s: %w", name, err))
+		return host.In(tx).Fail(fmt.Errorf("change schedule %s: %w", name, err))
 	}
 	if spec.Schedule != old.Schedule {
 		now, err := m.timeIn(tx)
@@ -55,20 +56,20 @@ func (m *Machines) ChangeScheduleIn(tx *perdure.Tx, name string, change Schedule
 	}
 	stored, err := json.Marshal(spec)
 	if err != nil {
-		return tx.Fail(fmt.Errorf("change schedule %s: %w", name, err))
+		return host.In(tx).Fail(fmt.Errorf("change schedule %s: %w", name, err))
 	}
 	row.Spec = string(stored)
-	return tx.Attach(m.rt.Hub.PublishAll, m.rt.Store.UpdateSchedule(row, m.rt.Now()))
+	return host.In(tx).Attach(m.rt.Hub.PublishAll, m.rt.Store.UpdateSchedule(row, m.rt.Now()))
 }
 
 // timeIn returns the time of a unit of work.
 func (m *Machines) timeIn(tx *perdure.Tx) (now time.Time, err error) {
-	run, err := tx.Runner()
+	run, err := host.In(tx).Runner()
 	if err != nil {
 		return now, err
 	}
 	if err := run.Run(tx.Context(), m.rt.Store.TellTime(m.rt.Now(), func(t time.Time) { now = t })); err != nil {
-		return now, tx.Fail(err)
+		return now, host.In(tx).Fail(err)
 	}
 	return now, nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/work"
@@ -68,15 +69,15 @@ func send(tx *perdure.Tx, id, name string, payload any, options *SignalOptions, 
 	if options != nil {
 		o = *options
 	}
-	signal, err := prepareSignal(id, name, payload, o, tx.Engine().Runtime().Bounds.State())
+	signal, err := prepareSignal(id, name, payload, o, host.In(tx).Runtime().Bounds.State())
 	if err != nil {
-		return nil, tx.Fail(err)
+		return nil, host.In(tx).Fail(err)
 	}
-	rt := tx.Engine().Runtime()
+	rt := host.In(tx).Runtime()
 	delivered, news := &Delivered{}, &work.News{}
 	full := func() error { return &InboxFullError{ID: id, Limit: MaxInbox} }
 	stmts := rt.Store.DeliverSignal(signal, rt.Now(), ended, full, &delivered.Duplicate, news.Woken)
-	return delivered, tx.Attach(func() { news.Publish(rt.Hub, topic) }, stmts...)
+	return delivered, host.In(tx).Attach(func() { news.Publish(rt.Hub, topic) }, stmts...)
 }
 
 func prepareSignal(id, name string, payload any, o SignalOptions, limit int) (store.NewSignal, error) {
@@ -131,7 +132,7 @@ func SendOrStart[S any](ctx context.Context, eng *perdure.Engine, d *Definition[
 		if err != nil {
 			return err
 		}
-		if err := tx.Flush(); err != nil { // now it is known whose the key is
+		if err := host.In(tx).Flush(); err != nil { // now it is known whose the key is
 			return err
 		}
 		started = *found

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/test/enginetest"
@@ -20,7 +21,7 @@ func sound(t testing.TB, eng *perdure.Engine) {
 // violations returns the invariants that are broken.
 func violations(t testing.TB, eng *perdure.Engine) (all []store.Violation) {
 	t.Helper()
-	rt := eng.Runtime()
+	rt := host.Of(eng)
 	tx, err := rt.DB.Begin(enginetest.Context(t), sqldb.Read)
 	enginetest.NoError(t, err)
 	defer tx.Rollback()

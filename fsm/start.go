@@ -7,6 +7,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/tracing"
@@ -117,12 +118,12 @@ const chunk = 1000
 // StartManyIn records the start of many instances in a unit of work.
 func StartManyIn[S any](tx *perdure.Tx, d *Definition[S], states []S, options []*StartOptions) ([]*Started, error) {
 	if len(options) != 0 && len(options) != len(states) {
-		return nil, tx.Fail(fault.Invalidf("options", "are %d for %d inputs", len(options), len(states)))
+		return nil, host.In(tx).Fail(fault.Invalidf("options", "are %d for %d inputs", len(options), len(states)))
 	}
 	if d == nil {
-		return nil, tx.Fail(fault.Invalidf("definition", "is nil"))
+		return nil, host.In(tx).Fail(fault.Invalidf("definition", "is nil"))
 	}
-	rt := tx.Engine().Runtime()
+	rt := host.In(tx).Runtime()
 	instances := make([]store.NewInstance, len(states))
 	for i, state := range states {
 		var o *StartOptions
@@ -131,7 +132,7 @@ func StartManyIn[S any](tx *perdure.Tx, d *Definition[S], states []S, options []
 		}
 		instance, err := prepare(d, state, o, rt.NewID, rt.Bounds.State())
 		if err != nil {
-			return nil, tx.Fail(err)
+			return nil, host.In(tx).Fail(err)
 		}
 		instances[i] = instance
 	}
@@ -139,7 +140,7 @@ func StartManyIn[S any](tx *perdure.Tx, d *Definition[S], states []S, options []
 }
 
 // record attaches the start of instances to a unit of work.
-func record(tx *perdure.Tx, rt *perdure.Runtime, instances []store.NewInstance) ([]*Started, error) {
+func record(tx *perdure.Tx, rt *host.Runtime, instances []store.NewInstance) ([]*Started, error) {
 	results, trace := make([]*Started, len(instances)), tracing.Of(tx.Context())
 	for i := range instances {
 		instances[i].Trace = trace
@@ -162,11 +163,11 @@ func record(tx *perdure.Tx, rt *perdure.Runtime, instances []store.NewInstance) 
 			rt.Hub.Publish(topic(queue), time.Time{})
 		}
 	}
-	return results, tx.Attach(committed, stmts...)
+	return results, host.In(tx).Attach(committed, stmts...)
 }
 
 // owners returns the statement that tells who got the unique keys.
-func owners(rt *perdure.Runtime, instances []store.NewInstance, results []*Started) (sqldb.Stmt, bool) {
+func owners(rt *host.Runtime, instances []store.NewInstance, results []*Started) (sqldb.Stmt, bool) {
 	inputs := map[store.UniqueKey][]int{}
 	var keys []store.UniqueKey
 	for i, n := range instances {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -16,18 +17,18 @@ import (
 // committed.
 func (m *Machines) RetryIn(tx *perdure.Tx, id string) error {
 	if !validID(id) {
-		return tx.Fail(fault.Invalidf("instance id", "is not a UUID in lower case"))
+		return host.In(tx).Fail(fault.Invalidf("instance id", "is not a UUID in lower case"))
 	}
-	run, err := tx.Runner()
+	run, err := host.In(tx).Runner()
 	if err != nil {
 		return err
 	}
 	r := reviving{machines: m, tx: run, root: id}
 	enter, err := r.one(tx.Context(), id)
 	if err != nil {
-		return tx.Fail(err)
+		return host.In(tx).Fail(err)
 	}
-	return tx.Attach(func() {
+	return host.In(tx).Attach(func() {
 		m.rt.Hub.PublishAll()
 		m.ends.kick()
 	}, enter...)
@@ -42,7 +43,7 @@ func (m *Machines) FireScheduleIn(tx *perdure.Tx, name string) (*Started, error)
 	}
 	spec, _, err := readSpec(row)
 	if err != nil {
-		return nil, tx.Fail(err)
+		return nil, host.In(tx).Fail(err)
 	}
 	instance := spec.Start
 	instance.ID = m.rt.NewID()
@@ -61,7 +62,7 @@ func (m *Machines) PauseScheduleIn(tx *perdure.Tx, name string, paused bool) err
 		return err
 	}
 	row.Paused = paused
-	return tx.Attach(func() { m.rt.Hub.PublishAll() }, m.rt.Store.UpdateSchedule(row, m.rt.Now()))
+	return host.In(tx).Attach(func() { m.rt.Hub.PublishAll() }, m.rt.Store.UpdateSchedule(row, m.rt.Now()))
 }
 
 // DeleteScheduleIn is DeleteSchedule in a unit of work.
@@ -69,7 +70,7 @@ func (m *Machines) DeleteScheduleIn(tx *perdure.Tx, name string) error {
 	if _, err := m.lockSchedule(tx, name); err != nil {
 		return err
 	}
-	return tx.Attach(nil, m.rt.Store.DeleteSchedule(name, new(bool)))
+	return host.In(tx).Attach(nil, m.rt.Store.DeleteSchedule(name, new(bool)))
 }
 
 // GetScheduleIn is Schedule in a unit of work: it sees what the unit has done, and
@@ -81,21 +82,21 @@ func (m *Machines) GetScheduleIn(tx *perdure.Tx, name string) (ScheduleStatus, e
 	}
 	status, err := scheduleStatus(row)
 	if err != nil {
-		return status, tx.Fail(err)
+		return status, host.In(tx).Fail(err)
 	}
 	return status, nil
 }
 
 // lockSchedule reads a schedule and keeps it as it is until the unit ends.
 func (m *Machines) lockSchedule(tx *perdure.Tx, name string) (row store.Schedule, err error) {
-	run, err := tx.Runner()
+	run, err := host.In(tx).Runner()
 	if err != nil {
 		return row, err
 	}
 	get := m.rt.Store.GetSchedule(name, func(s store.Schedule) { row = s })
 	get.Done = sqldb.One(&fault.NotFound{Kind: "schedule", ID: name})
 	if err := run.Run(tx.Context(), get); err != nil {
-		return row, tx.Fail(fmt.Errorf("read schedule: %w", err))
+		return row, host.In(tx).Fail(fmt.Errorf("read schedule: %w", err))
 	}
 	return row, nil
 }

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/work"
@@ -258,7 +258,7 @@ func (w *writing) fanOut(now store.Now) []sqldb.Stmt {
 
 // ending gathers instances that end and everything that hangs off them.
 type ending struct {
-	rt         *perdure.Runtime
+	rt         *host.Runtime
 	news       *work.News
 	finishes   []store.Finish
 	uniques    []store.Occupied

@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/effect"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/retry"
@@ -67,11 +68,11 @@ const (
 // handlers.
 type Admin struct {
 	eng *perdure.Engine
-	rt  *perdure.Runtime
+	rt  *host.Runtime
 }
 
 // NewAdmin returns the administration of the hooks of a database.
-func NewAdmin(eng *perdure.Engine) *Admin { return &Admin{eng: eng, rt: eng.Runtime()} }
+func NewAdmin(eng *perdure.Engine) *Admin { return &Admin{eng: eng, rt: host.Of(eng)} }
 
 // List returns hooks, newest first, and the cursor of the next page, which is
 // empty after the last one.
@@ -170,7 +171,7 @@ func (a *Admin) DeleteIn(tx *perdure.Tx, id string) error {
 
 // change does an act on a hook in a unit of work.
 func (a *Admin) change(tx *perdure.Tx, verb, id string, act func(effect.Run) (store.Hook, error)) error {
-	runner, err := tx.Runner()
+	runner, err := host.In(tx).Runner()
 	if err != nil {
 		return err
 	}
@@ -180,9 +181,9 @@ func (a *Admin) change(tx *perdure.Tx, verb, id string, act func(effect.Run) (st
 		err = &perdure.StateError{Kind: "hook", ID: id, Status: string(status(refused.Status)), Finished: status(refused.Status).Finished()}
 	}
 	if err != nil {
-		return tx.Fail(fmt.Errorf("%s hook: %w", verb, err))
+		return host.In(tx).Fail(fmt.Errorf("%s hook: %w", verb, err))
 	}
-	return tx.Attach(func() { a.rt.Hub.Publish("hook/"+found.Namespace, time.Time{}) })
+	return host.In(tx).Attach(func() { a.rt.Hub.Publish("hook/"+found.Namespace, time.Time{}) })
 }
 
 // Purge removes completed and cancelled hooks that ended longer than age ago,

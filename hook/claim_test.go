@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/test/enginetest"
@@ -37,7 +38,7 @@ func TestTheClaimIsFlatOnPostgres(t *testing.T) {
 	defer conn.Close(context.Background())
 	measure := func() (most int) {
 		t.Helper()
-		for _, stmt := range statements(eng.Runtime().Store, nil) {
+		for _, stmt := range statements(host.Of(eng).Store, nil) {
 			most = max(most, buffers(t, conn, stmt))
 		}
 		return most
@@ -92,7 +93,7 @@ func TestTheClaimScansNoTableOnSQLite(t *testing.T) {
 	db := enginetest.New(t, enginetest.SQLite)
 	eng := db.Open(t, nil)
 	raw := db.SQL(t)
-	for _, stmt := range statements(eng.Runtime().Store, &noon) {
+	for _, stmt := range statements(host.Of(eng).Store, &noon) {
 		args := make([]any, len(stmt.Args))
 		for i, arg := range stmt.Args {
 			args[i] = fmt.Sprint(arg)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/hook"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/retry"
@@ -114,7 +115,7 @@ func (Conformance) AWorkerThatLostItsClaimRecordsNoAttempt(t *testing.T, db engi
 	<-running
 	db.Exec(t, "delete from "+db.Table("perdure", "leases"))
 	other := newHooks(t, f.eng, f.hooks.Namespace(), nil)
-	f.run(t, f.eng.Runtime().Store.Hooks().Ready([]string{id})) // as the reaper does
+	f.run(t, host.Of(f.eng).Store.Hooks().Ready([]string{id})) // as the reaper does
 	define(t, other, "a", func(context.Context, string) error { return nil })
 	process(t, other, 1)
 	f.is(t, id, hook.Completed)
@@ -126,7 +127,7 @@ func (Conformance) AWorkerThatLostItsClaimRecordsNoAttempt(t *testing.T, db engi
 
 func (f *fixture) run(t testing.TB, stmts ...sqldb.Stmt) {
 	t.Helper()
-	tx, err := f.eng.Runtime().DB.Begin(enginetest.Context(t), sqldb.Write)
+	tx, err := host.Of(f.eng).DB.Begin(enginetest.Context(t), sqldb.Write)
 	enginetest.NoError(t, err)
 	defer tx.Rollback()
 	enginetest.NoError(t, tx.Run(enginetest.Context(t), stmts...))

@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/hook"
 	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/test/enginetest"
@@ -27,7 +28,7 @@ func exitGoroutine() { runtime.Goexit() }
 func (f *fixture) abandon(t testing.TB, lease time.Duration) {
 	t.Helper()
 	ctx := enginetest.Context(t)
-	rt := f.eng.Runtime()
+	rt := host.Of(f.eng)
 	tx, err := rt.DB.Begin(ctx, sqldb.Urgent)
 	enginetest.NoError(t, err)
 	defer tx.Rollback()

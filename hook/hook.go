@@ -36,6 +36,7 @@ import (
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/effect"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/retry"
 )
@@ -84,7 +85,7 @@ type Options struct {
 // Hooks is a namespace of hooks: what is triggered in it, and the handlers for
 // it that this process has. It is a dispatch.Processor.
 type Hooks struct {
-	rt        *perdure.Runtime
+	rt        *host.Runtime
 	eng       *perdure.Engine
 	namespace string
 	options   Options
@@ -104,7 +105,7 @@ func New(eng *perdure.Engine, namespace string, options *Options) (*Hooks, error
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	rt := eng.Runtime()
+	rt := host.Of(eng)
 	h := &Hooks{rt: rt, eng: eng, namespace: namespace, options: o}
 	h.runner = effect.New(eng, effect.Options{
 		Kind: "hook", Namespace: namespace, Topic: h.topic(), Concurrency: o.Concurrency, Lease: o.Lease, MaxCrashes: o.MaxCrashes,

@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/effect"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/tracing"
 	"github.com/perdure/perdure/retry"
@@ -45,15 +46,15 @@ func (h *Hooks) TriggerIn(tx *perdure.Tx, name string, payload any, options *Tri
 	}
 	hook, err := h.prepare(name, payload, o)
 	if err != nil {
-		return "", tx.Fail(err)
+		return "", host.In(tx).Fail(err)
 	}
-	if tx.Engine() != h.eng {
-		return "", tx.Fail(fault.Invalidf("hook "+name, "is triggered in a unit of work of another engine"))
+	if host.In(tx).Engine() != h.eng {
+		return "", host.In(tx).Fail(fault.Invalidf("hook "+name, "is triggered in a unit of work of another engine"))
 	}
 	hook.Unit, hook.Trace = tx.ID(), tracing.Of(tx.Context())
 	due := h.due(o)
 	committed := func() { h.rt.Hub.Publish(h.topic(), due) }
-	return hook.ID, tx.Attach(committed, h.rt.Store.InsertHook(hook, h.rt.Now())...)
+	return hook.ID, host.In(tx).Attach(committed, h.rt.Store.InsertHook(hook, h.rt.Now())...)
 }
 
 func (h *Hooks) prepare(name string, payload any, o TriggerOptions) (store.NewHook, error) {

@@ -33,6 +33,7 @@ import (
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/internal/egress"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/webhook"
 	"github.com/perdure/perdure/retry"
 )
@@ -121,7 +122,7 @@ type Options struct {
 // safe for concurrent use.
 type Registry struct {
 	eng      *perdure.Engine
-	rt       *perdure.Runtime
+	rt       *host.Runtime
 	machines *fsm.Machines
 	options  Options
 	client   *egress.Client
@@ -161,7 +162,7 @@ func New(eng *perdure.Engine, machines *fsm.Machines, options *Options) (*Regist
 	if err != nil {
 		return nil, err
 	}
-	rt := eng.Runtime()
+	rt := host.Of(eng)
 	return &Registry{
 		eng: eng, rt: rt, machines: machines, options: o, client: client, sender: webhook.NewSender(client, rt.Clock), known: map[key]loaded{},
 	}, nil

@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/audit"
 	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/webhook"
@@ -344,7 +345,7 @@ func (r *Registry) DeleteIf(ctx context.Context, name string, version int, check
 // transact runs fn as one unit of work.
 func (r *Registry) transact(ctx context.Context, fn func(context.Context, sqldb.Runner) error) error {
 	return r.eng.Update(ctx, func(tx *perdure.Tx) error {
-		run, err := tx.Runner()
+		run, err := host.In(tx).Runner()
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
@@ -89,7 +90,7 @@ func (f *fixture) done(path, action string) string {
 }
 
 // new returns a name that nothing has.
-func (f *fixture) new() string { return f.eng.Runtime().NewID() }
+func (f *fixture) new() string { return host.Of(f.eng).NewID() }
 
 func (f *fixture) schedule() string {
 	f.Helper()

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
@@ -161,7 +162,7 @@ func TestManyStreamsHaveBoundedMemory(t *testing.T) {
 		}
 	}
 	for range 100 { // far more than is told apart
-		f.eng.Runtime().Hub.Publish("hook/shop", time.Time{})
+		host.Of(f.eng).Hub.Publish("hook/shop", time.Time{})
 	}
 	told.Wait()
 }
@@ -196,7 +197,7 @@ func TestAStreamThatCannotGoOnIsReset(t *testing.T) {
 	}
 	again := f.stream("/v1/stream", "Last-Event-ID", reset.id)
 	defer func() { _ = again.close() }()
-	f.eng.Runtime().Hub.Publish("hook/shop", time.Time{})
+	host.Of(f.eng).Hub.Publish("hook/shop", time.Time{})
 	for c := again.next("change"); !strings.Contains(c.data, `"hooks"`); {
 		c = again.next("change")
 	}
@@ -209,7 +210,7 @@ func TestTheFirstChangeIsNotMissed(t *testing.T) {
 	f := open(t, enginetest.New(t, enginetest.SQLite), nil)
 	for range 5 {
 		s := f.stream("/v1/stream?topics=hooks")
-		f.eng.Runtime().Hub.Publish("hook/shop", time.Time{})
+		host.Of(f.eng).Hub.Publish("hook/shop", time.Time{})
 		s.next("change")
 		_ = s.close()
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/clock"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/inspect"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -37,9 +38,9 @@ type node struct {
 }
 
 func (s *Server) newNode() (*node, error) {
-	host, err := os.Hostname()
+	machine, err := os.Hostname()
 	if err != nil {
-		host = "unknown"
+		machine = "unknown"
 	}
 	roles, err := json.Marshal(s.options.Roles)
 	if err != nil {
@@ -53,7 +54,7 @@ func (s *Server) newNode() (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	row := store.Node{ID: s.eng.Runtime().NewID(), Host: host, PID: os.Getpid(), Version: s.options.Version, Roles: string(roles), Work: string(work)}
+	row := store.Node{ID: host.Of(s.eng).NewID(), Host: machine, PID: os.Getpid(), Version: s.options.Version, Roles: string(roles), Work: string(work)}
 	return &node{inspect: inspect.New(s.eng, s.machines), row: row, keepAudit: s.options.AuditRetention, onError: s.options.OnError}, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/dispatch"
+	"github.com/perdure/perdure/internal/host"
 )
 
 // workers are the dispatchers that run, and the signs of life.
@@ -57,7 +58,7 @@ func (s *Server) Start() error {
 
 // announce makes the machines known, so that they can be started at once.
 func (s *Server) announce() error {
-	ctx, cancel := context.WithTimeout(context.Background(), s.eng.Runtime().Timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), host.Of(s.eng).Timeout)
 	defer cancel()
 	return s.machines.Announce(ctx)
 }
@@ -65,7 +66,7 @@ func (s *Server) announce() error {
 func (s *Server) dispatchers() ([]*dispatch.Waker, error) {
 	var all []*dispatch.Waker
 	for _, p := range s.processors() {
-		d, err := dispatch.NewWaker(p, &dispatch.WakerOptions{OnError: s.options.OnError, Clock: s.eng.Runtime().Clock})
+		d, err := dispatch.NewWaker(p, &dispatch.WakerOptions{OnError: s.options.OnError, Clock: host.Of(s.eng).Clock})
 		if err != nil {
 			return nil, fmt.Errorf("dispatch %s: %w", p.Namespace(), err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/unit"
@@ -91,13 +92,13 @@ const (
 // member of perdure_owner, as the one who migrated is.
 type Admin struct {
 	eng *perdure.Engine
-	rt  *perdure.Runtime
+	rt  *host.Runtime
 }
 
 // NewAdmin returns the administration of the tasks of a database, or an error if
 // it carries none.
 func NewAdmin(eng *perdure.Engine) (*Admin, error) {
-	rt := eng.Runtime()
+	rt := host.Of(eng)
 	return &Admin{eng: eng, rt: rt}, supported(rt.DB.Dialect())
 }
 
@@ -214,7 +215,7 @@ func (a *Admin) change(tx *perdure.Tx, verb string, id int64, stmts func(int64, 
 		return nil
 	}
 	committed := func() { a.rt.Hub.Publish(topic, time.Time{}) }
-	return tx.Attach(committed, append(stmts(id, a.rt.Now(), &changed), get)...)
+	return host.In(tx).Attach(committed, append(stmts(id, a.rt.Now(), &changed), get)...)
 }
 
 // Purge removes tasks that were completed or cancelled longer than age ago, on

@@ -9,6 +9,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -35,10 +36,10 @@ type SMS struct {
 // has the id of the send, by which its facts are found.
 func SendEmailIn(tx *perdure.Tx, m Email, options *EnqueueOptions) (*Ticket, error) {
 	if err := m.validate(); err != nil {
-		return nil, tx.Fail(err)
+		return nil, host.In(tx).Fail(err)
 	}
 	stored := store.Email{From: m.From, To: m.To, Subject: m.Subject, Text: optional(m.Text), HTML: optional(m.HTML)}
-	return record(tx, options, func(rt *perdure.Runtime, due store.Due, id *int64) []sqldb.Stmt {
+	return record(tx, options, func(rt *host.Runtime, due store.Due, id *int64) []sqldb.Stmt {
 		return rt.Store.SendEmail(stored, due, rt.Now(), id)
 	})
 }
@@ -46,10 +47,10 @@ func SendEmailIn(tx *perdure.Tx, m Email, options *EnqueueOptions) (*Ticket, err
 // SendSMSIn is SendEmailIn for an SMS.
 func SendSMSIn(tx *perdure.Tx, m SMS, options *EnqueueOptions) (*Ticket, error) {
 	if err := m.validate(); err != nil {
-		return nil, tx.Fail(err)
+		return nil, host.In(tx).Fail(err)
 	}
 	stored := store.SMS{From: optional(m.From), To: m.To, Body: m.Body}
-	return record(tx, options, func(rt *perdure.Runtime, due store.Due, id *int64) []sqldb.Stmt {
+	return record(tx, options, func(rt *host.Runtime, due store.Due, id *int64) []sqldb.Stmt {
 		return rt.Store.SendSMS(stored, due, rt.Now(), id)
 	})
 }

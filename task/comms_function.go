@@ -8,6 +8,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -70,7 +71,7 @@ func number(fields map[string]json.RawMessage, name string) int64 {
 
 // facts reads the facts of a send; ok is false if there is none.
 func (c channel) facts(tx *perdure.Tx, id int64) (f store.SendFacts, ok bool, err error) {
-	rt := tx.Engine().Runtime()
+	rt := host.In(tx).Runtime()
 	err = run(tx, rt.Store.ReadSendFacts(string(c), id, rt.Now(), func(found store.SendFacts) { f, ok = found, true }))
 	return f, ok, err
 }
@@ -114,7 +115,7 @@ func (c channel) supervise(_ context.Context, tx *perdure.Tx, raw json.RawMessag
 // giveUp counts an attempt without outcome as failed. Whoever still runs it
 // cannot record an outcome any more.
 func (c channel) giveUp(tx *perdure.Tx, id int64, f *store.SendFacts, capped bool) error {
-	rt := tx.Engine().Runtime()
+	rt := host.In(tx).Runtime()
 	message := "attempt ended without an outcome"
 	if capped {
 		message = "run cap reached"
@@ -126,7 +127,7 @@ func (c channel) giveUp(tx *perdure.Tx, id int64, f *store.SendFacts, capped boo
 
 // schedule begins an attempt.
 func (c channel) schedule(tx *perdure.Tx, id, attempt int64) error {
-	rt := tx.Engine().Runtime()
+	rt := host.In(tx).Runtime()
 	ticket, err := EnqueueIn(tx, string(c), map[string]any{
 		"task_type": c, c.id(): id, "attempt": attempt, "before_handler": "comms.get_" + c + "_payload",
 		"success_handler": "comms.record_" + c + "_success", "error_handler": "comms.record_" + c + "_failure",
@@ -134,7 +135,7 @@ func (c channel) schedule(tx *perdure.Tx, id, attempt int64) error {
 	if err != nil {
 		return err
 	}
-	if err := tx.Flush(); err != nil { // the ticket is known now
+	if err := host.In(tx).Flush(); err != nil { // the ticket is known now
 		return err
 	}
 	return run(tx, rt.Store.ScheduleAttempt(string(c), id, attempt, ticket.ID, rt.Now()))
@@ -157,7 +158,7 @@ func (c channel) lookAgain(tx *perdure.Tx, id, runs, idle, failures int64) (Enve
 // prepare is the before-handler. What it refuses is never sent: the fact that it
 // records ends the process.
 func (c channel) prepare(_ context.Context, tx *perdure.Tx, raw json.RawMessage) (Envelope, error) {
-	p, rt := readPayload(raw), tx.Engine().Runtime()
+	p, rt := readPayload(raw), host.In(tx).Runtime()
 	id, attempt := number(p.fields, c.id()), number(p.fields, "attempt")
 	if id == 0 {
 		return Refuse("missing_%s", c.id())
@@ -201,7 +202,7 @@ func (c channel) complete(message string, f store.SendFacts, attempt int64) (Env
 // called.
 func (c channel) succeed(_ context.Context, tx *perdure.Tx, raw json.RawMessage) (Envelope, error) {
 	p := readPayload(raw)
-	return c.settle(tx, p, func(id, attempt int64, failed, _ bool, rt *perdure.Runtime) (sqldb.Stmt, string) {
+	return c.settle(tx, p, func(id, attempt int64, failed, _ bool, rt *host.Runtime) (sqldb.Stmt, string) {
 		if failed {
 			return sqldb.Stmt{}, "attempt_has_failed"
 		}
@@ -213,7 +214,7 @@ func (c channel) fail(_ context.Context, tx *perdure.Tx, raw json.RawMessage) (E
 	p := readPayload(raw)
 	message := "unknown"
 	_ = json.Unmarshal(p.fields["error"], &message) // or it stays unknown
-	return c.settle(tx, p, func(id, attempt int64, _, succeeded bool, rt *perdure.Runtime) (sqldb.Stmt, string) {
+	return c.settle(tx, p, func(id, attempt int64, _, succeeded bool, rt *host.Runtime) (sqldb.Stmt, string) {
 		if succeeded {
 			return sqldb.Stmt{}, "attempt_has_succeeded"
 		}
@@ -223,8 +224,8 @@ func (c channel) fail(_ context.Context, tx *perdure.Tx, raw json.RawMessage) (E
 
 // settle records the outcome of an attempt that was begun, unless it has the
 // other one.
-func (c channel) settle(tx *perdure.Tx, p payload, fact func(id, attempt int64, failed, succeeded bool, rt *perdure.Runtime) (sqldb.Stmt, string)) (Envelope, error) {
-	rt := tx.Engine().Runtime()
+func (c channel) settle(tx *perdure.Tx, p payload, fact func(id, attempt int64, failed, succeeded bool, rt *host.Runtime) (sqldb.Stmt, string)) (Envelope, error) {
+	rt := host.In(tx).Runtime()
 	id, attempt := number(p.original, c.id()), number(p.original, "attempt")
 	var begun, failed, succeeded bool
 	if err := run(tx, rt.Store.ReadAttempt(string(c), id, attempt, &begun, &failed, &succeeded)); err != nil {

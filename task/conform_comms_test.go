@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/test/enginetest"
@@ -335,7 +336,7 @@ func (f *fixture) supervise(t testing.TB, sends map[string]int64) {
 // release gives a claim back.
 func (f *fixture) release(t testing.TB, c store.Task) {
 	t.Helper()
-	rt := f.eng.Runtime()
+	rt := host.Of(f.eng)
 	enginetest.NoError(t, unit.Transact(enginetest.Context(t), rt.DB, sqldb.Write, func(tx sqldb.Tx) error {
 		return tx.Run(enginetest.Context(t), rt.Store.ReleaseTasks([]int64{c.ID}, []string{c.Token}))
 	}))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/test/enginetest"
@@ -20,7 +21,7 @@ import (
 // claim takes due tasks as a worker does that then does nothing more.
 func (f *fixture) claim(t testing.TB, limit int, lease time.Duration, types ...string) []store.Task {
 	t.Helper()
-	ctx, rt := enginetest.Context(t), f.eng.Runtime()
+	ctx, rt := enginetest.Context(t), host.Of(f.eng)
 	tx, err := rt.DB.Begin(ctx, sqldb.Urgent)
 	enginetest.NoError(t, err)
 	defer tx.Rollback()

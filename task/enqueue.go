@@ -7,6 +7,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/tracing"
@@ -36,9 +37,9 @@ func EnqueueIn(tx *perdure.Tx, taskType string, payload any, options *EnqueueOpt
 		err = checkTask(taskType, raw)
 	}
 	if err != nil {
-		return nil, tx.Fail(err)
+		return nil, host.In(tx).Fail(err)
 	}
-	return record(tx, options, func(rt *perdure.Runtime, due store.Due, id *int64) []sqldb.Stmt {
+	return record(tx, options, func(rt *host.Runtime, due store.Due, id *int64) []sqldb.Stmt {
 		return append(rt.Store.TaskClock(rt.Now()), rt.Store.EnqueueTask(taskType, string(raw), due.At, due.Delay, rt.Now(), id))
 	})
 }
@@ -55,14 +56,14 @@ func checkTask(taskType string, payload []byte) error {
 
 // record attaches statements that enqueue something to the unit, and wakes the
 // workers when it is committed.
-func record(tx *perdure.Tx, options *EnqueueOptions, stmts func(*perdure.Runtime, store.Due, *int64) []sqldb.Stmt) (*Ticket, error) {
-	rt := tx.Engine().Runtime()
+func record(tx *perdure.Tx, options *EnqueueOptions, stmts func(*host.Runtime, store.Due, *int64) []sqldb.Stmt) (*Ticket, error) {
+	rt := host.In(tx).Runtime()
 	var o EnqueueOptions
 	if options != nil {
 		o = *options
 	}
 	if err := o.validate(rt.DB.Dialect()); err != nil {
-		return nil, tx.Fail(err)
+		return nil, host.In(tx).Fail(err)
 	}
 	due, hint := store.Due{Delay: o.Delay}, rt.Clock.Now().Add(o.Delay)
 	if !o.At.IsZero() {
@@ -70,7 +71,7 @@ func record(tx *perdure.Tx, options *EnqueueOptions, stmts func(*perdure.Runtime
 		due.At, hint = &at, at
 	}
 	ticket := &Ticket{}
-	err := tx.Attach(func() { rt.Hub.Publish(topic, hint) }, rt.Store.TraceTask(tracing.Of(tx.Context()), stmts(rt, due, &ticket.ID))...)
+	err := host.In(tx).Attach(func() { rt.Hub.Publish(topic, hint) }, rt.Store.TraceTask(tracing.Of(tx.Context()), stmts(rt, due, &ticket.ID))...)
 	return ticket, err
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/tracing"
@@ -131,7 +132,7 @@ type pgUnit struct {
 func (s *pgUnit) unit() *perdure.Tx { return s.tx }
 
 func (s *pgUnit) add(stmts ...sqldb.Stmt) {
-	_ = s.tx.Attach(nil, stmts...) // an error fails the unit
+	_ = host.In(s.tx).Attach(nil, stmts...) // an error fails the unit
 }
 
 func (s *pgUnit) call(function, payload string) (Envelope, error) {
@@ -144,16 +145,16 @@ func (s *pgUnit) call(function, payload string) (Envelope, error) {
 
 // run runs statements in the unit at once.
 func run(tx *perdure.Tx, stmts ...sqldb.Stmt) error {
-	if err := tx.Attach(nil, stmts...); err != nil {
+	if err := host.In(tx).Attach(nil, stmts...); err != nil {
 		return err
 	}
-	return tx.Flush()
+	return host.In(tx).Flush()
 }
 
 func (s *sqliteSession) unit() *perdure.Tx { return s.tx }
 
 func (s *sqliteSession) add(stmts ...sqldb.Stmt) {
-	_ = s.tx.Attach(nil, stmts...) // an error fails the unit
+	_ = host.In(s.tx).Attach(nil, stmts...) // an error fails the unit
 }
 
 func (s *sqliteSession) call(name, payload string) (Envelope, error) {

@@ -41,6 +41,7 @@ import (
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/wake"
@@ -51,7 +52,7 @@ const topic = "task"
 
 // Worker runs tasks. It is a dispatch.Processor.
 type Worker struct {
-	rt      *perdure.Runtime
+	rt      *host.Runtime
 	eng     *perdure.Engine // nil: opened by itself
 	options Options
 	worker  *core.Worker
@@ -68,7 +69,7 @@ func NewWorker(eng *perdure.Engine, options *Options) (*Worker, error) {
 	if eng == nil {
 		return nil, fault.Invalidf("engine", "is nil")
 	}
-	rt := eng.Runtime()
+	rt := host.Of(eng)
 	if err := supported(rt.DB.Dialect()); err != nil {
 		return nil, err
 	}
@@ -87,7 +88,7 @@ func OpenWorker(ctx context.Context, dsn string, options *Options) (*Worker, err
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	rt := &perdure.Runtime{DB: db, Store: st, Hub: wake.New(db, nil), Clock: clock.System, Timeout: 30 * time.Second}
+	rt := &host.Runtime{DB: db, Store: st, Hub: wake.New(db, nil), Clock: clock.System, Timeout: 30 * time.Second}
 	w, err := newWorker(rt, nil, options)
 	if err != nil {
 		rt.Hub.Close()
@@ -96,7 +97,7 @@ func OpenWorker(ctx context.Context, dsn string, options *Options) (*Worker, err
 	return w, nil
 }
 
-func newWorker(rt *perdure.Runtime, eng *perdure.Engine, options *Options) (*Worker, error) {
+func newWorker(rt *host.Runtime, eng *perdure.Engine, options *Options) (*Worker, error) {
 	o := options.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, err

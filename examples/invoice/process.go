@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/task"
 )
 
@@ -124,7 +125,7 @@ func schedule(tx *perdure.Tx, id, attempt int64) error {
 	if err != nil {
 		return err
 	}
-	if err := tx.Flush(); err != nil { // so that the ticket has its number
+	if err := host.In(tx).Flush(); err != nil { // so that the ticket has its number
 		return err
 	}
 	_, err = tx.Exec("insert into billing_invoice_task_scheduled (invoice_task_id, attempt, task_id) values (?, ?, ?)", id, attempt, ticket.ID)

@@ -7,6 +7,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/actor"
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/host"
 )
 
 // actOnActor is the input of a POST without a body to an actor.
@@ -92,7 +93,7 @@ func (a *API) onActor(ctx context.Context, action string) (func(*perdure.Tx, str
 	return func(tx *perdure.Tx, id string) error {
 		actorType, name, found := strings.Cut(id, "/")
 		if !found {
-			return tx.Fail(fault.Invalidf("actor", "%q is no type and id with a slash between", id))
+			return host.In(tx).Fail(fault.Invalidf("actor", "%q is no type and id with a slash between", id))
 		}
 		return act(tx, actor.Ref{Type: actorType, ID: name}, by)
 	}, nil

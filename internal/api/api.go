@@ -29,6 +29,7 @@ import (
 	"github.com/perdure/perdure/hook"
 	"github.com/perdure/perdure/internal/auth"
 	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/inspect"
 	"github.com/perdure/perdure/internal/redact"
 	"github.com/perdure/perdure/remote"
@@ -77,7 +78,7 @@ type Config struct {
 // API answers the requests under /v1. It is an http.Handler.
 type API struct {
 	config   Config
-	rt       *perdure.Runtime
+	rt       *host.Runtime
 	mux      *http.ServeMux
 	huma     huma.API
 	handler  http.Handler
@@ -108,7 +109,7 @@ func New(c Config) (*API, error) {
 	if c.OnError == nil {
 		c.OnError = func(err error) { slog.Error("answer a request", "error", err) }
 	}
-	a := &API{config: c, rt: c.Engine.Runtime(), mux: http.NewServeMux(), registered: map[string]bool{}}
+	a := &API{config: c, rt: host.Of(c.Engine), mux: http.NewServeMux(), registered: map[string]bool{}}
 	if err := a.open(); err != nil {
 		return nil, err
 	}

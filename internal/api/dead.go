@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure/actor"
 	"github.com/perdure/perdure/alarm"
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/inspect"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -137,7 +138,7 @@ func (a *API) alarmRetrier(ctx context.Context) (func(*perdure.Tx, string) error
 		quarantined, err := a.config.Actors.QuarantinedTimer(ctx, ref, key.ID)
 		switch {
 		case err != nil:
-			return tx.Fail(err)
+			return host.In(tx).Fail(err)
 		case !quarantined:
 			return a.alarms.RetryIn(tx, key)
 		}

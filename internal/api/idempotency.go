@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -167,17 +168,17 @@ func once[T any](ctx context.Context, a *API, k store.RequestKey, print string, 
 			}
 			return nil
 		})
-		if err := tx.Attach(nil, enter); err != nil {
+		if err := host.In(tx).Attach(nil, enter); err != nil {
 			return err
 		}
-		if err := tx.Flush(); err != nil { // before anything else is done
+		if err := host.In(tx).Flush(); err != nil { // before anything else is done
 			return err
 		}
 		result, err := fn(tx)
 		if err != nil {
 			return err
 		}
-		if err := tx.Flush(); err != nil { // now the results are known
+		if err := host.In(tx).Flush(); err != nil { // now the results are known
 			return err
 		}
 		answer = done(ctx, result())
@@ -186,7 +187,7 @@ func once[T any](ctx context.Context, a *API, k store.RequestKey, print string, 
 		if err != nil {
 			return fmt.Errorf("keep the answer: %w", err)
 		}
-		return tx.Attach(nil, a.rt.Store.AnswerRequest(k, string(response)))
+		return host.In(tx).Attach(nil, a.rt.Store.AnswerRequest(k, string(response)))
 	})
 	return answer, err
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/inspect"
 )
 
@@ -69,6 +70,6 @@ func (a *API) listNodes(ctx context.Context, _ *struct{}) (*List[Node], error) {
 // drainNode asks a process to end its work. It does so at its next sign of life.
 func (a *API) drainNode(ctx context.Context, in *ActOn) (*Done[Acted], error) {
 	return effect(ctx, a, in.Key, nil, func(tx *perdure.Tx) (func() Acted, error) {
-		return func() Acted { return Acted{in.ID} }, tx.Attach(nil, a.rt.Store.DrainNode(in.ID))
+		return func() Acted { return Acted{in.ID} }, host.In(tx).Attach(nil, a.rt.Store.DrainNode(in.ID))
 	})
 }

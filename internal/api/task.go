@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/task"
 )
 
@@ -183,7 +184,7 @@ func byNumber(change func(*perdure.Tx, int64) error) func(*perdure.Tx, string) e
 	return func(tx *perdure.Tx, text string) error {
 		id, err := taskID(text)
 		if err != nil {
-			return tx.Fail(err)
+			return host.In(tx).Fail(err)
 		}
 		return change(tx, id)
 	}

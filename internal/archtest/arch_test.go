@@ -46,7 +46,7 @@ var rules = append([]rule{
 	{of: "internal/sqldb", why: "it is the lowest layer", only: []string{"fault"}, std: true},
 	{of: "internal/histogram", why: "every layer counts with it", only: []string{}, std: true},
 	{of: "internal/logging", why: "every program logs by it", only: []string{}},
-	{of: "internal/health", why: "it answers for an engine, whatever that runs", only: []string{".", "internal/sqldb"}},
+	{of: "internal/health", why: "it answers for an engine, whatever that runs", only: []string{".", "internal/host", "internal/sqldb"}},
 	{of: "monitor", why: "programs mount it: it knows no server", only: []string{".", "fault", "internal/health", "internal/histogram", "internal/telemetry"}},
 	{of: "internal/telemetry/otlp", why: "it only sends", only: []string{}},
 	{
@@ -71,6 +71,7 @@ var rules = append([]rule{
 		of: "internal/core/...", why: "the core knows no kind of work by name",
 		not: append([]string{".", "driver/...", "cmd/..."}, below(kinds)...),
 	},
+	{of: "internal/host", why: "the root package provides it", not: append([]string{".", "driver/...", "cmd/..."}, below(kinds)...)},
 	{
 		of: "internal/work", why: "it runs items, whatever kind of work they are of",
 		not: append([]string{"driver/...", "cmd/..."}, below(kinds)...),

@@ -20,6 +20,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -59,7 +60,7 @@ type Options struct {
 // is safe for concurrent use.
 type Access struct {
 	eng     *perdure.Engine
-	rt      *perdure.Runtime
+	rt      *host.Runtime
 	options Options
 	limiter *limiter
 	checks  checks
@@ -70,7 +71,7 @@ func New(eng *perdure.Engine, options *Options) (*Access, error) {
 	if eng == nil {
 		return nil, fault.Invalidf("engine", "is nil")
 	}
-	rt := eng.Runtime()
+	rt := host.Of(eng)
 	o := options.withDefaults()
 	if o.SessionIdle < minIdle || o.SessionMax < o.SessionIdle || o.Failures < 1 || o.FailureEvery <= 0 {
 		return nil, fault.Invalidf("auth.Options", "has a time or number that is too small")
@@ -177,7 +178,7 @@ func (a *Access) read(ctx context.Context, stmts ...sqldb.Stmt) error {
 
 // change does what an operator asks for, as a unit of work.
 func (a *Access) change(ctx context.Context, stmts ...sqldb.Stmt) error {
-	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return tx.Attach(nil, stmts...) })
+	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return host.In(tx).Attach(nil, stmts...) })
 }
 
 func (a *Access) write(ctx context.Context, stmts ...sqldb.Stmt) error {

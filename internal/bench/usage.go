@@ -6,6 +6,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/clock"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
@@ -37,7 +38,7 @@ type usage struct {
 }
 
 func (b *fsmBench) usage(ctx context.Context) (usage, error) {
-	db := b.eng.Runtime().DB
+	db := host.Of(b.eng).DB
 	u := usage{cpu: processorTime()}
 	if counted, ok := db.(sqldb.Counted); ok {
 		u.ran = counted.Ran()

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure/internal/clock"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/node"
 	"github.com/perdure/perdure/internal/sample"
 	"github.com/perdure/perdure/internal/sqldb"
@@ -179,7 +180,7 @@ const aheadSetting = "dev.ahead"
 // restoreTime takes time up where the last run left it: what was done then must not
 // lie ahead.
 func (d *devRun) restoreTime(ctx context.Context) error {
-	rt := d.process.eng.Runtime()
+	rt := host.Of(d.process.eng)
 	get := rt.Store.GetSetting(aheadSetting, func(value string) {
 		us, _ := strconv.ParseInt(value, 10, 64) // written by us
 		d.saved = time.Duration(us) * time.Microsecond
@@ -202,7 +203,7 @@ func (d *devRun) saveTime(ctx context.Context) error {
 	if ahead == d.saved {
 		return nil
 	}
-	rt := d.process.eng.Runtime()
+	rt := host.Of(d.process.eng)
 	tx, err := rt.DB.Begin(ctx, sqldb.Write)
 	if err != nil {
 		return err

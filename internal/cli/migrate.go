@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/host"
 )
 
 func (a *app) migrate() *cobra.Command {
@@ -39,7 +40,7 @@ func (a *app) runMigrate(ctx context.Context, dsn string) error {
 	if err != nil {
 		return err
 	}
-	done := eng.Runtime().Migrated
+	done := host.Of(eng).Migrated
 	if err := eng.Close(); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sample"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
@@ -40,7 +41,7 @@ func summarize(ctx context.Context, p *process) (*summary, error) {
 		Time: p.dev.control.Time(ctx), Orders: p.shop.Placed(),
 		Mail: p.shop.Mailbox().Count("email"), SMS: p.shop.Mailbox().Count("sms"),
 	}
-	rt := p.eng.Runtime()
+	rt := host.Of(p.eng)
 	for _, w := range rt.Workers.All() {
 		stats, k := w.Stats(), s.kind(w.Kind())
 		k.Done += stats.Settled - stats.Failed

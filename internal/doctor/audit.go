@@ -7,6 +7,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/audit"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/unit"
 )
@@ -34,7 +35,7 @@ type AuditHead struct {
 // VerifyAudit computes the hashes of all entries of the audit log again.
 func VerifyAudit(ctx context.Context, eng *perdure.Engine) (AuditReport, error) {
 	report := AuditReport{Heads: []AuditHead{}, Problems: []string{}}
-	rt := eng.Runtime()
+	rt := host.Of(eng)
 	for chain := 1; chain <= audit.Chains; chain++ {
 		if err := report.chain(ctx, rt, chain); err != nil {
 			return report, fmt.Errorf("verify the audit log: %w", err)
@@ -58,7 +59,7 @@ func VerifyAudit(ctx context.Context, eng *perdure.Engine) (AuditReport, error) 
 
 // chain verifies one chain on one snapshot, so that what is written meanwhile is not
 // taken for a fault.
-func (r *AuditReport) chain(ctx context.Context, rt *perdure.Runtime, chain int) error {
+func (r *AuditReport) chain(ctx context.Context, rt *host.Runtime, chain int) error {
 	return unit.Once(ctx, rt.DB, sqldb.Read, func(tx sqldb.Tx) error {
 		var head audit.Head
 		if err := tx.Run(ctx, rt.Store.AuditChain(chain, func(h audit.Head) { head = h })); err != nil {

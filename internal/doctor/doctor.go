@@ -13,6 +13,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -61,7 +62,7 @@ type Options struct {
 // examination is one run.
 type examination struct {
 	eng     *perdure.Engine
-	rt      *perdure.Runtime
+	rt      *host.Runtime
 	options Options
 	results []Result
 }
@@ -71,7 +72,7 @@ func Run(ctx context.Context, eng *perdure.Engine, options Options) ([]Result, e
 	if options.Progress == nil {
 		options.Progress = func(string) {}
 	}
-	x := &examination{eng: eng, rt: eng.Runtime(), options: options}
+	x := &examination{eng: eng, rt: host.Of(eng), options: options}
 	x.add("migrations", "up to date") // the engine is open
 	for _, step := range []func(context.Context) error{x.settings, x.rules, x.rights, x.unserved, x.schedules, x.outbox, x.consumers, x.deadLetters, x.audit} {
 		if err := step(ctx); err != nil {

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/unit"
@@ -186,7 +186,7 @@ func (r *Runner) sweep(ctx context.Context) error {
 
 // Purge removes hooks of all namespaces that ended longer than age ago, dead letters
 // or the others, in batches, until nothing is left or most are removed; 0 means all.
-func Purge(ctx context.Context, rt *perdure.Runtime, dead bool, age time.Duration, most int64) (int64, error) {
+func Purge(ctx context.Context, rt *host.Runtime, dead bool, age time.Duration, most int64) (int64, error) {
 	const batch = 1000
 	for total := int64(0); ; {
 		removed, err := purge(ctx, rt, dead, age, batch)
@@ -201,7 +201,7 @@ func Purge(ctx context.Context, rt *perdure.Runtime, dead bool, age time.Duratio
 }
 
 // purge removes a batch, and records the act if it removes something.
-func purge(ctx context.Context, rt *perdure.Runtime, dead bool, age time.Duration, batch int) (removed int64, err error) {
+func purge(ctx context.Context, rt *host.Runtime, dead bool, age time.Duration, batch int) (removed int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, rt.Timeout)
 	defer cancel()
 	err = unit.Transact(ctx, rt.DB, sqldb.Write, func(tx sqldb.Tx) error {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/test/interleave"
@@ -35,7 +36,7 @@ var rules = map[string]string{
 // invariants looks for broken invariants.
 func (s *stage) invariants(ctx context.Context, db *sql.DB) error {
 	var broken []string
-	rt := s.eng.Runtime()
+	rt := host.Of(s.eng)
 	run := sqldb.StdRunner{Conn: db, Dialect: rt.DB.Dialect()}
 	for _, r := range store.Rules {
 		if r.Kind != "hook" || r.Timed {

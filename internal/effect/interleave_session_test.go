@@ -8,6 +8,7 @@ import (
 
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/test/interleave"
@@ -29,7 +30,7 @@ func (s *stage) newRunner() *Runner {
 func (s *stage) session(name string, mutate mutation, fn func(ctx context.Context, r *Runner) error) interleave.Session {
 	return interleave.Session{Name: name, Run: func(ctx context.Context, c *interleave.Conn) error {
 		r := s.newRunner()
-		rt := *s.eng.Runtime()
+		rt := *host.Of(s.eng)
 		rt.DB = s.DB(c, mutate)
 		r.rt, r.Runtime, r.ID = &rt, &rt, "w" // the process of the leases of fixtures
 		return interleave.Again(func() error { return fn(ctx, r) })

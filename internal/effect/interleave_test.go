@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/internal/test/interleave"
@@ -33,7 +34,7 @@ func newStage(t *testing.T, quiet ...string) *stage {
 	}
 	t.Cleanup(func() { _ = eng.Close() })
 	db.Exec(t, "create table written (id text not null)")
-	return &stage{Stage: &interleave.Stage{URL: db.DSN, Dialect: eng.Runtime().DB.Dialect(), Quiet: quiet}, eng: eng}
+	return &stage{Stage: &interleave.Stage{URL: db.DSN, Dialect: host.Of(eng).DB.Dialect(), Quiet: quiet}, eng: eng}
 }
 
 // setup clears the tables and fills them.

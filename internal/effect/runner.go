@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/work"
@@ -71,7 +72,7 @@ type Ending struct {
 // Runner runs the hooks of a namespace in this process. It is safe for concurrent use.
 type Runner struct {
 	*work.Runner
-	rt      *perdure.Runtime
+	rt      *host.Runtime
 	options Options
 
 	mu       sync.RWMutex
@@ -80,7 +81,7 @@ type Runner struct {
 
 // New returns a runner that handles nothing yet.
 func New(eng *perdure.Engine, o Options) *Runner {
-	r := &Runner{rt: eng.Runtime(), options: o, handlers: map[string]Handler{}}
+	r := &Runner{rt: host.Of(eng), options: o, handlers: map[string]Handler{}}
 	r.Runner = work.New(eng, work.Kind{
 		Name: o.Kind, Family: (*store.Store).Hooks, Topic: func(string) string { return o.Topic }, Lanes: r.lanes,
 		Begin: r.begin, Write: r.write, Refused: refused, Quarantine: r.quarantine, Next: r.next, Lock: r.lock, Sweep: r.sweep,

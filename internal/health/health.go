@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
@@ -37,7 +38,7 @@ type Check struct {
 
 // Health answers for one process.
 type Health struct {
-	rt       *perdure.Runtime
+	rt       *host.Runtime
 	version  any
 	checks   []Check
 	draining atomic.Bool
@@ -56,7 +57,7 @@ type result struct {
 // migrations, and whatever else is given holds. version is what /version shows, as
 // JSON.
 func New(eng *perdure.Engine, version any, checks ...Check) *Health {
-	h := &Health{rt: eng.Runtime(), version: version}
+	h := &Health{rt: host.Of(eng), version: version}
 	h.checks = append([]Check{{"database", h.ping}, {"migrations", h.migrated}}, checks...)
 	return h
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/internal/histogram"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -27,7 +28,7 @@ const Cap = 1000
 
 // Inspector reads one database.
 type Inspector struct {
-	rt       *perdure.Runtime
+	rt       *host.Runtime
 	machines *fsm.Machines
 
 	mu      sync.Mutex
@@ -37,7 +38,7 @@ type Inspector struct {
 
 // New returns the inspector of an engine.
 func New(eng *perdure.Engine, machines *fsm.Machines) *Inspector {
-	return &Inspector{rt: eng.Runtime(), machines: machines}
+	return &Inspector{rt: host.Of(eng), machines: machines}
 }
 
 // view runs fn on one snapshot.

@@ -18,6 +18,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/auth"
 	"github.com/perdure/perdure/internal/health"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/telemetry"
 	"github.com/perdure/perdure/server"
 	"github.com/perdure/perdure/ui"
@@ -143,7 +144,7 @@ func (n *Node) assemble() error {
 		}
 		mux.Handle(pattern, auth.Require(access, role, handler))
 	}
-	mux.Handle("/", n.eng.Runtime().Tracer.Serve(n.server))
+	mux.Handle("/", host.Of(n.eng).Tracer.Serve(n.server))
 	n.http = n.server.HTTP()
 	n.http.Handler = mux
 	return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/actor"
 	"github.com/perdure/perdure/alarm"
 	"github.com/perdure/perdure/fsm"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/rotate"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
@@ -63,7 +64,7 @@ func fill(t *testing.T, db enginetest.Database, clock *perduretest.Clock, keys s
 		enginetest.NoError(t, err)
 	}
 
-	rt := p.eng.Runtime()
+	rt := host.Of(p.eng)
 	enginetest.NoError(t, unit.Transact(t.Context(), rt.DB, sqldb.Write, func(tx sqldb.Tx) error {
 		return tx.Run(t.Context(), rt.Store.EnterRequest(request, "f", rt.Now(), func(bool) error { return nil }), rt.Store.AnswerRequest(request, `{"planted":"response"}`))
 	}))
@@ -104,7 +105,7 @@ func (Conformance) EveryColumnIsEncryptedAgain(t *testing.T, db enginetest.Datab
 	both := newProcess(t, db, clock, keyB+","+keyA)
 	before, err := rotate.Pending(t.Context(), both.eng, func(rotate.Progress) {})
 	enginetest.NoError(t, err)
-	if columns := both.eng.Runtime().Store.SealedColumns(); len(before) != len(columns) {
+	if columns := host.Of(both.eng).Store.SealedColumns(); len(before) != len(columns) {
 		t.Errorf("%d of %d columns were counted", len(before), len(columns))
 	}
 	for _, p := range before {
@@ -131,7 +132,7 @@ func (Conformance) EveryColumnIsEncryptedAgain(t *testing.T, db enginetest.Datab
 		}
 	}
 	var response string
-	rt := only.eng.Runtime()
+	rt := host.Of(only.eng)
 	enginetest.NoError(t, unit.Transact(t.Context(), rt.DB, sqldb.Read, func(tx sqldb.Tx) error {
 		return tx.Run(t.Context(), rt.Store.GetRequest(request, func(_, r string) { response = r }))
 	}))

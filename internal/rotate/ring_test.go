@@ -15,6 +15,7 @@ import (
 	"github.com/perdure/perdure/dispatch"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/hook"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/seal"
 	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/perduretest"
@@ -65,7 +66,7 @@ func (w *worker) alarms() {
 	enginetest.NoError(w, err)
 	w.processors = []dispatch.Processor{alarms}
 	w.write = func(name string) error {
-		return alarms.Schedule(w.Context(), alarm.Of("order", name, "x"), "a", name, &alarm.ScheduleOptions{At: w.eng.Runtime().Clock.Now()})
+		return alarms.Schedule(w.Context(), alarm.Of("order", name, "x"), "a", name, &alarm.ScheduleOptions{At: host.Of(w.eng).Clock.Now()})
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/audit"
 	"github.com/perdure/perdure/internal/failpoint"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/seal"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
@@ -39,19 +40,19 @@ type Progress struct {
 // Pending counts the values that Run would encrypt again, and those that it could
 // not.
 func Pending(ctx context.Context, eng *perdure.Engine, report func(Progress)) ([]Progress, error) {
-	return each(ctx, eng.Runtime(), report, false)
+	return each(ctx, host.Of(eng), report, false)
 }
 
 // Run seals everything with the key that seals now, what was never sealed too.
 // report is told of each batch.
 func Run(ctx context.Context, eng *perdure.Engine, report func(Progress)) ([]Progress, error) {
-	if eng.Runtime().Store.Keys() == nil {
+	if host.Of(eng).Store.Keys() == nil {
 		return nil, fault.Invalidf("encryption keys", "are not set")
 	}
-	return each(ctx, eng.Runtime(), report, true)
+	return each(ctx, host.Of(eng), report, true)
 }
 
-func each(ctx context.Context, rt *perdure.Runtime, report func(Progress), change bool) ([]Progress, error) {
+func each(ctx context.Context, rt *host.Runtime, report func(Progress), change bool) ([]Progress, error) {
 	var all []Progress
 	for _, column := range rt.Store.SealedColumns() {
 		w := walk{rt: rt, column: column, change: change, progress: Progress{Column: column.Name}}
@@ -73,7 +74,7 @@ func each(ctx context.Context, rt *perdure.Runtime, report func(Progress), chang
 
 // walk goes through one column.
 type walk struct {
-	rt       *perdure.Runtime
+	rt       *host.Runtime
 	column   store.SealedColumn
 	change   bool
 	progress Progress

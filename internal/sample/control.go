@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/clock"
+	"github.com/perdure/perdure/internal/host"
 )
 
 const (
@@ -62,7 +63,7 @@ func (c *Control) Time(ctx context.Context) Time {
 
 // next returns how long it is until work is due.
 func (c *Control) next(ctx context.Context) (wait time.Duration, ok bool) {
-	for _, w := range c.eng.Runtime().Workers.All() {
+	for _, w := range host.Of(c.eng).Workers.All() {
 		d, due, err := w.Due(ctx)
 		if err == nil && due && (!ok || d < wait) {
 			wait, ok = max(d, 0), true
@@ -128,7 +129,7 @@ func (c *Control) Forward(ctx context.Context, d time.Duration) error {
 // stride returns how far time may be moved at once: while nothing runs, to when
 // something is due.
 func (c *Control) stride(ctx context.Context) time.Duration {
-	for _, w := range c.eng.Runtime().Workers.All() {
+	for _, w := range host.Of(c.eng).Workers.All() {
 		if w.Stats().Running > 0 {
 			return stride
 		}

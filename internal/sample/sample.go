@@ -19,6 +19,7 @@ import (
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/hook"
 	"github.com/perdure/perdure/internal/clock"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/schema"
 	"github.com/perdure/perdure/task"
 )
@@ -92,7 +93,7 @@ func New(eng *perdure.Engine, tables *Tables, options Options) (*Shop, error) {
 	if options.OnError == nil {
 		options.OnError = func(error) {}
 	}
-	s := &Shop{eng: eng, clock: eng.Runtime().Clock, options: options, tables: tables, mailbox: &Mailbox{dir: options.Sent}}
+	s := &Shop{eng: eng, clock: host.Of(eng).Clock, options: options, tables: tables, mailbox: &Mailbox{dir: options.Sent}}
 	s.number.Store(s.clock.Now().Unix() % 1_000_000 * 10)
 	s.defineMachines()
 	if err := s.defineHooks(); err != nil {

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -51,7 +51,7 @@ type search struct {
 // Find returns the work that no live process serves: instances, hooks, tasks, alarms
 // and delays of actors that have been due for longer than Grace, instances that were
 // set aside, and schedules whose definition is not served.
-func Find(ctx context.Context, rt *perdure.Runtime) ([]Unserved, error) {
+func Find(ctx context.Context, rt *host.Runtime) ([]Unserved, error) {
 	if !rt.Store.Watches() {
 		return nil, nil
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure/alarm"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/hook"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/serving"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
@@ -89,7 +90,7 @@ func (f *fixture) exec(text string) {
 // find returns what is not served, one line for each.
 func (f *fixture) find() []string {
 	f.Helper()
-	all, err := serving.Find(f.Context(), f.eng.Runtime())
+	all, err := serving.Find(f.Context(), host.Of(f.eng))
 	enginetest.NoError(f.T, err)
 	var found []string
 	for _, u := range all {
@@ -111,7 +112,7 @@ func (f *fixture) want(when string, want ...string) {
 // beat stores the sign of life of a process.
 func (f *fixture) beat(queues ...store.NodeQueue) {
 	f.Helper()
-	rt, drain := f.eng.Runtime(), false
+	rt, drain := host.Of(f.eng), false
 	tx, err := rt.DB.Begin(f.Context(), sqldb.Write)
 	enginetest.NoError(f.T, err)
 	defer tx.Rollback()

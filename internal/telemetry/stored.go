@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/outbox"
@@ -23,7 +24,7 @@ const (
 // for is left out: a gap is better than a number that is long past.
 type stored struct {
 	eng *perdure.Engine
-	rt  *perdure.Runtime
+	rt  *host.Runtime
 
 	mu     sync.Mutex
 	asked  time.Time

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
@@ -21,7 +22,7 @@ type Build struct{ Version, Revision string }
 // beside it.
 type Exporter struct {
 	eng      *perdure.Engine
-	rt       *perdure.Runtime
+	rt       *host.Runtime
 	build    Build
 	started  time.Time
 	requests requestCounts
@@ -30,7 +31,7 @@ type Exporter struct {
 
 // New returns the exporter of an engine.
 func New(eng *perdure.Engine, build Build) *Exporter {
-	rt := eng.Runtime()
+	rt := host.Of(eng)
 	return &Exporter{eng: eng, rt: rt, build: build, started: rt.Clock.Now(), stored: stored{eng: eng, rt: rt}}
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/unit"
@@ -64,7 +65,7 @@ func (c *committer) updateWith(ctx context.Context, d *Decided, news *News) erro
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer cancel()
 	return c.runner.eng.Update(ctx, func(tx *perdure.Tx) error {
-		runner, err := tx.Runner()
+		runner, err := host.In(tx).Runner()
 		if err != nil {
 			return err
 		}
@@ -76,14 +77,14 @@ func (c *committer) updateWith(ctx context.Context, d *Decided, news *News) erro
 			if err := core.RunAdditions(tx, d.With); err != nil {
 				return err
 			}
-			if err := tx.Flush(); err != nil {
+			if err := host.In(tx).Flush(); err != nil {
 				return err
 			}
 			if err := c.ownTaken(run, d); err != nil || d.Taken {
 				return err
 			}
 		}
-		return tx.Attach(nil, c.statements(d, news)...)
+		return host.In(tx).Attach(nil, c.statements(d, news)...)
 	})
 }
 

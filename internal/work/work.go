@@ -13,6 +13,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/unit"
@@ -134,7 +135,7 @@ type Crash struct {
 // outcomes. It is safe for concurrent use.
 type Runner struct {
 	// Runtime is that of the engine.
-	Runtime *perdure.Runtime
+	Runtime *host.Runtime
 	// ID is the name of this process in leases.
 	ID string
 
@@ -149,7 +150,7 @@ type Runner struct {
 
 // New returns a runner without queues.
 func New(eng *perdure.Engine, kind Kind, options Options) *Runner {
-	rt := eng.Runtime()
+	rt := host.Of(eng)
 	r := &Runner{Runtime: rt, ID: newID(), eng: eng, kind: kind, options: options}
 	r.committer = newCommitter(r)
 	r.lane = rt.Workers.NewLane(r.freed)

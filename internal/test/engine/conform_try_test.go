@@ -7,6 +7,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/test/enginetest"
 )
 
@@ -50,7 +51,7 @@ func (Conformance) APartThatIsRefusedIsTakenBackAlone(t *testing.T, db enginetes
 			}},
 		} {
 			refused, err := tx.Try(isRefused, func() error {
-				if err := tx.Attach(func() { told = append(told, part.name) }); err != nil {
+				if err := host.In(tx).Attach(func() { told = append(told, part.name) }); err != nil {
 					return err
 				}
 				return part.run()

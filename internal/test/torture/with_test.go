@@ -15,6 +15,7 @@ import (
 	"github.com/perdure/perdure/dispatch"
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/hook"
+	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/internal/test/testdb"
@@ -157,7 +158,7 @@ func startWriting(t *testing.T, db enginetest.Database, n int) {
 			if _, err := w.hook.TriggerIn(tx, i, nil); err != nil {
 				return err
 			}
-			if err := w.alarm.ScheduleIn(tx, alarm.ID(eng.Runtime().NewID()), i, &alarm.ScheduleOptions{Delay: time.Millisecond}); err != nil {
+			if err := w.alarm.ScheduleIn(tx, alarm.ID(host.Of(eng).NewID()), i, &alarm.ScheduleOptions{Delay: time.Millisecond}); err != nil {
 				return err
 			}
 		}
