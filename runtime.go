@@ -10,8 +10,8 @@ import (
 
 func init() {
 	host.Provide(
-		func(engine any) *host.Runtime { return engine.(*Engine).runtime() },
-		func(tx any) host.Unit { return (*hostUnit)(tx.(*Tx)) },
+		func(engine host.Engine) *host.Runtime { return engine.(*Engine).runtime() },
+		func(tx host.Tx) host.Unit { return (*hostUnit)(tx.(*Tx)) },
 	)
 }
 

@@ -150,7 +150,7 @@ func (s *stage) try(ctx context.Context, a *Actors, c *interleave.Conn, mutate f
 		return err
 	}
 	tx := &steps{ctx: ctx, conn: c, dialect: host.Of(s.eng).DB.Dialect(), mutate: mutate}
-	err := do(a.newBatch(host.In(tx)))
+	err := do(a.newBatch(tx))
 	if err == nil {
 		err = tx.Attach(nil, sqldb.Exec("commit"))
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/tracing"
 	"github.com/perdure/perdure/internal/unit"
 	"github.com/perdure/perdure/internal/wake"
+	"github.com/perdure/perdure/schema"
 )
 
 // Runtime is the inside of an engine.
@@ -66,19 +67,33 @@ type Unit interface {
 	Fail(err error) error
 }
 
+// Engine and Tx have methods that only *perdure.Engine and *perdure.Tx have, so that nothing
+// else can be passed.
+type (
+	Engine interface {
+		Schemas() []*schema.Schema
+		Wake()
+	}
+	Tx interface {
+		ID() string
+		Now() time.Time
+		DeleteRow(row *schema.Row) error
+	}
+)
+
 var (
-	engineOf func(engine any) *Runtime
-	unitOf   func(tx any) Unit
+	engineOf func(engine Engine) *Runtime
+	unitOf   func(tx Tx) Unit
 )
 
 // Provide sets the functions behind Of and In. Package perdure calls it when it is
 // initialised.
-func Provide(engine func(engine any) *Runtime, tx func(tx any) Unit) {
+func Provide(engine func(engine Engine) *Runtime, tx func(tx Tx) Unit) {
 	engineOf, unitOf = engine, tx
 }
 
 // Of returns the inside of a *perdure.Engine.
-func Of(engine any) *Runtime { return engineOf(engine) }
+func Of(engine Engine) *Runtime { return engineOf(engine) }
 
 // In returns the inside of a *perdure.Tx.
-func In(tx any) Unit { return unitOf(tx) }
+func In(tx Tx) Unit { return unitOf(tx) }
