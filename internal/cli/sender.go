@@ -56,6 +56,9 @@ func (s *senders) make(a *app) (map[string]task.Sender, error) {
 	return map[string]task.Sender{"email": email, "sms": text}, nil
 }
 
+// filesOnly reports whether nothing is sent, which is the default.
+func (s *senders) filesOnly() bool { return s.email == "files" && s.sms == "files" }
+
 func (s *senders) makeEmail(a *app) (task.Sender, error) {
 	switch s.email {
 	case "files":

@@ -214,7 +214,7 @@ func (p *process) nodeOptions() (node.Options, error) {
 	if err := s.guards.apply(p.app, p.eng, &o.Server); err != nil {
 		return o, err
 	}
-	if _, missing := task.NewAdmin(p.eng); missing != nil && len(workers.Senders) == 0 {
+	if _, missing := task.NewAdmin(p.eng); missing != nil && !s.samples && s.senders.filesOnly() {
 		return o, nil // a database without tasks, and no sender was named
 	}
 	o.Server.Tasks, err = task.NewWorker(p.eng, &workers)

@@ -10,14 +10,18 @@ import (
 
 func TestServeAnswersUntilItIsAskedToEnd(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"sqlite", "postgres"} {
+	for name, runs := range map[string]string{
+		"sqlite":   `perdure_work_running{kind="task",queue="tasks"} 0`,
+		"postgres": `perdure_work_running{kind="task",queue="tasks"} 0`,
+		"mysql":    `perdure_work_running{kind="instance"`, // it has no tasks
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := launch(t, "serve", "--dsn", databases()[name](t))
 			r.want("/livez", http.StatusOK, "ok")
 			r.want("/readyz?verbose", http.StatusOK, "database: ok", "migrations: ok")
 			r.want("/version", http.StatusOK, `"version"`)
-			r.want("/metrics", http.StatusOK, "perdure_build_info", `perdure_work_running{kind="task",queue="tasks"} 0`)
+			r.want("/metrics", http.StatusOK, "perdure_build_info", runs)
 			r.want("/v1/instances", http.StatusOK, `"data"`)
 			run(t, "healthcheck", "--server", r.url).want(t, 0, "ok")
 			if code, text := r.end(); code != 0 {
@@ -26,6 +30,12 @@ func TestServeAnswersUntilItIsAskedToEnd(t *testing.T) {
 			run(t, "healthcheck", "--server", r.url).wantError(t, exitUnreachable, "refused")
 		})
 	}
+}
+
+// A sender that is named would never be used on a database without tasks.
+func TestServeRefusesSendersWhereThereAreNoTasks(t *testing.T) {
+	t.Parallel()
+	run(t, "serve", "--listen", "127.0.0.1:0", "--dsn", databases()["mysql"](t), "--email", "smtp", "--smtp-host", "127.0.0.1").wantError(t, exitUsage, "no tasks")
 }
 
 func TestServeRefusesWhatIsNotSafe(t *testing.T) {
