@@ -114,7 +114,7 @@ type Forecast struct {
 // maxAhead is how many delays a look ahead fires.
 const maxAhead = 10_000
 
-// Forecast says what will happen to an actor until a time if nobody sends it
+// Forecast says what will happen to an actor until a time if no caller sends it
 // anything and no invocation ends: the delays that will fire, also those that others
 // schedule, in their order. Nothing is changed.
 func (a *Actors) Forecast(ctx context.Context, ref Ref, until time.Time) ([]Forecast, error) {

@@ -117,7 +117,7 @@ func (a *Actors) finish(ctx context.Context, end effect.Ending) error {
 	return err
 }
 
-// expected says whether the end of an invocation may be committed although nobody got
+// expected says whether the end of an invocation may be committed although no actor got
 // its result: the actor is gone, or was quarantined because of it.
 func expected(err error, t *turn) bool {
 	var missing *fault.NotFound

@@ -81,7 +81,7 @@ type Options struct {
 	// Notify is the URL that is told of what becomes of alarms that have no
 	// webhook of their own. Default: none.
 	Notify string
-	// Notifications are those that a webhook is told of. Default: all of them.
+	// Notifications are those that are sent to a webhook. Default: all of them.
 	Notifications []NotificationKind
 	// Sender sends what goes to webhooks from this process. Without one it is
 	// left to others. Default: none.
@@ -91,7 +91,7 @@ type Options struct {
 	// that is a Checker; otherwise only addresses are refused that no process can
 	// reach.
 	CheckWebhook func(url string) error
-	// OnNotification is told of what becomes of every alarm that this process fires, for
+	// OnNotification receives the outcome of every alarm that this process fires, for
 	// metrics. It must return at once. Default: nothing.
 	OnNotification func(Notification)
 	// OnError receives errors that have no caller: of heartbeats and of the

@@ -73,18 +73,31 @@ type policySet struct {
 func (m *Machines) policyOf(ctx context.Context, i *store.Instance, here policies) retry.Policy {
 	key := definition{i.FSM, i.Version}
 	now := m.rt.Clock.Now()
-	m.policies.mu.Lock()
-	defer m.policies.mu.Unlock()
-	recorded, ok := m.policies.read[key]
-	if !ok || now.Sub(recorded.at) >= policyAge || now.Before(recorded.at) {
+	recorded, fresh := m.policies.get(key, now)
+	if !fresh {
 		sets, err := m.readPolicies(ctx, key)
 		if err != nil {
 			return here.of(i.Step) // the outcome cannot be committed either, or the next failure reads them
 		}
 		recorded = recordedPolicies{sets: sets, at: now}
-		m.policies.read[key] = recorded
+		m.policies.put(key, recorded)
 	}
 	return policiesAt(recorded.sets, i.Created, here).of(i.Step)
+}
+
+// get returns the policies of a definition as they were read, and whether they are recent.
+// If they are not, each caller reads them: none waits for the read of another.
+func (b *policyBook) get(key definition, now time.Time) (recordedPolicies, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	recorded, ok := b.read[key]
+	return recorded, ok && now.Sub(recorded.at) < policyAge && !now.Before(recorded.at)
+}
+
+func (b *policyBook) put(key definition, recorded recordedPolicies) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.read[key] = recorded
 }
 
 // policiesAt returns the policies of an instance that was started at a time.

@@ -9,7 +9,7 @@ import (
 
 // Restore returns a tree as it was when its snapshot was taken. Nothing is
 // repeated: no entry action, no invocation. A snapshot that XState persisted is
-// accepted too; its invocations are started by nobody, [Tree.Pending] lists them.
+// accepted too; its invocations are not started, [Tree.Pending] lists them.
 //
 // A snapshot that does not suit the machine is refused with a *fault.Invalid.
 func (m *Machine) Restore(raw []byte) (*Tree, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// open parses a document that names effects and invocations nobody registered.
+// open parses a document that names effects and invocations that are not registered.
 func open(tb testing.TB, text string) *statechart.Machine {
 	tb.Helper()
 	m, err := statechart.Parse([]byte(text), &statechart.Registry{Open: true}, nil)

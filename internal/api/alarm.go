@@ -18,7 +18,7 @@ import (
 type Alarm struct {
 	ID             string          `json:"id" doc:"Its name, or that of its actor and its name with slashes between: order/42/reminder."`
 	Actor          *ActorRef       `json:"actor,omitempty" doc:"Whose it is, unless it is nobody's."`
-	Kind           string          `json:"kind" enum:"alarm,timer" doc:"Set by somebody, or the delay of an actor, which is changed as one of its timers."`
+	Kind           string          `json:"kind" enum:"alarm,timer" doc:"Set by a caller, or the delay of an actor, which is changed as one of its timers."`
 	Type           string          `json:"type"`
 	Status         alarm.Status    `json:"status" enum:"pending,processing,failed,quarantined"`
 	Payload        json.RawMessage `json:"payload,omitempty" doc:"Not in lists."`
@@ -142,7 +142,7 @@ func (m AlarmMatch) filter() (alarm.Filter, error) {
 type alarmFilter struct {
 	Paging
 	AlarmMatch
-	Kind    string `query:"kind" enum:"alarm,timer" default:"alarm" doc:"Those that somebody has set, or the delays of actors."`
+	Kind    string `query:"kind" enum:"alarm,timer" default:"alarm" doc:"Those that callers have set, or the delays of actors."`
 	Unowned bool   `query:"unowned" doc:"Only alarms without an actor."`
 	Due     bool   `query:"due" doc:"Only alarms that are due and not claimed yet."`
 }

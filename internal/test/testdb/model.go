@@ -56,7 +56,7 @@ func (m *model) shapeOf(ctx context.Context, database string) (string, error) {
 	return strings.Join(all, ""), err
 }
 
-// connected returns the databases that somebody is connected to.
+// connected returns the databases that have a connection.
 func (m *model) connected(ctx context.Context) ([]string, error) {
 	return texts(ctx, m.admin, "select distinct db from information_schema.processlist where db is not null")
 }

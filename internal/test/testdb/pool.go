@@ -12,7 +12,7 @@ import (
 // tables and the rows that prepare makes. MariaDB cannot copy a database, and to create
 // tables is its most expensive work: a database is used again after the test, in the next
 // test of this process. It is emptied before that, and dropped instead if the test changed
-// its tables. While somebody is connected to it, it is not used. prepare is called with one database at a time.
+// its tables. While it has a connection, it is not used. prepare is called with one database at a time.
 func MySQLTemplate(t testing.TB, name string, prepare func(url string) error) string {
 	t.Helper()
 	s := sharedServer(t, Config{Engine: MariaDB})
@@ -112,7 +112,7 @@ func (p *pool) create() (string, error) {
 	return database, p.server.prepareTemplate(database, p.prepare)
 }
 
-// takeUsed returns a database that nobody is connected to, or "". A connection that was
+// takeUsed returns a database that has no connection, or "". A connection that was
 // just closed takes a moment to go, and one of a killed process a while.
 func (p *pool) takeUsed(ctx context.Context, m *model) (string, error) {
 	p.mu.Lock()
