@@ -40,14 +40,21 @@ NO_NAP := GORACE=atexit_sleep_ms=0
 # In these packages MariaDB is tested without the race detector: the code is that of the
 # other databases, and it takes minutes with it. See everywhere_race_test.go in them.
 MARIADB := ./fsm ./alarm ./actor ./server
-# Tests with these names run without the race detector, in these packages: interleavings,
-# whose sessions take turns, and the cases of XState, one after the other. The detector finds
-# nothing in them, and doubles their time. internal/archtest sees that all of them are run;
-# make soak runs them with the detector.
-PLAIN := ^Test(InterleavingsOnPostgres$$|.*Meet|.*Corpus)
-PLAIN_PACKAGES := ./alarm ./internal/effect ./fsm ./actor ./statechart
+# Some tests run without the race detector, which doubles or triples their time and finds
+# nothing in them that it does not find elsewhere. make soak runs all of them with it, and
+# internal/archtest sees that each test is run once.
+#
+# Tests with these names, in these packages: interleavings, whose sessions take turns; the
+# cases of XState, one after the other; processes that are killed, and so never report a
+# race; and mutants, which write without the engine.
+PLAIN := ^Test(InterleavingsOnPostgres$$|.*Meet|.*Corpus|.*Interleaved$$|.*Kill(ed|ing)(Processes|Writers)|.*ThroughKills$$|TheCheckerCatchesEveryMutant$$)
+PLAIN_PACKAGES := ./alarm ./internal/effect ./fsm ./actor ./statechart ./internal/test/torture
+# All tests of these packages: a browser in front of the server, and commands in front of
+# the API. Their concurrency is that of the server, the API and the engine, whose own tests
+# run with the detector.
+UNRACED := ./ui/uitest ./internal/cli
 # Packages start in this order, the longest first: none is left alone at the end.
-LONGEST := ./fsm ./server ./actor ./ui/uitest ./internal/test/torture ./internal/cli ./internal/effect ./internal/test/engine ./alarm ./task ./statechart
+LONGEST := ./fsm ./server ./actor ./internal/test/torture ./internal/effect ./internal/test/engine ./alarm ./task ./statechart
 
 .PHONY: test
 test: deps vet gofmt ## Install what is missing, then check and test everything
@@ -57,7 +64,8 @@ test: deps vet gofmt ## Install what is missing, then check and test everything
 tests:
 	PERDURE_TEST_ONLY=mysql go test $(QUICK) -shuffle=on -timeout 60m -skip '$(PLAIN)' $(MARIADB)
 	go test $(QUICK) -shuffle=on -timeout 60m -run '$(PLAIN)' $(PLAIN_PACKAGES)
-	CGO_ENABLED=1 $(NO_NAP) go test $(RACE) $(QUICK) -shuffle=on -timeout 60m -skip '$(PLAIN)' $(LONGEST) ./...
+	go test $(QUICK) -shuffle=on -timeout 60m $(UNRACED)
+	all=$$(go list ./...) && CGO_ENABLED=1 $(NO_NAP) go test $(RACE) $(QUICK) -shuffle=on -timeout 60m -skip '$(PLAIN)' $(LONGEST) $$(echo "$$all" | grep -v $(UNRACED:.%=-e '%$$'))
 
 .PHONY: deps
 deps: ## Install, or name, what the tests need

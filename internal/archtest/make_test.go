@@ -10,51 +10,123 @@ import (
 	"testing"
 )
 
-// variable returns a variable of the Makefile, as the shell gets it.
-func variable(t *testing.T, name string) string {
+// makefile returns the Makefile.
+func makefile(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../../Makefile")
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := regexp.MustCompile(`(?m)^` + name + ` := (.*)$`).FindSubmatch(text)
+	return string(text)
+}
+
+// variable returns a variable of the Makefile, as the shell gets it.
+func variable(t *testing.T, name string) string {
+	t.Helper()
+	found := regexp.MustCompile(`(?m)^` + name + ` := (.*)$`).FindStringSubmatch(makefile(t))
 	if found == nil {
 		t.Fatalf("the Makefile has no %s", name)
 	}
-	return strings.ReplaceAll(string(found[1]), "$$", "$")
+	return strings.ReplaceAll(found[1], "$$", "$")
 }
 
-var testName = regexp.MustCompile(`(?m)^func (Test\w*)\(`)
+// testSteps are the commands of `make test` that TestEachTestIsRunOnce knows, without what
+// decides only how the tests run.
+var testSteps = []string{
+	`PERDURE_TEST_ONLY=mysql go test -skip '$(PLAIN)' $(MARIADB)`,
+	`go test -run '$(PLAIN)' $(PLAIN_PACKAGES)`,
+	`go test $(UNRACED)`,
+	`all=$$(go list ./...) && go test $(RACE) -skip '$(PLAIN)' $(LONGEST) $$(echo "$$all" | grep -v $(UNRACED:.%=-e '%$$'))`,
+}
 
-// `make test` runs tests with these names in some packages without the race detector, and
-// in no package with it. In another package such a test would never run.
-func TestTestsWithoutTheRaceDetectorAreRunInEveryPackage(t *testing.T) {
+var (
+	howTestsRun = regexp.MustCompile(` \$\(QUICK\)| -shuffle=on| -timeout 60m|CGO_ENABLED=1 |\$\(NO_NAP\) `)
+	testsRecipe = regexp.MustCompile(`(?m)^tests:\n((?:\t.*\n)+)`)
+)
+
+func TestTheStepsOfMakeTestAreKnown(t *testing.T) {
 	t.Parallel()
-	pattern := regexp.MustCompile(variable(t, "PLAIN"))
-	packages := strings.Fields(variable(t, "PLAIN_PACKAGES"))
-	var have []string
+	recipe := testsRecipe.FindStringSubmatch(makefile(t))
+	if recipe == nil {
+		t.Fatal("the Makefile has no recipe for tests")
+	}
+	steps := strings.Split(strings.TrimSpace(howTestsRun.ReplaceAllString(recipe[1], "")), "\n\t")
+	if !slices.Equal(steps, testSteps) {
+		t.Errorf("make test runs\n%s\nwant\n%s\nA new step needs a case in runsOf", strings.Join(steps, "\n"), strings.Join(testSteps, "\n"))
+	}
+}
+
+// lists are the variables that decide where a test is run.
+type lists struct {
+	plain                  *regexp.Regexp
+	plainPackages, unraced []string
+}
+
+// runsOf returns how many of the testSteps run a test. The first one is left out: it runs
+// tests on MariaDB, which the others skip.
+func (l lists) runsOf(pkg, test string) (runs int) {
+	unraced, plain := slices.Contains(l.unraced, pkg), l.plain.MatchString(test)
+	if plain && slices.Contains(l.plainPackages, pkg) {
+		runs++
+	}
+	if unraced {
+		runs++
+	}
+	if !unraced && !plain {
+		runs++
+	}
+	return runs
+}
+
+var testName = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example)\w*)\(`)
+
+// `make test` runs some tests without the race detector, and all others with it. Each
+// test is in one of the steps.
+func TestEachTestIsRunOnce(t *testing.T) {
+	t.Parallel()
+	l := lists{
+		plain:         regexp.MustCompile(variable(t, "PLAIN")),
+		plainPackages: strings.Fields(variable(t, "PLAIN_PACKAGES")),
+		unraced:       strings.Fields(variable(t, "UNRACED")),
+	}
+	var have []string // the packages with tests that run without the detector
+	tests := 0
+	eachTest(t, func(file, test string) {
+		pkg := "./" + path.Dir(file)
+		tests++
+		if runs := l.runsOf(pkg, test); runs != 1 {
+			t.Errorf("%s: %s is run %d times: rename it, or change PLAIN_PACKAGES or UNRACED", file, test, runs)
+		}
+		if l.plain.MatchString(test) || slices.Contains(l.unraced, pkg) {
+			have = append(have, pkg)
+		}
+	})
+	for _, pkg := range slices.Concat(l.plainPackages, l.unraced) {
+		if !slices.Contains(have, pkg) {
+			t.Errorf("%s has no test without the race detector", pkg)
+		}
+	}
+	if tests < 1000 {
+		t.Errorf("only %d tests were found", tests)
+	}
+}
+
+// eachTest calls fn with each test of the module, and its file.
+func eachTest(t *testing.T, fn func(file, test string)) {
+	t.Helper()
 	err := fs.WalkDir(os.DirFS("../.."), ".", func(name string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "bench/") {
 			return err
 		}
 		text, err := os.ReadFile(path.Join("../..", name))
 		for _, found := range testName.FindAllSubmatch(text, -1) {
-			if !pattern.Match(found[1]) {
-				continue
-			}
-			have = append(have, "./"+path.Dir(name))
-			if !slices.Contains(packages, "./"+path.Dir(name)) {
-				t.Errorf("%s: %s is never run: rename it, or add its package to PLAIN_PACKAGES", name, found[1])
+			if string(found[1]) != "TestMain" {
+				fn(name, string(found[1]))
 			}
 		}
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
-	}
-	for _, p := range packages {
-		if !slices.Contains(have, p) {
-			t.Errorf("%s has no test without the race detector", p)
-		}
 	}
 }
