@@ -45,7 +45,7 @@ type Options struct {
 	// transaction. Default: 256.
 	Batch int
 	// CacheBytes bounds the memory for snapshots of actors that were moved
-	// last. Default: 64 MiB.
+	// last. Default: 16 MiB.
 	CacheBytes int
 	// Poll is how often a subscription looks for changes of other processes
 	// that nobody told it of. Default: 1 second.
@@ -136,7 +136,7 @@ func (o *Options) withDefaults() Options {
 	defaults(&options.MaxCrashes, 5)
 	defaults(&options.Retention, 7*24*time.Hour)
 	defaults(&options.Batch, 256)
-	defaults(&options.CacheBytes, 64<<20)
+	defaults(&options.CacheBytes, 16<<20)
 	defaults(&options.Poll, time.Second)
 	defaults(&options.Limits.Time, DefaultTimeLimit)
 	if options.OnError == nil {

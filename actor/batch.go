@@ -114,8 +114,7 @@ func (b *batch) lock(jobs []*job) error {
 	if len(enter) > 0 {
 		stmts = append(stmts, rt.Store.EnterActors(enter, rt.Now()))
 	}
-	stmts = append(stmts, rt.Store.LockActors(refs, rt.Now(), b.locked))
-	stmts = append(stmts, b.reading(refs)...)
+	stmts = append(stmts, rt.Store.LockActors(refs, b.takeCached(refs), rt.Now(), b.locked), b.readDue(refs))
 	if len(keys) > 0 {
 		stmts = append(stmts, rt.Store.ListActorKeys(keys, func(k store.ActorKey) { keySeen(jobs, k) }))
 	}
@@ -143,7 +142,7 @@ func (b *batch) locked(row store.Actor) {
 	if b.turns[ref] != nil {
 		return
 	}
-	t := &turn{batch: b, ref: ref, row: row, found: true, sequence: row.Sequence, now: row.Updated.UnixMilli(), status: Status(row.Status)}
+	t := &turn{batch: b, ref: ref, row: row, stored: row.Snapshot, found: true, sequence: row.Sequence, now: row.Updated.UnixMilli(), status: Status(row.Status)}
 	if row.Sequence == 0 {
 		t.now = 0
 	}
@@ -151,9 +150,9 @@ func (b *batch) locked(row store.Actor) {
 	b.order = append(b.order, t)
 }
 
-// reading returns the statements that read the snapshots of locked actors, but
-// for those in the cache, and their due delays.
-func (b *batch) reading(refs []store.ActorRef) []sqldb.Stmt {
+// takeCached takes the trees of actors out of the cache and returns the sequence of each,
+// -1 for an actor that is not in the cache.
+func (b *batch) takeCached(refs []store.ActorRef) []int64 {
 	has := make([]int64, len(refs))
 	for i, r := range refs {
 		has[i] = -1
@@ -161,30 +160,39 @@ func (b *batch) reading(refs []store.ActorRef) []sqldb.Stmt {
 			b.had[c.ref], has[i] = c, c.sequence
 		}
 	}
-	rt := b.actors.rt
-	return []sqldb.Stmt{
-		rt.Store.ListSnapshots(refs, has, func(s store.Snapshot) {
-			if t := b.turns[refOf(s.ActorRef)]; t != nil {
-				t.stored = &s
-			}
-		}),
-		rt.Store.DueTimers(refs, maxChain, rt.Now(), func(d store.ActorTimer) {
-			t := b.turns[refOf(d.ActorRef)]
-			switch {
-			case t == nil || !b.fires(d):
-			case d.Sealed != nil:
-				t.sealedTimer = d.Sealed
-			default:
-				t.dueTimer(d)
-			}
-		}),
+	return has
+}
+
+// putBack returns the trees of actors that others have locked to the cache.
+func (b *batch) putBack(refs []store.ActorRef) {
+	for _, r := range refs {
+		ref := refOf(r)
+		if c := b.had[ref]; c != nil && b.turns[ref] == nil {
+			b.actors.cache.put(c)
+			delete(b.had, ref)
+		}
 	}
+}
+
+// readDue returns the statement that reads the due timers of locked actors.
+func (b *batch) readDue(refs []store.ActorRef) sqldb.Stmt {
+	rt := b.actors.rt
+	return rt.Store.DueTimers(refs, maxChain, rt.Now(), func(d store.ActorTimer) {
+		t := b.turns[refOf(d.ActorRef)]
+		switch {
+		case t == nil || !b.fires(d):
+		case d.Sealed != nil:
+			t.sealedTimer = d.Sealed
+		default:
+			t.dueTimer(d)
+		}
+	})
 }
 
 // stored reads the snapshot of an actor.
 func (b *batch) stored(ref Ref) (*store.Snapshot, error) {
 	var found *store.Snapshot
-	err := b.run(b.actors.rt.Store.ListSnapshots([]store.ActorRef{ref.stored()}, []int64{-1}, func(s store.Snapshot) { found = &s }))
+	err := b.run(b.actors.rt.Store.GetSnapshot(ref.stored(), func(s *store.Snapshot) { found = s }))
 	switch {
 	case err != nil:
 	case found == nil:

@@ -21,8 +21,8 @@ import (
 // damage changes a stored snapshot so that it is still JSON.
 func (f *fixture) damage(t testing.TB, ref actor.Ref) {
 	t.Helper()
-	f.db.Exec(t, fmt.Sprintf(`update %s set snapshot = replace(concat(snapshot, ''), '"off"', '"on"')%s where actor_id = '%s'`,
-		f.db.Table("perdure", "snapshots"), f.cast(), ref.ID))
+	f.db.Exec(t, fmt.Sprintf(`update %s set snapshot = replace(concat(snapshot, ''), '"off"', '"on"')%s where id = '%s'`,
+		f.db.Table("perdure", "actors"), f.cast(), ref.ID))
 }
 
 func (f *fixture) cast() string {
@@ -74,7 +74,7 @@ func (Conformance) Case46WithoutALogTheActorIsQuarantinedAlone(t *testing.T, db 
 	equal(t, "has a reason", record.Reason != "", true)
 	equal(t, "value", string(record.Value), `"off"`)
 	enginetest.As[*actor.QuarantinedError](t, f.actors.Resume(enginetest.Context(t), lamp, system))
-	f.db.Exec(t, fmt.Sprintf(`update %s set snapshot = replace(concat(snapshot, ''), '"on"', '"off"')%s where actor_id = 'lamp'`, db.Table("perdure", "snapshots"), f.cast()))
+	f.db.Exec(t, fmt.Sprintf(`update %s set snapshot = replace(concat(snapshot, ''), '"on"', '"off"')%s where id = 'lamp'`, db.Table("perdure", "actors"), f.cast()))
 	enginetest.NoError(t, f.actors.Resume(enginetest.Context(t), lamp, system))
 	equal(t, "value", f.send(t, lamp, "FLIP").View.Value, any("on"))
 }
@@ -85,7 +85,7 @@ func (Conformance) QuarantinedDelaysWaitAndFireAfterTheResume(t *testing.T, db e
 	f.spawn(t, w1)
 	w2 := actor.Ref{Type: "w", ID: "2"}
 	f.spawn(t, w2)
-	f.db.Exec(t, "update "+db.Table("perdure", "snapshots")+" set checksum = 'x' where actor_id = '1'")
+	f.db.Exec(t, "update "+db.Table("perdure", "actors")+" set checksum = 'x' where id = '1'")
 	f.db.Exec(t, "delete from "+db.Table("perdure", "actor_log"))
 	f.reopen(t, &actor.Options{OnDamage: func(actor.Damage) {}})
 	f.register(t, "w", waiter, nil)
@@ -96,7 +96,7 @@ func (Conformance) QuarantinedDelaysWaitAndFireAfterTheResume(t *testing.T, db e
 	enginetest.NoError(t, err)
 	equal(t, "status", record.Status, actor.Quarantined)
 	sum := sha256.Sum256(record.Snapshot)
-	f.db.Exec(t, "update "+db.Table("perdure", "snapshots")+" set checksum = ? where actor_id = '1'", hex.EncodeToString(sum[:]))
+	f.db.Exec(t, "update "+db.Table("perdure", "actors")+" set checksum = ? where id = '1'", hex.EncodeToString(sum[:]))
 	enginetest.NoError(t, f.actors.Resume(enginetest.Context(t), w1, system))
 	f.process(t)
 	f.is(t, w1, "fired")

@@ -29,8 +29,8 @@ func (f *fixture) recorded(t testing.TB, until int64) {
 	case enginetest.MySQL:
 		at = "'" + noon.Add(time.Duration(until)*time.Millisecond).Format("2006-01-02 15:04:05.000") + "'"
 	}
-	f.db.Exec(t, fmt.Sprintf("insert into %s (token, worker, suspect, expires_at, timers) values ('t%d', 'other', %s, %s, '[%s]')",
-		f.db.Table("perdure", "firing"), until, no, at, list))
+	f.db.Exec(t, fmt.Sprintf("insert into %s (token, worker, suspect, claimed_at, expires_at, timers) values ('t%d', 'other', %s, %s, %s, '[%s]')",
+		f.db.Table("perdure", "firing"), until, no, at, at, list))
 }
 
 // crashes ends the test unless the first delay of w1 has crashed so often.

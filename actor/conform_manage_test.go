@@ -162,7 +162,7 @@ func (Conformance) DeleteLeavesNothingAndTheNameIsFree(t *testing.T, db enginete
 	f.send(t, w1, "PAY")
 	enginetest.NoError(t, f.actors.Delete(enginetest.Context(t), w1))
 	equal(t, "processed", f.process(t), 0)
-	for _, table := range []string{"actors", "snapshots", "actor_log", "actor_keys", "checkpoints", "timers"} {
+	for _, table := range []string{"actors", "actor_log", "actor_keys", "checkpoints", "timers"} {
 		equal(t, table, db.Rows(t, "perdure", table), 0)
 	}
 	f.spawn(t, w1)

@@ -19,7 +19,7 @@ func broken(t *testing.T, db enginetest.Database, step int) *fixture {
 	f.send(t, w1, "INNER") // 2: a
 	f.send(t, w1, "OUT")   // 3: b
 	f.send(t, w1, "BACK")  // 4: a
-	f.db.Exec(t, "update "+db.Table("perdure", "snapshots")+" set checksum = 'x' where actor_id = '1'")
+	f.db.Exec(t, "update "+db.Table("perdure", "actors")+" set checksum = 'x' where id = '1'")
 	f.db.Exec(t, fmt.Sprintf("update %s set checksum = 'x' where actor_id = '1' and sequence >= %d", db.Table("perdure", "actor_log"), step))
 	f.reopen(t, &actor.Options{OnDamage: func(actor.Damage) {}})
 	f.register(t, "w", waiter, nil)

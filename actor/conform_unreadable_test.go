@@ -46,9 +46,9 @@ func (Conformance) NoActorStopsOthers(t *testing.T, db enginetest.Database) {
 	for _, set := range []string{"payload = null", "payload = '1'", "payload = '{}'", `payload = '{"Event": 1}'`, "path = null", "generation = null", "path = 'nowhere'"} {
 		plant("timers", set)
 	}
-	plant("snapshots", "snapshot = '1'")
-	plant("snapshots", "snapshot = '{}'")
-	plant("snapshots", "checksum = ''")
+	plant("actors", "snapshot = '1'")
+	plant("actors", "snapshot = '{}'")
+	plant("actors", "checksum = ''")
 	plant("actors", "value = '1'")
 	plant("actors", "input = '[]'")
 	plant("actors", "machine = 7")

@@ -12,7 +12,6 @@ import (
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/seal"
-	"github.com/perdure/perdure/internal/store"
 )
 
 // firing is what the delays of actors need to know of this process.
@@ -130,18 +129,20 @@ func (b *batch) fire(locked func()) error {
 	if err := b.run(rt.Store.DropFiring(b.pass.Token, &gone)); err != nil || gone {
 		return err
 	}
-	if err := b.run(rt.Store.LockFreeActors(b.pass.refs(), rt.Now(), b.locked)); err != nil || len(b.order) == 0 {
+	refs := b.pass.refs()
+	if err := b.run(rt.Store.LockFreeActors(refs, b.takeCached(refs), rt.Now(), b.locked)); err != nil || len(b.order) == 0 {
 		return err
 	}
 	locked()
+	b.putBack(refs)
 	running := &b.actors.firing.meter.running
 	running.Add(int64(len(b.order)))
 	defer running.Add(-int64(len(b.order)))
-	refs := make([]store.ActorRef, len(b.order))
-	for i, t := range b.order {
-		refs[i] = t.ref.stored()
+	refs = refs[:0]
+	for _, t := range b.order {
+		refs = append(refs, t.ref.stored())
 	}
-	if err := b.run(b.reading(refs)...); err != nil {
+	if err := b.run(b.readDue(refs)); err != nil {
 		return err
 	}
 	for _, t := range b.order {

@@ -29,18 +29,10 @@ const dropTimeout = 5 * time.Second
 // pass is a set of delays that this process has recorded and fires.
 type pass struct {
 	store.Firing
-	limits []int // batch limits of suspects
-	claims map[store.TimerKey]bool
+	limits []int                   // batch limits of suspects
+	claims map[store.TimerKey]bool // the suspects
 	// skipped is true if the actors whose key is not known here were skipped.
 	skipped bool
-}
-
-func newPass(f store.Firing) *pass {
-	p := &pass{Firing: f, claims: make(map[store.TimerKey]bool, len(f.Timers))}
-	for _, k := range f.Timers {
-		p.claims[k] = true
-	}
-	return p
 }
 
 // refs returns the actors of the delays.
@@ -73,7 +65,9 @@ func (a *Actors) claim(ctx context.Context, types []string) (p *pass, reaped boo
 		err := tx.Run(ctx, append([]sqldb.Stmt{
 			st.ExpiredFirings(reapLimit, now, func(f store.Firing) { expired = append(expired, f) }),
 			st.SuspectTimersDue(now, func() { suspects = true }),
-		}, st.ClaimTimers(next, types, a.options.Batch, a.options.Lease, now, func(keys []store.TimerKey) { next.Timers = keys })...)...)
+		}, st.ClaimTimers(next, types, a.options.Batch, a.options.Lease, now, func(at time.Time, actors []store.TimerKey) {
+			next.Claimed, next.Timers = at, actors
+		})...)...)
 		if err != nil {
 			return err
 		}
@@ -81,7 +75,7 @@ func (a *Actors) claim(ctx context.Context, types []string) (p *pass, reaped boo
 			return err
 		}
 		if len(next.Timers) > 0 {
-			p = newPass(next)
+			p = &pass{Firing: next}
 		} else if suspects {
 			p, err = a.claimSuspects(ctx, tx, types, next)
 		}
@@ -127,8 +121,10 @@ func (a *Actors) claimSuspects(ctx context.Context, tx sqldb.Tx, types []string,
 		return nil, nil
 	}
 	next.Suspect = true
-	p := newPass(next)
-	p.limits = admitted
+	p := &pass{Firing: next, limits: admitted, claims: make(map[store.TimerKey]bool, len(admitted))}
+	for _, k := range next.Timers {
+		p.claims[k] = true
+	}
 	if err := tx.Run(ctx, a.rt.Store.InsertFiring(next, a.options.Lease, a.rt.Now())); err != nil {
 		a.leave(p)
 		return nil, err
@@ -186,7 +182,7 @@ func (a *Actors) reap(ctx context.Context, tx sqldb.Tx, f store.Firing) error {
 	st := a.rt.Store
 	drop := st.DropFiring(f.Token, new(bool))
 	var lost []store.LostTimer
-	if err := tx.Run(ctx, drop, st.ListLostTimers(f.Timers, func(t store.LostTimer) { lost = append(lost, t) })); err != nil || len(lost) == 0 {
+	if err := tx.Run(ctx, drop, st.ListLostTimers(f, func(t store.LostTimer) { lost = append(lost, t) })); err != nil || len(lost) == 0 {
 		return err
 	}
 	verdicts := make([]store.TimerVerdict, len(lost))
@@ -208,10 +204,14 @@ func (a *Actors) reap(ctx context.Context, tx sqldb.Tx, f store.Firing) error {
 // fires reports whether the batch fires a due delay. A delay that has crashed is
 // fired only by a pass that has recorded it.
 func (b *batch) fires(d store.ActorTimer) bool {
-	if b.pass == nil {
+	switch p := b.pass; {
+	case p == nil:
 		return d.Crashes == 0
+	case p.Suspect:
+		return p.claims[store.TimerKey{ActorRef: d.ActorRef, AlarmID: d.AlarmID}]
+	default:
+		return !d.Suspect && !d.Due.After(p.Claimed)
 	}
-	return b.pass.claims[store.TimerKey{ActorRef: d.ActorRef, AlarmID: d.AlarmID}]
 }
 
 // QuarantinedTimer reports whether a delay is quarantined because processes died

@@ -37,7 +37,7 @@ var racing = Ref{Type: "r", ID: "1"}
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // fixtureTables are what a schedule begins with.
-var fixtureTables = []string{"actors", "snapshots", "actor_log", "timers"}
+var fixtureTables = []string{"actors", "actor_log", "timers"}
 
 // stage is a database with one actor that has a delay.
 type stage struct {
@@ -168,11 +168,11 @@ func (s *stage) try(ctx context.Context, a *Actors, c *interleave.Conn, mutate f
 func fires(b *batch) error {
 	rt := b.actors.rt
 	next := store.Firing{Token: rt.NewID(), Worker: b.actors.id}
-	claim := rt.Store.ClaimTimers(next, []string{"r"}, 10, time.Minute, rt.Now(), func(keys []store.TimerKey) { next.Timers = keys })
+	claim := rt.Store.ClaimTimers(next, []string{"r"}, 10, time.Minute, rt.Now(), func(at time.Time, actors []store.TimerKey) { next.Claimed, next.Timers = at, actors })
 	if err := b.run(claim...); err != nil || next.Timers == nil {
 		return err
 	}
-	b.pass = newPass(next)
+	b.pass = &pass{Firing: next}
 	return b.fire(func() {})
 }
 
@@ -195,13 +195,13 @@ func check(ends ...string) func(context.Context, *sql.DB, interleave.Outcome) er
 		}
 		var end string
 		err := db.QueryRowContext(ctx, `
-			select (s.snapshot->>'value') || ' ' || (s.snapshot->'context'->>'n') || ' after ' ||
+			select (a.snapshot->>'value') || ' ' || (a.snapshot->'context'->>'n') || ' after ' ||
 				(select string_agg(kind, ' ' order by sequence) from perdure.actor_log where sequence > 1)
-				|| case when a.sequence = s.sequence and a.sequence = (select max(sequence) from perdure.actor_log)
-					and s.checksum = (select checksum from perdure.actor_log order by sequence desc limit 1)
+				|| case when a.sequence = a.snapshot_sequence and a.sequence = (select max(sequence) from perdure.actor_log)
+					and a.checksum = (select checksum from perdure.actor_log order by sequence desc limit 1)
 					then '' else ', torn' end
 				|| case when exists (select 1 from perdure.timers) then ', pending' else '' end
-			from perdure.actors a, perdure.snapshots s`).Scan(&end)
+			from perdure.actors a`).Scan(&end)
 		if err != nil {
 			return err
 		}

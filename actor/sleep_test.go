@@ -55,9 +55,8 @@ func sleepers(b *testing.B, db enginetest.Database, n int) {
 		series, later = fmt.Sprintf("generate_series(1, %d) as s (n)", n), "due_at + interval '1 year'"
 	}
 	for table, columns := range map[string][2]string{
-		"actors":    {"type", "id, incarnation, status, machine, sequence, value, states, origin, caller_kind, caller_id, created_at, updated_at"},
-		"snapshots": {"actor_type", "actor_id, sequence, snapshot, checksum"},
-		"timers":    {"actor_type", "actor_id, alarm_id, type, due_at, sequence, payload, path, generation, created_at"},
+		"actors": {"type", "id, incarnation, status, machine, sequence, value, states, origin, caller_kind, caller_id, created_at, updated_at, snapshot, snapshot_sequence, checksum"},
+		"timers": {"actor_type", "actor_id, alarm_id, type, due_at, sequence, payload, path, generation, created_at"},
 	} {
 		values := strings.NewReplacer("actor_id", "cast(s.n as text) || 'x'", "id, incarnation", "cast(s.n as text) || 'x', cast(s.n as text)", "due_at", later).Replace(columns[1])
 		name := db.Table("perdure", table)

@@ -15,7 +15,6 @@ type writing struct {
 	parked     []store.ActorRef
 	freed      []store.ActorRef
 	states     []store.ActorState
-	snapshots  []store.Snapshot
 	entries    []store.ActorEntry
 	keys       []store.ActorKey
 	timersAll  []store.ActorPath
@@ -28,7 +27,7 @@ type writing struct {
 // newWriting makes room for what n turns usually write.
 func newWriting(st *store.Store, now store.Now, n int) *writing {
 	return &writing{
-		store: st, now: now, states: make([]store.ActorState, 0, n), snapshots: make([]store.Snapshot, 0, n),
+		store: st, now: now, states: make([]store.ActorState, 0, n),
 		entries: make([]store.ActorEntry, 0, n), timersGone: make([]store.ActorTimer, 0, n),
 	}
 }
@@ -48,9 +47,6 @@ func (w *writing) add(t *turn) {
 		return
 	}
 	w.states = append(w.states, t.state())
-	if t.snapshot != nil {
-		w.snapshots = append(w.snapshots, store.Snapshot{ActorRef: ref, Sequence: t.sequence, Snapshot: string(t.snapshot), Checksum: t.checksum})
-	}
 	w.entries = append(w.entries, t.entries...)
 	w.keys = append(w.keys, t.keys...)
 	w.hooks = append(w.hooks, t.hooks...)
@@ -84,6 +80,9 @@ func (t *turn) state() store.ActorState {
 	if t.value != "" {
 		s.Value = &t.value
 	}
+	if t.snapshot != nil {
+		s.Snapshot = &store.Snapshot{Sequence: t.sequence, Snapshot: string(t.snapshot), Checksum: t.checksum}
+	}
 	if len(t.entries) > 0 {
 		s.Machine = t.kind.options.Version
 	}
@@ -102,7 +101,6 @@ func (w *writing) stmts() []sqldb.Stmt {
 	var all []sqldb.Stmt
 	all = set(all, w.left, w.store.LeaveActors)
 	all = set(all, w.states, w.store.StepActors)
-	all = set(all, w.snapshots, w.store.PutSnapshots)
 	all = set(all, w.entries, w.store.LogActors)
 	all = set(all, w.keys, w.store.InsertActorKeys)
 	all = set(all, w.timersAll, w.store.DeleteAllTimers)

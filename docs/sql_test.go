@@ -92,7 +92,7 @@ func difference(a, b []string) []string {
 
 var (
 	createTable = regexp.MustCompile(`^create table (?:if not exists )?([\w.]+) \($`)
-	addColumn   = regexp.MustCompile(`^alter table ([\w.]+) add column (\w+) (.*);$`)
+	addColumn   = regexp.MustCompile(`^(?:\), ')?alter table ([\w.]+) add column (\w+) (.*?)(?:;|', 'do 0'\);)$`)
 	renameTable = regexp.MustCompile(`^alter table ([\w.]+) rename to ([\w.]+);$`)
 	dropTable   = regexp.MustCompile(`^drop table (?:if exists )?([\w.]+);$`)
 	createView  = regexp.MustCompile(`(?ms)^create [a-z ]*view ([\w.]+) as\nselect (.*?)\nfrom `)

@@ -22,21 +22,20 @@ func builtInName(name string) (string, bool) {
 type arguments struct {
 	place  string
 	keys   []string
-	values map[string]any
+	object *object
 }
 
 func (a *arguments) at(key string) string { return at(a.place, key) }
 
 func (a *arguments) get(key string) (any, bool) {
-	v, ok := a.values[key]
-	return v, ok
+	return a.object.get(key)
 }
 
 // first returns the first of some names that is given, for what XState v6 has
 // renamed.
 func (a *arguments) first(names ...string) (any, string) {
 	for _, name := range names {
-		if v, ok := a.values[name]; ok {
+		if v, ok := a.get(name); ok {
 			return v, name
 		}
 	}
@@ -58,11 +57,11 @@ func (p *parser) arguments(place string, o *object) *arguments {
 		sub, isObject := params.(*object)
 		if !isObject {
 			p.fail(at(place, "params"), "is not an object")
-			return &arguments{place: at(place, "params")}
+			return &arguments{place: at(place, "params"), object: &object{}}
 		}
-		return &arguments{place: at(place, "params"), keys: sub.keys, values: sub.values}
+		return &arguments{place: at(place, "params"), keys: sub.keys, object: sub}
 	}
-	a := &arguments{place: place, values: o.values}
+	a := &arguments{place: place, object: o}
 	for _, k := range o.keys {
 		if k != "type" {
 			a.keys = append(a.keys, k)

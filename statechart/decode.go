@@ -45,7 +45,7 @@ func (p *jsonReader) value(depth int) (any, error) {
 }
 
 func (p *jsonReader) object(depth int) (any, error) {
-	o := &object{values: map[string]any{}}
+	o := &object{}
 	for more, err := p.first('}'); more || err != nil; more, err = p.more('}') {
 		if err != nil {
 			return nil, err
@@ -57,7 +57,7 @@ func (p *jsonReader) object(depth int) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, twice := o.values[key]; twice {
+		if o.find(key) >= 0 {
 			return nil, fault.Invalidf(p.field, "has the key %q twice in one object", key)
 		}
 		p.space()
@@ -66,12 +66,13 @@ func (p *jsonReader) object(depth int) (any, error) {
 		}
 		p.at++
 		p.space()
-		if o.values[key], err = p.value(depth); err != nil {
+		v, err := p.value(depth)
+		if err != nil {
 			return nil, err
 		}
-		o.keys = append(o.keys, key)
+		o.put(key, v)
 	}
-	o.keys = scriptOrder(o.keys)
+	o.scriptOrder()
 	return o, nil
 }
 

@@ -125,16 +125,11 @@ func (o *object) set(key string, v any) {
 			return
 		}
 	}
-	if _, ok := o.values[key]; !ok {
-		o.keys = append(o.keys, key)
-	}
-	o.values[key] = v
+	o.put(key, v)
 }
 
-func newObject() *object { return &object{values: map[string]any{}} }
-
 func (d Def) object() (*object, error) {
-	o := newObject()
+	o := &object{}
 	o.set("id", d.ID)
 	o.set("version", d.Version)
 	o.set("type", d.Type)
@@ -152,7 +147,7 @@ func (d Def) object() (*object, error) {
 	o.set("onDone", transitions(d.Done))
 	o.set("invoke", invocations(d.Invoke))
 	if d.MaxIterations != 0 {
-		o.set("options", &object{keys: []string{"maxIterations"}, values: map[string]any{"maxIterations": int64(d.MaxIterations)}})
+		o.set("options", &object{keys: []string{"maxIterations"}, list: []any{int64(d.MaxIterations)}})
 	}
 	if err := d.values(o); err != nil {
 		return nil, err
@@ -185,14 +180,13 @@ func (o *object) setValue(key string, v any, given bool) error {
 
 // nested adds states and machines.
 func (d Def) nested(o *object) error {
-	states := newObject()
+	states := &object{}
 	for _, s := range d.States {
 		sub, err := s.object()
 		if err != nil {
 			return err
 		}
-		states.keys = append(states.keys, s.Key)
-		states.values[s.Key] = sub
+		states.put(s.Key, sub)
 	}
 	o.set("states", states)
 	machines := map[string]any{}
@@ -213,7 +207,7 @@ func (d Def) initial() any {
 	if len(d.Begin) == 0 {
 		return d.Initial
 	}
-	o := newObject()
+	o := &object{}
 	o.set("target", d.Initial)
 	o.set("actions", calls(d.Begin))
 	return o
@@ -231,7 +225,7 @@ func (c Call) value() any {
 	if c.Params == nil {
 		return c.Type
 	}
-	return &object{keys: []string{"type", "params"}, values: map[string]any{"type": c.Type, "params": jsonValue{c.Params}}}
+	return &object{keys: []string{"type", "params"}, list: []any{c.Type, jsonValue{c.Params}}}
 }
 
 // jsonValue is data that is made canonical when it is written.
@@ -256,19 +250,16 @@ func transitions(all []Transition) []any {
 
 // byKey groups transitions by event or delay, in the order of first mention.
 func byKey(all []Transition, key func(Transition) string) *object {
-	o := newObject()
+	o := &object{}
 	for _, t := range all {
-		l, ok := o.values[key(t)].([]any)
-		if !ok {
-			o.keys = append(o.keys, key(t))
-		}
-		o.values[key(t)] = append(l, t.value())
+		l, _ := o.value(key(t)).([]any)
+		o.put(key(t), append(l, t.value()))
 	}
 	return o
 }
 
 func (t Transition) value() *object {
-	o := newObject()
+	o := &object{}
 	targets := make([]any, len(t.Targets))
 	for i, name := range t.Targets {
 		targets[i] = name
@@ -287,7 +278,7 @@ func (t Transition) value() *object {
 func invocations(all []Invocation) []any {
 	out := make([]any, len(all))
 	for i, v := range all {
-		o := newObject()
+		o := &object{}
 		o.set("id", v.ID)
 		o.set("src", v.Src)
 		o.set("systemId", v.SystemID)

@@ -130,11 +130,11 @@ func (p *parser) ownDelays(cfg *object) {
 	}
 	for _, name := range o.keys {
 		place := at(at(p.place, "delays"), name)
-		if _, isName := o.values[name].(string); isName {
+		if _, isName := o.value(name).(string); isName {
 			p.fail(place, "is neither a number nor computed")
 			continue
 		}
-		d := p.delay(place, o.values[name])
+		d := p.delay(place, o.value(name))
 		d.name = name
 		p.delays[name] = d
 	}

@@ -36,7 +36,7 @@ func appendValue(b []byte, v any, depth int) ([]byte, error) {
 	case map[string]any:
 		return appendMap(b, v, depth)
 	case *object:
-		return appendKeys(b, v.keys, v.values, depth)
+		return appendKeys(b, v.keys, func(i int) any { return v.list[i] }, depth)
 	default:
 		raw, err := json.Marshal(v)
 		return append(b, raw...), err
@@ -71,10 +71,10 @@ func appendMap(b []byte, m map[string]any, depth int) ([]byte, error) {
 		keys = append(keys, k)
 	}
 	slices.Sort(keys)
-	return appendKeys(b, keys, m, depth)
+	return appendKeys(b, keys, func(i int) any { return m[keys[i]] }, depth)
 }
 
-func appendKeys(b []byte, keys []string, values map[string]any, depth int) ([]byte, error) {
+func appendKeys(b []byte, keys []string, value func(int) any, depth int) ([]byte, error) {
 	b = append(b, '{')
 	var err error
 	for i, k := range keys {
@@ -82,7 +82,7 @@ func appendKeys(b []byte, keys []string, values map[string]any, depth int) ([]by
 			b = append(b, ',')
 		}
 		b = append(appendText(b, k), ':')
-		if b, err = appendValue(b, values[k], depth+1); err != nil {
+		if b, err = appendValue(b, value(i), depth+1); err != nil {
 			return b, err
 		}
 	}

@@ -123,7 +123,7 @@ func (p *parser) guard(place string, v any) guard {
 		return allOf{}
 	}
 	for _, key := range []string{"$expr", "@expr"} {
-		if when, ok := o.values[key].(string); ok {
+		if when, ok := o.value(key).(string); ok {
 			return p.exprGuard(at(place, key), when)
 		}
 	}
@@ -133,10 +133,10 @@ func (p *parser) guard(place string, v any) guard {
 	}
 	p.keys(place, o, "a guard", []string{"type", "params"})
 	if _, ok := p.reg.Guards[name]; !ok && name == "expr" {
-		when, _ := p.arguments(place, o).values["when"].(string)
+		when, _ := p.arguments(place, o).object.value("when").(string)
 		return p.exprGuard(at(at(place, "params"), "when"), when)
 	}
-	return p.namedGuard(at(place, "type"), name, at(place, "params"), o.values["params"])
+	return p.namedGuard(at(place, "type"), name, at(place, "params"), o.value("params"))
 }
 
 func (p *parser) namedGuard(place, name, paramsPlace string, params any) guard {
@@ -172,10 +172,10 @@ func (p *parser) builtInGuard(place, name string, args *arguments) guard {
 		return anyOf(p.guards(args, "guards"))
 	case "not":
 		args.only(p, "guard")
-		return noneOf{p.guard(args.at("guard"), args.values["guard"])}
+		return noneOf{p.guard(args.at("guard"), args.object.value("guard"))}
 	case "stateIn":
 		args.only(p, "stateValue")
-		return p.stateIn(args.at("stateValue"), args.values["stateValue"])
+		return p.stateIn(args.at("stateValue"), args.object.value("stateValue"))
 	default:
 		p.fail(at(place, "type"), "names the built-in guard %q, which does not exist", name)
 		return allOf{}
@@ -183,7 +183,7 @@ func (p *parser) builtInGuard(place, name string, args *arguments) guard {
 }
 
 func (p *parser) guards(args *arguments, key string) []guard {
-	l, ok := args.values[key].([]any)
+	l, ok := args.object.value(key).([]any)
 	if !ok {
 		p.fail(args.at(key), "is not a list of guards")
 	}

@@ -2,7 +2,6 @@ package statechart
 
 import (
 	"cmp"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -19,18 +18,6 @@ const (
 	// maxSnapshotNesting leaves room for actors around the values.
 	maxSnapshotNesting = maxNesting + 4*maxActorDepth
 )
-
-// An object is a JSON object whose keys are in the order in which JavaScript
-// enumerates them. The order of states is the order of its keys.
-type object struct {
-	keys   []string
-	values map[string]any
-}
-
-func (o *object) get(key string) (any, bool) {
-	v, ok := o.values[key]
-	return v, ok
-}
 
 // decode reads a document. Objects become *object, numbers int64 where they are
 // integers that fit, or float64.
@@ -53,16 +40,6 @@ func decodeWithin(field string, raw []byte, nesting int) (any, error) {
 		return nil, fault.Invalidf(field, "has text after the value, at byte %d", p.at)
 	}
 	return v, nil
-}
-
-// scriptOrder puts keys in JavaScript's order: those that look like array
-// indexes first, ascending, then the others as they came.
-func scriptOrder(keys []string) []string {
-	if !slices.ContainsFunc(keys, isIndex) {
-		return keys
-	}
-	slices.SortStableFunc(keys, compareKeys)
-	return keys
 }
 
 // compareKeys orders two keys as JavaScript would, given that the first came

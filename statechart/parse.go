@@ -207,7 +207,7 @@ func (p *parser) header(cfg *object) {
 }
 
 func (p *parser) version(cfg *object) string {
-	if n, ok := cfg.values["version"].(int64); ok {
+	if n, ok := cfg.value("version").(int64); ok {
 		return strconv.FormatInt(n, 10)
 	}
 	return p.text(p.place, cfg, "version")
@@ -250,7 +250,7 @@ func (p *parser) ownCharts(cfg *object) {
 			p.fail(at(at(p.place, "machines"), name), "is the name of another actor too")
 			continue
 		}
-		p.charts[name] = o.values[name]
+		p.charts[name] = o.value(name)
 	}
 }
 
@@ -310,7 +310,7 @@ func (p *parser) substates(n *node, cfg *object) {
 	}
 	for _, key := range states.keys {
 		place := at(at(n.place, "states"), key)
-		sub, ok := states.values[key].(*object)
+		sub, ok := states.value(key).(*object)
 		if !ok {
 			p.fail(place, "is not an object")
 			continue

@@ -47,7 +47,7 @@ func (p *parser) action(place string, v any) action {
 		return p.choose(p.arguments(place, o))
 	}
 	p.keys(place, o, "an action", []string{"type", "params"})
-	return p.namedAction(at(place, "type"), name, at(place, "params"), o.values["params"])
+	return p.namedAction(at(place, "type"), name, at(place, "params"), o.value("params"))
 }
 
 func (p *parser) namedAction(place, name, paramsPlace string, v any) action {
@@ -121,7 +121,7 @@ func (p *parser) assign(args *arguments) action {
 func (p *parser) spawn(args *arguments) action {
 	args.only(p, "src", "id", "input", "systemId", "syncSnapshot")
 	x := &spawnAction{}
-	x.src, _ = args.values["src"].(string)
+	x.src, _ = args.object.value("src").(string)
 	x.logic = p.actor(args.at("src"), x.src)
 	if v, ok := args.get("id"); ok {
 		x.id = p.textTemplate(args.at("id"), v)
@@ -129,7 +129,7 @@ func (p *parser) spawn(args *arguments) action {
 	if v, ok := args.get("input"); ok {
 		x.input = p.template(args.at("input"), v, "context", "event")
 	}
-	x.sync, _ = args.values["syncSnapshot"].(bool)
+	x.sync, _ = args.object.value("syncSnapshot").(bool)
 	if v, ok := args.get("systemId"); ok {
 		if x.systemID, ok = v.(string); !ok {
 			p.fail(args.at("systemId"), "is not a text")
@@ -140,7 +140,7 @@ func (p *parser) spawn(args *arguments) action {
 
 func (p *parser) choose(args *arguments) action {
 	args.only(p, "branches")
-	l, ok := args.values["branches"].([]any)
+	l, ok := args.object.value("branches").([]any)
 	if !ok {
 		p.fail(args.at("branches"), "is not a list of branches")
 	}
@@ -166,7 +166,7 @@ func (p *parser) choose(args *arguments) action {
 // made once.
 func (p *parser) event(args *arguments) eventSource {
 	place := args.at("event")
-	v, ok := args.values["event"].(*object)
+	v, ok := args.object.value("event").(*object)
 	if !ok {
 		p.fail(place, "is not an object with a type")
 		return eventSource{}

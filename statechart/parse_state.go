@@ -73,7 +73,7 @@ func (p *parser) initialState(n *node, cfg *object) {
 	name, isText := v.(string)
 	if o, ok := v.(*object); ok {
 		p.keys(place, o, "initial", []string{"target", "actions", "description", "meta"})
-		name, isText = o.values["target"].(string)
+		name, isText = o.value("target").(string)
 		n.initialActions = p.actions(at(place, "actions"), o, "actions")
 	}
 	if !isText {
@@ -107,12 +107,12 @@ func (p *parser) on(n *node, cfg *object) {
 			p.fail(place, "is no event: use always")
 			continue
 		}
-		n.describe(name, p.transitions(place, n, on.values[name]), false)
+		n.describe(name, p.transitions(place, n, on.value(name)), false)
 	}
 }
 
 func (p *parser) history(n *node, cfg *object) {
-	switch v := cfg.values["history"]; v {
+	switch v := cfg.value("history"); v {
 	case nil, true, "shallow", false:
 	case "deep":
 		n.deep = true

@@ -120,7 +120,7 @@ func (p *parser) afterObject(place string, n *node, o *object) {
 	}
 	for _, key := range o.keys {
 		d := p.afterKey(at(place, key), key)
-		p.delayed(n, d, p.transitions(at(place, key), n, o.values[key]))
+		p.delayed(n, d, p.transitions(at(place, key), n, o.value(key)))
 	}
 }
 
@@ -151,11 +151,11 @@ func (p *parser) afterArray(place string, n *node, l []any) {
 	delays, transitions := map[string]delay{}, map[string][]*transition{}
 	for i, e := range l {
 		o, ok := e.(*object)
-		if !ok || o.values["delay"] == nil {
+		if !ok || o.value("delay") == nil {
 			p.fail(nth(place, i), "has no delay")
 			continue
 		}
-		d := p.delay(at(nth(place, i), "delay"), o.values["delay"])
+		d := p.delay(at(nth(place, i), "delay"), o.value("delay"))
 		if d.name == "" {
 			p.fail(at(nth(place, i), "delay"), "is neither a number nor a name")
 			continue

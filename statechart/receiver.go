@@ -52,7 +52,7 @@ func (r *run) exists(to *actor, id string) error {
 func (p *parser) receiver(args *arguments) receiver {
 	v, key := args.first("actorRef", "to", "target")
 	if o, ok := v.(*object); ok {
-		if id, ok := o.values["systemId"].(string); ok && id != "" {
+		if id, ok := o.value("systemId").(string); ok && id != "" {
 			return receiver{systemID: id}
 		}
 	}

@@ -23,7 +23,7 @@ func (m *Machine) Restore(raw []byte) (*Tree, error) {
 	}
 	t := &Tree{machine: m}
 	t.root = &actor{tree: t, logic: logic{machine: m}}
-	t.sequence, _ = o.values["sequence"].(int64)
+	t.sequence, _ = o.value("sequence").(int64)
 	r := restorer{tree: t}
 	r.actor("snapshot", t.root, o)
 	if r.err != nil {
@@ -45,16 +45,16 @@ func (r *restorer) fail(place, format string, args ...any) {
 }
 
 func (r *restorer) actor(place string, a *actor, o *object) {
-	status, _ := o.values["status"].(string)
+	status, _ := o.value("status").(string)
 	a.snap.status = Status(status)
 	if !slices.Contains([]Status{Active, Done, Failed, Stopped}, a.snap.status) {
 		r.fail(at(place, "status"), "is %q", status)
 	}
-	a.armed, _ = o.values["armed"].(bool)
-	a.input = plain(o.values["input"])
+	a.armed, _ = o.value("armed").(bool)
+	a.input = plain(o.value("input"))
 	a.snap.output, a.snap.hasOutput = o.get("output")
 	a.snap.output = plain(a.snap.output)
-	a.snap.err = plain(o.values["error"])
+	a.snap.err = plain(o.value("error"))
 	r.identity(place, a, o)
 	if a.phase == running {
 		a.open = true
@@ -69,12 +69,12 @@ func (r *restorer) actor(place string, a *actor, o *object) {
 
 // identity reads what XState's own snapshots do not have.
 func (r *restorer) identity(place string, a *actor, o *object) {
-	a.generation, _ = o.values["generation"].(int64)
+	a.generation, _ = o.value("generation").(int64)
 	if a.generation == 0 {
 		a.generation = r.tree.next()
 		a.armed = true // nobody knows
 	}
-	name, ok := o.values["phase"].(string)
+	name, ok := o.value("phase").(string)
 	switch a.phase = phase(name); {
 	case !ok && a.snap.status == Active:
 		a.phase = running
@@ -88,7 +88,7 @@ func (r *restorer) identity(place string, a *actor, o *object) {
 func (r *restorer) machine(place string, a *actor, o *object) {
 	m := a.logic.machine
 	a.snap.context = map[string]any{}
-	if c, ok := o.values["context"].(*object); ok {
+	if c, ok := o.value("context").(*object); ok {
 		a.snap.context = plain(c).(map[string]any)
 	}
 	a.snap.size = sizeOf(a.snap.context)
@@ -109,13 +109,13 @@ func (r *restorer) machine(place string, a *actor, o *object) {
 
 // states reads the active states, in order if the snapshot has it.
 func (r *restorer) states(place string, a *actor, o *object) {
-	if l, ok := o.values["nodes"].([]any); ok {
+	if l, ok := o.value("nodes").([]any); ok {
 		for _, id := range l {
 			a.snap.nodes = append(a.snap.nodes, r.state(at(place, "nodes"), a.logic.machine, id))
 		}
 		return
 	}
-	a.snap.nodes = r.fromValue(at(place, "value"), a.logic.machine.root, o.values["value"], nil)
+	a.snap.nodes = r.fromValue(at(place, "value"), a.logic.machine.root, o.value("value"), nil)
 }
 
 func (r *restorer) state(place string, m *Machine, id any) *node {
@@ -146,55 +146,55 @@ func (r *restorer) fromValue(place string, n *node, v any, all []*node) []*node 
 				r.fail(place, "names the state %q, which %s does not have", key, n.id)
 				return all
 			}
-			all = r.fromValue(at(place, key), c, v.values[key], all)
+			all = r.fromValue(at(place, key), c, v.value(key), all)
 		}
 	}
 	return all
 }
 
 func (r *restorer) history(place string, a *actor, o *object) {
-	past, ok := o.values["historyValue"].(*object)
+	past, ok := o.value("historyValue").(*object)
 	if !ok || len(past.keys) == 0 {
 		return
 	}
 	a.snap.history = map[*node][]*node{}
 	for _, id := range past.keys {
 		h := r.state(at(place, "historyValue"), a.logic.machine, id)
-		l, _ := past.values[id].([]any)
+		l, _ := past.value(id).([]any)
 		nodes := []*node{}
 		for _, e := range l {
 			ref, _ := e.(*object)
 			if ref == nil {
 				continue
 			}
-			nodes = append(nodes, r.state(at(at(place, "historyValue"), id), a.logic.machine, ref.values["id"]))
+			nodes = append(nodes, r.state(at(at(place, "historyValue"), id), a.logic.machine, ref.value("id")))
 		}
 		a.snap.history[h] = nodes
 	}
 }
 
 func (r *restorer) children(place string, a *actor, o *object) {
-	kids, ok := o.values["children"].(*object)
+	kids, ok := o.value("children").(*object)
 	if !ok {
 		return
 	}
 	for _, id := range kids.keys {
 		where := at(at(place, "children"), id)
-		entry, _ := kids.values[id].(*object)
+		entry, _ := kids.value(id).(*object)
 		if entry == nil {
 			r.fail(where, "is not an object")
 			return
 		}
 		c := &actor{tree: r.tree, parent: a, id: id}
-		c.src, _ = entry.values["src"].(string)
-		c.systemID, _ = entry.values["systemId"].(string)
-		c.sync, _ = entry.values["syncSnapshot"].(bool)
+		c.src, _ = entry.value("src").(string)
+		c.systemID, _ = entry.value("systemId").(string)
+		c.sync, _ = entry.value("syncSnapshot").(bool)
 		c.logic = logic{machine: a.logic.machine.children[c.src]}
 		if c.logic.machine == nil && !slices.Contains(a.logic.machine.tasks, c.src) {
 			r.fail(at(where, "src"), "is %q, which machine %s does not start", c.src, a.logic.machine.id)
 			return
 		}
-		sub, ok := entry.values["snapshot"].(*object)
+		sub, ok := entry.value("snapshot").(*object)
 		if !ok {
 			r.fail(at(where, "snapshot"), "is not an object")
 			return

@@ -76,19 +76,19 @@ func (r *retiming) remember(path string, v any) {
 	if !ok {
 		return
 	}
-	ids, _ := o.values["nodes"].([]any)
+	ids, _ := o.value("nodes").([]any)
 	for _, id := range ids {
 		if name, ok := id.(string); ok {
 			r.states[path] = append(r.states[path], name)
 		}
 	}
-	children, _ := o.values["children"].(*object)
+	children, _ := o.value("children").(*object)
 	if children == nil {
 		return
 	}
 	for _, id := range children.keys {
-		if child, ok := children.values[id].(*object); ok {
-			r.remember(strings.TrimPrefix(path+"/"+pathEscaper.Replace(id), "/"), child.values["snapshot"])
+		if child, ok := children.value(id).(*object); ok {
+			r.remember(strings.TrimPrefix(path+"/"+pathEscaper.Replace(id), "/"), child.value("snapshot"))
 		}
 	}
 }

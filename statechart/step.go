@@ -78,17 +78,17 @@ func ReadTimer(raw []byte) (Timer, error) {
 		return Timer{}, fault.Invalidf("timer", "is not an object")
 	}
 	var t Timer
-	if t.Event, err = eventFrom(plain(o.values["event"])); err != nil {
+	if t.Event, err = eventFrom(plain(o.value("event"))); err != nil {
 		return Timer{}, fault.Invalidf("timer.event", "%v", err)
 	}
-	t.Path, _ = o.values["path"].(string)
-	t.Generation, _ = o.values["generation"].(int64)
-	t.ID, _ = o.values["id"].(string)
-	t.Sequence, _ = o.values["sequence"].(int64)
-	t.Target, _ = o.values["target"].(string)
-	t.TargetGeneration, _ = o.values["targetGeneration"].(int64)
-	t.Delay, _ = o.values["delay"].(int64)
-	t.Due, _ = o.values["due"].(int64)
+	t.Path, _ = o.value("path").(string)
+	t.Generation, _ = o.value("generation").(int64)
+	t.ID, _ = o.value("id").(string)
+	t.Sequence, _ = o.value("sequence").(int64)
+	t.Target, _ = o.value("target").(string)
+	t.TargetGeneration, _ = o.value("targetGeneration").(int64)
+	t.Delay, _ = o.value("delay").(int64)
+	t.Due, _ = o.value("due").(int64)
 	return t, nil
 }
 

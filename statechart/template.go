@@ -95,17 +95,17 @@ func (p *parser) template(place string, v any, roots ...string) template {
 }
 
 func (p *parser) objectTemplate(place string, o *object, roots []string) template {
-	if from, ok := o.values["$from"].(string); ok {
+	if from, ok := o.value("$from").(string); ok {
 		return p.fromTemplate(place, from, roots)
 	}
 	for _, key := range []string{"$expr", "@expr"} {
-		if text, ok := o.values[key].(string); ok {
+		if text, ok := o.value(key).(string); ok {
 			return p.exprTemplate(at(place, key), text, roots)
 		}
 	}
 	f, static := fields{keys: o.keys}, true
 	for _, k := range o.keys {
-		t := p.template(at(place, k), o.values[k], roots...)
+		t := p.template(at(place, k), o.value(k), roots...)
 		static = static && isStatic(t)
 		f.values = append(f.values, t)
 	}

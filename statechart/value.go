@@ -162,8 +162,8 @@ func plain(v any) any {
 	switch v := v.(type) {
 	case *object:
 		m := make(map[string]any, len(v.keys))
-		for k, e := range v.values {
-			m[k] = plain(e)
+		for i, k := range v.keys {
+			m[k] = plain(v.list[i])
 		}
 		return m
 	case []any:

@@ -173,7 +173,7 @@ var damage = map[string]string{
 	"alarm_kept": `insert into T.attempts (kind, id, seq, attempt, outcome, error, ended_at)
 		select 'alarm', 'ghost', 1, 1, 'failed', 'x', created_at from T.hook_items where key = 'hook-a'`,
 	"actor_snapshot": actorWithoutSnapshot,
-	"actor_orphan":   `insert into T.snapshots (actor_type, actor_id, sequence, snapshot, checksum) values ('lamp', 'ghost', 1, '{}', '')`,
+	"actor_orphan":   `insert into T.checkpoints (actor_type, actor_id, sequence, machine, snapshot, timers, checksum) values ('lamp', 'ghost', 1, 1, '{}', '[]', '')`,
 	"actor_ahead":    `insert into T.checkpoints (actor_type, actor_id, sequence, machine, snapshot, timers, checksum) values ('lamp', 'done', 9, 1, '{}', '[]', '')`,
 	"actor_postponed": `insert into T.timers (actor_type, actor_id, alarm_id, type, due_at, occurs_at, sequence, created_at)
 		select 'lamp', 'sealed', 'z', 'after', due_at, created_at, 1, created_at from T.alarm_items where alarm_id = 'a'`,

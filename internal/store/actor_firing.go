@@ -21,16 +21,20 @@ func timerKeys(keys []TimerKey) tuples {
 	}
 }
 
-// Firing is a set of delays that a process is about to fire.
+// Firing is a set of timers that a process is about to fire.
 type Firing struct {
 	Token, Worker string
 	// Suspect is true if all of them are suspects.
 	Suspect bool
-	Timers  []TimerKey
+	// Claimed is when it was recorded.
+	Claimed time.Time
+	// Timers are the timers. An empty AlarmID stands for all timers of the actor that were
+	// due at Claimed and are no suspects.
+	Timers []TimerKey
 }
 
 func readTimers(text string) ([]TimerKey, error) {
-	var rows [][3]string
+	var rows [][3]string // the third of an actor is left empty
 	if err := json.Unmarshal([]byte(text), &rows); err != nil {
 		return nil, err
 	}
@@ -41,17 +45,18 @@ func readTimers(text string) ([]TimerKey, error) {
 	return keys, nil
 }
 
-// ClaimTimers returns the statements that record the due delays of up to limit actors
-// of the types, except suspects and those that other processes have recorded.
-func (s *Store) ClaimTimers(f Firing, types []string, limit int, lease time.Duration, now Now, claimed func([]TimerKey)) []sqldb.Stmt {
+// ClaimTimers returns the statements that record up to limit actors of the types that have
+// due timers, except suspects and those that other processes have recorded.
+func (s *Store) ClaimTimers(f Firing, types []string, limit int, lease time.Duration, now Now, claimed func(at time.Time, actors []TimerKey)) []sqldb.Stmt {
 	stmts := s.stmts("TimerClaim", at(now), one(types), limit, f.Token, f.Worker, lease.Microseconds())
 	stmts[len(stmts)-1].Row = func(scan sqldb.Scan) error {
 		var text string
-		if err := scan(&text); err != nil {
+		var began time.Time
+		if err := scan(&text, &began); err != nil {
 			return err
 		}
 		keys, err := readTimers(text)
-		claimed(keys)
+		claimed(began, keys)
 		return err
 	}
 	return stmts
@@ -114,7 +119,7 @@ func (s *Store) ExpiredFirings(limit int, now Now, found func(Firing)) sqldb.Stm
 	expired.Row = func(scan sqldb.Scan) error {
 		var f Firing
 		var text string
-		err := scan(&f.Token, &f.Worker, &f.Suspect, &text)
+		err := scan(&f.Token, &f.Worker, &f.Suspect, &f.Claimed, &text)
 		if err != nil {
 			return err
 		}
@@ -131,9 +136,9 @@ type LostTimer struct {
 	Crashes, Limit int
 }
 
-// ListLostTimers returns the statement that reads which of the delays have not fired.
-func (s *Store) ListLostTimers(keys []TimerKey, found func(LostTimer)) sqldb.Stmt {
-	list := s.stmt("TimerLost", timerKeys(keys))
+// ListLostTimers returns the statement that reads which timers of a record have not fired.
+func (s *Store) ListLostTimers(f Firing, found func(LostTimer)) sqldb.Stmt {
+	list := s.stmt("TimerLost", timerKeys(f.Timers), f.Claimed)
 	list.Row = func(scan sqldb.Scan) error {
 		var t LostTimer
 		err := scan(&t.Type, &t.ID, &t.AlarmID, &t.Crashes, &t.Limit)
@@ -167,10 +172,9 @@ func (s *Store) ReturnTimers(all []TimerVerdict, now Now) sqldb.Stmt {
 	return s.stmt("TimerReturn", columns, at(now))
 }
 
-// LockFreeActors returns the statement that locks actors, except those that others
-// have locked.
-func (s *Store) LockFreeActors(refs []ActorRef, now Now, found func(Actor)) sqldb.Stmt {
-	lock := s.stmt("ActorLockFree", at(now), refColumns(refs, itself))
+// LockFreeActors is LockActors, except for those that others have locked.
+func (s *Store) LockFreeActors(refs []ActorRef, has []int64, now Now, found func(Actor)) sqldb.Stmt {
+	lock := s.stmt("ActorLockFree", at(now), append(refColumns(refs, itself), has))
 	lock.Row = s.actorRow(found)
 	return lock
 }

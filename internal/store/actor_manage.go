@@ -185,7 +185,7 @@ const actorOrder = "order by a.created_at desc, a.type desc, a.id desc"
 
 // ListActors returns the statement that reads actors, newest first.
 func (s *Store) ListActors(f ActorFilter, found func(ActorRecord)) sqldb.Stmt {
-	head, _, _ := strings.Cut(s.text("ActorGet"), ", s.sequence")
+	head, _, _ := strings.Cut(s.text("ActorGet"), ", a.snapshot_sequence")
 	w := f.ranged(s)
 	w.statuses("a.status", f.Statuses, actorIndexes)
 	if f.State != "" {

@@ -23,6 +23,8 @@ type Actor struct {
 	Reason       *string
 	// Sealed is why the input could not be opened; it is as it is stored then.
 	Sealed error
+	// Snapshot is nil if there is none, or if it is the one that the caller has.
+	Snapshot *Snapshot
 }
 
 // NewActor is an actor to be created.
@@ -35,9 +37,8 @@ type NewActor struct {
 	Input                *string
 }
 
-// Snapshot is a stored snapshot.
+// Snapshot is the stored snapshot of an actor.
 type Snapshot struct {
-	ActorRef
 	Sequence int64
 	Snapshot string
 	Checksum string
@@ -61,6 +62,8 @@ type ActorTimer struct {
 	// set if it is quarantined for that.
 	Crashes int
 	Error   *string
+	// Suspect is true for one that may have killed its process. Only DueTimers reads it.
+	Suspect bool
 	// Sealed is why the payload could not be opened.
 	Sealed error
 }
@@ -74,6 +77,8 @@ type ActorState struct {
 	States            string
 	Reason            *string
 	At                time.Time
+	// Snapshot is that of the last step, nil if the stored one stays.
+	Snapshot *Snapshot
 }
 
 // ActorEntry is an entry of an actor's log.
@@ -146,9 +151,10 @@ func (s *Store) LeaveActors(refs []ActorRef) sqldb.Stmt {
 }
 
 // LockActors returns the statement that locks actors until the transaction
-// ends, in order, and reads them.
-func (s *Store) LockActors(refs []ActorRef, now Now, found func(Actor)) sqldb.Stmt {
-	lock := s.stmt("ActorLock", at(now), refColumns(refs, itself))
+// ends, in order, and reads them. Their snapshots are read unless their sequence is the
+// one in has.
+func (s *Store) LockActors(refs []ActorRef, has []int64, now Now, found func(Actor)) sqldb.Stmt {
+	lock := s.stmt("ActorLock", at(now), append(refColumns(refs, itself), has))
 	lock.Row = s.actorRow(found)
 	return lock
 }
@@ -156,29 +162,39 @@ func (s *Store) LockActors(refs []ActorRef, now Now, found func(Actor)) sqldb.St
 func (s *Store) actorRow(found func(Actor)) func(sqldb.Scan) error {
 	return func(scan sqldb.Scan) error {
 		var a Actor
-		err := scan(&a.Type, &a.ID, &a.Incarnation, &a.Status, &a.Machine, &a.Sequence, &a.Input, &a.Updated, &a.Now, &a.Reason)
+		var sequence *int64
+		var snapshot, checksum *string
+		err := scan(&a.Type, &a.ID, &a.Incarnation, &a.Status, &a.Machine, &a.Sequence, &a.Input, &a.Updated, &a.Now, &a.Reason, &sequence, &snapshot, &checksum)
 		if err == nil {
 			a.Input, a.Sealed = s.openAny(actorInput, a.Input, a.Type, a.ID)
+			if sequence != nil && snapshot != nil {
+				a.Snapshot = s.openSnapshot(a.ActorRef, *sequence, *snapshot, or(checksum, ""))
+			}
 			found(a)
 		}
 		return err
 	}
 }
 
-// ListSnapshots returns the statement that reads the snapshots of actors, but
-// for those whose sequence is the one in has.
-func (s *Store) ListSnapshots(refs []ActorRef, has []int64, found func(Snapshot)) sqldb.Stmt {
-	list := s.stmt("SnapshotList", append(refColumns(refs, itself), has))
-	list.Row = func(scan sqldb.Scan) error {
+// GetSnapshot returns the statement that reads the snapshot of an actor.
+func (s *Store) GetSnapshot(ref ActorRef, found func(*Snapshot)) sqldb.Stmt {
+	get := s.stmt("ActorSnapshot", ref.Type, ref.ID)
+	get.Row = func(scan sqldb.Scan) error {
 		var p Snapshot
-		err := scan(&p.Type, &p.ID, &p.Sequence, &p.Snapshot, &p.Checksum)
+		var checksum *string
+		err := scan(&p.Sequence, &p.Snapshot, &checksum)
 		if err == nil {
-			p.Snapshot, p.Sealed = s.open(actorSnapshot, p.Snapshot, p.Type, p.ID)
-			found(p)
+			found(s.openSnapshot(ref, p.Sequence, p.Snapshot, or(checksum, "")))
 		}
 		return err
 	}
-	return list
+	return get
+}
+
+func (s *Store) openSnapshot(ref ActorRef, sequence int64, stored, checksum string) *Snapshot {
+	p := &Snapshot{Sequence: sequence, Checksum: checksum}
+	p.Snapshot, p.Sealed = s.open(actorSnapshot, stored, ref.Type, ref.ID)
+	return p
 }
 
 // DueTimers returns the statement that reads the due timers of actors, the first
@@ -188,7 +204,7 @@ func (s *Store) DueTimers(refs []ActorRef, limit int, now Now, found func(ActorT
 	due.Row = func(scan sqldb.Scan) error {
 		var t ActorTimer
 		var payload *string // which no delay of ours leaves empty
-		err := scan(&t.Type, &t.ID, &t.AlarmID, &payload, &t.Due, &t.Crashes)
+		err := scan(&t.Type, &t.ID, &t.AlarmID, &payload, &t.Due, &t.Crashes, &t.Suspect)
 		t.Payload = or(payload, "")
 		if err == nil {
 			t.Payload, t.Sealed = s.open(alarmPayload, t.Payload, t.Type, t.ID, t.AlarmID)
@@ -215,7 +231,8 @@ func (s *Store) ListActorKeys(keys []ActorKey, found func(ActorKey)) sqldb.Stmt 
 
 func (k ActorKey) ref() ActorRef { return k.ActorRef }
 
-// StepActors returns the statement that writes the rows of actors after steps.
+// StepActors returns the statement that writes the rows of actors after steps, with
+// their snapshots.
 func (s *Store) StepActors(all []ActorState) sqldb.Stmt {
 	return s.stmt("ActorStep", append(refColumns(all, func(a ActorState) ActorRef { return a.ActorRef }),
 		column(all, func(a ActorState) string { return a.Status }),
@@ -225,15 +242,19 @@ func (s *Store) StepActors(all []ActorState) sqldb.Stmt {
 		column(all, func(a ActorState) string { return a.States }),
 		column(all, func(a ActorState) *string { return a.Reason }),
 		column(all, func(a ActorState) time.Time { return a.At }),
-	))
-}
-
-// PutSnapshots returns the statement that stores the snapshots of actors.
-func (s *Store) PutSnapshots(all []Snapshot) sqldb.Stmt {
-	return s.stmt("SnapshotPut", append(refColumns(all, func(p Snapshot) ActorRef { return p.ActorRef }),
-		column(all, func(p Snapshot) int64 { return p.Sequence }),
-		column(all, func(p Snapshot) string { return s.seal(actorSnapshot, p.Snapshot, p.Type, p.ID) }),
-		column(all, func(p Snapshot) string { return p.Checksum }),
+		column(all, func(a ActorState) *string {
+			if a.Snapshot == nil {
+				return nil
+			}
+			sealed := s.seal(actorSnapshot, a.Snapshot.Snapshot, a.Type, a.ID)
+			return &sealed
+		}),
+		column(all, func(a ActorState) *string {
+			if a.Snapshot == nil {
+				return nil
+			}
+			return &a.Snapshot.Checksum
+		}),
 	))
 }
 

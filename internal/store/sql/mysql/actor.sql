@@ -28,11 +28,13 @@ straight_join perdure.actors a force index (primary) on a.type = o.type and a.id
 where a.sequence = 0
 
 -- name: ActorLock
--- In order, so that two transactions cannot deadlock.
-select a.type, a.id, a.incarnation, a.status, a.machine, a.sequence, a.input, a.updated_at, coalesce(cast(?1 as datetime(6)), utc_timestamp(6)), a.reason
+-- In order, so that two transactions cannot deadlock. Leaves out the snapshots that the
+-- caller has.
+select a.type, a.id, a.incarnation, a.status, a.machine, a.sequence, a.input, a.updated_at, coalesce(cast(?1 as datetime(6)), utc_timestamp(6)), a.reason,
+  case when a.snapshot_sequence <> o.has then a.snapshot_sequence end, case when a.snapshot_sequence <> o.has then a.snapshot end, a.checksum
 from (
-  select wanted.type, wanted.id
-  from json_table(?2, '$[*]' columns (type varchar(128) collate {collation} path '$[0]', id varchar(512) collate {collation} path '$[1]')) wanted
+  select wanted.type, wanted.id, wanted.has
+  from json_table(?2, '$[*]' columns (type varchar(128) collate {collation} path '$[0]', id varchar(512) collate {collation} path '$[1]', has bigint path '$[2]')) wanted
   order by wanted.type, wanted.id
   limit 1000000000
 ) o
@@ -40,17 +42,11 @@ straight_join perdure.actors a force index (primary) on a.type = o.type and a.id
 for update
 
 -- name: ActorLockFree
-select a.type, a.id, a.incarnation, a.status, a.machine, a.sequence, a.input, a.updated_at, coalesce(cast(?1 as datetime(6)), utc_timestamp(6)), a.reason
-from json_table(?2, '$[*]' columns (type varchar(128) collate {collation} path '$[0]', id varchar(512) path '$[1]')) o
+select a.type, a.id, a.incarnation, a.status, a.machine, a.sequence, a.input, a.updated_at, coalesce(cast(?1 as datetime(6)), utc_timestamp(6)), a.reason,
+  case when a.snapshot_sequence <> o.has then a.snapshot_sequence end, case when a.snapshot_sequence <> o.has then a.snapshot end, a.checksum
+from json_table(?2, '$[*]' columns (type varchar(128) collate {collation} path '$[0]', id varchar(512) path '$[1]', has bigint path '$[2]')) o
 straight_join perdure.actors a force index (primary) on a.type = o.type and a.id = convert(o.id using binary)
 for update skip locked
-
--- name: SnapshotList
--- Leaves out those that the caller has at this sequence.
-select s.actor_type, s.actor_id, s.sequence, s.snapshot, s.checksum
-from json_table(?1, '$[*]' columns (type varchar(128) collate {collation} path '$[0]', id varchar(512) path '$[1]', has bigint path '$[2]')) o
-straight_join perdure.snapshots s force index (primary) on s.actor_type = o.type and s.actor_id = convert(o.id using binary)
-where s.sequence <> o.has
 
 -- name: ActorKeyList
 select k.actor_type, k.actor_id, k.key, k.sequence
@@ -58,23 +54,17 @@ from json_table(?1, '$[*]' columns (type varchar(128) collate {collation} path '
 straight_join perdure.actor_keys k force index (primary) on k.actor_type = o.type and k.actor_id = convert(o.id using binary) and k.key = convert(o.name using binary)
 
 -- name: ActorStep
--- An actor that could not be moved keeps its value.
+-- An actor that could not be moved keeps its value and its snapshot.
 update json_table(?1, '$[*]' columns (
   type varchar(128) collate {collation} path '$[0]', id varchar(512) path '$[1]', status varchar(16) path '$[2]', machine bigint path '$[3]', sequence bigint path '$[4]',
-  value longtext path '$[5]', states longtext path '$[6]', reason longtext path '$[7]', at bigint path '$[8]'
+  value longtext path '$[5]', states longtext path '$[6]', reason longtext path '$[7]', at bigint path '$[8]', snapshot longtext path '$[9]', checksum varchar(128) path '$[10]'
 )) o
 straight_join perdure.actors a force index (primary) on a.type = o.type and a.id = convert(o.id using binary)
 set a.status = o.status, a.machine = o.machine, a.sequence = o.sequence, a.value = coalesce(o.value, a.value),
   a.states = case when o.value is null then a.states else o.states end, a.reason = o.reason,
-  a.updated_at = cast('1970-01-01 00:00:00' as datetime(6)) + interval o.at microsecond
-
--- name: SnapshotPut
-insert into perdure.snapshots (actor_type, actor_id, sequence, snapshot, checksum)
-select o.type, o.id, o.sequence, o.snapshot, o.checksum
-from json_table(?1, '$[*]' columns (
-  type varchar(128) path '$[0]', id varchar(512) path '$[1]', sequence bigint path '$[2]', snapshot longtext path '$[3]', checksum varchar(128) path '$[4]'
-)) o
-on duplicate key update sequence = values(sequence), snapshot = values(snapshot), checksum = values(checksum)
+  a.updated_at = cast('1970-01-01 00:00:00' as datetime(6)) + interval o.at microsecond,
+  a.snapshot = coalesce(o.snapshot, a.snapshot), a.checksum = coalesce(o.checksum, a.checksum),
+  a.snapshot_sequence = case when o.snapshot is null then a.snapshot_sequence else o.sequence end
 
 -- name: ActorLogInsert
 insert into perdure.actor_log (actor_type, actor_id, sequence, kind, event, caller_kind, caller_id, path, generation, `key`, said, value, checksum, at, recorded_at)
@@ -146,8 +136,6 @@ delete from perdure.actor_log where actor_type = ?1 and actor_id = ?2
 delete from perdure.actor_keys where actor_type = ?1 and actor_id = ?2
 ;
 delete from perdure.checkpoints where actor_type = ?1 and actor_id = ?2
-;
-delete from perdure.snapshots where actor_type = ?1 and actor_id = ?2
 ;
 delete from perdure.timers where actor_type = ?1 and actor_id = ?2
 ;

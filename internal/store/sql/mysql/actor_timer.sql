@@ -17,11 +17,11 @@ from (
       select al.actor_type, al.actor_id, al.due_at
       from perdure.timers al force index (timers_due_idx)
       left join (
-        select t.type, convert(t.id using binary) as id, convert(t.alarm_id using binary) as alarm_id
+        select t.type, convert(t.id using binary) as id
         from perdure.firing f
-        straight_join json_table(f.timers, '$[*]' columns (type varchar(128) collate {collation} path '$[0]', id varchar(512) path '$[1]', alarm_id varchar(512) path '$[2]')) t
+        straight_join json_table(f.timers, '$[*]' columns (type varchar(128) collate {collation} path '$[0]', id varchar(512) path '$[1]')) t
         where f.worker <> ?5
-      ) other on other.type = al.actor_type and other.id = al.actor_id and other.alarm_id = al.alarm_id
+      ) other on other.type = al.actor_type and other.id = al.actor_id
       where al.actor_type = ?2 and al.status = 'pending' and al.due_at <= coalesce(cast(?1 as datetime(6)), utc_timestamp(6)) and al.batch_limit is null
         and other.type is null{openable Actor al}
       order by al.due_at
@@ -43,20 +43,12 @@ from (
   for update skip locked
 ) free
 ;
-insert into perdure.firing (token, worker, suspect, expires_at, timers)
-select ?4, ?5, 0, coalesce(cast(?1 as datetime(6)), utc_timestamp(6)) + interval ?6 microsecond,
-  json_arrayagg(json_array(due.actor_type, convert(due.actor_id using utf8mb4), convert(due.alarm_id using utf8mb4)))
-from (
-  select al.actor_type, al.actor_id, al.alarm_id,
-    row_number() over (partition by al.actor_type, al.actor_id order by coalesce(al.occurs_at, al.due_at, cast('0001-01-01 00:00:00' as datetime(6))), al.sequence) as place
-  from json_table(@perdure_due, '$[*]' columns (type varchar(128) collate {collation} path '$[0]', id varchar(512) path '$[1]')) d
-  straight_join perdure.timers al force index (primary) on al.actor_type = d.type and al.actor_id = convert(d.id using binary)
-  where al.status <> 'quarantined' and al.batch_limit is null and coalesce(al.occurs_at, al.due_at, cast('0001-01-01 00:00:00' as datetime(6))) <= coalesce(cast(?1 as datetime(6)), utc_timestamp(6))
-) due
-where due.place <= 1000
-having count(*) > 0
+insert into perdure.firing (token, worker, suspect, claimed_at, expires_at, timers)
+select ?4, ?5, 0, coalesce(cast(?1 as datetime(6)), utc_timestamp(6)), coalesce(cast(?1 as datetime(6)), utc_timestamp(6)) + interval ?6 microsecond, @perdure_due
+from dual
+where @perdure_due is not null
 ;
-select timers
+select timers, claimed_at
 from perdure.firing
 where token = ?4
 
@@ -76,16 +68,16 @@ where al.is_suspect = 1 and al.status = 'pending' and al.due_at <= coalesce(cast
   and not exists (
     select 1
     from perdure.firing f
-    straight_join json_table(f.timers, '$[*]' columns (type varchar(128) collate {collation} path '$[0]', id varchar(512) path '$[1]', alarm_id varchar(512) path '$[2]')) t
-    where f.worker <> ?4 and t.type = al.actor_type and convert(t.id using binary) = al.actor_id and convert(t.alarm_id using binary) = al.alarm_id
+    straight_join json_table(f.timers, '$[*]' columns (type varchar(128) collate {collation} path '$[0]', id varchar(512) path '$[1]')) t
+    where f.worker <> ?4 and t.type = al.actor_type and convert(t.id using binary) = al.actor_id
   )
 order by al.batch_limit desc, al.due_at
 limit ?3
 for update skip locked
 
 -- name: FiringInsert
-insert into perdure.firing (token, worker, suspect, expires_at, timers)
-values (?1, ?2, ?3, coalesce(cast(?4 as datetime(6)), utc_timestamp(6)) + interval ?5 microsecond, ?6)
+insert into perdure.firing (token, worker, suspect, claimed_at, expires_at, timers)
+values (?1, ?2, ?3, coalesce(cast(?4 as datetime(6)), utc_timestamp(6)), coalesce(cast(?4 as datetime(6)), utc_timestamp(6)) + interval ?5 microsecond, ?6)
 
 -- name: FiringDelete
 delete from perdure.firing
@@ -94,7 +86,7 @@ where token = ?
 -- name: FiringExpired
 -- They are found before they are locked: a locked walk along the index also locks the first
 -- record that is not expired.
-select f.token, f.worker, f.suspect, f.timers
+select f.token, f.worker, f.suspect, f.claimed_at, f.timers
 from (
   select x.token
   from perdure.firing x force index (firing_expires_idx)
@@ -108,10 +100,14 @@ limit ?2
 for update skip locked
 
 -- name: TimerLost
+-- Where only the actor was recorded: its timers that were due then.
 select al.actor_type, al.actor_id, al.alarm_id, al.crashes, coalesce(al.batch_limit, 1)
 from json_table(?1, '$[*]' columns (type varchar(128) collate {collation} path '$[0]', id varchar(512) path '$[1]', alarm_id varchar(512) path '$[2]')) o
-straight_join perdure.timers al force index (primary) on al.actor_type = o.type and al.actor_id = convert(o.id using binary) and al.alarm_id = convert(o.alarm_id using binary)
-where al.status = 'pending'
+straight_join perdure.timers al force index (primary) on al.actor_type = o.type and al.actor_id = convert(o.id using binary)
+where al.status = 'pending' and (
+  al.alarm_id = convert(o.alarm_id using binary)
+  or o.alarm_id = '' and al.batch_limit is null and coalesce(al.occurs_at, al.due_at, cast('0001-01-01 00:00:00' as datetime(6))) <= cast(?2 as datetime(6))
+)
 
 -- name: TimerReturn
 -- The time that a timer is for stays what it is. It is read first: the order in which an
@@ -132,9 +128,9 @@ set al.crashes = o.crashes, al.batch_limit = o.batch_limit, al.error = o.error,
   al.due_at = case when o.delay > 0 then coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) + interval o.delay microsecond else al.due_at end
 
 -- name: TimerDue
-select due.actor_type, due.actor_id, due.alarm_id, due.payload, due.at, due.crashes
+select due.actor_type, due.actor_id, due.alarm_id, due.payload, due.at, due.crashes, due.batch_limit is not null
 from (
-  select al.actor_type, al.actor_id, al.alarm_id, al.payload, coalesce(al.occurs_at, al.due_at, cast('0001-01-01 00:00:00' as datetime(6))) as at, al.crashes,
+  select al.actor_type, al.actor_id, al.alarm_id, al.payload, coalesce(al.occurs_at, al.due_at, cast('0001-01-01 00:00:00' as datetime(6))) as at, al.crashes, al.batch_limit,
     row_number() over (partition by al.actor_type, al.actor_id order by coalesce(al.occurs_at, al.due_at, cast('0001-01-01 00:00:00' as datetime(6))), al.sequence) as place
   from json_table(?1, '$[*]' columns (type varchar(128) collate {collation} path '$[0]', id varchar(512) path '$[1]')) o
   straight_join perdure.timers al force index (primary) on al.actor_type = o.type and al.actor_id = convert(o.id using binary)

@@ -52,12 +52,7 @@ not exists (
 (
   select 1
   from perdure.actors o
-  where o.type = {of}.actor_type and o.id = {of}.actor_id and {foreign o.input}
-  limit 1
-) is null and (
-  select 1
-  from perdure.snapshots o
-  where o.actor_type = {of}.actor_type and o.actor_id = {of}.actor_id and {foreign o.snapshot}
+  where o.type = {of}.actor_type and o.id = {of}.actor_id and ({foreign o.input} or {foreign o.snapshot})
   limit 1
 ) is null and (
   select 1
@@ -163,16 +158,16 @@ set input = ?1
 where type = json_unquote(json_extract(?2, '$[0]')) and id = json_unquote(json_extract(?2, '$[1]')) and input = ?3
 
 -- name: SnapshotSealed
-select json_array(actor_type, convert(actor_id using utf8mb4)), actor_type, actor_id, snapshot
-from perdure.snapshots
-where (actor_type, actor_id) > (json_unquote(json_extract(?1, '$[0]')), json_unquote(json_extract(?1, '$[1]')))
-order by actor_type, actor_id
+select json_array(type, convert(id using utf8mb4)), type, id, snapshot
+from perdure.actors
+where snapshot is not null and (type, id) > (json_unquote(json_extract(?1, '$[0]')), json_unquote(json_extract(?1, '$[1]')))
+order by type, id
 limit ?2
 
 -- name: SnapshotReseal
-update perdure.snapshots
+update perdure.actors
 set snapshot = ?1
-where actor_type = json_unquote(json_extract(?2, '$[0]')) and actor_id = json_unquote(json_extract(?2, '$[1]')) and snapshot = ?3
+where type = json_unquote(json_extract(?2, '$[0]')) and id = json_unquote(json_extract(?2, '$[1]')) and snapshot = ?3
 
 -- name: PointSnapshotSealed
 select json_array(actor_type, convert(actor_id using utf8mb4), sequence), actor_type, actor_id, cast(sequence as char), snapshot

@@ -12,8 +12,8 @@ with due as (
     from perdure.timers al
     join perdure.actors a on a.type = al.actor_type and a.id = al.actor_id
     where al.status = 'pending' and al.batch_limit is null and al.actor_type = known.type and al.due_at <= coalesce($1::timestamptz, now()){openable Actor al}
-      and (not exists (select 1 from perdure.firing f where f.worker <> $5) or (al.actor_type, al.actor_id, al.alarm_id) not in (
-        select t.value ->> 0, t.value ->> 1, t.value ->> 2
+      and (not exists (select 1 from perdure.firing f where f.worker <> $5) or (al.actor_type, al.actor_id) not in (
+        select t.value ->> 0, t.value ->> 1
         from perdure.firing f
         cross join lateral json_array_elements(f.timers) t
         where f.worker <> $5
@@ -24,23 +24,12 @@ with due as (
   ) d
   order by d.due_at
   limit $3
-), timers as (
-  select al.actor_type, al.actor_id, al.alarm_id
-  from (select distinct actor_type, actor_id from due) d
-  cross join lateral (
-    select *
-    from perdure.timers al
-    where al.actor_type = d.actor_type and al.actor_id = d.actor_id and al.status <> 'quarantined' and al.batch_limit is null
-      and coalesce(al.occurs_at, al.due_at) <= coalesce($1::timestamptz, now())
-    order by coalesce(al.occurs_at, al.due_at), al.sequence
-    limit 1000
-  ) al
 )
-insert into perdure.firing (token, worker, suspect, expires_at, timers)
-select $4, $5, false, coalesce($1::timestamptz, now()) + $6::bigint * interval '1 microsecond', json_agg(json_build_array(actor_type, actor_id, alarm_id))
-from timers
+insert into perdure.firing (token, worker, suspect, claimed_at, expires_at, timers)
+select $4, $5, false, coalesce($1::timestamptz, now()), coalesce($1::timestamptz, now()) + $6::bigint * interval '1 microsecond', json_agg(json_build_array(actor_type, actor_id))
+from (select distinct actor_type, actor_id from due) actors
 having count(*) > 0
-returning timers::text
+returning timers::text, claimed_at
 
 -- name: TimerSuspectDue
 -- The status is compared so that the index of all that is pending cannot be used: the
@@ -56,8 +45,8 @@ select al.actor_type, al.actor_id, al.alarm_id, al.batch_limit
 from perdure.timers al
 where al.batch_limit is not null and al.status || '' = 'pending' and al.due_at <= coalesce($1::timestamptz, now())
   and al.actor_type = any($2::text[]) and greatest(al.batch_limit, 1) >= $5::integer{openable Actor al}
-  and (al.actor_type, al.actor_id, al.alarm_id) not in (
-    select t.value ->> 0, t.value ->> 1, t.value ->> 2
+  and (al.actor_type, al.actor_id) not in (
+    select t.value ->> 0, t.value ->> 1
     from perdure.firing f
     cross join lateral json_array_elements(f.timers) t
     where f.worker <> $4
@@ -67,15 +56,15 @@ limit $3
 for update of al skip locked
 
 -- name: FiringInsert
-insert into perdure.firing (token, worker, suspect, expires_at, timers)
-values (?, ?, ?, coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond', ?::json)
+insert into perdure.firing (token, worker, suspect, claimed_at, expires_at, timers)
+values ($1, $2, $3, coalesce($4::timestamptz, now()), coalesce($4::timestamptz, now()) + $5::bigint * interval '1 microsecond', $6::json)
 
 -- name: FiringDelete
 delete from perdure.firing
 where token = ?
 
 -- name: FiringExpired
-select token, worker, suspect, timers::text
+select token, worker, suspect, claimed_at, timers::text
 from perdure.firing
 where expires_at <= coalesce(?::timestamptz, now())
 order by expires_at
@@ -83,9 +72,11 @@ limit ?
 for update skip locked
 
 -- name: TimerLost
+-- Where only the actor was recorded: its timers that were due then.
 select al.actor_type, al.actor_id, al.alarm_id, al.crashes, coalesce(al.batch_limit, 1)
 from unnest(?::text[], ?::text[], ?::text[]) as lost (type, id, alarm_id)
-join perdure.timers al on al.actor_type = lost.type and al.actor_id = lost.id and al.alarm_id = lost.alarm_id
+join perdure.timers al on al.actor_type = lost.type and al.actor_id = lost.id
+  and (al.alarm_id = lost.alarm_id or lost.alarm_id = '' and al.batch_limit is null and coalesce(al.occurs_at, al.due_at) <= ?::timestamptz)
 where al.status = 'pending'
 
 -- name: TimerReturn
@@ -100,8 +91,10 @@ from unnest(?::text[], ?::text[], ?::text[], ?::integer[], ?::integer[], ?::bigi
 where al.actor_type = o.type and al.actor_id = o.id and al.alarm_id = o.alarm_id
 
 -- name: ActorLockFree
-select a.type, a.id, a.incarnation, a.status, a.machine, a.sequence, a.input, a.updated_at, coalesce(?::timestamptz, now()), a.reason
-from unnest(?::text[], ?::text[]) as wanted (type, id)
+-- Leaves out the snapshots that the caller has.
+select a.type, a.id, a.incarnation, a.status, a.machine, a.sequence, a.input, a.updated_at, coalesce(?::timestamptz, now()), a.reason,
+  case when a.snapshot_sequence <> wanted.has then a.snapshot_sequence end, case when a.snapshot_sequence <> wanted.has then a.snapshot end, a.checksum
+from unnest(?::text[], ?::text[], ?::bigint[]) as wanted (type, id, has)
 join perdure.actors a on a.type = wanted.type and a.id = wanted.id
 order by a.type, a.id
 for no key update of a skip locked

@@ -68,8 +68,6 @@ with log as (
   delete from perdure.actor_keys where actor_type = $1 and actor_id = $2
 ), points as (
   delete from perdure.checkpoints where actor_type = $1 and actor_id = $2
-), shots as (
-  delete from perdure.snapshots where actor_type = $1 and actor_id = $2
 ), timers as (
   delete from perdure.timers where actor_type = $1 and actor_id = $2
 ), tokens as (

@@ -13,16 +13,16 @@ set input = $1
 where input is not null and type = $2::json ->> 0 and id = $2::json ->> 1 and input::text = $3
 
 -- name: SnapshotSealed
-select json_build_array(actor_type, actor_id)::text, actor_type, actor_id, snapshot::text
-from perdure.snapshots
-where (actor_type, actor_id) > ($1::json ->> 0, $1::json ->> 1)
-order by actor_type, actor_id
+select json_build_array(type, id)::text, type, id, snapshot::text
+from perdure.actors
+where snapshot is not null and (type, id) > ($1::json ->> 0, $1::json ->> 1)
+order by type, id
 limit $2
 
 -- name: SnapshotReseal
-update perdure.snapshots
+update perdure.actors
 set snapshot = $1
-where actor_type = $2::json ->> 0 and actor_id = $2::json ->> 1 and snapshot::text = $3
+where type = $2::json ->> 0 and id = $2::json ->> 1 and snapshot::text = $3
 
 -- name: PointSnapshotSealed
 select json_build_array(actor_type, actor_id, sequence)::text, actor_type, actor_id, sequence::text, snapshot::text

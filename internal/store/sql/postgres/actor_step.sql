@@ -18,23 +18,19 @@ delete from perdure.actors
 where sequence = 0 and (type, id) in (select type, id from unnest(?::text[], ?::text[]) as n (type, id))
 
 -- name: ActorLock
-select a.type, a.id, a.incarnation, a.status, a.machine, a.sequence, a.input, a.updated_at, coalesce(?::timestamptz, now()), a.reason
-from unnest(?::text[], ?::text[]) as wanted (type, id)
+-- Leaves out the snapshots that the caller has.
+select a.type, a.id, a.incarnation, a.status, a.machine, a.sequence, a.input, a.updated_at, coalesce(?::timestamptz, now()), a.reason,
+  case when a.snapshot_sequence <> wanted.has then a.snapshot_sequence end, case when a.snapshot_sequence <> wanted.has then a.snapshot end, a.checksum
+from unnest(?::text[], ?::text[], ?::bigint[]) as wanted (type, id, has)
 join perdure.actors a on a.type = wanted.type and a.id = wanted.id
 order by a.type, a.id
 for no key update of a
-
--- name: SnapshotList
--- Leaves out those that the caller has at this sequence.
-select s.actor_type, s.actor_id, s.sequence, s.snapshot, s.checksum
-from unnest(?::text[], ?::text[], ?::bigint[]) as wanted (type, id, has)
-join perdure.snapshots s on s.actor_type = wanted.type and s.actor_id = wanted.id and s.sequence <> wanted.has
 
 -- name: TimerDue
 -- Written so that it is one look into the primary key for each actor, whatever the
 -- planner thinks: the index of all that is pending is large, and until the next
 -- analysis it is taken for small.
-select due.actor_type, due.actor_id, due.alarm_id, due.payload, coalesce(due.occurs_at, due.due_at), due.crashes
+select due.actor_type, due.actor_id, due.alarm_id, due.payload, coalesce(due.occurs_at, due.due_at), due.crashes, due.batch_limit is not null
 from unnest(?::text[], ?::text[]) as wanted (type, id)
 cross join lateral (
   select *
@@ -51,20 +47,15 @@ from unnest(?::text[], ?::text[], ?::text[]) as wanted (type, id, key)
 join perdure.actor_keys k on k.actor_type = wanted.type and k.actor_id = wanted.id and k.key = wanted.key
 
 -- name: ActorStep
--- An actor that could not be moved keeps its value.
+-- An actor that could not be moved keeps its value and its snapshot.
 update perdure.actors a
 set status = o.status, machine = o.machine, sequence = o.sequence, value = coalesce(o.value::json, a.value),
-  states = case when o.value is null then a.states else o.states end, reason = o.reason, updated_at = o.at
-from unnest(?::text[], ?::text[], ?::text[], ?::bigint[], ?::bigint[], ?::text[], ?::text[], ?::text[], ?::timestamptz[])
-  as o (type, id, status, machine, sequence, value, states, reason, at)
+  states = case when o.value is null then a.states else o.states end, reason = o.reason, updated_at = o.at,
+  snapshot = coalesce(o.snapshot::json, a.snapshot), checksum = coalesce(o.checksum, a.checksum),
+  snapshot_sequence = case when o.snapshot is null then a.snapshot_sequence else o.sequence end
+from unnest(?::text[], ?::text[], ?::text[], ?::bigint[], ?::bigint[], ?::text[], ?::text[], ?::text[], ?::timestamptz[], ?::text[], ?::text[])
+  as o (type, id, status, machine, sequence, value, states, reason, at, snapshot, checksum)
 where a.type = o.type and a.id = o.id
-
--- name: SnapshotPut
-insert into perdure.snapshots (actor_type, actor_id, sequence, snapshot, checksum)
-select o.type, o.id, o.sequence, o.snapshot::json, o.checksum
-from unnest(?::text[], ?::text[], ?::bigint[], ?::text[], ?::text[]) as o (type, id, sequence, snapshot, checksum)
-on conflict (actor_type, actor_id) do update
-set sequence = excluded.sequence, snapshot = excluded.snapshot, checksum = excluded.checksum
 
 -- name: ActorLogInsert
 insert into perdure.actor_log (actor_type, actor_id, sequence, kind, event, caller_kind, caller_id, path, generation, key, said, value, checksum, at, recorded_at)

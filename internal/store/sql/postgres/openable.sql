@@ -31,11 +31,7 @@ not exists (
 not exists (
   select 1
   from perdure.actors o
-  where o.type = {of}.actor_type and o.id = {of}.actor_id and {foreign o.input}
-) and not exists (
-  select 1
-  from perdure.snapshots o
-  where o.actor_type = {of}.actor_type and o.actor_id = {of}.actor_id and {foreign o.snapshot}
+  where o.type = {of}.actor_type and o.id = {of}.actor_id and ({foreign o.input} or {foreign o.snapshot})
 ) and not exists (
   select 1
   from perdure.timers o

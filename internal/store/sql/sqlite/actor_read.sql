@@ -63,8 +63,6 @@ delete from perdure.actor_keys where actor_type = ?1 and actor_id = ?2
 ;
 delete from perdure.checkpoints where actor_type = ?1 and actor_id = ?2
 ;
-delete from perdure.snapshots where actor_type = ?1 and actor_id = ?2
-;
 delete from perdure.timers where actor_type = ?1 and actor_id = ?2
 ;
 delete from perdure.tokens where kind = 'actor' and actor_type = ?1 and actor_id = ?2

@@ -13,16 +13,16 @@ set input = ?1
 where input is not null and type = ?2 ->> 0 and id = ?2 ->> 1 and input = ?3
 
 -- name: SnapshotSealed
-select json_array(actor_type, actor_id), actor_type, actor_id, snapshot
-from perdure.snapshots
-where (actor_type, actor_id) > (?1 ->> 0, ?1 ->> 1)
-order by actor_type, actor_id
+select json_array(type, id), type, id, snapshot
+from perdure.actors
+where snapshot is not null and (type, id) > (?1 ->> 0, ?1 ->> 1)
+order by type, id
 limit ?2
 
 -- name: SnapshotReseal
-update perdure.snapshots
+update perdure.actors
 set snapshot = ?1
-where actor_type = ?2 ->> 0 and actor_id = ?2 ->> 1 and snapshot = ?3
+where type = ?2 ->> 0 and id = ?2 ->> 1 and snapshot = ?3
 
 -- name: PointSnapshotSealed
 select json_array(actor_type, actor_id, sequence), actor_type, actor_id, cast(sequence as text), snapshot

@@ -14,23 +14,19 @@ delete from perdure.actors
 where sequence = 0 and (type, id) in (select value->>0, value->>1 from jsonb_each(?1))
 
 -- name: ActorLock
-select a.type, a.id, a.incarnation, a.status, a.machine, a.sequence, a.input, a.updated_at, ?1, a.reason
+-- Leaves out the snapshots that the caller has.
+select a.type, a.id, a.incarnation, a.status, a.machine, a.sequence, a.input, a.updated_at, ?1, a.reason,
+  case when a.snapshot_sequence <> wanted.value->>2 then a.snapshot_sequence end, case when a.snapshot_sequence <> wanted.value->>2 then a.snapshot end, a.checksum
 from jsonb_each(?2) wanted
 cross join perdure.actors a on a.type = wanted.value->>0 and a.id = wanted.value->>1
 order by a.type, a.id
 
--- name: SnapshotList
-select s.actor_type, s.actor_id, s.sequence, s.snapshot, s.checksum
-from jsonb_each(?1) wanted
-cross join perdure.snapshots s on s.actor_type = wanted.value->>0 and s.actor_id = wanted.value->>1
-where s.sequence <> wanted.value->>2
-
 -- name: TimerDue
 -- Written so that the index of all that is pending cannot serve it, which is
 -- large.
-select actor_type, actor_id, alarm_id, payload, due_at, crashes
+select actor_type, actor_id, alarm_id, payload, due_at, crashes, batch_limit is not null
 from (
-  select al.actor_type, al.actor_id, al.alarm_id, al.payload, coalesce(al.occurs_at, al.due_at) as due_at, al.crashes,
+  select al.actor_type, al.actor_id, al.alarm_id, al.payload, coalesce(al.occurs_at, al.due_at) as due_at, al.crashes, al.batch_limit,
     row_number() over (partition by al.actor_type, al.actor_id order by coalesce(al.occurs_at, al.due_at), al.sequence) as place
   from jsonb_each(?1) wanted
   cross join perdure.timers al on al.actor_type = wanted.value->>0 and al.actor_id = wanted.value->>1
@@ -45,19 +41,14 @@ from jsonb_each(?1) wanted
 cross join perdure.actor_keys k on k.actor_type = wanted.value->>0 and k.actor_id = wanted.value->>1 and k.key = wanted.value->>2
 
 -- name: ActorStep
+-- An actor that could not be moved keeps its value and its snapshot.
 update perdure.actors
 set status = o.value->>2, machine = o.value->>3, sequence = o.value->>4, value = coalesce(o.value->>5, perdure.actors.value),
-  states = case when o.value->>5 is null then states else o.value->>6 end, reason = o.value->>7, updated_at = o.value->>8
+  states = case when o.value->>5 is null then states else o.value->>6 end, reason = o.value->>7, updated_at = o.value->>8,
+  snapshot = coalesce(o.value->>9, snapshot), checksum = coalesce(o.value->>10, checksum),
+  snapshot_sequence = case when o.value->>9 is null then snapshot_sequence else o.value->>4 end
 from jsonb_each(?1) o
 where perdure.actors.type = o.value->>0 and perdure.actors.id = o.value->>1
-
--- name: SnapshotPut
-insert into perdure.snapshots (actor_type, actor_id, sequence, snapshot, checksum)
-select value->>0, value->>1, value->>2, value->>3, value->>4
-from jsonb_each(?1)
-where true
-on conflict (actor_type, actor_id) do update
-set sequence = excluded.sequence, snapshot = excluded.snapshot, checksum = excluded.checksum
 
 -- name: ActorLogInsert
 insert into perdure.actor_log (actor_type, actor_id, sequence, kind, event, caller_kind, caller_id, path, generation, key, said, value, checksum, at, recorded_at)

@@ -2,18 +2,15 @@
 
 -- name: ActorDoctorSnapshot
 -- Every actor has a snapshot, and it is that of its last step.
-select a.type || '/' || a.id, case when s.actor_id is null then 'has no snapshot' else 'has the snapshot of another step' end
-from perdure.actors a
-left join perdure.snapshots s on s.actor_type = a.type and s.actor_id = a.id
-where s.actor_id is null or s.sequence <> a.sequence
+select type || '/' || id, case when snapshot is null then 'has no snapshot' else 'has the snapshot of another step' end
+from perdure.actors
+where snapshot is null or snapshot_sequence is null or snapshot_sequence <> sequence
 
 -- name: ActorDoctorOrphan
 -- What belongs to an actor belongs to one that exists.
 select p.actor_type || '/' || p.actor_id, p.what || ' of no actor'
 from (
-  select actor_type, actor_id, 'snapshot' as what from perdure.snapshots
-  union
-  select actor_type, actor_id, 'checkpoint' from perdure.checkpoints
+  select actor_type, actor_id, 'checkpoint' as what from perdure.checkpoints
   union
   select actor_type, actor_id, 'key' from perdure.actor_keys
 ) p

@@ -20,10 +20,14 @@ order by m.name
 
 -- name: ActorGet
 select a.type, a.id, a.incarnation, a.status, a.machine, a.sequence, a.value, a.states, a.origin, a.caller_kind, a.caller_id, a.input, a.reason,
-  a.created_at, a.updated_at, s.sequence, s.snapshot, s.checksum
+  a.created_at, a.updated_at, a.snapshot_sequence, a.snapshot, a.checksum
 from perdure.actors a
-left join perdure.snapshots s on s.actor_type = a.type and s.actor_id = a.id
 where a.type = ? and a.id = ?
+
+-- name: ActorSnapshot
+select snapshot_sequence, snapshot, checksum
+from perdure.actors
+where type = ? and id = ? and snapshot is not null and snapshot_sequence is not null
 
 -- name: ActorVersion
 select incarnation, sequence
