@@ -6,7 +6,6 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/actor"
-	"github.com/perdure/perdure/internal/test/testdb"
 )
 
 // trialChart is a subscription that expires.
@@ -24,7 +23,7 @@ func TestActors(t *testing.T) {
 	t.Parallel()
 	for name, dsn := range map[string]func(testing.TB) string{
 		"sqlite":   sqliteDSN,
-		"postgres": func(t testing.TB) string { t.Helper(); return testdb.Postgres(t) },
+		"postgres": databases()["postgres"],
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -7,7 +7,6 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/alarm"
-	"github.com/perdure/perdure/internal/test/testdb"
 	"github.com/perdure/perdure/retry"
 )
 
@@ -36,7 +35,7 @@ func TestAlarms(t *testing.T) {
 	t.Parallel()
 	for name, dsn := range map[string]func(testing.TB) string{
 		"sqlite":   sqliteDSN,
-		"postgres": func(t testing.TB) string { t.Helper(); return testdb.Postgres(t) },
+		"postgres": databases()["postgres"],
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

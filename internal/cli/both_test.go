@@ -16,7 +16,6 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/auth"
 	"github.com/perdure/perdure/internal/test/enginetest"
-	"github.com/perdure/perdure/internal/test/testdb"
 	"github.com/perdure/perdure/outbox"
 	"github.com/perdure/perdure/server"
 )
@@ -156,22 +155,29 @@ type both struct {
 // it asks a server or the database.
 func TestCommandsDoTheSameBothWays(t *testing.T) {
 	t.Parallel()
-	b := &both{T: t, dsn: "sqlite:" + t.TempDir() + "/both.db"}
+	b := &both{T: t, dsn: sqliteDSN(t)}
 	b.prepare("perdure_nodes", "1700000000000000")
+	b.readers()
 	b.each(func(t *testing.T, path string, s scene, format string) {
 		t.Parallel()
 		url, end := serveAPI(t, b.copy(t))
 		defer end()
 		b.compare(t, path, s, format, func() string { return b.copy(t) }, url)
-	}, func(string) bool { return true })
+	}, func(path string) bool { return effects[path].acts })
 }
 
 // The commands that only read do the same on PostgreSQL.
 func TestReadersDoTheSameBothWaysOnPostgres(t *testing.T) {
 	t.Parallel()
-	b := &both{T: t, dsn: testdb.Postgres(t)}
+	b := &both{T: t, dsn: databases()["postgres"](t)}
 	b.prepare("perdure.nodes", "'2023-11-14T00:00:00Z'")
-	url, end := serveAPI(t, b.dsn)
+	b.readers()
+}
+
+// readers compares the commands that only read, which can share a database and a server.
+func (b *both) readers() {
+	b.Helper()
+	url, end := serveAPI(b.T, b.dsn)
 	defer end()
 	b.each(func(t *testing.T, path string, s scene, format string) {
 		b.compare(t, path, s, format, func() string { return b.dsn }, url)
@@ -282,9 +288,10 @@ func (b *both) copy(t *testing.T) string {
 	from, _ := sqliteFile(b.dsn)
 	content, err := os.ReadFile(from)
 	enginetest.NoError(t, err)
-	file := t.TempDir() + "/copy.db"
+	dsn := sqliteDSN(t)
+	file, _ := sqliteFile(dsn)
 	enginetest.NoError(t, os.WriteFile(file, content, 0o600))
-	return "sqlite:" + file
+	return dsn
 }
 
 // serveAPI serves a database over HTTP, as a process without workers does.

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/internal/test/testdb"
 	"github.com/perdure/perdure/outbox"
 	"github.com/perdure/perdure/schema"
@@ -78,18 +79,24 @@ func (o outcome) decode(t *testing.T) map[string]any {
 	return v
 }
 
+// sqliteDSN returns a database without data.
 func sqliteDSN(t testing.TB) string {
 	t.Helper()
-	return "sqlite:" + filepath.Join(t.TempDir(), "cli.db")
+	return enginetest.New(t, enginetest.SQLite).DSN
 }
 
-// databases returns a database of each kind for the test.
-func databases() map[string]func(testing.TB) string {
-	return map[string]func(testing.TB) string{
-		"sqlite":   sqliteDSN,
-		"postgres": func(t testing.TB) string { t.Helper(); return testdb.Postgres(t) },
-		"mysql":    func(t testing.TB) string { t.Helper(); return testdb.MySQL(t) },
+// databases returns a database of each kind for the test, without data.
+func databases() map[string]func(testing.TB) string { return databasesBy(enginetest.New) }
+
+// emptyDatabases returns a database of each kind that was never migrated.
+func emptyDatabases() map[string]func(testing.TB) string { return databasesBy(enginetest.Empty) }
+
+func databasesBy(create func(testing.TB, string) enginetest.Database) map[string]func(testing.TB) string {
+	all := map[string]func(testing.TB) string{}
+	for _, name := range enginetest.Names {
+		all[name] = func(t testing.TB) string { t.Helper(); return create(t, name).DSN }
 	}
+	return all
 }
 
 // filled returns a database with three entries in its outbox: three users, the
@@ -213,7 +220,7 @@ func TestMissingThingsExitWithThree(t *testing.T) {
 
 func TestReadersDoNotMigrate(t *testing.T) {
 	t.Parallel()
-	for name, dsn := range databases() {
+	for name, dsn := range emptyDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dsn := dsn(t)
@@ -248,7 +255,7 @@ func TestInterruptedCommandsExitWithTheSignal(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(&Interrupted{Signal: signal})
 		var stdout, stderr bytes.Buffer
-		if got := Run(ctx, []string{"migrate", "--dsn", sqliteDSN(t)}, strings.NewReader(""), &stdout, &stderr, nil); got != code {
+		if got := Run(ctx, []string{"migrate", "--dsn", emptyDatabases()["sqlite"](t)}, strings.NewReader(""), &stdout, &stderr, nil); got != code {
 			t.Errorf("%s: exit code is %d: %s", signal, got, stderr.String())
 		}
 	}
@@ -256,7 +263,7 @@ func TestInterruptedCommandsExitWithTheSignal(t *testing.T) {
 
 func TestMigrate(t *testing.T) {
 	t.Parallel()
-	for name, dsn := range databases() {
+	for name, dsn := range emptyDatabases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dsn := dsn(t)

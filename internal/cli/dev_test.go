@@ -102,7 +102,7 @@ func TestDevRunsAndLeavesASoundOutbox(t *testing.T) {
 	for _, name := range []string{"sqlite", "postgres"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dsn, data := databases()[name](t), filepath.Join(t.TempDir(), "x.db")
+			dsn, data := emptyDatabases()[name](t), filepath.Join(t.TempDir(), "x.db")
 			for range 2 { // the second time on the data of the first
 				r := launch(t, "dev", "--dsn", dsn, "--data", data, "--every", "1ms")
 				r.want("/readyz", http.StatusOK, "ok")
@@ -165,7 +165,7 @@ func TestBenchOutbox(t *testing.T) {
 	run(t, append(quick, "--dsn", emptyPostgres(t))...).want(t, 0, "on, grouped")
 }
 
-func emptyPostgres(t *testing.T) string { t.Helper(); return databases()["postgres"](t) }
+func emptyPostgres(t *testing.T) string { t.Helper(); return emptyDatabases()["postgres"](t) }
 
 func TestCommandsAreNamedAsTheyCanBeTyped(t *testing.T) {
 	t.Parallel()

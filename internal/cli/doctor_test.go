@@ -20,7 +20,7 @@ func TestDoctorSaysWhatIsWrong(t *testing.T) {
 
 func TestDoctorFindsMissingMigrations(t *testing.T) {
 	t.Parallel()
-	dsn := sqliteDSN(t)
+	dsn := emptyDatabases()["sqlite"](t)
 	execSQLite(t, dsn, "create table other (x)")
 	run(t, "doctor", "--dsn", dsn).want(t, exitFailure, "broken   migrations", "perdure migrate")
 	run(t, "doctor", "--dsn", "sqlite:/nowhere/x.db").wantError(t, exitNotFound)

@@ -17,7 +17,7 @@ func TestServeAnswersUntilItIsAskedToEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := launch(t, "serve", "--dsn", databases()[name](t))
+			r := launch(t, "serve", "--dsn", emptyDatabases()[name](t))
 			r.want("/livez", http.StatusOK, "ok")
 			r.want("/readyz?verbose", http.StatusOK, "database: ok", "migrations: ok")
 			r.want("/version", http.StatusOK, `"version"`)
@@ -49,7 +49,7 @@ func TestServeRefusesWhatIsNotSafe(t *testing.T) {
 	run(t, "serve", "--dsn", dsn, "--roles", "api,cook").wantError(t, exitUsage, `"cook"`)
 	run(t, "serve", "--dsn", dsn, "--log-level", "loud").wantError(t, exitUsage, "debug, info")
 	run(t, "serve", "--dsn", dsn, "--email", "pigeon").wantError(t, exitUsage, "files, smtp and resend")
-	run(t, "serve", "--dsn", sqliteDSN(t), "--auto-migrate=false").wantError(t, exitConflict, "migrat")
+	run(t, "serve", "--dsn", emptyDatabases()["sqlite"](t), "--auto-migrate=false").wantError(t, exitConflict, "migrat")
 	run(t, "serve").wantError(t, exitUsage, "no database")
 }
 

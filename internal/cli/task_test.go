@@ -45,7 +45,7 @@ func TestTasks(t *testing.T) {
 	for _, name := range []string{"sqlite", "postgres"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dsn := databases()[name](t)
+			dsn := emptyDatabases()[name](t) // a copy lacks the privileges on the database
 			run(t, "migrate", "--dsn", dsn).want(t, 0)
 			run(t, "task", "list", "--dsn", dsn).want(t, 0, "ID", "TYPE")
 			run(t, "task", "enqueue", "email", `{"n": 1}`, "--dsn", dsn).want(t, 0, "task 1 is enqueued")
@@ -98,7 +98,7 @@ func checkTaskChanges(t *testing.T, dsn string) {
 
 func TestTasksNeedADatabaseThatCarriesThem(t *testing.T) {
 	t.Parallel()
-	dsn := testdb.MySQL(t)
+	dsn := databases()["mysql"](t)
 	run(t, "migrate", "--dsn", dsn).want(t, 0)
 	run(t, "task", "list", "--dsn", dsn).wantError(t, exitUsage, "MySQL")
 	run(t, "task", "enqueue", "email", "{}", "--dsn", dsn).wantError(t, exitUsage, "MySQL")
@@ -118,7 +118,7 @@ func TestNewProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dsn := testdb.Postgres(t)
+	dsn := emptyDatabases()["postgres"](t)
 	run(t, "migrate", "--dsn", dsn).want(t, 0)
 	db, err := testdb.Open(dsn)
 	if err != nil {
