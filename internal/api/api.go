@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/actor"
@@ -80,7 +79,6 @@ type API struct {
 	config   Config
 	rt       *host.Runtime
 	mux      *http.ServeMux
-	huma     huma.API
 	handler  http.Handler
 	document []byte
 
@@ -96,8 +94,8 @@ type API struct {
 	definitions definitions
 	drawings    drawings
 	quota       quota
-	registered  map[string]bool
-	err         error // of the registration of routes
+	bindings    map[string]binding // by the ids of their routes
+	err         error              // of the registration of routes
 }
 
 // New returns the API of an engine.
@@ -109,15 +107,13 @@ func New(c Config) (*API, error) {
 	if c.OnError == nil {
 		c.OnError = func(err error) { slog.Error("answer a request", "error", err) }
 	}
-	a := &API{config: c, rt: host.Of(c.Engine), mux: http.NewServeMux(), registered: map[string]bool{}}
+	a := &API{config: c, rt: host.Of(c.Engine), mux: http.NewServeMux(), bindings: map[string]binding{}}
 	if err := a.open(); err != nil {
 		return nil, err
 	}
-	a.huma = humago.New(a.mux, a.humaConfig())
-	a.huma.UseMiddleware(a.admit)
 	a.register()
 	for _, r := range Routes {
-		if !a.registered[r.ID] {
+		if a.bindings[r.ID] == nil {
 			a.fail(fmt.Errorf("route %s has no handler", r.ID))
 		}
 	}
@@ -162,6 +158,14 @@ func (a *API) open() (err error) {
 
 // EndStreams ends all streams, so that their clients look for another server.
 func (a *API) EndStreams() { a.endStreams() }
+
+// Close ends the streams and waits for what has read the database for them. The caller
+// sends no requests any more, and none is under way.
+func (a *API) Close() {
+	a.endStreams()
+	a.tails.idle.Wait()
+	a.feed.close()
+}
 
 // register binds the handlers of every resource to their routes.
 func (a *API) register() {

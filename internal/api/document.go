@@ -9,11 +9,12 @@ import (
 	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
 )
 
 // problemResponse describes the answer to a request that is refused.
-func (a *API) problemResponse() *huma.Response {
-	schema := a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[Problem](), true, "Problem")
+func problemResponse(to huma.API) *huma.Response {
+	schema := to.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[Problem](), true, "Problem")
 	return &huma.Response{
 		Description: "The request was refused or failed.",
 		Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: schema}},
@@ -30,7 +31,11 @@ func (a *API) describe() error {
 		a.document = written.([]byte)
 		return nil
 	}
-	doc := a.huma.OpenAPI()
+	all := humago.New(http.NewServeMux(), a.humaConfig())
+	for _, r := range Routes {
+		a.bindings[r.ID](all)
+	}
+	doc := all.OpenAPI()
 	doc.Info.Description = "Durable work on SQL databases. Lists are paged by cursor, times are in UTC, durations are as Go writes them, " +
 		"and every POST takes an Idempotency-Key."
 	for _, unused := range []string{"ErrorModel", "ErrorDetail"} { // every error is a Problem

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
 )
 
 // Route is one operation of the API: where it is found and who may use it.
@@ -87,13 +89,13 @@ func (r Route) tag() string {
 	return name
 }
 
-// operation describes the route for the OpenAPI document.
-func (a *API) operation(r Route) huma.Operation {
+// operation describes the route for the OpenAPI document, with the schemas of to.
+func (a *API) operation(to huma.API, r Route) huma.Operation {
 	op := huma.Operation{
 		OperationID: r.ID, Method: r.Method, Path: r.Path, Summary: r.Summary, Tags: []string{r.tag()}, DefaultStatus: r.Status,
 		Description: r.describe(), MaxBodyBytes: a.config.MaxBody, Metadata: map[string]any{"route": r},
 		Extensions: map[string]any{"x-perdure-role": r.Role.String()},
-		Responses:  map[string]*huma.Response{"default": a.problemResponse()},
+		Responses:  map[string]*huma.Response{"default": problemResponse(to)},
 	}
 	if r.changes() {
 		op.Parameters = append(op.Parameters, reasonParameter())
@@ -116,26 +118,44 @@ func (r Route) describe() string {
 
 func (a *API) fail(err error) { a.err = errors.Join(a.err, err) }
 
-// handle binds a handler to the route with that id.
+// binding binds a handler to its route in an API of huma.
+type binding func(to huma.API)
+
+// handle binds a handler to the route with that id. The types of a request and its answer
+// are looked through at the first request: to do so for all routes takes longer than a
+// command may take.
 func handle[I, O any](a *API, id string, fn func(context.Context, *I) (*O, error)) {
 	r, ok := route(id)
-	if !ok || a.registered[id] {
+	if !ok || a.bindings[id] != nil {
 		a.fail(fmt.Errorf("handler %s has no route of its own", id))
 		return
 	}
-	a.registered[id] = true
-	op := a.operation(r)
-	if _, ok := any(new(O)).(interface{ hasTag() }); ok && r.Method == http.MethodGet {
-		op.Responses["304"] = &huma.Response{Description: "What If-None-Match names is still what is stored."}
+	bind := func(to huma.API) {
+		op := a.operation(to, r)
+		if _, ok := any(new(O)).(interface{ hasTag() }); ok && r.Method == http.MethodGet {
+			op.Responses["304"] = &huma.Response{Description: "What If-None-Match names is still what is stored."}
+		}
+		huma.Register(to, op, func(ctx context.Context, in *I) (*O, error) {
+			if err := a.config.Missing[r.tag()]; err != nil {
+				return nil, a.problem(requestOf(ctx), err)
+			}
+			out, err := fn(a.acting(ctx, r, in), in)
+			if err != nil {
+				return nil, a.problem(requestOf(ctx), err)
+			}
+			return out, nil
+		})
 	}
-	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
-		if err := a.config.Missing[r.tag()]; err != nil {
-			return nil, a.problem(requestOf(ctx), err)
-		}
-		out, err := fn(a.acting(ctx, r, in), in)
-		if err != nil {
-			return nil, a.problem(requestOf(ctx), err)
-		}
-		return out, nil
-	})
+	a.bindings[id] = bind
+	bound := sync.OnceValue(func() http.Handler { return a.bound(bind) })
+	a.mux.HandleFunc(r.Method+" "+r.Path, func(w http.ResponseWriter, r *http.Request) { bound().ServeHTTP(w, r) })
+}
+
+// bound returns what answers the requests of a route.
+func (a *API) bound(bind binding) http.Handler {
+	mux := http.NewServeMux()
+	to := humago.New(mux, a.humaConfig())
+	to.UseMiddleware(a.admit)
+	bind(to)
+	return mux
 }

@@ -172,3 +172,43 @@ func TestTailsMissNothing(t *testing.T) {
 	all.Wait()
 	tails.idle.Wait()
 }
+
+// slow is an outbox whose Status goes on for a while after its reader was told to end.
+type slow struct {
+	*memory
+	asked, ended chan struct{}
+	ending       func()
+}
+
+func (s *slow) Status(ctx context.Context) (outbox.Status, error) {
+	close(s.asked)
+	<-ctx.Done()
+	s.ending()
+	close(s.ended)
+	return outbox.Status{}, ctx.Err()
+}
+
+// The engine may be closed after Close: nothing reads the database any more.
+func TestCloseWaitsForReaders(t *testing.T) {
+	t.Parallel()
+	closed := make(chan struct{})
+	s := &slow{memory: newMemory(), asked: make(chan struct{}), ended: make(chan struct{})}
+	s.ending = func() {
+		select {
+		case <-closed:
+			t.Error("Close has returned while a reader runs")
+		default:
+		}
+	}
+	a := &API{tails: newTails(s, func(err error) { t.Errorf("reported: %v", err) }), feed: newFeed("", nil)}
+	a.streams, a.endStreams = context.WithCancel(t.Context())
+	a.tails.join()
+	<-s.asked
+	a.tails.leave()
+	a.Close()
+	close(closed)
+	<-s.ended
+	if a.streams.Err() == nil {
+		t.Error("streams go on")
+	}
+}

@@ -77,13 +77,15 @@ func localAPI(eng *perdure.Engine, actors *actor.Actors) (*api.API, error) {
 	return api.New(c)
 }
 
-// localClient returns a client of the API on an engine within this process.
-func (a *app) localClient(eng *perdure.Engine, actors *actor.Actors) (*client, error) {
+// withLocalClient runs fn with a client of the API on an engine within this process. When
+// it returns, nothing of the API uses the engine any more.
+func (a *app) withLocalClient(eng *perdure.Engine, actors *actor.Actors, fn func(*client) error) error {
 	handler, err := localAPI(eng, actors)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return &client{base: &url.URL{Scheme: "http", Host: "database"}, reason: a.reason, transport: local{handler}}, nil
+	defer handler.Close()
+	return fn(&client{base: &url.URL{Scheme: "http", Host: "database"}, reason: a.reason, transport: local{handler}})
 }
 
 // operator is the user of this process. A user who has the URL of the database may do

@@ -33,10 +33,6 @@ func (a *app) operateWith(ctx context.Context, actors func(*perdure.Engine) (*ac
 		if err != nil {
 			return err
 		}
-		c, err := a.localClient(eng, known)
-		if err != nil {
-			return err
-		}
-		return fn(c)
+		return a.withLocalClient(eng, known, fn)
 	})
 }
