@@ -263,7 +263,7 @@ func killedRun(t *testing.T, db enginetest.Database, ledger string) map[string]s
 	enginetest.Eventually(t, "nothing is left to do", func() bool {
 		_, err := actors.Process(enginetest.Context(t))
 		enginetest.NoError(t, err)
-		open := db.Int(t, "select count(*) from "+db.Table("perdure", "hooks")+" where status <> 'completed'")
+		open := db.Int(t, "select count(*) from "+db.Table("perdure", "hooks")+" where status <> 'done'")
 		short := db.Int(t, "select count(*) from "+db.Table("perdure", "timers")+" where type like 'xstate.after.5.%'")
 		return open+short == 0
 	})

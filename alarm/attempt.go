@@ -33,7 +33,7 @@ func (a *Alarms) Attempts(ctx context.Context, key Key) ([]retry.Attempt, error)
 			attempts = append(attempts, t)
 		}
 	}
-	if Status(row.Status) == Processing {
+	if Status(row.Status) == Running {
 		attempts = append(attempts, retry.Attempt{
 			Number: row.Attempts + row.Crashes + 1, Outcome: retry.Running, Worker: value(row.Worker), Began: utc(row.LastAttempt),
 		})

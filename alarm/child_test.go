@@ -116,7 +116,7 @@ func TestHandlersThatKillTheirProcess(t *testing.T) {
 			fires := supervise(t, db, func() bool {
 				counts, err := f.alarms.Count(enginetest.Context(t), alarm.Filter{})
 				enginetest.NoError(t, err)
-				return counts[alarm.Pending]+counts[alarm.Processing] == 0
+				return counts[alarm.Scheduled]+counts[alarm.Ready]+counts[alarm.Retrying]+counts[alarm.Running] == 0
 			})
 			keys := map[string]string{}
 			for _, line := range fires {

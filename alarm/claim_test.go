@@ -33,7 +33,7 @@ func statements(st *store.Store, now store.Now) []sqldb.Stmt {
 // lists returns the questions for the first page of what waits, and of what died.
 func lists(st *store.Store) []sqldb.Stmt {
 	return []sqldb.Stmt{
-		st.ListAlarms(store.AlarmFilter{Statuses: []string{"pending"}, Limit: 10}, ignore),
+		st.ListAlarms(store.AlarmFilter{Statuses: []string{store.StatusReady}, Now: time.Now(), Limit: 10}, ignore),
 		st.ListAlarms(store.AlarmFilter{Statuses: []string{"failed", "quarantined"}, Limit: 10}, ignore),
 	}
 }

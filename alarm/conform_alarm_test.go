@@ -25,7 +25,7 @@ func (Conformance) Case31AnAlarmThatIsNotDueIsInvisibleToTheHandler(t *testing.T
 	equal(t, "fired", f.runs.last().Alarm, alarm.ID("now"))
 	f.clock.Set(at.Add(-time.Microsecond))
 	f.process(t, 0)
-	equal(t, "due", f.is(t, key, alarm.Pending).Due, at)
+	equal(t, "due", f.is(t, key, alarm.Scheduled).Due, at)
 	f.clock.Set(at)
 	f.process(t, 1)
 	equal(t, "scheduled as the handler saw it", f.runs.last().Scheduled, at)
@@ -47,7 +47,7 @@ func (Conformance) Case32AFailureKeepsTheRowUntilItIsADeadLetter(t *testing.T, d
 	f.clock.Set(noon.Add(2 * time.Minute))
 	for attempt := 1; attempt < 3; attempt++ {
 		f.process(t, 1)
-		r := f.is(t, key, alarm.Pending)
+		r := f.is(t, key, alarm.Retrying)
 		equal(t, "attempts", r.Attempts, attempt)
 		equal(t, "error", r.Error, "no mail server")
 		equal(t, "due", r.Due, f.clock.Now().Add(time.Duration(attempt)*time.Second))
@@ -116,7 +116,7 @@ func (Conformance) AnIDIsOneOfItsActor(t *testing.T, db enginetest.Database) {
 		{alarm.Filter{ActorType: "order", ActorID: "2"}, 1},
 		{alarm.Filter{Type: "b"}, 0},
 	} {
-		found, _, err := f.alarms.Pending(enginetest.Context(t), c.filter, "", 0)
+		found, _, err := f.alarms.Upcoming(enginetest.Context(t), c.filter, "", 0)
 		enginetest.NoError(t, err)
 		equal(t, fmt.Sprintf("alarms with %+v", c.filter), len(found), c.want)
 	}
@@ -289,7 +289,7 @@ func (Conformance) AnUnknownTypeWaitsAtNoCost(t *testing.T, db enginetest.Databa
 	f.handle(t, "a", nil)
 	key := f.schedule(t, "x", "b", nil)
 	f.process(t, 0)
-	equal(t, "attempts", f.is(t, key, alarm.Pending).Attempts, 0)
+	equal(t, "attempts", f.is(t, key, alarm.Ready).Attempts, 0)
 	due, _, err := f.alarms.Due(enginetest.Context(t), alarm.Filter{}, "", 0)
 	enginetest.NoError(t, err)
 	equal(t, "due", len(due), 1)
@@ -320,7 +320,7 @@ func (Conformance) AHandlerMaySetItsOwnAlarmAgain(t *testing.T, db enginetest.Da
 	for _, fail = range []bool{true, false} {
 		enginetest.NoError(t, again.Schedule(enginetest.Context(t), key, "first", nil))
 		f.process(t, 1)
-		r := f.is(t, key, alarm.Pending)
+		r := f.is(t, key, alarm.Scheduled)
 		equal(t, "due", r.Due, f.clock.Now().Add(time.Hour))
 		equal(t, "attempts", r.Attempts, 0)
 		equal(t, "error", r.Error, "")

@@ -96,7 +96,7 @@ func (Conformance) AWorkerThatLostItsClaimRecordsNoAttempt(t *testing.T, db engi
 	close(release)
 	wait()
 	f.recorded(t, 0)
-	r := f.is(t, anew, alarm.Pending)
+	r := f.is(t, anew, alarm.Scheduled)
 	equal(t, "attempts", r.Attempts, 0)
 	equal(t, "due", r.Due, noon.Add(time.Hour))
 	f.rows(t, 1)

@@ -54,7 +54,7 @@ func (Conformance) AnExpiredClaimFiresAgainAndALiveOneDoesNot(t *testing.T, db e
 	f.wakes(t, noon.Add(30*time.Second))
 	f.clock.Advance(30*time.Second - time.Microsecond)
 	f.process(t, 0)
-	r := f.is(t, key, alarm.Processing)
+	r := f.is(t, key, alarm.Running)
 	equal(t, "worker", r.Worker, "dead")
 	equal(t, "lease", r.LeaseExpires, noon.Add(30*time.Second))
 	f.clock.Advance(time.Microsecond)
@@ -78,7 +78,7 @@ func (Conformance) AnAlarmThatKeepsCrashingIsQuarantined(t *testing.T, db engine
 		f.clock.Advance(10 * time.Second)
 		if n < 3 {
 			f.reap(t)
-			equal(t, "due", f.is(t, key, alarm.Pending).Due, f.clock.Now()) // only a crash alone makes it wait
+			equal(t, "due", f.is(t, key, alarm.Ready).Due, f.clock.Now()) // only a crash alone makes it wait
 		}
 	}
 	f.process(t, 0)
@@ -93,7 +93,7 @@ func (Conformance) AnAlarmThatKeepsCrashingIsQuarantined(t *testing.T, db engine
 	enginetest.NoError(t, f.alarms.Retry(enginetest.Context(t), key))
 	equal(t, "crashes after a retry", f.get(t, key).Crashes, 0)
 	f.process(t, 1)
-	equal(t, "next", f.is(t, key, alarm.Pending).Due, noon.Add(time.Hour))
+	equal(t, "next", f.is(t, key, alarm.Scheduled).Due, noon.Add(time.Hour))
 }
 
 // reap returns expired claims without firing anything.
@@ -131,8 +131,8 @@ func (Conformance) SuspectsFireInHalves(t *testing.T, db enginetest.Database) {
 	enginetest.Eventually(t, "an alarm that is no suspect fires", func() bool { return f.db.Rows(t, "perdure", "alarms") == 4 })
 	counts, err := f.alarms.Count(enginetest.Context(t), alarm.Filter{})
 	enginetest.NoError(t, err)
-	equal(t, "suspects that run", counts[alarm.Processing], 2)
-	equal(t, "suspects that wait", counts[alarm.Pending], 2)
+	equal(t, "suspects that run", counts[alarm.Running], 2)
+	equal(t, "suspects that wait", counts[alarm.Ready], 2)
 	equal(t, "suspects that started", len(started), 2)
 	f.wakes(t, f.clock.Now().Add(10*time.Second)) // for the leases, not for suspects that have to wait
 	close(release)
@@ -156,7 +156,7 @@ func (Conformance) OnlyTheAlarmThatCrashesAloneIsQuarantined(t *testing.T, db en
 		f.reap(t)
 	}
 	for _, key := range []alarm.Key{poison, with} {
-		equal(t, "crashes", f.is(t, key, alarm.Pending).Crashes, 3)
+		equal(t, "crashes", f.is(t, key, alarm.Ready).Crashes, 3)
 	}
 	f.abandon(t, 10*time.Second, "poison")
 	f.clock.Advance(10 * time.Second)
@@ -173,11 +173,11 @@ func (Conformance) AnAlarmThatCrashesAloneWaits(t *testing.T, db enginetest.Data
 		f.abandon(t, 10*time.Second)
 		f.clock.Advance(10 * time.Second)
 		process(t, newAlarms(t, f.eng, &alarm.Options{MaxCrashes: 9}), 0)
-		wait := time.Duration(0)
+		wait, status := time.Duration(0), alarm.Ready
 		if n > 2 {
-			wait = time.Duration(n-1) * time.Second
+			wait, status = time.Duration(n-1)*time.Second, alarm.Scheduled
 		}
-		equal(t, "due", f.is(t, key, alarm.Pending).Due, f.clock.Now().Add(wait))
+		equal(t, "due", f.is(t, key, status).Due, f.clock.Now().Add(wait))
 		f.clock.Advance(wait)
 	}
 }
@@ -229,7 +229,7 @@ func (Conformance) AStaleOutcomeIsDropped(t *testing.T, db enginetest.Database) 
 	key := f.schedule(t, "x", "a", nil)
 	f.process(t, 1)
 	enginetest.Is(t, <-reported, core.ErrLost)
-	f.is(t, key, alarm.Processing)
+	f.is(t, key, alarm.Running)
 	f.rows(t, 1) // no notification either
 	equal(t, "stats", f.alarms.Stats(), alarm.Stats{})
 }

@@ -102,15 +102,15 @@ func (Conformance) WhatIsNotWaitingCannotBeMoved(t *testing.T, db enginetest.Dat
 	key := f.schedule(t, "x", "a", &alarm.ScheduleOptions{Retry: retry.None()})
 	wait := begin(t, f.alarms)
 	<-started
-	refused(t, f.alarms.Move(ctx, key, noon), alarm.Processing)
-	refused(t, f.alarms.FireNow(ctx, key), alarm.Processing)
-	refused(t, f.alarms.Retry(ctx, key), alarm.Processing)
+	refused(t, f.alarms.Move(ctx, key, noon), alarm.Running)
+	refused(t, f.alarms.FireNow(ctx, key), alarm.Running)
+	refused(t, f.alarms.Retry(ctx, key), alarm.Running)
 	close(release)
 	wait()
 	refused(t, f.alarms.Move(ctx, key, noon), alarm.Failed)
 	refused(t, f.alarms.FireNow(ctx, key), alarm.Failed)
 	enginetest.NoError(t, f.alarms.Retry(ctx, key))
-	refused(t, f.alarms.Retry(ctx, key), alarm.Pending)
+	refused(t, f.alarms.Retry(ctx, key), alarm.Ready)
 }
 
 func (Conformance) ChangesArePartOfTheirUnitOfWork(t *testing.T, db enginetest.Database) {
@@ -135,7 +135,7 @@ func (Conformance) ChangesArePartOfTheirUnitOfWork(t *testing.T, db enginetest.D
 		_ = f.alarms.RetryIn(tx, key) // it fails the unit all the same
 		return f.alarms.CancelIn(tx, key)
 	})
-	refused(t, err, alarm.Pending)
+	refused(t, err, alarm.Scheduled)
 	f.rows(t, 1)
 }
 
@@ -173,8 +173,9 @@ func (Conformance) DeadLettersAreRetriedTogether(t *testing.T, db enginetest.Dat
 	equal(t, "retried", n, 7)
 	counts, err := f.alarms.Count(ctx, alarm.Filter{})
 	enginetest.NoError(t, err)
-	equal(t, "pending", counts[alarm.Pending], 8)
-	_, err = f.alarms.RetryAll(ctx, alarm.Filter{Statuses: []alarm.Status{alarm.Pending}})
+	equal(t, "ready", counts[alarm.Ready], 7)
+	equal(t, "scheduled", counts[alarm.Scheduled], 1)
+	_, err = f.alarms.RetryAll(ctx, alarm.Filter{Statuses: alarm.Waiting})
 	enginetest.As[*fault.Invalid](t, err)
 	n, err = f.alarms.RetryAll(ctx, alarm.Filter{})
 	enginetest.NoError(t, err)

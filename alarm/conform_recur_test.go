@@ -37,7 +37,7 @@ func (Conformance) Case36MissedTicks(t *testing.T, db enginetest.Database) {
 			for i, info := range f.runs.all() {
 				equal(t, "tick", fmt.Sprint(info.Scheduled.Sub(noon), " ", info.Missed), c.want[i])
 			}
-			r := f.is(t, key, alarm.Pending)
+			r := f.is(t, key, alarm.Scheduled)
 			equal(t, "next", r.Due, noon.Add(70*time.Second))
 			equal(t, "next as the handler saw it", f.runs.last().Next, r.Due)
 			f.clock.Set(r.Due)
@@ -187,12 +187,12 @@ func (Conformance) ATickThatDiesDoesNotEndTheAlarm(t *testing.T, db enginetest.D
 	})
 	key := f.schedule(t, "x", "tick", &alarm.ScheduleOptions{Every: time.Minute, At: noon, Retry: retry.Fixed(2, time.Second)})
 	f.process(t, 1)
-	equal(t, "due", f.is(t, key, alarm.Pending).Due, noon.Add(time.Second))
+	equal(t, "due", f.is(t, key, alarm.Retrying).Due, noon.Add(time.Second))
 	equal(t, "scheduled", f.get(t, key).Scheduled, noon)
 	f.clock.Advance(time.Second)
 	f.process(t, 1)
 	f.rows(t, 2)
-	r := f.is(t, key, alarm.Pending)
+	r := f.is(t, key, alarm.Scheduled)
 	equal(t, "due", r.Due, noon.Add(time.Minute))
 	equal(t, "attempts", r.Attempts, 0)
 	equal(t, "error", r.Error, "no")

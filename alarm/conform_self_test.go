@@ -40,7 +40,7 @@ func (Conformance) AnAlarmCanScheduleItselfAgainInItsOutcome(t *testing.T, db en
 	})
 	key := f.schedule(t, "x", "a", nil)
 	f.process(t, 1)
-	r := f.is(t, key, alarm.Pending)
+	r := f.is(t, key, alarm.Scheduled)
 	equal(t, "due", r.Due, noon.Add(time.Hour))
 	equal(t, "payload", string(r.Payload), `"again"`)
 	equal(t, "rows of the application", db.Int(t, "select count(*) from written"), 1)
@@ -84,7 +84,7 @@ func (Conformance) RowsOfAnAlarmThatIsScheduledAgainAreCommitted(t *testing.T, d
 	close(release)
 	wait()
 	equal(t, "rows of the application", db.Int(t, "select count(*) from written"), 1)
-	equal(t, "due", f.is(t, key, alarm.Pending).Due, noon.Add(time.Hour))
+	equal(t, "due", f.is(t, key, alarm.Scheduled).Due, noon.Add(time.Hour))
 	equal(t, "stats", f.alarms.Stats(), alarm.Stats{Fired: 1})
 	f.sound(t, 1)
 }

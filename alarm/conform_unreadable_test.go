@@ -62,7 +62,7 @@ func (Conformance) NoAlarmStopsOthers(t *testing.T, db enginetest.Database) {
 	if r := f.is(t, alarm.ID("unruly"), alarm.Failed); !strings.Contains(r.Error, "retry policy") {
 		t.Errorf("the alarm with a strange policy has the error %q", r.Error)
 	}
-	f.is(t, alarm.ID("due_at infinity"), alarm.Pending)
+	f.is(t, alarm.ID("due_at infinity"), alarm.Scheduled)
 	page, _, err := f.alarms.List(enginetest.Context(t), alarm.Filter{}, "", 100)
 	enginetest.NoError(t, err)
 	for _, r := range page {

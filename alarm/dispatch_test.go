@@ -103,7 +103,7 @@ func TestAStopReleasesWhatWasClaimed(t *testing.T) {
 			enginetest.NoError(t, alarms.Drain(ended))
 			r, err := alarms.Get(enginetest.Context(t), alarm.ID("x"))
 			enginetest.NoError(t, err)
-			equal(t, "status", r.Status, alarm.Pending)
+			equal(t, "status", r.Status, alarm.Ready)
 			equal(t, "attempts", r.Attempts+r.Crashes, 0)
 		})
 	}

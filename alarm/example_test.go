@@ -154,11 +154,11 @@ func Example_operate() {
 		panic(err)
 	}
 
-	pending, _, err := alarms.Pending(ctx, alarm.Filter{ActorType: "subscription", ActorID: "7"}, "", 0)
+	upcoming, _, err := alarms.Upcoming(ctx, alarm.Filter{ActorType: "subscription", ActorID: "7"}, "", 0)
 	if err != nil {
 		panic(err)
 	}
-	for _, r := range pending {
+	for _, r := range upcoming {
 		fmt.Println(r.Key, "fires at", r.Due.Format(time.TimeOnly))
 	}
 	if err := alarms.FireNow(ctx, charge); err != nil {

@@ -41,8 +41,8 @@ func TestAChangeMeetsAClaim(t *testing.T) {
 			sessions: func(s *stage, m []mutation) []interleave.Session {
 				return []interleave.Session{s.acts("m", m[0], of.change), s.claim("c", m[1])}
 			},
-			more: both(ends("m", map[any][]string{"done": of.states, "refused processing": {"running old 0"}}),
-				claimed("m", map[any][]int{"done": of.claims, "refused processing": {1}})),
+			more: both(ends("m", map[any][]string{"done": of.states, "refused running": {"running old 0"}}),
+				claimed("m", map[any][]int{"done": of.claims, "refused running": {1}})),
 			mutants: mutants,
 		}.run)
 	}
@@ -59,7 +59,7 @@ func TestAChangeMeetsAnOutcome(t *testing.T) {
 			sessions: func(s *stage, m []mutation) []interleave.Session {
 				return []interleave.Session{s.acts("m", m[0], of.change), s.outcome("o", m[1], 1, true, fired, 1)}
 			},
-			more: ends("m", map[any][]string{"done": {of.state}, "refused processing": {"ready old 60"}}),
+			more: ends("m", map[any][]string{"done": {of.state}, "refused running": {"ready old 60"}}),
 			mutants: map[string][]mutation{
 				"a change that does not look whether the alarm runs": {blind, nil},
 			},
@@ -168,7 +168,7 @@ func TestARetryMeetsASchedule(t *testing.T) {
 		sessions: func(s *stage, m []mutation) []interleave.Session {
 			return []interleave.Session{s.acts("r", m[0], retries(1)), s.acts("s", m[1], schedules(1, inAnHour))}
 		},
-		more: ends("r", map[any][]string{"done": {"ready new 3600"}, "refused pending": {"ready new 3600"}}),
+		more: ends("r", map[any][]string{"done": {"ready new 3600"}, "refused scheduled": {"ready new 3600"}}),
 		mutants: map[string][]mutation{
 			"a schedule without the lock":                          {nil, hasty},
 			"a retry that does not look whether the alarm is dead": {restless, nil},

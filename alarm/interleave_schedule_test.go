@@ -74,7 +74,7 @@ func TestACheckedScheduleMeetsASchedule(t *testing.T) {
 	checks := func(a *Alarms, tx *perdure.Tx) (any, error) {
 		err := a.ScheduleIn(tx, x(1), "a", "checked", &checked)
 		if errors.Is(err, taken) {
-			return nil, &perdure.StateError{Kind: "alarm", ID: x(1).String(), Status: string(Pending)}
+			return nil, &perdure.StateError{Kind: "alarm", ID: x(1).String(), Status: string(Ready)}
 		}
 		return "done", err
 	}
@@ -82,7 +82,7 @@ func TestACheckedScheduleMeetsASchedule(t *testing.T) {
 		run, err := runs(tx)
 		var before *Record
 		if err == nil {
-			err = run(a.rt.Store.LockAlarm(x(1).stored(), func(r store.Alarm) { found := record(r); before = &found })...)
+			err = run(a.rt.Store.LockAlarm(x(1).stored(), func(r store.Alarm) { found := record(r, interleave.Dawn); before = &found })...)
 		}
 		if err != nil || before != nil {
 			return "taken", err

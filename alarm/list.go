@@ -12,34 +12,10 @@ import (
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/host"
+	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/retry"
 )
-
-// Status is where an alarm is in its life.
-type Status string
-
-// The statuses.
-const (
-	// Pending alarms wait for their due time, or for a process.
-	Pending Status = "pending"
-	// Processing alarms are claimed by a process.
-	Processing Status = "processing"
-	// Failed alarms have used up their attempts.
-	Failed Status = "failed"
-	// Quarantined alarms have lost their process too often.
-	Quarantined Status = "quarantined"
-)
-
-// Statuses are all of them. Dead are those of dead letters.
-var (
-	Statuses = []Status{Pending, Processing, Failed, Quarantined}
-	Dead     = []Status{Failed, Quarantined}
-)
-
-// Finished reports whether an alarm with the status is a dead letter: a success removes
-// the alarm.
-func (s Status) Finished() bool { return s == Failed || s == Quarantined }
 
 // Record is an alarm as it is stored.
 type Record struct {
@@ -70,7 +46,7 @@ type Record struct {
 	Created time.Time
 	// LastAttempt is when it was last claimed, zero if it never was.
 	LastAttempt time.Time
-	// Worker and LeaseExpires tell who has it, while it is Processing.
+	// Worker and LeaseExpires tell who has it, while it is Running.
 	Worker       string
 	LeaseExpires time.Time
 }
@@ -107,6 +83,9 @@ func (a *Alarms) List(ctx context.Context, f Filter, cursor string, limit int) (
 	if err != nil {
 		return nil, "", err
 	}
+	if filter.Now, err = a.now(ctx); err != nil {
+		return nil, "", fmt.Errorf("list alarms: %w", err)
+	}
 	if filter.After, err = decodeCursor(cursor); err != nil {
 		return nil, "", err
 	}
@@ -136,30 +115,39 @@ func (a *Alarms) stretch(ctx context.Context, f *store.AlarmFilter, want int) (r
 			return nil, false, err
 		}
 	}
-	err = a.read(ctx, a.rt.Store.ListAlarms(*f, func(row store.Alarm) { records = append(records, record(row)) }))
+	err = a.read(ctx, a.rt.Store.ListAlarms(*f, func(row store.Alarm) { records = append(records, record(row, f.Now)) }))
 	f.After = f.Last
 	return records, more, err
 }
 
-// Pending lists the alarms that wait, for the first time or to be tried again.
-func (a *Alarms) Pending(ctx context.Context, f Filter, cursor string, limit int) ([]Record, string, error) {
-	f.Statuses = []Status{Pending}
+// now returns the time that decides what is due.
+func (a *Alarms) now(ctx context.Context) (now time.Time, err error) {
+	err = a.read(ctx, a.rt.Store.TellTime(a.rt.Now(), func(t time.Time) { now = t }))
+	return now, err
+}
+
+// Upcoming lists the alarms that wait for their due time or for a process, for the first
+// attempt or another one.
+func (a *Alarms) Upcoming(ctx context.Context, f Filter, cursor string, limit int) ([]Record, string, error) {
+	f.Statuses = Waiting
 	return a.List(ctx, f, cursor, limit)
 }
 
 // Due lists the alarms that wait although they are due, by the clock that
 // decides: no process has a handler for them, or all are busy.
 func (a *Alarms) Due(ctx context.Context, f Filter, cursor string, limit int) ([]Record, string, error) {
-	if err := a.read(ctx, a.rt.Store.TellTime(a.rt.Now(), func(t time.Time) { f.DueBy = t })); err != nil {
+	now, err := a.now(ctx)
+	if err != nil {
 		return nil, "", fmt.Errorf("list alarms: %w", err)
 	}
-	return a.Pending(ctx, f, cursor, limit)
+	f.DueBy = now
+	return a.Upcoming(ctx, f, cursor, limit)
 }
 
 // Next returns the alarm that fires next, or a *fault.NotFound if none waits.
 func (a *Alarms) Next(ctx context.Context, f Filter) (Record, error) {
 	for cursor := ""; ; {
-		first, next, err := a.Pending(ctx, f, cursor, 1)
+		first, next, err := a.Upcoming(ctx, f, cursor, 1)
 		switch {
 		case err != nil:
 			return Record{}, err
@@ -178,10 +166,19 @@ func (a *Alarms) Get(ctx context.Context, key Key) (Record, error) {
 		return Record{}, err
 	}
 	var found Record
-	if err := a.read(ctx, a.rt.Store.GetAlarm(key.stored(), func(row store.Alarm) { found = record(row) })); err != nil {
+	if err := a.read(ctx, a.getRecord(key, &found)...); err != nil {
 		return Record{}, fmt.Errorf("get alarm: %w", err)
 	}
 	return found, nil
+}
+
+// getRecord returns the statements that read the time and an alarm.
+func (a *Alarms) getRecord(key Key, found *Record) []sqldb.Stmt {
+	var now time.Time
+	return []sqldb.Stmt{
+		a.rt.Store.TellTime(a.rt.Now(), func(t time.Time) { now = t }),
+		a.rt.Store.GetAlarm(key.stored(), func(row store.Alarm) { *found = record(row, now) }),
+	}
 }
 
 // GetIn is Get inside a unit of work: it sees what the unit has done.
@@ -190,7 +187,7 @@ func (a *Alarms) GetIn(tx *perdure.Tx, key Key) (Record, error) {
 		return Record{}, host.In(tx).Fail(err)
 	}
 	var found Record
-	if err := host.In(tx).Attach(nil, a.rt.Store.GetAlarm(key.stored(), func(row store.Alarm) { found = record(row) })); err != nil {
+	if err := host.In(tx).Attach(nil, a.getRecord(key, &found)...); err != nil {
 		return Record{}, err
 	}
 	return found, host.In(tx).Flush()
@@ -203,7 +200,7 @@ func (a *Alarms) LockIn(tx *perdure.Tx, key Key) (Record, error) {
 	}
 	var found Record
 	lock := a.rt.Store.FindAlarm(key.stored(), func(string) {})
-	if err := host.In(tx).Attach(nil, lock, a.rt.Store.GetAlarm(key.stored(), func(row store.Alarm) { found = record(row) })); err != nil {
+	if err := host.In(tx).Attach(nil, append([]sqldb.Stmt{lock}, a.getRecord(key, &found)...)...); err != nil {
 		return Record{}, err
 	}
 	return found, host.In(tx).Flush()
@@ -214,6 +211,9 @@ func (a *Alarms) Count(ctx context.Context, f Filter) (map[Status]int64, error) 
 	filter, err := f.stored()
 	if err != nil {
 		return nil, err
+	}
+	if filter.Now, err = a.now(ctx); err != nil {
+		return nil, fmt.Errorf("count alarms: %w", err)
 	}
 	counts := map[Status]int64{}
 	if err := a.read(ctx, a.rt.Store.CountAlarms(filter, func(status string, n int64) { counts[Status(status)] = n })); err != nil {
@@ -271,15 +271,15 @@ func decodeCursor(text string) (*store.Alarm, error) {
 	return &store.Alarm{AlarmKey: key.stored(), Due: due}, nil
 }
 
-func record(row store.Alarm) Record {
+func record(row store.Alarm, now time.Time) Record {
 	r := Record{
-		Key: keyOf(row.AlarmKey), Type: row.Type, Payload: json.RawMessage(row.Payload), Status: Status(row.Status),
+		Key: keyOf(row.AlarmKey), Type: row.Type, Payload: json.RawMessage(row.Payload), Status: Status(store.Refine(row.Status, row.Attempts, row.Due, now)),
 		Priority: perdure.Priority(row.Priority), Due: row.Due.UTC(), Scheduled: row.Occurs.UTC(), Cron: value(row.Cron), Zone: value(row.Zone),
 		Missed: perdure.Missed(value(row.Missed)), Attempts: row.Attempts, MaxAttempts: row.MaxAttempts, Crashes: row.Crashes,
 		Error: value(row.Error), Webhook: value(row.Webhook), Created: row.Created.UTC(), LastAttempt: utc(row.LastAttempt), LeaseExpires: utc(row.LeaseExpires),
 		Base: utc(row.Base),
 	}
-	if r.Status == Processing {
+	if r.Status == Running {
 		r.Worker = value(row.Worker) // others may have that of a process that was lost
 	}
 	if row.EveryMicros != nil {

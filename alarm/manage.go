@@ -86,7 +86,7 @@ func (a *Alarms) Retry(ctx context.Context, key Key) error {
 
 // RetryIn is Retry in a unit of work, which fails if the alarm is not dead.
 func (a *Alarms) RetryIn(tx *perdure.Tx, key Key) error {
-	run, row, _, err := a.locked(tx, "retry", key)
+	run, row, now, err := a.locked(tx, "retry", key)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,8 @@ func (a *Alarms) RetryIn(tx *perdure.Tx, key Key) error {
 	items := []string{row.Item}
 	err = run.Run(tx.Context(), a.rt.Store.ReviveAlarms(items, a.rt.Now(), &revived))
 	if err == nil && revived == 0 {
-		err = &perdure.StateError{Kind: "alarm", ID: key.String(), Status: row.Status, Finished: Status(row.Status).Finished()}
+		status := Status(store.Refine(row.Status, row.Attempts, row.Due, now))
+		err = &perdure.StateError{Kind: "alarm", ID: key.String(), Status: string(status), Finished: status.Finished()}
 	}
 	if err == nil {
 		err = run.Run(tx.Context(), a.rt.Store.Alarms().Ready(items))
@@ -141,8 +142,8 @@ func (a *Alarms) change(tx *perdure.Tx, verb string, key Key, stmt func(store.Al
 		err = run.Run(tx.Context(), a.rt.Store.Alarms().Unready(row.Item, &waited))
 	}
 	if err == nil && waited == 0 {
-		if row.Status == string(Pending) { // it was claimed since
-			row.Status = string(Processing)
+		if Status(row.Status).Waits() { // it was claimed since
+			row.Status = string(Running)
 		}
 		err = &perdure.StateError{Kind: "alarm", ID: key.String(), Status: row.Status, Finished: Status(row.Status).Finished()}
 	}
@@ -169,7 +170,7 @@ func (a *Alarms) RetryAll(ctx context.Context, f Filter) (int64, error) {
 		return 0, err
 	}
 	dead := counts[Failed] + counts[Quarantined]
-	if counts[Pending]+counts[Processing] > 0 {
+	if counts[Scheduled]+counts[Ready]+counts[Retrying]+counts[Running] > 0 {
 		return 0, fault.Invalidf("filter", "asks for alarms that are not dead")
 	}
 	total, err := a.inBatches(ctx, f, dead, true, a.reviveItems)
@@ -258,6 +259,9 @@ type act func(run sqldb.Runner, ctx context.Context, items []string, changed *in
 func (a *Alarms) eachOf(ctx context.Context, run sqldb.Runner, filter store.AlarmFilter, skip bool, do act, changed *int64) error {
 	*changed = 0
 	var items []string
+	if err := run.Run(ctx, a.rt.Store.TellTime(a.rt.Now(), func(t time.Time) { filter.Now = t })); err != nil {
+		return err
+	}
 	if err := run.Run(ctx, a.rt.Store.ChooseAlarms(filter, skip, func(item string) { items = append(items, item) })); err != nil || len(items) == 0 {
 		return err
 	}

@@ -60,7 +60,7 @@ func (Conformance) AWebhookAlarmIsAMessage(t *testing.T, db enginetest.Database)
 		&alarm.ScheduleOptions{Every: time.Hour, At: noon, Webhook: "https://example.org/hook", Retry: retry.Fixed(3, time.Second)}))
 	process(t, newAlarms(t, f.eng, nil), 0) // nobody to send it there
 	f.process(t, 1)
-	equal(t, "attempts", f.is(t, key, alarm.Pending).Attempts, 1)
+	equal(t, "attempts", f.is(t, key, alarm.Retrying).Attempts, 1)
 	f.clock.Advance(time.Second)
 	f.process(t, 1)
 	equal(t, "messages", len(to.sent), 2)
@@ -194,7 +194,7 @@ func (Conformance) AReceiverSaysWhenAMessageIsSentAgain(t *testing.T, db enginet
 			f.is(t, key, alarm.Failed)
 			continue
 		}
-		equal(t, c.name+": the next attempt is in", f.is(t, key, alarm.Pending).Due.Sub(f.clock.Now()), c.want)
+		equal(t, c.name+": the next attempt is in", f.is(t, key, alarm.Retrying).Due.Sub(f.clock.Now()), c.want)
 	}
 }
 

@@ -22,7 +22,7 @@ func (p alarmsProcess) Add(ctx context.Context, id string) error {
 func TestOutages(t *testing.T) {
 	t.Parallel()
 	outagetest.Conform(t, outagetest.Kind{
-		Schema: "perdure", Table: "alarms", Items: "alarm_items", Left: "kind = 'custom'",
+		Schema: "perdure", Table: "alarms", Items: "alarm_items", Left: "kind = 'alarm'",
 		Open: func(t *testing.T, db enginetest.Database, o outagetest.Options) outagetest.Process {
 			t.Helper()
 			alarms := newAlarms(t, db.Open(t, &perdure.Options{Clock: o.Clock}), &alarm.Options{Lease: o.Lease, OnError: o.OnError})

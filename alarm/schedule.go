@@ -109,8 +109,10 @@ func (a *Alarms) check(tx *perdure.Tx, row store.NewAlarm, allowed func(*Record)
 		return nil, err
 	}
 	var before *Record
-	lock := a.rt.Store.LockAlarm(row.AlarmKey, func(r store.Alarm) { found := record(r); before = &found })
-	if err := run.Run(tx.Context(), lock...); err != nil {
+	var now time.Time
+	tell := a.rt.Store.TellTime(a.rt.Now(), func(t time.Time) { now = t })
+	lock := a.rt.Store.LockAlarm(row.AlarmKey, func(r store.Alarm) { found := record(r, now); before = &found })
+	if err := run.Run(tx.Context(), append([]sqldb.Stmt{tell}, lock...)...); err != nil {
 		return nil, err
 	}
 	if err := allowed(before); err != nil || before != nil {
@@ -248,7 +250,7 @@ type Cancellation string
 
 // The results.
 const (
-	// Prevented: the alarm was pending. It is removed, and its handler will not run,
+	// Prevented: the alarm waited. It is removed, and its handler will not run,
 	// or not run again.
 	Prevented Cancellation = "prevented"
 	// TooLate: the alarm is removed, but its handler was running or had been run until
@@ -265,7 +267,7 @@ const (
 func (c Cancellation) Removed() bool { return c == Prevented || c == TooLate }
 
 func cancellation(status string) Cancellation {
-	if status == string(Pending) {
+	if status == string(Ready) {
 		return Prevented
 	}
 	return TooLate

@@ -49,7 +49,7 @@ func (Conformance) PayloadsAreSealed(t *testing.T, db enginetest.Database) {
 	_, err := other.alarms.Process(enginetest.Context(t))
 	enginetest.NoError(t, err)
 	equal(t, "fired without the key", len(fired), 0)
-	other.is(t, key, alarm.Pending)
+	other.is(t, key, alarm.Ready)
 	equal(t, "reported", len(errs), 1)
 	clock.Advance(time.Minute)
 	owner.process(t, 1) // becomes a dead letter, with a notification

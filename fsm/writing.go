@@ -10,42 +10,6 @@ import (
 	"github.com/perdure/perdure/internal/work"
 )
 
-// Status is where an instance is in its life.
-type Status string
-
-// The statuses.
-const (
-	// Scheduled instances are due later, Ready instances now.
-	Scheduled Status = "scheduled"
-	Ready     Status = "ready"
-	// Running instances are claimed by a process.
-	Running Status = "running"
-	// Retrying instances wait for another attempt of a step that failed.
-	Retrying Status = "retrying"
-	// AwaitingSignal and AwaitingChildren instances are parked.
-	AwaitingSignal   Status = "awaiting_signal"
-	AwaitingChildren Status = "awaiting_children"
-	// Queued instances wait for their turn in a partition.
-	Queued Status = "queued"
-	// NoWorker instances wait for a process that knows their definition and step.
-	NoWorker Status = "no_worker"
-	// The instance has ended. Done and Stopped are the ends that a step chooses:
-	// with Done and with Stop. A Failed instance gave up: its attempts are
-	// exhausted, its error handler failed, or its deadline passed. A Quarantined
-	// instance has crashed too many processes. Failed and Quarantined instances
-	// are dead letters.
-	Done        Status = "done"
-	Stopped     Status = "stopped"
-	Failed      Status = "failed"
-	Cancelled   Status = "cancelled"
-	Quarantined Status = "quarantined"
-)
-
-// Finished reports whether an instance with the status has ended.
-func (s Status) Finished() bool {
-	return s == Done || s == Stopped || s == Failed || s == Cancelled || s == Quarantined
-}
-
 // writing gathers the outcomes of a group into the sets that are written.
 type writing struct {
 	machines    *Machines

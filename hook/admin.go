@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,7 +41,7 @@ type Record struct {
 	// Due is when it is or was due.
 	Due                   time.Time
 	LastAttempt, Finished time.Time
-	// Worker and LeaseExpires tell who has it, while it is Processing.
+	// Worker and LeaseExpires tell who has it, while it is Running.
 	Worker       string
 	LeaseExpires time.Time
 
@@ -86,7 +87,13 @@ func (a *Admin) List(ctx context.Context, f Filter, cursor string, limit int) ([
 		return nil, "", err
 	}
 	var records []Record
-	if err := a.read(ctx, a.rt.Store.ListHooks(filter, func(h store.Hook) { records = append(records, record(h)) })); err != nil {
+	err = a.snapshot(ctx, func(run effect.Run) error {
+		if err := run(a.rt.Store.TellTime(a.rt.Now(), func(t time.Time) { filter.Now = t })); err != nil {
+			return err
+		}
+		return run(a.rt.Store.ListHooks(filter, func(h store.Hook) { records = append(records, record(h, filter.Now)) }))
+	})
+	if err != nil {
 		return nil, "", fmt.Errorf("list hooks: %w", err)
 	}
 	if len(records) <= limit {
@@ -99,7 +106,9 @@ func (a *Admin) List(ctx context.Context, f Filter, cursor string, limit int) ([
 // Get returns one hook, or a *fault.NotFound.
 func (a *Admin) Get(ctx context.Context, id string) (Record, error) {
 	var found Record
-	if err := a.read(ctx, a.rt.Store.GetHook(id, func(h store.Hook) { found = record(h) })); err != nil {
+	var now time.Time
+	tell := a.rt.Store.TellTime(a.rt.Now(), func(t time.Time) { now = t })
+	if err := a.read(ctx, tell, a.rt.Store.GetHook(id, func(h store.Hook) { found = record(h, now) })); err != nil {
 		return Record{}, fmt.Errorf("get hook: %w", err)
 	}
 	return found, nil
@@ -122,10 +131,10 @@ func (a *Admin) Attempts(ctx context.Context, id string) ([]retry.Attempt, error
 	}
 	last := retry.Attempt{Number: h.Attempts + h.Crashes, Worker: value(h.Worker), Began: utc(h.LastAttempt), Ended: utc(h.Finished)}
 	switch Status(h.Status) {
-	case Processing:
+	case Running:
 		last.Number++
 		last.Outcome = retry.Running
-	case Completed:
+	case Done:
 		last.Outcome = retry.Succeeded
 	default:
 		return attempts, nil
@@ -178,7 +187,7 @@ func (a *Admin) change(tx *perdure.Tx, verb, id string, act func(effect.Run) (st
 	found, err := act(func(stmts ...sqldb.Stmt) error { return runner.Run(tx.Context(), stmts...) })
 	var refused *effect.RefusedError
 	if errors.As(err, &refused) {
-		err = &perdure.StateError{Kind: "hook", ID: id, Status: string(status(refused.Status)), Finished: status(refused.Status).Finished()}
+		err = &perdure.StateError{Kind: "hook", ID: id, Status: refused.Status, Finished: Status(refused.Status).Finished()}
 	}
 	if err != nil {
 		return host.In(tx).Fail(fmt.Errorf("%s hook: %w", verb, err))
@@ -186,7 +195,7 @@ func (a *Admin) change(tx *perdure.Tx, verb, id string, act func(effect.Run) (st
 	return host.In(tx).Attach(func() { a.rt.Hub.Publish("hook/"+found.Namespace, time.Time{}) })
 }
 
-// Purge removes completed and cancelled hooks that ended longer than age ago,
+// Purge removes done and cancelled hooks that ended longer than age ago,
 // and returns how many.
 func (a *Admin) Purge(ctx context.Context, age time.Duration) (int64, error) {
 	if age < 0 {
@@ -231,7 +240,7 @@ func bare(err error) error {
 func (f Filter) stored(cursor string, limit int) (store.HookFilter, error) {
 	stored := store.HookFilter{Namespace: f.Namespace, Name: f.Name, Unit: f.Unit, IDs: f.IDs, Limit: limit}
 	for _, s := range f.Statuses {
-		if !known(s) {
+		if !slices.Contains(Statuses, s) {
 			return stored, fault.Invalidf("status", "%q is unknown", s)
 		}
 		stored.Statuses = append(stored.Statuses, string(s))
@@ -242,15 +251,6 @@ func (f Filter) stored(cursor string, limit int) (store.HookFilter, error) {
 	var err error
 	stored.BeforeCreated, stored.BeforeItem, err = decodeCursor(cursor)
 	return stored, err
-}
-
-func known(s Status) bool {
-	for _, status := range Statuses {
-		if s == status {
-			return true
-		}
-	}
-	return false
 }
 
 // A cursor is the place of the last row of a page.
@@ -268,14 +268,14 @@ func decodeCursor(cursor string) (time.Time, string, error) {
 	return time.UnixMicro(us).UTC(), id, nil
 }
 
-func record(h store.Hook) Record {
+func record(h store.Hook, now time.Time) Record {
 	r := Record{
-		ID: h.ID, item: h.Item, Namespace: h.Namespace, Name: h.Name, Payload: json.RawMessage(h.Payload), Status: status(h.Status),
+		ID: h.ID, item: h.Item, Namespace: h.Namespace, Name: h.Name, Payload: json.RawMessage(h.Payload), Status: Status(store.Refine(h.Status, h.Attempts, h.Due, now)),
 		Priority: perdure.Priority(h.Priority), Attempts: h.Attempts, MaxAttempts: h.MaxAttempts, Crashes: h.Crashes,
 		Error: value(h.Error), Unit: h.Unit, Created: h.Created.UTC(), NextAttempt: utc(h.NextAttempt), Due: h.Due.UTC(),
 		LastAttempt: utc(h.LastAttempt), Finished: utc(h.Finished), LeaseExpires: utc(h.LeaseExpires),
 	}
-	if r.Status == Processing {
+	if r.Status == Running {
 		r.Worker = value(h.Worker) // others have that of their last attempt
 	}
 	_ = json.Unmarshal([]byte(h.Policy), &r.Retry) // shown as it is, if it can be

@@ -136,7 +136,7 @@ func TestCase24And30HandlersThatKillTheirProcess(t *testing.T) {
 			}
 			poison = append(poison, f.trigger(t, "exit", nil))
 			executions := supervise(t, db, func() bool {
-				settled, _, err := f.admin.List(enginetest.Context(t), hook.Filter{Statuses: []hook.Status{hook.Pending, hook.Processing}}, "", 1)
+				settled, _, err := f.admin.List(enginetest.Context(t), hook.Filter{Statuses: append([]hook.Status{hook.Running}, hook.Waiting...)}, "", 1)
 				enginetest.NoError(t, err)
 				return len(settled) == 0
 			})
@@ -148,7 +148,7 @@ func TestCase24And30HandlersThatKillTheirProcess(t *testing.T) {
 				}
 			}
 			for _, id := range append(good, once) {
-				r := f.is(t, id, hook.Completed)
+				r := f.is(t, id, hook.Done)
 				equal(t, "attempts", r.Attempts, 1)
 				if n := times(executions, id); n < 1 || n > r.Crashes+1 {
 					t.Fatalf("%s was executed %d times and crashed %d times", id, n, r.Crashes)

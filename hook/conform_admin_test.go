@@ -73,7 +73,7 @@ func (Conformance) AListIsNarrowedByItsFilter(t *testing.T, db enginetest.Databa
 		{hook.Filter{Name: "good"}, []string{good, waiting, theirs}},
 		{hook.Filter{Namespace: "other", Name: "good"}, []string{theirs}},
 		{hook.Filter{Statuses: []hook.Status{hook.Failed, hook.Quarantined}}, []string{bad}},
-		{hook.Filter{Statuses: []hook.Status{hook.Completed, hook.Failed}}, []string{good, bad}},
+		{hook.Filter{Statuses: []hook.Status{hook.Done, hook.Failed}}, []string{good, bad}},
 		{hook.Filter{Unit: f.get(t, waiting).Unit}, []string{waiting}},
 		{hook.Filter{Name: "none"}, nil},
 	} {
@@ -117,14 +117,14 @@ func (Conformance) AnOperatorRetries(t *testing.T, db enginetest.Database) {
 	f.clock.Advance(time.Minute)
 	for _, id := range []string{failed, waiting, cancelled} {
 		enginetest.NoError(t, f.admin.Retry(ctx, id))
-		r := f.is(t, id, hook.Pending)
+		r := f.is(t, id, hook.Ready)
 		equal(t, "due", r.Due, f.clock.Now())
 		equal(t, "next attempt", r.NextAttempt, time.Time{})
 		equal(t, "attempts", r.Attempts, 0)
 		equal(t, "finished", r.Finished, time.Time{})
 	}
 	f.process(t, 3)
-	equal(t, "error that is kept", f.is(t, failed, hook.Completed).Error, "ill")
+	equal(t, "error that is kept", f.is(t, failed, hook.Done).Error, "ill")
 }
 
 func (Conformance) AnOperatorCancels(t *testing.T, db enginetest.Database) {
@@ -143,7 +143,7 @@ func (Conformance) AnOperatorCancels(t *testing.T, db enginetest.Database) {
 	enginetest.Eventually(t, "the hook runs", func() bool { return f.runs.count() == 1 && f.clock.Timers() == 3 })
 
 	retried := enginetest.As[*perdure.StateError](t, f.admin.Retry(ctx, running))
-	equal(t, "status", hook.Status(retried.Status), hook.Processing)
+	equal(t, "status", hook.Status(retried.Status), hook.Running)
 	enginetest.As[*perdure.StateError](t, f.admin.Delete(ctx, running))
 	enginetest.NoError(t, f.admin.Cancel(ctx, running))
 	f.clock.Advance(500 * time.Millisecond) // the next look
@@ -173,14 +173,14 @@ func (Conformance) WhatIsDoneIsKeptForItsRetention(t *testing.T, db enginetest.D
 	f.clock.Advance(time.Hour - time.Microsecond)
 	sweeps := f.trigger(t, "a", nil)
 	f.process(t, 1) // sweeps, but it is too early
-	f.is(t, done, hook.Completed)
+	f.is(t, done, hook.Done)
 
 	f.clock.Advance(30 * time.Minute)
 	f.trigger(t, "a", nil)
 	f.process(t, 1) // sweeps again
 	equal(t, "rows", f.hooksRows(t), 3)
 	f.is(t, failed, hook.Failed)
-	f.is(t, sweeps, hook.Completed)
+	f.is(t, sweeps, hook.Done)
 
 	removed, err := f.admin.Purge(ctx, time.Hour)
 	enginetest.NoError(t, err)
@@ -195,7 +195,7 @@ func (Conformance) WhatIsDoneIsKeptForItsRetention(t *testing.T, db enginetest.D
 
 func (Conformance) APurgeRemovesManyBatches(t *testing.T, db enginetest.Database) {
 	f := newFixture(t, db, nil)
-	fill(t, db, 2500, "completed")
+	fill(t, db, 2500, "done")
 	removed, err := f.admin.Purge(enginetest.Context(t), time.Hour)
 	enginetest.NoError(t, err)
 	equal(t, "removed", removed, 2500)

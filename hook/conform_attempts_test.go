@@ -118,11 +118,11 @@ func (Conformance) AWorkerThatLostItsClaimRecordsNoAttempt(t *testing.T, db engi
 	f.run(t, host.Of(f.eng).Store.Hooks().Ready([]string{id})) // as the reaper does
 	define(t, other, "a", func(context.Context, string) error { return nil })
 	process(t, other, 1)
-	f.is(t, id, hook.Completed)
+	f.is(t, id, hook.Done)
 	close(release)
 	wait()
 	equal(t, "recorded", f.recorded(t), 0)
-	equal(t, "attempts", f.is(t, id, hook.Completed).Attempts, 1)
+	equal(t, "attempts", f.is(t, id, hook.Done).Attempts, 1)
 }
 
 func (f *fixture) run(t testing.TB, stmts ...sqldb.Stmt) {
@@ -141,7 +141,7 @@ func (Conformance) AnOutcomeThatIsRolledBackLeavesNoAttempt(t *testing.T, db eng
 	db.Exec(t, refuseEnds[db.Name])
 	process(t, f.hooks, 1)
 	equal(t, "recorded", f.recorded(t), 0)
-	equal(t, "attempts", f.is(t, id, hook.Pending).Attempts, 0)
+	equal(t, "attempts", f.is(t, id, hook.Scheduled).Attempts, 0)
 }
 
 func (Conformance) AnAttemptThatIsCancelledIsTold(t *testing.T, db enginetest.Database) {

@@ -63,7 +63,7 @@ func (c *crashes) add(crash perdure.Crash) {
 }
 
 // Correction 13 of the design: without claims every dispatcher runs every hook,
-// and one that crashed stays "processing" for ever.
+// and one that crashed stays "running" for ever.
 func (Conformance) Case22And23AnExpiredClaimIsRunAgainAndALiveOneIsNot(t *testing.T, db enginetest.Database) {
 	var seen crashes
 	f := newFixture(t, db, &hook.Options{OnCrash: seen.add})
@@ -72,13 +72,13 @@ func (Conformance) Case22And23AnExpiredClaimIsRunAgainAndALiveOneIsNot(t *testin
 	f.abandon(t, 30*time.Second)
 	f.clock.Advance(30*time.Second - time.Microsecond)
 	f.process(t, 0)
-	r := f.is(t, id, hook.Processing)
+	r := f.is(t, id, hook.Running)
 	equal(t, "worker", r.Worker, "dead")
 	equal(t, "lease", r.LeaseExpires, noon.Add(30*time.Second))
 
 	f.clock.Advance(time.Microsecond)
 	f.process(t, 1)
-	r = f.is(t, id, hook.Completed)
+	r = f.is(t, id, hook.Done)
 	equal(t, "attempts", r.Attempts, 1)
 	equal(t, "crashes", r.Crashes, 1)
 	equal(t, "crashes as the handler saw them", f.runs.all()[0].Crashes, 1)
@@ -98,7 +98,7 @@ func (Conformance) Case24AHookThatKeepsCrashingIsQuarantined(t *testing.T, db en
 		f.clock.Advance(10 * time.Second)
 		if n < 3 {
 			f.reap(t)
-			r := f.is(t, id, hook.Pending) // only a crash alone makes it wait
+			r := f.is(t, id, hook.Ready) // only a crash alone makes it wait
 			equal(t, "due", r.Due, f.clock.Now())
 			equal(t, "waits", !r.NextAttempt.IsZero(), false)
 		}
@@ -116,7 +116,7 @@ func (Conformance) Case24AHookThatKeepsCrashingIsQuarantined(t *testing.T, db en
 	enginetest.NoError(t, f.admin.Retry(enginetest.Context(t), id))
 	equal(t, "crashes after a retry", f.get(t, id).Crashes, 0)
 	f.process(t, 1)
-	f.is(t, id, hook.Completed)
+	f.is(t, id, hook.Done)
 }
 
 // SuspectsRunInHalves after two processes were lost with all of them. Other hooks run as
@@ -144,15 +144,15 @@ func (Conformance) SuspectsRunInHalves(t *testing.T, db enginetest.Database) {
 	wait := begin(t, f.hooks)
 	<-started
 	<-started // both run, or this would not end
-	enginetest.Eventually(t, "a hook that is no suspect runs", func() bool { return f.get(t, fresh).Status == hook.Completed })
-	waiting, _, err := f.admin.List(enginetest.Context(t), hook.Filter{Statuses: []hook.Status{hook.Pending}}, "", 0)
+	enginetest.Eventually(t, "a hook that is no suspect runs", func() bool { return f.get(t, fresh).Status == hook.Done })
+	waiting, _, err := f.admin.List(enginetest.Context(t), hook.Filter{Statuses: hook.Waiting}, "", 0)
 	enginetest.NoError(t, err)
 	equal(t, "suspects that wait", len(waiting), 2)
 	equal(t, "more that run", len(started), 0)
 	close(release)
 	wait()
 	for _, id := range ids {
-		r := f.is(t, id, hook.Completed)
+		r := f.is(t, id, hook.Done)
 		equal(t, "crashes", r.Crashes, 2)
 	}
 }
@@ -166,11 +166,11 @@ func (Conformance) AHookThatCrashesAloneWaits(t *testing.T, db enginetest.Databa
 		f.abandon(t, 10*time.Second)
 		f.clock.Advance(10 * time.Second)
 		process(t, newHooks(t, f.eng, f.hooks.Namespace(), &hook.Options{MaxCrashes: 9}), 0)
-		wait := time.Duration(0)
+		wait, status := time.Duration(0), hook.Ready
 		if n > 2 {
-			wait = time.Duration(n-1) * time.Second
+			wait, status = time.Duration(n-1)*time.Second, hook.Scheduled
 		}
-		equal(t, "due", f.is(t, id, hook.Pending).Due, f.clock.Now().Add(wait))
+		equal(t, "due", f.is(t, id, status).Due, f.clock.Now().Add(wait))
 		f.clock.Advance(wait)
 	}
 }
@@ -203,7 +203,7 @@ func (Conformance) Case25ALongHandlerIsKeptAliveByHeartbeats(t *testing.T, db en
 	}
 	close(release)
 	wait()
-	r := f.is(t, id, hook.Completed)
+	r := f.is(t, id, hook.Done)
 	equal(t, "attempts", r.Attempts, 1)
 	equal(t, "crashes", r.Crashes, 0)
 }
@@ -226,7 +226,7 @@ func (Conformance) Case25TheOutcomeOfAStaleClaimIsDropped(t *testing.T, db engin
 		successor := newHooks(t, eng, "test", nil)
 		define(t, successor, "a", fail)
 		process(t, successor, 1)
-		before := f.is(t, id, hook.Pending)
+		before := f.is(t, id, hook.Retrying)
 		equal(t, "attempts", before.Attempts, 1)
 		equal(t, "crashes", before.Crashes, 1)
 
@@ -260,7 +260,7 @@ func (Conformance) Case27AClaimThatIsTakenAwayTakesNoOtherWithIt(t *testing.T, d
 			f.is(t, id, hook.Cancelled)
 			continue
 		}
-		f.is(t, id, hook.Completed)
+		f.is(t, id, hook.Done)
 	}
 }
 
@@ -314,7 +314,7 @@ func (Conformance) Case28TwoEnginesRunEachHookOnce(t *testing.T, db enginetest.D
 			t.Fatalf("hook %s ran %d times", key, times)
 		}
 	}
-	equal(t, "completed", db.Int(t, "select count(*) from "+db.Table("perdure", "hooks")+" where status = 'completed' and attempts = 1 and crashes = 0"), n)
+	equal(t, "done", db.Int(t, "select count(*) from "+db.Table("perdure", "hooks")+" where status = 'done' and attempts = 1 and crashes = 0"), n)
 }
 
 func (Conformance) AStopReleasesWhatDidNotFinishAtNoCost(t *testing.T, db enginetest.Database) {
@@ -330,7 +330,7 @@ func (Conformance) AStopReleasesWhatDidNotFinishAtNoCost(t *testing.T, db engine
 	over, cancel := context.WithCancel(enginetest.Context(t))
 	cancel()
 	enginetest.NoError(t, f.hooks.Drain(over))
-	r := f.is(t, id, hook.Pending)
+	r := f.is(t, id, hook.Ready)
 	equal(t, "attempts", r.Attempts, 0)
 	equal(t, "crashes", r.Crashes, 0)
 	equal(t, "error", r.Error, "")

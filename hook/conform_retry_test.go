@@ -29,7 +29,7 @@ func (f *fixture) delays(t testing.TB, id string) []time.Duration {
 		if r.Status == hook.Failed {
 			return delays
 		}
-		equal(t, "status", r.Status, hook.Pending)
+		equal(t, "status", r.Status, hook.Retrying)
 		delays = append(delays, r.NextAttempt.Sub(f.clock.Now()))
 		f.clock.Set(r.NextAttempt)
 	}
@@ -114,7 +114,7 @@ func (Conformance) Case18SuccessAfterFailuresKeepsTheLastError(t *testing.T, db 
 		f.clock.Advance(time.Hour)
 	}
 	f.process(t, 0)
-	r := f.is(t, id, hook.Completed)
+	r := f.is(t, id, hook.Done)
 	equal(t, "attempts", r.Attempts, 3)
 	equal(t, "error", r.Error, "not yet")
 	equal(t, "next attempt", r.NextAttempt, time.Time{})
@@ -127,14 +127,14 @@ func (Conformance) Case19AHookWithoutAHandlerWaits(t *testing.T, db enginetest.D
 	id := f.trigger(t, "unknown", nil)
 	f.trigger(t, "known", nil)
 	f.process(t, 1)
-	r := f.is(t, id, hook.Pending)
+	r := f.is(t, id, hook.Ready)
 	equal(t, "attempts", r.Attempts, 0)
 	equal(t, "error", r.Error, "")
 
 	deployed := newHooks(t, f.eng, "test", nil)
 	define(t, deployed, "unknown", func(context.Context, string) error { return nil })
 	process(t, deployed, 1)
-	f.is(t, id, hook.Completed)
+	f.is(t, id, hook.Done)
 }
 
 func (Conformance) Case20OneThatFailsDoesNotStopTheOthers(t *testing.T, db enginetest.Database) {
@@ -143,9 +143,9 @@ func (Conformance) Case20OneThatFailsDoesNotStopTheOthers(t *testing.T, db engin
 	f.handle(t, "bad", fail)
 	ids := []string{f.trigger(t, "good", nil), f.trigger(t, "bad", nil), f.trigger(t, "good", nil)}
 	f.process(t, 3)
-	f.is(t, ids[0], hook.Completed)
-	f.is(t, ids[1], hook.Pending)
-	f.is(t, ids[2], hook.Completed)
+	f.is(t, ids[0], hook.Done)
+	f.is(t, ids[1], hook.Retrying)
+	f.is(t, ids[2], hook.Done)
 }
 
 func (Conformance) Case21APanicIsAFailedAttempt(t *testing.T, db enginetest.Database) {
@@ -177,7 +177,7 @@ func (Conformance) APayloadThatDoesNotDecodeIsAFailedAttempt(t *testing.T, db en
 	define(t, f.hooks, "a", func(context.Context, struct{ N int }) error { t.Error("the handler ran"); return nil })
 	id := f.trigger(t, "a", nil) // a text
 	f.process(t, 1)
-	r := f.is(t, id, hook.Pending)
+	r := f.is(t, id, hook.Retrying)
 	if r.Attempts != 1 || !strings.Contains(r.Error, "decode payload") {
 		t.Fatalf("attempts %d, error %q", r.Attempts, r.Error)
 	}
@@ -215,7 +215,7 @@ func (Conformance) AHandlerThatTakesTooLongHasFailed(t *testing.T, db enginetest
 	enginetest.NoError(t, err)
 	id := f.trigger(t, "slow", nil)
 	f.process(t, 1)
-	r := f.is(t, id, hook.Pending)
+	r := f.is(t, id, hook.Retrying)
 	equal(t, "error", r.Error, context.DeadlineExceeded.Error())
 	equal(t, "attempts", r.Attempts, 1)
 }
@@ -239,7 +239,7 @@ func (Conformance) AHandlerThatIgnoresItsContextLosesItsSlot(t *testing.T, db en
 		return f.get(t, deaf).Status == hook.Failed
 	})
 	wait()
-	f.is(t, next, hook.Completed)
+	f.is(t, next, hook.Done)
 	if r := f.get(t, deaf); !strings.Contains(r.Error, "did not return") {
 		t.Fatalf("error is %q", r.Error)
 	}
@@ -254,11 +254,11 @@ func (Conformance) Case26AFastHookIsDoneWhileASlowOneRuns(t *testing.T, db engin
 	f.handle(t, "fast", nil)
 	slow, fast := f.trigger(t, "slow", nil), f.trigger(t, "fast", nil)
 	wait := begin(t, f.hooks)
-	enginetest.Eventually(t, "the fast hook is completed", func() bool { return f.get(t, fast).Status == hook.Completed })
-	f.is(t, slow, hook.Processing)
+	enginetest.Eventually(t, "the fast hook is completed", func() bool { return f.get(t, fast).Status == hook.Done })
+	f.is(t, slow, hook.Running)
 	close(release)
 	wait()
-	f.is(t, slow, hook.Completed)
+	f.is(t, slow, hook.Done)
 }
 
 func (Conformance) Case29NoMoreRunThanThereAreSlots(t *testing.T, db enginetest.Database) {
@@ -282,13 +282,13 @@ func (Conformance) Case29NoMoreRunThanThereAreSlots(t *testing.T, db enginetest.
 	for range 16 {
 		<-started
 	}
-	equal(t, "processing", count(hook.Processing), 16)
-	equal(t, "pending", count(hook.Pending), 1)
+	equal(t, "running", count(hook.Running), 16)
+	equal(t, "ready", count(hook.Ready), 1)
 	release <- struct{}{} // one finishes
 	<-started             // the last one begins
 	close(release)
 	wait()
-	equal(t, "completed", count(hook.Completed), 17)
+	equal(t, "done", count(hook.Done), 17)
 }
 
 // More hooks than one transaction changes, with others between them.

@@ -39,7 +39,7 @@ func (Conformance) Case01ACommitStoresOnePendingHook(t *testing.T, db enginetest
 		t.Fatalf("there are %d hooks and the cursor %q, want one hook", len(found), next)
 	}
 	r := found[0]
-	equal(t, "status", r.Status, hook.Pending)
+	equal(t, "status", r.Status, hook.Ready)
 	equal(t, "attempts", r.Attempts, 0)
 	equal(t, "crashes", r.Crashes, 0)
 	equal(t, "next attempt", r.NextAttempt, time.Time{})
@@ -122,7 +122,7 @@ func (Conformance) Case04And05AHookWaitsForItsTime(t *testing.T, db enginetest.D
 	id := f.trigger(t, "remind", &hook.TriggerOptions{At: at})
 	f.process(t, 0)
 	equal(t, "runs", f.runs.count(), 0)
-	equal(t, "next attempt", f.is(t, id, hook.Pending).NextAttempt, at)
+	equal(t, "next attempt", f.is(t, id, hook.Scheduled).NextAttempt, at)
 
 	f.clock.Set(at.Add(-time.Microsecond))
 	f.process(t, 0)
@@ -130,7 +130,7 @@ func (Conformance) Case04And05AHookWaitsForItsTime(t *testing.T, db enginetest.D
 	f.process(t, 1)
 	f.process(t, 0)
 	equal(t, "runs", f.runs.count(), 1)
-	f.is(t, id, hook.Completed)
+	f.is(t, id, hook.Done)
 	equal(t, "due as the handler saw it", f.runs.all()[0].Due, at)
 }
 
@@ -163,7 +163,7 @@ func (Conformance) Case08ARetryFollowsThePolicyAndNotAt(t *testing.T, db enginet
 	late := at.Add(time.Minute)
 	f.clock.Set(late)
 	f.process(t, 1)
-	r := f.is(t, id, hook.Pending)
+	r := f.is(t, id, hook.Retrying)
 	equal(t, "next attempt", r.NextAttempt, late.Add(7*time.Second))
 	equal(t, "due", r.Due, late.Add(7*time.Second))
 	equal(t, "last attempt", r.LastAttempt, late)
@@ -205,8 +205,8 @@ func (Conformance) Case10ANamespaceIsItsOwn(t *testing.T, db enginetest.Database
 	mine := f.trigger(t, "same", nil)
 	theirs := trigger(t, f.eng, other, "same", nil)
 	f.process(t, 1)
-	f.is(t, mine, hook.Completed)
-	r := f.is(t, theirs, hook.Pending)
+	f.is(t, mine, hook.Done)
+	r := f.is(t, theirs, hook.Ready)
 	equal(t, "attempts", r.Attempts, 0)
 	enginetest.NoError(t, f.admin.Cancel(enginetest.Context(t), theirs))
 }
@@ -339,7 +339,7 @@ func (Conformance) DueHooksRunByPriorityAndThenByDueTime(t *testing.T, db engine
 			t.Fatalf("run %d was of %+v, want %s", i+1, info, want[i])
 		}
 	}
-	f.is(t, urgent, hook.Pending)
+	f.is(t, urgent, hook.Scheduled)
 }
 
 func (Conformance) AJoinedTransactionCarriesTheHook(t *testing.T, db enginetest.Database) {

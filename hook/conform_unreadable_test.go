@@ -42,9 +42,9 @@ func (Conformance) NoHookStopsOthers(t *testing.T, db enginetest.Database) {
 
 	f.process(t, 6)
 	for _, id := range []string{early, fine} {
-		equal(t, "status", f.get(t, id).Status, hook.Completed)
+		equal(t, "status", f.get(t, id).Status, hook.Done)
 	}
-	equal(t, "status", f.get(t, never).Status, hook.Pending)
+	equal(t, "status", f.get(t, never).Status, hook.Scheduled)
 	if r := f.get(t, strange); !strings.Contains(r.Error, "payload") {
 		t.Errorf("the hook with a strange payload is %s: %q", r.Status, r.Error)
 	}

@@ -207,7 +207,7 @@ func ExampleAdmin() {
 	fmt.Println(again.Status, err)
 	// Output:
 	// welcome-ada failed 1 mail server is down
-	// completed <nil>
+	// done <nil>
 }
 
 // Each attempt is told: when it was made, what it came to, and why.

@@ -36,7 +36,7 @@ func TestDeathAtEveryCommitBoundary(t *testing.T) {
 				f.process(t, 0) // the lease still holds
 				f.clock.Advance(10 * time.Second)
 				f.process(t, want.again)
-				r := f.is(t, id, hook.Completed)
+				r := f.is(t, id, hook.Done)
 				equal(t, "attempts", r.Attempts, 1)
 				equal(t, "crashes", r.Crashes, want.crashes)
 				equal(t, "executions", f.runs.count(), want.executions)

@@ -37,7 +37,6 @@ import (
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/effect"
 	"github.com/perdure/perdure/internal/host"
-	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/retry"
 )
 
@@ -197,33 +196,3 @@ func (o Options) validate() error {
 	}
 	return o.Retry.Validate()
 }
-
-// Status is where a hook is in its life.
-type Status string
-
-// The statuses.
-const (
-	// Pending hooks wait for their due time, or for a process.
-	Pending Status = "pending"
-	// Processing hooks are claimed by a process.
-	Processing Status = "processing"
-	// Completed hooks succeeded.
-	Completed Status = "completed"
-	// Failed hooks have used up their attempts.
-	Failed Status = "failed"
-	// Quarantined hooks have lost their process too often.
-	Quarantined Status = "quarantined"
-	// Cancelled hooks were cancelled by an operator.
-	Cancelled Status = "cancelled"
-)
-
-// Statuses are all of them.
-var Statuses = []Status{Pending, Processing, Completed, Failed, Quarantined, Cancelled}
-
-// Finished reports whether a hook with the status is finished.
-func (s Status) Finished() bool {
-	return s == Completed || s == Failed || s == Quarantined || s == Cancelled
-}
-
-// status turns a stored status into ours.
-func status(s store.HookStatus) Status { return Status(s) }

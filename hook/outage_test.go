@@ -28,7 +28,7 @@ func (p hooksProcess) Add(ctx context.Context, id string) error {
 func TestOutages(t *testing.T) {
 	t.Parallel()
 	outagetest.Conform(t, outagetest.Kind{
-		Schema: "perdure", Table: "hooks", Items: "hook_items", Left: "status <> 'completed'",
+		Schema: "perdure", Table: "hooks", Items: "hook_items", Left: "status <> 'done'",
 		Open: func(t *testing.T, db enginetest.Database, o outagetest.Options) outagetest.Process {
 			t.Helper()
 			eng := db.Open(t, &perdure.Options{Clock: o.Clock})

@@ -70,7 +70,7 @@ func TestAProgramServesTheMetricsOfItsEngine(t *testing.T) {
 		`perdure_work_claimed_total{kind="hook",queue="shop"} 1`,
 		`perdure_work_duration_seconds_bucket{kind="hook",queue="shop",le="+Inf"} 1`,
 		`perdure_work_duration_seconds_count{kind="hook",queue="shop"} 1`,
-		`perdure_queue_depth{kind="hook",state="pending"} 0`,
+		`perdure_queue_depth{kind="hook",state="ready"} 0`,
 	} {
 		if !strings.Contains(text, line) {
 			t.Errorf("no line %s in\n%s", line, text)

@@ -21,8 +21,8 @@ func RequireScheduled[P any](t testing.TB, eng *perdure.Engine, key alarm.Key) P
 	if err != nil {
 		t.Fatalf("alarm %s is not scheduled: %v", key, err)
 	}
-	if found.Status != alarm.Pending {
-		t.Fatalf("alarm %s is %s, want %s", key, found.Status, alarm.Pending)
+	if !found.Status.Waits() {
+		t.Fatalf("alarm %s is %s, want one of %v", key, found.Status, alarm.Waiting)
 	}
 	if err := json.Unmarshal(found.Payload, &payload); err != nil {
 		t.Fatalf("decode payload of alarm %s: %v", key, err)

@@ -48,7 +48,7 @@ func Drain(t testing.TB, processors ...dispatch.Processor) int {
 // the first time or again, oldest first.
 func Triggered(t testing.TB, eng *perdure.Engine, namespace, name string) []hook.Record {
 	t.Helper()
-	filter := hook.Filter{Namespace: namespace, Name: name, Statuses: []hook.Status{hook.Pending}}
+	filter := hook.Filter{Namespace: namespace, Name: name, Statuses: hook.Waiting}
 	var all []hook.Record
 	for cursor := ""; ; {
 		page, next, err := hook.NewAdmin(eng).List(t.Context(), filter, cursor, hook.MaxLimit)

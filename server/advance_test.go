@@ -202,7 +202,7 @@ func (m *timeMachine) settled(path string) object {
 		if due := firstDue(before["timers"]); !due.IsZero() && !due.After(m.now()) {
 			return false
 		}
-		for _, h := range m.want(http.StatusOK, http.MethodGet, "/v1/hooks?namespace=actor&status=pending&status=processing", nil).list() {
+		for _, h := range m.want(http.StatusOK, http.MethodGet, "/v1/hooks?namespace=actor&status=scheduled&status=ready&status=retrying&status=running", nil).list() {
 			if !strings.HasSuffix(h.text("name"), "manual") { // which nobody ends
 				return false
 			}

@@ -38,7 +38,7 @@ var hostileJSON = []string{
 var usual = []string{
 	"order", "shop", "mail", "door", "front", "back", "nightly", "charge", "ship", "approved", "OPEN", "CLOSE", "BREAK", "default", "hooks", "instances", "tasks", "alarms", "actors",
 	"door.open", "closed", "cancel", "retry", "client:ada", "service:mill", "1", "2", "5m", "1h", "@every 1h", "0 3 * * *", "UTC", "2030-01-31T09:30:00Z", "viewer", "http://127.0.0.1:9/step",
-	"fuzzed", "live", "failed", "pending", "alarm", "*", `"x"`, "test",
+	"fuzzed", "live", "failed", "scheduled", "alarm", "*", `"x"`, "test",
 }
 
 // found are ids that answers had, so that requests name things that exist.

@@ -79,7 +79,7 @@ func (v tour) slashes() {
 	if acts := v.get("/v1/audit?kind=alarms&target=order/4/2/x").list(); len(acts) != 1 || acts[0]["after"] == nil {
 		v.Errorf("acts on the alarm: %v", acts)
 	}
-	done := v.post("/v1/alarms/actions", object{"action": "fire", "filter": object{"type": "slash", "status": []string{"pending"}}})
+	done := v.post("/v1/alarms/actions", object{"action": "fire", "filter": object{"type": "slash", "status": []string{"scheduled"}}})
 	if done["done"] != 2.0 {
 		v.Errorf("fired: %v", done)
 	}
@@ -111,7 +111,7 @@ func (v tour) purges() {
 		return
 	}
 	task := v.post("/v1/tasks", object{"type": "db_function", "payload": object{"db_function": "no.such"}, "delay": "1h"}).text("id")
-	if t := v.get("/v1/tasks/" + task); t.text("type") != "db_function" || t.text("status") != "pending" || t.text("scheduled_at") <= t.text("enqueued_at") {
+	if t := v.get("/v1/tasks/" + task); t.text("type") != "db_function" || t.text("status") != "scheduled" || t.text("scheduled_at") <= t.text("enqueued_at") {
 		v.Errorf("the task: %v", t)
 	}
 	now := map[string]string{enginetest.Postgres: "now()", enginetest.SQLite: "1"}[v.db.Name]

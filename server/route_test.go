@@ -190,9 +190,9 @@ func (v tour) tasks() {
 	v.Helper()
 	mail := object{"from": "shop@example.com", "to": "ada@example.com", "subject": "Hi", "text": "Hello"}
 	v.post("/v1/processes/email", object{"payload": mail, "at": "2100-01-01T00:00:00Z"})
-	rows := v.get("/v1/tasks?status=pending").list()
+	rows := v.get("/v1/tasks?status=scheduled&status=ready").list()
 	if len(rows) == 0 {
-		v.Fatal("no task is pending")
+		v.Fatal("no task waits")
 	}
 	id := rows[0].text("id")
 	v.get("/v1/tasks/" + id)
@@ -297,7 +297,7 @@ func (v tour) timers(path string) {
 		v.Fatalf("timers: %v", timers)
 	}
 	timer := path + "/timers/" + url.PathEscape(timers[0].text("key"))
-	for _, filter := range []string{"", "&actor=door/front", "&status=pending&type=" + url.QueryEscape(timers[0].text("type"))} {
+	for _, filter := range []string{"", "&actor=door/front", "&status=scheduled&type=" + url.QueryEscape(timers[0].text("type"))} {
 		delays := v.get("/v1/alarms?kind=timer" + filter).list()
 		if len(delays) != 1 || delays[0].text("id") != "door/front/"+timers[0].text("key") || delays[0].text("due_at") != timers[0].text("due_at") || delays[0].text("kind") != "timer" {
 			v.Errorf("delays as alarms%s: %v", filter, delays)

@@ -17,33 +17,6 @@ import (
 	"github.com/perdure/perdure/internal/unit"
 )
 
-// Status is where a task is in its life.
-type Status string
-
-// The statuses.
-const (
-	// Pending tasks wait for their due time, or for a worker.
-	Pending Status = "pending"
-	// Processing tasks are claimed by a worker.
-	Processing Status = "processing"
-	// Completed tasks were run to their end.
-	Completed Status = "completed"
-	// Failed tasks could not be run to their end, as often as they were tried.
-	Failed Status = "failed"
-	// Quarantined tasks have lost their worker too often.
-	Quarantined Status = "quarantined"
-	// Cancelled tasks were cancelled by an operator or by a supervisor.
-	Cancelled Status = "cancelled"
-)
-
-// Statuses are all of them.
-var Statuses = []Status{Pending, Processing, Completed, Failed, Quarantined, Cancelled}
-
-// Finished reports whether a task with the status is finished.
-func (s Status) Finished() bool {
-	return s == Completed || s == Failed || s == Quarantined || s == Cancelled
-}
-
 // Record is a task as it is stored.
 type Record struct {
 	ID      int64
@@ -59,7 +32,7 @@ type Record struct {
 	Enqueued, Scheduled time.Time
 	// Dequeued is when it was last claimed.
 	Dequeued, Finished time.Time
-	// Worker and LeaseExpires tell who has it, while it is Processing.
+	// Worker and LeaseExpires tell who has it, while it is Running.
 	Worker       string
 	LeaseExpires time.Time
 }
@@ -117,7 +90,10 @@ func (a *Admin) List(ctx context.Context, f Filter, cursor string, limit int) ([
 		filter.Statuses = append(filter.Statuses, string(s))
 	}
 	var records []Record
-	if err := a.read(ctx, a.rt.Store.ListTasks(filter, func(t store.TaskRow) { records = append(records, recordOf(t)) })); err != nil {
+	if err := a.read(ctx, a.tellTime(&filter.Now)); err != nil {
+		return nil, "", fmt.Errorf("list tasks: %w", err)
+	}
+	if err := a.read(ctx, a.rt.Store.ListTasks(filter, func(t store.TaskRow) { records = append(records, recordOf(t, filter.Now)) })); err != nil {
 		return nil, "", fmt.Errorf("list tasks: %w", err)
 	}
 	records, next := cut(records, limit, func(r Record) int64 { return r.ID })
@@ -167,7 +143,8 @@ func cut[R any](rows []R, limit int, id func(R) int64) ([]R, string) {
 // Get returns one task, or a *fault.NotFound.
 func (a *Admin) Get(ctx context.Context, id int64) (Record, error) {
 	var found Record
-	if err := a.read(ctx, a.rt.Store.GetTask(id, func(t store.TaskRow) { found = recordOf(t) })); err != nil {
+	var now time.Time
+	if err := a.read(ctx, a.tellTime(&now), a.rt.Store.GetTask(id, func(t store.TaskRow) { found = recordOf(t, now) })); err != nil {
 		return Record{}, fmt.Errorf("get task: %w", err)
 	}
 	return found, nil
@@ -202,7 +179,8 @@ func (a *Admin) CancelIn(tx *perdure.Tx, id int64) error {
 func (a *Admin) change(tx *perdure.Tx, verb string, id int64, stmts func(int64, store.Now, *int64) []sqldb.Stmt) error {
 	var changed int64
 	var found Record
-	get := a.rt.Store.GetTask(id, func(t store.TaskRow) { found = recordOf(t) })
+	var now time.Time
+	get := a.rt.Store.GetTask(id, func(t store.TaskRow) { found = recordOf(t, now) })
 	exists := get.Done
 	get.Done = func(rows int64) error {
 		err := exists(rows)
@@ -215,10 +193,10 @@ func (a *Admin) change(tx *perdure.Tx, verb string, id int64, stmts func(int64, 
 		return nil
 	}
 	committed := func() { a.rt.Hub.Publish(topic, time.Time{}) }
-	return host.In(tx).Attach(committed, append(stmts(id, a.rt.Now(), &changed), get)...)
+	return host.In(tx).Attach(committed, append(stmts(id, a.rt.Now(), &changed), a.tellTime(&now), get)...)
 }
 
-// Purge removes tasks that were completed or cancelled longer than age ago, on
+// Purge removes tasks that were done or cancelled longer than age ago, on
 // PostgreSQL at least an hour, and errors that are older, and returns how many.
 func (a *Admin) Purge(ctx context.Context, age time.Duration) (tasks, errors int64, err error) {
 	if age < 0 {
@@ -278,7 +256,12 @@ func (a *Admin) Lint(ctx context.Context) (problems []string, err error) {
 	return problems, nil
 }
 
-func (a *Admin) read(ctx context.Context, stmt sqldb.Stmt) error {
+// tellTime returns the statement that reads the time that decides what is due.
+func (a *Admin) tellTime(now *time.Time) sqldb.Stmt {
+	return a.rt.Store.TellTime(a.rt.Now(), func(t time.Time) { *now = t })
+}
+
+func (a *Admin) read(ctx context.Context, stmts ...sqldb.Stmt) error {
 	ctx, cancel := context.WithTimeout(ctx, a.rt.Timeout)
 	defer cancel()
 	tx, err := a.rt.DB.Begin(ctx, sqldb.Read)
@@ -286,7 +269,7 @@ func (a *Admin) read(ctx context.Context, stmt sqldb.Stmt) error {
 		return err
 	}
 	defer tx.Rollback()
-	return bare(tx.Run(ctx, stmt))
+	return bare(tx.Run(ctx, stmts...))
 }
 
 // remove runs statements that remove something, and records the act if they did.
@@ -301,9 +284,9 @@ func (a *Admin) remove(ctx context.Context, removed *int64, stmts ...sqldb.Stmt)
 	}))
 }
 
-func recordOf(t store.TaskRow) Record {
+func recordOf(t store.TaskRow, now time.Time) Record {
 	return Record{
-		ID: t.ID, Type: t.Type, Payload: json.RawMessage(t.Payload), Status: Status(t.Status), Attempts: t.Attempts, Crashes: t.Crashes,
+		ID: t.ID, Type: t.Type, Payload: json.RawMessage(t.Payload), Status: Status(store.Refine(t.Status, t.Attempts, t.Scheduled, now)), Attempts: t.Attempts, Crashes: t.Crashes,
 		Outcome: json.RawMessage(value(t.Outcome)), Enqueued: t.Enqueued.UTC(), Scheduled: t.Scheduled.UTC(), Dequeued: value(t.Dequeued).UTC(),
 		Finished: value(t.Finished).UTC(), Worker: value(t.Worker), LeaseExpires: value(t.LeaseEnd).UTC(),
 	}

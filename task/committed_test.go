@@ -54,7 +54,7 @@ func TestATaskWhoseEndIsCommittedIsNotLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err := admin.Get(t.Context(), ticket.ID); err != nil || r.Status != Completed {
+	if r, err := admin.Get(t.Context(), ticket.ID); err != nil || r.Status != Done {
 		t.Error("task is", r.Status, err)
 	}
 }

@@ -293,7 +293,7 @@ func (Conformance) ATaskThatIsLateIsSentByItsAttempt(t *testing.T, db enginetest
 		equal(t, "claimed", len(claimed), 2)
 		for _, c := range claimed {
 			f.release(t, c)
-			if r := f.is(t, c.ID, task.Pending); !r.Dequeued.IsZero() {
+			if r := f.is(t, c.ID, task.Ready); !r.Dequeued.IsZero() {
 				t.Errorf("task %d was dequeued at %v", c.ID, r.Dequeued)
 			}
 		}
@@ -329,7 +329,7 @@ func (f *fixture) supervise(t testing.TB, sends map[string]int64) {
 		}, &task.EnqueueOptions{At: noon.Add(-time.Hour)}) // the first to be claimed
 		_, err := f.newWorker(t, &task.Options{Concurrency: 1}).Start(enginetest.Context(t))
 		enginetest.NoError(t, err)
-		enginetest.Eventually(t, "the supervisor ends", func() bool { return f.get(t, id).Status == task.Completed })
+		enginetest.Eventually(t, "the supervisor ends", func() bool { return f.get(t, id).Status == task.Done })
 	}
 }
 

@@ -80,12 +80,12 @@ func (Conformance) OnlyTheTaskThatCrashesAloneIsQuarantined(t *testing.T, db eng
 	f.abandon(t, 10, "email", "sms")
 	f.abandon(t, 10, "email", "sms") // as a worker does that knows nothing of batches
 	for _, id := range []int64{poison, with} {
-		equal(t, "crashes", f.is(t, id, task.Pending).Crashes, 3)
+		equal(t, "crashes", f.is(t, id, task.Ready).Crashes, 3)
 	}
 	f.abandon(t, 10, "email")
 	equal(t, "crashes", f.is(t, poison, task.Quarantined).Crashes, 4)
 	f.process(t, 1)
-	f.is(t, with, task.Completed)
+	f.is(t, with, task.Done)
 
 	enginetest.NoError(t, f.admin.Retry(enginetest.Context(t), poison))
 	equal(t, "suspects after a retry", f.suspects(t), 0)
@@ -101,7 +101,7 @@ func (Conformance) AFailedAttemptClearsASuspect(t *testing.T, db enginetest.Data
 	equal(t, "suspects after two crashes", f.suspects(t), 1)
 	f.provider.answers = []error{retry.After(time.Second, errors.New("slow down"))}
 	f.process(t, 1)
-	equal(t, "crashes", f.is(t, id, task.Pending).Crashes, 2)
+	equal(t, "crashes", f.is(t, id, task.Retrying).Crashes, 2)
 	equal(t, "suspects after a failure", f.suspects(t), 0)
 }
 

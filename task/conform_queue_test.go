@@ -69,7 +69,7 @@ func (Conformance) Case60TheFutureWaitsAndTheOldestIsFirst(t *testing.T, db engi
 	at, err := f.worker.NextWakeAt(enginetest.Context(t))
 	enginetest.NoError(t, err)
 	equal(t, "next wake", at, noon.Add(time.Minute))
-	f.is(t, late, task.Pending)
+	f.is(t, late, task.Scheduled)
 	f.clock.Advance(time.Minute - time.Microsecond)
 	equal(t, "a microsecond before", len(f.claim(t, 2, time.Hour, "email")), 0)
 	f.clock.Advance(time.Microsecond)
@@ -127,7 +127,7 @@ func (Conformance) Case62TheTaskOfADeadWorkerIsTakenAgain(t *testing.T, db engin
 	f.hasErrors(t, "worker was lost while the task ran")
 	equal(t, "crashes", len(crashes), 1)
 	equal(t, "crash", crashes[0], perdure.Crash{Kind: "task", ID: "1", Name: "db_function", Crashes: 1})
-	r := f.is(t, 1, task.Completed)
+	r := f.is(t, 1, task.Done)
 	equal(t, "attempts", r.Attempts, 1)
 	equal(t, "crashes", r.Crashes, 1)
 	f.after(t, 5*time.Second, 1)
@@ -159,7 +159,7 @@ func (f *fixture) runFirst(t testing.TB) {
 	t.Helper()
 	_, err := f.newWorker(t, &task.Options{Concurrency: 1}).Start(enginetest.Context(t))
 	enginetest.NoError(t, err)
-	enginetest.Eventually(t, "the function ends", func() bool { return f.get(t, 1).Status == task.Completed })
+	enginetest.Eventually(t, "the function ends", func() bool { return f.get(t, 1).Status == task.Done })
 }
 
 // Case 66: two supervisors of one send at the same time schedule one attempt.
@@ -224,7 +224,7 @@ func (Conformance) ALongSendIsKeptAliveByHeartbeats(t *testing.T, db enginetest.
 	}
 	close(f.provider.hold)
 	enginetest.NoError(t, f.worker.Drain(enginetest.Context(t)))
-	f.is(t, id, task.Completed)
+	f.is(t, id, task.Done)
 	equal(t, "calls of the provider", f.provider.count(), 1)
 }
 
@@ -262,7 +262,7 @@ func (Conformance) OperatorsListRetryAndCancel(t *testing.T, db enginetest.Datab
 	equal(t, "errors of one", len(errors), 1)
 
 	enginetest.NoError(t, f.admin.Retry(ctx, 1))
-	equal(t, "attempts after a retry", f.is(t, 1, task.Pending).Attempts, 0)
+	equal(t, "attempts after a retry", f.is(t, 1, task.Ready).Attempts, 0)
 	enginetest.NoError(t, f.admin.Cancel(ctx, 1))
 	f.is(t, 1, task.Cancelled)
 	equal(t, "status", enginetest.As[*perdure.StateError](t, f.admin.Cancel(ctx, 1)).Status, string(task.Cancelled))

@@ -30,10 +30,10 @@ func (Conformance) NoTaskStopsOthers(t *testing.T, db enginetest.Database) {
 	fine := f.enqueue(t, "email", map[string]any{}, nil)
 
 	f.process(t, 5)
-	f.is(t, early, task.Completed)
-	f.is(t, fine, task.Completed)
-	f.is(t, never, task.Pending)
-	if r := f.get(t, broken); r.Status == task.Completed {
+	f.is(t, early, task.Done)
+	f.is(t, fine, task.Done)
+	f.is(t, never, task.Scheduled)
+	if r := f.get(t, broken); r.Status == task.Done {
 		t.Errorf("a task with an unreadable outcome is %s", r.Status)
 	}
 	records, _, err := f.admin.List(enginetest.Context(t), task.Filter{}, "", 100)

@@ -92,8 +92,8 @@ func (Conformance) Case69WhatAFunctionSaysOfItself(t *testing.T, db enginetest.D
 	}
 	fine, invalid := call("biz.fine"), call("biz.invalid")
 	f.process(t, 2)
-	f.is(t, fine, task.Completed)
-	f.is(t, invalid, task.Completed)
+	f.is(t, fine, task.Done)
+	f.is(t, invalid, task.Done)
 	f.hasErrors(t, "biz.invalid: no such order")
 	equal(t, "runs of what is invalid, kept", len(f.seen(t, "biz.invalid")), 1)
 
@@ -105,7 +105,7 @@ func (Conformance) Case69WhatAFunctionSaysOfItself(t *testing.T, db enginetest.D
 	f.hasErrors(t, "no such order", "biz.broken: disk is full", "raised by the function", "neither success nor a reason")
 	equal(t, "what a failed run leaves behind", len(f.seen(t, "biz.broken"))+len(f.seen(t, "biz.mute")), 0)
 	for _, id := range failing {
-		r := f.is(t, id, task.Pending)
+		r := f.is(t, id, task.Retrying)
 		equal(t, "attempts", r.Attempts, 1)
 		equal(t, "again", r.Scheduled, noon.Add(time.Second))
 	}
@@ -134,8 +134,8 @@ func (Conformance) Case70AHandlerThatFailsIsCalledAgainWithoutSending(t *testing
 	bad := f.enqueue(t, "email", map[string]any{"error_handler": "biz.failed", "n": 2}, nil)
 	f.process(t, 1)
 	f.hasErrors(t, "raised by the function", "raised by the function")
-	sameJSON(t, "outcome", f.is(t, ok, task.Pending).Outcome, `{"worker_payload": {"id": "message-1"}}`)
-	sameJSON(t, "outcome", f.is(t, bad, task.Pending).Outcome, `{"error": "provider is down"}`)
+	sameJSON(t, "outcome", f.is(t, ok, task.Retrying).Outcome, `{"worker_payload": {"id": "message-1"}}`)
+	sameJSON(t, "outcome", f.is(t, bad, task.Retrying).Outcome, `{"error": "provider is down"}`)
 
 	mended := functions{"biz.sent": `{"success": true}`, "biz.failed": `{"success": true}`}
 	if db.Name == enginetest.Postgres {
@@ -144,8 +144,8 @@ func (Conformance) Case70AHandlerThatFailsIsCalledAgainWithoutSending(t *testing
 	}
 	f.worker = f.newWorker(t, &task.Options{Functions: mended.golang()})
 	f.after(t, time.Second, 2)
-	f.is(t, ok, task.Completed)
-	f.is(t, bad, task.Completed)
+	f.is(t, ok, task.Done)
+	f.is(t, bad, task.Done)
 	equal(t, "calls of the provider", f.provider.count(), 2)
 	f.hasErrors(t, "raised", "raised", "provider is down")
 	sameJSON(t, "what the handler saw", []byte(f.seen(t, "biz.sent")[0]), `{"original_payload": {"success_handler": "biz.sent", "n": 1}, "worker_payload": {"id": "message-1"}}`)
@@ -190,12 +190,12 @@ func (Conformance) Case71BadInputIsRecordedAndTheWorkerGoesOn(t *testing.T, db e
 		if len(all) != before+1 || !strings.Contains(all[before], bad.message) {
 			t.Errorf("%s: errors are %q, want one more with %q", bad.payload, all[before:], bad.message)
 		}
-		if r := f.get(t, id); r.Status != task.Failed && r.Status != task.Completed {
+		if r := f.get(t, id); r.Status != task.Failed && r.Status != task.Done {
 			t.Errorf("%s: the task is %s", bad.payload, r.Status)
 		}
 		fine := f.enqueue(t, "db_function", map[string]any{"db_function": "biz.fine"}, nil)
 		f.process(t, 1)
-		f.is(t, fine, task.Completed)
+		f.is(t, fine, task.Done)
 	}
 	equal(t, "calls of the provider", f.provider.count(), 0)
 }
@@ -215,10 +215,10 @@ func (Conformance) Case71AnUnknownTypeIsRecordedAndWaits(t *testing.T, db engine
 		f.after(t, time.Hour, 0)
 	}
 	f.hasErrors(t, "teleport", "brew") // told once
-	f.is(t, first, task.Pending)
+	f.is(t, first, task.Ready)
 	f.worker = f.newWorker(t, &task.Options{Senders: map[string]task.Sender{"teleport": f.provider.send}})
 	f.process(t, 2)
-	f.is(t, first, task.Completed)
+	f.is(t, first, task.Done)
 }
 
 func (Conformance) Case73HandlersGetTheWholePayload(t *testing.T, db enginetest.Database) {
@@ -262,8 +262,8 @@ func (Conformance) Case74AStopFinishesASendAndItsHandler(t *testing.T, db engine
 	})
 	close(f.provider.hold)
 	enginetest.NoError(t, <-stopped)
-	f.is(t, id, task.Completed)
-	f.is(t, other, task.Pending)
+	f.is(t, id, task.Done)
+	f.is(t, other, task.Ready)
 	equal(t, "calls of the handler", len(f.seen(t, "biz.sent")), 1)
 }
 
@@ -278,7 +278,7 @@ func (Conformance) Case74WhatDoesNotEndIsGivenBack(t *testing.T, db enginetest.D
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	enginetest.NoError(t, f.worker.Drain(ctx))
-	r := f.is(t, id, task.Pending)
+	r := f.is(t, id, task.Ready)
 	equal(t, "attempts and crashes", r.Attempts+r.Crashes, 0)
 	f.hasErrors(t)
 }
@@ -318,7 +318,7 @@ func (Conformance) ASenderThatPanicsOrHangsHasFailed(t *testing.T, db enginetest
 	f.hasErrors(t, "panic: boom", "deadline exceeded")
 	odd := f.enqueue(t, "odd", map[string]any{}, nil)
 	f.process(t, 1)
-	f.is(t, odd, task.Completed) // it was done, whatever it answered
+	f.is(t, odd, task.Done) // it was done, whatever it answered
 }
 
 func (Conformance) TheDefaultSinkWritesFiles(t *testing.T, db enginetest.Database) {

@@ -212,7 +212,7 @@ func (f *fixture) hasErrors(t testing.TB, parts ...string) {
 // pending returns the tasks that wait, oldest first.
 func (f *fixture) pending(t testing.TB) []task.Record {
 	t.Helper()
-	records, _, err := f.admin.List(enginetest.Context(t), task.Filter{Statuses: []task.Status{task.Pending}}, "", task.MaxLimit)
+	records, _, err := f.admin.List(enginetest.Context(t), task.Filter{Statuses: task.Waiting}, "", task.MaxLimit)
 	enginetest.NoError(t, err)
 	slices.Reverse(records)
 	return records

@@ -38,17 +38,17 @@ func (a *Admin) Attempts(ctx context.Context, id int64) ([]retry.Attempt, error)
 		}
 	}
 	last := retry.Attempt{Number: t.Attempts + t.Crashes, Worker: t.Worker, Began: t.Dequeued, Ended: t.Finished}
-	if n := len(attempts); n > 0 && t.Status != Processing && !t.Dequeued.After(attempts[n-1].Ended) {
+	if n := len(attempts); n > 0 && t.Status != Running && !t.Dequeued.After(attempts[n-1].Ended) {
 		attempts[n-1].Number, attempts[n-1].Began = last.Number, last.Began
 		if attempts[n-1].Ended.Equal(last.Ended) { // it ended with an error, perhaps one that its handler took note of
 			return attempts, nil
 		}
 	}
 	switch t.Status {
-	case Processing:
+	case Running:
 		last.Number++
 		last.Outcome = retry.Running
-	case Completed:
+	case Done:
 		last.Outcome = retry.Succeeded
 	default:
 		return attempts, nil

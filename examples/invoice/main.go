@@ -158,7 +158,7 @@ func report(ctx context.Context, eng *perdure.Engine, postgres bool, out io.Writ
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		left, _, err := admin.List(ctx, task.Filter{Statuses: []task.Status{task.Pending, task.Processing}}, "", 1)
+		left, _, err := admin.List(ctx, task.Filter{Statuses: append([]task.Status{task.Running}, task.Waiting...)}, "", 1)
 		if err != nil {
 			return err
 		}

@@ -156,7 +156,7 @@ func (t *act) read(note func(*thing, *store.AuditState)) (stmts []sqldb.Stmt) {
 	}
 	for _, x := range t.things {
 		note(x, nil)
-		if stmt, ok := t.api.rt.Store.AuditState(t.Kind, x.key, func(s store.AuditState) { note(x, &s) }); ok {
+		if stmt, ok := t.api.rt.Store.AuditState(t.Kind, x.key, t.api.rt.Clock.Now(), func(s store.AuditState) { note(x, &s) }); ok {
 			stmts = append(stmts, stmt)
 		}
 	}

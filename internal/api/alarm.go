@@ -20,7 +20,7 @@ type Alarm struct {
 	Actor          *ActorRef       `json:"actor,omitempty" doc:"Whose it is, unless it is nobody's."`
 	Kind           string          `json:"kind" enum:"alarm,timer" doc:"Set by a caller, or the delay of an actor, which is changed as one of its timers."`
 	Type           string          `json:"type"`
-	Status         alarm.Status    `json:"status" enum:"pending,processing,failed,quarantined"`
+	Status         alarm.Status    `json:"status" enum:"scheduled,ready,retrying,running,failed,quarantined"`
 	Payload        json.RawMessage `json:"payload,omitempty" doc:"Not in lists."`
 	Priority       Priority        `json:"priority"`
 	DueAt          Time            `json:"due_at"`
@@ -121,7 +121,7 @@ func (t *act) onAlarms(keys ...alarm.Key) {
 // AlarmMatch narrows a list of alarms.
 type AlarmMatch struct {
 	Type   string         `query:"type" json:"type,omitempty" maxLength:"128"`
-	Status []alarm.Status `query:"status" json:"status,omitempty" enum:"pending,processing,failed,quarantined"`
+	Status []alarm.Status `query:"status" json:"status,omitempty" enum:"scheduled,ready,retrying,running,failed,quarantined"`
 	Actor  string         `query:"actor" json:"actor,omitempty" maxLength:"400" doc:"Those of one actor: its type and id with a slash between."`
 }
 
@@ -169,10 +169,7 @@ func (a *API) listAlarms(ctx context.Context, in *alarmFilter) (*List[Alarm], er
 
 // listDelays lists the delays of actors as alarms.
 func (a *API) listDelays(ctx context.Context, f alarm.Filter, p Paging) (*List[Alarm], error) {
-	timers := inspect.Timers{Actor: store.ActorRef{Type: f.ActorType, ID: f.ActorID}, Type: f.Type}
-	for _, s := range f.Statuses {
-		timers.Statuses = append(timers.Statuses, string(s))
-	}
+	timers := inspect.Timers{Actor: store.ActorRef{Type: f.ActorType, ID: f.ActorID}, Type: f.Type, Statuses: f.Statuses}
 	rows, next, err := a.inspect.Timers(ctx, timers, p.Cursor, p.Limit)
 	if err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ type Hook struct {
 	ID             string          `json:"id"`
 	Namespace      string          `json:"namespace"`
 	Name           string          `json:"name"`
-	Status         hook.Status     `json:"status" enum:"pending,processing,completed,failed,quarantined,cancelled"`
+	Status         hook.Status     `json:"status" enum:"scheduled,ready,retrying,running,done,failed,quarantined,cancelled"`
 	Payload        json.RawMessage `json:"payload,omitempty" doc:"Not in lists."`
 	Priority       Priority        `json:"priority"`
 	Retry          Retry           `json:"retry,omitzero"`
@@ -62,7 +62,7 @@ func (a *API) registerHooks() {
 type HookMatch struct {
 	Namespace string        `query:"namespace" json:"namespace,omitempty" maxLength:"128"`
 	Name      string        `query:"name" json:"name,omitempty" maxLength:"128"`
-	Status    []hook.Status `query:"status" json:"status,omitempty" enum:"pending,processing,completed,failed,quarantined,cancelled"`
+	Status    []hook.Status `query:"status" json:"status,omitempty" enum:"scheduled,ready,retrying,running,done,failed,quarantined,cancelled"`
 	Unit      string        `query:"unit" json:"unit,omitempty" maxLength:"128" doc:"The hooks of one unit of work."`
 }
 

@@ -19,7 +19,7 @@ import (
 type Task struct {
 	ID             string          `json:"id"`
 	Type           string          `json:"type"`
-	Status         task.Status     `json:"status" enum:"pending,processing,completed,failed,quarantined,cancelled"`
+	Status         task.Status     `json:"status" enum:"scheduled,ready,retrying,running,done,failed,quarantined,cancelled"`
 	Payload        json.RawMessage `json:"payload,omitempty" doc:"Not in lists."`
 	Attempts       int             `json:"attempts"`
 	Crashes        int             `json:"crashes"`
@@ -96,7 +96,7 @@ func taskID(text string) (int64, error) {
 // TaskMatch narrows a list of tasks.
 type TaskMatch struct {
 	Type   string        `query:"type" json:"type,omitempty" maxLength:"128"`
-	Status []task.Status `query:"status" json:"status,omitempty" enum:"pending,processing,completed,failed,quarantined,cancelled"`
+	Status []task.Status `query:"status" json:"status,omitempty" enum:"scheduled,ready,retrying,running,done,failed,quarantined,cancelled"`
 }
 
 func (m TaskMatch) narrows() bool { return m.Type != "" || len(m.Status) > 0 }

@@ -17,7 +17,7 @@ func (a *app) alarm() *cobra.Command {
 		a.alarmList(), a.alarmShow(), a.alarmSchedule(), a.alarmCancel(), a.alarmMove(), a.alarmSkip(), a.alarmFire(), a.alarmRetry())
 }
 
-var alarmColors = map[alarm.Status]int{alarm.Processing: yellow, alarm.Failed: red, alarm.Quarantined: red}
+var alarmColors = map[alarm.Status]int{alarm.Running: yellow, alarm.Retrying: yellow, alarm.Failed: red, alarm.Quarantined: red}
 
 // noActor is the value of a flag for alarms without an actor.
 const noActor = "none"

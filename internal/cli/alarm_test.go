@@ -54,7 +54,7 @@ func checkAlarmChanges(t *testing.T, dsn string) {
 	run(t, in("schedule", "expiry", "--actor", "order/42", "--type", "mail", "--at", "2199-01-01T00:00:00Z", "--payload", `"ann"`)...).
 		want(t, 0, "order/42/expiry is due at 2199-01-01T00:00:00.000Z")
 	run(t, in("schedule", "nightly", "--type", "report", "--cron", "30 2 * * *", "--zone", "Europe/Berlin")...).want(t, 0, "nightly is due at")
-	run(t, in("list")...).want(t, 0, "order/42/expiry", "mail", "pending", "02:30 every day, Europe/Berlin", "0/20")
+	run(t, in("list")...).want(t, 0, "order/42/expiry", "mail", "scheduled", "02:30 every day, Europe/Berlin", "0/20")
 	page := run(t, in("list", "--actor", "order/42", "--json")...).decode(t)
 	if data := page["data"].([]any); len(data) != 1 || data[0].(map[string]any)["id"] != "order/42/expiry" {
 		t.Errorf("alarms of the order: %v", page)
@@ -89,7 +89,7 @@ func checkDeadAlarms(t *testing.T, dsn string) {
 	run(t, in("list", "--status", "failed,quarantined")...).want(t, 0, "bad", "no such mailbox …")
 	run(t, in("fire", "bad")...).wantError(t, exitConflict, "is failed")
 	run(t, in("retry", "bad")...).want(t, 0, "bad is due now")
-	run(t, in("retry", "bad")...).wantError(t, exitConflict, "is pending")
+	run(t, in("retry", "bad")...).wantError(t, exitConflict, "is ready")
 	rung(t, dsn)
 	if retried := run(t, in("retry", "--all", "--type", "mail", "--json")...).decode(t)["retried"]; retried != float64(1) {
 		t.Errorf("retried %v, want 1", retried)

@@ -18,7 +18,7 @@ func (a *app) hooks() *cobra.Command {
 }
 
 var hookColors = map[hook.Status]int{
-	hook.Completed: green, hook.Processing: yellow, hook.Failed: red, hook.Quarantined: red, hook.Cancelled: grey,
+	hook.Done: green, hook.Running: yellow, hook.Retrying: yellow, hook.Failed: red, hook.Quarantined: red, hook.Cancelled: grey,
 }
 
 func (a *app) hooksList() *cobra.Command {
@@ -130,6 +130,6 @@ func (a *app) hooksDelete() *cobra.Command {
 
 func (a *app) hooksPurge() *cobra.Command {
 	return a.purge("purge", "Remove hooks that ended some time ago", "/v1/hooks/purge", "how long ago they must have ended, for example 30d",
-		"remove failed and quarantined hooks instead of completed and cancelled ones",
+		"remove failed and quarantined hooks instead of done and cancelled ones",
 		func(n, _ int64) string { return "removed " + count(int(n), "hook", "hooks") })
 }

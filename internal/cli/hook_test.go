@@ -65,7 +65,7 @@ func TestHooks(t *testing.T) {
 
 func checkHookLists(t *testing.T, dsn string) {
 	t.Helper()
-	run(t, "hook", "list", "--dsn", dsn).want(t, 0, "shop/mail", "completed", "failed", "pending", "no such mailbox …")
+	run(t, "hook", "list", "--dsn", dsn).want(t, 0, "shop/mail", "done", "failed", "scheduled", "no such mailbox …")
 	page := run(t, "hook", "list", "--dsn", dsn, "--json", "--status", "failed,quarantined").decode(t)
 	if data := page["data"].([]any); len(data) != 1 || data[0].(map[string]any)["id"] != "bad" {
 		t.Errorf("dead letters: %v", page)
@@ -91,7 +91,7 @@ func checkHookChanges(t *testing.T, dsn string) {
 	t.Helper()
 	run(t, "hook", "retry", "bad", "tomorrow", "--dsn", dsn).want(t, 0, "bad is due now", "tomorrow is due now")
 	run(t, "hook", "cancel", "bad", "--dsn", dsn).want(t, 0, "bad is cancelled")
-	run(t, "hook", "cancel", "good", "--dsn", dsn).wantError(t, exitConflict, "is completed")
+	run(t, "hook", "cancel", "good", "--dsn", dsn).wantError(t, exitConflict, "is done")
 	run(t, "hook", "delete", "tomorrow", "--dsn", dsn).want(t, 0, "tomorrow is gone")
 	run(t, "hook", "delete", "tomorrow", "--dsn", dsn).wantError(t, exitNotFound, "does not exist")
 	run(t, "hook", "purge", "--dsn", dsn).wantError(t, exitUsage, "--older-than")

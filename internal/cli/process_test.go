@@ -183,11 +183,11 @@ func (c *cluster) settled() bool {
 			return false
 		}
 	}
-	hooks, _, err := hook.NewAdmin(c.eng).List(c.Context(), hook.Filter{Name: "book-invoice", Statuses: []hook.Status{hook.Pending, hook.Processing}}, "", 1)
+	hooks, _, err := hook.NewAdmin(c.eng).List(c.Context(), hook.Filter{Name: "book-invoice", Statuses: append([]hook.Status{hook.Running}, hook.Waiting...)}, "", 1)
 	enginetest.NoError(c.T, err)
 	admin, err := task.NewAdmin(c.eng)
 	enginetest.NoError(c.T, err)
-	tasks, _, err := admin.List(c.Context(), task.Filter{Statuses: []task.Status{task.Pending, task.Processing}}, "", 1)
+	tasks, _, err := admin.List(c.Context(), task.Filter{Statuses: append([]task.Status{task.Running}, task.Waiting...)}, "", 1)
 	enginetest.NoError(c.T, err)
 	return len(hooks)+len(tasks) == 0
 }

@@ -48,8 +48,8 @@ func summarize(ctx context.Context, p *process) (*summary, error) {
 		k.Failed += stats.Failed
 		k.Running += stats.Running
 	}
-	for _, stmt := range rt.Store.Depths(s.add) {
-		if err := sqldb.Each(ctx, rt.DB, stmt.Row, stmt.SQL); err != nil {
+	for _, stmt := range rt.Store.Depths(rt.Clock.Now(), s.add) {
+		if err := sqldb.Each(ctx, rt.DB, stmt.Row, stmt.SQL, stmt.Args...); err != nil {
 			return nil, err
 		}
 	}
@@ -71,9 +71,9 @@ func (s *summary) kind(name string) *kindSummary {
 
 // add counts work in the database.
 func (s *summary) add(d store.Depth) {
-	switch d.State {
-	case "processing": // counted by its worker
-	case "failed", "quarantined":
+	switch {
+	case d.Status == store.StatusRunning: // counted by its worker
+	case d.Dead():
 		s.kind(d.Kind).Dead += d.N
 	default:
 		s.kind(d.Kind).Waiting += d.N

@@ -27,7 +27,7 @@ func checkTaskID(text string) error {
 }
 
 var taskColors = map[task.Status]int{
-	task.Completed: green, task.Processing: yellow, task.Failed: red, task.Quarantined: red, task.Cancelled: grey,
+	task.Done: green, task.Running: yellow, task.Retrying: yellow, task.Failed: red, task.Quarantined: red, task.Cancelled: grey,
 }
 
 func (a *app) taskList() *cobra.Command {

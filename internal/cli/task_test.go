@@ -60,7 +60,7 @@ func TestTasks(t *testing.T) {
 
 func checkTaskLists(t *testing.T, dsn string) {
 	t.Helper()
-	run(t, "task", "list", "--dsn", dsn).want(t, 0, "completed", "failed", "pending")
+	run(t, "task", "list", "--dsn", dsn).want(t, 0, "done", "failed", "scheduled")
 	page := run(t, "task", "list", "--dsn", dsn, "--json", "--status", "failed,quarantined").decode(t)
 	if data := page["data"].([]any); len(data) != 1 || data[0].(map[string]any)["id"] != "2" {
 		t.Errorf("dead letters: %v", page)
@@ -72,7 +72,7 @@ func checkTaskLists(t *testing.T, dsn string) {
 	}
 	run(t, "task", "show", "2", "--dsn", dsn).want(t, 0, "db_function", "failed", `"no.such"`, "attempts\n#", "errors, newest first", "no.such")
 	shown := run(t, "task", "show", "1", "--dsn", dsn, "--json").decode(t)
-	if failures := shown["errors"].([]any); len(failures) != 1 || shown["status"] != "completed" {
+	if failures := shown["errors"].([]any); len(failures) != 1 || shown["status"] != "done" {
 		t.Errorf("task 1: %v", shown)
 	}
 	run(t, "task", "errors", "--dsn", dsn).want(t, 0, "no such mailbox …", "no.such")

@@ -52,7 +52,7 @@ func (a *app) taskEnqueue() *cobra.Command {
 func (a *app) taskPurge() *cobra.Command {
 	return a.purge("purge", "Remove tasks that ended, and errors, some time ago", "/v1/tasks/purge",
 		"how long ago they must have ended, for example 30d; on PostgreSQL at least an hour for tasks",
-		"remove failed and quarantined tasks instead of completed and cancelled ones, and no errors",
+		"remove failed and quarantined tasks instead of done and cancelled ones, and no errors",
 		func(n, errs int64) string {
 			return fmt.Sprintf("removed %s and %s", count(int(n), "task", "tasks"), count(int(errs), "error", "errors"))
 		})

@@ -220,12 +220,12 @@ func (x *examination) consumers(ctx context.Context) error {
 func (x *examination) deadLetters(ctx context.Context) error {
 	x.options.Progress("dead letters")
 	var findings []Finding
-	for _, stmt := range x.rt.Store.Depths(func(d store.Depth) {
-		if d.N > 0 && (d.State == "failed" || d.State == "quarantined") {
-			findings = append(findings, Finding{ID: d.Kind, Detail: fmt.Sprintf("%d %s", d.N, d.State)})
+	for _, stmt := range x.rt.Store.Depths(x.rt.Clock.Now(), func(d store.Depth) {
+		if d.N > 0 && d.Dead() {
+			findings = append(findings, Finding{ID: d.Kind, Detail: fmt.Sprintf("%d %s", d.N, d.Status)})
 		}
 	}) {
-		if err := sqldb.Each(ctx, x.rt.DB, stmt.Row, stmt.SQL); err != nil {
+		if err := sqldb.Each(ctx, x.rt.DB, stmt.Row, stmt.SQL, stmt.Args...); err != nil {
 			return fmt.Errorf("count dead letters: %w", err)
 		}
 	}

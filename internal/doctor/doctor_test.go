@@ -143,7 +143,7 @@ var damage = map[string]string{
 	"fsm_tree":      `insert into T.tree_ends (parent_id, first_fanout, last_fanout, kind, root_id, reason, due_at, created_at) select id, 1, 1, 'end', id, 'x', due_at, due_at from T.instances where id = 'UNIQUE'`,
 	"hook_place":    `delete from T.ready where id = (select id from T.hook_items where key = 'hook-d')`,
 	"hook_ready":    `update T.hook_items set priority = 1 where key = 'hook-e'`,
-	"hook_ended":    `insert into T.hook_ends (id, status, created_at, finished_at) select 'ffffffff-ffff-ffff-ffff-ffffffffffff', 'completed', created_at, created_at from T.hook_items where key = 'hook-a'`,
+	"hook_ended":    `insert into T.hook_ends (id, status, created_at, finished_at) select 'ffffffff-ffff-ffff-ffff-ffffffffffff', 'done', created_at, created_at from T.hook_items where key = 'hook-a'`,
 	"hook_attempts": `update T.hook_items set attempt = max_attempts + 1 where key = 'hook-a'`,
 	"hook_stuck": `delete from T.ready where id = (select id from T.hook_items where key = 'hook-b');
 		insert into T.leases (token, worker, queue, alone, claimed_at, expires_at, ids)

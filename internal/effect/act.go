@@ -23,7 +23,7 @@ const sweepLimit = 5000
 type Run func(...sqldb.Stmt) error
 
 // RefusedError says that the status of a hook does not allow an act.
-type RefusedError struct{ Status store.HookStatus }
+type RefusedError struct{ Status string }
 
 func (e *RefusedError) Error() string { return "hook is " + string(e.Status) }
 
@@ -81,7 +81,7 @@ func Retry(run Run, st *store.Store, id string, now store.Now) (store.Hook, erro
 	case ended > 0:
 		due = st.ReviveHook(h.Item, now)
 	case waited == 0:
-		return h, &RefusedError{Status: "processing"}
+		return h, &RefusedError{Status: store.StatusRunning}
 	}
 	return h, run(due, st.Hooks().Ready([]string{h.Item}))
 }
@@ -127,7 +127,7 @@ func takeAway(run Run, st *store.Store, item string, now store.Now) error {
 // has left. Once that is removed, a process must be able to read that its claim was taken
 // away, and those that have not read it must be over.
 func awaitOutcome(run Run, st *store.Store, h store.Hook) error {
-	if h.Status != cancelled {
+	if h.Status != store.StatusCancelled {
 		return nil
 	}
 	token := ""
@@ -165,7 +165,7 @@ func Delete(run Run, st *store.Store, id string) (store.Hook, error) {
 		return h, err
 	}
 	if waited == 0 && h.Finished == nil {
-		return h, &RefusedError{Status: "processing"}
+		return h, &RefusedError{Status: store.StatusRunning}
 	}
 	return h, run(st.DeleteHooks([]string{h.Item})...)
 }

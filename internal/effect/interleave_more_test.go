@@ -16,7 +16,7 @@ func TestACancelMeetsARowOfTheApplication(t *testing.T) {
 		sessions: func(s *stage, m []mutation) []interleave.Session {
 			return []interleave.Session{s.act("c", m[0], cancels(1)), s.with("o", m[1], 9, 1, 1, false)}
 		},
-		more: both(exclusive(completed), rows),
+		more: both(exclusive(store.StatusDone), rows),
 		mutants: map[string][]mutation{
 			"an outcome without the lock":  {nil, unlocked},
 			"a cancel without the lock":    {unfound, nil},
@@ -29,10 +29,10 @@ func TestACancelMeetsAClaim(t *testing.T) {
 	pair{
 		quiet: quietly, fixture: []string{hook(1), isReady(1)},
 		sessions: func(s *stage, m []mutation) []interleave.Session {
-			return []interleave.Session{s.act("c", m[0], cancels(1)), s.claimAndEnd("o", m[1], false, completed)}
+			return []interleave.Session{s.act("c", m[0], cancels(1)), s.claimAndEnd("o", m[1], false, store.StatusDone)}
 		},
 		more: func(s *stage, db *sql.DB) error {
-			if got := statusOf(db, 1); (got == "cancelled") != (s.Told("c") == "done") || (got == "completed") != (s.Told("o") == "committed") {
+			if got := statusOf(db, 1); (got == "cancelled") != (s.Told("c") == "done") || (got == "done") != (s.Told("o") == "committed") {
 				return fmt.Errorf("hook is %s", got)
 			}
 			return nil
@@ -101,7 +101,7 @@ func TestTheReaperMeetsAnOutcome(t *testing.T) {
 	t.Parallel()
 	for name, status := range outcomes {
 		without := unshared
-		if status != completed { // the lock on the hook is enough
+		if status != store.StatusDone { // the lock on the hook is enough
 			without = interleave.All(unshared, unlocked)
 		}
 		t.Run(name, pair{
@@ -159,7 +159,7 @@ func TestARetryMeetsAnOutcome(t *testing.T) {
 			sessions: func(s *stage, m []mutation) []interleave.Session {
 				return []interleave.Session{s.act("r", m[0], retries(1)), s.outcome("o", m[1], 9, 1, status, 1)}
 			},
-			alike: status == completed,
+			alike: status == store.StatusDone,
 			mutants: map[string][]mutation{
 				"a retry that does not look whether the hook runs": {blind, nil},
 			},
@@ -193,7 +193,7 @@ func TestADeleteMeetsAClaim(t *testing.T) {
 	pair{
 		quiet: quietly, fixture: []string{hook(1), isReady(1)},
 		sessions: func(s *stage, m []mutation) []interleave.Session {
-			return []interleave.Session{s.act("d", m[0], deletes(1)), s.claimAndEnd("o", m[1], false, completed)}
+			return []interleave.Session{s.act("d", m[0], deletes(1)), s.claimAndEnd("o", m[1], false, store.StatusDone)}
 		},
 		mutants: map[string][]mutation{
 			"a delete that does not look whether the hook runs": {blind, nil},
@@ -209,7 +209,7 @@ func TestADeleteMeetsAnOutcome(t *testing.T) {
 			sessions: func(s *stage, m []mutation) []interleave.Session {
 				return []interleave.Session{s.act("d", m[0], deletes(1)), s.outcome("o", m[1], 9, 1, status, 1)}
 			},
-			alike: status == completed,
+			alike: status == store.StatusDone,
 			mutants: map[string][]mutation{
 				"a delete that does not look whether the hook runs": {blind, nil},
 			},
@@ -341,7 +341,7 @@ func TestAClaimAndAnOutcomeMeetACancelAndARetry(t *testing.T) {
 	pair{
 		quiet: append(written, quietly...), fixture: []string{hook(1), isReady(1)},
 		sessions: func(s *stage, m []mutation) []interleave.Session {
-			return []interleave.Session{s.then("c", m[0], cancels(1), retries(1)), s.claimAndEnd("o", m[1], false, completed)}
+			return []interleave.Session{s.then("c", m[0], cancels(1), retries(1)), s.claimAndEnd("o", m[1], false, store.StatusDone)}
 		},
 		mutants: map[string][]mutation{
 			"a retry that does not wait": {hasty, nil},
@@ -350,9 +350,9 @@ func TestAClaimAndAnOutcomeMeetACancelAndARetry(t *testing.T) {
 }
 
 // hastyMutants are the mutants of a cancel, with an act after it, and an outcome.
-func hastyMutants(status store.HookStatus) map[string][]mutation {
+func hastyMutants(status string) map[string][]mutation {
 	mutants := map[string][]mutation{"an outcome that is not asked": {nil, deaf}}
-	if status == completed { // others lock the hook
+	if status == store.StatusDone { // others lock the hook
 		mutants["an act that does not wait"] = []mutation{hasty, nil}
 	}
 	return mutants

@@ -11,12 +11,12 @@ import (
 )
 
 // outcomes are the outcomes of an attempt, by what they are called.
-var outcomes = map[string]store.HookStatus{"completed": completed, "failed": failed, "tried again": ""}
+var outcomes = map[string]string{"done": store.StatusDone, "failed": store.StatusFailed, "tried again": ""}
 
 // exclusive checks that a hook has the end that the sessions were told: it was cancelled, or
 // has its outcome.
-func exclusive(status store.HookStatus) func(s *stage, db *sql.DB) error {
-	want := string(status)
+func exclusive(status string) func(s *stage, db *sql.DB) error {
+	want := status
 	if want == "" {
 		want = "live"
 	}
@@ -37,7 +37,7 @@ func exclusive(status store.HookStatus) func(s *stage, db *sql.DB) error {
 // rows checks that the application has a row for each completed hook, and for no other.
 func rows(s *stage, db *sql.DB) error {
 	written := interleave.Number(db, "select count(*) from written")
-	if ends := interleave.Number(db, "select count(*) from perdure.hook_ends where status = 'completed'"); ends != written {
+	if ends := interleave.Number(db, "select count(*) from perdure.hook_ends where status = 'done'"); ends != written {
 		return fmt.Errorf("%d rows of %d completed hooks", written, ends)
 	}
 	return nil
@@ -45,12 +45,12 @@ func rows(s *stage, db *sql.DB) error {
 
 // cancelMutants are the mutants of a cancel and an outcome. A completed outcome does not lock
 // the hook: its end does that.
-func cancelMutants(status store.HookStatus) map[string][]mutation {
+func cancelMutants(status string) map[string][]mutation {
 	mutants := map[string][]mutation{
 		"an outcome that is not asked":     {nil, deaf},
 		"a cancel that takes nothing away": {gentle, nil},
 	}
-	if status == completed {
+	if status == store.StatusDone {
 		mutants["an outcome that leaves the end that it finds"] = []mutation{nil, lenient}
 		mutants["a cancel that replaces the end that it finds"] = []mutation{ruthless, nil}
 		return mutants

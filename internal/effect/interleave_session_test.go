@@ -39,15 +39,15 @@ func (s *stage) session(name string, mutate mutation, fn func(ctx context.Contex
 
 // decided returns a decision about a hook that was claimed under a token. An empty status is
 // another attempt.
-func decided(n, token int, status store.HookStatus) *work.Decided {
+func decided(n, token int, status string) *work.Decided {
 	row := &store.Hook{Item: id(n), ID: id(n), Name: "m", Created: interleave.Dawn}
 	item := &work.Item{ID: id(n), Row: row, Queue: store.HookQueue(space), Token: id(token)}
 	return &work.Decided{Item: item, Outcome: ended(row, status)}
 }
 
-func ended(row *store.Hook, status store.HookStatus) *outcome {
+func ended(row *store.Hook, status string) *outcome {
 	o := &outcome{row: row, status: status, took: time.Second}
-	if status != completed {
+	if status != store.StatusDone {
 		o.err, o.delay = "no", time.Minute
 	}
 	return o
@@ -55,7 +55,7 @@ func ended(row *store.Hook, status store.HookStatus) *outcome {
 
 // outcome commits the outcomes of hooks that were claimed under a lease, and tells what came
 // of the last.
-func (s *stage) outcome(name string, mutate mutation, token, held int, status store.HookStatus, hooks ...int) interleave.Session {
+func (s *stage) outcome(name string, mutate mutation, token, held int, status string, hooks ...int) interleave.Session {
 	return s.session(name, mutate, func(_ context.Context, r *Runner) error {
 		r.Leased(id(token), held)
 		var group []*work.Decided
@@ -103,7 +103,7 @@ func verdict(d *work.Decided) string {
 func (s *stage) with(name string, mutate mutation, token, held, n int, careless bool) interleave.Session {
 	return s.session(name, mutate, func(ctx context.Context, r *Runner) error {
 		r.Leased(id(token), held)
-		return s.write(ctx, name, r, decided(n, token, completed), careless)
+		return s.write(ctx, name, r, decided(n, token, store.StatusDone), careless)
 	})
 }
 
@@ -234,7 +234,7 @@ func (s *stage) giveBack(name string, mutate mutation, token, held, n int, doubt
 			}
 		}
 		r.Leased(id(token), held)
-		return r.GiveBack(ctx, []*work.Decided{decided(n, token, completed)}, core.ErrLost)
+		return r.GiveBack(ctx, []*work.Decided{decided(n, token, store.StatusDone)}, core.ErrLost)
 	})
 }
 
@@ -253,7 +253,7 @@ func (s *stage) claim(name string, mutate mutation) interleave.Session {
 
 // claimAndEnd claims a hook and commits its outcome, of the status or, if that is empty, with
 // a row of the application. The reaper comes first if that is asked for.
-func (s *stage) claimAndEnd(name string, mutate mutation, expired bool, status store.HookStatus) interleave.Session {
+func (s *stage) claimAndEnd(name string, mutate mutation, expired bool, status string) interleave.Session {
 	return s.session(name, mutate, func(ctx context.Context, r *Runner) error {
 		r.ID = "other"
 		if expired {
@@ -267,7 +267,7 @@ func (s *stage) claimAndEnd(name string, mutate mutation, expired bool, status s
 		}
 		item := claims[0].Work.(*work.Item)
 		if status == "" {
-			return s.write(ctx, name, r, &work.Decided{Item: item, Outcome: ended(item.Row.(*store.Hook), completed)}, false)
+			return s.write(ctx, name, r, &work.Decided{Item: item, Outcome: ended(item.Row.(*store.Hook), store.StatusDone)}, false)
 		}
 		return s.settle(name, r, []*work.Decided{{Item: item, Outcome: ended(item.Row.(*store.Hook), status)}}, 1)
 	})

@@ -17,18 +17,11 @@ import (
 	"github.com/perdure/perdure/retry"
 )
 
-// The ends of a hook.
-const (
-	completed store.HookStatus = "completed"
-	failed    store.HookStatus = "failed"
-	cancelled store.HookStatus = "cancelled"
-)
-
 // outcome is the outcome of an attempt.
 type outcome struct {
 	row *store.Hook
 	// status is the end of the hook; empty: it is tried again after delay.
-	status store.HookStatus
+	status string
 	delay  time.Duration
 	err    string // of an attempt that failed
 	took   time.Duration
@@ -72,11 +65,11 @@ func (r *Runner) begin(ctx context.Context, i *work.Item) {
 
 // decide returns the outcome of an attempt.
 func (r *Runner) decide(row *store.Hook, err error, began time.Time) *outcome {
-	o := &outcome{row: row, status: completed, took: max(r.rt.Clock.Now().Sub(began), 0)}
+	o := &outcome{row: row, status: store.StatusDone, took: max(r.rt.Clock.Now().Sub(began), 0)}
 	if err == nil {
 		return o
 	}
-	o.status, o.err = failed, edge.Message(err.Error())
+	o.status, o.err = store.StatusFailed, edge.Message(err.Error())
 	var policy retry.Policy
 	if unread := json.Unmarshal([]byte(row.Policy), &policy); unread != nil {
 		o.err = edge.Message(o.err + "\nretry policy cannot be read: " + unread.Error())
@@ -107,7 +100,7 @@ func (e Ending) Add(tx *perdure.Tx) error { return core.RunAdditions(tx, e.with)
 func (r *Runner) lock(group []*work.Decided, all bool) []sqldb.Stmt {
 	var ids []string
 	for _, d := range group {
-		if o, ok := d.Outcome.(*outcome); all || !ok || o.status != completed {
+		if o, ok := d.Outcome.(*outcome); all || !ok || o.status != store.StatusDone {
 			ids = append(ids, d.ID)
 		}
 	}
@@ -132,7 +125,7 @@ func (r *Runner) write(group []*work.Decided, news *work.News) []sqldb.Stmt {
 			}
 			ends = append(ends, end)
 		}
-		if o.status == completed {
+		if o.status == store.StatusDone {
 			continue
 		}
 		failure := store.FailedHook{ID: d.ID, Error: o.err, Took: o.took}
@@ -163,10 +156,10 @@ func (r *Runner) write(group []*work.Decided, news *work.News) []sqldb.Stmt {
 // refused ends a hook whose outcome the database refuses.
 func refused(d *work.Decided, cause error) bool {
 	o := d.Outcome.(*outcome)
-	if o.status == failed {
+	if o.status == store.StatusFailed {
 		return false
 	}
-	o.status, o.err = failed, edge.Message(cause.Error())
+	o.status, o.err = store.StatusFailed, edge.Message(cause.Error())
 	return true
 }
 

@@ -71,10 +71,10 @@ func alarmPages(t *testing.T, alarms *alarm.Alarms) {
 		want   int
 	}{
 		"all":               {alarm.Filter{}, 12_000},
-		"pending":           {alarm.Filter{Statuses: []alarm.Status{alarm.Pending}}, 11_901},
+		"waiting":           {alarm.Filter{Statuses: alarm.Waiting}, 11_901},
 		"failed":            {alarm.Filter{Statuses: []alarm.Status{alarm.Failed}}, 99},
-		"failed or pending": {alarm.Filter{Statuses: []alarm.Status{alarm.Failed, alarm.Pending}}, 12_000},
-		"processing":        {alarm.Filter{Statuses: []alarm.Status{alarm.Processing}}, 0},
+		"failed or waiting": {alarm.Filter{Statuses: append([]alarm.Status{alarm.Failed}, alarm.Waiting...)}, 12_000},
+		"running":           {alarm.Filter{Statuses: []alarm.Status{alarm.Running}}, 0},
 		"failed of a type":  {alarm.Filter{Type: "reminder", Statuses: []alarm.Status{alarm.Failed}}, 99},
 		"of a type":         {alarm.Filter{Type: "reminder"}, 12_000},
 		"of no type":        {alarm.Filter{Type: "none"}, 0},

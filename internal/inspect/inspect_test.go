@@ -98,7 +98,7 @@ func TestPagesHaveEveryInstanceOnce(t *testing.T) {
 func TestPagesHaveEveryHookAndTaskOnce(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, i *inspect.Inspector, _ enginetest.Database) {
-		for status, n := range map[hook.Status]int{hook.Failed: 99, hook.Pending: 100, hook.Completed: few - 199, hook.Processing: 0} {
+		for status, n := range map[hook.Status]int{hook.Failed: 99, hook.Scheduled: 100, hook.Ready: 0, hook.Done: few - 199, hook.Running: 0} {
 			got := walked(t, string(status), func(cursor string) ([]string, string, error) {
 				return i.Hooks(t.Context(), hook.Filter{Statuses: []hook.Status{status}, Namespace: "shop"}, cursor, 7)
 			})
@@ -106,7 +106,7 @@ func TestPagesHaveEveryHookAndTaskOnce(t *testing.T) {
 				t.Errorf("%d hooks are %s, want %d", got, status, n)
 			}
 		}
-		for status, n := range map[task.Status]int{task.Failed: 99, task.Pending: 100, task.Completed: few - 199} {
+		for status, n := range map[task.Status]int{task.Failed: 99, task.Scheduled: 100, task.Ready: 0, task.Done: few - 199} {
 			got := walked(t, string(status), func(cursor string) ([]string, string, error) {
 				numbers, next, err := i.Tasks(t.Context(), task.Filter{Statuses: []task.Status{status}, Type: "email"}, cursor, 7)
 				ids := make([]string, len(numbers))

@@ -110,7 +110,7 @@ func (i *Inspector) overview(ctx context.Context, run sqldb.Runner, now time.Tim
 // claimed completes the numbers of a kind that is claimed row by row.
 func (o *Overview) claimed(places map[string]int) {
 	o.Running, o.Failed = places[o.Kind+".running"], places[o.Kind+".failed"]
-	o.Statuses = map[string]int{"pending": atMost(o.Due + o.Scheduled), "processing": o.Running, "failed": o.Failed}
+	o.Statuses = map[string]int{store.StatusReady: o.Due, store.StatusScheduled: o.Scheduled, store.StatusRunning: o.Running, store.StatusFailed: o.Failed}
 }
 
 // atMost stops a sum at the number that means more than Cap.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/actor"
 	"github.com/perdure/perdure/alarm"
 	"github.com/perdure/perdure/fsm"
@@ -68,7 +69,7 @@ func fillHooks(t testing.TB, db enginetest.Database, n int) {
 	insert := func(name, what string) { db.Exec(t, numbers+"insert into "+db.Table("perdure", name)+" "+what) }
 	insert("hook_items", "(id, key, namespace, name, queue, payload, priority, policy, max_attempts, batch_limit, unit_id, created_at, due_at) select "+id+
 		", case when i % 2 = 0 then 'h' || i end, 'shop', 'mail', "+lane+", '{}', 0, '{}', 5, case when i between 100 and 199 and i % 10 = 0 then 1 end, 'u', "+at+", "+later+" from n")
-	insert("hook_ends", "(id, status, created_at, finished_at) select "+id+", case when i < 100 then 'failed' else 'completed' end, "+at+", "+at+" from n where i not between 100 and 199")
+	insert("hook_ends", "(id, status, created_at, finished_at) select "+id+", case when i < 100 then 'failed' else 'done' end, "+at+", "+at+" from n where i not between 100 and 199")
 	db.Exec(t, "insert into "+db.Table("perdure", "ready")+" (queue, suspect, priority, due_at, id) select h.queue, h.batch_limit is not null, h.priority, h.due_at, h.id from "+
 		db.Table("perdure", "hook_items")+" h where not exists (select 1 from "+db.Table("perdure", "hook_ends")+" e where e.id = h.id)")
 }
@@ -153,8 +154,8 @@ func (s *scene) questions() map[string]func(context.Context) (int, error) {
 		},
 	}
 	for name, f := range map[string]hook.Filter{
-		"all": {}, "pending": {Statuses: []hook.Status{hook.Pending}}, "failed": {Statuses: []hook.Status{hook.Failed}},
-		"cancelled": {Statuses: []hook.Status{hook.Cancelled}}, "processing": {Statuses: []hook.Status{hook.Processing}},
+		"all": {}, "waiting": {Statuses: hook.Waiting}, "failed": {Statuses: []hook.Status{hook.Failed}},
+		"cancelled": {Statuses: []hook.Status{hook.Cancelled}}, "running": {Statuses: []hook.Status{hook.Running}},
 	} {
 		all["hooks-"+name] = func(ctx context.Context) (int, error) {
 			found, _, err := s.Hooks(ctx, f, "", 50)
@@ -162,7 +163,7 @@ func (s *scene) questions() map[string]func(context.Context) (int, error) {
 		}
 	}
 	for name, f := range map[string]task.Filter{
-		"all": {}, "pending": {Statuses: []task.Status{task.Pending}}, "failed": {Statuses: []task.Status{task.Failed}}, "type": {Type: "none"},
+		"all": {}, "waiting": {Statuses: task.Waiting}, "failed": {Statuses: []task.Status{task.Failed}}, "type": {Type: "none"},
 	} {
 		all["tasks-"+name] = func(ctx context.Context) (int, error) {
 			found, _, err := s.Tasks(ctx, f, "", 50)
@@ -178,7 +179,7 @@ func (s *scene) questions() map[string]func(context.Context) (int, error) {
 		}
 	}
 	for name, f := range map[string]alarm.Filter{
-		"all": {}, "pending": {Statuses: []alarm.Status{alarm.Pending}}, "failed": {Statuses: []alarm.Status{alarm.Failed}}, "processing": {Statuses: []alarm.Status{alarm.Processing}}, "type": {Type: "none"}, "of-type": {ActorType: "trial"}, "of-actor": {ActorType: "trial", ActorID: "a7"}, "unowned": {Unowned: true},
+		"all": {}, "waiting": {Statuses: alarm.Waiting}, "failed": {Statuses: []alarm.Status{alarm.Failed}}, "running": {Statuses: []alarm.Status{alarm.Running}}, "type": {Type: "none"}, "of-type": {ActorType: "trial"}, "of-actor": {ActorType: "trial", ActorID: "a7"}, "unowned": {Unowned: true},
 	} {
 		all["alarms-"+name] = func(ctx context.Context) (int, error) {
 			found, _, err := s.alarms.List(ctx, f, "", 50)
@@ -186,7 +187,7 @@ func (s *scene) questions() map[string]func(context.Context) (int, error) {
 		}
 	}
 	for name, f := range map[string]inspect.Timers{
-		"all": {}, "of-actor": {Actor: store.ActorRef{Type: "trial"}}, "type": {Type: "none"}, "failed": {Statuses: []string{"failed"}},
+		"all": {}, "of-actor": {Actor: store.ActorRef{Type: "trial"}}, "type": {Type: "none"}, "quarantined": {Statuses: []perdure.Status{perdure.StatusQuarantined}},
 	} {
 		all["delays-"+name] = func(ctx context.Context) (int, error) {
 			found, _, err := s.Timers(ctx, f, "", 50)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
@@ -41,11 +42,13 @@ func (i *Inspector) Search(ctx context.Context, text string) ([]store.Hit, error
 		return nil, err
 	}
 	hits = append(hits, names...)
-	var stmts []sqldb.Stmt
+	var now time.Time
+	at := func() time.Time { return now }
+	stmts := []sqldb.Stmt{i.rt.Store.TellTime(i.rt.Now(), func(t time.Time) { now = t })}
 	if ids, ok := uuids(text); ok {
-		stmts = append(stmts, i.rt.Store.SearchHooks(prefix(text), &ids, add), i.rt.Store.SearchInstances(ids, add))
+		stmts = append(stmts, i.rt.Store.SearchHooks(prefix(text), &ids, at, add), i.rt.Store.SearchInstances(ids, add))
 	} else {
-		stmts = append(stmts, i.rt.Store.SearchHooks(prefix(text), nil, add))
+		stmts = append(stmts, i.rt.Store.SearchHooks(prefix(text), nil, at, add))
 	}
 	types, err := i.Facets(ctx, store.ActorKind)
 	if err != nil {

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/sqldb"
@@ -17,12 +19,16 @@ type Timers struct {
 	// Actor is the one that they are of, Type that of their events.
 	Actor store.ActorRef
 	Type  string
-	// Statuses are pending, and quarantined for those whose actor stands still.
-	Statuses []string
+	// Statuses are scheduled and ready, and quarantined for the timers of a quarantined
+	// actor.
+	Statuses []perdure.Status
 }
 
+// TimerStatuses are all statuses of timers.
+var TimerStatuses = []perdure.Status{perdure.StatusScheduled, perdure.StatusReady, perdure.StatusQuarantined}
+
 func (f Timers) matches(p store.AlarmPlace) bool {
-	return p.Machine && (f.Type == "" || f.Type == p.Type) && (len(f.Statuses) == 0 || slices.Contains(f.Statuses, p.Status))
+	return p.Machine && (f.Type == "" || f.Type == p.Type) && asked(f.Statuses, p.Status)
 }
 
 // timerWalk is one of those that together meet all delays that are looked for.
@@ -36,8 +42,11 @@ func (i *Inspector) timerWalks(f Timers) []timerWalk {
 		}}
 	}
 	var all []timerWalk
-	for _, w := range []struct{ status, name string }{{"pending", store.Everywhere}, {"quarantined", store.Died}} {
-		if len(f.Statuses) == 0 || slices.Contains(f.Statuses, w.status) {
+	for _, w := range []struct {
+		name string
+		has  func(perdure.Status) bool
+	}{{store.Everywhere, perdure.Status.Waits}, {store.Died, func(s perdure.Status) bool { return s == perdure.StatusQuarantined }}} {
+		if len(f.Statuses) == 0 || slices.ContainsFunc(f.Statuses, w.has) {
 			all = append(all, func(after store.AlarmPlace, limit int, found func(store.AlarmPlace)) sqldb.Stmt {
 				return st.AlarmsIn(w.name, after, limit, found)
 			})
@@ -55,8 +64,11 @@ func (i *Inspector) Timers(ctx context.Context, f Timers, cursor string, limit i
 	}
 	walks, rows := i.timerWalks(f), map[string]store.AlarmPlace{}
 	ids, next, err := i.page(ctx, at, limit, func(ctx context.Context, at position, size int) (all []candidate, err error) {
+		var now time.Time
+		tell := i.rt.Store.TellTime(i.rt.Now(), func(t time.Time) { now = t })
 		for n := at.Stage; n < len(walks) && len(all) < size; n++ {
-			err := i.read(ctx, walks[n](timerPlace(at), size-len(all), func(p store.AlarmPlace) {
+			err := i.read(ctx, tell, walks[n](timerPlace(at), size-len(all), func(p store.AlarmPlace) {
+				p.Status = store.Refine(p.Status, 0, p.Due, now)
 				c := candidate{id: fmt.Sprint(n, p.Actor, p.AlarmID), at: timerPosition(n, p), matches: f.matches(p)}
 				all, rows[c.id] = append(all, c), p
 			}))

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/inspect"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/test/enginetest"
@@ -22,16 +23,16 @@ func TestPagesHaveEveryDelayOnce(t *testing.T) {
 			return fmt.Sprintf("%d000000", n)
 		}
 		for n := range 30 {
-			kind, status := "machine", "pending"
+			kind, status := "timer", "pending"
 			if n%3 == 0 {
-				kind = "custom"
+				kind = "alarm"
 			}
 			if n%5 == 0 {
 				status = "quarantined"
 			}
 			due := at(1000 + n/4) // several at once
 			actor, id, typ := fmt.Sprint(n%2), fmt.Sprintf("a%02d", n), fmt.Sprintf("t%d", n%2)
-			if kind == "machine" {
+			if kind == "timer" {
 				db.Exec(t, "insert into "+db.Table("perdure", "timers")+" (actor_type, actor_id, alarm_id, type, status, due_at, sequence, created_at)"+
 					" values ('door', ?, ?, ?, ?, "+due+", 0, "+due+")", actor, id, typ, status)
 				continue
@@ -50,9 +51,10 @@ func TestPagesHaveEveryDelayOnce(t *testing.T) {
 			want   int
 		}{
 			"all":         {inspect.Timers{}, 20},
-			"pending":     {inspect.Timers{Statuses: []string{"pending"}}, 16},
-			"quarantined": {inspect.Timers{Statuses: []string{"quarantined"}}, 4},
-			"failed":      {inspect.Timers{Statuses: []string{"failed"}}, 0},
+			"ready":       {inspect.Timers{Statuses: []perdure.Status{perdure.StatusReady}}, 16},
+			"scheduled":   {inspect.Timers{Statuses: []perdure.Status{perdure.StatusScheduled}}, 0},
+			"quarantined": {inspect.Timers{Statuses: []perdure.Status{perdure.StatusQuarantined}}, 4},
+			"failed":      {inspect.Timers{Statuses: []perdure.Status{perdure.StatusFailed}}, 0},
 			"type":        {inspect.Timers{Type: "t1"}, 10},
 			"actor":       {inspect.Timers{Actor: store.ActorRef{Type: "door", ID: "0"}}, 10},
 			"nobody":      {inspect.Timers{Actor: store.ActorRef{Type: "door", ID: "9"}}, 0},

@@ -187,7 +187,7 @@ const actorOrder = "order by a.created_at desc, a.type desc, a.id desc"
 func (s *Store) ListActors(f ActorFilter, found func(ActorRecord)) sqldb.Stmt {
 	head, _, _ := strings.Cut(s.text("ActorGet"), ", a.snapshot_sequence")
 	w := f.ranged(s)
-	w.statuses("a.status", f.Statuses, actorIndexes)
+	w.statuses(statusOf{place: "a.status"}, f.Statuses, time.Time{}, actorIndexes)
 	if f.State != "" {
 		w.add(s.contains("a.states"), "\n"+f.State+"\n")
 	}

@@ -44,7 +44,7 @@ func (s *Store) removeAlarms(which string, args []any, removed func(status strin
 	var stmts []sqldb.Stmt
 	for _, part := range strings.Split(strings.ReplaceAll(s.text("AlarmRemove"), "{which}", which), "\n;\n") {
 		stmt := s.bind(s.complete(part), args)
-		if strings.Contains(part, "'processing'") {
+		if strings.Contains(part, "'running'") {
 			stmt.Row = textRow(removed)
 		}
 		stmts = append(stmts, stmt)
@@ -69,7 +69,9 @@ type AlarmFilter struct {
 	// one.
 	Hidden   string
 	Statuses []string
-	DueBy    *time.Time
+	// Now tells scheduled alarms from ready ones.
+	Now   time.Time
+	DueBy *time.Time
 	// After is the last row of the page before.
 	After *Alarm
 	// Last is the last row that is looked at. Default: that which is due last.
@@ -87,7 +89,7 @@ func (f AlarmFilter) narrow() bool {
 }
 
 // alarmIndexes are the partial indexes of alarms that have few rows.
-var alarmIndexes = []partial{{[]string{"failed", "quarantined"}, "h.dead is not null", "h.is_dead = 1"}}
+var alarmIndexes = []partial{{[]string{StatusFailed, StatusQuarantined}, "h.dead is not null", "h.is_dead = 1"}}
 
 // after are the conditions that the index of the list serves. The due time is also compared
 // alone: MySQL uses no index for a comparison of several columns.
@@ -117,7 +119,7 @@ func (f AlarmFilter) conditions(s *Store) conditions {
 	if f.Type == "" && f.Hidden != "" {
 		w.add("substr(h.type, 1, ?) <> ?", len(f.Hidden), f.Hidden)
 	}
-	w.statuses(alarmStatus, f.Statuses, alarmIndexes)
+	w.statuses(alarmStatus, f.Statuses, f.Now, alarmIndexes)
 	if a := f.Last; a != nil {
 		w.add("h.due_at <= ? and (h.due_at, h.actor_type, h.actor_id, h.alarm_id) <= (?, ?, ?, ?)", a.Due, a.Due, a.ActorType, a.ActorID, a.ID)
 	}
@@ -127,7 +129,7 @@ func (f AlarmFilter) conditions(s *Store) conditions {
 const alarmOrder = "order by h.due_at, h.actor_type, h.actor_id, h.alarm_id"
 
 // alarmStatus is the status of an alarm h that is joined with its row r of ready.
-const alarmStatus = "coalesce(h.dead, case when r.id is null then 'processing' else 'pending' end)"
+var alarmStatus = statusOf{place: "coalesce(h.dead, case when r.id is null then 'running' else 'ready' end)", attempts: "h.attempt", due: "h.due_at"}
 
 // AlarmStretch returns the statement that finds where the next stretch of a list
 // ends. found is not called if that is the end of the list, or none is needed.
@@ -153,11 +155,11 @@ func (s *Store) ListAlarms(f AlarmFilter, found func(Alarm)) sqldb.Stmt {
 	return sqldb.Stmt{SQL: s.complete(text), Args: append(w.args, f.Limit), Row: s.alarmRow(found)}
 }
 
-// CountAlarms returns the statement that counts alarms by status.
+// CountAlarms returns the statement that counts alarms by status, at f.Now.
 func (s *Store) CountAlarms(f AlarmFilter, found func(status string, n int64)) sqldb.Stmt {
 	w := f.conditions(s)
-	text := strings.ReplaceAll(s.text("AlarmCount"), "{where}", w.sql())
-	return sqldb.Stmt{SQL: s.complete(text), Args: w.args, Row: func(scan sqldb.Scan) error {
+	text := strings.NewReplacer("{now}", "?", "{where}", w.sql()).Replace(s.text("AlarmCount"))
+	return sqldb.Stmt{SQL: s.complete(text), Args: append([]any{f.Now}, w.args...), Row: func(scan sqldb.Scan) error {
 		var status string
 		var n int64
 		if err := scan(&status, &n); err != nil {

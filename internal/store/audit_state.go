@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,8 +49,8 @@ var auditStates = map[string]struct {
 // AuditState returns the statement that reads a thing for the audit log. The key of a
 // thing is its id; of an actor its type and id; of a timer those and its own key; of a
 // definition its name and version. ok is false for a kind that has no state, and for a
-// key that nothing can have.
-func (s *Store) AuditState(kind string, key []string, found func(AuditState)) (stmt sqldb.Stmt, ok bool) {
+// key that nothing can have. now tells scheduled work from ready work.
+func (s *Store) AuditState(kind string, key []string, now time.Time, found func(AuditState)) (stmt sqldb.Stmt, ok bool) {
 	state, known := auditStates[kind]
 	if !known || len(key) == 0 || !storable(key) {
 		return sqldb.Stmt{}, false
@@ -71,10 +72,30 @@ func (s *Store) AuditState(kind string, key []string, found func(AuditState)) (s
 			utc := a.At.UTC()
 			a.At = &utc
 		}
+		a.refine(kind, now)
 		found(a)
 		return nil
 	}
 	return stmt, true
+}
+
+// refine completes the status of work that is in the place where it waits.
+func (a *AuditState) refine(kind string, now time.Time) {
+	if a.Status == nil || !slices.Contains([]string{HookKind, TaskKind, AlarmKind, "timers"}, kind) {
+		return
+	}
+	status, attempts, due := *a.Status, 0, now
+	if kind == TaskKind {
+		status = taskWords.status(status)
+	}
+	if a.Attempts != nil {
+		attempts = int(*a.Attempts)
+	}
+	if a.At != nil {
+		due = *a.At
+	}
+	status = Refine(status, attempts, due, now)
+	a.Status = &status
 }
 
 // withoutState returns the spec of a schedule with the size of the state that its
@@ -142,19 +163,19 @@ func pairArgs(key []string) []any {
 // alarmArgs takes the id of an alarm, or the type and id of its actor and its own name.
 func alarmArgs(key []string) []any {
 	if len(key) == 3 {
-		return []any{key[0], key[1], "custom", key[2]}
+		return []any{key[0], key[1], "alarm", key[2]}
 	}
 	if parts := strings.SplitN(key[0], "/", 3); len(parts) == 3 {
-		return []any{parts[0], parts[1], "custom", parts[2]}
+		return []any{parts[0], parts[1], "alarm", parts[2]}
 	}
-	return []any{"", "", "custom", key[0]}
+	return []any{"", "", "alarm", key[0]}
 }
 
 func timerArgs(key []string) []any {
 	if len(key) < 3 {
 		return nil
 	}
-	return []any{key[0], key[1], "machine", key[2]}
+	return []any{key[0], key[1], "timer", key[2]}
 }
 
 func definitionArgs(key []string) []any {

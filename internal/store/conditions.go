@@ -38,23 +38,6 @@ func (c *conditions) in(column string, values []any) {
 	}
 }
 
-// statuses adds the condition that a status is one of some, unless there are none. If
-// the rows of one of the partial indexes are enough, it says so in the words of the
-// index: a planner uses it only then.
-func (c *conditions) statuses(column string, statuses []string, indexes []partial) {
-	values := make([]any, len(statuses))
-	for i, s := range statuses {
-		values[i] = s
-	}
-	c.in(column, values)
-	if p, ok := within(statuses, indexes); ok {
-		c.add(p.where)
-		if c.flags {
-			c.add(p.flag)
-		}
-	}
-}
-
 // partial is an index of the rows with some statuses. where is its condition. flag is the
 // condition on MySQL, whose indexes have no conditions: a column begins the index.
 type partial struct {

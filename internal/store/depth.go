@@ -1,33 +1,42 @@
 package store
 
-import "github.com/perdure/perdure/internal/sqldb"
+import (
+	"time"
+
+	"github.com/perdure/perdure/internal/sqldb"
+)
 
 // MaxDepth is where counting stops.
 const MaxDepth = 10_000
 
-// Depth is how many pieces of a kind of work are in a state, up to MaxDepth.
+// Depth is the number of items of a kind with a status, up to MaxDepth. Items that wait for
+// another attempt are counted as StatusScheduled until they are due, then as StatusReady.
 type Depth struct {
-	Kind, State string
-	N           int64
+	Kind, Status string
+	N            int64
 }
 
+// Dead reports whether it counts dead letters.
+func (d Depth) Dead() bool { return d.Status == StatusFailed || d.Status == StatusQuarantined }
+
 // Depths returns the statements that count work of every kind that the database
-// carries.
-func (s *Store) Depths(found func(Depth)) []sqldb.Stmt {
+// has. now tells scheduled work from ready work.
+func (s *Store) Depths(now time.Time, found func(Depth)) []sqldb.Stmt {
 	stmts := []sqldb.Stmt{
-		s.depth("hook", "HookDepth", found), s.depth("instance", "InstanceDepth", found), s.depth("alarm", "AlarmDepth", found), s.depth("actor", "DelayDepth", found),
+		s.depth("hook", "HookDepth", found, now), s.depth("instance", "InstanceDepth", found, now), s.depth("alarm", "AlarmDepth", found, now),
+		s.depth("actor", "DelayDepth", found, now, now),
 	}
 	if s.text("TaskDepth") != "" {
-		stmts = append(stmts, s.depth("task", "TaskDepth", found))
+		stmts = append(stmts, s.depth("task", "TaskDepth", found, now))
 	}
 	return stmts
 }
 
-func (s *Store) depth(kind, name string, found func(Depth)) sqldb.Stmt {
-	stmt := s.stmt(name)
+func (s *Store) depth(kind, name string, found func(Depth), args ...any) sqldb.Stmt {
+	stmt := s.stmt(name, args...)
 	stmt.Row = func(scan sqldb.Scan) error {
 		d := Depth{Kind: kind}
-		if err := scan(&d.State, &d.N); err != nil {
+		if err := scan(&d.Status, &d.N); err != nil {
 			return err
 		}
 		found(d)

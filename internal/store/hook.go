@@ -9,31 +9,29 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// HookStatus is where a hook is in its life.
-type HookStatus string
-
 // Hook is a hook as it is read. A claim reads no more than it needs.
 type Hook struct {
 	// ID is the id that users know, Item that of the row.
 	ID, Item        string
 	Namespace, Name string
 	Payload         string
-	Status          HookStatus
-	Priority        int
-	Policy          string
-	MaxAttempts     int
-	Attempts        int
-	Crashes         int
-	Error           *string
-	Unit            string
-	Trace           *string
-	Created         time.Time
-	NextAttempt     *time.Time
-	Due             time.Time
-	LastAttempt     *time.Time
-	Finished        *time.Time
-	Worker          *string
-	LeaseExpires    *time.Time
+	// Status is the place of the hook: see Refine.
+	Status       string
+	Priority     int
+	Policy       string
+	MaxAttempts  int
+	Attempts     int
+	Crashes      int
+	Error        *string
+	Unit         string
+	Trace        *string
+	Created      time.Time
+	NextAttempt  *time.Time
+	Due          time.Time
+	LastAttempt  *time.Time
+	Finished     *time.Time
+	Worker       *string
+	LeaseExpires *time.Time
 	// Sealed is why the payload could not be opened; it is as it is stored then.
 	Sealed error
 }
@@ -135,7 +133,7 @@ func (s *Store) TryHooks(all []FailedHook, now Now) sqldb.Stmt {
 // HookEnd is the end of a hook.
 type HookEnd struct {
 	ID      string
-	Status  HookStatus
+	Status  string
 	Error   *string
 	Created time.Time
 	// Took is how long the last attempt ran, nil if there was none.
@@ -146,7 +144,7 @@ type HookEnd struct {
 func (s *Store) EndHooks(worker string, all []HookEnd, now Now) sqldb.Stmt {
 	return s.stmt("HookEnd", worker, tuples{
 		column(all, func(e HookEnd) string { return e.ID }),
-		column(all, func(e HookEnd) string { return string(e.Status) }),
+		column(all, func(e HookEnd) string { return e.Status }),
 		column(all, func(e HookEnd) *string { return e.Error }),
 		column(all, func(e HookEnd) time.Time { return e.Created }),
 		column(all, func(e HookEnd) *int64 { return micros(e.Took) }),
@@ -222,7 +220,9 @@ func (s *Store) OldHooks(dead bool, age time.Duration, limit int, now Now, found
 type HookFilter struct {
 	Namespace, Name string
 	Statuses        []string
-	Unit            string
+	// Now tells scheduled hooks from ready ones.
+	Now  time.Time
+	Unit string
 	// IDs lists these only.
 	IDs []string
 	// Before is where the last page ended: its last row, newest first.
@@ -231,8 +231,11 @@ type HookFilter struct {
 	Limit         int
 }
 
+// hookStatus is the status of a hook h that is joined with its end e and its row r of ready.
+var hookStatus = statusOf{place: "coalesce(e.status, case when r.id is null then 'running' else 'ready' end)", attempts: "h.attempt", due: "h.due_at"}
+
 // deadHooks are the statuses of dead letters.
-var deadHooks = []string{"failed", "quarantined"}
+var deadHooks = []string{StatusFailed, StatusQuarantined}
 
 // ListHooks returns the statement that reads hooks, newest first.
 func (s *Store) ListHooks(f HookFilter, found func(Hook)) sqldb.Stmt {
@@ -241,13 +244,7 @@ func (s *Store) ListHooks(f HookFilter, found func(Hook)) sqldb.Stmt {
 	w.equal("h.namespace", f.Namespace)
 	w.equal("h.name", f.Name)
 	w.equal("h.unit_id", f.Unit)
-	if len(f.Statuses) > 0 {
-		statuses := make([]any, len(f.Statuses))
-		for i, status := range f.Statuses {
-			statuses[i] = status
-		}
-		w.in("coalesce(e.status, case when r.id is null then 'processing' else 'pending' end)", statuses)
-	}
+	w.statuses(hookStatus, f.Statuses, f.Now, nil)
 	uuid := ""
 	if s.dialect.Name == sqldb.Postgres {
 		uuid = "::uuid"

@@ -12,12 +12,12 @@ func TestHooksAreFoundByTheBeginningOfTheirPublicID(t *testing.T) {
 	t.Parallel()
 	eachHookScene(t, func(s *hookScene) {
 		find := func(keys string, ids *Range) (hits []string) {
-			s.read(s.st.SearchHooks(Range{keys, keys + "\U0010FFFF"}, ids, func(h Hit) { hits = append(hits, h.ID+" "+h.Name+" "+h.Detail) }))
+			s.read(s.st.SearchHooks(Range{keys, keys + "\U0010FFFF"}, ids, func() time.Time { return noon }, func(h Hit) { hits = append(hits, h.ID+" "+h.Name+" "+h.Detail) }))
 			return hits
 		}
-		s.same("keys", find("f", nil), []string{"fail-a shop/mail failed", "fail-z shop/mail failed", "feed zoo/feed pending"})
+		s.same("keys", find("f", nil), []string{"fail-a shop/mail failed", "fail-z shop/mail failed", "feed zoo/feed ready"})
 		s.same("no key", find("x", nil), []string(nil))
-		s.same("ids", find("00000000", &Range{firstID, lastID}), []string{item(2) + " shop/mail pending", item(5) + " shop/mail processing", item(9) + " zoo/feed quarantined"})
+		s.same("ids", find("00000000", &Range{firstID, lastID}), []string{item(2) + " shop/mail retrying", item(5) + " shop/mail running", item(9) + " zoo/feed quarantined"})
 		s.same("the id of a row with a key", find(item(1), &Range{item(1), item(1)}), []string(nil))
 		var values []string
 		s.read(s.st.Facets(HookKind, func(_, value string) { values = append(values, value) })...)
@@ -34,13 +34,13 @@ func TestTheAuditLogFindsHooksByTheirPublicID(t *testing.T) {
 	eachHookScene(t, func(s *hookScene) {
 		for _, p := range scenery {
 			var got []AuditState
-			stmt, ok := s.st.AuditState("hooks", []string{p.public()}, func(a AuditState) { got = append(got, a) })
+			stmt, ok := s.st.AuditState("hooks", []string{p.public()}, noon, func(a AuditState) { got = append(got, a) })
 			if !ok {
 				s.Fatalf("%s has no state", p.public())
 			}
 			s.read(stmt)
 			attempts := int64(p.attempt)
-			if p.place == "completed" {
+			if p.place == "done" {
 				attempts++
 			}
 			_, _, name := ParseLane(p.lane)
@@ -48,7 +48,7 @@ func TestTheAuditLogFindsHooksByTheirPublicID(t *testing.T) {
 				s.Errorf("%s: %+v", p.public(), got)
 			}
 		}
-		stmt, _ := s.st.AuditState("hooks", []string{item(1)}, func(a AuditState) { s.Errorf("the id of a row with a key: %+v", a) })
+		stmt, _ := s.st.AuditState("hooks", []string{item(1)}, noon, func(a AuditState) { s.Errorf("the id of a row with a key: %+v", a) })
 		s.read(stmt)
 	})
 }
@@ -101,7 +101,7 @@ func TestOnlyTheMarkOfHooksChangesWithAHook(t *testing.T) {
 			"a claim":     func() { s.lease(9, HookQueue("shop"), item(1)) },
 			"a ready row": func() { s.exec("delete from perdure.ready where id = ?", item(1)) },
 			"an end": func() {
-				s.exec("insert into perdure.hook_ends (id, status, created_at, finished_at) values (?, 'completed', ?, ?)", item(4), noon, noon.Add(2*time.Hour))
+				s.exec("insert into perdure.hook_ends (id, status, created_at, finished_at) values (?, 'done', ?, ?)", item(4), noon, noon.Add(2*time.Hour))
 			},
 			"a dead letter": func() {
 				s.exec("insert into perdure.hook_ends (id, status, created_at, finished_at) values (?, 'failed', ?, ?)", item(5), noon, noon)
@@ -136,8 +136,8 @@ func TestLanesAmongQueuesAreFound(t *testing.T) {
 	s.same("groups of hooks", hooks, []HookGroup{{"shop", "mail", false, 0}, {"shop", "mail", true, -1}, {"zoo", "feed", false, 0}})
 	s.same("groups of instances", instances, []ReadyGroup{{Queue: "aaa"}, {Queue: "hooksi"}, {Queue: "hookt"}, {Queue: "zzz"}})
 	depths := map[string]int64{}
-	s.read(s.st.Depths(func(d Depth) { depths[d.Kind+" "+d.State] = d.N })...)
-	if depths["hook pending"] != 3 || depths["instance ready"] != 4 {
+	s.read(s.st.Depths(noon, func(d Depth) { depths[d.Kind+" "+d.Status] = d.N })...)
+	if depths["hook ready"] != 3 || depths["instance ready"] != 4 {
 		t.Errorf("depths: %v", depths)
 	}
 }

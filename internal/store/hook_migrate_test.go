@@ -71,9 +71,9 @@ func oldHooks() []oldHook {
 	return all
 }
 
-// before returns a database as the release before the migration leaves it, with hooks and
-// attempts of them.
-func before(t *testing.T, dialect string, hooks []oldHook) (sqldb.DB, *Store, Migration) {
+// before returns a database without the migrations from version on, with hooks and attempts
+// that were stored before hookStep.
+func before(t *testing.T, dialect string, version int, hooks []oldHook) (sqldb.DB, *Store, Migration) {
 	t.Helper()
 	db, err := open(t, dialect)
 	if err != nil {
@@ -88,9 +88,9 @@ func before(t *testing.T, dialect string, hooks []oldHook) (sqldb.DB, *Store, Mi
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := slices.IndexFunc(steps, func(m Migration) bool { return m.Version == hookStep })
+	at := slices.IndexFunc(steps, func(m Migration) bool { return m.Version == version })
 	if at < 0 {
-		t.Fatalf("there is no migration %d", hookStep)
+		t.Fatalf("there is no migration %d", version)
 	}
 	err = db.Exclusively(t.Context(), func(run sqldb.Runner) error {
 		for _, text := range bootstrap[dialect] {
@@ -98,13 +98,19 @@ func before(t *testing.T, dialect string, hooks []oldHook) (sqldb.DB, *Store, Mi
 				return err
 			}
 		}
-		for _, m := range steps[:at] {
+		first := slices.IndexFunc(steps, func(m Migration) bool { return m.Version == hookStep })
+		for _, m := range steps[:first] {
 			if err := st.apply(t.Context(), run, m, oldEpoch); err != nil {
 				return err
 			}
 		}
 		for _, h := range hooks {
 			if err := run.Run(t.Context(), old(db.Dialect(), h)...); err != nil {
+				return err
+			}
+		}
+		for _, m := range steps[first:at] {
+			if err := st.apply(t.Context(), run, m, oldEpoch); err != nil {
 				return err
 			}
 		}

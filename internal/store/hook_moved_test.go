@@ -15,9 +15,15 @@ import (
 // moved returns a hook as the view must show it after the migration. A hook that ran is due
 // when its lease would have ended.
 func moved(h oldHook) oldHook {
-	if h.status == "processing" {
-		h.status, h.due, h.worker = "pending", *h.lease, nil
+	switch h.status {
+	case "processing":
+		h.status, h.due, h.worker = "ready", *h.lease, nil
+	case "pending":
+		h.status = "ready"
+	case "completed":
+		h.status = "done"
 	}
+	h.status = Refine(h.status, h.attempts, h.due, time.Now())
 	h.token, h.lease = nil, nil
 	return h
 }
@@ -58,10 +64,10 @@ func checkMoved(t *testing.T, db sqldb.DB, hooks []oldHook) {
 		if id, err := uuid.Parse(h.id); (err == nil && id.String() == h.id) != (item == h.id) || uuid.Validate(item) != nil {
 			t.Errorf("the row of %s has the id %s", h.id, item)
 		}
-		if want.status == "pending" {
+		if slices.Contains(waitingStatuses, want.status) {
 			ready = append(ready, strings.Join([]string{"hook\tshop\t" + h.name, fmt.Sprint(want.limit != nil), fmt.Sprint(h.priority), item}, "|"))
 		} else {
-			ends = append(ends, item+"|"+h.status)
+			ends = append(ends, item+"|"+want.status)
 		}
 		for seq := range 2 {
 			attempts = append(attempts, fmt.Sprintf("%s|%d|attempt of %s", item, seq+1, h.id))
@@ -143,7 +149,7 @@ func TestHooksOfEveryStatusMoveToTheNewTables(t *testing.T) {
 		t.Run(dialect, func(t *testing.T) {
 			t.Parallel()
 			hooks := oldHooks()
-			db, st, _ := before(t, dialect, hooks)
+			db, st, _ := before(t, dialect, hookStep, hooks)
 			migrateAll(t, db, st)
 			checkMoved(t, db, hooks)
 		})
@@ -164,7 +170,37 @@ func TestIDsThatLookLikeUUIDsMoveWithTheirHooks(t *testing.T) {
 	for _, dialect := range []string{sqldb.SQLite, sqldb.Postgres, sqldb.MySQL} {
 		t.Run(dialect, func(t *testing.T) {
 			t.Parallel()
-			db, st, _ := before(t, dialect, hooks)
+			db, st, _ := before(t, dialect, hookStep, hooks)
+			migrateAll(t, db, st)
+			checkMoved(t, db, hooks)
+		})
+	}
+}
+
+// statusStep is the migration that renames statuses.
+const statusStep = 36
+
+// MySQL commits with every statement of a migration. A process may be killed after each of
+// them, and another one starts over.
+func TestNewStatusesCanBeCutOffAfterEachStatement(t *testing.T) {
+	t.Parallel()
+	_, _, step := before(t, sqldb.MySQL, statusStep, nil)
+	for n := range len(step.Statements) + 1 {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			hooks := oldHooks()
+			db, st, step := before(t, sqldb.MySQL, statusStep, hooks)
+			err := db.Exclusively(t.Context(), func(run sqldb.Runner) error {
+				for _, text := range step.Statements[:n] {
+					if err := run.Run(t.Context(), sqldb.Exec(text)); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
 			migrateAll(t, db, st)
 			checkMoved(t, db, hooks)
 		})
@@ -176,12 +212,12 @@ func TestIDsThatLookLikeUUIDsMoveWithTheirHooks(t *testing.T) {
 // release before may insert hooks: what it is told to be stored must be there in the end.
 func TestTheMoveOfHooksCanBeCutOffAfterEachStatement(t *testing.T) {
 	t.Parallel()
-	_, _, step := before(t, sqldb.MySQL, nil)
+	_, _, step := before(t, sqldb.MySQL, hookStep, nil)
 	for n := range len(step.Statements) + 1 {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
 			hooks := oldHooks()
-			db, st, step := before(t, sqldb.MySQL, hooks)
+			db, st, step := before(t, sqldb.MySQL, hookStep, hooks)
 			err := db.Exclusively(t.Context(), func(run sqldb.Runner) error {
 				for _, text := range step.Statements[:n] {
 					if err := run.Run(t.Context(), sqldb.Exec(text)); err != nil {

@@ -50,7 +50,7 @@ var scenery = []placed{
 	{n: 3, key: "feed", lane: feed, place: "ready"},
 	{n: 4, key: "run", lane: mail},
 	{n: 5, lane: mail},
-	{n: 6, key: "done", lane: feed, place: "completed", attempt: 1},
+	{n: 6, key: "done", lane: feed, place: "done", attempt: 1},
 	{n: 7, key: "fail-z", lane: mail, place: "failed", attempt: 5, created: time.Minute},
 	{n: 8, key: "fail-a", lane: mail, place: "failed", attempt: 5, created: time.Minute},
 	{n: 9, lane: feed, place: "quarantined"},
@@ -67,13 +67,10 @@ func (p placed) public() string {
 
 // status returns the status of the hook in the scene.
 func (p placed) status() string {
-	switch p.place {
-	case "ready":
-		return "pending"
-	case "":
-		return "processing"
+	if p.place == "" {
+		return StatusRunning
 	}
-	return p.place
+	return Refine(p.place, p.attempt, noon, noon)
 }
 
 func newHookScene(t *testing.T, name string) *hookScene {
@@ -227,7 +224,7 @@ func TestListsOfHooksHaveEachOnceInOrder(t *testing.T) {
 				more = false
 				s.read(s.st.HooksIn(walk, at, 1, func(p HookPlace) {
 					at, more = p, true
-					got = append(got, p.ID+" "+string(p.Status))
+					got = append(got, p.ID+" "+Refine(p.Status, p.Attempts, p.Due, noon))
 				}))
 			}
 			s.same("hooks in "+walk, got, expected(wanted))
@@ -251,18 +248,20 @@ func TestDeadHooksAreListedOnceInOrder(t *testing.T) {
 	})
 }
 
-func TestPendingHooksAreFoundApartFromInstances(t *testing.T) {
+func TestWaitingHooksAreFoundApartFromInstances(t *testing.T) {
 	t.Parallel()
 	eachHookScene(t, func(s *hookScene) {
 		groups, queues := s.groups()
 		s.same("groups of hooks", groups, []HookGroup{{"shop", "mail", false, 0}, {"shop", "mail", true, -1}, {"zoo", "feed", false, 0}})
 		s.same("groups of instances", queues, []ReadyGroup{{Queue: "aaa"}, {Queue: "zzz"}})
-		var pending, upcoming []string
+		var waiting, upcoming []string
 		count := 0
 		in := Span{After: noon.Add(-time.Hour), Until: noon}
 		for _, g := range groups {
 			s.read(
-				s.st.PendingHooks(g, HookPlace{At: in.After, Item: firstID}, 10, func(p HookPlace) { pending = append(pending, p.Item+" "+p.ID+" "+string(p.Status)) }),
+				s.st.WaitingHooks(g, HookPlace{At: in.After, Item: firstID}, 10, func(p HookPlace) {
+					waiting = append(waiting, p.Item+" "+p.ID+" "+Refine(p.Status, p.Attempts, p.Due, noon))
+				}),
 				s.st.UpcomingHooks(g, in, 10, func(u Upcoming) { upcoming = append(upcoming, u.ID+" "+u.Name+" "+u.Why) }),
 				s.st.CountDueHooks(g, in, 10, func(n int, first *time.Time) {
 					count += n
@@ -272,7 +271,7 @@ func TestPendingHooksAreFoundApartFromInstances(t *testing.T) {
 				}),
 			)
 		}
-		s.same("pending hooks", pending, []string{item(1) + " wait pending", item(2) + " " + item(2) + " pending", item(3) + " feed pending"})
+		s.same("waiting hooks", waiting, []string{item(1) + " wait ready", item(2) + " " + item(2) + " retrying", item(3) + " feed ready"})
 		s.same("upcoming hooks", upcoming, []string{"wait shop/mail first attempt", item(2) + " shop/mail attempt 3", "feed zoo/feed first attempt"})
 		s.same("due hooks", count, 3)
 		s.same("executing instances", s.executing(), []string{"00000000-0000-7000-8000-000000000001"})
@@ -305,12 +304,12 @@ func TestDepthsOfHooksAndInstancesAreApart(t *testing.T) {
 	t.Parallel()
 	hookScenes(t, dialects, func(s *hookScene) {
 		depths := map[string]int64{}
-		s.read(s.st.Depths(func(d Depth) {
+		s.read(s.st.Depths(noon, func(d Depth) {
 			if d.N > 0 {
-				depths[d.Kind+" "+d.State] = d.N
+				depths[d.Kind+" "+d.Status] = d.N
 			}
 		})...)
-		want := map[string]int64{"hook pending": 3, "hook processing": 2, "hook failed": 2, "hook quarantined": 1, "instance ready": 2}
+		want := map[string]int64{"hook ready": 3, "hook running": 2, "hook failed": 2, "hook quarantined": 1, "instance ready": 2}
 		s.same("depths", depths, want)
 	})
 }

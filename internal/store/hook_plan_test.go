@@ -27,7 +27,7 @@ func (s *hookScene) crowd() {
 	lane := "'hook' || " + tab + " || 'shop' || " + tab + " || 'mail'"
 	s.exec(numbers + "insert into perdure.hook_items (id, key, namespace, name, queue, payload, priority, policy, max_attempts, unit_id, created_at, due_at) select " +
 		id + ", 'k' || i, 'shop', 'mail', " + lane + ", '{}', 0, '{}', 5, 'u', " + at + ", " + at + fmt.Sprintf(" from n where i <= %d", 2*many))
-	s.exec(numbers + "insert into perdure.hook_ends (id, status, created_at, finished_at) select " + id + ", 'completed', " + at + ", " + at + fmt.Sprintf(" from n where i <= %d", many))
+	s.exec(numbers + "insert into perdure.hook_ends (id, status, created_at, finished_at) select " + id + ", 'done', " + at + ", " + at + fmt.Sprintf(" from n where i <= %d", many))
 	s.exec(numbers + "insert into perdure.ready (queue, priority, due_at, id) select case when i <= " + fmt.Sprint(2*many) + " then " + lane + " when i % 2 = 0 then 'aaa' else 'zzz' end, 0, " + at + ", " + id +
 		fmt.Sprintf(" from n where i > %d", many))
 	if s.db.Dialect().Name == sqldb.Postgres {
@@ -97,13 +97,13 @@ func (s *hookScene) statements() map[string]struct {
 	group := HookGroup{Namespace: "shop", Name: "mail"}
 	var claimed bool
 	claims, _ := s.st.Claimed(HookKind, Waiting{Queue: "zoo", Name: "feed"}, noon, &claimed)
-	state, _ := s.st.AuditState("hooks", []string{item(2)}, func(AuditState) {})
+	state, _ := s.st.AuditState("hooks", []string{item(2)}, noon, func(AuditState) {})
 	place := func(HookPlace) {}
 	all := map[string]bounded{
 		"all":             {s.st.HooksIn(Everywhere, before, 10, place), 100},
 		"dead":            {s.st.HooksIn(Died, before, 10, place), 100},
 		"running":         {s.st.HooksIn(Running, before, 10, place), 100},
-		"pending":         {s.st.PendingHooks(group, HookPlace{At: in.After, Item: firstID}, 10, place), 100},
+		"waiting":         {s.st.WaitingHooks(group, HookPlace{At: in.After, Item: firstID}, 10, place), 100},
 		"dead letters":    {s.st.DeadLetters(HookKind, DeadPosition{}, 10, func(Dead) {}), 100},
 		"upcoming":        {s.st.UpcomingHooks(group, in, 10, func(Upcoming) {}), 100},
 		"count due":       {s.st.CountDueHooks(group, in, 10, func(int, *time.Time) {}), 100},
@@ -113,12 +113,12 @@ func (s *hookScene) statements() map[string]struct {
 		"next queue":      {s.st.NextReadyGroup(ReadyGroup{Queue: "aaa"}, func(ReadyGroup) {}), 100},
 		"claimed":         {claims, 100},
 		"audit":           {state, 100},
-		"search":          {s.st.SearchHooks(Range{"fail", "fail~"}, &Range{item(1), item(3)}, func(Hit) {}), 100},
-		"keys in a range": {s.st.SearchHooks(Range{"x", "x~"}, &Range{firstID, lastID}, func(Hit) {}), 1200},
+		"search":          {s.st.SearchHooks(Range{"fail", "fail~"}, &Range{item(1), item(3)}, func() time.Time { return noon }, func(Hit) {}), 100},
+		"keys in a range": {s.st.SearchHooks(Range{"x", "x~"}, &Range{firstID, lastID}, func() time.Time { return noon }, func(Hit) {}), 1200},
 		"places":          {s.st.CountPlaces(10, func(string, int) {}), 300},
 		"marks":           {s.st.Marks(func(string, string) {}), 2500},
-		"hook depth":      {s.st.depth("hook", "HookDepth", func(Depth) {}), 10_500},
-		"instance depth":  {s.st.depth("instance", "InstanceDepth", func(Depth) {}), 10_500},
+		"hook depth":      {s.st.depth("hook", "HookDepth", func(Depth) {}, noon), 10_500},
+		"instance depth":  {s.st.depth("instance", "InstanceDepth", func(Depth) {}, noon), 10_500},
 		"executing":       {s.st.InstancesIn(ExecutingPlace, lastID, 10, func(string) {}), 100},
 	}
 	for _, take := range s.st.TakeSamples(Span{After: noon, Until: noon.Add(time.Hour)}, func(Sample) {}) {
@@ -175,7 +175,7 @@ func (s *hookScene) seeks(name string, lines []string) {
 			}
 		}
 	}
-	if walks := []string{"all", "dead", "pending", "dead letters", "upcoming", "count due"}; slices.Contains(walks, name) && sorted > 0 {
+	if walks := []string{"all", "dead", "waiting", "dead letters", "upcoming", "count due"}; slices.Contains(walks, name) && sorted > 0 {
 		s.Errorf("%s sorts:\n%s", name, strings.Join(lines, "\n"))
 	}
 }

@@ -9,24 +9,28 @@ import (
 // HookPlace is what a list of hooks is filtered by, and where a hook is in the order of
 // the list.
 type HookPlace struct {
-	// At is when the hook was created or, of a pending one, when it is due. Hooks of the
-	// same time are in the order of Item, the id of the row.
+	// At is the time of creation or, in a walk over hooks that wait, the due time. Hooks of
+	// the same time are in the order of Item, the id of the row.
 	At   time.Time
 	Item string
 	// ID is the public id.
 	ID, Namespace, Name string
-	Status              HookStatus
+	// Status is the place of the hook: see Refine.
+	Status   string
+	Attempts int
+	Due      time.Time
 }
 
 // TaskPlace is what a list of tasks is filtered by, and where it is in its order.
 type TaskPlace struct {
 	At           time.Time // when it is due
 	ID           int64
-	Type, Status string
+	Type, Status string // Status is the place of the task: see Refine
+	Attempts     int
 }
 
 // The walks over hooks and tasks: over all of them, those that have died and those
-// that run. Pending ones are found by what a process can run.
+// that run. Those that wait are found by what a process can run.
 const (
 	Everywhere = ""
 	Died       = "Dead"
@@ -45,10 +49,10 @@ func (s *Store) HooksIn(walk string, before HookPlace, limit int, found func(Hoo
 	return stmt
 }
 
-// PendingHooks returns the statement that walks along the pending hooks of a group in
-// the order of due times.
-func (s *Store) PendingHooks(g HookGroup, after HookPlace, limit int, found func(HookPlace)) sqldb.Stmt {
-	stmt := s.stmt("InspectPendingHooks", g.lane(), g.Suspect, g.Priority, after.At, after.Item, limit)
+// WaitingHooks returns the statement that walks along the hooks of a group that wait, in the
+// order of due times.
+func (s *Store) WaitingHooks(g HookGroup, after HookPlace, limit int, found func(HookPlace)) sqldb.Stmt {
+	stmt := s.stmt("InspectWaitingHooks", g.lane(), g.Suspect, g.Priority, after.At, after.Item, limit)
 	stmt.Row = hookPlaceRow(found)
 	return stmt
 }
@@ -56,9 +60,9 @@ func (s *Store) PendingHooks(g HookGroup, after HookPlace, limit int, found func
 func hookPlaceRow(found func(HookPlace)) func(sqldb.Scan) error {
 	return func(scan sqldb.Scan) error {
 		var p HookPlace
-		err := scan(&p.At, &p.Item, &p.ID, &p.Namespace, &p.Name, &p.Status)
+		err := scan(&p.At, &p.Item, &p.ID, &p.Namespace, &p.Name, &p.Status, &p.Attempts, &p.Due)
 		if err == nil {
-			p.At = p.At.UTC()
+			p.At, p.Due = p.At.UTC(), p.Due.UTC()
 			found(p)
 		}
 		return err
@@ -73,10 +77,10 @@ func (s *Store) TasksIn(walk string, before int64, limit int, found func(TaskPla
 	return stmt
 }
 
-// PendingTasks returns the statement that walks along the pending tasks of a type in
-// the order of due times.
-func (s *Store) PendingTasks(taskType string, after TaskPlace, limit int, found func(TaskPlace)) sqldb.Stmt {
-	stmt := s.stmt("InspectPendingTasks", taskType, after.At, after.ID, limit)
+// WaitingTasks returns the statement that walks along the tasks of a type that wait, in the
+// order of due times.
+func (s *Store) WaitingTasks(taskType string, after TaskPlace, limit int, found func(TaskPlace)) sqldb.Stmt {
+	stmt := s.stmt("InspectWaitingTasks", taskType, after.At, after.ID, limit)
 	stmt.Row = taskPlaceRow(found)
 	return stmt
 }
@@ -84,9 +88,9 @@ func (s *Store) PendingTasks(taskType string, after TaskPlace, limit int, found 
 func taskPlaceRow(found func(TaskPlace)) func(sqldb.Scan) error {
 	return func(scan sqldb.Scan) error {
 		var p TaskPlace
-		err := scan(&p.At, &p.ID, &p.Type, &p.Status)
+		err := scan(&p.At, &p.ID, &p.Type, &p.Status, &p.Attempts)
 		if err == nil {
-			p.At = p.At.UTC()
+			p.At, p.Status = p.At.UTC(), taskWords.status(p.Status)
 			found(p)
 		}
 		return err

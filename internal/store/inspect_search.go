@@ -1,6 +1,10 @@
 package store
 
-import "github.com/perdure/perdure/internal/sqldb"
+import (
+	"time"
+
+	"github.com/perdure/perdure/internal/sqldb"
+)
 
 // facets are the statements that find the values of fields, by kind and field.
 var facets = map[string]map[string]string{
@@ -23,7 +27,7 @@ func (s *Store) Facets(kind string, found func(field, value string)) []sqldb.Stm
 	return stmts
 }
 
-// Hit is something that a search has found.
+// Hit is something that a search has found. Detail is a status.
 type Hit struct{ Kind, ID, Name, Detail string }
 
 // Range is from one text to another, which is not in it.
@@ -31,13 +35,25 @@ type Range struct{ From, To string }
 
 // SearchHooks returns the statement that finds hooks by the beginning of their public id:
 // hooks with keys of a range, and hooks without a key between two ids of rows. ids is nil
-// if no UUID begins with the text.
-func (s *Store) SearchHooks(keys Range, ids *Range, found func(Hit)) sqldb.Stmt {
+// if no UUID begins with the text. now is called when the statement runs.
+func (s *Store) SearchHooks(keys Range, ids *Range, now func() time.Time, found func(Hit)) sqldb.Stmt {
 	var first, last *string
 	if ids != nil {
 		first, last = &ids.From, &ids.To
 	}
-	return s.search(HookKind, "SearchHook", found, keys.From, keys.To, first, last)
+	stmt := s.stmt("SearchHook", keys.From, keys.To, first, last)
+	stmt.Row = func(scan sqldb.Scan) error {
+		h := Hit{Kind: HookKind}
+		var attempts int
+		var due time.Time
+		err := scan(&h.ID, &h.Name, &h.Detail, &attempts, &due)
+		if err == nil {
+			h.Detail = Refine(h.Detail, attempts, due, now())
+			found(h)
+		}
+		return err
+	}
+	return stmt
 }
 
 // SearchInstances returns the statement that finds instances between two ids.

@@ -15,6 +15,7 @@ type AlarmPlace struct {
 	Machine bool
 	AlarmID string
 
+	// Status is the place of the row: see Refine.
 	Type, Status    string
 	Occurs, Created time.Time
 }
@@ -22,9 +23,9 @@ type AlarmPlace struct {
 // kind is that of the row.
 func (p AlarmPlace) kind() string {
 	if p.Machine {
-		return "machine"
+		return "timer"
 	}
-	return "custom"
+	return "alarm"
 }
 
 // AlarmsIn returns the statement that walks along the alarms that wait, or along those
@@ -34,7 +35,7 @@ func (s *Store) AlarmsIn(walk string, after AlarmPlace, limit int, found func(Al
 	stmt := s.stmt("InspectDeadAlarms", append(place, limit)...)
 	if walk == Everywhere {
 		each := append(append([]any{after.Due}, place...), limit) // of alarms, and of timers
-		stmt = s.stmt("InspectPendingAlarms", append(append(each, each...), limit)...)
+		stmt = s.stmt("InspectWaitingAlarms", append(append(each, each...), limit)...)
 	}
 	stmt.Row = alarmPlaceRow(found)
 	return stmt
@@ -54,6 +55,7 @@ func alarmPlaceRow(found func(AlarmPlace)) func(sqldb.Scan) error {
 		err := scan(&p.Due, &p.Actor.Type, &p.Actor.ID, &p.Machine, &p.AlarmID, &p.Type, &p.Status, &p.Occurs, &p.Created)
 		if err == nil {
 			p.Due, p.Occurs, p.Created = p.Due.UTC(), p.Occurs.UTC(), p.Created.UTC()
+			p.Status = timerWords.status(p.Status)
 			found(p)
 		}
 		return err

@@ -92,10 +92,10 @@ func TestAnInsertedHookOnMySQLIsDueWhenItSays(t *testing.T) {
 	fine := h.now.Add(90 * time.Minute).Add(654321 * time.Microsecond)
 	h.run(slices.Concat(insert(claimable(1), "order 7", h.now, nil, 0), insert(claimable(2), nil, h.now, nil, 1500*time.Microsecond),
 		insert(claimable(3), nil, h.now, fine, 0), insert(claimable(4), nil, h.now, h.now.Add(-time.Hour), 0))...)
-	h.is("order 7", "pending attempts=0 crashes=0 error=null due=0s next=null last=null finished=null worker=null")
-	h.is(claimable(2), "pending attempts=0 crashes=0 error=null due=1.5ms next=1.5ms last=null finished=null worker=null")
-	h.is(claimable(3), "pending attempts=0 crashes=0 error=null due=1h30m0.654321s next=1h30m0.654321s last=null finished=null worker=null")
-	h.is(claimable(4), "pending attempts=0 crashes=0 error=null due=0s next=null last=null finished=null worker=null")
+	h.is("order 7", "ready attempts=0 crashes=0 error=null due=0s next=null last=null finished=null worker=null")
+	h.is(claimable(2), "ready attempts=0 crashes=0 error=null due=1.5ms next=1.5ms last=null finished=null worker=null")
+	h.is(claimable(3), "ready attempts=0 crashes=0 error=null due=1h30m0.654321s next=1h30m0.654321s last=null finished=null worker=null")
+	h.is(claimable(4), "ready attempts=0 crashes=0 error=null due=0s next=null last=null finished=null worker=null")
 
 	started := time.Now()
 	h.run(insert(claimable(5), nil, nil, nil, 0)...) // by the server's clock
@@ -115,7 +115,7 @@ func TestAnInsertedHookOnMySQLIsDueWhenItSays(t *testing.T) {
 func TestOutcomesOnMySQL(t *testing.T) {
 	t.Parallel()
 	h, token := leased(t, 5)
-	h.is(claimable(1), "processing attempts=0 crashes=0 error=null due=0s next=null last=1h0m0s finished=null worker=host-1")
+	h.is(claimable(1), "running attempts=0 crashes=0 error=null due=0s next=null last=1h0m0s finished=null worker=host-1")
 	now := h.now.Add(2 * time.Hour)
 	same(t, "held", h.list(h.begin(), h.st.stmt("HookHeld", "host-1"), 7), slices.Repeat([]string{token}, 5))
 
@@ -125,22 +125,22 @@ func TestOutcomesOnMySQL(t *testing.T) {
 		[]string{claimable(1), claimable(2)}, []string{"it's “refused”\n\\", "last"}, []int64{1_500_000, 7}, []*int64{new(int64(2_500_001)), nil},
 	}, now)
 	ended := h.st.stmt("HookEnd", "w", tuples{
-		[]string{claimable(2), claimable(3)}, []string{"failed", "completed"}, []*string{new("last"), nil}, []time.Time{h.now, h.now}, []*int64{new(int64(7)), nil},
+		[]string{claimable(2), claimable(3)}, []string{"failed", "done"}, []*string{new("last"), nil}, []time.Time{h.now, h.now}, []*int64{new(int64(7)), nil},
 	}, now)
 	h.in(tx, tried, ended, h.st.stmt("HookPostpone", "no handler", now, int64(1000), claimable(4)), h.st.stmt("HookRelease", one([]string{claimable(1), claimable(4)})))
 	h.in(tx, h.st.stmt("HookAttempt", "host-1", tuples{[]string{claimable(1), claimable(2)}, []string{"", ""}, []int{1, 3}, []string{"a", "b"}, []int64{1_500_000, 7}}, now))
 	if err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	h.is(claimable(1), "pending attempts=1 crashes=0 error=it's “refused”\n\\ due=2h0m2.500001s next=2h0m2.500001s last=1h59m58.5s finished=null worker=null")
+	h.is(claimable(1), "ready attempts=1 crashes=0 error=it's “refused”\n\\ due=2h0m2.500001s next=2h0m2.500001s last=1h59m58.5s finished=null worker=null")
 	h.is(claimable(2), "failed attempts=1 crashes=0 error=last due=1s next=null last=1h59m59.999993s finished=2h0m0s worker=w")
-	h.is(claimable(3), "completed attempts=1 crashes=0 error=null due=2s next=null last=null finished=2h0m0s worker=w")
-	h.is(claimable(4), "pending attempts=0 crashes=0 error=no handler due=2h0m0.001s next=2h0m0.001s last=null finished=null worker=null")
-	h.is(claimable(5), "processing attempts=0 crashes=0 error=null due=4s next=4s last=1h0m0s finished=null worker=host-1")
+	h.is(claimable(3), "done attempts=1 crashes=0 error=null due=2s next=null last=null finished=2h0m0s worker=w")
+	h.is(claimable(4), "ready attempts=0 crashes=0 error=no handler due=2h0m0.001s next=2h0m0.001s last=null finished=null worker=null")
+	h.is(claimable(5), "running attempts=0 crashes=0 error=null due=4s next=4s last=1h0m0s finished=null worker=host-1")
 	same(t, "attempts", texted(t, h.db, 6, "select id, cast(seq as char), cast(attempt as char), outcome, error, worker from perdure.attempts"),
 		[]string{claimable(1) + "|1|1|failed|a|host-1", claimable(2) + "|1|3|failed|b|host-1"})
 	same(t, "created", texted(t, h.db, 1, "select id from perdure.hook_ends where created_at = ?", h.now), []string{claimable(2), claimable(3)})
-	same(t, "held", texted(t, h.db, 1, "select id from perdure.hooks where status = 'processing' and worker = 'host-1'"), []string{claimable(5)})
+	same(t, "held", texted(t, h.db, 1, "select id from perdure.hooks where status = 'running' and worker = 'host-1'"), []string{claimable(5)})
 	var held []string
 	stmt := h.st.stmt("HookHeld", "host-1")
 	stmt.Row = func(scan sqldb.Scan) error {
@@ -183,8 +183,8 @@ func TestTheReturnOfALeaseOnMySQL(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, "woken", woken, []string{laneA, laneA})
-	h.is(claimable(1), "pending attempts=0 crashes=1 error=crashed due=3h0m0s next=null last=1h0m0s finished=null worker=null")
-	h.is(claimable(2), "pending attempts=0 crashes=2 error=crashed due=3h0m5s next=3h0m5s last=1h0m0s finished=null worker=null")
+	h.is(claimable(1), "ready attempts=0 crashes=1 error=crashed due=3h0m0s next=null last=1h0m0s finished=null worker=null")
+	h.is(claimable(2), "ready attempts=0 crashes=2 error=crashed due=3h0m5s next=3h0m5s last=1h0m0s finished=null worker=null")
 	h.is(claimable(3), "quarantined attempts=0 crashes=1 error=crashed due=2s next=null last=1h0m0s finished=3h0m0s worker=null")
 	same(t, "ready", texted(t, h.db, 2, "select id, cast(suspect as char) from perdure.ready"), []string{claimable(1) + "|0", claimable(2) + "|1"})
 	same(t, "leases", texted(t, h.db, 1, "select token from perdure.leases"), []string{other})
@@ -214,11 +214,11 @@ func TestAnOperatorOnMySQL(t *testing.T) {
 
 	removed := int64(-1)
 	h.run(h.st.stmt("HookRevive", now, claimable(1)), counted(h.st.stmt("HookUnend", claimable(1)), &removed), h.st.stmt("HookRelease", one([]string{claimable(1)})))
-	h.is(claimable(1), "pending attempts=0 crashes=0 error=null due=2h0m0s next=null last=null finished=null worker=null")
+	h.is(claimable(1), "ready attempts=0 crashes=0 error=null due=2h0m0s next=null last=null finished=null worker=null")
 	later := now.Add(time.Hour)
 	unready := int64(-1)
 	h.run(counted(h.st.stmt("HookUnready", claimable(1)), &unready), h.st.stmt("HookHasten", later, claimable(1)), h.st.stmt("HookRelease", one([]string{claimable(1)})))
-	h.is(claimable(1), "pending attempts=0 crashes=0 error=null due=3h0m0s next=null last=null finished=null worker=null")
+	h.is(claimable(1), "ready attempts=0 crashes=0 error=null due=3h0m0s next=null last=null finished=null worker=null")
 	if removed != 1 || unready != 1 || h.count("ready") != "1" {
 		t.Errorf("removed %d ends and %d rows of ready, left %s", removed, unready, h.count("ready"))
 	}

@@ -31,7 +31,7 @@ func TestTheTablesOfInstancesCanBeCutOffAfterEachStatement(t *testing.T) {
 	for n := range len(steps[at].Statements) + 1 {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
-			db, st, _ := before(t, sqldb.MySQL, nil)
+			db, st, _ := before(t, sqldb.MySQL, hookStep, nil)
 			hooks := slices.IndexFunc(steps, func(m Migration) bool { return m.Version == hookStep })
 			err := db.Exclusively(t.Context(), func(run sqldb.Runner) error {
 				for _, m := range steps[hooks:at] {

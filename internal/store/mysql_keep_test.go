@@ -23,9 +23,9 @@ func TestRetentionOnMySQLRemovesOldHooksWithTheirAttempts(t *testing.T) {
 	for n := range 8 {
 		h.run(h.insert(n+1, laneA, 0, 0)...)
 	}
-	h.end("completed", 3, 1)
+	h.end("done", 3, 1)
 	h.end("cancelled", 1, 2)
-	h.end("completed", 30, 3)
+	h.end("done", 30, 3)
 	h.end("failed", 2, 4)
 	h.end("quarantined", 1, 5)
 	h.end("failed", 30, 6)

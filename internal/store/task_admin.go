@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// TaskRow is a task as it is stored.
+// TaskRow is a task as it is stored. Status is its place: see Refine.
 type TaskRow struct {
 	ID                           int64
 	Type, Payload, Status        string
@@ -24,6 +24,8 @@ type TaskRow struct {
 type TaskFilter struct {
 	Type     string
 	Statuses []string
+	// Now tells scheduled tasks from ready ones.
+	Now time.Time
 	// IDs lists these only.
 	IDs []int64
 	// Before is the last task of the page before; 0: none.
@@ -44,11 +46,7 @@ func (s *Store) ListTasks(f TaskFilter, found func(TaskRow)) sqldb.Stmt {
 	head, _, _ := strings.Cut(s.text("TaskGet"), "where ")
 	w := conditions{}
 	w.equal("task_type", f.Type)
-	statuses := make([]any, len(f.Statuses))
-	for i, status := range f.Statuses {
-		statuses[i] = status
-	}
-	w.in("status", statuses)
+	w.statuses(taskStatus, f.Statuses, f.Now, nil)
 	ids := make([]any, len(f.IDs))
 	for i, id := range f.IDs {
 		ids[i] = id
@@ -67,11 +65,15 @@ func taskRow(found func(TaskRow)) func(sqldb.Scan) error {
 		err := scan(&t.ID, &t.Type, &t.Payload, &t.Status, &t.Attempts, &t.Crashes, &t.Outcome, &t.Enqueued, &t.Scheduled,
 			&t.Dequeued, &t.Finished, &t.Worker, &t.LeaseEnd)
 		if err == nil {
+			t.Status = taskWords.status(t.Status)
 			found(t)
 		}
 		return err
 	}
 }
+
+// taskStatus is the status of a task.
+var taskStatus = statusOf{place: "status", attempts: "attempts", due: "scheduled_at", words: taskWords}
 
 // ReviveTask returns the statements that make a task due now unless it runs;
 // changed learns whether they did.

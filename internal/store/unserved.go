@@ -45,7 +45,7 @@ func (s *Store) DueAlarms(until time.Time, limit int, found func(w Waiting, dela
 		err := scan(&kind, &w.Name, &w.Count, &w.Oldest)
 		if err == nil {
 			w.Oldest = w.Oldest.UTC()
-			found(w, kind == "machine")
+			found(w, kind == "timer")
 		}
 		return err
 	}

@@ -42,7 +42,7 @@ var (
 	workWaited   = &Metric{"perdure_work_latency_seconds", Histogram, "How long after it was due work began.", []string{"kind", "queue"}}
 	workOverdue  = &Metric{"perdure_work_oldest_due_seconds", Gauge, "For how long the oldest due work has been due that nobody runs. 0: none is due.", []string{"kind", "queue"}}
 
-	depth       = &Metric{"perdure_queue_depth", Gauge, "Pieces of work in the database by state; those of kind actor are delays that wait, and actors that need somebody. Counting stops at 10000.", []string{"kind", "state"}}
+	depth       = &Metric{"perdure_queue_depth", Gauge, "Work items in the database by status; retrying items are scheduled until they are due, then ready. Those of kind actor are timers, and failed or quarantined actors. Counting stops at 10000.", []string{"kind", "state"}}
 	deadLetters = &Metric{"perdure_dead_letters", Gauge, "Pieces of work that have failed for good or are quarantined, and wait for a decision. Counting stops at 20000.", []string{"kind"}}
 
 	outboxBehind = &Metric{"perdure_outbox_behind_entries", Gauge, "Entries of the outbox that a registered consumer has not acknowledged.", []string{"consumer"}}

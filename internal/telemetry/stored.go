@@ -61,16 +61,16 @@ func (c *stored) askDepths(ctx context.Context) {
 	dead := map[string]int64{}
 	kinds := []string{}
 	found := func(d store.Depth) {
-		c.note(depth, float64(d.N), d.Kind, d.State)
+		c.note(depth, float64(d.N), d.Kind, d.Status)
 		if _, known := dead[d.Kind]; !known {
 			kinds, dead[d.Kind] = append(kinds, d.Kind), 0
 		}
-		if d.State == "failed" || d.State == "quarantined" {
+		if d.Dead() {
 			dead[d.Kind] += d.N
 		}
 	}
-	for _, stmt := range c.rt.Store.Depths(found) {
-		c.failed(sqldb.Each(ctx, c.rt.DB, stmt.Row, stmt.SQL))
+	for _, stmt := range c.rt.Store.Depths(c.rt.Clock.Now(), found) {
+		c.failed(sqldb.Each(ctx, c.rt.DB, stmt.Row, stmt.SQL, stmt.Args...))
 	}
 	for _, kind := range kinds {
 		c.note(deadLetters, float64(dead[kind]), kind)

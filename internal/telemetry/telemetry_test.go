@@ -159,8 +159,8 @@ func TestDelaysOfActorsAreMeasured(t *testing.T) {
 			}
 			clock.Advance(3 * time.Second)
 			e := New(eng, Build{})
-			wantLines(t, scrape(t, e), `perdure_work_oldest_due_seconds{kind="actor",queue="delays"} 2`, `perdure_queue_depth{kind="actor",state="pending"} 2`,
-				`perdure_queue_depth{kind="alarm",state="pending"} 0`)
+			wantLines(t, scrape(t, e), `perdure_work_oldest_due_seconds{kind="actor",queue="delays"} 2`, `perdure_queue_depth{kind="actor",state="ready"} 2`,
+				`perdure_queue_depth{kind="alarm",state="ready"} 0`)
 			_, err = actors.Process(t.Context())
 			enginetest.NoError(t, err)
 			clock.Advance(fresh)

@@ -2,6 +2,7 @@
 // what it came to; and when the next one is due.
 import { html, own } from "./lib.mjs";
 import { shorten } from "./copy.mjs";
+import { waiting } from "./status.mjs";
 import { Timeline } from "./timeline.mjs";
 import { relative, tick } from "./time.mjs";
 
@@ -18,7 +19,7 @@ const attempt = (t) => ({
 export function Attempts({ of, begun }) {
   const entries = [{ at: begun[1], title: begun[0], how: "created" }, ...(of.timeline ?? []).map(attempt)];
   const due = of.scheduled_at && !of.due_at ? of.scheduled_at : of.due_at;
-  if (of.status === "pending" && due) entries.push({ at: due, title: of.timeline?.length ? "Next attempt" : "First attempt", how: "due", text: since(due) });
-  if (of.finished_at) entries.push({ at: of.finished_at, title: "Ended", how: of.status === "completed" ? "done" : of.status, text: of.status });
+  if (waiting.includes(of.status) && due) entries.push({ at: due, title: of.timeline?.length ? "Next attempt" : "First attempt", how: "due", text: since(due) });
+  if (of.finished_at) entries.push({ at: of.finished_at, title: "Ended", how: of.status, text: of.status });
   return html`<${Timeline} entries=${entries} />`;
 }

@@ -2,10 +2,10 @@
 import { html, own } from "./lib.mjs";
 
 const looks = {
-  done: "ok", completed: "ok", up: "ok", active: "ok", live: "ok", succeeded: "ok", consumed: "ok",
-  processing: "run", running: "run",
+  done: "ok", up: "ok", active: "ok", live: "ok", succeeded: "ok", consumed: "ok",
+  running: "run",
   ready: "due", due: "due", queued: "due",
-  pending: "wait", scheduled: "wait", retrying: "wait", awaiting_signal: "wait", awaiting_children: "wait", waiting: "wait", draining: "wait", paused: "pause",
+  scheduled: "wait", retrying: "wait", awaiting_signal: "wait", awaiting_children: "wait", waiting: "wait", draining: "wait", paused: "pause",
   failed: "bad", error: "bad", gone: "bad", quarantined: "jail",
   cancelled: "off", stopped: "off", no_worker: "odd", skipped: "off",
 };
@@ -23,6 +23,9 @@ const shapes = {
 };
 
 const words = { no_worker: "no worker", awaiting_signal: "awaiting signal", awaiting_children: "awaiting children" };
+
+/** waiting are the statuses of work that waits for its due time or for a worker. */
+export const waiting = ["ready", "retrying", "scheduled"];
 
 /** look is the appearance of a status. */
 export const look = (status) => own(looks, status) ?? "wait";

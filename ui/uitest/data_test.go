@@ -38,8 +38,8 @@ func sample() map[string]any {
 		"facets/instances":    object{"definition": []string{"order", "shipment", "report"}, "queue": []string{"default", "mail"}, "step": []string{"charge", "ship"}},
 		"definitions":         list(definition("order"), definition("report")), "definitions/*": definition("order"),
 		"schedules": list(schedule("nightly-report", "30 2 * * *", "at 02:30", "Europe/Berlin", false), schedule("sweep", "@every 90s", "every 90 seconds", "UTC", true), unreadSchedule()), "schedules/*": wholeSchedule(), "ticks": object{"valid": true, "text": "at 03:45", "next": []string{at(-6 * time.Hour), at(-30 * time.Hour)}},
-		"hooks": list(hook(1, "send-receipt", "completed"), hook(2, "notify-crm", "failed"), hook(3, "index", "pending"), hook(4, "notify-crm", "processing")), "hooks/*": hook(2, "notify-crm", "failed"),
-		"tasks": list(task(9, "send_email", "completed"), task(8, "db_function", "failed"), task(7, "send_sms", "pending")), "tasks/*": task(8, "db_function", "failed"),
+		"hooks": list(hook(1, "send-receipt", "done"), hook(2, "notify-crm", "failed"), hook(3, "index", "ready"), hook(4, "notify-crm", "running")), "hooks/*": hook(2, "notify-crm", "failed"),
+		"tasks": list(task(9, "send_email", "done"), task(8, "db_function", "failed"), task(7, "send_sms", "scheduled")), "tasks/*": task(8, "db_function", "failed"),
 		"alarms": list(alarm("trial-ends", "reminder", 3*day), alarm("cleanup-1", "cleanup", 20*minute), alarm("poll", "poll", 90*sec), failed(alarm("sync", "sync", -minute))), "alarms/*": alarm("trial-ends", "reminder", 3*day),
 		"actors": list(actor("ada", "active"), actor("bob", "done"), actor("cleo", "error"), actor("dora", "quarantined")), "actors/*/*": actor("ada", "active"), "actors/*/*/log": actorLog(),
 		"statecharts": list(machineRow()), "statecharts/*": machineRow(),
@@ -171,7 +171,7 @@ func task(n int, kind, status string) object {
 }
 
 func alarm(name, kind string, in time.Duration) object {
-	return object{"id": name, "type": kind, "kind": "alarm", "status": "pending", "due_at": at(-in), "every": "24h0m0s", "missed": "once", "attempts": 0, "max_attempts": 5, "created_at": at(day), "timeline": timeline(), "actor": object{"type": "subscription", "id": "ada"}, "payload": object{"text": "Your trial ends soon"}}
+	return object{"id": name, "type": kind, "kind": "alarm", "status": "scheduled", "due_at": at(-in), "every": "24h0m0s", "missed": "once", "attempts": 0, "max_attempts": 5, "created_at": at(day), "timeline": timeline(), "actor": object{"type": "subscription", "id": "ada"}, "payload": object{"text": "Your trial ends soon"}}
 }
 
 func failed(o object) object {

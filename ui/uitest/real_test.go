@@ -282,8 +282,8 @@ func TestEveryListActsOnManyAtOnce(t *testing.T) {
 	p.screen("light", 1280, 860)
 	for _, c := range []struct{ list, action, left string }{
 		{"instances?queue=many", "cancel", "instances?queue=many&status=live"},
-		{"hooks?name=receipt&status=pending", "cancel", "hooks?name=receipt&status=pending"},
-		{"tasks?type=later", "cancel", "tasks?type=later&status=pending"},
+		{"hooks?name=receipt&status=scheduled", "cancel", "hooks?name=receipt&status=scheduled"},
+		{"tasks?type=later", "cancel", "tasks?type=later&status=scheduled"},
 		{"alarms?type=many", "cancel", "alarms?type=many"},
 		{"actors?type=door", "stop", "actors?type=door&status=active"},
 	} {

@@ -142,5 +142,5 @@ func TestTheRealAuditLogShowsWhatTheDashboardDid(t *testing.T) {
 		}
 	}
 	p.click("tbody [data-main]")
-	p.wait("it has the alarm before", `document.querySelector("tr.more")?.textContent.includes("pending")`)
+	p.wait("it has the alarm before", `document.querySelector("tr.more")?.textContent.includes("scheduled")`)
 }

@@ -107,7 +107,7 @@ func triggered(t *testing.T, dsn string, n int) (*hook.Admin, effects) {
 // allCompleted waits until no hook is left to run, and returns them all.
 func allCompleted(t *testing.T, admin *hook.Admin) []hook.Record {
 	t.Helper()
-	unfinished := hook.Filter{Statuses: []hook.Status{hook.Pending, hook.Processing}}
+	unfinished := hook.Filter{Statuses: append([]hook.Status{hook.Running}, hook.Waiting...)}
 	deadline := time.After(testdb.Patience)
 	for {
 		left, _, err := admin.List(t.Context(), unfinished, "", 1)
@@ -178,7 +178,7 @@ func TestTwoProcessesRunEveryHookExactlyOnce(t *testing.T) {
 		all := allCompleted(t, admin)
 		begun, _ := executions(t, e.Ledger)
 		for _, h := range all {
-			if h.Status != hook.Completed || h.Attempts != 1 || h.Crashes != 0 || begun[h.ID] != 1 {
+			if h.Status != hook.Done || h.Attempts != 1 || h.Crashes != 0 || begun[h.ID] != 1 {
 				t.Errorf("hook %s is %s after %d attempts, %d crashes and %d executions", h.ID, h.Status, h.Attempts, h.Crashes, begun[h.ID])
 			}
 		}
@@ -226,7 +226,7 @@ func auditHooks(t *testing.T, e effects, all []hook.Record) {
 	begun, ended := executions(t, e.Ledger)
 	extra, crashes := 0, 0
 	for _, h := range all {
-		if h.Status != hook.Completed || h.Attempts != 1 || ended[h.ID] == 0 {
+		if h.Status != hook.Done || h.Attempts != 1 || ended[h.ID] == 0 {
 			t.Errorf("hook %s is %s after %d attempts and %d effects", h.ID, h.Status, h.Attempts, ended[h.ID])
 		}
 		if begun[h.ID] > 1+h.Crashes {

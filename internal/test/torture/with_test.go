@@ -173,7 +173,7 @@ func startWriting(t *testing.T, db enginetest.Database, n int) {
 func unfinished(t *testing.T, db enginetest.Database) (n int64) {
 	t.Helper()
 	for _, table := range []string{"hooks", "alarms"} {
-		n += db.Int(t, "select count(*) from "+db.Table("perdure", table)+" where status in ('pending', 'processing')")
+		n += db.Int(t, "select count(*) from "+db.Table("perdure", table)+" where status in ('scheduled', 'ready', 'retrying', 'running')")
 	}
 	instances, ended := db.Table("perdure", "instances"), db.Table("perdure", "finished")
 	return n + db.Int(t, "select count(*) from "+instances+" i where not exists (select 1 from "+ended+" f where f.id = i.id)")

@@ -78,8 +78,8 @@ func equal[T any](p *process) func(what string, got, want T) {
 func (p *process) compareUnrun(before contents) {
 	p.t.Helper()
 	pair(p.t, "hook", p.hookItems(), before.Hooks, hookName, func(what string, got, want hookItem) {
-		if want.Record.Status == hook.Processing { // it waits until its lease expires
-			want.Record.Status, want.Record.Due = hook.Pending, want.Record.LeaseExpires
+		if want.Record.Status == hook.Running { // it waits until its lease expires
+			want.Record.Status, want.Record.Due = waits(want.Record.Attempts, want.Record.LeaseExpires), want.Record.LeaseExpires
 			want.Record.Worker, want.Record.LeaseExpires = "", time.Time{}
 		}
 		want.Attempts = ended(want.Attempts)
@@ -90,8 +90,8 @@ func (p *process) compareUnrun(before contents) {
 		return
 	}
 	pair(p.t, "alarm", p.alarmItems(), before.Alarms, alarmName, func(what string, got, want alarmItem) {
-		if want.Record.Status == alarm.Processing { // it waits until its lease expires
-			want.Record.Status, want.Record.Due = alarm.Pending, want.Record.LeaseExpires
+		if want.Record.Status == alarm.Running { // it waits until its lease expires
+			want.Record.Status, want.Record.Due = waits(want.Record.Attempts, want.Record.LeaseExpires), want.Record.LeaseExpires
 			want.Record.Worker, want.Record.LeaseExpires = "", time.Time{}
 		}
 		want.Attempts = ended(want.Attempts)
@@ -131,7 +131,11 @@ func (p *process) compareTables(db enginetest.Database) {
 	}
 	enginetest.NoError(p.t, rows.Err())
 	for _, h := range p.hookItems() {
-		want[h.Record.ID] = fmt.Sprint(h.Record.Status, " ", h.Record.Attempts)
+		status := h.Record.Status
+		if status == hook.Scheduled && !h.Record.Due.After(time.Now()) { // the view has the clock of the database
+			status = hook.Ready
+		}
+		want[h.Record.ID] = fmt.Sprint(status, " ", h.Record.Attempts)
 	}
 	same(p.t, "the view of hooks", got, want)
 	if !p.whole {
@@ -185,7 +189,7 @@ func (p *process) compareEnds(before contents) {
 func (p *process) compareHook(what string, got, old hookItem) {
 	p.t.Helper()
 	switch old.Record.Status {
-	case hook.Completed, hook.Failed, hook.Quarantined, hook.Cancelled:
+	case hook.Done, hook.Failed, hook.Quarantined, hook.Cancelled:
 		same(p.t, what, got, old)
 		return
 	}
@@ -201,7 +205,7 @@ func (p *process) compareHook(what string, got, old hookItem) {
 	}
 	at, last := noon.Add(after), len(got.Attempts)-1
 	want := old.Record
-	want.Status, want.Attempts, want.Finished, want.LastAttempt = hook.Completed, old.Record.Attempts+1, at, at
+	want.Status, want.Attempts, want.Finished, want.LastAttempt = hook.Done, old.Record.Attempts+1, at, at
 	want.LeaseExpires, want.NextAttempt = time.Time{}, time.Time{}
 	want.Due, want.Worker = got.Record.Due, got.Record.Worker // of the last claim
 	same(p.t, what, got.Record, want)
@@ -267,7 +271,7 @@ func (p *process) compareTasks(before contents) {
 			same(p.t, what, got, want)
 			return
 		}
-		if got.Record.Status != task.Completed || got.Record.Attempts != want.Record.Attempts+1 {
+		if got.Record.Status != task.Done || got.Record.Attempts != want.Record.Attempts+1 {
 			p.t.Errorf("%s is %s after %d attempts", what, got.Record.Status, got.Record.Attempts)
 		}
 		same(p.t, what+": payload", got.Record.Payload, want.Record.Payload)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/stdlib"
 
@@ -36,6 +37,18 @@ func load(t *testing.T, name string) (enginetest.Database, contents) {
 	}
 	var before contents
 	enginetest.NoError(t, json.Unmarshal([]byte(strings.ReplaceAll(fixture(t, name+".json"), `"FSM": `, `"Definition": `)), &before))
+	for i := range before.Hooks {
+		h := &before.Hooks[i].Record
+		h.Status = renamed(h.Status, h.Attempts, h.Due)
+	}
+	for i := range before.Alarms {
+		a := &before.Alarms[i].Record
+		a.Status = renamed(a.Status, a.Attempts, a.Due)
+	}
+	for i := range before.Tasks {
+		k := &before.Tasks[i].Record
+		k.Status = renamed(k.Status, k.Attempts, k.Scheduled)
+	}
 	for i := range before.Instances { // the old release counted the runs of a step from 0
 		before.Instances[i].Record.Attempt++
 		before.Instances[i].Record.Status = statusNow(before.Instances[i].Record)
@@ -123,4 +136,28 @@ func connect(t *testing.T, db enginetest.Database) *sql.Conn {
 	enginetest.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
+}
+
+// renamed returns the status of a hook, an alarm or a task that had an old word.
+func renamed(old perdure.Status, attempts int, due time.Time) perdure.Status {
+	switch old {
+	case "pending":
+		return waits(attempts, due)
+	case "processing":
+		return perdure.StatusRunning
+	case "completed":
+		return perdure.StatusDone
+	}
+	return old
+}
+
+// waits returns the status at noon of work that waits.
+func waits(attempts int, due time.Time) perdure.Status {
+	switch {
+	case attempts > 0:
+		return perdure.StatusRetrying
+	case due.After(noon):
+		return perdure.StatusScheduled
+	}
+	return perdure.StatusReady
 }

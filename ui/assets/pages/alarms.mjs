@@ -9,7 +9,7 @@ import { Actions } from "../action.mjs";
 import { dueActions } from "../due.mjs";
 import { List } from "../list.mjs";
 import { ID, Short } from "../copy.mjs";
-import { Status } from "../status.mjs";
+import { Status, waiting } from "../status.mjs";
 import { At, When, localInput, now } from "../time.mjs";
 import { JSONView } from "../json.mjs";
 import { Attempts } from "../attempts.mjs";
@@ -18,10 +18,10 @@ import { ErrorText, Facts, Failure, Heading, Loading, Panel } from "../parts.mjs
 import { AuditLink } from "./audit.mjs";
 
 const at = (a) => `alarms/${segment(a.id)}`;
-const statuses = ["pending", "processing", "failed", "quarantined"];
+const statuses = ["ready", "running", "retrying", "scheduled", "failed", "quarantined"];
 
 // An alarm has the same actions as everything that is due.
-const due = (action) => ({ ...action, when: undefined, statuses: ["pending"], past: { skip: "skipped", fire: "fired" }[action.name], open: action.open && ((a) => action.open(withPaths(a))), run: action.run && ((a) => action.run(withPaths(a))) });
+const due = (action) => ({ ...action, when: undefined, statuses: waiting, past: { skip: "skipped", fire: "fired" }[action.name], open: action.open && ((a) => action.open(withPaths(a))), run: action.run && ((a) => action.run(withPaths(a))) });
 const withPaths = (a) => ({ ...a, name: a.type, actions: { move: `${path(a)}/move`, skip: `${path(a)}/skip`, fire: `${path(a)}/fire` } });
 const path = (a) => (a.kind === "timer" ? `actors/${segment(a.actor.type)}/${segment(a.actor.id)}/timers/${segment(keyOf(a))}` : at(a));
 const keyOf = (a) => a.id.slice(`${a.actor.type}/${a.actor.id}/`.length);
@@ -68,7 +68,7 @@ const spec = {
 
 // The delays of actors are listed in the same way and are found at their actors.
 const delays = {
-  ...spec, bulk: undefined, actions: actions.filter((a) => ["move", "skip", "fire"].includes(a.name)), statuses: ["pending", "quarantined"],
+  ...spec, bulk: undefined, actions: actions.filter((a) => ["move", "skip", "fire"].includes(a.name)), statuses: ["ready", "scheduled", "quarantined"],
   href: (a) => link(["actors", a.actor.type, a.actor.id]), empty: "No actor waits.",
   columns: spec.columns.map((c) => (c.title === "Alarm" ? { title: "Delay", cell: (a) => html`<b>${a.type}</b> <${Short} id=${keyOf(a)} />` } : c)).filter((c) => c.title !== "Repeats"),
 };

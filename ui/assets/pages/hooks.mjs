@@ -9,7 +9,7 @@ import { ask } from "../dialog.mjs";
 import { say } from "../toast.mjs";
 import { List } from "../list.mjs";
 import { ID, Short } from "../copy.mjs";
-import { Status } from "../status.mjs";
+import { Status, waiting } from "../status.mjs";
 import { At, When } from "../time.mjs";
 import { JSONView } from "../json.mjs";
 import { Field, JSONField, whole } from "../form.mjs";
@@ -17,14 +17,14 @@ import { Attempts } from "../attempts.mjs";
 import { ErrorText, Facts, Failure, Heading, Loading, Panel } from "../parts.mjs";
 import { AuditLink } from "./audit.mjs";
 
-const statuses = ["pending", "processing", "completed", "failed", "quarantined", "cancelled"];
+const statuses = ["ready", "running", "retrying", "scheduled", "done", "failed", "quarantined", "cancelled"];
 const at = (h) => `hooks/${segment(h.id)}`;
 
 const actions = [
   { name: "retry", label: "Retry", past: "retried", key: "r", statuses: ["failed", "quarantined", "cancelled"], run: (h) => post(`${at(h)}/retry`) },
   { name: "replay", label: "Replay…", key: "e", single: true, when: (h) => h.payload !== undefined, open: replay },
-  { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, statuses: ["pending"], run: (h) => post(`${at(h)}/cancel`), question: (h) => `${h.name} does not run.` },
-  { name: "delete", label: "Delete", past: "deleted", key: "d", danger: true, single: true, statuses: ["completed", "failed", "quarantined", "cancelled"], run: (h) => del(at(h)).then(() => go(link(["hooks"]))),
+  { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, statuses: waiting, run: (h) => post(`${at(h)}/cancel`), question: (h) => `${h.name} does not run.` },
+  { name: "delete", label: "Delete", past: "deleted", key: "d", danger: true, single: true, statuses: ["done", "failed", "quarantined", "cancelled"], run: (h) => del(at(h)).then(() => go(link(["hooks"]))),
     question: (h) => `${h.name} ${h.id} and its attempts will be removed.` },
 ];
 
@@ -41,7 +41,7 @@ const spec = {
     { title: "Namespace", cls: "minor", cell: (h) => h.namespace },
     { title: "Attempts", cell: (h) => `${h.attempts ?? 0}${h.max_attempts ? ` of ${h.max_attempts}` : ""}` },
     { title: "Due", cell: (h) => html`<${When} at=${h.due_at} />` },
-    { title: "Error", cls: "minor", cell: (h) => h.error && html`<span class=${h.status === "completed" ? "clip muted" : "clip wrong"}>${h.status === "completed" && "earlier: "}${h.error.split("\n")[0]}</span>` },
+    { title: "Error", cls: "minor", cell: (h) => h.error && html`<span class=${h.status === "done" ? "clip muted" : "clip wrong"}>${h.status === "done" && "earlier: "}${h.error.split("\n")[0]}</span>` },
   ],
 };
 

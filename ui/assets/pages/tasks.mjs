@@ -9,7 +9,7 @@ import { ask } from "../dialog.mjs";
 import { say } from "../toast.mjs";
 import { List } from "../list.mjs";
 import { ID, Short } from "../copy.mjs";
-import { Status } from "../status.mjs";
+import { Status, waiting } from "../status.mjs";
 import { At, When } from "../time.mjs";
 import { JSONView } from "../json.mjs";
 import { Field, JSONField } from "../form.mjs";
@@ -18,11 +18,11 @@ import { Timeline } from "../timeline.mjs";
 import { ErrorText, Facts, Failure, Heading, Loading, Panel, Table } from "../parts.mjs";
 import { AuditLink } from "./audit.mjs";
 
-const statuses = ["pending", "processing", "completed", "failed", "quarantined", "cancelled"];
+const statuses = ["ready", "running", "retrying", "scheduled", "done", "failed", "quarantined", "cancelled"];
 
 const actions = [
   { name: "retry", label: "Retry", past: "retried", key: "r", statuses: ["failed", "quarantined"], run: (t) => post(`tasks/${segment(t.id)}/retry`) },
-  { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, statuses: ["pending"], run: (t) => post(`tasks/${segment(t.id)}/cancel`), question: (t) => `${t.type} ${t.id} does not run.` },
+  { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, statuses: waiting, run: (t) => post(`tasks/${segment(t.id)}/cancel`), question: (t) => `${t.type} ${t.id} does not run.` },
 ];
 
 const spec = {

@@ -42,7 +42,7 @@ h.logged = 1,
 -- name: AlarmGet
 select h.id, h.actor_type, h.actor_id, h.alarm_id, h.type, h.priority, h.due_at, h.occurs_at, h.sequence, h.generation, h.payload,
   h.every_us, h.cron, h.zone, h.base_at, h.missed, h.missed_cap, h.caught_up, h.policy, h.max_attempts, h.attempt, h.crashes, h.error,
-  h.webhook, h.trace, h.created_at, coalesce(h.dead, case when r.id is null then 'processing' else 'pending' end),
+  h.webhook, h.trace, h.created_at, coalesce(h.dead, case when r.id is null then 'running' else 'ready' end),
   (select l.worker from perdure.leases l where h.dead is null and r.id is null and locate(h.id, l.ids) > 0 order by l.seq desc limit 1),
   (select l.expires_at from perdure.leases l where h.dead is null and r.id is null and locate(h.id, l.ids) > 0 order by l.seq desc limit 1),
   coalesce((select l.claimed_at from perdure.leases l where h.dead is null and r.id is null and locate(h.id, l.ids) > 0 order by l.seq desc limit 1), h.last_attempt_at)
@@ -254,7 +254,7 @@ straight_join perdure.leases l on l.seq = (select max(n.seq) from perdure.leases
 where o.dead is null and o.waits = 0
 on duplicate key update id = perdure.interrupts.id
 ;
-select coalesce(o.dead, case when o.waits = 0 then 'processing' else 'pending' end)
+select coalesce(o.dead, case when o.waits = 0 then 'running' else 'ready' end)
 from json_table(@perdure_alarm, '$[*]' columns (dead varchar(16) collate {collation} path '$[1]', waits tinyint path '$[2]')) o
 ;
 delete r
@@ -282,7 +282,7 @@ limit ?3
 for update skip locked
 
 -- name: AlarmCount
-select coalesce(h.dead, case when r.id is null then 'processing' else 'pending' end), count(*)
+select coalesce(h.dead, case when r.id is null then 'running' when h.attempt > 0 then 'retrying' when h.due_at > {now} then 'scheduled' else 'ready' end), count(*)
 from perdure.alarm_items h
 left join perdure.ready r on r.queue = h.queue and r.suspect = case when h.batch_limit is null then 0 else 1 end and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
 {where}

@@ -2,9 +2,14 @@
 -- costs the same however much there is. Ready rows of other kinds do not count.
 
 -- name: HookDepth
-select 'pending', count(*) from (select 1 from perdure.ready where queue > concat('hook', char(9 using utf8mb4)) and queue < concat('hook', char(10 using utf8mb4)) limit 10000) n
+with waits as (
+  select due_at > ? as later from perdure.ready where queue > concat('hook', char(9 using utf8mb4)) and queue < concat('hook', char(10 using utf8mb4)) limit 10000
+)
+select 'ready', count(*) from waits where later = 0
 union all
-select 'processing', count(*) from (
+select 'scheduled', count(*) from waits where later = 1
+union all
+select 'running', count(*) from (
   select 1
   from (
     select distinct held.id
@@ -23,31 +28,45 @@ union all
 select 'quarantined', count(*) from (select 1 from perdure.hook_ends where dead = 1 and status = 'quarantined' limit 10000) n
 
 -- name: InstanceDepth
-select 'ready', count(*) from (
-  (select 1 from perdure.ready where queue < concat('alarm', char(9 using utf8mb4)) limit 10000)
+with waits as (
+  select due_at > ? as later
+  from (
+    (select due_at from perdure.ready where queue < concat('alarm', char(9 using utf8mb4)) limit 10000)
+    union all
+    (select due_at from perdure.ready where queue >= concat('alarm', char(10 using utf8mb4)) and queue < concat('hook', char(9 using utf8mb4)) limit 10000)
+    union all
+    (select due_at from perdure.ready where queue >= concat('hook', char(10 using utf8mb4)) limit 10000)
+    limit 10000
+  ) due
+)
+select 'ready', count(*) from waits where later = 0
+union all
+select 'scheduled', count(*) from waits where later = 1
+union all
+select 'waiting', count(*) from (
+  (select 1 from perdure.waiting limit 10000)
   union all
-  (select 1 from perdure.ready where queue >= concat('alarm', char(10 using utf8mb4)) and queue < concat('hook', char(9 using utf8mb4)) limit 10000)
+  (select 1 from perdure.barriers limit 10000)
   union all
-  (select 1 from perdure.ready where queue >= concat('hook', char(10 using utf8mb4)) limit 10000)
+  (select 1 from perdure.partition_waiting limit 10000)
   limit 10000
 ) n
 union all
-select 'waiting', count(*) from (select 1 from perdure.waiting limit 10000) n
-union all
-select 'joining', count(*) from (select 1 from perdure.barriers limit 10000) n
-union all
-select 'queued', count(*) from (select 1 from perdure.partition_waiting limit 10000) n
-union all
-select 'unrouted', count(*) from (select 1 from perdure.unrouted limit 10000) n
+select 'no_worker', count(*) from (select 1 from perdure.unrouted limit 10000) n
 union all
 select 'failed', count(*) from (select 1 from perdure.finished where dead = 1 and status = 'failed' limit 10000) n
 union all
 select 'quarantined', count(*) from (select 1 from perdure.finished where dead = 1 and status = 'quarantined' limit 10000) n
 
 -- name: AlarmDepth
-select 'pending', count(*) from (select 1 from perdure.ready where queue > concat('alarm', char(9 using utf8mb4)) and queue < concat('alarm', char(10 using utf8mb4)) limit 10000) n
+with waits as (
+  select due_at > ? as later from perdure.ready where queue > concat('alarm', char(9 using utf8mb4)) and queue < concat('alarm', char(10 using utf8mb4)) limit 10000
+)
+select 'ready', count(*) from waits where later = 0
 union all
-select 'processing', count(*) from (
+select 'scheduled', count(*) from waits where later = 1
+union all
+select 'running', count(*) from (
   select 1
   from (
     select distinct held.id

@@ -62,7 +62,7 @@ where h.id is null or h.created_at <> e.created_at
 select coalesce(h.key, h.id), h.name
 from perdure.hook_items h
 left join perdure.hook_ends e on e.id = h.id
-where h.attempt + coalesce(e.status = 'completed', 0) > h.max_attempts
+where h.attempt + coalesce(e.status = 'done', 0) > h.max_attempts
 
 -- name: HookDoctorUnhandled
 -- A hook that has been due for long has a process that handles it.

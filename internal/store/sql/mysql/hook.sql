@@ -81,8 +81,8 @@ where h.id = (
 for update
 
 -- name: HookGet
-select h.id, coalesce(h.key, h.id), h.namespace, h.name, h.payload, coalesce(e.status, case when r.id is null then 'processing' else 'pending' end), h.priority, h.policy,
-  h.max_attempts, h.attempt + case when e.status = 'completed' then 1 else 0 end, h.crashes, coalesce(e.error, h.error), h.unit_id,
+select h.id, coalesce(h.key, h.id), h.namespace, h.name, h.payload, coalesce(e.status, case when r.id is null then 'running' else 'ready' end), h.priority, h.policy,
+  h.max_attempts, h.attempt + case when e.status = 'done' then 1 else 0 end, h.crashes, coalesce(e.error, h.error), h.unit_id,
   h.created_at, case when e.id is null then h.next_attempt_at end, h.due_at,
   coalesce(e.began_at, (select l.claimed_at from perdure.leases l where e.id is null and r.id is null and locate(h.id, l.ids) > 0 order by l.seq desc limit 1), h.last_attempt_at), e.finished_at,
   coalesce(e.worker, (select l.worker from perdure.leases l where e.id is null and r.id is null and locate(h.id, l.ids) > 0 order by l.seq desc limit 1)),

@@ -4,16 +4,16 @@
 
 -- name: InspectHooks
 select h.created_at, h.id, coalesce(h.key, h.id), h.namespace, h.name, coalesce((select e.status from perdure.hook_ends e where e.id = h.id), case
-    when exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id) then 'pending'
-    else 'processing'
-  end)
+    when exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id) then 'ready'
+    else 'running'
+  end), h.attempt, h.due_at
 from perdure.hook_items h
 where h.created_at <= ?1 and (h.created_at < ?1 or h.id < ?2)
 order by h.created_at desc, h.id desc
 limit ?3
 
 -- name: InspectDeadHooks
-select e.created_at, h.id, coalesce(h.key, h.id), h.namespace, h.name, e.status
+select e.created_at, h.id, coalesce(h.key, h.id), h.namespace, h.name, e.status, h.attempt, h.due_at
 from perdure.hook_ends e
 straight_join perdure.hook_items h on h.id = e.id
 where e.dead = 1 and e.created_at <= ?1 and (e.created_at < ?1 or e.id < ?2)
@@ -22,7 +22,7 @@ limit ?3
 
 -- name: InspectRunningHooks
 -- Few: as many as processes run at once.
-select h.created_at, h.id, coalesce(h.key, h.id), h.namespace, h.name, 'processing'
+select h.created_at, h.id, coalesce(h.key, h.id), h.namespace, h.name, 'running', h.attempt, h.due_at
 from (
   select distinct held.id
   from perdure.leases l
@@ -36,8 +36,8 @@ where h.created_at <= ?1 and (h.created_at < ?1 or h.id < ?2)
 order by h.created_at desc, h.id desc
 limit ?3
 
--- name: InspectPendingHooks
-select r.due_at, h.id, coalesce(h.key, h.id), h.namespace, h.name, 'pending'
+-- name: InspectWaitingHooks
+select r.due_at, h.id, coalesce(h.key, h.id), h.namespace, h.name, 'ready', h.attempt, h.due_at
 from perdure.ready r
 straight_join perdure.hook_items h on h.id = r.id
 where r.queue = ?1 and r.suspect = ?2 and r.priority = ?3 and r.due_at >= ?4 and (r.due_at > ?4 or r.id > ?5)
@@ -100,14 +100,14 @@ from (
 -- By the key that a user chose, or by the id of the row if there is no key. Rows with a key
 -- have ids in the same range; the search skips a limited number of them.
 select coalesce(h.key, h.id), h.namespace || '/' || h.name, coalesce((select e.status from perdure.hook_ends e where e.id = h.id), case
-    when exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id) then 'pending'
-    else 'processing'
-  end)
+    when exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id) then 'ready'
+    else 'running'
+  end), h.attempt, h.due_at
 from (
-  select * from (select k.key, k.id, k.namespace, k.name, k.queue, k.priority, k.due_at from perdure.hook_items k where k.key >= ?1 and k.key < ?2 order by k.key limit 5) g1
+  select * from (select k.key, k.id, k.namespace, k.name, k.queue, k.priority, k.attempt, k.due_at from perdure.hook_items k where k.key >= ?1 and k.key < ?2 order by k.key limit 5) g1
   union all
   select * from (select * from (
-    select k.key, k.id, k.namespace, k.name, k.queue, k.priority, k.due_at from perdure.hook_items k where k.id >= ?3 and k.id <= ?4 order by k.id limit 1000
+    select k.key, k.id, k.namespace, k.name, k.queue, k.priority, k.attempt, k.due_at from perdure.hook_items k where k.id >= ?3 and k.id <= ?4 order by k.id limit 1000
   ) s where s.key is null limit 5) g2
 ) h
 order by 1
@@ -168,8 +168,8 @@ with recursive found (value) as (
 select value from found where value is not null limit 200
 
 -- name: AuditStateHook
-select h.name, null, coalesce(e.status, case when r.id is null then 'processing' else 'pending' end), null,
-  h.attempt + coalesce(e.status = 'completed', 0), case when e.id is null then h.next_attempt_at end, null
+select h.name, null, coalesce(e.status, case when r.id is null then 'running' else 'ready' end), null,
+  h.attempt + coalesce(e.status = 'done', 0), case when e.id is null then h.next_attempt_at end, null
 from perdure.hook_items h
 left join perdure.hook_ends e on e.id = h.id
 left join perdure.ready r on r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id

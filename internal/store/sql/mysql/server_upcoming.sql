@@ -332,7 +332,7 @@ select null from (select 1) none where false
 -- name: InspectRunningTasks
 select null from (select 1) none where false
 
--- name: InspectPendingTasks
+-- name: InspectWaitingTasks
 select null from (select 1) none where false
 
 -- name: UpcomingTaskGroup

@@ -38,7 +38,7 @@ logged = true,
 -- of all that is ready.
 select h.id::text, h.actor_type, h.actor_id, h.alarm_id, h.type, h.priority, h.due_at, h.occurs_at, h.sequence, h.generation, h.payload,
   h.every_us, h.cron, h.zone, h.base_at, h.missed, h.missed_cap, h.caught_up, h.policy, h.max_attempts, h.attempt, h.crashes, h.error,
-  h.webhook, h.trace, h.created_at, coalesce(h.dead, case when r.id is null then 'processing' else 'pending' end),
+  h.webhook, h.trace, h.created_at, coalesce(h.dead, case when r.id is null then 'running' else 'ready' end),
   l.worker, l.expires_at, coalesce(l.claimed_at, h.last_attempt_at)
 from perdure.alarm_items h
 left join lateral (
@@ -248,7 +248,7 @@ with old as (
   where o.dead is null and not exists (select 1 from waited w where w.id = o.id)
   on conflict do nothing
 )
-select coalesce(o.dead, case when w.id is null then 'processing' else 'pending' end)
+select coalesce(o.dead, case when w.id is null then 'running' else 'ready' end)
 from gone o
 left join waited w on w.id = o.id
 
@@ -263,7 +263,7 @@ limit ?
 for update skip locked
 
 -- name: AlarmCount
-select coalesce(h.dead, case when r.id is null then 'processing' else 'pending' end), count(*)
+select coalesce(h.dead, case when r.id is null then 'running' when h.attempt > 0 then 'retrying' when h.due_at > {now} then 'scheduled' else 'ready' end), count(*)
 from perdure.alarm_items h
 left join lateral (
   select r.id from perdure.ready r where r.queue = h.queue and r.suspect = (h.batch_limit is not null) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id limit 1

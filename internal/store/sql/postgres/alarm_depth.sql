@@ -9,16 +9,18 @@ with recursive lane (queue) as (
   select (select r.queue from perdure.ready r where r.queue > lane.queue order by r.queue limit 1)
   from lane
   where lane.queue is not null
-)
-select 'pending', count(*) from (
-  select 1
+), waits as materialized (
+  select due.due_at > ?::timestamptz as later
   from lane
-  cross join lateral (select 1 from perdure.ready r where r.queue = lane.queue order by r.suspect, r.priority, r.due_at, r.id limit 10000) due
+  cross join lateral (select r.due_at from perdure.ready r where r.queue = lane.queue order by r.suspect, r.priority, r.due_at, r.id limit 10000) due
   where starts_with(lane.queue, 'alarm' || chr(9))
   limit 10000
-) n
+)
+select 'ready', count(*) from waits where not later
 union all
-select 'processing', count(*) from (
+select 'scheduled', count(*) from waits where later
+union all
+select 'running', count(*) from (
   select 1
   from (
     select distinct held.id as id

@@ -57,8 +57,8 @@ where h.key = ? or h.key is null and h.id = ?::uuid
 for no key update of h
 
 -- name: HookGet
-select h.id::text, coalesce(h.key, h.id::text), h.namespace, h.name, h.payload::text, coalesce(e.status, case when r.id is null then 'processing' else 'pending' end), h.priority, h.policy::text,
-  h.max_attempts, h.attempt + case when e.status = 'completed' then 1 else 0 end, h.crashes, coalesce(e.error, h.error), h.unit_id,
+select h.id::text, coalesce(h.key, h.id::text), h.namespace, h.name, h.payload::text, coalesce(e.status, case when r.id is null then 'running' else 'ready' end), h.priority, h.policy::text,
+  h.max_attempts, h.attempt + case when e.status = 'done' then 1 else 0 end, h.crashes, coalesce(e.error, h.error), h.unit_id,
   h.created_at, case when e.id is null then h.next_attempt_at end, h.due_at,
   coalesce(e.began_at, (select l.claimed_at from perdure.leases l where e.id is null and r.id is null and h.id = any(l.ids) order by l.seq desc limit 1), h.last_attempt_at), e.finished_at,
   coalesce(e.worker, (select l.worker from perdure.leases l where e.id is null and r.id is null and h.id = any(l.ids) order by l.seq desc limit 1)),
@@ -125,7 +125,7 @@ where id = any($1::uuid[])
 -- name: HookPurge
 select id::text
 from perdure.hook_ends
-where status in ('completed', 'cancelled') and finished_at <= coalesce($1::timestamptz, now()) - $2::bigint * interval '1 microsecond'
+where status in ('done', 'cancelled') and finished_at <= coalesce($1::timestamptz, now()) - $2::bigint * interval '1 microsecond'
 order by finished_at
 limit $3
 for update skip locked

@@ -18,7 +18,7 @@ where h.id is null or h.created_at <> e.created_at
 select coalesce(h.key, h.id::text), h.name
 from perdure.hook_items h
 left join perdure.hook_ends e on e.id = h.id
-where h.attempt + case when e.status = 'completed' then 1 else 0 end > h.max_attempts
+where h.attempt + case when e.status = 'done' then 1 else 0 end > h.max_attempts
 
 -- name: HookDoctorUnhandled
 -- A hook that has been due for long has a process that handles it.

@@ -25,7 +25,7 @@ select 'instances', concat_ws('|',
   ) s))
 union all
 select 'hooks', concat_ws('|',
-  (select finished_at from perdure.hook_ends where status in ('completed', 'cancelled') order by finished_at desc limit 1),
+  (select finished_at from perdure.hook_ends where status in ('done', 'cancelled') order by finished_at desc limit 1),
   (select finished_at from perdure.hook_ends where status in ('failed', 'quarantined') order by finished_at desc limit 1),
   (select created_at from perdure.hook_items order by created_at desc, id desc limit 1),
   (select max(seq) from perdure.leases where starts_with(queue, 'hook' || chr(9))),

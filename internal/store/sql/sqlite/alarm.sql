@@ -36,7 +36,7 @@ logged = 1,
 -- name: AlarmGet
 select h.id, h.actor_type, h.actor_id, h.alarm_id, h.type, h.priority, h.due_at, h.occurs_at, h.sequence, h.generation, h.payload,
   h.every_us, h.cron, h.zone, h.base_at, h.missed, h.missed_cap, h.caught_up, h.policy, h.max_attempts, h.attempt, h.crashes, h.error,
-  h.webhook, h.trace, h.created_at, coalesce(h.dead, case when r.id is null then 'processing' else 'pending' end),
+  h.webhook, h.trace, h.created_at, coalesce(h.dead, case when r.id is null then 'running' else 'ready' end),
   (select l.worker from perdure.leases l where h.dead is null and r.id is null and h.id in (select value from json_each(l.ids)) order by l.seq desc limit 1),
   (select l.expires_at from perdure.leases l where h.dead is null and r.id is null and h.id in (select value from json_each(l.ids)) order by l.seq desc limit 1),
   coalesce((select l.claimed_at from perdure.leases l where h.dead is null and r.id is null and h.id in (select value from json_each(l.ids)) order by l.seq desc limit 1), h.last_attempt_at)
@@ -207,7 +207,7 @@ left join perdure.ready r on r.queue = h.queue and r.suspect = (h.batch_limit is
 where {which} and h.dead is null and r.id is null and held is not null
 on conflict do nothing
 ;
-select coalesce(h.dead, case when r.id is null then 'processing' else 'pending' end)
+select coalesce(h.dead, case when r.id is null then 'running' else 'ready' end)
 from perdure.alarm_items h
 left join perdure.ready r on r.queue = h.queue and r.suspect = (h.batch_limit is not null) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
 where {which}
@@ -232,7 +232,7 @@ order by due_at
 limit ?3
 
 -- name: AlarmCount
-select coalesce(h.dead, case when r.id is null then 'processing' else 'pending' end), count(*)
+select coalesce(h.dead, case when r.id is null then 'running' when h.attempt > 0 then 'retrying' when h.due_at > {now} then 'scheduled' else 'ready' end), count(*)
 from perdure.alarm_items h
 left join perdure.ready r on r.queue = h.queue and r.suspect = (h.batch_limit is not null) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
 {where}

@@ -2,9 +2,14 @@
 -- it costs the same however many there are.
 
 -- name: AlarmDepth
-select 'pending', count(*) from (select 1 from perdure.ready where queue > 'alarm' || char(9) and queue < 'alarm' || char(10) limit 10000) n
+with waits as materialized (
+  select due_at > ? as later from perdure.ready where queue > 'alarm' || char(9) and queue < 'alarm' || char(10) limit 10000
+)
+select 'ready', count(*) from waits where not later
 union all
-select 'processing', count(*) from (
+select 'scheduled', count(*) from waits where later
+union all
+select 'running', count(*) from (
   select 1
   from (
     select distinct held.value as id

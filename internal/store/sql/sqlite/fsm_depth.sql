@@ -1,15 +1,31 @@
 -- How many instances there are, for metrics, on SQLite. Ready rows of other kinds do not count.
 
 -- name: InstanceDepth
-select 'ready', count(*) from (select 1 from perdure.ready where queue < 'alarm' || char(9) union all select 1 from perdure.ready where queue > 'alarm' || char(10) and queue < 'hook' || char(9) union all select 1 from perdure.ready where queue > 'hook' || char(10) limit 10000) n
+with waits as materialized (
+  select due_at > ? as later
+  from (
+    select due_at from perdure.ready where queue < 'alarm' || char(9)
+    union all
+    select due_at from perdure.ready where queue > 'alarm' || char(10) and queue < 'hook' || char(9)
+    union all
+    select due_at from perdure.ready where queue > 'hook' || char(10)
+    limit 10000
+  )
+)
+select 'ready', count(*) from waits where not later
 union all
-select 'waiting', count(*) from (select 1 from perdure.waiting limit 10000) n
+select 'scheduled', count(*) from waits where later
 union all
-select 'joining', count(*) from (select 1 from perdure.barriers limit 10000) n
+select 'waiting', count(*) from (
+  select 1 from perdure.waiting
+  union all
+  select 1 from perdure.barriers
+  union all
+  select 1 from perdure.partition_waiting
+  limit 10000
+) n
 union all
-select 'queued', count(*) from (select 1 from perdure.partition_waiting limit 10000) n
-union all
-select 'unrouted', count(*) from (select 1 from perdure.unrouted limit 10000) n
+select 'no_worker', count(*) from (select 1 from perdure.unrouted limit 10000) n
 union all
 select 'failed', count(*) from (select 1 from perdure.finished where status in ('failed', 'quarantined') and status = 'failed' limit 10000) n
 union all

@@ -54,8 +54,8 @@ from perdure.hook_items h
 where h.key = ?1 or h.key is null and h.id = ?2
 
 -- name: HookGet
-select h.id, coalesce(h.key, h.id), h.namespace, h.name, h.payload, coalesce(e.status, case when r.id is null then 'processing' else 'pending' end), h.priority, h.policy,
-  h.max_attempts, h.attempt + coalesce(e.status = 'completed', 0), h.crashes, coalesce(e.error, h.error), h.unit_id,
+select h.id, coalesce(h.key, h.id), h.namespace, h.name, h.payload, coalesce(e.status, case when r.id is null then 'running' else 'ready' end), h.priority, h.policy,
+  h.max_attempts, h.attempt + coalesce(e.status = 'done', 0), h.crashes, coalesce(e.error, h.error), h.unit_id,
   h.created_at, case when e.id is null then h.next_attempt_at end, h.due_at,
   coalesce(e.began_at, (select l.claimed_at from perdure.leases l where e.id is null and r.id is null and h.id in (select value from json_each(l.ids)) order by l.seq desc limit 1), h.last_attempt_at), e.finished_at,
   coalesce(e.worker, (select l.worker from perdure.leases l where e.id is null and r.id is null and h.id in (select value from json_each(l.ids)) order by l.seq desc limit 1)),
@@ -118,7 +118,7 @@ where id in (select value->>0 from jsonb_each(?1))
 -- name: HookPurge
 select id
 from perdure.hook_ends
-where status in ('completed', 'cancelled') and finished_at <= ?1 - ?2
+where status in ('done', 'cancelled') and finished_at <= ?1 - ?2
 order by finished_at
 limit ?3
 

@@ -4,16 +4,16 @@
 
 -- name: InspectHooks
 select h.created_at, h.id, coalesce(h.key, h.id), h.namespace, h.name, coalesce((select e.status from perdure.hook_ends e where e.id = h.id), case
-    when exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id) then 'pending'
-    else 'processing'
-  end)
+    when exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id) then 'ready'
+    else 'running'
+  end), h.attempt, h.due_at
 from perdure.hook_items h
 where (h.created_at, h.id) < (?, ?)
 order by h.created_at desc, h.id desc
 limit ?
 
 -- name: InspectDeadHooks
-select e.created_at, h.id, coalesce(h.key, h.id), h.namespace, h.name, e.status
+select e.created_at, h.id, coalesce(h.key, h.id), h.namespace, h.name, e.status, h.attempt, h.due_at
 from perdure.hook_ends e
 cross join perdure.hook_items h on h.id = e.id
 where e.status in ('failed', 'quarantined') and (e.created_at, e.id) < (?, ?)
@@ -22,7 +22,7 @@ limit ?
 
 -- name: InspectRunningHooks
 -- Few: as many as processes run at once.
-select h.created_at, h.id, coalesce(h.key, h.id), h.namespace, h.name, 'processing'
+select h.created_at, h.id, coalesce(h.key, h.id), h.namespace, h.name, 'running', h.attempt, h.due_at
 from (
   select distinct held.value as id
   from perdure.leases l, json_each(l.ids) held
@@ -35,8 +35,8 @@ where (h.created_at, h.id) < (?, ?)
 order by h.created_at desc, h.id desc
 limit ?
 
--- name: InspectPendingHooks
-select r.due_at, h.id, coalesce(h.key, h.id), h.namespace, h.name, 'pending'
+-- name: InspectWaitingHooks
+select r.due_at, h.id, coalesce(h.key, h.id), h.namespace, h.name, 'ready', h.attempt, h.due_at
 from perdure.ready r
 cross join perdure.hook_items h on h.id = r.id
 where r.queue = ? and r.suspect = ? and r.priority = ? and (r.due_at, r.id) > (?, ?)
@@ -76,22 +76,22 @@ from (
 -- By the key that a user chose, or by the id of the row if there is no key. Rows with a key
 -- have ids in the same range; the search skips a limited number of them.
 select coalesce(h.key, h.id), h.namespace || '/' || h.name, coalesce((select e.status from perdure.hook_ends e where e.id = h.id), case
-    when exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id) then 'pending'
-    else 'processing'
-  end)
+    when exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id) then 'ready'
+    else 'running'
+  end), h.attempt, h.due_at
 from (
-  select * from (select key, id, namespace, name, queue, priority, due_at from perdure.hook_items where key >= ?1 and key < ?2 order by key limit 5)
+  select * from (select key, id, namespace, name, queue, priority, attempt, due_at from perdure.hook_items where key >= ?1 and key < ?2 order by key limit 5)
   union all
   select * from (select * from (
-    select key, id, namespace, name, queue, priority, due_at from perdure.hook_items where id >= ?3 and id <= ?4 order by id limit 1000
+    select key, id, namespace, name, queue, priority, attempt, due_at from perdure.hook_items where id >= ?3 and id <= ?4 order by id limit 1000
   ) s where s.key is null limit 5)
 ) h
 order by 1
 limit 5
 
 -- name: AuditStateHook
-select h.name, null, coalesce(e.status, case when r.id is null then 'processing' else 'pending' end), null,
-  h.attempt + coalesce(e.status = 'completed', 0), case when e.id is null then h.next_attempt_at end, null
+select h.name, null, coalesce(e.status, case when r.id is null then 'running' else 'ready' end), null,
+  h.attempt + coalesce(e.status = 'done', 0), case when e.id is null then h.next_attempt_at end, null
 from perdure.hook_items h
 left join perdure.hook_ends e on e.id = h.id
 left join perdure.ready r on r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id

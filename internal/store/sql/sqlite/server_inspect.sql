@@ -161,28 +161,28 @@ from perdure.barriers b
 where b.parent_id = ?1
 
 -- name: InspectTasks
-select scheduled_at, task_id, task_type, status
+select scheduled_at, task_id, task_type, status, attempts
 from queues_task
 where task_id < ?
 order by task_id desc
 limit ?
 
 -- name: InspectDeadTasks
-select scheduled_at, task_id, task_type, status
+select scheduled_at, task_id, task_type, status, attempts
 from queues_task
 where status in ('failed', 'quarantined') and task_id < ?
 order by task_id desc
 limit ?
 
 -- name: InspectRunningTasks
-select scheduled_at, task_id, task_type, status
+select scheduled_at, task_id, task_type, status, attempts
 from queues_task indexed by queues_task_lease_idx
 where status = 'processing' and task_id < ?
 order by task_id desc
 limit ?
 
--- name: InspectPendingTasks
-select scheduled_at, task_id, task_type, status
+-- name: InspectWaitingTasks
+select scheduled_at, task_id, task_type, status, attempts
 from queues_task
 where status = 'pending' and task_type = ? and (scheduled_at, task_id) > (?, ?)
 order by scheduled_at, task_id

@@ -11,7 +11,7 @@ select 'instances', concat_ws('|',
   (select count(*) from (select 1 from perdure.ready where queue < 'alarm' || char(9) union all select 1 from perdure.ready where queue > 'alarm' || char(10) and queue < 'hook' || char(9) union all select 1 from perdure.ready where queue > 'hook' || char(10) limit 1000) s))
 union all
 select 'hooks', concat_ws('|',
-  (select finished_at from perdure.hook_ends where status in ('completed', 'cancelled') order by finished_at desc limit 1),
+  (select finished_at from perdure.hook_ends where status in ('done', 'cancelled') order by finished_at desc limit 1),
   (select finished_at from perdure.hook_ends where status in ('failed', 'quarantined') order by finished_at desc limit 1),
   (select created_at from perdure.hook_items order by created_at desc, id desc limit 1),
   (select max(seq) from perdure.leases where queue > 'hook' || char(9) and queue < 'hook' || char(10)),

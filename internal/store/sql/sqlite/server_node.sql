@@ -28,7 +28,7 @@ where finished_at > ?1 and finished_at <= ?2
 
 -- name: SampleHooks
 select
-  (select count(*) from perdure.hook_ends where status in ('completed', 'cancelled') and finished_at > ?1 and finished_at <= ?2),
+  (select count(*) from perdure.hook_ends where status in ('done', 'cancelled') and finished_at > ?1 and finished_at <= ?2),
   (select count(*) from perdure.hook_ends where status in ('failed', 'quarantined') and finished_at > ?1 and finished_at <= ?2)
 
 -- name: SampleTasks

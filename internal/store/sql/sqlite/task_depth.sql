@@ -2,9 +2,14 @@
 -- costs the same however many there are.
 
 -- name: TaskDepth
-select 'pending', count(*) from (select 1 from queues_task where status = 'pending' limit 10000) n
+with waits as materialized (
+  select scheduled_at > ? as later from queues_task where status = 'pending' limit 10000
+)
+select 'ready', count(*) from waits where not later
 union all
-select 'processing', count(*) from (select 1 from queues_task where status = 'processing' limit 10000) n
+select 'scheduled', count(*) from waits where later
+union all
+select 'running', count(*) from (select 1 from queues_task where status = 'processing' limit 10000) n
 union all
 select 'failed', count(*) from (select 1 from queues_task where status in ('failed', 'quarantined') and status = 'failed' limit 10000) n
 union all

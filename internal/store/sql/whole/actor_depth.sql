@@ -1,9 +1,11 @@
 -- How many delays of actors there are, for metrics.
 
 -- name: DelayDepth
--- What waits are delays, and what needs somebody are actors: one that is quarantined
--- keeps its delays.
-select 'pending', count(*) from (select 1 from perdure.timers where status = 'pending' limit 10000) n
+-- Ready and scheduled are timers. Failed and quarantined are actors: a quarantined actor
+-- keeps its timers.
+select 'ready', count(*) from (select 1 from perdure.timers where status = 'pending' and due_at <= ? limit 10000) n
+union all
+select 'scheduled', count(*) from (select 1 from perdure.timers where status = 'pending' and due_at > ? limit 10000) n
 union all
 select 'failed', count(*) from (select 1 from perdure.actors where status in ('error', 'quarantined') and status = 'error' limit 10000) n
 union all

@@ -18,4 +18,4 @@ where a.status in ('done', 'error', 'stopped')
 -- An alarm that has been due for long has a process that handles it.
 select l.actor_type || '/' || l.actor_id || '/' || l.alarm_id, l.type
 from perdure.alarms l
-where l.status = 'pending' and l.due_at < ?
+where l.status in ('ready', 'retrying', 'scheduled') and l.due_at < ?

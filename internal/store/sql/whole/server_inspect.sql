@@ -1,25 +1,25 @@
 -- What the server looks at: each statement walks along an index,
 -- from a position that the last page ended at, and never further than its limit.
 
--- name: InspectPendingAlarms
+-- name: InspectWaitingAlarms
 -- Alarms and timers, each along its index. The subquery with a limit is a look for each row:
 -- as a join, it may become a scan of all that is ready.
-select due_at, actor_type, actor_id, kind = 'machine', alarm_id, type, 'pending', occurs_at, created_at
+select due_at, actor_type, actor_id, kind = 'timer', alarm_id, type, 'ready', occurs_at, created_at
 from (
   select *
   from (
-    select a.due_at, a.actor_type, a.actor_id, 'custom' as kind, a.alarm_id, a.type, a.occurs_at, a.created_at
+    select a.due_at, a.actor_type, a.actor_id, 'alarm' as kind, a.alarm_id, a.type, a.occurs_at, a.created_at
     from perdure.alarm_items a
-    where a.due_at >= ? and (a.due_at, a.actor_type, a.actor_id, 'custom', a.alarm_id) > (?, ?, ?, ?, ?) and (select true from perdure.ready r where r.queue = a.queue and r.suspect = (a.batch_limit is not null) and r.priority = a.priority and r.due_at = a.due_at and r.id = a.id limit 1) is not null
+    where a.due_at >= ? and (a.due_at, a.actor_type, a.actor_id, 'alarm', a.alarm_id) > (?, ?, ?, ?, ?) and (select true from perdure.ready r where r.queue = a.queue and r.suspect = (a.batch_limit is not null) and r.priority = a.priority and r.due_at = a.due_at and r.id = a.id limit 1) is not null
     order by a.due_at, a.actor_type, a.actor_id, a.alarm_id
     limit ?
   ) alarms
   union all
   select *
   from (
-    select due_at, actor_type, actor_id, 'machine' as kind, alarm_id, type, coalesce(occurs_at, due_at) as occurs_at, created_at
+    select due_at, actor_type, actor_id, 'timer' as kind, alarm_id, type, coalesce(occurs_at, due_at) as occurs_at, created_at
     from perdure.timers
-    where status = 'pending' and due_at >= ? and (due_at, actor_type, actor_id, 'machine', alarm_id) > (?, ?, ?, ?, ?)
+    where status = 'pending' and due_at >= ? and (due_at, actor_type, actor_id, 'timer', alarm_id) > (?, ?, ?, ?, ?)
     order by due_at, actor_type, actor_id, alarm_id
     limit ?
   ) timers
@@ -28,13 +28,13 @@ order by due_at, actor_type, actor_id, kind, alarm_id
 limit ?
 
 -- name: InspectDeadAlarms
-select due_at, actor_type, actor_id, kind = 'machine', alarm_id, type, status, coalesce(occurs_at, due_at), created_at
+select due_at, actor_type, actor_id, kind = 'timer', alarm_id, type, status, coalesce(occurs_at, due_at), created_at
 from (
-  select due_at, actor_type, actor_id, 'custom' as kind, alarm_id, type, dead as status, occurs_at, created_at
+  select due_at, actor_type, actor_id, 'alarm' as kind, alarm_id, type, dead as status, occurs_at, created_at
   from perdure.alarm_items
   where dead is not null
   union all
-  select due_at, actor_type, actor_id, 'machine', alarm_id, type, status, occurs_at, created_at
+  select due_at, actor_type, actor_id, 'timer', alarm_id, type, status, occurs_at, created_at
   from perdure.timers
   where status = 'quarantined'
 ) s

@@ -19,7 +19,7 @@ select s.kind, s.name, count(*), min(s.due_at)
 from (
   select *
   from (
-    select 'custom' as kind, a.type as name, a.due_at
+    select 'alarm' as kind, a.type as name, a.due_at
     from perdure.alarm_items a
     where a.due_at <= ? and (select true from perdure.ready r where r.queue = a.queue and r.suspect = (a.batch_limit is not null) and r.priority = a.priority and r.due_at = a.due_at and r.id = a.id limit 1) is not null
     order by a.due_at, a.actor_type, a.actor_id, a.alarm_id
@@ -28,7 +28,7 @@ from (
   union all
   select *
   from (
-    select 'machine' as kind, actor_type as name, due_at
+    select 'timer' as kind, actor_type as name, due_at
     from perdure.timers
     where status = 'pending' and due_at <= ?
     order by due_at, actor_type, actor_id, alarm_id

@@ -1,0 +1,119 @@
+package store
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// The words for the status of work. Tables, views and statements have the same words, except
+// queues.task and timers, which have older ones: see taskWords and timerWords.
+const (
+	StatusScheduled   = "scheduled"
+	StatusReady       = "ready"
+	StatusRetrying    = "retrying"
+	StatusRunning     = "running"
+	StatusDone        = "done"
+	StatusStopped     = "stopped"
+	StatusFailed      = "failed"
+	StatusCancelled   = "cancelled"
+	StatusQuarantined = "quarantined"
+)
+
+// waitingStatuses are the statuses of items that wait for their due time or for a process.
+// Statements return StatusReady for all of them, because that is the place of the row.
+var waitingStatuses = []string{StatusScheduled, StatusReady, StatusRetrying}
+
+// Refine returns the status of an item. place is the status that a statement returned.
+// attempts is the number of attempts that failed, and now the time that decides what is due.
+func Refine(place string, attempts int, due, now time.Time) string {
+	switch {
+	case !slices.Contains(waitingStatuses, place):
+		return place
+	case attempts > 0:
+		return StatusRetrying
+	case due.After(now):
+		return StatusScheduled
+	}
+	return StatusReady
+}
+
+// words translates statuses into those of a table that has older words.
+type words map[string]string
+
+// taskWords are the words of queues.task, which functions for a restricted role share.
+// timerWords are those of timers.
+var (
+	taskWords  = words{StatusReady: "pending", StatusRunning: "processing", StatusDone: "completed"}
+	timerWords = words{StatusReady: "pending"}
+)
+
+// stored returns the word of the table.
+func (w words) stored(status string) string {
+	if word, ok := w[status]; ok {
+		return word
+	}
+	return status
+}
+
+// status returns the status that a word of the table means.
+func (w words) status(stored string) string {
+	for status, word := range w {
+		if word == stored {
+			return status
+		}
+	}
+	return stored
+}
+
+// statusOf names the columns that the status of a row follows from.
+type statusOf struct {
+	place, attempts, due string
+	words                words
+}
+
+// statuses adds the condition that the status of a row is one of some, unless there are
+// none. now tells scheduled items from ready ones. If the rows of one of the partial indexes
+// are enough, it says so in the words of the index: a planner uses it only then.
+func (c *conditions) statuses(of statusOf, statuses []string, now time.Time, indexes []partial) {
+	if len(statuses) == 0 {
+		return
+	}
+	var either []string
+	var places, args []any
+	for _, s := range statuses {
+		if !slices.Contains(waitingStatuses, s) {
+			places = append(places, of.words.stored(s))
+		}
+	}
+	waits := func(s string) bool { return slices.Contains(statuses, s) }
+	ready := of.words.stored(StatusReady)
+	if !slices.ContainsFunc(waitingStatuses, func(s string) bool { return !waits(s) }) {
+		places = append(places, ready)
+	} else {
+		for _, w := range []struct {
+			status, condition string
+			args              []any
+		}{
+			{StatusScheduled, of.attempts + " = 0 and " + of.due + " > ?", []any{now}},
+			{StatusReady, of.attempts + " = 0 and " + of.due + " <= ?", []any{now}},
+			{StatusRetrying, of.attempts + " > 0", nil},
+		} {
+			if waits(w.status) {
+				either = append(either, of.place+" = ? and "+w.condition)
+				args = append(append(args, ready), w.args...)
+			}
+		}
+	}
+	if len(places) > 0 {
+		either = append(either, of.place+" in ("+placeholders(len(places))+")")
+		args = append(args, places...)
+	}
+	c.add("("+strings.Join(either, " or ")+")", args...)
+	if p, ok := within(statuses, indexes); ok {
+		c.add(p.where)
+		if c.flags {
+			c.add(p.flag)
+		}
+	}
+}
