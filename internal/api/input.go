@@ -32,6 +32,9 @@ func (a *API) checkInput(w http.ResponseWriter, r *http.Request, op *huma.Operat
 	if err := checkQuery(r.URL.RawQuery); err != nil {
 		return err
 	}
+	if err := checkStatuses(r.URL.Query()["status"], op); err != nil {
+		return err
+	}
 	for _, p := range op.Parameters {
 		if p.In != "header" {
 			continue

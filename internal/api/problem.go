@@ -227,13 +227,10 @@ func (a *API) problems(ctx huma.Context, _ string, v any) (any, error) {
 	return p, nil
 }
 
-// renamed are the words of statuses that earlier versions had.
-var renamed = map[string]string{"runnable": "ready", "executing": "running", "unrouted": "no_worker", "ended": "finished"}
-
 // renamedTo names the new word if a filter has an old one.
 func renamedTo(d *huma.ErrorDetail) string {
 	if old, ok := d.Value.(string); ok && strings.Contains(d.Location, "status") && renamed[old] != "" {
-		return fmt.Sprintf("; %q is called %q now", old, renamed[old])
+		return fmt.Sprintf("; %q is called %s now", old, renamed[old])
 	}
 	return ""
 }
