@@ -18,7 +18,8 @@ func bench(b *testing.B, enqueue func(f *fixture, n int) (tasks int)) {
 			f := &fixture{db: db, eng: db.Open(b, nil)}
 			f.admin, _ = task.NewAdmin(f.eng)
 			f.worker = f.newWorker(b, &task.Options{
-				Senders: map[string]task.Sender{"email": task.Files(b.TempDir())},
+				Concurrency: 256,
+				Senders:     map[string]task.Sender{"email": task.Files(b.TempDir())},
 				Functions: map[string]task.Function{"biz.idle": func(context.Context, *perdure.Tx, json.RawMessage) (task.Envelope, error) {
 					return task.OK(nil)
 				}},

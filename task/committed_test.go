@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/core"
 )
 
 // A heartbeat that comes between the commit of a task and the return of its run does
@@ -20,13 +19,16 @@ func TestATaskWhoseEndIsCommittedIsNotLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer eng.Close()
-	ctx, heartbeat := context.WithCancelCause(t.Context())
-	w, err := NewWorker(eng, &Options{Functions: map[string]Function{
-		"shop.end": func(context.Context, *perdure.Tx, json.RawMessage) (Envelope, error) {
-			heartbeat(core.ErrLost)
-			return OK(nil)
+	var w *Worker
+	w, err = NewWorker(eng, &Options{
+		OnError: func(err error) { t.Error("reported:", err) },
+		Functions: map[string]Function{
+			"shop.end": func(context.Context, *perdure.Tx, json.RawMessage) (Envelope, error) {
+				w.runner.Lost(func(string, string) bool { return true }) // ends the context, as the heartbeat does
+				return OK(nil)
+			},
 		},
-	}})
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,14 +40,10 @@ func TestATaskWhoseEndIsCommittedIsNotLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	claims, err := w.claim(t.Context(), 1, time.Minute)
-	if err != nil || len(claims) != 1 {
-		t.Fatal("claimed", len(claims), err)
-	}
 	told := 0
 	defer w.Subscribe(func(time.Time) { told++ })()
-	if err := w.run(ctx, claims[0]); err != nil {
-		t.Error("run:", err)
+	if n, err := w.Process(t.Context()); n != 1 || err != nil {
+		t.Error("process ran", n, err)
 	}
 	if told == 0 {
 		t.Error("the worker was not told of tasks that the task may have enqueued")

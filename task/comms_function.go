@@ -243,3 +243,11 @@ func (c channel) settle(tx *perdure.Tx, p payload, fact func(id, attempt int64, 
 	}
 	return OK(nil)
 }
+
+// run runs statements in the unit at once.
+func run(tx *perdure.Tx, stmts ...sqldb.Stmt) error {
+	if err := host.In(tx).Attach(nil, stmts...); err != nil {
+		return err
+	}
+	return host.In(tx).Flush()
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -338,6 +339,6 @@ func (f *fixture) release(t testing.TB, c store.Task) {
 	t.Helper()
 	rt := host.Of(f.eng)
 	enginetest.NoError(t, unit.Transact(enginetest.Context(t), rt.DB, sqldb.Write, func(tx sqldb.Tx) error {
-		return tx.Run(enginetest.Context(t), rt.Store.ReleaseTasks([]int64{c.ID}, []string{c.Token}))
+		return tx.Run(enginetest.Context(t), rt.Store.ReleaseTasks([]store.Held{{ID: strconv.FormatInt(c.ID, 10), Token: c.Token}}))
 	}))
 }

@@ -124,7 +124,9 @@ type outcome struct {
 	Error  string          `json:"error,omitempty"`
 	// added are the functions that the sender has added to the transaction that
 	// records its success. They cannot be stored.
-	added []func(any) error
+	added []func(*perdure.Tx) error
+	// contract has the handlers.
+	contract contract
 }
 
 // unnotedError says that the work was done, or has failed, but that its handler

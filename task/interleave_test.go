@@ -44,6 +44,9 @@ func TestInterleavings(t *testing.T) {
 		return interleave.SQL("w", "begin", "select queues.hold(2, '00000000-0000-0000-0000-000000000001')",
 			fmt.Sprintf("select comms.%s('%s')", handler, payload), "select queues.complete(2, '00000000-0000-0000-0000-000000000001')", "commit")
 	}
+	group := interleave.SQL("g", "begin", `select from queues.run_tasks(array[2], array['00000000-0000-0000-0000-000000000001'::uuid], array['comms.record_email_success'],
+		array['{"original_payload": {"send_email_task_id": 1, "attempt": 1}, "worker_payload": 1}'::jsonb], null)`,
+		"select queues.complete(2, '00000000-0000-0000-0000-000000000001')", "commit")
 	claim := "select task_id from queues.dequeue_next_available_tasks('w', array['db_function'], 1, '1 minute')"
 	for _, test := range []struct {
 		name     string
@@ -67,6 +70,18 @@ func TestInterleavings(t *testing.T) {
 			"ASupervisorAgainstAFailure", begun,
 			[]interleave.Session{interleave.SQL("s", "begin", supervise, "commit"), outcome("record_email_failure")},
 			`select (select count(*) from comms.send_email_task_failed) = 1 and (select count(*) from comms.send_email_task_scheduled) <= 2`,
+		},
+		{
+			"ASupervisorAgainstAGroup", begun,
+			[]interleave.Session{interleave.SQL("s", "begin", supervise, "commit"), group},
+			`select (select count(*) from comms.send_email_task_failed) + (select count(*) from comms.send_email_task_succeeded) = 1
+				and (select count(*) from comms.send_email_task_scheduled) = 1 + (select count(*) from comms.send_email_task_failed)`,
+		},
+		{
+			"AReaperAgainstAGroup", begun,
+			[]interleave.Session{interleave.SQL("r", "begin", "select from queues.reap_expired_tasks(5, 'other', true)", "commit"), group},
+			`select (select count(*) from comms.send_email_task_succeeded) = (select count(*) from queues.task where task_id = 2 and status = 'completed' and crashes = 0)
+				and (select count(*) from queues.task where task_id = 2 and status in ('completed', 'pending')) = 1`,
 		},
 		{
 			"TwoClaims", reset,

@@ -283,3 +283,52 @@ func TestMigratingWithoutMembership(t *testing.T) {
 	enginetest.NoError(t, f.worker.Drain(ctx))
 	enginetest.NoError(t, eng.Close())
 }
+
+// TestCase72GroupsGiveTheWorkerNoMore: for a group of tasks the worker may do what it may do
+// for each of them.
+func TestCase72GroupsGiveTheWorkerNoMore(t *testing.T) {
+	t.Parallel()
+	db := enginetest.Empty(t, enginetest.Postgres)
+	f := &fixture{db: db, eng: db.Open(t, nil)}
+	for range 3 {
+		f.email(t)
+	}
+	ctx, worker := enginetest.Context(t), connect(t, as(t, db.DSN, "perdure_worker"))
+	var ids []int64
+	var tokens, payloads []string
+	for range 3 {
+		var id int64
+		var token, payload string
+		enginetest.NoError(t, worker.QueryRow(ctx, "select task_id, token::text, payload::text from queues.dequeue_next_available_task()").Scan(&id, &token, &payload))
+		ids, tokens, payloads = append(ids, id), append(tokens, token), append(payloads, payload)
+	}
+	const supervisor, wrong = "comms.send_email_supervisor", "00000000-0000-0000-0000-000000000000"
+	run := func(tokens, functions, payloads []string) (ran int, err error) {
+		tx, err := worker.Begin(ctx)
+		enginetest.NoError(t, err)
+		defer func() { _ = tx.Rollback(ctx) }()
+		err = tx.QueryRow(ctx, "select count(*) from queues.run_tasks($1::bigint[], $2::uuid[], $3::text[], $4::text[]::jsonb[], null)", ids, tokens, functions, payloads).Scan(&ran)
+		return ran, err
+	}
+	all := []string{supervisor, supervisor, supervisor}
+	for _, c := range []struct {
+		about                       string
+		tokens, functions, payloads []string
+		ran                         int
+		state                       string
+	}{
+		{"what is held", tokens, all, payloads, 3, ""},
+		{"a wrong token", []string{tokens[0], wrong, tokens[2]}, all, payloads, 2, ""},
+		{"a token of another task", []string{tokens[0], tokens[0], tokens[2]}, all, payloads, 2, ""},
+		{"a payload of another task", tokens, all, []string{payloads[0], payloads[0], payloads[2]}, 0, "42501"},
+		{"a function that the task does not name", tokens, []string{supervisor, "comms.get_email_payload", supervisor}, payloads, 0, "42501"},
+		{"a function that is not allowed", tokens, []string{supervisor, "comms.kickoff_send_email_task", supervisor}, payloads, 0, "42501"},
+		{"a function of the queue", tokens, []string{supervisor, supervisor, "queues.enqueue"}, payloads, 0, "42501"},
+		{"a name that is none", tokens, []string{supervisor, supervisor, "x; select 1"}, payloads, 0, "22023"},
+	} {
+		if ran, err := run(c.tokens, c.functions, c.payloads); ran != c.ran || state(err) != c.state {
+			t.Errorf("%s: ran %d with %v, want %d and %q", c.about, ran, err, c.ran, c.state)
+		}
+	}
+	equal(t, "tasks held with wrong tokens", text(t, worker, "select count(*)::text from queues.hold_tasks($1::bigint[], $2::uuid[])", ids, []string{wrong, wrong, wrong}), "0")
+}

@@ -3,100 +3,166 @@ package task
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/failpoint"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/tracing"
+	"github.com/perdure/perdure/internal/work"
 	"github.com/perdure/perdure/retry"
 )
 
-// execute runs a task to its end. An error means that it did not get there.
-func (w *Worker) execute(ctx context.Context, t store.Task) error {
-	c, err := parseContract(t.Payload)
-	if err != nil {
-		return err
-	}
-	if t.Type != functionType {
-		return w.send(ctx, t, c)
-	}
-	if c.Function == "" {
-		return refusedf("payload has no db_function")
-	}
-	return w.finish(ctx, t, c.Function, t.Payload, outcome{})
+// patience is how long a sender may take to return after its context ended.
+const patience = 10 * time.Second
+
+// attempt is a task that is being run.
+type attempt struct {
+	*work.Item
+	w    *Worker
+	task *store.Task
+	ctx  context.Context // of the claim
+	span tracing.Span
+	out  *outcome // of the send
 }
 
-// finish ends a task: the function, the errors, what the sender has added and the end
-// are one transaction.
-func (w *Worker) finish(ctx context.Context, t store.Task, function, payload string, out outcome) error {
-	finish := func(s session) error {
-		if err := w.conclude(s, t, function, payload, out.Error); err != nil || len(out.added) == 0 {
-			return err
-		}
-		return core.RunAdditions[any](s.unit(), out.added)
+func taskOf(i *work.Item) *store.Task { return i.Row.(*store.Task) }
+
+// begin runs a claimed task: to its end, or to its next attempt.
+func (w *Worker) begin(ctx context.Context, i *work.Item) {
+	t := taskOf(i)
+	traced, span := w.rt.Tracer.Process(ctx, w.rt.Clock.Now(), tracing.Work{
+		Kind: "task", Name: t.Type, ID: i.ID, Attempt: t.Attempts + 1, Trace: t.Trace, Created: t.Enqueued,
+	})
+	a := &attempt{Item: i, w: w, task: t, ctx: ctx, span: span}
+	last, err := a.execute(traced)
+	if err != nil || last == nil {
+		a.executed(err)
+		return
 	}
-	if len(out.added) > 0 {
-		return w.hold(ctx, t, w.holdUnit, finish)
-	}
-	return w.holding(ctx, t, finish)
+	w.commit(traced, i, last, a.executed)
 }
 
-// conclude calls the function that ends a task. message is an error to be recorded.
-func (w *Worker) conclude(s session, t store.Task, function, payload, message string) error {
-	now := w.rt.Now()
-	if message != "" {
-		s.add(w.rt.Store.AppendTaskError(t.ID, t.Token, edge.Message(message), now))
-	}
-	if function != "" {
-		e, err := s.call(function, payload)
-		if err != nil {
-			return err
-		}
-		if e.ValidationFailure != "" {
-			s.add(w.rt.Store.AppendTaskError(t.ID, t.Token, edge.Message(function+": "+e.ValidationFailure), now))
+// executed records the failure of a task that could not be run to its end, and ends the
+// claim.
+func (a *attempt) executed(err error) {
+	if a.out != nil && isTooLarge(err) {
+		a.out.Result = unstorable(err)
+		if last, again := a.note(); again == nil {
+			err = a.w.committed(a.ctx, a.Item, last)
 		}
 	}
-	s.add(w.rt.Store.CompleteTask(t.ID, t.Token, now))
-	return nil
+	if err != nil && a.out != nil && len(a.out.added) == 0 { // otherwise it is sent again, with the same key
+		err = &unnotedError{*a.out, err}
+	}
+	a.span.End(err)
+	switch cause := context.Cause(a.ctx); {
+	case err == nil: // the end is committed; a heartbeat after that does not find the claim any more
+		a.end(nil)
+	case errors.Is(cause, core.ErrLost):
+		a.end(core.ErrLost) // another worker may have the task: our outcome would be stale
+	case errors.Is(err, core.ErrLost), errors.As(err, new(absentError)):
+		a.end(err)
+	case errors.Is(cause, core.ErrStopping):
+		a.end(core.ErrStopping)
+	default:
+		a.Claim.Failed = true
+		a.fail(err)
+	}
 }
 
-// send prepares, sends and has the result noted. What was sent before, and only
-// not noted, is not sent again.
-func (w *Worker) send(ctx context.Context, t store.Task, c contract) error {
-	out, done, err := w.outcome(ctx, t, c)
+// end ends the claim of a task. If the outcome was not committed, the task is given back.
+func (a *attempt) end(err error) {
+	end := func(err error) { a.w.runner.End(a.Item, err) }
+	if err == nil {
+		a.w.rt.Hub.Tell(topic, time.Time{}) // it may have enqueued others
+		err = failpoint.Hit("task.settled")
+	}
+	switch {
+	case err == nil:
+		end(nil)
+	case errors.Is(err, core.ErrStopping):
+		a.w.runner.Release(a.Item, end)
+	default:
+		a.w.runner.Lose(a.Item, err, end)
+	}
+}
+
+// fail records an error of a task that could not be run to its end, and tries it
+// again later if its policy has it.
+func (a *attempt) fail(failure error) {
+	f := store.TaskFailure{Message: edge.Message(failure.Error()), Outcome: outcomeOf(failure)}
+	if delay, more := a.delay(failure); more {
+		f.Delay = &delay
+	}
+	a.w.commit(a.ctx, a.Item, &step{failure: &f}, func(err error) {
+		if isTooLarge(err) {
+			f.Outcome = outcomeOf(&unnotedError{outcome: outcome{Result: unstorable(err)}})
+			err = a.w.committed(a.ctx, a.Item, &step{failure: &f})
+		}
+		a.end(err)
+	})
+}
+
+// delay returns when a failed task is tried again, if it is.
+func (a *attempt) delay(failure error) (time.Duration, bool) {
+	return a.w.options.Retry.Decide(a.task.Attempts+1, failure, a.w.options.Random())
+}
+
+// execute runs a task up to its last step, which it returns. It is nil if there is none:
+// the before-handler has ended the task.
+func (a *attempt) execute(ctx context.Context) (*step, error) {
+	c, err := parseContract(a.task.Payload)
+	switch {
+	case err != nil:
+		return nil, err
+	case a.task.Type != functionType:
+		return a.send(ctx, c)
+	case c.Function == "":
+		return nil, refusedf("payload has no db_function")
+	}
+	return &step{function: c.Function, payload: a.task.Payload}, nil
+}
+
+// send prepares and sends, and returns the step that has the result noted. What was sent
+// before, and only not noted, is not sent again.
+func (a *attempt) send(ctx context.Context, c contract) (*step, error) {
+	out, done, err := a.outcome(ctx, c)
 	if done || err != nil {
-		return err
+		return nil, err
 	}
 	if err := failpoint.Hit("task.sent"); err != nil {
-		return err
+		return nil, err
 	}
-	err = w.note(ctx, t, c, out)
-	if store.SQLState(err) == outcomeTooLarge {
-		out.Result = unstorable(err)
-		err = w.note(ctx, t, c, out)
-	}
-	if err != nil && len(out.added) == 0 { // otherwise it is sent again, with the same key
-		err = &unnotedError{out, err}
-	}
-	return err
+	out.contract = c
+	a.out = &out
+	return a.note()
 }
 
-// outcomeTooLarge is PostgreSQL's code for an outcome above queues.max_outcome_bytes.
-// The database writes JSON with spaces, so it can refuse a result that deliver accepts.
-const outcomeTooLarge = "54000"
+// isTooLarge reports whether an outcome is above queues.max_outcome_bytes. The database
+// writes JSON with spaces, so it can refuse a result that deliver accepts.
+func isTooLarge(err error) bool {
+	const tooLarge = "54000"
+	var raised *store.TaskFunctionError
+	return store.SQLState(err) == tooLarge || errors.As(err, &raised) && raised.Code == tooLarge
+}
 
-// note has the handler take note of an outcome, and ends the task.
-func (w *Worker) note(ctx context.Context, t store.Task, c contract, out outcome) error {
-	handler, report := c.Success, map[string]any{"original_payload": json.RawMessage(t.Payload), "worker_payload": out.Result}
-	if out.Error != "" {
-		handler, report = c.Error, map[string]any{"original_payload": json.RawMessage(t.Payload), "error": out.Error}
+// note returns the step that has the handler take note of the outcome, and ends the task.
+func (a *attempt) note() (*step, error) {
+	original := json.RawMessage(a.task.Payload)
+	handler, report := a.out.contract.Success, map[string]any{"original_payload": original, "worker_payload": a.out.Result}
+	if a.out.Error != "" {
+		handler, report = a.out.contract.Error, map[string]any{"original_payload": original, "error": a.out.Error}
 	}
 	payload, err := json.Marshal(report)
 	if err != nil {
-		return fmt.Errorf("encode the handler's payload: %w", err)
+		return nil, fmt.Errorf("encode the handler's payload: %w", err)
 	}
-	return w.finish(ctx, t, handler, string(payload), out)
+	return &step{function: handler, payload: string(payload), message: a.out.Error, added: a.out.added}, nil
 }
 
 // unstorable returns what stands for the result of a send that cannot be stored. It
@@ -108,23 +174,30 @@ func unstorable(err error) json.RawMessage {
 
 // outcome returns what came of the send: now, or in an earlier run. done says
 // that the before-handler has ended the task.
-func (w *Worker) outcome(ctx context.Context, t store.Task, c contract) (out outcome, done bool, err error) {
+func (a *attempt) outcome(ctx context.Context, c contract) (out outcome, done bool, err error) {
+	t := a.task
 	if t.Outcome != nil {
 		if err := json.Unmarshal([]byte(*t.Outcome), &out); err != nil {
 			return out, false, refusedf("stored outcome is malformed: %w", err)
 		}
 		return out, false, nil
 	}
-	input, done, err := w.before(ctx, t, c.Before)
-	if done || err != nil {
-		return out, done, err
+	input := json.RawMessage(t.Payload)
+	if c.Before != "" {
+		s := &step{function: c.Before, payload: t.Payload, before: true}
+		if err := a.w.committed(ctx, a.Item, s); err != nil || s.ends() {
+			return out, true, err
+		}
+		if input = s.envelope.Payload; input == nil {
+			input = json.RawMessage("null")
+		}
 	}
-	result, added, err := w.deliver(ctx, t, input)
+	result, added, err := a.deliver(ctx, input)
 	if err != nil && context.Cause(ctx) != nil {
 		return out, false, err
 	}
 	if _, asked := retry.Delay(err); asked {
-		if _, more := w.delay(t, err); more {
+		if _, more := a.delay(err); more {
 			return out, false, err
 		}
 	}
@@ -134,51 +207,35 @@ func (w *Worker) outcome(ctx context.Context, t store.Task, c contract) (out out
 	return outcome{Result: result, added: added}, false, nil
 }
 
-// before runs the before-handler. If it refuses, the task ends there.
-func (w *Worker) before(ctx context.Context, t store.Task, handler string) (input json.RawMessage, done bool, err error) {
-	if handler == "" {
-		return json.RawMessage(t.Payload), false, nil
-	}
-	err = w.holding(ctx, t, func(s session) error {
-		e, err := s.call(handler, t.Payload)
-		if err != nil {
-			return err
-		}
-		input, done = e.Payload, e.ValidationFailure != ""
-		if done {
-			now := w.rt.Now()
-			s.add(w.rt.Store.AppendTaskError(t.ID, t.Token, edge.Message(handler+": "+e.ValidationFailure), now), w.rt.Store.CompleteTask(t.ID, t.Token, now))
-		}
-		return nil
-	})
-	if input == nil {
-		input = json.RawMessage("null")
-	}
-	return input, done, err
-}
-
 // deliver calls the sender. A panic is an error; what hangs is left behind.
-func (w *Worker) deliver(ctx context.Context, t store.Task, input json.RawMessage) (json.RawMessage, []func(any) error, error) {
-	ctx, additions := core.WithAdditions(ctx)
-	ctx, cancel := context.WithTimeout(context.WithValue(ctx, infoKey{}, w.info(t)), w.options.Timeout)
-	defer cancel()
-	results := make(chan any, 1)
-	err := core.CallWithin(ctx, w.rt.Clock, patience, func(ctx context.Context) error {
-		result, err := w.options.Senders[t.Type](ctx, input)
-		results <- result
+func (a *attempt) deliver(ctx context.Context, input json.RawMessage) (json.RawMessage, []func(*perdure.Tx) error, error) {
+	w, t := a.w, a.task
+	additions := &core.Additions{}
+	if w.eng != nil {
+		ctx, additions = core.WithAdditions(ctx)
+	}
+	ctx = context.WithValue(ctx, infoKey{}, info(t))
+	var result any
+	done := make(chan error, 1)
+	go a.Claim.Call(ctx, core.Limits{Timeout: w.options.Timeout, Patience: patience}, func(ctx context.Context) (err error) {
+		result, err = w.options.Senders[t.Type](ctx, input)
 		return err
-	})
-	if err != nil {
+	}, func(err error) { done <- err })
+	if err := <-done; err != nil {
 		return nil, nil, err
 	}
-	raw, err := edge.Marshal("result", <-results, 0)
+	raw, err := edge.Marshal("result", result, 0)
 	if err != nil {
 		raw = unstorable(err)
 	}
-	return raw, additions.Close(), nil
+	var added []func(*perdure.Tx) error
+	for _, fn := range additions.Close() {
+		added = append(added, func(tx *perdure.Tx) error { return fn(tx) })
+	}
+	return raw, added, nil
 }
 
-func (w *Worker) info(t store.Task) Info {
+func info(t *store.Task) Info {
 	return Info{
 		ID: t.ID, Type: t.Type, Key: fmt.Sprintf("task-%d-%d", t.ID, t.Enqueued.UnixMicro()), Attempt: t.Attempts + 1, Crashes: t.Crashes,
 		Enqueued: t.Enqueued.UTC(), Scheduled: t.Scheduled.UTC(),

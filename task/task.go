@@ -30,7 +30,6 @@ package task
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"maps"
 	"slices"
@@ -40,11 +39,11 @@ import (
 	"github.com/perdure/perdure/driver/postgres"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/clock"
-	"github.com/perdure/perdure/internal/core"
 	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/wake"
+	"github.com/perdure/perdure/internal/work"
 )
 
 // topic is what workers are woken by.
@@ -55,11 +54,10 @@ type Worker struct {
 	rt      *host.Runtime
 	eng     *perdure.Engine // nil: opened by itself
 	options Options
-	worker  *core.Worker
-	id      string     // of this process, in the rows that it claims
-	lane    *core.Lane // of suspects
+	runner  *work.Runner
 	types   []string
-	looked  time.Time // for tasks that nobody takes; the core claims one at a time
+	pace    pace
+	looked  time.Time // for tasks that no worker knows; the core claims one at a time
 	ended   time.Time // sessions that take too long
 }
 
@@ -102,16 +100,20 @@ func newWorker(rt *host.Runtime, eng *perdure.Engine, options *Options) (*Worker
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	w := &Worker{rt: rt, eng: eng, options: o, id: rand.Text()}
-	w.lane = rt.Workers.NewLane(func() { rt.Hub.Tell(topic, time.Time{}) })
+	w := &Worker{rt: rt, eng: eng, options: o}
 	w.types = slices.Sorted(maps.Keys(o.Senders))
 	w.types = append(w.types, functionType)
-	w.worker = core.NewWorker(w.kind(), core.Options{
-		Queue: "tasks", Workers: rt.Workers, Names: func() []string { return w.types },
-		Concurrency: o.Concurrency, Lease: o.Lease, Clock: rt.Clock, OnError: o.OnError, Random: o.Random,
+	w.runner = work.NewOn(rt, eng, w.kind(), work.Options{
+		Lease: o.Lease, MaxCrashes: o.MaxCrashes, OnError: o.OnError, OnCrash: w.crashed, Random: o.Random,
 		SweepEvery: min(max(o.Retention/10, time.Minute), time.Hour),
 	})
+	w.runner.Serve(work.QueueOptions{Name: "tasks", Concurrency: o.Concurrency, Names: func() []string { return w.types }})
 	return w, nil
+}
+
+// crashed reports a task whose worker was lost.
+func (w *Worker) crashed(c work.Crash) {
+	w.options.OnCrash(perdure.Crash{Kind: "task", ID: c.ID, Name: c.Name, Crashes: c.Crashes, Quarantined: c.Quarantined})
 }
 
 func supported(d sqldb.Dialect) error {
@@ -126,36 +128,23 @@ func (w *Worker) Namespace() string { return "tasks" }
 
 // Process runs every task that is due, and what that makes due, and returns how
 // many were run, successful or not.
-func (w *Worker) Process(ctx context.Context) (int, error) { return w.worker.Process(ctx) }
+func (w *Worker) Process(ctx context.Context) (int, error) { return w.runner.Process(ctx) }
 
 // Start begins to run what is due, without waiting for it.
-func (w *Worker) Start(ctx context.Context) (int, error) { return w.worker.Start(ctx) }
+func (w *Worker) Start(ctx context.Context) (int, error) { return w.runner.Start(ctx) }
 
 // Drain stops claiming and waits for the tasks that run, with their handlers, at
 // most until ctx is done.
-func (w *Worker) Drain(ctx context.Context) error { return w.worker.Drain(ctx) }
+func (w *Worker) Drain(ctx context.Context) error { return w.runner.Drain(ctx) }
 
 // NextWakeAt returns when a task of the worker's types will be due, or the claim
 // of a lost worker will have expired. It is zero if there is none.
-func (w *Worker) NextWakeAt(ctx context.Context) (time.Time, error) {
-	wait, ok, err := w.worker.Next(ctx)
-	if err != nil || !ok {
-		return time.Time{}, err
-	}
-	return w.rt.Clock.Now().Add(wait), nil
-}
+func (w *Worker) NextWakeAt(ctx context.Context) (time.Time, error) { return w.runner.NextWakeAt(ctx) }
 
 // Subscribe calls fn when tasks are enqueued through this package or will be
 // tried again, when a task has run, which may have enqueued others, and when one
 // ends while more are waiting.
-func (w *Worker) Subscribe(fn func(due time.Time)) (cancel func()) {
-	forget := w.worker.OnFree(func() { fn(time.Time{}) })
-	unsubscribe := w.rt.Hub.Subscribe(topic, fn)
-	return func() {
-		forget()
-		unsubscribe()
-	}
-}
+func (w *Worker) Subscribe(fn func(due time.Time)) (cancel func()) { return w.runner.Subscribe(fn) }
 
 // Close closes the connections of a worker that was opened by OpenWorker. Drain
 // it before.

@@ -7,8 +7,6 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 	"time"
-
-	"github.com/perdure/perdure/internal/clock"
 )
 
 // PanicError is the panic of a user's function, as an error.
@@ -59,31 +57,6 @@ func (e *AbandonedError) Unwrap() error { return e.Cause }
 // package testing does.
 var errGone = errors.New("ended its goroutine")
 
-// CallWithin runs fn, a user's function that should return when ctx ends, and
-// leaves it behind with an *AbandonedError if it does not within patience: one
-// that hangs must not hold its slot for ever.
-func CallWithin(ctx context.Context, c clock.Clock, patience time.Duration, fn func(context.Context) error) error {
-	result := make(chan error, 1)
-	go func() {
-		err := errGone
-		defer func() { result <- err }()
-		err = Call(func() error { return fn(ctx) })
-	}()
-	select {
-	case err := <-result:
-		return err
-	case <-ctx.Done():
-	}
-	timer := c.NewTimer(patience)
-	defer timer.Stop()
-	select {
-	case err := <-result:
-		return err
-	case <-timer.C():
-		return &AbandonedError{Cause: context.Cause(ctx)}
-	}
-}
-
 // Limits bound the call of a user's function.
 type Limits struct {
 	// Timeout is when its context ends.
@@ -96,8 +69,6 @@ type Limits struct {
 // error. If fn does not return in time, then is called meanwhile with an
 // *AbandonedError, from another goroutine. then is called once; what fn wrote may be
 // read in it unless it has an error. A claim has one call at a time.
-//
-// It is CallWithin for kinds that have Begin, without a goroutine for each call.
 func (c *Claim) Call(ctx context.Context, l Limits, fn func(context.Context) error, then func(error)) {
 	clock := c.worker.options.Clock
 	call := &call{callContext: callContext{Context: ctx, deadline: clock.Now().Add(l.Timeout)}, claim: c, patience: l.Patience, then: then}

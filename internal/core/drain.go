@@ -12,10 +12,8 @@ const lastWords = 2 * time.Second
 // Drain stops claiming and waits for what runs, until ctx is done; then it ends
 // the contexts of the rest with ErrStopping and gives them a moment. The claims
 // of what still runs after that expire by themselves. Drain may be called
-// again; the worker does not start any more. Claims that have to be returned are
-// waited for like what runs.
+// again; the worker does not start any more.
 func (w *Worker) Drain(ctx context.Context) error {
-	defer w.resolver.Abandon()
 	w.mu.Lock()
 	w.stopping = true
 	w.mu.Unlock()
@@ -32,14 +30,8 @@ func (w *Worker) Drain(ctx context.Context) error {
 	if w.idle(ctx) {
 		return nil
 	}
-	if n := w.Stats().Running; n > 0 {
-		return fmt.Errorf("drain %s: %d still running", w.kind.Name, n)
-	}
-	return fmt.Errorf("drain %s: claims could not be returned", w.kind.Name)
+	return fmt.Errorf("drain %s: %d still running", w.kind.Name, w.Stats().Running)
 }
-
-// busy reports whether anything runs or has to be returned. The lock must be held.
-func (w *Worker) busy() bool { return len(w.running) > 0 || w.resolver.Busy() }
 
 // idle waits until nothing runs, and reports whether that came before ctx was
 // done.
@@ -52,8 +44,8 @@ func (w *Worker) idle(ctx context.Context) bool {
 	defer stop()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for w.busy() && ctx.Err() == nil {
+	for len(w.running) > 0 && ctx.Err() == nil {
 		w.settled.Wait()
 	}
-	return !w.busy()
+	return len(w.running) == 0
 }

@@ -3,7 +3,6 @@ package core_test
 import (
 	"context"
 	"errors"
-	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -106,7 +105,7 @@ func TestAClaimThatFailsIsAnErrorOfItsCaller(t *testing.T) {
 		table := newTable(1)
 		w := core.NewWorker(core.Kind{
 			Name: "row", Claim: func(context.Context, int, time.Duration) ([]*core.Claim, error) { return nil, errors.New("down") },
-			Run: table.runRow, Extend: table.extendRows, Release: table.release, Next: table.next,
+			Begin: table.begin, Extend: table.extendRows, Release: table.release, Next: table.next,
 		}, core.Options{Concurrency: 1, Lease: lease, Clock: clock.System, OnError: table.onError})
 		if _, err := w.Process(context.Background()); err == nil || err.Error() != "claim row: down" {
 			t.Fatalf("the error is %v", err)
@@ -143,43 +142,5 @@ func TestDeathAfterTheClaim(t *testing.T) {
 		equal(t, "done", done, 3)
 		equal(t, "runs", runs, 3)
 		equal(t, "crashes", crashes, 3)
-	})
-}
-
-func TestCallWithin(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const patience = 10 * time.Second
-		call := func(d time.Duration, fn func(context.Context) error) error {
-			ctx, cancel := context.WithTimeout(context.Background(), d)
-			defer cancel()
-			return core.CallWithin(ctx, clock.System, patience, fn)
-		}
-		noError(t, call(time.Second, func(context.Context) error { return nil }))
-
-		slow := errors.New("slow, but in time")
-		err := call(time.Second, func(ctx context.Context) error {
-			<-ctx.Done()
-			pass(patience / 2)
-			return slow
-		})
-		equal(t, "error", err, slow)
-
-		var panicked *core.PanicError
-		if err := call(time.Second, func(context.Context) error { panic(nil) }); !errors.As(err, &panicked) {
-			t.Fatalf("the error is %v", err)
-		}
-		if err := call(time.Second, func(context.Context) error { runtime.Goexit(); return nil }); err == nil {
-			t.Fatal("a function that ended its goroutine has succeeded")
-		}
-
-		began := time.Now()
-		release := make(chan struct{})
-		err = call(time.Second, func(context.Context) error { <-release; return nil })
-		var abandoned *core.AbandonedError
-		if !errors.As(err, &abandoned) || !errors.Is(err, context.DeadlineExceeded) {
-			t.Fatalf("the error is %v", err)
-		}
-		equal(t, "time until it was abandoned", time.Since(began), time.Second+patience)
-		close(release)
 	})
 }

@@ -40,7 +40,7 @@ type Claim struct {
 	Work any
 	// Due is when the work was due, for statistics. Zero: not known.
 	Due time.Time
-	// Failed is set by Run if the outcome that it committed is a failed attempt.
+	// Failed is set if the outcome that was committed is a failed attempt.
 	Failed bool
 
 	worker *Worker
@@ -52,19 +52,14 @@ type Claim struct {
 	committing atomic.Int32
 }
 
-type claimKey struct{}
-
-// Committing runs fn, which holds a lock on the row of the work that ctx is the context
-// of. Until fn returns, the heartbeat skips the claim: otherwise it would wait for the
-// lock, and the leases of all other claims of the worker with it. The reaper skips rows
-// that are locked.
-func Committing(ctx context.Context, fn func() error) error {
-	c, ok := ctx.Value(claimKey{}).(*Claim)
-	if !ok {
-		return fn()
+// Committing runs fn, which holds a lock on the rows of claims. Until fn returns, the
+// heartbeat skips them: otherwise it would wait for the lock, and the leases of all other
+// claims of the worker with it. The reaper skips rows that are locked.
+func Committing(claims []*Claim, fn func() error) error {
+	for _, c := range claims {
+		c.committing.Add(1)
+		defer c.committing.Add(-1)
 	}
-	c.committing.Add(1)
-	defer c.committing.Add(-1)
 	return fn()
 }
 
@@ -79,8 +74,7 @@ func (c *Claim) stop(cause error) {
 // Go runs fn on a goroutine of the worker, to go on with the work.
 func (c *Claim) Go(fn func()) { c.worker.pool.run(fn) }
 
-// End frees the claim's slot, for kinds that have Begin. It does not wait for
-// anything.
+// End frees the claim's slot. It does not wait for anything.
 func (c *Claim) End(err error) { c.worker.finish(c, err) }
 
 // Kind is one kind of durable work. All functions are safe for concurrent use.
@@ -90,16 +84,15 @@ type Kind struct {
 	// Name is for messages.
 	Name string
 	// Claim leases up to max pieces of due work for lease, and first returns
-	// expired claims of any process, see Expired. It must not wait for work. If the
-	// answer to its COMMIT was lost, it returns the claims with the error.
+	// expired claims of any process, see Expired. It must not wait for work.
 	Claim func(ctx context.Context, max int, lease time.Duration) ([]*Claim, error)
-	// Run executes the work and commits its outcome, guarded by the token.
-	// The context ends early with ErrLost or ErrStopping as its cause. An error
-	// means that the outcome is not committed, or may not be.
-	Run func(ctx context.Context, c *Claim) error
-	// Begin is Run for kinds that do not hold a goroutine until the outcome is
-	// committed: they call End of the claim when it is, once.
+	// Begin executes the work and commits its outcome, guarded by the token. It calls End
+	// of the claim once, when the outcome is committed or the claim was given back; it need
+	// not wait for that. The context ends early with ErrLost or ErrStopping as its cause.
 	Begin func(ctx context.Context, c *Claim)
+	// Settling waits a moment for outcomes that are on their way, so that claims are not
+	// made one by one. It is called before a claim if few slots are free. Nil: it does not.
+	Settling func(ctx context.Context)
 	// Extend renews the leases of claims and returns those that are lost.
 	Extend func(ctx context.Context, claims []*Claim, lease time.Duration) (lost []*Claim, err error)
 	// Taken returns the claims that were taken away although their lease continues,
@@ -108,10 +101,6 @@ type Kind struct {
 	Taken func(ctx context.Context, claims []*Claim) ([]*Claim, error)
 	// Release gives claims back that have not been started, at no cost.
 	Release func(ctx context.Context, claims []*Claim) error
-	// Return gives claims back at no cost that this process holds and does not run:
-	// Run has failed, or the answer to the COMMIT of Claim was lost. Claims that are
-	// not held are no error. It is needed with Run.
-	Return func(ctx context.Context, claims []Returned) error
 	// Next returns how long it is until work is due or a claim expires; ok is
 	// false if there is none.
 	Next func(ctx context.Context) (wait time.Duration, ok bool, err error)

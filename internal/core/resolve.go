@@ -3,8 +3,6 @@ package core
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
@@ -42,15 +40,6 @@ func Immediate(cause error) bool {
 	var uncertain *fault.Uncertain
 	return errors.Is(cause, ErrLost) || errors.Is(cause, ErrStopping) ||
 		errors.As(cause, &uncertain) || sqldb.IsUnavailable(cause)
-}
-
-// Unanswered returns the claims if the answer to their COMMIT was lost, and otherwise
-// none: then they are not stored.
-func Unanswered(claims []*Claim, err error) []*Claim {
-	if sqldb.IsUncertain(err) {
-		return claims
-	}
-	return nil
 }
 
 // Resolver calls functions until the database answers. It is safe for concurrent use.
@@ -135,92 +124,4 @@ func (r *Resolver) rest(pause time.Duration) bool {
 	case <-r.ctx.Done():
 		return false
 	}
-}
-
-// Returned is a claim that is given back although its process is alive.
-type Returned struct {
-	*Claim
-	// Delay is the time that the work waits before it is claimed again. 0: none.
-	Delay time.Duration
-	// Message is the error to show while it waits.
-	Message string
-}
-
-// DueAgain returns when the first of the claims may be made again: the zero time if
-// that is now.
-func DueAgain(claims []Returned, now time.Time) (due time.Time) {
-	for i, c := range claims {
-		switch at := now.Add(c.Delay); {
-		case c.Delay == 0:
-			return time.Time{}
-		case i == 0 || at.Before(due):
-			due = at
-		}
-	}
-	return due
-}
-
-// giveBack returns a claim whose run failed. It tries once, in the slot of the run, and
-// later in the background if the database does not answer.
-func (w *Worker) giveBack(c *Claim, cause error) {
-	if w.kind.Return == nil {
-		return
-	}
-	back := Returned{Claim: c}
-	if !Immediate(cause) {
-		back.Delay, back.Message = Postponement(w.options.random), cause.Error()
-	}
-	w.resolve([]Returned{back}, attempt(context.Background(), w.returning([]Returned{back})))
-}
-
-// giveBackAll returns claims that were not started and could not be released.
-func (w *Worker) giveBackAll(claims []*Claim, err error) {
-	if w.kind.Return != nil && len(claims) > 0 {
-		w.resolve(Return(claims), err)
-	}
-}
-
-// giveBackUnknown returns claims that may or may not be stored. The worker claims
-// nothing before it has.
-func (w *Worker) giveBackUnknown(claims []*Claim, cause error) {
-	if w.kind.Return == nil || len(claims) == 0 {
-		return
-	}
-	w.unresolved.Store(&cause)
-	w.resolver.Look(w.returning(Return(claims)), func(error) { w.unresolved.Store(nil) }, w.options.Lease/2)
-}
-
-// resolve returns claims in the background if the attempt before had an error.
-func (w *Worker) resolve(all []Returned, err error) {
-	if err == nil {
-		return
-	}
-	w.resolver.Go(w.returning(all), func(err error) {
-		if err != nil {
-			w.report(fmt.Errorf("return %s %s: %w", w.kind.Name, all[0].ID, err))
-		}
-	})
-}
-
-// returning returns the function that gives claims back.
-func (w *Worker) returning(all []Returned) func(context.Context) error {
-	return func(ctx context.Context) error {
-		return Call(func() error { return w.kind.Return(ctx, all) })
-	}
-}
-
-// Return returns claims as they are given back without a delay.
-func Return(claims []*Claim) []Returned {
-	all := make([]Returned, len(claims))
-	for i, c := range claims {
-		all[i] = Returned{Claim: c}
-	}
-	return all
-}
-
-func (o Options) random() float64 {
-	if o.Random == nil {
-		return rand.Float64()
-	}
-	return o.Random()
 }

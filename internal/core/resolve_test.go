@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,138 +17,77 @@ import (
 // away is an error of a database that cannot be reached.
 var away = &sqldb.Transient{Err: errors.New("connection lost")}
 
-// A run that fails returns its claim: immediately if the database was away, and
-// otherwise after a delay with the error. No crash is counted.
-func TestARunThatFailsReturnsItsClaim(t *testing.T) {
-	for _, c := range []struct {
-		err   error
-		least time.Duration
-	}{
-		{away, 0}, {&sqldb.Uncertain{Err: errors.New("lost")}, 0}, {&fault.Uncertain{Err: errors.New("lost")}, 0}, {core.ErrLost, 0},
-		{errors.New("something odd"), 15 * time.Second},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			table := newTable(1)
-			failed := false
-			table.run = func(context.Context, string) error {
-				if !failed {
-					failed = true
-					return c.err
-				}
-				return nil
-			}
-			w := table.worker(1)
-			began := time.Now()
-			_, err := w.Process(context.Background())
-			noError(t, err)
-			if c.least > 0 {
-				done, _, _, _ := table.sums()
-				equal(t, "done at once", done, 0)
-				equal(t, "message", table.first().message, c.err.Error())
-				pass(time.Until(table.first().due))
-				_, err := w.Process(context.Background())
-				noError(t, err)
-			}
-			if took := time.Since(began); took < c.least || took > 2*c.least {
-				t.Errorf("after %v the work waited for %v, want %v to %v", c.err, took, c.least, 2*c.least)
-			}
-			done, _, crashes, _ := table.sums()
-			equal(t, fmt.Sprintf("done after %v", c.err), done, 1)
-			equal(t, "crashes", crashes, 0)
-			noError(t, w.Drain(context.Background()))
-		})
+// Work may run again at once if the database was away, or the claim was lost. After any
+// other error it waits.
+func TestOnlyTheAbsenceOfTheDatabaseIsImmediate(t *testing.T) {
+	t.Parallel()
+	for _, err := range []error{away, &sqldb.Uncertain{Err: errors.New("lost")}, &fault.Uncertain{Err: errors.New("lost")}, core.ErrLost, core.ErrStopping} {
+		equal(t, fmt.Sprintf("immediate after %v", err), core.Immediate(err), true)
+	}
+	equal(t, "immediate after another error", core.Immediate(errors.New("something odd")), false)
+	for random, want := range map[float64]time.Duration{0: 15 * time.Second, 0.5: 22500 * time.Millisecond} {
+		equal(t, "delay", core.Postponement(func() float64 { return random }), want)
 	}
 }
 
-// A claim that cannot be returned when its run ends is returned when the database
-// answers, long before the lease ends. Drain waits for that.
-func TestAClaimIsReturnedWhenTheDatabaseAnswers(t *testing.T) {
+// A resolver calls its function until the database answers, and is busy until then.
+func TestAResolverTriesUntilTheDatabaseAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := newTable(1)
-		table.run = func(context.Context, string) error { return away }
+		ended, result := 0, make(chan error, 1)
+		r := core.NewResolver(func() { ended++ })
 		back := time.Now().Add(10 * time.Second)
-		table.give = func() error {
+		r.Go(func(context.Context) error {
 			if time.Now().Before(back) {
 				return away
 			}
 			return nil
-		}
-		w := table.worker(1)
-		_, err := w.Start(context.Background())
-		noError(t, err)
+		}, func(err error) { result <- err })
 		synctest.Wait()
-		equal(t, "held while the database is away", table.first().token != "", true)
-		noError(t, w.Drain(context.Background()))
-		equal(t, "held after a drain", table.first().token != "", false)
+		equal(t, "busy while the database is away", r.Busy(), true)
+		noError(t, <-result)
+		synctest.Wait()
+		equal(t, "busy at the end", r.Busy(), false)
+		equal(t, "told", ended, 1)
 		if late := time.Since(back); late > 2*time.Second {
-			t.Errorf("the claim was returned %v after the database was back", late)
+			t.Errorf("it ended %v after the database was back", late)
 		}
 	})
 }
 
-// Drain does not wait longer than it may for claims that cannot be returned.
-func TestDrainAbandonsWhatCannotBeReturned(t *testing.T) {
+// A resolver that is abandoned ends with the last error.
+func TestAnAbandonedResolverEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := newTable(1)
-		table.run = func(context.Context, string) error { return away }
-		table.give = func() error { return away }
-		w := table.worker(1)
-		_, err := w.Process(context.Background())
-		noError(t, err)
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		began := time.Now()
-		if err := w.Drain(ctx); err == nil || err.Error() != "drain row: claims could not be returned" {
-			t.Errorf("drain: %v", err)
+		result := make(chan error, 1)
+		r := core.NewResolver(func() {})
+		r.Go(func(context.Context) error { return away }, func(err error) { result <- err })
+		pass(time.Minute)
+		r.Abandon()
+		if err := <-result; !errors.Is(err, away) {
+			t.Errorf("the error is %v", err)
 		}
-		equal(t, "drain took", time.Since(began), 7*time.Second)
+		synctest.Wait()
+		equal(t, "busy", r.Busy(), false)
 	})
 }
 
-// A claim whose COMMIT was not answered is returned if it is stored, also if that is
-// seen only later. The worker claims nothing before it has looked.
-func TestAClaimWithoutAnAnswerIsReturned(t *testing.T) {
-	for _, late := range []time.Duration{0, 100 * time.Millisecond, lease / 4} {
-		synctest.Test(t, func(t *testing.T) {
-			table := newTable(3)
-			table.unanswered = &late
-			w := table.worker(3)
-			if _, err := w.Process(context.Background()); !sqldb.IsUncertain(err) {
-				t.Fatalf("the error is %v", err)
-			}
-			pass(lease / 2)
-			n, err := w.Process(context.Background())
-			noError(t, err)
-			equal(t, "runs", n, 3)
-			_, _, crashes, returned := table.sums()
-			equal(t, "crashes", crashes, 0)
-			equal(t, "returned", returned, 3)
-			noError(t, w.Drain(context.Background()))
-		})
-	}
-}
-
-// A worker claims nothing while it does not know what its last claim holds.
-func TestAWorkerResolvesAClaimBeforeTheNext(t *testing.T) {
+// A COMMIT that was not answered may happen later: a resolver looks again for a while, and
+// is not busy meanwhile.
+func TestAResolverLooksAgainForALateCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := newTable(1)
-		table.unanswered = new(time.Duration)
-		table.give = func() error { return away }
-		w := table.worker(1)
-		for range 3 {
-			if _, err := w.Process(context.Background()); !sqldb.IsUncertain(err) {
-				t.Fatalf("the error is %v", err)
-			}
+		r := core.NewResolver(func() {})
+		var calls atomic.Int64
+		r.Look(func(context.Context) error { calls.Add(1); return nil }, func(error) {}, lease/2)
+		synctest.Wait()
+		equal(t, "calls at once", calls.Load(), 1)
+		equal(t, "busy after the first answer", r.Busy(), false)
+		pass(lease / 4)
+		if n := calls.Load(); n < 5 {
+			t.Errorf("it looked %d times within a quarter of the lease", n)
 		}
-		equal(t, "claims", table.count("claim"), 1)
-		table.mu.Lock()
-		table.give = nil
-		table.mu.Unlock()
-		pass(2 * time.Second)
-		n, err := w.Process(context.Background())
-		noError(t, err)
-		equal(t, "runs", n, 1)
-		noError(t, w.Drain(context.Background()))
+		pass(lease)
+		n := calls.Load()
+		pass(lease)
+		equal(t, "calls after the span", calls.Load(), n)
 	})
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/internal/core"
-	"github.com/perdure/perdure/internal/sqldb"
 )
 
 // row is a piece of work in a table that is in memory.
@@ -21,7 +20,6 @@ type row struct {
 	runs     int
 	crashes  int
 	released int
-	message  string
 	done     bool
 }
 
@@ -37,10 +35,7 @@ type table struct {
 	claim  func()                                     // before a claim
 	give   func() error                               // before claims are returned
 	down   error                                      // of Next
-	// unanswered is set if the COMMIT of the next claim is not answered, and happens so
-	// much later.
-	unanswered *time.Duration
-	errors     []error
+	errors []error
 }
 
 func newTable(n int) *table {
@@ -60,7 +55,7 @@ func (t *table) first() row {
 
 func (t *table) worker(concurrency int) *core.Worker {
 	return core.NewWorker(core.Kind{
-		Name: "row", Claim: t.claimRows, Run: t.runRow, Extend: t.extendRows, Release: t.release, Return: t.giveBack, Next: t.next, Sweep: t.sweep,
+		Name: "row", Claim: t.claimRows, Begin: t.begin, Extend: t.extendRows, Release: t.release, Next: t.next, Sweep: t.sweep,
 	}, core.Options{
 		Concurrency: concurrency, Lease: lease, SweepEvery: time.Hour, Clock: clock.System, OnError: t.onError,
 	})
@@ -108,7 +103,6 @@ func (t *table) claimRows(_ context.Context, limit int, lease time.Duration) ([]
 	defer t.mu.Unlock()
 	now := time.Now()
 	var claims []*core.Claim
-	defer func() { t.unanswered = nil }()
 	t.tokens++
 	for _, r := range t.rows {
 		if r.token != "" && !r.until.After(now) {
@@ -120,14 +114,7 @@ func (t *table) claimRows(_ context.Context, limit int, lease time.Duration) ([]
 		}
 		token := fmt.Sprint("token-", t.tokens)
 		claims = append(claims, &core.Claim{ID: r.id, Token: token, Work: r})
-		if t.unanswered == nil || *t.unanswered == 0 {
-			r.token, r.until = token, now.Add(lease)
-		} else {
-			time.AfterFunc(*t.unanswered, func() { t.mu.Lock(); defer t.mu.Unlock(); r.token, r.until = token, now.Add(lease) })
-		}
-	}
-	if t.unanswered != nil {
-		return claims, &sqldb.Uncertain{Err: errors.New("connection lost")}
+		r.token, r.until = token, now.Add(lease)
 	}
 	return claims, nil
 }
@@ -140,8 +127,19 @@ func (t *table) mine(c *core.Claim) *row {
 	return nil
 }
 
-func (t *table) runRow(ctx context.Context, c *core.Claim) error {
-	err := t.run(ctx, c.ID)
+// begin runs the user's code. A claim whose run failed is given back.
+func (t *table) begin(ctx context.Context, c *core.Claim) {
+	limits := core.Limits{Timeout: 24 * time.Hour, Patience: 24 * time.Hour}
+	c.Call(ctx, limits, func(call context.Context) error { return t.runRow(ctx, call, c) }, func(err error) {
+		if err != nil {
+			t.giveBack(c, err)
+		}
+		c.End(err)
+	})
+}
+
+func (t *table) runRow(ctx, call context.Context, c *core.Claim) error {
+	err := t.run(call, c.ID)
 	if cause := context.Cause(ctx); errors.Is(cause, core.ErrLost) {
 		return cause
 	} else if err != nil && errors.Is(cause, core.ErrStopping) {
@@ -199,26 +197,16 @@ func (t *table) release(_ context.Context, claims []*core.Claim) error {
 	return nil
 }
 
-func (t *table) giveBack(ctx context.Context, claims []core.Returned) error {
+func (t *table) giveBack(c *core.Claim, cause error) {
 	t.mu.Lock()
 	before := t.give
+	if r := t.mine(c); r != nil && !core.Immediate(cause) {
+		r.due = time.Now().Add(core.Postponement(func() float64 { return 0 }))
+	}
 	t.mu.Unlock()
-	if before != nil {
-		if err := before(); err != nil {
-			return err
-		}
+	if before == nil || before() == nil {
+		_ = t.release(context.Background(), []*core.Claim{c}) // it has no errors
 	}
-	for _, c := range claims {
-		t.mu.Lock()
-		if r := t.mine(c.Claim); r != nil && c.Delay > 0 {
-			r.due, r.message = time.Now().Add(c.Delay), c.Message
-		}
-		t.mu.Unlock()
-		if err := t.release(ctx, []*core.Claim{c.Claim}); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (t *table) next(context.Context) (time.Duration, bool, error) {

@@ -35,12 +35,10 @@ type Options struct {
 	OnError func(error)
 	// Outage is the record that workers share. nil: the worker has its own.
 	Outage *Outage
-	// Random returns numbers in [0, 1) for delays. nil: a random source.
-	Random func() float64
 }
 
 const (
-	// dbTimeout bounds each call of a Kind's functions, except Run.
+	// dbTimeout bounds each call of a Kind's functions, except Begin.
 	dbTimeout = 15 * time.Second
 	// graceLook is the interval at which a worker looks while it leaves expired claims
 	// to their processes.
@@ -53,10 +51,6 @@ type Worker struct {
 	options Options
 	pool    pool
 	outage  *Outage
-	// resolver returns claims that could not be returned when their run ended.
-	resolver *Resolver
-	// unresolved is the error of a claim that may or may not be stored.
-	unresolved atomic.Pointer[error]
 
 	claiming sync.Mutex // one claim at a time: slots are counted before it
 
@@ -81,11 +75,6 @@ func NewWorker(kind Kind, options Options) *Worker {
 	if w.outage = options.Outage; w.outage == nil {
 		w.outage = &Outage{}
 	}
-	w.resolver = NewResolver(func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.settled.Broadcast()
-	})
 	options.Workers.Add(w)
 	return w
 }
@@ -186,6 +175,10 @@ func (w *Worker) start(ctx context.Context, mine *batch) (total int, full bool, 
 	defer w.claiming.Unlock()
 	for ctx.Err() == nil {
 		slots := w.slots()
+		if w.kind.Settling != nil && slots > 0 && slots < w.options.Concurrency/2 {
+			w.kind.Settling(ctx)
+			slots = w.slots()
+		}
 		if slots == 0 {
 			return total, true, nil
 		}
@@ -212,15 +205,11 @@ func (w *Worker) slots() int {
 }
 
 func (w *Worker) claim(ctx context.Context, slots int, mine *batch) (int, error) {
-	if cause := w.unresolved.Load(); cause != nil {
-		return 0, fmt.Errorf("claim %s: the last claim is not resolved: %w", w.kind.Name, *cause)
-	}
 	ctx, cancel := context.WithTimeout(ctx, dbTimeout)
 	defer cancel()
 	from := w.options.Clock.Now() // before the claim: our lease must not outlast the database's
 	claims, err := w.kind.Claim(ctx, slots, w.options.Lease)
 	if w.note(err); err != nil {
-		w.giveBackUnknown(claims, err)
 		return 0, fmt.Errorf("claim %s: %w", w.kind.Name, err)
 	}
 	if len(claims) == 0 {
@@ -269,7 +258,6 @@ func (w *Worker) release(ctx context.Context, claims []*Claim) error {
 	ctx, cancel := context.WithTimeout(ctx, dbTimeout)
 	defer cancel()
 	if err := w.kind.Release(ctx, claims); err != nil {
-		w.giveBackAll(claims, err)
 		return fmt.Errorf("release %s: %w", w.kind.Name, err)
 	}
 	return nil
@@ -280,19 +268,7 @@ func (w *Worker) run(ctx context.Context, c *Claim) {
 	if !c.Due.IsZero() {
 		w.waited.Observe(c.begun.Sub(c.Due))
 	}
-	if w.kind.Begin != nil {
-		w.kind.Begin(ctx, c)
-		return
-	}
-	err := errGone
-	defer func() {
-		if err != nil {
-			w.giveBack(c, err)
-		}
-		w.finish(c, err)
-	}()
-	ctx = context.WithValue(ctx, claimKey{}, c)
-	err = Call(func() error { return w.kind.Run(ctx, c) })
+	w.kind.Begin(ctx, c)
 }
 
 // finish counts a run that has ended and frees its slot. A sweep that is due runs

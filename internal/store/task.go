@@ -2,14 +2,11 @@ package store
 
 import (
 	"context"
-	"errors"
+	"strconv"
 	"time"
 
 	"github.com/perdure/perdure/internal/sqldb"
 )
-
-// ErrTaskLost says that a task is not held by the token that was given.
-var ErrTaskLost = errors.New("task is held by somebody else")
 
 // Task is a task that was claimed.
 type Task struct {
@@ -190,26 +187,26 @@ func (s *Store) NextTask(types []string, least int, now Now, found func(time.Dur
 
 // ExtendTasks returns the statements that renew leases; held learns which tasks
 // still were.
-func (s *Store) ExtendTasks(ids []int64, tokens []string, lease time.Duration, now Now, held func(id int64)) []sqldb.Stmt {
-	extend := s.task("TaskExtend", now, tuples{ids, tokens}, lease.Microseconds())
+func (s *Store) ExtendTasks(claims []Held, lease time.Duration, now Now, held func(id string)) []sqldb.Stmt {
+	extend := s.task("TaskExtend", now, taskClaims(claims), lease.Microseconds())
 	extend.Row = func(scan sqldb.Scan) error {
 		var id int64
 		err := scan(&id)
-		held(id)
+		held(strconv.FormatInt(id, 10))
 		return err
 	}
 	return append(s.TaskClock(now), extend)
 }
 
 // ReleaseTasks returns the statement that gives claims back at no cost.
-func (s *Store) ReleaseTasks(ids []int64, tokens []string) sqldb.Stmt {
-	return s.call(s.stmt("TaskRelease", tuples{ids, tokens}))
+func (s *Store) ReleaseTasks(claims []Held) sqldb.Stmt {
+	return s.call(s.stmt("TaskRelease", taskClaims(claims)))
 }
 
 // PostponeTask returns the statements that give a claim back for a while, at no cost,
 // with an error.
-func (s *Store) PostponeTask(id int64, token, message string, delay time.Duration, now Now) []sqldb.Stmt {
-	stmts := s.stmts("TaskPostpone", s.timed(now, []any{id, token, message, delay.Microseconds()})...)
+func (s *Store) PostponeTask(claim Held, message string, delay time.Duration, now Now) []sqldb.Stmt {
+	stmts := s.stmts("TaskPostpone", s.timed(now, []any{taskID(claim.ID), claim.Token, message, delay.Microseconds()})...)
 	for i := range stmts {
 		stmts[i] = s.call(stmts[i])
 	}

@@ -1,26 +1,77 @@
 package store
 
 import (
+	"encoding/json"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// HoldTask returns the statements that keep a claimed task ours until the
-// transaction ends. If it is not any more they fail with ErrTaskLost, and
-// nothing that follows is run.
-func (s *Store) HoldTask(id int64, token string, now Now) []sqldb.Stmt {
-	hold := ignored(s.stmt("TaskHold", id, token))
-	hold.Done = sqldb.One(ErrTaskLost)
+// taskClaims returns the numbers and the tokens of claims of tasks. An id of a claim is the
+// number of its task.
+func taskClaims(claims []Held) tuples {
+	return tuples{column(claims, func(c Held) int64 { return taskID(c.ID) }), column(claims, func(c Held) string { return c.Token })}
+}
+
+func taskID(id string) int64 {
+	n, _ := strconv.ParseInt(id, 10, 64) // we have written it
+	return n
+}
+
+// TaskRun is a task that is to be held until the transaction ends, with the function that
+// is run for it on PostgreSQL, if there is one.
+type TaskRun struct {
+	Held
+	Function, Payload *string
+	// Trace is that of the tasks that the function enqueues.
+	Trace *string
+}
+
+// TaskResult is what the function of a task has returned, and the time that it took.
+type TaskResult struct {
+	Result json.RawMessage
+	Took   time.Duration
+}
+
+// HoldTasks returns the statements that keep claimed tasks ours until the transaction ends,
+// and run their functions on PostgreSQL. found is called for each task that is held.
+func (s *Store) HoldTasks(runs []TaskRun, now Now, found func(id string, r TaskResult) error) []sqldb.Stmt {
+	args := taskClaims(column(runs, func(r TaskRun) Held { return r.Held }))
+	postgres := s.dialect.Name == sqldb.Postgres
+	if postgres {
+		args = append(args, column(runs, func(r TaskRun) *string { return r.Function }),
+			column(runs, func(r TaskRun) *string { return r.Payload }), column(runs, func(r TaskRun) *string { return r.Trace }))
+	}
+	hold := s.stmt("TaskHold", args)
+	hold.Row = func(scan sqldb.Scan) (err error) {
+		var id, took int64
+		var result *string
+		if postgres {
+			err = scan(&id, &result, &took)
+		} else {
+			err = scan(&id)
+		}
+		if err != nil {
+			return err
+		}
+		return found(strconv.FormatInt(id, 10), TaskResult{Result: []byte(or(result, "")), Took: time.Duration(took) * time.Microsecond})
+	}
 	hold.Fail = func(err error) error {
-		if SQLState(err) == "PRD01" {
-			return ErrTaskLost
+		if code := SQLState(err); code != "" && !sqldb.IsTransient(err) && !IsLocked(err) {
+			return &TaskFunctionError{Code: code, Message: err.Error()}
 		}
 		return err
 	}
 	return append(s.TaskClock(now), hold)
 }
+
+// TaskFunctionError is an error that a function of the database has raised. It is not one
+// of the database, whatever its code is.
+type TaskFunctionError struct{ Code, Message string }
+
+func (e *TaskFunctionError) Error() string { return e.Message }
 
 // SQLState returns PostgreSQL's code of an error, or nothing.
 func SQLState(err error) string {
@@ -31,27 +82,26 @@ func SQLState(err error) string {
 	return ""
 }
 
-// RunTaskFunction returns the statement that runs a function of the database by
-// its name, on PostgreSQL; result learns what it returned.
-func (s *Store) RunTaskFunction(function, payload string, result *string) sqldb.Stmt {
-	run := s.stmt("TaskRun", function, payload)
-	run.Row = func(scan sqldb.Scan) error { return scan(result) }
-	return run
+// TaskError is an error of a task that is held.
+type TaskError struct {
+	Held
+	Message string
 }
 
-// AppendTaskError returns the statement that records an error of a task that is
-// held.
-func (s *Store) AppendTaskError(id int64, token, message string, now Now) sqldb.Stmt {
-	return s.call(s.task("TaskAppendError", now, id, token, message))
+// AppendTaskErrors returns the statement that records errors of tasks that are held.
+func (s *Store) AppendTaskErrors(all []TaskError, now Now) sqldb.Stmt {
+	claims := taskClaims(column(all, func(e TaskError) Held { return e.Held }))
+	return s.call(s.task("TaskAppendError", now, append(claims, column(all, func(e TaskError) string { return e.Message }))))
 }
 
-// CompleteTask returns the statement that ends a task that is held.
-func (s *Store) CompleteTask(id int64, token string, now Now) sqldb.Stmt {
-	return s.call(s.task("TaskComplete", now, id, token))
+// CompleteTasks returns the statement that ends tasks that are held.
+func (s *Store) CompleteTasks(claims []Held, now Now) sqldb.Stmt {
+	return s.call(s.task("TaskComplete", now, taskClaims(claims)))
 }
 
-// TaskFailure says what becomes of a task that failed.
+// TaskFailure is a task that failed, and what becomes of it.
 type TaskFailure struct {
+	Held
 	Message string
 	// Delay is when it is tried again; nil: never.
 	Delay *time.Duration
@@ -59,9 +109,13 @@ type TaskFailure struct {
 	Outcome *string
 }
 
-// FailTask returns the statements that end a claim with an error.
-func (s *Store) FailTask(id int64, token string, f TaskFailure, now Now) []sqldb.Stmt {
-	stmts := s.stmts("TaskFail", s.timed(now, []any{id, token, f.Message, micros(f.Delay), f.Outcome})...)
+// FailTasks returns the statements that end claims with an error.
+func (s *Store) FailTasks(all []TaskFailure, now Now) []sqldb.Stmt {
+	claims := append(taskClaims(column(all, func(f TaskFailure) Held { return f.Held })),
+		column(all, func(f TaskFailure) string { return f.Message }),
+		column(all, func(f TaskFailure) *int64 { return micros(f.Delay) }),
+		column(all, func(f TaskFailure) *string { return f.Outcome }))
+	stmts := s.stmts("TaskFail", s.timed(now, []any{claims})...)
 	for i := range stmts {
 		stmts[i] = s.call(stmts[i])
 	}

@@ -50,6 +50,10 @@ type Claimed struct {
 	Due        time.Time
 	// Parent is the item that waits for the end of this one, if one does.
 	Parent *string
+	// Token is that of the claim and Limit the batch limit of a suspect, of a kind whose
+	// claims are in its rows.
+	Token string
+	Limit *int
 	// Row is the row of the kind's own table: *Instance, *Hook or *Alarm.
 	Row any
 }

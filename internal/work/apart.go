@@ -21,7 +21,7 @@ import (
 func (c *committer) CommitWith(ctx context.Context, d *Decided) error {
 	return c.persist(ctx, func() error {
 		var news News
-		err := c.updateWith(ctx, d, &news)
+		err := c.holding([]*Decided{d}, func() error { return c.updateWith(ctx, d, &news) })
 		switch {
 		case err != nil:
 		case d.Taken: // by its own function: the row is committed, and the claim is to be ended
@@ -91,6 +91,9 @@ func (c *committer) updateWith(ctx context.Context, d *Decided, news *News) erro
 // ownTaken marks a decision whose own functions have cancelled the item. Its outcome is
 // dropped, and its rows are committed.
 func (c *committer) ownTaken(run func(...sqldb.Stmt) error, d *Decided) error {
+	if c.runner.kind.Rows != nil {
+		return nil
+	}
 	return run(c.runner.Runtime.Store.Interrupted([]string{d.Token}, func(h store.Held) { d.Taken = d.Taken || h.ID == d.ID }))
 }
 

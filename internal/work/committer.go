@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"runtime"
 	"sync"
 	"time"
 
@@ -20,6 +20,10 @@ const (
 	maxGroup = 1000
 	// commitTimeout bounds one transaction of outcomes.
 	commitTimeout = 30 * time.Second
+	// aloneTimeout is that for an outcome that is committed alone: it may run a function.
+	aloneTimeout = time.Minute
+	// settlingLimit is the longest time that a claim waits for outcomes that make room.
+	settlingLimit = 100 * time.Millisecond
 	// lastWords is the time that outcomes are waited for at least when the process stops.
 	lastWords = 2 * time.Second
 )
@@ -34,6 +38,9 @@ type committer struct {
 	leases  map[string]int // claims that each of our leases still holds
 	running bool
 	idle    *sync.Cond
+	// begun and told count the groups that were taken from the queue, and those whose
+	// decisions were told.
+	begun, told int
 	// resolver returns claims whose outcome was not written.
 	resolver *core.Resolver
 }
@@ -87,7 +94,25 @@ func (c *committer) loop() {
 	for group := c.next(&telling); group != nil; group = c.next(&telling) {
 		tell := c.flush(group)
 		telling.Wait()
-		telling.Go(tell)
+		telling.Go(func() {
+			tell()
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.told++
+			c.idle.Broadcast()
+		})
+	}
+}
+
+// settling waits for the groups that are being committed: their items make room.
+func (c *committer) settling(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, settlingLimit)
+	defer cancel()
+	defer context.AfterFunc(ctx, c.wake)()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for until := c.begun; c.told < until && ctx.Err() == nil; {
+		c.idle.Wait()
 	}
 }
 
@@ -100,6 +125,12 @@ func (c *committer) next(telling *sync.WaitGroup) []*Decided {
 		telling.Wait()
 		c.mu.Lock()
 	}
+	for seen := 0; seen < len(c.queue) && seen < maxGroup; { // items that were begun together decide together
+		seen = len(c.queue)
+		c.mu.Unlock()
+		runtime.Gosched()
+		c.mu.Lock()
+	}
 	n := min(len(c.queue), maxGroup)
 	if n == 0 {
 		c.queue, c.running = nil, false
@@ -108,6 +139,7 @@ func (c *committer) next(telling *sync.WaitGroup) []*Decided {
 	}
 	group := c.queue[:n:n]
 	c.queue = c.queue[n:]
+	c.begun++
 	return group
 }
 
@@ -144,10 +176,26 @@ func (c *committer) wake() {
 // that another transaction has locked, the group is set aside.
 func (c *committer) flush(group []*Decided) (tell func()) {
 	tell, locked := c.commit(group, lockWait)
-	if locked {
-		c.setAside(group)
+	if !locked {
+		return tell
+	}
+	if rest := disband(group, ErrGroup); len(rest) > 0 {
+		c.setAside(rest)
 	}
 	return tell
+}
+
+// disband tells the decisions of a group that are committed alone if it fails, and returns
+// the others.
+func disband(group []*Decided, cause error) (rest []*Decided) {
+	for _, d := range group {
+		if d.Alone {
+			d.then(cause)
+		} else {
+			rest = append(rest, d)
+		}
+	}
+	return rest
 }
 
 // commit commits a group and returns what tells the callers, or that it would have to
@@ -169,12 +217,14 @@ func (c *committer) commit(group []*Decided, wait time.Duration) (tell func(), l
 		return func() {}, true
 	case errors.As(err, &uncertain), sqldb.IsUnavailable(err), sqldb.IsTransient(err), errors.Is(err, context.DeadlineExceeded):
 		c.Resolve(group, fmt.Errorf("commit outcome: %w", err))
-	case len(group) == 1 && sqldb.Refused(err):
+	case len(group) == 1 && group[0].Alone:
+		group[0].then(err)
+	case len(group) == 1 && sqldb.Refused(err) && c.runner.kind.Refused != nil:
 		group[0].then(c.surrender(group[0], err))
 	case len(group) == 1:
 		c.Resolve(group, fmt.Errorf("commit outcome: %w", err))
 	default:
-		for _, d := range group {
+		for _, d := range disband(group, ErrGroup) {
 			c.flush([]*Decided{d})()
 		}
 	}
@@ -232,117 +282,11 @@ func (c *committer) try(group []*Decided, news *News, wait time.Duration) error 
 	}
 }
 
-// CommitGroup commits outcomes in one transaction and marks those that are stale. It
-// waits at most wait for a locked row; 0 is no limit.
-func (c *committer) CommitGroup(group []*Decided, news *News, wait time.Duration) error {
-	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
-	defer cancel()
-	r := c.runner
-	tx, err := r.Runtime.DB.Begin(ctx, sqldb.Write)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	run := func(stmts ...sqldb.Stmt) error { return tx.Run(ctx, stmts...) }
-	taken, err := c.verify(run, group, wait, false)
-	if err != nil {
-		return err
-	}
-	var ready, spent []string
-	if len(taken) > 0 && r.kind.HandOver != nil {
-		if ready, spent, err = r.kind.HandOver(ctx, tx, taken); err != nil {
-			return err
-		}
-	}
-	stmts := c.write(group, ready, news)
-	if len(taken) > 0 {
-		stmts = append(stmts, r.Runtime.Store.DropInterrupts(taken))
-	}
-	if empty := append(c.emptied(group), spent...); len(empty) > 0 {
-		stmts = append(stmts, r.Runtime.Store.DropLeases(empty))
-	}
-	return tx.Commit(ctx, stmts...)
-}
-
-// write returns the statements of a group. Items that are ready for another reason are
-// given back with those that are released.
-func (c *committer) write(group []*Decided, ready []string, news *News) []sqldb.Stmt {
-	r := c.runner
-	f := r.family()
-	var outcomes []*Decided
-	var released, postponed []string
-	var stmts []sqldb.Stmt
-	for _, d := range group {
-		switch {
-		case d.Stale && slices.Contains(ready, d.ID):
-			released = append(released, d.ID)
-			news.Woken(d.Queue)
-		case d.Stale:
-		case d.release:
-			released = append(released, d.ID)
-			news.Woken(d.Queue)
-		case d.reason != nil:
-			postponed = append(postponed, d.ID)
-			stmts = append(stmts, f.Postpone(d.ID, *d.reason, d.delay, r.Runtime.Now()))
-			news.At(d.Queue, r.Runtime.Clock.Now().Add(d.delay))
-		default:
-			outcomes = append(outcomes, d)
-		}
-	}
-	if len(postponed) > 0 {
-		stmts = append(stmts, f.Ready(postponed))
-	}
-	if len(outcomes) > 0 {
-		stmts = append(stmts, r.kind.Write(outcomes, news)...)
-	}
-	if len(released) > 0 {
-		stmts = append(stmts, f.Ready(released))
-	}
-	return stmts
-}
-
-// verify locks the leases of the group and marks the outcomes whose claim is no longer
-// held. It returns the claims that were taken away. A kind that locks items has them locked
-// before leases. If the outcomes have a transaction of their own that may last, such a kind
-// locks only the items: then neither heartbeats nor other items of the lease wait for it.
-func (c *committer) verify(run func(...sqldb.Stmt) error, group []*Decided, wait time.Duration, apart bool) ([]store.Held, error) {
-	st, kind := c.runner.Runtime.Store, c.runner.kind
-	var tokens []string
-	alive, taken := map[string]bool{}, map[store.Held]bool{}
-	for _, d := range group {
-		if _, known := alive[d.Token]; !known {
-			alive[d.Token] = false
-			tokens = append(tokens, d.Token)
-		}
-	}
-	stmts := st.LimitLocks(wait)
-	share := st.ShareLeases(tokens, func(token string) { alive[token] = true })
-	switch locks := kind.Lock; {
-	case locks != nil && apart:
-		stmts = append(append(stmts, locks(group, true)...), st.SeeLeases(tokens, func(token string) { alive[token] = true }))
-	case locks != nil:
-		stmts = append(append(stmts, locks(group, false)...), share)
-	default:
-		stmts = append(stmts, share)
-	}
-	stmts = append(stmts, st.Interrupted(tokens, func(h store.Held) { taken[h] = true }))
-	if kind.Verify != nil {
-		stmts = append(stmts, kind.Verify(group)...)
-	}
-	err := run(stmts...)
-	var drop []store.Held
-	for _, d := range group {
-		held := store.Held{ID: d.ID, Token: d.Token}
-		if d.Taken = taken[held] || kind.Gone != nil && kind.Gone(d); d.Taken {
-			drop = append(drop, held)
-		}
-		d.Stale = !alive[d.Token] || d.Taken
-	}
-	return drop, err
-}
-
 // emptied returns the leases that hold nothing once the group is committed.
 func (c *committer) emptied(group []*Decided) []string {
+	if c.runner.kind.Rows != nil {
+		return nil
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	ends := map[string]int{}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/store"
 )
 
 // Decided is a decision about a claimed item that is to be committed.
@@ -14,6 +15,9 @@ type Decided struct {
 	Outcome any
 	// Inline is true if the claim is kept: the item continues in this process.
 	Inline bool
+	// Alone is true if the decision is not committed again after its group has failed: the
+	// caller is told, and uses CommitAlone.
+	Alone bool
 	// With are functions of the application that run in the transaction of the outcome.
 	With []func(*perdure.Tx) error
 	// Stale is set if the claim is no longer held: the outcome was dropped. Taken is also
@@ -28,6 +32,9 @@ type Decided struct {
 	delay   time.Duration
 	then    func(error)
 }
+
+// held returns the claim of the decision.
+func (d *Decided) held() store.Held { return store.Held{ID: d.ID, Token: d.Token} }
 
 // loss returns why a stale outcome was dropped.
 func (d *Decided) loss() error {

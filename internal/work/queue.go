@@ -57,9 +57,13 @@ type QueueOptions struct {
 
 func newQueue(r *Runner, o QueueOptions) *Queue {
 	q := &Queue{runner: r, name: o.Name, suspectSlots: (o.Concurrency + 1) / 2}
-	q.worker = core.NewWorker(core.Kind{
+	kind := core.Kind{
 		Name: r.kind.Name, Claim: q.claim, Begin: q.begin, Extend: q.extend, Taken: q.taken, Release: q.release, Next: q.next, Sweep: r.kind.Sweep,
-	}, core.Options{
+	}
+	if r.kind.Rows != nil {
+		kind.Extend, kind.Taken, kind.Settling = q.extendRows, nil, r.settling
+	}
+	q.worker = core.NewWorker(kind, core.Options{
 		Queue: cmp.Or(o.Label, o.Name), Workers: r.Runtime.Workers, Names: o.Names,
 		Concurrency: o.Concurrency, Lease: r.options.Lease, Clock: r.Runtime.Clock, OnError: r.options.OnError, Outage: &r.outage,
 		SweepEvery: r.options.SweepEvery,
@@ -112,6 +116,9 @@ func (q *Queue) claim(ctx context.Context, limit int, lease time.Duration) (clai
 			return nil, err
 		}
 	}
+	if q.runner.kind.Rows != nil {
+		return q.takeRows(ctx, limit, lease)
+	}
 	now := clock.System.Now()
 	calm := q.thorough.Load() == 0 && !q.overdue.Load()
 	if (q.backlog || calm) && now.Sub(q.swept) < sweepPause {
@@ -153,6 +160,9 @@ func (q *Queue) takeWith(ctx context.Context, suspects bool, limit int, lease ti
 
 // Take claims due items as a dispatcher does.
 func (q *Queue) Take(ctx context.Context, limit int, lease time.Duration) ([]*core.Claim, error) {
+	if q.runner.kind.Rows != nil {
+		return q.takeRows(ctx, limit, lease)
+	}
 	return q.take(ctx, limit, lease)
 }
 

@@ -49,7 +49,7 @@ func (c *committer) GiveBack(ctx context.Context, group []*Decided, cause error)
 	mine := map[string][]string{}
 	held := make([]store.Held, len(group))
 	for i, d := range group {
-		held[i] = store.Held{ID: d.ID, Token: d.Token}
+		held[i] = d.held()
 		mine[d.Token] = append(mine[d.Token], d.ID)
 	}
 	tokens := make([]string, 0, len(mine))
@@ -59,20 +59,25 @@ func (c *committer) GiveBack(ctx context.Context, group []*Decided, cause error)
 	slices.Sort(tokens)
 	var news News
 	err := r.Transact(ctx, func(tx sqldb.Tx) error {
+		if r.kind.Rows != nil {
+			return tx.Run(ctx, c.returns(held, cause)...)
+		}
 		if r.kind.Lock != nil {
 			if err := tx.Run(ctx, r.kind.Lock(group, true)...); err != nil {
 				return err
 			}
 		}
-		var ids []string
+		var back []store.Held
 		for _, token := range tokens {
 			lost, err := r.holds(ctx, tx, token, mine[token])
 			if err != nil {
 				return err
 			}
-			ids = append(ids, lost...)
+			for _, id := range lost {
+				back = append(back, store.Held{ID: id, Token: token})
+			}
 		}
-		stmts := append(c.returns(ids, cause), r.Runtime.Store.DropInterrupts(held))
+		stmts := append(c.returns(back, cause), r.Runtime.Store.DropInterrupts(held))
 		if empty := c.emptied(group); len(empty) > 0 {
 			stmts = append(stmts, r.Runtime.Store.DropLeases(empty))
 		}
@@ -89,22 +94,20 @@ func (c *committer) GiveBack(ctx context.Context, group []*Decided, cause error)
 	return nil
 }
 
-// returns returns the statements that put items back. After an error that was not the
+// returns returns the statements that give claims back. After an error that was not the
 // database's absence they wait for a while, and show it: it must not be repeated in a
 // loop.
-func (c *committer) returns(ids []string, cause error) []sqldb.Stmt {
-	f := c.runner.family()
+func (c *committer) returns(claims []store.Held, cause error) (stmts []sqldb.Stmt) {
 	switch {
-	case len(ids) == 0:
+	case len(claims) == 0:
 		return nil
 	case core.Immediate(cause):
-		return []sqldb.Stmt{f.Ready(ids)}
+		return c.runner.ready(claims)
 	}
-	var stmts []sqldb.Stmt
-	for _, id := range ids {
-		stmts = append(stmts, f.Postpone(id, edge.Message(cause.Error()), c.runner.postponed(), c.runner.Runtime.Now()))
+	for _, h := range claims {
+		stmts = append(stmts, c.runner.postpone(h, edge.Message(cause.Error()), c.runner.postponed())...)
 	}
-	return append(stmts, f.Ready(ids))
+	return stmts
 }
 
 // holds locks a lease of this process and returns which of the items it still holds; with

@@ -36,7 +36,7 @@ type Kind struct {
 	// the claims are held.
 	Write func(group []*Decided, news *News) []sqldb.Stmt
 	// Refused changes an outcome that the database refuses into the end of the item. It
-	// returns false if the outcome is that already.
+	// returns false if the outcome is that already. Nil: the item waits for a while.
 	Refused func(d *Decided, cause error) bool
 	// Family returns the statements on items of the kind.
 	Family func(*store.Store) *store.Family
@@ -51,6 +51,10 @@ type Kind struct {
 	Lanes func(queue string) []string
 
 	// The others are optional.
+
+	// Rows are the statements of a kind whose claims are in its own rows. Then it needs no
+	// Family, Quarantine and Lanes.
+	Rows Rows
 
 	// Prepare is called before each claim.
 	Prepare func(ctx context.Context) error
@@ -150,7 +154,12 @@ type Runner struct {
 
 // New returns a runner without queues.
 func New(eng *perdure.Engine, kind Kind, options Options) *Runner {
-	rt := host.Of(eng)
+	return NewOn(host.Of(eng), eng, kind, options)
+}
+
+// NewOn is New on connections of their own. Without an engine, outcomes have no functions
+// of the application.
+func NewOn(rt *host.Runtime, eng *perdure.Engine, kind Kind, options Options) *Runner {
 	r := &Runner{Runtime: rt, ID: newID(), eng: eng, kind: kind, options: options}
 	r.committer = newCommitter(r)
 	r.lane = rt.Workers.NewLane(r.freed)

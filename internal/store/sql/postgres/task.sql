@@ -41,19 +41,21 @@ select queues.release(?::bigint[], ?::uuid[])
 select queues.postpone(?, ?::uuid, ?, ?::bigint * interval '1 microsecond')
 
 -- name: TaskHold
-select queues.hold(?, ?::uuid)
-
--- name: TaskRun
-select internal.run_function(?, ?::jsonb)
+-- Locks tasks and runs their functions, if they have one.
+select task_id, result, took
+from queues.run_tasks(?::bigint[], ?::uuid[], ?::text[], ?::text[]::jsonb[], ?::text[])
 
 -- name: TaskAppendError
-select queues.append_error(?, ?::uuid, ?)
+select queues.append_error(c.task_id, c.token, c.message)
+from unnest(?::bigint[], ?::uuid[], ?::text[]) as c (task_id, token, message)
 
 -- name: TaskComplete
-select queues.complete(?, ?::uuid)
+select queues.complete(c.task_id, c.token)
+from unnest(?::bigint[], ?::uuid[]) as c (task_id, token)
 
 -- name: TaskFail
-select queues.fail(?, ?::uuid, ?, ?::bigint * interval '1 microsecond', ?::jsonb)
+select queues.fail(c.task_id, c.token, c.message, c.delay * interval '1 microsecond', c.outcome)
+from unnest(?::bigint[], ?::uuid[], ?::text[], ?::bigint[], ?::text[]::jsonb[]) as c (task_id, token, message, delay, outcome)
 
 -- name: TaskSweep
 select queues.sweep(?::bigint * interval '1 microsecond')

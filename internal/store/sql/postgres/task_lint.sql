@@ -15,7 +15,7 @@ with ours as (
     or split_part(name, '.', 1) in ('queues', 'internal', 'comms')
 ), interface (name) as (
   values ('queues.dequeue_next_available_tasks'), ('queues.dequeue_next_available_task'), ('queues.reap_expired_tasks'),
-    ('queues.report_unrouted_tasks'), ('queues.next_task_in'), ('queues.heartbeat'), ('queues.release'), ('queues.postpone'), ('queues.hold'),
+    ('queues.report_unrouted_tasks'), ('queues.next_task_in'), ('queues.heartbeat'), ('queues.release'), ('queues.postpone'), ('queues.hold'), ('queues.hold_tasks'), ('queues.run_tasks'),
     ('queues.append_error'), ('queues.complete'), ('queues.fail'), ('queues.sweep'), ('queues.sweep_dead'), ('queues.end_overdue_sessions'),
     ('internal.run_function'), ('internal.find_function'), ('internal.is_allowed')
 ), worker as (

@@ -121,16 +121,16 @@ from (
 -- name: TaskExtend
 update queues_task
 set lease_expires_at = ?3 + ?2
-where (task_id, token) in (
-  select value ->> 0, value ->> 1 from jsonb_each(?1)
+where task_id in (
+  select t.task_id from jsonb_each(?1) c cross join queues_task t on t.task_id = c.value ->> 0 and t.token = c.value ->> 1
 )
 returning task_id
 
 -- name: TaskRelease
 update queues_task
 set status = 'pending', dequeued_at = null, worker = null, token = null, lease_expires_at = null
-where (task_id, token) in (
-  select value ->> 0, value ->> 1 from jsonb_each(?1)
+where task_id in (
+  select t.task_id from jsonb_each(?1) c cross join queues_task t on t.task_id = c.value ->> 0 and t.token = c.value ->> 1
 )
 
 -- name: TaskPostpone
@@ -145,35 +145,40 @@ set status = 'pending', scheduled_at = ?5 + ?4, worker = null, token = null, lea
 where task_id = ?1 and token = ?2
 
 -- name: TaskHold
--- The write lock is ours, so nobody can take the task away until the end.
-select task_id
-from queues_task
-where task_id = ?1 and token = ?2
+-- The write lock is ours, so nobody can take the tasks away until the end.
+select t.task_id
+from jsonb_each(?1) c
+cross join queues_task t on t.task_id = c.value ->> 0 and t.token = c.value ->> 1
 
 -- name: TaskAppendError
 insert into queues_error (task_id, error_message, created_at)
-select task_id, ?3, ?4
-from queues_task
-where task_id = ?1 and token = ?2
+select t.task_id, c.value ->> 2, ?2
+from jsonb_each(?1) c
+cross join queues_task t on t.task_id = c.value ->> 0 and t.token = c.value ->> 1
 
 -- name: TaskComplete
 update queues_task
-set status = 'completed', attempts = attempts + 1, finished_at = ?3, outcome = null, worker = null, token = null, lease_expires_at = null
-where task_id = ?1 and token = ?2
+set status = 'completed', attempts = attempts + 1, finished_at = ?2, outcome = null, worker = null, token = null, lease_expires_at = null
+where task_id in (
+  select t.task_id from jsonb_each(?1) c cross join queues_task t on t.task_id = c.value ->> 0 and t.token = c.value ->> 1
+)
 
 -- name: TaskFail
 -- For good, or until it is tried again after a delay. An outcome that is given
 -- is kept, so that only its handler is called then.
 insert into queues_error (task_id, error_message, created_at)
-select task_id, ?3, ?6
-from queues_task
-where task_id = ?1 and token = ?2
+select t.task_id, c.value ->> 2, ?2
+from jsonb_each(?1) c
+cross join queues_task t on t.task_id = c.value ->> 0 and t.token = c.value ->> 1
 ;
 update queues_task
-set status = case when ?4 is null then 'failed' else 'pending' end, attempts = attempts + 1, batch_limit = null,
-  scheduled_at = coalesce(?6 + ?4, scheduled_at), finished_at = case when ?4 is null then ?6 end,
-  outcome = coalesce(?5, outcome), worker = null, token = null, lease_expires_at = null
-where task_id = ?1 and token = ?2
+set status = case when c.delay is null then 'failed' else 'pending' end, attempts = attempts + 1, batch_limit = null,
+  scheduled_at = coalesce(?2 + c.delay, scheduled_at), finished_at = case when c.delay is null then ?2 end,
+  outcome = coalesce(c.kept, outcome), worker = null, token = null, lease_expires_at = null
+from (
+  select value ->> 0 as id, value ->> 1 as held_by, value ->> 3 as delay, value ->> 4 as kept from jsonb_each(?1)
+) c
+where task_id = c.id and token = c.held_by
 
 -- name: TaskSweep
 delete from queues_task

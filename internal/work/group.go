@@ -1,0 +1,151 @@
+package work
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// CommitGroup commits outcomes in one transaction and marks those that are stale. It
+// waits at most wait for a locked row; 0 is no limit.
+func (c *committer) CommitGroup(group []*Decided, news *News, wait time.Duration) error {
+	return c.holding(group, func() error { return c.commitGroup(context.Background(), group, news, wait, commitTimeout) })
+}
+
+// holding runs fn, which locks the items of a group if their claims are in their rows.
+func (c *committer) holding(group []*Decided, fn func() error) error {
+	if c.runner.kind.Rows == nil {
+		return fn()
+	}
+	claims := make([]*core.Claim, len(group))
+	for i, d := range group {
+		claims[i] = d.Claim
+	}
+	return core.Committing(claims, fn)
+}
+
+func (c *committer) commitGroup(ctx context.Context, group []*Decided, news *News, wait, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	defer cancel()
+	r := c.runner
+	tx, err := r.Runtime.DB.Begin(ctx, sqldb.Write)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	run := func(stmts ...sqldb.Stmt) error { return tx.Run(ctx, stmts...) }
+	taken, err := c.verify(run, group, wait, false)
+	if err != nil {
+		return err
+	}
+	var ready, spent []string
+	if len(taken) > 0 && r.kind.HandOver != nil {
+		if ready, spent, err = r.kind.HandOver(ctx, tx, taken); err != nil {
+			return err
+		}
+	}
+	stmts := c.write(group, ready, news)
+	if len(taken) > 0 {
+		stmts = append(stmts, r.Runtime.Store.DropInterrupts(taken))
+	}
+	if empty := append(c.emptied(group), spent...); len(empty) > 0 {
+		stmts = append(stmts, r.Runtime.Store.DropLeases(empty))
+	}
+	return tx.Commit(ctx, stmts...)
+}
+
+// write returns the statements of a group. Items that are ready for another reason are
+// given back with those that are released.
+func (c *committer) write(group []*Decided, ready []string, news *News) []sqldb.Stmt {
+	r := c.runner
+	var outcomes []*Decided
+	var released []store.Held
+	var stmts []sqldb.Stmt
+	for _, d := range group {
+		switch {
+		case d.Stale && !slices.Contains(ready, d.ID):
+		case d.Stale, d.release:
+			released = append(released, d.held())
+			news.Woken(d.Queue)
+		case d.reason != nil:
+			stmts = append(stmts, r.postpone(d.held(), *d.reason, d.delay)...)
+			news.At(d.Queue, r.Runtime.Clock.Now().Add(d.delay))
+		default:
+			outcomes = append(outcomes, d)
+		}
+	}
+	if len(outcomes) > 0 {
+		stmts = append(stmts, r.kind.Write(outcomes, news)...)
+	}
+	if len(released) > 0 {
+		stmts = append(stmts, r.ready(released)...)
+	}
+	return stmts
+}
+
+// ready returns the statements that give claims back as they were.
+func (r *Runner) ready(claims []store.Held) []sqldb.Stmt {
+	if r.kind.Rows != nil {
+		return r.kind.Rows.Release(claims)
+	}
+	ids := make([]string, len(claims))
+	for i, h := range claims {
+		ids[i] = h.ID
+	}
+	return []sqldb.Stmt{r.family().Ready(ids)}
+}
+
+// postpone returns the statements that give a claim back for later, with a reason.
+func (r *Runner) postpone(claim store.Held, reason string, delay time.Duration) []sqldb.Stmt {
+	if r.kind.Rows != nil {
+		return r.kind.Rows.Postpone(claim, reason, delay)
+	}
+	return []sqldb.Stmt{r.family().Postpone(claim.ID, reason, delay, r.Runtime.Now()), r.family().Ready([]string{claim.ID})}
+}
+
+// verify locks the leases of the group and marks the outcomes whose claim is no longer
+// held. It returns the claims that were taken away. A kind that locks items has them locked
+// before leases. If the outcomes have a transaction of their own that may last, such a kind
+// locks only the items: then neither heartbeats nor other items of the lease wait for it.
+func (c *committer) verify(run func(...sqldb.Stmt) error, group []*Decided, wait time.Duration, apart bool) ([]store.Held, error) {
+	st, kind := c.runner.Runtime.Store, c.runner.kind
+	if kind.Rows != nil {
+		return nil, c.holdRows(run, group, wait)
+	}
+	var tokens []string
+	alive, taken := map[string]bool{}, map[store.Held]bool{}
+	for _, d := range group {
+		if _, known := alive[d.Token]; !known {
+			alive[d.Token] = false
+			tokens = append(tokens, d.Token)
+		}
+	}
+	stmts := st.LimitLocks(wait)
+	share := st.ShareLeases(tokens, func(token string) { alive[token] = true })
+	switch locks := kind.Lock; {
+	case locks != nil && apart:
+		stmts = append(append(stmts, locks(group, true)...), st.SeeLeases(tokens, func(token string) { alive[token] = true }))
+	case locks != nil:
+		stmts = append(append(stmts, locks(group, false)...), share)
+	default:
+		stmts = append(stmts, share)
+	}
+	stmts = append(stmts, st.Interrupted(tokens, func(h store.Held) { taken[h] = true }))
+	if kind.Verify != nil {
+		stmts = append(stmts, kind.Verify(group)...)
+	}
+	err := run(stmts...)
+	var drop []store.Held
+	for _, d := range group {
+		held := d.held()
+		if d.Taken = taken[held] || kind.Gone != nil && kind.Gone(d); d.Taken {
+			drop = append(drop, held)
+		}
+		d.Stale = !alive[d.Token] || d.Taken
+	}
+	return drop, err
+}

@@ -1,0 +1,191 @@
+package task
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/tracing"
+	"github.com/perdure/perdure/internal/work"
+	"github.com/perdure/perdure/retry"
+)
+
+// step is a decision about a task that is held: a function is run, and the task ends,
+// continues or fails. All of that is one transaction.
+type step struct {
+	// function is run with payload. Empty: none.
+	function, payload string
+	// before is true if it is the before-handler: if it accepts, the task continues.
+	before bool
+	// message is an error to be recorded.
+	message string
+	// failure is set if the attempt has failed.
+	failure *store.TaskFailure
+	// added are the functions that the sender has added.
+	added []func(*perdure.Tx) error
+
+	trace    *string  // of what the function enqueues
+	envelope Envelope // what the function has returned
+}
+
+// ends reports whether the task has done what it shall.
+func (s *step) ends() bool { return !s.before || s.envelope.ValidationFailure != "" }
+
+// messages returns the errors that are recorded with the step.
+func (s *step) messages() (all []string) {
+	if s.message != "" {
+		all = append(all, edge.Message(s.message))
+	}
+	if refusal := s.envelope.ValidationFailure; refusal != "" {
+		all = append(all, edge.Message(s.function+": "+refusal))
+	}
+	return all
+}
+
+// absentError says that a step was not committed, or may not be, because the database was
+// not there.
+type absentError struct{ error }
+
+func (e absentError) Unwrap() error { return e.error }
+
+// commit commits a step and then calls then. Steps without a function and those with a
+// quick one share a transaction with the steps of other tasks: commit does not wait for it.
+// The error is core.ErrLost if the task is not held any more.
+func (w *Worker) commit(ctx context.Context, i *work.Item, s *step, then func(error)) {
+	d := &work.Decided{Item: i, Outcome: s, Alone: true, With: s.added}
+	s.trace = tracing.Of(ctx)
+	if s.function != "" && !w.runsFunctions() {
+		d.With = append([]func(*perdure.Tx) error{func(tx *perdure.Tx) error { return w.call(ctx, tx, s) }}, s.added...)
+	}
+	alone := func() { then(w.problem(s, w.runner.CommitAlone(ctx, d))) }
+	switch {
+	case len(d.With) > 0:
+		then(w.problem(s, w.runner.CommitWith(ctx, d)))
+	case s.function != "" && !w.pace.quick(s.function):
+		alone()
+	default:
+		w.runner.Settle(*d, func(err error) {
+			switch {
+			case err == nil:
+				then(nil)
+			case errors.Is(err, work.ErrGroup):
+				i.Claim.Go(alone)
+			default:
+				i.Claim.Go(func() { then(w.problem(s, err)) })
+			}
+		})
+	}
+}
+
+// committed commits a step and waits for it.
+func (w *Worker) committed(ctx context.Context, i *work.Item, s *step) error {
+	done := make(chan error, 1)
+	w.commit(ctx, i, s, func(err error) { done <- err })
+	return <-done
+}
+
+// problem returns what the error of a commit means.
+func (w *Worker) problem(s *step, err error) error {
+	var unknown *fault.Uncertain
+	var failed *core.AdditionError
+	var raised *store.TaskFunctionError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, core.ErrLost):
+		return core.ErrLost
+	case sqldb.IsTransient(err), sqldb.IsUncertain(err), errors.As(err, &unknown):
+		return absentError{err}
+	case errors.As(err, &failed):
+		return failed.Err
+	case errors.As(err, &raised):
+		w.pace.failed(s.function)
+		return refused(raised)
+	}
+	return bare(err)
+}
+
+// call runs a function of the worker's registry, on SQLite.
+func (w *Worker) call(ctx context.Context, tx *perdure.Tx, s *step) (err error) {
+	fn := w.options.Functions[s.function]
+	switch {
+	case !functionName.MatchString(s.function):
+		return refusedf("malformed function name")
+	case fn == nil:
+		return refusedf("function %s does not exist", s.function)
+	}
+	if s.envelope, err = fn(ctx, tx, json.RawMessage(s.payload)); err != nil {
+		return fmt.Errorf("function %s: %w", s.function, err)
+	}
+	return s.envelope.check(s.function)
+}
+
+// refused marks an error that no further try mends: the function has a bad name,
+// does not exist or may not be run.
+func refused(err *store.TaskFunctionError) error {
+	switch err.Code {
+	case "22023", "42501", "42809", "42883", "3F000":
+		return retry.Stop(err)
+	}
+	return err
+}
+
+// bare removes the statement's number, which means nothing to the reader.
+func bare(err error) error {
+	var s *sqldb.StmtError
+	if errors.As(err, &s) {
+		return s.Err
+	}
+	return err
+}
+
+// pace knows which functions of the database are quick. Only these share transactions:
+// the other tasks of a group wait for each function, and it is run again alone if another
+// one fails.
+type pace struct {
+	mu      sync.Mutex
+	average map[string]time.Duration
+}
+
+// quickLimit is the longest time that a quick function takes on average.
+const quickLimit = 10 * time.Millisecond
+
+// quick reports whether a function is known to be quick.
+func (p *pace) quick(function string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	average, known := p.average[function]
+	return known && average < quickLimit
+}
+
+// took notes how long a function took.
+func (p *pace) took(function string, d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	average, known := p.average[function]
+	if !known {
+		if p.average == nil {
+			p.average = map[string]time.Duration{}
+		}
+		average = d
+	}
+	p.average[function] = average + (d-average)/8
+}
+
+// failed notes that a function failed: for a while it does not share transactions.
+func (p *pace) failed(function string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, known := p.average[function]; known {
+		p.average[function] = 2 * quickLimit
+	}
+}
