@@ -31,9 +31,10 @@ build: ## Build bin/perdure
 # when it is.
 RACE := -race -gcflags='modernc.org/...=-race=false'
 # Sixty programs are linked: without tables for a debugger, and looked at by vet once.
-# Many tests wait for a timer or a child process, so more of them run at a time than
-# there are cores.
-QUICK := -vet=off -ldflags='-s -w' -parallel 4
+# Many tests wait for a timer or a child process, so more of them, and more packages, run
+# at a time than there are cores.
+PACKAGES := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)))
+QUICK := -vet=off -ldflags='-s -w' -parallel 4 -p $(PACKAGES)
 # A program with the race detector sleeps for a second before it exits, if not told
 # otherwise. Tests start many such programs. Reports under way are still waited for.
 NO_NAP := GORACE=atexit_sleep_ms=0
@@ -48,13 +49,14 @@ MARIADB := ./fsm ./alarm ./actor ./server
 # cases of XState, one after the other; processes that are killed, and so never report a
 # race; and mutants, which write without the engine.
 PLAIN := ^Test(InterleavingsOnPostgres$$|.*Meet|.*Corpus|.*Interleaved$$|.*Kill(ed|ing)(Processes|Writers)|.*ThroughKills$$|TheCheckerCatchesEveryMutant$$)
-PLAIN_PACKAGES := ./alarm ./internal/effect ./fsm ./actor ./statechart ./internal/test/torture
+PLAIN_PACKAGES := ./alarm ./fsm ./actor ./statechart ./internal/test/torture
 # All tests of these packages: a browser in front of the server, and commands in front of
-# the API. Their concurrency is that of the server, the API and the engine, whose own tests
-# run with the detector.
-UNRACED := ./ui/uitest ./internal/cli
+# the API, whose concurrency is that of the server, the API and the engine, and the tests of
+# those run with the detector; interleavings; and documents and rules of the source, where
+# nothing runs concurrently. The longest is the first.
+UNRACED := ./ui/uitest ./internal/cli ./internal/effect ./docs ./internal/archtest ./internal/man ./deploy
 # Packages start in this order, the longest first: none is left alone at the end.
-LONGEST := ./fsm ./server ./actor ./internal/test/torture ./internal/effect ./internal/test/engine ./alarm ./task ./statechart
+LONGEST := ./fsm ./server ./actor ./internal/test/torture ./internal/test/engine ./alarm ./task ./statechart
 
 .PHONY: test
 test: deps vet gofmt ## Install what is missing, then check and test everything
@@ -65,7 +67,7 @@ tests:
 	PERDURE_TEST_ONLY=mysql go test $(QUICK) -shuffle=on -timeout 60m -skip '$(PLAIN)' $(MARIADB)
 	go test $(QUICK) -shuffle=on -timeout 60m -run '$(PLAIN)' $(PLAIN_PACKAGES)
 	go test $(QUICK) -shuffle=on -timeout 60m $(UNRACED)
-	all=$$(go list ./...) && CGO_ENABLED=1 $(NO_NAP) go test $(RACE) $(QUICK) -shuffle=on -timeout 60m -skip '$(PLAIN)' $(LONGEST) $$(echo "$$all" | grep -v $(UNRACED:.%=-e '%$$'))
+	all=$$(go list ./...) && without=$$(go list $(UNRACED)) && CGO_ENABLED=1 $(NO_NAP) go test $(RACE) $(QUICK) -shuffle=on -timeout 60m -skip '$(PLAIN)' $(LONGEST) $$(echo "$$all" | grep -vxF "$$without")
 
 .PHONY: deps
 deps: ## Install, or name, what the tests need

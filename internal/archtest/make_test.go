@@ -36,7 +36,7 @@ var testSteps = []string{
 	`PERDURE_TEST_ONLY=mysql go test -skip '$(PLAIN)' $(MARIADB)`,
 	`go test -run '$(PLAIN)' $(PLAIN_PACKAGES)`,
 	`go test $(UNRACED)`,
-	`all=$$(go list ./...) && go test $(RACE) -skip '$(PLAIN)' $(LONGEST) $$(echo "$$all" | grep -v $(UNRACED:.%=-e '%$$'))`,
+	`all=$$(go list ./...) && without=$$(go list $(UNRACED)) && go test $(RACE) -skip '$(PLAIN)' $(LONGEST) $$(echo "$$all" | grep -vxF "$$without")`,
 }
 
 var (

@@ -79,7 +79,7 @@ func (m *mariadb) arguments(dir *directory, port int) []string {
 		"--bind-address=127.0.0.1",
 		"--port=" + strconv.Itoa(port),
 		"--skip-name-resolve",
-		"--max-connections=300",
+		"--max-connections=500",
 		"--character-set-server=utf8mb4",
 		"--innodb-buffer-pool-size=64M",
 		"--innodb-log-file-size=16M",

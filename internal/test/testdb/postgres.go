@@ -69,7 +69,7 @@ func (p *postgres) arguments(dir *directory, port int) []string {
 		"-c", "listen_addresses=127.0.0.1",
 		"-c", "port=" + strconv.Itoa(port),
 		"-c", "unix_socket_directories=", // TCP only: nothing outside the directory
-		"-c", "max_connections=300",
+		"-c", "max_connections=500",
 		"-c", "shared_buffers=128MB",
 	}
 	if !p.durable {
