@@ -16,6 +16,11 @@ const (
 	StatusRetrying Status = store.StatusRetrying
 	// StatusRunning items are claimed by a worker.
 	StatusRunning Status = store.StatusRunning
+	// StatusWaiting instances wait for something else than time: Instance.WaitsFor tells for
+	// what.
+	StatusWaiting Status = store.StatusWaiting
+	// StatusNoWorker instances wait for a process that knows their definition and step.
+	StatusNoWorker Status = store.StatusNoWorker
 	// StatusDone items succeeded.
 	StatusDone Status = store.StatusDone
 	// StatusStopped instances ended with Stop.

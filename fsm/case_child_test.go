@@ -123,12 +123,12 @@ func TestCase45AChildIsCountedOnce(t *testing.T) {
 		wait := process.begin()
 		dead.await(t)
 		f.after(minute)
-		f.wantStatus(id, fsm.AwaitingChildren)
+		f.wantWait(id, fsm.ForChildren)
 		dead.release()
 		wait()
 		lost.is(t, "ends that came too late", 1)
 		f.drain()
-		f.wantStatus(id, fsm.AwaitingChildren)
+		f.wantWait(id, fsm.ForChildren)
 		f.after(time.Hour)
 		f.wantResult(id, `"0 done 1, 1 done 2"`)
 	})
@@ -160,7 +160,7 @@ func TestCase46FanOutsAreApart(t *testing.T) {
 		id := start(f, d, 0, nil)
 		f.drain()
 		f.after(time.Hour) // the slow one of the first round ends: it is not counted for the second
-		f.wantStatus(id, fsm.AwaitingChildren)
+		f.wantWait(id, fsm.ForChildren)
 		f.after(time.Hour)
 		f.wantStatus(id, fsm.Done)
 		want := []any{"", "0 done 10, 1 stopped two, 2 running", "0 done 40"}

@@ -163,7 +163,7 @@ func TestCase05TheHandlerMayReturnAnyOutcome(t *testing.T) {
 		}{
 			"next":   {func(r run) fsm.Outcome { return r.Next("end") }, fsm.Done},
 			"replay": {func(r run) fsm.Outcome { return r.Replay(time.Hour) }, fsm.Retrying},
-			"await":  {func(r run) fsm.Outcome { return r.Await("x").Then("end") }, fsm.AwaitingSignal},
+			"await":  {func(r run) fsm.Outcome { return r.Await("x").Then("end") }, fsm.Waiting},
 			"spawn":  {func(r run) fsm.Outcome { return r.Spawn(fsm.ChildOf(leaf, 1, nil)).Then("end") }, fsm.Done},
 			"done":   {func(r run) fsm.Outcome { return r.Done("saved") }, fsm.Done},
 			"stop":   {func(r run) fsm.Outcome { return r.Stop("given up") }, fsm.Stopped},

@@ -99,7 +99,7 @@ func TestDispatchersDriveMachines(t *testing.T) {
 			alarm.Start()
 			defer func() { enginetest.NoError(t, alarm.Stop(enginetest.Context(t))) }()
 			id := start(f, d, 0, nil)
-			enginetest.Eventually(t, "it waits", func() bool { return f.get(id).Status == fsm.AwaitingSignal })
+			enginetest.Eventually(t, "it waits", func() bool { return f.get(id).WaitsFor == fsm.ForSignal })
 			f.send(id, "go", nil)
 			if got := f.ends(id, fsm.Done); string(got.Result) != "true" {
 				t.Errorf("timed out: %s", got.Result)

@@ -44,7 +44,7 @@ func TestCase11AStaleOutcomeIsDropped(t *testing.T) {
 			slow.release()
 			wait()
 			after := f.get(id)
-			if before.Status != fsm.AwaitingSignal || string(after.State) != "2" || after.Status != before.Status || after.Error != before.Error {
+			if before.WaitsFor != fsm.ForSignal || string(after.State) != "2" || after.Status != before.Status || after.Error != before.Error {
 				t.Errorf("%s: the instance was %+v, is %+v", kind, before, after)
 			}
 			lost.is(t, kind+": stale outcomes", 1)
@@ -121,7 +121,7 @@ func TestCase13AStaleEndHasNoSideEffects(t *testing.T) {
 		first.release()
 		wait()
 		lost.is(t, "stale outcomes", 1)
-		f.wantStatus(id, fsm.AwaitingChildren)
+		f.wantWait(id, fsm.ForChildren)
 		f.wantStatus(kid, fsm.Running)
 		f.wantRows("signals", 1)
 		if n := f.db.Int(t, "select pending from "+f.table("barriers")); n != 2 {
@@ -129,7 +129,7 @@ func TestCase13AStaleEndHasNoSideEffects(t *testing.T) {
 		}
 		second.release()
 		again()
-		f.wantStatus(id, fsm.AwaitingChildren)
+		f.wantWait(id, fsm.ForChildren)
 		f.after(time.Hour)
 		f.wantResult(id, "0")
 	})

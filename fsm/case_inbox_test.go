@@ -33,7 +33,7 @@ func TestCase33OtherSignalsStayInTheInbox(t *testing.T) {
 		if n := f.drain(); n != 0 {
 			t.Errorf("a signal that nobody waits for woke %d", n)
 		}
-		f.wantStatus(id, fsm.AwaitingSignal)
+		f.wantWait(id, fsm.ForSignal)
 		f.wantRows("signals", 1)
 		f.send(id, "b", nil)
 		f.drain()
@@ -110,7 +110,7 @@ func TestKeptSignalsAreGivenWithTheNewOnes(t *testing.T) {
 		f.drain()
 		f.send(id, "a", nil)
 		f.drain()
-		f.wantStatus(id, fsm.AwaitingSignal)
+		f.wantWait(id, fsm.ForSignal)
 		f.send(id, "b", nil)
 		f.drain()
 		f.wantResult(id, "[2,0,0]")
@@ -159,7 +159,7 @@ func TestCase35AnEventLoopHandlesEachSignalOnce(t *testing.T) {
 		if diff := cmp.Diff([]string{"0", "1", "2", "3", "4"}, handled); diff != "" {
 			t.Errorf("handled (-want +got):\n%s", diff)
 		}
-		f.wantStatus(id, fsm.AwaitingSignal)
+		f.wantWait(id, fsm.ForSignal)
 		f.wantRows("signals", 0)
 	})
 }

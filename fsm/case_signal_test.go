@@ -92,7 +92,7 @@ func TestCase32ASignalIsSeenOnceWheneverItComes(t *testing.T) {
 				t.Errorf("%s: %s", got.Status, got.Error)
 			}
 		}
-		f.wantStatus(runnable, fsm.AwaitingSignal)
+		f.wantWait(runnable, fsm.ForSignal)
 		f.wantRows("signals", 0)
 	})
 }
@@ -278,7 +278,7 @@ func TestCase41ASignalRacesTheTimeout(t *testing.T) {
 			f.drain()
 			f.after(time.Minute)
 			for _, s := range started {
-				f.wantStatus(s.ID, fsm.AwaitingSignal)
+				f.wantWait(s.ID, fsm.ForSignal)
 				if n := runs.of(s.ID); n != 1 {
 					t.Errorf("it was woken %d times", n)
 				}
@@ -350,7 +350,7 @@ func TestASignalIsPartOfItsUnit(t *testing.T) {
 		})
 		enginetest.Is(t, err, sorry)
 		f.drain()
-		f.wantStatus(id, fsm.AwaitingSignal)
+		f.wantWait(id, fsm.ForSignal)
 		f.wantRows("signal_keys", 0)
 		err = f.eng.Update(t.Context(), func(tx *perdure.Tx) error {
 			for range 3 {

@@ -145,7 +145,7 @@ func TestACancelledInstanceWaitsForItsTurn(t *testing.T) {
 		f.drain()
 		enginetest.NoError(f.t, f.Cancel(f.t.Context(), second, "no"))
 		f.drain()
-		f.wantStatus(second, fsm.Queued)
+		f.wantWait(second, fsm.ForTurn)
 		f.send(first, "go", nil)
 		f.drain()
 		f.wantResult(second, `"3 true no 0 0 false"`)

@@ -97,6 +97,14 @@ func (f *fixture) wantStatus(id string, want fsm.Status) {
 	}
 }
 
+// wantWait checks what an instance waits for.
+func (f *fixture) wantWait(id string, want fsm.Reason) {
+	f.t.Helper()
+	if got := f.get(id); got.Status != fsm.Waiting || got.WaitsFor != want {
+		f.t.Errorf("instance is %s %s (%s), want waiting %s", got.Status, got.WaitsFor, got.Error, want)
+	}
+}
+
 func (f *fixture) send(id, name string, payload any) {
 	f.t.Helper()
 	if _, err := fsm.Send(f.t.Context(), f.eng, id, name, payload, nil); err != nil {
@@ -170,7 +178,7 @@ func TestOrderFulfilment(t *testing.T) {
 		f.wantStatus(id, fsm.Retrying)
 		f.after(time.Minute)
 		f.after(time.Minute)
-		f.wantStatus(id, fsm.AwaitingSignal)
+		f.wantWait(id, fsm.ForSignal)
 		f.send(id, "paid", map[string]int{"amount": 42})
 		f.drain()
 		want := `["charge 3","confirm","ship after 1 signals, timed out false","child 0 is done 10",` +
@@ -211,10 +219,10 @@ func TestPartitionRunsInOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		ids[3], ids[4] = started[0].ID, started[1].ID
-		f.wantStatus(ids[4], fsm.Queued)
+		f.wantWait(ids[4], fsm.ForTurn)
 		f.drain()
 		f.wantStatus(ids[1], fsm.Scheduled)
-		f.wantStatus(ids[2], fsm.Queued)
+		f.wantWait(ids[2], fsm.ForTurn)
 		f.after(time.Minute)
 		if diff := cmp.Diff([]int{0, 1, 2, 3, 4}, order); diff != "" {
 			t.Errorf("order (-want +got):\n%s", diff)
@@ -279,7 +287,7 @@ func TestCancelCascades(t *testing.T) {
 		f.register(parent, child)
 		id := start(f, parent, 0, nil)
 		f.drain()
-		f.wantStatus(id, fsm.AwaitingChildren)
+		f.wantWait(id, fsm.ForChildren)
 		if err := f.Cancel(t.Context(), id, "not wanted"); err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,7 @@ func (f *fixture) handled(name string) int {
 		enginetest.NoError(f.t, err)
 		for _, i := range page {
 			counted, n := i.Result, 0
-			if i.Status == fsm.AwaitingSignal {
+			if i.WaitsFor == fsm.ForSignal {
 				counted = i.State
 			}
 			if json.Unmarshal(counted, &n) == nil {

@@ -20,8 +20,10 @@ type Instance struct {
 	Step       string
 	State      json.RawMessage
 	Status     Status
-	Queue      string
-	Priority   perdure.Priority
+	// WaitsFor is set if the status is Waiting.
+	WaitsFor Reason
+	Queue    string
+	Priority perdure.Priority
 	// Attempt counts the runs of the current step from 1, up to the run that is in
 	// progress or comes next. Failures is the number of runs that failed, Crashes the
 	// number of crashes.
@@ -133,7 +135,7 @@ func (m *Machines) Wait(ctx context.Context, id string) (Instance, error) {
 
 func view(v store.InstanceView) Instance {
 	i := Instance{
-		ID: v.ID, Definition: v.FSM, Version: v.Version, Step: v.Step, State: json.RawMessage(v.State), Status: Status(v.Status), Queue: v.Queue,
+		ID: v.ID, Definition: v.FSM, Version: v.Version, Step: v.Step, State: json.RawMessage(v.State), Status: Status(v.Status), WaitsFor: Reason(v.WaitsFor), Queue: v.Queue,
 		Priority: perdure.Priority(v.Priority), Attempt: v.Attempt + 1, Failures: v.Failures, Crashes: v.Crashes, Parent: text(v.Parent), Partition: text(v.Partition),
 		Unique: text(v.UniqueKey), Error: text(v.Error), Created: v.Created.UTC(), Due: v.Due.UTC(), Deadline: utc(v.Deadline), Finished: utc(v.Finished),
 		Unreceived: v.Unreceived, CancelReason: text(v.CancelReason), OnCancel: text(v.CancelStep),

@@ -123,7 +123,7 @@ func TestDeleteRemovesOneInstanceThatHasEnded(t *testing.T) {
 		enginetest.As[*fault.Invalid](t, f.Delete(t.Context(), "x"))
 		refused(t, f.Delete(t.Context(), live), false)
 		f.wantStatus(other, fsm.Failed)
-		f.wantStatus(live, fsm.AwaitingSignal)
+		f.wantWait(live, fsm.ForSignal)
 		again, err := fsm.Start(t.Context(), f.eng, stopping, 1, &fsm.StartOptions{Unique: "k", UniqueScope: fsm.Always})
 		enginetest.NoError(t, err)
 		if again.Duplicate {

@@ -43,7 +43,7 @@ func TestTheRestOfAFanOutIsCancelled(t *testing.T) {
 				id, spared := start(f, d, 0, nil), start(f, other, 0, nil)
 				f.drain()
 				f.after(time.Minute)
-				f.wantStatus(id, fsm.AwaitingSignal)
+				f.wantWait(id, fsm.ForSignal)
 				children, _, err := f.List(t.Context(), fsm.Filter{Parent: id}, "", 0)
 				enginetest.NoError(t, err)
 				ends := map[fsm.Status]int{}
@@ -53,7 +53,7 @@ func TestTheRestOfAFanOutIsCancelled(t *testing.T) {
 				if ends[fsm.Cancelled] != 2 || ends[fsm.Done] != 1 {
 					t.Errorf("children are %v, want 2 cancelled and 1 done", ends)
 				}
-				f.wantStatus(spared, fsm.AwaitingChildren)
+				f.wantWait(spared, fsm.ForChildren)
 				f.wantRows("tree_ends", 0)
 				f.send(id, "go", nil)
 				f.drain()

@@ -48,7 +48,7 @@ func TestRetryOfAWaitWaitsAgain(t *testing.T) {
 				confirmed, silent := start(f, d, 0, options), start(f, d, 0, &fsm.StartOptions{Deadline: options.Deadline})
 				for _, id := range []string{confirmed, silent} {
 					f.drain()
-					f.wantStatus(id, fsm.AwaitingSignal)
+					f.wantWait(id, fsm.ForSignal)
 				}
 				end(f, confirmed)
 				if how == "cancelled" {
@@ -59,12 +59,12 @@ func TestRetryOfAWaitWaitsAgain(t *testing.T) {
 				for _, id := range []string{confirmed, silent} {
 					enginetest.NoError(t, f.Retry(t.Context(), id))
 					f.drain()
-					f.wantStatus(id, fsm.AwaitingSignal)
+					f.wantWait(id, fsm.ForSignal)
 				}
 				f.send(confirmed, "confirmed", nil)
 				f.after(46 * time.Hour)
 				f.wantResult(confirmed, `"a customer after 1 signals"`)
-				f.wantStatus(silent, fsm.AwaitingSignal)
+				f.wantWait(silent, fsm.ForSignal)
 				f.after(2 * time.Hour)
 				f.wantResult(silent, `"never confirmed"`)
 				t.Logf("%s, %s", how, where)
@@ -88,11 +88,11 @@ func TestRetryOfAWaitBehindAnotherHeadWaitsAgain(t *testing.T) {
 		f.drain()
 		enginetest.NoError(t, f.Retry(t.Context(), first))
 		f.drain()
-		f.wantStatus(first, fsm.Queued)
+		f.wantWait(first, fsm.ForTurn)
 		f.send(second, "confirmed", nil)
 		f.drain()
 		f.wantStatus(second, fsm.Done)
-		f.wantStatus(first, fsm.AwaitingSignal)
+		f.wantWait(first, fsm.ForSignal)
 		f.send(first, "confirmed", nil)
 		f.drain()
 		f.wantResult(first, `"a customer after 1 signals"`)
@@ -142,7 +142,7 @@ func TestRetryRestoresTheRestOfTheDeadline(t *testing.T) {
 		f.clock.Advance(10 * time.Hour)
 		enginetest.NoError(t, f.Retry(t.Context(), id))
 		f.after(119 * time.Minute)
-		f.wantStatus(id, fsm.AwaitingSignal)
+		f.wantWait(id, fsm.ForSignal)
 		f.after(time.Minute)
 		f.wantStatus(id, fsm.Failed)
 	})

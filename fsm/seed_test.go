@@ -325,7 +325,7 @@ func TestAChildHasItsVersion(t *testing.T) {
 		f.register(d, second)
 		id := start(f, d, 0, nil)
 		f.drain()
-		f.wantStatus(id, fsm.AwaitingChildren)
+		f.wantWait(id, fsm.ForChildren)
 		f.after(5 * time.Second)
 		f.wantResult(id, fmt.Sprintf("%q", "0 done 2"))
 	})

@@ -1,6 +1,9 @@
 package fsm
 
-import "github.com/perdure/perdure"
+import (
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
 
 // Status is the status of an instance.
 type Status = perdure.Status
@@ -14,13 +17,10 @@ const (
 	Running = perdure.StatusRunning
 	// Retrying instances wait for another attempt of a step that failed.
 	Retrying = perdure.StatusRetrying
-	// AwaitingSignal and AwaitingChildren instances are parked.
-	AwaitingSignal   Status = "awaiting_signal"
-	AwaitingChildren Status = "awaiting_children"
-	// Queued instances wait for their turn in a partition.
-	Queued Status = "queued"
+	// Waiting instances wait for something else than time: see Instance.WaitsFor.
+	Waiting = perdure.StatusWaiting
 	// NoWorker instances wait for a process that knows their definition and step.
-	NoWorker Status = "no_worker"
+	NoWorker = perdure.StatusNoWorker
 	// The instance has ended. Done and Stopped are the ends that a step chooses:
 	// with Done and with Stop. A Failed instance gave up: its attempts are
 	// exhausted, its error handler failed, or its deadline passed. A Quarantined
@@ -31,4 +31,17 @@ const (
 	Failed      = perdure.StatusFailed
 	Cancelled   = perdure.StatusCancelled
 	Quarantined = perdure.StatusQuarantined
+)
+
+// Reason tells what a Waiting instance waits for.
+type Reason string
+
+// The reasons.
+const (
+	// ForSignal: a signal, or the end of its time limit.
+	ForSignal Reason = store.WaitsForSignal
+	// ForChildren: the ends of its children.
+	ForChildren Reason = store.WaitsForChildren
+	// ForTurn: an earlier instance with the same partition key.
+	ForTurn Reason = store.WaitsForTurn
 )

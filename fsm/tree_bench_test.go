@@ -45,7 +45,7 @@ func treeBeside(b *testing.B, n int) {
 	enginetest.NoError(b, err)
 	enginetest.Eventually(b, "the root waits for its children", func() bool {
 		instance, err := machines.Get(b.Context(), started.ID)
-		return err == nil && instance.Status == fsm.AwaitingChildren
+		return err == nil && instance.WaitsFor == fsm.ForChildren
 	})
 	for _, text := range []string{
 		`insert into perdure.instances (id, fsm, version, step, state, queue, priority, parent_id, parent_fanout, ordinal, due_at, created_at)

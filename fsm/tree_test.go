@@ -201,7 +201,7 @@ func TestOneDeadlineThatFailsHoldsUpNoOther(t *testing.T) {
 			})
 			return found
 		})
-		f.wantStatus(ids[2], fsm.AwaitingSignal)
+		f.wantWait(ids[2], fsm.ForSignal)
 		f.db.Exec(t, permit)
 		enginetest.Eventually(t, "the last one ends", func() bool { f.drain(); return f.get(ids[2]).Status == fsm.Failed })
 	})

@@ -27,7 +27,7 @@ func (Conformance) CancelRunsTheCancelStepBehindHTTP(t *testing.T, db enginetest
 	e.know(t, stored.Generated)
 	paid, cancelled, terminated := f.start(t, "order", "{}"), f.start(t, "order", "{}"), f.start(t, "order", "{}")
 	for _, id := range []string{paid, cancelled, terminated} {
-		f.status(t, id, fsm.AwaitingSignal)
+		f.status(t, id, fsm.Waiting)
 	}
 	_, err = fsm.Send(t.Context(), f.eng, paid, "paid", nil, nil)
 	enginetest.NoError(t, err)

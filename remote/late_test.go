@@ -30,7 +30,7 @@ func (Conformance) SignalThatArrivesDuringTheLastStepIsReceived(t *testing.T, db
 	})
 	f.put(t, e, "begin", "end")
 	id := f.start(t, "order", "null")
-	f.status(t, id, fsm.AwaitingSignal)
+	f.status(t, id, fsm.Waiting)
 	_, err := fsm.Send(t.Context(), f.eng, id, "paid", nil, nil)
 	enginetest.NoError(t, err)
 	end := f.ended(t, id)

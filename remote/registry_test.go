@@ -38,7 +38,7 @@ func (Conformance) EndpointAndSecretChangeForInstancesThatRun(t *testing.T, db e
 	old := serve(t, func(remote.Context) any { return answer{"outcome": "await", "signals": []string{"go"}, "step": "last"} })
 	f.put(t, old, "first", "last")
 	id := f.start(t, "order", "{}")
-	f.status(t, id, fsm.AwaitingSignal)
+	f.status(t, id, fsm.Waiting)
 	fresh := serve(t, done)
 	d := definition(fresh, "first", "last")
 	d.Secrets = []string{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}
@@ -75,7 +75,7 @@ func (Conformance) InstancesOfARemovedDefinitionWaitForIt(t *testing.T, db engin
 	})
 	f.put(t, e, "first", "last")
 	id := f.start(t, "order", "{}")
-	f.status(t, id, fsm.AwaitingSignal)
+	f.status(t, id, fsm.Waiting)
 	enginetest.NoError(t, f.Delete(t.Context(), "order", 1))
 	_, err := fsm.Send(t.Context(), f.eng, id, "go", nil, nil)
 	enginetest.NoError(t, err)

@@ -48,7 +48,7 @@ func (Conformance) EveryOutcomeLeadsOn(t *testing.T, db enginetest.Database) {
 	items.know(t, stored.Generated)
 
 	id := f.start(t, "order", `{"n":1}`)
-	f.status(t, id, fsm.AwaitingSignal)
+	f.status(t, id, fsm.Waiting)
 	_, err = fsm.Send(t.Context(), f.eng, id, "paid", answer{"amount": 42}, nil)
 	enginetest.NoError(t, err)
 	end := f.ended(t, id)

@@ -40,7 +40,7 @@ func (f *fixture) reaches(id, status string) {
 func (Flows) AnInstanceIsStartedSignalledAndDone(t *testing.T, db enginetest.Database) {
 	f := started(t, db)
 	id := f.start(object{"amount": 42})
-	f.reaches(id, "awaiting_signal")
+	f.reaches(id, "waiting")
 	f.want(http.StatusCreated, http.MethodPost, "/v1/instances/"+id+"/signals", object{"name": "approved", "payload": object{"by": "ada"}, "key": "1"})
 	end := f.ended(id)
 	if end.text("status") != "done" || fmt.Sprint(end["result"]) != "map[paid:42]" || end.text("finished_at") == "" {
@@ -86,8 +86,8 @@ func (Flows) AFailedInstanceIsFoundAndRetried(t *testing.T, db enginetest.Databa
 func (Flows) AnInstanceIsCancelled(t *testing.T, db enginetest.Database) {
 	f := started(t, db)
 	one, two := f.start(object{"amount": 1}), f.start(object{"amount": 2})
-	f.reaches(one, "awaiting_signal")
-	f.reaches(two, "awaiting_signal")
+	f.reaches(one, "waiting")
+	f.reaches(two, "waiting")
 	f.want(http.StatusOK, http.MethodPost, "/v1/instances/"+one+"/cancel", object{"reason": "changed my mind"})
 	f.want(http.StatusConflict, http.MethodPost, "/v1/instances/"+one+"/cancel", nil)
 	if end := f.ended(one); end.text("status") != "cancelled" || end.text("error") != "changed my mind" {
@@ -127,7 +127,7 @@ func (Flows) AnIdempotencyKeyMakesARepeatHarmless(t *testing.T, db enginetest.Da
 func (Flows) AKeyIsFreeAfterAFailure(t *testing.T, db enginetest.Database) {
 	f := started(t, db)
 	id := f.start(object{"amount": 1})
-	f.reaches(id, "awaiting_signal")
+	f.reaches(id, "waiting")
 	f.want(http.StatusConflict, http.MethodPost, "/v1/instances/"+id+"/retry", nil, "Idempotency-Key", "b")
 	if n := db.Rows(t, "perdure", "idempotency"); n != 0 {
 		t.Errorf("%d keys after a failure", n)

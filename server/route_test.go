@@ -100,8 +100,8 @@ func (v tour) machines() {
 	v.want(http.StatusOK, http.MethodPut, "/v1/definitions/far", remote)
 	v.want(http.StatusNoContent, http.MethodDelete, "/v1/definitions/far?version=1", nil)
 	id := v.start(object{"amount": 1})
-	v.reaches(id, "awaiting_signal")
-	v.get("/v1/instances?status=awaiting_signal&definition=order")
+	v.reaches(id, "waiting")
+	v.get("/v1/instances?status=waiting&waits_for=signal&definition=order")
 	for _, part := range []string{"", "/children", "/signals", "/history", "/wait?timeout=0s"} {
 		v.get("/v1/instances/" + id + part)
 	}
@@ -139,7 +139,7 @@ func (v tour) schedules() {
 		v.Errorf("ticks of no date: %v", told)
 	}
 	fired := v.post(path+"/fire", nil)
-	v.reaches(fired.text("id"), "awaiting_signal")
+	v.reaches(fired.text("id"), "waiting")
 	v.post(path+"/pause", nil)
 	if v.get(path)["paused"] != true {
 		v.Error("it is not paused")

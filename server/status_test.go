@@ -16,7 +16,7 @@ import (
 // has the valid words and the new one.
 func (Flows) AnOldStatusIsRefusedWithTheNewWord(t *testing.T, db enginetest.Database) {
 	f := open(t, db, nil)
-	instances := map[string]string{"runnable": "ready", "executing": "running", "unrouted": "no_worker", "ended": "finished"}
+	instances := map[string]string{"runnable": "ready", "executing": "running", "unrouted": "no_worker", "ended": "finished", "awaiting_signal": "waiting", "awaiting_children": "waiting", "queued": "waiting"}
 	waiting, others := map[string]string{"pending": "scheduled, ready or retrying", "processing": "running"}, map[string]string{"completed": "done"}
 	for old, word := range waiting {
 		others[old] = word

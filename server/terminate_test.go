@@ -29,7 +29,7 @@ func trips() *fsm.Definition[order] {
 func (f *fixture) trip() string {
 	f.Helper()
 	id := f.want(http.StatusCreated, http.MethodPost, "/v1/instances", object{"definition": "trip"}).text("id")
-	f.reaches(id, "awaiting_signal")
+	f.reaches(id, "waiting")
 	return "/v1/instances/" + id
 }
 

@@ -79,7 +79,7 @@ func takeOrder(ctx context.Context, registry *remote.Registry, eng *perdure.Engi
 	if err != nil {
 		return errors.Join(err, stop(python))
 	}
-	if err := await(ctx, machines, started.ID, out, fsm.AwaitingSignal); err != nil {
+	if err := await(ctx, machines, started.ID, out, fsm.Waiting); err != nil {
 		return errors.Join(err, stop(python))
 	}
 	// While the order waits, its program may come and go, and move.

@@ -19,7 +19,7 @@ func TestAnOrderInPython(t *testing.T) {
 	if err := run(t.Context(), ".", &out); err != nil {
 		t.Fatal(err)
 	}
-	want := "pack: awaiting_signal\nclose: done {\"paid\":4200,\"packed\":[\"LAMP\",\"DESK\"],\"attempts\":2}\n"
+	want := "pack: waiting\nclose: done {\"paid\":4200,\"packed\":[\"LAMP\",\"DESK\"],\"attempts\":2}\n"
 	if out.String() != want {
 		t.Errorf("got:\n%s\nwant:\n%s", out.String(), want)
 	}

@@ -20,7 +20,8 @@ type Instance struct {
 	Definition string          `json:"definition"`
 	Version    int             `json:"version"`
 	Step       string          `json:"step"`
-	Status     fsm.Status      `json:"status" enum:"scheduled,ready,running,retrying,awaiting_signal,awaiting_children,queued,no_worker,done,stopped,failed,cancelled,quarantined"`
+	Status     fsm.Status      `json:"status" enum:"scheduled,ready,running,retrying,waiting,no_worker,done,stopped,failed,cancelled,quarantined"`
+	WaitsFor   fsm.Reason      `json:"waits_for,omitempty" enum:"signal,children,turn" doc:"What a waiting instance waits for: a signal, its children, or its turn in its partition."`
 	State      json.RawMessage `json:"state,omitempty" doc:"Not in lists."`
 	Queue      string          `json:"queue"`
 	Priority   Priority        `json:"priority"`
@@ -55,7 +56,7 @@ type ChildrenCount struct {
 
 func showInstance(i fsm.Instance) Instance {
 	return Instance{
-		ID: i.ID, Definition: i.Definition, Version: i.Version, Step: i.Step, Status: i.Status, State: i.State, Queue: i.Queue, Priority: Priority(i.Priority),
+		ID: i.ID, Definition: i.Definition, Version: i.Version, Step: i.Step, Status: i.Status, WaitsFor: i.WaitsFor, State: i.State, Queue: i.Queue, Priority: Priority(i.Priority),
 		Attempt: i.Attempt, Failures: i.Failures, Crashes: i.Crashes, Parent: i.Parent, Partition: i.Partition, UniqueKey: i.Unique, Result: i.Result, Error: i.Error,
 		CreatedAt: Time(i.Created), DueAt: Time(i.Due), DeadlineAt: Time(i.Deadline), FinishedAt: Time(i.Finished), Unreceived: i.Unreceived,
 		CancelReason: i.CancelReason, OnCancel: i.OnCancel,
@@ -89,7 +90,8 @@ func (a *API) registerInstances() {
 // InstanceMatch narrows a list of instances.
 type InstanceMatch struct {
 	Definition string       `query:"definition" json:"definition,omitempty" maxLength:"128"`
-	Status     []fsm.Status `query:"status" json:"status,omitempty" enum:"live,finished,scheduled,ready,running,retrying,awaiting_signal,awaiting_children,queued,no_worker,done,stopped,failed,cancelled,quarantined" doc:"Of these statuses; live and finished stand for all of their kind."`
+	Status     []fsm.Status `query:"status" json:"status,omitempty" enum:"live,finished,scheduled,ready,running,retrying,waiting,no_worker,done,stopped,failed,cancelled,quarantined" doc:"Of these statuses; live and finished stand for all of their kind."`
+	WaitsFor   fsm.Reason   `query:"waits_for" json:"waits_for,omitempty" enum:"signal,children,turn" doc:"The waiting instances that wait for this."`
 	Step       string       `query:"step" json:"step,omitempty" maxLength:"128"`
 	Queue      string       `query:"queue" json:"queue,omitempty" maxLength:"128"`
 	Parent     string       `query:"parent" json:"parent,omitempty" maxLength:"36"`
@@ -97,11 +99,11 @@ type InstanceMatch struct {
 }
 
 func (m InstanceMatch) narrows() bool {
-	return m.Definition+m.Step+m.Queue+m.Parent+m.UniqueKey != "" || len(m.Status) > 0
+	return m.Definition+m.Step+m.Queue+m.Parent+m.UniqueKey+string(m.WaitsFor) != "" || len(m.Status) > 0
 }
 
 func (m InstanceMatch) filter() inspect.Instances {
-	return inspect.Instances{FSM: m.Definition, Statuses: m.Status, Step: m.Step, Queue: m.Queue, Parent: m.Parent, UniqueKey: m.UniqueKey}
+	return inspect.Instances{FSM: m.Definition, Statuses: m.Status, WaitsFor: m.WaitsFor, Step: m.Step, Queue: m.Queue, Parent: m.Parent, UniqueKey: m.UniqueKey}
 }
 
 type instanceFilter struct {
@@ -154,7 +156,7 @@ func (a *API) getInstance(ctx context.Context, in *ByID) (*One[Instance], error)
 		return nil, err
 	}
 	shown := showInstance(i)
-	if (i.Status == fsm.AwaitingSignal || i.Status == fsm.AwaitingChildren) && a.rt.Store.Inspects() {
+	if (i.WaitsFor == fsm.ForSignal || i.WaitsFor == fsm.ForChildren) && a.rt.Store.Inspects() {
 		w, err := a.inspect.Wait(ctx, in.ID)
 		if err != nil {
 			return nil, err
@@ -325,7 +327,7 @@ func lastEvents(i fsm.Instance) []Event {
 	case i.Status.Finished():
 		now.At, now.Outcome, now.Detail = Time(i.Finished), string(i.Status), ""
 		return []Event{now}
-	case i.Status == fsm.AwaitingSignal || i.Status == fsm.AwaitingChildren:
+	case i.WaitsFor == fsm.ForSignal || i.WaitsFor == fsm.ForChildren:
 		now.Outcome = "await"
 	}
 	events := []Event{now}

@@ -12,6 +12,7 @@ import (
 // renamed are the words of statuses that earlier versions had, and the words for them now.
 var renamed = map[string]string{
 	"runnable": "ready", "executing": "running", "unrouted": "no_worker", "ended": "finished",
+	"awaiting_signal": "waiting", "awaiting_children": "waiting", "queued": "waiting",
 	"pending": "scheduled, ready or retrying", "processing": "running", "completed": "done",
 }
 

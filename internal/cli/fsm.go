@@ -68,7 +68,7 @@ func describeInstance(w io.Writer, i api.Instance) {
 	rows := [][]string{
 		{"definition", plain(fmt.Sprintf("%s version %d", i.Definition, i.Version))},
 		{"id", i.ID},
-		{"status", string(i.Status)},
+		{"status", statusText(i)},
 		{"step", plain(i.Step)},
 		{"attempt", fmt.Sprint(i.Attempt)},
 		{"failures", fmt.Sprint(i.Failures)},
@@ -221,4 +221,12 @@ func definitionRows(d api.Definition) (rows [][]string) {
 		rows = append(rows, []string{plain(d.Name), fmt.Sprint(v.Version), plain(v.Queue), plain(strings.Join(steps, ", ")), plain(v.OnCancel)})
 	}
 	return rows
+}
+
+// statusText returns the status of an instance, and what it waits for.
+func statusText(i api.Instance) string {
+	if i.WaitsFor == "" {
+		return string(i.Status)
+	}
+	return string(i.Status) + " for " + string(i.WaitsFor)
 }

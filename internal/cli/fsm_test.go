@@ -90,7 +90,7 @@ func checkFSM(t *testing.T, dsn string) {
 	run(t, "fsm", "retry", id, "--dsn", dsn).wantError(t, exitConflict, "is not finished")
 	run(t, "fsm", "cancel", id, "--reason", "too late", "--dsn", dsn).want(t, 0, "cancelled")
 	serve(t, dsn)
-	run(t, "fsm", "show", id, "--dsn", dsn).want(t, 0, "awaiting_signal", "cancel step    lock", "cancel reason  too late")
+	run(t, "fsm", "show", id, "--dsn", dsn).want(t, 0, "waiting for signal", "cancel step    lock", "cancel reason  too late")
 	if shown := run(t, "fsm", "show", id, "--json", "--dsn", dsn).decode(t); shown["cancel_reason"] != "too late" || shown["on_cancel"] != "lock" {
 		t.Errorf("shown: %v", shown)
 	}

@@ -64,8 +64,15 @@ func TestPagesHaveEveryInstanceOnce(t *testing.T) {
 	each(t, func(t *testing.T, i *inspect.Inspector, _ enginetest.Database) {
 		const unfinished = few / 10
 		want := map[fsm.Status]int{
-			"": few, inspect.Live: unfinished, inspect.Finished: few - unfinished, fsm.Failed: 89, fsm.Cancelled: 90, fsm.Done: few - unfinished - 89 - 90, fsm.AwaitingSignal: few / 20,
-			fsm.Scheduled: few / 100, fsm.Ready: few/20 - few/100, fsm.Quarantined: 0, fsm.Queued: 0,
+			"": few, inspect.Live: unfinished, inspect.Finished: few - unfinished, fsm.Failed: 89, fsm.Cancelled: 90, fsm.Done: few - unfinished - 89 - 90, fsm.Waiting: few / 20,
+			fsm.Scheduled: few / 100, fsm.Ready: few/20 - few/100, fsm.Quarantined: 0,
+		}
+		for reason, n := range map[fsm.Reason]int{fsm.ForSignal: few / 20, fsm.ForChildren: 0, fsm.ForTurn: 0} {
+			found, _, err := i.CountInstances(t.Context(), inspect.Instances{WaitsFor: reason})
+			enginetest.NoError(t, err)
+			if found != n {
+				t.Errorf("%d instances wait for %s, want %d", found, reason, n)
+			}
 		}
 		for status, n := range want {
 			got := walked(t, string(status), func(cursor string) ([]string, string, error) {
@@ -177,7 +184,7 @@ func TestForgedCursorsAreRefused(t *testing.T) {
 		for _, text := range []string{"!", "{", `{"i":"x"}`, `{"i":"'; drop table x"}`, `{"k":"\u0000"}`, `[]`, `{"g":-1}`, `{"instances":{"i":"x"}}`, `{"hooks":{"i":"h2"}}`} {
 			cursor := base64.RawURLEncoding.EncodeToString([]byte(text))
 			var invalid *fault.Invalid
-			_, _, err := i.Instances(t.Context(), inspect.Instances{Statuses: only(fsm.Queued)}, cursor, 5)
+			_, _, err := i.Instances(t.Context(), inspect.Instances{Statuses: only(fsm.Waiting)}, cursor, 5)
 			ofDead := strings.Contains(text, `s":{`)
 			if !ofDead && !errors.As(err, &invalid) {
 				t.Errorf("instances after %s: %v", text, err)

@@ -20,7 +20,9 @@ import (
 type Instances struct {
 	FSM, Queue, Parent, Step string
 	// Statuses are those of the instances; Live and Finished stand for many.
-	Statuses  []fsm.Status
+	Statuses []fsm.Status
+	// WaitsFor narrows to waiting instances that wait for this.
+	WaitsFor  fsm.Reason
 	UniqueKey string
 }
 
@@ -40,7 +42,7 @@ func decodePosition(cursor string) (at position, err error) {
 // places are where the instances of a stage are, by their id.
 var places = map[fsm.Status]store.Place{
 	"": store.EveryPlace, Finished: store.EndedPlace, fsm.Done: store.DonePlace, fsm.Failed: store.DeadPlace, fsm.Quarantined: store.DeadPlace,
-	fsm.Cancelled: store.CancelledPlace, fsm.Stopped: store.StoppedPlace, fsm.AwaitingSignal: store.WaitingPlace, fsm.AwaitingChildren: store.BarrierPlace,
+	fsm.Cancelled: store.CancelledPlace, fsm.Stopped: store.StoppedPlace, stageSignal: store.WaitingPlace, stageChildren: store.BarrierPlace,
 	fsm.Running: store.ExecutingPlace, fsm.NoWorker: store.UnroutedPlace,
 }
 
@@ -67,6 +69,9 @@ func (i *Inspector) FindInstances(ctx context.Context, f Instances, cursor strin
 	at, err := decodePosition(cursor)
 	if err != nil {
 		return nil, "", err
+	}
+	if f.WaitsFor != "" && len(f.Statuses) == 0 {
+		f.Statuses = []fsm.Status{fsm.Waiting}
 	}
 	if f.Statuses, err = expand(f.Statuses); err != nil {
 		return nil, "", err
@@ -96,7 +101,7 @@ func (i *Inspector) judge(ctx context.Context, f Instances, found []candidate) e
 
 func (f Instances) matches(s store.InstanceStatus) bool {
 	return (f.FSM == "" || f.FSM == s.FSM) && (f.Queue == "" || f.Queue == s.Queue) && (f.Step == "" || f.Step == s.Step) &&
-		(len(f.Statuses) == 0 || slices.Contains(f.Statuses, fsm.Status(s.Status))) && (f.Parent == "" || s.Parent != nil && f.Parent == *s.Parent)
+		(len(f.Statuses) == 0 || slices.Contains(f.Statuses, fsm.Status(s.Status))) && (f.WaitsFor == "" || f.WaitsFor == fsm.Reason(s.WaitsFor)) && (f.Parent == "" || s.Parent != nil && f.Parent == *s.Parent)
 }
 
 // candidates returns the next instances that may be what is looked for, in order:
@@ -136,7 +141,7 @@ func (i *Inspector) staged(ctx context.Context, f Instances, stage fsm.Status, a
 		return i.children(ctx, f.Parent, at, limit)
 	case stage == fsm.Ready || stage == fsm.Scheduled:
 		return i.ready(ctx, f.Queue, stage, at, limit)
-	case stage == fsm.Queued:
+	case stage == stageTurn:
 		walk = st.QueuedInstances(store.QueuedInstance{Key: at.Key, Seq: at.Seq}, limit, func(q store.QueuedInstance) {
 			found = append(found, candidate{id: q.ID, at: position{Key: q.Key, Seq: q.Seq}})
 		})

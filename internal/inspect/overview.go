@@ -90,8 +90,8 @@ func (i *Inspector) overview(ctx context.Context, run sqldb.Runner, now time.Tim
 	instances.Waiting = atMost(places["instances.waiting"] + places["instances.joining"] + places["instances.queued"] + places["instances.unrouted"])
 	instances.Failed = places["instances.failed"]
 	instances.Statuses = map[string]int{
-		string(fsm.Ready): instances.Due, string(fsm.Scheduled): instances.Scheduled, string(fsm.AwaitingSignal): places["instances.waiting"],
-		string(fsm.AwaitingChildren): places["instances.joining"], string(fsm.Queued): places["instances.queued"],
+		string(fsm.Ready): instances.Due, string(fsm.Scheduled): instances.Scheduled,
+		string(fsm.Waiting):  atMost(places["instances.waiting"] + places["instances.joining"] + places["instances.queued"]),
 		string(fsm.NoWorker): places["instances.unrouted"], string(fsm.Failed): instances.Failed,
 	}
 	hooks.claimed(places)

@@ -196,8 +196,8 @@ func (s *scene) questions() map[string]func(context.Context) (int, error) {
 	}
 	for name, f := range map[string]inspect.Instances{
 		"all": {}, "of-machine": {FSM: "rare"}, "done": {Statuses: only(fsm.Done)}, "failed": {Statuses: only(fsm.Failed)}, "cancelled": {Statuses: only(fsm.Cancelled)},
-		"ready": {Statuses: only(fsm.Ready)}, "scheduled": {Statuses: only(fsm.Scheduled)}, "waiting": {Statuses: only(fsm.AwaitingSignal)}, "executing": {Statuses: only(fsm.Running)}, "live": {Statuses: only(inspect.Live)}, "ended": {Statuses: only(inspect.Finished)},
-		"waiting-of-machine": {Statuses: only(fsm.AwaitingSignal), FSM: "rare"}, "step": {Step: "ship"}, "nowhere": {Step: "nowhere"}, "queue": {Queue: "none"},
+		"ready": {Statuses: only(fsm.Ready)}, "scheduled": {Statuses: only(fsm.Scheduled)}, "waiting": {Statuses: only(fsm.Waiting)}, "executing": {Statuses: only(fsm.Running)}, "live": {Statuses: only(inspect.Live)}, "ended": {Statuses: only(inspect.Finished)},
+		"waiting-of-machine": {Statuses: only(fsm.Waiting), FSM: "rare"}, "step": {Step: "ship"}, "nowhere": {Step: "nowhere"}, "queue": {Queue: "none"},
 	} {
 		all["instances-"+name] = func(ctx context.Context) (int, error) {
 			found, _, err := s.Instances(ctx, f, "", 50)

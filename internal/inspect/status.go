@@ -14,10 +14,23 @@ const (
 	Finished fsm.Status = "finished"
 )
 
+// The stages of waiting instances, by what they wait for: they are in different tables.
+const (
+	stageSignal   = fsm.Waiting + "_" + fsm.Status(fsm.ForSignal)
+	stageChildren = fsm.Waiting + "_" + fsm.Status(fsm.ForChildren)
+	stageTurn     = fsm.Waiting + "_" + fsm.Status(fsm.ForTurn)
+)
+
+// waitingStages are the stages of waiting instances, in the order in which they are listed.
+var waitingStages = []struct {
+	reason fsm.Reason
+	stage  fsm.Status
+}{{fsm.ForSignal, stageSignal}, {fsm.ForChildren, stageChildren}, {fsm.ForTurn, stageTurn}}
+
 // groups are the statuses that others stand for. Live ones are in the order in which
 // they are listed.
 var groups = map[fsm.Status][]fsm.Status{
-	Live:     {fsm.Running, fsm.Ready, fsm.Retrying, fsm.Scheduled, fsm.AwaitingSignal, fsm.AwaitingChildren, fsm.Queued, fsm.NoWorker},
+	Live:     {fsm.Running, fsm.Ready, fsm.Retrying, fsm.Scheduled, fsm.Waiting, fsm.NoWorker},
 	Finished: {fsm.Done, fsm.Stopped, fsm.Failed, fsm.Cancelled, fsm.Quarantined},
 }
 
@@ -50,6 +63,14 @@ func (f Instances) stages() []fsm.Status {
 	for _, s := range groups[Live] {
 		// Instances that wait for another attempt are among those that are due, and among
 		// those that will be.
+		if s == fsm.Waiting && asked(s) {
+			for _, w := range waitingStages {
+				if f.WaitsFor == "" || f.WaitsFor == w.reason {
+					all = append(all, w.stage)
+				}
+			}
+			continue
+		}
 		if asked(s) && s != fsm.Retrying || asked(fsm.Retrying) && (s == fsm.Ready || s == fsm.Scheduled) {
 			all = append(all, s)
 		}

@@ -31,8 +31,9 @@ type InstanceView struct {
 	Deadline          *time.Time
 	Finished          *time.Time
 	Result            *string
-	Status            string
-	Unreceived        int
+	// Status is waiting with a reason in WaitsFor.
+	Status, WaitsFor string
+	Unreceived       int
 	// CancelReason is set if the instance has continued with its cancel step, and
 	// CancelStep if its definition has one.
 	CancelReason, CancelStep *string
@@ -103,6 +104,7 @@ func (s *Store) viewRow(found func(InstanceView)) func(sqldb.Scan) error {
 		if err != nil {
 			return err
 		}
+		v.Status, v.WaitsFor = placeOf(v.Status)
 		v.State, _ = s.open(instanceState, v.State, v.ID) // what has no key here is shown as it is stored
 		v.Result, _ = s.openAny(finishedResult, v.Result, v.ID)
 		found(v)

@@ -141,7 +141,7 @@ func (s *Store) SignalsOf(id string, after int64, limit int, found func(SignalVi
 type InstanceStatus struct {
 	ID, FSM, Queue, Step string
 	Parent               *string
-	Status               string
+	Status, WaitsFor     string
 }
 
 // InstanceStatuses returns the statement that reads what instances are filtered by.
@@ -151,6 +151,7 @@ func (s *Store) InstanceStatuses(ids []string, now Now, found func(InstanceStatu
 		var v InstanceStatus
 		err := scan(&v.ID, &v.FSM, &v.Queue, &v.Step, &v.Parent, &v.Status)
 		if err == nil {
+			v.Status, v.WaitsFor = placeOf(v.Status)
 			found(v)
 		}
 		return err

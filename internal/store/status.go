@@ -13,6 +13,8 @@ const (
 	StatusReady       = "ready"
 	StatusRetrying    = "retrying"
 	StatusRunning     = "running"
+	StatusWaiting     = "waiting"
+	StatusNoWorker    = "no_worker"
 	StatusDone        = "done"
 	StatusStopped     = "stopped"
 	StatusFailed      = "failed"
@@ -36,6 +38,22 @@ func Refine(place string, attempts int, due, now time.Time) string {
 		return StatusScheduled
 	}
 	return StatusReady
+}
+
+// The reasons of StatusWaiting.
+const (
+	WaitsForSignal   = "signal"
+	WaitsForChildren = "children"
+	WaitsForTurn     = "turn"
+)
+
+// placeOf splits the place of an instance into its status and what it waits for. Statements
+// return both as one word.
+func placeOf(place string) (status, waitsFor string) {
+	if reason, waits := strings.CutPrefix(place, StatusWaiting+"_"); waits {
+		return StatusWaiting, reason
+	}
+	return place, ""
 }
 
 // words translates statuses into those of a table that has older words.

@@ -4,8 +4,8 @@ import { html, own } from "./lib.mjs";
 const looks = {
   done: "ok", up: "ok", active: "ok", live: "ok", succeeded: "ok", consumed: "ok",
   running: "run",
-  ready: "due", due: "due", queued: "due",
-  scheduled: "wait", retrying: "wait", awaiting_signal: "wait", awaiting_children: "wait", waiting: "wait", draining: "wait", paused: "pause",
+  ready: "due", due: "due",
+  scheduled: "wait", retrying: "wait", waiting: "wait", draining: "wait", paused: "pause",
   failed: "bad", error: "bad", gone: "bad", quarantined: "jail",
   cancelled: "off", stopped: "off", no_worker: "odd", skipped: "off",
 };
@@ -22,7 +22,7 @@ const shapes = {
   odd: "M5.5 5.8A2.6 2.6 0 1 1 8 8.6v1.2M8 12.3v.2",
 };
 
-const words = { no_worker: "no worker", awaiting_signal: "awaiting signal", awaiting_children: "awaiting children" };
+const words = { no_worker: "no worker" };
 
 /** waiting are the statuses of work that waits for its due time or for a worker. */
 export const waiting = ["ready", "retrying", "scheduled"];
@@ -38,8 +38,8 @@ export function Icon({ shape }) {
   return html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><path d=${own(shapes, shape) ?? shape} /></svg>`;
 }
 
-/** Status shows a state. */
-export function Status({ of }) {
+/** Status shows a state, and what work with the state waits for. */
+export function Status({ of, waits }) {
   if (!of) return null;
-  return html`<span class=${"status is-" + look(of)}><${Icon} shape=${look(of)} />${word(of)}</span>`;
+  return html`<span class=${"status is-" + look(of)}><${Icon} shape=${look(of)} />${word(of)}${waits && ` for ${waits}`}</span>`;
 }

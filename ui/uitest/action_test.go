@@ -25,8 +25,8 @@ var asked = map[string][]string{
 	},
 	"instances": {
 		`POST instances {"definition":"order","state":{"order":"order","amount":0}}`,
-		`POST instances/actions {"action":"cancel","filter":{"status":["ready","running","retrying","scheduled","awaiting_signal","awaiting_children","queued","no_worker"]},"dry_run":true}`,
-		`POST instances/actions {"action":"cancel","filter":{"status":["ready","running","retrying","scheduled","awaiting_signal","awaiting_children","queued","no_worker"]}}`,
+		`POST instances/actions {"action":"cancel","filter":{"status":["ready","running","retrying","scheduled","waiting","no_worker"]},"dry_run":true}`,
+		`POST instances/actions {"action":"cancel","filter":{"status":["ready","running","retrying","scheduled","waiting","no_worker"]}}`,
 		`POST instances/actions {"action":"cancel","ids":["ID","ID","ID","ID","ID","ID","ID"]}`,
 		`POST instances/actions {"action":"delete","filter":{"status":["failed","quarantined"]},"dry_run":true}`,
 		`POST instances/actions {"action":"delete","filter":{"status":["failed","quarantined"]}}`,

@@ -33,7 +33,7 @@ func sample() map[string]any {
 	data := map[string]any{
 		"me":       object{"name": "local", "role": "admin", "auth": "open", "dev": true, "version": "v0.1.0", "database": "SQLite"},
 		"overview": overview(), "upcoming": upcoming(), "dead": dead(), "search": list(object{"kind": "instance", "id": id(1), "title": "order " + id(1), "detail": "running"}),
-		"instances": instances(), "instances/*": instance(), "instances/*/history": history(), "instances/*/children": list(row(31, "shipment", "done", "deliver", 2*minute), row(32, "shipment", "awaiting_signal", "pickup", 2*minute)),
+		"instances": instances(), "instances/*": instance(), "instances/*/history": history(), "instances/*/children": list(row(31, "shipment", "done", "deliver", 2*minute), row(32, "shipment", "waiting", "pickup", 2*minute)),
 		"instances/*/signals": list(object{"id": "1", "name": "address-changed", "payload": object{"street": "Main St 5"}, "created_at": at(40 * sec), "status": "waiting"}),
 		"facets/instances":    object{"definition": []string{"order", "shipment", "report"}, "queue": []string{"default", "mail"}, "step": []string{"charge", "ship"}},
 		"definitions":         list(definition("order"), definition("report")), "definitions/*": definition("order"),
@@ -74,7 +74,7 @@ func row(n int, fsm, status, step string, ago time.Duration) object {
 }
 
 func instances() object {
-	statuses := []string{"running", "ready", "awaiting_signal", "awaiting_children", "done", "failed", "done", "scheduled", "done", "quarantined", "cancelled", "queued", "done", "no_worker"}
+	statuses := []string{"running", "ready", "waiting", "waiting", "done", "failed", "done", "scheduled", "done", "quarantined", "cancelled", "waiting", "done", "no_worker"}
 	steps := []string{"charge", "charge", "pack", "ship", "ship", "charge", "ship", "remind", "ship", "charge", "pack", "charge", "ship", "charge"}
 	var rows []any
 	for i, s := range statuses {
@@ -88,8 +88,9 @@ func instances() object {
 }
 
 func instance() object {
-	o := row(3, "order", "awaiting_signal", "pack", 4*minute)
+	o := row(3, "order", "waiting", "pack", 4*minute)
 	o["state"] = object{"order": "4711", "amount": 12999, "serial": json.Number("9007199254740993"), "items": []any{object{"sku": "tea", "n": 2}, object{"sku": "cup", "n": 1}}, "paid": true}
+	o["waits_for"] = "signal"
 	o["awaits"], o["awaits_until"] = []string{"packed", "cancelled"}, at(-26*minute)
 	o["parent"] = id(90)
 	o["unique_key"] = "order-4711"
@@ -261,7 +262,7 @@ func overview() object {
 		return values
 	}
 	kind := func(name string, due, running, waiting, failed, perMinute int, oldest any) object {
-		return object{"kind": name, "due": due, "running": running, "waiting": waiting, "failed": failed, "per_minute": perMinute, "oldest_due_at": oldest, "statuses": object{"ready": due, "running": running, "awaiting_signal": waiting, "failed": failed, "done": 1000, "pending": due, "processing": running, "completed": 1000, "active": waiting}, "capped": []string{"done", "completed"}}
+		return object{"kind": name, "due": due, "running": running, "waiting": waiting, "failed": failed, "per_minute": perMinute, "oldest_due_at": oldest, "statuses": object{"ready": due, "running": running, "waiting": waiting, "failed": failed, "done": 1000, "pending": due, "processing": running, "completed": 1000, "active": waiting}, "capped": []string{"done", "completed"}}
 	}
 	return object{
 		"now":   at(0),

@@ -30,7 +30,7 @@ var shots = []struct {
 }{
 	{"overview", "", "light", 1280, 800},
 	{"overview-dark", "", "dark", 1280, 800},
-	{"instance", "instances?definition=order&status=awaiting_children", "light", 1280, 900},
+	{"instance", "instances?definition=order&status=waiting&waits_for=children", "light", 1280, 900},
 	{"actor", "actors/bike/1", "light", 1280, 900},
 	{"upcoming", "upcoming?range=day", "dark", 1280, 800},
 	{"dead", "dead", "light", 1280, 640},

@@ -51,7 +51,7 @@ func load(t *testing.T, name string) (enginetest.Database, contents) {
 	}
 	for i := range before.Instances { // the old release counted the runs of a step from 0
 		before.Instances[i].Record.Attempt++
-		before.Instances[i].Record.Status = statusNow(before.Instances[i].Record)
+		before.Instances[i].Record.Status, before.Instances[i].Record.WaitsFor = statusNow(before.Instances[i].Record)
 		for j := range before.Instances[i].History {
 			before.Instances[i].History[j].Attempt++
 		}
@@ -59,17 +59,24 @@ func load(t *testing.T, name string) (enginetest.Database, contents) {
 	return db, before
 }
 
-// statusNow returns the status of an instance in the words of this release.
-func statusNow(i fsm.Instance) fsm.Status {
+// statusNow returns the status of an instance in the words of this release, and what it
+// waits for.
+func statusNow(i fsm.Instance) (fsm.Status, fsm.Reason) {
 	switch {
 	case i.Failures > 0 && (i.Status == "runnable" || i.Status == fsm.Scheduled):
-		return fsm.Retrying
+		return fsm.Retrying, ""
 	case i.Status == "runnable":
-		return fsm.Ready
+		return fsm.Ready, ""
 	case i.Status == "executing":
-		return fsm.Running
+		return fsm.Running, ""
+	case i.Status == "awaiting_signal":
+		return fsm.Waiting, fsm.ForSignal
+	case i.Status == "awaiting_children":
+		return fsm.Waiting, fsm.ForChildren
+	case i.Status == "queued":
+		return fsm.Waiting, fsm.ForTurn
 	}
-	return i.Status
+	return i.Status, ""
 }
 
 // fixture returns the text of a file of testdata.

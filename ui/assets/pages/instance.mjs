@@ -41,7 +41,7 @@ export function Instance({ names: [id] }) {
       <${Actions} actions=${actions} row=${instance} one="instance" after=${refresh} />
     <//>
     <${Failure} error=${error} />
-    <div class="lead"><${Status} of=${instance.status} /><${ID} id=${instance.id} /></div>
+    <div class="lead"><${Status} of=${instance.status} waits=${instance.waits_for} /><${ID} id=${instance.id} /></div>
     <${Waiting} of=${instance} />
     <${ErrorText} text=${instance.error} open=${true} />
     ${version && html`<${Panel} title="Steps" cls="full"><${Path} ...${{ version, entries, current, instance, past }} />
@@ -79,14 +79,14 @@ function useInstanceKeys(instance, definition, refresh) {
 function Waiting({ of }) {
   const until = of.awaits_until ? `, and goes on without it ${relative(Date.parse(of.awaits_until), tick.value)}` : "";
   const text = own({
-    awaiting_signal: `Waits for ${(of.awaits ?? []).join(" or ") || "a signal"}${until}.`,
-    awaiting_children: `Waits for ${of.children?.pending ?? "its"} of ${of.children?.total ?? "its"} children.`,
+    signal: `Waits for ${(of.awaits ?? []).join(" or ") || "a signal"}${until}.`,
+    children: `Waits for ${of.children?.pending ?? "its"} of ${of.children?.total ?? "its"} children.`,
     scheduled: `Runs ${relative(Date.parse(of.due_at), tick.value)}.`,
     retrying: `The step failed. It runs again ${relative(Date.parse(of.due_at), tick.value)}.`,
-    queued: "Waits for an earlier instance with the same partition key.",
+    turn: "Waits for an earlier instance with the same partition key.",
     no_worker: "No running process knows this definition, version and step.",
     quarantined: "Lost its process too often. Retry it when that is mended.",
-  }, of.status);
+  }, of.waits_for ?? of.status);
   const cancelled = of.cancel_reason && !of.finished_at && `Was cancelled (${of.cancel_reason}) and continued with its cancel step${of.on_cancel ? ` ${of.on_cancel}` : ""}.`;
   return (cancelled || text) && html`<p class="waiting">${[cancelled, text].filter(Boolean).join(" ")}</p>`;
 }

@@ -11,7 +11,7 @@ import { Status } from "../status.mjs";
 import { When } from "../time.mjs";
 import { JSONField, Field, sample, whole } from "../form.mjs";
 
-export const statuses = ["ready", "running", "retrying", "scheduled", "awaiting_signal", "awaiting_children", "queued", "no_worker", "done", "stopped", "failed", "cancelled", "quarantined"];
+export const statuses = ["ready", "running", "retrying", "scheduled", "waiting", "no_worker", "done", "stopped", "failed", "cancelled", "quarantined"];
 const finished = ["done", "stopped", "failed", "cancelled", "quarantined"];
 const groups = { live: statuses.filter((s) => !finished.includes(s)), finished };
 
@@ -28,14 +28,14 @@ export const actions = [
 const spec = {
   kind: "instances", one: "instance", title: "Instances", path: "instances", bulk: "instances/actions",
   about: "Every instance of a state machine, newest first.",
-  filters: { definition: "the name of its state machine", status: [...Object.keys(groups), ...statuses], step: "where it is", queue: "its queue", parent: "the id of its parent", unique_key: "its unique key" },
-  statuses: ["ready", "running", "retrying", "scheduled", "awaiting_signal", "awaiting_children", "done", "stopped", "failed", "quarantined"],
+  filters: { definition: "the name of its state machine", status: [...Object.keys(groups), ...statuses], waits_for: ["signal", "children", "turn"], step: "where it is", queue: "its queue", parent: "the id of its parent", unique_key: "its unique key" },
+  statuses: ["ready", "running", "retrying", "scheduled", "waiting", "done", "stopped", "failed", "quarantined"],
   groups, id: (i) => i.id, href: (i) => link(["instances", i.id]), actions,
   create: { label: "Start", open: () => startInstance({ definition: route.value.query.get("definition") ?? "" }) },
   empty: "No instance matches. Start one with the button above, from Go with fsm.Start, or with POST /v1/instances.",
   columns: [
     { title: "Instance", cell: (i) => html`<b>${i.definition}</b> <${Short} id=${i.id} />` },
-    { title: "Status", cell: (i) => html`<${Status} of=${i.status} />` },
+    { title: "Status", cell: (i) => html`<${Status} of=${i.status} waits=${i.waits_for} />` },
     { title: "Step", cell: (i) => html`${i.step}${i.attempt > 1 && html` <span class="muted">attempt ${i.attempt}</span>`}` },
     { title: "Queue", cls: "minor", cell: (i) => i.queue },
     { title: "Created", cell: (i) => html`<${When} at=${i.created_at} />` },

@@ -15,10 +15,10 @@ select i.id, i.fsm, i.version, i.step, coalesce(f.state, i.state), i.queue, i.pr
   coalesce(f.error, i.error), i.created_at, i.due_at, i.deadline_at, f.finished_at, f.result, coalesce(f.status, case
     when (select 1 from perdure.ready r where r.queue = i.queue and r.suspect in (0, 1) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id limit 1) is not null
       then case when least(i.failures, i.attempt) > 0 then 'retrying' when i.due_at > coalesce(cast(? as datetime(6)), utc_timestamp(6)) then 'scheduled' else 'ready' end
-    when (select 1 from perdure.waiting w where w.id = i.id limit 1) is not null then 'awaiting_signal'
-    when (select 1 from perdure.barriers b where b.parent_id = i.id limit 1) is not null then 'awaiting_children'
+    when (select 1 from perdure.waiting w where w.id = i.id limit 1) is not null then 'waiting_signal'
+    when (select 1 from perdure.barriers b where b.parent_id = i.id limit 1) is not null then 'waiting_children'
     when (select 1 from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.step in ('', i.step) and u.id = i.id limit 1) is not null then 'no_worker'
-    when (select 1 from perdure.partition_heads h where h.`key` = i.partition_key and h.head <> i.id limit 1) is not null then 'queued'
+    when (select 1 from perdure.partition_heads h where h.`key` = i.partition_key and h.head <> i.id limit 1) is not null then 'waiting_turn'
     else 'running'
   end),
   (select count(*) from perdure.signals s where s.target_id = i.id and s.received = 0), i.cancel_reason,

@@ -12,10 +12,10 @@ select i.id::text, i.fsm, i.version, i.step, coalesce(f.state, i.state)::text, i
   coalesce(f.error, i.error), i.created_at, i.due_at, i.deadline_at, f.finished_at, f.result::text, coalesce(f.status, case
     when (select true from perdure.ready r where r.queue = i.queue and r.suspect in (false, true) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id limit 1)
       then case when least(i.failures, i.attempt) > 0 then 'retrying' when i.due_at > coalesce(?::timestamptz, now()) then 'scheduled' else 'ready' end
-    when (select true from perdure.waiting w where w.id = i.id limit 1) then 'awaiting_signal'
-    when (select true from perdure.barriers b where b.parent_id = i.id limit 1) then 'awaiting_children'
+    when (select true from perdure.waiting w where w.id = i.id limit 1) then 'waiting_signal'
+    when (select true from perdure.barriers b where b.parent_id = i.id limit 1) then 'waiting_children'
     when (select true from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.step in ('', i.step) and u.id = i.id limit 1) then 'no_worker'
-    when (select true from perdure.partition_heads h where h.key = i.partition_key and h.head <> i.id limit 1) then 'queued'
+    when (select true from perdure.partition_heads h where h.key = i.partition_key and h.head <> i.id limit 1) then 'waiting_turn'
     else 'running'
   end),
   (select count(*) from perdure.signals s where s.target_id = i.id and not s.received), i.cancel_reason,

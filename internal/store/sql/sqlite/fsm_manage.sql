@@ -11,10 +11,10 @@ select i.id, i.fsm, i.version, i.step, coalesce(f.state, i.state), i.queue, i.pr
   coalesce(f.error, i.error), i.created_at, i.due_at, i.deadline_at, f.finished_at, f.result, coalesce(f.status, case
     when exists (select 1 from perdure.ready r where r.queue = i.queue and r.suspect in (0, 1) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
       then case when min(i.failures, i.attempt) > 0 then 'retrying' when i.due_at > ? then 'scheduled' else 'ready' end
-    when exists (select 1 from perdure.waiting w where w.id = i.id) then 'awaiting_signal'
-    when exists (select 1 from perdure.barriers b where b.parent_id = i.id) then 'awaiting_children'
+    when exists (select 1 from perdure.waiting w where w.id = i.id) then 'waiting_signal'
+    when exists (select 1 from perdure.barriers b where b.parent_id = i.id) then 'waiting_children'
     when exists (select 1 from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.step in ('', i.step) and u.id = i.id) then 'no_worker'
-    when exists (select 1 from perdure.partition_heads h where h.key = i.partition_key and h.head <> i.id) then 'queued'
+    when exists (select 1 from perdure.partition_heads h where h.key = i.partition_key and h.head <> i.id) then 'waiting_turn'
     else 'running'
   end),
   (select count(*) from perdure.signals s where s.target_id = i.id and not s.received), i.cancel_reason,
