@@ -115,14 +115,15 @@ func (w *Worker) write(group []*work.Decided, news *work.News) (stmts []sqldb.St
 			ended = append(ended, held)
 		}
 	}
+	now := w.rt.Now() // one time: an attempt and the error that it left are found to belong together by it
 	if len(messages) > 0 {
-		stmts = append(stmts, w.rt.Store.AppendTaskErrors(messages, w.rt.Now()))
+		stmts = append(stmts, w.rt.Store.AppendTaskErrors(messages, now))
 	}
 	if len(ended) > 0 {
-		stmts = append(stmts, w.rt.Store.CompleteTasks(ended, w.rt.Now()))
+		stmts = append(stmts, w.rt.Store.CompleteTasks(ended, now))
 	}
 	if len(failed) > 0 {
-		stmts = append(stmts, w.rt.Store.FailTasks(failed, w.rt.Now())...)
+		stmts = append(stmts, w.rt.Store.FailTasks(failed, now)...)
 	}
 	return stmts
 }
