@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/effect"
 	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
@@ -131,14 +132,14 @@ func (o *Options) withDefaults() Options {
 	if o != nil {
 		options = *o
 	}
-	defaults(&options.Concurrency, 16)
-	defaults(&options.Lease, 30*time.Second)
-	defaults(&options.MaxCrashes, 5)
-	defaults(&options.Retention, 7*24*time.Hour)
-	defaults(&options.Batch, 256)
-	defaults(&options.CacheBytes, 16<<20)
-	defaults(&options.Poll, time.Second)
-	defaults(&options.Limits.Time, DefaultTimeLimit)
+	edge.Default(&options.Concurrency, 16)
+	edge.Default(&options.Lease, 30*time.Second)
+	edge.Default(&options.MaxCrashes, 5)
+	edge.Default(&options.Retention, 7*24*time.Hour)
+	edge.Default(&options.Batch, 256)
+	edge.Default(&options.CacheBytes, 16<<20)
+	edge.Default(&options.Poll, time.Second)
+	edge.Default(&options.Limits.Time, DefaultTimeLimit)
 	if options.OnError == nil {
 		options.OnError = func(err error) { slog.Error("process actors", "error", err) }
 	}
@@ -164,13 +165,6 @@ func (a *Actors) crashed(c effect.Crash) {
 
 func logDamage(d Damage) {
 	slog.Error("actor is damaged", "actor", d.Ref.String(), "reason", d.Reason, "repaired", d.Repaired)
-}
-
-func defaults[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 func (o Options) validate() error {

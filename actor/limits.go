@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/clock"
+	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/statechart"
 )
 
@@ -30,9 +31,9 @@ type Limits struct {
 
 // over returns the options of a machine with the limits that they leave open.
 func (l Limits) over(o statechart.Options) statechart.Options {
-	defaults(&o.MaxContext, l.MaxContext)
-	defaults(&o.MaxEvents, l.MaxEvents)
-	defaults(&o.MaxOutputs, l.MaxOutputs)
+	edge.Default(&o.MaxContext, l.MaxContext)
+	edge.Default(&o.MaxEvents, l.MaxEvents)
+	edge.Default(&o.MaxOutputs, l.MaxOutputs)
 	if o.Interrupt == nil && l.Time > 0 {
 		o.Interrupt = func() func() bool {
 			// An engine's clock may be moved during a step; this one only measures.

@@ -116,10 +116,10 @@ func (a *Actors) newKind(name string, document []byte, o TypeOptions) (*kind, er
 	if err := edge.Name("actor type", name); err != nil {
 		return nil, err
 	}
-	defaults(&o.Version, 1)
-	defaults(&o.MaxEvent, edge.DefaultMaxJSON)
-	defaults(&o.LogRetention, DefaultLogRetention)
-	defaults(&o.MigrateTimers, KeepTimers)
+	edge.Default(&o.Version, 1)
+	edge.Default(&o.MaxEvent, edge.DefaultMaxJSON)
+	edge.Default(&o.LogRetention, DefaultLogRetention)
+	edge.Default(&o.MigrateTimers, KeepTimers)
 	if o.Retry.IsZero() {
 		o.Retry = DefaultRetry
 	}
@@ -190,7 +190,7 @@ func (k *kind) checkHandler(field string, runs bool, policy *retry.Policy, timeo
 	if policy.IsZero() {
 		*policy = k.options.Retry
 	}
-	defaults(timeout, 5*time.Minute)
+	edge.Default(timeout, 5*time.Minute)
 	if *timeout < 0 {
 		return fault.Invalidf(field, "has a negative timeout")
 	}

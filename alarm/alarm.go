@@ -196,12 +196,12 @@ func (o *Options) withDefaults() Options {
 	if o != nil {
 		options = *o
 	}
-	defaults(&options.Concurrency, 16)
-	defaults(&options.Lease, 30*time.Second)
-	defaults(&options.MaxCrashes, 5)
-	defaults(&options.Timeout, 5*time.Minute)
-	defaults(&options.DeadRetention, core.DeadRetention)
-	defaults(&options.MaxPayload, edge.DefaultMaxJSON)
+	edge.Default(&options.Concurrency, 16)
+	edge.Default(&options.Lease, 30*time.Second)
+	edge.Default(&options.MaxCrashes, 5)
+	edge.Default(&options.Timeout, 5*time.Minute)
+	edge.Default(&options.DeadRetention, core.DeadRetention)
+	edge.Default(&options.MaxPayload, edge.DefaultMaxJSON)
 	if options.Retry.IsZero() {
 		options.Retry = DefaultRetry
 	}
@@ -221,13 +221,6 @@ func (o *Options) withDefaults() Options {
 		options.Random = rand.Float64
 	}
 	return options
-}
-
-func defaults[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 func (o Options) validate() error {

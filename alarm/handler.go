@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/retry"
 )
 
@@ -51,7 +52,7 @@ func Handle[P any](a *Alarms, name string, fn func(context.Context, P) error, op
 	if options != nil {
 		o = *options
 	}
-	defaults(&o.Timeout, a.options.Timeout)
+	edge.Default(&o.Timeout, a.options.Timeout)
 	if o.Retry.IsZero() {
 		o.Retry = a.options.Retry
 	}

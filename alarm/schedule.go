@@ -181,8 +181,8 @@ func (o ScheduleOptions) recur(row *store.NewAlarm, now time.Time) error {
 		return nil
 	}
 	missed, limit := string(o.Missed), o.MaxMissed
-	defaults(&missed, string(perdure.MissedOnce))
-	defaults(&limit, DefaultMaxMissed)
+	edge.Default(&missed, string(perdure.MissedOnce))
+	edge.Default(&limit, DefaultMaxMissed)
 	row.Missed, row.MissedCap = &missed, &limit
 	return nil
 }

@@ -227,13 +227,13 @@ func (o *Options) withDefaults() Options {
 	if len(options.Queues) == 0 {
 		options.Queues = map[string]int{DefaultQueue: DefaultConcurrency}
 	}
-	defaults(&options.Lease, 30*time.Second)
-	defaults(&options.MaxCrashes, 5)
-	defaults(&options.Timeout, 5*time.Minute)
-	defaults(&options.InlineSteps, 100)
-	defaults(&options.Retention, 24*time.Hour)
-	defaults(&options.DeadRetention, core.DeadRetention)
-	defaults(&options.MaxState, edge.DefaultMaxJSON)
+	edge.Default(&options.Lease, 30*time.Second)
+	edge.Default(&options.MaxCrashes, 5)
+	edge.Default(&options.Timeout, 5*time.Minute)
+	edge.Default(&options.InlineSteps, 100)
+	edge.Default(&options.Retention, 24*time.Hour)
+	edge.Default(&options.DeadRetention, core.DeadRetention)
+	edge.Default(&options.MaxState, edge.DefaultMaxJSON)
 	if options.OnError == nil {
 		options.OnError = func(err error) { slog.Error("run state machines", "error", err) }
 	}
@@ -246,13 +246,6 @@ func (o *Options) withDefaults() Options {
 		options.Random = rand.Float64
 	}
 	return options
-}
-
-func defaults[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 func (o Options) validate() error {

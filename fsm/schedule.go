@@ -120,8 +120,8 @@ func prepareSchedule[S any](name, spec string, d *Definition[S], state S, option
 	if options != nil {
 		o = *options
 	}
-	defaults(&o.Missed, perdure.MissedOnce)
-	defaults(&o.MaxMissed, DefaultMaxMissed)
+	edge.Default(&o.Missed, perdure.MissedOnce)
+	edge.Default(&o.MaxMissed, DefaultMaxMissed)
 	if err := edge.Name("schedule", name); err != nil {
 		return store.Schedule{}, cron.Schedule{}, err
 	}

@@ -208,7 +208,7 @@ func prepare[S any](d *Definition[S], state S, options *StartOptions, newID func
 	if err := o.validate(); err != nil {
 		return store.NewInstance{}, err
 	}
-	defaults(&o.Step, d.first)
+	edge.Default(&o.Step, d.first)
 	if !d.has(o.Step) {
 		return store.NewInstance{}, fault.Invalidf("StartOptions.Step", "is %q, which fsm %s version %d does not have", o.Step, d.name, d.version)
 	}
@@ -221,7 +221,7 @@ func prepare[S any](d *Definition[S], state S, options *StartOptions, newID func
 		At: timePointer(o.At), Delay: o.Delay, UniqueScope: int(o.UniqueScope),
 		Partition: textPointer(o.Partition), UniqueKey: textPointer(o.Unique),
 	}
-	defaults(&n.Queue, d.queue)
+	edge.Default(&n.Queue, d.queue)
 	if n.ID == "" {
 		n.ID = newID()
 	}

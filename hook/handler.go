@@ -47,7 +47,7 @@ func Define[P any](h *Hooks, name string, fn func(context.Context, P) error, opt
 	if options != nil {
 		o = *options
 	}
-	defaults(&o.Timeout, h.options.Timeout)
+	edge.Default(&o.Timeout, h.options.Timeout)
 	if o.Retry.IsZero() {
 		o.Retry = h.options.Retry
 	}

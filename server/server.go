@@ -27,6 +27,7 @@ import (
 	"github.com/perdure/perdure/hook"
 	"github.com/perdure/perdure/internal/api"
 	"github.com/perdure/perdure/internal/auth"
+	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/egress"
 	"github.com/perdure/perdure/internal/redact"
 	"github.com/perdure/perdure/internal/site"
@@ -209,13 +210,13 @@ func (o *Options) withDefaults() (Options, error) {
 			return options, fault.Invalidf("Options.Roles", "has %q; api, worker and ui are possible", r)
 		}
 	}
-	defaults(&options.MaxBody, 1<<20)
-	defaults(&options.AuditRetention, DefaultAuditRetention)
-	defaults(&options.RequestTimeout, 30*time.Second)
-	defaults(&options.MaxStreams, 1000)
-	defaults(&options.MaxSockets, 1000)
-	defaults(&options.MaxRequests, 256)
-	defaults(&options.Version, "dev")
+	edge.Default(&options.MaxBody, 1<<20)
+	edge.Default(&options.AuditRetention, DefaultAuditRetention)
+	edge.Default(&options.RequestTimeout, 30*time.Second)
+	edge.Default(&options.MaxStreams, 1000)
+	edge.Default(&options.MaxSockets, 1000)
+	edge.Default(&options.MaxRequests, 256)
+	edge.Default(&options.Version, "dev")
 	if options.MaxBody < 1 || options.RequestTimeout < 0 {
 		return options, fault.Invalidf("Options", "has a negative limit")
 	}
@@ -223,13 +224,6 @@ func (o *Options) withDefaults() (Options, error) {
 		options.OnError = func(err error) { slog.Error("serve", "error", err) }
 	}
 	return options, nil
-}
-
-func defaults[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // openRemote prepares the state machines of other languages, which a process

@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/retry"
 )
 
@@ -67,13 +68,13 @@ func (o *Options) withDefaults() Options {
 	if o != nil {
 		options = *o
 	}
-	defaults(&options.Concurrency, 16)
-	defaults(&options.Lease, 30*time.Second)
-	defaults(&options.MaxCrashes, 5)
-	defaults(&options.Timeout, time.Minute)
-	defaults(&options.Retention, 24*time.Hour)
-	defaults(&options.DeadRetention, core.DeadRetention)
-	defaults(&options.SinkDir, "data/sent")
+	edge.Default(&options.Concurrency, 16)
+	edge.Default(&options.Lease, 30*time.Second)
+	edge.Default(&options.MaxCrashes, 5)
+	edge.Default(&options.Timeout, time.Minute)
+	edge.Default(&options.Retention, 24*time.Hour)
+	edge.Default(&options.DeadRetention, core.DeadRetention)
+	edge.Default(&options.SinkDir, "data/sent")
 	if options.Retry.IsZero() {
 		options.Retry = DefaultRetry
 	}
@@ -93,13 +94,6 @@ func (o *Options) withDefaults() Options {
 	maps.Copy(functions, options.Functions)
 	options.Functions = functions
 	return options
-}
-
-func defaults[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 func logCrash(c perdure.Crash) {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
@@ -84,10 +85,10 @@ func (o *Options) withDefaults() Options {
 	if o != nil {
 		options = *o
 	}
-	defaults(&options.SessionIdle, 12*time.Hour)
-	defaults(&options.SessionMax, 7*24*time.Hour)
-	defaults(&options.Failures, 20)
-	defaults(&options.FailureEvery, 3*time.Second)
+	edge.Default(&options.SessionIdle, 12*time.Hour)
+	edge.Default(&options.SessionMax, 7*24*time.Hour)
+	edge.Default(&options.Failures, 20)
+	edge.Default(&options.FailureEvery, 3*time.Second)
 	if options.Random == nil {
 		options.Random = rand.Reader
 	}
@@ -95,13 +96,6 @@ func (o *Options) withDefaults() Options {
 		options.OnError = func(err error) { slog.Error("check credentials", "error", err) }
 	}
 	return options
-}
-
-func defaults[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // Authenticate says who sends a request. It fails with ErrUnauthenticated, with

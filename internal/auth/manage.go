@@ -64,7 +64,7 @@ func (a *Access) CreateActor(ctx context.Context, scope ActorScope, good time.Du
 	if err := edge.Key("caller id", scope.CallerID); err != nil {
 		return Issued{}, err
 	}
-	defaults(&good, DefaultActorToken)
+	edge.Default(&good, DefaultActorToken)
 	t := store.Token{
 		Kind: store.ActorToken, Name: scope.Type, Role: Anyone.String(),
 		ActorType: &scope.Type, ActorID: &scope.ID, CallerKind: &scope.CallerKind, CallerID: &scope.CallerID,

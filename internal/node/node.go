@@ -17,6 +17,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/auth"
+	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/health"
 	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/internal/telemetry"
@@ -69,8 +70,8 @@ type Node struct {
 
 // New listens, and returns a node that serves when it is run.
 func New(ctx context.Context, eng *perdure.Engine, options Options) (*Node, error) {
-	defaults(&options.Listen, "127.0.0.1:7070")
-	defaults(&options.DrainTimeout, 25*time.Second)
+	edge.Default(&options.Listen, "127.0.0.1:7070")
+	edge.Default(&options.DrainTimeout, 25*time.Second)
 	n := &Node{eng: eng, options: options}
 	if err := n.admit(ctx); err != nil {
 		return nil, err
@@ -90,13 +91,6 @@ func New(ctx context.Context, eng *perdure.Engine, options Options) (*Node, erro
 		return nil, errors.Join(err, listener.Close())
 	}
 	return n, nil
-}
-
-func defaults[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // admit sets who may do what, and refuses an address that others can reach while

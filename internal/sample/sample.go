@@ -19,6 +19,7 @@ import (
 	"github.com/perdure/perdure/fsm"
 	"github.com/perdure/perdure/hook"
 	"github.com/perdure/perdure/internal/clock"
+	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/host"
 	"github.com/perdure/perdure/schema"
 	"github.com/perdure/perdure/task"
@@ -84,9 +85,9 @@ type Shop struct {
 
 // New returns the shop of an engine that was opened with the tables.
 func New(eng *perdure.Engine, tables *Tables, options Options) (*Shop, error) {
-	defaults(&options.Every, time.Second)
-	defaults(&options.Sent, "data/sent")
-	defaults(&options.Lease, Lease)
+	edge.Default(&options.Every, time.Second)
+	edge.Default(&options.Sent, "data/sent")
+	edge.Default(&options.Lease, Lease)
 	if options.Random == nil {
 		options.Random = rand.Float64
 	}
@@ -103,13 +104,6 @@ func New(eng *perdure.Engine, tables *Tables, options Options) (*Shop, error) {
 		return nil, fmt.Errorf("define the shop's actors: %w", err)
 	}
 	return s, nil
-}
-
-func defaults[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // Definitions are the shop's state machines.
