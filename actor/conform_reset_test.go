@@ -116,3 +116,24 @@ func (Conformance) TheStateOfAQuarantinedActorSaysSo(t *testing.T, db enginetest
 	equal(t, "error", fmt.Sprint(state.Error), "map[$error:migration from version 1: not yet]")
 	equal(t, "value", state.Value, any("a"))
 }
+
+// AResumeOfAnEarlierVersionIsReadAndReplayed: it was stored as a release.
+func (Conformance) AResumeOfAnEarlierVersionIsReadAndReplayed(t *testing.T, db enginetest.Database) {
+	f := newFixture(t, db, nil)
+	f.register(t, "toggle", toggle, nil)
+	f.spawn(t, lamp)
+	f.db.Exec(t, "update "+db.Table("perdure", "actors")+" set status = 'quarantined', reason = 'a look' where id = 'lamp'")
+	f.reopen(t, nil)
+	f.register(t, "toggle", toggle, nil)
+	enginetest.NoError(t, f.actors.Resume(enginetest.Context(t), lamp, system))
+	f.send(t, lamp, "FLIP")
+	equal(t, "entries that are a resume", db.Int(t, "select count(*) from "+db.Table("perdure", "actor_log")+" where kind = 'resume'"), 1)
+	f.db.Exec(t, "update "+db.Table("perdure", "actor_log")+" set kind = 'release' where kind = 'resume'")
+	entries, err := f.actors.Log(enginetest.Context(t), lamp, 0, 10)
+	enginetest.NoError(t, err)
+	equal(t, "entries", len(entries), 3)
+	equal(t, "kind", entries[1].Kind, actor.EntryResume)
+	replayed, err := f.actors.Replay(enginetest.Context(t), lamp)
+	enginetest.NoError(t, err)
+	equal(t, "replayed", replayed.To, entries[2].Sequence)
+}

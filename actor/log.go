@@ -34,7 +34,7 @@ const (
 	// EntryStop is the stop of the actor.
 	EntryStop EntryKind = "stop"
 	// EntryResume is the end of a quarantine.
-	EntryResume EntryKind = "release"
+	EntryResume EntryKind = "resume"
 	// EntryMigrate is the move to another version of the machine, EntryImport
 	// the import from an earlier system, EntryFork the fork of another actor.
 	EntryMigrate EntryKind = "migrate"
@@ -47,6 +47,15 @@ const (
 	// EntryReset is a Reset to an earlier step; the event has the step.
 	EntryReset EntryKind = "reset"
 )
+
+// entryKind returns the kind of a stored entry. Earlier versions stored a resume as
+// "release".
+func entryKind(stored string) EntryKind {
+	if stored == "release" {
+		return EntryResume
+	}
+	return EntryKind(stored)
+}
 
 // Entry is one step in the log of an actor.
 type Entry struct {
@@ -91,7 +100,7 @@ func (a *Actors) Log(ctx context.Context, ref Ref, after int64, limit int) ([]En
 
 func entryOf(s *store.ActorEntry) Entry {
 	e := Entry{
-		Sequence: s.Sequence, Kind: EntryKind(s.Kind), Event: raw(s.Event), Path: value(s.Path), Key: value(s.Key),
+		Sequence: s.Sequence, Kind: entryKind(s.Kind), Event: raw(s.Event), Path: value(s.Path), Key: value(s.Key),
 		Value: raw(s.Value), Checksum: s.Checksum, At: s.At.UTC(), Recorded: s.Recorded.UTC(),
 	}
 	if s.CallerKind != nil {

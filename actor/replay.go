@@ -66,7 +66,7 @@ func (h *history) begin(c *store.Checkpoint) error {
 
 // apply takes the next step of the log.
 func (h *history) apply(e *store.ActorEntry) error {
-	if e.Sequence != h.sequence+1 || h.tree == nil && EntryKind(e.Kind) != EntryStart {
+	if e.Sequence != h.sequence+1 || h.tree == nil && entryKind(e.Kind) != EntryStart {
 		return fmt.Errorf("%w: step %d follows step %d", errBroken, e.Sequence, h.sequence)
 	}
 	h.at = e.At.UnixMilli()
@@ -92,7 +92,7 @@ func (h *history) step(e *store.ActorEntry) (*statechart.Step, error) {
 		generation = *e.Generation
 	}
 	path := value(e.Path)
-	switch EntryKind(e.Kind) {
+	switch entryKind(e.Kind) {
 	case EntryStart:
 		return h.start(e)
 	case EntryEvent:
@@ -113,7 +113,7 @@ func (h *history) step(e *store.ActorEntry) (*statechart.Step, error) {
 		if err != nil {
 			return nil, err
 		}
-		if EntryKind(e.Kind) == EntryDone {
+		if entryKind(e.Kind) == EntryDone {
 			return h.tree.Complete(h.at, path, generation, result)
 		}
 		return h.tree.Fail(h.at, path, generation, result)
@@ -162,7 +162,7 @@ func (h *history) operated(e *store.ActorEntry) error {
 	if err := json.Unmarshal([]byte(value(e.Event)), &timer); err != nil {
 		return err
 	}
-	if EntryKind(e.Kind) == EntrySkip {
+	if entryKind(e.Kind) == EntrySkip {
 		h.timers = slices.DeleteFunc(h.timers, func(t statechart.Timer) bool { return t.Key() == timer.Key() })
 		return nil
 	}
