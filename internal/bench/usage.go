@@ -43,11 +43,12 @@ func (b *fsmBench) usage(ctx context.Context) (usage, error) {
 	if counted, ok := db.(sqldb.Counted); ok {
 		u.ran = counted.Ran()
 	}
-	if db.Dialect().Name != sqldb.Postgres {
+	position := db.Dialect().LogPosition()
+	if position == "" {
 		return u, nil
 	}
 	err := b.eng.View(ctx, func(tx *perdure.Tx) error {
-		rows, err := tx.Query(`select pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8`)
+		rows, err := tx.Query(position)
 		if err != nil {
 			return err
 		}

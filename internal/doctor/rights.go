@@ -9,7 +9,7 @@ import (
 
 // rights looks at what a worker of tasks that is not trusted could do.
 func (x *examination) rights(ctx context.Context) error {
-	if x.rt.DB.Dialect().Name != sqldb.Postgres {
+	if !x.rt.DB.Dialect().HasFunctions() {
 		return nil
 	}
 	x.options.Progress("task_rights")

@@ -71,7 +71,7 @@ func (i *Inspector) write(ctx context.Context, stmts ...sqldb.Stmt) error {
 // EndOverdueSessions ends sessions of the worker of tasks whose transactions take too
 // long, on PostgreSQL. They can hold locks that others wait for.
 func (i *Inspector) EndOverdueSessions(ctx context.Context) error {
-	if i.rt.DB.Dialect().Name != sqldb.Postgres {
+	if !i.rt.DB.Dialect().HasFunctions() {
 		return nil
 	}
 	if err := i.write(ctx, i.rt.Store.EndOverdueSessions()); err != nil {

@@ -42,16 +42,12 @@ func microseconds(d *time.Duration) *int64 {
 // FindToken returns the statement that reads the token of a hash, if it is good
 // now. The role of a session is that of its token.
 func (s *Store) FindToken(hash []byte, now Now, found func(Token)) sqldb.Stmt {
-	find := s.stmt("TokenFind", at(now), hash)
-	find.Row = tokenRow(found)
-	return find
+	return withRow(s.stmt("TokenFind", at(now), hash), tokenRow(found))
 }
 
 // Tokens returns the statement that reads all API tokens, oldest first.
 func (s *Store) Tokens(found func(Token)) sqldb.Stmt {
-	list := s.stmt("TokenList")
-	list.Row = tokenRow(found)
-	return list
+	return withRow(s.stmt("TokenList"), tokenRow(found))
 }
 
 // lastID is after every UUID.
@@ -73,16 +69,10 @@ func (s *Store) ActorTokens(ref ActorRef, before string, limit int, found func(T
 }
 
 func tokenRow(found func(Token)) func(sqldb.Scan) error {
-	return func(scan sqldb.Scan) error {
-		var t Token
-		err := scan(&t.ID, &t.Kind, &t.Hash, &t.Name, &t.Role, &t.ActorType, &t.ActorID, &t.CallerKind, &t.CallerID, &t.Parent,
-			&t.Created, &t.Used, &t.Expires, &t.Revoked)
-		if err != nil {
-			return err
-		}
-		found(t)
-		return nil
-	}
+	return readRow(found, func(t *Token) []any {
+		return []any{&t.ID, &t.Kind, &t.Hash, &t.Name, &t.Role, &t.ActorType, &t.ActorID, &t.CallerKind, &t.CallerID, &t.Parent,
+			&t.Created, &t.Used, &t.Expires, &t.Revoked}
+	})
 }
 
 // TouchToken returns the statement that notes that a token was used, unless that
@@ -93,32 +83,28 @@ func (s *Store) TouchToken(id string, short time.Duration, now Now) sqldb.Stmt {
 
 // AnyToken returns the statement that finds out whether an API token is good now.
 func (s *Store) AnyToken(now Now, found *bool) sqldb.Stmt {
-	list := s.stmt("TokenAny", at(now))
-	list.Row = func(sqldb.Scan) error { return nil }
-	list.Done = func(rows int64) error {
-		*found = rows > 0
-		return nil
-	}
-	return list
+	return exists(s.stmt("TokenAny", at(now)), found)
 }
 
 // EverToken returns the statement that finds out whether there has ever been an API
 // token, good or not.
 func (s *Store) EverToken(found *bool) sqldb.Stmt {
-	ever := s.stmt("TokenEver")
-	ever.Row = func(sqldb.Scan) error { return nil }
-	ever.Done = func(rows int64) error {
+	return exists(s.stmt("TokenEver"), found)
+}
+
+// exists lets found learn whether a statement finds a row.
+func exists(stmt sqldb.Stmt, found *bool) sqldb.Stmt {
+	stmt = ignored(stmt)
+	stmt.Done = func(rows int64) error {
 		*found = rows > 0
 		return nil
 	}
-	return ever
+	return stmt
 }
 
 // RevokeToken returns the statement that ends a token.
 func (s *Store) RevokeToken(id string, now Now) sqldb.Stmt {
-	revoke := s.stmt("TokenRevoke", at(now), id)
-	revoke.Done = sqldb.One(&fault.NotFound{Kind: "token", ID: id})
-	return revoke
+	return needsOne(s.stmt("TokenRevoke", at(now), id), &fault.NotFound{Kind: "token", ID: id})
 }
 
 // ForgetSession returns the statement that ends a session.

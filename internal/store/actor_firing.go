@@ -105,7 +105,7 @@ func (s *Store) InsertFiring(f Firing, lease time.Duration, now Now) sqldb.Stmt 
 		rows[i] = [3]string{k.Type, k.ID, k.AlarmID}
 	}
 	text, _ := json.Marshal(rows) // strings only
-	return s.stmt("FiringInsert", f.Token, f.Worker, s.flag(f.Suspect), at(now), lease.Microseconds(), string(text))
+	return s.stmt("FiringInsert", f.Token, f.Worker, s.dialect.Bool(f.Suspect), at(now), lease.Microseconds(), string(text))
 }
 
 // DropFiring returns the statement that removes a record; stale is set if it is gone.

@@ -189,7 +189,7 @@ func (s *Store) ListActors(f ActorFilter, found func(ActorRecord)) sqldb.Stmt {
 	w := f.ranged(s)
 	w.statuses(statusOf{place: "a.status"}, f.Statuses, time.Time{}, actorIndexes)
 	if f.State != "" {
-		w.add(s.contains("a.states"), "\n"+f.State+"\n")
+		w.add(s.dialect.Contains("a.states"), "\n"+f.State+"\n")
 	}
 	f.beside(&w, ">=", f.Last)
 	text := head + "\nfrom " + s.dialect.Qualify("perdure", "actors") + " a\n" + w.sql() + actorOrder + "\nlimit ?"
@@ -204,12 +204,4 @@ func (s *Store) ListActors(f ActorFilter, found func(ActorRecord)) sqldb.Stmt {
 		return err
 	}
 	return list
-}
-
-// contains is the condition that a text contains another.
-func (s *Store) contains(column string) string {
-	if s.dialect.Name == sqldb.Postgres {
-		return "position(? in " + column + ") > 0"
-	}
-	return "instr(" + column + ", ?) > 0"
 }

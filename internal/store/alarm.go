@@ -135,9 +135,7 @@ func (s *Store) LockAlarm(k AlarmKey, found func(Alarm)) []sqldb.Stmt {
 
 // FindAlarm returns the statement that locks an alarm.
 func (s *Store) FindAlarm(k AlarmKey, found func(item string)) sqldb.Stmt {
-	find := s.stmt("AlarmFind", k.args()...)
-	find.Row = textRow(found)
-	return find
+	return oneColumn(s.stmt("AlarmFind", k.args()...), found)
 }
 
 // sealAlarm returns what to store of a payload.

@@ -55,9 +55,7 @@ func (s *Store) removeAlarms(which string, args []any, removed func(status strin
 // DeadAlarms returns the statement that locks up to limit dead letters whose last time is
 // longer ago than age. Recurring alarms are not among them.
 func (s *Store) DeadAlarms(age time.Duration, limit int, now Now, found func(item string)) sqldb.Stmt {
-	dead := s.stmt("AlarmsDead", at(now), age.Microseconds(), limit)
-	dead.Row = textRow(found)
-	return dead
+	return oneColumn(s.stmt("AlarmsDead", at(now), age.Microseconds(), limit), found)
 }
 
 // AlarmFilter narrows what is listed or changed. Empty fields do not narrow.
@@ -175,8 +173,8 @@ func (s *Store) CountAlarms(f AlarmFilter, found func(status string, n int64)) s
 func (s *Store) ChooseAlarms(f AlarmFilter, skip bool, found func(item string)) sqldb.Stmt {
 	w := f.conditions(s)
 	locks := ""
-	if skip && s.dialect.Name != sqldb.SQLite {
-		locks = " skip locked"
+	if skip {
+		locks = s.dialect.SkipLocked()
 	}
 	text := strings.NewReplacer("{where}", w.sql(), "{value}", "?", "{skip}", locks).Replace(s.text("AlarmChosen"))
 	return sqldb.Stmt{SQL: s.complete(text), Args: append(w.args, f.Limit), Row: textRow(found)}

@@ -23,17 +23,7 @@ func firedColumns[T any](all []T, of func(T) FiredAlarm) tuples {
 // LockAlarms returns the statement that locks alarms, in order, and reads which generation
 // they are.
 func (s *Store) LockAlarms(items []string, found func(item string, generation int64)) sqldb.Stmt {
-	lock := s.stmt("AlarmLock", one(items))
-	lock.Row = func(scan sqldb.Scan) error {
-		var item string
-		var generation int64
-		err := scan(&item, &generation)
-		if err == nil {
-			found(item, generation)
-		}
-		return err
-	}
-	return lock
+	return twoColumns(s.stmt("AlarmLock", one(items)), found)
 }
 
 // FinishAlarms returns the statements that remove alarms that have succeeded.

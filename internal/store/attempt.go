@@ -44,15 +44,5 @@ func (s *Store) ListAttempts(of Tried, found func(retry.Attempt)) sqldb.Stmt {
 // RunningInstance returns the statement that tells who has an instance that runs, and
 // since when.
 func (s *Store) RunningInstance(id string, found func(worker string, since *time.Time)) sqldb.Stmt {
-	running := s.stmt("InstanceRunning", id)
-	running.Row = func(scan sqldb.Scan) error {
-		var worker string
-		var since *time.Time
-		err := scan(&worker, &since)
-		if err == nil {
-			found(worker, since)
-		}
-		return err
-	}
-	return running
+	return twoColumns(s.stmt("InstanceRunning", id), found)
 }

@@ -24,9 +24,7 @@ func (s *Store) ClaimAuditChain(found func(audit.Head)) sqldb.Stmt {
 // ClaimAuditChainOf returns the statement that takes one chain of the audit log. It
 // waits for a transaction that holds it.
 func (s *Store) ClaimAuditChainOf(chain int, found func(audit.Head)) sqldb.Stmt {
-	claim := chainRow(s.stmt("AuditClaimOne", chain), found)
-	claim.Done = sqldb.One(fmt.Errorf("chain %d of the audit log is missing", chain))
-	return claim
+	return needsOne(chainRow(s.stmt("AuditClaimOne", chain), found), fmt.Errorf("chain %d of the audit log is missing", chain))
 }
 
 // ClaimAuditChainIfFree returns the statement that takes one chain of the audit log,
@@ -38,9 +36,7 @@ func (s *Store) ClaimAuditChainIfFree(chain int, found func(audit.Head)) sqldb.S
 // StrayAudit returns the statement that counts the entries that are in none of the
 // chains.
 func (s *Store) StrayAudit(n *int64) sqldb.Stmt {
-	count := s.stmt("AuditStray", audit.Chains)
-	count.Row = func(scan sqldb.Scan) error { return scan(n) }
-	return count
+	return withRow(s.stmt("AuditStray", audit.Chains), func(scan sqldb.Scan) error { return scan(n) })
 }
 
 // AppendAudit returns the statements that add entries, which have their places, and

@@ -60,11 +60,7 @@ func (s *Store) AuditState(kind string, key []string, now time.Time, found func(
 		return sqldb.Stmt{}, false
 	}
 	stmt = s.stmt(state.name, args...)
-	stmt.Row = func(scan sqldb.Scan) error {
-		var a AuditState
-		if err := scan(&a.Name, &a.Version, &a.Status, &a.Step, &a.Attempts, &a.At, &a.Spec); err != nil {
-			return err
-		}
+	stmt.Row = readRow(func(a AuditState) {
 		if kind == "schedules" && a.Spec != nil {
 			a.Spec = withoutState(*a.Spec)
 		}
@@ -74,8 +70,9 @@ func (s *Store) AuditState(kind string, key []string, now time.Time, found func(
 		}
 		a.refine(kind, now)
 		found(a)
-		return nil
-	}
+	}, func(a *AuditState) []any {
+		return []any{&a.Name, &a.Version, &a.Status, &a.Step, &a.Attempts, &a.At, &a.Spec}
+	})
 	return stmt, true
 }
 

@@ -37,7 +37,7 @@ func (s *Store) bindAll(text string, args []any) []sqldb.Stmt {
 // bound returns a statement with values that are expanded. sets are the same values before
 // that.
 func (s *Store) bound(text string, sets, values []any) sqldb.Stmt {
-	if s.dialect.Name == sqldb.MySQL {
+	if !s.dialect.NumbersPlaceholders() {
 		text, values = repeat(text, sets, values)
 		text, values = unnumbered(text, values)
 	}

@@ -3,8 +3,6 @@ package store
 import (
 	"slices"
 	"strings"
-
-	"github.com/perdure/perdure/internal/sqldb"
 )
 
 // conditions assembles the WHERE clause of a list from the filters that are
@@ -17,7 +15,9 @@ type conditions struct {
 }
 
 // conditions returns no conditions yet.
-func (s *Store) conditions() conditions { return conditions{flags: s.dialect.Name == sqldb.MySQL} }
+func (s *Store) conditions() conditions {
+	return conditions{flags: !s.dialect.HasPartialIndexes()}
+}
 
 func (c *conditions) add(text string, args ...any) {
 	c.parts = append(c.parts, text)

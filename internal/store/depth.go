@@ -33,14 +33,8 @@ func (s *Store) Depths(now time.Time, found func(Depth)) []sqldb.Stmt {
 }
 
 func (s *Store) depth(kind, name string, found func(Depth), args ...any) sqldb.Stmt {
-	stmt := s.stmt(name, args...)
-	stmt.Row = func(scan sqldb.Scan) error {
-		d := Depth{Kind: kind}
-		if err := scan(&d.Status, &d.N); err != nil {
-			return err
-		}
+	return read(s.stmt(name, args...), func(d Depth) {
+		d.Kind = kind
 		found(d)
-		return nil
-	}
-	return stmt
+	}, func(d *Depth) []any { return []any{&d.Status, &d.N} })
 }

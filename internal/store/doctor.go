@@ -67,13 +67,5 @@ func (s *Store) Break(r Rule, before time.Time, found func(Violation)) sqldb.Stm
 	if r.Timed {
 		stmt = s.stmt(r.Name, before.UTC().Truncate(time.Microsecond))
 	}
-	stmt.Row = func(scan sqldb.Scan) error {
-		v := Violation{Rule: r.Name}
-		if err := scan(&v.ID, &v.Detail); err != nil {
-			return err
-		}
-		found(v)
-		return nil
-	}
-	return stmt
+	return twoColumns(stmt, func(id, detail string) { found(Violation{Rule: r.Name, ID: id, Detail: detail}) })
 }

@@ -35,16 +35,7 @@ func (s *Store) InsertCancelLeases(all []CancelLease, lease time.Duration, now N
 // TakeCancelLeases returns the statement that locks the leases that hold instances
 // for their cancel step.
 func (s *Store) TakeCancelLeases(ids []string, found func(Held)) sqldb.Stmt {
-	leases := s.stmt("CancelLeaseTake", one(ids))
-	leases.Row = func(scan sqldb.Scan) error {
-		var h Held
-		if err := scan(&h.ID, &h.Token); err != nil {
-			return err
-		}
-		found(h)
-		return nil
-	}
-	return leases
+	return read(s.stmt("CancelLeaseTake", one(ids)), found, func(h *Held) []any { return []any{&h.ID, &h.Token} })
 }
 
 // QueuedMembers returns the statement that finds the instances that are in the queue

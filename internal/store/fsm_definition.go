@@ -57,16 +57,7 @@ func (s *Store) RecordPolicies(d Definition, retry string, now Now) sqldb.Stmt {
 // ListPolicies returns the statement that reads the sets of policies of a machine, the
 // oldest first.
 func (s *Store) ListPolicies(d Definition, found func(PolicySet)) sqldb.Stmt {
-	list := s.stmt("PolicyList", d.FSM, d.Version)
-	list.Row = func(scan sqldb.Scan) error {
-		var p PolicySet
-		err := scan(&p.Since, &p.Retry)
-		if err == nil {
-			found(p)
-		}
-		return err
-	}
-	return list
+	return read(s.stmt("PolicyList", d.FSM, d.Version), found, func(p *PolicySet) []any { return []any{&p.Since, &p.Retry} })
 }
 
 // ChangePolicies returns the statement that changes a set of policies of a machine.

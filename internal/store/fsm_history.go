@@ -37,17 +37,13 @@ func (s *Store) InsertTransitions(worker string, all []Transition, now Now) sqld
 // ListTransitions returns the statement that reads the history of an instance
 // after a place in it.
 func (s *Store) ListTransitions(instance string, after int64, limit int, found func(Transition)) sqldb.Stmt {
-	list := s.stmt("TransitionList", instance, after, limit)
-	list.Row = func(scan sqldb.Scan) error {
-		t := Transition{Instance: instance}
-		err := scan(&t.Seq, &t.Step, &t.Outcome, &t.Next, &t.Attempt, &t.Crashes, &t.Error, &t.Worker, &t.Began, &t.Ended)
-		if err == nil {
-			t.Took = t.Ended.Sub(t.Began)
-			found(t)
-		}
-		return err
-	}
-	return list
+	return read(s.stmt("TransitionList", instance, after, limit), func(t Transition) {
+		t.Instance = instance
+		t.Took = t.Ended.Sub(t.Began)
+		found(t)
+	}, func(t *Transition) []any {
+		return []any{&t.Seq, &t.Step, &t.Outcome, &t.Next, &t.Attempt, &t.Crashes, &t.Error, &t.Worker, &t.Began, &t.Ended}
+	})
 }
 
 // Edge is a way from one step of a machine to another, and how often it was taken.
@@ -60,14 +56,5 @@ type Edge struct {
 // Edges returns the statement that counts the ways that the newest instances of a
 // machine took. It reads no more than their histories.
 func (s *Store) Edges(fsm string, newest int, found func(Edge)) sqldb.Stmt {
-	list := s.stmt("TransitionEdges", fsm, newest)
-	list.Row = func(scan sqldb.Scan) error {
-		var e Edge
-		err := scan(&e.Version, &e.From, &e.To, &e.Count)
-		if err == nil {
-			found(e)
-		}
-		return err
-	}
-	return list
+	return read(s.stmt("TransitionEdges", fsm, newest), found, func(e *Edge) []any { return []any{&e.Version, &e.From, &e.To, &e.Count} })
 }

@@ -157,16 +157,7 @@ func (s *Store) UniqueOwners(keys []UniqueKey, found func(key UniqueKey, id stri
 		column(keys, func(k UniqueKey) string { return k.Name }),
 		column(keys, func(k UniqueKey) string { return k.Key }),
 	})
-	owners.Row = func(scan sqldb.Scan) error {
-		var k UniqueKey
-		var id string
-		if err := scan(&k.Name, &k.Key, &id); err != nil {
-			return err
-		}
-		found(k, id)
-		return nil
-	}
-	return owners
+	return threeColumns(owners, func(name, key, id string) { found(UniqueKey{Name: name, Key: key}, id) })
 }
 
 // Instance is an instance as a claim reads it.
@@ -211,14 +202,6 @@ type Instance struct {
 	Unreadable error
 }
 
-// flag returns a truth value as the dialect compares it.
-func (s *Store) flag(b bool) any {
-	if s.dialect.Name == sqldb.SQLite {
-		return cell(b)
-	}
-	return b
-}
-
 func (s *Store) instanceRow(found func(*Instance)) func(sqldb.Scan) error {
 	var row Instance
 	var awaits, seen, dropped, awaited, wait *string
@@ -260,9 +243,7 @@ func parseJSON(what string, text *string, to any) error {
 // a batch limit of least or more, or none if least is 0. found is not called if
 // nothing is.
 func (s *Store) NextInstance(queue string, known []KnownStep, least int, now Now, found func(time.Duration)) sqldb.Stmt {
-	next := s.stmt("InstanceNextWake", at(now), queue, knownColumns(known), least)
-	next.Row = durationRow(found)
-	return next
+	return withRow(s.stmt("InstanceNextWake", at(now), queue, knownColumns(known), least), durationRow(found))
 }
 
 // durationRow reads microseconds; null is not reported.

@@ -21,15 +21,7 @@ var invariants = []string{
 func (s *Store) Invariants(found func(Violation)) []sqldb.Stmt {
 	stmts := make([]sqldb.Stmt, len(invariants))
 	for i, rule := range invariants {
-		stmts[i] = s.stmt(rule)
-		stmts[i].Row = func(scan sqldb.Scan) error {
-			v := Violation{Rule: rule}
-			if err := scan(&v.ID, &v.Detail); err != nil {
-				return err
-			}
-			found(v)
-			return nil
-		}
+		stmts[i] = twoColumns(s.stmt(rule), func(id, detail string) { found(Violation{Rule: rule, ID: id, Detail: detail}) })
 	}
 	return stmts
 }

@@ -56,10 +56,7 @@ type InstanceFilter struct {
 // ShowInstances returns the statement that reads instances, newest first.
 func (s *Store) ShowInstances(f InstanceFilter, now Now, found func(InstanceView)) sqldb.Stmt {
 	w := conditions{}
-	uuid := ""
-	if s.dialect.Name == sqldb.Postgres {
-		uuid = "::uuid"
-	}
+	uuid := s.dialect.CastUUID()
 	for _, c := range []struct{ text, value string }{
 		{"i.id = ?" + uuid, f.ID},
 		{"i.fsm = ?", f.FSM},
@@ -86,54 +83,40 @@ func (s *Store) ShowInstances(f InstanceFilter, now Now, found func(InstanceView
 	if f.Live {
 		w.add("f.id is null")
 	}
-	text := s.text("InstanceShow") + "\n" + strings.ReplaceAll(w.sql(), "\n", " ") + "order by i.id desc limit ?"
-	if s.dialect.Name == sqldb.Postgres { // the statement's own placeholder is numbered already
-		text = strings.ReplaceAll(text, "$1", "?")
-	}
-	list := sqldb.Stmt{SQL: s.complete(text), Args: append(append([]any{at(now)}, w.args...), f.Limit)}
-	list.Row = s.viewRow(found)
-	return list
+	show := strings.ReplaceAll(s.text("InstanceShow"), "$1", "?") // which may be numbered already
+	text := show + "\n" + strings.ReplaceAll(w.sql(), "\n", " ") + "order by i.id desc limit ?"
+	return withRow(sqldb.Stmt{SQL: s.complete(text), Args: append(append([]any{at(now)}, w.args...), f.Limit)}, s.viewRow(found))
 }
 
 func (s *Store) viewRow(found func(InstanceView)) func(sqldb.Scan) error {
-	return func(scan sqldb.Scan) error {
-		var v InstanceView
-		err := scan(&v.ID, &v.FSM, &v.Version, &v.Step, &v.State, &v.Queue, &v.Priority, &v.Attempt, &v.Failures, &v.Crashes, &v.Parent, &v.Partition,
-			&v.UniqueKey, &v.Error, &v.Created, &v.Due, &v.Deadline, &v.Finished, &v.Result, &v.Status, &v.Unreceived,
-			&v.CancelReason, &v.CancelStep)
-		if err != nil {
-			return err
-		}
+	return readRow(func(v InstanceView) {
 		v.Status, v.WaitsFor = placeOf(v.Status)
 		v.State, _ = s.open(instanceState, v.State, v.ID) // what has no key here is shown as it is stored
 		v.Result, _ = s.openAny(finishedResult, v.Result, v.ID)
 		found(v)
-		return nil
-	}
+	}, func(v *InstanceView) []any {
+		return []any{&v.ID, &v.FSM, &v.Version, &v.Step, &v.State, &v.Queue, &v.Priority, &v.Attempt, &v.Failures, &v.Crashes, &v.Parent, &v.Partition,
+			&v.UniqueKey, &v.Error, &v.Created, &v.Due, &v.Deadline, &v.Finished, &v.Result, &v.Status, &v.Unreceived,
+			&v.CancelReason, &v.CancelStep}
+	})
 }
 
 // FinishedStatus returns the statement that tells how an instance ended, if it
 // has.
 func (s *Store) FinishedStatus(id string, found func(string)) sqldb.Stmt {
-	status := s.stmt("FinishedStatus", id)
-	status.Row = textRow(found)
-	return status
+	return oneColumn(s.stmt("FinishedStatus", id), found)
 }
 
 // LeaseOf returns the statement that finds the newest lease that names an
 // instance.
 func (s *Store) LeaseOf(id string, found func(token string)) sqldb.Stmt {
-	lease := s.stmt("LeaseOf", id)
-	lease.Row = textRow(found)
-	return lease
+	return oneColumn(s.stmt("LeaseOf", id), found)
 }
 
 // TakeLease returns the statement that locks a lease against outcomes and the
 // reaper.
 func (s *Store) TakeLease(token string, found func(token string)) sqldb.Stmt {
-	lease := s.stmt("LeaseTake", token)
-	lease.Row = textRow(found)
-	return lease
+	return oneColumn(s.stmt("LeaseTake", token), found)
 }
 
 // RemoveInstance returns the statements that take an instance out of whatever
@@ -175,26 +158,13 @@ func (s *Store) OldInstances(dead bool, age time.Duration, limit int, now Now, f
 	if dead {
 		name = "InstancesDead"
 	}
-	old := s.stmt(name, at(now), age.Microseconds(), limit)
-	old.Row = textRow(found)
-	return old
+	return oneColumn(s.stmt(name, at(now), age.Microseconds(), limit), found)
 }
 
 // FinishedState returns the statement that finds out how an instance has ended, nil
 // if it has not, and whether its parent, which has not ended, may still read it.
 func (s *Store) FinishedState(id string, found func(status *string, parent string, needed bool)) sqldb.Stmt {
-	state := s.stmt("InstanceFinished", id)
-	state.Row = func(scan sqldb.Scan) error {
-		var status *string
-		var parent string
-		var needed bool
-		err := scan(&status, &parent, &needed)
-		if err == nil {
-			found(status, parent, needed)
-		}
-		return err
-	}
-	return state
+	return threeColumns(s.stmt("InstanceFinished", id), found)
 }
 
 // DeleteInstances returns the statements that remove instances that have ended, and

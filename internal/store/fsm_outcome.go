@@ -3,7 +3,6 @@ package store
 import (
 	"errors"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/perdure/perdure/internal/sqldb"
@@ -22,16 +21,12 @@ func heldColumns(held []Held) tuples {
 // ShareLeases returns the statement that locks leases against the reaper and
 // tells which of them are left.
 func (s *Store) ShareLeases(tokens []string, alive func(token string)) sqldb.Stmt {
-	share := s.stmt("LeaseShare", one(tokens))
-	share.Row = textRow(alive)
-	return share
+	return oneColumn(s.stmt("LeaseShare", one(tokens)), alive)
 }
 
 // SeeLeases is ShareLeases without the lock.
 func (s *Store) SeeLeases(tokens []string, alive func(token string)) sqldb.Stmt {
-	see := s.stmt("LeaseSee", one(tokens))
-	see.Row = textRow(alive)
-	return see
+	return oneColumn(s.stmt("LeaseSee", one(tokens)), alive)
 }
 
 // LimitLocks returns the statements that bound every wait for a locked row in this
@@ -39,14 +34,11 @@ func (s *Store) SeeLeases(tokens []string, alive func(token string)) sqldb.Stmt 
 // none if wait is 0, and where a transaction does not wait for single rows. MySQL counts
 // whole seconds.
 func (s *Store) LimitLocks(wait time.Duration) []sqldb.Stmt {
-	switch {
-	case wait <= 0:
-	case s.dialect.Name == sqldb.Postgres:
-		return []sqldb.Stmt{ignored(s.stmt("LockTimeout", strconv.FormatInt(wait.Milliseconds(), 10)))}
-	case s.dialect.Name == sqldb.MySQL:
-		return []sqldb.Stmt{s.stmt("LockTimeout", int64((wait+time.Second-1)/time.Second))}
+	bound := s.dialect.LockTimeout(wait)
+	if wait <= 0 || bound == nil {
+		return nil
 	}
-	return nil
+	return []sqldb.Stmt{s.call(s.stmt("LockTimeout", bound))}
 }
 
 // IsLocked reports whether a statement waited for a lock longer than LimitLocks allows.
@@ -58,16 +50,7 @@ func IsLocked(err error) bool {
 // Interrupted returns the statement that tells which claims of these leases were
 // taken away although the lease goes on.
 func (s *Store) Interrupted(tokens []string, found func(Held)) sqldb.Stmt {
-	list := s.stmt("InterruptList", one(tokens))
-	list.Row = func(scan sqldb.Scan) error {
-		var h Held
-		if err := scan(&h.ID, &h.Token); err != nil {
-			return err
-		}
-		found(h)
-		return nil
-	}
-	return list
+	return read(s.stmt("InterruptList", one(tokens)), found, func(h *Held) []any { return []any{&h.ID, &h.Token} })
 }
 
 // DropInterrupts returns the statement that forgets interrupts whose claims have
@@ -79,9 +62,7 @@ func (s *Store) DropInterrupts(held []Held) sqldb.Stmt {
 // LockInstances returns the statement that locks instances in order, as those do
 // who deliver signals.
 func (s *Store) LockInstances(ids []string) sqldb.Stmt {
-	lock := s.stmt("InstanceLock", one(ids))
-	lock.Row = textRow(func(string) {})
-	return lock
+	return withRow(s.stmt("InstanceLock", one(ids)), textRow(func(string) {}))
 }
 
 // Step is the new state of an instance that goes on.
@@ -275,14 +256,7 @@ func (s *Store) PromotePartitions(keys []string, now Now, woken func(queue strin
 func (s *Store) DropLeases(tokens []string) sqldb.Stmt { return s.stmt("LeaseDelete", one(tokens)) }
 
 func textRow(found func(string)) func(sqldb.Scan) error {
-	return func(scan sqldb.Scan) error {
-		var text string
-		if err := scan(&text); err != nil {
-			return err
-		}
-		found(text)
-		return nil
-	}
+	return readRow(found, func(text *string) []any { return []any{text} })
 }
 
 // CountDropped returns the statements that take children off the barriers whose
@@ -323,19 +297,14 @@ type ChildRow struct {
 // ListChildren returns the statement that reads the children of a fan-out in
 // order.
 func (s *Store) ListChildren(parent string, fanout int, found func(ChildRow)) sqldb.Stmt {
-	list := s.stmt("ChildList", parent, fanout)
-	list.Row = func(scan sqldb.Scan) error {
-		var c ChildRow
-		if err := scan(&c.ID, &c.FSM, &c.Ordinal, &c.Status, &c.Result, &c.Error, &c.State); err != nil {
-			return err
-		}
+	return read(s.stmt("ChildList", parent, fanout), func(c ChildRow) {
 		c.Result, c.Sealed = s.openAny(finishedResult, c.Result, c.ID)
 		var err error
 		if c.State, err = s.open(instanceState, c.State, c.ID); err != nil {
 			c.Sealed = err
 		}
 		found(c)
-		return nil
-	}
-	return list
+	}, func(c *ChildRow) []any {
+		return []any{&c.ID, &c.FSM, &c.Ordinal, &c.Status, &c.Result, &c.Error, &c.State}
+	})
 }

@@ -21,41 +21,29 @@ type RemoteDefinition struct {
 // RemoteDefinitions returns the statement that reads all such machines, the newest
 // version of each first.
 func (s *Store) RemoteDefinitions(found func(RemoteDefinition)) sqldb.Stmt {
-	list := s.stmt("RemoteList")
-	list.Row = s.remoteRow(found)
-	return list
+	return withRow(s.stmt("RemoteList"), s.remoteRow(found))
 }
 
 // GetRemote returns the statement that locks and reads such a machine, if it
 // exists.
 func (s *Store) GetRemote(d Definition, found func(RemoteDefinition)) sqldb.Stmt {
-	get := s.stmt("RemoteGet", d.FSM, d.Version)
-	get.Row = s.remoteRow(found)
-	return get
+	return withRow(s.stmt("RemoteGet", d.FSM, d.Version), s.remoteRow(found))
 }
 
 func (s *Store) remoteRow(found func(RemoteDefinition)) func(sqldb.Scan) error {
-	return func(scan sqldb.Scan) error {
-		var r RemoteDefinition
-		if err := scan(&r.FSM, &r.Version, &r.Spec, &r.Secrets, &r.Created, &r.Updated); err != nil {
-			return err
-		}
+	return readRow(func(r RemoteDefinition) {
 		r.Created, r.Updated = r.Created.UTC(), r.Updated.UTC()
 		r.Secrets, r.Sealed = s.open(remoteSecrets, r.Secrets, r.FSM, strconv.Itoa(r.Version))
 		found(r)
-		return nil
-	}
+	}, func(r *RemoteDefinition) []any {
+		return []any{&r.FSM, &r.Version, &r.Spec, &r.Secrets, &r.Created, &r.Updated}
+	})
 }
 
 // InsertRemote returns the statement that adds such a machine; added learns whether
 // there was none.
 func (s *Store) InsertRemote(r RemoteDefinition, now Now, added *bool) sqldb.Stmt {
-	insert := s.stmt("RemoteInsert", r.FSM, r.Version, r.Spec, s.sealSecrets(r), at(now))
-	insert.Done = func(rows int64) error {
-		*added = rows == 1
-		return nil
-	}
-	return insert
+	return changed(s.stmt("RemoteInsert", r.FSM, r.Version, r.Spec, s.sealSecrets(r), at(now)), added)
 }
 
 func (s *Store) sealSecrets(r RemoteDefinition) string {
@@ -70,10 +58,6 @@ func (s *Store) UpdateRemote(r RemoteDefinition, now Now) sqldb.Stmt {
 // DeleteRemote returns the statements that remove such a machine, and that tools
 // know it; removed learns whether there was one.
 func (s *Store) DeleteRemote(d Definition, removed *bool) []sqldb.Stmt {
-	remove := s.stmt("RemoteDelete", d.FSM, d.Version)
-	remove.Done = func(rows int64) error {
-		*removed = rows == 1
-		return nil
-	}
+	remove := changed(s.stmt("RemoteDelete", d.FSM, d.Version), removed)
 	return []sqldb.Stmt{remove, s.stmt("DefinitionForget", d.FSM, d.Version)}
 }

@@ -31,9 +31,7 @@ func (s *Store) EnterQueues(ids []string) []sqldb.Stmt {
 // ClosedTreeChildren returns the statement that finds up to limit children that the
 // end of their parent has ended, in the order of the passes.
 func (s *Store) ClosedTreeChildren(seqs []int64, limit int, found func(TreeChild)) sqldb.Stmt {
-	children := s.stmt("TreeClosed", one(seqs), limit)
-	children.Row = treeChildRow(found)
-	return children
+	return withRow(s.stmt("TreeClosed", one(seqs), limit), treeChildRow(found))
 }
 
 // KeepEnded returns the statement that leaves instances as they ended: a retry of

@@ -40,60 +40,35 @@ func (r Schedule) Read() (ScheduleSpec, cron.Schedule, error) {
 
 // Schedules returns the statement that reads all schedules by name.
 func (s *Store) Schedules(found func(Schedule)) sqldb.Stmt {
-	list := s.stmt("ScheduleList")
-	list.Row = scheduleRow(found)
-	return list
+	return withRow(s.stmt("ScheduleList"), scheduleRow(found))
 }
 
 // GetSchedule returns the statement that locks and reads a schedule, if it
 // exists.
 func (s *Store) GetSchedule(name string, found func(Schedule)) sqldb.Stmt {
-	get := s.stmt("ScheduleGet", name)
-	get.Row = scheduleRow(found)
-	return get
+	return withRow(s.stmt("ScheduleGet", name), scheduleRow(found))
 }
 
 // DueSchedules returns the statement that locks and reads schedules that are due.
 func (s *Store) DueSchedules(limit int, now Now, found func(Schedule)) sqldb.Stmt {
-	due := s.stmt("ScheduleDue", at(now), limit)
-	due.Row = scheduleRow(found)
-	return due
+	return withRow(s.stmt("ScheduleDue", at(now), limit), scheduleRow(found))
 }
 
 func scheduleRow(found func(Schedule)) func(sqldb.Scan) error {
-	return func(scan sqldb.Scan) error {
-		var r Schedule
-		if err := scan(&r.Name, &r.FSM, &r.Version, &r.Spec, &r.Next, &r.Last, &r.Paused, &r.Updated); err != nil {
-			return err
-		}
-		found(r)
-		return nil
-	}
+	return readRow(found, func(r *Schedule) []any {
+		return []any{&r.Name, &r.FSM, &r.Version, &r.Spec, &r.Next, &r.Last, &r.Paused, &r.Updated}
+	})
 }
 
 // TellTime returns the statement that reads the time that decides what is due.
 func (s *Store) TellTime(now Now, found func(time.Time)) sqldb.Stmt {
-	tell := s.stmt("ScheduleNow", at(now))
-	tell.Row = func(scan sqldb.Scan) error {
-		var t time.Time
-		if err := scan(&t); err != nil {
-			return err
-		}
-		found(t.UTC())
-		return nil
-	}
-	return tell
+	return oneColumn(s.stmt("ScheduleNow", at(now)), func(t time.Time) { found(t.UTC()) })
 }
 
 // InsertSchedule returns the statement that adds a schedule; added learns whether
 // there was none of its name.
 func (s *Store) InsertSchedule(r Schedule, now Now, added *bool) sqldb.Stmt {
-	insert := s.stmt("ScheduleInsert", r.Name, r.FSM, r.Version, r.Spec, r.Next, r.Paused, at(now))
-	insert.Done = func(rows int64) error {
-		*added = rows == 1
-		return nil
-	}
-	return insert
+	return changed(s.stmt("ScheduleInsert", r.Name, r.FSM, r.Version, r.Spec, r.Next, r.Paused, at(now)), added)
 }
 
 // UpdateSchedule returns the statement that changes a schedule.
@@ -104,12 +79,7 @@ func (s *Store) UpdateSchedule(r Schedule, now Now) sqldb.Stmt {
 // DeleteSchedule returns the statement that removes a schedule; removed learns
 // whether there was one.
 func (s *Store) DeleteSchedule(name string, removed *bool) sqldb.Stmt {
-	remove := s.stmt("ScheduleDelete", name)
-	remove.Done = func(rows int64) error {
-		*removed = rows == 1
-		return nil
-	}
-	return remove
+	return changed(s.stmt("ScheduleDelete", name), removed)
 }
 
 // AdvanceSchedule returns the statement that notes that a schedule was fired.
@@ -120,7 +90,5 @@ func (s *Store) AdvanceSchedule(name string, last time.Time, next *time.Time) sq
 // NextSchedule returns the statement that finds how long it is until a schedule
 // is due. found is not called if there is none.
 func (s *Store) NextSchedule(now Now, found func(time.Duration)) sqldb.Stmt {
-	next := s.stmt("ScheduleNextWake", at(now))
-	next.Row = durationRow(found)
-	return next
+	return withRow(s.stmt("ScheduleNextWake", at(now)), durationRow(found))
 }

@@ -60,18 +60,11 @@ func (s *Store) DeliverSignal(n NewSignal, now Now, ended func(status string) er
 // Inbox returns the statement that reads the signals of instances, in order of
 // arrival.
 func (s *Store) Inbox(targets []string, found func(Signal)) sqldb.Stmt {
-	inbox := s.stmt("SignalInbox", one(targets))
-	inbox.Row = func(scan sqldb.Scan) error {
-		var g Signal
-		if err := scan(&g.Seq, &g.Target, &g.Name, &g.Payload, &g.Created, &g.Received); err != nil {
-			return err
-		}
+	return read(s.stmt("SignalInbox", one(targets)), func(g Signal) {
 		g.Created = g.Created.UTC()
 		g.Payload, g.Sealed = s.open(signalPayload, g.Payload, g.Target, g.Name)
 		found(g)
-		return nil
-	}
-	return inbox
+	}, func(g *Signal) []any { return []any{&g.Seq, &g.Target, &g.Name, &g.Payload, &g.Created, &g.Received} })
 }
 
 // Ending is an instance that is about to end, and the signals that its last step
@@ -86,19 +79,11 @@ type Ending struct {
 // inboxes that they have awaited once and that no step was given.
 func (s *Store) LateSignals(ends []Ending, found func(id, name string)) []sqldb.Stmt {
 	ids := column(ends, func(e Ending) string { return e.ID })
-	late := s.stmt("SignalLate", tuples{
+	late := twoColumns(s.stmt("SignalLate", tuples{
 		ids,
 		column(ends, func(e Ending) string { return e.Names }),
 		column(ends, func(e Ending) string { return e.Given }),
-	})
-	late.Row = func(scan sqldb.Scan) error {
-		var id, name string
-		if err := scan(&id, &name); err != nil {
-			return err
-		}
-		found(id, name)
-		return nil
-	}
+	}), found)
 	return []sqldb.Stmt{s.LockInstances(ids), late}
 }
 

@@ -19,9 +19,7 @@ func (s *Store) PurgeInterrupts(token string) sqldb.Stmt { return s.stmt("Interr
 // ExpiredWaits returns the statement that locks instances whose wait for a
 // signal has timed out.
 func (s *Store) ExpiredWaits(limit int, now Now, found func(id string)) sqldb.Stmt {
-	expired := s.stmt("WaitingExpired", at(now), limit)
-	expired.Row = textRow(found)
-	return expired
+	return oneColumn(s.stmt("WaitingExpired", at(now), limit), found)
 }
 
 // TimeoutWaits returns the statements that wake those instances.

@@ -56,22 +56,14 @@ func (s *Store) TakeTreeEnds(root string, limit int, found func(TreeEnd)) sqldb.
 	if root != "" {
 		take = s.stmt("TreeTakeOf", root, limit)
 	}
-	take.Row = func(scan sqldb.Scan) error {
-		var r TreeEnd
-		if err := scan(&r.Seq, &r.Parent, &r.First, &r.Last, &r.Kind, &r.Root, &r.Reason, &r.Begun, &r.Lives, &r.Blocked); err != nil {
-			return err
-		}
-		found(r)
-		return nil
-	}
-	return take
+	return read(take, found, func(r *TreeEnd) []any {
+		return []any{&r.Seq, &r.Parent, &r.First, &r.Last, &r.Kind, &r.Root, &r.Reason, &r.Begun, &r.Lives, &r.Blocked}
+	})
 }
 
 // TreeEndsLeft returns the statement that reports whether rows of a tree are left.
 func (s *Store) TreeEndsLeft(root string, found func()) sqldb.Stmt {
-	left := s.stmt("TreeLeft", root)
-	left.Row = anyRow(found)
-	return left
+	return withRow(s.stmt("TreeLeft", root), anyRow(found))
 }
 
 // TreePass is how far the pass over the children of a row has come. A row without
@@ -103,55 +95,33 @@ type TreeChild struct {
 // LiveTreeChildren returns the statement that finds up to limit live children of
 // rows, in the order of the passes.
 func (s *Store) LiveTreeChildren(seqs []int64, limit int, found func(TreeChild)) sqldb.Stmt {
-	children := s.stmt("TreeLive", one(seqs), limit)
-	children.Row = treeChildRow(found)
-	return children
+	return withRow(s.stmt("TreeLive", one(seqs), limit), treeChildRow(found))
 }
 
 func treeChildRow(found func(TreeChild)) func(sqldb.Scan) error {
-	return func(scan sqldb.Scan) error {
-		var c TreeChild
-		if err := scan(&c.Seq, &c.ID, &c.Fanout, &c.Ordinal); err != nil {
-			return err
-		}
-		found(c)
-		return nil
-	}
+	return readRow(found, func(c *TreeChild) []any { return []any{&c.Seq, &c.ID, &c.Fanout, &c.Ordinal} })
 }
 
 // EndsDue returns the statement that reports whether a deadline has passed or a tree
 // waits for a process.
 func (s *Store) EndsDue(now Now, found func()) sqldb.Stmt {
-	due := s.stmt("EndsDue", at(now))
-	due.Row = anyRow(found)
-	return due
+	return withRow(s.stmt("EndsDue", at(now)), anyRow(found))
 }
 
 func anyRow(found func()) func(sqldb.Scan) error {
-	return func(scan sqldb.Scan) error {
-		var one int
-		if err := scan(&one); err != nil {
-			return err
-		}
-		found()
-		return nil
-	}
+	return readRow(func(int) { found() }, func(one *int) []any { return []any{one} })
 }
 
 // ExpiredDeadlines returns the statement that finds instances that have passed their
 // deadline, the earliest first, without the given ones.
 func (s *Store) ExpiredDeadlines(without []string, limit int, now Now, found func(id string)) sqldb.Stmt {
-	expired := s.stmt("DeadlineTake", at(now), one(without), limit)
-	expired.Row = textRow(found)
-	return expired
+	return oneColumn(s.stmt("DeadlineTake", at(now), one(without), limit), found)
 }
 
 // TakeLeasesOf returns the statement that locks the leases that name instances,
 // except those that others have locked.
 func (s *Store) TakeLeasesOf(ids []string, found func(token string)) sqldb.Stmt {
-	leases := s.stmt("LeaseTakeMany", one(ids))
-	leases.Row = textRow(found)
-	return leases
+	return oneColumn(s.stmt("LeaseTakeMany", one(ids)), found)
 }
 
 // Doomed is what the end of an instance from outside needs to know of it.
@@ -184,24 +154,18 @@ func (s *Store) DoomedInstances(ids []string, found func(Doomed)) sqldb.Stmt {
 // TakePartitions returns the statement that locks partition keys, except those that
 // others have locked.
 func (s *Store) TakePartitions(keys []string, found func(key string)) sqldb.Stmt {
-	partitions := s.stmt("PartitionTakeMany", one(keys))
-	partitions.Row = textRow(found)
-	return partitions
+	return oneColumn(s.stmt("PartitionTakeMany", one(keys)), found)
 }
 
 // TakeBarriers returns the statement that locks the barriers of parents, except those
 // that others have locked.
 func (s *Store) TakeBarriers(parents []string, found func(parent string)) sqldb.Stmt {
-	take := s.stmt("BarrierTakeMany", one(parents))
-	take.Row = textRow(found)
-	return take
+	return oneColumn(s.stmt("BarrierTakeMany", one(parents)), found)
 }
 
 // SeeBarriers returns the statement that finds the barriers of parents.
 func (s *Store) SeeBarriers(parents []string, found func(parent string)) sqldb.Stmt {
-	see := s.stmt("BarrierSeeMany", one(parents))
-	see.Row = textRow(found)
-	return see
+	return oneColumn(s.stmt("BarrierSeeMany", one(parents)), found)
 }
 
 // PartitionMember is an instance of a partition.
@@ -232,23 +196,12 @@ func (s *Store) RemoveInstances(ids []string, members []PartitionMember, now Now
 // HeldInstances returns the statement that finds the leases that hold instances,
 // the newest first.
 func (s *Store) HeldInstances(ids []string, found func(Held)) sqldb.Stmt {
-	held := s.stmt("HeldMany", one(ids))
-	held.Row = func(scan sqldb.Scan) error {
-		var h Held
-		if err := scan(&h.ID, &h.Token); err != nil {
-			return err
-		}
-		found(h)
-		return nil
-	}
-	return held
+	return read(s.stmt("HeldMany", one(ids)), found, func(h *Held) []any { return []any{&h.ID, &h.Token} })
 }
 
 // FinishedAmong returns the statement that finds the instances that have ended.
 func (s *Store) FinishedAmong(ids []string, found func(id string)) sqldb.Stmt {
-	finished := s.stmt("FinishedMany", one(ids))
-	finished.Row = textRow(found)
-	return finished
+	return oneColumn(s.stmt("FinishedMany", one(ids)), found)
 }
 
 // InterruptAll returns the statement that takes claims away from leases that

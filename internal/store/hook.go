@@ -153,16 +153,7 @@ func (s *Store) EndHooks(worker string, all []HookEnd, now Now) sqldb.Stmt {
 
 // FindHook returns the statement that locks a hook. found is not called if there is none.
 func (s *Store) FindHook(id string, found func(item, namespace string)) sqldb.Stmt {
-	find := s.stmt("HookFind", hookArgs(id)...)
-	find.Row = func(scan sqldb.Scan) error {
-		var item, namespace string
-		err := scan(&item, &namespace)
-		if err == nil {
-			found(item, namespace)
-		}
-		return err
-	}
-	return find
+	return twoColumns(s.stmt("HookFind", hookArgs(id)...), found)
 }
 
 // GetHook returns the statement that reads a hook.
@@ -211,9 +202,7 @@ func (s *Store) OldHooks(dead bool, age time.Duration, limit int, now Now, found
 	if dead {
 		name = "HookPurgeDead"
 	}
-	old := s.stmt(name, at(now), age.Microseconds(), limit)
-	old.Row = textRow(found)
-	return old
+	return oneColumn(s.stmt(name, at(now), age.Microseconds(), limit), found)
 }
 
 // HookFilter narrows a list of hooks. Empty fields do not narrow.
@@ -245,10 +234,7 @@ func (s *Store) ListHooks(f HookFilter, found func(Hook)) sqldb.Stmt {
 	w.equal("h.name", f.Name)
 	w.equal("h.unit_id", f.Unit)
 	w.statuses(hookStatus, f.Statuses, f.Now, nil)
-	uuid := ""
-	if s.dialect.Name == sqldb.Postgres {
-		uuid = "::uuid"
-	}
+	uuid := s.dialect.CastUUID()
 	if len(f.IDs) > 0 {
 		any, args := make([]string, len(f.IDs)), []any(nil)
 		for i, id := range f.IDs {
@@ -261,7 +247,7 @@ func (s *Store) ListHooks(f HookFilter, found func(Hook)) sqldb.Stmt {
 	if _, dead := within(f.Statuses, []partial{{statuses: deadHooks}}); dead { // along the index of dead letters
 		of = "e"
 		w.add("e.status in ('failed', 'quarantined')")
-		if s.dialect.Name == sqldb.MySQL { // whose indexes have no conditions
+		if !s.dialect.HasPartialIndexes() {
 			w.add("e.dead = 1")
 		}
 	}
@@ -273,15 +259,11 @@ func (s *Store) ListHooks(f HookFilter, found func(Hook)) sqldb.Stmt {
 }
 
 func (s *Store) hookRow(found func(Hook)) func(sqldb.Scan) error {
-	return func(scan sqldb.Scan) error {
-		var h Hook
-		err := scan(&h.Item, &h.ID, &h.Namespace, &h.Name, &h.Payload, &h.Status, &h.Priority, &h.Policy, &h.MaxAttempts, &h.Attempts,
-			&h.Crashes, &h.Error, &h.Unit, &h.Created, &h.NextAttempt, &h.Due, &h.LastAttempt, &h.Finished, &h.Worker, &h.LeaseExpires)
-		if err != nil {
-			return err
-		}
+	return readRow(func(h Hook) {
 		h.Payload, h.Sealed = s.open(hookPayload, h.Payload, h.ID)
 		found(h)
-		return nil
-	}
+	}, func(h *Hook) []any {
+		return []any{&h.Item, &h.ID, &h.Namespace, &h.Name, &h.Payload, &h.Status, &h.Priority, &h.Policy, &h.MaxAttempts, &h.Attempts,
+			&h.Crashes, &h.Error, &h.Unit, &h.Created, &h.NextAttempt, &h.Due, &h.LastAttempt, &h.Finished, &h.Worker, &h.LeaseExpires}
+	})
 }

@@ -44,55 +44,39 @@ func (s *Store) Inspects() bool { return s.text("InspectHooks") != "" }
 // HooksIn returns the statement that walks along hooks, from the newest that is older
 // than before.
 func (s *Store) HooksIn(walk string, before HookPlace, limit int, found func(HookPlace)) sqldb.Stmt {
-	stmt := s.stmt(map[string]string{Everywhere: "InspectHooks", Died: "InspectDeadHooks", Running: "InspectRunningHooks"}[walk], before.At, before.Item, limit)
-	stmt.Row = hookPlaceRow(found)
-	return stmt
+	return withRow(s.stmt(map[string]string{Everywhere: "InspectHooks", Died: "InspectDeadHooks", Running: "InspectRunningHooks"}[walk], before.At, before.Item, limit), hookPlaceRow(found))
 }
 
 // WaitingHooks returns the statement that walks along the hooks of a group that wait, in the
 // order of due times.
 func (s *Store) WaitingHooks(g HookGroup, after HookPlace, limit int, found func(HookPlace)) sqldb.Stmt {
-	stmt := s.stmt("InspectWaitingHooks", g.lane(), g.Suspect, g.Priority, after.At, after.Item, limit)
-	stmt.Row = hookPlaceRow(found)
-	return stmt
+	return withRow(s.stmt("InspectWaitingHooks", g.lane(), g.Suspect, g.Priority, after.At, after.Item, limit), hookPlaceRow(found))
 }
 
 func hookPlaceRow(found func(HookPlace)) func(sqldb.Scan) error {
-	return func(scan sqldb.Scan) error {
-		var p HookPlace
-		err := scan(&p.At, &p.Item, &p.ID, &p.Namespace, &p.Name, &p.Status, &p.Attempts, &p.Due)
-		if err == nil {
-			p.At, p.Due = p.At.UTC(), p.Due.UTC()
-			found(p)
-		}
-		return err
-	}
+	return readRow(func(p HookPlace) {
+		p.At, p.Due = p.At.UTC(), p.Due.UTC()
+		found(p)
+	}, func(p *HookPlace) []any {
+		return []any{&p.At, &p.Item, &p.ID, &p.Namespace, &p.Name, &p.Status, &p.Attempts, &p.Due}
+	})
 }
 
 // TasksIn returns the statement that walks along tasks, from the newest that is older
 // than before.
 func (s *Store) TasksIn(walk string, before int64, limit int, found func(TaskPlace)) sqldb.Stmt {
-	stmt := s.stmt(map[string]string{Everywhere: "InspectTasks", Died: "InspectDeadTasks", Running: "InspectRunningTasks"}[walk], before, limit)
-	stmt.Row = taskPlaceRow(found)
-	return stmt
+	return withRow(s.stmt(map[string]string{Everywhere: "InspectTasks", Died: "InspectDeadTasks", Running: "InspectRunningTasks"}[walk], before, limit), taskPlaceRow(found))
 }
 
 // WaitingTasks returns the statement that walks along the tasks of a type that wait, in the
 // order of due times.
 func (s *Store) WaitingTasks(taskType string, after TaskPlace, limit int, found func(TaskPlace)) sqldb.Stmt {
-	stmt := s.stmt("InspectWaitingTasks", taskType, after.At, after.ID, limit)
-	stmt.Row = taskPlaceRow(found)
-	return stmt
+	return withRow(s.stmt("InspectWaitingTasks", taskType, after.At, after.ID, limit), taskPlaceRow(found))
 }
 
 func taskPlaceRow(found func(TaskPlace)) func(sqldb.Scan) error {
-	return func(scan sqldb.Scan) error {
-		var p TaskPlace
-		err := scan(&p.At, &p.ID, &p.Type, &p.Status, &p.Attempts)
-		if err == nil {
-			p.At, p.Status = p.At.UTC(), taskWords.status(p.Status)
-			found(p)
-		}
-		return err
-	}
+	return readRow(func(p TaskPlace) {
+		p.At, p.Status = p.At.UTC(), taskWords.status(p.Status)
+		found(p)
+	}, func(p *TaskPlace) []any { return []any{&p.At, &p.ID, &p.Type, &p.Status, &p.Attempts} })
 }

@@ -27,24 +27,18 @@ const (
 // InstancesIn returns the statement that walks along the instances of a place, from
 // the newest that is older than before.
 func (s *Store) InstancesIn(p Place, before string, limit int, found func(id string)) sqldb.Stmt {
-	walk := s.stmt(string(p), before, limit)
-	walk.Row = textRow(found)
-	return walk
+	return oneColumn(s.stmt(string(p), before, limit), found)
 }
 
 // InstancesOf is InstancesIn for all instances of one machine.
 func (s *Store) InstancesOf(fsm, before string, limit int, found func(id string)) sqldb.Stmt {
-	walk := s.stmt("InspectInstancesOf", fsm, before, limit)
-	walk.Row = textRow(found)
-	return walk
+	return oneColumn(s.stmt("InspectInstancesOf", fsm, before, limit), found)
 }
 
 // UniqueInstances returns the statement that finds the instances that have a unique
 // key.
 func (s *Store) UniqueInstances(key string, limit int, found func(id string)) sqldb.Stmt {
-	find := s.stmt("InspectUnique", key, limit)
-	find.Row = textRow(found)
-	return find
+	return oneColumn(s.stmt("InspectUnique", key, limit), found)
 }
 
 // QueuedInstance is an instance that waits for its turn in a partition.
@@ -56,16 +50,7 @@ type QueuedInstance struct {
 
 // QueuedInstances returns the statement that walks along the partitions.
 func (s *Store) QueuedInstances(after QueuedInstance, limit int, found func(QueuedInstance)) sqldb.Stmt {
-	walk := s.stmt("InspectQueued", after.Key, after.Seq, limit)
-	walk.Row = func(scan sqldb.Scan) error {
-		var q QueuedInstance
-		err := scan(&q.Key, &q.Seq, &q.ID)
-		if err == nil {
-			found(q)
-		}
-		return err
-	}
-	return walk
+	return read(s.stmt("InspectQueued", after.Key, after.Seq, limit), found, func(q *QueuedInstance) []any { return []any{&q.Key, &q.Seq, &q.ID} })
 }
 
 // ReadyGroup is a queue and an urgency: instances of one group are in the order of
@@ -79,16 +64,7 @@ type ReadyGroup struct {
 // NextReadyGroup returns the statement that finds the group of instances after one, if
 // there is any.
 func (s *Store) NextReadyGroup(after ReadyGroup, found func(ReadyGroup)) sqldb.Stmt {
-	next := s.stmt("InspectReadyGroup", after.Queue, after.Suspect, after.Priority)
-	next.Row = func(scan sqldb.Scan) error {
-		var g ReadyGroup
-		err := scan(&g.Queue, &g.Suspect, &g.Priority)
-		if err == nil {
-			found(g)
-		}
-		return err
-	}
-	return next
+	return read(s.stmt("InspectReadyGroup", after.Queue, after.Suspect, after.Priority), found, func(g *ReadyGroup) []any { return []any{&g.Queue, &g.Suspect, &g.Priority} })
 }
 
 // DueInstance is an instance that may run when it is due.
@@ -100,17 +76,10 @@ type DueInstance struct {
 // DueInstances returns the statement that walks along a group in the order of due
 // times, from after one to a time.
 func (s *Store) DueInstances(g ReadyGroup, after DueInstance, until time.Time, limit int, found func(DueInstance)) sqldb.Stmt {
-	walk := s.stmt("InspectReady", g.Queue, g.Suspect, g.Priority, after.Due, after.ID, until, limit)
-	walk.Row = func(scan sqldb.Scan) error {
-		var d DueInstance
-		err := scan(&d.Due, &d.ID)
-		if err == nil {
-			d.Due = d.Due.UTC()
-			found(d)
-		}
-		return err
-	}
-	return walk
+	return read(s.stmt("InspectReady", g.Queue, g.Suspect, g.Priority, after.Due, after.ID, until, limit), func(d DueInstance) {
+		d.Due = d.Due.UTC()
+		found(d)
+	}, func(d *DueInstance) []any { return []any{&d.Due, &d.ID} })
 }
 
 // SignalView is a signal in the inbox of an instance.
@@ -124,17 +93,10 @@ type SignalView struct {
 // SignalsOf returns the statement that reads the inbox of an instance, in the order
 // of arrival.
 func (s *Store) SignalsOf(id string, after int64, limit int, found func(SignalView)) sqldb.Stmt {
-	list := s.stmt("InspectSignals", id, after, limit)
-	list.Row = func(scan sqldb.Scan) error {
-		var v SignalView
-		err := scan(&v.Seq, &v.Name, &v.Payload, &v.Created, &v.Received)
-		if err == nil {
-			v.Payload, _ = s.open(signalPayload, v.Payload, id, v.Name) // what has no key here is shown as it is stored
-			found(v)
-		}
-		return err
-	}
-	return list
+	return read(s.stmt("InspectSignals", id, after, limit), func(v SignalView) {
+		v.Payload, _ = s.open(signalPayload, v.Payload, id, v.Name) // what has no key here is shown as it is stored
+		found(v)
+	}, func(v *SignalView) []any { return []any{&v.Seq, &v.Name, &v.Payload, &v.Created, &v.Received} })
 }
 
 // InstanceStatus is what a list of instances is filtered by.
@@ -146,26 +108,15 @@ type InstanceStatus struct {
 
 // InstanceStatuses returns the statement that reads what instances are filtered by.
 func (s *Store) InstanceStatuses(ids []string, now Now, found func(InstanceStatus)) sqldb.Stmt {
-	stmt := s.byID("InspectStatus", ids, now)
-	stmt.Row = func(scan sqldb.Scan) error {
-		var v InstanceStatus
-		err := scan(&v.ID, &v.FSM, &v.Queue, &v.Step, &v.Parent, &v.Status)
-		if err == nil {
-			v.Status, v.WaitsFor = placeOf(v.Status)
-			found(v)
-		}
-		return err
-	}
-	return stmt
+	return read(s.byID("InspectStatus", ids, now), func(v InstanceStatus) {
+		v.Status, v.WaitsFor = placeOf(v.Status)
+		found(v)
+	}, func(v *InstanceStatus) []any { return []any{&v.ID, &v.FSM, &v.Queue, &v.Step, &v.Parent, &v.Status} })
 }
 
 // byID completes a statement on instances, whose only value is the time, with ids.
 func (s *Store) byID(name string, ids []string, now Now) sqldb.Stmt {
-	placeholder := "?"
-	if s.dialect.Name == sqldb.Postgres {
-		placeholder = "?::uuid"
-	}
-	text := strings.ReplaceAll(s.text(name), "$1", "?") + "\nwhere i.id in (" + placeholdersOf(placeholder, len(ids)) + ")"
+	text := strings.ReplaceAll(s.text(name), "$1", "?") + "\nwhere i.id in (" + placeholdersOf("?"+s.dialect.CastUUID(), len(ids)) + ")"
 	args := []any{at(now)}
 	for _, id := range ids {
 		args = append(args, id)
@@ -184,14 +135,5 @@ type Wait struct {
 
 // WaitOf returns the statement that reads what an instance waits for, if it does.
 func (s *Store) WaitOf(id string, found func(Wait)) sqldb.Stmt {
-	get := s.stmt("InspectWait", id)
-	get.Row = func(scan sqldb.Scan) error {
-		var w Wait
-		err := scan(&w.Names, &w.Deadline, &w.Pending, &w.Children)
-		if err == nil {
-			found(w)
-		}
-		return err
-	}
-	return get
+	return read(s.stmt("InspectWait", id), found, func(w *Wait) []any { return []any{&w.Names, &w.Deadline, &w.Pending, &w.Children} })
 }

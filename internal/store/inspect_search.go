@@ -68,14 +68,8 @@ func (s *Store) SearchActors(actorType string, ids Range, found func(Hit)) sqldb
 }
 
 func (s *Store) search(kind, name string, found func(Hit), args ...any) sqldb.Stmt {
-	stmt := s.stmt(name, args...)
-	stmt.Row = func(scan sqldb.Scan) error {
-		h := Hit{Kind: kind}
-		err := scan(&h.ID, &h.Name, &h.Detail)
-		if err == nil {
-			found(h)
-		}
-		return err
-	}
-	return stmt
+	return read(s.stmt(name, args...), func(h Hit) {
+		h.Kind = kind
+		found(h)
+	}, func(h *Hit) []any { return []any{&h.ID, &h.Name, &h.Detail} })
 }

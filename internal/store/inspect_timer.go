@@ -44,20 +44,15 @@ func (s *Store) AlarmsIn(walk string, after AlarmPlace, limit int, found func(Al
 // TimersOf returns the statement that walks along the delays of one actor, from after a
 // place, in the order of due times.
 func (s *Store) TimersOf(actor ActorRef, after AlarmPlace, limit int, found func(AlarmPlace)) sqldb.Stmt {
-	stmt := s.stmt("InspectTimersOf", actor.Type, actor.ID, after.Due, after.AlarmID, limit)
-	stmt.Row = alarmPlaceRow(found)
-	return stmt
+	return withRow(s.stmt("InspectTimersOf", actor.Type, actor.ID, after.Due, after.AlarmID, limit), alarmPlaceRow(found))
 }
 
 func alarmPlaceRow(found func(AlarmPlace)) func(sqldb.Scan) error {
-	return func(scan sqldb.Scan) error {
-		var p AlarmPlace
-		err := scan(&p.Due, &p.Actor.Type, &p.Actor.ID, &p.Machine, &p.AlarmID, &p.Type, &p.Status, &p.Occurs, &p.Created)
-		if err == nil {
-			p.Due, p.Occurs, p.Created = p.Due.UTC(), p.Occurs.UTC(), p.Created.UTC()
-			p.Status = timerWords.status(p.Status)
-			found(p)
-		}
-		return err
-	}
+	return readRow(func(p AlarmPlace) {
+		p.Due, p.Occurs, p.Created = p.Due.UTC(), p.Occurs.UTC(), p.Created.UTC()
+		p.Status = timerWords.status(p.Status)
+		found(p)
+	}, func(p *AlarmPlace) []any {
+		return []any{&p.Due, &p.Actor.Type, &p.Actor.ID, &p.Machine, &p.AlarmID, &p.Type, &p.Status, &p.Occurs, &p.Created}
+	})
 }

@@ -21,17 +21,11 @@ type Upcoming struct {
 
 // upcoming returns a statement that reads what will be due, of one kind.
 func (s *Store) upcoming(name, kind string, found func(Upcoming), args ...any) sqldb.Stmt {
-	stmt := s.stmt(name, args...)
-	stmt.Row = func(scan sqldb.Scan) error {
-		u := Upcoming{Kind: kind}
-		err := scan(&u.At, &u.ID, &u.Name, &u.Why)
-		if err == nil {
-			u.At, u.Timer = u.At.UTC(), u.Why == "delay"
-			found(u)
-		}
-		return err
-	}
-	return stmt
+	return read(s.stmt(name, args...), func(u Upcoming) {
+		u.Kind = kind
+		u.At, u.Timer = u.At.UTC(), u.Why == "delay"
+		found(u)
+	}, func(u *Upcoming) []any { return []any{&u.At, &u.ID, &u.Name, &u.Why} })
 }
 
 // The kinds of durable work, as the resources of the API are called.
@@ -88,18 +82,10 @@ func (g HookGroup) lane() string {
 // NextHookGroup returns the statement that finds the group of pending hooks after
 // one, if there is any.
 func (s *Store) NextHookGroup(after HookGroup, found func(HookGroup)) sqldb.Stmt {
-	next := s.stmt("UpcomingHookGroup", after.lane(), after.Suspect, after.Priority)
-	next.Row = func(scan sqldb.Scan) error {
-		var g HookGroup
-		var lane string
-		err := scan(&lane, &g.Suspect, &g.Priority)
-		if err == nil {
-			_, g.Namespace, g.Name = ParseLane(lane)
-			found(g)
-		}
-		return err
-	}
-	return next
+	return threeColumns(s.stmt("UpcomingHookGroup", after.lane(), after.Suspect, after.Priority), func(lane string, suspect bool, priority int) {
+		_, namespace, name := ParseLane(lane)
+		found(HookGroup{Namespace: namespace, Name: name, Suspect: suspect, Priority: priority})
+	})
 }
 
 // UpcomingHooks returns the statement that reads which hooks of a group will be due.
@@ -110,9 +96,7 @@ func (s *Store) UpcomingHooks(g HookGroup, in Span, limit int, found func(Upcomi
 // NextTaskGroup returns the statement that finds the type of pending tasks after
 // one, if there is any.
 func (s *Store) NextTaskGroup(after string, found func(string)) sqldb.Stmt {
-	next := s.stmt("UpcomingTaskGroup", after)
-	next.Row = textRow(found)
-	return next
+	return oneColumn(s.stmt("UpcomingTaskGroup", after), found)
 }
 
 // UpcomingTasks returns the statement that reads which tasks of a type will be due.
@@ -123,17 +107,7 @@ func (s *Store) UpcomingTasks(taskType string, in Span, limit int, found func(Up
 // count returns a statement that counts what is due in a span; found gets the
 // number, which is limit if there are more, and the earliest due time, if any.
 func (s *Store) count(name string, found func(n int, first *time.Time), args ...any) sqldb.Stmt {
-	stmt := s.stmt(name, args...)
-	stmt.Row = func(scan sqldb.Scan) error {
-		var n int
-		var first *time.Time
-		err := scan(&n, &first)
-		if err == nil {
-			found(n, first)
-		}
-		return err
-	}
-	return stmt
+	return twoColumns(s.stmt(name, args...), found)
 }
 
 // CountDueInstances counts the instances of a group that are due in a span.
@@ -159,15 +133,5 @@ func (s *Store) CountDueAlarms(in Span, limit int, found func(int, *time.Time)) 
 // CountPlaces returns the statement that counts, up to limit, what is in each place
 // where work can be.
 func (s *Store) CountPlaces(limit int, found func(place string, n int)) sqldb.Stmt {
-	stmt := s.stmt("CountPlaces", limit)
-	stmt.Row = func(scan sqldb.Scan) error {
-		var place string
-		var n int
-		err := scan(&place, &n)
-		if err == nil {
-			found(place, n)
-		}
-		return err
-	}
-	return stmt
+	return twoColumns(s.stmt("CountPlaces", limit), found)
 }

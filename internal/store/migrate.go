@@ -119,14 +119,13 @@ func Script(d sqldb.Dialect) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	now := map[string]string{sqldb.Postgres: "now()", sqldb.MySQL: "utc_timestamp(6)", sqldb.SQLite: "cast(unixepoch('subsec') * 1000000 as integer)"}[d.Name]
 	var b strings.Builder
 	for _, s := range bootstrap[d.Name] {
 		fmt.Fprintf(&b, "%s;\n\n", s)
 	}
 	for _, m := range steps {
 		fmt.Fprintf(&b, "-- %04d %s\n\n%s;\n\n", m.Version, m.Name, strings.Join(m.Statements, ";\n\n"))
-		fmt.Fprintf(&b, localize(d, "insert into perdure.migrations (version, name, checksum, applied_at) values (%d, '%s', '%s', %s);\n\n"), m.Version, m.Name, m.Checksum, now)
+		fmt.Fprintf(&b, localize(d, "insert into perdure.migrations (version, name, checksum, applied_at) values (%d, '%s', '%s', %s);\n\n"), m.Version, m.Name, m.Checksum, d.Now())
 	}
 	return b.String(), nil
 }

@@ -73,7 +73,7 @@ func (h hooksOn) insert(n int, lane string, priority int, delay time.Duration) [
 
 // claimAt returns the arguments of a claim.
 func (h hooksOn) claimAt(limit int, token string, suspects bool) []any {
-	return []any{"hook\tshop", h.now.Add(time.Hour), limit, token, "host-1", h.st.flag(suspects), time.Minute.Microseconds()}
+	return []any{"hook\tshop", h.now.Add(time.Hour), limit, token, "host-1", h.st.dialect.Bool(suspects), time.Minute.Microseconds()}
 }
 
 // claim claims hooks of some lanes and returns the numbers of them.

@@ -64,9 +64,7 @@ func (s *Store) Nodes(now Now, found func(n Node, now time.Time)) sqldb.Stmt {
 
 // DrainNode returns the statement that asks a process to end its work.
 func (s *Store) DrainNode(id string) sqldb.Stmt {
-	drain := s.stmt("NodeDrain", id)
-	drain.Done = sqldb.One(&fault.NotFound{Kind: "node", ID: id})
-	return drain
+	return needsOne(s.stmt("NodeDrain", id), &fault.NotFound{Kind: "node", ID: id})
 }
 
 // RemoveNode returns the statement that forgets a process that has ended.
@@ -92,15 +90,11 @@ var samplers = map[string]string{InstanceKind: "SampleInstances", HookKind: "Sam
 func (s *Store) TakeSamples(in Span, found func(Sample)) []sqldb.Stmt {
 	var stmts []sqldb.Stmt
 	for kind, name := range samplers {
-		take := s.stmt(name, in.After, in.Until)
-		take.Row = func(scan sqldb.Scan) error {
-			v := Sample{Kind: kind, At: in.Until}
-			err := scan(&v.Finished, &v.Failed)
-			if err == nil {
-				found(v)
-			}
-			return err
-		}
+		take := read(s.stmt(name, in.After, in.Until), func(v Sample) {
+			v.Kind = kind
+			v.At = in.Until
+			found(v)
+		}, func(v *Sample) []any { return []any{&v.Finished, &v.Failed} })
 		stmts = append(stmts, take)
 	}
 	return stmts
@@ -113,17 +107,10 @@ func (s *Store) InsertSample(v Sample) sqldb.Stmt {
 
 // Samples returns the statement that reads samples after a time.
 func (s *Store) Samples(after time.Time, found func(Sample)) sqldb.Stmt {
-	list := s.stmt("SampleList", after)
-	list.Row = func(scan sqldb.Scan) error {
-		var v Sample
-		err := scan(&v.Kind, &v.At, &v.Finished, &v.Failed, &v.Due)
-		if err == nil {
-			v.At = v.At.UTC()
-			found(v)
-		}
-		return err
-	}
-	return list
+	return read(s.stmt("SampleList", after), func(v Sample) {
+		v.At = v.At.UTC()
+		found(v)
+	}, func(v *Sample) []any { return []any{&v.Kind, &v.At, &v.Finished, &v.Failed, &v.Due} })
 }
 
 // PurgeSamples returns the statement that removes samples up to a time.
@@ -145,19 +132,11 @@ func (s *Store) InsertWaits(node string, w Waits) sqldb.Stmt {
 
 // ListWaits returns the statement that reads the waits after a time.
 func (s *Store) ListWaits(after time.Time, found func(Waits)) sqldb.Stmt {
-	list := s.stmt("WaitsList", after)
-	list.Row = func(scan sqldb.Scan) error {
-		var w Waits
-		var raw string
-		if err := scan(&w.At, &raw); err != nil {
-			return err
-		}
-		w.At = w.At.UTC()
+	return twoColumns(s.stmt("WaitsList", after), func(at time.Time, raw string) {
+		w := Waits{At: at.UTC()}
 		_ = json.Unmarshal([]byte(raw), &w.Buckets) // shown as far as it can be read
 		found(w)
-		return nil
-	}
-	return list
+	})
 }
 
 // PurgeWaits returns the statement that removes waits up to a time.
@@ -166,14 +145,5 @@ func (s *Store) PurgeWaits(until time.Time) sqldb.Stmt { return s.stmt("WaitsPur
 // Marks returns the statement that reads a mark of each kind, which changes when
 // something of the kind does.
 func (s *Store) Marks(found func(kind, mark string)) sqldb.Stmt {
-	stmt := s.stmt("InspectMarks")
-	stmt.Row = func(scan sqldb.Scan) error {
-		var kind, mark string
-		err := scan(&kind, &mark)
-		if err == nil {
-			found(kind, mark)
-		}
-		return err
-	}
-	return stmt
+	return twoColumns(s.stmt("InspectMarks"), found)
 }

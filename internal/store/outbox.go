@@ -40,22 +40,16 @@ func (s *Store) Reserve(n int, clock *Clock) []sqldb.Stmt {
 
 // ReadClock returns the statement that reads the clock.
 func (s *Store) ReadClock(clock *Clock) sqldb.Stmt {
-	read := s.stmt("ClockRead")
-	read.Row = func(scan sqldb.Scan) error {
-		var incarnation, counter int64
-		err := scan(&incarnation, &counter)
+	read := twoColumns(s.stmt("ClockRead"), func(incarnation, counter int64) {
 		*clock = Clock{Incarnation: uint16(incarnation), Counter: uint64(counter)}
-		return err
-	}
+	})
 	read.Done = sqldb.One(ErrClockExhausted)
 	return read
 }
 
 // Restart returns the statement that begins the next incarnation.
 func (s *Store) Restart() sqldb.Stmt {
-	restart := s.stmt("ClockRestart")
-	restart.Done = sqldb.One(ErrClockExhausted)
-	return restart
+	return needsOne(s.stmt("ClockRestart"), ErrClockExhausted)
 }
 
 // Bounds of one statement that inserts entries: few enough rows that the
@@ -131,16 +125,12 @@ func exhausted(err error) error {
 // ListEntries returns the statement that reads up to limit entries after a
 // stamp, in order.
 func (s *Store) ListEntries(after []byte, limit int, each func(Entry) error) sqldb.Stmt {
-	list := s.stmt("OutboxList", after, limit)
-	list.Row = entryRow(each)
-	return list
+	return withRow(s.stmt("OutboxList", after, limit), entryRow(each))
 }
 
 // EntryByUnit returns the statement that reads the entry of a unit.
 func (s *Store) EntryByUnit(unit string, each func(Entry) error) sqldb.Stmt {
-	get := s.stmt("OutboxByUnit", unit)
-	get.Row = entryRow(each)
-	return get
+	return withRow(s.stmt("OutboxByUnit", unit), entryRow(each))
 }
 
 func entryRow(each func(Entry) error) func(sqldb.Scan) error {
@@ -156,32 +146,13 @@ func entryRow(each func(Entry) error) func(sqldb.Scan) error {
 
 // Stamps returns the statement that reads up to limit stamps after a stamp.
 func (s *Store) Stamps(after []byte, limit int, each func([]byte)) sqldb.Stmt {
-	list := s.stmt("OutboxStamps", after, limit)
-	list.Row = func(scan sqldb.Scan) error {
-		var stamp []byte
-		if err := scan(&stamp); err != nil {
-			return err
-		}
-		each(stamp)
-		return nil
-	}
-	return list
+	return oneColumn(s.stmt("OutboxStamps", after, limit), each)
 }
 
 // OldestEntries returns the statement that reads the stamp and age of the
 // oldest entries, none after upTo.
 func (s *Store) OldestEntries(upTo []byte, limit int, each func(stamp []byte, created time.Time)) sqldb.Stmt {
-	list := s.stmt("OutboxOldest", upTo, limit)
-	list.Row = func(scan sqldb.Scan) error {
-		var stamp []byte
-		var created time.Time
-		if err := scan(&stamp, &created); err != nil {
-			return err
-		}
-		each(stamp, created)
-		return nil
-	}
-	return list
+	return twoColumns(s.stmt("OutboxOldest", upTo, limit), each)
 }
 
 // DeleteEntries returns the statement that removes the entries up to a stamp.

@@ -178,17 +178,12 @@ func (s *Store) SealedRows(c SealedColumn, after string, limit int, found func(S
 }
 
 // Reseal returns the statement that seals a value with the key that seals now.
-// changed learns whether it still was as it was read. It fails with a
+// did learns whether it still was as it was read. It fails with a
 // *seal.SealedError if there is no key for it.
-func (s *Store) Reseal(c SealedColumn, r SealedRow, changed *bool) (sqldb.Stmt, error) {
+func (s *Store) Reseal(c SealedColumn, r SealedRow, did *bool) (sqldb.Stmt, error) {
 	value, err := s.keys.Open(r.place, r.Stored)
 	if err != nil {
 		return sqldb.Stmt{}, err
 	}
-	update := s.stmt(c.update, s.keys.Seal(r.place, value), r.Key, r.Stored)
-	update.Done = func(rows int64) error {
-		*changed = rows == 1
-		return nil
-	}
-	return update, nil
+	return changed(s.stmt(c.update, s.keys.Seal(r.place, value), r.Key, r.Stored), did), nil
 }

@@ -13,31 +13,18 @@ const PrunedThrough = "outbox.pruned_through"
 
 // GetSetting returns the statement that reads a setting, if it is set.
 func (s *Store) GetSetting(name string, found func(value string)) sqldb.Stmt {
-	get := s.stmt("SettingGet", name)
-	get.Row = func(scan sqldb.Scan) error {
-		var value string
-		if err := scan(&value); err != nil {
-			return err
-		}
-		found(value)
-		return nil
-	}
-	return get
+	return oneColumn(s.stmt("SettingGet", name), found)
 }
 
 // LockSetting returns the statement that keeps a setting from being changed by
 // others until the transaction ends. The setting must exist.
 func (s *Store) LockSetting(name string) sqldb.Stmt {
-	lock := s.stmt("SettingLock", name)
-	lock.Done = sqldb.One(fmt.Errorf("setting %s is missing", name))
-	return lock
+	return needsOne(s.stmt("SettingLock", name), fmt.Errorf("setting %s is missing", name))
 }
 
 // SetSetting returns the statement that sets a setting, which must exist.
 func (s *Store) SetSetting(name, value string) sqldb.Stmt {
-	set := s.stmt("SettingUpdate", value, name)
-	set.Done = sqldb.One(fmt.Errorf("setting %s is missing", name))
-	return set
+	return needsOne(s.stmt("SettingUpdate", value, name), fmt.Errorf("setting %s is missing", name))
 }
 
 // PutSetting returns the statements that set a setting, whether it exists or not.

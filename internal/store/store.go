@@ -129,7 +129,7 @@ func withoutComments(body string) string {
 // localize turns PostgreSQL's schema into the prefix of other databases, and names the
 // collation of the tables.
 func localize(d sqldb.Dialect, text string) string {
-	if d.Name == sqldb.Postgres {
+	if d.HasSchemas() {
 		return text
 	}
 	text = strings.ReplaceAll(text, "perdure.", "perdure_")
@@ -139,7 +139,7 @@ func localize(d sqldb.Dialect, text string) string {
 
 // planned keeps SQLite from planning anew each time.
 func planned(d sqldb.Dialect, text string) string {
-	if d.Name != sqldb.SQLite {
+	if !d.PlansByValue() {
 		return text
 	}
 	return bareLimit.ReplaceAllString(text, "limit 0 + $1")

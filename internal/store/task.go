@@ -47,16 +47,16 @@ func (s *Store) task(name string, now Now, args ...any) sqldb.Stmt {
 }
 
 func (s *Store) timed(now Now, args []any) []any {
-	if s.dialect.Name == sqldb.SQLite {
-		return append(args, at(now))
+	if s.dialect.HasFunctions() {
+		return args
 	}
-	return args
+	return append(args, at(now))
 }
 
 // TaskClock returns the statements that tell the functions of the transaction
 // what time it is, if a test decides that.
 func (s *Store) TaskClock(now Now) []sqldb.Stmt {
-	if now == nil || s.dialect.Name != sqldb.Postgres {
+	if now == nil || !s.dialect.HasFunctions() {
 		return nil
 	}
 	return []sqldb.Stmt{ignored(s.stmt("TaskClock", at(now)))}
@@ -69,7 +69,7 @@ func (s *Store) TraceTask(trace *string, enqueue []sqldb.Stmt) []sqldb.Stmt {
 	switch {
 	case trace == nil:
 		return enqueue
-	case s.dialect.Name == sqldb.Postgres:
+	case s.dialect.HasFunctions():
 		return append([]sqldb.Stmt{ignored(s.stmt("TaskTrace", *trace))}, enqueue...)
 	}
 	return append(enqueue, s.stmt("TaskTrace", *trace))
@@ -97,13 +97,11 @@ func number(stmt sqldb.Stmt, id *int64) sqldb.Stmt {
 // oldest first. Expired claims of the worker itself do not count as crashes.
 func (s *Store) ClaimTasks(ctx context.Context, run sqldb.Runner, c TaskClaim, now Now) (claimed []Task, crashed []TaskCrash, err error) {
 	reap := s.reapTasks(c, now, func(r TaskCrash) { crashed = append(crashed, r) })
-	claim := s.task("TaskClaim", now, c.Worker, s.names(c.Types), c.Limit, c.Lease.Microseconds(), c.Least)
-	claim.Row = func(scan sqldb.Scan) error {
-		var t Task
-		err := scan(&t.ID, &t.Type, &t.Payload, &t.Attempts, &t.Crashes, &t.BatchLimit, &t.Token, &t.Outcome, &t.Enqueued, &t.Scheduled, &t.Trace)
+	claim := read(s.task("TaskClaim", now, c.Worker, s.names(c.Types), c.Limit, c.Lease.Microseconds(), c.Least), func(t Task) {
 		claimed = append(claimed, t)
-		return err
-	}
+	}, func(t *Task) []any {
+		return []any{&t.ID, &t.Type, &t.Payload, &t.Attempts, &t.Crashes, &t.BatchLimit, &t.Token, &t.Outcome, &t.Enqueued, &t.Scheduled, &t.Trace}
+	})
 	if err := run.Run(ctx, append(append(s.TaskClock(now), reap...), claim)...); err != nil {
 		return nil, nil, err
 	}
@@ -118,7 +116,7 @@ func (s *Store) reapTasks(c TaskClaim, now Now, crashed func(TaskCrash)) []sqldb
 		crashed(r)
 		return err
 	}
-	if s.dialect.Name == sqldb.Postgres {
+	if s.dialect.HasFunctions() {
 		reap := s.stmt("TaskReap", c.MaxCrashes, c.Worker, c.MayReap)
 		reap.Row = row
 		return []sqldb.Stmt{reap}
@@ -134,7 +132,7 @@ func (s *Store) reapTasks(c TaskClaim, now Now, crashed func(TaskCrash)) []sqldb
 
 // tellCrashes records the crashes where no function has done so.
 func (s *Store) tellCrashes(ctx context.Context, run sqldb.Runner, crashed []TaskCrash, now Now) error {
-	if s.dialect.Name == sqldb.Postgres {
+	if s.dialect.HasFunctions() {
 		return nil
 	}
 	var told []sqldb.Stmt
@@ -152,17 +150,13 @@ func (s *Store) tellCrashes(ctx context.Context, run sqldb.Runner, crashed []Tas
 // is not among the given ones and that nobody seems to take.
 func (s *Store) ReportUnroutedTasks(ctx context.Context, run sqldb.Runner, types []string, now Now) error {
 	report := s.task("TaskUnrouted", now, s.names(types))
-	if s.dialect.Name == sqldb.Postgres {
+	if s.dialect.HasFunctions() {
 		return run.Run(ctx, append(s.TaskClock(now), ignored(report))...)
 	}
 	var told []sqldb.Stmt
-	report.Row = func(scan sqldb.Scan) error {
-		var id int64
-		var name string
-		err := scan(&id, &name)
+	report = twoColumns(report, func(id int64, name string) {
 		told = append(told, s.task("TaskTell", now, id, "no worker knows task type "+name))
-		return err
-	}
+	})
 	if err := run.Run(ctx, report); err != nil {
 		return err
 	}
@@ -173,15 +167,7 @@ func (s *Store) ReportUnroutedTasks(ctx context.Context, run sqldb.Runner, types
 // types is due, or a claim expires. Suspects count if their batch limit is at least
 // least. found is not called if there is none.
 func (s *Store) NextTask(types []string, least int, now Now, found func(time.Duration)) []sqldb.Stmt {
-	next := s.task("TaskNext", now, s.names(types), least)
-	next.Row = func(scan sqldb.Scan) error {
-		var us *int64
-		if err := scan(&us); err != nil || us == nil {
-			return err
-		}
-		found(time.Duration(min(*us, maxMicroseconds)) * time.Microsecond)
-		return nil
-	}
+	next := withRow(s.task("TaskNext", now, s.names(types), least), durationRow(found))
 	return append(s.TaskClock(now), next)
 }
 
@@ -216,7 +202,7 @@ func (s *Store) PostponeTask(claim Held, message string, delay time.Duration, no
 // call makes a statement that is a function on PostgreSQL one that can be run
 // for its effect.
 func (s *Store) call(stmt sqldb.Stmt) sqldb.Stmt {
-	if s.dialect.Name == sqldb.Postgres {
+	if s.dialect.HasFunctions() {
 		return ignored(stmt)
 	}
 	return stmt

@@ -106,14 +106,9 @@ func (s *Store) ListTaskErrors(task, before int64, limit int, found func(TaskErr
 		w.add("error_id < ?", before)
 	}
 	text := s.text("TaskErrorList") + "\n" + w.sql() + "order by error_id desc\nlimit ?"
-	return sqldb.Stmt{SQL: s.complete(text), Args: append(w.args, limit), Row: func(scan sqldb.Scan) error {
-		var e TaskErrorRow
-		err := scan(&e.ID, &e.Task, &e.Message, &e.Created)
-		if err == nil {
-			found(e)
-		}
-		return err
-	}}
+	return read(sqldb.Stmt{SQL: s.complete(text), Args: append(w.args, limit)}, found, func(e *TaskErrorRow) []any {
+		return []any{&e.ID, &e.Task, &e.Message, &e.Created}
+	})
 }
 
 // PurgeTaskErrors returns the statements that remove some errors that are older
@@ -126,16 +121,7 @@ func (s *Store) PurgeTaskErrors(keep time.Duration, now Now, removed *int64) []s
 // around the worker's role, on PostgreSQL. remedy is the statement that a superuser
 // runs to solve it.
 func (s *Store) LintTasks(found func(problem, object, remedy string)) sqldb.Stmt {
-	lint := s.stmt("TaskLint")
-	lint.Row = func(scan sqldb.Scan) error {
-		var problem, object, remedy string
-		err := scan(&problem, &object, &remedy)
-		if err == nil {
-			found(problem, object, remedy)
-		}
-		return err
-	}
-	return lint
+	return threeColumns(s.stmt("TaskLint"), found)
 }
 
 // EndOverdueSessions returns the statement that ends sessions of the worker's role

@@ -30,7 +30,7 @@ type SMS struct {
 // SendEmail returns the statements that record an e-mail and begin to send it;
 // id learns the number of the send.
 func (s *Store) SendEmail(m Email, due Due, now Now, id *int64) []sqldb.Stmt {
-	if s.dialect.Name == sqldb.Postgres {
+	if s.dialect.HasFunctions() {
 		return append(s.TaskClock(now), number(s.stmt("CommsSendEmail", m.From, m.To, m.Subject, m.Text, m.HTML, due.At, due.Delay.Microseconds()), id))
 	}
 	create := returning(s.stmts("CommsCreateEmail", m.From, m.To, m.Subject, m.Text, m.HTML, at(now)), new(int64))
@@ -39,7 +39,7 @@ func (s *Store) SendEmail(m Email, due Due, now Now, id *int64) []sqldb.Stmt {
 
 // SendSMS is SendEmail for an SMS.
 func (s *Store) SendSMS(m SMS, due Due, now Now, id *int64) []sqldb.Stmt {
-	if s.dialect.Name == sqldb.Postgres {
+	if s.dialect.HasFunctions() {
 		return append(s.TaskClock(now), number(s.stmt("CommsSendSMS", m.To, m.Body, m.From, due.At, due.Delay.Microseconds()), id))
 	}
 	create := returning(s.stmts("CommsCreateSMS", m.From, m.To, m.Body, at(now)), new(int64))
@@ -93,14 +93,9 @@ type SendFacts struct {
 // ReadSendFacts returns the statement that reads the facts of a send; found is
 // not called if there is no such send.
 func (s *Store) ReadSendFacts(channel string, id int64, now Now, found func(SendFacts)) sqldb.Stmt {
-	return sqldb.Stmt{SQL: s.comms("CommsFacts", channel), Args: []any{id, at(now)}, Row: func(scan sqldb.Scan) error {
-		var f SendFacts
-		err := scan(&f.Key, &f.Message, &f.Succeeded, &f.Failures, &f.Scheduled, &f.Refused, &f.First, &f.Attempt, &f.Task, &f.Over)
-		if err == nil {
-			found(f)
-		}
-		return err
-	}}
+	return read(sqldb.Stmt{SQL: s.comms("CommsFacts", channel), Args: []any{id, at(now)}}, found, func(f *SendFacts) []any {
+		return []any{&f.Key, &f.Message, &f.Succeeded, &f.Failures, &f.Scheduled, &f.Refused, &f.First, &f.Attempt, &f.Task, &f.Over}
+	})
 }
 
 // ScheduleAttempt returns the statement that records the fact that an attempt

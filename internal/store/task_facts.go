@@ -20,14 +20,7 @@ type SendFact struct {
 // ListSendFacts returns the statement that reads what has happened in a process, in
 // order.
 func (s *Store) ListSendFacts(channel string, send int64, found func(SendFact)) sqldb.Stmt {
-	list := sqldb.Stmt{SQL: s.comms("CommsHistory", channel), Args: []any{send, send, send}}
-	list.Row = func(scan sqldb.Scan) error {
-		var f SendFact
-		err := scan(&f.Kind, &f.Attempt, &f.Task, &f.Error, &f.At)
-		if err == nil {
-			found(f)
-		}
-		return err
-	}
-	return list
+	return read(sqldb.Stmt{SQL: s.comms("CommsHistory", channel), Args: []any{send, send, send}}, found, func(f *SendFact) []any {
+		return []any{&f.Kind, &f.Attempt, &f.Task, &f.Error, &f.At}
+	})
 }

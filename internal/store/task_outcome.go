@@ -39,7 +39,7 @@ type TaskResult struct {
 // and run their functions on PostgreSQL. found is called for each task that is held.
 func (s *Store) HoldTasks(runs []TaskRun, now Now, found func(id string, r TaskResult) error) []sqldb.Stmt {
 	args := taskClaims(column(runs, func(r TaskRun) Held { return r.Held }))
-	postgres := s.dialect.Name == sqldb.Postgres
+	postgres := s.dialect.HasFunctions()
 	if postgres {
 		args = append(args, column(runs, func(r TaskRun) *string { return r.Function }),
 			column(runs, func(r TaskRun) *string { return r.Payload }), column(runs, func(r TaskRun) *string { return r.Trace }))
@@ -130,7 +130,7 @@ func (s *Store) SweepTasks(dead bool, keep time.Duration, now Now, removed *int6
 		name = "TaskSweepDead"
 	}
 	sweep := s.task(name, now, keep.Microseconds())
-	if s.dialect.Name == sqldb.Postgres {
+	if s.dialect.HasFunctions() {
 		return append(s.TaskClock(now), number(sweep, removed))
 	}
 	return []sqldb.Stmt{counted(sweep, removed)}

@@ -6,8 +6,6 @@ import (
 	"reflect"
 	"slices"
 	"time"
-
-	"github.com/perdure/perdure/internal/sqldb"
 )
 
 // tuples is a list of rows as an argument, column by column: slices of equal
@@ -22,7 +20,7 @@ func (s *Store) expand(args []any) []any {
 		switch {
 		case !ok:
 			expanded = append(expanded, arg)
-		case s.dialect.Name == sqldb.Postgres:
+		case s.dialect.HasArrays():
 			expanded = append(expanded, columns.arrays()...)
 		default:
 			expanded = append(expanded, columns.json())
@@ -114,7 +112,7 @@ func micros(d *time.Duration) *int64 {
 
 // names are names as an argument: an array, or JSON where there are none.
 func (s *Store) names(names []string) any {
-	if s.dialect.Name == sqldb.Postgres {
+	if s.dialect.HasArrays() {
 		return names
 	}
 	encoded, _ := json.Marshal(names) // strings always can be

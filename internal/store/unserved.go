@@ -22,17 +22,10 @@ type Waiting struct {
 // UnroutedInstances returns the statement that groups the instances that were set
 // aside by a process that does not know them.
 func (s *Store) UnroutedInstances(limit int, found func(Waiting)) sqldb.Stmt {
-	stmt := s.stmt("UnservedUnrouted", limit)
-	stmt.Row = func(scan sqldb.Scan) error {
-		var w Waiting
-		err := scan(&w.Queue, &w.Name, &w.Version, &w.Step, &w.Count, &w.Oldest)
-		if err == nil {
-			w.Oldest = w.Oldest.UTC()
-			found(w)
-		}
-		return err
-	}
-	return stmt
+	return read(s.stmt("UnservedUnrouted", limit), func(w Waiting) {
+		w.Oldest = w.Oldest.UTC()
+		found(w)
+	}, func(w *Waiting) []any { return []any{&w.Queue, &w.Name, &w.Version, &w.Step, &w.Count, &w.Oldest} })
 }
 
 // DueAlarms returns the statement that groups the alarms, and the delays of actors,
@@ -63,17 +56,10 @@ type StartingSchedule struct {
 
 // StartingSchedules returns the statement that reads what schedules start.
 func (s *Store) StartingSchedules(limit int, found func(StartingSchedule)) sqldb.Stmt {
-	stmt := s.stmt("UnservedSchedules", limit)
-	stmt.Row = func(scan sqldb.Scan) error {
-		var v StartingSchedule
-		err := scan(&v.Name, &v.FSM, &v.Version, &v.Next, &v.Recorded)
-		if err == nil {
-			v.Next = v.Next.UTC()
-			found(v)
-		}
-		return err
-	}
-	return stmt
+	return read(s.stmt("UnservedSchedules", limit), func(v StartingSchedule) {
+		v.Next = v.Next.UTC()
+		found(v)
+	}, func(v *StartingSchedule) []any { return []any{&v.Name, &v.FSM, &v.Version, &v.Next, &v.Recorded} })
 }
 
 // claims are the statements that look for claims that have not expired.
@@ -95,13 +81,9 @@ func (s *Store) Claimed(kind string, w Waiting, now time.Time, claimed *bool) (s
 	case AlarmKind:
 		args = []any{AlarmQueue, w.Name, moment(now)}
 	}
-	stmt := s.stmt(name, args...)
-	stmt.Row = func(scan sqldb.Scan) error {
-		var n int
-		err := scan(&n)
+	stmt := oneColumn(s.stmt(name, args...), func(n int) {
 		*claimed = n > 0
-		return err
-	}
+	})
 	return stmt, true
 }
 

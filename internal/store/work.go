@@ -91,7 +91,7 @@ func (f *Family) Claim(c Claim, now Now, found func(Claimed)) []sqldb.Stmt {
 	if f.none(c) {
 		return nil
 	}
-	args := []any{c.Queue, at(now), c.Limit, c.Token, c.Worker, f.s.flag(false), c.Lease.Microseconds()}
+	args := []any{c.Queue, at(now), c.Limit, c.Token, c.Worker, f.s.dialect.Bool(false), c.Lease.Microseconds()}
 	if f.lanes {
 		args = append(args, one(c.Lanes))
 	}
@@ -125,12 +125,12 @@ func (f *Family) ListSuspects(c Claim, least, limit int, now Now, found func(Sus
 // locked, all under one token.
 func (f *Family) ClaimSuspects(c Claim, ids []string, now Now, found func(Claimed)) []sqldb.Stmt {
 	separator := "\n), taken as ("
-	if f.s.dialect.Name != sqldb.Postgres {
+	if !f.s.dialect.ChainsWrites() {
 		separator = "\n;\n"
 	}
 	_, rest, _ := strings.Cut(f.s.text(f.kind+"Claim"), separator)
 	text := strings.ReplaceAll(f.s.text(f.kind+"SuspectClaim"), "{rest}", rest)
-	args := []any{c.Queue, at(now), c.Limit, c.Token, c.Worker, f.s.flag(true), c.Lease.Microseconds(), one(ids)}
+	args := []any{c.Queue, at(now), c.Limit, c.Token, c.Worker, f.s.dialect.Bool(true), c.Lease.Microseconds(), one(ids)}
 	if f.lanes {
 		args = append(args, one(c.Lanes))
 	}

@@ -8,13 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/schema"
 )
 
 // create returns the statement that creates the table with all its columns.
 func (b Builder) create(t *schema.Table) string {
-	lines := []string{b.identity(), b.q("id") + " " + b.stringType(schema.MaxID) + " not null unique"}
+	lines := []string{b.q("_id") + " " + b.grammar().identity, b.q("id") + " " + b.stringType(schema.MaxID) + " not null unique"}
 	for _, c := range t.Columns() {
 		lines = append(lines, b.column(c))
 	}
@@ -33,7 +32,7 @@ func (b Builder) addColumn(t *schema.Table, c schema.Column) []string {
 	if c.Type() != schema.TypeRef {
 		return []string{add}
 	}
-	if b.Dialect.Name == sqldb.SQLite {
+	if b.grammar().inlineKeys {
 		return []string{add + " references " + b.Name(c.Table()) + " (" + b.q("_id") + ")"}
 	}
 	return []string{add, "alter table " + b.Name(t) + " add " + b.foreignKey(t, c)}
@@ -63,7 +62,7 @@ func (b Builder) indexName(t *schema.Table, i schema.Index) string {
 		suffix = "key"
 	}
 	name := strings.Join(append(append([]string{t.Name()}, i.Columns...), suffix), "_")
-	if b.Dialect.Name == sqldb.SQLite { // index names are global there
+	if b.grammar().globalIndexes {
 		name = t.Schema().Name() + "_" + name
 	}
 	return shorten(name)
@@ -76,17 +75,6 @@ func shorten(name string) string {
 	sum := fnv.New64a()
 	sum.Write([]byte(name))
 	return name[:maxIdentifier-17] + "_" + hex.EncodeToString(sum.Sum(nil))
-}
-
-func (b Builder) identity() string {
-	switch b.Dialect.Name {
-	case sqldb.Postgres:
-		return b.q("_id") + " bigint generated always as identity primary key"
-	case sqldb.MySQL:
-		return b.q("_id") + " bigint not null auto_increment primary key"
-	}
-	// autoincrement: an internal id is never used again for another row
-	return b.q("_id") + " integer primary key autoincrement"
 }
 
 func (b Builder) column(c schema.Column) string {
@@ -105,99 +93,54 @@ func (b Builder) foreignKey(t *schema.Table, c schema.Column) string {
 	return fmt.Sprintf("constraint %s foreign key (%s) references %s (%s)", b.q(name), b.q(c.Name()), b.Name(c.Table()), b.q("_id"))
 }
 
-var columnTypes = map[string]map[schema.Type]string{
-	sqldb.Postgres: {
-		schema.TypeText: "text", schema.TypeInt: "bigint", schema.TypeFloat: "double precision", schema.TypeBool: "boolean",
-		schema.TypeTime: "timestamptz", schema.TypeJSON: "jsonb", schema.TypeBytes: "bytea", schema.TypeRef: "bigint",
-	},
-	sqldb.SQLite: {
-		schema.TypeText: "text", schema.TypeInt: "integer", schema.TypeFloat: "real", schema.TypeBool: "integer",
-		schema.TypeTime: "integer", schema.TypeJSON: "text", schema.TypeBytes: "blob", schema.TypeRef: "integer",
-	},
-	sqldb.MySQL: {
-		schema.TypeText: "longtext", schema.TypeInt: "bigint", schema.TypeFloat: "double", schema.TypeBool: "tinyint(1)",
-		schema.TypeTime: "datetime(6)", schema.TypeJSON: "longtext", schema.TypeBytes: "longblob", schema.TypeRef: "bigint",
-	},
-}
-
 func (b Builder) columnType(c schema.Column) string {
 	if c.Type() == schema.TypeString {
 		return b.stringType(c.MaxLen())
 	}
-	return columnTypes[b.Dialect.Name][c.Type()]
+	return b.grammar().types[c.Type()]
 }
 
 // stringType leaves the limit to the edge where the database needs none for
 // an index: a longer limit is then no migration.
 func (b Builder) stringType(limit int) string {
-	if b.Dialect.Name == sqldb.MySQL {
-		return "varchar(" + strconv.Itoa(limit) + ")"
-	}
-	return "text"
+	return strings.ReplaceAll(b.grammar().types[schema.TypeString], "%d", strconv.Itoa(limit))
 }
 
 func (b Builder) tableOptions() string {
-	if b.Dialect.Name != sqldb.MySQL {
-		return ""
-	}
-	return " engine=InnoDB default character set utf8mb4 collate " + b.Dialect.Collation
+	return strings.ReplaceAll(b.grammar().options, "%s", b.Dialect.Collation)
 }
 
 // literal writes a static default for existing rows. New rows get theirs from
 // the engine, so that the outbox shows it.
 func (b Builder) literal(c schema.Column, v any) string {
+	g := b.grammar()
 	switch v := v.(type) {
 	case int64:
 		return strconv.FormatInt(v, 10)
 	case bool:
-		return b.boolean(v)
+		if v {
+			return g.truths[1]
+		}
+		return g.truths[0]
 	case time.Time:
-		return b.timeLiteral(v)
+		if g.timeLayout == "" {
+			return strconv.FormatInt(v.UnixMicro(), 10)
+		}
+		return b.quoteText(v.Format(g.timeLayout))
 	case []byte:
-		return b.bytesLiteral(v)
+		return fmt.Sprintf(g.bytes, hex.EncodeToString(v))
 	case float64:
 		return b.quoteText(strconv.FormatFloat(v, 'g', -1, 64))
 	}
 	text := b.quoteText(fmt.Sprintf("%s", v))
-	if b.Dialect.Name == sqldb.MySQL && (c.Type() == schema.TypeText || c.Type() == schema.TypeJSON) {
-		return "(" + text + ")" // MySQL takes an expression, not a literal, for long text
-	}
-	return text
-}
-
-func (b Builder) boolean(v bool) string {
-	if b.Dialect.Name == sqldb.Postgres {
-		return strconv.FormatBool(v)
-	}
-	if v {
-		return "1"
-	}
-	return "0"
-}
-
-func (b Builder) timeLiteral(v time.Time) string {
-	switch b.Dialect.Name {
-	case sqldb.SQLite:
-		return strconv.FormatInt(v.UnixMicro(), 10)
-	case sqldb.Postgres:
-		return b.quoteText(v.Format("2006-01-02 15:04:05.999999Z07:00"))
-	}
-	return b.quoteText(v.Format("2006-01-02 15:04:05.999999"))
-}
-
-func (b Builder) bytesLiteral(v []byte) string {
-	if b.Dialect.Name == sqldb.Postgres {
-		return `'\x` + hex.EncodeToString(v) + `'`
-	}
-	text := "x'" + hex.EncodeToString(v) + "'"
-	if b.Dialect.Name == sqldb.MySQL {
-		return "(" + text + ")"
+	if c.Type() == schema.TypeText || c.Type() == schema.TypeJSON {
+		return fmt.Sprintf(g.longDefault, text)
 	}
 	return text
 }
 
 func (b Builder) quoteText(s string) string {
-	if b.Dialect.Name == sqldb.MySQL {
+	if b.grammar().backslash {
 		s = strings.ReplaceAll(s, `\`, `\\`)
 	}
 	return "'" + strings.ReplaceAll(s, "'", "''") + "'"

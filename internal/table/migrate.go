@@ -62,7 +62,7 @@ func (b Builder) look(ctx context.Context, run sqldb.Runner, t *schema.Table) ([
 
 // exists reports whether the database has the namespace of a schema.
 func (b Builder) exists(ctx context.Context, run sqldb.Runner, s *schema.Schema) (found bool, err error) {
-	if b.Dialect.Name != sqldb.Postgres {
+	if !b.Dialect.HasSchemas() {
 		return true, nil
 	}
 	err = run.Run(ctx, sqldb.Stmt{
@@ -73,7 +73,7 @@ func (b Builder) exists(ctx context.Context, run sqldb.Runner, s *schema.Schema)
 }
 
 func (b Builder) namespace(ctx context.Context, run sqldb.Runner, s *schema.Schema) error {
-	if b.Dialect.Name != sqldb.Postgres {
+	if !b.Dialect.HasSchemas() {
 		return nil
 	}
 	err := run.Run(ctx, sqldb.Exec("create schema if not exists "+b.q(s.Name())))
@@ -170,28 +170,16 @@ func normal(name string) string {
 	return name
 }
 
-var columnQueries = map[string]string{
-	sqldb.Postgres: "select column_name::text, data_type::text from information_schema.columns where table_schema = $1 and table_name = $2",
-	sqldb.SQLite:   "select name, type from pragma_table_info(?1 || '_' || ?2)",
-	sqldb.MySQL:    "select column_name, column_type from information_schema.columns where table_schema = database() and table_name = concat(?, '_', ?)",
-}
-
-var indexQueries = map[string]string{
-	sqldb.Postgres: "select indexname::text from pg_indexes where schemaname = $1 and tablename = $2",
-	sqldb.SQLite:   "select name from pragma_index_list(?1 || '_' || ?2)",
-	sqldb.MySQL:    "select distinct index_name from information_schema.statistics where table_schema = database() and table_name = concat(?, '_', ?)",
-}
-
 func (b Builder) inspect(ctx context.Context, run sqldb.Runner, t *schema.Table) (catalog, error) {
 	found := catalog{columns: map[string]string{}, indexes: map[string]bool{}}
 	args := []any{t.Schema().Name(), t.Name()}
-	columns := sqldb.Stmt{SQL: columnQueries[b.Dialect.Name], Args: args, Row: func(scan sqldb.Scan) error {
+	columns := sqldb.Stmt{SQL: b.grammar().columns, Args: args, Row: func(scan sqldb.Scan) error {
 		var name, kind string
 		err := scan(&name, &kind)
 		found.columns[name] = kind
 		return err
 	}}
-	indexes := sqldb.Stmt{SQL: indexQueries[b.Dialect.Name], Args: args, Row: func(scan sqldb.Scan) error {
+	indexes := sqldb.Stmt{SQL: b.grammar().indexes, Args: args, Row: func(scan sqldb.Scan) error {
 		var name string
 		err := scan(&name)
 		found.indexes[name] = true

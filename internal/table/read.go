@@ -64,7 +64,7 @@ func (b Builder) Find(t *schema.Table, q Query, fail func(error), row func(*sche
 func (b Builder) nulls(t *schema.Table, column string, desc bool) string {
 	c, ok := t.Column(column)
 	switch {
-	case !ok || !c.IsOptional() || b.Dialect.Name != sqldb.Postgres:
+	case !ok || !c.IsOptional() || !b.grammar().nullsLast:
 		return ""
 	case desc:
 		return " nulls last"
@@ -137,8 +137,8 @@ func (b Builder) selection(t *schema.Table) string {
 	query := "select " + b.q("_id") + ", " + b.q("id") + ", " + b.q("_version")
 	for _, c := range t.Columns() {
 		query += ", " + b.q(c.Name())
-		if c.Type() == schema.TypeJSON && b.Dialect.Name == sqldb.Postgres {
-			query += "::text" // pgx reads the document null as NULL
+		if c.Type() == schema.TypeJSON {
+			query += b.grammar().jsonText
 		}
 	}
 	return query + " from " + b.Name(t)

@@ -158,7 +158,7 @@ func (w *writer) value(c schema.Column, v any) error {
 	case schema.Reference:
 		w.arg(v.Internal())
 	case float64:
-		if w.b.Dialect.Name == sqldb.MySQL && (math.IsNaN(v) || math.IsInf(v, 0)) {
+		if w.b.grammar().finite && (math.IsNaN(v) || math.IsInf(v, 0)) {
 			return fault.Invalidf(w.t.Name()+"."+c.Name(), "is not finite, which MySQL cannot store")
 		}
 		w.arg(v)

@@ -1,0 +1,104 @@
+package sqldb
+
+import (
+	"strconv"
+	"time"
+)
+
+// The methods of this file are the questions that the rest of the program asks about a
+// database. No other code compares the names of dialects.
+
+// HasFunctions reports whether tasks are run by functions in the database, for a worker
+// with a role of its own.
+func (d Dialect) HasFunctions() bool { return d.Name == Postgres }
+
+// HasSchemas reports whether a namespace is a schema. Elsewhere it is the beginning of
+// the names of tables.
+func (d Dialect) HasSchemas() bool { return d.Name == Postgres }
+
+// HasArrays reports whether an argument can be an array. Elsewhere it is JSON.
+func (d Dialect) HasArrays() bool { return d.Name == Postgres }
+
+// HasPartialIndexes reports whether an index can have a condition. Elsewhere a column
+// that begins the index has the result of the condition.
+func (d Dialect) HasPartialIndexes() bool { return d.Name != MySQL }
+
+// ChainsWrites reports whether one statement can change several tables. Elsewhere its
+// parts are statements of their own.
+func (d Dialect) ChainsWrites() bool { return d.Name == Postgres }
+
+// NumbersPlaceholders reports whether a placeholder can name its value by number.
+func (d Dialect) NumbersPlaceholders() bool { return d.Name != MySQL }
+
+// PlansByValue reports whether a statement is planned again for each value of a
+// limit that is a bare placeholder.
+func (d Dialect) PlansByValue() bool { return d.Name == SQLite }
+
+// CastUUID returns the cast of a placeholder whose value is compared with a UUID.
+func (d Dialect) CastUUID() string {
+	if d.Name == Postgres {
+		return "::uuid"
+	}
+	return ""
+}
+
+// Contains returns the condition that a column contains the text of a placeholder.
+func (d Dialect) Contains(column string) string {
+	if d.Name == Postgres {
+		return "position(? in " + column + ") > 0"
+	}
+	return "instr(" + column + ", ?) > 0"
+}
+
+// Bool returns a truth value as a column is compared with it.
+func (d Dialect) Bool(b bool) any {
+	switch {
+	case d.Name != SQLite:
+		return b
+	case b:
+		return 1
+	}
+	return 0
+}
+
+// SkipLocked returns the clause that passes over rows that other transactions have
+// locked. SQLite has no locks of rows.
+func (d Dialect) SkipLocked() string {
+	if d.Name == SQLite {
+		return ""
+	}
+	return " skip locked"
+}
+
+// LockTimeout returns a bound for waits for locks as the database takes it: in
+// milliseconds, or in whole seconds on MySQL. It is nil where a transaction does not wait
+// for single rows.
+func (d Dialect) LockTimeout(wait time.Duration) any {
+	switch d.Name {
+	case Postgres:
+		return strconv.FormatInt(wait.Milliseconds(), 10)
+	case MySQL:
+		return int64((wait + time.Second - 1) / time.Second)
+	}
+	return nil
+}
+
+// Now returns the expression for the time as columns store it.
+func (d Dialect) Now() string {
+	switch d.Name {
+	case Postgres:
+		return "now()"
+	case MySQL:
+		return "utc_timestamp(6)"
+	}
+	return "cast(unixepoch('subsec') * 1000000 as integer)"
+}
+
+// LogPosition returns the query for how many bytes of its log the server has written, or
+// nothing where that is not known.
+func (d Dialect) LogPosition() string {
+	if d.Name == Postgres {
+		return "select pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8"
+	}
+	return ""
+}
