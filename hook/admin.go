@@ -3,7 +3,6 @@ package hook
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,33 +19,6 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/retry"
 )
-
-// Record is a hook as it is stored.
-type Record struct {
-	ID, Namespace, Name string
-	Payload             json.RawMessage
-	Status              Status
-	Priority            perdure.Priority
-	Retry               retry.Policy
-	// Attempts counts the executions that ended, Crashes those that lost
-	// their process.
-	Attempts, MaxAttempts, Crashes int
-	// Error is the last one, also of a hook that succeeded later.
-	Error string
-	// Unit is the unit of work that triggered the hook.
-	Unit    string
-	Created time.Time
-	// NextAttempt is zero if the hook is or was due at once.
-	NextAttempt time.Time
-	// Due is when it is or was due.
-	Due                   time.Time
-	LastAttempt, Finished time.Time
-	// Worker and LeaseExpires tell who has it, while it is Running.
-	Worker       string
-	LeaseExpires time.Time
-
-	item string // the id of the row, for the place in a list
-}
 
 // Filter narrows a List. Zero fields do not narrow.
 type Filter struct {
@@ -266,20 +238,6 @@ func decodeCursor(cursor string) (time.Time, string, error) {
 		return time.Time{}, "", fault.Invalidf("cursor", "is malformed")
 	}
 	return time.UnixMicro(us).UTC(), id, nil
-}
-
-func record(h store.Hook, now time.Time) Record {
-	r := Record{
-		ID: h.ID, item: h.Item, Namespace: h.Namespace, Name: h.Name, Payload: json.RawMessage(h.Payload), Status: Status(store.Refine(h.Status, h.Attempts, h.Due, now)),
-		Priority: perdure.Priority(h.Priority), Attempts: h.Attempts, MaxAttempts: h.MaxAttempts, Crashes: h.Crashes,
-		Error: value(h.Error), Unit: h.Unit, Created: h.Created.UTC(), NextAttempt: utc(h.NextAttempt), Due: h.Due.UTC(),
-		LastAttempt: utc(h.LastAttempt), Finished: utc(h.Finished), LeaseExpires: utc(h.LeaseExpires),
-	}
-	if r.Status == Running {
-		r.Worker = value(h.Worker) // others have that of their last attempt
-	}
-	_ = json.Unmarshal([]byte(h.Policy), &r.Retry) // shown as it is, if it can be
-	return r
 }
 
 func value(s *string) string {

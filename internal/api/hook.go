@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/hook"
 )
 
@@ -44,6 +46,27 @@ func showHookRow(h hook.Record) Hook {
 	shown := showHook(h)
 	shown.Payload, shown.Retry = nil, Retry{}
 	return shown
+}
+
+// HookInput is a hook to be triggered.
+type HookInput struct {
+	Namespace string          `json:"namespace" maxLength:"128"`
+	Name      string          `json:"name" maxLength:"128"`
+	Payload   json.RawMessage `json:"payload,omitempty" doc:"Default: null."`
+	ID        string          `json:"id,omitempty" maxLength:"128" doc:"Default: a new one."`
+	At        Time            `json:"at,omitzero" doc:"When the first attempt is due. Default: now."`
+	Delay     Duration        `json:"delay,omitempty" doc:"How long to wait before the first attempt, instead of at."`
+	Priority  Priority        `json:"priority,omitempty"`
+	Retry     *Retry          `json:"retry,omitempty" doc:"Default: that of the namespace."`
+}
+
+func (a *API) triggerHook(ctx context.Context, in *Posted[HookInput]) (*Done[Acted], error) {
+	b := in.Body
+	return lookup(ctx, a, in.Key, b, func() (func(*perdure.Tx) (func() Acted, error), error) {
+		return a.trigger(b.Namespace, b.Name, b.Payload, &hook.TriggerOptions{
+			ID: b.ID, At: time.Time(b.At), Delay: time.Duration(b.Delay), Priority: perdure.Priority(b.Priority), Retry: b.Retry.policy(),
+		})
+	})
 }
 
 func (a *API) registerHooks() {

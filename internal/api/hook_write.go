@@ -3,33 +3,11 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/hook"
 )
-
-// HookInput is a hook to be triggered.
-type HookInput struct {
-	Namespace string          `json:"namespace" maxLength:"128"`
-	Name      string          `json:"name" maxLength:"128"`
-	Payload   json.RawMessage `json:"payload,omitempty" doc:"Default: null."`
-	ID        string          `json:"id,omitempty" maxLength:"128" doc:"Default: a new one."`
-	At        Time            `json:"at,omitzero" doc:"When the first attempt is due. Default: now."`
-	Delay     Duration        `json:"delay,omitempty" doc:"How long to wait before the first attempt, instead of at."`
-	Priority  Priority        `json:"priority,omitempty"`
-	Retry     *Retry          `json:"retry,omitempty" doc:"Default: that of the namespace."`
-}
-
-func (a *API) triggerHook(ctx context.Context, in *Posted[HookInput]) (*Done[Acted], error) {
-	b := in.Body
-	return lookup(ctx, a, in.Key, b, func() (func(*perdure.Tx) (func() Acted, error), error) {
-		return a.trigger(b.Namespace, b.Name, b.Payload, &hook.TriggerOptions{
-			ID: b.ID, At: time.Time(b.At), Delay: time.Duration(b.Delay), Priority: perdure.Priority(b.Priority), Retry: b.Retry.policy(),
-		})
-	})
-}
 
 // trigger returns what records a hook of a namespace that the server has.
 func (a *API) trigger(namespace, name string, payload json.RawMessage, o *hook.TriggerOptions) (func(*perdure.Tx) (func() Acted, error), error) {

@@ -31,6 +31,11 @@ func written(texts map[string]string) map[string]string {
 				}
 			}
 		case !strings.Contains(name, "."):
+			for _, n := range laned {
+				if strings.HasPrefix(name, n.kind) {
+					text = n.fill(text, texts)
+				}
+			}
 			all[name] = text
 		}
 	}

@@ -60,8 +60,8 @@ func (s *Store) InsertHook(h NewHook, now Now) []sqldb.Stmt {
 		key = &h.ID
 		stmts = s.notTaken(h.ID)
 	}
-	return append(stmts, s.stmts("HookInsert", h.Item, key, h.Namespace, h.Name, HookLane(h.Namespace, h.Name), s.seal(hookPayload, h.Payload, h.ID), h.Priority, h.Policy, h.MaxAttempts,
-		h.Unit, h.Trace, at(now), h.At, at(now), h.Delay.Microseconds())...)
+	return append(stmts, s.stmts("HookInsert", at(now), h.At, h.Delay.Microseconds(), h.Item, key,
+		h.Namespace, h.Name, HookLane(h.Namespace, h.Name), s.seal(hookPayload, h.Payload, h.ID), h.Priority, h.Policy, h.MaxAttempts, h.Unit, h.Trace)...)
 }
 
 // notTaken returns the statement that fails if an id that a user chooses is that of a row.

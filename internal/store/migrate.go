@@ -38,9 +38,9 @@ var bootstrap = map[string][]string{
 	},
 }
 
-// Migrations returns the steps of a dialect in order. A step may be several
-// files with one number, which are applied in the order of their names. The caller
-// must not change them.
+// Migrations returns the steps of a dialect in order: its own and those of migration/common,
+// which are written as the statements in sql/common are. A step may be several files with
+// one number, which are applied in the order of their names. The caller must not change them.
 func Migrations(d sqldb.Dialect) ([]Migration, error) {
 	return readSteps.get([2]string{d.Name, d.Collation}, func() ([]Migration, error) { return readMigrations(d) })
 }
@@ -53,6 +53,12 @@ func readMigrations(d sqldb.Dialect) ([]Migration, error) {
 	if err != nil {
 		return nil, err
 	}
+	shared, err := fs.Glob(migrationFiles, "migration/common/*.sql")
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, shared...)
+	slices.SortFunc(files, func(a, b string) int { return strings.Compare(path.Base(a), path.Base(b)) })
 	var steps []Migration
 	for _, file := range files {
 		step, err := readMigration(d, file)
@@ -86,7 +92,11 @@ func readMigration(d sqldb.Dialect, file string) (Migration, error) {
 		return Migration{}, fmt.Errorf("parse migration name %q: %w", file, err)
 	}
 	sum := sha256.Sum256(content)
-	text := strings.ReplaceAll(string(content), "{collation}", d.Collation)
+	text := string(content)
+	if path.Base(path.Dir(file)) == "common" {
+		text = localize(d, unmarked(d, text))
+	}
+	text = strings.ReplaceAll(text, "{collation}", d.Collation)
 	return Migration{Version: version, Name: name, Statements: split(text), Checksum: hex.EncodeToString(sum[:])}, nil
 }
 

@@ -68,7 +68,7 @@ func claimable(n int) string { return fmt.Sprintf("018f4e5a-0000-7abc-8def-%012d
 
 // insert returns the statements that insert the nth hook, due after a delay.
 func (h hooksOn) insert(n int, lane string, priority int, delay time.Duration) []sqldb.Stmt {
-	return h.st.stmts("HookInsert", claimable(n), nil, "shop", lane[len(lane)-1:], lane, `{"n":1}`, priority, `{"p":2}`, 5, "unit", nil, h.now, nil, h.now, delay.Microseconds())
+	return h.st.stmts("HookInsert", h.now, nil, delay.Microseconds(), claimable(n), nil, "shop", lane[len(lane)-1:], lane, `{"n":1}`, priority, `{"p":2}`, 5, "unit", nil)
 }
 
 // claimAt returns the arguments of a claim.

@@ -87,7 +87,7 @@ func TestAnInsertedHookOnMySQLIsDueWhenItSays(t *testing.T) {
 	t.Parallel()
 	h := newHooksOn(t)
 	insert := func(id string, key any, now, at any, delay time.Duration) []sqldb.Stmt {
-		return h.st.stmts("HookInsert", id, key, "shop", "a", laneA, `{"n":1}`, 0, `{"p":2}`, 5, "unit", nil, now, at, now, delay.Microseconds())
+		return h.st.stmts("HookInsert", now, at, delay.Microseconds(), id, key, "shop", "a", laneA, `{"n":1}`, 0, `{"p":2}`, 5, "unit", nil)
 	}
 	fine := h.now.Add(90 * time.Minute).Add(654321 * time.Microsecond)
 	h.run(slices.Concat(insert(claimable(1), "order 7", h.now, nil, 0), insert(claimable(2), nil, h.now, nil, 1500*time.Microsecond),

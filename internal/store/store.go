@@ -101,7 +101,7 @@ func load(d sqldb.Dialect) (*statements, error) {
 		}
 	}
 	for name, text := range written(texts) {
-		all.add(name, d.Rebind(localize(d, text)))
+		all.add(name, d.Rebind(localize(d, unmarked(d, text))))
 	}
 	return all, nil
 }

@@ -13,3 +13,15 @@ where fsm = ? and version = ?
 -- name: DefinitionForget
 delete from perdure.definitions
 where fsm = ? and version = ?
+
+-- name: RemoteGet
+-- Locked: whoever changes a machine takes turns with others who do.
+select fsm, version, spec, secrets, created_at, updated_at
+from perdure.remote_definitions
+where fsm = ? and version = ?
+{lock for update}
+
+-- name: RemoteUpdate
+update perdure.remote_definitions
+set spec = ?, secrets = ?, updated_at = {now ?}
+where fsm = ? and version = ?

@@ -13,25 +13,8 @@
 
 -- Pieces of the statements in family.sql and doctor.sql.
 
--- name: Alarm.ClaimColumns
-h.id, h.actor_type, h.actor_id, h.alarm_id, h.type, h.priority, h.due_at, h.occurs_at, h.sequence, h.generation, h.payload,
-  h.every_us, h.cron, h.zone, h.base_at, h.missed, h.missed_cap, h.caught_up, h.policy, h.max_attempts, h.attempt, h.crashes, h.error,
-  h.webhook, h.trace, h.created_at
-
 -- name: Alarm.Public
 case when h.actor_type = '' then h.alarm_id else concat(h.actor_type, '/', h.actor_id, '/', h.alarm_id) end
-
--- name: Alarm.Name
-h.type
-
--- name: Alarm.Ends
-select id, 'dead' from perdure.alarm_items where dead is not null
-
--- name: Alarm.Live
-h.dead is null
-
--- name: Alarm.LockColumns
-, h.generation
 
 -- name: Alarm.Released
  and h.dead is null
@@ -198,11 +181,6 @@ where id = ?3
 -- What was tried already, or recurs, is for the time that it was for.
 update perdure.alarm_items
 set occurs_at = case when attempt = 0 and every_us is null and cron is null then cast(?1 as datetime(6)) else occurs_at end, due_at = cast(?1 as datetime(6))
-where id = ?2
-
--- name: AlarmFire
-update perdure.alarm_items
-set occurs_at = least(occurs_at, coalesce(cast(?1 as datetime(6)), utc_timestamp(6))), due_at = coalesce(cast(?1 as datetime(6)), utc_timestamp(6))
 where id = ?2
 
 -- name: AlarmSkip

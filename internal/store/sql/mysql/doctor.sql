@@ -38,13 +38,6 @@ where l.queue >= concat('{word}', char(9 using utf8mb4)) and l.queue < concat('{
   and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
   and not exists (select 1 from perdure.leases newer where newer.seq > l.seq and locate(h.id, newer.ids) > 0)
 
--- name: {Kind}DoctorKept
--- What is recorded of an item is kept with it.
-select a.id, min(a.error)
-from perdure.attempts a
-where a.kind = '{word}' and not exists (select 1 from perdure.{items} h where h.id = a.id)
-group by a.id
-
 -- name: HookDoctorEnded
 -- What belongs to a hook belongs to one that exists, and an end is listed at the time of its
 -- hook.

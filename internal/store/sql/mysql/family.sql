@@ -165,14 +165,6 @@ update perdure.{items}
 set error = ?1, {piece Postponed}due_at = coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) + interval ?3 microsecond
 where id = ?4
 
--- name: {Kind}RetryBound
--- The last id of the next items, in the order of ids.
-select id
-from perdure.{items}
-where id > ?1
-order by id
-limit 1 offset ?2
-
 -- name: {Kind}RetryChange
 update perdure.{items} force index (primary)
 set policy = ?1, max_attempts = ?2

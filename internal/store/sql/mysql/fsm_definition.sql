@@ -15,40 +15,13 @@ from (select (select retry from perdure.policies where fsm = ?1 and version = ?2
 where newest.retry is null or newest.retry <> ?3
 on duplicate key update retry = values(retry)
 
--- name: RemoteGet
--- Locked: two changes of a machine take turns.
-select fsm, version, spec, secrets, created_at, updated_at
-from perdure.remote_definitions
-where fsm = ?1 and version = ?2
-for update
-
 -- name: RemoteInsert
 insert ignore into perdure.remote_definitions (fsm, version, spec, secrets, created_at, updated_at)
 values (?1, ?2, ?3, ?4, coalesce(cast(?5 as datetime(6)), utc_timestamp(6)), coalesce(cast(?5 as datetime(6)), utc_timestamp(6)))
 
--- name: RemoteUpdate
-update perdure.remote_definitions
-set spec = ?1, secrets = ?2, updated_at = coalesce(cast(?3 as datetime(6)), utc_timestamp(6))
-where fsm = ?4 and version = ?5
-
--- name: ScheduleGet
--- Locked: a change of a schedule and its fire take turns.
-select name, fsm, version, spec, next_at, last_at, paused, updated_at
-from perdure.schedules
-where name = ?1
-for update
-
--- name: ScheduleNow
-select coalesce(cast(?1 as datetime(6)), utc_timestamp(6))
-
 -- name: ScheduleInsert
 insert ignore into perdure.schedules (name, fsm, version, spec, next_at, paused, updated_at)
 values (?1, ?2, ?3, ?4, ?5, ?6, coalesce(cast(?7 as datetime(6)), utc_timestamp(6)))
-
--- name: ScheduleUpdate
-update perdure.schedules
-set fsm = ?1, version = ?2, spec = ?3, next_at = ?4, paused = ?5, updated_at = coalesce(cast(?6 as datetime(6)), utc_timestamp(6))
-where name = ?7
 
 -- name: ScheduleDue
 -- They are found before they are locked: a locked walk along the index also locks the first
@@ -79,10 +52,3 @@ from json_table(?2, '$[*]' columns (
   id varchar(36) path '$[0]', step varchar(128) path '$[1]', outcome varchar(16) path '$[2]', next varchar(128) path '$[3]', attempt int path '$[4]', crashes int path '$[5]',
   error longtext path '$[6]', took bigint path '$[7]'
 )) o
-
--- name: TransitionList
-select seq, step, outcome, next, attempt, crashes, error, worker, began_at, ended_at
-from perdure.transitions
-where instance_id = ?1 and seq > ?2
-order by seq
-limit ?3

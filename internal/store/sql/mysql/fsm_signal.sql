@@ -2,15 +2,6 @@
 -- level repeatable read: what was committed before the lock of the target is then seen only
 -- by reads that lock.
 
--- name: SignalTarget
--- The lock comes first and alone: the statements that follow see everything that was
--- committed before. Parking an instance and ending one that has ever awaited a signal take
--- the same lock.
-select id
-from perdure.instances
-where id = ?1
-for update
-
 -- name: FinishedStatus
 select status
 from perdure.finished
@@ -33,13 +24,6 @@ insert into perdure.signals (target_id, name, payload, created_at)
 select ?1, ?2, ?3, coalesce(cast(?5 as datetime(6)), utc_timestamp(6))
 from dual
 where @perdure_known = 0
-
--- name: SignalBeyond
--- A row if the inbox holds more than it may.
-select 1
-from perdure.signals
-where target_id = ?1
-limit 1 offset ?2
 
 -- name: SignalWake
 -- A duplicate does not wake: what it repeats was seen, or has woken before. The signals are

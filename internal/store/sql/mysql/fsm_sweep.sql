@@ -43,12 +43,6 @@ select i.queue, case when i.batch_limit is null then 0 else 1 end, i.priority, i
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
 straight_join perdure.instances i force index (primary) on i.id = o.id
 
--- name: InstancePostpone
--- A claim that cannot be run here: back to the queue for later, with the reason.
-update perdure.instances
-set error = ?1, due_at = coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) + interval ?3 microsecond
-where id = ?4
-
 -- name: WaitingExpired
 -- Only the instances are locked, as the delivery of a signal locks them.
 select i.id

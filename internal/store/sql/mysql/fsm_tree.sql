@@ -38,13 +38,6 @@ straight_join perdure.tree_ends t force index (primary) on t.seq = o.seq
 limit ?2
 for update skip locked
 
--- name: TreeLeft
--- Whether rows of a tree are left, also those that others work on.
-select 1
-from perdure.tree_ends
-where root_id = ?1
-limit 1
-
 -- name: TreeAdvance
 -- The pass has come to a child, or begins anew.
 update json_table(?3, '$[*]' columns (seq bigint path '$[0]', fanout int path '$[1]', ordinal int path '$[2]')) o
@@ -85,16 +78,6 @@ from (
 ) c
 order by c.seq, c.parent_fanout, c.ordinal
 limit ?2
-
--- name: EndsDue
--- Whether a deadline has passed, or a tree waits for a process.
-select 1
-from (
-  (select 1 from perdure.deadlines where at <= coalesce(cast(?1 as datetime(6)), utc_timestamp(6)) limit 1)
-  union all
-  (select 1 from perdure.tree_ends where due_at <= coalesce(cast(?1 as datetime(6)), utc_timestamp(6)) limit 1)
-) due
-limit 1
 
 -- name: DeadlineTake
 select d.id

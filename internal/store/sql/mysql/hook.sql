@@ -8,18 +8,6 @@
 
 -- Pieces of the statements in family.sql.
 
--- name: Hook.ClaimColumns
-h.id, coalesce(h.key, h.id), h.name, h.payload, h.priority, h.policy, h.max_attempts, h.attempt, h.crashes, h.unit_id, h.trace, h.created_at, h.due_at
-
--- name: Hook.Public
-coalesce(h.key, h.id)
-
--- name: Hook.Name
-h.name
-
--- name: Hook.Ends
-select id, 'ended' from perdure.hook_ends
-
 -- name: Hook.Live
 e.id is null
 
@@ -33,18 +21,14 @@ h.next_attempt_at = case when o.delay > 0 then coalesce(cast(?2 as datetime(6)),
 next_attempt_at = coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) + interval ?3 microsecond,
 
 -- name: HookInsert
-insert into perdure.hook_items (id, `key`, namespace, name, queue, payload, priority, policy, max_attempts, unit_id, trace, created_at, next_attempt_at, due_at)
-select ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,
-  t.at_now, case when t.at_due > t.at_now then t.at_due end, greatest(t.at_due, t.at_now)
-from (
-  select coalesce(cast(?12 as datetime(6)), utc_timestamp(6)) as at_now,
-    coalesce(cast(?13 as datetime(6)), coalesce(cast(?14 as datetime(6)), utc_timestamp(6)) + interval ?15 microsecond) as at_due
-) t
+insert into perdure.hook_items (id, `key`, created_at, next_attempt_at, due_at, {piece Columns})
+select ?4, ?5, t.at_now, case when t.at_due > t.at_now then t.at_due end, greatest(t.at_due, t.at_now), {piece Values}
+from (select {now ?1} as at_now, coalesce(cast(?2 as datetime(6)), {now ?1} + {us ?3}) as at_due) t
 ;
 insert into perdure.ready (queue, priority, due_at, id)
 select queue, priority, due_at, id
 from perdure.hook_items
-where id = ?1
+where id = ?4
 
 -- name: HookTried
 -- Attempts that failed. The hooks are due again after a delay, unless that is null.
@@ -79,34 +63,6 @@ where h.id = (
   limit 1
 )
 for update
-
--- name: HookGet
-select h.id, coalesce(h.key, h.id), h.namespace, h.name, h.payload, coalesce(e.status, case when r.id is null then 'running' else 'ready' end), h.priority, h.policy,
-  h.max_attempts, h.attempt + case when e.status = 'done' then 1 else 0 end, h.crashes, coalesce(e.error, h.error), h.unit_id,
-  h.created_at, case when e.id is null then h.next_attempt_at end, h.due_at,
-  coalesce(e.began_at, (select l.claimed_at from perdure.leases l where e.id is null and r.id is null and locate(h.id, l.ids) > 0 order by l.seq desc limit 1), h.last_attempt_at), e.finished_at,
-  coalesce(e.worker, (select l.worker from perdure.leases l where e.id is null and r.id is null and locate(h.id, l.ids) > 0 order by l.seq desc limit 1)),
-  (select l.expires_at from perdure.leases l where e.id is null and r.id is null and locate(h.id, l.ids) > 0 order by l.seq desc limit 1)
-from perdure.hook_items h
-left join perdure.hook_ends e on e.id = h.id
-left join perdure.ready r on r.queue = h.queue and r.suspect = case when h.batch_limit is null then 0 else 1 end and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
-where h.key = ? or h.key is null and h.id = ?
-
--- name: HookUnend
-delete from perdure.hook_ends
-where id = ?1
-
--- name: HookRevive
--- A hook that starts over: due now, with all attempts before it.
-update perdure.hook_items
-set attempt = 0, crashes = 0, batch_limit = null, next_attempt_at = null, due_at = coalesce(cast(?1 as datetime(6)), utc_timestamp(6))
-where id = ?2
-
--- name: HookHasten
--- A hook that waits no longer.
-update perdure.hook_items
-set next_attempt_at = null, due_at = coalesce(cast(?1 as datetime(6)), utc_timestamp(6))
-where id = ?2
 
 -- name: HookCancel
 -- The end of a hook that is in no other place any more. A process that completes the hook

@@ -31,11 +31,6 @@ delete i
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]', token varchar(36) collate {collation} path '$[1]')) o
 straight_join perdure.interrupts i force index (primary) on i.token = o.token and i.id = o.id
 
--- name: LeaseExtend
-update perdure.leases
-set expires_at = coalesce(cast(?1 as datetime(6)), utc_timestamp(6)) + interval ?2 microsecond
-where token = ?3
-
 -- name: LeaseExpired
 -- They are found before they are locked: a locked walk along the index also locks the first
 -- lease that is not expired, and its heartbeat and the other reapers would meet that lock.
@@ -57,22 +52,12 @@ delete l
 from json_table(?1, '$[*]' columns (token varchar(36) collate {collation} path '$[0]')) o
 straight_join perdure.leases l force index (leases_token_key) on l.token = o.token
 
--- name: InterruptPurge
-delete from perdure.interrupts
-where token = ?1
-
 -- name: LeaseOf
 select token
 from perdure.leases
 where locate(?1, ids) > 0
 order by seq desc
 limit 1
-
--- name: LeaseTake
-select token
-from perdure.leases
-where token = ?1
-for update
 
 -- name: InterruptInsert
 insert into perdure.interrupts (id, token)

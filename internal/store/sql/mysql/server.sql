@@ -21,19 +21,10 @@ select draining
 from perdure.nodes
 where id = ?1
 
--- name: NodeList
-select id, host, pid, version, roles, work, running, draining, started_at, seen_at, coalesce(cast(?1 as datetime(6)), utc_timestamp(6))
-from perdure.nodes
-order by started_at, id
-
 -- name: NodeDrain
 update perdure.nodes
 set draining = 1
 where id = ?
-
--- name: NodePurge
-delete from perdure.nodes
-where seen_at <= coalesce(cast(?1 as datetime(6)), utc_timestamp(6)) - interval ?2 microsecond
 
 -- name: SampleInstances
 select count(*), coalesce(sum(dead), 0)
@@ -79,17 +70,6 @@ update perdure.tokens
 set used_at = coalesce(cast(?1 as datetime(6)), utc_timestamp(6))
 where id = ?2 and (used_at is null or used_at <= coalesce(cast(?1 as datetime(6)), utc_timestamp(6)) - interval ?3 microsecond)
 
--- name: TokenAny
-select 1
-from perdure.tokens
-where kind = 'api' and revoked_at is null and (expires_at is null or expires_at > coalesce(cast(?1 as datetime(6)), utc_timestamp(6)))
-limit 1
-
--- name: TokenRevoke
-update perdure.tokens
-set revoked_at = coalesce(cast(?1 as datetime(6)), utc_timestamp(6))
-where id = ?2 and kind <> 'session' and revoked_at is null
-
 -- name: TokenPurge
 -- The newest API token stays: it shows that there was one.
 delete x
@@ -111,20 +91,6 @@ order by chain
 limit 1
 for update skip locked
 
--- name: AuditClaimOne
--- One chain. Waits for the transaction that holds it.
-select chain, seq, hash, base_seq, base_hash
-from perdure.audit_chains
-where chain = ?
-for update
-
--- name: AuditClaimFree
--- One chain, unless another transaction holds it.
-select chain, seq, hash, base_seq, base_hash
-from perdure.audit_chains
-where chain = ?
-for update skip locked
-
 -- name: AuditInsert
 insert into perdure.audit (id, chain, seq, at, action, kind, target, principal, label, role, via, address, request, reason, input, `before`, `after`, hash)
 select e.id, e.chain, e.seq, cast('1970-01-01 00:00:00' as datetime(6)) + interval e.at microsecond, e.action, e.kind, e.target, e.principal, e.label, e.role,
@@ -136,26 +102,8 @@ from json_table(?1, '$[*]' columns (
   state_after longtext path '$[16]', hash varchar(128) path '$[17]'
 )) e
 
--- name: AuditStateInstance
-select i.fsm, i.version, coalesce(f.status, 'live'), i.step, i.attempt, i.due_at, null
-from perdure.instances i
-left join perdure.finished f on f.id = i.id
-where i.id = ?
-
 -- name: AuditStateSchedule
 select fsm, version, case when paused = 1 then 'paused' else 'active' end, null, null, next_at, spec
 from perdure.schedules
 where name = ?
-for update
-
--- name: AuditStateDefinition
-select fsm, version, null, null, null, updated_at, spec
-from perdure.remote_definitions
-where fsm = ? and version = ?
-for update
-
--- name: AuditStateToken
-select name, null, case when revoked_at is null then 'valid' else 'revoked' end, role, null, expires_at, null
-from perdure.tokens
-where id = ?
 for update

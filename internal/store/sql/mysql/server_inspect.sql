@@ -113,20 +113,6 @@ from (
 order by 1
 limit 5
 
--- name: SearchInstance
-select i.id, i.fsm, i.step
-from perdure.instances i
-where i.id >= ?1 and i.id <= ?2
-order by i.id
-limit 5
-
--- name: SearchActor
-select a.type || '/' || a.id, a.type, a.status
-from perdure.actors a
-where a.type = ?1 and a.id >= ?2 and a.id < ?3
-order by a.id
-limit 5
-
 -- name: UpcomingHookGroup
 -- The next hook and urgency that has pending rows. The lanes of hooks are next to each
 -- other. There is one search for each case: a comparison of rows uses no index.

@@ -2,67 +2,11 @@
 -- something of a kind does, on MySQL. Pending work is indexed by what a process can run (a
 -- queue, a name, a type), so that is walked over first, group by group.
 
--- name: InspectInstances
-select t.id
-from perdure.instances t
-where t.id < ?
-order by t.id desc
-limit ?
-
--- name: InspectInstancesOf
-select t.id
-from perdure.instances t
-where t.fsm = ? and t.id < ?
-order by t.id desc
-limit ?
-
--- name: InspectEnded
-select t.id
-from perdure.finished t
-where t.id < ?
-order by t.id desc
-limit ?
-
--- name: InspectDone
-select t.id
-from perdure.finished t
-where t.id < ? and t.status = 'done'
-order by t.id desc
-limit ?
-
 -- name: InspectDead
 select t.id
 from perdure.finished t
 where t.dead = 1 and t.id < ?
 order by t.id desc
-limit ?
-
--- name: InspectCancelled
-select t.id
-from perdure.finished t
-where t.status = 'cancelled' and t.id < ?
-order by t.id desc
-limit ?
-
--- name: InspectStopped
-select t.id
-from perdure.finished t
-where t.status = 'stopped' and t.id < ?
-order by t.id desc
-limit ?
-
--- name: InspectWaiting
-select t.id
-from perdure.waiting t
-where t.id < ?
-order by t.id desc
-limit ?
-
--- name: InspectBarriers
-select t.parent_id
-from perdure.barriers t
-where t.parent_id < ?
-order by t.parent_id desc
 limit ?
 
 -- name: InspectExecuting
@@ -74,27 +18,12 @@ where instr(l.queue, char(9 using utf8mb4)) = 0 and held.id < ?
 order by 1 desc
 limit ?
 
--- name: InspectUnrouted
--- By the id, too: only a few machines have no process.
-select t.id
-from perdure.unrouted t
-where t.id < ?
-order by t.id desc
-limit ?
-
 -- name: InspectQueued
 select p.key, p.seq, p.id
 from perdure.partition_waiting p
 where p.key >= ?1 and (p.key > ?1 or p.seq > ?2)
 order by p.key, p.seq
 limit ?3
-
--- name: InspectUnique
-select u.id
-from perdure.uniques u
-where u.key = ? and u.name in (select d.fsm from perdure.definitions d union select '')
-order by u.id desc
-limit ?
 
 -- name: InspectReadyGroup
 -- The next queue and urgency that has instances: before, between or after the lanes of
@@ -121,13 +50,6 @@ from perdure.ready t
 where queue = ?1 and suspect = ?2 and priority = ?3 and t.due_at >= ?4 and (t.due_at > ?4 or t.id > ?5) and t.due_at <= ?6
 order by t.due_at, t.id
 limit ?7
-
--- name: InspectSignals
-select seq, name, payload, created_at, received
-from perdure.signals
-where target_id = ? and seq > ?
-order by seq
-limit ?
 
 -- name: InspectStatus
 -- What a filter goes by, without the state. The program adds the ids.
@@ -170,46 +92,12 @@ where w.deadline_at > ? and w.deadline_at <= ?
 order by w.deadline_at
 limit ?
 
--- name: UpcomingJoinTimeouts
-select b.deadline_at, i.id, i.fsm, 'wait for children ends'
-from perdure.barriers b
-join perdure.instances i on i.id = b.parent_id
-where b.deadline_at > ? and b.deadline_at <= ?
-order by b.deadline_at
-limit ?
-
--- name: UpcomingDeadlines
-select d.at, i.id, i.fsm, 'deadline'
-from perdure.deadlines d
-join perdure.instances i on i.id = d.id
-where d.at > ? and d.at <= ?
-order by d.at
-limit ?
-
--- name: UpcomingReady
-select r.due_at, r.id, i.fsm, case when i.attempt > 0 then 'attempt ' || (i.attempt + 1) || ' of step ' || i.step else 'step ' || i.step end
-from perdure.ready r
-join perdure.instances i on i.id = r.id
-where r.queue = ? and r.suspect = ? and r.priority = ? and r.due_at > ? and r.due_at <= ?
-order by r.due_at, r.id
-limit ?
-
 -- name: UpcomingSchedules
 select next_at, name, fsm, 'schedule'
 from perdure.schedules
 where paused = 0 and next_at > ? and next_at <= ?
 order by next_at
 limit ?
-
--- name: CountDueReady
-select count(*), min(s.due_at)
-from (
-  select due_at
-  from perdure.ready
-  where queue = ? and suspect = ? and priority = ? and due_at > ? and due_at <= ?
-  order by due_at
-  limit ?
-) s
 
 -- name: CountPlaces
 -- How many there are of each, up to a cap.

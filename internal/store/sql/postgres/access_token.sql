@@ -21,26 +21,3 @@ update perdure.tokens
 set used_at = t.now
 from (select coalesce(?::timestamptz, now()) as now) as t
 where id = ? and (used_at is null or used_at <= t.now - ?::bigint * interval '1 microsecond')
-
--- name: TokenAny
-select 1
-from perdure.tokens
-where kind = 'api' and revoked_at is null and (expires_at is null or expires_at > coalesce(?::timestamptz, now()))
-limit 1
-
--- name: TokenRevoke
-update perdure.tokens
-set revoked_at = coalesce(?::timestamptz, now())
-where id = ? and kind <> 'session' and revoked_at is null
-
--- name: TokenPurge
--- The newest API token stays: it shows that there was one.
-delete from perdure.tokens
-where id in (
-  select t.id
-  from perdure.tokens t
-  where t.expires_at < coalesce(?::timestamptz, now()) - ?::bigint * interval '1 microsecond'
-    and (t.kind <> 'api' or exists (select 1 from perdure.tokens n where n.kind = 'api' and n.id > t.id))
-  order by t.expires_at
-  limit ?
-  for update of t skip locked)

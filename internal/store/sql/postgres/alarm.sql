@@ -7,29 +7,6 @@
 
 -- Pieces of the statements in family.sql.
 
--- name: Alarm.ClaimColumns
-h.id::text, h.actor_type, h.actor_id, h.alarm_id, h.type, h.priority, h.due_at, h.occurs_at, h.sequence, h.generation, h.payload,
-  h.every_us, h.cron, h.zone, h.base_at, h.missed, h.missed_cap, h.caught_up, h.policy, h.max_attempts, h.attempt, h.crashes, h.error,
-  h.webhook, h.trace, h.created_at
-
--- name: Alarm.Public
-case when h.actor_type = '' then h.alarm_id else h.actor_type || '/' || h.actor_id || '/' || h.alarm_id end
-
--- name: Alarm.Name
-h.type
-
--- name: Alarm.Ends
-select id, 'dead' from perdure.alarm_items where dead is not null
-
--- name: Alarm.Live
-h.dead is null
-
--- name: Alarm.LockColumns
-, h.generation
-
--- name: Alarm.Released
- and dead is null
-
 -- name: Alarm.Returned
 logged = true,
 
@@ -48,13 +25,6 @@ left join lateral (
   select l.worker, l.claimed_at, l.expires_at from perdure.leases l where h.dead is null and r.id is null and h.id = any(l.ids) order by l.seq desc limit 1
 ) l on true
 where h.actor_type = ? and h.actor_id = ? and h.alarm_id = ?
-
--- name: AlarmFind
--- Locks an alarm.
-select id::text
-from perdure.alarm_items
-where actor_type = ? and actor_id = ? and alarm_id = ?
-for update
 
 -- name: AlarmInsert
 -- Records an alarm, or locks the one that has its key.
@@ -187,22 +157,6 @@ update perdure.alarm_items
 set occurs_at = case when attempt = 0 and every_us is null and cron is null then $1::timestamptz else occurs_at end, due_at = $1::timestamptz
 where id = $2::uuid
 
--- name: AlarmFire
-update perdure.alarm_items
-set occurs_at = least(occurs_at, coalesce($1::timestamptz, now())), due_at = coalesce($1::timestamptz, now())
-where id = $2::uuid
-
--- name: AlarmSkip
-update perdure.alarm_items
-set due_at = $1::timestamptz, occurs_at = $1::timestamptz, caught_up = 0, attempt = 0, crashes = 0, batch_limit = null, error = null
-where id = $2::uuid
-
--- name: AlarmRevive
--- Dead letters that start over: due now, with all attempts before them. They are locked.
-update perdure.alarm_items
-set dead = null, attempt = 0, crashes = 0, batch_limit = null, due_at = coalesce(?::timestamptz, now())
-where id = any(?::uuid[]) and dead is not null
-
 -- name: AlarmChosen
 -- Locks the alarms that meet conditions.
 select h.id::text
@@ -251,16 +205,6 @@ with old as (
 select coalesce(o.dead, case when w.id is null then 'running' else 'ready' end)
 from gone o
 left join waited w on w.id = o.id
-
--- name: AlarmsDead
--- Dead letters whose last time was long ago. A quarantined alarm that recurs is kept:
--- it is a schedule too.
-select id::text
-from perdure.alarm_items
-where dead is not null and due_at <= coalesce(?::timestamptz, now()) - ?::bigint * interval '1 microsecond' and every_us is null and cron is null
-order by due_at
-limit ?
-for update skip locked
 
 -- name: AlarmCount
 select coalesce(h.dead, case when r.id is null then 'running' when h.attempt > 0 then 'retrying' when h.due_at > {now} then 'scheduled' else 'ready' end), count(*)

@@ -101,32 +101,12 @@ select queue, suspect, priority, due_at, id
 from due
 returning queue
 
--- name: {Kind}Release
--- Back to its lane, at the due time of the row.
-insert into perdure.ready (queue, suspect, priority, due_at, id)
-select queue, batch_limit is not null, priority, due_at, id
-from perdure.{items}
-where id = any(?::uuid[]){piece Released}
-
 -- name: {Kind}Postpone
 -- A claim that cannot be run here: for later, with the reason.
 update perdure.{items} h
 set due_at = t.later, {piece Postponed}error = ?
 from (select coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond' as later) t
 where h.id = ?::uuid
-
--- name: {Kind}RetryBound
--- The last id of the next items, in the order of ids.
-select id::text
-from perdure.{items}
-where id > ?::uuid
-order by id
-limit 1 offset ?
-
--- name: {Kind}RetryChange
-update perdure.{items}
-set policy = ?::json, max_attempts = ?
-where queue = ? and id > ?::uuid and id <= ?::uuid
 
 -- name: {Kind}NextWake
 -- Microseconds until something is due: an item of these lanes, or an expired lease of the
@@ -169,14 +149,6 @@ select '{word}', o.id, coalesce((select max(a.seq) from perdure.attempts a where
   o.attempt, 'failed', o.error, ?, t.now - o.took * interval '1 microsecond', t.now
 from unnest(?::text[], ?::text[], ?::integer[], ?::text[], ?::bigint[]) as o (id, step, attempt, error, took),
   (select coalesce(?::timestamptz, now()) as now) t
-
--- name: {Kind}Lost
--- What a lease held that is taken away: it is locked.
-insert into perdure.attempts (kind, id, seq, attempt, outcome, error, worker, began_at, ended_at)
-select '{word}', h.id::text, coalesce((select max(a.seq) from perdure.attempts a where a.kind = '{word}' and a.id = h.id::text), 0) + 1,
-  h.attempt + h.crashes + 1, ?::text, ?::text, l.worker, l.claimed_at, coalesce(?::timestamptz, now())
-from perdure.leases l, perdure.{items} h
-where l.token = ?::uuid and h.id = any(?::uuid[])
 
 -- name: {Kind}AttemptCap
 -- Forgets all but the newest ones.

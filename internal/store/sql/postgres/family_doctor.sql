@@ -36,10 +36,3 @@ where starts_with(l.queue, '{word}' || chr(9)) and l.expires_at < ?
   and {piece Live}
   and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect = (h.batch_limit is not null) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
   and not exists (select 1 from perdure.leases newer where newer.seq > l.seq and h.id = any(newer.ids))
-
--- name: {Kind}DoctorKept
--- What is recorded of an item is kept with it.
-select a.id, min(a.error)
-from perdure.attempts a
-where a.kind = '{word}' and not exists (select 1 from perdure.{items} h where h.id::text = a.id)
-group by a.id

@@ -9,14 +9,6 @@ select 'instance', o.id, coalesce((select max(a.seq) from perdure.attempts a whe
 from unnest(?::text[], ?::text[], ?::integer[], ?::text[], ?::bigint[]) as o (id, step, attempt, error, took),
   (select coalesce(?::timestamptz, now()) as now) t
 
--- name: InstanceLost
--- What a lease held that is taken away: it is locked.
-insert into perdure.attempts (kind, id, seq, step, attempt, outcome, error, worker, began_at, ended_at)
-select 'instance', i.id::text, coalesce((select max(a.seq) from perdure.attempts a where a.kind = 'instance' and a.id = i.id::text), 0) + 1,
-  i.step, i.attempt + i.crashes + 1, ?::text, ?::text, l.worker, l.claimed_at, coalesce(?::timestamptz, now())
-from perdure.leases l, perdure.instances i
-where l.token = ?::uuid and i.id = any(?::uuid[])
-
 -- name: InstanceAttemptCap
 -- Forgets all but the newest ones.
 delete from perdure.attempts a

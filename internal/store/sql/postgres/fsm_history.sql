@@ -6,10 +6,3 @@ select id, step, outcome, next, attempt, crashes, error, ?, t.now - took * inter
 from unnest(?::uuid[], ?::text[], ?::text[], ?::text[], ?::integer[], ?::integer[], ?::text[], ?::bigint[])
   as o (id, step, outcome, next, attempt, crashes, error, took),
   (select coalesce(?::timestamptz, now()) as now) t
-
--- name: TransitionList
-select seq, step, outcome, next, attempt, crashes, error, worker, began_at, ended_at
-from perdure.transitions
-where instance_id = ?::uuid and seq > ?
-order by seq
-limit ?

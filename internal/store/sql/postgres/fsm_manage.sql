@@ -30,12 +30,6 @@ where ?::uuid = any(ids)
 order by seq desc
 limit 1
 
--- name: LeaseTake
-select token::text
-from perdure.leases
-where token = ?::uuid
-for update
-
 -- name: ReadyRemove
 delete from perdure.ready r
 using perdure.instances i
@@ -65,12 +59,6 @@ set wait = json_build_object('for', 'children', 'until', gone.until, 'rest', gon
 from gone
 where i.id = gone.parent_id
 
--- name: WaitClear
--- Also the lock that those who deliver signals take.
-update perdure.instances
-set wait = null
-where id = any(?::uuid[])
-
 -- name: UnroutedRemove
 delete from perdure.unrouted u
 using perdure.instances i
@@ -80,42 +68,6 @@ where i.id = ?::uuid and u.queue = i.queue and u.fsm = i.fsm and u.version = i.v
 delete from perdure.partition_waiting p
 using perdure.instances i
 where i.id = ?::uuid and p.key = i.partition_key and p.id = i.id
-
--- name: InterruptInsert
-insert into perdure.interrupts (id, token)
-values (?::uuid, ?::uuid)
-on conflict do nothing
-
--- name: InstancesOver
--- Children of a parent that has not ended are spared: it may still read them.
-select f.id::text
-from perdure.finished f
-join perdure.instances i on i.id = f.id
-where f.finished_at <= coalesce(?::timestamptz, now()) - ?::bigint * interval '1 microsecond' and f.status in ('done', 'stopped', 'cancelled')
-  and (i.parent_id is null or exists (select 1 from perdure.finished p where p.id = i.parent_id)
-    or not exists (select 1 from perdure.instances p where p.id = i.parent_id))
-order by f.finished_at
-limit ?
-for update of f skip locked
-
--- name: InstancesDead
-select f.id::text
-from perdure.finished f
-join perdure.instances i on i.id = f.id
-where f.finished_at <= coalesce(?::timestamptz, now()) - ?::bigint * interval '1 microsecond' and f.status in ('failed', 'quarantined')
-  and (i.parent_id is null or exists (select 1 from perdure.finished p where p.id = i.parent_id)
-    or not exists (select 1 from perdure.instances p where p.id = i.parent_id))
-order by f.finished_at
-limit ?
-for update of f skip locked
-
--- name: InstanceFinished
-select f.status, coalesce(i.parent_id::text, ''), i.parent_id is not null
-  and not exists (select 1 from perdure.finished p where p.id = i.parent_id)
-  and exists (select 1 from perdure.instances p where p.id = i.parent_id)
-from perdure.instances i
-left join perdure.finished f on f.id = i.id
-where i.id = ?::uuid
 
 -- name: InstanceDelete
 with keys as (

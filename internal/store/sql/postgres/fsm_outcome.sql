@@ -10,16 +10,6 @@ where token = any(?::uuid[])
 order by token
 for key share
 
--- name: LeaseSee
-select token::text
-from perdure.leases
-where token = any(?::uuid[])
-
--- name: InterruptList
-select id::text, token::text
-from perdure.interrupts
-where token = any(?::uuid[])
-
 -- name: InterruptDelete
 delete from perdure.interrupts
 where (id, token) in (select id, token from unnest(?::uuid[], ?::uuid[]) as held (id, token))
@@ -64,10 +54,6 @@ where not s.received and s.name in (select json_array_elements_text(o.names::jso
 -- name: SignalReceive
 update perdure.signals
 set received = true
-where seq = any(?::bigint[])
-
--- name: SignalConsume
-delete from perdure.signals
 where seq = any(?::bigint[])
 
 -- name: AwaitPark
@@ -139,10 +125,6 @@ set pending = b.pending - o.n
 from unnest(?::uuid[], ?::integer[], ?::integer[]) as o (parent, fanout, n)
 where b.parent_id = o.parent and b.fanout = o.fanout
 
--- name: BarrierDelete
-delete from perdure.barriers
-where parent_id = any(?::uuid[])
-
 -- name: FinishMany
 insert into perdure.finished (id, status, result, error, state, ended_by, finished_at)
 select id, status, result::json, error, state::json, ended_by, coalesce(?::timestamptz, now())
@@ -195,10 +177,6 @@ insert into perdure.ready (queue, priority, due_at, id)
 select queue, priority, due_at, id
 from due
 returning queue
-
--- name: LeaseDelete
-delete from perdure.leases
-where token = any(?::uuid[])
 
 -- name: ChildrenDropped
 -- Children whose unique key was taken: the parent does not wait for them, and

@@ -18,13 +18,6 @@ where t.seq = any($1::bigint[])
 order by t.seq, c.parent_fanout, c.ordinal
 limit $2
 
--- name: FinishedOwn
--- Instances that cannot be reopened: their end does not depend on their parent any
--- more.
-update perdure.finished
-set ended_by = null
-where id = any(?::uuid[])
-
 -- name: BarrierRecount
 -- Counts the live children at barriers that are not counted yet. The barriers are
 -- locked, and this is a statement of its own: a child that ends later waits for the
@@ -46,13 +39,3 @@ set attempt = 0, failures = 0, crashes = 0, batch_limit = null, parent_fanout = 
   deadline_at = case when i.deadline_at > f.finished_at then t.now + (i.deadline_at - f.finished_at) end, due_at = greatest(i.due_at, t.now)
 from perdure.finished f, (select coalesce(?::timestamptz, now()) as now) t
 where i.id = any(?::uuid[]) and f.id = i.id
-
--- name: DeadlineEnter
-insert into perdure.deadlines (at, id)
-select deadline_at, id
-from perdure.instances
-where id = any(?::uuid[]) and deadline_at is not null
-
--- name: FinishedRevive
-delete from perdure.finished
-where id = any(?::uuid[])

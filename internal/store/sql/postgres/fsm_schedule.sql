@@ -1,25 +1,5 @@
 -- Schedules of state machines, on PostgreSQL.
 
--- name: ScheduleGet
--- Locked: whoever changes a schedule and whoever fires it take turns.
-select name, fsm, version, spec, next_at, last_at, paused, updated_at
-from perdure.schedules
-where name = ?
-for update
-
--- name: ScheduleNow
-select coalesce(?::timestamptz, now())
-
--- name: ScheduleInsert
-insert into perdure.schedules (name, fsm, version, spec, next_at, paused, updated_at)
-values (?, ?, ?, ?, ?, ?, coalesce(?::timestamptz, now()))
-on conflict do nothing
-
--- name: ScheduleUpdate
-update perdure.schedules
-set fsm = ?, version = ?, spec = ?, next_at = ?, paused = ?, updated_at = coalesce(?::timestamptz, now())
-where name = ?
-
 -- name: ScheduleDue
 select name, fsm, version, spec, next_at, last_at, paused, updated_at
 from perdure.schedules

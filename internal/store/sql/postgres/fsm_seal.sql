@@ -48,15 +48,3 @@ limit ?
 update perdure.signals
 set payload = ?
 where seq = ?::text::bigint and payload::text = ?
-
--- name: RemoteSealed
-select fsm || '/' || version::text, secrets::text
-from perdure.remote_definitions
-where fsm || '/' || version::text > ?
-order by 1
-limit ?
-
--- name: RemoteReseal
-update perdure.remote_definitions
-set secrets = ?
-where fsm || '/' || version::text = ? and secrets::text = ?

@@ -1,19 +1,5 @@
 -- Signals, on PostgreSQL.
 
--- name: SignalTarget
--- The lock comes first and alone: the statements that follow see everything that
--- was committed before. Parking an instance and ending one that has ever awaited a
--- signal take the same lock.
-select id::text
-from perdure.instances
-where id = $1::uuid
-for no key update
-
--- name: FinishedStatus
-select status
-from perdure.finished
-where id = ?::uuid
-
 -- name: SignalInsert
 with remembered as (
   insert into perdure.signal_keys (target_id, name, dedup_key)
@@ -25,13 +11,6 @@ with remembered as (
 insert into perdure.signals (target_id, name, payload, created_at)
 select $1::uuid, $2, $3::json, coalesce($5::timestamptz, now())
 where $4::text is null or exists (select 1 from remembered)
-
--- name: SignalBeyond
--- A row if the inbox holds more than it may.
-select 1
-from perdure.signals
-where target_id = ?::uuid
-limit 1 offset ?
 
 -- name: SignalWake
 -- A duplicate does not wake: what it repeats was seen, or has woken before.
@@ -56,9 +35,3 @@ insert into perdure.ready (queue, priority, due_at, id)
 select queue, priority, due_at, id
 from due
 returning queue
-
--- name: SignalInbox
-select seq, target_id::text, name, payload::text, created_at, received
-from perdure.signals
-where target_id = any(?::uuid[])
-order by target_id, seq

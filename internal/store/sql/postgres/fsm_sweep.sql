@@ -1,19 +1,6 @@
 -- What becomes due beside the ready rows, on PostgreSQL. Every statement is
 -- ordered, limited and skips what others have locked.
 
--- name: LeaseExtend
-update perdure.leases
-set expires_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond'
-where token = ?::uuid
-
--- name: LeaseExpired
-select token::text, worker
-from perdure.leases
-where queue = ? and expires_at <= coalesce(?::timestamptz, now())
-order by expires_at
-limit ?
-for update skip locked
-
 -- name: InstanceHeld
 -- The instances of the leases of a process that are in no other place, and thus held
 -- by them. One that is not at the head of its partition is in the queue for it.
@@ -42,23 +29,6 @@ insert into perdure.ready (queue, suspect, priority, due_at, id)
 select queue, suspect, priority, due_at, id
 from due
 returning queue
-
--- name: InstanceRelease
--- A claim that was not started: back to the queue as it was.
-insert into perdure.ready (queue, suspect, priority, due_at, id)
-select queue, batch_limit is not null, priority, due_at, id
-from perdure.instances
-where id = any(?::uuid[])
-
--- name: InstancePostpone
--- A claim that cannot be run here: back to the queue for later, with the reason.
-update perdure.instances
-set error = ?, due_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond'
-where id = ?::uuid
-
--- name: InterruptPurge
-delete from perdure.interrupts
-where token = ?::uuid
 
 -- name: WaitingExpired
 -- The instances first, as whoever delivers a signal locks them.

@@ -10,45 +10,12 @@ from unnest(?::uuid[], ?::integer[], ?::integer[], ?::text[], ?::uuid[], ?::text
 on conflict (parent_id, kind, last_fanout) do update
 set seq = default, first_fanout = excluded.first_fanout, root_id = excluded.root_id, reason = excluded.reason, after_fanout = null, after_ordinal = null
 
--- name: TreeTake
--- The rows of any tree. The last columns: the parent exists and has not ended; an
--- earlier row of the same parent must be handled first.
-select t.seq, t.parent_id::text, t.first_fanout, t.last_fanout, t.kind, t.root_id::text, t.reason, t.after_fanout is not null,
-  exists (select 1 from perdure.instances p where p.id = t.parent_id) and not exists (select 1 from perdure.finished f where f.id = t.parent_id),
-  exists (select 1 from perdure.tree_ends x where x.parent_id = t.parent_id and x.seq < t.seq)
-from perdure.tree_ends t
-order by t.seq
-limit ?
-for update of t skip locked
-
--- name: TreeTakeOf
--- The rows of one tree, and the rows of other trees that must be handled before them.
-select t.seq, t.parent_id::text, t.first_fanout, t.last_fanout, t.kind, t.root_id::text, t.reason, t.after_fanout is not null,
-  exists (select 1 from perdure.instances p where p.id = t.parent_id) and not exists (select 1 from perdure.finished f where f.id = t.parent_id),
-  exists (select 1 from perdure.tree_ends x where x.parent_id = t.parent_id and x.seq < t.seq)
-from perdure.tree_ends t
-where t.root_id = $1::uuid or t.parent_id in (select x.parent_id from perdure.tree_ends x where x.root_id = $1::uuid)
-order by t.seq
-limit $2
-for update of t skip locked
-
--- name: TreeLeft
--- Whether rows of a tree are left, also those that others work on.
-select 1
-from perdure.tree_ends
-where root_id = ?::uuid
-limit 1
-
 -- name: TreeAdvance
 -- The pass has come to a child, or begins anew.
 update perdure.tree_ends t
 set after_fanout = o.fanout, after_ordinal = o.ordinal, due_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond'
 from unnest(?::bigint[], ?::integer[], ?::integer[]) as o (seq, fanout, ordinal)
 where t.seq = o.seq
-
--- name: TreeDelete
-delete from perdure.tree_ends
-where seq = any(?::bigint[])
 
 -- name: TreeLive
 -- The live children that rows are about, in the order of their passes. A child that
@@ -75,16 +42,6 @@ where t.seq = any($1::bigint[])
 order by t.seq, c.parent_fanout, c.ordinal
 limit $2
 
--- name: EndsDue
--- Whether a deadline has passed, or a tree waits for a process.
-select 1
-from (
-  (select 1 from perdure.deadlines where at <= coalesce($1::timestamptz, now()) limit 1)
-  union all
-  (select 1 from perdure.tree_ends where due_at <= coalesce($1::timestamptz, now()) limit 1)
-) due
-limit 1
-
 -- name: DeadlineTake
 select d.id::text
 from perdure.deadlines d
@@ -107,25 +64,12 @@ where i.id = any(?::uuid[])
 order by i.id
 for no key update of i skip locked
 
--- name: InstanceEndsMany
--- What an end needs to know of instances that are locked.
-select i.id::text, i.step, i.attempt, i.crashes, i.fanout, i.parent_id::text, i.parent_fanout, i.partition_key, i.unique_name, i.unique_key, i.unique_scope, i.deadline_at,
-  i.queue, i.awaits, i.seen, i.cancel_reason, d.cancel_step
-from perdure.instances i
-left join perdure.definitions d on d.fsm = i.fsm and d.version = i.version
-where i.id = any(?::uuid[])
-
 -- name: PartitionTakeMany
 select key
 from perdure.partition_heads
 where key = any(?::text[])
 order by key
 for update skip locked
-
--- name: BarrierSeeMany
-select parent_id::text
-from perdure.barriers
-where parent_id = any(?::uuid[])
 
 -- name: BarrierTakeMany
 select parent_id::text
@@ -229,11 +173,6 @@ where l.ids && $1::uuid[] and held.id = any($1::uuid[])
   and not exists (select 1 from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.step in ('', i.step) and u.id = i.id)
   and not exists (select 1 from perdure.partition_heads h where h.key = i.partition_key and h.head <> i.id)
 order by l.seq desc
-
--- name: FinishedMany
-select id::text
-from perdure.finished
-where id = any(?::uuid[])
 
 -- name: InterruptMany
 insert into perdure.interrupts (id, token)

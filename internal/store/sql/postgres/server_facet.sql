@@ -26,17 +26,3 @@ with recursive found (value) as (
   where found.value is not null
 )
 select value from found where value is not null limit 200
-
--- name: SearchInstance
-select i.id::text, i.fsm, i.step
-from perdure.instances i
-where i.id >= $1::uuid and i.id <= $2::uuid
-order by i.id
-limit 5
-
--- name: SearchActor
-select a.type || '/' || a.id, a.type, a.status
-from perdure.actors a
-where a.type = $1 and a.id >= $2 and a.id < $3
-order by a.id
-limit 5

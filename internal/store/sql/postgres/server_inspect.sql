@@ -2,69 +2,6 @@
 -- from a position that the last page ended at, and never further than its limit. What
 -- they order by is named with its table: a bare name would be the text that they select.
 
--- name: InspectInstances
-select t.id::text
-from perdure.instances t
-where t.id < ?::uuid
-order by t.id desc
-limit ?
-
--- name: InspectInstancesOf
-select t.id::text
-from perdure.instances t
-where t.fsm = ? and t.id < ?::uuid
-order by t.id desc
-limit ?
-
--- name: InspectEnded
-select t.id::text
-from perdure.finished t
-where t.id < ?::uuid
-order by t.id desc
-limit ?
-
--- name: InspectDone
-select t.id::text
-from perdure.finished t
-where t.id < ?::uuid and t.status = 'done'
-order by t.id desc
-limit ?
-
--- name: InspectDead
-select t.id::text
-from perdure.finished t
-where t.status in ('failed', 'quarantined') and t.id < ?::uuid
-order by t.id desc
-limit ?
-
--- name: InspectCancelled
-select t.id::text
-from perdure.finished t
-where t.status = 'cancelled' and t.id < ?::uuid
-order by t.id desc
-limit ?
-
--- name: InspectStopped
-select t.id::text
-from perdure.finished t
-where t.status = 'stopped' and t.id < ?::uuid
-order by t.id desc
-limit ?
-
--- name: InspectWaiting
-select t.id::text
-from perdure.waiting t
-where t.id < ?::uuid
-order by t.id desc
-limit ?
-
--- name: InspectBarriers
-select t.parent_id::text
-from perdure.barriers t
-where t.parent_id < ?::uuid
-order by t.parent_id desc
-limit ?
-
 -- name: InspectExecuting
 -- Few: as many as processes run at once.
 select distinct held.id::text
@@ -72,28 +9,6 @@ from perdure.leases l
 cross join unnest(l.ids) as held (id)
 where strpos(l.queue, chr(9)) = 0 and held.id < ?::uuid
 order by 1 desc
-limit ?
-
--- name: InspectUnrouted
--- By the id, too: only a few machines have no process.
-select t.id::text
-from perdure.unrouted t
-where t.id < ?::uuid
-order by t.id desc
-limit ?
-
--- name: InspectQueued
-select key, seq, id::text
-from perdure.partition_waiting
-where (key, seq) > (?, ?)
-order by key, seq
-limit ?
-
--- name: InspectUnique
-select u.id::text
-from perdure.uniques u
-where u.key = ? and u.name in (select d.fsm from perdure.definitions d union select '')
-order by u.id desc
 limit ?
 
 -- name: InspectReadyGroup
@@ -123,20 +38,6 @@ select queue, suspect, priority
 from found
 where strpos(queue, chr(9)) = 0
 limit 1
-
--- name: InspectReady
-select t.due_at, t.id::text
-from perdure.ready t
-where queue = ? and suspect = ?::boolean and priority = ? and (t.due_at, t.id) > (?, ?::uuid) and t.due_at <= ?
-order by t.due_at, t.id
-limit ?
-
--- name: InspectSignals
-select seq, name, payload::text, created_at, received
-from perdure.signals
-where target_id = ?::uuid and seq > ?
-order by seq
-limit ?
 
 -- name: InspectStatus
 -- A limit, not exists: the planner would read the whole table for a list.

@@ -1,35 +1,9 @@
 -- The processes that run, and what they have finished, on PostgreSQL.
 
--- name: NodeBeat
--- A drain that was asked for stays asked for.
-insert into perdure.nodes (id, host, pid, version, roles, work, running, started_at, seen_at)
-values ($1, $2, $3, $4, $5, $6, $7, coalesce($8::timestamptz, now()), coalesce($8::timestamptz, now()))
-on conflict (id) do update set seen_at = excluded.seen_at, work = excluded.work, running = excluded.running
-returning draining
-
--- name: NodeList
-select id, host, pid, version, roles, work, running, draining, started_at, seen_at, coalesce(?::timestamptz, now())
-from perdure.nodes
-order by started_at, id
-
 -- name: NodeDrain
 update perdure.nodes
 set draining = true
 where id = ?
-
--- name: NodePurge
-delete from perdure.nodes
-where seen_at <= coalesce(?::timestamptz, now()) - ?::bigint * interval '1 microsecond'
-
--- name: SampleInstances
-select count(*), count(*) filter (where status in ('failed', 'quarantined'))
-from perdure.finished
-where finished_at > $1::timestamptz and finished_at <= $2::timestamptz
-
--- name: SampleHooks
-select
-  (select count(*) from perdure.hook_ends where status in ('done', 'cancelled') and finished_at > $1::timestamptz and finished_at <= $2::timestamptz),
-  (select count(*) from perdure.hook_ends where status in ('failed', 'quarantined') and finished_at > $1::timestamptz and finished_at <= $2::timestamptz)
 
 -- name: SampleTasks
 -- Of dead letters, which no index has by their end, only the newest are looked at.

@@ -19,25 +19,3 @@ where t.hash = ?2 and t.revoked_at is null and (t.expires_at is null or t.expire
 update perdure.tokens
 set used_at = ?1
 where id = ?2 and (used_at is null or used_at <= ?1 - ?3)
-
--- name: TokenAny
-select 1
-from perdure.tokens
-where kind = 'api' and revoked_at is null and (expires_at is null or expires_at > ?)
-limit 1
-
--- name: TokenRevoke
-update perdure.tokens
-set revoked_at = ?
-where id = ? and kind <> 'session' and revoked_at is null
-
--- name: TokenPurge
--- The newest API token stays: it shows that there was one.
-delete from perdure.tokens
-where id in (
-  select t.id
-  from perdure.tokens t
-  where t.expires_at < ? - ?
-    and (t.kind <> 'api' or exists (select 1 from perdure.tokens n where n.kind = 'api' and n.id > t.id))
-  order by t.expires_at
-  limit ?)

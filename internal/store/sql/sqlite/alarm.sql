@@ -7,29 +7,6 @@
 
 -- Pieces of the statements in family.sql.
 
--- name: Alarm.ClaimColumns
-h.id, h.actor_type, h.actor_id, h.alarm_id, h.type, h.priority, h.due_at, h.occurs_at, h.sequence, h.generation, h.payload,
-  h.every_us, h.cron, h.zone, h.base_at, h.missed, h.missed_cap, h.caught_up, h.policy, h.max_attempts, h.attempt, h.crashes, h.error,
-  h.webhook, h.trace, h.created_at
-
--- name: Alarm.Public
-case when h.actor_type = '' then h.alarm_id else h.actor_type || '/' || h.actor_id || '/' || h.alarm_id end
-
--- name: Alarm.Name
-h.type
-
--- name: Alarm.Ends
-select id, 'dead' from perdure.alarm_items where dead is not null
-
--- name: Alarm.Live
-h.dead is null
-
--- name: Alarm.LockColumns
-, h.generation
-
--- name: Alarm.Released
- and dead is null
-
 -- name: Alarm.Returned
 logged = 1,
 
@@ -43,11 +20,6 @@ select h.id, h.actor_type, h.actor_id, h.alarm_id, h.type, h.priority, h.due_at,
 from perdure.alarm_items h
 left join perdure.ready r on r.queue = h.queue and r.suspect = (h.batch_limit is not null) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
 where h.actor_type = ? and h.actor_id = ? and h.alarm_id = ?
-
--- name: AlarmFind
-select id
-from perdure.alarm_items
-where actor_type = ? and actor_id = ? and alarm_id = ?
 
 -- name: AlarmInsert
 insert into perdure.alarm_items (id, actor_type, actor_id, alarm_id, type, queue, priority, sequence, payload, every_us, cron, zone, missed, missed_cap,
@@ -179,17 +151,6 @@ update perdure.alarm_items
 set occurs_at = min(occurs_at, ?1), due_at = ?1
 where id = ?2
 
--- name: AlarmSkip
-update perdure.alarm_items
-set due_at = ?1, occurs_at = ?1, caught_up = 0, attempt = 0, crashes = 0, batch_limit = null, error = null
-where id = ?2
-
--- name: AlarmRevive
--- Dead letters that start over: due now, with all attempts before them.
-update perdure.alarm_items
-set dead = null, attempt = 0, crashes = 0, batch_limit = null, due_at = ?1
-where id in (select value->>0 from jsonb_each(?2)) and dead is not null
-
 -- name: AlarmChosen
 select h.id
 from perdure.alarm_items h
@@ -221,15 +182,6 @@ where (queue, suspect, priority, due_at, id) in (
 ;
 delete from perdure.alarm_items as h
 where {which}
-
--- name: AlarmsDead
--- Dead letters whose last time was long ago. A quarantined alarm that recurs is kept:
--- it is a schedule too.
-select id
-from perdure.alarm_items
-where dead is not null and due_at <= ?1 - ?2 and every_us is null and cron is null
-order by due_at
-limit ?3
 
 -- name: AlarmCount
 select coalesce(h.dead, case when r.id is null then 'running' when h.attempt > 0 then 'retrying' when h.due_at > {now} then 'scheduled' else 'ready' end), count(*)

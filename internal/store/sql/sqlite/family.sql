@@ -102,31 +102,11 @@ from jsonb_each(?3) o
 join perdure.{items} h on h.id = o.value->>0
 returning queue
 
--- name: {Kind}Release
--- Back to its lane, at the due time of the row.
-insert into perdure.ready (queue, suspect, priority, due_at, id)
-select queue, batch_limit is not null, priority, due_at, id
-from perdure.{items}
-where id in (select value->>0 from jsonb_each(?1)){piece Released}
-
 -- name: {Kind}Postpone
 -- A claim that cannot be run here: for later, with the reason.
 update perdure.{items}
 set error = ?1, {piece Postponed}due_at = ?2 + ?3
 where id = ?4
-
--- name: {Kind}RetryBound
--- The last id of the next items, in the order of ids.
-select id
-from perdure.{items}
-where id > ?
-order by id
-limit 1 offset ?
-
--- name: {Kind}RetryChange
-update perdure.{items}
-set policy = ?, max_attempts = ?
-where queue = ? and id > ? and id <= ?
 
 -- name: {Kind}NextWake
 -- Microseconds until something is due: an item of these lanes, or an expired lease of the
@@ -171,14 +151,6 @@ insert into perdure.attempts (kind, id, seq, attempt, outcome, error, worker, be
 select '{word}', o.value->>0, coalesce((select max(a.seq) from perdure.attempts a where a.kind = '{word}' and a.id = o.value->>0), 0) + 1,
   o.value->>2, 'failed', o.value->>3, ?1, ?3 - (o.value->>4), ?3
 from jsonb_each(?2) o
-
--- name: {Kind}Lost
--- What a lease held that is taken away.
-insert into perdure.attempts (kind, id, seq, attempt, outcome, error, worker, began_at, ended_at)
-select '{word}', h.id, coalesce((select max(a.seq) from perdure.attempts a where a.kind = '{word}' and a.id = h.id), 0) + 1,
-  h.attempt + h.crashes + 1, ?, ?, l.worker, l.claimed_at, ?
-from perdure.leases l, perdure.{items} h
-where l.token = ? and h.id in (select value->>0 from jsonb_each(?))
 
 -- name: {Kind}AttemptCap
 -- Forgets all but the newest ones.

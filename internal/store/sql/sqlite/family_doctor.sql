@@ -35,10 +35,3 @@ where l.queue >= '{word}' || char(9) and l.queue < '{word}' || char(10) and l.ex
   and {piece Live}
   and not exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id)
   and not exists (select 1 from perdure.leases newer, json_each(newer.ids) n where newer.seq > l.seq and n.value = h.id)
-
--- name: {Kind}DoctorKept
--- What is recorded of an item is kept with it.
-select a.id, min(a.error)
-from perdure.attempts a
-where a.kind = '{word}' and not exists (select 1 from perdure.{items} h where h.id = a.id)
-group by a.id

@@ -7,14 +7,6 @@ select 'instance', o.value->>0, coalesce((select max(a.seq) from perdure.attempt
   o.value->>1, o.value->>2, 'failed', o.value->>3, ?1, ?3 - (o.value->>4), ?3
 from jsonb_each(?2) o
 
--- name: InstanceLost
--- What a lease held that is taken away.
-insert into perdure.attempts (kind, id, seq, step, attempt, outcome, error, worker, began_at, ended_at)
-select 'instance', i.id, coalesce((select max(a.seq) from perdure.attempts a where a.kind = 'instance' and a.id = i.id), 0) + 1,
-  i.step, i.attempt + i.crashes + 1, ?, ?, l.worker, l.claimed_at, ?
-from perdure.leases l, perdure.instances i
-where l.token = ? and i.id in (select value->>0 from jsonb_each(?))
-
 -- name: InstanceAttemptCap
 -- Forgets all but the newest ones.
 delete from perdure.attempts

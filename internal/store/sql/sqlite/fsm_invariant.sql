@@ -48,22 +48,6 @@ from (
 left join perdure.instances i on i.id = p.id
 where i.id is null or exists (select 1 from perdure.finished f where f.id = p.id)
 
--- name: InvariantKept
--- What is kept beyond the end is kept with the instance.
-select p.id, p.place || ' of no instance'
-from (
-  select id, 'finished' as place from perdure.finished
-  union all
-  select id, 'uniques' from perdure.uniques
-  union all
-  select target_id, 'signals' from perdure.signals
-  union all
-  select target_id, 'signal_keys' from perdure.signal_keys
-  union all
-  select id, 'attempts' from perdure.attempts where kind = 'instance'
-) p
-where not exists (select 1 from perdure.instances i where i.id = p.id)
-
 -- name: InvariantReady
 -- A ready row is where its instance says that it is.
 select i.id, 'is ready elsewhere than its queue, priority and due time say'
@@ -155,13 +139,6 @@ select d.id, 'is on the list with another deadline than its own'
 from perdure.deadlines d
 join perdure.instances i on i.id = d.id
 where i.deadline_at is not d.at
-
--- name: InvariantInterrupt
--- A claim that was taken away belongs to a lease that goes on, and its instance
--- has ended or begun anew since.
-select x.id, 'was interrupted in a lease that is gone'
-from perdure.interrupts x
-where not exists (select 1 from perdure.leases l where l.token = x.token)
 
 -- name: InvariantTree
 -- Children are ended because their parent has ended. A row of a parent that was

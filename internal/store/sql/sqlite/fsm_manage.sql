@@ -29,11 +29,6 @@ where ?1 in (select value from json_each(ids))
 order by seq desc
 limit 1
 
--- name: LeaseTake
-select token
-from perdure.leases
-where token = ?
-
 -- name: ReadyRemove
 delete from perdure.ready
 where suspect in (0, 1) and (queue, priority, due_at, id) in (select i.queue, i.priority, i.due_at, i.id from perdure.instances i where i.id = ?)
@@ -57,11 +52,6 @@ where perdure.instances.id = ?1 and b.parent_id = ?1
 delete from perdure.barriers
 where parent_id = ?1
 
--- name: WaitClear
-update perdure.instances
-set wait = null
-where id in (select value->>0 from jsonb_each(?1))
-
 -- name: UnroutedRemove
 delete from perdure.unrouted
 where (queue, fsm, version, step, id) in (
@@ -73,40 +63,6 @@ where (queue, fsm, version, step, id) in (
 -- name: PartitionRemove
 delete from perdure.partition_waiting
 where (key, id) in (select i.partition_key, i.id from perdure.instances i where i.id = ?)
-
--- name: InterruptInsert
-insert into perdure.interrupts (id, token)
-values (?, ?)
-on conflict do nothing
-
--- name: InstancesOver
--- Children of a parent that has not ended are spared: it may still read them.
-select f.id
-from perdure.finished f
-join perdure.instances i on i.id = f.id
-where f.finished_at <= ? - ? and f.status in ('done', 'stopped', 'cancelled')
-  and (i.parent_id is null or exists (select 1 from perdure.finished p where p.id = i.parent_id)
-    or not exists (select 1 from perdure.instances p where p.id = i.parent_id))
-order by f.finished_at
-limit ?
-
--- name: InstancesDead
-select f.id
-from perdure.finished f
-join perdure.instances i on i.id = f.id
-where f.finished_at <= ? - ? and f.status in ('failed', 'quarantined')
-  and (i.parent_id is null or exists (select 1 from perdure.finished p where p.id = i.parent_id)
-    or not exists (select 1 from perdure.instances p where p.id = i.parent_id))
-order by f.finished_at
-limit ?
-
--- name: InstanceFinished
-select f.status, coalesce(i.parent_id, ''), i.parent_id is not null
-  and not exists (select 1 from perdure.finished p where p.id = i.parent_id)
-  and exists (select 1 from perdure.instances p where p.id = i.parent_id)
-from perdure.instances i
-left join perdure.finished f on f.id = i.id
-where i.id = ?
 
 -- name: InstanceDelete
 delete from perdure.transitions

@@ -7,16 +7,6 @@ select token
 from perdure.leases
 where token in (select value->>0 from jsonb_each(?1))
 
--- name: LeaseSee
-select token
-from perdure.leases
-where token in (select value->>0 from jsonb_each(?1))
-
--- name: InterruptList
-select id, token
-from perdure.interrupts
-where token in (select value->>0 from jsonb_each(?1))
-
 -- name: InterruptDelete
 delete from perdure.interrupts
 where (id, token) in (select value->>0, value->>1 from jsonb_each(?1))
@@ -53,10 +43,6 @@ where not s.received and s.name in (select n.value from json_each(o.value->>1) n
 -- name: SignalReceive
 update perdure.signals
 set received = 1
-where seq in (select value->>0 from jsonb_each(?1))
-
--- name: SignalConsume
-delete from perdure.signals
 where seq in (select value->>0 from jsonb_each(?1))
 
 -- name: AwaitPark
@@ -119,10 +105,6 @@ set pending = pending - (o.value->>2)
 from jsonb_each(?1) o
 where perdure.barriers.parent_id = o.value->>0 and perdure.barriers.fanout = o.value->>1
 
--- name: BarrierDelete
-delete from perdure.barriers
-where parent_id in (select value->>0 from jsonb_each(?1))
-
 -- name: FinishMany
 insert into perdure.finished (id, status, result, error, state, ended_by, finished_at)
 select value->>0, value->>1, value->>2, value->>3, value->>4, value->>5, ?1
@@ -171,10 +153,6 @@ where key in (select value->>0 from jsonb_each(?1))
 delete from perdure.partition_waiting
 where key in (select value->>0 from jsonb_each(?1))
   and id = (select h.head from perdure.partition_heads h where h.key = perdure.partition_waiting.key)
-
--- name: LeaseDelete
-delete from perdure.leases
-where token in (select value->>0 from jsonb_each(?1))
 
 -- name: ChildrenDropped
 -- Children whose unique key was taken: the parent does not wait for them, and

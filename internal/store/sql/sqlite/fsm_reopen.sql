@@ -12,13 +12,6 @@ where t.seq in (select value->>0 from jsonb_each(?1))
 order by t.seq, i.parent_fanout, i.ordinal
 limit ?2
 
--- name: FinishedOwn
--- Instances that cannot be reopened: their end does not depend on their parent any
--- more.
-update perdure.finished
-set ended_by = null
-where id in (select value->>0 from jsonb_each(?1))
-
 -- name: BarrierRecount
 -- Counts the live children at barriers that are not counted yet.
 update perdure.barriers
@@ -39,13 +32,3 @@ set attempt = 0, failures = 0, crashes = 0, batch_limit = null, parent_fanout = 
   deadline_at = case when deadline_at > f.finished_at then ?1 + deadline_at - f.finished_at end, due_at = max(due_at, ?1)
 from perdure.finished f
 where perdure.instances.id in (select value->>0 from jsonb_each(?2)) and f.id = perdure.instances.id
-
--- name: DeadlineEnter
-insert into perdure.deadlines (at, id)
-select deadline_at, id
-from perdure.instances
-where id in (select value->>0 from jsonb_each(?1)) and deadline_at is not null
-
--- name: FinishedRevive
-delete from perdure.finished
-where id in (select value->>0 from jsonb_each(?1))

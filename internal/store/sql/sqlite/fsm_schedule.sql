@@ -1,23 +1,5 @@
 -- Schedules of state machines, on SQLite.
 
--- name: ScheduleGet
-select name, fsm, version, spec, next_at, last_at, paused, updated_at
-from perdure.schedules
-where name = ?
-
--- name: ScheduleNow
-select ?
-
--- name: ScheduleInsert
-insert into perdure.schedules (name, fsm, version, spec, next_at, paused, updated_at)
-values (?, ?, ?, ?, ?, ?, ?)
-on conflict do nothing
-
--- name: ScheduleUpdate
-update perdure.schedules
-set fsm = ?, version = ?, spec = ?, next_at = ?, paused = ?, updated_at = ?
-where name = ?
-
 -- name: ScheduleDue
 select name, fsm, version, spec, next_at, last_at, paused, updated_at
 from perdure.schedules

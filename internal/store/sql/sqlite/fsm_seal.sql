@@ -48,15 +48,3 @@ limit ?
 update perdure.signals
 set payload = ?
 where seq = cast(? as integer) and payload = ?
-
--- name: RemoteSealed
-select fsm || '/' || version, secrets
-from perdure.remote_definitions
-where fsm || '/' || version > ?
-order by 1
-limit ?
-
--- name: RemoteReseal
-update perdure.remote_definitions
-set secrets = ?
-where fsm || '/' || version = ? and secrets = ?

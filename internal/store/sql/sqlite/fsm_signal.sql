@@ -1,15 +1,5 @@
 -- Signals, on SQLite.
 
--- name: SignalTarget
-select id
-from perdure.instances
-where id = ?1
-
--- name: FinishedStatus
-select status
-from perdure.finished
-where id = ?1
-
 -- name: SignalInsert
 insert into perdure.signal_keys (target_id, name, dedup_key)
 select ?1, ?2, ?4
@@ -19,13 +9,6 @@ on conflict do nothing
 insert into perdure.signals (target_id, name, payload, created_at)
 select ?1, ?2, ?3, ?5
 where ?4 is null or changes() > 0
-
--- name: SignalBeyond
--- A row if the inbox holds more than it may.
-select 1
-from perdure.signals
-where target_id = ?
-limit 1 offset ?
 
 -- name: SignalWake
 -- A duplicate does not wake: what it repeats was seen, or has woken before.
@@ -49,9 +32,3 @@ returning queue
 delete from perdure.waiting
 where id = ?1 and ?2 in (select value from json_each(names))
   and exists (select 1 from perdure.signals s where s.target_id = perdure.waiting.id and s.name = ?2 and s.seq not in (select q.value from perdure.instances i, json_each(i.seen) q where i.id = ?1))
-
--- name: SignalInbox
-select seq, target_id, name, payload, created_at, received
-from perdure.signals
-where target_id in (select value->>0 from jsonb_each(?1))
-order by target_id, seq

@@ -1,17 +1,5 @@
 -- What becomes due beside the ready rows, on SQLite.
 
--- name: LeaseExtend
-update perdure.leases
-set expires_at = ?1 + ?2
-where token = ?3
-
--- name: LeaseExpired
-select token, worker
-from perdure.leases
-where queue = ?1 and expires_at <= ?2
-order by expires_at
-limit ?3
-
 -- name: InstanceHeld
 -- The instances of the leases of a process that are in no other place, and thus held
 -- by them. One that is not at the head of its partition is in the queue for it.
@@ -39,23 +27,6 @@ select i.queue, i.batch_limit is not null, i.priority, i.due_at, i.id
 from jsonb_each(?3) o
 join perdure.instances i on i.id = o.value->>0
 returning queue
-
--- name: InstanceRelease
--- A claim that was not started: back to the queue as it was.
-insert into perdure.ready (queue, suspect, priority, due_at, id)
-select queue, batch_limit is not null, priority, due_at, id
-from perdure.instances
-where id in (select value->>0 from jsonb_each(?1))
-
--- name: InstancePostpone
--- A claim that cannot be run here: back to the queue for later, with the reason.
-update perdure.instances
-set error = ?1, due_at = ?2 + ?3
-where id = ?4
-
--- name: InterruptPurge
-delete from perdure.interrupts
-where token = ?1
 
 -- name: WaitingExpired
 select id

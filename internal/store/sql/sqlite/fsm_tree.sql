@@ -10,43 +10,12 @@ where true
 on conflict (parent_id, kind, last_fanout) do update
 set seq = (select max(x.seq) + 1 from perdure.tree_ends x), first_fanout = excluded.first_fanout, root_id = excluded.root_id, reason = excluded.reason, after_fanout = null, after_ordinal = null
 
--- name: TreeTake
--- The rows of any tree. The last columns: the parent exists and has not ended; an
--- earlier row of the same parent must be handled first.
-select t.seq, t.parent_id, t.first_fanout, t.last_fanout, t.kind, t.root_id, t.reason, t.after_fanout is not null,
-  exists (select 1 from perdure.instances p where p.id = t.parent_id) and not exists (select 1 from perdure.finished f where f.id = t.parent_id),
-  exists (select 1 from perdure.tree_ends x where x.parent_id = t.parent_id and x.seq < t.seq)
-from perdure.tree_ends t
-order by t.seq
-limit ?
-
--- name: TreeTakeOf
--- The rows of one tree, and the rows of other trees that must be handled before them.
-select t.seq, t.parent_id, t.first_fanout, t.last_fanout, t.kind, t.root_id, t.reason, t.after_fanout is not null,
-  exists (select 1 from perdure.instances p where p.id = t.parent_id) and not exists (select 1 from perdure.finished f where f.id = t.parent_id),
-  exists (select 1 from perdure.tree_ends x where x.parent_id = t.parent_id and x.seq < t.seq)
-from perdure.tree_ends t
-where t.root_id = ?1 or t.parent_id in (select x.parent_id from perdure.tree_ends x where x.root_id = ?1)
-order by t.seq
-limit ?2
-
--- name: TreeLeft
--- Whether rows of a tree are left, also those that others work on.
-select 1
-from perdure.tree_ends
-where root_id = ?
-limit 1
-
 -- name: TreeAdvance
 -- The pass has come to a child, or begins anew.
 update perdure.tree_ends
 set after_fanout = o.value->>1, after_ordinal = o.value->>2, due_at = ?1 + ?2
 from jsonb_each(?3) o
 where perdure.tree_ends.seq = o.value->>0
-
--- name: TreeDelete
-delete from perdure.tree_ends
-where seq in (select value->>0 from jsonb_each(?1))
 
 -- name: TreeLive
 -- The live children that rows are about, in the order of their passes. A child that
@@ -90,23 +59,10 @@ from perdure.instances
 where id in (select value->>0 from jsonb_each(?1))
 order by id
 
--- name: InstanceEndsMany
--- What an end needs to know of instances.
-select i.id, i.step, i.attempt, i.crashes, i.fanout, i.parent_id, i.parent_fanout, i.partition_key, i.unique_name, i.unique_key, i.unique_scope, i.deadline_at,
-  i.queue, i.awaits, i.seen, i.cancel_reason, d.cancel_step
-from perdure.instances i
-left join perdure.definitions d on d.fsm = i.fsm and d.version = i.version
-where i.id in (select value->>0 from jsonb_each(?1))
-
 -- name: PartitionTakeMany
 select key
 from perdure.partition_heads
 where key in (select value->>0 from jsonb_each(?1))
-
--- name: BarrierSeeMany
-select parent_id
-from perdure.barriers
-where parent_id in (select value->>0 from jsonb_each(?1))
 
 -- name: BarrierTakeMany
 select parent_id
@@ -163,11 +119,6 @@ where held.value in (select value->>0 from jsonb_each(?1))
   and not exists (select 1 from perdure.unrouted u where u.queue = i.queue and u.fsm = i.fsm and u.version = i.version and u.id = i.id)
   and not exists (select 1 from perdure.partition_heads h where h.key = i.partition_key and h.head <> i.id)
 order by l.seq desc
-
--- name: FinishedMany
-select id
-from perdure.finished
-where id in (select value->>0 from jsonb_each(?1))
 
 -- name: InterruptMany
 insert into perdure.interrupts (id, token)

@@ -5,43 +5,11 @@ select chain, seq, hash, base_seq, base_hash
 from perdure.audit_chains
 where chain = 1
 
--- name: AuditClaimOne
-select chain, seq, hash, base_seq, base_hash
-from perdure.audit_chains
-where chain = ?
-
--- name: AuditClaimFree
--- One chain, unless another transaction holds it.
-select chain, seq, hash, base_seq, base_hash
-from perdure.audit_chains
-where chain = ?
-
 -- name: AuditInsert
 insert into perdure.audit (id, chain, seq, at, action, kind, target, principal, label, role, via, address, request, reason, input, before, after, hash)
 select e.value ->> 0, e.value ->> 1, e.value ->> 2, e.value ->> 3, e.value ->> 4, e.value ->> 5, e.value ->> 6, e.value ->> 7, e.value ->> 8, e.value ->> 9,
   e.value ->> 10, e.value ->> 11, e.value ->> 12, e.value ->> 13, e.value ->> 14, e.value ->> 15, e.value ->> 16, e.value ->> 17
 from json_each(?) e
-
--- name: AuditStateInstance
-select i.fsm, i.version, coalesce(f.status, 'live'), i.step, i.attempt, i.due_at, null
-from perdure.instances i
-left join perdure.finished f on f.id = i.id
-where i.id = ?
-
--- name: AuditStateSchedule
-select fsm, version, case when paused then 'paused' else 'active' end, null, null, next_at, spec
-from perdure.schedules
-where name = ?
-
--- name: AuditStateDefinition
-select fsm, version, null, null, null, updated_at, spec
-from perdure.remote_definitions
-where fsm = ? and version = ?
-
--- name: AuditStateToken
-select name, null, case when revoked_at is null then 'valid' else 'revoked' end, role, null, expires_at, null
-from perdure.tokens
-where id = ?
 
 -- name: AuditStateTask
 select task_type, null, status, null, attempts, scheduled_at, null

@@ -1,13 +1,5 @@
 -- Dead letters of every kind, newest first, on SQLite.
 
--- name: DeadInstances
-select i.id, i.fsm, f.status, coalesce(f.error, i.error, ''), i.attempt, i.created_at, f.finished_at
-from perdure.finished f
-join perdure.instances i on i.id = f.id
-where f.status in ('failed', 'quarantined') and f.id < ?
-order by f.id desc
-limit ?
-
 -- name: DeadTasks
 select t.task_id, t.task_type, t.status,
   coalesce((select e.error_message from queues_error e where e.task_id = t.task_id order by e.error_id desc limit 1), ''),

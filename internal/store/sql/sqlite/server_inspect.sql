@@ -1,97 +1,12 @@
 -- What the server looks at, on SQLite: each statement walks along an index,
 -- from a position that the last page ended at, and never further than its limit.
 
--- name: InspectInstances
-select t.id
-from perdure.instances t
-where t.id < ?
-order by t.id desc
-limit ?
-
--- name: InspectInstancesOf
-select t.id
-from perdure.instances t
-where t.fsm = ? and t.id < ?
-order by t.id desc
-limit ?
-
--- name: InspectEnded
-select t.id
-from perdure.finished t
-where t.id < ?
-order by t.id desc
-limit ?
-
--- name: InspectDone
-select t.id
-from perdure.finished t
-where t.id < ? and t.status = 'done'
-order by t.id desc
-limit ?
-
--- name: InspectDead
-select t.id
-from perdure.finished t
-where t.status in ('failed', 'quarantined') and t.id < ?
-order by t.id desc
-limit ?
-
--- name: InspectCancelled
-select t.id
-from perdure.finished t
-where t.status = 'cancelled' and t.id < ?
-order by t.id desc
-limit ?
-
--- name: InspectStopped
-select t.id
-from perdure.finished t
-where t.status = 'stopped' and t.id < ?
-order by t.id desc
-limit ?
-
--- name: InspectWaiting
-select t.id
-from perdure.waiting t
-where t.id < ?
-order by t.id desc
-limit ?
-
--- name: InspectBarriers
-select t.parent_id
-from perdure.barriers t
-where t.parent_id < ?
-order by t.parent_id desc
-limit ?
-
 -- name: InspectExecuting
 -- Few: as many as processes run at once.
 select distinct held.value
 from perdure.leases l, json_each(l.ids) held
 where instr(l.queue, char(9)) = 0 and held.value < ?
 order by 1 desc
-limit ?
-
--- name: InspectUnrouted
--- By the id, too: only a few machines have no process.
-select t.id
-from perdure.unrouted t
-where t.id < ?
-order by t.id desc
-limit ?
-
--- name: InspectQueued
-select key, seq, id
-from perdure.partition_waiting
-where (key, seq) > (?, ?)
-order by key, seq
-limit ?
-
--- name: InspectUnique
-select u.id
-from perdure.uniques u
-where u.key = ? and u.name in (select d.fsm from perdure.definitions d union select '')
-order by u.id desc
 limit ?
 
 -- name: InspectReadyGroup
@@ -112,20 +27,6 @@ from (
 )
 order by queue, suspect, priority
 limit 1
-
--- name: InspectReady
-select t.due_at, t.id
-from perdure.ready t
-where queue = ? and suspect = ? and priority = ? and (t.due_at, t.id) > (?, ?) and t.due_at <= ?
-order by t.due_at, t.id
-limit ?
-
--- name: InspectSignals
-select seq, name, payload, created_at, received
-from perdure.signals
-where target_id = ? and seq > ?
-order by seq
-limit ?
 
 -- name: InspectStatus
 -- What a filter goes by, without the state. The program adds the ids.

@@ -31,3 +31,15 @@ select 1
 from perdure.tokens
 where kind = 'api'
 limit 1
+
+-- name: TokenPurge
+-- The newest API token stays: it shows that there was one.
+delete from perdure.tokens
+where id in (
+  select t.id
+  from perdure.tokens t
+  where t.expires_at < {now ?} - {us {bigint ?}}
+    and (t.kind <> 'api' or exists (select 1 from perdure.tokens n where n.kind = 'api' and n.id > t.id))
+  order by t.expires_at
+  limit ?
+  {lock for update of t skip locked})

@@ -79,3 +79,9 @@ limit 1
 select host, null, case when draining then 'draining' else 'up' end, null, null, started_at, null
 from perdure.nodes
 where id = ?
+
+-- name: AuditStateSchedule
+select fsm, version, case when paused then 'paused' else 'active' end, null, null, next_at, {text spec}
+from perdure.schedules
+where name = ?
+{lock for update}

@@ -22,3 +22,11 @@ from perdure.actors
 where status in ('error', 'quarantined') and created_at <= ? and (created_at < ? or type || '/' || id < ?)
 order by created_at desc, 1 desc
 limit ?
+
+-- name: DeadInstances
+select {text i.id}, i.fsm, f.status, coalesce(f.error, i.error, ''), i.attempt, i.created_at, f.finished_at
+from perdure.finished f
+join perdure.instances i on i.id = f.id
+where f.status in ('failed', 'quarantined') and f.id < {uuid ?}
+order by f.id desc
+limit ?

@@ -48,3 +48,24 @@ from perdure.timers
 where actor_type = ? and actor_id = ? and (due_at, alarm_id) > (?, ?)
 order by due_at, alarm_id
 limit ?
+
+-- name: InspectDead
+select {text t.id}
+from perdure.finished t
+where t.status in ('failed', 'quarantined') and t.id < {uuid ?}
+order by t.id desc
+limit ?
+
+-- name: InspectQueued
+select key, seq, {text id}
+from perdure.partition_waiting
+where (key, seq) > (?, ?)
+order by key, seq
+limit ?
+
+-- name: InspectReady
+select t.due_at, {text t.id}
+from perdure.ready t
+where queue = ? and suspect = {boolean ?} and priority = ? and (t.due_at, t.id) > (?, {uuid ?}) and t.due_at <= ?
+order by t.due_at, t.id
+limit ?

@@ -33,3 +33,20 @@ order by at
 -- name: WaitsPurge
 delete from perdure.waits
 where at <= ?
+
+-- name: NodeBeat
+-- A drain that was asked for stays asked for.
+insert into perdure.nodes (id, host, pid, version, roles, work, running, started_at, seen_at)
+values (?1, ?2, ?3, ?4, ?5, ?6, ?7, {now ?8}, {now ?8})
+on conflict (id) do update set seen_at = excluded.seen_at, work = excluded.work, running = excluded.running
+returning draining
+
+-- name: SampleInstances
+select count(*), count(*) filter (where status in ('failed', 'quarantined'))
+from perdure.finished
+where finished_at > {timestamptz ?1} and finished_at <= {timestamptz ?2}
+
+-- name: SampleHooks
+select
+  (select count(*) from perdure.hook_ends where status in ('done', 'cancelled') and finished_at > {timestamptz ?1} and finished_at <= {timestamptz ?2}),
+  (select count(*) from perdure.hook_ends where status in ('failed', 'quarantined') and finished_at > {timestamptz ?1} and finished_at <= {timestamptz ?2})

@@ -1,0 +1,122 @@
+package hook
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
+	"github.com/perdure/perdure/internal/effect"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/retry"
+)
+
+// TriggerOptions configure one trigger. The zero value of every field is its
+// default.
+type TriggerOptions struct {
+	// At is when the first attempt is due. In the past: now. It does
+	// not affect retries. Default: now.
+	At time.Time
+	// Delay is how long to wait before the first attempt, by the clock of the
+	// database. Use this or At. Default: 0.
+	Delay time.Duration
+	// Retry is the policy that is stored with the hook. Default: that of the
+	// hook or its namespace.
+	Retry retry.Policy
+	// ID is the hook's id and idempotency key, of at most 128 bytes. If a hook with
+	// that id exists, the unit of work fails with *fault.Duplicate. Default: a new one.
+	ID string
+	// Priority is the urgency among hooks that are due. Default: Normal.
+	Priority perdure.Priority
+}
+
+// Record is a hook as it is stored.
+type Record struct {
+	ID, Namespace, Name string
+	Payload             json.RawMessage
+	Status              Status
+	Priority            perdure.Priority
+	Retry               retry.Policy
+	// Attempts counts the executions that ended, Crashes those that lost
+	// their process.
+	Attempts, MaxAttempts, Crashes int
+	// Error is the last one, also of a hook that succeeded later.
+	Error string
+	// Unit is the unit of work that triggered the hook.
+	Unit    string
+	Created time.Time
+	// NextAttempt is zero if the hook is or was due at once.
+	NextAttempt time.Time
+	// Due is when it is or was due.
+	Due                   time.Time
+	LastAttempt, Finished time.Time
+	// Worker and LeaseExpires tell who has it, while it is Running.
+	Worker       string
+	LeaseExpires time.Time
+
+	item string // the id of the row, for the place in a list
+}
+
+func (h *Hooks) prepare(name string, payload any, o TriggerOptions) (store.NewHook, error) {
+	if err := edge.Name("hook", name); err != nil {
+		return store.NewHook{}, err
+	}
+	if err := o.validate(); err != nil {
+		return store.NewHook{}, err
+	}
+	raw, err := edge.Marshal("payload of hook "+name, payload, h.options.MaxPayload)
+	if err != nil {
+		return store.NewHook{}, err
+	}
+	policy, err := json.Marshal(o.Retry)
+	if err != nil {
+		return store.NewHook{}, fault.Invalidf("retry policy", "cannot be stored: %v", err)
+	}
+	id, item := o.ID, ""
+	if id == "" {
+		id = h.rt.NewID()
+		item = effect.ItemOf(id)
+	} else {
+		item = effect.NewItem()
+	}
+	return store.NewHook{
+		ID: id, Item: item, Namespace: h.namespace, Name: name, Payload: string(raw), Policy: string(policy),
+		Priority: int(o.Priority), MaxAttempts: o.Retry.MaxAttempts, At: at(o.At), Delay: o.Delay,
+	}, nil
+}
+
+func (o TriggerOptions) validate() error {
+	if err := edge.Delay("TriggerOptions.Delay", o.Delay); err != nil {
+		return err
+	}
+	if o.Delay != 0 && !o.At.IsZero() {
+		return fault.Invalidf("TriggerOptions", "must set At or Delay, not both")
+	}
+	if err := edge.Time("TriggerOptions.At", o.At); err != nil {
+		return err
+	}
+	if o.Priority < perdure.High || o.Priority > perdure.Low {
+		return fault.Invalidf("TriggerOptions.Priority", "is %d; High, Normal and Low are possible", o.Priority)
+	}
+	if o.ID != "" {
+		if err := edge.Text("TriggerOptions.ID", o.ID, 128); err != nil {
+			return err
+		}
+	}
+	return o.Retry.Validate()
+}
+
+func record(h store.Hook, now time.Time) Record {
+	r := Record{
+		ID: h.ID, item: h.Item, Namespace: h.Namespace, Name: h.Name, Payload: json.RawMessage(h.Payload), Status: Status(store.Refine(h.Status, h.Attempts, h.Due, now)),
+		Priority: perdure.Priority(h.Priority), Attempts: h.Attempts, MaxAttempts: h.MaxAttempts, Crashes: h.Crashes,
+		Error: value(h.Error), Unit: h.Unit, Created: h.Created.UTC(), NextAttempt: utc(h.NextAttempt), Due: h.Due.UTC(),
+		LastAttempt: utc(h.LastAttempt), Finished: utc(h.Finished), LeaseExpires: utc(h.LeaseExpires),
+	}
+	if r.Status == Running {
+		r.Worker = value(h.Worker) // others have that of their last attempt
+	}
+	_ = json.Unmarshal([]byte(h.Policy), &r.Retry) // shown as it is, if it can be
+	return r
+}

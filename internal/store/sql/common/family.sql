@@ -1,0 +1,9 @@
+-- Family: statements of all databases. Marks such as {now ?} are explained in template.go.
+
+-- name: {Kind}RetryBound
+-- The last id of the next items, in the order of ids.
+select {text id}
+from perdure.{items}
+where id > {uuid ?}
+order by id
+limit 1 offset ?

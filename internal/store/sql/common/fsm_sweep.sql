@@ -1,0 +1,16 @@
+-- Fsm sweep: statements of all databases. Marks such as {now ?} are explained in template.go.
+
+-- name: LeaseExtend
+update perdure.leases
+set expires_at = {now ?} + {us {bigint ?}}
+where token = {uuid ?}
+
+-- name: InstancePostpone
+-- A claim that cannot be run here: back to the queue for later, with the reason.
+update perdure.instances
+set error = ?, due_at = {now ?} + {us {bigint ?}}
+where id = {uuid ?}
+
+-- name: InterruptPurge
+delete from perdure.interrupts
+where token = {uuid ?}

@@ -1,0 +1,65 @@
+package store
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/perdure/perdure/internal/sqldb"
+)
+
+// A statement that databases write differently in a few words is one text with marks:
+//
+//	{now ?1}          the time ?1, or that of the server's clock if ?1 is null
+//	{us x}            x microseconds, as they are added to a time
+//	{text x}          x as a type, where the database must be told: also uuid, json, ...
+//	{any uuid ?1}     is one of the values of the set ?1; MySQL has statements of its own
+//	{lock for update} the clause that locks rows, as PostgreSQL has it
+//	{leased l h}      the lease l has the item h
+//	{suspect h}       is whether the item h is a suspect
+var (
+	nowMark     = regexp.MustCompile(`\{now (\?\d*)\}`)
+	usMark      = regexp.MustCompile(`\{us ([^{}]+)\}`)
+	castMark    = regexp.MustCompile(`\{(text|uuid|json|jsonb|bigint|integer|smallint|boolean|timestamptz|bytea|int) ([^{}]+)\}`)
+	anyMark     = regexp.MustCompile(`\{any (\w+) (\?\d*)\}`)
+	lockMark    = regexp.MustCompile(`(\s*)\{lock ([\w ]+?)( skip locked)?\}`)
+	leaseMark   = regexp.MustCompile(`\{leased (\w+) (\w+)\}`)
+	suspectMark = regexp.MustCompile(`\{suspect (\w+)\}`)
+	// numbered is a value that a text names by its number.
+	numbered = regexp.MustCompile(`\?(\d+)`)
+)
+
+// writing is what a database writes for the marks.
+type writing struct{ now, us, cast, any, lock, leased, suspect string }
+
+var writings = map[string]writing{
+	sqldb.Postgres: {
+		now: "coalesce($1::timestamptz, now())", us: "$1 * interval '1 microsecond'", cast: "$2::$1", any: "= any($2::$1[])", lock: "$1$2$3",
+		leased: "$2.id = any($1.ids)", suspect: "= ($1.batch_limit is not null)",
+	},
+	sqldb.SQLite: {
+		now: "$1", us: "$1", cast: "$2", any: "in (select value->>0 from jsonb_each($2))",
+		leased: "$2.id in (select value from json_each($1.ids))", suspect: "in (0, 1)", // along the index
+	},
+	sqldb.MySQL: {
+		now: "coalesce(cast($1 as datetime(6)), utc_timestamp(6))", us: "interval $1 microsecond", cast: "$2", lock: "${1}for update$3",
+		leased: "locate($2.id, $1.ids) > 0", suspect: "= case when $1.batch_limit is null then 0 else 1 end",
+	},
+}
+
+// unmarked returns a text with its marks written as the database has them.
+func unmarked(d sqldb.Dialect, text string) string {
+	if strings.Contains(text, "{") {
+		m := writings[d.Name]
+		text = nowMark.ReplaceAllString(text, m.now)
+		text = castMark.ReplaceAllString(text, m.cast)
+		text = usMark.ReplaceAllString(text, m.us)
+		text = anyMark.ReplaceAllString(text, m.any)
+		text = lockMark.ReplaceAllString(text, m.lock)
+		text = leaseMark.ReplaceAllString(text, m.leased)
+		text = suspectMark.ReplaceAllString(text, m.suspect)
+	}
+	if d.HasSchemas() {
+		text = numbered.ReplaceAllString(text, "$$$1")
+	}
+	return text
+}
