@@ -11,17 +11,6 @@ import (
 	"github.com/perdure/perdure/internal/auth"
 )
 
-func (a *API) registerAccess() {
-	handle(a, "get-me", a.getMe)
-	handle(a, "list-tokens", a.listTokens)
-	handle(a, "create-token", a.createToken)
-	handle(a, "revoke-token", a.revokeToken)
-	handle(a, "list-all-actor-tokens", a.listAllActorTokens)
-	handle(a, "list-actor-tokens", a.listActorTokens)
-	handle(a, "begin-session", a.beginSession)
-	handle(a, "end-session", a.endSession)
-}
-
 // access returns who manages tokens and sessions.
 func (a *API) access() (*auth.Access, error) {
 	if a.config.Access == nil {

@@ -117,27 +117,6 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-func (a *API) registerActors() {
-	handle(a, "list-actors", a.listActors)
-	handle(a, "spawn-actor", a.spawnActor)
-	handle(a, "get-actor", a.getActor)
-	handle(a, "get-snapshot", a.getSnapshot)
-	handle(a, "send-event", a.sendEvent)
-	handle(a, "get-log", a.getLog)
-	handle(a, "stream-actor", a.streamActor)
-	handle(a, "open-socket", a.openSocket)
-	handle(a, "stop-actor", a.stopActor)
-	handle(a, "resume-actor", a.resumeActor)
-	handle(a, "reset-actor", a.resetActor)
-	handle(a, "delete-actor", a.deleteActor)
-	handle(a, "create-actor-token", a.createActorToken)
-	handle(a, "list-timers", a.listTimers)
-	handle(a, "move-timer", a.moveTimer)
-	handle(a, "skip-timer", a.skipTimer)
-	handle(a, "fire-timer", a.fireTimer)
-	handle(a, "act-on-actors", a.actOnActors)
-}
-
 // ByActor is the input of a route for one actor.
 type ByActor struct {
 	Type string `path:"type" maxLength:"128"`

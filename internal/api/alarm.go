@@ -70,19 +70,6 @@ func showAlarmRow(r alarm.Record) Alarm {
 	return shown
 }
 
-func (a *API) registerAlarms() {
-	handle(a, "list-alarms", a.listAlarms)
-	handle(a, "cancel-alarms", a.cancelAlarms)
-	handle(a, "get-alarm", a.getAlarm)
-	handle(a, "schedule-alarm", a.scheduleAlarm)
-	handle(a, "cancel-alarm", a.cancelAlarm)
-	handle(a, "move-alarm", a.moveAlarm)
-	handle(a, "skip-alarm", a.skipAlarm)
-	handle(a, "fire-alarm", a.fireAlarm)
-	handle(a, "retry-alarm", a.retryAlarm)
-	handle(a, "act-on-alarms", a.actOnAlarms)
-}
-
 // ByAlarm is the input of a route for one alarm.
 type ByAlarm struct {
 	ID    string `path:"id" maxLength:"800" doc:"The id, with its slashes escaped; with actor only the name of the alarm."`

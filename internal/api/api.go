@@ -94,8 +94,7 @@ type API struct {
 	definitions definitions
 	drawings    drawings
 	quota       quota
-	bindings    map[string]binding // by the ids of their routes
-	err         error              // of the registration of routes
+	routes      map[string]Route // by their ids
 }
 
 // New returns the API of an engine.
@@ -107,18 +106,13 @@ func New(c Config) (*API, error) {
 	if c.OnError == nil {
 		c.OnError = func(err error) { slog.Error("answer a request", "error", err) }
 	}
-	a := &API{config: c, rt: host.Of(c.Engine), mux: http.NewServeMux(), bindings: map[string]binding{}}
+	a := &API{config: c, rt: host.Of(c.Engine), mux: http.NewServeMux(), routes: map[string]Route{}}
 	if err := a.open(); err != nil {
 		return nil, err
 	}
-	a.register()
 	for _, r := range Routes {
-		if a.bindings[r.ID] == nil {
-			a.fail(fmt.Errorf("route %s has no handler", r.ID))
-		}
-	}
-	if a.err != nil {
-		return nil, a.err
+		a.routes[r.ID] = r
+		a.serve(r)
 	}
 	if !c.NoDocument {
 		if err := a.describe(); err != nil {
@@ -165,27 +159,6 @@ func (a *API) Close() {
 	a.endStreams()
 	a.tails.idle.Wait()
 	a.feed.close()
-}
-
-// register binds the handlers of every resource to their routes.
-func (a *API) register() {
-	a.registerDefinitions()
-	a.registerAudit()
-	a.registerInstances()
-	a.registerSchedules()
-	a.registerHooks()
-	a.registerDead()
-	a.registerOverview()
-	a.registerStream()
-	a.registerOutbox()
-	a.registerNodes()
-	a.registerTasks()
-	a.registerAlarms()
-	a.registerActors()
-	a.registerStatecharts()
-	a.registerSearch()
-	a.registerAccess()
-	a.registerRemote()
 }
 
 // ServeHTTP implements http.Handler.

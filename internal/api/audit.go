@@ -48,11 +48,6 @@ func document(text string) json.RawMessage {
 	return json.RawMessage(text)
 }
 
-func (a *API) registerAudit() {
-	handle(a, "list-audit", a.listAudit)
-	handle(a, "trim-audit", a.trimAudit)
-}
-
 type auditFilter struct {
 	Paging
 	Action    string    `query:"action" maxLength:"128" doc:"Those of one operation."`

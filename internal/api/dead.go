@@ -46,11 +46,6 @@ func showGroup(g inspect.DeadGroup) Dead {
 	}
 }
 
-func (a *API) registerDead() {
-	handle(a, "list-dead", a.listDead)
-	handle(a, "retry-dead", a.retryDead)
-}
-
 type deadFilter struct {
 	Paging
 	Kind    string `query:"kind" enum:"instances,hooks,tasks,alarms,actors"`

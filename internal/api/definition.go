@@ -96,11 +96,6 @@ type DefinitionStep struct {
 	Timeout Duration `json:"timeout,omitempty"`
 }
 
-func (a *API) registerDefinitions() {
-	handle(a, "list-definitions", a.listDefinitions)
-	handle(a, "get-definition", a.getDefinition)
-}
-
 // ByName is the input of a route for one thing with a name.
 type ByName struct {
 	Name string `path:"name" maxLength:"128"`

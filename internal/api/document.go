@@ -33,7 +33,7 @@ func (a *API) describe() error {
 	}
 	all := humago.New(http.NewServeMux(), a.humaConfig())
 	for _, r := range Routes {
-		a.bindings[r.ID](all)
+		r.bind(a, r, all)
 	}
 	doc := all.OpenAPI()
 	doc.Info.Description = "Durable work on SQL databases. Lists are paged by cursor, times are in UTC, durations are as Go writes them, " +

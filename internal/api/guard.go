@@ -96,7 +96,7 @@ func (a *API) watchCredential(parent context.Context, r *http.Request, route Rou
 func (a *API) waitFor(ctx context.Context, timeout time.Duration, fn func(context.Context) error) (late bool, err error) {
 	allowed := ctx
 	req := requestOf(ctx)
-	if r, ok := route(req.route); ok && req.http != nil {
+	if r, ok := a.routes[req.route]; ok && req.http != nil {
 		var stop func()
 		allowed, _, stop = a.watchCredential(ctx, req.http, r)
 		defer stop()

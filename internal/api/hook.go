@@ -69,18 +69,6 @@ func (a *API) triggerHook(ctx context.Context, in *Posted[HookInput]) (*Done[Act
 	})
 }
 
-func (a *API) registerHooks() {
-	handle(a, "list-hooks", a.listHooks)
-	handle(a, "get-hook", a.getHook)
-	handle(a, "trigger-hook", a.triggerHook)
-	handle(a, "retry-hook", a.retryHook)
-	handle(a, "cancel-hook", a.cancelHook)
-	handle(a, "delete-hook", a.deleteHook)
-	handle(a, "replay-hook", a.replayHook)
-	handle(a, "act-on-hooks", a.actOnHooks)
-	handle(a, "purge-hooks", a.purgeHooks)
-}
-
 // HookMatch narrows a list of hooks.
 type HookMatch struct {
 	Namespace string        `query:"namespace" json:"namespace,omitempty" maxLength:"128"`

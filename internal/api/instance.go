@@ -69,24 +69,6 @@ func showRow(i fsm.Instance) Instance {
 	return showInstance(i)
 }
 
-func (a *API) registerInstances() {
-	handle(a, "list-instances", a.listInstances)
-	handle(a, "get-instance", a.getInstance)
-	handle(a, "list-children", a.listChildren)
-	handle(a, "list-signals", a.listSignals)
-	handle(a, "get-history", a.getHistory)
-	handle(a, "wait-instance", a.waitInstance)
-	handle(a, "start-instance", a.startInstance)
-	handle(a, "start-instances", a.startInstances)
-	handle(a, "signal-instance", a.signalInstance)
-	handle(a, "cancel-instance", a.cancelInstance)
-	handle(a, "terminate-instance", a.terminateInstance)
-	handle(a, "retry-instance", a.retryInstance)
-	handle(a, "delete-instance", a.deleteInstance)
-	handle(a, "act-on-instances", a.actOnInstances)
-	handle(a, "purge-instances", a.purgeInstances)
-}
-
 // InstanceMatch narrows a list of instances.
 type InstanceMatch struct {
 	Definition string       `query:"definition" json:"definition,omitempty" maxLength:"128"`

@@ -54,11 +54,6 @@ func showNode(n inspect.Node) Node {
 	return shown
 }
 
-func (a *API) registerNodes() {
-	handle(a, "list-nodes", a.listNodes)
-	handle(a, "drain-node", a.drainNode)
-}
-
 func (a *API) listNodes(ctx context.Context, _ *struct{}) (*List[Node], error) {
 	all, err := a.inspect.Nodes(ctx)
 	if err != nil {

@@ -58,16 +58,6 @@ type Consumer struct {
 	UpdatedAt Time   `json:"updated_at"`
 }
 
-func (a *API) registerOutbox() {
-	handle(a, "list-outbox", a.listOutbox)
-	handle(a, "list-consumers", a.listConsumers)
-	handle(a, "tail-outbox", a.tailOutbox)
-	handle(a, "get-outbox-status", a.getOutboxStatus)
-	handle(a, "purge-outbox", a.purgeOutbox)
-	handle(a, "reset-consumer", a.resetConsumer)
-	handle(a, "delete-consumer", a.deleteConsumer)
-}
-
 type outboxInput struct {
 	After  string `query:"after" maxLength:"24" doc:"The stamp to go on after. Default: from the beginning."`
 	Newest bool   `query:"newest" doc:"The newest entries, still in the order of commits, instead of those after a stamp."`

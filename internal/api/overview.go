@@ -63,11 +63,6 @@ type Latency struct {
 	P99 []float64 `json:"p99" nullable:"false"`
 }
 
-func (a *API) registerOverview() {
-	handle(a, "get-overview", a.getOverview)
-	handle(a, "list-upcoming", a.listUpcoming)
-}
-
 type overviewInput struct {
 	Range string `query:"range" enum:"15m,1h,24h" default:"15m" doc:"How far back the series go."`
 }

@@ -45,11 +45,6 @@ type RemoteDefinition struct {
 	UpdatedAt Time         `json:"updated_at"`
 }
 
-func (a *API) registerRemote() {
-	handle(a, "put-definition", a.putDefinition)
-	handle(a, "delete-definition", a.deleteDefinition)
-}
-
 type putDefinitionInput struct {
 	ByName
 	Replacing

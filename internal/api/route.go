@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -27,27 +26,29 @@ type Route struct {
 	// Status is that of success.
 	Status  int
 	Summary string
+	// bind binds the handler.
+	bind binding
 }
 
 // get, post, put, patch and remove shorten the table of routes.
-func get(path string, role Role, id, summary string) Route {
-	return Route{ID: id, Method: http.MethodGet, Path: path, Role: role, Status: http.StatusOK, Summary: summary}
+func get(path string, role Role, id, summary string, bind binding) Route {
+	return Route{ID: id, Method: http.MethodGet, Path: path, Role: role, Status: http.StatusOK, Summary: summary, bind: bind}
 }
 
-func post(path string, role Role, id, summary string) Route {
-	return Route{ID: id, Method: http.MethodPost, Path: path, Role: role, Status: http.StatusOK, Summary: summary}
+func post(path string, role Role, id, summary string, bind binding) Route {
+	return Route{ID: id, Method: http.MethodPost, Path: path, Role: role, Status: http.StatusOK, Summary: summary, bind: bind}
 }
 
-func put(path string, role Role, id, summary string) Route {
-	return Route{ID: id, Method: http.MethodPut, Path: path, Role: role, Status: http.StatusOK, Summary: summary}
+func put(path string, role Role, id, summary string, bind binding) Route {
+	return Route{ID: id, Method: http.MethodPut, Path: path, Role: role, Status: http.StatusOK, Summary: summary, bind: bind}
 }
 
-func patch(path string, role Role, id, summary string) Route {
-	return Route{ID: id, Method: http.MethodPatch, Path: path, Role: role, Status: http.StatusOK, Summary: summary}
+func patch(path string, role Role, id, summary string, bind binding) Route {
+	return Route{ID: id, Method: http.MethodPatch, Path: path, Role: role, Status: http.StatusOK, Summary: summary, bind: bind}
 }
 
-func remove(path string, role Role, id, summary string) Route {
-	return Route{ID: id, Method: http.MethodDelete, Path: path, Role: role, Status: http.StatusNoContent, Summary: summary}
+func remove(path string, role Role, id, summary string, bind binding) Route {
+	return Route{ID: id, Method: http.MethodDelete, Path: path, Role: role, Status: http.StatusNoContent, Summary: summary, bind: bind}
 }
 
 // created returns the route with the status of something new.
@@ -72,15 +73,6 @@ func (r Route) streaming() Route {
 func (r Route) byActor() Route {
 	r.Actor = true
 	return r
-}
-
-func route(id string) (Route, bool) {
-	for _, r := range Routes {
-		if r.ID == id {
-			return r, true
-		}
-	}
-	return Route{}, false
 }
 
 // tag returns the resource of the route: what follows /v1/.
@@ -116,21 +108,12 @@ func (r Route) describe() string {
 	return fmt.Sprintf("Needs the role %s.", r.Role)
 }
 
-func (a *API) fail(err error) { a.err = errors.Join(a.err, err) }
+// binding binds the handler of a route in an API of huma.
+type binding func(a *API, r Route, to huma.API)
 
-// binding binds a handler to its route in an API of huma.
-type binding func(to huma.API)
-
-// handle binds a handler to the route with that id. The types of a request and its answer
-// are looked through at the first request: to do so for all routes takes longer than a
-// command may take.
-func handle[I, O any](a *API, id string, fn func(context.Context, *I) (*O, error)) {
-	r, ok := route(id)
-	if !ok || a.bindings[id] != nil {
-		a.fail(fmt.Errorf("handler %s has no route of its own", id))
-		return
-	}
-	bind := func(to huma.API) {
+// by returns the binding of a handler.
+func by[I, O any](handler func(*API, context.Context, *I) (*O, error)) binding {
+	return func(a *API, r Route, to huma.API) {
 		op := a.operation(to, r)
 		if _, ok := any(new(O)).(interface{ hasTag() }); ok && r.Method == http.MethodGet {
 			op.Responses["304"] = &huma.Response{Description: "What If-None-Match names is still what is stored."}
@@ -139,23 +122,25 @@ func handle[I, O any](a *API, id string, fn func(context.Context, *I) (*O, error
 			if err := a.config.Missing[r.tag()]; err != nil {
 				return nil, a.problem(requestOf(ctx), err)
 			}
-			out, err := fn(a.acting(ctx, r, in), in)
+			out, err := handler(a, a.acting(ctx, r, in), in)
 			if err != nil {
 				return nil, a.problem(requestOf(ctx), err)
 			}
 			return out, nil
 		})
 	}
-	a.bindings[id] = bind
-	bound := sync.OnceValue(func() http.Handler { return a.bound(bind) })
-	a.mux.HandleFunc(r.Method+" "+r.Path, func(w http.ResponseWriter, r *http.Request) { bound().ServeHTTP(w, r) })
 }
 
-// bound returns what answers the requests of a route.
-func (a *API) bound(bind binding) http.Handler {
-	mux := http.NewServeMux()
-	to := humago.New(mux, a.humaConfig())
-	to.UseMiddleware(a.admit)
-	bind(to)
-	return mux
+// serve answers the requests of a route. The types of a request and its answer are looked
+// through at the first request: to do so for all routes takes longer than a command may
+// take.
+func (a *API) serve(r Route) {
+	bound := sync.OnceValue(func() http.Handler {
+		mux := http.NewServeMux()
+		to := humago.New(mux, a.humaConfig())
+		to.UseMiddleware(a.admit)
+		r.bind(a, r, to)
+		return mux
+	})
+	a.mux.HandleFunc(r.Method+" "+r.Path, func(w http.ResponseWriter, r *http.Request) { bound().ServeHTTP(w, r) })
 }

@@ -44,18 +44,6 @@ func (a *API) showSchedule(s fsm.ScheduleStatus) Schedule {
 	return shown
 }
 
-func (a *API) registerSchedules() {
-	handle(a, "list-schedules", a.listSchedules)
-	handle(a, "tell-ticks", a.tellTicks)
-	handle(a, "get-schedule", a.getSchedule)
-	handle(a, "set-schedule", a.setSchedule)
-	handle(a, "change-schedule", a.changeSchedule)
-	handle(a, "remove-schedule", a.removeSchedule)
-	handle(a, "fire-schedule", a.fireSchedule)
-	handle(a, "pause-schedule", a.pauseSchedule)
-	handle(a, "resume-schedule", a.resumeSchedule)
-}
-
 func (a *API) listSchedules(ctx context.Context, _ *struct{}) (*List[Schedule], error) {
 	all, err := a.config.Machines.Schedules(ctx)
 	if err != nil {

@@ -7,11 +7,6 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-func (a *API) registerSearch() {
-	handle(a, "search", a.search)
-	handle(a, "get-facets", a.getFacets)
-}
-
 // Hit is something that a search has found.
 type Hit struct {
 	Kind   string `json:"kind" enum:"instance,hook,actor,definition,schedule"`

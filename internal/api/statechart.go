@@ -56,14 +56,6 @@ func showOptions(o actor.StatechartOptions) *StatechartOptions {
 	return shown
 }
 
-func (a *API) registerStatecharts() {
-	handle(a, "list-statecharts", a.listStatecharts)
-	handle(a, "check-statechart", a.checkStatechart)
-	handle(a, "put-statechart", a.putStatechart)
-	handle(a, "get-statechart", a.getStatechart)
-	handle(a, "draw-statechart", a.drawStatechart)
-}
-
 func (a *API) listStatecharts(ctx context.Context, _ *struct{}) (*List[Statechart], error) {
 	all, err := a.config.Actors.Statecharts(ctx)
 	if err != nil {

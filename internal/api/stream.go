@@ -14,8 +14,6 @@ import (
 	"github.com/perdure/perdure/outbox"
 )
 
-func (a *API) registerStream() { handle(a, "stream-changes", a.streamChanges) }
-
 type streamInput struct {
 	Topics string `query:"topics" maxLength:"1024" doc:"The kinds to tell of, with commas between. Default: all."`
 	Resume

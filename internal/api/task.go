@@ -72,18 +72,6 @@ func numberText(id int64) string {
 	return strconv.FormatInt(id, 10)
 }
 
-func (a *API) registerTasks() {
-	handle(a, "list-tasks", a.listTasks)
-	handle(a, "get-task", a.getTask)
-	handle(a, "list-task-errors", a.listTaskErrors)
-	handle(a, "start-process", a.startProcess)
-	handle(a, "retry-task", a.retryTask)
-	handle(a, "cancel-task", a.cancelTask)
-	handle(a, "act-on-tasks", a.actOnTasks)
-	handle(a, "enqueue-task", a.enqueueTask)
-	handle(a, "purge-tasks", a.purgeTasks)
-}
-
 // taskID reads the id of a task.
 func taskID(text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
