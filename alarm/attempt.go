@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/retry"
@@ -35,7 +36,7 @@ func (a *Alarms) Attempts(ctx context.Context, key Key) ([]retry.Attempt, error)
 	}
 	if Status(row.Status) == Running {
 		attempts = append(attempts, retry.Attempt{
-			Number: row.Attempts + row.Crashes + 1, Outcome: retry.Running, Worker: value(row.Worker), Began: utc(row.LastAttempt),
+			Number: row.Attempts + row.Crashes + 1, Outcome: retry.Running, Worker: edge.Value(row.Worker), Began: edge.UTC(row.LastAttempt),
 		})
 	}
 	return attempts, nil

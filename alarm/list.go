@@ -224,7 +224,7 @@ func (a *Alarms) Count(ctx context.Context, f Filter) (map[Status]int64, error) 
 
 func (f Filter) stored() (store.AlarmFilter, error) {
 	stored := store.AlarmFilter{
-		ActorType: f.ActorType, ActorID: f.ActorID, Unowned: f.Unowned, Type: f.Type, Hidden: reserved, DueBy: at(f.DueBy),
+		ActorType: f.ActorType, ActorID: f.ActorID, Unowned: f.Unowned, Type: f.Type, Hidden: reserved, DueBy: edge.OptionalTime(f.DueBy),
 	}
 	for field, text := range map[string]string{"actor type": f.ActorType, "actor id": f.ActorID, "type": f.Type} {
 		if err := edge.Text(field, text, edge.MaxKey); err != nil {
@@ -274,13 +274,13 @@ func decodeCursor(text string) (*store.Alarm, error) {
 func record(row store.Alarm, now time.Time) Record {
 	r := Record{
 		Key: keyOf(row.AlarmKey), Type: row.Type, Payload: json.RawMessage(row.Payload), Status: Status(store.Refine(row.Status, row.Attempts, row.Due, now)),
-		Priority: perdure.Priority(row.Priority), Due: row.Due.UTC(), Scheduled: row.Occurs.UTC(), Cron: value(row.Cron), Zone: value(row.Zone),
-		Missed: perdure.Missed(value(row.Missed)), Attempts: row.Attempts, MaxAttempts: row.MaxAttempts, Crashes: row.Crashes,
-		Error: value(row.Error), Webhook: value(row.Webhook), Created: row.Created.UTC(), LastAttempt: utc(row.LastAttempt), LeaseExpires: utc(row.LeaseExpires),
-		Base: utc(row.Base),
+		Priority: perdure.Priority(row.Priority), Due: row.Due.UTC(), Scheduled: row.Occurs.UTC(), Cron: edge.Value(row.Cron), Zone: edge.Value(row.Zone),
+		Missed: perdure.Missed(edge.Value(row.Missed)), Attempts: row.Attempts, MaxAttempts: row.MaxAttempts, Crashes: row.Crashes,
+		Error: edge.Value(row.Error), Webhook: edge.Value(row.Webhook), Created: row.Created.UTC(), LastAttempt: edge.UTC(row.LastAttempt), LeaseExpires: edge.UTC(row.LeaseExpires),
+		Base: edge.UTC(row.Base),
 	}
 	if r.Status == Running {
-		r.Worker = value(row.Worker) // others may have that of a process that was lost
+		r.Worker = edge.Value(row.Worker) // others may have that of a process that was lost
 	}
 	if row.EveryMicros != nil {
 		r.Every = time.Duration(*row.EveryMicros) * time.Microsecond
@@ -293,18 +293,4 @@ func record(row store.Alarm, now time.Time) Record {
 	}
 	_ = json.Unmarshal([]byte(row.Policy), &r.Retry) // shown as it is, if it can be
 	return r
-}
-
-func value(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
-func utc(t *time.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return t.UTC()
 }

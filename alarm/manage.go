@@ -32,7 +32,7 @@ func (a *Alarms) MoveIn(tx *perdure.Tx, key Key, to time.Time) error {
 		return host.In(tx).Fail(err)
 	}
 	return a.change(tx, "move", key, func(row store.Alarm, _ time.Time) (sqldb.Stmt, error) {
-		return a.rt.Store.MoveAlarm(row.Item, *at(to)), nil
+		return a.rt.Store.MoveAlarm(row.Item, *edge.OptionalTime(to)), nil
 	})
 }
 
@@ -101,7 +101,7 @@ func (a *Alarms) RetryIn(tx *perdure.Tx, key Key) error {
 		err = run.Run(tx.Context(), a.rt.Store.Alarms().Ready(items))
 	}
 	if err != nil {
-		return host.In(tx).Fail(fmt.Errorf("retry alarm: %w", bare(err)))
+		return host.In(tx).Fail(fmt.Errorf("retry alarm: %w", sqldb.Bare(err)))
 	}
 	return host.In(tx).Attach(a.due)
 }
@@ -124,7 +124,7 @@ func (a *Alarms) locked(tx *perdure.Tx, verb string, key Key) (run sqldb.Runner,
 		err = &fault.NotFound{Kind: "alarm", ID: key.String()}
 	}
 	if err != nil {
-		return nil, row, now, host.In(tx).Fail(fmt.Errorf("%s alarm: %w", verb, bare(err)))
+		return nil, row, now, host.In(tx).Fail(fmt.Errorf("%s alarm: %w", verb, sqldb.Bare(err)))
 	}
 	return run, row, now, nil
 }
@@ -151,7 +151,7 @@ func (a *Alarms) change(tx *perdure.Tx, verb string, key Key, stmt func(store.Al
 		err = run.Run(tx.Context(), update, a.rt.Store.Alarms().Ready([]string{row.Item}))
 	}
 	if err != nil {
-		return host.In(tx).Fail(fmt.Errorf("%s alarm: %w", verb, bare(err)))
+		return host.In(tx).Fail(fmt.Errorf("%s alarm: %w", verb, sqldb.Bare(err)))
 	}
 	return host.In(tx).Attach(a.due)
 }
@@ -226,7 +226,7 @@ func (a *Alarms) CancelAllIn(tx *perdure.Tx, f Filter) error {
 	filter.Limit = batch
 	for removed := int64(batch); removed == batch; {
 		if err := a.eachOf(tx.Context(), run, filter, false, a.cancelItems, &removed); err != nil {
-			return host.In(tx).Fail(fmt.Errorf("cancel alarms: %w", bare(err)))
+			return host.In(tx).Fail(fmt.Errorf("cancel alarms: %w", sqldb.Bare(err)))
 		}
 	}
 	return nil
@@ -292,7 +292,7 @@ func (a *Alarms) inBatches(ctx context.Context, f Filter, most int64, skip bool,
 			return err
 		})
 		if err != nil && !errors.Is(err, errNone) {
-			return total, bare(err)
+			return total, sqldb.Bare(err)
 		}
 		if total += changed; changed < int64(filter.Limit) {
 			return total, nil
@@ -302,7 +302,7 @@ func (a *Alarms) inBatches(ctx context.Context, f Filter, most int64, skip bool,
 
 // transact runs fn in a transaction, and again after a deadlock or the like.
 func (a *Alarms) transact(ctx context.Context, access sqldb.Access, fn func(sqldb.Tx) error) error {
-	return bare(unit.Transact(ctx, a.rt.DB, access, fn))
+	return sqldb.Bare(unit.Transact(ctx, a.rt.DB, access, fn))
 }
 
 func (a *Alarms) read(ctx context.Context, stmts ...sqldb.Stmt) error {
@@ -318,14 +318,5 @@ func (a *Alarms) readIn(ctx context.Context, fn func(sqldb.Tx) error) error {
 		return err
 	}
 	defer tx.Rollback()
-	return bare(fn(tx))
-}
-
-// bare removes the statement's number, which means nothing to the caller.
-func bare(err error) error {
-	var s *sqldb.StmtError
-	if errors.As(err, &s) {
-		return s.Err
-	}
-	return err
+	return sqldb.Bare(fn(tx))
 }

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -59,7 +60,7 @@ func (f *fire) event(kind NotificationKind, now time.Time) Notification {
 func quarantined(row store.Alarm, now time.Time) Notification {
 	return Notification{
 		Kind: NotifyDead, Alarm: keyOf(row.AlarmKey), Type: row.Type, Key: idempotencyKey(row), Payload: json.RawMessage(row.Payload),
-		Scheduled: row.Occurs.UTC(), At: now.UTC(), Attempt: row.Attempts, Crashes: row.Crashes, Error: value(row.Error),
+		Scheduled: row.Occurs.UTC(), At: now.UTC(), Attempt: row.Attempts, Crashes: row.Crashes, Error: edge.Value(row.Error),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/cron"
+	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -18,7 +19,7 @@ func ticksOf(a store.Alarm) (cron.Schedule, error) {
 	case a.EveryMicros != nil && a.Base != nil:
 		return cron.Interval(time.Duration(*a.EveryMicros)*time.Microsecond, a.Base.UTC())
 	case a.Cron != nil:
-		return cron.Parse(*a.Cron, value(a.Zone))
+		return cron.Parse(*a.Cron, edge.Value(a.Zone))
 	}
 	return cron.Schedule{}, nil
 }
@@ -43,7 +44,7 @@ func planOf(a store.Alarm, now time.Time) (plan, error) {
 	if err != nil || ticks.IsZero() {
 		return plan{scheduled: tick}, err
 	}
-	policy := perdure.Missed(value(a.Missed))
+	policy := perdure.Missed(edge.Value(a.Missed))
 	due, skipped := cron.Missed(ticks, tick, now, cron.Policy(policy), 1)
 	p := plan{scheduled: tick, missed: len(due) + skipped}
 	switch {

@@ -90,7 +90,7 @@ func (a *Alarms) ScheduleIn(tx *perdure.Tx, key Key, typ string, payload any, op
 	stmts := a.rt.Store.ScheduleAlarm(row, a.rt.Now())
 	if o.Check != nil {
 		if stmts, err = a.check(tx, row, o.Check, stmts); err != nil {
-			return host.In(tx).Fail(fmt.Errorf("schedule alarm: %w", bare(err)))
+			return host.In(tx).Fail(fmt.Errorf("schedule alarm: %w", sqldb.Bare(err)))
 		}
 	}
 	due := a.rt.Clock.Now().Add(row.Delay)
@@ -150,7 +150,7 @@ func (a *Alarms) prepare(key Key, typ string, payload any, o ScheduleOptions) (s
 	}
 	row := store.NewAlarm{
 		AlarmKey: key.stored(), Item: work.NewID(), Type: typ, Payload: string(raw), Policy: string(policy), Priority: int(o.Priority),
-		MaxAttempts: o.Retry.MaxAttempts, Sequence: a.nextSequence(), Webhook: optional(o.Webhook), At: at(o.At), Delay: o.Delay,
+		MaxAttempts: o.Retry.MaxAttempts, Sequence: a.nextSequence(), Webhook: edge.Optional(o.Webhook), At: edge.OptionalTime(o.At), Delay: o.Delay,
 	}
 	return row, o.recur(&row, a.rt.Clock.Now())
 }
@@ -176,7 +176,7 @@ func (o ScheduleOptions) recur(row *store.NewAlarm, now time.Time) error {
 		if spec.Every != "" {
 			return fault.Invalidf("ScheduleOptions.Cron", "is an interval: use Every")
 		}
-		row.Cron, row.Zone, row.At = &spec.Cron, &spec.Zone, at(ticks.Next(now))
+		row.Cron, row.Zone, row.At = &spec.Cron, &spec.Zone, edge.OptionalTime(ticks.Next(now))
 	default:
 		return nil
 	}
@@ -320,19 +320,4 @@ func (a *Alarms) cancelIn(tx *perdure.Tx, key Key) (*Cancellation, error) {
 	}
 	result := NothingFound
 	return &result, host.In(tx).Attach(nil, a.rt.Store.CancelAlarm(key.stored(), func(status string) { result = cancellation(status) })...)
-}
-
-func at(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	t = t.UTC().Truncate(time.Microsecond)
-	return &t
-}
-
-func optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/retry"
@@ -26,7 +27,7 @@ func (m *Machines) Attempts(ctx context.Context, id string) ([]retry.Attempt, er
 	stmts := []sqldb.Stmt{
 		st.ShowInstances(store.InstanceFilter{ID: id, Limit: 1}, m.rt.Now(), func(v store.InstanceView) { found = append(found, view(v)) }),
 		st.ListAttempts(store.TriedInstance(id), func(a retry.Attempt) { attempts = append(attempts, a) }),
-		st.RunningInstance(id, func(worker string, since *time.Time) { running.Worker, running.Began = worker, utc(since) }),
+		st.RunningInstance(id, func(worker string, since *time.Time) { running.Worker, running.Began = worker, edge.UTC(since) }),
 	}
 	if err := m.read(ctx, stmts...); err != nil {
 		return nil, fmt.Errorf("read attempts of instance %s: %w", id, err)

@@ -136,26 +136,12 @@ func (m *Machines) Wait(ctx context.Context, id string) (Instance, error) {
 func view(v store.InstanceView) Instance {
 	i := Instance{
 		ID: v.ID, Definition: v.FSM, Version: v.Version, Step: v.Step, State: json.RawMessage(v.State), Status: Status(v.Status), WaitsFor: Reason(v.WaitsFor), Queue: v.Queue,
-		Priority: perdure.Priority(v.Priority), Attempt: v.Attempt + 1, Failures: v.Failures, Crashes: v.Crashes, Parent: text(v.Parent), Partition: text(v.Partition),
-		Unique: text(v.UniqueKey), Error: text(v.Error), Created: v.Created.UTC(), Due: v.Due.UTC(), Deadline: utc(v.Deadline), Finished: utc(v.Finished),
-		Unreceived: v.Unreceived, CancelReason: text(v.CancelReason), OnCancel: text(v.CancelStep),
+		Priority: perdure.Priority(v.Priority), Attempt: v.Attempt + 1, Failures: v.Failures, Crashes: v.Crashes, Parent: edge.Value(v.Parent), Partition: edge.Value(v.Partition),
+		Unique: edge.Value(v.UniqueKey), Error: edge.Value(v.Error), Created: v.Created.UTC(), Due: v.Due.UTC(), Deadline: edge.UTC(v.Deadline), Finished: edge.UTC(v.Finished),
+		Unreceived: v.Unreceived, CancelReason: edge.Value(v.CancelReason), OnCancel: edge.Value(v.CancelStep),
 	}
 	if v.Result != nil {
 		i.Result = json.RawMessage(*v.Result)
 	}
 	return i
-}
-
-func text(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
-func utc(t *time.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return t.UTC()
 }

@@ -74,7 +74,7 @@ func (m *Machines) Announce(ctx context.Context) error { return m.record(ctx) }
 
 func (d *Definition[S]) describe() store.RecordedDefinition {
 	return store.RecordedDefinition{
-		Definition: store.Definition{FSM: d.name, Version: d.version}, First: d.first, Queue: d.queue, Steps: d.Steps(), Schema: schemaOf[S](), CancelStep: textPointer(d.onCancel),
+		Definition: store.Definition{FSM: d.name, Version: d.version}, First: d.first, Queue: d.queue, Steps: d.Steps(), Schema: schemaOf[S](), CancelStep: edge.Optional(d.onCancel),
 	}
 }
 
@@ -83,7 +83,7 @@ func (d *Definition[S]) describe() store.RecordedDefinition {
 func (m *Machines) Definitions(ctx context.Context) ([]Recorded, error) {
 	var all []Recorded
 	err := m.read(ctx, m.rt.Store.RecordedDefinitions(func(d store.RecordedDefinition) {
-		r := Recorded{Name: d.FSM, Version: d.Version, Queue: d.Queue, Steps: d.Steps, OnCancel: text(d.CancelStep)}
+		r := Recorded{Name: d.FSM, Version: d.Version, Queue: d.Queue, Steps: d.Steps, OnCancel: edge.Value(d.CancelStep)}
 		if d.Schema != nil {
 			r.Schema = json.RawMessage(*d.Schema)
 		}

@@ -154,7 +154,7 @@ func setSchedule(tx *perdure.Tx, row store.Schedule, ticks cron.Schedule, o Sche
 	if err := run.Run(ctx, rt.Store.TellTime(rt.Now(), func(t time.Time) { now = t })); err != nil {
 		return err
 	}
-	row.Next = timePointer(ticks.Next(now))
+	row.Next = edge.OptionalTime(ticks.Next(now))
 	old, err := insertSchedule(ctx, rt, run, row)
 	if err != nil {
 		return err
@@ -223,7 +223,7 @@ func scheduleStatus(s store.Schedule) (ScheduleStatus, error) {
 	status := ScheduleStatus{
 		Name: s.Name, Definition: s.FSM, Version: s.Version, Spec: ticks.String(), Zone: ticks.Zone(), Text: ticks.Describe(),
 		Missed: perdure.Missed(spec.Missed), MaxMissed: spec.MaxMissed, Paused: s.Paused, Start: startOptions(spec.Start),
-		Next: utc(s.Next), Last: utc(s.Last), ticks: ticks,
+		Next: edge.UTC(s.Next), Last: edge.UTC(s.Last), ticks: ticks,
 	}
 	if spec.Start.State != "" { // a spec that cannot be read has none
 		status.State = json.RawMessage(spec.Start.State)
@@ -280,7 +280,7 @@ func (m *Machines) fireOne(ctx context.Context, tx sqldb.Tx, s store.Schedule, n
 	if len(times) > 0 {
 		last = times[len(times)-1]
 	}
-	advance := m.rt.Store.AdvanceSchedule(s.Name, last, timePointer(ticks.Next(now)))
+	advance := m.rt.Store.AdvanceSchedule(s.Name, last, edge.OptionalTime(ticks.Next(now)))
 	return tx.Run(ctx, append(m.rt.Store.StartInstances(instances, m.rt.Now()), advance)...)
 }
 

@@ -49,7 +49,7 @@ func (m *Machines) ChangeScheduleIn(tx *perdure.Tx, name string, change Schedule
 		if err != nil {
 			return err
 		}
-		row.Next = timePointer(ticks.Next(now))
+		row.Next = edge.OptionalTime(ticks.Next(now))
 	}
 	if change.Paused != nil {
 		row.Paused = *change.Paused

@@ -93,7 +93,7 @@ func prepareSignal(id, name string, payload any, o SignalOptions, limit int) (st
 		}
 	}
 	raw, err := edge.Marshal("payload of signal "+name, payload, limit)
-	return store.NewSignal{Target: id, Name: name, Payload: string(raw), Dedup: textPointer(o.Key), Room: MaxInbox}, err
+	return store.NewSignal{Target: id, Name: name, Payload: string(raw), Dedup: edge.Optional(o.Key), Room: MaxInbox}, err
 }
 
 func signalOf(g store.Signal) Signal {

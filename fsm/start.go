@@ -218,8 +218,8 @@ func prepare[S any](d *Definition[S], state S, options *StartOptions, newID func
 	}
 	n := store.NewInstance{
 		ID: o.ID, FSM: d.name, Version: d.version, Step: o.Step, State: string(raw), Queue: o.Queue, Priority: int(o.Priority),
-		At: timePointer(o.At), Delay: o.Delay, UniqueScope: int(o.UniqueScope),
-		Partition: textPointer(o.Partition), UniqueKey: textPointer(o.Unique),
+		At: edge.OptionalTime(o.At), Delay: o.Delay, UniqueScope: int(o.UniqueScope),
+		Partition: edge.Optional(o.Partition), UniqueKey: edge.Optional(o.Unique),
 	}
 	edge.Default(&n.Queue, d.queue)
 	if n.ID == "" {
@@ -283,19 +283,4 @@ func validID(id string) bool {
 		}
 	}
 	return true
-}
-
-func textPointer(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-func timePointer(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	t = t.UTC().Truncate(time.Microsecond)
-	return &t
 }

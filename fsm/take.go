@@ -142,7 +142,7 @@ func (t *taking) remove(ctx context.Context) error {
 			continue
 		}
 		ids = append(ids, id)
-		member := store.PartitionMember{Key: text(e.Partition), ID: id}
+		member := store.PartitionMember{Key: edge.Value(e.Partition), ID: id}
 		switch {
 		case e.Partition == nil:
 		case compensates(e):

@@ -101,7 +101,7 @@ func (a *Admin) Attempts(ctx context.Context, id string) ([]retry.Attempt, error
 	if err != nil {
 		return nil, fmt.Errorf("read attempts of hook: %w", err)
 	}
-	last := retry.Attempt{Number: h.Attempts + h.Crashes, Worker: value(h.Worker), Began: utc(h.LastAttempt), Ended: utc(h.Finished)}
+	last := retry.Attempt{Number: h.Attempts + h.Crashes, Worker: edge.Value(h.Worker), Began: edge.UTC(h.LastAttempt), Ended: edge.UTC(h.Finished)}
 	switch Status(h.Status) {
 	case Running:
 		last.Number++
@@ -197,16 +197,7 @@ func (a *Admin) snapshot(ctx context.Context, fn func(effect.Run) error) error {
 		return err
 	}
 	defer tx.Rollback()
-	return bare(fn(func(stmts ...sqldb.Stmt) error { return tx.Run(ctx, stmts...) }))
-}
-
-// bare removes the statement's number, which means nothing to the caller.
-func bare(err error) error {
-	var s *sqldb.StmtError
-	if errors.As(err, &s) {
-		return s.Err
-	}
-	return err
+	return sqldb.Bare(fn(func(stmts ...sqldb.Stmt) error { return tx.Run(ctx, stmts...) }))
 }
 
 func (f Filter) stored(cursor string, limit int) (store.HookFilter, error) {
@@ -238,18 +229,4 @@ func decodeCursor(cursor string) (time.Time, string, error) {
 		return time.Time{}, "", fault.Invalidf("cursor", "is malformed")
 	}
 	return time.UnixMicro(us).UTC(), id, nil
-}
-
-func value(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
-func utc(t *time.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return t.UTC()
 }

@@ -82,7 +82,7 @@ func (h *Hooks) prepare(name string, payload any, o TriggerOptions) (store.NewHo
 	}
 	return store.NewHook{
 		ID: id, Item: item, Namespace: h.namespace, Name: name, Payload: string(raw), Policy: string(policy),
-		Priority: int(o.Priority), MaxAttempts: o.Retry.MaxAttempts, At: at(o.At), Delay: o.Delay,
+		Priority: int(o.Priority), MaxAttempts: o.Retry.MaxAttempts, At: edge.OptionalTime(o.At), Delay: o.Delay,
 	}, nil
 }
 
@@ -111,11 +111,11 @@ func record(h store.Hook, now time.Time) Record {
 	r := Record{
 		ID: h.ID, item: h.Item, Namespace: h.Namespace, Name: h.Name, Payload: json.RawMessage(h.Payload), Status: Status(store.Refine(h.Status, h.Attempts, h.Due, now)),
 		Priority: perdure.Priority(h.Priority), Attempts: h.Attempts, MaxAttempts: h.MaxAttempts, Crashes: h.Crashes,
-		Error: value(h.Error), Unit: h.Unit, Created: h.Created.UTC(), NextAttempt: utc(h.NextAttempt), Due: h.Due.UTC(),
-		LastAttempt: utc(h.LastAttempt), Finished: utc(h.Finished), LeaseExpires: utc(h.LeaseExpires),
+		Error: edge.Value(h.Error), Unit: h.Unit, Created: h.Created.UTC(), NextAttempt: edge.UTC(h.NextAttempt), Due: h.Due.UTC(),
+		LastAttempt: edge.UTC(h.LastAttempt), Finished: edge.UTC(h.Finished), LeaseExpires: edge.UTC(h.LeaseExpires),
 	}
 	if r.Status == Running {
-		r.Worker = value(h.Worker) // others have that of their last attempt
+		r.Worker = edge.Value(h.Worker) // others have that of their last attempt
 	}
 	_ = json.Unmarshal([]byte(h.Policy), &r.Retry) // shown as it is, if it can be
 	return r

@@ -41,11 +41,3 @@ func (h *Hooks) due(o TriggerOptions) time.Time {
 	}
 	return h.rt.Clock.Now().Add(o.Delay)
 }
-
-func at(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	t = t.UTC().Truncate(time.Microsecond)
-	return &t
-}

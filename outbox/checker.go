@@ -77,5 +77,5 @@ func (o *Outbox) stamps(ctx context.Context, after Stamp) ([]Stamp, error) {
 		return nil, err
 	}
 	defer tx.Rollback()
-	return stamps, bare(tx.Run(ctx, list))
+	return stamps, sqldb.Bare(tx.Run(ctx, list))
 }

@@ -21,7 +21,6 @@ package outbox
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -189,7 +188,7 @@ func (o *Outbox) transact(ctx context.Context, access sqldb.Access, fn func(cont
 	for try := 1; ; try++ {
 		err := o.once(ctx, access, fn)
 		if !sqldb.IsTransient(err) || try == maxTries || ctx.Err() != nil {
-			return bare(err)
+			return sqldb.Bare(err)
 		}
 	}
 }
@@ -212,15 +211,6 @@ func (o *Outbox) begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, erro
 		return nil, fault.ErrClosed
 	}
 	return o.store.DB().Begin(ctx, access)
-}
-
-// bare removes the statement's number, which means nothing to the caller.
-func bare(err error) error {
-	var s *sqldb.StmtError
-	if errors.As(err, &s) {
-		return s.Err
-	}
-	return err
 }
 
 func decodeEntry(row store.Entry) (Entry, error) {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/perdure/perdure/fault"
+	"github.com/perdure/perdure/internal/edge"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -41,7 +42,7 @@ func (a *Access) ActorTokens(ctx context.Context, actorType, actorID, cursor str
 	ref := store.ActorRef{Type: actorType, ID: actorID}
 	err = a.read(ctx, a.rt.Store.ActorTokens(ref, cursor, limit+1, func(t store.Token) {
 		tokens = append(tokens, ActorToken{
-			ID: t.ID, Scope: scopeOf(t), Created: t.Created.UTC(), Used: utc(t.Used), Expires: utc(t.Expires), Revoked: utc(t.Revoked),
+			ID: t.ID, Scope: scopeOf(t), Created: t.Created.UTC(), Used: edge.UTC(t.Used), Expires: edge.UTC(t.Expires), Revoked: edge.UTC(t.Revoked),
 		})
 	}))
 	if err != nil {

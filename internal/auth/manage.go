@@ -116,7 +116,7 @@ func (a *Access) Tokens(ctx context.Context) ([]Token, error) {
 	var all []Token
 	var broken error
 	err := a.read(ctx, a.rt.Store.Tokens(func(t store.Token) {
-		token := Token{ID: t.ID, Name: t.Name, Created: t.Created.UTC(), Used: utc(t.Used), Expires: utc(t.Expires), Revoked: utc(t.Revoked)}
+		token := Token{ID: t.ID, Name: t.Name, Created: t.Created.UTC(), Used: edge.UTC(t.Used), Expires: edge.UTC(t.Expires), Revoked: edge.UTC(t.Revoked)}
 		if err := token.Role.UnmarshalText([]byte(t.Role)); err != nil {
 			broken = err
 		}
@@ -140,11 +140,4 @@ func (a *Access) Revoke(ctx context.Context, id string) error {
 		return fmt.Errorf("revoke token: %w", err)
 	}
 	return nil
-}
-
-func utc(t *time.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return t.UTC()
 }

@@ -49,17 +49,8 @@ func find(run Run, st *store.Store, id string) (store.Hook, error) {
 	if !exists { // not by a statement that fails: its transaction would have failed too
 		return found, &fault.NotFound{Kind: "hook", ID: id}
 	}
-	err := bare(run(st.GetHook(id, func(h store.Hook) { found = h })))
+	err := sqldb.Bare(run(st.GetHook(id, func(h store.Hook) { found = h })))
 	return found, err
-}
-
-// bare removes the statement's number, which means nothing to the caller.
-func bare(err error) error {
-	var s *sqldb.StmtError
-	if errors.As(err, &s) {
-		return s.Err
-	}
-	return err
 }
 
 // Retry makes a hook due now and returns it: one that has ended starts over, one that
@@ -101,7 +92,7 @@ func Cancel(run Run, st *store.Store, id string, now store.Now) (store.Hook, err
 		return h, err
 	}
 	if stopped == 0 { // a process has completed it since: that takes no lock
-		if err := bare(run(st.GetHook(id, func(found store.Hook) { h = found }))); err != nil {
+		if err := sqldb.Bare(run(st.GetHook(id, func(found store.Hook) { h = found }))); err != nil {
 			return h, err
 		}
 		return h, &RefusedError{Status: h.Status}

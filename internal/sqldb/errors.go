@@ -129,3 +129,12 @@ func One(otherwise error) func(int64) error {
 		return fmt.Errorf("expected one row, found %d", rows)
 	}
 }
+
+// Bare removes the number of the statement from an error, which means nothing to callers.
+func Bare(err error) error {
+	var s *StmtError
+	if errors.As(err, &s) {
+		return s.Err
+	}
+	return err
+}
