@@ -38,7 +38,9 @@ func (a *app) actorTimers() *cobra.Command {
 		},
 	}
 	machine.add(cmd)
-	cmd.AddCommand(a.timerMove(), a.timerSkip(), a.timerFire())
+	cmd.AddCommand(a.timerMove(),
+		a.timerChange("skip", "Remove a timer: it will not fire", "skipped", noBody),
+		a.timerChange("fire", "Let a timer fire now", "fired", noBody))
 	return cmd
 }
 
@@ -52,14 +54,6 @@ func (a *app) timerMove() *cobra.Command {
 	})
 	cmd.Flags().Var(&to, "to", "when it fires")
 	return cmd
-}
-
-func (a *app) timerSkip() *cobra.Command {
-	return a.timerChange("skip", "Remove a timer: it will not fire", "skipped", noBody)
-}
-
-func (a *app) timerFire() *cobra.Command {
-	return a.timerChange("fire", "Let a timer fire now", "fired", noBody)
 }
 
 // timerChange returns a command that changes a timer of an actor.

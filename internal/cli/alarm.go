@@ -14,7 +14,10 @@ import (
 
 func (a *app) alarm() *cobra.Command {
 	return a.group("alarm", "Look at alarms; schedule, cancel, move, skip, fire and retry them",
-		a.alarmList(), a.alarmShow(), a.alarmSchedule(), a.alarmCancel(), a.alarmMove(), a.alarmSkip(), a.alarmFire(), a.alarmRetry())
+		a.alarmList(), a.alarmShow(), a.alarmSchedule(), a.alarmCancel(), a.alarmMove(),
+		a.alarmChange("skip", "Let recurring alarms pass their next tick over", "waiting for a later tick", noBody),
+		a.alarmChange("fire", "Make waiting alarms due now", "due now", noBody),
+		a.alarmRetry())
 }
 
 var alarmColors = map[alarm.Status]int{alarm.Running: yellow, alarm.Retrying: yellow, alarm.Failed: red, alarm.Quarantined: red}

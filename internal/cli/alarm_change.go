@@ -119,13 +119,7 @@ func (a *app) alarmSchedule() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.operate(cmd.Context(), func(c *client) error {
-				var raw json.RawMessage
-				if err := c.do(cmd.Context(), http.MethodPut, f.actor.alarm(args[0], ""), body, &raw); err != nil {
-					return err
-				}
-				return showAnswer(a, raw, func(w io.Writer, r api.Alarm) { fmt.Fprintf(w, "%s is due at %s\n", plain(r.ID), moment(r.DueAt)) })
-			})
+			return send(a, cmd, http.MethodPut, f.actor.alarm(args[0], ""), body, func(w io.Writer, r api.Alarm) { fmt.Fprintf(w, "%s is due at %s\n", plain(r.ID), moment(r.DueAt)) })
 		},
 	}
 	f.add(cmd.Flags())
@@ -228,14 +222,6 @@ func (a *app) alarmMove() *cobra.Command {
 	})
 	cmd.Flags().Var(&to, "to", "when they are due")
 	return cmd
-}
-
-func (a *app) alarmSkip() *cobra.Command {
-	return a.alarmChange("skip", "Let recurring alarms pass their next tick over", "waiting for a later tick", noBody)
-}
-
-func (a *app) alarmFire() *cobra.Command {
-	return a.alarmChange("fire", "Make waiting alarms due now", "due now", noBody)
 }
 
 func (a *app) alarmRetry() *cobra.Command {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -52,15 +51,9 @@ func (a *app) resetConsumer() *cobra.Command {
 			if !cmd.Flags().Changed("to") {
 				return usagef("--to is required: the last stamp that the consumer is done with")
 			}
-			return a.operate(cmd.Context(), func(c *client) error {
-				var raw json.RawMessage
-				path := "/v1/outbox/consumers/" + segment(args[0]) + "/reset"
-				if err := c.post(cmd.Context(), path, map[string]any{"to": to.Stamp}, &raw); err != nil {
-					return err
-				}
-				return showAnswer(a, raw, func(w io.Writer, m api.Moved) {
-					fmt.Fprintf(w, "moved %s from %s to %s\n", plain(m.Name), m.From, m.To)
-				})
+			path := "/v1/outbox/consumers/" + segment(args[0]) + "/reset"
+			return send(a, cmd, http.MethodPost, path, map[string]any{"to": to.Stamp}, func(w io.Writer, m api.Moved) {
+				fmt.Fprintf(w, "moved %s from %s to %s\n", plain(m.Name), m.From, m.To)
 			})
 		},
 	}
@@ -72,14 +65,8 @@ func (a *app) deleteConsumer() *cobra.Command {
 	return &cobra.Command{
 		Use: "delete <name>", Short: "Remove a consumer; retention no longer waits for it", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.operate(cmd.Context(), func(c *client) error {
-				var raw json.RawMessage
-				if err := c.do(cmd.Context(), http.MethodDelete, "/v1/outbox/consumers/"+segment(args[0]), nil, &raw); err != nil {
-					return err
-				}
-				return showAnswer(a, raw, func(w io.Writer, f api.DeletedConsumer) {
-					fmt.Fprintf(w, "deleted %s, which was at %s\n", plain(f.Name), f.Position)
-				})
+			return send(a, cmd, http.MethodDelete, "/v1/outbox/consumers/"+segment(args[0]), nil, func(w io.Writer, f api.DeletedConsumer) {
+				fmt.Fprintf(w, "deleted %s, which was at %s\n", plain(f.Name), f.Position)
 			})
 		},
 	}

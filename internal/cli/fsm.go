@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"time"
 
@@ -15,7 +16,10 @@ import (
 
 func (a *app) fsm() *cobra.Command {
 	return a.group("fsm", "Look at state machines; start, signal, cancel and retry their instances",
-		a.fsmList(), a.fsmShow(), a.fsmStart(), a.fsmSignal(), a.fsmCancel(), a.fsmTerminate(), a.fsmRetry(), a.fsmDelete(), a.fsmPurge(), a.fsmDefinitions(), a.schedules("schedules"), a.fsmWait(), a.fsmHistory())
+		a.fsmList(), a.fsmShow(), a.fsmStart(), a.fsmSignal(), a.fsmCancel(), a.fsmTerminate(),
+		a.each("retry", "Let instances that ended badly go on from the step at which they ended", "due now", posting("/v1/instances/", "/retry")),
+		a.each("delete", "Delete instances that have ended", "deleted", deleting("/v1/instances/")),
+		a.fsmPurge(), a.fsmDefinitions(), a.schedules("schedules"), a.fsmWait(), a.fsmHistory())
 }
 
 // ended are the statuses of instances that have ended.
@@ -129,13 +133,7 @@ func (a *app) fsmStart() *cobra.Command {
 				return err
 			}
 			start.Definition = args[0]
-			return a.operate(cmd.Context(), func(c *client) error {
-				var raw json.RawMessage
-				if err := c.post(cmd.Context(), "/v1/instances", start, &raw); err != nil {
-					return err
-				}
-				return showAnswer(a, raw, describeStarted)
-			})
+			return send(a, cmd, http.MethodPost, "/v1/instances", start, describeStarted)
 		},
 	}
 	flags := cmd.Flags()
@@ -168,18 +166,12 @@ func (a *app) fsmSignal() *cobra.Command {
 				return err
 			}
 			signal.Name = args[1]
-			return a.operate(cmd.Context(), func(c *client) error {
-				var raw json.RawMessage
-				if err := c.post(cmd.Context(), "/v1/instances/"+segment(args[0])+"/signals", signal, &raw); err != nil {
-					return err
+			return send(a, cmd, http.MethodPost, "/v1/instances/"+segment(args[0])+"/signals", signal, func(w io.Writer, d api.Delivered) {
+				if d.Duplicate {
+					fmt.Fprintln(w, "dropped: a signal with this key was delivered before")
+					return
 				}
-				return showAnswer(a, raw, func(w io.Writer, d api.Delivered) {
-					if d.Duplicate {
-						fmt.Fprintln(w, "dropped: a signal with this key was delivered before")
-						return
-					}
-					fmt.Fprintln(w, "delivered")
-				})
+				fmt.Fprintln(w, "delivered")
 			})
 		},
 	}

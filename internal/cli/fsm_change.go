@@ -30,14 +30,6 @@ func (a *app) fsmEnd(verb, short, done string) *cobra.Command {
 	return cmd
 }
 
-func (a *app) fsmRetry() *cobra.Command {
-	return a.each("retry", "Let instances that ended badly go on from the step at which they ended", "due now", posting("/v1/instances/", "/retry"))
-}
-
-func (a *app) fsmDelete() *cobra.Command {
-	return a.each("delete", "Delete instances that have ended", "deleted", deleting("/v1/instances/"))
-}
-
 func (a *app) fsmPurge() *cobra.Command {
 	return a.purge("purge", "Remove instances that ended some time ago", "/v1/instances/purge", "how long ago they must have ended, for example 30d",
 		"remove failed and quarantined instances instead of done, stopped and cancelled ones",

@@ -14,7 +14,11 @@ import (
 
 func (a *app) hooks() *cobra.Command {
 	return a.group("hook", "Look at durable hooks, retry and cancel them",
-		a.hooksList(), a.hooksShow(), a.hooksRetry(), a.hooksCancel(), a.hooksDelete(), a.hooksPurge())
+		a.hooksList(), a.hooksShow(),
+		a.each("retry", "Make hooks due now; those that ended start over", "due now", posting("/v1/hooks/", "/retry")),
+		a.each("cancel", "Keep hooks from being run", "cancelled", posting("/v1/hooks/", "/cancel")),
+		a.each("delete", "Remove hooks that are not running, dead letters too", "gone", deleting("/v1/hooks/")),
+		a.hooksPurge())
 }
 
 var hookColors = map[hook.Status]int{
@@ -114,18 +118,6 @@ func timeRows(pairs ...any) (rows [][]string) {
 		}
 	}
 	return rows
-}
-
-func (a *app) hooksRetry() *cobra.Command {
-	return a.each("retry", "Make hooks due now; those that ended start over", "due now", posting("/v1/hooks/", "/retry"))
-}
-
-func (a *app) hooksCancel() *cobra.Command {
-	return a.each("cancel", "Keep hooks from being run", "cancelled", posting("/v1/hooks/", "/cancel"))
-}
-
-func (a *app) hooksDelete() *cobra.Command {
-	return a.each("delete", "Remove hooks that are not running, dead letters too", "gone", deleting("/v1/hooks/"))
 }
 
 func (a *app) hooksPurge() *cobra.Command {

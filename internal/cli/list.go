@@ -122,6 +122,17 @@ func showOne[T any](a *app, cmd *cobra.Command, path string, query url.Values, d
 	})
 }
 
+// send runs a command that sends one request and shows its answer.
+func send[T any](a *app, cmd *cobra.Command, method, path string, body any, describe func(io.Writer, T)) error {
+	return a.operate(cmd.Context(), func(c *client) error {
+		var raw json.RawMessage
+		if err := c.do(cmd.Context(), method, path, body, &raw); err != nil {
+			return err
+		}
+		return showAnswer(a, raw, describe)
+	})
+}
+
 // showAnswer shows an answer: as it is with --json, else what describe writes.
 func showAnswer[T any](a *app, raw json.RawMessage, describe func(io.Writer, T)) error {
 	item, err := decode[T](raw)

@@ -1,8 +1,8 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
+	"net/http"
 
 	"github.com/spf13/cobra"
 
@@ -48,13 +48,7 @@ func (a *app) scheduleRun() *cobra.Command {
 			"ticks of the schedule stay as they are, and it may be paused. To wait for the instance\n" +
 			"use \"perdure fsm wait\".",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.operate(cmd.Context(), func(c *client) error {
-				var raw json.RawMessage
-				if err := c.post(cmd.Context(), "/v1/schedules/"+segment(args[0])+"/fire", nil, &raw); err != nil {
-					return err
-				}
-				return showAnswer(a, raw, describeStarted)
-			})
+			return send(a, cmd, http.MethodPost, "/v1/schedules/"+segment(args[0])+"/fire", nil, describeStarted)
 		},
 	}
 }

@@ -15,7 +15,10 @@ import (
 
 func (a *app) task() *cobra.Command {
 	return a.group("task", "Look at tasks, enqueue and retry them, begin a business process",
-		a.taskList(), a.taskShow(), a.taskEnqueue(), a.taskRetry(), a.taskCancel(), a.taskErrors(), a.taskPurge(), a.taskLint(), a.taskNewProcess())
+		a.taskList(), a.taskShow(), a.taskEnqueue(),
+		a.taskChange("retry", "Make tasks due now, as if they had never run", "due now"),
+		a.taskChange("cancel", "Keep tasks from being run", "cancelled"),
+		a.taskErrors(), a.taskPurge(), a.taskLint(), a.taskNewProcess())
 }
 
 // checkTaskID refuses what is not the number of a task.
@@ -129,12 +132,4 @@ func (a *app) taskChange(verb, short, done string) *cobra.Command {
 		}
 		return post(ctx, c, id)
 	})
-}
-
-func (a *app) taskRetry() *cobra.Command {
-	return a.taskChange("retry", "Make tasks due now, as if they had never run", "due now")
-}
-
-func (a *app) taskCancel() *cobra.Command {
-	return a.taskChange("cancel", "Keep tasks from being run", "cancelled")
 }

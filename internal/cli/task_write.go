@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -36,13 +37,7 @@ func (a *app) taskEnqueue() *cobra.Command {
 				return usagef("the payload is not JSON")
 			}
 			body := api.TaskInput{Type: args[0], Payload: payload, Delay: api.Duration(delay)}
-			return a.operate(cmd.Context(), func(c *client) error {
-				var raw json.RawMessage
-				if err := c.post(cmd.Context(), "/v1/tasks", body, &raw); err != nil {
-					return err
-				}
-				return showAnswer(a, raw, func(w io.Writer, t api.Acted) { fmt.Fprintf(w, "task %s is enqueued\n", t.ID) })
-			})
+			return send(a, cmd, http.MethodPost, "/v1/tasks", body, func(w io.Writer, t api.Acted) { fmt.Fprintf(w, "task %s is enqueued\n", t.ID) })
 		},
 	}
 	cmd.Flags().DurationVar(&delay, "delay", 0, "when it is due, from now")
