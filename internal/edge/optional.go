@@ -2,14 +2,6 @@ package edge
 
 import "time"
 
-// Default sets a field that has its zero value.
-func Default[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
-
 // Value returns what p points to, or the zero value.
 func Value[T any](p *T) T {
 	if p == nil {
