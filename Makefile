@@ -62,11 +62,25 @@ LONGEST := ./fsm ./server ./actor ./internal/test/torture ./internal/test/engine
 test: deps vet gofmt ## Install what is missing, then check and test everything
 	PERDURE_REQUIRE_SERVERS=1 $(WITH_SERVERS) $(MAKE) --no-print-directory tests
 
-.PHONY: tests
-tests:
+.PHONY: test-shard
+test-shard: deps ## Run a part of the tests: SHARD=mariadb, plain, unraced or race
+	PERDURE_REQUIRE_SERVERS=1 $(WITH_SERVERS) $(MAKE) --no-print-directory tests-$(SHARD)
+
+# The shards run one after the other.
+.NOTPARALLEL: tests
+.PHONY: tests tests-mariadb tests-plain tests-unraced tests-race
+tests: tests-mariadb tests-plain tests-unraced tests-race
+
+tests-mariadb:
 	PERDURE_TEST_ONLY=mysql go test $(QUICK) -shuffle=on -timeout 60m -skip '$(PLAIN)' $(MARIADB)
+
+tests-plain:
 	go test $(QUICK) -shuffle=on -timeout 60m -run '$(PLAIN)' $(PLAIN_PACKAGES)
+
+tests-unraced:
 	go test $(QUICK) -shuffle=on -timeout 60m $(UNRACED)
+
+tests-race:
 	all=$$(go list ./...) && without=$$(go list $(UNRACED)) && CGO_ENABLED=1 $(NO_NAP) go test $(RACE) $(QUICK) -shuffle=on -timeout 60m -skip '$(PLAIN)' $(LONGEST) $$(echo "$$all" | grep -vxF "$$without")
 
 .PHONY: deps
@@ -102,6 +116,22 @@ lint: ## Lint, with the architecture's import rules
 .PHONY: fmt
 fmt: ## Format the code
 	$(GOLANGCI_LINT) fmt ./...
+
+# What make check tests: the packages that users import, and the core.
+CHECKED := . ./schema ./outbox ./fault ./retry ./hook ./fsm ./alarm ./task/... ./actor/... ./statechart ./dispatch ./monitor ./perduretest ./internal/core ./internal/work ./internal/unit ./internal/store ./internal/table ./internal/cron ./internal/edge ./internal/api ./internal/archtest
+
+.PHONY: check
+check: vet gofmt ## Check and test on SQLite only: no servers, no root, under 90 s
+	PERDURE_TEST_ONLY=sqlite go test -short $(QUICK) $(CHECKED)
+
+FUZZTIME ?= 1m
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz test for FUZZTIME=1m
+	@grep -rno --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | while IFS=: read -r file _ name; do \
+		echo "$${name#func } in $$(dirname $$file)"; \
+		go test -run '^$$' -fuzz "^$${name#func }\$$" -fuzztime $(FUZZTIME) "$$(dirname $$file)" || exit 1; \
+	done
 
 .PHONY: bench
 bench: deps ## Run the benchmarks, and peers beside us in bench/

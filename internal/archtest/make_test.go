@@ -41,16 +41,24 @@ var testSteps = []string{
 
 var (
 	howTestsRun = regexp.MustCompile(` \$\(QUICK\)| -shuffle=on| -timeout 60m|CGO_ENABLED=1 |\$\(NO_NAP\) `)
-	testsRecipe = regexp.MustCompile(`(?m)^tests:\n((?:\t.*\n)+)`)
+	testsTarget = regexp.MustCompile(`(?m)^tests: (.*)$`)
+	testsRecipe = regexp.MustCompile(`(?m)^(tests-\w+):\n((?:\t.*\n)+)`)
 )
 
 func TestTheStepsOfMakeTestAreKnown(t *testing.T) {
 	t.Parallel()
-	recipe := testsRecipe.FindStringSubmatch(makefile(t))
-	if recipe == nil {
-		t.Fatal("the Makefile has no recipe for tests")
+	target := testsTarget.FindStringSubmatch(makefile(t))
+	if target == nil {
+		t.Fatal("the Makefile has no target tests")
 	}
-	steps := strings.Split(strings.TrimSpace(howTestsRun.ReplaceAllString(recipe[1], "")), "\n\t")
+	var shards, steps []string
+	for _, recipe := range testsRecipe.FindAllStringSubmatch(makefile(t), -1) {
+		shards = append(shards, recipe[1])
+		steps = append(steps, strings.Split(strings.TrimSpace(howTestsRun.ReplaceAllString(recipe[2], "")), "\n\t")...)
+	}
+	if target[1] != strings.Join(shards, " ") {
+		t.Errorf("make test runs %s, want %s", target[1], strings.Join(shards, " "))
+	}
 	if !slices.Equal(steps, testSteps) {
 		t.Errorf("make test runs\n%s\nwant\n%s\nA new step needs a case in runsOf", strings.Join(steps, "\n"), strings.Join(testSteps, "\n"))
 	}

@@ -19,7 +19,7 @@ var outline = []struct {
 	title string
 	names []string
 }{
-	{"Start", []string{"README.md", "quickstart.md", "concepts.md"}},
+	{"Start", []string{"README.md", "quickstart.md", "concepts.md", "glossary.md"}},
 	{"Guides", []string{
 		"guide/unit-of-work.md", "guide/outbox.md", "guide/hooks.md", "guide/fsm.md", "guide/fsm-traps.md", "guide/tasks.md",
 		"guide/statecharts.md", "guide/actors.md", "guide/alarms.md", "guide",
@@ -31,7 +31,7 @@ var outline = []struct {
 	}},
 	{"Reference", []string{"reference"}},
 	{"Coming from", []string{"coming-from", "guide/from-xstate.md", "comparison.md"}},
-	{"Inside", []string{"architecture.md", "benchmarks.md", "adr/README.md", "adr", "."}},
+	{"Inside", []string{"architecture.md", "benchmarks.md", "good-first-issues.md", "adr/README.md", "adr", "."}},
 }
 
 // navigation puts every page into a section.
