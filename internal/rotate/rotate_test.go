@@ -251,7 +251,11 @@ func (Conformance) WorkThatCannotBeOpenedIsLeftAlone(t *testing.T, db enginetest
 			}
 		}
 		record, err := hook.NewAdmin(stranger.eng).Get(t.Context(), hookID)
-		if err != nil || record.Status != hook.Ready || record.Attempts != 0 || record.Crashes != 0 || !strings.Contains(string(record.Payload), "$sealed") {
+		want := hook.Ready
+		if strings.HasPrefix(keys, "a:") {
+			want = hook.Scheduled // it is given back for later
+		}
+		if err != nil || record.Status != want || record.Attempts != 0 || record.Crashes != 0 || !strings.Contains(string(record.Payload), "$sealed") {
 			t.Errorf("with keys %q: %+v, %v", keys, record, err)
 		}
 		i, err := stranger.machines.Get(t.Context(), id)
