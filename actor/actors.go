@@ -25,60 +25,60 @@ var DefaultRetry = retry.Default
 
 // Options configure Actors. The zero value of every field is its default.
 type Options struct {
-	// Effects and Invocations can be named by every type, those that are documents in
-	// the database too. Default: none.
+	// Effects and Invocations are available to every type, including stored statecharts.
+	// Default: none.
 	Effects     map[string]Effect
 	Invocations map[string]Invocation
-	// Concurrency is how many effects and invocations run at once in this process.
-	// Default: 16.
+	// Concurrency is the maximum number of effects and invocations that run concurrently in
+	// this process. Default: 16.
 	Concurrency int
-	// Lease is how long an effect or invocation belongs to a process without a sign
-	// of life; then it is run again. At least one second. Default: 30 seconds.
+	// Lease is the time for which a claim of an effect or invocation is valid without a
+	// heartbeat. When it expires, the work runs again. At least one second. Default: 30
+	// seconds.
 	Lease time.Duration
-	// MaxCrashes is the number of crashes after which a delay, an effect or a
-	// invocation is quarantined. Default: 5.
+	// MaxCrashes is the number of crashes after which a timer, an effect or an invocation is
+	// quarantined. Default: 5.
 	MaxCrashes int
-	// Retention is how long effects and invocations that are done are kept, and
-	// the idempotency keys of events. Those that failed or were quarantined are
-	// kept for 30 days. Default: 7 days.
+	// Retention is the age at which effects and invocations that are done, and the idempotency
+	// keys of events, are removed. Failed and quarantined effects and invocations are kept for
+	// 30 days. Default: 7 days.
 	Retention time.Duration
-	// Batch is how many actors whose delays are due are moved in one
-	// transaction. Default: 256.
+	// Batch is the maximum number of actors whose due timers fire in one transaction. Default:
+	// 256.
 	Batch int
-	// CacheBytes bounds the memory for snapshots of actors that were moved
-	// last. Default: 16 MiB.
+	// CacheBytes bounds the memory for the snapshots of recently used actors. Default: 16 MiB.
 	CacheBytes int
-	// Poll is how often a subscription looks for changes of other processes
-	// that nobody told it of. Default: 1 second.
+	// Poll is the interval at which a subscription polls for changes whose wake-up was lost.
+	// Default: 1 second.
 	Poll time.Duration
-	// Legacy is the storage of actor-kit. An actor that does not exist is imported
-	// from it when it is first addressed; an actor that is there but cannot be read
-	// is an *ImportError. Default: none.
+	// Legacy is the storage of actor-kit. An actor that does not exist is imported from it when
+	// the actor is first addressed. If Legacy has the actor but cannot read it, the error is an
+	// *ImportError. Default: none.
 	Legacy KV
-	// Limits bound what one event can make a machine do. TypeOptions.Machine can set
+	// Limits bound the work that one event can cause in a machine. TypeOptions.Machine can set
 	// other limits for a type. Default: the defaults of Limits.
 	Limits Limits
-	// OnError receives errors that have no caller. Default: log them.
+	// OnError receives background errors. Default: log them.
 	OnError func(error)
-	// OnDamage is told of actors whose snapshot was damaged. Default: log it.
+	// OnDamage is called for each actor whose snapshot was damaged. Default: log it.
 	OnDamage func(Damage)
 	// Random returns numbers in [0, 1) for the jitter of retries.
 	// Default: a random source.
 	Random func() float64
 }
 
-// Damage tells of an actor that could not be loaded as it was stored.
+// Damage describes an actor whose stored snapshot could not be loaded.
 type Damage struct {
 	Ref Ref
-	// Reason says what was wrong.
+	// Reason describes the damage.
 	Reason string
-	// Repaired says that its state was computed again from the log; otherwise
-	// the actor is quarantined.
+	// Repaired is true if the state was recomputed from the log. Otherwise the actor is
+	// quarantined.
 	Repaired bool
 }
 
-// Actors are the actors of a database, and the types of them that this process
-// knows. It is a dispatch.Processor. It is safe for concurrent use.
+// Actors gives access to the actors of a database and holds the types that this process knows.
+// It is a dispatch.Processor. It is safe for concurrent use.
 type Actors struct {
 	eng     *perdure.Engine
 	rt      *host.Runtime
@@ -87,11 +87,11 @@ type Actors struct {
 	lanes   []*lane
 	runner  *effect.Runner
 	firing  firing
-	id      string // of this process, in the records of its passes
-	// suspects are delays that may have killed their process.
+	id      string // of this process; stored in the records of its passes
+	// suspects admits timers that may have crashed their process.
 	suspects *core.Lane
 	outage   core.Outage
-	// resolver removes records of passes that could not be removed.
+	// resolver retries the removal of pass records.
 	resolver *core.Resolver
 
 	mu        sync.RWMutex
@@ -152,13 +152,13 @@ func (o *Options) withDefaults() Options {
 	return options
 }
 
-// report hands an error to the callback, which is the user's and may panic.
+// report passes an error to the OnError callback, which may panic.
 func (a *Actors) report(err error) {
-	defer func() { _ = recover() }() // the last resort: nobody is left to tell
+	defer func() { _ = recover() }() // last resort: there is no other receiver for errors
 	a.options.OnError(err)
 }
 
-// crashed logs an effect or an invocation whose process was lost.
+// crashed logs an effect or an invocation whose process crashed.
 func (a *Actors) crashed(c effect.Crash) {
 	slog.Warn("effect of an actor lost its process", "id", c.ID, "name", c.Name, "crashes", c.Crashes, "quarantined", c.Quarantined)
 }

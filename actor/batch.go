@@ -15,53 +15,53 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// job is something that is to be done with one actor.
+// job is one operation on one actor.
 type job struct {
 	ref Ref
-	// spawn creates the actor first, unless it is there.
+	// spawn creates the actor first, unless it exists.
 	spawn *store.NewActor
 	// key is the idempotency key, if there is one.
 	key string
-	// sleeps leaves delays that are overdue where they are, and the actor
-	// unloaded.
+	// sleeps leaves overdue timers pending and does not load the actor.
 	sleeps bool
-	// trace is the span that asked for it.
+	// trace is the span of the request that caused the job.
 	trace *string
-	// act is what an operator or a token does with it, or nil.
+	// act is the audited act of an operator or API token, or nil.
 	act *audit.Act
-	// aside says that the job is not the act of its context, but comes before it.
+	// aside is true if the job runs before the audited act of its context and is not that act.
 	aside bool
-	// run does it. The actor is loaded, but for one that was just created.
+	// run performs the operation. The actor is loaded, unless it was just created.
 	run func(t *turn) error
 
-	seen *store.ActorKey // what the key led to before
+	seen *store.ActorKey // the stored result of the key, if it was handled before
 	err  error
 }
 
 // transaction is the part of a unit of work that a batch needs.
 type transaction interface {
 	Context() context.Context
-	// Attach records statements, Flush runs what was recorded.
+	// Attach records statements. Flush runs the recorded statements.
 	Attach(committed func(), stmts ...sqldb.Stmt) error
 	Flush() error
 }
 
 var _ transaction = host.Unit(nil)
 
-// batch moves actors in one transaction.
+// batch runs the transitions of several actors in one transaction.
 type batch struct {
 	actors *Actors
 	tx     transaction
 	turns  map[Ref]*turn
 	order  []*turn
-	// had are the cached trees of actors, which the batch owns.
+	// had holds the cached trees that the batch has taken from the cache and owns.
 	had     map[Ref]*cached
 	damages []Damage
-	// foreign is true if there were actors whose key this process does not have.
+	// foreign is true if the batch met actors whose encryption key this process does not have.
 	foreign bool
-	// sealed cannot be opened by this process, strange are of another release.
+	// sealed are actors that this process cannot decrypt. strange are actors of another
+	// release.
 	sealed, strange []store.ActorRef
-	// pass are the delays that the batch fires, nil for one that serves callers.
+	// pass holds the timers that the batch fires. It is nil for a batch that serves callers.
 	pass *pass
 }
 
@@ -69,7 +69,7 @@ func (a *Actors) newBatch(tx transaction) *batch {
 	return &batch{actors: a, tx: tx, turns: map[Ref]*turn{}, had: map[Ref]*cached{}}
 }
 
-// run runs statements now, in the transaction.
+// run runs statements immediately, in the transaction.
 func (b *batch) run(stmts ...sqldb.Stmt) error {
 	if err := b.tx.Attach(nil, stmts...); err != nil {
 		return err
@@ -77,8 +77,8 @@ func (b *batch) run(stmts ...sqldb.Stmt) error {
 	return b.tx.Flush()
 }
 
-// do moves the actors of the jobs and writes what came of it. Each job has its
-// own error; the one that is returned is of the transaction.
+// do performs the jobs and writes their results. Each job has its own error; the returned error
+// is the error of the transaction.
 func (b *batch) do(jobs []*job) error {
 	if err := b.lock(jobs); err != nil {
 		return err
@@ -92,8 +92,8 @@ func (b *batch) do(jobs []*job) error {
 	return b.write()
 }
 
-// lock locks the actors and reads what is needed to move them, in one round
-// trip where the driver can.
+// lock locks the actors and reads what their transitions need. It takes one round trip if the
+// driver supports that.
 func (b *batch) lock(jobs []*job) error {
 	var refs []store.ActorRef
 	var enter []store.NewActor
@@ -136,7 +136,7 @@ func sorted(refs []store.ActorRef) []store.ActorRef {
 	return slices.Compact(refs)
 }
 
-// locked notes an actor that the transaction has locked.
+// locked records an actor that the transaction has locked.
 func (b *batch) locked(row store.Actor) {
 	ref := refOf(row.ActorRef)
 	if b.turns[ref] != nil {
@@ -150,7 +150,7 @@ func (b *batch) locked(row store.Actor) {
 	b.order = append(b.order, t)
 }
 
-// takeCached takes the trees of actors out of the cache and returns the sequence of each,
+// takeCached takes the trees of actors out of the cache. It returns the sequence of each actor,
 // -1 for an actor that is not in the cache.
 func (b *batch) takeCached(refs []store.ActorRef) []int64 {
 	has := make([]int64, len(refs))
@@ -163,7 +163,7 @@ func (b *batch) takeCached(refs []store.ActorRef) []int64 {
 	return has
 }
 
-// putBack returns the trees of actors that others have locked to the cache.
+// putBack returns trees to the cache whose actors are locked by other transactions.
 func (b *batch) putBack(refs []store.ActorRef) {
 	for _, r := range refs {
 		ref := refOf(r)
@@ -216,7 +216,7 @@ func (b *batch) perform(j *job) error {
 	if err := b.load(t); err != nil {
 		return err
 	}
-	if j.seen == nil { // what was handled before wakes nobody
+	if j.seen == nil { // a duplicate event does not wake the actor
 		if err := t.wake(); err != nil {
 			return err
 		}
@@ -224,7 +224,7 @@ func (b *batch) perform(j *job) error {
 	return j.run(t)
 }
 
-// write writes what the turns have to be written, set by set.
+// write writes the changes of the turns, one statement for each set.
 func (b *batch) write() error {
 	w := newWriting(b.actors.rt.Store, b.actors.rt.Now(), len(b.order))
 	for _, t := range b.order {
@@ -244,8 +244,9 @@ func (b *batch) write() error {
 	return effect.Stop(b.run, w.store, w.stops, w.now)
 }
 
-// remember caches the trees, after the commit. An actor that only a delay has moved is not
-// cached if it was not before: passes over many of them would evict those that are used.
+// remember caches the trees after the commit. An actor that only a timer has moved is cached
+// only if it was cached before. Otherwise passes over many actors would evict the actors in
+// use.
 func (b *batch) remember() {
 	for _, t := range b.order {
 		if t.tree == nil || !t.cached || b.pass != nil && b.had[t.ref] == nil {
@@ -263,13 +264,13 @@ func (b *batch) remember() {
 	}
 }
 
-// damaged tells of a damage. The callback is the user's and may panic.
+// damaged reports a damage to the OnDamage callback, which may panic.
 func (a *Actors) damaged(d Damage) {
-	defer func() { _ = recover() }() // the last resort: nobody is left to tell
+	defer func() { _ = recover() }() // last resort: there is no other receiver for errors
 	a.options.OnDamage(d)
 }
 
-// tell returns what tells others of the changes, after the commit.
+// tell returns the function that publishes the changes after the commit.
 func (b *batch) tell() func() {
 	hub, now := b.actors.rt.Hub, b.actors.rt.Clock.Now()
 	var due time.Time

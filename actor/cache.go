@@ -7,14 +7,14 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// entryCost is what a cached tree costs beyond its snapshot, in bytes. The
-// decoded form of a snapshot is several times its text.
+// entryCost is the memory of a cached tree in addition to its snapshot, in bytes. The decoded
+// form of a snapshot is several times as large as its text.
 const (
 	entryCost  = 1 << 10
 	treeFactor = 6
 )
 
-// cached is a tree as it was committed.
+// cached is a committed tree.
 type cached struct {
 	ref         Ref
 	incarnation string
@@ -26,11 +26,11 @@ type cached struct {
 
 func (c *cached) cost() int { return entryCost + treeFactor*c.size }
 
-// cache keeps the trees of actors that were moved last, so that moving them
-// again need not read and decode their snapshots. It is only a copy: a tree is
-// used if the actor's row still has its sequence.
+// cache keeps the trees of recently used actors, so that their next transition need not read
+// and decode the snapshot. It is only a copy: a tree is used only if the actor's row still has
+// the tree's sequence.
 //
-// Whoever takes a tree owns it, because using it changes it.
+// The caller that takes a tree owns it, because using a tree changes it.
 type cache struct {
 	mu    sync.Mutex
 	limit int // bytes
@@ -54,13 +54,13 @@ func (c *cache) take(ref Ref) *cached {
 	return c.remove(e)
 }
 
-// put adds a tree as the most recent one and drops the oldest beyond the limit.
+// put adds a tree as the most recent one and evicts the oldest trees beyond the limit.
 func (c *cache) put(n *cached) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e := c.byRef[n.ref]; e != nil {
 		if e.Value.(*cached).sequence > n.sequence && e.Value.(*cached).incarnation == n.incarnation {
-			return // somebody was faster
+			return // the cached tree is newer
 		}
 		c.remove(e)
 	}
@@ -78,5 +78,5 @@ func (c *cache) remove(e *list.Element) *cached {
 	return n
 }
 
-// drop forgets an actor.
+// drop removes an actor from the cache.
 func (c *cache) drop(ref Ref) { c.take(ref) }

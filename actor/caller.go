@@ -16,14 +16,14 @@ type Ref struct {
 	ID   string `json:"id"`
 }
 
-// String returns the type and the id with a slash between.
+// String returns the type and the id, separated by a slash.
 func (r Ref) String() string { return r.Type + "/" + r.ID }
 
 func (r Ref) stored() store.ActorRef { return store.ActorRef{Type: r.Type, ID: r.ID} }
 
 func refOf(r store.ActorRef) Ref { return Ref{Type: r.Type, ID: r.ID} }
 
-// check refuses a name that cannot be stored.
+// check rejects a name that cannot be stored.
 func (r Ref) check() error {
 	if err := edge.Name("actor type", r.Type); err != nil {
 		return err
@@ -31,7 +31,7 @@ func (r Ref) check() error {
 	return edge.Key("actor id", r.ID)
 }
 
-// CallerKind says what a caller is.
+// CallerKind is the kind of a caller.
 type CallerKind string
 
 // The kinds of callers.
@@ -40,12 +40,11 @@ const (
 	Client CallerKind = "client"
 	// Service is another program of the same owner.
 	Service CallerKind = "service"
-	// System is this program itself. Nothing that comes from outside may have
-	// it.
+	// System is this program itself. Requests from outside must never use it.
 	System CallerKind = "system"
 )
 
-// Caller is who spawns an actor or sends it an event.
+// Caller identifies the sender of an event or the creator of an actor.
 type Caller struct {
 	Kind CallerKind `json:"type"`
 	// ID is the caller's name. Clients and services have one.
@@ -62,8 +61,8 @@ func (c Caller) check() error {
 	return fault.Invalidf("caller type", "is %q; client, service and system are possible", c.Kind)
 }
 
-// mark puts the caller into an object that is for a machine, whatever is there.
-// The system has no mark.
+// mark sets the caller in an object that is passed to a machine. It overwrites any existing
+// value. The system has no mark.
 func (c Caller) mark(data map[string]any) map[string]any {
 	marked := make(map[string]any, len(data)+1)
 	for k, v := range data {
@@ -76,24 +75,24 @@ func (c Caller) mark(data map[string]any) map[string]any {
 	return marked
 }
 
-// The events that only the system sends, to types that ask for them.
+// The events that only the system sends. TypeOptions.SystemEvents enables INITIALIZE, RESUME
+// and MIGRATE for a type.
 const (
 	// EventInitialize follows the start of an actor.
 	EventInitialize = "INITIALIZE"
-	// EventResume comes when a process has loaded an actor, after the delays
-	// that were overdue.
+	// EventResume is sent after a process has loaded an actor and fired its overdue timers.
 	EventResume = "RESUME"
-	// EventMigrate comes after a migration to another version of the machine.
+	// EventMigrate is sent after a migration to another version of the machine.
 	EventMigrate = "MIGRATE"
-	// EventConnect and EventDisconnect are for whoever serves subscriptions.
+	// EventConnect and EventDisconnect are sent by programs that serve subscriptions.
 	EventConnect    = "CONNECT"
 	EventDisconnect = "DISCONNECT"
 )
 
-// systemEvents are the names that nobody else may send.
+// systemEvents are the events that only the system may send.
 var systemEvents = []string{EventInitialize, EventResume, EventMigrate, EventConnect, EventDisconnect}
 
-// prepare checks an event of a caller and returns it as the machine will see it.
+// prepare checks an event of a caller and returns it as the machine receives it.
 func (k *kind) prepare(c Caller, e statechart.Event) (statechart.Event, error) {
 	if err := c.check(); err != nil {
 		return e, err
@@ -122,7 +121,7 @@ func (k *kind) prepare(c Caller, e statechart.Event) (statechart.Event, error) {
 	return e, k.options.Check(c, e)
 }
 
-// allows says whether callers of a kind may send an event.
+// allows reports whether callers of a kind may send an event.
 func (k *kind) allows(c CallerKind, event string) bool {
 	allowed, restricted := k.options.Events[c]
 	if !restricted {

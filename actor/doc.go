@@ -1,9 +1,8 @@
-// Package actor keeps statecharts alive in the database: XState machines as
-// durable actors whose every delay is a row and whose every step is a
-// transaction.
+// Package actor runs XState statecharts as durable actors. Every pending timer is a row, and
+// every transition is one transaction.
 //
-// A type is a machine with the functions that it names; an actor is a type and
-// an id:
+// A type is a statechart with the functions that it names. An actor is a durable instance of a
+// type and has an id:
 //
 //	actors, err := actor.New(eng, nil)
 //	err = actors.Register("order", document, &actor.TypeOptions{
@@ -15,47 +14,45 @@
 //	_, err = actors.Spawn(ctx, ref, caller, input, nil)
 //	receipt, err := actors.Send(ctx, ref, caller, statechart.Event{Type: "PAY"}, nil)
 //
-// Spawn and Send are transactions of their own; SpawnIn and SendIn, and what
-// operators do by StopIn, FireTimerIn and the like, are part of a unit of work and
-// commit or roll back with it. A dispatcher drives delays, effects and invocations; see
-// package dispatch:
+// Spawn and Send commit their own transactions. SpawnIn, SendIn, and operations such as StopIn
+// and FireTimerIn are part of a unit of work and commit or roll back with it. A dispatcher runs
+// due timers, effects and invocations; see package dispatch:
 //
 //	d, err := dispatch.NewWaker(actors, nil)
 //	d.Start()
 //	defer d.Stop(ctx)
 //
-// # What holds
+// # Guarantees
 //
-// One step (XState's macrostep) is one transaction: it locks the actor's row,
-// applies the event, and stores the new snapshot with all children, the changed
-// delays, the effects and invocations that follow, and an entry of the log. Nothing of
-// it is visible before, and nothing is lost after. Any process may serve any
-// actor; the row is the only coordination. A sleeping actor costs its rows and
-// nothing else.
+// One transition (XState's macrostep) is one transaction. It locks the actor's row and applies
+// the event. It stores the new snapshot with all children, the changed timers, the resulting
+// effects and invocations, and a log entry. No change is visible before the commit, and no
+// change is lost after it. Any process may serve any actor; processes coordinate only through
+// the row. An idle actor uses no resources except its rows.
 //
-// Effects (actions that happen outside) and invocations (invoked promises) run after
-// the commit, at least once, each with an idempotency key that stays the same
-// over retries and crashes. The result of an invocation comes back as an event; one of
-// an attempt that was given up is ignored, and so is one whose state was left.
+// Effects (actions outside the machine) and invocations (invoked promises) run after the
+// commit, at least once. Each has an idempotency key that stays the same across retries and
+// crashes. The result of an invocation returns as an event. A result is ignored if its attempt
+// was abandoned or if the invoking state was left.
 //
-// A delay fires once, never early, and however late it comes: while it is
-// handled the time is that of its due time, so that a chain of delays that was
-// slept over happens as it would have. What reaches an actor after it slept is
-// in this order: overdue delays by their due times, RESUME if the type wants
-// system events, then the event that woke it.
+// A timer fires once, never early. A timer that is overdue fires late. While it is handled, the
+// machine's time is the timer's due time. A chain of timers that was missed while no process
+// ran therefore happens as it would have happened on time. After idle time, an actor handles
+// its overdue timers by due time, then RESUME if the type wants system events, then the event
+// that woke it.
 //
-// # Who may do what
+// # Permissions
 //
-// A Caller is a client, a service or the system. Events named xstate.* come from
-// nobody; the system's own (INITIALIZE, RESUME, …) only from it. Clients and
-// services find their Caller in the event's caller key, whatever the event said
-// there; the system's events have none. A caller sees the machine's state value,
-// context.public, and what context.private has under its own id.
+// A Caller is a client, a service or the system. No caller may send events named xstate.*. Only
+// the system may send its own events (INITIALIZE, RESUME, …). The event's caller key holds the
+// Caller of a client or service and overwrites any value that was sent; events of the system
+// have no such key. A caller sees the machine's state value, context.public, and the part of
+// context.private under its own id.
 //
-// # Data that is checked
+// # Integrity
 //
-// A snapshot is stored with its checksum and verified when it is loaded. If it
-// does not match, the state is computed again from the last checkpoint and the
-// log; if that fails too, the actor is quarantined: it stands still, is listed,
-// and Resume lets it go on. Others are not affected.
+// A snapshot is stored with its checksum and verified when it is loaded. If the checksum does
+// not match, the state is recomputed from the last checkpoint and the log. If that also fails,
+// the actor is quarantined: it is suspended and listed until Resume. Other actors are not
+// affected.
 package actor

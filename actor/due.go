@@ -14,27 +14,27 @@ import (
 	"github.com/perdure/perdure/internal/seal"
 )
 
-// firing is what the delays of actors need to know of this process.
+// firing is the state of this process for firing timers.
 type firing struct {
 	mu       sync.Mutex
 	running  sync.WaitGroup
 	stopping bool
-	begun    bool // a dispatcher has asked it to fire what is due
-	// looked is when the last pass began, if it fired nothing: what was due by then
-	// others have.
+	begun    bool // a dispatcher has asked this process to fire due timers
+	// looked is the start of the last pass, if the pass fired nothing. Timers due before it are
+	// locked by other processes.
 	looked time.Time
 	swept  time.Time
-	// unusable are the types that are data and name what this process has not.
+	// unusable are the stored statecharts that name functions that this process does not have.
 	unusable map[string]bool
-	// missing are the keys that this process was found not to have.
+	// missing are the encryption keys that this process was found not to have.
 	missing map[string]bool
 	meter   meter
-	// lone is held by passes while they fire, for writing by one of suspects: what crashes
-	// then is one of them.
+	// lone is held by passes while they fire. A pass of suspects holds it for writing, so that
+	// a crash can only be caused by one of the suspects.
 	lone sync.RWMutex
 }
 
-// begin counts a pass in, unless the process stops.
+// begin counts a pass as running, unless the process is stopping. It reports whether it did.
 func (f *firing) begin() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -46,15 +46,15 @@ func (f *firing) begin() bool {
 }
 
 const (
-	// maxPasses is the number of passes that fire makes, maxOverlap how many run at once.
+	// maxPasses is the maximum number of passes of one call of fire. maxOverlap is the maximum
+	// number of passes that run concurrently.
 	maxPasses  = 8
 	maxOverlap = 3
 )
 
-// fire fires the delays of actors that are due, in up to maxPasses passes, and returns how
-// many actors it moved; more says whether others may be due behind them. A pass begins when
-// the one before it has locked its actors, so that the database and this process both have
-// something to do.
+// fire fires due timers in up to maxPasses passes. It returns the number of actors that it
+// moved; more reports whether further timers may be due. A pass starts when the previous pass
+// has locked its actors, so that the database and this process both have work.
 func (a *Actors) fire(ctx context.Context, types []string) (moved int, more bool, err error) {
 	var mu sync.Mutex
 	var running sync.WaitGroup
@@ -86,8 +86,8 @@ func (a *Actors) fire(ctx context.Context, types []string) (moved int, more bool
 	return moved, more && err == nil, err
 }
 
-// firePass fires the delays of up to Options.Batch actors that are due, in one transaction.
-// It calls locked when it has locked them.
+// firePass fires the due timers of up to Options.Batch actors in one transaction. It calls
+// locked when it has locked the actors.
 func (a *Actors) firePass(ctx context.Context, types []string, locked func()) (moved int, more bool, err error) {
 	if len(types) == 0 || !a.firing.begin() {
 		return 0, false, nil
@@ -121,9 +121,9 @@ func (a *Actors) firePass(ctx context.Context, types []string, locked func()) (m
 	return moved, moved > 0 || reaped || b.foreign || len(b.postponed()) > 0, nil
 }
 
-// fire fires the delays of a pass. The record of the pass is removed first: until the
-// transaction ends, its lock shows that this process lives. locked is called when the
-// actors are locked.
+// fire fires the timers of a pass. It removes the record of the pass first: until the
+// transaction ends, the lock on the record shows that this process is alive. It calls locked
+// when the actors are locked.
 func (b *batch) fire(locked func()) error {
 	rt, gone := b.actors.rt, false
 	if err := b.run(rt.Store.DropFiring(b.pass.Token, &gone)); err != nil || gone {
@@ -159,8 +159,8 @@ func (b *batch) fire(locked func()) error {
 	return b.write()
 }
 
-// alone says whether an error is about one actor only: it is quarantined, or for
-// another process, which knows it or has its key.
+// alone reports whether an error concerns only one actor: the actor is quarantined, or only
+// another process knows its type or has its encryption key.
 func alone(err error) bool {
 	var quarantined *QuarantinedError
 	var version *VersionError
@@ -169,15 +169,15 @@ func alone(err error) bool {
 	return err == nil || errors.As(err, &sealed) || errors.As(err, &quarantined) || errors.As(err, &version) || errors.As(err, &unknown)
 }
 
-// types returns the types whose delays this process fires: those that were
-// registered, and those that are data.
+// types returns the types whose timers this process fires: registered types and stored
+// statecharts.
 func (a *Actors) types(ctx context.Context) ([]string, error) {
 	var names []string
 	if err := a.read(ctx, a.rt.Store.MachineNames(func(name string) { names = append(names, name) })); err != nil {
-		a.note(err) // a success would say nothing: it only reads
+		a.note(err) // a success proves nothing: this transaction only reads
 		return nil, fmt.Errorf("list machines: %w", err)
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { // and their effects have handlers here from now on
+	names = slices.DeleteFunc(names, func(name string) bool { // known also registers the handlers of their effects
 		_, err := a.known(ctx, name)
 		return !a.usable(name, err)
 	})
@@ -193,8 +193,8 @@ func (a *Actors) types(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// usable notes whether a type that is data can be used here, and reports the first
-// time that it cannot.
+// usable records whether a stored statechart can be used in this process. It reports the error
+// the first time that it cannot.
 func (a *Actors) usable(name string, err error) bool {
 	a.firing.mu.Lock()
 	known := a.firing.unusable[name]
@@ -210,15 +210,15 @@ func (a *Actors) usable(name string, err error) bool {
 	return err == nil
 }
 
-// sweepEvery is how often keys that are kept no longer are removed; sweepLimit
-// is how many at once.
+// sweepEvery is the interval at which expired keys are removed. sweepLimit is the maximum
+// number of keys removed in one sweep.
 const (
 	sweepEvery = time.Hour
 	sweepLimit = 5000
 )
 
-// sweep removes the keys of events that are older than the retention, now and
-// then after work was done.
+// sweep removes the idempotency keys of events that are older than the retention. It does so at
+// most once per sweepEvery.
 func (a *Actors) sweep(ctx context.Context) error {
 	now := a.rt.Clock.Now()
 	a.firing.mu.Lock()
@@ -239,7 +239,7 @@ func (a *Actors) sweep(ctx context.Context) error {
 	return nil
 }
 
-// nextTimer returns when a delay will be due; zero if there is none.
+// nextTimer returns the next due time of a timer, or zero if there is none.
 func (a *Actors) nextTimer(ctx context.Context) (time.Time, error) {
 	now := a.rt.Clock.Now()
 	wait, ok, err := delays{a}.Due(ctx)
@@ -261,5 +261,5 @@ func (a *Actors) nextTimer(ctx context.Context) (time.Time, error) {
 	return next, nil
 }
 
-// contended is how long to wait when others have what is due.
+// contended is the wait before the next pass when other processes have locked the due timers.
 const contended = 100 * time.Millisecond

@@ -10,38 +10,39 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// topic is what is told when delays, effects or invocations arrive. namespace is that
-// of the hooks that effects and invocations are.
+// topic is the wake-up topic for new timers, effects and invocations. namespace is the
+// namespace of the hooks that store effects and invocations.
 const (
 	topic     = "actor"
 	namespace = "actor"
 )
 
-// work is what is stored with an effect or an invocation.
+// work is the stored payload of an effect or an invocation.
 type work struct {
 	Actor Ref    `json:"actor"`
 	Path  string `json:"path,omitempty"`
-	// Generation says which actor of those that had the path an invocation is.
+	// Generation distinguishes an invocation from earlier actors that had the same path.
 	Generation int64           `json:"generation,omitempty"`
 	Params     json.RawMessage `json:"params,omitempty"`
 }
 
-// Names of hooks begin with what they are.
+// The prefixes of hook names.
 const (
 	effectPrefix = "effect/"
 	taskPrefix   = "task/"
 )
 
-// hookName names an effect or an invocation among all hooks.
+// hookName returns the hook name of an effect or an invocation.
 func (k *kind) hookName(prefix, name string) string { return prefix + k.name + "/" + name }
 
-// hookID is the idempotency key of what was numbered in an actor's tree.
+// hookID returns the idempotency key of an effect or invocation with a number in the actor's
+// tree.
 func (t *turn) hookID(number int64) string {
-	return fmt.Sprintf("%s.%08d", t.row.Incarnation, number) // in this order where they are due at once
+	return fmt.Sprintf("%s.%08d", t.row.Incarnation, number) // zero-padded: equal due times sort in this order
 }
 
-// hooksOf returns the effects and invocations that a step asks for as hooks, and notes
-// the invocations that it stops.
+// hooksOf returns the effects and invocations of a transition as hooks, and records the
+// invocations that it stops.
 func (t *turn) hooksOf(step *statechart.Step) ([]store.NewHook, error) {
 	var hooks []store.NewHook
 	for _, e := range step.Effects {
@@ -73,7 +74,7 @@ func (t *turn) hook(name string, number int64, path string, generation int64, pa
 		return store.NewHook{}, fmt.Errorf("encode params of %s: %w", name, err)
 	}
 	if policy.IsZero() {
-		policy = t.kind.options.Retry // its handler is elsewhere
+		policy = t.kind.options.Retry // its handler is in another process
 	}
 	return store.NewHook{
 		ID: t.hookID(number), Item: effect.NewItem(), Namespace: namespace, Name: name, Unit: t.row.Incarnation, Trace: t.trace,

@@ -7,11 +7,11 @@ import (
 	"github.com/perdure/perdure/fault"
 )
 
-// QuarantinedError says that an actor stands still because it cannot be loaded
-// or moved. Nothing was written. See Actors.Resume.
+// QuarantinedError is returned for an actor that is suspended because it cannot be loaded or
+// moved. Nothing was written. See Actors.Resume.
 type QuarantinedError struct {
 	Ref Ref
-	// Reason says what is wrong.
+	// Reason is the reason of the quarantine.
 	Reason string
 }
 
@@ -19,11 +19,11 @@ func (e *QuarantinedError) Error() string {
 	return fmt.Sprintf("actor %s is quarantined: %s", e.Ref, e.Reason)
 }
 
-// VersionError says that an actor runs a version of its machine that this
-// process does not have: another release does. Nothing was written.
+// VersionError is returned for an actor whose version of the machine this process does not
+// have. A process of another release has it. Nothing was written.
 type VersionError struct {
 	Ref Ref
-	// Has is the actor's version, Known the one of this process.
+	// Has is the actor's version. Known is the version of this process.
 	Has, Known int64
 }
 
@@ -37,7 +37,7 @@ func unknownType(name string) error { return &fault.NotFound{Kind: "actor type",
 
 func exists(ref Ref) error { return &fault.Duplicate{Constraint: "actor " + ref.String()} }
 
-// finished is the error of an operation that a finished actor does not allow.
+// finished returns the error of an operation that is not allowed on a finished actor.
 func finished(ref Ref, status Status) error {
 	return &perdure.StateError{Kind: "actor", ID: ref.String(), Status: string(status), Finished: true}
 }

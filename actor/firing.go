@@ -14,28 +14,29 @@ import (
 	"github.com/perdure/perdure/internal/unit"
 )
 
-// Delays are fired in the transaction of the actor's step, so a process that dies
-// while it fires them leaves no trace of it there. That is why a pass records the
-// delays that it is about to fire in a transaction before, and removes the record
-// with the transaction that fires them. A record that is left was of a process that
-// crashed: its delays are counted, isolated and quarantined as all work is.
+// Timers are fired in the transaction of the actor's transition, so a process that crashes
+// while firing leaves no trace there. Therefore a pass first records the timers that it is
+// about to fire, in a separate transaction. The transaction that fires the timers removes the
+// record. An expired record belongs to a process that crashed: its timers are counted, isolated
+// and quarantined like all other work.
 
-// reapLimit is the number of expired records that one pass handles at most.
+// reapLimit is the maximum number of expired records that one pass handles.
 const reapLimit = 100
 
 // dropTimeout bounds the removal of the record of a pass that failed.
 const dropTimeout = 5 * time.Second
 
-// pass is a set of delays that this process has recorded and fires.
+// pass is a set of timers that this process has recorded and fires.
 type pass struct {
 	store.Firing
 	limits []int                   // batch limits of suspects
 	claims map[store.TimerKey]bool // the suspects
-	// skipped is true if the actors whose key is not known here were skipped.
+	// skipped is true if the pass skipped actors whose encryption key this process does not
+	// have.
 	skipped bool
 }
 
-// refs returns the actors of the delays.
+// refs returns the actors of the timers.
 func (p *pass) refs() []store.ActorRef {
 	refs := make([]store.ActorRef, len(p.Timers))
 	for i, k := range p.Timers {
@@ -44,13 +45,13 @@ func (p *pass) refs() []store.ActorRef {
 	return sorted(refs)
 }
 
-// claim records the delays of the next pass, suspects only if no others are due. It
-// returns nil if none are; reaped reports whether delays of crashed processes were
-// made due again.
+// claim records the timers of the next pass. It claims suspects only if no other timers are
+// due. It returns nil if no timers are due; reaped reports whether timers of crashed processes
+// were made due again.
 func (a *Actors) claim(ctx context.Context, types []string) (p *pass, reaped bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, a.rt.Timeout)
 	defer cancel()
-	var token string // of the record
+	var token string // of the pass record
 	err = unit.Transact(ctx, a.rt.DB, sqldb.Claim, func(tx sqldb.Tx) error {
 		if p != nil {
 			a.leave(p)
@@ -96,7 +97,7 @@ func (a *Actors) claim(ctx context.Context, types []string) (p *pass, reaped boo
 	return p, reaped, nil
 }
 
-// claimSuspects records suspects that may be fired together.
+// claimSuspects claims suspects that may be fired together and records them.
 func (a *Actors) claimSuspects(ctx context.Context, tx sqldb.Tx, types []string, next store.Firing) (*pass, error) {
 	least := a.suspects.Least()
 	if least == 0 {
@@ -135,7 +136,7 @@ func (a *Actors) claimSuspects(ctx context.Context, tx sqldb.Tx, types []string,
 // leave makes room for other suspects.
 func (a *Actors) leave(p *pass) { a.suspects.Leave(p.limits...) }
 
-// abandon removes the record of a pass that failed although its process lives.
+// abandon removes the record of a pass that failed while its process is alive.
 func (a *Actors) abandon(ctx context.Context, p *pass) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout)
 	defer cancel()
@@ -148,8 +149,7 @@ func (a *Actors) dropNow(ctx context.Context, token string) error {
 	return unit.Transact(ctx, a.rt.DB, sqldb.Claim, func(tx sqldb.Tx) error { return tx.Run(ctx, a.rt.Store.DropFiring(token, new(bool))) })
 }
 
-// drop removes a record of this process as soon as the database answers. It does not
-// wait.
+// drop removes a record of this process as soon as the database responds. It does not block.
 func (a *Actors) drop(token string) {
 	a.firing.running.Add(1)
 	a.resolver.Look(func(ctx context.Context) error { return a.dropNow(ctx, token) }, func(error) { a.firing.running.Done() }, a.options.Lease/2)
@@ -158,9 +158,9 @@ func (a *Actors) drop(token string) {
 // note records whether the database could be reached.
 func (a *Actors) note(err error) { a.outage.Note(err, a.rt.Clock.Now(), a.options.Lease) }
 
-// reapAll handles expired records. It reports whether delays were made due again.
-// Records of other processes wait after an outage of the database: they could not be
-// removed.
+// reapAll handles expired records. It reports whether timers were made due again. After an
+// outage of the database, records of other processes are not reaped yet: those processes could
+// not remove them.
 func (a *Actors) reapAll(ctx context.Context, tx sqldb.Tx, expired []store.Firing) (reaped bool, err error) {
 	mayReap := a.outage.Over(a.rt.Clock.Now(), a.options.Lease)
 	mine, others := core.Expired(expired, func(f store.Firing) string { return f.Worker }, a.id, mayReap)
@@ -177,7 +177,7 @@ func (a *Actors) reapAll(ctx context.Context, tx sqldb.Tx, expired []store.Firin
 	return len(mine)+len(others) > 0, nil
 }
 
-// reap counts a crash of the delays of an expired record of another process.
+// reap counts a crash for each timer in an expired record of another process.
 func (a *Actors) reap(ctx context.Context, tx sqldb.Tx, f store.Firing) error {
 	st := a.rt.Store
 	drop := st.DropFiring(f.Token, new(bool))
@@ -201,8 +201,8 @@ func (a *Actors) reap(ctx context.Context, tx sqldb.Tx, f store.Firing) error {
 	return tx.Run(ctx, st.ReturnTimers(verdicts, a.rt.Now()))
 }
 
-// fires reports whether the batch fires a due delay. A delay that has crashed is
-// fired only by a pass that has recorded it.
+// fires reports whether the batch fires a due timer. A timer that has crashed is fired only by
+// a pass that has recorded it.
 func (b *batch) fires(d store.ActorTimer) bool {
 	switch p := b.pass; {
 	case p == nil:
@@ -214,8 +214,8 @@ func (b *batch) fires(d store.ActorTimer) bool {
 	}
 }
 
-// QuarantinedTimer reports whether a delay is quarantined because processes died
-// while they fired it.
+// QuarantinedTimer reports whether a timer is quarantined because processes crashed while they
+// fired it.
 func (a *Actors) QuarantinedTimer(ctx context.Context, ref Ref, id string) (quarantined bool, err error) {
 	err = a.read(ctx, a.rt.Store.ListTimers([]store.ActorRef{ref.stored()}, func(t store.ActorTimer) {
 		quarantined = quarantined || t.AlarmID == id && t.Error != nil
@@ -226,7 +226,7 @@ func (a *Actors) QuarantinedTimer(ctx context.Context, ref Ref, id string) (quar
 	return quarantined, nil
 }
 
-// RetryTimer makes a quarantined delay due now, with no crashes counted.
+// RetryTimer makes a quarantined timer due now and resets its crash count.
 func (a *Actors) RetryTimer(ctx context.Context, ref Ref, by Caller, id string) error {
 	return a.MoveTimer(ctx, ref, by, id, a.rt.Clock.Now())
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// Fork creates an actor that is in the state that another one of its type was in
-// after a step, with the delays that it had then. It goes on from there like any
-// other actor: its effects happen, and invocations that were running are started again.
-// The other one is not touched.
+// Fork creates an actor in the state that another actor of the same type had after a step, with
+// the timers of that step. The new actor continues from there like any other actor: its effects
+// happen, and invocations that were running are started again. The original actor is not
+// changed.
 func (a *Actors) Fork(ctx context.Context, from Ref, step int64, id string, by Caller) (Receipt, error) {
 	if err := by.check(); err != nil {
 		return Receipt{}, err
@@ -38,7 +38,7 @@ func (a *Actors) Fork(ctx context.Context, from Ref, step int64, id string, by C
 	return n.receipt, nil
 }
 
-// arrival is an actor that comes with a state.
+// arrival is a new actor that is created with an existing state.
 type arrival struct {
 	actors *Actors
 	ref    Ref
@@ -48,7 +48,8 @@ type arrival struct {
 	input  *string
 	entry  entry
 	tree   *statechart.Tree
-	// timers are its delays, and at is its time; 0 if neither is known.
+	// timers are the pending timers, and at is the time of the state. at is 0 if neither is
+	// known.
 	timers  []statechart.Timer
 	at      int64
 	receipt Receipt
@@ -61,8 +62,8 @@ func (n *arrival) job() *job {
 	}}
 }
 
-// run stores the state as the first step of the new actor. It is a checkpoint,
-// because the log does not say how it came about.
+// run stores the state as the first transition of the new actor. It is a checkpoint, because
+// the log does not contain the earlier transitions.
 func (n *arrival) run(t *turn) error {
 	n.receipt = Receipt{Ref: n.ref, Created: true}
 	if t.sequence > 0 {
@@ -72,7 +73,7 @@ func (n *arrival) run(t *turn) error {
 	if err != nil {
 		return err
 	}
-	if t.tree, err = t.kind.machine.Restore(snapshot); err != nil { // the job may run again
+	if t.tree, err = t.kind.machine.Restore(snapshot); err != nil { // a copy: the job may run again
 		return err
 	}
 	t.checkpoint = true
@@ -82,8 +83,8 @@ func (n *arrival) run(t *turn) error {
 	return n.receipt.fill(t, n.caller)
 }
 
-// step is what has to be done outside for the state to go on: invocations are started
-// again, and delays go on, or begin again if they are not known.
+// step returns the effects of the arrival. Invocations are started again. Known timers
+// continue; otherwise the timers of the state start again.
 func (n *arrival) step(t *turn) (*statechart.Step, error) {
 	step := &statechart.Step{}
 	if n.at == 0 {
@@ -100,23 +101,22 @@ func (n *arrival) step(t *turn) (*statechart.Step, error) {
 	return step, nil
 }
 
-// Forecast is a delay that will fire if nothing else happens before.
+// Forecast is a timer that will fire if nothing else happens before.
 type Forecast struct {
 	Timer Timer `json:"timer"`
-	// Value is the state value that it leads to, Status what becomes of the
-	// actor.
+	// Value and Status are the actor's state value and status after the timer fires.
 	Value  any    `json:"value"`
 	Status Status `json:"status"`
-	// Effects are what it will do outside.
+	// Effects are the effects that the timer will cause.
 	Effects []statechart.EffectCall `json:"effects,omitempty"`
 }
 
-// maxAhead is how many delays a look ahead fires.
+// maxAhead is the maximum number of timers that a forecast fires.
 const maxAhead = 10_000
 
-// Forecast says what will happen to an actor until a time if no caller sends it
-// anything and no invocation ends: the delays that will fire, also those that others
-// schedule, in their order. Nothing is changed.
+// Forecast predicts what happens to an actor until a time if no caller sends it an event and no
+// invocation finishes. It returns the timers that will fire, including timers that other timers
+// schedule, in firing order. Nothing is changed.
 func (a *Actors) Forecast(ctx context.Context, ref Ref, until time.Time) ([]Forecast, error) {
 	record, err := a.record(ctx, ref)
 	if err != nil {
@@ -159,8 +159,8 @@ func (h *history) ahead(until time.Time) ([]Forecast, error) {
 	return all, nil
 }
 
-// Upcoming returns the delays of all actors of a type that are due until a time,
-// the next first. At most limit are returned; 0 means DefaultLimit.
+// Upcoming returns the timers of all actors of a type that are due until a time, ordered by due
+// time. It returns at most limit timers; 0 means DefaultLimit.
 func (a *Actors) Upcoming(ctx context.Context, typ string, until time.Time, limit int) ([]Timer, error) {
 	limit, err := limitOf(limit)
 	if err != nil {

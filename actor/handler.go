@@ -11,58 +11,58 @@ import (
 
 // Call is one run of an effect or an invocation.
 type Call struct {
-	// Actor is whose it is, Path the place of the actor in its tree, "" for
-	// the root.
+	// Actor is the actor that caused the call. Path is the place of the child actor in its
+	// tree, "" for the root.
 	Actor Ref
 	Path  string
-	// Name is that of the action or of the invoked actor.
+	// Name is the name of the action or of the invoked actor.
 	Name string
 	// Params are the params of the action, or the input of the invocation, as JSON.
 	Params json.RawMessage
 	// Key is the idempotency key: unique to this effect and the same for every
 	// attempt.
 	Key string
-	// Attempt counts the runs from 1. MaxAttempts is how many there will be at
-	// most, Crashes how many lost their process.
+	// Attempt is the number of this attempt, counted from 1. MaxAttempts is the maximum number
+	// of attempts. Crashes is the number of attempts that crashed.
 	Attempt, MaxAttempts, Crashes int
-	// Created is when the step was committed that asked for it.
+	// Created is the commit time of the transition that caused the call.
 	Created time.Time
 }
 
-// Decode reads the params.
+// Decode decodes the params into a value.
 func (c Call) Decode(into any) error { return json.Unmarshal(c.Params, into) }
 
-// Effect handles an action that happens outside of the machine.
+// Effect handles an action outside the machine.
 type Effect struct {
-	// Run has the effect. It may run more than once, with the same Key, and
-	// must be idempotent. An error is a failed attempt.
+	// Run performs the effect. It may run more than once with the same Key, so it must be
+	// idempotent. An error is a failed attempt.
 	Run func(ctx context.Context, call Call) error
-	// Retry says when it is tried again. Default: that of the type.
+	// Retry is the retry policy. Default: the policy of the type.
 	Retry retry.Policy
-	// Timeout is how long one attempt may take. Default: 5 minutes.
+	// Timeout is the time limit of one attempt. Default: 5 minutes.
 	Timeout time.Duration
 }
 
-// Invocation handles an actor that a machine invokes like a promise.
+// Invocation handles an actor that a machine invokes as a promise.
 type Invocation struct {
-	// Run does the work and returns the output, which is stored as JSON. It may
-	// run more than once, with the same Key, and must be idempotent. Its
-	// context ends when the state that invoked it is left. An error that is
-	// not tried again is the machine's onError; a *Rejection is at once.
+	// Run does the work and returns the output, which is stored as JSON. It may run more than
+	// once with the same Key, so it must be idempotent. Its context is cancelled when the
+	// invoking state is left. An error that is not retried triggers the machine's onError. A
+	// *Rejection triggers it immediately, without retries.
 	Run func(ctx context.Context, call Call) (any, error)
-	// Retry says when it is tried again. Default: that of the type.
+	// Retry is the retry policy. Default: the policy of the type.
 	Retry retry.Policy
-	// Timeout is how long one attempt may take. Default: 5 minutes.
+	// Timeout is the time limit of one attempt. Default: 5 minutes.
 	Timeout time.Duration
 }
 
-// Rejection is an error of a Task that is final: it is not tried again.
+// Rejection is a final error of an Invocation: it is not retried.
 type Rejection struct {
-	// Value is what the machine finds in event.error.
+	// Value is the value of event.error in the machine.
 	Value any
 }
 
 func (r *Rejection) Error() string { return fmt.Sprintf("rejected: %v", r.Value) }
 
-// Permanent says that trying again is of no use.
+// Permanent reports that the error must not be retried.
 func (r *Rejection) Permanent() bool { return true }

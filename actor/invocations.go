@@ -7,14 +7,15 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// Resolve completes an invocation of an actor from outside: one that a person does, or
-// another system that calls back. Path is its place in the actor's tree. The
-// invocation is run no more. Where no invocation is running, it is a *perdure.StateError.
+// Resolve completes an invocation of an actor from outside, for work done by a person or by
+// another system that calls back. Path is the place of the invocation in the actor's tree. The
+// invocation no longer runs. If no invocation is running at Path, the error is a
+// *perdure.StateError.
 func (a *Actors) Resolve(ctx context.Context, ref Ref, by Caller, path string, output any) error {
 	return a.settle(ctx, "resolve invocation", ref, by, path, output, nil)
 }
 
-// Reject lets an invocation of an actor fail, as Resolve completes it.
+// Reject makes an invocation of an actor fail. It is the counterpart of Resolve.
 func (a *Actors) Reject(ctx context.Context, ref Ref, by Caller, path string, reason any) error {
 	return a.settle(ctx, "reject invocation", ref, by, path, nil, &Rejection{Value: reason})
 }
@@ -36,7 +37,7 @@ func (a *Actors) settle(ctx context.Context, what string, ref Ref, by Caller, pa
 	return a.operate(ctx, &operation{what: what, by: by, job: j})
 }
 
-// Pending returns the invocations that an actor waits for.
+// Pending returns the invocations that an actor is waiting for.
 func (a *Actors) Pending(ctx context.Context, ref Ref) ([]statechart.InvokeOp, error) {
 	record, err := a.record(ctx, ref)
 	if err != nil {

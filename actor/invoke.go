@@ -17,10 +17,11 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// handle makes this process run the effects and invocations that a machine can have
-// and that it has handlers for. The others wait for a process that does.
+// handle registers the effects and invocations of a machine for which this process has
+// handlers. Other effects and invocations wait for a process that has their handlers.
 //
-// A type that is data has versions that may name other handlers, so all count.
+// Versions of a stored statechart may name different handlers, so the handlers of all versions
+// are registered.
 func (a *Actors) handle(k *kind) {
 	effects, tasks := k.machine.Effects(), k.machine.Invocations()
 	if k.data {
@@ -62,7 +63,7 @@ func (k *kind) runTask(name string, t Invocation) func(context.Context, store.Ho
 	}
 }
 
-// result returns what an invocation returned as machines hold values.
+// result converts the output of an invocation to the canonical values of machines.
 func result(field string, v any, most int) (any, error) {
 	raw, err := edge.Marshal(field, v, most)
 	if err != nil {
@@ -82,8 +83,8 @@ func callOf(name string, row store.Hook) (Call, work, error) {
 	}, w, nil
 }
 
-// finish commits the end of an invocation and the step that follows from it. The
-// actor's row is locked first, as everywhere.
+// finish commits the result of an invocation and the transition that it causes. As in all
+// transactions, it locks the actor's row first.
 func (a *Actors) finish(ctx context.Context, end effect.Ending) error {
 	_, w, err := callOf("", end.Row)
 	if err != nil {
@@ -106,7 +107,7 @@ func (a *Actors) finish(ctx context.Context, end effect.Ending) error {
 		if err := b.perform(j); !expected(err, b.turns[j.ref]) {
 			return err
 		}
-		if t := b.turns[j.ref]; t != nil { // it has ended
+		if t := b.turns[j.ref]; t != nil { // the invocation has finished and need not be stopped
 			t.stops = slices.DeleteFunc(t.stops, func(id string) bool { return id == end.Row.ID })
 		}
 		return b.write()
@@ -117,14 +118,15 @@ func (a *Actors) finish(ctx context.Context, end effect.Ending) error {
 	return err
 }
 
-// expected says whether the end of an invocation may be committed although no actor got
-// its result: the actor is gone, or was quarantined because of it.
+// expected reports whether the result of an invocation may be committed although no actor
+// received it. That is the case if the actor no longer exists or was quarantined because of the
+// result.
 func expected(err error, t *turn) bool {
 	var missing *fault.NotFound
 	return err == nil || t == nil && errors.As(err, &missing) || t != nil && t.reason != nil
 }
 
-// finish gives the machine the result of an invocation.
+// finish passes the result of an invocation to the machine.
 func (t *turn) finish(w work, end effect.Ending, by *Caller) error {
 	t.advance(t.wall())
 	if end.Err == nil {
@@ -140,7 +142,7 @@ func (t *turn) finish(w work, end effect.Ending, by *Caller) error {
 	return t.judge(err)
 }
 
-// rejection returns an error as the machine sees it.
+// rejection returns an error as the value that the machine receives.
 func rejection(err error, most int) any {
 	var own *Rejection
 	if errors.As(err, &own) {

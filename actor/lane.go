@@ -14,15 +14,15 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// maxGroup is how many jobs share a transaction at most.
+// maxGroup is the maximum number of jobs that share a transaction.
 const maxGroup = 64
 
-// lane commits the jobs of some actors, in groups and without added delay: a
-// job that arrives while the lane is idle is committed at once, those that
-// arrive meanwhile share the next transaction. All jobs of an actor take the
-// same lane, so that they neither wait for each other's locks nor overtake.
+// lane commits the jobs of a subset of the actors, in groups and without added delay. A job
+// that arrives while the lane is idle is committed immediately. Jobs that arrive while it
+// commits share the next transaction. All jobs of an actor use the same lane, so they neither
+// wait for each other's locks nor overtake each other.
 //
-// A lane has a goroutine while it has jobs.
+// A lane has a goroutine only while it has jobs.
 type lane struct {
 	actors *Actors
 
@@ -42,7 +42,7 @@ func (a *Actors) lane(ref Ref) *lane {
 	return a.lanes[maphash.Comparable(laneSeed, ref)%uint64(len(a.lanes))]
 }
 
-// commit does a job in a transaction that it may share with others.
+// commit runs a job in a transaction that it may share with other jobs.
 func (a *Actors) commit(ctx context.Context, j *job) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (a *Actors) commit(ctx context.Context, j *job) error {
 		if l.withdraw(r) {
 			return ctx.Err()
 		}
-		return <-r.done // it is being committed: its outcome matters more than the time
+		return <-r.done // it is being committed: wait for its outcome even after ctx is done
 	}
 }
 
@@ -86,7 +86,7 @@ func (l *lane) withdraw(r *request) bool {
 	return false
 }
 
-// serve commits groups until nobody waits.
+// serve commits groups until the queue is empty.
 func (l *lane) serve() {
 	for group := l.next(); group != nil; group = l.next() {
 		l.settle(group)
@@ -106,8 +106,8 @@ func (l *lane) next() []*request {
 	return group
 }
 
-// settle brings every job of the group to its outcome. No job fails for the
-// sake of a neighbour: if the group cannot be committed, each runs alone.
+// settle commits every job of the group. No job fails because of another job in the group: if
+// the group cannot be committed, each job is committed separately.
 func (l *lane) settle(group []*request) {
 	err := l.actors.together(context.Background(), group)
 	var uncertain *fault.Uncertain
@@ -129,7 +129,7 @@ func (r *request) finish(err error) {
 	r.done <- err
 }
 
-// together commits jobs in one transaction.
+// together commits the jobs of a group in one transaction.
 func (a *Actors) together(ctx context.Context, group []*request) error {
 	jobs := make([]*job, len(group))
 	for i, r := range group {
@@ -146,7 +146,7 @@ func (a *Actors) together(ctx context.Context, group []*request) error {
 	return err
 }
 
-// acting runs do and records the acts of the jobs that have changed something.
+// acting runs do and records the audited acts of the jobs that changed something.
 func acting(tx *perdure.Tx, jobs []*job, do func() error) error {
 	for _, j := range jobs {
 		if j.act != nil && j.act.ReadBefore != nil {
@@ -172,7 +172,7 @@ func acting(tx *perdure.Tx, jobs []*job, do func() error) error {
 	return nil
 }
 
-// changed reports whether the job was done. One that exceeded a limit was: its actor
+// changed reports whether the job changed its actor. A job that exceeded a limit did: its actor
 // has failed.
 func (j *job) changed() bool {
 	var limit *statechart.LimitError

@@ -28,8 +28,8 @@ type KVReader interface {
 	GetAll(ctx context.Context, ref Ref, keys []string) (map[string][]byte, error)
 }
 
-// The keys of an actor in actor-kit's storage. A value is the text that actor-kit
-// stored, or that text as a JSON string.
+// The keys of an actor in actor-kit's storage. A value is the text that actor-kit stored, or
+// that text as a JSON string.
 const (
 	// KeyType and KeyID name the actor.
 	KeyType = "actorType"
@@ -37,8 +37,8 @@ const (
 	// KeyCaller is the initial caller and KeyInput the input, as JSON.
 	KeyCaller = "initialCaller"
 	KeyInput  = "input"
-	// KeySnapshot is the snapshot of XState, as JSON. It has no delays: the delays of
-	// the active states start again.
+	// KeySnapshot is the XState snapshot, as JSON. It contains no timers: the timers of the
+	// active states start again.
 	KeySnapshot = "persistedSnapshot"
 )
 
@@ -191,9 +191,9 @@ func (r *legacyReader) tree(m *statechart.Machine) *statechart.Tree {
 	return tree
 }
 
-// importActor imports an actor from Options.Legacy, by a function that does jobs, and
-// reports whether it exists now. An actor that was imported before and then deleted
-// is not imported again.
+// importActor imports an actor from Options.Legacy with do, which runs a job. It reports
+// whether the actor exists afterwards. An actor that was imported before and then deleted is
+// not imported again.
 func (a *Actors) importActor(ctx context.Context, ref Ref, do func(*job) error) (bool, error) {
 	if a.options.Legacy == nil {
 		return false, nil
@@ -223,7 +223,7 @@ func (a *Actors) importActor(ctx context.Context, ref Ref, do func(*job) error) 
 	return err == nil, err
 }
 
-// withImport does a job, and again if the actor did not exist but was imported.
+// withImport runs a job. If the actor did not exist but was imported, it runs the job again.
 func (a *Actors) withImport(ctx context.Context, do func(*job) error, j *job) error {
 	err := do(j)
 	var missing *fault.NotFound

@@ -10,19 +10,19 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// maxChain is how many overdue delays of one actor are fired in one
-// transaction; the others follow in the next.
+// maxChain is the maximum number of overdue timers of one actor that fire in one transaction.
+// The remaining timers fire in the next transaction.
 const maxChain = 1000
 
-// load makes the tree of a locked actor available: from the cache if it is as
-// old as the row, else from the stored snapshot. One that cannot be loaded is
+// load makes the tree of a locked actor available. It uses the cached tree if it has the
+// sequence of the row, otherwise the stored snapshot. An actor that cannot be loaded is
 // quarantined.
 func (b *batch) load(t *turn) error {
 	switch {
 	case t.reason != nil:
 		return &QuarantinedError{Ref: t.ref, Reason: *t.reason}
 	case t.kind != nil:
-		return nil // a neighbour has loaded it
+		return nil // an earlier job of the batch has loaded it
 	case t.status == Quarantined:
 		return &QuarantinedError{Ref: t.ref, Reason: value(t.row.Reason)}
 	case t.sealed() != nil:
@@ -47,8 +47,8 @@ func (b *batch) load(t *turn) error {
 	return b.restore(t)
 }
 
-// sealed returns why the actor cannot be opened here, if that is so. It is left as
-// it is then.
+// sealed returns the error if this process cannot decrypt the actor. The actor is then left
+// unchanged.
 func (t *turn) sealed() error {
 	if t.stored != nil && t.stored.Sealed != nil {
 		return t.stored.Sealed
@@ -56,7 +56,7 @@ func (t *turn) sealed() error {
 	return t.sealedTimer
 }
 
-// kindOf returns the version of the actor's type that this process runs it with.
+// kindOf returns the version of the actor's type with which this process runs the actor.
 func (b *batch) kindOf(t *turn) (*kind, error) {
 	k := b.actors.registered(t.ref.Type)
 	if k == nil {
@@ -75,8 +75,7 @@ func (a *Actors) registered(name string) *kind {
 	return a.kinds[name]
 }
 
-// restore makes the tree from the stored snapshot, which must be as its
-// checksum says.
+// restore builds the tree from the stored snapshot, whose checksum must match.
 func (b *batch) restore(t *turn) error {
 	if t.stored == nil {
 		stored, err := b.stored(t.ref)
@@ -99,7 +98,8 @@ func (b *batch) restore(t *turn) error {
 	return nil
 }
 
-// damage says what is wrong with a stored snapshot, "" if nothing is.
+// damage describes what is wrong with a stored snapshot. It returns "" if the snapshot is
+// intact.
 func (t *turn) damage(s *store.Snapshot) string {
 	switch {
 	case s.Sequence != t.row.Sequence:
@@ -110,14 +110,14 @@ func (t *turn) damage(s *store.Snapshot) string {
 	return ""
 }
 
-// damage quarantines an actor and tells of it after the commit.
+// damage quarantines an actor and reports the damage after the commit.
 func (b *batch) damage(t *turn, reason string) error {
 	b.damages = append(b.damages, Damage{Ref: t.ref, Reason: reason})
 	return t.quarantine(reason)
 }
 
-// wake fires the delays of a loaded actor that are overdue, and sends RESUME if
-// the type asks for it and this process has just loaded the actor.
+// wake fires the overdue timers of a loaded actor. It then sends RESUME if the type wants
+// system events and this process has just loaded the actor.
 func (t *turn) wake() error {
 	if t.awake || t.tree == nil {
 		return nil
@@ -138,8 +138,8 @@ func (t *turn) wake() error {
 	return t.system(EventResume)
 }
 
-// horizon is the last of the due delays that were read: if there are more, one
-// that is scheduled meanwhile must not overtake them.
+// horizon returns the last of the due timers that were read. If more timers are due, a timer
+// that is scheduled during the transaction must not overtake them.
 func (t *turn) horizon() statechart.Timer {
 	if len(t.due) == maxChain {
 		return t.due[maxChain-1]
@@ -147,7 +147,7 @@ func (t *turn) horizon() statechart.Timer {
 	return statechart.Timer{Due: math.MaxInt64}
 }
 
-// system sends an event of the system, at the time of the transaction.
+// system sends a system event at the time of the transaction.
 func (t *turn) system(event string) error {
 	t.advance(t.wall())
 	e := statechart.Event{Type: event}
@@ -157,7 +157,7 @@ func (t *turn) system(event string) error {
 	return t.judge(err)
 }
 
-// fireNext fires the delay that was due first, with its due time as the time.
+// fireNext fires the timer with the earliest due time. The machine's time is that due time.
 func (t *turn) fireNext() error {
 	timer := t.due[0]
 	t.due = t.due[1:]
@@ -172,9 +172,9 @@ func (t *turn) fire(kind EntryKind, timer statechart.Timer, by *Caller) error {
 	return t.judge(err)
 }
 
-// judge decides about an error of a step that no caller waits for. A machine that
-// exceeded a limit has failed its actor, which is recorded. An actor that refuses the
-// step is quarantined.
+// judge handles an error of a transition that has no caller. If the machine exceeded a limit,
+// the actor has failed, and the failure is recorded. If the actor rejects the transition, the
+// actor is quarantined.
 func (t *turn) judge(err error) error {
 	var limit *statechart.LimitError
 	switch {

@@ -11,21 +11,20 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// EntryKind says what an entry of the log records.
+// EntryKind is the kind of a log entry.
 type EntryKind string
 
 // The kinds of entries.
 const (
 	// EntryStart is the start of the actor; the event is its input.
 	EntryStart EntryKind = "start"
-	// EntryEvent is an event that somebody sent.
+	// EntryEvent is an event that a caller sent.
 	EntryEvent EntryKind = "event"
-	// EntryTimer is a delay that was due, EntryFire one that an operator has
-	// fired.
+	// EntryTimer is a timer that was due. EntryFire is a timer that an operator fired.
 	EntryTimer EntryKind = "timer"
 	EntryFire  EntryKind = "fire"
-	// EntryMove is a delay that an operator has moved to another time,
-	// EntrySkip one that an operator has removed. The event is the delay.
+	// EntryMove is a timer that an operator moved to another time. EntrySkip is a timer that an
+	// operator removed. The event is the timer.
 	EntryMove EntryKind = "move"
 	EntrySkip EntryKind = "skip"
 	// EntryDone and EntryError are results of invocations; the event is the result.
@@ -33,16 +32,16 @@ const (
 	EntryError EntryKind = "error"
 	// EntryStop is the stop of the actor.
 	EntryStop EntryKind = "stop"
-	// EntryResume is the end of a quarantine.
+	// EntryResume is the end of a quarantine by Resume.
 	EntryResume EntryKind = "resume"
-	// EntryMigrate is the move to another version of the machine, EntryImport
-	// the import from an earlier system, EntryFork the fork of another actor.
+	// EntryMigrate is the migration to another version of the machine. EntryImport is the
+	// import from actor-kit storage. EntryFork is the fork of another actor.
 	EntryMigrate EntryKind = "migrate"
 	EntryImport  EntryKind = "import"
 	EntryFork    EntryKind = "fork"
-	// EntryLimit is a step that was stopped because the machine exceeded a limit; the
-	// actor failed. The event has the kind and the event of the step, the limit and
-	// the error.
+	// EntryLimit is a transition that was stopped because the machine exceeded a limit. The
+	// actor failed. The event has the kind and the event of the transition, the limit and the
+	// error.
 	EntryLimit EntryKind = "limit"
 	// EntryReset is a Reset to an earlier step; the event has the step.
 	EntryReset EntryKind = "reset"
@@ -57,31 +56,31 @@ func entryKind(stored string) EntryKind {
 	return EntryKind(stored)
 }
 
-// Entry is one step in the log of an actor.
+// Entry is one transition in the log of an actor.
 type Entry struct {
-	// Sequence is the number of the step.
+	// Sequence is the number of the transition.
 	Sequence int64           `json:"sequence"`
 	Kind     EntryKind       `json:"kind"`
 	Event    json.RawMessage `json:"event,omitempty"`
-	// Caller is who caused it; nil for delays and invocations.
+	// Caller is the caller that caused the transition. It is nil for timers and invocations.
 	Caller *Caller `json:"caller,omitempty"`
-	// Path and Generation name the actor in the tree that it was for.
+	// Path and Generation identify the receiving actor in the tree.
 	Path       string `json:"path,omitempty"`
 	Generation int64  `json:"generation,omitempty"`
-	// Key is the idempotency key of an event, or the id of a delay.
+	// Key is the idempotency key of an event, or the id of a timer.
 	Key string `json:"key,omitempty"`
-	// Output is what the step emitted and logged.
+	// Output contains the emitted events and log messages of the transition.
 	Output Output `json:"output"`
-	// Value is the state value after the step, Checksum that of the snapshot.
+	// Value is the state value after the transition. Checksum is the checksum of the snapshot.
 	Value    json.RawMessage `json:"value,omitempty"`
 	Checksum string          `json:"checksum"`
-	// At is the time that the machine saw, Recorded that of the commit.
+	// At is the machine's time. Recorded is the commit time.
 	At       time.Time `json:"at"`
 	Recorded time.Time `json:"recorded"`
 }
 
-// Log returns the entries of an actor's log after a step, oldest first. At most
-// limit are returned; 0 means DefaultLimit.
+// Log returns the entries of an actor's log after a sequence number, oldest first. It returns
+// at most limit entries; 0 means DefaultLimit.
 func (a *Actors) Log(ctx context.Context, ref Ref, after int64, limit int) ([]Entry, error) {
 	limit, err := edge.Limit("limit", limit, DefaultLimit, MaxLimit)
 	if err != nil {
@@ -110,7 +109,7 @@ func entryOf(s *store.ActorEntry) Entry {
 		e.Generation = *s.Generation
 	}
 	if s.Said != nil {
-		_ = json.Unmarshal([]byte(*s.Said), &e.Output) // as it was stored
+		_ = json.Unmarshal([]byte(*s.Said), &e.Output) // the stored JSON is valid
 	}
 	return e
 }

@@ -17,50 +17,51 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// Record is an actor as it is stored, for whoever may see everything.
+// Record is an actor as it is stored. It is for callers that may see everything.
 type Record struct {
 	Ref    Ref    `json:"actor"`
 	Status Status `json:"status"`
-	// Machine is the version of the machine, Version the number of steps.
+	// Machine is the version of the machine. Version is the number of transitions.
 	Machine int64 `json:"machine"`
 	Version int64 `json:"version"`
 	// Value is XState's state value.
 	Value json.RawMessage `json:"value,omitempty"`
 	// Origin is spawn, import or fork.
 	Origin string `json:"origin"`
-	// Caller is who spawned it, with Input.
+	// Caller is the caller that spawned the actor. Input is the input of the spawn.
 	Caller Caller          `json:"caller"`
 	Input  json.RawMessage `json:"input,omitempty"`
-	// Reason says why it is quarantined.
+	// Reason is the reason of the quarantine.
 	Reason  string    `json:"reason,omitempty"`
 	Created time.Time `json:"created"`
-	// Updated is the time of the last step.
+	// Updated is the time of the last transition.
 	Updated time.Time `json:"updated"`
-	// Snapshot and Checksum are those of the last step. Lists do not have them.
+	// Snapshot and Checksum are the state after the last transition. They are omitted from
+	// lists.
 	Snapshot json.RawMessage `json:"snapshot,omitempty"`
 	Checksum string          `json:"checksum,omitempty"`
-	// Unit is the unit that the hooks of its effects and invocations share.
+	// Unit is the unit id that the hooks of the actor's effects and invocations share.
 	Unit string `json:"unit"`
 }
 
-// Filter narrows a List. Zero fields do not narrow.
+// Filter restricts a List. Zero fields match every actor.
 type Filter struct {
 	Type     string
 	Statuses []Status
-	// State is the path of a state that is active: "paid" or "open.waiting".
+	// State is the path of an active state: "paid" or "open.waiting".
 	State string
 }
 
 const (
-	// DefaultLimit is how many actors List returns unless told otherwise.
+	// DefaultLimit is the default page size of lists.
 	DefaultLimit = 50
-	// MaxLimit is how many actors or entries a list returns at most.
+	// MaxLimit is the maximum page size of lists.
 	MaxLimit = 1000
 )
 
-// List returns actors, newest first, and the cursor of the next page, which is
-// empty after the last one. A page may be short, or empty, and still have a next one:
-// where a filter fits few of many actors, List does not look for long.
+// List returns actors, newest first, and the cursor of the next page, which is empty after the
+// last page. A page may be short or empty and still have a next page: if a filter matches few
+// of many actors, List scans for a bounded time.
 func (a *Actors) List(ctx context.Context, f Filter, cursor string, limit int) ([]Record, string, error) {
 	limit, err := edge.Limit("limit", limit, DefaultLimit, MaxLimit)
 	if err != nil {
@@ -88,7 +89,7 @@ func (a *Actors) List(ctx context.Context, f Filter, cursor string, limit int) (
 	return records, "", nil
 }
 
-// stretch reads the next stretch of a list and moves the filter behind it.
+// stretch reads the next range of a list and moves the filter behind it.
 func (a *Actors) stretch(ctx context.Context, f *store.ActorFilter, want int) (records []Record, more bool, err error) {
 	f.Limit, f.Last = want, store.ActorPlace{}
 	if end := a.rt.Store.ActorStretch(*f, func(p store.ActorPlace) { f.Last, more = p, true }); len(end) > 0 {
@@ -122,7 +123,7 @@ func (f Filter) stored(cursor string) (store.ActorFilter, error) {
 	return stored, err
 }
 
-// A cursor is the place of the last row of a page.
+// A cursor encodes the position of the last row of a page.
 func encodeCursor(p store.ActorPlace) string {
 	place := strings.Join([]string{strconv.FormatInt(p.Created.UnixMicro(), 10), p.Type, p.ID}, "\n")
 	return base64.RawURLEncoding.EncodeToString([]byte(place))
@@ -142,8 +143,7 @@ func decodeCursor(cursor string) (store.ActorPlace, error) {
 	return store.ActorPlace{Created: time.UnixMicro(micros).UTC(), ActorRef: ref.stored()}, nil
 }
 
-// Get returns an actor with everything that is stored of it, or a
-// *fault.NotFound.
+// Get returns an actor with all its stored data, or a *fault.NotFound.
 func (a *Actors) Get(ctx context.Context, ref Ref) (Record, error) {
 	record, err := a.record(ctx, ref)
 	if err != nil {
@@ -152,9 +152,9 @@ func (a *Actors) Get(ctx context.Context, ref Ref) (Record, error) {
 	return recordOf(record), nil
 }
 
-// State returns the whole state of an actor, children included, as its machine
-// shows it. The status of a quarantined actor is Quarantined, and its error is the
-// reason; if its snapshot is damaged, State returns a *QuarantinedError.
+// State returns the whole state of an actor, including its children, as its machine presents
+// it. The status of a quarantined actor is Quarantined, and its error is the reason. If its
+// snapshot is damaged, State returns a *QuarantinedError.
 func (a *Actors) State(ctx context.Context, ref Ref) (statechart.State, error) {
 	record, err := a.record(ctx, ref)
 	if err != nil {
@@ -208,7 +208,7 @@ func (b *batch) resume(t *turn, by Caller) error {
 	if t.status != Quarantined {
 		return fault.Invalidf("actor "+t.ref.String(), "is %s", t.status)
 	}
-	t.status = Active // for load; a step will tell
+	t.status = Active // so that load accepts it; the transition sets the status
 	if err := b.load(t); err != nil {
 		return err
 	}
@@ -216,10 +216,9 @@ func (b *batch) resume(t *turn, by Caller) error {
 	return err
 }
 
-// Delete removes all that is stored of an actor, whatever its status: its delays,
-// its log, its snapshots, its tokens. Invocations are stopped; effects that were committed still
-// happen. An actor that is spawned under the name later has nothing in common
-// with it.
+// Delete removes all stored data of an actor, in any status: its timers, log, snapshots and
+// actor tokens. Invocations are stopped. Committed effects still happen. An actor that is
+// spawned later under the same name is unrelated to it.
 func (a *Actors) Delete(ctx context.Context, ref Ref) error {
 	if err := ref.check(); err != nil {
 		return err
@@ -247,7 +246,7 @@ func (b *batch) delete(t *turn) error {
 	return nil
 }
 
-// stopTasks cancels the invocations of an actor, as far as it can be read.
+// stopTasks cancels the invocations of an actor if the actor can be read.
 func (b *batch) stopTasks(t *turn) error {
 	stored, err := b.stored(t.ref)
 	if err != nil {
@@ -255,7 +254,7 @@ func (b *batch) stopTasks(t *turn) error {
 	}
 	tree, err := t.kind.machine.Restore([]byte(stored.Snapshot))
 	if err != nil {
-		return nil // their results will find nobody
+		return nil // their results will be ignored
 	}
 	var ids []string
 	for _, o := range tree.Pending() {

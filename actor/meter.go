@@ -9,13 +9,13 @@ import (
 	"github.com/perdure/perdure/internal/histogram"
 )
 
-// delays are the delays of actors for those who watch the work of this process. A
-// piece of work is an actor that is moved because a delay of it is due.
+// delays reports the firing of timers to the metrics of this process. A work item is an actor
+// that is moved because one of its timers is due.
 type delays struct{ actors *Actors }
 
 var _ core.Watched = delays{}
 
-// meter counts what became of delays.
+// meter counts the outcomes of timers.
 type meter struct {
 	running, moved, quarantined, errors atomic.Int64
 	took, waited                        histogram.Histogram
@@ -61,8 +61,8 @@ func (d delays) Due(ctx context.Context) (wait time.Duration, ok bool, err error
 	return wait, ok, err
 }
 
-// measure counts the actors of a batch that a pass has moved, or that it could not
-// move because of an error.
+// measure counts the actors of a batch that a pass moved, or could not move because of an
+// error.
 func (m *meter) measure(b *batch, took time.Duration, err error) (moved int) {
 	for _, t := range b.order {
 		switch {

@@ -13,12 +13,12 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// operation is what an operator wants done with an actor.
+// operation is an operator's action on an actor.
 type operation struct {
 	what    string
 	by      Caller
 	job     *job
-	invalid error // what is wrong with the arguments
+	invalid error // the error of the arguments
 }
 
 func (o *operation) check() error {
@@ -31,7 +31,7 @@ func (o *operation) check() error {
 	return o.by.check()
 }
 
-// operate does an operation in a transaction that it may share with others.
+// operate runs an operation in a transaction that it may share with other jobs.
 func (a *Actors) operate(ctx context.Context, o *operation) error {
 	err := o.check()
 	if err == nil {
@@ -43,7 +43,7 @@ func (a *Actors) operate(ctx context.Context, o *operation) error {
 	return nil
 }
 
-// operateIn does an operation in a unit of work.
+// operateIn runs an operation in a unit of work.
 func (a *Actors) operateIn(tx *perdure.Tx, o *operation) error {
 	err := o.check()
 	if err == nil {
@@ -55,7 +55,7 @@ func (a *Actors) operateIn(tx *perdure.Tx, o *operation) error {
 	return nil
 }
 
-// within does a job in a unit of work.
+// within runs a job in a unit of work.
 func (a *Actors) within(tx *perdure.Tx, j *job) error {
 	if host.In(tx).Engine() != a.eng {
 		return fault.Invalidf("unit of work", "is of another engine")
@@ -68,8 +68,8 @@ func (a *Actors) within(tx *perdure.Tx, j *job) error {
 	return j.err
 }
 
-// Stop ends an actor and its children without their exit actions. Its delays and
-// invocations go; effects that were committed still happen. One that has ended is an
+// Stop stops an actor and its children without their exit actions. Its timers and invocations
+// are removed. Committed effects still happen. If the actor is finished, the error is a
 // *perdure.StateError.
 func (a *Actors) Stop(ctx context.Context, ref Ref, by Caller) error {
 	return a.operate(ctx, stopOp(ref, by))
@@ -84,9 +84,9 @@ func stopOp(ref Ref, by Caller) *operation {
 	return &operation{what: "stop actor", by: by, job: &job{ref: ref, run: func(t *turn) error { return t.stop(by) }}}
 }
 
-// Resume lets a quarantined actor go on, if it can be loaded now: its snapshot
-// or its log is whole, and suits the machine. Otherwise it stays and the error is
-// a *QuarantinedError; see Reset.
+// Resume lifts the quarantine of an actor if the actor can be loaded now: its snapshot or its
+// log must be intact and match the machine. Otherwise the actor stays quarantined and the error
+// is a *QuarantinedError; see Reset.
 func (a *Actors) Resume(ctx context.Context, ref Ref, by Caller) error {
 	return a.operate(ctx, resumeOp(ref, by))
 }
@@ -101,8 +101,8 @@ func resumeOp(ref Ref, by Caller) *operation {
 	return &operation{what: "resume actor", by: by, job: &job{ref: ref, sleeps: true, run: run}}
 }
 
-// MoveTimer lets a delay fire at another time. A delay that has fired or was
-// cancelled is a *fault.NotFound, here and below.
+// MoveTimer moves a timer to another due time. If the timer has fired or was cancelled, the
+// error is a *fault.NotFound, as for SkipTimer and FireTimer.
 func (a *Actors) MoveTimer(ctx context.Context, ref Ref, by Caller, id string, due time.Time) error {
 	return a.operate(ctx, moveOp(ref, by, id, due))
 }
@@ -124,7 +124,7 @@ func moveOp(ref Ref, by Caller, id string, due time.Time) *operation {
 	return o
 }
 
-// SkipTimer removes a delay: it will not fire.
+// SkipTimer removes a timer, which will not fire.
 func (a *Actors) SkipTimer(ctx context.Context, ref Ref, by Caller, id string) error {
 	return a.operate(ctx, skipOp(ref, by, id))
 }
@@ -141,8 +141,7 @@ func skipOp(ref Ref, by Caller, id string) *operation {
 	})
 }
 
-// FireTimer lets a delay fire now. The time that the machine sees is that of the
-// call.
+// FireTimer fires a timer now. The machine's time is the time of the call.
 func (a *Actors) FireTimer(ctx context.Context, ref Ref, by Caller, id string) error {
 	return a.operate(ctx, fireOp(ref, by, id))
 }
@@ -160,7 +159,7 @@ func fireOp(ref Ref, by Caller, id string) *operation {
 	})
 }
 
-// timerOp is an operation on one delay of an actor, after those that are overdue.
+// timerOp returns an operation on one timer of an actor. Overdue timers fire first.
 func timerOp(what string, ref Ref, by Caller, id string, do func(*turn, statechart.Timer) error) *operation {
 	run := func(t *turn) error {
 		timer, err := t.batch.timer(t, id)

@@ -10,26 +10,25 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// A delay that is due and whose actor this process cannot move is left to others.
-// If only the key is missing here, the passes skip it. Otherwise
-// it is postponed: for as long as it has been due, so that it is looked at ever less
-// often, but within these bounds. The machine does not notice, as the time that a
-// delay is for stays what it is, and whoever can move the actor fires it before any
-// later event.
+// A due timer whose actor this process cannot move is left to other processes. If only the
+// encryption key is missing in this process, passes skip the timer. Otherwise the timer is
+// postponed by the time for which it has been due, within these bounds. It is therefore
+// examined with a growing delay. The machine does not notice: the timer's nominal due time is
+// unchanged, and a process that can move the actor fires it before any later event.
 const (
 	minPostpone = time.Second
 	maxPostpone = time.Minute
 )
 
-// passOver notes an actor that could not be moved, and why.
+// passOver records an actor that could not be moved, and the error.
 func (b *batch) passOver(ref Ref, err error) {
 	var quarantined *QuarantinedError
 	var sealed *seal.SealedError
 	switch {
-	case err == nil || errors.As(err, &quarantined): // whose delays do not fall due
+	case err == nil || errors.As(err, &quarantined): // timers of quarantined actors are not due
 	case errors.As(err, &sealed):
 		b.actors.missing(ref, sealed)
-		if !sealed.Known && !b.pass.skipped { // left as it is: the next pass skips it
+		if !sealed.Known && !b.pass.skipped { // left unchanged: the next pass skips it
 			b.foreign = true
 			b.actors.rt.Store.SkipForeign()
 			return
@@ -40,9 +39,9 @@ func (b *batch) passOver(ref Ref, err error) {
 	}
 }
 
-// postponed returns the actors whose delays are to wait: those that are sealed, and
-// those of another release if there are so many that they hide the others. A few
-// are left as they are, since a process of that release fires them on time.
+// postponed returns the actors whose timers are postponed: actors that cannot be decrypted, and
+// actors of another release if they fill more than half of the batch. A few actors of another
+// release are left unchanged, because a process of that release fires their timers on time.
 func (b *batch) postponed() []store.ActorRef {
 	if len(b.strange) > b.actors.options.Batch/2 {
 		return append(b.strange, b.sealed...)
@@ -56,8 +55,8 @@ func (b *batch) postpone(stmts []sqldb.Stmt) []sqldb.Stmt {
 	})
 }
 
-// missing reports that an actor's delays cannot be fired here because its key is
-// missing, once for each key.
+// missing reports that this process lacks the encryption key to fire an actor's timers. It
+// reports each key once.
 func (a *Actors) missing(ref Ref, sealed *seal.SealedError) {
 	a.firing.mu.Lock()
 	known := a.firing.missing[sealed.Key]

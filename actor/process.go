@@ -9,9 +9,9 @@ import (
 // Namespace implements dispatch.Processor.
 func (a *Actors) Namespace() string { return namespace }
 
-// Process fires every delay that is due and runs every effect and invocation that is
-// due and has a handler here, and what that has made due. It returns how many
-// actors, effects and invocations that were.
+// Process fires every due timer and runs every due effect and invocation that has a handler in
+// this process, including work that becomes due as a result. It returns the number of actors,
+// effects and invocations processed.
 func (a *Actors) Process(ctx context.Context) (int, error) {
 	total := 0
 	for {
@@ -24,7 +24,7 @@ func (a *Actors) Process(ctx context.Context) (int, error) {
 	}
 }
 
-// fireAll fires what is due, batch by batch.
+// fireAll fires all due timers, batch by batch.
 func (a *Actors) fireAll(ctx context.Context) (int, error) {
 	began := a.rt.Clock.Now()
 	types, err := a.types(ctx)
@@ -41,7 +41,8 @@ func (a *Actors) fireAll(ctx context.Context) (int, error) {
 	return total, errors.Join(err, a.done(ctx, began, total))
 }
 
-// done notes what a pass has found that began at a time, and sweeps now and then.
+// done records the result of a pass that started at began. If the pass fired timers, it sweeps
+// if a sweep is due.
 func (a *Actors) done(ctx context.Context, began time.Time, fired int) error {
 	a.firing.mu.Lock()
 	a.firing.begun, a.firing.looked = true, time.Time{}
@@ -55,8 +56,9 @@ func (a *Actors) done(ctx context.Context, began time.Time, fired int) error {
 	return a.sweep(ctx)
 }
 
-// Start fires what is due and begins to run effects and invocations, without waiting
-// for them. Between two batches of delays it begins what those have led to.
+// Start fires due timers and starts due effects and invocations without waiting for them to
+// finish. After each batch of timers, it starts the effects and invocations that the batch
+// caused.
 func (a *Actors) Start(ctx context.Context) (int, error) {
 	began := a.rt.Clock.Now()
 	types, err := a.types(ctx)
@@ -74,8 +76,7 @@ func (a *Actors) Start(ctx context.Context) (int, error) {
 	}
 }
 
-// Drain stops firing and claiming and waits for what runs, at most until ctx is
-// done.
+// Drain stops firing and claiming, and waits for running work, at most until ctx is done.
 func (a *Actors) Drain(ctx context.Context) error {
 	a.firing.mu.Lock()
 	a.firing.stopping = true
@@ -95,8 +96,8 @@ func (a *Actors) Drain(ctx context.Context) error {
 	}
 }
 
-// NextWakeAt returns when a delay, an effect or an invocation will be due. It is zero if
-// there is none.
+// NextWakeAt returns the next due time of a timer, an effect or an invocation, or zero if there
+// is none.
 func (a *Actors) NextWakeAt(ctx context.Context) (time.Time, error) {
 	next, err := a.nextTimer(ctx)
 	work, failed := a.runner.NextWakeAt(ctx)
@@ -106,6 +107,6 @@ func (a *Actors) NextWakeAt(ctx context.Context) (time.Time, error) {
 	return next, errors.Join(err, failed)
 }
 
-// Subscribe calls fn when delays, effects or invocations arrive, and when a handler
-// ends while more are waiting.
+// Subscribe calls fn when timers, effects or invocations arrive, and when a handler returns
+// while more work is waiting.
 func (a *Actors) Subscribe(fn func(due time.Time)) (cancel func()) { return a.runner.Subscribe(fn) }

@@ -11,14 +11,14 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// repair computes the state of an actor whose snapshot is damaged again from the
-// log; if that is not possible the actor is quarantined.
+// repair recomputes the state of an actor with a damaged snapshot from the log. If that fails,
+// the actor is quarantined.
 func (b *batch) repair(t *turn, reason string) error {
 	h, err := b.actors.replay(b.run, t.kind, t.ref, t.row.Sequence)
 	var sealed *seal.SealedError
 	var limit *statechart.LimitError
 	if errors.As(err, &limit) && limit.Limit == statechart.LimitTime {
-		return err // the log is whole: this process was too slow
+		return err // the log is intact: this process was too slow
 	}
 	if sqldb.IsTransient(err) || b.tx.Context().Err() != nil || errors.As(err, &sealed) {
 		return err
@@ -36,9 +36,8 @@ func (b *batch) repair(t *turn, reason string) error {
 	return nil
 }
 
-// keep returns the statements that store complete states of actors that have
-// taken enough steps since the last one, and remove what is kept no longer of
-// their logs.
+// keep returns the statements that store checkpoints and prune logs. An actor gets a checkpoint
+// when it has made enough transitions since its last checkpoint.
 func (b *batch) keep() ([]sqldb.Stmt, error) {
 	var points []store.Checkpoint
 	var pruned []store.ActorRef
@@ -67,12 +66,11 @@ func (b *batch) keep() ([]sqldb.Stmt, error) {
 	return stmts, nil
 }
 
-// crossed says whether the steps of the turn have reached the place of the next
-// checkpoint.
+// crossed reports whether the transitions of the turn have reached the next checkpoint.
 func (t *turn) crossed() bool {
 	every := int64(t.kind.options.LogRetention)
 	return every > 0 && t.row.Sequence/every != t.sequence/every
 }
 
-// timeOf returns a machine's time.
+// timeOf converts a machine's time to a time.Time.
 func timeOf(ms int64) time.Time { return time.UnixMilli(ms).UTC() }

@@ -13,27 +13,26 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// history computes the states of an actor again: from its start or a
-// checkpoint, and its log. The interpreter is deterministic, so each state must
-// have the checksum that the log says.
+// history recomputes the states of an actor from its start or a checkpoint, and its log. The
+// interpreter is deterministic, so each state must have the checksum in the log.
 type history struct {
 	ref      Ref
 	kind     *kind
 	tree     *statechart.Tree
 	timers   []statechart.Timer
-	from     int64 // where it begins
+	from     int64 // the sequence of its start
 	sequence int64
-	at       int64 // the time that the machine saw last, in milliseconds
+	at       int64 // the machine's last time, in milliseconds
 	checksum string
 }
 
-// reader runs statements that read.
+// reader runs read statements.
 type reader func(stmts ...sqldb.Stmt) error
 
-// errBroken says that a log does not lead where it should.
+// errBroken is returned if a log entry does not lead to the recorded state.
 var errBroken = errors.New("log is broken")
 
-// replay computes the state after a step.
+// replay computes the state after a transition.
 func (a *Actors) replay(read reader, k *kind, ref Ref, until int64) (*history, error) {
 	h := &history{ref: ref, kind: k}
 	if _, err := a.beginAt(read, h, until); err != nil {
@@ -45,7 +44,7 @@ func (a *Actors) replay(read reader, k *kind, ref Ref, until int64) (*history, e
 	return h, nil
 }
 
-// begin goes to a checkpoint.
+// begin restores a checkpoint.
 func (h *history) begin(c *store.Checkpoint) error {
 	if checksum([]byte(c.Snapshot)) != c.Checksum {
 		return fmt.Errorf("%w: checkpoint %d does not match its checksum", errBroken, c.Sequence)
@@ -64,7 +63,7 @@ func (h *history) begin(c *store.Checkpoint) error {
 	return nil
 }
 
-// apply takes the next step of the log.
+// apply applies the next log entry.
 func (h *history) apply(e *store.ActorEntry) error {
 	if e.Sequence != h.sequence+1 || h.tree == nil && entryKind(e.Kind) != EntryStart {
 		return fmt.Errorf("%w: step %d follows step %d", errBroken, e.Sequence, h.sequence)
@@ -141,7 +140,7 @@ func (h *history) start(e *store.ActorEntry) (step *statechart.Step, err error) 
 	return step, err
 }
 
-// limit repeats the end of an actor whose machine exceeded a limit.
+// limit repeats the failure of an actor whose machine exceeded a limit.
 func (h *history) limit(e *store.ActorEntry) (*statechart.Step, error) {
 	var cause struct {
 		Error string `json:"error"`
@@ -156,7 +155,7 @@ func eventOf(e *store.ActorEntry) (event statechart.Event, err error) {
 	return event, json.Unmarshal([]byte(value(e.Event)), &event)
 }
 
-// operated repeats what an operator did with a delay.
+// operated repeats an operator's change of a timer.
 func (h *history) operated(e *store.ActorEntry) error {
 	var timer statechart.Timer
 	if err := json.Unmarshal([]byte(value(e.Event)), &timer); err != nil {
@@ -170,7 +169,7 @@ func (h *history) operated(e *store.ActorEntry) error {
 	return nil
 }
 
-// take changes the pending delays as a step asks for.
+// take applies the timer operations of a transition to the pending timers.
 func (h *history) take(step *statechart.Step) {
 	if h.kind.options.DisableTimers {
 		return
@@ -184,19 +183,18 @@ func (h *history) take(step *statechart.Step) {
 	slices.SortFunc(h.timers, compareTimers)
 }
 
-// Replayed tells what came of a replay.
+// Replayed is the result of a replay.
 type Replayed struct {
-	// From is the step that it began after: 0, or that of a checkpoint. To is
-	// the last one.
+	// From is the transition after which the replay started: 0, or the transition of a
+	// checkpoint. To is the last transition.
 	From int64 `json:"from"`
 	To   int64 `json:"to"`
-	// Checksum is that of the last snapshot.
+	// Checksum is the checksum of the last snapshot.
 	Checksum string `json:"checksum"`
 }
 
-// Replay computes the state of an actor again from its log, and compares the
-// checksum of every step with the one in the log, and the last one with the
-// stored snapshot. Nothing is changed.
+// Replay recomputes the state of an actor from its log. It compares the checksum of every
+// transition with the log, and the last checksum with the stored snapshot. Nothing is changed.
 func (a *Actors) Replay(ctx context.Context, ref Ref) (Replayed, error) {
 	record, h, err := a.historyOf(ctx, ref, 0)
 	if err != nil {
@@ -208,7 +206,7 @@ func (a *Actors) Replay(ctx context.Context, ref Ref) (Replayed, error) {
 	return Replayed{From: h.from, To: h.sequence, Checksum: h.checksum}, nil
 }
 
-// historyOf replays an actor up to a step; 0 means the last one.
+// historyOf replays an actor up to a transition; 0 means the last one.
 func (a *Actors) historyOf(ctx context.Context, ref Ref, until int64) (*store.ActorRecord, *history, error) {
 	record, err := a.record(ctx, ref)
 	if err != nil {
@@ -228,8 +226,8 @@ func (a *Actors) historyOf(ctx context.Context, ref Ref, until int64) (*store.Ac
 	return record, h, err
 }
 
-// ViewAt returns what a caller saw of an actor after a step, as long as the log
-// has it.
+// ViewAt returns what a caller saw of an actor after a transition, as long as the log has that
+// transition.
 func (a *Actors) ViewAt(ctx context.Context, ref Ref, caller Caller, version int64) (View, error) {
 	if err := caller.check(); err != nil {
 		return View{}, err

@@ -13,15 +13,15 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// Reset puts an actor back into the state that it had after a step of its log, with
-// the delays that it had then. Use it for an actor whose snapshot and log are damaged,
-// or that failed. Step 0 is the last step that can be computed from the log. The steps
-// after it stay in the log, but their changes of the state are lost. Effects that they
-// committed still happen. Invocations that were running after the step are run again.
+// Reset puts an actor back into the state that it had after a step of its log, with the timers
+// of that step. Use it for an actor that failed, or whose snapshot and log are damaged. Step 0
+// is the last step that can be computed from the log. Later steps stay in the log, but their
+// state changes are lost. Effects that they committed still happen. Invocations that were
+// running after the step are run again.
 //
-// An actor that is done or stopped is a *perdure.StateError. A step that cannot be computed
-// is a *QuarantinedError with the reason, and nothing changes. The log has an entry of
-// the kind EntryReset with the caller and the step.
+// If the actor is done or stopped, the error is a *perdure.StateError. If the step cannot be
+// computed, the error is a *QuarantinedError with the reason, and nothing changes. The log
+// receives an entry of kind EntryReset with the caller and the step.
 func (a *Actors) Reset(ctx context.Context, ref Ref, by Caller, step int64) error {
 	return a.operate(ctx, resetOp(ref, by, step))
 }
@@ -65,7 +65,7 @@ func (b *batch) reset(t *turn, step int64, by Caller) error {
 	return err
 }
 
-// unreset returns why an actor cannot be reset.
+// unreset returns the reason why an actor cannot be reset.
 func (b *batch) unreset(t *turn, err error) error {
 	var sealed *seal.SealedError
 	var version *VersionError
@@ -75,12 +75,13 @@ func (b *batch) unreset(t *turn, err error) error {
 	return &QuarantinedError{Ref: t.ref, Reason: err.Error()}
 }
 
-// numbersPerStep is more than the numbers that a step can give to effects, invocations and
-// delays.
+// numbersPerStep is larger than the count of numbers that a transition can assign to effects,
+// invocations and timers.
 const numbersPerStep = 1 << 24
 
-// rewind replaces the delays and invocations of an actor by those of an earlier step. What
-// follows has numbers that no step has used: they are idempotency keys.
+// rewind replaces the timers and invocations of an actor by the timers and invocations of an
+// earlier transition. New effects get numbers that no transition has used, because the numbers
+// are idempotency keys.
 func (t *turn) rewind(h *history, pending []statechart.Timer) (*statechart.Step, error) {
 	t.tree.Skip((t.row.Sequence - h.sequence + 1) * numbersPerStep)
 	step := &statechart.Step{}
@@ -100,8 +101,8 @@ func (t *turn) rewind(h *history, pending []statechart.Timer) (*statechart.Step,
 	return step, nil
 }
 
-// lastGood computes the state after a step; 0 is the last step up to until that can
-// be computed. It starts from earlier checkpoints if the last ones are damaged.
+// lastGood computes the state after a step. Step 0 means the last step up to until that can be
+// computed. It starts from earlier checkpoints if the last checkpoints are damaged.
 func (a *Actors) lastGood(read reader, k *kind, ref Ref, until, step int64) (*history, error) {
 	if step > 0 {
 		until = step
@@ -119,7 +120,7 @@ func (a *Actors) lastGood(read reader, k *kind, ref Ref, until, step int64) (*hi
 		if err == nil {
 			return h, nil
 		}
-		if step == 0 && h.sequence > 0 { // the step after it has changed the tree
+		if step == 0 && h.sequence > 0 { // the failed step has changed the tree
 			return a.lastGood(read, k, ref, until, h.sequence)
 		}
 		if from == 0 {
@@ -130,8 +131,8 @@ func (a *Actors) lastGood(read reader, k *kind, ref Ref, until, step int64) (*hi
 	return nil, first
 }
 
-// beginAt goes to the last checkpoint up to a step, and returns its step; 0 if there
-// is none.
+// beginAt restores the last checkpoint up to a step. It returns the step of the checkpoint, or
+// 0 if there is none.
 func (a *Actors) beginAt(read reader, h *history, until int64) (int64, error) {
 	var point *store.Checkpoint
 	if err := read(a.rt.Store.LastCheckpoint(h.ref.stored(), until, func(c store.Checkpoint) { point = &c })); err != nil {
@@ -146,7 +147,7 @@ func (a *Actors) beginAt(read reader, h *history, until int64) (int64, error) {
 	return point.Sequence, h.begin(point)
 }
 
-// follow applies the log up to a step.
+// follow applies the log entries up to a step.
 func (a *Actors) follow(read reader, h *history, until int64) error {
 	for h.sequence < until {
 		var entries []store.ActorEntry

@@ -13,17 +13,16 @@ import (
 // SendOptions configure one event. The zero value of every field is its
 // default.
 type SendOptions struct {
-	// Key is the event's idempotency key: an actor handles a key once, however
-	// often it is sent within Options.Retention. Default: none.
+	// Key is the event's idempotency key. An actor handles a key once, even if it is sent
+	// repeatedly within Options.Retention. Default: none.
 	Key string
 }
 
-// Send gives an actor an event and returns when what followed from it is
-// committed. Delays of the actor that are overdue come first.
+// Send sends an event to an actor and returns after the transition is committed. Overdue timers
+// of the actor fire first.
 //
-// An actor that has ended ignores events, which the receipt tells. An event that
-// the caller may not send is a *fault.Invalid or a *fault.Restricted, and
-// nothing is stored of it.
+// A finished actor ignores events; Receipt.Dropped is then true. If the caller may not send the
+// event, the error is a *fault.Invalid or a *fault.Restricted, and nothing is stored.
 func (a *Actors) Send(ctx context.Context, ref Ref, caller Caller, event statechart.Event, options *SendOptions) (Receipt, error) {
 	s, err := a.newSend(ctx, ref, caller, event, options)
 	if err == nil {
@@ -35,9 +34,8 @@ func (a *Actors) Send(ctx context.Context, ref Ref, caller Caller, event statech
 	return s.receipt, nil
 }
 
-// SendIn is Send as a part of a unit of work: the event is handled at once, and
-// what followed from it is committed or rolled back with the unit. An error fails
-// the unit.
+// SendIn is Send as a part of a unit of work. The event is handled immediately. The transition
+// commits or rolls back with the unit. An error fails the unit.
 func (a *Actors) SendIn(tx *perdure.Tx, ref Ref, caller Caller, event statechart.Event, options *SendOptions) (Receipt, error) {
 	s, err := a.newSend(tx.Context(), ref, caller, event, options)
 	if err == nil {
@@ -49,11 +47,11 @@ func (a *Actors) SendIn(tx *perdure.Tx, ref Ref, caller Caller, event statechart
 	return s.receipt, nil
 }
 
-// sending is an event on its way to an actor.
+// sending is the job of sending an event to an actor.
 type sending struct {
 	ref     Ref
 	caller  Caller
-	kind    *kind // that the event was checked for
+	kind    *kind // against which the event was checked
 	event   statechart.Event
 	options SendOptions
 	receipt Receipt
@@ -109,7 +107,7 @@ func (s *sending) run(t *turn, j *job) error {
 	return s.receipt.fill(t, s.caller)
 }
 
-// handled returns the step that the job's key has led to, or 0.
+// handled returns the transition that the job's key caused earlier, or 0.
 func (t *turn) handled(j *job) int64 {
 	if j.seen != nil {
 		return j.seen.Sequence

@@ -18,38 +18,39 @@ import (
 // SpawnOptions configure one spawn. The zero value of every field is its
 // default.
 type SpawnOptions struct {
-	// IfAbsent returns the actor that has the name instead of a
-	// *fault.Duplicate. Default: false.
+	// IfAbsent returns the existing actor of this name instead of a *fault.Duplicate. Default:
+	// false.
 	IfAbsent bool
 }
 
-// Receipt tells what came of a spawn or an event.
+// Receipt is the result of a spawn or an event.
 type Receipt struct {
 	Ref Ref `json:"actor"`
-	// Sequence is the step that it led to: the version of the actor's state.
+	// Sequence is the number of the transition, which is the version of the actor's state.
 	Sequence int64 `json:"version"`
-	// Created says that the actor is new.
+	// Created is true if the actor is new.
 	Created bool `json:"created,omitempty"`
-	// Duplicate says that the event with this key was handled before, in the
-	// step Sequence.
+	// Duplicate is true if the event with this key was handled before, in the transition
+	// Sequence.
 	Duplicate bool `json:"duplicate,omitempty"`
-	// Dropped says that the actor had ended, so that nothing happened.
+	// Dropped is true if the actor had finished. Nothing happened.
 	Dropped bool `json:"dropped,omitempty"`
-	// View is what the caller sees of the actor now.
+	// View is the caller's current view of the actor.
 	View View `json:"snapshot"`
-	// Output is what the step emitted and logged.
+	// Output contains the emitted events and log messages of the transition.
 	Output Output `json:"output"`
 }
 
-// Output is what actors emitted and logged in a step.
+// Output contains the events that actors emitted and the messages that they logged in a
+// transition.
 type Output struct {
 	Emitted []statechart.Emitted `json:"emitted,omitempty"`
 	Logs    []statechart.Log     `json:"logs,omitempty"`
 }
 
-// Spawn creates an actor and starts its machine with the input, a JSON value. An
-// empty id is replaced by a new one. If the input is an object, or nil, and the
-// caller a client or a service, the machine finds it in input.caller.
+// Spawn creates an actor and starts its machine with the input, a JSON value. An empty id is
+// replaced by a new one. If the input is an object or nil, and the caller is a client or a
+// service, the machine finds the caller in input.caller.
 func (a *Actors) Spawn(ctx context.Context, ref Ref, caller Caller, input any, options *SpawnOptions) (Receipt, error) {
 	s, err := a.newSpawn(ctx, ref, caller, input, options)
 	if err == nil {
@@ -73,8 +74,8 @@ func (a *Actors) SpawnIn(tx *perdure.Tx, ref Ref, caller Caller, input any, opti
 	return s.receipt, nil
 }
 
-// spawn spawns an actor, unless one of its name is in Options.Legacy, which is then
-// imported. An actor that exists is not looked up there.
+// spawn spawns an actor. If Options.Legacy has an actor of this name, it is imported instead.
+// An existing actor is not looked up in Options.Legacy.
 func (a *Actors) spawn(ctx context.Context, do func(*job) error, s *spawning) error {
 	if a.options.Legacy == nil {
 		return do(s.job())
@@ -90,7 +91,7 @@ func (a *Actors) spawn(ctx context.Context, do func(*job) error, s *spawning) er
 	return do(s.job())
 }
 
-// spawning is an actor on its way into the database.
+// spawning is the job of creating an actor.
 type spawning struct {
 	actors  *Actors
 	ref     Ref
@@ -147,7 +148,7 @@ func (s *spawning) prepare(input any) error {
 	return nil
 }
 
-// decoded returns JSON as machines hold values.
+// decoded decodes JSON to the canonical values of machines.
 func decoded(raw []byte) (any, error) { return statechart.Canonical(json.RawMessage(raw)) }
 
 func (s *spawning) job() *job {
@@ -197,7 +198,7 @@ func (r *Receipt) fill(t *turn, caller Caller) error {
 	return nil
 }
 
-// bare removes the statement's number, which means nothing to the caller.
+// bare removes the index of the statement, which is meaningless to the caller.
 func bare(err error) error {
 	if s, ok := err.(*sqldb.StmtError); ok { //nolint:errorlint // only the outermost layer is ours
 		return s.Err

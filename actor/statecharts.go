@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// StatechartOptions configure a type that is data only. The zero value of every
-// field is its default. They mean what they mean in TypeOptions.
+// StatechartOptions configure a stored statechart. The zero value of every field is its
+// default. The fields have the same meaning as in TypeOptions.
 type StatechartOptions struct {
 	Events        map[CallerKind][]string `json:"events,omitempty"`
 	DisableTimers bool                    `json:"disableAlarms,omitempty"`
@@ -24,7 +24,7 @@ type StatechartOptions struct {
 	LogRetention  int                     `json:"logRetention,omitempty"`
 }
 
-// Statechart is a version of a type that is data only.
+// Statechart is a version of a stored statechart.
 type Statechart struct {
 	Name    string            `json:"name"`
 	Version int64             `json:"version"`
@@ -32,20 +32,20 @@ type Statechart struct {
 	Options StatechartOptions `json:"options"`
 }
 
-// StoreStatechart stores a type that is data only: an XState machine as JSON
-// whose functions are expressions, or among the Effects and Invocations of Options.
-// Every process of the database knows it from then on.
+// StoreStatechart stores a statechart as a type: an XState machine as JSON. Its functions must
+// be expressions or be among the Effects and Invocations of Options. From then on, every
+// process of the database knows the type.
 //
-// A document that differs from the newest of its name becomes its next version.
-// Actors keep the version that they were spawned with, until Upgrade.
+// A document that differs from the newest version of its name becomes the next version. Actors
+// keep the version with which they were spawned, until Upgrade.
 func (a *Actors) StoreStatechart(ctx context.Context, name string, document []byte, options *StatechartOptions) (Statechart, error) {
 	return a.StoreStatechartIf(ctx, name, document, options, nil)
 }
 
-// StoreStatechartIf is StoreStatechart with a say for check: it is told the newest
-// version of the name, nil if there is none. If it returns an error, nothing is stored
-// and that is the error. Nobody else stores a version in between. A nil check allows
-// everything.
+// StoreStatechartIf is StoreStatechart with a condition. check receives the newest version of
+// the name, nil if there is none. If check returns an error, nothing is stored and
+// StoreStatechartIf returns that error. No other process stores a version in between. A nil
+// check allows everything.
 func (a *Actors) StoreStatechartIf(
 	ctx context.Context, name string, document []byte, options *StatechartOptions, check func(newest *Statechart) error,
 ) (Statechart, error) {
@@ -71,8 +71,8 @@ func (a *Actors) StoreStatechartIf(
 	return newest, err
 }
 
-// storeDocument stores the next version of a document, if it differs from the newest
-// one and check allows it, and returns the one that is the newest then.
+// storeDocument stores the next version of a statechart, if it differs from the newest version
+// and check allows it. It returns the newest version after that.
 func (a *Actors) storeDocument(tx *perdure.Tx, d Statechart, check func(*Statechart) error) (newest Statechart, err error) {
 	run, err := host.In(tx).Runner()
 	if err != nil {
@@ -91,7 +91,7 @@ func (a *Actors) storeDocument(tx *perdure.Tx, d Statechart, check func(*Statech
 		}
 		next = newest.Version + 1
 	}
-	if err = run.Run(tx.Context(), insert, get); err == nil && newest.Version > next { // versions have no gaps: another was faster
+	if err = run.Run(tx.Context(), insert, get); err == nil && newest.Version > next { // versions have no gaps: another process has stored this one
 		err = &sqldb.Transient{Err: fmt.Errorf("version %d was stored meanwhile", next)}
 	}
 	if err != nil {
@@ -100,7 +100,7 @@ func (a *Actors) storeDocument(tx *perdure.Tx, d Statechart, check func(*Statech
 	return newest, nil
 }
 
-// existing returns nil for no document.
+// existing returns nil if d is not a stored statechart.
 func existing(d Statechart) *Statechart {
 	if d.Version == 0 {
 		return nil
@@ -108,8 +108,7 @@ func existing(d Statechart) *Statechart {
 	return &d
 }
 
-// raced makes the statement run again when another process has taken the
-// version.
+// raced makes the unit retry if another process has stored the same version.
 func raced(err error) error {
 	var duplicate *fault.Duplicate
 	if errors.As(err, &duplicate) {
@@ -118,7 +117,7 @@ func raced(err error) error {
 	return err
 }
 
-// Statecharts returns the newest version of every type that is data only.
+// Statecharts returns the newest version of every stored statechart.
 func (a *Actors) Statecharts(ctx context.Context) ([]Statechart, error) {
 	var all []Statechart
 	err := a.read(ctx, a.rt.Store.ListMachines(func(m store.Machine) { all = append(all, documentOf(m)) }))
@@ -130,7 +129,7 @@ func (a *Actors) Statecharts(ctx context.Context) ([]Statechart, error) {
 
 func documentOf(m store.Machine) Statechart {
 	d := Statechart{Name: m.Name, Version: m.Version, Machine: json.RawMessage(m.Document)}
-	_ = json.Unmarshal([]byte(m.Options), &d.Options) // as it was stored
+	_ = json.Unmarshal([]byte(m.Options), &d.Options) // the stored JSON is valid
 	return d
 }
 
@@ -146,8 +145,8 @@ func (a *Actors) documentKindOf(d Statechart) (*kind, error) {
 	return k, nil
 }
 
-// remember makes a document known to this process. One that names what this
-// process does not have is unknown here, a *fault.NotFound: it is for others.
+// remember makes a stored statechart known to this process. If the statechart names functions
+// that this process does not have, the error is a *fault.NotFound: other processes serve it.
 func (a *Actors) remember(d Statechart) (*kind, error) {
 	a.mu.RLock()
 	k := a.documents[d.Name][d.Version]
@@ -168,7 +167,7 @@ func (a *Actors) remember(d Statechart) (*kind, error) {
 	return k, nil
 }
 
-// newest returns the version of a type that new actors get.
+// newest returns the version of a type for new actors.
 func (a *Actors) newest(ctx context.Context, name string) (*kind, error) {
 	if k := a.registered(name); k != nil {
 		return k, nil
@@ -184,7 +183,7 @@ func (a *Actors) newest(ctx context.Context, name string) (*kind, error) {
 	return a.remember(*found)
 }
 
-// known returns a version of a type, the newest that this process has seen.
+// known returns the newest version of a type that this process has seen.
 func (a *Actors) known(ctx context.Context, name string) (*kind, error) {
 	a.mu.RLock()
 	k := a.kinds[name]
@@ -200,8 +199,8 @@ func (a *Actors) known(ctx context.Context, name string) (*kind, error) {
 	return a.newest(ctx, name)
 }
 
-// version returns a version of a type for looking at actors that have it: that
-// of this process for a type that is registered.
+// version returns a version of a type, for reading actors of that version. For a registered
+// type it returns the version of this process.
 func (a *Actors) version(ctx context.Context, name string, version int64) (*kind, error) {
 	if k := a.registered(name); k != nil {
 		return k, nil
@@ -223,8 +222,8 @@ func (a *Actors) version(ctx context.Context, name string, version int64) (*kind
 	return a.remember(*found)
 }
 
-// documentKind returns a version of a type that is data only, reading it in the
-// batch's transaction if this process has not seen it yet.
+// documentKind returns a version of a stored statechart. If this process has not seen the
+// version yet, it is read in the batch's transaction.
 func (b *batch) documentKind(name string, version int64) (*kind, error) {
 	b.actors.mu.RLock()
 	k := b.actors.documents[name][version]
@@ -243,7 +242,7 @@ func (b *batch) documentKind(name string, version int64) (*kind, error) {
 	return b.actors.remember(*found)
 }
 
-// Statechart returns a version of a type that is data only; 0 is the newest.
+// Statechart returns a version of a stored statechart; 0 means the newest.
 func (a *Actors) Statechart(ctx context.Context, name string, version int64) (Statechart, error) {
 	var found *Statechart
 	read := func(m store.Machine) { d := documentOf(m); found = &d }
@@ -260,8 +259,8 @@ func (a *Actors) Statechart(ctx context.Context, name string, version int64) (St
 	return *found, nil
 }
 
-// MachineOf returns a version of the machine of a type. A type that is registered
-// in this process has one version here; 0 is that, or the newest.
+// MachineOf returns a version of the machine of a type; 0 means the newest. A type that is
+// registered in this process has only one version here.
 func (a *Actors) MachineOf(ctx context.Context, name string, version int64) (*statechart.Machine, int64, error) {
 	if version == 0 {
 		return a.Machine(ctx, name)
@@ -273,7 +272,7 @@ func (a *Actors) MachineOf(ctx context.Context, name string, version int64) (*st
 	return k.machine, k.options.Version, nil
 }
 
-// Machine returns the machine of a type, as new actors get it, and its version.
+// Machine returns the machine of a type for new actors, and its version.
 func (a *Actors) Machine(ctx context.Context, name string) (*statechart.Machine, int64, error) {
 	k, err := a.newest(ctx, name)
 	if err != nil {

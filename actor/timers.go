@@ -13,33 +13,33 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// Timer is a delay of an actor that has not fired.
+// Timer is a pending delayed transition of an actor.
 type Timer struct {
 	Actor Ref `json:"actor"`
-	// ID names the timer among those of the actor.
+	// ID identifies the timer among the timers of the actor.
 	ID string `json:"id"`
-	// Due is when it fires.
+	// Due is the due time.
 	Due time.Time `json:"due"`
-	// Event is what it will send, to the actor at Target in the tree; Path is
-	// the one that has scheduled it.
+	// Event is the event that the timer sends to the actor at Target in the tree. Path is the
+	// actor that scheduled the timer.
 	Event  statechart.Event `json:"event"`
 	Path   string           `json:"path"`
 	Target string           `json:"target"`
-	// Delay is how long the machine wanted to wait.
+	// Delay is the duration that the machine requested.
 	Delay time.Duration `json:"delay"`
-	// Scheduled is when that was.
+	// Scheduled is the time at which the timer was scheduled.
 	Scheduled time.Time `json:"scheduled"`
-	// State is the id of the state whose delay it is, "" for one that an action
-	// has scheduled. Leads are the states that it can lead to now.
+	// State is the id of the state that has the delay, "" for a timer that an action scheduled.
+	// Leads are the states to which the timer can lead now.
 	State string   `json:"state,omitempty"`
 	Leads []string `json:"leads,omitempty"`
-	// Crashes is the number of processes that died while they fired it. Error is
-	// set if it is quarantined: then it fires only after MoveTimer or FireTimer.
+	// Crashes is the number of processes that crashed while they fired the timer. Error is set
+	// if the timer is quarantined. A quarantined timer fires only after MoveTimer or FireTimer.
 	Crashes int    `json:"crashes,omitempty"`
 	Error   string `json:"error,omitempty"`
 }
 
-// Timers returns the delays of an actor in the order in which they will fire.
+// Timers returns the timers of an actor in firing order.
 func (a *Actors) Timers(ctx context.Context, ref Ref) ([]Timer, error) {
 	record, err := a.record(ctx, ref)
 	if err != nil {
@@ -54,8 +54,7 @@ func (a *Actors) Timers(ctx context.Context, ref Ref) ([]Timer, error) {
 	return timers, nil
 }
 
-// explain says of each delay whose it is and where it leads, as far as the actor
-// can be read.
+// explain sets the State and Leads of each timer, if the actor can be read.
 func (a *Actors) explain(ctx context.Context, record *store.ActorRecord, timers []Timer) {
 	k, err := a.version(ctx, record.Type, record.Machine)
 	if err != nil {
@@ -73,7 +72,7 @@ func (a *Actors) explain(ctx context.Context, record *store.ActorRecord, timers 
 
 func timerOf(s store.ActorTimer) Timer {
 	var t statechart.Timer
-	_ = json.Unmarshal([]byte(s.Payload), &t) // shown as far as it can be
+	_ = json.Unmarshal([]byte(s.Payload), &t) // best effort: shows the fields that can be decoded
 	return Timer{
 		Actor: refOf(s.ActorRef), ID: s.AlarmID, Due: s.Due.UTC(), Event: t.Event, Path: t.Path, Target: t.Target,
 		Delay: time.Duration(min(t.Delay, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond, Scheduled: s.Created.UTC(),
@@ -81,7 +80,7 @@ func timerOf(s store.ActorTimer) Timer {
 	}
 }
 
-// timer reads a delay of a locked actor.
+// timer reads a timer of a locked actor.
 func (b *batch) timer(t *turn, id string) (statechart.Timer, error) {
 	pending, err := b.pending(t)
 	if err != nil {
@@ -95,7 +94,7 @@ func (b *batch) timer(t *turn, id string) (statechart.Timer, error) {
 	return statechart.Timer{}, &fault.NotFound{Kind: "timer", ID: id}
 }
 
-// pending returns the delays of a locked actor as they are after its steps.
+// pending returns the timers of a locked actor after its transitions.
 func (b *batch) pending(t *turn) ([]statechart.Timer, error) {
 	var all []statechart.Timer
 	var sealed error
@@ -111,16 +110,16 @@ func (b *batch) pending(t *turn) ([]statechart.Timer, error) {
 	return t.timers.over(all), err
 }
 
-// pendingTimer returns a delay as the machine has it. Its row says when it is
-// due, whatever it said when it was scheduled.
+// pendingTimer returns a timer as the machine stores it. Its due time is the due time of the
+// row, which may differ from the scheduled one.
 func pendingTimer(s store.ActorTimer) statechart.Timer {
-	timer, _ := statechart.ReadTimer([]byte(s.Payload)) // as it was stored
+	timer, _ := statechart.ReadTimer([]byte(s.Payload)) // the stored payload is valid
 	timer.Due = s.Due.UnixMilli()
 	return timer
 }
 
-// dueTimer takes a delay that is due. A row that is not what was stored could never
-// be fired, nor removed by what it says.
+// dueTimer adds a due timer. A row with a damaged payload could neither be fired nor removed by
+// its content.
 func (t *turn) dueTimer(s store.ActorTimer) {
 	timer := pendingTimer(s)
 	if alarmID(timer) != s.AlarmID {
@@ -132,8 +131,8 @@ func (t *turn) dueTimer(s store.ActorTimer) {
 
 func limitOf(n int) (int, error) { return edge.Limit("limit", n, DefaultLimit, MaxLimit) }
 
-// note records what an operator did with a delay. It is a step of its own that
-// leaves the state as it is.
+// note records an operator's change of a timer as a separate transition that leaves the state
+// unchanged.
 func (t *turn) note(kind EntryKind, timer statechart.Timer, by Caller) error {
 	e := entry{kind: kind, event: timer, caller: &by, path: timer.Path, generation: timer.Generation, timer: alarmID(timer)}
 	_, err := t.step(e, func(int64) (*statechart.Step, error) { return &statechart.Step{}, nil })

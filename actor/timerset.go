@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// maxAlarmID is the longest id of a delay that is stored as it is: with the
-// actor's name it must fit an index.
+// maxAlarmID is the maximum length of a timer id that is stored unchanged. With the actor's
+// name it must fit an index.
 const maxAlarmID = 512
 
 // alarmID returns the id of the row of a timer.
@@ -25,9 +25,8 @@ func alarmID(t statechart.Timer) string {
 	return key[:maxAlarmID-65] + "#" + hex.EncodeToString(sum[:])
 }
 
-// timerChanges are what steps change of the stored delays of an actor: first
-// everything of some actors in the tree goes, then single ones go, then others
-// come.
+// timerChanges are the changes of the stored timers of an actor. They apply in this order: all
+// timers of some actors in the tree are removed, single timers are removed, timers are added.
 type timerChanges struct {
 	all  []statechart.Timer // Path and Generation
 	gone []statechart.Timer
@@ -36,8 +35,7 @@ type timerChanges struct {
 
 func (c *timerChanges) empty() bool { return len(c.all)+len(c.gone)+len(c.put) == 0 }
 
-// over returns delays as the changes leave them, in the order in which they will
-// fire.
+// over returns the timers after the changes, in firing order.
 func (c *timerChanges) over(before []statechart.Timer) []statechart.Timer {
 	keys := map[string]bool{}
 	for _, t := range append(slices.Clone(c.gone), c.put...) {
@@ -60,7 +58,7 @@ func (c *timerChanges) apply(o statechart.TimerOp) {
 		return
 	}
 	if o.Kind == statechart.Cancel && o.Timer.ID == "" {
-		return // it names nothing
+		return // the operation names no timer
 	}
 	key := o.Timer.Key()
 	c.put = slices.DeleteFunc(c.put, func(t statechart.Timer) bool { return t.Key() == key })
@@ -71,7 +69,7 @@ func (c *timerChanges) apply(o statechart.TimerOp) {
 	c.gone = append(c.gone, o.Timer)
 }
 
-// take changes the delays as a step asks for.
+// take applies the timer operations of a transition.
 func (t *turn) take(ops []statechart.TimerOp) {
 	if t.kind.options.DisableTimers {
 		return
@@ -85,7 +83,7 @@ func (t *turn) take(ops []statechart.TimerOp) {
 	}
 }
 
-// addDue adds a delay to those that are to be fired now, in their order.
+// addDue inserts a timer into the timers that fire now, in firing order.
 func (t *turn) addDue(timer statechart.Timer) {
 	at, _ := slices.BinarySearchFunc(t.due, timer, compareTimers)
 	t.due = slices.Insert(t.due, at, timer)
@@ -95,7 +93,7 @@ func compareTimers(a, b statechart.Timer) int {
 	return cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(a.Sequence, b.Sequence))
 }
 
-// removes says whether an operation cancels or replaces a timer.
+// removes reports whether an operation cancels or replaces a timer.
 func removes(o statechart.TimerOp, t statechart.Timer) bool {
 	if o.Kind == statechart.CancelAll {
 		return samePlace(t, o.Timer)

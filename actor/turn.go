@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// Status is where an actor is in its life.
+// Status is the lifecycle status of an actor.
 type Status string
 
 // The statuses.
@@ -24,39 +24,39 @@ const (
 	Done    Status = "done"
 	Failed  Status = "error"
 	Stopped Status = "stopped"
-	// Quarantined actors stand still because they cannot be loaded or moved.
+	// Quarantined actors are suspended because they cannot be loaded or moved.
 	Quarantined Status = "quarantined"
 )
 
-// Statuses are all of them.
+// Statuses lists all statuses.
 var Statuses = []Status{Active, Done, Failed, Stopped, Quarantined}
 
-// turn is an actor while a transaction has it locked: its tree, and what has to
-// be written of the steps that it takes.
+// turn is an actor while a transaction has it locked: its tree, and the pending writes of its
+// transitions.
 type turn struct {
 	batch *batch
 	ref   Ref
 	row   store.Actor
 	found bool
 	kind  *kind
-	// tree is nil until the actor is loaded or started. fresh says that it was
-	// read from the database.
+	// tree is nil until the actor is loaded or started. fresh is true if it was read from the
+	// database.
 	tree   *statechart.Tree
 	fresh  bool
-	awake  bool // overdue delays and RESUME are behind it
+	awake  bool // overdue timers have fired and RESUME was sent
 	stored *store.Snapshot
-	// sealedTimer is why a due delay could not be opened.
+	// sealedTimer is the error if a due timer could not be decrypted.
 	sealedTimer error
-	// damagedTimer is why a due delay could not be read.
+	// damagedTimer is the reason if a due timer could not be read.
 	damagedTimer string
-	trace        *string // of the job that moves it
+	trace        *string // of the job that runs the transition
 
 	sequence int64
-	now      int64 // the time that the machine sees, in milliseconds
+	now      int64 // the machine's time, in milliseconds
 	due      []statechart.Timer
-	late     time.Duration // how long the first of them was overdue when it was claimed
+	late     time.Duration // how long the first due timer was overdue when it was claimed
 
-	reason   *string // of a quarantine
+	reason   *string // of the quarantine
 	failure  *string // of an actor whose status is error
 	snapshot []byte
 	checksum string
@@ -68,15 +68,15 @@ type turn struct {
 	keys     []store.ActorKey
 	hooks    []store.NewHook
 	stops    []string
-	// repaired says that the snapshot has to be written although it was taken
-	// before.
+	// repaired is true if the snapshot must be written although its transition is already
+	// committed.
 	repaired bool
-	// checkpoint asks for a complete state after the steps.
+	// checkpoint requests a checkpoint after the transitions.
 	checkpoint bool
 	cached     bool // the tree may be cached after the commit
 }
 
-// entry is what the log says about a step.
+// entry is the log entry of a transition.
 type entry struct {
 	kind       EntryKind
 	event      any
@@ -84,14 +84,14 @@ type entry struct {
 	path       string
 	generation int64
 	key        string
-	timer      string // the id of a delay
+	timer      string // the id of a timer
 }
 
-// wall returns the time of the transaction in milliseconds. It is rounded up:
-// rounded down, a delay would end a little too early.
+// wall returns the time of the transaction in milliseconds. It is rounded up; rounded down, a
+// timer would fire slightly early.
 func (t *turn) wall() int64 { return (t.row.Now.UnixMicro() + 999) / 1000 }
 
-// overdue returns for how long the first of the due delays has been due.
+// overdue returns the time for which the first due timer has been due.
 func (t *turn) overdue() time.Duration {
 	if len(t.due) == 0 {
 		return 0
@@ -99,16 +99,14 @@ func (t *turn) overdue() time.Duration {
 	return t.row.Now.Sub(timeOf(t.due[0].Due))
 }
 
-// advance lets the actor's time go on to ms. It never goes back, whatever the
-// clocks do.
+// advance moves the actor's time forward to ms. The time never goes back, even if clocks do.
 func (t *turn) advance(ms int64) int64 {
 	t.now = max(t.now, ms)
 	return t.now
 }
 
-// step takes a step and records what it leaves to be done. If the call refuses,
-// with a *fault.Invalid, nothing has changed; after any other error the tree is
-// as it was before the call.
+// step runs a transition and records its results. If call returns a *fault.Invalid, nothing has
+// changed. After any other error the tree is as it was before the call.
 func (t *turn) step(e entry, call func(now int64) (*statechart.Step, error)) (*statechart.Step, error) {
 	step, err := call(t.now)
 	if err != nil && isInvalid(err) || err == nil && step.Dropped {
@@ -123,9 +121,8 @@ func (t *turn) step(e entry, call func(now int64) (*statechart.Step, error)) (*s
 	return step, nil
 }
 
-// undo goes back to the state before a step that failed. A machine that exceeded a
-// limit fails the actor: its status is error from then on, with the limit as the
-// reason.
+// undo restores the state before a transition that failed. If the machine exceeded a limit, the
+// actor fails: its status becomes error, with the limit as the reason.
 func (t *turn) undo(e entry, err error) error {
 	if failed := t.reload(); failed != nil {
 		return errors.Join(err, failed)
@@ -144,7 +141,7 @@ func (t *turn) undo(e entry, err error) error {
 	return err
 }
 
-// exceeded is the entry of a step that was stopped at a limit. Its event is the
+// exceeded returns the log entry of a transition that was stopped at a limit. Its event has the
 // cause and the error.
 func (e entry) exceeded(limit *statechart.LimitError) entry {
 	e.event = map[string]any{"kind": e.kind, "event": e.event, "limit": limit.Limit, "error": limit.Error()}
@@ -152,7 +149,7 @@ func (e entry) exceeded(limit *statechart.LimitError) entry {
 	return e
 }
 
-// record notes the outcome of a step.
+// record records the result of a transition.
 func (t *turn) record(e entry, step *statechart.Step) error {
 	raw, err := t.tree.Snapshot()
 	if err != nil {
@@ -173,7 +170,7 @@ func (t *turn) record(e entry, step *statechart.Step) error {
 	return nil
 }
 
-// see notes the state that the tree has reached.
+// see records the state of the tree.
 func (t *turn) see(raw []byte) {
 	t.snapshot, t.checksum = raw, checksum(raw)
 	state := t.tree.State()
@@ -185,7 +182,7 @@ func (t *turn) see(raw []byte) {
 	t.value, t.states = string(value), pathsOf(state.Value)
 }
 
-// failureText returns the error of a machine in words.
+// failureText returns the error of a machine as text.
 func failureText(v any) string {
 	if thrown, ok := v.(map[string]any); ok {
 		if text, ok := thrown["$error"].(string); ok && len(thrown) == 1 {
@@ -203,7 +200,7 @@ func checksum(raw []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// pathsOf returns the paths of the active states, each between line feeds.
+// pathsOf returns the paths of the active states. Each path is enclosed in line feeds.
 func pathsOf(value any) string {
 	var all []string
 	var walk func(prefix string, v any)
@@ -239,7 +236,7 @@ func (t *turn) entry(e entry, step *statechart.Step) store.ActorEntry {
 		path, generation := e.path, e.generation
 		stored.Path, stored.Generation = &path, &generation
 	}
-	if key := e.key + e.timer; key != "" { // it has one of them
+	if key := e.key + e.timer; key != "" { // at most one of them is set
 		stored.Key = &key
 	}
 	if said := (Output{Emitted: step.Emitted, Logs: step.Logs}); len(said.Emitted)+len(said.Logs) > 0 {
@@ -248,17 +245,17 @@ func (t *turn) entry(e entry, step *statechart.Step) store.ActorEntry {
 	return stored
 }
 
-// text returns a value of ours as JSON.
+// text returns an internal value as JSON.
 func text(v any) *string {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		raw = []byte("null") // cannot happen: it is made of canonical values
+		raw = []byte("null") // cannot happen: v consists of canonical values
 	}
 	s := string(raw)
 	return &s
 }
 
-// reload goes back to the state before the step that failed.
+// reload restores the state before the transition that failed.
 func (t *turn) reload() error {
 	raw := t.snapshot
 	if raw == nil && t.row.Sequence > 0 {
@@ -270,7 +267,7 @@ func (t *turn) reload() error {
 	}
 	t.tree = nil
 	if raw == nil {
-		return nil // it was not there before
+		return nil // it did not exist before
 	}
 	tree, err := t.kind.machine.Restore(raw)
 	if err != nil {
@@ -280,12 +277,12 @@ func (t *turn) reload() error {
 	return nil
 }
 
-// quarantine makes the actor stand still.
+// quarantine suspends the actor.
 func (t *turn) quarantine(reason string) error {
 	reason = edge.Message(reason)
 	t.reason, t.tree, t.cached = &reason, nil, false
 	return &QuarantinedError{Ref: t.ref, Reason: reason}
 }
 
-// moved reports whether the turn has something to write.
+// moved reports whether the turn has changes to write.
 func (t *turn) moved() bool { return len(t.entries) > 0 || t.reason != nil || t.repaired }

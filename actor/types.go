@@ -10,72 +10,70 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// DefaultLogRetention is how many entries of an actor's log are kept at least,
-// unless its type says otherwise.
+// DefaultLogRetention is the default of TypeOptions.LogRetention.
 const DefaultLogRetention = 1000
 
 // TypeOptions configure a type of actors. The zero value of every field is its
 // default.
 type TypeOptions struct {
-	// Version is that of the machine. Raise it when the document changes in a
-	// way that matters to actors that live. A process leaves actors of a higher
-	// version to others. Default: 1.
+	// Version is the version of the machine. Raise it when the document changes in a way that
+	// matters to existing actors. A process leaves actors of a higher version to other
+	// processes. Default: 1.
 	Version int64
-	// Registry holds the guards, actions, delays and child machines that the
-	// document names. Default: none.
+	// Registry holds the guards, actions, delays and child machines that the document names.
+	// Default: none.
 	Registry *statechart.Registry
-	// Effects and Invocations handle the actions and the invoked actors that happen
-	// outside. Default: those of Options.
+	// Effects and Invocations handle the actions and invoked actors outside the machine.
+	// Default: the handlers of Options.
 	Effects     map[string]Effect
 	Invocations map[string]Invocation
 	// Machine configures the parser and the limits of the machine. Default: the
 	// strict zero value, with the limits of Options.Limits.
 	Machine statechart.Options
-	// Events are the events that callers of a kind may send, with * at the end
-	// for all that begin so. Others are a *fault.Restricted. A kind that is not
-	// a key may send all. Default: all may.
+	// Events lists the events that callers of a kind may send. A trailing * matches all events
+	// with that prefix. Other events return a *fault.Restricted. Callers of a kind that is not
+	// a key may send all events. Default: all events are allowed.
 	Events map[CallerKind][]string
-	// Check looks at an event of a client or a service before it is stored;
-	// its error is returned to the sender. Default: none.
+	// Check validates an event of a client or a service before it is stored. Its error is
+	// returned to the sender. Default: none.
 	Check func(Caller, statechart.Event) error
-	// MaxEvent is the largest event and input in bytes. Default: 1 MiB.
+	// MaxEvent is the maximum size of events and inputs in bytes. Default: 1 MiB.
 	MaxEvent int
 	// Retry is the policy of effects and invocations that have none.
 	// Default: DefaultRetry.
 	Retry retry.Policy
-	// DisableTimers says that delays are not stored: they never fire.
+	// DisableTimers disables the storage of timers: they never fire.
 	DisableTimers bool
-	// SystemEvents says that actors are sent INITIALIZE, RESUME and MIGRATE.
+	// SystemEvents enables the events INITIALIZE, RESUME and MIGRATE.
 	SystemEvents bool
-	// LogRetention is how many entries of an actor's log are kept at least,
-	// and at most twice as many. Negative: all. Default: DefaultLogRetention.
+	// LogRetention is the minimum number of log entries kept for an actor. At most twice as
+	// many are kept. A negative value keeps all entries. Default: DefaultLogRetention.
 	LogRetention int
-	// Migrate turns the snapshot of an actor of an earlier version into one of
-	// this version. Default: it is taken as it is. One that does not suit the
-	// machine quarantines the actor.
+	// Migrate converts the snapshot of an actor of an earlier version to this version. A
+	// snapshot that does not match the machine quarantines the actor. Default: the snapshot is
+	// used unchanged.
 	Migrate func(from int64, snapshot []byte) ([]byte, error)
-	// MigrateTimers decides about the pending delays of an actor that is migrated.
-	// Default: KeepTimers.
+	// MigrateTimers is the policy for the pending timers of an actor that is migrated. Default:
+	// KeepTimers.
 	MigrateTimers TimerPolicy
 }
 
-// TimerPolicy decides about the pending delays of an actor that is migrated. Under
-// each policy, every delay that the new machine has for the active states is pending
-// exactly once afterwards, and no delay that the new machine does not have.
+// TimerPolicy decides about the pending timers of an actor that is migrated. Under each policy,
+// afterwards every delay that the new machine has for the active states is pending exactly
+// once. No delay that the new machine does not have is pending.
 type TimerPolicy = statechart.TimerPolicy
 
 // The policies.
 const (
-	// KeepTimers keeps the due times of delays that both versions have. A delay of
-	// another length counts from the time at which its state was entered; if the
-	// earlier version had no delay for the state, from the migration. Events that
-	// actions have delayed stay.
+	// KeepTimers keeps the due times of timers that both versions have. If the length of a
+	// delay differs, it counts from the time at which its state was entered. If the earlier
+	// version had no delay for the state, it counts from the migration. Delayed events of
+	// actions stay pending.
 	KeepTimers = statechart.KeepTimers
-	// RestartTimers lets all delays start again, also those of events that actions
-	// have delayed.
+	// RestartTimers restarts all timers, including the delayed events of actions.
 	RestartTimers = statechart.RestartTimers
-	// DropTimers lets the delays of the active states start again, and removes events
-	// that actions have delayed.
+	// DropTimers restarts the timers of the active states and removes the delayed events of
+	// actions.
 	DropTimers = statechart.DropTimers
 )
 
@@ -87,12 +85,12 @@ type kind struct {
 	options  TypeOptions
 	effects  map[string]Effect
 	tasks    map[string]Invocation
-	data     bool // it comes from the database
+	data     bool // it is a stored statechart
 }
 
-// Register makes a type known to this process: an XState machine as JSON (a
-// statechart.Def marshals to one) with the functions that it names. What is
-// wrong with the document is returned as statechart.Problems.
+// Register makes a type known to this process: an XState machine as JSON (a statechart.Def
+// marshals to one) with the functions that it names. Errors of the document are returned as
+// statechart.Problems.
 func (a *Actors) Register(name string, document []byte, options *TypeOptions) error {
 	var o TypeOptions
 	if options != nil {
@@ -165,8 +163,7 @@ func (o TypeOptions) validate() error {
 	return o.Retry.Validate()
 }
 
-// checkHandlers completes the handlers with defaults and refuses what cannot be
-// obeyed.
+// checkHandlers applies the defaults of the handlers and rejects invalid handlers.
 func (k *kind) checkHandlers() error {
 	for name, e := range k.effects {
 		if err := k.checkHandler("effect "+name, e.Run != nil, &e.Retry, &e.Timeout); err != nil {
@@ -197,7 +194,7 @@ func (k *kind) checkHandler(field string, runs bool, policy *retry.Policy, timeo
 	return policy.Validate()
 }
 
-// registry returns what the document may name.
+// registry returns the functions that the document may name.
 func (k *kind) registry() *statechart.Registry {
 	reg := statechart.Registry{}
 	if k.options.Registry != nil {

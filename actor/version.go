@@ -8,11 +8,10 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// Upgrade moves an actor of a type that is data to the newest version of its
-// machine, which must have the states that it is in; otherwise it is a
-// *fault.Invalid and nothing changes. Its delays are handled as under KeepTimers.
-// Actors of types that a program has registered are migrated when they are next
-// moved.
+// Upgrade moves an actor of a stored statechart to the newest version of its machine. The new
+// version must have the actor's current states; otherwise the error is a *fault.Invalid and
+// nothing changes. Timers are handled as under KeepTimers. Actors of registered types are
+// migrated at their next transition.
 func (a *Actors) Upgrade(ctx context.Context, ref Ref, by Caller) error {
 	if err := ref.check(); err != nil {
 		return err
@@ -45,7 +44,7 @@ func (t *turn) upgrade(to *kind, by Caller) error {
 	return t.migrated(raw, pending, &by)
 }
 
-// migrate makes the tree of an actor whose machine was of an earlier version.
+// migrate builds the tree of an actor whose machine has an earlier version.
 func (b *batch) migrate(t *turn) error {
 	raw := []byte(t.stored.Snapshot)
 	if fn := t.kind.options.Migrate; fn != nil {
@@ -66,9 +65,9 @@ func (b *batch) migrate(t *turn) error {
 	return t.migrated([]byte(t.stored.Snapshot), pending, nil)
 }
 
-// migrated records that the actor has another version of its machine now, and gives
-// it the delays of that version. before is its snapshot of the earlier version. The
-// state is a checkpoint: the log cannot be replayed over it.
+// migrated records the new version of the actor's machine and gives the actor the timers of
+// that version. before is the snapshot of the earlier version. The state is a checkpoint: the
+// log cannot be replayed across it.
 func (t *turn) migrated(before []byte, pending []statechart.Timer, by *Caller) error {
 	t.checkpoint = true
 	t.advance(t.wall())
@@ -86,8 +85,8 @@ func (t *turn) migrated(before []byte, pending []statechart.Timer, by *Caller) e
 	return t.system(EventMigrate)
 }
 
-// unmigrated decides about a migration that failed. If the machine cannot compute
-// its delays, the actor is quarantined; other errors are of the database.
+// unmigrated handles a migration that failed. If the machine cannot compute its delays, the
+// actor is quarantined. Other errors are errors of the database.
 func (t *turn) unmigrated(err error) error {
 	if t.batch.tx.Context().Err() != nil || sqldb.IsTransient(err) {
 		return err

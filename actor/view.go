@@ -10,16 +10,15 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// View is what a caller sees of an actor.
+// View is a caller's view of an actor.
 type View struct {
 	Ref Ref `json:"actor"`
-	// Version is the number of steps that the actor has taken.
+	// Version is the number of transitions of the actor.
 	Version int64  `json:"version"`
 	Status  Status `json:"status"`
 	// Value is XState's state value.
 	Value any `json:"value"`
-	// Public is context.public, Private what context.private has under the
-	// caller's id.
+	// Public is context.public. Private is the part of context.private under the caller's id.
 	Public  any `json:"public"`
 	Private any `json:"private"`
 }
@@ -30,8 +29,8 @@ func viewOf(ref Ref, version int64, s statechart.State, c Caller) View {
 	return v
 }
 
-// see shows the parts of a context that are for the caller. What is not there
-// is an empty object.
+// see sets the parts of a context that are visible to the caller. A missing part is an empty
+// object.
 func (v *View) see(context map[string]any, c Caller) {
 	v.Public, v.Private = map[string]any{}, map[string]any{}
 	if public, has := context["public"]; has {
@@ -43,7 +42,7 @@ func (v *View) see(context map[string]any, c Caller) {
 	}
 }
 
-// Snapshot returns what a caller sees of an actor now.
+// Snapshot returns a caller's current view of an actor.
 func (a *Actors) Snapshot(ctx context.Context, ref Ref, caller Caller) (View, error) {
 	if err := caller.check(); err != nil {
 		return View{}, err
@@ -52,8 +51,8 @@ func (a *Actors) Snapshot(ctx context.Context, ref Ref, caller Caller) (View, er
 	return view, err
 }
 
-// snapshot is Snapshot for a caller that was checked. It also returns the incarnation,
-// which another actor of the same name does not have.
+// snapshot is Snapshot for a caller that was already checked. It also returns the incarnation,
+// which is different for another actor of the same name.
 func (a *Actors) snapshot(ctx context.Context, ref Ref, caller Caller) (View, string, error) {
 	record, err := a.recordOrLegacy(ctx, ref)
 	if err != nil {
@@ -80,8 +79,8 @@ func (a *Actors) record(ctx context.Context, ref Ref) (*store.ActorRecord, error
 	return found, found.Sealed
 }
 
-// storedView reads the view from the stored snapshot, which it checks. The
-// machine is not needed for it.
+// storedView reads the view from the stored snapshot, which it verifies. It does not need the
+// machine.
 func storedView(r *store.ActorRecord, caller Caller) (View, error) {
 	ref := refOf(r.ActorRef)
 	if r.Snapshot == nil || checksum([]byte(*r.Snapshot)) != *r.Checksum {

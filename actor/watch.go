@@ -11,9 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// watchTopics is how many topics the changes of actors are spread over: few
-// enough for the database to carry, many enough that those who watch one actor
-// are seldom woken by others.
+// watchTopics is the number of topics for changes of actors. It is small enough for the
+// database, and large enough that watchers of one actor are rarely woken by changes of others.
 const watchTopics = 64
 
 func watchTopic(ref Ref) string {
@@ -22,21 +21,21 @@ func watchTopic(ref Ref) string {
 	return "actor/" + strconv.Itoa(int(h.Sum32()%watchTopics))
 }
 
-// Watch yields what a caller sees of an actor: now, if its version is beyond
-// after, and whenever that has changed, until ctx is done. Changes that follow
-// each other faster than they are taken are one; the last one is never left out.
-// Changes that the caller cannot see are not yielded.
+// Watch yields a caller's view of an actor until ctx is done. It yields the current view if its
+// version is greater than after, and then each change. Changes that arrive faster than they are
+// consumed are merged; the last change is never omitted. Changes that the caller cannot see are
+// not yielded.
 //
-// It ends with an error if the actor is deleted, also if another one has its name
-// since then, or cannot be read. To go on after an error, call it again with the last
-// version, or with 0 if the actor does not exist.
+// Watch ends with an error if the actor cannot be read or is deleted, even if another actor has
+// its name since then. To continue after an error, call Watch again with the last version, or
+// with 0 if the actor does not exist.
 func (a *Actors) Watch(ctx context.Context, ref Ref, caller Caller, after int64) iter.Seq2[View, error] {
 	return func(yield func(View, error) bool) {
 		if err := caller.check(); err != nil {
 			yield(View{}, err)
 			return
 		}
-		news := make(chan struct{}, 1) // room for one: more would say the same
+		news := make(chan struct{}, 1) // a capacity of one is enough: wake-ups carry no data
 		cancel := a.rt.Hub.Subscribe(watchTopic(ref), func(time.Time) {
 			select {
 			case news <- struct{}{}:
@@ -50,8 +49,7 @@ func (a *Actors) Watch(ctx context.Context, ref Ref, caller Caller, after int64)
 	}
 }
 
-// rest waits until there may be something new, and returns false when ctx is
-// done.
+// rest waits until there may be a change. It returns false when ctx is done.
 func (a *Actors) rest(ctx context.Context, news <-chan struct{}) bool {
 	timer := a.rt.Clock.NewTimer(a.options.Poll)
 	defer timer.Stop()
@@ -63,26 +61,25 @@ func (a *Actors) rest(ctx context.Context, news <-chan struct{}) bool {
 	return ctx.Err() == nil
 }
 
-// watcher knows what was yielded last.
+// watcher holds the last view that was yielded.
 type watcher struct {
 	actors  *Actors
 	ref     Ref
 	caller  Caller
 	version int64
 	seen    string
-	// incarnation is that of the actor that is watched, empty until it is known.
+	// incarnation is the incarnation of the watched actor, empty until it is known.
 	incarnation string
 }
 
-// look yields the view if it has changed, and returns false when nobody wants
-// more.
+// look yields the view if it has changed. It returns false when the consumer stops.
 func (w *watcher) look(ctx context.Context, yield func(View, error) bool) bool {
 	view, err := w.read(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return false
 	case sqldb.IsTransient(err):
-		return true // the next look will tell
+		return true // the next poll reads the view
 	case err != nil:
 		yield(View{}, fmt.Errorf("watch actor: %w", err))
 		return false
@@ -121,7 +118,7 @@ func (w *watcher) read(ctx context.Context) (*View, error) {
 	return &view, nil
 }
 
-// same returns an error if another actor has got the name of the one that is watched.
+// same returns an error if another actor has taken the name of the watched actor.
 func (w *watcher) same(incarnation string) error {
 	if w.incarnation == "" {
 		w.incarnation = incarnation
@@ -132,8 +129,8 @@ func (w *watcher) same(incarnation string) error {
 	return nil
 }
 
-// Wait returns the view of an actor as soon as it is as wanted, at once if it is
-// already. It ends with the error of ctx.
+// Wait returns the view of an actor as soon as wanted reports true for it, which may be
+// immediately. It returns the error of ctx if ctx is done first.
 func (a *Actors) Wait(ctx context.Context, ref Ref, caller Caller, wanted func(View) bool) (View, error) {
 	for view, err := range a.Watch(ctx, ref, caller, 0) {
 		if err != nil || wanted(view) {

@@ -5,8 +5,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// writing gathers what turns have to be written into sets, so that a batch of
-// many actors takes as many statements as a batch of one.
+// writing groups the writes of turns into sets, so that a batch of many actors needs as many
+// statements as a batch of one.
 type writing struct {
 	store *store.Store
 	now   store.Now
@@ -24,7 +24,7 @@ type writing struct {
 	stops      []string
 }
 
-// newWriting makes room for what n turns usually write.
+// newWriting allocates space for the usual writes of n turns.
 func newWriting(st *store.Store, now store.Now, n int) *writing {
 	return &writing{
 		store: st, now: now, states: make([]store.ActorState, 0, n),
@@ -32,11 +32,11 @@ func newWriting(st *store.Store, now store.Now, n int) *writing {
 	}
 }
 
-// add sorts what one turn has to be written into the sets.
+// add sorts the writes of one turn into the sets.
 func (w *writing) add(t *turn) {
 	ref := t.ref.stored()
 	if t.sequence == 0 && t.found {
-		w.left = append(w.left, ref) // it could not be started
+		w.left = append(w.left, ref) // the actor could not be started
 		return
 	}
 	if !t.moved() && t.timers.empty() {
@@ -71,7 +71,7 @@ func (w *writing) timers(t *turn) {
 	}
 }
 
-// state is the actor's row after the steps.
+// state returns the actor's row after the transitions.
 func (t *turn) state() store.ActorState {
 	s := store.ActorState{
 		ActorRef: t.ref.stored(), Status: string(t.status), Machine: t.row.Machine, Sequence: t.sequence,
@@ -95,8 +95,8 @@ func (t *turn) state() store.ActorState {
 	return s
 }
 
-// stmts returns the statements in the order in which they must run: what goes
-// before what comes, and a place before what depends on it.
+// stmts returns the statements in the order in which they must run: removals before insertions,
+// and a row before rows that depend on it.
 func (w *writing) stmts() []sqldb.Stmt {
 	var all []sqldb.Stmt
 	all = set(all, w.left, w.store.LeaveActors)
@@ -114,7 +114,7 @@ func (w *writing) stmts() []sqldb.Stmt {
 	return all
 }
 
-// set adds the statement for a set, if it has elements.
+// set adds the statement for a set, if the set has elements.
 func set[T any](all []sqldb.Stmt, elements []T, stmt func([]T) sqldb.Stmt) []sqldb.Stmt {
 	if len(elements) == 0 {
 		return all

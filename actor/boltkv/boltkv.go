@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/actor"
 )
 
-// lockTimeout is how long Open waits for another process to close the file.
+// lockTimeout is the time that Open waits for another process to close the file.
 const lockTimeout = 5 * time.Second
 
 // KV is an open file. It is safe for concurrent use.
@@ -23,7 +23,7 @@ type KV struct{ db *bbolt.DB }
 
 var _ actor.KVReader = (*KV)(nil)
 
-// Open opens a file, which is created if it is not there.
+// Open opens a file. It creates the file if it does not exist.
 func Open(path string) (*KV, error) {
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockTimeout})
 	if err != nil {
@@ -39,7 +39,7 @@ func (kv *KV) Close() error { return kv.db.Close() }
 func (kv *KV) Get(_ context.Context, ref actor.Ref, key string) (value []byte, err error) {
 	err = kv.db.View(func(tx *bbolt.Tx) error {
 		if b := tx.Bucket([]byte(ref.String())); b != nil {
-			value = append(value, b.Get([]byte(key))...) // it is the file's only until the end of the transaction
+			value = append(value, b.Get([]byte(key))...) // the original is valid only in the transaction
 		}
 		return nil
 	})
@@ -64,7 +64,7 @@ func (kv *KV) GetAll(_ context.Context, ref actor.Ref, keys []string) (map[strin
 	return values, err
 }
 
-// Put sets a value, all or nothing.
+// Put sets a value atomically.
 func (kv *KV) Put(_ context.Context, ref actor.Ref, key string, value []byte) error {
 	return kv.db.Update(func(tx *bbolt.Tx) error {
 		b, err := tx.CreateBucketIfNotExists([]byte(ref.String()))
