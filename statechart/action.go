@@ -2,9 +2,8 @@ package statechart
 
 import "fmt"
 
-// An action is done while a macrostep runs. What it does to the context and to
-// the list of children shows at once; what leaves the actor waits for the end
-// of the macrostep.
+// An action runs during a macrostep. Its changes to the context and the children are visible
+// immediately. Its sends, timers and other outputs are deferred to the end of the macrostep.
 type action interface {
 	do(r *run) error
 }
@@ -42,7 +41,7 @@ type (
 	spawnAction  struct {
 		src, systemID string
 		logic         logic
-		id            template // nil: made up
+		id            template // nil: generated
 		input         template // nil: none
 		sync          bool
 	}
@@ -82,7 +81,7 @@ func (x *assignTemplate) do(r *run) error {
 	return r.assign(update)
 }
 
-// assign changes keys of a copy of the context: others may hold the old one.
+// assign changes keys of a copy of the context, because the old context may be shared.
 func (r *run) assign(update map[string]any) error {
 	r.changed = true
 	before := r.now.size
@@ -252,8 +251,8 @@ func (x *chooseAction) do(r *run) error {
 	return nil
 }
 
-// An eventSource is the event that an action sends: always the same, computed,
-// or the one that is being handled.
+// An eventSource is the event that an action sends: static, computed, or the event being
+// handled.
 type eventSource struct {
 	static *message
 	value  template

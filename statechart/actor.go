@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Status says what became of an actor.
+// Status is the status of an actor.
 type Status string
 
 // The statuses are XState's.
@@ -16,7 +16,7 @@ const (
 	Stopped Status = "stopped"
 )
 
-// phase says whether an actor handles events.
+// phase is the phase of an actor's life. Only a running actor handles events.
 type phase string
 
 const (
@@ -25,8 +25,8 @@ const (
 	ended   phase = "stopped"
 )
 
-// An actor is a machine or an invocation in a tree. Its fields follow XState's Actor,
-// for the order in which actors handle events is part of the answers.
+// An actor is a machine or an invocation in a tree. Its fields follow XState's Actor, because
+// the order in which actors handle events is part of the observable behavior.
 type actor struct {
 	tree     *Tree
 	parent   *actor
@@ -34,8 +34,8 @@ type actor struct {
 	systemID string
 	logic    logic
 	input    any
-	sync     bool // tell the parent about every snapshot
-	// generation tells the actor from others that had its path before.
+	sync     bool // notify the parent of every snapshot
+	// generation distinguishes the actor from earlier actors with the same path.
 	generation int64
 	phase      phase
 	snap       snap
@@ -48,13 +48,13 @@ type actor struct {
 	open  bool
 	busy  bool
 
-	// outgoing is what effects, checks and logs wait in until the actor starts;
-	// deferred what leaves the actor at the end of a macrostep.
+	// outgoing holds effects, checks and logs until the actor starts. deferred holds the
+	// operations that run at the end of a macrostep.
 	outgoing []outwardOp
 	deferred []op
 }
 
-// snap is the state of an actor. Slices and maps in it are never changed.
+// snap is the state of an actor. Its slices and maps are never modified.
 type snap struct {
 	status    Status
 	nodes     []*node // in the order of entering
@@ -68,7 +68,7 @@ type snap struct {
 	err       any
 }
 
-// A family is the children of an actor in JavaScript's order of keys.
+// A family is the list of an actor's children, in JavaScript's key order.
 type family []*actor
 
 func (f family) get(id string) *actor {
@@ -103,7 +103,7 @@ const (
 	maxActors     = 10_000
 )
 
-// create computes the first state of an actor that is not started yet.
+// create computes the initial state of an actor that is not started yet.
 func (a *actor) create() error {
 	if a.depth() > maxActorDepth {
 		return fmt.Errorf("actors are nested deeper than %d levels", maxActorDepth)
@@ -162,8 +162,8 @@ func (a *actor) unregisterAll() {
 	a.unregister()
 }
 
-// start lets a created actor run: first its children, then what its first state
-// sends, then the events that wait.
+// start starts a created actor. It starts the children first, then performs the sends of the
+// initial state, then handles the queued events.
 func (a *actor) start() {
 	if a.phase == running {
 		return
@@ -191,7 +191,7 @@ func (a *actor) start() {
 	a.flush()
 }
 
-// update lets out what the last macrostep has deferred, and tells the parent.
+// update performs the deferred operations of the last macrostep and notifies the parent.
 func (a *actor) update() {
 	if err := a.release(); err != nil {
 		a.deferred = nil
@@ -232,8 +232,8 @@ func (a *actor) tellDone() {
 	a.parent.receive(newMessage(doneActorPrefix+a.id, data))
 }
 
-// fail ends an actor whose status is an error. As in XState, children of one
-// whose own code failed go on; nobody hears them.
+// fail ends an actor whose status is error. As in XState, the children of an actor whose own
+// code failed keep running, but no actor receives their events.
 func (a *actor) fail(err any) {
 	a.end()
 	if a.parent != nil {
@@ -241,7 +241,7 @@ func (a *actor) fail(err any) {
 	}
 }
 
-// end makes a running actor deaf and takes back its timers.
+// end stops the event handling of a running actor and cancels its timers.
 func (a *actor) end() {
 	if a.phase != running {
 		return
@@ -254,17 +254,17 @@ func (a *actor) end() {
 	a.unregister()
 }
 
-// stopChild stops a child when what was sent before has been delivered.
+// stopChild stops a child after earlier sends have been delivered.
 func (a *actor) stopChild(c *actor) {
 	c.unregisterAll()
 	if c.phase != running {
 		c.stop()
 		return
 	}
-	_ = a.deferOp(op{kind: opStop, to: c}) // never refused
+	_ = a.deferOp(op{kind: opStop, to: c}) // never rejected
 }
 
-// stop ends an actor from outside, after the event that it is handling.
+// stop stops an actor from outside, after the event that it is handling.
 func (a *actor) stop() {
 	if a.phase == created {
 		a.phase = ended

@@ -17,8 +17,8 @@ func builtInName(name string) (string, bool) {
 	return strings.CutPrefix(name, reserved)
 }
 
-// arguments are those of a built-in, in params or, as XState v6 has them,
-// beside the type.
+// arguments are the arguments of a built-in, either in params or, as in XState v6, next to the
+// type.
 type arguments struct {
 	place  string
 	keys   []string
@@ -31,7 +31,7 @@ func (a *arguments) get(key string) (any, bool) {
 	return a.object.get(key)
 }
 
-// first returns the first of some names that is given, for what XState v6 has
+// first returns the first of several names that is present, for arguments that XState v6 has
 // renamed.
 func (a *arguments) first(names ...string) (any, string) {
 	for _, name := range names {
@@ -42,7 +42,7 @@ func (a *arguments) first(names ...string) (any, string) {
 	return nil, names[0]
 }
 
-// only refuses arguments that nobody reads.
+// only rejects arguments that are not read.
 func (a *arguments) only(p *parser, known ...string) {
 	for _, k := range a.keys {
 		if !slices.Contains(known, k) {

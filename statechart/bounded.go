@@ -9,8 +9,8 @@ import (
 	"github.com/expr-lang/expr/vm/runtime"
 )
 
-// The functions that expressions call in addition to what they say. No expression
-// can name them, because they are not identifiers.
+// The functions that bounded expressions call in addition to the functions that they name. No
+// expression can name these functions, because they are not identifiers.
 const (
 	addFunction    = "+"    // adds, and counts the bytes of texts
 	chargeFunction = "size" // counts the size of a result
@@ -25,14 +25,14 @@ func boundedEnv(env map[string]any) map[string]any {
 	return env
 }
 
-// bind adds the functions to what an expression sees.
+// bind adds the functions to the environment of an expression.
 func (s *scope) bind(env map[string]any) {
 	env[hidden+addFunction] = s.add
 	env[hidden+chargeFunction] = s.charge
 	env[hidden+tickFunction] = s.tick
 }
 
-// add is the operator +. A text is counted before it is built.
+// add implements the operator +. It counts a text before it builds the text.
 func (s *scope) add(args ...any) any {
 	a, isText := args[0].(string)
 	b, alsoText := args[1].(string)
@@ -43,7 +43,7 @@ func (s *scope) add(args ...any) any {
 	return a + b
 }
 
-// charge counts what a function has computed.
+// charge counts the size of a function's result.
 func (s *scope) charge(args ...any) any {
 	switch v := args[0].(type) {
 	case string:
@@ -71,21 +71,21 @@ func (s *scope) tick(args ...any) any {
 	return args[0]
 }
 
-// take counts bytes. The evaluation ends with the panic, which the evaluator
-// returns as an error.
+// take counts bytes. If the limit is exceeded, it panics, and the evaluator returns the panic
+// as an error.
 func (s *scope) take(n int) {
 	if s.bytes -= n; s.bytes < 0 {
 		panic(s.tree.exceed(LimitExpression, int64(s.tree.expressionBytes()), nil))
 	}
 }
 
-// expressionBytes is the number of bytes that an expression may compute.
+// expressionBytes returns the maximum number of bytes that an expression may compute.
 func (t *Tree) expressionBytes() int { return 2 * t.machine.limits.context }
 
 // allocating are the functions whose result is not a part of their argument.
 var allocating = []string{"upper", "lower", "string", "split", "concat", "reverse", "sort", "sortBy", "toBase64", "fromBase64", "map", "filter"}
 
-// bound makes an expression count what it computes.
+// bound rewrites an expression so that it counts the size of its results.
 func bound(n *ast.Node) {
 	switch x := (*n).(type) {
 	case *ast.BinaryNode:
@@ -105,14 +105,14 @@ func hiddenCall(name string, args ...ast.Node) ast.Node {
 	return &ast.CallNode{Callee: &ast.IdentifierNode{Value: hidden + name}, Arguments: args}
 }
 
-// mayBeText reports whether a part of an expression can give a text.
+// mayBeText reports whether a part of an expression can evaluate to a text.
 func mayBeText(n ast.Node) bool {
 	t := n.Type()
 	return t == nil || t.Kind() == reflect.Interface || t.Kind() == reflect.String
 }
 
-// uniqFunction returns the first of equal elements each. The evaluator's own compares
-// every pair.
+// uniqFunction returns the first of each group of equal elements. The evaluator's own function
+// compares every pair.
 func uniqFunction(args ...any) (any, error) {
 	list, err := listOf(args[0])
 	if err != nil {

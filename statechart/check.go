@@ -2,7 +2,7 @@ package statechart
 
 import "strings"
 
-// checkStructure finds what is wrong with a machine as a whole.
+// checkStructure checks a machine as a whole.
 func (p *parser) checkStructure() {
 	p.checkHistory()
 	if len(p.problems) > 0 {
@@ -16,7 +16,7 @@ func (p *parser) checkStructure() {
 	}
 }
 
-// checkHistory completes history states and refuses those that lead to
+// checkHistory resolves the defaults of history states and rejects history states that lead to
 // themselves.
 func (p *parser) checkHistory() {
 	for _, n := range p.m.nodes {
@@ -40,8 +40,7 @@ func leadsTo(from, n *node, depth int) bool {
 	return false
 }
 
-// checkReachable refuses states that no transition leads to, whatever the
-// guards say.
+// checkReachable rejects states that no transition can reach, even if all guards hold.
 func (p *parser) checkReachable() {
 	r := reach{seen: newNodeset(len(p.m.nodes)), whole: newNodeset(len(p.m.nodes))}
 	r.byDefault(p.m.root)
@@ -59,11 +58,11 @@ func (p *parser) checkReachable() {
 
 type reach struct {
 	seen  nodeset
-	whole nodeset // entered by default, with the states that it begins with
+	whole nodeset // entered by default, with their initial states
 	todo  []*node
 }
 
-// byDefault adds a state that is named, and those that it begins with.
+// byDefault adds a named state and its initial states.
 func (r *reach) byDefault(n *node) {
 	if n == nil || r.whole.has(n) {
 		return
@@ -81,7 +80,7 @@ func (r *reach) byDefault(n *node) {
 	}
 }
 
-// through adds a state and those above it, with the regions beside them.
+// through adds a state and its ancestors, with the sibling regions.
 func (r *reach) through(n *node) {
 	if n == nil || r.seen.has(n) {
 		return
@@ -99,7 +98,7 @@ func (r *reach) through(n *node) {
 	}
 }
 
-// leave follows what can be taken from a state.
+// leave follows the transitions of a state.
 func (r *reach) leave(n *node) {
 	for _, d := range n.descriptors {
 		r.follow(d.transitions)
@@ -118,8 +117,8 @@ func (r *reach) follow(ts []*transition) {
 	}
 }
 
-// checkCycles refuses eventless transitions that nothing can stop: each is the
-// first of its state and has no guard.
+// checkCycles rejects endless cycles of eventless transitions. In such a cycle each transition
+// is the first of its state and has no guard.
 func (p *parser) checkCycles() {
 	for _, n := range p.m.nodes {
 		if t := forced(n); t != nil && t.source == n {
@@ -147,13 +146,13 @@ func (p *parser) checkCycle(n *node) {
 			return
 		}
 	}
-	if path[len(path)-1] == n.id { // report a circle once for each of its states
+	if path[len(path)-1] == n.id { // report a cycle once for each of its states
 		p.fail(at(n.place, "always"), "is part of a circle without events or guards: %s", strings.Join(path, " → "))
 	}
 }
 
-// checkIdle refuses an eventless transition that stays and changes the context:
-// it is taken again and again.
+// checkIdle rejects an eventless transition that stays in its state and changes the context,
+// because it would be taken endlessly.
 func (p *parser) checkIdle(t *transition) {
 	if t == nil || len(t.targets) > 0 {
 		return
@@ -167,8 +166,7 @@ func (p *parser) checkIdle(t *transition) {
 	}
 }
 
-// forced returns the eventless transition that is taken in a leaf whatever the
-// guards say.
+// forced returns the eventless transition that is always taken in a leaf, regardless of guards.
 func forced(leaf *node) *transition {
 	for n := leaf; n != nil; n = n.parent {
 		if len(n.always) == 0 {
@@ -182,8 +180,7 @@ func forced(leaf *node) *transition {
 	return nil
 }
 
-// firstLeaf returns the leaf that is active after a state was entered, if there
-// is only one.
+// firstLeaf returns the leaf that is active after a state was entered, if there is exactly one.
 func firstLeaf(n *node) *node {
 	for n != nil && n.kind == compound {
 		n = n.initial

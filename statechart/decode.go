@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/fault"
 )
 
-// jsonReader reads one JSON text. Restoring snapshots is most of what an actor costs a
-// process, and encoding/json takes several times as long for it.
+// jsonReader reads one JSON text. Restoring snapshots is most of the CPU cost of an actor, and
+// encoding/json takes several times as long for it.
 type jsonReader struct {
 	field   string
 	nesting int
@@ -18,7 +18,7 @@ type jsonReader struct {
 	at      int
 }
 
-// value reads a value, without the space around it.
+// value reads a value without surrounding whitespace.
 func (p *jsonReader) value(depth int) (any, error) {
 	switch c := p.peek(); {
 	case c == '{' || c == '[':
@@ -91,8 +91,8 @@ func (p *jsonReader) array(depth int) (any, error) {
 	return all, nil
 }
 
-// first reports whether an object or array has an element. It stands at it then, else
-// behind the end.
+// first reports whether an object or array has an element. The reader is then at that element,
+// otherwise after the end.
 func (p *jsonReader) first(end byte) (bool, error) {
 	p.space()
 	if p.peek() == end {
@@ -102,7 +102,7 @@ func (p *jsonReader) first(end byte) (bool, error) {
 	return true, nil
 }
 
-// more reports whether another element follows, as first does.
+// more reports whether another element follows. It positions the reader like first.
 func (p *jsonReader) more(end byte) (bool, error) {
 	p.space()
 	switch p.peek() {
@@ -125,7 +125,7 @@ func (p *jsonReader) word(w string) error {
 	return nil
 }
 
-// string reads a string. NUL is refused: PostgreSQL cannot store it.
+// string reads a string. NUL is rejected, because PostgreSQL cannot store it.
 func (p *jsonReader) string() (string, error) {
 	p.at++
 	from := p.at
@@ -144,7 +144,7 @@ func (p *jsonReader) string() (string, error) {
 	return "", p.syntax("the end of a string")
 }
 
-// escaped reads the rest of a string whose first escape is here.
+// escaped reads the rest of a string from its first escape.
 func (p *jsonReader) escaped(from int) (string, error) {
 	var s strings.Builder
 	for p.at < len(p.text) {
@@ -175,7 +175,7 @@ const (
 	escapeFor = "\"\\/\b\f\n\r\t"
 )
 
-// escape reads an escape sequence. Half of a surrogate pair is the replacement character.
+// escape reads an escape sequence. Half of a surrogate pair becomes the replacement character.
 func (p *jsonReader) escape() (rune, error) {
 	p.at++
 	if p.peek() != 'u' {
@@ -218,7 +218,8 @@ func hex4(s string) (rune, bool) {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// number reads a number: an int64 where it is an integer that fits, else a float64.
+// number reads a number. It returns an int64 if the number is an integer that fits, otherwise a
+// float64.
 func (p *jsonReader) number() (any, error) {
 	from := p.at
 	if p.peek() == '-' {
@@ -290,7 +291,7 @@ func (p *jsonReader) space() {
 	}
 }
 
-// syntax is the error of a text that does not go on as it should.
+// syntax returns the error of a text with unexpected content.
 func (p *jsonReader) syntax(expected string) error {
 	if p.at >= len(p.text) {
 		return fault.Invalidf(p.field, "is not JSON at byte %d: it ends where %s is expected", p.at, expected)

@@ -5,39 +5,39 @@ import (
 	"strconv"
 )
 
-// A Def is a state of a machine, or the machine itself, written in Go. It has
-// the shape of the document: json.Marshal gives one that Parse reads.
+// A Def is a state of a machine, or the machine itself, written in Go. It has the shape of the
+// document: json.Marshal returns a document that Parse reads.
 type Def struct {
 	// Key is the state's name among its siblings. The root has none.
 	Key string
-	// ID replaces the id that is made from the keys.
+	// ID replaces the id that is derived from the keys.
 	ID string
-	// Type is "" (found out), "parallel", "final" or "history".
+	// Type is "" (derived), "parallel", "final" or "history".
 	Type        string
 	Description string
-	// Initial names the state to begin with, Begin the actions on the way.
+	// Initial names the initial state. Begin has the actions of the initial transition.
 	Initial string
 	Begin   []Call
 	// States are in the order of the document.
 	States      []Def
 	Entry, Exit []Call
-	// On are transitions by event. Those of one event are tried in order.
+	// On are transitions by event. Transitions of the same event are tried in order.
 	On []Transition
 	// After are transitions by delay.
 	After []Transition
-	// Always are transitions without an event, Done those of a state whose
-	// final state was reached.
+	// Always are transitions without an event. Done are transitions that are taken when a final
+	// state of this state is reached.
 	Always, Done []Transition
 	Invoke       []Invocation
 	Tags         []string
 	Meta         any
-	// Output is that of the root or of a final state.
+	// Output is the output of the root or of a final state.
 	Output any
-	// Deep and Target are of history states.
+	// Deep and Target are set only for history states.
 	Deep   bool
 	Target string
 
-	// Version, Context, Delays, Machines and MaxIterations are of the root.
+	// Version, Context, Delays, Machines and MaxIterations are set only for the root.
 	Version       string
 	Context       map[string]any
 	Delays        map[string]any
@@ -47,9 +47,9 @@ type Def struct {
 
 // A Transition leads to its targets when its guard holds.
 type Transition struct {
-	// Event is the event, of those in On.
+	// Event is the event of a transition in On.
 	Event string
-	// Delay is a number of milliseconds or a name, of those in After.
+	// Delay is the delay of a transition in After: a number of milliseconds or a name.
 	Delay   string
 	Targets []string
 	Guard   *Call
@@ -63,7 +63,7 @@ type Call struct {
 	Params map[string]any
 }
 
-// An Invocation is an actor that lives as long as its state is active.
+// An Invocation is an actor that runs while its state is active.
 type Invocation struct {
 	ID, Src, SystemID    string
 	Input                any
@@ -73,23 +73,23 @@ type Invocation struct {
 // To returns the targets of a transition.
 func To(targets ...string) []string { return targets }
 
-// Expr stands for the value of an expression.
+// Expr returns a placeholder for the value of an expression.
 func Expr(expression string) any { return map[string]any{"$expr": expression} }
 
-// From stands for the value at a path: "context.order.id".
+// From returns a placeholder for the value at a path: "context.order.id".
 func From(path string) any { return map[string]any{"$from": path} }
 
-// When is a guard that is an expression.
+// When returns a guard that evaluates an expression.
 func When(expression string) *Call {
 	return &Call{Type: "expr", Params: map[string]any{"when": expression}}
 }
 
-// Set is an action that changes keys of the context.
+// Set returns an action that changes keys of the context.
 func Set(assignment map[string]any) Call {
 	return Call{Type: "xstate.assign", Params: map[string]any{"assignment": assignment}}
 }
 
-// Build compiles a machine that is written in Go. It is Parse of its document.
+// Build compiles a machine that is written in Go. It parses the machine's document.
 func Build(d Def, reg *Registry, opts *Options) (*Machine, error) {
 	raw, err := d.MarshalJSON()
 	if err != nil {
@@ -107,7 +107,7 @@ func (d Def) MarshalJSON() ([]byte, error) {
 	return appendJSON(nil, o)
 }
 
-// set adds a key unless the value says nothing.
+// set adds a key unless the value is empty.
 func (o *object) set(key string, v any) {
 	switch v := v.(type) {
 	case nil:
@@ -155,7 +155,7 @@ func (d Def) object() (*object, error) {
 	return o, d.nested(o)
 }
 
-// values adds what is data.
+// values adds the fields that are plain data.
 func (d Def) values(o *object) error {
 	tags := make([]any, len(d.Tags))
 	for i, t := range d.Tags {
@@ -228,7 +228,7 @@ func (c Call) value() any {
 	return &object{keys: []string{"type", "params"}, list: []any{c.Type, jsonValue{c.Params}}}
 }
 
-// jsonValue is data that is made canonical when it is written.
+// jsonValue is a value that is made canonical when it is written.
 type jsonValue struct{ v any }
 
 // MarshalJSON returns the data.
@@ -248,7 +248,7 @@ func transitions(all []Transition) []any {
 	return out
 }
 
-// byKey groups transitions by event or delay, in the order of first mention.
+// byKey groups transitions by event or delay, in the order of first occurrence.
 func byKey(all []Transition, key func(Transition) string) *object {
 	o := &object{}
 	for _, t := range all {
@@ -293,5 +293,5 @@ func invocations(all []Invocation) []any {
 	return out
 }
 
-// Millis returns a delay as After has it.
+// Millis returns a number of milliseconds in the format of After.
 func Millis(n int64) string { return strconv.FormatInt(n, 10) }

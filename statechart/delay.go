@@ -11,10 +11,10 @@ import (
 	"github.com/perdure/perdure/internal/edge"
 )
 
-// maxDelay is the longest delay in milliseconds.
+// maxDelay is the maximum delay in milliseconds.
 const maxDelay = int64(edge.MaxDelay / time.Millisecond)
 
-// A delay is how long to wait: a number, a name, or computed.
+// A delay is a duration: a number, a name, or computed.
 type delay struct {
 	name  string // as in the event's name; "" if computed
 	fixed int64
@@ -46,7 +46,7 @@ func (d *delay) eval(r *run) (int64, error) {
 	}
 }
 
-// wholeDelay makes a computed delay one that can be stored.
+// wholeDelay converts a computed delay to one that can be stored.
 func wholeDelay(ms float64) (int64, error) {
 	switch {
 	case math.IsNaN(ms):
@@ -121,7 +121,7 @@ func (p *parser) namedDelay(name string) (delay, bool) {
 	return delay{name: name, fn: fn}, fn != nil
 }
 
-// ownDelays takes the delays that the document names itself.
+// ownDelays reads the delays that the document itself defines.
 func (p *parser) ownDelays(cfg *object) {
 	p.delays = map[string]delay{}
 	o, ok := p.object(p.place, cfg, "delays")

@@ -5,15 +5,14 @@ import (
 	"strings"
 )
 
-// SVG draws a machine: states as nested boxes, transitions as arrows. States
-// whose ids are in active are highlighted. The same machine and states always
-// give the same bytes.
+// SVG draws a machine: states as nested boxes, transitions as arrows. States whose ids are in
+// active are highlighted. The same machine and states always produce the same bytes.
 func SVG(m *Machine, active []string) []byte {
 	return layOut(m).render(active)
 }
 
-// layOut computes the places of all states, arrows and labels. Its time is bounded by
-// the size of the machine, except for that of labels, which is bounded by maxLooks.
+// layOut computes the positions of all states, arrows and labels. Its time is bounded by the
+// size of the machine, except for the labels, whose time is bounded by maxLooks.
 func layOut(m *Machine) *drawing {
 	d := &drawing{m: m, boxes: make([]box, len(m.nodes)), arrows: arrowsOf(m), inside: map[*node][]*arrow{}}
 	for _, a := range d.arrows {
@@ -49,7 +48,7 @@ type drawing struct {
 	inside map[*node][]*arrow // the arrows between the states of a state
 	labels []rect
 	limit  rect // of all that is drawn
-	looks  int  // how often a place for a label was compared with another thing
+	looks  int  // number of comparisons of label positions with other shapes
 }
 
 type rect struct{ x, y, w, h float64 }
@@ -77,7 +76,7 @@ type arrow struct {
 
 type point struct{ x, y float64 }
 
-// arrowsOf collects the transitions that lead elsewhere.
+// arrowsOf collects the transitions that lead to another state.
 func arrowsOf(m *Machine) []*arrow {
 	var all []*arrow
 	byEnds := map[[2]*node]*arrow{}
@@ -112,13 +111,13 @@ func arrowsOf(m *Machine) []*arrow {
 	return all
 }
 
-// A labelled transition has the text that the drawing shows.
+// A labelled transition is a transition with its label text.
 type labelled struct {
 	*transition
 	text string
 }
 
-// outgoing returns a state's transitions with their texts.
+// outgoing returns a state's transitions with their label texts.
 func (n *node) outgoing() []labelled {
 	var all []labelled
 	for _, d := range n.descriptors {
@@ -132,7 +131,7 @@ func (n *node) outgoing() []labelled {
 	return all
 }
 
-// eventText shortens the names that the interpreter gives to events.
+// eventText shortens the internal event names of the interpreter.
 func (n *node) eventText(d *descriptor) string {
 	if !d.internal {
 		return d.name
@@ -153,8 +152,7 @@ func (n *node) eventText(d *descriptor) string {
 	return strings.TrimPrefix(d.name, reserved)
 }
 
-// invokeText names an invoked actor: by its id, or by its src if the id is made
-// up.
+// invokeText returns the name of an invoked actor: its id, or its src if the id is generated.
 func (n *node) invokeText(id string) string {
 	for _, inv := range n.invokes {
 		if inv.id == id && strings.HasSuffix(id, "."+n.id) {
@@ -164,7 +162,7 @@ func (n *node) invokeText(id string) string {
 	return id
 }
 
-// delayText shows milliseconds as people would say them.
+// delayText formats milliseconds for people.
 func delayText(name string) string {
 	ms, err := strconv.ParseInt(name, 10, 64)
 	if err != nil {
@@ -181,7 +179,7 @@ func delayText(name string) string {
 	return name + " ms"
 }
 
-// text is the label of a transition: event, guard and actions.
+// text returns the label of a transition: event, guard and actions.
 func (t *transition) text(event string) string {
 	if t.guard != nil {
 		event += " [" + guardText(t.guard) + "]"
@@ -225,8 +223,8 @@ func guardTexts(all []guard, sep string) string {
 	return strings.Join(texts, sep)
 }
 
-// actionTexts names the actions that somebody wrote; those that after adds on
-// entry and exit are left out.
+// actionTexts returns the names of the actions in the document. The entry and exit actions that
+// after adds are omitted.
 func actionTexts(actions []action) []string {
 	var all []string
 	for _, x := range actions {
@@ -285,7 +283,7 @@ func shorten(s string, most int) string {
 	return string(runes[:most-1]) + "…"
 }
 
-// textWide estimates the width of a text: there is no font to ask.
+// textWide estimates the width of a text, because no font metrics are available.
 func textWide(s string, char float64) float64 {
 	w := 0.0
 	for _, r := range s {

@@ -15,7 +15,7 @@ var errEncoding = errors.New("value is too large or too deep to be stored")
 // equal texts.
 func appendJSON(b []byte, v any) ([]byte, error) { return appendValue(b, v, 0) }
 
-// appendValue refuses what could not be read again.
+// appendValue rejects values that could not be decoded again.
 func appendValue(b []byte, v any, depth int) ([]byte, error) {
 	if len(b) > MaxDocument || depth > maxNesting {
 		return b, errEncoding

@@ -1,7 +1,7 @@
 package statechart
 
-// enterStates enters what the chosen transitions lead to, in the order of the
-// document: entry actions, invoked actors, initial actions.
+// enterStates enters the states of the chosen transitions, in document order: entry actions,
+// invoked actors, initial actions.
 func (r *run) enterStates(past map[*node][]*node, first bool) error {
 	r.enter.clear()
 	r.initial.clear()
@@ -57,9 +57,9 @@ func (inv *invoke) spawn(r *run) error {
 	return x.do(r)
 }
 
-// complete tells that a final state was entered: to its parent, to the parallel
-// states above that are thereby done, and, if nothing is above, as the end of
-// the machine.
+// complete raises the done events of an entered final state: for its parent and for the
+// parallel ancestors that are thereby done. If there is no state above, it finishes the
+// machine.
 func (r *run) complete(n *node, completed []*node) ([]*node, error) {
 	parent := n.parent
 	above := parent
@@ -136,8 +136,8 @@ func (r *run) outputOf(n *node) (map[string]any, error) {
 	return map[string]any{"output": v}, err
 }
 
-// done ends the machine. Its output sees, as the event, that of the state that
-// completed it.
+// done finishes the machine. The output expression receives the done event of the state that
+// completed the machine.
 func (r *run) done(by *node) error {
 	r.changed = true
 	r.now.status = Done
@@ -161,16 +161,16 @@ func (r *run) done(by *node) error {
 	return err
 }
 
-// An entrySet finds the states to enter. It follows XState's, which follows
+// An entrySet computes the states to enter. It follows XState's algorithm, which follows
 // SCXML's computeEntrySet.
 type entrySet struct {
 	run  *run
-	past map[*node][]*node // with what the exits added
+	past map[*node][]*node // the history, including the states just exited
 }
 
 func (e *entrySet) transition(t *transition, d domain) {
 	if d.node != nil && !e.run.after.set.has(d.node) {
-		return // it stays where it is, but another transition has left there
+		return // another transition has exited the domain
 	}
 	for _, n := range t.targets {
 		if n.kind != history && (t.source != n || t.source != d.node || t.reenter) {
@@ -206,8 +206,7 @@ func (e *entrySet) byDefault(n *node) {
 	e.run.initial.add(n)
 }
 
-// descendants adds what is entered below a state, or in place of a history
-// state.
+// descendants adds the states that are entered below a state, or in place of a history state.
 func (e *entrySet) descendants(n *node) {
 	switch n.kind {
 	case history:
@@ -217,7 +216,7 @@ func (e *entrySet) descendants(n *node) {
 			e.byDefault(n.initial)
 		}
 		e.descendants(n.initial)
-		// The initial state is a child: there is nothing between it and n.
+		// The initial state is a child: no state is between it and n.
 	case parallel:
 		for _, c := range n.regions {
 			if !e.run.enter.anyBelow(c) {
@@ -229,8 +228,8 @@ func (e *entrySet) descendants(n *node) {
 	}
 }
 
-// history enters what was active before, or the default. It leaves alone what
-// was not exited: entering it again would not be paired with an exit.
+// history enters the states that were active before, or the default. It does not enter states
+// that were not exited, because that entry would have no matching exit.
 func (e *entrySet) history(h *node) {
 	states, ok := e.past[h]
 	if !ok {
@@ -256,8 +255,8 @@ func (e *entrySet) unlessActive(n *node) {
 	}
 }
 
-// ancestor adds a state above a target, and the regions beside it that have no
-// target of their own.
+// ancestor adds an ancestor of a target, and, for a parallel state, the regions that contain no
+// target.
 func (e *entrySet) ancestor(a, within *node, unlessActive bool) {
 	switch {
 	case unlessActive:
@@ -277,7 +276,7 @@ func (e *entrySet) ancestor(a, within *node, unlessActive bool) {
 
 func (e *entrySet) region(c *node, unlessActive bool) {
 	if unlessActive && e.run.after.set.has(c) {
-		return // untouched, with all that is below it
+		return // unchanged, with all its descendants
 	}
 	e.run.enter.add(c)
 	e.descendants(c)

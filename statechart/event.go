@@ -7,10 +7,10 @@ import (
 	"github.com/perdure/perdure/internal/edge"
 )
 
-// MaxEvent is the largest event that ParseEvent accepts, in bytes.
+// MaxEvent is the maximum size of an event that ParseEvent accepts, in bytes.
 const MaxEvent = 1 << 20
 
-// Names that the interpreter gives to events of its own.
+// The names of the interpreter's own events.
 const (
 	reserved   = "xstate."
 	initEvent  = "xstate.init"
@@ -24,17 +24,16 @@ const (
 	afterPrefix      = "xstate.after."
 )
 
-// An Event is something that happened: in JSON, an object with a type.
+// An Event is a message to an actor: in JSON, an object with a type.
 type Event struct {
 	// Type names the event.
 	Type string
-	// Data holds the other keys of the object. It must not be changed after the
-	// event was given away.
+	// Data holds the other keys of the object. It must not be changed after the event was
+	// passed on.
 	Data map[string]any
 }
 
-// ParseEvent reads an event that comes from outside, and refuses what
-// [Tree.Send] refuses.
+// ParseEvent reads an event from outside. It rejects the events that [Tree.Send] rejects.
 func ParseEvent(raw []byte) (Event, error) {
 	if err := edge.JSON("event", raw, MaxEvent); err != nil {
 		return Event{}, err
@@ -68,7 +67,7 @@ func eventFrom(v any) (Event, error) {
 	return Event{Type: typ, Data: data}, nil
 }
 
-// checkOutside refuses events that nobody outside may send.
+// checkOutside rejects events that must not be sent from outside.
 func (e Event) checkOutside() error {
 	if e.Type == "" {
 		return fault.Invalidf("event.type", "is empty")
@@ -90,8 +89,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	return appendJSON(nil, e.object())
 }
 
-// UnmarshalJSON reads an event that MarshalJSON wrote, also one of the
-// machine's own.
+// UnmarshalJSON reads an event that MarshalJSON wrote, including the interpreter's own events.
 func (e *Event) UnmarshalJSON(raw []byte) error {
 	v, err := decode("event", raw)
 	if err != nil {
@@ -103,14 +101,14 @@ func (e *Event) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// object returns the event as the value that expressions see.
+// object returns the event as the value that expressions receive.
 func (e Event) object() map[string]any {
 	m := clone(e.Data, 1)
 	m["type"] = e.Type
 	return m
 }
 
-// A message is an event on its way. Messages are shared and never changed.
+// A message is an event in flight. Messages are shared and never modified.
 type message struct {
 	Event
 	whole map[string]any
@@ -120,11 +118,11 @@ func newMessage(typ string, data map[string]any) *message {
 	return &message{Event: Event{Type: typ, Data: data}}
 }
 
-// staticMessage returns a message that many trees share, so that nothing in it
-// is left to be made later.
+// staticMessage returns a message that many trees share. All its fields are built now, because
+// shared messages must not be modified later.
 func staticMessage(e Event) *message { return &message{Event: e, whole: e.object()} }
 
-// asObject returns the event with its type, building it once.
+// asObject returns the event with its type. It builds the object once.
 func (m *message) asObject() map[string]any {
 	if m.whole == nil {
 		m.whole = m.object()
@@ -132,7 +130,7 @@ func (m *message) asObject() map[string]any {
 	return m.whole
 }
 
-// at returns what a path below "event" leads to.
+// at returns the value at a path below "event".
 func (m *message) at(path []string) any {
 	switch {
 	case len(path) == 0:

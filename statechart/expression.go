@@ -11,8 +11,8 @@ import (
 	"github.com/expr-lang/expr/vm"
 )
 
-// Limits of an expression, in addition to the bytes that it may compute and the
-// time that its loops may take; see bounded.go.
+// Limits of an expression, in addition to the limits on computed bytes and loop time; see
+// bounded.go.
 const (
 	maxExpression  = 4096
 	maxNodes       = 500
@@ -22,8 +22,8 @@ const (
 	maxInComputing = 1 << 20
 )
 
-// builtins are the functions of expr that give equal results for equal
-// arguments and that cannot multiply the size of their arguments.
+// builtins are the functions of expr that return equal results for equal arguments and cannot
+// multiply the size of their arguments.
 var builtins = []string{
 	"all", "none", "any", "one", "filter", "map", "find", "findIndex", "findLast", "findLastIndex", "count", "sum",
 	"len", "type", "abs", "ceil", "floor", "round", "int", "float", "string", "trim", "trimPrefix", "trimSuffix",
@@ -31,7 +31,7 @@ var builtins = []string{
 	"first", "last", "get", "take", "reverse", "concat", "sort", "sortBy", "toBase64", "fromBase64",
 }
 
-// An expression is a template that a program computes.
+// An expression is a template that is computed by an expr program.
 type expression struct {
 	program *vm.Program
 	roots   []string
@@ -111,7 +111,7 @@ func (e *expression) run(s *scope) (any, error) {
 	return v, nil
 }
 
-// boundsVisitor counts what would let the cost of an expression grow beyond its
+// boundsVisitor counts constructs that could make the cost of an expression grow beyond its
 // length.
 type boundsVisitor struct {
 	predicates, variables int
@@ -145,7 +145,8 @@ func (b *boundsVisitor) err() error {
 	}
 }
 
-// keysFunction returns the keys of an object in order: expr's own has none.
+// keysFunction returns the keys of an object in sorted order; expr's own function returns them
+// unordered.
 func keysFunction(args ...any) (any, error) {
 	m, ok := args[0].(map[string]any)
 	if !ok {
@@ -163,7 +164,8 @@ func keysFunction(args ...any) (any, error) {
 	return out, nil
 }
 
-// joinFunction joins texts, up to a limit: expr's own can multiply.
+// joinFunction joins texts up to a size limit; expr's own function has no limit and can
+// multiply the size.
 func joinFunction(args ...any) (any, error) {
 	parts, ok := args[0].([]any)
 	if !ok {
@@ -190,7 +192,7 @@ func joinFunction(args ...any) (any, error) {
 	return b.String(), nil
 }
 
-// firstLine leaves out the drawing that expr adds to its errors.
+// firstLine removes the source excerpt that expr adds to its errors.
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return line

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// A guard decides by the state before a microstep.
+// A guard decides based on the state before a microstep.
 type guard interface {
 	test(r *run) (bool, error)
 	// label is the name in error texts, "" if the guard has none.
@@ -95,7 +95,7 @@ func (g routed) test(r *run) (bool, error) {
 	return g.and.test(r)
 }
 
-// passes tests the guard of a transition for an event.
+// passes evaluates the guard of a transition for an event.
 func (t *transition) passes(r *run) (bool, error) {
 	if t.guard == nil {
 		return true, nil

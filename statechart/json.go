@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// MaxDocument is the largest machine or snapshot in bytes.
+	// MaxDocument is the maximum size of a machine or snapshot in bytes.
 	MaxDocument = 4 << 20
-	// maxNesting is the deepest nesting of arrays and objects in a document, and
-	// of a value in a snapshot. Each state takes two levels.
+	// maxNesting is the maximum nesting of arrays and objects in a document, and of a value in
+	// a snapshot. Each state takes two levels.
 	maxNesting = 128
-	// maxSnapshotNesting leaves room for actors around the values.
+	// maxSnapshotNesting leaves room for the actors that contain the values.
 	maxSnapshotNesting = maxNesting + 4*maxActorDepth
 )
 
-// decode reads a document. Objects become *object, numbers int64 where they are
-// integers that fit, or float64.
+// decode reads a document. Objects become *object. Numbers become int64 if they are integers
+// that fit, otherwise float64.
 func decode(field string, raw []byte) (any, error) { return decodeWithin(field, raw, maxNesting) }
 
 func decodeWithin(field string, raw []byte, nesting int) (any, error) {
@@ -42,8 +42,8 @@ func decodeWithin(field string, raw []byte, nesting int) (any, error) {
 	return v, nil
 }
 
-// compareKeys orders two keys as JavaScript would, given that the first came
-// before the second.
+// compareKeys orders two keys as JavaScript does, given that the first was inserted before the
+// second.
 func compareKeys(a, b string) int {
 	i, aok := index(a)
 	j, bok := index(b)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// size measures a state and those inside it, innermost first.
+// size measures a state and its descendants, innermost first.
 func (d *drawing) size(n *node) {
 	b := &d.boxes[n.order]
 	if n.kind == history {
@@ -31,7 +31,7 @@ func (d *drawing) size(n *node) {
 	}
 }
 
-// sizeAround makes room for the states of a state.
+// sizeAround computes the size of a state from its child states.
 func (d *drawing) sizeAround(n *node) {
 	b := &d.boxes[n.order]
 	if n.kind == parallel {
@@ -75,7 +75,7 @@ func (d *drawing) rowGap(n *node) float64 {
 	return rowGap
 }
 
-// stacked puts the regions of a parallel state below each other.
+// stacked arranges the regions of a parallel state below each other.
 func stacked(n *node) [][]*node {
 	columns := [][]*node{n.regions}
 	if len(n.histories) > 0 {
@@ -84,8 +84,8 @@ func stacked(n *node) [][]*node {
 	return columns
 }
 
-// ranked puts the states of a compound state into columns by their distance
-// from the initial one.
+// ranked arranges the child states of a compound state in columns by their distance from the
+// initial state.
 func (d *drawing) ranked(n *node) [][]*node {
 	next := map[*node][]*node{}
 	for _, a := range d.inside[n] {
@@ -124,7 +124,7 @@ func (d *drawing) ranked(n *node) [][]*node {
 	return d.untangle(slices.DeleteFunc(columns, func(c []*node) bool { return len(c) == 0 }), next)
 }
 
-// untangle orders each column by where its arrows come from.
+// untangle orders each column by the sources of its arrows.
 func (d *drawing) untangle(columns [][]*node, next map[*node][]*node) [][]*node {
 	row := map[*node]float64{}
 	for i, column := range columns {
@@ -155,7 +155,7 @@ func (d *drawing) untangle(columns [][]*node, next map[*node][]*node) [][]*node 
 	return columns
 }
 
-// childToward returns the child of a state that another state is, or is in.
+// childToward returns the child of n that is other or contains it.
 func childToward(n, other *node) *node {
 	for other != nil && other.parent != n {
 		other = other.parent
@@ -163,7 +163,7 @@ func childToward(n, other *node) *node {
 	return other
 }
 
-// gaps leaves room for labels between columns.
+// gaps reserves space for labels between columns.
 func (d *drawing) gaps(n *node) {
 	b := &d.boxes[n.order]
 	b.gaps = make([]float64, len(b.columns))
@@ -180,8 +180,8 @@ func (d *drawing) gaps(n *node) {
 	}
 }
 
-// home returns the state between whose states an arrow is drawn, nil if it leads from a
-// state into itself or out of itself.
+// home returns the state in whose area an arrow is drawn. It returns nil for an arrow between a
+// state and one of its descendants.
 func (a *arrow) home() *node {
 	if a.from == a.to {
 		return a.from.parent
@@ -193,7 +193,7 @@ func (a *arrow) home() *node {
 	return n
 }
 
-// rooms leaves room for arrows that pass over or under the columns.
+// rooms reserves space for arrows that pass above or below the columns.
 func (d *drawing) rooms(n *node) {
 	b := &d.boxes[n.order]
 	for _, a := range d.inside[n] {
@@ -222,7 +222,7 @@ func (a *arrow) labelWide() float64 {
 	return w
 }
 
-// place gives a state and those inside it their places.
+// place sets the positions of a state and its descendants.
 func (d *drawing) place(n *node, x, y float64) {
 	b := &d.boxes[n.order]
 	b.x, b.y = x, y
@@ -237,7 +237,7 @@ func (d *drawing) place(n *node, x, y float64) {
 		cx += dotWide
 	}
 	for i, column := range b.columns {
-		cy := top + (d.inner(n)-d.columnHigh(n, column))/2 // columns are centred, their states begin at its left
+		cy := top + (d.inner(n)-d.columnHigh(n, column))/2 // columns are centered; their states are left-aligned
 		for _, c := range column {
 			d.place(c, cx, cy)
 			cy += d.boxes[c.order].h + d.rowGap(n)
@@ -246,7 +246,7 @@ func (d *drawing) place(n *node, x, y float64) {
 	}
 }
 
-// stretch makes the regions of a parallel state equally wide.
+// stretch gives the regions of a parallel state the same width.
 func (d *drawing) stretch(n *node) {
 	if n.kind != parallel {
 		return
@@ -262,7 +262,7 @@ func (d *drawing) stretch(n *node) {
 	}
 }
 
-// inner is the height of the highest column.
+// inner returns the height of the highest column.
 func (d *drawing) inner(n *node) float64 {
 	h := 0.0
 	for _, column := range d.boxes[n.order].columns {
@@ -279,7 +279,8 @@ func (d *drawing) columnHigh(n *node, column []*node) float64 {
 	return h
 }
 
-// boxLines are what a state does without leaving.
+// boxLines returns the text lines of a box: actions, invocations, tags, and the transitions
+// that stay in the state.
 func boxLines(n *node) []string {
 	var lines []string
 	add := func(what string, names []string) {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Leads says what an event would concern of the actor at a path, whatever the
-// guards say: the id of the deepest active state that has transitions for just
-// that event, and the ids of the states that they lead to.
+// Leads reports where an event can lead the actor at a path, regardless of guards. It returns
+// the id of the deepest active state with transitions for exactly that event, and the ids of
+// their target states.
 func (t *Tree) Leads(path, event string) (state string, targets []string) {
 	a := t.root
 	for path != "" && a != nil {

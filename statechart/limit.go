@@ -5,18 +5,18 @@ import (
 	"fmt"
 )
 
-// The limits of one call: what a machine can make its process do for one event.
+// The limits of one call. They bound the work that one event can cause.
 const (
-	// DefaultMaxContext is the largest context of an actor in bytes.
+	// DefaultMaxContext is the default maximum size of the context of an actor in bytes.
 	DefaultMaxContext = 2 << 20
-	// DefaultMaxOutputs is the largest number of timers, effects, emitted events, log
+	// DefaultMaxOutputs is the default maximum number of timers, effects, emitted events, log
 	// entries and sends of one call.
 	DefaultMaxOutputs = 10_000
-	// maxProduced is the largest total size of the values that a call computes for
-	// events, effects, log entries, inputs and outputs, in bytes.
+	// maxProduced is the maximum total size of the values that a call computes for events,
+	// effects, log entries, inputs and outputs, in bytes.
 	maxProduced = 8 << 20
-	// pollEvery is the number of actions, evaluations and loop iterations between
-	// two questions to Options.Interrupt.
+	// pollEvery is the number of actions, evaluations and loop iterations between two calls of
+	// the function that Options.Interrupt returned.
 	pollEvery = 16
 )
 
@@ -27,10 +27,10 @@ type Limit string
 const (
 	// LimitContext is Options.MaxContext.
 	LimitContext Limit = "context"
-	// LimitSnapshot is MaxDocument, for the contexts and inputs of all actors of a
-	// tree together and for the encoded snapshot.
+	// LimitSnapshot is MaxDocument. It applies to the total of the contexts and inputs of all
+	// actors of a tree, and to the encoded snapshot.
 	LimitSnapshot Limit = "snapshot"
-	// LimitNesting is the deepest nesting of a value.
+	// LimitNesting is the maximum nesting of a value.
 	LimitNesting Limit = "nesting"
 	// LimitExpression is the number of bytes that one expression may compute: twice
 	// Options.MaxContext.
@@ -45,13 +45,13 @@ const (
 	LimitTime Limit = "time"
 )
 
-// A LimitError is returned by a call that was stopped because the machine exceeded
-// a limit. Nothing of the call counts, and the tree is unusable: restore it from the
-// last snapshot. [Tree.Abort] then ends it with the error as the reason.
+// A LimitError is returned by a call that was stopped because the machine exceeded a limit. The
+// results of the call are discarded, and the tree is unusable: restore it from the last
+// snapshot. [Tree.Abort] then ends it with the error as the reason.
 type LimitError struct {
 	Limit Limit
-	// Max is the largest allowed value, in the unit of the limit: bytes, levels or a
-	// number. It is 0 for LimitTime.
+	// Max is the maximum allowed value, in the unit of the limit: bytes, levels or a number. It
+	// is 0 for LimitTime.
 	Max int64
 	// Path is the path of the actor that exceeded the limit.
 	Path string
@@ -76,7 +76,7 @@ func (e *LimitError) Error() string {
 	return text
 }
 
-// Is reports whether target is ErrRunaway and the limit is that of events.
+// Is reports whether target is ErrRunaway and the limit is LimitEvents.
 func (e *LimitError) Is(target error) bool { return target == ErrRunaway && e.Limit == LimitEvents } //nolint:errorlint // it is what Is compares
 
 // ErrRunaway matches the LimitError of a tree whose actors exceed Options.MaxEvents.
@@ -105,7 +105,7 @@ func (t *Tree) spend(a *actor) error {
 	return t.poll()
 }
 
-// poll fails when the call was stopped, or its time is over.
+// poll returns an error if the call was stopped or its time limit has passed.
 func (t *Tree) poll() error {
 	if t.broken != nil || t.interrupt == nil {
 		return t.broken
@@ -124,15 +124,15 @@ func (t *Tree) count(a *actor) error {
 	return t.broken
 }
 
-// charge counts the size of a value that an actor computed for others.
+// charge counts the size of a value that an actor computed for other receivers.
 func (t *Tree) charge(a *actor, v any) error {
 	n, err := t.measure(a, v, maxProduced-t.produced, LimitOutputSize, maxProduced)
 	t.produced += n
 	return err
 }
 
-// measure returns the size of a value. It stops at the first byte beyond most, so
-// that a value that refers to itself many times costs no more than its limit.
+// measure returns the size of a value. It stops at the first byte beyond most, so the cost of
+// measuring is bounded even if a value contains the same part many times.
 func (t *Tree) measure(a *actor, v any, most int, limit Limit, shown int) (int, error) {
 	m := meter{left: most}
 	switch m.value(v, 0); {
@@ -144,7 +144,7 @@ func (t *Tree) measure(a *actor, v any, most int, limit Limit, shown int) (int, 
 	return most - m.left, nil
 }
 
-// A meter measures a value: about its length as JSON.
+// A meter measures the approximate length of a value as JSON.
 type meter struct {
 	left int
 	deep bool
@@ -178,15 +178,16 @@ func (m *meter) value(v any, depth int) {
 	}
 }
 
-// sizeOf returns the size of a value, at most that of the largest snapshot.
+// sizeOf returns the size of a value, at most the size of the largest snapshot.
 func sizeOf(v any) int {
 	m := meter{left: 4 * MaxDocument}
 	m.value(v, 0)
 	return 4*MaxDocument - m.left
 }
 
-// grow notes that the context of an actor has changed its size, and stops a call in
-// which it, or the tree, grows beyond its limit. What was larger before may stay.
+// grow records a changed size of an actor's context. It stops the call if the context or the
+// tree grows beyond its limit. A size that exceeded the limit before the call is allowed to
+// stay.
 func (a *actor) grow(before, after int) error {
 	t := a.tree
 	t.held += after - before
@@ -203,7 +204,7 @@ func (a *actor) grow(before, after int) error {
 	return nil
 }
 
-// held returns the size of what an actor and its children keep.
+// held returns the total size of the values that an actor and its children keep.
 func (a *actor) held() int {
 	s := &a.snap
 	if a.computing {

@@ -2,8 +2,8 @@ package statechart
 
 import "slices"
 
-// A Machine is a document that Parse has checked and compiled. It is never
-// changed and can be used by many goroutines at once.
+// A Machine is a document that Parse has checked and compiled. It is immutable and safe for
+// concurrent use.
 type Machine struct {
 	id, version string
 	root        *node
@@ -17,7 +17,7 @@ type Machine struct {
 	children    map[string]*Machine
 }
 
-// limits bound what one call of a machine can do.
+// limits bound the work of one call of a machine.
 type limits struct {
 	iterations int
 	events     int
@@ -32,8 +32,7 @@ func (m *Machine) ID() string { return m.root.id }
 // Version returns the version that the document states, or "".
 func (m *Machine) Version() string { return m.version }
 
-// Effects returns the names of all effects that the machine and its children
-// can have, sorted.
+// Effects returns the names of all effects that the machine and its children can cause, sorted.
 func (m *Machine) Effects() []string {
 	return m.collect(func(m *Machine) []string { return m.effects })
 }
@@ -63,8 +62,8 @@ func (m *Machine) collect(of func(*Machine) []string) []string {
 	return slices.Compact(names)
 }
 
-// Events returns the event descriptors that the machine's states name, sorted;
-// those that the interpreter sends itself are left out.
+// Events returns the event descriptors that the machine's states name, sorted. It omits the
+// events that the interpreter itself sends.
 func (m *Machine) Events() []string {
 	var names []string
 	for _, n := range m.nodes {
@@ -78,8 +77,8 @@ func (m *Machine) Events() []string {
 	return slices.Compact(names)
 }
 
-// States returns the paths of all states that can be active, each after the one that
-// it is in: "open", "open.waiting".
+// States returns the paths of all states that can be active, each after its parent: "open",
+// "open.waiting".
 func (m *Machine) States() []string {
 	var paths []string
 	var walk func(prefix string, n *node)
@@ -108,13 +107,13 @@ type node struct {
 	key, id, place string
 	kind           kind
 	parent         *node
-	// order is the state's place in the document, last that of its last
-	// descendant: the descendants are those in between.
+	// order is the state's position in the document. last is the position of its last
+	// descendant: all descendants lie between them.
 	order, last int
 	states      []*node // all children, history states too
 	regions     []*node // the children that can be active
 	histories   []*node
-	reordered   bool // some region's key looks like an index
+	reordered   bool // the key of a region looks like an array index
 
 	initial        *node
 	initialActions []action
@@ -126,7 +125,7 @@ type node struct {
 	wild           []*descriptor // longest first
 	always         []*transition
 	deep           bool    // of a history state
-	defaults       []*node // of a history state: where to go without a past
+	defaults       []*node // of a history state: the targets if there is no history
 	viaInitial     bool    // of a history state: its default is the parent's initial state
 	tags           []string
 	meta           any
@@ -135,8 +134,8 @@ type node struct {
 	description    string
 }
 
-// A descriptor is a key of "on", or what the interpreter calls an event of its
-// own, with its transitions.
+// A descriptor is a key of "on", or an internal event name of the interpreter, with its
+// transitions.
 type descriptor struct {
 	name        string
 	tokens      []string // of a wildcard
@@ -144,12 +143,12 @@ type descriptor struct {
 	transitions []*transition
 }
 
-// A transition is taken when its guard holds.
+// A transition is taken if its guard holds.
 type transition struct {
 	source  *node
 	targets []*node
-	// targeted tells an empty list of targets from none: both stay, but only
-	// the latter can forbid an event.
+	// targeted distinguishes an empty list of targets from no list. Neither leaves the state,
+	// but only a transition without a list can forbid an event.
 	targeted    bool
 	reenter     bool
 	guard       guard
@@ -158,7 +157,7 @@ type transition struct {
 	description string
 }
 
-// An invoke is an actor that lives as long as a state is active.
+// An invoke is an actor that runs while a state is active.
 type invoke struct {
 	id, src, systemID string
 	logic             logic
@@ -166,18 +165,18 @@ type invoke struct {
 	sync              bool
 }
 
-// logic is what an actor runs: a machine, or an invocation if nil.
+// logic is the logic of an actor: a machine, or an invocation if nil.
 type logic struct{ machine *Machine }
 
-// below says whether n is a proper descendant of a; everything is below nil.
+// below reports whether n is a proper descendant of a. Every state is below nil.
 func (n *node) below(a *node) bool {
 	return a == nil || a.order < n.order && n.order <= a.last
 }
 
-// isLeaf says that the state has no states of its own that could be active.
+// isLeaf reports whether the state has no child states that could be active.
 func (n *node) isLeaf() bool { return n.kind == atomic || n.kind == final }
 
-// matches says whether a wildcard stands for an event type, token by token.
+// matches reports whether a wildcard matches an event type, token by token.
 func (d *descriptor) matches(tokens func() []string) bool {
 	if d.tokens == nil {
 		return true // "*"

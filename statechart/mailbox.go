@@ -1,7 +1,7 @@
 package statechart
 
-// receive puts an event into the mailbox and, unless the actor is busy or not
-// started, handles it at once.
+// receive puts an event into the mailbox. Unless the actor is busy or not started, it handles
+// the event immediately.
 func (a *actor) receive(m *message) {
 	if a.phase == ended {
 		return
@@ -12,7 +12,7 @@ func (a *actor) receive(m *message) {
 	}
 }
 
-// flush handles events until none is left. The one being handled stays first.
+// flush handles events until the mailbox is empty. The event being handled stays first.
 func (a *actor) flush() {
 	a.busy = true
 	for len(a.inbox) > 0 && a.phase == running {
@@ -25,7 +25,7 @@ func (a *actor) flush() {
 
 func (a *actor) process(m *message) {
 	if a.tree.spend(a) != nil {
-		a.phase = ended // nothing of this call will be kept
+		a.phase = ended // the results of this call are discarded
 		return
 	}
 	if a.logic.machine == nil {
@@ -48,15 +48,15 @@ func (a *actor) process(m *message) {
 	a.update()
 }
 
-// abort keeps the state before the event, but for the status.
+// abort keeps the state before the event, except for the status.
 func (a *actor) abort(err error) {
 	a.forget()
 	a.snap.status, a.snap.err = Failed, thrown(err)
 	a.fail(a.snap.err)
 }
 
-// forget drops what an abandoned macrostep has deferred, with the children that
-// it created.
+// forget drops the deferred operations of an abandoned macrostep, and the children that it
+// created.
 func (a *actor) forget() {
 	for _, o := range a.deferred {
 		if o.kind == opStart && o.to.phase == created {
@@ -78,7 +78,7 @@ func (a *actor) processStop() {
 	a.end()
 }
 
-// Invocations understand these events and no others.
+// Invocations handle only these events.
 var (
 	taskDone   = "xstate.task.done"
 	taskFailed = "xstate.task.failed"

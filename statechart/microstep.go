@@ -2,13 +2,13 @@ package statechart
 
 import "slices"
 
-// A domain is the state below which a transition exits and enters; all is the
-// whole machine with the root.
+// A domain is the state below which a transition exits and enters states. A nil node means the
+// whole machine, including the root.
 type domain struct {
 	node *node // nil: all
 }
 
-// An orderedSet is a set of states that remembers when each was added.
+// An orderedSet is a set of states that keeps the insertion order.
 type orderedSet struct {
 	nodes []*node
 	set   nodeset
@@ -56,8 +56,7 @@ func (r *run) microstep(ts []*transition, first bool) error {
 	return r.finish(history, remembered)
 }
 
-// finish makes the new states the current ones. If they are the old ones, their
-// order stays.
+// finish makes the new states current. If they equal the old states, the old order is kept.
 func (r *run) finish(history map[*node][]*node, remembered bool) error {
 	if r.now.status == Done {
 		if err := r.exitAll(); err != nil {
@@ -89,8 +88,7 @@ func (r *run) sameStates() bool {
 	return true
 }
 
-// exitAll runs the exit actions of all states of a machine that is done. Its
-// states stay.
+// exitAll runs the exit actions of all states of a finished machine. The states stay active.
 func (r *run) exitAll() error {
 	last := slices.Clone(r.after.nodes)
 	slices.SortFunc(last, func(a, b *node) int { return b.order - a.order })
@@ -102,9 +100,8 @@ func (r *run) exitAll() error {
 	return nil
 }
 
-// resolveConflicts chooses the transitions that can be taken together. Of two
-// that exit the same state, that of a descendant goes first, else the earlier
-// one.
+// resolveConflicts chooses the transitions that can be taken together. If two transitions exit
+// the same state, the transition of a descendant wins, otherwise the earlier transition.
 func (r *run) resolveConflicts(ts []*transition) error {
 	r.chosen, r.domains = r.chosen[:0], r.domains[:0]
 	if len(ts) == 1 {
@@ -141,8 +138,9 @@ func (r *run) resolveConflicts(ts []*transition) error {
 	return nil
 }
 
-// domain finds the domain of a transition, by the history before it: the source
-// if all targets are in it, else what it has in common with them.
+// domain returns the domain of a transition, based on the history before it. It is the source
+// if all targets are in the source, otherwise the closest common ancestor of the source and the
+// targets.
 func (r *run) domain(t *transition) domain {
 	if !t.reenter && r.allWithin(t) {
 		return domain{t.source}
@@ -184,7 +182,7 @@ func (r *run) allWithin(t *transition) bool {
 	return true
 }
 
-// effective replaces history states by what they stand for.
+// effective replaces history states by their stored or default states.
 func (r *run) effective(targets, all []*node) []*node {
 	if all == nil && !slices.ContainsFunc(targets, isHistory) {
 		return targets
@@ -237,7 +235,7 @@ func (r *run) exitsOf(t *transition, d domain) nodeset {
 	return set
 }
 
-// exitSet finds all states to exit, the last of the document first.
+// exitSet computes all states to exit, in reverse document order.
 func (r *run) exitSet() {
 	r.exits = r.exits[:0]
 	for i, t := range r.chosen {
@@ -254,8 +252,7 @@ func (r *run) exitSet() {
 	slices.SortFunc(r.exits, func(a, b *node) int { return b.order - a.order })
 }
 
-// remember notes what is active below the states that are exited, for their
-// history states.
+// remember records the active descendants of the exited states, for their history states.
 func (r *run) remember() (history map[*node][]*node, remembered bool) {
 	history = r.now.history
 	for _, n := range r.exits {

@@ -2,8 +2,8 @@ package statechart
 
 import "math/bits"
 
-// A nodeset is a set of states of one machine, by their order. Machines of up
-// to 64 states need no memory for it.
+// A nodeset is a set of states of one machine, by their order. For machines of up to 64 states
+// it needs no allocation.
 type nodeset struct {
 	low  uint64
 	high []uint64
@@ -62,7 +62,7 @@ func (s *nodeset) intersects(o *nodeset) bool {
 	return false
 }
 
-// anyBelow says whether a proper descendant of n is in the set.
+// anyBelow reports whether a proper descendant of n is in the set.
 func (s *nodeset) anyBelow(n *node) bool {
 	i := s.next(n.order + 1)
 	return i >= 0 && i <= n.last

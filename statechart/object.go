@@ -2,15 +2,15 @@ package statechart
 
 import "slices"
 
-// manyKeys is the number of keys beyond which an object has an index of them. Most
-// objects are small: comparing a few keys is faster than a map, and needs less memory.
+// manyKeys is the number of keys above which an object has an index. Most objects are small:
+// comparing a few keys is faster than a map and needs less memory.
 const manyKeys = 16
 
-// fewKeys is the number of keys that a new object has room for.
+// fewKeys is the initial capacity of an object.
 const fewKeys = 8
 
-// An object is a JSON object whose keys are in the order in which JavaScript
-// enumerates them. The order of states is the order of its keys.
+// An object is a JSON object whose keys have JavaScript's enumeration order. The order of
+// states is the order of the keys.
 type object struct {
 	keys  []string
 	list  []any          // the value of each key
@@ -42,7 +42,7 @@ func (o *object) value(key string) any {
 	return v
 }
 
-// put sets the value of a key. A new key is the last one.
+// put sets the value of a key. A new key is appended.
 func (o *object) put(key string, v any) {
 	if i := o.find(key); i >= 0 {
 		o.list[i] = v
@@ -66,8 +66,8 @@ func (o *object) reindex() {
 	}
 }
 
-// scriptOrder puts the keys in JavaScript's order: those that look like array indexes
-// first, ascending, then the others as they came.
+// scriptOrder sorts the keys in JavaScript's order: array indexes first, ascending, then the
+// other keys in insertion order.
 func (o *object) scriptOrder() {
 	if !slices.ContainsFunc(o.keys, isIndex) {
 		return

@@ -1,6 +1,6 @@
 package statechart
 
-// opKind says what is to be done at the end of a macrostep.
+// opKind is the kind of an operation that runs at the end of a macrostep.
 type opKind int
 
 const (
@@ -12,7 +12,7 @@ const (
 	opStop
 )
 
-// An op waits for the end of a macrostep.
+// An op is an operation that is deferred to the end of a macrostep.
 type op struct {
 	kind  opKind
 	to    *actor
@@ -21,8 +21,8 @@ type op struct {
 	id    string
 }
 
-// deferOp keeps an operation until the end of the macrostep. The start and the stop
-// of a child are not outputs: the number of children has its own limit.
+// deferOp defers an operation to the end of the macrostep. Starting and stopping a child does
+// not count as an output, because the number of children has its own limit.
 func (a *actor) deferOp(o op) error {
 	if o.kind != opStart && o.kind != opStop {
 		if err := a.tree.count(a); err != nil {
@@ -57,8 +57,8 @@ func (a *actor) perform(o op) {
 	}
 }
 
-// send delivers an event. One named xstate.error is the sender's own failure,
-// told by hand.
+// send delivers an event. An event named xstate.error reports the sender's own failure, sent
+// explicitly by the document.
 func (a *actor) send(o op) {
 	if o.to == nil {
 		return
@@ -82,8 +82,7 @@ func (a *actor) schedule(o op) {
 	}})
 }
 
-// An outwardOp happens in the middle of a macrostep: an effect, a check or a
-// log entry.
+// An outwardOp is an operation that runs during a macrostep: an effect, a check or a log entry.
 type outwardOp struct {
 	name   string
 	params map[string]any
@@ -93,7 +92,7 @@ type outwardOp struct {
 	value  any
 }
 
-// outward does it, or keeps it until the actor starts.
+// outward runs the operation, or keeps it until the actor starts.
 func (a *actor) outward(o outwardOp) error {
 	if err := a.tree.count(a); err != nil {
 		return err
@@ -114,12 +113,12 @@ func (a *actor) outward(o outwardOp) error {
 	return nil
 }
 
-// release does what was kept until the actor started.
+// release runs the operations that were kept until the actor started.
 func (a *actor) release() error {
 	kept := a.outgoing
 	a.outgoing = nil
 	for _, o := range kept {
-		a.tree.outputs-- // it was counted before
+		a.tree.outputs-- // it is already counted
 		if err := a.outward(o); err != nil {
 			return err
 		}

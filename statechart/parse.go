@@ -10,46 +10,45 @@ import (
 )
 
 const (
-	// maxStates is the largest number of states of a machine.
+	// maxStates is the maximum number of states of a machine.
 	maxStates = 5000
-	// maxProblems is how many problems Parse reports at most.
+	// maxProblems is the maximum number of problems that Parse reports.
 	maxProblems = 50
-	// DefaultMaxIterations is how many microsteps a macrostep may take.
+	// DefaultMaxIterations is the default maximum number of microsteps of a macrostep.
 	DefaultMaxIterations = 500
-	// DefaultMaxEvents is the largest number of events and microsteps of a tree in
-	// one call.
+	// DefaultMaxEvents is the default maximum number of events and microsteps of a tree in one
+	// call.
 	DefaultMaxEvents = 10_000
 )
 
-// Options say what Parse lets pass, and when a running machine is stopped. The
-// zero value is strict.
+// Options configure what Parse accepts and when a running machine is stopped. The zero value is
+// strict.
 type Options struct {
-	// MaxIterations is how many microsteps a macrostep may take before the actor
-	// fails; 0 means DefaultMaxIterations. A document's own
-	// options.maxIterations goes before it.
+	// MaxIterations is the maximum number of microsteps of a macrostep before the actor fails;
+	// 0 means DefaultMaxIterations. A document's own options.maxIterations takes precedence.
 	MaxIterations int
-	// MaxEvents is the largest number of events and microsteps of all actors of a
-	// tree in one call; 0 means DefaultMaxEvents. A call that exceeds it, or one of
-	// the limits below, fails with a *LimitError.
+	// MaxEvents is the maximum number of events and microsteps of all actors of a tree in one
+	// call; 0 means DefaultMaxEvents. A call that exceeds it, or one of the limits below, fails
+	// with a *LimitError.
 	MaxEvents int
-	// MaxContext is the largest context of an actor in bytes; 0 means
-	// DefaultMaxContext. MaxDocument bounds the contexts of a tree together.
+	// MaxContext is the maximum size of the context of an actor in bytes; 0 means
+	// DefaultMaxContext. MaxDocument bounds the total of the contexts of a tree.
 	MaxContext int
-	// MaxOutputs is the largest number of timers, effects, emitted events, log
-	// entries and sends in one call; 0 means DefaultMaxOutputs.
+	// MaxOutputs is the maximum number of timers, effects, emitted events, log entries and
+	// sends in one call; 0 means DefaultMaxOutputs.
 	MaxOutputs int
-	// Interrupt is called at the start of each call. The function that it returns is
-	// called repeatedly during the call, which fails when it returns true. Use it for
-	// a time limit: this package reads no clock. Default: no time limit.
+	// Interrupt is called at the start of each call. The function that it returns is called
+	// repeatedly during the call. The call fails when that function returns true. Use it for a
+	// time limit: this package reads no clock. Default: no time limit.
 	Interrupt func() (expired func() bool)
-	// AllowUnknown accepts names that are not registered, for looking at a
-	// machine without its functions: actions are effects and actors are invocations,
-	// as in an open Registry; guards and delays fail the actor that needs them.
+	// AllowUnknown accepts names that are not registered, for inspecting a machine without its
+	// functions. Unknown actions are effects and unknown actors are invocations, as in an open
+	// Registry. Unknown guards and delays fail the actor that needs them.
 	AllowUnknown bool
-	// AllowUnreachable accepts states that nothing leads to.
+	// AllowUnreachable accepts states that no transition leads to.
 	AllowUnreachable bool
-	// AllowCycles accepts eventless transitions that lead in a circle whatever
-	// the guards say. The actor fails when it comes there.
+	// AllowCycles accepts eventless transitions that form a cycle regardless of guards. The
+	// actor fails when it reaches the cycle.
 	AllowCycles bool
 }
 
@@ -67,7 +66,7 @@ func positive(n, otherwise int) int {
 	return n
 }
 
-// Problems are all that Parse found wrong with a document, each with its place:
+// Problems are all errors that Parse found in a document, each with its place:
 // machine.states.idle.on.GO.target.
 type Problems []*fault.Invalid
 
@@ -89,9 +88,9 @@ func (p Problems) Unwrap() []error {
 	return all
 }
 
-// Parse reads, checks and compiles the document of a machine, and those of the
-// child machines that it can start. Registry and options may be nil. What is
-// wrong is returned as [Problems].
+// Parse reads, checks and compiles the document of a machine, and the documents of the child
+// machines that it can start. Registry and options may be nil. Errors in the document are
+// returned as [Problems].
 func Parse(raw []byte, reg *Registry, opts *Options) (*Machine, error) {
 	b := &builder{charts: map[string]any{}, machines: map[string]*Machine{}}
 	if reg != nil {
@@ -113,8 +112,8 @@ func Parse(raw []byte, reg *Registry, opts *Options) (*Machine, error) {
 type builder struct {
 	reg      Registry
 	opts     Options
-	charts   map[string]any      // documents that another one holds, decoded
-	machines map[string]*Machine // by the names of actors
+	charts   map[string]any      // documents embedded in another document, decoded
+	machines map[string]*Machine // by actor name
 	problems Problems
 }
 
@@ -141,7 +140,7 @@ func (b *builder) problem(err error) {
 	}
 }
 
-// compile makes the states first and then what refers to them.
+// compile creates the states first, and then everything that refers to them.
 func (b *builder) compile(place string, m *Machine, v any) {
 	cfg, ok := v.(*object)
 	if !ok {
@@ -162,8 +161,8 @@ func (b *builder) compile(place string, m *Machine, v any) {
 	}
 }
 
-// child returns the machine that an actor's name stands for, compiling it when
-// it is named first. A machine may start itself.
+// child returns the machine for an actor's name. It compiles the machine when the name first
+// occurs. A machine may start itself.
 func (b *builder) child(name string, chart any) *Machine {
 	if m, ok := b.machines[name]; ok {
 		return m
@@ -190,7 +189,7 @@ type parser struct {
 
 var rootKeys = []string{"version", "context", "options", "schemas", "types", "delays", "machines", "$schema"}
 
-// header reads what only the root has.
+// header reads the keys that only the root has.
 func (p *parser) header(cfg *object) {
 	p.m.id = p.text(p.place, cfg, "id")
 	if p.m.id == "" {
@@ -238,7 +237,7 @@ func (p *parser) options(cfg *object) {
 	}
 }
 
-// ownCharts takes the child machines that the document holds itself.
+// ownCharts reads the child machines that the document itself defines.
 func (p *parser) ownCharts(cfg *object) {
 	o, ok := p.object(p.place, cfg, "machines")
 	if !ok {
@@ -254,7 +253,7 @@ func (p *parser) ownCharts(cfg *object) {
 	}
 }
 
-// state makes the node of a state and those below it.
+// state creates the node of a state and the nodes of its descendants.
 func (p *parser) state(place, key string, parent *node, cfg *object) *node {
 	n := &node{key: key, place: place, parent: parent, order: len(p.m.nodes)}
 	n.id = p.stateID(n, cfg)

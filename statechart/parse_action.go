@@ -1,6 +1,6 @@
 package statechart
 
-// actions compiles what is under a key: an action, a list of them, or nothing.
+// actions compiles the value of a key: an action, a list of actions, or nothing.
 func (p *parser) actions(place string, o *object, key string) []action {
 	v, ok := o.get(key)
 	if !ok {
@@ -24,8 +24,8 @@ func appendAction(all []action, a action) []action {
 	return append(all, a)
 }
 
-// action compiles an action: a name, or an object with a type. It returns nil
-// for one that is refused.
+// action compiles an action: a name, or an object with a type. It returns nil if the action is
+// rejected.
 func (p *parser) action(place string, v any) action {
 	if name, ok := v.(string); ok {
 		return p.namedAction(place, name, place, nil)
@@ -162,8 +162,7 @@ func (p *parser) choose(args *arguments) action {
 	return x
 }
 
-// event compiles the event that an action sends. One that is always the same is
-// made once.
+// event compiles the event that an action sends. A static event is built once.
 func (p *parser) event(args *arguments) eventSource {
 	place := args.at("event")
 	v, ok := args.object.value("event").(*object)

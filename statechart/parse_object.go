@@ -36,10 +36,10 @@ func (p *parser) object(place string, o *object, key string) (*object, bool) {
 	return sub, ok
 }
 
-// older are keys of XState v4, and what they are called now.
+// older maps keys of XState v4 to their current names.
 var older = map[string]string{"cond": "guard", "internal": "reenter", "data": "output", "in": "the guard xstate.stateIn"}
 
-// keys refuses keys that are not read.
+// keys rejects keys that are not read.
 func (p *parser) keys(place string, o *object, of string, known []string) {
 	for _, k := range o.keys {
 		if slices.Contains(known, k) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// fill compiles what a state refers to, now that all states are there.
+// fill compiles the references of a state, after all states exist.
 func (p *parser) fill(n *node, cfg *object) {
 	n.description = p.text(n.place, cfg, "description")
 	n.meta, n.hasMeta = cfg.get("meta")
@@ -88,8 +88,8 @@ func (p *parser) initialState(n *node, cfg *object) {
 	n.initial = n.states[i]
 }
 
-// stateOutput compiles the output of the root and of final states; XState
-// ignores that of others.
+// stateOutput compiles the output of the root and of final states. XState ignores the output of
+// other states.
 func (p *parser) stateOutput(n *node, cfg *object) {
 	if v, ok := cfg.get("output"); ok && (n.parent == nil || n.kind == final) {
 		n.output = p.template(at(n.place, "output"), v, "context", "event")
@@ -127,7 +127,7 @@ func (p *parser) history(n *node, cfg *object) {
 		n.defaults = []*node{n.parent}
 		return
 	}
-	n.viaInitial = true // where to is known when all states are filled
+	n.viaInitial = true // the default is resolved when all states are filled
 }
 
 func (p *parser) historyTargets(n *node, v any) []*node {
@@ -149,7 +149,7 @@ func (p *parser) historyTargets(n *node, v any) []*node {
 	return all
 }
 
-// describe sets the transitions of a descriptor, in the order of first mention.
+// describe sets the transitions of a descriptor, in the order of first occurrence.
 func (n *node) describe(name string, ts []*transition, internal bool) {
 	for _, d := range n.descriptors {
 		if d.name == name {
@@ -160,7 +160,7 @@ func (n *node) describe(name string, ts []*transition, internal bool) {
 	n.descriptors = append(n.descriptors, &descriptor{name: name, transitions: ts, internal: internal})
 }
 
-// index prepares the descriptors for look-up.
+// index prepares the descriptors for lookup.
 func (n *node) index() {
 	n.exact = make(map[string]*descriptor, len(n.descriptors))
 	n.wild = nil
@@ -177,8 +177,7 @@ func (n *node) index() {
 	slices.SortStableFunc(n.wild, func(a, b *descriptor) int { return scriptLength(b.name) - scriptLength(a.name) })
 }
 
-// routes gives the root a transition to each state with a route and an id of
-// its own.
+// routes gives the root a transition to each state that has a route and its own id.
 func (p *parser) routes() {
 	var all []*transition
 	for _, n := range p.m.nodes[1:] {

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// transitions compiles what is under an event: a target, a transition or a list
-// of them.
+// transitions compiles the value of an event: a target, a transition or a list of transitions.
 func (p *parser) transitions(place string, n *node, v any) []*transition {
 	l, ok := v.([]any)
 	if !ok {
@@ -76,7 +75,7 @@ func (p *parser) targets(place string, t *transition, v any) {
 	p.checkTogether(place, t.targets)
 }
 
-// checkTogether refuses targets that cannot be active at the same time.
+// checkTogether rejects targets that cannot be active at the same time.
 func (p *parser) checkTogether(place string, targets []*node) {
 	for i, a := range targets {
 		for _, b := range targets[:i] {
@@ -95,8 +94,8 @@ func commonAncestor(a, b *node) *node {
 	return a
 }
 
-// after compiles delayed transitions: a raise on entry, a cancel on exit, and
-// the transitions of the event that is raised.
+// after compiles delayed transitions: a raise on entry, a cancel on exit, and the transitions
+// of the raised event.
 func (p *parser) after(n *node, cfg *object) {
 	v, ok := cfg.get("after")
 	if !ok {
@@ -124,7 +123,8 @@ func (p *parser) afterObject(place string, n *node, o *object) {
 	}
 }
 
-// transitionKeysOf finds the keys of one who took after for a transition.
+// transitionKeysOf returns the keys of a transition, for an author who wrote after as a
+// transition.
 func transitionKeysOf(o *object) []string {
 	var found []string
 	for _, k := range []string{"delay", "target", "actions", "guard", "reenter", "cond"} {
@@ -144,8 +144,8 @@ func (p *parser) knowsDelays(names []string) bool {
 	return true
 }
 
-// afterArray compiles XState v4's array form, where each transition has its
-// delay beside the target.
+// afterArray compiles XState v4's array form, in which each transition has its delay next to
+// the target.
 func (p *parser) afterArray(place string, n *node, l []any) {
 	var order []string
 	delays, transitions := map[string]delay{}, map[string][]*transition{}
@@ -234,7 +234,7 @@ func (p *parser) invokeEvents(place string, n *node, o *object, id string) {
 	}
 }
 
-// actor returns what a src stands for.
+// actor returns the logic for a src.
 func (p *parser) actor(place, src string) logic {
 	if src == "" {
 		p.fail(place, "does not name an actor")

@@ -4,10 +4,10 @@ import (
 	"strings"
 )
 
-// Rearm schedules the delays of all active states again, in full and from now on.
-// It is for a tree whose timers were not stored with its snapshot, as XState does
-// not: without it such a tree would wait for ever. Events that actions have
-// delayed are not known any more.
+// Rearm schedules the delays of all active states again, with their full duration from now on.
+// It is for a tree whose timers were not stored with its snapshot; XState does not store them.
+// Without Rearm such a tree would wait indefinitely. Delayed events of actions are not known
+// and are lost.
 func (t *Tree) Rearm(now int64) (*Step, error) {
 	return t.call(now, func() { t.root.rearm() })
 }
@@ -40,7 +40,7 @@ func (a *actor) rearm() {
 	}
 }
 
-// isAfter says whether the action is the delay of a state.
+// isAfter reports whether the action is the delay of a state.
 func (x *raiseAction) isAfter() bool {
 	return x.delay != nil && x.event.static != nil && x.event.static.Type == x.id && strings.HasPrefix(x.id, afterPrefix)
 }

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// A receiver says which actor an event is for.
+// A receiver identifies the actor that receives an event.
 type receiver struct {
 	systemID string
 	id       template
 }
 
-// find returns the actor, or the id of one that the state being entered is
-// about to invoke.
+// find returns the actor. If the state being entered is about to invoke the actor, it returns
+// the actor's id instead.
 func (x receiver) find(r *run) (to *actor, later string, err error) {
 	if x.systemID != "" {
 		if to = r.a.tree.bySystemID[x.systemID]; to == nil {
-			to = r.a // as in XState, where no target means oneself
+			to = r.a // as in XState, no target means the actor itself
 		}
 		return to, "", nil
 	}
@@ -59,7 +59,7 @@ func (p *parser) receiver(args *arguments) receiver {
 	return receiver{id: p.textTemplate(args.at(key), v)}
 }
 
-// textTemplate compiles what has to be a text.
+// textTemplate compiles a value that must be a text.
 func (p *parser) textTemplate(place string, v any) template {
 	t := p.template(place, v, "context", "event")
 	if l, ok := t.(literal); ok {

@@ -112,7 +112,7 @@ func renderText(b *bytes.Buffer, class string, x, y float64, text string) {
 	fmt.Fprintf(b, `<text x="%s" y="%s" class="%s">%s</text>`, px(x), px(y), class, escape(text))
 }
 
-// px writes a number with one digit, so that it is the same on every machine.
+// px formats a number with one decimal digit, so that the output is the same on every platform.
 func px(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) }
 
 func escape(s string) string {

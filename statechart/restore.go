@@ -7,11 +7,11 @@ import (
 	"github.com/perdure/perdure/fault"
 )
 
-// Restore returns a tree as it was when its snapshot was taken. Nothing is
-// repeated: no entry action, no invocation. A snapshot that XState persisted is
-// accepted too; its invocations are not started, [Tree.Pending] lists them.
+// Restore returns a tree in the state of a snapshot. Nothing is repeated: no entry action, no
+// invocation. A snapshot that XState persisted is also accepted. Its invocations are not
+// started; [Tree.Pending] lists them.
 //
-// A snapshot that does not suit the machine is refused with a *fault.Invalid.
+// A snapshot that does not match the machine returns a *fault.Invalid.
 func (m *Machine) Restore(raw []byte) (*Tree, error) {
 	v, err := decodeWithin("snapshot", raw, maxSnapshotNesting)
 	if err != nil {
@@ -32,7 +32,7 @@ func (m *Machine) Restore(raw []byte) (*Tree, error) {
 	return t, nil
 }
 
-// A restorer reads a snapshot. It stops at the first thing that is wrong.
+// A restorer reads a snapshot. It stops at the first error.
 type restorer struct {
 	tree *Tree
 	err  error
@@ -67,12 +67,12 @@ func (r *restorer) actor(place string, a *actor, o *object) {
 	}
 }
 
-// identity reads what XState's own snapshots do not have.
+// identity reads the keys that XState's own snapshots do not have.
 func (r *restorer) identity(place string, a *actor, o *object) {
 	a.generation, _ = o.value("generation").(int64)
 	if a.generation == 0 {
 		a.generation = r.tree.next()
-		a.armed = true // nobody knows
+		a.armed = true // unknown: assume that it has timers
 	}
 	name, ok := o.value("phase").(string)
 	switch a.phase = phase(name); {
@@ -107,7 +107,7 @@ func (r *restorer) machine(place string, a *actor, o *object) {
 	r.children(place, a, o)
 }
 
-// states reads the active states, in order if the snapshot has it.
+// states reads the active states. It keeps their order if the snapshot contains it.
 func (r *restorer) states(place string, a *actor, o *object) {
 	if l, ok := o.value("nodes").([]any); ok {
 		for _, id := range l {
@@ -128,7 +128,7 @@ func (r *restorer) state(place string, m *Machine, id any) *node {
 	return n
 }
 
-// fromValue finds the states of a state value.
+// fromValue returns the states of a state value.
 func (r *restorer) fromValue(place string, n *node, v any, all []*node) []*node {
 	all = append(all, n)
 	switch v := v.(type) {
@@ -204,7 +204,7 @@ func (r *restorer) children(place string, a *actor, o *object) {
 	}
 }
 
-// legal says what is wrong with a set of active states.
+// legal returns an error if a set of active states is inconsistent.
 func (s *snap) legal(m *Machine) error {
 	if !s.active.has(m.root) {
 		return fmt.Errorf("does not have the root active")

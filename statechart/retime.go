@@ -5,31 +5,30 @@ import (
 	"strings"
 )
 
-// A TimerPolicy says what [Tree.Retime] does with pending timers.
+// A TimerPolicy decides what [Tree.Retime] does with pending timers.
 type TimerPolicy string
 
-// The policies. Under each of them every delay of an active state has exactly one
-// timer afterwards.
+// The policies. Under each policy, every delay of an active state has exactly one timer
+// afterwards.
 const (
-	// KeepTimers keeps the timers that the new machine has too. A delay that is new
-	// counts from the time at which its state was entered, if a timer of the state
-	// tells it, and otherwise from now. Events that actions have delayed stay.
+	// KeepTimers keeps the timers that the new machine also has. A new delay counts from the
+	// time at which its state was entered, if a timer of the state shows that time, and
+	// otherwise from now. Delayed events of actions stay pending.
 	KeepTimers TimerPolicy = "keep"
-	// RestartTimers lets all delays start again from now, also those of events that
-	// actions have delayed.
+	// RestartTimers restarts all timers from now, including the delayed events of actions.
 	RestartTimers TimerPolicy = "restart"
-	// DropTimers removes all timers and lets the delays of the active states start
-	// again from now. Events that actions have delayed are lost.
+	// DropTimers removes all timers and restarts the delays of the active states from now.
+	// Delayed events of actions are lost.
 	DropTimers TimerPolicy = "drop"
 )
 
-// Retime gives a tree the timers that its machine wants. It is for a tree that was
-// restored from the snapshot of another version of the machine. pending are the
-// timers as they are, before is the snapshot as the other version left it: a state
-// that has another id now, at the same place of the snapshot, keeps its timers.
+// Retime gives a tree the timers that its machine requires. It is for a tree that was restored
+// from the snapshot of another version of the machine. pending are the current timers. before
+// is the snapshot of the other version: a state with a new id at the same place of the snapshot
+// keeps its timers.
 //
-// Timers of actors that do not exist are removed. Nothing else is repeated: no entry
-// action, no invoked actor.
+// Timers of actors that do not exist are removed. Nothing else is repeated: no entry action, no
+// invoked actor.
 func (t *Tree) Retime(now int64, before []byte, pending []Timer, policy TimerPolicy) (*Step, error) {
 	v, err := decodeWithin("snapshot", before, maxSnapshotNesting)
 	if err != nil {
@@ -51,19 +50,19 @@ func (t *Tree) Retime(now int64, before []byte, pending []Timer, policy TimerPol
 	})
 }
 
-// A retiming moves the timers of a tree to another version of its machine.
+// A retiming migrates the timers of a tree to another version of its machine.
 type retiming struct {
 	tree   *Tree
 	policy TimerPolicy
-	// states are the ids of the states that were active in each actor, by its path.
+	// states are the ids of the states that were active in each actor, by the actor's path.
 	states map[string][]string
-	// byState are the pending timers of the delays of states.
+	// byState are the pending timers of state delays.
 	byState map[place][]Timer
 	// wanted are the keys of the timers that the new machine has.
 	wanted map[string]bool
 }
 
-// A place is a state of an actor, by its earlier id.
+// A place identifies a state of an actor by its earlier id.
 type place struct {
 	path       string
 	generation int64
@@ -93,12 +92,12 @@ func (r *retiming) remember(path string, v any) {
 	}
 }
 
-// isAfter reports whether the timer is the delay of a state.
+// isAfter reports whether the timer belongs to the delay of a state.
 func (t Timer) isAfter() bool {
 	return t.Event.Type == t.ID && strings.HasPrefix(t.ID, afterPrefix) && t.Path == t.Target
 }
 
-// stateOf finds the state whose delay a timer is: the longest id that fits.
+// stateOf returns the state to whose delay a timer belongs: the longest matching id.
 func (r *retiming) stateOf(t Timer) place {
 	at := place{path: t.Path, generation: t.Generation}
 	for _, id := range r.states[t.Path] {
@@ -109,7 +108,7 @@ func (r *retiming) stateOf(t Timer) place {
 	return at
 }
 
-// arm schedules the delays of an actor's active states, and of its children's.
+// arm schedules the delays of the active states of an actor and its children.
 func (r *retiming) arm(a *actor) {
 	if a.phase != running || a.logic.machine == nil {
 		return
@@ -133,8 +132,8 @@ func (r *retiming) key(a *actor, x *raiseAction) string {
 	return Timer{Path: a.path(), Generation: a.generation, ID: x.id}.Key()
 }
 
-// pairStates returns the earlier id of each state. Two ids at the same place of lists
-// of equal length are one state that was renamed.
+// pairStates returns the earlier id of each state. If both lists have the same length, two ids
+// at the same position are one renamed state.
 func pairStates(before []string, after []*node) map[string]string {
 	pairs := map[string]string{}
 	for _, n := range after {
@@ -154,20 +153,20 @@ func pairStates(before []string, after []*node) map[string]string {
 	return pairs
 }
 
-// armOne gives a delay of a state its timer.
+// armOne schedules the timer of one delay of a state.
 func (r *retiming) armOne(a *actor, n *node, x *raiseAction, earlier string) {
 	r.wanted[r.key(a, x)] = true
 	of := r.byState[place{a.path(), a.generation, earlier}]
 	if earlier == "" || r.policy != KeepTimers {
 		of = nil
 	}
-	name := strings.TrimSuffix(x.id, n.id) + earlier // its id before
+	name := strings.TrimSuffix(x.id, n.id) + earlier // its earlier id
 	timer := Timer{
 		Path: a.path(), Generation: a.generation, ID: x.id, Target: a.path(), TargetGeneration: a.generation, Event: x.event.static.Event,
 	}
 	if i := slices.IndexFunc(of, func(t Timer) bool { return t.ID == name }); i >= 0 {
 		if a.armed = true; name == x.id {
-			return // it stays as it is
+			return // it is unchanged
 		}
 		timer.Delay, timer.Due = of[i].Delay, of[i].Due
 	} else {
@@ -185,7 +184,7 @@ func (r *retiming) armOne(a *actor, n *node, x *raiseAction, earlier string) {
 	r.tree.timers(TimerOp{Kind: Schedule, Timer: timer})
 }
 
-// enteredAt returns when a state was entered, by its timers.
+// enteredAt returns the time at which a state was entered, derived from its timers.
 func enteredAt(timers []Timer, otherwise int64) int64 {
 	if len(timers) == 0 {
 		return otherwise

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// route finds the way of each arrow, and a place for its label.
+// route computes the path of each arrow and the position of its label.
 func (d *drawing) route() {
 	d.ports()
 	for _, a := range d.arrows {
@@ -30,14 +30,14 @@ const (
 	bottom
 )
 
-// An end is where an arrow meets a box.
+// An end is the point where an arrow meets a box.
 type end struct {
 	a      *arrow
 	start  bool
-	toward float64 // where the other end is, along the side
+	toward float64 // position of the other end, along the side
 }
 
-// ports spreads the arrows that share a side of a box along it.
+// ports distributes the arrows that share a side of a box along that side.
 func (d *drawing) ports() {
 	type spot struct {
 		n *node
@@ -91,7 +91,7 @@ func (r rect) center() point { return point{r.x + r.w/2, r.y + r.h/2} }
 func (r rect) port(s side, i, n int, open bool) point {
 	f := (float64(i) + 1) / (float64(n) + 1)
 	y := r.y + r.h*f
-	if open { // beside the title, not beside the states inside
+	if open { // next to the title, not next to the states inside
 		y = r.y + 8 + min(r.h-16, 60)*f
 	}
 	switch s {
@@ -106,7 +106,7 @@ func (r rect) port(s side, i, n int, open bool) point {
 	}
 }
 
-// sides says where an arrow leaves and where it arrives.
+// sides returns the sides where an arrow leaves and arrives.
 func (d *drawing) sides(a *arrow) (out, in side) {
 	f, t := d.boxes[a.from.order], d.boxes[a.to.order]
 	switch {
@@ -131,7 +131,7 @@ func (d *drawing) sides(a *arrow) (out, in side) {
 	}
 }
 
-// columns returns the columns of the ends, in the state that has both.
+// columns returns the columns and rows of both ends in their common ancestor.
 func (d *drawing) columns(a *arrow) (from, to, fromRow, toRow int) {
 	n := commonAncestor(a.from, a.to)
 	if c := childToward(n, a.from); c != nil {
@@ -153,7 +153,7 @@ func (d *drawing) backward(a *arrow) bool {
 	return to < from
 }
 
-// lastInColumn says that nothing is below the state where the arrow begins.
+// lastInColumn reports whether the arrow's source is the last state of its column.
 func (d *drawing) lastInColumn(a *arrow) bool {
 	from, _, row, _ := d.columns(a)
 	n := commonAncestor(a.from, a.to)
@@ -165,7 +165,7 @@ func (d *drawing) adjacent(a *arrow) bool {
 	return from == to && toRow == fromRow+1
 }
 
-// curve bends away from the sides that it joins.
+// curve returns a curve that bends away from the sides that it joins.
 func curve(p, q point, s [2]side) []point {
 	dist := math.Hypot(q.x-p.x, q.y-p.y)
 	reach := min(max(dist*0.42, 26), 130)
@@ -181,7 +181,7 @@ func curve(p, q point, s [2]side) []point {
 	return []point{p, p.away(s[0], reach), q.away(s[1], reach), q}
 }
 
-// archReach is how far an arch that spans some width goes out.
+// archReach returns the height of an arch that spans a width.
 func archReach(span float64) float64 { return min(28+span*0.16, 110) }
 
 func (p point) away(s side, by float64) point {
@@ -197,7 +197,7 @@ func (p point) away(s side, by float64) point {
 	}
 }
 
-// on returns the point of a curve at t, 0 to 1.
+// on returns the point of the arrow's curve at t, from 0 to 1.
 func (a *arrow) on(t float64) point {
 	u := 1 - t
 	w := [4]float64{u * u * u, 3 * u * u * t, 3 * u * t * t, t * t * t}
@@ -209,12 +209,12 @@ func (a *arrow) on(t float64) point {
 	return p
 }
 
-// maxLooks bounds how often places for labels are compared with other things: the time
-// for labels grows with the square of their number. The labels that are left then are in
-// the middle of their arrows. A machine with 2,000 arrows stays below it.
+// maxLooks is the maximum number of comparisons of label positions with other shapes, because
+// the time for labels grows with the square of their number. Labels beyond the limit are placed
+// in the middle of their arrows. A machine with 2,000 arrows stays below the limit.
 const maxLooks = 20_000_000
 
-// putLabel finds a place for a label on its arrow where there is no other.
+// putLabel places a label on its arrow where it overlaps least.
 func (d *drawing) putLabel(a *arrow) {
 	if len(a.labels) == 0 {
 		return
@@ -235,7 +235,8 @@ func (d *drawing) putLabel(a *arrow) {
 	d.labels = append(d.labels, best)
 }
 
-// cost is how much a label would hide: other labels, then small boxes.
+// cost returns the area that a label would hide: other labels, which weigh more, and small
+// boxes.
 func (d *drawing) cost(r rect) float64 {
 	if d.looks >= maxLooks {
 		return 0

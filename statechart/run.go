@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// A run computes macrosteps of one actor. It keeps its memory between them.
+// A run computes macrosteps of one actor. It reuses its memory between macrosteps.
 type run struct {
 	a     *actor
 	now   snap     // as changed so far
 	event *message // being handled
 	queue []*message
-	// changed says that a microstep changed the context, the children or the
-	// states. Where it did not, eventless transitions are not tried again.
+	// changed is true if a microstep changed the context, the children or the states. If it is
+	// false, eventless transitions are not tried again.
 	changed bool
 
-	// entering are the ids of the actors that the state being entered invokes;
-	// unresolved the sends to them, which wait until they are there.
+	// entering are the ids of the actors that the state being entered invokes. unresolved are
+	// the sends to these actors, which wait until the actors exist.
 	entering   []string
 	unresolved []unresolved
 
@@ -44,7 +44,7 @@ func newRun(a *actor) *run {
 	}
 }
 
-// runner returns the actor's run, which one that was restored has not yet.
+// runner returns the actor's run. It creates the run for a restored actor.
 func (a *actor) runner() *run {
 	if a.run == nil {
 		a.run = newRun(a)
@@ -52,18 +52,18 @@ func (a *actor) runner() *run {
 	return a.run
 }
 
-// scope is what templates see.
+// scope returns the values that templates can refer to.
 func (r *run) scope() *scope {
 	r.values.tree, r.values.context, r.values.event = r.a.tree, r.now.context, r.event
 	return &r.values
 }
 
-// args is what registered functions see.
+// args returns the arguments of registered functions.
 func (r *run) args(params map[string]any) Args {
 	return Args{Context: r.now.context, Event: r.event.Event, Params: params, Path: r.a.path()}
 }
 
-// do runs actions one after the other.
+// do runs actions in order.
 func (r *run) do(actions []action) error {
 	for _, x := range actions {
 		if err := r.a.tree.poll(); err != nil {
@@ -76,8 +76,7 @@ func (r *run) do(actions []action) error {
 	return nil
 }
 
-// begin computes the first state of the machine: that of an error is the root
-// alone.
+// begin computes the initial state of the machine. If that fails, only the root is active.
 func (a *actor) begin() {
 	m := a.logic.machine
 	r := a.runner()
@@ -135,7 +134,7 @@ func (r *run) firstStep(first *snap) error {
 	return r.settle()
 }
 
-// initialStates returns a state with all that are entered with it by default.
+// initialStates returns a state and all states that are entered with it by default.
 func initialStates(n *node, all []*node) []*node {
 	all = append(all, n)
 	switch {
@@ -155,8 +154,8 @@ func (r *run) prepare(from *snap, m *message) {
 	r.entering, r.unresolved = nil, r.unresolved[:0]
 }
 
-// macrostep handles an event and what it raises, until the machine is stable.
-// The new state is then in now.
+// macrostep handles an event and the events that it raises, until the machine is stable. The
+// new state is then in now.
 func (r *run) macrostep(from *snap, m *message) error {
 	r.prepare(from, m)
 	ts, err := r.selectFor(m)
@@ -173,7 +172,7 @@ func (r *run) macrostep(from *snap, m *message) error {
 	return r.settle()
 }
 
-// unhandled fails the actor with the error of a child.
+// unhandled fails the actor with the unhandled error of a child.
 func (r *run) unhandled(m *message) {
 	for _, c := range r.now.children {
 		r.a.stopChild(c)
@@ -182,8 +181,8 @@ func (r *run) unhandled(m *message) {
 	r.now.status, r.now.err = Failed, m.Data["error"]
 }
 
-// settle takes eventless transitions and raised events, in that order, until
-// there are no more.
+// settle takes eventless transitions and handles raised events, in that order, until none are
+// left.
 func (r *run) settle() error {
 	limit := r.a.logic.machine.limits.iterations
 	eventless := r.a.logic.machine.hasAlways
@@ -210,7 +209,7 @@ func (r *run) settle() error {
 	return nil
 }
 
-// endless is XState's text.
+// endless is XState's error text.
 const endless = "Infinite loop detected: the machine has processed more than %d microsteps without reaching a stable state. " +
 	"This usually happens when there's a cycle of transitions " +
 	"(e.g., eventless transitions or raised events causing state A -> B -> C -> A)."

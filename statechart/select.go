@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// selectFor returns the transitions that an event enables: of each active
-// branch, that of the deepest state that has one.
+// selectFor returns the transitions that an event enables: for each active branch, the
+// transition of the deepest state that has one.
 func (r *run) selectFor(m *message) ([]*transition, error) {
 	r.found = r.found[:0]
 	err := r.collect(r.a.logic.machine.root, m)
@@ -45,9 +45,9 @@ func (s *snap) activeChild(n *node) *node {
 	return nil
 }
 
-// activeRegions returns the active children of a parallel state in the order in
-// which they were entered, for that is the order of the keys of XState's state
-// value. After a transition in one region it can differ from the document's.
+// activeRegions returns the active children of a parallel state in the order in which they were
+// entered, because that is the key order of XState's state value. After a transition in one
+// region this order can differ from document order.
 func (s *snap) activeRegions(n *node) []*node {
 	if !n.reordered && s.inDocumentOrder(n) {
 		return n.regions
@@ -64,8 +64,7 @@ func (s *snap) activeRegions(n *node) []*node {
 	return all
 }
 
-// inDocumentOrder says whether all regions are active, in the order of the
-// document.
+// inDocumentOrder reports whether all regions are active, in document order.
 func (s *snap) inDocumentOrder(n *node) bool {
 	i := 0
 	for _, c := range s.nodes {
@@ -80,8 +79,8 @@ func (s *snap) inDocumentOrder(n *node) bool {
 	return i == len(n.regions)
 }
 
-// candidate adds the first transition of a state that the event and the guards
-// allow: those of the event itself, then those of wildcards.
+// candidate adds the first transition of a state that the event and the guards allow:
+// transitions of the exact event first, then transitions of wildcards.
 func (r *run) candidate(n *node, m *message) error {
 	if d, ok := n.exact[m.Type]; ok {
 		if done, err := r.firstOf(d.transitions); done || err != nil {
@@ -123,7 +122,7 @@ func (r *run) firstOf(ts []*transition) (bool, error) {
 	return false, nil
 }
 
-// selectEventless returns the eventless transitions that are enabled.
+// selectEventless returns the enabled eventless transitions.
 func (r *run) selectEventless() ([]*transition, error) {
 	r.found = r.found[:0]
 	for _, leaf := range r.now.nodes {

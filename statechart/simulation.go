@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// A Simulation runs a tree on a virtual clock and keeps its timers in memory,
-// for tests and for trying out a machine.
+// A Simulation runs a tree on a virtual clock and keeps its timers in memory. It is for tests
+// and for trying out a machine.
 type Simulation struct {
-	// Tree is the tree. It may be replaced by one that was restored from its
+	// Tree is the simulated tree. It may be replaced by a tree that was restored from its
 	// snapshot.
 	Tree *Tree
 	// Now is the virtual time in milliseconds.
@@ -20,9 +20,9 @@ type Simulation struct {
 	ready  []finished
 }
 
-// An Outcome is how an invocation ended.
+// An Outcome is the result of an invocation.
 type Outcome struct {
-	// Output is what it returned, or the error if it failed.
+	// Output is the returned value, or the error if the invocation failed.
 	Output any
 	Failed bool
 }
@@ -32,15 +32,15 @@ type finished struct {
 	outcome *Outcome
 }
 
-// maxSimulated is how many timers fire and invocations end at most in one call, so
-// that those that cause each other without delay end.
+// maxSimulated is the maximum number of timers and invocations that one call processes. It
+// stops timers and invocations that cause each other without delay.
 const maxSimulated = 10_000
 
-// ErrLivelock says that virtual time did not get on.
+// ErrLivelock is returned if virtual time does not advance.
 var ErrLivelock = errors.New("timers or invocations cause each other without end")
 
-// Simulate starts a machine at time 0. run is asked how each invocation ends, and
-// returns nil for those that end later, by Finish; it may be nil.
+// Simulate starts a machine at time 0. run returns the outcome of each invocation, or nil if
+// Finish provides the outcome later. run may be nil.
 func Simulate(m *Machine, input any, run func(InvokeOp) *Outcome) (*Simulation, *Step, error) {
 	s := &Simulation{run: run}
 	tree, step, err := m.Start(0, input)
@@ -58,7 +58,8 @@ func (s *Simulation) Send(e Event) (*Step, error) {
 	return s.after(step, err)
 }
 
-// Finish ends the running invocation at a path. Where there is none, nothing happens.
+// Finish finishes the running invocation at a path. It does nothing if no invocation is running
+// there.
 func (s *Simulation) Finish(path string, o Outcome) (*Step, error) {
 	for _, op := range s.Tree.Pending() {
 		if op.Path == path {
@@ -69,8 +70,8 @@ func (s *Simulation) Finish(path string, o Outcome) (*Step, error) {
 	return &Step{Dropped: true}, nil
 }
 
-// Advance lets time pass. Timers fire at their own times, also those that
-// others schedule meanwhile.
+// Advance advances the virtual time. Timers fire at their due times, including timers that are
+// scheduled while it runs.
 func (s *Simulation) Advance(ms int64) (*Step, error) {
 	end, all := s.Now+ms, &Step{}
 	for range maxSimulated {
@@ -90,9 +91,9 @@ func (s *Simulation) Advance(ms int64) (*Step, error) {
 	return all, ErrLivelock
 }
 
-// flush fires the timers that are due, and starts over when one of them changed
-// the set of timers. As with XState's own simulated clock, what the last one
-// schedules waits until invocations have ended.
+// flush fires the due timers. It starts over when a timer changes the set of timers. As with
+// XState's own simulated clock, timers that the last timer schedules wait until invocations
+// have finished.
 func (s *Simulation) flush(all *Step) error {
 	for range maxSimulated {
 		again, err := s.pass(all)
@@ -119,7 +120,7 @@ func (s *Simulation) pass(all *Step) (again bool, err error) {
 	return false, nil
 }
 
-// Timers returns the pending timers in the order in which they will fire.
+// Timers returns the pending timers in firing order.
 func (s *Simulation) Timers() []Timer {
 	all := slices.Clone(s.timers)
 	slices.SortFunc(all, compareTimers)
@@ -130,7 +131,7 @@ func compareTimers(a, b Timer) int {
 	return cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(a.Sequence, b.Sequence))
 }
 
-// fire delivers a timer and says whether that changed the set of the others.
+// fire delivers a timer and reports whether that changed the set of other timers.
 func (s *Simulation) fire(t Timer, all *Step) (changed bool, err error) {
 	s.timers = slices.DeleteFunc(s.timers, func(o Timer) bool { return o.Sequence == t.Sequence })
 	step, err := s.Tree.Fire(s.Now, t)
@@ -149,7 +150,7 @@ func (s *Simulation) after(step *Step, err error) (*Step, error) {
 	return step, s.settle(step)
 }
 
-// settle ends the invocations whose outcome is known, in the order of their starts.
+// settle finishes the invocations whose outcome is known, in start order.
 func (s *Simulation) settle(all *Step) error {
 	for n := 0; len(s.ready) > 0; n++ {
 		if n == maxSimulated {
@@ -174,7 +175,7 @@ func (s *Simulation) finish(op InvokeOp, o *Outcome) (*Step, error) {
 	return s.Tree.Complete(s.Now, op.Path, op.Generation, o.Output)
 }
 
-// take does what a step asks for, and says whether it changed the timers.
+// take applies the operations of a step and reports whether it changed the timers.
 func (s *Simulation) take(step *Step) (changed bool) {
 	for _, o := range step.Timers {
 		before := len(s.timers)
@@ -195,7 +196,7 @@ func (s *Simulation) take(step *Step) (changed bool) {
 	return changed
 }
 
-// removes says whether a pending timer is cancelled or replaced.
+// removes reports whether the operation cancels or replaces a pending timer.
 func (o TimerOp) removes(t Timer) bool {
 	if o.Kind == CancelAll {
 		return t.Path == o.Timer.Path && t.Generation == o.Timer.Generation
@@ -203,7 +204,7 @@ func (o TimerOp) removes(t Timer) bool {
 	return (o.Kind != Cancel || o.Timer.ID != "") && t.Key() == o.Timer.Key()
 }
 
-// add appends what another step left to do.
+// add appends the operations of another step.
 func (s *Step) add(o *Step) {
 	s.Timers = append(s.Timers, o.Timers...)
 	s.Effects = append(s.Effects, o.Effects...)

@@ -5,12 +5,13 @@ import (
 	"strconv"
 )
 
-// Snapshot returns all that is needed to go on with the tree later, by
-// [Machine.Restore]. It is XState's persisted snapshot with more keys: nodes,
-// the order of the active states; of each child its generation and phase; and
-// the tree's sequence. Timers are not in it: who stores it stores them too.
+// Snapshot returns the complete state of the tree, for [Machine.Restore]. It is XState's
+// persisted snapshot with more keys: nodes, the order of the active states; the generation and
+// phase of each child; and the tree's sequence. It does not contain timers: the caller must
+// store them too.
 //
-// Equal trees have equal snapshots. A snapshot beyond MaxDocument is a *LimitError.
+// Equal trees have equal snapshots. If a snapshot exceeds MaxDocument, the error is a
+// *LimitError.
 func (t *Tree) Snapshot() ([]byte, error) {
 	e := encoder{}
 	e.actor(t.root)
@@ -44,7 +45,7 @@ func (e *encoder) field(k string, v any) {
 	}
 }
 
-// actor writes an actor's snapshot, but for the brace at the end.
+// actor writes an actor's snapshot without the closing brace.
 func (e *encoder) actor(a *actor) {
 	e.raw("{")
 	e.field("status", string(a.snap.status))
@@ -96,7 +97,7 @@ func ids(nodes []*node) []any {
 	return out
 }
 
-// history writes the past in the order of the document.
+// history writes the stored history in document order.
 func (e *encoder) history(a *actor) {
 	all := map[string]any{}
 	for h, past := range a.snap.history {
@@ -131,7 +132,7 @@ func (e *encoder) children(a *actor) {
 	e.raw("}")
 }
 
-// snapshotValue is what an actor's parent sees of it in a snapshot event.
+// snapshotValue returns the value that an actor's parent receives in a snapshot event.
 func (a *actor) snapshotValue() map[string]any {
 	v := map[string]any{"status": string(a.snap.status)}
 	if a.logic.machine == nil {

@@ -1,8 +1,8 @@
 package statechart
 
-// value returns XState's state value: a key, or an object of keys and values. A
-// state that is active without any of its states, as that of a machine which
-// failed at once, shows the states that it would begin with.
+// value returns XState's state value: a key, or an object of keys and values. A state that is
+// active without any of its child states shows its initial states. This happens if a machine
+// fails immediately at its start.
 func (m *Machine) value(s *snap) any { return s.valueBelow(m.root) }
 
 func (s *snap) valueBelow(n *node) any {
@@ -30,7 +30,7 @@ func (s *snap) valueBelow(n *node) any {
 	}
 }
 
-// pathValue returns the state value that a path stands for.
+// pathValue returns the state value for a path.
 func pathValue(path string) any {
 	keys := splitPath(path)
 	var v any = keys[len(keys)-1]
@@ -40,8 +40,8 @@ func pathValue(path string) any {
 	return v
 }
 
-// matchesValue says whether a state value is within another, which is at least
-// as exact.
+// matchesValue reports whether the state value outer matches inner, which is at least as
+// specific.
 func matchesValue(outer, inner any) bool {
 	if path, ok := outer.(string); ok {
 		outer = pathValue(path)

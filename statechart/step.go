@@ -7,33 +7,33 @@ import (
 	"github.com/perdure/perdure/fault"
 )
 
-// A Step is what a call left to be done outside, each list in order.
+// A Step holds the operations that a call leaves to its caller. Each list is in order.
 type Step struct {
-	// Timers are to be scheduled and cancelled, one after the other.
+	// Timers are the timer operations to apply, in order.
 	Timers []TimerOp `json:"timers,omitempty"`
-	// Effects are to be run, after the new snapshot is stored.
+	// Effects are the effects to run after the new snapshot is stored.
 	Effects []EffectCall `json:"effects,omitempty"`
-	// Invocations are to be started and stopped.
+	// Invocations are the invocations to start and stop.
 	Invocations []InvokeOp `json:"invocations,omitempty"`
-	// Emitted are events for whoever watches the actors.
+	// Emitted are the events emitted to observers of the actors.
 	Emitted []Emitted `json:"emitted,omitempty"`
-	// Logs are messages for whoever reads logs.
+	// Logs are the log messages.
 	Logs []Log `json:"logs,omitempty"`
-	// Dropped says that nobody was there any more for what was delivered: the
-	// root has ended, or the actor that a timer or a result was for has.
+	// Dropped is true if the delivery had no receiver: the root has finished, or the actor that
+	// should receive a timer or a result has finished.
 	Dropped bool `json:"dropped,omitempty"`
 }
 
-// TimerKind says what to do with a timer.
+// TimerKind is the kind of a timer operation.
 type TimerKind string
 
-// What to do with timers.
+// The kinds of timer operations.
 const (
-	// Schedule stores the timer. One with the same Key is replaced.
+	// Schedule stores the timer. It replaces a timer with the same Key.
 	Schedule TimerKind = "schedule"
 	// Cancel removes the timer with the same Key, if there is one.
 	Cancel TimerKind = "cancel"
-	// Remove removes the timer with the same Key, also one without an id.
+	// Remove removes the timer with the same Key, even if the timer has no id.
 	Remove TimerKind = "remove"
 	// CancelAll removes all timers with the same Path and Generation.
 	CancelAll TimerKind = "cancelAll"
@@ -45,23 +45,22 @@ type TimerOp struct {
 	Timer Timer     `json:"timer"`
 }
 
-// A Timer is an event that is to be delivered later, by [Tree.Fire]. Due timers
-// are to be fired by Due, then by Sequence.
+// A Timer is an event to be delivered later by [Tree.Fire]. Due timers must be fired in the
+// order of Due, then Sequence.
 type Timer struct {
-	// Path and Generation are those of the actor that scheduled it.
+	// Path and Generation identify the actor that scheduled the timer.
 	Path       string `json:"path"`
 	Generation int64  `json:"generation"`
-	// ID is the send id, "" if it has none: then it can only be cancelled with
-	// all others.
+	// ID is the send id. A timer with the id "" can only be cancelled by CancelAll.
 	ID string `json:"id,omitempty"`
-	// Sequence is unique in the tree, and larger for what is scheduled later.
+	// Sequence is unique in the tree and increases with every scheduled timer.
 	Sequence int64 `json:"sequence,omitempty"`
-	// Target and TargetGeneration are those of the actor that gets the event.
+	// Target and TargetGeneration identify the actor that receives the event.
 	Target           string `json:"target"`
 	TargetGeneration int64  `json:"targetGeneration,omitempty"`
-	// Event is what it gets.
+	// Event is the event to deliver.
 	Event Event `json:"event"`
-	// Delay is how long to wait, in milliseconds.
+	// Delay is the delay in milliseconds.
 	Delay int64 `json:"delay"`
 	// Due is the time of scheduling plus Delay.
 	Due int64 `json:"due"`
@@ -92,8 +91,8 @@ func ReadTimer(raw []byte) (Timer, error) {
 	return t, nil
 }
 
-// Key names the timer among those of its tree. A timer that is scheduled again
-// under its id has the same key.
+// Key identifies the timer in its tree. A timer that is scheduled again under its id has the
+// same key.
 func (t Timer) Key() string {
 	id := "#" + t.ID
 	if t.ID == "" {
@@ -102,28 +101,27 @@ func (t Timer) Key() string {
 	return t.Path + "@" + strconv.FormatInt(t.Generation, 10) + id
 }
 
-// An EffectCall is one run of an effect.
+// An EffectCall is one execution of an effect.
 type EffectCall struct {
-	// Path is that of the actor.
+	// Path is the path of the actor.
 	Path string `json:"path"`
-	// Name is that of the action.
+	// Name is the name of the action.
 	Name string `json:"name"`
-	// Params are those of the action, computed.
+	// Params are the computed params of the action.
 	Params map[string]any `json:"params,omitempty"`
-	// Sequence is unique in the tree: with the tree's name it is an idempotency
-	// key.
+	// Sequence is unique in the tree. Together with the tree's name it is an idempotency key.
 	Sequence int64 `json:"sequence"`
 }
 
-// An InvokeOp starts or stops an invocation. The result of one that was started is given
-// to [Tree.Complete] or [Tree.Fail], with its Path and Generation.
+// An InvokeOp starts or stops an invocation. The result of a started invocation is passed to
+// [Tree.Complete] or [Tree.Fail] with its Path and Generation.
 type InvokeOp struct {
 	Start      bool   `json:"start"`
 	Path       string `json:"path"`
 	Generation int64  `json:"generation"`
 	// Src is the name of the actor.
 	Src string `json:"src"`
-	// Input is what the invocation gets.
+	// Input is the input of the invocation.
 	Input any `json:"input,omitempty"`
 }
 

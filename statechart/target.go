@@ -22,7 +22,7 @@ func (m *Machine) target(source *node, name string) (*node, error) {
 	}
 }
 
-// find returns the state that a path from a state, or a "#id", names.
+// find returns the state for a path from a state, or for a "#id".
 func (m *Machine) find(from *node, name string) (*node, error) {
 	if strings.HasPrefix(name, "#") {
 		return m.byRef(name)
@@ -30,8 +30,7 @@ func (m *Machine) find(from *node, name string) (*node, error) {
 	return descend(from, splitPath(name))
 }
 
-// byRef returns the state that "#id" or "#id.child" names. A dot in an id has
-// to be escaped.
+// byRef returns the state for "#id" or "#id.child". A dot in an id must be escaped.
 func (m *Machine) byRef(ref string) (*node, error) {
 	path := splitPath(ref)
 	n, ok := m.byID[path[0][1:]]
@@ -61,7 +60,7 @@ func (n *node) child(key string) *node {
 	return nil
 }
 
-// splitPath splits at dots; a backslash keeps the character after it.
+// splitPath splits a path at dots. A backslash escapes the next character.
 func splitPath(path string) []string {
 	if !strings.Contains(path, `\`) {
 		return strings.Split(path, ".")

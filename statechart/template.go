@@ -7,20 +7,20 @@ import (
 	"github.com/expr-lang/expr/vm"
 )
 
-// A scope is what a template can refer to.
+// A scope holds the values that a template can refer to.
 type scope struct {
-	tree    *Tree // whose limits count
+	tree    *Tree // its limits apply
 	context map[string]any
 	event   *message
 	input   any
 
-	// memory that expressions use again
+	// memory that expressions reuse
 	env     map[string]any
 	machine vm.VM
-	bytes   int // that the expression may still compute
+	bytes   int // remaining bytes that the expression may compute
 }
 
-// A template computes a value. Where nothing is computed it is a literal.
+// A template computes a value. A constant template is a literal.
 type template interface {
 	eval(s *scope) (any, error)
 }
@@ -75,7 +75,7 @@ func (f fields) eval(s *scope) (any, error) {
 	return out, nil
 }
 
-// isStatic says that a template is always the same.
+// isStatic reports whether a template is constant.
 func isStatic(t template) bool {
 	_, ok := t.(literal)
 	return ok
@@ -151,7 +151,7 @@ func (p *parser) params(place string, v any) template {
 	}
 }
 
-// evalParams returns params as functions get them.
+// evalParams returns params in the form that functions receive.
 func evalParams(t template, s *scope) (map[string]any, error) {
 	v, err := t.eval(s)
 	if err != nil {
@@ -164,7 +164,7 @@ func evalParams(t template, s *scope) (map[string]any, error) {
 	return m, nil
 }
 
-// evalString returns a template's value, which has to be a text.
+// evalString returns a template's value, which must be a text.
 func evalString(what string, t template, s *scope) (string, error) {
 	v, err := t.eval(s)
 	if err != nil {

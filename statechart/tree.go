@@ -7,12 +7,10 @@ import (
 	"github.com/perdure/perdure/fault"
 )
 
-// A Tree is an actor with its children, between two events. It is not for
-// concurrent use.
+// A Tree is an actor with its children, between two events. It is not safe for concurrent use.
 //
-// When a call returns an error, the tree is as it was if the error is a
-// *fault.Invalid. After any other error, such as a *LimitError, it is unusable and
-// must be restored from the last snapshot.
+// If a call returns a *fault.Invalid, the tree is unchanged. After any other error, such as a
+// *LimitError, the tree is unusable and must be restored from the last snapshot.
 type Tree struct {
 	machine    *Machine
 	root       *actor
@@ -52,8 +50,8 @@ func (m *Machine) Start(now int64, input any) (*Tree, *Step, error) {
 	return t, step, err
 }
 
-// Send gives the root an event from outside. One that only the machine may send
-// is refused with a *fault.Invalid.
+// Send sends an event from outside to the root. An event that only the machine may send returns
+// a *fault.Invalid.
 func (t *Tree) Send(now int64, e Event) (*Step, error) {
 	if err := e.checkOutside(); err != nil {
 		return nil, err
@@ -68,19 +66,18 @@ func (t *Tree) Send(now int64, e Event) (*Step, error) {
 	return t.deliver(now, t.root, &message{Event: e})
 }
 
-// Fire delivers a due timer to the actor that it is for. While it is handled
-// the time is now, which for a chain of timers to keep its times is the timer's
-// Due.
+// Fire delivers a due timer to its target actor. now is the time while the event is handled.
+// Pass the timer's Due as now so that a chain of timers keeps its times.
 func (t *Tree) Fire(now int64, timer Timer) (*Step, error) {
 	return t.deliver(now, t.find(timer.Target, timer.TargetGeneration), &message{Event: timer.Event})
 }
 
-// Complete ends an invocation with its output.
+// Complete finishes an invocation with its output.
 func (t *Tree) Complete(now int64, path string, generation int64, output any) (*Step, error) {
 	return t.result(now, path, generation, taskDone, "output", output)
 }
 
-// Fail ends an invocation with an error, which is any value.
+// Fail finishes an invocation with an error, which can be any value.
 func (t *Tree) Fail(now int64, path string, generation int64, err any) (*Step, error) {
 	if e, ok := err.(error); ok {
 		err = thrown(e)
@@ -100,7 +97,7 @@ func (t *Tree) result(now int64, path string, generation int64, kind, key string
 	return t.deliver(now, to, newMessage(kind, map[string]any{key: v}))
 }
 
-// Stop ends the root and its children without running exit actions.
+// Stop stops the root and its children without running exit actions.
 func (t *Tree) Stop(now int64) (*Step, error) {
 	return t.call(now, func() {
 		t.step.Dropped = t.root.phase != running
@@ -108,8 +105,8 @@ func (t *Tree) Stop(now int64) (*Step, error) {
 	})
 }
 
-// Abort ends the root with an error from outside and stops its children, without
-// running exit actions. It is for a tree that was restored after a *LimitError.
+// Abort ends the root with an error from outside and stops its children, without running exit
+// actions. It is for a tree that was restored after a *LimitError.
 func (t *Tree) Abort(now int64, err any) (*Step, error) {
 	if e, ok := err.(error); ok {
 		err = thrown(e)
@@ -141,7 +138,7 @@ func (t *Tree) deliver(now int64, to *actor, m *message) (*Step, error) {
 	})
 }
 
-// call runs one call until the tree is quiet.
+// call runs one call until the tree is stable.
 func (t *Tree) call(now int64, fn func()) (*Step, error) {
 	if t.broken != nil {
 		return nil, fmt.Errorf("tree is unusable: %w", t.broken)
@@ -167,9 +164,8 @@ func (t *Tree) next() int64 {
 	return t.sequence
 }
 
-// Skip leaves out n sequence numbers and returns the last one. It is for a tree that
-// was restored from an old snapshot: a number must not be used twice, because it is an
-// idempotency key.
+// Skip skips n sequence numbers and returns the last one. It is for a tree that was restored
+// from an old snapshot: a number must not be used twice, because it is an idempotency key.
 func (t *Tree) Skip(n int64) int64 {
 	t.sequence += max(n, 0)
 	return t.sequence
@@ -177,7 +173,7 @@ func (t *Tree) Skip(n int64) int64 {
 
 func (t *Tree) timers(o TimerOp) { t.step.Timers = append(t.step.Timers, o) }
 
-// find returns the actor at a path, if it is of the generation.
+// find returns the actor at a path if it has the generation.
 func (t *Tree) find(path string, generation int64) *actor {
 	a := t.root
 	for path != "" && a != nil {
@@ -193,8 +189,8 @@ func (t *Tree) find(path string, generation int64) *actor {
 
 var pathUnescaper = strings.NewReplacer("~1", "/", "~0", "~")
 
-// Can says whether the root has a transition for an event that is not
-// forbidden. It fails where a guard does.
+// Can reports whether the root has a transition for an event that is not forbidden. It returns
+// an error if a guard fails.
 func (t *Tree) Can(e Event) (bool, error) {
 	if t.root.snap.status != Active {
 		return false, nil

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/fault"
 )
 
-// Limits of a value that comes from Go.
+// Limits of a value that is passed from Go.
 const (
 	maxValueNesting = 100
 	maxValues       = 10_000_000
@@ -25,9 +25,9 @@ var (
 	errNoType   = errors.New("has no type")
 )
 
-// canonicalFloat returns a number as all values of this package have it: int64
-// if it is an integer that fits, nil if JSON cannot hold it, else float64. So a
-// value is the same before and after it was stored.
+// canonicalFloat returns a number in the canonical form of this package: int64 if it is an
+// integer that fits, nil if JSON cannot represent it, otherwise float64. A value is therefore
+// the same before and after it is stored.
 func canonicalFloat(f float64) any {
 	switch {
 	case math.IsNaN(f) || math.IsInf(f, 0):
@@ -39,21 +39,19 @@ func canonicalFloat(f float64) any {
 	}
 }
 
-// Canonical returns v as machines hold values: nil, bool, int64, float64,
-// string, []any and map[string]any. Integers are int64 wherever they fit. What
-// is already so is returned as it is, not copied; other types go through their
-// JSON.
+// Canonical returns v in the canonical form of machines: nil, bool, int64, float64, string,
+// []any and map[string]any. Integers are int64 if they fit. A canonical value is returned as it
+// is, not copied. Other types are converted through their JSON.
 func Canonical(v any) (any, error) {
 	c := canonicalizer{left: maxValues}
 	v, _, err := c.value(v, 0)
 	return v, err
 }
 
-// A canonicalizer stops at values that are too large, or that contain
-// themselves.
+// A canonicalizer rejects values that are too large or contain themselves.
 type canonicalizer struct{ left int }
 
-// value also says whether the value had to be changed.
+// value also reports whether the value had to be changed.
 func (c *canonicalizer) value(v any, depth int) (out any, changed bool, err error) {
 	if c.left--; c.left < 0 {
 		return nil, false, errTooLarge
@@ -140,7 +138,7 @@ func (c *canonicalizer) object(m map[string]any, depth int) (any, bool, error) {
 	return out, changed, nil
 }
 
-// storable refuses text that a database would refuse or change.
+// storable rejects text that a database would reject or change.
 func storable(s string) error {
 	if strings.IndexByte(s, 0) >= 0 || !utf8.ValidString(s) {
 		return errBadText
@@ -157,7 +155,7 @@ func throughJSON(v any) (any, error) {
 	return plain(d), err
 }
 
-// plain returns a decoded value with maps in place of ordered objects.
+// plain returns a decoded value with maps instead of ordered objects.
 func plain(v any) any {
 	switch v := v.(type) {
 	case *object:
@@ -183,7 +181,7 @@ func plain(v any) any {
 	}
 }
 
-// clone returns a copy of a map that has room for more keys.
+// clone returns a copy of a map with capacity for more keys.
 func clone(m map[string]any, more int) map[string]any {
 	c := make(map[string]any, len(m)+more)
 	for k, v := range m {
@@ -212,8 +210,8 @@ func lookup(v any, path []string) any {
 	return v
 }
 
-// property returns a key of an object. An error that was thrown is the object
-// {"$error": text}, and has its text as message too.
+// property returns a key of an object. A thrown error is the object {"$error": text}; its text
+// is also available as message.
 func property(m map[string]any, key string) any {
 	if v, ok := m[key]; ok || key != "message" {
 		return v
@@ -231,7 +229,7 @@ func element(s []any, key string) any {
 	return nil
 }
 
-// scriptLength is the length of a text in JavaScript: in UTF-16 code units.
+// scriptLength returns the length of a text in JavaScript: the number of UTF-16 code units.
 func scriptLength(s string) int {
 	n := 0
 	for _, r := range s {
@@ -255,8 +253,8 @@ func Float(v any) (float64, bool) {
 	}
 }
 
-// errorKey marks an error that code threw, to tell it from errors that are
-// values: {"$error": "no such user"}.
+// errorKey marks an error that code threw, to distinguish it from errors that are values:
+// {"$error": "no such user"}.
 const errorKey = "$error"
 
 // thrown returns an error as a value of the machine.

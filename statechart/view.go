@@ -2,24 +2,24 @@ package statechart
 
 import "slices"
 
-// A State shows an actor.
+// A State describes an actor.
 type State struct {
 	// ID is the actor's id, "" for the root.
 	ID string `json:"id,omitempty"`
-	// Path and Generation name it in its tree.
+	// Path and Generation identify the actor in its tree.
 	Path       string `json:"path,omitempty"`
 	Generation int64  `json:"generation"`
-	// Src is the name of what it runs, "" for the root.
+	// Src is the name of the actor's logic, "" for the root.
 	Src string `json:"src,omitempty"`
-	// Invocation says that it is an invocation: then it has no states and no context.
+	// Invocation is true for an invocation, which has no states and no context.
 	Invocation bool   `json:"invocation,omitempty"`
 	Status     Status `json:"status"`
 	// Value is XState's state value.
 	Value any `json:"value,omitempty"`
-	// Active are the ids of the active states in the order of the document.
+	// Active are the ids of the active states in document order.
 	Active  []string       `json:"active,omitempty"`
 	Context map[string]any `json:"context,omitempty"`
-	// Tags are those of the active states, sorted.
+	// Tags are the tags of the active states, sorted.
 	Tags []string `json:"tags,omitempty"`
 	// Meta has the meta of each active state by its id.
 	Meta      map[string]any `json:"meta,omitempty"`
@@ -29,7 +29,7 @@ type State struct {
 	Children  []State        `json:"children,omitempty"`
 }
 
-// State shows the root and all below it. Nothing in it may be changed.
+// State returns the state of the root and its descendants. It must not be modified.
 func (t *Tree) State() State { return t.root.state() }
 
 // Status returns the status of the root.
