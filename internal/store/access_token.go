@@ -14,7 +14,7 @@ const (
 	SessionToken = "session"
 )
 
-// Token is a row of the tokens. Of the token itself there is only a hash.
+// Token is a row of the tokens table. It stores only a hash of the token.
 type Token struct {
 	ID, Kind, Name, Role                     string
 	Hash                                     []byte
@@ -24,8 +24,8 @@ type Token struct {
 	Used, Expires, Revoked                   *time.Time
 }
 
-// InsertToken returns the statement that records a token. It is good for that
-// long; a session also ends when it was not used for the time of idle.
+// InsertToken returns the statement that records a token. The token is valid for the duration
+// good. A session also expires if it is not used for the duration idle.
 func (s *Store) InsertToken(t Token, idle, good *time.Duration, now Now) sqldb.Stmt {
 	return s.stmt("TokenInsert", t.ID, t.Kind, t.Hash, t.Name, t.Role, t.ActorType, t.ActorID, t.CallerKind, t.CallerID, t.Parent,
 		microseconds(idle), microseconds(good), at(now))
@@ -39,8 +39,8 @@ func microseconds(d *time.Duration) *int64 {
 	return &us
 }
 
-// FindToken returns the statement that reads the token of a hash, if it is good
-// now. The role of a session is that of its token.
+// FindToken returns the statement that reads the token with a hash, if it is valid now. A
+// session has the role of its token.
 func (s *Store) FindToken(hash []byte, now Now, found func(Token)) sqldb.Stmt {
 	return withRow(s.stmt("TokenFind", at(now), hash), tokenRow(found))
 }
@@ -50,12 +50,11 @@ func (s *Store) Tokens(found func(Token)) sqldb.Stmt {
 	return withRow(s.stmt("TokenList"), tokenRow(found))
 }
 
-// lastID is after every UUID.
+// lastID sorts after every UUID.
 const lastID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
-// ActorTokens returns the statement that reads the tokens of an actor, or of all actors
-// if ref is empty, newest first. before is the last id of the page before, "" for the
-// first page.
+// ActorTokens returns the statement that reads the tokens of an actor, or of all actors if ref
+// is empty, newest first. before is the last id of the previous page, "" for the first page.
 func (s *Store) ActorTokens(ref ActorRef, before string, limit int, found func(Token)) sqldb.Stmt {
 	if before == "" {
 		before = lastID
@@ -75,24 +74,24 @@ func tokenRow(found func(Token)) func(sqldb.Scan) error {
 	})
 }
 
-// TouchToken returns the statement that notes that a token was used, unless that
-// was noted a short time ago.
+// TouchToken returns the statement that records the use of a token, unless a use was recorded
+// within the duration short.
 func (s *Store) TouchToken(id string, short time.Duration, now Now) sqldb.Stmt {
 	return s.stmt("TokenTouch", at(now), id, short.Microseconds())
 }
 
-// AnyToken returns the statement that finds out whether an API token is good now.
+// AnyToken returns the statement that reports whether an API token is valid now.
 func (s *Store) AnyToken(now Now, found *bool) sqldb.Stmt {
 	return exists(s.stmt("TokenAny", at(now)), found)
 }
 
-// EverToken returns the statement that finds out whether there has ever been an API
-// token, good or not.
+// EverToken returns the statement that reports whether an API token has ever existed, valid or
+// not.
 func (s *Store) EverToken(found *bool) sqldb.Stmt {
 	return exists(s.stmt("TokenEver"), found)
 }
 
-// exists lets found learn whether a statement finds a row.
+// exists sets found to whether a statement returns a row.
 func exists(stmt sqldb.Stmt, found *bool) sqldb.Stmt {
 	stmt = ignored(stmt)
 	stmt.Done = func(rows int64) error {
@@ -102,16 +101,16 @@ func exists(stmt sqldb.Stmt, found *bool) sqldb.Stmt {
 	return stmt
 }
 
-// RevokeToken returns the statement that ends a token.
+// RevokeToken returns the statement that revokes a token.
 func (s *Store) RevokeToken(id string, now Now) sqldb.Stmt {
 	return needsOne(s.stmt("TokenRevoke", at(now), id), &fault.NotFound{Kind: "token", ID: id})
 }
 
-// ForgetSession returns the statement that ends a session.
+// ForgetSession returns the statement that deletes a session.
 func (s *Store) ForgetSession(hash []byte) sqldb.Stmt { return s.stmt("TokenForget", hash) }
 
-// PurgeTokens returns the statement that removes some tokens and sessions that
-// expired longer than age ago.
+// PurgeTokens returns the statement that removes up to limit tokens and sessions that expired
+// longer than age ago.
 func (s *Store) PurgeTokens(age time.Duration, limit int, now Now) sqldb.Stmt {
 	return s.stmt("TokenPurge", at(now), age.Microseconds(), limit)
 }

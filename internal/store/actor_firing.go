@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// TimerKey names a delay of an actor.
+// TimerKey identifies a timer of an actor.
 type TimerKey struct {
 	ActorRef
 	AlarmID string
@@ -24,17 +24,17 @@ func timerKeys(keys []TimerKey) tuples {
 // Firing is a set of timers that a process is about to fire.
 type Firing struct {
 	Token, Worker string
-	// Suspect is true if all of them are suspects.
+	// Suspect is true if all timers are suspects.
 	Suspect bool
-	// Claimed is when it was recorded.
+	// Claimed is the time at which the record was written.
 	Claimed time.Time
-	// Timers are the timers. An empty AlarmID stands for all timers of the actor that were
-	// due at Claimed and are no suspects.
+	// Timers are the timers. An empty AlarmID represents all timers of the actor that were due
+	// at Claimed and are not suspects.
 	Timers []TimerKey
 }
 
 func readTimers(text string) ([]TimerKey, error) {
-	var rows [][3]string // the third of an actor is left empty
+	var rows [][3]string // the third column is empty for an actor
 	if err := json.Unmarshal([]byte(text), &rows); err != nil {
 		return nil, err
 	}
@@ -45,8 +45,8 @@ func readTimers(text string) ([]TimerKey, error) {
 	return keys, nil
 }
 
-// ClaimTimers returns the statements that record up to limit actors of the types that have
-// due timers, except suspects and those that other processes have recorded.
+// ClaimTimers returns the statements that record up to limit actors of the types that have due
+// timers. They omit suspects and timers that other processes have recorded.
 func (s *Store) ClaimTimers(f Firing, types []string, limit int, lease time.Duration, now Now, claimed func(at time.Time, actors []TimerKey)) []sqldb.Stmt {
 	stmts := s.stmts("TimerClaim", at(now), one(types), limit, f.Token, f.Worker, lease.Microseconds())
 	stmts[len(stmts)-1].Row = func(scan sqldb.Scan) error {
@@ -62,14 +62,14 @@ func (s *Store) ClaimTimers(f Firing, types []string, limit int, lease time.Dura
 	return stmts
 }
 
-// SuspectTimer is a delay that may have killed its process.
+// SuspectTimer is a timer that may have crashed its process.
 type SuspectTimer struct {
 	TimerKey
 	Limit int
 }
 
-// ListSuspectTimers returns the statement that locks due suspects of the types, those
-// with the largest batch limit first.
+// ListSuspectTimers returns the statement that locks due suspects of the types, in descending
+// order of batch limit.
 func (s *Store) ListSuspectTimers(worker string, types []string, least, limit int, now Now, found func(SuspectTimer)) sqldb.Stmt {
 	list := s.stmt("TimerSuspectList", at(now), one(types), limit, worker, least)
 	list.Row = func(scan sqldb.Scan) error {
@@ -83,8 +83,7 @@ func (s *Store) ListSuspectTimers(worker string, types []string, least, limit in
 	return list
 }
 
-// SuspectTimersDue returns the statement that finds whether there are suspects that
-// are due.
+// SuspectTimersDue returns the statement that calls found if suspects are due.
 func (s *Store) SuspectTimersDue(now Now, found func()) sqldb.Stmt {
 	due := s.stmt("TimerSuspectDue", at(now))
 	due.Row = func(scan sqldb.Scan) error {
@@ -98,7 +97,7 @@ func (s *Store) SuspectTimersDue(now Now, found func()) sqldb.Stmt {
 	return due
 }
 
-// InsertFiring returns the statement that records delays that are about to be fired.
+// InsertFiring returns the statement that records timers that are about to be fired.
 func (s *Store) InsertFiring(f Firing, lease time.Duration, now Now) sqldb.Stmt {
 	rows := make([][3]string, len(f.Timers))
 	for i, k := range f.Timers {
@@ -108,12 +107,13 @@ func (s *Store) InsertFiring(f Firing, lease time.Duration, now Now) sqldb.Stmt 
 	return s.stmt("FiringInsert", f.Token, f.Worker, s.dialect.Bool(f.Suspect), at(now), lease.Microseconds(), string(text))
 }
 
-// DropFiring returns the statement that removes a record; stale is set if it is gone.
+// DropFiring returns the statement that removes a record. stale is set if the record no longer
+// exists.
 func (s *Store) DropFiring(token string, stale *bool) sqldb.Stmt {
 	return outcome(s.stmt("FiringDelete", token), stale)
 }
 
-// ExpiredFirings returns the statement that locks records of processes that crashed.
+// ExpiredFirings returns the statement that locks the records of crashed processes.
 func (s *Store) ExpiredFirings(limit int, now Now, found func(Firing)) sqldb.Stmt {
 	expired := s.stmt("FiringExpired", at(now), limit)
 	expired.Row = func(scan sqldb.Scan) error {
@@ -130,13 +130,13 @@ func (s *Store) ExpiredFirings(limit int, now Now, found func(Firing)) sqldb.Stm
 	return expired
 }
 
-// LostTimer is a delay whose process crashed.
+// LostTimer is a timer whose process crashed.
 type LostTimer struct {
 	TimerKey
 	Crashes, Limit int
 }
 
-// ListLostTimers returns the statement that reads which timers of a record have not fired.
+// ListLostTimers returns the statement that reads the timers of a record that have not fired.
 func (s *Store) ListLostTimers(f Firing, found func(LostTimer)) sqldb.Stmt {
 	list := s.stmt("TimerLost", timerKeys(f.Timers), f.Claimed)
 	list.Row = func(scan sqldb.Scan) error {
@@ -150,7 +150,7 @@ func (s *Store) ListLostTimers(f Firing, found func(LostTimer)) sqldb.Stmt {
 	return list
 }
 
-// TimerVerdict is the consequence of a crash for a delay. Error is set if it is
+// TimerVerdict is the consequence of a crash for a timer. Error is set if the timer is
 // quarantined.
 type TimerVerdict struct {
 	TimerKey
@@ -160,8 +160,8 @@ type TimerVerdict struct {
 	Error   *string
 }
 
-// ReturnTimers returns the statement that makes delays due again whose process
-// crashed, or quarantines them.
+// ReturnTimers returns the statement that makes the timers of a crashed process due again, or
+// quarantines them.
 func (s *Store) ReturnTimers(all []TimerVerdict, now Now) sqldb.Stmt {
 	columns := append(timerKeys(column(all, func(v TimerVerdict) TimerKey { return v.TimerKey })),
 		column(all, func(v TimerVerdict) int { return v.Crashes }),
@@ -172,7 +172,7 @@ func (s *Store) ReturnTimers(all []TimerVerdict, now Now) sqldb.Stmt {
 	return s.stmt("TimerReturn", columns, at(now))
 }
 
-// LockFreeActors is LockActors, except for those that others have locked.
+// LockFreeActors is like LockActors but skips actors that other transactions have locked.
 func (s *Store) LockFreeActors(refs []ActorRef, has []int64, now Now, found func(Actor)) sqldb.Stmt {
 	lock := s.stmt("ActorLockFree", at(now), append(refColumns(refs, itself), has))
 	lock.Row = s.actorRow(found)

@@ -7,16 +7,15 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// MachineNames returns the statement that reads the names of the machines that
-// are data.
+// MachineNames returns the statement that reads the names of the stored statecharts.
 func (s *Store) MachineNames(found func(string)) sqldb.Stmt {
 	names := s.stmt("MachineNames")
 	names.Row = textRow(found)
 	return names
 }
 
-// NextTimer finds how long it is until a delay of an actor of one of the types
-// is due. found is not called if there is none.
+// NextTimer returns the statement that reads the time until the next timer of the types is due.
+// found is not called if there is no timer.
 func (s *Store) NextTimer(types []string, now Now, found func(time.Duration)) sqldb.Stmt {
 	next := s.stmt("TimerNext", at(now), one(types))
 	next.Row = func(scan sqldb.Scan) error {
@@ -30,13 +29,12 @@ func (s *Store) NextTimer(types []string, now Now, found func(time.Duration)) sq
 	return next
 }
 
-// ListTimers returns the statement that reads all delays of actors.
+// ListTimers returns the statement that reads all timers of actors.
 func (s *Store) ListTimers(refs []ActorRef, found func(ActorTimer)) sqldb.Stmt {
 	return s.timers(s.stmt("TimerList", refColumns(refs, itself)), found)
 }
 
-// TimersAhead returns the statement that reads the delays of a type that are due
-// until a time.
+// TimersAhead returns the statement that reads the timers of a type that are due until a time.
 func (s *Store) TimersAhead(typ string, until time.Time, limit int, found func(ActorTimer)) sqldb.Stmt {
 	return s.timers(s.stmt("TimerAhead", typ, until, limit), found)
 }
@@ -44,7 +42,7 @@ func (s *Store) TimersAhead(typ string, until time.Time, limit int, found func(A
 func (s *Store) timers(stmt sqldb.Stmt, found func(ActorTimer)) sqldb.Stmt {
 	stmt.Row = func(scan sqldb.Scan) error {
 		var t ActorTimer
-		var payload, path *string // which no delay of ours leaves empty
+		var payload, path *string // null only in rows that Perdure did not write
 		var generation *int64
 		err := scan(&t.Type, &t.ID, &t.AlarmID, &t.Event, &t.Due, &t.Sequence, &payload, &path, &generation, &t.Created, &t.Crashes, &t.Error)
 		t.Payload, t.Path, t.Generation = or(payload, ""), or(path, ""), or(generation, 0)
@@ -57,8 +55,8 @@ func (s *Store) timers(stmt sqldb.Stmt, found func(ActorTimer)) sqldb.Stmt {
 	return stmt
 }
 
-// ListActorLog returns the statement that reads the log of an actor between two
-// steps, the first not included.
+// ListActorLog returns the statement that reads the log of an actor after one sequence number,
+// up to and including another.
 func (s *Store) ListActorLog(ref ActorRef, after, until int64, limit int, found func(ActorEntry)) sqldb.Stmt {
 	list := s.stmt("ActorLogList", ref.Type, ref.ID, after, until, limit)
 	list.Row = func(scan sqldb.Scan) error {
@@ -78,8 +76,8 @@ func (s *Store) ListActorLog(ref ActorRef, after, until int64, limit int, found 
 	return list
 }
 
-// LastCheckpoint returns the statement that reads the last complete state of an
-// actor at or before a step.
+// LastCheckpoint returns the statement that reads the last checkpoint of an actor at or before
+// a transition.
 func (s *Store) LastCheckpoint(ref ActorRef, until int64, found func(Checkpoint)) sqldb.Stmt {
 	get := s.stmt("CheckpointGet", ref.Type, ref.ID, until)
 	get.Row = func(scan sqldb.Scan) error {
@@ -98,44 +96,43 @@ func (s *Store) LastCheckpoint(ref ActorRef, until int64, found func(Checkpoint)
 	return get
 }
 
-// PruneActorLogs returns the statements that remove the logs of actors up to the
-// last checkpoint at or before a step.
+// PruneActorLogs returns the statements that remove the logs of actors up to the last
+// checkpoint at or before a transition.
 func (s *Store) PruneActorLogs(refs []ActorRef, before []int64) []sqldb.Stmt {
 	return s.stmts("ActorLogPrune", append(refColumns(refs, itself), before))
 }
 
-// PurgeActorKeys returns the statement that forgets keys that are older than
-// age.
+// PurgeActorKeys returns the statement that removes keys that are older than age.
 func (s *Store) PurgeActorKeys(age time.Duration, limit int, now Now, removed *int64) sqldb.Stmt {
 	return counted(s.stmt("ActorKeyPurge", at(now), age.Microseconds(), limit), removed)
 }
 
-// DeleteActor returns the statements that remove all that is stored of an actor,
-// but for its effects.
+// DeleteActor returns the statements that remove all stored data of an actor, except its
+// effects.
 func (s *Store) DeleteActor(ref ActorRef) []sqldb.Stmt {
 	return s.stmts("ActorDelete", ref.Type, ref.ID)
 }
 
-// ActorFilter narrows a list of actors. Empty fields do not narrow.
+// ActorFilter restricts a list of actors. Empty fields match every actor.
 type ActorFilter struct {
 	Type     string
 	Statuses []string
-	// State is the path of a state that is active.
+	// State is the path of an active state.
 	State string
-	// Before is where the last page ended: its last row, newest first.
+	// Before is the last row of the previous page, newest first.
 	Before ActorPlace
-	// Last is the last row that is looked at. Default: the oldest.
+	// Last is the last row to read. Default: the oldest.
 	Last  ActorPlace
 	Limit int
 }
 
-// ActorPlace is the place of an actor in a list.
+// ActorPlace is the position of an actor in a list.
 type ActorPlace struct {
 	Created time.Time
 	ActorRef
 }
 
-// narrow reports whether rows are left out that no index knows to leave out.
+// narrow reports whether the filter excludes rows without the help of an index.
 func (f ActorFilter) narrow() bool {
 	_, served := within(f.Statuses, actorIndexes)
 	return f.State != "" || len(f.Statuses) > 0 && !served
@@ -144,7 +141,7 @@ func (f ActorFilter) narrow() bool {
 // actorIndexes are the partial indexes of actors.
 var actorIndexes = []partial{{[]string{"error", "quarantined"}, "a.status in ('error', 'quarantined')", "a.is_dead = 1"}}
 
-// ranged are the conditions that an index serves.
+// ranged returns the conditions that an index supports.
 func (f ActorFilter) ranged(s *Store) conditions {
 	w := s.conditions()
 	w.equal("a.type", f.Type)
@@ -152,9 +149,9 @@ func (f ActorFilter) ranged(s *Store) conditions {
 	return w
 }
 
-// beside adds the condition that rows are on one side of a place. Within a type they
-// are compared as its index has them. The time is also compared alone: MySQL uses no index
-// for a comparison of several columns.
+// beside adds the condition that rows are on one side of a position. Within a type, rows are
+// compared in the order of the type's index. The time is also compared separately, because
+// MySQL uses no index for a comparison of several columns.
 func (f ActorFilter) beside(w *conditions, side string, p ActorPlace) {
 	switch {
 	case p.ID == "":
@@ -165,8 +162,8 @@ func (f ActorFilter) beside(w *conditions, side string, p ActorPlace) {
 	}
 }
 
-// ActorStretch returns the statement that finds where the next stretch of a list
-// ends. found is not called if that is the end of the list, or none is needed.
+// ActorStretch returns the statement that finds the end of the next range of a list. found is
+// not called at the end of the list. No statement is returned if the list needs no ranges.
 func (s *Store) ActorStretch(f ActorFilter, found func(ActorPlace)) []sqldb.Stmt {
 	if !f.narrow() {
 		return nil

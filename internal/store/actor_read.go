@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// Machine is a version of a machine that is data.
+// Machine is a version of a stored statechart.
 type Machine struct {
 	Name              string
 	Version           int64
@@ -14,8 +14,8 @@ type Machine struct {
 	Created           time.Time
 }
 
-// InsertMachine returns the statement that stores a document as the next version
-// of its name, unless it is the newest already.
+// InsertMachine returns the statement that stores a document as the next version of its name,
+// unless it equals the newest version.
 func (s *Store) InsertMachine(name, document, options, checksum string, now Now) sqldb.Stmt {
 	return s.stmt("MachineInsert", name, document, options, checksum, at(now))
 }
@@ -48,7 +48,7 @@ func machines(stmt sqldb.Stmt, found func(Machine)) sqldb.Stmt {
 	return stmt
 }
 
-// ActorRecord is all that is stored of an actor, but for its log and timers.
+// ActorRecord is all stored data of an actor, except its log and timers.
 type ActorRecord struct {
 	ActorRef
 	Incarnation, Status  string
@@ -58,11 +58,11 @@ type ActorRecord struct {
 	CallerKind, CallerID string
 	Input, Reason        *string
 	Created, Updated     time.Time
-	// SnapshotSequence, Snapshot and Checksum are nil where there is none, and
-	// in lists.
+	// SnapshotSequence, Snapshot and Checksum are nil if there is no snapshot. They are omitted
+	// from lists.
 	SnapshotSequence   *int64
 	Snapshot, Checksum *string
-	// Sealed is why the input or the snapshot could not be opened.
+	// Sealed is the error if the input or the snapshot could not be decrypted.
 	Sealed error
 }
 
@@ -92,8 +92,8 @@ func (a *ActorRecord) columns() []any {
 	}
 }
 
-// ActorVersion returns the statement that reads which actor has a name, and how many
-// steps it has taken.
+// ActorVersion returns the statement that reads the incarnation of an actor and the number of
+// its transitions.
 func (s *Store) ActorVersion(ref ActorRef, found func(incarnation string, sequence int64)) sqldb.Stmt {
 	get := s.stmt("ActorVersion", ref.Type, ref.ID)
 	get.Row = func(scan sqldb.Scan) error {

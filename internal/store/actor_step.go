@@ -7,10 +7,10 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// ActorRef names an actor.
+// ActorRef identifies an actor.
 type ActorRef struct{ Type, ID string }
 
-// Actor is the row of an actor as its lock returns it.
+// Actor is the row of an actor as the locking statement returns it.
 type Actor struct {
 	ActorRef
 	Incarnation string
@@ -18,12 +18,13 @@ type Actor struct {
 	Machine     int64
 	Sequence    int64
 	Input       *string
-	// Updated is the time of its last step, Now that of the lock.
+	// Updated is the time of the last transition. Now is the time of the lock.
 	Updated, Now time.Time
 	Reason       *string
-	// Sealed is why the input could not be opened; it is as it is stored then.
+	// Sealed is the error if the input could not be decrypted. The input then has its stored
+	// form.
 	Sealed error
-	// Snapshot is nil if there is none, or if it is the one that the caller has.
+	// Snapshot is nil if there is none, or if the caller already has it.
 	Snapshot *Snapshot
 }
 
@@ -42,11 +43,11 @@ type Snapshot struct {
 	Sequence int64
 	Snapshot string
 	Checksum string
-	// Sealed is why the snapshot could not be opened.
+	// Sealed is the error if the snapshot could not be decrypted.
 	Sealed error
 }
 
-// ActorTimer is a machine's delay as it is stored.
+// ActorTimer is a stored timer of an actor.
 type ActorTimer struct {
 	ActorRef
 	AlarmID  string
@@ -58,17 +59,17 @@ type ActorTimer struct {
 	Path       string
 	Generation int64
 	Created    time.Time
-	// Crashes is the number of processes that died while they fired it. Error is
-	// set if it is quarantined for that.
+	// Crashes is the number of processes that crashed while they fired the timer. Error is set
+	// if the timer is quarantined because of crashes.
 	Crashes int
 	Error   *string
-	// Suspect is true for one that may have killed its process. Only DueTimers reads it.
+	// Suspect is true for a timer that may have crashed its process. Only DueTimers reads it.
 	Suspect bool
-	// Sealed is why the payload could not be opened.
+	// Sealed is the error if the payload could not be decrypted.
 	Sealed error
 }
 
-// ActorState is what a step leaves in the actor's row.
+// ActorState is the content of an actor's row after a transition.
 type ActorState struct {
 	ActorRef
 	Status            string
@@ -77,7 +78,7 @@ type ActorState struct {
 	States            string
 	Reason            *string
 	At                time.Time
-	// Snapshot is that of the last step, nil if the stored one stays.
+	// Snapshot is the snapshot of the last transition, nil if the stored snapshot is unchanged.
 	Snapshot *Snapshot
 }
 
@@ -94,7 +95,7 @@ type ActorEntry struct {
 	Said, Value          *string
 	Checksum             string
 	At, Recorded         time.Time
-	// Sealed is why the event, or what was said, could not be opened.
+	// Sealed is the error if the event or the output could not be decrypted.
 	Sealed error
 }
 
@@ -106,16 +107,16 @@ type ActorKey struct {
 	Created  time.Time
 }
 
-// Checkpoint is a complete state at some step.
+// Checkpoint is the complete state of an actor after a transition.
 type Checkpoint struct {
 	ActorRef
 	Sequence, Machine          int64
 	Snapshot, Timers, Checksum string
-	// Sealed is why it could not be opened.
+	// Sealed is the error if the checkpoint could not be decrypted.
 	Sealed error
 }
 
-// ActorPath names an actor inside an actor's tree.
+// ActorPath identifies an actor in the tree of an actor.
 type ActorPath struct {
 	ActorRef
 	Path       string
@@ -131,8 +132,8 @@ func refColumns[R any](all []R, ref func(R) ActorRef) tuples {
 
 func itself(r ActorRef) ActorRef { return r }
 
-// EnterActors returns the statement that takes the places of new actors. Those
-// that exist are left as they are.
+// EnterActors returns the statement that inserts the rows of new actors. Existing actors are
+// not changed.
 func (s *Store) EnterActors(all []NewActor, now Now) sqldb.Stmt {
 	return s.stmt("ActorEnter", append(refColumns(all, func(n NewActor) ActorRef { return n.ActorRef }),
 		column(all, func(n NewActor) string { return n.Incarnation }),
@@ -144,15 +145,13 @@ func (s *Store) EnterActors(all []NewActor, now Now) sqldb.Stmt {
 	), at(now))
 }
 
-// LeaveActors returns the statement that takes back the places of actors that
-// could not be started.
+// LeaveActors returns the statement that deletes the rows of actors that could not be started.
 func (s *Store) LeaveActors(refs []ActorRef) sqldb.Stmt {
 	return s.stmt("ActorLeave", refColumns(refs, itself))
 }
 
-// LockActors returns the statement that locks actors until the transaction
-// ends, in order, and reads them. Their snapshots are read unless their sequence is the
-// one in has.
+// LockActors returns the statement that locks actors until the transaction ends, in order, and
+// reads them. It reads a snapshot only if its sequence differs from the sequence in has.
 func (s *Store) LockActors(refs []ActorRef, has []int64, now Now, found func(Actor)) sqldb.Stmt {
 	lock := s.stmt("ActorLock", at(now), append(refColumns(refs, itself), has))
 	lock.Row = s.actorRow(found)
@@ -197,13 +196,13 @@ func (s *Store) openSnapshot(ref ActorRef, sequence int64, stored, checksum stri
 	return p
 }
 
-// DueTimers returns the statement that reads the due timers of actors, the first
-// limit of each, in the order in which they are to be fired.
+// DueTimers returns the statement that reads the due timers of actors in firing order, at most
+// limit for each actor.
 func (s *Store) DueTimers(refs []ActorRef, limit int, now Now, found func(ActorTimer)) sqldb.Stmt {
 	due := s.stmt("TimerDue", refColumns(refs, itself), at(now), limit)
 	due.Row = func(scan sqldb.Scan) error {
 		var t ActorTimer
-		var payload *string // which no delay of ours leaves empty
+		var payload *string // null only in rows that Perdure did not write
 		err := scan(&t.Type, &t.ID, &t.AlarmID, &payload, &t.Due, &t.Crashes, &t.Suspect)
 		t.Payload = or(payload, "")
 		if err == nil {
@@ -215,7 +214,7 @@ func (s *Store) DueTimers(refs []ActorRef, limit int, now Now, found func(ActorT
 	return due
 }
 
-// ListActorKeys returns the statement that reads the keys that are known.
+// ListActorKeys returns the statement that reads the keys that are stored.
 func (s *Store) ListActorKeys(keys []ActorKey, found func(ActorKey)) sqldb.Stmt {
 	list := s.stmt("ActorKeyList", append(refColumns(keys, ActorKey.ref), column(keys, func(k ActorKey) string { return k.Key })))
 	list.Row = func(scan sqldb.Scan) error {
@@ -231,8 +230,8 @@ func (s *Store) ListActorKeys(keys []ActorKey, found func(ActorKey)) sqldb.Stmt 
 
 func (k ActorKey) ref() ActorRef { return k.ActorRef }
 
-// StepActors returns the statement that writes the rows of actors after steps, with
-// their snapshots.
+// StepActors returns the statement that writes the rows of actors after transitions, with their
+// snapshots.
 func (s *Store) StepActors(all []ActorState) sqldb.Stmt {
 	return s.stmt("ActorStep", append(refColumns(all, func(a ActorState) ActorRef { return a.ActorRef }),
 		column(all, func(a ActorState) string { return a.Status }),
@@ -277,17 +276,17 @@ func (s *Store) LogActors(all []ActorEntry) sqldb.Stmt {
 	))
 }
 
-// place is the key of the entry's row.
+// place returns the key of the entry's row.
 func (e ActorEntry) place() []string {
 	return []string{e.Type, e.ID, strconv.FormatInt(e.Sequence, 10)}
 }
 
-// place is the key of the checkpoint's row.
+// place returns the key of the checkpoint's row.
 func (c Checkpoint) place() []string {
 	return []string{c.Type, c.ID, strconv.FormatInt(c.Sequence, 10)}
 }
 
-// InsertActorKeys returns the statement that remembers keys.
+// InsertActorKeys returns the statement that stores keys.
 func (s *Store) InsertActorKeys(all []ActorKey) sqldb.Stmt {
 	return s.stmt("ActorKeyInsert", append(refColumns(all, ActorKey.ref),
 		column(all, func(k ActorKey) string { return k.Key }),
@@ -298,8 +297,7 @@ func (s *Store) InsertActorKeys(all []ActorKey) sqldb.Stmt {
 
 func (t ActorTimer) ref() ActorRef { return t.ActorRef }
 
-// PutTimers returns the statement that schedules timers; one with the same id
-// is replaced.
+// PutTimers returns the statement that schedules timers. It replaces timers with the same ids.
 func (s *Store) PutTimers(all []ActorTimer) sqldb.Stmt {
 	return s.stmt("TimerPut", append(refColumns(all, ActorTimer.ref),
 		column(all, func(t ActorTimer) string { return t.AlarmID }),
@@ -327,8 +325,8 @@ func (s *Store) DeleteAllTimers(all []ActorPath) sqldb.Stmt {
 	))
 }
 
-// ParkTimers returns the statement that keeps the timers of actors from being
-// fired; UnparkTimers the one that lets them be fired again.
+// ParkTimers returns the statement that suspends the timers of actors. UnparkTimers reverses
+// it.
 func (s *Store) ParkTimers(refs []ActorRef) sqldb.Stmt {
 	return s.stmt("TimerPark", "quarantined", refColumns(refs, itself))
 }
@@ -338,13 +336,13 @@ func (s *Store) UnparkTimers(refs []ActorRef) sqldb.Stmt {
 	return s.stmt("TimerPark", "pending", refColumns(refs, itself))
 }
 
-// PostponeTimers returns the statement that lets the due timers of actors wait for
-// as long as they have been due, but at least and at most for some time.
+// PostponeTimers returns the statement that postpones the due timers of actors by the time for
+// which they have been due, between least and most.
 func (s *Store) PostponeTimers(refs []ActorRef, least, most time.Duration, now Now) sqldb.Stmt {
 	return s.stmt("TimerPostpone", at(now), least.Microseconds(), most.Microseconds(), refColumns(refs, itself))
 }
 
-// InsertCheckpoints returns the statement that stores complete states.
+// InsertCheckpoints returns the statement that stores checkpoints.
 func (s *Store) InsertCheckpoints(all []Checkpoint) sqldb.Stmt {
 	return s.stmt("CheckpointInsert", append(refColumns(all, func(c Checkpoint) ActorRef { return c.ActorRef }),
 		column(all, func(c Checkpoint) int64 { return c.Sequence }),
@@ -355,8 +353,8 @@ func (s *Store) InsertCheckpoints(all []Checkpoint) sqldb.Stmt {
 	))
 }
 
-// ImportActor returns the statement that notes that an actor was imported; fresh
-// learns whether it was for the first time.
+// ImportActor returns the statement that records the import of an actor. fresh is set to 1 if
+// the actor was not imported before.
 func (s *Store) ImportActor(ref ActorRef, now Now, fresh *int64) sqldb.Stmt {
 	return counted(s.stmt("ActorImport", ref.Type, ref.ID, at(now)), fresh)
 }

@@ -8,17 +8,18 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// AlarmKey names an alarm of users.
+// AlarmKey identifies a user's alarm.
 type AlarmKey struct {
 	ActorType, ActorID, ID string
 }
 
-// args returns the key for a statement, and what follows it.
+// args returns the key as statement arguments, followed by more.
 func (k AlarmKey) args(more ...any) []any {
 	return append([]any{k.ActorType, k.ActorID, k.ID}, more...)
 }
 
-// Alarm is an alarm of users. A claim reads it without its place.
+// Alarm is a user's alarm. A claim reads all fields except Status, Worker, LeaseExpires and
+// LastAttempt.
 type Alarm struct {
 	AlarmKey
 	// Item is the id of the row.
@@ -38,15 +39,16 @@ type Alarm struct {
 	MaxAttempts, Attempts, Crashes int
 	Error, Webhook, Trace          *string
 	Created                        time.Time
-	// Status, Worker, LeaseExpires and LastAttempt say where it is.
+	// Status, Worker, LeaseExpires and LastAttempt describe the status of the alarm.
 	Status                    string
 	Worker                    *string
 	LeaseExpires, LastAttempt *time.Time
-	// Sealed is why the payload could not be opened; it is as it is stored then.
+	// Sealed is the error if the payload could not be decrypted. The payload then has its
+	// stored form.
 	Sealed error
 }
 
-// columns returns where the columns of an alarm go.
+// columns returns the scan destinations of an alarm.
 func (a *Alarm) columns() []any {
 	return []any{&a.Item, &a.ActorType, &a.ActorID, &a.ID, &a.Type, &a.Priority, &a.Due, &a.Occurs, &a.Sequence, &a.Generation, &a.Payload,
 		&a.EveryMicros, &a.Cron, &a.Zone, &a.Base, &a.Missed, &a.MissedCap, &a.CaughtUp, &a.Policy, &a.MaxAttempts, &a.Attempts, &a.Crashes, &a.Error,
@@ -80,14 +82,14 @@ func (s *Store) alarmRow(found func(Alarm)) func(sqldb.Scan) error {
 // NewAlarm is an alarm to be scheduled. It is due at At, or Delay from now.
 type NewAlarm struct {
 	AlarmKey
-	// Item is the id of the row. Ids that are made one after the other are in this order.
+	// Item is the id of the row. Ids that are generated later sort later.
 	Item                  string
 	Type, Payload, Policy string
 	Priority, MaxAttempts int
 	Sequence              int64
 	EveryMicros           *int64
 	Cron, Zone            *string
-	// Base is where the phase of an interval has to begin, if that was said.
+	// Base is the start of the phase of an interval, if it was set.
 	Base      *time.Time
 	Missed    *string
 	MissedCap *int
@@ -97,9 +99,9 @@ type NewAlarm struct {
 	Delay     time.Duration
 }
 
-// ScheduleAlarm returns the statements that schedule an alarm in place of the one with its
-// key. A recurring alarm with the same ticks keeps its place. An alarm that runs is made
-// ready by its outcome.
+// ScheduleAlarm returns the statements that schedule an alarm and replace an alarm with the
+// same key. A recurring alarm with the same ticks keeps its next tick and its attempts. A
+// running alarm is made ready by its outcome.
 func (s *Store) ScheduleAlarm(a NewAlarm, now Now) []sqldb.Stmt {
 	args := []any{a.Item, a.ActorType, a.ActorID, a.ID, a.Type, AlarmLane(a.Type), a.Priority, a.Sequence, s.sealAlarm(a.Payload, a.AlarmKey),
 		a.EveryMicros, a.Cron, a.Zone, a.Missed, a.MissedCap, a.Policy, a.MaxAttempts, a.Webhook, a.Trace, at(now), a.At, a.Delay.Microseconds()}
@@ -120,12 +122,12 @@ func (s *Store) GetAlarmItem(item string, found func(Alarm)) sqldb.Stmt {
 	return sqldb.Stmt{SQL: s.complete(head + "where " + s.among("h.id")), Args: s.expand([]any{one([]string{item})}), Row: s.alarmRow(found)}
 }
 
-// LockAlarm returns the statements that read an alarm and keep it from being changed until
-// the transaction ends. found is not called if there is none.
+// LockAlarm returns the statements that read an alarm and lock it until the transaction ends.
+// found is not called if there is no such alarm.
 func (s *Store) LockAlarm(k AlarmKey, found func(Alarm)) []sqldb.Stmt {
 	locked := ""
 	get := s.GetAlarm(k, func(a Alarm) {
-		if a.Item == locked { // not one that was scheduled since
+		if a.Item == locked { // not an alarm that was scheduled in the meantime
 			found(a)
 		}
 	})
@@ -138,12 +140,12 @@ func (s *Store) FindAlarm(k AlarmKey, found func(item string)) sqldb.Stmt {
 	return oneColumn(s.stmt("AlarmFind", k.args()...), found)
 }
 
-// sealAlarm returns what to store of a payload.
+// sealAlarm returns the stored form of a payload.
 func (s *Store) sealAlarm(payload string, k AlarmKey) string {
 	return s.seal(alarmPayload, payload, k.ActorType, k.ActorID, k.ID)
 }
 
-// String returns the key for people.
+// String returns the key for display.
 func (k AlarmKey) String() string {
 	if k.ActorType == "" && k.ActorID == "" {
 		return k.ID

@@ -22,20 +22,20 @@ func (s *Store) SkipAlarm(item string, to time.Time) sqldb.Stmt {
 	return s.stmt("AlarmSkip", to, item)
 }
 
-// ReviveAlarms returns the statement that makes dead letters due now that are locked.
+// ReviveAlarms returns the statement that makes locked dead letters due now.
 func (s *Store) ReviveAlarms(items []string, now Now, revived *int64) sqldb.Stmt {
 	return counted(s.stmt("AlarmRevive", at(now), one(items)), revived)
 }
 
-// CancelAlarm returns the statements that lock and remove an alarm; removed is called with
-// the status that it had.
+// CancelAlarm returns the statements that lock and remove an alarm. removed is called with the
+// status that the alarm had.
 func (s *Store) CancelAlarm(k AlarmKey, removed func(status string)) []sqldb.Stmt {
 	return append([]sqldb.Stmt{s.FindAlarm(k, func(string) {})},
 		s.removeAlarms("h.actor_type = ? and h.actor_id = ? and h.alarm_id = ?", k.args(), removed)...)
 }
 
-// RemoveAlarms returns the statements that remove alarms that are locked; removed is called
-// with the status of each.
+// RemoveAlarms returns the statements that remove locked alarms. removed is called with the
+// status of each alarm.
 func (s *Store) RemoveAlarms(items []string, removed func(status string)) []sqldb.Stmt {
 	return s.removeAlarms(s.among("h.id"), []any{one(items)}, removed)
 }
@@ -52,45 +52,44 @@ func (s *Store) removeAlarms(which string, args []any, removed func(status strin
 	return stmts
 }
 
-// DeadAlarms returns the statement that locks up to limit dead letters whose last time is
-// longer ago than age. Recurring alarms are not among them.
+// DeadAlarms returns the statement that locks up to limit dead letters that were due longer
+// than age ago. It does not include recurring alarms.
 func (s *Store) DeadAlarms(age time.Duration, limit int, now Now, found func(item string)) sqldb.Stmt {
 	return oneColumn(s.stmt("AlarmsDead", at(now), age.Microseconds(), limit), found)
 }
 
-// AlarmFilter narrows what is listed or changed. Empty fields do not narrow.
+// AlarmFilter restricts the alarms that are listed or changed. Empty fields match every alarm.
 type AlarmFilter struct {
 	ActorType, ActorID, Type string
-	// Unowned leaves only those that belong to nobody.
+	// Unowned selects only alarms without an actor.
 	Unowned bool
-	// Hidden is the beginning of the types that are left out unless Type names
-	// one.
+	// Hidden is the prefix of the types that are omitted unless Type is set.
 	Hidden   string
 	Statuses []string
-	// Now tells scheduled alarms from ready ones.
+	// Now distinguishes scheduled alarms from ready alarms.
 	Now   time.Time
 	DueBy *time.Time
-	// After is the last row of the page before.
+	// After is the last row of the previous page.
 	After *Alarm
-	// Last is the last row that is looked at. Default: that which is due last.
+	// Last is the last row to read. Default: the row with the latest due time.
 	Last  *Alarm
 	Limit int
 }
 
-// narrow reports whether rows are left out that no index knows to leave out.
+// narrow reports whether the filter excludes rows without the help of an index.
 func (f AlarmFilter) narrow() bool {
 	_, served := within(f.Statuses, alarmIndexes)
-	if f.ActorType != "" && f.ActorID != "" { // nor has an actor many
+	if f.ActorType != "" && f.ActorID != "" { // an actor has few alarms
 		served = true
 	}
 	return !served && (f.ActorType != "" || f.ActorID != "" || f.Unowned || f.Type != "" || len(f.Statuses) > 0)
 }
 
-// alarmIndexes are the partial indexes of alarms that have few rows.
+// alarmIndexes are the partial indexes of alarms. They have few rows.
 var alarmIndexes = []partial{{[]string{StatusFailed, StatusQuarantined}, "h.dead is not null", "h.is_dead = 1"}}
 
-// after are the conditions that the index of the list serves. The due time is also compared
-// alone: MySQL uses no index for a comparison of several columns.
+// after returns the conditions that the index of the list supports. The due time is also
+// compared separately, because MySQL uses no index for a comparison of several columns.
 func (f AlarmFilter) after(s *Store) conditions {
 	w := s.conditions()
 	if f.DueBy != nil {
@@ -104,7 +103,7 @@ func (f AlarmFilter) after(s *Store) conditions {
 
 func (f AlarmFilter) conditions(s *Store) conditions {
 	w := f.after(s)
-	switch { // a name in a function keeps the planner from walking over all of a type
+	switch { // a column inside a function keeps the planner from scanning all rows of a type
 	case f.ActorType != "" && f.ActorID != "":
 		w.add("h.actor_type = ? and h.actor_id = ?", f.ActorType, f.ActorID)
 	case f.Unowned:
@@ -129,8 +128,8 @@ const alarmOrder = "order by h.due_at, h.actor_type, h.actor_id, h.alarm_id"
 // alarmStatus is the status of an alarm h that is joined with its row r of ready.
 var alarmStatus = statusOf{place: "coalesce(h.dead, case when r.id is null then 'running' else 'ready' end)", attempts: "h.attempt", due: "h.due_at"}
 
-// AlarmStretch returns the statement that finds where the next stretch of a list
-// ends. found is not called if that is the end of the list, or none is needed.
+// AlarmStretch returns the statement that finds the end of the next range of a list. found is
+// not called at the end of the list. No statement is returned if the list needs no ranges.
 func (s *Store) AlarmStretch(f AlarmFilter, found func(*Alarm)) []sqldb.Stmt {
 	if !f.narrow() {
 		return nil
@@ -145,7 +144,7 @@ func (s *Store) AlarmStretch(f AlarmFilter, found func(*Alarm)) []sqldb.Stmt {
 	}}}
 }
 
-// ListAlarms returns the statement that reads alarms, the first to be due first.
+// ListAlarms returns the statement that reads alarms, ordered by due time.
 func (s *Store) ListAlarms(f AlarmFilter, found func(Alarm)) sqldb.Stmt {
 	head, _, _ := strings.Cut(s.text("AlarmGet"), "where h.actor_type")
 	w := f.conditions(s)
@@ -168,8 +167,8 @@ func (s *Store) CountAlarms(f AlarmFilter, found func(status string, n int64)) s
 	}}
 }
 
-// ChooseAlarms returns the statement that locks up to f.Limit alarms. Those that another
-// transaction has locked are waited for, or skipped.
+// ChooseAlarms returns the statement that locks up to f.Limit alarms. If skip is true, it skips
+// alarms that other transactions have locked, otherwise it waits for them.
 func (s *Store) ChooseAlarms(f AlarmFilter, skip bool, found func(item string)) sqldb.Stmt {
 	w := f.conditions(s)
 	locks := ""

@@ -6,8 +6,8 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// FiredAlarm is an alarm that was run, and the generation that was claimed. Outcomes leave
-// an alarm alone that was scheduled again since.
+// FiredAlarm is an alarm that was run, and the generation that was claimed. Outcomes do not
+// change an alarm that was scheduled again in the meantime.
 type FiredAlarm struct {
 	Item       string
 	Generation int64
@@ -20,13 +20,12 @@ func firedColumns[T any](all []T, of func(T) FiredAlarm) tuples {
 	}
 }
 
-// LockAlarms returns the statement that locks alarms, in order, and reads which generation
-// they are.
+// LockAlarms returns the statement that locks alarms, in order, and reads their generations.
 func (s *Store) LockAlarms(items []string, found func(item string, generation int64)) sqldb.Stmt {
 	return twoColumns(s.stmt("AlarmLock", one(items)), found)
 }
 
-// FinishAlarms returns the statements that remove alarms that have succeeded.
+// FinishAlarms returns the statements that remove alarms that succeeded.
 func (s *Store) FinishAlarms(all []FiredAlarm) []sqldb.Stmt {
 	return s.stmts("AlarmDone", firedColumns(all, func(f FiredAlarm) FiredAlarm { return f }))
 }
@@ -36,7 +35,7 @@ type AdvancedAlarm struct {
 	FiredAlarm
 	Next     time.Time
 	CaughtUp int
-	// Error is that of the tick that was given up, if it was.
+	// Error is the error of the abandoned tick, if there is one.
 	Error *string
 }
 
@@ -54,7 +53,7 @@ type FailedAlarm struct {
 	FiredAlarm
 	Error string
 	Took  time.Duration
-	// Delay is the time until it is tried again; nil: it becomes a dead letter.
+	// Delay is the time until the retry. If it is nil, the alarm becomes a dead letter.
 	Delay *time.Duration
 }
 
@@ -67,15 +66,15 @@ func (s *Store) TryAlarms(all []FailedAlarm, now Now) sqldb.Stmt {
 	), at(now))
 }
 
-// YieldAlarms returns the statement that forgives the crashes of alarms that were scheduled
+// YieldAlarms returns the statement that resets the crash counts of alarms that were scheduled
 // again while they ran.
 func (s *Store) YieldAlarms(all []FiredAlarm) sqldb.Stmt {
 	return s.stmt("AlarmYield", firedColumns(all, func(f FiredAlarm) FiredAlarm { return f }))
 }
 
-// BuryAlarm returns the statements that keep a tick of a recurring alarm as a dead letter
-// of its own, with its attempts. item and id are those of the dead letter; attempts is the
-// number of attempts of the tick.
+// BuryAlarm returns the statements that keep a tick of a recurring alarm as a separate dead
+// letter, with its attempts. item and id identify the dead letter; attempts is the number of
+// attempts of the tick.
 func (s *Store) BuryAlarm(f FiredAlarm, key AlarmKey, item, id, payload, message string, attempts int) []sqldb.Stmt {
 	key.ID = id
 	return []sqldb.Stmt{
@@ -84,7 +83,7 @@ func (s *Store) BuryAlarm(f FiredAlarm, key AlarmKey, item, id, payload, message
 	}
 }
 
-// QuarantineAlarm returns the statements that make an alarm a dead letter that has crashed
+// QuarantineAlarm returns the statements that make an alarm a dead letter because it crashed
 // too many processes.
 func (s *Store) QuarantineAlarm(item, message string, now Now) []sqldb.Stmt {
 	return s.stmts("AlarmQuarantine", message, at(now), item)

@@ -2,8 +2,8 @@ package store
 
 import "strings"
 
-// texts returns a column in PostgreSQL's own notation of arrays, in one piece: the
-// driver would allocate for each of its values. It serves uuid[] and text[] alike.
+// texts returns a column as one PostgreSQL array literal. With a slice, the driver would
+// allocate for each value. It is used for uuid[] and text[].
 func texts(column []string) string {
 	size := 2
 	for _, text := range column {
@@ -48,7 +48,7 @@ func nullTexts(column []*string) string {
 	return b.String()
 }
 
-// quote appends a text as a value of an array.
+// quote appends a text as an array element.
 func quote(b *strings.Builder, text string) {
 	b.WriteByte('"')
 	from := 0

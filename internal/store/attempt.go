@@ -7,16 +7,16 @@ import (
 	"github.com/perdure/perdure/retry"
 )
 
-// Tried is what attempts were of.
+// Tried identifies the work item of attempts.
 type Tried struct{ Kind, ID string }
 
-// TriedHook names a hook.
+// TriedHook identifies a hook.
 func TriedHook(id string) Tried { return Tried{Kind: "hook", ID: id} }
 
-// TriedInstance names an instance.
+// TriedInstance identifies an instance.
 func TriedInstance(id string) Tried { return Tried{Kind: "instance", ID: id} }
 
-// TriedAlarm names an alarm, by the id of its row.
+// TriedAlarm identifies an alarm by the id of its row.
 func TriedAlarm(item string) Tried { return Tried{Kind: "alarm", ID: item} }
 
 func (t Tried) args() []any { return []any{t.Kind, t.ID} }
@@ -41,8 +41,8 @@ func (s *Store) ListAttempts(of Tried, found func(retry.Attempt)) sqldb.Stmt {
 	return list
 }
 
-// RunningInstance returns the statement that tells who has an instance that runs, and
-// since when.
+// RunningInstance returns the statement that reads the worker of a running instance and the
+// time of its start.
 func (s *Store) RunningInstance(id string, found func(worker string, since *time.Time)) sqldb.Stmt {
 	return twoColumns(s.stmt("InstanceRunning", id), found)
 }

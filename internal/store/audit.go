@@ -15,32 +15,31 @@ import (
 // HasAudit reports whether the database has the audit log.
 func (s *Store) HasAudit() bool { return s.text("AuditClaim") != "" }
 
-// ClaimAuditChain returns the statement that takes a chain of the audit log that no
-// other transaction holds. It finds none if all are held.
+// ClaimAuditChain returns the statement that locks a chain of the audit log that no other
+// transaction has locked. It finds none if all chains are locked.
 func (s *Store) ClaimAuditChain(found func(audit.Head)) sqldb.Stmt {
 	return chainRow(s.stmt("AuditClaim"), found)
 }
 
-// ClaimAuditChainOf returns the statement that takes one chain of the audit log. It
-// waits for a transaction that holds it.
+// ClaimAuditChainOf returns the statement that locks one chain of the audit log. It waits for a
+// transaction that has locked the chain.
 func (s *Store) ClaimAuditChainOf(chain int, found func(audit.Head)) sqldb.Stmt {
 	return needsOne(chainRow(s.stmt("AuditClaimOne", chain), found), fmt.Errorf("chain %d of the audit log is missing", chain))
 }
 
-// ClaimAuditChainIfFree returns the statement that takes one chain of the audit log,
-// unless another transaction holds it.
+// ClaimAuditChainIfFree returns the statement that locks one chain of the audit log, unless
+// another transaction has locked it.
 func (s *Store) ClaimAuditChainIfFree(chain int, found func(audit.Head)) sqldb.Stmt {
 	return chainRow(s.stmt("AuditClaimFree", chain), found)
 }
 
-// StrayAudit returns the statement that counts the entries that are in none of the
-// chains.
+// StrayAudit returns the statement that counts the entries that belong to no chain.
 func (s *Store) StrayAudit(n *int64) sqldb.Stmt {
 	return withRow(s.stmt("AuditStray", audit.Chains), func(scan sqldb.Scan) error { return scan(n) })
 }
 
-// AppendAudit returns the statements that add entries, which have their places, and
-// advance their chain from the head before them.
+// AppendAudit returns the statements that add entries, whose positions are set, and advance
+// their chain from the head before to the head after.
 func (s *Store) AppendAudit(entries []audit.Entry, before, after audit.Head) []sqldb.Stmt {
 	text := func(pick func(audit.Entry) string) []string { return column(entries, pick) }
 	insert := s.stmt("AuditInsert", tuples{
@@ -58,8 +57,8 @@ func (s *Store) AppendAudit(entries []audit.Entry, before, after audit.Head) []s
 	return []sqldb.Stmt{insert, advance}
 }
 
-// RecordAct appends the entries of the act of a context, if it has one, to the audit
-// log. It is for transactions that are no units of work, whose statements have run.
+// RecordAct appends the entries of a context's act, if there is one, to the audit log. It is
+// for transactions that are not units of work and whose statements have run.
 func (s *Store) RecordAct(ctx context.Context, run sqldb.Runner) error {
 	act := audit.Of(ctx)
 	if act == nil || !s.HasAudit() {
@@ -76,9 +75,8 @@ func (s *Store) RecordAct(ctx context.Context, run sqldb.Runner) error {
 	return run.Run(ctx, stmts...)
 }
 
-// Act runs fn, which changes what the act of a context is done to, and appends the
-// entries of the act with the state before and after. It is for transactions that are
-// no units of work.
+// Act runs fn, which changes the target of a context's act. It then appends the entries of the
+// act with the state before and after. It is for transactions that are not units of work.
 func (s *Store) Act(ctx context.Context, run sqldb.Runner, fn func() error) error {
 	act := audit.Of(ctx)
 	if act == nil || !s.HasAudit() {
@@ -100,8 +98,8 @@ func (s *Store) Act(ctx context.Context, run sqldb.Runner, fn func() error) erro
 	return s.RecordAct(ctx, run)
 }
 
-// RecordPiece is RecordAct for an act that takes several transactions: each one records
-// its own part, with its time. A target without an id is that of the act.
+// RecordPiece is RecordAct for an act that takes several transactions: each transaction records
+// its own part, with its time. A target without an id is replaced by the target of the act.
 func (s *Store) RecordPiece(ctx context.Context, run sqldb.Runner, at time.Time, t audit.Target) error {
 	act := audit.Of(ctx)
 	if act == nil {
@@ -110,13 +108,13 @@ func (s *Store) RecordPiece(ctx context.Context, run sqldb.Runner, at time.Time,
 	return s.RecordAct(audit.With(ctx, act.Piece(at, t)), run)
 }
 
-// RecordRemoved is RecordPiece for a transaction that has removed n things.
+// RecordRemoved is RecordPiece for a transaction that removed n rows.
 func (s *Store) RecordRemoved(ctx context.Context, run sqldb.Runner, at time.Time, n int64) error {
 	return s.RecordPiece(ctx, run, at, audit.Target{After: fmt.Appendf(nil, `{"removed":%d}`, n)})
 }
 
-// RecordEntries returns the statements that append entries to the chain that was
-// claimed. If every chain is held by another transaction, it waits for one.
+// RecordEntries returns the statements that append entries to the claimed chain. If every chain
+// is locked by another transaction, it waits for one.
 func (s *Store) RecordEntries(ctx context.Context, run sqldb.Runner, entries []audit.Entry, head audit.Head) ([]sqldb.Stmt, error) {
 	if len(entries) == 0 {
 		return nil, nil
@@ -130,36 +128,36 @@ func (s *Store) RecordEntries(ctx context.Context, run sqldb.Runner, entries []a
 	return s.AppendAudit(entries, head, head.Append(entries)), nil
 }
 
-// AuditChains returns the statement that reads the ends of all chains.
+// AuditChains returns the statement that reads the heads of all chains.
 func (s *Store) AuditChains(found func(audit.Head)) sqldb.Stmt {
 	return chainRow(s.stmt("AuditChains"), found)
 }
 
-// AuditChain returns the statement that reads the end of a chain.
+// AuditChain returns the statement that reads the head of a chain.
 func (s *Store) AuditChain(chain int, found func(audit.Head)) sqldb.Stmt {
 	return chainRow(s.stmt("AuditChain", chain), found)
 }
 
-// AuditOfChain returns the statement that reads up to limit entries of a chain after
-// one of them.
+// AuditOfChain returns the statement that reads up to limit entries of a chain after a sequence
+// number.
 func (s *Store) AuditOfChain(chain int, after int64, limit int, found func(audit.Entry)) sqldb.Stmt {
 	return auditRow(s.stmt("AuditOfChain", chain, after, limit), found)
 }
 
-// GetAudit returns the statement that reads an entry, if it is there.
+// GetAudit returns the statement that reads an entry, if it exists.
 func (s *Store) GetAudit(id string, found func(audit.Entry)) sqldb.Stmt {
 	return auditRow(s.stmt("AuditGet", id), found)
 }
 
-// AuditFilter narrows a list of entries. What is empty does not narrow.
+// AuditFilter restricts a list of entries. Empty fields match every entry.
 type AuditFilter struct {
 	Action, Kind, Target, Principal string
-	// Since and Until are the times that the entries are between.
+	// Since and Until bound the times of the entries.
 	Since, Until time.Time
 }
 
-// ListAudit returns the statement that reads up to limit entries, newest first, before
-// the one with an id; "" means from the newest.
+// ListAudit returns the statement that reads up to limit entries, newest first, before the
+// entry with an id; "" means from the newest.
 func (s *Store) ListAudit(f AuditFilter, before string, limit int, found func(audit.Entry)) sqldb.Stmt {
 	var where []string
 	var args []any
@@ -183,8 +181,8 @@ func (s *Store) ListAudit(f AuditFilter, before string, limit int, found func(au
 	return auditRow(sqldb.Stmt{SQL: s.complete(text), Args: append(args, limit)}, found)
 }
 
-// AuditOldest returns the statement that finds the last entry of a chain up to a
-// number that is from before a time.
+// AuditOldest returns the statement that finds the last entry of a chain, up to a sequence
+// number, that is older than a time.
 func (s *Store) AuditOldest(chain int, through int64, before time.Time, found func(seq int64, hash []byte)) sqldb.Stmt {
 	oldest := s.stmt("AuditOldest", chain, through, before)
 	oldest.Row = func(scan sqldb.Scan) error {
@@ -203,7 +201,7 @@ func (s *Store) AuditOldest(chain int, through int64, before time.Time, found fu
 	return oldest
 }
 
-// TrimAudit returns the statements that remove the entries of a chain up to one.
+// TrimAudit returns the statements that remove the entries of a chain up to a sequence number.
 func (s *Store) TrimAudit(h audit.Head, through int64, hash []byte, removed *int64) []sqldb.Stmt {
 	rebase := s.stmt("AuditRebase", through, hex.EncodeToString(hash), h.Chain, h.BaseSeq)
 	rebase.Done = sqldb.One(fmt.Errorf("chain %d of the audit log is not where it was", h.Chain))
@@ -224,8 +222,8 @@ func chainRow(stmt sqldb.Stmt, found func(audit.Head)) sqldb.Stmt {
 	return stmt
 }
 
-// hashOf returns the hash that a text is. A text that Perdure has not written becomes
-// bytes that are the hash of nothing, so that the verifier finds it.
+// hashOf decodes the text of a hash. A text that Perdure has not written becomes bytes that no
+// entry hashes to, so that the verifier finds it.
 func hashOf(text string) []byte {
 	hash, err := hex.DecodeString(text)
 	if err != nil || hex.EncodeToString(hash) != text {

@@ -14,8 +14,8 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// AuditState is what the audit log tells of a thing before and after an act. It has no
-// payloads.
+// AuditState is the state of a target before and after an act, as the audit log records it. It
+// has no payloads.
 type AuditState struct {
 	Name     *string    `json:"name,omitempty"`
 	Version  *int64     `json:"version,omitempty"`
@@ -23,12 +23,13 @@ type AuditState struct {
 	Step     *string    `json:"step,omitempty"`
 	Attempts *int64     `json:"attempts,omitempty"`
 	At       *time.Time `json:"at,omitempty"`
-	// Spec is what was set, as JSON, of a schedule or a definition. It has the size of
-	// the state of a schedule instead of the state.
+	// Spec is the configuration of a schedule or a definition, as JSON. For a schedule it has
+	// the size of the state instead of the state.
 	Spec *string `json:"-"`
 }
 
-// auditStates are the statements for each kind of thing, and how they take its id.
+// auditStates are the statements for each kind of target, and the functions that convert its
+// key to arguments.
 var auditStates = map[string]struct {
 	name string
 	args func(key []string) []any
@@ -46,10 +47,10 @@ var auditStates = map[string]struct {
 	"tokens":      {"AuditStateToken", uuidArgs},
 }
 
-// AuditState returns the statement that reads a thing for the audit log. The key of a
-// thing is its id; of an actor its type and id; of a timer those and its own key; of a
-// definition its name and version. ok is false for a kind that has no state, and for a
-// key that nothing can have. now tells scheduled work from ready work.
+// AuditState returns the statement that reads a target for the audit log. The key is the id of
+// the target. For an actor it is the type and id; for a timer, the actor's type and id and the
+// timer's own key; for a definition, the name and version. ok is false for a kind without state
+// and for an impossible key. now distinguishes scheduled work from ready work.
 func (s *Store) AuditState(kind string, key []string, now time.Time, found func(AuditState)) (stmt sqldb.Stmt, ok bool) {
 	state, known := auditStates[kind]
 	if !known || len(key) == 0 || !storable(key) {
@@ -76,7 +77,7 @@ func (s *Store) AuditState(kind string, key []string, now time.Time, found func(
 	return stmt, true
 }
 
-// refine completes the status of work that is in the place where it waits.
+// refine derives the exact status of waiting work.
 func (a *AuditState) refine(kind string, now time.Time) {
 	if a.Status == nil || !slices.Contains([]string{HookKind, TaskKind, AlarmKind, "timers"}, kind) {
 		return
@@ -95,8 +96,8 @@ func (a *AuditState) refine(kind string, now time.Time) {
 	a.Status = &status
 }
 
-// withoutState returns the spec of a schedule with the size of the state that its
-// instances start with. It is nil for a spec that cannot be read.
+// withoutState returns the spec of a schedule with the size of the initial state instead of the
+// state. It returns nil for a spec that cannot be read.
 func withoutState(spec string) *string {
 	var fields, start map[string]json.RawMessage
 	if json.Unmarshal([]byte(spec), &fields) != nil {
@@ -122,7 +123,7 @@ func withoutState(spec string) *string {
 	return &text
 }
 
-// storable reports whether PostgreSQL takes the texts.
+// storable reports whether PostgreSQL accepts the texts.
 func storable(texts []string) bool {
 	for _, text := range texts {
 		if strings.ContainsRune(text, 0) || !utf8.ValidString(text) {
@@ -156,8 +157,8 @@ func pairArgs(key []string) []any {
 	return []any{key[0], key[1]}
 }
 
-// alarmArgs reads the id of an alarm: its own, or after the type and id of its actor.
-// alarmArgs takes the id of an alarm, or the type and id of its actor and its own name.
+// alarmArgs converts the key of an alarm: its id, or the type and id of its actor followed by
+// its id.
 func alarmArgs(key []string) []any {
 	if len(key) == 3 {
 		return []any{key[0], key[1], "alarm", key[2]}

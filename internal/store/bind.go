@@ -8,23 +8,23 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// MySQL has neither numbered values nor joins with a set of subqueries. Statements are
-// written with both, and become plain ones here:
+// MySQL has neither numbered placeholders nor joins with a set of subqueries. Statements use
+// both, and are converted to plain statements here:
 //
-//   - ?2 is the second value, wherever it stands and however often. The statement gets ?
-//     in its place, and the value once for each.
-//   - The lines between {each ?8} and {end} are repeated for every row of the set ?8, with
-//     union all between them. ?8 is the first column of the row there.
+//   - ?2 is the second value, at any position and any number of times. It is replaced by ?,
+//     and the value is repeated for each occurrence.
+//   - The lines between {each ?8} and {end} are repeated for every row of the set ?8, joined
+//     with union all. In these lines ?8 is the first column of the row.
 //
-// A statement has numbers for all of its values or for none. No text in it has a ?.
+// A statement numbers all of its values or none. No text literal in it contains a ?.
 
 // bind returns a statement with its values.
 func (s *Store) bind(text string, args []any) sqldb.Stmt {
 	return s.bound(text, args, s.expand(args))
 }
 
-// bindAll returns the statements of a text that is several. All of them get the same
-// values.
+// bindAll returns the statements of a text that contains several statements. All of them get
+// the same values.
 func (s *Store) bindAll(text string, args []any) []sqldb.Stmt {
 	values := s.expand(args)
 	var stmts []sqldb.Stmt
@@ -34,8 +34,7 @@ func (s *Store) bindAll(text string, args []any) []sqldb.Stmt {
 	return stmts
 }
 
-// bound returns a statement with values that are expanded. sets are the same values before
-// that.
+// bound returns a statement with expanded values. sets are the values before the expansion.
 func (s *Store) bound(text string, sets, values []any) sqldb.Stmt {
 	if !s.dialect.NumbersPlaceholders() {
 		text, values = repeat(text, sets, values)
@@ -44,9 +43,9 @@ func (s *Store) bound(text string, sets, values []any) sqldb.Stmt {
 	return sqldb.Stmt{SQL: text, Args: values}
 }
 
-// repeat writes the lines between {each ?N} and {end} for every row of a set, and returns
-// the values with those of the rows after them. For a set without rows, the lines are
-// written once, for null.
+// repeat writes the lines between {each ?N} and {end} for every row of a set. It returns the
+// values, followed by the values of the rows. For a set without rows, the lines are written
+// once, with null.
 func repeat(text string, sets, values []any) (string, []any) {
 	before, rest, found := strings.Cut(text, "{each ?")
 	if !found {
@@ -70,8 +69,8 @@ func repeat(text string, sets, values []any) (string, []any) {
 	return before + strings.Join(blocks, "\nunion all\n") + after, values
 }
 
-// firstColumn returns the first column of a set among the values: null alone if there is no
-// such set, or nothing in it.
+// firstColumn returns the first column of a set among the values. It returns a single null if
+// there is no such set or the set is empty.
 func firstColumn(args []any, number int) []any {
 	if number < 1 || number > len(args) {
 		return []any{nil}
@@ -101,12 +100,13 @@ func anys[T any](column []T) []any {
 	return values
 }
 
-// unnumbered replaces numbered values by ? and returns the values in their order. A text
-// with ? only stays as it is, with all values; a text that has none gets none.
+// unnumbered replaces numbered placeholders by ? and returns the values in order of use. A text
+// that has only ? is unchanged and keeps all values. A text without placeholders gets no
+// values.
 func unnumbered(text string, args []any) (string, []any) {
 	var ordered []any
 	plain := numbers(text, func(n int) string {
-		var value any // null for a number without a value: the server then refuses what it cannot be
+		var value any // null for a number without a value: the server then rejects an invalid null
 		if n >= 1 && n <= len(args) {
 			value = args[n-1]
 		}
@@ -119,7 +119,7 @@ func unnumbered(text string, args []any) (string, []any) {
 	return plain, ordered
 }
 
-// numbers replaces every numbered value of a text.
+// numbers replaces every numbered placeholder of a text.
 func numbers(text string, replace func(n int) string) string {
 	var b strings.Builder
 	for {

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// conditions assembles the WHERE clause of a list from the filters that are
-// set. Column names are ours; values are always arguments.
+// conditions builds the WHERE clause of a list from the filters that are set. Column names are
+// constants; values are always arguments.
 type conditions struct {
 	parts []string
 	args  []any
-	// flags says that the indexes of the database have no conditions.
+	// flags is true if the indexes of the database have no conditions.
 	flags bool
 }
 
-// conditions returns no conditions yet.
+// conditions returns an empty set of conditions.
 func (s *Store) conditions() conditions {
 	return conditions{flags: !s.dialect.HasPartialIndexes()}
 }
@@ -38,14 +38,15 @@ func (c *conditions) in(column string, values []any) {
 	}
 }
 
-// partial is an index of the rows with some statuses. where is its condition. flag is the
-// condition on MySQL, whose indexes have no conditions: a column begins the index.
+// partial is an index of the rows with certain statuses. where is its condition. flag is the
+// condition on MySQL, whose indexes have no conditions: there the index starts with a flag
+// column.
 type partial struct {
 	statuses    []string
 	where, flag string
 }
 
-// within finds a partial index that has all rows with these statuses.
+// within returns a partial index that contains all rows with these statuses.
 func within(statuses []string, indexes []partial) (partial, bool) {
 	for _, p := range indexes {
 		if len(statuses) > 0 && !slices.ContainsFunc(statuses, func(s string) bool { return !slices.Contains(p.statuses, s) }) {
@@ -65,7 +66,7 @@ func (c *conditions) sql() string {
 // placeholders returns n question marks.
 func placeholders(n int) string { return placeholdersOf("?", n) }
 
-// placeholdersOf returns n placeholders that are written in one way.
+// placeholdersOf returns n copies of a placeholder.
 func placeholdersOf(text string, n int) string {
 	return strings.TrimSuffix(strings.Repeat(text+", ", n), ", ")
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// MaxDepth is where counting stops.
+// MaxDepth is the number at which counting stops.
 const MaxDepth = 10_000
 
 // Depth is the number of items of a kind with a status, up to MaxDepth. Items that wait for
@@ -16,11 +16,11 @@ type Depth struct {
 	N            int64
 }
 
-// Dead reports whether it counts dead letters.
+// Dead reports whether d counts dead letters.
 func (d Depth) Dead() bool { return d.Status == StatusFailed || d.Status == StatusQuarantined }
 
-// Depths returns the statements that count work of every kind that the database
-// has. now tells scheduled work from ready work.
+// Depths returns the statements that count the work of every kind that the database supports.
+// now distinguishes scheduled work from ready work.
 func (s *Store) Depths(now time.Time, found func(Depth)) []sqldb.Stmt {
 	stmts := []sqldb.Stmt{
 		s.depth("hook", "HookDepth", found, now), s.depth("instance", "InstanceDepth", found, now), s.depth("alarm", "AlarmDepth", found, now),

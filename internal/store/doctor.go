@@ -6,18 +6,17 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// Rule is something that must hold of the tables, as the name of a statement that
-// returns what breaks it.
+// Rule is an invariant of the tables. Name is the statement that returns its violations.
 type Rule struct {
 	Name string
-	// Kind is the kind of work that it is about.
+	// Kind is the kind of work that the rule is about.
 	Kind string
-	// Timed says that the statement takes a time: what was over before it is too
-	// old.
+	// Timed is true if the statement takes a time. Leases that expired, and work that was due,
+	// before that time violate the rule.
 	Timed bool
 }
 
-// Rules are all of them.
+// Rules lists all rules.
 var Rules = []Rule{
 	{Name: "InvariantPlace", Kind: "instance"},
 	{Name: "InvariantEnded", Kind: "instance"},
@@ -58,10 +57,10 @@ var Rules = []Rule{
 	{Name: "ActorDoctorQuarantined", Kind: "actor"},
 }
 
-// Has reports whether the database carries what the rule is about.
+// Has reports whether the database supports the work that the rule is about.
 func (s *Store) Has(r Rule) bool { return s.text(r.Name) != "" }
 
-// Break returns the statement that looks for what breaks a rule.
+// Break returns the statement that finds violations of a rule.
 func (s *Store) Break(r Rule, before time.Time, found func(Violation)) sqldb.Stmt {
 	stmt := s.stmt(r.Name)
 	if r.Timed {

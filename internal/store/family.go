@@ -5,21 +5,22 @@ import (
 	"strings"
 )
 
-// The statements in family.sql are written once for every kind of work whose queues have
-// lanes. Their names begin with {Kind}. A kind fills the marks of a statement with its own
-// names, and with pieces: texts of the kind whose names have a dot, such as
-// Hook.ClaimColumns. A piece that the kind does not have is empty.
+// The statements in family.sql are templates for every kind of work whose queues have lanes.
+// Their names start with {Kind}. The marks of a template are replaced by the names of the kind
+// and by pieces: texts of the kind whose names have a dot, such as Hook.ClaimColumns. A piece
+// that the kind does not have is empty.
 
 // names are the names of a kind in statements.
 type names struct{ kind, word, items string }
 
-// laned are the kinds whose queues have lanes. A dialect has a kind if it has its pieces.
+// laned are the kinds whose queues have lanes. A dialect supports a kind if it has the kind's
+// pieces.
 var laned = []names{{"Hook", "hook", "hook_items"}, {"Alarm", "alarm", "alarm_items"}}
 
 var pieceMark = regexp.MustCompile(`\{piece (\w+)\}`)
 
-// written returns the statements of a dialect, those of families once for every kind, and
-// without the pieces.
+// written returns the statements of a dialect. It expands the templates for every kind and
+// omits the pieces.
 func written(texts map[string]string) map[string]string {
 	all := map[string]string{}
 	for name, text := range texts {
@@ -42,8 +43,8 @@ func written(texts map[string]string) map[string]string {
 	return all
 }
 
-// fill returns a text with the names and the pieces of the kind. A piece that ends with a
-// comma begins a list.
+// fill replaces the marks of a text by the names and pieces of the kind. A piece that ends with
+// a comma starts a list.
 func (n names) fill(text string, pieces map[string]string) string {
 	text = pieceMark.ReplaceAllStringFunc(text, func(mark string) string {
 		piece := pieces[n.kind+"."+pieceMark.FindStringSubmatch(mark)[1]]

@@ -19,8 +19,7 @@ func (s *Store) CompensateInstances(all []Compensation, now Now) sqldb.Stmt {
 	})
 }
 
-// CancelLease is a lease that holds an instance while a step of it that was cancelled
-// is still running.
+// CancelLease is a lease that holds an instance while its cancelled step is still running.
 type CancelLease struct{ Token, Queue, ID string }
 
 // InsertCancelLeases returns the statement that adds such leases.
@@ -32,8 +31,8 @@ func (s *Store) InsertCancelLeases(all []CancelLease, lease time.Duration, now N
 	}, at(now))
 }
 
-// TakeCancelLeases returns the statement that locks the leases that hold instances
-// for their cancel step.
+// TakeCancelLeases returns the statement that locks the leases that hold instances for their
+// cancel step.
 func (s *Store) TakeCancelLeases(ids []string, found func(Held)) sqldb.Stmt {
 	return read(s.stmt("CancelLeaseTake", one(ids)), found, func(h *Held) []any { return []any{&h.ID, &h.Token} })
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// Transition is what a step of an instance came to.
+// Transition is the result of one step of an instance.
 type Transition struct {
 	Seq              int64
 	Instance         string
@@ -15,7 +15,7 @@ type Transition struct {
 	Attempt, Crashes int
 	Error            *string
 	Worker           string
-	// Took is how long the step ran; it tells when it began.
+	// Took is the running time of the step. The start time is derived from it.
 	Took         time.Duration
 	Began, Ended time.Time
 }
@@ -34,8 +34,8 @@ func (s *Store) InsertTransitions(worker string, all []Transition, now Now) sqld
 	}, at(now))
 }
 
-// ListTransitions returns the statement that reads the history of an instance
-// after a place in it.
+// ListTransitions returns the statement that reads the history of an instance after a sequence
+// number.
 func (s *Store) ListTransitions(instance string, after int64, limit int, found func(Transition)) sqldb.Stmt {
 	return read(s.stmt("TransitionList", instance, after, limit), func(t Transition) {
 		t.Instance = instance
@@ -46,15 +46,16 @@ func (s *Store) ListTransitions(instance string, after int64, limit int, found f
 	})
 }
 
-// Edge is a way from one step of a machine to another, and how often it was taken.
+// Edge is a transition from one step of a definition to another, and the number of times it was
+// taken.
 type Edge struct {
 	Version  int
 	From, To string
 	Count    int
 }
 
-// Edges returns the statement that counts the ways that the newest instances of a
-// machine took. It reads no more than their histories.
+// Edges returns the statement that counts the transitions of the newest instances of a
+// definition. It reads only their histories.
 func (s *Store) Edges(fsm string, newest int, found func(Edge)) sqldb.Stmt {
 	return read(s.stmt("TransitionEdges", fsm, newest), found, func(e *Edge) []any { return []any{&e.Version, &e.From, &e.To, &e.Count} })
 }

@@ -30,11 +30,11 @@ type NewInstance struct {
 	Trace       *string
 }
 
-// plain reports whether the instance needs neither uniqueness nor order.
+// plain reports whether the instance needs neither a unique key nor a partition.
 func (n NewInstance) plain() bool { return n.Partition == nil && n.UniqueKey == nil }
 
-// StartInstances returns the statements that start instances. Of those whose
-// unique key is taken, none is started; see UniqueOwners.
+// StartInstances returns the statements that start instances. An instance whose unique key is
+// already in use is not started; see UniqueOwners.
 func (s *Store) StartInstances(all []NewInstance, now Now) []sqldb.Stmt {
 	plain, special := divide(all)
 	var stmts []sqldb.Stmt
@@ -50,7 +50,7 @@ func (s *Store) StartInstances(all []NewInstance, now Now) []sqldb.Stmt {
 	return append(stmts, s.traceInstances(all)...)
 }
 
-// divide tells the plain ones from the others.
+// divide separates plain instances from the others.
 func divide(all []NewInstance) (plain, special []NewInstance) {
 	if !slices.ContainsFunc(all, func(n NewInstance) bool { return !n.plain() }) {
 		return all, nil
@@ -65,8 +65,7 @@ func divide(all []NewInstance) (plain, special []NewInstance) {
 	return plain, special
 }
 
-// alike reports whether instances differ in nothing but their id and state, and are
-// due now.
+// alike reports whether instances differ only in id and state, and are due now.
 func alike(all []NewInstance) bool {
 	first := all[0]
 	for _, n := range all {
@@ -86,8 +85,7 @@ func (s *Store) startAlike(all []NewInstance, now Now) []sqldb.Stmt {
 	}, at(now))
 }
 
-// traceInstances returns the statement that notes the traces of those that have
-// one.
+// traceInstances returns the statement that records the traces of instances that have one.
 func (s *Store) traceInstances(all []NewInstance) []sqldb.Stmt {
 	var traced []NewInstance
 	for _, n := range all {
@@ -148,10 +146,10 @@ func (s *Store) startSpecial(all []NewInstance, now Now) []sqldb.Stmt {
 	return append(stmts, s.stmt("PartitionEnter", ids), s.stmt("PartitionQueue", ids), s.stmt("InstanceReady", ids))
 }
 
-// UniqueKey names an occupied key.
+// UniqueKey identifies an occupied unique key.
 type UniqueKey struct{ Name, Key string }
 
-// UniqueOwners returns the statement that tells who owns keys.
+// UniqueOwners returns the statement that reads the owners of keys.
 func (s *Store) UniqueOwners(keys []UniqueKey, found func(key UniqueKey, id string)) sqldb.Stmt {
 	owners := s.stmt("UniqueOwners", tuples{
 		column(keys, func(k UniqueKey) string { return k.Name }),
@@ -166,7 +164,7 @@ type Instance struct {
 	Version     int
 	Step, State string
 	Attempt     int
-	// Failures counts the attempts that failed; Attempt also counts replays.
+	// Failures is the number of failed attempts. Attempt also counts replays.
 	Failures     int
 	Crashes      int
 	Awaits       []string
@@ -186,17 +184,18 @@ type Instance struct {
 	Priority     int
 	Due          time.Time
 	Trace        *string
-	// Awaited are the names of all signals that it has ever awaited.
+	// Awaited are the names of all signals that the instance has ever awaited.
 	Awaited []string
-	// Rerun is true if the step runs again because signals arrived while its
-	// last run ended the instance.
+	// Rerun is true if the step runs again because signals arrived while its last run finished
+	// the instance.
 	Rerun bool
-	// Wait is what it waited for when it ended, if it was retried and has not
-	// been parked again yet.
+	// Wait is the wait of the instance when it finished, if it was retried and has not been
+	// parked again yet.
 	Wait *Waited
-	// CancelReason is why the instance was cancelled, while its cancel step runs.
+	// CancelReason is the reason of the cancellation, while the cancel step runs.
 	CancelReason *string
-	// Sealed is why the state could not be opened; it is as it is stored then.
+	// Sealed is the error if the state could not be decrypted. The state then has its stored
+	// form.
 	Sealed error
 	// Unreadable is set if a column could not be decoded.
 	Unreadable error
@@ -238,15 +237,15 @@ func parseJSON(what string, text *string, to any) error {
 	return nil
 }
 
-// NextInstance returns the statement that finds how long it is until something
-// is due in a queue, for a process that knows these machines and runs suspects with
-// a batch limit of least or more, or none if least is 0. found is not called if
-// nothing is.
+// NextInstance returns the statement that reads the time until the next instance of a queue is
+// due, for a process that knows these definitions. The process runs suspects with a batch limit
+// of at least least, or no suspects if least is 0. found is not called if no instance is
+// waiting.
 func (s *Store) NextInstance(queue string, known []KnownStep, least int, now Now, found func(time.Duration)) sqldb.Stmt {
 	return withRow(s.stmt("InstanceNextWake", at(now), queue, knownColumns(known), least), durationRow(found))
 }
 
-// durationRow reads microseconds; null is not reported.
+// durationRow reads microseconds. found is not called for null.
 func durationRow(found func(time.Duration)) func(sqldb.Scan) error {
 	return func(scan sqldb.Scan) error {
 		var us *int64

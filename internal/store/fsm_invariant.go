@@ -4,20 +4,20 @@ import "github.com/perdure/perdure/internal/sqldb"
 
 // Violation is a broken invariant of state machines.
 type Violation struct {
-	// Rule is the name of the statement that found it.
+	// Rule is the name of the statement that found the violation.
 	Rule string
-	// ID is the instance, and Detail what is wrong with it.
+	// ID is the instance. Detail describes the violation.
 	ID, Detail string
 }
 
-// invariants are what must hold in every snapshot.
+// invariants are the statements whose invariants must hold in every snapshot.
 var invariants = []string{
 	"InvariantPlace", "InvariantEnded", "InvariantKept", "InvariantReady", "InvariantWake", "InvariantWaiting", "InvariantBarrier",
 	"InvariantUnique", "InvariantPartition", "InvariantDeadline", "InvariantInterrupt", "InvariantTree",
 }
 
-// Invariants returns the statements that look for broken invariants of state
-// machines. They must run in one snapshot.
+// Invariants returns the statements that find violations of the invariants of state machines.
+// They must run in one snapshot.
 func (s *Store) Invariants(found func(Violation)) []sqldb.Stmt {
 	stmts := make([]sqldb.Stmt, len(invariants))
 	for i, rule := range invariants {

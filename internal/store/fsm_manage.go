@@ -16,7 +16,7 @@ func (s *Store) GetInstance(id string, found func(*Instance)) sqldb.Stmt {
 	return get
 }
 
-// InstanceView is an instance as it is shown.
+// InstanceView is an instance as it is displayed.
 type InstanceView struct {
 	ID, FSM           string
 	Version           int
@@ -31,24 +31,24 @@ type InstanceView struct {
 	Deadline          *time.Time
 	Finished          *time.Time
 	Result            *string
-	// Status is waiting with a reason in WaitsFor.
+	// If Status is waiting, WaitsFor is the reason.
 	Status, WaitsFor string
 	Unreceived       int
-	// CancelReason is set if the instance has continued with its cancel step, and
-	// CancelStep if its definition has one.
+	// CancelReason is set if the instance has continued with its cancel step. CancelStep is set
+	// if its definition has one.
 	CancelReason, CancelStep *string
 }
 
-// InstanceFilter narrows a list of instances. Empty fields do not narrow.
+// InstanceFilter restricts a list of instances. Empty fields match every instance.
 type InstanceFilter struct {
 	ID, FSM, Queue, Parent, Step string
-	// IDs lists these instances only.
+	// IDs selects only these instances.
 	IDs []string
-	// Ended lists instances that ended in one of these ways.
+	// Ended selects instances that finished with one of these statuses.
 	Ended []string
-	// Live lists instances that have not ended.
+	// Live selects unfinished instances.
 	Live bool
-	// Before is the id of the last row of the last page.
+	// Before is the id of the last row of the previous page.
 	Before string
 	Limit  int
 }
@@ -83,7 +83,7 @@ func (s *Store) ShowInstances(f InstanceFilter, now Now, found func(InstanceView
 	if f.Live {
 		w.add("f.id is null")
 	}
-	show := strings.ReplaceAll(s.text("InstanceShow"), "$1", "?") // which may be numbered already
+	show := strings.ReplaceAll(s.text("InstanceShow"), "$1", "?") // the placeholder may already be numbered
 	text := show + "\n" + strings.ReplaceAll(w.sql(), "\n", " ") + "order by i.id desc limit ?"
 	return withRow(sqldb.Stmt{SQL: s.complete(text), Args: append(append([]any{at(now)}, w.args...), f.Limit)}, s.viewRow(found))
 }
@@ -91,7 +91,7 @@ func (s *Store) ShowInstances(f InstanceFilter, now Now, found func(InstanceView
 func (s *Store) viewRow(found func(InstanceView)) func(sqldb.Scan) error {
 	return readRow(func(v InstanceView) {
 		v.Status, v.WaitsFor = placeOf(v.Status)
-		v.State, _ = s.open(instanceState, v.State, v.ID) // what has no key here is shown as it is stored
+		v.State, _ = s.open(instanceState, v.State, v.ID) // a state that cannot be decrypted is shown as it is stored
 		v.Result, _ = s.openAny(finishedResult, v.Result, v.ID)
 		found(v)
 	}, func(v *InstanceView) []any {
@@ -101,8 +101,8 @@ func (s *Store) viewRow(found func(InstanceView)) func(sqldb.Scan) error {
 	})
 }
 
-// FinishedStatus returns the statement that tells how an instance ended, if it
-// has.
+// FinishedStatus returns the statement that reads the final status of an instance, if it has
+// finished.
 func (s *Store) FinishedStatus(id string, found func(string)) sqldb.Stmt {
 	return oneColumn(s.stmt("FinishedStatus", id), found)
 }
@@ -119,10 +119,10 @@ func (s *Store) TakeLease(token string, found func(token string)) sqldb.Stmt {
 	return oneColumn(s.stmt("LeaseTake", token), found)
 }
 
-// RemoveInstance returns the statements that take an instance out of whatever
-// place it is in; removed counts the places, queued is set if one of them was the
-// queue of its partition, unless it is kept there. The instance keeps what it waited
-// for.
+// RemoveInstance returns the statements that remove an instance from all places that it is in.
+// removed counts the places. queued is set if one of them was the queue of its partition. If
+// keepQueued is true, the instance stays in that queue. The instance keeps the data of its
+// wait.
 func (s *Store) RemoveInstance(id string, now Now, keepQueued bool, removed *int64, queued *bool) []sqldb.Stmt {
 	var stmts []sqldb.Stmt
 	*removed, *queued = 0, false
@@ -147,12 +147,11 @@ func (s *Store) RemoveInstance(id string, now Now, keepQueued bool, removed *int
 	return stmts
 }
 
-// Interrupt returns the statement that takes a claim away from a lease that goes
-// on.
+// Interrupt returns the statement that takes a claim away from a lease that stays valid.
 func (s *Store) Interrupt(h Held) sqldb.Stmt { return s.stmt("InterruptInsert", h.ID, h.Token) }
 
-// OldInstances returns the statement that finds, and locks, up to limit instances
-// that ended longer than age ago: dead letters or the others.
+// OldInstances returns the statement that finds and locks up to limit instances that finished
+// longer than age ago: dead letters or the others.
 func (s *Store) OldInstances(dead bool, age time.Duration, limit int, now Now, found func(id string)) sqldb.Stmt {
 	name := "InstancesOver"
 	if dead {
@@ -161,14 +160,14 @@ func (s *Store) OldInstances(dead bool, age time.Duration, limit int, now Now, f
 	return oneColumn(s.stmt(name, at(now), age.Microseconds(), limit), found)
 }
 
-// FinishedState returns the statement that finds out how an instance has ended, nil
-// if it has not, and whether its parent, which has not ended, may still read it.
+// FinishedState returns the statement that reads the final status of an instance, nil if it has
+// not finished, and whether its unfinished parent may still read it.
 func (s *Store) FinishedState(id string, found func(status *string, parent string, needed bool)) sqldb.Stmt {
 	return threeColumns(s.stmt("InstanceFinished", id), found)
 }
 
-// DeleteInstances returns the statements that remove instances that have ended, and
-// all that belongs to them.
+// DeleteInstances returns the statements that remove finished instances and all rows that
+// belong to them.
 func (s *Store) DeleteInstances(ids []string) []sqldb.Stmt {
 	return s.stmts("InstanceDelete", one(ids))
 }

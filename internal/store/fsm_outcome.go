@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// Held is a claim that an outcome belongs to.
+// Held is the claim that an outcome belongs to.
 type Held struct{ ID, Token string }
 
 func heldColumns(held []Held) tuples {
@@ -18,8 +18,8 @@ func heldColumns(held []Held) tuples {
 	}
 }
 
-// ShareLeases returns the statement that locks leases against the reaper and
-// tells which of them are left.
+// ShareLeases returns the statement that locks leases against the reaper and reads which of
+// them still exist.
 func (s *Store) ShareLeases(tokens []string, alive func(token string)) sqldb.Stmt {
 	return oneColumn(s.stmt("LeaseShare", one(tokens)), alive)
 }
@@ -29,10 +29,9 @@ func (s *Store) SeeLeases(tokens []string, alive func(token string)) sqldb.Stmt 
 	return oneColumn(s.stmt("LeaseSee", one(tokens)), alive)
 }
 
-// LimitLocks returns the statements that bound every wait for a locked row in this
-// transaction. A wait that takes longer is an error for which IsLocked is true. There are
-// none if wait is 0, and where a transaction does not wait for single rows. MySQL counts
-// whole seconds.
+// LimitLocks returns the statements that bound every wait for a locked row in this transaction.
+// A longer wait is an error for which IsLocked is true. There are none if wait is 0, or if the
+// database does not lock single rows. MySQL counts whole seconds.
 func (s *Store) LimitLocks(wait time.Duration) []sqldb.Stmt {
 	bound := s.dialect.LockTimeout(wait)
 	if wait <= 0 || bound == nil {
@@ -47,25 +46,24 @@ func IsLocked(err error) bool {
 	return SQLState(err) == "55P03" || errors.As(err, &timeout)
 }
 
-// Interrupted returns the statement that tells which claims of these leases were
-// taken away although the lease goes on.
+// Interrupted returns the statement that reads which claims of these leases were taken away
+// although the lease is still valid.
 func (s *Store) Interrupted(tokens []string, found func(Held)) sqldb.Stmt {
 	return read(s.stmt("InterruptList", one(tokens)), found, func(h *Held) []any { return []any{&h.ID, &h.Token} })
 }
 
-// DropInterrupts returns the statement that forgets interrupts whose claims have
-// ended.
+// DropInterrupts returns the statement that removes interrupts whose claims have finished.
 func (s *Store) DropInterrupts(held []Held) sqldb.Stmt {
 	return s.stmt("InterruptDelete", heldColumns(held))
 }
 
-// LockInstances returns the statement that locks instances in order, as those do
-// who deliver signals.
+// LockInstances returns the statement that locks instances in the same order as the delivery of
+// signals does.
 func (s *Store) LockInstances(ids []string) sqldb.Stmt {
 	return withRow(s.stmt("InstanceLock", one(ids)), textRow(func(string) {}))
 }
 
-// Step is the new state of an instance that goes on.
+// Step is the new state of an instance that continues.
 type Step struct {
 	ID, Step, State string
 	Attempt         int
@@ -77,19 +75,19 @@ type Step struct {
 	Dropped         *string // JSON
 	Error           *string
 	Delay           time.Duration
-	Awaited         *string // JSON array of names; nil: as before
+	Awaited         *string // JSON array of names; nil: unchanged
 	Rerun           bool
 	Failures        int
 }
 
-// plain reports whether the instance begins a step that waits for nothing: all
-// columns but a few get their defaults.
+// plain reports whether the instance starts a step that waits for nothing. All but a few
+// columns then get their defaults.
 func (o Step) plain() bool {
 	return o == Step{ID: o.ID, Step: o.Step, State: o.State, Fanout: o.Fanout, Delay: o.Delay}
 }
 
-// StepInstances returns the statement that writes new steps and states. If all of
-// them are plain, which is the usual case, it is a shorter one.
+// StepInstances returns the statement that writes new steps and states. If all of them are
+// plain, which is the usual case, a shorter statement is used.
 func (s *Store) StepInstances(steps []Step, now Now) sqldb.Stmt {
 	if !slices.ContainsFunc(steps, func(o Step) bool { return !o.plain() }) {
 		return s.stmt("InstanceStepPlain", tuples{
@@ -130,8 +128,8 @@ type Park struct {
 	Timeout *time.Duration
 }
 
-// ParkInstances returns the statements that let instances wait, or run at once
-// if a signal is there. The instances must be locked: StepInstances did.
+// ParkInstances returns the statements that make instances wait, or run immediately if a signal
+// is already there. The instances must be locked; StepInstances locks them.
 func (s *Store) ParkInstances(parks []Park, now Now, woken func(queue string)) []sqldb.Stmt {
 	return s.waking("AwaitPark", woken, tuples{
 		column(parks, func(p Park) string { return p.ID }),
@@ -141,18 +139,18 @@ func (s *Store) ParkInstances(parks []Park, now Now, woken func(queue string)) [
 	}, at(now))
 }
 
-// Barrier is a parent that waits for children until only Until are left.
+// Barrier is the wait of a parent for its children, until only Until children are left.
 type Barrier struct {
 	Parent  string
 	Fanout  int
 	Pending int
 	Until   int
 	Timeout *time.Duration
-	// CancelRest cancels the children that are left when the wait ends.
+	// CancelRest cancels the remaining children when the wait ends.
 	CancelRest bool
 }
 
-// RaiseBarriers returns the statement that lets parents wait for children.
+// RaiseBarriers returns the statement that makes parents wait for children.
 func (s *Store) RaiseBarriers(barriers []Barrier, now Now) sqldb.Stmt {
 	return s.stmt("BarrierInsert", at(now), tuples{
 		column(barriers, func(b Barrier) string { return b.Parent }),
@@ -164,15 +162,15 @@ func (s *Store) RaiseBarriers(barriers []Barrier, now Now) sqldb.Stmt {
 	})
 }
 
-// Arrival is a number of children of one fan-out that have ended.
+// Arrival is a number of finished children of one fan-out.
 type Arrival struct {
 	Parent string
 	Fanout int
 	N      int
 }
 
-// CountArrivals returns the statements that count ended children at the barriers
-// of their parents and release those that have enough.
+// CountArrivals returns the statements that count finished children at the barriers of their
+// parents, and release the parents that have enough.
 func (s *Store) CountArrivals(arrivals []Arrival, now Now, woken func(queue string)) []sqldb.Stmt {
 	parents := one(column(arrivals, func(a Arrival) string { return a.Parent }))
 	lock := s.stmt("BarrierLock", parents)
@@ -190,19 +188,19 @@ func (s *Store) DropBarriers(parents []string) sqldb.Stmt {
 	return s.stmt("BarrierDelete", one(parents))
 }
 
-// Finish is the end of an instance.
+// Finish is the final status of an instance.
 type Finish struct {
 	ID, Status string
 	Result     *string // JSON
 	Error      *string
-	// State is the state that the last step left, if it changed it.
+	// State is the state after the last step, if the step changed it.
 	State *string
-	// EndedBy is the parent whose end ended the instance, if one did.
+	// EndedBy is the parent that finished and thereby finished this instance, if there is one.
 	EndedBy *string
 }
 
-// FinishInstances returns the statement that ends instances. Their inboxes stay
-// with them until they are removed.
+// FinishInstances returns the statement that finishes instances. Their inboxes are kept until
+// the instances are removed.
 func (s *Store) FinishInstances(ends []Finish, now Now) sqldb.Stmt {
 	return s.stmt("FinishMany", at(now), tuples{
 		column(ends, func(f Finish) string { return f.ID }),
@@ -229,14 +227,13 @@ func (s *Store) LeaveUniques(keys []Occupied) sqldb.Stmt {
 	})
 }
 
-// Deadline is the time by which an instance must end.
+// Deadline is the time by which an instance must finish.
 type Deadline struct {
 	At time.Time
 	ID string
 }
 
-// DropDeadlines returns the statement that forgets the deadlines of instances
-// that have ended.
+// DropDeadlines returns the statement that removes the deadlines of finished instances.
 func (s *Store) DropDeadlines(deadlines []Deadline) sqldb.Stmt {
 	return s.stmt("DeadlineDelete", tuples{
 		column(deadlines, func(d Deadline) time.Time { return d.At }),
@@ -244,23 +241,23 @@ func (s *Store) DropDeadlines(deadlines []Deadline) sqldb.Stmt {
 	})
 }
 
-// PromotePartitions returns the statements that let the next instance of each
-// partition key run, after its head has ended.
+// PromotePartitions returns the statements that make the next instance of each partition key
+// ready after the head has finished.
 func (s *Store) PromotePartitions(keys []string, now Now, woken func(queue string)) []sqldb.Stmt {
 	lock := s.stmt("PartitionLock", one(keys))
 	lock.Row = textRow(func(string) {})
 	return append([]sqldb.Stmt{lock}, s.waking("PartitionPromote", woken, one(keys), one(keys), at(now))...)
 }
 
-// DropLeases returns the statement that removes leases of which nothing is held.
+// DropLeases returns the statement that removes leases that hold no instance.
 func (s *Store) DropLeases(tokens []string) sqldb.Stmt { return s.stmt("LeaseDelete", one(tokens)) }
 
 func textRow(found func(string)) func(sqldb.Scan) error {
 	return readRow(found, func(text *string) []any { return []any{text} })
 }
 
-// CountDropped returns the statements that take children off the barriers whose
-// unique key was taken, and release parents that have nobody to wait for.
+// CountDropped returns the statements that remove children from barriers if their unique key
+// was already in use, and release parents that have no children to wait for.
 func (s *Store) CountDropped(children []NewInstance, parents []string, now Now, woken func(queue string)) []sqldb.Stmt {
 	var unique []NewInstance
 	for _, c := range children {
@@ -281,16 +278,16 @@ func (s *Store) CountDropped(children []NewInstance, parents []string, now Now, 
 	return append(stmts, s.waking("BarrierOpen", woken, one(parents), at(now))...)
 }
 
-// ChildRow is a child as its parent reads it.
+// ChildRow is a child instance as its parent reads it.
 type ChildRow struct {
 	ID, FSM string
 	Ordinal int
-	Status  *string // nil: not ended
+	Status  *string // nil: not finished
 	Result  *string
 	Error   *string
 	State   string
-	// Sealed is why the result or the state could not be opened; they are as they
-	// are stored then.
+	// Sealed is the error if the result or the state could not be decrypted. They then have
+	// their stored form.
 	Sealed error
 }
 

@@ -7,25 +7,23 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// RemoteDefinition is a machine whose steps are HTTP endpoints. Spec and Secrets
-// are JSON.
+// RemoteDefinition is a definition whose steps are HTTP endpoints. Spec and Secrets are JSON.
 type RemoteDefinition struct {
 	Definition
 	Spec, Secrets    string
 	Created, Updated time.Time
-	// Sealed is why the secrets could not be opened; they are as they are stored
-	// then.
+	// Sealed is the error if the secrets could not be decrypted. They then have their stored
+	// form.
 	Sealed error
 }
 
-// RemoteDefinitions returns the statement that reads all such machines, the newest
-// version of each first.
+// RemoteDefinitions returns the statement that reads all remote definitions, the newest version
+// of each first.
 func (s *Store) RemoteDefinitions(found func(RemoteDefinition)) sqldb.Stmt {
 	return withRow(s.stmt("RemoteList"), s.remoteRow(found))
 }
 
-// GetRemote returns the statement that locks and reads such a machine, if it
-// exists.
+// GetRemote returns the statement that locks and reads a remote definition, if it exists.
 func (s *Store) GetRemote(d Definition, found func(RemoteDefinition)) sqldb.Stmt {
 	return withRow(s.stmt("RemoteGet", d.FSM, d.Version), s.remoteRow(found))
 }
@@ -40,8 +38,8 @@ func (s *Store) remoteRow(found func(RemoteDefinition)) func(sqldb.Scan) error {
 	})
 }
 
-// InsertRemote returns the statement that adds such a machine; added learns whether
-// there was none.
+// InsertRemote returns the statement that adds a remote definition. added is set to whether it
+// is new.
 func (s *Store) InsertRemote(r RemoteDefinition, now Now, added *bool) sqldb.Stmt {
 	return changed(s.stmt("RemoteInsert", r.FSM, r.Version, r.Spec, s.sealSecrets(r), at(now)), added)
 }
@@ -50,13 +48,13 @@ func (s *Store) sealSecrets(r RemoteDefinition) string {
 	return s.seal(remoteSecrets, r.Secrets, r.FSM, strconv.Itoa(r.Version))
 }
 
-// UpdateRemote returns the statement that changes such a machine.
+// UpdateRemote returns the statement that changes a remote definition.
 func (s *Store) UpdateRemote(r RemoteDefinition, now Now) sqldb.Stmt {
 	return s.stmt("RemoteUpdate", r.Spec, s.sealSecrets(r), at(now), r.FSM, r.Version)
 }
 
-// DeleteRemote returns the statements that remove such a machine, and that tools
-// know it; removed learns whether there was one.
+// DeleteRemote returns the statements that remove a remote definition and its record for tools.
+// removed is set to whether it existed.
 func (s *Store) DeleteRemote(d Definition, removed *bool) []sqldb.Stmt {
 	remove := changed(s.stmt("RemoteDelete", d.FSM, d.Version), removed)
 	return []sqldb.Stmt{remove, s.stmt("DefinitionForget", d.FSM, d.Version)}

@@ -2,18 +2,18 @@ package store
 
 import "github.com/perdure/perdure/internal/sqldb"
 
-// Uncounted is the number of pending children of a barrier whose children are being
-// reopened. Ends of children are subtracted from it and never open the barrier.
-// Recount replaces it.
+// Uncounted is the number of pending children of a barrier whose children are being reopened.
+// Finished children are subtracted from it, but it never reaches the number that opens the
+// barrier. Recount replaces it.
 const Uncounted = 1_000_000_000
 
-// ReviveInstances returns the statements that take the ends of instances back. Their
-// unique keys must have been entered again before.
+// ReviveInstances returns the statements that reopen finished instances. Their unique keys must
+// have been entered again before.
 func (s *Store) ReviveInstances(ids []string, now Now) []sqldb.Stmt {
 	return []sqldb.Stmt{s.stmt("InstanceReset", at(now), one(ids)), s.stmt("DeadlineEnter", one(ids)), s.stmt("FinishedRevive", one(ids))}
 }
 
-// EnterUniques returns the statement that occupies unique keys that are free.
+// EnterUniques returns the statement that occupies free unique keys.
 func (s *Store) EnterUniques(keys []Occupied) sqldb.Stmt {
 	return s.stmt("UniqueEnter", tuples{
 		column(keys, func(k Occupied) string { return k.Name }),
@@ -22,24 +22,24 @@ func (s *Store) EnterUniques(keys []Occupied) sqldb.Stmt {
 	})
 }
 
-// EnterQueues returns the statements that put instances into their queues, behind
-// those of their partitions.
+// EnterQueues returns the statements that put instances into their queues, behind the other
+// instances of their partitions.
 func (s *Store) EnterQueues(ids []string) []sqldb.Stmt {
 	return []sqldb.Stmt{s.stmt("PartitionEnter", one(ids)), s.stmt("PartitionQueue", one(ids)), s.stmt("InstanceReady", one(ids))}
 }
 
-// ClosedTreeChildren returns the statement that finds up to limit children that the
-// end of their parent has ended, in the order of the passes.
+// ClosedTreeChildren returns the statement that finds up to limit children that finished
+// because their parent finished, in the order of the passes.
 func (s *Store) ClosedTreeChildren(seqs []int64, limit int, found func(TreeChild)) sqldb.Stmt {
 	return withRow(s.stmt("TreeClosed", one(seqs), limit), treeChildRow(found))
 }
 
-// KeepEnded returns the statement that leaves instances as they ended: a retry of
-// their parent does not reopen them.
+// KeepEnded returns the statement that keeps instances finished: a retry of their parent does
+// not reopen them.
 func (s *Store) KeepEnded(ids []string) sqldb.Stmt { return s.stmt("FinishedOwn", one(ids)) }
 
-// Recount returns the statements that count the live children at barriers that are
-// not counted, and release the parents that have enough. The barriers must be locked.
+// Recount returns the statements that count the unfinished children at uncounted barriers, and
+// release the parents that have enough. The barriers must be locked.
 func (s *Store) Recount(parents []string, now Now, woken func(queue string)) []sqldb.Stmt {
 	return append(s.stmts("BarrierRecount", one(parents)), s.waking("BarrierOpen", woken, one(parents), at(now))...)
 }

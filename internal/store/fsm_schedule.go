@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// Schedule is a row of the schedules.
+// Schedule is a row of the schedules table.
 type Schedule struct {
 	Name, FSM string
 	Version   int
@@ -20,7 +20,7 @@ type Schedule struct {
 	Updated   time.Time
 }
 
-// ScheduleSpec is what Schedule.Spec has.
+// ScheduleSpec is the content of Schedule.Spec.
 type ScheduleSpec struct {
 	Schedule  cron.Spec   `json:"schedule"`
 	Missed    string      `json:"missed"`
@@ -60,13 +60,13 @@ func scheduleRow(found func(Schedule)) func(sqldb.Scan) error {
 	})
 }
 
-// TellTime returns the statement that reads the time that decides what is due.
+// TellTime returns the statement that reads the time with which due times are compared.
 func (s *Store) TellTime(now Now, found func(time.Time)) sqldb.Stmt {
 	return oneColumn(s.stmt("ScheduleNow", at(now)), func(t time.Time) { found(t.UTC()) })
 }
 
-// InsertSchedule returns the statement that adds a schedule; added learns whether
-// there was none of its name.
+// InsertSchedule returns the statement that adds a schedule. added is set to whether the name
+// is new.
 func (s *Store) InsertSchedule(r Schedule, now Now, added *bool) sqldb.Stmt {
 	return changed(s.stmt("ScheduleInsert", r.Name, r.FSM, r.Version, r.Spec, r.Next, r.Paused, at(now)), added)
 }
@@ -76,19 +76,19 @@ func (s *Store) UpdateSchedule(r Schedule, now Now) sqldb.Stmt {
 	return s.stmt("ScheduleUpdate", r.FSM, r.Version, r.Spec, r.Next, r.Paused, at(now), r.Name)
 }
 
-// DeleteSchedule returns the statement that removes a schedule; removed learns
-// whether there was one.
+// DeleteSchedule returns the statement that removes a schedule. removed is set to whether it
+// existed.
 func (s *Store) DeleteSchedule(name string, removed *bool) sqldb.Stmt {
 	return changed(s.stmt("ScheduleDelete", name), removed)
 }
 
-// AdvanceSchedule returns the statement that notes that a schedule was fired.
+// AdvanceSchedule returns the statement that records the firing of a schedule.
 func (s *Store) AdvanceSchedule(name string, last time.Time, next *time.Time) sqldb.Stmt {
 	return s.stmt("ScheduleAdvance", last, next, name)
 }
 
-// NextSchedule returns the statement that finds how long it is until a schedule
-// is due. found is not called if there is none.
+// NextSchedule returns the statement that reads the time until the next schedule is due. found
+// is not called if there is none.
 func (s *Store) NextSchedule(now Now, found func(time.Duration)) sqldb.Stmt {
 	return withRow(s.stmt("ScheduleNextWake", at(now)), durationRow(found))
 }

@@ -14,9 +14,10 @@ type Signal struct {
 	Name    string
 	Payload string
 	Created time.Time
-	// Received is true if an earlier run of a step was given the signal.
+	// Received is true if an earlier run of a step received the signal.
 	Received bool
-	// Sealed is why the payload could not be opened; it is as it is stored then.
+	// Sealed is the error if the payload could not be decrypted. The payload then has its
+	// stored form.
 	Sealed error
 }
 
@@ -24,16 +25,14 @@ type Signal struct {
 type NewSignal struct {
 	Target, Name, Payload string
 	Dedup                 *string
-	// Room is how many signals the inbox may hold.
+	// Room is the maximum number of signals in the inbox.
 	Room int
 }
 
-// DeliverSignal returns the statements that deliver a signal. ended is called
-// with the status of a target that has ended and returns the error for it;
-// duplicate learns whether the signal's key was seen before, woken the queue of
-// a target that waited for it.
-//
-// full makes the error for an inbox that has no room.
+// DeliverSignal returns the statements that deliver a signal. ended is called with the status
+// of a finished target and returns the error for it. full returns the error for an inbox
+// without room. duplicate is set to whether the signal's key was seen before. woken is called
+// with the queue of a target that waited for the signal.
 func (s *Store) DeliverSignal(n NewSignal, now Now, ended func(status string) error, full func() error, duplicate *bool, woken func(queue string)) []sqldb.Stmt {
 	target := s.stmts("SignalTarget", n.Target)
 	target[0].Row = textRow(func(string) {})
@@ -67,16 +66,15 @@ func (s *Store) Inbox(targets []string, found func(Signal)) sqldb.Stmt {
 	}, func(g *Signal) []any { return []any{&g.Seq, &g.Target, &g.Name, &g.Payload, &g.Created, &g.Received} })
 }
 
-// Ending is an instance that is about to end, and the signals that its last step
-// was given.
+// Ending is an instance that is about to finish, and the signals that its last step received.
 type Ending struct {
 	ID    string
-	Names string // JSON array: all that it has ever awaited
+	Names string // JSON array: all names that it has ever awaited
 	Given string // JSON array of signals
 }
 
-// LateSignals returns the statements that lock instances and find signals in their
-// inboxes that they have awaited once and that no step was given.
+// LateSignals returns the statements that lock instances and find signals in their inboxes that
+// the instance has awaited at some time and that no step received.
 func (s *Store) LateSignals(ends []Ending, found func(id, name string)) []sqldb.Stmt {
 	ids := column(ends, func(e Ending) string { return e.ID })
 	late := twoColumns(s.stmt("SignalLate", tuples{
@@ -87,6 +85,6 @@ func (s *Store) LateSignals(ends []Ending, found func(id, name string)) []sqldb.
 	return []sqldb.Stmt{s.LockInstances(ids), late}
 }
 
-// ReceiveSignals returns the statement that marks signals that a step was given
-// and that stay in the inbox.
+// ReceiveSignals returns the statement that marks signals that a step received and that stay in
+// the inbox.
 func (s *Store) ReceiveSignals(seqs []int64) sqldb.Stmt { return s.stmt("SignalReceive", one(seqs)) }

@@ -7,13 +7,13 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// ExtendLease returns the statement that renews a lease; stale learns whether
-// it is gone.
+// ExtendLease returns the statement that renews a lease. stale is set to whether the lease no
+// longer exists.
 func (s *Store) ExtendLease(token string, lease time.Duration, now Now, stale *bool) sqldb.Stmt {
 	return outcome(s.stmt("LeaseExtend", at(now), lease.Microseconds(), token), stale)
 }
 
-// PurgeInterrupts returns the statement that forgets the interrupts of a lease.
+// PurgeInterrupts returns the statement that removes the interrupts of a lease.
 func (s *Store) PurgeInterrupts(token string) sqldb.Stmt { return s.stmt("InterruptPurge", token) }
 
 // ExpiredWaits returns the statement that locks instances whose wait for a
@@ -22,7 +22,7 @@ func (s *Store) ExpiredWaits(limit int, now Now, found func(id string)) sqldb.St
 	return oneColumn(s.stmt("WaitingExpired", at(now), limit), found)
 }
 
-// TimeoutWaits returns the statements that wake those instances.
+// TimeoutWaits returns the statements that wake the instances that ExpiredWaits found.
 func (s *Store) TimeoutWaits(ids []string, now Now, woken func(queue string)) []sqldb.Stmt {
 	return s.waking("WaitingTimeout", woken, one(ids), at(now), at(now))
 }
@@ -33,8 +33,8 @@ func (s *Store) TimeoutBarriers(limit int, now Now, woken func(queue string)) []
 	return s.waking("BarrierTimeout", woken, at(now), limit)
 }
 
-// Unrouted is an instance that this process cannot run: it does not know the
-// definition or, if Known is true, not the instance's step of it.
+// Unrouted is an instance that this process cannot run. The process does not know the
+// definition or, if Known is true, it does not know the instance's step.
 type Unrouted struct {
 	ID    string
 	Known bool
@@ -49,13 +49,13 @@ func (s *Store) UnrouteInstances(all []Unrouted) sqldb.Stmt {
 	})
 }
 
-// Definition names a definition.
+// Definition identifies a definition.
 type Definition struct {
 	FSM     string
 	Version int
 }
 
-// String returns the definition as processes name it.
+// String returns the definition in the form that processes report.
 func (d Definition) String() string { return d.FSM + "@" + strconv.Itoa(d.Version) }
 
 // KnownStep is a step of a definition that a process can run. The empty step
@@ -74,8 +74,8 @@ func knownColumns(known []KnownStep) tuples {
 	}
 }
 
-// RerouteInstances returns the statements that put instances of a queue back that
-// were laid aside and can be run here.
+// RerouteInstances returns the statements that return parked instances to a queue if this
+// process can run them.
 func (s *Store) RerouteInstances(queue string, known []KnownStep, limit int, now Now, woken func(queue string)) []sqldb.Stmt {
 	return s.waking("InstanceReroute", woken, knownColumns(known), queue, limit, at(now))
 }

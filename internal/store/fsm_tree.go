@@ -9,15 +9,15 @@ import (
 
 // The kinds of a TreeEnd.
 const (
-	// TreeEnded: the parent has ended.
+	// TreeEnded: the parent has finished.
 	TreeEnded = "end"
 	// TreeCancelled: the parent continues without the children.
 	TreeCancelled = "cancel"
-	// TreeReopened: the end of the parent was taken back.
+	// TreeReopened: the parent was reopened.
 	TreeReopened = "reopen"
 )
 
-// TreeEnd is a row of children that must be cancelled or reopened.
+// TreeEnd is a row that selects children that must be cancelled or reopened.
 type TreeEnd struct {
 	Seq         int64
 	Parent      string
@@ -25,18 +25,18 @@ type TreeEnd struct {
 	Kind        string
 	Root        string
 	Reason      string
-	// Begun says that children were handled in this pass, so the rows before them
-	// are not looked at.
+	// Begun is true if children were handled in this pass. The children before them are then
+	// skipped.
 	Begun bool
-	// Lives says that the parent exists and has not ended.
+	// Lives is true if the parent exists and has not finished.
 	Lives bool
-	// Blocked says that an earlier row of the same parent must be handled first.
+	// Blocked is true if an earlier row of the same parent must be handled first.
 	Blocked bool
 }
 
-// InsertTreeEnds returns the statement that records children to be handled. Rows of
-// one parent are handled in the order in which they were recorded. Processes that are
-// not working on the rows take them over after a while.
+// InsertTreeEnds returns the statement that records children to be handled. Rows of one parent
+// are handled in the order in which they were recorded. After the duration after, other
+// processes take over the rows.
 func (s *Store) InsertTreeEnds(rows []TreeEnd, after time.Duration, now Now) sqldb.Stmt {
 	return s.stmt("TreeInsert", after.Microseconds(), tuples{
 		column(rows, func(r TreeEnd) string { return r.Parent }),
@@ -48,9 +48,9 @@ func (s *Store) InsertTreeEnds(rows []TreeEnd, after time.Duration, now Now) sql
 	}, at(now))
 }
 
-// TakeTreeEnds returns the statement that locks rows that no other process has
-// locked: of one tree, with those that must be handled before them, or of all if root
-// is empty.
+// TakeTreeEnds returns the statement that locks rows that no other process has locked. It locks
+// the rows of one tree and the rows that must be handled before them, or all rows if root is
+// empty.
 func (s *Store) TakeTreeEnds(root string, limit int, found func(TreeEnd)) sqldb.Stmt {
 	take := s.stmt("TreeTake", limit)
 	if root != "" {
@@ -66,14 +66,14 @@ func (s *Store) TreeEndsLeft(root string, found func()) sqldb.Stmt {
 	return withRow(s.stmt("TreeLeft", root), anyRow(found))
 }
 
-// TreePass is how far the pass over the children of a row has come. A row without
-// Fanout begins anew.
+// TreePass is the progress of the pass over the children of a row. A row without Fanout starts
+// over.
 type TreePass struct {
 	Seq             int64
 	Fanout, Ordinal *int
 }
 
-// AdvanceTreeEnds returns the statement that stores how far passes have come.
+// AdvanceTreeEnds returns the statement that stores the progress of passes.
 func (s *Store) AdvanceTreeEnds(passes []TreePass, after time.Duration, now Now) sqldb.Stmt {
 	return s.stmt("TreeAdvance", at(now), after.Microseconds(), tuples{
 		column(passes, func(p TreePass) int64 { return p.Seq }),
@@ -85,15 +85,15 @@ func (s *Store) AdvanceTreeEnds(passes []TreePass, after time.Duration, now Now)
 // DropTreeEnds returns the statement that removes rows whose children are handled.
 func (s *Store) DropTreeEnds(seqs []int64) sqldb.Stmt { return s.stmt("TreeDelete", one(seqs)) }
 
-// TreeChild is a child that a row is about.
+// TreeChild is a child that a row selects.
 type TreeChild struct {
 	Seq             int64
 	ID              string
 	Fanout, Ordinal int
 }
 
-// LiveTreeChildren returns the statement that finds up to limit live children of
-// rows, in the order of the passes.
+// LiveTreeChildren returns the statement that finds up to limit unfinished children of rows, in
+// the order of the passes.
 func (s *Store) LiveTreeChildren(seqs []int64, limit int, found func(TreeChild)) sqldb.Stmt {
 	return withRow(s.stmt("TreeLive", one(seqs), limit), treeChildRow(found))
 }
@@ -112,19 +112,19 @@ func anyRow(found func()) func(sqldb.Scan) error {
 	return readRow(func(int) { found() }, func(one *int) []any { return []any{one} })
 }
 
-// ExpiredDeadlines returns the statement that finds instances that have passed their
-// deadline, the earliest first, without the given ones.
+// ExpiredDeadlines returns the statement that finds instances that have passed their deadline,
+// earliest first, except the instances in without.
 func (s *Store) ExpiredDeadlines(without []string, limit int, now Now, found func(id string)) sqldb.Stmt {
 	return oneColumn(s.stmt("DeadlineTake", at(now), one(without), limit), found)
 }
 
-// TakeLeasesOf returns the statement that locks the leases that name instances,
-// except those that others have locked.
+// TakeLeasesOf returns the statement that locks the leases that name instances. It skips leases
+// that other transactions have locked.
 func (s *Store) TakeLeasesOf(ids []string, found func(token string)) sqldb.Stmt {
 	return oneColumn(s.stmt("LeaseTakeMany", one(ids)), found)
 }
 
-// Doomed is what the end of an instance from outside needs to know of it.
+// Doomed is the data that is needed to finish an instance from outside.
 type Doomed struct {
 	Instance
 	Queue string
@@ -133,7 +133,7 @@ type Doomed struct {
 	CancelStep *string
 }
 
-// DoomedInstances returns the statement that reads instances that are to be ended.
+// DoomedInstances returns the statement that reads instances that are about to be finished.
 func (s *Store) DoomedInstances(ids []string, found func(Doomed)) sqldb.Stmt {
 	read := s.stmt("InstanceEndsMany", one(ids))
 	read.Row = func(scan sqldb.Scan) error {
@@ -144,21 +144,21 @@ func (s *Store) DoomedInstances(ids []string, found func(Doomed)) sqldb.Stmt {
 		if err != nil {
 			return err
 		}
-		e.Unreadable = cmp.Or(parseJSON("awaited signals", awaits, &e.Awaits), parseJSON("seen signals", seen, &e.Seen)) // it ends all the same
+		e.Unreadable = cmp.Or(parseJSON("awaited signals", awaits, &e.Awaits), parseJSON("seen signals", seen, &e.Seen)) // the instance is finished even if they cannot be read
 		found(e)
 		return nil
 	}
 	return read
 }
 
-// TakePartitions returns the statement that locks partition keys, except those that
-// others have locked.
+// TakePartitions returns the statement that locks partition keys. It skips keys that other
+// transactions have locked.
 func (s *Store) TakePartitions(keys []string, found func(key string)) sqldb.Stmt {
 	return oneColumn(s.stmt("PartitionTakeMany", one(keys)), found)
 }
 
-// TakeBarriers returns the statement that locks the barriers of parents, except those
-// that others have locked.
+// TakeBarriers returns the statement that locks the barriers of parents. It skips barriers that
+// other transactions have locked.
 func (s *Store) TakeBarriers(parents []string, found func(parent string)) sqldb.Stmt {
 	return oneColumn(s.stmt("BarrierTakeMany", one(parents)), found)
 }
@@ -171,10 +171,10 @@ func (s *Store) SeeBarriers(parents []string, found func(parent string)) sqldb.S
 // PartitionMember is an instance of a partition.
 type PartitionMember struct{ Key, ID string }
 
-// RemoveInstances returns the statements that take instances out of the places that
-// they are in, except rows that others have locked; removed gets the instances that
-// were in one, and queued those that were in the queue of their partition. They keep
-// what they waited for.
+// RemoveInstances returns the statements that remove instances from the places that they are
+// in. They skip rows that other transactions have locked. removed receives the instances that
+// were in a place, and queued the instances that were in the queue of their partition. The
+// instances keep the data of their waits.
 func (s *Store) RemoveInstances(ids []string, members []PartitionMember, now Now, removed, queued func(id string)) []sqldb.Stmt {
 	var stmts []sqldb.Stmt
 	for _, name := range []string{"ReadyRemoveMany", "WaitingRemoveMany", "BarrierRemoveMany", "UnroutedRemoveMany"} {
@@ -193,19 +193,17 @@ func (s *Store) RemoveInstances(ids []string, members []PartitionMember, now Now
 	})...)
 }
 
-// HeldInstances returns the statement that finds the leases that hold instances,
-// the newest first.
+// HeldInstances returns the statement that finds the leases that hold instances, newest first.
 func (s *Store) HeldInstances(ids []string, found func(Held)) sqldb.Stmt {
 	return read(s.stmt("HeldMany", one(ids)), found, func(h *Held) []any { return []any{&h.ID, &h.Token} })
 }
 
-// FinishedAmong returns the statement that finds the instances that have ended.
+// FinishedAmong returns the statement that finds the instances that have finished.
 func (s *Store) FinishedAmong(ids []string, found func(id string)) sqldb.Stmt {
 	return oneColumn(s.stmt("FinishedMany", one(ids)), found)
 }
 
-// InterruptAll returns the statement that takes claims away from leases that
-// continue.
+// InterruptAll returns the statement that takes claims away from leases that stay valid.
 func (s *Store) InterruptAll(held []Held) sqldb.Stmt {
 	return s.stmt("InterruptMany", heldColumns(held))
 }

@@ -6,19 +6,19 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// Waited is what an instance was waiting for when it ended.
+// Waited is the wait of an instance at the time when it finished.
 type Waited struct {
 	// For is WaitedForSignals or WaitedForChildren.
 	For string `json:"for"`
-	// Left is the rest of the time limit in microseconds; nil if there was none.
+	// Left is the rest of the time limit in microseconds, nil if there was no limit.
 	Left *int64 `json:"left"`
-	// Until is the number of children that need not end.
+	// Until is the number of children that need not finish.
 	Until int `json:"until"`
-	// Rest says that the children that are left when the wait ends are cancelled.
+	// Rest is true if the remaining children are cancelled when the wait ends.
 	Rest bool `json:"rest"`
 }
 
-// What an instance can have waited for.
+// The kinds of waits.
 const (
 	WaitedForSignals  = "signals"
 	WaitedForChildren = "children"
@@ -33,6 +33,6 @@ func (w Waited) Timeout() *time.Duration {
 	return &left
 }
 
-// ClearWaits returns the statement that forgets what instances waited for when they
-// ended, because they wait for it again. It locks the instances.
+// ClearWaits returns the statement that removes the stored waits of finished instances that
+// wait again. It locks the instances.
 func (s *Store) ClearWaits(ids []string) sqldb.Stmt { return s.stmt("WaitClear", one(ids)) }

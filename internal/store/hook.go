@@ -9,13 +9,13 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// Hook is a hook as it is read. A claim reads no more than it needs.
+// Hook is a hook as it is read. A claim reads only the fields that it needs.
 type Hook struct {
-	// ID is the id that users know, Item that of the row.
+	// ID is the public id. Item is the id of the row.
 	ID, Item        string
 	Namespace, Name string
 	Payload         string
-	// Status is the place of the hook: see Refine.
+	// Status is the place of the hook; see Refine.
 	Status       string
 	Priority     int
 	Policy       string
@@ -32,14 +32,15 @@ type Hook struct {
 	Finished     *time.Time
 	Worker       *string
 	LeaseExpires *time.Time
-	// Sealed is why the payload could not be opened; it is as it is stored then.
+	// Sealed is the error if the payload could not be decrypted. The payload then has its
+	// stored form.
 	Sealed error
 }
 
 // NewHook is a hook to be recorded. It is due at At, or Delay from now.
 type NewHook struct {
-	// ID is the id that users know, Item that of the row. They are equal if users did not
-	// choose the id.
+	// ID is the public id. Item is the id of the row. They are equal if the user did not choose
+	// the id.
 	ID, Item              string
 	Namespace, Name, Unit string
 	Payload, Policy       string
@@ -49,7 +50,7 @@ type NewHook struct {
 	Delay                 time.Duration
 }
 
-// Now is the time of a statement: nil where the server's clock decides.
+// Now is the time of a statement. If it is nil, the server's clock is used.
 type Now *time.Time
 
 // InsertHook returns the statements that record a hook.
@@ -64,7 +65,8 @@ func (s *Store) InsertHook(h NewHook, now Now) []sqldb.Stmt {
 		h.Namespace, h.Name, HookLane(h.Namespace, h.Name), s.seal(hookPayload, h.Payload, h.ID), h.Priority, h.Policy, h.MaxAttempts, h.Unit, h.Trace)...)
 }
 
-// notTaken returns the statement that fails if an id that a user chooses is that of a row.
+// notTaken returns the statement that fails if an id chosen by a user is already the id of a
+// row.
 func (s *Store) notTaken(id string) []sqldb.Stmt {
 	args := hookArgs(id)
 	if args[1] == nil {
@@ -77,11 +79,11 @@ func (s *Store) notTaken(id string) []sqldb.Stmt {
 	return []sqldb.Stmt{taken}
 }
 
-// at makes the time an argument: a nil pointer is null.
+// at converts the time to an argument. A nil pointer is null.
 func at(now Now) *time.Time { return (*time.Time)(now) }
 
-// outcome guards a statement that ends a claim: stale learns that the claim is
-// no longer held, which is no error.
+// outcome guards a statement that finishes a claim. stale is set if the claim is no longer
+// held, which is not an error.
 func outcome(stmt sqldb.Stmt, stale *bool) sqldb.Stmt {
 	stmt.Done = func(rows int64) error {
 		*stale = rows == 0
@@ -90,7 +92,7 @@ func outcome(stmt sqldb.Stmt, stale *bool) sqldb.Stmt {
 	return stmt
 }
 
-// counted lets n learn how many rows a statement has changed.
+// counted sets n to the number of rows that a statement changed.
 func counted(stmt sqldb.Stmt, n *int64) sqldb.Stmt {
 	stmt.Done = func(rows int64) error {
 		*n = rows
@@ -116,7 +118,7 @@ func (s *Store) claimedHook(found func(*Hook)) func(sqldb.Scan) error {
 type FailedHook struct {
 	ID, Error string
 	Took      time.Duration
-	// Delay is the time until the hook is due again; nil: it has ended.
+	// Delay is the time until the hook is due again, nil if the hook has finished.
 	Delay *time.Duration
 }
 
@@ -130,17 +132,17 @@ func (s *Store) TryHooks(all []FailedHook, now Now) sqldb.Stmt {
 	}, at(now))
 }
 
-// HookEnd is the end of a hook.
+// HookEnd is the final status of a hook.
 type HookEnd struct {
 	ID      string
 	Status  string
 	Error   *string
 	Created time.Time
-	// Took is how long the last attempt ran, nil if there was none.
+	// Took is the running time of the last attempt, nil if there was none.
 	Took *time.Duration
 }
 
-// EndHooks returns the statement that ends hooks that a process has run.
+// EndHooks returns the statement that finishes hooks that a process has run.
 func (s *Store) EndHooks(worker string, all []HookEnd, now Now) sqldb.Stmt {
 	return s.stmt("HookEnd", worker, tuples{
 		column(all, func(e HookEnd) string { return e.ID }),
@@ -151,7 +153,8 @@ func (s *Store) EndHooks(worker string, all []HookEnd, now Now) sqldb.Stmt {
 	}, at(now))
 }
 
-// FindHook returns the statement that locks a hook. found is not called if there is none.
+// FindHook returns the statement that locks a hook. found is not called if there is no such
+// hook.
 func (s *Store) FindHook(id string, found func(item, namespace string)) sqldb.Stmt {
 	return twoColumns(s.stmt("HookFind", hookArgs(id)...), found)
 }
@@ -164,13 +167,13 @@ func (s *Store) GetHook(id string, found func(Hook)) sqldb.Stmt {
 	return get
 }
 
-// UnendHook returns the statement that takes back the end of a hook; removed learns
-// whether it had ended.
+// UnendHook returns the statement that removes the final status of a hook. removed is set to 1
+// if the hook had finished.
 func (s *Store) UnendHook(item string, removed *int64) sqldb.Stmt {
 	return counted(s.stmt("HookUnend", item), removed)
 }
 
-// ReviveHook returns the statement that lets a hook start over now.
+// ReviveHook returns the statement that makes a hook start over now.
 func (s *Store) ReviveHook(item string, now Now) sqldb.Stmt {
 	return s.stmt("HookRevive", at(now), item)
 }
@@ -180,22 +183,22 @@ func (s *Store) HastenHook(item string, now Now) sqldb.Stmt {
 	return s.stmt("HookHasten", at(now), item)
 }
 
-// CancelHook returns the statement that ends a hook as cancelled, which is in no other
-// place any more; ended learns whether it did: not if a process has ended it.
+// CancelHook returns the statement that finishes a hook as cancelled. The hook must have been
+// removed from all other places. ended is set to 0 if a process has already finished the hook.
 func (s *Store) CancelHook(item string, now Now, ended *int64) sqldb.Stmt {
 	return counted(s.stmt("HookCancel", at(now), item), ended)
 }
 
-// QuarantineHook returns the statements that end a hook that has crashed too many
+// QuarantineHook returns the statements that finish a hook because it crashed too many
 // processes.
 func (s *Store) QuarantineHook(item, message string, now Now) []sqldb.Stmt {
 	return s.stmts("HookQuarantine", message, at(now), item)
 }
 
-// DeleteHooks returns the statements that remove hooks that are not due and do not run.
+// DeleteHooks returns the statements that remove hooks that are neither waiting nor running.
 func (s *Store) DeleteHooks(items []string) []sqldb.Stmt { return s.stmts("HookDelete", one(items)) }
 
-// OldHooks returns the statement that locks up to limit hooks that ended longer than age
+// OldHooks returns the statement that locks up to limit hooks that finished longer than age
 // ago: dead letters or the others.
 func (s *Store) OldHooks(dead bool, age time.Duration, limit int, now Now, found func(item string)) sqldb.Stmt {
 	name := "HookPurge"
@@ -205,16 +208,16 @@ func (s *Store) OldHooks(dead bool, age time.Duration, limit int, now Now, found
 	return oneColumn(s.stmt(name, at(now), age.Microseconds(), limit), found)
 }
 
-// HookFilter narrows a list of hooks. Empty fields do not narrow.
+// HookFilter restricts a list of hooks. Empty fields match every hook.
 type HookFilter struct {
 	Namespace, Name string
 	Statuses        []string
-	// Now tells scheduled hooks from ready ones.
+	// Now distinguishes scheduled hooks from ready hooks.
 	Now  time.Time
 	Unit string
-	// IDs lists these only.
+	// IDs selects only these hooks.
 	IDs []string
-	// Before is where the last page ended: its last row, newest first.
+	// BeforeCreated and BeforeItem identify the last row of the previous page, newest first.
 	BeforeCreated time.Time
 	BeforeItem    string
 	Limit         int
@@ -244,7 +247,7 @@ func (s *Store) ListHooks(f HookFilter, found func(Hook)) sqldb.Stmt {
 		w.add("("+strings.Join(any, " or ")+")", args...)
 	}
 	of := "h"
-	if _, dead := within(f.Statuses, []partial{{statuses: deadHooks}}); dead { // along the index of dead letters
+	if _, dead := within(f.Statuses, []partial{{statuses: deadHooks}}); dead { // use the index of dead letters
 		of = "e"
 		w.add("e.status in ('failed', 'quarantined')")
 		if !s.dialect.HasPartialIndexes() {

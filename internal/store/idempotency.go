@@ -9,16 +9,16 @@ import (
 // RequestKey is the Idempotency-Key of a principal.
 type RequestKey struct{ Principal, Key string }
 
-// EnterRequest returns the statement that takes a key for a request; entered learns
-// whether it was free.
+// EnterRequest returns the statement that reserves a key for a request. entered is called with
+// whether the key was free.
 func (s *Store) EnterRequest(k RequestKey, fingerprint string, now Now, entered func(bool) error) sqldb.Stmt {
 	enter := s.stmt("IdempotencyInsert", k.Principal, k.Key, fingerprint, at(now))
 	enter.Done = func(rows int64) error { return entered(rows == 1) }
 	return enter
 }
 
-// GetRequest returns the statement that reads the request that has a key, if there
-// is one, and what it was answered.
+// GetRequest returns the statement that reads the request with a key, if there is one, and its
+// response.
 func (s *Store) GetRequest(k RequestKey, found func(fingerprint, response string)) sqldb.Stmt {
 	get := s.stmt("IdempotencyGet", k.Principal, k.Key)
 	get.Row = func(scan sqldb.Scan) error {
@@ -40,7 +40,7 @@ func (s *Store) GetRequest(k RequestKey, found func(fingerprint, response string
 	return get
 }
 
-// AnswerRequest returns the statement that notes what a request was answered.
+// AnswerRequest returns the statement that stores the response of a request.
 func (s *Store) AnswerRequest(k RequestKey, response string) sqldb.Stmt {
 	return s.stmt("IdempotencyAnswer", s.seal(requestResponse, response, k.Principal, k.Key), k.Principal, k.Key)
 }

@@ -6,49 +6,50 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// HookPlace is what a list of hooks is filtered by, and where a hook is in the order of
-// the list.
+// HookPlace holds the fields by which a list of hooks is filtered, and the position of a hook
+// in the list.
 type HookPlace struct {
-	// At is the time of creation or, in a walk over hooks that wait, the due time. Hooks of
-	// the same time are in the order of Item, the id of the row.
+	// At is the time of creation or, in a scan of waiting hooks, the due time. Hooks with the
+	// same time are ordered by Item, the id of the row.
 	At   time.Time
 	Item string
 	// ID is the public id.
 	ID, Namespace, Name string
-	// Status is the place of the hook: see Refine.
+	// Status is the place of the hook; see Refine.
 	Status   string
 	Attempts int
 	Due      time.Time
 }
 
-// TaskPlace is what a list of tasks is filtered by, and where it is in its order.
+// TaskPlace holds the fields by which a list of tasks is filtered, and the position of a task
+// in the list.
 type TaskPlace struct {
-	At           time.Time // when it is due
+	At           time.Time // the due time
 	ID           int64
-	Type, Status string // Status is the place of the task: see Refine
+	Type, Status string // Status is the place of the task; see Refine
 	Attempts     int
 }
 
-// The walks over hooks and tasks: over all of them, those that have died and those
-// that run. Those that wait are found by what a process can run.
+// The scans of hooks and tasks: all, dead letters, and running. Waiting work is found by the
+// names that a process can run.
 const (
 	Everywhere = ""
 	Died       = "Dead"
 	Running    = "Running"
 )
 
-// Inspects reports whether there are the statements that find work by any filter within
-// a bounded time. MySQL has none yet: there work is listed as by the packages of its kind.
+// Inspects reports whether the database has the statements that find work by any filter within
+// a bounded time. MySQL has none yet. On MySQL, work is listed by the package of its kind.
 func (s *Store) Inspects() bool { return s.text("InspectHooks") != "" }
 
-// HooksIn returns the statement that walks along hooks, from the newest that is older
+// HooksIn returns the statement that scans hooks, starting with the newest hook that is older
 // than before.
 func (s *Store) HooksIn(walk string, before HookPlace, limit int, found func(HookPlace)) sqldb.Stmt {
 	return withRow(s.stmt(map[string]string{Everywhere: "InspectHooks", Died: "InspectDeadHooks", Running: "InspectRunningHooks"}[walk], before.At, before.Item, limit), hookPlaceRow(found))
 }
 
-// WaitingHooks returns the statement that walks along the hooks of a group that wait, in the
-// order of due times.
+// WaitingHooks returns the statement that scans the waiting hooks of a group, ordered by due
+// time.
 func (s *Store) WaitingHooks(g HookGroup, after HookPlace, limit int, found func(HookPlace)) sqldb.Stmt {
 	return withRow(s.stmt("InspectWaitingHooks", g.lane(), g.Suspect, g.Priority, after.At, after.Item, limit), hookPlaceRow(found))
 }
@@ -62,14 +63,14 @@ func hookPlaceRow(found func(HookPlace)) func(sqldb.Scan) error {
 	})
 }
 
-// TasksIn returns the statement that walks along tasks, from the newest that is older
+// TasksIn returns the statement that scans tasks, starting with the newest task that is older
 // than before.
 func (s *Store) TasksIn(walk string, before int64, limit int, found func(TaskPlace)) sqldb.Stmt {
 	return withRow(s.stmt(map[string]string{Everywhere: "InspectTasks", Died: "InspectDeadTasks", Running: "InspectRunningTasks"}[walk], before, limit), taskPlaceRow(found))
 }
 
-// WaitingTasks returns the statement that walks along the tasks of a type that wait, in the
-// order of due times.
+// WaitingTasks returns the statement that scans the waiting tasks of a type, ordered by due
+// time.
 func (s *Store) WaitingTasks(taskType string, after TaskPlace, limit int, found func(TaskPlace)) sqldb.Stmt {
 	return withRow(s.stmt("InspectWaitingTasks", taskType, after.At, after.ID, limit), taskPlaceRow(found))
 }

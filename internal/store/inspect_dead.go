@@ -8,27 +8,27 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// Dead is a dead letter: work that failed for good or lost its process too often.
+// Dead is a dead letter: work that failed permanently or was quarantined.
 type Dead struct {
 	Kind, ID, Name, Status, Error string
 	Attempts                      int
 	Created, Died                 time.Time
-	// Item is the id of the row of a hook, by which its list is ordered.
+	// Item is the id of a hook's row, by which the list of hooks is ordered.
 	Item string
 }
 
-// DeadPosition is where a list of the dead letters of one kind goes on. The zero one
-// is its beginning.
+// DeadPosition is the position at which a list of the dead letters of one kind continues. The
+// zero value is the start.
 type DeadPosition struct {
 	ID  string    `json:"i,omitempty"`
 	Seq int64     `json:"s,omitempty"`
 	At  time.Time `json:"t,omitzero"`
 }
 
-// firstID is before every UUID.
+// firstID sorts before every UUID.
 const firstID = "00000000-0000-0000-0000-000000000000"
 
-// latest is after every time that is stored.
+// latest is after every stored time.
 var latest = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // DeadLetters returns the statement that reads dead letters of a kind.

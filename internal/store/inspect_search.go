@@ -15,8 +15,8 @@ var facets = map[string]map[string]string{
 	ActorKind:    {"type": "FacetActorType"},
 }
 
-// Facets returns the statements that find the values of the fields of a kind, as far
-// as that is quick; nil: the kind has none.
+// Facets returns the statements that find the values of the fields of a kind, as far as that is
+// fast. It returns nil if the kind has none.
 func (s *Store) Facets(kind string, found func(field, value string)) []sqldb.Stmt {
 	var stmts []sqldb.Stmt
 	for field, name := range facets[kind] {
@@ -27,15 +27,15 @@ func (s *Store) Facets(kind string, found func(field, value string)) []sqldb.Stm
 	return stmts
 }
 
-// Hit is something that a search has found. Detail is a status.
+// Hit is a search result. Detail is a status.
 type Hit struct{ Kind, ID, Name, Detail string }
 
-// Range is from one text to another, which is not in it.
+// Range is the range of texts from From up to, but not including, To.
 type Range struct{ From, To string }
 
-// SearchHooks returns the statement that finds hooks by the beginning of their public id:
-// hooks with keys of a range, and hooks without a key between two ids of rows. ids is nil
-// if no UUID begins with the text. now is called when the statement runs.
+// SearchHooks returns the statement that finds hooks by a prefix of their public id: hooks with
+// a key in a range, and hooks without a key whose row id is in a range. ids is nil if no UUID
+// starts with the prefix. now is called when the statement runs.
 func (s *Store) SearchHooks(keys Range, ids *Range, now func() time.Time, found func(Hit)) sqldb.Stmt {
 	var first, last *string
 	if ids != nil {
@@ -56,13 +56,12 @@ func (s *Store) SearchHooks(keys Range, ids *Range, now func() time.Time, found 
 	return stmt
 }
 
-// SearchInstances returns the statement that finds instances between two ids.
+// SearchInstances returns the statement that finds instances in a range of ids.
 func (s *Store) SearchInstances(ids Range, found func(Hit)) sqldb.Stmt {
 	return s.search(InstanceKind, "SearchInstance", found, ids.From, ids.To)
 }
 
-// SearchActors returns the statement that finds actors of a type by the beginning of
-// their id.
+// SearchActors returns the statement that finds actors of a type by a prefix of their id.
 func (s *Store) SearchActors(actorType string, ids Range, found func(Hit)) sqldb.Stmt {
 	return s.search(ActorKind, "SearchActor", found, actorType, ids.From, ids.To)
 }

@@ -6,21 +6,21 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// AlarmPlace is what a list of alarms, the delays of actors among them, is filtered by,
-// and where it is in its order.
+// AlarmPlace holds the fields by which a list of alarms and timers is filtered, and the
+// position of an alarm in the list.
 type AlarmPlace struct {
-	Due   time.Time // when it will be fired or tried
+	Due   time.Time // the time of the next firing or retry
 	Actor ActorRef
-	// Machine says that it is the delay of an actor.
+	// Machine is true for a timer of an actor.
 	Machine bool
 	AlarmID string
 
-	// Status is the place of the row: see Refine.
+	// Status is the place of the row; see Refine.
 	Type, Status    string
 	Occurs, Created time.Time
 }
 
-// kind is that of the row.
+// kind returns the kind of the row.
 func (p AlarmPlace) kind() string {
 	if p.Machine {
 		return "timer"
@@ -28,21 +28,21 @@ func (p AlarmPlace) kind() string {
 	return "alarm"
 }
 
-// AlarmsIn returns the statement that walks along the alarms that wait, or along those
-// that have died, from after a place, in the order of due times.
+// AlarmsIn returns the statement that scans waiting alarms or dead letters, from after a
+// position, ordered by due time.
 func (s *Store) AlarmsIn(walk string, after AlarmPlace, limit int, found func(AlarmPlace)) sqldb.Stmt {
 	place := []any{after.Due, after.Actor.Type, after.Actor.ID, after.kind(), after.AlarmID}
 	stmt := s.stmt("InspectDeadAlarms", append(place, limit)...)
 	if walk == Everywhere {
-		each := append(append([]any{after.Due}, place...), limit) // of alarms, and of timers
+		each := append(append([]any{after.Due}, place...), limit) // once for alarms, once for timers
 		stmt = s.stmt("InspectWaitingAlarms", append(append(each, each...), limit)...)
 	}
 	stmt.Row = alarmPlaceRow(found)
 	return stmt
 }
 
-// TimersOf returns the statement that walks along the delays of one actor, from after a
-// place, in the order of due times.
+// TimersOf returns the statement that scans the timers of one actor, from after a position,
+// ordered by due time.
 func (s *Store) TimersOf(actor ActorRef, after AlarmPlace, limit int, found func(AlarmPlace)) sqldb.Stmt {
 	return withRow(s.stmt("InspectTimersOf", actor.Type, actor.ID, after.Due, after.AlarmID, limit), alarmPlaceRow(found))
 }

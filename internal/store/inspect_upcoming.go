@@ -6,20 +6,20 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// Span is the time after one moment up to another.
+// Span is the time after After, up to and including Until.
 type Span struct{ After, Until time.Time }
 
-// Upcoming is something that will be due.
+// Upcoming is a work item that will be due.
 type Upcoming struct {
 	At       time.Time
 	ID, Name string
 	Why      string
 	Kind     string
-	// Timer says that it is a delay of an actor.
+	// Timer is true for a timer of an actor.
 	Timer bool
 }
 
-// upcoming returns a statement that reads what will be due, of one kind.
+// upcoming returns a statement that reads upcoming work of one kind.
 func (s *Store) upcoming(name, kind string, found func(Upcoming), args ...any) sqldb.Stmt {
 	return read(s.stmt(name, args...), func(u Upcoming) {
 		u.Kind = kind
@@ -28,7 +28,7 @@ func (s *Store) upcoming(name, kind string, found func(Upcoming), args ...any) s
 	}, func(u *Upcoming) []any { return []any{&u.At, &u.ID, &u.Name, &u.Why} })
 }
 
-// The kinds of durable work, as the resources of the API are called.
+// The kinds of durable work, named like the resources of the API.
 const (
 	InstanceKind = "instances"
 	ScheduleKind = "schedules"
@@ -38,8 +38,8 @@ const (
 	ActorKind    = "actors"
 )
 
-// UpcomingInstances returns the statements that read which instances will be woken
-// by time: those of the groups, and those that wait until a time at most.
+// UpcomingInstances returns the statements that read the instances that will be woken by time:
+// instances of the groups, and waiting instances with a time limit.
 func (s *Store) UpcomingInstances(groups []ReadyGroup, in Span, limit int, found func(Upcoming)) []sqldb.Stmt {
 	var stmts []sqldb.Stmt
 	for _, g := range groups {
@@ -51,27 +51,26 @@ func (s *Store) UpcomingInstances(groups []ReadyGroup, in Span, limit int, found
 	return stmts
 }
 
-// UpcomingSchedules returns the statement that reads which schedules will fire.
+// UpcomingSchedules returns the statement that reads the schedules that will fire.
 func (s *Store) UpcomingSchedules(in Span, limit int, found func(Upcoming)) sqldb.Stmt {
 	return s.upcoming("UpcomingSchedules", ScheduleKind, found, in.After, in.Until, limit)
 }
 
-// UpcomingAlarms returns the statement that reads which alarms will fire, the delays
-// of actors included.
+// UpcomingAlarms returns the statement that reads the alarms and timers that will fire.
 func (s *Store) UpcomingAlarms(in Span, limit int, found func(Upcoming)) sqldb.Stmt {
 	return s.upcoming("UpcomingAlarms", AlarmKind, found, in.After, in.Until, limit, in.After, in.Until, limit, limit)
 }
 
-// HookGroup is a hook and an urgency: pending hooks of one group are in the order of
-// their due times.
+// HookGroup is a hook, a suspect flag and a priority. Waiting hooks of one group are ordered by
+// due time.
 type HookGroup struct {
 	Namespace, Name string
 	Suspect         bool
 	Priority        int
 }
 
-// lane returns the lane of the group, which is empty if the group has no hook: before
-// all others.
+// lane returns the lane of the group. It is empty, and sorts before all others, if the group
+// has no hook name.
 func (g HookGroup) lane() string {
 	if g.Namespace == "" {
 		return ""
@@ -79,8 +78,8 @@ func (g HookGroup) lane() string {
 	return HookLane(g.Namespace, g.Name)
 }
 
-// NextHookGroup returns the statement that finds the group of pending hooks after
-// one, if there is any.
+// NextHookGroup returns the statement that finds the next group of waiting hooks, if there is
+// one.
 func (s *Store) NextHookGroup(after HookGroup, found func(HookGroup)) sqldb.Stmt {
 	return threeColumns(s.stmt("UpcomingHookGroup", after.lane(), after.Suspect, after.Priority), func(lane string, suspect bool, priority int) {
 		_, namespace, name := ParseLane(lane)
@@ -88,23 +87,23 @@ func (s *Store) NextHookGroup(after HookGroup, found func(HookGroup)) sqldb.Stmt
 	})
 }
 
-// UpcomingHooks returns the statement that reads which hooks of a group will be due.
+// UpcomingHooks returns the statement that reads the hooks of a group that will be due.
 func (s *Store) UpcomingHooks(g HookGroup, in Span, limit int, found func(Upcoming)) sqldb.Stmt {
 	return s.upcoming("UpcomingHooks", HookKind, found, g.lane(), g.Suspect, g.Priority, in.After, in.Until, limit)
 }
 
-// NextTaskGroup returns the statement that finds the type of pending tasks after
-// one, if there is any.
+// NextTaskGroup returns the statement that finds the next type of waiting tasks, if there is
+// one.
 func (s *Store) NextTaskGroup(after string, found func(string)) sqldb.Stmt {
 	return oneColumn(s.stmt("UpcomingTaskGroup", after), found)
 }
 
-// UpcomingTasks returns the statement that reads which tasks of a type will be due.
+// UpcomingTasks returns the statement that reads the tasks of a type that will be due.
 func (s *Store) UpcomingTasks(taskType string, in Span, limit int, found func(Upcoming)) sqldb.Stmt {
 	return s.upcoming("UpcomingTasks", TaskKind, found, taskType, in.After, in.Until, limit)
 }
 
-// count returns a statement that counts what is due in a span; found gets the
+// count returns a statement that counts the work that is due in a span. found receives the
 // number, which is limit if there are more, and the earliest due time, if any.
 func (s *Store) count(name string, found func(n int, first *time.Time), args ...any) sqldb.Stmt {
 	return twoColumns(s.stmt(name, args...), found)
@@ -130,8 +129,8 @@ func (s *Store) CountDueAlarms(in Span, limit int, found func(int, *time.Time)) 
 	return s.count("CountDueAlarms", found, in.After, in.Until, limit, in.After, in.Until, limit, limit)
 }
 
-// CountPlaces returns the statement that counts, up to limit, what is in each place
-// where work can be.
+// CountPlaces returns the statement that counts the rows in each place that holds work, up to
+// limit.
 func (s *Store) CountPlaces(limit int, found func(place string, n int)) sqldb.Stmt {
 	return twoColumns(s.stmt("CountPlaces", limit), found)
 }

@@ -2,14 +2,14 @@ package store
 
 import "sync"
 
-// memo holds a value for each key, computed once. The values must not be changed.
+// memo caches a value for each key. Each value is computed once. The values must not be
+// changed.
 type memo[K comparable, V any] struct {
 	mu     sync.Mutex
 	values map[K]V
 }
 
-// get returns the value of key. One that could not be computed is tried again next
-// time.
+// get returns the value of key. If a computation fails, the next call repeats it.
 func (m *memo[K, V]) get(key K, compute func() (V, error)) (V, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -27,7 +27,7 @@ type Migration struct {
 	Checksum   string
 }
 
-// bootstrap creates what the migrations themselves are recorded in.
+// bootstrap creates the table in which migrations are recorded.
 var bootstrap = map[string][]string{
 	sqldb.Postgres: sqldb.PostgresMigrations,
 	sqldb.SQLite: {
@@ -38,14 +38,15 @@ var bootstrap = map[string][]string{
 	},
 }
 
-// Migrations returns the steps of a dialect in order: its own and those of migration/common,
-// which are written as the statements in sql/common are. A step may be several files with
-// one number, which are applied in the order of their names. The caller must not change them.
+// Migrations returns the steps of a dialect in order: its own steps and the steps of
+// migration/common, which are templates like the statements in sql/common. A step may consist
+// of several files with the same number, which are applied in the order of their names. The
+// caller must not change the result.
 func Migrations(d sqldb.Dialect) ([]Migration, error) {
 	return readSteps.get([2]string{d.Name, d.Collation}, func() ([]Migration, error) { return readMigrations(d) })
 }
 
-// readSteps holds the steps of the dialects by their names and collations.
+// readSteps caches the steps of the dialects by name and collation.
 var readSteps memo[[2]string, []Migration]
 
 func readMigrations(d sqldb.Dialect) ([]Migration, error) {
@@ -74,7 +75,7 @@ func readMigrations(d sqldb.Dialect) ([]Migration, error) {
 	return steps, nil
 }
 
-// join returns the step with another file of it at its end.
+// join appends another file of the same step.
 func (m Migration) join(next Migration) Migration {
 	sum := sha256.Sum256([]byte(m.Checksum + next.Checksum))
 	m.Statements, m.Checksum = append(m.Statements, next.Statements...), hex.EncodeToString(sum[:])
@@ -100,8 +101,8 @@ func readMigration(d sqldb.Dialect, file string) (Migration, error) {
 	return Migration{Version: version, Name: name, Statements: split(text), Checksum: hex.EncodeToString(sum[:])}, nil
 }
 
-// split cuts a script into its statements: at a semicolon that ends a line,
-// unless it stands inside a $$ body.
+// split splits a script into its statements, at semicolons that end a line and are not inside a
+// $$ body.
 func split(script string) []string {
 	var statements []string
 	var current strings.Builder
@@ -122,8 +123,8 @@ func split(script string) []string {
 	return statements
 }
 
-// Script returns all migrations as text that can be run by hand, the record of
-// each included.
+// Script returns all migrations as a script that can be run manually, including the record of
+// each migration.
 func Script(d sqldb.Dialect) (string, error) {
 	steps, err := Migrations(d)
 	if err != nil {
@@ -140,11 +141,11 @@ func Script(d sqldb.Dialect) (string, error) {
 	return b.String(), nil
 }
 
-// Migrated is what a migration has done: the versions before and after, 0 for a
-// database that had none.
+// Migrated is the result of a migration: the versions before and after. From is 0 for a
+// database without a version.
 type Migrated struct{ From, To int }
 
-// Migrate applies the steps that are missing, on a runner that works alone.
+// Migrate applies the missing steps. The runner must have exclusive access to the migrations.
 func (s *Store) Migrate(ctx context.Context, run sqldb.Runner, now time.Time) (Migrated, error) {
 	for _, text := range bootstrap[s.dialect.Name] {
 		if err := run.Run(ctx, sqldb.Exec(text)); err != nil {
@@ -163,10 +164,10 @@ func (s *Store) Migrate(ctx context.Context, run sqldb.Runner, now time.Time) (M
 	return s.migrated(len(pending))
 }
 
-// Complete returns the versions of a database that lacks no step.
+// Complete returns the versions of a database that has all steps.
 func (s *Store) Complete() (Migrated, error) { return s.migrated(0) }
 
-// migrated tells of the last n steps that they were applied.
+// migrated returns the result of applying the last n steps.
 func (s *Store) migrated(n int) (Migrated, error) {
 	steps, err := Migrations(s.dialect)
 	if err != nil {
@@ -188,8 +189,8 @@ func (s *Store) apply(ctx context.Context, run sqldb.Runner, m Migration, now ti
 	return run.Run(ctx, s.stmt("MigrationInsert", m.Version, m.Name, m.Checksum, now))
 }
 
-// Pending returns the steps that are not applied. A database that has been
-// migrated by a later release, or by a changed step, is refused.
+// Pending returns the steps that are not applied. It returns an error if a later release
+// migrated the database, or if an applied step has changed.
 func (s *Store) Pending(ctx context.Context, run sqldb.Runner) ([]Migration, error) {
 	steps, err := Migrations(s.dialect)
 	if err != nil {

@@ -8,42 +8,42 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// Node is a process that runs.
+// Node is a running process.
 type Node struct {
 	ID, Host    string
 	PID         int
 	Version     string
 	Roles, Work string // JSON
-	// Running is how much it ran when it was last seen.
+	// Running is the work that was running at the last heartbeat.
 	Running  []NodeQueue
 	Draining bool
 	Started  time.Time
 	Seen     time.Time
 }
 
-// NodeQueue is how much a process runs of one part of a kind of work.
+// NodeQueue is the number of running items of one queue of a kind of work.
 type NodeQueue struct {
 	Kind    string `json:"kind"`
 	Queue   string `json:"queue"`
 	Running int64  `json:"running"`
-	// Idle is true if the process claims nothing of it now.
+	// Idle is true if the process currently claims no work from the queue.
 	Idle bool `json:"idle,omitempty"`
-	// Serves are the names of the work that it claims: definitions with their
-	// versions, hooks or types. nil: all.
+	// Serves are the names of the work that the process claims: definitions with their
+	// versions, hooks or types. nil means all.
 	Serves []string `json:"serves"`
 }
 
-// BeatNode returns the statements that note that a process lives; drain learns
-// whether somebody has asked it to end its work.
+// BeatNode returns the statements that record a heartbeat of a process. drain is set to whether
+// an operator has asked the process to drain.
 func (s *Store) BeatNode(n Node, now Now, drain *bool) []sqldb.Stmt {
-	running, _ := json.Marshal(append([]NodeQueue{}, n.Running...)) // names and numbers
+	running, _ := json.Marshal(append([]NodeQueue{}, n.Running...)) // cannot fail: only names and numbers
 	beat := s.stmts("NodeBeat", n.ID, n.Host, n.PID, n.Version, n.Roles, n.Work, string(running), at(now))
 	beat[len(beat)-1].Row = func(scan sqldb.Scan) error { return scan(drain) }
 	return beat
 }
 
-// Nodes returns the statement that reads all processes; now is the time to compare
-// their signs of life with.
+// Nodes returns the statement that reads all processes. found also receives the current time,
+// with which the heartbeats are compared.
 func (s *Store) Nodes(now Now, found func(n Node, now time.Time)) sqldb.Stmt {
 	list := s.stmt("NodeList", at(now))
 	list.Row = func(scan sqldb.Scan) error {
@@ -55,38 +55,39 @@ func (s *Store) Nodes(now Now, found func(n Node, now time.Time)) sqldb.Stmt {
 			return err
 		}
 		n.Started, n.Seen = n.Started.UTC(), n.Seen.UTC()
-		_ = json.Unmarshal([]byte(running), &n.Running) // shown as far as it can be read
+		_ = json.Unmarshal([]byte(running), &n.Running) // best effort: shows the values that can be decoded
 		found(n, t.UTC())
 		return nil
 	}
 	return list
 }
 
-// DrainNode returns the statement that asks a process to end its work.
+// DrainNode returns the statement that asks a process to drain.
 func (s *Store) DrainNode(id string) sqldb.Stmt {
 	return needsOne(s.stmt("NodeDrain", id), &fault.NotFound{Kind: "node", ID: id})
 }
 
-// RemoveNode returns the statement that forgets a process that has ended.
+// RemoveNode returns the statement that removes a process that has stopped.
 func (s *Store) RemoveNode(id string) sqldb.Stmt { return s.stmt("NodeRemove", id) }
 
-// PurgeNodes returns the statement that forgets processes without a sign of life.
+// PurgeNodes returns the statement that removes processes whose last heartbeat is older than
+// age.
 func (s *Store) PurgeNodes(age time.Duration, now Now) sqldb.Stmt {
 	return s.stmt("NodePurge", at(now), age.Microseconds())
 }
 
-// Sample is what was finished in an interval that ends at a time, and what was due
-// then.
+// Sample is the number of items that finished in an interval that ends at a time, and the
+// number that were due at that time.
 type Sample struct {
 	Kind                  string
 	At                    time.Time
 	Finished, Failed, Due int
 }
 
-// samplers count what was finished of each kind.
+// samplers are the statements that count finished work of each kind.
 var samplers = map[string]string{InstanceKind: "SampleInstances", HookKind: "SampleHooks", TaskKind: "SampleTasks"}
 
-// TakeSamples returns the statements that count what was finished in an interval.
+// TakeSamples returns the statements that count the work that finished in an interval.
 func (s *Store) TakeSamples(in Span, found func(Sample)) []sqldb.Stmt {
 	var stmts []sqldb.Stmt
 	for kind, name := range samplers {
@@ -100,7 +101,7 @@ func (s *Store) TakeSamples(in Span, found func(Sample)) []sqldb.Stmt {
 	return stmts
 }
 
-// InsertSample returns the statement that keeps a sample, unless there is one.
+// InsertSample returns the statement that stores a sample, unless it exists.
 func (s *Store) InsertSample(v Sample) sqldb.Stmt {
 	return s.stmt("SampleInsert", v.Kind, v.At, v.Finished, v.Failed, v.Due)
 }
@@ -116,17 +117,17 @@ func (s *Store) Samples(after time.Time, found func(Sample)) sqldb.Stmt {
 // PurgeSamples returns the statement that removes samples up to a time.
 func (s *Store) PurgeSamples(until time.Time) sqldb.Stmt { return s.stmt("SamplePurge", until) }
 
-// Waits is how long work waited in an interval that ends at a time: how many waits
-// were in each bucket of a histogram.
+// Waits is a histogram of waiting times in an interval that ends at a time. Each bucket has the
+// number of waits.
 type Waits struct {
 	At      time.Time
 	Buckets []int64
 }
 
-// InsertWaits returns the statement that keeps the waits of a process, unless it has
-// kept those of the interval.
+// InsertWaits returns the statement that stores the waits of a process, unless it has already
+// stored the waits of the interval.
 func (s *Store) InsertWaits(node string, w Waits) sqldb.Stmt {
-	raw, _ := json.Marshal(w.Buckets) // numbers
+	raw, _ := json.Marshal(w.Buckets) // cannot fail: only numbers
 	return s.stmt("WaitsInsert", w.At, node, string(raw))
 }
 
@@ -134,7 +135,7 @@ func (s *Store) InsertWaits(node string, w Waits) sqldb.Stmt {
 func (s *Store) ListWaits(after time.Time, found func(Waits)) sqldb.Stmt {
 	return twoColumns(s.stmt("WaitsList", after), func(at time.Time, raw string) {
 		w := Waits{At: at.UTC()}
-		_ = json.Unmarshal([]byte(raw), &w.Buckets) // shown as far as it can be read
+		_ = json.Unmarshal([]byte(raw), &w.Buckets) // best effort: shows the values that can be decoded
 		found(w)
 	})
 }
@@ -142,8 +143,8 @@ func (s *Store) ListWaits(after time.Time, found func(Waits)) sqldb.Stmt {
 // PurgeWaits returns the statement that removes waits up to a time.
 func (s *Store) PurgeWaits(until time.Time) sqldb.Stmt { return s.stmt("WaitsPurge", until) }
 
-// Marks returns the statement that reads a mark of each kind, which changes when
-// something of the kind does.
+// Marks returns the statement that reads a mark of each kind. The mark changes when work of the
+// kind changes.
 func (s *Store) Marks(found func(kind, mark string)) sqldb.Stmt {
 	return twoColumns(s.stmt("InspectMarks"), found)
 }

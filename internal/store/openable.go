@@ -6,14 +6,13 @@ import (
 	"strings"
 )
 
-// Processes may have different keys while keys are replaced. A claim must then skip
-// the work that this process cannot decrypt, and leave it to another process.
+// Processes may have different keys while keys are being replaced. A claim must then skip the
+// work that this process cannot decrypt, and leave it to another process.
 //
-// The condition costs a look at the values, so claims do without it until a process
-// has met a key that it does not have. From then on its claims, and the statements
-// that find the next due time, have the condition. A statement marks the place of the
-// condition with {openable Name of}: Name is one of the conditions, of is the column
-// or the row that it is about.
+// The condition must examine the values, so claims omit it until a process has met a key that
+// it does not have. From then on, its claims and the statements that find the next due time
+// include the condition. A statement marks the place of the condition with {openable Name of}:
+// Name is one of the conditions, of is the column or the row that it applies to.
 
 var (
 	openableMark = regexp.MustCompile(`\{openable (\w+) ([\w.]+)\}`)
@@ -23,11 +22,11 @@ var (
 // openableNames are the names of the conditions in openable.sql.
 var openableNames = map[string]string{"Row": "OpenableRow", "Instance": "OpenableInstance", "Hook": "OpenableHook", "Alarm": "OpenableAlarm", "Actor": "OpenableActor"}
 
-// statements are the statements of a dialect by their names.
+// statements are the statements of a dialect by name.
 type statements struct {
 	// plain are the statements without the conditions.
 	plain map[string]string
-	// marked are the statements that have marks for conditions, with the marks.
+	// marked are the statements with marks for conditions, including the marks.
 	marked map[string]string
 }
 
@@ -38,8 +37,8 @@ func (s *statements) add(name, text string) {
 	}
 }
 
-// openable returns all statements, with the conditions for a process that has these
-// keys. Ids of keys have no quotes.
+// openable returns all statements, with the conditions for a process that has these keys. Key
+// ids contain no quotes.
 func (s *statements) openable(ids []string) map[string]string {
 	foreign := strings.ReplaceAll(s.plain["Foreign"], "{ids}", "'"+strings.Join(append([]string{""}, ids...), "', '")+"'")
 	all := maps.Clone(s.plain)

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// ErrClockExhausted says that the outbox counter has no numbers left in this
-// incarnation, or that its row is missing.
+// ErrClockExhausted is returned if the outbox counter has no numbers left in this incarnation,
+// or if its row is missing.
 var ErrClockExhausted = errors.New("outbox counter is used up or missing: start a new incarnation")
 
 // Clock is the state of the outbox counter.
@@ -25,13 +25,13 @@ type Entry struct {
 	Stamp   []byte
 	Unit    string
 	Payload string
-	Refs    *string // JSON, nil without references
+	Refs    *string // JSON, nil if there are no references
 	Created time.Time
 }
 
-// Reserve returns the statements that reserve n numbers and read the clock
-// after it into clock: the numbers are clock.Counter-n+1 to clock.Counter.
-// They must be the last to take a lock in their transaction.
+// Reserve returns the statements that reserve n numbers and read the clock afterwards: the
+// numbers are clock.Counter-n+1 to clock.Counter. They must be the last statements of their
+// transaction that take a lock.
 func (s *Store) Reserve(n int, clock *Clock) []sqldb.Stmt {
 	advance := s.stmt("ClockAdvance", int64(n), int64(math.MaxInt64)-int64(n))
 	advance.Done = sqldb.One(ErrClockExhausted)
@@ -47,20 +47,20 @@ func (s *Store) ReadClock(clock *Clock) sqldb.Stmt {
 	return read
 }
 
-// Restart returns the statement that begins the next incarnation.
+// Restart returns the statement that starts the next incarnation.
 func (s *Store) Restart() sqldb.Stmt {
 	return needsOne(s.stmt("ClockRestart"), ErrClockExhausted)
 }
 
-// Bounds of one statement that inserts entries: few enough rows that the
-// statements' texts can be kept prepared, and small enough for any server.
+// Bounds of one statement that inserts entries. The number of rows is small enough to keep the
+// statements prepared, and the size is small enough for any server.
 const (
 	insertRows  = 16
 	insertBytes = 1 << 20
 )
 
-// InsertEntries returns the statements that add entries to the outbox, several
-// to a statement: the counter is locked while they run.
+// InsertEntries returns the statements that add entries to the outbox. Each statement inserts
+// several entries, because the counter is locked while they run.
 func (s *Store) InsertEntries(entries []Entry) []sqldb.Stmt {
 	var stmts []sqldb.Stmt
 	for len(entries) > 0 {
@@ -81,14 +81,14 @@ func (s *Store) insertEntries(entries []Entry) sqldb.Stmt {
 		args = append(args, e.Stamp, e.Unit, e.Payload, e.Refs, e.Created)
 	}
 	insert := s.stmt("OutboxInsert", args...)
-	if len(entries) > 1 { // only where placeholders have no numbers: PostgreSQL has Append
+	if len(entries) > 1 { // only for placeholders without numbers: PostgreSQL has Append
 		insert.SQL += strings.Repeat(", (?, ?, ?, ?, ?)", len(entries)-1)
 	}
 	return insert
 }
 
-// Draft is an entry whose stamp is still to come. Its payload has the nonce, 20
-// characters, wherever the hex digits of the stamp shall be.
+// Draft is an entry without a stamp. Its payload has the nonce, 20 characters, in all places
+// where the hex digits of the stamp must be.
 type Draft struct {
 	Unit    string
 	Payload string
@@ -99,8 +99,8 @@ type Draft struct {
 // CanAppend reports whether the database has Append.
 func (s *Store) CanAppend() bool { return s.text("OutboxAppend") != "" }
 
-// Append returns the statement that reserves numbers for the drafts and inserts
-// them as entries. It must be the last one before COMMIT.
+// Append returns the statement that reserves numbers for the drafts and inserts them as
+// entries. It must be the last statement before COMMIT.
 func (s *Store) Append(drafts []Draft, created time.Time) sqldb.Stmt {
 	n := len(drafts)
 	units, payloads, nonces, refs := make([]string, n), make([]string, n), make([]string, n), make([]*string, n)
@@ -112,8 +112,8 @@ func (s *Store) Append(drafts []Draft, created time.Time) sqldb.Stmt {
 	return stmt
 }
 
-// exhausted recognises the counter that is used up, by an addition that
-// overflows, and the one that is missing, by a stamp that is null.
+// exhausted detects an exhausted counter by an overflowing addition, and a missing counter by a
+// null stamp.
 func exhausted(err error) error {
 	var e interface{ SQLState() string }
 	if errors.As(err, &e) && (e.SQLState() == "22003" || e.SQLState() == "23502") {
@@ -149,8 +149,8 @@ func (s *Store) Stamps(after []byte, limit int, each func([]byte)) sqldb.Stmt {
 	return oneColumn(s.stmt("OutboxStamps", after, limit), each)
 }
 
-// OldestEntries returns the statement that reads the stamp and age of the
-// oldest entries, none after upTo.
+// OldestEntries returns the statement that reads the stamp and creation time of the oldest
+// entries, none after upTo.
 func (s *Store) OldestEntries(upTo []byte, limit int, each func(stamp []byte, created time.Time)) sqldb.Stmt {
 	return twoColumns(s.stmt("OutboxOldest", upTo, limit), each)
 }
@@ -158,10 +158,10 @@ func (s *Store) OldestEntries(upTo []byte, limit int, each func(stamp []byte, cr
 // DeleteEntries returns the statement that removes the entries up to a stamp.
 func (s *Store) DeleteEntries(upTo []byte) sqldb.Stmt { return s.stmt("OutboxDelete", upTo) }
 
-// Incarnation is the beginning of a life of the outbox after the first.
+// Incarnation is the start of an incarnation of the outbox after the first.
 type Incarnation struct {
 	Number  uint16
-	After   []byte // the last stamp of the life before
+	After   []byte // the last stamp of the previous incarnation
 	Reason  string
 	Created time.Time
 }

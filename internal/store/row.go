@@ -2,15 +2,15 @@ package store
 
 import "github.com/perdure/perdure/internal/sqldb"
 
-// read lets a statement pass each of its rows to found. columns returns where the values
-// of a row go, in their order.
+// read makes a statement pass each of its rows to found. columns returns the scan destinations
+// of a row, in order.
 func read[T any](stmt sqldb.Stmt, found func(T), columns func(*T) []any) sqldb.Stmt {
 	stmt.Row = readRow(found, columns)
 	return stmt
 }
 
-// readRow returns the function of read for one row. found is not called for a row that
-// cannot be read.
+// readRow returns the row function of read. found is not called for a row that cannot be
+// scanned.
 func readRow[T any](found func(T), columns func(*T) []any) func(sqldb.Scan) error {
 	return func(scan sqldb.Scan) error {
 		var row T
@@ -22,12 +22,12 @@ func readRow[T any](found func(T), columns func(*T) []any) func(sqldb.Scan) erro
 	}
 }
 
-// oneColumn is read for rows of one value.
+// oneColumn is read for rows with one column.
 func oneColumn[A any](stmt sqldb.Stmt, found func(A)) sqldb.Stmt {
 	return read(stmt, found, func(a *A) []any { return []any{a} })
 }
 
-// twoColumns is read for rows of two values.
+// twoColumns is read for rows with two columns.
 func twoColumns[A, B any](stmt sqldb.Stmt, found func(A, B)) sqldb.Stmt {
 	type row struct {
 		a A
@@ -36,7 +36,7 @@ func twoColumns[A, B any](stmt sqldb.Stmt, found func(A, B)) sqldb.Stmt {
 	return read(stmt, func(r row) { found(r.a, r.b) }, func(r *row) []any { return []any{&r.a, &r.b} })
 }
 
-// threeColumns is read for rows of three values.
+// threeColumns is read for rows with three columns.
 func threeColumns[A, B, C any](stmt sqldb.Stmt, found func(A, B, C)) sqldb.Stmt {
 	type row struct {
 		a A
@@ -46,19 +46,19 @@ func threeColumns[A, B, C any](stmt sqldb.Stmt, found func(A, B, C)) sqldb.Stmt 
 	return read(stmt, func(r row) { found(r.a, r.b, r.c) }, func(r *row) []any { return []any{&r.a, &r.b, &r.c} })
 }
 
-// withRow lets row read each of the rows of a statement.
+// withRow sets the function that reads each row of a statement.
 func withRow(stmt sqldb.Stmt, row func(sqldb.Scan) error) sqldb.Stmt {
 	stmt.Row = row
 	return stmt
 }
 
-// needsOne lets a statement fail with otherwise if it finds or changes no row.
+// needsOne makes a statement fail with otherwise if it finds or changes no row.
 func needsOne(stmt sqldb.Stmt, otherwise error) sqldb.Stmt {
 	stmt.Done = sqldb.One(otherwise)
 	return stmt
 }
 
-// changed lets did learn whether a statement has changed its row.
+// changed sets did to whether a statement changed its row.
 func changed(stmt sqldb.Stmt, did *bool) sqldb.Stmt {
 	stmt.Done = func(rows int64) error {
 		*did = rows == 1

@@ -5,10 +5,10 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// place is a column whose values are encrypted where there are keys.
+// place is a column whose values are encrypted if the store has keys.
 type place int
 
-// The encrypted columns. Each has its row in the table of places.
+// The encrypted columns. Each has an entry in places.
 const (
 	hookPayload place = iota
 	alarmPayload
@@ -26,13 +26,13 @@ const (
 	placeCount
 )
 
-// places is the list of everything that is encrypted. Values are encrypted by it,
-// and encrypted again and counted when the keys change.
+// places lists all encrypted columns. It is used to encrypt values, and to reencrypt and count
+// them when the keys change.
 var places = [placeCount]struct {
-	// name is the table and the column. The key of a value depends on it.
+	// name is the table and the column. The encryption of a value depends on it.
 	name string
-	// rows are the ways to find all values: one for each table that has them, or
-	// each sort of rows.
+	// rows are the statements that find all values: one entry for each table that has them, or
+	// for each group of rows.
 	rows []rows
 }{
 	hookPayload: {"hooks.payload", []rows{{first: noID, list: "HookSealed", update: "HookReseal", parts: 1}}},
@@ -56,28 +56,28 @@ var places = [placeCount]struct {
 	requestResponse: {"idempotency.response", []rows{{first: `["", ""]`, list: "ResponseSealed", update: "ResponseReseal", parts: 2}}},
 }
 
-// rows are the statements that go through the values of a column.
+// rows are the statements that iterate over the values of a column.
 type rows struct {
-	// first is before the key of every row.
+	// first sorts before the key of every row.
 	first string
 	// list and update are the names of the statements.
 	list, update string
-	// parts is how many columns of the list, from the second on, name the place;
-	// none: the key does.
+	// parts is the number of columns of the list, from the second on, that form the place. If
+	// it is 0, the key forms the place.
 	parts int
 }
 
-// of names the place of the value in a row.
+// of returns the place of a value in a row.
 func (p place) of(key ...string) string { return seal.Place(places[p].name, key...) }
 
-// UseKeys makes the store seal payloads with these keys from now on, and open what
-// was sealed with one of them. It is called before the store is used.
+// UseKeys makes the store encrypt payloads with these keys, and decrypt values that were
+// encrypted with one of them. It must be called before the store is used.
 func (s *Store) UseKeys(keys *seal.Ring) { s.keys = keys }
 
 // Keys returns the keys of the store.
 func (s *Store) Keys() *seal.Ring { return s.keys }
 
-// seal returns what to store of a value.
+// seal returns the stored form of a value.
 func (s *Store) seal(column place, value string, key ...string) string {
 	if s.keys.Empty() && seal.Bare(value) {
 		return value
@@ -85,8 +85,8 @@ func (s *Store) seal(column place, value string, key ...string) string {
 	return s.keys.Seal(column.of(key...), value)
 }
 
-// open returns the value of what is stored. If there is no key for it, it returns
-// what is stored, and why.
+// open decrypts a stored value. If there is no key for it, it returns the stored form and an
+// error.
 func (s *Store) open(column place, stored string, key ...string) (string, error) {
 	if seal.Bare(stored) {
 		return stored, nil
@@ -119,7 +119,7 @@ func (s *Store) openAny(column place, stored *string, key ...string) (*string, e
 	return &value, err
 }
 
-// SealedColumn is a column whose values are encrypted, or a part of its rows.
+// SealedColumn is an encrypted column, or a part of its rows.
 type SealedColumn struct {
 	// Name is the table and the column.
 	Name  string
@@ -127,11 +127,10 @@ type SealedColumn struct {
 	rows
 }
 
-// noID is before every UUID.
+// noID sorts before every UUID.
 const noID = "00000000-0000-0000-0000-000000000000"
 
-// SealedColumns returns the columns whose values are encrypted, as far as this
-// database has them.
+// SealedColumns returns the encrypted columns that this database has.
 func (s *Store) SealedColumns() []SealedColumn {
 	var all []SealedColumn
 	for p, column := range places {
@@ -144,15 +143,14 @@ func (s *Store) SealedColumns() []SealedColumn {
 	return all
 }
 
-// SealedRow is a value of such a column, as it is stored.
+// SealedRow is a value of an encrypted column in its stored form.
 type SealedRow struct {
 	// Key is the key of the row.
 	Key, Stored string
 	place       string
 }
 
-// SealedRows returns the statement that reads the next rows after a key, "" for
-// the first ones.
+// SealedRows returns the statement that reads the next rows after a key, "" for the first rows.
 func (s *Store) SealedRows(c SealedColumn, after string, limit int, found func(SealedRow)) sqldb.Stmt {
 	if after == "" {
 		after = c.first
@@ -177,9 +175,9 @@ func (s *Store) SealedRows(c SealedColumn, after string, limit int, found func(S
 	return list
 }
 
-// Reseal returns the statement that seals a value with the key that seals now.
-// did learns whether it still was as it was read. It fails with a
-// *seal.SealedError if there is no key for it.
+// Reseal returns the statement that encrypts a value with the current key. did is set to
+// whether the value was unchanged since it was read. It fails with a *seal.SealedError if there
+// is no key for the value.
 func (s *Store) Reseal(c SealedColumn, r SealedRow, did *bool) (sqldb.Stmt, error) {
 	value, err := s.keys.Open(r.place, r.Stored)
 	if err != nil {

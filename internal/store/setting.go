@@ -16,8 +16,8 @@ func (s *Store) GetSetting(name string, found func(value string)) sqldb.Stmt {
 	return oneColumn(s.stmt("SettingGet", name), found)
 }
 
-// LockSetting returns the statement that keeps a setting from being changed by
-// others until the transaction ends. The setting must exist.
+// LockSetting returns the statement that locks a setting until the transaction ends. The
+// setting must exist.
 func (s *Store) LockSetting(name string) sqldb.Stmt {
 	return needsOne(s.stmt("SettingLock", name), fmt.Errorf("setting %s is missing", name))
 }
@@ -27,7 +27,7 @@ func (s *Store) SetSetting(name, value string) sqldb.Stmt {
 	return needsOne(s.stmt("SettingUpdate", value, name), fmt.Errorf("setting %s is missing", name))
 }
 
-// PutSetting returns the statements that set a setting, whether it exists or not.
+// PutSetting returns the statements that set a setting, even if it does not exist.
 func (s *Store) PutSetting(name, value string) []sqldb.Stmt {
 	return []sqldb.Stmt{s.stmt("SettingDelete", name), s.stmt("SettingInsert", name, value)}
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The words for the status of work. Tables, views and statements have the same words, except
-// queues.task and timers, which have older ones: see taskWords and timerWords.
+// The statuses of work. Tables, views and statements use the same words, except queues.task and
+// timers, which use older words: see taskWords and timerWords.
 const (
 	StatusScheduled   = "scheduled"
 	StatusReady       = "ready"
@@ -26,8 +26,8 @@ const (
 // Statements return StatusReady for all of them, because that is the place of the row.
 var waitingStatuses = []string{StatusScheduled, StatusReady, StatusRetrying}
 
-// Refine returns the status of an item. place is the status that a statement returned.
-// attempts is the number of attempts that failed, and now the time that decides what is due.
+// Refine returns the status of an item. place is the status that a statement returned. attempts
+// is the number of failed attempts. now is the time with which due is compared.
 func Refine(place string, attempts int, due, now time.Time) string {
 	switch {
 	case !slices.Contains(waitingStatuses, place):
@@ -47,7 +47,7 @@ const (
 	WaitsForTurn     = "turn"
 )
 
-// placeOf splits the place of an instance into its status and what it waits for. Statements
+// placeOf splits the place of an instance into its status and the reason of a wait. Statements
 // return both as one word.
 func placeOf(place string) (status, waitsFor string) {
 	if reason, waits := strings.CutPrefix(place, StatusWaiting+"_"); waits {
@@ -56,11 +56,11 @@ func placeOf(place string) (status, waitsFor string) {
 	return place, ""
 }
 
-// words translates statuses into those of a table that has older words.
+// words maps statuses to the words of a table that uses older words.
 type words map[string]string
 
-// taskWords are the words of queues.task, which functions for a restricted role share.
-// timerWords are those of timers.
+// taskWords are the words of queues.task, which are shared with functions for a restricted
+// role. timerWords are the words of timers.
 var (
 	taskWords  = words{StatusReady: "pending", StatusRunning: "processing", StatusDone: "completed"}
 	timerWords = words{StatusReady: "pending"}
@@ -74,7 +74,7 @@ func (w words) stored(status string) string {
 	return status
 }
 
-// status returns the status that a word of the table means.
+// status returns the status for a word of the table.
 func (w words) status(stored string) string {
 	for status, word := range w {
 		if word == stored {
@@ -84,15 +84,16 @@ func (w words) status(stored string) string {
 	return stored
 }
 
-// statusOf names the columns that the status of a row follows from.
+// statusOf names the columns from which the status of a row is derived.
 type statusOf struct {
 	place, attempts, due string
 	words                words
 }
 
-// statuses adds the condition that the status of a row is one of some, unless there are
-// none. now tells scheduled items from ready ones. If the rows of one of the partial indexes
-// are enough, it says so in the words of the index: a planner uses it only then.
+// statuses adds the condition that the status of a row is one of the given statuses, unless
+// there are none. now distinguishes scheduled items from ready items. If a partial index
+// contains all matching rows, it also adds the condition of the index, because a planner uses
+// the index only then.
 func (c *conditions) statuses(of statusOf, statuses []string, now time.Time, indexes []partial) {
 	if len(statuses) == 0 {
 		return

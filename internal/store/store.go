@@ -1,11 +1,11 @@
-// Package store holds every statement on Perdure's own tables, one file per
-// table, and the migrations that create them.
+// Package store holds every statement on Perdure's own tables, one file per table, and the
+// migrations that create them.
 //
-// The SQL lives in named statements under sql/: what is equal for all
-// databases in common, what is equal for most of them in whole, what differs once per
-// dialect under the same name, which replaces the statement in whole. It
-// is written for PostgreSQL's names (perdure.outbox) and with ? for values;
-// elsewhere the schema becomes a prefix (perdure_outbox).
+// The SQL lives in named statements under sql/. Statements that are equal for all databases are
+// in common, and statements that are equal for most databases are in whole. A dialect's own
+// statement replaces the statement of the same name in whole. Statements use PostgreSQL's names
+// (perdure.outbox) and ? for values. For other databases the schema becomes a prefix
+// (perdure_outbox).
 package store
 
 import (
@@ -25,20 +25,20 @@ import (
 //go:embed sql
 var sqlFiles embed.FS
 
-// Store writes statements for one database.
+// Store builds statements for one database.
 type Store struct {
 	db      sqldb.DB
 	dialect sqldb.Dialect
 	keys    *seal.Ring
 
 	statements *statements
-	// skipping are the statements of a process whose claims skip the work that it
-	// cannot decrypt, nil until then.
+	// skipping holds the statements for claims that skip work that this process cannot decrypt.
+	// It is nil until SkipForeign.
 	skipping atomic.Pointer[map[string]string]
 }
 
-// loaded holds the statements of the dialects by their names and collations: every engine
-// of a process shares them.
+// loaded caches the statements of the dialects by name and collation. All engines of a process
+// share them.
 var loaded memo[[2]string, *statements]
 
 // New returns the store of db.
@@ -59,14 +59,14 @@ func (s *Store) stmt(name string, args ...any) sqldb.Stmt {
 	return s.bind(s.text(name), args)
 }
 
-// stmts returns the statements of a name that is several on this database.
-// All of them get the same values, which they number.
+// stmts returns the statements of a name that has several statements on this database. All of
+// them get the same values and must use numbered placeholders.
 func (s *Store) stmts(name string, args ...any) []sqldb.Stmt {
 	return s.bindAll(s.text(name), args)
 }
 
-// waking returns the statements of a name that makes instances ready; woken is
-// told of their queues.
+// waking returns the statements of a name that makes instances ready. woken is called with
+// their queues.
 func (s *Store) waking(name string, woken func(queue string), args ...any) []sqldb.Stmt {
 	stmts := s.stmts(name, args...)
 	for i := range stmts {
@@ -77,13 +77,13 @@ func (s *Store) waking(name string, woken func(queue string), args ...any) []sql
 	return stmts
 }
 
-// answers reports whether a statement returns rows: it has a returning clause or, on MySQL,
-// which has none, it is a select that does not fill a variable.
+// answers reports whether a statement returns rows. It does if it has a returning clause or, on
+// MySQL, which has none, if it is a select that does not fill a variable.
 func answers(text string) bool {
 	return strings.Contains(text, "\nreturning ") || strings.HasPrefix(text, "select ") && !strings.Contains(text, " into @")
 }
 
-// load reads the named statements of a dialect, ready to run.
+// load reads the named statements of a dialect and prepares their texts for execution.
 func load(d sqldb.Dialect) (*statements, error) {
 	all := &statements{plain: map[string]string{}, marked: map[string]string{}}
 	texts := map[string]string{}
@@ -106,7 +106,7 @@ func load(d sqldb.Dialect) (*statements, error) {
 	return all, nil
 }
 
-// parse splits a file at its "-- name:" lines and drops the comments.
+// parse splits a file at its "-- name:" lines and removes the comments.
 func parse(content string) map[string]string {
 	texts := map[string]string{}
 	for _, part := range strings.Split(content, "-- name: ")[1:] {
@@ -126,7 +126,7 @@ func withoutComments(body string) string {
 	return strings.Join(lines, "\n")
 }
 
-// localize turns PostgreSQL's schema into the prefix of other databases, and names the
+// localize replaces PostgreSQL's schema by the prefix of other databases and inserts the
 // collation of the tables.
 func localize(d sqldb.Dialect, text string) string {
 	if d.HasSchemas() {
@@ -137,7 +137,7 @@ func localize(d sqldb.Dialect, text string) string {
 	return planned(d, text)
 }
 
-// planned keeps SQLite from planning anew each time.
+// planned keeps SQLite from planning a statement each time it is bound.
 func planned(d sqldb.Dialect, text string) string {
 	if !d.PlansByValue() {
 		return text
@@ -145,11 +145,10 @@ func planned(d sqldb.Dialect, text string) string {
 	return bareLimit.ReplaceAllString(text, "limit 0 + $1")
 }
 
-// complete returns a statement to which the program has added conditions, ready to
-// run.
+// complete returns a statement with added conditions, ready to run.
 func (s *Store) complete(text string) string { return s.dialect.Rebind(planned(s.dialect, text)) }
 
-// bareLimit is a limit that is a bare parameter. SQLite plans by its value, and for that
-// parses the statement anew each time it is bound, which takes longer than running
-// it; a sum is left alone.
+// bareLimit matches a limit that is a bare parameter. SQLite plans by its value, and therefore
+// parses the statement again each time it is bound, which takes longer than running it. A sum
+// avoids that.
 var bareLimit = regexp.MustCompile(`\blimit (\?\d*)`)

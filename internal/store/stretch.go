@@ -3,16 +3,16 @@ package store
 import "time"
 
 const (
-	// Stretch is how many rows of a list are looked at in one go.
+	// Stretch is the number of rows of a list that one statement examines.
 	Stretch = 5000
-	// patience is how long a page may look for rows that are rare.
+	// patience is the maximum time that a page may search for rare rows.
 	patience = 40 * time.Millisecond
 )
 
-// Fill fills a page of a list whose filter may fit few rows: a page must not take as
-// long as the list is. read looks at the next stretch for as many rows as are wanted,
-// and tells how many it has found and whether there is more behind it. Fill ends when
-// the page is full, nothing is left or it has taken long enough.
+// Fill fills a page of a list whose filter may match few rows. The time of a page must not grow
+// with the length of the list. read examines the next range for the wanted number of rows. It
+// returns the number of rows found and whether more ranges follow. Fill returns when the page
+// is full, no rows are left, or the time limit has passed.
 func Fill(now func() time.Time, want int, read func(want int) (found int, more bool, err error)) (more bool, err error) {
 	for begun := now(); ; {
 		found, more, err := read(want)

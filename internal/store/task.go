@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// Task is a task that was claimed.
+// Task is a claimed task.
 type Task struct {
 	ID                  int64
 	Type, Payload       string
@@ -20,28 +20,28 @@ type Task struct {
 	Trace               *string
 }
 
-// TaskCrash is a task whose claim had expired.
+// TaskCrash is a task whose claim expired.
 type TaskCrash struct {
 	ID           int64
 	Type, Status string
 	Crashes      int
 }
 
-// TaskClaim says who claims tasks and which.
+// TaskClaim describes a claim of tasks: the worker and the tasks that it wants.
 type TaskClaim struct {
 	Worker     string
 	Types      []string
 	Limit      int
 	Lease      time.Duration
 	MaxCrashes int
-	// MayReap is false while expired claims of other workers must wait.
+	// MayReap is false while expired claims of other workers must not be returned.
 	MayReap bool
-	// Least is the smallest batch limit of suspects that are claimed too.
+	// Least is the smallest batch limit of suspects that are also claimed.
 	Least int
 }
 
-// task returns a statement on tasks. On SQLite the time is its last value; on
-// PostgreSQL functions ask for it, see TaskClock.
+// task returns a statement on tasks. On SQLite the time is its last value. On PostgreSQL,
+// functions read the time; see TaskClock.
 func (s *Store) task(name string, now Now, args ...any) sqldb.Stmt {
 	return s.stmt(name, s.timed(now, args)...)
 }
@@ -53,8 +53,8 @@ func (s *Store) timed(now Now, args []any) []any {
 	return append(args, at(now))
 }
 
-// TaskClock returns the statements that tell the functions of the transaction
-// what time it is, if a test decides that.
+// TaskClock returns the statements that set the time for the functions of the transaction, if a
+// test controls the time.
 func (s *Store) TaskClock(now Now) []sqldb.Stmt {
 	if now == nil || !s.dialect.HasFunctions() {
 		return nil
@@ -62,9 +62,8 @@ func (s *Store) TaskClock(now Now) []sqldb.Stmt {
 	return []sqldb.Stmt{ignored(s.stmt("TaskClock", at(now)))}
 }
 
-// TraceTask returns the statements that enqueue, with the trace that they belong
-// to, if there is one. On PostgreSQL the functions that run later in the
-// transaction enqueue with it too.
+// TraceTask returns the enqueue statements with their trace, if there is one. On PostgreSQL,
+// functions that run later in the transaction also enqueue with this trace.
 func (s *Store) TraceTask(trace *string, enqueue []sqldb.Stmt) []sqldb.Stmt {
 	switch {
 	case trace == nil:
@@ -75,26 +74,26 @@ func (s *Store) TraceTask(trace *string, enqueue []sqldb.Stmt) []sqldb.Stmt {
 	return append(enqueue, s.stmt("TaskTrace", *trace))
 }
 
-// ignored makes the result of a function no row count.
+// ignored discards the result of a function, so that it is not used as a row count.
 func ignored(stmt sqldb.Stmt) sqldb.Stmt {
 	stmt.Row = func(sqldb.Scan) error { return nil }
 	return stmt
 }
 
-// EnqueueTask returns the statement that records a task, due at a time or after
-// a delay; id learns its number.
+// EnqueueTask returns the statement that records a task that is due at a time or after a delay.
+// id is set to its number.
 func (s *Store) EnqueueTask(taskType, payload string, due *time.Time, delay time.Duration, now Now, id *int64) sqldb.Stmt {
 	return number(s.task("TaskEnqueue", now, taskType, payload, due, delay.Microseconds()), id)
 }
 
-// number lets id learn the number that a statement returns.
+// number sets id to the number that a statement returns.
 func number(stmt sqldb.Stmt, id *int64) sqldb.Stmt {
 	stmt.Row = func(scan sqldb.Scan) error { return scan(id) }
 	return stmt
 }
 
-// ClaimTasks returns expired claims and then leases up to c.Limit due tasks, the
-// oldest first. Expired claims of the worker itself do not count as crashes.
+// ClaimTasks returns expired claims to their queues and then leases up to c.Limit due tasks,
+// the oldest first. Expired claims of the worker itself do not count as crashes.
 func (s *Store) ClaimTasks(ctx context.Context, run sqldb.Runner, c TaskClaim, now Now) (claimed []Task, crashed []TaskCrash, err error) {
 	reap := s.reapTasks(c, now, func(r TaskCrash) { crashed = append(crashed, r) })
 	claim := read(s.task("TaskClaim", now, c.Worker, s.names(c.Types), c.Limit, c.Lease.Microseconds(), c.Least), func(t Task) {
@@ -130,7 +129,7 @@ func (s *Store) reapTasks(c TaskClaim, now Now, crashed func(TaskCrash)) []sqldb
 	return []sqldb.Stmt{own, reap}
 }
 
-// tellCrashes records the crashes where no function has done so.
+// tellCrashes records the crashes if the database has no functions that do so.
 func (s *Store) tellCrashes(ctx context.Context, run sqldb.Runner, crashed []TaskCrash, now Now) error {
 	if s.dialect.HasFunctions() {
 		return nil
@@ -146,8 +145,8 @@ func (s *Store) tellCrashes(ctx context.Context, run sqldb.Runner, crashed []Tas
 	return run.Run(ctx, told...)
 }
 
-// ReportUnroutedTasks records an error for the oldest due task of each type that
-// is not among the given ones and that nobody seems to take.
+// ReportUnroutedTasks records an error for the oldest due task of each type that is not among
+// the given types and that no worker seems to claim.
 func (s *Store) ReportUnroutedTasks(ctx context.Context, run sqldb.Runner, types []string, now Now) error {
 	report := s.task("TaskUnrouted", now, s.names(types))
 	if s.dialect.HasFunctions() {
@@ -163,16 +162,16 @@ func (s *Store) ReportUnroutedTasks(ctx context.Context, run sqldb.Runner, types
 	return run.Run(ctx, told...)
 }
 
-// NextTask returns the statements that find how long it is until a task of these
-// types is due, or a claim expires. Suspects count if their batch limit is at least
-// least. found is not called if there is none.
+// NextTask returns the statements that read the time until a task of these types is due or a
+// claim expires. Suspects count if their batch limit is at least least. found is not called if
+// there is none.
 func (s *Store) NextTask(types []string, least int, now Now, found func(time.Duration)) []sqldb.Stmt {
 	next := withRow(s.task("TaskNext", now, s.names(types), least), durationRow(found))
 	return append(s.TaskClock(now), next)
 }
 
-// ExtendTasks returns the statements that renew leases; held learns which tasks
-// still were.
+// ExtendTasks returns the statements that renew leases. held is called for each task that was
+// still held.
 func (s *Store) ExtendTasks(claims []Held, lease time.Duration, now Now, held func(id string)) []sqldb.Stmt {
 	extend := s.task("TaskExtend", now, taskClaims(claims), lease.Microseconds())
 	extend.Row = func(scan sqldb.Scan) error {
@@ -184,13 +183,13 @@ func (s *Store) ExtendTasks(claims []Held, lease time.Duration, now Now, held fu
 	return append(s.TaskClock(now), extend)
 }
 
-// ReleaseTasks returns the statement that gives claims back at no cost.
+// ReleaseTasks returns the statement that returns claims without counting an attempt.
 func (s *Store) ReleaseTasks(claims []Held) sqldb.Stmt {
 	return s.call(s.stmt("TaskRelease", taskClaims(claims)))
 }
 
-// PostponeTask returns the statements that give a claim back for a while, at no cost,
-// with an error.
+// PostponeTask returns the statements that return a claim with a delay and an error, without
+// counting an attempt.
 func (s *Store) PostponeTask(claim Held, message string, delay time.Duration, now Now) []sqldb.Stmt {
 	stmts := s.stmts("TaskPostpone", s.timed(now, []any{taskID(claim.ID), claim.Token, message, delay.Microseconds()})...)
 	for i := range stmts {
@@ -199,8 +198,8 @@ func (s *Store) PostponeTask(claim Held, message string, delay time.Duration, no
 	return append(s.TaskClock(now), stmts...)
 }
 
-// call makes a statement that is a function on PostgreSQL one that can be run
-// for its effect.
+// call converts a statement that is a function on PostgreSQL so that it can be run for its
+// effect.
 func (s *Store) call(stmt sqldb.Stmt) sqldb.Stmt {
 	if s.dialect.HasFunctions() {
 		return ignored(stmt)

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// TaskRow is a task as it is stored. Status is its place: see Refine.
+// TaskRow is a stored task. Status is its place; see Refine.
 type TaskRow struct {
 	ID                           int64
 	Type, Payload, Status        string
@@ -20,15 +20,15 @@ type TaskRow struct {
 	Worker                       *string
 }
 
-// TaskFilter narrows a list of tasks. Empty fields do not narrow.
+// TaskFilter restricts a list of tasks. Empty fields match every task.
 type TaskFilter struct {
 	Type     string
 	Statuses []string
-	// Now tells scheduled tasks from ready ones.
+	// Now distinguishes scheduled tasks from ready tasks.
 	Now time.Time
-	// IDs lists these only.
+	// IDs selects only these tasks.
 	IDs []int64
-	// Before is the last task of the page before; 0: none.
+	// Before is the last task of the previous page, 0 if there is none.
 	Before int64
 	Limit  int
 }
@@ -72,17 +72,17 @@ func taskRow(found func(TaskRow)) func(sqldb.Scan) error {
 	}
 }
 
-// taskStatus is the status of a task.
+// taskStatus names the columns of a task's status.
 var taskStatus = statusOf{place: "status", attempts: "attempts", due: "scheduled_at", words: taskWords}
 
-// ReviveTask returns the statements that make a task due now unless it runs;
-// changed learns whether they did.
+// ReviveTask returns the statements that make a task due now unless it is running. changed is
+// set to the number of changed tasks.
 func (s *Store) ReviveTask(id int64, now Now, changed *int64) []sqldb.Stmt {
 	return append(s.TaskClock(now), counted(s.task("TaskRevive", now, id), changed))
 }
 
-// CancelTask returns the statements that cancel a task that has not ended;
-// changed learns whether they did.
+// CancelTask returns the statements that cancel an unfinished task. changed is set to the
+// number of changed tasks.
 func (s *Store) CancelTask(id int64, now Now, changed *int64) []sqldb.Stmt {
 	return append(s.TaskClock(now), counted(s.task("TaskCancel", now, id), changed))
 }
@@ -95,8 +95,8 @@ type TaskErrorRow struct {
 	Created time.Time
 }
 
-// ListTaskErrors returns the statement that reads errors, newest first: of one
-// task unless that is 0, and older than before unless that is 0.
+// ListTaskErrors returns the statement that reads errors, newest first. If task is not 0, it
+// reads only the errors of that task. If before is not 0, it reads only older errors.
 func (s *Store) ListTaskErrors(task, before int64, limit int, found func(TaskErrorRow)) sqldb.Stmt {
 	w := conditions{}
 	if task > 0 {
@@ -111,19 +111,18 @@ func (s *Store) ListTaskErrors(task, before int64, limit int, found func(TaskErr
 	})
 }
 
-// PurgeTaskErrors returns the statements that remove some errors that are older
-// than keep; removed learns how many.
+// PurgeTaskErrors returns the statements that remove some errors that are older than keep.
+// removed is set to their number.
 func (s *Store) PurgeTaskErrors(keep time.Duration, now Now, removed *int64) []sqldb.Stmt {
 	return append(s.TaskClock(now), counted(s.task("TaskErrorPurge", now, keep.Microseconds()), removed))
 }
 
-// LintTasks returns the statement that finds what is wrong with the rights
-// around the worker's role, on PostgreSQL. remedy is the statement that a superuser
-// runs to solve it.
+// LintTasks returns the statement that finds problems with the privileges of the worker's role,
+// on PostgreSQL. remedy is the statement with which a superuser fixes the problem.
 func (s *Store) LintTasks(found func(problem, object, remedy string)) sqldb.Stmt {
 	return threeColumns(s.stmt("TaskLint"), found)
 }
 
-// EndOverdueSessions returns the statement that ends sessions of the worker's role
-// whose transactions take too long, on PostgreSQL.
+// EndOverdueSessions returns the statement that terminates sessions of the worker's role whose
+// transactions take too long, on PostgreSQL.
 func (s *Store) EndOverdueSessions() sqldb.Stmt { return ignored(s.stmt("TaskEndOverdue")) }

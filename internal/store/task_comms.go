@@ -9,26 +9,26 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// Due is when something shall happen: at a time, or after a delay.
+// Due is a due time: a time or a delay.
 type Due struct {
 	At    *time.Time
 	Delay time.Duration
 }
 
-// Email is an e-mail to be sent; nil texts are absent.
+// Email is an email to be sent. Nil texts are absent.
 type Email struct {
 	From, To, Subject string
 	Text, HTML        *string
 }
 
-// SMS is an SMS to be sent; without From the sender decides.
+// SMS is an SMS to be sent. If From is absent, the sender chooses it.
 type SMS struct {
 	From     *string
 	To, Body string
 }
 
-// SendEmail returns the statements that record an e-mail and begin to send it;
-// id learns the number of the send.
+// SendEmail returns the statements that record an email and start sending it. id is set to the
+// number of the send.
 func (s *Store) SendEmail(m Email, due Due, now Now, id *int64) []sqldb.Stmt {
 	if s.dialect.HasFunctions() {
 		return append(s.TaskClock(now), number(s.stmt("CommsSendEmail", m.From, m.To, m.Subject, m.Text, m.HTML, due.At, due.Delay.Microseconds()), id))
@@ -46,8 +46,8 @@ func (s *Store) SendSMS(m SMS, due Due, now Now, id *int64) []sqldb.Stmt {
 	return append(create, s.KickoffSend("sms", 0, due, now, id)...)
 }
 
-// KickoffSend returns the statements that begin to send a message, on SQLite. 0
-// is the message that was just created.
+// KickoffSend returns the statements that start sending a message, on SQLite. Message 0 is the
+// message that was just created.
 func (s *Store) KickoffSend(channel string, message int64, due Due, now Now, id *int64) []sqldb.Stmt {
 	var which *int64
 	if message != 0 {
@@ -62,7 +62,7 @@ func (s *Store) KickoffSend(channel string, message int64, due Due, now Now, id 
 	return stmts
 }
 
-// returning lets id learn the number that those statements return which do.
+// returning sets id to the number that a statement returns, for all statements that return one.
 func returning(stmts []sqldb.Stmt, id *int64) []sqldb.Stmt {
 	for i := range stmts {
 		if strings.Contains(stmts[i].SQL, "\nreturning ") {
@@ -77,8 +77,8 @@ func (s *Store) comms(name, channel string) string {
 	return strings.ReplaceAll(s.text(name), "{channel}", channel)
 }
 
-// SendFacts are what a supervisor decides by. The outstanding attempt is 0 if
-// there is none; Over says that nothing more will come of it by itself.
+// SendFacts are the facts from which a supervisor decides. The outstanding attempt is 0 if
+// there is none. Over is true if the task of the attempt will not record an outcome.
 type SendFacts struct {
 	Key                 string
 	Message             int64
@@ -90,33 +90,30 @@ type SendFacts struct {
 	Over                bool
 }
 
-// ReadSendFacts returns the statement that reads the facts of a send; found is
-// not called if there is no such send.
+// ReadSendFacts returns the statement that reads the facts of a send. found is not called if
+// there is no such send.
 func (s *Store) ReadSendFacts(channel string, id int64, now Now, found func(SendFacts)) sqldb.Stmt {
 	return read(sqldb.Stmt{SQL: s.comms("CommsFacts", channel), Args: []any{id, at(now)}}, found, func(f *SendFacts) []any {
 		return []any{&f.Key, &f.Message, &f.Succeeded, &f.Failures, &f.Scheduled, &f.Refused, &f.First, &f.Attempt, &f.Task, &f.Over}
 	})
 }
 
-// ScheduleAttempt returns the statement that records the fact that an attempt
-// was begun.
+// ScheduleAttempt returns the statement that records that an attempt was started.
 func (s *Store) ScheduleAttempt(channel string, id, attempt, task int64, now Now) sqldb.Stmt {
 	return sqldb.Exec(s.comms("CommsSchedule", channel), id, attempt, task, at(now))
 }
 
-// FailAttempt returns the statement that records the fact that an attempt
-// failed, once.
+// FailAttempt returns the statement that records that an attempt failed, once.
 func (s *Store) FailAttempt(channel string, id, attempt int64, message string, permanent bool, now Now) sqldb.Stmt {
 	return sqldb.Exec(s.comms("CommsFail", channel), id, attempt, message, permanent, at(now))
 }
 
-// SucceedAttempt returns the statement that records the fact that a send
-// succeeded, once.
+// SucceedAttempt returns the statement that records that a send succeeded, once.
 func (s *Store) SucceedAttempt(channel string, id, attempt int64, result *string, now Now) sqldb.Stmt {
 	return sqldb.Exec(s.comms("CommsSucceed", channel), id, attempt, result, at(now))
 }
 
-// ReadAttempt returns the statement that reads what is known of an attempt.
+// ReadAttempt returns the statement that reads the recorded facts of an attempt.
 func (s *Store) ReadAttempt(channel string, id, attempt int64, begun, failed, succeeded *bool) sqldb.Stmt {
 	return sqldb.Stmt{SQL: s.comms("CommsAttempt", channel), Args: []any{id, attempt}, Row: func(scan sqldb.Scan) error {
 		return scan(begun, failed, succeeded)

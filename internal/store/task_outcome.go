@@ -9,34 +9,34 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// taskClaims returns the numbers and the tokens of claims of tasks. An id of a claim is the
-// number of its task.
+// taskClaims returns the numbers and tokens of task claims. The id of a claim is the number of
+// its task.
 func taskClaims(claims []Held) tuples {
 	return tuples{column(claims, func(c Held) int64 { return taskID(c.ID) }), column(claims, func(c Held) string { return c.Token })}
 }
 
 func taskID(id string) int64 {
-	n, _ := strconv.ParseInt(id, 10, 64) // we have written it
+	n, _ := strconv.ParseInt(id, 10, 64) // Perdure has written it
 	return n
 }
 
-// TaskRun is a task that is to be held until the transaction ends, with the function that
-// is run for it on PostgreSQL, if there is one.
+// TaskRun is a task that must be held until the transaction ends, and the function that
+// PostgreSQL runs for it, if there is one.
 type TaskRun struct {
 	Held
 	Function, Payload *string
-	// Trace is that of the tasks that the function enqueues.
+	// Trace is the trace of the tasks that the function enqueues.
 	Trace *string
 }
 
-// TaskResult is what the function of a task has returned, and the time that it took.
+// TaskResult is the result of a task's function and its running time.
 type TaskResult struct {
 	Result json.RawMessage
 	Took   time.Duration
 }
 
-// HoldTasks returns the statements that keep claimed tasks ours until the transaction ends,
-// and run their functions on PostgreSQL. found is called for each task that is held.
+// HoldTasks returns the statements that hold claimed tasks until the transaction ends, and run
+// their functions on PostgreSQL. found is called for each task that is held.
 func (s *Store) HoldTasks(runs []TaskRun, now Now, found func(id string, r TaskResult) error) []sqldb.Stmt {
 	args := taskClaims(column(runs, func(r TaskRun) Held { return r.Held }))
 	postgres := s.dialect.HasFunctions()
@@ -67,13 +67,13 @@ func (s *Store) HoldTasks(runs []TaskRun, now Now, found func(id string, r TaskR
 	return append(s.TaskClock(now), hold)
 }
 
-// TaskFunctionError is an error that a function of the database has raised. It is not one
-// of the database, whatever its code is.
+// TaskFunctionError is an error that a database function has raised. It is not an error of the
+// database itself, even if its code is one.
 type TaskFunctionError struct{ Code, Message string }
 
 func (e *TaskFunctionError) Error() string { return e.Message }
 
-// SQLState returns PostgreSQL's code of an error, or nothing.
+// SQLState returns PostgreSQL's error code, or "".
 func SQLState(err error) string {
 	var coded interface{ SQLState() string }
 	if errors.As(err, &coded) {
@@ -82,34 +82,34 @@ func SQLState(err error) string {
 	return ""
 }
 
-// TaskError is an error of a task that is held.
+// TaskError is an error of a held task.
 type TaskError struct {
 	Held
 	Message string
 }
 
-// AppendTaskErrors returns the statement that records errors of tasks that are held.
+// AppendTaskErrors returns the statement that records errors of held tasks.
 func (s *Store) AppendTaskErrors(all []TaskError, now Now) sqldb.Stmt {
 	claims := taskClaims(column(all, func(e TaskError) Held { return e.Held }))
 	return s.call(s.task("TaskAppendError", now, append(claims, column(all, func(e TaskError) string { return e.Message }))))
 }
 
-// CompleteTasks returns the statement that ends tasks that are held.
+// CompleteTasks returns the statement that finishes held tasks.
 func (s *Store) CompleteTasks(claims []Held, now Now) sqldb.Stmt {
 	return s.call(s.task("TaskComplete", now, taskClaims(claims)))
 }
 
-// TaskFailure is a task that failed, and what becomes of it.
+// TaskFailure is a failed task and its consequence.
 type TaskFailure struct {
 	Held
 	Message string
-	// Delay is when it is tried again; nil: never.
+	// Delay is the time until the retry, nil if the task is not retried.
 	Delay *time.Duration
-	// Outcome is what its handler has yet to take note of; nil: as before.
+	// Outcome is the outcome that the handler has yet to record, nil if it is unchanged.
 	Outcome *string
 }
 
-// FailTasks returns the statements that end claims with an error.
+// FailTasks returns the statements that finish claims with an error.
 func (s *Store) FailTasks(all []TaskFailure, now Now) []sqldb.Stmt {
 	claims := append(taskClaims(column(all, func(f TaskFailure) Held { return f.Held })),
 		column(all, func(f TaskFailure) string { return f.Message }),
@@ -122,8 +122,8 @@ func (s *Store) FailTasks(all []TaskFailure, now Now) []sqldb.Stmt {
 	return stmts
 }
 
-// SweepTasks returns the statements that remove tasks that were done longer than
-// keep ago; removed learns how many. On PostgreSQL that is at least an hour.
+// SweepTasks returns the statements that remove tasks that finished longer than keep ago.
+// removed is set to their number. On PostgreSQL, keep is at least one hour.
 func (s *Store) SweepTasks(dead bool, keep time.Duration, now Now, removed *int64) []sqldb.Stmt {
 	name := "TaskSweep"
 	if dead {

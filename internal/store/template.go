@@ -7,15 +7,15 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// A statement that databases write differently in a few words is one text with marks:
+// A statement that differs between databases in only a few words is one text with marks:
 //
-//	{now ?1}          the time ?1, or that of the server's clock if ?1 is null
-//	{us x}            x microseconds, as they are added to a time
-//	{text x}          x as a type, where the database must be told: also uuid, json, ...
-//	{any uuid ?1}     is one of the values of the set ?1; MySQL has statements of its own
-//	{lock for update} the clause that locks rows, as PostgreSQL has it
-//	{leased l h}      the lease l has the item h
-//	{suspect h}       is whether the item h is a suspect
+//	{now ?1}          the time ?1, or the time of the server's clock if ?1 is null
+//	{us x}            x microseconds, in the form that can be added to a time
+//	{text x}          a cast of x, if the database needs it: also uuid, json, ...
+//	{any uuid ?1}     is one of the values of the set ?1; MySQL has separate statements
+//	{lock for update} the clause that locks rows, in PostgreSQL's form
+//	{leased l h}      the lease l holds the item h
+//	{suspect h}       a comparison with whether the item h is a suspect
 var (
 	nowMark     = regexp.MustCompile(`\{now (\?\d*)\}`)
 	usMark      = regexp.MustCompile(`\{us ([^{}]+)\}`)
@@ -24,11 +24,11 @@ var (
 	lockMark    = regexp.MustCompile(`(\s*)\{lock ([\w ]+?)( skip locked)?\}`)
 	leaseMark   = regexp.MustCompile(`\{leased (\w+) (\w+)\}`)
 	suspectMark = regexp.MustCompile(`\{suspect (\w+)\}`)
-	// numbered is a value that a text names by its number.
+	// numbered matches a numbered placeholder.
 	numbered = regexp.MustCompile(`\?(\d+)`)
 )
 
-// writing is what a database writes for the marks.
+// writing is the text of a database for each mark.
 type writing struct{ now, us, cast, any, lock, leased, suspect string }
 
 var writings = map[string]writing{
@@ -38,7 +38,7 @@ var writings = map[string]writing{
 	},
 	sqldb.SQLite: {
 		now: "$1", us: "$1", cast: "$2", any: "in (select value->>0 from jsonb_each($2))",
-		leased: "$2.id in (select value from json_each($1.ids))", suspect: "in (0, 1)", // along the index
+		leased: "$2.id in (select value from json_each($1.ids))", suspect: "in (0, 1)", // so that the index is used
 	},
 	sqldb.MySQL: {
 		now: "coalesce(cast($1 as datetime(6)), utc_timestamp(6))", us: "interval $1 microsecond", cast: "$2", lock: "${1}for update$3",
@@ -46,7 +46,7 @@ var writings = map[string]writing{
 	},
 }
 
-// unmarked returns a text with its marks written as the database has them.
+// unmarked replaces the marks of a text by the text of the database.
 func unmarked(d sqldb.Dialect, text string) string {
 	if strings.Contains(text, "{") {
 		m := writings[d.Name]

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// tuples is a list of rows as an argument, column by column: slices of equal
-// length. PostgreSQL takes the columns as arrays, SQLite the rows as JSON.
+// tuples is a list of rows as an argument, column by column: slices of equal length. PostgreSQL
+// receives the columns as arrays, SQLite the rows as JSON.
 type tuples []any
 
-// expand writes the sets among the arguments in the dialect's way.
+// expand converts the sets among the arguments to the form of the dialect.
 func (s *Store) expand(args []any) []any {
 	expanded := make([]any, 0, len(args))
 	for _, arg := range args {
@@ -29,8 +29,8 @@ func (s *Store) expand(args []any) []any {
 	return expanded
 }
 
-// arrays returns the columns as PostgreSQL takes them. A column of nulls is null
-// itself: unnest fills it up to the length of the first one.
+// arrays returns the columns in the form for PostgreSQL. A column of only nulls is null itself:
+// unnest extends it to the length of the first column.
 func (c tuples) arrays() []any {
 	arrays := make([]any, len(c))
 	for i, column := range c {
@@ -92,7 +92,7 @@ func cell(v any) any {
 // one returns a set of one column.
 func one[T any](column []T) tuples { return tuples{column} }
 
-// column picks a value of each row.
+// column returns one value of each row.
 func column[R, T any](rows []R, pick func(R) T) []T {
 	values := make([]T, len(rows))
 	for i, row := range rows {
@@ -101,7 +101,7 @@ func column[R, T any](rows []R, pick func(R) T) []T {
 	return values
 }
 
-// micros returns a duration for a statement; nil stays null.
+// micros converts a duration to microseconds. nil stays null.
 func micros(d *time.Duration) *int64 {
 	if d == nil {
 		return nil
@@ -110,14 +110,14 @@ func micros(d *time.Duration) *int64 {
 	return &us
 }
 
-// names are names as an argument: an array, or JSON where there are none.
+// names returns names as an argument: an array, or JSON if the database has no arrays.
 func (s *Store) names(names []string) any {
 	if s.dialect.HasArrays() {
 		return names
 	}
-	encoded, _ := json.Marshal(names) // strings always can be
+	encoded, _ := json.Marshal(names) // cannot fail for strings
 	return string(encoded)
 }
 
-// maxMicroseconds are the longest time that a time.Duration can hold.
+// maxMicroseconds is the longest time that a time.Duration can hold.
 const maxMicroseconds = math.MaxInt64 / int64(time.Microsecond)

@@ -6,10 +6,10 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// Waiting is due work of one kind that the same process could run: how much there is,
-// and since when the oldest is due.
+// Waiting is due work of one kind that the same process could run: the number of items, and the
+// due time of the oldest.
 type Waiting struct {
-	// Queue is the queue of instances, and the namespace of hooks.
+	// Queue is the queue of instances or the namespace of hooks.
 	Queue string
 	// Name is the definition, the hook, the type or the schedule.
 	Name    string
@@ -19,8 +19,8 @@ type Waiting struct {
 	Oldest  time.Time
 }
 
-// UnroutedInstances returns the statement that groups the instances that were set
-// aside by a process that does not know them.
+// UnroutedInstances returns the statement that groups the instances that were parked by a
+// process that does not know them.
 func (s *Store) UnroutedInstances(limit int, found func(Waiting)) sqldb.Stmt {
 	return read(s.stmt("UnservedUnrouted", limit), func(w Waiting) {
 		w.Oldest = w.Oldest.UTC()
@@ -28,8 +28,8 @@ func (s *Store) UnroutedInstances(limit int, found func(Waiting)) sqldb.Stmt {
 	}, func(w *Waiting) []any { return []any{&w.Queue, &w.Name, &w.Version, &w.Step, &w.Count, &w.Oldest} })
 }
 
-// DueAlarms returns the statement that groups the alarms, and the delays of actors,
-// that have been due since a time.
+// DueAlarms returns the statement that groups the alarms and timers that have been due since a
+// time.
 func (s *Store) DueAlarms(until time.Time, limit int, found func(w Waiting, delay bool)) sqldb.Stmt {
 	stmt := s.stmt("UnservedAlarms", moment(until), limit, moment(until), limit)
 	stmt.Row = func(scan sqldb.Scan) error {
@@ -50,11 +50,11 @@ type StartingSchedule struct {
 	Name, FSM string
 	Version   int
 	Next      time.Time
-	// Recorded is true if some process has served the definition at some time.
+	// Recorded is true if a process has served the definition at some time.
 	Recorded bool
 }
 
-// StartingSchedules returns the statement that reads what schedules start.
+// StartingSchedules returns the statement that reads the definitions that schedules start.
 func (s *Store) StartingSchedules(limit int, found func(StartingSchedule)) sqldb.Stmt {
 	return read(s.stmt("UnservedSchedules", limit), func(v StartingSchedule) {
 		v.Next = v.Next.UTC()
@@ -62,11 +62,11 @@ func (s *Store) StartingSchedules(limit int, found func(StartingSchedule)) sqldb
 	}, func(v *StartingSchedule) []any { return []any{&v.Name, &v.FSM, &v.Version, &v.Next, &v.Recorded} })
 }
 
-// claims are the statements that look for claims that have not expired.
+// claims are the statements that find unexpired claims.
 var claims = map[string]string{InstanceKind: "ClaimedInstances", HookKind: "ClaimedHooks", TaskKind: "TaskClaimed", AlarmKind: "ClaimedAlarms"}
 
-// Claimed returns the statement that finds out whether some of the work is claimed at
-// a time, and false for a kind that has no claims.
+// Claimed returns the statement that reports whether some of the work is claimed at a time. It
+// returns false for a kind without claims.
 func (s *Store) Claimed(kind string, w Waiting, now time.Time, claimed *bool) (sqldb.Stmt, bool) {
 	name, ok := claims[kind]
 	if !ok {
@@ -87,8 +87,8 @@ func (s *Store) Claimed(kind string, w Waiting, now time.Time, claimed *bool) (s
 	return stmt, true
 }
 
-// moment returns a time as the database stores it.
+// moment returns a time in the precision of the database.
 func moment(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 
-// Watches reports whether the database knows which processes run.
+// Watches reports whether the database records running processes.
 func (s *Store) Watches() bool { return s.text("NodeList") != "" }

@@ -8,19 +8,19 @@ import (
 	"github.com/perdure/perdure/retry"
 )
 
-// Family is the statements on the items of one kind of work. All kinds share the tables of
-// what is due, what runs and what was tried: ready, leases, interrupts and attempts. Each
-// has a table of its items. The names of its statements begin with the name of the kind.
+// Family holds the statements on the items of one kind of work. All kinds share the tables of
+// due work, running work and attempts: ready, leases, interrupts and attempts. Each kind has a
+// table of its items. The names of its statements start with the name of the kind.
 type Family struct {
 	s    *Store
 	kind string
-	// lanes is true if a queue has several lanes: items of ready that are claimed
-	// together. Otherwise the queue is the only one.
+	// lanes is true if a queue has several lanes, whose items in ready are claimed together.
+	// Otherwise the queue is the only lane.
 	lanes bool
 	row   func(found func(Claimed)) func(sqldb.Scan) error
 }
 
-// Instances returns the statements on instances of machines.
+// Instances returns the statements on instances of state machines.
 func (s *Store) Instances() *Family {
 	return &Family{s: s, kind: "Instance", row: func(found func(Claimed)) func(sqldb.Scan) error {
 		return s.instanceRow(func(i *Instance) {
@@ -36,7 +36,7 @@ func (s *Store) Hooks() *Family {
 	}}
 }
 
-// Alarms returns the statements on alarms of users.
+// Alarms returns the statements on users' alarms.
 func (s *Store) Alarms() *Family {
 	return &Family{s: s, kind: "Alarm", lanes: true, row: func(found func(Claimed)) func(sqldb.Scan) error {
 		return s.claimedAlarm(func(a *Alarm) { found(Claimed{ID: a.Item, Public: a.String(), Due: a.Due, Row: a}) })
@@ -45,23 +45,23 @@ func (s *Store) Alarms() *Family {
 
 // Claimed is an item as a claim reads it.
 type Claimed struct {
-	// ID is the id of the item, Public the id that users know it by.
+	// ID is the id of the item. Public is its public id.
 	ID, Public string
 	Due        time.Time
-	// Parent is the item that waits for the end of this one, if one does.
+	// Parent is the item that waits for this item to finish, if there is one.
 	Parent *string
-	// Token is that of the claim and Limit the batch limit of a suspect, of a kind whose
-	// claims are in its rows.
+	// Token is the token of the claim. Limit is the batch limit of a suspect. Both are set only
+	// for kinds that store claims in their rows.
 	Token string
 	Limit *int
 	// Row is the row of the kind's own table: *Instance, *Hook or *Alarm.
 	Row any
 }
 
-// Claim says what is claimed, and by which process.
+// Claim describes a claim: the items to claim and the process.
 type Claim struct {
-	// Queue is the name of what the lease is for, Lanes the lanes that are claimed, for
-	// kinds whose queues have several.
+	// Queue is the queue of the lease. Lanes are the lanes that are claimed, for kinds whose
+	// queues have several lanes.
 	Queue string
 	Lanes []string
 	// Worker is the process.
@@ -72,7 +72,7 @@ type Claim struct {
 	Limit int
 }
 
-// from returns the argument that says which rows of ready a statement is about.
+// from returns the argument that selects the rows of ready for a statement.
 func (f *Family) from(c Claim) any {
 	if !f.lanes {
 		return c.Queue
@@ -80,13 +80,13 @@ func (f *Family) from(c Claim) any {
 	return one(c.Lanes)
 }
 
-// none reports whether there is nothing to claim from.
+// none reports whether there is no lane to claim from.
 func (f *Family) none(c Claim) bool { return f.lanes && len(c.Lanes) == 0 }
 
 func (f *Family) stmt(name string, args ...any) sqldb.Stmt { return f.s.stmt(f.kind+name, args...) }
 
-// Claim returns the statements that lease due items, all under one token. Suspects are not
-// among them: see ClaimSuspects.
+// Claim returns the statements that lease due items, all under one token. They do not claim
+// suspects: see ClaimSuspects.
 func (f *Family) Claim(c Claim, now Now, found func(Claimed)) []sqldb.Stmt {
 	if f.none(c) {
 		return nil
@@ -107,7 +107,7 @@ type Suspect struct {
 }
 
 // ListSuspects returns the statement that locks due suspects whose batch limit is at least
-// least, those with the largest limit first.
+// least, in descending order of batch limit.
 func (f *Family) ListSuspects(c Claim, least, limit int, now Now, found func(Suspect)) sqldb.Stmt {
 	list := f.stmt("SuspectList", f.from(c), at(now), least, limit)
 	list.Row = func(scan sqldb.Scan) error {
@@ -139,7 +139,7 @@ func (f *Family) ClaimSuspects(c Claim, ids []string, now Now, found func(Claime
 	return stmts
 }
 
-// SuspectsDue returns the statement that finds whether suspects are due.
+// SuspectsDue returns the statement that calls found if suspects are due.
 func (f *Family) SuspectsDue(c Claim, now Now, found func()) sqldb.Stmt {
 	due := f.stmt("SuspectDue", f.from(c), at(now))
 	due.Row = func(scan sqldb.Scan) error {
@@ -153,17 +153,17 @@ func (f *Family) SuspectsDue(c Claim, now Now, found func()) sqldb.Stmt {
 	return due
 }
 
-// Next returns the statement that finds how long it is until an item of the lanes is due,
-// or a lease of the queue expires. Suspects count if their batch limit is at least least,
-// and not at all if it is 0. found is not called if there is none.
+// Next returns the statement that reads the time until an item of the lanes is due, or a lease
+// of the queue expires. Suspects count if their batch limit is at least least, and do not count
+// if least is 0. found is not called if there is none.
 func (f *Family) Next(queue string, lanes []string, least int, now Now, found func(time.Duration)) sqldb.Stmt {
 	next := f.stmt("NextWake", at(now), queue, one(append([]string{}, lanes...)), least)
 	next.Row = durationRow(found)
 	return next
 }
 
-// Unready returns the statement that takes an item out of its lane; removed learns whether
-// it was there.
+// Unready returns the statement that removes an item from its lane. removed is set to 1 if the
+// item was there.
 func (f *Family) Unready(id string, removed *int64) sqldb.Stmt {
 	return counted(f.stmt("Unready", id), removed)
 }
@@ -172,15 +172,14 @@ func (f *Family) Unready(id string, removed *int64) sqldb.Stmt {
 type LeasedItem struct {
 	Token, ID string
 	Crashes   int
-	// Suspect is true if the lease holds suspects only; Limit is the batch limit.
+	// Suspect is true if the lease holds only suspects. Limit is the batch limit.
 	Suspect bool
 	Limit   int
-	// Public is the id that users know, Name the name of the work.
+	// Public is the public id. Name is the name of the work.
 	Public, Name string
 }
 
-// HeldBy returns the statement that finds the items that all leases of a process still
-// hold.
+// HeldBy returns the statement that finds the items that the leases of a process still hold.
 func (f *Family) HeldBy(worker string, found func(LeasedItem)) sqldb.Stmt {
 	held := f.stmt("Held", worker)
 	held.Row = func(scan sqldb.Scan) error {
@@ -194,7 +193,8 @@ func (f *Family) HeldBy(worker string, found func(LeasedItem)) sqldb.Stmt {
 	return held
 }
 
-// Take returns the statement that locks items, except those that others have locked.
+// Take returns the statement that locks items. It skips items that other transactions have
+// locked.
 func (f *Family) Take(ids []string, found func(id string)) sqldb.Stmt {
 	take := f.stmt("TakeMany", one(ids))
 	take.Row = textRow(found)
@@ -208,7 +208,7 @@ func (f *Family) Lock(ids []string) sqldb.Stmt {
 	return lock
 }
 
-// Return is an item whose process crashed. Limit is its batch limit, nil if it is no
+// Return is an item whose process crashed. Limit is its batch limit, nil if it is not a
 // suspect.
 type Return struct {
 	ID      string
@@ -217,7 +217,7 @@ type Return struct {
 	Delay   time.Duration
 }
 
-// Return returns the statements that put items back whose process crashed.
+// Return returns the statements that make the items of a crashed process ready again.
 func (f *Family) Return(returns []Return, message string, now Now, woken func(lane string)) []sqldb.Stmt {
 	return f.s.waking(f.kind+"Return", woken, message, at(now), tuples{
 		column(returns, func(r Return) string { return r.ID }),
@@ -227,30 +227,28 @@ func (f *Family) Return(returns []Return, message string, now Now, woken func(la
 	})
 }
 
-// Ready returns the statement that puts items into their lanes, at the due times that they
-// have.
+// Ready returns the statement that puts items into their lanes, with their existing due times.
 func (f *Family) Ready(ids []string) sqldb.Stmt { return f.stmt("Release", one(ids)) }
 
-// Postpone returns the statement that makes an item due later, with a reason; Ready puts
-// it back.
+// Postpone returns the statement that postpones an item, with a reason. Ready then puts it back
+// into its lane.
 func (f *Family) Postpone(id, reason string, delay time.Duration, now Now) sqldb.Stmt {
 	return f.stmt("Postpone", reason, at(now), delay.Microseconds(), id)
 }
 
-// FailedStep is an attempt that failed.
+// FailedStep is a failed attempt.
 type FailedStep struct {
 	ID string
-	// Step is the step of an instance, empty for others.
+	// Step is the step of an instance, empty for other kinds.
 	Step string
-	// Number is which attempt it was.
+	// Number is the number of the attempt.
 	Number int
 	Error  string
-	// Took is how long it ran; it tells when it began.
+	// Took is the running time. The start time is derived from it.
 	Took time.Duration
 }
 
-// RecordFailed returns the statements that record attempts that failed. Their leases must
-// be locked.
+// RecordFailed returns the statements that record failed attempts. Their leases must be locked.
 func (f *Family) RecordFailed(worker string, all []FailedStep, now Now) []sqldb.Stmt {
 	ids := column(all, func(a FailedStep) string { return a.ID })
 	return []sqldb.Stmt{
@@ -265,8 +263,8 @@ func (f *Family) RecordFailed(worker string, all []FailedStep, now Now) []sqldb.
 	}
 }
 
-// RecordTaken returns the statements that record the attempts of items that are taken away
-// from a lease, which must be locked.
+// RecordTaken returns the statements that record the attempts of items that are taken away from
+// a lease, which must be locked.
 func (f *Family) RecordTaken(token string, ids []string, outcome retry.Outcome, message string, now Now) []sqldb.Stmt {
 	return []sqldb.Stmt{
 		f.stmt("Lost", string(outcome), message, at(now), token, one(ids)),
@@ -279,7 +277,7 @@ func (s *Store) among(column string) string {
 	return strings.NewReplacer("{of}", column, "{value}", "?").Replace(s.text("Among"))
 }
 
-// or returns the value of p, or otherwise if there is none.
+// or returns the value of p, or otherwise if p is nil.
 func or[T any](p *T, otherwise T) T {
 	if p == nil {
 		return otherwise
