@@ -6,17 +6,17 @@ import (
 	"github.com/perdure/perdure/internal/auth"
 )
 
-// Auth says who sends a request. It fails with ErrUnauthenticated if the
+// Auth authenticates the sender of a request. It fails with ErrUnauthenticated if the
 // credentials are missing or not valid.
 type Auth = api.Auth
 
-// Principal is who sends a request, and what it may do.
+// Principal is the sender of a request and its permissions.
 type Principal = auth.Principal
 
 // ActorScope is the one actor, and the caller, that a token is for.
 type ActorScope = auth.ActorScope
 
-// AccessRole is what somebody may do.
+// AccessRole is the set of permissions of a principal.
 type AccessRole = auth.Role
 
 // The roles of principals.
@@ -29,8 +29,8 @@ const (
 // ErrUnauthenticated is the error of an Auth for bad credentials.
 var ErrUnauthenticated = auth.ErrUnauthenticated
 
-// access returns who decides on requests, and who manages tokens: an Auth of the
-// program's own does so itself.
+// access returns the Auth that decides on requests and the Access that manages API tokens.
+// The Access is nil if the program's own Auth is not an *auth.Access.
 func access(eng *perdure.Engine, own Auth) (Auth, *auth.Access, error) {
 	if own != nil {
 		access, _ := own.(*auth.Access)

@@ -15,23 +15,24 @@ import (
 )
 
 const (
-	// beatEvery is how often a process gives a sign of life.
+	// beatEvery is the heartbeat interval of a process.
 	beatEvery = 5 * time.Second
-	// housekeepEvery is how often what the server keeps for a while is removed.
+	// housekeepEvery is the interval at which expired rows of the server are removed.
 	housekeepEvery = 10 * time.Minute
-	// leaveTimeout bounds the last sign of life.
+	// leaveTimeout bounds the removal of the node's row when the process stops.
 	leaveTimeout = 2 * time.Second
 )
 
-// node gives signs of life of this process, so that others see what runs and can ask
-// it to end its work.
+// node sends the heartbeats of this process. Other processes see from them that it is
+// running, and can ask it to drain.
 type node struct {
 	inspect *inspect.Inspector
 	row     store.Node
 	onError func(error)
-	// keepAudit is how long entries of the audit log are kept; less than 0: without limit.
+	// keepAudit is the retention of the audit log. A negative value keeps entries without
+	// limit.
 	keepAudit time.Duration
-	drain     func() // begins the end of the work
+	drain     func() // starts to drain the process
 
 	cancel context.CancelFunc
 	idle   sync.WaitGroup
@@ -58,7 +59,7 @@ func (s *Server) newNode() (*node, error) {
 	return &node{inspect: inspect.New(s.eng, s.machines), row: row, keepAudit: s.options.AuditRetention, onError: s.options.OnError}, nil
 }
 
-// start begins to give signs of life.
+// start starts the heartbeats.
 func (n *node) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	n.cancel = cancel
@@ -87,7 +88,7 @@ func (n *node) run(ctx context.Context) {
 	}
 }
 
-// trim removes entries of the audit log that are older than they are kept.
+// trim removes entries of the audit log that are older than the retention.
 func (n *node) trim(ctx context.Context) error {
 	if n.keepAudit < 0 {
 		return nil
@@ -96,8 +97,7 @@ func (n *node) trim(ctx context.Context) error {
 	return err
 }
 
-// beat gives a sign of life, and begins the end of the work if somebody has asked for
-// it.
+// beat sends a heartbeat, and starts to drain if an operator has requested it.
 func (n *node) beat(ctx context.Context) error {
 	drain, err := n.inspect.Beat(ctx, n.row)
 	if drain && n.drain != nil {
@@ -113,7 +113,7 @@ func (n *node) report(ctx context.Context, err error) {
 	}
 }
 
-// stop ends the signs of life.
+// stop ends the heartbeats.
 func (n *node) stop() {
 	n.cancel()
 	n.idle.Wait()

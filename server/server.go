@@ -1,6 +1,6 @@
-// Package server is Perdure over HTTP: the API for programs in any language, the
-// dashboard, and the workers behind them, as one http.Handler that a program
-// mounts where it likes.
+// Package server serves Perdure over HTTP: the API for programs in any language, the
+// dashboard, and the workers behind them. A Server is one http.Handler, which a program
+// mounts at any path.
 //
 //	srv, err := server.New(eng, &server.Options{Definitions: []fsm.Definer{Order}})
 //	…
@@ -8,8 +8,8 @@
 //	defer srv.Stop(ctx)
 //	http.Handle("/perdure/", http.StripPrefix("/perdure", srv))
 //
-// A program that is nothing but a server takes HTTP, which has the time limits
-// that an open port needs.
+// A program that is only a server uses HTTP, which sets the time limits that an open port
+// needs.
 package server
 
 import (
@@ -36,12 +36,12 @@ import (
 	"github.com/perdure/perdure/ui"
 )
 
-// Role is a part of the work that a process can take.
+// Role is a part of the server that a process can run.
 type Role string
 
 // The roles of a process.
 const (
-	// API answers requests under /v1.
+	// API serves the requests under /v1.
 	API Role = "api"
 	// Worker runs due work.
 	Worker Role = "worker"
@@ -51,69 +51,67 @@ const (
 
 // Options configure a Server. The zero value of every field is its default.
 type Options struct {
-	// Roles are what this process does. Default: everything.
+	// Roles are the roles of this process. Default: all roles.
 	Roles []Role
 	// Definitions are the state machines that this process runs. Default: none.
 	Definitions []fsm.Definer
-	// Machines configure how they are run. Default: see fsm.Options.
+	// Machines configures how this process runs state machines. Default: see fsm.Options.
 	Machines *fsm.Options
-	// Hooks are the namespaces whose hooks this process runs, with their
-	// handlers. Hooks are triggered over the API in these only. Default: none.
+	// Hooks are the namespaces whose hooks this process runs, with their handlers. The API
+	// triggers hooks only in these namespaces. Default: none.
 	Hooks []*hook.Hooks
 	// Tasks runs the tasks. Default: this process runs none.
 	Tasks *task.Worker
-	// Alarms are the alarms with the handlers that this process has. Default:
-	// alarms can be scheduled and looked at here, and are fired by others.
+	// Alarms are the alarms with the handlers of this process. Default: this process can
+	// schedule and list alarms, and other processes fire them.
 	Alarms *alarm.Alarms
-	// Actors are the actors with the types that this process knows. Default: those
-	// whose types are data only.
+	// Actors are the actors with the types that this process knows. Default: only actors whose
+	// statecharts are stored.
 	Actors *actor.Actors
-	// Processors are further kinds of work to drive. Default: none.
+	// Processors are additional kinds of work to run. Default: none.
 	Processors []dispatch.Processor
-	// Auth says who sends a request. Default: the tokens and sessions of the
-	// database; while there is no token, everybody on this machine is an
-	// administrator.
+	// Auth authenticates the sender of a request. Default: the API tokens and sessions of the
+	// database. As long as there is no token, every client on this host is an administrator.
 	Auth Auth
-	// Redact are rules that say what is taken out of payloads before they are
-	// shown: JSON pointers (/card/number, /items/*/email, /a/**/b), names in any
-	// depth (*password*), and common for names that are secret nearly everywhere.
-	// Default: nothing is.
+	// Redact are the rules for values that are removed from payloads before they are shown. A
+	// rule is a JSON pointer (/card/number, /items/*/email, /a/**/b), a name at any depth
+	// (*password*), or common, for names that are secret nearly everywhere. Default: no rules.
 	Redact []string
-	// Remote configures the state machines whose steps are HTTP endpoints.
-	// Default: endpoints are at public addresses only.
+	// Remote configures the state machines whose steps are HTTP endpoints. Default: only
+	// endpoints at public addresses are allowed.
 	Remote *remote.Options
-	// Dashboard serves what is not the API. Default: the one of package ui.
+	// Dashboard serves all requests outside the API. Default: the dashboard of package ui.
 	Dashboard http.Handler
-	// AuditRetention is how long entries of the audit log are kept; less than 0: without
-	// limit. Default: 90 days.
+	// AuditRetention is the time for which entries of the audit log are kept. A negative value
+	// keeps them without limit. Default: 90 days.
 	AuditRetention time.Duration
 	// MaxBody is the largest body of a request in bytes. Default: 1 MiB.
 	MaxBody int64
-	// MaxStreams, MaxSockets and MaxRequests cap what one caller has open at the same
-	// time in this process: streams of server-sent events and requests that wait,
-	// WebSockets, and other requests. More are answered with 429. A caller is a token
-	// with its sessions; programs on this machine without a token are one caller.
-	// Negative: no cap. Defaults: 1,000, 1,000 and 256.
+	// MaxStreams, MaxSockets and MaxRequests cap what one caller has open concurrently in this
+	// process. MaxStreams counts streams of server-sent events and requests that wait,
+	// MaxSockets counts WebSockets, and MaxRequests counts other requests. Further requests
+	// fail with status 429. A caller is a token with its sessions. Programs on this host
+	// without a token are one caller. A negative value is no cap. Defaults: 1,000, 1,000 and
+	// 256.
 	MaxStreams, MaxSockets, MaxRequests int
 	// RequestTimeout bounds a request that is not a stream. Default: 30 seconds.
 	RequestTimeout time.Duration
-	// Dev says that the server is for development: the dashboard then shows the
-	// mailbox and the clock of package sample. Default: it is not.
+	// Dev enables development mode: the dashboard then shows the mailbox and the clock of
+	// package sample. Default: false.
 	Dev bool
-	// Version is that of the program. Default: "dev".
+	// Version is the version of the program. Default: "dev".
 	Version string
-	// Observe is told of every request that was answered, by the id of its route.
-	// Default: nobody is.
+	// Observe is called after every request, with the id of its route. Default: not called.
 	Observe func(route string, status int, took time.Duration)
-	// OnError receives errors that have no caller, and those that a client is
-	// told nothing of. Default: log them.
+	// OnError receives background errors and errors that are hidden from clients. Default: log
+	// them.
 	OnError func(error)
 }
 
-// DefaultAuditRetention is how long entries of the audit log are kept.
+// DefaultAuditRetention is the default of Options.AuditRetention.
 const DefaultAuditRetention = 90 * 24 * time.Hour
 
-// Server is Perdure over HTTP. It is safe for concurrent use.
+// Server serves Perdure over HTTP. It is safe for concurrent use.
 type Server struct {
 	eng      *perdure.Engine
 	options  Options
@@ -124,7 +122,7 @@ type Server struct {
 	workers  workers
 }
 
-// New returns a server of an engine. Nothing runs before Start.
+// New returns a server of an engine. No work runs before Start.
 func New(eng *perdure.Engine, options *Options) (*Server, error) {
 	if eng == nil {
 		return nil, fault.Invalidf("engine", "is nil")
@@ -157,8 +155,8 @@ func New(eng *perdure.Engine, options *Options) (*Server, error) {
 	return s, nil
 }
 
-// webhookCheck returns the check of addresses of webhooks for a server whose alarms
-// send none themselves: it allows what steps in other languages may reach.
+// webhookCheck returns the check of webhook addresses for a server without Options.Alarms.
+// It allows the addresses that remote steps may reach.
 func webhookCheck(o *remote.Options) (func(url string) error, error) {
 	var allow []string
 	if o != nil {
@@ -174,7 +172,7 @@ func webhookCheck(o *remote.Options) (func(url string) error, error) {
 	}, nil
 }
 
-// open opens what the options leave out.
+// open creates the parts that the options leave out.
 func (s *Server) open() (err error) {
 	o := &s.options
 	if o.Alarms == nil {
@@ -226,8 +224,8 @@ func (o *Options) withDefaults() (Options, error) {
 	return options, nil
 }
 
-// openRemote prepares the state machines of other languages, which a process
-// without workers only stores.
+// openRemote prepares the state machines with remote steps. A process without workers only
+// stores them.
 func (s *Server) openRemote() (err error) {
 	var o remote.Options
 	if s.options.Remote != nil {
@@ -265,7 +263,7 @@ func (s *Server) apiConfig() (c api.Config, err error) {
 	return c, err
 }
 
-// mount puts together what this process serves.
+// mount registers the handlers of this process's roles.
 func (s *Server) mount() {
 	if s.has(API) {
 		s.mux.Handle("/v1/", s.api)

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/host"
 )
 
-// workers are the dispatchers that run, and the signs of life.
+// workers are the running dispatchers and the heartbeats of the process.
 type workers struct {
 	mu      sync.Mutex
 	started bool
@@ -21,8 +21,8 @@ type workers struct {
 	drains  sync.WaitGroup
 }
 
-// Start begins to run due work, if the process has the role of a worker, and to give
-// signs of life. A second Start changes nothing.
+// Start starts to run due work, if the process has the role Worker, and to send heartbeats.
+// A second Start changes nothing.
 func (s *Server) Start() error {
 	w := &s.workers
 	w.mu.Lock()
@@ -56,7 +56,7 @@ func (s *Server) Start() error {
 	return nil
 }
 
-// announce makes the machines known, so that they can be started at once.
+// announce records the definitions, so that instances of them can be started immediately.
 func (s *Server) announce() error {
 	ctx, cancel := context.WithTimeout(context.Background(), host.Of(s.eng).Timeout)
 	defer cancel()
@@ -75,7 +75,7 @@ func (s *Server) dispatchers() ([]*dispatch.Waker, error) {
 	return all, nil
 }
 
-// processors are the work of this process.
+// processors returns the processors of this process.
 func (s *Server) processors() []dispatch.Processor {
 	all := []dispatch.Processor{s.machines}
 	for _, h := range s.options.Hooks {
@@ -88,12 +88,11 @@ func (s *Server) processors() []dispatch.Processor {
 	return append(all, s.options.Processors...)
 }
 
-// drainTimeout is how long the work of a process may take to end that somebody has
-// asked for.
+// drainTimeout bounds a drain that an operator has requested.
 const drainTimeout = 5 * time.Minute
 
-// drainSoon ends the work, as an administrator has asked for. The process goes on
-// answering requests.
+// drainSoon stops the dispatchers at the request of an administrator. The process continues
+// to serve requests.
 func (s *Server) drainSoon() {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
 	defer cancel()
@@ -117,10 +116,10 @@ func (s *Server) endWork(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Stop ends the claiming of work and waits for what runs, at most until ctx is
-// done; what has not ended by then is claimed by others when its lease expires. It
-// ends the streams, so that their clients look for another server. A server that was
-// stopped goes on answering requests, and cannot be started again.
+// Stop stops claiming work and waits for running work, at most until ctx is done. Other
+// processes claim unfinished work when its lease expires. Stop ends the streams, so that
+// their clients connect to another server. A stopped server continues to serve requests,
+// and cannot be started again.
 func (s *Server) Stop(ctx context.Context) error {
 	s.workers.mu.Lock()
 	n, first := s.workers.node, !s.workers.stopped
