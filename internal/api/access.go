@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/auth"
 )
 
-// access returns who manages tokens and sessions.
+// access returns the manager of API tokens and sessions.
 func (a *API) access() (*auth.Access, error) {
 	if a.config.Access == nil {
 		return nil, NewProblem(http.StatusNotFound, codeNotFound, "tokens and sessions are not managed here")
@@ -19,7 +19,7 @@ func (a *API) access() (*auth.Access, error) {
 	return a.config.Access, nil
 }
 
-// Me is who sends the request.
+// Me is the sender of the request.
 type Me struct {
 	Name     string `json:"name"`
 	Role     Role   `json:"role" enum:"viewer,operator,admin,anyone"`
@@ -44,7 +44,7 @@ func (a *API) getMe(ctx context.Context, in *credentials) (*One[Me], error) {
 	return one(me), nil
 }
 
-// credentials are what a request can show.
+// credentials are the credentials that a request can carry.
 type credentials struct {
 	Authorization string `header:"Authorization" hidden:"true"`
 	Session       string `cookie:"perdure_session" hidden:"true"`
@@ -79,7 +79,7 @@ func (a *API) listTokens(ctx context.Context, _ *struct{}) (*List[Token], error)
 	return page(requestOf(ctx), all, "", showToken), nil
 }
 
-// NewToken is a token to be made.
+// NewToken describes a token to be created.
 type NewToken struct {
 	Name string   `json:"name" minLength:"1" maxLength:"128"`
 	Role string   `json:"role" enum:"viewer,operator,admin"`
@@ -92,7 +92,7 @@ type Issued struct {
 	Token string `json:"token" doc:"The secret. It is shown this once."`
 }
 
-// createToken makes a token. It takes no Idempotency-Key: the answer has a secret,
+// createToken creates a token. It takes no Idempotency-Key: the response contains a secret,
 // which is stored nowhere.
 func (a *API) createToken(ctx context.Context, in *struct{ Body NewToken }) (*One[Issued], error) {
 	access, err := a.access()
@@ -118,7 +118,7 @@ func (a *API) revokeToken(ctx context.Context, in *ByID) (*struct{}, error) {
 	return nil, access.Revoke(ctx, in.ID)
 }
 
-// Raw gives a handler the request as it is.
+// Raw gives a handler the unparsed request.
 type Raw struct{ request *http.Request }
 
 // Resolve implements huma.Resolver.
@@ -127,7 +127,7 @@ func (r *Raw) Resolve(ctx huma.Context) []error {
 	return nil
 }
 
-// sessionInput begins the session of a browser.
+// sessionInput is the input of a request that starts a browser session.
 type sessionInput struct {
 	Raw
 	Body struct {
@@ -135,7 +135,7 @@ type sessionInput struct {
 	}
 }
 
-// Session is the answer to a session that begins.
+// Session is the response to the start of a session.
 type Session struct {
 	SetCookie http.Cookie `header:"Set-Cookie"`
 	Body      struct {
@@ -158,7 +158,7 @@ func (a *API) beginSession(ctx context.Context, in *sessionInput) (*Session, err
 	return s, nil
 }
 
-// SessionEnd is the answer to a session that ends.
+// SessionEnd is the response to the end of a session.
 type SessionEnd struct {
 	SetCookie http.Cookie `header:"Set-Cookie"`
 }

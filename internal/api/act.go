@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// reasonHeader says why an operator does something.
+// reasonHeader carries the operator's reason for an action.
 const reasonHeader = "Perdure-Reason"
 
 // reasonParameter describes the header for the OpenAPI document.
@@ -27,31 +27,33 @@ func reasonParameter() *huma.Param {
 	}
 }
 
-// unaudited are the routes that change nothing though they are no GET.
+// unaudited are the routes that change nothing although their method is not GET.
 var unaudited = map[string]bool{"check-statechart": true}
 
-// stateless are the routes whose acts say nothing of the thing before and after: they
-// are frequent, and add to it what the entry names.
+// stateless are the routes whose audit entries have no state before and after. They are
+// frequent, and the entry already names what they add.
 var stateless = map[string]bool{"signal-instance": true, "send-event": true, "fire-schedule": true, "replay-hook": true}
 
-// changes reports whether the route changes something, so that the audit log has what
-// is done with it.
+// changes reports whether the route changes something, so that its requests are written to
+// the audit log.
 func (r Route) changes() bool { return r.Method != http.MethodGet && !unaudited[r.ID] }
 
-// thing is what an act is done to.
+// thing is the target of an act.
 type thing struct {
 	id string
-	// key is what its state is read by, nil if that is not to be read.
+	// key is the key by which the state of the resource is read. It is nil if the state is not
+	// read.
 	key           []string
 	before, after *store.AuditState
 }
 
-// act is what a request does, on its way to the audit log.
+// act is the action of a request, to be written to the audit log.
 type act struct {
 	audit.Act
 	api    *API
 	things []*thing
-	// result returns the answer, once its statements have run. nil: there is none yet.
+	// result returns the response after its statements have run. It is nil as long as there is
+	// no response.
 	result func() any
 }
 
@@ -63,8 +65,8 @@ func actOf(ctx context.Context) *act {
 	return a
 }
 
-// acting returns the context of a request that changes something: what it commits is
-// written to the audit log.
+// acting returns the context of a request that changes something. The changes that it
+// commits are written to the audit log.
 func (a *API) acting(ctx context.Context, r Route, input any) context.Context {
 	if !r.changes() {
 		return ctx
@@ -87,14 +89,14 @@ func (a *API) withAct(ctx context.Context, req *request, action, kind string, on
 	return audit.With(context.WithValue(ctx, actKey{}, t), &t.Act)
 }
 
-// of says what kind of things the act is done to, if the path of the request does not.
+// of sets the kind of the act's targets, if the path of the request does not name it.
 func (t *act) of(kind string) {
 	if t != nil {
 		t.Kind = kind
 	}
 }
 
-// on says what the act is done to, if the path of the request does not.
+// on sets the targets of the act, if the path of the request does not name them.
 func (t *act) on(ids []string) {
 	if t == nil {
 		return
@@ -105,14 +107,14 @@ func (t *act) on(ids []string) {
 	}
 }
 
-// onKey is on for one thing whose key is more than the path has.
+// onKey is like on, for one resource whose key has more parts than the path.
 func (t *act) onKey(key ...string) {
 	if t != nil {
 		t.things = []*thing{{id: strings.Join(key, "@"), key: key}}
 	}
 }
 
-// keyOf returns what a thing is read by whose id has all parts of it.
+// keyOf returns the key of a resource whose id contains all parts of the key.
 func keyOf(kind, id string) []string {
 	if kind == "actors" {
 		actorType, name, _ := strings.Cut(id, "/")
@@ -121,21 +123,21 @@ func keyOf(kind, id string) []string {
 	return []string{id}
 }
 
-// through says with which operation many things are changed that are not named.
+// through sets the operation of an act that changes many resources without naming them.
 func (t *act) through(operation string) {
 	if t != nil {
 		t.things = []*thing{{id: operation}}
 	}
 }
 
-// answers says what the request is answered, once that is known.
+// answers sets the function that returns the response once it is known.
 func (t *act) answers(result func() any) {
 	if t != nil {
 		t.result = result
 	}
 }
 
-// because gives the act a reason, unless it has one.
+// because sets the reason of the act, unless it has one.
 func (t *act) because(reason string) {
 	if t != nil && t.Reason == "" {
 		t.Reason = audit.Reason(reason)
@@ -163,7 +165,7 @@ func (t *act) read(note func(*thing, *store.AuditState)) (stmts []sqldb.Stmt) {
 	return stmts
 }
 
-// targets returns what the act was done to.
+// targets returns the targets of the act.
 func (t *act) targets() []audit.Target {
 	var result any
 	if t.result != nil {
@@ -187,7 +189,7 @@ func (t *act) targets() []audit.Target {
 	return targets
 }
 
-// creates reports whether the path names nothing that the act is done to.
+// creates reports whether the path names no target of the act.
 func (t *act) creates() bool { return len(t.things) == 1 && t.things[0].id == "" }
 
 func targetsOf(ids []string, after json.RawMessage) []audit.Target {
@@ -201,8 +203,8 @@ func targetsOf(ids []string, after json.RawMessage) []audit.Target {
 	return targets
 }
 
-// brief returns what the audit log has of an answer. It has nothing of one that only
-// repeats the id of the thing.
+// brief returns the part of a response that is written to the audit log. It returns nothing
+// for a response that only repeats the id of the resource.
 func brief(result any, id string) json.RawMessage {
 	if shown, ok := result.(interface{ brief() any }); ok {
 		result = shown.brief()
@@ -217,7 +219,7 @@ func brief(result any, id string) json.RawMessage {
 	return raw
 }
 
-// state returns what the audit log shows of a thing.
+// state returns the state of a resource that the audit log shows.
 func (a *API) state(s *store.AuditState) json.RawMessage {
 	if s == nil {
 		return nil
@@ -231,12 +233,12 @@ func (a *API) state(s *store.AuditState) json.RawMessage {
 	}
 	raw, err := json.Marshal(shown)
 	if err != nil {
-		return nil // a spec that is no JSON is not shown
+		return nil // a spec that is not JSON is not shown
 	}
 	return raw
 }
 
-// place is where a request comes from, for the audit log.
+// place records the origin of a request, for the audit log.
 func (q *request) place(r *http.Request) {
 	q.address = r.RemoteAddr
 	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
@@ -261,7 +263,7 @@ func reasonOf(header string) string {
 	return audit.Reason(header)
 }
 
-// things returns what the path of the request names.
+// things returns the targets that the path of the request names.
 func (q *request) things(r Route) []*thing {
 	var key []string
 	for _, name := range []string{"type", "id", "name", "key"} {
@@ -286,7 +288,7 @@ func (q *request) pathValue(name string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(q.path(name), "\x00", ""), "\uFFFD")
 }
 
-// auditKind is the kind of what the route acts on.
+// auditKind returns the kind of the route's targets.
 func (r Route) auditKind() string {
 	switch {
 	case strings.Contains(r.Path, "/timers/"):

@@ -12,11 +12,11 @@ import (
 // they may be large, encrypted elsewhere, or secret.
 var payloads = map[string]bool{"state": true, "payload": true, "input": true, "definition": true, "data": true, "token": true, "secrets": true, "event": true, "ids": true}
 
-// maxAsked bounds what the audit log has of a request.
+// maxAsked bounds the part of a request that is written to the audit log.
 const maxAsked = 8 << 10
 
-// asked returns what a request asks for, as the audit log has it: its body with the
-// sizes of payloads instead of the payloads.
+// asked returns the body of a request as it is written to the audit log: with the sizes of
+// payloads instead of the payloads.
 func (a *API) asked(input any) string {
 	body, ok := bodyOf(input)
 	if !ok {
@@ -42,7 +42,8 @@ func (a *API) asked(input any) string {
 	return string(a.config.Redact.JSON(hideQueries(raw)))
 }
 
-// eventAsked returns what the audit log has of an event: its type and its size.
+// eventAsked returns the part of an event that is written to the audit log: its type and
+// its size.
 func eventAsked(event json.RawMessage) string {
 	var e struct {
 		Type  string `json:"type,omitempty"`
@@ -85,7 +86,7 @@ func withSizes(document json.RawMessage) any {
 	return document
 }
 
-// sizeOf says how large something is that is not shown.
+// sizeOf returns the size of a value that is not shown.
 func sizeOf(raw json.RawMessage) string { return fmt.Sprintf(`{"bytes":%d}`, len(raw)) }
 
 // bodyOf returns the body of the input of a handler, if it has one.
@@ -110,8 +111,8 @@ func bodyOf(input any) (any, bool) {
 	return field.Interface(), true
 }
 
-// hideQueries takes the queries out of the addresses in a document: people put secrets
-// there.
+// hideQueries removes the queries from the addresses in a document, because queries may
+// contain secrets.
 func hideQueries(document json.RawMessage) json.RawMessage {
 	if !strings.Contains(string(document), "://") {
 		return document

@@ -1,7 +1,8 @@
 package api
 
-// What the audit log has of the answers to requests that create something. What was there
-// already was not made: it has no entry.
+// The methods below return the parts of responses that are written to the audit log, for
+// requests that create something. A resource that already existed was not created, and has
+// no entry.
 
 func (s Started) made() []string {
 	if s.Duplicate {
@@ -31,7 +32,7 @@ func (r Receipt) made() []string {
 // acted reports whether the signal was delivered, not dropped because of its key.
 func (d Delivered) acted(string) bool { return !d.Duplicate }
 
-// brief leaves out what the actor has shown and said, which are payloads.
+// brief leaves out the actor's snapshot and output, which are payloads.
 func (r Receipt) brief() any {
 	return struct {
 		Version   int64 `json:"version"`

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// Actor is a state machine that lives in the database.
+// Actor is a durable instance of a statechart.
 type Actor struct {
 	Type        string          `json:"type"`
 	ID          string          `json:"id"`
@@ -37,13 +37,13 @@ type Actor struct {
 	Events      []ActorEvent    `json:"events,omitempty" doc:"The events that its machine knows. Not in lists."`
 }
 
-// StatechartRef names a version of a machine.
+// StatechartRef names a version of a statechart.
 type StatechartRef struct {
 	Name    string `json:"name"`
 	Version int64  `json:"version"`
 }
 
-// ActorCaller is who talks to an actor.
+// ActorCaller is the caller of an actor.
 type ActorCaller struct {
 	Type string `json:"type" enum:"client,service,system" doc:"Requests may not be of the system."`
 	ID   string `json:"id" maxLength:"256"`
@@ -58,14 +58,14 @@ type ActorChild struct {
 	Children []ActorChild `json:"children,omitempty"`
 }
 
-// Invocation is an actor outside the machine that was invoked and has not answered.
+// Invocation is an invoked promise that has not returned a result.
 type Invocation struct {
 	Src   string `json:"src" doc:"Its name."`
 	Path  string `json:"path" doc:"The actor in the tree that has invoked it."`
 	Input any    `json:"input,omitempty"`
 }
 
-// ActorEvent is an event that a machine knows.
+// ActorEvent is an event that a statechart handles.
 type ActorEvent struct {
 	Type string `json:"type"`
 }
@@ -81,7 +81,7 @@ func showActor(r actor.Record) Actor {
 	return shown
 }
 
-// stateText writes a state value in words: "open.waiting, paid".
+// stateText formats a state value: "open.waiting, paid".
 func stateText(value json.RawMessage) string {
 	var v any
 	if json.Unmarshal(value, &v) != nil {
@@ -125,9 +125,10 @@ type ByActor struct {
 
 func (in ByActor) ref() actor.Ref { return actor.Ref{Type: in.Type, ID: in.ID} }
 
-// callerOf returns as whom a request talks to an actor: as the caller of its token;
-// with another token, as the one that it names, or as a service of the token's name.
-// It fails with status 403 for a caller that the token does not allow.
+// callerOf returns the caller as which a request addresses an actor. With an actor token it
+// is the caller of the token. With another token it is the caller that the request names,
+// or a service with the token's name. It fails with status 403 for a caller that the token
+// does not allow.
 func callerOf(ctx context.Context, named string) (actor.Caller, error) {
 	p := requestOf(ctx).principal
 	if p.Actor != nil {
@@ -150,7 +151,7 @@ func callerOf(ctx context.Context, named string) (actor.Caller, error) {
 	return actor.Caller{Kind: actor.CallerKind(kind), ID: id}, nil
 }
 
-// ActorMatch narrows a list of actors.
+// ActorMatch filters a list of actors.
 type ActorMatch struct {
 	Type   string         `query:"type" json:"type,omitempty" maxLength:"128"`
 	Status []actor.Status `query:"status" json:"status,omitempty" enum:"active,done,error,stopped,quarantined"`
@@ -176,7 +177,7 @@ func (a *API) listActors(ctx context.Context, in *actorFilter) (*List[Actor], er
 	return page(requestOf(ctx), rows, next, showActor), nil
 }
 
-// getActor shows everything that is known of an actor.
+// getActor shows all data of an actor.
 func (a *API) getActor(ctx context.Context, in *ByActor) (*One[Actor], error) {
 	r, err := a.config.Actors.Get(ctx, in.ref())
 	if err != nil {
@@ -194,7 +195,7 @@ func (a *API) getActor(ctx context.Context, in *ByActor) (*One[Actor], error) {
 	if len(timers) > 0 {
 		shown.NextTimerAt = Time(timers[0].Due)
 	}
-	if state, err := a.config.Actors.State(ctx, in.ref()); err == nil { // one that cannot be loaded is shown without
+	if state, err := a.config.Actors.State(ctx, in.ref()); err == nil { // an actor that cannot be loaded is shown without its state
 		shown.Context, shown.Active, shown.Children = state.Context, state.Active, showChildren(state.Children)
 	} else {
 		shown.Snapshot = r.Snapshot
@@ -228,7 +229,7 @@ func showChildren(states []statechart.State) []ActorChild {
 	return all
 }
 
-// LogEntry is one step of an actor.
+// LogEntry is one transition of an actor.
 type LogEntry struct {
 	Seq     int64           `json:"seq"`
 	At      Time            `json:"at" doc:"The time that the machine saw."`
@@ -248,7 +249,7 @@ type logInput struct {
 	Limit int   `query:"limit" minimum:"1" maximum:"200" default:"50"`
 }
 
-// ActorLog is the life of an actor, step by step.
+// ActorLog is the log of an actor, transition by transition.
 type ActorLog struct {
 	Data []LogEntry `json:"data" nullable:"false"`
 	Next *int64     `json:"next_after" required:"true" doc:"The step to go on after; null if this was the last."`
@@ -286,7 +287,7 @@ func (a *API) getLog(ctx context.Context, in *logInput) (*One[ActorLog], error) 
 	return one(list), nil
 }
 
-// showSaid returns what a step emitted and logged.
+// showOutput returns what a transition emitted and logged.
 func showOutput(s actor.Output) json.RawMessage {
 	raw, err := json.Marshal(s)
 	if err != nil { // it was stored as JSON
@@ -295,8 +296,8 @@ func showOutput(s actor.Output) json.RawMessage {
 	return raw
 }
 
-// activeIDs returns the ids that the states of a value have unless the document gives
-// them others.
+// activeIDs returns the default ids of the states in a value. A document may give its
+// states other ids.
 func activeIDs(root string, value json.RawMessage) []string {
 	ids := []string{root}
 	var v any

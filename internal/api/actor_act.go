@@ -17,7 +17,7 @@ type actOnActor struct {
 	AsCaller
 }
 
-// AsCaller says as whom an operator acts on an actor.
+// AsCaller names the caller as which an operator acts on an actor.
 type AsCaller struct {
 	Caller string `query:"caller" maxLength:"300" doc:"As whom: client:ada or service:billing. Default: a service of the token's name."`
 }
@@ -30,7 +30,7 @@ func (a *API) resumeActor(ctx context.Context, in *actOnActor) (*Done[Acted], er
 	return a.byOperator(ctx, in.Key, in.ByActor, in.AsCaller, nil, a.config.Actors.ResumeIn)
 }
 
-// ActorReset names the step that an actor is put back to.
+// ActorReset names the transition to which an actor is reset.
 type ActorReset struct {
 	Step int64 `json:"step,omitempty" minimum:"0" maximum:"9007199254740991" doc:"A step of the log. Default: the last step that can be computed from the log."`
 }
@@ -48,8 +48,8 @@ func (a *API) resetActor(ctx context.Context, in *resetActorInput) (*Done[Acted]
 	})
 }
 
-// byOperator does something to an actor as the caller that the request names, or in the
-// name of the token.
+// byOperator acts on an actor as the caller that the request names, or as the token of the
+// request.
 func (a *API) byOperator(
 	ctx context.Context, key string, in ByActor, as AsCaller, body any, act func(*perdure.Tx, actor.Ref, actor.Caller) error,
 ) (*Done[Acted], error) {
@@ -62,7 +62,7 @@ func (a *API) byOperator(
 	})
 }
 
-// ActorBulk asks for an action on many actors.
+// ActorBulk requests an action on many actors.
 type ActorBulk struct {
 	Action string `json:"action" enum:"stop,resume"`
 	Many[ActorMatch]
@@ -80,7 +80,8 @@ func (a *API) actOnActors(ctx context.Context, in *Posted[ActorBulk]) (*Done[Bul
 	return a.onEach(ctx, in.Key, in.Body, actors, act)
 }
 
-// onActor returns what stops or resumes the actor with an id as it is shown: type/id.
+// onActor returns a function that stops or resumes the actor with an id of the form
+// type/id.
 func (a *API) onActor(ctx context.Context, action string) (func(*perdure.Tx, string) error, error) {
 	by, err := callerOf(ctx, "")
 	if err != nil {
@@ -99,7 +100,7 @@ func (a *API) onActor(ctx context.Context, action string) (func(*perdure.Tx, str
 	}, nil
 }
 
-// findActors returns the ids of a page of actors, as type/id.
+// findActors returns the ids of a page of actors, in the form type/id.
 func (a *API) findActors(ctx context.Context, m ActorMatch) finder {
 	return func(cursor string, limit int) (ids []string, next string, err error) {
 		rows, next, err := a.config.Actors.List(ctx, m.filter(), cursor, limit)

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/actor"
 )
 
-// Timer is a delay of an actor that has not fired.
+// Timer is a timer of an actor that has not fired.
 type Timer struct {
 	Key         string          `json:"key"`
 	Kind        string          `json:"kind" enum:"timer"`

@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure/internal/auth"
 )
 
-// ActorToken is the token of an actor, without its secret.
+// ActorToken is an actor token, without its secret.
 type ActorToken struct {
 	ID    string `json:"id"`
 	Actor struct {
@@ -27,7 +27,7 @@ func showActorToken(t auth.ActorToken) ActorToken {
 	return shown
 }
 
-// actorTokens answers with a page of the tokens of an actor, or of all actors.
+// actorTokens returns a page of the tokens of an actor, or of all actors.
 func (a *API) actorTokens(ctx context.Context, of ByActor, p Paging) (*List[ActorToken], error) {
 	access, err := a.access()
 	if err != nil {

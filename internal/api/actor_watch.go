@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure/internal/clock"
 )
 
-// Snapshot is what a caller sees of an actor.
+// Snapshot is the part of an actor's state that a caller sees.
 type Snapshot struct {
 	Type    string       `json:"type"`
 	ID      string       `json:"id"`
@@ -38,8 +38,8 @@ type snapshotInput struct {
 	Timeout string `query:"timeout" doc:"How long to wait, up to 5m. Default: 30s."`
 }
 
-// getSnapshot answers with what the caller sees; if it waits, when the state is active
-// or the time is over.
+// getSnapshot returns the snapshot that the caller sees. A request that waits is answered
+// when the state is active or the time limit has passed.
 func (a *API) getSnapshot(ctx context.Context, in *snapshotInput) (*One[Snapshot], error) {
 	caller, err := callerOf(ctx, in.Caller)
 	if err != nil {
@@ -64,7 +64,7 @@ func (a *API) getSnapshot(ctx context.Context, in *snapshotInput) (*One[Snapshot
 	return one(showSnapshot(v)), err
 }
 
-// isIn reports whether a state is active, or one within it.
+// isIn reports whether a state, or a state within it, is active.
 func isIn(value any, state string) bool {
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -87,7 +87,7 @@ type Patch struct {
 
 // differ turns the views of a watch into a snapshot and then patches.
 type differ struct {
-	// redact takes out of a snapshot what is not shown, before it is compared.
+	// redact removes values that are not shown from a snapshot, before it is compared.
 	redact  func(any) any
 	version int64
 	last    json.RawMessage
@@ -118,14 +118,14 @@ type watchInput struct {
 	Caller string `query:"caller" maxLength:"300" doc:"As whom: client:ada or service:billing. Default: a service of the token's name."`
 }
 
-// watch begins to watch an actor from a version that the client has, if that is still
-// known; otherwise from a new snapshot.
+// watch starts to watch an actor from a version that the client has, if that version is
+// still known; otherwise from a new snapshot.
 func (a *API) watch(ctx context.Context, in *watchInput) (actor.Caller, *differ, error) {
 	caller, err := callerOf(ctx, in.Caller)
 	if err != nil {
 		return caller, nil, err
 	}
-	if _, err := a.config.Actors.Snapshot(ctx, in.ref(), caller); err != nil { // there is one
+	if _, err := a.config.Actors.Snapshot(ctx, in.ref(), caller); err != nil { // the actor must exist
 		return caller, nil, err
 	}
 	d := &differ{redact: func(v any) any { return a.redactFor(ctx, v) }}
@@ -153,14 +153,14 @@ func (a *API) streamActor(ctx context.Context, in *watchInput) (*huma.StreamResp
 	}), nil
 }
 
-// viewed is what a watch has found.
+// viewed is a result of a watch.
 type viewed struct {
 	view actor.View
 	err  error
 }
 
-// follow sends what a caller sees of an actor until ctx is done, and beats while
-// nothing changes.
+// follow sends the views that a caller sees of an actor until ctx is done, and heartbeats
+// while nothing changes.
 func (a *API) follow(ctx context.Context, ref actor.Ref, caller actor.Caller, d *differ, send func(name string, message any, version int64) error, beat func() error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	found := make(chan viewed)
@@ -192,7 +192,7 @@ func (a *API) follow(ctx context.Context, ref actor.Ref, caller actor.Caller, d 
 
 func (a *API) sendView(ctx context.Context, v viewed, d *differ, send func(name string, message any, version int64) error) error {
 	if v.err != nil {
-		return send("reset", a.problem(requestOf(ctx), v.err), 0) // who comes back gets a snapshot
+		return send("reset", a.problem(requestOf(ctx), v.err), 0) // a client that reconnects receives a snapshot
 	}
 	name, message, err := d.next(v.view)
 	if err != nil {
@@ -201,7 +201,7 @@ func (a *API) sendView(ctx context.Context, v viewed, d *differ, send func(name 
 	return send(name, message, d.version)
 }
 
-// pump hands on what a watch yields.
+// pump forwards the results of a watch.
 func pump(ctx context.Context, views iter.Seq2[actor.View, error], found chan<- viewed) {
 	defer close(found)
 	for view, err := range views {
@@ -213,11 +213,11 @@ func pump(ctx context.Context, views iter.Seq2[actor.View, error], found chan<- 
 	}
 }
 
-// socketTimeout bounds one message of a socket.
+// socketTimeout is the time limit for one message of a socket.
 const socketTimeout = 10 * time.Second
 
-// mayOperate returns the error for a principal who may not change things, also where the
-// route alone does not ask for that.
+// mayOperate returns the error for a principal who may not change anything. It is for
+// routes that do not require the role themselves.
 func mayOperate(p Principal) error {
 	if p.Actor == nil && p.Role < Operator {
 		return NewProblem(http.StatusForbidden, codeForbidden, "sending needs the role operator")

@@ -21,7 +21,7 @@ type Spawn struct {
 	IfAbsent bool            `json:"if_absent,omitempty" doc:"Answer with the actor that has the name, if there is one."`
 }
 
-// Receipt tells what came of a spawn or an event.
+// Receipt is the result of a spawn or an event.
 type Receipt struct {
 	Type      string          `json:"type"`
 	ID        string          `json:"id"`
@@ -71,8 +71,8 @@ type sendInput struct {
 	Body   json.RawMessage `doc:"The event: an object with a type."`
 }
 
-// sendEvent gives an actor an event. Without an Idempotency-Key it may share its
-// transaction with others.
+// sendEvent sends an event to an actor. Without an Idempotency-Key the event may share its
+// transaction with other events.
 func (a *API) sendEvent(ctx context.Context, in *sendInput) (*Done[Receipt], error) {
 	event, err := statechart.ParseEvent(in.Body)
 	if err != nil {
@@ -94,7 +94,7 @@ func (a *API) sendEvent(ctx context.Context, in *sendInput) (*Done[Receipt], err
 		r, err := a.config.Actors.SendIn(tx, in.ref(), caller, event, options)
 		return func() Receipt { return showReceipt(r) }, err
 	})
-	if is[*statechart.LimitError](err) { // the unit was rolled back, and the failure of the actor with it
+	if is[*statechart.LimitError](err) { // the unit was rolled back, including the actor's failure
 		_, err = a.config.Actors.Send(ctx, in.ref(), caller, event, options)
 	}
 	return sent, err
@@ -104,7 +104,7 @@ func (a *API) deleteActor(ctx context.Context, in *ByActor) (*struct{}, error) {
 	return nil, a.config.Actors.Delete(ctx, in.ref())
 }
 
-// ActorTokenInput is a token to be made for one actor and one caller.
+// ActorTokenInput describes a token to be created for one actor and one caller.
 type ActorTokenInput struct {
 	Caller ActorCaller `json:"caller"`
 	Good   Duration    `json:"good,omitempty" doc:"How long it is good. Default: 24h."`
@@ -115,8 +115,8 @@ type actorTokenInput struct {
 	Body ActorTokenInput
 }
 
-// createActorToken makes a token for one actor. It takes no Idempotency-Key: the
-// answer has a secret, which is stored nowhere.
+// createActorToken creates a token for one actor. It takes no Idempotency-Key: the response
+// contains a secret, which is stored nowhere.
 func (a *API) createActorToken(ctx context.Context, in *actorTokenInput) (*One[Issued], error) {
 	access, err := a.access()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Alarm is something that happens at a time, once or again and again.
+// Alarm is a call of a handler at a time, once or repeatedly.
 type Alarm struct {
 	ID             string          `json:"id" doc:"Its name, or that of its actor and its name with slashes between: order/42/reminder."`
 	Actor          *ActorRef       `json:"actor,omitempty" doc:"Whose it is, unless it is nobody's."`
@@ -63,7 +63,7 @@ func showAlarm(r alarm.Record) Alarm {
 	return shown
 }
 
-// showAlarmRow leaves out what is heavy.
+// showAlarmRow leaves out large fields.
 func showAlarmRow(r alarm.Record) Alarm {
 	shown := showAlarm(r)
 	shown.Payload, shown.Retry = nil, Retry{}
@@ -76,7 +76,7 @@ type ByAlarm struct {
 	Actor string `query:"actor" maxLength:"400" doc:"The actor of the alarm: its type and id with a slash between, or none. Required if the id of the actor has slashes, or the name of an alarm without an actor has two."`
 }
 
-// key returns the key of the alarm, and notes it for the audit log.
+// key returns the key of the alarm, and records it for the audit log.
 func (in ByAlarm) key(ctx context.Context) (alarm.Key, error) {
 	key := alarmKey(in.ID)
 	switch in.Actor {
@@ -94,7 +94,7 @@ func (in ByAlarm) key(ctx context.Context) (alarm.Key, error) {
 	return key, nil
 }
 
-// onAlarms says which alarms the act is done to.
+// onAlarms sets the alarms that are the targets of the act.
 func (t *act) onAlarms(keys ...alarm.Key) {
 	if t == nil {
 		return
@@ -105,7 +105,7 @@ func (t *act) onAlarms(keys ...alarm.Key) {
 	}
 }
 
-// AlarmMatch narrows a list of alarms.
+// AlarmMatch filters a list of alarms.
 type AlarmMatch struct {
 	Type   string         `query:"type" json:"type,omitempty" maxLength:"128"`
 	Status []alarm.Status `query:"status" json:"status,omitempty" enum:"scheduled,ready,retrying,running,failed,quarantined"`
@@ -154,7 +154,7 @@ func (a *API) listAlarms(ctx context.Context, in *alarmFilter) (*List[Alarm], er
 	return page(requestOf(ctx), rows, next, showAlarmRow), nil
 }
 
-// listDelays lists the delays of actors as alarms.
+// listDelays lists the timers of actors as alarms.
 func (a *API) listDelays(ctx context.Context, f alarm.Filter, p Paging) (*List[Alarm], error) {
 	timers := inspect.Timers{Actor: store.ActorRef{Type: f.ActorType, ID: f.ActorID}, Type: f.Type, Statuses: f.Statuses}
 	rows, next, err := a.inspect.Timers(ctx, timers, p.Cursor, p.Limit)
@@ -198,8 +198,9 @@ func (a *API) getAlarm(ctx context.Context, in *getAlarmInput) (*Tagged[Alarm], 
 	return tagged(shown, etag).unlessKnown(in.Reading)
 }
 
-// alarmTag names what of an alarm somebody has set: when it is for, unless it recurs
-// and passes its ticks by itself, and all that does not change when it is fired.
+// alarmTag returns the ETag of an alarm's configuration: all fields that firing the alarm
+// does not change. The scheduled time is part of it unless the alarm recurs, because its
+// ticks advance automatically.
 func alarmTag(r *alarm.Record) (string, error) {
 	at := r.Scheduled
 	if r.Every != 0 || r.Cron != "" {
@@ -230,7 +231,7 @@ type scheduleAlarmInput struct {
 	Body AlarmInput
 }
 
-// scheduleAlarm schedules an alarm, in place of the one with its id.
+// scheduleAlarm schedules an alarm, replacing the alarm with the same id.
 func (a *API) scheduleAlarm(ctx context.Context, in *scheduleAlarmInput) (*Tagged[Alarm], error) {
 	b := in.Body
 	payload := b.Payload
@@ -313,7 +314,7 @@ type cancelAlarmsInput struct {
 	Actor string `query:"actor" maxLength:"400" doc:"Only those of one actor: its type and id with a slash between."`
 }
 
-// Cancelled is how many were cancelled.
+// Cancelled is the number of cancelled alarms.
 type Cancelled struct {
 	Done int64 `json:"done"`
 }
@@ -340,9 +341,9 @@ func (a *API) cancelAlarms(ctx context.Context, in *cancelAlarmsInput) (*One[Can
 	}
 }
 
-// cancelSome cancels alarms and returns how many of them were there.
+// cancelSome cancels alarms and returns how many of them existed.
 func (a *API) cancelSome(ctx context.Context, ids []string, found alarmKeys) (n int64, err error) {
-	slices.Sort(ids) // two requests that meet take their locks in the same order
+	slices.Sort(ids) // concurrent requests take their locks in the same order
 	keys := make([]alarm.Key, len(ids))
 	for i, id := range ids {
 		keys[i] = found.of(id)
@@ -363,7 +364,7 @@ func (a *API) cancelSome(ctx context.Context, ids []string, found alarmKeys) (n 
 	return int64(len(present(actOf(ctx).things))), nil
 }
 
-// presence are the ids of things that were there before an act.
+// presence are the ids of resources that existed before an act.
 type presence map[string]bool
 
 func (p presence) acted(id string) bool { return p[id] }

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/alarm"
 )
 
-// MoveInput says when something shall be due.
+// MoveInput is the new due time of a work item.
 type MoveInput struct {
 	At Time `json:"at" doc:"A time in the past means now."`
 }
@@ -53,7 +53,7 @@ func (a *API) actOnAlarm(ctx context.Context, key string, in ByAlarm, body any, 
 	})
 }
 
-// AlarmBulk asks for an action on many alarms.
+// AlarmBulk requests an action on many alarms.
 type AlarmBulk struct {
 	Action string `json:"action" enum:"cancel,retry,skip,fire"`
 	Many[AlarmMatch]
@@ -71,11 +71,11 @@ func (a *API) actOnAlarms(ctx context.Context, in *Posted[AlarmBulk]) (*Done[Bul
 	return a.onEach(ctx, in.Key, in.Body, alarms, func(tx *perdure.Tx, id string) error { return act(tx, found.of(id)) })
 }
 
-// alarmKeys are the keys of alarms that a filter has found, by their ids: an id with
-// further slashes does not say what is the actor.
+// alarmKeys are the keys of the alarms that a filter has found, by their ids. An id with
+// several slashes does not show which part is the actor.
 type alarmKeys map[string]alarm.Key
 
-// of returns the key of an id, which may come from the request too.
+// of returns the key of an id, which may also come from the request.
 func (f alarmKeys) of(id string) alarm.Key {
 	if key, ok := f[id]; ok {
 		return key
@@ -98,7 +98,7 @@ func (a *API) findAlarms(ctx context.Context, m AlarmMatch, found alarmKeys) fin
 	}
 }
 
-// removeAlarm cancels an alarm that must be there.
+// removeAlarm cancels an alarm that must exist.
 func (a *API) removeAlarm(tx *perdure.Tx, key alarm.Key) error {
 	if _, err := a.alarms.GetIn(tx, key); err != nil {
 		return err

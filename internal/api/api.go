@@ -1,10 +1,9 @@
-// Package api is the HTTP interface of Perdure: one table of routes, one file
-// for each resource.
+// Package api is the HTTP interface of Perdure: one table of routes, one file for each
+// resource.
 //
-// A request is authenticated, checked against the role that the table asks for,
-// read within limits, and answered with JSON. Every refusal is a problem
-// (RFC 9457) with a stable code. What a POST does is committed together with
-// the record of its Idempotency-Key.
+// A request is authenticated, checked against the role that the table requires, read within
+// limits, and answered with JSON. Every refusal is a problem (RFC 9457) with a stable code.
+// The effect of a POST is committed together with the record of its Idempotency-Key.
 package api
 
 import (
@@ -35,46 +34,47 @@ import (
 	"github.com/perdure/perdure/task"
 )
 
-// Config is what an API serves, and how.
+// Config configures an API.
 type Config struct {
 	Engine   *perdure.Engine
 	Machines *fsm.Machines
-	// Hooks are the namespaces that hooks can be triggered in.
+	// Hooks are the namespaces in which hooks can be triggered.
 	Hooks  map[string]*hook.Hooks
 	Alarms *alarm.Alarms
 	Actors *actor.Actors
-	// Missing are the resources that the database of the engine cannot have, by the
-	// part of their path after /v1/, with the error that their routes answer with.
-	// Machines, Alarms and Actors may be nil if all their routes are missing.
+	// Missing are the resources that the engine's database does not support, by the part of
+	// their path after /v1/. The value is the error that their routes return. Machines, Alarms
+	// and Actors may be nil if all their routes are missing.
 	Missing map[string]error
 	// Remote has the state machines whose steps are HTTP endpoints.
 	Remote *remote.Registry
-	// Redact says what is taken out of payloads that are shown. nil: nothing.
+	// Redact are the rules for values that are removed from payloads before they are shown.
+	// nil: no rules.
 	Redact *redact.Rules
-	// Auth says who sends a request.
+	// Auth authenticates the sender of a request.
 	Auth Auth
-	// Access manages tokens and sessions. nil: they are managed elsewhere.
+	// Access manages API tokens and sessions. nil: they are managed elsewhere.
 	Access *auth.Access
 	// MaxBody is the largest body of a request in bytes.
 	MaxBody int64
-	// Limits cap what one caller has open.
+	// Limits cap what one caller has open concurrently.
 	Limits Limits
 	// Timeout bounds a request that is not a stream.
 	Timeout time.Duration
-	// Version is that of the program, for the OpenAPI document.
+	// Version is the version of the program, for the OpenAPI document.
 	Version string
-	// NoDocument leaves the OpenAPI document out, which takes as long to write as a
-	// command may take.
+	// NoDocument leaves out the OpenAPI document. Writing it takes as long as a command may
+	// take.
 	NoDocument bool
-	// Dev says that the server is for development.
+	// Dev is true if the server is for development.
 	Dev bool
-	// Observe is told of every request that was answered. It may be nil.
+	// Observe is called after every request. It may be nil.
 	Observe func(route string, status int, took time.Duration)
-	// OnError receives errors that a client is told nothing of.
+	// OnError receives errors that are hidden from clients.
 	OnError func(error)
 }
 
-// API answers the requests under /v1. It is an http.Handler.
+// API serves the requests under /v1. It is an http.Handler.
 type API struct {
 	config   Config
 	rt       *host.Runtime
@@ -88,7 +88,7 @@ type API struct {
 	alarms      *alarm.Alarms
 	feed        *feed
 	tails       *tails
-	streams     context.Context // ends with all streams
+	streams     context.Context // is cancelled to end all streams
 	endStreams  context.CancelFunc
 	inFlight    inFlight
 	definitions definitions
@@ -125,19 +125,18 @@ func New(c Config) (*API, error) {
 	return a, nil
 }
 
-// lacks reports whether something is not there and one of its resources is not missing
-// either.
+// lacks reports whether a part is absent although one of its resources is not missing.
 func (c *Config) lacks(absent bool, resources ...string) bool {
 	return absent && slices.ContainsFunc(resources, func(name string) bool { return c.Missing[name] == nil })
 }
 
-// refuseForeign answers a request that changes something and comes from the page of
-// another site.
+// refuseForeign refuses a request that changes something and comes from a page of another
+// site.
 func refuseForeign(w http.ResponseWriter, r *http.Request) {
 	writeProblem(w, newProblem(http.StatusForbidden, codeForbidden, "the request comes from another site", requestOf(r.Context())))
 }
 
-// open opens what the handlers look through.
+// open creates the parts that the handlers read through.
 func (a *API) open() (err error) {
 	c := a.config
 	a.hooks, a.inspect, a.alarms = hook.NewAdmin(c.Engine), inspect.New(c.Engine, c.Machines), c.Alarms
@@ -150,11 +149,11 @@ func (a *API) open() (err error) {
 	return err
 }
 
-// EndStreams ends all streams, so that their clients look for another server.
+// EndStreams ends all streams, so that their clients connect to another server.
 func (a *API) EndStreams() { a.endStreams() }
 
-// Close ends the streams and waits for what has read the database for them. The caller
-// sends no requests any more, and none is under way.
+// Close ends the streams and waits for their database readers. The caller must send no
+// further requests, and no request may be in flight.
 func (a *API) Close() {
 	a.endStreams()
 	a.tails.idle.Wait()
@@ -178,8 +177,8 @@ func (a *API) humaConfig() huma.Config {
 	return c
 }
 
-// unmarshal refuses JSON that is nested too deeply, or that databases would
-// change, before anything is built from it.
+// unmarshal refuses JSON that is nested too deeply, or that databases would change, before
+// it decodes the JSON.
 func (a *API) unmarshal(data []byte, v any) error {
 	if err := edge.JSON("body", data, int(a.config.MaxBody)); err != nil {
 		return err
@@ -187,13 +186,13 @@ func (a *API) unmarshal(data []byte, v any) error {
 	return json.Unmarshal(data, v)
 }
 
-// outermost gives every request an id and survives handlers that panic.
+// outermost gives every request an id and recovers from panics of handlers.
 func (a *API) outermost(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		req := &request{id: a.rt.NewID(), method: r.Method, url: *r.URL}
 		req.failure, _ = r.Context().Value(failureKey{}).(*Failure)
 		w.Header().Set("X-Request-Id", req.id)
-		w.Header().Set("Cache-Control", "no-store") // a browser must not ask by itself whether an ETag still holds
+		w.Header().Set("Cache-Control", "no-store") // browsers must not revalidate ETags automatically
 		joinLines(r.Header, "If-Match", "If-None-Match")
 		answer := &watched{ResponseWriter: w}
 		begun := a.rt.Clock.Now()
@@ -205,15 +204,16 @@ func (a *API) outermost(next http.Handler) http.Handler {
 				a.config.Observe(req.route, answer.status, a.rt.Clock.Now().Sub(begun))
 			}
 		}()
-		// The server must go on seeing its own body: it then waits a moment before it
-		// closes a connection with a body that was not read, so that the answer arrives.
+		// The limit applies to a copy of the request, so that the server still sees its own body
+		// in the original. The server then waits briefly before it closes a connection whose body
+		// was not read, so that the response arrives.
 		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, req))
 		r.Body = http.MaxBytesReader(w, r.Body, a.config.MaxBody)
 		next.ServeHTTP(answer, r)
 	})
 }
 
-// joinLines makes header fields that are lists one line each.
+// joinLines joins each header field that is a list into one line.
 func joinLines(h http.Header, names ...string) {
 	for _, name := range names {
 		if lines := h.Values(name); len(lines) > 1 {
@@ -224,7 +224,7 @@ func joinLines(h http.Header, names ...string) {
 
 func (a *API) panicked(w *watched, req *request, p any) {
 	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-		panic(p) // the way to break a connection off
+		panic(p) // net/http expects this panic to abort a connection
 	}
 	a.report(req, fmt.Errorf("panic: %v", p))
 	if w.status == 0 {
@@ -232,15 +232,15 @@ func (a *API) panicked(w *watched, req *request, p any) {
 	}
 }
 
-// watched remembers the status of an answer.
+// watched records the status of a response.
 type watched struct {
 	http.ResponseWriter
 	status int
 }
 
-// WriteHeader implements http.ResponseWriter. Only the first status counts: huma sets
-// another one if the client has gone while the body was written, which net/http would
-// log as a mistake.
+// WriteHeader implements http.ResponseWriter. Only the first status counts. huma sets
+// another status if the client disconnects while the body is written, and net/http would
+// log that as a mistake.
 func (w *watched) WriteHeader(status int) {
 	if w.status != 0 {
 		return
@@ -260,7 +260,7 @@ func (w *watched) Write(b []byte) (int, error) {
 // Unwrap lets an http.ResponseController reach the connection.
 func (w *watched) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// unknown answers requests that no route is for.
+// unknown answers requests that match no route.
 func (a *API) unknown(w http.ResponseWriter, r *http.Request) {
 	req := requestOf(r.Context())
 	var allowed []string

@@ -5,7 +5,7 @@ import (
 	"github.com/perdure/perdure/task"
 )
 
-// Attempt is one execution of a piece of work.
+// Attempt is one execution of a work item.
 type Attempt struct {
 	Number   int           `json:"number,omitempty" doc:"Which one it was since the work was begun, or begun again by an operator; of an instance, of its step."`
 	Step     string        `json:"step,omitempty" doc:"That of an instance."`
@@ -30,7 +30,7 @@ func showAttempts(attempts []retry.Attempt) []Attempt {
 	return shown
 }
 
-// Fact is something that has happened in the business process of a task.
+// Fact is a recorded fact of the business process of a task.
 type Fact struct {
 	Kind    string `json:"kind" enum:"scheduled,failed,succeeded"`
 	Attempt int    `json:"attempt" doc:"The attempt of the process that it is about."`

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/inspect"
 )
 
-// AuditEntry is one act of an operator or a token on one thing.
+// AuditEntry records one act of an operator or a token on one resource.
 type AuditEntry struct {
 	ID        string          `json:"id"`
 	At        Time            `json:"at"`
@@ -40,7 +40,7 @@ func ShowAudit(e audit.Entry) AuditEntry {
 	}
 }
 
-// document returns a column that has JSON or nothing.
+// document returns the value of a column that contains JSON or nothing.
 func document(text string) json.RawMessage {
 	if !json.Valid([]byte(text)) {
 		return nil

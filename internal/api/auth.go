@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/auth"
 )
 
-// Role is what somebody may do. Each role may do all that the ones before it may.
+// Role is a set of permissions. Each role includes the permissions of the roles before it.
 type Role = auth.Role
 
 // The roles.
@@ -23,21 +23,21 @@ const (
 	Admin    = auth.Admin
 )
 
-// Principal is who sends a request.
+// Principal is the sender of a request.
 type Principal = auth.Principal
 
 // ErrUnauthenticated is the error of Authenticate for credentials that are
 // missing or not valid.
 var ErrUnauthenticated = auth.ErrUnauthenticated
 
-// Auth says who sends a request. It fails with ErrUnauthenticated, or with a
+// Auth authenticates the sender of a request. It fails with ErrUnauthenticated, or with a
 // *auth.LimitedError for a client that has to wait.
 type Auth interface {
 	Authenticate(*http.Request) (Principal, error)
 }
 
-// admit lets a request pass to its handler if its sender may use the route and its input
-// can be used, and bounds its time.
+// admit passes a request to its handler if its sender may use the route and its input is
+// valid. It also sets the time limit of the request.
 func (a *API) admit(hctx huma.Context, next func(huma.Context)) {
 	r, w := humago.Unwrap(hctx)
 	route, _ := hctx.Operation().Metadata["route"].(Route)
@@ -63,9 +63,9 @@ func (a *API) admit(hctx huma.Context, next func(huma.Context)) {
 		return
 	}
 	req.place(r)
-	if route.Stream { // the limits of ordinary requests are not for it
+	if route.Stream { // the limits of ordinary requests do not apply
 		rc := http.NewResponseController(w)
-		_, _ = rc.SetReadDeadline(time.Time{}), rc.SetWriteDeadline(time.Time{}) // unless the connection has none
+		_, _ = rc.SetReadDeadline(time.Time{}), rc.SetWriteDeadline(time.Time{}) // fails if the connection has no deadlines
 		next(hctx)
 		return
 	}
@@ -78,7 +78,7 @@ func (a *API) authenticate(r *http.Request, route Route) (Principal, error) {
 	return route.orAnyone(a.config.Auth.Authenticate(r))
 }
 
-// orAnyone lets requests without a credential use a route that is for all.
+// orAnyone admits requests without a credential to a route that is open to all clients.
 func (r Route) orAnyone(p Principal, err error) (Principal, error) {
 	if err != nil && r.Role == Anyone && !r.Actor && errors.Is(err, ErrUnauthenticated) {
 		return Principal{}, nil
@@ -92,7 +92,7 @@ func (r Route) admits(p Principal, req *http.Request) error {
 		if r.Actor && req.PathValue("type") == p.Actor.Type && req.PathValue("id") == p.Actor.ID {
 			return nil
 		}
-		if r.Actor { // to that actor it is no token at all
+		if r.Actor { // for another actor, the token is not valid at all
 			return ErrUnauthenticated
 		}
 		return errForbidden("the token is for one actor")

@@ -9,20 +9,21 @@ import (
 	"github.com/perdure/perdure/internal/inspect"
 )
 
-// maxBulk is how many things one request acts on.
+// maxBulk is the maximum number of resources that one request acts on.
 const maxBulk = inspect.Cap
 
-// match is a filter of a list: it narrows, unless it is empty.
+// match is a filter of a list. narrows reports whether it is not empty.
 type match interface{ narrows() bool }
 
-// Many are things of a kind: those that are named, or those that a filter finds.
+// Many selects resources of a kind: either the named resources or the resources that a
+// filter finds.
 type Many[F match] struct {
 	IDs    []string `json:"ids,omitempty" maxItems:"1000"`
 	Filter *F       `json:"filter,omitempty" doc:"Finds up to 1,000, as the list does; repeat the request while the answer is capped. It needs a field at least."`
 	DryRun bool     `json:"dry_run,omitempty" doc:"Only tell how many would be acted on."`
 }
 
-// BulkResult is what came of an action on many things.
+// BulkResult is the result of an action on many resources.
 type BulkResult struct {
 	Matched int             `json:"matched" doc:"How many were found."`
 	Done    int             `json:"done" doc:"On how many the action was done."`
@@ -32,23 +33,23 @@ type BulkResult struct {
 	did map[string]bool // the ids on which the action was done
 }
 
-// acted reports whether the action was done on a thing.
+// acted reports whether the action was done on a resource.
 func (r BulkResult) acted(id string) bool { return r.did[id] }
 
-// maxBulkErrors is how many refusals a result explains.
+// maxBulkErrors is the maximum number of refusals that a result explains.
 const maxBulkErrors = 20
 
 // finder returns a page of the ids that a filter finds.
 type finder func(cursor string, limit int) (ids []string, next string, err error)
 
-// chosen are the things that a request acts on.
+// chosen are the resources that a request acts on.
 type chosen struct {
 	ids    []string
 	capped bool
 	dryRun bool
 }
 
-// choose finds what a request acts on.
+// choose finds the resources that a request acts on.
 func choose[F match](m Many[F], find func(F) finder) (chosen, error) {
 	switch {
 	case (len(m.IDs) == 0) == (m.Filter == nil):
@@ -62,7 +63,7 @@ func choose[F match](m Many[F], find func(F) finder) (chosen, error) {
 	return chosen{ids: ids, capped: capped, dryRun: m.DryRun}, err
 }
 
-// all returns as many ids as one request acts on, and whether there are more.
+// all returns at most as many ids as one request acts on, and whether there are more.
 func (f finder) all() (ids []string, capped bool, err error) {
 	for cursor := ""; len(ids) < maxBulk; {
 		page, next, err := f(cursor, maxBulk-len(ids))
@@ -77,11 +78,11 @@ func (f finder) all() (ids []string, capped bool, err error) {
 	return ids, true, nil
 }
 
-// onEach acts on each of the chosen things, all in one unit of work with the
-// Idempotency-Key. That one is gone, or in no state for the action, is a line of the
-// answer and no failure of the request.
+// onEach acts on each of the chosen resources, all in one unit of work with the
+// Idempotency-Key. A resource that does not exist, or is in no state for the action,
+// becomes a line of the response. It does not fail the request.
 func (a *API) onEach(ctx context.Context, key string, body any, c chosen, act func(tx *perdure.Tx, id string) error) (*Done[BulkResult], error) {
-	slices.Sort(c.ids) // two requests that meet take their locks in the same order
+	slices.Sort(c.ids) // concurrent requests take their locks in the same order
 	c.ids = slices.Compact(c.ids)
 	if c.dryRun {
 		return done(ctx, BulkResult{Matched: len(c.ids), Capped: c.capped}), nil
@@ -94,11 +95,12 @@ func (a *API) onEach(ctx context.Context, key string, body any, c chosen, act fu
 	})
 }
 
-// partSize is how many things are acted on before the next savepoint. PostgreSQL
-// becomes slow for everybody once a transaction has more than 64 of them.
+// partSize is the number of resources that share a savepoint. PostgreSQL becomes slow for
+// all sessions once a transaction has more than 64 savepoints.
 const partSize = 50
 
-// parts acts on many things at once, and one by one where one of them is refused.
+// parts acts on groups of resources. If one resource of a group is refused, it acts on the
+// resources of that group one by one.
 func (r *BulkResult) parts(tx *perdure.Tx, ids []string, act func(*perdure.Tx, string) error) error {
 	for part := range slices.Chunk(ids, partSize) {
 		refused, err := r.try(tx, part, act)
@@ -118,7 +120,7 @@ func (r *BulkResult) parts(tx *perdure.Tx, ids []string, act func(*perdure.Tx, s
 	return nil
 }
 
-// try acts on all of some things or, if one is refused, on none.
+// try acts on all given resources or, if one is refused, on none.
 func (r *BulkResult) try(tx *perdure.Tx, ids []string, act func(*perdure.Tx, string) error) (refused, err error) {
 	refused, err = tx.Try(isRefusal, func() error {
 		for _, id := range ids {
@@ -137,8 +139,8 @@ func (r *BulkResult) try(tx *perdure.Tx, ids []string, act func(*perdure.Tx, str
 	return refused, err
 }
 
-// isRefusal reports whether an error is about one thing, which is not there or not
-// in a state for what was asked.
+// isRefusal reports whether an error concerns one resource that does not exist or is in no
+// state for the request.
 func isRefusal(err error) bool {
 	return isState(err) || is[*fault.NotFound](err) || is[*fault.Duplicate](err) || is[*fault.Invalid](err)
 }

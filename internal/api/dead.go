@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Dead is a dead letter, or a group of them that have the same error.
+// Dead is a dead letter, or a group of dead letters with the same error.
 type Dead struct {
 	Kind        string   `json:"kind" enum:"instances,hooks,tasks,alarms,actors"`
 	ID          string   `json:"id,omitempty"`
@@ -70,8 +70,8 @@ func (a *API) listDead(ctx context.Context, in *deadFilter) (*List[Dead], error)
 	return page(requestOf(ctx), rows, next, showDead), nil
 }
 
-// DeadRetry asks for another try of dead letters of a kind: of those that are named,
-// or of those with an error.
+// DeadRetry requests a retry of dead letters of a kind: either the named ones or the ones
+// with an error.
 type DeadRetry struct {
 	Kind   string   `json:"kind" enum:"instances,hooks,tasks,alarms,actors"`
 	IDs    []string `json:"ids,omitempty" maxItems:"1000"`
@@ -100,7 +100,7 @@ func (a *API) retryDead(ctx context.Context, in *Posted[DeadRetry]) (*Done[BulkR
 	return a.onEach(ctx, in.Key, b, dead, retry)
 }
 
-// retrier returns what tries one dead letter of a kind again.
+// retrier returns a function that retries one dead letter of a kind.
 func (a *API) retrier(ctx context.Context, kind string) (func(*perdure.Tx, string) error, error) {
 	switch kind {
 	case store.InstanceKind:
@@ -117,8 +117,7 @@ func (a *API) retrier(ctx context.Context, kind string) (func(*perdure.Tx, strin
 	return nil, fault.Invalidf("body.kind", "is unknown")
 }
 
-// alarmRetrier returns a function that retries an alarm, or a delay of an actor that is
-// quarantined.
+// alarmRetrier returns a function that retries an alarm, or a timer of a quarantined actor.
 func (a *API) alarmRetrier(ctx context.Context) (func(*perdure.Tx, string) error, error) {
 	by, err := callerOf(ctx, "")
 	if err != nil {
@@ -141,7 +140,7 @@ func (a *API) alarmRetrier(ctx context.Context) (func(*perdure.Tx, string) error
 	}, nil
 }
 
-// alarmKey reads the id of an alarm as it is shown.
+// alarmKey parses the id of an alarm as it is shown.
 func alarmKey(id string) alarm.Key {
 	parts := strings.SplitN(id, "/", 3)
 	if len(parts) < 3 {

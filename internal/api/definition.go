@@ -13,18 +13,17 @@ import (
 	"github.com/perdure/perdure/remote"
 )
 
-// definitionsAge is how old the list of machines may be that starts go by.
+// definitionsAge is the maximum age of the cached list of definitions.
 const definitionsAge = time.Second
 
-// definitions remembers for a moment which machines there are, so that a start
-// need not read them each time.
+// definitions caches the list of definitions, so that not every start reads it.
 type definitions struct {
 	mu   sync.Mutex
 	all  []fsm.Recorded
 	read time.Time
 }
 
-// find returns a machine; version 0 means the newest one.
+// findDefinition returns a definition. Version 0 means the newest one.
 func (a *API) findDefinition(ctx context.Context, name string, version int) (fsm.Recorded, error) {
 	for _, fresh := range []bool{false, true} {
 		all, err := a.recorded(ctx, fresh)
@@ -79,10 +78,10 @@ type DefinitionVersion struct {
 	Steps     []DefinitionStep `json:"steps" nullable:"false"`
 	Edges     []DefinitionEdge `json:"edges,omitempty" doc:"The ways that its newest instances took, of a machine that keeps its history. Not in lists."`
 
-	revision string // of one behind HTTP endpoints
+	revision string // of a definition with remote steps
 }
 
-// DefinitionEdge is a way from one step to another.
+// DefinitionEdge is a transition from one step to another.
 type DefinitionEdge struct {
 	From  string `json:"from"`
 	To    string `json:"to"`
@@ -96,7 +95,7 @@ type DefinitionStep struct {
 	Timeout Duration `json:"timeout,omitempty"`
 }
 
-// ByName is the input of a route for one thing with a name.
+// ByName is the input of a route for one resource with a name.
 type ByName struct {
 	Name string `path:"name" maxLength:"128"`
 }
@@ -131,8 +130,8 @@ func (a *API) getDefinition(ctx context.Context, in *getDefinitionInput) (*Tagge
 	return nil, &fault.NotFound{Kind: "definition", ID: in.Name}
 }
 
-// answerDefinition shows a machine. What is part of a program cannot be changed here
-// and has no ETag.
+// answerDefinition shows a definition. A definition in Go code cannot be changed here and
+// has no ETag.
 func (a *API) answerDefinition(ctx context.Context, d Definition, in Reading) (*Tagged[Definition], error) {
 	if err := a.addEdges(ctx, d); err != nil {
 		return nil, err
@@ -153,7 +152,7 @@ func (a *API) answerDefinition(ctx context.Context, d Definition, in Reading) (*
 	return tagged(d, etag).unlessKnown(in)
 }
 
-// addEdges tells of each version which ways were taken.
+// addEdges adds to each version the transitions that were taken.
 func (a *API) addEdges(ctx context.Context, d Definition) error {
 	edges, err := a.inspect.Edges(ctx, d.Name)
 	for _, e := range edges {
@@ -190,7 +189,7 @@ func (a *API) allDefinitions(ctx context.Context) ([]Definition, error) {
 	return all, nil
 }
 
-// showVersion shows a version of a machine; if its steps are endpoints, stored has
+// showVersion shows a version of a definition. If its steps are remote, stored contains
 // them.
 func showVersion(r fsm.Recorded, stored remote.Stored) DefinitionVersion {
 	shown := DefinitionVersion{
@@ -199,7 +198,7 @@ func showVersion(r fsm.Recorded, stored remote.Stored) DefinitionVersion {
 	for i, step := range r.Steps {
 		shown.Steps[i].Name = step
 	}
-	if len(r.Steps) > 0 { // they could be read
+	if len(r.Steps) > 0 { // they could be decoded
 		shown.FirstStep = r.Steps[0]
 	}
 	for i, step := range stored.Steps[:min(len(stored.Steps), len(r.Steps))] {

@@ -12,7 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 )
 
-// problemResponse describes the answer to a request that is refused.
+// problemResponse describes the response to a request that is refused.
 func problemResponse(to huma.API) *huma.Response {
 	schema := to.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[Problem](), true, "Problem")
 	return &huma.Response{
@@ -21,11 +21,11 @@ func problemResponse(to huma.API) *huma.Response {
 	}
 }
 
-// documents has the OpenAPI document of each version that an API of this process
-// has. Nothing else of a Config shows in it.
+// documents caches the OpenAPI documents of this process by version. The document depends
+// on no other field of a Config.
 var documents sync.Map
 
-// describe writes the OpenAPI document, unless another API of this process has.
+// describe writes the OpenAPI document, unless another API of this process has written it.
 func (a *API) describe() error {
 	if written, ok := documents.Load(a.config.Version); ok {
 		a.document = written.([]byte)
@@ -59,5 +59,5 @@ func (a *API) Document() []byte { return bytes.Clone(a.document) }
 
 func (a *API) serveDocument(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(a.document) // the client may have gone
+	_, _ = w.Write(a.document) // the client may have disconnected
 }

@@ -8,34 +8,34 @@ import (
 )
 
 const (
-	// maxDrawings and maxDrawn bound the drawings that are kept, by number and in bytes.
+	// maxDrawings and maxDrawn bound the cached drawings, by number and in bytes.
 	maxDrawings = 64
 	maxDrawn    = 32 << 20
 )
 
-// drawings keeps the drawings that were asked for last. A machine never changes: a new
-// definition is another one.
+// drawings caches the most recently used drawings. A statechart version never changes: a
+// new definition is a new version.
 type drawings struct {
 	mu    sync.Mutex
-	order list.List // of *drawn, the last used in front
+	order list.List // of *drawn, most recently used first
 	byKey map[drawingKey]*list.Element
 	size  int
 }
 
-// drawingKey is a machine with the states to light.
+// drawingKey is a statechart with the states to highlight.
 type drawingKey struct {
 	machine *statechart.Machine
 	active  string
 }
 
-// drawn is a drawing that is made once, for all who wait for it.
+// drawn is a drawing that is made once for all concurrent requests.
 type drawn struct {
 	key  drawingKey
 	make func() []byte
 	size int // 0 until it is made
 }
 
-// get returns the drawing for a key, which draw makes if it is not kept.
+// get returns the drawing for a key. It calls draw if the drawing is not cached.
 func (c *drawings) get(key drawingKey, draw func() []byte) []byte {
 	d := c.enter(key, draw)
 	svg := d.make()
@@ -58,7 +58,7 @@ func (c *drawings) enter(key drawingKey, draw func() []byte) *drawn {
 	return d
 }
 
-// made counts the size of a drawing and forgets those that are too many.
+// made records the size of a drawing and evicts drawings above the bounds.
 func (c *drawings) made(d *drawn, size int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -28,7 +28,7 @@ type Replacing struct {
 	IfNoneMatch string `header:"If-None-Match" doc:"* stores it only if there is none yet; otherwise nothing is changed and the answer is 412."`
 }
 
-// Tagged is an answer with one thing and its ETag.
+// Tagged is a response with one resource and its ETag.
 type Tagged[T any] struct {
 	Status int
 	ETag   string `header:"ETag" doc:"Names what is stored of it, for If-Match and If-None-Match."`
@@ -39,10 +39,10 @@ func tagged[T any](v T, etag string) *Tagged[T] {
 	return &Tagged[T]{Status: http.StatusOK, ETag: etag, Body: v}
 }
 
-// hasTag tells answers with an ETag apart.
+// hasTag marks responses with an ETag.
 func (*Tagged[T]) hasTag() {}
 
-// unlessKnown leaves the thing out of the answer if the client has it.
+// unlessKnown leaves the resource out of the response if the client already has it.
 func (t *Tagged[T]) unlessKnown(in Reading) (*Tagged[T], error) {
 	known, err := parseTags("If-None-Match", in.IfNoneMatch)
 	if err == nil && known.have(t.ETag, true) {
@@ -51,8 +51,8 @@ func (t *Tagged[T]) unlessKnown(in Reading) (*Tagged[T], error) {
 	return t, err
 }
 
-// etagOf names a configuration: the same one always has the same name, in every
-// process.
+// etagOf returns the ETag of a configuration. Equal configurations have the same ETag in
+// every process.
 func etagOf(parts ...any) (string, error) {
 	raw, err := json.Marshal(parts)
 	if err != nil {
@@ -62,9 +62,9 @@ func etagOf(parts ...any) (string, error) {
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:18]) + `"`, nil
 }
 
-// allow refuses a change of something that has an ETag, or "" if there is no such
-// thing, unless the client expects it so. It has to be asked in the transaction of
-// the change, when nobody else can change the thing any more.
+// allow returns an error unless the client's conditions permit a change of a resource with
+// this ETag. The ETag is "" if the resource does not exist. The caller must check it in the
+// transaction of the change, after the resource is locked.
 func (in Changing) allow(etag string) error {
 	wanted, err := parseTags("If-Match", in.IfMatch)
 	if err != nil || in.IfMatch == "" || wanted.have(etag, false) {
@@ -73,7 +73,7 @@ func (in Changing) allow(etag string) error {
 	return NewProblem(http.StatusPreconditionFailed, codePrecondition, "it is not, or no longer, what If-Match names: read it again")
 }
 
-// allow is that of Changing, and heeds If-None-Match too.
+// allow is like Changing.allow, and also checks If-None-Match.
 func (in Replacing) allow(etag string) error {
 	if err := in.Changing.allow(etag); err != nil {
 		return err
@@ -85,8 +85,8 @@ func (in Replacing) allow(etag string) error {
 	return err
 }
 
-// allow asks a condition about a thing, nil if there is none, with the ETag that tag
-// gives it.
+// allow checks a condition on a resource with the ETag that tag returns. The resource is
+// nil if it does not exist.
 func allow[T any](in interface{ allow(etag string) error }, thing *T, tag func(*T) (string, error)) error {
 	if thing == nil {
 		return in.allow("")
@@ -104,8 +104,8 @@ type tags struct {
 	list []string
 }
 
-// have says whether an ETag is among them; "" is that of nothing and never is. The
-// weak comparison takes W/"x" for "x" (RFC 9110, section 8.8.3.2).
+// have reports whether an ETag is among the tags. "" represents a missing resource and is
+// never among them. The weak comparison takes W/"x" for "x" (RFC 9110, section 8.8.3.2).
 func (t tags) have(etag string, weak bool) bool {
 	if etag == "" {
 		return false
@@ -113,8 +113,8 @@ func (t tags) have(etag string, weak bool) bool {
 	return t.any || slices.Contains(t.list, etag) || weak && slices.Contains(t.list, "W/"+etag)
 }
 
-// parseTags reads a header field: nothing, * or ETags with commas between. Those may
-// have commas inside.
+// parseTags parses a header field: empty, * or comma-separated ETags. An ETag may contain
+// commas.
 func parseTags(field, text string) (tags, error) {
 	var t tags
 	if t.any = strings.TrimSpace(text) == "*"; t.any {

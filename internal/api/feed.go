@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// coalesce is how long changes are gathered before they are told.
+	// coalesce is the time for which changes are collected before they are published.
 	coalesce = 150 * time.Millisecond
-	// look is how often the feed looks for changes that nobody tells of.
+	// look is the interval at which the feed polls for changes without wake-ups.
 	look = time.Second
-	// remembered is how many changes a client may miss and still go on.
+	// remembered is the number of changes that a client may miss and still resume.
 	remembered = 256
-	// maxSubscribers bounds the open streams of changes.
+	// maxSubscribers is the maximum number of open streams of changes.
 	maxSubscribers = 10_000
 )
 
-// Change says that something of a kind has changed.
+// Change reports that something of a kind has changed.
 type Change struct {
 	Kind string   `json:"kind" doc:"The resource: instances, hooks, tasks, alarms, actors, schedules, outbox."`
 	IDs  []string `json:"ids" nullable:"false" doc:"What has changed, if it is known."`
@@ -29,12 +29,13 @@ type Change struct {
 	seq  uint64
 }
 
-// feed tells subscribers what changes. It remembers a few changes for all of them
-// together, so a subscriber costs no memory, a slow one holds nobody up, and one that
-// is too far behind is told to start over. While nobody listens it does nothing.
+// feed publishes changes to subscribers. All subscribers share one buffer of recent
+// changes: a subscriber needs no memory, and a slow subscriber does not delay others. A
+// subscriber that is too far behind must start over. The feed runs only while it has
+// subscribers.
 type feed struct {
 	epoch  string
-	watch  func(ctx context.Context, changed func(kind string)) // runs while somebody listens
+	watch  func(ctx context.Context, changed func(kind string)) // runs while there are subscribers
 	mu     sync.Mutex
 	recent []Change
 	seq    uint64
@@ -48,8 +49,8 @@ func newFeed(epoch string, watch func(context.Context, func(string))) *feed {
 	return &feed{epoch: epoch, watch: watch, dirty: map[string]int{}, subs: map[chan struct{}]bool{}}
 }
 
-// subscribe returns what wakes a subscriber and where it begins; false: there are too
-// many.
+// subscribe returns the channel that wakes a subscriber and the change that it starts
+// after. It returns false if there are too many subscribers.
 func (f *feed) subscribe() (wake chan struct{}, seq uint64, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -73,7 +74,7 @@ func (f *feed) unsubscribe(wake chan struct{}) {
 	}
 }
 
-// start begins to watch. The caller holds the lock.
+// start starts the goroutines of the feed. The caller holds the lock.
 func (f *feed) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	f.stop = cancel
@@ -81,17 +82,17 @@ func (f *feed) start() {
 	f.idle.Go(func() { f.tell(ctx) })
 }
 
-// close waits for what the feed has started. Its subscribers must have gone.
+// close waits for the goroutines of the feed. All subscribers must have unsubscribed.
 func (f *feed) close() { f.idle.Wait() }
 
-// changed notes a change.
+// changed records a change.
 func (f *feed) changed(kind string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.dirty[kind]++
 }
 
-// tell tells what has changed, some times a second.
+// tell publishes the recorded changes once per coalesce interval.
 func (f *feed) tell(ctx context.Context) {
 	for wait(ctx, coalesce) {
 		f.flush()
@@ -115,12 +116,13 @@ func (f *feed) flush() {
 	for wake := range f.subs {
 		select {
 		case wake <- struct{}{}:
-		default: // it is awake
+		default: // it is already woken
 		}
 	}
 }
 
-// after returns the changes after one; false: some of them are forgotten.
+// after returns the changes after seq. It returns false if some of them are no longer
+// remembered.
 func (f *feed) after(seq uint64) ([]Change, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -130,17 +132,17 @@ func (f *feed) after(seq uint64) ([]Change, bool) {
 	return f.recent[uint64(len(f.recent))-(f.seq-seq):], true
 }
 
-// now returns the last change.
+// now returns the number of the last change.
 func (f *feed) now() uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.seq
 }
 
-// id names a change to clients; it means nothing to another process.
+// id returns the id of a change for clients. It is valid only in this process.
 func (f *feed) id(seq uint64) string { return f.epoch + "-" + strconv.FormatUint(seq, 10) }
 
-// parse reads the id of a change of this process.
+// parse parses the id of a change of this process.
 func (f *feed) parse(id string) (uint64, bool) {
 	text, ok := strings.CutPrefix(id, f.epoch+"-")
 	if !ok {
@@ -150,7 +152,7 @@ func (f *feed) parse(id string) (uint64, bool) {
 	return seq, err == nil
 }
 
-// wait waits in real time and reports whether ctx goes on.
+// wait waits in real time and reports whether ctx is still active.
 func wait(ctx context.Context, d time.Duration) bool {
 	timer := clock.System.NewTimer(d)
 	defer timer.Stop()

@@ -10,8 +10,8 @@ import (
 	"github.com/coder/websocket"
 )
 
-// recheckEvery is the time between two checks of the credential of an open stream or
-// socket. With the age of a shared check it stays under 5 seconds.
+// recheckEvery is the interval between two checks of the credential of an open stream or
+// socket. Together with the age of a shared check it stays under 5 seconds.
 const recheckEvery = 2 * time.Second
 
 // The codes with which a socket is closed when its credential no longer suffices.
@@ -20,15 +20,15 @@ const (
 	statusForbidden       websocket.StatusCode = 4403 // its role was lowered
 )
 
-// rechecker is an Auth that checks the credential of a request again, without counting
+// rechecker is an Auth that can check the credential of a request again, without counting
 // failures. Unless fresh is set, the result may be some seconds old.
 type rechecker interface {
 	Recheck(ctx context.Context, r *http.Request, fresh bool) (Principal, error)
 }
 
-// recheck returns who has sent a request that is still being answered. It fails with
-// ErrUnauthenticated if the credential has ended, and with a problem with status 403 if
-// its role was lowered. Other errors say nothing about the credential.
+// recheck returns the sender of a request that is still in flight. It fails with
+// ErrUnauthenticated if the credential is no longer valid, and with a problem with status
+// 403 if its role was lowered. Other errors do not concern the credential.
 func (a *API) recheck(ctx context.Context, r *http.Request, route Route, fresh bool) (p Principal, err error) {
 	if auth, ok := a.config.Auth.(rechecker); ok {
 		p, err = auth.Recheck(ctx, r, fresh)
@@ -44,23 +44,23 @@ func (a *API) recheck(ctx context.Context, r *http.Request, route Route, fresh b
 	return p, err
 }
 
-// excludedError is the cause of the end of a stream whose credential has ended or no
-// longer suffices.
+// excludedError is the cancellation cause of a stream whose credential is no longer valid
+// or no longer sufficient.
 type excludedError struct{ err error }
 
 func (e *excludedError) Error() string { return e.err.Error() }
 
 func (e *excludedError) Unwrap() error { return e.err }
 
-// excluded reports whether an error of recheck is about the credential.
+// excluded reports whether an error of recheck concerns the credential.
 func excluded(err error) bool {
 	var p *Problem
 	return errors.Is(err, ErrUnauthenticated) || errors.As(err, &p) && p.Status == http.StatusForbidden
 }
 
-// guard returns a context that ends when the server closes its streams or the
-// credential of the request no longer suffices; its cause is an *excludedError then.
-// The caller must call stop.
+// guard returns a context that is cancelled when the server closes its streams or the
+// credential of the request no longer suffices. In the second case its cause is an
+// *excludedError. The caller must call stop.
 func (a *API) guard(parent context.Context, r *http.Request, route Route) (ctx context.Context, exclude func(error), stop func()) {
 	ctx, exclude, release := a.watchCredential(parent, r, route)
 	ctx, cancel := context.WithCancel(ctx)
@@ -72,8 +72,8 @@ func (a *API) guard(parent context.Context, r *http.Request, route Route) (ctx c
 	}
 }
 
-// watchCredential returns a context that ends when the credential of a request no
-// longer suffices; its cause is an *excludedError then. The caller must call stop.
+// watchCredential returns a context that is cancelled when the credential of a request no
+// longer suffices. Its cause is then an *excludedError. The caller must call stop.
 func (a *API) watchCredential(parent context.Context, r *http.Request, route Route) (ctx context.Context, exclude func(error), stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	exclude = func(err error) { cancel(&excludedError{err}) }
@@ -91,8 +91,9 @@ func (a *API) watchCredential(parent context.Context, r *http.Request, route Rou
 	}
 }
 
-// waitFor calls fn with a context that ends after a time, or when the credential of the
-// request no longer suffices: then it returns why. late says that the time is over.
+// waitFor calls fn with a context that is cancelled after a timeout, or when the credential
+// of the request no longer suffices. In the second case it returns the reason. late reports
+// whether the timeout has passed.
 func (a *API) waitFor(ctx context.Context, timeout time.Duration, fn func(context.Context) error) (late bool, err error) {
 	allowed := ctx
 	req := requestOf(ctx)

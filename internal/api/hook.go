@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/hook"
 )
 
-// Hook is an effect that runs after a commit.
+// Hook is a call that runs after a commit.
 type Hook struct {
 	ID             string          `json:"id"`
 	Namespace      string          `json:"namespace"`
@@ -41,14 +41,14 @@ func showHook(h hook.Record) Hook {
 	}
 }
 
-// showHookRow leaves out what is heavy.
+// showHookRow leaves out large fields.
 func showHookRow(h hook.Record) Hook {
 	shown := showHook(h)
 	shown.Payload, shown.Retry = nil, Retry{}
 	return shown
 }
 
-// HookInput is a hook to be triggered.
+// HookInput describes a hook to be triggered.
 type HookInput struct {
 	Namespace string          `json:"namespace" maxLength:"128"`
 	Name      string          `json:"name" maxLength:"128"`
@@ -69,7 +69,7 @@ func (a *API) triggerHook(ctx context.Context, in *Posted[HookInput]) (*Done[Act
 	})
 }
 
-// HookMatch narrows a list of hooks.
+// HookMatch filters a list of hooks.
 type HookMatch struct {
 	Namespace string        `query:"namespace" json:"namespace,omitempty" maxLength:"128"`
 	Name      string        `query:"name" json:"name,omitempty" maxLength:"128"`
@@ -87,7 +87,7 @@ func (a *API) findHooks(ctx context.Context, m HookMatch) finder {
 			return a.inspect.Hooks(ctx, filter, cursor, limit)
 		}
 	}
-	return func(cursor string, limit int) (ids []string, next string, err error) { // few
+	return func(cursor string, limit int) (ids []string, next string, err error) { // there are few
 		rows, next, err := a.hooks.List(ctx, filter, cursor, limit)
 		for _, r := range rows {
 			ids = append(ids, r.ID)

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/hook"
 )
 
-// trigger returns what records a hook of a namespace that the server has.
+// trigger returns a function that records a hook in a namespace of the server.
 func (a *API) trigger(namespace, name string, payload json.RawMessage, o *hook.TriggerOptions) (func(*perdure.Tx) (func() Acted, error), error) {
 	hooks, ok := a.config.Hooks[namespace]
 	if !ok {
@@ -24,7 +24,7 @@ func (a *API) trigger(namespace, name string, payload json.RawMessage, o *hook.T
 	}, nil
 }
 
-// Replay is what a hook is triggered with once more.
+// Replay is the input of a hook that is triggered once more.
 type Replay struct {
 	Payload json.RawMessage `json:"payload,omitempty" doc:"Default: the payload that it had."`
 }
@@ -36,7 +36,7 @@ type ReplayInput struct {
 	Body *Replay
 }
 
-// replayHook triggers a hook once more, as a new one, perhaps with another payload.
+// replayHook triggers a hook once more, as a new hook, optionally with another payload.
 func (a *API) replayHook(ctx context.Context, in *ReplayInput) (*Done[Acted], error) {
 	return lookup(ctx, a, in.Key, in.Body, func() (func(*perdure.Tx) (func() Acted, error), error) {
 		before, err := a.hooks.Get(ctx, in.ID)
@@ -63,14 +63,14 @@ func (a *API) cancelHook(ctx context.Context, in *ActOn) (*Done[Acted], error) {
 	})
 }
 
-// deleteHookInput asks to remove a hook.
+// deleteHookInput is the input of a request to remove a hook.
 type deleteHookInput struct{ ByID }
 
 func (a *API) deleteHook(ctx context.Context, in *deleteHookInput) (*struct{}, error) {
 	return nil, a.hooks.Delete(ctx, in.ID)
 }
 
-// HookBulk asks for an action on many hooks.
+// HookBulk requests an action on many hooks.
 type HookBulk struct {
 	Action string `json:"action" enum:"cancel,retry"`
 	Many[HookMatch]

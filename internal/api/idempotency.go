@@ -29,34 +29,34 @@ type Posted[B any] struct {
 	Body B
 }
 
-// PostedTo is the input of a POST with a body to one thing.
+// PostedTo is the input of a POST with a body to one resource.
 type PostedTo[B any] struct {
 	Keyed
 	ByID
 	Body B
 }
 
-// ActOn is the input of a POST without a body to one thing.
+// ActOn is the input of a POST without a body to one resource.
 type ActOn struct {
 	Keyed
 	ByID
 }
 
-// Done is the answer to a POST.
+// Done is the response to a POST.
 type Done[T any] struct {
 	Status   int
 	Replayed string `header:"Idempotency-Replayed" doc:"true if the answer is that of an earlier request with the same key."`
 	Body     T
 }
 
-// inFlight are the keys of the requests that this process is answering. The
-// database has its own say about those of others.
+// inFlight are the keys of the requests that this process is serving. The database detects
+// concurrent requests of other processes.
 type inFlight struct {
 	mu   sync.Mutex
 	keys map[store.RequestKey]bool
 }
 
-// enter takes a key, unless a request has it.
+// enter takes a key, unless another request has it.
 func (f *inFlight) enter(k store.RequestKey) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,22 +76,22 @@ func (f *inFlight) leave(k store.RequestKey) {
 	delete(f.keys, k)
 }
 
-// errReplay says that the key of a request was taken by an earlier one.
+// errReplay reports that an earlier request took the key.
 var errReplay = errors.New("the request was answered before")
 
-// errExpired says that no request has the key, or not any more.
+// errExpired reports that no request has the key, or no longer has it.
 var errExpired = NewProblem(http.StatusConflict, codeConflict, "the Idempotency-Key has just expired; use a new one")
 
-// effect runs what a POST does as one unit of work and answers with its result.
-// fn records; the function that it returns makes the answer when the results are
-// known. With an Idempotency-Key the answer is committed together with the effect,
-// and a second request gets it instead of a second effect.
+// effect runs a POST as one unit of work and returns its result. fn records the changes;
+// the function that it returns makes the response when the results are known. With an
+// Idempotency-Key the response is committed together with the effect. A second request with
+// the same key gets the stored response instead of a second effect.
 func effect[T any](ctx context.Context, a *API, key string, body any, fn func(*perdure.Tx) (func() T, error)) (*Done[T], error) {
 	return lookup(ctx, a, key, body, func() (func(*perdure.Tx) (func() T, error), error) { return fn, nil })
 }
 
-// lookup is effect for a POST that has to look something up first. What a request
-// that was answered before was about may be gone meanwhile.
+// lookup is like effect, for a POST that first has to find its target. The target of a
+// repeated request may no longer exist.
 func lookup[T any](ctx context.Context, a *API, key string, body any, find func() (func(*perdure.Tx) (func() T, error), error)) (*Done[T], error) {
 	return keyed(ctx, a, key, body, func(k *store.RequestKey, print string) (*Done[T], error) {
 		fn, err := find()
@@ -114,8 +114,8 @@ func lookup[T any](ctx context.Context, a *API, key string, body any, find func(
 	})
 }
 
-// keyed runs fn while no other request of this process has the same key. Without a
-// key fn gets none.
+// keyed runs fn while no other request of this process has the same key. Without a key, fn
+// gets nil.
 func keyed[T any](ctx context.Context, a *API, key string, body any, fn func(k *store.RequestKey, print string) (*Done[T], error)) (*Done[T], error) {
 	if key == "" {
 		return fn(nil, "")
@@ -149,7 +149,7 @@ func perform[T any](ctx context.Context, a *API, fn func(*perdure.Tx) (func() T,
 	return done(ctx, result()), nil
 }
 
-// done answers with the status of the route, unless the result has its own.
+// done returns a response with the status of the route, unless the result has its own.
 func done[T any](ctx context.Context, result T) *Done[T] {
 	d := &Done[T]{Status: requestOf(ctx).status, Body: result}
 	if own, ok := any(result).(interface{ httpStatus() int }); ok {
@@ -158,7 +158,7 @@ func done[T any](ctx context.Context, result T) *Done[T] {
 	return d
 }
 
-// once performs an effect together with the record of its key.
+// once runs an effect together with the record of its key.
 func once[T any](ctx context.Context, a *API, k store.RequestKey, print string, fn func(*perdure.Tx) (func() T, error)) (*Done[T], error) {
 	var answer *Done[T]
 	err := a.config.Engine.Update(ctx, func(tx *perdure.Tx) error {
@@ -171,7 +171,7 @@ func once[T any](ctx context.Context, a *API, k store.RequestKey, print string, 
 		if err := host.In(tx).Attach(nil, enter); err != nil {
 			return err
 		}
-		if err := host.In(tx).Flush(); err != nil { // before anything else is done
+		if err := host.In(tx).Flush(); err != nil { // before any other change
 			return err
 		}
 		result, err := fn(tx)
@@ -192,7 +192,7 @@ func once[T any](ctx context.Context, a *API, k store.RequestKey, print string, 
 	return answer, err
 }
 
-// replay answers as the first request with the key was answered.
+// replay returns the stored response of the first request with the key.
 func replay[T any](ctx context.Context, a *API, k store.RequestKey, print string) (*Done[T], error) {
 	var before, response string
 	get := a.rt.Store.GetRequest(k, func(f, r string) { before, response = f, r })
@@ -214,7 +214,7 @@ func replay[T any](ctx context.Context, a *API, k store.RequestKey, print string
 	return answer, nil
 }
 
-// fingerprint tells requests apart: by their route, their path and their body.
+// fingerprint identifies a request by its route, its path and its body.
 func fingerprint(req *request, body any) (string, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {

@@ -20,10 +20,10 @@ import (
 // bodyPatience is the time limit for a client to send the body of a request.
 const bodyPatience = 5 * time.Second
 
-// checkInput refuses a request that no handler can use: text that databases refuse or
-// change (NUL, invalid UTF-8) in its path, its query or the headers of its operation,
-// and a body that ends early or is malformed. It reads the body, so that huma, which
-// answers with 500 then, does not meet an error. The JSON in the body is checked by
+// checkInput refuses a request that no handler can use. Databases refuse or change some
+// text (NUL, invalid UTF-8): it must not be in the path, the query or the headers of the
+// operation. A body must not end early or be malformed. checkInput reads the body itself,
+// because huma would respond with 500 to an error. The JSON in the body is checked by
 // unmarshal.
 func (a *API) checkInput(w http.ResponseWriter, r *http.Request, op *huma.Operation) error {
 	if err := edge.Text("path", r.URL.Path, math.MaxInt); err != nil {
@@ -51,8 +51,8 @@ func (a *API) checkInput(w http.ResponseWriter, r *http.Request, op *huma.Operat
 	return a.readBody(w, r)
 }
 
-// checkQuery refuses a query that cannot be read, of which Go's parser would leave the
-// broken parts out.
+// checkQuery refuses a query that cannot be parsed. Go's parser would leave out its broken
+// parts.
 func checkQuery(raw string) error {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
@@ -74,7 +74,7 @@ func checkQuery(raw string) error {
 // readBody reads the body of a request into memory. Its length is bounded already.
 func (a *API) readBody(w http.ResponseWriter, r *http.Request) error {
 	rc := http.NewResponseController(w)
-	_ = rc.SetReadDeadline(clock.System.Now().Add(bodyPatience)) // unless the connection has none
+	_ = rc.SetReadDeadline(clock.System.Now().Add(bodyPatience)) // fails if the connection has no deadlines
 	var body bytes.Buffer
 	body.Grow(int(min(max(r.ContentLength, 0), a.config.MaxBody)) + bytes.MinRead)
 	_, err := body.ReadFrom(r.Body)

@@ -38,7 +38,7 @@ type Instance struct {
 	DeadlineAt Time            `json:"deadline_at,omitzero"`
 	FinishedAt Time            `json:"finished_at,omitzero"`
 	Unreceived int             `json:"unreceived_signals" doc:"The number of signals in its inbox that no step was given."`
-	// CancelReason and OnCancel tell of a cancellation.
+	// CancelReason and OnCancel describe a cancellation.
 	CancelReason string `json:"cancel_reason,omitempty" doc:"Why the instance has continued with its cancel step. The reason of an instance that ended without one is its error."`
 	OnCancel     string `json:"on_cancel,omitempty" doc:"The cancel step of its definition. Default: none, to cancel the instance is to end it."`
 
@@ -48,7 +48,7 @@ type Instance struct {
 	Timeline    []Attempt      `json:"timeline,omitempty" doc:"The attempts of its steps, oldest first: the newest 50 that did not succeed, and the one that runs or has ended it well. Not in lists."`
 }
 
-// ChildrenCount is how many children a parent waits for.
+// ChildrenCount is the number of children that a parent waits for.
 type ChildrenCount struct {
 	Total   int `json:"total"`
 	Pending int `json:"pending" doc:"How many must end before it goes on."`
@@ -63,13 +63,13 @@ func showInstance(i fsm.Instance) Instance {
 	}
 }
 
-// showRow leaves out what is heavy.
+// showRow leaves out large fields.
 func showRow(i fsm.Instance) Instance {
 	i.State, i.Result = nil, nil
 	return showInstance(i)
 }
 
-// InstanceMatch narrows a list of instances.
+// InstanceMatch filters a list of instances.
 type InstanceMatch struct {
 	Definition string       `query:"definition" json:"definition,omitempty" maxLength:"128"`
 	Status     []fsm.Status `query:"status" json:"status,omitempty" enum:"live,finished,scheduled,ready,running,retrying,waiting,no_worker,done,stopped,failed,cancelled,quarantined" doc:"Of these statuses; live and finished stand for all of their kind."`
@@ -150,7 +150,7 @@ func (a *API) getInstance(ctx context.Context, in *ByID) (*One[Instance], error)
 	return one(shown), err
 }
 
-// waits shows what an instance waits for, unless it has just gone on.
+// waits shows what an instance waits for, unless it has just continued.
 func (i *Instance) waits(w *store.Wait) {
 	if w == nil {
 		return
@@ -159,13 +159,13 @@ func (i *Instance) waits(w *store.Wait) {
 		i.AwaitsUntil = Time(*w.Deadline)
 	}
 	if w.Names != nil {
-		_ = json.Unmarshal([]byte(*w.Names), &i.Awaits) // shown as far as it can be read
+		_ = json.Unmarshal([]byte(*w.Names), &i.Awaits) // values that cannot be decoded are left out
 		return
 	}
 	i.Children = &ChildrenCount{Total: w.Children, Pending: w.Pending}
 }
 
-// pageOf is the input of a list that belongs to one thing.
+// pageOf is the input of a list that belongs to one resource.
 type pageOf struct {
 	ByID
 	Paging
@@ -198,7 +198,7 @@ func (a *API) listSignals(ctx context.Context, in *pageOf) (*List[Signal], error
 	}), nil
 }
 
-// Event is something that is known to have happened, or that will.
+// Event is a recorded or a future event of an instance.
 type Event struct {
 	Seq     int    `json:"seq"`
 	At      Time   `json:"at"`
@@ -209,21 +209,21 @@ type Event struct {
 	Detail  string `json:"detail,omitempty"`
 	Error   string `json:"error,omitempty"`
 	ID      string `json:"id,omitempty" doc:"The child or signal that it is about."`
-	// Duration and Worker are of steps.
+	// Duration and Worker are set for steps.
 	Duration *float64 `json:"duration_ms,omitempty" doc:"How long the step took, in milliseconds."`
 	Worker   string   `json:"worker,omitempty" doc:"The process that ran the step."`
 }
 
-// History is what is known of the life of an instance, in order.
+// History is the list of the known events of an instance, in order.
 type History struct {
 	Data []Event `json:"data" nullable:"false"`
 }
 
-// historyLimit is how many signals, children and steps a history shows.
+// historyLimit is the maximum number of signals, children and steps that a history shows.
 const historyLimit = 200
 
-// getHistory tells the life of an instance from what is stored. Steps that succeeded
-// leave nothing but their effect on the state, unless the machine keeps its history.
+// getHistory returns the history of an instance from stored data. Successful steps leave
+// only their effect on the state, unless the definition keeps its history.
 func (a *API) getHistory(ctx context.Context, in *ByID) (*One[History], error) {
 	i, err := a.config.Machines.Get(ctx, in.ID)
 	if err != nil {
@@ -273,8 +273,8 @@ func stepEvent(t fsm.Transition) Event {
 	}
 }
 
-// attemptEvents tells of the attempts that the steps do not tell of: those that failed
-// where no history is kept, that lost their process, and the one that runs.
+// attemptEvents returns events for the attempts that steps does not contain: failed
+// attempts where no history is kept, crashed attempts, and the running attempt.
 func attemptEvents(attempts []retry.Attempt, steps []fsm.Transition) []Event {
 	type end struct {
 		step string
@@ -289,7 +289,7 @@ func attemptEvents(attempts []retry.Attempt, steps []fsm.Transition) []Event {
 	for i, shown := range showAttempts(attempts) {
 		outcome, known := outcomes[shown.Outcome]
 		if !known || told[end{shown.Step, attempts[i].Ended}] {
-			continue // its end tells the rest
+			continue // the event of its step describes it
 		}
 		at := shown.BeganAt
 		if attempts[i].Began.IsZero() {
@@ -302,7 +302,7 @@ func attemptEvents(attempts []retry.Attempt, steps []fsm.Transition) []Event {
 	return events
 }
 
-// lastEvents tells where an instance is now.
+// lastEvents returns the events for the current status of an instance.
 func lastEvents(i fsm.Instance) []Event {
 	now := Event{At: Time(i.Due), Outcome: "due", Step: i.Step, Attempt: i.Attempt, Detail: string(i.Status), Error: i.Error}
 	switch {

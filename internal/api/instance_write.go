@@ -20,7 +20,7 @@ type Start struct {
 	StartOptions
 }
 
-// StartOptions are how an instance is started.
+// StartOptions configure the start of an instance.
 type StartOptions struct {
 	ID           string   `json:"id,omitempty" maxLength:"36" doc:"A UUID in lower case. Default: a new one."`
 	Queue        string   `json:"queue,omitempty" maxLength:"128" doc:"Default: that of the machine."`
@@ -51,7 +51,7 @@ func (s Start) state() json.RawMessage {
 	return s.State
 }
 
-// Started is what came of a start.
+// Started is the result of starting an instance.
 type Started struct {
 	ID        string `json:"id" doc:"The new instance, or the one that has the unique key."`
 	Duplicate bool   `json:"duplicate" doc:"None was started, because of the unique key."`
@@ -80,7 +80,7 @@ type Batch struct {
 	Instances []Start `json:"instances" minItems:"1" maxItems:"1000" nullable:"false"`
 }
 
-// BatchResult has the result of each input, in their order.
+// BatchResult has the result of each start, in the order of the request.
 type BatchResult struct {
 	Data []Started `json:"data" nullable:"false"`
 }
@@ -106,7 +106,7 @@ func (a *API) startInstances(ctx context.Context, in *Posted[Batch]) (*Done[Batc
 	})
 }
 
-// startAll starts runs of instances of one machine together.
+// startAll starts instances. Consecutive instances of one definition are started together.
 func startAll(tx *perdure.Tx, machines []*fsm.Definition[json.RawMessage], starts []Start) ([]*fsm.Started, error) {
 	var results []*fsm.Started
 	for from := 0; from < len(starts); {
@@ -135,7 +135,7 @@ type SignalInput struct {
 	Key     string          `json:"key,omitempty" maxLength:"512" doc:"A second signal with the same name and key is dropped."`
 }
 
-// Delivered is what came of a signal.
+// Delivered is the result of sending a signal.
 type Delivered struct {
 	Duplicate bool `json:"duplicate" doc:"It was dropped because of its key."`
 }
@@ -151,7 +151,7 @@ func (a *API) signalInstance(ctx context.Context, in *PostedTo[SignalInput]) (*D
 	})
 }
 
-// Reason says why something is done.
+// Reason is the reason for an action.
 type Reason struct {
 	Reason string `json:"reason,omitempty" maxLength:"1024"`
 }
@@ -170,7 +170,7 @@ func (r OptionalReason) text(otherwise string) string {
 	return r.Body.Reason
 }
 
-// Acted is the answer to an action that has no result of its own.
+// Acted is the response to an action without a result.
 type Acted struct {
 	ID string `json:"id"`
 }
@@ -183,7 +183,7 @@ func (a *API) cancelInstance(ctx context.Context, in *OptionalReason) (*Done[Act
 	})
 }
 
-// terminateInstance is cancelInstance without the cancel step.
+// terminateInstance is like cancelInstance, without the cancel step.
 func (a *API) terminateInstance(ctx context.Context, in *OptionalReason) (*Done[Acted], error) {
 	actOf(ctx).because(in.text(""))
 	reason := in.text("terminated by " + requestOf(ctx).principal.Name)
@@ -198,14 +198,14 @@ func (a *API) retryInstance(ctx context.Context, in *ActOn) (*Done[Acted], error
 	})
 }
 
-// deleteInstanceInput asks to remove an instance.
+// deleteInstanceInput is the input of a request to remove an instance.
 type deleteInstanceInput struct{ ByID }
 
 func (a *API) deleteInstance(ctx context.Context, in *deleteInstanceInput) (*struct{}, error) {
 	return nil, a.config.Machines.Delete(ctx, in.ID)
 }
 
-// InstanceBulk asks for an action on many instances.
+// InstanceBulk requests an action on many instances.
 type InstanceBulk struct {
 	Action string `json:"action" enum:"cancel,terminate,retry,delete" doc:"terminate ends instances without their cancel step; delete removes instances that have ended."`
 	Reason string `json:"reason,omitempty" maxLength:"1024"`
@@ -239,7 +239,7 @@ func (a *API) actOnInstances(ctx context.Context, in *Posted[InstanceBulk]) (*Do
 	return a.onEach(ctx, in.Key, b, instances, func(tx *perdure.Tx, id string) error { return end(tx, id, reason) })
 }
 
-// waitInput asks to wait for the end of an instance.
+// waitInput is the input of a request that waits until an instance is finished.
 type waitInput struct {
 	ByID
 	Timeout string `query:"timeout" doc:"How long to wait, up to 5m. Default: 30s."`
@@ -250,7 +250,7 @@ const (
 	maxWait     = 5 * time.Minute
 )
 
-// waitTime reads how long a request wants to wait.
+// waitTime parses the time that a request wants to wait.
 func waitTime(text string) (time.Duration, error) {
 	if text == "" {
 		return defaultWait, nil
@@ -262,8 +262,8 @@ func waitTime(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// waitInstance answers when the instance has ended or the time is over: the status
-// tells which.
+// waitInstance returns when the instance is finished or the timeout has passed. The status
+// of the instance shows which.
 func (a *API) waitInstance(ctx context.Context, in *waitInput) (*One[Instance], error) {
 	timeout, err := waitTime(in.Timeout)
 	if err != nil {

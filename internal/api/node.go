@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/inspect"
 )
 
-// Node is a process that runs.
+// Node is a running process.
 type Node struct {
 	ID        string      `json:"id"`
 	Host      string      `json:"host"`
@@ -24,13 +24,13 @@ type Node struct {
 	SeenAt    Time        `json:"seen_at"`
 }
 
-// NodeQueue is a part of a kind of work that a process takes.
+// NodeQueue is a queue that a process serves.
 type NodeQueue struct {
 	Kind    string `json:"kind"`
 	Queue   string `json:"queue" doc:"Empty if the kind has no parts."`
 	Running int64  `json:"running"`
 	Idle    bool   `json:"idle,omitempty" doc:"The process claims nothing of it now."`
-	// Serves are what an instance, hook, task or alarm must be of.
+	// Serves are the definitions, hooks or types that the process claims.
 	Serves []string `json:"serves" doc:"What it claims of the queue: definitions with their versions, hooks or types. null: all."`
 }
 
@@ -39,7 +39,7 @@ func showNode(n inspect.Node) Node {
 		ID: n.ID, Host: n.Host, PID: n.PID, Version: n.Version, Roles: []string{}, Work: []string{}, Queues: []NodeQueue{}, Status: "up",
 		StartedAt: Time(n.Started), SeenAt: Time(n.Seen),
 	}
-	_ = json.Unmarshal([]byte(n.Roles), &shown.Roles) // shown as far as it can be read
+	_ = json.Unmarshal([]byte(n.Roles), &shown.Roles) // values that cannot be decoded are left out
 	_ = json.Unmarshal([]byte(n.Work), &shown.Work)
 	for _, q := range n.Running {
 		shown.Running += q.Running
@@ -62,7 +62,8 @@ func (a *API) listNodes(ctx context.Context, _ *struct{}) (*List[Node], error) {
 	return page(requestOf(ctx), all, "", showNode), nil
 }
 
-// drainNode asks a process to end its work. It does so at its next sign of life.
+// drainNode requests that a process drains. The process starts to drain at its next
+// heartbeat.
 func (a *API) drainNode(ctx context.Context, in *ActOn) (*Done[Acted], error) {
 	return effect(ctx, a, in.Key, nil, func(tx *perdure.Tx) (func() Acted, error) {
 		return func() Acted { return Acted{in.ID} }, host.In(tx).Attach(nil, a.rt.Store.DrainNode(in.ID))

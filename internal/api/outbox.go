@@ -16,7 +16,7 @@ type Entry struct {
 	Unit      string     `json:"unit_id"`
 	CreatedAt Time       `json:"created_at"`
 	Mutations []Mutation `json:"mutations" nullable:"false" doc:"What the unit changed, in order."`
-	// Payload is what outbox.Encode returns.
+	// Payload is the result of outbox.Encode.
 	Payload json.RawMessage `json:"payload,omitempty" doc:"The same in its stored form, which has the types of the values, if payload=true asked for it."`
 }
 
@@ -29,7 +29,7 @@ type Mutation struct {
 	Values map[string]any `json:"values,omitempty" doc:"Of a new row all columns, of a changed one those that changed."`
 }
 
-// showEntry shows an entry, if stored is set also in its stored form.
+// showEntry shows an entry, and also its stored form if stored is set.
 func showEntry(e outbox.Entry, stored bool) (Entry, error) {
 	shown := Entry{Stamp: e.Stamp.String(), Unit: e.Unit, CreatedAt: Time(e.Created), Mutations: make([]Mutation, len(e.Payload.Mutations))}
 	for i, m := range e.Payload.Mutations {
@@ -49,7 +49,7 @@ func showEntry(e outbox.Entry, stored bool) (Entry, error) {
 	return shown, nil
 }
 
-// Consumer is a reader of the outbox that entries are kept for.
+// Consumer is a reader of the outbox for which entries are kept.
 type Consumer struct {
 	Name      string `json:"name"`
 	Position  string `json:"position" doc:"The last stamp that it has acknowledged."`
@@ -65,7 +65,7 @@ type outboxInput struct {
 	Stored
 }
 
-// Stored asks for the stored form of entries.
+// Stored requests the stored form of entries.
 type Stored struct {
 	Payload bool `query:"payload" doc:"Also return the stored form of each entry, as outbox.Encode describes it."`
 }
@@ -99,8 +99,8 @@ func (a *API) listOutbox(ctx context.Context, in *outboxInput) (*List[Entry], er
 	return list, nil
 }
 
-// outboxAfter returns the stamp that a list goes on after. Stamps of an incarnation
-// have no gaps, so the newest entries are found by counting.
+// outboxAfter returns the stamp after which a list continues. Stamps of an incarnation have
+// no gaps, so the newest entries are found by counting.
 func (a *API) outboxAfter(ctx context.Context, in *outboxInput) (outbox.Stamp, error) {
 	if !in.Newest {
 		return outbox.ParseStamp(in.After)

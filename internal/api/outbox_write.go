@@ -58,7 +58,7 @@ func (a *API) consumer(ctx context.Context, name string) (outbox.ConsumerStatus,
 	return all[i], nil
 }
 
-// resetConsumerInput says where a consumer shall go on.
+// resetConsumerInput is the new position of a consumer.
 type resetConsumerInput struct {
 	ByName
 	Body struct {
@@ -66,14 +66,14 @@ type resetConsumerInput struct {
 	}
 }
 
-// Moved is where a consumer was and is.
+// Moved has the old and the new position of a consumer.
 type Moved struct {
 	Name string `json:"name"`
 	From string `json:"from" doc:"The position before."`
 	To   string `json:"to"`
 }
 
-// resetConsumer takes no Idempotency-Key: to do it twice changes nothing more.
+// resetConsumer takes no Idempotency-Key, because a repeated request has no further effect.
 func (a *API) resetConsumer(ctx context.Context, in *resetConsumerInput) (*One[Moved], error) {
 	to, err := outbox.ParseStamp(in.Body.To)
 	if err != nil {

@@ -11,18 +11,18 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Overview is how much there is to do, and how fast it is done.
+// Overview has the amount of work and the rate at which it is finished.
 type Overview struct {
 	Now    Time            `json:"now"`
 	Cap    int             `json:"cap" doc:"Numbers are counted up to this; a greater one means that there are more."`
 	Kinds  []KindOverview  `json:"kinds" nullable:"false"`
 	Queues []QueueOverview `json:"queues" nullable:"false" doc:"The queues of state machines that have work."`
-	// Unserved is what an outage, or a deploy that is not finished, looks like.
+	// Unserved is not empty during an outage or an unfinished deployment.
 	Unserved []Unserved `json:"unserved" nullable:"false" doc:"Due work that no live process serves: it has been due for a minute, and no process that has given a sign of life within 30 seconds takes it. Also instances that were set aside, and schedules whose definition is not served."`
 	Series   Series     `json:"series"`
 }
 
-// KindOverview is how much there is of one kind.
+// KindOverview has the amount of work of one kind.
 type KindOverview struct {
 	Kind        string         `json:"kind" enum:"instances,hooks,tasks,alarms,actors,schedules"`
 	Due         int            `json:"due" doc:"What could run now."`
@@ -37,7 +37,7 @@ type KindOverview struct {
 	Capped      []string       `json:"capped" nullable:"false" doc:"The statuses of which there are more."`
 }
 
-// QueueOverview is how much there is to do in one queue.
+// QueueOverview has the amount of work of one queue.
 type QueueOverview struct {
 	Kind        string `json:"kind"`
 	Name        string `json:"name"`
@@ -45,7 +45,7 @@ type QueueOverview struct {
 	OldestDueAt Time   `json:"oldest_due_at,omitzero"`
 }
 
-// Series is what was finished, interval by interval.
+// Series has the finished work by interval.
 type Series struct {
 	From       Time             `json:"from" doc:"The end of the first interval."`
 	Step       Duration         `json:"step"`
@@ -55,8 +55,8 @@ type Series struct {
 	Latency    Latency          `json:"latency_ms" doc:"How long work waited from its due time until it began, in milliseconds."`
 }
 
-// Latency is how long work waited, interval by interval: half of it, 95 and 99 of a
-// hundred no longer than that.
+// Latency has the wait times of work by interval: the median, the 95th and the 99th
+// percentile.
 type Latency struct {
 	P50 []float64 `json:"p50" nullable:"false"`
 	P95 []float64 `json:"p95" nullable:"false"`
@@ -67,7 +67,7 @@ type overviewInput struct {
 	Range string `query:"range" enum:"15m,1h,24h" default:"15m" doc:"How far back the series go."`
 }
 
-// steps are the intervals of series, by their range.
+// steps are the intervals of a series, by its range.
 var steps = map[string]struct{ window, step time.Duration }{
 	"15m": {15 * time.Minute, inspect.SampleEvery}, "1h": {time.Hour, 30 * time.Second}, "24h": {24 * time.Hour, 10 * time.Minute},
 }
@@ -90,7 +90,7 @@ func (a *API) getOverview(ctx context.Context, in *overviewInput) (*One[Overview
 	}
 	r := steps[in.Range]
 	from := now.Add(-r.window).Truncate(r.step)
-	samples, err := a.inspect.Samples(ctx, from.Add(-time.Microsecond)) // that at the very start too
+	samples, err := a.inspect.Samples(ctx, from.Add(-time.Microsecond)) // includes a sample at exactly from
 	if err != nil {
 		return nil, err
 	}
@@ -118,10 +118,10 @@ func showKind(k inspect.Overview) KindOverview {
 	return shown
 }
 
-// recent is how far back a rate looks.
+// recent is the period over which a rate is computed.
 const recent = 3 * time.Minute
 
-// rates tells how much was finished lately.
+// rates sets the rates of recently finished work.
 func (o *Overview) rates(samples []store.Sample, now time.Time) {
 	for i := range o.Kinds {
 		n := 0
@@ -143,8 +143,8 @@ func newest(samples []store.Sample) (at time.Time) {
 	return at
 }
 
-// series puts samples into intervals; those without one are 0. The last interval is
-// left out until all its samples are taken: it would look as if work had stopped.
+// series sums samples by interval. Intervals without samples are 0. The last interval is
+// left out until all its samples are taken, because it would look as if work had stopped.
 func series(samples []store.Sample, from, now time.Time, step time.Duration) Series {
 	n := int(now.Sub(from)/step) + 1
 	if end := from.Add(time.Duration(n) * step); n > 1 && newest(samples).Before(end.Add(-inspect.SampleEvery)) {
@@ -166,7 +166,7 @@ func series(samples []store.Sample, from, now time.Time, step time.Duration) Ser
 	return s
 }
 
-// Upcoming is something that will be due.
+// Upcoming is work with a future due time.
 type Upcoming struct {
 	Kind    string            `json:"kind" enum:"instance,schedule,hook,task,alarm,timer"`
 	ID      string            `json:"id"`
@@ -177,13 +177,13 @@ type Upcoming struct {
 	Actions map[string]string `json:"actions,omitempty" doc:"The routes to POST to, to move, skip or fire it."`
 }
 
-// Link names a thing of the API.
+// Link names a resource of the API.
 type Link struct {
 	Kind string `json:"kind"`
 	ID   string `json:"id"`
 }
 
-// UpcomingList is what will be due, in the order of time.
+// UpcomingList is upcoming work, by due time.
 type UpcomingList struct {
 	Now  Time       `json:"now"`
 	Data []Upcoming `json:"data" nullable:"false"`
@@ -196,8 +196,8 @@ type upcomingInput struct {
 	Kind  string    `query:"kind" enum:"instance,schedule,hook,task,alarm,timer"`
 }
 
-// singular are the kinds of what is upcoming. A timer is an alarm that belongs to the
-// machine of an actor.
+// singular has the singular names of the kinds of upcoming work. A timer is an alarm that
+// belongs to an actor's statechart.
 var singular = map[string]string{
 	store.InstanceKind: "instance", store.ScheduleKind: "schedule", store.HookKind: "hook", store.TaskKind: "task", store.AlarmKind: "alarm",
 }
@@ -222,7 +222,7 @@ func (a *API) listUpcoming(ctx context.Context, in *upcomingInput) (*One[Upcomin
 	return one(list), nil
 }
 
-// latency puts waits into n intervals; where nothing began it is 0.
+// latency sums wait times into n intervals. Intervals in which no work started are 0.
 func latency(waits []inspect.Waits, from time.Time, step time.Duration, n int) Latency {
 	sums := make([]histogram.Counts, n)
 	for _, w := range waits {

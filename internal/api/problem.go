@@ -40,8 +40,8 @@ const (
 	codeInternal     = "internal"
 )
 
-// Problem is the answer to a request that was refused or failed (RFC 9457). It
-// is an error that handlers may return.
+// Problem is the response to a request that was refused or failed (RFC 9457). It is an
+// error that handlers may return.
 type Problem struct {
 	Type     string          `json:"type" doc:"A name of the kind of problem, by its code." example:"urn:perdure:problem:not_found"`
 	Title    string          `json:"title" doc:"The status in words."`
@@ -54,7 +54,7 @@ type Problem struct {
 	header http.Header
 }
 
-// ProblemDetail is one thing that is wrong with a request.
+// ProblemDetail is one defect of a request.
 type ProblemDetail struct {
 	Location string `json:"location,omitempty" doc:"Which part of the request." example:"body.items[3].name"`
 	Message  string `json:"message" doc:"What is wrong with it."`
@@ -71,7 +71,7 @@ func newProblem(status int, code, detail string, req *request) *Problem {
 	return p
 }
 
-// RetryAfter adds the header that tells a client when to come back.
+// RetryAfter adds the header with the time after which a client may retry.
 func (p *Problem) RetryAfter(seconds int) *Problem {
 	p.header = http.Header{"Retry-After": {strconv.Itoa(seconds)}}
 	return p
@@ -93,15 +93,15 @@ func errForbidden(detail string) error {
 	return NewProblem(http.StatusForbidden, codeForbidden, detail)
 }
 
-// report gives OnError an error of the server with the id of its request, which the
-// client is told: the two can be brought together.
+// report passes a server error with the id of its request to OnError. The client receives
+// the same id, so that an operator can match the two.
 func (a *API) report(req *request, err error) {
 	req.failed(err)
 	a.config.OnError(fmt.Errorf("request %s (%s %s) failed: %w", req.id, req.method, req.route, err))
 }
 
-// problem returns what a client is told of an error. What it is not told goes to
-// OnError.
+// problem returns the problem that a client receives for an error. Details that the client
+// does not receive go to OnError.
 func (a *API) problem(req *request, err error) *Problem {
 	var p *Problem
 	if errors.As(err, &p) {
@@ -146,7 +146,7 @@ func (a *API) problem(req *request, err error) *Problem {
 	return p
 }
 
-// classify gives an error of ours its status and code.
+// classify returns the status and code of an error of Perdure.
 func classify(err error) (int, string) {
 	var tooLarge *http.MaxBytesError
 	var restricted *fault.Restricted
@@ -165,7 +165,7 @@ func classify(err error) (int, string) {
 		return http.StatusNotFound, codeNotFound
 	case is[*fault.Duplicate](err):
 		return http.StatusConflict, codeDuplicate
-	case errors.As(err, &restricted) && restricted.Err == nil: // not by the database: the sender may not
+	case errors.As(err, &restricted) && restricted.Err == nil: // refused because of the sender, not by the database
 		return http.StatusForbidden, codeForbidden
 	case is[*fault.Restricted](err):
 		return http.StatusConflict, codeRestricted
@@ -181,14 +181,14 @@ func classify(err error) (int, string) {
 		return http.StatusServiceUnavailable, codeUnavailable
 	case errors.Is(err, fault.ErrClosed), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return http.StatusServiceUnavailable, codeUnavailable
-	case sqldb.IsUnavailable(err): // the connection was lost, or the database is away
+	case sqldb.IsUnavailable(err): // the connection was lost, or the database is unavailable
 		return http.StatusServiceUnavailable, codeUnavailable
 	}
 	return http.StatusInternalServerError, codeInternal
 }
 
-// isState reports whether something exists but is not in a state for what was
-// asked.
+// isState reports whether an error is about something that exists but is in no state for
+// the request.
 func isState(err error) bool {
 	return is[*perdure.StateError](err) || is[*fsm.InboxFullError](err) || is[*actor.QuarantinedError](err) || is[*actor.VersionError](err)
 }
@@ -198,14 +198,14 @@ func is[E error](err error) bool {
 	return errors.As(err, &e)
 }
 
-// statusCodes are the codes of problems that are found before a handler runs.
+// statusCodes are the codes of problems that occur before a handler runs.
 var statusCodes = map[int]string{
 	http.StatusRequestEntityTooLarge: codeTooLarge, http.StatusNotFound: codeNotFound, http.StatusInternalServerError: codeInternal,
 	http.StatusServiceUnavailable: codeUnavailable, http.StatusRequestTimeout: codeUnavailable,
 }
 
-// problems turns what huma says of a bad request into a Problem. It leaves out
-// the values, which may be secret.
+// problems converts huma's errors for a bad request into a Problem. It leaves out the
+// values, which may be secret.
 func (a *API) problems(ctx huma.Context, _ string, v any) (any, error) {
 	model, ok := v.(*huma.ErrorModel)
 	if !ok {
@@ -227,7 +227,7 @@ func (a *API) problems(ctx huma.Context, _ string, v any) (any, error) {
 	return p, nil
 }
 
-// renamedTo names the new word if a filter has an old one.
+// renamedTo returns the new status if a filter has an old one.
 func renamedTo(d *huma.ErrorDetail) string {
 	if old, ok := d.Value.(string); ok && strings.Contains(d.Location, "status") && renamed[old] != "" {
 		return fmt.Sprintf("; %q is called %s now", old, renamed[old])
@@ -235,7 +235,7 @@ func renamedTo(d *huma.ErrorDetail) string {
 	return ""
 }
 
-// writeProblem answers a request outside of huma.
+// writeProblem answers a request outside huma.
 func writeProblem(w http.ResponseWriter, p *Problem) {
 	for name, values := range p.header {
 		w.Header()[name] = values
@@ -245,5 +245,5 @@ func writeProblem(w http.ResponseWriter, p *Problem) {
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.Status)
-	_ = json.NewEncoder(w).Encode(p) // the client may have gone
+	_ = json.NewEncoder(w).Encode(p) // the client may have disconnected
 }

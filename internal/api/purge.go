@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// Old is the age from which something is removed.
+// Old is the minimum age of removed work.
 type Old struct {
 	OlderThan Duration `json:"older_than" doc:"The least age of what is removed."`
 }
 
 type oldInput struct{ Body Old }
 
-// Purge says which finished work is removed.
+// Purge selects the finished work to remove.
 type Purge struct {
 	Old
 	Dead bool `json:"dead,omitempty" doc:"Remove failed and quarantined work instead of work that succeeded or was cancelled."`
 }
 
 // purgeInput is the input of a purge. It takes no Idempotency-Key: a purge is many
-// transactions, and to repeat it removes only what has become old enough meanwhile.
+// transactions, and a repeated purge removes only work that has since become old enough.
 type purgeInput struct{ Body Purge }
 
-// Removed is how much was removed.
+// Removed is the number of removed items.
 type Removed struct {
 	Removed int64  `json:"removed"`
 	Errors  *int64 `json:"errors,omitempty" doc:"Of tasks: the number of errors that were removed."`

@@ -6,28 +6,28 @@ import (
 	"sync"
 )
 
-// Limits cap what one caller has open at the same time in this process. A negative
-// number is no cap.
+// Limits cap what one caller has open concurrently in this process. A negative number is no
+// cap.
 type Limits struct {
 	// Streams counts open streams of server-sent events and requests that wait.
 	Streams int
 	// Sockets counts open WebSockets.
 	Sockets int
-	// Requests counts the other requests that are being answered.
+	// Requests counts the other requests in flight.
 	Requests int
 }
 
-// quota counts what callers have open.
+// quota counts the open requests of callers.
 type quota struct {
 	mu   sync.Mutex
 	open map[opened]int
 }
 
-// opened is a kind of request of one caller.
+// opened identifies a kind of request of one caller.
 type opened struct{ caller, kind string }
 
-// enter counts a request, unless the caller has as many as the limit. Unless it fails,
-// the caller must call leave.
+// enter counts a request, unless the caller has reached the limit. If ok is true, the
+// caller of enter must call leave.
 func (q *quota) enter(o opened, limit int) (leave func(), ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -47,8 +47,8 @@ func (q *quota) enter(o opened, limit int) (leave func(), ok bool) {
 	}, true
 }
 
-// occupy counts a request for its caller and returns what ends the count, or a problem
-// with status 429.
+// occupy counts a request for its caller. It returns a function that ends the count, or a
+// problem with status 429.
 func (a *API) occupy(r *http.Request, p Principal, route Route) (func(), error) {
 	o, limit := opened{callerKey(r, p), "requests"}, a.config.Limits.Requests
 	switch {
@@ -64,9 +64,9 @@ func (a *API) occupy(r *http.Request, p Principal, route Route) (func(), error) 
 	return leave, nil
 }
 
-// callerKey tells callers apart: by their token, which is also that of its sessions.
-// Programs on this machine without a token are one caller, and other requests without
-// credentials are one for each address.
+// callerKey returns the key of a caller: its token, which it shares with the token's
+// sessions. Programs on this host without a token are one caller. Other requests without
+// credentials are one caller for each address.
 func callerKey(r *http.Request, p Principal) string {
 	if p.Name != "" {
 		return p.Name

@@ -31,7 +31,7 @@ type RemoteStep struct {
 	Retry   *Retry   `json:"retry,omitempty" doc:"The policy for failures of this step. Default: that of the definition."`
 }
 
-// RemoteDefinition is a version of such a machine, as it is stored.
+// RemoteDefinition is a stored version of a state machine with remote steps.
 type RemoteDefinition struct {
 	Name      string       `json:"name"`
 	Version   int          `json:"version"`
@@ -78,7 +78,7 @@ func (a *API) putDefinition(ctx context.Context, in *putDefinitionInput) (*Tagge
 	return tagged(shown, etag), err
 }
 
-// remoteTag names a version of a machine, its secrets included.
+// remoteTag returns the ETag of a version of a definition, including its secrets.
 func remoteTag(d *remote.Stored) (string, error) { return etagOf(d.Revision) }
 
 type deleteDefinitionInput struct {
@@ -92,7 +92,7 @@ func (a *API) deleteDefinition(ctx context.Context, in *deleteDefinitionInput) (
 	return nil, a.config.Remote.DeleteIf(ctx, in.Name, in.Version, func(before remote.Stored) error { return allow(in, &before, remoteTag) })
 }
 
-// shownURL returns a URL without its query, in which people put secrets.
+// shownURL returns a URL without its query, which may contain secrets.
 func shownURL(text string) string {
 	address, _, query := strings.Cut(text, "?")
 	if query {
@@ -101,7 +101,7 @@ func shownURL(text string) string {
 	return address
 }
 
-// remotes returns the machines whose steps are HTTP endpoints, by name and version.
+// remotes returns the state machines whose steps are HTTP endpoints, by name and version.
 func (a *API) remotes(ctx context.Context) (map[string]map[int]remote.Stored, error) {
 	all, err := a.config.Remote.List(ctx)
 	if err != nil {
@@ -117,12 +117,11 @@ func (a *API) remotes(ctx context.Context) (map[string]map[int]remote.Stored, er
 	return found, nil
 }
 
-// unredacted are the routes whose answers are for programs that need them as they
-// are, or have no payloads but definitions.
+// unredacted are the routes whose responses are not redacted: programs need them unchanged,
+// or their only payloads are definitions.
 var unredacted = []string{"list-outbox", "get-statechart", "put-statechart"}
 
-// redact takes out of an answer what the rules say, but not for an actor's own
-// callers.
+// redact applies the rules to a response, except for responses to an actor's own callers.
 func (a *API) redact(ctx huma.Context, _ string, v any) (any, error) {
 	route, _ := ctx.Operation().Metadata["route"].(Route)
 	if slices.Contains(unredacted, route.ID) {
@@ -131,8 +130,8 @@ func (a *API) redact(ctx huma.Context, _ string, v any) (any, error) {
 	return a.redactFor(ctx.Context(), v), nil
 }
 
-// redactFor takes out of an answer what the rules say. The token of an actor sees what
-// the actor shows its caller.
+// redactFor applies the rules to a response. An actor token sees everything that the actor
+// shows its caller.
 func (a *API) redactFor(ctx context.Context, v any) any {
 	if requestOf(ctx).principal.Actor != nil {
 		return v

@@ -7,24 +7,24 @@ import (
 	"sync/atomic"
 )
 
-// request is what the handlers know of a request beside its input.
+// request has what the handlers know of a request in addition to its input.
 type request struct {
 	id        string
 	method    string
 	url       url.URL
 	route     string // the id of its route, once known
-	status    int    // of its success
+	status    int    // of a successful response
 	principal Principal
 	http      *http.Request
 	failure   *Failure
 
-	// For the audit log: from where and how the request came, why, and its path.
+	// For the audit log: the origin of the request, its reason and its path.
 	address, via, reason string
 	path                 func(name string) string
 }
 
-// Failure is the error behind the answer to a request that is sent and answered within
-// one process: the answer tells nothing of some errors of the server.
+// Failure is the error behind the response to a request that is sent within the same
+// process. The response itself hides some errors of the server.
 type Failure struct{ err atomic.Pointer[error] }
 
 // Err returns the error, or nil.
@@ -37,12 +37,12 @@ func (f *Failure) Err() error {
 
 type failureKey struct{}
 
-// WithFailure returns a context for a request whose error of the server goes to f too.
+// WithFailure returns a context for a request whose server error is also stored in f.
 func WithFailure(ctx context.Context, f *Failure) context.Context {
 	return context.WithValue(ctx, failureKey{}, f)
 }
 
-// failed keeps the error behind the answer for the sender, if that is in this process.
+// failed stores the error behind the response for a sender in this process.
 func (q *request) failed(err error) {
 	if q.failure != nil {
 		q.failure.err.Store(&err)
@@ -51,7 +51,7 @@ func (q *request) failed(err error) {
 
 type requestKey struct{}
 
-// requestOf returns the request that is being answered.
+// requestOf returns the current request.
 func requestOf(ctx context.Context) *request {
 	if req, ok := ctx.Value(requestKey{}).(*request); ok {
 		return req

@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure/retry"
 )
 
-// Retry is a policy for failed work.
+// Retry is a retry policy.
 type Retry struct {
 	Kind        retry.Kind `json:"kind" doc:"How the delays grow." example:"exponential"`
 	MaxAttempts int        `json:"max_attempts" minimum:"1" maximum:"10000"`
@@ -25,7 +25,7 @@ func ShowRetry(p retry.Policy) Retry {
 	}
 }
 
-// policy returns the policy; none is the zero one.
+// policy returns the policy, or the zero policy if there is none.
 func (r *Retry) policy() retry.Policy {
 	if r == nil {
 		return retry.Policy{}

@@ -11,19 +11,19 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 )
 
-// Route is one operation of the API: where it is found and who may use it.
+// Route is one operation of the API: its path and the role that may use it.
 type Route struct {
 	ID     string
 	Method string
 	Path   string
-	// Role is the least role that may use it.
+	// Role is the least role that may use the route.
 	Role Role
-	// Actor says that the token of the actor in the path may use it too.
+	// Actor is true if the token of the actor in the path may also use the route.
 	Actor bool
-	// Stream says that the answer goes on until the client leaves, or that it
-	// waits; such a request bounds its time itself.
+	// Stream is true if the response continues until the client disconnects, or if the request
+	// waits. Such a request limits its own time.
 	Stream bool
-	// Status is that of success.
+	// Status is the status of a successful response.
 	Status  int
 	Summary string
 	// bind binds the handler.
@@ -57,19 +57,19 @@ func (r Route) created() Route {
 	return r
 }
 
-// ok returns the route with the status of an answer that has a body.
+// ok returns the route with the status of a response that has a body.
 func (r Route) ok() Route {
 	r.Status = http.StatusOK
 	return r
 }
 
-// streaming returns the route without a bound on its time.
+// streaming returns the route without a time limit.
 func (r Route) streaming() Route {
 	r.Stream = true
 	return r
 }
 
-// byActor returns the route opened for the token of its actor.
+// byActor returns the route with access for the token of its actor.
 func (r Route) byActor() Route {
 	r.Actor = true
 	return r
@@ -108,7 +108,7 @@ func (r Route) describe() string {
 	return fmt.Sprintf("Needs the role %s.", r.Role)
 }
 
-// binding binds the handler of a route in an API of huma.
+// binding binds the handler of a route to a huma API.
 type binding func(a *API, r Route, to huma.API)
 
 // by returns the binding of a handler.
@@ -131,9 +131,9 @@ func by[I, O any](handler func(*API, context.Context, *I) (*O, error)) binding {
 	}
 }
 
-// serve answers the requests of a route. The types of a request and its answer are looked
-// through at the first request: to do so for all routes takes longer than a command may
-// take.
+// serve serves the requests of a route. The types of a request and its response are
+// inspected at the first request. Inspecting them for all routes takes longer than a
+// command may take.
 func (a *API) serve(r Route) {
 	bound := sync.OnceValue(func() http.Handler {
 		mux := http.NewServeMux()

@@ -1,8 +1,8 @@
 package api
 
 // Routes are all routes of the API, with the least role that each needs and its handler.
-// This is the only place that says so: the handlers, the OpenAPI document and the test of
-// every role on every route are made from it.
+// This is the only definition: the handlers, the OpenAPI document and the test of every
+// role on every route are generated from it.
 var Routes = []Route{
 	get("/v1/definitions", Viewer, "list-definitions", "List the state machines that processes run", by((*API).listDefinitions)),
 	get("/v1/definitions/{name}", Viewer, "get-definition", "Show a state machine with its versions", by((*API).getDefinition)),

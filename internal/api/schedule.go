@@ -30,7 +30,7 @@ type Schedule struct {
 	Start     *ScheduleStart  `json:"start,omitempty" doc:"How the instances are started. Not in lists."`
 }
 
-// shownTicks is how many ticks of a schedule are shown.
+// shownTicks is the number of ticks of a schedule that are shown.
 const shownTicks = 5
 
 func (a *API) showSchedule(s fsm.ScheduleStatus) Schedule {
@@ -69,7 +69,7 @@ func (a *API) getSchedule(ctx context.Context, in *getScheduleInput) (*Tagged[Sc
 	return answer.unlessKnown(in.Reading)
 }
 
-// answerSchedule shows all of a schedule.
+// answerSchedule returns all fields of a schedule.
 func (a *API) answerSchedule(s fsm.ScheduleStatus) (*Tagged[Schedule], error) {
 	shown := a.showSchedule(s)
 	shown.MaxMissed, shown.State, shown.Start = s.MaxMissed, s.State, showStart(s.Start)
@@ -77,13 +77,13 @@ func (a *API) answerSchedule(s fsm.ScheduleStatus) (*Tagged[Schedule], error) {
 	return tagged(shown, etag), err
 }
 
-// scheduleTag names what of a schedule somebody has set. Its ticks pass by
-// themselves and are no part of it.
+// scheduleTag returns the ETag of a schedule's configuration. Its ticks advance
+// automatically and are not part of the ETag.
 func scheduleTag(s *fsm.ScheduleStatus) (string, error) {
 	return etagOf(s.Name, s.Definition, s.Version, s.Spec, s.Zone, s.Missed, s.MaxMissed, s.Paused, s.State, s.Start)
 }
 
-// Ticks is when an expression ticks, or what is wrong with it.
+// Ticks has the ticks of an expression, or the error in it.
 type Ticks struct {
 	Valid   bool   `json:"valid"`
 	Problem string `json:"problem,omitempty"`
@@ -96,8 +96,8 @@ type ticksInput struct {
 	Zone string `query:"zone" maxLength:"64" doc:"Default: UTC."`
 }
 
-// tellTicks says when an expression ticks, for whoever is writing one. Nothing is
-// stored, and a mistake is an answer.
+// tellTicks returns the ticks of an expression, for clients that edit one. It stores
+// nothing. An invalid expression is a result, not an error.
 func (a *API) tellTicks(_ context.Context, in *ticksInput) (*One[Ticks], error) {
 	ticks, err := cron.Parse(in.Spec, in.Zone)
 	if err != nil {
@@ -123,7 +123,7 @@ type ScheduleInput struct {
 	Start      *ScheduleStart  `json:"start,omitempty" doc:"How the instances are started."`
 }
 
-// ScheduleStart is how the instances of a schedule are started.
+// ScheduleStart configures the start of a schedule's instances.
 type ScheduleStart struct {
 	Queue     string   `json:"queue,omitempty" maxLength:"128"`
 	Priority  Priority `json:"priority,omitempty"`
@@ -168,7 +168,7 @@ func (a *API) setSchedule(ctx context.Context, in *setScheduleInput) (*Tagged[Sc
 	})
 }
 
-// withSchedule changes a schedule and answers with what it is then.
+// withSchedule changes a schedule and returns its new state.
 func (a *API) withSchedule(ctx context.Context, name string, change func(*perdure.Tx) error) (*Tagged[Schedule], error) {
 	var s fsm.ScheduleStatus
 	err := a.config.Engine.Update(ctx, func(tx *perdure.Tx) (err error) {
@@ -183,7 +183,8 @@ func (a *API) withSchedule(ctx context.Context, name string, change func(*perdur
 	return a.answerSchedule(s)
 }
 
-// allowSchedule refuses a change of a schedule that is not what the client expects.
+// allowSchedule refuses a change of a schedule whose ETag is not the one that the client
+// expects.
 func (a *API) allowSchedule(tx *perdure.Tx, name string, in Changing) error {
 	if in.IfMatch == "" {
 		return nil
@@ -195,7 +196,7 @@ func (a *API) allowSchedule(tx *perdure.Tx, name string, in Changing) error {
 	return allow(in, &s, scheduleTag)
 }
 
-// ScheduleChange is what becomes different about a schedule.
+// ScheduleChange is a partial change of a schedule.
 type ScheduleChange struct {
 	Spec      *string         `json:"spec,omitempty" maxLength:"256" doc:"A cron expression, or an interval such as @every 90s."`
 	Zone      *string         `json:"zone,omitempty" maxLength:"64" doc:"The IANA time zone of a cron expression."`
@@ -211,7 +212,8 @@ type changeScheduleInput struct {
 	Body ScheduleChange
 }
 
-// changeSchedule takes no Idempotency-Key: to do it twice changes nothing more.
+// changeSchedule takes no Idempotency-Key, because a repeated request has no further
+// effect.
 func (a *API) changeSchedule(ctx context.Context, in *changeScheduleInput) (*Tagged[Schedule], error) {
 	b := in.Body
 	return a.withSchedule(ctx, in.Name, func(tx *perdure.Tx) error {

@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Hit is something that a search has found.
+// Hit is a result of a search.
 type Hit struct {
 	Kind   string `json:"kind" enum:"instance,hook,actor,definition,schedule"`
 	ID     string `json:"id"`
@@ -55,7 +55,7 @@ func (a *API) getFacets(ctx context.Context, in *facetsInput) (*One[map[string][
 		found["step"] = firstFacets(found["step"])
 	case store.ActorKind:
 		for _, t := range found["type"] {
-			if m, _, err := a.config.Actors.Machine(ctx, t); err == nil { // another process may know it
+			if m, _, err := a.config.Actors.Machine(ctx, t); err == nil { // another process may have it
 				found["state"] = append(found["state"], m.States()...)
 			}
 		}
@@ -66,10 +66,10 @@ func (a *API) getFacets(ctx context.Context, in *facetsInput) (*One[map[string][
 	return one(found), nil
 }
 
-// maxFacets is how many values of a field are listed.
+// maxFacets is the maximum number of values that are listed for a field.
 const maxFacets = 200
 
-// firstFacets returns values in order, once each.
+// firstFacets returns the first maxFacets values, sorted and without duplicates.
 func firstFacets(values []string) []string {
 	slices.Sort(values)
 	values = slices.Compact(values)

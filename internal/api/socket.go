@@ -16,13 +16,13 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// socketProtocol is what both sides of a socket speak.
+// socketProtocol is the protocol of the socket.
 const socketProtocol = "perdure.actor.v1"
 
 // sent is a message of the server: a snapshot, a patch, a receipt or an error.
 type sent struct {
 	Kind string `json:"kind"`
-	// ID is that of the message that it answers.
+	// ID is the id of the client's message, in a reply.
 	ID   string `json:"id,omitempty"`
 	Data any    `json:"data"`
 }
@@ -34,9 +34,9 @@ type received struct {
 	Event json.RawMessage `json:"event"`
 }
 
-// openSocket is streamActor over a WebSocket, with events in the other direction. Each
-// message of the client is {"id", "key"?, "event"} and answered by a receipt or an
-// error with its id.
+// openSocket is like streamActor over a WebSocket, with events in the other direction. Each
+// message of the client is {"id", "key"?, "event"}. The server replies with a receipt or an
+// error with the same id.
 func (a *API) openSocket(ctx context.Context, in *watchInput) (*huma.StreamResponse, error) {
 	caller, d, err := a.watch(ctx, in)
 	if err != nil {
@@ -47,7 +47,7 @@ func (a *API) openSocket(ctx context.Context, in *watchInput) (*huma.StreamRespo
 		r, w := humago.Unwrap(hctx)
 		conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{socketProtocol}})
 		if err != nil {
-			return // it has answered
+			return // Accept has responded
 		}
 		defer func() { _ = conn.CloseNow() }()
 		conn.SetReadLimit(a.config.MaxBody)
@@ -66,13 +66,14 @@ type socket struct {
 	req     *request
 	http    *http.Request
 	route   Route
-	exclude func(error) // ends the socket
+	exclude func(error) // closes the socket
 	ref     actor.Ref
 	caller  actor.Caller
 }
 
-// run reads and writes until either side ends. A context that ends cuts the connection
-// off, so guarded is not given to reads and writes: the client is told why it ends.
+// run reads and writes until either side closes the socket. A cancelled context breaks the
+// connection, so guarded is not used for reads and writes: the client receives the reason
+// first.
 func (s *socket) run(guarded context.Context, d *differ) {
 	following, unfollow := context.WithCancel(guarded)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(guarded))
@@ -103,7 +104,7 @@ func (s *socket) read(ctx context.Context) {
 	}
 }
 
-// answer returns the answer to a message. Its JSON is checked like that of a body.
+// answer returns the reply to a message. Its JSON is checked like the JSON of a body.
 func (s *socket) answer(ctx context.Context, raw []byte) sent {
 	var m received
 	if err := s.api.unmarshal(raw, &m); err != nil {
@@ -112,8 +113,8 @@ func (s *socket) answer(ctx context.Context, raw []byte) sent {
 	return s.handle(ctx, m)
 }
 
-// handle gives the actor an event and returns the answer. The credential is checked
-// for every message, because a message writes.
+// handle sends an event to the actor and returns the reply. The credential is checked for
+// every message, because a message writes.
 func (s *socket) handle(ctx context.Context, m received) sent {
 	ctx, cancel := context.WithTimeout(ctx, s.api.config.Timeout)
 	defer cancel()
@@ -131,15 +132,15 @@ func (s *socket) handle(ctx context.Context, m received) sent {
 	return sent{Kind: "receipt", ID: m.ID, Data: s.api.redactFor(s.http.Context(), showReceipt(r))}
 }
 
-// acting returns the context of an event, which the audit log has as one over HTTP.
+// acting returns the context of an event. The audit log records it like an event over HTTP.
 func (s *socket) acting(ctx context.Context, m received) context.Context {
 	req := *s.req
 	req.via = "socket"
 	return s.api.withAct(ctx, &req, "send-event", "actors", []*thing{{id: s.ref.String()}}, eventAsked(m.Event))
 }
 
-// may returns the error for a sender who may not write, and ends the socket if the
-// credential does not suffice for it any more.
+// may returns the error for a sender who may not write. It closes the socket if the
+// credential no longer suffices for it.
 func (s *socket) may(ctx context.Context) error {
 	p, err := s.api.recheck(ctx, s.http, s.route, true)
 	if excluded(err) {

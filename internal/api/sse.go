@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// heartbeat is how often a stream that has nothing to say shows that it lives.
+	// heartbeat is the interval at which an idle stream sends a heartbeat.
 	heartbeat = 15 * time.Second
-	// writePatience is how long a client may take to read what it is sent. Then it
+	// writePatience is the time limit for a client to read a message. A client that exceeds it
 	// is taken for dead.
 	writePatience = 10 * time.Second
-	// reconnect is when a client shall come back after a stream has ended.
+	// reconnect is the delay after which a client reconnects when a stream has ended.
 	reconnect = 2 * time.Second
 )
 
@@ -31,9 +31,9 @@ type events struct {
 	rc *http.ResponseController
 }
 
-// stream answers with events until fn returns, the client has gone, the server closes
-// its streams, or the credential of the request no longer suffices. In the last case the
-// last event is "closed", with a problem.
+// stream sends events until fn returns, the client disconnects, the server closes its
+// streams, or the credential of the request no longer suffices. In the last case the last
+// event is "closed", with a problem.
 func (a *API) stream(fn func(ctx context.Context, e *events) error) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(hctx huma.Context) {
 		r, w := humago.Unwrap(hctx)
@@ -43,11 +43,11 @@ func (a *API) stream(fn func(ctx context.Context, e *events) error) *huma.Stream
 		h := w.Header()
 		h.Set("Content-Type", "text/event-stream")
 		h.Set("Cache-Control", "no-store")
-		h.Set("X-Accel-Buffering", "no") // nginx would wait for more
+		h.Set("X-Accel-Buffering", "no") // nginx would buffer events
 		w.WriteHeader(http.StatusOK)
 		e := &events{w: w, rc: http.NewResponseController(w)}
 		if e.write(fmt.Appendf(nil, "retry: %d\n\n", reconnect.Milliseconds())) == nil {
-			_ = fn(ctx, e) // the client has gone
+			_ = fn(ctx, e) // the client has disconnected
 		}
 		var why *excludedError
 		if errors.As(context.Cause(ctx), &why) {
@@ -56,7 +56,7 @@ func (a *API) stream(fn func(ctx context.Context, e *events) error) *huma.Stream
 	}}
 }
 
-// send sends an event. Neither id nor event may have a line feed.
+// send sends an event. Neither id nor event may contain a line feed.
 func (e *events) send(id, event string, data any) error {
 	raw, err := json.Marshal(data)
 	if err != nil {
@@ -73,11 +73,11 @@ func (e *events) send(id, event string, data any) error {
 	return e.write(b.Bytes())
 }
 
-// beat shows that the stream lives.
+// beat sends a heartbeat.
 func (e *events) beat() error { return e.write([]byte(":\n\n")) }
 
 func (e *events) write(text []byte) error {
-	// A connection without deadlines, as in tests, is not bounded.
+	// A connection without deadlines, as in tests, has no limit.
 	_ = e.rc.SetWriteDeadline(clock.System.Now().Add(writePatience))
 	if _, err := e.w.Write(text); err != nil {
 		return err
@@ -85,8 +85,9 @@ func (e *events) write(text []byte) error {
 	return e.rc.Flush()
 }
 
-// each sends what next returns, and heartbeats while it has nothing. wake tells that
-// there may be something.
+// each calls next, and calls it again after every wake-up and after every heartbeat, which
+// it sends while there is no wake-up. A wake-up is a hint that next may have something to
+// send.
 func (e *events) each(ctx context.Context, wake <-chan struct{}, next func() error) error {
 	for {
 		if err := next(); err != nil {

@@ -66,13 +66,13 @@ func (a *API) listStatecharts(ctx context.Context, _ *struct{}) (*List[Statechar
 	}), nil
 }
 
-// StatechartInput is a statechart to be checked or stored.
+// StatechartInput is a statechart to be validated or stored.
 type StatechartInput struct {
 	Definition json.RawMessage    `json:"definition" doc:"The XState machine, whose functions are expressions."`
 	Options    *StatechartOptions `json:"options,omitempty"`
 }
 
-// Check is what is wrong with a statechart.
+// Check is the list of the problems of a statechart.
 type Check struct {
 	Valid       bool            `json:"valid"`
 	Problems    []ProblemDetail `json:"problems" nullable:"false"`
@@ -81,8 +81,8 @@ type Check struct {
 	Invocations []string        `json:"invocations,omitempty" doc:"The actors that it invokes outside."`
 }
 
-// checkMachine says what is wrong with a statechart. Nothing is stored. What it names
-// outside is listed and not looked for: a process that runs it may have that.
+// checkStatechart validates a statechart without storing it. External names are listed but
+// not resolved, because the process that runs the statechart may have them.
 func (a *API) checkStatechart(_ context.Context, in *struct{ Body StatechartInput }) (*One[Check], error) {
 	m, err := statechart.Parse(in.Body.Definition, nil, &statechart.Options{AllowUnknown: true})
 	if err != nil {
@@ -95,7 +95,7 @@ func (a *API) checkStatechart(_ context.Context, in *struct{ Body StatechartInpu
 	return one(Check{Valid: true, Problems: []ProblemDetail{}, Events: eventsOf(m), Effects: m.Effects(), Invocations: m.Invocations()}), nil
 }
 
-// machineProblems returns what Parse has found wrong, place by place.
+// statechartProblems returns the problems that Parse has found, with their places.
 func statechartProblems(err error) ([]ProblemDetail, bool) {
 	var problems statechart.Problems
 	if !errors.As(err, &problems) {
@@ -131,8 +131,8 @@ func (a *API) putStatechart(ctx context.Context, in *putStatechartInput) (*Tagge
 	return a.answerStatechart(ctx, d)
 }
 
-// machineTag names a version of a statechart. To change a statechart is to replace its
-// newest version.
+// statechartTag returns the ETag of a version of a statechart. A change of a statechart
+// replaces its newest version.
 func statechartTag(d *actor.Statechart) (string, error) { return etagOf(d) }
 
 func (a *API) answerStatechart(ctx context.Context, d actor.Statechart) (*Tagged[Statechart], error) {
@@ -148,7 +148,7 @@ func (a *API) showStatechart(ctx context.Context, d actor.Statechart) Statechart
 	return shown
 }
 
-// ByStatechart is the input of a route for one machine.
+// ByStatechart is the input of a route for one statechart.
 type ByStatechart struct {
 	ByName
 	Version int64 `query:"version" minimum:"1" maximum:"9007199254740991" doc:"Default: the newest."`
@@ -159,8 +159,8 @@ type getStatechartInput struct {
 	Reading
 }
 
-// getMachine shows a statechart. One that is written in Go cannot be changed here and has
-// no ETag.
+// getStatechart returns a statechart. A statechart that is written in Go cannot be changed
+// here and has no ETag.
 func (a *API) getStatechart(ctx context.Context, in *getStatechartInput) (*Tagged[Statechart], error) {
 	d, err := a.config.Actors.Statechart(ctx, in.Name, in.Version)
 	var missing *fault.NotFound
@@ -192,8 +192,8 @@ type Drawing struct {
 	Body        []byte
 }
 
-// drawMachine draws a statechart. The picture can do nothing, whatever a document has in
-// its names.
+// drawStatechart draws a statechart. The picture has no active content, whatever names a
+// document contains.
 func (a *API) drawStatechart(ctx context.Context, in *drawInput) (*Drawing, error) {
 	m, _, err := a.config.Actors.MachineOf(ctx, in.Name, in.Version)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// renamed are the words of statuses that earlier versions had, and the words for them now.
+// renamed maps statuses of earlier versions to the current ones.
 var renamed = map[string]string{
 	"runnable": "ready", "executing": "running", "unrouted": "no_worker", "ended": "finished",
 	"awaiting_signal": "waiting", "awaiting_children": "waiting", "queued": "waiting",
@@ -17,7 +17,7 @@ var renamed = map[string]string{
 }
 
 // checkStatuses refuses a query for a status that the operation does not have. The problem
-// has the valid words, and the new word for one of an earlier version.
+// lists the valid statuses, and the current name of a status of an earlier version.
 func checkStatuses(values []string, op *huma.Operation) error {
 	words := statusWords(op)
 	for _, value := range values {
@@ -35,7 +35,8 @@ func checkStatuses(values []string, op *huma.Operation) error {
 	return nil
 }
 
-// statusWords returns the statuses that a list can be narrowed to; nil: it cannot be.
+// statusWords returns the statuses by which a list can be filtered. It returns nil if it
+// cannot be filtered by status.
 func statusWords(op *huma.Operation) (words []string) {
 	for _, p := range op.Parameters {
 		if p.Name != "status" || p.In != "query" || p.Schema == nil {

@@ -19,20 +19,21 @@ type streamInput struct {
 	Resume
 }
 
-// Resume is where a stream goes on.
+// Resume is the position at which a stream resumes.
 type Resume struct {
 	After       string `query:"after" maxLength:"64" doc:"The id of the last event that was received, instead of Last-Event-ID."`
 	LastEventID string `header:"Last-Event-ID" maxLength:"64"`
 }
 
 func (r Resume) last() string {
-	if r.LastEventID != "" { // a browser sends it when it comes back
+	if r.LastEventID != "" { // a browser sends it when it reconnects
 		return r.LastEventID
 	}
 	return r.After
 }
 
-// streamChanges tells what changes: not how, so whoever shows it reads it again.
+// streamChanges sends which kinds of work have changed. It does not send the changes: the
+// client reads the data again.
 func (a *API) streamChanges(_ context.Context, in *streamInput) (*huma.StreamResponse, error) {
 	var topics []string
 	if in.Topics != "" {
@@ -61,7 +62,7 @@ func (a *API) streamChanges(_ context.Context, in *streamInput) (*huma.StreamRes
 	return response, nil
 }
 
-// tellChanges sends the changes after one and returns the last.
+// tellChanges sends the changes after seq and returns the number of the last one.
 func (a *API) tellChanges(e *events, seq uint64, resumed bool, topics []string) (uint64, error) {
 	changes, known := a.feed.after(seq)
 	if !resumed || !known {
@@ -80,13 +81,14 @@ func (a *API) tellChanges(e *events, seq uint64, resumed bool, topics []string) 
 	return seq, nil
 }
 
-// kindsOfTopics are what changes when work arrives for a topic, by its beginning.
+// kindsOfTopics maps the prefix of a topic to the kind that changes when work arrives for
+// it.
 var kindsOfTopics = map[string]string{
 	"fsm": store.InstanceKind, "hook": store.HookKind, "task": store.TaskKind, "alarm": store.AlarmKind, "actor": store.ActorKind,
 }
 
-// watchChanges finds out what changes: what this process and others tell when work
-// arrives and, by looking, what they do not tell.
+// watchChanges detects changes: by the wake-ups of all processes when work arrives, and by
+// polling for other changes.
 func (a *API) watchChanges(ctx context.Context, changed func(kind string)) {
 	cancel := a.rt.Hub.SubscribeAll(func(topic string) {
 		for prefix, kind := range kindsOfTopics {
@@ -101,11 +103,11 @@ func (a *API) watchChanges(ctx context.Context, changed func(kind string)) {
 	for {
 		marks, err := a.inspect.Marks(ctx)
 		if err != nil && ctx.Err() == nil && !failed {
-			a.config.OnError(err) // once: the database may be away for long
+			a.config.OnError(err) // only the first time: the database may be unavailable for long
 		}
 		failed = err != nil
 		for kind, mark := range marks {
-			// At first everything may have changed since the subscriber came.
+			// Before the first poll, anything may have changed since the client subscribed.
 			if before == nil || before[kind] != mark {
 				changed(kind)
 			}
@@ -119,15 +121,15 @@ func (a *API) watchChanges(ctx context.Context, changed func(kind string)) {
 	}
 }
 
-// tailInput asks for the outbox as it grows.
+// tailInput is the input of a request for the outbox as it grows.
 type tailInput struct {
 	Resume
 	Stored
 }
 
-// tailOutbox sends the entries of the outbox as they are committed. The id of an
-// event is its stamp. If entries after the given one are gone, there is one event
-// "reset", and the stream ends.
+// tailOutbox sends the entries of the outbox as they are committed. The id of an event is
+// its stamp. If entries after the given stamp have been removed, it sends one event "reset"
+// and ends the stream.
 func (a *API) tailOutbox(_ context.Context, in *tailInput) (*huma.StreamResponse, error) {
 	after, err := outbox.ParseStamp(in.last())
 	if err != nil {
@@ -144,7 +146,7 @@ func (a *API) tailOutbox(_ context.Context, in *tailInput) (*huma.StreamResponse
 	}), nil
 }
 
-// tailed is what the reader of the outbox has found.
+// tailed is a result of the outbox reader.
 type tailed struct {
 	entry outbox.Entry
 	err   error

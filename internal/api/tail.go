@@ -11,16 +11,16 @@ import (
 	"github.com/perdure/perdure/outbox"
 )
 
-// entryLog is the outbox as tails read it.
+// entryLog is the part of the outbox that tails reads.
 type entryLog interface {
 	List(ctx context.Context, after outbox.Stamp, limit int) ([]outbox.Entry, error)
 	Status(ctx context.Context) (outbox.Status, error)
 	Tail(ctx context.Context, after outbox.Stamp, options *outbox.TailOptions) iter.Seq2[outbox.Entry, error]
 }
 
-// tails lets any number of streams follow the outbox with one reader. A stream reads
-// from the database only until it has caught up, and again if it falls behind what is
-// remembered. While there are no streams, there is no reader.
+// tails lets any number of streams follow the outbox with one reader. A stream reads from
+// the database only until it has caught up, and again if it falls behind the remembered
+// entries. The reader runs only while there are streams.
 type tails struct {
 	log     entryLog
 	onError func(error)
@@ -29,23 +29,22 @@ type tails struct {
 	streams int
 	stop    context.CancelFunc
 	idle    sync.WaitGroup
-	// epoch counts the starts and failures of readers: places of an earlier epoch
-	// mean nothing.
+	// epoch counts the starts and failures of readers. Places of an earlier epoch are invalid.
 	epoch   uint64
 	ready   bool           // a reader follows the outbox
-	recent  []outbox.Entry // the last ones that it has read
-	seq     uint64         // how many it has read in this epoch
-	changed chan struct{}  // closed with the next change
+	recent  []outbox.Entry // the last entries that it has read
+	seq     uint64         // the number of entries that it has read in this epoch
+	changed chan struct{}  // closed at the next change
 }
 
-// place is where a stream has come to in an epoch.
+// place is the position of a stream in an epoch.
 type place struct{ epoch, seq uint64 }
 
 func newTails(log entryLog, onError func(error)) *tails {
 	return &tails{log: log, onError: onError, changed: make(chan struct{})}
 }
 
-// join adds a stream, with a reader if it is the first.
+// join adds a stream. The first stream starts the reader.
 func (t *tails) join() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,7 +67,7 @@ func (t *tails) leave() {
 	}
 }
 
-// renew begins an epoch. The caller holds the lock.
+// renew starts an epoch. The caller holds the lock.
 func (t *tails) renew(ready bool) uint64 {
 	t.epoch++
 	t.ready, t.recent, t.seq = ready, nil, 0
@@ -82,14 +81,14 @@ func (t *tails) announce() {
 	t.changed = make(chan struct{})
 }
 
-// read follows the outbox from its end. If that fails, it begins anew at the end; the
-// streams find out in the database what that means for them.
+// read follows the outbox from its end. After an error it starts again at the end. The
+// streams then read the entries in between from the database.
 func (t *tails) read(ctx context.Context, epoch uint64) {
 	failed := false
 	for {
 		status, err := t.log.Status(ctx)
 		if err != nil && ctx.Err() == nil && !failed {
-			t.onError(err) // once: the database may be away for long
+			t.onError(err) // only the first time: the database may be unavailable for long
 		}
 		if failed = err != nil; !failed {
 			var current bool
@@ -111,7 +110,8 @@ func (t *tails) read(ctx context.Context, epoch uint64) {
 	}
 }
 
-// next begins an epoch after one; false: another reader has begun.
+// next starts the epoch after the given one. It returns false if another reader has
+// started.
 func (t *tails) next(epoch uint64, ready bool) (uint64, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -121,7 +121,7 @@ func (t *tails) next(epoch uint64, ready bool) (uint64, bool) {
 	return t.renew(ready), true
 }
 
-// add remembers an entry; false: the epoch has ended.
+// add remembers an entry. It returns false if the epoch has ended.
 func (t *tails) add(epoch uint64, entry outbox.Entry) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -136,7 +136,7 @@ func (t *tails) add(epoch uint64, entry outbox.Entry) bool {
 	return true
 }
 
-// now waits until there is a reader and returns how far it has come.
+// now waits until there is a reader and returns its position.
 func (t *tails) now(ctx context.Context) (place, bool) {
 	for {
 		t.mu.Lock()
@@ -153,8 +153,8 @@ func (t *tails) now(ctx context.Context) (place, bool) {
 	}
 }
 
-// after returns the entries after a place, and what tells of more; false: they are not
-// remembered.
+// after returns the entries after a place, and a channel that is closed when there are
+// more. It returns false if the entries are no longer remembered.
 func (t *tails) after(at place) ([]outbox.Entry, <-chan struct{}, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -165,9 +165,9 @@ func (t *tails) after(at place) ([]outbox.Entry, <-chan struct{}, bool) {
 	return t.recent[uint64(len(t.recent))-missing:], t.changed, true
 }
 
-// follow yields the entries after a stamp, each once and in order, and then waits for
-// new ones. It ends without an error when ctx is done or the engine is closed, and with
-// one when the stamp cannot be served. The caller has joined.
+// follow yields the entries after a stamp, each once and in order, and then waits for new
+// ones. It ends without an error when ctx is done or the engine is closed, and with an
+// error if it cannot serve the stamp. The caller has joined.
 func (t *tails) follow(ctx context.Context, after outbox.Stamp) iter.Seq2[outbox.Entry, error] {
 	return func(yield func(outbox.Entry, error) bool) {
 		for {
@@ -179,7 +179,7 @@ func (t *tails) follow(ctx context.Context, after outbox.Stamp) iter.Seq2[outbox
 			switch {
 			case ctx.Err() != nil || errors.Is(err, fault.ErrClosed):
 				return
-			case err != nil && (sqldb.IsTransient(err) || errors.Is(err, context.DeadlineExceeded)): // it comes back
+			case err != nil && (sqldb.IsTransient(err) || errors.Is(err, context.DeadlineExceeded)): // temporary: retry
 				if !wait(ctx, look) {
 					return
 				}
@@ -201,9 +201,9 @@ func (t *tails) follow(ctx context.Context, after outbox.Stamp) iter.Seq2[outbox
 	}
 }
 
-// live yields the entries that the reader has found since a place, except those up to a
-// stamp. It returns the last stamp when the place is not remembered any more; false: the
-// stream has ended.
+// live yields the entries that the reader has found since a place, except entries up to a
+// stamp. It returns the last stamp when the place is no longer remembered. It returns false
+// if the stream has ended.
 func (t *tails) live(ctx context.Context, at place, after outbox.Stamp, yield func(outbox.Entry, error) bool) (outbox.Stamp, bool) {
 	for {
 		entries, changed, ok := t.after(at)

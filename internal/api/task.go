@@ -54,7 +54,7 @@ func showTask(t task.Record) Task {
 	return shown
 }
 
-// showTaskRow leaves out what is heavy.
+// showTaskRow leaves out large fields.
 func showTaskRow(t task.Record) Task {
 	t.Payload, t.Outcome = nil, nil
 	return showTask(t)
@@ -64,7 +64,7 @@ func showTaskError(e task.ErrorRecord) TaskError {
 	return TaskError{ID: numberText(e.ID), Task: numberText(e.Task), Message: e.Message, CreatedAt: Time(e.Created)}
 }
 
-// numberText writes the number of a task; 0 is none.
+// numberText formats the id of a task. It returns "" for 0, which is no task.
 func numberText(id int64) string {
 	if id == 0 {
 		return ""
@@ -72,7 +72,7 @@ func numberText(id int64) string {
 	return strconv.FormatInt(id, 10)
 }
 
-// taskID reads the id of a task.
+// taskID parses the id of a task.
 func taskID(text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 {
@@ -81,7 +81,7 @@ func taskID(text string) (int64, error) {
 	return n, nil
 }
 
-// TaskMatch narrows a list of tasks.
+// TaskMatch filters a list of tasks.
 type TaskMatch struct {
 	Type   string        `query:"type" json:"type,omitempty" maxLength:"128"`
 	Status []task.Status `query:"status" json:"status,omitempty" enum:"scheduled,ready,retrying,running,done,failed,quarantined,cancelled"`
@@ -104,7 +104,7 @@ func (a *API) listTasks(ctx context.Context, in *taskFilter) (*List[Task], error
 	return page(requestOf(ctx), rows, next, showTaskRow), err
 }
 
-// shownErrors is how many errors are shown with a task.
+// shownErrors is the maximum number of errors that are shown with a task.
 const shownErrors = 50
 
 func (a *API) getTask(ctx context.Context, in *ByID) (*One[Task], error) {
@@ -167,7 +167,7 @@ func (a *API) changeTask(ctx context.Context, in *ActOn, change func(*perdure.Tx
 	})
 }
 
-// byNumber lets a change of a task take its id as it is shown.
+// byNumber adapts a change of a task to ids in text form.
 func byNumber(change func(*perdure.Tx, int64) error) func(*perdure.Tx, string) error {
 	return func(tx *perdure.Tx, text string) error {
 		id, err := taskID(text)
@@ -178,7 +178,7 @@ func byNumber(change func(*perdure.Tx, int64) error) func(*perdure.Tx, string) e
 	}
 }
 
-// TaskBulk asks for an action on many tasks.
+// TaskBulk requests an action on many tasks.
 type TaskBulk struct {
 	Action string `json:"action" enum:"cancel,retry"`
 	Many[TaskMatch]

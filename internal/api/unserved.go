@@ -17,7 +17,7 @@ type Unserved struct {
 	Step     string `json:"step,omitempty"`
 	Schedule string `json:"schedule,omitempty" doc:"The schedule that starts instances of the definition."`
 	Count    int    `json:"count" doc:"How much of it is due. Counted up to the cap."`
-	// OldestDueAt is when a schedule fires next.
+	// OldestDueAt of a schedule is the time of its next tick.
 	OldestDueAt Time `json:"oldest_due_at,omitzero" doc:"Since when the oldest is due. Of a schedule: when it fires next."`
 }
 

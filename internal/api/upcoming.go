@@ -20,7 +20,7 @@ func showUpcoming(u store.Upcoming) Upcoming {
 	return shown
 }
 
-// ofTimer makes it the timer of an actor.
+// ofTimer marks the item as a timer of an actor.
 func (u *Upcoming) ofTimer() {
 	actorType, rest, _ := strings.Cut(u.ID, "/")
 	actor, key, _ := strings.Cut(rest, "/")
@@ -29,7 +29,7 @@ func (u *Upcoming) ofTimer() {
 	u.actions("/v1/actors/"+url.PathEscape(actorType)+"/"+url.PathEscape(actor)+"/timers/"+url.PathEscape(key), "move", "skip", "fire")
 }
 
-// actions are the routes below a path that change when it is due.
+// actions sets the routes below a path that change the due time of the item.
 func (u *Upcoming) actions(path string, names ...string) {
 	u.Actions = map[string]string{}
 	for _, name := range names {

@@ -8,7 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Time is a time in UTC with milliseconds. Fields that have none are left out.
+// Time is a time in UTC with milliseconds. Zero times are left out.
 type Time time.Time
 
 const timeLayout = "2006-01-02T15:04:05.000Z07:00"
@@ -21,7 +21,7 @@ func (t Time) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON implements json.Unmarshaler.
 func (t *Time) UnmarshalJSON(raw []byte) error { return json.Unmarshal(raw, (*time.Time)(t)) }
 
-// IsZero lets encoding/json leave the field out.
+// IsZero lets encoding/json omit the field.
 func (t Time) IsZero() bool { return time.Time(t).IsZero() }
 
 // Schema implements huma.SchemaProvider.
@@ -29,7 +29,7 @@ func (Time) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Format: "date-time", Examples: []any{"2026-01-31T09:30:00.000Z"}}
 }
 
-// Duration is a duration as Go writes it: 1h30m.
+// Duration is a duration in Go's notation: 1h30m.
 type Duration time.Duration
 
 // MarshalJSON implements json.Marshaler.
@@ -88,7 +88,7 @@ func (Priority) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Enum: []any{"high", "normal", "low"}}
 }
 
-// Paging is what every list can be asked for.
+// Paging is the input that all lists share.
 type Paging struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"How many rows to return at most."`
 	Cursor string `query:"cursor" maxLength:"1024" doc:"The next_cursor of the page before. Default: the first page."`
@@ -102,19 +102,19 @@ type Page[T any] struct {
 	Count      *Count  `json:"count,omitempty" doc:"How many there are, if count=true asked for it."`
 }
 
-// Count is a number that is only counted up to a cap.
+// Count is a number that is counted only up to a cap.
 type Count struct {
 	Count  int  `json:"count"`
 	Capped bool `json:"capped" doc:"There are more."`
 }
 
-// List is the answer of a list.
+// List is the response of a list.
 type List[T any] struct {
 	Link string `header:"Link" doc:"The next page, as RFC 8288 has it."`
 	Body Page[T]
 }
 
-// page answers with one page of rows, turned into what is shown.
+// page returns one page of rows, converted by show.
 func page[R, T any](req *request, rows []R, next string, show func(R) T) *List[T] {
 	out := &List[T]{Body: Page[T]{Data: make([]T, len(rows))}}
 	for i, row := range rows {
@@ -132,12 +132,12 @@ func page[R, T any](req *request, rows []R, next string, show func(R) T) *List[T
 // timeOf returns the time.
 func timeOf(t Time) time.Time { return time.Time(t) }
 
-// One is an answer with one thing.
+// One is a response with one resource.
 type One[T any] struct{ Body T }
 
 func one[T any](v T) *One[T] { return &One[T]{Body: v} }
 
-// ByID is the input of a route for one thing.
+// ByID is the input of a route for one resource.
 type ByID struct {
 	ID string `path:"id" maxLength:"128"`
 }
