@@ -12,11 +12,12 @@ import (
 	"github.com/perdure/perdure/internal/clock"
 )
 
-// osUser is before the name of a user of the operating system in the audit log.
+// osUser is the prefix of operating system users in the audit log.
 const osUser = "os:"
 
-// acting lets what a command commits be in the audit log. The API writes the entries of
-// its requests; on the database they have the name of the command.
+// acting makes the changes of a command appear in the audit log. The API writes the entries
+// of its requests; an API within this process uses the name of the command as the action.
+// For commands without the API, acting sets the entry.
 func (a *app) acting(cmd *cobra.Command) {
 	effect := effects[pathOf(cmd)]
 	if !effect.acts {
@@ -50,7 +51,7 @@ func operatorHere() (who, host string) {
 	return who, host
 }
 
-// reasonOf returns what the command was given as --reason.
+// reasonOf returns the value of --reason.
 func (a *app) reasonOf(cmd *cobra.Command) string {
 	if f := cmd.Flags().Lookup("reason"); f != nil {
 		return f.Value.String()

@@ -22,7 +22,7 @@ func (a *app) actor() *cobra.Command {
 		a.actorSpawn(), a.actorSend(), a.actorShow(), a.actorList(), a.actorTimers(), a.actorLog(), a.actorStop(), a.actorReset(), a.actorTypes(), a.actorRegister())
 }
 
-// machineFlags name the file of a machine that is not in the database.
+// machineFlags name the file of a statechart that is not stored in the database.
 type machineFlags struct {
 	file    string
 	version int64
@@ -33,8 +33,9 @@ func (m *machineFlags) add(cmd *cobra.Command) {
 	cmd.Flags().Int64Var(&m.version, "machine-version", 1, "version of the machine in the file")
 }
 
-// onActors runs fn on the API. The API of the database knows the machines in it, and that
-// in the file. Their effects and tasks run where they are served, never here.
+// onActors runs fn on the API. The API on the database has the stored statecharts and the
+// statechart in the file. Effects and invocations run in the processes that serve the
+// actors, never here.
 func (a *app) onActors(cmd *cobra.Command, typ string, m machineFlags, fn func(*client) error) error {
 	if m.file != "" && a.asksServer() {
 		return usagef("--machine is for the database: a server has the machines of its program; leave --machine or --server out")
@@ -42,8 +43,8 @@ func (a *app) onActors(cmd *cobra.Command, typ string, m machineFlags, fn func(*
 	return a.operateWith(cmd.Context(), func(eng *perdure.Engine) (*actor.Actors, error) { return openActors(cmd, eng, typ, m) }, fn)
 }
 
-// openActors returns the actors of an engine. It returns none for a database that cannot
-// have actors.
+// openActors returns the actors of an engine. It returns nil for a database that does not
+// support actors.
 func openActors(cmd *cobra.Command, eng *perdure.Engine, typ string, m machineFlags) (*actor.Actors, error) {
 	stubs, err := stubsOf(cmd.Context(), eng)
 	if err != nil {
@@ -59,7 +60,7 @@ func openActors(cmd *cobra.Command, eng *perdure.Engine, typ string, m machineFl
 	return actors, registerFile(cmd, actors, typ, m)
 }
 
-// registerFile makes the machine in a file known to this run of the program.
+// registerFile registers the statechart in a file for this run of the program.
 func registerFile(cmd *cobra.Command, actors *actor.Actors, typ string, m machineFlags) error {
 	raw, err := readDocument(cmd, m.file)
 	if err != nil {
@@ -72,8 +73,7 @@ func registerFile(cmd *cobra.Command, actors *actor.Actors, typ string, m machin
 	return actors.Register(typ, raw, o)
 }
 
-// stubsOf returns options with handlers for all that the machines in the database
-// name.
+// stubsOf returns options with stub handlers for all names in the stored statecharts.
 func stubsOf(ctx context.Context, eng *perdure.Engine) (*actor.Options, error) {
 	actors, err := actor.New(eng, nil)
 	if err != nil {
@@ -87,7 +87,7 @@ func stubsOf(ctx context.Context, eng *perdure.Engine) (*actor.Options, error) {
 	for _, d := range documents {
 		effects, tasks, err := stubsFor(d.Machine)
 		if err != nil {
-			continue // it is of no use here, but others are
+			continue // it cannot be used here; other statecharts can
 		}
 		for name, e := range effects {
 			o.Effects[name] = e
@@ -102,7 +102,7 @@ func stubsOf(ctx context.Context, eng *perdure.Engine) (*actor.Options, error) {
 // errElsewhere is the error of a handler that is never called.
 var errElsewhere = errors.New("is handled by the program that serves the actor")
 
-// stubsFor returns handlers for the effects and tasks that a machine names.
+// stubsFor returns stub handlers for the effects and invocations that a statechart names.
 func stubsFor(document []byte) (map[string]actor.Effect, map[string]actor.Invocation, error) {
 	machine, err := statechart.Parse(document, &statechart.Registry{Open: true}, nil)
 	if err != nil {
@@ -118,7 +118,7 @@ func stubsFor(document []byte) (map[string]actor.Effect, map[string]actor.Invoca
 	return effects, tasks, nil
 }
 
-// parseRef reads the name of an actor: its type, a slash and its id.
+// parseRef parses the name of an actor: its type, a slash and its id.
 func parseRef(text string) (actor.Ref, error) {
 	var f actorFlag
 	if err := f.Set(text); err != nil || f.none {
@@ -127,7 +127,7 @@ func parseRef(text string) (actor.Ref, error) {
 	return actor.Ref{Type: f.kind, ID: f.id}, nil
 }
 
-// callerFlag is a flag that says who acts: client/ann or service/billing.
+// callerFlag is a flag that names the caller: client/ann or service/billing.
 type callerFlag struct{ actor.Caller }
 
 // Set implements pflag.Value.
@@ -146,14 +146,14 @@ func (f *callerFlag) String() string { return string(f.Kind) + "/" + f.ID }
 // Type implements pflag.Value.
 func (f *callerFlag) Type() string { return "kind/id" }
 
-// addCaller adds the flag that says who acts.
+// addCaller adds the flag that names the caller.
 func addCaller(cmd *cobra.Command) *callerFlag {
 	f := &callerFlag{actor.Caller{Kind: actor.Service, ID: "perdure"}}
 	cmd.Flags().Var(f, "as", "who acts: client/<id> or service/<id>")
 	return f
 }
 
-// parameter is who acts as the API takes it: client:ann.
+// parameter returns the caller in the notation of the API: client:ann.
 func (f *callerFlag) parameter() string { return string(f.Kind) + ":" + f.ID }
 
 func (a *app) actorSpawn() *cobra.Command {
@@ -246,7 +246,7 @@ func describeReceipt(w io.Writer, r api.Receipt) {
 		Emitted []struct{ Event json.RawMessage }
 		Logs    []struct{ Value json.RawMessage }
 	}
-	_ = json.Unmarshal(r.Output, &said) // shown as far as it can be read
+	_ = json.Unmarshal(r.Output, &said) // output that cannot be decoded is left out
 	for _, e := range said.Emitted {
 		fmt.Fprintf(w, "  emits %s\n", compact(e.Event))
 	}

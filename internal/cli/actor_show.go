@@ -121,7 +121,7 @@ func (a *app) describeActor(w io.Writer, s api.Actor) {
 
 var timerHeading = []string{"TIMER", "DUE", "EVENT", "OF STATE", "LEADS TO"}
 
-// timerRow tells when a timer fires, and why.
+// timerRow returns the table row of a timer: when it fires, and why.
 func timerRow(t api.Timer) []string {
 	due := moment(t.DueAt)
 	if t.Error != "" {
@@ -152,7 +152,7 @@ func (a *app) actorLog() *cobra.Command {
 	return cmd
 }
 
-// showLog prints steps of an actor after one, page by page.
+// showLog prints the transitions of an actor after a given one, page by page.
 func (a *app) showLog(cmd *cobra.Command, c *client, ref actor.Ref, after int64, limit int) error {
 	type steps struct {
 		Data []json.RawMessage `json:"data"`
@@ -229,7 +229,7 @@ func (a *app) actorRegister() *cobra.Command {
 	return cmd
 }
 
-// machineProblems returns what is wrong with a machine that the API refuses.
+// machineProblems returns the problems of a statechart that the API refuses.
 func machineProblems(err error) (all []*fault.Invalid) {
 	var p *problem
 	if !errors.As(err, &p) || p.Status != http.StatusUnprocessableEntity {

@@ -77,7 +77,7 @@ func (a *app) timerChange(verb, short, done string, body func() (any, error)) *c
 	})
 }
 
-// actorAct returns a command that changes an actor in the name of a caller.
+// actorAct returns a command that changes an actor on behalf of a caller.
 func (a *app) actorAct(use, short string, args int, act func(cmd *cobra.Command, c *client, ref actor.Ref, by string, args []string) error) *cobra.Command {
 	var machine machineFlags
 	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(args)}

@@ -57,8 +57,8 @@ func (f *actorFlag) String() string {
 // Type implements pflag.Value.
 func (f *actorFlag) Type() string { return "type/id" }
 
-// alarm returns the path of an alarm in the API, or of a verb for it. Without the flag
-// the id may have that of the actor before it, as lists show it.
+// alarm returns the path of an alarm in the API, or of a verb for it. Without the flag, the
+// actor may precede the id, as in lists.
 func (f *actorFlag) alarm(id, verb string) string {
 	path := "/v1/alarms/" + segment(id) + verb
 	if query := parameters("actor", f.String()); len(query) > 0 {

@@ -20,7 +20,7 @@ import (
 	"github.com/perdure/perdure/retry"
 )
 
-// timeFlag is a flag that takes a time as RFC 3339 has it.
+// timeFlag is a flag that takes a time in RFC 3339 format.
 type timeFlag struct{ time.Time }
 
 // Set implements pflag.Value.
@@ -188,8 +188,8 @@ func (a *app) cancelAlarms(ctx context.Context, c *client, actor *actorFlag, ids
 	})
 }
 
-// alarmChange returns a command that changes each of the alarms that are named, by a
-// POST with a body or without.
+// alarmChange returns a command that changes each named alarm by a POST, with or without a
+// body.
 func (a *app) alarmChange(verb, short, done string, body func() (any, error)) *cobra.Command {
 	var actor actorFlag
 	cmd := &cobra.Command{
@@ -245,7 +245,7 @@ func (a *app) alarmRetry() *cobra.Command {
 	return cmd
 }
 
-// retryAlarms makes all dead letters of a type due now, or of all types.
+// retryAlarms makes all dead letters of one type, or of all types, due now.
 func (a *app) retryAlarms(ctx context.Context, c *client, typ string) error {
 	filter := api.AlarmMatch{Type: typ, Status: []alarm.Status{alarm.Failed, alarm.Quarantined}}
 	total := 0

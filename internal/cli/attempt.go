@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/api"
 )
 
-// describeAttempts prints attempts, one a line.
+// describeAttempts prints attempts, one per line.
 func describeAttempts(w io.Writer, attempts []api.Attempt) {
 	if len(attempts) == 0 {
 		return
@@ -31,7 +31,7 @@ func describeAttempts(w io.Writer, attempts []api.Attempt) {
 	table(w, rows)
 }
 
-// known returns a text, or nothing if what it is made of is not known.
+// known returns the text if its value is known, otherwise "".
 func known(is bool, text string) string {
 	if !is {
 		return ""
@@ -39,7 +39,7 @@ func known(is bool, text string) string {
 	return text
 }
 
-// took writes a number of milliseconds, if it is known.
+// took formats a number of milliseconds, if it is known.
 func took(milliseconds *float64) string {
 	if milliseconds == nil {
 		return ""

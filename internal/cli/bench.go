@@ -50,8 +50,9 @@ func (a *app) benchOutbox() *cobra.Command {
 	return cmd
 }
 
-// benchDatabase returns the database to measure and what to do afterwards.
-// One that only the environment names is not taken: it may be dear to someone.
+// benchDatabase returns the database to measure and a function that cleans up afterwards.
+// It never uses a database that only the environment names, because that database may be in
+// use.
 func (a *app) benchDatabase(ctx context.Context, yes bool) (dsn string, cleanup func() error, err error) {
 	if a.dsn != "" && !a.fromEnv["dsn"] {
 		return a.dsn, func() error { return nil }, mustBeEmpty(ctx, a.dsn, yes)
@@ -84,8 +85,8 @@ func mustBeEmpty(ctx context.Context, dsn string, yes bool) error {
 // measured is a result with its ratios as JSON.
 type measured struct {
 	bench.Result
-	// OnOff compares with the outbox off and the same grouping, Plain with
-	// the outbox off and no grouping.
+	// OnOff is the ratio to the outbox off with the same grouping. Plain is the ratio to the
+	// outbox off without grouping.
 	OnOff float64 `json:"ratio_to_off"`
 	Plain float64 `json:"ratio_to_off_ungrouped"`
 }

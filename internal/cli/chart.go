@@ -57,7 +57,7 @@ func (a *app) chartCheck() *cobra.Command {
 	return cmd
 }
 
-// problemsOf returns what is wrong with a document.
+// problemsOf returns the problems of a document.
 func problemsOf(err error) ([]*fault.Invalid, error) {
 	var all statechart.Problems
 	var one *fault.Invalid
@@ -123,5 +123,5 @@ func (a *app) chartDraw() *cobra.Command {
 	return cmd
 }
 
-// lookOnly accepts machines that would not be registered, to look at them.
+// lookOnly also accepts statecharts that could not be registered, in order to show them.
 var lookOnly = &statechart.Options{AllowUnknown: true, AllowUnreachable: true, AllowCycles: true}

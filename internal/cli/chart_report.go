@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// stepJSON is what a command of a trial did, and where the machine is then.
+// stepJSON is the result of a command of a trial: what it did and the new state.
 type stepJSON struct {
 	Now         int64              `json:"now"`
 	Status      statechart.Status  `json:"status"`
@@ -24,25 +24,25 @@ type stepJSON struct {
 	Children    []statechart.State `json:"children,omitempty"`
 }
 
-// timerJSON is a timer that waits.
+// timerJSON is a pending timer.
 type timerJSON struct {
 	Due    int64            `json:"due"`
 	ID     string           `json:"id,omitempty"`
 	Event  statechart.Event `json:"event"`
 	Target string           `json:"target,omitempty"`
-	// Of is the state that it is of, and To where it would lead.
+	// Of is the state to which the timer belongs, and To are the states to which it leads.
 	Of string   `json:"of,omitempty"`
 	To []string `json:"to,omitempty"`
 }
 
-// taskStateJSON is a task that runs.
+// invocationJSON is a running invocation.
 type invocationJSON struct {
 	Path  string `json:"path"`
 	Src   string `json:"src"`
 	Input any    `json:"input,omitempty"`
 }
 
-// report shows what a step did and where the machine is then.
+// report shows what a transition did and the new state.
 func (t *trial) report(step *statechart.Step) error {
 	s := t.sim.Tree.State()
 	r := stepJSON{
@@ -64,7 +64,7 @@ func (t *trial) report(step *statechart.Step) error {
 	return nil
 }
 
-// describe writes what a step did, in its own order of kinds.
+// describe prints what a transition did, grouped by kind.
 func (t *trial) describe(w io.Writer, step *statechart.Step) {
 	if step.Dropped {
 		fmt.Fprintln(w, "  nobody was there for it")
@@ -87,7 +87,7 @@ func (t *trial) describe(w io.Writer, step *statechart.Step) {
 	}
 }
 
-// place writes where the machine is.
+// place prints the current state.
 func (t *trial) place(w io.Writer, r stepJSON) {
 	value := compact(r.State)
 	if s, ok := r.State.(string); ok {
@@ -115,7 +115,7 @@ func (t *trial) place(w io.Writer, r stepJSON) {
 	}
 }
 
-// leads says why a timer waits.
+// leads returns the reason of a timer.
 func leads(timer timerJSON) string {
 	if timer.Of == "" || len(timer.To) == 0 {
 		return ""
@@ -130,7 +130,7 @@ func params(v any) string {
 	return " " + compact(v)
 }
 
-// compact returns a value as JSON in one line, which cannot steer the terminal.
+// compact returns a value as JSON in one line, which cannot control the terminal.
 func compact(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -139,7 +139,7 @@ func compact(v any) string {
 	return plainJSON(string(raw))
 }
 
-// plainJSON escapes what json.Marshal leaves that is not printable.
+// plainJSON escapes unprintable characters that json.Marshal leaves.
 func plainJSON(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\u007f' || r >= '\u0080' && r < '\u00a0' {
@@ -149,5 +149,5 @@ func plainJSON(text string) string {
 	}, text)
 }
 
-// elapsed returns a virtual time as it is shown.
+// elapsed formats a virtual time.
 func elapsed(ms int64) string { return (time.Duration(ms) * time.Millisecond).String() }

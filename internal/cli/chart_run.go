@@ -55,7 +55,7 @@ func (a *app) chartRun() *cobra.Command {
 	return cmd
 }
 
-// jsonArgument reads a value that was given as JSON, with its integers exact.
+// jsonArgument parses a JSON value, with exact integers.
 func jsonArgument(name, text string) (any, error) {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
@@ -66,7 +66,7 @@ func jsonArgument(name, text string) (any, error) {
 	return statechart.Canonical(value)
 }
 
-// trial is a machine that is tried out.
+// trial is an interactive run of a statechart.
 type trial struct {
 	*app
 	machine *statechart.Machine
@@ -183,7 +183,7 @@ func (t *trial) advance(rest string) error {
 	return t.reportOf(t.sim.Advance(ms))
 }
 
-// next lets time pass until the next timer fires.
+// next advances the time until the next timer fires.
 func (t *trial) next() error {
 	timers := t.sim.Timers()
 	if len(timers) == 0 {

@@ -1,8 +1,7 @@
 // Package cli is the command line: the commands, their flags and exit codes.
 //
-// Results go to stdout; progress, warnings and errors to stderr. Nothing here
-// touches the process: streams, environment and signals come from the caller,
-// so that tests can run every command in the same way as a shell does.
+// Results go to stdout; progress, warnings and errors to stderr. The caller passes in the
+// streams, the environment and the signals. So tests can run every command as a shell does.
 package cli
 
 import (
@@ -14,13 +13,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Run runs the command that args name (without the program's own name) and
-// returns the exit code. env has the form of os.Environ. A context that is
-// cancelled with a *Interrupted ends the command in order.
+// Run runs the command that args name (without the program's own name) and returns the exit
+// code. env has the form of os.Environ. A context that is cancelled with a *Interrupted
+// ends the command gracefully.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env []string) int {
 	a := &app{env: environment(env), out: stdout, err: stderr}
-	root := a.root()                          //nolint:contextcheck // cobra hands the context to the commands
-	root.SetArgs(append([]string{}, args...)) // cobra takes those of the process for nil
+	root := a.root()                          //nolint:contextcheck // cobra passes the context to the commands
+	root.SetArgs(append([]string{}, args...)) // for nil, cobra uses the arguments of the process
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -35,13 +34,12 @@ type app struct {
 	dsn     string
 	server  string
 	bearer  string
-	reason  string // why, for the audit log
+	reason  string // for the audit log
 	json    bool
 	noColor bool
-	// fromEnv has the flags that the environment set.
+	// fromEnv has the flags that were set from the environment.
 	fromEnv map[string]bool
-	// running says that the arguments were understood: an error before that
-	// is one of usage.
+	// running is true once the arguments are parsed. An earlier error is a usage error.
 	running bool
 }
 
@@ -87,8 +85,8 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
-// refuseServer lets the commands that work on the database only refuse a server that the
-// command line names. A server of the environment is for the other commands.
+// refuseServer makes commands that work only on the database refuse a --server on the
+// command line. A server in the environment is ignored: it is for the other commands.
 func (a *app) refuseServer(root *cobra.Command) {
 	walk(root, func(cmd *cobra.Command) {
 		path := pathOf(cmd)
@@ -105,7 +103,7 @@ func (a *app) refuseServer(root *cobra.Command) {
 	})
 }
 
-// pathOf returns the name of a command without that of the program: "fsm list".
+// pathOf returns the name of a command without the name of the program: "fsm list".
 func pathOf(cmd *cobra.Command) string {
 	_, path, _ := strings.Cut(cmd.CommandPath(), " ")
 	return path
@@ -119,11 +117,11 @@ func walk(cmd *cobra.Command, fn func(*cobra.Command)) {
 	}
 }
 
-// onlyHolds is the annotation of commands that only hold others.
+// onlyHolds is the annotation of commands that only group other commands.
 const onlyHolds = "perdure.holds"
 
-// group returns a command that only holds others. cobra by itself would
-// answer a misspelt one with the help text and success.
+// group returns a command that only groups other commands. cobra would respond to a
+// misspelled subcommand with the help text and success.
 func (a *app) group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: cobra.ArbitraryArgs, SuggestionsMinimumDistance: 2, Annotations: map[string]string{onlyHolds: "true"},

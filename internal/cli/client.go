@@ -17,28 +17,29 @@ import (
 	"github.com/perdure/perdure/fault"
 )
 
-// defaultServer is where perdure serve and dev are by default.
+// defaultServer is the default address of perdure serve and perdure dev.
 const defaultServer = "http://127.0.0.1:7070"
 
-// maxAnswer bounds what is read of an answer.
+// maxAnswer is the maximum size of a response.
 const maxAnswer = 64 << 20
 
-// client sends requests to the HTTP API: to a server over the network, or to the API on
-// the database within this process. Every command that looks at work or changes it uses a
-// client and nothing else, so it does the same either way.
+// client sends requests to the HTTP API: to a server over the network, or to the API on the
+// database within this process. Every command that reads or changes work uses only a
+// client, so it behaves the same in both cases.
 type client struct {
 	base  *url.URL
 	token string
-	// reason is why, for the audit log.
+	// reason is the reason of the command, for the audit log.
 	reason string
-	// newID makes Idempotency-Keys. nil: requests have none, since none is sent twice.
+	// newID makes Idempotency-Keys. nil: requests have no key, because no request is sent
+	// twice.
 	newID func() string
-	// transport carries requests. nil: the network.
+	// transport sends requests. nil: over the network.
 	transport http.RoundTripper
 }
 
-// client returns a client of the server that --server names, or else of the given
-// one.
+// client returns a client of the server that --server names, or of the given server by
+// default.
 func (a *app) client(server string) (*client, error) {
 	if a.server != "" {
 		server = a.server
@@ -53,7 +54,7 @@ func (a *app) client(server string) (*client, error) {
 	return &client{base: u, token: a.bearer, reason: a.reason, newID: newKey}, nil
 }
 
-// problem is an answer that refuses (RFC 9457).
+// problem is the response to a refused request (RFC 9457).
 type problem struct {
 	Status int    `json:"status"`
 	Code   string `json:"code"`
@@ -78,7 +79,7 @@ func (p *problem) Error() string {
 	return text
 }
 
-// exitCode is the code for a refusal.
+// exitCode returns the exit code for a refusal.
 func (p *problem) exitCode() int {
 	switch {
 	case p.Status == http.StatusUnauthorized || p.Status == http.StatusForbidden:
@@ -105,8 +106,8 @@ func (c *client) get(ctx context.Context, path string, query url.Values, to any)
 	return c.do(ctx, http.MethodGet, path, nil, to)
 }
 
-// post sends a body, with a key that lets the server recognise it if it comes
-// again, and reads the answer into to.
+// post sends a body and decodes the response into to. The request has a key by which the
+// server recognizes a repeated request.
 func (c *client) post(ctx context.Context, path string, body, to any) error {
 	return c.do(ctx, http.MethodPost, path, body, to)
 }
@@ -125,7 +126,7 @@ func (c *client) do(ctx context.Context, method, path string, body, to any) erro
 	return nil
 }
 
-// text returns an answer that is no JSON.
+// text returns a response that is not JSON.
 func (c *client) text(ctx context.Context, path string) (string, error) {
 	answer, err := c.send(ctx, http.MethodGet, path, nil)
 	return string(answer), err
@@ -148,13 +149,14 @@ func (c *client) send(ctx context.Context, method, path string, body any) ([]byt
 	return content, nil
 }
 
-// answer sends a request and returns its answer, or the error that the answer tells of.
+// answer sends a request and returns its response, or the error that the response
+// describes.
 func (c *client) answer(r *http.Request) (*http.Response, error) {
 	answer, err := (&http.Client{Transport: c.transport}).Do(r)
 	if err != nil {
 		var u *url.Error
 		if errors.As(err, &u) {
-			err = u.Err // its text has the URL, which the user knows
+			err = u.Err // its text repeats the URL, which the user knows
 		}
 		return nil, fmt.Errorf("ask %s: %w", c.base.Host, err)
 	}
@@ -191,7 +193,7 @@ func (c *client) request(ctx context.Context, method, path string, body any) (*h
 	if method == http.MethodPost && c.newID != nil {
 		r.Header.Set("Idempotency-Key", c.newID())
 	}
-	r.Header.Set("User-Agent", "perdure/"+Version()) // the audit log has it as "cli"
+	r.Header.Set("User-Agent", "perdure/"+Version()) // the audit log shows it as "cli"
 	if c.reason != "" {
 		r.Header.Set("Perdure-Reason", url.PathEscape(c.reason))
 	}
@@ -201,7 +203,7 @@ func (c *client) request(ctx context.Context, method, path string, body any) (*h
 	return r, nil
 }
 
-// refusal returns the error of an answer.
+// refusal returns the error of a response.
 func refusal(answer *http.Response, content []byte) error {
 	p := &problem{}
 	if err := json.Unmarshal(content, p); err != nil || p.Title == "" && p.Detail == "" {
@@ -210,7 +212,7 @@ func refusal(answer *http.Response, content []byte) error {
 	p.Status = answer.StatusCode
 	if body, ok := answer.Body.(*localAnswer); ok && p.Status >= http.StatusInternalServerError {
 		if err := body.cause(); err != nil {
-			return err // the log of a server would have it
+			return err // a server would log it
 		}
 	}
 	return p
@@ -219,7 +221,7 @@ func refusal(answer *http.Response, content []byte) error {
 // newKey returns a new Idempotency-Key.
 func newKey() string { return rand.Text() }
 
-// event is one of a stream of the API.
+// event is an event of a stream of the API.
 type event struct {
 	id, name string
 	data     json.RawMessage
@@ -228,8 +230,8 @@ type event struct {
 // errStreamEnded is the error of a stream that the server has ended.
 var errStreamEnded = errors.New("the server ended the stream: run the command again")
 
-// events yields the events of a stream until ctx is done or the caller stops. It yields
-// an error last if the stream has ended before.
+// events yields the events of a stream until ctx is done or the caller stops. If the stream
+// ends before that, the last value is an error.
 func (c *client) events(ctx context.Context, path string, query url.Values) iter.Seq2[event, error] {
 	return func(yield func(event, error) bool) {
 		r, err := c.request(ctx, http.MethodGet, path+"?"+query.Encode(), nil)

@@ -13,11 +13,12 @@ import (
 	"github.com/perdure/perdure/task"
 )
 
-// completionTime is how long a shell waits for values. Tests give it more.
+// completionTime is the time limit for the completion of values in a shell. Tests increase
+// it.
 var completionTime = 2 * time.Second
 
-// completes are the commands that take ids, with the list that they are in and
-// the field that is the id.
+// completes maps the commands that take ids to the list of the ids and the field with the
+// id.
 var completes = map[string][2]string{
 	"hook show": {"/v1/hooks", "id"}, "hook retry": {"/v1/hooks", "id"}, "hook cancel": {"/v1/hooks", "id"}, "hook delete": {"/v1/hooks", "id"},
 	"fsm show": {"/v1/instances", "id"}, "fsm retry": {"/v1/instances", "id"}, "fsm cancel": {"/v1/instances", "id"}, "fsm signal": {"/v1/instances", "id"},
@@ -29,10 +30,10 @@ var completes = map[string][2]string{
 	"alarm fire": {"/v1/alarms", "id"}, "alarm retry": {"/v1/alarms", "id"}, "token revoke": {"/v1/tokens", "id"},
 }
 
-// facets are the kinds of work whose lists know the values of a flag.
+// facets maps groups of commands to the kinds whose lists have the values of a flag.
 var facets = map[string]string{"hook": "hooks", "fsm": "instances", "task": "tasks", "alarm": "alarms", "actor": "actors"}
 
-// fixed are the values of flags that are always the same.
+// fixed has the flags with a fixed set of values.
 var fixed = map[string][]string{
 	"hook list status": texts(hook.Statuses), "task list status": texts(task.Statuses), "fsm list finished": {"done", "stopped", "failed", "cancelled", "quarantined"},
 	"dead kind": deadKinds, "dead retry kind": deadKinds, "serve roles": {"api", "worker", "ui"}, "serve log-level": {"debug", "info", "warn", "error"},
@@ -66,7 +67,7 @@ func (a *app) offerCompletion(root *cobra.Command) {
 	})
 }
 
-// values returns what completes a flag, or nil.
+// values returns the completion function of a flag, or nil.
 func (a *app) values(group, path, flag string) cobra.CompletionFunc {
 	if all := fixed[path+" "+flag]; all != nil {
 		return cobra.FixedCompletions(all, cobra.ShellCompDirectiveNoFileComp)
@@ -86,8 +87,8 @@ func (a *app) values(group, path, flag string) cobra.CompletionFunc {
 	}
 }
 
-// complete asks the database or the server. What cannot be asked completes
-// nothing: a shell is no place for errors.
+// complete queries the database or the server. After an error it completes nothing, because
+// a shell cannot show the error.
 func (a *app) complete(cmd *cobra.Command, ask func(context.Context, *client) []string, begun string) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
 	defer cancel()
@@ -100,7 +101,7 @@ func (a *app) complete(cmd *cobra.Command, ask func(context.Context, *client) []
 	return all, cobra.ShellCompDirectiveNoFileComp
 }
 
-// listed returns a field of what a list has.
+// listed returns a field of the items in a list.
 func listed(ctx context.Context, c *client, path, field string) []string {
 	var p page
 	if c.get(ctx, path, url.Values{}, &p) != nil {
@@ -115,7 +116,7 @@ func listed(ctx context.Context, c *client, path, field string) []string {
 	return slices.Compact(all)
 }
 
-// collect returns the texts in a value, however deep.
+// collect returns the strings in a value, at any depth.
 func collect(v any) []string {
 	var all []string
 	switch v := v.(type) {

@@ -29,7 +29,7 @@ var consumerHeading = []string{"CONSUMER", "POSITION", "BEHIND", "UPDATED"}
 
 func consumerRow(c api.Consumer) []string {
 	if c.Lag == "" {
-		c.Lag = "?" // it is in an earlier incarnation
+		c.Lag = "?" // its position is in an earlier incarnation
 	}
 	return []string{plain(c.Name), c.Position, c.Lag, moment(c.UpdatedAt)}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// errNotEmpty is the error of a database that a command would spoil.
+// errNotEmpty is the error for a database whose data a command would mix with its own.
 var errNotEmpty = errors.New("the outbox of the database has entries")
 
 // database returns the database URL.
@@ -23,8 +23,8 @@ func (a *app) database() (string, error) {
 	return a.dsn, nil
 }
 
-// view runs fn on the outbox of a database that must be there and migrated
-// already: a command that only looks, or tidies up, changes no tables.
+// view runs fn on a database that must exist and be migrated. A command that only reads or
+// tidies up must not change tables.
 func (a *app) view(ctx context.Context, fn func(*perdure.Engine) error) error {
 	dsn, err := a.database()
 	if err != nil {
@@ -56,7 +56,7 @@ func mustExist(dsn string) error {
 	return nil
 }
 
-// sqliteFile returns the file of a SQLite URL, if it has one.
+// sqliteFile returns the file of an SQLite URL, if it has one.
 func sqliteFile(dsn string) (string, bool) {
 	rest, ok := strings.CutPrefix(dsn, "sqlite:")
 	path, _, _ := strings.Cut(rest, "?")
@@ -64,7 +64,7 @@ func sqliteFile(dsn string) (string, bool) {
 	return path, ok && path != "" && path != ":memory:"
 }
 
-// makeDirectory creates the directory of a SQLite file.
+// makeDirectory creates the directory of an SQLite file.
 func makeDirectory(dsn string) error {
 	path, ok := sqliteFile(dsn)
 	if !ok {

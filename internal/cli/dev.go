@@ -38,7 +38,7 @@ func (a *app) dev() *cobra.Command {
 				return usagef("--every must be more than 0, and --orders not less")
 			}
 			dsn := "sqlite:" + data
-			if a.dsn != "" && !a.fromEnv["dsn"] { // the environment's may be dear to someone
+			if a.dsn != "" && !a.fromEnv["dsn"] { // a database of the environment may be in use
 				dsn = a.dsn
 			}
 			d.sent, d.dsn, d.warp = filepath.Join(filepath.Dir(data), "sent"), dsn, clock.NewWarp(0)
@@ -69,8 +69,8 @@ type devRun struct {
 	screen    *screen
 }
 
-// run serves and lets the shop work, until the context ends or there were enough
-// orders.
+// run serves and runs the shop, until the context is cancelled or the requested number of
+// orders is reached.
 func (d *devRun) run(ctx context.Context, p *process, n *node.Node) error {
 	d.process = p
 	if err := d.restoreTime(ctx); err != nil {
@@ -87,7 +87,7 @@ func (d *devRun) run(ctx context.Context, p *process, n *node.Node) error {
 	cancel()
 	both.Wait()
 	close(done)
-	for ended := range done { // but for one that watch has seen
+	for ended := range done { // except one that watch has received
 		err = errors.Join(err, ended)
 	}
 	err = errors.Join(err, d.saveTime(context.WithoutCancel(ctx)))
@@ -98,7 +98,7 @@ func (d *devRun) run(ctx context.Context, p *process, n *node.Node) error {
 	return err
 }
 
-// welcome says where things are and what can be done.
+// welcome prints the addresses and the commands to try.
 func (d *devRun) welcome(w io.Writer, url string) {
 	command := program(os.Args[0])
 	if url != defaultServer {
@@ -117,23 +117,23 @@ func (d *devRun) welcome(w io.Writer, url string) {
 	fmt.Fprintln(w)
 }
 
-// program returns what to type for this program: its path where it was run by one,
-// as bin/perdure.
+// program returns the command line name of this program: its path if it was run by a path,
+// such as bin/perdure.
 func program(arg string) string {
-	if !strings.HasPrefix(filepath.Base(arg), "perdure") { // a test of it
+	if !strings.HasPrefix(filepath.Base(arg), "perdure") { // a test binary
 		return "perdure"
 	}
 	return arg
 }
 
 const (
-	// redraw is how often the summary is renewed on a terminal, and report how
-	// often a line of it is printed elsewhere.
+	// redraw is the refresh interval of the summary on a terminal. report is the interval at
+	// which a line of it is printed elsewhere.
 	redraw = 500 * time.Millisecond
 	report = 5 * time.Second
 )
 
-// watch shows what happens until something ends.
+// watch shows the progress until the server or the shop ends.
 func (d *devRun) watch(ctx context.Context, done <-chan error) error {
 	s := d.screen
 	defer s.clear()
@@ -166,7 +166,7 @@ func (d *devRun) show(ctx context.Context, s *screen) {
 		slog.Warn("summarize", "error", err)
 	case err != nil:
 	case d.json:
-		_ = d.line(sum) // the reader has gone
+		_ = d.line(sum) // the reader of the output may have closed it
 	case s.terminal:
 		s.show(sum.block(d.app))
 	default:
@@ -174,15 +174,16 @@ func (d *devRun) show(ctx context.Context, s *screen) {
 	}
 }
 
-// aheadSetting is how far the samples' time is ahead of the machine's.
+// aheadSetting is the setting with the difference between the samples' clock and the host's
+// clock.
 const aheadSetting = "dev.ahead"
 
-// restoreTime takes time up where the last run left it: what was done then must not
-// lie ahead.
+// restoreTime continues with the clock of the last run, so that work of that run is not in
+// the future.
 func (d *devRun) restoreTime(ctx context.Context) error {
 	rt := host.Of(d.process.eng)
 	get := rt.Store.GetSetting(aheadSetting, func(value string) {
-		us, _ := strconv.ParseInt(value, 10, 64) // written by us
+		us, _ := strconv.ParseInt(value, 10, 64) // saveTime has written it
 		d.saved = time.Duration(us) * time.Microsecond
 	})
 	tx, err := rt.DB.Begin(ctx, sqldb.Read)
@@ -197,7 +198,7 @@ func (d *devRun) restoreTime(ctx context.Context) error {
 	return nil
 }
 
-// saveTime remembers how far time is ahead, if it was moved.
+// saveTime stores how far the clock is ahead, if it was moved.
 func (d *devRun) saveTime(ctx context.Context) error {
 	ahead := max(d.warp.Now().Sub(clock.System.Now()), 0).Truncate(time.Second)
 	if ahead == d.saved {
@@ -216,7 +217,7 @@ func (d *devRun) saveTime(ctx context.Context) error {
 	return nil
 }
 
-// devMessages returns the command that shows what was sent.
+// devMessages returns the command that shows sent messages.
 func (a *app) devMessages(use, kind string) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: "Show the " + map[string]string{"email": "e-mail", "sms": "SMS"}[kind] + " that the samples have sent", Args: cobra.NoArgs,
@@ -243,7 +244,7 @@ func (a *app) devMessages(use, kind string) *cobra.Command {
 	}
 }
 
-// devClock returns the command that moves the time of the samples.
+// devClock returns the command that moves the clock of the samples.
 func (a *app) devClock() *cobra.Command {
 	actions := []string{"pause", "resume", "speed", "skip", "forward"}
 	return &cobra.Command{

@@ -1,15 +1,16 @@
 package cli
 
-// effect is what a command changes on behalf of the person who runs it, and where it runs.
+// effect describes what a command changes for its user, and where it runs.
 type effect struct {
-	// acts says that the command changes the database, and that the audit log has it.
+	// acts is true if the command changes the database and appears in the audit log.
 	acts bool
-	// why says why a command that changes something is not in the audit log.
+	// why is the reason why a command that changes something is not in the audit log.
 	why string
-	// local says why a command does not use the API. All other commands use nothing but
-	// the API: of a server, or of the database within this process.
+	// local is the reason why a command does not use the API. All other commands use only the
+	// API: of a server, or of the database within this process.
 	local string
-	// database says that a local command works on the database: it refuses a server.
+	// database is true if a local command works on the database. Such a command refuses a
+	// server.
 	database bool
 }
 
@@ -20,7 +21,7 @@ var (
 
 func notAct(why string) effect { return effect{why: why} }
 
-// alone returns the effect of a command that needs neither a database nor the API of one.
+// alone returns the effect of a command that needs neither a database nor its API.
 func (e effect) alone(why string) effect {
 	e.local = why
 	return e
@@ -32,16 +33,16 @@ func (e effect) onDatabase(why string) effect {
 	return e
 }
 
-// The reasons for which commands work without the API.
+// The reasons why commands do not use the API.
 const (
 	checks   = "it checks the database and must not depend on the process that it checks"
 	hasKeys  = "the encryption keys are in the environment of this process"
 	unneeded = "it needs no database"
 )
 
-// effects has every command. This is the only list of the commands that do not use the
-// API. A test fails for a command that is missing here, for one that acts without an entry
-// in the audit log, and for one that reads but changes the database.
+// effects has every command. It is the only list of the commands that do not use the API. A
+// test fails for a command that is missing here, or that acts without an entry in the audit
+// log. It also fails for a command that is listed as reading but changes the database.
 var effects = map[string]effect{
 	"actor list": reads, "actor log": reads, "actor show": reads, "actor timers": reads, "actor types": reads,
 	"actor register": acts, "actor reset": acts, "actor send": acts, "actor spawn": acts, "actor stop": acts,

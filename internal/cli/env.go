@@ -13,12 +13,11 @@ import (
 
 const envPrefix = "PERDURE_"
 
-// unbound are the flags that the environment cannot set: help, and the
-// consent to something that cannot be undone, which must be given each time.
+// unbound are the flags that the environment cannot set. They are help, and the consent to
+// an irreversible action, which must be given each time.
 var unbound = []string{"help", "yes"}
 
-// variables returns the names of the variables that set a flag, first one
-// first.
+// variables returns the names of the variables that set a flag, in order of precedence.
 func variables(flag string) []string {
 	switch {
 	case slices.Contains(unbound, flag):
@@ -49,8 +48,8 @@ func (a *app) bind(flags *pflag.FlagSet) error {
 	return failed
 }
 
-// lookup returns the first of the variables that is set, in itself or as the
-// name of a file, and its value.
+// lookup returns the first variable that is set, directly or as the name of a file, and its
+// value.
 func (a *app) lookup(names []string) (name, value string, err error) {
 	for _, name := range names {
 		if value := a.env[name]; value != "" {
@@ -64,8 +63,8 @@ func (a *app) lookup(names []string) (name, value string, err error) {
 	return "", "", nil
 }
 
-// warnUnknown warns of variables with our prefix that set nothing: they are
-// likely misspelt. The tests' own are left alone.
+// warnUnknown warns about variables with the prefix of this program that set nothing: they
+// are likely misspelled. It ignores the variables of the tests.
 func (a *app) warnUnknown(root *cobra.Command) {
 	known := a.variables(root)
 	for _, name := range slices.Sorted(maps.Keys(a.env)) {
@@ -102,9 +101,9 @@ func visit(cmd *cobra.Command, fn func(*pflag.Flag)) {
 	}
 }
 
-// hint names the known variable that a misspelt one is closest to.
+// hint returns the known variable that is closest to a misspelled one.
 func hint(name string, known map[string]bool) string {
-	best, least := "", 3 // further away is another word
+	best, least := "", 3 // more differences make it another word
 	for _, k := range slices.Sorted(maps.Keys(known)) {
 		if d := distance(name, k); d < least {
 			best, least = k, d
@@ -116,8 +115,8 @@ func hint(name string, known map[string]bool) string {
 	return "; did you mean " + best + "?"
 }
 
-// distance is how many characters must be changed, added or removed to make
-// one string of the other.
+// distance returns the number of characters that must be changed, added or removed to turn
+// one string into the other.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -26,15 +26,15 @@ const (
 	exitFailure     = 1
 	exitUsage       = 2
 	exitNotFound    = 3
-	exitConflict    = 4 // a condition does not hold: not migrated, entries gone, changed meanwhile
+	exitConflict    = 4 // a condition does not hold: not migrated, entries removed, changed concurrently
 	exitAuth        = 5
 	exitUnreachable = 7
 	exitTimeout     = 124
-	exitSignal      = 128 // and the signal's number
+	exitSignal      = 128 // plus the number of the signal
 )
 
-// Interrupted is the cause with which the caller cancels the context of Run
-// when it got a signal.
+// Interrupted is the cause with which the caller cancels the context of Run when it
+// receives a signal.
 type Interrupted struct{ Signal os.Signal }
 
 func (e *Interrupted) Error() string { return "interrupted by a signal: " + e.Signal.String() }
@@ -46,7 +46,7 @@ func (e *usageError) Error() string { return e.text }
 
 func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
 
-// errReported is a failure that the command's output has already told.
+// errReported is a failure that the command's output has already reported.
 var errReported = errors.New("the output tells what is wrong")
 
 // exit prints the error, in one line, and returns the code for it.
@@ -58,7 +58,7 @@ func (a *app) exit(ctx context.Context, err error) int {
 	if errors.Is(err, errReported) {
 		return code
 	}
-	lines := strings.ReplaceAll(err.Error(), "\n", "; ") // those of several errors
+	lines := strings.ReplaceAll(err.Error(), "\n", "; ") // several errors
 	text := a.conceal(strings.Join(strings.Fields(lines), " "))
 	if a.json {
 		problem, _ := json.Marshal(map[string]any{"title": titles[code], "detail": text, "exit_code": code})
@@ -124,15 +124,15 @@ func isAuth(err error) bool {
 	return errors.As(err, &my) && (my.Number == 1044 || my.Number == 1045 || my.Number == 1142)
 }
 
-// conceal removes the database's password from a text. No error should quote
-// it; this is the second wall.
+// conceal removes the database's password from a text. No error should quote it; this is a
+// second safeguard.
 func (a *app) conceal(text string) string {
 	u, err := url.Parse(a.dsn)
 	if err != nil || u.User == nil {
 		return text
 	}
 	password, _ := u.User.Password()
-	if len(password) < 4 { // would blot out innocent words
+	if len(password) < 4 { // would also remove ordinary words
 		return text
 	}
 	return strings.NewReplacer(password, "xxxxx", url.QueryEscape(password), "xxxxx").Replace(text)

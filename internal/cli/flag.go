@@ -15,7 +15,7 @@ type stampFlag struct{ outbox.Stamp }
 // Set implements pflag.Value.
 func (f *stampFlag) Set(text string) error { return f.UnmarshalText([]byte(text)) }
 
-// String implements pflag.Value; no stamp has no default to show.
+// String implements pflag.Value. A zero stamp is shown as no default.
 func (f *stampFlag) String() string {
 	if f.IsZero() {
 		return ""
@@ -29,7 +29,7 @@ func (f *stampFlag) Type() string { return "stamp" }
 // ageFlag is a flag that takes a duration, also in whole days: 30d.
 type ageFlag time.Duration
 
-// maxDays keeps the days within a duration.
+// maxDays prevents an overflow of the duration.
 const maxDays = 100_000
 
 // Set implements pflag.Value.

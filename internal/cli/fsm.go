@@ -22,7 +22,7 @@ func (a *app) fsm() *cobra.Command {
 		a.fsmPurge(), a.fsmDefinitions(), a.schedules("schedules"), a.fsmWait(), a.fsmHistory())
 }
 
-// ended are the statuses of instances that have ended.
+// ended are the final statuses of instances.
 var ended = []fsm.Status{fsm.Done, fsm.Stopped, fsm.Failed, fsm.Cancelled, fsm.Quarantined}
 
 func (a *app) fsmList() *cobra.Command {
@@ -107,15 +107,15 @@ func describeInstance(w io.Writer, i api.Instance) {
 	}
 }
 
-// printLines prints text from the database line by line, so that it cannot steer
-// the terminal.
+// printLines prints text from the database line by line, so that it cannot control the
+// terminal.
 func printLines(w io.Writer, text string) {
 	for line := range strings.SplitSeq(text, "\n") {
 		fmt.Fprintln(w, plain(strings.ReplaceAll(line, "\t", "    ")))
 	}
 }
 
-// flagJSON returns the JSON that a flag has.
+// flagJSON returns the JSON value of a flag.
 func flagJSON(flag, text string) (json.RawMessage, error) {
 	if !json.Valid([]byte(text)) {
 		return nil, usagef("%s is not JSON: %s", flag, text)
@@ -203,7 +203,7 @@ func (a *app) fsmDefinitions() *cobra.Command {
 	}
 }
 
-// definitionRows returns a row for each version of a machine.
+// definitionRows returns a table row for each version of a definition.
 func definitionRows(d api.Definition) (rows [][]string) {
 	for _, v := range d.Versions {
 		var steps []string

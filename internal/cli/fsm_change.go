@@ -20,7 +20,7 @@ func (a *app) fsmTerminate() *cobra.Command {
 	return cmd
 }
 
-// fsmEnd returns a command that ends instances for a reason.
+// fsmEnd returns a command that ends instances with a reason.
 func (a *app) fsmEnd(verb, short, done string) *cobra.Command {
 	var reason string
 	cmd := a.each(verb, short, done, func(ctx context.Context, c *client, id string) error {

@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/clock"
 )
 
-// waitPiece is the longest time that one request waits. A proxy may end longer ones.
+// waitPiece is the longest time that one request waits. A proxy may cancel longer requests.
 const waitPiece = 30 * time.Second
 
 func (a *app) fsmWait() *cobra.Command {
@@ -48,7 +48,7 @@ func (a *app) fsmWait() *cobra.Command {
 	return cmd
 }
 
-// waitInstance returns an instance once it has ended. A timeout of 0 is none.
+// waitInstance returns an instance once it is finished. A timeout of 0 means no timeout.
 func waitInstance(ctx context.Context, c *client, id string, timeout time.Duration) (raw json.RawMessage, i api.Instance, err error) {
 	began := clock.System.Now()
 	for {
@@ -68,7 +68,7 @@ func waitInstance(ctx context.Context, c *client, id string, timeout time.Durati
 	}
 }
 
-// describeEnd prints how an instance has ended.
+// describeEnd prints the result of a finished instance.
 func describeEnd(w io.Writer, i api.Instance) {
 	fmt.Fprintf(w, "%s is %s\n", i.ID, i.Status)
 	if i.Result != nil {

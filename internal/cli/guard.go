@@ -12,18 +12,18 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
-// webhookSecrets is the variable with the secret that signs what alarms send, or
-// with two while it is being replaced. No flag stands for it: others see flags.
+// webhookSecrets is the variable with the secret that signs webhooks of alarms, or with two
+// secrets during a rotation. It has no flag, because other users of the host can see flags.
 const webhookSecrets = envPrefix + "WEBHOOK_SECRETS"
 
-// guards are the flags that say what is shown and what may be reached.
+// guards are the flags for redaction and for the addresses that the server may reach.
 type guards struct {
 	redact, allow []string
 	streams       int
 	sockets       int
 	requests      int
 	audit         ageFlag
-	webhooks      *webhooks // nil: none are sent
+	webhooks      *webhooks // nil: webhooks are not sent
 }
 
 func (g *guards) add(flags *pflag.FlagSet) {
@@ -53,7 +53,7 @@ func (g *guards) apply(a *app, eng *perdure.Engine, o *server.Options) error {
 	return err
 }
 
-// sender returns what sends webhooks, or nil if there are no secrets for it.
+// sender returns the sender of webhooks, or nil if there are no secrets for it.
 func (g *guards) sender(a *app) (alarm.Sender, error) {
 	name, secrets, err := a.lookup([]string{webhookSecrets})
 	if err != nil {

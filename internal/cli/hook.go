@@ -61,7 +61,7 @@ func joined[S ~string](all []S) string {
 	return strings.Join(texts, ", ")
 }
 
-// firstLine returns what fits into a table of an error.
+// firstLine returns the part of an error that fits into a table.
 func firstLine(text string) string {
 	line, _, more := strings.Cut(text, "\n")
 	if runes := []rune(line); len(runes) > 60 {
@@ -73,7 +73,7 @@ func firstLine(text string) string {
 	return line
 }
 
-// moment returns a time of the API as it is shown.
+// moment formats a time of the API.
 func moment(t api.Time) string { return instant(time.Time(t)) }
 
 func (a *app) hooksShow() *cobra.Command {
@@ -109,7 +109,8 @@ func (a *app) describeHook(w io.Writer, h api.Hook) {
 	}
 }
 
-// timeRows returns rows of a table for the times that are set: names and times in turn.
+// timeRows returns table rows for the times that are set. Its arguments alternate between
+// names and times.
 func timeRows(pairs ...any) (rows [][]string) {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		name, _ := pairs[i].(string)

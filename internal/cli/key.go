@@ -13,11 +13,11 @@ import (
 	"github.com/perdure/perdure/internal/seal"
 )
 
-// encryptionKeys is the variable with the keys. No flag stands for it: others see
-// flags.
+// encryptionKeys is the variable with the keys. It has no flag, because other users of the
+// host can see flags.
 const encryptionKeys = envPrefix + "ENCRYPTION_KEYS"
 
-// ring returns the keys that payloads are encrypted with; nil: none.
+// ring returns the keys for the encryption of payloads, or nil if there are none.
 func (a *app) ring() (*perdure.Keys, error) {
 	name, text, err := a.lookup([]string{encryptionKeys})
 	if err != nil {
@@ -109,7 +109,7 @@ func (a *app) rotating(p rotate.Progress) {
 	a.progress(fmt.Sprintf("%s: %s", p.Column, count(int(p.Seen), "value", "values")))
 }
 
-// rotationJSON is what was done in a column as JSON.
+// rotationJSON is the result for one column as JSON.
 type rotationJSON struct {
 	Column   string `json:"column"`
 	Seen     int64  `json:"values"`

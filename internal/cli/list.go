@@ -19,13 +19,13 @@ import (
 // maxPage is the largest page of the API.
 const maxPage = 200
 
-// page is a page of a list of the API, whatever it lists.
+// page is a page of any list of the API.
 type page struct {
 	Data []json.RawMessage `json:"data"`
 	Next *string           `json:"next_cursor"`
 }
 
-// next returns the cursor of the next page, or nothing.
+// next returns the cursor of the next page, or "".
 func (p *page) next() string {
 	if p.Next == nil {
 		return ""
@@ -33,15 +33,15 @@ func (p *page) next() string {
 	return *p.Next
 }
 
-// paging are the flags of a command that lists.
+// paging has the flags of a command that prints a list.
 type paging struct {
 	cursor string
 	limit  int
 	most   int    // 0: the list has one page
-	name   string // of the parameter that is the cursor
+	name   string // of the parameter with the cursor
 }
 
-// add adds the flags. The command lists standard things by default, and up to most.
+// add adds the flags. The command lists standard items by default, and at most most.
 func (p *paging) add(cmd *cobra.Command, what string, standard, most int) {
 	p.most, p.name = most, "cursor"
 	cmd.Flags().StringVar(&p.cursor, "cursor", "", "cursor from the previous page")
@@ -80,8 +80,8 @@ func (c *client) list(ctx context.Context, path string, query url.Values, p pagi
 	}
 }
 
-// showList runs a command that lists. row makes the row of a table, below heading, of
-// an item as the API describes it.
+// showList runs a command that prints a list. row returns the table row of an item of the
+// API.
 func showList[T any](a *app, cmd *cobra.Command, path string, query url.Values, p paging, heading []string, row func(T) []string) error {
 	if err := p.check(); err != nil {
 		return err
@@ -103,7 +103,7 @@ func showList[T any](a *app, cmd *cobra.Command, path string, query url.Values, 
 	})
 }
 
-// decode reads a part of an answer.
+// decode decodes a part of a response.
 func decode[T any](raw json.RawMessage) (item T, err error) {
 	if err := json.Unmarshal(raw, &item); err != nil {
 		return item, fmt.Errorf("read the server's answer: %w", err)
@@ -111,7 +111,7 @@ func decode[T any](raw json.RawMessage) (item T, err error) {
 	return item, nil
 }
 
-// showOne runs a command that shows one thing.
+// showOne runs a command that shows one resource.
 func showOne[T any](a *app, cmd *cobra.Command, path string, query url.Values, describe func(io.Writer, T)) error {
 	return a.operate(cmd.Context(), func(c *client) error {
 		var raw json.RawMessage
@@ -122,7 +122,7 @@ func showOne[T any](a *app, cmd *cobra.Command, path string, query url.Values, d
 	})
 }
 
-// send runs a command that sends one request and shows its answer.
+// send runs a command that sends one request and shows its response.
 func send[T any](a *app, cmd *cobra.Command, method, path string, body any, describe func(io.Writer, T)) error {
 	return a.operate(cmd.Context(), func(c *client) error {
 		var raw json.RawMessage
@@ -133,7 +133,7 @@ func send[T any](a *app, cmd *cobra.Command, method, path string, body any, desc
 	})
 }
 
-// showAnswer shows an answer: as it is with --json, else what describe writes.
+// showAnswer shows a response: unchanged with --json, otherwise as describe prints it.
 func showAnswer[T any](a *app, raw json.RawMessage, describe func(io.Writer, T)) error {
 	item, err := decode[T](raw)
 	if err != nil {
@@ -142,11 +142,11 @@ func showAnswer[T any](a *app, raw json.RawMessage, describe func(io.Writer, T))
 	return a.show(raw, func(w io.Writer) { describe(w, item) })
 }
 
-// change is a request that changes one thing.
+// change is a request that changes one resource.
 type change func(ctx context.Context, c *client, id string) error
 
-// each returns a command that changes each of the things that are named, and continues
-// after an error. done is what they are then.
+// each returns a command that changes each named resource, and continues after an error.
+// done is the word for the result.
 func (a *app) each(verb, short, done string, do change) *cobra.Command {
 	return &cobra.Command{
 		Use: verb + " <id>...", Short: short, Args: cobra.MinimumNArgs(1),
@@ -158,8 +158,8 @@ func (a *app) each(verb, short, done string, do change) *cobra.Command {
 	}
 }
 
-// changeEach changes each of the things that are named. shown is what they are called in
-// the output.
+// changeEach changes each named resource. shown returns the name of a resource in the
+// output.
 func (a *app) changeEach(ctx context.Context, c *client, ids []string, shown func(string) string, verb, done string, do change) error {
 	changed := []string{}
 	var errs []error
@@ -181,22 +181,22 @@ func (a *app) changeEach(ctx context.Context, c *client, ids []string, shown fun
 	return errors.Join(append(errs, err)...)
 }
 
-// posting returns the change that a POST to a path of a thing makes.
+// posting returns the change that sends a POST to a path of a resource.
 func posting(path, verb string) change {
 	return func(ctx context.Context, c *client, id string) error {
 		return c.post(ctx, path+segment(id)+verb, nil, nil)
 	}
 }
 
-// deleting returns the change that a DELETE makes.
+// deleting returns the change that sends a DELETE.
 func deleting(path string) change {
 	return func(ctx context.Context, c *client, id string) error {
 		return c.do(ctx, http.MethodDelete, path+segment(id), nil, nil)
 	}
 }
 
-// segment makes one part of a path of an id. A part of dots would be taken for a
-// directory.
+// segment returns an id as one segment of a path. A segment that consists of dots would be
+// taken for a directory.
 func segment(id string) string {
 	if id == "." || id == ".." {
 		return strings.ReplaceAll(id, ".", "%2E")
@@ -204,8 +204,8 @@ func segment(id string) string {
 	return url.PathEscape(id)
 }
 
-// parameters returns the parameters of a request that are not empty: names and values in
-// turn.
+// parameters returns the query parameters that are not empty. Its arguments alternate
+// between names and values.
 func parameters(pairs ...string) url.Values {
 	values := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -226,7 +226,7 @@ func oneOf[S ~string](flag string, values []string, allowed []S) error {
 	return nil
 }
 
-// pageTable writes a page of a list, and how to get the next one.
+// pageTable prints a page of a list, and how to get the next one.
 func pageTable(w io.Writer, rows [][]string, next string) {
 	table(w, rows)
 	if next != "" {
@@ -234,7 +234,7 @@ func pageTable(w io.Writer, rows [][]string, next string) {
 	}
 }
 
-// purge returns a command that removes what ended some time ago. dead is the flag's
+// purge returns a command that removes work that finished some time ago. dead is the flag's
 // description, if the command can remove dead letters instead.
 func (a *app) purge(verb, short, path, olderThan, dead string, text func(removed, errs int64) string) *cobra.Command {
 	var age ageFlag

@@ -31,11 +31,11 @@ const (
 	localBody = 16 << 20
 )
 
-// spanning are the resources of the API that are about every kind of work.
+// spanning are the resources of the API that cover all kinds of work.
 var spanning = []string{"overview", "dead", "upcoming", "stream", "nodes", "search", "facets", "audit"}
 
-// localAPI returns the API on an engine, for the user of this process. A database that
-// cannot have some kinds of work has an API without them.
+// localAPI returns the API on an engine, for the user of this process. If the database does
+// not support some kinds of work, the API has no routes for them.
 func localAPI(eng *perdure.Engine, actors *actor.Actors) (*api.API, error) {
 	c := api.Config{
 		Engine: eng, Actors: actors, Auth: operator{}, MaxBody: localBody, Timeout: localTimeout, Version: Version(), NoDocument: true,
@@ -78,7 +78,7 @@ func localAPI(eng *perdure.Engine, actors *actor.Actors) (*api.API, error) {
 }
 
 // withLocalClient runs fn with a client of the API on an engine within this process. When
-// it returns, nothing of the API uses the engine any more.
+// it returns, the API no longer uses the engine.
 func (a *app) withLocalClient(eng *perdure.Engine, actors *actor.Actors, fn func(*client) error) error {
 	handler, err := localAPI(eng, actors)
 	if err != nil {
@@ -98,11 +98,11 @@ func (operator) Authenticate(*http.Request) (auth.Principal, error) {
 	return auth.Principal{Name: osUser + who, Label: who, Role: auth.Admin}, nil
 }
 
-// local answers requests by a handler, without a network.
+// local sends requests to a handler, without a network.
 type local struct{ handler http.Handler }
 
-// RoundTrip implements http.RoundTripper. It returns when the handler begins to answer;
-// closing the body ends the request and waits for the handler.
+// RoundTrip implements http.RoundTripper. It returns when the handler starts to respond.
+// Closing the body ends the request and waits for the handler.
 func (t local) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	failure := &api.Failure{}
@@ -118,7 +118,7 @@ func (t local) RoundTrip(r *http.Request) (*http.Response, error) {
 	go func() {
 		defer close(done)
 		err := serveLocal(t.handler, w, request)
-		w.WriteHeader(http.StatusOK) // unless it has one
+		w.WriteHeader(http.StatusOK) // unless it has set a status
 		_ = writer.CloseWithError(err)
 	}()
 	<-w.begun
@@ -133,7 +133,7 @@ func (t local) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// serveLocal lets a handler answer. A handler that breaks its connection off panics.
+// serveLocal calls a handler. A handler panics to abort its connection.
 func serveLocal(h http.Handler, w http.ResponseWriter, r *http.Request) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -144,11 +144,11 @@ func serveLocal(h http.Handler, w http.ResponseWriter, r *http.Request) (err err
 	return nil
 }
 
-// localAnswer is the body of an answer of a handler that may still run.
+// localAnswer is the body of a response whose handler may still be running.
 type localAnswer struct {
 	*io.PipeReader
 	end func()
-	// cause returns the error that the answer does not tell of.
+	// cause returns the error that the response hides.
 	cause func() error
 }
 
@@ -158,7 +158,7 @@ func (b *localAnswer) Close() error {
 	return nil
 }
 
-// localWriter passes an answer on.
+// localWriter passes on a response.
 type localWriter struct {
 	header, sent http.Header
 	status       int
@@ -184,5 +184,5 @@ func (w *localWriter) Write(p []byte) (int, error) {
 	return w.body.Write(p)
 }
 
-// Flush implements http.Flusher: nothing is held back.
+// Flush implements http.Flusher. Nothing is buffered.
 func (w *localWriter) Flush() { w.WriteHeader(http.StatusOK) }

@@ -50,7 +50,7 @@ func (a *app) runMigrate(ctx context.Context, dsn string) error {
 	})
 }
 
-// migrated says what a migration has done.
+// migrated describes the result of a migration.
 func migrated(from, to int) string {
 	switch from {
 	case to:

@@ -7,19 +7,19 @@ import (
 	"github.com/perdure/perdure/actor"
 )
 
-// asksServer reports whether the command is for a server: the one that --server names,
-// or that the environment names unless the command line names a database.
+// asksServer reports whether the command is for a server. --server names it, or the
+// environment does if the command line names no database.
 func (a *app) asksServer() bool {
 	return a.server != "" && (!a.fromEnv["server"] || a.dsn == "" || a.fromEnv["dsn"])
 }
 
-// operate runs fn on the API: of a server, or else of the database within this process.
+// operate runs fn on the API of a server, or of the database within this process.
 func (a *app) operate(ctx context.Context, fn func(*client) error) error {
 	return a.operateWith(ctx, func(*perdure.Engine) (*actor.Actors, error) { return nil, nil }, fn)
 }
 
-// operateWith is operate with the actors that the API of the database has. Those of a
-// server are its own.
+// operateWith is like operate, with the actors for the API of the database. A server has
+// its own actors.
 func (a *app) operateWith(ctx context.Context, actors func(*perdure.Engine) (*actor.Actors, error), fn func(*client) error) error {
 	if a.asksServer() {
 		c, err := a.client("")

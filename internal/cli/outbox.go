@@ -49,8 +49,8 @@ func (a *app) outboxList() *cobra.Command {
 	return cmd
 }
 
-// start returns the stamp after which to read: the one that was asked for, the last entry
-// of now, or the last that retention removed.
+// start returns the stamp after which to read: the requested stamp, the current last entry,
+// or the last entry that retention removed.
 func start(cmd *cobra.Command, c *client, after outbox.Stamp, onlyNew bool) (string, error) {
 	if cmd.Flags().Changed("after") {
 		return after.String(), nil
@@ -112,7 +112,7 @@ func (a *app) outboxTail() *cobra.Command {
 	return cmd
 }
 
-// tail prints entries until the context ends, which is no failure.
+// tail prints entries until the context is cancelled, which is not a failure.
 func (a *app) tail(ctx context.Context, c *client, from string, limit int) error {
 	n := 0
 	query := parameters("after", from, "payload", "true")
@@ -138,7 +138,7 @@ func (a *app) tail(ctx context.Context, c *client, from string, limit int) error
 	return nil
 }
 
-// refused returns the error that a stream ends with.
+// refused returns the error with which a stream ends.
 func refused(data json.RawMessage) error {
 	p := &problem{}
 	if err := json.Unmarshal(data, p); err != nil {
@@ -162,12 +162,12 @@ func (a *app) printEntry(raw json.RawMessage) error {
 	return err
 }
 
-// maxShown is how many mutations of an entry a line shows.
+// maxShown is the maximum number of mutations of an entry that a line shows.
 const maxShown = 4
 
 var opColors = map[outbox.Op]int{outbox.Create: green, outbox.Update: yellow, outbox.Delete: red}
 
-// entryLine returns an entry in one line.
+// entryLine formats an entry in one line.
 func (a *app) entryLine(e api.Entry) string {
 	line := e.Stamp + "  " + a.color(grey, moment(e.CreatedAt)) + " "
 	for i, m := range e.Mutations {

@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/outbox"
 )
 
-// incarnation is a life of the outbox as JSON.
+// incarnation is an incarnation of the outbox as JSON.
 type incarnation struct {
 	Number  uint16       `json:"incarnation"`
 	After   outbox.Stamp `json:"after"`
@@ -49,7 +49,7 @@ func describeOutbox(w io.Writer, s api.OutboxStatus) {
 	}
 }
 
-// noneIfZero returns a stamp as it is shown.
+// noneIfZero formats a stamp.
 func noneIfZero(stamp string) string {
 	if strings.Trim(stamp, "0") == "" {
 		return "none"

@@ -13,8 +13,7 @@ import (
 	"github.com/mattn/go-isatty"
 )
 
-// show prints a result: v as JSON if that was asked for, else what text
-// writes.
+// show prints a result: v as JSON with --json, otherwise what text writes.
 func (a *app) show(v any, text func(io.Writer)) error {
 	if !a.json {
 		text(a.out)
@@ -42,8 +41,8 @@ func table(w io.Writer, rows [][]string) {
 	_ = tw.Flush()
 }
 
-// progress shows what is going on, if somebody watches; the next call, or
-// "", takes its place.
+// progress shows the current activity if the output is a terminal. The next call replaces
+// it; "" removes it.
 func (a *app) progress(text string) {
 	if isTerminal(a.err) {
 		fmt.Fprint(a.err, "\r\x1b[K"+text)
@@ -55,7 +54,7 @@ func isTerminal(w any) bool {
 	return ok && isatty.IsTerminal(f.Fd())
 }
 
-// The colours, as terminals number them.
+// The colors, as terminals number them.
 const (
 	red    = 31
 	green  = 32
@@ -63,7 +62,7 @@ const (
 	grey   = 90
 )
 
-// color returns the text in a colour where it can be seen.
+// color returns the text in a color if the output shows colors.
 func (a *app) color(color int, text string) string {
 	if !a.colorful() {
 		return text
@@ -81,7 +80,8 @@ func (a *app) colorful() bool {
 	return a.env["TERM"] != "dumb" && isTerminal(a.out)
 }
 
-// plain returns text from the database so that it cannot steer the terminal.
+// plain returns text from the database. It quotes text with unprintable characters, which
+// could control the terminal.
 func plain(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(text)
@@ -89,7 +89,7 @@ func plain(text string) string {
 	return text
 }
 
-// instant returns a time as it is shown.
+// instant formats a time.
 func instant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // count returns a number with its noun: "1 entry", "2 entries".

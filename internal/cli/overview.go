@@ -32,7 +32,7 @@ func (a *app) nodes() *cobra.Command {
 	return cmd
 }
 
-// deadKinds are the kinds of work that can have failed for good.
+// deadKinds are the kinds of work that can have dead letters.
 var deadKinds = []string{"instances", "hooks", "tasks", "alarms", "actors"}
 
 func (a *app) dead() *cobra.Command {
@@ -102,7 +102,7 @@ func cells(data []map[string]any, columns []string) [][]string {
 	return rows
 }
 
-// cell returns a value of JSON as it is shown in a table.
+// cell formats a JSON value for a table.
 func cell(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -140,7 +140,7 @@ func (a *app) deadRetry() *cobra.Command {
 	return cmd
 }
 
-// retryDead sends the request, again while there may be more.
+// retryDead sends the request, and repeats it while there may be more dead letters.
 func (a *app) retryDead(ctx context.Context, c *client, body map[string]any) error {
 	var total struct {
 		Matched int  `json:"matched"`
@@ -157,7 +157,7 @@ func (a *app) retryDead(ctx context.Context, c *client, body map[string]any) err
 		if !answer.Capped || answer.Done == 0 || body["dry_run"] == true {
 			break
 		}
-		if !wait(ctx, 10*time.Millisecond) { // others have their turn
+		if !wait(ctx, 10*time.Millisecond) { // lets other requests run
 			return ctx.Err()
 		}
 	}

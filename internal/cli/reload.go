@@ -15,9 +15,9 @@ import (
 
 type hangupKey struct{}
 
-// WithHangups returns a context in which serve reads its files again when a signal
-// comes, instead of ending. listen begins to catch the signals, and stop leaves them
-// to whom they belonged before: other commands end with their terminal.
+// WithHangups returns a context in which a signal makes serve reload its files instead of
+// ending. listen starts to catch the signals, and stop restores their previous handling.
+// Other commands end with their terminal.
 func WithHangups(ctx context.Context, listen func() (signals <-chan os.Signal, stop func())) context.Context {
 	return context.WithValue(ctx, hangupKey{}, listen)
 }
@@ -44,8 +44,8 @@ func onHangup(ctx context.Context, fn func()) (stop func()) {
 	return func() { close(end); done.Wait(); leave() }
 }
 
-// reload reads again what files say and what can be changed while work goes on. What
-// cannot be read stays as it was.
+// reload rereads the files and the settings that can change while the process runs. A value
+// that cannot be read keeps its old value.
 func (p *process) reload(n *node.Node) {
 	err := errors.Join(n.Reload(), p.reloadLog(), p.flags.guards.reload(p.app))
 	if err != nil {
@@ -57,8 +57,8 @@ func (p *process) reload(n *node.Node) {
 	slog.Info("files were read again")
 }
 
-// reloadLog sets the level of the log, if the environment says it, and learns which
-// texts must not be logged now.
+// reloadLog sets the log level, if the environment sets it, and updates the texts that must
+// not be logged.
 func (p *process) reloadLog() error {
 	s := *p.flags
 	if p.fromEnv["log-level"] {
@@ -87,7 +87,7 @@ func (w *webhooks) CheckURL(url string) error {
 	return nil
 }
 
-// reload reads the secrets of webhooks again, if there were any.
+// reload rereads the secrets of webhooks, if there were any.
 func (g *guards) reload(a *app) error {
 	if g.webhooks == nil {
 		return nil

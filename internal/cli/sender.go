@@ -8,18 +8,18 @@ import (
 	"github.com/perdure/perdure/task/sms"
 )
 
-// The variables of secrets, which have no flags: a flag is seen by everybody on
-// the machine. Each can also be a file, by the name with _FILE.
+// The variables of secrets, which have no flags, because all users of the host can see
+// flags. Each can also name a file, with the suffix _FILE.
 const (
 	smtpPassword = envPrefix + "SMTP_PASSWORD"
 	resendKey    = envPrefix + "RESEND_KEY"
 	twilioToken  = envPrefix + "TWILIO_TOKEN"
 )
 
-// secretVariables are those that no flag stands for.
+// secretVariables are the variables without a flag.
 var secretVariables = []string{smtpPassword, resendKey, twilioToken, encryptionKeys, webhookSecrets}
 
-// senders say through whom mail and SMS are sent.
+// senders are the flags that select the senders of email and SMS.
 type senders struct {
 	email, sms    string
 	dir           string
@@ -43,7 +43,7 @@ func (s *senders) add(flags *pflag.FlagSet) {
 	flags.StringVar(&s.smsFrom, "sms-from", "", "the number of SMS that have none")
 }
 
-// make returns the senders that the flags ask for.
+// make returns the senders that the flags select.
 func (s *senders) make(a *app) (map[string]task.Sender, error) {
 	email, err := s.makeEmail(a)
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *senders) makeSMS(a *app) (task.Sender, error) {
 	return nil, usagef("--sms is neither files nor twilio")
 }
 
-// secret returns a secret of the environment, read when it is needed.
+// secret returns a secret of the environment, which is read at each use.
 func (a *app) secret(variable string) task.Secret {
 	if file := a.env[variable+"_FILE"]; file != "" {
 		return task.FileSecret(file)
@@ -93,7 +93,7 @@ func (a *app) secret(variable string) task.Secret {
 	return task.EnvSecret(variable)
 }
 
-// secrets are the texts that must not be logged.
+// secrets returns the texts that must not be logged.
 func (a *app) secrets() []string {
 	var all []string
 	for _, variable := range secretVariables {

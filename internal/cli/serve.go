@@ -27,7 +27,7 @@ import (
 	"github.com/perdure/perdure/task"
 )
 
-// serving are the flags of commands that serve.
+// serving has the flags of commands that serve.
 type serving struct {
 	listen, cert, key string
 	metrics           string
@@ -82,7 +82,7 @@ func (a *app) serve() *cobra.Command {
 	return cmd
 }
 
-// runServe serves until the context ends. d is set by dev.
+// runServe serves until the context is cancelled. d is set by dev.
 func (a *app) runServe(ctx context.Context, dsn string, s *serving, d *devRun) (err error) {
 	if err := s.validate(); err != nil {
 		return err
@@ -129,8 +129,8 @@ func (s *serving) validate() error {
 	return nil
 }
 
-// startLog makes the program's logger that of all its packages. A test that runs a
-// command shares its process with others, and gets no logs.
+// startLog makes the program's logger the default for all its packages. A test that runs a
+// command shares its process with other tests, and gets no logs.
 func (a *app) startLog(s *serving, d *devRun) error {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(s.level)); err != nil {
@@ -221,7 +221,7 @@ func (p *process) nodeOptions() (node.Options, error) {
 	return o, err
 }
 
-// openShop lets the process run the work of the samples.
+// openShop makes the process run the work of the samples.
 func (p *process) openShop(o *node.Options) (err error) {
 	options := sample.Options{Lease: p.flags.lease, Sent: p.flags.senders.dir, OnError: func(err error) { slog.Error("sample", "error", err) }}
 	if p.dev != nil {
@@ -264,7 +264,7 @@ func (a *app) healthcheck() *cobra.Command {
 	return cmd
 }
 
-// wait waits for a while in real time, or until ctx ends; it reports which.
+// wait waits for d in real time, or until ctx is done. It reports whether d has passed.
 func wait(ctx context.Context, d time.Duration) bool {
 	timer := clock.System.NewTimer(d)
 	defer timer.Stop()

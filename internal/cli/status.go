@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// overview is how much there is to do.
+// overview is the amount of work.
 type overview struct {
 	Cap      int              `json:"cap"`
 	Kinds    []map[string]any `json:"kinds"`
@@ -60,8 +60,9 @@ func (a *app) writeOverview(w io.Writer, all overview) {
 	fmt.Fprintf(w, "\nnumbers are counted up to %d\n", all.Cap)
 }
 
-// watchStatus shows the overview until ctx is done: on a terminal in one place, else one
-// after the other. An error after the first look is shown, and the next look may succeed.
+// watchStatus shows the overview until ctx is done: on a terminal in place, otherwise one
+// after the other. Errors after the first overview are shown, and the next read may
+// succeed.
 func (a *app) watchStatus(ctx context.Context, c *client, interval time.Duration) error {
 	screen := newScreen(a.out)
 	for looks := 0; ; looks++ {
@@ -84,7 +85,7 @@ func (a *app) watchStatus(ctx context.Context, c *client, interval time.Duration
 	}
 }
 
-// showLook shows one overview of many.
+// showLook shows one overview of a series.
 func (a *app) showLook(screen *screen, all overview) error {
 	if a.json {
 		return a.line(all)

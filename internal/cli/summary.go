@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// summary is what the samples have done so far.
+// summary is the progress of the samples.
 type summary struct {
 	Time   sample.Time   `json:"time"`
 	Orders int64         `json:"orders"`
@@ -24,8 +24,7 @@ type summary struct {
 	SMS    int           `json:"sms"`
 }
 
-// kindSummary is one kind of work: what this process has done of it, and what is
-// left.
+// kindSummary has the work of one kind that this process has done, and the remaining work.
 type kindSummary struct {
 	Kind    string `json:"kind"`
 	Done    int64  `json:"done"`
@@ -35,7 +34,7 @@ type kindSummary struct {
 	Dead    int64  `json:"dead"`
 }
 
-// summarize asks the workers and the database.
+// summarize reads the summary from the workers and the database.
 func summarize(ctx context.Context, p *process) (*summary, error) {
 	s := &summary{
 		Time: p.dev.control.Time(ctx), Orders: p.shop.Placed(),
@@ -53,7 +52,7 @@ func summarize(ctx context.Context, p *process) (*summary, error) {
 			return nil, err
 		}
 	}
-	s.Kinds = slices.DeleteFunc(s.Kinds, func(k kindSummary) bool { return k == kindSummary{Kind: k.Kind} }) // nothing to tell
+	s.Kinds = slices.DeleteFunc(s.Kinds, func(k kindSummary) bool { return k == kindSummary{Kind: k.Kind} }) // nothing to show
 	status, err := p.eng.Outbox().Status(ctx)
 	s.Outbox = status.Last.String()
 	return s, err
@@ -80,7 +79,7 @@ func (s *summary) add(d store.Depth) {
 	}
 }
 
-// line is the summary in one line.
+// line formats the summary in one line.
 func (s *summary) line() string {
 	parts := []string{instant(s.Time.Now), count(int(s.Orders), "order", "orders")}
 	for _, k := range s.Kinds {
@@ -89,7 +88,7 @@ func (s *summary) line() string {
 	return strings.Join(append(parts, fmt.Sprintf("mail %d", s.Mail), fmt.Sprintf("SMS %d", s.SMS)), " · ")
 }
 
-// block is the summary as a table.
+// block formats the summary as a table.
 func (s *summary) block(a *app) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", timeLine(s.Time))
@@ -105,7 +104,7 @@ func (s *summary) block(a *app) string {
 
 func number(n int64) string { return thousands(int(n)) }
 
-// screen shows one block of text that is renewed in its place.
+// screen shows one block of text that is updated in place.
 type screen struct {
 	out      io.Writer
 	terminal bool
@@ -116,7 +115,7 @@ type screen struct {
 
 func newScreen(out io.Writer) *screen { return &screen{out: out, terminal: isTerminal(out)} }
 
-// show puts a block in the place of the last one.
+// show replaces the block.
 func (s *screen) show(block string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,7 +21,7 @@ func (a *app) task() *cobra.Command {
 		a.taskErrors(), a.taskPurge(), a.taskLint(), a.taskNewProcess())
 }
 
-// checkTaskID refuses what is not the number of a task.
+// checkTaskID refuses a text that is not the id of a task.
 func checkTaskID(text string) error {
 	if id, err := strconv.ParseInt(text, 10, 64); err != nil || id < 1 {
 		return usagef("%q is not the number of a task", text)
@@ -123,7 +123,7 @@ func (a *app) taskErrors() *cobra.Command {
 	return cmd
 }
 
-// taskChange returns a command that changes each of the tasks that are named.
+// taskChange returns a command that changes each named task.
 func (a *app) taskChange(verb, short, done string) *cobra.Command {
 	post := posting("/v1/tasks/", "/"+verb)
 	return a.each(verb, short, done, func(ctx context.Context, c *client, id string) error {

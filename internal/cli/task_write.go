@@ -119,7 +119,7 @@ func (a *app) taskNewProcess() *cobra.Command {
 	return cmd
 }
 
-// writeNew writes a file that is not there yet.
+// writeNew writes a file that must not exist.
 func writeNew(name, content string) error {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {

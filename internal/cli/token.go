@@ -74,7 +74,7 @@ func (a *app) tokenList() *cobra.Command {
 	return cmd
 }
 
-// actorTokens lists tokens of actors.
+// actorTokens lists actor tokens.
 func (a *app) actorTokens(cmd *cobra.Command, path string, p paging) error {
 	return showList(a, cmd, path, nil, p, []string{"ID", "ACTOR", "CALLER", "CREATED", "LAST USED", "EXPIRES", "REVOKED"}, func(t api.ActorToken) []string {
 		return []string{

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// build is what the program knows of how it was built.
+// build is the build information of the program.
 type build struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
