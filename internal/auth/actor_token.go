@@ -12,23 +12,24 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// ActorToken is the token of an actor as it is shown: without its secret.
+// ActorToken is an actor token, without its secret.
 type ActorToken struct {
 	ID string
-	// Scope is the actor, and the caller that the token makes of its holder.
+	// Scope is the actor, and the caller as which the holder of the token acts.
 	Scope   ActorScope
 	Created time.Time
-	// Used is the time of the last use, to some minutes; zero if there was none.
+	// Used is the time of the last use, with a precision of some minutes. It is zero if the
+	// token was never used.
 	Used time.Time
-	// Expires is the time at which it ends.
+	// Expires is the time at which the token expires.
 	Expires time.Time
-	// Revoked is the time at which it was revoked; zero if it was not.
+	// Revoked is the time at which the token was revoked. It is zero if it was not revoked.
 	Revoked time.Time
 }
 
-// ActorTokens returns up to limit tokens of an actor, or of all actors if both the
-// type and the id are empty, newest first. cursor is the one that the page before has
-// returned, "" for the first page; next is empty after the last page.
+// ActorTokens returns up to limit tokens of an actor, or of all actors if both the type and
+// the id are empty, newest first. cursor is the cursor of the previous page, "" for the
+// first page. next is empty after the last page.
 func (a *Access) ActorTokens(ctx context.Context, actorType, actorID, cursor string, limit int) (tokens []ActorToken, next string, err error) {
 	if limit < 1 {
 		return nil, "", fault.Invalidf("limit", "must be positive")
@@ -55,7 +56,7 @@ func (a *Access) ActorTokens(ctx context.Context, actorType, actorID, cursor str
 	return tokens, next, nil
 }
 
-// scopeOf returns the scope of the token of an actor.
+// scopeOf returns the scope of an actor token.
 func scopeOf(t store.Token) ActorScope {
 	return ActorScope{Type: *t.ActorType, ID: *t.ActorID, CallerKind: *t.CallerKind, CallerID: *t.CallerID}
 }

@@ -1,10 +1,10 @@
-// Package auth says who sends a request, and what they may do.
+// Package auth authenticates the senders of requests and determines their permissions.
 //
-// There are three kinds of credentials: API tokens with a role, tokens that open
-// one actor for one caller, and the sessions of browsers. All of them are random
-// texts of which only a hash is stored, so whoever reads the database can use
-// none, and each can be ended at once. Whatever is wrong with a credential, the
-// answer is the same.
+// There are three kinds of credentials: API tokens with a role, tokens that open one actor
+// for one caller, and the sessions of browsers. All of them are random texts of which only
+// a hash is stored. A reader of the database therefore cannot use them. Each credential can
+// be revoked immediately. The response to an invalid credential does not reveal why it is
+// invalid.
 package auth
 
 import (
@@ -26,39 +26,38 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// ErrUnauthenticated says that credentials are missing or not good. It does not
-// say which.
+// ErrUnauthenticated reports that credentials are missing or not valid. It does not reveal
+// which.
 var ErrUnauthenticated = errors.New("no valid credentials")
 
 // Options configure an Access. The zero value of every field is its default.
 type Options struct {
-	// Open makes requests from this machine administrators until the first API token
-	// is created. After that they need a token for good, also when all tokens have
-	// expired or were revoked. The server sets it when it listens on loopback only.
-	// Default: false.
+	// Open makes requests from this host administrators until the first API token is created.
+	// From then on they need a token permanently, even when all tokens have expired or were
+	// revoked. The server sets it when it listens on loopback only. Default: false.
 	Open bool
-	// SecureCookies marks the cookies of sessions as for TLS only even where the
-	// request came without, because a proxy in front ends TLS. Default: false.
+	// SecureCookies marks session cookies as for TLS only, even if the request came without
+	// TLS. It is for servers behind a proxy that terminates TLS. Default: false.
 	SecureCookies bool
-	// SessionIdle ends a session that was not used for so long, at least a
-	// quarter of an hour. Default: 12 hours.
+	// SessionIdle is the time after which an unused session ends, at least 15 minutes.
+	// Default: 12 hours.
 	SessionIdle time.Duration
-	// SessionMax ends every session after so long. Default: 7 days.
+	// SessionMax is the maximum duration of a session. Default: 7 days.
 	SessionMax time.Duration
-	// Failures is how many bad credentials an address may send in a row before it
-	// has to wait; it may then send one more every FailureEvery. Default: 20.
+	// Failures is the number of invalid credentials that an address may send in a row before
+	// it has to wait. It may then send one more every FailureEvery. Default: 20.
 	Failures int
-	// FailureEvery is how often an address may fail in the long run.
-	// Default: 3 seconds.
+	// FailureEvery is the interval at which an address may fail in the long run. Default: 3
+	// seconds.
 	FailureEvery time.Duration
-	// Random is where tokens come from. Default: the system's source.
+	// Random is the source of random bytes for tokens. Default: the system's source.
 	Random io.Reader
-	// OnError receives errors that have no caller. Default: log them.
+	// OnError receives background errors. Default: log them.
 	OnError func(error)
 }
 
-// Access manages the credentials of an engine and checks those of requests. It
-// is safe for concurrent use.
+// Access manages the credentials of an engine and checks the credentials of requests. It is
+// safe for concurrent use.
 type Access struct {
 	eng     *perdure.Engine
 	rt      *host.Runtime
@@ -67,7 +66,7 @@ type Access struct {
 	checks  checks
 }
 
-// New returns the access to what is on an engine.
+// New returns the Access of an engine.
 func New(eng *perdure.Engine, options *Options) (*Access, error) {
 	if eng == nil {
 		return nil, fault.Invalidf("engine", "is nil")
@@ -98,9 +97,8 @@ func (o *Options) withDefaults() Options {
 	return options
 }
 
-// Authenticate says who sends a request. It fails with ErrUnauthenticated, with
-// a *LimitedError for an address that failed too often, or with an error of the
-// database.
+// Authenticate returns the sender of a request. It fails with ErrUnauthenticated, with a
+// *LimitedError for an address that failed too often, or with an error of the database.
 func (a *Access) Authenticate(r *http.Request) (Principal, error) {
 	secret, given := credential(r)
 	if !given {
@@ -110,14 +108,14 @@ func (a *Access) Authenticate(r *http.Request) (Principal, error) {
 	if err != nil {
 		return Principal{}, err
 	}
-	if t.Kind != kindOf(secret) { // a hash is of one kind only; this cannot be
+	if t.Kind != kindOf(secret) { // cannot happen: a hash has only one kind
 		return Principal{}, ErrUnauthenticated
 	}
 	return principal(t)
 }
 
-// verify returns the token of a secret if it is good. An address that has sent
-// too many bad ones is heard only with what was good before.
+// verify returns the token of a secret if it is valid. An address that has sent too many
+// invalid secrets can only use secrets that were valid before.
 func (a *Access) verify(r *http.Request, secret string) (store.Token, error) {
 	from, now := source(r), a.rt.Clock.Now()
 	if !wellFormed(secret) {
@@ -139,7 +137,7 @@ func (a *Access) verify(r *http.Request, secret string) (store.Token, error) {
 	return t, nil
 }
 
-// find returns the token of a hash if it is good now.
+// find returns the token of a hash if it is valid now.
 func (a *Access) find(ctx context.Context, hash [32]byte) (t store.Token, good bool, err error) {
 	err = a.read(ctx, a.rt.Store.FindToken(hash[:], a.rt.Now(), func(row store.Token) {
 		t, good = row, subtle.ConstantTimeCompare(row.Hash, hash[:]) == 1
@@ -151,12 +149,12 @@ func (a *Access) find(ctx context.Context, hash [32]byte) (t store.Token, good b
 }
 
 const (
-	// coarse is how exactly it is known when a token was used last.
+	// coarse is the precision of the time at which a token was last used.
 	coarse  = 5 * time.Minute
 	minIdle = 3 * coarse
 )
 
-// touch notes that a token was used. That it fails does not concern the request.
+// touch records the use of a token. An error does not fail the request.
 func (a *Access) touch(ctx context.Context, t store.Token) {
 	if t.Used != nil && a.rt.Clock.Now().Sub(*t.Used) < coarse {
 		return
@@ -170,7 +168,7 @@ func (a *Access) read(ctx context.Context, stmts ...sqldb.Stmt) error {
 	return a.run(ctx, sqldb.Read, stmts)
 }
 
-// change does what an operator asks for, as a unit of work.
+// change runs a change of an operator as a unit of work.
 func (a *Access) change(ctx context.Context, stmts ...sqldb.Stmt) error {
 	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return host.In(tx).Attach(nil, stmts...) })
 }

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// LimitedError says that an address has sent too many bad credentials.
+// LimitedError reports that an address has sent too many invalid credentials.
 type LimitedError struct {
-	// After is how long it has to wait.
+	// After is the time that the address has to wait.
 	After time.Duration
 }
 
@@ -21,13 +21,13 @@ func (e *LimitedError) Error() string {
 	return fmt.Sprintf("too many failed attempts to authenticate, wait %v", e.After)
 }
 
-// maxTracked is how many addresses, and how many good credentials, are
-// remembered: what was not seen for the longest time is forgotten.
+// maxTracked is the number of addresses, and the number of valid credentials, that are
+// remembered. The least recently seen ones are evicted.
 const maxTracked = 10_000
 
-// limiter bounds how many bad credentials an address can try. What was good
-// before is heard all the same, so that nobody can lock out others that share
-// their address, behind a proxy.
+// limiter bounds the number of invalid credentials that an address can try. Credentials
+// that were valid before are always checked. So a client cannot lock out other clients with
+// the same address, behind a proxy.
 type limiter struct {
 	mu        sync.Mutex
 	burst     int
@@ -43,8 +43,8 @@ func newLimiter(burst int, every time.Duration) *limiter {
 	}
 }
 
-// admit refuses a credential that was not good before from an address that has
-// no attempts left.
+// admit refuses a credential from an address that has no attempts left, unless the
+// credential was valid before.
 func (l *limiter) admit(from netip.Prefix, hash [32]byte, now time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,7 +57,7 @@ func (l *limiter) admit(from netip.Prefix, hash [32]byte, now time.Time) error {
 	return nil
 }
 
-// fail counts a bad credential and returns the error for it.
+// fail counts an invalid credential and returns the error for it.
 func (l *limiter) fail(from netip.Prefix, now time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,15 +72,15 @@ func (l *limiter) fail(from netip.Prefix, now time.Time) error {
 	return ErrUnauthenticated
 }
 
-// succeed remembers a credential that is good.
+// succeed remembers a valid credential.
 func (l *limiter) succeed(hash [32]byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.good.put(hash, struct{}{})
 }
 
-// source returns the address that a request comes from; of IPv6 the network that
-// one customer has. Headers that proxies set are not believed.
+// source returns the address of a request's sender; for IPv6, the network of one customer.
+// It ignores headers that proxies set.
 func source(r *http.Request) netip.Prefix {
 	address, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -94,11 +94,10 @@ func source(r *http.Request) netip.Prefix {
 	return prefix
 }
 
-// recent is a map of limited size that forgets what was not used for the longest
-// time.
+// recent is a map of limited size that evicts the least recently used entry.
 type recent[K comparable, V any] struct {
 	max   int
-	order *list.List // of entries, the newest in front
+	order *list.List // of entries, most recently used first
 	byKey map[K]*list.Element
 }
 

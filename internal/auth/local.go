@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/fault"
 )
 
-// Any reports whether an API token is good now.
+// Any reports whether any API token is valid now.
 func (a *Access) Any(ctx context.Context) (bool, error) {
 	var found bool
 	if err := a.read(ctx, a.rt.Store.AnyToken(a.rt.Now(), &found)); err != nil {
@@ -20,9 +20,9 @@ func (a *Access) Any(ctx context.Context) (bool, error) {
 	return found, nil
 }
 
-// local decides on a request without credentials. Once there was an API token, such
-// requests are never accepted again, also if all tokens have ended: an administrator
-// creates a new one on the command line.
+// local decides on a request without credentials. After the first API token was created,
+// such requests are never accepted again, even if all tokens have expired or were revoked.
+// An administrator then creates a new token on the command line.
 func (a *Access) local(ctx context.Context, r *http.Request) (Principal, error) {
 	if !a.options.Open || !fromHere(r) {
 		return Principal{}, ErrUnauthenticated
@@ -38,7 +38,7 @@ func (a *Access) local(ctx context.Context, r *http.Request) (Principal, error) 
 }
 
 // forwarded are the headers that proxies and their services add to a request, or the
-// beginnings of their names.
+// prefixes of their names.
 var forwarded = []string{
 	"Forwarded", "X-Forwarded", "X-Real-Ip", "Via", "X-Client-Ip", "X-Cluster-Client-Ip", "True-Client-Ip", "X-Original-", "X-Proxy",
 	"Cf-", "Cdn-Loop", "Fastly-", "Akamai-", "X-Azure-", "X-Appengine-", "X-Cloud-Trace-Context", "X-Amz", "X-Envoy-", "X-Varnish", "X-Arr-", "Proxy-",
@@ -59,9 +59,9 @@ func proxied(h http.Header) bool {
 	return false
 }
 
-// fromHere reports whether a request comes from this machine and was meant for
-// it. A page of another site can make a browser on this machine ask a name that
-// resolves to loopback; the name in the request then shows it.
+// fromHere reports whether a request comes from this host and was meant for it. A page of
+// another site can make a browser on this host send a request to a name that resolves to
+// loopback. The name in the request then reveals it.
 func fromHere(r *http.Request) bool {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !from.Addr().Unmap().IsLoopback() {
@@ -70,8 +70,8 @@ func fromHere(r *http.Request) bool {
 	return !proxied(r.Header) && loopbackHost(r.Host)
 }
 
-// loopbackHost reports whether a host, with or without a port, is this machine
-// by the way it is written.
+// loopbackHost reports whether a host, with or without a port, is written as a loopback
+// address or name.
 func loopbackHost(host string) bool {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
@@ -83,15 +83,15 @@ func loopbackHost(host string) bool {
 	return host == "localhost"
 }
 
-// Loopback reports whether a server that listens on an address can be reached
-// from its own machine only.
+// Loopback reports whether a server that listens on an address can be reached only from its
+// own host.
 func Loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	return err == nil && loopbackHost(host)
 }
 
-// CheckListen refuses to serve an address that others can reach while there is no
-// token to tell them by.
+// CheckListen refuses to serve an address that other hosts can reach while there is no
+// token to authenticate them.
 func (a *Access) CheckListen(ctx context.Context, address string) error {
 	if Loopback(address) {
 		return nil

@@ -14,28 +14,28 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Token is an API token as it is shown: without its secret, which nobody has but
-// its owner.
+// Token is an API token, without its secret. Only its owner has the secret.
 type Token struct {
 	ID      string
 	Name    string
 	Role    Role
 	Created time.Time
-	// Used is when it was used last, to some minutes; zero if never.
+	// Used is the time of the last use, with a precision of some minutes. It is zero if the
+	// token was never used.
 	Used time.Time
-	// Expires is when it ends by itself; zero if it does not.
+	// Expires is the time at which the token expires. It is zero if the token does not expire.
 	Expires time.Time
-	// Revoked is when it was ended; zero if it was not.
+	// Revoked is the time at which the token was revoked. It is zero if it was not revoked.
 	Revoked time.Time
 }
 
-// Issued is a new token. Its secret is shown this once.
+// Issued is a new token. Its secret is returned only here.
 type Issued struct {
 	ID     string
 	Secret string
 }
 
-// Create makes an API token that is good for that long; 0: until it is revoked.
+// Create creates an API token that is valid for the given time. 0: until it is revoked.
 func (a *Access) Create(ctx context.Context, name string, role Role, good time.Duration) (Issued, error) {
 	if err := edge.Name("name", name); err != nil {
 		return Issued{}, err
@@ -46,11 +46,12 @@ func (a *Access) Create(ctx context.Context, name string, role Role, good time.D
 	return a.issue(ctx, store.Token{Kind: store.APIToken, Name: name, Role: role.String()}, apiPrefix, nil, good)
 }
 
-// DefaultActorToken is how long the token of an actor is good.
+// DefaultActorToken is the default validity of an actor token.
 const DefaultActorToken = 24 * time.Hour
 
-// CreateActor makes a token for one actor and one caller that is good for that
-// long; 0: for DefaultActorToken. Nobody outside is the system.
+// CreateActor creates a token for one actor and one caller that is valid for the given
+// time. 0: for DefaultActorToken. The caller kind must be client or service: system is
+// reserved.
 func (a *Access) CreateActor(ctx context.Context, scope ActorScope, good time.Duration) (Issued, error) {
 	if err := edge.Name("actor type", scope.Type); err != nil {
 		return Issued{}, err
@@ -73,10 +74,10 @@ func (a *Access) CreateActor(ctx context.Context, scope ActorScope, good time.Du
 }
 
 const (
-	// keep is how long what has expired can still be seen.
+	// keep is the retention of expired tokens.
 	keep = 30 * 24 * time.Hour
-	// purgeLimit is how much of it is removed each time that a token is made, so
-	// that there is never much of it.
+	// purgeLimit is the maximum number of expired tokens that the creation of a token removes.
+	// So there are never many of them.
 	purgeLimit = 100
 )
 
@@ -102,9 +103,9 @@ func (a *Access) issue(ctx context.Context, t store.Token, prefix string, idle *
 	return Issued{ID: t.ID, Secret: secret}, nil
 }
 
-// madeToken is what the audit log has of a new token.
+// madeToken returns the audit log's description of a new token.
 func madeToken(t store.Token) audit.Target {
-	after, _ := json.Marshal(map[string]*string{ // texts only
+	after, _ := json.Marshal(map[string]*string{ // only strings
 		"kind": &t.Kind, "name": &t.Name, "role": &t.Role,
 		"actor_type": t.ActorType, "actor_id": t.ActorID, "caller_kind": t.CallerKind, "caller_id": t.CallerID,
 	})
@@ -131,7 +132,8 @@ func (a *Access) Tokens(ctx context.Context) ([]Token, error) {
 	return all, nil
 }
 
-// Revoke ends an API token or the token of an actor, and with it the sessions that were begun with it, at once.
+// Revoke revokes an API token or an actor token immediately, and with it the sessions that
+// were started with it.
 func (a *Access) Revoke(ctx context.Context, id string) error {
 	if len(id) != 36 || uuid.Validate(id) != nil {
 		return &fault.NotFound{Kind: "token", ID: id}

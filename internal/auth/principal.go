@@ -6,18 +6,18 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Role is what somebody may do. Each role may do all that the ones before it may.
+// Role is a set of permissions. Each role includes the permissions of the roles before it.
 type Role int
 
 // The roles.
 const (
 	// Anyone needs no authentication.
 	Anyone Role = iota
-	// Viewer reads.
+	// Viewer may read.
 	Viewer
-	// Operator also starts, signals, sends, retries, cancels and moves timers.
+	// Operator may also start, signal, send, retry, cancel and move timers.
 	Operator
-	// Admin also manages tokens, definitions, machines and nodes, and deletes.
+	// Admin may also manage tokens, definitions, statecharts and nodes, and delete.
 	Admin
 )
 
@@ -29,8 +29,8 @@ func (r Role) String() string { return roleNames[r] }
 // MarshalText implements encoding.TextMarshaler.
 func (r Role) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler. Nobody is given the role
-// Anyone.
+// UnmarshalText implements encoding.TextUnmarshaler. It refuses the role Anyone, which
+// cannot be assigned.
 func (r *Role) UnmarshalText(text []byte) error {
 	for role, name := range roleNames {
 		if name == string(text) && role != Anyone {
@@ -43,21 +43,21 @@ func (r *Role) UnmarshalText(text []byte) error {
 
 // ActorScope is the one actor, and the caller, that a token is for.
 type ActorScope struct {
-	// Type and ID are the actor.
+	// Type and ID identify the actor.
 	Type, ID string
-	// CallerKind is client or service, CallerID who of them.
+	// CallerKind is client or service. CallerID identifies the caller among them.
 	CallerKind, CallerID string
 }
 
-// Principal is who sends a request.
+// Principal is the sender of a request.
 type Principal struct {
-	// Name tells principals apart, in logs and for Idempotency-Keys.
+	// Name identifies the principal, in logs and for Idempotency-Keys.
 	Name string
-	// Label is what people call it: the name of its token.
+	// Label is the readable name of the principal: the name of its token.
 	Label string
 	Role  Role
-	// Actor is set for the token of an actor, whose role is Anyone: it opens the
-	// routes of that actor and nothing else.
+	// Actor is set for an actor token, whose role is Anyone. The token opens only the routes
+	// of that actor.
 	Actor *ActorScope
 }
 

@@ -2,8 +2,8 @@ package auth
 
 import "net/http"
 
-// policy lets a page use nothing but what this server sends as files: no inline
-// scripts or styles, no frames, no other hosts.
+// policy allows a page only resources that this server sends as files: no inline scripts or
+// styles, no frames, no other hosts.
 const policy = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
 
 var headers = map[string]string{
@@ -14,13 +14,13 @@ var headers = map[string]string{
 	"Referrer-Policy":              "no-referrer",
 	"X-Content-Type-Options":       "nosniff",
 	"X-Frame-Options":              "DENY",
-	// What a handler serves for everybody may be cached: it says so itself.
+	// Content that is the same for all clients may be cached: its handler sets another value.
 	"Cache-Control": "no-store",
 }
 
-// Protect puts the headers on every answer that keep browsers from being used
-// against it, and refuses requests that change something and come from the pages
-// of other sites. refuse answers those; nil: with a plain 403.
+// Protect sets security headers on every response, and refuses requests that change
+// something and come from pages of other sites. refuse handles those requests. nil: they
+// fail with a plain 403.
 func Protect(next, refuse http.Handler) http.Handler {
 	csrf := http.NewCrossOriginProtection()
 	if refuse != nil {

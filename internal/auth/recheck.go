@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// checkAge is the age up to which a check of a credential counts for all streams
-	// that were opened with it.
+	// checkAge is the age up to which a check of a credential is valid for all streams that
+	// were opened with it.
 	checkAge = 2 * time.Second
-	// maxRecent is the number of checks that are kept.
+	// maxRecent is the number of cached checks.
 	maxRecent = 10_000
 )
 
-// checks are the last checks of credentials, so that many streams of one credential
-// cost one query.
+// checks caches recent checks of credentials, so that many streams of one credential cost
+// one query.
 type checks struct {
 	mu  sync.Mutex
 	all map[[32]byte]check
@@ -45,10 +45,10 @@ func (c *checks) put(hash [32]byte, last check) {
 	c.all[hash] = last
 }
 
-// Recheck returns who has sent a request that is still being answered: a stream or a
-// socket. It fails with ErrUnauthenticated if the credential has ended since, or with an
-// error of the database, which says nothing about the credential. It does not count as
-// a failure of the client. Unless fresh is set, the result may be 2 seconds old.
+// Recheck returns the sender of a request that is still in flight: a stream or a socket. It
+// fails with ErrUnauthenticated if the credential is no longer valid, or with an error of
+// the database, which does not concern the credential. It does not count as a failure of
+// the client. Unless fresh is set, the result may be 2 seconds old.
 func (a *Access) Recheck(ctx context.Context, r *http.Request, fresh bool) (Principal, error) {
 	secret, given := credential(r)
 	if !given {
@@ -71,7 +71,7 @@ func (a *Access) Recheck(ctx context.Context, r *http.Request, fresh bool) (Prin
 }
 
 // recheckLocal is Recheck for a request without credentials. All such requests from this
-// machine share one check, under the hash that no credential has.
+// host share one check, under a hash that no credential has.
 func (a *Access) recheckLocal(ctx context.Context, r *http.Request, fresh bool) (Principal, error) {
 	if !fromHere(r) {
 		return Principal{}, ErrUnauthenticated

@@ -7,14 +7,15 @@ import (
 	"net/http"
 )
 
-// Authenticator decides who sends a request, as Access does.
+// Authenticator authenticates the sender of a request, like Access.
 type Authenticator interface {
 	Authenticate(*http.Request) (Principal, error)
 }
 
-// Require lets requests pass to a handler outside the API by the rules of the API: with
-// the credentials of a role, or without any where Authenticate accepts that, and not from
-// the pages of other sites.
+// Require protects a handler outside the API by the rules of the API. It passes on requests
+// with the credentials of a role, and requests without credentials where Authenticate
+// accepts them. It refuses requests that change something and come from pages of other
+// sites.
 func Require(a Authenticator, role Role, next http.Handler) http.Handler {
 	return Protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, err := a.Authenticate(r)
@@ -26,7 +27,7 @@ func Require(a Authenticator, role Role, next http.Handler) http.Handler {
 		case errors.Is(err, ErrUnauthenticated):
 			w.Header().Set("WWW-Authenticate", `Bearer realm="perdure"`)
 			refuse(w, http.StatusUnauthorized, "unauthorized", err.Error())
-		case err != nil: // the database did not respond: it says nothing about the credential
+		case err != nil: // the database did not respond, which does not concern the credential
 			w.Header().Set("Retry-After", "1")
 			refuse(w, http.StatusServiceUnavailable, "unavailable", "the server cannot answer now")
 		case who.Actor != nil:
@@ -41,9 +42,9 @@ func Require(a Authenticator, role Role, next http.Handler) http.Handler {
 	}))
 }
 
-// LocalHost refuses requests for a host that is not this machine, for a handler that
-// listens on loopback without credentials: a page of another site can make a browser on
-// this machine ask a name that resolves to loopback.
+// LocalHost refuses requests for a host name that is not this host. It is for a handler
+// that listens on loopback without credentials. A page of another site can make a browser
+// on this host send a request to a name that resolves to loopback.
 func LocalHost(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !fromHere(r) {
@@ -58,7 +59,7 @@ func LocalHost(next http.Handler) http.Handler {
 func refuse(w http.ResponseWriter, status int, code, detail string) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]any{ // the client may have gone
+	_ = json.NewEncoder(w).Encode(map[string]any{ // the client may have disconnected
 		"type": "urn:perdure:problem:" + code, "title": http.StatusText(status), "status": status, "code": code, "detail": detail,
 	})
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// The beginnings of secrets say what they are for, to people and to tools that
-// look for secrets where they should not be.
+// The prefixes of secrets show their kind to people and to secret scanners.
 const (
 	apiPrefix     = "perdure_sk_"
 	actorPrefix   = "perdure_at_"
@@ -22,7 +21,8 @@ const (
 
 var kinds = map[string]string{apiPrefix: store.APIToken, actorPrefix: store.ActorToken, sessionPrefix: store.SessionToken}
 
-// secretBytes is how many random bytes a secret has: nobody can guess one.
+// secretBytes is the number of random bytes in a secret, which makes it impossible to
+// guess.
 const secretBytes = 32
 
 func newSecret(prefix string, random io.Reader) (string, error) {
@@ -33,11 +33,11 @@ func newSecret(prefix string, random io.Reader) (string, error) {
 	return prefix + base64.RawURLEncoding.EncodeToString(b), nil
 }
 
-// hashOf is what is stored of a secret. It has too many random bits to be found
-// by trying, so the hash need not be slow.
+// hashOf returns the hash of a secret that is stored. A secret has too many random bits for
+// a brute-force search, so the hash need not be slow.
 func hashOf(secret string) [32]byte { return sha256.Sum256([]byte(secret)) }
 
-// kindOf returns the kind that a secret claims to be, "" for none.
+// kindOf returns the kind of a secret by its prefix, or "" if there is none.
 func kindOf(secret string) string {
 	if len(secret) < prefixLength {
 		return ""
@@ -45,7 +45,7 @@ func kindOf(secret string) string {
 	return kinds[secret[:prefixLength]]
 }
 
-// wellFormed refuses what cannot be a secret without asking the database.
+// wellFormed reports whether a text can be a secret, without a query to the database.
 func wellFormed(secret string) bool {
 	if kindOf(secret) == "" || len(secret) != prefixLength+base64.RawURLEncoding.EncodedLen(secretBytes) {
 		return false
@@ -57,9 +57,9 @@ func wellFormed(secret string) bool {
 // CookieName is the name of the cookie of a session.
 const CookieName = "perdure_session"
 
-// credential returns the secret that a request carries. The header decides, so
-// that a program which sends a token is never taken for the browser's user. A
-// browser's WebSocket can send no header but its protocols.
+// credential returns the secret of a request. The Authorization header has precedence, so
+// that a program that sends a token is never taken for the browser's user. A browser's
+// WebSocket can send no header except its protocols.
 func credential(r *http.Request) (string, bool) {
 	if values, ok := r.Header["Authorization"]; ok {
 		scheme, secret, _ := strings.Cut(values[0], " ")

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Login begins a session for a browser whose user has an API token, and returns
-// the cookie to set. Its errors are those of Authenticate.
+// Login starts a session for a browser whose user has an API token, and returns the cookie
+// to set. It fails with the errors of Authenticate.
 func (a *Access) Login(r *http.Request, token string) (*http.Cookie, Principal, error) {
 	if kindOf(token) != store.APIToken {
 		token = "" // counted as a failure like any other
@@ -31,8 +31,8 @@ func (a *Access) Login(r *http.Request, token string) (*http.Cookie, Principal, 
 	return a.cookie(r, issued.Secret, int(a.options.SessionMax.Seconds())), who, nil
 }
 
-// Logout ends the session of a request, if it has one, and returns the cookie
-// that removes the browser's.
+// Logout ends the session of a request, if it has one, and returns the cookie that removes
+// the browser's cookie.
 func (a *Access) Logout(r *http.Request) (*http.Cookie, error) {
 	removed := a.cookie(r, "", -1)
 	cookie, err := r.Cookie(CookieName)
@@ -46,8 +46,8 @@ func (a *Access) Logout(r *http.Request) (*http.Cookie, error) {
 	return removed, nil
 }
 
-// cookie returns the cookie of a session. Scripts cannot read it, and other sites
-// cannot have it sent along except by a link.
+// cookie returns the cookie of a session. Scripts cannot read it, and other sites cannot
+// make a browser send it except by a link.
 func (a *Access) cookie(r *http.Request, value string, age int) *http.Cookie {
 	return &http.Cookie{
 		Name: CookieName, Value: value, Path: "/", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode,
