@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/unit"
 )
 
-// AuditFilter narrows a list of entries of the audit log.
+// AuditFilter filters the entries of the audit log.
 type AuditFilter = store.AuditFilter
 
 // Audit returns entries of the audit log, newest first, and the cursor of the next
@@ -34,12 +34,12 @@ func (i *Inspector) Audit(ctx context.Context, f AuditFilter, cursor string, lim
 	return entries, next, nil
 }
 
-// trimBatch is how many entries one transaction removes.
+// trimBatch is the maximum number of entries that one transaction removes.
 const trimBatch = 1000
 
-// TrimAudit removes entries of the audit log that are older than age and returns how
-// many. What remains can still be verified: each chain keeps the hash of the last
-// entry that was removed, and an entry says so.
+// TrimAudit removes entries of the audit log that are older than age and returns their
+// number. The remaining entries can still be verified: each chain keeps the hash of its
+// last removed entry, and a new entry records the removal.
 func (i *Inspector) TrimAudit(ctx context.Context, age time.Duration) (removed int64, err error) {
 	var used []int
 	heads := i.rt.Store.AuditChains(func(h audit.Head) {
@@ -65,8 +65,8 @@ func (i *Inspector) TrimAudit(ctx context.Context, age time.Duration) (removed i
 	return removed, nil
 }
 
-// trimChain removes up to trimBatch entries of a chain that are from before a time. A
-// chain that another transaction holds is left for the next time.
+// trimChain removes up to trimBatch entries of a chain that are older than before. It skips
+// a chain that another transaction has locked; the next call trims it.
 func (i *Inspector) trimChain(ctx context.Context, chain int, before time.Time) (removed int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, i.rt.Timeout)
 	defer cancel()
@@ -89,10 +89,10 @@ func (i *Inspector) trimChain(ctx context.Context, chain int, before time.Time) 
 	return removed, err
 }
 
-// trimEntry returns the entry that explains what a transaction has removed. It is by the
-// operator who acts, or by retention.
+// trimEntry returns the entry that records a removal. Its principal is the acting operator,
+// or retention.
 func (i *Inspector) trimEntry(ctx context.Context, chain int, t audit.Trimmed) audit.Entry {
-	after, _ := json.Marshal(t) // numbers and a text
+	after, _ := json.Marshal(t) // numbers and a string
 	e := audit.Entry{Principal: "system", Label: "retention", Via: "system"}
 	if act := audit.Of(ctx); act != nil {
 		e = act.Entry

@@ -17,8 +17,8 @@ import (
 	"github.com/perdure/perdure/task"
 )
 
-// walkFor returns the walk that meets all rows of some statuses and the fewest others.
-// waiting is true if it is over the rows that wait, in the order of their due times.
+// walkFor returns the walk that visits all rows of some statuses and the fewest others.
+// waiting is true if it visits the waiting rows, by due time.
 func walkFor(statuses []perdure.Status) (walk string, waiting bool) {
 	switch {
 	case len(statuses) == 0:
@@ -38,13 +38,13 @@ func only(statuses []perdure.Status, met func(perdure.Status) bool) bool {
 	return !slices.ContainsFunc(statuses, func(s perdure.Status) bool { return !met(s) })
 }
 
-// asked reports whether a status is one of those that are asked for.
+// asked reports whether a status is requested.
 func asked(statuses []perdure.Status, status string) bool {
 	return len(statuses) == 0 || slices.Contains(statuses, perdure.Status(status))
 }
 
-// waitingSpan returns the due times that a walk over waiting rows of some statuses passes
-// through, after a position.
+// waitingSpan returns the due times that a walk over waiting rows of some statuses visits
+// after a position.
 func waitingSpan(statuses []perdure.Status, at position, now time.Time) store.Span {
 	span := store.Span{After: at.from(), Until: endOfTime}
 	if at.isZero() && only(statuses, func(s perdure.Status) bool { return s == perdure.StatusScheduled }) {
@@ -56,11 +56,11 @@ func waitingSpan(statuses []perdure.Status, at position, now time.Time) store.Sp
 	return span
 }
 
-// before is later than every time that is stored.
+// before is later than every stored time.
 var before = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Hooks returns the ids of a page of hooks, newest first, or if only waiting ones are
-// asked for, by due time; and the cursor of the next page.
+// Hooks returns the ids of a page of hooks, newest first, and the cursor of the next page.
+// If only waiting hooks are requested, the page is ordered by due time.
 func (i *Inspector) Hooks(ctx context.Context, f hook.Filter, cursor string, limit int) ([]string, string, error) {
 	at, err := decodePosition(cursor)
 	if err != nil {
@@ -121,7 +121,7 @@ func (i *Inspector) waitingHooks(ctx context.Context, f hook.Filter, at position
 	return inOrder(found, span.Until, size), err
 }
 
-// from is the due time that a walk goes on after.
+// from returns the due time after which a walk continues.
 func (p position) from() time.Time {
 	if p.Due.IsZero() {
 		return time.Unix(0, 0).UTC()
@@ -144,7 +144,7 @@ func inOrder(found []candidate, until time.Time, size int) []candidate {
 	return found[:min(size, len(found))]
 }
 
-// Tasks returns the ids of a page of tasks, as Hooks does.
+// Tasks returns the ids of a page of tasks, like Hooks.
 func (i *Inspector) Tasks(ctx context.Context, f task.Filter, cursor string, limit int) ([]int64, string, error) {
 	var at position
 	if err := decode(cursor, &at); err != nil {
@@ -177,7 +177,7 @@ func (i *Inspector) Tasks(ctx context.Context, f task.Filter, cursor string, lim
 	}
 	numbers := make([]int64, len(ids))
 	for n, id := range ids {
-		numbers[n], _ = strconv.ParseInt(id, 10, 64) // it is one
+		numbers[n], _ = strconv.ParseInt(id, 10, 64) // it is a number
 	}
 	return numbers, next, nil
 }

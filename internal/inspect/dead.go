@@ -19,7 +19,7 @@ import (
 // Kinds are the kinds of work that can have dead letters.
 var Kinds = []string{store.InstanceKind, store.HookKind, store.TaskKind, store.AlarmKind, store.ActorKind}
 
-// Dead narrows a list of dead letters. Zero fields do not narrow.
+// Dead filters dead letters. Zero fields do not filter.
 type Dead struct {
 	Kind, Name string
 	// Error is the fingerprint of the error.
@@ -40,7 +40,7 @@ func (f Dead) kinds() ([]string, error) {
 	return []string{f.Kind}, nil
 }
 
-// positions are where each kind of dead letters goes on.
+// positions are the positions at which the list of each kind continues.
 type positions map[string]store.DeadPosition
 
 func decodePositions(cursor string) (positions, error) {
@@ -63,14 +63,14 @@ func positionOf(d store.Dead) store.DeadPosition {
 	case store.HookKind:
 		return store.DeadPosition{ID: d.Item, At: d.Created}
 	case store.TaskKind:
-		seq, _ := strconv.ParseInt(d.ID, 10, 64) // it is one
+		seq, _ := strconv.ParseInt(d.ID, 10, 64) // it is a number
 		return store.DeadPosition{Seq: seq}
 	}
 	return store.DeadPosition{ID: d.ID, At: d.Created}
 }
 
-// DeadLetters returns a page of dead letters of all kinds, those that were created
-// last first, and the cursor of the next page.
+// DeadLetters returns a page of dead letters of all kinds, most recently created first, and
+// the cursor of the next page.
 func (i *Inspector) DeadLetters(ctx context.Context, f Dead, cursor string, limit int) ([]store.Dead, string, error) {
 	at, err := decodePositions(cursor)
 	if err != nil {
@@ -103,7 +103,7 @@ func (i *Inspector) DeadLetters(ctx context.Context, f Dead, cursor string, limi
 	return page, next, err
 }
 
-// deadLetters returns the next dead letters of all kinds together.
+// deadLetters returns the next dead letters of all kinds, merged.
 func (i *Inspector) deadLetters(ctx context.Context, f Dead, at positions, limit int) (found []store.Dead, err error) {
 	kinds, err := f.kinds()
 	if err != nil {
@@ -120,24 +120,24 @@ func (i *Inspector) deadLetters(ctx context.Context, f Dead, at positions, limit
 	return found[:min(limit, len(found))], nil
 }
 
-// DeadGroup are dead letters of one kind and name with the same error but for
-// numbers and what is quoted.
+// DeadGroup is a group of dead letters of one kind and name whose errors differ only in
+// numbers and quoted text.
 type DeadGroup struct {
 	Kind, Name, Fingerprint string
-	// Example is the error of the newest.
+	// Example is the error of the newest dead letter.
 	Example string
 	Count   int
-	// Capped says that not all dead letters were looked at.
+	// Capped is true if not all dead letters were read.
 	Capped bool
-	// IDs are the newest of them.
+	// IDs are the ids of the newest dead letters of the group.
 	IDs           []string
 	First, Latest time.Time
 }
 
-// shownIDs is how many dead letters a group names.
+// shownIDs is the maximum number of ids in a group.
 const shownIDs = 5
 
-// maxGrouped is how many dead letters of each kind are grouped.
+// maxGrouped is the maximum number of dead letters of each kind that are grouped.
 const maxGrouped = 5000
 
 // DeadGroups returns the newest dead letters grouped by their errors, the largest
@@ -160,7 +160,7 @@ func (i *Inspector) DeadGroups(ctx context.Context, f Dead) ([]DeadGroup, error)
 	return all, nil
 }
 
-// group puts the dead letters of one kind, newest first, together.
+// group groups the dead letters of one kind, which are ordered newest first.
 func group(found []store.Dead) []DeadGroup {
 	type key struct{ name, print string }
 	index := map[key]int{}
@@ -187,11 +187,10 @@ var (
 	quotedText = regexp.MustCompile(`"[^"]*"|'[^']*'`)
 )
 
-// maxFingerprint is how much of an error tells it from others.
+// maxFingerprint is the maximum length of a fingerprint.
 const maxFingerprint = 200
 
-// Fingerprint returns an error without what differs each time: numbers, ids and
-// what is quoted.
+// Fingerprint returns an error without its variable parts: numbers, ids and quoted text.
 func Fingerprint(text string) string {
 	text, _, _ = strings.Cut(text, "\n")
 	text = quotedText.ReplaceAllString(text, `"…"`)

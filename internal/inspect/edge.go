@@ -7,11 +7,12 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// newestPaths is how many instances of a machine its ways are known from.
+// newestPaths is the number of instances from which the transitions of a definition are
+// read.
 const newestPaths = 200
 
-// Edges returns the ways from step to step that the newest instances of a machine
-// took. There are none of a machine that keeps no history.
+// Edges returns the transitions from step to step of the newest instances of a definition.
+// A definition without history has none.
 func (i *Inspector) Edges(ctx context.Context, fsm string) ([]store.Edge, error) {
 	var all []store.Edge
 	if err := i.read(ctx, i.rt.Store.Edges(fsm, newestPaths, func(e store.Edge) { all = append(all, e) })); err != nil {

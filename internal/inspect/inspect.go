@@ -1,9 +1,9 @@
-// Package inspect reads what operators look at: lists over millions of rows, what
-// is due next, what has failed, how much there is of everything.
+// Package inspect reads data for operators: lists over millions of rows, upcoming work,
+// dead letters, and the amounts of all kinds of work.
 //
-// Every question costs the same however many rows there are: a statement walks
-// along an index from where the last page ended, and counts stop at a cap. A page
-// that would need a longer walk ends early, with a cursor to go on from.
+// The cost of a query does not depend on the number of rows. A statement walks along an
+// index from the end of the last page, and counts stop at a cap. A page that would need a
+// longer walk ends early, with a cursor for the rest.
 package inspect
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Cap is how far anything is counted.
+// Cap is the number up to which rows are counted.
 const Cap = 1000
 
 // Inspector reads one database.
@@ -33,7 +33,7 @@ type Inspector struct {
 
 	mu      sync.Mutex
 	waited  histogram.Counts // by the workers of this process, as of the last sample
-	sampled time.Time        // the interval of that
+	sampled time.Time        // the interval of the last sample
 }
 
 // New returns the inspector of an engine.
@@ -58,13 +58,13 @@ func (i *Inspector) read(ctx context.Context, stmts ...sqldb.Stmt) error {
 	return i.view(ctx, func(run sqldb.Runner) error { return run.Run(ctx, stmts...) })
 }
 
-// now returns the time that decides what is due.
+// now returns the time that decides which work is due.
 func (i *Inspector) now(ctx context.Context, run sqldb.Runner) (now time.Time, err error) {
 	err = run.Run(ctx, i.rt.Store.TellTime(i.rt.Now(), func(t time.Time) { now = t }))
 	return now, err
 }
 
-// encode writes the position that a page ended at.
+// encode returns the cursor for the position at which a page ended.
 func encode(position any) (string, error) {
 	raw, err := json.Marshal(position)
 	if err != nil {
@@ -73,8 +73,7 @@ func encode(position any) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(raw), nil
 }
 
-// decode reads the position that a page begins after; an empty cursor leaves it as
-// it is.
+// decode reads the position after which a page starts. An empty cursor leaves it unchanged.
 func decode(cursor string, position any) error {
 	if cursor == "" {
 		return nil
@@ -111,7 +110,7 @@ func (i *Inspector) Signals(ctx context.Context, id, cursor string, limit int) (
 	return found[:limit], next, err
 }
 
-// Wait returns what an instance waits for; nil: nothing.
+// Wait returns what an instance waits for, or nil.
 func (i *Inspector) Wait(ctx context.Context, id string) (*store.Wait, error) {
 	var found *store.Wait
 	if err := i.read(ctx, i.rt.Store.WaitOf(id, func(w store.Wait) { found = &w })); err != nil {

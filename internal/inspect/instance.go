@@ -16,12 +16,12 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Instances narrows a list of instances. Zero fields do not narrow.
+// Instances filters instances. Zero fields do not filter.
 type Instances struct {
 	FSM, Queue, Parent, Step string
-	// Statuses are those of the instances; Live and Finished stand for many.
+	// Statuses are the statuses of the instances. Live and Finished each represent several.
 	Statuses []fsm.Status
-	// WaitsFor narrows to waiting instances that wait for this.
+	// WaitsFor selects waiting instances that wait for this reason.
 	WaitsFor  fsm.Reason
 	UniqueKey string
 }
@@ -39,18 +39,18 @@ func decodePosition(cursor string) (at position, err error) {
 	return at, nil
 }
 
-// places are where the instances of a stage are, by their id.
+// places are the tables with the instances of a stage, ordered by id.
 var places = map[fsm.Status]store.Place{
 	"": store.EveryPlace, Finished: store.EndedPlace, fsm.Done: store.DonePlace, fsm.Failed: store.DeadPlace, fsm.Quarantined: store.DeadPlace,
 	fsm.Cancelled: store.CancelledPlace, fsm.Stopped: store.StoppedPlace, stageSignal: store.WaitingPlace, stageChildren: store.BarrierPlace,
 	fsm.Running: store.ExecutingPlace, fsm.NoWorker: store.UnroutedPlace,
 }
 
-// Instances returns a page of instances and the cursor of the next one, which is
-// empty after the last. Those that are due or will be come in the order of their
-// due times, those behind others in a partition in their order, all others newest
-// first; of several statuses that are kept apart, one comes after the other. A page
-// may be short and still be followed by another.
+// Instances returns a page of instances and the cursor of the next one, which is empty
+// after the last. Ready, retrying and scheduled instances are ordered by due time.
+// Instances behind others in a partition are ordered by their turn. All others are ordered
+// newest first. Statuses that are stored in separate tables are listed one after the other.
+// A page may be short although another page follows.
 func (i *Inspector) Instances(ctx context.Context, f Instances, cursor string, limit int) ([]fsm.Instance, string, error) {
 	ids, next, err := i.FindInstances(ctx, f, cursor, limit)
 	if err != nil || len(ids) == 0 {
@@ -64,7 +64,7 @@ func (i *Inspector) Instances(ctx context.Context, f Instances, cursor string, l
 	return rows, next, nil
 }
 
-// FindInstances returns the ids of such a page.
+// FindInstances returns the ids of the page that Instances would return.
 func (i *Inspector) FindInstances(ctx context.Context, f Instances, cursor string, limit int) (ids []string, next string, err error) {
 	at, err := decodePosition(cursor)
 	if err != nil {
@@ -89,7 +89,7 @@ func (i *Inspector) FindInstances(ctx context.Context, f Instances, cursor strin
 	return ids, next, nil
 }
 
-// judge marks the candidates that are looked for.
+// judge marks the candidates that match the filter.
 func (i *Inspector) judge(ctx context.Context, f Instances, found []candidate) error {
 	index := map[string]int{}
 	ids := make([]string, len(found))
@@ -104,8 +104,8 @@ func (f Instances) matches(s store.InstanceStatus) bool {
 		(len(f.Statuses) == 0 || slices.Contains(f.Statuses, fsm.Status(s.Status))) && (f.WaitsFor == "" || f.WaitsFor == fsm.Reason(s.WaitsFor)) && (f.Parent == "" || s.Parent != nil && f.Parent == *s.Parent)
 }
 
-// candidates returns the next instances that may be what is looked for, in order:
-// stage by stage.
+// candidates returns the next instances that may match the filter, in order, stage by
+// stage.
 func (i *Inspector) candidates(ctx context.Context, f Instances, at position, limit int) ([]candidate, error) {
 	var all []candidate
 	stages := f.stages()
@@ -163,8 +163,7 @@ func (i *Inspector) children(ctx context.Context, parent string, at position, li
 	return found, err
 }
 
-// ready returns the instances that are due now, or later, in the order of their due
-// times.
+// ready returns the instances that are due now, or later, by due time.
 func (i *Inspector) ready(ctx context.Context, queue string, status fsm.Status, at position, limit int) (found []candidate, err error) {
 	err = i.view(ctx, func(run sqldb.Runner) error {
 		now, err := i.now(ctx, run)
@@ -193,8 +192,8 @@ var endOfTime = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 // oldest is smaller than every id.
 const oldest = "00000000-0000-0000-0000-000000000000"
 
-// due returns the instances that are ready between two times, of one queue or of
-// all, in order.
+// due returns the instances that become ready between two times, of one queue or of all, by
+// due time.
 func (i *Inspector) due(ctx context.Context, run sqldb.Runner, queue string, after store.DueInstance, until time.Time, limit int) ([]store.DueInstance, error) {
 	if after.ID == "" {
 		after = store.DueInstance{Due: time.Unix(0, 0).UTC(), ID: oldest}
@@ -222,8 +221,8 @@ func (i *Inspector) due(ctx context.Context, run sqldb.Runner, queue string, aft
 	return all[:min(limit, len(all))], nil
 }
 
-// CountInstances counts instances up to Cap, as far as that is quick: if they are
-// rare, it is the number of those that were found.
+// CountInstances counts instances up to Cap within a bounded time. If they are rare, n is
+// the number found in that time, and capped is true if there may be more.
 func (i *Inspector) CountInstances(ctx context.Context, f Instances) (n int, capped bool, err error) {
 	ids, next, err := i.FindInstances(ctx, f, "", Cap)
 	return len(ids), next != "", err

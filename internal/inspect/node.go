@@ -14,7 +14,7 @@ import (
 // SampleEvery is the interval of samples.
 const SampleEvery = 10 * time.Second
 
-// Samples returns what was finished, interval by interval, after a time.
+// Samples returns the finished work by interval, after a time.
 func (i *Inspector) Samples(ctx context.Context, after time.Time) ([]store.Sample, error) {
 	var all []store.Sample
 	if err := i.read(ctx, i.rt.Store.Samples(after, func(s store.Sample) { all = append(all, s) })); err != nil {
@@ -23,11 +23,11 @@ func (i *Inspector) Samples(ctx context.Context, after time.Time) ([]store.Sampl
 	return all, nil
 }
 
-// keepSamples is how long samples are kept.
+// keepSamples is the retention of samples.
 const keepSamples = 25 * time.Hour
 
-// Sample counts what was finished in the last interval that is over, unless another
-// process has. It is called now and then; how often does not matter.
+// Sample counts the work that was finished in the last complete interval, unless another
+// process has counted it. It may be called at any frequency.
 func (i *Inspector) Sample(ctx context.Context) error {
 	until := i.rt.Clock.Now().UTC().Truncate(SampleEvery)
 	taken, err := i.Samples(ctx, until.Add(-SampleEvery))
@@ -68,8 +68,8 @@ func (i *Inspector) write(ctx context.Context, stmts ...sqldb.Stmt) error {
 	return tx.Commit(ctx)
 }
 
-// EndOverdueSessions ends sessions of the worker of tasks whose transactions take too
-// long, on PostgreSQL. They can hold locks that others wait for.
+// EndOverdueSessions ends database sessions of task workers whose transactions take too
+// long, on PostgreSQL. Such sessions can hold locks that other sessions wait for.
 func (i *Inspector) EndOverdueSessions(ctx context.Context) error {
 	if !i.rt.DB.Dialect().HasFunctions() {
 		return nil
@@ -80,8 +80,7 @@ func (i *Inspector) EndOverdueSessions(ctx context.Context) error {
 	return nil
 }
 
-// Housekeep removes what the server keeps for a while: Idempotency-Keys, and
-// processes that have gone.
+// Housekeep removes expired Idempotency-Keys and the rows of processes that have ended.
 func (i *Inspector) Housekeep(ctx context.Context) error {
 	var removed int64
 	return i.write(ctx, i.rt.Store.PurgeRequests(keepKeys, 10_000, i.rt.Now(), &removed), i.rt.Store.PurgeNodes(keepNodes, i.rt.Now()))
@@ -92,7 +91,7 @@ const (
 	keepNodes = time.Hour
 )
 
-// running returns how much this process runs now, queue by queue.
+// running returns the number of running work items of this process, queue by queue.
 func (i *Inspector) running(ctx context.Context) []store.NodeQueue {
 	var queues []queue
 	for _, w := range i.rt.Workers.All() {
@@ -112,13 +111,13 @@ func (i *Inspector) running(ctx context.Context) []store.NodeQueue {
 	return all
 }
 
-// queue is what the workers of this process do in one queue.
+// queue describes the workers of this process for one queue.
 type queue struct {
 	store.NodeQueue
 	takes, every bool
 }
 
-// take adds the names that a worker claims; nil: all.
+// take adds the names that a worker claims. nil: all names.
 func (q *queue) take(names []string) {
 	q.takes, q.every = true, q.every || names == nil
 	q.Serves = append(q.Serves, names...)
@@ -135,8 +134,8 @@ func (q queue) shown() store.NodeQueue {
 	return q.NodeQueue
 }
 
-// Beat notes that a process lives and how much it runs, and returns whether somebody
-// has asked it to end its work.
+// Beat records a heartbeat of a process and the amount of its running work. It reports
+// whether an operator has requested that the process drains.
 func (i *Inspector) Beat(ctx context.Context, n store.Node) (drain bool, err error) {
 	n.Running = i.running(ctx)
 	if err := i.write(ctx, i.rt.Store.BeatNode(n, i.rt.Now(), &drain)...); err != nil {
@@ -145,15 +144,15 @@ func (i *Inspector) Beat(ctx context.Context, n store.Node) (drain bool, err err
 	return drain, nil
 }
 
-// Leave forgets a process that ends.
+// Leave removes the row of a process that ends.
 func (i *Inspector) Leave(ctx context.Context, id string) error {
 	return i.write(ctx, i.rt.Store.RemoveNode(id))
 }
 
-// Node is a process that runs, or did until lately.
+// Node is a process that runs, or ran until recently.
 type Node struct {
 	store.Node
-	// Lost says that it has shown no sign of life.
+	// Lost is true if the process has stopped sending heartbeats.
 	Lost bool
 }
 
@@ -169,7 +168,7 @@ func (i *Inspector) Nodes(ctx context.Context) ([]Node, error) {
 	return all, nil
 }
 
-// Marks returns a mark of each kind, which changes when something of the kind does.
+// Marks returns a mark for each kind. The mark changes when work of the kind changes.
 func (i *Inspector) Marks(ctx context.Context) (map[string]string, error) {
 	marks := map[string]string{}
 	if err := i.read(ctx, i.rt.Store.Marks(func(kind, mark string) { marks[kind] = mark })); err != nil {

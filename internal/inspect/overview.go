@@ -12,37 +12,38 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Overview is how much there is of one kind of work. Numbers stop at Cap: one that
-// is greater means that there are more.
+// Overview has the amounts of one kind of work. Numbers stop at Cap: a greater number means
+// that there are more.
 type Overview struct {
 	Kind string
-	// Due could run now, Scheduled later.
+	// Due is the amount that can run now, Scheduled the amount that is due later.
 	Due, Scheduled int
-	// Running is claimed by processes, Waiting waits for something else than time.
+	// Running is the amount that processes have claimed. Waiting is the amount that waits for
+	// something other than time.
 	Running, Waiting int
 	Failed           int
-	// OldestDue is since when the oldest of those that are due is.
+	// OldestDue is the earliest due time of due work.
 	OldestDue time.Time
-	// Total is how many there are in all, of kinds that are not run.
+	// Total is the total amount, for kinds that are not run.
 	Total int
 	// Statuses are the numbers by status, as far as they are known.
 	Statuses map[string]int
 }
 
-// Queue is what is due in one queue of state machines.
+// Queue has the due work of one queue of state machines.
 type Queue struct {
 	Name      string
 	Due       int
 	OldestDue time.Time
 }
 
-// Everything is how much there is of all kinds of work.
+// Everything has the amounts of all kinds of work.
 type Everything struct {
 	Kinds  []Overview
 	Queues []Queue
 }
 
-// Overview returns how much there is of every kind of work.
+// Overview returns the amounts of all kinds of work.
 func (i *Inspector) Overview(ctx context.Context) (Everything, error) {
 	var all Everything
 	err := i.view(ctx, func(run sqldb.Runner) error {
@@ -107,21 +108,21 @@ func (i *Inspector) overview(ctx context.Context, run sqldb.Runner, now time.Tim
 	return all, nil
 }
 
-// claimed completes the numbers of a kind that is claimed row by row.
+// claimed sets the numbers of a kind that is claimed row by row.
 func (o *Overview) claimed(places map[string]int) {
 	o.Running, o.Failed = places[o.Kind+".running"], places[o.Kind+".failed"]
 	o.Statuses = map[string]int{store.StatusReady: o.Due, store.StatusScheduled: o.Scheduled, store.StatusRunning: o.Running, store.StatusFailed: o.Failed}
 }
 
-// atMost stops a sum at the number that means more than Cap.
+// atMost limits a sum to Cap+1, which means more than Cap.
 func atMost(n int) int { return min(n, Cap+1) }
 
-// spans are what is due and what will be.
+// spans returns the due times of due work and of later work.
 func spans(now time.Time) (due, later store.Span) {
 	return store.Span{After: time.Unix(0, 0).UTC(), Until: now}, store.Span{After: now, Until: endOfTime}
 }
 
-// addDue and addLater count what a statement has found.
+// addDue and addLater add the numbers that a statement has counted.
 func (o *Overview) addDue(n int, first *time.Time) {
 	o.Due = atMost(o.Due + n)
 	if first != nil && (o.OldestDue.IsZero() || first.Before(o.OldestDue)) {

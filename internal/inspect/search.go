@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Facets returns the values that lists of a kind can be narrowed to, by field.
+// Facets returns the values by which lists of a kind can be filtered, by field.
 func (i *Inspector) Facets(ctx context.Context, kind string) (map[string][]string, error) {
 	found := map[string][]string{}
 	stmts := i.rt.Store.Facets(kind, func(field, value string) { found[field] = append(found[field], value) })
@@ -26,8 +26,8 @@ func (i *Inspector) Facets(ctx context.Context, kind string) (map[string][]strin
 	return found, nil
 }
 
-// Search finds what has an id that begins with a text, and state machines, schedules
-// and types of actors by their names.
+// Search finds work by the prefix of its id, and state machines, schedules and types of
+// actors by their names.
 func (i *Inspector) Search(ctx context.Context, text string) ([]store.Hit, error) {
 	if err := edge.Text("q", text, edge.MaxKey); err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (i *Inspector) Search(ctx context.Context, text string) ([]store.Hit, error
 	return hits, nil
 }
 
-// names finds state machines and schedules whose names have the text.
+// names finds state machines and schedules whose names contain the text.
 func (i *Inspector) names(ctx context.Context, text string) ([]store.Hit, error) {
 	var hits []store.Hit
 	machines, err := i.machines.Definitions(ctx)
@@ -89,10 +89,10 @@ func (i *Inspector) names(ctx context.Context, text string) ([]store.Hit, error)
 	return hits, nil
 }
 
-// prefix returns the texts that begin with one.
+// prefix returns the range of texts with a prefix.
 func prefix(text string) store.Range { return store.Range{From: text, To: text + "\U0010FFFF"} }
 
-// uuids returns the ids that begin with a text, if it can begin one.
+// uuids returns the range of ids with a prefix, if a UUID can have that prefix.
 func uuids(text string) (store.Range, bool) {
 	text = strings.ToLower(text)
 	if len(text) < 4 || len(text) > len(newest) {

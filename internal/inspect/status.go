@@ -7,14 +7,14 @@ import (
 	"github.com/perdure/perdure/fsm"
 )
 
-// Live and Finished stand for the statuses of all instances that are not finished, and of
-// all that are.
+// Live represents the statuses of all unfinished instances, Finished the statuses of all
+// finished ones.
 const (
 	Live     fsm.Status = "live"
 	Finished fsm.Status = "finished"
 )
 
-// The stages of waiting instances, by what they wait for: they are in different tables.
+// The stages of waiting instances, by what they wait for. They are in different tables.
 const (
 	stageSignal   = fsm.Waiting + "_" + fsm.Status(fsm.ForSignal)
 	stageChildren = fsm.Waiting + "_" + fsm.Status(fsm.ForChildren)
@@ -27,14 +27,15 @@ var waitingStages = []struct {
 	stage  fsm.Status
 }{{fsm.ForSignal, stageSignal}, {fsm.ForChildren, stageChildren}, {fsm.ForTurn, stageTurn}}
 
-// groups are the statuses that others stand for. Live ones are in the order in which
-// they are listed.
+// groups maps Live and Finished to the statuses that they represent. Live ones are in the
+// order in which they are listed.
 var groups = map[fsm.Status][]fsm.Status{
 	Live:     {fsm.Running, fsm.Ready, fsm.Retrying, fsm.Scheduled, fsm.Waiting, fsm.NoWorker},
 	Finished: {fsm.Done, fsm.Stopped, fsm.Failed, fsm.Cancelled, fsm.Quarantined},
 }
 
-// expand returns statuses with those that they stand for, once each.
+// expand replaces Live and Finished by the statuses that they represent, and removes
+// duplicates.
 func expand(statuses []fsm.Status) ([]fsm.Status, error) {
 	var all []fsm.Status
 	for _, s := range statuses {
@@ -51,9 +52,9 @@ func expand(statuses []fsm.Status) ([]fsm.Status, error) {
 	return slices.Compact(all), nil
 }
 
-// stages are the walks that together meet all instances of the statuses of f, one
-// after the other: instances of different statuses are in different tables. The empty
-// stage is a walk over all instances.
+// stages returns the walks that together visit all instances with the statuses of f, one
+// after the other. Instances of different statuses are in different tables. The empty stage
+// is a walk over all instances.
 func (f Instances) stages() []fsm.Status {
 	if len(f.Statuses) == 0 || f.Parent != "" || f.UniqueKey != "" {
 		return []fsm.Status{""}
@@ -61,8 +62,7 @@ func (f Instances) stages() []fsm.Status {
 	asked := func(s fsm.Status) bool { return slices.Contains(f.Statuses, s) }
 	var all []fsm.Status
 	for _, s := range groups[Live] {
-		// Instances that wait for another attempt are among those that are due, and among
-		// those that will be.
+		// Retrying instances are stored with the ready and with the scheduled ones.
 		if s == fsm.Waiting && asked(s) {
 			for _, w := range waitingStages {
 				if f.WaitsFor == "" || f.WaitsFor == w.reason {
@@ -75,7 +75,7 @@ func (f Instances) stages() []fsm.Status {
 			all = append(all, s)
 		}
 	}
-	dead := asked(fsm.Failed) || asked(fsm.Quarantined) // they are together
+	dead := asked(fsm.Failed) || asked(fsm.Quarantined) // they are stored together
 	switch {
 	case asked(fsm.Done) && (dead || asked(fsm.Cancelled) || asked(fsm.Stopped)):
 		return append(all, Finished)

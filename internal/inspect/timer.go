@@ -14,9 +14,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Timers narrows a list of the delays of actors. Zero fields do not narrow.
+// Timers filters timers of actors. Zero fields do not filter.
 type Timers struct {
-	// Actor is the one that they are of, Type that of their events.
+	// Actor is the actor of the timers. Type is the type of their events.
 	Actor store.ActorRef
 	Type  string
 	// Statuses are scheduled and ready, and quarantined for the timers of a quarantined
@@ -31,7 +31,7 @@ func (f Timers) matches(p store.AlarmPlace) bool {
 	return p.Machine && (f.Type == "" || f.Type == p.Type) && asked(f.Statuses, p.Status)
 }
 
-// timerWalk is one of those that together meet all delays that are looked for.
+// timerWalk is one of the walks that together visit all timers that may match.
 type timerWalk func(after store.AlarmPlace, limit int, found func(store.AlarmPlace)) sqldb.Stmt
 
 func (i *Inspector) timerWalks(f Timers) []timerWalk {
@@ -55,8 +55,8 @@ func (i *Inspector) timerWalks(f Timers) []timerWalk {
 	return all
 }
 
-// Timers returns a page of the delays of all actors, or of one, those that wait first
-// and in the order of their due times, and the cursor of the next page.
+// Timers returns a page of the timers of all actors, or of one, and the cursor of the next
+// page. Waiting timers come first, by due time.
 func (i *Inspector) Timers(ctx context.Context, f Timers, cursor string, limit int) ([]store.AlarmPlace, string, error) {
 	at, err := decodeTimer(cursor)
 	if err != nil {
@@ -89,8 +89,8 @@ func (i *Inspector) Timers(ctx context.Context, f Timers, cursor string, limit i
 	return found, next, nil
 }
 
-// timerPosition is where a walk over alarms goes on after p: Key has the actor, and Seq
-// is 1 for the delay of one.
+// timerPosition returns the position at which a walk over alarms continues after p. Key has
+// the actor, and Seq is 1 for a timer of an actor.
 func timerPosition(stage int, p store.AlarmPlace) position {
 	at := position{Stage: stage, Due: p.Due, Key: p.Actor.Type + "\n" + p.Actor.ID, ID: p.AlarmID}
 	if p.Machine {

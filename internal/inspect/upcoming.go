@@ -11,12 +11,12 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// UpcomingKinds are the kinds of work that time makes due.
+// UpcomingKinds are the kinds of work with a due time.
 var UpcomingKinds = []string{store.InstanceKind, store.ScheduleKind, store.HookKind, store.TaskKind, store.AlarmKind}
 
-// Upcoming returns what will be due until a time (the zero time: ever), of one kind
-// or of all, in the order of time. What is due already is not in it. more says that
-// limit cut it short.
+// Upcoming returns work that becomes due until a time (the zero time: no limit), of one
+// kind or of all, by due time. It does not return work that is already due. more is true if
+// limit cut the result short.
 func (i *Inspector) Upcoming(ctx context.Context, kind string, until time.Time, limit int) (found []store.Upcoming, more bool, err error) {
 	if kind != "" && !slices.Contains(UpcomingKinds, kind) {
 		return nil, false, fault.Invalidf("kind", "%q is unknown", kind)

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// SampleWaits keeps how long work waited in this process since the last sample,
-// under the name of the process.
+// SampleWaits stores the wait times of work in this process since the last sample, under
+// the name of the process.
 func (i *Inspector) SampleWaits(ctx context.Context, node string) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -19,7 +19,7 @@ func (i *Inspector) SampleWaits(ctx context.Context, node string) error {
 		sum = sum.Plus(w.Stats().Waited)
 	}
 	fresh, until := sum.Minus(i.waited), i.rt.Clock.Now().UTC().Truncate(SampleEvery)
-	if fresh.Total() == 0 || until.Equal(i.sampled) { // once in an interval
+	if fresh.Total() == 0 || until.Equal(i.sampled) { // once per interval
 		return nil
 	}
 	err := i.write(ctx, i.rt.Store.InsertWaits(node, store.Waits{At: until, Buckets: fresh.Buckets[:]}), i.rt.Store.PurgeWaits(until.Add(-keepSamples)))
@@ -30,13 +30,13 @@ func (i *Inspector) SampleWaits(ctx context.Context, node string) error {
 	return nil
 }
 
-// Waits are how long work waited in an interval that ends at a time, in one process.
+// Waits has the wait times of one process in an interval that ends at At.
 type Waits struct {
 	At time.Time
 	histogram.Counts
 }
 
-// Waits returns how long work waited, interval by interval, after a time.
+// Waits returns the wait times by interval, after a time.
 func (i *Inspector) Waits(ctx context.Context, after time.Time) ([]Waits, error) {
 	var all []Waits
 	err := i.read(ctx, i.rt.Store.ListWaits(after, func(w store.Waits) {
