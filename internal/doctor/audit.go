@@ -12,27 +12,28 @@ import (
 	"github.com/perdure/perdure/internal/unit"
 )
 
-// auditPage is how many entries of the audit log are read at a time.
+// auditPage is the number of entries of the audit log that are read at a time.
 const auditPage = 1000
 
 // AuditReport is the result of verifying the audit log.
 type AuditReport struct {
-	// Entries is how many entries there are.
+	// Entries is the number of entries.
 	Entries int64 `json:"entries"`
 	// Heads are the last hashes of the chains that have entries. Keep a copy of them
-	// elsewhere: a later report whose chains do not have them is of another log.
+	// elsewhere. If the chains of a later report do not contain them, it is the report of
+	// another log.
 	Heads    []AuditHead `json:"heads"`
 	Problems []string    `json:"problems"`
 }
 
-// AuditHead is the end of a chain.
+// AuditHead is the last entry of a chain.
 type AuditHead struct {
 	Chain int    `json:"chain"`
 	Seq   int64  `json:"seq"`
 	Hash  string `json:"hash"`
 }
 
-// VerifyAudit computes the hashes of all entries of the audit log again.
+// VerifyAudit recomputes the hashes of all entries of the audit log.
 func VerifyAudit(ctx context.Context, eng *perdure.Engine) (AuditReport, error) {
 	report := AuditReport{Heads: []AuditHead{}, Problems: []string{}}
 	rt := host.Of(eng)
@@ -57,8 +58,8 @@ func VerifyAudit(ctx context.Context, eng *perdure.Engine) (AuditReport, error) 
 	return report, nil
 }
 
-// chain verifies one chain on one snapshot, so that what is written meanwhile is not
-// taken for a fault.
+// chain verifies one chain on one snapshot, so that entries that are written concurrently
+// are not taken for a fault.
 func (r *AuditReport) chain(ctx context.Context, rt *host.Runtime, chain int) error {
 	return unit.Once(ctx, rt.DB, sqldb.Read, func(tx sqldb.Tx) error {
 		var head audit.Head

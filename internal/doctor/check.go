@@ -1,6 +1,6 @@
 package doctor
 
-// Severity is how bad something is.
+// Severity is the severity of a problem.
 type Severity string
 
 // The severities.
@@ -10,26 +10,26 @@ const (
 	Broken  Severity = "broken"
 )
 
-// Check is one thing that is looked at.
+// Check is one check of the doctor.
 type Check struct {
-	// Name names it, in output and documentation.
+	// Name is the name of the check in output and documentation.
 	Name string
-	// Holds says what should hold, Means what it means if it does not, and Do what
-	// to do then.
+	// Holds is the condition that should hold. Means explains a violation, and Do is what to
+	// do about it.
 	Holds, Means, Do string
-	// Severity is how bad that is.
+	// Severity is the severity of a violation.
 	Severity Severity
-	// rule is the statement that looks at it, if one does.
+	// rule is the statement that finds violations, if there is one.
 	rule string
 }
 
 const (
 	bug = "This is a fault of Perdure, or its tables were changed by hand. Keep a copy of the database and report it; "
-	// cancelOr is what helps an instance that cannot go on.
+	// cancelOr is the remedy for an instance that cannot continue.
 	cancelOr = "then end the instance with `perdure fsm terminate <id>` and start it again."
 )
 
-// Checks are all checks, in the order in which they are made.
+// Checks are all checks, in the order in which they run.
 var Checks = []Check{
 	{Name: "migrations", Severity: Broken, Holds: "Perdure's own tables are those of this version.", Means: "Processes of this version refuse to start.", Do: "Run `perdure migrate`."},
 	{Name: "version", Severity: Warning, Holds: "The database answers and says what it is.", Means: "Only for information.", Do: "Nothing."},

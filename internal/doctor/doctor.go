@@ -1,8 +1,8 @@
-// Package doctor looks whether everything in a database is as it must be, and says
-// what is wrong, what that means, and what to do.
+// Package doctor checks a database for inconsistencies. It reports what is wrong, what that
+// means, and what to do.
 //
-// It only reads. Every rule about Perdure's own tables is a statement that returns
-// what breaks it, so that it can also be run by hand.
+// It only reads. Every rule about Perdure's own tables is a statement that returns its
+// violations, so that it can also be run by hand.
 package doctor
 
 import (
@@ -19,43 +19,42 @@ import (
 )
 
 const (
-	// MaxFindings is how many findings of a check are reported.
+	// MaxFindings is the maximum number of findings that are reported for a check.
 	MaxFindings = 20
-	// expired is when a claim should have been returned by somebody.
+	// expired is the time after which a process should have returned an expired claim.
 	expired = 10 * time.Minute
-	// overdue is when due work should have been taken by somebody.
+	// overdue is the time after which a process should have claimed due work.
 	overdue = time.Hour
-	// idle is when a consumer should have moved.
+	// idle is the time within which a consumer should have moved.
 	idle = 7 * 24 * time.Hour
 )
 
-// Finding is one thing that is wrong.
+// Finding is one problem that a check has found.
 type Finding struct {
-	// ID is what it is wrong with, if that has a name.
+	// ID is the id of the affected item, if it has one.
 	ID     string `json:"id,omitempty"`
 	Detail string `json:"detail"`
 }
 
-// Result is what came of a check.
+// Result is the result of a check.
 type Result struct {
 	Name     string   `json:"name"`
 	Severity Severity `json:"severity"`
-	// Found is what there is, for checks of settings.
+	// Found is the observed value, for checks of settings.
 	Found    string    `json:"found,omitempty"`
 	Findings []Finding `json:"findings,omitempty"`
-	// Total is how many findings there are, of which the first are listed.
+	// Total is the number of findings, of which the first are listed.
 	Total int `json:"total,omitempty"`
-	// Means and Do are set if something was found.
+	// Means and Do are set if there are findings.
 	Means string `json:"means,omitempty"`
 	Do    string `json:"do,omitempty"`
 }
 
 // Options configure a run. The zero value of every field is its default.
 type Options struct {
-	// NoOutbox leaves the check of the outbox out, which reads all of it.
-	// Default: false.
+	// NoOutbox skips the check of the outbox, which reads all of it. Default: false.
 	NoOutbox bool
-	// Progress is told of every check before it is made. Default: nobody.
+	// Progress is called with the name of every check before it runs. Default: not called.
 	Progress func(name string)
 }
 
@@ -67,7 +66,7 @@ type examination struct {
 	results []Result
 }
 
-// Run makes all checks that the database carries.
+// Run runs all checks that the database supports.
 func Run(ctx context.Context, eng *perdure.Engine, options Options) ([]Result, error) {
 	if options.Progress == nil {
 		options.Progress = func(string) {}
@@ -82,8 +81,8 @@ func Run(ctx context.Context, eng *perdure.Engine, options Options) ([]Result, e
 	return x.results, nil
 }
 
-// NotMigrated is the result for a database that could not be opened for lack of
-// migrations, if that is why.
+// NotMigrated returns the result for a database that could not be opened because migrations
+// are missing. It returns false if err has another cause.
 func NotMigrated(err error) ([]Result, bool) {
 	if !errors.Is(err, fault.ErrNotMigrated) {
 		return nil, false
@@ -104,7 +103,7 @@ func Worst(results []Result) Severity {
 	return worst
 }
 
-// add notes the result of a check.
+// add records the result of a check.
 func (x *examination) add(name, found string, findings ...Finding) *Result {
 	r := Result{Name: name, Severity: OK, Found: found, Total: len(findings), Findings: findings[:min(len(findings), MaxFindings)]}
 	if len(findings) > 0 {
@@ -115,7 +114,7 @@ func (x *examination) add(name, found string, findings ...Finding) *Result {
 	return &x.results[len(x.results)-1]
 }
 
-// settings lets the driver look at its database.
+// settings runs the driver's checks of its database.
 func (x *examination) settings(ctx context.Context) error {
 	driver, ok := x.rt.DB.(sqldb.Diagnoser)
 	if !ok {
@@ -139,7 +138,7 @@ func (x *examination) settings(ctx context.Context) error {
 	return nil
 }
 
-// rules looks for what breaks the rules, all in one snapshot.
+// rules finds violations of the rules, all in one snapshot.
 func (x *examination) rules(ctx context.Context) error {
 	tx, err := x.rt.DB.Begin(ctx, sqldb.Read)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// rights looks at what a worker of tasks that is not trusted could do.
+// rights checks the privileges of an untrusted task worker.
 func (x *examination) rights(ctx context.Context) error {
 	if !x.rt.DB.Dialect().HasFunctions() {
 		return nil

@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// schedules looks for schedules that cannot be read.
+// schedules finds schedules that cannot be decoded.
 func (x *examination) schedules(ctx context.Context) error {
-	if !x.rt.Store.Watches() { // nor has it schedules
+	if !x.rt.Store.Watches() { // the database has no schedules either
 		return nil
 	}
 	x.options.Progress("schedules")

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// unservedChecks are the checks that find work which no live process serves, with the
-// kinds that they look at. Instances that were set aside are a check of their own.
+// unservedChecks are the checks that find work which no live process serves, with their
+// kinds. Instances with status no_worker have a separate check.
 var unservedChecks = []struct {
 	name  string
 	kinds []string
@@ -22,7 +22,7 @@ var unservedChecks = []struct {
 	{"alarm_unserved", []string{store.AlarmKind, store.ActorKind}},
 }
 
-// unserved looks for work that no live process serves.
+// unserved finds work that no live process serves.
 func (x *examination) unserved(ctx context.Context) error {
 	if !x.rt.Store.Watches() {
 		return nil
@@ -48,7 +48,7 @@ func (x *examination) unserved(ctx context.Context) error {
 	return nil
 }
 
-// findingOf names work that no live process serves.
+// findingOf returns the finding for work that no live process serves.
 func findingOf(u serving.Unserved) Finding {
 	if u.Schedule != "" {
 		return Finding{ID: u.Schedule, Detail: store.Definition{FSM: u.Name, Version: u.Version}.String()}
