@@ -10,33 +10,33 @@ import (
 	"github.com/perdure/perdure/internal/histogram"
 )
 
-// contentType is that of Prometheus' text form.
+// contentType is the content type of the Prometheus text format.
 const contentType = "text/plain; version=0.0.4; charset=utf-8"
 
 // Sample is a value of a metric.
 type Sample struct {
 	*Metric
-	// Values are the values of the labels, in their order.
+	// Values are the values of the labels, in the order of the metric's labels.
 	Values []string
-	// Value is that of a counter or a gauge, Counts what a histogram has counted.
+	// Value is the value of a counter or a gauge. Counts are the counts of a histogram.
 	Value  float64
 	Counts histogram.Counts
 }
 
-// samples gathers the values of metrics, each metric together.
+// samples collects values, grouped by metric.
 type samples map[*Metric][]Sample
 
-// add notes a value. The labels are in the order of the metric's.
+// add records a value. The labels are in the order of the metric's labels.
 func (s samples) add(m *Metric, value float64, labels ...string) {
 	s[m] = append(s[m], Sample{Metric: m, Values: labels, Value: value})
 }
 
-// addHistogram notes what a histogram has counted.
+// addHistogram records the counts of a histogram.
 func (s samples) addHistogram(m *Metric, c histogram.Counts, labels ...string) {
 	s[m] = append(s[m], Sample{Metric: m, Values: labels, Counts: c})
 }
 
-// all returns what was gathered, in the order of Metrics.
+// all returns the collected samples, in the order of Metrics.
 func (s samples) all() []Sample {
 	var all []Sample
 	for _, m := range Metrics {
@@ -45,7 +45,7 @@ func (s samples) all() []Sample {
 	return all
 }
 
-// text writes a sample as Prometheus reads it.
+// text writes a sample in the Prometheus text format.
 func (s Sample) text(b *bufio.Writer) {
 	if s.Type != Histogram {
 		s.line(b, "", s.Value, s.Labels, s.Values)
@@ -65,7 +65,7 @@ func (s Sample) text(b *bufio.Writer) {
 	s.line(b, "_count", float64(total), s.Labels, s.Values)
 }
 
-// line writes one value. Errors are those of the last Flush.
+// line writes one value. The last Flush returns its errors.
 func (s Sample) line(b *bufio.Writer, suffix string, value float64, names, values []string) {
 	_, _ = b.WriteString(s.Name + suffix)
 	for i, name := range names {
@@ -93,7 +93,7 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 64)
 }
 
-// write writes what was gathered, in the order of Metrics.
+// write writes the collected samples, in the order of Metrics.
 func (s samples) write(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	for _, m := range Metrics {

@@ -1,13 +1,11 @@
-// Package telemetry is what a process tells of itself to those who watch it:
-// metrics in the text form of Prometheus.
+// Package telemetry exports the metrics of a process, in the Prometheus text format.
 //
-// There is one list of metrics, and everything that is exported is in it; the
-// reference in docs is made from it. What is counted in this process is read when
-// it is asked for. What must be asked of the database is asked at most every five
-// seconds, by statements whose cost does not grow with the tables.
+// There is one list of metrics, and it contains every exported metric. The reference in
+// docs is generated from it. Values that this process counts are read at each request.
+// Values in the database are queried at most every five seconds, by statements whose cost
+// does not grow with the tables.
 //
-// Labels are kinds, queues, states and routes, never ids: their number is
-// bounded.
+// Labels are kinds, queues, states and routes, never ids: their number is bounded.
 package telemetry
 
 // Type is the type of a metric.
@@ -63,7 +61,7 @@ var (
 	scrapeErrors = &Metric{"perdure_scrape_errors_total", Counter, "Times that the database could not be asked for metrics.", nil}
 )
 
-// Metrics are all of them.
+// Metrics are all metrics.
 var Metrics = []*Metric{
 	buildInfo, startTime, routines, memory,
 	workClaimed, workFinished, workRunning, workTook, workWaited, workOverdue,

@@ -22,8 +22,8 @@ type route struct {
 	statuses map[int]int64
 }
 
-// Observe counts a request that was answered. The route is its pattern or name,
-// of which there are few, never its path.
+// Observe counts a finished request. name is the pattern or name of its route, never its
+// path: the number of routes is bounded.
 func (e *Exporter) Observe(name string, status int, took time.Duration) {
 	c := &e.requests
 	c.mu.Lock()

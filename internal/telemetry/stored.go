@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// fresh is how long what the database said is good enough: however often
-	// metrics are asked for, it is asked no more often.
+	// fresh is the time for which values of the database are reused. The database is not
+	// queried more often, regardless of the number of requests.
 	fresh = 5 * time.Second
-	// patience bounds all questions of one time.
+	// patience is the time limit for all queries of one collection.
 	patience = 5 * time.Second
 )
 
-// stored are the metrics that only the database knows. What could not be asked
-// for is left out: a gap is better than a number that is long past.
+// stored are the metrics that are read from the database. Values that could not be read are
+// left out: a gap is better than an outdated number.
 type stored struct {
 	eng *perdure.Engine
 	rt  *host.Runtime
@@ -32,7 +32,7 @@ type stored struct {
 	errors float64
 }
 
-// collect notes what the database says, or has said a moment ago.
+// collect adds the values of the database, which may be cached.
 func (c *stored) collect(ctx context.Context, s samples) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -50,13 +50,13 @@ func (c *stored) collect(ctx context.Context, s samples) {
 	s.add(scrapeErrors, c.errors)
 }
 
-// note keeps values for as long as they are fresh.
+// note caches a value until the next queries.
 func (c *stored) note(m *Metric, value float64, labels ...string) {
 	c.last = append(c.last, func(s samples) { s.add(m, value, labels...) })
 }
 
-// askDepths asks for each kind of work apart: a role may be allowed to see only
-// some.
+// askDepths queries each kind of work separately, because a role may be allowed to read
+// only some.
 func (c *stored) askDepths(ctx context.Context) {
 	dead := map[string]int64{}
 	kinds := []string{}
@@ -123,7 +123,7 @@ func (c *stored) askConsumer(ctx context.Context, consumer outbox.ConsumerStatus
 	c.note(outboxLag, max(lag, 0).Seconds(), consumer.Name)
 }
 
-// failed counts an error.
+// failed counts an error and reports whether there was one.
 func (c *stored) failed(err error) bool {
 	if err != nil {
 		c.errors++

@@ -15,11 +15,10 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// Build says what runs.
+// Build identifies the running program.
 type Build struct{ Version, Revision string }
 
-// Exporter exports the metrics of an engine and of the requests that are served
-// beside it.
+// Exporter exports the metrics of an engine and of the requests that this process serves.
 type Exporter struct {
 	eng      *perdure.Engine
 	rt       *host.Runtime
@@ -35,10 +34,10 @@ func New(eng *perdure.Engine, build Build) *Exporter {
 	return &Exporter{eng: eng, rt: rt, build: build, started: rt.Clock.Now(), stored: stored{eng: eng, rt: rt}}
 }
 
-// ServeHTTP answers with the metrics.
+// ServeHTTP responds with the metrics.
 func (e *Exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", contentType)
-	_ = e.Write(r.Context(), w) // the client has gone
+	_ = e.Write(r.Context(), w) // the client may have disconnected
 }
 
 // Write writes all metrics.
@@ -64,14 +63,15 @@ func (e *Exporter) process(s samples) {
 	s.add(memory, heldMemory())
 }
 
-// heldMemory is what the process has of the system, less what it has returned.
+// heldMemory returns the memory that the process has obtained from the system, less the
+// memory that it has returned.
 func heldMemory() float64 {
 	read := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(read)
 	return float64(read[0].Value.Uint64() - read[1].Value.Uint64())
 }
 
-// work reads what the workers have counted.
+// work adds the counters of the workers.
 func (e *Exporter) work(s samples) {
 	for _, w := range byQueue(e.rt.Workers.All()) {
 		kind, queue, stats := w.kind, w.queue, w.stats
@@ -95,8 +95,8 @@ type queueStats struct {
 	worker      core.Watched // one of them
 }
 
-// byQueue adds up the workers of each queue: nothing keeps a program from having
-// two.
+// byQueue sums the statistics of the workers of each queue. A program may have several
+// workers for one queue.
 func byQueue(workers []core.Watched) []*queueStats {
 	var all []*queueStats
 	for _, w := range workers {
@@ -110,7 +110,7 @@ func byQueue(workers []core.Watched) []*queueStats {
 	return all
 }
 
-// database reads what the committer and the drivers have counted.
+// database adds the counters of the committer and the drivers.
 func (e *Exporter) database(s samples) {
 	c := e.rt.Committer.Stats()
 	s.add(unitsCommitted, float64(c.Units))

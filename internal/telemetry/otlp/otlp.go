@@ -1,6 +1,6 @@
-// Package otlp sends the spans of a process to a collector, by the protocol of
-// OpenTelemetry. It is configured by the standard OTEL_ variables and nothing
-// else, and does nothing unless one of them names a collector.
+// Package otlp sends the spans of a process to a collector, by the OpenTelemetry protocol.
+// It is configured only by the standard OTEL_ variables, and does nothing unless one of
+// them names a collector.
 package otlp
 
 import (
@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace"
 )
 
-// Enabled says whether the environment asks for traces.
+// Enabled reports whether the environment enables traces.
 func Enabled(env map[string]string) bool {
 	if env["OTEL_SDK_DISABLED"] == "true" || env["OTEL_TRACES_EXPORTER"] == "none" {
 		return false
@@ -23,8 +23,8 @@ func Enabled(env map[string]string) bool {
 	return env["OTEL_EXPORTER_OTLP_ENDPOINT"] != "" || env["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"] != ""
 }
 
-// Start makes the program trace, if its environment asks for that, and returns
-// what sends the last spans in the end.
+// Start enables tracing, if the environment asks for it. It returns a function that sends
+// the last spans at the end of the program.
 func Start(ctx context.Context, env map[string]string, version string) (stop func(context.Context) error, err error) {
 	if !Enabled(env) {
 		return func(context.Context) error { return nil }, nil
@@ -43,7 +43,7 @@ func Start(ctx context.Context, env map[string]string, version string) (stop fun
 	return provider.Shutdown, nil
 }
 
-// describe says who sends the spans. The environment has the last word.
+// describe returns the resource that sends the spans. The environment has precedence.
 func describe(ctx context.Context, version string) (*resource.Resource, error) {
 	return resource.New(ctx,
 		resource.WithAttributes(attribute.String("service.name", "perdure"), attribute.String("service.version", version)),
