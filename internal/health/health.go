@@ -1,9 +1,8 @@
-// Package health tells whether a process is alive, and whether it is ready for
-// work.
+// Package health reports whether a process is alive, and whether it is ready for work.
 //
-// Its answers need no authentication, so they say nothing but names and "ok":
-// why something is not is logged. However often they are asked for, the database
-// is asked at most once a second.
+// Its responses need no authentication, so they contain only names and "ok". The cause of a
+// failure is logged. The database is queried at most once a second, regardless of the
+// number of requests.
 package health
 
 import (
@@ -24,19 +23,19 @@ import (
 )
 
 const (
-	// fresh is how long an answer of the database is good enough.
+	// fresh is the time for which a result of the checks is reused.
 	fresh = time.Second
-	// patience bounds the questions to the database.
+	// patience is the time limit for the checks.
 	patience = 3 * time.Second
 )
 
-// Check is one condition of being ready.
+// Check is one condition for readiness.
 type Check struct {
 	Name string
 	Run  func(context.Context) error
 }
 
-// Health answers for one process.
+// Health reports the health of one process.
 type Health struct {
 	rt       *host.Runtime
 	version  any
@@ -53,17 +52,16 @@ type result struct {
 	err  error
 }
 
-// New returns the health of an engine: the database answers and has all
-// migrations, and whatever else is given holds. version is what /version shows, as
-// JSON.
+// New returns the health of an engine. It is ready if the database responds and has all
+// migrations, and the given checks succeed. version is the content of /version, as JSON.
 func New(eng *perdure.Engine, version any, checks ...Check) *Health {
 	h := &Health{rt: host.Of(eng), version: version}
 	h.checks = append([]Check{{"database", h.ping}, {"migrations", h.migrated}}, checks...)
 	return h
 }
 
-// Drain makes the process not ready from now on, so that no new requests are sent
-// to it while it finishes what it has.
+// Drain makes the process not ready from now on. So it receives no new requests while it
+// finishes its running ones.
 func (h *Health) Drain() { h.draining.Store(true) }
 
 // Mount serves /livez, /readyz and /healthz, for all callers.
@@ -87,7 +85,7 @@ func (h *Health) migrated(ctx context.Context) error {
 	})
 }
 
-// read runs fn in a transaction that has reached the database.
+// read runs fn in a transaction after a query has reached the database.
 func (h *Health) read(ctx context.Context, fn func(sqldb.Tx) error) error {
 	tx, err := h.rt.DB.Begin(ctx, sqldb.Read)
 	if err != nil {
@@ -100,7 +98,7 @@ func (h *Health) read(ctx context.Context, fn func(sqldb.Tx) error) error {
 	return fn(tx)
 }
 
-// Ready runs the checks and returns what fails.
+// Ready runs the checks and returns the failures.
 func (h *Health) Ready(ctx context.Context) error {
 	var errs []error
 	for _, r := range h.run(ctx) {
@@ -118,7 +116,7 @@ func (h *Health) run(ctx context.Context) []result {
 	defer h.mu.Unlock()
 	if now := h.rt.Clock.Now(); h.checked.IsZero() || now.Sub(h.checked) >= fresh {
 		h.checked, h.results = now, nil
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience) // others get the result too
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience) // the result is shared with other requests
 		defer cancel()
 		for _, c := range h.checks {
 			r := result{c.Name, c.Run(ctx)}
@@ -158,11 +156,11 @@ func answer(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(text)) // the client has gone
+	_, _ = w.Write([]byte(text)) // the client may have disconnected
 }
 
-// ServeVersion answers with the version.
+// ServeVersion responds with the version.
 func (h *Health) ServeVersion(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(h.version) // the client has gone
+	_ = json.NewEncoder(w).Encode(h.version) // the client may have disconnected
 }
