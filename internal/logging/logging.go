@@ -1,5 +1,5 @@
-// Package logging makes the logger of the program: colourful lines for people,
-// JSON for machines, and no secrets in either.
+// Package logging creates the logger of the program: colored lines for people, JSON for
+// programs, and no secrets in either.
 package logging
 
 import (
@@ -15,14 +15,14 @@ import (
 
 // Options configure a logger. The zero value of every field is its default.
 type Options struct {
-	// Level is the least level that is written. Default: info.
+	// Level is the lowest level that is written. Default: info.
 	Level slog.Level
-	// People says that people read it. Default: JSON.
+	// People selects a format for people. Default: JSON.
 	People bool
-	// Color says that they see colours. Default: false.
+	// Color enables colors. Default: false.
 	Color bool
-	// Secrets are texts that must not be written, wherever they come from.
-	// Default: none beside those that can be told by their form.
+	// Secrets are texts that must not be written, wherever they occur. Secrets with a known
+	// form are always removed. Default: none.
 	Secrets []string
 }
 
@@ -35,11 +35,11 @@ func New(w io.Writer, o Options) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: o.Level, ReplaceAttr: r.replace}))
 }
 
-// minSecret is the shortest text that is removed wherever it is found: a shorter
-// one would blot out innocent words.
+// minSecret is the shortest text that is removed wherever it occurs. A shorter one would
+// also remove ordinary words.
 const minSecret = 6
 
-// Mask stands where a secret was.
+// Mask replaces a secret.
 const Mask = "[redacted]"
 
 type redactor struct{ known *strings.Replacer }
@@ -54,7 +54,7 @@ func newRedactor(secrets []string) redactor {
 	return redactor{strings.NewReplacer(pairs...)}
 }
 
-// secretName are the names of attributes whose values are secret.
+// secretName matches the names of attributes whose values are secret.
 var secretName = regexp.MustCompile(`(?i)password|passwd|secret|token|authorization|cookie|api_?key|credential|private_?key`)
 
 // replace removes secrets from an attribute.
@@ -62,7 +62,7 @@ func (r redactor) replace(_ []string, a slog.Attr) slog.Attr {
 	if secretName.MatchString(a.Key) {
 		return slog.String(a.Key, Mask)
 	}
-	switch v := a.Value.Resolve(); v.Kind() { //nolint:exhaustive // the others cannot hold text
+	switch v := a.Value.Resolve(); v.Kind() { //nolint:exhaustive // the other kinds cannot contain text
 	case slog.KindString:
 		return slog.String(a.Key, r.clean(v.String()))
 	case slog.KindAny:
@@ -80,8 +80,8 @@ func (r redactor) replace(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// forms are secrets that can be told by their form, and what they become: the
-// password of a URL, headers, our own tokens and signing secrets.
+// forms are the secrets with a known form, and their replacements: the password of a URL,
+// headers, Perdure's own tokens and signing secrets.
 var forms = []struct {
 	re *regexp.Regexp
 	to string
