@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Reload reads the certificate and its key again, for the connections that come
-// from now on. After an error those that were read before stay.
+// Reload rereads the certificate and its key, for new connections. After an error the
+// previous ones remain in use.
 func (n *Node) Reload() error {
 	if n.options.TLSCert == "" {
 		return nil
@@ -19,7 +19,7 @@ func (n *Node) Reload() error {
 	return nil
 }
 
-// tls is how connections are encrypted: with the certificate that was read last.
+// tls returns the TLS configuration, with the certificate that was read last.
 func (n *Node) tls() *tls.Config {
 	return &tls.Config{
 		MinVersion:     tls.VersionTLS12,

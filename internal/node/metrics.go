@@ -12,20 +12,20 @@ import (
 	"github.com/perdure/perdure/internal/auth"
 )
 
-// The time limits of connections that ask for metrics.
+// The time limits of connections to the metrics server.
 const (
 	metricsRead  = 5 * time.Second
 	metricsWrite = 30 * time.Second
 	metricsIdle  = 2 * time.Minute
 )
 
-// metricsServer serves /metrics on its own address. A nil one does nothing.
+// metricsServer serves /metrics on its own address. A nil metricsServer does nothing.
 type metricsServer struct {
 	listener net.Listener
 	http     *http.Server
 }
 
-// listenMetrics listens on an address; "" is none.
+// listenMetrics listens on an address. It returns nil for "".
 func listenMetrics(ctx context.Context, address string, exporter http.Handler) (*metricsServer, error) {
 	if address == "" {
 		return nil, nil
@@ -70,7 +70,8 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// MetricsURL returns where metrics are served without credentials, "" if nowhere.
+// MetricsURL returns the URL of the metrics server without credentials, or "" if there is
+// none.
 func (n *Node) MetricsURL() string {
 	if n.metrics == nil {
 		return ""

@@ -1,6 +1,5 @@
-// Package node is one process that runs Perdure: the server with its workers,
-// health, metrics and traces on one address, from its start to the end of its
-// drain.
+// Package node is one process that runs Perdure, from the start to the end of the drain. It
+// serves the server with its workers, health, metrics and traces on one address.
 package node
 
 import (
@@ -32,29 +31,29 @@ type Options struct {
 	// TLSCert and TLSKey are the files of a certificate and its key.
 	// Default: no TLS.
 	TLSCert, TLSKey string
-	// Insecure allows an address that others can reach although nobody needs a
-	// token. Default: false.
+	// Insecure allows an address that other hosts can reach without any API token configured.
+	// Default: false.
 	Insecure bool
-	// DrainTimeout is how long running work may take to end after ctx has.
-	// Default: 25 seconds.
+	// DrainTimeout is the time limit for running work after ctx is cancelled. Default: 25
+	// seconds.
 	DrainTimeout time.Duration
-	// Server configures the server: its roles, and the work that it knows.
+	// Server configures the server: its roles and its work.
 	Server server.Options
-	// MetricsListen is an address that serves only /metrics, without credentials. If
-	// it is a loopback address, requests must be for it. Default: none, /metrics is
-	// served with the rest and needs the role of a viewer.
+	// MetricsListen is an address that serves only /metrics, without credentials. If it is a
+	// loopback address, requests must name it as their host. Default: none; /metrics is served
+	// on the main address and needs the role of a viewer.
 	MetricsListen string
-	// Routes are further paths to serve, by pattern, by the rules of the API: GET needs
-	// the role of a viewer, other methods that of an operator. Default: none.
+	// Routes are additional paths to serve, by pattern, by the rules of the API. GET needs the
+	// role of a viewer, other methods need the role of an operator. Default: none.
 	Routes map[string]http.Handler
-	// Version is what /version shows, as JSON; Build is the same for metrics.
+	// Version is the content of /version, as JSON. Build is the same for metrics.
 	Version any
 	Build   telemetry.Build
-	// Notify tells systemd. Default: nobody.
+	// Notify notifies systemd. Default: no notifications.
 	Notify *Notifier
 }
 
-// Node is a process that is about to serve. Close it if it is not run.
+// Node is a process that is ready to serve. Call Close if it is not run.
 type Node struct {
 	eng      *perdure.Engine
 	options  Options
@@ -64,11 +63,11 @@ type Node struct {
 	exporter *telemetry.Exporter
 	http     *http.Server
 	metrics  *metricsServer // nil if there is none
-	// certificate is the one that was read last.
+	// certificate is the certificate that was read last.
 	certificate atomic.Pointer[tls.Certificate]
 }
 
-// New listens, and returns a node that serves when it is run.
+// New listens on the address, and returns a node that serves when it is run.
 func New(ctx context.Context, eng *perdure.Engine, options Options) (*Node, error) {
 	edge.Default(&options.Listen, "127.0.0.1:7070")
 	edge.Default(&options.DrainTimeout, 25*time.Second)
@@ -93,8 +92,8 @@ func New(ctx context.Context, eng *perdure.Engine, options Options) (*Node, erro
 	return n, nil
 }
 
-// admit sets who may do what, and refuses an address that others can reach while
-// nobody can be told from anybody.
+// admit sets up authentication, and refuses an address that other hosts can reach while
+// there is no API token.
 func (n *Node) admit(ctx context.Context) error {
 	open := auth.Loopback(n.options.Listen) || n.options.Insecure
 	access, err := auth.New(n.eng, &auth.Options{Open: open, SecureCookies: n.options.TLSCert != ""})
@@ -112,7 +111,7 @@ func (n *Node) admit(ctx context.Context) error {
 	return nil
 }
 
-// assemble puts the parts of the process together.
+// assemble creates the parts of the process.
 func (n *Node) assemble() error {
 	dashboard, err := ui.Handler(&ui.Options{})
 	if err != nil {
@@ -144,7 +143,7 @@ func (n *Node) assemble() error {
 	return nil
 }
 
-// URL returns where the node is served.
+// URL returns the URL of the node.
 func (n *Node) URL() string {
 	scheme := "http"
 	if n.options.TLSCert != "" {
@@ -160,24 +159,24 @@ func (n *Node) URL() string {
 // Server returns the server of the node.
 func (n *Node) Server() *server.Server { return n.server }
 
-// Close ends a node that is not run.
+// Close closes a node that is not run.
 func (n *Node) Close() error { return errors.Join(n.listener.Close(), n.metrics.close()) }
 
-// Run serves until ctx ends, then drains: the node is not ready any more, claims
-// nothing, and finishes what runs, within the drain's time.
+// Run serves until ctx is done, then drains: the node is no longer ready, claims no work,
+// and finishes running work within DrainTimeout.
 func (n *Node) Run(ctx context.Context) error {
 	served := make(chan error, 1)
 	go func() { served <- n.serve() }()
 	n.metrics.start()
 	defer func() { _ = n.metrics.close() }()
-	if err := n.server.Start(); err != nil { //nolint:contextcheck // what it starts ends with Stop
+	if err := n.server.Start(); err != nil { //nolint:contextcheck // the goroutines end with Stop
 		return errors.Join(err, n.http.Close(), <-served)
 	}
 	n.options.Notify.Ready()
-	stop := n.options.Notify.Watch(context.WithoutCancel(ctx), n.health.Ready) // while it drains, too
+	stop := n.options.Notify.Watch(context.WithoutCancel(ctx), n.health.Ready) // also while it drains
 	defer stop()
 	select {
-	case err := <-served: // nobody asked for it
+	case err := <-served: // without a request to stop
 		return errors.Join(err, n.drain(ctx))
 	case <-ctx.Done():
 	}
@@ -199,8 +198,8 @@ func (n *Node) serve() error {
 	return fmt.Errorf("serve: %w", err)
 }
 
-// drain ends the work first: until then requests are answered, those of load
-// balancers with "not ready".
+// drain stops the workers first. Until they have stopped, the node serves requests, and
+// reports to load balancers that it is not ready.
 func (n *Node) drain(ctx context.Context) error {
 	n.health.Drain()
 	n.options.Notify.Stopping()
@@ -211,7 +210,7 @@ func (n *Node) drain(ctx context.Context) error {
 	if err != nil {
 		slog.Warn("work was left to other processes", "error", err)
 	}
-	if err := n.http.Shutdown(ctx); err != nil { // streams do not end by themselves
+	if err := n.http.Shutdown(ctx); err != nil { // streams do not end automatically
 		_ = n.http.Close()
 	}
 	slog.Info("drained")

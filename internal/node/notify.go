@@ -11,15 +11,14 @@ import (
 	"github.com/perdure/perdure/internal/clock"
 )
 
-// Notifier tells systemd what the process does, by its protocol of datagrams. A
-// nil Notifier tells nobody.
+// Notifier notifies systemd of the status of the process, by its datagram protocol. A nil
+// Notifier does nothing.
 type Notifier struct {
 	socket   string
 	watchdog time.Duration
 }
 
-// NewNotifier returns the notifier of an environment, or nil if systemd does not
-// listen.
+// NewNotifier returns the notifier of an environment, or nil if systemd does not listen.
 func NewNotifier(env map[string]string) *Notifier {
 	if env["NOTIFY_SOCKET"] == "" {
 		return nil
@@ -28,10 +27,10 @@ func NewNotifier(env map[string]string) *Notifier {
 	return &Notifier{socket: env["NOTIFY_SOCKET"], watchdog: time.Duration(us) * time.Microsecond}
 }
 
-// Ready says that the process serves.
+// Ready notifies systemd that the process serves.
 func (n *Notifier) Ready() { n.send("READY=1") }
 
-// Stopping says that it drains.
+// Stopping notifies systemd that the process drains.
 func (n *Notifier) Stopping() { n.send("STOPPING=1") }
 
 func (n *Notifier) send(state string) {
@@ -49,9 +48,9 @@ func (n *Notifier) send(state string) {
 	}
 }
 
-// Watch gives the watchdog a sign of life, twice in its time, until ctx ends or it
-// is stopped. A process that only lacks its database lives; so the check is run
-// to see that it returns, not what.
+// Watch sends heartbeats to systemd's watchdog, twice per interval, until ctx is done or
+// stop is called. It runs check only to see that it returns, and ignores the result: a
+// process that only lacks its database is alive.
 func (n *Notifier) Watch(ctx context.Context, check func(context.Context) error) (stop func()) {
 	if n == nil || n.watchdog <= 0 {
 		return func() {}
