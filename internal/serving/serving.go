@@ -1,9 +1,9 @@
 // Package serving finds due work that no live process serves.
 //
-// A process serves work if it has given a sign of life lately, does not drain, and
-// says that it takes work of that queue and name. A process that gives no signs of
-// life, because it has no server, is known by its claims: work is served if some of
-// its queue and name is claimed now.
+// A process serves work if it has sent a heartbeat recently, does not drain, and reports
+// that it claims work of that queue and name. A process without a server sends no
+// heartbeats and is known only by its claims. So work is also served if some work of its
+// queue and name is claimed now.
 package serving
 
 import (
@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// Lost is the time after which a process without a sign of life is not live.
+	// Lost is the time after which a process without a heartbeat is not live.
 	Lost = 30 * time.Second
-	// Grace is the time that work may be due before it is found.
+	// Grace is the time for which work may be due before it is reported.
 	Grace = time.Minute
 	// Cap is the number of work items up to which each finding is counted.
 	Cap = 1000
@@ -28,15 +28,15 @@ const (
 
 // Unserved is work that no live process serves.
 type Unserved struct {
-	// Kind is the kind of work, as store names it.
+	// Kind is the kind of work, as named in package store.
 	Kind string
 	store.Waiting
-	// Schedule is the schedule that starts instances of the definition, if that is
-	// what is not served.
+	// Schedule is the schedule that starts instances of the definition, if the definition is
+	// not served.
 	Schedule string
 }
 
-// Live reports whether a process is live by its sign of life.
+// Live reports whether a process is live by its last heartbeat.
 func Live(n store.Node, now time.Time) bool { return now.Sub(n.Seen) <= Lost }
 
 // search is one run of Find.
@@ -48,9 +48,9 @@ type search struct {
 	found []Unserved
 }
 
-// Find returns the work that no live process serves: instances, hooks, tasks, alarms
-// and delays of actors that have been due for longer than Grace, instances that were
-// set aside, and schedules whose definition is not served.
+// Find returns the work that no live process serves: instances, hooks, tasks, alarms and
+// timers of actors that have been due for longer than Grace. It also returns instances with
+// status no_worker, and schedules whose definition is not served.
 func Find(ctx context.Context, rt *host.Runtime) ([]Unserved, error) {
 	if !rt.Store.Watches() {
 		return nil, nil
@@ -75,7 +75,7 @@ func Find(ctx context.Context, rt *host.Runtime) ([]Unserved, error) {
 	return s.found, nil
 }
 
-// node notes what a process takes, if it is live.
+// node records the queues of a process, if it is live.
 func (s *search) node(n store.Node, now time.Time) {
 	if n.Draining || !Live(n, now) {
 		return
@@ -87,15 +87,15 @@ func (s *search) node(n store.Node, now time.Time) {
 	}
 }
 
-// taken reports whether a live process takes work of a queue with a name; an empty
-// name is any.
+// taken reports whether a live process claims work of a queue with a name. An empty name
+// matches any.
 func (s *search) taken(kind, queue, name string) bool {
 	return slices.ContainsFunc(s.takes, func(q store.NodeQueue) bool {
 		return q.Kind == kind && q.Queue == queue && (name == "" || q.Serves == nil || slices.Contains(q.Serves, name))
 	})
 }
 
-// add notes work that no live process takes, unless some of it is claimed.
+// add records work that no live process claims, unless some of it is claimed.
 func (s *search) add(ctx context.Context, kind string, w store.Waiting) error {
 	claimed := false
 	if stmt, ok := s.st.Claimed(kind, w, s.now, &claimed); ok {
@@ -109,12 +109,12 @@ func (s *search) add(ctx context.Context, kind string, w store.Waiting) error {
 	return nil
 }
 
-// overdue is the span of due times that are worth a look.
+// overdue returns the span of due times that are reported.
 func (s *search) overdue() store.Span {
 	return store.Span{After: time.Unix(0, 0).UTC(), Until: s.now.Add(-Grace)}
 }
 
-// more adds to work what a statement has counted.
+// more returns a function that adds counted work to w.
 func more(w *store.Waiting) func(n int, first *time.Time) {
 	return func(n int, first *time.Time) {
 		w.Count = min(w.Count+n, Cap+1)
@@ -137,8 +137,8 @@ func (s *search) addAll(ctx context.Context, kind string, all []*store.Waiting) 
 	return nil
 }
 
-// last returns the last of the groups if it has the queue and name, or a new one.
-// Groups come in order, and those of several priorities are one.
+// last returns the last of the groups if it has the queue and name, or a new group. Groups
+// arrive in order, and groups of several priorities are merged.
 func last(all *[]*store.Waiting, queue, name string) *store.Waiting {
 	if n := len(*all); n > 0 && (*all)[n-1].Queue == queue && (*all)[n-1].Name == name {
 		return (*all)[n-1]
@@ -166,8 +166,8 @@ func (s *search) instances(ctx context.Context) error {
 	return s.addAll(ctx, store.InstanceKind, all)
 }
 
-// unrouted finds instances that were set aside. Once a process knows them, it takes
-// them up: as long as they are there, no process does.
+// unrouted finds instances with status no_worker. A process that knows their definition
+// claims them, so as long as there are any, no process serves them.
 func (s *search) unrouted(ctx context.Context) error {
 	return s.run.Run(ctx, s.st.UnroutedInstances(Cap+1, func(w store.Waiting) {
 		s.found = append(s.found, Unserved{Kind: store.InstanceKind, Waiting: w})
@@ -230,8 +230,8 @@ func (s *search) alarms(ctx context.Context) error {
 }
 
 // schedules finds schedules whose definition no live process knows. If no live process
-// takes instances, those that do give no signs of life: then a definition that was
-// served at some time is good enough.
+// reports that it claims instances, the processes that do send no heartbeats. In that case
+// a definition that was ever recorded counts as served.
 func (s *search) schedules(ctx context.Context) error {
 	known := slices.ContainsFunc(s.takes, func(q store.NodeQueue) bool { return q.Kind == "instance" })
 	return s.run.Run(ctx, s.st.StartingSchedules(Cap+1, func(v store.StartingSchedule) {
@@ -244,7 +244,7 @@ func (s *search) schedules(ctx context.Context) error {
 	}))
 }
 
-// knows reports whether a live process has a definition, in whatever queue.
+// knows reports whether a live process has a definition, in any queue.
 func (s *search) knows(fsm string, version int) bool {
 	return slices.ContainsFunc(s.takes, func(q store.NodeQueue) bool {
 		return q.Kind == "instance" && (q.Serves == nil || slices.Contains(q.Serves, store.Definition{FSM: fsm, Version: version}.String()))
