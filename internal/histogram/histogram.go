@@ -1,5 +1,5 @@
-// Package histogram counts durations without locks and without allocation, for
-// the hot paths that metrics watch.
+// Package histogram counts durations without locks and without allocation, for metrics on
+// hot paths.
 package histogram
 
 import (
@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Bounds are the upper bounds of the buckets. One more has all that is longer.
+// Bounds are the upper bounds of the buckets. One more bucket has all longer durations.
 var Bounds = [...]time.Duration{
 	time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond, 10 * time.Millisecond, 25 * time.Millisecond,
 	50 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond,
@@ -15,14 +15,15 @@ var Bounds = [...]time.Duration{
 	time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour,
 }
 
-// Histogram counts durations. Its zero value is ready; it is safe for concurrent
+// Histogram counts durations. Its zero value is ready to use. It is safe for concurrent
 // use.
 type Histogram struct {
 	counts [len(Bounds) + 1]atomic.Int64
 	sum    atomic.Int64
 }
 
-// Observe counts a duration. A negative one, of clocks that disagree, is zero.
+// Observe counts a duration. A negative duration, caused by clocks that disagree, counts as
+// zero.
 func (h *Histogram) Observe(d time.Duration) {
 	d = max(d, 0)
 	i := 0
@@ -33,14 +34,15 @@ func (h *Histogram) Observe(d time.Duration) {
 	h.sum.Add(int64(d))
 }
 
-// Counts are what a histogram has counted.
+// Counts are the counts of a histogram.
 type Counts struct {
-	// Buckets are how many durations were in each of Bounds, and beyond.
+	// Buckets are the numbers of durations in each bucket of Bounds, and beyond the last
+	// bound.
 	Buckets [len(Bounds) + 1]int64
 	Sum     time.Duration
 }
 
-// Plus returns the sum of two.
+// Plus returns the sum of c and o.
 func (c Counts) Plus(o Counts) Counts {
 	for i, n := range o.Buckets {
 		c.Buckets[i] += n
@@ -49,7 +51,7 @@ func (c Counts) Plus(o Counts) Counts {
 	return c
 }
 
-// Minus returns what was counted since o.
+// Minus returns the counts since o.
 func (c Counts) Minus(o Counts) Counts {
 	for i, n := range o.Buckets {
 		c.Buckets[i] -= n
@@ -58,7 +60,7 @@ func (c Counts) Minus(o Counts) Counts {
 	return c
 }
 
-// Total returns how many durations were counted.
+// Total returns the number of counted durations.
 func (c Counts) Total() (n int64) {
 	for _, bucket := range c.Buckets {
 		n += bucket
@@ -66,9 +68,9 @@ func (c Counts) Total() (n int64) {
 	return n
 }
 
-// Quantile returns the duration that a share q of all did not exceed, as exactly as
-// the buckets tell: within one, durations are taken to be spread evenly. It is 0 if
-// nothing was counted, and the last bound for what is beyond that.
+// Quantile returns the duration that a share q of all durations did not exceed. It
+// interpolates linearly within a bucket. It is 0 if nothing was counted, and the last bound
+// for durations beyond that.
 func (c Counts) Quantile(q float64) time.Duration {
 	rank := q * float64(c.Total())
 	var below time.Duration
@@ -85,8 +87,8 @@ func (c Counts) Quantile(q float64) time.Duration {
 	return below
 }
 
-// Counts returns what was counted. A duration that is counted meanwhile may be in
-// one part of it and not in the other.
+// Counts returns the current counts. A duration that is observed concurrently may be in one
+// part of the result and not in the other.
 func (h *Histogram) Counts() Counts {
 	c := Counts{Sum: time.Duration(h.sum.Load())}
 	for i := range h.counts {
