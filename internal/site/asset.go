@@ -19,15 +19,15 @@ type asset struct {
 	content []byte
 }
 
-// borrowed are the files of the dashboard that give the pages its look.
+// borrowed are the files of the dashboard that the pages use for a common look.
 var borrowed = []string{"css/base.css", "theme.js", "icon.svg"}
 
 var assetKinds = map[string]string{
 	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".mjs": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
 }
 
-// loadAssets collects the files under a name that changes with any of them, so
-// that browsers may keep them.
+// loadAssets collects the files under a name that changes with any of them, so that
+// browsers may cache them.
 func (s *site) loadAssets() error {
 	s.assets = map[string]asset{}
 	for _, name := range borrowed {
@@ -71,7 +71,7 @@ func fingerprint(assets map[string]asset) string {
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// serveAsset answers with the file of a name that starts with the version.
+// serveAsset serves the file with a name that starts with the version.
 func (s *site) serveAsset(w http.ResponseWriter, r *http.Request, name string) {
 	version, name, _ := strings.Cut(name, "/")
 	file, ok := s.assets[name]

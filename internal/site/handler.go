@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// policy lets pages load the files of their own host and nothing else.
+// policy allows pages to load only files of their own host.
 const policy = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'self'; " +
 	"require-trusted-types-for 'script'; trusted-types 'none'"
 
@@ -64,7 +64,7 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request, name string) {
 
 func write(w http.ResponseWriter, kind string, content []byte) {
 	w.Header().Set("Content-Type", kind)
-	_, _ = w.Write(content) // the browser may have gone
+	_, _ = w.Write(content) // the client may have disconnected
 }
 
 func (s *site) serveHits(w http.ResponseWriter, query string) {
@@ -72,12 +72,12 @@ func (s *site) serveHits(w http.ResponseWriter, query string) {
 	if hits == nil {
 		hits = []hit{}
 	}
-	content, _ := json.Marshal(hits) // text only
+	content, _ := json.Marshal(hits) // strings only
 	write(w, "application/json", content)
 }
 
-// imageKinds are the forms that images may have. An SVG is shown by an <img>, in
-// which it runs no script.
+// imageKinds are the allowed image formats. An SVG is shown by an <img>, in which it runs
+// no script.
 var imageKinds = map[string]string{".svg": "image/svg+xml", ".png": "image/png", ".webp": "image/webp"}
 
 func (s *site) serveImage(w http.ResponseWriter, name string) {

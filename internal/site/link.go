@@ -7,13 +7,12 @@ import (
 	"strings"
 )
 
-// source is where files are that the documentation mentions and that are not part
-// of it.
+// source is the URL of files that the documentation mentions but does not contain.
 const source = "https://github.com/perdure/perdure/blob/main/"
 
-// resolve returns where a link of a page leads: pages without their ending,
-// images as they are, and other files of the repository where its source is.
-// Links elsewhere, and within the page, stay.
+// resolve returns the target of a link of a page: pages without their extension, images
+// unchanged, and other files of the repository at their source. External links, and links
+// within the page, stay unchanged.
 func (s *site) resolve(p *page, link string) string {
 	u, err := url.Parse(link)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.Path == "" {
@@ -41,10 +40,10 @@ func (s *site) resolve(p *page, link string) string {
 	return source + target + fragment
 }
 
-// to returns the relative address of something that is named from the root.
+// to returns the relative address of an address from the root.
 func (p *page) to(address string) string { return p.Root() + address }
 
-// Root leads from the page to the root of the site.
+// Root returns the relative path from the page to the root of the site.
 func (p *page) Root() string {
 	if depth := strings.Count(p.url, "/"); depth > 0 {
 		return strings.Repeat("../", depth)

@@ -12,9 +12,9 @@ type section struct {
 	Pages []*page
 }
 
-// outline is the navigation: what a newcomer reads first, then what helps with a
-// task, then what is looked up, then why it is so. A directory stands for its
-// pages that are not named anywhere, by their names.
+// outline is the navigation. It starts with pages for newcomers, followed by guides,
+// references and background. A directory represents its pages that are not listed
+// elsewhere, by name.
 var outline = []struct {
 	title string
 	names []string

@@ -17,8 +17,7 @@ type page struct {
 	Title  string
 	source []byte
 	tree   ast.Node
-	// Headings are those of the second and third level, for the table of
-	// contents.
+	// Headings are the headings of the second and third level, for the table of contents.
 	Headings []heading
 	body     template.HTML
 }
@@ -30,7 +29,7 @@ type heading struct {
 	Text  string
 }
 
-// parse reads a page and gives its headings the ids that a forge gives them.
+// parse parses a page and gives its headings the same ids as the common forges.
 func parse(file string, source []byte) *page {
 	p := &page{file: file, url: address(file), source: source, Title: file}
 	p.tree = markdown.Parser().Parse(text.NewReader(source))
@@ -53,9 +52,9 @@ func parse(file string, source []byte) *page {
 	return p
 }
 
-// slug returns the id of a heading by the rules of the common forges: letters,
-// digits, hyphens and underscores stay, spaces become hyphens, and a second
-// heading of the same words gets a number.
+// slug returns the id of a heading by the rules of the common forges. Letters, digits,
+// hyphens and underscores stay, spaces become hyphens, and a repeated heading gets a
+// number.
 func slug(words string, seen map[string]int) string {
 	id := strings.Map(func(r rune) rune {
 		switch {
@@ -74,7 +73,7 @@ func slug(words string, seen map[string]int) string {
 	return id
 }
 
-// plain returns the words of a node without their markup.
+// plain returns the text of a node without markup.
 func plain(n ast.Node, source []byte) string {
 	var b strings.Builder
 	_ = ast.Walk(n, func(c ast.Node, entering bool) (ast.WalkStatus, error) {

@@ -15,8 +15,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// markdown is the dialect of the pages: that of the forges, with markup that needs
-// no inline style and without HTML of the pages' own.
+// markdown is the dialect of the pages: the dialect of the forges, with markup that needs
+// no inline style, and without raw HTML.
 var markdown = goldmark.New(
 	goldmark.WithExtensions(
 		extension.Strikethrough, extension.Linkify,
@@ -25,7 +25,7 @@ var markdown = goldmark.New(
 	goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(nodes{}, 1))),
 )
 
-// render makes the body of a page, with links that lead to pages of the site.
+// render renders the body of a page, with links to pages of the site.
 func (s *site) render(p *page) error {
 	err := ast.Walk(p.tree, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
@@ -50,7 +50,7 @@ func (s *site) render(p *page) error {
 	return nil
 }
 
-// nodes renders what differs from goldmark's own way.
+// nodes renders the nodes that differ from goldmark's default.
 type nodes struct{}
 
 // RegisterFuncs implements renderer.NodeRenderer.

@@ -10,19 +10,19 @@ import (
 	"github.com/yuin/goldmark/ast"
 )
 
-// place is a part of a page under one heading: what search finds.
+// place is a part of a page under one heading: the unit of search results.
 type place struct {
 	page    *page
 	heading heading
 	text    string
-	words   map[string]int // how often each is in it
+	words   map[string]int // the number of occurrences of each word
 }
 
 // index finds places by words.
 type index struct {
 	places []*place
-	terms  map[string][]int // the places that have a word
-	sorted []string         // the words, for those that are not yet written out
+	terms  map[string][]int // the places that contain a word
+	sorted []string         // the words in order, to find them by prefix
 }
 
 func newIndex(pages []*page) *index {
@@ -39,8 +39,8 @@ func newIndex(pages []*page) *index {
 	return x
 }
 
-// The weight of a word in the title of a page and in a heading. In text it is how
-// often it is there, up to a few times: long places are not better ones.
+// The weights of a word in the title of a page and in a heading. In text, the weight is the
+// number of occurrences up to a small limit, because longer places are not better.
 const (
 	inTitle   = 12
 	inHeading = 6
@@ -95,8 +95,8 @@ func split(p *page) []*place {
 	return all
 }
 
-// words returns the words of a text in small letters. What programmers join is
-// one word and also its parts: outbox.pruned_through.
+// words returns the words of a text in lower case. An identifier with joined words, such as
+// outbox.pruned_through, is one word and also its parts.
 func words(text string) []string {
 	var all []string
 	joined := func(r rune) bool {
@@ -113,7 +113,7 @@ func words(text string) []string {
 	return all
 }
 
-// hit is an answer of search.
+// hit is a result of a search.
 type hit struct {
 	URL     string `json:"url"`
 	Title   string `json:"title"`
@@ -128,8 +128,8 @@ const (
 	maxTerms = 8
 )
 
-// search returns the places that have all words of the query, or begin so, the
-// best ones first.
+// search returns the places that contain all words of the query, or words with them as a
+// prefix, best first.
 func (x *index) search(query string) []hit {
 	query = query[:min(len(query), maxQuery)]
 	terms := words(strings.ToValidUTF8(query, ""))
@@ -151,8 +151,8 @@ func (x *index) search(query string) []hit {
 	return x.best(scores, terms)
 }
 
-// score rates the places for one word: rare words count more, and whole ones more
-// than beginnings.
+// score rates the places for one word. Rare words count more, and whole words more than
+// prefixes.
 func (x *index) score(term string) map[int]float64 {
 	scores := map[int]float64{}
 	from, _ := slices.BinarySearch(x.sorted, term)
@@ -190,10 +190,10 @@ func (x *index) best(scores map[int]float64, terms []string) []hit {
 	return hits
 }
 
-// excerptLength is how many characters of a place are shown.
+// excerptLength is the number of characters of a place that are shown.
 const excerptLength = 160
 
-// excerpt returns the part of a text that is around the first of the words.
+// excerpt returns the part of a text around the first matching word.
 func excerpt(text string, terms []string) string {
 	runes := []rune(text)
 	at := 0

@@ -1,13 +1,11 @@
-// Package site renders the documentation as web pages: with navigation, a table
-// of contents for each page, anchors, and search. The pages load nothing but
-// their own style sheet, icon and two small scripts, and obey a content security
-// policy without inline code. Everything but search as you type works without
-// JavaScript.
+// Package site renders the documentation as web pages: with navigation, a table of contents
+// for each page, anchors, and search. The pages load only their own style sheet, icon and
+// two small scripts, and obey a content security policy without inline code. Everything
+// except search as you type works without JavaScript.
 //
 //	mux.Handle("/docs/", http.StripPrefix("/docs", site.Handler()))
 //
-// Links are relative, so that the pages need not know where they are mounted, not
-// even if a proxy adds a prefix.
+// Links are relative, so the pages work under any path, even if a proxy adds a prefix.
 package site
 
 import (
@@ -22,8 +20,8 @@ import (
 	"github.com/perdure/perdure/docs"
 )
 
-// Handler returns the documentation. It expects paths without the prefix that it
-// is mounted under. The pages are made when the first one is asked for.
+// Handler returns the documentation. It expects paths without the prefix under which it is
+// mounted. The pages are rendered at the first request.
 func Handler() http.Handler {
 	return &handler{load: sync.OnceValues(func() (*site, error) { return build(docs.Files) })}
 }
@@ -75,8 +73,7 @@ func (s *site) ordered() []*page {
 	return all
 }
 
-// neighbours returns the pages before and after one, in the order of the
-// navigation; nil where there is none.
+// neighbours returns the previous and the next page in the order of the navigation, or nil.
 func (s *site) neighbours(p *page) (before, after *page) {
 	all := s.ordered()
 	i := slices.Index(all, p)
@@ -89,7 +86,7 @@ func (s *site) neighbours(p *page) (before, after *page) {
 	return before, after
 }
 
-// address returns where the page of a file is, from the root of the site.
+// address returns the address of a file's page, from the root of the site.
 func address(file string) string {
 	name := strings.TrimSuffix(file, ".md")
 	if name == "README" {

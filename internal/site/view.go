@@ -14,8 +14,7 @@ var own embed.FS
 
 var layout = template.Must(template.ParseFS(own, "page.html"))
 
-// view is what the layout shows: a page, answers of search, or that there is no
-// such page.
+// view is the data of the layout: a page, search results, or a missing page.
 type view struct {
 	*page
 	Assets   string
@@ -31,13 +30,13 @@ type view struct {
 // Href returns the address of another page.
 func (v view) Href(p *page) string { return v.to(p.url) }
 
-// At returns the address of something that is named from the root.
+// At returns the relative address of an address from the root.
 func (v view) At(address string) string { return v.to(address) }
 
-// Current says whether a page of the navigation is the one that is shown.
+// Current reports whether a page of the navigation is the current page.
 func (v view) Current(p *page) bool { return v.page == p }
 
-// Source is the address of the page's Markdown.
+// Source returns the address of the page's Markdown.
 func (v view) Source() string {
 	if v.file == "" {
 		return ""
@@ -51,15 +50,15 @@ func (s *site) view(p *page) view {
 	return v
 }
 
-// results is the page that shows what was found, for browsers without scripts.
+// results returns the page with search results, for browsers without scripts.
 func (s *site) results(query string) view {
 	v := s.view(&page{url: "search", Title: "Search"})
 	v.Query, v.Hits, v.Searched = query, s.index.search(query), true
 	return v
 }
 
-// missing is the page for an address that leads nowhere; it searches for what the
-// address may have meant.
+// missing returns the page for an unknown address. It searches for the words of the
+// address.
 func (s *site) missing(name string) view {
 	v := s.view(&page{url: name, Title: "There is no such page"})
 	v.Query = strings.TrimSuffix(name[strings.LastIndex(name, "/")+1:], ".md")
@@ -75,11 +74,11 @@ func (s *site) servePage(w http.ResponseWriter, status int, v view) {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // the browser may have gone
+	_, _ = w.Write(b.Bytes()) // the client may have disconnected
 }
 
-// overview is llms.txt: the pages as a list for programs that read, with links to
-// their Markdown.
+// overview returns llms.txt: the list of pages for language models, with links to their
+// Markdown.
 func (s *site) overview() []byte {
 	var b bytes.Buffer
 	b.WriteString("# Perdure\n\n> Durable work on the SQL database that you already have: units of work with an outbox, hooks, state machines,\n" +

@@ -9,8 +9,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// Code and tables can be wider than the window. They are scrolled by themselves,
-// also by keyboard: that is what tabindex is for.
+// Code and tables can be wider than the window. They scroll separately, also by keyboard,
+// which needs the tabindex.
 
 func renderCode(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
@@ -36,7 +36,7 @@ func renderTable(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.Wal
 	return ast.WalkContinue, err
 }
 
-// renderTableHeader leaves a header out that says nothing.
+// renderTableHeader leaves out an empty header.
 func renderTableHeader(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if silent(n) {
 		if entering {
@@ -71,7 +71,7 @@ func renderTableRow(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.
 	return ast.WalkContinue, err
 }
 
-// renderTableCell makes an empty cell of a header an ordinary one.
+// renderTableCell renders an empty header cell as an ordinary cell.
 func renderTableCell(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	cell := n.(*extast.TableCell)
 	tag := "td"
