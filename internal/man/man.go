@@ -1,5 +1,5 @@
-// Package man makes the manual pages of the program from its commands. It is not
-// part of the program: "go run ./internal/man/gen" writes the pages.
+// Package man generates the manual pages of the program from its commands. It is not part
+// of the program: "go run ./internal/man/gen" writes the pages.
 package man
 
 import (
@@ -29,7 +29,7 @@ func Write(dir string, root *cobra.Command, version string) ([]string, error) {
 	return names, nil
 }
 
-// commands returns a command and all below it that are meant for people.
+// commands returns a command and all visible commands below it.
 func commands(cmd *cobra.Command) []*cobra.Command {
 	all := []*cobra.Command{cmd}
 	for _, c := range cmd.Commands() {
@@ -113,7 +113,7 @@ timed out
 interrupted
 `
 
-// related names the commands above and below.
+// related writes the names of the parent command and the subcommands.
 func related(b *strings.Builder, cmd *cobra.Command) {
 	var all []string
 	if cmd.HasParent() {
@@ -137,8 +137,8 @@ func related(b *strings.Builder, cmd *cobra.Command) {
 	}
 }
 
-// paragraphs returns text with empty lines between paragraphs in roff's way. Lines
-// that are indented stay as they are.
+// paragraphs converts text with empty lines between paragraphs to roff. Indented lines stay
+// unchanged.
 func paragraphs(body string) string {
 	var b strings.Builder
 	for _, p := range strings.Split(body, "\n\n") {
@@ -153,7 +153,7 @@ func paragraphs(body string) string {
 	return b.String()
 }
 
-// text escapes what roff would take for its own.
+// text escapes roff's special characters.
 func text(s string) string {
 	s = strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n", " ").Replace(s)
 	if strings.HasPrefix(s, ".") || strings.HasPrefix(s, "'") {
