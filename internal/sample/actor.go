@@ -2,7 +2,7 @@ package sample
 
 import (
 	"context"
-	_ "embed" // the machine of a bike
+	_ "embed" // the statechart of a bike
 	"errors"
 	"fmt"
 	"time"
@@ -14,16 +14,16 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// bike is a machine that is data only: a bike that is rented, comes back late, and
-// costs a fine every ten seconds then.
+// bike is a stored statechart: a bike that is rented, returned late, and then costs a fine
+// every ten seconds.
 //
 //go:embed bike.json
 var bike []byte
 
-// bikes is how many bikes the shop lends.
+// bikes is the number of bikes that the shop lends.
 const bikes = 5
 
-// Reminder is what an alarm of the shop is about.
+// Reminder is the payload of an alarm of the shop.
 type Reminder struct {
 	Text string `json:"text"`
 }
@@ -46,7 +46,7 @@ func (s *Shop) defineActors() (err error) {
 	return err
 }
 
-// open puts the bikes out, and sets the alarms that ring again and again.
+// open spawns the bikes and schedules the recurring alarms.
 func (s *Shop) open(ctx context.Context) error {
 	if _, err := s.actors.StoreStatechart(ctx, "bike", bike, nil); err != nil {
 		return fmt.Errorf("register the bike: %w", err)
@@ -66,8 +66,7 @@ func (s *Shop) open(ctx context.Context) error {
 
 func bikeRef(i int) actor.Ref { return actor.Ref{Type: "bike", ID: fmt.Sprint(i + 1)} }
 
-// ride lets somebody take a bike, or bring it back; a bike that is not there to
-// take, or to bring back, ignores it.
+// ride rents or returns a bike. A bike ignores an event that does not fit its state.
 func (s *Shop) ride(ctx context.Context) error {
 	event, customer := "RENT", customers[s.pick(len(customers))]
 	if s.chance(0.4) {

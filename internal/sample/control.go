@@ -15,25 +15,25 @@ import (
 )
 
 const (
-	// stride is how far time is moved at once: less than a lease, so that what
-	// runs keeps it, and what falls due on the way is done in its order.
+	// stride is the step by which time moves. It is less than a lease, so that running work
+	// keeps its lease, and work that becomes due in between runs in order.
 	stride = Lease / 4
-	// breath is how long the work gets for each stride, by the machine's clock.
+	// breath is the time that work gets for each stride, by the host's clock.
 	breath = 5 * time.Millisecond
-	// maxSkip is the longest way.
+	// maxSkip is the maximum distance of one move.
 	maxSkip = 24 * time.Hour
-	// maxSpeed is as fast as heartbeats can follow.
+	// maxSpeed is the highest speed at which heartbeats keep up.
 	maxSpeed = 20
 )
 
-// Control moves the time of the samples.
+// Control controls the clock of the samples.
 type Control struct {
 	eng    *perdure.Engine
 	warp   *clock.Warp
 	moving sync.Mutex
 
 	mu     sync.Mutex
-	paused float64 // the speed before the pause, 0 if there is none
+	paused float64 // the speed before the pause, 0 if the clock is not paused
 }
 
 // NewControl returns the control of an engine that was opened with the clock.
@@ -41,16 +41,16 @@ func NewControl(eng *perdure.Engine, warp *clock.Warp) *Control {
 	return &Control{eng: eng, warp: warp}
 }
 
-// Time is how the samples' time goes.
+// Time is the state of the samples' clock.
 type Time struct {
 	Now    time.Time `json:"now"`
 	Speed  float64   `json:"speed"`
 	Paused bool      `json:"paused"`
-	// NextDue is when work is due next, if that is known.
+	// NextDue is the next due time of any work, if it is known.
 	NextDue *time.Time `json:"next_due,omitempty"`
 }
 
-// Time returns how time goes.
+// Time returns the state of the clock.
 func (c *Control) Time(ctx context.Context) Time {
 	t := Time{Now: c.warp.Now().UTC().Truncate(time.Millisecond), Speed: c.warp.Speed()}
 	t.Paused = t.Speed == 0
@@ -61,7 +61,7 @@ func (c *Control) Time(ctx context.Context) Time {
 	return t
 }
 
-// next returns how long it is until work is due.
+// next returns the time until the next work is due.
 func (c *Control) next(ctx context.Context) (wait time.Duration, ok bool) {
 	for _, w := range host.Of(c.eng).Workers.All() {
 		d, due, err := w.Due(ctx)
@@ -72,7 +72,7 @@ func (c *Control) next(ctx context.Context) (wait time.Duration, ok bool) {
 	return wait, ok
 }
 
-// Pause stops time; what runs goes on.
+// Pause stops the clock. Running work continues.
 func (c *Control) Pause() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,7 +82,7 @@ func (c *Control) Pause() {
 	}
 }
 
-// Resume lets time go on as before the pause.
+// Resume restores the speed of the clock before the pause.
 func (c *Control) Resume() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,7 +92,7 @@ func (c *Control) Resume() {
 	}
 }
 
-// SetSpeed lets time go as many times as fast.
+// SetSpeed sets the speed of the clock, as a multiple of real time.
 func (c *Control) SetSpeed(speed float64) error {
 	if !(speed > 0 && speed <= maxSpeed) {
 		return fault.Invalidf("speed", "is not more than 0 and at most %d", maxSpeed)
@@ -104,7 +104,7 @@ func (c *Control) SetSpeed(speed float64) error {
 	return nil
 }
 
-// Forward moves time on, in strides.
+// Forward advances the clock by d, in strides.
 func (c *Control) Forward(ctx context.Context, d time.Duration) error {
 	if d <= 0 || d > maxSkip {
 		return fault.Invalidf("by", "is not more than 0 and at most %v", maxSkip)
@@ -126,8 +126,8 @@ func (c *Control) Forward(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// stride returns how far time may be moved at once: while nothing runs, to when
-// something is due.
+// stride returns the step by which the clock may move. While nothing runs, it reaches to
+// the next due time.
 func (c *Control) stride(ctx context.Context) time.Duration {
 	for _, w := range host.Of(c.eng).Workers.All() {
 		if w.Stats().Running > 0 {
@@ -141,7 +141,7 @@ func (c *Control) stride(ctx context.Context) time.Duration {
 	return max(wait, stride)
 }
 
-// Skip moves time to when work is due next.
+// Skip advances the clock to the next due time.
 func (c *Control) Skip(ctx context.Context) error {
 	wait, ok := c.next(ctx)
 	if !ok || wait == 0 {
@@ -150,7 +150,7 @@ func (c *Control) Skip(ctx context.Context) error {
 	return c.Forward(ctx, min(wait+time.Millisecond, maxSkip))
 }
 
-// command is the body of a request that moves time.
+// command is the body of a request that controls the clock.
 type command struct {
 	Action string  `json:"action"`
 	Speed  float64 `json:"speed"`
@@ -179,8 +179,8 @@ func (c *Control) do(ctx context.Context, m command) error {
 	return nil
 }
 
-// Routes are the paths by which the samples are looked at and moved. Whoever serves them
-// decides who may: node does.
+// Routes are the paths for reading and controlling the samples. They do not check
+// permissions: package node does.
 func Routes(c *Control, m *Mailbox) map[string]http.Handler {
 	return map[string]http.Handler{
 		"GET /v1/dev/clock": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -222,13 +222,13 @@ func (m *Mailbox) serve(w http.ResponseWriter, kind string) {
 func write(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the client has gone
+	_ = json.NewEncoder(w).Encode(v) // the client may have disconnected
 }
 
 func refuse(w http.ResponseWriter, err error) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(http.StatusUnprocessableEntity)
-	_ = json.NewEncoder(w).Encode(map[string]any{ // the client has gone
+	_ = json.NewEncoder(w).Encode(map[string]any{ // the client may have disconnected
 		"title": "Unprocessable Entity", "status": http.StatusUnprocessableEntity, "code": "invalid", "detail": err.Error(),
 	})
 }

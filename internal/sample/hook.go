@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/retry"
 )
 
-// Notice is what the shop tells others of an order.
+// Notice is the payload of the shop's hooks: a notice about an order.
 type Notice struct {
 	Order string `json:"order"`
 	Text  string `json:"text"`
@@ -34,7 +34,7 @@ func (s *Shop) defineHooks() (err error) {
 	return err
 }
 
-// tell returns a handler that calls somebody who often fails.
+// tell returns a handler that calls a service that often fails.
 func (s *Shop) tell(failing float64, failure error) func(context.Context, Notice) error {
 	return func(ctx context.Context, _ Notice) error {
 		if err := s.pause(ctx, s.between(50*time.Millisecond, 500*time.Millisecond)); err != nil {

@@ -17,7 +17,7 @@ var (
 	goods     = []string{"tea", "cups", "pot", "lamp", "chair", "book", "kite"}
 )
 
-// Run lets customers come until ctx ends.
+// Run simulates customers until ctx is done.
 func (s *Shop) Run(ctx context.Context) error {
 	if err := errors.Join(s.schedule(ctx), s.open(ctx)); err != nil && ctx.Err() == nil {
 		return err
@@ -30,12 +30,12 @@ func (s *Shop) Run(ctx context.Context) error {
 			s.mailbox.tidy()
 		}
 		if err := s.pause(ctx, s.between(s.options.Every/2, s.options.Every*3/2)); err != nil {
-			return nil // interrupted, which is how this ends
+			return nil // an interruption is the normal end
 		}
 	}
 }
 
-// schedule sets what happens at times.
+// schedule sets the schedules of the shop.
 func (s *Shop) schedule(ctx context.Context) error {
 	err := fsm.SetSchedule(ctx, s.eng, "report-every-minute", "* * * * *", s.report, Report{Name: "the report of the minute"}, nil)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Shop) schedule(ctx context.Context) error {
 		&fsm.ScheduleOptions{Zone: "Europe/Berlin"})
 }
 
-// happen lets one customer order, and what will come of that.
+// happen places one order, and answers for its customer.
 func (s *Shop) happen(ctx context.Context) error {
 	order := s.think()
 	id, err := s.Place(ctx, order)
@@ -55,7 +55,7 @@ func (s *Shop) happen(ctx context.Context) error {
 	return s.answer(ctx, id)
 }
 
-// think makes up an order. One in thirty cannot be packed.
+// think returns a random order. One in thirty cannot be packed.
 func (s *Shop) think() Order {
 	o := Order{Number: fmt.Sprintf("A-%d", s.number.Add(1)), Customer: customers[s.pick(len(customers))]}
 	for range 1 + s.pick(3) {
@@ -70,8 +70,8 @@ func (s *Shop) think() Order {
 
 func (s *Shop) pick(n int) int { return min(int(s.options.Random()*float64(n)), n-1) }
 
-// Place commits an order: its row, the entry in the outbox, a hook for later and
-// its machine, together.
+// Place commits an order: its row, the entry in the outbox, a hook for later and its
+// instance, together.
 func (s *Shop) Place(ctx context.Context, o Order) (id string, err error) {
 	var started *fsm.Started
 	err = s.eng.Update(ctx, func(tx *perdure.Tx) (err error) {
@@ -89,7 +89,7 @@ func (s *Shop) Place(ctx context.Context, o Order) (id string, err error) {
 	return started.ID, nil
 }
 
-// answer lets most customers pay, some decline, and some forget.
+// answer makes most customers pay, some decline, and some forget.
 func (s *Shop) answer(ctx context.Context, id string) error {
 	name := "paid"
 	switch draw := s.options.Random(); {

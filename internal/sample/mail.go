@@ -30,7 +30,7 @@ func (s *Shop) flaky(failing float64, send task.Sender) task.Sender {
 	}
 }
 
-// Message is a mail or an SMS that was sent.
+// Message is an email or an SMS that was sent.
 type Message struct {
 	Kind    string          `json:"kind"`
 	Sent    time.Time       `json:"sent_at"`
@@ -38,16 +38,16 @@ type Message struct {
 }
 
 const (
-	// maxShown is how many messages are read at most.
+	// maxShown is the maximum number of messages that are read.
 	maxShown = 200
-	// maxKept is how many files are kept.
+	// maxKept is the number of files that are kept.
 	maxKept = 1000
 )
 
-// Mailbox is what was sent: files of a directory, see task.Files.
+// Mailbox has the sent messages: files in a directory, see task.Files.
 type Mailbox struct{ dir string }
 
-// List returns the newest messages of a kind, email or sms, the newest first.
+// List returns the newest messages of a kind, email or sms, newest first.
 func (m *Mailbox) List(kind string) ([]Message, error) {
 	files, err := m.files(kind)
 	if err != nil {
@@ -57,7 +57,7 @@ func (m *Mailbox) List(kind string) ([]Message, error) {
 	for _, f := range files[:min(len(files), maxShown)] {
 		content, err := os.ReadFile(filepath.Join(m.dir, f.Name()))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // it was tidied up meanwhile
+			continue // tidy removed it concurrently
 		}
 		if err != nil {
 			return nil, err
@@ -67,13 +67,13 @@ func (m *Mailbox) List(kind string) ([]Message, error) {
 	return messages, nil
 }
 
-// Count returns how many messages of a kind there are.
+// Count returns the number of messages of a kind.
 func (m *Mailbox) Count(kind string) int {
-	files, _ := m.files(kind) // for show: none
+	files, _ := m.files(kind) // only for display: none on error
 	return len(files)
 }
 
-// files returns the files of a kind, the newest first.
+// files returns the files of a kind, newest first.
 func (m *Mailbox) files(kind string) ([]fs.FileInfo, error) {
 	entries, err := os.ReadDir(m.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -97,7 +97,7 @@ func (m *Mailbox) files(kind string) ([]fs.FileInfo, error) {
 // tidy removes the oldest messages.
 func (m *Mailbox) tidy() {
 	for _, kind := range []string{"email", "sms"} {
-		files, _ := m.files(kind) // there is another time
+		files, _ := m.files(kind) // the next call retries
 		for _, f := range files[min(len(files), maxKept):] {
 			_ = os.Remove(filepath.Join(m.dir, f.Name()))
 		}

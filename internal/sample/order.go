@@ -47,18 +47,18 @@ var (
 	errAnvil   = errors.New("no box is strong enough for an anvil")
 )
 
-// charge asks for the money; the customer has half a minute.
+// charge requests the payment. The customer has 30 seconds to pay.
 func (s *Shop) charge(ctx context.Context, run *fsm.Run[Order]) (fsm.Outcome, error) {
 	if err := s.pause(ctx, s.between(20*time.Millisecond, 300*time.Millisecond)); err != nil {
 		return fsm.Outcome{}, err
 	}
 	if s.chance(0.1) {
-		return fsm.Outcome{}, errGateway // tried again, later each time
+		return fsm.Outcome{}, errGateway // retried, with backoff
 	}
 	return run.Await("paid", "declined").Then("paid").Within(30 * time.Second), nil
 }
 
-// paid sends the parcels off, or gives up.
+// paid ships the parcels, or stops the order.
 func (s *Shop) paid(ctx context.Context, run *fsm.Run[Order]) (fsm.Outcome, error) {
 	switch {
 	case run.TimedOut:
@@ -98,7 +98,7 @@ func (s *Shop) cancelled(ctx context.Context, run *fsm.Run[Order], why string) (
 	return run.Done(map[string]string{"cancelled": why}), err
 }
 
-// close tells the customer, when all parcels are on their way.
+// close notifies the customer when all parcels are shipped.
 func (s *Shop) close(ctx context.Context, run *fsm.Run[Order]) (fsm.Outcome, error) {
 	parcels, err := run.Children(ctx)
 	if err != nil {
@@ -124,8 +124,7 @@ func (s *Shop) close(ctx context.Context, run *fsm.Run[Order]) (fsm.Outcome, err
 	return run.Done(map[string]int{"parcels": len(parcels)}), err
 }
 
-// setStatus changes the status of an order, once, together with what follows from
-// it.
+// setStatus changes the status of an order, once, together with the changes in and.
 func (s *Shop) setStatus(ctx context.Context, number, status string, and func(*perdure.Tx) error) error {
 	return s.eng.Update(ctx, func(tx *perdure.Tx) error {
 		order, err := tx.Get(s.tables.Orders, number)
@@ -137,7 +136,8 @@ func (s *Shop) setStatus(ctx context.Context, number, status string, and func(*p
 	})
 }
 
-// pack takes a moment, and a look for the item now and then.
+// pack replays its step with probability 1/2 in the first three attempts, as if it searched
+// for the item. An anvil always fails.
 func (s *Shop) pack(_ context.Context, run *fsm.Run[Parcel]) (fsm.Outcome, error) {
 	if run.State.Item == "anvil" {
 		return fsm.Outcome{}, errAnvil
@@ -152,7 +152,7 @@ func (s *Shop) label(_ context.Context, run *fsm.Run[Parcel]) (fsm.Outcome, erro
 	return run.Done(run.State.Item + "-" + run.ID[len(run.ID)-4:]), nil
 }
 
-// count and sendReport are what the schedule starts.
+// count and sendReport are the steps of the report that the schedule starts.
 func (s *Shop) count(ctx context.Context, run *fsm.Run[Report]) (fsm.Outcome, error) {
 	return run.Next("send"), s.pause(ctx, s.between(0, time.Second))
 }

@@ -1,9 +1,8 @@
-// Package sample is a small shop that uses everything Perdure has, for looking at:
-// orders are placed and paid, parcels packed, mail is sent through a provider that
-// often fails, and some things go wrong for good.
+// Package sample is a small shop that uses all features of Perdure, as a demonstration.
+// Orders are placed and paid, parcels are packed, email is sent through a provider that
+// often fails, and some work fails permanently.
 //
-// It is what "perdure dev" shows. What it does looks like a program that uses
-// Perdure, and is only that.
+// "perdure dev" runs it. The shop uses Perdure like any other program.
 package sample
 
 import (
@@ -25,25 +24,23 @@ import (
 	"github.com/perdure/perdure/task"
 )
 
-// Namespace is that of the shop's hooks.
+// Namespace is the namespace of the shop's hooks.
 const Namespace = "shop"
 
-// Lease is how long work belongs to a process without a sign of life, by default.
+// Lease is the default lease of the shop's work.
 const Lease = 30 * time.Second
 
 // Options configure a Shop. The zero value of every field is its default.
 type Options struct {
-	// Every is how often something happens that nobody has asked for.
-	// Default: once a second.
+	// Every is the interval between random events. Default: one second.
 	Every time.Duration
-	// Lease is that of the shop's hooks. Default: Lease.
+	// Lease is the lease of the shop's hooks. Default: Lease.
 	Lease time.Duration
-	// Sent is the directory of the mail and SMS that were sent.
-	// Default: data/sent.
+	// Sent is the directory of the email and SMS that were sent. Default: data/sent.
 	Sent string
 	// Random returns numbers in [0, 1). Default: a random source.
 	Random func() float64
-	// OnError receives errors that have no caller. Default: nobody.
+	// OnError receives background errors. Default: they are ignored.
 	OnError func(error)
 }
 
@@ -106,38 +103,38 @@ func New(eng *perdure.Engine, tables *Tables, options Options) (*Shop, error) {
 	return s, nil
 }
 
-// Definitions are the shop's state machines.
+// Definitions returns the shop's state machines.
 func (s *Shop) Definitions() []fsm.Definer { return []fsm.Definer{s.order, s.parcel, s.report} }
 
-// Hooks are the shop's hooks.
+// Hooks returns the shop's hooks.
 func (s *Shop) Hooks() *hook.Hooks { return s.hooks }
 
-// Actors are the shop's bikes.
+// Actors returns the shop's bikes.
 func (s *Shop) Actors() *actor.Actors { return s.actors }
 
-// Alarms are the shop's alarms.
+// Alarms returns the shop's alarms.
 func (s *Shop) Alarms() *alarm.Alarms { return s.alarms }
 
-// Senders are the shop's providers of mail and SMS.
+// Senders returns the shop's providers of email and SMS.
 func (s *Shop) Senders() map[string]task.Sender {
 	return map[string]task.Sender{"email": s.flaky(0.3, task.Files(s.options.Sent)), "sms": s.flaky(0.1, task.Files(s.options.Sent))}
 }
 
-// Mailbox returns what was sent.
+// Mailbox returns the sent messages.
 func (s *Shop) Mailbox() *Mailbox { return s.mailbox }
 
-// Placed returns how many orders this process has placed.
+// Placed returns the number of orders that this process has placed.
 func (s *Shop) Placed() int64 { return s.placed.Load() }
 
-// chance says yes with a probability.
+// chance returns true with probability p.
 func (s *Shop) chance(p float64) bool { return s.options.Random() < p }
 
-// between returns a time between two.
+// between returns a random duration between least and most.
 func (s *Shop) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(s.options.Random()*float64(most-least))
 }
 
-// pause waits, at most until ctx ends.
+// pause waits for d, at most until ctx is done.
 func (s *Shop) pause(ctx context.Context, d time.Duration) error {
 	timer := s.clock.NewTimer(d)
 	defer timer.Stop()
