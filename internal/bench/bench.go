@@ -1,10 +1,10 @@
-// Package bench measures how many units of work a database commits, with and
-// without the outbox and group commit.
+// Package bench measures how many units of work a database commits, with and without the
+// outbox and group commit.
 //
-// The variants run in short slices, in turn, several rounds: machines are
-// noisy, and what disturbs one variant then disturbs all. What is reported is
-// the median of the rounds, for ratios that of the ratios within each round.
-// Trust the ratios more than the figures, and neither on a busy machine.
+// The variants run in short slices, in turn, for several rounds. Hosts are noisy, and a
+// disturbance then affects all variants alike. Results are medians over the rounds. A ratio
+// is the median of the ratios within each round. Trust the ratios more than the absolute
+// figures, and neither on a busy host.
 package bench
 
 import (
@@ -21,13 +21,13 @@ import (
 type Options struct {
 	// Writers are the numbers of concurrent writers. Default: 1, 8, 64.
 	Writers []int
-	// Duration is how long each variant runs for each number of writers, all
-	// rounds together. Every writer commits at least one unit in each round,
-	// also if that takes longer. Default: 2 seconds.
+	// Duration is the time that each variant runs for each number of writers, in all rounds
+	// together. Every writer commits at least one unit in each round, even if that takes
+	// longer. Default: 2 seconds.
 	Duration time.Duration
-	// Rounds is how many slices Duration is cut into. Default: 10.
+	// Rounds is the number of slices into which Duration is divided. Default: 10.
 	Rounds int
-	// Progress is told what runs next. Default: nobody is told.
+	// Progress is called with the name of the next step. Default: not called.
 	Progress func(step string)
 }
 
@@ -73,10 +73,10 @@ func (o Options) validate() error {
 
 // Variant is one way to commit the same unit.
 type Variant struct {
-	// Outbox says whether the unit is recorded in the outbox.
+	// Outbox is true if the unit is recorded in the outbox.
 	Outbox bool `json:"outbox"`
-	// Grouped says whether the unit shares its transaction with others. A
-	// unit that does not runs as a transaction on a connection of its own.
+	// Grouped is true if the unit shares its transaction with others. A unit that is not
+	// grouped runs as a transaction on its own connection.
 	Grouped bool `json:"grouped"`
 }
 
@@ -94,25 +94,24 @@ func (v Variant) String() string {
 	return name + ", ungrouped"
 }
 
-// Result is what one variant reached with a number of writers.
+// Result is the result of one variant with a number of writers.
 type Result struct {
 	Variant
 	Writers int `json:"writers"`
-	// PerSecond is the median over the rounds of the units committed in a
-	// second.
+	// PerSecond is the median over the rounds of the units committed per second.
 	PerSecond float64 `json:"units_per_second"`
-	// P50 and P99 are how long units took, over all rounds.
+	// P50 and P99 are percentiles of the duration of units, over all rounds.
 	P50 time.Duration `json:"p50_ns"`
 	P99 time.Duration `json:"p99_ns"`
-	// Units is how many were committed in all.
+	// Units is the total number of committed units.
 	Units int `json:"units"`
 	// Rounds are the units per second of each round, in order.
 	Rounds []float64 `json:"rounds"`
 }
 
-// Outbox measures all variants on the database of dsn. It leaves its tables,
-// schemas bench_on and bench_off, and the entries of the former there; so use a
-// database of its own.
+// Outbox measures all variants on the database of dsn. It leaves its tables, in the schemas
+// bench_on and bench_off, and outbox entries of bench_on in the database. Use a separate
+// database.
 func Outbox(ctx context.Context, dsn string, options *Options) ([]Result, error) {
 	o, err := options.withDefaults()
 	if err != nil {
@@ -126,8 +125,8 @@ func Outbox(ctx context.Context, dsn string, options *Options) ([]Result, error)
 	return results, errors.Join(err, b.close())
 }
 
-// target is the open database: two engines, because the outbox is on or off
-// for all of one.
+// target is the open database. It has two engines, because the outbox is on or off for a
+// whole engine.
 type target struct{ off, on *side }
 
 func open(ctx context.Context, dsn string) (*target, error) {
@@ -216,9 +215,9 @@ func quantile(sorted []time.Duration, q float64) time.Duration {
 	return sorted[int(q*float64(len(sorted)-1))]
 }
 
-// Ratio compares two variants with the same number of writers: the median over
-// the rounds of the ratio within a round, so that what slows down a whole round
-// does not count. It is 0 if one of them was not measured.
+// Ratio compares two variants with the same number of writers. It is the median over the
+// rounds of the ratio within a round, so that a slow round does not count. It is 0 if one
+// of them was not measured.
 func Ratio(results []Result, writers int, on, off Variant) float64 {
 	above, below := rounds(results, writers, on), rounds(results, writers, off)
 	var ratios []float64

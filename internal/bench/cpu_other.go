@@ -4,5 +4,5 @@ package bench
 
 import "time"
 
-// processorTime is not measured here.
+// processorTime returns 0: processor time is not measured on this system.
 func processorTime() time.Duration { return 0 }

@@ -18,16 +18,15 @@ import (
 
 // FSMOptions configure FSM. The zero value of every field is its default.
 type FSMOptions struct {
-	// Instances is how many instances the workloads that drain a queue run.
-	// Default: 20,000.
+	// Instances is the number of instances for the workloads that drain a queue. Default:
+	// 20,000.
 	Instances int
-	// Concurrency is how many instances run at once while draining.
+	// Concurrency is the maximum number of instances that run concurrently while draining.
 	// Default: 1,000.
 	Concurrency int
-	// Clients is how many callers start and signal at the same time.
-	// Default: 8.
+	// Clients is the number of callers that start and signal concurrently. Default: 8.
 	Clients int
-	// Progress is told what runs next. Default: nobody is told.
+	// Progress is called with the name of the next step. Default: not called.
 	Progress func(step string)
 }
 
@@ -50,28 +49,27 @@ func (o *FSMOptions) withDefaults() (FSMOptions, error) {
 	return options, nil
 }
 
-// FSMResult is what one workload reached.
+// FSMResult is the result of one workload.
 type FSMResult struct {
 	Workload string `json:"workload"`
-	// Units is how many instances (or signals) it is about, PerSecond how many
-	// of them in a second.
+	// Units is the number of instances or signals. PerSecond is their number per second.
 	Units     int     `json:"units"`
 	PerSecond float64 `json:"per_second"`
-	// P50 and P99 are how long single ones took, where that is measured.
+	// P50 and P99 are percentiles of the duration of single units, where that is measured.
 	P50 time.Duration `json:"p50_ns,omitempty"`
 	P99 time.Duration `json:"p99_ns,omitempty"`
-	// CPU is the processor time of this process for each unit.
+	// CPU is the processor time of this process per unit.
 	CPU time.Duration `json:"cpu_ns_per_unit"`
-	// Statements is how many statements were run for each unit, beside those that
-	// begin and end transactions, and Transactions how many were committed.
+	// Statements is the number of statements per unit, except the ones that begin and end
+	// transactions. Transactions is the number of committed transactions per unit.
 	Statements   float64 `json:"statements_per_unit"`
 	Transactions float64 `json:"transactions_per_unit"`
-	// WAL is how many bytes PostgreSQL logged for each unit; 0 elsewhere.
+	// WAL is the number of bytes that PostgreSQL logged per unit. It is 0 for other databases.
 	WAL float64 `json:"wal_bytes_per_unit,omitempty"`
 }
 
-// FSM measures state machines on the database of dsn. It leaves its instances
-// there; so use a database of its own.
+// FSM measures state machines on the database of dsn. It leaves its instances in the
+// database. Use a separate database.
 func FSM(ctx context.Context, dsn string, options *FSMOptions) ([]FSMResult, error) {
 	o, err := options.withDefaults()
 	if err != nil {
@@ -129,7 +127,7 @@ func nextStep(step string) func(context.Context, *fsm.Run[int]) (fsm.Outcome, er
 	}
 }
 
-// machines returns a runner of the workloads' machines.
+// machines returns a fsm.Machines with the definitions of the workloads.
 func (b *fsmBench) machines(options *fsm.Options) (*fsm.Machines, error) {
 	m, err := fsm.New(b.eng, options)
 	if err != nil {
@@ -142,7 +140,7 @@ func (b *fsmBench) many() *fsm.Options {
 	return &fsm.Options{Queues: map[string]int{fsm.DefaultQueue: b.options.Concurrency}}
 }
 
-// batch is how many instances one call of StartMany starts.
+// batch is the number of instances that one call of StartMany starts.
 const batch = 1000
 
 // preload starts instances in batches.
@@ -158,12 +156,12 @@ func (b *fsmBench) bulkStart(ctx context.Context) (FSMResult, error) {
 	return b.measure(ctx, "bulk start, 1000 a call", n, func() error { return b.preload(ctx, noop, n) })
 }
 
-// drain runs what bulkStart has left.
+// drain runs the instances that bulkStart has started.
 func (b *fsmBench) drain(ctx context.Context) (FSMResult, error) {
 	return b.process(ctx, "drain of no-op instances", b.options.Instances)
 }
 
-// process runs everything that is due.
+// process runs all due work.
 func (b *fsmBench) process(ctx context.Context, name string, n int) (FSMResult, error) {
 	m, err := b.machines(b.many())
 	if err != nil {
@@ -203,8 +201,8 @@ func (b *fsmBench) singleStart(ctx context.Context) (FSMResult, error) {
 	return withLatencies(result, latencies), nil
 }
 
-// pickUp measures how long it takes from the call of Start to the beginning of
-// the step, at low load, with default settings.
+// pickUp measures the time from the call of Start to the start of the step, at low load,
+// with default settings.
 func (b *fsmBench) pickUp(ctx context.Context) (FSMResult, error) {
 	pickUps := min(200, max(10, b.options.Instances/100))
 	began := make([]atomic.Int64, pickUps)
@@ -266,7 +264,7 @@ func (b *fsmBench) fanOut(ctx context.Context) (FSMResult, error) {
 	return withLatencies(result, latencies), err
 }
 
-// signals sends a signal to each of many waiting instances and lets them end.
+// signals sends a signal to each of many waiting instances and runs them to completion.
 func (b *fsmBench) signals(ctx context.Context) (FSMResult, error) {
 	n := max(b.options.Instances/10, batch)
 	started, err := fsm.StartMany(ctx, b.eng, waiter, make([]int, n), nil)
@@ -277,7 +275,7 @@ func (b *fsmBench) signals(ctx context.Context) (FSMResult, error) {
 	if err != nil {
 		return FSMResult{}, err
 	}
-	if _, err := m.Process(ctx); err != nil { // they park
+	if _, err := m.Process(ctx); err != nil { // they wait for the signal
 		return FSMResult{}, err
 	}
 	return b.measure(ctx, fmt.Sprintf("signal and end, %d clients", b.options.Clients), n, func() error {

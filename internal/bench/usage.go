@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// measure runs a workload and reports what it took.
+// measure runs a workload and reports its resource usage.
 func (b *fsmBench) measure(ctx context.Context, name string, n int, workload func() error) (FSMResult, error) {
 	b.options.Progress(name)
 	before, err := b.usage(ctx)
@@ -30,7 +30,7 @@ func (b *fsmBench) measure(ctx context.Context, name string, n int, workload fun
 	}, err
 }
 
-// usage is what has been used up so far.
+// usage is the resource usage so far.
 type usage struct {
 	cpu time.Duration
 	ran sqldb.Counts

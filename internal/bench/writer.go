@@ -12,9 +12,8 @@ import (
 	"github.com/perdure/perdure/schema"
 )
 
-// side is an engine with the outbox on or off, and a table that only it
-// writes: what is written without the outbox must not be in a table that the
-// outbox tells about.
+// side is an engine with the outbox on or off, and a table that only this engine writes.
+// Rows that are written without the outbox must not be in a table that the outbox records.
 type side struct {
 	eng   *perdure.Engine
 	table *schema.Table
@@ -46,22 +45,22 @@ func (s *side) unit(ctx context.Context, v Variant) error {
 		if v.Grouped {
 			return nil
 		}
-		// SQL of one's own opens the transaction on its own connection, which
-		// the committer then has no part in.
+		// A SQL statement of the application opens the transaction on its own connection, without
+		// the committer.
 		_, err := tx.Exec("select 1")
 		return err
 	})
 }
 
-// slice is what one run of a variant gave.
+// slice is the result of one run of a variant.
 type slice struct {
 	elapsed   time.Duration
 	latencies []time.Duration
 }
 
-// run has writers commit units for a while. Units under way at the end are
-// finished and counted, as is the time that they take. Every writer commits at
-// least one unit, so that a slice has figures however slow the machine is.
+// run makes writers commit units for a given time. Units in flight at the end are finished
+// and counted, including their time. Every writer commits at least one unit, so that a
+// slice has figures even on a slow host.
 func run(ctx context.Context, s *side, v Variant, writers int, length time.Duration) (slice, error) {
 	var (
 		group  sync.WaitGroup
@@ -88,12 +87,12 @@ func run(ctx context.Context, s *side, v Variant, writers int, length time.Durat
 	group.Wait()
 	result.elapsed = clock.System.Now().Sub(begun)
 	if len(errs) > 0 {
-		return result, fmt.Errorf("write: %w", errs[0]) // the others follow from it
+		return result, fmt.Errorf("write: %w", errs[0]) // the other errors follow from it
 	}
 	return result, nil
 }
 
-// write commits one unit after the other until the end, and at least one.
+// write commits units one after the other until the end, and at least one.
 func write(ctx context.Context, s *side, v Variant, end time.Time) ([]time.Duration, error) {
 	var latencies []time.Duration
 	before := clock.System.Now()
