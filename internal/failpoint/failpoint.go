@@ -1,7 +1,7 @@
-// Package failpoint lets tests stop the program at named places: before and
-// after every commit that matters.
+// Package failpoint lets tests stop the program at named places: before and after every
+// important commit.
 //
-// Nothing is set in production, and a Hit then costs one atomic load.
+// In production no failpoint is set, and a Hit costs one atomic load.
 package failpoint
 
 import (
@@ -36,13 +36,13 @@ func init() {
 		if hits.Add(1) == n {
 			self, _ := os.FindProcess(os.Getpid())
 			_ = self.Kill()
-			select {} // the signal is on its way
+			select {} // until the signal arrives
 		}
 		return nil
 	})
 }
 
-// Set makes every Hit of name run fn. It returns the function that undoes it.
+// Set makes every Hit of name run fn. It returns a function that removes fn.
 func Set(name string, fn func() error) (reset func()) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -62,7 +62,7 @@ func unset(name string) {
 	}
 }
 
-// Hit runs what was set for name and returns its error.
+// Hit runs the function that is set for name and returns its error.
 func Hit(name string) error {
 	if active.Load() == 0 {
 		return nil
