@@ -13,24 +13,25 @@ import (
 	"time"
 )
 
-// assets are the files that pages load. All are under one name that changes with
-// any of them, so that a browser may keep them for ever and never mixes versions.
+// assets are the files that pages load. Their paths contain a version that changes with any
+// of them. So a browser may cache them indefinitely and never mixes versions.
 type assets struct {
 	version string
 	files   map[string]asset
-	// modules are the names of all modules, which pages load at once rather
-	// than one after the other.
+	// modules are the names of all modules. Pages load them concurrently rather than one after
+	// the other.
 	modules []string
 }
 
 type asset struct {
 	kind  string
 	plain []byte
-	// gzipped compresses the file the first time. It is nil for a small one.
+	// gzipped returns the compressed file, which is compressed at the first call. It is nil
+	// for a small file.
 	gzipped func() []byte
 }
 
-// worthGzip is how large a file must be to be sent compressed.
+// worthGzip is the minimum size of a file that is sent compressed.
 const worthGzip = 1 << 10
 
 // embedded returns the files of this program, which are read once.
@@ -60,7 +61,7 @@ func loadAssets(from fs.FS, dir string) (*assets, error) {
 	return a, err
 }
 
-// kinds are written out, because those of the machine that serves them may differ.
+// kinds has fixed content types, because the defaults depend on the host.
 var kinds = map[string]string{
 	".css": "text/css; charset=utf-8",
 	".js":  "text/javascript; charset=utf-8",
@@ -82,12 +83,12 @@ func newAsset(name string, content []byte) asset {
 func compress(content []byte) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	_, _ = w.Write(content) // a buffer takes everything
+	_, _ = w.Write(content) // writing to a buffer never fails
 	_ = w.Close()
 	return b.Bytes()
 }
 
-// serve answers with the file of a name that starts with the version.
+// serve serves the file with a name that starts with the version.
 func (a *assets) serve(w http.ResponseWriter, r *http.Request, name string) {
 	version, name, _ := strings.Cut(name, "/")
 	file, ok := a.files[name]

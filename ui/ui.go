@@ -1,12 +1,12 @@
-// Package ui is the dashboard: hand-written ES modules, embedded in the binary
-// and served by one http.Handler that can be mounted under any prefix.
+// Package ui is the dashboard: hand-written ES modules, embedded in the binary and served
+// by one http.Handler that can be mounted under any prefix.
 //
 //	dashboard, err := ui.Handler(&ui.Options{API: "/v1"})
 //	mux.Handle("/admin/", http.StripPrefix("/admin", dashboard))
 //
-// There is no build step: the files under assets are what the browser runs. They
-// talk to the HTTP API of package server and to nothing else, under a content
-// security policy that allows neither inline scripts nor other hosts.
+// There is no build step: the browser runs the files under assets unchanged. They send
+// requests only to the HTTP API of package server, under a content security policy that
+// allows neither inline scripts nor other hosts.
 package ui
 
 import (
@@ -27,21 +27,18 @@ var page = template.Must(template.ParseFS(files, "index.html"))
 
 // Options configure the dashboard. The zero value of every field is its default.
 type Options struct {
-	// API is the path of the HTTP API on the same host, as the browser sees
-	// it: absolute ("/v1"), or relative to where the dashboard is mounted.
-	// Default: "v1".
+	// API is the path of the HTTP API on the same host, as the browser sees it: absolute
+	// ("/v1"), or relative to the path of the dashboard. Default: "v1".
 	API string
-	// Docs is the path of the documentation, in the same manner. "-" for none.
-	// Default: "docs/".
+	// Docs is the path of the documentation, in the same form. "-" for none. Default: "docs/".
 	Docs string
-	// Title names this installation, in the window's title and beside the
-	// logo. Default: "Perdure".
+	// Title is the name of this installation, in the window's title and next to the logo.
+	// Default: "Perdure".
 	Title string
 }
 
-// Handler returns the dashboard. It expects paths without the prefix that it is
-// mounted under: use http.StripPrefix. It needs not know that prefix, not even if
-// a proxy in front of it adds another.
+// Handler returns the dashboard. It expects paths without the prefix under which it is
+// mounted: use http.StripPrefix. It works under any prefix, even if a proxy adds another.
 func Handler(options *Options) (http.Handler, error) {
 	o := options.withDefaults()
 	if err := o.validate(); err != nil {
@@ -88,8 +85,8 @@ func (o Options) validate() error {
 	return nil
 }
 
-// policy lets the page run its own files and talk to its own host. Trusted types
-// make the browser refuse every way to turn text into markup.
+// policy allows the page to run its own files and to connect to its own host. Trusted types
+// make the browser refuse every conversion of text into markup.
 const policy = "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'self'; form-action 'self'; " +
 	"frame-ancestors 'self'; require-trusted-types-for 'script'; trusted-types 'none'"
 
@@ -98,8 +95,8 @@ type handler struct {
 	assets  *assets
 }
 
-// ServeHTTP serves the files of the dashboard, and its page under every other
-// path: the page finds out itself what to show.
+// ServeHTTP serves the files of the dashboard, and the page under every other path. The
+// page itself determines what to show.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -124,7 +121,7 @@ func (h *handler) servePage(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	// An error means that the browser has gone.
+	// An error means that the client has disconnected.
 	_ = page.Execute(w, struct {
 		Options
 		Base, Assets string
@@ -132,7 +129,7 @@ func (h *handler) servePage(w http.ResponseWriter, r *http.Request) {
 	}{h.options, base(r.URL), "assets/" + h.assets.version, h.assets.modules})
 }
 
-// base leads from a page to where the dashboard is mounted.
+// base returns the relative path from a page to the root of the dashboard.
 func base(u *url.URL) string {
 	depth := strings.Count(strings.TrimPrefix(u.EscapedPath(), "/"), "/")
 	return "./" + strings.Repeat("../", depth)
