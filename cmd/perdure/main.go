@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/cli"
 )
 
-// hangups catches the signal by which services are asked to read their files again.
+// hangups catches the signal that asks services to reload their files.
 func hangups() (<-chan os.Signal, func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGHUP)
@@ -23,7 +23,7 @@ func main() {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		cancel(&cli.Interrupted{Signal: <-signals})
-		signal.Stop(signals) // a second one ends the process at once
+		signal.Stop(signals) // a second signal ends the process immediately
 	}()
 	os.Exit(cli.Run(cli.WithHangups(ctx, hangups), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
 }
