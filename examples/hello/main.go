@@ -1,10 +1,9 @@
-// Hello is a state machine of one's own with the dashboard around it: the program
-// of the quickstart. It asks for a name, waits for it as long as a day, and greets.
+// Hello is a custom state machine with the dashboard: the program of the quickstart. It
+// asks for a name, waits for it up to a day, and greets.
 //
 //	go run ./examples/hello
 //
-// It keeps its data in hello.db, so it may be ended and started again while a
-// greeting waits.
+// It stores its data in hello.db. It can be stopped and restarted while a greeting waits.
 package main
 
 import (
@@ -34,7 +33,7 @@ func main() {
 	}
 }
 
-// listen serves an address until Ctrl-C.
+// listen serves on an address until Ctrl-C.
 func listen(address string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -51,19 +50,19 @@ type Greeting struct {
 	Name     string `json:"name,omitempty"`
 }
 
-// Hello is the machine. It begins with its first step.
+// Hello is the definition. An instance starts with the first step.
 var Hello = fsm.Define("hello", 1,
 	fsm.Step("ask", ask),
 	fsm.Step("greet", greet),
 ).KeepHistory()
 
-// ask waits for somebody to say a name. While it waits, it is a row in the
-// database and nothing else.
+// ask waits for a signal with the name. While the instance waits, it is only a row in the
+// database.
 func ask(_ context.Context, run *fsm.Run[Greeting]) (fsm.Outcome, error) {
 	return run.Await("name").Then("greet").Within(24 * time.Hour), nil
 }
 
-// greet runs when the name has come, or when the day is over.
+// greet runs when the name has arrived, or after a day.
 func greet(_ context.Context, run *fsm.Run[Greeting]) (fsm.Outcome, error) {
 	if run.TimedOut {
 		return run.Stop("nobody said a name"), nil
@@ -78,7 +77,7 @@ func greet(_ context.Context, run *fsm.Run[Greeting]) (fsm.Outcome, error) {
 	return run.Done(word + ", " + run.State.Name + "!"), nil
 }
 
-// run serves the API and the dashboard, and runs what is due, until ctx ends.
+// run serves the API and the dashboard, and runs due work, until ctx is done.
 func run(ctx context.Context, database string, listener net.Listener, out io.Writer) error {
 	eng, err := perdure.Open(ctx, database, nil)
 	if err != nil {
@@ -100,7 +99,7 @@ func run(ctx context.Context, database string, listener net.Listener, out io.Wri
 	return serve(ctx, srv, listener)
 }
 
-// serve answers requests until ctx ends, and then lets what runs come to its end.
+// serve serves requests until ctx is done, and then waits for running work.
 func serve(ctx context.Context, srv *server.Server, listener net.Listener) error {
 	web := srv.HTTP()
 	stop := context.AfterFunc(ctx, func() { _ = web.Close() })

@@ -1,10 +1,10 @@
-// Invoice is a business process of its own, as the guide to tasks explains it:
-// an invoice is rendered by a service that does not always answer, three times
-// at most, and what happened is recorded as facts.
+// Invoice is a custom business process, as the guide to tasks explains it. A service that
+// does not always respond renders an invoice, in at most three attempts. The process
+// records what happened as facts.
 //
-// It runs on a database in memory, with its functions in Go (process.go), or on
-// the PostgreSQL database that its argument names, with its functions in SQL
-// (process.sql). The worker is the same.
+// It runs on a database in memory, with its functions in Go (process.go). If an argument
+// names a PostgreSQL database, it runs there, with its functions in SQL (process.sql). The
+// worker is the same.
 package main
 
 import (
@@ -38,21 +38,20 @@ func main() {
 	}
 }
 
-// Invoice is what the renderer gets.
+// Invoice is the input of the renderer.
 type Invoice struct {
 	Customer string `json:"customer"`
 	Cents    int64  `json:"cents"`
 	Key      string `json:"idempotency_key"`
 }
 
-// renderer stands for a service that fails the first time it is asked.
+// renderer simulates a service that fails at its first call.
 type renderer struct {
 	mu   sync.Mutex
 	seen map[string]bool
 }
 
-// render does the work of a task, outside of any transaction. The key is the
-// same for all attempts.
+// render runs a task, outside any transaction. The key is the same for all attempts.
 func (r *renderer) render(_ context.Context, payload json.RawMessage) (any, error) {
 	var invoice Invoice
 	if err := json.Unmarshal(payload, &invoice); err != nil {
@@ -73,7 +72,7 @@ var postgresProcess string
 //go:embed tables.sql
 var sqliteTables string
 
-// install creates the process, as migrations do.
+// install creates the business process, as migrations do.
 func install(ctx context.Context, eng *perdure.Engine, dsn string) error {
 	if strings.HasPrefix(dsn, "postgres") {
 		conn, err := pgx.Connect(ctx, dsn)
@@ -81,7 +80,7 @@ func install(ctx context.Context, eng *perdure.Engine, dsn string) error {
 			return err
 		}
 		defer func() { _ = conn.Close(ctx) }()
-		_, err = conn.Exec(ctx, postgresProcess) // all of it is one transaction
+		_, err = conn.Exec(ctx, postgresProcess) // all statements run in one transaction
 		return err
 	}
 	return eng.Update(ctx, func(tx *perdure.Tx) error {
@@ -94,8 +93,7 @@ func install(ctx context.Context, eng *perdure.Engine, dsn string) error {
 	})
 }
 
-// kickOff begins the process for an invoice, in the unit of work that creates
-// whatever it is for.
+// kickOff starts the business process for an invoice, in the caller's unit of work.
 func kickOff(tx *perdure.Tx, postgres bool, customer string, cents int64) error {
 	if postgres {
 		_, err := number(tx, "select billing.kickoff_invoice_task($1, $2)", customer, cents)
@@ -112,7 +110,7 @@ func kickOff(tx *perdure.Tx, postgres bool, customer string, cents int64) error 
 	return err
 }
 
-// run does what a service does when it starts, and then waits for two invoices.
+// run starts like a service, and then waits for two invoices.
 func run(ctx context.Context, dsn string, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -145,11 +143,11 @@ func run(ctx context.Context, dsn string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	eng.Wake() // the function of PostgreSQL enqueued, and told nobody
+	eng.Wake() // the PostgreSQL function enqueued without a wake-up
 	return report(ctx, eng, postgres, out)
 }
 
-// report waits until all tasks have ended and prints the facts.
+// report waits until all tasks are finished and prints the facts.
 func report(ctx context.Context, eng *perdure.Engine, postgres bool, out io.Writer) error {
 	admin, err := task.NewAdmin(eng)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/task"
 )
 
-// Functions are the functions of the process for SQLite, by the names that they
-// have in process.sql.
+// Functions are the functions of the business process for SQLite, by their names in
+// process.sql.
 var Functions = map[string]task.Function{
 	"billing.invoice_supervisor":     supervise,
 	"billing.get_invoice_payload":    prepare,
@@ -20,8 +20,8 @@ var Functions = map[string]task.Function{
 	"billing.record_invoice_failure": recordFailure,
 }
 
-// payload is what the functions read of theirs. Handlers find their task's
-// payload in Original.
+// payload has the fields that the functions read. Handlers find the payload of their task
+// in Original.
 type payload struct {
 	ID       int64           `json:"invoice_task_id"`
 	Attempt  int64           `json:"attempt,omitempty"`
@@ -36,7 +36,7 @@ func read(raw json.RawMessage) (p payload, err error) {
 	return p, err
 }
 
-// number reads a number, as a count.
+// number reads a number, such as a count.
 func number(tx *perdure.Tx, query string, args ...any) (n int64, err error) {
 	rows, err := tx.Query(query, args...)
 	if err != nil {
@@ -56,8 +56,8 @@ const (
 	maxRuns     = 50
 )
 
-// supervise reads the facts, decides whether an attempt is to be begun, and
-// looks again later unless the process has ended.
+// supervise reads the facts and decides whether to start an attempt. It runs again later,
+// unless the business process is finished.
 func supervise(_ context.Context, tx *perdure.Tx, raw json.RawMessage) (task.Envelope, error) {
 	p, err := read(raw)
 	if err != nil {
@@ -86,13 +86,13 @@ func supervise(_ context.Context, tx *perdure.Tx, raw json.RawMessage) (task.Env
 	return task.OK(nil)
 }
 
-// facts are what is known of an invoice.
+// facts are the recorded facts of an invoice.
 type facts struct{ succeeded, refused, failures, scheduled int64 }
 
 func (f facts) ended() bool { return f.succeeded > 0 || f.refused > 0 || f.failures >= maxAttempts }
 
-// readFacts reads them. An attempt whose task has ended without an outcome, as
-// by a crash, counts as failed.
+// readFacts reads the facts. An attempt whose task finished without an outcome, for example
+// after a crash, counts as failed.
 func readFacts(tx *perdure.Tx, id int64) (f facts, err error) {
 	_, err = tx.Exec(`insert into billing_invoice_task_failed (invoice_task_id, attempt, error_message)
 		select s.invoice_task_id, s.attempt, 'attempt ended without an outcome' from billing_invoice_task_scheduled s
@@ -115,7 +115,7 @@ func readFacts(tx *perdure.Tx, id int64) (f facts, err error) {
 	return f, nil
 }
 
-// schedule begins an attempt: a task for the renderer, with its handlers, and
+// schedule starts an attempt: it records a task for the renderer, with its handlers, and
 // the fact.
 func schedule(tx *perdure.Tx, id, attempt int64) error {
 	ticket, err := task.EnqueueIn(tx, "render", map[string]any{
@@ -132,7 +132,7 @@ func schedule(tx *perdure.Tx, id, attempt int64) error {
 	return err
 }
 
-// prepare returns what the renderer needs, or refuses for good.
+// prepare returns the input of the renderer, or fails permanently.
 func prepare(_ context.Context, tx *perdure.Tx, raw json.RawMessage) (task.Envelope, error) {
 	p, err := read(raw)
 	if err != nil {

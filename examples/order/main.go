@@ -1,9 +1,8 @@
-// Order takes an order from payment to delivery: a payment that is tried again,
-// a callback that may never come, shipments side by side, and compensation when
-// something goes wrong for good.
+// Order takes an order from payment to delivery: a payment with retries, a callback that
+// may never come, concurrent shipments, and compensation after a permanent failure.
 //
-// It runs two orders on a database in memory: one whose first charge fails and
-// that is then paid and shipped, and one that nobody pays.
+// It runs two orders on a database in memory. The first charge of one order fails; it is
+// then paid and shipped. The other order is never paid.
 package main
 
 import (
@@ -30,13 +29,13 @@ func main() {
 type Order struct {
 	Number string
 	Items  []string
-	// Patience is how long the customer has to pay.
+	// Patience is the time within which the customer must pay.
 	Patience time.Duration
 	Reserved bool
 	Shipped  []string
 }
 
-// Orders is the machine of an order.
+// Orders is the definition of an order.
 var Orders = fsm.Define("order", 1,
 	fsm.Step("reserve", reserve),
 	fsm.Step("charge", charge),
@@ -45,7 +44,7 @@ var Orders = fsm.Define("order", 1,
 	fsm.Step("compensate", compensate),
 )
 
-// Shipments is the machine of one parcel.
+// Shipments is the definition of one parcel.
 var Shipments = fsm.Define("shipment", 1, fsm.Step("ship", ship))
 
 func reserve(_ context.Context, run *fsm.Run[Order]) (fsm.Outcome, error) {
@@ -53,9 +52,9 @@ func reserve(_ context.Context, run *fsm.Run[Order]) (fsm.Outcome, error) {
 	return run.Next("charge"), nil
 }
 
-// charge asks the payment provider for money. A provider that does not answer is
-// asked again, later each time; after five times the order is given up. Then the
-// customer has some time to pay.
+// charge requests the payment from the provider. If the provider does not respond, the step
+// is retried with backoff. After five failed attempts the order is compensated. After a
+// successful request, the customer has some time to pay.
 func charge(ctx context.Context, run *fsm.Run[Order]) (fsm.Outcome, error) {
 	err := provider.request(ctx, run.State.Number, run.ID) // the id makes it idempotent
 	switch {
@@ -67,7 +66,7 @@ func charge(ctx context.Context, run *fsm.Run[Order]) (fsm.Outcome, error) {
 	return run.Await("paid", "declined").Then("paid").Within(run.State.Patience), nil
 }
 
-// paid runs when the provider has called back, or when the time is over.
+// paid runs when the provider has called back, or after the timeout.
 func paid(_ context.Context, run *fsm.Run[Order]) (fsm.Outcome, error) {
 	if run.TimedOut || run.Awaited[0].Name == "declined" {
 		return run.Next("compensate"), nil
@@ -79,7 +78,7 @@ func paid(_ context.Context, run *fsm.Run[Order]) (fsm.Outcome, error) {
 	return run.Spawn(parcels...).Then("close"), nil
 }
 
-// closeOrder runs when all parcels are on their way, or have failed.
+// closeOrder runs when all parcels are shipped, or have failed.
 func closeOrder(ctx context.Context, run *fsm.Run[Order]) (fsm.Outcome, error) {
 	parcels, err := run.Children(ctx)
 	if err != nil {
@@ -98,8 +97,7 @@ func closeOrder(ctx context.Context, run *fsm.Run[Order]) (fsm.Outcome, error) {
 	return run.Done(run.State.Shipped), nil
 }
 
-// compensate gives back what was reserved. It may run more than once, and does
-// no harm then.
+// compensate releases the reservations. It may run more than once, without harm.
 func compensate(_ context.Context, run *fsm.Run[Order]) (fsm.Outcome, error) {
 	run.State.Reserved = false
 	return run.Stop("nobody paid for order " + run.State.Number), nil
@@ -109,7 +107,7 @@ func ship(_ context.Context, run *fsm.Run[string]) (fsm.Outcome, error) {
 	return run.Done("parcel with " + run.State), nil
 }
 
-// run does what a service does when it starts, and then waits for two orders.
+// run starts like a service, and then waits for two orders.
 func run(ctx context.Context, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

@@ -6,8 +6,7 @@ import (
 	"sync"
 )
 
-// provider stands for a payment provider that fails the first time that it is
-// asked for an order.
+// provider simulates a payment provider that fails at the first request for each order.
 var provider = &paymentProvider{seen: map[string]bool{}}
 
 type paymentProvider struct {

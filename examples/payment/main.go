@@ -1,8 +1,8 @@
-// Payment asks a provider for money over HTTP and waits for its callback, which
+// Payment requests a payment from a provider over HTTP and waits for its callback, which
 // may come late, twice, or never.
 //
-// It makes one payment on a database in memory, with a provider that fails the
-// first time and calls back twice.
+// It makes one payment on a database in memory, with a provider that fails the first time
+// and calls back twice.
 package main
 
 import (
@@ -33,19 +33,19 @@ func main() {
 
 // Payment is the state of a payment.
 type Payment struct {
-	Provider string `json:"provider"` // where to ask
+	Provider string `json:"provider"` // the URL of the provider
 	Cents    int    `json:"cents"`
 }
 
-// Payments is the machine of a payment. A request that fails is made again, up
-// to ten times, later each time.
+// Payments is the definition of a payment. A failed request is retried after 50 ms, up to
+// ten attempts in total.
 var Payments = fsm.Define("payment", 1,
 	fsm.Step("request", request),
 	fsm.Step("settle", settle),
 ).Retry(retry.Fixed(10, 50*time.Millisecond))
 
-// request asks for the money. It may run more than once, so it sends the id of the
-// instance as the key by which the provider knows that it is the same payment.
+// request requests the payment. It may run more than once, so it sends the id of the
+// instance as the idempotency key.
 func request(ctx context.Context, run *fsm.Run[Payment]) (fsm.Outcome, error) {
 	body := strings.NewReader(fmt.Sprintf(`{"cents":%d}`, run.State.Cents))
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, run.State.Provider, body)
@@ -75,9 +75,9 @@ func settle(_ context.Context, run *fsm.Run[Payment]) (fsm.Outcome, error) {
 	return run.Done(fmt.Sprintf("%d cents", run.State.Cents)), nil
 }
 
-// callback is what the provider calls: POST /callback/{id}/{event}?key=…. It
-// answers only after the signal is committed, so what it has confirmed is never
-// lost. Check the provider's signature before you believe it.
+// callback handles the provider's request: POST /callback/{id}/{event}?key=…. It responds
+// only after the signal is committed, so a confirmed callback is never lost. Verify the
+// provider's signature before you trust it.
 func callback(eng *perdure.Engine) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, err := fsm.Send(r.Context(), eng, r.PathValue("id"), r.PathValue("event"), nil, &fsm.SignalOptions{Key: r.FormValue("key")})
@@ -94,7 +94,7 @@ func callback(eng *perdure.Engine) http.HandlerFunc {
 	}
 }
 
-// provider answers the first request with an error and then accepts the payment.
+// provider responds to the first request with an error and then accepts the payment.
 func provider(accepted chan<- string) http.HandlerFunc {
 	var asked atomic.Int32
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -131,7 +131,7 @@ func run(ctx context.Context, out io.Writer) error {
 	return pay(ctx, eng, machines, out)
 }
 
-// pay makes a payment and plays the provider.
+// pay makes a payment and simulates the provider.
 func pay(ctx context.Context, eng *perdure.Engine, machines *fsm.Machines, out io.Writer) error {
 	accepted := make(chan string, 1)
 	bank := httptest.NewServer(provider(accepted))
@@ -147,7 +147,7 @@ func pay(ctx context.Context, eng *perdure.Engine, machines *fsm.Machines, out i
 		return err
 	}
 	id := <-accepted
-	for range 2 { // providers call back until they are answered, and sometimes after
+	for range 2 { // providers call back until they get a response, and sometimes after that
 		status, err := post(ctx, shop.URL+"/callback/"+id+"/paid?key=event-77")
 		if err != nil {
 			return err

@@ -1,9 +1,9 @@
-// Polyglot runs an order whose steps are written in Python: a charge that fails
-// once, a payment that is waited for, parcels side by side.
+// Polyglot runs an order whose steps are written in Python: a charge that fails once, a
+// payment that the order waits for, and concurrent parcels.
 //
-// It starts order.py, stores the definitions of its machines, and takes one order
-// through a database in memory. The Python program is stopped and started again
-// half way; the order does not notice.
+// It starts order.py, stores the definitions of its state machines, and runs one order on a
+// database in memory. The Python program is stopped and restarted in between, which does
+// not affect the order.
 package main
 
 import (
@@ -35,7 +35,7 @@ func main() {
 	}
 }
 
-// run takes an order through its life; directory is where order.py is.
+// run runs an order. directory contains order.py.
 func run(ctx context.Context, directory string, out io.Writer) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -48,7 +48,7 @@ func run(ctx context.Context, directory string, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	// The endpoint is on this machine, which must be allowed.
+	// The endpoint is on this host, which must be allowed.
 	registry, err := remote.New(eng, machines, &remote.Options{Allow: []string{"127.0.0.1"}})
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func run(ctx context.Context, directory string, out io.Writer) (err error) {
 	return takeOrder(ctx, registry, eng, machines, directory, out)
 }
 
-// takeOrder starts an order, pays it, and waits for its end.
+// takeOrder starts an order, pays it, and waits until it is finished.
 func takeOrder(ctx context.Context, registry *remote.Registry, eng *perdure.Engine, machines *fsm.Machines, directory string, out io.Writer) error {
 	secret := newSecret()
 	python, url, err := startPython(ctx, directory, secret)
@@ -82,7 +82,7 @@ func takeOrder(ctx context.Context, registry *remote.Registry, eng *perdure.Engi
 	if err := await(ctx, machines, started.ID, out, fsm.Waiting); err != nil {
 		return errors.Join(err, stop(python))
 	}
-	// While the order waits, its program may come and go, and move.
+	// While the order waits, its program may stop, start and change its address.
 	if err := stop(python); err != nil {
 		return err
 	}
@@ -95,9 +95,9 @@ func takeOrder(ctx context.Context, registry *remote.Registry, eng *perdure.Engi
 	return errors.Join(define(ctx, registry, url, secret), await(ctx, machines, started.ID, out, fsm.Done), stop(python))
 }
 
-// define stores the machines. The same call with another URL moves them.
+// define stores the definitions. The same call with another URL moves them.
 func define(ctx context.Context, registry *remote.Registry, url, secret string) error {
-	again := retry.Fixed(50, 20*time.Millisecond) // the program may be away for a moment
+	again := retry.Fixed(50, 20*time.Millisecond) // the program may be unavailable for a short time
 	for name, steps := range map[string][]remote.Step{
 		"order":  {{Name: "charge"}, {Name: "pack"}, {Name: "close"}},
 		"parcel": {{Name: "wrap", Timeout: 10 * time.Second}},
@@ -110,7 +110,7 @@ func define(ctx context.Context, registry *remote.Registry, url, secret string) 
 	return nil
 }
 
-// await waits until the order has a status, and tells of it.
+// await waits until the order has a status, and prints it.
 func await(ctx context.Context, machines *fsm.Machines, id string, out io.Writer, status fsm.Status) error {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -133,7 +133,7 @@ func await(ctx context.Context, machines *fsm.Machines, id string, out io.Writer
 	}
 }
 
-// startPython starts the program and returns its address, which it prints.
+// startPython starts the program and returns its address, which the program prints.
 func startPython(ctx context.Context, directory, secret string) (*exec.Cmd, string, error) {
 	cmd := exec.CommandContext(ctx, "python3", filepath.Join(directory, "order.py"))
 	cmd.Env = append(os.Environ(), "ORDER_SECRETS="+secret)
@@ -154,11 +154,11 @@ func startPython(ctx context.Context, directory, secret string) (*exec.Cmd, stri
 
 func stop(cmd *exec.Cmd) error {
 	err := cmd.Process.Kill()
-	_ = cmd.Wait() // that it was killed is no news
+	_ = cmd.Wait() // it was killed, so an error is expected
 	return err
 }
 
-// newSecret returns a secret that both sides know.
+// newSecret returns a secret that both sides share.
 func newSecret() string {
 	secret := make([]byte, 32)
 	_, _ = rand.Read(secret) // it never fails

@@ -1,5 +1,5 @@
-// Relay hands every change of a table to another system, in order, without losing
-// one: it reads the outbox and posts each entry over HTTP.
+// Relay sends every change of a table to another system, in order and without loss: it
+// reads the outbox and posts each entry over HTTP.
 //
 // It relays two changes to a system that fails the first time.
 package main
@@ -27,13 +27,13 @@ func main() {
 	}
 }
 
-// Accounts is the table whose changes the other system wants.
+// Accounts is the table whose changes are relayed.
 var Accounts = schema.NewTable("accounts", schema.String("owner"), schema.Int("balance"))
 
 var bank = schema.New("bank", Accounts)
 
-// relay posts entries until ctx ends. A consumer's position is in the database: what
-// was acknowledged is not read again, and nothing that was not is removed.
+// relay posts entries until ctx is done. A consumer's position is stored in the database.
+// Acknowledged entries are not read again, and unacknowledged entries are not removed.
 func relay(ctx context.Context, eng *perdure.Engine, url string) error {
 	consumer, err := eng.Outbox().Register(ctx, "warehouse", outbox.Stamp{})
 	if err != nil {
@@ -49,8 +49,8 @@ func relay(ctx context.Context, eng *perdure.Engine, url string) error {
 	return err
 }
 
-// post hands over one entry. The stamp is the key by which the other system knows
-// what it has seen, and the order: a greater one is later.
+// post sends one entry. The stamp is its idempotency key, and its order: a greater stamp is
+// later.
 func post(ctx context.Context, url string, e outbox.Entry) error {
 	body, err := outbox.Encode(e.Payload)
 	if err != nil {
@@ -72,7 +72,8 @@ func post(ctx context.Context, url string, e outbox.Entry) error {
 	return nil
 }
 
-// warehouse is the other system. It takes an entry once, and is down at first.
+// warehouse simulates the other system. It accepts each entry once, and is unavailable at
+// first.
 func warehouse(received chan<- string) http.HandlerFunc {
 	var mu sync.Mutex
 	last, asked := "", 0

@@ -1,6 +1,6 @@
-// Report makes a report every night: one part for each region, side by side, and
-// then the whole. A part that fails is tried again alone; one that fails for good
-// is named in the report.
+// Report creates a report every night: one part for each region, concurrently, and then the
+// whole report. A failed part is retried separately. A part that fails permanently is named
+// in the report.
 //
 // It sets the schedule on a database in memory and fires it once.
 package main
@@ -32,14 +32,15 @@ type Report struct {
 	Regions []string `json:"regions"`
 }
 
-// Reports is the machine of the whole, and Parts of one region.
+// Reports is the definition of the whole report, and Parts the definition of one region's
+// part.
 var (
 	Reports = fsm.Define("report", 1, fsm.Step("split", split), fsm.Step("join", join))
 	Parts   = fsm.Define("report-part", 1, fsm.Step("count", count)).Retry(retry.Fixed(3, 10*time.Millisecond)).Queue("reports")
 )
 
-// split starts a child for each region. They are started in one commit, and the
-// report waits for all of them, for six hours at most.
+// split starts a child for each region. All children are started in one commit. The report
+// waits for all of them, for six hours at most.
 func split(_ context.Context, run *fsm.Run[Report]) (fsm.Outcome, error) {
 	var parts []fsm.ChildSpec
 	for _, region := range run.State.Regions {
@@ -48,7 +49,7 @@ func split(_ context.Context, run *fsm.Run[Report]) (fsm.Outcome, error) {
 	return run.Spawn(parts...).Then("join").Within(6 * time.Hour), nil
 }
 
-// count makes the part of a region.
+// count creates the part of a region.
 func count(_ context.Context, run *fsm.Run[string]) (fsm.Outcome, error) {
 	switch {
 	case run.State == "west" && run.Attempt == 1:
@@ -59,7 +60,7 @@ func count(_ context.Context, run *fsm.Run[string]) (fsm.Outcome, error) {
 	return run.Done(fmt.Sprintf("%s %d", run.State, 100*len(run.State))), nil
 }
 
-// join puts the parts together, in the order in which they were started.
+// join combines the parts, in the order in which they were started.
 func join(ctx context.Context, run *fsm.Run[Report]) (fsm.Outcome, error) {
 	parts, err := run.Children(ctx)
 	if err != nil {
@@ -78,15 +79,15 @@ func join(ctx context.Context, run *fsm.Run[Report]) (fsm.Outcome, error) {
 	return run.Done(strings.Join(lines, "; ")), nil
 }
 
-// schedule makes a report at two in the morning in Berlin, also on the days on which
-// clocks change. The key keeps a report from starting while yesterday's still runs.
+// schedule creates a report at two in the morning in Berlin, also on days with a clock
+// change. The unique key prevents a start while yesterday's report is still running.
 func schedule(ctx context.Context, eng *perdure.Engine) error {
 	return fsm.SetSchedule(ctx, eng, "nightly-report", "0 2 * * *", Reports,
 		Report{Regions: []string{"north", "west", "south"}},
 		&fsm.ScheduleOptions{Zone: "Europe/Berlin", Start: &fsm.StartOptions{Unique: "nightly"}})
 }
 
-// now makes the report without waiting for the night.
+// now creates the report without waiting for the night.
 func now(ctx context.Context, eng *perdure.Engine, machines *fsm.Machines) (string, error) {
 	var started *fsm.Started
 	err := eng.Update(ctx, func(tx *perdure.Tx) (err error) {

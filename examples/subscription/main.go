@@ -1,8 +1,8 @@
-// Subscription is a trial that expires, as a durable actor: the machine is in
-// subscription.json, what it does outside is here.
+// Subscription is a trial that expires, as a durable actor. The statechart is in
+// subscription.json, and its effects and invocations are here.
 //
-// It runs two subscriptions on a database in memory: one that is paid for, at the
-// second attempt, and one whose trial ends.
+// It runs two subscriptions on a database in memory: one that is paid for, at the second
+// attempt, and one whose trial ends.
 package main
 
 import (
@@ -35,24 +35,25 @@ var machine []byte
 // Trial is the input of a subscription.
 type Trial struct {
 	Plan string `json:"plan"`
-	// Trial is how long the trial is, in milliseconds.
+	// Trial is the duration of the trial, in milliseconds.
 	Trial int64 `json:"trial"`
 }
 
-// Mail is what the machine asks for when it names the action "mail".
+// Mail has the parameters of the action "mail".
 type Mail struct {
 	Template string `json:"template"`
 	Invoice  string `json:"invoice"`
 }
 
-// Subscriptions are the effects of subscriptions on the world.
+// Subscriptions has the external effects of subscriptions.
 type Subscriptions struct {
 	attempts atomic.Int32
 	sent     chan string
 }
 
-// charge is a task: its result comes back to the machine. It may run more than
-// once for the same payment, so it hands its key to whomever it charges.
+// charge is an invocation: its result returns to the actor as an event. It may run more
+// than once for the same payment, so it passes its key to the payment provider as the
+// idempotency key.
 func (s *Subscriptions) charge(_ context.Context, call actor.Call) (any, error) {
 	if s.attempts.Add(1) == 1 {
 		return nil, errors.New("the bank does not answer")
@@ -60,7 +61,7 @@ func (s *Subscriptions) charge(_ context.Context, call actor.Call) (any, error) 
 	return "invoice of " + call.Actor.ID, nil
 }
 
-// mail is an effect: it happens after the commit, at least once.
+// mail is an effect: it runs after the commit, at least once.
 func (s *Subscriptions) mail(_ context.Context, call actor.Call) error {
 	var m Mail
 	if err := call.Decode(&m); err != nil {
@@ -70,8 +71,7 @@ func (s *Subscriptions) mail(_ context.Context, call actor.Call) error {
 	return nil
 }
 
-// register makes the machine known to this process, with the functions that it
-// names.
+// register registers the statechart in this process, with the functions that it names.
 func (s *Subscriptions) register(actors *actor.Actors) error {
 	return actors.Register("subscription", machine, &actor.TypeOptions{
 		Effects:     map[string]actor.Effect{"mail": {Run: s.mail}},
@@ -81,7 +81,7 @@ func (s *Subscriptions) register(actors *actor.Actors) error {
 	})
 }
 
-// run does what a service does when it starts, and then follows two customers.
+// run starts like a service, and then follows two customers.
 func run(ctx context.Context, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -122,7 +122,7 @@ func run(ctx context.Context, out io.Writer) error {
 	return s.follow(ctx, out, actors, "bob", "expired")
 }
 
-// subscribe begins a trial.
+// subscribe starts a trial.
 func (s *Subscriptions) subscribe(ctx context.Context, actors *actor.Actors, customer string, trial time.Duration) error {
 	_, err := actors.Spawn(ctx, actor.Ref{Type: "subscription", ID: customer}, actor.Caller{Kind: actor.Client, ID: customer},
 		Trial{Plan: "tea of the month", Trial: trial.Milliseconds()}, nil)
