@@ -6,14 +6,14 @@ import (
 )
 
 // Beginningless and Endless are times that no Go program would store: PostgreSQL's
-// infinities, the ends of SQLite's integers, and the zero date of MariaDB.
+// infinities, the limits of SQLite's integers, and MariaDB's zero date.
 const (
 	Beginningless = "-infinity"
 	Endless       = "infinity"
 )
 
-// SetTime stores a time that no Go program would store in a column of Perdure's
-// own, as a row from before the column's constraint, or from a restored backup.
+// SetTime stores a time that no Go program would store in a column of Perdure's own tables.
+// Such a row can be older than the column's constraint, or come from a restored backup.
 func (db Database) SetTime(t testing.TB, schema, table, column, to, where string, args ...any) {
 	t.Helper()
 	if db.Name == Postgres {

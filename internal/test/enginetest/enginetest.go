@@ -1,5 +1,5 @@
-// Package enginetest runs tests of engines on every database that Perdure
-// supports, each time on a fresh one.
+// Package enginetest runs tests of engines on every database that Perdure supports, each
+// time on a fresh database.
 //
 // A conformance suite is a value whose exported methods are its cases:
 //
@@ -9,11 +9,11 @@
 //
 //	func TestConformance(t *testing.T) { enginetest.Conform(t, Conformance{}) }
 //
-// It runs as TestConformance/postgres/UpdateCommits and so on: the same cases
-// on all databases, in parallel.
+// It runs as TestConformance/postgres/UpdateCommits and so on: the same cases on all
+// databases, in parallel.
 //
-// Only tests may import this package. It imports the root package, so the
-// tests of packages below are external ones (package outbox_test).
+// Only tests may import this package. It imports the root package, so the tests of packages
+// below it are external (package outbox_test).
 package enginetest
 
 import (
@@ -41,18 +41,18 @@ const (
 // Names are the names of all databases.
 var Names = []string{SQLite, Postgres, MySQL}
 
-// Database is a database of a test's own.
+// Database is a separate database for one test.
 type Database struct {
-	// Name says which kind it is.
+	// Name is the name of the database system.
 	Name string
-	// DSN opens it.
+	// DSN is the URL that opens the database.
 	DSN string
 }
 
-// New returns a database of that name without data, which is gone when the test
-// ends. On PostgreSQL and SQLite it is a copy of one that has been migrated, which is
-// much cheaper than to migrate each; only PostgreSQL's privileges on the database
-// itself are not copied. On MariaDB it is one that was emptied after another test.
+// New returns a database of that name without data, which is removed when the test ends. On
+// PostgreSQL and SQLite it is a copy of a migrated database, which is much cheaper than a
+// migration for each test. Only PostgreSQL's privileges on the database itself are not
+// copied. On MariaDB it is a database that was emptied after another test.
 func New(t testing.TB, name string) Database {
 	t.Helper()
 	switch name {
@@ -71,7 +71,7 @@ func New(t testing.TB, name string) Database {
 	return Empty(t, name)
 }
 
-// migratedFile returns the content of a SQLite database that has been migrated.
+// migratedFile returns the content of a migrated SQLite database.
 var migratedFile = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "perdure-test-")
 	if err != nil {
@@ -79,7 +79,7 @@ var migratedFile = sync.OnceValues(func() ([]byte, error) {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "perdure.db")
-	if err := migrated("sqlite:" + path); err != nil { // all in the file: it was closed
+	if err := migrated("sqlite:" + path); err != nil { // the database is closed, so all data is in the file
 		return nil, err
 	}
 	return os.ReadFile(path)
@@ -95,8 +95,7 @@ func migrated(url string) error {
 	return eng.Close()
 }
 
-// Empty returns a database in which nothing was ever done, for tests of what does
-// the first thing.
+// Empty returns a database without any tables, for tests of the first access.
 func Empty(t testing.TB, name string) Database {
 	t.Helper()
 	switch name {
@@ -109,9 +108,9 @@ func Empty(t testing.TB, name string) Database {
 	return Database{Name: name, DSN: "sqlite:" + filepath.Join(tempDir(t), "perdure.db")}
 }
 
-// tempDir returns a directory that is gone when the test ends, in memory where
-// the system has that: a sync costs nothing there, and only tests that cut the
-// power would notice.
+// tempDir returns a directory that is removed when the test ends, in memory where the
+// system supports that. A sync is free there, and only tests that cut the power would
+// notice.
 func tempDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "perdure-test-")
@@ -133,8 +132,8 @@ func Each(t *testing.T, test func(t *testing.T, db Database)) {
 	}
 }
 
-// Conform runs every exported method of suite once for each database, or for
-// those that are named. A method takes a *testing.T and a Database.
+// Conform runs every exported method of suite once for each database, or for the named
+// ones. A method takes a *testing.T and a Database.
 func Conform(t *testing.T, suite any, names ...string) {
 	t.Helper()
 	t.Parallel()
@@ -174,11 +173,10 @@ func (db Database) Open(t testing.TB, options *perdure.Options) *perdure.Engine 
 	return eng
 }
 
-// Patience bounds whatever a test waits for; see testdb.Patience.
+// Patience is the time limit for anything that a test waits for; see testdb.Patience.
 const Patience = testdb.Patience
 
-// Context returns a context that outlasts a test that makes progress, and no
-// other.
+// Context returns a context with a time limit that a test reaches only if it hangs.
 func Context(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
@@ -186,7 +184,7 @@ func Context(t testing.TB) context.Context {
 	return ctx
 }
 
-// NoError ends the test if there is an error.
+// NoError ends the test if err is not nil.
 func NoError(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -194,7 +192,7 @@ func NoError(t testing.TB, err error) {
 	}
 }
 
-// As ends the test unless err is an E, and returns that.
+// As ends the test unless err is an E, and returns the E.
 func As[E error](t testing.TB, err error) E {
 	t.Helper()
 	var typed E
@@ -227,7 +225,8 @@ func Eventually(t testing.TB, what string, condition func() bool) {
 	}
 }
 
-// Soak is how many times the everyday amount of work a test does: PERDURE_SOAK.
+// Soak returns the factor by which a test multiplies its usual amount of work:
+// PERDURE_SOAK.
 func Soak() int {
 	n, err := strconv.Atoi(os.Getenv("PERDURE_SOAK"))
 	if err != nil || n < 1 {

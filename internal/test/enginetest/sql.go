@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/test/testdb"
 )
 
-// SQL returns connections to the database that go past the engine.
+// SQL returns connections to the database that bypass the engine.
 func (db Database) SQL(t testing.TB) *sql.DB {
 	t.Helper()
 	raw, err := db.open()
@@ -30,7 +30,7 @@ func (db Database) open() (*sql.DB, error) {
 	return sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)")
 }
 
-// Dialect returns how the database's SQL is written.
+// Dialect returns the SQL dialect of the database.
 func (db Database) Dialect() sqldb.Dialect {
 	if db.Name == SQLite {
 		return sqlite.Dialect()
@@ -41,7 +41,7 @@ func (db Database) Dialect() sqldb.Dialect {
 // Table returns the name of a table in SQL: Table("blog", "posts").
 func (db Database) Table(schema, table string) string { return db.Dialect().Qualify(schema, table) }
 
-// Exec runs a statement past the engine. It is written with ? for values.
+// Exec runs a statement without the engine. It uses ? for values.
 func (db Database) Exec(t testing.TB, query string, args ...any) {
 	t.Helper()
 	raw, err := db.open()
@@ -52,13 +52,13 @@ func (db Database) Exec(t testing.TB, query string, args ...any) {
 	}
 }
 
-// Int reads a number past the engine.
+// Int reads a number without the engine.
 func (db Database) Int(t testing.TB, query string, args ...any) int64 {
 	t.Helper()
 	return scan[int64](t, db, query, args...)
 }
 
-// Text reads a text past the engine.
+// Text reads a text without the engine.
 func (db Database) Text(t testing.TB, query string, args ...any) string {
 	t.Helper()
 	return scan[string](t, db, query, args...)
@@ -87,8 +87,8 @@ func (db Database) Counter(t testing.TB) int64 {
 	return db.Int(t, "select counter from "+db.Table("perdure", "outbox_clock"))
 }
 
-// Footprint returns what a unit could leave behind: the number of rows of every
-// table, and the outbox counter.
+// Footprint returns the traces that a unit could leave: the number of rows of every table,
+// and the outbox counter.
 func (db Database) Footprint(t testing.TB) map[string]int64 {
 	t.Helper()
 	raw, err := db.open()
@@ -104,7 +104,7 @@ func (db Database) Footprint(t testing.TB) map[string]int64 {
 	return found
 }
 
-// Contents returns what every table holds, in a form that can be compared.
+// Contents returns the contents of every table, in a comparable form.
 func (db Database) Contents(t testing.TB) map[string]string {
 	t.Helper()
 	raw, err := db.open()
@@ -160,7 +160,7 @@ func (db Database) tables(t testing.TB, raw *sql.DB) []string {
 	return names
 }
 
-// Unchanged runs fn and ends the test if it left anything behind.
+// Unchanged runs fn and ends the test if fn changed the footprint.
 func (db Database) Unchanged(t testing.TB, fn func()) {
 	t.Helper()
 	before := db.Footprint(t)
