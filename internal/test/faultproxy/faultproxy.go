@@ -1,5 +1,5 @@
-// Package faultproxy is a TCP proxy that fails on purpose: it loses the answer
-// to a message, loses the message itself, or swallows everything.
+// Package faultproxy is a TCP proxy that fails on purpose: it loses the response to a
+// message, loses the message itself, or swallows everything.
 package faultproxy
 
 import (
@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// Proxy stands between clients and a server.
+// Proxy forwards connections between clients and a server.
 type Proxy struct {
 	listener net.Listener
 	target   string
@@ -39,13 +39,13 @@ func Start(target string) (*Proxy, error) {
 // Addr returns the address to connect to.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// LoseAnswer lets the next message that contains text through to the server
-// and, when the server has answered, cuts the connection instead of passing the
-// answer on. It happens once; the returned channel is closed when it has.
+// LoseAnswer passes the next message that contains text to the server. When the server has
+// responded, it closes the connection instead of passing on the response. It does so once,
+// and then closes the returned channel.
 func (p *Proxy) LoseAnswer(text string) <-chan struct{} { return p.arm(text, true) }
 
-// LoseMessage cuts the connection instead of passing on the next message that
-// contains text. It happens once; the returned channel is closed when it has.
+// LoseMessage closes the connection instead of passing on the next message that contains
+// text. It does so once, and then closes the returned channel.
 func (p *Proxy) LoseMessage(text string) <-chan struct{} { return p.arm(text, false) }
 
 func (p *Proxy) arm(text string, forward bool) <-chan struct{} {
@@ -63,8 +63,8 @@ func (p *Proxy) Swallow() {
 	p.swallow = true
 }
 
-// Heal ends what Swallow began. It cuts the connections, whose messages are lost, and
-// passes new ones on.
+// Heal ends the effect of Swallow. It closes the existing connections, whose messages are
+// lost, and forwards new ones.
 func (p *Proxy) Heal() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,7 +74,7 @@ func (p *Proxy) Heal() {
 	}
 }
 
-// Close ends the proxy and all connections through it.
+// Close closes the proxy and all connections through it.
 func (p *Proxy) Close() error {
 	p.mu.Lock()
 	p.closed = true
@@ -118,7 +118,7 @@ func (p *Proxy) join(l *link) {
 // link is one connection through the proxy.
 type link struct {
 	client, server net.Conn
-	mute           chan struct{} // closed when the next answer is lost; nil: it is not
+	mute           chan struct{} // closed when the next response is lost; nil: it is not lost
 }
 
 func (l *link) cut() {
@@ -126,7 +126,7 @@ func (l *link) cut() {
 	_ = l.server.Close()
 }
 
-// verdict is what happens to a message.
+// verdict is the decision on a message.
 type verdict int
 
 const (
