@@ -6,34 +6,34 @@ import (
 	"sync/atomic"
 )
 
-// Conn is a session's connection. Each call of Exec, Query and QueryRow is a
-// step: it waits until the schedule has it run. What the session does after it,
-// until the next one, belongs to the step.
+// Conn is a session's connection. Each call of Exec, Query and QueryRow is a step: it waits
+// until the schedule runs it. The session's actions after a step, until the next one,
+// belong to the step.
 type Conn struct {
 	conn    *sql.Conn
-	backend atomic.Int64 // what the database calls this connection
+	backend atomic.Int64 // the database's id of this connection
 
-	did footprint // what the step that runs did until now; the session's
+	did footprint // what the running step has done so far; owned by the session
 
-	arrived chan event    // the session says: at its next step, or ended
-	proceed chan struct{} // the schedule says: run the step
+	arrived chan event    // from the session: it is at its next step, or has ended
+	proceed chan struct{} // from the schedule: run the step
 }
 
-// event says where a session has arrived.
+// event is the place at which a session has arrived.
 type event struct {
-	did   footprint // what the step before did
-	next  footprint // what the next step does, as far as is known
+	did   footprint // what the previous step did
+	next  footprint // what the next step does, as far as it is known
 	ended bool
-	err   error // with ended: the session's error
+	err   error // if ended: the session's error
 }
 
-// newConn returns a session's connection. The schedule must not wait for a
-// session that has given up, so proceed has room for its word.
+// newConn returns a session's connection. proceed is buffered, so that the schedule does
+// not wait for a session that was cancelled.
 func newConn(conn *sql.Conn) *Conn {
 	return &Conn{conn: conn, arrived: make(chan event), proceed: make(chan struct{}, 1)}
 }
 
-// Exec executes a statement as one step and returns how many rows it changed.
+// Exec executes a statement as one step and returns the number of changed rows.
 func (c *Conn) Exec(ctx context.Context, query string, args ...any) (int64, error) {
 	if err := c.Turn(ctx); err != nil {
 		return 0, err
@@ -60,18 +60,18 @@ func (c *Conn) QueryRow(ctx context.Context, query string, args ...any) *sql.Row
 	return c.conn.QueryRowContext(ctx, query, args...)
 }
 
-// Turn ends the step before and waits for the turn of the next one. Exec, Query
-// and QueryRow call it. A session that runs code with a connection of its own,
-// the engine's say, calls Turn from a hook before each statement, and Watch
-// once. Its error is the context's: the schedule has been given up.
+// Turn ends the previous step and waits for the turn of the next one. Exec, Query and
+// QueryRow call it. A session that runs code with its own connection, for example the
+// engine's, calls Turn from a hook before each statement, and Watch once. Its error is the
+// context's: the schedule has been cancelled.
 func (c *Conn) Turn(ctx context.Context) error { return c.turn(ctx, anything) }
 
-// TurnFor is Turn for a statement inside a transaction, by whose text orders that make no
-// difference are left out. All that follows in the step must be told by Also. Sessions
-// that share variables use Turn.
+// TurnFor is Turn for a statement inside a transaction. The text of the statement is used
+// to leave out orders that make no difference. Also must announce all further statements of
+// the step. Sessions that share variables use Turn.
 func (c *Conn) TurnFor(ctx context.Context, text string) error { return c.turn(ctx, footprintOf(text)) }
 
-// Also says that another statement belongs to the step that runs.
+// Also announces that another statement belongs to the running step.
 func (c *Conn) Also(text string) { c.did = max(c.did, footprintOf(text)) }
 
 func (c *Conn) turn(ctx context.Context, next footprint) error {
@@ -92,10 +92,10 @@ func (c *Conn) turn(ctx context.Context, next footprint) error {
 	}
 }
 
-// Watch says that the session's statements run on another connection than this
-// one: the one that PostgreSQL knows by this process id, or MariaDB by this
-// connection id. The runner then asks the database about that one's waits.
+// Watch declares that the session's statements run on another connection than this one. id
+// is PostgreSQL's process id, or MariaDB's connection id, of that connection. The runner
+// then queries the database for the waits of that connection.
 func (c *Conn) Watch(id int64) { c.backend.Store(id) }
 
-// SQL returns the connection itself, for statements that are no steps.
+// SQL returns the connection itself, for statements that are not steps.
 func (c *Conn) SQL() *sql.Conn { return c.conn }

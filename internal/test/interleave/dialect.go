@@ -9,14 +9,13 @@ import (
 	"strings"
 )
 
-// dialect is how to ask a database who waits.
+// dialect queries a database for sessions that wait.
 type dialect interface {
 	// prepare returns the statements that a new session starts with.
 	prepare(isolation string) []string
-	// identify returns what the database calls the connection.
+	// identify returns the database's id of the connection.
 	identify(ctx context.Context, c *sql.Conn) (int64, error)
-	// waits says whether the connection called id waits for a lock that one of
-	// the others has.
+	// waits reports whether the connection id waits for a lock that one of the others has.
 	waits(ctx context.Context, monitor *sql.Conn, id int64, others []int64) (bool, error)
 }
 
@@ -33,7 +32,7 @@ func dialectOf(url string) (dialect, error) {
 
 type postgres struct{}
 
-// prepare has deadlocks looked for early; by default each would take a second.
+// prepare makes PostgreSQL look for deadlocks early. By default each would take a second.
 func (postgres) prepare(isolation string) []string {
 	statements := []string{`SET deadlock_timeout = '25ms'`}
 	if isolation != "" {
@@ -47,8 +46,8 @@ func (postgres) identify(ctx context.Context, c *sql.Conn) (id int64, err error)
 	return id, err
 }
 
-// waits counts only locks that a session of ours has: others, an autovacuum's
-// say, are released without our doing.
+// waits counts only locks of the schedule's sessions. Other locks, for example an
+// autovacuum's, are released independently.
 func (postgres) waits(ctx context.Context, monitor *sql.Conn, id int64, others []int64) (waits bool, err error) {
 	err = monitor.QueryRowContext(ctx, `SELECT pg_blocking_pids($1::int)::bigint[] && $2::bigint[]`, id, others).Scan(&waits)
 	return waits, err
@@ -68,9 +67,9 @@ func (mysql) identify(ctx context.Context, c *sql.Conn) (id int64, err error) {
 	return id, err
 }
 
-// waits reads InnoDB's report, for row locks, and the process list, for table
-// and named locks. information_schema.innodb_trx has the row locks too, but
-// shows an old copy to those who ask more often than every 100 ms.
+// waits reads InnoDB's report, for row locks, and the process list, for table and named
+// locks. information_schema.innodb_trx also has the row locks, but returns an old copy if
+// it is queried more often than every 100 ms.
 func (mysql) waits(ctx context.Context, monitor *sql.Conn, id int64, _ []int64) (bool, error) {
 	var kind, name, report string
 	if err := monitor.QueryRowContext(ctx, `SHOW ENGINE INNODB STATUS`).Scan(&kind, &name, &report); err != nil {
@@ -88,9 +87,8 @@ func (mysql) waits(ctx context.Context, monitor *sql.Conn, id int64, _ []int64) 
 // thread is the line of InnoDB's report that names a transaction's connection.
 var thread = regexp.MustCompile(`\n(?:MySQL|MariaDB) thread id (\d+),`)
 
-// waitsForRow looks for the connection's transaction in InnoDB's report. The
-// lines between its head and the one with its connection's id say whether it
-// waits.
+// waitsForRow looks for the connection's transaction in InnoDB's report. The lines between
+// its head and the line with its connection's id show whether it waits.
 func waitsForRow(report string, id int64) bool {
 	// A section on the last deadlock comes before the list, in the same form.
 	_, list, _ := strings.Cut(report, "\nLIST OF TRANSACTIONS FOR EACH SESSION:")

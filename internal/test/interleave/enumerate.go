@@ -2,42 +2,40 @@ package interleave
 
 import "slices"
 
-// enumerator walks a tree of choices depth first, from the root again for each
-// path: how many choices there are is only known once a path gets there. It
-// needs no knowledge of how long the sessions are, and choices that locks take
-// away are never enumerated.
+// enumerator walks a tree of choices depth first. Each path starts at the root again,
+// because the number of choices is only known once a path gets there. It does not need to
+// know the lengths of the sessions, and never enumerates choices that locks prevent.
 type enumerator struct {
 	path  []fork
 	depth int
 }
 
-// fork is a place where the path could have gone on in several ways.
+// fork is a place where the path could have continued in several ways.
 type fork struct {
 	choices []int // the sessions whose step may be next
-	taken   int   // which of the choices this path takes
+	taken   int   // the index of this path's choice
 	did     footprint
-	// tried are the choices of the paths before this one, with what their steps did.
+	// tried are the choices of the previous paths, with what their steps did.
 	tried map[int]footprint
-	// asleep are the sessions whose step need not be next: paths before this one
-	// took it earlier, and nothing that it has to do with has happened since.
+	// asleep are the sessions whose step need not be next. Previous paths took that step
+	// earlier, and no dependent step has run since.
 	asleep map[int]footprint
 }
 
 // begin starts the next path at the root.
 func (e *enumerator) begin() { e.depth = 0 }
 
-// choose returns which of the sessions that are ready takes the next step. did is what
-// the step before it did.
+// choose returns which of the ready sessions takes the next step. did is what the previous
+// step did.
 //
-// A database may behave differently at the same place of the same path: the
-// victim of a deadlock is its choice. The recorded fork is then kept, so that
-// the walk always advances and ends, and the path takes the nearest choice
-// there is.
+// A database may behave differently at the same place of the same path: for example, it
+// chooses the victim of a deadlock. The recorded fork is then kept, so that the walk always
+// advances and ends, and the path takes the nearest available choice.
 func (e *enumerator) choose(ready []int, did footprint) int {
 	asleep := e.fallAsleep(did)
 	if e.depth == len(e.path) {
 		awake := slices.DeleteFunc(slices.Clone(ready), func(i int) bool { _, found := asleep[i]; return found })
-		if len(awake) == 0 { // a path before this one is equal: it goes on in one way
+		if len(awake) == 0 { // a previous path is equal: continue in one way only
 			awake = ready[:1]
 		}
 		e.path = append(e.path, fork{choices: awake, did: anything, tried: map[int]footprint{}, asleep: asleep})
@@ -50,7 +48,8 @@ func (e *enumerator) choose(ready []int, did footprint) int {
 	return ready[min(f.taken, len(ready)-1)]
 }
 
-// fallAsleep records what the last step did, and returns who is asleep after it.
+// fallAsleep records what the last step did, and returns the sessions that are asleep after
+// it.
 func (e *enumerator) fallAsleep(did footprint) map[int]footprint {
 	asleep := map[int]footprint{}
 	if e.depth == 0 {
@@ -68,7 +67,7 @@ func (e *enumerator) fallAsleep(did footprint) map[int]footprint {
 	return asleep
 }
 
-// advance moves on to the next path. It returns false if that was the last.
+// advance moves to the next path. It returns false after the last one.
 func (e *enumerator) advance() bool {
 	e.path = e.path[:e.depth]
 	for len(e.path) > 0 {
@@ -83,10 +82,9 @@ func (e *enumerator) advance() bool {
 	return false
 }
 
-// Merges returns all merges of sequences with the given lengths. A merge says
-// for each place which sequence the next element comes from, by its index.
-// Explore runs exactly these when no session waits for another, and no step is known to
-// have nothing to do with another.
+// Merges returns all merges of sequences with the given lengths. Each element of a merge is
+// the index of the sequence that the next element comes from. Explore runs exactly these
+// when no session waits for another, and no steps are known to be independent.
 func Merges(lengths ...int) [][]int {
 	var (
 		all [][]int

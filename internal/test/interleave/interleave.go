@@ -1,10 +1,9 @@
-// Package interleave runs transactions against each other on a real database,
-// statement by statement, in every possible order.
+// Package interleave runs transactions against each other on a real database, statement by
+// statement, in every possible order.
 //
-// It finds the races that a fake database, which runs one call after another,
-// cannot have. A test lists the sessions; the runner merges their statements in
-// all ways, runs each merge (a schedule) on a fresh fixture, and has the test
-// check the result:
+// It finds races that a fake database, which runs one call after another, cannot have. A
+// test lists the sessions. The runner merges their statements in all ways, runs each merge
+// (a schedule) on a fresh fixture, and lets the test check the result:
 //
 //	interleave.Run(t, interleave.Test{
 //		URL:   testdb.Postgres(t),
@@ -23,22 +22,22 @@
 //		Check: func(ctx context.Context, db *sql.DB, o interleave.Outcome) error { … },
 //	})
 //
-// A statement that waits for a lock stays pending while the schedule goes on
-// with the other sessions, and completes when the lock is released. So no
-// schedule is cut short, and none that the locks forbid is counted. The manner
-// is that of PostgreSQL's isolationtester.
+// A statement that waits for a lock stays pending while the schedule continues with the
+// other sessions. It completes when the lock is released. So no schedule is cut short, and
+// schedules that the locks prevent are not counted. PostgreSQL's isolationtester works in
+// the same way.
 //
-// A schedule is written as the steps in the order in which they began, with a
-// star behind those that waited: "a1 a2 b1* a3 b2".
+// A schedule is written as the steps in the order in which they started, with a star after
+// steps that waited: "a1 a2 b1* a3 b2".
 //
-// Orders of statements that cannot matter are left out where sessions tell the text of their
-// statements, as those of a Stage do; see footprint. `make soak` runs all orders.
+// Orders of statements that cannot matter are left out for sessions that announce the text
+// of their statements, such as the sessions of a Stage; see footprint. `make soak` runs all
+// orders.
 //
 // A Stage runs the code of Perdure in such sessions, and a Pair is a test of it with its
 // mutants.
 //
-// Only tests may import this package. Of ours it imports internal/clock, internal/sqldb
-// and internal/test/testdb.
+// Only tests may import this package.
 package interleave
 
 import (
@@ -61,32 +60,30 @@ type Test struct {
 	// Isolation is the isolation level of the sessions' transactions, such as
 	// "READ COMMITTED"; "" leaves the database's default.
 	Isolation string
-	// Check is called after each schedule, when all sessions have ended. Its
-	// error is a failure of the schedule. nil accepts all schedules in which
-	// no session had an error.
+	// Check is called after each schedule, when all sessions have ended. Its error is a
+	// failure of the schedule. nil accepts all schedules in which no session had an error.
 	Check func(ctx context.Context, db *sql.DB, o Outcome) error
-	// Limit is how many schedules may be run; more are an error, because they
-	// would not be noticed to be missing. 0 means 5000.
+	// Limit is the maximum number of schedules. More schedules are an error, because missing
+	// ones would not be noticed. 0 means 5000.
 	Limit int
-	// Timeout bounds one schedule, and so a wait that the database does not
-	// resolve. 0 means 4 min.
+	// Timeout bounds one schedule, and therefore a wait that the database does not resolve. 0
+	// means 4 min.
 	Timeout time.Duration
 }
 
-// Session is one participant: code that talks to the database.
+// Session is one participant: code that uses the database.
 type Session struct {
 	// Name is one short word, "a"; steps are named after it.
 	Name string
-	// Run is the session's work. It is called anew for each schedule, so its
-	// variables are its state. Each statement on c is a step. The work must not
-	// depend on anything but what it reads, or schedules cannot be enumerated.
-	// When it returns, with an error or without one, the session rolls back
-	// what it did not commit.
+	// Run is the session's code. It is called anew for each schedule, so its variables are its
+	// state. Each statement on c is a step. Run must depend only on what it reads, or
+	// schedules cannot be enumerated. When it returns, with or without an error, the session
+	// rolls back uncommitted changes.
 	Run func(ctx context.Context, c *Conn) error
 }
 
-// SQL returns a session that executes plain statements, each of them a step. It
-// stops at the first error.
+// SQL returns a session that executes plain statements, each as a step. It stops at the
+// first error.
 func SQL(name string, statements ...string) Session {
 	return Session{Name: name, Run: func(ctx context.Context, c *Conn) error {
 		for _, s := range statements {
@@ -110,27 +107,26 @@ func Statements(statements ...string) func(context.Context, *sql.DB) error {
 	}
 }
 
-// Clear returns the statement that empties tables before a schedule. They hold few
-// rows: to delete them takes PostgreSQL a fraction of what new files for truncated
-// tables do.
+// Clear returns the statement that empties tables before a schedule. The tables have few
+// rows: PostgreSQL deletes them much faster than it creates new files for truncated tables.
 func Clear(tables ...string) string { return "delete from " + strings.Join(tables, "; delete from ") }
 
-// Outcome says how one schedule went.
+// Outcome is the outcome of one schedule.
 type Outcome struct {
 	// Schedule is the order of the steps.
 	Schedule string
-	// Errors holds the errors of the sessions that ended with one, by name: of
-	// the victim of a deadlock, say.
+	// Errors are the errors of the sessions that ended with one, by name: for example, of the
+	// victim of a deadlock.
 	Errors map[string]error
 }
 
-// Report sums up all schedules.
+// Report summarizes all schedules.
 type Report struct {
-	// Schedules is how many were run.
+	// Schedules is the number of schedules that were run.
 	Schedules int
-	// Waited is in how many of them a step waited for a lock.
+	// Waited is the number of schedules in which a step waited for a lock.
 	Waited int
-	// Failures are those that the check refused, in the order of enumeration.
+	// Failures are the schedules that the check refused, in the order of enumeration.
 	Failures []Failure
 }
 
@@ -140,7 +136,7 @@ type Failure struct {
 	Err      error
 }
 
-// Run runs all schedules and fails the test for those that the check refuses.
+// Run runs all schedules and fails the test for each schedule that the check refuses.
 func Run(t testing.TB, test Test) Report {
 	t.Helper()
 	const shown = 10
@@ -159,8 +155,8 @@ func Run(t testing.TB, test Test) Report {
 	return report
 }
 
-// Explore runs all schedules and reports. Its error says that the test could
-// not be run: the fixture failed, say, or a session hung.
+// Explore runs all schedules and returns a report. It fails if the test could not be run:
+// for example, if the fixture failed or a session hung.
 func Explore(ctx context.Context, test Test) (Report, error) {
 	r, err := newRunner(ctx, test)
 	if err != nil {

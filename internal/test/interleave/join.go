@@ -8,9 +8,8 @@ import (
 	"fmt"
 )
 
-// Join runs fn in a transaction of database/sql on the connection of the session, and
-// commits it. With Engine.JoinSQL, fn runs a unit of work. Each statement and the COMMIT is
-// a step.
+// Join runs fn in a transaction of database/sql on the session's connection, and commits
+// it. With Engine.JoinSQL, fn runs a unit of work. Each statement and the COMMIT is a step.
 func (d *DB) Join(ctx context.Context, fn func(*sql.Tx) error) error {
 	return d.conn.conn.Raw(func(raw any) error {
 		inner, ok := raw.(rawConn)
@@ -33,7 +32,7 @@ func (d *DB) Join(ctx context.Context, fn func(*sql.Tx) error) error {
 	})
 }
 
-// rawConn is a connection of a driver of database/sql, as pgx has it.
+// rawConn is a driver connection of database/sql, as pgx implements it.
 type rawConn interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -48,7 +47,7 @@ type steppedConn struct {
 	db *DB
 }
 
-// Connect implements driver.Connector. There is one connection only.
+// Connect implements driver.Connector. There is only one connection.
 func (c *steppedConn) Connect(context.Context) (driver.Conn, error) { return c, nil }
 
 // Driver implements driver.Connector. No caller opens a connection by it.

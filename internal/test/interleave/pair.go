@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Mutation changes the text of a statement, and so breaks the code of a session.
+// Mutation changes the text of a statement, and thereby breaks the code of a session.
 type Mutation func(text string) string
 
 // Instead returns a mutation that replaces a part of the statements that contain all the
@@ -37,21 +37,21 @@ func All(mutations ...Mutation) Mutation {
 	}
 }
 
-// Pair is two or three sessions of a stage that meet.
+// Pair is two or three sessions of a stage that run against each other.
 type Pair struct {
 	// Setup makes the fixture.
 	Setup func(ctx context.Context, db *sql.DB) error
-	// Sessions gets the mutations of the sessions, in their order; nil for the code as it
-	// is.
+	// Sessions receives the mutations of the sessions, in their order; nil for the unchanged
+	// code.
 	Sessions func(mutate []Mutation) []Session
-	// Check looks for broken promises after a schedule in which no session had an error.
+	// Check looks for violated guarantees after a schedule in which no session had an error.
 	Check func(ctx context.Context, db *sql.DB) error
-	// Mutants are the mutations of the sessions, by what they break. Every one must be
-	// caught: otherwise the test proves nothing.
+	// Mutants are the mutations of the sessions, by what they break. The test must catch every
+	// mutant: otherwise it proves nothing.
 	Mutants map[string][]Mutation
 	// Variants are sessions of which one breaks a rule in its code, by what it breaks.
 	Variants map[string][]Session
-	// Alike says that the sessions never wait for each other.
+	// Alike is true if the sessions never wait for each other.
 	Alike bool
 }
 
@@ -94,7 +94,7 @@ func (s *Stage) test(p Pair, sessions []Session) Test {
 	}
 }
 
-// catch explores with broken sessions until a check finds that.
+// catch explores broken sessions until a check detects them.
 func (s *Stage) catch(t *testing.T, p Pair, name string, sessions []Session) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -104,7 +104,7 @@ func (s *Stage) catch(t *testing.T, p Pair, name string, sessions []Session) {
 	test.Check = func(ctx context.Context, db *sql.DB, o Outcome) error {
 		err := check(ctx, db, o)
 		if err != nil {
-			cancel() // one is enough
+			cancel() // one failure is enough
 		}
 		return err
 	}

@@ -40,7 +40,7 @@ func newRunner(ctx context.Context, test Test) (*runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	db.SetMaxIdleConns(len(test.Sessions) + 2) // a new connection would plan all anew
+	db.SetMaxIdleConns(len(test.Sessions) + 2) // a new connection would plan all statements anew
 	r := &runner{test: test, db: db, dialect: d, conns: make([]*Conn, len(test.Sessions))}
 	if r.monitor, err = db.Conn(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
@@ -103,7 +103,7 @@ func (r *runner) runOne(ctx context.Context, e *enumerator) (*schedule, error) {
 	return s, s.run(ctx, e)
 }
 
-// check asks the test about a schedule's outcome.
+// check calls the test's check for a schedule's outcome.
 func (r *runner) check(ctx context.Context, o Outcome) error {
 	if r.test.Check != nil {
 		return r.test.Check(ctx, r.db, o)
@@ -138,15 +138,15 @@ func (r *runner) connection(ctx context.Context, i int) (*Conn, error) {
 	return r.conns[i], r.identify(ctx, r.conns[i])
 }
 
-// identify asks the database what it calls the connection. A session may have
-// had another one watched in the schedule before.
+// identify queries the database's id of the connection. In the previous schedule, a session
+// may have watched another connection.
 func (r *runner) identify(ctx context.Context, c *Conn) error {
 	id, err := r.dialect.identify(ctx, c.conn)
 	c.Watch(id)
 	return err
 }
 
-// waits asks the database whether the step of p waits for a lock.
+// waits queries the database whether the step of p waits for a lock.
 func (r *runner) waits(ctx context.Context, p *participant) (bool, error) {
 	all := make([]int64, len(r.conns))
 	for i, c := range r.conns {
@@ -155,11 +155,11 @@ func (r *runner) waits(ctx context.Context, p *participant) (bool, error) {
 	return r.dialect.waits(ctx, r.monitor, p.conn.backend.Load(), all)
 }
 
-// rollback ends the transaction that a session left open, if it did; otherwise
-// it does nothing.
+// rollback rolls back the transaction that a session left open. Without one it does
+// nothing.
 func rollback(ctx context.Context, c *Conn) error {
 	if ctx.Err() != nil {
-		return nil // the connection is closed or about to be, and rolls back by that
+		return nil // the connection is closed or about to be closed, which rolls back
 	}
 	if _, err := c.conn.ExecContext(ctx, "ROLLBACK"); err != nil {
 		return fmt.Errorf("roll back: %w", err)

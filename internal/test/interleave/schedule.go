@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// Polling begins quickly, because most waits show at once, and slows down for
-// the ones that take long, such as a deadlock's.
+// Polling starts at a short interval, because most waits show immediately. It slows down
+// for long waits, such as a deadlock's.
 const (
 	firstPoll = time.Millisecond
 	lastPoll  = 16 * time.Millisecond
 )
 
-// state is where a session is in its schedule.
+// state is the state of a session in its schedule.
 type state int
 
 const (
 	running state = iota // its step runs, or waits for a lock
-	ready                // it stands before its next step
+	ready                // it is before its next step
 	ended
 )
 
@@ -30,9 +30,9 @@ type participant struct {
 	session Session
 	conn    *Conn
 	state   state
-	steps   int       // how many have begun
-	current int       // the place of the last one in the schedule
-	next    footprint // what its next or running step does, as far as is known
+	steps   int       // the number of started steps
+	current int       // the place of the last step in the schedule
+	next    footprint // what its next or running step does, as far as it is known
 	err     error
 }
 
@@ -42,15 +42,15 @@ type schedule struct {
 	parts  []*participant
 	steps  []string
 	waited bool
-	did    footprint // what the last step did, with what it let others do
+	did    footprint // what the last step did, including what it let others do
 	group  sync.WaitGroup
 }
 
-// run runs the sessions to their ends; e chooses whose step is next.
+// run runs the sessions to completion. e chooses the session of the next step.
 func (s *schedule) run(ctx context.Context, e *enumerator) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	err := s.steer(ctx, e)
-	cancel(err) // frees the sessions if they have not ended
+	cancel(err) // unblocks the sessions that have not ended
 	s.group.Wait()
 	return err
 }
@@ -102,9 +102,9 @@ func (s *schedule) begin(p *participant) {
 	p.conn.proceed <- struct{}{}
 }
 
-// settleAll waits until each running step is done or waits for a lock. One that
-// gets through may free another that was looked at before it, so it goes round
-// until nothing moves.
+// settleAll waits until each running step is done or waits for a lock. A step that
+// completes may unblock a step that was checked before it, so settleAll repeats until
+// nothing changes.
 func (s *schedule) settleAll(ctx context.Context) error {
 	for {
 		before := len(s.in(running))
@@ -136,8 +136,8 @@ func (s *schedule) settle(ctx context.Context, p *participant) error {
 	}
 }
 
-// awaitAny waits until one of the steps gets through when all of them wait: the
-// database ends a deadlock after a while.
+// awaitAny waits until one of the steps completes when all of them wait: the database ends
+// a deadlock after some time.
 func (s *schedule) awaitAny(ctx context.Context) error {
 	for ctx.Err() == nil {
 		for _, p := range s.in(running) {
@@ -149,7 +149,7 @@ func (s *schedule) awaitAny(ctx context.Context) error {
 	return s.explain(ctx, ctx.Err())
 }
 
-// arrives waits for a moment and says whether the step of p is done.
+// arrives waits for the given time and reports whether the step of p is done.
 func (s *schedule) arrives(ctx context.Context, p *participant, moment time.Duration) bool {
 	timer := time.NewTimer(moment)
 	defer timer.Stop()
@@ -175,7 +175,7 @@ func (s *schedule) markWaited(p *participant) {
 	}
 }
 
-// ready returns the indexes of the participants that stand before a step.
+// ready returns the indexes of the participants that are before a step.
 func (s *schedule) ready() []int {
 	var found []int
 	for i, p := range s.parts {
@@ -197,7 +197,7 @@ func (s *schedule) in(want state) []*participant {
 	return found
 }
 
-// explain adds to an error where the schedule had got to.
+// explain adds the position in the schedule to an error.
 func (s *schedule) explain(ctx context.Context, err error) error {
 	var names []string
 	for _, p := range s.in(running) {

@@ -13,26 +13,27 @@ import (
 )
 
 // Stage is a PostgreSQL database on which sessions run the code of Perdure: each statement
-// of that code is a step. Sessions tell the stage what they found, and checks ask it.
+// of that code is a step. Sessions record their findings in the stage, and checks read
+// them.
 type Stage struct {
-	// URL is the database, Dialect that of its engine.
+	// URL is the database, Dialect the dialect of its engine.
 	URL     string
 	Dialect sqldb.Dialect
-	// Quiet are marks of statements that are not steps: they belong to the step before.
-	// This limits the number of schedules.
+	// Quiet are marks of statements that are not steps: they belong to the previous step. This
+	// limits the number of schedules.
 	Quiet []string
 
 	mu        sync.Mutex
 	results   map[string]any // what the sessions of a schedule found
-	deadlocks int            // transactions of this schedule that were run again
-	scheduled int            // schedules in which one was
+	deadlocks int            // transactions of this schedule that were retried
+	scheduled int            // schedules with at least one retried transaction
 }
 
-// Dawn is the time that Still shows.
+// Dawn is the time of Still.
 var Dawn = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Still is a clock that shows Dawn. A clock of perduretest would be an import cycle in
-// some packages.
+// Still is a clock that is stopped at Dawn. A clock of perduretest would be an import cycle
+// in some packages.
 type Still struct{}
 
 // Now implements clock.Clock.
@@ -55,14 +56,14 @@ func (s *Stage) Told(what string) any {
 	return s.results[what]
 }
 
-// begin forgets the findings of the schedule before.
+// begin clears the findings of the previous schedule.
 func (s *Stage) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.results, s.deadlocks = map[string]any{}, 0
 }
 
-// failed counts a transaction that the database asks to run again.
+// failed counts a transaction that the database asks to retry.
 func (s *Stage) failed(err error) {
 	if !sqldb.IsTransient(err) {
 		return
@@ -74,7 +75,7 @@ func (s *Stage) failed(err error) {
 	}
 }
 
-// Again calls fn again while the database asks for that, as the engine does.
+// Again retries fn while the database asks for it, as the engine does.
 func Again(fn func() error) (err error) {
 	for range 10 {
 		if err = fn(); !sqldb.IsTransient(err) {
@@ -85,7 +86,7 @@ func Again(fn func() error) (err error) {
 }
 
 // DB returns the connection of a session as a database of the engine. Each statement and
-// each COMMIT is a step. Statements are changed by mutate, unless that is nil.
+// each COMMIT is a step. If mutate is not nil, it changes the statements.
 func (s *Stage) DB(c *Conn, mutate Mutation) *DB { return &DB{stage: s, conn: c, mutate: mutate} }
 
 // DB is a database whose statements are steps of a schedule. It has one connection.
@@ -185,7 +186,7 @@ func (tx *steppedTx) Rollback() {
 	}
 }
 
-// Number reads a number; -1 is an error.
+// Number reads a number. It returns -1 after an error.
 func Number(db *sql.DB, query string, args ...any) (n int) {
 	if err := db.QueryRowContext(context.Background(), query, args...).Scan(&n); err != nil {
 		return -1
