@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// patience is the time that goroutines get to end.
+	// patience is the time within which goroutines must end.
 	patience = 2 * time.Second
-	// interval is the time between two looks.
+	// interval is the time between two checks.
 	interval = 10 * time.Millisecond
 )
 
@@ -30,9 +30,8 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// Find returns an error with the stacks of the goroutines that run besides the caller
-// and do not end within two seconds. Those of the runtime and of package testing do not
-// count.
+// Find returns an error with the stacks of the other goroutines that do not end within two
+// seconds. Goroutines of the runtime and of package testing are ignored.
 func Find() error {
 	return find(patience)
 }
@@ -50,7 +49,7 @@ func find(patience time.Duration) error {
 	}
 }
 
-// others returns the stacks of all goroutines that count, except the caller's.
+// others returns the stacks of all goroutines that are not ignored, except the caller's.
 func others() (left []string) {
 	for _, stack := range strings.Split(strings.TrimSpace(all()), "\n\n")[1:] { // the first one is the caller's
 		if !expected(stack) {
@@ -60,7 +59,7 @@ func others() (left []string) {
 	return left
 }
 
-// all returns the stacks of all goroutines, first that of the caller.
+// all returns the stacks of all goroutines, starting with the caller's.
 func all() string {
 	for size := 1 << 18; ; size *= 2 {
 		buffer := make([]byte, size)
@@ -81,7 +80,7 @@ func expected(stack string) bool {
 	}
 	switch function {
 	case "testing.RunTests", "testing.(*T).Run", "testing.(*T).Parallel", "testing.runFuzzing", "testing.runFuzzTests":
-		return strings.HasPrefix(state, "chan receive") // waits for tests
+		return strings.HasPrefix(state, "chan receive") // it waits for tests
 	case "os/signal.signal_recv", "os/signal.loop":
 		return true // package os/signal starts it once
 	}
