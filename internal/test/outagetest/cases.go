@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/perduretest"
 )
 
-// Conform runs all tests of a kind of work on the databases that carry it.
+// Conform runs all tests of a kind of work on the databases that support it.
 func Conform(t *testing.T, k Kind, databases ...string) {
 	t.Helper()
 	for _, name := range databases {
@@ -50,7 +50,7 @@ func (k Kind) claim(t *testing.T, lose func(*faultproxy.Proxy, string) <-chan st
 	s := k.on(t, enginetest.New(t, enginetest.Postgres))
 	direct := s.open(s.db, Options{Clock: clock.System, Lease: lease})
 	for i := range 3 {
-		db, proxy := s.proxied() // its own: the process before may still look
+		db, proxy := s.proxied() // a separate one: the previous process may still poll
 		p := s.open(db, Options{Clock: clock.System, Lease: lease})
 		s.add(direct, fmt.Sprint(i))
 		done := lose(proxy, commit)
@@ -84,8 +84,9 @@ func (k Kind) outcome(t *testing.T, lose func(*faultproxy.Proxy, string) <-chan 
 	s.noCrashes()
 }
 
-// terminated terminates backends at random under load in two processes. On PostgreSQL
-// the second one loses answers to COMMIT besides: a backend rarely ends just then.
+// terminated terminates backends at random under load in two processes. On PostgreSQL the
+// second process also loses responses to COMMIT, because a backend rarely ends at exactly
+// that time.
 func (k Kind) terminated(t *testing.T, name string) {
 	s := k.on(t, enginetest.New(t, name))
 	const n = 300
@@ -123,7 +124,7 @@ func (k Kind) terminated(t *testing.T, name string) {
 	t.Logf("%d backends were terminated", ended)
 }
 
-// terminate ends two connections and returns how many there were.
+// terminate terminates two connections and returns how many there were.
 func (s *subject) terminate() int64 {
 	s.t.Helper()
 	if s.db.Name == enginetest.Postgres {
@@ -139,7 +140,7 @@ func (s *subject) terminate() int64 {
 	}
 	raw := s.db.SQL(s.t)
 	if _, err := raw.ExecContext(enginetest.Context(s.t), fmt.Sprintf("kill connection %d", id)); err != nil {
-		return 0 // it has ended meanwhile
+		return 0 // it has ended concurrently
 	}
 	return 1
 }
@@ -153,8 +154,8 @@ func pause(t *testing.T, d time.Duration) {
 	}
 }
 
-// own lets the lease of running work expire while the process is alive. The process
-// returns it and runs it again.
+// own lets the lease of running work expire while its process is alive. The process returns
+// the claim and runs the work again.
 func (k Kind) own(t *testing.T, name string) {
 	s := k.on(t, enginetest.New(t, name))
 	g := newGate()
@@ -176,8 +177,8 @@ func (k Kind) own(t *testing.T, name string) {
 	s.noCrashes()
 }
 
-// odd has the database refuse outcomes for a reason that is neither the work's nor the
-// database's absence: the work waits, without a crash and without a loop.
+// odd makes the database refuse outcomes for a reason that is neither the work's fault nor
+// an outage. The work waits, without a crash and without a busy loop.
 func (k Kind) odd(t *testing.T, name string) {
 	s := k.on(t, enginetest.New(t, name))
 	g := newGate()
@@ -208,8 +209,9 @@ func (k Kind) odd(t *testing.T, name string) {
 	s.noCrashes()
 }
 
-// renew lets a process return from an outage before the one whose leases it finds
-// expired: they are not counted as crashes before the other had the time to renew them.
+// renew tests a process that recovers from an outage before another process whose leases
+// have expired in the meantime. The leases are not counted as crashes before the other
+// process had time to renew them.
 func (k Kind) renew(t *testing.T) {
 	s := k.on(t, enginetest.New(t, enginetest.Postgres))
 	holder, _, _, wait := s.separated()
@@ -218,8 +220,8 @@ func (k Kind) renew(t *testing.T) {
 	s.noCrashes()
 }
 
-// takeOver is renew for a process that is lost: it is taken over a heartbeat's time
-// later, and its work counts the crash.
+// takeOver is like renew, for a process that crashed. One heartbeat interval later, its
+// work is claimed by the other process and counts the crash.
 func (k Kind) takeOver(t *testing.T) {
 	s := k.on(t, enginetest.New(t, enginetest.Postgres))
 	_, back, ahead, wait := s.separated()

@@ -1,5 +1,5 @@
-// Package outagetest has the tests of lost connections and of outages of the database
-// that are equal for all kinds of work: only a lost process counts as a crash.
+// Package outagetest has the tests of lost connections and of database outages that all
+// kinds of work share. Only the death of a process counts as a crash.
 package outagetest
 
 import (
@@ -26,29 +26,28 @@ type Kind struct {
 	// Items is the table that has the column crashes, if Table is a view. Its claims are
 	// in the table of leases.
 	Items string
-	// Left is the condition of the rows whose work is not done.
+	// Left is the condition of the rows whose work is not finished.
 	Left string
-	// Claims is the table of claims that are stored apart from the work, if there is one.
+	// Claims is the table of claims, if they are stored separately from the work.
 	Claims string
-	// Open opens a process that the test's end closes.
+	// Open opens a process that is closed at the end of the test.
 	Open func(t *testing.T, db enginetest.Database, o Options) Process
-	// Transactional is true if the work is run in the transaction that writes its
-	// outcome.
+	// Transactional is true if the work runs in the transaction that writes its outcome.
 	Transactional bool
-	// Refuse has the statements by which a database refuses outcomes with an error
-	// that says nothing of its presence, and Accept those that undo them.
+	// Refuse has the statements by which a database refuses outcomes with an error that does
+	// not indicate an outage. Accept has the statements that undo them.
 	Refuse, Accept map[string]string
 }
 
 // Options configure a process.
 type Options struct {
-	// Clock tells the time.
+	// Clock is the clock of the process.
 	Clock clock.Clock
 	// Lease is the lease of its claims.
 	Lease time.Duration
-	// Run is what the work does.
+	// Run is the code of the work.
 	Run func(ctx context.Context)
-	// OnError receives errors that have no caller.
+	// OnError receives background errors.
 	OnError func(error)
 }
 
@@ -60,12 +59,11 @@ type Process interface {
 }
 
 const (
-	// lease outlasts every test: what a claim holds is returned by its process or not
-	// at all.
+	// lease outlasts every test: a claim is returned only by its own process.
 	lease = time.Hour
-	// commit is what a message has that sends COMMIT: the end of a statement.
+	// commit is the text in a message that sends COMMIT: the end of a statement.
 	commit = "commit\x00"
-	// short is a lease that tests let expire.
+	// short is a lease that expires in tests.
 	short = 30 * time.Second
 )
 
@@ -81,7 +79,7 @@ type subject struct {
 func (k Kind) on(t *testing.T, db enginetest.Database) *subject {
 	t.Helper()
 	s := &subject{Kind: k, t: t, db: db}
-	db.Open(t, nil) // has the tables
+	db.Open(t, nil) // creates the tables
 	table := db.Table(k.Schema, cmp.Or(k.Items, k.Table))
 	switch db.Name {
 	case enginetest.Postgres:
@@ -95,8 +93,8 @@ func (k Kind) on(t *testing.T, db enginetest.Database) *subject {
 	return s
 }
 
-// crashes returns how many crashes were counted since the beginning. On MySQL, where
-// that takes a privilege, it returns those of the rows that are there.
+// crashes returns the number of crashes since the start. On MySQL, where a trigger requires
+// a privilege, it returns the crashes of the existing rows.
 func (s *subject) crashes() int64 {
 	s.t.Helper()
 	if s.db.Name == enginetest.MySQL {
@@ -121,13 +119,13 @@ func (s *subject) noClaims() {
 	}
 }
 
-// left returns how much work is not done.
+// left returns the amount of unfinished work.
 func (s *subject) left() int64 {
 	s.t.Helper()
 	return s.db.Int(s.t, "select count(*) from "+s.db.Table(s.Schema, s.Table)+" where "+s.Left)
 }
 
-// open opens a process whose errors do not matter.
+// open opens a process whose errors are ignored.
 func (s *subject) open(db enginetest.Database, o Options) Process {
 	s.t.Helper()
 	if o.OnError == nil {
@@ -139,13 +137,13 @@ func (s *subject) open(db enginetest.Database, o Options) Process {
 	return s.Open(s.t, db, o)
 }
 
-// add records work until that succeeds.
+// add records work, and retries until that succeeds.
 func (s *subject) add(p Process, id string) {
 	s.t.Helper()
 	enginetest.Eventually(s.t, "work is recorded", func() bool { return p.Add(enginetest.Context(s.t), id) == nil })
 }
 
-// finishes runs what is due until all is done.
+// finishes runs due work until all is finished.
 func (s *subject) finishes(p Process) {
 	s.t.Helper()
 	enginetest.Eventually(s.t, "all work is done", func() bool {
@@ -154,8 +152,8 @@ func (s *subject) finishes(p Process) {
 	})
 }
 
-// recovers runs what is due until a claim succeeds: the first ones meet connections that
-// the server has closed.
+// recovers runs due work until a claim succeeds. The first claims use connections that the
+// server has closed.
 func (s *subject) recovers(p Process) {
 	s.t.Helper()
 	enginetest.Eventually(s.t, "a claim succeeds", func() bool {
@@ -192,7 +190,7 @@ func (s *subject) proxied() (enginetest.Database, *faultproxy.Proxy) {
 	return enginetest.Database{Name: s.db.Name, DSN: u.String()}, proxy
 }
 
-// gate holds the first run until it is opened.
+// gate blocks the first run until it is opened.
 type gate struct {
 	runs    atomic.Int64
 	entered chan struct{}
@@ -216,7 +214,7 @@ func (g *gate) open() {
 	}
 }
 
-// begin runs what is due in the background, and waits until the gate holds it.
+// begin runs due work in the background, and waits until the gate blocks it.
 func (s *subject) begin(p Process, g *gate) (wait func()) {
 	s.t.Helper()
 	s.t.Cleanup(g.open) // before the processes are drained
@@ -233,7 +231,7 @@ func (s *subject) begin(p Process, g *gate) (wait func()) {
 	return func() { g.open(); <-done }
 }
 
-// outage calls fn while the database takes no writes, after it has closed all
+// outage calls fn while the database accepts no writes, after it has closed all
 // connections.
 func (s *subject) outage(fn func()) {
 	s.t.Helper()
@@ -248,8 +246,8 @@ func (s *subject) outage(fn func()) {
 	set("off")
 }
 
-// separated returns two processes, the second of which is a minute ahead, and work that
-// the first one runs. The database was away, and the second one has found that out.
+// separated returns two processes, the second of which is a minute ahead, and work that the
+// first one runs. The database was unavailable, and the second process has detected that.
 func (s *subject) separated() (holder, back Process, ahead *perduretest.Clock, wait func()) {
 	s.t.Helper()
 	g := newGate()
