@@ -10,10 +10,10 @@ import (
 	"strconv"
 )
 
-// MissingError says that a database program is not installed.
+// MissingError reports that a database program is not installed.
 type MissingError struct {
-	Program  string // what was looked for: "initdb"
-	Install  string // what to install: "PostgreSQL 14 or newer (…)"
+	Program  string // the missing program: "initdb"
+	Install  string // the package to install: "PostgreSQL 14 or newer (…)"
 	Variable string // the variable that names a server instead, if there is one
 }
 
@@ -25,7 +25,7 @@ func (e *MissingError) Error() string {
 	return text + fmt.Sprintf(", or set %s to the URL of a server", e.Variable)
 }
 
-// lookIn returns the first of dirs that has all programs, or "".
+// lookIn returns the first directory that has all programs, or "".
 func lookIn(dirs []string, programs ...string) string {
 	for _, dir := range dirs {
 		if dir != "" && hasAll(dir, programs) {
@@ -45,8 +45,8 @@ func hasAll(dir string, programs []string) bool {
 	return true
 }
 
-// newestFirst returns the directories that match the patterns, those with the
-// highest version number in their path first.
+// newestFirst returns the directories that match the patterns, the highest version number
+// in the path first.
 func newestFirst(patterns ...string) []string {
 	var dirs []string
 	for _, p := range patterns {

@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// adminTimeout bounds one administrative statement. It is long because many
-// tests may create databases at once on a slow disk.
+// adminTimeout bounds one administrative statement. It is long because many tests may
+// create databases concurrently on a slow disk.
 const adminTimeout = Patience
 
 // Database creates an empty database for the test on this server, drops it when
@@ -24,14 +24,14 @@ func (s *Server) Database(t testing.TB) string {
 	return s.temporary(t, emptyTemplate)
 }
 
-// emptyTemplate is PostgreSQL's pristine database. Nobody can connect to it, so
-// it is never in use.
+// emptyTemplate is PostgreSQL's pristine database. It accepts no connections, so it is
+// never in use.
 const emptyTemplate = "template0"
 
-// PostgresTemplate returns the URL of a PostgreSQL database of the test's own
-// that is a copy of a template. The template is made once per process and name
-// by prepare, which must close its connections before it returns. A copy is
-// cheaper than a preparation that creates many tables.
+// PostgresTemplate returns the URL of a separate PostgreSQL database for the test, which is
+// a copy of a template. The template is created once per process and name by prepare, which
+// must close its connections before it returns. A copy is cheaper than a preparation that
+// creates many tables.
 func PostgresTemplate(t testing.TB, name string, prepare func(url string) error) string {
 	t.Helper()
 	s := sharedServer(t, Config{Engine: PostgreSQL})
@@ -42,7 +42,7 @@ func PostgresTemplate(t testing.TB, name string, prepare func(url string) error)
 	return s.temporary(t, from)
 }
 
-// template is a database that others are copied from.
+// template is a database that is copied for tests.
 type template struct {
 	once     sync.Once
 	database string
@@ -62,7 +62,7 @@ func (s *Server) template(name string) *template {
 
 func (t *template) get(s *Server, prepare func(url string) error) (string, error) {
 	t.once.Do(func() {
-		t.err = errors.New("its preparation did not return") // if prepare ends the goroutine
+		t.err = errors.New("its preparation did not return") // if prepare calls runtime.Goexit
 		t.database = databaseName()
 		t.err = s.prepareTemplate(t.database, prepare)
 	})
@@ -80,7 +80,7 @@ func (s *Server) prepareTemplate(database string, prepare func(url string) error
 	return prepare(url)
 }
 
-// dropTemplates removes the templates and pools from a server that outlives us.
+// dropTemplates removes the templates and pools from a server that outlives this process.
 func (s *Server) dropTemplates() error {
 	var errs []error
 	for _, p := range s.pools {
@@ -109,8 +109,8 @@ func (s *Server) temporary(t testing.TB, from string) string {
 	return url
 }
 
-// dropAfter drops the database of a test. A server that the test left stopped
-// is about to be removed, with all its databases.
+// dropAfter drops the database of a test. If the test left the server stopped, the server
+// is about to be removed with all its databases.
 func (s *Server) dropAfter(t testing.TB, name string) {
 	t.Helper()
 	if _, err := s.database(); err != nil {
@@ -121,9 +121,8 @@ func (s *Server) dropAfter(t testing.TB, name string) {
 	}
 }
 
-// create creates a database. PostgreSQL refuses to copy one that somebody is
-// connected to, and a connection that was just closed takes a moment to go, so
-// that is tried again.
+// create creates a database. PostgreSQL refuses to copy a database that has connections. A
+// connection that was just closed may still exist for a short time, so create retries.
 func (s *Server) create(name, from string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), adminTimeout)
 	defer cancel()
@@ -146,9 +145,9 @@ func (s *Server) create(name, from string) error {
 	}
 }
 
-// createStatement returns the statement that creates a database. Where a sync
-// costs nothing PostgreSQL is faster at copying files, as it did before version
-// 15, than at logging each page.
+// createStatement returns the statement that creates a database. Where a sync is free,
+// PostgreSQL is faster at copying files, as it did before version 15, than at logging each
+// page.
 func (s *Server) createStatement(ctx context.Context, name, from string) (string, error) {
 	statement := "CREATE DATABASE " + name
 	if s.config.Engine == MariaDB {
@@ -170,7 +169,7 @@ func (s *Server) createStatement(ctx context.Context, name, from string) (string
 	return statement, err
 }
 
-// drop drops a database, also under the connections that a test forgot.
+// drop drops a database, even if a test left connections open.
 func (s *Server) drop(name string) error {
 	statement := "DROP DATABASE IF EXISTS " + name
 	if s.config.Engine == PostgreSQL {
@@ -192,13 +191,13 @@ func (s *Server) administer(ctx context.Context, statement string) error {
 	return nil
 }
 
-// isInUse says that PostgreSQL answered object_in_use.
+// isInUse reports whether PostgreSQL returned object_in_use.
 func isInUse(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && e.Code == "55006"
 }
 
-// databaseName returns a name that no other process has, on a server that many
+// databaseName returns a name that no other process uses, on a server that many processes
 // may share.
 func databaseName() string {
 	var b [8]byte

@@ -8,12 +8,12 @@ import (
 	"path/filepath"
 )
 
-// directoryPrefix starts the name of every server's directory, so that those
-// left by killed processes can be found.
+// directoryPrefix is the prefix of every server's directory. By it, directories of killed
+// processes can be found.
 const directoryPrefix = "perdure-testdb-"
 
-// directory is the temporary home of one server: its data, its log, and a lock
-// that is held while this process lives.
+// directory is the temporary directory of one server: its data, its log, and a lock that is
+// held while this process lives.
 type directory struct {
 	path  string
 	owner owner
@@ -23,10 +23,9 @@ type directory struct {
 func (d *directory) data() string { return filepath.Join(d.path, "data") }
 func (d *directory) log() string  { return filepath.Join(d.path, "server.log") }
 
-// newDirectory creates a directory that the server's user can reach, and
-// removes those of processes that were killed before they could. A server that
-// need not be durable lives in memory where there is room: creating a database
-// takes a tenth of the time there.
+// newDirectory creates a directory that the server's user can reach, and removes the
+// directories of killed processes. A server that need not be durable lives in memory where
+// there is room: creating a database takes a tenth of the time there.
 func newDirectory(c Config) (*directory, error) {
 	o, err := serverOwner()
 	if err != nil {
@@ -49,8 +48,8 @@ func newDirectory(c Config) (*directory, error) {
 	}
 }
 
-// errSwept says that another process took the new directory for an abandoned
-// one, before we held its lock.
+// errSwept reports that another process took the new directory for an abandoned one, before
+// this process held its lock.
 var errSwept = errors.New("directory was swept")
 
 func tryDirectory(parent string, e Engine, o owner) (*directory, error) {
@@ -65,8 +64,8 @@ func tryDirectory(parent string, e Engine, o owner) (*directory, error) {
 	return d, nil
 }
 
-// fill takes the lock, creates the log, and gives both to the server's user.
-// The data directory is left to the server's own tool.
+// fill takes the lock, creates the log, and gives both to the server's user. The server's
+// own tool creates the data directory.
 func (d *directory) fill() error {
 	var err error
 	if d.lock, err = acquire(lockPath(d.path)); err != nil {
@@ -86,7 +85,7 @@ func (d *directory) remove() error {
 	return err
 }
 
-// truncateLog empties the log, so that its tail tells about this start only.
+// truncateLog empties the log, so that its tail covers only this start.
 func (d *directory) truncateLog() error { return os.Truncate(d.log(), 0) }
 
 func (d *directory) logTail() string {
@@ -121,8 +120,8 @@ func reachable(o owner, candidates ...string) (string, error) {
 	return "", fmt.Errorf("no temporary directory for a server: %w", errors.Join(errs...))
 }
 
-// sweep removes the directories that nobody holds the lock of. It is a
-// courtesy, so it gives up silently on what it may not touch.
+// sweep removes the directories whose lock no process holds. It ignores errors, because the
+// cleanup is optional.
 func sweep(parent string) {
 	paths, err := filepath.Glob(filepath.Join(parent, directoryPrefix+"*"))
 	if err != nil {

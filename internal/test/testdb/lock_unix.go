@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// acquire creates and locks the file at path. The lock goes when the file is
-// closed or the process ends. errSwept says that somebody else has it, or has
+// acquire creates and locks the file at path. The lock is released when the file is closed
+// or the process ends. It fails with errSwept if another process has the lock, or has
 // removed the file since.
 func acquire(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)

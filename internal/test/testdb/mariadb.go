@@ -18,8 +18,8 @@ type mariadb struct {
 	durable         bool
 }
 
-// findMariaDB looks for the two programs. Debian keeps the server in /usr/sbin,
-// which is not on everybody's PATH.
+// findMariaDB looks for the two programs. Debian installs the server in /usr/sbin, which is
+// not on every user's PATH.
 func findMariaDB(durable bool, path string) (program, error) {
 	dirs := append(filepath.SplitList(path),
 		"/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin", "/opt/homebrew/opt/mariadb/bin")
@@ -55,9 +55,8 @@ func (m *mariadb) prepare(dir *directory) error {
 	})
 }
 
-// writeInit writes the statements that the server runs at each start, one a
-// line. They create the user of the tests; root cannot log in over TCP
-// everywhere.
+// writeInit writes the statements that the server runs at each start, one per line. They
+// create the user of the tests, because root cannot log in over TCP everywhere.
 func (m *mariadb) writeInit(dir *directory) error {
 	const text = "CREATE USER IF NOT EXISTS 'perdure'@'127.0.0.1';\n" +
 		"GRANT ALL PRIVILEGES ON *.* TO 'perdure'@'127.0.0.1' WITH GRANT OPTION;\n"

@@ -2,8 +2,8 @@ package testdb
 
 import "syscall"
 
-// memoryDirectory returns a directory in memory with room for a server and the
-// databases of tests that run at once, or "". In containers it is often tiny.
+// memoryDirectory returns a directory in memory with room for a server and the databases of
+// concurrent tests, or "". In containers it is often tiny.
 func memoryDirectory() string {
 	const (
 		path  = "/dev/shm"

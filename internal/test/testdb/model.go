@@ -8,19 +8,18 @@ import (
 	"strings"
 )
 
-// model says how the databases of a pool look before a test.
+// model describes the state of a pool's databases before a test.
 type model struct {
 	admin    *sql.DB
 	database string
 	tables   []string
-	filled   []string // those of the tables that have rows
+	filled   []string // the tables that have rows
 	shape    string
 }
 
-// shapes is a query whose result differs if a column, an index or a constraint of some
-// tables does, or if the database has another number of triggers, views or routines. The
-// texts of checks and views, options of tables, and events are not compared: no test
-// changes them.
+// shapes is a query whose result changes with a column, an index or a constraint of the
+// tables, or with the number of triggers, views or routines. The texts of checks and views,
+// options of tables, and events are not compared: no test changes them.
 const shapes = `
 select concat_ws(' ',
  (select sum(crc32(concat_ws('|', table_name, column_name, ordinal_position, column_default, is_nullable, column_type, collation_name, extra, generation_expression)))
@@ -35,7 +34,7 @@ select concat_ws(' ',
 
 const tablesOf = "select table_name from information_schema.tables where table_schema = ? and table_type = 'BASE TABLE'"
 
-// readModel looks at a database that was just prepared.
+// readModel reads the model of a database that was just prepared.
 func readModel(ctx context.Context, admin *sql.DB, database string) (*model, error) {
 	m := &model{admin: admin, database: database}
 	var err error
@@ -61,8 +60,8 @@ func (m *model) connected(ctx context.Context) ([]string, error) {
 	return texts(ctx, m.admin, "select distinct db from information_schema.processlist where db is not null")
 }
 
-// restore empties a database and gives it the rows of the model. It reports false if the
-// tables are no longer those of the model.
+// restore empties a database and restores the rows of the model. It reports false if the
+// tables differ from the model.
 func (m *model) restore(ctx context.Context, database string) (bool, error) {
 	shape, err := m.shapeOf(ctx, database)
 	if err != nil || shape != m.shape {
@@ -75,8 +74,8 @@ func (m *model) restore(ctx context.Context, database string) (bool, error) {
 	return true, inTurn(ctx, m.admin, statements)
 }
 
-// cleaning returns the statements that make a database equal to the model: only tables
-// that a test wrote to are emptied.
+// cleaning returns the statements that make a database equal to the model. Only tables that
+// a test wrote to are emptied.
 func (m *model) cleaning(ctx context.Context, database string) ([]string, error) {
 	found, err := texts(ctx, m.admin, tablesOf, database)
 	if err != nil {
@@ -97,15 +96,15 @@ func (m *model) cleaning(ctx context.Context, database string) ([]string, error)
 			statements = append(statements, "truncate table "+qualified(database, table))
 		}
 	}
-	for _, table := range m.filled { // with few rows: this costs less than to truncate
+	for _, table := range m.filled { // they have few rows: this is cheaper than truncate
 		statements = append(statements, "delete from "+qualified(database, table), fmt.Sprintf("insert into %s select * from %s",
 			qualified(database, table), qualified(m.database, table)))
 	}
 	return append(statements, "set foreign_key_checks = 1"), nil
 }
 
-// touched returns the tables of the model that have rows in a database, or once had some
-// and counted them.
+// touched returns the tables of the model that have rows in a database, or whose
+// auto_increment counter has advanced.
 func (m *model) touched(ctx context.Context, database string) ([]string, error) {
 	parts := []string{"select table_name from information_schema.tables where auto_increment > 1 and table_schema = ? and table_name in ('" + strings.Join(m.tables, "','") + "')"}
 	for _, table := range m.tables {

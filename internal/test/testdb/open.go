@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// Open returns connections to the database at a URL of this package, through
-// database/sql. It does not connect yet.
+// Open returns connections to the database at a URL of this package, through database/sql.
+// It does not connect immediately.
 func Open(address string) (*sql.DB, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -29,9 +29,9 @@ func Open(address string) (*sql.DB, error) {
 	return nil, fmt.Errorf("unknown scheme %q in a database URL", u.Scheme)
 }
 
-// OpenKeepingPlans is Open with connections that keep PostgreSQL's plans of their
-// statements, as those of the engine do. It is for tests that run the same statements
-// many times, and do not change the tables meanwhile.
+// OpenKeepingPlans is like Open, with connections that keep PostgreSQL's query plans, as
+// the engine's connections do. It is for tests that run the same statements many times and
+// do not change the tables in between.
 func OpenKeepingPlans(address string) (*sql.DB, error) {
 	u, err := url.Parse(address)
 	if err == nil && Engine(u.Scheme) == MariaDB {
@@ -61,7 +61,7 @@ func openMySQL(u *url.URL) (*sql.DB, error) {
 	c.Passwd, _ = u.User.Password()
 	c.DBName = strings.TrimPrefix(u.Path, "/")
 	c.ParseTime = true
-	c.Logger = log.New(io.Discard, "", 0) // a refused connection is an error already
+	c.Logger = log.New(io.Discard, "", 0) // a refused connection already returns an error
 	connector, err := mysql.NewConnector(c)
 	if err != nil {
 		return nil, err

@@ -11,11 +11,11 @@ import (
 	"syscall"
 )
 
-// owner is the user that servers run as. The database programs refuse to run as
-// root, so root runs them as another user; everybody else runs them as
-// themselves, which is the zero value.
+// owner is the user that servers run as. The database programs refuse to run as root, so
+// root runs them as another user. All other users run them as themselves, which is the zero
+// value.
 type owner struct {
-	uid, gid uint32 // 0 for ourselves
+	uid, gid uint32 // 0 for the current user
 }
 
 func serverOwner() (owner, error) {
@@ -54,8 +54,8 @@ func (o owner) own(path string) error {
 	return os.Chown(path, int(o.uid), int(o.gid))
 }
 
-// canEnter checks that the owner gets to path: each directory on the way lets
-// everybody through.
+// canEnter checks that the owner can reach path: other users can enter each directory on
+// the way.
 func (o owner) canEnter(path string) error {
 	if o.ourselves() {
 		_, err := os.Stat(path)

@@ -2,7 +2,7 @@ package testdb
 
 import "time"
 
-// Patience bounds whatever a test waits for. It is far more than any wait takes, also
-// on a host whose cores are busy: a test that reaches it hangs. No test has a bound
-// of its own that a slow host could reach.
+// Patience is the time limit for anything that a test waits for. It is far more than any
+// wait takes, even on a host whose cores are busy: a test that reaches it hangs. No test
+// has its own limit that a slow host could reach.
 const Patience = 4 * time.Minute

@@ -8,11 +8,12 @@ import (
 	"testing"
 )
 
-// MySQLTemplate returns the URL of a MariaDB database of the test's own that has the
-// tables and the rows that prepare makes. MariaDB cannot copy a database, and to create
-// tables is its most expensive work: a database is used again after the test, in the next
-// test of this process. It is emptied before that, and dropped instead if the test changed
-// its tables. While it has a connection, it is not used. prepare is called with one database at a time.
+// MySQLTemplate returns the URL of a separate MariaDB database for the test, with the
+// tables and rows that prepare creates. MariaDB cannot copy a database, and creating tables
+// is its most expensive operation. So a database is reused after the test, in the next test
+// of this process. It is emptied before that, or dropped if the test changed its tables. A
+// database that still has a connection is not reused. prepare is called with one database
+// at a time.
 func MySQLTemplate(t testing.TB, name string, prepare func(url string) error) string {
 	t.Helper()
 	s := sharedServer(t, Config{Engine: MariaDB})
@@ -29,17 +30,17 @@ func MySQLTemplate(t testing.TB, name string, prepare func(url string) error) st
 	return url
 }
 
-// pool is a number of equal databases on one server. One of them, the model, is never
-// handed out: the others are compared with it.
+// pool is a set of equal databases on one server. One of them, the model, is never handed
+// out: the others are compared with it.
 type pool struct {
 	server  *Server
 	prepare func(url string) error
 
 	mu    sync.Mutex
-	model *model   // nil until the first database is wanted
+	model *model   // nil until the first database is requested
 	err   error    // why there is no model
 	used  []string // databases whose tests have ended, not yet emptied
-	all   []string // every database that was created, the model's too
+	all   []string // all created databases, including the model's
 }
 
 func (s *Server) pool(name string, prepare func(url string) error) *pool {
@@ -53,7 +54,7 @@ func (s *Server) pool(name string, prepare func(url string) error) *pool {
 	return p
 }
 
-// acquire returns a database that is as prepare left it.
+// acquire returns a database in the state that prepare created.
 func (p *pool) acquire() (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), adminTimeout)
 	defer cancel()
@@ -79,12 +80,12 @@ func (p *pool) acquire() (string, error) {
 	}
 }
 
-// getModel returns the model, which the first caller makes.
+// getModel returns the model, which the first caller creates.
 func (p *pool) getModel(ctx context.Context) (*model, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.model == nil && p.err == nil {
-		p.err = errors.New("its preparation did not return") // if prepare ends the goroutine
+		p.err = errors.New("its preparation did not return") // if prepare calls runtime.Goexit
 		p.model, p.err = p.newModel(ctx)
 	}
 	return p.model, p.err
@@ -103,7 +104,7 @@ func (p *pool) newModel(ctx context.Context) (*model, error) {
 	return readModel(ctx, db, database)
 }
 
-// create makes another database, alone: migrations wait for each other anyway.
+// create creates another database, one at a time: migrations wait for each other anyway.
 func (p *pool) create() (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,8 +113,8 @@ func (p *pool) create() (string, error) {
 	return database, p.server.prepareTemplate(database, p.prepare)
 }
 
-// takeUsed returns a database that has no connection, or "". A connection that was
-// just closed takes a moment to go, and one of a killed process a while.
+// takeUsed returns a used database that has no connection, or "". A connection may remain
+// for a short time after it was closed, and longer after its process was killed.
 func (p *pool) takeUsed(ctx context.Context, m *model) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -133,14 +134,14 @@ func (p *pool) takeUsed(ctx context.Context, m *model) (string, error) {
 	return database, nil
 }
 
-// release takes a database back. It is emptied when the next test wants it.
+// release returns a database to the pool. It is emptied when the next test requests it.
 func (p *pool) release(database string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.used = append(p.used, database)
 }
 
-// drop removes the databases from a server that outlives us.
+// drop removes the databases from a server that outlives this process.
 func (p *pool) drop() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,15 +15,15 @@ import (
 
 // The modes of a pooler.
 const (
-	// PoolTransactions gives each transaction one of a few sessions.
+	// PoolTransactions assigns each transaction one of a few sessions.
 	PoolTransactions = "transaction"
-	// PoolSessions gives each connection a session for as long as it lasts.
+	// PoolSessions assigns each connection a session for its lifetime.
 	PoolSessions = "session"
 )
 
 // Pooler starts PgBouncer in front of a PostgreSQL database, in one of its modes, and
-// returns the database's URL through it. Statements are not prepared, as not every
-// version carries that.
+// returns the database's URL through it. Statements are not prepared, because not every
+// version supports that.
 func Pooler(t testing.TB, database, mode string) string {
 	t.Helper()
 	through, stop, err := startPooler(database, mode)
@@ -95,7 +95,7 @@ func runPooler(program string, dir *directory, target *url.URL, mode string) (st
 	return through.String(), p, nil
 }
 
-// poolerConfig lets everybody in as the user of the target.
+// poolerConfig lets every client in as the user of the target.
 func poolerConfig(target *url.URL, port int, mode string) []byte {
 	host, serverPort := target.Hostname(), target.Port()
 	if serverPort == "" {
@@ -118,13 +118,13 @@ max_client_conn = 200
 `, host, serverPort, login, port, mode)
 }
 
-// awaitPooler waits until the pooler leads to the server.
+// awaitPooler waits until the pooler connects to the server.
 func awaitPooler(p *process, through string) error {
 	db, err := Open(through)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = db.Close() }() // it was only read from
+	defer func() { _ = db.Close() }() // it was only read
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	for {

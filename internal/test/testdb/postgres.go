@@ -17,8 +17,8 @@ type postgres struct {
 	durable bool
 }
 
-// findPostgres looks for initdb and postgres, which must be of one version and
-// so in one directory. Debian keeps them off the PATH.
+// findPostgres looks for initdb and postgres, which must have the same version and
+// therefore be in one directory. Debian does not install them on the PATH.
 func findPostgres(durable bool, path string) (program, error) {
 	dirs := append(filepath.SplitList(path), newestFirst(
 		"/usr/lib/postgresql/*/bin",
@@ -36,8 +36,8 @@ func findPostgres(durable bool, path string) (program, error) {
 	return &postgres{bin: bin, durable: durable}, nil
 }
 
-// prepare runs initdb. Not every system has the locale C.UTF-8; C, which
-// differs in upper and lower case of letters beyond ASCII only, is everywhere.
+// prepare runs initdb. Not every system has the locale C.UTF-8. The locale C exists
+// everywhere, and differs only in the case of letters beyond ASCII.
 func (p *postgres) prepare(dir *directory) error {
 	err := p.initdb(dir, "C.UTF-8")
 	if err != nil {
@@ -91,7 +91,7 @@ func (p *postgres) dataDirectory(ctx context.Context, db *sql.DB) (dir string, e
 // checkpoint.
 func (p *postgres) stopSignal() syscall.Signal { return syscall.SIGINT }
 
-// killSignal is PostgreSQL's immediate shutdown: no checkpoint, and recovery on
-// the next start, as after a crash. SIGKILL would leave the sessions'
-// processes behind, which keep the next start from the data for a while.
+// killSignal is PostgreSQL's immediate shutdown: no checkpoint, and recovery on the next
+// start, as after a crash. SIGKILL would leave the sessions' processes running, which block
+// the next start for some time.
 func (p *postgres) killSignal() syscall.Signal { return syscall.SIGQUIT }

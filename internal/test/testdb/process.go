@@ -17,9 +17,9 @@ type process struct {
 	err  error         // how it exited; readable when done is closed
 }
 
-// startProcess runs args with its output in dir's log. On Linux the program
-// gets the signal death when this process dies. Linux ties that to the thread
-// that started it, so one thread is kept for as long as the program runs.
+// startProcess runs args with its output in dir's log. On Linux the program receives the
+// signal death when this process dies. Linux ties that to the thread that started the
+// program, so one thread is kept while the program runs.
 func startProcess(dir *directory, args []string, death syscall.Signal) (*process, error) {
 	log, err := os.OpenFile(dir.log(), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
@@ -45,8 +45,8 @@ func startProcess(dir *directory, args []string, death syscall.Signal) (*process
 	return p, nil
 }
 
-// end signals the program and waits until it has exited. One that takes longer
-// than timeout is killed, and that is an error.
+// end signals the program and waits until it has exited. A program that takes longer than
+// timeout is killed, and end returns an error.
 func (p *process) end(signal syscall.Signal, timeout time.Duration) error {
 	select {
 	case <-p.done:
@@ -68,11 +68,10 @@ func (p *process) end(signal syscall.Signal, timeout time.Duration) error {
 	}
 }
 
-// command returns a command that runs in dir as dir's owner, in a process group
-// of its own: an interrupt typed at a terminal reaches the tests first, and
-// they stop their servers.
+// command returns a command that runs in dir as dir's owner, in its own process group. So
+// an interrupt from a terminal reaches the tests first, and they stop their servers.
 func command(dir *directory, args []string) *exec.Cmd {
-	cmd := exec.Command(args[0], args[1:]...) //nolint:noctx // ended by signals of our choice
+	cmd := exec.Command(args[0], args[1:]...) //nolint:noctx // ended by explicit signals
 	cmd.Dir = dir.path
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "HOME="+dir.path)
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -81,7 +80,7 @@ func command(dir *directory, args []string) *exec.Cmd {
 	return cmd
 }
 
-// runTool runs a program to its end and returns its output with the error.
+// runTool runs a program to completion and returns its output with the error.
 func runTool(dir *directory, args []string) error {
 	out, err := command(dir, args).CombinedOutput()
 	if err != nil {
@@ -90,9 +89,9 @@ func runTool(dir *directory, args []string) error {
 	return nil
 }
 
-// freePort returns a port of 127.0.0.1 that nobody listens on now.
+// freePort returns a port of 127.0.0.1 on which no process listens now.
 func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // returns at once
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // returns immediately
 	if err != nil {
 		return 0, err
 	}

@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// dieWithParent makes the kernel signal the program when the thread that starts
-// it ends, also when this process is killed and can do nothing itself.
+// dieWithParent makes the kernel signal the program when the thread that started it ends,
+// even if this process is killed.
 func dieWithParent(a *syscall.SysProcAttr, s syscall.Signal) { a.Pdeathsig = s }
 
 func ownGroup(a *syscall.SysProcAttr) { a.Setpgid = true }

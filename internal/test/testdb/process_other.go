@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// dieWithParent has no portable form: elsewhere a server whose test process is
-// killed, rather than ends, stays until somebody ends it.
+// dieWithParent does nothing: there is no portable way. If the test process is killed on
+// this system, its server keeps running until a user ends it.
 func dieWithParent(*syscall.SysProcAttr, syscall.Signal) {}
 
 func ownGroup(*syscall.SysProcAttr) {}

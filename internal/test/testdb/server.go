@@ -15,8 +15,8 @@ import (
 const (
 	startTimeout = Patience
 	stopTimeout  = Patience
-	// portTries is how many ports Start tries: between our finding a free port
-	// and the server's taking it, another process may take it.
+	// portTries is the number of ports that Start tries. Another process may take a free port
+	// before the server does.
 	portTries = 5
 )
 
@@ -29,11 +29,11 @@ const (
 	MariaDB    Engine = "mysql"
 )
 
-// Config says which kind of server is wanted.
+// Config selects a kind of server.
 type Config struct {
 	Engine Engine
-	// Durable says that a commit waits for the disk. By default the server
-	// forgets what it likes when it is killed, and is several times as fast.
+	// Durable makes a commit wait for the disk. By default the server may lose data when it is
+	// killed, and is several times as fast.
 	Durable bool
 }
 
@@ -47,7 +47,7 @@ func (c Config) Variable() string {
 	return name
 }
 
-// program is what differs between the database programs.
+// program has the differences between the database programs.
 type program interface {
 	// prepare creates the data directory below dir.
 	prepare(dir *directory) error
@@ -56,16 +56,16 @@ type program interface {
 	arguments(dir *directory, port int) []string
 	// url returns the address of the administrative database on port.
 	url(port int) string
-	// dataDirectory asks the server behind db for its data directory.
+	// dataDirectory queries the server behind db for its data directory.
 	dataDirectory(ctx context.Context, db *sql.DB) (string, error)
-	// stopSignal asks for an orderly shutdown.
+	// stopSignal requests an orderly shutdown.
 	stopSignal() syscall.Signal
 	// killSignal ends the server as a crash would.
 	killSignal() syscall.Signal
 }
 
-// Server is a database server. The ones that this process started can be
-// stopped and restarted; they keep their address.
+// Server is a database server. Servers that this process started can be stopped and
+// restarted. They keep their address.
 type Server struct {
 	config  Config
 	program program // nil for a server that the environment named
@@ -80,9 +80,9 @@ type Server struct {
 	pools     map[string]*pool
 }
 
-// Start starts a server on a free port of 127.0.0.1, with a data directory of
-// its own. A *MissingError says that the program is not installed. The caller
-// closes the server; if it dies before, the server dies with it.
+// Start starts a server on a free port of 127.0.0.1, with its own data directory. It fails
+// with a *MissingError if the program is not installed. The caller closes the server. If
+// the caller dies before, the server dies with it.
 func Start(c Config) (*Server, error) {
 	p, err := findProgram(c)
 	if err != nil {
@@ -99,7 +99,7 @@ func Start(c Config) (*Server, error) {
 	return s, nil
 }
 
-// connect returns the server at url, which is not ours to stop.
+// connect returns the server at url, which this process must not stop.
 func connect(c Config, url string) (*Server, error) {
 	s := &Server{config: c, url: url, templates: map[string]*template{}, pools: map[string]*pool{}}
 	db, err := Open(url)
@@ -113,15 +113,15 @@ func connect(c Config, url string) (*Server, error) {
 // URL returns the address of the server's administrative database.
 func (s *Server) URL() string { return s.url }
 
-// Stop shuts the server down in order: what was committed is on disk.
+// Stop shuts the server down gracefully: committed data is on disk.
 func (s *Server) Stop() error { return s.end(program.stopSignal) }
 
-// Kill ends the server as a crash of the program does: transactions are cut off
-// and the next start recovers from the log.
+// Kill ends the server like a crash: transactions are aborted and the next start recovers
+// from the log.
 func (s *Server) Kill() error { return s.end(program.killSignal) }
 
-// Restart starts the server again on its address and data. One that still runs
-// is stopped in order first.
+// Restart starts the server again on its address and data. It first stops a running server
+// gracefully.
 func (s *Server) Restart() error {
 	if err := s.Stop(); err != nil {
 		return err
@@ -131,8 +131,8 @@ func (s *Server) Restart() error {
 	return s.serve()
 }
 
-// Close ends the server and removes its data. On a server that the environment
-// named it removes only what the tests left there.
+// Close stops the server and removes its data. On a server that the environment named, it
+// removes only what the tests left there.
 func (s *Server) Close() error {
 	if s.program == nil {
 		return errors.Join(s.dropTemplates(), s.admin.Close())
@@ -158,7 +158,7 @@ func (s *Server) start() error {
 	return err
 }
 
-// serve runs the server on its port and returns when it answers.
+// serve runs the server on its port and returns when it responds.
 func (s *Server) serve() error {
 	if err := s.dir.truncateLog(); err != nil {
 		return err
@@ -180,9 +180,8 @@ func (s *Server) serve() error {
 
 var errPortTaken = errors.New("the port was taken by another process")
 
-// await polls until the server answers. That the answer comes from our server
-// is not a matter of course: if another process took the port, it may be
-// another test's server.
+// await polls until the server responds. It verifies that the response comes from this
+// server: if another process took the port, it may be another test's server.
 func (s *Server) await(p *process, admin *sql.DB) error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
@@ -214,8 +213,8 @@ func (s *Server) explainExit(p *process) error {
 	return fmt.Errorf("it exited: %w; the end of its log:\n%s", p.err, log)
 }
 
-// end signals the server and waits until it is gone. Without a running server
-// it does nothing.
+// end signals the server and waits until it has exited. Without a running server it does
+// nothing.
 func (s *Server) end(signal func(program) syscall.Signal) error {
 	if s.program == nil {
 		return fmt.Errorf("the server of %s was not started here: it stays as it is", s.config.Variable())
@@ -240,7 +239,8 @@ func (s *Server) database() (*sql.DB, error) {
 	return s.admin, nil
 }
 
-// PID returns the process id of the server, 0 if it is stopped or not ours.
+// PID returns the process id of the server. It is 0 if the server is stopped or was not
+// started by this process.
 func (s *Server) PID() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

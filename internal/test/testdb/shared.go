@@ -24,8 +24,8 @@ type lazyServer struct {
 	err    error
 }
 
-// get returns the server. It tries to start it once: what failed for one test
-// would fail for the next, and each try takes seconds.
+// get returns the server. It tries to start it only once: a second try would fail too, and
+// each try takes seconds.
 func (l *lazyServer) get() (*Server, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -53,9 +53,9 @@ func find(c Config, getenv func(string) string) (*Server, error) {
 	return Start(c)
 }
 
-// named returns the URL that the environment has for c. The plain variable also
-// serves for durable: who sets only that one gives us a server of their own,
-// and such a server syncs.
+// named returns the URL that the environment has for c. The plain variable is also used for
+// durable servers: a user who sets only that variable provides an ordinary server, which
+// syncs.
 func named(c Config, getenv func(string) string) string {
 	if url := getenv(c.Variable()); url != "" {
 		return url

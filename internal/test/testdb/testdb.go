@@ -1,7 +1,7 @@
 // Package testdb gives tests real PostgreSQL and MariaDB databases.
 //
-// A test asks for a database and gets the URL of a fresh, empty one, which is
-// dropped when the test ends:
+// A test requests a database and gets the URL of a fresh, empty one, which is dropped when
+// the test ends:
 //
 //	func TestMain(m *testing.M) { testdb.Main(m) }
 //
@@ -10,23 +10,22 @@
 //		…
 //	}
 //
-// The servers behind them are throwaway ones: started on first use, at most
-// one of a kind per process, on a free port of 127.0.0.1, with their data in a
-// temporary directory, and gone when the process is gone, however it ends.
-// The command in ./run starts them once for a whole `go test ./...`.
+// The servers are temporary. They are started on first use, at most one of a kind per
+// process, on a free port of 127.0.0.1, with their data in a temporary directory. They end
+// with the process, however it ends. The command in ./run starts them once for a whole `go
+// test ./...`.
 //
-// These variables name servers to use instead, by URLs whose user may create
-// databases: PERDURE_TEST_POSTGRES, PERDURE_TEST_MYSQL and, where fsync
-// matters, PERDURE_TEST_POSTGRES_DURABLE and PERDURE_TEST_MYSQL_DURABLE.
+// These variables name servers to use instead, by URLs whose user may create databases:
+// PERDURE_TEST_POSTGRES, PERDURE_TEST_MYSQL and, where fsync matters,
+// PERDURE_TEST_POSTGRES_DURABLE and PERDURE_TEST_MYSQL_DURABLE.
 //
-// A test that cannot have its server is skipped, loudly. With
+// A test whose server is not available is skipped with a message. With
 // PERDURE_REQUIRE_SERVERS=1, as in `make test`, it fails instead.
 //
 // With PERDURE_TEST_ONLY=mysql, or another name of Only, the tests on other databases are
 // skipped.
 //
-// Only tests, ./run and internal/test/interleave may import this package; it
-// imports internal/test/leaktest only.
+// Only tests, ./run and internal/test/interleave may import this package.
 package testdb
 
 import (
@@ -38,8 +37,8 @@ import (
 	"github.com/perdure/perdure/internal/test/leaktest"
 )
 
-// Main runs the tests of a package, stops the servers that they started and
-// exits. If all passed it also checks that they left no goroutine running.
+// Main runs the tests of a package, stops the servers that they started and exits. If all
+// tests passed, it also checks that they left no goroutine running.
 func Main(m *testing.M) {
 	code := m.Run()
 	if err := closeShared(); err != nil {
@@ -55,41 +54,41 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// Postgres returns the URL of an empty PostgreSQL database of the test's own.
+// Postgres returns the URL of a separate, empty PostgreSQL database for the test.
 func Postgres(t testing.TB) string {
 	t.Helper()
 	return sharedDatabase(t, Config{Engine: PostgreSQL})
 }
 
-// MySQL returns the URL of an empty MariaDB database of the test's own, in the
-// form mysql://user@host:port/name.
+// MySQL returns the URL of a separate, empty MariaDB database for the test, in the form
+// mysql://user@host:port/name.
 func MySQL(t testing.TB) string {
 	t.Helper()
 	return sharedDatabase(t, Config{Engine: MariaDB})
 }
 
-// DurablePostgres is Postgres on a server that syncs to disk at commit. The
-// server is shared, so a test cannot stop it: see PrivatePostgres.
+// DurablePostgres is like Postgres, on a server that syncs to disk at commit. The server is
+// shared, so a test cannot stop it: see PrivatePostgres.
 func DurablePostgres(t testing.TB) string {
 	t.Helper()
 	return sharedDatabase(t, Config{Engine: PostgreSQL, Durable: true})
 }
 
-// DurableMySQL is MySQL on a server that syncs to disk at commit. The server is
+// DurableMySQL is like MySQL, on a server that syncs to disk at commit. The server is
 // shared, so a test cannot stop it: see PrivateMySQL.
 func DurableMySQL(t testing.TB) string {
 	t.Helper()
 	return sharedDatabase(t, Config{Engine: MariaDB, Durable: true})
 }
 
-// PrivatePostgres starts a durable PostgreSQL server for this test alone, which
-// the test may stop, kill and restart. It is never one that a variable names.
+// PrivatePostgres starts a durable PostgreSQL server for this test only, which the test may
+// stop, kill and restart. It never uses a server that a variable names.
 func PrivatePostgres(t testing.TB) *Server {
 	t.Helper()
 	return private(t, Config{Engine: PostgreSQL, Durable: true})
 }
 
-// PrivateMySQL is PrivatePostgres for MariaDB.
+// PrivateMySQL is like PrivatePostgres, for MariaDB.
 func PrivateMySQL(t testing.TB) *Server {
 	t.Helper()
 	return private(t, Config{Engine: MariaDB, Durable: true})
@@ -130,8 +129,8 @@ func Only(t testing.TB, database string) {
 	}
 }
 
-// require ends the test if its server cannot be had. Only a program that is not
-// installed is a reason to skip; a server that does not start is a failure.
+// require ends the test if its server is not available. A test is skipped only if a program
+// is not installed. A server that does not start is a failure.
 func require(t testing.TB, err error) {
 	t.Helper()
 	var missing *MissingError

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// owner is always ourselves here.
+// owner is always the current user on this system.
 type owner struct{}
 
 func serverOwner() (owner, error)           { return owner{}, nil }

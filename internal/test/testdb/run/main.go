@@ -2,13 +2,12 @@
 //
 //	go run ./internal/test/testdb/run -- go test ./...
 //
-// It starts a fast and a durable PostgreSQL and MariaDB, names them to the
-// command in the variables that package testdb reads, and stops them when the
-// command has ended. So all packages of one `go test` share four servers
-// instead of starting their own. It exits with the command's code; what goes
-// wrong before the command runs is code 125.
+// It starts a fast and a durable PostgreSQL and MariaDB. It passes their addresses to the
+// command in the variables that package testdb reads, and stops them when the command has
+// ended. So all packages of one `go test` share four servers instead of starting their own.
+// It exits with the command's code, or with 125 after an error before the command runs.
 //
-// A server that is named already is used as it is.
+// A server that the environment already names is used unchanged.
 package main
 
 import (
@@ -24,7 +23,7 @@ import (
 	"github.com/perdure/perdure/internal/test/testdb"
 )
 
-// notRun is the exit code for what goes wrong before the command runs.
+// notRun is the exit code for errors before the command runs.
 const notRun = 125
 
 func main() {
@@ -71,7 +70,7 @@ func missing() []testdb.Config {
 	return all
 }
 
-// startServers starts all kinds at once, or none.
+// startServers starts all kinds concurrently. If one fails, none is left running.
 func startServers(kinds []testdb.Config) (map[testdb.Config]*testdb.Server, error) {
 	var (
 		mu      sync.Mutex
@@ -115,8 +114,7 @@ func environment(servers map[testdb.Config]*testdb.Server) []string {
 	return env
 }
 
-// runCommand runs the command, passes the signals on to it, and returns its
-// exit code.
+// runCommand runs the command, forwards signals to it, and returns its exit code.
 func runCommand(args, env []string, signals <-chan os.Signal) (int, error) {
 	cmd := exec.Command(args[0], args[1:]...) //nolint:noctx // ended by signals
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -137,8 +135,8 @@ func runCommand(args, env []string, signals <-chan os.Signal) (int, error) {
 	}
 }
 
-// exitCode returns the code of a command that ended; like a shell's, it is 128
-// and the signal's number for one that a signal ended.
+// exitCode returns the exit code of a command. Like in a shell, it is 128 plus the signal's
+// number for a command that a signal ended.
 func exitCode(state *os.ProcessState, err error) (int, error) {
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
