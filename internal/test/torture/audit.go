@@ -6,8 +6,8 @@ import (
 	"github.com/perdure/perdure/outbox"
 )
 
-// Audit compares what the units of a history were told with the entries of the
-// outbox, all of them, in order: rules C1, C4, C5 and C7.
+// Audit compares the recorded outcomes of the units in a history with all entries of the
+// outbox, in order: rules C1, C4, C5 and C7.
 func Audit(records []Record, entries []outbox.Entry) Findings {
 	var f Findings
 	byUnit := map[string]Record{}
@@ -34,16 +34,15 @@ func auditOrder(entries []outbox.Entry, f *Findings) {
 	}
 }
 
-// auditRealTime checks C4. In the order of the stamps, no unit may have ended
-// before one with a smaller stamp began; it is enough to remember the latest
-// beginning so far.
+// auditRealTime checks C4. In the order of the stamps, no unit may have ended before a unit
+// with a smaller stamp started. It is enough to remember the latest start so far.
 func auditRealTime(byUnit map[string]Record, entries []outbox.Entry, f *Findings) {
 	var latest time.Duration
 	var whose outbox.Entry
 	for _, e := range entries {
 		r, known := byUnit[e.Unit]
 		if !known {
-			continue // a finding of C5
+			continue // reported by C5
 		}
 		if r.Outcome == Acknowledged && r.Ended < latest {
 			f.add("C4", "unit %s was acknowledged %s before unit %s began, but has the greater stamp: %s, %s",
@@ -55,7 +54,7 @@ func auditRealTime(byUnit map[string]Record, entries []outbox.Entry, f *Findings
 	}
 }
 
-// auditAtomicity checks C5 as far as the outbox tells; Verify compares it with
+// auditAtomicity checks C5 as far as the outbox shows it. Verify compares the outbox with
 // the tables.
 func auditAtomicity(byUnit map[string]Record, entries []outbox.Entry, f *Findings) {
 	count := map[string]int{}
@@ -78,7 +77,7 @@ func auditAtomicity(byUnit map[string]Record, entries []outbox.Entry, f *Finding
 	}
 }
 
-// auditMutations checks C7, and that an entry tells of every mutation.
+// auditMutations checks C7, and that an entry contains every mutation.
 func auditMutations(byUnit map[string]Record, entries []outbox.Entry, f *Findings) {
 	for _, e := range entries {
 		for i, m := range e.Payload.Mutations {

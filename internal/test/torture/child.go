@@ -21,20 +21,20 @@ const (
 	argsVariable = "PERDURE_TORTURE_ARGS"
 )
 
-// patience bounds the wait for a child to be ready or to end in order.
+// patience is the time limit for a child to be ready or to end gracefully.
 const patience = 4 * time.Minute
 
-// Role is what a child does: until ctx is done, which is when its parent tells
-// it to stop, or dies.
+// Role is the code of a child. It runs until ctx is done, which happens when the parent
+// stops it or dies.
 type Role func(ctx context.Context, self *Self) error
 
-// Self is a child as it sees itself.
+// Self is a child's view of itself.
 type Self struct {
 	args  string
 	ready sync.Once
 }
 
-// Args decodes what the parent gave to Start.
+// Args decodes the arguments that the parent passed to Start.
 func (s *Self) Args(into any) error {
 	if err := json.Unmarshal([]byte(s.args), into); err != nil {
 		return fmt.Errorf("read arguments: %w", err)
@@ -42,13 +42,13 @@ func (s *Self) Args(into any) error {
 	return nil
 }
 
-// Ready tells the parent that the child is at work. Only the first call counts.
+// Ready notifies the parent that the child is working. Only the first call counts.
 func (s *Self) Ready() {
 	s.ready.Do(func() { fmt.Println("ready") })
 }
 
-// Main plays the role that this process was started for, and exits. In a
-// process that is no child it returns at once; main or TestMain call it first.
+// Main runs the role that this process was started for, and exits. In a process that is not
+// a child it returns immediately. main or TestMain must call it first.
 func Main(roles map[string]Role) {
 	name := os.Getenv(roleVariable)
 	if name == "" {
@@ -72,7 +72,7 @@ func play(role Role, self *Self) error {
 		cancel()
 		timer := clock.System.NewTimer(patience)
 		<-timer.C()
-		os.Exit(3) // nobody is left to wait for us
+		os.Exit(3) // the parent no longer waits
 	}()
 	return role(ctx, self)
 }
@@ -81,14 +81,13 @@ func play(role Role, self *Self) error {
 type Child struct {
 	cmd    *exec.Cmd
 	stdin  io.Closer
-	ready  chan struct{} // closed when the child has said so
+	ready  chan struct{} // closed when the child is ready
 	done   chan struct{} // closed when it has exited
-	err    error         // how it exited, when done
-	stderr bytes.Buffer  // what it said, when done
+	err    error         // its exit error, when done
+	stderr bytes.Buffer  // its output, when done
 }
 
-// StartChild runs this program again in a role. The caller ends it by Kill or
-// Stop.
+// StartChild starts this program again in a role. The caller ends it by Kill or Stop.
 func StartChild(role string, args any) (*Child, error) {
 	text, err := json.Marshal(args)
 	if err != nil {
@@ -114,7 +113,7 @@ func StartChild(role string, args any) (*Child, error) {
 	return c, nil
 }
 
-// signalWriter closes a channel at the first thing written to it.
+// signalWriter closes a channel at the first write.
 type signalWriter struct {
 	once   sync.Once
 	signal chan struct{}
@@ -128,8 +127,7 @@ func (w *signalWriter) Write(p []byte) (int, error) {
 // PID returns the id of the child's process.
 func (c *Child) PID() int { return c.cmd.Process.Pid }
 
-// AwaitReady returns when the child is at work. That it exits before is an
-// error.
+// AwaitReady returns when the child is working. It fails if the child exits before that.
 func (c *Child) AwaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -143,8 +141,8 @@ func (c *Child) AwaitReady(ctx context.Context) error {
 	}
 }
 
-// Kill ends the child as kill -9 does. That it had exited by itself is an
-// error: it was to be at work.
+// Kill ends the child like kill -9. It fails if the child had already exited, because it
+// should have been working.
 func (c *Child) Kill() error {
 	select {
 	case <-c.done:
@@ -158,13 +156,13 @@ func (c *Child) Kill() error {
 	return nil
 }
 
-// Stop tells the child to stop and returns how it ended.
+// Stop stops the child and returns its exit error.
 func (c *Child) Stop() error {
 	_ = c.stdin.Close()
 	return c.Wait()
 }
 
-// Wait returns when the child has exited by itself, with its error.
+// Wait returns when the child has exited, with its error.
 func (c *Child) Wait() error {
 	timer := clock.System.NewTimer(patience)
 	defer timer.Stop()

@@ -9,26 +9,26 @@ import (
 	"github.com/perdure/perdure/internal/clock"
 )
 
-// CrashLoop starts a child and kills it, over and over.
+// CrashLoop repeatedly starts a child and kills it.
 type CrashLoop struct {
 	// Start starts the child.
 	Start func() (*Child, error)
-	// Kills is how often to kill it.
+	// Kills is the number of kills.
 	Kills int
-	// Seed decides when.
+	// Seed determines the times of the kills.
 	Seed uint64
-	// Longest is how long the child is left at work at most.
+	// Longest is the maximum time for which the child works before it is killed.
 	Longest time.Duration
-	// After is called after each kill, before the next start; nil does nothing.
+	// After is called after each kill, before the next start. nil: not called.
 	After func(ctx context.Context, kill int) error
 }
 
-// startup is about how long a child takes to be at work; some are killed
+// startup is the approximate time that a child takes to be ready. Some children are killed
 // before.
 const startup = 150 * time.Millisecond
 
-// Run kills as often as it should. Its error is about the loop itself; what the
-// kills broke is for an audit to find.
+// Run performs the kills. Its error concerns only the loop itself. Audits find the damage
+// of the kills.
 func (l *CrashLoop) Run(ctx context.Context) error {
 	choose := rand.New(rand.NewPCG(l.Seed, 0))
 	for kill := range l.Kills {
@@ -61,7 +61,7 @@ func (l *CrashLoop) once(ctx context.Context, choose *rand.Rand) error {
 	return child.Kill()
 }
 
-// Pause waits for the nemesis to strike, or for the end of ctx.
+// Pause waits for d, or until ctx is done.
 func Pause(ctx context.Context, d time.Duration) {
 	timer := clock.System.NewTimer(d)
 	defer timer.Stop()

@@ -16,9 +16,9 @@ import (
 	"github.com/perdure/perdure/schema"
 )
 
-// Dump returns the rows of a schema's tables in a form that is equal for equal
-// contents, whatever the database: one line per row under "table/id", with its
-// version and values, references by external id. It reads one snapshot.
+// Dump returns the rows of a schema's tables in a form that is equal for equal contents on
+// all databases. It has one line per row under "table/id", with the version, the values,
+// and references by external id. It reads one snapshot.
 func Dump(ctx context.Context, db sqldb.DB, s *schema.Schema) (map[string]string, error) {
 	tx, err := db.Begin(ctx, sqldb.Read)
 	if err != nil {
@@ -70,7 +70,7 @@ func line(r *schema.Row, external map[*schema.Table]map[int64]string) string {
 	return b.String()
 }
 
-// text writes a value so that what databases keep differently looks the same.
+// text formats a value so that differences in the databases' storage do not show.
 func text(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -87,7 +87,7 @@ func text(v any) string {
 	return fmt.Sprintf("%#v", v)
 }
 
-// canonicalJSON sorts keys, which PostgreSQL orders in its own way.
+// canonicalJSON sorts keys, because PostgreSQL has its own order.
 func canonicalJSON(raw json.RawMessage) string {
 	dec := json.NewDecoder(strings.NewReader(string(raw)))
 	dec.UseNumber()
@@ -102,7 +102,7 @@ func canonicalJSON(raw json.RawMessage) string {
 	return string(sorted)
 }
 
-// Diff returns how two dumps differ, by rule C3.
+// Diff returns the differences of two dumps, by rule C3.
 func Diff(want, got map[string]string) Findings {
 	var f Findings
 	for _, key := range slices.Sorted(maps.Keys(want)) {

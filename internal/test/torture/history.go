@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/clock"
 )
 
-// Outcome is what the writer of a unit was told.
+// Outcome is the outcome of a unit as its writer knows it.
 type Outcome int
 
 const (
@@ -17,11 +17,11 @@ const (
 	Failed Outcome = iota
 	// Acknowledged means that the unit returned without an error, so all of it must exist.
 	Acknowledged
-	// Unknown means that the answer to COMMIT was lost, so all of it or nothing exists.
+	// Unknown means that the response to COMMIT was lost, so all of it or nothing exists.
 	Unknown
 )
 
-// outcomeOf reads the promise out of an error of Update.
+// outcomeOf returns the outcome for an error of Update.
 func outcomeOf(err error) Outcome {
 	var uncertain *fault.Uncertain
 	switch {
@@ -35,21 +35,20 @@ func outcomeOf(err error) Outcome {
 
 // Record is one unit in a History.
 type Record struct {
-	// Unit is the unit's id; empty if it failed before it had one.
+	// Unit is the unit's id. It is empty if the unit failed before it had one.
 	Unit string
-	// Style is the way in which it was written, for messages.
+	// Style is the way in which the unit was written, for messages.
 	Style string
-	// Mutations is how many it recorded in its last run.
+	// Mutations is the number of mutations that the unit recorded in its last run.
 	Mutations int
-	// Began and Ended are read from one monotonic clock, before the call and
-	// after it: they enclose the moment of commit.
+	// Began and Ended are read from one monotonic clock, before and after the call. The commit
+	// is between them.
 	Began, Ended time.Duration
 	Outcome      Outcome
 	Err          error
 }
 
-// History holds what every unit of a run was told. It is safe for concurrent
-// use.
+// History holds the outcomes of all units of a run. It is safe for concurrent use.
 type History struct {
 	start time.Time
 
@@ -60,8 +59,8 @@ type History struct {
 // NewHistory returns an empty history whose clock starts now.
 func NewHistory() *History { return &History{start: clock.System.Now()} }
 
-// Do runs a unit and records it. The unit fills in its id, its style and its
-// number of mutations.
+// Do runs a unit and records it. The unit sets its id, its style and its number of
+// mutations.
 func (h *History) Do(unit func(*Record) error) Record {
 	r := Record{Began: h.now()}
 	r.Err = unit(&r)
@@ -80,7 +79,7 @@ func (h *History) Records() []Record {
 	return append([]Record(nil), h.records...)
 }
 
-// Count returns how many units had an outcome.
+// Count returns the number of units with an outcome.
 func (h *History) Count(o Outcome) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

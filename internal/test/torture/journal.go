@@ -10,13 +10,13 @@ import (
 	"sync"
 )
 
-// Journal is the memory of a writer that may be killed at any moment: before a
-// unit is written it says so, and when the unit was acknowledged it says that,
-// each synced to disk before the writer goes on. So the journal never claims
-// more than the database has promised.
+// Journal is the record of a writer that may be killed at any time. It records the intent
+// before a unit is written, and the acknowledgement after that. Each line is synced to disk
+// before the writer continues. So the journal never claims more than the database has
+// promised.
 //
-// It is text, a line for each event, "intent ID ;". The mark at the end tells a
-// whole line from one that was cut off.
+// It is text, a line for each event, "intent ID ;". The mark at the end distinguishes a
+// whole line from a truncated one.
 type Journal struct {
 	mu   sync.Mutex
 	file *os.File
@@ -29,24 +29,24 @@ const (
 	mark    = ";"
 )
 
-// OpenJournal opens the journal at path to add to it.
+// OpenJournal opens the journal at path for appending.
 func OpenJournal(path string) (*Journal, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
 	j := &Journal{file: file}
-	// A line that a crash cut off must not run into the next one.
+	// A line that a crash truncated must not run into the next one.
 	return j, j.write("\n")
 }
 
-// Intend says that the unit is about to be written.
+// Intend records that the unit is about to be written.
 func (j *Journal) Intend(unit string) error { return j.line(intent, unit) }
 
-// Acknowledge says that the unit was acknowledged.
+// Acknowledge records that the unit was acknowledged.
 func (j *Journal) Acknowledge(unit string) error { return j.line(ack, unit) }
 
-// Refuse says that the unit failed for sure.
+// Refuse records that the unit failed for certain.
 func (j *Journal) Refuse(unit string) error { return j.line(refusal, unit) }
 
 // Close closes the file.
@@ -68,9 +68,8 @@ func (j *Journal) write(text string) error {
 	return nil
 }
 
-// ReadJournal returns what the journal at path knows of each unit. One that was
-// intended and not heard of again is Unknown. A journal that does not exist
-// knows of none.
+// ReadJournal returns the outcome of each unit in the journal at path. A unit with only an
+// intent is Unknown. A journal that does not exist has no units.
 func ReadJournal(path string) (map[string]Outcome, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -89,7 +88,7 @@ func readOutcomes(from io.Reader) (map[string]Outcome, error) {
 	for lines.Scan() {
 		fields := strings.Fields(lines.Text())
 		if len(fields) != 3 || fields[2] != mark {
-			continue // cut off
+			continue // truncated
 		}
 		switch unit := fields[1]; fields[0] {
 		case intent:

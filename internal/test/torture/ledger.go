@@ -13,17 +13,16 @@ import (
 	"github.com/perdure/perdure/schema"
 )
 
-// Ledger is the schema and the workload of writers that are killed. Each unit
-// is one row in heads under the unit's own id, which says how many rows in
-// parts belong to it; so an audit can tell a whole unit from half of one
-// without asking the outbox.
+// Ledger is the schema and the workload of writers that are killed. Each unit is one row in
+// heads under the unit's own id, with the number of its rows in parts. So an audit can
+// distinguish a whole unit from a partial one without the outbox.
 type Ledger struct {
 	Schema       *schema.Schema
 	Heads, Parts *schema.Table
 }
 
-// NewLedger describes the ledger anew. Extra columns are added to its heads, as
-// the next release of an application would.
+// NewLedger returns a new description of the ledger. Extra columns are added to its heads,
+// as the next release of an application would.
 func NewLedger(extra ...schema.Column) *Ledger {
 	columns := []schema.Column{
 		schema.Int("parts"),
@@ -35,10 +34,10 @@ func NewLedger(extra ...schema.Column) *Ledger {
 	return l
 }
 
-// Write writes units from several goroutines until ctx is done, each with its
-// intent and its fate in the journal. acknowledged is called after each
-// acknowledgement is in the journal. A database that is away is no error: the
-// writers go on until it is back.
+// Write writes units from several goroutines until ctx is done. The journal records the
+// intent and the outcome of each. acknowledged is called after each acknowledgement is in
+// the journal. An unavailable database is not an error: the writers continue until it is
+// back.
 func (l *Ledger) Write(ctx context.Context, eng *perdure.Engine, journal *Journal, writers int, acknowledged func(unit string)) error {
 	errs := make([]error, writers)
 	var group sync.WaitGroup
@@ -61,8 +60,7 @@ type ledgerWriter struct {
 	previous string // the last unit that was acknowledged
 }
 
-// unit writes one unit. Its error is the journal's: what the database says is
-// an outcome.
+// unit writes one unit. Its error is the journal's: an error of the database is an outcome.
 func (w *ledgerWriter) unit(ctx context.Context, acknowledged func(unit string)) error {
 	var id string
 	var journal error
@@ -87,13 +85,13 @@ func (w *ledgerWriter) unit(ctx context.Context, acknowledged func(unit string))
 		acknowledged(id)
 	case Failed:
 		return w.journal.Refuse(id)
-	case Unknown: // the intent says all that is known
+	case Unknown: // the intent is all that is known
 	}
 	return nil
 }
 
-// write records the mutations of a unit: some are opened by a read, so that
-// both ways of committing are cut off.
+// write records the mutations of a unit. Some units start with a read, so that kills
+// interrupt both ways of committing.
 func (w *ledgerWriter) write(tx *perdure.Tx) error {
 	parts := 2 + rand.IntN(4)
 	head, err := tx.Create(w.Heads, schema.Values{"id": tx.ID(), "parts": parts})
@@ -117,9 +115,9 @@ func (w *ledgerWriter) write(tx *perdure.Tx) error {
 	return nil
 }
 
-// Audit compares the journal with the database, by SQL only: every acknowledged
-// unit is there whole with its one entry, every refused one is not, every
-// unknown one is whole or not there, and there is nothing besides.
+// Audit compares the journal with the database, only by SQL. Every acknowledged unit exists
+// completely with its one entry. No refused unit exists. Every unknown unit exists
+// completely or not at all. There is nothing else.
 func (l *Ledger) Audit(ctx context.Context, db sqldb.DB, known map[string]Outcome) (Findings, error) {
 	state, err := l.read(ctx, db)
 	if err != nil {
@@ -154,11 +152,11 @@ func (l *Ledger) Audit(ctx context.Context, db sqldb.DB, known map[string]Outcom
 	return f, nil
 }
 
-// ledgerState is what the database has, by unit.
+// ledgerState is the content of the database, by unit.
 type ledgerState struct {
 	entries map[string]int
-	heads   map[string]int64 // how many parts belong to it
-	parts   map[string]int64 // how many there are
+	heads   map[string]int64 // the expected number of parts
+	parts   map[string]int64 // the actual number of parts
 }
 
 // read reads one snapshot.

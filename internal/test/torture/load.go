@@ -11,34 +11,33 @@ import (
 	"github.com/perdure/perdure/internal/clock"
 )
 
-// Join runs fn as part of a transaction of the caller's own on the engine's
-// database and commits it. If rollback is set it rolls back instead, after fn
-// was applied, and returns ErrRolledBack.
+// Join runs fn as part of the caller's own transaction on the engine's database and commits
+// it. If rollback is set, it rolls back after fn was applied, and returns ErrRolledBack.
 type Join func(ctx context.Context, eng *perdure.Engine, rollback bool, fn func(*perdure.Tx) error) error
 
-// ErrRolledBack is the error of units that were meant to fail.
+// ErrRolledBack is the error of units that fail on purpose.
 var ErrRolledBack = errors.New("rolled back on purpose")
 
 // Load is a mixed workload on the tables of a shop.
 type Load struct {
 	// Shop has the tables.
 	Shop *Shop
-	// Engines are open on the same database; writers are dealt out to them.
+	// Engines are open on the same database. Writers are distributed among them.
 	Engines []*perdure.Engine
-	// Joins are ways to write in transactions of the caller's own.
+	// Joins are ways to write in the caller's own transactions.
 	Joins []Join
-	// Writers is how many goroutines write.
+	// Writers is the number of goroutines that write.
 	Writers int
-	// Units bounds how many units are written in all; 0 means no bound.
+	// Units is the maximum number of units. 0 means no limit.
 	Units int
-	// Duration bounds the time; 0 means no bound.
+	// Duration is the maximum duration. 0 means no limit.
 	Duration time.Duration
-	// Enough reports whether the load may end because its time is over: on a busy
-	// machine little is written in any time. Nil: it may.
+	// Enough reports whether the load may end after Duration: on a busy host few units are
+	// written in any time. nil: it may.
 	Enough func() bool
-	// Seed makes the choices repeatable, as far as concurrency lets them be.
+	// Seed makes the choices repeatable, as far as concurrency allows it.
 	Seed uint64
-	// History gets a record of every unit.
+	// History receives a record of every unit.
 	History *History
 }
 
@@ -58,8 +57,7 @@ func (l *Load) Run(ctx context.Context) {
 				rand: rand.New(rand.NewPCG(l.Seed, uint64(i))),
 			}
 			for range tickets {
-				// A unit is not cut off by the end of the run: its outcome
-				// would be of interest and nobody would hear it.
+				// The end of the run does not cancel a unit, because its outcome must be recorded.
 				l.History.Do(func(r *Record) error { return w.write(context.WithoutCancel(ctx), r) })
 			}
 		})
@@ -67,7 +65,7 @@ func (l *Load) Run(ctx context.Context) {
 	group.Wait()
 }
 
-// tickets hands out the permission to write one unit.
+// tickets returns a channel of permissions, each to write one unit.
 func (l *Load) tickets(ctx context.Context) <-chan struct{} {
 	c := make(chan struct{})
 	go func() {
@@ -93,9 +91,9 @@ type loadWriter struct {
 	rand *rand.Rand
 }
 
-// write writes one unit in a way that is drawn by lot.
+// write writes one unit in a randomly chosen way.
 func (w *loadWriter) write(ctx context.Context, r *Record) error {
-	if w.chance(8) { // the caller gives up at an arbitrary moment
+	if w.chance(8) { // the caller cancels at an arbitrary time
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
@@ -124,5 +122,5 @@ func (w *loadWriter) cancelLater(cancel context.CancelFunc) (stop func()) {
 	return func() { close(ended); timer.Stop(); group.Wait() }
 }
 
-// chance says yes in so many of a hundred cases.
+// chance returns true in percent of the cases.
 func (w *loadWriter) chance(percent int) bool { return w.rand.IntN(100) < percent }

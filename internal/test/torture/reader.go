@@ -10,13 +10,12 @@ import (
 	"github.com/perdure/perdure/outbox"
 )
 
-// Reader tails an outbox from its beginning, throughout a run. Now and then it
-// drops its stream and starts a new one from where it was, as a consumer that
-// restarts does.
+// Reader tails an outbox from its start, throughout a run. At random times it drops its
+// stream and starts a new one from its position, like a consumer that restarts.
 type Reader struct {
-	// Outbox is what it reads.
+	// Outbox is the outbox to read.
 	Outbox *outbox.Outbox
-	// Seed decides when it starts over.
+	// Seed determines when it starts over.
 	Seed uint64
 
 	mu      sync.Mutex
@@ -28,7 +27,7 @@ type Reader struct {
 	running sync.WaitGroup
 }
 
-// Start begins to read.
+// Start starts to read.
 func (r *Reader) Start(ctx context.Context) {
 	ctx, r.cancel = context.WithCancel(ctx)
 	r.reached = make(chan struct{})
@@ -40,7 +39,7 @@ func (r *Reader) Start(ctx context.Context) {
 	})
 }
 
-// stream reads up to n entries in one stream and reports whether to go on.
+// stream reads up to n entries in one stream and reports whether to continue.
 func (r *Reader) stream(ctx context.Context, n int) bool {
 	r.mu.Lock()
 	r.streams++
@@ -79,8 +78,8 @@ func (r *Reader) last() outbox.Stamp {
 	return r.entries[len(r.entries)-1].Stamp
 }
 
-// Finish waits until the reader has reached a stamp, stops it and returns all
-// that it read.
+// Finish waits until the reader has reached a stamp, stops it and returns all entries that
+// it read.
 func (r *Reader) Finish(ctx context.Context, stamp outbox.Stamp) ([]outbox.Entry, error) {
 	defer r.running.Wait()
 	defer r.cancel()
@@ -102,19 +101,19 @@ func (r *Reader) Finish(ctx context.Context, stamp outbox.Stamp) ([]outbox.Entry
 	}
 }
 
-// Streams returns how often the reader started anew.
+// Streams returns the number of streams that the reader started.
 func (r *Reader) Streams() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.streams
 }
 
-// Watcher verifies an outbox again and again throughout a run: rules C1, C2
-// and C3, on snapshots that writers change between.
+// Watcher repeatedly verifies an outbox throughout a run: rules C1, C2 and C3, on snapshots
+// between which writers make changes.
 type Watcher struct {
-	// Outbox is what it watches.
+	// Outbox is the outbox to watch.
 	Outbox *outbox.Outbox
-	// Each is how long it looks for late arrivals after each full check.
+	// Each is the time for which it looks for late arrivals after each full check.
 	Each time.Duration
 
 	mu        sync.Mutex
@@ -126,7 +125,7 @@ type Watcher struct {
 	running   sync.WaitGroup
 }
 
-// Start begins to watch.
+// Start starts to watch.
 func (w *Watcher) Start(ctx context.Context) {
 	ctx, w.cancel = context.WithCancel(ctx)
 	w.running.Go(func() {
@@ -152,15 +151,15 @@ func (w *Watcher) look(ctx context.Context) bool {
 	return err == nil
 }
 
-// Stop ends the watch. It returns what was found and on how many snapshots;
-// checks of them were compared with the tables.
+// Stop ends the watch. It returns the findings and the number of snapshots, of which checks
+// were compared with the tables.
 func (w *Watcher) Stop() (found Findings, snapshots, checks int, err error) {
 	w.cancel()
 	w.running.Wait()
 	return w.findings, w.snapshots, w.checks, w.err
 }
 
-// Found returns what was found so far.
+// Found returns the findings so far.
 func (w *Watcher) Found() Findings {
 	w.mu.Lock()
 	defer w.mu.Unlock()

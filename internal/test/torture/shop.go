@@ -9,8 +9,8 @@ type Shop struct {
 	Accounts, Orders, Lines *schema.Table
 }
 
-// NewShop describes the shop anew. Extra columns are added to its accounts, as
-// the next release of an application would.
+// NewShop returns a new description of the shop. Extra columns are added to its accounts,
+// as the next release of an application would.
 func NewShop(extra ...schema.Column) *Shop {
 	columns := []schema.Column{
 		schema.String("name"),

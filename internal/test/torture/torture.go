@@ -1,20 +1,20 @@
-// Package torture puts a database with Perdure on it under load and faults and
-// then looks for a broken promise.
+// Package torture runs load and faults on a database with Perdure, and then looks for
+// violated guarantees.
 //
-// It has four parts, which later kinds of work (hooks, machines, tasks) use
-// with workloads of their own:
+// It has four parts. Other kinds of work (hooks, machines, tasks) can use them with their
+// own workloads:
 //
 //   - writers: a Load runs units of work, good and bad, from many goroutines
 //     and engines; a Ledger runs them in a process that will be killed;
-//   - memory: a History holds what each unit was told, a Journal holds it on
-//     disk, written before anybody relies on it;
-//   - nemesis: a CrashLoop starts this program again in a role of its own and
-//     kills it, over and over;
-//   - audits: checks that compare what was told with what the database has.
-//     They read by SQL only and share no state with the writers.
+//   - records: a History holds the outcome of each unit, a Journal holds it on
+//     disk, written before any part of the test relies on it;
+//   - nemesis: a CrashLoop repeatedly starts this program again in its own role
+//     and kills it;
+//   - audits: checks that compare the recorded outcomes with the database.
+//     They read only by SQL and share no state with the writers.
 //
-// An audit returns its findings as sentences, each of which begins with the
-// rule that is broken. The rules are C1 to C7 of the checker:
+// An audit returns its findings as sentences, each of which starts with the violated rule.
+// The rules are C1 to C7 of the checker:
 //
 //	C1  stamps are dense in every snapshot
 //	C2  nothing arrives below what was already visible
@@ -23,8 +23,7 @@
 //	C5  acknowledged: exactly one entry; failed: none; unknown: all or nothing
 //	C7  the mutations of an entry are numbered 0, 1, 2…
 //
-// Only the torture command and tests import this package. It imports the root
-// package, outbox, schema, fault, the drivers and internal/{clock,sqldb,table}.
+// Only the torture command and tests import this package.
 package torture
 
 import (
@@ -38,8 +37,8 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// OpenDB opens the database below the engine, for audits that must not depend
-// on the engine being right.
+// OpenDB opens the database below the engine, for audits that must not depend on the
+// correctness of the engine.
 func OpenDB(ctx context.Context, dsn string) (sqldb.DB, error) {
 	scheme, _, _ := strings.Cut(dsn, ":")
 	switch scheme {
@@ -53,13 +52,13 @@ func OpenDB(ctx context.Context, dsn string) (sqldb.DB, error) {
 	return nil, fmt.Errorf("open database: unknown scheme %q", scheme)
 }
 
-// maxFindings bounds a list of findings: the first ones tell enough.
+// maxFindings bounds a list of findings: the first ones are sufficient.
 const maxFindings = 50
 
-// Findings are broken promises, in words. Empty is good.
+// Findings are violated guarantees, in words. An empty list is a success.
 type Findings []string
 
-// add appends a finding under the rule that is broken.
+// add appends a finding under the violated rule.
 func (f *Findings) add(rule, format string, args ...any) {
 	if len(*f) < maxFindings {
 		*f = append(*f, rule+": "+fmt.Sprintf(format, args...))

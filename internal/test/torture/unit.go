@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/schema"
 )
 
-// The rows live in small sets of fixed ids, so that writers meet: creates
-// collide, updates and deletes miss, references dangle.
+// The rows have few fixed ids, so that writers collide: creates conflict, updates and
+// deletes miss, references dangle.
 const (
 	accountIDs = 24
 	orderIDs   = 96
@@ -16,8 +16,8 @@ const (
 	emails     = 12
 )
 
-// unit returns the work of one unit: a few mutations, recorded, opened by a
-// read or by SQL, or based on rows that were read; some of them doomed.
+// unit returns the code of one unit with a few mutations. The mutations are recorded, start
+// with a read or with SQL, or are based on rows that were read. Some units fail on purpose.
 func (w *loadWriter) unit(r *Record) func(*perdure.Tx) error {
 	kind := w.rand.IntN(100) // a second run is of the same kind, with other rows
 	return func(tx *perdure.Tx) error {
@@ -40,8 +40,8 @@ func (w *loadWriter) unit(r *Record) func(*perdure.Tx) error {
 	}
 }
 
-// loadUnit is one run of a unit. The errors of its calls need no attention:
-// the first one poisons the Tx.
+// loadUnit is one run of a unit. It ignores the errors of its calls, because the first
+// error fails the Tx.
 type loadUnit struct {
 	*loadWriter
 	tx     *perdure.Tx
@@ -54,23 +54,23 @@ func (u *loadUnit) style(name string) {
 	}
 }
 
-// count counts a mutation that the outbox must show.
+// count counts a mutation that the outbox must contain.
 func (u *loadUnit) count(err error) {
 	if err == nil {
 		u.record.Mutations++
 	}
 }
 
-// change reads an account and changes it if it is still what was read.
+// change reads an account and changes it if it has not changed since the read.
 func (u *loadUnit) change() {
 	row, err := u.tx.Get(u.Shop.Accounts, u.account())
 	if err != nil {
-		return // it does not exist, which is no error
+		return // it does not exist, which is not an error
 	}
 	u.count(u.tx.UpdateRow(row, schema.Values{"balance": row.Int("balance") + 1}))
 }
 
-// open makes the unit an open transaction: a read after a change sees it.
+// open opens the transaction of the unit: a read after a change sees the change.
 func (u *loadUnit) open() {
 	id := u.line() + "-opened"
 	u.count(u.create(u.Shop.Accounts, schema.Values{"id": id, "name": "opened"}))
