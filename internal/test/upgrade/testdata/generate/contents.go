@@ -50,7 +50,7 @@ type (
 	}
 )
 
-// contents returns all that the database has, in the order of the lists.
+// contents returns all data of the database, in the order of the lists.
 func (p *process) contents() (c contents) {
 	hooks := hook.NewAdmin(p.eng)
 	list, _, err := hooks.List(ctx, hook.Filter{}, "", 1000)

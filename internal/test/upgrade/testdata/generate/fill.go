@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/task"
 )
 
-// fill leaves the work of a morning in a database.
+// fill stores the work of a morning in a database.
 func fill(dsn string) {
 	morning := noon.Add(-4 * time.Hour)
 	keeper := open(dsn, morning, "main", must(perdure.ParseKeys(key)))
@@ -36,7 +36,7 @@ func fill(dsn string) {
 	fillRunning(dsn)
 }
 
-// fillEnded leaves work that has ended, and work that waits for its next attempt.
+// fillEnded stores finished work, and work that waits for its next attempt.
 func fillEnded(p *process, morning time.Time) {
 	admin := hook.NewAdmin(p.eng)
 	p.both("main", "failed", hook.TriggerOptions{Retry: retry.Fixed(2, time.Hour)})
@@ -81,9 +81,9 @@ func fillEnded(p *process, morning time.Time) {
 	p.drain(morning.Add(3 * time.Hour))
 }
 
-// fillPoison leaves work that crashed three processes and is quarantined, and work that
-// crashed two and is a suspect. A process runs one suspect at a time, so each has processes
-// of its own.
+// fillPoison stores work that crashed three processes and is quarantined, and work that
+// crashed two and is a suspect. A process runs one suspect at a time, so each has its own
+// processes.
 func fillPoison(dsn string, morning time.Time) {
 	for _, label := range []string{"poison new", "poison chosen", "suspect new", "suspect chosen", "poison alarm", "suspect alarm", "poison instance"} {
 		at := morning.Add(-16 * time.Hour)
@@ -104,7 +104,7 @@ func fillPoison(dsn string, morning time.Time) {
 		}
 		deaths, last := 3, label
 		if word == "suspect" {
-			deaths, last = 2, "reader" // it has no handler for it
+			deaths, last = 2, "reader" // it has no handler for the work
 		}
 		for n := range deaths {
 			if n > 0 {
@@ -119,7 +119,7 @@ func fillPoison(dsn string, morning time.Time) {
 	}
 }
 
-// fillPending leaves work that is due, and work that is scheduled.
+// fillPending stores work that is due, and work that is scheduled.
 func fillPending(p, keeper *process) {
 	p.clock.Set(noon)
 	keeper.clock.Set(noon)
@@ -152,7 +152,7 @@ func fillPending(p, keeper *process) {
 	check(fsm.SetSchedule(ctx, p.eng, "paused", "@every 1h", p.order(), item{"tick"}, &fsm.ScheduleOptions{Paused: true}))
 }
 
-// fillRunning leaves work whose processes are gone: with leases that have not expired, and
+// fillRunning stores work whose processes have died: with leases that have not expired, and
 // with leases that have.
 func fillRunning(dsn string) {
 	for _, name := range []string{"live", "dead"} {

@@ -1,11 +1,11 @@
 //go:build ignore
 
 // Command generate fills databases with live work of every kind. It runs with the code of
-// commit 29bc898, the last one with the wide table of hooks; see README.md.
+// commit 29bc898, the last commit with the wide table of hooks; see README.md.
 //
-// A process that died is an engine with a clock of its own, which stands still: its
+// A dead process is simulated by an engine with its own clock, which stands still: its
 // handlers never return, and its leases are never renewed. The program ends without
-// draining, as a process that is killed.
+// draining, like a killed process.
 package main
 
 import (
@@ -43,7 +43,7 @@ var (
 // shared is the id of an instance and of a hook.
 const shared = "0195a000-0000-7000-8000-00000000abcd"
 
-// key encrypts what its process writes.
+// key encrypts the data that its process writes.
 const key = "first:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
 // item is the payload of all work.
@@ -63,7 +63,7 @@ type process struct {
 	running chan string
 }
 
-// handle is the code of all work. The first word of the label says what happens.
+// handle is the code of all work. The first word of the label determines the outcome.
 func (p *process) handle(label string, attempt int) error {
 	word, _, _ := strings.Cut(label, " ")
 	switch {
@@ -76,7 +76,8 @@ func (p *process) handle(label string, attempt int) error {
 	return nil
 }
 
-// open starts a process at a time. It serves the hooks, alarms, queues and types of name.
+// open starts a process at a given time. It serves the hooks, alarms, queues and types of
+// name.
 func open(dsn string, at time.Time, name string, keys *perdure.Keys) *process {
 	clock := perduretest.NewClock(at)
 	eng, err := perdure.Open(ctx, dsn, &perdure.Options{Clock: clock, Keys: keys, Outbox: true, Schemas: []*schema.Schema{bank}})
@@ -119,8 +120,8 @@ func open(dsn string, at time.Time, name string, keys *perdure.Keys) *process {
 	return p
 }
 
-// chart has a delay, an effect and an invocation. An actor goes to the part that the event
-// names.
+// chart has a delay, an effect and an invocation. An event selects the part that an actor
+// enters.
 const chart = `{"initial": "idle", "states": {
 	"idle": {"on": {"WAIT": "waiting", "SEND": "sent", "PAY": "paying", "END": "end"}},
 	"waiting": {"after": {"10800000": "end"}},
@@ -166,7 +167,7 @@ func (p *process) processors() []dispatch.Processor {
 	return []dispatch.Processor{p.hooks, p.alarms, p.fsm, p.actors, p.worker}
 }
 
-// drain runs what is due at a time, until nothing is.
+// drain runs all work that is due at a time.
 func (p *process) drain(at time.Time) {
 	p.clock.Set(at)
 	for ran := 1; ran > 0; {
@@ -177,7 +178,7 @@ func (p *process) drain(at time.Time) {
 	}
 }
 
-// die claims work, and never comes back.
+// die claims work and never finishes it.
 func (p *process) die(works int) {
 	for _, w := range p.processors() {
 		must(w.(dispatch.Starter).Start(ctx))
@@ -196,7 +197,7 @@ func (p *process) trigger(name, label, id string, o hook.TriggerOptions) string 
 	return id
 }
 
-// both triggers a hook with an id that is new, and one with an id that is chosen.
+// both triggers a hook with a new id, and a hook with a chosen id.
 func (p *process) both(name, label string, o hook.TriggerOptions) [2]string {
 	return [2]string{p.trigger(name, label+" new", "", o), p.trigger(name, label+" chosen", "my "+label, o)}
 }
