@@ -13,7 +13,7 @@ var Keys = []string{
 	"t", "status", "value", "active", "context", "tags", "meta", "output", "effects", "emitted", "logs", "timers", "can", "children",
 }
 
-// Check compares an answer with XState's. One that XState has not given is not
+// Check compares an answer with XState's. A step without an answer of XState is not
 // compared.
 func (c *Case) Check(i int, got map[string]any) error {
 	want := c.Expected[i]
@@ -31,8 +31,8 @@ func (c *Case) Check(i int, got map[string]any) error {
 	return nil
 }
 
-// Observe describes a tree, a step, the pending timers and the time as the
-// corpus does.
+// Observe describes a tree, a step, the pending timers and the time in the format of the
+// corpus.
 func (c *Case) Observe(now int64, tree *statechart.Tree, step *statechart.Step, timers []statechart.Timer) map[string]any {
 	o := describe(tree.State())
 	o["t"] = now
@@ -76,7 +76,7 @@ func (c *Case) can(tree *statechart.Tree) map[string]any {
 	return can
 }
 
-// Differ says what differs.
+// Differ returns an error that describes the difference.
 func Differ(i int, key string, want, got any) error {
 	w, _ := json.Marshal(want)
 	g, _ := json.Marshal(got)
@@ -98,7 +98,7 @@ func (c *Case) CheckPersisted(raw []byte) error {
 	return nil
 }
 
-// covers says whether got has all that want has.
+// covers reports whether got contains everything in want.
 func covers(want, got any, anyError bool) bool {
 	w, ok := want.(map[string]any)
 	if !ok {
@@ -130,7 +130,7 @@ func describe(s statechart.State) map[string]any {
 			o["meta"] = s.Meta
 		}
 	}
-	if s.Output != nil { // JavaScript tells undefined from null, we do not
+	if s.Output != nil { // JavaScript distinguishes undefined from null, Go does not
 		o["output"] = s.Output
 	}
 	if s.Status == statechart.Failed {
@@ -163,8 +163,7 @@ func throughJSON(v any) any {
 	return out
 }
 
-// Same compares decoded JSON as the README asks: missing, null and empty are
-// equal.
+// Same compares decoded JSON as the README specifies: missing, null and empty are equal.
 func Same(a, b any) bool {
 	if isEmpty(a) && isEmpty(b) {
 		return true

@@ -1,8 +1,8 @@
-// Package xstatetest holds the conformance cases that XState's answers are known
-// for: how they are read, what the names in their machines mean, and how answers
-// are compared. The cases themselves are in statechart/testdata.
+// Package xstatetest reads the conformance cases with XState's recorded answers. It defines
+// the meaning of the names in their machines, and compares answers. The cases themselves
+// are in statechart/testdata.
 //
-// Only tests may import this package. Imports: statechart.
+// Only tests may import this package.
 package xstatetest
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// Variable names the environment variable that names a folder with more cases.
+// Variable is the environment variable with a folder of more cases.
 const Variable = "PERDURE_XSTATE_CORPUS"
 
 // A Case is a machine, a script and XState's answers. The README of the
@@ -37,7 +37,7 @@ type Case struct {
 	Persisted   map[string]any             `json:"finalPersisted"`
 }
 
-// A Step is one thing that is done to the machine.
+// A Step is one input of the machine.
 type Step struct {
 	Event     json.RawMessage `json:"event"`
 	AdvanceMs *int64          `json:"advanceMs"`
@@ -68,14 +68,14 @@ func Load(t testing.TB, folder string) []*Case {
 		if err := json.Unmarshal(raw, c); err != nil {
 			t.Fatalf("%s: %v", f, err)
 		}
-		if c.Name != "" && c.Expected != nil { // the folder may hold an index too
+		if c.Name != "" && c.Expected != nil { // the folder may also contain an index
 			all = append(all, c)
 		}
 	}
 	return all
 }
 
-// Document returns the machine of a case.
+// Document returns the machine of a case, as JSON.
 func (c *Case) Document() []byte {
 	if c.MachineText != "" {
 		return []byte(c.MachineText)
@@ -83,14 +83,15 @@ func (c *Case) Document() []byte {
 	return c.Machine
 }
 
-// Parse reads the machine of a case with the vocabulary of the corpus. States
-// that nothing reaches and eventless cycles are part of it.
+// Parse parses the machine of a case with the vocabulary of the corpus. It accepts
+// unreachable states and eventless cycles, which are part of the corpus.
 func (c *Case) Parse() (*statechart.Machine, error) {
 	return statechart.Parse(c.Document(), c.Registry(),
 		&statechart.Options{AllowUnreachable: true, AllowCycles: true, MaxIterations: c.Iterations})
 }
 
-// Outcome is how the tasks of the corpus end: nil is later.
+// Outcome returns the result of an invocation of the corpus. nil means that it finishes
+// later.
 func Outcome(op statechart.InvokeOp) *statechart.Outcome {
 	switch op.Src {
 	case "echo":
@@ -102,7 +103,7 @@ func Outcome(op statechart.InvokeOp) *statechart.Outcome {
 	}
 }
 
-// unknownGuards are the guards that a case names without having them.
+// unknownGuards returns the guards that a case names but does not define.
 func (c *Case) unknownGuards() []string {
 	var names []string
 	for _, part := range strings.Split(string(c.Machine), `"`) {

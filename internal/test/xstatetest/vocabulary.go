@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/statechart"
 )
 
-// Registry is the vocabulary of the corpus.
+// Registry returns the vocabulary of the corpus.
 func (c *Case) Registry() *statechart.Registry {
 	reg := &statechart.Registry{
 		Guards:  Guards(),
@@ -24,7 +24,8 @@ func (c *Case) Registry() *statechart.Registry {
 	for name, v := range c.Delays {
 		reg.Delays[name] = corpusDelay(v)
 	}
-	// XState finds out only when it needs the guard; we want it registered.
+	// XState reports a missing guard only when it needs the guard. Perdure requires it to be
+	// registered.
 	for _, name := range c.unknownGuards() {
 		if c.Divergence == "" {
 			reg.Guards[name] = func(statechart.Args) (bool, error) {
@@ -69,7 +70,7 @@ func digIn(v any, path string) any {
 	return v
 }
 
-// Guards are the guards of the corpus.
+// Guards returns the guards of the corpus.
 func Guards() map[string]statechart.Guard {
 	return map[string]statechart.Guard{
 		"yes":  func(statechart.Args) (bool, error) { return true, nil },
@@ -122,8 +123,8 @@ func compare(a statechart.Args) (bool, error) {
 	}
 }
 
-// scriptCompare orders two texts as texts and all else as numbers; 2 means that
-// they cannot be ordered.
+// scriptCompare orders two strings as strings and all other values as numbers. It returns 2
+// if they cannot be ordered.
 func scriptCompare(a, b any) int {
 	if s, ok := a.(string); ok {
 		if t, ok := b.(string); ok {
@@ -143,7 +144,7 @@ func scriptCompare(a, b any) int {
 	}
 }
 
-// strictEqual is ===: objects and arrays are equal only to themselves.
+// strictEqual is JavaScript's ===: objects and arrays are equal only to themselves.
 func strictEqual(a, b any) bool {
 	switch a.(type) {
 	case map[string]any, []any:
@@ -159,7 +160,7 @@ func number(v any) float64 {
 
 type assignment = func(a statechart.Args) (any, error)
 
-// set makes an action that changes the key that its params name.
+// set returns an action that changes the key that its params name.
 func set(fn assignment) statechart.Action {
 	return statechart.Assign(func(a statechart.Args) (map[string]any, error) {
 		v, err := fn(a)
@@ -167,10 +168,10 @@ func set(fn assignment) statechart.Action {
 	})
 }
 
-// own is the value of the key that the params name.
+// own returns the value of the key that the params name.
 func own(a statechart.Args) any { return a.Context[a.Params["key"].(string)] }
 
-// Actions are the actions of the corpus.
+// Actions returns the actions of the corpus.
 func Actions() map[string]statechart.Action {
 	return map[string]statechart.Action{
 		"noop": statechart.Check(func(statechart.Args) error { return nil }),
