@@ -1,7 +1,7 @@
-// Package perdure makes work durable on the SQL database that a team already
-// has: SQLite inside the process, PostgreSQL, or MySQL and MariaDB.
+// Package perdure makes work durable on an existing SQL database: SQLite inside the
+// process, PostgreSQL, or MySQL and MariaDB.
 //
-// Everything begins with an Engine and its units of work:
+// An Engine is an open database. Its Update method runs a unit of work:
 //
 //	eng, err := perdure.Open(ctx, "sqlite:app.db", &perdure.Options{
 //		Schemas: []*schema.Schema{Bank},
@@ -18,10 +18,10 @@
 //		return nil
 //	})
 //
-// The function reads, then records what shall change. When it returns nil, the
-// changes are committed together with an entry in the outbox that tells them,
-// in commit order and without gaps; see package outbox. If a row was changed
-// by somebody else since it was read, the function is run again.
+// The function reads rows, then records changes. When it returns nil, the changes are
+// committed together with an entry in the outbox that describes them. Entries are in
+// commit order and without gaps; see package outbox. If another unit changed a row after
+// the function read it, the function is run again.
 //
-// Errors that a caller decides by are in package fault.
+// Package fault has the error types that callers can distinguish.
 package perdure

@@ -23,8 +23,8 @@ import (
 	"github.com/perdure/perdure/schema"
 )
 
-// Engine is an open database with the machinery to commit durable work to it.
-// It is safe for concurrent use.
+// Engine is an open database to which durable work is committed. It is safe for
+// concurrent use.
 type Engine struct {
 	options   Options
 	db        sqldb.DB
@@ -67,12 +67,12 @@ func Open(ctx context.Context, dsn string, options *Options) (*Engine, error) {
 	return eng, nil
 }
 
-// minConnect is how long a database may take to answer at first, however short
-// its transactions are meant to be.
+// minConnect is the minimum time limit for connecting to a database. It applies even if
+// Options.Timeout is shorter.
 const minConnect = 10 * time.Second
 
-// connect opens the database; a server that does not answer is an error in
-// time.
+// connect opens the database. It returns an error if the server does not respond within
+// the larger of timeout and minConnect.
 func connect(ctx context.Context, dsn string, timeout time.Duration) (sqldb.DB, error) {
 	ctx, cancel := context.WithTimeout(ctx, max(timeout, minConnect))
 	defer cancel()
@@ -88,7 +88,8 @@ func connect(ctx context.Context, dsn string, timeout time.Duration) (sqldb.DB, 
 	return nil, fault.Invalidf("database URL", "begins with neither sqlite:, postgres:// nor mysql://")
 }
 
-// opened keeps a nil driver from becoming a non-nil interface.
+// opened returns a nil interface if there is an error. A nil *DB in the interface would
+// not be nil.
 func opened[D sqldb.DB](db D, err error) (sqldb.DB, error) {
 	if err != nil {
 		return nil, err
@@ -133,8 +134,8 @@ func (e *Engine) Schemas() []*schema.Schema {
 	return append([]*schema.Schema(nil), e.options.Schemas...)
 }
 
-// Close refuses new work, waits for the transactions that are running (each is
-// bounded by Options.Timeout) and closes the database. It may be called twice.
+// Close refuses new work, waits for running transactions (each is bounded by
+// Options.Timeout) and closes the database. It may be called more than once.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	again := e.closed
@@ -153,7 +154,7 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-// enter counts a transaction in, so that Close waits for it.
+// enter counts a started transaction, so that Close waits for it.
 func (e *Engine) enter() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

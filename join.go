@@ -11,16 +11,17 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// JoinSQL runs fn as a unit of work inside a transaction that the caller began
-// on the same database through database/sql and will commit or roll back.
+// JoinSQL runs fn as a unit of work inside the caller's transaction. The caller has
+// started it on the same database through database/sql, and will commit it or roll it
+// back.
 //
-// When JoinSQL returns nil, everything that fn recorded has been applied and
-// its outbox entry is written. The entry's place in the order is then locked:
-// commit soon, and take no other locks before. After an error the caller must
-// roll back. Conflicts are not retried: only the caller can start over.
+// When JoinSQL returns nil, everything that fn recorded has been applied and its outbox
+// entry is written. The entry's place in the order is then locked: the caller must commit
+// soon, and must take no other locks before it commits. After an error the caller must
+// roll back. Conflicts are not retried: only the caller can restart its transaction.
 //
-// Call Wake after the commit if dispatchers and readers of the outbox shall not
-// wait for their next poll.
+// Call Wake after the commit to wake dispatchers and readers of the outbox. Otherwise
+// they wait for their next poll.
 func (e *Engine) JoinSQL(ctx context.Context, tx *sql.Tx, fn func(*Tx) error) error {
 	if tx == nil {
 		return fault.Invalidf("transaction", "is nil")
@@ -28,7 +29,7 @@ func (e *Engine) JoinSQL(ctx context.Context, tx *sql.Tx, fn func(*Tx) error) er
 	return e.join(ctx, sqldb.StdRunner{Conn: tx, Dialect: e.db.Dialect()}, fn)
 }
 
-// JoinPgx is JoinSQL for a transaction of pgx, on PostgreSQL.
+// JoinPgx is JoinSQL for a pgx transaction on PostgreSQL.
 func (e *Engine) JoinPgx(ctx context.Context, tx pgx.Tx, fn func(*Tx) error) error {
 	if e.db.Dialect().Name != sqldb.Postgres {
 		return fault.Invalidf("transaction", "is of pgx, but the engine's database is %s", e.db.Dialect().Name)
@@ -39,8 +40,8 @@ func (e *Engine) JoinPgx(ctx context.Context, tx pgx.Tx, fn func(*Tx) error) err
 	return e.join(ctx, postgres.Join(tx), fn)
 }
 
-// Wake tells the dispatchers and the readers of the outbox in this process that
-// something was committed. Update does it by itself.
+// Wake wakes the dispatchers and the readers of the outbox in this process after a
+// commit. Update does this automatically.
 func (e *Engine) Wake() {
 	e.outbox.Wake()
 	e.hub.PublishAll()

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// migrateTimeout bounds the wait for another process that migrates, and the
-// migration itself.
+// migrateTimeout bounds the wait for a migration by another process together with this
+// process's own migration.
 const migrateTimeout = 5 * time.Minute
 
 // prepare brings the database up to date, or checks that it is.
@@ -26,8 +26,9 @@ func (e *Engine) prepare(ctx context.Context) error {
 	return e.migrate(ctx)
 }
 
-// migrate applies what is missing, alone among all processes. A database that lacks
-// nothing is not locked: no start waits for a lock unless there is work to do.
+// migrate applies missing migrations while it holds a lock that excludes all other
+// processes. An up-to-date database is not locked: a process that starts waits for a lock
+// only if there is something to migrate.
 func (e *Engine) migrate(ctx context.Context) error {
 	if complete, err := e.complete(ctx); err != nil || complete {
 		return err
@@ -45,7 +46,8 @@ func (e *Engine) migrate(ctx context.Context) error {
 }
 
 // complete reports whether the database has all migrations and all schemas. It only
-// reads. What it cannot read, such as a table that is not there, is incomplete.
+// reads. If a read fails, for example because a table is missing, the database is
+// incomplete.
 func (e *Engine) complete(ctx context.Context) (bool, error) {
 	tx, err := e.db.Begin(ctx, sqldb.Read)
 	if err != nil {
@@ -103,7 +105,7 @@ func (e *Engine) checkMigrated(ctx context.Context) error {
 	if sqldb.IsTransient(err) || ctx.Err() != nil {
 		return err
 	}
-	if err != nil { // most often there is no table of migrations yet
+	if err != nil { // usually the table of migrations does not exist yet
 		return fmt.Errorf("%w: %w", fault.ErrNotMigrated, err)
 	}
 	if len(pending) > 0 {
@@ -112,8 +114,8 @@ func (e *Engine) checkMigrated(ctx context.Context) error {
 	return nil
 }
 
-// MigrationScript returns the SQL that creates Perdure's own tables for the
-// kind of database that dsn names, to be reviewed or run by hand.
+// MigrationScript returns the SQL that creates Perdure's own tables, to be reviewed or
+// run manually. dsn selects the kind of database.
 func MigrationScript(dsn string) (string, error) {
 	scheme, _, _ := strings.Cut(dsn, ":")
 	switch scheme {

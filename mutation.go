@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure/schema"
 )
 
-// Create records a new row and returns its external id: values["id"] if it is
-// given, a new one otherwise. Columns that are not given get their defaults. A
-// Ref column takes the external id of the row it refers to, or that row.
+// Create records a new row and returns its external id: values["id"] if it is set, a new
+// id otherwise. Columns that are not in values get their defaults. The value of a Ref
+// column is the external id of the referenced row, or the *schema.Row itself.
 func (tx *Tx) Create(t *schema.Table, values schema.Values) (string, error) {
 	if err := tx.accept(t); err != nil {
 		return "", err
@@ -29,14 +29,14 @@ func (tx *Tx) Create(t *schema.Table, values schema.Values) (string, error) {
 	return id, tx.record(stmts, m)
 }
 
-// Update records a change of the row with that id, whatever its version. A row
-// that does not exist fails the unit with *fault.NotFound.
+// Update records a change of the row with that id, at any version. If the row does not
+// exist, the unit fails with *fault.NotFound.
 func (tx *Tx) Update(t *schema.Table, id string, set schema.Values) error {
 	return tx.update(t, id, set, nil)
 }
 
-// UpdateRow records a change of a row that was read, if it is still at the
-// version at which it was read; otherwise the unit is run again.
+// UpdateRow records a change of a row that was read. If the row is no longer at the
+// version that was read, the unit is run again.
 func (tx *Tx) UpdateRow(row *schema.Row, set schema.Values) error {
 	if row == nil {
 		return tx.noRow()
@@ -61,13 +61,13 @@ func (tx *Tx) update(t *schema.Table, id string, set schema.Values, check *int64
 	return tx.record(stmts, m)
 }
 
-// Delete records the removal of the row with that id, whatever its version. A
-// row that does not exist fails the unit with *fault.NotFound, one that is
-// still referred to with *fault.Restricted.
+// Delete records the removal of the row with that id, at any version. If the row does not
+// exist, the unit fails with *fault.NotFound. If another row still refers to it, the unit
+// fails with *fault.Restricted.
 func (tx *Tx) Delete(t *schema.Table, id string) error { return tx.delete(t, id, nil) }
 
-// DeleteRow records the removal of a row that was read, if it is still at the
-// version at which it was read; otherwise the unit is run again.
+// DeleteRow records the removal of a row that was read. If the row is no longer at the
+// version that was read, the unit is run again.
 func (tx *Tx) DeleteRow(row *schema.Row) error {
 	if row == nil {
 		return tx.noRow()
@@ -85,9 +85,9 @@ func (tx *Tx) delete(t *schema.Table, id string, check *int64) error {
 	return tx.record(tx.eng.tables.Delete(t, id, check), tx.mutation(outbox.Delete, t, id, check))
 }
 
-// CheckRow records the condition that a row is still at the version at which
-// it was read, and keeps it there until the unit is committed; otherwise the
-// unit is run again. The outbox does not show it.
+// CheckRow records the condition that a row is still at the version that was read, and
+// locks it at that version until the unit is committed. If the condition does not hold,
+// the unit is run again. The outbox does not contain the condition.
 func (tx *Tx) CheckRow(row *schema.Row) error {
 	if row == nil {
 		return tx.noRow()
@@ -95,8 +95,8 @@ func (tx *Tx) CheckRow(row *schema.Row) error {
 	return tx.Check(row.Table(), row.ID, row.Version)
 }
 
-// Check records the condition that the row is at that version, and keeps it
-// there until the unit is committed. The outbox does not show it.
+// Check records the condition that the row is at that version, and locks it at that
+// version until the unit is committed. The outbox does not contain the condition.
 func (tx *Tx) Check(t *schema.Table, id string, version int64) error {
 	if err := tx.accept(t); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (tx *Tx) Check(t *schema.Table, id string, version int64) error {
 	return tx.record([]sqldb.Stmt{tx.eng.tables.Check(t, id, version)})
 }
 
-// accept returns the error that keeps the Tx from changing the table, if any.
+// accept returns an error if the Tx cannot change the table.
 func (tx *Tx) accept(t *schema.Table) error {
 	if err := tx.writable(); err != nil {
 		return err
@@ -115,7 +115,8 @@ func (tx *Tx) accept(t *schema.Table) error {
 	return tx.known(t)
 }
 
-// noRow refuses a row that Get did not find.
+// noRow fails the Tx because it was passed a nil row, such as Get returns for a missing
+// row.
 func (tx *Tx) noRow() error {
 	if err := tx.writable(); err != nil {
 		return err
@@ -123,7 +124,7 @@ func (tx *Tx) noRow() error {
 	return tx.fail(fault.Invalidf("row", "is nil"))
 }
 
-// known refuses a table of a schema that the engine was not opened with.
+// known fails the Tx if the engine was not opened with the schema of the table.
 func (tx *Tx) known(t *schema.Table) error {
 	if t == nil {
 		return tx.fail(fault.Invalidf("table", "is nil"))
@@ -209,10 +210,10 @@ func (tx *Tx) mutation(op outbox.Op, t *schema.Table, id string, check *int64) o
 	return outbox.Mutation{Op: op, Schema: name, Namespace: name, Table: t.Name(), ExternalID: id, CheckVersion: check}
 }
 
-// emit turns values, which are ours and already in the statements, into what
-// the outbox shows of them. A reference by internal id becomes a placeholder,
-// and a statement that looks up the external one is added: internal ids never
-// leave the database.
+// emit converts values into the form that the outbox stores, and returns them. It changes
+// the map in place: the caller owns it, and the statements already have its values. A
+// reference by internal id becomes a placeholder, and emit appends a statement that looks
+// up the external id. Internal ids never leave the database.
 func (tx *Tx) emit(t *schema.Table, values schema.Values, stmts *[]sqldb.Stmt) map[string]any {
 	if !tx.eng.options.Outbox {
 		return nil

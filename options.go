@@ -16,50 +16,51 @@ import (
 
 // Options configure an Engine. The zero value of every field is its default.
 type Options struct {
-	// Schemas describe the application's tables. Open creates what is missing.
+	// Schemas describe the application's tables. Open creates missing tables and columns.
 	// Default: none.
 	Schemas []*schema.Schema
-	// Outbox records every unit of work in the outbox. Default: false. The
-	// outbox can be read either way. All processes that write the same tables
-	// must agree: a unit that is committed without the outbox is not in it.
+	// Outbox records every unit of work in the outbox. Default: false. The outbox can be
+	// read either way. All processes that write the same tables must use the same value:
+	// the outbox lacks units that a process without it commits.
 	Outbox bool
-	// OutboxRetention is how long entries of the outbox are kept. Entries that
-	// a registered consumer has not acknowledged are kept longer. Default: 0,
-	// for ever.
+	// OutboxRetention is the minimum time that entries of the outbox are kept. Entries
+	// that a registered consumer has not acknowledged are kept longer. Default: 0, which
+	// keeps all entries.
 	OutboxRetention time.Duration
 	// NoMigrate makes Open refuse a database that lacks migrations instead of
 	// applying them, for deployments that run "perdure migrate". Default: false.
 	NoMigrate bool
-	// MaxAttempts is how often Update runs its function when rows that it
-	// read have changed, or the database asked to try again. Default: 10.
+	// MaxAttempts is the maximum number of times that Update runs its function. Update
+	// runs it again if rows that it read have changed, or after a transient error of the
+	// database. Default: 10.
 	MaxAttempts int
 	// Timeout bounds one transaction, the function of Update included.
 	// Default: 30 seconds.
 	Timeout time.Duration
-	// NewID makes the external ids of rows that are created without one, and
-	// the ids of units. Default: UUID version 7.
+	// NewID returns a new id. It is used for units, and for rows that are created without
+	// an external id. Default: UUID version 7.
 	NewID func() string
-	// Keys encrypt payloads at rest: those of hooks and alarms, the states, results
-	// and signals of state machines, the inputs, snapshots and logs of actors. All
-	// processes of a database need the same ones. Default: nothing is encrypted;
-	// what was encrypted before is left alone.
+	// Keys encrypt payloads at rest: the payloads of hooks and alarms, the states,
+	// results and signals of state machines, and the inputs, snapshots and logs of
+	// actors. All processes of a database need the same keys. Default: new payloads are
+	// not encrypted; existing encrypted payloads are not changed.
 	Keys *Keys
-	// TracerProvider makes the spans in which durable work is run; they lead back
-	// to the span in which it was asked for. Default: that of the program, by
-	// otel.SetTracerProvider, or none.
+	// TracerProvider provides the spans in which durable work runs. They descend from the
+	// span in which the work was requested. Default: the provider set by
+	// otel.SetTracerProvider, if any.
 	TracerProvider trace.TracerProvider
-	// Clock tells the time. Default: the machine's. The type is internal: tests
-	// set it through package perduretest.
+	// Clock is the source of the current time. Default: the system clock. The type is
+	// internal: tests set it through package perduretest.
 	Clock clock.Clock
 }
 
-// Keys are keys for the encryption of payloads at rest. They do not show
-// themselves when they are printed.
+// Keys are keys for the encryption of payloads at rest. Printing Keys does not reveal
+// them.
 type Keys = seal.Ring
 
-// ParseKeys reads keys of the form id:base64, 32 bytes each, with commas or white
-// space between them. The first one encrypts; all of them decrypt, so a key is
-// replaced by putting a new one in front. No keys are nil.
+// ParseKeys parses keys of the form id:base64, 32 bytes each, separated by commas or
+// white space. The first key encrypts, and all keys decrypt: to replace a key, put the
+// new key first. If text has no keys, ParseKeys returns nil.
 func ParseKeys(text string) (*Keys, error) { return seal.Parse(text) }
 
 func (o *Options) withDefaults() Options {
@@ -95,12 +96,13 @@ func (o Options) validate() error {
 	return o.validateSchemas()
 }
 
-// maxTableName is MySQL's limit for the name of a table, schema included.
+// maxTableName is MySQL's limit for the length of a table name, including the schema
+// name.
 const maxTableName = 64
 
-// validateSchemas refuses schemas that are wrong in themselves or together. On
-// some databases the name of a table is that of its schema and its own, joined,
-// in whatever case.
+// validateSchemas returns an error if a schema is invalid or conflicts with another. On
+// some databases, the full name of a table is its schema name joined with its own name,
+// and case does not count.
 func (o Options) validateSchemas() error {
 	schemas, tables := map[string]bool{}, map[string]bool{}
 	for _, s := range o.Schemas {
@@ -138,6 +140,6 @@ func (o Options) validateRefs(t *schema.Table) error {
 	return nil
 }
 
-// newID returns a UUID of version 7: unique without coordination, and in the
-// order of creation, which keeps indexes compact.
+// newID returns a UUID version 7. It is unique without coordination. It sorts in order of
+// creation, which keeps indexes compact.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }

@@ -2,6 +2,6 @@
 
 package perdure
 
-// Counts, such as that of missed ticks, are as wide as int. With 32 bits they would
-// overflow silently, so the build ends here.
+// Counts, such as the number of missed ticks, have type int. With 32 bits they would
+// overflow silently, so the build fails here.
 var _ = perdure_needs_a_64_bit_platform

@@ -10,26 +10,25 @@ import (
 	"github.com/perdure/perdure/schema"
 )
 
-// MaxFind is how many rows Find returns at most.
+// MaxFind is the maximum number of rows that Find returns.
 const MaxFind = 10_000
 
-// FindOptions narrow and order a Find.
+// FindOptions filter and order the rows of Find.
 type FindOptions struct {
 	// Where holds the values that columns must equal; nil means null.
 	// Default: all rows.
 	Where schema.Values
-	// OrderBy is the column to sort by; null comes first. The order of text is
-	// the database's. Default: the order of creation.
+	// OrderBy is the column to sort by; null comes first. Text is in the order of the
+	// database's collation. Default: the order of creation.
 	OrderBy string
-	// Desc sorts from the last to the first. Default: false.
+	// Desc sorts in descending order. Default: false.
 	Desc bool
-	// Limit is how many rows to return, up to MaxFind. Default: 1,000.
+	// Limit is the maximum number of rows to return, up to MaxFind. Default: 1,000.
 	Limit int
 }
 
-// Get reads the row with that id. If there is none it returns a
-// *fault.NotFound, which does not fail the unit: creating the row may be the
-// answer.
+// Get reads the row with that id. If there is no such row, it returns a *fault.NotFound,
+// which does not fail the unit: the caller may create the row.
 func (tx *Tx) Get(t *schema.Table, id string) (*schema.Row, error) {
 	run, err := tx.readerOf(t)
 	if err != nil {
@@ -52,8 +51,8 @@ func (tx *Tx) Get(t *schema.Table, id string) (*schema.Row, error) {
 	return row, nil
 }
 
-// Find reads the rows that options ask for; nil asks for the first rows of the
-// table.
+// Find reads the rows that match options. With nil options, it reads the first rows of
+// the table.
 func (tx *Tx) Find(t *schema.Table, options *FindOptions) ([]*schema.Row, error) {
 	run, err := tx.readerOf(t)
 	if err != nil {
@@ -93,5 +92,5 @@ func (tx *Tx) readerOf(t *schema.Table) (sqldb.Runner, error) {
 	return tx.reader()
 }
 
-// poison fails the Tx for a wrong access to one of its rows.
+// poison fails the Tx after an invalid access to one of its rows.
 func (tx *Tx) poison(err error) { _ = tx.fail(err) }

@@ -9,10 +9,10 @@ import (
 	"github.com/perdure/perdure/schema"
 )
 
-// Replay applies the mutations of an outbox entry, of this database or of
-// another with the same schemas, as one unit of work. Entries that are
-// replayed in order into empty tables give equal tables: the same external
-// ids, values and versions.
+// Replay applies the mutations of an outbox entry as one unit of work. The entry is from
+// this database or from another database with the same schemas. Replaying all entries in
+// order into empty tables reproduces the tables: the same external ids, values and
+// versions.
 func (e *Engine) Replay(ctx context.Context, entry outbox.Entry) error {
 	err := e.Update(ctx, func(tx *Tx) error {
 		for i, m := range entry.Payload.Mutations {

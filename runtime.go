@@ -15,7 +15,7 @@ func init() {
 	)
 }
 
-// runtime returns what Perdure's own packages build on.
+// runtime returns the parts of the engine that Perdure's own packages use.
 func (e *Engine) runtime() *host.Runtime {
 	return &host.Runtime{
 		DB: e.db, Store: e.store, Committer: e.committer, Hub: e.hub,
@@ -71,7 +71,8 @@ func (tx *Tx) attach(committed func(), stmts ...sqldb.Stmt) error {
 	return tx.record(stmts)
 }
 
-// act runs fn, and the statements that read what the act is about before and after it.
+// act runs fn. If a is not nil, act also records a, and runs its statements that read the
+// affected data before and after fn.
 func (tx *Tx) act(a *audit.Act, fn func(*Tx) error) error {
 	if a == nil {
 		return fn(tx)

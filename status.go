@@ -2,28 +2,27 @@ package perdure
 
 import "github.com/perdure/perdure/internal/store"
 
-// Status is the status of a work item. Every kind of work has the same words; Finished
+// Status is the status of a work item. All kinds of work use the same statuses; Finished
 // reports which of them are final. Actors have the statuses of XState instead.
 type Status string
 
-// The statuses. A kind of work has those that apply to it.
+// The statuses. Each kind of work uses only some of them.
 const (
-	// StatusScheduled items are due later.
+	// StatusScheduled items are due in the future.
 	StatusScheduled Status = store.StatusScheduled
-	// StatusReady items are due, and wait for a worker.
+	// StatusReady items are due and wait for a worker.
 	StatusReady Status = store.StatusReady
-	// StatusRetrying items wait for another attempt. An attempt before it failed.
+	// StatusRetrying items wait for another attempt after a failed attempt.
 	StatusRetrying Status = store.StatusRetrying
 	// StatusRunning items are claimed by a worker.
 	StatusRunning Status = store.StatusRunning
-	// StatusWaiting instances wait for something else than time: Instance.WaitsFor tells for
-	// what.
+	// StatusWaiting instances wait for something other than time. See Instance.WaitsFor.
 	StatusWaiting Status = store.StatusWaiting
 	// StatusNoWorker instances wait for a process that knows their definition and step.
 	StatusNoWorker Status = store.StatusNoWorker
 	// StatusDone items succeeded.
 	StatusDone Status = store.StatusDone
-	// StatusStopped instances ended with Stop.
+	// StatusStopped instances finished with Stop.
 	StatusStopped Status = store.StatusStopped
 	// StatusFailed items have exhausted their attempts, or must not be retried. They are
 	// dead letters.
@@ -43,8 +42,8 @@ func (s Status) Finished() bool {
 	return false
 }
 
-// Waits reports whether an item with the status waits for its due time or for a worker:
-// whether it is scheduled, ready or retrying.
+// Waits reports whether an item with the status waits for its due time or for a worker,
+// that is, whether it is scheduled, ready or retrying.
 func (s Status) Waits() bool {
 	return s == StatusScheduled || s == StatusReady || s == StatusRetrying
 }

@@ -2,12 +2,12 @@ package perdure
 
 import "github.com/perdure/perdure/internal/sqldb"
 
-// Try runs fn, in which Perdure's own packages change one thing of many, as a part
-// of the unit that can be taken back. If it fails with an error that isRefusal
-// accepts, the unit goes on without it and Try returns the error as refused. Every
-// other error fails the unit.
+// Try runs fn as a part of the unit that can be rolled back separately. Perdure's own
+// packages use it to change one item of many. If fn fails with an error that isRefusal
+// accepts, the part is rolled back, the unit continues, and Try returns the error as
+// refused. Every other error fails the unit.
 //
-// Parts do not contain each other, and a part changes no rows of the user's schema.
+// Calls of Try must not be nested, and fn must not change rows of the user's schemas.
 func (tx *Tx) Try(isRefusal func(error) bool, fn func() error) (refused, err error) {
 	if err := tx.attach(nil, sqldb.Exec("savepoint perdure_part")); err != nil {
 		return nil, err
@@ -28,8 +28,8 @@ func (tx *Tx) Try(isRefusal func(error) bool, fn func() error) (refused, err err
 	return err, tx.takeBack(committed)
 }
 
-// takeBack undoes what happened since the savepoint: in the database, and of what
-// was recorded for it and for after the commit.
+// takeBack rolls back to the savepoint. It also drops the statements and the functions to
+// call after the commit that were recorded since the savepoint.
 func (tx *Tx) takeBack(committed int) error {
 	tx.err = nil
 	tx.unit.Stmts, tx.committed = tx.unit.Stmts[:tx.flushed], tx.committed[:committed]

@@ -13,41 +13,41 @@ import (
 	"github.com/perdure/perdure/outbox"
 )
 
-// ErrReadOnly is returned by a Tx of View that is asked to change something.
+// ErrReadOnly is returned by methods of a Tx of View that would change something.
 var ErrReadOnly = errors.New("transaction is read-only")
 
-// Tx is one unit of work: reads, then recorded changes.
+// Tx is one unit of work: it reads, then records changes.
 //
-// Changes are recorded and applied in their order when the function of Update
-// returns; until then they cost nothing and lock nothing. Reads before the
-// first change see one snapshot. A read after a change, or SQL of your own,
-// first applies what was recorded, so that it sees it; from then on the
-// transaction is open on a connection of its own.
+// Changes are applied in the order in which they were recorded, when the function of
+// Update returns. Until then they cost nothing and lock nothing. All reads before the
+// first change see one snapshot. A read after a change, and Exec and Query, first apply
+// the recorded changes, so that they see them. From then on, the unit has an open
+// transaction on its own connection.
 //
-// After the first error a Tx is poisoned: every method returns that error,
-// nothing more reaches the database, and Update rolls back even if its
-// function returns nil. So the errors of single calls need not be checked one
-// by one.
+// After its first error a Tx is failed: every method returns that error, no further
+// statement reaches the database, and Update rolls back even if its function returns nil.
+// So the function need not check the error of every call.
 //
-// A Tx belongs to the goroutine of its function and is dead when that returns.
+// A Tx must be used only by the goroutine of its function, and not after the function
+// returns.
 type Tx struct {
 	eng      *Engine
 	ctx      context.Context
 	unit     unit.Unit
 	now      time.Time
 	err      error
-	hasRead  bool // a read was asked for
-	hasSeen  bool // a read was answered
+	hasRead  bool // a read was requested
+	hasSeen  bool // a read returned a result
 	readOnly bool
 	ended    bool
 
 	snapshot sqldb.Tx     // the read phase, nil until the first read
 	live     sqldb.Runner // the open transaction, nil until it is needed
-	own      sqldb.Tx     // live, if we began it
-	arrays   bool         // live takes array values
+	own      sqldb.Tx     // live, if this Tx started it
+	arrays   bool         // live accepts array values
 	flushed  int          // statements of the unit that live has run
 
-	committed []func()   // what to do after the commit
+	committed []func()   // called after the commit
 	rows      sqldb.Rows // the result of the last Query, open or not
 }
 
@@ -55,17 +55,17 @@ func (e *Engine) newTx(ctx context.Context, id string) *Tx {
 	return &Tx{eng: e, ctx: ctx, now: e.options.Clock.Now().UTC(), unit: unit.Unit{ID: id, Refs: outbox.RefMap{}}}
 }
 
-// ID returns the unit's idempotency key: unique to this call of Update and the
-// same each time its function is run again.
+// ID returns the unit's idempotency key. It is unique to this call of Update, and the
+// same each time the function is run.
 func (tx *Tx) ID() string { return tx.unit.ID }
 
 // Context returns the context of the unit, with its deadline.
 func (tx *Tx) Context() context.Context { return tx.ctx }
 
-// Now returns the time at which this run of the unit began.
+// Now returns the time at which this run of the unit started.
 func (tx *Tx) Now() time.Time { return tx.now }
 
-// usable returns the error that keeps the Tx from being used, if any.
+// usable returns an error if the Tx has ended or failed.
 func (tx *Tx) usable() error {
 	if tx.ended {
 		return sqldb.ErrDone
@@ -73,7 +73,7 @@ func (tx *Tx) usable() error {
 	return tx.err
 }
 
-// writable returns the error that keeps the Tx from recording, if any.
+// writable returns an error if the Tx cannot record changes.
 func (tx *Tx) writable() error {
 	if err := tx.usable(); err != nil {
 		return err
@@ -84,7 +84,8 @@ func (tx *Tx) writable() error {
 	return nil
 }
 
-// fail poisons the Tx with its first error and returns that.
+// fail sets the error of the Tx, unless it has failed before, and returns the first
+// error.
 func (tx *Tx) fail(err error) error {
 	if tx.err == nil {
 		tx.err = tx.explain(bare(err))
@@ -92,9 +93,9 @@ func (tx *Tx) fail(err error) error {
 	return tx.err
 }
 
-// explain names the reason for a broken connection: when the context ends, the
-// drivers of MySQL and PostgreSQL break off, and some of their calls say only
-// that.
+// explain adds the cause to the error of a broken connection. When the context is
+// cancelled, the drivers of MySQL and PostgreSQL close the connection, and some of their
+// calls report only that.
 func (tx *Tx) explain(err error) error {
 	if cause := tx.ctx.Err(); cause != nil && sqldb.IsTransient(err) && !errors.Is(err, cause) {
 		return fmt.Errorf("%w: %w", cause, err)
@@ -102,7 +103,7 @@ func (tx *Tx) explain(err error) error {
 	return err
 }
 
-// bare removes the wrapping that only our own layers need.
+// bare removes wrapping errors that only Perdure's internal layers need.
 func bare(err error) error {
 	var u *unit.CulpritError
 	if errors.As(err, &u) {
@@ -115,7 +116,7 @@ func bare(err error) error {
 	return err
 }
 
-// record adds statements and what the outbox shows of them to the unit.
+// record adds statements to the unit, and the mutations that describe them in the outbox.
 func (tx *Tx) record(stmts []sqldb.Stmt, mutations ...outbox.Mutation) error {
 	if len(tx.unit.Mutations)+len(mutations) > unit.MaxMutations {
 		return tx.fail(fault.Invalidf("unit of work", "has more than %d mutations", unit.MaxMutations))
@@ -125,8 +126,8 @@ func (tx *Tx) record(stmts []sqldb.Stmt, mutations ...outbox.Mutation) error {
 	return nil
 }
 
-// open turns the unit into an open transaction that has applied everything
-// recorded so far.
+// open starts the transaction of the unit, if it is not open, and applies the statements
+// that were recorded so far.
 func (tx *Tx) open() (sqldb.Runner, error) {
 	if err := tx.closeRows(); err != nil {
 		return nil, err
@@ -147,8 +148,8 @@ func (tx *Tx) open() (sqldb.Runner, error) {
 	return tx.live, nil
 }
 
-// reader returns what a read runs on: the snapshot of the read phase, or the
-// open transaction once something was recorded.
+// reader returns the runner for a read: the snapshot of the read phase, or, after the
+// first recorded change, the open transaction.
 func (tx *Tx) reader() (sqldb.Runner, error) {
 	tx.hasRead = true
 	if tx.live != nil || len(tx.unit.Stmts) > 0 {
@@ -167,7 +168,7 @@ func (tx *Tx) reader() (sqldb.Runner, error) {
 	return tx.snapshot, nil
 }
 
-// commit ends the unit successfully or not at all.
+// commit commits the unit. It writes all changes or none.
 func (tx *Tx) commit() error {
 	tx.endSnapshot()
 	if tx.live == nil {
@@ -188,8 +189,9 @@ func (tx *Tx) commit() error {
 	return err
 }
 
-// finish applies what is left and reserves the outbox number, as the last
-// lock. It returns the statements that must follow before COMMIT.
+// finish applies the remaining statements and reserves the outbox number, as the last
+// lock of the transaction. It returns the statements that must run immediately before
+// COMMIT.
 func (tx *Tx) finish() ([]sqldb.Stmt, error) {
 	if err := tx.closeRows(); err != nil {
 		return nil, err
@@ -204,11 +206,11 @@ func (tx *Tx) finish() ([]sqldb.Stmt, error) {
 	return last, nil
 }
 
-// closeRows closes the rows that the user left open: the connection can do
-// nothing else before. It returns what broke their stream.
+// closeRows closes the rows that the user left open, because they block the connection.
+// It returns the error that ended the stream of rows, if any.
 func (tx *Tx) closeRows() error {
 	if tx.rows != nil {
-		_ = tx.rows.Close() // an error has poisoned the Tx
+		_ = tx.rows.Close() // an error has failed the Tx
 		tx.rows = nil
 	}
 	return tx.err
@@ -221,7 +223,8 @@ func (tx *Tx) endSnapshot() {
 	}
 }
 
-// end releases whatever the Tx still holds. After a commit that is nothing.
+// end releases what the Tx still holds: rows, the snapshot and the open transaction.
+// After a commit there is nothing to release.
 func (tx *Tx) end() {
 	tx.ended = true
 	_ = tx.closeRows()
@@ -239,9 +242,8 @@ type Rows interface {
 	Close() error
 }
 
-// Exec runs a statement of your own, in the database's own SQL and
-// placeholders, and returns the number of rows it affected. It is part of the
-// unit but not of its outbox entry.
+// Exec runs a statement in the database's own SQL and placeholders, and returns the
+// number of affected rows. The statement is part of the unit but not of its outbox entry.
 func (tx *Tx) Exec(query string, args ...any) (int64, error) {
 	if err := tx.writable(); err != nil {
 		return 0, err
@@ -261,8 +263,8 @@ func (tx *Tx) Exec(query string, args ...any) (int64, error) {
 	return affected, nil
 }
 
-// Query runs a query of your own, in the database's own SQL and placeholders.
-// In Update it runs in the open transaction, in View on the snapshot.
+// Query runs a query in the database's own SQL and placeholders. In Update it runs in the
+// open transaction, in View on the snapshot.
 func (tx *Tx) Query(query string, args ...any) (Rows, error) {
 	if err := tx.usable(); err != nil {
 		return nil, err
@@ -291,7 +293,7 @@ func (tx *Tx) queryRunner() (sqldb.Runner, error) {
 	return tx.open()
 }
 
-// txRows poisons its Tx when the stream breaks.
+// txRows fails its Tx if reading the rows fails.
 type txRows struct {
 	sqldb.Rows
 	tx *Tx
@@ -311,8 +313,8 @@ func (r txRows) Err() error {
 	return nil
 }
 
-// Close also looks for the error that the user did not ask for: after some of
-// them the database has rolled back, and what follows must not reach it.
+// Close also checks Err, which the user may not have called. After some errors the
+// database has rolled back the transaction, and no later statement must reach it.
 func (r txRows) Close() error {
 	err := r.Rows.Close()
 	return errors.Join(r.Err(), err)

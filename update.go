@@ -12,17 +12,17 @@ import (
 	"github.com/perdure/perdure/schema"
 )
 
-// Update runs fn as one unit of work and commits what it recorded.
+// Update runs fn as one unit of work and commits the recorded changes.
 //
-// If fn returns an error, or a method of its Tx did, nothing is written and
-// the error is returned. If a row that fn read with Get or Find and then
-// changed with UpdateRow, DeleteRow or CheckRow is no longer at its version,
-// or the database reports a deadlock, a serialization failure or a lost
-// connection, fn is run again from the start, up to Options.MaxAttempts times.
-// So fn must have no effect outside its Tx.
+// If fn returns an error, or a method of its Tx did, nothing is written and Update
+// returns the error. Update runs fn up to Options.MaxAttempts times. It runs fn again
+// from the start after a deadlock, a serialization failure or a lost connection. It also
+// does so if fn read a row with Get or Find, passed it to UpdateRow, DeleteRow or
+// CheckRow, and the row is no longer at that version. So fn must have no effect outside
+// its Tx.
 //
-// A *fault.Uncertain means that the answer to COMMIT was lost. Every other
-// error means that nothing was written.
+// A *fault.Uncertain means that the response to COMMIT was lost: the changes may have
+// been committed. Every other error means that nothing was written.
 func (e *Engine) Update(ctx context.Context, fn func(*Tx) error) error {
 	if err := e.enter(); err != nil {
 		return err
@@ -47,20 +47,21 @@ func (e *Engine) Update(ctx context.Context, fn func(*Tx) error) error {
 	}
 }
 
-// newUnitID makes the id of a unit. NewID may be the user's.
+// newUnitID returns the id of a new unit. It validates the id, because Options.NewID may
+// be the user's function.
 func (e *Engine) newUnitID() (string, error) {
 	id := e.options.NewID()
 	return id, schema.ID("Options.NewID", id)
 }
 
-// attempt runs fn once. again says that another run may succeed.
+// attempt runs fn once. again is true if another run may succeed.
 func (e *Engine) attempt(ctx context.Context, id string, fn func(*Tx) error) (again bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, e.options.Timeout)
 	defer cancel()
 	tx := e.newTx(ctx, id)
 	defer tx.end()
 	err = tx.act(audit.Of(ctx), fn)
-	if tx.err != nil { // the first error decides, whatever fn made of it
+	if tx.err != nil { // the first error decides, even if fn dropped or replaced it
 		return tx.retryable(tx.err), first(err, tx.err)
 	}
 	if err != nil {
@@ -74,8 +75,8 @@ func (e *Engine) attempt(ctx context.Context, id string, fn func(*Tx) error) (ag
 	return tx.retryable(err), err
 }
 
-// announce tells those who wait for work that some was committed, or may have
-// been.
+// announce wakes the readers of the outbox and calls the functions in committed. It runs
+// after a commit, and after a commit whose result is uncertain.
 func (tx *Tx) announce() {
 	if len(tx.unit.Mutations) > 0 {
 		tx.eng.outbox.Wake()
@@ -85,8 +86,7 @@ func (tx *Tx) announce() {
 	}
 }
 
-// first returns what fn returned if it is about the Tx's own error, and that
-// error otherwise.
+// first returns the error that fn returned, or, if that is nil, the Tx's own error.
 func first(returned, own error) error {
 	if returned != nil {
 		return returned
@@ -94,9 +94,9 @@ func first(returned, own error) error {
 	return own
 }
 
-// View runs fn on a read-only snapshot: everything that it reads is as of one
-// moment. The Tx refuses changes. A connection that is found broken by the
-// first read, as after a restart of the database, is replaced and fn run again.
+// View runs fn on a read-only snapshot: all reads see the database at one point in time.
+// The Tx refuses changes. If the first read finds a broken connection, as after a restart
+// of the database, the connection is replaced and fn is run again.
 func (e *Engine) View(ctx context.Context, fn func(*Tx) error) error {
 	if err := e.enter(); err != nil {
 		return err
@@ -111,8 +111,8 @@ func (e *Engine) View(ctx context.Context, fn func(*Tx) error) error {
 	}
 }
 
-// view runs fn once. again says that it has seen nothing for lack of a
-// connection.
+// view runs fn once. again is true if fn read nothing because of a transient error, such
+// as a broken connection.
 func (e *Engine) view(ctx context.Context, fn func(*Tx) error) (again bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, e.options.Timeout)
 	defer cancel()
@@ -123,9 +123,9 @@ func (e *Engine) view(ctx context.Context, fn func(*Tx) error) (again bool, err 
 	return !tx.hasSeen && tx.retryable(tx.err), first(err, tx.err)
 }
 
-// retryable reports whether another run of the unit may succeed. A conflict is
-// worth it only if the unit read the rows itself: otherwise it would check the
-// same old version again.
+// retryable reports whether another run of the unit may succeed. A conflict is retryable
+// only if the unit itself read the rows. Otherwise another run would check the same
+// outdated version.
 func (tx *Tx) retryable(err error) bool {
 	var conflict *fault.Conflict
 	if errors.As(err, &conflict) {

@@ -24,15 +24,15 @@ import (
 //	}
 //
 // fn runs after the handler has returned nil, and after the claim was verified under a
-// lock. What fn writes commits exactly once, together with the outcome: not if the
-// handler fails, and not if another process has claimed the work in the meantime. fn
-// may run more than once, like the function of Update, and must have no effect outside
-// its Tx. If fn fails, the attempt has failed with its error. On SQLite, fn holds the
+// lock. The changes of fn commit exactly once, together with the outcome. They do not
+// commit if the handler fails, or if another process has claimed the work since. fn may
+// run more than once, like the function of Update, and must have no effect outside its
+// Tx. If fn returns an error, the attempt fails with that error. On SQLite, fn holds the
 // only writer, and heartbeats wait for it: it must be much shorter than the lease.
 //
-// Functions that are added by several calls run in order in one transaction. CommitWith
-// returns a *fault.Invalid if ctx does not belong to running work, or if the handler
-// has returned.
+// If CommitWith is called several times, the functions run in order in one transaction.
+// CommitWith returns a *fault.Invalid if ctx does not belong to running work, or if the
+// handler has returned.
 func CommitWith(ctx context.Context, fn func(tx *Tx) error) error {
 	if fn == nil {
 		return fault.Invalidf("function", "is nil")

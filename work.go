@@ -2,7 +2,7 @@ package perdure
 
 import "fmt"
 
-// Priority orders work that is due: more urgent work is claimed first.
+// Priority orders due work: work with a higher priority is claimed first.
 type Priority int
 
 // The priorities.
@@ -18,13 +18,13 @@ type Missed string
 
 // The rules for missed ticks.
 const (
-	// MissedOnce runs once for all of them.
+	// MissedOnce runs once for all missed ticks.
 	MissedOnce Missed = "once"
-	// MissedSkip drops them. A recurring alarm still fires the tick that it waited
-	// for; a schedule drops that one too if it is more than a minute late.
+	// MissedSkip drops missed ticks. A recurring alarm still fires the tick that it was
+	// waiting for. A schedule drops that tick too if it is more than one minute late.
 	MissedSkip Missed = "skip"
-	// MissedAll runs once for each, the oldest first, at most MaxMissed of the
-	// options in a row.
+	// MissedAll runs once for each missed tick, oldest first, at most MaxMissed (in the
+	// options) in a row.
 	MissedAll Missed = "all"
 )
 
@@ -33,7 +33,7 @@ const (
 type StateError struct {
 	// Kind is "hook", "instance", "task", "alarm" or "actor".
 	Kind string
-	// ID names the item as its kind shows it.
+	// ID is the id of the item, in the form that its kind uses.
 	ID string
 	// Status is the status of the item.
 	Status string
@@ -47,10 +47,10 @@ func (e *StateError) Error() string { return fmt.Sprintf("%s %q is %s", e.Kind, 
 type Crash struct {
 	// Kind is "hook", "instance" or "task".
 	Kind string
-	// ID names the item. Name is the name of a hook or the type of a task.
+	// ID is the id of the item. Name is the name of a hook or the type of a task.
 	ID, Name string
-	// Crashes is the number of crashes of the item; of an instance since its last
-	// completed step.
+	// Crashes is the number of crashes of the item. For an instance, it counts crashes
+	// since the last completed step.
 	Crashes int
 	// Quarantined is true if the item runs again only after an operator retries it.
 	Quarantined bool
