@@ -20,35 +20,34 @@ import (
 	"github.com/perdure/perdure/retry"
 )
 
-// Filter narrows a List. Zero fields do not narrow.
+// Filter selects hooks for List. Zero fields match every hook.
 type Filter struct {
 	Namespace, Name string
 	Statuses        []Status
-	// Unit lists the hooks of one unit of work.
+	// Unit selects the hooks of one unit of work.
 	Unit string
-	// IDs lists these hooks only. Default: all.
+	// IDs selects the hooks with these ids. Default: all.
 	IDs []string
 }
 
 const (
-	// DefaultLimit is how many hooks List returns unless told otherwise.
+	// DefaultLimit is the default maximum number of hooks that List returns.
 	DefaultLimit = 50
-	// MaxLimit is how many hooks List returns at most.
+	// MaxLimit is the highest limit that List accepts.
 	MaxLimit = 1000
 )
 
-// Admin lists and manages the hooks of all namespaces, with or without their
-// handlers.
+// Admin lists and manages the hooks of all namespaces. It needs no handlers.
 type Admin struct {
 	eng *perdure.Engine
 	rt  *host.Runtime
 }
 
-// NewAdmin returns the administration of the hooks of a database.
+// NewAdmin returns an Admin for the hooks of a database.
 func NewAdmin(eng *perdure.Engine) *Admin { return &Admin{eng: eng, rt: host.Of(eng)} }
 
-// List returns hooks, newest first, and the cursor of the next page, which is
-// empty after the last one.
+// List returns hooks, newest first, and the cursor of the next page. The cursor is empty
+// on the last page.
 func (a *Admin) List(ctx context.Context, f Filter, cursor string, limit int) ([]Record, string, error) {
 	limit, err := edge.Limit("limit", limit, DefaultLimit, MaxLimit)
 	if err != nil {
@@ -86,9 +85,9 @@ func (a *Admin) Get(ctx context.Context, id string) (Record, error) {
 	return found, nil
 }
 
-// Attempts returns the attempts of a hook, oldest first: the newest
-// retry.MaxRecorded that did not succeed, and the one that runs or has succeeded. It
-// is a *fault.NotFound if there is no such hook.
+// Attempts returns the attempts of a hook, oldest first: the newest retry.MaxRecorded
+// attempts that did not succeed, and the attempt that is running or succeeded. It returns
+// a *fault.NotFound if there is no such hook.
 func (a *Admin) Attempts(ctx context.Context, id string) ([]retry.Attempt, error) {
 	var attempts []retry.Attempt
 	var h store.Hook
@@ -114,43 +113,45 @@ func (a *Admin) Attempts(ctx context.Context, id string) ([]retry.Attempt, error
 	return append(attempts, last), nil
 }
 
-// Retry makes a hook due now: one that has ended starts over with all its
-// attempts, one that waits waits no longer. One that runs is a *perdure.StateError.
+// Retry makes a hook due now. A finished hook starts over with all its attempts. It
+// returns a *perdure.StateError if the hook is running.
 func (a *Admin) Retry(ctx context.Context, id string) error {
 	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.RetryIn(tx, id) })
 }
 
-// RetryIn is Retry as part of a unit of work, which fails if the hook cannot be
+// RetryIn is Retry as part of a unit of work. The unit fails if the hook cannot be
 // retried.
 func (a *Admin) RetryIn(tx *perdure.Tx, id string) error {
 	return a.change(tx, "retry", id, func(run effect.Run) (store.Hook, error) { return effect.Retry(run, a.rt.Store, id, a.rt.Now()) })
 }
 
-// Cancel keeps a hook from being run. If it is running, its context ends soon
-// and what comes of it is dropped. One that has ended is a *perdure.StateError.
+// Cancel cancels a hook. If the hook is running, the context of its handler is cancelled
+// soon and its outcome is dropped. Cancel returns a *perdure.StateError if the hook has
+// finished.
 func (a *Admin) Cancel(ctx context.Context, id string) error {
 	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.CancelIn(tx, id) })
 }
 
-// CancelIn is Cancel as part of a unit of work, which fails if the hook cannot be
+// CancelIn is Cancel as part of a unit of work. The unit fails if the hook cannot be
 // cancelled.
 func (a *Admin) CancelIn(tx *perdure.Tx, id string) error {
 	return a.change(tx, "cancel", id, func(run effect.Run) (store.Hook, error) { return effect.Cancel(run, a.rt.Store, id, a.rt.Now()) })
 }
 
-// Delete removes a hook for good, whatever has become of it. One that runs is a
-// *perdure.StateError: cancel it first.
+// Delete removes a hook permanently, in any status except running. It returns a
+// *perdure.StateError if the hook is running: cancel it first.
 func (a *Admin) Delete(ctx context.Context, id string) error {
 	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.DeleteIn(tx, id) })
 }
 
-// DeleteIn is Delete as part of a unit of work, which fails if the hook cannot be
+// DeleteIn is Delete as part of a unit of work. The unit fails if the hook cannot be
 // deleted.
 func (a *Admin) DeleteIn(tx *perdure.Tx, id string) error {
 	return a.change(tx, "delete", id, func(run effect.Run) (store.Hook, error) { return effect.Delete(run, a.rt.Store, id) })
 }
 
-// change does an act on a hook in a unit of work.
+// change applies act to a hook in a unit of work, and wakes the dispatchers of its
+// namespace after the commit.
 func (a *Admin) change(tx *perdure.Tx, verb, id string, act func(effect.Run) (store.Hook, error)) error {
 	runner, err := host.In(tx).Runner()
 	if err != nil {
@@ -167,8 +168,8 @@ func (a *Admin) change(tx *perdure.Tx, verb, id string, act func(effect.Run) (st
 	return host.In(tx).Attach(func() { a.rt.Hub.Publish("hook/"+found.Namespace, time.Time{}) })
 }
 
-// Purge removes done and cancelled hooks that ended longer than age ago,
-// and returns how many.
+// Purge removes done and cancelled hooks that finished longer than age ago, and returns
+// how many it removed.
 func (a *Admin) Purge(ctx context.Context, age time.Duration) (int64, error) {
 	if age < 0 {
 		return 0, fault.Invalidf("age", "is negative")
@@ -216,7 +217,7 @@ func (f Filter) stored(cursor string, limit int) (store.HookFilter, error) {
 	return stored, err
 }
 
-// A cursor is the place of the last row of a page.
+// A cursor is the position of the last row of a page.
 func encodeCursor(r Record) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(r.Created.UnixMicro(), 10) + " " + r.item))
 }

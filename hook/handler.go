@@ -18,24 +18,24 @@ import (
 // HandlerOptions configure one handler. The zero value of every field is its
 // default.
 type HandlerOptions struct {
-	// Retry is the policy of this hook when it is triggered through its Hook
-	// without one. Default: that of the namespace.
+	// Retry is the retry policy if Hook.TriggerIn is called without one. Default: the
+	// policy of the namespace.
 	Retry retry.Policy
-	// Timeout is how long the handler may take; then its context ends and the
-	// attempt has failed. Default: that of the namespace.
+	// Timeout is the time limit of the handler. After it, the context is cancelled and
+	// the attempt has failed. Default: the timeout of the namespace.
 	Timeout time.Duration
 }
 
-// Hook is one hook of a namespace with the type of its payload.
+// Hook is a named hook of a namespace with payloads of type P.
 type Hook[P any] struct {
 	hooks *Hooks
 	name  string
 	retry retry.Policy
 }
 
-// Define sets the handler of a hook in this process and returns the hook, to
-// trigger it with. The payload is stored as JSON. If fn returns an error or
-// panics, the attempt has failed and the retry policy decides.
+// Define sets the handler of a hook in this process and returns a Hook, which triggers
+// it. The payload is stored as JSON. If fn returns an error or panics, the attempt has
+// failed, and the retry policy decides whether and when to retry.
 func Define[P any](h *Hooks, name string, fn func(context.Context, P) error, options *HandlerOptions) (*Hook[P], error) {
 	if h == nil || fn == nil {
 		return nil, fault.Invalidf("hook "+name, "has no namespace or no handler")
@@ -63,7 +63,8 @@ func Define[P any](h *Hooks, name string, fn func(context.Context, P) error, opt
 	return &Hook[P]{hooks: h, name: name, retry: o.Retry}, nil
 }
 
-// run gives a handler its Info and the payload.
+// run returns a function that calls a handler with its Info, in the context, and the
+// payload.
 func (h *Hooks) run(fn func(context.Context, []byte) error) func(context.Context, store.Hook) (any, error) {
 	return func(ctx context.Context, hook store.Hook) (any, error) {
 		return nil, fn(context.WithValue(ctx, infoKey{}, h.info(hook)), []byte(hook.Payload))
@@ -77,8 +78,8 @@ func (h *Hooks) info(hook store.Hook) Info {
 	}
 }
 
-// typed decodes the payload for a handler. A payload that does not fit is a
-// failed attempt like any other: a later deployment may know better.
+// typed decodes the payload for a handler. If the payload cannot be decoded, the attempt
+// fails like any other and is retried: a later deployment may be able to decode it.
 func typed[P any](fn func(context.Context, P) error) func(context.Context, []byte) error {
 	return func(ctx context.Context, raw []byte) error {
 		var payload P
@@ -106,30 +107,31 @@ func (k *Hook[P]) TriggerIn(tx *perdure.Tx, payload P, options *TriggerOptions) 
 	return k.hooks.TriggerIn(tx, k.name, payload, &o)
 }
 
-// Info is what a handler can know of the hook that it runs.
+// Info describes the hook that a handler runs.
 type Info struct {
-	// Key is the idempotency key of the hook: unique to it and the same for
-	// every attempt. It is the ID.
+	// Key is the idempotency key of the hook. It is unique to the hook and the same for
+	// every attempt. It equals ID.
 	Key string
-	// ID, Namespace and Name are the hook's.
+	// ID, Namespace and Name identify the hook.
 	ID, Namespace, Name string
-	// Unit is the id of the unit of work that triggered the hook; the hooks of
-	// one unit share it.
+	// Unit is the id of the unit of work that triggered the hook. All hooks of one unit
+	// have the same.
 	Unit string
-	// Attempt counts the executions of the handler from 1.
+	// Attempt is the number of this execution of the handler, counted from 1.
 	Attempt int
-	// MaxAttempts is how many there will be at most.
+	// MaxAttempts is the maximum number of attempts.
 	MaxAttempts int
-	// Crashes counts the executions that lost their process.
+	// Crashes is the number of executions that crashed.
 	Crashes int
-	// Created is when the hook was triggered, Due when this attempt was due.
+	// Created is the time when the hook was triggered. Due is the time when this attempt
+	// was due.
 	Created, Due time.Time
 }
 
 type infoKey struct{}
 
-// FromContext returns what is known of the hook that the handler runs, from
-// the context that it was given. It is the zero Info elsewhere.
+// FromContext returns the Info of the running hook. ctx is the context of its handler.
+// For any other context it returns the zero Info.
 func FromContext(ctx context.Context) Info {
 	info, _ := ctx.Value(infoKey{}).(Info)
 	return info

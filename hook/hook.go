@@ -1,9 +1,8 @@
-// Package hook runs effects after a commit: at a time, with retries, at least
-// once, whatever crashes.
+// Package hook runs handlers after a unit of work commits: at a given time, with retries,
+// at least once, even if a process crashes.
 //
-// A hook is triggered inside a unit of work and commits or rolls back with it.
-// Its handler runs afterwards, outside of any transaction, in whatever process
-// has it:
+// A hook is triggered inside a unit of work and commits or rolls back with the unit. Its
+// handler runs after the commit, outside any transaction, in any process that defines it:
 //
 //	hooks, err := hook.New(eng, "shop", nil)
 //	receipt, err := hook.Define(hooks, "send-receipt", sendReceipt, nil)
@@ -14,15 +13,17 @@
 //		return err
 //	})
 //
-// A dispatcher drives the handlers; see package dispatch:
+// A dispatcher runs due hooks in every process that defines their handler; see package
+// dispatch:
 //
 //	d, err := dispatch.NewPoller(hooks, nil)
 //	d.Start()
 //	defer d.Stop(ctx)
 //
-// A handler may run more than once for the same hook (the process can die
-// between its effect and the record of it), so it must be idempotent. The key
-// of its Info is the same each time; hand it to whomever the effect is on.
+// Handlers must be idempotent, because a handler may run more than once for the same
+// hook: a process can crash after the side effect of a handler and before its outcome is
+// committed. Info.Key is the same for every attempt. Pass it to external systems as the
+// idempotency key.
 package hook
 
 import (
@@ -40,49 +41,48 @@ import (
 	"github.com/perdure/perdure/retry"
 )
 
-// DefaultRetry is the policy of hooks that are triggered without one: 20 attempts within
-// about two days.
+// DefaultRetry is the retry policy of hooks that are triggered without a policy: 20
+// attempts within about two days.
 var DefaultRetry = retry.Default
 
 // Options configure Hooks. The zero value of every field is its default.
 type Options struct {
-	// Concurrency is how many handlers run at once in this process.
-	// Default: 16.
+	// Concurrency is the maximum number of handlers that run concurrently in this
+	// process. Default: 16.
 	Concurrency int
-	// Lease is how long a hook belongs to a process without a sign of life.
-	// Handlers may run longer: the lease is renewed while they do. After a
-	// crash the hook is run again when the lease has expired. At least one
-	// second. Default: 30 seconds.
+	// Lease is the time for which a claim of a hook is valid without a heartbeat.
+	// Handlers may run longer: heartbeats renew the lease while they run. After a crash,
+	// the hook is run again when the lease has expired. Minimum: 1 second. Default: 30
+	// seconds.
 	Lease time.Duration
-	// MaxCrashes is how many times a hook may lose its process before it is
-	// quarantined. Default: 5.
+	// MaxCrashes is the number of crashes after which a hook is quarantined. Default: 5.
 	MaxCrashes int
-	// Retry is the policy of hooks that are triggered without one.
-	// Default: DefaultRetry.
+	// Retry is the retry policy of hooks that are triggered without a policy. Default:
+	// DefaultRetry.
 	Retry retry.Policy
-	// Timeout is how long a handler may take unless its own options say
-	// otherwise. Default: 5 minutes.
+	// Timeout is the time limit of handlers whose HandlerOptions set none. Default: 5
+	// minutes.
 	Timeout time.Duration
-	// Retention is the time that completed and cancelled hooks are kept. Negative:
-	// no limit. Default: 24 hours.
+	// Retention is the time for which done and cancelled hooks are kept. Negative: no
+	// limit. Default: 24 hours.
 	Retention time.Duration
-	// DeadRetention is the time that dead letters are kept: hooks that failed or
-	// were quarantined. Negative: no limit. Default: 30 days.
+	// DeadRetention is the time for which dead letters are kept: failed and quarantined
+	// hooks. Negative: no limit. Default: 30 days.
 	DeadRetention time.Duration
 	// MaxPayload is the largest payload in bytes. Default: 1 MiB.
 	MaxPayload int
-	// OnError receives errors that have no caller: of heartbeats and of the
-	// record of outcomes. Default: log them.
+	// OnError receives background errors, of heartbeats and of committing outcomes.
+	// Default: log them.
 	OnError func(error)
-	// OnCrash is told of every hook whose process was lost. Default: log it.
+	// OnCrash is called for every crash of a hook. Default: log it.
 	OnCrash func(perdure.Crash)
-	// Random returns numbers in [0, 1) for the jitter of retries.
-	// Default: a random source.
+	// Random returns numbers in [0, 1) for the jitter of retries. Default:
+	// math/rand/v2.Float64.
 	Random func() float64
 }
 
-// Hooks is a namespace of hooks: what is triggered in it, and the handlers for
-// it that this process has. It is a dispatch.Processor.
+// Hooks is a namespace of hooks, with the handlers that this process defines for it. It
+// is a dispatch.Processor.
 type Hooks struct {
 	rt        *host.Runtime
 	eng       *perdure.Engine
@@ -91,8 +91,8 @@ type Hooks struct {
 	runner    *effect.Runner
 }
 
-// New returns the hooks of a namespace. Define its handlers before a
-// dispatcher is started; a process that only triggers needs neither.
+// New returns the hooks of a namespace. Define its handlers before a dispatcher is
+// started. A process that only triggers hooks needs neither handlers nor a dispatcher.
 func New(eng *perdure.Engine, namespace string, options *Options) (*Hooks, error) {
 	if eng == nil {
 		return nil, fault.Invalidf("engine", "is nil")
@@ -116,29 +116,29 @@ func New(eng *perdure.Engine, namespace string, options *Options) (*Hooks, error
 // Namespace implements dispatch.Processor.
 func (h *Hooks) Namespace() string { return h.namespace }
 
-// Process runs every hook that is due and has a handler here, and returns how
-// many were run, successful or not.
+// Process runs all due hooks that have a handler in this process. It returns the number
+// of hooks that it ran, successful or not.
 func (h *Hooks) Process(ctx context.Context) (int, error) { return h.runner.Process(ctx) }
 
-// Start begins to run what is due, without waiting for it.
+// Start starts due hooks and does not wait for their handlers.
 func (h *Hooks) Start(ctx context.Context) (int, error) { return h.runner.Start(ctx) }
 
-// Drain stops claiming and waits for the handlers that run, at most until ctx
-// is done.
+// Drain stops claiming and waits for running handlers, at most until ctx is done.
 func (h *Hooks) Drain(ctx context.Context) error { return h.runner.Drain(ctx) }
 
-// NextWakeAt returns when a hook with a handler here will be due, or the claim
-// of a lost process will have expired. It is zero if there is none. While as
-// many handlers run as may, it is a little later than now at the earliest.
+// NextWakeAt returns the earliest time at which a hook with a handler in this process
+// will be due, or the lease of a crashed process will expire. It returns the zero time if
+// there is none. While Options.Concurrency handlers run, the time is at least slightly
+// after now.
 func (h *Hooks) NextWakeAt(ctx context.Context) (time.Time, error) { return h.runner.NextWakeAt(ctx) }
 
-// Subscribe calls fn when hooks of the namespace are triggered or will be tried
-// again, and when a handler ends while more are waiting.
+// Subscribe calls fn when hooks of the namespace are triggered or will be retried, and
+// when a handler returns while more hooks are waiting.
 func (h *Hooks) Subscribe(fn func(due time.Time)) (cancel func()) { return h.runner.Subscribe(fn) }
 
 func (h *Hooks) topic() string { return "hook/" + h.namespace }
 
-// crashed reports a hook whose process crashed.
+// crashed passes the crash of a hook to OnCrash.
 func (h *Hooks) crashed(c effect.Crash) {
 	h.options.OnCrash(perdure.Crash{Kind: "hook", ID: c.ID, Name: c.Name, Crashes: c.Crashes, Quarantined: c.Quarantined})
 }

@@ -15,19 +15,19 @@ import (
 // TriggerOptions configure one trigger. The zero value of every field is its
 // default.
 type TriggerOptions struct {
-	// At is when the first attempt is due. In the past: now. It does
+	// At is the time when the first attempt is due. A time in the past means now. It does
 	// not affect retries. Default: now.
 	At time.Time
-	// Delay is how long to wait before the first attempt, by the clock of the
-	// database. Use this or At. Default: 0.
+	// Delay is the delay before the first attempt, by the database's clock. Set Delay or
+	// At, not both. Default: 0.
 	Delay time.Duration
-	// Retry is the policy that is stored with the hook. Default: that of the
-	// hook or its namespace.
+	// Retry is the retry policy that is stored with the hook. Default: the policy of the
+	// hook's handler or of its namespace.
 	Retry retry.Policy
-	// ID is the hook's id and idempotency key, of at most 128 bytes. If a hook with
-	// that id exists, the unit of work fails with *fault.Duplicate. Default: a new one.
+	// ID is the hook's id and idempotency key, at most 128 bytes. If a hook with that id
+	// exists, the unit of work fails with *fault.Duplicate. Default: a new id.
 	ID string
-	// Priority is the urgency among hooks that are due. Default: Normal.
+	// Priority is the priority among due hooks. Default: Normal.
 	Priority perdure.Priority
 }
 
@@ -38,24 +38,26 @@ type Record struct {
 	Status              Status
 	Priority            perdure.Priority
 	Retry               retry.Policy
-	// Attempts counts the executions that ended, Crashes those that lost
-	// their process.
+	// Attempts is the number of executions that returned. Crashes is the number of
+	// executions that crashed.
 	Attempts, MaxAttempts, Crashes int
-	// Error is the last one, also of a hook that succeeded later.
+	// Error is the error of the last failed attempt. It is kept if a later attempt
+	// succeeds.
 	Error string
 	// Unit is the unit of work that triggered the hook.
 	Unit    string
 	Created time.Time
-	// NextAttempt is zero if the hook is or was due at once.
+	// NextAttempt is zero if the hook is or was due immediately.
 	NextAttempt time.Time
-	// Due is when it is or was due.
+	// Due is the time when the hook is or was due.
 	Due                   time.Time
 	LastAttempt, Finished time.Time
-	// Worker and LeaseExpires tell who has it, while it is Running.
+	// Worker is the worker that has claimed a Running hook, LeaseExpires the end of its
+	// lease.
 	Worker       string
 	LeaseExpires time.Time
 
-	item string // the id of the row, for the place in a list
+	item string // the id of the row, for the position in a list
 }
 
 func (h *Hooks) prepare(name string, payload any, o TriggerOptions) (store.NewHook, error) {
@@ -115,8 +117,8 @@ func record(h store.Hook, now time.Time) Record {
 		LastAttempt: edge.UTC(h.LastAttempt), Finished: edge.UTC(h.Finished), LeaseExpires: edge.UTC(h.LeaseExpires),
 	}
 	if r.Status == Running {
-		r.Worker = edge.Value(h.Worker) // others have that of their last attempt
+		r.Worker = edge.Value(h.Worker) // in other statuses, the row has the worker of the last attempt
 	}
-	_ = json.Unmarshal([]byte(h.Policy), &r.Retry) // shown as it is, if it can be
+	_ = json.Unmarshal([]byte(h.Policy), &r.Retry) // if it cannot be decoded, Retry stays empty
 	return r
 }

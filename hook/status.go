@@ -7,7 +7,7 @@ type Status = perdure.Status
 
 // The statuses of hooks.
 const (
-	// Scheduled hooks are due later, Ready hooks now.
+	// Scheduled hooks are due in the future. Ready hooks are due now.
 	Scheduled = perdure.StatusScheduled
 	Ready     = perdure.StatusReady
 	// Retrying hooks wait for another attempt.
@@ -24,8 +24,8 @@ const (
 	Cancelled = perdure.StatusCancelled
 )
 
-// Statuses are all statuses of hooks. Waiting are those of hooks that wait for their due
-// time or for a process.
+// Statuses are all statuses of hooks. Waiting are the statuses of hooks that wait for
+// their due time or for a process.
 var (
 	Statuses = []Status{Scheduled, Ready, Retrying, Running, Done, Failed, Quarantined, Cancelled}
 	Waiting  = []Status{Scheduled, Ready, Retrying}

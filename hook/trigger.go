@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/tracing"
 )
 
-// TriggerIn records a hook of the namespace in the unit of work and returns its
-// id. This process need not have a handler for it. It fails the unit with
-// *fault.Invalid if the payload cannot be stored or an option makes no sense.
+// TriggerIn records a hook of the namespace in the unit of work and returns its id. This
+// process need not have a handler for it. If the payload cannot be stored or an option is
+// invalid, the unit fails with *fault.Invalid.
 func (h *Hooks) TriggerIn(tx *perdure.Tx, name string, payload any, options *TriggerOptions) (string, error) {
 	var o TriggerOptions
 	if options != nil {
@@ -33,8 +33,8 @@ func (h *Hooks) TriggerIn(tx *perdure.Tx, name string, payload any, options *Tri
 	return hook.ID, host.In(tx).Attach(committed, h.rt.Store.InsertHook(hook, h.rt.Now())...)
 }
 
-// due returns when the hook will be due by our own clock, which is good enough
-// for a hint.
+// due returns the time when the hook will be due by this process's clock, which is
+// precise enough for a wake-up.
 func (h *Hooks) due(o TriggerOptions) time.Time {
 	if !o.At.IsZero() {
 		return o.At
