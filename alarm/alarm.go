@@ -1,8 +1,9 @@
-// Package alarm makes things happen at a time, once or again and again, whatever
+// Package alarm calls handlers at a given time, once or repeatedly, even if a process
 // crashes.
 //
-// An alarm is a row with a due time. It belongs to an actor or to nobody, has an
-// id there, and is of a type that has a handler in some process:
+// An alarm is a row with a due time. It belongs to an actor or is unowned, and its id is
+// unique among the alarms of its owner. Its type selects the handler, which some process
+// must set:
 //
 //	alarms, err := alarm.New(eng, nil)
 //	remind, err := alarm.Handle(alarms, "remind", sendReminder, nil)
@@ -12,19 +13,19 @@
 //			&alarm.ScheduleOptions{Delay: 24 * time.Hour})
 //	})
 //
-// To schedule an alarm again is to replace it, to cancel one that is gone is no
-// error, and one whose time has passed while nobody was there fires late rather
-// than never. A dispatcher drives the handlers; see package dispatch.
+// Scheduling an existing key replaces its alarm. Cancelling a missing alarm is not an
+// error. An alarm that came due while no process was running fires late. A dispatcher
+// runs due alarms; see package dispatch.
 //
-// A handler sees alarms that are due and no others. When it has succeeded, the
-// row is gone, or waits for its next tick; when it has failed, the row is kept and
-// tried again by the policy that is stored with it, and then stays as a dead
-// letter that can be retried. A handler may run more than once for the same tick
-// (the process can die between its effect and the record of it), so it must be
-// idempotent: the key of its Info is the same each time.
+// A handler is called only for due alarms. If it succeeds, the row is removed, or waits
+// for its next tick. If it fails, the row is kept and retried according to the retry
+// policy that is stored with it. When the attempts are exhausted, the row stays as a dead
+// letter, which can be retried. Handlers must be idempotent, because a handler may run
+// more than once for the same tick: a process can crash after the side effect of a
+// handler and before its outcome is committed. Info.Key is the same for every attempt.
 //
-// The delays of actors' machines are in the same table, but not of this package:
-// nothing here lists, changes or cancels them.
+// The timers of actors are in the same table, but this package does not list, change or
+// cancel them.
 package alarm
 
 import (
@@ -47,63 +48,63 @@ import (
 	"github.com/perdure/perdure/retry"
 )
 
-// DefaultRetry is the policy of alarms that are scheduled without one: 20 attempts within
-// about two days.
+// DefaultRetry is the retry policy of alarms that are scheduled without a policy: 20
+// attempts within about two days.
 var DefaultRetry = retry.Default
 
 // Options configure Alarms. The zero value of every field is its default.
 type Options struct {
-	// Concurrency is how many handlers run at once in this process.
-	// Default: 16.
+	// Concurrency is the maximum number of handlers that run concurrently in this
+	// process. Default: 16.
 	Concurrency int
-	// Lease is how long an alarm belongs to a process without a sign of life.
-	// Handlers may run longer: the lease is renewed while they do. After a
-	// crash the alarm fires again when the lease has expired. At least one
-	// second. Default: 30 seconds.
+	// Lease is the time for which a claim of an alarm is valid without a heartbeat.
+	// Handlers may run longer: heartbeats renew the lease while they run. After a crash,
+	// the alarm fires again when the lease has expired. Minimum: 1 second. Default: 30
+	// seconds.
 	Lease time.Duration
 	// MaxCrashes is the number of crashes after which an alarm is quarantined. After
 	// two crashes an alarm is a suspect: suspects run in batches that become half as
 	// large with every further crash, and only an alarm that crashes alone is
 	// quarantined. Default: 5.
 	MaxCrashes int
-	// Retry is the policy of alarms that are scheduled without one.
-	// Default: DefaultRetry.
+	// Retry is the retry policy of alarms that are scheduled without a policy. Default:
+	// DefaultRetry.
 	Retry retry.Policy
-	// Timeout is how long a handler may take unless its own options say
-	// otherwise. Default: 5 minutes.
+	// Timeout is the time limit of handlers whose HandlerOptions set none. Default: 5
+	// minutes.
 	Timeout time.Duration
-	// DeadRetention is the time that dead letters are kept: alarms that failed or
-	// were quarantined, counted from the time that their last attempt was due. A
-	// recurring alarm is kept. Negative: no limit. Default: 30 days.
+	// DeadRetention is the time for which dead letters are kept: failed and quarantined
+	// alarms. It counts from the time when their last attempt was due. Recurring alarms
+	// are kept. Negative: no limit. Default: 30 days.
 	DeadRetention time.Duration
 	// MaxPayload is the largest payload in bytes. Default: 1 MiB.
 	MaxPayload int
-	// Notify is the URL that is told of what becomes of alarms that have no
-	// webhook of their own. Default: none.
+	// Notify is the URL that receives the notifications of alarms without their own
+	// webhook. Default: none.
 	Notify string
-	// Notifications are those that are sent to a webhook. Default: all of them.
+	// Notifications are the kinds of notifications that are sent to webhooks. Default:
+	// all kinds.
 	Notifications []NotificationKind
-	// Sender sends what goes to webhooks from this process. Without one it is
-	// left to others. Default: none.
+	// Sender sends messages to webhooks from this process. A process without a Sender
+	// leaves them to other processes. Default: none.
 	Sender Sender
-	// CheckWebhook refuses addresses of webhooks before they are stored. The error
-	// must not quote the URL, which may hold a secret. Default: CheckURL of a Sender
-	// that is a Checker; otherwise only addresses are refused that no process can
-	// reach.
+	// CheckWebhook returns an error if the URL of a webhook must not be stored. The error
+	// must not quote the URL, which may contain a secret. Default: CheckURL of Sender, if
+	// that is a Checker; otherwise only URLs that no process can reach are refused.
 	CheckWebhook func(url string) error
-	// OnNotification receives the outcome of every alarm that this process fires, for
-	// metrics. It must return at once. Default: nothing.
+	// OnNotification is called with the outcome of every alarm that this process fires,
+	// for metrics. It must return immediately. Default: a function that does nothing.
 	OnNotification func(Notification)
-	// OnError receives errors that have no caller: of heartbeats and of the
-	// record of outcomes. Default: log them.
+	// OnError receives background errors, of heartbeats and of committing outcomes.
+	// Default: log them.
 	OnError func(error)
-	// Random returns numbers in [0, 1) for the jitter of retries.
-	// Default: a random source.
+	// Random returns numbers in [0, 1) for the jitter of retries. Default:
+	// math/rand/v2.Float64.
 	Random func() float64
 }
 
-// Alarms are the alarms of a database, with the handlers for them that this
-// process has. It is a dispatch.Processor.
+// Alarms manages the alarms of a database, with the handlers that this process has set.
+// It is a dispatch.Processor.
 type Alarms struct {
 	rt      *host.Runtime
 	eng     *perdure.Engine
@@ -114,11 +115,12 @@ type Alarms struct {
 	mu       sync.RWMutex
 	handlers map[string]handler
 	sequence int64
-	dead     map[string]Notification // of alarms that are being quarantined
+	dead     map[string]Notification // by alarm, while its quarantine is being committed
 }
 
-// New returns the alarms of a database. Set their handlers before a dispatcher
-// is started; a process that only schedules and looks needs neither.
+// New returns the alarms of a database. Set their handlers before a dispatcher is
+// started. A process that only schedules and lists alarms needs neither handlers nor a
+// dispatcher.
 func New(eng *perdure.Engine, options *Options) (*Alarms, error) {
 	if eng == nil {
 		return nil, fault.Invalidf("engine", "is nil")
@@ -146,38 +148,38 @@ func New(eng *perdure.Engine, options *Options) (*Alarms, error) {
 // Namespace implements dispatch.Processor.
 func (a *Alarms) Namespace() string { return topic }
 
-// Process fires every alarm that is due and has a handler here, and returns how
-// many were fired, successfully or not.
+// Process fires all due alarms that have a handler in this process. It returns the number
+// of alarms that it fired, successfully or not.
 func (a *Alarms) Process(ctx context.Context) (int, error) { return a.runner.Process(ctx) }
 
-// Start begins to fire what is due, without waiting for it.
+// Start starts to fire due alarms and does not wait for their handlers.
 func (a *Alarms) Start(ctx context.Context) (int, error) { return a.runner.Start(ctx) }
 
-// Drain stops claiming and waits for the handlers that run, at most until ctx is
-// done.
+// Drain stops claiming and waits for running handlers, at most until ctx is done.
 func (a *Alarms) Drain(ctx context.Context) error { return a.runner.Drain(ctx) }
 
-// NextWakeAt returns when an alarm with a handler here will be due, or the lease of a
-// crashed process will expire. It is zero if there is none. While as many handlers run as
-// may, it is a little later than now at the earliest.
+// NextWakeAt returns the earliest time at which an alarm with a handler in this process
+// will be due, or the lease of a crashed process will expire. It returns the zero time if
+// there is none. While Options.Concurrency handlers run, the time is at least slightly
+// after now.
 func (a *Alarms) NextWakeAt(ctx context.Context) (time.Time, error) { return a.runner.NextWakeAt(ctx) }
 
-// Subscribe calls fn when alarms are scheduled, moved or will be tried again, and
-// when a handler ends while more are waiting.
+// Subscribe calls fn when alarms are scheduled, moved or will be retried, and when a
+// handler returns while more alarms are waiting.
 func (a *Alarms) Subscribe(fn func(due time.Time)) (cancel func()) { return a.runner.Subscribe(fn) }
 
-// topic is what processes that wait for alarms listen to.
+// topic is the wake-up topic of alarms.
 const topic = "alarm"
 
-// types returns the types that this process has handlers for, sorted so that the
-// same set makes the same statement.
+// types returns the types that have a handler in this process. They are sorted, so that
+// the same set always gives the same statement.
 func (a *Alarms) types() []string {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	return slices.Sorted(maps.Keys(a.handlers))
 }
 
-// lanes returns the lanes of the types that this process has handlers for.
+// lanes returns the lanes of the types that have a handler in this process.
 func (a *Alarms) lanes(string) []string {
 	lanes := a.types()
 	for i, typ := range lanes {

@@ -11,9 +11,9 @@ import (
 )
 
 // Attempts returns the attempts of an alarm since it was scheduled, oldest first: the
-// newest retry.MaxRecorded that did not succeed, and the one that runs. The dead
-// letter of a tick has those of the tick. It is a *fault.NotFound if there is no such
-// alarm.
+// newest retry.MaxRecorded attempts that did not succeed, and the running attempt. For
+// the dead letter of a tick, it returns the attempts of that tick. It returns a
+// *fault.NotFound if there is no such alarm.
 func (a *Alarms) Attempts(ctx context.Context, key Key) ([]retry.Attempt, error) {
 	if err := key.check(maxStoredID); err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func (a *Alarms) Attempts(ctx context.Context, key Key) ([]retry.Attempt, error)
 		return nil, fmt.Errorf("read attempts of alarm: %w", err)
 	}
 	for _, t := range all {
-		if !t.Ended.Before(row.Created) { // else it was of one that had the key before
+		if !t.Ended.Before(row.Created) { // otherwise it is an attempt of an earlier alarm with the same key
 			attempts = append(attempts, t)
 		}
 	}

@@ -16,31 +16,31 @@ import (
 // HandlerOptions configure one handler. The zero value of every field is its
 // default.
 type HandlerOptions struct {
-	// Retry is the policy of alarms that are scheduled through their Type without
-	// one. Default: that of Options.
+	// Retry is the retry policy of alarms that are scheduled through their Type without a
+	// policy. Default: Options.Retry.
 	Retry retry.Policy
-	// Timeout is how long the handler may take; then its context ends and the
-	// attempt has failed. Default: that of Options.
+	// Timeout is the time limit of the handler. After it, the context is cancelled and
+	// the attempt has failed. Default: Options.Timeout.
 	Timeout time.Duration
 }
 
-// Type is a type of alarms with the type of its payload.
+// Type is a type of alarms with payloads of type P.
 type Type[P any] struct {
 	alarms *Alarms
 	name   string
 	retry  retry.Policy
 }
 
-// handler is a handler without its type.
+// handler is a handler without its payload type.
 type handler struct {
 	run     func(ctx context.Context, payload []byte) error
 	timeout time.Duration
 }
 
-// Handle sets the handler of a type of alarms in this process and returns the
-// type, to schedule alarms with. The payload is stored as JSON. If fn returns an
-// error or panics, the attempt has failed and the retry policy decides. Alarms of
-// a type that has no handler here wait for a process that has it.
+// Handle sets the handler of a type of alarms in this process and returns a Type, which
+// schedules such alarms. The payload is stored as JSON. If fn returns an error or panics,
+// the attempt has failed, and the retry policy decides whether and when to retry. Alarms
+// of a type without a handler in this process wait for a process that has the handler.
 func Handle[P any](a *Alarms, name string, fn func(context.Context, P) error, options *HandlerOptions) (*Type[P], error) {
 	if a == nil || fn == nil {
 		return nil, fault.Invalidf("alarm type "+name, "has no handler, or nowhere to set it")
@@ -78,8 +78,8 @@ func (a *Alarms) add(name string, new handler) error {
 	return nil
 }
 
-// typed decodes the payload for a handler. A payload that does not fit is a
-// failed attempt like any other: a later deployment may know better.
+// typed decodes the payload for a handler. If the payload cannot be decoded, the attempt
+// fails like any other and is retried: a later deployment may be able to decode it.
 func typed[P any](fn func(context.Context, P) error) func(context.Context, []byte) error {
 	return func(ctx context.Context, raw []byte) error {
 		var payload P
@@ -95,7 +95,7 @@ func typed[P any](fn func(context.Context, P) error) func(context.Context, []byt
 // Name returns the type's name.
 func (t *Type[P]) Name() string { return t.name }
 
-// Schedule schedules an alarm of the type at once. See Alarms.ScheduleIn.
+// Schedule schedules an alarm of the type in its own unit of work. See Alarms.ScheduleIn.
 func (t *Type[P]) Schedule(ctx context.Context, key Key, payload P, options *ScheduleOptions) error {
 	return t.alarms.Schedule(ctx, key, t.name, payload, t.options(options))
 }
@@ -117,36 +117,37 @@ func (t *Type[P]) options(options *ScheduleOptions) *ScheduleOptions {
 	return &o
 }
 
-// Info is what a handler can know of the alarm that it is called for.
+// Info describes the alarm that a handler is called for.
 type Info struct {
-	// Alarm names the alarm, Type is its type.
+	// Alarm is the key of the alarm, Type is its type.
 	Alarm Key
 	Type  string
-	// Key is an idempotency key: unique to this tick of the alarm and the same for
+	// Key is an idempotency key. It is unique to this tick of the alarm and the same for
 	// every attempt.
 	Key string
-	// Scheduled is the time that the alarm is for, which is not later than now
-	// unless it was fired by hand.
+	// Scheduled is the time for which the alarm was scheduled. It is not later than now
+	// unless the alarm was fired manually.
 	Scheduled time.Time
-	// Missed is how many further ticks have passed that will not be fired, because
-	// this one stands for them or because they are dropped.
+	// Missed is the number of other passed ticks that will not be fired, because this
+	// tick replaces them or because they are dropped.
 	Missed int
-	// Attempt counts the executions of the handler for this tick from 1.
+	// Attempt is the number of this execution of the handler for this tick, counted from
+	// 1.
 	Attempt int
-	// MaxAttempts is how many there will be at most.
+	// MaxAttempts is the maximum number of attempts.
 	MaxAttempts int
-	// Crashes counts the executions that lost their process.
+	// Crashes is the number of executions that crashed.
 	Crashes int
-	// Next is when a recurring alarm will be due after this, if all goes well.
+	// Next is the time when a recurring alarm will be due next, if this attempt succeeds.
 	Next time.Time
-	// Created is when the alarm was scheduled.
+	// Created is the time when the alarm was scheduled.
 	Created time.Time
 }
 
 type infoKey struct{}
 
-// FromContext returns what is known of the alarm that the handler is called for,
-// from the context that it was given. It is the zero Info elsewhere.
+// FromContext returns the Info of the alarm that is being fired. ctx is the context of
+// its handler. For any other context it returns the zero Info.
 func FromContext(ctx context.Context) Info {
 	info, _ := ctx.Value(infoKey{}).(Info)
 	return info

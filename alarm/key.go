@@ -9,25 +9,26 @@ import (
 )
 
 const (
-	// maxID is the longest id of an alarm that can be scheduled, in bytes.
+	// maxID is the maximum length of the id of a scheduled alarm, in bytes.
 	maxID = 256
-	// maxStoredID is the longest that can be looked for: dead letters of ticks have
-	// the time of the tick in their id.
+	// maxStoredID is the maximum length of the id of a stored alarm, in bytes. It is
+	// longer than maxID because the id of the dead letter of a tick contains the time of
+	// the tick.
 	maxStoredID = 320
-	// reserved is how the types begin that are Perdure's own.
+	// reserved is the prefix of Perdure's own types.
 	reserved = "perdure."
 )
 
-// Key names an alarm: an id among those of an actor, or of nobody.
+// Key identifies an alarm: its owner, if any, and its id.
 type Key struct {
-	// ActorType and ActorID name the actor. Both are empty if the alarm belongs
-	// to nobody. The actor need not exist.
+	// ActorType and ActorID identify the actor that owns the alarm. Both are empty if the
+	// alarm is unowned. The actor need not exist.
 	ActorType, ActorID string
-	// ID names the alarm there, in up to 256 bytes.
+	// ID identifies the alarm among the alarms of its owner. It has at most 256 bytes.
 	ID string
 }
 
-// ID returns the key of an alarm that belongs to nobody.
+// ID returns the key of an unowned alarm.
 func ID(id string) Key { return Key{ID: id} }
 
 // Of returns the key of an alarm of an actor.
@@ -35,7 +36,7 @@ func Of(actorType, actorID, id string) Key {
 	return Key{ActorType: actorType, ActorID: actorID, ID: id}
 }
 
-// String returns the key for people: "reminder", or "order/42/reminder".
+// String returns the key as text for display: "reminder", or "order/42/reminder".
 func (k Key) String() string { return k.stored().String() }
 
 func (k Key) stored() store.AlarmKey {
@@ -44,7 +45,7 @@ func (k Key) stored() store.AlarmKey {
 
 func keyOf(k store.AlarmKey) Key { return Key{ActorType: k.ActorType, ActorID: k.ActorID, ID: k.ID} }
 
-// check refuses what cannot name an alarm.
+// check returns an error if the key is not valid.
 func (k Key) check(longest int) error {
 	if k.ID == "" {
 		return fault.Invalidf("alarm id", "is empty")
@@ -55,7 +56,8 @@ func (k Key) check(longest int) error {
 	return checkActor(k.ActorType, k.ActorID)
 }
 
-// checkActor refuses half an actor, and names that no actor can have.
+// checkActor returns an error if only one of type and id is set, or if no actor can have
+// them.
 func checkActor(actorType, id string) error {
 	if actorType == "" && id == "" {
 		return nil
@@ -66,7 +68,7 @@ func checkActor(actorType, id string) error {
 	return edge.Key("actor id", id)
 }
 
-// checkType refuses what cannot be a type of users.
+// checkType returns an error if users cannot schedule alarms of a type with this name.
 func checkType(name string) error {
 	if err := edge.Name("alarm type", name); err != nil {
 		return err

@@ -24,56 +24,58 @@ type Record struct {
 	Payload  json.RawMessage
 	Status   Status
 	Priority perdure.Priority
-	// Due is when the alarm fires or is tried again, Scheduled the time that it is
-	// for, which a retry does not change.
+	// Due is the time when the alarm fires or is retried. Scheduled is the time for which
+	// it was scheduled, which a retry does not change.
 	Due, Scheduled time.Time
-	// Every, or Cron in Zone, are the ticks of an alarm that recurs. Base is a tick
-	// of Every, which the others are counted from.
+	// Every, or Cron in Zone, defines the ticks of a recurring alarm. Base is a tick of
+	// Every, from which the other ticks are computed.
 	Every      time.Duration
 	Base       time.Time
 	Cron, Zone string
-	// Recurs is the same in words, or empty.
+	// Recurs describes the recurrence as text. It is empty if the alarm does not recur.
 	Recurs    string
 	Missed    perdure.Missed
 	MaxMissed int
 	Retry     retry.Policy
-	// Attempts counts the executions for this tick that ended, Crashes those that
-	// lost their process.
+	// Attempts is the number of executions for this tick that returned. Crashes is the
+	// number of executions that crashed.
 	Attempts, MaxAttempts, Crashes int
-	// Error is the last one.
+	// Error is the error of the last failed attempt.
 	Error   string
 	Webhook string
 	Created time.Time
-	// LastAttempt is when it was last claimed, zero if it never was.
+	// LastAttempt is the time when the alarm was last claimed. It is zero if the alarm
+	// was never claimed.
 	LastAttempt time.Time
-	// Worker and LeaseExpires tell who has it, while it is Running.
+	// Worker is the worker that has claimed a Running alarm, LeaseExpires the end of its
+	// lease.
 	Worker       string
 	LeaseExpires time.Time
 }
 
-// Filter narrows a List. Zero fields do not narrow.
+// Filter selects alarms for List. Zero fields match every alarm.
 type Filter struct {
 	ActorType, ActorID string
-	// Unowned leaves the alarms that belong to nobody.
+	// Unowned selects the alarms that do not belong to an actor.
 	Unowned bool
-	// Type leaves the alarms of a type. Notifications to webhooks are alarms of the
-	// type "perdure.notice" and listed only if this says so.
+	// Type selects the alarms of a type. Notifications to webhooks are alarms of the type
+	// "perdure.notice". They are listed only if Type is "perdure.notice".
 	Type     string
 	Statuses []Status
-	// DueBy leaves the alarms that are due then or earlier.
+	// DueBy selects the alarms that are due at this time or earlier.
 	DueBy time.Time
 }
 
 const (
-	// DefaultLimit is how many alarms List returns unless told otherwise.
+	// DefaultLimit is the default maximum number of alarms that List returns.
 	DefaultLimit = 50
-	// MaxLimit is how many alarms List returns at most.
+	// MaxLimit is the highest limit that List accepts.
 	MaxLimit = 1000
 )
 
-// List returns alarms, the first to be due first, and the cursor of the next page,
-// which is empty after the last one. A page may be short, or empty, and still have a
-// next one: where a filter fits few of many alarms, List does not look for long.
+// List returns alarms, ordered by due time, and the cursor of the next page. The cursor
+// is empty on the last page. A page may be short or empty although another page follows:
+// if a filter matches few of many alarms, List limits how many alarms it examines.
 func (a *Alarms) List(ctx context.Context, f Filter, cursor string, limit int) ([]Record, string, error) {
 	limit, err := edge.Limit("limit", limit, DefaultLimit, MaxLimit)
 	if err != nil {
@@ -107,7 +109,7 @@ func (a *Alarms) List(ctx context.Context, f Filter, cursor string, limit int) (
 	return records, "", nil
 }
 
-// stretch reads the next stretch of a list and moves the filter behind it.
+// stretch reads the next part of a list and moves the start of the filter behind it.
 func (a *Alarms) stretch(ctx context.Context, f *store.AlarmFilter, want int) (records []Record, more bool, err error) {
 	f.Limit, f.Last = want, nil
 	if end := a.rt.Store.AlarmStretch(*f, func(last *store.Alarm) { f.Last, more = last, true }); len(end) > 0 {
@@ -120,21 +122,22 @@ func (a *Alarms) stretch(ctx context.Context, f *store.AlarmFilter, want int) (r
 	return records, more, err
 }
 
-// now returns the time that decides what is due.
+// now returns the time by which alarms are due.
 func (a *Alarms) now(ctx context.Context) (now time.Time, err error) {
 	err = a.read(ctx, a.rt.Store.TellTime(a.rt.Now(), func(t time.Time) { now = t }))
 	return now, err
 }
 
-// Upcoming lists the alarms that wait for their due time or for a process, for the first
-// attempt or another one.
+// Upcoming lists the alarms that wait for their due time or for a process, for their
+// first attempt or for a retry.
 func (a *Alarms) Upcoming(ctx context.Context, f Filter, cursor string, limit int) ([]Record, string, error) {
 	f.Statuses = Waiting
 	return a.List(ctx, f, cursor, limit)
 }
 
-// Due lists the alarms that wait although they are due, by the clock that
-// decides: no process has a handler for them, or all are busy.
+// Due lists the alarms that are due but not claimed: no process has a handler for them,
+// or all such processes are busy. The due time is compared with the clock that also
+// decides claims.
 func (a *Alarms) Due(ctx context.Context, f Filter, cursor string, limit int) ([]Record, string, error) {
 	now, err := a.now(ctx)
 	if err != nil {
@@ -144,7 +147,7 @@ func (a *Alarms) Due(ctx context.Context, f Filter, cursor string, limit int) ([
 	return a.Upcoming(ctx, f, cursor, limit)
 }
 
-// Next returns the alarm that fires next, or a *fault.NotFound if none waits.
+// Next returns the alarm that fires next, or a *fault.NotFound if no alarm waits.
 func (a *Alarms) Next(ctx context.Context, f Filter) (Record, error) {
 	for cursor := ""; ; {
 		first, next, err := a.Upcoming(ctx, f, cursor, 1)
@@ -181,7 +184,7 @@ func (a *Alarms) getRecord(key Key, found *Record) []sqldb.Stmt {
 	}
 }
 
-// GetIn is Get inside a unit of work: it sees what the unit has done.
+// GetIn is Get inside a unit of work: it sees the changes of the unit.
 func (a *Alarms) GetIn(tx *perdure.Tx, key Key) (Record, error) {
 	if err := key.check(maxStoredID); err != nil {
 		return Record{}, host.In(tx).Fail(err)
@@ -193,7 +196,8 @@ func (a *Alarms) GetIn(tx *perdure.Tx, key Key) (Record, error) {
 	return found, host.In(tx).Flush()
 }
 
-// LockIn is GetIn, and nobody else changes or fires the alarm until the unit ends.
+// LockIn is GetIn that also locks the alarm: no other transaction changes or fires it
+// until the unit ends.
 func (a *Alarms) LockIn(tx *perdure.Tx, key Key) (Record, error) {
 	if err := key.check(maxStoredID); err != nil {
 		return Record{}, host.In(tx).Fail(err)
@@ -206,7 +210,7 @@ func (a *Alarms) LockIn(tx *perdure.Tx, key Key) (Record, error) {
 	return found, host.In(tx).Flush()
 }
 
-// Count returns how many alarms there are of each status.
+// Count returns the number of alarms by status.
 func (a *Alarms) Count(ctx context.Context, f Filter) (map[Status]int64, error) {
 	filter, err := f.stored()
 	if err != nil {
@@ -243,14 +247,14 @@ func (f Filter) stored() (store.AlarmFilter, error) {
 	return stored, nil
 }
 
-// A cursor is the place of the last row of a page.
+// A cursor is the position of the last row of a page.
 type cursor struct {
 	Due int64     `json:"d"`
 	Key [3]string `json:"k"`
 }
 
 func encodeCursor(k Key, due time.Time) string {
-	raw, _ := json.Marshal(cursor{Due: due.UnixMicro(), Key: [3]string{k.ActorType, k.ActorID, k.ID}}) // always can be
+	raw, _ := json.Marshal(cursor{Due: due.UnixMicro(), Key: [3]string{k.ActorType, k.ActorID, k.ID}}) // cannot fail
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
@@ -280,7 +284,7 @@ func record(row store.Alarm, now time.Time) Record {
 		Base: edge.UTC(row.Base),
 	}
 	if r.Status == Running {
-		r.Worker = edge.Value(row.Worker) // others may have that of a process that was lost
+		r.Worker = edge.Value(row.Worker) // in other statuses, the row may still have the worker of a crashed process
 	}
 	if row.EveryMicros != nil {
 		r.Every = time.Duration(*row.EveryMicros) * time.Microsecond
@@ -291,6 +295,6 @@ func record(row store.Alarm, now time.Time) Record {
 	if ticks, err := ticksOf(row); err == nil && !ticks.IsZero() {
 		r.Recurs = ticks.Describe()
 	}
-	_ = json.Unmarshal([]byte(row.Policy), &r.Retry) // shown as it is, if it can be
+	_ = json.Unmarshal([]byte(row.Policy), &r.Retry) // if it cannot be decoded, Retry stays empty
 	return r
 }

@@ -16,14 +16,14 @@ import (
 	"github.com/perdure/perdure/internal/unit"
 )
 
-// Move changes when a waiting alarm is due; a time in the past means now. Of a
-// recurring alarm only the next tick is moved. One that is fired or dead is a
-// *perdure.StateError.
+// Move changes the due time of a waiting alarm. A time in the past means now. For a
+// recurring alarm, only the next tick is moved. Move returns a *perdure.StateError if the
+// alarm is running or a dead letter.
 func (a *Alarms) Move(ctx context.Context, key Key, to time.Time) error {
 	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.MoveIn(tx, key, to) })
 }
 
-// MoveIn is Move in a unit of work, which fails if the alarm cannot be moved.
+// MoveIn is Move in a unit of work. The unit fails if the alarm cannot be moved.
 func (a *Alarms) MoveIn(tx *perdure.Tx, key Key, to time.Time) error {
 	if to.IsZero() {
 		return host.In(tx).Fail(fault.Invalidf("time", "is missing"))
@@ -36,13 +36,13 @@ func (a *Alarms) MoveIn(tx *perdure.Tx, key Key, to time.Time) error {
 	})
 }
 
-// Skip makes a recurring alarm pass its next tick over and wait for the one after
-// it. An alarm that does not recur is refused: cancel it.
+// Skip skips the next tick of a recurring alarm, which then waits for the tick after it.
+// Skip returns an error if the alarm does not recur: cancel it instead.
 func (a *Alarms) Skip(ctx context.Context, key Key) error {
 	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.SkipIn(tx, key) })
 }
 
-// SkipIn is Skip in a unit of work, which fails if the tick cannot be skipped.
+// SkipIn is Skip in a unit of work. The unit fails if the tick cannot be skipped.
 func (a *Alarms) SkipIn(tx *perdure.Tx, key Key) error {
 	return a.change(tx, "skip", key, func(row store.Alarm, now time.Time) (sqldb.Stmt, error) {
 		ticks, err := ticksOf(row)
@@ -64,27 +64,26 @@ func (a *Alarms) SkipIn(tx *perdure.Tx, key Key) error {
 	})
 }
 
-// FireNow makes a waiting alarm due now, and one that waits to be tried again
-// waits no longer. A recurring alarm fires once more than it would have: its next
-// tick stays when it is.
+// FireNow makes a waiting alarm due now, including an alarm that waits for a retry. A
+// recurring alarm fires one additional time: the time of its next tick does not change.
 func (a *Alarms) FireNow(ctx context.Context, key Key) error {
 	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.FireNowIn(tx, key) })
 }
 
-// FireNowIn is FireNow in a unit of work, which fails if the alarm cannot be fired.
+// FireNowIn is FireNow in a unit of work. The unit fails if the alarm cannot be fired.
 func (a *Alarms) FireNowIn(tx *perdure.Tx, key Key) error {
 	return a.change(tx, "fire", key, func(row store.Alarm, _ time.Time) (sqldb.Stmt, error) {
 		return a.rt.Store.FireAlarm(row.Item, a.rt.Now()), nil
 	})
 }
 
-// Retry makes a dead letter due now, with all its attempts before it. One that is
-// not dead is a *perdure.StateError.
+// Retry makes a dead letter due now, with all its attempts available again. It returns a
+// *perdure.StateError if the alarm is not a dead letter.
 func (a *Alarms) Retry(ctx context.Context, key Key) error {
 	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.RetryIn(tx, key) })
 }
 
-// RetryIn is Retry in a unit of work, which fails if the alarm is not dead.
+// RetryIn is Retry in a unit of work. The unit fails if the alarm is not a dead letter.
 func (a *Alarms) RetryIn(tx *perdure.Tx, key Key) error {
 	run, row, now, err := a.locked(tx, "retry", key)
 	if err != nil {
@@ -106,11 +105,11 @@ func (a *Alarms) RetryIn(tx *perdure.Tx, key Key) error {
 	return host.In(tx).Attach(a.due)
 }
 
-// due tells dispatchers that alarms are due.
+// due wakes dispatchers because alarms are due.
 func (a *Alarms) due() { a.rt.Hub.Publish(topic, time.Time{}) }
 
-// locked locks an alarm and reads it, and the time of the database. The unit fails if there
-// is no such alarm.
+// locked locks an alarm, and reads the alarm and the database's time. The unit fails if
+// there is no such alarm.
 func (a *Alarms) locked(tx *perdure.Tx, verb string, key Key) (run sqldb.Runner, row store.Alarm, now time.Time, err error) {
 	if err := key.check(maxStoredID); err != nil {
 		return nil, row, now, host.In(tx).Fail(err)
@@ -129,8 +128,8 @@ func (a *Alarms) locked(tx *perdure.Tx, verb string, key Key) (run sqldb.Runner,
 	return run, row, now, nil
 }
 
-// change locks an alarm that waits, and runs a statement that changes its due time. One
-// that does not wait is a *perdure.StateError.
+// change locks a waiting alarm and runs a statement that changes its due time. It returns
+// a *perdure.StateError if the alarm does not wait.
 func (a *Alarms) change(tx *perdure.Tx, verb string, key Key, stmt func(store.Alarm, time.Time) (sqldb.Stmt, error)) error {
 	run, row, now, err := a.locked(tx, verb, key)
 	if err != nil {
@@ -142,7 +141,7 @@ func (a *Alarms) change(tx *perdure.Tx, verb string, key Key, stmt func(store.Al
 		err = run.Run(tx.Context(), a.rt.Store.Alarms().Unready(row.Item, &waited))
 	}
 	if err == nil && waited == 0 {
-		if Status(row.Status).Waits() { // it was claimed since
+		if Status(row.Status).Waits() { // it was claimed after it was read
 			row.Status = string(Running)
 		}
 		err = &perdure.StateError{Kind: "alarm", ID: key.String(), Status: row.Status, Finished: Status(row.Status).Finished()}
@@ -156,11 +155,12 @@ func (a *Alarms) change(tx *perdure.Tx, verb string, key Key, stmt func(store.Al
 	return host.In(tx).Attach(a.due)
 }
 
-// batch is how many rows one statement changes at most.
+// batch is the maximum number of rows that one statement changes.
 const batch = 1000
 
-// RetryAll makes all dead letters that meet the filter due now, and returns how
-// many. Those that die again meanwhile are left.
+// RetryAll makes all dead letters that match the filter due now, and returns their
+// number. It changes at most as many alarms as there were dead letters at the start, so
+// alarms that fail again concurrently do not keep it running.
 func (a *Alarms) RetryAll(ctx context.Context, f Filter) (int64, error) {
 	if len(f.Statuses) == 0 {
 		f.Statuses = Dead
@@ -181,14 +181,14 @@ func (a *Alarms) RetryAll(ctx context.Context, f Filter) (int64, error) {
 	return total, nil
 }
 
-// reviveItems makes dead letters due now that are locked.
+// reviveItems makes locked dead letters due now.
 func (a *Alarms) reviveItems(run sqldb.Runner, ctx context.Context, items []string, revived *int64) error {
 	st := a.rt.Store
 	return run.Run(ctx, st.ReviveAlarms(items, a.rt.Now(), revived), st.Alarms().Ready(items))
 }
 
-// CancelByType removes all alarms of a type, whatever has become of them, and
-// returns how many. It does not reach the delays of machines.
+// CancelByType removes all alarms of a type, in any status, and returns their number. It
+// does not remove timers of actors.
 func (a *Alarms) CancelByType(ctx context.Context, typ string) (int64, error) {
 	if typ == "" {
 		return 0, fault.Invalidf("alarm type", "is empty")
@@ -196,8 +196,8 @@ func (a *Alarms) CancelByType(ctx context.Context, typ string) (int64, error) {
 	return a.CancelAll(ctx, Filter{Type: typ})
 }
 
-// CancelAll removes all alarms that meet the filter, which must narrow, and
-// returns how many. It does not reach the delays of machines.
+// CancelAll removes all alarms that match the filter, and returns their number. The
+// filter must not be empty. CancelAll does not remove timers of actors.
 func (a *Alarms) CancelAll(ctx context.Context, f Filter) (int64, error) {
 	if err := f.narrows(); err != nil {
 		return 0, err
@@ -209,8 +209,8 @@ func (a *Alarms) CancelAll(ctx context.Context, f Filter) (int64, error) {
 	return total, nil
 }
 
-// CancelAllIn removes all alarms that meet the filter, which must narrow, in a
-// unit of work.
+// CancelAllIn removes all alarms that match the filter in a unit of work. The filter must
+// not be empty.
 func (a *Alarms) CancelAllIn(tx *perdure.Tx, f Filter) error {
 	if err := f.narrows(); err != nil {
 		return host.In(tx).Fail(err)
@@ -232,12 +232,12 @@ func (a *Alarms) CancelAllIn(tx *perdure.Tx, f Filter) error {
 	return nil
 }
 
-// cancelItems removes alarms that are locked.
+// cancelItems removes locked alarms.
 func (a *Alarms) cancelItems(run sqldb.Runner, ctx context.Context, items []string, removed *int64) error {
 	return run.Run(ctx, a.rt.Store.RemoveAlarms(items, func(string) { *removed++ })...)
 }
 
-// narrows refuses a filter that means everything, or what is not the user's.
+// narrows returns an error if the filter is empty or selects a reserved type.
 func (f Filter) narrows() error {
 	if strings.HasPrefix(f.Type, reserved) {
 		return fault.Invalidf("alarm type", "begins with %q, which is reserved", reserved)
@@ -248,14 +248,15 @@ func (f Filter) narrows() error {
 	return nil
 }
 
-// errNone ends a unit of work that has found nothing to change.
+// errNone rolls back a unit of work that found nothing to change.
 var errNone = errors.New("nothing is left")
 
-// act changes alarms that are locked, and counts those that it has changed.
+// act changes locked alarms and counts the changed ones.
 type act func(run sqldb.Runner, ctx context.Context, items []string, changed *int64) error
 
-// eachOf locks up to filter.Limit alarms that meet the filter, and acts on them. Those that
-// another transaction has locked are waited for, or skipped.
+// eachOf locks up to filter.Limit alarms that match the filter, and calls do with them.
+// If skip is true, it skips alarms that another transaction has locked; otherwise it
+// waits for them.
 func (a *Alarms) eachOf(ctx context.Context, run sqldb.Runner, filter store.AlarmFilter, skip bool, do act, changed *int64) error {
 	*changed = 0
 	var items []string
@@ -268,8 +269,8 @@ func (a *Alarms) eachOf(ctx context.Context, run sqldb.Runner, filter store.Alar
 	return do(run, ctx, items, changed)
 }
 
-// inBatches acts on the alarms that meet the filter, a batch at a time, until nothing is
-// left or most alarms are changed.
+// inBatches calls do for the alarms that match the filter, in batches, until no alarm is
+// left or the number of changed alarms has reached most.
 func (a *Alarms) inBatches(ctx context.Context, f Filter, most int64, skip bool, do act) (int64, error) {
 	filter, err := f.stored()
 	if err != nil {
@@ -300,7 +301,8 @@ func (a *Alarms) inBatches(ctx context.Context, f Filter, most int64, skip bool,
 	}
 }
 
-// transact runs fn in a transaction, and again after a deadlock or the like.
+// transact runs fn in a transaction, and retries it after transient errors such as
+// deadlocks.
 func (a *Alarms) transact(ctx context.Context, access sqldb.Access, fn func(sqldb.Tx) error) error {
 	return sqldb.Bare(unit.Transact(ctx, a.rt.DB, access, fn))
 }
@@ -309,7 +311,7 @@ func (a *Alarms) read(ctx context.Context, stmts ...sqldb.Stmt) error {
 	return a.readIn(ctx, func(tx sqldb.Tx) error { return tx.Run(ctx, stmts...) })
 }
 
-// readIn runs fn in a transaction that only reads.
+// readIn runs fn in a read-only transaction.
 func (a *Alarms) readIn(ctx context.Context, fn func(sqldb.Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, a.rt.Timeout)
 	defer cancel()

@@ -9,23 +9,24 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// NotificationKind says what happened to an alarm.
+// NotificationKind is the kind of a Notification.
 type NotificationKind string
 
-// The kinds of events.
+// The kinds of notifications.
 const (
-	// NotifyFired is an alarm that was handled.
+	// NotifyFired reports an alarm whose handler succeeded.
 	NotifyFired NotificationKind = "fired"
-	// NotifyFailed is an attempt that failed and will be made again.
+	// NotifyFailed reports a failed attempt that will be retried.
 	NotifyFailed NotificationKind = "failed"
-	// NotifyDead is an alarm, or a tick of one, that became a dead letter.
+	// NotifyDead reports an alarm, or a tick of a recurring alarm, that became a dead
+	// letter.
 	NotifyDead NotificationKind = "dead"
 )
 
-// NotificationKinds are all of them.
+// NotificationKinds are all kinds of notifications.
 var NotificationKinds = []NotificationKind{NotifyFired, NotifyFailed, NotifyDead}
 
-// Notification tells what happened to an alarm.
+// Notification reports the outcome of an alarm.
 type Notification struct {
 	Kind  NotificationKind
 	Alarm Key
@@ -33,18 +34,19 @@ type Notification struct {
 	// Key is the idempotency key of the tick.
 	Key     string
 	Payload json.RawMessage
-	// Scheduled is the time that the alarm was for, At when this happened.
+	// Scheduled is the time for which the alarm was scheduled. At is the time of the
+	// outcome.
 	Scheduled, At time.Time
-	// Late is how long after it was due the alarm was claimed.
+	// Late is the time between the due time of the alarm and its claim.
 	Late time.Duration
-	// Missed is how many further ticks passed unfired.
+	// Missed is the number of other ticks that passed without being fired.
 	Missed int
-	// Attempt counts the executions for this tick, Crashes those that lost their
-	// process.
+	// Attempt is the number of executions for this tick. Crashes is the number of
+	// executions that crashed.
 	Attempt, Crashes int
-	// Error is what went wrong, unless it was fired.
+	// Error is the error of the attempt. It is empty if Kind is NotifyFired.
 	Error string
-	// Next is when a recurring alarm is due again.
+	// Next is the time when a recurring alarm is due again.
 	Next time.Time
 }
 
@@ -56,7 +58,8 @@ func (f *fire) event(kind NotificationKind, now time.Time) Notification {
 	}
 }
 
-// quarantined is the event of an alarm that lost its process once too often.
+// quarantined returns the notification of an alarm that was quarantined after too many
+// crashes.
 func quarantined(row store.Alarm, now time.Time) Notification {
 	return Notification{
 		Kind: NotifyDead, Alarm: keyOf(row.AlarmKey), Type: row.Type, Key: idempotencyKey(row), Payload: json.RawMessage(row.Payload),
@@ -64,7 +67,7 @@ func quarantined(row store.Alarm, now time.Time) Notification {
 	}
 }
 
-// message is an event as a webhook receives it.
+// message is a notification in the form that a webhook receives.
 type message struct {
 	Type      string      `json:"type"`
 	Timestamp time.Time   `json:"timestamp"`
@@ -90,7 +93,7 @@ type messageActor struct {
 	ID   string `json:"id"`
 }
 
-// MarshalJSON returns the event as a webhook receives it.
+// MarshalJSON returns the notification in the form that a webhook receives.
 func (e Notification) MarshalJSON() ([]byte, error) {
 	data := messageData{
 		ID: e.Alarm.ID, Type: e.Type, Key: e.Key, Payload: e.Payload, Scheduled: e.Scheduled, Missed: e.Missed,
@@ -102,20 +105,20 @@ func (e Notification) MarshalJSON() ([]byte, error) {
 	return json.Marshal(message{Type: "alarm." + string(e.Kind), Timestamp: e.At, Data: data})
 }
 
-// Stats counts what became of the alarms that this process fired since it
-// started. How long they waited and took is measured for all kinds of work alike.
+// Stats counts the outcomes of the alarms that this process has fired since it started.
+// Waiting times and durations are measured elsewhere, for all kinds of work.
 type Stats struct {
-	// Fired, Failed and Dead count the events of these kinds.
+	// Fired, Failed and Dead count the notifications of these kinds.
 	Fired, Failed, Dead int64
-	// Missed counts the ticks that were not fired because they had passed.
+	// Missed counts ticks that had passed and were not fired.
 	Missed int64
-	// Crashed counts the claims of lost processes that this one returned.
+	// Crashed counts the expired claims of other processes that this process returned.
 	Crashed int64
 }
 
 type counts struct{ fired, failed, dead, missed, crashed atomic.Int64 }
 
-// Stats returns what this process has counted.
+// Stats returns the counts of this process.
 func (a *Alarms) Stats() Stats {
 	c := &a.counts
 	return Stats{
@@ -123,8 +126,8 @@ func (a *Alarms) Stats() Stats {
 	}
 }
 
-// happened counts an event and hands it to the callback, which may panic: that
-// must not end the process.
+// happened counts a notification and passes it to OnNotification. A panic of that
+// function must not crash the process.
 func (a *Alarms) happened(e Notification) {
 	switch e.Kind {
 	case NotifyFired:
@@ -137,6 +140,6 @@ func (a *Alarms) happened(e Notification) {
 	if e.Kind == NotifyFired || e.Kind == NotifyDead && !e.Next.IsZero() {
 		a.counts.missed.Add(int64(e.Missed))
 	}
-	defer func() { _ = recover() }() // the last resort: nobody is left to tell
+	defer func() { _ = recover() }() // a panicking OnNotification must not crash the process
 	a.options.OnNotification(e)
 }

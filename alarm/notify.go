@@ -17,38 +17,38 @@ import (
 )
 
 const (
-	// Webhook is the type of alarms whose fire is a message to their webhook and
-	// nothing else. They need no handler, but a process with a Sender.
+	// Webhook is the type of alarms that only send a message to their webhook. They need
+	// no handler, but a process with a Sender.
 	Webhook = "webhook"
-	// noticeType is the type of notifications. They are alarms that are due at
-	// once, recorded with the outcome that they tell of: claimed, tried again and
-	// kept as dead letters as all alarms are.
+	// noticeType is the type of notifications. A notification is an alarm that is due
+	// immediately and is written in the transaction of the outcome that it reports. It is
+	// claimed, retried and kept as a dead letter like every alarm.
 	noticeType = reserved + "notice"
-	// maxAfter is the longest wait that a receiver can ask for.
+	// maxAfter is the longest delay that a receiver can request.
 	maxAfter = 24 * time.Hour
-	// maxURL is the longest URL of a webhook in bytes.
+	// maxURL is the maximum length of the URL of a webhook, in bytes.
 	maxURL = 2048
 )
 
 // Sender sends messages to webhooks.
 type Sender interface {
-	// Send sends a message once. It returns an error if the receiver did not accept
-	// the message, which is then retried with the same id. Errors are marked
-	// as for all work: see package retry.
+	// Send sends a message once. It returns an error if the receiver did not accept the
+	// message. The message is then retried with the same id. Functions of package retry
+	// mark permanent errors and set the delay of the retry.
 	Send(ctx context.Context, m Message) error
 }
 
-// Checker is a Sender that knows which addresses it can never reach.
+// Checker is a Sender that can report which URLs it can never reach.
 type Checker interface {
-	// CheckURL returns an error if no message can be sent to a URL. The error must
-	// not quote the URL, which may hold a secret.
+	// CheckURL returns an error if no message can be sent to a URL. The error must not
+	// quote the URL, which may contain a secret.
 	CheckURL(url string) error
 }
 
-// Message is what is sent to a webhook.
+// Message is a message to a webhook.
 type Message struct {
 	URL string
-	// ID is the same each time that the message is sent.
+	// ID identifies the message. It is the same for every attempt to send it.
 	ID string
 	// Body is JSON: {"type": "alarm.fired", "timestamp": …, "data": {…}}.
 	Body []byte
@@ -73,7 +73,7 @@ func (a *Alarms) deliver(ctx context.Context, payload []byte) error {
 	return a.options.Sender.Send(ctx, m)
 }
 
-// notices returns the statements that record the notification of an event, if one is to
+// notices returns the statements that store a notification for its webhook, if it is to
 // be sent.
 func (a *Alarms) notices(row store.Alarm, e Notification) []sqldb.Stmt {
 	to := a.options.Notify
@@ -86,7 +86,7 @@ func (a *Alarms) notices(row store.Alarm, e Notification) []sqldb.Stmt {
 	body, err := json.Marshal(e)
 	policy, broken := json.Marshal(a.options.Retry)
 	if err != nil || broken != nil {
-		return nil // both were made by us, from what was stored
+		return nil // cannot happen: both values can be encoded
 	}
 	item := work.NewID()
 	return a.rt.Store.ScheduleAlarm(store.NewAlarm{
@@ -95,9 +95,9 @@ func (a *Alarms) notices(row store.Alarm, e Notification) []sqldb.Stmt {
 	}, a.rt.Now())
 }
 
-// checkURL refuses an address that a webhook can never have: one that no process
-// can reach, or that this process knows not to be allowed. What a name resolves to is
-// decided when it is dialled.
+// checkURL returns an error if a webhook can never have this URL: if no process can reach
+// it, or if this process does not allow it. The addresses of a host name are checked only
+// when it is dialed.
 func (o *Options) checkURL(field, raw string) error {
 	if err := edge.Text(field, raw, maxURL); err != nil {
 		return err

@@ -9,11 +9,12 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// DefaultMaxMissed is how many late ticks perdure.MissedAll fires in a row.
+// DefaultMaxMissed is the default maximum number of late ticks that perdure.MissedAll
+// fires in a row.
 const DefaultMaxMissed = 100
 
-// ticksOf returns the ticks of a stored alarm; those of one that does not recur
-// are none.
+// ticksOf returns the ticks of a stored alarm. The schedule is zero if the alarm does not
+// recur.
 func ticksOf(a store.Alarm) (cron.Schedule, error) {
 	switch {
 	case a.EveryMicros != nil && a.Base != nil:
@@ -24,20 +25,21 @@ func ticksOf(a store.Alarm) (cron.Schedule, error) {
 	return cron.Schedule{}, nil
 }
 
-// plan is what a fire of an alarm stands for, and what comes after it.
+// plan describes one firing of an alarm and the tick after it.
 type plan struct {
-	// scheduled is the tick that it is for, missed how many others will not be
-	// fired because of it.
+	// scheduled is the tick that is fired. missed is the number of other ticks that will
+	// not be fired because of it.
 	scheduled time.Time
 	missed    int
-	// next is the tick after it; zero if there is none.
+	// next is the tick after it. It is zero if there is none.
 	next time.Time
-	// caughtUp is how many late ticks will have been fired in a row then.
+	// caughtUp is the number of late ticks that have been fired in a row after this
+	// firing.
 	caughtUp int
 }
 
-// planOf says what firing an alarm at that time means. It takes the same time
-// however many ticks were missed.
+// planOf returns the plan for firing an alarm at the time now. Its running time does not
+// depend on the number of missed ticks.
 func planOf(a store.Alarm, now time.Time) (plan, error) {
 	ticks, err := ticksOf(a)
 	tick := a.Occurs.UTC()
@@ -53,7 +55,7 @@ func planOf(a store.Alarm, now time.Time) (plan, error) {
 	case policy == perdure.MissedOnce && len(due) > 0:
 		p.scheduled = due[0]
 	}
-	// A tick that fires before its time, because it was moved, is over with that.
+	// A tick that was moved and fires before its time does not fire again at its time.
 	if now.Before(tick) {
 		now = tick
 	}

@@ -12,9 +12,9 @@ import (
 // purgeBatch is the number of alarms that one transaction removes.
 const purgeBatch = 500
 
-// PurgeDead removes dead letters: alarms that failed or were quarantined and whose
-// last attempt was due longer than age ago. It returns how many. A recurring alarm
-// is kept; Cancel removes it.
+// PurgeDead removes dead letters: failed or quarantined alarms whose last attempt was due
+// longer than age ago. It returns the number of removed alarms. It keeps recurring
+// alarms; Cancel removes them.
 func (a *Alarms) PurgeDead(ctx context.Context, age time.Duration) (int64, error) {
 	if age < 0 {
 		return 0, fault.Invalidf("age", "is negative")

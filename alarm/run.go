@@ -22,19 +22,20 @@ import (
 type fire struct {
 	row  *store.Alarm
 	plan plan
-	// broken says why there is no plan.
+	// broken is the error of planOf, if there is no plan.
 	broken error
 	late   time.Duration
-	// current is the generation of the alarm under the lock of its outcome: another one
-	// than that of row if it was scheduled again since. It is 0 if the alarm is gone.
+	// current is the generation of the alarm, read under the lock that commits its
+	// outcome. It differs from the generation of row if the alarm was scheduled again
+	// since the claim. It is 0 if the alarm was removed.
 	current int64
 }
 
 // anew reports whether the alarm was scheduled again while it ran.
 func (f *fire) anew() bool { return f.current != f.row.Generation }
 
-// plan reads the time of the database, in the transaction of a claim, and plans the fires
-// of claimed alarms.
+// plan reads the database's time, in the transaction of a claim, and plans the firing of
+// the claimed alarms.
 func (a *Alarms) plan(items []*work.Item) []sqldb.Stmt {
 	return []sqldb.Stmt{a.rt.Store.TellTime(a.rt.Now(), func(now time.Time) {
 		for _, i := range items {
@@ -82,8 +83,8 @@ func (f *fire) info() Info {
 	}
 }
 
-// idempotencyKey names one tick of one alarm: a retry has the same, and so has
-// the dead letter that is left of it.
+// idempotencyKey returns a key that identifies one tick of one alarm. Retries and the
+// dead letter of the tick have the same key.
 func idempotencyKey(row store.Alarm) string {
 	parts := []string{
 		row.ActorType, row.ActorID, strings.TrimSuffix(row.ID, tickSuffix(row)),
@@ -93,7 +94,7 @@ func idempotencyKey(row store.Alarm) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// tickSuffix is what the id of a dead letter of a tick has at its end.
+// tickSuffix returns the suffix of the id of a tick's dead letter.
 func tickSuffix(row store.Alarm) string {
 	return "@" + row.Occurs.UTC().Format("2006-01-02T15:04:05.999999Z")
 }
@@ -102,7 +103,8 @@ func tickSuffix(row store.Alarm) string {
 type outcome struct {
 	event Notification
 	took  time.Duration
-	// delay is the time until the alarm is tried again; nil: it is not.
+	// delay is the time until the alarm is retried. It is nil if the alarm is not
+	// retried.
 	delay *time.Duration
 }
 
@@ -137,11 +139,12 @@ func (a *Alarms) lock(group []*work.Decided, _ bool) []sqldb.Stmt {
 	return []sqldb.Stmt{a.rt.Store.LockAlarms(ids, func(item string, generation int64) { byItem[item].current = generation })}
 }
 
-// gone reports whether the alarm of an outcome was removed: its claim need not have been
-// taken away if the alarm was cancelled while it was being claimed.
+// gone reports whether the alarm of an outcome was removed. Its claim may still exist if
+// the alarm was cancelled while it was being claimed.
 func gone(d *work.Decided) bool { return d.Own.(*fire).current == 0 }
 
-// refused makes an alarm a dead letter whose outcome the database refuses.
+// refused makes an alarm a dead letter because the database refuses its outcome. It
+// returns false if the outcome already was a dead letter.
 func refused(d *work.Decided, cause error) bool {
 	o := d.Outcome.(*outcome)
 	if o.event.Kind == NotifyDead {

@@ -19,58 +19,60 @@ import (
 	"github.com/perdure/perdure/retry"
 )
 
-// ScheduleOptions say when an alarm is due and how it is fired. The zero value of
+// ScheduleOptions define when an alarm is due and how it is fired. The zero value of
 // every field is its default.
 type ScheduleOptions struct {
-	// At is when the alarm is due. One in the past fires at once. Of an alarm with
-	// an interval it is the first tick. Default: now.
+	// At is the time when the alarm is due. An alarm with a time in the past fires
+	// immediately. For an alarm with Every, it is the first tick. Default: now.
 	At time.Time
-	// Delay is how long to wait, by the clock of the database. Use this or At.
-	// Default: 0.
+	// Delay is the delay until the alarm is due, by the database's clock. Set Delay or
+	// At, not both. Default: 0.
 	Delay time.Duration
-	// Every makes the alarm recur at that interval, on phase with its first tick,
-	// which is At or else one interval from now. Default: it does not recur.
+	// Every makes the alarm recur at that interval, in phase with its first tick. The
+	// first tick is At, or after Delay, or otherwise one interval from now. Default: it
+	// does not recur.
 	Every time.Duration
-	// Cron makes the alarm recur at the ticks of an expression ("30 2 * * *",
-	// "@daily"). A time of day that a change of the clocks skips is due right after
-	// the gap, one that it repeats is due once. The first tick is the next one by
-	// the clock of this process. Default: it does not recur.
+	// Cron makes the alarm recur at the ticks of an expression ("30 2 * * *", "@daily").
+	// A time of day that daylight saving time skips is due right after the gap. A time of
+	// day that it repeats is due once. The first tick is the next tick by this process's
+	// clock. Default: it does not recur.
 	Cron string
 	// Zone is the IANA time zone of Cron. Default: UTC.
 	Zone string
-	// Missed says what becomes of ticks that passed while nobody fired them.
-	// Default: perdure.MissedOnce.
+	// Missed is the rule for ticks that passed while no process fired them. Default:
+	// perdure.MissedOnce.
 	Missed perdure.Missed
-	// MaxMissed is how many late ticks perdure.MissedAll fires in a row.
-	// Default: DefaultMaxMissed.
+	// MaxMissed is the maximum number of late ticks that perdure.MissedAll fires in a
+	// row. Default: DefaultMaxMissed.
 	MaxMissed int
-	// Retry is the policy that is stored with the alarm. Default: that of its type
-	// or of Options.
+	// Retry is the retry policy that is stored with the alarm. Default: the policy of its
+	// Type or of Options.
 	Retry retry.Policy
-	// Priority is the urgency among alarms that are due. Default: Normal.
+	// Priority is the priority among due alarms. Default: Normal.
 	Priority perdure.Priority
-	// Webhook is the URL that is told of what becomes of the alarm. Default:
+	// Webhook is the URL that receives the notifications of the alarm. Default:
 	// Options.Notify of the process that fires it.
 	Webhook string
-	// Check is told which alarm has the key, nil if none has, while nobody else can
-	// change it. If it returns an error, the unit fails with it and nothing is
-	// changed. Default: it is replaced, whatever it is.
+	// Check is called with the existing alarm with the key, or nil if there is none,
+	// while no other transaction can change it. If Check returns an error, the unit fails
+	// with that error and nothing is changed. Default: an existing alarm is always
+	// replaced.
 	Check func(before *Record) error
 }
 
-// Schedule schedules an alarm at once. See ScheduleIn.
+// Schedule schedules an alarm in its own unit of work. See ScheduleIn.
 func (a *Alarms) Schedule(ctx context.Context, key Key, typ string, payload any, options *ScheduleOptions) error {
 	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.ScheduleIn(tx, key, typ, payload, options) })
 }
 
-// ScheduleIn schedules an alarm in a unit of work, in place of the one with its
-// key, if there is one: also of one that waits to be tried again or that is a dead
-// letter. If that one is being fired, it is not interrupted, and the new one waits
-// for its end. A recurring alarm whose ticks are the same goes on where it is, so
-// every process may schedule it when it starts; the rest of it is replaced.
+// ScheduleIn schedules an alarm in a unit of work. It replaces an existing alarm with the
+// same key, even if that alarm waits for a retry or is a dead letter. If the existing
+// alarm is running, its handler is not interrupted, and the new alarm waits until the
+// handler has returned. A recurring alarm with unchanged ticks keeps its next tick, and
+// everything else is replaced. So every process may schedule it when it starts.
 //
-// This process need not have a handler of the type. What cannot be scheduled fails
-// the unit with a *fault.Invalid.
+// This process need not have a handler of the type. If the arguments are not valid, the
+// unit fails with a *fault.Invalid.
 func (a *Alarms) ScheduleIn(tx *perdure.Tx, key Key, typ string, payload any, options *ScheduleOptions) error {
 	var o ScheduleOptions
 	if options != nil {
@@ -100,9 +102,9 @@ func (a *Alarms) ScheduleIn(tx *perdure.Tx, key Key, typ string, payload any, op
 	return host.In(tx).Attach(func() { a.rt.Hub.Publish(topic, due) }, stmts...)
 }
 
-// check asks about the alarm that is there, which is locked then. One that is not
-// there cannot be: so the statements get another that runs the unit again if somebody
-// else has scheduled one before ours.
+// check locks the existing alarm and calls allowed with it. If there is none, nothing can
+// be locked. check then appends a statement that makes the unit run again if a concurrent
+// unit has scheduled the alarm first.
 func (a *Alarms) check(tx *perdure.Tx, row store.NewAlarm, allowed func(*Record) error, stmts []sqldb.Stmt) ([]sqldb.Stmt, error) {
 	run, err := host.In(tx).Runner()
 	if err != nil {
@@ -129,7 +131,7 @@ func (a *Alarms) check(tx *perdure.Tx, row store.NewAlarm, allowed func(*Record)
 	return append(stmts, look), nil
 }
 
-// prepare checks what was asked for and returns the row for it.
+// prepare validates the arguments and returns the row of the alarm.
 func (a *Alarms) prepare(key Key, typ string, payload any, o ScheduleOptions) (store.NewAlarm, error) {
 	if err := key.check(maxID); err != nil {
 		return store.NewAlarm{}, err
@@ -155,7 +157,7 @@ func (a *Alarms) prepare(key Key, typ string, payload any, o ScheduleOptions) (s
 	return row, o.recur(&row, a.rt.Clock.Now())
 }
 
-// recur adds to a row what makes it recur, if anything does.
+// recur sets the fields of a row that make it recur, if the options have Every or Cron.
 func (o ScheduleOptions) recur(row *store.NewAlarm, now time.Time) error {
 	switch {
 	case o.Every != 0:
@@ -235,8 +237,9 @@ func (o ScheduleOptions) validateTime() error {
 	return edge.Time("ScheduleOptions.At", o.At)
 }
 
-// nextSequence returns a number for an alarm, higher than those before it in this
-// process, and hardly ever lower than those of others: it is of the clock.
+// nextSequence returns the sequence number of an alarm. It is higher than all earlier
+// numbers of this process. It is derived from the clock, so it is rarely lower than
+// earlier numbers of other processes.
 func (a *Alarms) nextSequence() int64 {
 	now := a.rt.Clock.Now().UnixMicro()
 	a.mu.Lock()
@@ -250,20 +253,19 @@ type Cancellation string
 
 // The results.
 const (
-	// Prevented: the alarm waited. It is removed, and its handler will not run,
-	// or not run again.
+	// Prevented means that the alarm was waiting and is removed. Its handler will not
+	// run, or not run again.
 	Prevented Cancellation = "prevented"
-	// TooLate: the alarm is removed, but its handler was running or had been run until
-	// the attempts were exhausted. The context of a running handler is cancelled
-	// within a second, and its outcome is dropped. A recurring alarm has no further
-	// ticks.
+	// TooLate means that the alarm is removed, but its handler was running, or the alarm
+	// was a dead letter. The context of a running handler is cancelled within a second,
+	// and its outcome is dropped. A recurring alarm has no further ticks.
 	TooLate Cancellation = "too_late"
-	// NothingFound: there is no such alarm. An alarm that has fired does not exist any
-	// longer.
+	// NothingFound means that there is no such alarm. An alarm that has fired no longer
+	// exists.
 	NothingFound Cancellation = "nothing_found"
 )
 
-// Removed reports whether there was an alarm, which is removed.
+// Removed reports whether an alarm was removed.
 func (c Cancellation) Removed() bool { return c == Prevented || c == TooLate }
 
 func cancellation(status string) Cancellation {
@@ -273,8 +275,8 @@ func cancellation(status string) Cancellation {
 	return TooLate
 }
 
-// Cancel removes an alarm, whatever its status, and returns what that has prevented.
-// Cancelling a missing alarm is not an error.
+// Cancel removes an alarm in any status and returns the result. Cancelling a missing
+// alarm is not an error.
 func (a *Alarms) Cancel(ctx context.Context, key Key) (Cancellation, error) {
 	if err := key.check(maxStoredID); err != nil {
 		return NothingFound, err
@@ -282,7 +284,7 @@ func (a *Alarms) Cancel(ctx context.Context, key Key) (Cancellation, error) {
 	result := NothingFound
 	err := a.eng.Update(ctx, func(tx *perdure.Tx) (err error) {
 		if result, err = a.CancelNowIn(tx, key); err == nil && !result.Removed() {
-			err = errNone // nothing was done
+			err = errNone // roll back: nothing was changed
 		}
 		return err
 	})
@@ -301,8 +303,8 @@ func (a *Alarms) CancelIn(tx *perdure.Tx, key Key) error {
 	return err
 }
 
-// CancelNowIn is CancelIn that runs immediately and returns the result, which counts
-// when the unit commits.
+// CancelNowIn is CancelIn that runs its statement immediately and returns the result. The
+// result takes effect when the unit commits.
 func (a *Alarms) CancelNowIn(tx *perdure.Tx, key Key) (Cancellation, error) {
 	result, err := a.cancelIn(tx, key)
 	if err == nil {

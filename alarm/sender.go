@@ -13,22 +13,24 @@ import (
 
 // SenderOptions configure a Sender. The zero value of every field is its default.
 type SenderOptions struct {
-	// Allow lists what may be reached although it is not public: prefixes
-	// (10.1.0.0/16), addresses (127.0.0.1), hosts (billing.internal) and all hosts
-	// below a domain (*.internal). Default: nothing.
+	// Allow lists receivers that may be reached although they are not public: prefixes
+	// (10.1.0.0/16), addresses (127.0.0.1), hosts (billing.internal) and all hosts below
+	// a domain (*.internal). Default: none.
 	Allow []string
-	// Timeout bounds a message from the dial to the end of the answer.
+	// Timeout bounds the delivery of a message, from the dial to the end of the response.
 	// Default: 15 seconds.
 	Timeout time.Duration
 }
 
-// NewSender returns a sender of messages over HTTP, which are signed as Standard
-// Webhooks describes it. secret is "whsec_" and base64; while it is being replaced,
-// the new one and the old one with a space between. It reaches public addresses
-// only, unless its options say otherwise; it is a Checker, so an address that is not
-// allowed is refused when it is stored, and one that was stored before fails without a
-// retry. A receiver that answers 410 gets the
-// message no more, and one that answers with Retry-After not before that time.
+// NewSender returns a Sender that posts messages over HTTP and signs them as the Standard
+// Webhooks specification describes. secret is "whsec_" followed by base64. During the
+// replacement of a secret, it is the new secret and the old secret, separated by a space.
+//
+// The Sender reaches only public addresses, unless SenderOptions.Allow lists others. It
+// is a Checker: a URL that is not allowed is refused when it is stored, and a message to
+// such a URL that was stored before fails without a retry. A message is not retried after
+// a response with status 410. A response with Retry-After delays the retry until that
+// time.
 func NewSender(secret string, options *SenderOptions) (Sender, error) {
 	var o SenderOptions
 	if options != nil {
@@ -51,13 +53,13 @@ type sender struct {
 	secrets []webhook.Secret
 }
 
-// Send implements Sender. A response with status 410 ends the retries. The header
+// Send implements Sender. A response with status 410 prevents further retries. The header
 // Retry-After sets the time of the next attempt.
 func (s *sender) Send(ctx context.Context, m Message) error {
 	_, err := s.http.Send(ctx, webhook.Delivery{URL: m.URL, ID: m.ID, Body: m.Body, Secrets: s.secrets})
 	var refused *egress.RefusedError
 	if errors.As(err, &refused) && !refused.Resolved {
-		return retry.Stop(err) // the address stays what it is
+		return retry.Stop(err) // a retry would use the same URL
 	}
 	var status *webhook.StatusError
 	if !errors.As(err, &status) {

@@ -5,9 +5,9 @@ import "github.com/perdure/perdure"
 // Status is the status of an alarm.
 type Status = perdure.Status
 
-// The statuses of alarms. An alarm that has fired is removed: it has none.
+// The statuses of alarms. An alarm that has fired is removed and has no status.
 const (
-	// Scheduled alarms are due later, Ready alarms now.
+	// Scheduled alarms are due in the future. Ready alarms are due now.
 	Scheduled = perdure.StatusScheduled
 	Ready     = perdure.StatusReady
 	// Retrying alarms wait for another attempt.
@@ -20,8 +20,8 @@ const (
 	Quarantined = perdure.StatusQuarantined
 )
 
-// Statuses are all statuses of alarms. Waiting are those of alarms that wait for their due
-// time or for a process, and Dead those of dead letters.
+// Statuses are all statuses of alarms. Waiting are the statuses of alarms that wait for
+// their due time or for a process. Dead are the statuses of dead letters.
 var (
 	Statuses = []Status{Scheduled, Ready, Retrying, Running, Failed, Quarantined}
 	Waiting  = []Status{Scheduled, Ready, Retrying}

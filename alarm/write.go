@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/work"
 )
 
-// group gathers the rows of a group of outcomes.
+// group collects the rows of a group of outcomes.
 type group struct {
 	ids      []string
 	all      []store.FiredAlarm
@@ -16,13 +16,14 @@ type group struct {
 	advanced []store.AdvancedAlarm
 	failed   []store.FailedAlarm
 	attempts []store.FailedStep
-	// buried are the statements that keep ticks as dead letters, notices those that record
-	// notifications.
+	// buried are the statements that store failed ticks as dead letters. notices are the
+	// statements that store notifications.
 	buried, notices []sqldb.Stmt
 }
 
 // write returns the statements of a group of outcomes. An alarm that was scheduled again
-// while it ran stays as it is; one that has succeeded then was fired all the same.
+// while it ran is not changed. If its handler succeeded, its notification is stored
+// nevertheless.
 func (a *Alarms) write(decided []*work.Decided, news *work.News) []sqldb.Stmt {
 	var g group
 	for _, d := range decided {
@@ -65,8 +66,8 @@ func (a *Alarms) gather(g *group, f *fire, o *outcome) {
 	case o.delay != nil || !recurs:
 		g.failed = append(g.failed, store.FailedAlarm{FiredAlarm: f.fired(), Error: message, Took: o.took, Delay: o.delay})
 	default:
-		// A tick that failed for good is kept apart, so that the next one is not lost with
-		// it.
+		// A tick that failed permanently is stored as a separate dead letter, so that the
+		// alarm can continue with its next tick.
 		g.buried = append(g.buried, a.rt.Store.BuryAlarm(f.fired(), f.row.AlarmKey, work.NewID(), f.row.ID+tickSuffix(*f.row), f.row.Payload, message, f.row.Attempts+f.row.Crashes+1)...)
 		g.advanced = append(g.advanced, store.AdvancedAlarm{FiredAlarm: f.fired(), Next: f.plan.next, CaughtUp: f.plan.caughtUp, Error: &message})
 	}
@@ -88,11 +89,11 @@ func (a *Alarms) statements(g *group) []sqldb.Stmt {
 	if len(g.failed) > 0 {
 		stmts = append(stmts, st.TryAlarms(g.failed, now))
 	}
-	stmts = append(stmts, st.YieldAlarms(g.all), st.Alarms().Ready(g.ids)) // also alarms that a function of this transaction has scheduled again
+	stmts = append(stmts, st.YieldAlarms(g.all), st.Alarms().Ready(g.ids)) // includes alarms that a CommitWith function of this transaction has scheduled again
 	return append(stmts, g.notices...)
 }
 
-// quarantine makes an alarm a dead letter that has crashed too many processes.
+// quarantine makes an alarm that has crashed too many processes a dead letter.
 func (a *Alarms) quarantine(ctx context.Context, tx sqldb.Tx, item, message string, _ *work.News) error {
 	var row store.Alarm
 	err := tx.Run(ctx, append(a.rt.Store.QuarantineAlarm(item, message, a.rt.Now()), a.rt.Store.GetAlarmItem(item, func(r store.Alarm) { row = r }))...)
@@ -101,12 +102,13 @@ func (a *Alarms) quarantine(ctx context.Context, tx sqldb.Tx, item, message stri
 	}
 	e := quarantined(row, a.rt.Clock.Now())
 	a.mu.Lock()
-	a.dead[row.String()] = e // told when this is committed
+	a.dead[row.String()] = e // passed to happened after the commit
 	a.mu.Unlock()
 	return tx.Run(ctx, a.notices(row, e)...)
 }
 
-// crashed counts a claim that was returned, and tells of an alarm that was quarantined.
+// crashed counts an expired claim that this process returned. If the alarm was
+// quarantined, it publishes the notification.
 func (a *Alarms) crashed(c work.Crash) {
 	a.counts.crashed.Add(1)
 	if !c.Quarantined {
