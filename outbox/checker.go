@@ -7,22 +7,22 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// Checker watches snapshots of the outbox for violations of its order. Feed it
-// with what a reader sees: the stamps after its cursor, snapshot by snapshot.
+// Checker checks snapshots of the outbox for violations of its order. Pass it the stamps
+// that a reader sees after its cursor, one snapshot after another.
 type Checker struct {
 	report  *Report
 	seen    map[Stamp]bool // delivered, within the window
 	highest Stamp
 }
 
-// NewChecker returns a checker that reports to report.
+// NewChecker returns a Checker that adds problems to report.
 func NewChecker(report *Report) *Checker {
 	return &Checker{report: report, seen: map[Stamp]bool{}}
 }
 
-// Observe takes one snapshot: all stamps after base, in order. Nothing may be
-// missing between them, and none may be below a stamp of an earlier snapshot
-// without having been in that snapshot.
+// Observe checks one snapshot: all stamps after base, in order. No counter may be missing
+// between them. A stamp that is smaller than a stamp of an earlier snapshot must have
+// been in that snapshot.
 func (c *Checker) Observe(base Stamp, stamps []Stamp) {
 	c.report.Snapshots++
 	last, highest := base, c.highest
@@ -41,12 +41,12 @@ func (c *Checker) Observe(base Stamp, stamps []Stamp) {
 	}
 }
 
-// watchWindow is how many of the newest entries each snapshot looks at again.
+// watchWindow is the maximum number of the newest entries that each snapshot reads again.
 const watchWindow = MaxLimit
 
-// watch observes snapshots for a while, and at least two: one alone shows nothing
-// that arrives late. It keeps looking behind the newest stamp, where a late entry
-// would appear.
+// watch checks snapshots for the given duration. It checks at least two, because a single
+// snapshot cannot show a late entry. It keeps reading stamps before the newest one, where
+// a late entry would appear.
 func (o *Outbox) watch(ctx context.Context, duration time.Duration, report *Report) error {
 	checker := NewChecker(report)
 	base := report.Last
@@ -57,7 +57,7 @@ func (o *Outbox) watch(ctx context.Context, duration time.Duration, report *Repo
 			return err
 		}
 		checker.Observe(base, stamps)
-		if len(stamps) == watchWindow { // move on, keeping half of the window
+		if len(stamps) == watchWindow { // move the window by half of its size
 			base = stamps[watchWindow/2]
 		}
 		o.wait(ctx, o.wakeup(), time.Millisecond)

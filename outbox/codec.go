@@ -5,17 +5,16 @@ import (
 	"strings"
 )
 
-// Encode returns the stored form of a payload. It refuses, as a *fault.Invalid,
-// a payload that Decode would not give back. Equal payloads have equal bytes:
-// columns and tags are sorted by name.
+// Encode returns the stored form of a payload. It returns a *fault.Invalid for a payload
+// that Decode would not reproduce. Equal payloads have equal bytes: columns and tags are
+// sorted by name.
 //
 // # The form
 //
-// The form is that of superjson (wire version 1), so that a JavaScript consumer
-// reads an entry with superjson.deserialize. It is a JSON object with a member
-// "json", the payload, and a member "meta", which says which of the JSON values
-// stand for something that JSON does not have. Without such values there is no
-// "meta".
+// The form is superjson's (wire version 1), so that a JavaScript consumer can read an
+// entry with superjson.deserialize. It is a JSON object. Its member "json" is the
+// payload. Its member "meta" tags the JSON values that represent types which JSON does
+// not have. Without such values there is no "meta".
 //
 //	{
 //	  "json": {"version": 1, "mutations": [{
@@ -26,14 +25,14 @@ import (
 //	  "meta": {"values": {"mutations.0.values.createdAt": ["Date"]}, "v": 1}
 //	}
 //
-// A mutation has its members in this order: op, schema, namespace (not when
-// empty), table, externalId, versionstamp, then values (create) or set (update),
-// then checkVersion (update and delete, not when nil). A reader takes them in any
-// order: databases reorder objects.
+// A mutation has its members in this order: op, schema, namespace (not when empty),
+// table, externalId, versionstamp, then values (create) or set (update), then
+// checkVersion (update and delete, not when nil). A reader must accept any order, because
+// databases reorder the members of objects.
 //
-// meta.values has a tag for each path that needs one. A path is the keys and
-// indexes from the payload down, joined by dots; within a key a dot is written
-// \. and a backslash \\. meta.v is 1.
+// meta.values has a tag for each path that needs one. A path consists of the keys and
+// indexes from the payload down, joined by dots. Within a key, a dot is written \. and a
+// backslash \\. meta.v is 1.
 //
 // # Values
 //
@@ -52,34 +51,34 @@ import (
 //	json.RawMessage           the JSON itself               none, or {}
 //	Placeholder               {"__ref": "<op>.<column>"}
 //
-// Times are in UTC, in the years 0 to 9999. They have six digits after the second
-// if they have microseconds, else three; what is finer is cut off. A JavaScript
-// Date drops the microseconds when it reads them.
+// Times are in UTC, in the years 0 to 9999. They have six fractional digits if they have
+// microseconds, otherwise three. Finer fractions are truncated. A JavaScript Date drops
+// the microseconds.
 //
-// A float always has a fraction or an exponent, 3 is written 3.0, and so it comes
-// back as a float64 and not as an int64. PostgreSQL's jsonb keeps the fraction but
-// writes the exponent out: 1e+21 becomes an integer. An integer of that size is
-// always a tagged string, hence a number without a fraction that an int64 cannot
-// hold is a float64 too. Another writer of this form, such as superjson itself,
-// writes 3 for either; a consumer of its entries goes by the column's type.
+// A float always has a fraction or an exponent: 3 is written 3.0, so that it is decoded
+// as a float64 and not as an int64. PostgreSQL's jsonb keeps the fraction but expands the
+// exponent: 1e+21 becomes an integer. An integer of that size is always a tagged string.
+// So a number without a fraction that an int64 cannot hold is a float64 too. Other
+// writers of this form, such as superjson itself, write 3 for both; a consumer of their
+// entries must use the column's type.
 //
-// A json.RawMessage must pass the checks for JSON at the edge, but for its size.
-// It is embedded as it is, so its numbers stay exact, and nothing in it is
-// tagged. (A JavaScript consumer rounds its large numbers as JSON.parse does, and
-// superjson drops keys named __proto__.) The tag {} tells "take this as it is":
-// it asks superjson for nothing. It is on JSON that otherwise would not come back
-// as a json.RawMessage: a scalar, or what could be taken for the placeholder of
-// its own column.
+// A json.RawMessage must pass the checks for JSON input, except the size limit. It is
+// embedded unchanged, so its numbers stay exact, and nothing in it is tagged. (A
+// JavaScript consumer rounds its large numbers as JSON.parse does, and superjson drops
+// keys named __proto__.) The tag {} means "use this value unchanged": superjson ignores
+// it. It marks JSON that would otherwise not be decoded as a json.RawMessage: a scalar,
+// or an object that looks like the placeholder of its own column.
 //
-// JSON of the depth that the edge allows stands five levels deep in here. So the
-// column of the payload must not be one that MariaDB checks as JSON.
+// The payload nests a JSON column five levels deeper than the column itself, so it may
+// exceed MariaDB's depth limit for JSON. Therefore the column of the payload must not be
+// one that MariaDB checks as JSON.
 //
 // # Placeholders
 //
-// A placeholder is always that of its own place: {"__ref": "2.authorId"} stands
-// in the column authorId of the mutation with index 2, and its external id is in
-// the reference map of the entry under "2.authorId". The same object in any other
-// place, or with the tag {}, is a user's JSON and means nothing.
+// A placeholder always refers to its own position. {"__ref": "2.authorId"} is the value
+// of the column authorId of the mutation with index 2, and its external id is in the
+// reference map of the entry under "2.authorId". The same object in any other position,
+// or with the tag {}, is the user's JSON and has no special meaning.
 func Encode(p Payload) ([]byte, error) {
 	if err := p.check(); err != nil {
 		return nil, err
@@ -100,17 +99,15 @@ func Encode(p Payload) ([]byte, error) {
 	return e.buf, nil
 }
 
-// Decode reads the stored form of a payload, as Encode documents it, and puts
-// the external ids of refs in the place of placeholders. A placeholder that refs
-// does not have is refused, as is everything else that is not a payload of
-// version 1: Decode never returns a part of one. Each refusal is a
-// *fault.Invalid.
+// Decode decodes the stored form of a payload, as Encode documents it, and replaces
+// placeholders with the external ids in refs. It returns a *fault.Invalid if refs lacks a
+// placeholder, or if the input is not a payload of version 1. Decode never returns a
+// partial payload.
 //
-// Values come back as nil, bool, string, int64, float64, time.Time (in UTC),
-// []byte, json.RawMessage, and *big.Int for integers that an int64 cannot hold.
-// So an integer comes back exact but not in the type that it had, JSON comes
-// back without white space around it, and a create or an update without columns
-// comes back with an empty map.
+// The decoded values are nil, bool, string, int64, float64, time.Time (in UTC), []byte,
+// json.RawMessage, and *big.Int for integers that an int64 cannot hold. So an integer is
+// exact but may have another type than the encoded one. JSON has no white space around
+// it. A create or an update without columns has an empty map.
 func Decode(payload []byte, refs RefMap) (Payload, error) {
 	stored, err := readStored(payload)
 	if err != nil {
@@ -144,12 +141,12 @@ const (
 
 	// maxSafe is the largest integer up to which a JavaScript number is exact.
 	maxSafe = 1<<53 - 1
-	// maxBigint is the longest integer in characters. Reading one takes more
-	// than linear time.
+	// maxBigint is the maximum length of an integer in characters. It is bounded because
+	// parsing takes more than linear time.
 	maxBigint = 4096
 
-	// mutationSize is how many bytes a mutation of a few columns takes, with
-	// its tags: the encoder's first guess.
+	// mutationSize is the estimated size in bytes of a mutation of a few columns with its
+	// tags. The encoder allocates its buffer accordingly.
 	mutationSize = 384
 
 	milliseconds = "2006-01-02T15:04:05.000Z"

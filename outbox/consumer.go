@@ -12,26 +12,26 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Consumer is a registered reader of the outbox. Its position is kept in the
-// database, and retention removes nothing that it has not acknowledged.
+// Consumer is a registered reader of the outbox. Its position is stored in the database,
+// and retention does not remove entries that it has not acknowledged.
 type Consumer struct {
 	outbox *Outbox
 	name   string
 }
 
-// ConsumerStatus is a consumer as an operator sees it.
+// ConsumerStatus describes a consumer for operators.
 type ConsumerStatus struct {
 	Name string
-	// Position is the last stamp that the consumer is done with.
+	// Position is the last stamp that the consumer acknowledged.
 	Position Stamp
 	Created  time.Time
-	// Updated is when the position last changed.
+	// Updated is the time when the position last changed.
 	Updated time.Time
 }
 
-// Register returns the consumer of that name. If it is new it starts after the
-// given stamp; if it exists it keeps its position. It fails with *GapError or
-// *DivergedError if a new consumer could not be served from there.
+// Register returns the consumer with that name. A new consumer starts after the given
+// stamp; an existing consumer keeps its position. Register returns a *GapError or a
+// *DivergedError if a new consumer cannot start there.
 func (o *Outbox) Register(ctx context.Context, name string, from Stamp) (*Consumer, error) {
 	if err := edge.Name("consumer", name); err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (o *Outbox) Register(ctx context.Context, name string, from Stamp) (*Consum
 	return &Consumer{outbox: o, name: name}, nil
 }
 
-// Consumers returns all registered consumers by name.
+// Consumers returns all registered consumers, sorted by name.
 func (o *Outbox) Consumers(ctx context.Context) ([]ConsumerStatus, error) {
 	var all []ConsumerStatus
 	err := o.read(ctx, func() []sqldb.Stmt {
@@ -103,10 +103,9 @@ func (c *Consumer) Position(ctx context.Context) (Stamp, error) {
 	return position, nil
 }
 
-// Ack says that the consumer is done with everything up to the stamp. It only
-// ever moves forward; an older stamp changes nothing. A stamp that was never
-// given out is refused with *DivergedError: the entry that will have it would
-// not be read.
+// Ack acknowledges all entries up to the stamp. The position only moves forward; an older
+// stamp changes nothing. Ack returns a *DivergedError for a stamp that no entry has had
+// yet: otherwise the consumer would skip the entry that gets it later.
 func (c *Consumer) Ack(ctx context.Context, stamp Stamp) error {
 	err := c.outbox.write(ctx, func(ctx context.Context, tx sqldb.Tx) error {
 		var moved, known bool
@@ -127,7 +126,7 @@ func (c *Consumer) Ack(ctx context.Context, stamp Stamp) error {
 	return nil
 }
 
-// Reset moves the consumer to any stamp that can be served, backwards too.
+// Reset moves the consumer to any stamp from which entries can be read, also backwards.
 func (c *Consumer) Reset(ctx context.Context, stamp Stamp) error {
 	err := c.outbox.write(ctx, func(ctx context.Context, tx sqldb.Tx) error {
 		var state state
@@ -149,11 +148,11 @@ func (c *Consumer) Reset(ctx context.Context, stamp Stamp) error {
 	return nil
 }
 
-// Consume calls handle for every entry after the consumer's position, in
-// order, and acknowledges each batch that was handled. It returns when ctx is
-// done, the engine is closed, or handle fails; what was handled before is
-// acknowledged. An entry may be handled twice if the process dies in between,
-// so handle must be idempotent: the stamp is the key to that.
+// Consume calls handle for every entry after the consumer's position, in order, and
+// acknowledges each batch that was handled. It returns when ctx is done, the engine is
+// closed, or handle fails. Entries that were handled before are acknowledged. An entry
+// may be handled twice if the process crashes before it is acknowledged, so handle must
+// be idempotent. The stamp is the idempotency key.
 func (c *Consumer) Consume(ctx context.Context, options *TailOptions, handle func(context.Context, Entry) error) error {
 	from, err := c.Position(ctx)
 	if err != nil {
@@ -174,7 +173,8 @@ func (c *Consumer) Consume(ctx context.Context, options *TailOptions, handle fun
 	return ctx.Err()
 }
 
-// handleBatch handles entries up to the first failure and returns how many.
+// handleBatch handles entries up to the first failure and returns the number of handled
+// entries.
 func handleBatch(ctx context.Context, batch []Entry, handle func(context.Context, Entry) error) (int, error) {
 	for i, entry := range batch {
 		if err := handle(ctx, entry); err != nil {

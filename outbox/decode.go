@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/fault"
 )
 
-// stored is a payload whose values are not decoded yet.
+// stored is a payload with values that are not decoded yet.
 type stored struct {
 	JSON struct {
 		Version   int              `json:"version"`
@@ -24,8 +24,8 @@ type stored struct {
 	Meta struct {
 		Values map[string]json.RawMessage `json:"values"`
 		V      int                        `json:"v"`
-		// Equalities are superjson's for objects that occur twice. Only another
-		// writer has them, and without them the payload means something else.
+		// Equalities are superjson's annotations for objects that occur twice. Only other
+		// writers use them. Ignoring them would change the meaning of the payload.
 		Equalities json.RawMessage `json:"referentialEqualities"`
 	} `json:"meta"`
 }
@@ -64,7 +64,7 @@ func readStored(payload []byte) (*stored, error) {
 
 // A decoder reads the form that Encode documents.
 type decoder struct {
-	tags map[string]json.RawMessage // those not yet used, by path
+	tags map[string]json.RawMessage // the tags that are not used yet, by path
 	refs RefMap
 }
 
@@ -124,7 +124,7 @@ func (d *decoder) version(path string, raw json.RawMessage) (*int64, error) {
 	return &n, nil
 }
 
-// value reads the value at path; own is the placeholder of its place.
+// value decodes the value at path. own is the placeholder of its position.
 func (d *decoder) value(path string, own Placeholder, raw json.RawMessage) (any, error) {
 	switch tag := d.tag(path); tag {
 	case "":
@@ -138,8 +138,8 @@ func (d *decoder) value(path string, own Placeholder, raw json.RawMessage) (any,
 	}
 }
 
-// tag returns the tag of a path without white space, which databases add, and
-// forgets it.
+// tag returns the tag of a path and removes it from d.tags. It strips white space, which
+// databases add.
 func (d *decoder) tag(path string) string {
 	raw, ok := d.tags[path]
 	if !ok {
@@ -153,8 +153,8 @@ func (d *decoder) tag(path string) string {
 	return tag.String()
 }
 
-// finish refuses tags that no value had. A value that was meant to have one was
-// read as something else.
+// finish returns an error if a tag was not used: a value was then decoded without its
+// tag.
 func (d *decoder) finish() error {
 	for _, path := range slices.Sorted(maps.Keys(d.tags)) {
 		return fault.Invalidf("meta.values", "has a tag where no value is: %s", path)
@@ -197,8 +197,8 @@ func readText(path string, raw json.RawMessage) (s string, err error) {
 	return s, nil
 }
 
-// readNumber reads a number without a fraction as an integer if it fits: only
-// floats outgrow an int64 without a tag, when jsonb wrote their exponent out.
+// readNumber decodes a number without a fraction as an integer if it fits an int64. A
+// larger number without a tag is a float whose exponent jsonb has expanded.
 func readNumber(path, literal string) (any, error) {
 	if !strings.ContainsAny(literal, ".eE") {
 		if n, err := strconv.ParseInt(literal, 10, 64); err == nil {
@@ -228,7 +228,7 @@ func readBytes(path string, raw json.RawMessage) ([]byte, error) {
 	return b, nil
 }
 
-// readTagged reads a string that stands for something else.
+// readTagged decodes a tagged string.
 func readTagged(path, tag string, raw json.RawMessage) (any, error) {
 	text, err := readText(path, raw)
 	if err != nil {

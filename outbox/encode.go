@@ -17,25 +17,25 @@ import (
 	"github.com/perdure/perdure/internal/edge"
 )
 
-// An encoder writes the form that Encode documents. It is on the path of every
-// unit, so it makes no strings that it may not need, paths above all.
+// An encoder writes the form that Encode documents. It runs for every unit, so it avoids
+// allocating strings that may not be needed, especially paths.
 type encoder struct {
 	buf  []byte
 	tags []tag
-	keys []string // of the mutation under way
+	keys []string // of the current mutation
 }
 
 // tag is a member of meta.values.
 type tag struct{ path, json string }
 
-// place is where in the payload a value stands: a column, or without one a
+// place is the position of a value in the payload: a column, or, without a column, a
 // member of the mutation itself.
 type place struct {
 	op             int
 	member, column string
 }
 
-// path returns the place as meta.values and errors have it.
+// path returns the path of the place, as it is used in meta.values and in errors.
 func (p place) path() string {
 	if p.column == "" {
 		return mutationPath(p.op) + "." + p.member
@@ -133,7 +133,7 @@ func (e *encoder) value(p place, v any) error {
 	return nil
 }
 
-// isNil reports whether v stands for NULL.
+// isNil reports whether v represents NULL.
 func isNil(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -156,7 +156,7 @@ func (e *encoder) text(p place, s string) error {
 	return nil
 }
 
-// quote writes valid UTF-8 as JSON.stringify does.
+// quote writes a valid UTF-8 string as JSON.stringify does.
 func (e *encoder) quote(s string) {
 	e.buf = append(e.buf, '"')
 	for i := range len(s) {
@@ -285,7 +285,7 @@ func (e *encoder) placeholder(at place, p Placeholder) error {
 	return nil
 }
 
-// tagged writes a string that stands for something else.
+// tagged writes a string together with its tag.
 func (e *encoder) tagged(p place, json, s string) {
 	e.tag(p, json)
 	e.quote(s)

@@ -9,11 +9,11 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Restart begins a new incarnation and returns it. An operator calls it once
-// after the database was restored from a backup or failed over to a replica
-// that lagged, before writers start: counters that consumers have already seen
-// would otherwise be used again for other units. All later stamps are greater
-// than all earlier ones, those that the database lost included.
+// Restart starts a new incarnation and returns it. An operator calls it once, before
+// writers start, after the database was restored from a backup or failed over to a
+// lagging replica. Otherwise, counters that consumers have already seen would be reused
+// for other units. All later stamps are greater than all earlier stamps, including the
+// stamps that the database lost.
 func (o *Outbox) Restart(ctx context.Context, reason string) (Incarnation, error) {
 	if err := edge.Text("reason", reason, 1024); err != nil {
 		return Incarnation{}, err

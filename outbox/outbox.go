@@ -1,11 +1,9 @@
-// Package outbox reads the ordered record of everything that units of work
-// have changed.
+// Package outbox reads the ordered record of all changes made by units of work.
 //
-// Each committed unit has one Entry. Entries are in commit order: a reader
-// that has seen a stamp will never later see a smaller one that it has not
-// seen. Within an incarnation the counters have no gaps, because a unit
-// reserves its number as its last act before COMMIT, in the same transaction;
-// a unit that is rolled back takes its number back.
+// Each committed unit has one Entry. Entries are in commit order: after a reader has seen
+// a stamp, no new entry with a smaller stamp will appear. Within an incarnation the
+// counters have no gaps. A unit reserves its number in its own transaction, as the last
+// step before COMMIT, so a rollback also returns the number.
 //
 //	for entry, err := range eng.Outbox().Tail(ctx, cursor, nil) {
 //		if err != nil {
@@ -14,8 +12,8 @@
 //		… apply entry.Payload.Mutations elsewhere, remember entry.Stamp …
 //	}
 //
-// Read from the primary. On a replica the order holds too, but rows that were
-// written without the outbox may appear in another order.
+// Read from the primary. The order also holds on a replica, but rows that were written
+// without the outbox may appear there in another order.
 package outbox
 
 import (
@@ -33,16 +31,17 @@ import (
 )
 
 const (
-	// DefaultLimit is how many entries List returns unless told otherwise.
+	// DefaultLimit is the default maximum number of entries that List returns.
 	DefaultLimit = 100
-	// MaxLimit is how many entries List returns at most.
+	// MaxLimit is the highest limit that List accepts.
 	MaxLimit = 1000
 	// timeout bounds each call to the database.
 	timeout = 30 * time.Second
 )
 
-// Outbox reads and maintains the outbox of one database. It works whether or
-// not the engine writes to it. It is safe for concurrent use.
+// Outbox reads and maintains the outbox of one database. It works even if Options.Outbox
+// is false, that is, if the engine does not write to the outbox. It is safe for
+// concurrent use.
 type Outbox struct {
 	store *store.Store
 	clock clock.Clock
@@ -56,13 +55,13 @@ type Outbox struct {
 
 // Entry is the record of one committed unit of work.
 type Entry struct {
-	// Stamp is the entry's place in the order; its user version is 0.
+	// Stamp is the entry's position in the order. Its user version is 0.
 	Stamp Stamp
 	// Unit is the id of the unit of work.
 	Unit string
-	// Payload is what the unit changed, with all references resolved.
+	// Payload has the changes of the unit, with all references resolved.
 	Payload Payload
-	// Created is when the unit was committed, by the clock of its process.
+	// Created is the time when the unit was committed, by the clock of its process.
 	Created time.Time
 }
 
@@ -73,13 +72,13 @@ func New(st *store.Store, c clock.Clock) *Outbox {
 	return o
 }
 
-// Close ends the Tails and the retention of this process.
+// Close stops the Tails and the retention of this process.
 func (o *Outbox) Close() {
 	o.stop()
 	o.running.Wait()
 }
 
-// Wake makes the Tails of this process look for new entries at once.
+// Wake makes the Tails of this process read new entries immediately.
 func (o *Outbox) Wake() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -93,11 +92,11 @@ func (o *Outbox) wakeup() <-chan struct{} {
 	return o.changed
 }
 
-// List returns up to limit entries that come after a stamp, in order. The zero
-// Stamp means from the beginning; limit 0 means DefaultLimit.
+// List returns up to limit entries after a stamp, in order. The zero Stamp means from the
+// start; limit 0 means DefaultLimit.
 //
-// It returns a *GapError if retention has removed entries after the stamp, and
-// a *DivergedError if the stamp is of a past that the database no longer has.
+// It returns a *GapError if retention has removed entries after the stamp, and a
+// *DivergedError if the database has lost the stamp, for example in a restore.
 func (o *Outbox) List(ctx context.Context, after Stamp, limit int) ([]Entry, error) {
 	limit, err := edge.Limit("limit", limit, DefaultLimit, MaxLimit)
 	if err != nil {
@@ -123,8 +122,8 @@ func (o *Outbox) List(ctx context.Context, after Stamp, limit int) ([]Entry, err
 	return entries, nil
 }
 
-// Find returns the entry of a unit, or a *fault.NotFound. It tells whether a
-// unit whose commit ended in *fault.Uncertain was committed.
+// Find returns the entry of a unit, or a *fault.NotFound. After a *fault.Uncertain, it
+// shows whether the unit was committed.
 func (o *Outbox) Find(ctx context.Context, unit string) (Entry, error) {
 	var found Entry
 	get := o.store.EntryByUnit(unit, func(row store.Entry) (err error) {
@@ -138,15 +137,15 @@ func (o *Outbox) Find(ctx context.Context, unit string) (Entry, error) {
 	return found, nil
 }
 
-// Status is the state of the outbox at one moment.
+// Status is the state of the outbox at one point in time.
 type Status struct {
-	// Last is the stamp of the newest entry, zero if there never was one in
-	// this incarnation.
+	// Last is the stamp of the newest entry. It is zero if this incarnation has had no
+	// entry.
 	Last Stamp
-	// PurgedThrough is the last stamp that retention has removed, zero if
-	// none: the oldest place from which List can start.
+	// PurgedThrough is the last stamp that retention has removed, or zero. It is the
+	// oldest stamp from which List can start.
 	PurgedThrough Stamp
-	// Incarnations are the lives of the outbox after the first.
+	// Incarnations are the incarnations of the outbox after the first.
 	Incarnations []Incarnation
 }
 
@@ -163,8 +162,8 @@ func (o *Outbox) Status(ctx context.Context) (Status, error) {
 	return Status{Last: now.last(0), PurgedThrough: now.purged, Incarnations: now.incarnations}, nil
 }
 
-// read runs statements on one snapshot. They are made anew for each try: what
-// a connection gave before it broke must be forgotten.
+// read runs statements on one snapshot. It calls stmts again for each attempt, so that
+// rows read before a connection broke are discarded.
 func (o *Outbox) read(ctx context.Context, stmts func() []sqldb.Stmt) error {
 	return o.transact(ctx, sqldb.Read, func(ctx context.Context, tx sqldb.Tx) error {
 		return tx.Run(ctx, stmts()...)
@@ -176,12 +175,12 @@ func (o *Outbox) write(ctx context.Context, fn func(context.Context, sqldb.Tx) e
 	return o.transact(ctx, sqldb.Write, fn)
 }
 
-// maxTries is how often a transaction is tried when the connection was lost or
-// the database asks to try again.
+// maxTries is the maximum number of attempts of a transaction that fails with a lost
+// connection or another transient error.
 const maxTries = 5
 
-// transact runs fn in a transaction, again from its beginning if the database
-// asks for it.
+// transact runs fn in a transaction, and runs it again from the start after a transient
+// error.
 func (o *Outbox) transact(ctx context.Context, access sqldb.Access, fn func(context.Context, sqldb.Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

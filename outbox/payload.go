@@ -10,27 +10,27 @@ import (
 )
 
 const (
-	// PayloadVersion is the version of the payloads that this package writes,
-	// and the only one that it reads.
+	// PayloadVersion is the version of the payloads that this package writes. It is also
+	// the only version that this package reads.
 	PayloadVersion = 1
-	// MaxMutations is how many mutations one entry can hold: each has a user
-	// version of its own.
+	// MaxMutations is the maximum number of mutations of one entry, because each has its
+	// own user version.
 	MaxMutations = 1 << 16
 )
 
-// Payload is what an entry tells: the mutations of one unit of work, in the
-// order in which they were recorded.
+// Payload is the content of an entry: the mutations of one unit of work, in the order in
+// which they were recorded.
 type Payload struct {
 	// Version is PayloadVersion.
 	Version   int        `json:"version"`
 	Mutations []Mutation `json:"mutations"`
 }
 
-// Mutation is the change of one row, in the names that the schema gives and
-// with external ids only.
+// Mutation is the change of one row. It uses the names of the schema, and only external
+// ids.
 type Mutation struct {
 	Op Op `json:"op"`
-	// Schema and Namespace tell which schema the table belongs to.
+	// Schema and Namespace name the schema of the table.
 	Schema    string `json:"schema"`
 	Namespace string `json:"namespace,omitempty"`
 	Table     string `json:"table"`
@@ -38,15 +38,16 @@ type Mutation struct {
 	ExternalID string `json:"externalId"`
 	// Stamp is the stamp of the entry with this mutation's user version.
 	Stamp Stamp `json:"versionstamp"`
-	// Values has all columns of a created row; only Create has it.
+	// Values has all columns of a created row. It is set only for Create.
 	Values map[string]any `json:"values,omitempty"`
-	// Set has the changed columns of a row; only Update has it.
+	// Set has the changed columns of a row. It is set only for Update.
 	Set map[string]any `json:"set,omitempty"`
-	// CheckVersion is the version that an update or a delete was conditional on.
+	// CheckVersion is the version that an update or a delete required. It is nil if there
+	// was no such condition.
 	CheckVersion *int64 `json:"checkVersion,omitempty"`
 }
 
-// Op is what a mutation did to its row.
+// Op is the operation of a mutation.
 type Op string
 
 // The operations.
@@ -56,14 +57,13 @@ const (
 	Delete Op = "delete"
 )
 
-// RefMap has the external ids that placeholders stand for, by the placeholder's
-// key.
+// RefMap maps placeholders to the external ids that they represent.
 type RefMap map[string]string
 
-// Placeholder stands for a reference whose external id was not known when the
-// mutation was recorded. It is the key "<op>.<column>" under which a RefMap has
-// the external id, where op is the index of the mutation in the payload. In
-// JSON it is {"__ref": "<op>.<column>"}.
+// Placeholder represents a reference whose external id was not known when the mutation
+// was recorded. It is the key "<op>.<column>" under which a RefMap has the external id,
+// where op is the index of the mutation in the payload. In JSON it is {"__ref":
+// "<op>.<column>"}.
 type Placeholder string
 
 // Ref returns the placeholder for a column of the mutation with index op.
@@ -73,8 +73,8 @@ func Ref(op int, column string) Placeholder {
 
 const refKey = "__ref"
 
-// standsIn reports whether raw is a JSON object with nothing but p in it. It
-// compares what the text means, since a database may write it differently.
+// standsIn reports whether raw is a JSON object that contains only p. It compares decoded
+// values, because a database may format the text differently.
 func (p Placeholder) standsIn(raw []byte) bool {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	for _, want := range []json.Token{json.Delim('{'), refKey, string(p), json.Delim('}')} {
@@ -100,7 +100,7 @@ func (p Payload) check() error {
 	return nil
 }
 
-// check refuses a mutation that has parts which its operation does not have.
+// check returns an error if a mutation has fields that its operation does not allow.
 func (m Mutation) check(op int) error {
 	wrong := func(member, format string, args ...any) error {
 		return fault.Invalidf(mutationPath(op)+"."+member, format, args...)

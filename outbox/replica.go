@@ -17,8 +17,8 @@ import (
 	"github.com/perdure/perdure/schema"
 )
 
-// replica is what the tables must look like if the entries tell the truth. It
-// is kept in memory.
+// replica is the expected content of the tables, computed from the entries. It is in
+// memory.
 type replica struct {
 	schemas []*schema.Schema
 	tables  map[string]map[string]*replicaRow // "schema.table", external id
@@ -129,7 +129,7 @@ func compareRow(name string, row *schema.Row, want *replicaRow, external map[*sc
 			have = external[c.Table()][ref.Internal()]
 		}
 		told, ok := want.values[c.Name()]
-		if !ok { // the column was added later: existing rows got its default
+		if !ok { // the column was added later: existing rows have its default
 			told, _ = c.StaticDefault()
 		}
 		if !same(have, told) {
@@ -138,7 +138,7 @@ func compareRow(name string, row *schema.Row, want *replicaRow, external map[*sc
 	}
 }
 
-// same compares a stored value with a told one by their meaning.
+// same reports whether a stored value and a value of an entry have the same meaning.
 func same(have, told any) bool {
 	if have == nil || told == nil {
 		return have == nil && told == nil
@@ -159,8 +159,8 @@ func same(have, told any) bool {
 	return have == told
 }
 
-// rawJSON returns a told value of a JSON column as a document: scalars were
-// decoded.
+// rawJSON returns the value of a JSON column in an entry as a document. Decode has
+// decoded scalars to Go values.
 func rawJSON(told any) []byte {
 	if raw, ok := told.(json.RawMessage); ok {
 		return raw
@@ -171,8 +171,8 @@ func rawJSON(told any) []byte {
 
 func sameJSON(a, b []byte) bool { return canonical(a) == canonical(b) }
 
-// canonical writes a document with sorted keys and numbers as fractions, so
-// that 1e2 and 100 are the same.
+// canonical returns a document with sorted keys and with numbers as fractions, so that
+// 1e2 and 100 are equal.
 func canonical(raw []byte) string {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()

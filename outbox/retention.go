@@ -10,11 +10,12 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// purgeBatch is how many entries one transaction removes.
+// purgeBatch is the maximum number of entries that one transaction removes.
 const purgeBatch = 1000
 
-// Purge removes entries that are older than age, oldest first, but never one
-// that a registered consumer has not acknowledged. It returns how many.
+// Purge removes entries that are older than age, oldest first. It never removes an entry
+// that a registered consumer has not acknowledged. It returns the number of removed
+// entries.
 func (o *Outbox) Purge(ctx context.Context, age time.Duration) (int, error) {
 	if age < 0 {
 		return 0, fault.Invalidf("age", "is negative")
@@ -32,8 +33,8 @@ func (o *Outbox) Purge(ctx context.Context, age time.Duration) (int, error) {
 	}
 }
 
-// purgeBatch removes the oldest entries under the lock that Register takes
-// too, so that a new consumer cannot start inside what is being removed.
+// purgeBatch removes the oldest entries. It holds the lock that Register also takes, so
+// that a new consumer cannot start within the entries that are being removed.
 func (o *Outbox) purgeBatch(ctx context.Context, before time.Time) (n int, err error) {
 	err = o.write(ctx, func(ctx context.Context, tx sqldb.Tx) error {
 		limit := NewStamp(1<<16-1, 1<<64-1, 1<<16-1)
@@ -54,7 +55,8 @@ func (o *Outbox) purgeBatch(ctx context.Context, before time.Time) (n int, err e
 	return n, err
 }
 
-// prunable finds the last of the oldest entries of which all are old enough.
+// prunable returns the stamp of the last entry up to which all entries are old enough,
+// and the number of these entries.
 func (o *Outbox) prunable(ctx context.Context, tx sqldb.Tx, limit Stamp, before time.Time) (last Stamp, n int, err error) {
 	young := false
 	oldest := o.store.OldestEntries(limit[:], purgeBatch, func(stamp []byte, created time.Time) {
@@ -67,13 +69,14 @@ func (o *Outbox) prunable(ctx context.Context, tx sqldb.Tx, limit Stamp, before 
 	return last, n, tx.Run(ctx, oldest)
 }
 
-// Retain purges entries older than age from time to time until Close. Several
-// processes may do so at once.
+// Retain starts to purge entries older than age, in the background, until Close. The
+// interval is a tenth of age, at least one minute and at most one hour. Several processes
+// may do so concurrently.
 func (o *Outbox) Retain(age time.Duration) {
 	every := min(max(age/10, time.Minute), time.Hour)
 	o.running.Go(func() {
 		for o.stopped.Err() == nil {
-			_, _ = o.Purge(o.stopped, age) // tried again next time; Status shows how far it got
+			_, _ = o.Purge(o.stopped, age) // an error is retried at the next interval; Status shows the progress
 			o.wait(o.stopped, nil, every)
 		}
 	})

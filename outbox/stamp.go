@@ -10,15 +10,15 @@ import (
 	"github.com/perdure/perdure/fault"
 )
 
-// Stamp is the place of an entry, or of one mutation of it, in the total order
-// of everything that was committed. It has the form of a FoundationDB
-// versionstamp: ten bytes for the transaction and two for the place within it,
-// all big-endian, so that the order of the bytes is the order of the commits.
+// Stamp is the position of an entry, or of one of its mutations, in the total order of
+// commits. It has the form of a FoundationDB versionstamp: ten bytes for the transaction
+// and two for the position within it, all big-endian, so that the order of the bytes is
+// the order of the commits.
 //
-// The ten bytes are a 16-bit incarnation, which grows when a restore or a
-// failover may have lost commits, and a 64-bit counter. The first entry has
-// counter 1, so the zero Stamp means "before everything". The entry itself has
-// user version 0, as has its first mutation; the second one has 1.
+// The ten bytes are a 16-bit incarnation, which grows when a restore or a failover may
+// have lost commits, and a 64-bit counter. The first entry has counter 1, so the zero
+// Stamp means "before everything". The entry itself has user version 0, and so does its
+// first mutation. Its second mutation has 1.
 type Stamp [12]byte
 
 // NewStamp returns the stamp with the given parts.
@@ -30,9 +30,9 @@ func NewStamp(incarnation uint16, counter uint64, user uint16) Stamp {
 	return s
 }
 
-// ParseStamp reads the 24 hexadecimal digits that String writes; upper case is
-// accepted. The empty string is the zero Stamp, so that a cursor that was never
-// set means "from the start". Anything else is a *fault.Invalid for "cursor".
+// ParseStamp parses the 24 hexadecimal digits that String returns; upper case is
+// accepted. The empty string is the zero Stamp, so that a cursor that was never set means
+// "from the start". For any other text, ParseStamp returns a *fault.Invalid for "cursor".
 func ParseStamp(text string) (Stamp, error) {
 	var s Stamp
 	if text == "" {
@@ -66,19 +66,20 @@ func (s Stamp) At(user uint16) Stamp {
 	return s
 }
 
-// Compare returns -1, 0 or +1 when s comes before, is, or comes after other.
+// Compare returns -1 if s comes before other, 0 if they are equal, and +1 if s comes
+// after other.
 func (s Stamp) Compare(other Stamp) int { return bytes.Compare(s[:], other[:]) }
 
 // IsZero reports whether s means "before everything".
 func (s Stamp) IsZero() bool { return s == Stamp{} }
 
-// String returns 24 lowercase hexadecimal digits. They sort as the stamps do.
+// String returns 24 lowercase hexadecimal digits. They sort in the order of the stamps.
 func (s Stamp) String() string { return hex.EncodeToString(s[:]) }
 
-// MarshalText returns what String returns.
+// MarshalText returns the result of String.
 func (s Stamp) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads what ParseStamp reads.
+// UnmarshalText parses the forms that ParseStamp accepts.
 func (s *Stamp) UnmarshalText(text []byte) error {
 	parsed, err := ParseStamp(string(text))
 	if err != nil {
@@ -91,7 +92,7 @@ func (s *Stamp) UnmarshalText(text []byte) error {
 // Value returns the 12 bytes for a binary column.
 func (s Stamp) Value() (driver.Value, error) { return s[:], nil }
 
-// Scan reads the 12 bytes of a binary column.
+// Scan sets the stamp from the 12 bytes of a binary column.
 func (s *Stamp) Scan(src any) error {
 	raw, ok := src.([]byte)
 	if !ok {

@@ -9,13 +9,13 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// GapError says that entries after a cursor have been removed by retention:
-// whoever holds the cursor has missed them and must start from a copy of the
-// tables. Register a consumer to keep entries until they are read.
+// GapError reports that retention has removed entries after a cursor. The reader has
+// missed these entries and must start from a copy of the tables. Register a consumer to
+// keep entries until they are read.
 type GapError struct {
 	// Cursor is the stamp that was asked for.
 	Cursor Stamp
-	// PurgedThrough is the last stamp that is gone.
+	// PurgedThrough is the last stamp that was removed.
 	PurgedThrough Stamp
 }
 
@@ -23,15 +23,14 @@ func (e *GapError) Error() string {
 	return fmt.Sprintf("entries after %s were removed up to %s", e.Cursor, e.PurgedThrough)
 }
 
-// DivergedError says that a cursor is of a past that the database no longer
-// has: it was restored from a backup, or failed over, to an earlier moment.
-// The entries after Common that the holder of the cursor has seen never
-// happened as far as the database is concerned.
+// DivergedError reports that the database no longer has the history of a cursor: the
+// database was restored from a backup, or failed over, to an earlier state. The reader
+// has seen entries after Common that the database does not have.
 type DivergedError struct {
 	// Cursor is the stamp that was asked for.
 	Cursor Stamp
-	// Common is the last stamp that the cursor's past and the database share:
-	// undo what came after it, then go on from there.
+	// Common is the last stamp that the history of the cursor and the database have in
+	// common. The reader must undo the entries after Common and continue from there.
 	Common Stamp
 }
 
@@ -39,19 +38,19 @@ func (e *DivergedError) Error() string {
 	return fmt.Sprintf("cursor %s is beyond %s, the last entry that the database kept: it was restored to an earlier moment", e.Cursor, e.Common)
 }
 
-// Incarnation is a life of the outbox after its first. An operator begins one
-// when the database was restored to an earlier moment, so that numbers which
-// were already seen are not used again.
+// Incarnation is an incarnation of the outbox after the first. An operator starts one
+// after the database was restored to an earlier state, so that numbers that readers have
+// already seen are not reused.
 type Incarnation struct {
 	Number uint16
-	// After is the last stamp of the life before.
+	// After is the last stamp of the previous incarnation.
 	After Stamp
-	// Reason is what the operator gave.
+	// Reason is the reason that the operator gave.
 	Reason  string
 	Created time.Time
 }
 
-// state is what decides whether a cursor can be served.
+// state is the data that decides whether entries can be read from a cursor.
 type state struct {
 	clock        store.Clock
 	purged       Stamp
@@ -69,7 +68,8 @@ func (s *state) statements(st *store.Store) []sqldb.Stmt {
 	return []sqldb.Stmt{st.ReadClock(&s.clock), purged, incarnations}
 }
 
-// last returns the newest stamp, with a user version.
+// last returns the newest stamp with the given user version. It is zero if this
+// incarnation has no entry.
 func (s *state) last(user uint16) Stamp {
 	if s.clock.Counter == 0 {
 		return Stamp{}
@@ -77,7 +77,7 @@ func (s *state) last(user uint16) Stamp {
 	return NewStamp(s.clock.Incarnation, s.clock.Counter, user)
 }
 
-// check returns the reason why reading after a cursor would miss something.
+// check returns an error if reading after a cursor would miss entries.
 func (s *state) check(after Stamp) error {
 	if err := s.given(after); err != nil {
 		return err
@@ -88,8 +88,8 @@ func (s *state) check(after Stamp) error {
 	return nil
 }
 
-// given refuses a stamp that the database has never given out, or gave out in a
-// past that it no longer has.
+// given returns an error if no entry has had the stamp yet, or if the database has lost
+// it.
 func (s *state) given(stamp Stamp) error {
 	if end := s.end(stamp.Incarnation()); stamp.Compare(end.At(math.MaxUint16)) > 0 {
 		return &DivergedError{Cursor: stamp, Common: end}
@@ -97,8 +97,8 @@ func (s *state) given(stamp Stamp) error {
 	return nil
 }
 
-// end returns the last entry of an incarnation, or of the newest one for an
-// incarnation that has not begun.
+// end returns the stamp of the last entry of an incarnation. For an incarnation that has
+// not started, it returns the last entry of the newest incarnation.
 func (s *state) end(incarnation uint16) Stamp {
 	for _, next := range s.incarnations {
 		if next.Number == incarnation+1 {

@@ -11,15 +11,15 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// DefaultPoll is how often a Tail looks for entries of other processes.
+// DefaultPoll is the default interval at which a Tail reads entries of other processes.
 const DefaultPoll = 250 * time.Millisecond
 
 // TailOptions configure a Tail. The zero value of every field is its default.
 type TailOptions struct {
-	// Poll is how often to look for entries of other processes; those of this
-	// process are seen at once. Default: DefaultPoll.
+	// Poll is the interval at which to read entries of other processes. Entries of this
+	// process are read immediately. Default: DefaultPoll.
 	Poll time.Duration
-	// Batch is how many entries to read at a time. Default: DefaultLimit.
+	// Batch is the maximum number of entries per read. Default: DefaultLimit.
 	Batch int
 }
 
@@ -39,11 +39,11 @@ func (o *TailOptions) withDefaults() (TailOptions, error) {
 	return options, err
 }
 
-// Tail streams the entries after a stamp, each once and in order, and then
-// waits for new ones. It ends without an error when ctx is done or the engine
-// is closed, and with one when the stamp cannot be served (see List) or an
-// entry cannot be read. A lost connection is not an error: Tail waits for the
-// database to come back.
+// Tail streams the entries after a stamp, each once and in order, and then waits for new
+// entries. It ends without an error when ctx is done or the engine is closed. It ends
+// with an error if entries cannot be read from the stamp (see List) or an entry cannot be
+// decoded. A lost connection is not an error: Tail waits until the database is reachable
+// again.
 func (o *Outbox) Tail(ctx context.Context, after Stamp, options *TailOptions) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		for batch, err := range o.batches(ctx, after, options) {
@@ -60,7 +60,8 @@ func (o *Outbox) Tail(ctx context.Context, after Stamp, options *TailOptions) it
 	}
 }
 
-// batches streams what Tail streams as it is read: no batch is empty.
+// batches streams the entries of Tail in the batches in which they are read. No batch is
+// empty.
 func (o *Outbox) batches(ctx context.Context, after Stamp, options *TailOptions) iter.Seq2[[]Entry, error] {
 	return func(yield func([]Entry, error) bool) {
 		opts, err := options.withDefaults()
@@ -71,7 +72,7 @@ func (o *Outbox) batches(ctx context.Context, after Stamp, options *TailOptions)
 		ctx, cancel := o.untilClosed(ctx)
 		defer cancel()
 		for ctx.Err() == nil {
-			changed := o.wakeup() // before reading, so that nothing slips between
+			changed := o.wakeup() // before the read, so that no wake-up is lost
 			batch, err := o.List(ctx, after, opts.Batch)
 			switch {
 			case ctx.Err() != nil || o.stopped.Err() != nil:
@@ -91,13 +92,14 @@ func (o *Outbox) batches(ctx context.Context, after Stamp, options *TailOptions)
 	}
 }
 
-// away reports whether an error means that the database cannot be reached just
-// now: the connection is lost, or it does not answer in time.
+// away reports whether an error means that the database is temporarily unreachable: the
+// connection is lost, or the database does not respond in time.
 func away(err error) bool {
 	return sqldb.IsTransient(err) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// untilClosed returns a context that ends with ctx or with the outbox.
+// untilClosed returns a context that is cancelled when ctx is cancelled or the outbox is
+// closed.
 func (o *Outbox) untilClosed(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(o.stopped, cancel)

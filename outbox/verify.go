@@ -13,26 +13,28 @@ import (
 
 // VerifyOptions configure Verify. The zero value of every field is its default.
 type VerifyOptions struct {
-	// Watch is how long to watch for entries that arrive late, while writers
-	// are at work. At least two snapshots are compared. Default: 0, look once.
+	// Watch is the time for which to watch for late entries while writers are running. At
+	// least two snapshots are compared. Default: 0, do not watch.
 	Watch time.Duration
 }
 
-// Report is what Verify found. The outbox is sound if Problems is empty.
+// Report is the result of Verify. The outbox is consistent if Problems is empty.
 type Report struct {
-	// Entries and Mutations were read and decoded.
+	// Entries and Mutations are the numbers of entries and mutations that were read and
+	// decoded.
 	Entries   int
 	Mutations int
 	// Last is the newest stamp.
 	Last Stamp
-	// Rows is how many rows of the application's tables were compared with
-	// the replay of the entries.
+	// Rows is the number of rows of the application's tables that were compared with the
+	// replay of the entries.
 	Rows int
-	// NotReplayed says why the tables were not compared; empty if they were.
+	// NotReplayed is the reason why the tables were not compared. It is empty if they
+	// were compared.
 	NotReplayed string
-	// Snapshots is how many snapshots were watched.
+	// Snapshots is the number of snapshots that were checked.
 	Snapshots int
-	// Problems are the violations, in words. At most 100 are kept.
+	// Problems describe the violations. At most 100 are kept.
 	Problems []string
 }
 
@@ -44,14 +46,14 @@ func (r *Report) problem(format string, args ...any) {
 	}
 }
 
-// Verify checks the outbox against itself and against the tables, on one
-// snapshot: the counters of every incarnation are dense, every entry can be
-// decoded and numbers its mutations from 0, and the replay of all entries
-// gives exactly the rows and versions that the tables have. With Watch it then
-// looks at snapshot after snapshot for entries that arrive below a stamp that
-// was already visible, which a sequence would allow and Perdure does not.
+// Verify checks the outbox against itself and against the tables, on one snapshot. The
+// counters of every incarnation must have no gaps. Every entry must be decodable and
+// number its mutations from 0. The replay of all entries must give exactly the rows and
+// versions of the tables. With Watch, Verify then checks further snapshots for entries
+// with a stamp below a stamp that was already visible. A database sequence would allow
+// such entries; Perdure does not.
 //
-// The error is about reading; what is wrong with the outbox is in the Report.
+// The error reports that reading failed. Problems of the outbox are in the Report.
 func (o *Outbox) Verify(ctx context.Context, options *VerifyOptions) (Report, error) {
 	var report Report
 	tx, err := o.begin(ctx, sqldb.Read)
@@ -141,8 +143,8 @@ func (r *Report) verifyEntry(entry Entry) {
 	}
 }
 
-// density checks that the counters of each incarnation follow each other
-// without gaps, up to the clock.
+// density checks that the counters of each incarnation have no gaps, up to the current
+// counter.
 type density struct {
 	state  *state
 	last   Stamp
@@ -166,8 +168,8 @@ func (d *density) next(stamp Stamp) {
 
 func (d *density) end() { d.finish(int(d.state.clock.Incarnation) + 1) }
 
-// finish checks that the incarnations from the last entry's on, up to the given
-// one, ended where their entries do.
+// finish checks the incarnations from that of the last entry up to the given one: each
+// must have ended with its last entry.
 func (d *density) finish(to int) {
 	counter := d.last.Counter()
 	for i := int(d.last.Incarnation()); i < to; i++ {
@@ -175,6 +177,6 @@ func (d *density) finish(to int) {
 		if int(end.Incarnation()) != i || end.Counter() != counter {
 			d.report.problem("the last entry of incarnation %d is at %d, but its counter ended at %s", i, counter, end)
 		}
-		counter = 0 // the next one has no entry
+		counter = 0 // the next incarnation has no entry
 	}
 }
