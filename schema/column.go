@@ -7,12 +7,12 @@ import (
 	"github.com/perdure/perdure/internal/edge"
 )
 
-// Type is the kind of value that a column holds.
+// Type is the type of a column.
 type Type string
 
-// The types of columns and the Go values they take and give.
+// The types of columns, with the Go values that are written to them and read from them.
 const (
-	TypeString Type = "string" // string, up to 255 characters or as Max says; can be indexed
+	TypeString Type = "string" // string, up to 255 characters or the limit of Max; can be indexed
 	TypeText   Type = "text"   // string, up to 1 MiB
 	TypeInt    Type = "int"    // any Go integer that fits int64
 	TypeFloat  Type = "float"  // float64; NaN and infinities except on MySQL
@@ -23,10 +23,11 @@ const (
 	TypeRef    Type = "ref"    // the external id of a row, or a Reference
 )
 
-// DefaultMaxString is how many characters a String column holds.
+// DefaultMaxString is the default limit of a String column in characters.
 const DefaultMaxString = 255
 
-// maxIndexable keeps every String column within MySQL's limit for an index.
+// maxIndexable is the maximum limit of a String column in characters. It keeps every
+// String column within MySQL's limit for an index.
 const maxIndexable = 700
 
 // Column describes one column of a table. Its methods return a changed copy.
@@ -55,7 +56,7 @@ func Int(name string) Column { return Column{name: name, typ: TypeInt} }
 // Float describes a column of 64-bit floating point numbers.
 func Float(name string) Column { return Column{name: name, typ: TypeFloat} }
 
-// Bool describes a column of truth values.
+// Bool describes a column of booleans.
 func Bool(name string) Column { return Column{name: name, typ: TypeBool} }
 
 // Time describes a column of points in time.
@@ -67,29 +68,28 @@ func JSON(name string) Column { return Column{name: name, typ: TypeJSON, max: ed
 // Bytes describes a column of bytes.
 func Bytes(name string) Column { return Column{name: name, typ: TypeBytes, max: edge.DefaultMaxJSON} }
 
-// Ref describes a column that refers to a row of table. It is written with the
-// row's external id and stored as its internal one; the database keeps the
-// referenced row from being deleted.
+// Ref describes a column that refers to a row of table. It is written with the row's
+// external id and stored as the internal id. The database prevents the deletion of the
+// referenced row.
 func Ref(name string, table *Table) Column { return Column{name: name, typ: TypeRef, refs: table} }
 
-// Optional lets the column be null.
+// Optional allows null in the column.
 func (c Column) Optional() Column { c.optional = true; return c }
 
-// Unique lets no two rows have the same value, null excepted.
+// Unique requires different values in all rows. Nulls are never duplicates.
 func (c Column) Unique() Column { c.unique = true; return c }
 
-// Max sets how many characters (String) or bytes (Text, JSON, Bytes) the
-// column takes.
+// Max sets the limit of the column in characters (String) or bytes (Text, JSON, Bytes).
 func (c Column) Max(n int) Column { c.max = n; return c }
 
-// Default sets the value of a row that is created without one.
+// Default sets the value of the column in rows that are created without one.
 func (c Column) Default(v any) Column { c.value, c.hasDefault = v, true; return c }
 
 // DefaultNow makes the time of creation the default.
 func (c Column) DefaultNow() Column { c.now = true; return c }
 
-// DefaultFunc makes the result of fn the default; fn runs once for each row
-// that is created without a value.
+// DefaultFunc makes the result of fn the default. fn is called once for each row that is
+// created without a value.
 func (c Column) DefaultFunc(fn func() any) Column { c.make = fn; return c }
 
 // Name returns the column's name.
@@ -104,7 +104,7 @@ func (c Column) Table() *Table { return c.refs }
 // IsOptional reports whether the column may be null.
 func (c Column) IsOptional() bool { return c.optional }
 
-// MaxLen returns the column's limit in characters or bytes; 0 means none.
+// MaxLen returns the column's limit in characters or bytes. 0 means no limit.
 func (c Column) MaxLen() int { return c.max }
 
 // StaticDefault returns the value given to Default, in the form in which it is

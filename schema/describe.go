@@ -7,10 +7,9 @@ import (
 	"time"
 )
 
-// description is the form in which a schema is recorded in the database, so
-// that a tool that was not compiled with it (the command line) can read its
-// tables. Defaults that are functions do not survive; they matter only to
-// those who create rows.
+// description is the form in which a schema is recorded in the database. With it, a tool
+// that was not compiled with the schema (the command line) can read the tables. Defaults
+// that are functions are not recorded; only code that creates rows needs them.
 type description struct {
 	Name   string             `json:"name"`
 	Tables []tableDescription `json:"tables"`
@@ -55,8 +54,7 @@ func (c Column) describe() columnDescription {
 	return d
 }
 
-// Parse reads the recorded forms of several schemas, which may refer to each
-// other.
+// Parse parses the recorded forms of several schemas, which may refer to each other.
 func Parse(recorded ...[]byte) ([]*Schema, error) {
 	var schemas []*Schema
 	var all []description
@@ -96,7 +94,7 @@ func (d columnDescription) column() Column {
 	return c
 }
 
-// parseDefault reads a default into the Go type that the column takes.
+// parseDefault decodes a default into the Go type of the column.
 func (c Column) parseDefault(raw json.RawMessage) any {
 	switch c.typ {
 	case TypeJSON:
@@ -120,7 +118,7 @@ func decode[T any](raw json.RawMessage) any {
 	return v
 }
 
-// link points the reference columns at their tables.
+// link sets the tables of the Ref columns.
 func link(s *Schema, d description, all []*Schema) error {
 	for i, t := range d.Tables {
 		for j, c := range t.Columns {

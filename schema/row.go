@@ -8,11 +8,11 @@ import (
 	"github.com/perdure/perdure/fault"
 )
 
-// Row is a row as it was read.
+// Row is a row that was read from a table.
 //
-// The accessors return the zero value for null. A name that the table does not
-// have, or an accessor of another type, fails the transaction that read the
-// row, so that a misspelt column never commits a wrong value.
+// The accessors return the zero value for null. If the table has no such column, or the
+// accessor does not match its type, the transaction that read the row fails. So a
+// misspelled column never commits a wrong value.
 type Row struct {
 	// ID is the external id.
 	ID string
@@ -25,13 +25,12 @@ type Row struct {
 	fail     func(error)
 }
 
-// NewRow assembles a row; fail receives the error of a wrong access.
+// NewRow returns a row. fail is called with the error of an invalid access.
 func NewRow(table *Table, internal int64, id string, version int64, values Values, fail func(error)) *Row {
 	return &Row{ID: id, Version: version, table: table, internal: internal, values: values, fail: fail}
 }
 
-// Internal returns the internal id, which has a meaning only inside this
-// database.
+// Internal returns the internal id, which is meaningful only inside this database.
 func (r *Row) Internal() int64 { return r.internal }
 
 // Table returns the table that the row was read from.
@@ -67,8 +66,8 @@ func (r *Row) Time(column string) time.Time { return get[time.Time](r, column) }
 // Bytes returns a Bytes column.
 func (r *Row) Bytes(column string) []byte { return get[[]byte](r, column) }
 
-// JSON returns a JSON column. The document is equal to the one written, not
-// always to the letter: PostgreSQL orders keys.
+// JSON returns a JSON column. The document has the same meaning as the document that was
+// written, but its text may differ: PostgreSQL reorders keys.
 func (r *Row) JSON(column string) json.RawMessage { return get[json.RawMessage](r, column) }
 
 // Ref returns a Ref column.

@@ -1,8 +1,7 @@
 // Package schema describes the tables of an application.
 //
-// Every table has an external id (a string, what the application and the
-// outbox know), an internal id (a number, what references store), and a
-// version that counts its changes:
+// Every row has an external id (a string, which the application and the outbox use), an
+// internal id (a number, which references store), and a version that counts its changes:
 //
 //	var Users = schema.NewTable("users",
 //		schema.String("name"),
@@ -15,8 +14,8 @@
 //	).Index("author", "created")
 //	var Blog = schema.New("blog", Users, Posts)
 //
-// The description is data: nothing happens before it is given to
-// perdure.Open, which checks it and creates or extends the tables.
+// The description is only data. perdure.Open validates it and creates or extends the
+// tables.
 package schema
 
 import (
@@ -28,15 +27,15 @@ import (
 	"github.com/perdure/perdure/internal/edge"
 )
 
-// Schema is a named group of tables. On PostgreSQL its name is the schema in
-// which they live, elsewhere the prefix of their names.
+// Schema is a named group of tables. On PostgreSQL its name is the database schema of the
+// tables. On other databases it is the prefix of their names.
 type Schema struct {
 	name   string
 	tables []*Table
 }
 
-// New describes a schema. Mistakes in the description are reported by
-// Validate, which perdure.Open calls.
+// New describes a schema. Validate reports mistakes in the description; perdure.Open
+// calls it.
 func New(name string, tables ...*Table) *Schema {
 	s := &Schema{name: name, tables: tables}
 	for _, t := range tables {
@@ -50,10 +49,10 @@ func New(name string, tables ...*Table) *Schema {
 // Name returns the schema's name.
 func (s *Schema) Name() string { return s.name }
 
-// Tables returns the tables in the order of their description.
+// Tables returns the tables in the order in which they were passed to New.
 func (s *Schema) Tables() []*Table { return slices.Clone(s.tables) }
 
-// Table returns the table of that name, or nil.
+// Table returns the table with that name, or nil.
 func (s *Schema) Table(name string) *Table {
 	for _, t := range s.tables {
 		if t.name == name {
@@ -63,9 +62,9 @@ func (s *Schema) Table(name string) *Table {
 	return nil
 }
 
-// reserved are the names under which Perdure and the databases keep tables of
-// their own. With an underscore they are prefixes of such tables where a schema
-// is a prefix.
+// reserved are the names that Perdure and the databases use for their own tables. Names
+// with a trailing underscore are prefixes: on some databases the schema is a prefix of
+// the table name.
 var reserved = []string{
 	"perdure", "perdure_", "queues", "queues_", "internal", "internal_", "comms", "comms_",
 	"information_schema", "mysql", "sys", "sqlite", "sqlite_", "pg_",
@@ -77,7 +76,7 @@ func isReserved(name string) bool {
 	})
 }
 
-// Validate reports the first mistake in the description as a *fault.Invalid.
+// Validate returns the first mistake in the description as a *fault.Invalid.
 func (s *Schema) Validate() error {
 	if s == nil {
 		return fault.Invalidf("schema", "is nil")
@@ -106,11 +105,11 @@ func (s *Schema) Validate() error {
 	return nil
 }
 
-// names are names that are taken. Most databases do not tell upper from lower
-// case in them.
+// names are the names in use, without regard to case. Most databases do not distinguish
+// upper and lower case in names.
 type names map[string]bool
 
-// add reports whether the name was free.
+// add adds a name and reports whether it was not in use.
 func (n names) add(name string) bool {
 	name = strings.ToLower(name)
 	taken := n[name]
@@ -132,8 +131,8 @@ type Index struct {
 	Unique  bool     `json:"unique,omitempty"`
 }
 
-// NewTable describes a table. The columns id, _id and _version are there by
-// themselves.
+// NewTable describes a table. Perdure adds the columns id, _id and _version
+// automatically.
 func NewTable(name string, columns ...Column) *Table {
 	t := &Table{name: name, columns: columns}
 	for _, c := range columns {
@@ -150,8 +149,8 @@ func (t *Table) Index(columns ...string) *Table {
 	return t
 }
 
-// Unique adds a unique index over the columns and returns the table. Rows in
-// which one of them is null are never duplicates.
+// Unique adds a unique index over the columns and returns the table. Rows in which one of
+// the columns is null are never duplicates.
 func (t *Table) Unique(columns ...string) *Table {
 	t.indexes = append(t.indexes, Index{Columns: columns, Unique: true})
 	return t
@@ -169,7 +168,7 @@ func (t *Table) Columns() []Column { return slices.Clone(t.columns) }
 // Indexes returns the described indexes.
 func (t *Table) Indexes() []Index { return slices.Clone(t.indexes) }
 
-// Column returns the column of that name.
+// Column returns the column with that name, and whether it exists.
 func (t *Table) Column(name string) (Column, bool) {
 	for _, c := range t.columns {
 		if c.name == name {
@@ -179,7 +178,7 @@ func (t *Table) Column(name string) (Column, bool) {
 	return Column{}, false
 }
 
-// systemColumns are what PostgreSQL adds to every table.
+// systemColumns are the columns that PostgreSQL adds to every table.
 var systemColumns = []string{"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"}
 
 func (t *Table) validate(s *Schema, indexes names) error {
@@ -218,7 +217,7 @@ func (t *Table) validateIndexes(taken names) error {
 				return fault.Invalidf(t.name+"."+name, "is a %s column, which cannot be indexed", c.typ)
 			}
 		}
-		// The database knows an index by these names, joined.
+		// The name of an index in the database consists of these names.
 		if !taken.add(fmt.Sprint(t.name, "_", strings.Join(index.Columns, "_"), index.Unique)) {
 			return fault.Invalidf("table "+t.name, "has an index on %s twice, or with the name of another", strings.Join(index.Columns, ", "))
 		}

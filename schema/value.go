@@ -14,12 +14,12 @@ import (
 // Values are the columns of a row by name.
 type Values map[string]any
 
-// MaxID is how many bytes an external id may have.
+// MaxID is the maximum length of an external id in bytes.
 const MaxID = 128
 
-// Reference is a reference by internal id, as it was read from a Ref column.
-// It can be written into another Ref column of the same target without knowing
-// the external id; the outbox resolves it.
+// Reference is a reference by internal id, as it is read from a Ref column. It can be
+// written to another Ref column for the same table without the external id. The outbox
+// resolves it to the external id.
 type Reference struct {
 	table    *Table
 	internal int64
@@ -30,11 +30,10 @@ func NewReference(table *Table, internal int64) Reference {
 	return Reference{table: table, internal: internal}
 }
 
-// Internal returns the internal id, which has a meaning only inside this
-// database.
+// Internal returns the internal id, which is meaningful only inside this database.
 func (r Reference) Internal() int64 { return r.internal }
 
-// ID checks an external id.
+// ID returns an error if an external id is not valid.
 func ID(field, id string) error {
 	if id == "" {
 		return fault.Invalidf(field, "is empty")
@@ -42,10 +41,9 @@ func ID(field, id string) error {
 	return edge.Text(field, id, MaxID)
 }
 
-// Normalize checks v against the column and returns it in the one form in
-// which it is stored: string, int64, float64, bool, time.Time (UTC, to the
-// microsecond), json.RawMessage, []byte, Reference, or nil for null. The error
-// is a *fault.Invalid for field.
+// Normalize validates v for the column and returns it in the form in which it is stored:
+// string, int64, float64, bool, time.Time (UTC, to the microsecond), json.RawMessage,
+// []byte, Reference, or nil for null. The error is a *fault.Invalid for field.
 func (c Column) Normalize(field string, v any) (any, error) {
 	if v == nil || isNilPointer(v) {
 		if c.optional {
