@@ -1,17 +1,17 @@
-// Package dispatch decides when due work is run.
+// Package dispatch decides when processors run due work.
 //
-// A Processor knows one kind of durable work: how to run what is due, and when
-// something will be due next. A dispatcher drives it: Poller looks at regular
-// intervals, Waker sleeps until exactly the next due time. Both are woken
-// when work is committed in this process and, on PostgreSQL and SQLite, in others.
+// A Processor runs the due work of one kind and reports when work will be due next. A
+// dispatcher calls it: a Poller checks for due work at regular intervals, a Waker sleeps
+// until exactly the next due time. Both are woken when work is committed in this process
+// and, on PostgreSQL and SQLite, in other processes.
 //
 //	d, err := dispatch.NewPoller(hooks, nil)
 //	…
 //	d.Start()
 //	defer d.Stop(ctx)
 //
-// Several dispatchers, in one process or in many, may drive the same work: it
-// is claimed, so each piece runs once.
+// Several dispatchers, in one process or in several, may run the same work. Each work
+// item is claimed by only one of them.
 package dispatch
 
 import (
@@ -28,41 +28,40 @@ import (
 
 // Processor runs one kind of durable work.
 type Processor interface {
-	// Namespace names the work, for messages.
+	// Namespace returns a name of the work, for messages.
 	Namespace() string
-	// Process runs everything that is due now and returns how many pieces it
+	// Process runs all work that is due now. It returns the number of work items that it
 	// ran, successful or not. It must be safe for concurrent use.
 	Process(ctx context.Context) (int, error)
-	// NextWakeAt returns when work will be due next, by this process's clock.
-	// It is in the past if some is due, and zero if there is none. A time that
-	// comes with an error counts too: it is what is known.
+	// NextWakeAt returns the time when work will be due next, by this process's clock. It
+	// is in the past if work is due, and zero if there is no work. If NextWakeAt returns
+	// a time together with an error, the time is also used.
 	NextWakeAt(ctx context.Context) (time.Time, error)
 }
 
-// Starter is a Processor that can begin due work without waiting for it. The
-// dispatchers prefer it, so that a slow piece of work delays nobody.
+// Starter is a Processor that can start due work without waiting for it. Dispatchers call
+// Start rather than Process, so that a slow work item does not delay others.
 type Starter interface {
 	Processor
-	// Start begins what is due, as far as there is room, and returns how many
-	// pieces were begun.
+	// Start starts due work, up to the free capacity, and returns the number of started
+	// work items.
 	Start(ctx context.Context) (int, error)
-	// Drain stops beginning work and waits for what was begun, at most until
-	// ctx is done.
+	// Drain stops starting work and waits for running work, at most until ctx is done.
 	Drain(ctx context.Context) error
 }
 
-// Source is a Processor that knows when work arrives for it.
+// Source is a Processor that sends a wake-up when work arrives.
 type Source interface {
-	// Subscribe calls fn when work has arrived: with its due time, or with
-	// the zero time if it is due now. fn returns at once.
+	// Subscribe calls fn when work has arrived, with its due time, or with the zero time
+	// if it is due now. fn must return immediately.
 	Subscribe(fn func(due time.Time)) (cancel func())
 }
 
 // group runs several processors as one.
 type group []Processor
 
-// Group returns a processor that runs all of the given ones. An error of one
-// does not keep the others from running.
+// Group returns a processor that runs all given processors. An error of one does not
+// prevent the others from running.
 func Group(processors ...Processor) (Processor, error) {
 	if slices.Contains(processors, nil) {
 		return nil, fault.Invalidf("processor", "is nil")
@@ -76,7 +75,7 @@ func Group(processors ...Processor) (Processor, error) {
 	return group(processors), nil
 }
 
-// Namespace returns the namespaces of the group, with commas between.
+// Namespace returns the namespaces of the group, comma-separated.
 func (g group) Namespace() string {
 	names := make([]string, len(g))
 	for i, p := range g {
@@ -85,17 +84,17 @@ func (g group) Namespace() string {
 	return strings.Join(names, ",")
 }
 
-// Process runs all processors at the same time.
+// Process runs all processors concurrently.
 func (g group) Process(ctx context.Context) (int, error) {
 	return g.each(ctx, Processor.Process)
 }
 
-// Start begins the due work of all processors.
+// Start starts the due work of all processors.
 func (g group) Start(ctx context.Context) (int, error) {
 	return g.each(ctx, func(p Processor, ctx context.Context) (int, error) { return start(ctx, p) })
 }
 
-// each calls run for all processors at the same time and adds up the results.
+// each calls run for all processors concurrently and adds up the results.
 func (g group) each(ctx context.Context, run func(Processor, context.Context) (int, error)) (int, error) {
 	type result struct {
 		n   int
@@ -121,8 +120,8 @@ func (g group) each(ctx context.Context, run func(Processor, context.Context) (i
 	return total, errors.Join(errs...)
 }
 
-// NextWakeAt returns the earliest wake of all processors that know theirs,
-// beside the errors of the others.
+// NextWakeAt returns the earliest time that a processor returned, and the joined errors
+// of all processors.
 func (g group) NextWakeAt(ctx context.Context) (time.Time, error) {
 	var earliest time.Time
 	var errs []error
@@ -136,7 +135,7 @@ func (g group) NextWakeAt(ctx context.Context) (time.Time, error) {
 	return earliest, errors.Join(errs...)
 }
 
-// nextWakeAt asks a processor for its next wake. A panic is an error.
+// nextWakeAt calls NextWakeAt of a processor. A panic becomes an error.
 func nextWakeAt(ctx context.Context, p Processor) (at time.Time, err error) {
 	_, err = guard(func() (n int, err error) {
 		at, err = p.NextWakeAt(ctx)
@@ -145,7 +144,7 @@ func nextWakeAt(ctx context.Context, p Processor) (at time.Time, err error) {
 	return at, err
 }
 
-// earlier returns the earlier of two times; the zero time is never.
+// earlier returns the earlier of two times. The zero time means never.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -153,7 +152,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// Subscribe subscribes to all processors that know when work arrives.
+// Subscribe subscribes to all processors that are a Source.
 func (g group) Subscribe(fn func(due time.Time)) (cancel func()) {
 	var cancels []func()
 	for _, p := range g {
@@ -166,7 +165,7 @@ func (g group) Subscribe(fn func(due time.Time)) (cancel func()) {
 	}
 }
 
-// Drain drains all processors within the same time.
+// Drain drains all processors concurrently.
 func (g group) Drain(ctx context.Context) error {
 	_, err := g.each(ctx, func(p Processor, ctx context.Context) (int, error) { return 0, drain(ctx, p) })
 	return err
@@ -193,5 +192,5 @@ func subscribe(p Processor, fn func(time.Time)) (cancel func()) {
 	return func() {}
 }
 
-// logError is what OnError is by default.
+// logError is the default of OnError.
 func logError(err error) { slog.Error("dispatch due work", "error", err) }

@@ -10,23 +10,23 @@ import (
 	"github.com/perdure/perdure/internal/wake"
 )
 
-// DefaultInterval is how often a Poller looks for due work.
+// DefaultInterval is the default interval at which a Poller checks for due work.
 const DefaultInterval = 5 * time.Second
 
 // PollerOptions configure a Poller. The zero value of every field is its
 // default.
 type PollerOptions struct {
-	// Interval is how often to look for due work. Default: DefaultInterval.
+	// Interval is the interval at which to check for due work. Default: DefaultInterval.
 	Interval time.Duration
 	// OnError receives the errors of runs. It may be called from several
 	// goroutines. Default: log them.
 	OnError func(error)
-	// Clock tells the time. Default: the machine's.
+	// Clock is the source of the current time. Default: the system clock.
 	Clock clock.Clock
 }
 
-// Poller runs a processor when it finds that something is due, at regular
-// intervals, at its start, and when it is woken.
+// Poller runs a processor when work is due. It checks at its start and at regular
+// intervals, and runs the processor when it is woken.
 type Poller struct {
 	runner   *runner
 	clock    clock.Clock
@@ -37,7 +37,7 @@ type Poller struct {
 	unsubscribe func()
 }
 
-// NewPoller returns a poller that does nothing before Start.
+// NewPoller returns a Poller. It does nothing before Start.
 func NewPoller(p Processor, options *PollerOptions) (*Poller, error) {
 	var o PollerOptions
 	if options != nil {
@@ -61,8 +61,7 @@ func NewPoller(p Processor, options *PollerOptions) (*Poller, error) {
 	return &Poller{runner: newRunner(p, o.OnError), clock: o.Clock, interval: o.Interval, unsubscribe: func() {}}, nil
 }
 
-// Start polls at once and then at the interval. A second Start changes
-// nothing.
+// Start polls immediately and then at the interval. A second call does nothing.
 func (p *Poller) Start() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,9 +73,9 @@ func (p *Poller) Start() {
 	p.runner.do(p.poll)
 }
 
-// arrived wakes the poller for work that is due; work that is due later is found
-// by polling. If only an unknown commit is reported, the poller reads the next due
-// time first: a claim takes locks, and most commits of others concern other work.
+// arrived wakes the poller for work that is due now. Polling finds work that is due
+// later. If only an unknown commit is reported, the poller reads the next due time first:
+// a claim takes locks, and most commits of other processes concern other work.
 func (p *Poller) arrived(due time.Time) {
 	if due.Equal(wake.Unknown) {
 		p.runner.look(func(ctx context.Context) {
@@ -105,8 +104,8 @@ func (p *Poller) poll(ctx context.Context) {
 	}
 }
 
-// due asks whether something is due. A question that fails is answered by the
-// next poll.
+// due reports whether work is due. It returns false after an error; the next poll repeats
+// the check.
 func (p *Poller) due(ctx context.Context) bool {
 	at, err := nextWakeAt(ctx, p.runner.processor)
 	if ctx.Err() != nil {
@@ -116,14 +115,14 @@ func (p *Poller) due(ctx context.Context) bool {
 	return !at.IsZero() && !at.After(p.clock.Now())
 }
 
-// Wake runs the processor now. Any number of calls while a run is in flight
-// lead to exactly one more run. The returned channel is closed when a run that
-// began after the call has ended; it may be ignored.
+// Wake runs the processor now. Any number of calls while a run is in flight lead to
+// exactly one more run. The returned channel is closed when a run that started after the
+// call has finished. The channel may be ignored.
 func (p *Poller) Wake() <-chan struct{} { return p.runner.wake() }
 
-// Stop ends polling and waits for what was begun, at most until ctx is done;
-// what has not ended by then can be claimed by others when its lease expires.
-// A poller that was stopped cannot be started again.
+// Stop stops polling and waits for running work, at most until ctx is done. Other
+// processes can claim work that is still running then when its lease expires. A stopped
+// Poller cannot be started again.
 func (p *Poller) Stop(ctx context.Context) error {
 	p.mu.Lock()
 	p.started = true

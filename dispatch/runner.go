@@ -11,24 +11,24 @@ import (
 	"github.com/perdure/perdure/internal/clock"
 )
 
-// runner runs a processor, one run at a time. Whatever asks for a run while
-// one is in flight shares exactly one more.
+// runner runs a processor, one run at a time. All requests that arrive during a run lead
+// to exactly one more run.
 type runner struct {
 	processor Processor
 	onError   func(error)
-	after     func(ctx context.Context, ran int, err error) // follows each run; may be nil
+	after     func(ctx context.Context, ran int, err error) // called after each run; may be nil
 
 	ctx      context.Context // of the runs
 	cancel   context.CancelFunc
-	aside    context.Context // of what is done beside them
+	aside    context.Context // of goroutines that run concurrently with the runs
 	endAside context.CancelFunc
 
 	mu      sync.Mutex
 	running bool
-	queued  chan struct{} // closed when the queued run has ended; nil: none is
+	queued  chan struct{} // closed when the queued run has finished; nil if no run is queued
 	stopped bool
 	looking bool // look is running
-	again   bool // look was asked for while it ran
+	again   bool // look was called while it ran
 	group   sync.WaitGroup
 }
 
@@ -39,8 +39,8 @@ func newRunner(p Processor, onError func(error)) *runner {
 	return r
 }
 
-// wake asks for a run. The returned channel is closed when a run that began
-// after the call has ended, or when the runner is stopped.
+// wake requests a run. The returned channel is closed when a run that started after the
+// call has finished, or when the runner is stopped.
 func (r *runner) wake() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -60,8 +60,8 @@ func (r *runner) wake() <-chan struct{} {
 	return queued
 }
 
-// loop runs as long as runs are queued. It ends in any case: a panic in the
-// processor or in a callback is an error like any other.
+// loop runs the processor as long as runs are queued. A panic in the processor or in a
+// callback is an error like any other and does not end the loop.
 func (r *runner) loop() {
 	for {
 		r.mu.Lock()
@@ -81,7 +81,7 @@ func (r *runner) loop() {
 	}
 }
 
-// once runs the processor and then what follows a run.
+// once runs the processor and then calls after.
 func (r *runner) once() {
 	n, err := guard(func() (int, error) { return start(r.ctx, r.processor) })
 	if r.ctx.Err() != nil {
@@ -94,22 +94,20 @@ func (r *runner) once() {
 	}
 }
 
-// report hands an error to the callback, which may itself panic.
+// report passes an error to onError, which may itself panic.
 func (r *runner) report(err error) {
 	if err == nil {
 		return
 	}
-	defer func() { _ = recover() }() // the last resort: nobody is left to tell
+	defer func() { _ = recover() }() // a panicking OnError must not crash the process
 	r.onError(fmt.Errorf("%s: %w", r.processor.Namespace(), err))
 }
 
-// lastWords is how long a processor may take to return after its context was
-// ended.
+// lastWords is the time that a processor has to return after its context is cancelled.
 const lastWords = time.Second
 
-// stop prevents further runs and waits for the one in flight and for the work
-// that it began, until ctx is done; then it ends their contexts and gives them
-// a moment.
+// stop prevents further runs, and waits for the current run and the work that it started,
+// until ctx is done. Then it cancels their contexts and waits for lastWords (1 s).
 func (r *runner) stop(ctx context.Context) error {
 	r.mu.Lock()
 	r.stopped = true
@@ -130,14 +128,15 @@ func (r *runner) stop(ctx context.Context) error {
 	return err
 }
 
-// await waits until ended is closed, at most a moment longer than ctx.
+// await waits until ended is closed, until ctx is done and lastWords have passed. It
+// reports whether ended is closed.
 func (r *runner) await(ctx context.Context, ended <-chan struct{}) bool {
 	select {
 	case <-ended:
 		return true
 	case <-ctx.Done():
 	}
-	timer := clock.System.NewTimer(lastWords) // somebody waits for us in real time
+	timer := clock.System.NewTimer(lastWords) // the caller waits in real time
 	defer timer.Stop()
 	select {
 	case <-ended:
@@ -157,7 +156,7 @@ func guard(fn func() (int, error)) (n int, err error) {
 	return fn()
 }
 
-// do runs fn beside the runs, in a goroutine that stop waits for.
+// do runs fn concurrently with the runs, in a goroutine that stop waits for.
 func (r *runner) do(fn func(context.Context)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -170,8 +169,8 @@ func (r *runner) do(fn func(context.Context)) {
 	})
 }
 
-// look runs fn beside the runs, one call at a time. Requests while fn runs lead to
-// exactly one more call.
+// look runs fn concurrently with the runs, one call at a time. Requests while fn runs
+// lead to exactly one more call.
 func (r *runner) look(fn func(context.Context)) {
 	r.mu.Lock()
 	if r.looking {
@@ -197,7 +196,7 @@ func (r *runner) look(fn func(context.Context)) {
 	})
 }
 
-// later runs fn after a while.
+// later runs fn after d, by the clock c.
 func (r *runner) later(c clock.Clock, d time.Duration, fn func(context.Context)) {
 	r.do(func(ctx context.Context) {
 		timer := c.NewTimer(d)

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/clock"
 )
 
-// timerHost keeps the alarm in a timer of this process.
+// timerHost keeps the wake-up time in a timer of this process.
 type timerHost struct {
 	clock clock.Clock
 	fire  func()
@@ -47,7 +47,7 @@ func (h *timerHost) Set(_ context.Context, at time.Time) error {
 	return nil
 }
 
-// ring fires unless the alarm was replaced at the same moment.
+// ring calls fire unless the timer was replaced or deleted concurrently.
 func (h *timerHost) ring(cancelled <-chan struct{}) {
 	h.mu.Lock()
 	select {
@@ -77,7 +77,7 @@ func (h *timerHost) Delete(context.Context) error {
 	return nil
 }
 
-// stop ends the timer; nothing fires afterwards.
+// stop stops the timer. fire is not called after stop returns.
 func (h *timerHost) stop() {
 	h.mu.Lock()
 	h.stopped = true

@@ -11,70 +11,69 @@ import (
 	"github.com/perdure/perdure/internal/wake"
 )
 
-// WakeHost keeps one alarm. Whoever keeps it calls Waker.Fire when it goes
-// off, which deletes it. A host may be anything that can remember one time: the
-// in-process timer that NewWaker uses by default, a cloud scheduler, a cell in
-// a database. Its methods may be called from several goroutines.
+// WakeHost stores one wake-up time. At that time, the host deletes it and calls
+// Waker.Fire. A host can be anything that stores one time: the in-process timer that
+// NewWaker uses by default, a cloud scheduler, a value in a database. Its methods may be
+// called from several goroutines.
 type WakeHost interface {
-	// Set sets the alarm, in place of the one that is set.
+	// Set sets the wake-up time, replacing the existing one.
 	Set(ctx context.Context, at time.Time) error
-	// Get returns the alarm that is set, or the zero time.
+	// Get returns the wake-up time, or the zero time if none is set.
 	Get(ctx context.Context) (time.Time, error)
-	// Delete removes the alarm. It is no error if there is none.
+	// Delete removes the wake-up time. It is not an error if none is set.
 	Delete(ctx context.Context) error
 }
 
 const (
-	// DefaultMaxSleep is the longest time that a Waker on the in-process timer
-	// sleeps. It is shorter than the default lease (30 s), so that the expiry of
-	// a claim of another process is known before it comes.
+	// DefaultMaxSleep is the default of MaxSleep with the in-process timer. It is shorter
+	// than the default lease (30 s), so that the Waker reads the expiry of another
+	// process's lease before it happens.
 	DefaultMaxSleep = 15 * time.Second
-	// retryAfter is how long to wait after a run failed, or the next due time
-	// could not be learnt or set.
+	// retryAfter is the delay after a run failed, or after the next due time could not be
+	// read or the wake-up time not be set.
 	retryAfter = time.Second
-	// breath is how long to wait after a run found nothing although something
-	// is due: another process is taking it.
+	// breath is the delay after a run found no work although work is due: another process
+	// is claiming it.
 	breath = 5 * time.Millisecond
 )
 
 // WakerOptions configure a Waker. The zero value of every field is its
 // default.
 type WakerOptions struct {
-	// Host keeps the alarm. Default: a timer in this process.
+	// Host stores the wake-up time. Default: a timer in this process.
 	Host WakeHost
-	// MaxSleep bounds the time between two reads of the next due time. It bounds
-	// the delay of work that another process has committed, on databases that
-	// carry no wake-ups between processes, and of the takeover of the work of a
-	// process that died. Negative: sleep without bound, for work that only this
-	// process touches. Default: DefaultMaxSleep with the default host, without
-	// bound with another.
+	// MaxSleep bounds the time between two reads of the next due time. So it bounds the
+	// delay after which the work of a crashed process is claimed, and, on databases
+	// without wake-ups between processes, the delay of work that another process has
+	// committed. Negative: no bound, for work that only this process uses. Default:
+	// DefaultMaxSleep with the default host, no bound with another host.
 	MaxSleep time.Duration
 	// OnError receives the errors of runs and of the host. It may be called
 	// from several goroutines. Default: log them.
 	OnError func(error)
-	// Clock tells the time. Default: the machine's.
+	// Clock is the source of the current time. Default: the system clock.
 	Clock clock.Clock
 }
 
-// Waker runs a processor exactly when something is due, and makes no queries
-// in between.
+// Waker runs a processor exactly when work is due. Apart from wake-ups and MaxSleep, it
+// makes no queries in between.
 type Waker struct {
 	runner   *runner
 	host     WakeHost
 	clock    clock.Clock
 	maxSleep time.Duration
-	timer    *timerHost // the host, if it is our own
+	timer    *timerHost // the host, if it is the default
 
-	setting sync.Mutex // one change of the host's alarm at a time
+	setting sync.Mutex // held while the wake-up time of the host is changed
 
 	mu          sync.Mutex
 	started     bool
-	set         time.Time // the alarm that we have set
-	retrying    bool      // a schedule that failed will be tried again
+	set         time.Time // the wake-up time that this Waker has set
+	retrying    bool      // a failed schedule will be retried
 	unsubscribe func()
 }
 
-// NewWaker returns a waker that does nothing before Start.
+// NewWaker returns a Waker. It does nothing before Start.
 func NewWaker(p Processor, options *WakerOptions) (*Waker, error) {
 	var o WakerOptions
 	if options != nil {
@@ -101,8 +100,8 @@ func NewWaker(p Processor, options *WakerOptions) (*Waker, error) {
 	return a, nil
 }
 
-// Start sets the alarm for the next due time, or for now if that has passed. A
-// second Start changes nothing.
+// Start sets the wake-up time to the next due time, or to now if work is due. A second
+// call does nothing.
 func (a *Waker) Start() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -114,21 +113,22 @@ func (a *Waker) Start() {
 	a.runner.do(func(ctx context.Context) { a.schedule(ctx, 0) })
 }
 
-// Fire runs the processor and then sets the next alarm. The keeper of the
-// alarm calls it when the alarm goes off.
+// Fire runs the processor and then sets the next wake-up time. The WakeHost calls it at
+// the wake-up time.
 func (a *Waker) Fire() <-chan struct{} {
 	a.note(time.Time{})
 	return a.runner.wake()
 }
 
-// Wake runs the processor now. Any number of calls while a run is in flight
-// lead to exactly one more run. The returned channel is closed when a run that
-// began after the call has ended; it may be ignored.
+// Wake runs the processor now. Any number of calls while a run is in flight lead to
+// exactly one more run. The returned channel is closed when a run that started after the
+// call has finished. The channel may be ignored.
 func (a *Waker) Wake() <-chan struct{} { return a.runner.wake() }
 
-// arrived runs the processor for work that is due, and otherwise sets the alarm
-// for it. If only an unknown commit is reported, it reads the next due time first:
-// a claim takes locks, and most commits of others concern other work.
+// arrived runs the processor for work that is due now. For work that is due later, it
+// sets the wake-up time. If only an unknown commit is reported, it reads the next due
+// time first: a claim takes locks, and most commits of other processes concern other
+// work.
 func (a *Waker) arrived(due time.Time) {
 	if due.Equal(wake.Unknown) {
 		a.runner.look(func(ctx context.Context) { a.schedule(ctx, 0) })
@@ -141,7 +141,7 @@ func (a *Waker) arrived(due time.Time) {
 	a.runner.do(func(ctx context.Context) { a.failed(ctx, a.advance(ctx, due)) })
 }
 
-// ran follows a run.
+// ran is called after each run. It sets the next wake-up time.
 func (a *Waker) ran(ctx context.Context, n int, err error) {
 	switch {
 	case err != nil:
@@ -153,9 +153,9 @@ func (a *Waker) ran(ctx context.Context, n int, err error) {
 	}
 }
 
-// schedule sets the alarm for the next due time; if that has passed, for a
-// pause from now. An alarm that is not set must not be the end: what cannot be
-// learnt or set is tried again soon.
+// schedule sets the wake-up time to the next due time, or, if that has passed, to the
+// time after pause. The Waker must never be left without a wake-up time: if the due time
+// cannot be read or the wake-up time cannot be set, schedule retries soon.
 func (a *Waker) schedule(ctx context.Context, pause time.Duration) {
 	before := a.noted()
 	at, err := nextWakeAt(ctx, a.runner.processor)
@@ -177,16 +177,16 @@ func (a *Waker) schedule(ctx context.Context, pause time.Duration) {
 	a.failed(ctx, a.arrange(ctx, at, before))
 }
 
-// meanwhile runs the processor after a pause if the clock stands, as that of perdure
-// dev can: what is due is not to wait until somebody lets the time go on.
+// meanwhile runs the processor after a pause, in real time, if the clock is stopped. The
+// clock of perdure dev can be stopped; due work must not wait until it is started again.
 func (a *Waker) meanwhile(pause time.Duration) {
 	if c, ok := a.clock.(interface{ Speed() float64 }); ok && c.Speed() == 0 && pause > 0 {
 		a.runner.later(clock.System, pause, func(context.Context) { a.Wake() })
 	}
 }
 
-// failed reports an error of the host, if there is one, and sees to it that the
-// alarm is set later: once, for however many failures.
+// failed reports an error of the host, if there is one, and retries schedule after
+// retryAfter. Several failures lead to only one retry.
 func (a *Waker) failed(ctx context.Context, err error) {
 	if err == nil || ctx.Err() != nil {
 		return
@@ -206,9 +206,9 @@ func (a *Waker) failed(ctx context.Context, err error) {
 	})
 }
 
-// arrange makes the host's alarm the given one. It clears only an alarm of its
-// own that was set before the due time was asked for, and never postpones an
-// earlier one.
+// arrange sets the wake-up time of the host, or deletes it if at is zero. It deletes only
+// a wake-up time that this Waker had set before it read the due time. It never replaces
+// an earlier wake-up time by a later one.
 func (a *Waker) arrange(ctx context.Context, at, before time.Time) error {
 	if !at.IsZero() {
 		return a.advance(ctx, at)
@@ -221,18 +221,18 @@ func (a *Waker) arrange(ctx context.Context, at, before time.Time) error {
 	})
 }
 
-// advance sets the alarm unless an earlier one is set.
+// advance sets the wake-up time unless it is already set to the same or an earlier time.
 func (a *Waker) advance(ctx context.Context, at time.Time) error {
 	return a.change(ctx, func(existing time.Time) error {
 		if !existing.IsZero() && !existing.After(at) {
 			return nil
 		}
-		a.note(at) // before it can go off
+		a.note(at) // before the host can call Fire
 		return a.host.Set(ctx, at)
 	})
 }
 
-// change calls fn with the alarm that is set. A host that panics has failed.
+// change calls fn with the existing wake-up time. A panic of the host becomes an error.
 func (a *Waker) change(ctx context.Context, fn func(existing time.Time) error) error {
 	a.setting.Lock()
 	defer a.setting.Unlock()
@@ -246,7 +246,7 @@ func (a *Waker) change(ctx context.Context, fn func(existing time.Time) error) e
 	return err
 }
 
-// note remembers the alarm that we have set.
+// note stores the wake-up time that this Waker has set.
 func (a *Waker) note(at time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -259,10 +259,10 @@ func (a *Waker) noted() time.Time {
 	return a.set
 }
 
-// Stop ends the alarm and waits for what was begun, at most until ctx is done;
-// what has not ended by then can be claimed by others when its lease expires.
-// An alarm that was stopped cannot be started again. The alarm of a host other
-// than the default stays set: it belongs to the next process.
+// Stop stops the Waker and waits for running work, at most until ctx is done. Other
+// processes can claim work that is still running then when its lease expires. A stopped
+// Waker cannot be started again. With a host other than the default, the wake-up time
+// stays set, for the next process.
 func (a *Waker) Stop(ctx context.Context) error {
 	a.mu.Lock()
 	a.started = true
