@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Default is the policy of all work that sets none: 20 attempts within about two
-// days. The delays are 1 s, 3 s, 9 s and so on, up to 5 hours, each shortened by up to
-// a fifth at random. The last attempt comes 42 to 53 hours after the first.
+// Default is the policy of all work that sets none: 20 attempts within about two days.
+// The delays are 1 s, 3 s, 9 s and so on, up to 5 hours, each shortened randomly by up to
+// a fifth. The last attempt runs 42 to 53 hours after the first.
 var Default = Policy{
 	Kind: KindExponential, MaxAttempts: DefaultAttempts, Initial: time.Second, Factor: 3, Max: 5 * time.Hour, Jitter: 0.2,
 }
 
-// Stop marks an error after which work must not be retried, whatever its policy says:
+// Stop marks an error after which work must not be retried, regardless of its policy:
 //
 //	return retry.Stop(errors.New("card is stolen"))
 //
@@ -24,14 +24,15 @@ func Stop(err error) error {
 	return &stopError{err}
 }
 
-// After marks an error after which work must be retried after exactly d. It counts as
-// an attempt: the policy's MaxAttempts holds. A negative d counts as 0. It returns nil
-// if err is nil.
+// After marks an error after which work must be retried after exactly d. The failed
+// attempt counts: the policy's MaxAttempts still applies. A negative d counts as 0. It
+// returns nil if err is nil.
 func After(d time.Duration, err error) error { return after(d, err, false) }
 
-// AtLeast marks an error after which work must not be retried before d. If the policy
-// has a longer delay, that is used. It is for the Retry-After of a service: a short one
-// must not exhaust the attempts within an outage. Otherwise it is like After.
+// AtLeast marks an error after which work must not be retried before d has passed. A
+// longer delay of the policy takes precedence. Use it for the Retry-After header of a
+// service: a short delay must not exhaust the attempts during an outage. Otherwise
+// AtLeast is like After.
 func AtLeast(d time.Duration, err error) error { return after(d, err, true) }
 
 func after(d time.Duration, err error, atLeast bool) error {

@@ -1,7 +1,7 @@
-// Package retry describes when failed work is tried again, and the attempts.
+// Package retry defines retry policies, and describes the attempts of work items.
 //
-// A Policy is data: it is stored with the work and obeyed by whatever process
-// runs it, so that a deployment cannot change what was promised.
+// A Policy is stored with the work item, and every process that runs the item uses it. So
+// a deployment does not change the policy of existing work.
 package retry
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/fault"
 )
 
-// Kind is the way in which the delay grows.
+// Kind defines how the delay grows.
 type Kind string
 
 // The kinds of policies.
@@ -22,11 +22,12 @@ const (
 	KindNone        Kind = "none"
 )
 
-// Policy says how often work may be executed and how long to wait in between.
-// The zero Policy is no policy: whoever takes one applies its own default.
+// Policy defines the maximum number of attempts and the delays between them. The zero
+// Policy means that no policy is set: functions that accept a Policy then use their own
+// default.
 type Policy struct {
 	Kind Kind `json:"kind"`
-	// MaxAttempts is how often the work is executed, the first time included.
+	// MaxAttempts is the maximum number of attempts, including the first.
 	MaxAttempts int `json:"max_attempts"`
 	// Initial is the delay after the first failure.
 	Initial time.Duration `json:"initial,omitempty"`
@@ -34,10 +35,10 @@ type Policy struct {
 	Factor float64 `json:"factor,omitempty"`
 	// Increment is added to the delay of a linear policy after each failure.
 	Increment time.Duration `json:"increment,omitempty"`
-	// Max caps the delay; 0 means no cap.
+	// Max is the maximum delay. 0 means no maximum.
 	Max time.Duration `json:"max,omitempty"`
-	// Jitter is the part of a delay, 0 to 1, that chance may take away, so
-	// that work which failed together is not tried again together.
+	// Jitter is the fraction of a delay, 0 to 1, by which it may be shortened randomly.
+	// So work that failed at the same time is not retried at the same time.
 	Jitter float64 `json:"jitter,omitempty"`
 }
 
@@ -46,12 +47,13 @@ const (
 	DefaultAttempts = 20
 	// MaxAttempts is the highest number of attempts that a policy may have.
 	MaxAttempts = 10_000
-	// maxDelay is the longest delay that any policy gives.
+	// maxDelay is the longest delay of any policy.
 	maxDelay = 10 * 365 * 24 * time.Hour
 )
 
-// Exponential waits 100 ms after the first failure and twice as long after
-// each further one, at most 10 s, with up to a tenth taken away by chance.
+// Exponential returns a policy that waits 100 ms after the first failure and twice as
+// long after each further failure, at most 10 s. Each delay is shortened randomly by up
+// to a tenth.
 func Exponential(attempts int) Policy {
 	return Policy{
 		Kind: KindExponential, MaxAttempts: attempts,
@@ -59,24 +61,24 @@ func Exponential(attempts int) Policy {
 	}
 }
 
-// Linear waits delay after the first failure and increment longer after each
-// further one.
+// Linear returns a policy that waits delay after the first failure, and increment longer
+// after each further failure.
 func Linear(attempts int, delay, increment time.Duration) Policy {
 	return Policy{Kind: KindLinear, MaxAttempts: attempts, Initial: delay, Increment: increment}
 }
 
-// Fixed waits the same time after every failure.
+// Fixed returns a policy that waits the same time after every failure.
 func Fixed(attempts int, delay time.Duration) Policy {
 	return Policy{Kind: KindFixed, MaxAttempts: attempts, Initial: delay}
 }
 
-// None never tries again.
+// None returns a policy that never retries.
 func None() Policy { return Policy{Kind: KindNone, MaxAttempts: 1} }
 
-// IsZero reports whether the policy is no policy.
+// IsZero reports whether p is the zero Policy.
 func (p Policy) IsZero() bool { return p == Policy{} }
 
-// Validate returns a *fault.Invalid if the policy cannot be obeyed.
+// Validate returns a *fault.Invalid if the policy is not valid.
 func (p Policy) Validate() error {
 	switch p.Kind {
 	case KindExponential, KindLinear, KindFixed:
@@ -100,8 +102,8 @@ func (p Policy) Validate() error {
 	return nil
 }
 
-// Next returns how long to wait after that many failed attempts, and whether
-// to try again at all. chance is a random number in [0, 1).
+// Next returns the delay after the given number of failed attempts, and whether to retry
+// at all. chance is a random number in [0, 1).
 func (p Policy) Next(failed int, chance float64) (time.Duration, bool) {
 	if failed >= p.MaxAttempts || p.Kind == KindNone {
 		return 0, false
@@ -110,7 +112,7 @@ func (p Policy) Next(failed int, chance float64) (time.Duration, bool) {
 	return delay - time.Duration(float64(delay)*p.Jitter*chance), true
 }
 
-// delay returns the delay after that many failures, before jitter.
+// delay returns the delay after the given number of failures, before jitter.
 func (p Policy) delay(failed int) time.Duration {
 	n := float64(max(failed, 1) - 1)
 	delay := float64(p.Initial)
