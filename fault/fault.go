@@ -1,12 +1,12 @@
-// Package fault holds the errors that a caller decides by.
+// Package fault defines the errors that callers can distinguish.
 //
-// Every other error is only text with context around it. Match these with
-// errors.As (the types) or errors.Is (the sentinels):
+// All other errors have only a message. Match the errors of this package with errors.As
+// (the types) or errors.Is (the sentinels):
 //
 //	var conflict *fault.Conflict
 //	if errors.As(err, &conflict) { … }
 //
-// The package imports nothing of ours, so that every layer can return its
+// The package imports no other package of Perdure, so that every layer can return its
 // errors.
 package fault
 
@@ -19,15 +19,15 @@ import (
 // written.
 var ErrClosed = errors.New("engine is closed")
 
-// ErrNotMigrated is returned by an engine that was told not to migrate and
-// finds a database that is not as this release needs it.
+// ErrNotMigrated is returned when an engine is opened with NoMigrate and the database
+// lacks migrations of this release.
 var ErrNotMigrated = errors.New("database is not migrated, run \"perdure migrate\"")
 
-// Invalid says that an input was refused at the edge. Nothing was written.
+// Invalid reports that an input is not valid. Nothing was written.
 type Invalid struct {
-	// Field names what was refused, from the outside in: "posts.title".
+	// Field is the name of the input, from the outside in: "posts.title".
 	Field string
-	// Reason says what is wrong with it, in one clause: "is longer than 128 bytes".
+	// Reason is what is wrong with the field, in one clause: "is longer than 128 bytes".
 	Reason string
 }
 
@@ -38,25 +38,25 @@ func Invalidf(field, format string, args ...any) *Invalid {
 	return &Invalid{Field: field, Reason: fmt.Sprintf(format, args...)}
 }
 
-// NotFound says that the thing addressed does not exist. Nothing was written.
+// NotFound reports that the requested object does not exist. Nothing was written.
 type NotFound struct {
-	// Kind is what was looked for: a table's name, "consumer", "hook".
+	// Kind is the kind of the object: a table's name, "consumer", "hook".
 	Kind string
-	// ID is the key that was looked for.
+	// ID is the id of the object.
 	ID string
 }
 
 func (e *NotFound) Error() string { return fmt.Sprintf("%s %q does not exist", e.Kind, e.ID) }
 
-// Conflict says that a row changed after it was read. The unit of work was
-// re-run as often as its policy allows and conflicted each time; nothing was
+// Conflict reports that a row changed after it was read. If the unit of work read the row
+// itself, it was run Options.MaxAttempts times and conflicted each time. Nothing was
 // written.
 type Conflict struct {
 	// Kind is the table of the row.
 	Kind string
 	// ID is the row's external id.
 	ID string
-	// Version is the version that the unit expected and did not find.
+	// Version is the version that the unit expected and that the row no longer has.
 	Version int64
 }
 
@@ -64,7 +64,7 @@ func (e *Conflict) Error() string {
 	return fmt.Sprintf("%s %q is no longer at version %d", e.Kind, e.ID, e.Version)
 }
 
-// Duplicate says that a unique constraint refused a row. Nothing was written.
+// Duplicate reports that a row violates a unique constraint. Nothing was written.
 type Duplicate struct {
 	// Constraint is the name by which the database knows the constraint.
 	Constraint string
@@ -77,8 +77,8 @@ func (e *Duplicate) Error() string { return fmt.Sprintf("duplicate value for %s"
 // Unwrap returns the database's own error.
 func (e *Duplicate) Unwrap() error { return e.Err }
 
-// Restricted says that a foreign key refused a change: the row is still
-// referenced, or what it refers to is gone. Nothing was written.
+// Restricted reports that a change violates a foreign key: the row is still referenced,
+// or the row that it refers to does not exist. Nothing was written.
 type Restricted struct {
 	// Constraint is the name by which the database knows the constraint.
 	Constraint string
@@ -91,14 +91,14 @@ func (e *Restricted) Error() string { return fmt.Sprintf("reference refused by %
 // Unwrap returns the database's own error.
 func (e *Restricted) Unwrap() error { return e.Err }
 
-// Uncertain says that COMMIT was sent and its answer was lost: the unit is
-// either committed whole or not at all, and only the database knows. Perdure
-// never sends a COMMIT again. With the outbox enabled, look the unit up by its
-// id to learn which.
+// Uncertain reports that COMMIT was sent and its response was lost. The unit is committed
+// completely or not at all, and only the database knows which. Perdure never sends a
+// COMMIT again. If the outbox is enabled, look up the unit by its id in the outbox to
+// find out.
 type Uncertain struct {
 	// Unit is the id of the unit of work, as its outbox entry records it.
 	Unit string
-	// Err is what happened to the connection.
+	// Err is the error of the connection.
 	Err error
 }
 
@@ -106,5 +106,5 @@ func (e *Uncertain) Error() string {
 	return fmt.Sprintf("commit of unit %s has an unknown outcome: %v", e.Unit, e.Err)
 }
 
-// Unwrap returns what happened to the connection.
+// Unwrap returns the error of the connection.
 func (e *Uncertain) Unwrap() error { return e.Err }
