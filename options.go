@@ -45,8 +45,8 @@ type Options struct {
 	// actors. All processes of a database need the same keys. Default: new payloads are
 	// not encrypted; existing encrypted payloads are not changed.
 	Keys *Keys
-	// TracerProvider provides the spans in which durable work runs. They descend from the
-	// span in which the work was requested. Default: the provider set by
+	// TracerProvider provides the spans in which durable work runs. Each span links to
+	// the span in which the work was requested. Default: the provider set by
 	// otel.SetTracerProvider, if any.
 	TracerProvider trace.TracerProvider
 	// Clock is the source of the current time. Default: the system clock. The type is
