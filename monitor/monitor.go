@@ -1,15 +1,15 @@
-// Package monitor shows the state of an engine to the systems that watch a program:
-// metrics for Prometheus, a collector for OpenTelemetry, and health for systems that
-// restart processes and route requests. It is for programs that embed Perdure;
-// perdure serve has all of it.
+// Package monitor exports the state of an engine to monitoring systems: metrics for
+// Prometheus, a collector for OpenTelemetry, and health checks for systems that restart
+// processes and route requests. It is for programs that embed Perdure; perdure serve
+// includes all of it.
 //
 //	m, err := monitor.New(eng, nil)
 //	mux.Handle("GET /metrics", m.Metrics())
 //	mux.Handle("GET /livez", m.Live())
 //	mux.Handle("GET /readyz", m.Ready())
 //
-// The handlers require no credentials. Metrics name kinds of work, queues and routes, and
-// no ids and no payloads.
+// The handlers require no credentials. Metrics contain the names of kinds of work, queues
+// and routes, but no ids and no payloads.
 package monitor
 
 import (
@@ -28,30 +28,32 @@ import (
 // Options configure a Monitor. The zero value of every field is its default.
 type Options struct {
 	// Version is the version of the program, for the metric perdure_build_info. Default:
-	// that of the main module.
+	// the version of the main module.
 	Version string
-	// Checks are conditions of being ready, beside the database. Default: none.
+	// Checks are readiness conditions in addition to the database. Default: none.
 	Checks []Check
 }
 
-// Check is a condition of being ready.
+// Check is a readiness condition.
 type Check struct {
-	// Name is shown to callers that ask for details.
+	// Name is shown to callers that request details.
 	Name string
-	// Run returns an error if the condition does not hold. It is logged, and not shown.
+	// Run returns an error if the condition does not hold. The error is logged, but not
+	// shown to callers.
 	Run func(context.Context) error
 }
 
-// Monitor shows the state of one engine. It is safe for concurrent use. However often it is
-// asked, it asks the database at most once a second for health and every five seconds for
-// metrics, by statements whose cost does not grow with the tables.
+// Monitor exports the state of one engine. It is safe for concurrent use. It queries the
+// database at most once per second for health and at most once every five seconds for
+// metrics, regardless of the number of requests. The cost of its statements does not grow
+// with the tables.
 type Monitor struct {
 	exporter *telemetry.Exporter
 	health   *health.Health
 	mux      *http.ServeMux
 }
 
-// New returns the monitor of an engine.
+// New returns a Monitor for an engine.
 func New(eng *perdure.Engine, options *Options) (*Monitor, error) {
 	if eng == nil {
 		return nil, fault.Invalidf("engine", "is nil")
@@ -76,20 +78,21 @@ func New(eng *perdure.Engine, options *Options) (*Monitor, error) {
 	return m, nil
 }
 
-// Metrics returns the handler that answers with all metrics, in the text format of
-// Prometheus.
+// Metrics returns the handler that serves all metrics in the text format of Prometheus.
 func (m *Monitor) Metrics() http.Handler { return m.exporter }
 
-// Live returns the handler that answers 200 while the process runs. It does not ask the
-// database: otherwise a database that is away would restart all processes.
+// Live returns the handler that responds with 200 while the process runs. It does not
+// query the database: otherwise an unreachable database would cause restarts of all
+// processes.
 func (m *Monitor) Live() http.Handler { return m.at("/livez") }
 
-// Ready returns the handler that answers 200 if the database answers and has all
-// migrations, all checks hold, and the process does not drain; otherwise 503. With the query
-// ?verbose it names the condition that does not hold.
+// Ready returns the handler that responds with 200 if the database responds and has all
+// migrations, all checks hold, and the process is not draining. Otherwise it responds
+// with 503. With the query ?verbose, the response names the condition that does not hold.
 func (m *Monitor) Ready() http.Handler { return m.at("/readyz") }
 
-// at serves a path of the health, whatever path the request has.
+// at returns a handler that serves a path of the health handler, regardless of the path
+// of the request.
 func (m *Monitor) at(path string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		to := r.Clone(r.Context())
@@ -98,8 +101,8 @@ func (m *Monitor) at(path string) http.Handler {
 	})
 }
 
-// Drain makes Ready answer 503 from now on, so that no new requests are routed to a process
-// that is about to stop.
+// Drain makes Ready respond with 503 from now on, so that no new requests are routed to a
+// process that is about to stop.
 func (m *Monitor) Drain() { m.health.Drain() }
 
 // CheckReady returns the conditions of Ready that do not hold, as one error, or nil.
@@ -122,10 +125,11 @@ type Sample struct {
 	Help string
 	// Labels are the names of the labels, Values their values in the same order.
 	Labels, Values []string
-	// Value is that of a counter or a gauge.
+	// Value is the value of a counter or a gauge.
 	Value float64
-	// Buckets are those of a histogram: the number of observations up to each bound, in
-	// seconds, from the smallest bound to +Inf. Sum is the sum of all observations.
+	// Buckets are the buckets of a histogram: the number of observations up to each
+	// bound, in seconds, from the smallest bound to +Inf. Sum is the sum of all
+	// observations.
 	Buckets []Bucket
 	Sum     float64
 }
@@ -136,8 +140,8 @@ type Bucket struct {
 	Count uint64
 }
 
-// Collect returns the values of all metrics, for collectors of other systems. Samples of
-// one metric follow each other.
+// Collect returns the values of all metrics, for collectors of other systems. The samples
+// of one metric are adjacent.
 func (m *Monitor) Collect(ctx context.Context) []Sample {
 	stored := m.exporter.Collect(ctx)
 	all := make([]Sample, len(stored))

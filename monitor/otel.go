@@ -10,10 +10,10 @@ import (
 	"github.com/perdure/perdure/internal/telemetry"
 )
 
-// Register makes a meter of OpenTelemetry observe all metrics. Names have dots where those
-// of Prometheus have underscores: perdure.work.claimed. OpenTelemetry cannot observe
-// histograms that were counted elsewhere, so a histogram becomes two counters, with the
-// suffixes .count and .sum. unregister ends the observation.
+// Register registers all metrics with an OpenTelemetry meter. Their names have dots
+// instead of the underscores of the Prometheus names: perdure.work.claimed. OpenTelemetry
+// cannot observe histograms that were aggregated elsewhere, so a histogram becomes two
+// counters, with the suffixes .count and .sum. unregister removes the registration.
 func (m *Monitor) Register(meter metric.Meter) (unregister func() error, err error) {
 	instruments := map[string]metric.Float64Observable{}
 	var all []metric.Observable
@@ -67,8 +67,8 @@ func (s Sample) observe(o metric.Observer, instruments map[string]metric.Float64
 	o.ObserveFloat64(instruments[name+".sum"], s.Sum, with)
 }
 
-// dotted returns the name of a metric in OpenTelemetry: exporters add the suffix of
-// counters themselves.
+// dotted returns the OpenTelemetry name of a metric. It omits the suffix of counters,
+// which exporters add.
 func dotted(name string) string {
 	return strings.ReplaceAll(strings.TrimSuffix(name, "_total"), "_", ".")
 }
