@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/alarm"
 )
 
-// RequireScheduled fails the test unless an alarm with that key waits to be fired,
-// and returns its payload.
+// RequireScheduled returns the payload of the waiting alarm with that key. It fails the
+// test if there is none.
 func RequireScheduled[P any](t testing.TB, eng *perdure.Engine, key alarm.Key) P {
 	t.Helper()
 	var payload P

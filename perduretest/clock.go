@@ -1,8 +1,8 @@
-// Package perduretest helps applications to test what they build on Perdure:
-// a clock that is moved by hand, a way to run due work to the end without a
-// dispatcher, and assertions on what was recorded.
+// Package perduretest helps to test applications that use Perdure. It has a manual clock,
+// a way to run due work to completion without a dispatcher, and assertions on triggered
+// hooks and scheduled alarms.
 //
-// Nothing runs in the background unless the test asks for it.
+// Nothing runs in the background unless the test starts it.
 package perduretest
 
 import (
@@ -13,9 +13,9 @@ import (
 	"github.com/perdure/perdure/internal/clock"
 )
 
-// Clock is a clock that stands still until it is moved. Give it to
-// perdure.Options.Clock, and to the options of a dispatcher. It is safe for
-// concurrent use.
+// Clock is a manual clock: its time changes only by Advance and Set. Pass it as
+// perdure.Options.Clock and in the options of a dispatcher. It is safe for concurrent
+// use.
 type Clock struct {
 	mu     sync.Mutex
 	now    time.Time
@@ -24,26 +24,26 @@ type Clock struct {
 
 var _ clock.Clock = (*Clock)(nil)
 
-// NewClock returns a clock that shows the given time.
+// NewClock returns a clock that is set to the given time.
 func NewClock(now time.Time) *Clock { return &Clock{now: now.UTC()} }
 
-// Now returns the time that the clock shows.
+// Now returns the time of the clock.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-// Advance moves the clock forward and fires the timers that are reached, in
-// their order.
+// Advance moves the clock forward and fires the timers that are due then, in order of
+// their times.
 func (c *Clock) Advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.set(c.now.Add(d))
 }
 
-// Set moves the clock to a time, backwards too, and fires the timers that are
-// reached.
+// Set moves the clock to a time, which may be earlier, and fires the timers that are due
+// then.
 func (c *Clock) Set(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,7 +60,7 @@ func (c *Clock) set(now time.Time) {
 	c.forgetFired()
 }
 
-// NewTimer returns a timer that fires when the clock has been moved by d.
+// NewTimer returns a timer that fires when the clock has advanced by d.
 func (c *Clock) NewTimer(d time.Duration) clock.Timer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,8 +71,8 @@ func (c *Clock) NewTimer(d time.Duration) clock.Timer {
 	return t
 }
 
-// Timers returns how many timers are waiting: a test can see that something
-// sleeps before it moves the clock.
+// Timers returns the number of waiting timers. A test can use it to check that code is
+// sleeping before it moves the clock.
 func (c *Clock) Timers() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +107,8 @@ func (t *timer) Stop() {
 	t.clock.forgetFired()
 }
 
-// fireIfDue fires the timer if its time has come. The caller holds the lock.
+// fireIfDue fires the timer if it is due, and reports whether it was due. The caller
+// holds the lock.
 func (t *timer) fireIfDue(now time.Time) bool {
 	if t.fired || t.at.After(now) {
 		return t.fired

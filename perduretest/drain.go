@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// drainTimeout bounds a Drain. Work that triggers itself without end would
-	// otherwise hang the test.
+	// drainTimeout bounds a Drain. Otherwise, work that triggers itself indefinitely
+	// would hang the test.
 	drainTimeout = 4 * time.Minute
-	// maxRuns bounds it too, for work that is always due.
+	// maxRuns bounds the number of runs of a Drain, for work that is always due.
 	maxRuns = 10_000
 )
 
-// Drain runs what is due until nothing is, and what that has made due, and
-// returns how many pieces of work were run. The clock is not moved.
+// Drain runs due work until no work is due, including work that becomes due while it
+// runs. It returns the number of work items that it ran. It does not move the clock.
 func Drain(t testing.TB, processors ...dispatch.Processor) int {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), drainTimeout)
@@ -44,8 +44,8 @@ func Drain(t testing.TB, processors ...dispatch.Processor) int {
 	return total
 }
 
-// Triggered returns the hooks of a name that wait in a namespace to be run, for
-// the first time or again, oldest first.
+// Triggered returns the hooks with a name that wait in a namespace for their first
+// attempt or for a retry, oldest first.
 func Triggered(t testing.TB, eng *perdure.Engine, namespace, name string) []hook.Record {
 	t.Helper()
 	filter := hook.Filter{Namespace: namespace, Name: name, Statuses: hook.Waiting}
@@ -64,8 +64,8 @@ func Triggered(t testing.TB, eng *perdure.Engine, namespace, name string) []hook
 	}
 }
 
-// RequireTriggered fails the test unless exactly one hook of that name waits in
-// the namespace, and returns its payload.
+// RequireTriggered returns the payload of the only hook with that name that waits in the
+// namespace. It fails the test if there is none or more than one.
 func RequireTriggered[P any](t testing.TB, eng *perdure.Engine, namespace, name string) P {
 	t.Helper()
 	var payload P
