@@ -5,12 +5,12 @@ import (
 	"database/sql"
 )
 
-// maxStatements bounds the cache of prepared statements; the engine's own are
-// far fewer, and a user's ad-hoc SQL must not grow it for ever.
+// maxStatements bounds the cache of prepared statements. The engine itself has far fewer
+// statements, but a user's ad-hoc SQL must not grow the cache indefinitely.
 const maxStatements = 512
 
-// conn is a connection that keeps its prepared statements: to parse one takes SQLite
-// longer than to run most.
+// conn is a connection that caches its prepared statements, because SQLite needs more
+// time to parse most statements than to run them.
 type conn struct {
 	*sql.Conn
 	stmts map[string]*sql.Stmt
@@ -62,10 +62,9 @@ func (c *conn) close() error {
 	return c.Close()
 }
 
-// discard closes the connection for good: it may be inside a transaction, or of no
-// use any more.
+// discard closes the connection permanently: it may be inside a transaction or unusable.
 func (c *conn) discard() {
 	c.forget()
 	_ = c.Raw(func(any) error { return errBadConn })
-	_ = c.Close() // already thrown away
+	_ = c.Close() // already discarded
 }

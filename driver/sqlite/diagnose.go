@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// maxDamages is how many damages of a file are looked for.
+// maxDamages is the maximum number of problems in a file that are reported.
 const maxDamages = 10
 
 // Diagnose implements sqldb.Diagnoser.

@@ -18,7 +18,7 @@ import (
 
 var errBadConn = driver.ErrBadConn
 
-// Dialect describes SQLite, for those who bring their own *sql.Tx.
+// Dialect returns the dialect of SQLite, for callers with their own *sql.Tx.
 func Dialect() sqldb.Dialect { return dialect }
 
 var dialect = sqldb.Dialect{
@@ -29,8 +29,8 @@ var dialect = sqldb.Dialect{
 	Lanes:     1,
 }
 
-// encode stores times as microseconds and NaN as text: SQLite would store a
-// NaN as NULL.
+// encode converts times to microseconds and NaN to text. SQLite would store a NaN as
+// NULL.
 func encode(args []any) {
 	for i, arg := range args {
 		switch v := arg.(type) {
@@ -53,7 +53,7 @@ func micros(t *time.Time) any {
 	return t.UnixMicro()
 }
 
-// decode reads back what encode stored.
+// decode reverses encode.
 func decode(dest []any) {
 	for i, d := range dest {
 		switch p := d.(type) {
@@ -113,7 +113,7 @@ func (d nullFloatDest) Scan(v any) error {
 	return nil
 }
 
-// translate gives SQLite's errors their meaning.
+// translate converts SQLite's errors to errors of packages fault and sqldb.
 func translate(err error) error {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
@@ -133,8 +133,8 @@ func translate(err error) error {
 	return err
 }
 
-// afterColon returns the columns that SQLite names in a constraint's message:
-// "constraint failed: UNIQUE constraint failed: users.email (2067)".
+// afterColon returns the columns in the message of a violated constraint: "constraint
+// failed: UNIQUE constraint failed: users.email (2067)".
 func afterColon(message string) string {
 	const mark = "failed: "
 	columns := message[strings.LastIndex(message, mark)+len(mark):]

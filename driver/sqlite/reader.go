@@ -12,12 +12,13 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// readers are the connections that read. Waiting for one ends with the context.
+// readers are the connections for reading. Waiting for a free connection ends when the
+// context is cancelled.
 type readers struct {
 	db   *sql.DB
 	ran  *sqldb.Counter
-	free chan *conn // nil for one that is not open
-	// closed is closed by close.
+	free chan *conn // nil stands for a connection that is not open
+	// closed is closed by the method close.
 	closed chan struct{}
 
 	open, waits, waited atomic.Int64
@@ -31,14 +32,14 @@ func newReaders(db *sql.DB, ran *sqldb.Counter) *readers {
 	return r
 }
 
-// begin takes a snapshot.
+// begin starts a snapshot.
 func (r *readers) begin(ctx context.Context) (sqldb.Tx, error) {
 	c, err := r.take(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("get a read connection: %w", translate(err))
 	}
 	if _, err := c.ExecContext(ctx, "begin"); err != nil {
-		r.drop(c) // it may have begun after all, see writer.begin
+		r.drop(c) // the transaction may have started, see writer.begin
 		return nil, translate(err)
 	}
 	return &readTx{StdRunner: sqldb.StdRunner{Conn: c, Dialect: dialect, Ran: r.ran}, readers: r, conn: c}, nil
@@ -79,7 +80,7 @@ func (r *readers) wait(ctx context.Context) (*conn, error) {
 	}
 }
 
-// drop replaces a connection that is not to be used again.
+// drop discards a connection that must not be used again, and makes room for a new one.
 func (r *readers) drop(c *conn) {
 	c.discard()
 	r.open.Add(-1)
@@ -93,7 +94,7 @@ func (r *readers) pool() sqldb.Pool {
 	}
 }
 
-// close closes the connections. Those that are still in use are closed with their
+// close closes the connections. Connections that are still in use are closed with their
 // database.
 func (r *readers) close() error {
 	close(r.closed)
@@ -118,8 +119,8 @@ type readTx struct {
 	done    bool
 }
 
-// Run implements sqldb.Runner. The connection outlives the snapshot, so what comes
-// too late must be kept from it.
+// Run implements sqldb.Runner. The connection outlives the snapshot, so statements after
+// its end must be refused.
 func (tx *readTx) Run(ctx context.Context, stmts ...sqldb.Stmt) error {
 	if tx.done {
 		return sqldb.ErrDone
@@ -154,7 +155,7 @@ func (tx *readTx) Rollback() {
 	ctx, cancel := sqldb.RollbackContext()
 	defer cancel()
 	if _, err := tx.conn.ExecContext(ctx, "rollback"); err != nil {
-		tx.readers.drop(tx.conn) // inside a transaction it must not be used again
+		tx.readers.drop(tx.conn) // a connection inside a transaction must not be reused
 		return
 	}
 	tx.readers.free <- tx.conn

@@ -1,8 +1,8 @@
 // Package sqlite opens SQLite databases, inside the process, without cgo.
 //
-// One connection writes (BEGIN IMMEDIATE, WAL, synchronous=FULL), a few others
-// read; readers and the writer do not wait for each other. Times are stored as
-// microseconds since 1970 in UTC.
+// One connection writes (BEGIN IMMEDIATE, WAL, synchronous=FULL), and a few others read.
+// Readers and the writer do not wait for each other. Times are stored as microseconds
+// since 1970 in UTC.
 package sqlite
 
 import (
@@ -25,8 +25,9 @@ import (
 
 const (
 	maxReaders = 4
-	// busySlice is how long SQLite itself waits for another process's lock;
-	// the rest of the wait is ours, because it must end with the context.
+	// busySlice is the time for which SQLite itself waits for another process's lock. The
+	// driver repeats this wait, because the complete wait must end when the context is
+	// cancelled.
 	busySlice = 50 * time.Millisecond
 	// busyTotal bounds the wait for another process's lock.
 	busyTotal = 10 * time.Second
@@ -34,25 +35,25 @@ const (
 
 // DB is an open SQLite database.
 type DB struct {
-	read    *sql.DB // for readers, and one more for a diagnosis
+	read    *sql.DB // for readers, with one additional connection for Diagnose
 	readers *readers
 	write   *sql.DB
 	writer  *writer
 	scratch string // directory of a :memory: database, removed on Close
-	relaxed string // why commits may be lost; see sqldb.Dialect
+	relaxed string // the reason why commits may be lost; see sqldb.Dialect
 	ran     sqldb.Counter
 
 	closing sync.Once
-	closed  error // what Close returned
+	closed  error // the result of Close
 }
 
 // Open opens the database that dsn names: "sqlite:path/to/file.db",
 // "sqlite:///absolute/file.db" or "sqlite::memory:", with the optional
 // parameter synchronous=full (default), normal or off.
 //
-// A :memory: database is private to the returned DB and gone when it is
-// closed. It lives in files of a temporary directory (in memory where the
-// system has such a directory), so that it behaves like any other.
+// A :memory: database is private to the returned DB and is removed when the DB is closed.
+// It is stored in files in a temporary directory (in memory if the system has such a
+// directory), so that it behaves like any other database.
 func Open(ctx context.Context, dsn string) (*DB, error) {
 	path, sync, err := parse(dsn)
 	if err != nil {
@@ -96,8 +97,9 @@ func (db *DB) open(ctx context.Context, path, sync string) error {
 	return db.read.PingContext(ctx)
 }
 
-// connect opens the writer. Setting the journal mode of a new file needs its
-// lock, which another process that starts at the same time may hold.
+// connect opens the connection of the writer. Setting the journal mode of a new file
+// requires its lock, which another starting process may hold. connect then retries for up
+// to busyTotal.
 func connect(ctx context.Context, db *sql.DB) (*sql.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, busyTotal)
 	defer cancel()
@@ -109,8 +111,8 @@ func connect(ctx context.Context, db *sql.DB) (*sql.Conn, error) {
 	}
 }
 
-// checkVersion refuses an SQLite that can corrupt a WAL database when two
-// connections write and checkpoint at once (fixed in 3.51.3).
+// checkVersion returns an error if this version of SQLite can corrupt a WAL database when
+// two connections write and checkpoint concurrently (fixed in 3.51.3).
 func checkVersion(ctx context.Context, conn *sql.Conn) error {
 	var version string
 	if err := conn.QueryRowContext(ctx, "select sqlite_version()").Scan(&version); err != nil {
@@ -137,8 +139,8 @@ func (db *DB) Dialect() sqldb.Dialect {
 	return d
 }
 
-// Pools implements sqldb.Pooled. There is one writer; who waits for it is counted
-// by nobody.
+// Pools implements sqldb.Pooled. There is one writer. Transactions that wait for it are
+// not counted.
 func (db *DB) Pools() []sqldb.Pool {
 	writer := sqldb.Pool{Name: "write", Max: 1, Open: 1, InUse: 1 - int64(len(db.writer.turn))}
 	return []sqldb.Pool{writer, db.readers.pool()}
@@ -155,7 +157,8 @@ func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) 
 	return db.readers.begin(ctx)
 }
 
-// Exclusively implements sqldb.DB: the write lock is SQLite's only one.
+// Exclusively implements sqldb.DB. It holds the write lock, because SQLite has no other
+// lock.
 func (db *DB) Exclusively(ctx context.Context, fn func(sqldb.Runner) error) error {
 	tx, err := db.Begin(ctx, sqldb.Write)
 	if err != nil {
@@ -168,8 +171,8 @@ func (db *DB) Exclusively(ctx context.Context, fn func(sqldb.Runner) error) erro
 	return tx.Commit(ctx)
 }
 
-// Close implements sqldb.DB. It waits some seconds for the transaction that writes.
-// Transactions that begin later fail. A second Close does nothing.
+// Close implements sqldb.DB. It waits up to closeWait (5 s) for the transaction that
+// holds the writer. Transactions that start later fail. A second call does nothing.
 func (db *DB) Close() error {
 	db.closing.Do(func() { db.closed = db.close() })
 	return db.closed

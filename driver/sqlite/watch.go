@@ -7,15 +7,14 @@ import (
 	"github.com/perdure/perdure/internal/clock"
 )
 
-// watchEvery is the interval at which Watch looks for commits of other
-// connections. A look takes about ten microseconds.
+// watchEvery is the interval at which Watch checks for commits of other connections. A
+// check takes about ten microseconds.
 const watchEvery = 100 * time.Millisecond
 
-// Watch implements wake.Watcher. It reads the data version of the file on the
-// connection that writes: SQLite changes that value only after commits of other
-// connections, and in this process no other connection writes, so that this
-// process's own commits are not reported. A private database has no others to
-// watch.
+// Watch implements wake.Watcher. It reads the data version of the file on the connection
+// that writes: SQLite changes that value only after commits of other connections. In this
+// process no other connection writes, so this process's own commits are not reported. A
+// private database has no other writers to watch.
 func (db *DB) Watch(ctx context.Context, changed func()) error {
 	if db.scratch != "" {
 		<-ctx.Done()
@@ -25,7 +24,7 @@ func (db *DB) Watch(ctx context.Context, changed func()) error {
 	if err != nil {
 		return err
 	}
-	changed() // commits before the first look went unseen
+	changed() // commits before the first check may have been missed
 	timer := clock.System.NewTimer(watchEvery)
 	defer func() { timer.Stop() }()
 	for {
@@ -46,8 +45,7 @@ func (db *DB) Watch(ctx context.Context, changed func()) error {
 	}
 }
 
-// version returns a number that differs from that of an earlier call if another
-// connection has committed since.
+// version returns a number that changes when another connection commits.
 func (w *writer) version(ctx context.Context) (version int64, err error) {
 	select {
 	case <-w.turn:
@@ -55,7 +53,8 @@ func (w *writer) version(ctx context.Context) (version int64, err error) {
 		return 0, ctx.Err()
 	}
 	defer func() { w.turn <- struct{}{} }()
-	// An interrupt must not reach the connection: the next transaction uses it.
+	// A cancelled context must not interrupt the connection, because the next transaction
+	// uses it.
 	rows, err := w.QueryContext(context.WithoutCancel(ctx), "pragma data_version")
 	if err != nil {
 		return 0, translate(err)

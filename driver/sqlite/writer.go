@@ -10,17 +10,18 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// errClosed is the error of a transaction that begins after Close.
+// errClosed is the error of a transaction that starts after Close.
 var errClosed = fmt.Errorf("database is closed: %w", sql.ErrConnDone)
 
-// writer is the one connection that writes. Its turn is a channel of one
-// token, so that waiting for it ends with the context.
+// writer is the only connection that writes. turn is a channel with one token, so that
+// waiting for the writer ends when the context is cancelled.
 type writer struct {
 	*conn
 	turn   chan struct{}
 	closed chan struct{} // closed by close
 	ran    *sqldb.Counter
-	// full says that commits are synced; synced whether the next one would be.
+	// full is true if commits are synced to disk. synced is true if the next commit would
+	// be synced.
 	full, synced bool
 }
 
@@ -44,35 +45,36 @@ func (w *writer) begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, erro
 		err = w.lock(ctx)
 	}
 	if err != nil {
-		// It may have begun after all: when the context ends meanwhile, the
-		// driver returns the context's error although the lock is held, and
-		// nobody could write any more.
+		// The transaction may have started: if the context is cancelled concurrently, the
+		// driver returns the context's error although it holds the lock. Without the
+		// rollback, no process could write any more.
 		tx.Rollback()
 		return nil, err
 	}
 	return tx, nil
 }
 
-// closeWait bounds how long close waits for the transaction that holds the writer.
+// closeWait bounds the time for which close waits for the transaction that holds the
+// writer.
 const closeWait = 5 * time.Second
 
-// close closes the connection when no transaction holds it. One that is still held
-// after closeWait is closed with its database. Transactions that wait for the writer
-// fail.
+// close closes the connection when no transaction holds it. If a transaction still holds
+// it after closeWait, the connection is closed with its database. Transactions that wait
+// for the writer fail.
 func (w *writer) close() error {
 	close(w.closed)
 	ctx, cancel := context.WithTimeout(context.Background(), closeWait)
 	defer cancel()
 	select {
-	case <-w.turn: // and keeps it
+	case <-w.turn: // the turn is not returned
 		return w.conn.close()
 	case <-ctx.Done():
 		return nil
 	}
 }
 
-// sync says whether the next commit is to be synced. What was not synced before is
-// by the next commit that is: it is in the same file, before it.
+// sync sets whether the next commit is synced to disk. A synced commit also syncs all
+// earlier commits, because they precede it in the same file.
 func (w *writer) sync(ctx context.Context, sync bool) error {
 	if !w.full || sync == w.synced {
 		return nil
@@ -81,7 +83,7 @@ func (w *writer) sync(ctx context.Context, sync bool) error {
 	if sync {
 		level = "full"
 	}
-	w.synced = false // until it is certain
+	w.synced = false // until the pragma has succeeded
 	if _, err := w.Conn.ExecContext(ctx, "pragma synchronous = "+level); err != nil {
 		return translate(err)
 	}
@@ -89,8 +91,8 @@ func (w *writer) sync(ctx context.Context, sync bool) error {
 	return nil
 }
 
-// lock takes SQLite's write lock. Another process may hold it; SQLite's own
-// wait does not end with the context, so it is short and repeated.
+// lock takes SQLite's write lock, which another process may hold. SQLite's own wait does
+// not end when the context is cancelled, so it is short and repeated.
 func (w *writer) lock(ctx context.Context) error {
 	waiting, cancel := context.WithTimeout(ctx, busyTotal)
 	defer cancel()
@@ -115,8 +117,8 @@ type writeTx struct {
 	done bool
 }
 
-// Run implements sqldb.Runner. The connection outlives the transaction, so what
-// comes too late must be kept from it.
+// Run implements sqldb.Runner. The connection outlives the transaction, so statements
+// after its end must be refused.
 func (tx *writeTx) Run(ctx context.Context, stmts ...sqldb.Stmt) error {
 	if tx.done {
 		return sqldb.ErrDone
@@ -155,8 +157,8 @@ func (tx *writeTx) Commit(ctx context.Context, last ...sqldb.Stmt) error {
 	return nil
 }
 
-// Rollback implements sqldb.Tx. SQLite has already rolled back after some
-// errors (a full disk, an interrupt); then there is nothing left to end.
+// Rollback implements sqldb.Tx. After some errors (a full disk, an interrupt) SQLite has
+// already rolled back, and the statement has no effect.
 func (tx *writeTx) Rollback() {
 	if tx.done {
 		return
@@ -172,9 +174,10 @@ func (tx *writeTx) end() {
 	tx.w.turn <- struct{}{}
 }
 
-// commitError tells a commit that SQLite refused from one that failed while
-// it was being synced, which may or may not be on disk, and from one that took
-// longer than its timeout, of which the driver does not say how it ended.
+// commitError returns an *sqldb.Uncertain if the commit may be on disk. That is the case
+// if the commit failed while it was being synced. It is also the case if the commit
+// exceeded its timeout, because the driver then does not report the result. Otherwise
+// SQLite has refused the commit.
 func commitError(err error) error {
 	if isIOError(err) || errors.Is(err, context.DeadlineExceeded) {
 		return &sqldb.Uncertain{Err: err}
