@@ -11,8 +11,9 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// maxSkew is how far the clocks of the process and the server may be apart. The
-// server's decides; the process only wakes by its own.
+// maxSkew is the maximum difference between the clocks of the process and the server. The
+// server's clock decides when work is due. The process uses its own clock only to wake
+// up.
 const maxSkew = 5 * time.Second
 
 // Diagnose implements sqldb.Diagnoser.
@@ -56,7 +57,7 @@ func durability(sync string) sqldb.Diagnosis {
 	return found
 }
 
-// connections compares the pools of one process with what the server allows.
+// connections compares the size of the pools of one process with the server's limit.
 func (db *DB) connections(limit int) sqldb.Diagnosis {
 	most := int(db.pool.Config().MaxConns) + urgentConns
 	found := sqldb.Diagnosis{Name: "pool_size", Found: fmt.Sprintf("%d of the server's %d connections for one process", most, limit)}
@@ -66,29 +67,31 @@ func (db *DB) connections(limit int) sqldb.Diagnosis {
 	return found
 }
 
-// between is what stands between the process and the server.
+// between is what is between the process and the server.
 type between int
 
 const (
 	nothing between = iota
-	// something answers in the server's place, in a way that is not known.
+	// something means that an unknown proxy responds in place of the server.
 	something
-	// transactions are pooled: sessions are not those of connections.
+	// transactions means that a transaction pooler is used: connections do not have their
+	// own sessions.
 	transactions
 )
 
-// between finds out what stands between the process and the server by how it
-// behaves. A connection has a session of its own, which the server names when it
-// begins: if two of them have the same one, or one of them has another than before
-// while a transaction holds that, they are pooled. Whoever answers in the server's
-// place makes up the name.
+// between detects a pooler or a proxy between the process and the server by its behavior.
+// Without a pooler, each connection has its own session, and the server reports the
+// process id of the session when the connection starts. If two connections have the same
+// session, or the session of a connection changes while a transaction holds the previous
+// one, transactions are pooled. A proxy that responds in place of the server makes up the
+// process id.
 func (db *DB) between(ctx context.Context) (between, error) {
 	one, err := db.pool.Acquire(ctx)
 	if err != nil {
 		return nothing, err
 	}
 	defer one.Release()
-	other, err := db.urgent.Acquire(ctx) // the first pool may be as small as one
+	other, err := db.urgent.Acquire(ctx) // the first pool may have only one connection
 	if err != nil {
 		return nothing, err
 	}
@@ -101,7 +104,7 @@ func (db *DB) between(ctx context.Context) (between, error) {
 	if err != nil {
 		return nothing, err
 	}
-	defer func() { _ = tx.Rollback(ctx) }() // it only reads
+	defer func() { _ = tx.Rollback(ctx) }() // the transaction only reads
 	held, err := session(ctx, tx)
 	if err != nil {
 		return nothing, err
@@ -118,20 +121,20 @@ func (db *DB) between(ctx context.Context) (between, error) {
 	return nothing, nil
 }
 
-// asked is a connection, or a transaction on it.
+// asked is a connection or a transaction.
 type asked interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// session returns the server's process that a statement runs in.
+// session returns the id of the server process in which a statement runs.
 func session(ctx context.Context, on asked) (pid uint32, err error) {
 	err = on.QueryRow(ctx, "select pg_backend_pid()::bigint").Scan(&pid)
 	return pid, err
 }
 
-// pooler says what stands between the process and the server, as PgBouncer. Where it
-// does not show otherwise, ports tell: the one that was asked for, and the one that
-// the server knows of.
+// pooler returns the diagnosis of what is between the process and the server, such as
+// PgBouncer. If the behavior shows nothing, pooler compares the requested port with the
+// port that the server reports.
 func pooler(b between, asked, actual int) sqldb.Diagnosis {
 	found := sqldb.Diagnosis{Name: "pooler", Found: "none"}
 	switch {

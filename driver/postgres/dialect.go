@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// Dialect describes PostgreSQL, for those who bring their own transaction.
+// Dialect returns the dialect of PostgreSQL, for callers with their own transaction.
 func Dialect() sqldb.Dialect { return dialect }
 
 var dialect = sqldb.Dialect{
@@ -23,7 +23,7 @@ var dialect = sqldb.Dialect{
 	ServerClock: true,
 }
 
-// translate gives PostgreSQL's errors their meaning.
+// translate converts PostgreSQL's errors to errors of packages fault and sqldb.
 func translate(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -41,21 +41,22 @@ func translate(err error) error {
 		"40P01",                            // deadlock
 		"55P03",                            // lock not available
 		"53300",                            // too many connections
-		"57P01", "57P02", "57P03", "25P03", // the server ends or starts, or ended an idle transaction
-		"25006": // read-only: a failover is under way
+		"57P01", "57P02", "57P03", "25P03", // the server is stopping or starting, or has ended an idle transaction
+		"25006": // read-only: a failover is in progress
 		return &sqldb.Transient{Err: err}
 	}
 	return err
 }
 
-// connection marks a connection that broke: COMMIT was not sent on it (the
-// caller knows when it was), so the transaction may run again on another.
+// connection marks the error of a broken connection as transient. COMMIT was not sent on
+// the connection (the caller handles that case), so the transaction can be retried on
+// another one.
 func connection(err error) error {
 	var network net.Error
 	var connect *pgconn.ConnectError
 	if errors.As(err, &network) || errors.As(err, &connect) || errors.Is(err, io.EOF) ||
 		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || pgconn.SafeToRetry(err) ||
-		errors.Is(err, driver.ErrBadConn) { // of a *sql.Tx that was joined
+		errors.Is(err, driver.ErrBadConn) { // error of a joined *sql.Tx
 		return &sqldb.Transient{Err: err}
 	}
 	return err

@@ -14,17 +14,18 @@ import (
 )
 
 const (
-	// creations is the number of times that the table of migrations is created
-	// anew after another process has done the same.
+	// creations is the maximum number of attempts to create the table of migrations while
+	// other processes create it concurrently.
 	creations = 20
-	// unblockEvery is the interval at which blocking workers are looked for, and
-	// workerGrace the age up to which their transactions are left alone.
+	// unblockEvery is the interval at which to check for blocking workers. workerGrace is
+	// the age up to which their transactions are not terminated.
 	unblockEvery, workerGrace = time.Second, 5 * time.Second
 )
 
-// Exclusively implements sqldb.DB. The lock is on the table of migrations, since
-// every role, that of an untrusted worker too, can take any advisory lock. It ends
-// with its transaction, so it cannot leak into a pooled session.
+// Exclusively implements sqldb.DB. It locks the table of migrations rather than an
+// advisory lock, because every role, including the role of an untrusted worker, can take
+// any advisory lock. The lock ends with its transaction, so it cannot leak into a pooled
+// session.
 func (db *DB) Exclusively(ctx context.Context, fn func(sqldb.Runner) error) error {
 	for attempt := 1; ; attempt++ {
 		err := db.exclusively(ctx, fn)
@@ -53,15 +54,15 @@ func (db *DB) exclusively(ctx context.Context, fn func(sqldb.Runner) error) erro
 	return tx.Commit(ctx)
 }
 
-// creationLost marks the error of a process that created the table of migrations
-// while another did. It has waited for the other's transaction.
+// creationLost marks the error of a process that tried to create the table of migrations
+// while another process created it. The process has waited for the other transaction.
 type creationLost struct{ error }
 
 func (e *creationLost) Unwrap() error { return e.error }
 
 // lock locks the table of migrations, which it creates if necessary, and returns the
-// number of the session. Two processes that create it wait for each other at the
-// unique indexes of the catalog.
+// process id of the session. If two processes create the table concurrently, one waits
+// for the other at the unique indexes of the catalog.
 func lock(ctx context.Context, tx sqldb.Tx) (pid int32, err error) {
 	var exists bool
 	look := sqldb.Stmt{
@@ -81,21 +82,22 @@ func lock(ctx context.Context, tx sqldb.Tx) (pid int32, err error) {
 	return pid, tx.Run(ctx, sqldb.Exec("lock table perdure.migrations in share row exclusive mode"))
 }
 
-// created marks an error that says that another process has created the same.
+// created marks an error as creationLost if it means that another process has created the
+// same object.
 func created(err error) error {
 	var e *pgconn.PgError
 	if errors.As(err, &e) {
 		switch e.Code {
-		case "23505", "42P06", "42P07": // of the catalog's index, of a schema, of a table
+		case "23505", "42P06", "42P07": // duplicate in an index of the catalog, schema exists, table exists
 			return &creationLost{err}
 		}
 	}
 	return err
 }
 
-// guard ends sessions of the worker of tasks that block the session for longer than
-// workerGrace, until it is stopped. A worker cannot make a migration wait, though it
-// may hold locks on its tasks and set its own timeouts.
+// guard terminates sessions of task workers that block the session and whose transactions
+// are older than workerGrace, until stop is called. Without it, a worker could delay a
+// migration: a worker may hold locks on its tasks and set its own timeouts.
 func (db *DB) guard(ctx context.Context, pid int32) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -104,7 +106,7 @@ func (db *DB) guard(ctx context.Context, pid int32) (stop func()) {
 			timer := clock.System.NewTimer(unblockEvery)
 			select {
 			case <-timer.C():
-				_ = db.unblock(ctx, pid) // is tried again; in the end the context ends the wait
+				_ = db.unblock(ctx, pid) // retried at the next interval; the wait ends at the latest when ctx is done
 			case <-ctx.Done():
 				timer.Stop()
 				return
@@ -117,8 +119,9 @@ func (db *DB) guard(ctx context.Context, pid int32) (stop func()) {
 	}
 }
 
-// unblock ends the sessions of workers that block a session. Without the right to do
-// so, which `perdure task lint` reports, it does nothing.
+// unblock terminates the sessions of workers that block a session. If the role lacks the
+// privilege for that, unblock does nothing; `perdure task lint` reports the missing
+// privilege.
 func (db *DB) unblock(ctx context.Context, pid int32) error {
 	_, err := db.urgent.Exec(ctx, `
 		select pg_terminate_backend(a.pid)

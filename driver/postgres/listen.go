@@ -9,10 +9,10 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// channel is the one channel of all notifications; a topic is its payload.
+// channel is the channel of all notifications. The payload of a notification is a topic.
 const channel = "perdure"
 
-// Notify implements wake.Remote. It is a transaction of its own.
+// Notify implements wake.Remote. It uses its own transaction.
 func (db *DB) Notify(ctx context.Context, topics []string) error {
 	_, err := db.pool.Exec(ctx, "select pg_notify($1, topic) from unnest($2::text[]) as topic", channel, topics)
 	if err != nil {
@@ -21,8 +21,8 @@ func (db *DB) Notify(ctx context.Context, topics []string) error {
 	return nil
 }
 
-// Listen implements wake.Remote. It takes a connection of its own, outside of
-// the pool: one that listens has state in its session.
+// Listen implements wake.Remote. It uses its own connection outside the pool, because
+// LISTEN keeps state in the session.
 func (db *DB) Listen(ctx context.Context, ready func(), heard func(topic string)) error {
 	conn, err := pgx.ConnectConfig(ctx, db.pool.Config().ConnConfig.Copy())
 	if err != nil {

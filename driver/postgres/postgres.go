@@ -1,8 +1,8 @@
 // Package postgres opens PostgreSQL 14 or later through native pgx.
 //
-// A list of statements is one round trip, BEGIN rides with the first one and
-// COMMIT with the last. Nothing that a transaction depends on is kept in the
-// session, so a transaction pooler may stand in between.
+// A list of statements takes one round trip. BEGIN is sent with the first list and COMMIT
+// with the last. Transactions do not depend on the state of the session, so a transaction
+// pooler can be used.
 package postgres
 
 import (
@@ -19,10 +19,9 @@ import (
 )
 
 const (
-	// defaultConns is the pool's size where the URL does not set
-	// pool_max_conns.
+	// defaultConns is the size of the pool if the URL does not set pool_max_conns.
 	defaultConns = 16
-	// urgentConns are kept beside them; see sqldb.Urgent.
+	// urgentConns is the size of an additional pool; see sqldb.Urgent.
 	urgentConns = 2
 	minVersion  = 140000
 )
@@ -33,8 +32,8 @@ type DB struct {
 	ran          sqldb.Counter
 }
 
-// Open connects to the database of a postgres:// or postgresql:// URL. All
-// parameters of libpq and of pgxpool are understood.
+// Open connects to the database of a postgres:// or postgresql:// URL. It supports all
+// parameters of libpq and pgxpool.
 func Open(ctx context.Context, dsn string) (*DB, error) {
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
@@ -75,8 +74,8 @@ func hasParam(dsn, name string) bool {
 	return err == nil && u.Query().Has(name)
 }
 
-// check refuses a server that is too old, or one that acknowledges commits
-// before they are on disk: both break promises that Perdure makes.
+// check returns an error if the server is too old, or if it acknowledges commits before
+// they are on disk. Perdure could not keep its guarantees on such servers.
 func (db *DB) check(ctx context.Context) error {
 	var version int
 	var sync string
@@ -139,12 +138,13 @@ func (db *DB) Close() error {
 	return nil
 }
 
-// idleTimeout ends a transaction whose client was stopped between two
-// statements: it may hold the outbox counter, and with it every other writer.
+// idleTimeout is the time after which the server ends a transaction whose client has
+// stopped between two statements. Such a transaction may hold the lock of the outbox
+// counter and block every other writer.
 const idleTimeout = 30 * time.Second
 
-// beginning returns the statements that open a transaction. The settings are
-// local to it, so that nothing stays in the session.
+// beginning returns the statements that start a transaction. The settings are local to
+// the transaction, so that the session does not keep them.
 func beginning(access sqldb.Access) []sqldb.Stmt {
 	if access == sqldb.Read {
 		return append([]sqldb.Stmt{sqldb.Exec("begin isolation level repeatable read read only")}, unsteered...)

@@ -11,11 +11,11 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// steering are the settings that bind the planner to nested loops over indexes. All hot
-// statements are written for such plans. Without the settings a prepared statement that
-// was planned while its table was small scans the whole table, until the next analysis:
-// a minute later, or never while a snapshot is held. Compiling a statement (jit) takes a
-// hundred times as long as running it.
+// steering are the settings that restrict the planner to nested loops over indexes. All
+// frequent statements are written for such plans. Without the settings, a prepared
+// statement that was planned while its table was small scans the whole table until the
+// next ANALYZE: that is a minute later, or never while a snapshot is held. Compiling a
+// statement (jit) takes a hundred times as long as running it.
 var steering = []struct{ name, value string }{
 	{"enable_hashjoin", "off"},
 	{"enable_mergejoin", "off"},
@@ -24,8 +24,8 @@ var steering = []struct{ name, value string }{
 	{"jit", "off"},
 }
 
-// unsteered are statements that give the planner its own settings back until the
-// transaction ends: for statements of users, and for those that read much.
+// unsteered are statements that restore the planner's own settings until the transaction
+// ends. They are for statements of users and for statements that read many rows.
 var unsteered = func() []sqldb.Stmt {
 	stmts := make([]sqldb.Stmt, len(steering))
 	for i, s := range steering {
@@ -34,15 +34,16 @@ var unsteered = func() []sqldb.Stmt {
 	return stmts
 }()
 
-// steer binds the planner in the session of a new connection.
+// steer applies the settings to the session of a new connection.
 func steer(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.Exec(ctx, steerQuery(conn.PgConn().PID()))
 	return err
 }
 
-// steerQuery changes the settings of the session if the server's process is the one that
-// the connection was told. Behind a transaction pooler it is another one: sessions are
-// shared with other programs there, so they stay as they are.
+// steerQuery returns a query that changes the settings of the session if it runs in the
+// server process that was reported to the connection. Behind a transaction pooler it runs
+// in another process. Such sessions are shared with other programs, so their settings are
+// not changed.
 func steerQuery(process uint32) string {
 	sets := make([]string, len(steering))
 	for i, s := range steering {
@@ -51,9 +52,9 @@ func steerQuery(process uint32) string {
 	return fmt.Sprintf("select %s where pg_backend_pid() = %d", strings.Join(sets, ", "), process)
 }
 
-// A connection keeps the plans of its statements, also when tables have become a thousand
-// times as large. So they are made again after replanFirst transactions, then when
-// replanGrowth times as many have run, and replanEvery in any case.
+// A connection keeps the plans of its statements even if the tables become a thousand
+// times as large. So the plans are renewed after replanFirst transactions, then each time
+// replanGrowth times as many have run, and in any case every replanEvery.
 const (
 	replanFirst  = 32
 	replanGrowth = 4
@@ -66,8 +67,8 @@ type plans struct {
 	made      time.Time
 }
 
-// replan reports whether the plans of a connection are to be made again now. It is called
-// once for each transaction.
+// replan reports whether the plans of a connection must be renewed now. It is called once
+// per transaction.
 func (p *plans) replan(now time.Time) bool {
 	p.ran++
 	if p.ran < p.next && now.Sub(p.made) < replanEvery {

@@ -12,7 +12,8 @@ import (
 
 var errNull = errors.New("cannot scan NULL into *time.Time")
 
-// bounded scans rows whose times Go and JSON may be unable to hold.
+// bounded returns a Scan for rows with times that may be outside the range of Go and
+// JSON.
 func bounded(rows pgx.Rows) sqldb.Scan {
 	var converted []any // the caller may scan every row into the same destinations
 	return func(dest ...any) error {

@@ -13,10 +13,10 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// commitTimeout bounds the wait for the answer to COMMIT.
+// commitTimeout bounds the wait for the response to COMMIT.
 const commitTimeout = 30 * time.Second
 
-// batcher is what *pgx.Conn and pgx.Tx have in common.
+// batcher has the common methods of *pgx.Conn and pgx.Tx.
 type batcher interface {
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
@@ -25,7 +25,7 @@ type batcher interface {
 // runner runs lists of statements as one pipeline each.
 type runner struct{ conn batcher }
 
-// Join adapts a transaction that the caller began and will end.
+// Join returns a Runner for a transaction that the caller has started and will end.
 func Join(tx pgx.Tx) sqldb.Runner { return runner{conn: tx} }
 
 // Run implements sqldb.Runner.
@@ -100,14 +100,14 @@ func (r pgxRows) Close() error {
 	return nil
 }
 
-// tx is a transaction on a pooled connection. BEGIN waits for the first
-// statement, so that it costs no round trip of its own.
+// tx is a transaction on a pooled connection. BEGIN is sent together with the first
+// statement, so that it does not need its own round trip.
 type tx struct {
 	runner
 	conn  *pgxpool.Conn
 	begin []sqldb.Stmt
 	ran   *sqldb.Counter
-	free  bool // the planner is not steered any more
+	free  bool // the planner's own settings have been restored
 	done  bool
 }
 
@@ -117,7 +117,7 @@ func (t *tx) Run(ctx context.Context, stmts ...sqldb.Stmt) error {
 	return t.send(ctx, stmts)
 }
 
-// send runs statements after those that have to go before them.
+// send runs statements, preceded by the statements of before.
 func (t *tx) send(ctx context.Context, stmts []sqldb.Stmt) error {
 	if t.done {
 		return sqldb.ErrDone
@@ -129,8 +129,9 @@ func (t *tx) send(ctx context.Context, stmts []sqldb.Stmt) error {
 	return shift(t.runner.Run(ctx, slices.Concat(before, stmts)...), len(before))
 }
 
-// before returns the statements that begin the transaction, once, and those that let the
-// planner choose freely, before the first statement of the user.
+// before returns the statements that must run first: once, the statements that start the
+// transaction, and, before the first statement of the user, the statements that restore
+// the planner's settings.
 func (t *tx) before(users bool) []sqldb.Stmt {
 	before := t.begin
 	t.begin = nil
@@ -141,7 +142,8 @@ func (t *tx) before(users bool) []sqldb.Stmt {
 	return before
 }
 
-// shift corrects the index of a failed statement by the ones put before.
+// shift subtracts the number of preceding statements from the index of a failed
+// statement.
 func shift(err error, lead int) error {
 	var failed *sqldb.StmtError
 	if errors.As(err, &failed) {
@@ -162,14 +164,14 @@ func (t *tx) Query(ctx context.Context, query string, args ...any) (sqldb.Rows, 
 	return t.runner.Query(ctx, query, args...)
 }
 
-// Commit implements sqldb.Tx. The last statements must have been judged
-// before COMMIT goes out, so they cost a round trip unless none of them can
-// be refused after the fact.
+// Commit implements sqldb.Tx. The results of the last statements must be checked before
+// COMMIT is sent, so they need their own round trip. The exception is a list in which no
+// statement has a result to check.
 func (t *tx) Commit(ctx context.Context, last ...sqldb.Stmt) error {
 	if t.done {
 		return sqldb.ErrDone
 	}
-	if t.begin != nil && len(last) == 0 { // nothing ever ran
+	if t.begin != nil && len(last) == 0 { // no statement has run
 		t.Rollback()
 		return nil
 	}
@@ -191,8 +193,8 @@ func judged(stmts []sqldb.Stmt) bool {
 	return false
 }
 
-// commit sends the last statements and COMMIT together. If the server refuses
-// one of them it skips COMMIT and everything is rolled back, for sure.
+// commit sends the last statements and COMMIT together. If the server refuses one of
+// them, it skips COMMIT, and the transaction is certainly rolled back.
 func (t *tx) commit(ctx context.Context, last []sqldb.Stmt) error {
 	ctx, cancel := sqldb.CommitContext(ctx, commitTimeout)
 	defer cancel()
@@ -213,11 +215,11 @@ func (t *tx) commit(ctx context.Context, last []sqldb.Stmt) error {
 	return err
 }
 
-// rolledBack reports whether an error surely means that COMMIT did not happen.
-// All statements were sent at once, so a connection that broke before the first
-// answer tells nothing, whatever pgconn.SafeToRetry says. The server's own word
-// does, but for a fatal answer to COMMIT itself: the backend may have been ended
-// after it.
+// rolledBack reports whether an error proves that COMMIT did not happen. All statements
+// were sent together, so a connection that broke before the first response proves
+// nothing, even if pgconn.SafeToRetry returns true. An error from the server is proof,
+// except a fatal error in response to COMMIT itself: the backend may have been terminated
+// after the commit.
 func rolledBack(err error, before bool) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && (before || e.SeverityUnlocalized == "ERROR")
