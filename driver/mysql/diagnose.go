@@ -9,8 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// maxSkew is how far the clocks of the process and the server may be apart. The
-// server's decides; the process only wakes by its own.
+// maxSkew is the maximum difference between the clocks of the process and the server. The
+// server's clock decides when work is due. The process uses its own clock only to wake
+// up.
 const maxSkew = 5 * time.Second
 
 // Diagnose implements sqldb.Diagnoser.
@@ -43,7 +44,7 @@ func durability(flush int) sqldb.Diagnosis {
 	return found
 }
 
-// connections compares the pools of one process with what the server allows.
+// connections compares the size of the pools of one process with the server's limit.
 func connections(limit int) sqldb.Diagnosis {
 	most := writers + readers + urgents
 	found := sqldb.Diagnosis{Name: "pool_size", Found: fmt.Sprintf("%d of the server's %d connections for one process", most, limit)}

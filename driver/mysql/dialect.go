@@ -25,12 +25,12 @@ var dialect = sqldb.Dialect{
 	ServerClock: true,
 }
 
-// layout is how a DATETIME(6) is written.
+// layout is the text format of a DATETIME(6).
 const layout = "2006-01-02 15:04:05.000000"
 
-// encode sends times as text, in UTC and to the microsecond: the server rounds
-// what is finer, and a due time must not move; and the driver would send them in
-// the zone of the connection, which may be a user's.
+// encode converts times to text, in UTC and truncated to the microsecond. The server
+// would round finer times, and a due time must not change. The driver would send times in
+// the zone of the connection, which the user may have set.
 func encode(args []any) {
 	for i, arg := range args {
 		if p, ok := arg.(*time.Time); ok && p != nil {
@@ -42,7 +42,7 @@ func encode(args []any) {
 	}
 }
 
-// decode reads times whatever a user's connection makes of them.
+// decode reads times regardless of the settings of the user's connection.
 func decode(dest []any) {
 	for i, d := range dest {
 		switch p := d.(type) {
@@ -56,8 +56,8 @@ func decode(dest []any) {
 
 type timeDest struct{ to *time.Time }
 
-// Scan implements sql.Scanner. The driver gives text, or a time whose zone is
-// the connection's but whose digits are the stored ones.
+// Scan implements sql.Scanner. The driver returns text, or a time with the stored digits
+// in the zone of the connection.
 func (d timeDest) Scan(v any) (err error) {
 	switch v := v.(type) {
 	case time.Time:
@@ -82,7 +82,7 @@ func (d nullTimeDest) Scan(v any) error {
 	return timeDest{*d.to}.Scan(v)
 }
 
-// translate gives MySQL's errors their meaning.
+// translate converts MySQL's errors to errors of packages fault and sqldb.
 func translate(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -111,7 +111,8 @@ func translate(err error) error {
 	return err
 }
 
-// connection marks a connection that broke before COMMIT was sent on it.
+// connection marks the error of a connection that broke before COMMIT was sent as
+// transient.
 func connection(err error) error {
 	var network net.Error
 	if errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) ||
@@ -121,7 +122,7 @@ func connection(err error) error {
 	return err
 }
 
-// quoted returns the key's name of "Duplicate entry 'x' for key 'name'".
+// quoted returns the name of the key in "Duplicate entry 'x' for key 'name'".
 func quoted(message string) string {
 	parts := strings.Split(message, "'")
 	if len(parts) < 2 {
@@ -130,7 +131,7 @@ func quoted(message string) string {
 	return parts[len(parts)-2]
 }
 
-// constraint returns the name of "… CONSTRAINT `name` FOREIGN KEY …".
+// constraint returns the name in "… CONSTRAINT `name` FOREIGN KEY …".
 func constraint(message string) string {
 	_, rest, _ := strings.Cut(message, "CONSTRAINT `")
 	name, _, found := strings.Cut(rest, "`")

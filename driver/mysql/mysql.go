@@ -1,7 +1,7 @@
-// Package mysql opens MySQL 8 or MariaDB 10.6 and later.
+// Package mysql opens databases of MySQL 8 and of MariaDB 10.6 or later.
 //
-// Writers run READ COMMITTED, readers REPEATABLE READ snapshots, each on a
-// pool of their own. Times are DATETIME(6) in UTC.
+// Writers use READ COMMITTED, readers use REPEATABLE READ snapshots, each with a separate
+// pool. Times are DATETIME(6) in UTC.
 package mysql
 
 import (
@@ -26,12 +26,13 @@ const (
 	writers = 16
 	readers = 8
 	urgents = 2
-	// lockWaitTimeout bounds the wait for a row lock on the server, which goes on
-	// waiting after the client has given up.
+	// lockWaitTimeout is the variable that bounds the wait for a row lock on the server.
+	// The server continues to wait after the client has cancelled.
 	lockWaitTimeout = "innodb_lock_wait_timeout"
 	lockWaitSeconds = "10"
-	// maxArray bounds the bytes of a JSON array that is made of rows. MariaDB cuts what is
-	// longer, by default after 1 MiB, and a claim makes arrays of all that it takes.
+	// maxArray is the maximum size in bytes of a JSON array that is aggregated from rows.
+	// MariaDB truncates longer arrays, by default after 1 MiB, and a claim aggregates all
+	// claimed rows.
 	maxArray = 64 << 20
 )
 
@@ -44,7 +45,7 @@ type DB struct {
 
 // Open connects to the database of a mysql:// or mariadb:// URL:
 // mysql://user:password@host:3306/database. The parameters are those of
-// go-sql-driver/mysql; the ones that correctness rests on are set here.
+// go-sql-driver/mysql. Open overrides the parameters that affect correctness.
 func Open(ctx context.Context, dsn string) (*DB, error) {
 	config, err := parse(dsn)
 	if err != nil {
@@ -84,16 +85,16 @@ func parse(dsn string) (*mysql.Config, error) {
 	return force(config), nil
 }
 
-// force sets what correctness rests on, whatever the URL says.
+// force sets the parameters that affect correctness, regardless of the URL.
 func force(config *mysql.Config) *mysql.Config {
 	config.ParseTime = true
 	config.Loc = time.UTC
 	config.InterpolateParams = true
 	config.ClientFoundRows = true
 	config.MultiStatements = false
-	config.MaxAllowedPacket = 0 // the server's: it would cut off a connection that sends more
+	config.MaxAllowedPacket = 0 // use the server's limit: the server closes a connection that sends more
 	config.Collation = "utf8mb4_bin"
-	config.Logger = &mysql.NopLogger{} // what it logs is returned as an error too
+	config.Logger = &mysql.NopLogger{} // everything that it logs is also returned as an error
 	if config.Timeout == 0 {
 		config.Timeout = 10 * time.Second
 	}
@@ -121,8 +122,8 @@ func pool(config *mysql.Config, isolation string, size int) *sql.DB {
 	return db
 }
 
-// connector sets the isolation level once for each connection: MySQL and
-// MariaDB name the variable differently, but agree on the statement.
+// connector sets the isolation level once for each connection. It uses a statement,
+// because the name of the variable differs between MySQL and MariaDB.
 type connector struct {
 	config    *mysql.Config
 	isolation string
@@ -145,9 +146,9 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return conn, nil
 }
 
-// timeless is a context without the time of its deadline, at which it is done all the same.
-// A dialer compares that time with the clock of the host, and the deadline may be one of
-// another clock.
+// timeless is a context that hides its deadline, but is still cancelled at that time. A
+// dialer compares a deadline with the system clock, and the deadline may be of another
+// clock.
 type timeless struct{ context.Context }
 
 func (timeless) Deadline() (time.Time, bool) { return time.Time{}, false }
@@ -155,8 +156,8 @@ func (timeless) Deadline() (time.Time, bool) { return time.Time{}, false }
 // Driver implements driver.Connector.
 func (c connector) Driver() driver.Driver { return mysql.MySQLDriver{} }
 
-// check refuses servers whose commit does not make changes visible before it
-// releases their locks, or that lack SKIP LOCKED, and learns the name of the
+// check returns an error if the server lacks SKIP LOCKED, or if its commit does not make
+// changes visible before it releases their locks. It also determines the name of the
 // exact collation.
 func (db *DB) check(ctx context.Context) error {
 	var version, engine string
@@ -213,9 +214,9 @@ func (db *DB) Begin(ctx context.Context, access sqldb.Access) (sqldb.Tx, error) 
 	return &tx{StdRunner: sqldb.StdRunner{Conn: conn, Dialect: db.dialect, Ran: &db.ran}, conn: conn}, nil
 }
 
-// Exclusively implements sqldb.DB. The lock belongs to the session, so the
-// connection is closed afterwards rather than pooled. Its name has at most 64
-// characters, which that of a database can have by itself.
+// Exclusively implements sqldb.DB. The lock belongs to the session, so the connection is
+// closed afterwards rather than pooled. The name of the lock may have at most 64
+// characters, and the name of a database alone can be that long.
 func (db *DB) Exclusively(ctx context.Context, fn func(sqldb.Runner) error) error {
 	conn, err := db.write.Conn(ctx)
 	if err != nil {
@@ -243,8 +244,8 @@ func seconds(ctx context.Context) int {
 	return max(int(deadline.Sub(clock.System.Now()).Seconds()), 0)
 }
 
-// Close implements sqldb.DB. A pool fails to close only if it cannot tell the server that
-// a connection ends, and such a connection has ended already.
+// Close implements sqldb.DB. Closing a pool fails only if the server cannot be notified
+// of the end of a connection. Such a connection is already closed.
 func (db *DB) Close() error {
 	for _, pool := range []*sql.DB{db.read, db.write, db.urgent} {
 		_ = pool.Close()

@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// commitTimeout bounds the wait for the answer to COMMIT.
+// commitTimeout bounds the wait for the response to COMMIT.
 const commitTimeout = 30 * time.Second
 
 // tx is a transaction on a pooled connection.
@@ -23,7 +23,8 @@ type tx struct {
 	sqldb.StdRunner
 	conn *sql.Conn
 	done bool
-	// limited is true if the transaction has changed the bound of its waits for locks.
+	// limited is true if the transaction has changed the lock wait timeout of its
+	// session.
 	limited bool
 }
 
@@ -35,8 +36,9 @@ func (t *tx) Run(ctx context.Context, stmts ...sqldb.Stmt) error {
 	return cut(ctx, t.StdRunner.Run(ctx, stmts...))
 }
 
-// cut returns the error of a context that is done if the connection broke. The driver closes
-// the connection when the context ends, and may report nothing but that.
+// cut adds the error of a cancelled context to the error of a broken connection. The
+// driver closes the connection when the context is cancelled, and may report only the
+// closed connection.
 func cut(ctx context.Context, err error) error {
 	if ctx.Err() != nil && sqldb.IsTransient(err) && !errors.Is(err, ctx.Err()) {
 		return fmt.Errorf("%w: %v", ctx.Err(), err) //nolint:errorlint // the broken connection is not the reason
@@ -63,9 +65,9 @@ func (t *tx) Commit(ctx context.Context, last ...sqldb.Stmt) error {
 	return nil
 }
 
-// commitError tells a commit that the server refused from one whose answer
-// was lost. One that was interrupted (1317), whose session was killed (1927,
-// 3169) or timed out (4031), or that met a shutdown (1053) may have happened.
+// commitError distinguishes a commit that the server refused from a commit whose response
+// was lost. A commit may have happened if it was interrupted (1317), if its session was
+// killed (1927, 3169) or timed out (4031), or if the server was shutting down (1053).
 func commitError(err error) error {
 	var e *mysql.MySQLError
 	if !errors.As(err, &e) || slices.Contains([]uint16{1053, 1317, 1927, 3169, 4031}, e.Number) {
@@ -83,14 +85,14 @@ func (t *tx) Rollback() {
 	ctx, cancel := sqldb.RollbackContext()
 	defer cancel()
 	if _, err := t.conn.ExecContext(ctx, "rollback"); err != nil {
-		// A connection left inside a transaction must not return to the pool.
+		// A connection that may still be inside a transaction must not return to the
+		// pool.
 		_ = t.conn.Raw(func(any) error { return driver.ErrBadConn })
 	}
 	t.end()
 }
 
-// end returns the connection to the pool, with the bound of waits for locks that new
-// connections have.
+// end returns the connection to the pool, with the lock wait timeout of new connections.
 func (t *tx) end() {
 	t.done = true
 	if t.limited {
