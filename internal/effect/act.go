@@ -16,13 +16,13 @@ import (
 	"github.com/perdure/perdure/retry"
 )
 
-// sweepLimit is how many hooks one sweep removes.
+// sweepLimit is the number of hooks after which a sweep stops removing hooks.
 const sweepLimit = 5000
 
 // Run runs statements in a transaction.
 type Run func(...sqldb.Stmt) error
 
-// RefusedError says that the status of a hook does not allow an act.
+// RefusedError reports that the status of a hook does not allow an operation.
 type RefusedError struct{ Status string }
 
 func (e *RefusedError) Error() string { return "hook is " + string(e.Status) }
@@ -35,26 +35,26 @@ func ItemOf(id string) string {
 	return work.NewID()
 }
 
-// NewItem returns the id of the row of a new hook whose id was chosen. Ids that are made
-// one after the other are in this order.
+// NewItem returns the id of the row of a new hook whose id was chosen by a user. Ids sort
+// in the order in which they are created.
 func NewItem() string { return work.NewID() }
 
-// find locks a hook and returns it as it is then.
+// find locks a hook and returns it as read under the lock.
 func find(run Run, st *store.Store, id string) (store.Hook, error) {
 	var found store.Hook
 	exists := false
 	if err := run(st.FindHook(id, func(string, string) { exists = true })); err != nil {
 		return found, err
 	}
-	if !exists { // not by a statement that fails: its transaction would have failed too
+	if !exists { // not detected by a failing statement, which would fail the transaction too
 		return found, &fault.NotFound{Kind: "hook", ID: id}
 	}
 	err := sqldb.Bare(run(st.GetHook(id, func(h store.Hook) { found = h })))
 	return found, err
 }
 
-// Retry makes a hook due now and returns it: one that has ended starts over, one that
-// waits waits no longer. It is a *RefusedError if the hook runs.
+// Retry makes a hook due now and returns it. A finished hook starts over with all its
+// attempts. Retry returns a *RefusedError if the hook is running.
 func Retry(run Run, st *store.Store, id string, now store.Now) (store.Hook, error) {
 	h, err := find(run, st, id)
 	if err != nil {
@@ -77,8 +77,8 @@ func Retry(run Run, st *store.Store, id string, now store.Now) (store.Hook, erro
 	return h, run(due, st.Hooks().Ready([]string{h.Item}))
 }
 
-// Cancel keeps a hook from being run and returns it. If it runs, its claim is taken away,
-// and its outcome is dropped. It is a *RefusedError if it has ended.
+// Cancel cancels a hook and returns it. If the hook is running, its claim is revoked and
+// its outcome is dropped. Cancel returns a *RefusedError if the hook has finished.
 func Cancel(run Run, st *store.Store, id string, now store.Now) (store.Hook, error) {
 	h, err := find(run, st, id)
 	if err != nil {
@@ -91,7 +91,7 @@ func Cancel(run Run, st *store.Store, id string, now store.Now) (store.Hook, err
 	if err := run(st.Hooks().Unready(h.Item, &waited), st.CancelHook(h.Item, now, &stopped)); err != nil {
 		return h, err
 	}
-	if stopped == 0 { // a process has completed it since: that takes no lock
+	if stopped == 0 { // a process has completed it concurrently, which takes no lock
 		if err := sqldb.Bare(run(st.GetHook(id, func(found store.Hook) { h = found }))); err != nil {
 			return h, err
 		}
@@ -103,7 +103,8 @@ func Cancel(run Run, st *store.Store, id string, now store.Now) (store.Hook, err
 	return h, nil
 }
 
-// takeAway takes the claim of a hook away from its lease, which continues.
+// takeAway revokes the claim of a hook. The lease of the claim remains valid for its
+// other work items.
 func takeAway(run Run, st *store.Store, item string, now store.Now) error {
 	token := ""
 	if err := run(st.LeaseOf(item, func(t string) { token = t })); err != nil || token == "" {
@@ -113,10 +114,10 @@ func takeAway(run Run, st *store.Store, item string, now store.Now) error {
 	return run(append(stmts, st.Interrupt(store.Held{ID: item, Token: token}))...)
 }
 
-// awaitOutcome waits until no process is completing a hook that was cancelled while it ran. A
-// process that completes a hook does not lock it: it relies on the end that cancellation
-// has left. Once that is removed, a process must be able to read that its claim was taken
-// away, and those that have not read it must be over.
+// awaitOutcome waits until no process is completing a hook that was cancelled while it
+// ran. A process that completes a hook does not lock it: it relies on the finished status
+// that the cancellation wrote. Before that status is removed, the process must either be
+// able to read that its claim was revoked, or have finished its transaction.
 func awaitOutcome(run Run, st *store.Store, h store.Hook) error {
 	if h.Status != store.StatusCancelled {
 		return nil
@@ -128,7 +129,7 @@ func awaitOutcome(run Run, st *store.Store, h store.Hook) error {
 	return run(st.TakeLease(token, func(string) {}))
 }
 
-// Stop cancels hooks that are there and have not ended.
+// Stop cancels those of the hooks that exist and have not finished.
 func Stop(run Run, st *store.Store, ids []string, now store.Now) error {
 	ids = slices.Clone(ids)
 	slices.Sort(ids)
@@ -142,7 +143,8 @@ func Stop(run Run, st *store.Store, ids []string, now store.Now) error {
 	return nil
 }
 
-// Delete removes a hook and returns it as it was. It is a *RefusedError if it runs.
+// Delete removes a hook and returns the removed hook. It returns a *RefusedError if the
+// hook is running.
 func Delete(run Run, st *store.Store, id string) (store.Hook, error) {
 	h, err := find(run, st, id)
 	if err != nil {
@@ -161,7 +163,7 @@ func Delete(run Run, st *store.Store, id string) (store.Hook, error) {
 	return h, run(st.DeleteHooks([]string{h.Item})...)
 }
 
-// sweep removes hooks whose retention is over.
+// sweep removes finished hooks that are older than their retention.
 func (r *Runner) sweep(ctx context.Context) error {
 	var errs []error
 	if r.options.Retention >= 0 {
@@ -175,8 +177,9 @@ func (r *Runner) sweep(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Purge removes hooks of all namespaces that ended longer than age ago, dead letters
-// or the others, in batches, until nothing is left or most are removed; 0 means all.
+// Purge removes hooks of all namespaces that finished longer than age ago: dead letters
+// if dead is true, done and cancelled hooks otherwise. It removes batches until no hook
+// is left or at least most hooks are removed. If most is 0, it removes all.
 func Purge(ctx context.Context, rt *host.Runtime, dead bool, age time.Duration, most int64) (int64, error) {
 	const batch = 1000
 	for total := int64(0); ; {
@@ -191,7 +194,7 @@ func Purge(ctx context.Context, rt *host.Runtime, dead bool, age time.Duration, 
 	}
 }
 
-// purge removes a batch, and records the act if it removes something.
+// purge removes a batch, and writes the act to the audit log if it removes a hook.
 func purge(ctx context.Context, rt *host.Runtime, dead bool, age time.Duration, batch int) (removed int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, rt.Timeout)
 	defer cancel()

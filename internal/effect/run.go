@@ -20,10 +20,11 @@ import (
 // outcome is the outcome of an attempt.
 type outcome struct {
 	row *store.Hook
-	// status is the end of the hook; empty: it is tried again after delay.
+	// status is the final status of the hook. If it is empty, the hook is retried after
+	// delay.
 	status string
 	delay  time.Duration
-	err    string // of an attempt that failed
+	err    string // the error of a failed attempt
 	took   time.Duration
 }
 
@@ -51,7 +52,7 @@ func (r *Runner) begin(ctx context.Context, i *work.Item) {
 				return nil
 			}
 			end := Ending{Row: *row, Err: err, with: with}
-			if err == nil { // one that is left behind may still write its result
+			if err == nil { // an abandoned handler may still write its result
 				end.Result = result
 			}
 			return func(ctx context.Context, a *work.Apart) error {
@@ -81,9 +82,8 @@ func (r *Runner) decide(row *store.Hook, err error, began time.Time) *outcome {
 	return o
 }
 
-// Record records the end, by a function that runs statements in the transaction of what
-// follows from it. It is core.ErrLost if the claim is no longer held: then nothing may
-// follow.
+// Record commits the final outcome. run executes statements in the transaction of Finish.
+// Record returns core.ErrLost if the claim is lost; Finish must then write nothing.
 func (e Ending) Record(run func(...sqldb.Stmt) error) error {
 	if err := e.apart.Verify(run); err != nil {
 		return err
@@ -91,12 +91,12 @@ func (e Ending) Record(run func(...sqldb.Stmt) error) error {
 	return e.apart.Write(run)
 }
 
-// Add runs the functions that the handler has added, in the transaction of what
-// follows from the end. It is called after Record.
+// Add runs the functions that the handler has added with CommitWith, in the transaction
+// of Finish. It is called after Record.
 func (e Ending) Add(tx *perdure.Tx) error { return core.RunAdditions(tx, e.with) }
 
-// lock returns the statement that locks the hooks of outcomes that change them: a cancel
-// locks the hook, and what is read after this lock is decided.
+// lock returns the statement that locks the hooks whose outcomes change their rows.
+// Cancel locks the hook too, so a status that is read under this lock is final.
 func (r *Runner) lock(group []*work.Decided, all bool) []sqldb.Stmt {
 	var ids []string
 	for _, d := range group {
@@ -146,14 +146,14 @@ func (r *Runner) write(group []*work.Decided, news *work.News) []sqldb.Stmt {
 	if len(ready) > 0 {
 		stmts = append(stmts, st.Hooks().Ready(ready))
 	}
-	if len(ends) > 0 { // in order, as Stop does: two transactions that end the same hooks do not deadlock
+	if len(ends) > 0 { // in the same order as Stop, so that transactions that finish the same hooks do not deadlock
 		slices.SortFunc(ends, func(a, b store.HookEnd) int { return strings.Compare(a.ID, b.ID) })
 		stmts = append(stmts, st.EndHooks(r.ID, ends, now))
 	}
 	return stmts
 }
 
-// refused ends a hook whose outcome the database refuses.
+// refused makes a hook fail because the database refuses its outcome.
 func refused(d *work.Decided, cause error) bool {
 	o := d.Outcome.(*outcome)
 	if o.status == store.StatusFailed {
@@ -163,7 +163,7 @@ func refused(d *work.Decided, cause error) bool {
 	return true
 }
 
-// quarantine ends a hook that has crashed too many processes.
+// quarantine quarantines a hook that has crashed too many processes.
 func (r *Runner) quarantine(ctx context.Context, tx sqldb.Tx, id, message string, _ *work.News) error {
 	return tx.Run(ctx, r.rt.Store.QuarantineHook(id, message, r.rt.Now())...)
 }

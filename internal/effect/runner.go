@@ -1,9 +1,9 @@
-// Package effect runs hooks: work with one step that has to happen after a commit. Hooks
-// of users are in namespaces of their own; the effects and the invoked tasks of actors are
-// in another.
+// Package effect runs hooks: work with one step that runs after a commit. Users' hooks
+// are in users' namespaces. The effects and invocations of actors are hooks in a separate
+// namespace.
 //
-// A Runner has a handler for some names. It claims hooks of these that are due, runs them
-// outside of any transaction, and commits their outcomes.
+// A Runner has handlers for some names. It claims due hooks with these names, runs them
+// outside any transaction, and commits their outcomes.
 package effect
 
 import (
@@ -20,24 +20,24 @@ import (
 	"github.com/perdure/perdure/internal/work"
 )
 
-// Options configure a Runner. All fields are needed.
+// Options configure a Runner. All fields are required.
 type Options struct {
-	// Kind names the work in messages, Namespace says which hooks it is, and
-	// Topic is told when there are more.
+	// Kind is the name of the work in messages, Namespace is the namespace of the hooks,
+	// and Topic is the topic of their wake-ups.
 	Kind, Namespace, Topic string
-	// Concurrency is the largest number of handlers that run at once.
+	// Concurrency is the maximum number of handlers that run concurrently.
 	Concurrency int
-	// Lease is the time that a claim is held without a heartbeat.
+	// Lease is the time for which a claim is valid without a heartbeat.
 	Lease time.Duration
 	// MaxCrashes is the number of crashes after which a hook is quarantined.
 	MaxCrashes int
-	// Retention is the time that completed and cancelled hooks are kept; negative: no
+	// Retention is the time for which done and cancelled hooks are kept. Negative: no
 	// limit.
 	Retention time.Duration
-	// DeadRetention is the time that failed and quarantined hooks are kept; negative: no
-	// limit.
+	// DeadRetention is the time for which failed and quarantined hooks are kept.
+	// Negative: no limit.
 	DeadRetention time.Duration
-	// OnError receives errors that have no caller, OnCrash hooks whose process crashed.
+	// OnError receives background errors. OnCrash is called for every crash of a hook.
 	OnError func(error)
 	OnCrash func(Crash)
 	// Random returns numbers in [0, 1) for the jitter of retries.
@@ -49,19 +49,19 @@ type Crash = work.Crash
 
 // Handler runs the hooks of one name.
 type Handler struct {
-	// Run has the effect and returns its result.
+	// Run runs the hook and returns its result.
 	Run func(ctx context.Context, row store.Hook) (any, error)
-	// Timeout is how long it may take.
+	// Timeout is the time limit of Run.
 	Timeout time.Duration
-	// Finish commits the end of a hook together with what follows from it. Nil:
-	// nothing does.
+	// Finish commits the final outcome of a hook together with further changes that
+	// depend on it. Nil: there are none.
 	Finish func(ctx context.Context, end Ending) error
 }
 
-// Ending is the end of a hook: it succeeded, or failed for the last time.
+// Ending is the final outcome of a hook: it succeeded, or its last attempt failed.
 type Ending struct {
 	Row store.Hook
-	// Result is what the handler returned, Err how it failed.
+	// Result is the result of the handler, Err its error.
 	Result any
 	Err    error
 
@@ -79,7 +79,7 @@ type Runner struct {
 	handlers map[string]Handler
 }
 
-// New returns a runner that handles nothing yet.
+// New returns a runner without handlers.
 func New(eng *perdure.Engine, o Options) *Runner {
 	r := &Runner{rt: host.Of(eng), options: o, handlers: map[string]Handler{}}
 	r.Runner = work.New(eng, work.Kind{
@@ -93,7 +93,7 @@ func New(eng *perdure.Engine, o Options) *Runner {
 	return r
 }
 
-// Handle sets the handler of a name. It returns false if the name has one.
+// Handle sets the handler of a name. It returns false if the name already has a handler.
 func (r *Runner) Handle(name string, h Handler) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,8 +110,8 @@ func (r *Runner) handler(name string) Handler {
 	return r.handlers[name]
 }
 
-// names returns the names that have a handler, sorted so that the same set makes
-// the same statement.
+// names returns the names that have a handler. They are sorted, so that the same set
+// always gives the same statement.
 func (r *Runner) names() []string {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
