@@ -13,31 +13,31 @@ import (
 )
 
 const (
-	// maxGroup is how many units share a transaction at most.
+	// maxGroup is the maximum number of units that share a transaction.
 	maxGroup = 64
-	// maxGroupStmts bounds the statements of a group, so that large units do
-	// not make their neighbours wait.
+	// maxGroupStmts bounds the statements of a group, so that large units do not delay
+	// the other units in the group.
 	maxGroupStmts = 1024
-	// outboxLanes is how many lanes there are at most with the outbox: only one
-	// group at a time holds the counter, while the next one applies its
-	// statements. More lanes would only make the groups smaller.
+	// outboxLanes is the maximum number of lanes with the outbox. Only one group at a
+	// time holds the counter, while the next group applies its statements. More lanes
+	// would only make the groups smaller.
 	outboxLanes = 2
-	// maxEvictions is how many culprits a group may lose before its units run
-	// one by one.
+	// maxEvictions is the maximum number of failing units that are removed from a group.
+	// After the next failure, the units run one by one.
 	maxEvictions = 3
-	// maxAlone is how often a unit that runs alone is tried again after a
-	// deadlock or a lost connection.
+	// maxAlone is the maximum number of attempts of a unit that runs alone and fails with
+	// a transient error, such as a deadlock or a lost connection.
 	maxAlone = 5
 )
 
-// Committer commits units in groups, without added delay: a unit that arrives
-// while a lane is idle is committed at once; those that arrive while all lanes
-// are busy share the next transaction.
+// Committer commits units in groups, without added delay. A unit that arrives while a
+// lane is idle is committed immediately. Units that arrive while all lanes are busy share
+// the next transaction.
 //
-// No unit fails for the sake of a neighbour. When one fails, the group is
-// rolled back and run again without it, and the culprit runs alone to get its
-// own error. There are no savepoints: a reservation inside one would be lost
-// with it.
+// A unit never fails because of another unit in its group. When a unit fails, the group
+// is rolled back and run again without it, and the failing unit runs alone to get its own
+// error. There are no savepoints: rolling back to a savepoint would also roll back a
+// reservation made after it.
 type Committer struct {
 	// Writer applies the units.
 	Writer
@@ -53,13 +53,13 @@ type Committer struct {
 	stats counters
 }
 
-// job is a unit on its way through the committer.
+// job is a unit that is queued or being committed.
 type job struct {
 	unit *Unit
 	done chan error
 }
 
-// Start begins to serve Commit on as many lanes as the database can use.
+// Start starts the lanes that serve Commit, as many as the database can use.
 func (c *Committer) Start() {
 	c.ready = sync.NewCond(&c.mu)
 	lanes := max(c.Store.DB().Dialect().Lanes, 1)
@@ -71,8 +71,8 @@ func (c *Committer) Start() {
 	}
 }
 
-// Close lets the lanes finish what is queued and waits for them. Their
-// transactions are bounded by Timeout.
+// Close lets the lanes commit the queued units and waits for them. Their transactions are
+// bounded by Timeout.
 func (c *Committer) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -81,9 +81,9 @@ func (c *Committer) Close() {
 	c.lanes.Wait()
 }
 
-// Commit commits the unit and returns when its outcome is known. A context
-// that is done takes a waiting unit back; one that is already being committed
-// is waited for, because its outcome matters more than the time.
+// Commit commits the unit and returns when its outcome is known. If the context is
+// cancelled, a queued unit is removed from the queue. If the unit is already being
+// committed, Commit waits for its outcome, because the caller needs to know it.
 func (c *Committer) Commit(ctx context.Context, u *Unit) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -131,7 +131,7 @@ func (c *Committer) withdraw(j *job) bool {
 	return false
 }
 
-// lane commits groups until the committer is closed and its queue empty.
+// lane commits groups until the committer is closed and its queue is empty.
 func (c *Committer) lane() {
 	for {
 		group := c.take()
@@ -164,7 +164,7 @@ func (c *Committer) take() []*job {
 	return group
 }
 
-// commit brings every unit of the group to its outcome.
+// commit commits the units of a group and reports the outcome of each.
 func (c *Committer) commit(group []*job) {
 	var evicted []*job
 	for len(group) > 1 {
@@ -185,7 +185,7 @@ func (c *Committer) commit(group []*job) {
 	}
 }
 
-// alone commits one unit, trying again after what is nobody's fault.
+// alone commits one unit in its own transaction, retrying transient errors.
 func (c *Committer) alone(j *job) {
 	for attempt := 1; ; attempt++ {
 		err := c.try([]*job{j})
@@ -222,8 +222,8 @@ func (c *Committer) try(group []*job) (err error) {
 	return tx.Commit(ctx, last...)
 }
 
-// settled reports the outcome of a whole group, if it has one: committed, or
-// unknown to everybody.
+// settled sends the outcome to all units of a group if they have the same outcome:
+// committed or uncertain. It reports whether it did.
 func settled(group []*job, err error) bool {
 	var uncertain *sqldb.Uncertain
 	if err != nil && !errors.As(err, &uncertain) {
@@ -239,8 +239,8 @@ func settled(group []*job, err error) bool {
 	return true
 }
 
-// culprit returns the place of the unit that made the group fail, or -1 if no
-// single one did.
+// culprit returns the index of the unit that made the group fail, or -1 if the error does
+// not belong to a single unit.
 func culprit(err error) int {
 	var e *CulpritError
 	if sqldb.IsTransient(err) || !errors.As(err, &e) {
@@ -249,7 +249,7 @@ func culprit(err error) int {
 	return e.Unit
 }
 
-// bare removes the wrapping that only the committer needs.
+// bare removes the wrapping error that only the committer needs.
 func bare(err error) error {
 	var e *CulpritError
 	if errors.As(err, &e) {
@@ -258,9 +258,10 @@ func bare(err error) error {
 	return err
 }
 
-// Pause waits before the next try of a transaction: 2 ms, doubling, up to
-// 200 ms, with full jitter so that rivals do not meet again. It waits in real
-// time whatever clock the engine has: it is the database that needs the time.
+// Pause waits before the next attempt of a transaction. The wait is random (full jitter),
+// so that competing transactions do not collide again. Its upper bound is 4 ms after the
+// first attempt and doubles with each attempt, up to 200 ms. Pause waits in real time,
+// regardless of the engine's clock, because the database needs the time.
 func Pause(ctx context.Context, attempt int) {
 	ceiling := min(2*time.Millisecond<<min(attempt, 10), 200*time.Millisecond)
 	timer := clock.System.NewTimer(rand.N(ceiling) + time.Microsecond)

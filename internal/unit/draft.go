@@ -9,21 +9,21 @@ import (
 	"github.com/perdure/perdure/outbox"
 )
 
-// draft is the payload of an outbox entry whose stamp is still to come. It is
-// written before the reservation, by the goroutine of the unit: while the
-// counter is locked, every other writer waits.
+// draft is the payload of an outbox entry whose stamp is not known yet. The goroutine of
+// the unit encodes it before the reservation, because every other writer waits while the
+// counter is locked.
 //
-// In the place of the stamp it has a random one, which is in the payload once
-// for each mutation and nowhere else.
+// In place of the stamp it contains a random nonce, once for each mutation and nowhere
+// else.
 type draft struct {
 	payload string
-	nonce   string // hex, without the user version
+	nonce   string // hexadecimal, without the user version
 }
 
-// nonceLen is the length of a stamp in hex without its user version.
+// nonceLen is the length of a hexadecimal stamp without its user version.
 const nonceLen = 20
 
-// prepare writes the draft of the unit's entry, once.
+// prepare encodes the draft of the unit's entry, unless it was encoded before.
 func (u *Unit) prepare() error {
 	for u.draft == nil {
 		nonce := outbox.NewStamp(uint16(rand.Uint32()), rand.Uint64(), 0)
@@ -45,11 +45,11 @@ func (u *Unit) prepare() error {
 	return nil
 }
 
-// sound reports whether the nonce stands for the stamps and for nothing that
-// the user wrote.
+// sound reports whether the nonce occurs only in place of the stamps, and not in the
+// user's data.
 func (d draft) sound(mutations int) bool { return strings.Count(d.payload, d.nonce) == mutations }
 
-// at returns the payload with its stamp.
+// at returns the payload with the given stamp.
 func (d draft) at(stamp outbox.Stamp) string {
 	return strings.ReplaceAll(d.payload, d.nonce, stamp.String()[:nonceLen])
 }

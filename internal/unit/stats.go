@@ -8,24 +8,24 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// Stats counts what a committer has done since it started.
+// Stats are the counts of a committer since it started.
 type Stats struct {
-	// Units is how many units were committed.
+	// Units is the number of committed units.
 	Units int64
-	// Transactions is how long the transactions took, successful or not.
+	// Transactions is the histogram of the durations of transactions, successful or not.
 	Transactions histogram.Counts
-	// Busy is how many ended because the database asked to try again: after a
-	// deadlock, a serialization failure or a lost connection.
+	// Busy is the number of transactions that failed with a transient error: a deadlock,
+	// a serialization failure or a lost connection.
 	Busy int64
 }
 
-// counters are what a committer counts.
+// counters are the counters of a committer.
 type counters struct {
 	units, busy atomic.Int64
 	took        histogram.Histogram
 }
 
-// count notes a transaction of some units.
+// count records a transaction with the given number of units.
 func (c *counters) count(units int, took time.Duration, err error) {
 	c.took.Observe(took)
 	switch {
@@ -36,7 +36,7 @@ func (c *counters) count(units int, took time.Duration, err error) {
 	}
 }
 
-// Stats returns what the committer has counted.
+// Stats returns the counts of the committer.
 func (c *Committer) Stats() Stats {
 	return Stats{Units: c.stats.units.Load(), Transactions: c.stats.took.Counts(), Busy: c.stats.busy.Load()}
 }

@@ -6,11 +6,12 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// maxTries is how often a transaction is run when the database asks for it.
+// maxTries is the maximum number of attempts of a transaction that fails with a transient
+// error.
 const maxTries = 5
 
-// Transact runs fn in a transaction, and again from its beginning after a deadlock or
-// the like.
+// Transact runs fn in a transaction, and runs it again from the start after a transient
+// error, such as a deadlock.
 func Transact(ctx context.Context, db sqldb.DB, access sqldb.Access, fn func(sqldb.Tx) error) error {
 	for attempt := 1; ; attempt++ {
 		err := Once(ctx, db, access, fn)

@@ -1,7 +1,7 @@
-// Package unit commits units of work: lists of statements that belong
-// together, with the outbox entry that records them.
+// Package unit commits units of work: lists of statements that commit together, with the
+// outbox entry that records them.
 //
-// A unit is data, so units of many callers can share one transaction, one
+// A unit is a list of statements, so units of many callers can share one transaction, one
 // reservation of outbox numbers and one sync to disk. See Committer.
 package unit
 
@@ -18,29 +18,30 @@ import (
 	"github.com/perdure/perdure/outbox"
 )
 
-// MaxMutations is how many mutations one unit may emit: they are numbered by
-// the two bytes at the end of a versionstamp.
+// MaxMutations is the maximum number of mutations of one unit. They are numbered by the
+// last two bytes of a versionstamp.
 const MaxMutations = 1 << 16
 
-// maxPayload bounds one outbox entry, below what any of the databases takes.
+// maxPayload is the maximum size of one outbox entry in bytes. It is below the limits of
+// all databases.
 const maxPayload = 32 << 20
 
 // Unit is the recorded work of one transaction.
 type Unit struct {
-	// ID is the unit's own key, the same over all re-runs.
+	// ID is the unit's idempotency key. It is the same for every run of the unit.
 	ID string
-	// Stmts are the statements in recorded order.
+	// Stmts are the statements in the order in which they were recorded.
 	Stmts []sqldb.Stmt
-	// Mutations are what the outbox will show of them.
+	// Mutations describe the statements in the outbox.
 	Mutations []outbox.Mutation
-	// Refs are the external ids behind the placeholders of the mutations;
-	// statements in Stmts fill them in when they run.
+	// Refs are the external ids of the placeholders of the mutations. Statements in Stmts
+	// set them when they run.
 	Refs outbox.RefMap
-	// Acts are what operators or tokens do with the unit. The transaction that commits
-	// it appends their entries to the audit log.
+	// Acts are the operations that operators or API tokens perform with the unit. The
+	// transaction that commits it appends their entries to the audit log.
 	Acts []*audit.Act
 
-	draft *draft // what was prepared of the outbox entry
+	draft *draft // the draft of the outbox entry, once it is prepared
 }
 
 // Clean reports whether there is nothing to commit.
@@ -49,20 +50,19 @@ func (u *Unit) Clean() bool { return len(u.Stmts) == 0 }
 // Writer applies units inside a transaction and adds their outbox entries.
 type Writer struct {
 	Store *store.Store
-	// Outbox says whether entries are written.
+	// Outbox is true if entries are written.
 	Outbox bool
-	// Now tells the time of creation of the entries.
+	// Now returns the creation time of the entries.
 	Now func() time.Time
 }
 
-// Apply runs the statements of the units in order and returns the statements
-// that must go out with COMMIT: those that insert the entries of the audit log and of
-// the outbox. The
-// reservation of their numbers is the last lock that the transaction takes, in
-// the returned statements where the database can, else at the end here.
+// Apply runs the statements of the units in order. It returns the statements that must be
+// sent with COMMIT: they insert the entries of the audit log and of the outbox. The
+// reservation of their numbers is the last lock that the transaction takes. It is in the
+// returned statements if the database supports that, otherwise at the end of Apply.
 //
-// An error that is the fault of one unit is a *CulpritError. arrays says whether
-// the transaction takes array values.
+// An error that belongs to one unit is a *CulpritError. arrays is true if the transaction
+// accepts array values.
 func (w Writer) Apply(ctx context.Context, run sqldb.Runner, units []*Unit, arrays bool) ([]sqldb.Stmt, error) {
 	emitting := w.emitting(units)
 	for _, place := range emitting {
@@ -98,7 +98,8 @@ func (w Writer) Apply(ctx context.Context, run sqldb.Runner, units []*Unit, arra
 	return append(last, entries...), err
 }
 
-// gather joins the statements of the units and notes whose each one is.
+// gather joins the statements of the units. owner has the index of the unit of each
+// statement.
 func gather(units []*Unit) (stmts []sqldb.Stmt, owner []int) {
 	for i, u := range units {
 		stmts = append(stmts, u.Stmts...)
@@ -109,7 +110,7 @@ func gather(units []*Unit) (stmts []sqldb.Stmt, owner []int) {
 	return stmts, owner
 }
 
-// emitting returns the places of the units that have something to record.
+// emitting returns the indexes of the units that have an outbox entry.
 func (w Writer) emitting(units []*Unit) []int {
 	var places []int
 	for i, u := range units {
@@ -122,7 +123,7 @@ func (w Writer) emitting(units []*Unit) []int {
 
 func (w Writer) emits(u *Unit) bool { return w.Outbox && len(u.Mutations) > 0 }
 
-// appending returns the statement that reserves and inserts at once.
+// appending returns the statement that reserves the numbers and inserts the entries.
 func (w Writer) appending(units []*Unit, emitting []int) ([]sqldb.Stmt, error) {
 	drafts := make([]store.Draft, len(emitting))
 	for i, place := range emitting {
@@ -136,8 +137,8 @@ func (w Writer) appending(units []*Unit, emitting []int) ([]sqldb.Stmt, error) {
 	return []sqldb.Stmt{w.Store.Append(drafts, w.now())}, nil
 }
 
-// inserting returns the statements that insert the entries at the numbers that
-// end with the clock.
+// inserting returns the statements that insert the entries with the reserved numbers. The
+// last of them is the counter of clock.
 func (w Writer) inserting(units []*Unit, emitting []int, clock store.Clock) ([]sqldb.Stmt, error) {
 	first := clock.Counter - uint64(len(emitting)) + 1
 	entries := make([]store.Entry, len(emitting))
@@ -156,8 +157,8 @@ func (w Writer) inserting(units []*Unit, emitting []int, clock store.Clock) ([]s
 
 func (w Writer) now() time.Time { return w.Now().UTC().Truncate(time.Microsecond) }
 
-// refs returns the unit's references as the entry has them, nil if there are
-// none.
+// refs returns the unit's references in the form in which the entry stores them, or nil
+// if there are none.
 func (u *Unit) refs() (*string, error) {
 	if len(u.Refs) == 0 {
 		return nil, nil
@@ -169,9 +170,9 @@ func (u *Unit) refs() (*string, error) {
 	return new(string(refs)), nil
 }
 
-// CulpritError says which unit of a group an error belongs to.
+// CulpritError is an error that belongs to one unit of a group.
 type CulpritError struct {
-	// Unit is the unit's place in the group.
+	// Unit is the unit's index in the group.
 	Unit int
 	Err  error
 }
@@ -181,8 +182,8 @@ func (e *CulpritError) Error() string { return e.Err.Error() }
 // Unwrap returns the unit's own error.
 func (e *CulpritError) Unwrap() error { return e.Err }
 
-// blame finds the unit whose statement failed. A reservation that fails is
-// nobody's fault.
+// blame returns a *CulpritError for the unit whose statement failed. An error of a
+// reservation does not belong to a unit.
 func blame(err error, owner []int) error {
 	var failed *sqldb.StmtError
 	if !errors.As(err, &failed) || failed.Index >= len(owner) {
