@@ -1,10 +1,10 @@
-// Package wake carries wake-ups from the processes that commit work to the
-// dispatchers that wait for it: in this process immediately, in other processes by
-// a notification of the database, or because they watch its commits.
+// Package wake carries wake-ups from the processes that commit work to the dispatchers
+// that wait for it: in this process immediately, in other processes through a
+// notification of the database or because they watch its commits.
 //
-// A wake-up is a hint: a lost one delays work until the next poll.
-// Notifications leave outside of users' transactions, at most one at a time,
-// because a NOTIFY takes a lock that all commits of the server share.
+// A wake-up is a hint: a lost wake-up delays work until the next poll. Notifications are
+// sent outside users' transactions, at most one at a time, because a NOTIFY takes a lock
+// that all commits of the server share.
 package wake
 
 import (
@@ -18,39 +18,38 @@ import (
 
 // Remote carries topics between processes.
 type Remote interface {
-	// Notify tells the other processes of topics.
+	// Notify notifies the other processes of topics.
 	Notify(ctx context.Context, topics []string) error
-	// Listen calls ready when it begins to hear, and heard for each topic that
-	// any process notifies from then on, until ctx is done or the connection
-	// is lost.
+	// Listen calls ready when it starts to listen. From then on it calls heard for each
+	// topic that any process notifies, until ctx is done or the connection is lost.
 	Listen(ctx context.Context, ready func(), heard func(topic string)) error
 }
 
-// Watcher finds out that another process has committed, but not what.
+// Watcher detects that another process has committed, but not what it committed.
 type Watcher interface {
-	// Watch calls changed when it starts to watch, and after commits of other
-	// processes from then on, until ctx is done or the database cannot be read.
+	// Watch calls changed when it starts to watch. From then on it calls changed after
+	// commits of other processes, until ctx is done or the database cannot be read.
 	Watch(ctx context.Context, changed func()) error
 }
 
-// Unknown is the due time in the hint that another process has committed
-// something: the subscriber should read its next due time before it claims. It
-// is in the past, so a subscriber that does not know it looks now.
+// Unknown is the due time in the wake-up for an unknown commit of another process. The
+// subscriber should read its next due time before it claims. Unknown is in the past, so a
+// subscriber that does not handle it looks for due work now.
 var Unknown = time.Time{}.Add(1)
 
 const (
-	// pace is the least time between two notifications of this process.
+	// pace is the minimum time between two notifications of this process.
 	pace = 10 * time.Millisecond
 	// notifyTimeout bounds one notification.
 	notifyTimeout = 5 * time.Second
-	// relisten is how long to wait before listening again.
+	// relisten is the delay before listening again.
 	relisten = time.Second
 )
 
 // Hub connects publishers and subscribers of topics.
 type Hub struct {
-	remote  Remote  // nil: nothing carries topics to other processes
-	watcher Watcher // nil: nothing watches the commits of other processes
+	remote  Remote  // nil if topics are not sent to other processes
+	watcher Watcher // nil if commits of other processes are not watched
 
 	mu        sync.Mutex
 	subs      map[string][]*subscription
@@ -67,13 +66,14 @@ type subscription struct {
 	fn    func(due time.Time)
 }
 
-// New returns a hub; remote and watcher may be nil.
+// New returns a hub. remote and watcher may be nil.
 func New(remote Remote, watcher Watcher) *Hub {
 	return &Hub{remote: remote, watcher: watcher, subs: map[string][]*subscription{}, dirty: map[string]struct{}{}}
 }
 
-// Subscribe calls fn with the due time of work that arrives for a topic; the
-// zero time means that it is not known, so look now. fn must return at once.
+// Subscribe calls fn with the due time of work that arrives for a topic. The zero time
+// means that the due time is not known and that the subscriber should look now. fn must
+// return immediately.
 func (h *Hub) Subscribe(topic string, fn func(due time.Time)) (cancel func()) {
 	s := &subscription{topic: topic, fn: fn}
 	h.mu.Lock()
@@ -83,8 +83,8 @@ func (h *Hub) Subscribe(topic string, fn func(due time.Time)) (cancel func()) {
 	return func() { h.unsubscribe(s) }
 }
 
-// SubscribeAll calls fn with every topic that work arrives for. fn must return at
-// once.
+// SubscribeAll calls fn with every topic for which work arrives. fn must return
+// immediately.
 func (h *Hub) SubscribeAll(fn func(topic string)) (cancel func()) {
 	s := &fn
 	h.mu.Lock()
@@ -109,7 +109,7 @@ func (h *Hub) unsubscribe(s *subscription) {
 	h.stopListening()
 }
 
-// stopListening ends the listener if nobody is left to hear it. The caller holds the
+// stopListening stops the listener if there are no subscribers. The caller holds the
 // lock.
 func (h *Hub) stopListening() {
 	if len(h.subs) == 0 && len(h.all) == 0 && h.listening != nil {
@@ -118,7 +118,7 @@ func (h *Hub) stopListening() {
 	}
 }
 
-// Publish says that work for a topic was committed.
+// Publish announces that work for a topic was committed.
 func (h *Hub) Publish(topic string, due time.Time) {
 	h.Tell(topic, due)
 	if h.remote == nil {
@@ -137,10 +137,10 @@ func (h *Hub) Publish(topic string, due time.Time) {
 	h.running.Go(h.send)
 }
 
-// PublishAll makes every subscriber of this process look.
+// PublishAll wakes the subscribers of all topics in this process.
 func (h *Hub) PublishAll() { h.tellAll(time.Time{}) }
 
-// tellAll tells all subscribers of this process.
+// tellAll calls the subscribers of all topics in this process.
 func (h *Hub) tellAll(due time.Time) {
 	h.mu.Lock()
 	topics := make([]string, 0, len(h.subs))
@@ -153,7 +153,7 @@ func (h *Hub) tellAll(due time.Time) {
 	}
 }
 
-// Close says what is left to say and ends what the hub has started.
+// Close sends the remaining notifications and stops the goroutines of the hub.
 func (h *Hub) Close() {
 	h.mu.Lock()
 	h.closed = true
@@ -165,7 +165,7 @@ func (h *Hub) Close() {
 	h.running.Wait()
 }
 
-// Tell tells the subscribers of this process, and no other.
+// Tell calls the subscribers of a topic in this process only.
 func (h *Hub) Tell(topic string, due time.Time) {
 	h.mu.Lock()
 	subs, all := slices.Clone(h.subs[topic]), slices.Clone(h.all)
@@ -178,8 +178,9 @@ func (h *Hub) Tell(topic string, due time.Time) {
 	}
 }
 
-// send notifies the others until nothing is left to say. The first topic goes
-// out at once; what gathers meanwhile waits for the pace.
+// send notifies other processes until no topics are left. The first notification is sent
+// immediately. Topics that are published in the meantime are collected for the next
+// notification, after pace.
 func (h *Hub) send() {
 	for {
 		topics := h.takeDirty()
@@ -187,7 +188,7 @@ func (h *Hub) send() {
 			return
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), notifyTimeout)
-		_ = h.remote.Notify(ctx, topics) // a hint: the others will poll
+		_ = h.remote.Notify(ctx, topics) // only a hint: other processes poll
 		cancel()
 		pause(context.Background(), pace)
 	}
@@ -217,7 +218,8 @@ func (h *Hub) listen() {
 	h.listening = cancel
 	if h.remote != nil {
 		h.repeat(ctx, func() error {
-			// Earlier notifications went unheard, so all look when it is ready.
+			// Earlier notifications were missed, so all subscribers are woken when it is
+			// ready.
 			return h.remote.Listen(ctx, h.PublishAll, func(topic string) { h.Tell(topic, time.Time{}) })
 		})
 	}
@@ -228,7 +230,8 @@ func (h *Hub) listen() {
 	}
 }
 
-// repeat calls fn until ctx is done. An error is not reported: subscribers poll.
+// repeat calls fn repeatedly until ctx is done. Errors are not reported, because
+// subscribers also poll.
 func (h *Hub) repeat(ctx context.Context, fn func() error) {
 	h.running.Go(func() {
 		for ctx.Err() == nil {
@@ -238,7 +241,7 @@ func (h *Hub) repeat(ctx context.Context, fn func() error) {
 	})
 }
 
-// pause waits in real time: it is about the network, not about due times.
+// pause waits in real time, because it concerns the network and not due times.
 func pause(ctx context.Context, d time.Duration) {
 	timer := clock.System.NewTimer(d)
 	defer timer.Stop()
