@@ -1,6 +1,7 @@
-// Package host gives Perdure's own packages what they need of an engine and of a unit of
-// work: its store, its clock, its committer, and statements in the unit. It keeps that out of
-// the public API of package perdure, which provides it.
+// Package host gives Perdure's own packages access to the internals of an engine and of a
+// unit of work: its store, its clock, its committer, and statements in the unit. Package
+// perdure provides them through this package, so that they are not part of its public
+// API.
 package host
 
 import (
@@ -18,7 +19,7 @@ import (
 	"github.com/perdure/perdure/schema"
 )
 
-// Runtime is the inside of an engine.
+// Runtime has the internals of an engine.
 type Runtime struct {
 	DB        sqldb.DB
 	Store     *store.Store
@@ -30,11 +31,11 @@ type Runtime struct {
 	Workers   *core.Workers
 	Bounds    *core.Bounds
 	Timeout   time.Duration
-	Migrated  store.Migrated // by Open; nothing with NoMigrate
+	Migrated  store.Migrated // set by Open; zero with NoMigrate
 }
 
-// Now returns the time for a statement: none where the server's clock decides. A clock of
-// a test decides everywhere.
+// Now returns the time for a statement. It is empty if the server's clock decides. The
+// clock of a test decides on every database.
 func (r *Runtime) Now() store.Now {
 	if r.DB.Dialect().ServerClock && clock.OfMachine(r.Clock) {
 		return nil
@@ -43,32 +44,35 @@ func (r *Runtime) Now() store.Now {
 	return &now
 }
 
-// Unit is the inside of a *perdure.Tx.
+// Unit has the internals of a *perdure.Tx.
 type Unit interface {
-	// Engine returns the *perdure.Engine that the unit belongs to, Runtime its inside.
+	// Engine returns the *perdure.Engine that the unit belongs to. Runtime returns its
+	// internals.
 	Engine() any
 	Runtime() *Runtime
-	// Context returns the context that the unit runs with.
+	// Context returns the context of the unit.
 	Context() context.Context
-	// Attach records statements in the unit, and what to do after it was committed. The
-	// outbox does not show them.
+	// Attach records statements in the unit, and a function to call after the unit is
+	// committed. The outbox does not contain the statements.
 	Attach(committed func(), stmts ...sqldb.Stmt) error
-	// Act says that the unit does an act of an operator or a token. The transaction that
-	// commits the unit writes the entries of the act to the audit log. The context of
-	// Update can say the same.
+	// Act adds an act of an operator or an API token to the unit. The transaction that
+	// commits the unit writes the entries of the act to the audit log. An act can also be
+	// passed in the context of Update.
 	Act(a *audit.Act)
-	// Flush applies what was recorded so far, so that its results are known before the
-	// unit is committed. The transaction is open from then on.
+	// Flush applies the statements that were recorded so far, so that their results are
+	// known before the unit is committed. The transaction is open from then on.
 	Flush() error
-	// Runner returns the open transaction of the unit, with what was recorded so far
-	// applied, for a statement that depends on what the last one found.
+	// Runner returns the open transaction of the unit, after applying the statements that
+	// were recorded so far. It is for statements that depend on the results of earlier
+	// ones.
 	Runner() (sqldb.Runner, error)
-	// Fail makes the unit fail with an error, and returns the error that it fails with.
+	// Fail makes the unit fail with an error. It returns the first error that the unit
+	// failed with.
 	Fail(err error) error
 }
 
-// Engine and Tx have methods that only *perdure.Engine and *perdure.Tx have, so that nothing
-// else can be passed.
+// Engine and Tx have methods that only *perdure.Engine and *perdure.Tx have, so that no
+// other types can be passed.
 type (
 	Engine interface {
 		Schemas() []*schema.Schema
@@ -86,14 +90,14 @@ var (
 	unitOf   func(tx Tx) Unit
 )
 
-// Provide sets the functions behind Of and In. Package perdure calls it when it is
-// initialised.
+// Provide sets the functions behind Of and In. Package perdure calls it during
+// initialization.
 func Provide(engine func(engine Engine) *Runtime, tx func(tx Tx) Unit) {
 	engineOf, unitOf = engine, tx
 }
 
-// Of returns the inside of a *perdure.Engine.
+// Of returns the internals of a *perdure.Engine.
 func Of(engine Engine) *Runtime { return engineOf(engine) }
 
-// In returns the inside of a *perdure.Tx.
+// In returns the internals of a *perdure.Tx.
 func In(tx Tx) Unit { return unitOf(tx) }
