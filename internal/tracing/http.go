@@ -9,9 +9,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Serve returns a handler that continues the traces of those who send requests,
-// so that the work which they ask for leads back to them. Requests have spans of
-// their own if somebody looks at spans.
+// Serve returns a handler that continues the traces of incoming requests, so that the
+// requested work is linked to them. Requests have their own spans if a tracer provider is
+// set.
 func (t *Tracer) Serve(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		provider := t.active()
@@ -37,7 +37,7 @@ func (t *Tracer) Serve(next http.Handler) http.Handler {
 	})
 }
 
-// statusWriter remembers the status of an answer.
+// statusWriter records the status of a response.
 type statusWriter struct {
 	http.ResponseWriter
 	code int
@@ -57,5 +57,5 @@ func (w *statusWriter) status() int {
 	return w.code
 }
 
-// Unwrap lets http.ResponseController through, for streams.
+// Unwrap gives http.ResponseController access to the inner writer, for streams.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

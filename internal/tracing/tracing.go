@@ -1,10 +1,9 @@
-// Package tracing carries traces through the rows of durable work: the span in
-// which something was asked for is stored with its row, and the span in which it
-// is done, maybe days later and in another process, leads back to it.
+// Package tracing carries traces through the rows of durable work. The span in which work
+// is requested is stored with its row. The span in which the work runs, perhaps days
+// later and in another process, links to it.
 //
-// It knows only the interface of OpenTelemetry; programs bring an
-// implementation. Without one, and for rows without a trace, nothing here
-// allocates.
+// It uses only the API of OpenTelemetry; programs provide an implementation. Without an
+// implementation, and for rows without a trace, nothing here allocates.
 package tracing
 
 import (
@@ -22,26 +21,26 @@ import (
 
 const (
 	scope = "github.com/perdure/perdure"
-	// maxState is the longest tracestate that is stored; a longer one is left
-	// out, as its specification allows.
+	// maxState is the maximum length of a stored tracestate. A longer tracestate is
+	// omitted, as its specification allows.
 	maxState = 512
-	// near is how soon after it was asked for work is a part of the same trace.
-	// Later work begins a trace of its own that has a link to the first: nobody
-	// wants to look at a trace of days.
+	// near is the time after the request within which work is part of the same trace.
+	// Later work starts its own trace with a link to the first, because a trace that
+	// spans days is not useful.
 	near = 10 * time.Second
 )
 
-// Tracer makes spans. A nil Tracer is that of the provider which the program
-// has set for all, if it has.
+// Tracer creates spans. A nil Tracer uses the global provider of the program, if one is
+// set.
 type Tracer struct{ provider trace.TracerProvider }
 
-// New returns the tracer of a provider; nil means that of the program.
+// New returns the tracer of a provider. nil means the global provider of the program.
 func New(provider trace.TracerProvider) *Tracer { return &Tracer{provider} }
 
-// unset is the provider of programs that have set none.
+// unset is the global provider of programs that have not set one.
 var unset = otel.GetTracerProvider()
 
-// active returns the provider, or nil if nobody looks at spans.
+// active returns the provider, or nil if none is set.
 func (t *Tracer) active() trace.TracerProvider {
 	if t != nil && t.provider != nil {
 		return t.provider
@@ -52,9 +51,8 @@ func (t *Tracer) active() trace.TracerProvider {
 	return nil
 }
 
-// Of returns the span of a context in the form that rows keep: the traceparent
-// of W3C and, after a semicolon, the tracestate. It is nil if there is none that
-// somebody will look at.
+// Of returns the span of a context in the form that rows store: the W3C traceparent and,
+// after a semicolon, the tracestate. It returns nil if there is no sampled span.
 func Of(ctx context.Context) *string {
 	span := trace.SpanContextFromContext(ctx)
 	if !span.IsSampled() {
@@ -67,8 +65,8 @@ func Of(ctx context.Context) *string {
 	return &text
 }
 
-// parse returns the span that a row has kept. Text that is none gives a span
-// that is not valid.
+// parse returns the span that a row has stored. For malformed text it returns a span that
+// is not valid.
 func parse(stored string) trace.SpanContext {
 	parent, state, _ := strings.Cut(stored, ";")
 	carrier := propagation.MapCarrier{"traceparent": parent, "tracestate": state}
@@ -77,21 +75,22 @@ func parse(stored string) trace.SpanContext {
 
 // Work is durable work that is about to be run.
 type Work struct {
-	// Kind is the kind of work, Name what it is one of, ID itself.
+	// Kind is the kind of work, Name its name or type, and ID the id of the work item.
 	Kind, Name, ID string
-	// Attempt counts the runs from 1.
+	// Attempt is the number of the attempt, counted from 1.
 	Attempt int
-	// Trace is what its row has kept, and Created when the row was written.
+	// Trace is the stored span of the row, and Created the time when the row was written.
 	Trace   *string
 	Created time.Time
 }
 
-// Span is the run of durable work. The zero Span is of nobody's interest.
+// Span is the span of one attempt. The zero Span records nothing.
 type Span struct{ span trace.Span }
 
-// Process begins the span of a run and returns the context for it. The span is a
-// part of the trace that the work was asked for in if that was a moment ago, and
-// has a link to it in any case. All attempts lead back to the same span.
+// Process starts the span of an attempt and returns the context for it. The span always
+// has a link to the span in which the work was requested. It is also part of the same
+// trace if the work was requested at most near (10 s) ago. All attempts link to the same
+// span.
 func (t *Tracer) Process(ctx context.Context, now time.Time, w Work) (context.Context, Span) {
 	provider := t.active()
 	if provider == nil && w.Trace == nil {
@@ -101,7 +100,7 @@ func (t *Tracer) Process(ctx context.Context, now time.Time, w Work) (context.Co
 	if w.Trace != nil {
 		origin = parse(*w.Trace)
 	}
-	if provider == nil { // what the work asks for leads back all the same
+	if provider == nil { // work that this work requests is still linked to the origin
 		return trace.ContextWithRemoteSpanContext(ctx, origin), Span{}
 	}
 	return begin(ctx, provider, origin, now.Sub(w.Created) <= near, w)
@@ -133,8 +132,8 @@ func begin(ctx context.Context, provider trace.TracerProvider, origin trace.Span
 	return ctx, Span{span}
 }
 
-// End ends the span with what came of the run. The text of an error stays in
-// the database: it may have quoted anything.
+// End ends the span with the outcome of the attempt. It omits the text of an error, which
+// may quote any data; the text is only in the database.
 func (s Span) End(err error) {
 	if s.span == nil {
 		return
