@@ -16,15 +16,15 @@ const (
 	secretPrefix = "whsec_"
 	minSecret    = 24
 	maxSecret    = 64
-	// maxSecrets is how many secrets are active at once: one, or two while it
-	// is being replaced.
+	// maxSecrets is the maximum number of active secrets: one, or two while a secret is
+	// being replaced.
 	maxSecrets = 2
 )
 
-// Secret is what both sides know. It does not show itself: print Reveal.
+// Secret is a shared secret. Printing it does not reveal it; use Reveal.
 type Secret struct{ key []byte }
 
-// NewSecret returns a new secret from a source of random bytes.
+// NewSecret returns a new secret that is read from a source of random bytes.
 func NewSecret(random io.Reader) (Secret, error) {
 	key := make([]byte, 32)
 	if _, err := io.ReadFull(random, key); err != nil {
@@ -33,7 +33,7 @@ func NewSecret(random io.Reader) (Secret, error) {
 	return Secret{key}, nil
 }
 
-// ParseSecret reads a secret: "whsec_" and 24 to 64 bytes in base64.
+// ParseSecret parses a secret: "whsec_" and 24 to 64 bytes in base64.
 func ParseSecret(text string) (Secret, error) {
 	encoded, ok := strings.CutPrefix(text, secretPrefix)
 	if !ok {
@@ -49,8 +49,8 @@ func ParseSecret(text string) (Secret, error) {
 	return Secret{key}, nil
 }
 
-// ParseSecrets reads one secret, or two with white space or a comma between
-// them: first the one to stay.
+// ParseSecrets parses one secret, or two separated by white space or a comma. The first
+// is the secret that stays.
 func ParseSecrets(text string) ([]Secret, error) {
 	var all []Secret
 	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r <= ' ' }) {
@@ -75,7 +75,7 @@ func checkSecrets(secrets []Secret) error {
 	return nil
 }
 
-// Reveal returns the secret as ParseSecret reads it.
+// Reveal returns the secret in the form that ParseSecret accepts.
 func (s Secret) Reveal() string { return secretPrefix + base64.StdEncoding.EncodeToString(s.key) }
 
 // String hides the secret.
@@ -87,7 +87,8 @@ func (s Secret) GoString() string { return s.String() }
 // LogValue hides the secret.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// MarshalText hides the secret, so that no JSON of a value around it shows it.
+// MarshalText hides the secret, so that the JSON of a value that contains it does not
+// show it.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 func (s Secret) mac(id, timestamp string, body []byte) []byte {

@@ -20,37 +20,37 @@ type Sender struct {
 	clock  clock.Clock
 }
 
-// NewSender returns a sender that reaches what the client may reach.
+// NewSender returns a sender that uses client, and so can reach only the addresses that
+// client allows.
 func NewSender(client *egress.Client, c clock.Clock) *Sender {
 	return &Sender{client: client, clock: c}
 }
 
-// Delivery is a message to be sent, and where to.
+// Delivery is a message to be sent, with its destination.
 type Delivery struct {
 	URL string
-	// ID is the same each time that the message is sent.
+	// ID identifies the message. It is the same for every attempt to send it.
 	ID string
 	// Body is JSON.
 	Body []byte
-	// Secrets sign the message: one, or two while it is being replaced.
+	// Secrets sign the message: one, or two while a secret is being replaced.
 	Secrets []Secret
-	// Header has more headers; those of the signature are overwritten.
+	// Header has additional headers. The headers of the signature are overwritten.
 	Header http.Header
 }
 
-// Answer is what the receiver answered with a status of 2xx.
+// Answer is a response of the receiver with a status of 2xx.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// StatusError says that the receiver did not take the message. What it answered
-// is not quoted: it may come from a machine that the reader of the error may not
-// see.
+// StatusError reports that the receiver did not accept the message. The response is not
+// quoted, because it may come from a host that the reader of the error may not access.
 type StatusError struct {
 	Status int
-	// After is how long the receiver asks to wait; 0 if it does not say.
+	// After is the delay that the receiver requests, or 0.
 	After time.Duration
 }
 
@@ -62,18 +62,20 @@ func (e *StatusError) Error() string {
 	return text
 }
 
-// Gone reports whether the receiver wants no more messages at all.
+// Gone reports whether the receiver responded with 410: it does not accept any further
+// messages.
 func Gone(err error) bool {
 	var status *StatusError
 	return errors.As(err, &status) && status.Status == http.StatusGone
 }
 
-// Send sends a message once. It returns the answer if the receiver took it, and
-// a *StatusError if it refused. Whoever sends again uses the same id.
+// Send sends a message once. It returns the response if the receiver accepted the
+// message, and a *StatusError if the receiver refused it. A caller that retries must use
+// the same id.
 func (s *Sender) Send(ctx context.Context, d Delivery) (Answer, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, d.URL, bytes.NewReader(d.Body))
 	if err != nil {
-		return Answer{}, errors.New("build request: the URL cannot be used") // it may hold a secret
+		return Answer{}, errors.New("build request: the URL cannot be used") // the URL may contain a secret
 	}
 	for name, values := range d.Header {
 		request.Header[http.CanonicalHeaderKey(name)] = values
@@ -89,7 +91,7 @@ func (s *Sender) Send(ctx context.Context, d Delivery) (Answer, error) {
 	if err != nil {
 		return Answer{}, fmt.Errorf("send message: %w", err)
 	}
-	defer func() { _ = response.Body.Close() }() // it was read as far as we want
+	defer func() { _ = response.Body.Close() }() // the needed part was read
 	body, err := io.ReadAll(response.Body)
 	switch {
 	case response.StatusCode < 200 || response.StatusCode > 299:
@@ -100,10 +102,10 @@ func (s *Sender) Send(ctx context.Context, d Delivery) (Answer, error) {
 	return Answer{Status: response.StatusCode, Header: response.Header, Body: body}, nil
 }
 
-// maxWait is the longest that a receiver can make us wait.
+// maxWait is the longest delay that a receiver can request.
 const maxWait = 24 * time.Hour
 
-// retryAfter returns how long the receiver asks to wait, by its own clock.
+// retryAfter returns the delay that the receiver requests, by the receiver's clock.
 func retryAfter(r *http.Response) time.Duration {
 	value := r.Header.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(value, 10, 32); err == nil {

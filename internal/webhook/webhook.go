@@ -1,9 +1,9 @@
-// Package webhook signs and verifies messages over HTTP as Standard Webhooks
-// describes it, so that receivers can use any library that knows it.
+// Package webhook signs and verifies messages over HTTP as the Standard Webhooks
+// specification describes, so that receivers can use any library that supports it.
 //
-// A message has an id that stays the same when it is sent again, the time of
-// sending, and one signature for each secret: two while a secret is being
-// replaced, so that neither side has to change first.
+// A message has an id that stays the same when it is retried, the time of sending, and
+// one signature for each secret. There are two secrets while a secret is being replaced,
+// so that neither side has to change first.
 package webhook
 
 import (
@@ -26,24 +26,24 @@ const (
 )
 
 const (
-	// Tolerance is how far the clocks of two sides may be apart, and how long a
-	// message can be played back.
+	// Tolerance is the maximum difference between the clocks of both sides, and the time
+	// for which a message can be replayed.
 	Tolerance = 5 * time.Minute
-	// MaxID is the longest id of a message in bytes.
+	// MaxID is the maximum length of the id of a message in bytes.
 	MaxID = 256
-	// maxSignatures is how many signatures of a message are looked at.
+	// maxSignatures is the maximum number of signatures of a message that are checked.
 	maxSignatures = 8
-	// maxHeader is the longest list of signatures in bytes.
+	// maxHeader is the maximum length of the list of signatures in bytes.
 	maxHeader = 2048
 	version   = "v1"
 )
 
-// VerifyError says why a message is not taken as genuine.
+// VerifyError reports why a message is not accepted as genuine.
 type VerifyError struct{ Reason string }
 
 func (e *VerifyError) Error() string { return "verify message: " + e.Reason }
 
-// Message is what the headers of a genuine message say.
+// Message has the values of the headers of a genuine message.
 type Message struct {
 	ID   string
 	Sent time.Time
@@ -69,8 +69,8 @@ func Sign(header http.Header, id string, now time.Time, body []byte, secrets ...
 	return nil
 }
 
-// Verify checks that a message was signed with one of the secrets, not long ago.
-// Every refusal is a *VerifyError.
+// Verify checks that a message was signed with one of the secrets, at a time within
+// Tolerance. It returns a *VerifyError if it was not.
 func Verify(header http.Header, body []byte, now time.Time, secrets ...Secret) (Message, error) {
 	if err := checkSecrets(secrets); err != nil {
 		return Message{}, err
@@ -86,14 +86,16 @@ func Verify(header http.Header, body []byte, now time.Time, secrets ...Secret) (
 	if !signed(given, m.ID, timestamp, body, secrets) {
 		return Message{}, &VerifyError{"no signature matches"}
 	}
-	// The time is judged last: who cannot sign learns nothing of our clock.
+	// The time is checked last, so that a sender without a secret learns nothing about
+	// this process's clock.
 	if age := now.Sub(m.Sent); age > Tolerance || age < -Tolerance {
 		return Message{}, &VerifyError{"it was sent too long ago, or clocks differ by more than " + Tolerance.String()}
 	}
 	return m, nil
 }
 
-// signed compares every signature with every secret, always all of them.
+// signed compares every signature with every secret. It always compares all of them, so
+// that its running time does not depend on the result.
 func signed(given [][]byte, id, timestamp string, body []byte, secrets []Secret) bool {
 	matches := false
 	for _, s := range secrets {
@@ -114,7 +116,7 @@ func readHeader(header http.Header) (Message, string, error) {
 	}
 	timestamp, once := single(header, HeaderTimestamp)
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
-	// The signature is over the text, so there must be one text for a time.
+	// The signature covers the text, so a time must have only one text.
 	if !once || err != nil || seconds < 0 || seconds > 1<<40 || strconv.FormatInt(seconds, 10) != timestamp {
 		return Message{}, "", &VerifyError{HeaderTimestamp + " is missing or is no number of seconds"}
 	}
@@ -129,8 +131,8 @@ func single(header http.Header, name string) (string, bool) {
 	return values[0], true
 }
 
-// parseSignatures reads a list "v1,<base64> v1,<base64> …". Versions that are
-// not ours are passed over, as are signatures that cannot be read.
+// parseSignatures parses a list "v1,<base64> v1,<base64> …". It skips other versions and
+// signatures that cannot be decoded.
 func parseSignatures(values []string) ([][]byte, error) {
 	if len(values) != 1 || len(values[0]) > maxHeader {
 		return nil, &VerifyError{HeaderSignature + " is missing, too long or there more than once"}
@@ -155,8 +157,8 @@ func parseSignatures(values []string) ([][]byte, error) {
 	return all, nil
 }
 
-// validID refuses ids with which one signature would fit several messages: the
-// parts of what is signed are joined by dots.
+// validID reports whether an id is valid. It rejects ids with which one signature would
+// match several messages, because the signed parts are joined by dots.
 func validID(id string) bool {
 	return id != "" && len(id) <= MaxID && strings.IndexFunc(id, func(r rune) bool { return r <= ' ' || r > '~' || r == '.' }) < 0
 }
