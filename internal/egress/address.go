@@ -2,7 +2,7 @@ package egress
 
 import "net/netip"
 
-// special is a block of addresses that are not public, and what to say of them.
+// special is a block of addresses that are not public, with a description.
 type special struct {
 	prefix netip.Prefix
 	is     string
@@ -10,9 +10,9 @@ type special struct {
 
 func block(prefix, is string) special { return special{netip.MustParsePrefix(prefix), is} }
 
-// special4 are the blocks of IPv4 that do not belong to the public internet: the
-// registry of special-purpose addresses, multicast, and addresses inside of
-// public blocks at which clouds serve metadata.
+// special4 are the blocks of IPv4 that are not part of the public internet: the registry
+// of special-purpose addresses, multicast, and addresses inside public blocks at which
+// clouds serve metadata.
 var special4 = []special{
 	block("0.0.0.0/8", "means this machine"),
 	block("10.0.0.0/8", "is private"),
@@ -32,8 +32,8 @@ var special4 = []special{
 	block("240.0.0.0/4", "is reserved"),
 }
 
-// special6 are the blocks of IPv6 with something to say. What is outside of
-// 2000::/3 is not public even if it is not listed.
+// special6 are the blocks of IPv6 with their own description. Addresses outside 2000::/3
+// are not public even if they are not listed.
 var special6 = []special{
 	block("::/128", "means this machine"),
 	block("::1/128", "is loopback"),
@@ -51,12 +51,12 @@ var special6 = []special{
 }
 
 var (
-	// nat64 are public IPv4 addresses as networks without IPv4 see them.
+	// nat64 is the prefix of public IPv4 addresses in networks without IPv4.
 	nat64  = netip.MustParsePrefix("64:ff9b::/96")
 	global = netip.MustParsePrefix("2000::/3")
 )
 
-// class says why an address is not public; "" means that it is.
+// class returns the reason why an address is not public, or "" if it is public.
 func class(ip netip.Addr) string {
 	if ip.Zone() != "" {
 		return "is of one network interface"
@@ -83,8 +83,8 @@ func find(blocks []special, ip netip.Addr) string {
 	return ""
 }
 
-// plain returns the IPv4 address that an address of IPv6 stands for, if the
-// system or the network connects to that one.
+// plain returns the IPv4 address that an IPv6 address represents, if the system or the
+// network would connect to it.
 func plain(ip netip.Addr) netip.Addr {
 	ip = ip.Unmap()
 	if nat64.Contains(ip) {

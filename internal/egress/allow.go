@@ -7,14 +7,14 @@ import (
 	"github.com/perdure/perdure/fault"
 )
 
-// allowList is what may be reached although it is not public.
+// allowList lists destinations that may be reached although they are not public.
 type allowList struct {
 	prefixes []netip.Prefix
 	hosts    map[string]bool
-	domains  []string // with a dot at their beginning
+	domains  []string // with a leading dot
 }
 
-// CheckAllow refuses an entry of Options.Allow that New would refuse.
+// CheckAllow returns an error if New would refuse an entry of Options.Allow.
 func CheckAllow(entry string) error {
 	_, err := parseAllow([]string{entry})
 	return err
@@ -52,10 +52,10 @@ func (l *allowList) add(entry string) bool {
 	return true
 }
 
-// canonical is a host's name as names are compared.
+// canonical returns a host name in the form in which names are compared.
 func canonical(host string) string { return strings.ToLower(strings.TrimSuffix(host, ".")) }
 
-// permits says whether the address of a host is allowed.
+// permits reports whether the address of a host is allowed.
 func (l *allowList) permits(host string, ip netip.Addr) bool {
 	if ip.Zone() != "" {
 		return false
@@ -81,7 +81,7 @@ func (l *allowList) named(host string) bool {
 	return false
 }
 
-// metadata are the addresses at which clouds give credentials to whoever asks.
+// metadata are the addresses at which clouds return credentials to any client.
 var metadata = []netip.Addr{
 	netip.MustParseAddr("168.63.129.16"), netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("192.0.0.192"),
 	netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("fd20:ce::254"),

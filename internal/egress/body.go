@@ -5,12 +5,12 @@ import (
 	"io"
 )
 
-// TooLargeError says that an answer has more bytes than may be read.
+// TooLargeError reports that a response is larger than the limit.
 type TooLargeError struct{ Max int64 }
 
 func (e *TooLargeError) Error() string { return fmt.Sprintf("answer is longer than %d bytes", e.Max) }
 
-// capped is a body that fails instead of giving more than max bytes.
+// capped is a body that returns an error instead of more than max bytes.
 type capped struct {
 	body      io.ReadCloser
 	left, max int64

@@ -1,12 +1,12 @@
-// Package egress makes the requests that go to addresses which users may choose:
-// webhooks, steps in other languages, providers with an address of their own.
+// Package egress sends requests to addresses that users may choose: webhooks, remote
+// steps, and providers with a configurable address.
 //
-// Whoever can choose an address can try to make this process talk to what only
-// it can reach: itself, its network, the metadata service of its cloud. A Client
-// therefore decides on the address that is dialled, after the name was resolved,
-// each time it dials; so neither a strange notation nor a name that resolves
-// differently the second time gets past it. It follows no redirects, ignores
-// the proxies of the environment, and bounds time and size of an answer.
+// A user who chooses an address could make this process send requests to destinations
+// that only this process can reach: itself, its network, the metadata service of its
+// cloud (SSRF). Therefore a Client checks the resolved address each time it dials. So
+// neither an unusual notation nor a name that resolves differently the second time
+// bypasses the check. A Client follows no redirects, ignores proxies in the environment,
+// and bounds the time and size of a response.
 package egress
 
 import (
@@ -29,26 +29,26 @@ const (
 	DefaultMaxAnswer = 1 << 20
 )
 
-// maxHeader is how many bytes of header an answer may have.
+// maxHeader is the maximum size of the header of a response in bytes.
 const maxHeader = 64 << 10
 
 // Options configure a Client. The zero value of every field is its default.
 type Options struct {
-	// Allow lists what may be reached although it is not public: prefixes
-	// (10.1.0.0/16), addresses (127.0.0.1), hosts (billing.internal) and all
-	// hosts below a domain (*.internal). Whatever a listed host resolves to is
-	// allowed, except link-local addresses, among them the metadata services
-	// of clouds; only a prefix or an address can allow those. Default: nothing.
+	// Allow lists destinations that may be reached although they are not public: prefixes
+	// (10.1.0.0/16), addresses (127.0.0.1), hosts (billing.internal) and all hosts below
+	// a domain (*.internal). All addresses of a listed host are allowed, except
+	// link-local addresses, which include the metadata services of clouds. Only a prefix
+	// or an address can allow those. Default: none.
 	Allow []string
 	// Ports are the only ports that may be reached. Default: all.
 	Ports []int
-	// Timeout bounds a request from the dial to the end of the answer.
-	// Default: DefaultTimeout.
+	// Timeout bounds a request from the dial to the end of the response. Default:
+	// DefaultTimeout.
 	Timeout time.Duration
-	// MaxAnswer is the largest body of an answer in bytes, after it was
-	// decompressed. Default: DefaultMaxAnswer.
+	// MaxAnswer is the maximum size of the body of a response in bytes, after
+	// decompression. Default: DefaultMaxAnswer.
 	MaxAnswer int64
-	// Resolver looks names up. Default: that of the system.
+	// Resolver resolves host names. Default: the system's resolver.
 	Resolver *net.Resolver
 }
 
@@ -59,7 +59,7 @@ type Client struct {
 	allow     allowList
 	ports     []int
 	maxAnswer int64
-	fence     func(netip.Addr) error // of tests: the last word before a dial
+	fence     func(netip.Addr) error // set by tests: the final check before a dial
 }
 
 // New returns a client.
@@ -107,12 +107,13 @@ func (o *Options) withDefaults() Options {
 	return options
 }
 
-// Close closes the connections that are idle. The client stays usable.
+// Close closes idle connections. The client remains usable.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
-// Do sends a request and returns the answer, redirects included as they are. The
-// caller closes its body. Errors quote neither the URL, which may hold a secret, nor
-// the address that its host resolves to, which may be internal. A *RefusedError says that nothing was sent.
+// Do sends a request and returns the response. It returns redirects without following
+// them. The caller must close the body. Errors quote neither the URL, which may contain a
+// secret, nor the resolved address, which may be internal. A *RefusedError means that
+// nothing was sent.
 func (c *Client) Do(r *http.Request) (*http.Response, error) {
 	if err := c.check(r.URL); err != nil {
 		return nil, err
@@ -122,21 +123,21 @@ func (c *Client) Do(r *http.Request) (*http.Response, error) {
 		return nil, hide(err)
 	}
 	if response.ContentLength > c.maxAnswer {
-		_ = response.Body.Close() // nothing of it is wanted
+		_ = response.Body.Close() // the response is not used
 		return nil, &TooLargeError{Max: c.maxAnswer}
 	}
 	response.Body = &capped{body: response.Body, left: c.maxAnswer, max: c.maxAnswer}
 	return response, nil
 }
 
-// RefusedError says that an address may not be reached. Nothing was sent to it.
+// RefusedError reports that an address is not allowed. Nothing was sent to it.
 type RefusedError struct {
-	// Host is the host as the URL has it.
+	// Host is the host in the URL.
 	Host string
-	// Reason says what is wrong with the address: "is private".
+	// Reason is the reason why the address is refused: "is private".
 	Reason string
-	// Resolved is true if the host is a name, and the address was found when it was
-	// dialled. It may resolve to another one later.
+	// Resolved is true if the host is a name whose address was found when it was dialed.
+	// The name may resolve to another address later.
 	Resolved bool
 }
 
@@ -146,7 +147,7 @@ func (e *RefusedError) Error() string {
 
 type hostKey struct{}
 
-// withHost tells control which host is being dialled.
+// withHost returns a context that tells control which host is being dialed.
 func withHost(ctx context.Context, address string) context.Context {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -155,8 +156,8 @@ func withHost(ctx context.Context, address string) context.Context {
 	return context.WithValue(ctx, hostKey{}, host)
 }
 
-// control is called with each address that is about to be connected to, after
-// the name was resolved and the socket was made.
+// control is called for each address before the connection, after the name was resolved
+// and the socket was created.
 func (c *Client) control(ctx context.Context, network, address string, _ syscall.RawConn) error {
 	host, _ := ctx.Value(hostKey{}).(string)
 	if network != "tcp4" && network != "tcp6" {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// hiddenError is an error of a request with a text that names no address but the host
-// as the URL has it. The errors that it comes from can be told as before.
+// hiddenError is an error of a request whose text contains no address except the host in
+// the URL. errors.Is and errors.As still find the wrapped errors.
 type hiddenError struct {
 	text string
 	err  error
@@ -18,8 +18,8 @@ func (e *hiddenError) Error() string { return e.text }
 
 func (e *hiddenError) Unwrap() error { return e.err }
 
-// hide returns an error of net/http without the URL and without addresses: those that
-// the host resolves to, that of the resolver, and our own.
+// hide returns an error of net/http without the URL and without addresses: the addresses
+// of the host, of the resolver and of this process.
 func hide(err error) error {
 	var of *url.Error
 	if errors.As(err, &of) {

@@ -9,12 +9,12 @@ import (
 	"github.com/perdure/perdure/fault"
 )
 
-// maxURL is the longest URL in bytes.
+// maxURL is the maximum length of a URL in bytes.
 const maxURL = 2048
 
-// CheckURL parses an address that a user gave and refuses what can never be
-// reached, so that a mistake is seen when the address is stored. What its host
-// resolves to is decided when it is dialled.
+// CheckURL parses a URL from a user. It returns an error if the URL can never be reached,
+// so that a mistake is reported when the URL is stored. The addresses of a host name are
+// checked only when it is dialed.
 func (c *Client) CheckURL(field, raw string) (*url.URL, error) {
 	u, err := CheckForm(field, raw)
 	if err != nil {
@@ -26,8 +26,8 @@ func (c *Client) CheckURL(field, raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// CheckForm parses an address that a user gave and refuses what no client can reach,
-// whatever its options allow.
+// CheckForm parses a URL from a user. It returns an error if no client can reach the URL,
+// regardless of its options.
 func CheckForm(field, raw string) (*url.URL, error) {
 	if len(raw) > maxURL {
 		return nil, fault.Invalidf(field, "is longer than %d bytes", maxURL)
@@ -45,7 +45,8 @@ func CheckForm(field, raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// check refuses URLs that the client cannot reach, whatever their hosts resolve to.
+// check returns an error if the client cannot reach the URL, regardless of the addresses
+// of its host.
 func (c *Client) check(u *url.URL) error {
 	if err := form(u); err != nil {
 		return err
@@ -64,8 +65,8 @@ func (c *Client) check(u *url.URL) error {
 	return nil
 }
 
-// form refuses URLs that are no plain http or https URLs with a host. Notations of
-// addresses that only some resolvers know are refused as well.
+// form returns an error if a URL is not a plain http or https URL with a host. It also
+// refuses notations of addresses that only some resolvers support.
 func form(u *url.URL) *RefusedError {
 	host := u.Hostname()
 	switch {
