@@ -120,8 +120,8 @@ func (p *Poller) due(ctx context.Context) bool {
 // call has finished. The channel may be ignored.
 func (p *Poller) Wake() <-chan struct{} { return p.runner.wake() }
 
-// Stop stops polling and waits for running work, at most until ctx is done. Other
-// processes can claim work that is still running then when its lease expires. A stopped
+// Stop stops polling and waits for running work, at most until ctx is done. Work that is
+// still running then can be claimed by other processes when its lease expires. A stopped
 // Poller cannot be started again.
 func (p *Poller) Stop(ctx context.Context) error {
 	p.mu.Lock()

@@ -128,8 +128,8 @@ func (r *runner) stop(ctx context.Context) error {
 	return err
 }
 
-// await waits until ended is closed, until ctx is done and lastWords have passed. It
-// reports whether ended is closed.
+// await waits until ended is closed, at most lastWords longer than ctx. It reports
+// whether ended was closed in time.
 func (r *runner) await(ctx context.Context, ended <-chan struct{}) bool {
 	select {
 	case <-ended:

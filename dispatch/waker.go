@@ -43,9 +43,9 @@ type WakerOptions struct {
 	// Host stores the wake-up time. Default: a timer in this process.
 	Host WakeHost
 	// MaxSleep bounds the time between two reads of the next due time. So it bounds the
-	// delay after which the work of a crashed process is claimed, and, on databases
-	// without wake-ups between processes, the delay of work that another process has
-	// committed. Negative: no bound, for work that only this process uses. Default:
+	// delay after which the work of a crashed process is claimed. On databases without
+	// wake-ups between processes, it also bounds the delay of work that another process
+	// has committed. Negative: no bound, for work that only this process uses. Default:
 	// DefaultMaxSleep with the default host, no bound with another host.
 	MaxSleep time.Duration
 	// OnError receives the errors of runs and of the host. It may be called
@@ -55,8 +55,8 @@ type WakerOptions struct {
 	Clock clock.Clock
 }
 
-// Waker runs a processor exactly when work is due. Apart from wake-ups and MaxSleep, it
-// makes no queries in between.
+// Waker runs a processor exactly when work is due. It makes no queries in between, except
+// after wake-ups and after MaxSleep.
 type Waker struct {
 	runner   *runner
 	host     WakeHost
@@ -259,10 +259,10 @@ func (a *Waker) noted() time.Time {
 	return a.set
 }
 
-// Stop stops the Waker and waits for running work, at most until ctx is done. Other
-// processes can claim work that is still running then when its lease expires. A stopped
-// Waker cannot be started again. With a host other than the default, the wake-up time
-// stays set, for the next process.
+// Stop stops the Waker and waits for running work, at most until ctx is done. Work that
+// is still running then can be claimed by other processes when its lease expires. A
+// stopped Waker cannot be started again. With a host other than the default, the wake-up
+// time stays set, for the next process.
 func (a *Waker) Stop(ctx context.Context) error {
 	a.mu.Lock()
 	a.started = true
