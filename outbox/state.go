@@ -13,7 +13,7 @@ import (
 // missed these entries and must start from a copy of the tables. Register a consumer to
 // keep entries until they are read.
 type GapError struct {
-	// Cursor is the stamp that was asked for.
+	// Cursor is the requested stamp.
 	Cursor Stamp
 	// PurgedThrough is the last stamp that was removed.
 	PurgedThrough Stamp
@@ -27,7 +27,7 @@ func (e *GapError) Error() string {
 // database was restored from a backup, or failed over, to an earlier state. The reader
 // has seen entries after Common that the database does not have.
 type DivergedError struct {
-	// Cursor is the stamp that was asked for.
+	// Cursor is the requested stamp.
 	Cursor Stamp
 	// Common is the last stamp that the history of the cursor and the database have in
 	// common. The reader must undo the entries after Common and continue from there.

@@ -168,8 +168,8 @@ func (d *density) next(stamp Stamp) {
 
 func (d *density) end() { d.finish(int(d.state.clock.Incarnation) + 1) }
 
-// finish checks the incarnations from that of the last entry up to the given one: each
-// must have ended with its last entry.
+// finish checks all incarnations from the incarnation of the last entry up to the
+// incarnation to. Each must end with its last entry.
 func (d *density) finish(to int) {
 	counter := d.last.Counter()
 	for i := int(d.last.Incarnation()); i < to; i++ {
