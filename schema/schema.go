@@ -1,7 +1,8 @@
 // Package schema describes the tables of an application.
 //
-// Every row has an external id (a string, which the application and the outbox use), an
-// internal id (a number, which references store), and a version that counts its changes:
+// Every row has an external id, an internal id and a version. The external id is a
+// string, which the application and the outbox use. The internal id is a number, which
+// references store. The version counts the changes of the row:
 //
 //	var Users = schema.NewTable("users",
 //		schema.String("name"),
