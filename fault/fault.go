@@ -27,7 +27,7 @@ var ErrNotMigrated = errors.New("database is not migrated, run \"perdure migrate
 type Invalid struct {
 	// Field is the name of the input, from the outside in: "posts.title".
 	Field string
-	// Reason is what is wrong with the field, in one clause: "is longer than 128 bytes".
+	// Reason describes the error in one clause: "is longer than 128 bytes".
 	Reason string
 }
 
