@@ -17,7 +17,7 @@ import (
 type readers struct {
 	db   *sql.DB
 	ran  *sqldb.Counter
-	free chan *conn // nil stands for a connection that is not open
+	free chan *conn // nil represents a connection that is not open
 	// closed is closed by the method close.
 	closed chan struct{}
 
