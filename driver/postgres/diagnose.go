@@ -67,7 +67,7 @@ func (db *DB) connections(limit int) sqldb.Diagnosis {
 	return found
 }
 
-// between is what is between the process and the server.
+// between is the kind of intermediary between the process and the server, if any.
 type between int
 
 const (
@@ -132,9 +132,9 @@ func session(ctx context.Context, on asked) (pid uint32, err error) {
 	return pid, err
 }
 
-// pooler returns the diagnosis of what is between the process and the server, such as
-// PgBouncer. If the behavior shows nothing, pooler compares the requested port with the
-// port that the server reports.
+// pooler returns the diagnosis of an intermediary between the process and the server,
+// such as PgBouncer. If the behavior shows nothing, pooler compares the requested port
+// with the port that the server reports.
 func pooler(b between, asked, actual int) sqldb.Diagnosis {
 	found := sqldb.Diagnosis{Name: "pooler", Found: "none"}
 	switch {
