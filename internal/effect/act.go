@@ -129,7 +129,7 @@ func awaitOutcome(run Run, st *store.Store, h store.Hook) error {
 	return run(st.TakeLease(token, func(string) {}))
 }
 
-// Stop cancels those of the hooks that exist and have not finished.
+// Stop cancels hooks. It ignores hooks that do not exist or have finished.
 func Stop(run Run, st *store.Store, ids []string, now store.Now) error {
 	ids = slices.Clone(ids)
 	slices.Sort(ids)
