@@ -17,9 +17,9 @@ import (
 // If fn returns an error, or a method of its Tx did, nothing is written and Update
 // returns the error. Update runs fn up to Options.MaxAttempts times. It runs fn again
 // from the start after a deadlock, a serialization failure or a lost connection. It also
-// does so if fn read a row with Get or Find, passed it to UpdateRow, DeleteRow or
-// CheckRow, and the row is no longer at that version. So fn must have no effect outside
-// its Tx.
+// does so after a conflict: fn read a row with Get or Find and passed it to UpdateRow,
+// DeleteRow or CheckRow, and the row is no longer at that version. So fn must have no
+// effect outside its Tx.
 //
 // A *fault.Uncertain means that the response to COMMIT was lost: the changes may have
 // been committed. Every other error means that nothing was written.
