@@ -34,7 +34,7 @@ type Runtime struct {
 	Migrated  store.Migrated // set by Open; zero with NoMigrate
 }
 
-// Now returns the time for a statement. It is empty if the server's clock decides. The
+// Now returns the time for a statement. It returns nil if the server's clock decides. The
 // clock of a test decides on every database.
 func (r *Runtime) Now() store.Now {
 	if r.DB.Dialect().ServerClock && clock.OfMachine(r.Clock) {
