@@ -107,8 +107,8 @@ func (t *timer) Stop() {
 	t.clock.forgetFired()
 }
 
-// fireIfDue fires the timer if it is due, and reports whether it was due. The caller
-// holds the lock.
+// fireIfDue fires the timer if it is due, and reports whether the timer has fired. The
+// caller holds the lock.
 func (t *timer) fireIfDue(now time.Time) bool {
 	if t.fired || t.at.After(now) {
 		return t.fired
