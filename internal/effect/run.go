@@ -82,7 +82,7 @@ func (r *Runner) decide(row *store.Hook, err error, began time.Time) *outcome {
 	return o
 }
 
-// Record commits the final outcome. run executes statements in the transaction of Finish.
+// Record writes the final outcome. run executes statements in the transaction of Finish.
 // Record returns core.ErrLost if the claim is lost; Finish must then write nothing.
 func (e Ending) Record(run func(...sqldb.Stmt) error) error {
 	if err := e.apart.Verify(run); err != nil {
@@ -96,7 +96,8 @@ func (e Ending) Record(run func(...sqldb.Stmt) error) error {
 func (e Ending) Add(tx *perdure.Tx) error { return core.RunAdditions(tx, e.with) }
 
 // lock returns the statement that locks the hooks whose outcomes change their rows.
-// Cancel locks the hook too, so a status that is read under this lock is final.
+// Cancel locks the hook too. So a cancellation is either visible to reads after this
+// lock, or waits for the transaction of the outcome.
 func (r *Runner) lock(group []*work.Decided, all bool) []sqldb.Stmt {
 	var ids []string
 	for _, d := range group {
