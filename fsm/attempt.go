@@ -13,9 +13,9 @@ import (
 )
 
 // Attempts returns the attempts of an instance's steps, oldest first: the newest
-// retry.MaxRecorded that did not succeed, and the one that runs or has ended the
-// instance. What the other steps came to is in its History, if that is kept. It is a
-// *fault.NotFound if there is no such instance.
+// retry.MaxRecorded that did not succeed, and the attempt that is running or finished the
+// instance. The outcomes of the other steps are in its History, if the definition keeps
+// it. Attempts returns a *fault.NotFound if there is no such instance.
 func (m *Machines) Attempts(ctx context.Context, id string) ([]retry.Attempt, error) {
 	if !validID(id) {
 		return nil, fault.Invalidf("instance id", "is not a UUID in lower case")
@@ -54,7 +54,7 @@ func (w *writing) failure(e *execution, d *decision) {
 	}
 	i := e.instance
 	failed := store.FailedStep{ID: i.ID, Step: i.Step, Number: i.Attempt + i.Crashes + 1, Error: d.err}
-	if !e.began.IsZero() { // the machine has the step
+	if !e.began.IsZero() { // the definition has the step
 		failed.Took = max(e.machines.rt.Clock.Now().Sub(e.began), 0)
 	}
 	w.failures = append(w.failures, failed)

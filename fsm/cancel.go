@@ -16,14 +16,14 @@ import (
 	"github.com/perdure/perdure/retry"
 )
 
-// Cancel ends an instance and its children, and theirs. If a step of one of them is
-// running, its context is cancelled and its outcome is dropped: immediately in this
-// process, within a second in others.
+// Cancel cancels an instance and its descendants. If one of them is running a step, the
+// step's context is cancelled and its outcome is dropped: immediately in this process,
+// within a second in others.
 //
-// The instance itself ends in one transaction; an error means that it has not ended.
-// Its children end in further transactions, set by set. Cancel returns when all have
-// ended. If ctx is done before that, Cancel returns nil too: processes that serve
-// state machines end the rest.
+// The instance itself is cancelled in one transaction; an error means that it is not
+// cancelled. Its descendants are cancelled in further transactions of bounded size.
+// Cancel returns when all are finished. If ctx is done before that, Cancel also returns
+// nil: processes that serve state machines cancel the rest.
 func (m *Machines) Cancel(ctx context.Context, id, reason string) error {
 	if !validID(id) {
 		return fault.Invalidf("instance id", "is not a UUID in lower case")
@@ -31,9 +31,9 @@ func (m *Machines) Cancel(ctx context.Context, id, reason string) error {
 	return m.end(ctx, id, Cancelled, edge.Message(reason), false)
 }
 
-// Terminate is Cancel without compensation: the instance ends even if its definition
-// has a cancel step, and if that is running. So do its children, except that theirs
-// run if they have one.
+// Terminate is Cancel without compensation: the instance is finished even if its
+// definition has a cancel step, and even if that step is running. Its children are
+// cancelled; children with a cancel step run it.
 func (m *Machines) Terminate(ctx context.Context, id, reason string) error {
 	if !validID(id) {
 		return fault.Invalidf("instance id", "is not a UUID in lower case")
@@ -41,13 +41,13 @@ func (m *Machines) Terminate(ctx context.Context, id, reason string) error {
 	return m.end(ctx, id, Cancelled, edge.Message(reason), true)
 }
 
-// maxInUnit is the number of children that CancelIn ends in the transaction of its
-// unit.
+// maxInUnit is the maximum number of children that CancelIn finishes in the transaction
+// of its unit.
 const maxInUnit = 1000
 
-// CancelIn is Cancel as part of a unit of work, which fails if the instance cannot
-// be cancelled. Up to 1,000 children end in the transaction of the unit. Processes
-// that serve state machines end the rest after it is committed.
+// CancelIn is Cancel as part of a unit of work, which fails if the instance cannot be
+// cancelled. Up to 1,000 children are cancelled in the transaction of the unit. Processes
+// that serve state machines cancel the rest after the commit.
 func (m *Machines) CancelIn(tx *perdure.Tx, id, reason string) error {
 	return m.endIn(tx, id, reason, false)
 }
@@ -75,7 +75,7 @@ func (m *Machines) endIn(tx *perdure.Tx, id, reason string, terminate bool) erro
 			left -= max(p.handled, 1)
 		}
 	}
-	if errors.Is(err, errMoved) { // the unit is run again
+	if errors.Is(err, errMoved) { // the unit runs again
 		err = &sqldb.Transient{Err: err}
 	}
 	if err != nil {
@@ -87,13 +87,13 @@ func (m *Machines) endIn(tx *perdure.Tx, id, reason string, terminate bool) erro
 	})
 }
 
-// maxEnds is how often the end of an instance that keeps moving is tried.
+// maxEnds is the maximum number of attempts to finish an instance that keeps moving.
 const maxEnds = 20
 
-// errMoved says that an instance moved to another place while it was being ended.
+// errMoved reports that an instance moved to another place while it was being finished.
 var errMoved = errors.New("instance moved meanwhile")
 
-// end ends an instance from outside, whatever it is doing, and then its children.
+// end finishes an instance from outside, in any live status, and then its descendants.
 func (m *Machines) end(ctx context.Context, id string, status Status, reason string, terminate bool) error {
 	if err := m.record(ctx); err != nil {
 		return err
@@ -114,8 +114,9 @@ func (m *Machines) end(ctx context.Context, id string, status Status, reason str
 	}
 }
 
-// endChildren ends the tree under an instance that has ended. What fails or takes
-// longer than ctx is left to the processes that serve state machines.
+// endChildren finishes the descendants of a finished instance. Descendants that remain
+// after an error, or when ctx is done, are left to the processes that serve state
+// machines.
 func (m *Machines) endChildren(ctx context.Context, id string) {
 	err := m.endTree(ctx, id)
 	if err == nil {
@@ -137,25 +138,25 @@ func (m *Machines) tryEnd(ctx context.Context, id string, status Status, reason 
 	})
 }
 
-// rootEnd ends one instance from outside, and waits for the locks that it needs.
+// rootEnd finishes one instance from outside. It waits for the locks that it needs.
 type rootEnd struct {
 	machines *Machines
 	tx       sqldb.Runner
 	news     *work.News
 
 	interrupted []store.Held
-	tree        bool // it may have live children
-	terminate   bool // also an instance that has a cancel step
+	tree        bool // the instance may have live children
+	terminate   bool // skip the cancel step
 }
 
-// announce tells the dispatchers and the steps that run here.
+// announce wakes the dispatchers and interrupts the affected steps of this process.
 func (r *rootEnd) announce() {
 	r.machines.runner.Publish(r.news)
 	r.machines.interruptHere(r.interrupted)
 }
 
-// end takes the lock of a lease before that of the instance, as outcomes do, and
-// then finds the instance in exactly one place.
+// end locks the lease before the instance, as outcomes do. After that the instance is in
+// exactly one place.
 func (r *rootEnd) end(ctx context.Context, id string, status Status, reason string) error {
 	st := r.machines.rt.Store
 	var token, ended string
@@ -183,7 +184,7 @@ func (r *rootEnd) end(ctx context.Context, id string, status Status, reason stri
 		return stateError(id, Status(ended))
 	}
 	if !r.terminate && doom.CancelReason != nil {
-		return nil // it is being compensated
+		return nil // it is already being compensated
 	}
 	compensate := !r.terminate && compensates(doom)
 	if err := r.tx.Run(ctx, r.remove(doom, compensate, &removed, &queued)...); err != nil {
@@ -204,7 +205,7 @@ func (r *rootEnd) end(ctx context.Context, id string, status Status, reason stri
 		r.news.Woken(doom.Queue)
 		return r.tx.Run(ctx, c.statements(r.machines.rt.Now())...)
 	}
-	if queued { // it was not at the head of its partition: the head stays
+	if queued { // it was not the head of its partition: the head stays
 		instance.Partition = nil
 	}
 	now := r.machines.rt.Now()
@@ -217,8 +218,8 @@ func (r *rootEnd) end(ctx context.Context, id string, status Status, reason stri
 	return r.tx.Run(ctx, stmts...)
 }
 
-// remove returns the statements that take the instance out of its place. One that is
-// compensated stays in the queue of its partition.
+// remove returns the statements that remove the instance from its place. An instance that
+// is compensated stays in the queue of its partition.
 func (r *rootEnd) remove(e store.Doomed, compensate bool, removed *int64, queued *bool) []sqldb.Stmt {
 	st := r.machines.rt.Store
 	stmts := st.RemoveInstance(e.ID, r.machines.rt.Now(), compensate, removed, queued)
@@ -228,10 +229,10 @@ func (r *rootEnd) remove(e store.Doomed, compensate bool, removed *int64, queued
 	return append(stmts, st.QueuedMembers([]store.PartitionMember{{Key: *e.Partition, ID: e.ID}}, func(string) { *removed, *queued = 1, true }))
 }
 
-// interrupt takes an instance that is in no other place away from the lease that
-// is locked. That lease holds it only if it is still the newest one: a step
-// of the instance may have ended, and the next been claimed, before the lock. The
-// attempt that this cuts short is recorded.
+// interrupt removes an instance that has no place from the locked lease. The lease holds
+// the instance only if it is still the newest one: the step may have finished, and the
+// next step may have been claimed, before the lock. interrupt records the interrupted
+// attempt.
 func (r *rootEnd) interrupt(ctx context.Context, h store.Held, reason string) error {
 	newest, st := "", r.machines.rt.Store
 	if err := r.tx.Run(ctx, st.LeaseOf(h.ID, func(token string) { newest = token })); err != nil {

@@ -8,19 +8,19 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// OnCancel names the step that runs when an instance is cancelled or passes its
-// deadline, and returns the definition. The instance does not end then: it continues
-// with this step, with the state that it had, and ends as its steps decide. A wait is
-// dropped; signals stay in the inbox. Info.Cancelled and Info.CancelReason are set.
-// Children are cancelled. Default: the instance ends.
+// OnCancel sets the step that runs when an instance is cancelled or passes its deadline,
+// and returns the definition. Such an instance is not finished: it continues with this
+// step and its current state, and its steps decide how it finishes. A wait is dropped;
+// signals stay in the inbox. Info.Cancelled and Info.CancelReason are set. Children are
+// cancelled. Default: the instance is finished.
 //
-// The step runs after a step that is running has returned. A step that does not
-// return within 10 s after its context was cancelled is not waited for.
+// If a step is running, the cancel step runs after that step has returned. It does not
+// wait for a step that does not return within 10 s after its context was cancelled.
 func (d *Definition[S]) OnCancel(step string) *Definition[S] { d.onCancel = step; return d }
 
-// handOverTime is the time that a process has, in addition to a lease, to learn of a
-// cancellation and to end the step that is running. The cancel step does not run
-// before that unless the process has handed the instance over.
+// handOverTime is the time that a process has, in addition to the lease, to notice a
+// cancellation and to stop the running step. The cancel step does not run before that
+// time has passed, unless the process has handed the instance over.
 const handOverTime = patience + 5*time.Second
 
 // compensating gathers instances that continue with their cancel step.
@@ -37,8 +37,8 @@ type compensating struct {
 // compensates reports whether the cancellation of an instance runs its cancel step.
 func compensates(e store.Doomed) bool { return e.CancelStep != nil && e.CancelReason == nil }
 
-// add notes an instance that was taken out of its place: queued is true if it stays in
-// the queue of its partition, running if a step of it is still running.
+// add adds an instance that was removed from its place. queued is true if it stays in the
+// queue of its partition, running if one of its steps is still running.
 func (c *compensating) add(e store.Doomed, d doomed, queued, running bool) {
 	c.all = append(c.all, store.Compensation{ID: e.ID, Step: *e.CancelStep, Reason: d.reason})
 	switch {
@@ -82,9 +82,9 @@ func (c *compensating) statements(now store.Now) []sqldb.Stmt {
 	return stmts
 }
 
-// handOver finds the instances of interrupted claims that continue with their cancel
-// step now that the step which was running has ended, and returns the leases that hold
-// them for that.
+// handOver finds the instances of interrupted claims whose running step has returned and
+// that now continue with their cancel step. It returns the leases that hold them for
+// that.
 func (m *Machines) handOver(ctx context.Context, tx sqldb.Runner, interrupted []store.Held) (ids, tokens []string, err error) {
 	all := make([]string, len(interrupted))
 	for i, h := range interrupted {

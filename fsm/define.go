@@ -17,21 +17,21 @@ import (
 // 20 attempts within about two days.
 var DefaultRetry = retry.Default
 
-// StepFunc is the code of a step. It returns what shall happen next; the state
-// in run is stored with it. It may run more than once, so its effects must be
-// idempotent. An error or a panic goes to the error handler or, without one, to the
-// retry policy; retry.Stop and retry.After take precedence over that.
+// StepFunc is the code of a step. It returns the outcome, and the state in run is stored
+// with it. A step may run more than once, so its side effects must be idempotent. An
+// error or a panic goes to the error handler or, without one, to the retry policy.
+// retry.Stop and retry.After take precedence over the retry policy.
 type StepFunc[S any] func(ctx context.Context, run *Run[S]) (Outcome, error)
 
-// ErrorFunc decides what happens after a step failed. If it fails itself, the
-// instance has failed.
+// ErrorFunc decides the outcome after a step failed. If it returns an error, the instance
+// fails.
 //
-// It is also called if the stored state does not decode into S; then run.State is
-// the zero value. Next, Await and Spawn replace the stored state; every other
-// outcome keeps it.
+// It is also called if the stored state does not decode into S. In that case run.State is
+// the zero value. Next, Await and Spawn replace the stored state; every other outcome
+// keeps it.
 type ErrorFunc[S any] func(ctx context.Context, run *Run[S], err error) (Outcome, error)
 
-// StepOf is a named step of a machine.
+// StepOf is a named step of a definition.
 type StepOf[S any] struct {
 	name    string
 	fn      StepFunc[S]
@@ -39,23 +39,23 @@ type StepOf[S any] struct {
 	retry   retry.Policy
 }
 
-// Step names a step.
+// Step returns a step with a name and a function.
 func Step[S any](name string, fn func(context.Context, *Run[S]) (Outcome, error)) StepOf[S] {
 	return StepOf[S]{name: name, fn: fn}
 }
 
-// Within bounds the time that the step may take; then its context ends and the
-// step has failed. It returns a changed copy.
+// Within limits the time of the step. After that time the step's context is cancelled and
+// the attempt fails. Within returns a changed copy.
 func (s StepOf[S]) Within(d time.Duration) StepOf[S] { s.timeout = d; return s }
 
-// Retry sets the policy for failures of this step, replacing the definition's. It
-// binds instances that are started from now on, as that of the definition does. It
-// returns a changed copy.
+// Retry sets the policy for failures of this step, replacing the definition's. Like the
+// definition's policy, it applies to instances that are started from now on. It returns a
+// changed copy.
 func (s StepOf[S]) Retry(p retry.Policy) StepOf[S] { s.retry = p; return s }
 
-// Definition is a state machine: its name, its version and its steps over a
-// state of type S. Instances run to their end on the version that they were
-// started with; a process may know several.
+// Definition is a state machine: its name, its version and its steps over a state of type
+// S. An instance runs to completion on the version with which it was started. A process
+// may register several versions.
 type Definition[S any] struct {
 	name    string
 	version int
@@ -70,7 +70,7 @@ type Definition[S any] struct {
 	history  bool
 }
 
-// Define describes a machine. It begins with the first step. Mistakes are
+// Define returns a definition. Its instances start with the first step. Mistakes are
 // reported by Machines.Register and Start.
 func Define[S any](name string, version int, steps ...StepOf[S]) *Definition[S] {
 	d := &Definition[S]{name: name, version: version, steps: map[string]StepOf[S]{}, retry: DefaultRetry, queue: DefaultQueue}
@@ -90,8 +90,8 @@ func (d *Definition[S]) OnError(fn func(context.Context, *Run[S], error) (Outcom
 	return d
 }
 
-// Retry sets the policy for steps that fail, in place of an error handler, and
-// returns the definition. Instances that were started before keep the policy that
+// Retry sets the policy for failed steps and returns the definition. The policy is used
+// if there is no error handler. Instances that were started before keep the policy that
 // the definition had then; Machines.ChangeRetry changes it.
 func (d *Definition[S]) Retry(p retry.Policy) *Definition[S] { d.retry = p; return d }
 
@@ -99,10 +99,10 @@ func (d *Definition[S]) Retry(p retry.Policy) *Definition[S] { d.retry = p; retu
 // the definition. Default: DefaultQueue.
 func (d *Definition[S]) Queue(name string) *Definition[S] { d.queue = name; return d }
 
-// Name returns the machine's name.
+// Name returns the definition's name.
 func (d *Definition[S]) Name() string { return d.name }
 
-// Version returns the machine's version.
+// Version returns the definition's version.
 func (d *Definition[S]) Version() int { return d.version }
 
 // Steps returns the names of the steps in the order of their definition.
@@ -141,7 +141,7 @@ func (d *Definition[S]) validate() error {
 	return d.retry.Validate()
 }
 
-// machine is a definition without its type.
+// machine is a definition without its type parameter.
 type machine interface {
 	Name() string
 	Version() int
@@ -151,8 +151,8 @@ type machine interface {
 	keepsHistory() bool
 	describe() store.RecordedDefinition
 	policies() policies
-	// execute runs the step of an instance and goes on with its outcome, in
-	// which everything is serialised and checked.
+	// execute runs the step of an instance and calls then with its outcome, serialized
+	// and checked.
 	execute(ctx context.Context, e *execution, then func(*decision, error))
 	// recoverFrom lets the error handler or the retry policy decide after a failure.
 	recoverFrom(ctx context.Context, e *execution, cause error, then func(*decision, error))
@@ -197,7 +197,7 @@ func (d *Definition[S]) step(ctx context.Context, e *execution, run *Run[S], the
 		return err
 	}, func(err error) {
 		span.End(err)
-		if err != nil { // it may still run and write its outcome
+		if err != nil { // the step may still be running and write outcome
 			then(Outcome{}, err)
 			return
 		}
@@ -205,9 +205,9 @@ func (d *Definition[S]) step(ctx context.Context, e *execution, run *Run[S], the
 	})
 }
 
-// recoverFrom lets the error handler, or else the retry policy, decide. It works
-// on a fresh copy of the stored state: what a failed step did to its copy counts
-// for nothing.
+// recoverFrom lets the error handler, or else the retry policy, decide. It decodes a
+// fresh copy of the stored state: changes that the failed step made to its copy are
+// discarded.
 func (d *Definition[S]) recoverFrom(ctx context.Context, e *execution, cause error, then func(*decision, error)) {
 	run, err := newRun[S](e)
 	if err != nil {
@@ -239,7 +239,7 @@ func (d *Definition[S]) handle(ctx context.Context, e *execution, run *Run[S], c
 	})
 }
 
-// again is the decision of the retry policy.
+// again returns the decision of the retry policy.
 func (d *Definition[S]) again(ctx context.Context, e *execution, run *Run[S], cause error) (*decision, error) {
 	policy := e.machines.policyOf(ctx, e.instance, d.policies())
 	delay, again := policy.Decide(e.instance.Failures+1, cause, e.machines.options.Random())
@@ -253,8 +253,8 @@ func (d *Definition[S]) again(ctx context.Context, e *execution, run *Run[S], ca
 	return decided, err
 }
 
-// handled is the decision after the error handler has ended, itself with an error
-// or not.
+// handled returns the decision after the error handler returned, with or without an
+// error.
 func handled(ctx context.Context, decided *decision, cause, err error) (*decision, error) {
 	switch {
 	case err == nil && decided.err == "":
@@ -266,8 +266,8 @@ func handled(ctx context.Context, decided *decision, cause, err error) (*decisio
 	return failed(fmt.Errorf("error handler: %w (after: %w)", err, cause)), nil
 }
 
-// decide checks an outcome and serialises all that belongs to it. The user's
-// types take part in that, so it may panic.
+// decide checks and serializes an outcome. Serializing calls methods of the user's types,
+// so panics are contained.
 func (d *Definition[S]) decide(e *execution, run *Run[S], o Outcome) (decided *decision, err error) {
 	err = core.Call(func() (err error) {
 		decided, err = d.serialise(e, run, o)

@@ -15,22 +15,22 @@ import (
 )
 
 const (
-	// maxOverdue is the number of instances that end in one transaction because of
-	// their deadline.
+	// maxOverdue is the maximum number of instances past their deadline that one
+	// transaction finishes.
 	maxOverdue = 100
-	// failedDeadline is the time until the next try to end an instance whose end
-	// failed.
+	// failedDeadline is the delay before the next attempt to finish an instance, after an
+	// attempt failed.
 	failedDeadline = time.Second
-	// maxIdle is how often trees that make no progress are looked at in a row.
+	// maxIdle is the maximum number of consecutive rounds without progress.
 	maxIdle = 50
-	// maxRest bounds the pause after a transaction, which is as long as the
-	// transaction took: other work comes first.
+	// maxRest is the longest pause after a transaction. The pause is as long as the
+	// transaction took, so that other work comes first.
 	maxRest = 50 * time.Millisecond
 )
 
-// ends ends instances that have passed their deadline, and the children of instances
-// that have ended. It runs outside the claim path, in transactions of bounded size,
-// and only while there is something to end.
+// ends finishes instances that have passed their deadline, and the children of finished
+// instances. It runs outside the claim path, in transactions of bounded size, and only
+// while there is something to finish.
 type ends struct {
 	machines *Machines
 
@@ -38,12 +38,12 @@ type ends struct {
 	serving bool // this process serves queues
 	stopped bool
 	running bool
-	again   bool // look once more before it stops
+	again   bool // run another round before stopping
 	stop    context.CancelFunc
 	idle    *sync.Cond
-	rounds  int // that have changed something
+	rounds  int // rounds that changed something, since the last wait
 
-	failing map[string]time.Time // instances whose end failed, and until when they wait
+	failing map[string]time.Time // instances that could not be finished, and the time of the next attempt
 }
 
 func newEnds(m *Machines) *ends {
@@ -52,7 +52,7 @@ func newEnds(m *Machines) *ends {
 	return e
 }
 
-// serve lets the process end trees, and begins if something is due.
+// serve allows the process to finish trees, and starts if something is due.
 func (e *ends) serve(due bool) {
 	e.mu.Lock()
 	e.serving = true
@@ -62,7 +62,7 @@ func (e *ends) serve(due bool) {
 	}
 }
 
-// kick begins to look for work, if this process serves queues. It does not wait.
+// kick starts to look for work, if this process serves queues. It does not wait.
 func (e *ends) kick() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -78,8 +78,8 @@ func (e *ends) kick() {
 	go e.loop(ctx)
 }
 
-// wait returns when nothing is being ended or ctx is done, and reports whether
-// something has changed since the last call.
+// wait waits until the loop stops or ctx is done, and reports whether a round has changed
+// something since the last call.
 func (e *ends) wait(ctx context.Context) bool {
 	defer context.AfterFunc(ctx, func() {
 		e.mu.Lock()
@@ -96,8 +96,8 @@ func (e *ends) wait(ctx context.Context) bool {
 	return changed
 }
 
-// drain stops after the transaction that is in progress, and waits for it until ctx is
-// done. Other processes continue.
+// drain stops the loop after the current transaction, and waits for it until ctx is done.
+// Other processes continue.
 func (e *ends) drain(ctx context.Context) error {
 	e.mu.Lock()
 	e.stopped = true
@@ -114,7 +114,7 @@ func (e *ends) drain(ctx context.Context) error {
 	return nil
 }
 
-// next reports whether to look again.
+// next reports whether to run another round.
 func (e *ends) next(ctx context.Context) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -128,7 +128,7 @@ func (e *ends) next(ctx context.Context) bool {
 	return true
 }
 
-// loop works until nothing is left that this process can do now.
+// loop runs until there is nothing left that this process can do now.
 func (e *ends) loop(ctx context.Context) {
 	for e.next(ctx) {
 		for idle := 0; idle < maxIdle && ctx.Err() == nil; {
@@ -158,7 +158,7 @@ func (e *ends) count() {
 	e.rounds++
 }
 
-// rest waits in real time: it is the database that needs it.
+// rest waits in real time, because it relieves the database.
 func rest(ctx context.Context, d time.Duration) {
 	timer := clock.System.NewTimer(d)
 	defer timer.Stop()
@@ -168,8 +168,8 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// round ends a set of overdue instances and a piece of the trees. left says that
-// something was found that others have locked.
+// round finishes one set of overdue instances and handles one piece of the trees. left is
+// true if other transactions have locked something that was found.
 func (e *ends) round(ctx context.Context) (changed, left bool, err error) {
 	changed, left, err = e.overdue(ctx)
 	p, pieceErr := e.machines.endPiece(ctx, "")
@@ -179,7 +179,7 @@ func (e *ends) round(ctx context.Context) (changed, left bool, err error) {
 	return changed || p.handled > 0 || p.taken > 0 && p.skipped == 0, left || p.skipped > 0, err
 }
 
-// overdue ends instances that have passed their deadline, the earliest first.
+// overdue finishes instances that have passed their deadline, the earliest first.
 func (e *ends) overdue(ctx context.Context) (changed, left bool, err error) {
 	m := e.machines
 	var ids []string
@@ -195,7 +195,7 @@ func (e *ends) overdue(ctx context.Context) (changed, left bool, err error) {
 		return false, true, err
 	}
 	var errs []error
-	for _, id := range ids { // the error of one must not keep the others
+	for _, id := range ids { // one instance's error must not block the others
 		n, err := e.expire(ctx, []string{id})
 		if err != nil {
 			e.fail(id)
@@ -206,7 +206,7 @@ func (e *ends) overdue(ctx context.Context) (changed, left bool, err error) {
 	return changed, false, errors.Join(errs...)
 }
 
-// expire ends instances in one transaction and returns how many have ended.
+// expire finishes instances in one transaction and returns how many it handled.
 func (e *ends) expire(ctx context.Context, ids []string) (int, error) {
 	m := e.machines
 	ctx, cancel := context.WithTimeout(ctx, m.rt.Timeout)
@@ -230,7 +230,7 @@ func (e *ends) expire(ctx context.Context, ids []string) (int, error) {
 // deadlineExceeded is the error of an instance that has passed its deadline.
 const deadlineExceeded = "deadline exceeded"
 
-// failed returns the instances whose end failed a short time ago.
+// failed returns the instances that could not be finished within the last failedDeadline.
 func (e *ends) failed() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -252,8 +252,8 @@ func (e *ends) fail(id string) {
 	e.failing[id] = clock.System.Now().Add(failedDeadline)
 }
 
-// interruptHere cancels the contexts of steps that run in this process and whose
-// claims were taken away.
+// interruptHere cancels the contexts of steps that run in this process and whose claims
+// were revoked.
 func (m *Machines) interruptHere(held []store.Held) {
 	if len(held) == 0 {
 		return

@@ -2,10 +2,10 @@ package fsm
 
 import "github.com/perdure/perdure"
 
-// live stands for every status that is not final.
+// live represents every status that is not final.
 const live Status = "not finished"
 
-// stateError is the error of an operation that the status of an instance does not
+// stateError returns the error of an operation that the status of an instance does not
 // allow.
 func stateError(id string, status Status) error {
 	return &perdure.StateError{Kind: "instance", ID: id, Status: string(status), Finished: status.Finished()}

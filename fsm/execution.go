@@ -16,21 +16,22 @@ import (
 	"github.com/perdure/perdure/internal/work"
 )
 
-// patience is how long a step may take to return after its context ended.
+// patience is the time after which a step that does not return is abandoned, counted from
+// the cancellation of its context.
 const patience = 10 * time.Second
 
-// execution is an instance that is being run here.
+// execution is a claimed instance that this process runs.
 type execution struct {
 	*work.Item
 	machines *Machines
-	instance *store.Instance // of the item
+	instance *store.Instance // the row of Item
 	inbox    []store.Signal
-	history  bool      // what its steps come to is kept
-	began    time.Time // the step that runs
-	trace    *string   // of the step that runs, for its children
+	history  bool      // the definition keeps the history of its instances
+	began    time.Time // start of the running step
+	trace    *string   // trace of the running step, for its children
 }
 
-// sealed returns why the instance cannot be run here, if that is so.
+// sealed returns the error if the instance or one of its signals cannot be read here.
 func (e *execution) sealed() error {
 	err := cmp.Or(e.instance.Sealed, e.instance.Unreadable)
 	for _, g := range e.inbox {
@@ -41,11 +42,11 @@ func (e *execution) sealed() error {
 	return err
 }
 
-// decision is an outcome with everything serialised, ready to be committed.
+// decision is an outcome, serialized and ready to be committed.
 type decision struct {
 	outcome Outcome
-	// state is the new state; of an end, only if it differs from the state that
-	// the step was given.
+	// state is the new state. For Done and Stop it is nil if the step did not change the
+	// state.
 	state    json.RawMessage
 	result   json.RawMessage
 	err      string
@@ -54,7 +55,7 @@ type decision struct {
 	handled bool
 }
 
-// traced begins the span of a step.
+// traced starts the span of a step.
 func (e *execution) traced(ctx context.Context) (context.Context, tracing.Span) {
 	i, rt := e.instance, e.machines.rt
 	ctx, span := rt.Tracer.Process(ctx, rt.Clock.Now(), tracing.Work{
@@ -64,18 +65,18 @@ func (e *execution) traced(ctx context.Context) (context.Context, tracing.Span) 
 	return ctx, span
 }
 
-// failed is the decision to end an instance as failed.
+// failed returns the decision to fail an instance.
 func failed(cause error) *decision {
 	return &decision{outcome: Outcome{kind: kindFail}, err: edge.Message(cause.Error())}
 }
 
-// call runs a user's function within a timeout, contained, and then goes on with
+// call runs a user's function with a timeout, recovers panics, and then calls then with
 // its error.
 func (e *execution) call(ctx context.Context, timeout time.Duration, fn func(context.Context) error, then func(error)) {
 	e.Claim.Call(ctx, core.Limits{Timeout: timeout, Patience: patience}, fn, then)
 }
 
-// inform tells a step what it can know.
+// inform fills in the Info of a step.
 func (e *execution) inform(info *Info) {
 	i := e.instance
 	*info = Info{
@@ -89,7 +90,7 @@ func (e *execution) inform(info *Info) {
 		info.Parent = *i.Parent
 	}
 	if i.Dropped != nil {
-		_ = json.Unmarshal(i.Dropped, &info.Dropped) // written by us
+		_ = json.Unmarshal(i.Dropped, &info.Dropped) // written by this package
 	}
 	for _, g := range e.inbox {
 		signal := signalOf(g)
@@ -100,15 +101,15 @@ func (e *execution) inform(info *Info) {
 	}
 }
 
-// gives reports whether the step is given a signal to handle: a signal that it
-// waited for, a signal that was kept for it, or in a re-run any signal that the
-// instance has ever awaited.
+// gives reports whether the step receives a signal: a signal for which it waited, a
+// signal that was kept for it, or in a rerun any signal that the instance has ever
+// awaited.
 func (e *execution) gives(g store.Signal) bool {
 	i := e.instance
 	return slices.Contains(i.Awaits, g.Name) || slices.Contains(i.Seen, g.Seq) || i.Rerun && slices.Contains(i.Awaited, g.Name)
 }
 
-// presented returns the signals that the step was given to handle.
+// presented returns the signals that the step has received.
 func (e *execution) presented() []int64 {
 	var seqs []int64
 	for _, g := range e.inbox {
@@ -119,8 +120,8 @@ func (e *execution) presented() []int64 {
 	return seqs
 }
 
-// unmarked returns the signals that the step was given and that are not marked as
-// received yet.
+// unmarked returns the signals that the step has received and that are not yet marked as
+// received.
 func (e *execution) unmarked() []int64 {
 	var seqs []int64
 	for _, g := range e.inbox {
@@ -131,7 +132,7 @@ func (e *execution) unmarked() []int64 {
 	return seqs
 }
 
-// advance applies a committed Next to our own copy, to go on with it.
+// advance applies a committed Next to the local copy of the instance, for the next step.
 func (e *execution) advance(d *decision) {
 	presented := map[int64]bool{}
 	for _, seq := range e.presented() {
@@ -177,11 +178,11 @@ type Child struct {
 	// Result is set if it is Done, Error if it failed.
 	Result json.RawMessage
 	Error  string
-	// State is the state that its last step has left.
+	// State is the state after its last step.
 	State json.RawMessage
 }
 
-// Decode reads the result into to.
+// Decode decodes the result into to.
 func (c Child) Decode(to any) error { return json.Unmarshal(c.Result, to) }
 
 // joined reads the children of the last fan-out.
@@ -208,12 +209,12 @@ func (e *execution) joined(ctx context.Context) ([]Child, error) {
 	return children, nil
 }
 
-// ChildSpec describes a child to be spawned. Make it with ChildOf.
+// ChildSpec describes a child to be spawned. ChildOf returns one.
 type ChildSpec struct {
 	prepare func(newID func() string, maxState int) (store.NewInstance, error)
 }
 
-// ChildOf describes a child of a machine.
+// ChildOf describes a child of a definition.
 func ChildOf[S any](d *Definition[S], state S, options *StartOptions) ChildSpec {
 	return ChildSpec{prepare: func(newID func() string, maxState int) (store.NewInstance, error) {
 		if d == nil {

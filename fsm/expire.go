@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/work"
 )
 
-// expire handles everything that has become due beside the ready instances and their
-// leases: waits that are over, machines that are now known, schedules, and trees to end.
+// expire handles everything that is due except ready instances and their leases: expired
+// waits, definitions that are now registered, schedules, and trees to finish.
 func (m *Machines) expire(queue string, news *work.News) work.Expiry {
 	var waits []string
 	var ends bool
@@ -38,7 +38,7 @@ func (m *Machines) expire(queue string, news *work.News) work.Expiry {
 	}
 }
 
-// definitions returns the steps that this process can run, each definition also
+// definitions returns the steps that this process can run. Each definition is also listed
 // with the empty step.
 func (m *Machines) definitions() []store.KnownStep {
 	m.mu.RLock()

@@ -1,8 +1,8 @@
-// Package fsm runs durable state machines: long-running work in steps, with
-// signals, children and time, that survives anything.
+// Package fsm runs durable state machines: long-running work in steps, with signals,
+// children and timers. An instance survives crashes of its process.
 //
-// The guarantee: the new state is committed before execution proceeds. A crash
-// before the commit runs the whole step again.
+// The guarantee: the new state is committed before execution proceeds. After a crash
+// before the commit, the whole step runs again.
 //
 //	var Order = fsm.Define("order", 1,
 //		fsm.Step("charge", charge),
@@ -11,7 +11,7 @@
 //
 //	func charge(ctx context.Context, run *fsm.Run[OrderState]) (fsm.Outcome, error) {
 //		if err := pay(ctx, run.ID, run.State.Amount); err != nil {
-//			return fsm.Outcome{}, err // tried again, later each time
+//			return fsm.Outcome{}, err // retried with backoff
 //		}
 //		run.State.Paid = true
 //		return run.Next("ship"), nil
@@ -22,7 +22,7 @@
 //	d, err := dispatch.NewWaker(machines, nil)
 //	d.Start()
 //	…
-//	id, err := fsm.Start(ctx, eng, Order, OrderState{Amount: 42}, nil)
+//	started, err := fsm.Start(ctx, eng, Order, OrderState{Amount: 42}, nil)
 //
 // It runs on SQLite, PostgreSQL, MySQL and MariaDB.
 package fsm
@@ -44,52 +44,50 @@ import (
 	"github.com/perdure/perdure/internal/work"
 )
 
-// DefaultQueue is the queue of machines that name none.
+// DefaultQueue is the queue of definitions that set none.
 const DefaultQueue = "default"
 
 // Options configure Machines. The zero value of every field is its default.
 type Options struct {
-	// Queues are the queues that this process serves, and how many instances
-	// of each run at once. Default: DefaultQueue with 100.
+	// Queues are the queues that this process serves, each with the maximum number of
+	// instances that run concurrently. Default: DefaultQueue with 100.
 	Queues map[string]int
-	// Lease is how long an instance belongs to a process without a sign of
-	// life. Steps may run longer: the lease is renewed while they do. At least
-	// one second. Default: 30 seconds.
+	// Lease is the time for which a claim is valid without a heartbeat. Steps may run
+	// longer: the lease is renewed while they run. At least one second. Default: 30
+	// seconds.
 	Lease time.Duration
-	// MaxCrashes is the number of crashes in a row after which an instance is
-	// quarantined. After two crashes an instance is a suspect: suspects run in
-	// batches that become half as large with every further crash, and only an
-	// instance that crashes alone is quarantined. Default: 5.
+	// MaxCrashes is the number of consecutive crashes after which an instance is
+	// quarantined. After two crashes an instance is a suspect. Suspects run in batches
+	// whose size halves with every further crash. Only an instance that crashes alone is
+	// quarantined. Default: 5.
 	MaxCrashes int
-	// Timeout is how long a step may take unless it says otherwise.
-	// Default: 5 minutes.
+	// Timeout is the time limit for steps that set none. Default: 5 minutes.
 	Timeout time.Duration
-	// InlineSteps is how many steps of an instance a process runs in a row
-	// before others get their turn. Default: 100.
+	// InlineSteps is the maximum number of steps of one instance that a process runs in a
+	// row before it runs other instances. Default: 100.
 	InlineSteps int
-	// Retention is the time that instances are kept after they were done, stopped
-	// or cancelled. Negative: no limit. Default: 24 hours.
+	// Retention is the time for which done, stopped and cancelled instances are kept.
+	// Negative: no limit. Default: 24 hours.
 	Retention time.Duration
-	// DeadRetention is the time that dead letters are kept: instances that failed
-	// or were quarantined. Negative: no limit. Default: 30 days.
+	// DeadRetention is the time for which dead letters are kept: failed and quarantined
+	// instances. Negative: no limit. Default: 30 days.
 	DeadRetention time.Duration
-	// MaxState is the largest state, result or payload in bytes. It also holds
-	// for instances, signals and schedules that are recorded through the same
-	// engine, outside of steps: the largest MaxState of the engine's Machines, or
-	// the default if there are none. Default: 1 MiB.
+	// MaxState is the largest state, result or payload in bytes. It also limits
+	// instances, signals and schedules that are recorded through the same engine outside
+	// steps. Their limit is the largest MaxState of the engine's Machines, or the default
+	// if there are none. Default: 1 MiB.
 	MaxState int
-	// OnError receives errors that have no caller. Default: log them.
+	// OnError receives background errors. Default: log them.
 	OnError func(error)
-	// OnCrash is told of every instance whose process was lost. Default: log
-	// it.
+	// OnCrash is called for every crash of an instance. Default: log it.
 	OnCrash func(perdure.Crash)
 	// Random returns numbers in [0, 1) for the jitter of retries.
 	// Default: a random source.
 	Random func() float64
 }
 
-// Machines runs the instances of the machines that this process knows. It is a
-// dispatch.Processor.
+// Machines runs the instances of the definitions that are registered in this process. It
+// is a dispatch.Processor.
 type Machines struct {
 	rt      *host.Runtime
 	eng     *perdure.Engine
@@ -109,8 +107,8 @@ type definition struct {
 	version int
 }
 
-// New returns the machines of an engine. Register definitions before a
-// dispatcher is started; a process that only starts instances needs none.
+// New returns the Machines of an engine. Register definitions before a dispatcher is
+// started. A process that only starts instances needs none.
 func New(eng *perdure.Engine, options *Options) (*Machines, error) {
 	if eng == nil {
 		return nil, fault.Invalidf("engine", "is nil")
@@ -135,19 +133,19 @@ func New(eng *perdure.Engine, options *Options) (*Machines, error) {
 	return m, nil
 }
 
-// Definer is a Definition of any state.
+// Definer is a Definition with a state of any type.
 type Definer interface {
 	Name() string
 	Version() int
 }
 
-// Register makes machines known to this process.
+// Register registers definitions with this process.
 func (m *Machines) Register(definitions ...Definer) error {
 	return m.register(definitions, false)
 }
 
-// RegisterStored is Register for machines of which whoever stored them has noted
-// that they are served, and will note when they are no more.
+// RegisterStored is like Register, but the caller maintains the rows that record that the
+// definitions are served.
 func (m *Machines) RegisterStored(definitions ...Definer) error {
 	return m.register(definitions, true)
 }
@@ -178,14 +176,14 @@ func (m *Machines) register(definitions []Definer, recorded bool) error {
 	return nil
 }
 
-// isNil reports whether there is no definition: no value, or a nil pointer.
+// isNil reports whether d is nil or a nil pointer.
 func isNil(d Definer) bool {
 	v := reflect.ValueOf(d)
 	return d == nil || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// ReplaceStored replaces a machine that RegisterStored has registered. Steps that run
-// are not interrupted; the next step of every instance is one of the new machine.
+// ReplaceStored replaces a definition that RegisterStored has registered. Running steps
+// are not interrupted. The next step of every instance is a step of the new definition.
 func (m *Machines) ReplaceStored(d Definer) error {
 	if isNil(d) {
 		return fault.Invalidf("definition", "is nil")
@@ -204,8 +202,8 @@ func (m *Machines) ReplaceStored(d Definer) error {
 	return nil
 }
 
-// Unregister makes a machine unknown to this process. Steps that run are not
-// interrupted; instances that come up wait for a process that knows it.
+// Unregister removes a definition from this process. Running steps are not interrupted.
+// Instances that become due wait for a process that has the definition.
 func (m *Machines) Unregister(name string, version int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -281,8 +279,8 @@ func validConcurrency(queue string, n int) error {
 
 func topic(queue string) string { return "fsm/" + queue }
 
-// stopped reports whether work was interrupted from outside, so that its error
-// is not its own.
+// stopped reports whether ctx was cancelled because the claim was lost or the worker is
+// stopping. The error of the step is then not a failure of the step.
 func stopped(ctx context.Context) bool {
 	cause := context.Cause(ctx)
 	return errors.Is(cause, core.ErrLost) || errors.Is(cause, core.ErrStopping)

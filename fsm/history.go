@@ -10,35 +10,37 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Transition is what a step of an instance came to.
+// Transition is the outcome of one run of a step.
 type Transition struct {
 	Step string
-	// Outcome is next, replay, await, spawn, done or stop.
+	// Outcome is next, replay, await, spawn, done, stop, fail or rerun. fail: the
+	// instance failed. rerun: the step returned done or stop, and runs again because of
+	// new signals.
 	Outcome string
-	// Next is the step that follows, if one does.
+	// Next is the following step, if any.
 	Next string
 	// Attempt counts the runs of the step from 1. Crashes is the number of earlier
 	// crashes.
 	Attempt, Crashes int
-	// Error is why the step failed, if it did.
+	// Error is the error of the step, if it failed.
 	Error string
 	// Worker is the process that ran it.
 	Worker       string
 	Began, Ended time.Time
 }
 
-// KeepHistory keeps what every step of the machine's instances came to, for as long
-// as the instances are kept, and returns the definition. It costs a row per step.
+// KeepHistory stores the outcome of every step of the definition's instances, until the
+// instances are removed, and returns the definition. It costs one row per step.
 func (d *Definition[S]) KeepHistory() *Definition[S] { d.history = true; return d }
 
 func (d *Definition[S]) keepsHistory() bool { return d.history }
 
-// DefaultHistory is how many transitions History returns if it is not told.
+// DefaultHistory is the number of transitions that History returns by default.
 const DefaultHistory = 100
 
-// History returns what the steps of an instance came to, oldest first, and the
-// cursor for those that follow; an empty one says that there are no more yet. It is
-// empty for machines without KeepHistory.
+// History returns the outcomes of an instance's steps, oldest first, and the cursor of
+// the next page. The cursor is empty if there are no further transitions yet. The history
+// is empty for definitions without KeepHistory.
 func (m *Machines) History(ctx context.Context, id, cursor string, limit int) ([]Transition, string, error) {
 	if !validID(id) {
 		return nil, "", &fault.NotFound{Kind: "instance", ID: id}
@@ -96,7 +98,7 @@ var outcomes = map[kind]string{
 	kindFail: "fail", kindRerun: "rerun",
 }
 
-// transition adds an outcome to the history of its instance, if that is kept.
+// transition adds an outcome to the history of its instance, if the definition keeps it.
 func (w *writing) transition(e *execution, d *decision) {
 	if !e.history {
 		return

@@ -17,15 +17,15 @@ const sweepLimit = 100
 // settlement is the outcome of a claimed instance.
 type settlement struct {
 	decision *decision
-	unroute  bool // unknown here: parked for another process
-	known    bool // of unroute: the definition is known, the step is not
-	repark   bool // it was retried: back to what it waited for when it ended
+	unroute  bool // not registered here: parked for another process
+	known    bool // for unroute: the definition is registered here, the step is not
+	repark   bool // the instance was retried: it waits again as it did when it finished
 
 	execution *execution
-	late      []string // names of signals that keep the instance from ending
+	late      []string // names of signals because of which the instance cannot finish
 }
 
-// kind is instances of machines, as work.
+// kind returns the kind of work that instances are.
 func (m *Machines) kind() work.Kind {
 	return work.Kind{
 		Name: "instance", Family: (*store.Store).Instances, Topic: topic, Begin: m.begin, Write: m.write, Refused: refused, Quarantine: m.quarantine, Next: m.next,
@@ -33,7 +33,7 @@ func (m *Machines) kind() work.Kind {
 	}
 }
 
-// readInboxes makes the executions of claimed instances and returns the statement that
+// readInboxes creates the executions of claimed instances and returns the statement that
 // reads their signals.
 func (m *Machines) readInboxes(items []*work.Item) []sqldb.Stmt {
 	ids := make([]string, len(items))
@@ -49,19 +49,19 @@ func (m *Machines) readInboxes(items []*work.Item) []sqldb.Stmt {
 	})}
 }
 
-// begin executes steps of an instance, one after the other while they lead on, and
-// commits each before the next.
+// begin runs steps of an instance in a row, as long as each outcome is Next. It commits
+// each outcome before the next step.
 func (m *Machines) begin(ctx context.Context, i *work.Item) { m.step(ctx, i.Own.(*execution), 1) }
 
-// step executes the next step of an instance, the n-th in a row.
+// step runs the next step of an instance, the n-th in a row.
 func (m *Machines) step(ctx context.Context, e *execution, n int) {
 	machine := m.lookup(e.instance.FSM, e.instance.Version)
 	switch {
 	case e.instance.Wait != nil && n == 1:
 		m.settle(e, settlement{repark: true})
-	case machine == nil: // aside, for a process that knows it
+	case machine == nil: // parked until a process has the definition
 		m.settle(e, settlement{unroute: true})
-	case !machine.has(e.instance.Step): // of a newer binary, perhaps
+	case !machine.has(e.instance.Step): // a newer binary may have the step
 		m.settle(e, settlement{unroute: true, known: true})
 	default:
 		e.history, e.began = machine.keepsHistory(), m.rt.Clock.Now()
@@ -69,7 +69,7 @@ func (m *Machines) step(ctx context.Context, e *execution, n int) {
 	}
 }
 
-// decided commits the outcome of a step and goes on if it leads on.
+// decided commits the outcome of a step and continues with the next step, if any.
 func (m *Machines) decided(ctx context.Context, e *execution, n int, decided *decision, err error) {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, core.ErrTaken): // the outcome is dropped, and the claim ends
@@ -112,13 +112,13 @@ func (m *Machines) advanced(ctx context.Context, e *execution, n int, decided *d
 	})
 }
 
-// settle commits the outcome of an instance and ends its claim.
+// settle commits the outcome of an instance and finishes its claim.
 func (m *Machines) settle(e *execution, s settlement) {
 	s.execution = e
 	m.runner.Settle(work.Decided{Item: e.Item, Outcome: &s}, e.end)
 }
 
-// end ends the claim.
+// end finishes the claim.
 func (e *execution) end(err error) { e.machines.runner.End(e.Item, err) }
 
 // write returns the statements of a group of outcomes.
@@ -131,7 +131,7 @@ func (m *Machines) write(group []*work.Decided, news *work.News) []sqldb.Stmt {
 	return w.statements()
 }
 
-// refused ends an instance whose outcome the database refuses.
+// refused fails an instance whose outcome the database rejects.
 func refused(d *work.Decided, cause error) bool {
 	s := d.Outcome.(*settlement)
 	if s.unroute || s.repark || s.decision.outcome.kind == kindFail {
@@ -141,8 +141,8 @@ func refused(d *work.Decided, cause error) bool {
 	return true
 }
 
-// lateSignals returns the statements that find the signals that keep instances from
-// ending.
+// lateSignals returns the statements that find signals because of which instances cannot
+// finish.
 func (m *Machines) lateSignals(group []*work.Decided) []sqldb.Stmt {
 	byID := map[string]*work.Decided{}
 	for _, d := range group {
@@ -161,7 +161,7 @@ func (m *Machines) lateSignals(group []*work.Decided) []sqldb.Stmt {
 	})
 }
 
-// quarantine ends an instance that has crashed too many processes.
+// quarantine quarantines an instance that has crashed at least MaxCrashes times.
 func (m *Machines) quarantine(ctx context.Context, tx sqldb.Tx, id, message string, news *work.News) error {
 	end := ending{rt: m.rt, news: news}
 	if err := tx.Run(ctx, m.rt.Store.GetInstance(id, func(i *store.Instance) { end.add(*i, Quarantined, nil, nil, &message) })); err != nil {
@@ -178,7 +178,7 @@ func (m *Machines) next(queue string, least int, found func(time.Duration)) []sq
 	}
 }
 
-// transact runs fn in a transaction on a connection that is kept for claims.
+// transact runs fn in a transaction on a connection that is reserved for claims.
 func (m *Machines) transact(ctx context.Context, fn func(sqldb.Tx) error) error {
 	return m.runner.Transact(ctx, fn)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/work"
 )
 
-// endings returns the instances of a group that are about to end and must not do so
-// while awaited signals that no step was given are in their inboxes.
+// endings returns the instances of a group that are about to finish, but must not while
+// their inboxes hold awaited signals that no step has received.
 func endings(group []*work.Decided) []store.Ending {
 	var ends []store.Ending
 	for _, decided := range group {
@@ -21,7 +21,8 @@ func endings(group []*work.Decided) []store.Ending {
 		if d.outcome.kind != kindDone && d.outcome.kind != kindStop || d.outcome.ignore || i.CancelReason != nil || len(i.Awaited)+len(i.Awaits) == 0 {
 			continue
 		}
-		// A process of an older version may have parked it: it does not store Awaited.
+		// A process of an older version may have parked it. Such processes do not store
+		// Awaited.
 		names := append(slices.Clone(i.Awaited), i.Awaits...)
 		given := append([]int64{}, s.execution.presented()...)
 		ends = append(ends, store.Ending{ID: i.ID, Names: *jsonText(names), Given: *jsonText(given)})
@@ -29,8 +30,8 @@ func endings(group []*work.Decided) []store.Ending {
 	return ends
 }
 
-// rerun runs the step of an instance again that cannot end yet: the step is given
-// the signals that arrived while it ran. Everything that it decided is dropped.
+// rerun runs the step of an instance that cannot finish yet again. The step receives the
+// signals that arrived while it ran. Its previous outcome is discarded.
 func (w *writing) rerun(e *execution, late []string) {
 	i := e.instance
 	if e.history {
@@ -46,8 +47,8 @@ func (w *writing) rerun(e *execution, late []string) {
 	w.news.Woken(e.Queue)
 }
 
-// awaited returns the names of all signals that the instance has ever awaited once
-// it awaits these, in JSON, or nil if none of them is new.
+// awaited returns, as JSON, the names of all signals that the instance has ever awaited,
+// including names. It returns nil if no name is new.
 func (e *execution) awaited(names []string) *string {
 	all := slices.Clone(e.instance.Awaited)
 	for _, name := range names {
@@ -61,7 +62,7 @@ func (e *execution) awaited(names []string) *string {
 	return jsonText(all)
 }
 
-// repark lets a retried instance wait again for what it waited for when it ended.
+// repark makes a retried instance wait again as it did when it finished.
 func (w *writing) repark(e *execution) {
 	i := e.instance
 	w.reparked = append(w.reparked, i.ID)
@@ -77,7 +78,8 @@ func (w *writing) repark(e *execution) {
 	}
 }
 
-// waitAgain is the wait for signals of an instance that was waiting when it ended.
+// waitAgain returns the wait for signals of an instance that was waiting when it
+// finished.
 func waitAgain(i *store.Instance) store.Park {
 	park := store.Park{ID: i.ID, Names: *jsonText(i.Awaits), Timeout: i.Wait.Timeout()}
 	if i.Keeps {

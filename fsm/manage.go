@@ -24,47 +24,47 @@ type Instance struct {
 	WaitsFor Reason
 	Queue    string
 	Priority perdure.Priority
-	// Attempt counts the runs of the current step from 1, up to the run that is in
+	// Attempt counts the runs of the current step from 1, including the run that is in
 	// progress or comes next. Failures is the number of runs that failed, Crashes the
 	// number of crashes.
 	Attempt, Failures int
 	Crashes           int
 	Parent            string
 	Partition, Unique string
-	// Result is set if it is Done. Error is the last one.
+	// Result is set if it is Done. Error is the last error.
 	Result             json.RawMessage
 	Error              string
 	Created, Due       time.Time
 	Deadline, Finished time.Time
-	// Unreceived is the number of signals in its inbox that no step was given. An
-	// instance that has ended keeps them until it is removed.
+	// Unreceived is the number of signals in its inbox that no step has received. A
+	// finished instance keeps them until it is removed.
 	Unreceived int
 	// CancelReason is set if the instance was cancelled, or passed its deadline, and
-	// continued with its cancel step. An instance that ended without one has the
-	// reason in Error.
+	// continued with its cancel step. An instance that was finished without a cancel step
+	// has the reason in Error.
 	CancelReason string
-	// OnCancel is the cancel step of its definition. Empty: Cancel ends the instance.
+	// OnCancel is the cancel step of its definition. Empty: Cancel finishes the instance.
 	OnCancel string
 }
 
-// Decode reads the result into to.
+// Decode decodes the result into to.
 func (i Instance) Decode(to any) error { return json.Unmarshal(i.Result, to) }
 
-// Filter narrows a List. Zero fields do not narrow.
+// Filter selects the instances of a List. Zero fields select all.
 type Filter struct {
 	Definition, Queue, Parent, Step string
-	// IDs lists these instances only. Default: all.
+	// IDs selects instances by id. Default: all.
 	IDs []string
-	// Finished lists instances that ended in one of these ways.
+	// Finished selects instances with one of these final statuses.
 	Finished []Status
-	// Live lists instances that have not ended.
+	// Live selects unfinished instances.
 	Live bool
 }
 
 const (
-	// DefaultLimit is how many instances List returns unless told otherwise.
+	// DefaultLimit is the number of instances that List returns by default.
 	DefaultLimit = 50
-	// MaxLimit is how many instances List returns at most.
+	// MaxLimit is the maximum number of instances that List returns.
 	MaxLimit = 1000
 )
 
@@ -116,7 +116,7 @@ func (m *Machines) List(ctx context.Context, f Filter, cursor string, limit int)
 	return found[:limit], found[limit-1].ID, nil
 }
 
-// Wait returns the instance when it has ended, or the error of ctx.
+// Wait returns the instance when it is finished, or the error of ctx.
 func (m *Machines) Wait(ctx context.Context, id string) (Instance, error) {
 	for wait := 2 * time.Millisecond; ; wait = min(2*wait, 250*time.Millisecond) {
 		instance, err := m.Get(ctx, id)

@@ -16,12 +16,12 @@ import (
 
 // Instances keep the retry policies that their definition had when they were started. The
 // first run of a process records the policies of its definitions with the time, if they
-// differ from those that were recorded last. An instance has the newest that were recorded
-// before it was started, so nothing is stored with the instance itself.
+// differ from the last recorded ones. An instance has the newest policies that were
+// recorded before it was started, so nothing is stored with the instance itself.
 
 // policies are the retry policies of a definition.
 type policies struct {
-	// Retry is for steps that have none of their own.
+	// Retry is the policy of steps that set none.
 	Retry retry.Policy            `json:"retry"`
 	Steps map[string]retry.Policy `json:"steps,omitempty"`
 }
@@ -47,12 +47,11 @@ func (d *Definition[S]) policies() policies {
 	return p
 }
 
-// policyAge is how long the recorded policies of a definition are used before they are
-// read again.
+// policyAge is the time for which the recorded policies of a definition are cached.
 const policyAge = time.Second
 
-// policyBook holds the recorded policies of definitions. It reads those of a definition when
-// one of its steps fails.
+// policyBook caches the recorded policies of definitions. The policies of a definition
+// are read when one of its steps fails.
 type policyBook struct {
 	mu   sync.Mutex
 	read map[definition]recordedPolicies
@@ -68,8 +67,8 @@ type policySet struct {
 	policies
 }
 
-// policyOf returns the policy of the step of an instance: the recorded one, or else the
-// one of the definition here.
+// policyOf returns the policy for the step of an instance: the recorded policy, or else
+// the policy of the definition in this process.
 func (m *Machines) policyOf(ctx context.Context, i *store.Instance, here policies) retry.Policy {
 	key := definition{i.FSM, i.Version}
 	now := m.rt.Clock.Now()
@@ -77,7 +76,7 @@ func (m *Machines) policyOf(ctx context.Context, i *store.Instance, here policie
 	if !fresh {
 		sets, err := m.readPolicies(ctx, key)
 		if err != nil {
-			return here.of(i.Step) // the outcome cannot be committed either, or the next failure reads them
+			return here.of(i.Step) // the commit of the outcome will fail too, or the next failure reads them
 		}
 		recorded = recordedPolicies{sets: sets, at: now}
 		m.policies.put(key, recorded)
@@ -85,8 +84,8 @@ func (m *Machines) policyOf(ctx context.Context, i *store.Instance, here policie
 	return policiesAt(recorded.sets, i.Created, here).of(i.Step)
 }
 
-// get returns the policies of a definition as they were read, and whether they are recent.
-// If they are not, each caller reads them: none waits for the read of another.
+// get returns the cached policies of a definition, and whether they are recent. If they
+// are not, each caller reads them: no caller waits for another caller's read.
 func (b *policyBook) get(key definition, now time.Time) (recordedPolicies, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -100,7 +99,7 @@ func (b *policyBook) put(key definition, recorded recordedPolicies) {
 	b.read[key] = recorded
 }
 
-// policiesAt returns the policies of an instance that was started at a time.
+// policiesAt returns the policies of an instance that was created at a time.
 func policiesAt(sets []policySet, created time.Time, here policies) policies {
 	if len(sets) == 0 {
 		return here
@@ -134,13 +133,13 @@ func (m *Machines) readPolicies(ctx context.Context, key definition) ([]policySe
 
 // recordPolicies returns the statement that records the policies of a definition.
 func (m *Machines) recordPolicies(key definition, p policies) (sqldb.Stmt, error) {
-	text, err := json.Marshal(p) // maps are encoded in the order of their keys
+	text, err := json.Marshal(p) // maps are encoded in key order
 	return m.rt.Store.RecordPolicies(store.Definition{FSM: key.name, Version: key.version}, string(text), m.rt.Now()), err
 }
 
-// ChangeRetry changes the policy of a step for all instances of a definition that have
-// been started. Empty means all steps. Instances that are started later have the policies
-// of their definition. All processes use the change within a second.
+// ChangeRetry changes the policy of a step for all existing instances of a definition.
+// The empty step means all steps. Instances that are started later have the policies of
+// their definition. All processes apply the change within a second.
 func (m *Machines) ChangeRetry(ctx context.Context, name string, version int, step string, p retry.Policy) error {
 	if err := p.Validate(); err != nil {
 		return err
@@ -173,7 +172,8 @@ func (m *Machines) ChangeRetry(ctx context.Context, name string, version int, st
 	return nil
 }
 
-// changedPolicies returns recorded policies with another one for a step, or for all.
+// changedPolicies returns recorded policies with another policy for a step, or for all
+// steps.
 func changedPolicies(recorded, step string, p retry.Policy) (string, error) {
 	var all policies
 	if err := json.Unmarshal([]byte(recorded), &all); err != nil {

@@ -17,28 +17,28 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Recorded is a machine that some process has served.
+// Recorded is a definition that some process has served.
 type Recorded struct {
 	Name    string
 	Version int
-	// Queue is where its instances run unless they say otherwise.
+	// Queue is the default queue of its instances.
 	Queue string
-	// Steps are its steps; it begins with the first.
+	// Steps are its steps. An instance starts with the first.
 	Steps []string
 	// OnCancel is the step that runs when an instance is cancelled or passes its
-	// deadline. Empty: the instance ends.
+	// deadline. Empty: the instance is finished.
 	OnCancel string
-	// Schema is the JSON Schema of its state; nil if it is not known.
+	// Schema is the JSON Schema of its state, or nil if it is not known.
 	Schema json.RawMessage
 }
 
-// record notes the machines that this process serves, once, so that tools which
-// were not compiled with them can show and start them.
+// record records the definitions that this process serves, once, so that tools that were
+// not compiled with them can show and start them.
 func (m *Machines) record(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var stmts []sqldb.Stmt
-	// In order, so that two processes that begin together cannot deadlock.
+	// Sorted, so that two processes that start concurrently cannot deadlock.
 	keys := slices.SortedFunc(maps.Keys(m.known), func(a, b definition) int {
 		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.version, b.version))
 	})
@@ -68,8 +68,8 @@ func (m *Machines) record(ctx context.Context) error {
 	return nil
 }
 
-// Announce records the machines that this process serves, as its first run does,
-// so that others can start them before that.
+// Announce records the definitions that this process serves, as its first run does, so
+// that other processes can start instances of them before that.
 func (m *Machines) Announce(ctx context.Context) error { return m.record(ctx) }
 
 func (d *Definition[S]) describe() store.RecordedDefinition {
@@ -78,8 +78,8 @@ func (d *Definition[S]) describe() store.RecordedDefinition {
 	}
 }
 
-// Definitions returns the machines that some process has served, by name and the
-// newest version first.
+// Definitions returns the definitions that some process has served, by name, the newest
+// version first.
 func (m *Machines) Definitions(ctx context.Context) ([]Recorded, error) {
 	var all []Recorded
 	err := m.read(ctx, m.rt.Store.RecordedDefinitions(func(d store.RecordedDefinition) {
@@ -95,8 +95,8 @@ func (m *Machines) Definitions(ctx context.Context) ([]Recorded, error) {
 	return all, nil
 }
 
-// StartNamed starts an instance of a machine that some process has served, with a
-// state in JSON that this process cannot check. Version 0 means the newest one.
+// StartNamed starts an instance of a definition that some process has served. This
+// process cannot check the JSON state. Version 0 means the newest version.
 func (m *Machines) StartNamed(ctx context.Context, name string, version int, state json.RawMessage, options *StartOptions) (Started, error) {
 	all, err := m.Definitions(ctx)
 	if err != nil {
@@ -117,8 +117,8 @@ func (m *Machines) startRecorded(ctx context.Context, d Recorded, state json.Raw
 	return Start(ctx, m.eng, d.Definition(), state, options)
 }
 
-// Definition returns the machine to start instances with, from a state in JSON
-// that this process cannot check. It has no code: another process runs it.
+// Definition returns a definition with which instances can be started. This process
+// cannot check their JSON state. The definition has no code: another process runs it.
 func (r Recorded) Definition() *Definition[json.RawMessage] {
 	steps := make([]StepOf[json.RawMessage], len(r.Steps))
 	for i, step := range r.Steps {
@@ -127,13 +127,13 @@ func (r Recorded) Definition() *Definition[json.RawMessage] {
 	return Define(r.Name, r.Version, steps...).Queue(r.Queue).OnCancel(r.OnCancel)
 }
 
-// elsewhere stands for the code of a step, which another process has.
+// elsewhere replaces the code of a step, which another process has.
 func elsewhere(context.Context, *Run[json.RawMessage]) (Outcome, error) {
 	return Outcome{}, fault.Invalidf("step", "is not known here")
 }
 
-// schemaOf returns the JSON Schema of a state, for forms, or nil where the type does
-// not tell how it looks in JSON.
+// schemaOf returns the JSON Schema of a state, for forms, or nil if the type does not
+// determine its JSON form.
 func schemaOf[S any]() *string {
 	var state S
 	switch any(&state).(type) {

@@ -12,17 +12,16 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// purgeBatch is the number of instances that one transaction removes.
+// purgeBatch is the maximum number of instances that one transaction removes.
 const purgeBatch = 1000
 
-// Purge removes instances that are done, stopped or cancelled for longer than age,
-// and returns how many. Children of a parent that has not ended are kept.
+// Purge removes instances that have been done, stopped or cancelled for longer than age,
+// and returns how many it removed. Children of an unfinished parent are kept.
 func (m *Machines) Purge(ctx context.Context, age time.Duration) (int64, error) {
 	return m.purge(ctx, age, false)
 }
 
-// PurgeDead is Purge for dead letters: instances that have failed or were
-// quarantined.
+// PurgeDead is Purge for dead letters: failed and quarantined instances.
 func (m *Machines) PurgeDead(ctx context.Context, age time.Duration) (int64, error) {
 	return m.purge(ctx, age, true)
 }
@@ -53,9 +52,9 @@ func (m *Machines) purge(ctx context.Context, age time.Duration, dead bool) (int
 	}
 }
 
-// Delete removes an instance that has ended, with its history, attempts, signals
-// and keys. It returns a *fault.NotFound if there is none and a *perdure.StateError if the
-// instance, or the parent that may still read it, has not ended.
+// Delete removes a finished instance with its history, attempts, signals and keys. It
+// returns a *fault.NotFound if there is none. It returns a *perdure.StateError if the
+// instance, or the parent that may still read it, is not finished.
 func (m *Machines) Delete(ctx context.Context, id string) error {
 	return m.eng.Update(ctx, func(tx *perdure.Tx) error { return m.DeleteIn(tx, id) })
 }
@@ -90,7 +89,7 @@ func (m *Machines) DeleteIn(tx *perdure.Tx, id string) error {
 	return host.In(tx).Attach(nil, st.DeleteInstances([]string{id})...)
 }
 
-// sweep removes instances whose retention is over.
+// sweep removes instances whose retention has passed.
 func (m *Machines) sweep(ctx context.Context) error {
 	var errs []error
 	if m.options.Retention >= 0 {

@@ -8,20 +8,20 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// reopened is the row that reopens the children of an instance that was retried.
+// reopened returns the row that reopens the children of a retried instance.
 func reopened(i *store.Instance, root string) store.TreeEnd {
 	return store.TreeEnd{Parent: i.ID, First: 1, Last: i.Fanout, Kind: store.TreeReopened, Root: root, Reason: "retried"}
 }
 
-// joinAgain is the wait for children of an instance that was waiting when it ended.
-// The children are counted when all of them are reopened.
+// joinAgain returns the barrier of a retried instance that was waiting for children. The
+// children are counted when all of them are reopened.
 func joinAgain(i *store.Instance) store.Barrier {
 	return store.Barrier{
 		Parent: i.ID, Fanout: i.Fanout, Pending: store.Uncounted, Until: i.Wait.Until, Timeout: i.Wait.Timeout(), CancelRest: i.Wait.Rest,
 	}
 }
 
-// reopen takes the ends of children back that the end of their parent has ended.
+// reopen reopens children that were finished because their parent finished.
 func (p *piece) reopen(ctx context.Context, rows []store.TreeEnd) error {
 	if len(rows) == 0 {
 		return nil
@@ -43,7 +43,7 @@ func (p *piece) reopen(ctx context.Context, rows []store.TreeEnd) error {
 	return p.tx.Run(ctx, p.store(passes.over, passes.on)...)
 }
 
-// revive takes the ends of children back, except of those that others have locked.
+// revive reopens children, except those that other transactions have locked.
 func (p *piece) revive(ctx context.Context, rows map[int64]store.TreeEnd, children []store.TreeChild, handled map[string]bool) error {
 	if len(children) == 0 {
 		return nil
@@ -75,8 +75,8 @@ func (p *piece) revive(ctx context.Context, rows map[int64]store.TreeEnd, childr
 	return err
 }
 
-// reviveOf takes the ends of instances of one tree back. An instance that another
-// transaction has retried before it could be locked is left alone.
+// reviveOf reopens instances of one tree. It skips instances that another transaction has
+// retried before they could be locked.
 func (p *piece) reviveOf(ctx context.Context, root string, instances []store.Instance, ended map[string]bool) error {
 	var closed []store.Instance
 	for _, i := range instances {
@@ -100,8 +100,8 @@ func (p *piece) reviveOf(ctx context.Context, root string, instances []store.Ins
 	return p.tx.Run(ctx, enter...)
 }
 
-// recount counts the children at the barriers of parents whose children are all
-// reopened. A row stays if another transaction has locked the barrier or the parent.
+// recount counts the children at the barriers of parents whose children are all reopened.
+// A row is kept if another transaction has locked the barrier or the parent.
 func (p *piece) recount(ctx context.Context, rows map[int64]store.TreeEnd, passes *passes) error {
 	if len(passes.over) == 0 {
 		return nil
@@ -115,7 +115,7 @@ func (p *piece) recount(ctx context.Context, rows map[int64]store.TreeEnd, passe
 	if err != nil || len(waiting) == 0 {
 		return err
 	}
-	// Instances are locked before barriers, as by an end from outside.
+	// Lock order: instances before barriers, as in taking.
 	err = p.tx.Run(ctx, st.Instances().Take(waiting, func(id string) { locked = append(locked, id) }))
 	if err == nil && len(locked) > 0 {
 		err = p.tx.Run(ctx, st.TakeBarriers(locked, func(id string) { counted = append(counted, id) }))

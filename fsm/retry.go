@@ -9,25 +9,23 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Retry takes the end of an instance back that failed, was stopped, quarantined or
-// cancelled. The instance continues with exactly the run that it would have had: a
-// step that failed is given the same signals again, with TimedOut as it was, and an
-// instance that was waiting waits again, for the rest of its time limit. It has all
-// attempts before it, and what was left of its deadline. A parent that has counted
-// its end does not count it again.
+// Retry reopens an instance that failed, was stopped, quarantined or cancelled. The
+// instance continues as if it had not finished. A failed step receives the same signals
+// again, with TimedOut as it was. An instance that was waiting waits again, for the rest
+// of its time limit. Its attempts count from the start again, and it has the rest of its
+// deadline. A parent that has counted its end does not count it again.
 //
-// Children that ended with the instance are reopened in the same way, and theirs; an
-// instance that was waiting for children waits for them again. A child whose unique
-// key was taken since stays cancelled. Retry returns when all are reopened. If ctx is
-// done before that, Retry returns nil too: processes that serve state machines reopen
-// the rest. A child that an operator retries alone is not counted again by a parent
-// that has counted its end.
+// Descendants that were finished together with the instance are reopened in the same way.
+// An instance that was waiting for children waits for them again. A child whose unique
+// key was occupied by another instance in the meantime stays cancelled. Retry returns
+// when all are reopened. If ctx is done before that, Retry also returns nil: processes
+// that serve state machines reopen the rest. If an operator retries only a child, a
+// parent that has counted its end does not count it again.
 //
-// A deadline that has passed is removed. A pending delay or backoff keeps its due
-// time.
+// A deadline that has passed is removed. A pending delay or backoff keeps its due time.
 //
-// Retry fails with *perdure.StateError if the instance is done, with *perdure.StateError if it has
-// not ended, and with *fault.Duplicate if its unique key was taken since.
+// Retry returns a *perdure.StateError if the instance is done or not finished, and a
+// *fault.Duplicate if another instance occupies its unique key.
 func (m *Machines) Retry(ctx context.Context, id string) error {
 	if !validID(id) {
 		return fault.Invalidf("instance id", "is not a UUID in lower case")
@@ -53,17 +51,17 @@ func (m *Machines) Retry(ctx context.Context, id string) error {
 	return nil
 }
 
-// reviving takes ends of instances back in one transaction.
+// reviving reopens instances in one transaction.
 type reviving struct {
 	machines *Machines
 	tx       sqldb.Runner
-	// root is the instance whose retry began this.
+	// root is the instance whose retry started this.
 	root string
 	tree bool // instances have children, which may have to be reopened
 }
 
-// one takes the end of an instance back that the caller names. It returns the
-// statements that put the instance where it was.
+// one reopens the instance that the caller named. It returns the statements that put the
+// instance back into its place.
 func (r *reviving) one(ctx context.Context, id string) (enter []sqldb.Stmt, err error) {
 	st := r.machines.rt.Store
 	var instance store.Instance
@@ -85,10 +83,10 @@ func (r *reviving) one(ctx context.Context, id string) (enter []sqldb.Stmt, err 
 	return enter, err
 }
 
-// all takes the ends of instances back and occupies their unique keys again. It
-// returns the statements that put the instances where they were, and the instances
-// whose unique key another instance has taken, with its owner: they stay as they are.
-// The instances are locked.
+// all reopens instances and occupies their unique keys again. The instances must be
+// locked. It returns the statements that put the instances back into their places. taken
+// has the instances whose unique key another instance owns, with that owner; they are not
+// reopened.
 func (r *reviving) all(ctx context.Context, instances []store.Instance) (enter []sqldb.Stmt, taken map[string]string, err error) {
 	taken, err = r.occupy(ctx, instances)
 	if err != nil {
@@ -110,7 +108,8 @@ func (r *reviving) all(ctx context.Context, instances []store.Instance) (enter [
 	return r.places(free), taken, nil
 }
 
-// occupy enters the unique keys of instances and returns those that others own.
+// occupy claims the unique keys of instances. It returns the instances whose key another
+// instance owns, with that owner.
 func (r *reviving) occupy(ctx context.Context, instances []store.Instance) (taken map[string]string, err error) {
 	st := r.machines.rt.Store
 	var mine []store.Occupied
@@ -135,9 +134,9 @@ func (r *reviving) occupy(ctx context.Context, instances []store.Instance) (take
 	return taken, err
 }
 
-// places returns the statements that put instances where they were: into a wait, or
-// into their queues. A partition may have another head now: its instances queue up,
-// and wait again when they are claimed.
+// places returns the statements that put instances back into their places: a wait, or
+// their queues. A partition may have another head now. Its instances are queued, and they
+// wait again when they are claimed.
 func (r *reviving) places(instances []store.Instance) []sqldb.Stmt {
 	st, now := r.machines.rt.Store, r.machines.rt.Now()
 	var waiting, queued []string

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/edge"
 )
 
-// Info is what a step can know of the instance that it runs for.
+// Info describes the instance for which a step runs.
 type Info struct {
 	ID         string
 	Definition string
@@ -22,25 +22,25 @@ type Info struct {
 	// Failures is the number of earlier runs of this step that failed. The retry
 	// policy counts these only. It is 0 in the first run of a step.
 	Failures int
-	// Crashes counts how often a process was lost while it ran this step.
+	// Crashes is the number of crashes while this step was running.
 	Crashes int
-	// Token is that of the claim under which the step runs. What a step decides
-	// counts only while its claim is held.
+	// Token is the token of the claim under which the step runs. The outcome is committed
+	// only while the claim is valid.
 	Token string
-	// Awaited are the signals that the instance waited for, in order of
-	// arrival; All is its whole inbox when it was claimed.
+	// Awaited are the signals for which the instance waited, in order of arrival. All is
+	// its whole inbox when it was claimed.
 	Awaited, All []Signal
-	// TimedOut says that the wait ended without what was waited for.
+	// TimedOut is true if the wait reached its time limit.
 	TimedOut bool
-	// Rerun is true if the previous run of this step ended the instance with Done
-	// or Stop while signals arrived that the instance has awaited at some time and
-	// that no step was given. The end was not committed. The step runs again from
-	// the same state, and Awaited contains these signals too.
+	// Rerun is true if the previous run of this step returned Done or Stop, but the inbox
+	// held awaited signals that no step has received. A signal is awaited if the instance
+	// has awaited its name at any time. That outcome was not committed. The step runs
+	// again from the same state, and Awaited contains these signals too.
 	Rerun bool
-	// Fanouts counts how often the instance has spawned children.
+	// Fanouts is the number of times that the instance has spawned children.
 	Fanouts int
-	// Dropped are the children of the last fan-out that were not started
-	// because their unique key was taken.
+	// Dropped are the children of the last fan-out that were not started because another
+	// instance occupies their unique key.
 	Dropped []DroppedChild
 	// Cancelled is true from the cancel step on, if the instance was cancelled or has
 	// passed its deadline. CancelReason is the reason.
@@ -56,28 +56,28 @@ type Signal struct {
 	Name    string
 	Payload json.RawMessage
 	Created time.Time
-	// Received is true if an earlier run of a step was given the signal.
+	// Received is true if an earlier run of a step has received the signal.
 	Received bool
 
 	seq int64
 }
 
-// Decode reads the payload into to.
+// Decode decodes the payload into to.
 func (s Signal) Decode(to any) error { return json.Unmarshal(s.Payload, to) }
 
 // DroppedChild is a child that was not started.
 type DroppedChild struct {
-	// Ordinal is its place among the children that were to be spawned.
+	// Ordinal is its position among the children of the Spawn.
 	Ordinal int `json:"ordinal"`
-	// Existing is the instance that has its unique key.
+	// Existing is the instance that occupies its unique key.
 	Existing string `json:"existing"`
 }
 
-// Run is one execution of a step: what it knows, and the state that it changes.
+// Run is one execution of a step: information about the instance, and its state.
 type Run[S any] struct {
 	Info
-	// State is the instance's state. What the step leaves in it is stored with
-	// the outcome.
+	// State is the instance's state. The step may change it; it is stored with the
+	// outcome.
 	State S
 
 	execution *execution
@@ -88,33 +88,31 @@ type Run[S any] struct {
 // were spawned.
 func (r *Run[S]) Children(ctx context.Context) ([]Child, error) { return r.execution.joined(ctx) }
 
-// Next goes on with another step.
+// Next continues with another step.
 func (r *Run[S]) Next(step string) Outcome { return Outcome{kind: kindNext, step: step} }
 
 // Replay runs the same step again after a delay, with the new state and the same
 // signals. A replay does not count as a failed attempt.
 func (r *Run[S]) Replay(delay time.Duration) Outcome { return Outcome{kind: kindReplay, delay: delay} }
 
-// Await waits for a signal of one of the names; say with Then which step shall
-// get it. Signals that this step was given are consumed, unless Keep is added.
+// Await waits for a signal with one of the names. Outcome.Then sets the step that receives
+// it. Signals that this step received are consumed, unless Keep is added.
 func (r *Run[S]) Await(names ...string) Outcome { return Outcome{kind: kindAwait, names: names} }
 
-// Spawn starts children and waits until all of them have ended; say with Then
-// which step shall get their results.
+// Spawn starts children and waits until all of them are finished. Outcome.Then sets
+// the step that receives their results.
 func (r *Run[S]) Spawn(children ...ChildSpec) Outcome {
 	return Outcome{kind: kindSpawn, children: children}
 }
 
-// Done ends the instance with a result. If the inbox then holds signals that the
-// instance has awaited at some time and that no step was given, the instance does
-// not end: the step runs again and is given them. See Info.Rerun and
-// Outcome.IgnoreSignals.
+// Done finishes the instance with a result. If the inbox holds signals that the instance
+// has awaited at some time and that no step has received, the instance does not finish:
+// the step runs again and receives them. See Info.Rerun and Outcome.IgnoreSignals.
 func (r *Run[S]) Done(result any) Outcome { return Outcome{kind: kindDone, result: result} }
 
-// Stop ends the instance as Stopped, with a reason. That is an intended end, not a
-// dead letter: the instance is kept for Options.Retention and can be retried. Like
-// Done, it does not end an instance whose inbox holds awaited signals that no step
-// was given.
+// Stop finishes the instance as Stopped, with a reason. A stopped instance is not a dead
+// letter: it is kept for Options.Retention and can be retried. Like Done, Stop does not
+// finish an instance whose inbox holds awaited signals that no step has received.
 func (r *Run[S]) Stop(reason string) Outcome { return Outcome{kind: kindStop, reason: reason} }
 
 type kind int
@@ -126,12 +124,12 @@ const (
 	kindSpawn
 	kindDone
 	kindStop
-	kindFail  // not by a step: it gave up
-	kindRerun // not by a step: it could not end
+	kindFail  // not returned by a step: the instance failed
+	kindRerun // not returned by a step: the instance could not finish
 )
 
-// Outcome is what a step wants to happen. Make it with the methods of Run; its
-// own methods return a changed copy.
+// Outcome is the decision of a step. The methods of Run return outcomes; the methods of
+// Outcome return a changed copy.
 type Outcome struct {
 	kind       kind
 	step       string
@@ -148,32 +146,33 @@ type Outcome struct {
 	with       []func(*perdure.Tx) error
 }
 
-// Then says which step follows an Await or a Spawn.
+// Then sets the step that follows an Await or a Spawn.
 func (o Outcome) Then(step string) Outcome { o.step = step; return o }
 
-// Within bounds the wait of an Await or a Spawn. When it is over, the next step
-// runs with TimedOut: that is a wake, not an error.
+// Within limits the wait of an Await or a Spawn. After that time the next step runs with
+// TimedOut set. This is not an error.
 func (o Outcome) Within(d time.Duration) Outcome { o.timeout = &d; return o }
 
-// Keep makes an Await keep the signals that this step was given, so that the
-// next one gets them again together with the new one. They do not wake it.
+// Keep makes an Await keep the signals that this step received. The next step receives
+// them again, together with the new signal. Kept signals do not end the wait.
 func (o Outcome) Keep() Outcome { o.keep = true; return o }
 
-// Need lets a Spawn go on when that many children have ended; the others run on.
+// Need makes a Spawn continue when n children are finished. The other children continue
+// to run.
 func (o Outcome) Need(n int) Outcome { o.need = n; return o }
 
-// IgnoreSignals lets a Done or a Stop end the instance even if its inbox holds
-// awaited signals that no step was given. They stay with the instance until it is
-// removed: see Machines.Inbox.
+// IgnoreSignals lets a Done or a Stop finish the instance even if its inbox holds awaited
+// signals that no step has received. They stay with the instance until it is removed: see
+// Machines.Inbox.
 func (o Outcome) IgnoreSignals() Outcome { o.ignore = true; return o }
 
-// CancelRest cancels children that have not ended. With a Spawn, it applies to the
-// children that are left when the wait ends, because Need of them have ended or the
-// time of Within is over. With any other outcome, it applies to the children of the
-// last Spawn. They end shortly after the outcome is committed.
+// CancelRest cancels unfinished children. With a Spawn, it cancels the children that are
+// unfinished when the wait ends, because Need of them are finished or the time of Within
+// has passed. With any other outcome, it cancels the children of the last Spawn. They are
+// cancelled shortly after the outcome is committed.
 func (o Outcome) CancelRest() Outcome { o.cancelRest = true; return o }
 
-// validate checks what does not depend on the machine.
+// validate checks everything that does not depend on the definition.
 func (o Outcome) validate(step string) error {
 	field := "outcome of step " + step
 	if o.ignore && o.kind != kindDone && o.kind != kindStop {

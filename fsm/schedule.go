@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure/internal/work"
 )
 
-// DefaultMaxMissed is how many missed ticks perdure.MissedAll makes up for.
+// DefaultMaxMissed is the default number of missed ticks that perdure.MissedAll fires.
 const DefaultMaxMissed = 100
 
 // ScheduleOptions configure a schedule. The zero value of every field is its
@@ -25,68 +25,68 @@ const DefaultMaxMissed = 100
 type ScheduleOptions struct {
 	// Zone is the IANA time zone of a cron expression. Default: UTC.
 	Zone string
-	// Missed says what becomes of ticks that passed while no process ran.
-	// Default: perdure.MissedOnce.
+	// Missed decides about ticks that passed while no process ran. Default:
+	// perdure.MissedOnce.
 	Missed perdure.Missed
-	// MaxMissed bounds perdure.MissedAll. Default: DefaultMaxMissed.
+	// MaxMissed is the limit for perdure.MissedAll. Default: DefaultMaxMissed.
 	MaxMissed int
-	// Start configures the instances that are started. With a Unique key a tick
-	// is dropped while the instance of the last one is live. Its At and Delay
-	// are not used. Default: none.
+	// Start configures the instances that are started. With a Unique key, a tick is
+	// dropped while the instance of an earlier tick is unfinished. At and Delay are
+	// ignored. Default: none.
 	Start *StartOptions
-	// Paused keeps the schedule from firing. Default: false.
+	// Paused pauses the schedule. Default: false.
 	Paused bool
-	// Downgrade replaces a schedule that starts a newer version of the same
-	// definition. Default: false. SetSchedule then keeps the stored schedule, so
-	// that an old process which starts in the middle of a deploy changes nothing.
+	// Downgrade allows SetSchedule to replace a schedule that starts a newer version of
+	// the same definition. Default: false: SetSchedule keeps the stored schedule, so that
+	// an old process that starts during a deployment changes nothing.
 	Downgrade bool
 	// Kept is called with the stored schedule if it was kept because its version is
-	// newer. Default: it is logged as a warning.
+	// newer. Default: a warning is logged.
 	Kept func(stored ScheduleStatus)
-	// Check is told which schedule of the name there is, nil if none, while nobody
-	// else can change it. If it returns an error, nothing is changed and that is
-	// the error. Default: it is changed, whatever it is.
+	// Check is called with the stored schedule of the same name, or nil if there is none.
+	// No other process can change the schedule during the call. If Check returns an
+	// error, nothing is changed and SetSchedule returns the error. Default: no check.
 	Check func(before *ScheduleStatus) error
 }
 
-// ScheduleStatus is a schedule as it is stored.
+// ScheduleStatus is a stored schedule.
 type ScheduleStatus struct {
 	Name       string
 	Definition string
 	Version    int
 	// Spec is the cron expression or interval, Zone its time zone.
 	Spec, Zone string
-	// Text is the same in words.
+	// Text describes Spec in words.
 	Text   string
 	Missed perdure.Missed
-	// MaxMissed bounds perdure.MissedAll.
+	// MaxMissed is the limit for perdure.MissedAll.
 	MaxMissed int
 	Paused    bool
-	// State is the state of the instances that it starts, and Start how it
-	// starts them.
+	// State is the initial state of the instances, and Start has the options with which
+	// they are started.
 	State json.RawMessage
 	Start StartOptions
-	// Next is the next tick, Last the last one that was fired.
+	// Next is the next tick, Last the last tick that was fired.
 	Next, Last time.Time
-	// Error is why this process cannot read the schedule; then only its name,
-	// FSM, version and times are known, and it does not fire here.
+	// Error is set if this process cannot read the schedule. In that case only Name,
+	// Definition, Version and the times are set, and the schedule does not fire here.
 	Error string
 
 	ticks cron.Schedule
 }
 
-// scheduleSpec is what a schedule stores.
+// scheduleSpec is the stored form of a schedule.
 type scheduleSpec store.ScheduleSpec
 
-// SetSchedule starts an instance of a machine, with that state, at every tick of
-// a cron expression ("30 2 * * *", "@daily") or of an interval ("@every 90s"). A
-// schedule of the same name is changed; if its ticks are the same, it goes on where
-// it is, so every process may set it when it starts. However many processes run,
-// each tick is fired once. A schedule that starts a newer version of the same
-// definition is kept as it is, unless ScheduleOptions.Downgrade is set.
+// SetSchedule starts an instance of a definition, with the given state, at every tick of
+// a cron expression ("30 2 * * *", "@daily") or of an interval ("@every 90s"). It changes
+// an existing schedule of the same name. If the ticks are the same, the next tick does
+// not change, so every process may set the schedule when it starts. Each tick is fired
+// once, regardless of the number of processes. A schedule that starts a newer version of
+// the same definition is kept, unless ScheduleOptions.Downgrade is set.
 //
-// A cron expression is evaluated in its time zone: a time of day that a change of
-// the clock skips is due right after the gap, one that it repeats is due once.
+// A cron expression is evaluated in its time zone. A time of day that a change of the
+// clock skips is due right after the gap. A time of day that is repeated is due once.
 func SetSchedule[S any](ctx context.Context, eng *perdure.Engine, name, spec string, d *Definition[S], state S, options *ScheduleOptions) error {
 	return eng.Update(ctx, func(tx *perdure.Tx) error { return SetScheduleIn(tx, name, spec, d, state, options) })
 }
@@ -143,7 +143,8 @@ func prepareSchedule[S any](name, spec string, d *Definition[S], state S, option
 	return store.Schedule{Name: name, FSM: d.name, Version: d.version, Spec: string(stored), Paused: o.Paused}, ticks, err
 }
 
-// setSchedule stores a schedule. Only a change of its ticks makes it begin anew.
+// setSchedule stores a schedule. The next tick is computed anew only if the ticks
+// changed.
 func setSchedule(tx *perdure.Tx, row store.Schedule, ticks cron.Schedule, o ScheduleOptions) error {
 	run, err := host.In(tx).Runner()
 	if err != nil {
@@ -162,7 +163,7 @@ func setSchedule(tx *perdure.Tx, row store.Schedule, ticks cron.Schedule, o Sche
 	if old == nil {
 		return o.Check(nil)
 	}
-	before, _ := scheduleStatus(*old) // one that cannot be read can be replaced
+	before, _ := scheduleStatus(*old) // an unreadable schedule can be replaced
 	if err := o.Check(&before); err != nil {
 		return err
 	}
@@ -175,8 +176,8 @@ func setSchedule(tx *perdure.Tx, row store.Schedule, ticks cron.Schedule, o Sche
 	return run.Run(ctx, rt.Store.UpdateSchedule(row, rt.Now()))
 }
 
-// insertSchedule adds a schedule, or locks and returns the one of its name. One that
-// is removed between the two is no longer in the way.
+// insertSchedule adds a schedule, or locks and returns the existing schedule of the same
+// name. If that schedule is deleted between the two statements, it tries again.
 func insertSchedule(ctx context.Context, rt *host.Runtime, run sqldb.Runner, row store.Schedule) (*store.Schedule, error) {
 	for {
 		var added bool
@@ -196,13 +197,13 @@ func sameTicks(spec string, ticks cron.Schedule) bool {
 	return json.Unmarshal([]byte(spec), &old) == nil && old.Schedule == ticks.Spec()
 }
 
-// DeleteSchedule removes a schedule; what it has started goes on.
+// DeleteSchedule removes a schedule. Instances that it has started continue.
 func (m *Machines) DeleteSchedule(ctx context.Context, name string) error {
 	return m.eng.Update(ctx, func(tx *perdure.Tx) error { return m.DeleteScheduleIn(tx, name) })
 }
 
-// Schedules returns all schedules by name. A schedule that cannot be read has an
-// Error and does not keep the others from being listed.
+// Schedules returns all schedules by name. A schedule that cannot be read has its Error
+// set; the others are still listed.
 func (m *Machines) Schedules(ctx context.Context) ([]ScheduleStatus, error) {
 	var all []ScheduleStatus
 	err := m.read(ctx, m.rt.Store.Schedules(func(s store.Schedule) {
@@ -225,7 +226,7 @@ func scheduleStatus(s store.Schedule) (ScheduleStatus, error) {
 		Missed: perdure.Missed(spec.Missed), MaxMissed: spec.MaxMissed, Paused: s.Paused, Start: startOptions(spec.Start),
 		Next: edge.UTC(s.Next), Last: edge.UTC(s.Last), ticks: ticks,
 	}
-	if spec.Start.State != "" { // a spec that cannot be read has none
+	if spec.Start.State != "" { // empty if the spec cannot be read
 		status.State = json.RawMessage(spec.Start.State)
 	}
 	return status, err
@@ -236,14 +237,14 @@ func readSpec(s store.Schedule) (scheduleSpec, cron.Schedule, error) {
 	return scheduleSpec(spec), ticks, err
 }
 
-// ticking is the schedules that are due at a time. Their rows are locked, so no
-// other process fires the same tick.
+// ticking has the schedules that are due at a time. Their rows are locked, so no other
+// process fires the same tick.
 type ticking struct {
 	due []store.Schedule
 	now time.Time
 }
 
-// find returns the statements that lock and read them.
+// find returns the statements that lock and read the due schedules.
 func (t *ticking) find(m *Machines) []sqldb.Stmt {
 	return []sqldb.Stmt{
 		m.rt.Store.DueSchedules(sweepLimit, m.rt.Now(), func(s store.Schedule) { t.due = append(t.due, s) }),
@@ -251,7 +252,7 @@ func (t *ticking) find(m *Machines) []sqldb.Stmt {
 	}
 }
 
-// fire starts what is due.
+// fire starts the instances of the due schedules.
 func (t *ticking) fire(ctx context.Context, m *Machines, tx sqldb.Tx, news *work.News) error {
 	for _, s := range t.due {
 		if err := m.fireOne(ctx, tx, s, t.now, news); err != nil {
@@ -263,7 +264,7 @@ func (t *ticking) fire(ctx context.Context, m *Machines, tx sqldb.Tx, news *work
 
 func (m *Machines) fireOne(ctx context.Context, tx sqldb.Tx, s store.Schedule, now time.Time, news *work.News) error {
 	spec, ticks, err := readSpec(s)
-	if err != nil { // it must not keep others from being fired
+	if err != nil { // it must not block the other schedules
 		m.options.OnError(fmt.Errorf("fire schedule %s: %w", s.Name, err))
 		later := now.Add(unreadableDelay)
 		s.Next = &later
@@ -284,18 +285,18 @@ func (m *Machines) fireOne(ctx context.Context, tx sqldb.Tx, s store.Schedule, n
 	return tx.Run(ctx, append(m.rt.Store.StartInstances(instances, m.rt.Now()), advance)...)
 }
 
-// unreadableDelay is the time after which a schedule that this process cannot read
-// is tried again, by any process.
+// unreadableDelay is the delay before any process retries a schedule that this process
+// cannot read.
 const unreadableDelay = time.Minute
 
-// lateness is how late a tick may be fired that is not to be made up for.
+// lateness is the longest time by which a tick may be late with perdure.MissedSkip.
 const lateness = time.Minute
 
-// due returns the ticks to fire, of the one that was waited for and those after
-// it. The first is hardly ever on time to the microsecond, so it is not missed
-// because others have passed too.
+// due returns the ticks to fire: the expected tick and the missed ticks after it. The
+// expected tick is almost never on time to the microsecond. It does not count as missed
+// because later ticks have passed too.
 func (s scheduleSpec) due(ticks cron.Schedule, tick, now time.Time) []time.Time {
-	missed, _ := cron.Missed(ticks, tick, now, cron.Policy(s.Missed), s.MaxMissed-1) // and the tick itself
+	missed, _ := cron.Missed(ticks, tick, now, cron.Policy(s.Missed), s.MaxMissed-1) // minus the expected tick
 	switch {
 	case perdure.Missed(s.Missed) == perdure.MissedSkip && now.Sub(tick) > lateness:
 		return nil

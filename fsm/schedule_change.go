@@ -13,24 +13,23 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// ScheduleChange is what becomes different about a schedule. What is nil stays as
-// it is.
+// ScheduleChange is a change of a schedule. Nil fields do not change.
 type ScheduleChange struct {
 	// Spec is the cron expression or interval, Zone its time zone.
 	Spec, Zone *string
-	// Missed says what becomes of ticks that passed while no process ran.
+	// Missed decides about ticks that passed while no process ran.
 	Missed *perdure.Missed
-	// MaxMissed bounds perdure.MissedAll.
+	// MaxMissed is the limit for perdure.MissedAll.
 	MaxMissed *int
-	// Paused keeps the schedule from firing.
+	// Paused pauses or resumes the schedule.
 	Paused *bool
-	// State is the state of the instances that are started from now on.
+	// State is the initial state of instances that are started from now on.
 	State json.RawMessage
 }
 
-// ChangeScheduleIn changes a part of a schedule in a unit of work. It keeps its name,
-// its machine and its last tick; only other ticks make it begin anew, as with
-// SetSchedule.
+// ChangeScheduleIn changes parts of a schedule in a unit of work. The name, the
+// definition and the last tick do not change. The next tick is computed anew only if the
+// ticks change, as with SetSchedule.
 func (m *Machines) ChangeScheduleIn(tx *perdure.Tx, name string, change ScheduleChange) error {
 	row, err := m.lockSchedule(tx, name)
 	if err != nil {
@@ -62,7 +61,7 @@ func (m *Machines) ChangeScheduleIn(tx *perdure.Tx, name string, change Schedule
 	return host.In(tx).Attach(m.rt.Hub.PublishAll, m.rt.Store.UpdateSchedule(row, m.rt.Now()))
 }
 
-// timeIn returns the time of a unit of work.
+// timeIn returns the time that a unit of work uses.
 func (m *Machines) timeIn(tx *perdure.Tx) (now time.Time, err error) {
 	run, err := host.In(tx).Runner()
 	if err != nil {
@@ -74,7 +73,7 @@ func (m *Machines) timeIn(tx *perdure.Tx) (now time.Time, err error) {
 	return now, nil
 }
 
-// apply returns a spec with the change made, and its ticks.
+// apply returns the changed spec and its ticks.
 func (c ScheduleChange) apply(s scheduleSpec, limit int) (scheduleSpec, cron.Schedule, error) {
 	ticks, err := c.ticks(s.Schedule)
 	if err != nil {
@@ -97,8 +96,8 @@ func (c ScheduleChange) apply(s scheduleSpec, limit int) (scheduleSpec, cron.Sch
 	return s, ticks, validMissed(perdure.Missed(s.Missed), s.MaxMissed)
 }
 
-// ticks returns those of the change, or the old ones if it does not concern them:
-// these may have an anchor, which no text has.
+// ticks returns the ticks of the change, or the old ticks if the change has none. The old
+// ticks may have an anchor, which the text of a spec cannot express.
 func (c ScheduleChange) ticks(old cron.Spec) (cron.Schedule, error) {
 	before, err := old.Schedule()
 	if err != nil || c.Spec == nil && c.Zone == nil {
@@ -121,7 +120,7 @@ func validMissed(missed perdure.Missed, most int) error {
 	return cron.Policy(missed).Validate()
 }
 
-// startOptions returns how the instances of a schedule are started.
+// startOptions returns the options with which the instances of a schedule are started.
 func startOptions(n store.NewInstance) StartOptions {
 	o := StartOptions{Queue: n.Queue, Step: n.Step, Priority: perdure.Priority(n.Priority), UniqueScope: Scope(n.UniqueScope)}
 	if n.Deadline != nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/perdure/perdure/internal/work"
 )
 
-// DefaultConcurrency is the maximum number of instances of a queue that a process
-// runs concurrently if it is not told otherwise.
+// DefaultConcurrency is the default maximum number of instances of a queue that a process
+// runs concurrently.
 const DefaultConcurrency = 100
 
-// ServeQueue makes this process serve another queue from now on, with the maximum
-// number of instances that run concurrently; 0 means DefaultConcurrency. A queue
-// that is served already stays as it is.
+// ServeQueue makes this process serve another queue from now on. concurrency is the
+// maximum number of instances that run concurrently; 0 means DefaultConcurrency. A queue
+// that is already served does not change.
 func (m *Machines) ServeQueue(name string, concurrency int) error {
 	if concurrency == 0 {
 		concurrency = DefaultConcurrency
@@ -53,8 +53,8 @@ func (m *Machines) Namespace() string { return m.runner.Namespace() }
 // Subscribe implements dispatch.Source.
 func (m *Machines) Subscribe(fn func(due time.Time)) (cancel func()) { return m.runner.Subscribe(fn) }
 
-// Process implements dispatch.Processor. It also waits for the ends of instances that
-// have passed their deadline, and of trees.
+// Process implements dispatch.Processor. It also waits until instances that have passed
+// their deadline, and trees, are finished.
 func (m *Machines) Process(ctx context.Context) (int, error) {
 	for total := 0; ; {
 		n, err := m.runner.Process(ctx)

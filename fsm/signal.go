@@ -16,19 +16,18 @@ import (
 
 // SignalOptions configure a signal. The zero value of every field is its default.
 type SignalOptions struct {
-	// Key makes the signal idempotent: a second one of the same name and key to
-	// the same instance is dropped, for as long as the instance is kept.
-	// Default: none.
+	// Key makes the signal idempotent: a second signal with the same name and key to the
+	// same instance is dropped, until the instance is removed. Default: none.
 	Key string
 }
 
-// Delivered is what came of a signal.
+// Delivered is the result of sending a signal.
 type Delivered struct {
-	// Duplicate says that the signal was dropped because of its key.
+	// Duplicate is true if the signal was dropped because of its key.
 	Duplicate bool
 }
 
-// MaxInbox is the largest number of signals that the inbox of an instance holds.
+// MaxInbox is the maximum number of signals in the inbox of an instance.
 const MaxInbox = 10_000
 
 // InboxFullError is returned by Send if the inbox of the instance holds Limit
@@ -42,8 +41,8 @@ func (e *InboxFullError) Error() string {
 	return fmt.Sprintf("inbox of instance %q is full: it holds %d signals", e.ID, e.Limit)
 }
 
-// Send sends a signal to an instance and returns when it is durable. It fails
-// with *fault.NotFound or *perdure.StateError if the instance cannot receive it, and with
+// Send sends a signal to an instance and returns when it is durable. It returns a
+// *fault.NotFound or *perdure.StateError if the instance cannot receive it, and an
 // *InboxFullError if its inbox is full.
 func Send(ctx context.Context, eng *perdure.Engine, id, name string, payload any, options *SignalOptions) (Delivered, error) {
 	var delivered *Delivered
@@ -57,13 +56,13 @@ func Send(ctx context.Context, eng *perdure.Engine, id, name string, payload any
 	return *delivered, nil
 }
 
-// SendIn records a signal in a unit of work. What came of it is known when the
-// unit is committed.
+// SendIn records a signal in a unit of work. The result is set when the unit is
+// committed.
 func SendIn(tx *perdure.Tx, id, name string, payload any, options *SignalOptions) (*Delivered, error) {
 	return send(tx, id, name, payload, options, func(status string) error { return stateError(id, Status(status)) })
 }
 
-// send records a signal; ended makes the error for a target that has ended.
+// send records a signal. ended returns the error for a target that is finished.
 func send(tx *perdure.Tx, id, name string, payload any, options *SignalOptions, ended func(status string) error) (*Delivered, error) {
 	var o SignalOptions
 	if options != nil {
@@ -100,10 +99,10 @@ func signalOf(g store.Signal) Signal {
 	return Signal{Name: g.Name, Payload: json.RawMessage(g.Payload), Created: g.Created, Received: g.Received, seq: g.Seq}
 }
 
-// Inbox returns the signals in the inbox of an instance, in order of arrival. An
-// instance that has ended keeps the signals that no step was given, and those of
-// the step that failed, until it is removed. It fails with *fault.NotFound if there
-// is no such instance.
+// Inbox returns the signals in the inbox of an instance, in order of arrival. A finished
+// instance keeps the signals that no step has received, and the signals of the step that
+// failed, until it is removed. Inbox returns a *fault.NotFound if there is no such
+// instance.
 func (m *Machines) Inbox(ctx context.Context, id string) ([]Signal, error) {
 	if _, err := m.Get(ctx, id); err != nil {
 		return nil, err
@@ -120,8 +119,8 @@ func (m *Machines) Inbox(ctx context.Context, id string) ([]Signal, error) {
 	return all, nil
 }
 
-// SendOrStart sends a signal to the instance that has a unique key, and starts
-// one first if there is none. options must have the Unique key; its scope is Live.
+// SendOrStart sends a signal to the instance that occupies a unique key. If there is
+// none, it starts one first. options must have the Unique key; its scope must be Live.
 func SendOrStart[S any](ctx context.Context, eng *perdure.Engine, d *Definition[S], state S, options *StartOptions, name string, payload any, signal *SignalOptions) (Started, error) {
 	if options == nil || options.Unique == "" || options.UniqueScope != Live {
 		return Started{}, fault.Invalidf("StartOptions.Unique", "is required, with the scope Live, to find the instance")
@@ -132,12 +131,12 @@ func SendOrStart[S any](ctx context.Context, eng *perdure.Engine, d *Definition[
 		if err != nil {
 			return err
 		}
-		if err := host.In(tx).Flush(); err != nil { // now it is known whose the key is
+		if err := host.In(tx).Flush(); err != nil { // after this the owner of the key is known
 			return err
 		}
 		started = *found
 		_, err = send(tx, started.ID, name, payload, signal, func(status string) error {
-			// It ended after its key was found: start over.
+			// It finished after its key was found: retry.
 			return &sqldb.Transient{Err: stateError(started.ID, Status(status))}
 		})
 		return err

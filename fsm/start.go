@@ -13,20 +13,20 @@ import (
 	"github.com/perdure/perdure/internal/tracing"
 )
 
-// Scope says how long an instance occupies its unique key. Every scope, once
-// left, cannot be entered again, so a key never conflicts later.
+// Scope is the time for which an instance occupies its unique key. An instance that has
+// left the scope cannot enter it again, so its key cannot conflict later.
 type Scope int
 
 // The scopes.
 const (
-	// Live: until the instance has ended.
+	// Live: until the instance is finished.
 	Live Scope = iota
-	// LiveOrDone: for as long as it is kept, unless it is stopped, fails or is
-	// cancelled.
+	// LiveOrDone: until the instance is removed, or until it is stopped, failed,
+	// quarantined or cancelled.
 	LiveOrDone
-	// LiveOrFailed: for as long as it is kept, unless it is done or cancelled.
+	// LiveOrFailed: until the instance is removed, or until it is done or cancelled.
 	LiveOrFailed
-	// Always: for as long as it is kept.
+	// Always: until the instance is removed.
 	Always
 )
 
@@ -35,39 +35,38 @@ const (
 type StartOptions struct {
 	// ID is the instance's id, a UUID. Default: a new one.
 	ID string
-	// Queue is the queue to run in. Default: that of the definition.
+	// Queue is the queue to run in. Default: the definition's queue.
 	Queue string
-	// Priority is the urgency among instances that are due. Default: Normal.
+	// Priority is the priority among due instances. Default: Normal.
 	Priority perdure.Priority
-	// At is when the first step is due. In the past: now. Default: now.
+	// At is the time at which the first step is due. In the past: now. Default: now.
 	At time.Time
-	// Delay is how long to wait before the first step, by the clock of the
-	// database. Use this or At. Default: 0.
+	// Delay is the time before the first step is due, by the database's clock. Set At or
+	// Delay, not both. Default: 0.
 	Delay time.Duration
-	// Deadline is how long the instance may take as a whole; then it fails.
-	// Default: 0, no limit.
+	// Deadline is the time limit for the whole instance. When it passes, the instance
+	// fails, or continues with its cancel step. Default: 0, no limit.
 	Deadline time.Duration
-	// Partition is a key of which never two instances run at once: they run in
-	// the order in which they were started, each to its end before the next.
-	// Default: none.
+	// Partition serializes instances: each instance runs to completion before the next
+	// with the same key, in start order. Default: none.
 	Partition string
-	// Unique is a key that only one instance of the machine may occupy at a
-	// time. Default: none.
+	// Unique is a key that only one instance of the definition may occupy at a time.
+	// Default: none.
 	Unique string
-	// UniqueScope says how long the key is occupied. Default: Live.
+	// UniqueScope is the time for which the key is occupied. Default: Live.
 	UniqueScope Scope
-	// UniqueAcross makes the key unique among all machines. Default: false.
+	// UniqueAcross makes the key unique across all definitions. Default: false.
 	UniqueAcross bool
 	// Step is the first step. The definition must have it. Default: the first step
 	// of the definition.
 	Step string
 }
 
-// Started is what came of a start.
+// Started is the result of starting an instance.
 type Started struct {
-	// ID is the new instance, or the one that has the unique key already.
+	// ID is the new instance, or the instance that already occupies the unique key.
 	ID string
-	// Duplicate says that no instance was started because of the unique key.
+	// Duplicate is true if no instance was started because of the unique key.
 	Duplicate bool
 }
 
@@ -84,8 +83,8 @@ func Start[S any](ctx context.Context, eng *perdure.Engine, d *Definition[S], st
 	return *started, nil
 }
 
-// StartIn records the start of an instance in a unit of work. What came of it is
-// known when the unit is committed.
+// StartIn records the start of an instance in a unit of work. The result is set when the
+// unit is committed.
 func StartIn[S any](tx *perdure.Tx, d *Definition[S], state S, options *StartOptions) (*Started, error) {
 	all, err := StartManyIn(tx, d, []S{state}, []*StartOptions{options})
 	if err != nil {
@@ -94,8 +93,8 @@ func StartIn[S any](tx *perdure.Tx, d *Definition[S], state S, options *StartOpt
 	return all[0], nil
 }
 
-// StartMany starts many instances at once, with the options of each or, if there
-// are none, with defaults. It reports on each input.
+// StartMany starts many instances in one unit of work. options has one element for each
+// state, or is empty for the defaults. StartMany returns one result for each state.
 func StartMany[S any](ctx context.Context, eng *perdure.Engine, d *Definition[S], states []S, options []*StartOptions) ([]Started, error) {
 	var results []*Started
 	err := eng.Update(ctx, func(tx *perdure.Tx) (err error) {
@@ -112,10 +111,11 @@ func StartMany[S any](ctx context.Context, eng *perdure.Engine, d *Definition[S]
 	return all, nil
 }
 
-// chunk is how many instances one statement starts.
+// chunk is the maximum number of instances that one statement starts.
 const chunk = 1000
 
-// StartManyIn records the start of many instances in a unit of work.
+// StartManyIn records the start of many instances in a unit of work. The results are set
+// when the unit is committed.
 func StartManyIn[S any](tx *perdure.Tx, d *Definition[S], states []S, options []*StartOptions) ([]*Started, error) {
 	if len(options) != 0 && len(options) != len(states) {
 		return nil, host.In(tx).Fail(fault.Invalidf("options", "are %d for %d inputs", len(options), len(states)))
@@ -166,7 +166,7 @@ func record(tx *perdure.Tx, rt *host.Runtime, instances []store.NewInstance) ([]
 	return results, host.In(tx).Attach(committed, stmts...)
 }
 
-// owners returns the statement that tells who got the unique keys.
+// owners returns the statement that reads which instances own the unique keys.
 func owners(rt *host.Runtime, instances []store.NewInstance, results []*Started) (sqldb.Stmt, bool) {
 	inputs := map[store.UniqueKey][]int{}
 	var keys []store.UniqueKey
@@ -188,7 +188,7 @@ func owners(rt *host.Runtime, instances []store.NewInstance, results []*Started)
 		}
 	})
 	stmt.Done = func(rows int64) error {
-		if rows < int64(len(keys)) { // an owner ended between two statements
+		if rows < int64(len(keys)) { // an owner finished between the two statements
 			return &sqldb.Transient{Err: fault.Invalidf("unique key", "was freed meanwhile")}
 		}
 		return nil
@@ -196,7 +196,7 @@ func owners(rt *host.Runtime, instances []store.NewInstance, results []*Started)
 	return stmt, true
 }
 
-// prepare checks and serialises the start of an instance.
+// prepare checks and serializes the start of an instance.
 func prepare[S any](d *Definition[S], state S, options *StartOptions, newID func() string, maxState int) (store.NewInstance, error) {
 	var o StartOptions
 	if options != nil {
@@ -271,7 +271,7 @@ func (o StartOptions) validate() error {
 	return edge.Delay("StartOptions.Deadline", o.Deadline)
 }
 
-// validID reports whether id is a UUID as databases write it.
+// validID reports whether id is a UUID in lower case, as databases write it.
 func validID(id string) bool {
 	if len(id) != 36 {
 		return false

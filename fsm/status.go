@@ -17,15 +17,15 @@ const (
 	Running = perdure.StatusRunning
 	// Retrying instances wait for another attempt of a step that failed.
 	Retrying = perdure.StatusRetrying
-	// Waiting instances wait for something else than time: see Instance.WaitsFor.
+	// Waiting instances wait for a signal, for children or for their turn: see
+	// Instance.WaitsFor.
 	Waiting = perdure.StatusWaiting
-	// NoWorker instances wait for a process that knows their definition and step.
+	// NoWorker instances wait for a process that has their definition and step.
 	NoWorker = perdure.StatusNoWorker
-	// The instance has ended. Done and Stopped are the ends that a step chooses:
-	// with Done and with Stop. A Failed instance gave up: its attempts are
-	// exhausted, its error handler failed, or its deadline passed. A Quarantined
-	// instance has crashed too many processes. Failed and Quarantined instances
-	// are dead letters.
+	// These instances are finished. Done and Stopped are chosen by a step: with Done and
+	// with Stop. A Failed instance has exhausted its attempts, its error handler failed,
+	// or its deadline passed. A Quarantined instance has crashed at least
+	// Options.MaxCrashes times. Failed and Quarantined instances are dead letters.
 	Done        = perdure.StatusDone
 	Stopped     = perdure.StatusStopped
 	Failed      = perdure.StatusFailed
@@ -33,15 +33,15 @@ const (
 	Quarantined = perdure.StatusQuarantined
 )
 
-// Reason tells what a Waiting instance waits for.
+// Reason is the reason why a Waiting instance waits.
 type Reason string
 
 // The reasons.
 const (
-	// ForSignal: a signal, or the end of its time limit.
+	// ForSignal: waits for a signal, or for the time limit of the wait.
 	ForSignal Reason = store.WaitsForSignal
-	// ForChildren: the ends of its children.
+	// ForChildren: waits until its children are finished.
 	ForChildren Reason = store.WaitsForChildren
-	// ForTurn: an earlier instance with the same partition key.
+	// ForTurn: waits for an earlier instance with the same partition key.
 	ForTurn Reason = store.WaitsForTurn
 )

@@ -11,39 +11,40 @@ import (
 	"github.com/perdure/perdure/retry"
 )
 
-// doomed is a live instance that must be ended from outside.
+// doomed is an unfinished instance that must be finished from outside: cancelled, or
+// failed because of its deadline.
 type doomed struct {
 	id     string
 	status Status
 	reason string
-	// by is the parent whose end ends the instance; a retry of that parent reopens
-	// it. Empty: none.
+	// by is the parent because of whose end the instance is finished. A retry of that
+	// parent reopens it. Empty: none.
 	by string
-	// root is the instance whose end began this.
+	// root is the instance whose end started this.
 	root string
 }
 
-// taking ends many instances in one transaction. It never waits for a lock: an
-// instance that another transaction is working on is left for the next time.
+// taking finishes many instances in one transaction. It never waits for a lock: an
+// instance that another transaction has locked is skipped until the next time.
 type taking struct {
 	machines *Machines
 	tx       sqldb.Runner
 	news     *work.News
 
 	doomed map[string]doomed
-	order  []string // the ids
+	order  []string // ids, in the given order
 	locked map[string]store.Doomed
-	leases map[string]bool // that are locked
+	leases map[string]bool // tokens of locked leases
 
-	gone    map[string]bool   // have ended before
-	removed map[string]bool   // were in a place, and are not any more
-	queued  map[string]bool   // of these, were in the queue of their partition
-	holders map[string]string // the newest lease of instances in no place
+	gone    map[string]bool   // instances that were finished before
+	removed map[string]bool   // removed from their place: ready, waiting, barrier, unrouted
+	queued  map[string]bool   // subset of removed: were in the queue of their partition
+	holders map[string]string // the newest lease of instances without a place
 
-	// handled are the instances that have ended or continue with their cancel step, now
+	// handled are the instances that are finished or continue with their cancel step, now
 	// or before.
 	handled map[string]bool
-	// interrupted are the claims that were taken away.
+	// interrupted are the claims that were revoked.
 	interrupted []store.Held
 }
 
@@ -59,7 +60,7 @@ func newTaking(m *Machines, tx sqldb.Runner, all []doomed, news *work.News) *tak
 	return t
 }
 
-// run ends the instances.
+// run finishes the instances.
 func (t *taking) run(ctx context.Context) error {
 	if len(t.order) == 0 {
 		return nil
@@ -76,7 +77,7 @@ func (t *taking) run(ctx context.Context) error {
 	return t.tx.Run(ctx, t.writes()...)
 }
 
-// lock takes leases before instances, as outcomes do, and reads what it has locked.
+// lock locks leases before instances, as outcomes do, and reads the locked instances.
 func (t *taking) lock(ctx context.Context) error {
 	st := t.machines.rt.Store
 	var ids []string
@@ -90,8 +91,8 @@ func (t *taking) lock(ctx context.Context) error {
 	return t.tx.Run(ctx, st.DoomedInstances(ids, func(e store.Doomed) { t.locked[e.ID] = e }), st.FinishedAmong(ids, func(id string) { t.gone[id] = true }))
 }
 
-// neighbours locks the partitions and the barriers that the ends change. An instance
-// is left for the next time if others have locked those.
+// neighbours locks the partitions and barriers that change with the instances. An
+// instance is skipped if another transaction has locked its partition or barrier.
 func (t *taking) neighbours(ctx context.Context) error {
 	st := t.machines.rt.Store
 	var keys, parents []string
@@ -131,11 +132,11 @@ func distinct(all []string) []string {
 	return slices.Compact(all)
 }
 
-// remove takes the instances out of their places and finds the leases of the others.
+// remove removes the instances from their places and finds the leases of the others.
 func (t *taking) remove(ctx context.Context) error {
 	st := t.machines.rt.Store
 	var ids []string
-	var members, stay []store.PartitionMember // stay: they are compensated
+	var members, stay []store.PartitionMember // stay: instances that are compensated
 	for _, id := range t.order {
 		e, ok := t.locked[id]
 		if !ok || t.gone[id] || e.CancelReason != nil {
@@ -166,8 +167,8 @@ func (t *taking) remove(ctx context.Context) error {
 	return t.tx.Run(ctx, stmts...)
 }
 
-// writes returns the statements that end what was removed, or is held by a lease
-// that is locked.
+// writes returns the statements that finish the instances that were removed, or that a
+// locked lease holds.
 func (t *taking) writes() []sqldb.Stmt {
 	m := t.machines
 	st, now := m.rt.Store, m.rt.Now()
@@ -189,7 +190,7 @@ func (t *taking) writes() []sqldb.Stmt {
 			held := store.Held{ID: id, Token: token}
 			t.interrupted, cut[held] = append(t.interrupted, held), t.doomed[id].reason
 		default:
-			continue // on its way from one place to another
+			continue // it is moving from one place to another
 		}
 		t.handled[id] = true
 		d := t.doomed[id]
@@ -198,7 +199,7 @@ func (t *taking) writes() []sqldb.Stmt {
 			t.news.Woken(e.Queue)
 			continue
 		}
-		if t.queued[id] { // it was not at the head of its partition: the head stays
+		if t.queued[id] { // it was not the head of its partition: the head stays
 			e.Partition = nil
 		}
 		end.add(e.Instance, d.status, nil, nil, &d.reason)
@@ -219,7 +220,7 @@ func (t *taking) writes() []sqldb.Stmt {
 	return stmts
 }
 
-// recordCut records the attempts that are cut short, lease by lease.
+// recordCut records the interrupted attempts, grouped by lease and reason.
 func recordCut(st *store.Store, cut map[store.Held]string, now store.Now) []sqldb.Stmt {
 	type group struct{ token, reason string }
 	groups := map[group][]string{}
@@ -234,12 +235,12 @@ func recordCut(st *store.Store, cut map[store.Held]string, now store.Now) []sqld
 	return stmts
 }
 
-// treeOf is the row that ends the children of an instance that has ended.
+// treeOf returns the row that finishes the children of a finished instance.
 func treeOf(i store.Instance, root, reason string) store.TreeEnd {
 	return store.TreeEnd{Parent: i.ID, First: 1, Last: i.Fanout, Kind: store.TreeEnded, Root: root, Reason: reason}
 }
 
-// because is the reason of a child's end.
+// because returns the reason for the end of a child.
 func because(r store.TreeEnd) string {
 	if r.Kind == store.TreeCancelled {
 		return edge.Message("cancelled by parent " + r.Parent + ": " + r.Reason)

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// treeRows is the number of rows, and treeChildren the number of children, that
-	// one transaction handles at most.
+	// treeRows is the maximum number of rows, and treeChildren the maximum number of
+	// children, that one transaction handles.
 	treeRows     = 50
 	treeChildren = 500
-	// reopenChildren is the number of children that one transaction reopens at most.
+	// reopenChildren is the maximum number of children that one transaction reopens.
 	reopenChildren = 100
-	// takeover is the time after which another process continues with a tree that a
-	// process has begun.
+	// takeover is the time after which another process continues a tree that a process
+	// has started to handle.
 	takeover = time.Second
 )
 
@@ -33,9 +33,9 @@ type piece struct {
 	rows     []store.TreeEnd
 	taking   *taking
 
-	// taken is the number of rows that were free, handled the number of children
-	// that were handled, skipped the number of children that others have locked and of
-	// rows that wait for other rows.
+	// taken is the number of rows that were not locked. handled is the number of children
+	// that were handled. skipped is the number of children that other transactions have
+	// locked, plus the number of rows that wait for other rows.
 	taken, handled, skipped int
 	reopened                bool // children were reopened
 }
@@ -57,7 +57,7 @@ func (m *Machines) endPiece(ctx context.Context, root string) (*piece, error) {
 	return p, failpoint.Hit("fsm.tree.piece")
 }
 
-// announce tells the dispatchers and the steps that run here.
+// announce wakes the dispatchers and interrupts the affected steps of this process.
 func (p *piece) announce() {
 	p.machines.runner.Publish(p.news)
 	if p.reopened {
@@ -66,7 +66,7 @@ func (p *piece) announce() {
 	p.machines.interruptHere(p.interrupted())
 }
 
-// interrupted returns the claims that were taken away.
+// interrupted returns the claims that were revoked.
 func (p *piece) interrupted() []store.Held {
 	if p.taking == nil {
 		return nil
@@ -81,7 +81,7 @@ func (p *piece) run(ctx context.Context, root string) error {
 	}
 	slices.SortFunc(p.rows, func(a, b store.TreeEnd) int { return cmp.Compare(a.Seq, b.Seq) })
 	p.taken = len(p.rows)
-	var over []int64 // rows about nothing: the end of their parent was taken back
+	var over []int64 // obsolete rows: their parent was reopened
 	var cancel, reopen []store.TreeEnd
 	for _, r := range p.rows {
 		switch {
@@ -101,7 +101,7 @@ func (p *piece) run(ctx context.Context, root string) error {
 	return p.cancel(ctx, cancel, over)
 }
 
-// cancel ends live children of the rows. It also drops the rows that are over.
+// cancel finishes live children of the rows. It also deletes the obsolete rows in over.
 func (p *piece) cancel(ctx context.Context, rows []store.TreeEnd, over []int64) error {
 	st := p.machines.rt.Store
 	byRow, seqs := bySeq(rows)
@@ -136,16 +136,16 @@ func bySeq(rows []store.TreeEnd) (byRow map[int64]store.TreeEnd, seqs []int64) {
 	return byRow, seqs
 }
 
-// passes is what becomes of the rows of a piece.
+// passes has the rows of a piece that are complete (over) and that continue (on).
 type passes struct {
 	over []int64
 	on   []store.TreePass
 }
 
-// passes decides which rows are over. A row is over when a pass from the first child
-// on has found no child, or has handled all that it found. If the piece has found as
-// many children as it may handle, the last row that it came to continues after the last
-// child, and the rows after that one were not looked at.
+// passes decides which rows are complete. A row is complete when a pass from the first
+// child has found no child, or has handled every child that it found. If the piece has
+// found as many children as it may handle, the last row continues after the last child.
+// Later rows were not examined.
 func (p *piece) passes(seqs []int64, rows map[int64]store.TreeEnd, children []store.TreeChild, limit int, handled map[string]bool) (out passes) {
 	last, skipped := map[int64]store.TreeChild{}, map[int64]int{}
 	for _, c := range children {
@@ -169,7 +169,7 @@ func (p *piece) passes(seqs []int64, rows map[int64]store.TreeEnd, children []st
 			return out
 		case skipped[seq] == 0 && !rows[seq].Begun:
 			out.over = append(out.over, seq)
-		default: // begin anew, to come to those that were skipped
+		default: // start again from the first child, to reach the skipped ones
 			out.on = append(out.on, store.TreePass{Seq: seq})
 		}
 	}
@@ -189,8 +189,8 @@ func (p *piece) store(over []int64, on []store.TreePass) []sqldb.Stmt {
 	return stmts
 }
 
-// endTree ends the children of an instance that has ended, and theirs, until none is
-// left or ctx is done. Other processes may help, and continue if this one stops.
+// endTree finishes the descendants of a finished instance, until none is left or ctx is
+// done. Other processes may help, and they continue if this process stops.
 func (m *Machines) endTree(ctx context.Context, root string) error {
 	for idle := 1; ; idle++ {
 		p, err := m.endPiece(ctx, root)

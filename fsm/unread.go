@@ -12,24 +12,23 @@ import (
 	"github.com/perdure/perdure/internal/work"
 )
 
-// undecodedError is the error of a stored state that does not decode into the type
-// of this binary. Another binary may read it.
+// undecodedError is the error for a stored state that does not decode into the type of
+// this binary. Another binary may be able to decode it.
 type undecodedError struct{ err error }
 
 func (e *undecodedError) Error() string { return "decode state: " + e.err.Error() }
 
 func (e *undecodedError) Unwrap() error { return e.err }
 
-// isUnreadable reports whether an instance cannot be run here because of what is
-// stored: there is no key for it, or it does not decode. Another process may be able
-// to.
+// isUnreadable reports whether an instance cannot run here because its data cannot be
+// decrypted or decoded. Another process may be able to read it.
 func isUnreadable(err error) bool {
 	var sealed *seal.SealedError
 	var undecoded *undecodedError
 	return errors.As(err, &sealed) || errors.As(err, &undecoded)
 }
 
-// unreadDelay returns how long an instance waits that cannot be read here.
+// unreadDelay returns the delay of an instance that cannot be read here.
 func (m *Machines) unreadDelay(err error) time.Duration {
 	var sealed *seal.SealedError
 	if errors.As(err, &sealed) {
@@ -39,7 +38,8 @@ func (m *Machines) unreadDelay(err error) time.Duration {
 }
 
 // unread lets the error handler decide about an instance whose state does not decode.
-// Without one it waits for a binary that can read it, and loses no attempt.
+// Without an error handler the instance waits for a binary that can read it, without
+// counting an attempt.
 func (d *Definition[S]) unread(ctx context.Context, e *execution, cause error, then func(*decision, error)) {
 	if d.onError == nil {
 		then(nil, cause)

@@ -13,20 +13,20 @@ import (
 	"github.com/perdure/perdure/internal/work"
 )
 
-// With commits changes of the application together with the outcome: fn runs in the
-// transaction that records it, after the claim was verified under a lock. What fn
-// writes commits exactly once. It does not commit if another process has claimed the
-// instance in the meantime, if the instance was cancelled, or if the step runs again
-// because of a signal.
+// With commits changes of the application together with the outcome. fn runs in the
+// transaction that records the outcome, after the claim was verified under a lock. The
+// writes of fn commit exactly once. They do not commit if another process has claimed the
+// instance, if the instance was cancelled, or if the step runs again because of a signal.
 //
 //	return run.Done(nil).With(func(tx *perdure.Tx) error {
 //		_, err := tx.Exec("insert into receipts (id) values ($1)", receipt)
 //		return err
 //	}), nil
 //
-// fn may run more than once, like the function of Engine.Update, and must have no
-// effect outside its Tx. If fn fails, the step has failed with its error. An outcome
-// with a function has its own transaction. Functions of several calls run in order.
+// fn may run more than once, like the function of Engine.Update, and must have no side
+// effect outside its Tx. If fn returns an error, the step has failed with that error. An
+// outcome with a function is committed in its own transaction. The functions of several
+// calls run in order.
 func (o Outcome) With(fn func(tx *perdure.Tx) error) Outcome {
 	o.with = append(slices.Clip(o.with), fn)
 	return o

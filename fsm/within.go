@@ -34,8 +34,8 @@ func (m *Machines) RetryIn(tx *perdure.Tx, id string) error {
 	}, enter...)
 }
 
-// FireScheduleIn starts an instance for a schedule now, in a unit of work. Its ticks
-// stay what they are.
+// FireScheduleIn starts an instance for a schedule now, in a unit of work. The ticks of
+// the schedule do not change.
 func (m *Machines) FireScheduleIn(tx *perdure.Tx, name string) (*Started, error) {
 	row, err := m.lockSchedule(tx, name)
 	if err != nil {
@@ -54,8 +54,8 @@ func (m *Machines) FireScheduleIn(tx *perdure.Tx, name string) (*Started, error)
 	return all[0], nil
 }
 
-// PauseScheduleIn keeps a schedule from firing, or lets it fire again, in a unit of
-// work. What becomes of the ticks between is for its Missed to say.
+// PauseScheduleIn pauses or resumes a schedule in a unit of work. The Missed policy of
+// the schedule applies to the ticks that pass while it is paused.
 func (m *Machines) PauseScheduleIn(tx *perdure.Tx, name string, paused bool) error {
 	row, err := m.lockSchedule(tx, name)
 	if err != nil {
@@ -73,8 +73,8 @@ func (m *Machines) DeleteScheduleIn(tx *perdure.Tx, name string) error {
 	return host.In(tx).Attach(nil, m.rt.Store.DeleteSchedule(name, new(bool)))
 }
 
-// GetScheduleIn is Schedule in a unit of work: it sees what the unit has done, and
-// nobody else changes or fires the schedule until the unit ends.
+// GetScheduleIn is GetSchedule in a unit of work. It sees the changes of the unit, and no
+// other process changes or fires the schedule until the unit ends.
 func (m *Machines) GetScheduleIn(tx *perdure.Tx, name string) (ScheduleStatus, error) {
 	row, err := m.lockSchedule(tx, name)
 	if err != nil {
@@ -87,7 +87,7 @@ func (m *Machines) GetScheduleIn(tx *perdure.Tx, name string) (ScheduleStatus, e
 	return status, nil
 }
 
-// lockSchedule reads a schedule and keeps it as it is until the unit ends.
+// lockSchedule reads a schedule and locks it until the unit ends.
 func (m *Machines) lockSchedule(tx *perdure.Tx, name string) (row store.Schedule, err error) {
 	run, err := host.In(tx).Runner()
 	if err != nil {
@@ -115,7 +115,7 @@ func (m *Machines) GetSchedule(ctx context.Context, name string) (ScheduleStatus
 	return ScheduleStatus{}, &fault.NotFound{Kind: "schedule", ID: name}
 }
 
-// Ticks returns the next times of a schedule after a time, at most n.
+// Ticks returns up to n ticks of a schedule after a time.
 func (s ScheduleStatus) Ticks(after time.Time, n int) []time.Time {
 	var all []time.Time
 	for len(all) < n {

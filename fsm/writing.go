@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/work"
 )
 
-// writing gathers the outcomes of a group into the sets that are written.
+// writing collects the outcomes of a group into the sets that are written.
 type writing struct {
 	machines    *Machines
 	news        *work.News
@@ -22,9 +22,9 @@ type writing struct {
 	reparked    []string
 	parks       []store.Park
 	barriers    []store.Barrier
-	rejoined    []store.Barrier // of instances that were retried
+	rejoined    []store.Barrier // barriers of instances that were retried
 	children    []store.NewInstance
-	rest        []store.TreeEnd // children that are to be cancelled or reopened
+	rest        []store.TreeEnd // children to be cancelled or reopened
 	ends        ending
 	transitions []store.Transition
 	failures    []store.FailedStep
@@ -34,7 +34,7 @@ func newWriting(m *Machines, news *work.News) *writing {
 	return &writing{machines: m, news: news, ends: ending{rt: m.rt, news: news}}
 }
 
-// add sorts one outcome into the sets.
+// add adds one outcome to the sets.
 func (w *writing) add(s *settlement, inline bool) {
 	e, d := s.execution, s.decision
 	id := e.instance.ID
@@ -136,7 +136,7 @@ func (w *writing) await(e *execution, d *decision) {
 	}
 }
 
-// later tells the dispatchers of something that will be due.
+// later wakes the dispatchers when the delay has passed.
 func (w *writing) later(e *execution, delay time.Duration) {
 	w.news.At(e.Queue, w.machines.rt.Clock.Now().Add(delay))
 }
@@ -161,8 +161,8 @@ func (w *writing) spawn(e *execution, d *decision) {
 	}
 }
 
-// statements returns everything in the order that the locks need: instances,
-// then what hangs off them.
+// statements returns the statements in lock order: instances, then the rows that depend
+// on them.
 func (w *writing) statements() []sqldb.Stmt {
 	st, now := w.machines.rt.Store, w.machines.rt.Now()
 	var stmts []sqldb.Stmt
@@ -205,8 +205,8 @@ func (w *writing) statements() []sqldb.Stmt {
 	return append(stmts, w.ends.statements(now)...)
 }
 
-// fanOut starts children and raises the barriers of their parents. A child whose
-// unique key is taken is not waited for.
+// fanOut starts children and creates the barriers of their parents. A parent does not
+// wait for a child whose unique key is occupied.
 func (w *writing) fanOut(now store.Now) []sqldb.Stmt {
 	st := w.machines.rt.Store
 	stmts := []sqldb.Stmt{st.RaiseBarriers(w.barriers, now)}
@@ -220,7 +220,7 @@ func (w *writing) fanOut(now store.Now) []sqldb.Stmt {
 	return append(stmts, st.CountDropped(w.children, parents, now, w.news.Woken)...)
 }
 
-// ending gathers instances that end and everything that hangs off them.
+// ending collects instances that finish and the rows that depend on them.
 type ending struct {
 	rt         *host.Runtime
 	news       *work.News
@@ -236,8 +236,8 @@ type arrival struct {
 	fanout int
 }
 
-// add records the end of an instance. state is the state that its last step left,
-// if it changed it.
+// add records the end of an instance. state is the state after its last step, if the step
+// changed it.
 func (w *ending) add(i store.Instance, status Status, state json.RawMessage, result, message *string) {
 	finish := store.Finish{ID: i.ID, Status: string(status), Result: result, Error: message}
 	if state != nil {
@@ -262,14 +262,14 @@ func (w *ending) add(i store.Instance, status Status, state json.RawMessage, res
 	}
 }
 
-// endedBy says that the end of a parent has caused the end that was added last.
+// endedBy records that the end of a parent caused the end that was added last.
 func (w *ending) endedBy(parent string) {
 	if parent != "" {
 		w.finishes[len(w.finishes)-1].EndedBy = &parent
 	}
 }
 
-// leaves reports whether an instance that ends with the status frees its key.
+// leaves reports whether an instance that finishes with the status frees its key.
 func leaves(scope Scope, status Status) bool {
 	switch scope {
 	case Always:
@@ -283,7 +283,7 @@ func leaves(scope Scope, status Status) bool {
 	return true
 }
 
-// statements returns what ends the instances and lets others go on.
+// statements returns the statements that finish the instances and let others continue.
 func (w *ending) statements(now store.Now) []sqldb.Stmt {
 	if len(w.finishes) == 0 {
 		return nil
