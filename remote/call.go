@@ -14,11 +14,11 @@ import (
 	"github.com/perdure/perdure/retry"
 )
 
-// errGone says that a definition was removed while one of its steps was claimed.
+// errGone reports that a definition was deleted while one of its steps was claimed.
 var errGone = errors.New("its definition was removed")
 
-// call runs a step at its endpoint. Whatever goes wrong is a failed attempt of the
-// step, tried again as its policy says; there is no other loop.
+// call runs a step at its endpoint. Every error is a failed attempt of the step, which
+// its retry policy handles. There is no other retry loop.
 func (r *Registry) call(ctx context.Context, run *fsm.Run[json.RawMessage]) (fsm.Outcome, error) {
 	outcome, err := r.exchange(ctx, run)
 	if err != nil {
@@ -59,7 +59,7 @@ func (r *Registry) exchange(ctx context.Context, run *fsm.Run[json.RawMessage]) 
 	}
 }
 
-// send sends one request and reads its answer.
+// send sends one request and reads its response.
 func (r *Registry) send(ctx context.Context, d loaded, step Step, body []byte) (Answer, error) {
 	within, cancel := context.WithTimeout(ctx, step.Timeout)
 	defer cancel()
@@ -74,8 +74,7 @@ func (r *Registry) send(ctx context.Context, d loaded, step Step, body []byte) (
 	return r.read(answer, id, d.secrets)
 }
 
-// delayed respects the Retry-After of an endpoint that is overloaded (429) or down
-// (503).
+// delayed applies the Retry-After of an endpoint that responded with 429 or 503.
 func delayed(err error) error {
 	var status *webhook.StatusError
 	if !errors.As(err, &status) || status.After <= 0 {
@@ -88,9 +87,9 @@ func delayed(err error) error {
 	return err
 }
 
-// request returns the body of the request for a step, with the children from one on
-// that fit into it, and the number of children up to its end, or 0 if it has the
-// last ones.
+// request returns the body of the request for a step, with as many children as fit,
+// starting at an index. It also returns the number of children up to the end of that
+// page, or 0 if the page is the last one.
 func (r *Registry) request(run *fsm.Run[json.RawMessage], step Step, children []Child, from int) (body []byte, next int, err error) {
 	c := Context{
 		Instance: run.ID, Definition: run.Definition, Version: run.Version, Step: run.Step, Attempt: run.Attempt, Failures: run.Failures, Crashes: run.Crashes, Token: run.Token,
@@ -127,8 +126,8 @@ func signals(all []fsm.Signal) []Signal {
 	return list
 }
 
-// read checks that an answer is genuine and to this request, and decodes it. Until
-// then nothing of it is quoted.
+// read checks that a response is authentic and belongs to this request, and decodes it.
+// Before the check, nothing of the response is quoted.
 func (r *Registry) read(a webhook.Answer, id string, secrets []webhook.Secret) (Answer, error) {
 	message, err := webhook.Verify(a.Header, a.Body, r.rt.Clock.Now(), secrets...)
 	if err != nil {

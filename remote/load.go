@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Start loads the stored definitions now and whenever they change, until Close. It
-// may be called once.
+// Start loads the stored definitions now and whenever they change, until Close. Start
+// must be called at most once.
 func (r *Registry) Start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel = cancel
@@ -21,7 +21,7 @@ func (r *Registry) Start() {
 	unsubscribe := r.rt.Hub.Subscribe(topic, func(time.Time) {
 		select {
 		case woken <- struct{}{}:
-		default: // it will look anyway
+		default: // a load is already requested
 		}
 	})
 	r.running.Go(func() {
@@ -30,7 +30,7 @@ func (r *Registry) Start() {
 	})
 }
 
-// Close stops what Start has started. Steps that run are not interrupted.
+// Close stops the loading that Start has started. Running steps are not interrupted.
 func (r *Registry) Close() {
 	if r.cancel != nil {
 		r.cancel()
@@ -46,7 +46,7 @@ func (r *Registry) watch(ctx context.Context, woken <-chan struct{}) {
 		switch {
 		case err == nil:
 			reported = ""
-		case ctx.Err() == nil && err.Error() != reported: // each trouble once
+		case ctx.Err() == nil && err.Error() != reported: // report each error once
 			reported = err.Error()
 			r.options.OnError(err)
 		}
@@ -62,8 +62,8 @@ func (r *Registry) watch(ctx context.Context, woken <-chan struct{}) {
 	}
 }
 
-// Load makes what this process runs equal to what is stored, once. A definition
-// that cannot be used is reported, and does not keep others from being loaded.
+// Load makes the definitions of this process equal to the stored ones, once. A definition
+// that cannot be used is reported; the others are still loaded.
 func (r *Registry) Load(ctx context.Context) error {
 	r.loading.Lock()
 	defer r.loading.Unlock()
@@ -82,13 +82,13 @@ func (r *Registry) Load(ctx context.Context) error {
 	}
 	r.forget(found)
 	if changed {
-		r.rt.Hub.PublishAll() // instances may wait for them
+		r.rt.Hub.PublishAll() // instances may wait for the new definitions
 	}
 	return errors.Join(errs...)
 }
 
-// loadOne takes over a row, if it is not known as it is. It reports whether it is
-// of a definition or of steps that were not known.
+// loadOne loads a row if it has changed. It reports whether the definition or its steps
+// are new to this process.
 func (r *Registry) loadOne(row store.RemoteDefinition) (fresh bool, err error) {
 	id := key{row.FSM, row.Version}
 	r.mu.RLock()
@@ -123,7 +123,7 @@ func (r *Registry) loadOne(row store.RemoteDefinition) (fresh bool, err error) {
 			return false, err
 		}
 	}
-	if known { // the steps differ if it was removed and stored again
+	if known { // the steps differ if the definition was deleted and stored again
 		return !slices.Equal(old.names(), d.names()), r.machines.ReplaceStored(r.machine(d))
 	}
 	if err := r.machines.RegisterStored(r.machine(d)); err != nil {
@@ -135,7 +135,7 @@ func (r *Registry) loadOne(row store.RemoteDefinition) (fresh bool, err error) {
 	return true, nil
 }
 
-// forget drops the machines that are no longer stored.
+// forget drops the definitions that are no longer stored.
 func (r *Registry) forget(found map[key]bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -150,8 +150,8 @@ func (r *Registry) forget(found map[key]bool) {
 	}
 }
 
-// machine returns the definition as the engine runs it. Where an endpoint is, and
-// how long it may take, is looked up for each step anew.
+// machine returns the definition that the engine runs. The URL and the timeout of the
+// endpoint are looked up again for each step.
 func (r *Registry) machine(d Definition) *fsm.Definition[json.RawMessage] {
 	steps := make([]fsm.StepOf[json.RawMessage], len(d.Steps))
 	for i, s := range d.Steps {

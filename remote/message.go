@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/fsm"
 )
 
-// Request is the body of the request for a step. Its webhook-id is that of this
-// one request: a step that is tried again is another request.
+// Request is the body of the request for a step. Its webhook-id identifies this one
+// request: a retry of the step is another request.
 type Request struct {
 	// Type is "fsm.step".
 	Type      string    `json:"type"`
@@ -18,7 +18,7 @@ type Request struct {
 	Data      Context   `json:"data"`
 }
 
-// Context is what a step can know of the instance that it runs for.
+// Context describes the instance for which a step runs.
 type Context struct {
 	Instance   string `json:"instance"`
 	Definition string `json:"definition"`
@@ -28,33 +28,33 @@ type Context struct {
 	Attempt int `json:"attempt"`
 	// Failures is the number of earlier runs of this step that failed.
 	Failures int `json:"failures"`
-	// Crashes counts how often a process was lost while it ran this step.
+	// Crashes is the number of crashes while this step was running.
 	Crashes int `json:"crashes"`
-	// Token is that of the claim: when it is lost, the answer counts for nothing.
+	// Token is the token of the claim. If the claim is lost, the response is discarded.
 	Token string `json:"token"`
-	// Timeout is how long the answer may take, such as "30s".
+	// Timeout is the time limit for the response, such as "30s".
 	Timeout string          `json:"timeout"`
 	State   json.RawMessage `json:"state"`
-	// Awaited are the signals that the instance waited for, Signals its whole
-	// inbox; both in order of arrival.
+	// Awaited are the signals for which the instance waited, Signals is its whole inbox.
+	// Both are in order of arrival.
 	Awaited []Signal `json:"awaited"`
 	Signals []Signal `json:"signals"`
-	// TimedOut says that a wait ended without what was waited for.
+	// TimedOut is true if the wait reached its time limit.
 	TimedOut bool `json:"timed_out"`
-	// Rerun is true if the previous answer of this step was done or stop while
-	// signals arrived that the instance has awaited at some time. It was not
-	// committed; Awaited contains these signals too.
+	// Rerun is true if the previous response of this step was done or stop while signals
+	// arrived that the instance has awaited at some time. That outcome was not committed;
+	// Awaited contains these signals too.
 	Rerun bool `json:"rerun"`
-	// Cancelled is true from the cancel step on, and CancelReason the reason.
+	// Cancelled is true from the cancel step on. CancelReason is the reason.
 	Cancelled    bool   `json:"cancelled"`
 	CancelReason string `json:"cancel_reason,omitempty"`
-	// Children are those of the last spawn, in its order; Dropped those of them
-	// that were not started because their unique key was taken.
+	// Children are the children of the last spawn, in its order. Dropped are the children
+	// that were not started because another instance occupies their unique key.
 	Children []Child            `json:"children"`
 	Dropped  []fsm.DroppedChild `json:"dropped"`
-	// ChildrenNext is set if not all children fit into this request: Children is
-	// then one page of them, and ChildrenNext the number of children up to its
-	// end. The answer must be the outcome page, which asks for the next page.
+	// ChildrenNext is set if not all children fit into this request. Children is then one
+	// page, and ChildrenNext is the number of children up to its end. The response must
+	// have the outcome page, which requests the next page.
 	ChildrenNext int `json:"children_next,omitempty"`
 	// Parent is the instance that spawned this one, or null.
 	Parent    *string   `json:"parent"`
@@ -66,7 +66,7 @@ type Signal struct {
 	Name      string          `json:"name"`
 	Payload   json.RawMessage `json:"payload"`
 	CreatedAt time.Time       `json:"created_at"`
-	// Received is true if an earlier run of a step was given the signal.
+	// Received is true if an earlier run of a step has received the signal.
 	Received bool `json:"received"`
 }
 
@@ -78,45 +78,46 @@ type Child struct {
 	Status     fsm.Status      `json:"status"`
 	Result     json.RawMessage `json:"result,omitempty"`
 	Error      string          `json:"error,omitempty"`
-	// State is the state that its last step has left.
+	// State is the state after its last step.
 	State json.RawMessage `json:"state,omitempty"`
 }
 
-// Answer is the body of the answer to a request: what shall happen next. It is
-// signed like the request, with the request's webhook-id.
+// Answer is the body of the response to a request: the outcome of the step. It is signed
+// like the request, with the request's webhook-id.
 type Answer struct {
 	// Outcome is one of
 	//
-	//	next    goes on with Step
+	//	next    continues with Step
 	//	replay  runs the same step again after Delay
-	//	await   waits for one of Signals, at most Timeout, then goes on with Step
-	//	spawn   starts Children, waits for Need of them, then goes on with Step
-	//	page    asks for the next page of children; the step is called again
-	//	        at once, with State if it is set
-	//	done    ends the instance with Result
-	//	stop    ends it as stopped, because of Reason
+	//	await   waits for one of Signals, at most Timeout, then continues with Step
+	//	spawn   starts Children, waits for Need of them, then continues with Step
+	//	page    requests the next page of children; the step is called again
+	//	        immediately, with State if it is set
+	//	done    finishes the instance with Result
+	//	stop    finishes it as stopped, because of Reason
 	//	fail    is a failed attempt, because of Reason: it is retried as the policy
 	//	        says, after RetryAfter if that is set, and not at all if Final is true
 	Outcome string `json:"outcome"`
-	// State is the new state. Without it the state stays as it is.
+	// State is the new state. Without it the state does not change.
 	State json.RawMessage `json:"state,omitempty"`
 	Step  string          `json:"step,omitempty"`
 	// Delay and Timeout are durations such as "1h30m".
 	Delay   string `json:"delay,omitempty"`
 	Timeout string `json:"timeout,omitempty"`
-	// Signals are names. Keep keeps the signals that this step was given.
+	// Signals are names. Keep keeps the signals that this step has received.
 	Signals []string `json:"signals,omitempty"`
 	Keep    bool     `json:"keep,omitempty"`
-	// Need is how many children must have ended. Default: all.
+	// Need is the number of children that must be finished. Default: all.
 	Need     int             `json:"need,omitempty"`
 	Children []ChildSpec     `json:"children,omitempty"`
 	Result   json.RawMessage `json:"result,omitempty"`
 	Reason   string          `json:"reason,omitempty"`
-	// IgnoreSignals lets done or stop end the instance even if its inbox holds
-	// awaited signals that no step was given.
+	// IgnoreSignals lets done or stop finish the instance even if its inbox holds awaited
+	// signals that no step has received.
 	IgnoreSignals bool `json:"ignore_signals,omitempty"`
-	// CancelRest cancels children that have not ended: with spawn, those that are
-	// left when the wait ends; with another outcome, those of the last spawn.
+	// CancelRest cancels unfinished children: with spawn, the children that are
+	// unfinished when the wait ends; with another outcome, the children of the last
+	// spawn.
 	CancelRest bool `json:"cancel_rest,omitempty"`
 	// RetryAfter is a duration, at most MaxRetryAfter.
 	RetryAfter string `json:"retry_after,omitempty"`
@@ -126,11 +127,11 @@ type Answer struct {
 // ChildSpec is a child to be started.
 type ChildSpec struct {
 	Definition string `json:"definition"`
-	// Version is that of the machine. Default: the newest.
+	// Version is the version of the definition. Default: the newest.
 	Version int             `json:"version,omitempty"`
 	State   json.RawMessage `json:"state"`
-	// The others are as in fsm.StartOptions. Priority is "high", "normal" or
-	// "low", UniqueScope "live", "live_or_done", "live_or_failed" or "always".
+	// The other fields are as in fsm.StartOptions. Priority is "high", "normal" or "low".
+	// UniqueScope is "live", "live_or_done", "live_or_failed" or "always".
 	ID           string    `json:"id,omitempty"`
 	Queue        string    `json:"queue,omitempty"`
 	Priority     string    `json:"priority,omitempty"`

@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/retry"
 )
 
-// decode reads an answer. A field that no answer has is a mistake, and so is one
-// that another outcome has: what was meant would be lost without a word.
+// decode decodes an answer. It rejects unknown fields, and fields that do not belong to
+// the outcome: otherwise they would be ignored silently.
 func decode(body []byte) (Answer, error) {
 	if err := edge.JSON("answer", body, MaxMessage); err != nil {
 		return Answer{}, err
@@ -42,7 +42,7 @@ func decode(body []byte) (Answer, error) {
 	return a, nil
 }
 
-// fields are those that an outcome may have.
+// fields are the fields that each outcome may have.
 var fields = map[string][]string{
 	"page":   {"state"},
 	"next":   {"state", "step", "cancel_rest"},
@@ -63,8 +63,8 @@ func (a Answer) set() map[string]bool {
 	}
 }
 
-// decide makes an answer the outcome of a step. The engine checks the rest: steps,
-// names, sizes.
+// decide converts an answer into the outcome of a step. The engine checks the rest:
+// steps, names, sizes.
 func (r *Registry) decide(ctx context.Context, run *fsm.Run[json.RawMessage], a Answer) (fsm.Outcome, error) {
 	outcome, err := r.outcome(ctx, run, a)
 	if a.CancelRest {
@@ -98,7 +98,7 @@ func (r *Registry) outcome(ctx context.Context, run *fsm.Run[json.RawMessage], a
 	return fsm.Outcome{}, a.failure()
 }
 
-// failure is the error of an attempt that the endpoint reports as failed.
+// failure returns the error of an attempt that the endpoint reports as failed.
 func (a Answer) failure() error {
 	err := fmt.Errorf("it says: %s", edge.Message(a.Reason))
 	if a.Final {
@@ -114,7 +114,7 @@ func (a Answer) failure() error {
 	return retry.After(min(after, MaxRetryAfter), err)
 }
 
-// end adds what a done and a stop share.
+// end adds the options that done and stop share.
 func (a Answer) end(o fsm.Outcome) fsm.Outcome {
 	if a.IgnoreSignals {
 		return o.IgnoreSignals()
@@ -122,7 +122,7 @@ func (a Answer) end(o fsm.Outcome) fsm.Outcome {
 	return o
 }
 
-// wait adds what an await and a spawn share.
+// wait adds the options that await and spawn share.
 func (a Answer) wait(o fsm.Outcome) (fsm.Outcome, error) {
 	o = o.Then(a.Step)
 	if a.Keep {
@@ -135,7 +135,7 @@ func (a Answer) wait(o fsm.Outcome) (fsm.Outcome, error) {
 	return o.Within(timeout), err
 }
 
-// spawn finds the machines of the children, of this language or another.
+// spawn finds the definitions of the children, which may be Go or remote definitions.
 func (r *Registry) spawn(ctx context.Context, run *fsm.Run[json.RawMessage], a Answer) (fsm.Outcome, error) {
 	known, err := r.machines.Definitions(ctx)
 	if err != nil {
@@ -160,7 +160,7 @@ func (r *Registry) spawn(ctx context.Context, run *fsm.Run[json.RawMessage], a A
 }
 
 func find(known []fsm.Recorded, c ChildSpec) (fsm.Recorded, error) {
-	for _, d := range known { // the newest version first
+	for _, d := range known { // newest version first
 		if d.Name == c.Definition && (c.Version == 0 || c.Version == d.Version) {
 			return d, nil
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/fsm"
 )
 
-// pageMargin is the size that is kept free for the fields about a page.
+// pageMargin is the number of bytes that are reserved for the fields about a page.
 const pageMargin = 1 << 10
 
 // joined returns the children of the last fan-out.
@@ -27,13 +27,14 @@ func joined(ctx context.Context, run *fsm.Run[json.RawMessage]) ([]Child, error)
 	return children, nil
 }
 
-// page returns the children from one on that fit into a size, at least one, and the
-// number of children up to the end of the page, or 0 if it is the last one.
+// page returns the children, starting at an index, that fit into a size, at least one. It
+// also returns the number of children up to the end of the page, or 0 if it is the last
+// page.
 func page(children []Child, from, size int) (some []Child, next int) {
 	some = []Child{}
 	for i := from; i < len(children); i++ {
 		raw, err := json.Marshal(children[i])
-		if err != nil { // the whole request cannot be written either
+		if err != nil { // encoding the whole request fails too
 			return children[from:], 0
 		}
 		if size -= len(raw) + 1; size < 0 && len(some) > 0 {
@@ -44,8 +45,8 @@ func page(children []Child, from, size int) (some []Child, next int) {
 	return some, 0
 }
 
-// fits checks that an answer asks for the next page of children if there is one, and
-// only then. An endpoint that does not know pages must not decide by the first one.
+// fits checks that an answer requests the next page of children if and only if there is
+// one. An endpoint that does not support pages must not decide after the first page.
 func (a Answer) fits(next int) error {
 	switch a.Outcome {
 	case "page":

@@ -1,11 +1,11 @@
-// Package remote runs state machines whose steps are HTTP endpoints, so that they
-// can be written in any language.
+// Package remote runs state machines whose steps are HTTP endpoints, so that they can be
+// written in any language.
 //
-// A definition names the endpoints. It is stored, and every process that runs
-// workers loads it: whoever claims an instance sends its step as a signed request
-// and gets the outcome as a signed answer, both by Standard Webhooks. Everything
-// else is as for steps in Go: the timeout, the retries, the claim whose loss makes
-// a late answer count for nothing.
+// A definition names the endpoints. It is stored, and every process that runs workers
+// loads it. The process that claims an instance sends its step as a signed request and
+// receives the outcome as a signed response, both as in Standard Webhooks. Timeouts,
+// retries and claims work as for steps in Go: if a claim is lost, a late response is
+// discarded.
 //
 //	registry, err := remote.New(eng, machines, &remote.Options{Allow: []string{"10.0.0.0/8"}})
 //	registry.Start()
@@ -16,8 +16,8 @@
 //	})
 //	// stored.Generated is the secret that the endpoint needs.
 //
-// Requests go only to public addresses, unless Options.Allow has others. The form
-// of requests and answers is that of Request and Answer.
+// Requests go only to public addresses, unless Options.Allow lists others. Request and
+// Answer are the bodies of requests and responses.
 package remote
 
 import (
@@ -39,15 +39,15 @@ import (
 )
 
 const (
-	// DefaultTimeout bounds a step that does not say how long it may take.
+	// DefaultTimeout is the time limit for steps that set none.
 	DefaultTimeout = 30 * time.Second
-	// MaxTimeout is the longest that a step may take.
+	// MaxTimeout is the longest time limit of a step.
 	MaxTimeout = 15 * time.Minute
-	// MaxSteps is how many steps a machine may have.
+	// MaxSteps is the maximum number of steps of a definition.
 	MaxSteps = 200
-	// MaxRetryAfter is the longest delay that an endpoint can ask for.
+	// MaxRetryAfter is the longest delay that an endpoint can request.
 	MaxRetryAfter = 24 * time.Hour
-	// MaxMessage is the largest request and the largest answer in bytes.
+	// MaxMessage is the largest request and the largest response in bytes.
 	MaxMessage = 8 << 20
 )
 
@@ -55,70 +55,67 @@ const (
 type Definition struct {
 	Name    string
 	Version int
-	// Queue is where its instances run; see Options.KeepQueues. Default:
+	// Queue is the queue of its instances; see Options.KeepQueues. Default:
 	// fsm.DefaultQueue.
 	Queue string
-	// URL is the endpoint of the steps that have none of their own; a request
-	// says which step it is for.
+	// URL is the endpoint of steps that set none. A request names its step.
 	URL string
-	// Steps are the steps; an instance begins with the first.
+	// Steps are the steps. An instance starts with the first.
 	Steps []Step
 	// Retry is the policy for steps that fail. Default: fsm.DefaultRetry.
 	Retry retry.Policy
 	// OnCancel is the step that runs when an instance is cancelled or passes its
-	// deadline. Default: none, the instance ends.
+	// deadline. Default: none, the instance is finished.
 	OnCancel string
-	// Secrets sign requests and answers: one, or two while it is being replaced,
-	// first the one to stay. Each is "whsec_" and 24 to 64 bytes in base64.
-	// Default: the ones it has; for a new one, one is generated.
+	// Secrets sign requests and responses. There is one secret, or two while a secret is
+	// being replaced, first the one that stays. Each is "whsec_" and 24 to 64 bytes in base64.
+	// Default: the stored secrets; a secret is generated for a new definition.
 	Secrets []string
 }
 
-// Step is a step of a machine.
+// Step is a step of a definition.
 type Step struct {
 	Name string
-	// URL is its endpoint. Default: that of the definition.
+	// URL is its endpoint. Default: the definition's URL.
 	URL string
-	// Timeout is how long it may take. Default: DefaultTimeout.
+	// Timeout is its time limit. Default: DefaultTimeout.
 	Timeout time.Duration
-	// Retry is the policy for failures of this step. Default: that of the
-	// definition.
+	// Retry is the policy for failures of this step. Default: the definition's policy.
 	Retry retry.Policy
 }
 
-// Stored is a definition as it is stored, without its secrets.
+// Stored is a stored definition, without its secrets.
 type Stored struct {
 	Definition
 	Created, Updated time.Time
-	// Revision names what is stored, secrets included: it differs when anything of
-	// it does.
+	// Revision identifies the stored definition, including its secrets. It changes
+	// whenever any of them changes.
 	Revision string
-	// Generated is the secret that was made for a new definition. It is shown
-	// this once.
+	// Generated is the secret that was generated for a new definition. It is returned
+	// only by the Put that generated it.
 	Generated string
 }
 
 // Options configure a Registry. The zero value of every field is its default.
 type Options struct {
-	// Allow lists what endpoints may be reached although they are not public:
-	// prefixes (10.1.0.0/16), addresses, hosts (orders.internal) and all hosts
-	// below a domain (*.internal). Default: nothing.
+	// Allow lists non-public endpoints that may be reached: prefixes (10.1.0.0/16),
+	// addresses, hosts (orders.internal) and all hosts below a domain (*.internal).
+	// Default: none.
 	Allow []string
-	// Poll is how often to look for changes that other processes have made; it is
-	// woken by them where the database can do that. Default: 2 seconds.
+	// Poll is the interval at which the registry checks for changes by other processes.
+	// Where the database supports it, changes also wake the registry. Default: 2 seconds.
 	Poll time.Duration
-	// KeepQueues keeps the machines at the queues that they were given. Then
-	// another process must serve the queues that definitions name. Default: this
-	// process serves the queue of every stored definition, with
-	// fsm.DefaultConcurrency.
+	// KeepQueues keeps the queues that Machines serves unchanged. Another process must
+	// then serve the queues that definitions name. Default: this process serves the queue
+	// of every stored definition, with fsm.DefaultConcurrency.
 	KeepQueues bool
-	// Random is where secrets come from. Default: the system's source.
+	// Random is the source of secrets. Default: the system's source.
 	Random io.Reader
-	// OnError receives errors that have no caller. Default: log them.
+	// OnError receives background errors. Default: log them.
 	OnError func(error)
 }
 
-// Registry stores definitions and keeps those of this process up to date. It is
+// Registry stores definitions and keeps the definitions of this process up to date. It is
 // safe for concurrent use.
 type Registry struct {
 	eng      *perdure.Engine
@@ -128,7 +125,7 @@ type Registry struct {
 	client   *egress.Client
 	sender   *webhook.Sender
 
-	loading sync.Mutex // one at a time
+	loading sync.Mutex // at most one Load at a time
 	mu      sync.RWMutex
 	known   map[key]loaded
 
@@ -148,7 +145,7 @@ type loaded struct {
 	updated time.Time
 }
 
-// New returns the registry of an engine. A process that runs no workers passes no
+// New returns the registry of an engine. A process that runs no workers passes nil
 // machines.
 func New(eng *perdure.Engine, machines *fsm.Machines, options *Options) (*Registry, error) {
 	if eng == nil {
@@ -185,7 +182,7 @@ func (o *Options) withDefaults() Options {
 	return options
 }
 
-// withDefaults fills in what a definition leaves open.
+// withDefaults fills in the defaults of a definition.
 func (d Definition) withDefaults() Definition {
 	if d.Queue == "" {
 		d.Queue = fsm.DefaultQueue

@@ -20,7 +20,7 @@ import (
 	"github.com/perdure/perdure/retry"
 )
 
-// spec is what is stored of a definition beside its secrets.
+// spec is the stored form of a definition, except its secrets.
 type spec struct {
 	Queue string       `json:"queue"`
 	Steps []stepSpec   `json:"steps"`
@@ -39,17 +39,18 @@ type stepSpec struct {
 // topic wakes the registries of all processes.
 const topic = "remote"
 
-// Put stores a definition. That of the same name and version is changed: other
-// endpoints, timeouts, retry policies and secrets hold for the next step of its
-// instances. Its steps and its queue belong to a version; to change them, store a new
-// one. Instances run to their end on the version that they were started with.
+// Put stores a definition. An existing definition of the same name and version is
+// changed: new endpoints, timeouts, retry policies and secrets apply to the next step of
+// its instances. The steps, the queue and the cancel step of a version cannot be changed;
+// store a new version instead. Instances run to completion on the version with which they
+// were started.
 func (r *Registry) Put(ctx context.Context, d Definition) (Stored, error) {
 	return r.PutIf(ctx, d, func(*Stored) error { return nil })
 }
 
-// PutIf is Put with a say for check: it is told what is stored of the same name and
-// version, nil if nothing is, while nobody else can change it. If it returns an error,
-// nothing is changed and that is the error.
+// PutIf is Put with a check. check is called with the stored definition of the same name
+// and version, or nil if there is none. No other process can change the definition during
+// the call. If check returns an error, nothing is changed and PutIf returns the error.
 func (r *Registry) PutIf(ctx context.Context, d Definition, check func(before *Stored) error) (Stored, error) {
 	d = d.withDefaults()
 	if err := r.validate(d); err != nil {
@@ -63,8 +64,8 @@ func (r *Registry) PutIf(ctx context.Context, d Definition, check func(before *S
 	return stored, nil
 }
 
-// changed makes all processes look. What this one finds wrong is not the caller's
-// concern: the change is stored.
+// changed wakes the registries of all processes. Errors that this process finds while
+// loading go to OnError, not to the caller, because the change is stored.
 func (r *Registry) changed(ctx context.Context) {
 	r.rt.Hub.Publish(topic, time.Time{})
 	if err := r.Load(audit.Without(ctx)); err != nil {
@@ -134,7 +135,7 @@ func parseSecrets(texts []string) ([]webhook.Secret, error) {
 
 func (r *Registry) put(ctx context.Context, d Definition, check func(*Stored) error) (stored Stored, err error) {
 	err = r.transact(ctx, func(ctx context.Context, tx sqldb.Runner) error {
-		known, err := r.recorded(ctx, tx, d) // before the row is read, which may be added meanwhile
+		known, err := r.recorded(ctx, tx, d) // before the row is read, because another process may add it
 		if err != nil {
 			return err
 		}
@@ -151,9 +152,9 @@ func (r *Registry) put(ctx context.Context, d Definition, check func(*Stored) er
 	return stored, err
 }
 
-// lock returns the row of a definition, nil if there is none, unless check refuses it.
-// It stays as it is until the transaction ends; one that is added meanwhile fails the
-// insert of another.
+// lock returns the row of a definition, or nil if there is none, unless check returns an
+// error. The row is locked until the transaction ends. If another process adds the row
+// concurrently, the second insert fails.
 func (r *Registry) lock(ctx context.Context, tx sqldb.Runner, id store.Definition, check func(*Stored) error) (*store.RemoteDefinition, error) {
 	var old *store.RemoteDefinition
 	if err := tx.Run(ctx, r.rt.Store.GetRemote(id, func(row store.RemoteDefinition) { old = &row })); err != nil {
@@ -162,7 +163,7 @@ func (r *Registry) lock(ctx context.Context, tx sqldb.Runner, id store.Definitio
 	if old == nil {
 		return nil, check(nil)
 	}
-	before, _ := storedOf(*old) // one that cannot be read can be removed
+	before, _ := storedOf(*old) // an unreadable definition can be removed
 	return old, check(&before)
 }
 
@@ -208,7 +209,8 @@ func (r *Registry) write(ctx context.Context, tx sqldb.Runner, d Definition, old
 	return stored, err
 }
 
-// recorded says whether some process, or this registry, has the version of a machine.
+// recorded reports whether a process or this registry has served this version of the
+// definition.
 func (r *Registry) recorded(ctx context.Context, tx sqldb.Runner, d Definition) (found bool, err error) {
 	err = tx.Run(ctx, r.rt.Store.RecordedDefinitions(func(known store.RecordedDefinition) {
 		found = found || known.FSM == d.Name && known.Version == d.Version
@@ -216,7 +218,7 @@ func (r *Registry) recorded(ctx context.Context, tx sqldb.Runner, d Definition) 
 	return found, err
 }
 
-// mustContinue refuses a change that instances which run could not follow.
+// mustContinue rejects a change that running instances could not follow.
 func (d Definition) mustContinue(row store.RemoteDefinition) error {
 	var old spec
 	if err := json.Unmarshal([]byte(row.Spec), &old); err != nil {
@@ -293,7 +295,7 @@ func storedOf(row store.RemoteDefinition) (Stored, error) {
 	return Stored{Definition: d, Created: row.Created, Updated: row.Updated, Revision: revision(row)}, err
 }
 
-// revision hashes a row. Secrets are too long to be guessed from it.
+// revision hashes a row. Secrets are too long to be guessed from the hash.
 func revision(row store.RemoteDefinition) string {
 	sum := sha256.Sum256([]byte(fmt.Sprintf("%q %d %q %q", row.FSM, row.Version, row.Spec, row.Secrets)))
 	return hex.EncodeToString(sum[:])
@@ -311,13 +313,13 @@ func (r *Registry) rows(ctx context.Context) ([]store.RemoteDefinition, error) {
 	return rows, tx.Run(ctx, r.rt.Store.RemoteDefinitions(func(row store.RemoteDefinition) { rows = append(rows, row) }))
 }
 
-// Delete removes a version of a machine. Instances that it has wait until it is
+// Delete removes a version of a definition. Its instances wait until the version is
 // stored again; cancel them if it will not be.
 func (r *Registry) Delete(ctx context.Context, name string, version int) error {
 	return r.DeleteIf(ctx, name, version, func(Stored) error { return nil })
 }
 
-// DeleteIf is Delete with a say for check, as PutIf has it.
+// DeleteIf is Delete with a check, as in PutIf.
 func (r *Registry) DeleteIf(ctx context.Context, name string, version int, check func(before Stored) error) error {
 	if err := edge.Version("version", version); err != nil {
 		return err
@@ -325,7 +327,7 @@ func (r *Registry) DeleteIf(ctx context.Context, name string, version int, check
 	id := store.Definition{FSM: name, Version: version}
 	err := r.transact(ctx, func(ctx context.Context, tx sqldb.Runner) error {
 		_, err := r.lock(ctx, tx, id, func(before *Stored) error {
-			if before == nil { // it may be of a program: nothing is forgotten
+			if before == nil { // a program may have the definition: nothing is forgotten
 				return &fault.NotFound{Kind: "definition", ID: fmt.Sprintf("%s version %d", name, version)}
 			}
 			return check(*before)
