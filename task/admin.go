@@ -17,22 +17,23 @@ import (
 	"github.com/perdure/perdure/internal/unit"
 )
 
-// Record is a task as it is stored.
+// Record is a stored task.
 type Record struct {
 	ID      int64
 	Type    string
 	Payload json.RawMessage
 	Status  Status
-	// Attempts counts the runs that ended, Crashes those that lost their
-	// worker.
+	// Attempts is the number of runs that ended, Crashes the number of runs that
+	// crashed.
 	Attempts, Crashes int
-	// Outcome is what came of the work while its handler has yet to take note
-	// of it; nil: nothing.
+	// Outcome is the result of the send while its handler has not recorded it; nil if
+	// there is none.
 	Outcome             json.RawMessage
 	Enqueued, Scheduled time.Time
-	// Dequeued is when it was last claimed.
+	// Dequeued is the time of the last claim.
 	Dequeued, Finished time.Time
-	// Worker and LeaseExpires tell who has it, while it is Running.
+	// Worker is the worker that has claimed the task, and LeaseExpires the end of its
+	// lease, while the task is Running.
 	Worker       string
 	LeaseExpires time.Time
 }
@@ -40,36 +41,36 @@ type Record struct {
 // ErrorRecord is an error that a worker recorded.
 type ErrorRecord struct {
 	ID int64
-	// Task is 0 if the task is not there any more.
+	// Task is 0 if the task no longer exists.
 	Task    int64
 	Message string
 	Created time.Time
 }
 
-// Filter narrows a List. Zero fields do not narrow.
+// Filter selects the tasks of a List. Zero fields select all.
 type Filter struct {
 	Type     string
 	Statuses []Status
-	// IDs lists these tasks only. Default: all.
+	// IDs selects tasks by id. Default: all.
 	IDs []int64
 }
 
 const (
-	// DefaultLimit is how many rows a list has unless told otherwise.
+	// DefaultLimit is the default number of rows of a list.
 	DefaultLimit = 50
-	// MaxLimit is how many rows a list has at most.
+	// MaxLimit is the maximum number of rows of a list.
 	MaxLimit = 1000
 )
 
-// Admin lists and manages tasks. On PostgreSQL the engine's user must be a
-// member of perdure_owner, as the one who migrated is.
+// Admin lists and manages tasks. On PostgreSQL the engine's user must be a member of
+// perdure_owner. The user who migrated is a member.
 type Admin struct {
 	eng *perdure.Engine
 	rt  *host.Runtime
 }
 
-// NewAdmin returns the administration of the tasks of a database, or an error if
-// it carries none.
+// NewAdmin returns the administration of the tasks of a database, or an error if the
+// database does not support tasks.
 func NewAdmin(eng *perdure.Engine) (*Admin, error) {
 	rt := host.Of(eng)
 	return &Admin{eng: eng, rt: rt}, supported(rt.DB.Dialect())
@@ -100,8 +101,8 @@ func (a *Admin) List(ctx context.Context, f Filter, cursor string, limit int) ([
 	return records, next, nil
 }
 
-// Errors returns errors, newest first, of one task or, if that is 0, of all, and
-// the cursor of the next page.
+// Errors returns the errors of one task, or of all tasks if task is 0, newest first,
+// and the cursor of the next page.
 func (a *Admin) Errors(ctx context.Context, task int64, cursor string, limit int) ([]ErrorRecord, string, error) {
 	limit, before, err := page(cursor, limit)
 	if err != nil {
@@ -118,8 +119,8 @@ func (a *Admin) Errors(ctx context.Context, task int64, cursor string, limit int
 	return records, next, nil
 }
 
-// page reads what a list is asked for. A cursor is the number of the last row of
-// the page before.
+// page checks and decodes the cursor and the limit of a list. A cursor is the id of the
+// last row of the previous page.
 func page(cursor string, limit int) (int, int64, error) {
 	limit, err := edge.Limit("limit", limit, DefaultLimit, MaxLimit)
 	if err != nil || cursor == "" {
@@ -132,7 +133,8 @@ func page(cursor string, limit int) (int, int64, error) {
 	return limit, before, nil
 }
 
-// cut makes a page of the rows, which are one more if there is another page.
+// cut returns a page of the rows and its cursor. There is one row more than limit if
+// there is another page.
 func cut[R any](rows []R, limit int, id func(R) int64) ([]R, string) {
 	if len(rows) <= limit {
 		return rows, ""
@@ -150,8 +152,9 @@ func (a *Admin) Get(ctx context.Context, id int64) (Record, error) {
 	return found, nil
 }
 
-// Retry makes a task due now, as if it had never run; what was sent and only not
-// noted is not sent again. One that runs is a *perdure.StateError.
+// Retry makes a task due now, as if it had never run. If an earlier run has sent but
+// not recorded the result, nothing is sent again. For a running task it returns a
+// *perdure.StateError.
 func (a *Admin) Retry(ctx context.Context, id int64) error {
 	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.RetryIn(tx, id) })
 }
@@ -162,8 +165,8 @@ func (a *Admin) RetryIn(tx *perdure.Tx, id int64) error {
 	return a.change(tx, "retry", id, a.rt.Store.ReviveTask)
 }
 
-// Cancel keeps a task from being run. If it is running, its context ends soon
-// and what comes of it is dropped. One that has ended is a *perdure.StateError.
+// Cancel cancels a task. If the task is running, its context is cancelled soon and its
+// outcome is dropped. For a finished task it returns a *perdure.StateError.
 func (a *Admin) Cancel(ctx context.Context, id int64) error {
 	return a.eng.Update(ctx, func(tx *perdure.Tx) error { return a.CancelIn(tx, id) })
 }
@@ -174,8 +177,8 @@ func (a *Admin) CancelIn(tx *perdure.Tx, id int64) error {
 	return a.change(tx, "cancel", id, a.rt.Store.CancelTask)
 }
 
-// change records statements that must change the task, and explains it if they
-// do not.
+// change records statements that must change the task. If they do not, it returns an
+// error with the reason.
 func (a *Admin) change(tx *perdure.Tx, verb string, id int64, stmts func(int64, store.Now, *int64) []sqldb.Stmt) error {
 	var changed int64
 	var found Record
@@ -196,8 +199,9 @@ func (a *Admin) change(tx *perdure.Tx, verb string, id int64, stmts func(int64, 
 	return host.In(tx).Attach(committed, append(stmts(id, a.rt.Now(), &changed), a.tellTime(&now), get)...)
 }
 
-// Purge removes tasks that were done or cancelled longer than age ago, on
-// PostgreSQL at least an hour, and errors that are older, and returns how many.
+// Purge removes tasks that were done or cancelled longer than age ago, and errors that
+// are older than age. On PostgreSQL it keeps tasks for at least an hour. It returns the
+// numbers of removed tasks and errors.
 func (a *Admin) Purge(ctx context.Context, age time.Duration) (tasks, errors int64, err error) {
 	if age < 0 {
 		return 0, 0, fault.Invalidf("age", "is negative")
@@ -213,8 +217,9 @@ func (a *Admin) Purge(ctx context.Context, age time.Duration) (tasks, errors int
 	return tasks, errors, nil
 }
 
-// PurgeDead removes dead letters: tasks that failed or were quarantined longer than
-// age ago, on PostgreSQL at least an hour. It returns how many.
+// PurgeDead removes dead letters: tasks that failed or were quarantined longer than age
+// ago. On PostgreSQL it keeps them for at least an hour. It returns the number of
+// removed tasks.
 func (a *Admin) PurgeDead(ctx context.Context, age time.Duration) (int64, error) {
 	if age < 0 {
 		return 0, fault.Invalidf("age", "is negative")
@@ -226,7 +231,7 @@ func (a *Admin) PurgeDead(ctx context.Context, age time.Duration) (int64, error)
 	return n, nil
 }
 
-// repeat removes in batches until nothing is left.
+// repeat removes rows in batches until none is left.
 func (a *Admin) repeat(ctx context.Context, stmts func(removed *int64) []sqldb.Stmt) (total int64, err error) {
 	for {
 		var removed int64
@@ -237,9 +242,9 @@ func (a *Admin) repeat(ctx context.Context, stmts func(removed *int64) []sqldb.S
 	}
 }
 
-// Lint returns what is wrong with the rights around the role perdure_worker, one
-// sentence each, with the statement that a superuser runs to solve it. On SQLite
-// there is nothing to be wrong.
+// Lint returns the problems with the privileges around the role perdure_worker. Each is
+// one sentence, with the statement that a superuser runs to solve it. On SQLite there
+// are none.
 func (a *Admin) Lint(ctx context.Context) (problems []string, err error) {
 	if a.rt.DB.Dialect().Name != sqldb.Postgres {
 		return nil, nil
@@ -256,7 +261,7 @@ func (a *Admin) Lint(ctx context.Context) (problems []string, err error) {
 	return problems, nil
 }
 
-// tellTime returns the statement that reads the time that decides what is due.
+// tellTime returns the statement that reads the time by which tasks are due.
 func (a *Admin) tellTime(now *time.Time) sqldb.Stmt {
 	return a.rt.Store.TellTime(a.rt.Now(), func(t time.Time) { *now = t })
 }
@@ -272,7 +277,7 @@ func (a *Admin) read(ctx context.Context, stmts ...sqldb.Stmt) error {
 	return bare(tx.Run(ctx, stmts...))
 }
 
-// remove runs statements that remove something, and records the act if they did.
+// remove runs statements that remove rows, and writes an audit record if they did.
 func (a *Admin) remove(ctx context.Context, removed *int64, stmts ...sqldb.Stmt) error {
 	ctx, cancel := context.WithTimeout(ctx, a.rt.Timeout)
 	defer cancel()
@@ -292,7 +297,7 @@ func recordOf(t store.TaskRow, now time.Time) Record {
 	}
 }
 
-// value returns what a pointer points to, or nothing.
+// value returns the value of a pointer, or the zero value if it is nil.
 func value[T any](p *T) (v T) {
 	if p != nil {
 		v = *p

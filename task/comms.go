@@ -14,8 +14,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Email is an e-mail of the business process comms. It needs a text, an HTML
-// body, or both.
+// Email is an email of the business process comms. It needs a text, an HTML body, or
+// both.
 type Email struct {
 	// From and To are addresses, with or without a name: Ada <ada@example.com>.
 	From, To, Subject string
@@ -24,15 +24,15 @@ type Email struct {
 
 // SMS is an SMS of the business process comms.
 type SMS struct {
-	// From is a number; without one the sender uses its own.
+	// From is a phone number. Default: the sender's own.
 	From string
-	// To is a number in the form +491701234567.
+	// To is a phone number in the form +491701234567.
 	To   string
 	Body string
 }
 
-// SendEmailIn records an e-mail in the unit of work and kicks its process off: it
-// is sent after the commit, and once more if the first attempt fails. The ticket
+// SendEmailIn records an email in the unit of work and starts its business process. The
+// email is sent after the commit, and once more if the first attempt fails. The ticket
 // has the id of the send, by which its facts are found.
 func SendEmailIn(tx *perdure.Tx, m Email, options *EnqueueOptions) (*Ticket, error) {
 	if err := m.validate(); err != nil {

@@ -13,15 +13,16 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// The functions of comms, for SQLite. They do what those of the migration of
-// PostgreSQL do, by the same names; the conformance suite compares them.
+// The functions of comms for SQLite. They have the same names and behavior as the
+// functions in the PostgreSQL migration; the conformance suite compares them.
 
 const (
-	// maxAttempts is how often a message is sent at most.
+	// maxAttempts is the maximum number of attempts to send a message.
 	maxAttempts = 2
-	// maxRuns is how often a supervisor looks at most.
+	// maxRuns is the maximum number of runs of a supervisor.
 	maxRuns = 50
-	// firstLook and lastLook bound the time until a supervisor looks again.
+	// firstLook and lastLook are the shortest and the longest delay between two runs of
+	// a supervisor.
 	firstLook = 5 * time.Second
 	lastLook  = 10 * time.Minute
 )
@@ -39,24 +40,24 @@ func channelFunctions(c channel, all map[string]Function) map[string]Function {
 	return all
 }
 
-// id is the name of the number of a send in payloads.
+// id is the name of the payload field with the id of the send.
 func (c channel) id() string { return "send_" + string(c) + "_task_id" }
 
-// payload is what the functions of comms read.
+// payload has the fields that the functions of comms read.
 type payload struct {
 	fields   map[string]json.RawMessage
 	original map[string]json.RawMessage
 }
 
 func readPayload(raw json.RawMessage) (p payload) {
-	_ = json.Unmarshal(raw, &p.fields) // what is no object has no fields
+	_ = json.Unmarshal(raw, &p.fields) // a payload that is not an object has no fields
 	if json.Unmarshal(p.fields["original_payload"], &p.original) != nil || p.original == nil {
 		p.original = p.fields
 	}
 	return p
 }
 
-// number returns a whole number of a payload, or 0 if it has none.
+// number returns an integer field of a payload, or 0 if there is none.
 func number(fields map[string]json.RawMessage, name string) int64 {
 	text := string(fields[name])
 	if quoted, err := strconv.Unquote(text); err == nil {
@@ -69,15 +70,15 @@ func number(fields map[string]json.RawMessage, name string) int64 {
 	return n
 }
 
-// facts reads the facts of a send; ok is false if there is none.
+// facts reads the facts of a send; ok is false if there is no such send.
 func (c channel) facts(tx *perdure.Tx, id int64) (f store.SendFacts, ok bool, err error) {
 	rt := host.In(tx).Runtime()
 	err = run(tx, rt.Store.ReadSendFacts(string(c), id, rt.Now(), func(found store.SendFacts) { f, ok = found, true }))
 	return f, ok, err
 }
 
-// supervise reads the facts of a send and decides: it is over, an attempt is
-// to be begun, or there is nothing to do but to look again later.
+// supervise reads the facts of a send and decides: the send is finished, an attempt is
+// started, or the supervisor only runs again later.
 func (c channel) supervise(_ context.Context, tx *perdure.Tx, raw json.RawMessage) (Envelope, error) {
 	p := readPayload(raw)
 	id, runs, idle := number(p.fields, c.id()), number(p.fields, "run_count")+1, number(p.fields, "idle_runs")+1
@@ -112,8 +113,8 @@ func (c channel) supervise(_ context.Context, tx *perdure.Tx, raw json.RawMessag
 	return c.lookAgain(tx, id, runs, idle, int64(f.Failures))
 }
 
-// giveUp counts an attempt without outcome as failed. Whoever still runs it
-// cannot record an outcome any more.
+// giveUp counts an attempt without outcome as failed. A worker that still runs the
+// attempt can no longer record an outcome.
 func (c channel) giveUp(tx *perdure.Tx, id int64, f *store.SendFacts, capped bool) error {
 	rt := host.In(tx).Runtime()
 	message := "attempt ended without an outcome"
@@ -125,7 +126,7 @@ func (c channel) giveUp(tx *perdure.Tx, id int64, f *store.SendFacts, capped boo
 	return run(tx, append(stmts, rt.Store.FailAttempt(string(c), id, f.Attempt, message, capped, rt.Now()))...)
 }
 
-// schedule begins an attempt.
+// schedule starts an attempt.
 func (c channel) schedule(tx *perdure.Tx, id, attempt int64) error {
 	rt := host.In(tx).Runtime()
 	ticket, err := EnqueueIn(tx, string(c), map[string]any{
@@ -135,15 +136,15 @@ func (c channel) schedule(tx *perdure.Tx, id, attempt int64) error {
 	if err != nil {
 		return err
 	}
-	if err := host.In(tx).Flush(); err != nil { // the ticket is known now
+	if err := host.In(tx).Flush(); err != nil { // sets the ticket's ID
 		return err
 	}
 	return run(tx, rt.Store.ScheduleAttempt(string(c), id, attempt, ticket.ID, rt.Now()))
 }
 
-// lookAgain enqueues the supervisor again, with keys that it knows: 5 seconds after it
-// has begun an attempt, twice that after each failure, and twice that each time it
-// finds nothing new.
+// lookAgain enqueues the supervisor again, with the fields that it reads. The delay is
+// 5 seconds after it has started the first attempt. It doubles after each failure, and
+// each time the supervisor finds nothing new.
 func (c channel) lookAgain(tx *perdure.Tx, id, runs, idle, failures int64) (Envelope, error) {
 	again := map[string]any{
 		"task_type": functionType, "db_function": "comms.send_" + c + "_supervisor", c.id(): id, "run_count": runs, "idle_runs": idle,
@@ -155,8 +156,8 @@ func (c channel) lookAgain(tx *perdure.Tx, id, runs, idle, failures int64) (Enve
 	return OK(nil)
 }
 
-// prepare is the before-handler. What it refuses is never sent: the fact that it
-// records ends the process.
+// prepare is the before-handler. A message that it refuses is never sent: the fact that
+// it records finishes the process.
 func (c channel) prepare(_ context.Context, tx *perdure.Tx, raw json.RawMessage) (Envelope, error) {
 	p, rt := readPayload(raw), host.In(tx).Runtime()
 	id, attempt := number(p.fields, c.id()), number(p.fields, "attempt")
@@ -185,7 +186,7 @@ func (c channel) prepare(_ context.Context, tx *perdure.Tx, raw json.RawMessage)
 	return c.complete(message, f, attempt)
 }
 
-// complete adds to a message what its sender needs to send it once.
+// complete adds to a message the fields with which its sender sends it only once.
 func (c channel) complete(message string, f store.SendFacts, attempt int64) (Envelope, error) {
 	fields := map[string]any{}
 	if err := json.Unmarshal([]byte(message), &fields); err != nil {
@@ -198,8 +199,7 @@ func (c channel) complete(message string, f store.SendFacts, attempt int64) (Env
 	return OK(fields)
 }
 
-// succeed and fail are the handlers. They count once, however often they are
-// called.
+// succeed and fail are the handlers. Repeated calls have no further effect.
 func (c channel) succeed(_ context.Context, tx *perdure.Tx, raw json.RawMessage) (Envelope, error) {
 	p := readPayload(raw)
 	return c.settle(tx, p, func(id, attempt int64, failed, _ bool, rt *host.Runtime) (sqldb.Stmt, string) {
@@ -213,7 +213,7 @@ func (c channel) succeed(_ context.Context, tx *perdure.Tx, raw json.RawMessage)
 func (c channel) fail(_ context.Context, tx *perdure.Tx, raw json.RawMessage) (Envelope, error) {
 	p := readPayload(raw)
 	message := "unknown"
-	_ = json.Unmarshal(p.fields["error"], &message) // or it stays unknown
+	_ = json.Unmarshal(p.fields["error"], &message) // otherwise the message stays unknown
 	return c.settle(tx, p, func(id, attempt int64, _, succeeded bool, rt *host.Runtime) (sqldb.Stmt, string) {
 		if succeeded {
 			return sqldb.Stmt{}, "attempt_has_succeeded"
@@ -222,8 +222,8 @@ func (c channel) fail(_ context.Context, tx *perdure.Tx, raw json.RawMessage) (E
 	})
 }
 
-// settle records the outcome of an attempt that was begun, unless it has the
-// other one.
+// settle records the outcome of an attempt that was started, unless the attempt already
+// has the opposite outcome.
 func (c channel) settle(tx *perdure.Tx, p payload, fact func(id, attempt int64, failed, succeeded bool, rt *host.Runtime) (sqldb.Stmt, string)) (Envelope, error) {
 	rt := host.In(tx).Runtime()
 	id, attempt := number(p.original, c.id()), number(p.original, "attempt")
@@ -244,7 +244,7 @@ func (c channel) settle(tx *perdure.Tx, p payload, fact func(id, attempt int64, 
 	return OK(nil)
 }
 
-// run runs statements in the unit at once.
+// run runs statements in the unit immediately.
 func run(tx *perdure.Tx, stmts ...sqldb.Stmt) error {
 	if err := host.In(tx).Attach(nil, stmts...); err != nil {
 		return err

@@ -15,27 +15,26 @@ import (
 // functionType is the type of tasks that run a function of the database.
 const functionType = "db_function"
 
-// Envelope is what every function for tasks returns.
+// Envelope is the result of every function of a business process.
 type Envelope struct {
-	// Success says that the function did what it shall.
+	// Success is true if the function succeeded.
 	Success bool `json:"success"`
-	// Error is an operational failure: what the function did is rolled back,
-	// and it is run again later.
+	// Error is an operational failure: the function's changes are rolled back, and the
+	// function is retried later.
 	Error string `json:"error,omitempty"`
-	// ValidationFailure says why running it again would be no better: the
-	// input is invalid, or there is nothing left to do. What the function did
-	// is kept.
+	// ValidationFailure is the reason why a retry would not help: the input is invalid,
+	// or there is nothing left to do. The function's changes are kept.
 	ValidationFailure string `json:"validation_failure_message,omitempty"`
-	// Payload is what a before-handler hands to the sender.
+	// Payload is the input that a before-handler returns for the sender.
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
-// Function is a function of a business process, on SQLite. It has a transaction
-// and no network: what it does is committed with the end of its task, or not at
-// all. It may be run again, with nothing left of the run before.
+// Function is a function of a business process, on SQLite. It has a transaction and no
+// network: its changes are committed together with the end of its task, or not at all.
+// It may run again; no changes of the earlier run are left then.
 type Function func(ctx context.Context, tx *perdure.Tx, payload json.RawMessage) (Envelope, error)
 
-// OK returns the envelope of success, with a payload unless that is nil.
+// OK returns the envelope of success. It has a payload unless payload is nil.
 func OK(payload any) (Envelope, error) {
 	if payload == nil {
 		return Envelope{Success: true}, nil
@@ -49,37 +48,37 @@ func Refuse(format string, args ...any) (Envelope, error) {
 	return Envelope{ValidationFailure: fmt.Sprintf(format, args...)}, nil
 }
 
-// Sender does what a task is for, outside of any transaction: it gets what the
-// before-handler returned, or the task's own payload if there is none, and
-// returns what the success handler shall know. See FromContext for more.
+// Sender does the work of a task, outside any transaction. Its payload is the result of
+// the before-handler, or the task's own payload if there is none. Its result is passed
+// to the success handler. FromContext returns more about the task.
 type Sender func(ctx context.Context, payload json.RawMessage) (result any, err error)
 
-// Info is what a sender can know of the task that it works for.
+// Info describes the task for which a sender works.
 type Info struct {
 	ID   int64
 	Type string
-	// Key is the same for everything that is done for this task.
+	// Key is the same for every attempt of this task.
 	Key string
-	// Attempt counts the runs of the task from 1, Crashes those that lost
-	// their worker: if there are any, its effect may have happened.
+	// Attempt counts the runs of the task from 1, Crashes the runs that crashed. If
+	// there are crashes, the side effect may have happened already.
 	Attempt, Crashes int
-	// Enqueued is when the task was enqueued, Scheduled when it was due.
+	// Enqueued is the time at which the task was enqueued, Scheduled its due time.
 	Enqueued, Scheduled time.Time
 }
 
 type infoKey struct{}
 
-// FromContext returns what is known of the task that a sender works for. It is
-// the zero Info elsewhere.
+// FromContext returns the Info of the task for which a sender works. Outside a sender
+// it returns the zero Info.
 func FromContext(ctx context.Context) Info {
 	info, _ := ctx.Value(infoKey{}).(Info)
 	return info
 }
 
-// refusedf returns an error after which a task is not run again.
+// refusedf returns an error after which a task is not retried.
 func refusedf(format string, args ...any) error { return retry.Stop(fmt.Errorf(format, args...)) }
 
-// contract is what the worker reads of a payload.
+// contract has the fields of a payload that the worker reads.
 type contract struct {
 	Function string `json:"db_function"`
 	Before   string `json:"before_handler"`
@@ -98,7 +97,8 @@ func parseContract(payload string) (contract, error) {
 	return c, nil
 }
 
-// parseEnvelope reads what a function returned. An error in it becomes one.
+// parseEnvelope decodes the result of a function. It returns the envelope's error as an
+// error.
 func parseEnvelope(function string, raw []byte) (Envelope, error) {
 	var e Envelope
 	if err := json.Unmarshal(raw, &e); err != nil {
@@ -117,20 +117,19 @@ func (e Envelope) check(function string) error {
 	return nil
 }
 
-// outcome is what came of a send, as it is stored while its handler has yet to
-// take note of it.
+// outcome is the result of a send. It is stored until its handler has recorded it.
 type outcome struct {
 	Result json.RawMessage `json:"worker_payload,omitempty"`
 	Error  string          `json:"error,omitempty"`
-	// added are the functions that the sender has added to the transaction that
-	// records its success. They cannot be stored.
+	// added are the functions that the sender has added to the transaction that records
+	// its success. They cannot be stored.
 	added []func(*perdure.Tx) error
 	// contract has the handlers.
 	contract contract
 }
 
-// unnotedError says that the work was done, or has failed, but that its handler
-// could not take note of it.
+// unnotedError reports that the send succeeded or failed, but that its handler could
+// not record the result.
 type unnotedError struct {
 	outcome outcome
 	err     error
@@ -140,13 +139,13 @@ func (e *unnotedError) Error() string { return e.err.Error() }
 
 func (e *unnotedError) Unwrap() error { return e.err }
 
-// outcomeOf returns the outcome that an error leaves to be noted, as JSON.
+// outcomeOf returns, as JSON, the outcome in an error that is still to be recorded.
 func outcomeOf(err error) *string {
 	var unnoted *unnotedError
 	if !errors.As(err, &unnoted) {
 		return nil
 	}
-	raw, _ := json.Marshal(unnoted.outcome) // it was JSON before
+	raw, _ := json.Marshal(unnoted.outcome) // it was decoded from JSON
 	text := string(raw)
 	return &text
 }

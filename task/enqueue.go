@@ -13,24 +13,23 @@ import (
 	"github.com/perdure/perdure/internal/tracing"
 )
 
-// Ticket is what is known of something that was enqueued in a unit of work. Its
-// ID is set when the unit is committed, or when the unit reads something.
+// Ticket identifies a task or a send that was recorded in a unit of work. Its ID is set
+// when the unit is committed, or when the unit reads something.
 type Ticket struct{ ID int64 }
 
-// EnqueueOptions say when a task is due. The zero value of every field is its
+// EnqueueOptions set the due time of a task. The zero value of every field is its
 // default.
 type EnqueueOptions struct {
-	// At is when it is due. In the past: now. Default: now.
+	// At is the due time. In the past: now. Default: now.
 	At time.Time
-	// Delay is how long to wait, by the clock of the database. Use this or
-	// At. Default: 0.
+	// Delay is the time until the task is due, by the database's clock. Set At or
+	// Delay, not both. Default: 0.
 	Delay time.Duration
 }
 
-// EnqueueIn records a task in the unit of work. The payload is stored as JSON and
-// must be an object. On PostgreSQL a business process enqueues by
-// queues.enqueue, in its functions; this is for those of SQLite, and for what
-// kicks a process off.
+// EnqueueIn records a task in the unit of work. The payload is stored as JSON and must
+// be an object. On PostgreSQL the functions of a business process call queues.enqueue
+// instead. EnqueueIn is for functions on SQLite, and for starting a business process.
 func EnqueueIn(tx *perdure.Tx, taskType string, payload any, options *EnqueueOptions) (*Ticket, error) {
 	raw, err := edge.Marshal("payload of task "+taskType, payload, 0)
 	if err == nil {
@@ -54,8 +53,8 @@ func checkTask(taskType string, payload []byte) error {
 	return nil
 }
 
-// record attaches statements that enqueue something to the unit, and wakes the
-// workers when it is committed.
+// record attaches statements that enqueue something to the unit, and wakes the workers
+// when the unit is committed.
 func record(tx *perdure.Tx, options *EnqueueOptions, stmts func(*host.Runtime, store.Due, *int64) []sqldb.Stmt) (*Ticket, error) {
 	rt := host.In(tx).Runtime()
 	var o EnqueueOptions

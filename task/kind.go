@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// strayLook is the least time between two looks for tasks of types that no worker
-	// knows.
+	// strayLook is the shortest interval between two checks for tasks of types that no
+	// worker knows.
 	strayLook = 30 * time.Second
-	// overdueLook is the least time between two looks for sessions whose
+	// overdueLook is the shortest interval between two checks for sessions whose
 	// transactions take too long.
 	overdueLook = 15 * time.Second
 )
 
-// kind is tasks, as work.
+// kind returns the kind of work that tasks are.
 func (w *Worker) kind() work.Kind {
 	return work.Kind{
 		Name: "task", Topic: func(string) string { return topic }, Begin: w.begin, Write: w.write, Next: w.next,
@@ -115,7 +115,7 @@ func (w *Worker) write(group []*work.Decided, news *work.News) (stmts []sqldb.St
 			ended = append(ended, held)
 		}
 	}
-	now := w.rt.Now() // one time: an attempt and the error that it left are found to belong together by it
+	now := w.rt.Now() // one time, by which an attempt is matched with its error
 	if len(messages) > 0 {
 		stmts = append(stmts, w.rt.Store.AppendTaskErrors(messages, now))
 	}
@@ -132,10 +132,10 @@ func (w *Worker) next(_ string, least int, found func(time.Duration)) []sqldb.St
 	return w.rt.Store.NextTask(w.types, work.Lowest(least), w.rt.Now(), found)
 }
 
-// prepare looks, every strayLook, for tasks of types that no worker knows, and records an
-// error for them: they wait for a worker that does. It ends, every overdueLook, sessions of
-// the role perdure_worker whose transactions take too long: they can hold locks that other
-// workers wait for, and the role can unset its own timeouts.
+// prepare records, every strayLook, an error for tasks of types that no worker knows:
+// they wait for a worker that does. Every overdueLook it ends sessions of the role
+// perdure_worker whose transactions take too long. Such sessions can hold locks for
+// which other workers wait, and the role can unset its own timeouts.
 func (w *Worker) prepare(ctx context.Context) error {
 	now := w.rt.Clock.Now()
 	if w.runsFunctions() && now.Sub(w.ended) >= overdueLook {
@@ -154,12 +154,12 @@ func (w *Worker) prepare(ctx context.Context) error {
 	})
 }
 
-// sweep removes tasks whose retention is over.
+// sweep removes tasks whose retention has passed.
 func (w *Worker) sweep(ctx context.Context) error {
 	return errors.Join(w.sweepSome(ctx, false, w.options.Retention), w.sweepSome(ctx, true, w.options.DeadRetention))
 }
 
-// sweepSome removes dead letters or the others.
+// sweepSome removes either dead letters or other finished tasks.
 func (w *Worker) sweepSome(ctx context.Context, dead bool, keep time.Duration) error {
 	if keep < 0 {
 		return nil

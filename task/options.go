@@ -14,49 +14,51 @@ import (
 	"github.com/perdure/perdure/retry"
 )
 
-// DefaultRetry is the policy for tasks that could not be run to completion, as when a
-// function raises an error: 20 attempts within about two days. A provider's failure is
-// not one of these: the error handler records it and the supervisor decides.
+// DefaultRetry is the policy for tasks that could not be run to completion, for example
+// because a function raised an error: 20 attempts within about two days. A provider's
+// failure is not retried by this policy: the error handler records it and the
+// supervisor decides.
 var DefaultRetry = retry.Default
 
 // Options configure a Worker. The zero value of every field is its default.
 type Options struct {
-	// Concurrency is how many tasks run at once in this process. Default: 16.
+	// Concurrency is the maximum number of tasks that run concurrently in this process.
+	// Default: 16.
 	Concurrency int
-	// Lease is how long a task belongs to a process without a sign of life. It
-	// is renewed while the task runs. One second to one hour. Default: 30
-	// seconds.
+	// Lease is the time for which a claim is valid without a heartbeat. It is renewed
+	// while the task runs. One second to one hour. Default: 30 seconds.
 	Lease time.Duration
-	// MaxCrashes is the number of crashes after which a task is quarantined. After
-	// two crashes a task is a suspect: suspects run in batches that become half as
-	// large with every further crash, and only a task that crashes alone is
-	// quarantined. At least 2. Default: 5.
+	// MaxCrashes is the number of crashes after which a task is quarantined. After two
+	// crashes a task is a suspect. Suspects run in batches whose size halves with every
+	// further crash. Only a task that crashes alone is quarantined. At least 2.
+	// Default: 5.
 	MaxCrashes int
-	// Retry is the policy for tasks that could not be run to their end.
-	// Default: DefaultRetry.
+	// Retry is the policy for tasks that could not be run to completion. Default:
+	// DefaultRetry.
 	Retry retry.Policy
-	// Timeout is how long a sender may take. Default: 1 minute.
+	// Timeout is the time limit for senders. Default: 1 minute.
 	Timeout time.Duration
-	// Retention is how long completed and cancelled tasks are kept, on
-	// PostgreSQL at least an hour. Negative: no limit. Default: 24 hours.
+	// Retention is the time for which done and cancelled tasks are kept, on PostgreSQL
+	// at least an hour. Negative: no limit. Default: 24 hours.
 	Retention time.Duration
-	// DeadRetention is the time that dead letters are kept: tasks that failed or
-	// were quarantined; on PostgreSQL at least an hour. Negative: no limit.
-	// Default: 30 days.
+	// DeadRetention is the time for which dead letters are kept: failed and quarantined
+	// tasks. On PostgreSQL it is at least an hour. Negative: no limit. Default: 30
+	// days.
 	DeadRetention time.Duration
-	// Senders do what is to be done outside of a transaction, by task type.
-	// Default: email and sms are written to files, see Files.
+	// Senders are the senders by task type. They run outside transactions. Default:
+	// email and sms are written to files, see Files.
 	Senders map[string]Sender
-	// SinkDir is where the files of default senders go. Default: data/sent.
+	// SinkDir is the directory for the files of the default senders. Default:
+	// data/sent.
 	SinkDir string
-	// Functions are the functions of business processes, by name, on SQLite.
-	// Those of comms are there already. On PostgreSQL the database has them, and
-	// these are not used.
+	// Functions are the functions of business processes, by name, on SQLite. The
+	// functions of comms are predefined. On PostgreSQL the functions are in the
+	// database, and this field is ignored.
 	Functions map[string]Function
-	// OnError receives errors that have no caller: of heartbeats and of the
-	// record of outcomes. Default: log them.
+	// OnError receives background errors: of heartbeats and of commits of outcomes.
+	// Default: log them.
 	OnError func(error)
-	// OnCrash is told of every task whose worker was lost. Default: log it.
+	// OnCrash is called for every crash of a task. Default: log it.
 	OnCrash func(perdure.Crash)
 	// Random returns numbers in [0, 1) for the jitter of retries.
 	// Default: a random source.
@@ -100,7 +102,7 @@ func logCrash(c perdure.Crash) {
 	slog.Warn("task lost its worker", "id", c.ID, "type", c.Name, "crashes", c.Crashes, "quarantined", c.Quarantined)
 }
 
-// The names that PostgreSQL's domain and function runner accept.
+// The names that the PostgreSQL domain and function runner accept.
 var (
 	typeName     = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
 	functionName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}[.][a-z_][a-z0-9_]{0,62}$`)

@@ -17,22 +17,23 @@ import (
 	"github.com/perdure/perdure/retry"
 )
 
-// patience is how long a sender may take to return after its context ended.
+// patience is the time after which a sender that does not return is abandoned, counted
+// from the cancellation of its context.
 const patience = 10 * time.Second
 
-// attempt is a task that is being run.
+// attempt is a task that is running.
 type attempt struct {
 	*work.Item
 	w    *Worker
 	task *store.Task
-	ctx  context.Context // of the claim
+	ctx  context.Context // context of the claim
 	span tracing.Span
-	out  *outcome // of the send
+	out  *outcome // outcome of the send
 }
 
 func taskOf(i *work.Item) *store.Task { return i.Row.(*store.Task) }
 
-// begin runs a claimed task: to its end, or to its next attempt.
+// begin runs a claimed task, to completion or to its next attempt.
 func (w *Worker) begin(ctx context.Context, i *work.Item) {
 	t := taskOf(i)
 	traced, span := w.rt.Tracer.Process(ctx, w.rt.Clock.Now(), tracing.Work{
@@ -47,8 +48,8 @@ func (w *Worker) begin(ctx context.Context, i *work.Item) {
 	w.commit(traced, i, last, a.executed)
 }
 
-// executed records the failure of a task that could not be run to its end, and ends the
-// claim.
+// executed records the failure of a task that could not be run to completion, and
+// finishes the claim.
 func (a *attempt) executed(err error) {
 	if a.out != nil && isTooLarge(err) {
 		a.out.Result = unstorable(err)
@@ -61,10 +62,10 @@ func (a *attempt) executed(err error) {
 	}
 	a.span.End(err)
 	switch cause := context.Cause(a.ctx); {
-	case err == nil: // the end is committed; a heartbeat after that does not find the claim any more
+	case err == nil: // the outcome is committed; later heartbeats do not find the claim
 		a.end(nil)
 	case errors.Is(cause, core.ErrLost):
-		a.end(core.ErrLost) // another worker may have the task: our outcome would be stale
+		a.end(core.ErrLost) // another worker may have claimed the task: this outcome would be stale
 	case errors.Is(err, core.ErrLost), errors.As(err, new(absentError)):
 		a.end(err)
 	case errors.Is(cause, core.ErrStopping):
@@ -75,11 +76,12 @@ func (a *attempt) executed(err error) {
 	}
 }
 
-// end ends the claim of a task. If the outcome was not committed, the task is given back.
+// end finishes the claim of a task. If the outcome was not committed, the task is
+// returned to the queue.
 func (a *attempt) end(err error) {
 	end := func(err error) { a.w.runner.End(a.Item, err) }
 	if err == nil {
-		a.w.rt.Hub.Tell(topic, time.Time{}) // it may have enqueued others
+		a.w.rt.Hub.Tell(topic, time.Time{}) // it may have enqueued other tasks
 		err = failpoint.Hit("task.settled")
 	}
 	switch {
@@ -92,8 +94,8 @@ func (a *attempt) end(err error) {
 	}
 }
 
-// fail records an error of a task that could not be run to its end, and tries it
-// again later if its policy has it.
+// fail records an error of a task that could not be run to completion. The task is
+// retried if its policy allows it.
 func (a *attempt) fail(failure error) {
 	f := store.TaskFailure{Message: edge.Message(failure.Error()), Outcome: outcomeOf(failure)}
 	if delay, more := a.delay(failure); more {
@@ -108,13 +110,13 @@ func (a *attempt) fail(failure error) {
 	})
 }
 
-// delay returns when a failed task is tried again, if it is.
+// delay returns the delay before the next attempt of a failed task, if there is one.
 func (a *attempt) delay(failure error) (time.Duration, bool) {
 	return a.w.options.Retry.Decide(a.task.Attempts+1, failure, a.w.options.Random())
 }
 
-// execute runs a task up to its last step, which it returns. It is nil if there is none:
-// the before-handler has ended the task.
+// execute runs a task up to its last step and returns that step. The step is nil if the
+// before-handler has finished the task.
 func (a *attempt) execute(ctx context.Context) (*step, error) {
 	c, err := parseContract(a.task.Payload)
 	switch {
@@ -128,8 +130,8 @@ func (a *attempt) execute(ctx context.Context) (*step, error) {
 	return &step{function: c.Function, payload: a.task.Payload}, nil
 }
 
-// send prepares and sends, and returns the step that has the result noted. What was sent
-// before, and only not noted, is not sent again.
+// send prepares and sends, and returns the step that records the result. If an earlier
+// run has sent but not recorded the result, nothing is sent again.
 func (a *attempt) send(ctx context.Context, c contract) (*step, error) {
 	out, done, err := a.outcome(ctx, c)
 	if done || err != nil {
@@ -143,15 +145,15 @@ func (a *attempt) send(ctx context.Context, c contract) (*step, error) {
 	return a.note()
 }
 
-// isTooLarge reports whether an outcome is above queues.max_outcome_bytes. The database
-// writes JSON with spaces, so it can refuse a result that deliver accepts.
+// isTooLarge reports whether an outcome is larger than queues.max_outcome_bytes. The
+// database writes JSON with spaces, so it can reject a result that deliver accepts.
 func isTooLarge(err error) bool {
 	const tooLarge = "54000"
 	var raised *store.TaskFunctionError
 	return store.SQLState(err) == tooLarge || errors.As(err, &raised) && raised.Code == tooLarge
 }
 
-// note returns the step that has the handler take note of the outcome, and ends the task.
+// note returns the step that calls the handler with the outcome and finishes the task.
 func (a *attempt) note() (*step, error) {
 	original := json.RawMessage(a.task.Payload)
 	handler, report := a.out.contract.Success, map[string]any{"original_payload": original, "worker_payload": a.out.Result}
@@ -165,15 +167,15 @@ func (a *attempt) note() (*step, error) {
 	return &step{function: handler, payload: string(payload), message: a.out.Error, added: a.out.added}, nil
 }
 
-// unstorable returns what stands for the result of a send that cannot be stored. It
-// was sent, whatever the sender returned.
+// unstorable returns a replacement for a result that cannot be stored. The send has
+// succeeded in any case.
 func unstorable(err error) json.RawMessage {
-	raw, _ := json.Marshal(map[string]string{"note": edge.Message("the sender's result cannot be stored: " + err.Error())}) // a text always can
+	raw, _ := json.Marshal(map[string]string{"note": edge.Message("the sender's result cannot be stored: " + err.Error())}) // a string can always be encoded
 	return raw
 }
 
-// outcome returns what came of the send: now, or in an earlier run. done says
-// that the before-handler has ended the task.
+// outcome returns the outcome of the send, of this or an earlier run. done is true if
+// the before-handler has finished the task.
 func (a *attempt) outcome(ctx context.Context, c contract) (out outcome, done bool, err error) {
 	t := a.task
 	if t.Outcome != nil {
@@ -207,7 +209,7 @@ func (a *attempt) outcome(ctx context.Context, c contract) (out outcome, done bo
 	return outcome{Result: result, added: added}, false, nil
 }
 
-// deliver calls the sender. A panic is an error; what hangs is left behind.
+// deliver calls the sender. A panic becomes an error; a sender that hangs is abandoned.
 func (a *attempt) deliver(ctx context.Context, input json.RawMessage) (json.RawMessage, []func(*perdure.Tx) error, error) {
 	w, t := a.w, a.task
 	additions := &core.Additions{}

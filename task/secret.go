@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// Secret is where a password or a key is found: in the environment or in a file.
-// It never holds the value itself, so that no log and no panic can show it. It
-// is read each time it is needed, so that it can be changed while a worker runs.
+// Secret is the location of a password or key: an environment variable or a file. It
+// never holds the value itself, so that no log and no panic can show it. The value is
+// read each time it is needed, so that it can be changed while a worker runs.
 type Secret struct{ variable, file string }
 
-// EnvSecret is a secret in a variable of the environment, or in the file that
-// the variable with _FILE at its end names.
+// EnvSecret returns a secret in an environment variable, or in the file that the
+// variable with the suffix _FILE names.
 func EnvSecret(variable string) Secret { return Secret{variable: variable} }
 
-// FileSecret is a secret in a file. White space around it is not part of it.
+// FileSecret returns a secret in a file. Surrounding white space is ignored.
 func FileSecret(path string) Secret { return Secret{file: path} }
 
 // IsZero reports whether the secret was not set.
 func (s Secret) IsZero() bool { return s == Secret{} }
 
-// String says where the secret is.
+// String returns the location of the secret.
 func (s Secret) String() string {
 	if s.variable != "" {
 		return "secret in " + s.variable

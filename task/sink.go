@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// Files returns a sender that sends nothing: it writes what it would send to a
-// file of the directory, for development and tests. Sending the same again
-// writes the same file.
+// Files returns a sender for development and tests. It does not send messages but
+// writes each to a file in the directory. Sending the same message again writes the
+// same file.
 func Files(dir string) Sender {
 	return func(ctx context.Context, payload json.RawMessage) (any, error) {
 		info := FromContext(ctx)
@@ -25,7 +25,7 @@ func Files(dir string) Sender {
 	}
 }
 
-// writeFile writes a file so that it is there whole or not at all.
+// writeFile writes a file atomically.
 func writeFile(name string, content []byte) error {
 	temporary, err := os.CreateTemp(filepath.Dir(name), ".sink-*")
 	if err != nil {

@@ -2,8 +2,9 @@ package task
 
 import "github.com/perdure/perdure"
 
-// Status is the status of a task. queues.task has older words for some of them: pending is
-// Scheduled, Ready or Retrying, processing is Running, and completed is Done.
+// Status is the status of a task. The table queues.task uses older words for some
+// statuses: pending is Scheduled, Ready or Retrying, processing is Running, and
+// completed is Done.
 type Status = perdure.Status
 
 // The statuses of tasks.
@@ -19,14 +20,14 @@ const (
 	Done = perdure.StatusDone
 	// Failed tasks have exhausted their attempts.
 	Failed = perdure.StatusFailed
-	// Quarantined tasks have crashed too many workers.
+	// Quarantined tasks have crashed at least Options.MaxCrashes times.
 	Quarantined = perdure.StatusQuarantined
 	// Cancelled tasks were cancelled by an operator or by a supervisor.
 	Cancelled = perdure.StatusCancelled
 )
 
-// Statuses are all statuses of tasks. Waiting are those of tasks that wait for their due
-// time or for a worker.
+// Statuses are all statuses of tasks. Waiting are the statuses of tasks that wait for
+// their due time or for a worker.
 var (
 	Statuses = []Status{Scheduled, Ready, Retrying, Running, Done, Failed, Quarantined, Cancelled}
 	Waiting  = []Status{Scheduled, Ready, Retrying}

@@ -19,12 +19,12 @@ import (
 	"github.com/perdure/perdure/retry"
 )
 
-// step is a decision about a task that is held: a function is run, and the task ends,
-// continues or fails. All of that is one transaction.
+// step is a decision about a claimed task: a function runs, and the task finishes,
+// continues or fails. All of this is one transaction.
 type step struct {
-	// function is run with payload. Empty: none.
+	// function is called with payload. Empty: none.
 	function, payload string
-	// before is true if it is the before-handler: if it accepts, the task continues.
+	// before is true for the before-handler: if it accepts, the task continues.
 	before bool
 	// message is an error to be recorded.
 	message string
@@ -33,11 +33,11 @@ type step struct {
 	// added are the functions that the sender has added.
 	added []func(*perdure.Tx) error
 
-	trace    *string  // of what the function enqueues
-	envelope Envelope // what the function has returned
+	trace    *string  // trace for tasks that the function enqueues
+	envelope Envelope // result of the function
 }
 
-// ends reports whether the task has done what it shall.
+// ends reports whether the step finishes the task.
 func (s *step) ends() bool { return !s.before || s.envelope.ValidationFailure != "" }
 
 // messages returns the errors that are recorded with the step.
@@ -51,15 +51,15 @@ func (s *step) messages() (all []string) {
 	return all
 }
 
-// absentError says that a step was not committed, or may not be, because the database was
-// not there.
+// absentError reports that a step was not committed, or may not have been, because the
+// database was unavailable.
 type absentError struct{ error }
 
 func (e absentError) Unwrap() error { return e.error }
 
-// commit commits a step and then calls then. Steps without a function and those with a
-// quick one share a transaction with the steps of other tasks: commit does not wait for it.
-// The error is core.ErrLost if the task is not held any more.
+// commit commits a step and then calls then. Steps without a function or with a quick
+// one share a transaction with the steps of other tasks; commit does not wait for that
+// transaction. The error is core.ErrLost if the claim was lost.
 func (w *Worker) commit(ctx context.Context, i *work.Item, s *step, then func(error)) {
 	d := &work.Decided{Item: i, Outcome: s, Alone: true, With: s.added}
 	s.trace = tracing.Of(ctx)
@@ -93,7 +93,7 @@ func (w *Worker) committed(ctx context.Context, i *work.Item, s *step) error {
 	return <-done
 }
 
-// problem returns what the error of a commit means.
+// problem translates the error of a commit.
 func (w *Worker) problem(s *step, err error) error {
 	var unknown *fault.Uncertain
 	var failed *core.AdditionError
@@ -114,7 +114,7 @@ func (w *Worker) problem(s *step, err error) error {
 	return bare(err)
 }
 
-// call runs a function of the worker's registry, on SQLite.
+// call runs a registered Go function, on SQLite.
 func (w *Worker) call(ctx context.Context, tx *perdure.Tx, s *step) (err error) {
 	fn := w.options.Functions[s.function]
 	switch {
@@ -129,8 +129,8 @@ func (w *Worker) call(ctx context.Context, tx *perdure.Tx, s *step) (err error) 
 	return s.envelope.check(s.function)
 }
 
-// refused marks an error that no further try mends: the function has a bad name,
-// does not exist or may not be run.
+// refused marks a permanent error: the function has an invalid name, does not exist or
+// may not be executed.
 func refused(err *store.TaskFunctionError) error {
 	switch err.Code {
 	case "22023", "42501", "42809", "42883", "3F000":
@@ -139,7 +139,7 @@ func refused(err *store.TaskFunctionError) error {
 	return err
 }
 
-// bare removes the statement's number, which means nothing to the reader.
+// bare removes the statement index, which is of no use to the reader.
 func bare(err error) error {
 	var s *sqldb.StmtError
 	if errors.As(err, &s) {
@@ -148,15 +148,15 @@ func bare(err error) error {
 	return err
 }
 
-// pace knows which functions of the database are quick. Only these share transactions:
-// the other tasks of a group wait for each function, and it is run again alone if another
-// one fails.
+// pace records which functions of the database are quick. Only quick functions share
+// transactions: the other tasks of a group wait for each function, and a function runs
+// again alone if another one fails.
 type pace struct {
 	mu      sync.Mutex
 	average map[string]time.Duration
 }
 
-// quickLimit is the longest time that a quick function takes on average.
+// quickLimit is the longest average duration of a quick function.
 const quickLimit = 10 * time.Millisecond
 
 // quick reports whether a function is known to be quick.
@@ -167,7 +167,7 @@ func (p *pace) quick(function string) bool {
 	return known && average < quickLimit
 }
 
-// took notes how long a function took.
+// took records the duration of a function.
 func (p *pace) took(function string, d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -181,7 +181,8 @@ func (p *pace) took(function string, d time.Duration) {
 	p.average[function] = average + (d-average)/8
 }
 
-// failed notes that a function failed: for a while it does not share transactions.
+// failed records that a function failed. It does not share transactions until its
+// average duration is below quickLimit again.
 func (p *pace) failed(function string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,14 +1,15 @@
-// Package task is a queue whose business logic lives in the database as
-// append-only facts, and the worker that runs it.
+// Package task is a queue whose business logic is in the database, as append-only
+// facts, and the worker that runs it.
 //
-// A task is a row with a type, a payload and a time. The worker knows two things
-// to do with it: run a function of the database by its name (the type
-// db_function), or do something outside of any transaction, as sending an
-// e-mail, between handlers that are functions again. Supervisors are functions
-// that read facts and enqueue tasks; the worker never does.
+// A task is a row with a type, a payload and a due time. The worker does one of two
+// things with it. It runs a function of the database by its name (the type
+// db_function). Or it does something outside any transaction, such as sending an email,
+// between handlers that are functions of the database. Supervisors are functions that
+// read facts and enqueue tasks; the worker never does.
 //
+//	resend, err := mail.Resend(key, nil)
 //	worker, err := task.NewWorker(eng, &task.Options{Senders: map[string]task.Sender{
-//		"email": mail.Resend(key, nil),
+//		"email": resend,
 //	}})
 //	d, err := dispatch.NewPoller(worker, nil)
 //	d.Start()
@@ -19,13 +20,13 @@
 //		return err
 //	})
 //
-// On PostgreSQL the functions are the database's own, and the worker needs no
-// right but to execute them: OpenWorker runs one as the role perdure_worker. On
-// SQLite, which has no functions, they are Go functions by the same names.
+// On PostgreSQL the functions are functions of the database, and the worker only needs
+// the privilege to execute them: OpenWorker runs a worker as the role perdure_worker.
+// SQLite has no such functions; they are Go functions with the same names.
 //
-// A sender may be called more than once for the same attempt (the process can
-// die between its effect and the record of it), so it must be idempotent. The
-// key of its Info is the same each time.
+// A sender may be called more than once for the same attempt, because a process can
+// crash after the side effect and before it is recorded. A sender must therefore be
+// idempotent. The Key of its Info is the same each time.
 package task
 
 import (
@@ -46,23 +47,23 @@ import (
 	"github.com/perdure/perdure/internal/work"
 )
 
-// topic is what workers are woken by.
+// topic is the topic of the workers' wake-ups.
 const topic = "task"
 
 // Worker runs tasks. It is a dispatch.Processor.
 type Worker struct {
 	rt      *host.Runtime
-	eng     *perdure.Engine // nil: opened by itself
+	eng     *perdure.Engine // nil if opened by OpenWorker
 	options Options
 	runner  *work.Runner
 	types   []string
 	pace    pace
-	looked  time.Time // for tasks that no worker knows; the core claims one at a time
-	ended   time.Time // sessions that take too long
+	looked  time.Time // last check for tasks that no worker knows; the core claims one at a time
+	ended   time.Time // last check for sessions that take too long
 }
 
-// NewWorker returns a worker on the connections of an engine. Functions are run
-// with the rights of its user.
+// NewWorker returns a worker on the connections of an engine. Functions run with the
+// privileges of the engine's user.
 func NewWorker(eng *perdure.Engine, options *Options) (*Worker, error) {
 	if eng == nil {
 		return nil, fault.Invalidf("engine", "is nil")
@@ -74,9 +75,9 @@ func NewWorker(eng *perdure.Engine, options *Options) (*Worker, error) {
 	return newWorker(rt, eng, options)
 }
 
-// OpenWorker returns a worker on connections of its own, on PostgreSQL, for a
-// process that shall be able to do nothing else: the user of the URL needs no
-// right but those of the role perdure_worker. Close it in the end.
+// OpenWorker returns a worker with its own connections, on PostgreSQL. It is for
+// processes with the least privileges: the user of the URL only needs the privileges of
+// the role perdure_worker. Call Close when the worker is no longer needed.
 func OpenWorker(ctx context.Context, dsn string, options *Options) (*Worker, error) {
 	db, err := postgres.Open(ctx, dsn)
 	if err != nil {
@@ -111,7 +112,7 @@ func newWorker(rt *host.Runtime, eng *perdure.Engine, options *Options) (*Worker
 	return w, nil
 }
 
-// crashed reports a task whose worker was lost.
+// crashed reports a crash of a task.
 func (w *Worker) crashed(c work.Crash) {
 	w.options.OnCrash(perdure.Crash{Kind: "task", ID: c.ID, Name: c.Name, Crashes: c.Crashes, Quarantined: c.Quarantined})
 }
@@ -126,28 +127,28 @@ func supported(d sqldb.Dialect) error {
 // Namespace implements dispatch.Processor.
 func (w *Worker) Namespace() string { return "tasks" }
 
-// Process runs every task that is due, and what that makes due, and returns how
-// many were run, successful or not.
+// Process runs all due tasks, and the tasks that become due because of them. It returns
+// the number of tasks that were run, successful or not.
 func (w *Worker) Process(ctx context.Context) (int, error) { return w.runner.Process(ctx) }
 
-// Start begins to run what is due, without waiting for it.
+// Start starts to run due tasks, without waiting for them.
 func (w *Worker) Start(ctx context.Context) (int, error) { return w.runner.Start(ctx) }
 
-// Drain stops claiming and waits for the tasks that run, with their handlers, at
-// most until ctx is done.
+// Drain stops claiming and waits for running tasks, with their handlers, at most until
+// ctx is done.
 func (w *Worker) Drain(ctx context.Context) error { return w.runner.Drain(ctx) }
 
-// NextWakeAt returns when a task of the worker's types will be due, or the claim
-// of a lost worker will have expired. It is zero if there is none.
+// NextWakeAt returns the next time at which a task of the worker's types is due, or the
+// claim of a crashed worker expires. It is zero if there is none.
 func (w *Worker) NextWakeAt(ctx context.Context) (time.Time, error) { return w.runner.NextWakeAt(ctx) }
 
-// Subscribe calls fn when tasks are enqueued through this package or will be
-// tried again, when a task has run, which may have enqueued others, and when one
-// ends while more are waiting.
+// Subscribe calls fn when tasks are enqueued through this package or will be retried.
+// It also calls fn when a task has run, because it may have enqueued others, and when a
+// task finishes while more are waiting.
 func (w *Worker) Subscribe(fn func(due time.Time)) (cancel func()) { return w.runner.Subscribe(fn) }
 
-// Close closes the connections of a worker that was opened by OpenWorker. Drain
-// it before.
+// Close closes the connections of a worker that was opened by OpenWorker. Call Drain
+// first.
 func (w *Worker) Close() error {
 	if w.eng != nil {
 		return nil

@@ -12,16 +12,16 @@ import (
 	"github.com/perdure/perdure/retry"
 )
 
-// The beginnings of what the queue itself writes into its errors.
+// The prefixes of the errors that the queue itself writes.
 const (
 	lostMessage     = "worker was lost while the task ran"
 	unroutedMessage = "no worker knows task type "
 )
 
 // Attempts returns the attempts of a task, oldest first: the newest retry.MaxRecorded
-// that left an error, and the one that runs or has succeeded. Of an error it is not
-// known who made the attempt, nor, unless it is the last one, when that began and which
-// one it was. It is a *fault.NotFound if there is no such task.
+// that left an error, and the attempt that is running or has succeeded. For an attempt
+// that left an error, the worker is not known. Its start and number are known only if
+// it is the last one. Attempts returns a *fault.NotFound if there is no such task.
 func (a *Admin) Attempts(ctx context.Context, id int64) ([]retry.Attempt, error) {
 	t, err := a.Get(ctx, id)
 	if err != nil {
@@ -33,14 +33,14 @@ func (a *Admin) Attempts(ctx context.Context, id int64) ([]retry.Attempt, error)
 	}
 	var attempts []retry.Attempt
 	for _, e := range slices.Backward(failures) {
-		if !strings.HasPrefix(e.Message, unroutedMessage) { // that was none
+		if !strings.HasPrefix(e.Message, unroutedMessage) { // it was not an attempt
 			attempts = append(attempts, attemptOf(e))
 		}
 	}
 	last := retry.Attempt{Number: t.Attempts + t.Crashes, Worker: t.Worker, Began: t.Dequeued, Ended: t.Finished}
 	if n := len(attempts); n > 0 && t.Status != Running && !t.Dequeued.After(attempts[n-1].Ended) {
 		attempts[n-1].Number, attempts[n-1].Began = last.Number, last.Began
-		if attempts[n-1].Ended.Equal(last.Ended) { // it ended with an error, perhaps one that its handler took note of
+		if attempts[n-1].Ended.Equal(last.Ended) { // it ended with an error, which its handler may have recorded
 			return attempts, nil
 		}
 	}
@@ -64,20 +64,20 @@ func attemptOf(e ErrorRecord) retry.Attempt {
 	return attempt
 }
 
-// Fact is something that has happened in a business process.
+// Fact is an event in a business process.
 type Fact struct {
 	// Kind is scheduled, failed or succeeded.
 	Kind string
-	// Attempt is the one of the process that it is about, from 1.
+	// Attempt is the attempt of the business process, from 1.
 	Attempt int
-	// Task is the task that was scheduled, else 0.
+	// Task is the task that was scheduled, or 0.
 	Task  int64
 	Error string
 	At    time.Time
 }
 
-// Facts returns what has happened in the process of comms that a task belongs to, in
-// order. It is empty for tasks of no such process.
+// Facts returns the facts of the comms process to which a task belongs, in order. It is
+// empty for other tasks.
 func (a *Admin) Facts(ctx context.Context, id int64) ([]Fact, error) {
 	t, err := a.Get(ctx, id)
 	if err != nil {
@@ -97,13 +97,13 @@ func (a *Admin) Facts(ctx context.Context, id int64) ([]Fact, error) {
 	return facts, nil
 }
 
-// process returns the process of comms that a payload names, if it does.
+// process returns the comms process that a payload names, if any.
 func process(payload json.RawMessage) (channel string, send int64) {
 	var ids struct {
 		Email int64 `json:"send_email_task_id"`
 		SMS   int64 `json:"send_sms_task_id"`
 	}
-	if json.Unmarshal(payload, &ids) != nil { // a payload of the user's
+	if json.Unmarshal(payload, &ids) != nil { // the payload of a user's task
 		return "", 0
 	}
 	switch {

@@ -1,4 +1,4 @@
-// Package mail has senders of e-mail for tasks: Resend's HTTP API and SMTP.
+// Package mail provides senders of email for tasks: Resend's HTTP API and SMTP.
 //
 //	worker, err := task.NewWorker(eng, &task.Options{Senders: map[string]task.Sender{"email": resend}})
 package mail
@@ -13,27 +13,25 @@ import (
 	"github.com/perdure/perdure/task"
 )
 
-// Message is what a sender of e-mail is given: what comms.get_email_payload
-// returns.
+// Message is the payload of an email sender: the result of comms.get_email_payload.
 type Message struct {
 	From    string `json:"from"`
 	To      string `json:"to"`
 	Subject string `json:"subject"`
 	Text    string `json:"text,omitempty"`
 	HTML    string `json:"html,omitempty"`
-	// Key is the same for all attempts to send this message. Default: the
-	// task's.
+	// Key is the same for all attempts to send this message. Default: the task's key.
 	Key string `json:"idempotency_key,omitempty"`
 }
 
-// Result is what the success handler is told.
+// Result is the result that is passed to the success handler.
 type Result struct {
 	Provider string `json:"provider"`
 	ID       string `json:"id"`
 }
 
-// read reads a message and refuses what could become another one on its way:
-// addresses and subjects with more than one line, and what is no address.
+// read decodes a message. It rejects input with which headers could be injected:
+// addresses and subjects with more than one line, and invalid addresses.
 func read(payload json.RawMessage, info task.Info) (Message, error) {
 	var m Message
 	decoder := json.NewDecoder(bytes.NewReader(payload))

@@ -14,15 +14,15 @@ import (
 // ResendOptions configure a sender through Resend. The zero value of every field
 // is its default.
 type ResendOptions struct {
-	// BaseURL is where the API is. Default: https://api.resend.com.
+	// BaseURL is the URL of the API. Default: https://api.resend.com.
 	BaseURL string
-	// Timeout bounds one request. Default: 30 seconds.
+	// Timeout is the time limit for one request. Default: 30 seconds.
 	Timeout time.Duration
 }
 
-// Resend returns a sender through Resend's HTTP API. All attempts to send a
-// message have the same Idempotency-Key, so within a day it is sent once,
-// whatever answer was lost.
+// Resend returns a sender through Resend's HTTP API. All attempts to send a message
+// have the same Idempotency-Key. Within a day the message is sent once, even if a
+// response is lost.
 func Resend(key task.Secret, options *ResendOptions) (task.Sender, error) {
 	var o ResendOptions
 	if options != nil {

@@ -19,39 +19,39 @@ import (
 	"github.com/perdure/perdure/task"
 )
 
-// Security is how the connection to an SMTP server is protected.
+// Security is the protection of the connection to an SMTP server.
 type Security string
 
 // The kinds of security.
 const (
-	// StartTLS begins in the clear and refuses a server that does not offer
-	// TLS. This is the default.
+	// StartTLS starts without encryption and rejects a server that does not offer TLS.
+	// This is the default.
 	StartTLS Security = "starttls"
-	// ImplicitTLS speaks TLS from the beginning, usually on port 465.
+	// ImplicitTLS uses TLS from the start, usually on port 465.
 	ImplicitTLS Security = "tls"
-	// Plain sends everything in the clear, for a server on the same machine.
+	// Plain sends everything unencrypted, for a server on the same host.
 	Plain Security = "plain"
 )
 
 // SMTPOptions configure a sender through SMTP. The zero value of every field is
 // its default.
 type SMTPOptions struct {
-	// Port is the server's. Default: 587, with ImplicitTLS 465.
+	// Port is the server's port. Default: 587, with ImplicitTLS 465.
 	Port int
 	// Security protects the connection. Default: StartTLS.
 	Security Security
-	// Username and Password log in. Default: no login.
+	// Username and Password are the login. Default: no login.
 	Username string
 	Password task.Secret
 	// TLS configures TLS. Default: the system's certificates.
 	TLS *tls.Config
-	// Timeout bounds connecting and each step. Default: 30 seconds.
+	// Timeout is the time limit for connecting and for each step. Default: 30 seconds.
 	Timeout time.Duration
 }
 
-// SMTP returns a sender through an SMTP server. All attempts to send a message
-// have the same Message-ID, but servers deliver it as often as they get it: a
-// message whose acknowledgement was lost arrives twice.
+// SMTP returns a sender through an SMTP server. All attempts to send a message have the
+// same Message-ID, but servers do not deduplicate: a message whose acknowledgement was
+// lost arrives twice.
 func SMTP(host string, options *SMTPOptions) (task.Sender, error) {
 	var o SMTPOptions
 	if options != nil {
@@ -111,7 +111,8 @@ func (o SMTPOptions) send(ctx context.Context, host string, m Message) (any, err
 	return Result{Provider: "smtp", ID: id}, nil
 }
 
-// build writes the message. Its id tells nothing but is the same each time.
+// build builds the message. Its Message-ID reveals nothing and is the same in every
+// attempt.
 func build(m Message) (*gomail.Msg, string, error) {
 	message := gomail.NewMsg()
 	if err := message.From(m.From); err != nil {
@@ -169,11 +170,11 @@ func (o SMTPOptions) client(host string) (*gomail.Client, error) {
 	return client, nil
 }
 
-// busyWait is when a server that is busy for the moment is asked again.
+// busyWait is the delay before a busy server is tried again.
 const busyWait = 30 * time.Second
 
-// explain says of an error whether the server asked to come back later: with a
-// code that begins with 4 it has taken nothing.
+// explain marks an error if the server asked for a later retry: with a 4xx code it has
+// not accepted the message.
 func explain(err error) error {
 	err = fmt.Errorf("send by SMTP: %w", err)
 	var failed *gomail.SendError

@@ -1,8 +1,8 @@
-// Package sms has a sender of SMS for tasks, through Twilio's HTTP API.
+// Package sms provides a sender of SMS for tasks, through Twilio's HTTP API.
 //
-// Twilio has no idempotency keys: a request whose answer was lost may have sent
-// the message. The sender then looks for it in the list of messages, and so it
-// does before it sends again what an earlier attempt may have sent.
+// Twilio has no idempotency keys: a request whose response was lost may have sent the
+// message. In that case the sender searches the list of messages. It also searches
+// before it sends a message that an earlier attempt may have sent.
 package sms
 
 import (
@@ -22,33 +22,33 @@ import (
 	"github.com/perdure/perdure/task/internal/provider"
 )
 
-// Message is what a sender of SMS is given: what comms.get_sms_payload returns.
+// Message is the payload of an SMS sender: the result of comms.get_sms_payload.
 type Message struct {
 	To   string `json:"to"`
 	From string `json:"from,omitempty"`
 	Body string `json:"body"`
 	// Attempt counts the attempts to send this message from 1.
 	Attempt int `json:"attempt,omitempty"`
-	// Since is when the first attempt was begun.
+	// Since is the start time of the first attempt.
 	Since time.Time `json:"since,omitzero"`
 }
 
-// Result is what the success handler is told.
+// Result is the result that is passed to the success handler.
 type Result struct {
 	Provider string `json:"provider"`
 	ID       string `json:"id"`
-	// Found says that an earlier attempt had sent the message.
+	// Found is true if an earlier attempt had sent the message.
 	Found bool `json:"found,omitempty"`
 }
 
 // TwilioOptions configure a sender through Twilio. The zero value of every field
 // is its default.
 type TwilioOptions struct {
-	// From is the number of messages that have none.
+	// From is the sender's number for messages that set none.
 	From string
-	// BaseURL is where the API is. Default: https://api.twilio.com.
+	// BaseURL is the URL of the API. Default: https://api.twilio.com.
 	BaseURL string
-	// Timeout bounds one request. Default: 30 seconds.
+	// Timeout is the time limit for one request. Default: 30 seconds.
 	Timeout time.Duration
 }
 
@@ -103,13 +103,13 @@ func (t *twilio) send(ctx context.Context, payload json.RawMessage) (any, error)
 	}
 	if m.Attempt > 1 || info.Crashes > 0 || info.Attempt > 1 {
 		if found, err := t.find(ctx, m); found != nil || err != nil {
-			return found, err // if it cannot look, it does not send
+			return found, err // if the search fails, nothing is sent
 		}
 	}
 	return t.post(ctx, m)
 }
 
-// message is a message in Twilio's answers.
+// message is a message in Twilio's responses.
 type message struct {
 	SID     string `json:"sid"`
 	To      string `json:"to"`
@@ -118,8 +118,8 @@ type message struct {
 	Status  string `json:"status"`
 }
 
-// post sends the message. If it may have been sent although the answer says
-// nothing of it, it looks.
+// post sends the message. If the response does not show whether the message was sent,
+// post searches for it.
 func (t *twilio) post(ctx context.Context, m Message) (any, error) {
 	form := url.Values{"To": {m.To}, "From": {m.From}, "Body": {m.Body}}
 	var answer message
@@ -138,15 +138,15 @@ func (t *twilio) post(ctx context.Context, m Message) (any, error) {
 	case found != nil:
 		return found, nil
 	}
-	unclear.MaybeDone = false // it was not: the list has it at once
+	unclear.MaybeDone = false // it was not sent: a sent message is in the list immediately
 	return nil, err
 }
 
-// skew is how far Twilio's clock may be behind ours.
+// skew is the time by which Twilio's clock may be behind the local clock.
 const skew = 2 * time.Minute
 
-// find returns the message if Twilio has it: the newest ones to the recipient,
-// not older than the first attempt.
+// find returns the message if Twilio has it. It searches the newest messages to the
+// recipient that are not older than the first attempt.
 func (t *twilio) find(ctx context.Context, m Message) (any, error) {
 	var answer struct {
 		Messages []message `json:"messages"`

@@ -1,5 +1,5 @@
-// Package provider speaks to the HTTP APIs of providers: one request, an answer
-// of limited size, and errors that say whether the effect may have happened.
+// Package provider calls the HTTP APIs of providers: one request, a response of limited
+// size, and errors that report whether the side effect may have happened.
 package provider
 
 import (
@@ -23,17 +23,17 @@ import (
 )
 
 const (
-	// DefaultTimeout bounds a request where nothing else is set.
+	// DefaultTimeout is the default time limit for a request.
 	DefaultTimeout = 30 * time.Second
-	// maxAnswer is how much of an answer is read.
+	// maxAnswer is the maximum number of bytes of a response that are read.
 	maxAnswer = 1 << 20
-	// maxDetail is how much of an answer is quoted in an error.
+	// maxDetail is the maximum length of a response that is quoted in an error.
 	maxDetail = 500
 )
 
 // API is one provider.
 type API struct {
-	// Name is for messages.
+	// Name is the provider's name in messages.
 	Name    string
 	Base    *url.URL
 	Timeout time.Duration
@@ -60,13 +60,13 @@ func New(name, base string, timeout time.Duration) (*API, error) {
 	return &API{Name: name, Base: u, Timeout: timeout, client: client}, nil
 }
 
-// Error is an answer that is no success, or none.
+// Error reports an unsuccessful response, or that there was no response.
 type Error struct {
 	Provider string
-	// Status is the HTTP status; 0: there was no answer.
+	// Status is the HTTP status; 0 if there was no response.
 	Status int
 	Detail string
-	// MaybeDone says that the effect may have happened all the same.
+	// MaybeDone is true if the side effect may have happened anyway.
 	MaybeDone bool
 	Err       error
 }
@@ -88,11 +88,11 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap returns what happened to the connection.
+// Unwrap returns the error of the connection.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Do sends a request below the base URL and decodes the answer into result. A
-// refusal with Retry-After is marked by retry.AtLeast.
+// Do sends a request below the base URL and decodes the response into result. A
+// rejection with Retry-After is marked by retry.AtLeast.
 func (a *API) Do(ctx context.Context, method, path string, header http.Header, body []byte, result any) error {
 	ctx, cancel := context.WithTimeout(ctx, a.Timeout)
 	defer cancel()
@@ -107,12 +107,12 @@ func (a *API) Do(ctx context.Context, method, path string, header http.Header, b
 		return fmt.Errorf("build request to %s: %w", a.Name, err)
 	}
 	request.Header = header
-	request.Close = true // sends are rare, and a worker that is drained shall leave nothing behind
+	request.Close = true // sends are rare, and a drained worker must leave no connection open
 	response, err := a.client.Do(request)
 	if err != nil {
 		return &Error{Provider: a.Name, MaybeDone: !unsent(err), Err: err}
 	}
-	defer func() { _ = response.Body.Close() }() // it was read as far as we want
+	defer func() { _ = response.Body.Close() }() // the body was read up to the limit
 	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	return a.judge(response, answer, err, result)
 }
@@ -142,7 +142,7 @@ func (a *API) judge(response *http.Response, answer []byte, err error, result an
 	return e
 }
 
-// unsent reports whether a request surely did not reach the provider.
+// unsent reports whether a request certainly did not reach the provider.
 func unsent(err error) bool {
 	var dial *net.OpError
 	var lookup *net.DNSError
@@ -151,14 +151,14 @@ func unsent(err error) bool {
 }
 
 const (
-	// defaultWait is the wait for a provider that is busy and names no time.
+	// defaultWait is the delay for a busy provider that requests none.
 	defaultWait = 5 * time.Second
-	// maxWait is the longest wait that a provider can ask for.
+	// maxWait is the longest delay that a provider can request.
 	maxWait = time.Hour
 )
 
-// retryAfter returns how long the provider asks to wait: with 429 always, with
-// 503 if it says so.
+// retryAfter returns the delay that the provider requests: always with 429, with 503
+// only if it has a Retry-After.
 func retryAfter(r *http.Response) (time.Duration, bool) {
 	value := r.Header.Get("Retry-After")
 	if r.StatusCode != http.StatusTooManyRequests && (r.StatusCode != http.StatusServiceUnavailable || value == "") {
@@ -169,13 +169,13 @@ func retryAfter(r *http.Response) (time.Duration, bool) {
 	}
 	at, err := http.ParseTime(value)
 	from, dated := http.ParseTime(r.Header.Get("Date"))
-	if err == nil && dated == nil { // by the provider's own clock
+	if err == nil && dated == nil { // by the provider's clock
 		return max(at.Sub(from), 0), true
 	}
 	return defaultWait, true
 }
 
-// detail returns what an error answer says, short and printable.
+// detail returns the message of an error response, short and printable.
 func detail(answer []byte) string {
 	var said struct {
 		Name    string `json:"name"`
