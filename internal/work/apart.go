@@ -12,19 +12,19 @@ import (
 	"github.com/perdure/perdure/internal/unit"
 )
 
-// CommitWith commits an outcome that has functions of the application, in a transaction
-// of its own: such a function may wait for a lock, and no other outcome may wait for it.
-// It tries again while the database is away, for about as long as the lease lasts. It
-// waits for the commit. The error is core.ErrLost if the claim is no longer held, and a
-// *core.AdditionError if a function failed. It is core.ErrTaken if a function has cancelled
-// the item: its rows are committed, and the claim is to be released.
+// CommitWith commits an outcome that has functions of the application, in its own transaction:
+// such a function may wait for a lock, and other outcomes must not wait for it. It retries
+// while the database is unavailable, for about the length of a lease. It waits for the commit.
+// The error is core.ErrLost if the claim was lost, and a *core.AdditionError if a function
+// failed. It is core.ErrTaken if a function has cancelled the item: the function's rows are
+// committed, and the caller must release the claim.
 func (c *committer) CommitWith(ctx context.Context, d *Decided) error {
 	return c.persist(ctx, func() error {
 		var news News
 		err := c.holding([]*Decided{d}, func() error { return c.updateWith(ctx, d, &news) })
 		switch {
 		case err != nil:
-		case d.Taken: // by its own function: the row is committed, and the claim is to be ended
+		case d.Taken: // cancelled by its own function: the rows are committed, and the claim must be released
 			err = core.ErrTaken
 		default:
 			c.forget([]*Decided{d})
@@ -34,7 +34,7 @@ func (c *committer) CommitWith(ctx context.Context, d *Decided) error {
 	})
 }
 
-// CommitApart commits a decision by a transaction of the kind, as CommitWith does.
+// CommitApart is like CommitWith, but commits the decision in a transaction of the kind.
 func (c *committer) CommitApart(ctx context.Context, d *Decided, commit func(ctx context.Context, a *Apart) error) error {
 	return c.persist(ctx, func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
@@ -48,8 +48,7 @@ func (c *committer) CommitApart(ctx context.Context, d *Decided, commit func(ctx
 	})
 }
 
-// persist calls commit again while the database is away, for about as long as the lease
-// lasts.
+// persist retries commit while the database is unavailable, for about the length of a lease.
 func (c *committer) persist(ctx context.Context, commit func() error) error {
 	until := clock.System.Now().Add(c.runner.options.Lease)
 	for attempt := 1; ; attempt++ {
@@ -73,7 +72,7 @@ func (c *committer) updateWith(ctx context.Context, d *Decided, news *News) erro
 		if err := c.check(run, d); err != nil {
 			return err
 		}
-		if !d.Void { // otherwise it runs again, and this run counts for nothing
+		if !d.Void { // otherwise the item runs again, and this run has no effect
 			if err := core.RunAdditions(tx, d.With); err != nil {
 				return err
 			}
@@ -89,7 +88,7 @@ func (c *committer) updateWith(ctx context.Context, d *Decided, news *News) erro
 }
 
 // ownTaken marks a decision whose own functions have cancelled the item. Its outcome is
-// dropped, and its rows are committed.
+// dropped, and the rows of the functions are committed.
 func (c *committer) ownTaken(run func(...sqldb.Stmt) error, d *Decided) error {
 	if c.runner.kind.Rows != nil {
 		return nil
@@ -97,7 +96,7 @@ func (c *committer) ownTaken(run func(...sqldb.Stmt) error, d *Decided) error {
 	return run(c.runner.Runtime.Store.Interrupted([]string{d.Token}, func(h store.Held) { d.Taken = d.Taken || h.ID == d.ID }))
 }
 
-// check verifies the claim of a decision in a transaction of its own.
+// check verifies the claim of a decision that has its own transaction.
 func (c *committer) check(run func(...sqldb.Stmt) error, d *Decided) error {
 	if _, err := c.verify(run, []*Decided{d}, 0, true); err != nil {
 		return err
@@ -118,18 +117,18 @@ func (c *committer) statements(d *Decided, news *News) []sqldb.Stmt {
 	return stmts
 }
 
-// Apart is a decision that is committed by a transaction of the kind. Its methods are
-// called in the order in which they are here.
+// Apart is a decision that is committed in a transaction of the kind. The methods must be
+// called in the order in which they are declared.
 type Apart struct {
 	committer *committer
 	decided   *Decided
 	news      News
 }
 
-// Apart returns a decision that is committed by a transaction of the kind.
+// Apart returns a decision that is committed in a transaction of the kind.
 func (c *committer) Apart(d *Decided) *Apart { return &Apart{committer: c, decided: d} }
 
-// Verify verifies the claim under a lock. It is core.ErrLost if it is no longer held.
+// Verify verifies the claim under a lock. It returns core.ErrLost if the claim was lost.
 func (a *Apart) Verify(run func(...sqldb.Stmt) error) error {
 	a.news = News{}
 	return a.committer.check(run, a.decided)
@@ -140,12 +139,12 @@ func (a *Apart) Write(run func(...sqldb.Stmt) error) error {
 	return run(a.committer.statements(a.decided, &a.news)...)
 }
 
-// Committed is called after the commit.
+// Committed must be called after the commit.
 func (a *Apart) Committed() {
 	a.committer.forget([]*Decided{a.decided})
 	a.committer.runner.Publish(&a.news)
 }
 
-// Repeatable reports whether a transaction failed without a trace, because the database
-// was away or another transaction was in its way.
+// Repeatable reports whether a transaction failed without any effect, because the database was
+// unavailable or another transaction conflicted.
 func Repeatable(err error) bool { return repeatable(err) }

@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// Outcomes are committed in groups. A transaction of the application can hold a row
-// that a group needs for any time: a unit that has sent a signal locks the
-// instance, also when that instance is the parent of one that ends. Such a group is set
-// aside, so that other outcomes do not wait for it. It is divided until only the
-// outcomes are left that need the locked rows: the others are committed at once.
+// Outcomes are committed in groups. A transaction of the application can lock a row that a
+// group needs, for any time. For example, a unit that has sent a signal locks the instance,
+// which may be the parent of an instance that finishes. Such a group is set aside, so that
+// other outcomes do not wait for it. It is divided until only the outcomes are left that need
+// the locked rows; the others are committed immediately.
 
 const (
-	// lockWait is the time that a group of outcomes waits for locked rows.
+	// lockWait is the longest time for which a group of outcomes waits for locked rows.
 	lockWait = 100 * time.Millisecond
-	// lockRetry is that time for outcomes that were set aside.
+	// lockRetry is the longest time for which outcomes that were set aside wait for locked
+	// rows.
 	lockRetry = 20 * time.Millisecond
 )
 
 // errLocked is the error of outcomes whose rows are locked by another transaction.
 var errLocked = errors.New("commit outcome: the row is locked by another transaction")
 
-// setAside commits outcomes later. It does not wait. It retries until no row is locked
-// or the runner is closed. The claims stay alive, so no step runs again for
-// this.
+// setAside commits outcomes later. It does not wait. It retries until no row is locked or the
+// runner is closed. Heartbeats continue, so no step runs again because of this.
 func (c *committer) setAside(group []*Decided) {
 	left := group
 	c.resolver.Go(func(context.Context) error {
@@ -39,8 +39,8 @@ func (c *committer) setAside(group []*Decided) {
 	})
 }
 
-// divide commits what can be committed of a group and returns the rest. parents counts
-// the children of each parent that found a locked row. From two on it is taken to be the
+// divide commits as much of a group as it can and returns the rest. parents counts, for each
+// parent, the children that found a locked row. From two on the locked row is assumed to be the
 // parent's, and its other children are not tried one by one.
 func (c *committer) divide(group []*Decided, parents map[string]int) (left []*Decided) {
 	var free []*Decided
@@ -69,7 +69,7 @@ func (c *committer) divide(group []*Decided, parents map[string]int) (left []*De
 	return append(left, free[0])
 }
 
-// parentID returns the item that waits for the end of this one, or nothing.
+// parentID returns the item that waits for the end of this item, or the empty string.
 func (d *Decided) parentID() string {
 	if p := d.Item.parent; p != nil {
 		return *p

@@ -18,28 +18,29 @@ import (
 const (
 	// maxGroup is the largest number of outcomes that share a transaction.
 	maxGroup = 1000
-	// commitTimeout bounds one transaction of outcomes.
+	// commitTimeout is the time limit for one transaction of outcomes.
 	commitTimeout = 30 * time.Second
-	// aloneTimeout is that for an outcome that is committed alone: it may run a function.
+	// aloneTimeout is the time limit for an outcome that is committed alone: it may run a
+	// function.
 	aloneTimeout = time.Minute
-	// settlingLimit is the longest time that a claim waits for outcomes that make room.
+	// settlingLimit is the longest time for which a claim waits for outcomes that free slots.
 	settlingLimit = 100 * time.Millisecond
-	// lastWords is the time that outcomes are waited for at least when the process stops.
+	// lastWords is the shortest time for which Close waits for outcomes.
 	lastWords = 2 * time.Second
 )
 
-// committer commits outcomes in groups, without added delay: an outcome that arrives
-// while nothing is being committed goes at once, the others go together next.
+// committer commits outcomes in groups, without added delay. An outcome that arrives while
+// nothing is being committed is committed immediately; the others form the next group.
 type committer struct {
 	runner *Runner
 
 	mu      sync.Mutex
 	queue   []*Decided
-	leases  map[string]int // claims that each of our leases still holds
+	leases  map[string]int // number of claims that each lease of this process still holds
 	running bool
 	idle    *sync.Cond
-	// begun and told count the groups that were taken from the queue, and those whose
-	// decisions were told.
+	// begun is the number of groups that were taken from the queue. told is the number of
+	// groups whose callers were notified.
 	begun, told int
 	// resolver returns claims whose outcome was not written.
 	resolver *core.Resolver
@@ -52,7 +53,7 @@ func newCommitter(r *Runner) *committer {
 	return c
 }
 
-// Leased notes the number of claims of a new lease, which is removed with the last one.
+// Leased records the number of claims of a new lease. The lease is removed with its last claim.
 func (c *committer) Leased(token string, claims int) {
 	if claims == 0 {
 		return
@@ -62,8 +63,8 @@ func (c *committer) Leased(token string, claims int) {
 	c.leases[token] = claims
 }
 
-// Settle commits a decision and then calls then. It does not wait. A claim that is no
-// longer held is core.ErrLost, or core.ErrTaken if its item was cancelled.
+// Settle commits a decision and then calls then. It does not wait. The error is core.ErrLost if
+// the claim was lost, or core.ErrTaken if the item was cancelled.
 func (c *committer) Settle(d Decided, then func(error)) { c.settle(&d, then) }
 
 func (c *committer) settle(d *Decided, then func(error)) {
@@ -77,18 +78,18 @@ func (c *committer) settle(d *Decided, then func(error)) {
 	}
 }
 
-// Release gives an item back as it was. It does not wait.
+// Release returns an item unchanged. It does not wait.
 func (c *committer) Release(i *Item, then func(error)) {
 	c.Settle(Decided{Item: i, release: true}, then)
 }
 
-// Postpone gives an item back for later, and shows the reason. It does not wait.
+// Postpone returns an item with a delay and a visible reason. It does not wait.
 func (c *committer) Postpone(i *Item, reason string, delay time.Duration, then func(error)) {
 	c.Settle(Decided{Item: i, reason: &reason, delay: delay}, then)
 }
 
-// loop commits until nothing is left. While those of one group are told, the next is
-// being committed.
+// loop commits groups until the queue is empty. It commits the next group while the callers of
+// the previous group are being notified.
 func (c *committer) loop() {
 	var telling sync.WaitGroup
 	for group := c.next(&telling); group != nil; group = c.next(&telling) {
@@ -104,7 +105,7 @@ func (c *committer) loop() {
 	}
 }
 
-// settling waits for the groups that are being committed: their items make room.
+// settling waits for the groups that are being committed, because their items free slots.
 func (c *committer) settling(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, settlingLimit)
 	defer cancel()
@@ -116,16 +117,16 @@ func (c *committer) settling(ctx context.Context) {
 	}
 }
 
-// next returns the next group, or nil when nothing is left and all have been told.
+// next returns the next group, or nil when the queue is empty and all callers were notified.
 func (c *committer) next(telling *sync.WaitGroup) []*Decided {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.queue) == 0 { // one that is told may bring the next outcome
+	if len(c.queue) == 0 { // a notified caller may add the next outcome
 		c.mu.Unlock()
 		telling.Wait()
 		c.mu.Lock()
 	}
-	for seen := 0; seen < len(c.queue) && seen < maxGroup; { // items that were begun together decide together
+	for seen := 0; seen < len(c.queue) && seen < maxGroup; { // items that were started together decide together
 		seen = len(c.queue)
 		c.mu.Unlock()
 		runtime.Gosched()
@@ -143,8 +144,8 @@ func (c *committer) next(telling *sync.WaitGroup) []*Decided {
 	return group
 }
 
-// Close waits for the outcomes on their way until ctx is done, and in any case for a
-// moment: the last ones are those of work that was told to stop.
+// Close waits for uncommitted outcomes until ctx is done, and for at least 2 s: the last
+// outcomes are those of work that was told to stop.
 func (c *committer) Close(ctx context.Context) error {
 	moment, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
 	defer cancel()
@@ -162,18 +163,18 @@ func (c *committer) Close(ctx context.Context) error {
 	return nil
 }
 
-// busy reports whether outcomes are not settled. The lock must be held.
+// busy reports whether there are uncommitted outcomes. The lock must be held.
 func (c *committer) busy() bool { return c.running || c.resolver.Busy() }
 
-// wake makes Close look again.
+// wake makes Close and settling check their conditions again.
 func (c *committer) wake() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.idle.Broadcast()
 }
 
-// flush commits a group and returns what tells the callers. If it has to wait for a row
-// that another transaction has locked, the group is set aside.
+// flush commits a group and returns the function that notifies the callers. If the group would
+// have to wait for a row that another transaction has locked, it is set aside.
 func (c *committer) flush(group []*Decided) (tell func()) {
 	tell, locked := c.commit(group, lockWait)
 	if !locked {
@@ -185,7 +186,7 @@ func (c *committer) flush(group []*Decided) (tell func()) {
 	return tell
 }
 
-// disband tells the decisions of a group that are committed alone if it fails, and returns
+// disband notifies the decisions of a failed group that their callers commit alone, and returns
 // the others.
 func disband(group []*Decided, cause error) (rest []*Decided) {
 	for _, d := range group {
@@ -198,9 +199,10 @@ func disband(group []*Decided, cause error) (rest []*Decided) {
 	return rest
 }
 
-// commit commits a group and returns what tells the callers, or that it would have to
-// wait for a locked row longer than wait; 0 is no limit. An error that is one outcome's
-// own must not hurt the others, so the group is then committed one by one.
+// commit commits a group and returns the function that notifies the callers. locked is true if
+// the group would have to wait for a locked row longer than wait; 0 means no limit. If the
+// error belongs to one outcome, the group is committed one by one, so that the other outcomes
+// are not affected.
 func (c *committer) commit(group []*Decided, wait time.Duration) (tell func(), locked bool) {
 	var news News
 	err := c.try(group, &news, wait)
@@ -231,8 +233,8 @@ func (c *committer) commit(group []*Decided, wait time.Duration) (tell func(), l
 	return func() {}, false
 }
 
-// surrender ends an item whose outcome the database refuses: trying it again would be a
-// loop. It returns why, so that the item is not continued.
+// surrender fails an item whose outcome the database rejects, because a retry would fail in the
+// same way. It returns the reason, so that the item does not continue.
 func (c *committer) surrender(d *Decided, cause error) error {
 	cause = fmt.Errorf("commit outcome: %w", cause)
 	if d.Outcome == nil || !c.runner.kind.Refused(d, cause) {
@@ -251,7 +253,7 @@ func (c *committer) surrender(d *Decided, cause error) error {
 	return cause
 }
 
-// settled reports a committed group.
+// settled notifies the callers of a committed group.
 func settled(group []*Decided) {
 	for _, d := range group {
 		if d.Stale {
@@ -262,15 +264,15 @@ func settled(group []*Decided) {
 	}
 }
 
-// repeatable reports whether a transaction may be run again: nothing was written.
+// repeatable reports whether a transaction may be retried because nothing was written.
 func repeatable(err error) bool {
 	var uncertain *sqldb.Uncertain
 	return !errors.As(err, &uncertain) && (sqldb.IsTransient(err) || sqldb.IsUnavailable(err))
 }
 
-// try commits a group in one transaction, again after a deadlock, a lost connection or a
-// full disk, for about as long as the leases last: what was done need not be done again
-// because the database was away for a while.
+// try commits a group in one transaction. It retries after a deadlock, a lost connection
+// or a full disk, for about the length of a lease. Finished work then does not run again
+// because of a short outage.
 func (c *committer) try(group []*Decided, news *News, wait time.Duration) error {
 	until := clock.System.Now().Add(c.runner.options.Lease)
 	for attempt := 1; ; attempt++ {
@@ -282,7 +284,7 @@ func (c *committer) try(group []*Decided, news *News, wait time.Duration) error 
 	}
 }
 
-// emptied returns the leases that hold nothing once the group is committed.
+// emptied returns the leases that are empty when the group is committed.
 func (c *committer) emptied(group []*Decided) []string {
 	if c.runner.kind.Rows != nil {
 		return nil
@@ -304,7 +306,7 @@ func (c *committer) emptied(group []*Decided) []string {
 	return empty
 }
 
-// forget counts the claims of a committed group out.
+// forget subtracts the claims of a committed group.
 func (c *committer) forget(group []*Decided) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,20 +15,20 @@ type Decided struct {
 	Outcome any
 	// Inline is true if the claim is kept: the item continues in this process.
 	Inline bool
-	// Alone is true if the decision is not committed again after its group has failed: the
-	// caller is told, and uses CommitAlone.
+	// Alone is true if the decision is not committed separately after its group has failed. The
+	// caller receives ErrGroup and calls CommitAlone.
 	Alone bool
 	// With are functions of the application that run in the transaction of the outcome.
 	With []func(*perdure.Tx) error
-	// Stale is set if the claim is no longer held: the outcome was dropped. Taken is also
-	// set if it was taken away because the item was cancelled.
+	// Stale is set if the claim was lost: the outcome was dropped. Taken is also set if the
+	// claim was revoked because the item was cancelled.
 	Stale, Taken bool
-	// Void is set by the kind's Verify if the outcome counts for nothing: With does not
-	// run, and Write writes something else.
+	// Void is set by the kind's Verify if the outcome has no effect: With does not run, and
+	// Write writes something else.
 	Void bool
 
 	release bool
-	reason  *string // of postponing
+	reason  *string // reason for postponing
 	delay   time.Duration
 	then    func(error)
 }
@@ -36,7 +36,7 @@ type Decided struct {
 // held returns the claim of the decision.
 func (d *Decided) held() store.Held { return store.Held{ID: d.ID, Token: d.Token} }
 
-// loss returns why a stale outcome was dropped.
+// loss returns the reason why a stale outcome was dropped.
 func (d *Decided) loss() error {
 	if d.Taken {
 		return core.ErrTaken

@@ -12,29 +12,30 @@ import (
 	"github.com/perdure/perdure/internal/tracing"
 )
 
-// patience is how long a handler may take to return after its context ended.
+// patience is the time after which a handler that does not return is abandoned, counted from
+// the cancellation of its context.
 const patience = 10 * time.Second
 
-// Execution is how a handler is run for an item. It is for kinds whose items have one
+// Execution describes how a handler runs for an item. It is for kinds whose items have one
 // handler; Begin calls Execute.
 type Execution struct {
 	// Work describes the item in traces.
 	Work tracing.Work
-	// Timeout is how long the handler may take.
+	// Timeout is the time limit for the handler.
 	Timeout time.Duration
 	// Run calls the handler.
 	Run func(ctx context.Context) error
-	// Decide returns the outcome of an attempt that ended with err and began at a time.
+	// Decide returns the outcome of an attempt that ended with err and started at began.
 	Decide func(err error, began time.Time) any
 	// Finish returns the transaction of the kind that commits the outcome of an attempt
-	// together with what follows from it, or nil if nothing does: see CommitApart. with
-	// are the functions that the handler has added. Nil: nothing follows from any outcome.
+	// together with its consequences, or nil if there are none: see CommitApart. with are the
+	// functions that the handler has added. Nil: no outcome has consequences.
 	Finish func(outcome any, err error, with []func(*perdure.Tx) error) func(context.Context, *Apart) error
 	// Settled is called after the outcome was committed. It may be nil.
 	Settled func(d *Decided)
 }
 
-// Execute runs the handler of an item and commits the outcome. It need not wait for that.
+// Execute runs the handler of an item and commits the outcome. It need not wait for the commit.
 func (r *Runner) Execute(ctx context.Context, i *Item, e Execution) {
 	began := r.Runtime.Clock.Now()
 	handling, additions := core.WithAdditions(ctx)
@@ -42,7 +43,7 @@ func (r *Runner) Execute(ctx context.Context, i *Item, e Execution) {
 	i.Claim.Call(handling, core.Limits{Timeout: e.Timeout, Patience: patience}, e.Run, func(err error) {
 		span.End(err)
 		var with []func(*perdure.Tx) error
-		if err == nil { // a handler that is left behind may still add functions
+		if err == nil { // an abandoned handler may still add functions
 			for _, fn := range additions.Close() {
 				with = append(with, func(tx *perdure.Tx) error { return fn(tx) })
 			}
@@ -51,11 +52,11 @@ func (r *Runner) Execute(ctx context.Context, i *Item, e Execution) {
 	})
 }
 
-// executed commits the outcome of an attempt that has ended.
+// executed commits the outcome of a finished attempt.
 func (r *Runner) executed(ctx context.Context, i *Item, e Execution, err error, with []func(*perdure.Tx) error, began time.Time) {
 	then := func(err error) { r.End(i, err) }
 	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, core.ErrTaken): // the outcome is dropped, and the claim ends
+	case errors.Is(cause, core.ErrTaken): // the outcome is dropped, and the claim is released
 		r.Release(i, then)
 		return
 	case errors.Is(cause, core.ErrLost):
@@ -91,9 +92,9 @@ func (r *Runner) executed(ctx context.Context, i *Item, e Execution, err error, 
 	r.commitApart(ctx, d, e, finish, began, settled)
 }
 
-// commitApart commits an outcome in a transaction of its own, together with what follows
-// from it and what the handler has added. If a function that the handler has added fails,
-// the attempt has failed.
+// commitApart commits an outcome in its own transaction, together with its consequences and the
+// functions that the handler has added. If one of those functions fails, the attempt has
+// failed.
 func (r *Runner) commitApart(ctx context.Context, d *Decided, e Execution, finish func(context.Context, *Apart) error, began time.Time, then func(error)) {
 	var err error
 	if finish != nil {

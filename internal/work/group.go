@@ -10,13 +10,13 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// CommitGroup commits outcomes in one transaction and marks those that are stale. It
-// waits at most wait for a locked row; 0 is no limit.
+// CommitGroup commits outcomes in one transaction and marks stale outcomes. It waits at most
+// wait for a locked row; 0 means no limit.
 func (c *committer) CommitGroup(group []*Decided, news *News, wait time.Duration) error {
 	return c.holding(group, func() error { return c.commitGroup(context.Background(), group, news, wait, commitTimeout) })
 }
 
-// holding runs fn, which locks the items of a group if their claims are in their rows.
+// holding runs fn. If the claims are columns of the items' rows, fn locks those rows.
 func (c *committer) holding(group []*Decided, fn func() error) error {
 	if c.runner.kind.Rows == nil {
 		return fn()
@@ -58,8 +58,8 @@ func (c *committer) commitGroup(ctx context.Context, group []*Decided, news *New
 	return tx.Commit(ctx, stmts...)
 }
 
-// write returns the statements of a group. Items that are ready for another reason are
-// given back with those that are released.
+// write returns the statements of a group. The items in ready are returned together with the
+// released items.
 func (c *committer) write(group []*Decided, ready []string, news *News) []sqldb.Stmt {
 	r := c.runner
 	var outcomes []*Decided
@@ -87,7 +87,7 @@ func (c *committer) write(group []*Decided, ready []string, news *News) []sqldb.
 	return stmts
 }
 
-// ready returns the statements that give claims back as they were.
+// ready returns the statements that return claims unchanged.
 func (r *Runner) ready(claims []store.Held) []sqldb.Stmt {
 	if r.kind.Rows != nil {
 		return r.kind.Rows.Release(claims)
@@ -99,7 +99,7 @@ func (r *Runner) ready(claims []store.Held) []sqldb.Stmt {
 	return []sqldb.Stmt{r.family().Ready(ids)}
 }
 
-// postpone returns the statements that give a claim back for later, with a reason.
+// postpone returns the statements that return a claim with a delay and a reason.
 func (r *Runner) postpone(claim store.Held, reason string, delay time.Duration) []sqldb.Stmt {
 	if r.kind.Rows != nil {
 		return r.kind.Rows.Postpone(claim, reason, delay)
@@ -107,10 +107,10 @@ func (r *Runner) postpone(claim store.Held, reason string, delay time.Duration) 
 	return []sqldb.Stmt{r.family().Postpone(claim.ID, reason, delay, r.Runtime.Now()), r.family().Ready([]string{claim.ID})}
 }
 
-// verify locks the leases of the group and marks the outcomes whose claim is no longer
-// held. It returns the claims that were taken away. A kind that locks items has them locked
-// before leases. If the outcomes have a transaction of their own that may last, such a kind
-// locks only the items: then neither heartbeats nor other items of the lease wait for it.
+// verify locks the leases of the group and marks the outcomes whose claim was lost. It returns
+// the claims that were revoked. A kind that locks items has them locked before the leases. If
+// the outcomes have their own transaction, which may take long (apart), such a kind locks only
+// the items. Then neither heartbeats nor other items of the lease wait for the transaction.
 func (c *committer) verify(run func(...sqldb.Stmt) error, group []*Decided, wait time.Duration, apart bool) ([]store.Held, error) {
 	st, kind := c.runner.Runtime.Store, c.runner.kind
 	if kind.Rows != nil {

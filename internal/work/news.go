@@ -7,17 +7,17 @@ import (
 	"github.com/perdure/perdure/internal/wake"
 )
 
-// News gathers what a transaction makes due, lane by lane, to tell the dispatchers when
-// it is committed. The zero value is ready to use. It is safe for concurrent use.
+// News collects the work that a transaction makes due, by lane, to wake the dispatchers after
+// the commit. The zero value is ready to use. It is safe for concurrent use.
 type News struct {
 	mu  sync.Mutex
 	due map[string]time.Time // zero: now
 }
 
-// Woken notes an item of a lane that is due now.
+// Woken records an item of a lane that is due now.
 func (n *News) Woken(lane string) { n.At(lane, time.Time{}) }
 
-// At notes an item of a lane that is due at a time.
+// At records an item of a lane that is due at a time.
 func (n *News) At(lane string, due time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -29,7 +29,7 @@ func (n *News) At(lane string, due time.Time) {
 	}
 }
 
-// Publish tells the dispatchers. topic returns the topic of a lane.
+// Publish wakes the dispatchers. topic returns the topic of a lane.
 func (n *News) Publish(hub *wake.Hub, topic func(lane string) string) {
 	n.mu.Lock()
 	due := n.due

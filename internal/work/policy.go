@@ -10,12 +10,12 @@ import (
 	"github.com/perdure/perdure/retry"
 )
 
-// retryBatch is the number of items that one transaction of ChangeRetry passes over.
+// retryBatch is the number of items that one transaction of ChangeRetry scans.
 const retryBatch = 1000
 
-// ChangeRetry stores a retry policy with all items of a lane, also with those that have
-// failed, and returns how many there are. It passes over all items of the kind, in many
-// transactions. An item that runs has the policy from its next attempt.
+// ChangeRetry stores a retry policy with all items of a lane, including failed items, and
+// returns their number. It scans all items of the kind, in many transactions. A running item
+// uses the policy from its next attempt on.
 func (r *Runner) ChangeRetry(ctx context.Context, lane string, p retry.Policy) (changed int64, err error) {
 	if err := p.Validate(); err != nil {
 		return 0, err

@@ -22,8 +22,8 @@ const (
 	// sweepLimit is the largest number of expired rows of each kind that one claim
 	// handles.
 	sweepLimit = 100
-	// sweepPause is the longest time that expired rows wait while no caller knows of
-	// them, or there is a backlog of due items.
+	// sweepPause is the longest time for which expired rows wait while no caller knows of them,
+	// or while there is a backlog of due items.
 	sweepPause = 100 * time.Millisecond
 )
 
@@ -32,24 +32,24 @@ type Queue struct {
 	runner *Runner
 	name   string
 	worker *core.Worker
-	// suspects run in this queue, at most suspectSlots.
+	// suspects is the number of suspects that run in this queue, at most suspectSlots.
 	suspects     atomic.Int64
 	suspectSlots int
 
-	backlog bool      // the last claim left something, and no suspects
-	swept   time.Time // when expired rows were last handled
-	// thorough counts the callers that want everything handled that is due. overdue says
-	// that something is due that should have been handled.
+	backlog bool      // the last claim reached its limit and found no due suspects
+	swept   time.Time // time when expired rows were last handled
+	// thorough counts the Process calls in flight, which must handle everything that is due.
+	// overdue is set if next found work that is past due.
 	thorough atomic.Int64
 	overdue  atomic.Bool
 }
 
-// QueueOptions configure a Queue. All fields are needed.
+// QueueOptions configure a Queue. All fields are required.
 type QueueOptions struct {
 	Name string
-	// Label is the name that people see. Empty: Name.
+	// Label is the name that users see. Empty: Name.
 	Label string
-	// Concurrency is the largest number of items that run at once.
+	// Concurrency is the maximum number of items that run concurrently.
 	Concurrency int
 	// Names returns the names of the work that this process can run.
 	Names func() []string
@@ -109,7 +109,7 @@ func (q *Queue) Subscribe(fn func(due time.Time)) (cancel func()) {
 	}
 }
 
-// claim handles what has expired and takes due items. It is not called twice at once.
+// claim handles expired rows and claims due items. It is not called concurrently.
 func (q *Queue) claim(ctx context.Context, limit int, lease time.Duration) (claims []*core.Claim, err error) {
 	if prepare := q.runner.kind.Prepare; prepare != nil {
 		if err := prepare(ctx); err != nil {
@@ -139,10 +139,9 @@ func (q *Queue) claim(ctx context.Context, limit int, lease time.Duration) (clai
 	return claims, err
 }
 
-// takeWith claims due items under one lease, and suspects, if there are, under a lease of
-// their own.
+// takeWith claims due items under one lease, and suspects, if any, under a separate lease.
 func (q *Queue) takeWith(ctx context.Context, suspects bool, limit int, lease time.Duration) (claims []*core.Claim, err error) {
-	if suspects { // before the others: a backlog must not keep them from their turn
+	if suspects { // before the others: a backlog must not starve them
 		if claims, err = q.takeSuspects(ctx, limit, lease); err != nil {
 			return nil, err
 		}
@@ -151,7 +150,7 @@ func (q *Queue) takeWith(ctx context.Context, suspects bool, limit int, lease ti
 		return claims, nil
 	}
 	others, err := q.take(ctx, limit-len(claims), lease)
-	if err != nil && len(claims) > 0 { // the suspects must be run
+	if err != nil && len(claims) > 0 { // the claimed suspects must run
 		q.runner.options.OnError(err)
 		return claims, nil
 	}
@@ -188,7 +187,7 @@ func (q *Queue) newClaim(limit int, lease time.Duration) store.Claim {
 	return c
 }
 
-// source returns a claim that says only what is claimed.
+// source returns a claim that has only the queue and its lanes.
 func (q *Queue) source() store.Claim {
 	c := store.Claim{Queue: q.name}
 	if lanes := q.runner.kind.Lanes; lanes != nil {
@@ -197,7 +196,7 @@ func (q *Queue) source() store.Claim {
 	return c
 }
 
-// idle reports whether this process can run nothing of the queue.
+// idle reports whether this process can run no item of the queue.
 func (q *Queue) idle(c store.Claim) bool { return q.runner.kind.Lanes != nil && len(c.Lanes) == 0 }
 
 // lease runs the statements of a claim, reads the rows that the kind needs and commits.
@@ -230,19 +229,19 @@ func (q *Queue) lease(ctx context.Context, tx sqldb.Tx, c store.Claim, stmts fun
 	return claims, nil
 }
 
-// begin lets the kind execute an item.
+// begin makes the kind execute an item.
 func (q *Queue) begin(ctx context.Context, c *core.Claim) { q.runner.kind.Begin(ctx, c.Work.(*Item)) }
 
-// End ends the claim of an item. The kind calls it once, after the decision about the
-// item was committed or has failed.
+// End finishes the claim of an item. The kind calls it once, after the decision about the item
+// was committed or has failed.
 func (r *Runner) End(i *Item, err error) {
 	i.queue.ended(i)
 	i.Claim.End(err)
 }
 
-// Unreadable gives back an item that cannot be read here. An item whose key this process
-// does not have is released as it was, and the following claims skip such items. Others
-// wait for a while.
+// Unreadable returns an item that cannot be read here. An item whose key this process does not
+// have is released unchanged, and later claims skip such items. Other items are postponed by
+// delay.
 func (r *Runner) Unreadable(i *Item, cause error, delay time.Duration) {
 	then := func(err error) { r.End(i, err) }
 	r.options.OnError(fmt.Errorf("run %s %s: %w", r.kind.Name, i.Claim.Public, cause))
@@ -254,7 +253,7 @@ func (r *Runner) Unreadable(i *Item, cause error, delay time.Duration) {
 	r.Postpone(i, edge.Message(cause.Error()), delay, then)
 }
 
-// extend renews the leases that the claims belong to.
+// extend renews the leases of the claims.
 func (q *Queue) extend(ctx context.Context, claims []*core.Claim, lease time.Duration) ([]*core.Claim, error) {
 	r := q.runner
 	gone := map[string]*bool{}
@@ -298,7 +297,7 @@ func (q *Queue) taken(ctx context.Context, claims []*core.Claim) ([]*core.Claim,
 	return taken, err
 }
 
-// release gives claims back that were not started, all in one group.
+// release returns claims that were not started, all in one group.
 func (q *Queue) release(_ context.Context, claims []*core.Claim) error {
 	errs := make(chan error, len(claims))
 	for _, c := range claims {

@@ -13,16 +13,16 @@ import (
 
 // losses are the items that crashed with one process.
 type losses struct {
-	held             map[string][]store.LeasedItem // by lease
+	held             map[string][]store.LeasedItem // by token of the lease
 	suspects, others int
-	// free are the items that no other transaction has locked. all is false if that is
-	// not every suspect.
+	// free are the items that no other transaction has locked. all is false if a suspect is
+	// locked.
 	free map[string]bool
 	all  bool
 }
 
-// losses finds the items that the leases of a process hold, expired or not: the process
-// that let one of them expire has crashed.
+// losses finds the items that the leases of a process hold, expired or not. A process with an
+// expired lease has crashed.
 func (r *Runner) losses(ctx context.Context, tx sqldb.Runner, worker string) (*losses, error) {
 	l := &losses{held: map[string][]store.LeasedItem{}}
 	err := tx.Run(ctx, r.family().HeldBy(worker, func(i store.LeasedItem) {
@@ -44,9 +44,9 @@ func (l *losses) judge(i store.LeasedItem, maxCrashes int) core.Verdict {
 	return core.Judge(loss, maxCrashes)
 }
 
-// lockLosses locks the items of leases of a process, without waiting for other
-// transactions. If cancellation locks the item and not the lease, it returns the losses as
-// they are under the lock: an item may have ended before.
+// lockLosses locks the items of leases of a process, without waiting for other transactions. If
+// cancellation locks the item and not the lease, it reads the losses again under the lock: an
+// item may have finished before.
 func (r *Runner) lockLosses(ctx context.Context, tx sqldb.Runner, worker string, l *losses, tokens []string) (*losses, error) {
 	var ids []string
 	for _, token := range tokens {
@@ -74,8 +74,8 @@ func (r *Runner) lockLosses(ctx context.Context, tx sqldb.Runner, worker string,
 	return l, nil
 }
 
-// returnable reports whether the items of a lease can be returned now. Suspects are
-// returned together, because the number of them that crashed decides about each.
+// returnable reports whether the items of a lease can be returned now. Suspects are returned
+// together, because the number of crashed suspects decides about each.
 func (l *losses) returnable(token string) bool {
 	for _, i := range l.held[token] {
 		if !l.free[i.ID] || i.Suspect && !l.all {
@@ -85,8 +85,8 @@ func (l *losses) returnable(token string) bool {
 	return true
 }
 
-// expire handles everything that has become due in a queue beside its items: the leases
-// of crashed processes, and what the kind adds. It reports whether suspects are due.
+// expire handles everything that is due in a queue except its items: the leases of crashed
+// processes, and the due times of the kind. It reports whether suspects are due.
 func (q *Queue) expire(ctx context.Context) (suspects bool, err error) {
 	r := q.runner
 	var news News
@@ -125,14 +125,14 @@ func (q *Queue) expire(ctx context.Context) (suspects bool, err error) {
 	return suspects || len(crashes) > 0, nil
 }
 
-// tell hands a crash to the callback, which may panic: that must not stop the claim.
+// tell calls OnCrash. A panic in OnCrash must not stop the claim.
 func (r *Runner) tell(c Crash) {
-	defer func() { _ = recover() }() // there is no caller to tell
+	defer func() { _ = recover() }() // there is no caller to report it to
 	r.options.OnCrash(c)
 }
 
-// reapAll returns what expired leases hold. Leases of processes that cannot have renewed
-// them, because the database was away, are left to these for a while.
+// reapAll returns the items of expired leases. After an outage, during which processes could
+// not renew their leases, the leases of other processes are not reaped for a while.
 func (r *Runner) reapAll(ctx context.Context, tx sqldb.Tx, leases []store.ExpiredLease, news *News) ([]Crash, error) {
 	mine, others := core.Expired(leases, func(l store.ExpiredLease) string { return l.Worker }, r.ID, r.MayReap())
 	for _, lease := range mine {
@@ -146,9 +146,9 @@ func (r *Runner) reapAll(ctx context.Context, tx sqldb.Tx, leases []store.Expire
 // errItems is the error of a lease with items that another transaction has locked.
 var errItems = errors.New("an item of the lease is locked by another transaction")
 
-// reapOwn returns what a lease of this process holds. The process is alive: that is not a
-// crash. It is errItems, and nothing is done, if cancellation locks the items of the kind
-// and one of these is locked.
+// reapOwn returns the items of a lease of this process. The process is alive, so this is not a
+// crash. If cancellation locks the items of the kind and one of them is locked, reapOwn returns
+// errItems and changes nothing.
 func (r *Runner) reapOwn(ctx context.Context, tx sqldb.Tx, token string, news *News) error {
 	ids, err := r.holds(ctx, tx, token, nil)
 	if err != nil {
@@ -162,7 +162,7 @@ func (r *Runner) reapOwn(ctx context.Context, tx sqldb.Tx, token string, news *N
 		if free < len(ids) {
 			return errItems
 		}
-		if ids, err = r.holds(ctx, tx, token, nil); err != nil { // one may have ended before the lock
+		if ids, err = r.holds(ctx, tx, token, nil); err != nil { // an item may have finished before the lock
 			return err
 		}
 	}
@@ -176,8 +176,8 @@ func (r *Runner) reapOwn(ctx context.Context, tx sqldb.Tx, token string, news *N
 	return tx.Run(ctx, append(stmts, r.Runtime.Store.PurgeInterrupts(token), r.Runtime.Store.DropLeases([]string{token}))...)
 }
 
-// Reap returns the items that expired leases of crashed processes still hold. A lease
-// with an item that another transaction has locked is left for later.
+// Reap returns the items that expired leases of crashed processes still hold. A lease with an
+// item that another transaction has locked is skipped until later.
 func (r *Runner) Reap(ctx context.Context, tx sqldb.Tx, leases []store.ExpiredLease, news *News) (crashes []Crash, err error) {
 	found, tokens := map[string]*losses{}, map[string][]string{}
 	for _, lease := range leases {
@@ -206,9 +206,8 @@ func (r *Runner) Reap(ctx context.Context, tx sqldb.Tx, leases []store.ExpiredLe
 	return crashes, nil
 }
 
-// reapLease returns the items of one lease. Items that crash again become suspects: they
-// run in batches that become smaller with every crash. Only an item that crashes alone is
-// quarantined.
+// reapLease returns the items of one lease. Items that crash again become suspects: they run in
+// batches that become smaller with every crash. Only an item that crashes alone is quarantined.
 func (r *Runner) reapLease(ctx context.Context, tx sqldb.Tx, token string, l *losses, news *News) ([]Crash, error) {
 	st, f, now := r.Runtime.Store, r.family(), r.Runtime.Now()
 	var returns []store.Return

@@ -12,22 +12,22 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// A claim whose outcome may or may not be written is resolved by the process that made
-// it: it reads which items its lease still holds and returns them to their queue. The
-// process is alive, so none of this counts as a crash.
+// A claim whose outcome may or may not be written is resolved by the process that made it. The
+// process reads which items its lease still holds and returns them to their queue. The process
+// is alive, so this does not count as a crash.
 
-// Lose ends a claim that this process could not keep. If no other process has claimed the
-// item, it is returned. It does not wait.
+// Lose finishes a claim that this process could not keep. If no other process has claimed the
+// item, the item is returned. Lose does not wait.
 func (c *committer) Lose(i *Item, cause error, then func(error)) {
 	c.Resolve([]*Decided{{Item: i, then: then}}, cause)
 }
 
-// Resolve returns the items of claims whose outcome was not written, or may not have
-// been, and then reports cause to each. It does not wait. It retries until the database
-// answers or the runner is closed.
+// Resolve returns the items of claims whose outcome was not written, or may not have been, and
+// then reports cause to each. It does not wait. It retries until the database responds or the
+// runner is closed.
 func (c *committer) Resolve(group []*Decided, cause error) {
 	for _, d := range group {
-		d.Inline = false // the claim ends
+		d.Inline = false // the claim is not kept
 	}
 	c.resolver.Go(func(ctx context.Context) error { return c.GiveBack(ctx, group, cause) }, func(err error) {
 		for _, d := range group {
@@ -36,12 +36,12 @@ func (c *committer) Resolve(group []*Decided, cause error) {
 	})
 }
 
-// resolveClaim returns the items of a claim whose COMMIT was not answered.
+// resolveClaim returns the items of a claim whose COMMIT got no response.
 func (c *committer) resolveClaim(token string) {
 	c.resolver.Look(func(ctx context.Context) error { return c.giveBackLease(ctx, token) }, func(error) {}, c.runner.options.Lease/2)
 }
 
-// GiveBack returns what the leases of a group still hold of it. The locks on the items, if
+// GiveBack returns the items of a group that its leases still hold. The locks on the items, if
 // the kind has them, and on the leases wait for a transaction of this process that is still
 // being committed.
 func (c *committer) GiveBack(ctx context.Context, group []*Decided, cause error) error {
@@ -94,9 +94,8 @@ func (c *committer) GiveBack(ctx context.Context, group []*Decided, cause error)
 	return nil
 }
 
-// returns returns the statements that give claims back. After an error that was not the
-// database's absence they wait for a while, and show it: it must not be repeated in a
-// loop.
+// returns returns the statements that return claims. After an error other than an unavailable
+// database the items are postponed and show the error, so that it is not repeated in a loop.
 func (c *committer) returns(claims []store.Held, cause error) (stmts []sqldb.Stmt) {
 	switch {
 	case len(claims) == 0:
@@ -110,8 +109,8 @@ func (c *committer) returns(claims []store.Held, cause error) (stmts []sqldb.Stm
 	return stmts
 }
 
-// holds locks a lease of this process and returns which of the items it still holds; with
-// nil, all that it holds.
+// holds locks a lease of this process and returns which of the given items it still holds. If
+// of is nil, it returns all items of the lease.
 func (r *Runner) holds(ctx context.Context, tx sqldb.Tx, token string, of []string) ([]string, error) {
 	var ids []string
 	err := tx.Run(ctx,
@@ -125,7 +124,7 @@ func (r *Runner) holds(ctx context.Context, tx sqldb.Tx, token string, of []stri
 	return ids, err
 }
 
-// giveBackLease returns all that a lease holds, without counting a crash, and removes it.
+// giveBackLease returns all items of a lease, without counting a crash, and removes it.
 func (c *committer) giveBackLease(ctx context.Context, token string) error {
 	r := c.runner
 	var news News

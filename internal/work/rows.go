@@ -11,25 +11,25 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Rows are the statements of a kind whose claims are columns of its own rows and not
-// leases, because its boundary is functions that a restricted role may call. Every claim
-// has its own token, and every statement is guarded by it.
+// Rows are the statements of a kind whose claims are columns of its rows instead of
+// leases. The reason is its interface: functions of the database that a restricted role
+// may call. Every claim has its own token, and every statement is guarded by it.
 type Rows interface {
-	// Claim returns the claims of crashed processes and claims due items. Suspects are
-	// among them if their batch limit is at least least.
+	// Claim returns the claims of crashed processes and claims due items, including suspects
+	// whose batch limit is at least least.
 	Claim(ctx context.Context, tx sqldb.Tx, c store.Claim, least int) ([]store.Claimed, []Crash, error)
-	// Extend renews claims and finds those that are held.
+	// Extend renews claims and finds those that are still held.
 	Extend(claims []store.Held, lease time.Duration, found func(id string)) []sqldb.Stmt
-	// Hold locks the items of a group, finds those that are held, and runs what their
-	// outcomes have to run before they are written.
+	// Hold locks the items of a group and finds those that are still held. It also runs the
+	// functions that must run before the outcomes are written.
 	Hold(group []*Decided, found func(id string)) []sqldb.Stmt
-	// Release gives claims back as they were, Postpone one for later.
+	// Release returns claims unchanged, Postpone returns one with a delay.
 	Release(claims []store.Held) []sqldb.Stmt
 	Postpone(claim store.Held, reason string, delay time.Duration) []sqldb.Stmt
 }
 
-// takeRows claims due items, and suspects among them as far as they may run together. They
-// use at most half of the slots, so that other items are not held up.
+// takeRows claims due items, including as many suspects as may run together. Suspects use at
+// most half of the slots, so that they do not hold up other items.
 func (q *Queue) takeRows(ctx context.Context, limit int, lease time.Duration) ([]*core.Claim, error) {
 	r := q.runner
 	var items []*Item
@@ -65,9 +65,9 @@ func (q *Queue) takeRows(ctx context.Context, limit int, lease time.Duration) ([
 	return claims, nil
 }
 
-// Lowest returns the smallest batch limit of a suspect that may be claimed, for the
-// statements of Rows: none may be if least is 0, and all may be if it is 1, because limits
-// of suspects that crashed alone are below that.
+// Lowest returns the smallest batch limit of a suspect that may be claimed, for the statements
+// of Rows. If least is 0, no suspect may be claimed. If it is 1, all may be claimed, because
+// the limits of suspects that crashed alone are below 1.
 func Lowest(least int) int {
 	switch least {
 	case 0:
@@ -109,7 +109,7 @@ func (q *Queue) admit(claimed []store.Claimed) (items []*Item, surplus []store.H
 	return items, surplus
 }
 
-// extendRows renews claims and returns those that are lost.
+// extendRows renews claims and returns those that were lost.
 func (q *Queue) extendRows(ctx context.Context, claims []*core.Claim, lease time.Duration) (lost []*core.Claim, err error) {
 	r := q.runner
 	held := make([]store.Held, len(claims))
@@ -142,7 +142,7 @@ func (c *committer) holdRows(run func(...sqldb.Stmt) error, group []*Decided, wa
 	return nil
 }
 
-// resolveRows returns the claims of a COMMIT that was not answered.
+// resolveRows returns the claims of a COMMIT that got no response.
 func (r *Runner) resolveRows(items []*Item) {
 	held := make([]store.Held, len(items))
 	for n, i := range items {
@@ -156,9 +156,9 @@ func (r *Runner) resolveRows(items []*Item) {
 	}, func(error) {}, r.options.Lease/2)
 }
 
-// CommitAlone commits a decision in a transaction of its own, and waits for it. It tries
-// again while the database is away, for about as long as the lease lasts. The error is
-// core.ErrLost if the claim is no longer held.
+// CommitAlone commits a decision in its own transaction, and waits for it. It retries while the
+// database is unavailable, for about the length of a lease. The error is core.ErrLost if the
+// claim was lost.
 func (c *committer) CommitAlone(ctx context.Context, d *Decided) error {
 	group := []*Decided{d}
 	return c.persist(ctx, func() error {
@@ -175,5 +175,5 @@ func (c *committer) CommitAlone(ctx context.Context, d *Decided) error {
 	})
 }
 
-// ErrGroup is told to a decision with Alone whose group was not committed.
+// ErrGroup is the error of a decision with Alone whose group was not committed.
 var ErrGroup = errors.New("commit outcomes: the group was not committed")

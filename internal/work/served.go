@@ -25,7 +25,7 @@ type subscriber struct {
 	cancels []func()
 }
 
-// served returns the queues that are served now.
+// served returns the queues that this process serves now.
 func (r *Runner) served() []*Queue {
 	r.queues.mu.Lock()
 	defer r.queues.mu.Unlock()
@@ -35,7 +35,8 @@ func (r *Runner) served() []*Queue {
 // Queues returns the queues that this process serves.
 func (r *Runner) Queues() []*Queue { return r.served() }
 
-// Serve makes this process serve another queue. It returns false if it is served already.
+// Serve makes this process serve another queue. It returns false if the queue is already
+// served.
 func (r *Runner) Serve(o QueueOptions) bool {
 	r.queues.mu.Lock()
 	defer r.queues.mu.Unlock()
@@ -94,23 +95,23 @@ func (r *Runner) NextWakeAt(ctx context.Context) (time.Time, error) { return r.g
 // Start implements dispatch.Starter.
 func (r *Runner) Start(ctx context.Context) (int, error) { return r.group().Start(ctx) }
 
-// Drain implements dispatch.Starter. It also waits for outcomes that are on their way.
+// Drain implements dispatch.Starter. It also waits for uncommitted outcomes.
 func (r *Runner) Drain(ctx context.Context) error {
 	return errors.Join(r.group().Drain(ctx), r.Close(ctx))
 }
 
-// Lost cancels the running items whose claims were taken away.
+// Lost cancels the running items whose claims were revoked.
 func (r *Runner) Lost(taken func(id, token string) bool) {
 	for _, q := range r.served() {
 		q.worker.Lose(taken)
 	}
 }
 
-// maxReads is the number of times that a read whose connection was lost is tried.
+// maxReads is the maximum number of attempts of a read whose connection was lost.
 const maxReads = 10
 
-// Read runs statements on a snapshot, again on another connection if theirs was lost
-// before it gave a row.
+// Read runs statements on a snapshot. It retries on another connection if the connection was
+// lost before it returned a row.
 func (r *Runner) Read(ctx context.Context, stmts ...sqldb.Stmt) error {
 	ctx, cancel := context.WithTimeout(ctx, r.Runtime.Timeout)
 	defer cancel()

@@ -9,16 +9,16 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// freed wakes the queues of this process: suspects may be run that could not.
+// freed wakes the queues of this process: more suspects may run.
 func (r *Runner) freed() {
 	for _, q := range r.served() {
 		r.Runtime.Hub.Tell(r.kind.Topic(q.name), time.Time{})
 	}
 }
 
-// takeSuspects claims up to limit suspects that may run together with those that run
-// already, under a lease of their own. They use at most half of the slots of a queue, so
-// that other items are not held up.
+// takeSuspects claims up to limit suspects that may run together with the running suspects,
+// under a separate lease. Suspects use at most half of the slots of a queue, so that they do
+// not hold up other items.
 func (q *Queue) takeSuspects(ctx context.Context, limit int, lease time.Duration) (claims []*core.Claim, err error) {
 	r := q.runner
 	least := q.least()
@@ -48,7 +48,7 @@ func (q *Queue) takeSuspects(ctx context.Context, limit int, lease time.Duration
 		return nil, nil
 	}
 	q.suspects.Add(int64(len(ids)))
-	defer func() { // of those that were not claimed
+	defer func() { // leave the slots of suspects that were not claimed
 		for _, c := range claims {
 			delete(limits, c.ID)
 		}
@@ -70,8 +70,8 @@ func limitsOf(suspects []store.Suspect) []int {
 	return limits
 }
 
-// least returns the smallest batch limit of a suspect that could be claimed now, and 0 if
-// none could.
+// least returns the smallest batch limit of a suspect that could be claimed now, or 0 if none
+// could.
 func (q *Queue) least() int {
 	if int(q.suspects.Load()) >= q.suspectSlots {
 		return 0
@@ -79,7 +79,7 @@ func (q *Queue) least() int {
 	return q.runner.lane.Least()
 }
 
-// ended makes room for other suspects if the item was one.
+// ended frees the slot of a suspect, if the item was one.
 func (q *Queue) ended(i *Item) {
 	if i.suspect {
 		q.left(i.limit)
