@@ -2,8 +2,9 @@ package core
 
 import "sync/atomic"
 
-// Bounds are the limits of an engine on work that its kinds of work set for all who record
-// work in this process, also for those that run none. The zero value has none.
+// Bounds are the limits of an engine that its kinds of work set. They apply to all
+// callers that record work in this process, even if the process runs none. The zero value
+// has no limits.
 type Bounds struct{ state atomic.Int64 }
 
 // AllowState sets the largest state in bytes, or raises it if one is set.

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// PanicError is the panic of a user's function, as an error.
+// PanicError is the error for a panic of a user's function.
 type PanicError struct {
 	Value any
 	Stack []byte
@@ -17,7 +17,7 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n\n%s", e.Value, e.Stack) }
 
-// Call runs fn and turns a panic into a *PanicError.
+// Call runs fn and converts a panic into a *PanicError.
 func Call(fn func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -27,7 +27,7 @@ func Call(fn func() error) (err error) {
 	return fn()
 }
 
-// CallApart is Call on a separate goroutine, which fn may end by runtime.Goexit. It
+// CallApart is Call on a separate goroutine, so that fn may call runtime.Goexit. It
 // waits for fn.
 func CallApart(fn func() error) error {
 	result := make(chan error, 1)
@@ -39,10 +39,10 @@ func CallApart(fn func() error) error {
 	return <-result
 }
 
-// AbandonedError says that a function did not return although its context had
-// ended. It may still be running.
+// AbandonedError reports that a function did not return after its context was
+// cancelled. It may still be running.
 type AbandonedError struct {
-	// Cause is why the context ended.
+	// Cause is the reason why the context was cancelled.
 	Cause error
 }
 
@@ -50,25 +50,26 @@ func (e *AbandonedError) Error() string {
 	return fmt.Sprintf("did not return after its context ended (%v)", e.Cause)
 }
 
-// Unwrap returns why the context ended.
+// Unwrap returns the reason why the context was cancelled.
 func (e *AbandonedError) Unwrap() error { return e.Cause }
 
-// errGone is the error of a function that ended its goroutine, as FailNow of
-// package testing does.
+// errGone is the error of a function that called runtime.Goexit, as FailNow of package
+// testing does.
 var errGone = errors.New("ended its goroutine")
 
-// Limits bound the call of a user's function.
+// Limits are the time limits for the call of a user's function.
 type Limits struct {
-	// Timeout is when its context ends.
+	// Timeout is the time after which its context is cancelled.
 	Timeout time.Duration
-	// Patience is how long it may take to return after its context ended.
+	// Patience is the time after which a function that does not return is abandoned,
+	// counted from the cancellation of its context.
 	Patience time.Duration
 }
 
-// Call runs fn on this goroutine, under the claim's context, and then with its
-// error. If fn does not return in time, then is called meanwhile with an
-// *AbandonedError, from another goroutine. then is called once; what fn wrote may be
-// read in it unless it has an error. A claim has one call at a time.
+// Call runs fn on this goroutine, under the claim's context, and then calls then with
+// its error. If fn does not return in time, another goroutine calls then with an
+// *AbandonedError while fn is still running. then is called once. If its error is nil,
+// it may read what fn wrote. A claim has one call at a time.
 func (c *Claim) Call(ctx context.Context, l Limits, fn func(context.Context) error, then func(error)) {
 	clock := c.worker.options.Clock
 	call := &call{callContext: callContext{Context: ctx, deadline: clock.Now().Add(l.Timeout)}, claim: c, patience: l.Patience, then: then}
@@ -78,24 +79,24 @@ func (c *Claim) Call(ctx context.Context, l Limits, fn func(context.Context) err
 		call.stop(err)
 	}
 	err := errGone
-	defer func() { // also when fn ends its goroutine
+	defer func() { // also runs if fn calls runtime.Goexit
 		timer.Stop()
 		call.settle(err)
 	}()
 	err = Call(func() error { return fn(call) })
 }
 
-// call is a function of a user's that is running.
+// call is a running call of a user's function.
 type call struct {
 	callContext
 	claim    *Claim
 	patience time.Duration
 	then     func(error)
 	settled  atomic.Bool
-	returned chan struct{} // for the watcher, once there is one
+	returned chan struct{} // created for the watcher, closed by settle
 }
 
-// settle goes on with an error, unless somebody has.
+// settle calls then with an error, unless then was called before.
 func (c *call) settle(err error) {
 	if !c.settled.CompareAndSwap(false, true) {
 		return
@@ -110,7 +111,8 @@ func (c *call) settle(err error) {
 	c.then(err)
 }
 
-// stop ends the context and leaves the function behind if it does not return then.
+// stop cancels the context and abandons the function if it does not return within
+// patience.
 func (c *call) stop(err error) {
 	c.mu.Lock()
 	stopped := c.returned != nil || c.settled.Load()

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// callContext is the context of one call of a user's function: that of its claim,
-// with a timeout. It does what context.WithTimeout and context.AfterFunc would do
-// together, for a fraction of their cost; there is one for every step.
+// callContext is the context of one call of a user's function: the context of its
+// claim, with a timeout. It combines context.WithTimeout and context.AfterFunc at a
+// fraction of their cost, because every step needs one.
 type callContext struct {
-	context.Context // of the claim; it is ended through the claim
+	context.Context // context of the claim; it is cancelled through the claim
 
 	deadline time.Time
 
 	mu    sync.Mutex
 	err   error
 	done  chan struct{}
-	after map[*func()]struct{} // called when it ends
+	after map[*func()]struct{} // called when the context is cancelled
 }
 
 // Deadline implements context.Context.
@@ -64,7 +64,7 @@ func (c *callContext) AfterFunc(fn func()) (stop func() bool) {
 	}
 }
 
-// end ends the context, once.
+// end cancels the context, once.
 func (c *callContext) end(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// lastWords is how long work may take to return after its context was ended.
+// lastWords is the time for which Drain waits for work whose context it has cancelled.
 const lastWords = 2 * time.Second
 
-// Drain stops claiming and waits for what runs, until ctx is done; then it ends
-// the contexts of the rest with ErrStopping and gives them a moment. The claims
-// of what still runs after that expire by themselves. Drain may be called
-// again; the worker does not start any more.
+// Drain stops claiming and waits for running work until ctx is done. Then it cancels
+// the remaining contexts with ErrStopping and waits up to 2 s more. The claims of work
+// that still runs after that expire. Drain may be called again; the worker cannot be
+// started again.
 func (w *Worker) Drain(ctx context.Context) error {
 	w.mu.Lock()
 	w.stopping = true
@@ -33,7 +33,7 @@ func (w *Worker) Drain(ctx context.Context) error {
 	return fmt.Errorf("drain %s: %d still running", w.kind.Name, w.Stats().Running)
 }
 
-// idle waits until nothing runs, and reports whether that came before ctx was
+// idle waits until nothing is running, and reports whether that happened before ctx was
 // done.
 func (w *Worker) idle(ctx context.Context) bool {
 	stop := context.AfterFunc(ctx, func() {

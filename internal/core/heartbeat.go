@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// beats is how many heartbeats fit into a lease. The claim is given up when
-// one beat is left, so several may fail in a row.
+// beats is the number of heartbeats per lease. Work is cancelled when one beat of its
+// lease is left, so several heartbeats in a row may fail.
 const beats = 5
 
-// beat renews the leases of everything that runs, all in one call, and ends
-// when nothing runs: an idle worker makes no queries.
+// beat renews the leases of all running work in one call. It ends when nothing is
+// running: an idle worker makes no queries.
 func (w *Worker) beat(busy context.Context) {
 	w.every(busy, w.options.Lease/beats, func() { w.extend(busy) })
 }
 
-// watch gives up what could not be renewed. It does not wait for the database,
-// as beat may have to.
+// watch cancels work whose lease could not be renewed. Unlike beat, it never waits for
+// the database.
 func (w *Worker) watch(busy context.Context) {
 	w.every(busy, w.options.Lease/(2*beats), w.giveUp)
 }
 
-// every calls fn at an interval from now until busy ends. The next timer is set
-// before fn is called: the time that fn takes is not added to the interval.
+// every calls fn at an interval until busy is done. The next timer is set before fn is
+// called, so the duration of fn is not added to the interval.
 func (w *Worker) every(busy context.Context, interval time.Duration, fn func()) {
 	timer := w.options.Clock.NewTimer(interval)
 	go func() {
@@ -52,7 +52,7 @@ func (w *Worker) extend(busy context.Context) {
 	defer cancel()
 	lost, err := w.kind.Extend(ctx, claims, w.options.Lease)
 	if busy.Err() != nil {
-		return // nothing is left to be extended
+		return // nothing is left to be renewed
 	}
 	if w.note(err); err != nil {
 		w.report(fmt.Errorf("extend %s: %w", w.kind.Name, err))
@@ -61,7 +61,7 @@ func (w *Worker) extend(busy context.Context) {
 	w.renew(claims, lost, from.Add(w.options.Lease))
 }
 
-// claims returns what runs, in the order of the ids: rows are locked in it.
+// claims returns the running claims, sorted by id: rows are locked in this order.
 func (w *Worker) claims() []*Claim {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -73,8 +73,7 @@ func (w *Worker) claims() []*Claim {
 	return claims
 }
 
-// renew notes the new end of the leases and cancels the work whose claim is
-// gone.
+// renew records the new end of the leases and cancels the work whose claim was lost.
 func (w *Worker) renew(claims, lost []*Claim, until time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -88,11 +87,11 @@ func (w *Worker) renew(claims, lost []*Claim, until time.Time) {
 	}
 }
 
-// lookEvery is the interval at which a worker asks whether running work was
+// lookEvery is the interval at which a worker checks whether running work was
 // cancelled.
 const lookEvery = 500 * time.Millisecond
 
-// look cancels the work whose claims were taken away by another process.
+// look cancels the work whose claims another process has revoked.
 func (w *Worker) look(busy context.Context) {
 	claims := w.claims()
 	if len(claims) == 0 {
@@ -117,7 +116,7 @@ func (w *Worker) look(busy context.Context) {
 	}
 }
 
-// Lose cancels the running work whose claims were taken away.
+// Lose cancels the running work whose claims were revoked.
 func (w *Worker) Lose(taken func(id, token string) bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -128,8 +127,8 @@ func (w *Worker) Lose(taken func(id, token string) bool) {
 	}
 }
 
-// giveUp cancels the work whose lease is about to end by our own clock: the
-// database cannot be reached, and others will take it over.
+// giveUp cancels the work whose lease is about to expire by the local clock: the
+// database cannot be reached, and other processes will claim the work.
 func (w *Worker) giveUp() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

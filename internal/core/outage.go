@@ -9,15 +9,15 @@ import (
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
-// Outage records whether this process could reach the database, so that it does not
-// take the work of other processes that could not renew their leases either. The zero
-// value has seen no outage.
+// Outage records whether this process could reach the database. After an outage other
+// processes could not renew their leases either, so their work must not be claimed. The
+// zero value has seen no outage.
 type Outage struct {
 	mu      sync.Mutex
 	failing bool
-	last    time.Time // the last success
-	back    time.Time // since then there was no failure
-	first   time.Time // the first success after the outage
+	last    time.Time // time of the last success
+	back    time.Time // start of the current period without failures
+	first   time.Time // time of the first success after the outage
 }
 
 // Failed records that the database could not be reached.
@@ -30,7 +30,7 @@ func (o *Outage) Failed(now time.Time, lease time.Duration) {
 	o.failing = true
 }
 
-// Succeeded records that it could be reached.
+// Succeeded records that the database could be reached.
 func (o *Outage) Succeeded(now time.Time, lease time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -44,8 +44,8 @@ func (o *Outage) Succeeded(now time.Time, lease time.Duration) {
 }
 
 // Over reports whether expired leases of other processes may be reaped: the database
-// has been back for as long as a heartbeat takes, so that processes which are alive
-// have renewed theirs. Failures that come and go delay this by a lease at most.
+// has been available for at least one heartbeat interval, so that live processes have
+// renewed their leases. Intermittent failures delay this by at most one lease.
 func (o *Outage) Over(now time.Time, lease time.Duration) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -59,8 +59,8 @@ func (o *Outage) Over(now time.Time, lease time.Duration) bool {
 	}
 }
 
-// Note records the result of a transaction that wrote. Errors that say nothing of the
-// database's presence change nothing.
+// Note records the result of a transaction that wrote. Errors that are unrelated to the
+// availability of the database are ignored.
 func (o *Outage) Note(err error, now time.Time, lease time.Duration) {
 	switch {
 	case err == nil:
@@ -70,9 +70,9 @@ func (o *Outage) Note(err error, now time.Time, lease time.Duration) {
 	}
 }
 
-// Expired separates expired claims. Those that this process made, mine, do not count as
-// crashes: it is alive. Those of other processes do, unless they could not renew their
-// leases because of an outage; then others is empty.
+// Expired separates expired claims. The claims of this process, mine, do not count as
+// crashes: the process is alive. The claims of other processes do, unless an outage may
+// have prevented the renewal of their leases; then others is empty.
 func Expired[C any](claims []C, worker func(C) string, self string, mayReap bool) (mine, others []C) {
 	for _, c := range claims {
 		switch {

@@ -2,14 +2,15 @@ package core
 
 import "sync"
 
-// pool runs functions on as few goroutines as keep all of them going. Whoever takes
-// a function has the next one taken by somebody else, so one that blocks keeps
-// nobody waiting; those that return at once share a few goroutines, whose stacks
-// have grown already. No goroutine stays when there is nothing to run.
+// pool runs functions on as few goroutines as are needed to keep all of them running. A
+// goroutine that takes a function first starts a goroutine for the next one, if any, so
+// a function that blocks delays no other. Functions that return quickly share a few
+// goroutines, whose stacks have already grown. No goroutine stays when there is nothing
+// to run.
 type pool struct {
 	mu     sync.Mutex
 	queue  []func()
-	coming bool // a goroutine was started that has not taken anything yet
+	coming bool // a goroutine was started that has not taken a function yet
 }
 
 func (p *pool) run(fns ...func()) {
@@ -19,7 +20,7 @@ func (p *pool) run(fns ...func()) {
 	p.call()
 }
 
-// call has a goroutine come, unless one does or there is nothing to take.
+// call starts a goroutine, unless one is starting or the queue is empty.
 func (p *pool) call() {
 	if !p.coming && len(p.queue) > 0 {
 		p.coming = true

@@ -16,33 +16,34 @@ import (
 // process that made it. The process is alive, so this does not count as a crash.
 
 const (
-	// resolveTimeout bounds one attempt to resolve claims.
+	// resolveTimeout is the time limit for one attempt to resolve claims.
 	resolveTimeout = dbTimeout
 	// resolvePause is the first pause between two attempts, resolvePauseMax the
 	// longest.
 	resolvePause    = 20 * time.Millisecond
 	resolvePauseMax = 2 * time.Second
-	// postponement is the shortest delay of work that cannot be run now for a reason
-	// that is not its own; up to as much is added at random.
+	// postponement is the shortest delay of work that cannot run now for an external
+	// reason. A random part of up to the same length is added.
 	postponement = 15 * time.Second
 )
 
-// Postponement returns the delay of work that cannot be run now for a reason that is
-// not its own: 15 to 30 s.
+// Postponement returns the delay of work that cannot run now for an external reason: 15
+// to 30 s.
 func Postponement(random func() float64) time.Duration {
 	return postponement + time.Duration(float64(postponement)*random())
 }
 
-// Immediate reports whether work may run again at once although its outcome was not
-// committed: the database could not be reached, the claim was lost, or the process
-// stops. After any other error it waits, so that the error is not repeated in a loop.
+// Immediate reports whether work whose outcome was not committed may run again
+// immediately: the database could not be reached, the claim was lost, or the process is
+// stopping. After any other error the work is postponed, so that the error is not
+// repeated in a loop.
 func Immediate(cause error) bool {
 	var uncertain *fault.Uncertain
 	return errors.Is(cause, ErrLost) || errors.Is(cause, ErrStopping) ||
 		errors.As(cause, &uncertain) || sqldb.IsUnavailable(cause)
 }
 
-// Resolver calls functions until the database answers. It is safe for concurrent use.
+// Resolver calls functions until the database responds. It is safe for concurrent use.
 type Resolver struct {
 	ended   func()
 	ctx     context.Context
@@ -50,21 +51,21 @@ type Resolver struct {
 	active  atomic.Int64
 }
 
-// NewResolver returns a resolver. ended is called whenever a function has ended.
+// NewResolver returns a resolver. ended is called whenever a function has finished.
 func NewResolver(ended func()) *Resolver {
 	r := &Resolver{ended: ended}
 	r.ctx, r.abandon = context.WithCancel(context.Background())
 	return r
 }
 
-// Busy reports whether functions have not ended.
+// Busy reports whether functions are still unfinished.
 func (r *Resolver) Busy() bool { return r.active.Load() > 0 }
 
-// Abandon ends all functions: no caller waits for them any longer.
+// Abandon cancels all functions.
 func (r *Resolver) Abandon() { r.abandon() }
 
-// Go calls fn until it succeeds or the resolver is abandoned, and then then with the
-// last error. It does not wait.
+// Go calls fn until it succeeds or the resolver is abandoned. After that it calls then
+// with the last error. Go does not wait.
 func (r *Resolver) Go(fn func(context.Context) error, then func(error)) {
 	r.active.Add(1)
 	go func() {
@@ -73,9 +74,9 @@ func (r *Resolver) Go(fn func(context.Context) error, then func(error)) {
 	}()
 }
 
-// Look is Go for a COMMIT that was not answered. After the first success it calls then,
-// and fn again for up to a span: PostgreSQL may still execute a COMMIT whose connection
-// is lost. The resolver is busy only until the first success.
+// Look is Go for a COMMIT that got no response. After the first success it calls then,
+// and calls fn again for up to a span: PostgreSQL may still execute a COMMIT whose
+// connection is lost. The resolver is busy only until the first success.
 func (r *Resolver) Look(fn func(context.Context) error, then func(error), span time.Duration) {
 	r.active.Add(1)
 	go func() {
@@ -113,7 +114,7 @@ func attempt(ctx context.Context, fn func(context.Context) error) error {
 	return fn(ctx)
 }
 
-// rest waits in real time: it is the database that needs it. It returns false if the
+// rest waits in real time, because it relieves the database. It returns false if the
 // resolver was abandoned.
 func (r *Resolver) rest(pause time.Duration) bool {
 	timer := clock.System.NewTimer(pause)

@@ -2,6 +2,6 @@ package core
 
 import "time"
 
-// DeadRetention is the default time that dead letters of every kind are kept: work
-// that failed or was quarantined.
+// DeadRetention is the default retention of dead letters of every kind: failed and
+// quarantined work.
 const DeadRetention = 30 * 24 * time.Hour

@@ -9,18 +9,18 @@ import (
 	"github.com/perdure/perdure/internal/histogram"
 )
 
-// Stats counts what a worker has seen since it started.
+// Stats has the counters of a worker since its start.
 type Stats struct {
-	// Claimed is how many claims were made, Running how many are running.
+	// Claimed is the number of claims, Running the number of running work items.
 	Claimed, Running int64
-	// Settled is how many runs ended with their outcome committed, and Failed how
-	// many of these were failed attempts.
+	// Settled is the number of runs whose outcome was committed. Failed is the number
+	// of these that were failed attempts.
 	Settled, Failed int64
-	// Lost is how many runs ended with their claim lost.
+	// Lost is the number of runs whose claim was lost.
 	Lost int64
-	// Errors is how many others ended without an outcome.
+	// Errors is the number of other runs without a committed outcome.
 	Errors int64
-	// Took is how long runs took, Waited how long after its due time work began.
+	// Took has the durations of runs. Waited has the times between due time and start.
 	Took, Waited histogram.Counts
 }
 
@@ -32,7 +32,7 @@ func (s Stats) Plus(o Stats) Stats {
 	}
 }
 
-// Stats returns what the worker has counted.
+// Stats returns the counters of the worker.
 func (w *Worker) Stats() Stats {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -42,11 +42,10 @@ func (w *Worker) Stats() Stats {
 	}
 }
 
-// Kind returns the name of the worker's kind of work, and Queue which part of it
-// the worker takes.
+// Kind returns the name of the worker's kind of work.
 func (w *Worker) Kind() string { return w.kind.Name }
 
-// Queue returns which part of its kind of work the worker takes.
+// Queue returns the part of its kind of work that the worker claims.
 func (w *Worker) Queue() string { return w.options.Queue }
 
 // Takes implements Watched.
@@ -67,31 +66,29 @@ func (w *Worker) Due(ctx context.Context) (time.Duration, bool, error) {
 	return w.kind.Next(ctx)
 }
 
-// Watched does a part of one kind of work in this process.
+// Watched is a worker for a part of one kind of work in this process.
 type Watched interface {
-	// Kind is the name of the kind, Queue which part of it.
+	// Kind is the name of the kind, Queue the part of it.
 	Kind() string
 	Queue() string
-	// Stats returns what it has counted.
+	// Stats returns its counters.
 	Stats() Stats
-	// Takes returns the names of the work that it claims, nil if that is all of its
-	// queue; ok is false if it claims nothing: no dispatcher has started it, or it
-	// drains.
+	// Takes returns the names of the work that it claims, or nil for its whole queue.
+	// ok is false if it claims nothing: no dispatcher has started it, or it drains.
 	Takes(ctx context.Context) (names []string, ok bool)
-	// Due returns how long it is until the oldest work is due that nobody runs, less
-	// than 0 if it has been due; ok says whether there is any.
+	// Due returns the time until the oldest work that is not running is due, negative
+	// if it is overdue. ok is false if there is none.
 	Due(ctx context.Context) (wait time.Duration, ok bool, err error)
 }
 
-// Workers are all that work in an engine, for those who watch them. A nil *Workers
-// is nobody's.
+// Workers are the workers of an engine, for monitoring. A nil *Workers has none.
 type Workers struct {
 	mu        sync.Mutex
 	all       []Watched
 	isolation isolation
 }
 
-// Add makes one known.
+// Add adds a worker.
 func (ws *Workers) Add(w Watched) {
 	if ws == nil {
 		return
@@ -101,7 +98,7 @@ func (ws *Workers) Add(w Watched) {
 	ws.all = append(ws.all, w)
 }
 
-// All returns those that are known so far.
+// All returns the workers that were added so far.
 func (ws *Workers) All() []Watched {
 	if ws == nil {
 		return nil

@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// A process that dies does not say which work item killed it. The items that it
-// ran are found by bisecting: those that crashed twice become suspects, and
-// suspects run in batches that become half as large with every further crash. A
-// batch that survives clears its members. An item that crashes alone is poison.
+// A process that crashes does not report which work item crashed it. Poison is found by
+// bisection. Items that crashed twice become suspects, and suspects run in batches
+// whose size halves with every further crash. A batch that survives clears its members.
+// An item that crashes alone is poison.
 
 const (
-	// suspicion is the number of crashes that make an item a suspect. After the
-	// first crash all items run as before: a host that loses power kills them all.
+	// suspicion is the number of crashes that make an item a suspect. After the first
+	// crash all items run as before: a host that loses power crashes all of its items.
 	suspicion = 2
-	// conclusive is the number of crashes alone among suspects that prove an item
-	// to be poison although other items crashed with it.
+	// conclusive is the number of crashes as the only suspect that prove an item to be
+	// poison although other items crashed with it.
 	conclusive = 3
-	// crashDelay is the wait after a crash alone, times the earlier crashes, so
-	// that poison does not kill its processes in a tight loop.
+	// crashDelay, times the number of earlier crashes, is the delay after a crash as the
+	// only suspect. It keeps poison from crashing its processes in a tight loop.
 	crashDelay = time.Second
 )
 
@@ -31,11 +31,11 @@ type Loss struct {
 	// Suspect is true if the item ran as a suspect, with the batch limit Limit.
 	Suspect bool
 	Limit   int
-	// Lost is the number of items that crashed with that process, this one
-	// included: suspects if the item is one, and otherwise those that are not.
+	// Lost is the number of items that crashed with that process, this one included:
+	// the suspects if the item is a suspect, otherwise the other items.
 	Lost int
 	// Others is the number of items that crashed with that process and are not
-	// suspects, if the item is one.
+	// suspects. It is set if the item is a suspect.
 	Others int
 }
 
@@ -43,21 +43,21 @@ type Loss struct {
 type Verdict struct {
 	// Crashes is the number of crashes, this one included.
 	Crashes int
-	// Suspect is true if the item runs as a suspect from now on. At most Limit
-	// suspects run with it, itself included. From 1 on, every crash alone lowers
-	// Limit by one.
+	// Suspect is true if the item runs as a suspect from now on. At most Limit suspects
+	// run together, this one included. From 1 on, every crash as the only suspect
+	// lowers Limit by one.
 	Suspect bool
 	Limit   int
-	// Delay is the time that the item waits before it runs again.
+	// Delay is the delay before the item runs again.
 	Delay time.Duration
 	// Quarantined is true if the item must not run again.
 	Quarantined bool
 }
 
-// Judge returns the consequence of a crash. An item is quarantined once it has
-// crashed maxCrashes times, at least maxCrashes-2 of them as the only suspect of
-// its process. Other items that crashed with it may be poison that is no suspect
-// yet; then at least three crashes alone are required.
+// Judge returns the consequence of a crash. An item is quarantined once it has crashed
+// maxCrashes times, at least maxCrashes-2 of them (and at least once) as the only
+// suspect of its process. Other items that crashed with it may be poison that is not a
+// suspect yet; then at least three crashes as the only suspect are required.
 func Judge(l Loss, maxCrashes int) Verdict {
 	v := Verdict{Crashes: l.Crashes + 1, Suspect: l.Suspect || l.Crashes+1 >= min(suspicion, maxCrashes)}
 	if !v.Suspect {
@@ -77,25 +77,24 @@ func Judge(l Loss, maxCrashes int) Verdict {
 	return v
 }
 
-// isolation is shared by all lanes of a process: only one of them at a time runs
-// a suspect that must be alone.
+// isolation is shared by all lanes of a process: only one lane at a time runs a suspect
+// that must be alone.
 type isolation struct {
 	mu    sync.Mutex
 	alone *Lane
 	lanes []*Lane
 }
 
-// Lane bounds the suspects of one kind that run in this process at the same time:
-// never more than the smallest limit among them. It is safe for concurrent use.
+// Lane limits the suspects of one kind that run concurrently in this process: never
+// more than the smallest limit among them. It is safe for concurrent use.
 type Lane struct {
 	shared  *isolation
 	freed   func()
-	limits  map[int]int // how many run with each limit
+	limits  map[int]int // number of running suspects with each limit
 	running int
 }
 
-// NewLane returns a lane. freed is called when suspects may be admitted that were
-// not before.
+// NewLane returns a lane. freed is called when more suspects may be admitted.
 func (ws *Workers) NewLane(freed func()) *Lane {
 	shared := &isolation{}
 	if ws != nil {
@@ -108,8 +107,8 @@ func (ws *Workers) NewLane(freed func()) *Lane {
 	return l
 }
 
-// Least returns the smallest limit with which a suspect is admitted now, and 0 if
-// none is.
+// Least returns the smallest limit with which a suspect is admitted now, or 0 if none
+// is admitted.
 func (l *Lane) Least() int {
 	l.shared.mu.Lock()
 	defer l.shared.mu.Unlock()
@@ -129,7 +128,7 @@ func (l *Lane) Room() int {
 	return max(l.smallest()-l.running, 0)
 }
 
-// unlimited is the smallest limit of no suspects.
+// unlimited is the smallest limit if no suspects are running.
 const unlimited = 1 << 30
 
 func (l *Lane) smallest() int {
@@ -140,8 +139,8 @@ func (l *Lane) smallest() int {
 	return least
 }
 
-// Admit decides which of the suspects with these limits may run now, those with
-// the largest limits first. Leave has to be called for each of them.
+// Admit decides which of the suspects with these limits may run now, those with the
+// largest limits first. Call Leave for each admitted suspect.
 func (l *Lane) Admit(limits []int) []bool {
 	order := make([]int, len(limits))
 	for i := range order {
@@ -169,7 +168,7 @@ func (l *Lane) admit(limit int) bool {
 	return true
 }
 
-// Leave removes suspects that no longer run, and reports the room.
+// Leave removes suspects that no longer run, and calls freed.
 func (l *Lane) Leave(limits ...int) {
 	if len(limits) == 0 {
 		return

@@ -18,13 +18,14 @@ type Additions struct {
 
 type additionsKey struct{}
 
-// WithAdditions returns a context of a handler that can add functions.
+// WithAdditions returns a context for a handler that can add functions.
 func WithAdditions(ctx context.Context) (context.Context, *Additions) {
 	a := &Additions{}
 	return context.WithValue(ctx, additionsKey{}, a), a
 }
 
-// AdditionsOf returns the additions of the handler that the context belongs to, or nil.
+// AdditionsOf returns the additions of the handler to which the context belongs, or
+// nil.
 func AdditionsOf(ctx context.Context) *Additions {
 	a, _ := ctx.Value(additionsKey{}).(*Additions)
 	return a
@@ -41,7 +42,7 @@ func (a *Additions) Add(fn func(tx any) error) bool {
 	return true
 }
 
-// Close returns the functions that were added. No more can be added.
+// Close returns the functions that were added. After Close, Add returns false.
 func (a *Additions) Close() []func(tx any) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -55,12 +56,12 @@ type AdditionError struct{ Err error }
 
 func (e *AdditionError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the function's own error.
+// Unwrap returns the function's error.
 func (e *AdditionError) Unwrap() error { return e.Err }
 
-// Addition returns why an outcome with additions makes its attempt fail: a function
-// failed, or the database refused what it wrote. It is nil if the outcome was committed,
-// if that is not certain, and if the database was not there.
+// Addition returns the reason why an outcome with additions makes its attempt fail: a
+// function failed, or the database rejected its writes. It returns nil if the outcome
+// was committed, if the commit is uncertain, and if the database was unavailable.
 func Addition(err error) error {
 	var failed *AdditionError
 	switch {

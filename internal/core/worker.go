@@ -16,32 +16,31 @@ import (
 
 // Options configure a Worker.
 type Options struct {
-	// Queue names the part of its kind of work that the worker takes.
+	// Queue names the part of its kind of work that the worker claims.
 	Queue string
-	// Workers learn of the worker. nil: nobody does.
+	// Workers is the list to which the worker is added. Nil: none.
 	Workers *Workers
-	// Names returns the names of the work that the worker claims. nil: all of its
-	// queue.
+	// Names returns the names of the work that the worker claims. Nil: its whole queue.
 	Names func() []string
-	// Concurrency is how many pieces of work run at once.
+	// Concurrency is the maximum number of work items that run concurrently.
 	Concurrency int
-	// Lease is how long a claim is ours without a heartbeat.
+	// Lease is the time for which a claim is valid without a heartbeat.
 	Lease time.Duration
-	// SweepEvery is the least time between two sweeps.
+	// SweepEvery is the shortest interval between two sweeps.
 	SweepEvery time.Duration
-	// Clock tells the time of this process.
+	// Clock is the clock of this process.
 	Clock clock.Clock
-	// OnError receives errors that have no caller to go to.
+	// OnError receives background errors.
 	OnError func(error)
-	// Outage is the record that workers share. nil: the worker has its own.
+	// Outage is shared by several workers. Nil: the worker has its own.
 	Outage *Outage
 }
 
 const (
-	// dbTimeout bounds each call of a Kind's functions, except Begin.
+	// dbTimeout is the time limit for each call of a Kind's functions, except Begin.
 	dbTimeout = 15 * time.Second
-	// graceLook is the interval at which a worker looks while it leaves expired claims
-	// to their processes.
+	// graceLook is the interval at which a worker polls while it does not reap expired
+	// claims.
 	graceLook = 100 * time.Millisecond
 )
 
@@ -52,23 +51,23 @@ type Worker struct {
 	pool    pool
 	outage  *Outage
 
-	claiming sync.Mutex // one claim at a time: slots are counted before it
+	claiming sync.Mutex // serializes claims: slots are counted before a claim
 
 	mu       sync.Mutex
 	running  map[*Claim]*batch
 	settled  *sync.Cond // signalled when a run ends
-	hungry   bool       // there may be more to claim than there were slots
+	hungry   bool       // there may be more due work than slots
 	stopping bool
-	looked   bool               // it has claimed, or tried to
-	rest     context.CancelFunc // called when nothing runs any more
+	looked   bool               // the worker has claimed, or tried to
+	rest     context.CancelFunc // called when nothing is running any longer
 	swept    time.Time
-	free     map[*func()]struct{} // told when a hungry worker has slots again
+	free     map[*func()]struct{} // called when a hungry worker has free slots again
 
 	claimed, done, failures, lost, failed atomic.Int64
 	took, waited                          histogram.Histogram
 }
 
-// NewWorker returns a worker that has not claimed anything yet.
+// NewWorker returns a worker. It does not claim before Start or Process is called.
 func NewWorker(kind Kind, options Options) *Worker {
 	w := &Worker{kind: kind, options: options, running: map[*Claim]*batch{}, free: map[*func()]struct{}{}}
 	w.settled = sync.NewCond(&w.mu)
@@ -79,14 +78,14 @@ func NewWorker(kind Kind, options Options) *Worker {
 	return w
 }
 
-// MayReap reports whether expired claims of other processes may be reaped: there was
-// no outage of the database in which they could not renew their leases.
+// MayReap reports whether expired claims of other processes may be reaped: there was no
+// outage during which they could not renew their leases.
 func (w *Worker) MayReap() bool { return w.outage.Over(w.options.Clock.Now(), w.options.Lease) }
 
 func (w *Worker) note(err error) { w.outage.Note(err, w.options.Clock.Now(), w.options.Lease) }
 
-// OnFree calls fn, until cancel, when the worker could claim more than it had
-// slots for and has slots again.
+// OnFree calls fn, until cancel, when the worker had more due work than slots and has
+// free slots again.
 func (w *Worker) OnFree(fn func()) (cancel func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -98,15 +97,15 @@ func (w *Worker) OnFree(fn func()) (cancel func()) {
 	}
 }
 
-// Next returns how long it is until there is something to claim. While all
-// slots are taken that is not before the next heartbeat, however much is due:
-// OnFree tells when a slot is free. While expired claims are left to their processes,
-// what is due may be one of them. A worker that stops claims nothing.
+// Next returns the time until there is something to claim. While all slots are in use,
+// that is not before the next heartbeat, even if work is due: OnFree reports a free
+// slot. While expired claims are not reaped, the due work may be one of them, so the
+// time is at least graceLook. A stopping worker claims nothing.
 func (w *Worker) Next(ctx context.Context) (time.Duration, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, dbTimeout)
 	defer cancel()
 	wait, ok, err := w.kind.Next(ctx)
-	if err != nil { // a success would say nothing: it only reads
+	if err != nil { // a success would prove nothing: Next only reads
 		w.note(err)
 	}
 	if !w.MayReap() {
@@ -124,20 +123,19 @@ func (w *Worker) Next(ctx context.Context) (time.Duration, bool, error) {
 	return wait, ok, err
 }
 
-// Start claims what is due, as far as there are slots, and begins to run it.
-// It returns how many were begun, without waiting for them.
+// Start claims due work, as far as there are free slots, and starts to run it. It
+// returns the number of work items that it started, without waiting for them.
 func (w *Worker) Start(ctx context.Context) (int, error) {
 	begun, _, err := w.start(ctx, &batch{})
 	return begun, err
 }
 
-// batch counts the runs of one caller that have not ended; the worker's lock
-// guards it.
+// batch counts the unfinished runs of one caller. The worker's lock guards it.
 type batch struct{ left int }
 
-// Process claims what is due and runs it, and returns how many pieces were run
-// when nothing more was due and all of them have ended. Work that is slow does
-// not keep its slot's neighbours from being used again.
+// Process claims and runs due work until nothing more is due and all of it is finished.
+// It returns the number of work items that it ran. A slow work item does not block the
+// other slots.
 func (w *Worker) Process(ctx context.Context) (int, error) {
 	total := 0
 	mine := &batch{}
@@ -154,9 +152,9 @@ func (w *Worker) Process(ctx context.Context) (int, error) {
 	}
 }
 
-// await waits until the batch has ended or, if room is enough and the worker
-// does not stop, until a slot is free. It reports whether there was anything to
-// wait for.
+// await waits until the batch is finished. If room is true and the worker is not
+// stopping, it waits only until a slot is free. It reports whether the batch was
+// unfinished.
 func (w *Worker) await(mine *batch, room bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -167,9 +165,9 @@ func (w *Worker) await(mine *batch, room bool) bool {
 	return waited
 }
 
-// start claims in batches until nothing is due or all slots are taken; full
-// tells which. A short batch does not mean that nothing is left: others hold
-// locks for a moment.
+// start claims in batches until nothing is due or all slots are in use; full is true in
+// the second case. A short batch does not mean that nothing is left: other processes
+// lock rows for short times.
 func (w *Worker) start(ctx context.Context, mine *batch) (total int, full bool, err error) {
 	w.claiming.Lock()
 	defer w.claiming.Unlock()
@@ -191,7 +189,7 @@ func (w *Worker) start(ctx context.Context, mine *batch) (total int, full bool, 
 	return total, false, nil
 }
 
-// slots returns how many runs may begin. Finding none makes the worker hungry.
+// slots returns the number of free slots. If there are none, the worker is hungry.
 func (w *Worker) slots() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -207,7 +205,7 @@ func (w *Worker) slots() int {
 func (w *Worker) claim(ctx context.Context, slots int, mine *batch) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, dbTimeout)
 	defer cancel()
-	from := w.options.Clock.Now() // before the claim: our lease must not outlast the database's
+	from := w.options.Clock.Now() // before the claim: the local lease must not outlast the database's
 	claims, err := w.kind.Claim(ctx, slots, w.options.Lease)
 	if w.note(err); err != nil {
 		return 0, fmt.Errorf("claim %s: %w", w.kind.Name, err)
@@ -219,7 +217,7 @@ func (w *Worker) claim(ctx context.Context, slots int, mine *batch) (int, error)
 		return 0, err
 	}
 	w.claimed.Add(int64(len(claims)))
-	ctx = context.WithoutCancel(ctx) // what was claimed outlives the caller
+	ctx = context.WithoutCancel(ctx) // claimed work outlives the caller
 	if !w.begin(ctx, claims, from.Add(w.options.Lease), mine) {
 		return 0, w.release(ctx, claims)
 	}
@@ -271,8 +269,8 @@ func (w *Worker) run(ctx context.Context, c *Claim) {
 	w.kind.Begin(ctx, c)
 }
 
-// finish counts a run that has ended and frees its slot. A sweep that is due runs
-// in the slot first, so that it is waited for like all work.
+// finish counts a finished run and frees its slot. A sweep that is due runs in the slot
+// first, so that Drain and Process wait for it as for work.
 func (w *Worker) finish(c *Claim, err error) {
 	c.cancel(nil)
 	w.took.Observe(w.options.Clock.Now().Sub(c.begun))
@@ -287,7 +285,7 @@ func (w *Worker) finish(c *Claim, err error) {
 	default:
 		w.failed.Add(1)
 	}
-	if err != nil && !errors.Is(err, ErrTaken) { // the claim was taken away on request
+	if err != nil && !errors.Is(err, ErrTaken) { // ErrTaken: the claim was revoked on request
 		w.report(fmt.Errorf("run %s %s: %w", w.kind.Name, cmp.Or(c.Public, c.ID), err))
 	}
 	if !w.sweepDue() {
@@ -300,21 +298,20 @@ func (w *Worker) finish(c *Claim, err error) {
 	})
 }
 
-// report hands an error to the callback, which is the user's and may panic:
-// that must not end the process.
+// report calls the user's OnError. A panic in OnError must not crash the process.
 func (w *Worker) report(err error) {
-	defer func() { _ = recover() }() // the last resort: nobody is left to tell
+	defer func() { _ = recover() }() // there is no caller left to report it to
 	w.options.OnError(err)
 }
 
-// end frees the slot and tells whoever waits for one.
+// end frees the slot and calls the functions of OnFree.
 func (w *Worker) end(c *Claim) {
 	for _, fn := range w.ended(c) {
 		fn()
 	}
 }
 
-// ended frees the slot and returns whom to tell.
+// ended frees the slot and returns the functions to call.
 func (w *Worker) ended(c *Claim) (free []func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -333,7 +330,7 @@ func (w *Worker) ended(c *Claim) (free []func()) {
 	return free
 }
 
-// sweep removes what is kept no longer.
+// sweep removes rows whose retention has passed.
 func (w *Worker) sweep() {
 	ctx, cancel := context.WithTimeout(context.Background(), dbTimeout)
 	defer cancel()
