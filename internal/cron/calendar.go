@@ -8,8 +8,8 @@ type calendar struct {
 	clock clock
 	days  days
 	zone  *time.Location
-	// elapsed says that the schedule is for every hour, and so follows elapsed
-	// time through changes of the clocks.
+	// elapsed is true if the schedule is for every hour. Such a schedule follows
+	// elapsed time through changes of the clocks.
 	elapsed bool
 }
 
@@ -32,8 +32,8 @@ func (c *calendar) first(s span, from int64) (int64, bool) {
 	return wall - s.offset, ok
 }
 
-// late says that the first instant of a span is the tick of times that the clocks
-// have just skipped. Of dates that they skipped as a whole there are none.
+// late reports whether the first instant of a span is the tick of times that the clocks
+// have just skipped. Dates that were skipped as a whole have no tick.
 func (c *calendar) late(s span) bool {
 	shown := s.start + s.offset
 	if c.elapsed || s.reached >= shown {
@@ -42,8 +42,8 @@ func (c *calendar) late(s span) bool {
 	return c.anyWall(s.reached, min(shown, -floor(-s.reached))) || c.anyWall(max(s.reached, floor(shown)), shown)
 }
 
-// begin returns the first wall time that counts in a span, from an instant on:
-// unless the schedule follows elapsed time, those shown before do not.
+// begin returns the first wall time that counts in a span, from an instant on. Unless
+// the schedule follows elapsed time, wall times that were shown before do not count.
 func (c *calendar) begin(s span, from int64) int64 {
 	wall := max(s.start, from) + s.offset
 	if c.elapsed {
@@ -61,7 +61,7 @@ func (c *calendar) count(last, now time.Time) int {
 	return n
 }
 
-// countIn returns how many ticks of a span are not before an instant.
+// countIn returns the number of ticks of a span that are not before an instant.
 func (c *calendar) countIn(s span, from int64) int {
 	begin, late := c.begin(s, from), 0
 	if s.start >= from && c.late(s) {
@@ -70,7 +70,7 @@ func (c *calendar) countIn(s span, from int64) int {
 	return late + c.countWalls(begin, s.end+s.offset)
 }
 
-// latest halves the time in which the newest tick is until there is none but it.
+// latest finds the newest tick by bisection.
 func (c *calendar) latest(last, now time.Time) time.Time {
 	newest := c.next(last)
 	for low, high := newest.Unix(), now.Unix(); low < high; {
@@ -108,7 +108,7 @@ func (c *calendar) anyWall(from, limit int64) bool {
 	return ok
 }
 
-// countWalls returns how many wall times in [from, to) match.
+// countWalls returns the number of matching wall times in [from, to).
 func (c *calendar) countWalls(from, to int64) int {
 	if from >= to {
 		return 0
@@ -116,7 +116,7 @@ func (c *calendar) countWalls(from, to int64) int {
 	return c.days.count(day(from), day(to))*c.clock.perDay() - c.today(from) + c.today(to)
 }
 
-// today returns how many matching times of its own day are before a wall time.
+// today returns the number of matching times on the same day before a wall time.
 func (c *calendar) today(wall int64) int {
 	if !c.days.has(day(wall)) {
 		return 0
@@ -127,7 +127,7 @@ func (c *calendar) today(wall int64) int {
 // day returns the day of a wall time.
 func day(wall int64) int64 { return floor(wall) / daySeconds }
 
-// floor returns the beginning of a wall time's day.
+// floor returns the start of a wall time's day.
 func floor(wall int64) int64 {
 	rest := wall % daySeconds
 	if rest < 0 {

@@ -4,7 +4,7 @@ import "math/bits"
 
 const daySeconds = 24 * 60 * 60
 
-// clock is the times of day of an expression, each field as bits.
+// clock has the times of day of an expression. Each field is a bit set.
 type clock struct {
 	hours, minutes, seconds uint64
 }
@@ -34,12 +34,12 @@ func (c *clock) inHour() int {
 	return bits.TrailingZeros64(c.minutes)*60 + bits.TrailingZeros64(c.seconds)
 }
 
-// perDay returns how many times a day has.
+// perDay returns the number of times per day.
 func (c *clock) perDay() int {
 	return bits.OnesCount64(c.hours) * bits.OnesCount64(c.minutes) * bits.OnesCount64(c.seconds)
 }
 
-// before returns how many times of a day are before a second of it.
+// before returns the number of times of a day before a second of that day.
 func (c *clock) before(second int) int {
 	h, m, s := second/3600, second/60%60, second%60
 	minutes, seconds := bits.OnesCount64(c.minutes), bits.OnesCount64(c.seconds)
@@ -55,7 +55,7 @@ func (c *clock) before(second int) int {
 
 func has(set uint64, v int) bool { return set>>v&1 != 0 }
 
-// below returns how many values of a set are less than v.
+// below returns the number of values of a set that are less than v.
 func below(set uint64, v int) int { return bits.OnesCount64(set & (1<<v - 1)) }
 
 // atLeast returns the first value of a set that is not less than v.

@@ -12,7 +12,7 @@ type days struct {
 	dates    uint32   // bits 1 to 31
 	last     bool     // the last day of the month
 	weekdays [7]uint8 // from Sunday; which of the month's: bit n, or lastNth
-	// anyDate and anyWeekday say that a field does not restrict.
+	// anyDate and anyWeekday are true if the field does not restrict the days.
 	anyDate, anyWeekday bool
 }
 
@@ -21,19 +21,18 @@ const (
 	everyNth uint8 = 1<<1 | 1<<2 | 1<<3 | 1<<4 | 1<<5
 )
 
-// cycle is after how many days the calendar repeats, weekdays included: 400
+// cycle is the number of days after which the calendar repeats, including weekdays: 400
 // years.
 const cycle = 146097
 
-// possible says whether any date matches.
+// possible reports whether any date matches.
 func (d *days) possible() bool {
 	_, ok := d.next(0, cycle)
 	return ok
 }
 
-// next returns the first matching day in [from, limit). It goes by months, and
-// the rarest date, a 29 February that is a certain weekday, is at most 40 years
-// away.
+// next returns the first matching day in [from, limit). It searches month by month. The
+// rarest date, a 29 February on a given weekday, is at most 40 years away.
 func (d *days) next(from, limit int64) (int64, bool) {
 	m, date := monthOf(from)
 	for set := d.in(m) >> date << date; m.first < limit; set = d.in(m) {
@@ -46,13 +45,13 @@ func (d *days) next(from, limit int64) (int64, bool) {
 	return 0, false
 }
 
-// has says whether a day matches.
+// has reports whether a day matches.
 func (d *days) has(day int64) bool {
 	m, date := monthOf(day)
 	return d.in(m)>>date&1 != 0
 }
 
-// count returns how many days in [from, to) match.
+// count returns the number of matching days in [from, to).
 func (d *days) count(from, to int64) int {
 	m, date := monthOf(from)
 	n := -bits.OnesCount32(d.in(m) & (1<<date - 1))
@@ -102,7 +101,7 @@ func (d *days) byWeekday(m month) (set uint32) {
 	return set
 }
 
-// month is a month of a year, with the days that it has.
+// month is a month of a year, with its days.
 type month struct {
 	year   int
 	month  time.Month
@@ -110,7 +109,7 @@ type month struct {
 	length int
 }
 
-// monthOf returns the month of a day, and the date that the day has in it.
+// monthOf returns the month of a day, and its date in that month.
 func monthOf(day int64) (m month, date int) {
 	m.year, m.month, date = time.Unix(day*daySeconds, 0).UTC().Date()
 	m.first = day - int64(date) + 1

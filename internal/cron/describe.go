@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// maxTimes is how many times of day are named one by one.
+// maxTimes is the maximum number of times of day that are listed one by one.
 const maxTimes = 6
 
 var nths = [...]string{1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth"}
@@ -56,7 +56,7 @@ func (c *calendar) describe() string {
 	return times + " " + dates
 }
 
-// describe names the times of day if they are few, and else the fields.
+// describe lists the times of day if they are few, and otherwise describes the fields.
 func (c *clock) describe() string {
 	if c.perDay() <= maxTimes {
 		return "at " + enumerate(c.times())
@@ -81,8 +81,8 @@ func (c *clock) times() []string {
 	return all
 }
 
-// parts joins the fields, from the smallest that says something to the largest
-// that does: "every 15 minutes of hours 9 to 17".
+// parts joins the descriptions of the fields, from the smallest to the largest unit,
+// and omits fields that add nothing: "every 15 minutes of hours 9 to 17".
 func (c *clock) parts() string {
 	hours := part(c.hours, 24, "hour")
 	minutes := part(c.minutes, 60, "minute")
@@ -99,7 +99,8 @@ func (c *clock) parts() string {
 	}
 }
 
-// of joins two parts, unless that says nothing: "every minute of every hour".
+// of joins two parts, unless the result would add nothing: "every minute of every
+// hour".
 func of(small, large string) string {
 	regular := strings.HasPrefix(small, "every")
 	if regular && (large == "every hour" || large == "every minute") {
@@ -165,8 +166,8 @@ func (d *days) dateNames() string {
 	return enumerate(all) + " of the month"
 }
 
-// weekdayNames lists weekdays that are meant each week, and then the others, from
-// Monday.
+// weekdayNames lists the weekdays that match every week, and then the others, starting
+// with Monday.
 func (d *days) weekdayNames() string {
 	name := func(v int) string { return time.Weekday(v % 7).String() }
 	var weekly uint64
@@ -199,8 +200,8 @@ func nthNames(which uint8, weekday string) []string {
 	return all
 }
 
-// runs names the values of a set that are less than n, and three or more in a row
-// by the first and the last.
+// runs lists the values of a set that are less than n. Three or more consecutive values
+// are written as a range.
 func runs(set uint64, n int, name func(int) string) []string {
 	var all []string
 	for v := 0; v < n; v++ {

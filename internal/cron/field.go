@@ -8,15 +8,14 @@ import (
 	"github.com/perdure/perdure/fault"
 )
 
-// field is one of the six of an expression: what it is called in errors, and the
-// values that it takes.
+// field is one of the six fields of an expression: its name in errors, and its values.
 type field struct {
 	name     string
 	min, max int
-	// open is the last value of "*" and of "5/2", if that is not max: Sunday is
-	// not to be counted twice.
+	// open is the last value of "*" and of "5/2", if that is not max: Sunday must not
+	// count twice.
 	open  int
-	names []string // of the values from min
+	names []string // names of the values, starting at min
 }
 
 var (
@@ -28,7 +27,7 @@ var (
 	weekdayField = field{name: "cron.day_of_week", max: 7, open: 6, names: strings.Fields("SUN MON TUE WED THU FRI SAT")}
 )
 
-// reader reads fields until one is wrong.
+// reader reads fields until the first error.
 type reader struct {
 	err error
 }
@@ -80,7 +79,7 @@ func (r *reader) weekdays(d *days, text string) {
 	})
 }
 
-// weekdayValues returns the weekdays of an item, and which of a month's they are.
+// weekdayValues returns the weekdays of an item, and which of them in a month match.
 func weekdayValues(item string) (values uint64, nths uint8, err error) {
 	if day, nth, ok := strings.Cut(item, "#"); ok {
 		n, err := weekdayField.number(nth, 1, 5)
@@ -98,10 +97,10 @@ func weekdayValues(item string) (values uint64, nths uint8, err error) {
 	return values, everyNth, err
 }
 
-// unrestricted says that an item allows every value and was meant to.
+// unrestricted reports whether an item allows every value by its form.
 func unrestricted(item string) bool { return item == "*" || item == "*/1" }
 
-// values returns the values of an item: a value, a range, "*", each also with a
+// values returns the values of an item: a value, a range or "*", each with an optional
 // step.
 func (f field) values(item string) (uint64, error) {
 	span, step, stepped := strings.Cut(item, "/")
@@ -122,8 +121,8 @@ func (f field) values(item string) (uint64, error) {
 	return all, nil
 }
 
-// span returns the first and the last value of an item without its step. A single
-// value with a step goes on to the end.
+// span returns the first and the last value of an item without its step. A single value
+// with a step extends to the end.
 func (f field) span(text string, stepped bool) (low, high int, err error) {
 	if text == "*" {
 		return f.min, f.open, nil
@@ -143,7 +142,7 @@ func (f field) span(text string, stepped bool) (low, high int, err error) {
 	}
 }
 
-// end returns the last value of a range. "FRI-SUN" ends with the Sunday after it.
+// end returns the last value of a range. "FRI-SUN" ends with the following Sunday.
 func (f field) end(low int, text string) (int, error) {
 	high, err := f.value(text)
 	if err != nil {
@@ -158,8 +157,8 @@ func (f field) end(low int, text string) (int, error) {
 	return high, nil
 }
 
-// step refuses steps of more than the field has: "*/90" in minutes would be every
-// hour, which nobody means who writes it.
+// step rejects steps that exceed the field's range: "*/90" in minutes would mean every
+// hour, which is certainly a mistake.
 func (f field) step(text string) (int, error) {
 	n, err := strconv.ParseUint(text, 10, 16)
 	most := f.open - f.min + 1

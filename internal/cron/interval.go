@@ -7,22 +7,20 @@ import (
 	"github.com/perdure/perdure/fault"
 )
 
-// everyPrefix introduces an interval in place of an expression's fields.
+// everyPrefix is the prefix of an interval.
 const everyPrefix = "@every "
 
-// maxInterval is a hundred years. What is longer is a mistake in the unit.
+// maxInterval is a hundred years. A longer interval is a mistake in the unit.
 const maxInterval = 100 * 8766 * time.Hour
 
-// interval ticks at anchor + k·every for k ≥ 0. It is in microseconds, which is
-// what is stored: a tick that loses digits on its way through a database would be
-// found to be due once more.
+// interval ticks at anchor + k·every for k ≥ 0. It is in microseconds, as stored. A
+// tick that lost digits in a database would be due a second time.
 type interval struct {
 	every, anchor int64
 }
 
-// Interval returns a schedule that ticks at anchor and from then on after every
-// interval, however late anybody asks: it does not drift. The anchor is cut to
-// microseconds.
+// Interval returns a schedule that ticks at anchor and then after every interval. It
+// does not drift, even if ticks are read late. The anchor is truncated to microseconds.
 func Interval(every time.Duration, anchor time.Time) (Schedule, error) {
 	if err := checkInterval(every); err != nil {
 		return Schedule{}, err
@@ -62,7 +60,7 @@ func parseInterval(text string, anchor time.Time) (Schedule, error) {
 	return Interval(every, anchor)
 }
 
-// cutEvery returns the duration of a normal text that is an interval.
+// cutEvery returns the duration of a normalized text that is an interval.
 func cutEvery(text string) (string, bool) {
 	if text == strings.TrimSpace(everyPrefix) {
 		return "", true
@@ -72,8 +70,8 @@ func cutEvery(text string) (string, bool) {
 
 func (i interval) next(after time.Time) time.Time { return i.tick(i.until(after)) }
 
-// until returns how many ticks there are up to and including a time, which is
-// also the number k of the first one after it.
+// until returns the number of ticks up to and including a time. That is also the number
+// k of the first tick after it.
 func (i interval) until(t time.Time) int64 {
 	if t.UnixMicro() < i.anchor {
 		return 0
@@ -81,8 +79,8 @@ func (i interval) until(t time.Time) int64 {
 	return (t.UnixMicro()-i.anchor)/i.every + 1
 }
 
-// tick returns the k-th tick. Neither factor can be so large that they overflow:
-// the first part of the sum is at most one interval beyond the year 9999.
+// tick returns the k-th tick. The product cannot overflow: the sum is at most one
+// interval beyond the year 9999.
 func (i interval) tick(k int64) time.Time {
 	t := time.UnixMicro(i.anchor + k*i.every)
 	if t.Unix() > maxSecond {

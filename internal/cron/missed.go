@@ -6,20 +6,20 @@ import (
 	"github.com/perdure/perdure/fault"
 )
 
-// Policy says what happens to ticks that passed while nobody could act on them.
+// Policy decides which ticks are fired that passed while no process could fire them.
 type Policy string
 
 // The policies.
 const (
-	// Skip fires none of them: the schedule goes on with its next tick.
+	// Skip fires none of them: the schedule continues with its next tick.
 	Skip Policy = "skip"
-	// Once fires one time for all of them, as the latest.
+	// Once fires one tick for all of them, the latest.
 	Once Policy = "once"
 	// All fires each, the oldest first, up to a limit.
 	All Policy = "all"
 )
 
-// Validate refuses what is not a policy.
+// Validate returns an error if p is not one of the policies.
 func (p Policy) Validate() error {
 	switch p {
 	case Skip, Once, All:
@@ -29,16 +29,16 @@ func (p Policy) Validate() error {
 	}
 }
 
-// Missed returns the ticks in (last, now] to fire, and how many others there are,
-// which are not. Only All has more than one tick to fire, at most limit; what is
-// neither Once nor All fires none. Afterwards the schedule goes on with
+// Missed returns the ticks in (last, now] to fire, and the number of other ticks in
+// that period, which are skipped. Only All returns more than one tick, at most limit. A
+// policy other than Once or All returns none. The schedule then continues with
 // Next(now).
 //
-// A tick is always noticed a little late, so whoever fires a stored tick passes
-// that tick as last: it is not missed, it is being fired. The ticks after it are.
+// A tick is always fired a little late. A caller that fires a stored tick therefore
+// passes that tick as last: it is not missed. The ticks after it are.
 //
-// The time taken depends on the limit, hardly on how long the time was or how
-// many ticks were missed.
+// The running time depends on the limit, and hardly on the length of the period or on
+// the number of missed ticks.
 func Missed(s Schedule, last, now time.Time, policy Policy, limit int) (due []time.Time, skipped int) {
 	last, now = clamp(last), clamp(now)
 	if s.ticks == nil || !last.Before(now) {

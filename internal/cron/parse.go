@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// maxText is the longest expression. All sets of values fit, none has to be
-	// that long.
+	// maxText is the longest expression. All sets of values fit, and none needs that
+	// length.
 	maxText = 256
-	// maxZone is the longest name of a zone; none that exists has half of it.
+	// maxZone is the longest zone name. Existing names have at most half that length.
 	maxZone = 64
 )
 
-// named are the expressions that have names.
+// named are the named expressions.
 var named = map[string]string{
 	"@hourly":   "0 * * * *",
 	"@daily":    "0 0 * * *",
@@ -27,8 +27,8 @@ var named = map[string]string{
 	"@annually": "0 0 1 1 *",
 }
 
-// normal returns an expression in the form in which it is kept: single spaces,
-// names of values in capitals, names of expressions not.
+// normal returns an expression in its stored form: single spaces, names of values in
+// upper case, names of expressions in lower case.
 func normal(spec string) (string, error) {
 	switch {
 	case len(spec) > maxText:
@@ -49,7 +49,7 @@ func normal(spec string) (string, error) {
 	}
 }
 
-// parseCalendar compiles a normal expression that is not an interval.
+// parseCalendar compiles a normalized expression that is not an interval.
 func parseCalendar(text string, zone *time.Location) (*calendar, error) {
 	fields, err := split(text)
 	if err != nil {
@@ -86,8 +86,7 @@ func split(text string) ([]string, error) {
 	}
 }
 
-// parse reads the six fields in their order, so that the first that is wrong is
-// the one that is named.
+// parse reads the six fields in order, so that the error names the first wrong field.
 func (c *calendar) parse(text []string) error {
 	var r reader
 	c.clock.seconds = r.set(secondField, text[0])

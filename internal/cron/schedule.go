@@ -3,44 +3,43 @@ package cron
 import (
 	"encoding/json"
 	"time"
-	_ "time/tzdata" // so that zones exist on machines without zone data
+	_ "time/tzdata" // zone data for hosts without it
 
 	"github.com/perdure/perdure/fault"
 )
 
-// Schedule says when recurring work is due. It is immutable and may be copied
-// and used by many goroutines. The zero Schedule has no ticks.
+// Schedule computes when recurring work is due. It is immutable and may be copied and
+// used by many goroutines. The zero Schedule has no ticks.
 type Schedule struct {
 	spec  Spec
 	ticks ticker
 }
 
-// ticker is what an expression and an interval have in common. Times are within
-// the bounds that clamp keeps.
+// ticker is implemented by expressions and intervals. Times are within the bounds of
+// clamp.
 type ticker interface {
 	// next returns the first tick after a time, or the zero time.
 	next(after time.Time) time.Time
-	// count returns how many ticks are in (last, now], without visiting them.
+	// count returns the number of ticks in (last, now], without visiting them.
 	count(last, now time.Time) int
-	// latest returns the newest tick in (last, now], of which there is one.
+	// latest returns the newest tick in (last, now], which must have one.
 	latest(last, now time.Time) time.Time
 	// describe returns the schedule in English, without the zone.
 	describe() string
 }
 
-// Ticks are within the years that text and databases can hold. Both are Unix
+// The range of ticks: the years that text and databases can hold. Both are Unix
 // seconds.
 const (
 	minSecond = -62135596800 // 0001-01-01T00:00:00Z
 	maxSecond = 253402300799 // 9999-12-31T23:59:59Z
 )
 
-// Parse reads an expression; ticks are by the clocks of an IANA zone, by default
-// UTC. Whatever cannot be meant is refused with a *fault.Invalid that names the
-// field, and so is an expression that no date ever matches: a schedule that was
-// accepted does not fail later.
+// Parse parses an expression. Ticks follow the clocks of an IANA zone, by default UTC.
+// An invalid expression is rejected with a *fault.Invalid that names the field. So is
+// an expression that no date ever matches: an accepted schedule does not fail later.
 //
-// Intervals ("@every 90s") know no zone; they are on phase with the Unix epoch.
+// Intervals ("@every 90s") have no zone; they start at the Unix epoch.
 func Parse(spec, zone string) (Schedule, error) {
 	text, err := normal(spec)
 	if err != nil {
@@ -60,8 +59,8 @@ func Parse(spec, zone string) (Schedule, error) {
 	return Schedule{spec: Spec{Cron: text, Zone: location.String()}, ticks: c}, nil
 }
 
-// load finds a zone. The machine's own is not accepted: the same schedule has to
-// mean the same in every process.
+// load finds a zone. The local zone is not accepted: a schedule must mean the same in
+// every process.
 func load(zone string) (*time.Location, error) {
 	if zone == "" {
 		return time.UTC, nil
@@ -76,7 +75,7 @@ func load(zone string) (*time.Location, error) {
 	return location, nil
 }
 
-// Next returns the first tick strictly after a time, in UTC. It is the zero time
+// Next returns the first tick strictly after a time, in UTC. It returns the zero time
 // only if there is none before the year 10000.
 func (s Schedule) Next(after time.Time) time.Time {
 	if s.ticks == nil {
@@ -85,7 +84,7 @@ func (s Schedule) Next(after time.Time) time.Time {
 	return s.ticks.next(clamp(after))
 }
 
-// clamp moves a time into the bounds of ticks, from where sums cannot overflow.
+// clamp moves a time into the range of ticks, where sums cannot overflow.
 func clamp(t time.Time) time.Time {
 	switch sec := t.Unix(); {
 	case sec < minSecond:
@@ -97,17 +96,17 @@ func clamp(t time.Time) time.Time {
 	}
 }
 
-// IsZero says that the schedule has no ticks, because it is nobody's.
+// IsZero reports whether s is the zero Schedule, which has no ticks.
 func (s Schedule) IsZero() bool { return s.ticks == nil }
 
-// Spec returns the schedule as data. Schedules are the same if their specs are.
+// Spec returns the stored form of the schedule. Schedules are equal if their specs are.
 func (s Schedule) Spec() Spec { return s.spec }
 
 // Zone returns the name of the zone, or "" for an interval, which has none.
 func (s Schedule) Zone() string { return s.spec.Zone }
 
-// String returns the expression, as Parse takes it, without the zone and without
-// an anchor; Spec has all.
+// String returns the expression in the form that Parse accepts, without the zone and
+// without an anchor. Spec has both.
 func (s Schedule) String() string {
 	if s.spec.Every != "" {
 		return everyPrefix + s.spec.Every
@@ -115,8 +114,7 @@ func (s Schedule) String() string {
 	return s.spec.Cron
 }
 
-// Describe returns the schedule in English, for people:
-// "at 02:30 every day, Europe/Berlin".
+// Describe returns a description in English: "at 02:30 every day, Europe/Berlin".
 func (s Schedule) Describe() string {
 	switch {
 	case s.ticks == nil:
@@ -128,10 +126,10 @@ func (s Schedule) Describe() string {
 	}
 }
 
-// MarshalJSON writes the schedule's Spec.
+// MarshalJSON encodes the schedule's Spec.
 func (s Schedule) MarshalJSON() ([]byte, error) { return json.Marshal(s.spec) }
 
-// UnmarshalJSON reads a Spec and compiles it.
+// UnmarshalJSON decodes a Spec and compiles it.
 func (s *Schedule) UnmarshalJSON(data []byte) error {
 	var spec Spec
 	if err := json.Unmarshal(data, &spec); err != nil {

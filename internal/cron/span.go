@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// span is a time during which a zone keeps its offset from UTC. Instants are Unix
-// seconds. What the clocks of the zone show, "wall time", is counted in the same
+// span is a period in which a zone keeps its offset from UTC. Instants are Unix
+// seconds. Wall time, the time that the clocks of the zone show, is counted in the same
 // way, as if they showed UTC.
 type span struct {
 	start, end int64 // [start, end)
 	offset     int64 // wall time - instant
-	// reached is the wall time before which clocks have shown all they were to
-	// show when the span begins. It is start + offset unless the clocks are
-	// changed then: less where they skip a time, more where they show it again.
+	// reached is the wall time that the clocks had reached when the span started. It is
+	// start + offset unless the clocks change at the start: less if they skip a time,
+	// more if they repeat one.
 	reached int64
 }
 
-// settled is how long after a change of the clocks all times that are shown again
-// have been shown. No zone ever put its clocks back by more than a day, nor
-// changed them twice within three.
+// settled is a time after a change of the clocks by which all repeated times have been
+// shown. No zone ever put its clocks back by more than a day, or changed them twice
+// within three days.
 const settled = 2 * daySeconds
 
-// spans are the spans of a zone from an instant on. The first begins before it, if
-// it does, and the last is cut off at the limit.
+// spans returns the spans of a zone from an instant on. The first span may start before
+// the instant, and the last is cut off at the limit.
 func spans(from, limit int64, zone *time.Location) iter.Seq[span] {
 	return func(yield func(span) bool) {
 		for at := from; at < limit; {
@@ -38,7 +38,7 @@ func spans(from, limit int64, zone *time.Location) iter.Seq[span] {
 	}
 }
 
-// spanAt returns the span of an instant. To look back is only needed near a
+// spanAt returns the span of an instant. The previous span is only needed near a
 // change.
 func spanAt(instant int64, zone *time.Location) span {
 	s := bounds(instant, zone)
@@ -49,10 +49,9 @@ func spanAt(instant int64, zone *time.Location) span {
 	return s
 }
 
-// bounds returns the span of an instant, or a part of it: where a zone goes on by
-// a rule, package time ends its spans with each year in UTC, and in leap years it
-// does so a day too early. That day, on which no rule changes clocks, is a span of
-// its own here.
+// bounds returns the span of an instant, or a part of it. Where a zone follows a rule,
+// package time ends its spans with each year in UTC, and in leap years a day too early.
+// That day, on which no rule changes clocks, is a separate span here.
 func bounds(instant int64, zone *time.Location) span {
 	t := time.Unix(instant, 0).In(zone)
 	_, offset := t.Zone()

@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure/fault"
 )
 
-// Spec is a schedule as data, as it is stored. It has either Cron or Every.
+// Spec is the stored form of a schedule. It has either Cron or Every.
 type Spec struct {
 	// Cron is an expression.
 	Cron string `json:"cron,omitempty"`
@@ -18,8 +18,8 @@ type Spec struct {
 	Anchor time.Time `json:"anchor,omitzero"`
 }
 
-// Schedule compiles the spec. The empty one, which is what the zero Schedule is
-// stored as, has no ticks.
+// Schedule compiles the spec. The empty spec, which is the stored form of the zero
+// Schedule, has no ticks.
 func (s Spec) Schedule() (Schedule, error) {
 	switch {
 	case s == Spec{}:
