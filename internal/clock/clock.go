@@ -1,14 +1,13 @@
-// Package clock is the one place that asks the machine for the time.
+// Package clock is the only package that reads the system clock.
 //
-// Everything else takes a Clock, so that tests can move time by hand.
+// All other packages take a Clock, so that tests can control time.
 package clock
 
 import "time"
 
-// Clock tells the time and wakes sleepers.
+// Clock returns the time and creates timers.
 type Clock interface {
-	// Now returns the time in UTC, with the monotonic reading of the machine
-	// where it has one.
+	// Now returns the time in UTC, with a monotonic clock reading if the clock has one.
 	Now() time.Time
 	// NewTimer returns a timer that fires once, d from now.
 	NewTimer(d time.Duration) Timer
@@ -21,15 +20,15 @@ type Timer interface {
 	Stop()
 }
 
-// System is the machine's clock.
+// System is the system clock.
 var System Clock = system{}
 
-// Skewed returns the machine's clock as it would be if it were wrong by d.
+// Skewed returns a system clock that is wrong by d.
 func Skewed(d time.Duration) Clock { return skewed(d) }
 
-// OfMachine reports whether c is the clock of a machine, right or wrong, as
-// opposed to one that a test moves. Where a database server has a clock, that
-// one decides and not the machine's.
+// OfMachine reports whether c is a system clock, correct or skewed, and not a clock
+// that a test controls. If the database server has a clock, due times follow the
+// server's clock and not the system clock.
 func OfMachine(c Clock) bool {
 	switch c.(type) {
 	case system, skewed:

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// Warp is a clock whose speed can be changed while it runs: stopped, ten times as
-// fast, or moved on by an hour. It is for looking at work that takes days. It is
-// never behind where it was.
+// Warp is a clock whose speed can be changed while it runs. It can be stopped, run ten
+// times as fast, or skip an hour. It is for watching work that takes days. It never
+// goes back.
 type Warp struct {
 	mu     sync.Mutex
-	real   time.Time // when the speed was set, by the machine
-	at     time.Time // what this clock showed then
+	real   time.Time // time when the speed was set, by the system clock
+	at     time.Time // time that this clock showed then
 	speed  float64
 	timers map[*warpTimer]bool
 }
 
-// NewWarp returns a clock that shows the machine's time and ahead, at its speed.
+// NewWarp returns a clock that is ahead of the system clock and runs at its speed.
 func NewWarp(ahead time.Duration) *Warp {
 	now := time.Now()
 	return &Warp{real: now, at: now.Add(ahead), speed: 1, timers: map[*warpTimer]bool{}}
@@ -33,17 +33,18 @@ func (w *Warp) now() time.Time {
 	return w.at.Add(time.Duration(float64(time.Since(w.real)) * w.speed)).Round(0)
 }
 
-// Speed returns how fast the clock is: 1 is as fast as the machine's, 0 stands.
+// Speed returns the speed of the clock: 1 is the speed of the system clock, 0 is
+// stopped.
 func (w *Warp) Speed() float64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.speed
 }
 
-// SetSpeed changes how fast the clock is from now on. Less than 0 is 0.
+// SetSpeed changes the speed of the clock from now on. Negative values mean 0.
 func (w *Warp) SetSpeed(speed float64) { w.set(0, &speed) }
 
-// Skip moves the clock on at once.
+// Skip moves the clock forward immediately.
 func (w *Warp) Skip(d time.Duration) { w.set(max(d, 0), nil) }
 
 func (w *Warp) set(skip time.Duration, speed *float64) {
@@ -74,10 +75,10 @@ type warpTimer struct {
 	clock *Warp
 	at    time.Time
 	c     chan time.Time
-	real  *time.Timer // nil while the clock stands
+	real  *time.Timer // nil while the clock is stopped
 }
 
-// arm sets the machine's timer for the speed that the clock has now.
+// arm sets the system timer for the current speed of the clock.
 func (t *warpTimer) arm() {
 	if t.real != nil {
 		t.real.Stop()
@@ -93,8 +94,8 @@ func (t *warpTimer) arm() {
 	t.real = time.AfterFunc(left, t.fire)
 }
 
-// fire sends the time, unless the timer was stopped or the clock was slowed down
-// meanwhile.
+// fire sends the time, unless the timer was stopped or the clock was slowed down since
+// it was armed.
 func (t *warpTimer) fire() {
 	t.clock.mu.Lock()
 	defer t.clock.mu.Unlock()
