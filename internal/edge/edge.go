@@ -1,11 +1,10 @@
-// Package edge checks every value that enters, before anything is written and
-// equally for all databases.
+// Package edge checks every input value, before anything is written and equally for all
+// databases.
 //
-// The databases disagree about bad input: one refuses it, another changes it,
-// a third cuts it short. What passes these checks is kept by all of them
-// without a change of meaning, so a unit of work that is accepted on one
-// database is accepted on every other. Each refusal is a *fault.Invalid that
-// carries the field it was given.
+// The databases treat bad input differently: one rejects it, another changes it, a third
+// truncates it. A value that passes these checks is stored by all of them without a change
+// of meaning. A unit of work that is accepted on one database is therefore accepted on
+// every other. Each rejection is a *fault.Invalid that has the name of the field.
 package edge
 
 import (
@@ -21,18 +20,18 @@ import (
 const (
 	// MaxName is the longest name in bytes.
 	MaxName = 128
-	// MaxKey is the longest key in bytes. With a second column beside it, it
-	// still fits every database's index entry (PostgreSQL: 2,704 bytes).
+	// MaxKey is the longest key in bytes. Together with a second column, it still fits
+	// every database's index entry (PostgreSQL: 2,704 bytes).
 	MaxKey = 512
-	// MaxIdentifier is the longest SQL identifier in bytes. It leaves room for
-	// our prefixes and suffixes below PostgreSQL's 63.
+	// MaxIdentifier is the longest SQL identifier in bytes. It leaves room for Perdure's
+	// prefixes and suffixes below PostgreSQL's limit of 63.
 	MaxIdentifier = 48
 	// MaxDelay is the longest delay: 100 years.
 	MaxDelay = 36525 * 24 * time.Hour
 )
 
-// Text refuses text that is not valid UTF-8, contains NUL or is longer than
-// max bytes. The empty text passes.
+// Text rejects text that is not valid UTF-8, contains NUL or is longer than max bytes. The
+// empty text passes.
 func Text(field, s string, max int) error {
 	if len(s) > max {
 		return fault.Invalidf(field, "is longer than %d bytes", max)
@@ -46,10 +45,9 @@ func Text(field, s string, max int) error {
 	return nil
 }
 
-// Name refuses what cannot name a hook, a queue or a machine: anything but 1 to
-// MaxName bytes of printable characters with no space at either end. Invisible
-// characters are not printable, so two names that look equal are equal more
-// often.
+// Name rejects invalid names of hooks, queues and definitions. A name has 1 to MaxName
+// bytes of printable characters, with no space at either end. Invisible characters are not
+// printable, which makes it less likely that two different names look equal.
 func Name(field, s string) error {
 	if s == "" {
 		return fault.Invalidf(field, "is empty")
@@ -68,8 +66,8 @@ func Name(field, s string) error {
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
-// Key refuses what cannot be an idempotency key or a unique key: anything but
-// 1 to MaxKey bytes of text.
+// Key rejects invalid idempotency keys and unique keys. A key has 1 to MaxKey bytes of
+// text.
 func Key(field, s string) error {
 	if s == "" {
 		return fault.Invalidf(field, "is empty")
@@ -77,10 +75,10 @@ func Key(field, s string) error {
 	return Text(field, s, MaxKey)
 }
 
-// Identifier refuses what cannot name a table, a column or a schema of a user:
-// anything but ^[A-Za-z][A-Za-z0-9_]{0,47}$. It also refuses the names that a
-// JavaScript consumer cannot use as a key of an object, because column names
-// become keys of outbox payloads.
+// Identifier rejects invalid names of a user's tables, columns and schemas. A name must
+// match ^[A-Za-z][A-Za-z0-9_]{0,47}$. Identifier also rejects names that a JavaScript
+// consumer cannot use as a key of an object, because column names become keys of outbox
+// payloads.
 func Identifier(field, s string) error {
 	if s == "" || len(s) > MaxIdentifier || !letter(s[0]) {
 		return badIdentifier(field)
@@ -96,8 +94,8 @@ func Identifier(field, s string) error {
 	return nil
 }
 
-// Reserved reports whether a JavaScript object gives the key s a meaning of its
-// own, so that it cannot hold a value of ours.
+// Reserved reports whether the key s has a special meaning in a JavaScript object, so that
+// it cannot hold a value.
 func Reserved(s string) bool {
 	return s == "__proto__" || s == "constructor" || s == "prototype"
 }
@@ -110,7 +108,7 @@ func letter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 func digit(c byte) bool { return '0' <= c && c <= '9' }
 
-// Delay refuses a negative delay and one longer than MaxDelay.
+// Delay rejects a negative delay and a delay longer than MaxDelay.
 func Delay(field string, d time.Duration) error {
 	if d < 0 {
 		return fault.Invalidf(field, "is negative")
@@ -121,8 +119,8 @@ func Delay(field string, d time.Duration) error {
 	return nil
 }
 
-// Time refuses a time outside the years 1 to 9998: not every database, and no
-// JSON, holds it. The zero time passes: it is the absence of a time.
+// Time rejects a time outside the years 1 to 9998, which JSON and some databases cannot
+// hold. The zero time passes: it means that there is no time.
 func Time(field string, t time.Time) error {
 	if y := t.UTC().Year(); y < 1 || y > 9998 {
 		return fault.Invalidf(field, "must be between the years 1 and 9998")
@@ -130,9 +128,9 @@ func Time(field string, t time.Time) error {
 	return nil
 }
 
-// Limit returns the number of rows that a caller asked for: def when n is 0, n
-// when it is within 1 and max. Anything else is refused rather than clamped,
-// because a caller that gets fewer rows than it asked for takes them for all.
+// Limit returns the number of rows that a caller requested: def if n is 0, or n if it is
+// between 1 and max. Other values are rejected rather than clamped, because a caller that
+// receives fewer rows than it requested assumes that these are all.
 func Limit(field string, n, def, max int) (int, error) {
 	if n == 0 {
 		return def, nil
@@ -143,8 +141,8 @@ func Limit(field string, n, def, max int) (int, error) {
 	return n, nil
 }
 
-// Version refuses what cannot be the version of a definition: anything but 1 to the
-// greatest number of the column that stores it.
+// Version rejects invalid versions of definitions. A version is between 1 and the largest
+// number of the column that stores it.
 func Version(field string, v int) error {
 	if v < 1 || v > math.MaxInt32 {
 		return fault.Invalidf(field, "must be between 1 and %d, got %d", math.MaxInt32, v)

@@ -10,53 +10,53 @@ import (
 )
 
 const (
-	// MaxDepth is the deepest nesting of arrays and objects: [] has depth 1.
-	// MariaDB refuses 32.
+	// MaxDepth is the deepest nesting of arrays and objects: [] has depth 1. MariaDB
+	// rejects 32.
 	MaxDepth = 31
-	// DefaultMaxJSON is the largest document in bytes where nothing else is set.
+	// DefaultMaxJSON is the default maximum size of a document in bytes.
 	DefaultMaxJSON = 1 << 20
-	// MaxNumber is the longest number in bytes. The longest that a number within
-	// float64's range needs, written without an exponent, has 309 digits.
+	// MaxNumber is the longest number in bytes. The longest number within float64's range,
+	// written without an exponent, has 309 digits.
 	MaxNumber = 512
 )
 
-// JSON refuses what some database would refuse or change. It accepts exactly
-// one JSON value that
+// JSON rejects documents that some database would reject or change. It accepts exactly one
+// JSON value that
 //
 //   - has at most max bytes (DefaultMaxJSON if max ≤ 0) and MaxDepth levels;
 //   - is valid UTF-8 without a byte order mark;
-//   - contains no NUL, neither as a byte nor as \u0000: PostgreSQL refuses it,
-//     SQLite cuts the text there;
-//   - contains no lone surrogate: PostgreSQL refuses it, Go replaces it;
-//   - has no object with the same key twice, whatever the spelling of the key:
-//     PostgreSQL keeps one of them, the others keep both;
+//   - contains no NUL, neither as a byte nor as \u0000: PostgreSQL rejects it,
+//     SQLite truncates the text there;
+//   - contains no lone surrogate: PostgreSQL rejects it, Go replaces it;
+//   - has no object with the same key twice, even if the keys are escaped differently:
+//     PostgreSQL keeps one of them, the other databases keep both;
 //   - has only numbers of at most MaxNumber bytes, with exponents of at most
-//     three digits, whose magnitude a float64 can hold: 1e400 is refused because
+//     three digits, whose magnitude a float64 can hold: 1e400 is rejected because
 //     it becomes infinite, 1e-400 because it becomes zero. Digits beyond a
-//     float64's precision are allowed: nothing of ours parses them into one;
+//     float64's precision are allowed: Perdure never parses them into a float64;
 //   - has no negative zero, which jsonb stores as 0.
 //
-// It looks at each byte once and does not recurse. It allocates only to find
-// equal keys: a slice header for each key of the objects that are open, and the
-// text of the keys that are written with escapes.
+// It reads each byte once and does not recurse. It allocates only to find
+// equal keys: a slice header for each key of the open objects, and the text of keys that
+// have escapes.
 func JSON(field string, raw []byte, max int) error {
 	s := scanner{field: field, raw: raw}
 	return s.scan(max)
 }
 
-// A scanner reads one document from front to back.
+// scanner reads one document from start to end.
 type scanner struct {
 	field string
 	raw   []byte
 	pos   int
 
 	depth int
-	// objects[i] tells for level i where in keys the keys of its object begin,
-	// or that the level is an array.
+	// objects[i] is the index in keys at which the keys of the object at level i start, or
+	// array if the level is an array.
 	objects [MaxDepth]int
 	keys    [][]byte
 
-	// collectZeros makes negative zeros pass; their positions are in zeros.
+	// collectZeros accepts negative zeros and collects their positions in zeros.
 	collectZeros bool
 	zeros        []int
 }
@@ -89,8 +89,8 @@ func (s *scanner) scan(max int) error {
 	return nil
 }
 
-// value reads a scalar, an empty array or an empty object. Of any other array
-// or object it reads what comes before the first element, and reports opened.
+// value reads a scalar, an empty array or an empty object. For any other array or object it
+// reads up to the first element, and returns true for opened.
 func (s *scanner) value() (opened bool, err error) {
 	s.space()
 	switch c := s.peek(); {
@@ -108,8 +108,8 @@ func (s *scanner) value() (opened bool, err error) {
 	}
 }
 
-// afterValue closes what ends after a value and reports whether another value
-// follows.
+// afterValue closes the arrays and objects that end after a value, and reports whether
+// another value follows.
 func (s *scanner) afterValue() (more bool, err error) {
 	for s.depth > 0 {
 		s.space()
@@ -187,8 +187,8 @@ func (s *scanner) close() error {
 	return nil
 }
 
-// repeats sorts keys and reports whether two of them are equal. Sorting needs
-// no memory, and no choice of keys makes it slow.
+// repeats sorts keys and reports whether two of them are equal. Sorting needs no memory,
+// and no choice of keys makes it slow.
 func repeats(keys [][]byte) bool {
 	slices.SortFunc(keys, bytes.Compare)
 	for i := 1; i < len(keys); i++ {
@@ -221,7 +221,7 @@ func (s *scanner) key() error {
 	return nil
 }
 
-// unescape returns what text, which was read without an error, stands for.
+// unescape returns the value of text, which was read without an error.
 func unescape(text []byte) []byte {
 	quoted := append(append(append(make([]byte, 0, len(text)+2), '"'), text...), '"')
 	var s string
@@ -231,7 +231,7 @@ func unescape(text []byte) []byte {
 	return []byte(s)
 }
 
-// text reads a string and returns what is between its quotes.
+// text reads a string and returns the bytes between its quotes.
 func (s *scanner) text() (text []byte, escaped bool, err error) {
 	start := s.pos + 1
 	wide := false
@@ -269,7 +269,7 @@ func (s *scanner) plain() bool {
 	return i < len(s.raw)
 }
 
-// special marks the bytes that do not simply stand for themselves in a string.
+// special marks the bytes that have a special meaning in a string.
 var special = func() (t [256]byte) {
 	for c := range t {
 		if c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
@@ -291,7 +291,7 @@ func (s *scanner) escape() error {
 	return s.fail("unknown escape")
 }
 
-// codeUnit reads what follows \u, and the second half of a surrogate pair.
+// codeUnit reads the digits after \u, and the second half of a surrogate pair.
 func (s *scanner) codeUnit() error {
 	unit, ok := hex4(s.raw[s.pos+1:])
 	if !ok {
@@ -352,7 +352,7 @@ func (s *scanner) space() {
 	}
 }
 
-// peek returns the next byte. At the end it returns 0, which is nowhere valid.
+// peek returns the next byte. At the end it returns 0, which is never valid.
 func (s *scanner) peek() byte {
 	if s.pos < len(s.raw) {
 		return s.raw[s.pos]

@@ -8,18 +8,17 @@ import (
 	"github.com/perdure/perdure/fault"
 )
 
-// Marshal returns the JSON of v, without HTML escapes, after JSON accepted it.
+// Marshal returns the JSON of v, without HTML escapes, after JSON has accepted it.
 //
 // Three things differ from json.Marshal:
 //
-//   - A string that is not valid UTF-8 is refused; encoding/json replaces the bad
-//     bytes by U+FFFD without a word. Looking at every string of every value
-//     would cost as much as the encoding, so the output is searched for U+FFFD,
-//     which is rarely there, and only then are the strings of v looked at.
+//   - A string that is not valid UTF-8 is rejected; encoding/json silently replaces
+//     the bad bytes by U+FFFD. Checking every string of every value would cost as
+//     much as the encoding. So the output is searched for U+FFFD, which is rare, and
+//     the strings of v are checked only if it is found.
 //   - A panic in a MarshalJSON or MarshalText becomes an error.
-//   - A negative zero is written as 0. JSON refuses it, because PostgreSQL would
-//     drop its sign, but a float64 that happens to be -0 is no mistake of the
-//     caller's.
+//   - A negative zero is written as 0. JSON rejects it, because PostgreSQL would
+//     drop its sign, but a float64 that is -0 is not a mistake of the caller.
 func Marshal(field string, v any, max int) (json.RawMessage, error) {
 	raw, err := encode(v)
 	if err != nil {
@@ -33,7 +32,7 @@ func Marshal(field string, v any, max int) (json.RawMessage, error) {
 }
 
 // encode returns v as encoding/json writes it, or an error if that would hide
-// bad UTF-8. User code runs in here, hence the recover.
+// bad UTF-8. It calls user code, hence the recover.
 func encode(v any) (raw json.RawMessage, err error) {
 	defer func() {
 		if p := recover(); p != nil {

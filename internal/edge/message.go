@@ -11,14 +11,14 @@ const MaxMessage = 8 << 10
 
 const ellipsis = "…"
 
-// Message makes an error text safe to store and to show. It never refuses: an
-// error that cannot be recorded hides the failure that it describes. Bytes that
-// are not UTF-8 and control characters other than newline and tab become
-// U+FFFD; a text longer than MaxMessage is cut at a character and ends in "…".
+// Message makes an error text safe to store and to show. It never rejects a text: an error
+// that cannot be recorded would hide the failure that it describes. Bytes that are not
+// UTF-8, and control characters other than newline and tab, become U+FFFD. A text longer
+// than MaxMessage is cut at a character and ends in "…".
 func Message(s string) string {
 	cut := len(s) > MaxMessage
 	if cut {
-		s = s[:MaxMessage] // the rest need not be looked at
+		s = s[:MaxMessage] // the rest is not needed
 	}
 	s = strings.Map(visible, strings.ToValidUTF8(s, "\uFFFD"))
 	if !cut && len(s) <= MaxMessage {
@@ -34,8 +34,8 @@ func visible(r rune) rune {
 	return r
 }
 
-// clip returns the longest prefix of s that has at most max bytes and ends
-// where a character ends.
+// clip returns the longest prefix of s that has at most max bytes and ends at a character
+// boundary.
 func clip(s string, max int) string {
 	if len(s) <= max {
 		return s

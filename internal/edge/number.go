@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure/fault"
 )
 
-// number reads a number and refuses it if some database would change it.
+// number reads a number and rejects it if some database would change it.
 func (s *scanner) number() error {
 	start := s.pos
 	exponent, err := s.grammar()
@@ -21,12 +21,12 @@ func (s *scanner) number() error {
 		return s.negativeZero(start)
 	}
 	if len(literal) <= 200 && exponent <= 2 {
-		return nil // 200 digits and an exponent of 99 are far within 1e±308
+		return nil // 200 digits and a two-digit exponent are far within 1e±308
 	}
 	return s.magnitude(start, literal)
 }
 
-// grammar reads a number and returns how many digits its exponent has.
+// grammar reads a number and returns the number of digits of its exponent.
 func (s *scanner) grammar() (exponent int, err error) {
 	if s.peek() == '-' {
 		s.pos++
@@ -67,8 +67,7 @@ func (s *scanner) digits() int {
 	return s.pos - start
 }
 
-// zero reports whether no digit of the number is other than 0. The exponent
-// does not count.
+// zero reports whether all digits of the number are 0. The exponent does not count.
 func zero(literal []byte) bool {
 	for _, c := range literal {
 		if c == 'e' || c == 'E' {

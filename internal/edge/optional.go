@@ -2,7 +2,7 @@ package edge
 
 import "time"
 
-// Value returns what p points to, or the zero value.
+// Value returns the value of p, or the zero value if p is nil.
 func Value[T any](p *T) T {
 	if p == nil {
 		var zero T
@@ -11,7 +11,7 @@ func Value[T any](p *T) T {
 	return *p
 }
 
-// UTC returns the time that p points to, in UTC, or the zero time.
+// UTC returns the time of p in UTC, or the zero time if p is nil.
 func UTC(p *time.Time) time.Time {
 	if p == nil {
 		return time.Time{}
@@ -19,7 +19,7 @@ func UTC(p *time.Time) time.Time {
 	return p.UTC()
 }
 
-// Optional returns a text as an argument of a statement: null if it is empty.
+// Optional returns a text as a statement argument: null if it is empty.
 func Optional(text string) *string {
 	if text == "" {
 		return nil
@@ -27,8 +27,8 @@ func Optional(text string) *string {
 	return &text
 }
 
-// OptionalTime returns a time as an argument of a statement: null if it is zero, else to
-// the microsecond.
+// OptionalTime returns a time as a statement argument: null if it is zero, otherwise
+// truncated to microseconds.
 func OptionalTime(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil

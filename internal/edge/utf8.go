@@ -11,8 +11,8 @@ import (
 
 var errBadUTF8 = errors.New("a string is not valid UTF-8")
 
-// The two forms in which an encoder writes the replacement of a bad byte:
-// encoding/json escapes it, its second version writes the character.
+// The two forms in which an encoder replaces a bad byte: encoding/json writes an escape,
+// its second version writes the character.
 var (
 	replacementEscape = []byte(`\ufffd`)
 	replacementRune   = []byte("\uFFFD")
@@ -23,8 +23,8 @@ func replaced(raw []byte) bool {
 	return bytes.Contains(raw, replacementEscape) || bytes.Contains(raw, replacementRune)
 }
 
-// badUTF8 reports whether encoding/json replaces a byte when it writes v. It
-// comes after an encoding that succeeded, so v has no cycle.
+// badUTF8 reports whether encoding/json replaces a byte when it encodes v. It is called
+// after an encoding that succeeded, so v has no cycle.
 func badUTF8(v any) bool { return v != nil && badString(reflect.ValueOf(v)) }
 
 func badString(v reflect.Value) bool {
@@ -46,11 +46,11 @@ func badString(v reflect.Value) bool {
 	return false
 }
 
-// badMarshaler looks at a value that writes itself; own is false for others.
+// badMarshaler checks a value that encodes itself; own is false for other values.
 //
-// What a MarshalJSON writes is its own word, so a U+FFFD in it is what the
-// author wants. Only the escape is a sign that it called encoding/json on bad
-// bytes (with GOEXPERIMENT=jsonv2 there is no such sign). A json.RawMessage may have either: it was JSON before.
+// The output of a MarshalJSON is intentional, including a U+FFFD. Only the escape shows
+// that it called encoding/json on bad bytes (with GOEXPERIMENT=jsonv2 it does not show). A
+// json.RawMessage may have either, because it was JSON before.
 func badMarshaler(v reflect.Value) (bad, own bool) {
 	if nilPointer(v) || !v.CanInterface() {
 		return false, false
@@ -97,8 +97,8 @@ func badEntry(v reflect.Value) bool {
 	return false
 }
 
-// badKey differs from badString in that a string is written as it is, even if
-// its type has a MarshalText.
+// badKey differs from badString in that a string is written unchanged, even if its type has
+// a MarshalText.
 func badKey(k reflect.Value) bool {
 	if k.Kind() == reflect.String {
 		return !utf8.ValidString(k.String())
@@ -110,7 +110,7 @@ func badField(v reflect.Value) bool {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
 		if f.Tag.Get("json") == "-" || !f.IsExported() && !f.Anonymous {
-			continue // not written
+			continue // not encoded
 		}
 		if badString(v.Field(i)) {
 			return true
