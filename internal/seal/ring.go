@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/fault"
 )
 
-// keySize is that of AES-256.
+// keySize is the key size of AES-256.
 const keySize = 32
 
 // key is a key and the id by which stored values name it.
@@ -20,13 +20,14 @@ type key struct {
 	secret []byte
 }
 
-// Ring is the keys of a process. nil has none. It does not show them.
+// Ring holds the keys of a process. A nil Ring has none. Its methods for printing do not
+// show them.
 type Ring struct{ keys []key }
 
 var validID = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,32}$`)
 
-// Parse reads keys "id:base64" with commas or white space between them: first the
-// one that seals, then those that only open. A text without keys is no ring.
+// Parse parses keys "id:base64" that are separated by commas or white space. The first key
+// seals; the others only open. A text without keys returns a nil Ring.
 func Parse(text string) (*Ring, error) {
 	var r Ring
 	for _, item := range strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c <= ' ' }) {
@@ -45,7 +46,7 @@ func Parse(text string) (*Ring, error) {
 	return &r, nil
 }
 
-// parseKey does not quote what it refuses: it may be a key.
+// parseKey does not quote its input in errors, because it may be a key.
 func parseKey(text string) (key, error) {
 	id, encoded, ok := strings.Cut(text, ":")
 	if !ok || !validID.MatchString(id) {
@@ -58,7 +59,7 @@ func parseKey(text string) (key, error) {
 	return key{id, secret}, nil
 }
 
-// Generate returns a new key in the form that Parse reads.
+// Generate returns a new key in the form that Parse accepts.
 func Generate(id string, random io.Reader) (string, error) {
 	if !validID.MatchString(id) {
 		return "", fault.Invalidf("id of an encryption key", "is not 1 to 32 letters, digits, dots, dashes")
@@ -82,7 +83,7 @@ func (r *Ring) find(id string) (key, bool) {
 	return key{}, false
 }
 
-// IDs returns the ids of the keys, first that of the one that seals.
+// IDs returns the ids of the keys. The first one is the key that seals.
 func (r *Ring) IDs() []string {
 	if r == nil {
 		return nil
@@ -94,11 +95,11 @@ func (r *Ring) IDs() []string {
 	return ids
 }
 
-// String names the keys.
+// String returns the ids of the keys.
 func (r *Ring) String() string { return "keys " + strings.Join(r.IDs(), ", ") }
 
-// GoString names the keys.
+// GoString returns the ids of the keys.
 func (r *Ring) GoString() string { return r.String() }
 
-// LogValue names the keys.
+// LogValue returns the ids of the keys.
 func (r *Ring) LogValue() slog.Value { return slog.StringValue(r.String()) }

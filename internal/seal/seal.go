@@ -1,14 +1,13 @@
-// Package seal encrypts payloads at rest.
+// Package seal encrypts payloads at rest. To seal is to encrypt, to open is to decrypt.
 //
-// A sealed value is JSON itself, so that it fits wherever the value did:
+// A sealed value is itself JSON, so that it fits into the same column:
 //
 //	{"$sealed":"v1","key":"2026-11","data":"…"}
 //
-// It belongs to one place, a column of one row: the name of the place is part of
-// what the key is derived from and of what is authenticated, so a value that was
-// copied elsewhere cannot be opened there. A ring has several keys. The first one
-// seals, all of them open, and values that were stored before there were keys
-// stay readable.
+// It belongs to one place, a column of one row. The key is derived from the name of the
+// place, and the name is authenticated. A value that was copied to another place cannot
+// be opened there. A ring has several keys. The first one seals, all of them open. Values
+// that were stored before there were keys stay readable.
 package seal
 
 import (
@@ -25,28 +24,27 @@ import (
 
 const (
 	version = "v1"
-	// escaped marks a value that is stored as it is, but looks as if it were
-	// sealed.
+	// escaped marks a value that is stored unencrypted, but looks as if it were sealed.
 	escaped = "none"
 	mark    = `"$sealed"`
 )
 
-// envelope is what is stored of a value.
+// envelope is the stored form of a sealed value.
 type envelope struct {
 	Sealed string `json:"$sealed"`
 	Key    string `json:"key,omitempty"`
 	Data   string `json:"data"`
 }
 
-// SealedError says that a value cannot be opened. What it belongs to is left as
-// it is, for a process that has the key.
+// SealedError reports that a value cannot be opened. The row stays unchanged, for a process
+// that has the key.
 type SealedError struct {
-	// Place is where the value is stored.
+	// Place is the place where the value is stored.
 	Place string
-	// Key is the id of the key that it was sealed with.
+	// Key is the id of the key with which it was sealed.
 	Key string
-	// Known says that the key is on the ring: then the value, or the key under
-	// that id, is not what it was.
+	// Known is true if the key is on the ring. In that case the value, or the key with that
+	// id, was changed.
 	Known bool
 }
 
@@ -57,24 +55,24 @@ func (e *SealedError) Error() string {
 	return fmt.Sprintf("%s cannot be opened: key %q is not known here", e.Place, e.Key)
 }
 
-// IsForeign reports whether an error is a *SealedError of a key that is not on the
-// ring. Another process may have the key.
+// IsForeign reports whether an error is a *SealedError for a key that is not on the ring.
+// Another process may have the key.
 func IsForeign(err error) bool {
 	var sealed *SealedError
 	return errors.As(err, &sealed) && !sealed.Known
 }
 
-// Place names where a value is stored: a column, and the key of its row.
+// Place returns the name of a place: a column, and the key of its row.
 func Place(column string, key ...string) string { return column + "/" + strings.Join(key, "/") }
 
-// Empty reports whether nothing is sealed.
+// Empty reports whether the ring has no keys.
 func (r *Ring) Empty() bool { return r == nil || len(r.keys) == 0 }
 
-// Bare reports whether a value is certain not to be a sealed one, at a glance.
+// Bare reports, by a quick check, whether a value is certainly not sealed.
 func Bare(value string) bool { return !strings.Contains(value, mark) }
 
-// Seal returns what to store of a value at a place. Without keys that is the
-// value itself.
+// Seal returns the stored form of a value at a place. Without keys that is the value
+// itself, unless it looks sealed.
 func (r *Ring) Seal(place, value string) string {
 	if r.Empty() {
 		if looksSealed(value) {
@@ -87,8 +85,9 @@ func (r *Ring) Seal(place, value string) string {
 	return `{"$sealed":"` + version + `","key":"` + key.id + `","data":"` + base64.StdEncoding.EncodeToString(sealed) + `"}`
 }
 
-// looksSealed reports whether a value is an object with the mark of an encrypted one.
-// It is more than what Open decrypts: claims tell encrypted values by the mark.
+// looksSealed reports whether a value is an object with the mark of a sealed value. This
+// includes values that Open cannot open, because claims recognize sealed values by the
+// mark.
 func looksSealed(value string) bool {
 	if Bare(value) {
 		return false
@@ -99,8 +98,7 @@ func looksSealed(value string) bool {
 	return json.Unmarshal([]byte(value), &object) == nil && object.Sealed != nil
 }
 
-// Open returns the value of what is stored at a place. It fails with a
-// *SealedError.
+// Open returns the value of the stored form at a place. Its error is a *SealedError.
 func (r *Ring) Open(place, stored string) (string, error) {
 	e, is := read(stored)
 	if !is {
@@ -121,8 +119,8 @@ func (r *Ring) Open(place, stored string) (string, error) {
 	return string(value), nil
 }
 
-// Current reports whether what is stored is sealed with the key that seals now;
-// without keys, whether it is not sealed.
+// Current reports whether the stored form is sealed with the first key; without keys,
+// whether it is not sealed.
 func (r *Ring) Current(stored string) bool {
 	e, is := read(stored)
 	if r.Empty() {
@@ -131,8 +129,8 @@ func (r *Ring) Current(stored string) bool {
 	return is && e.Sealed == version && e.Key == r.keys[0].id
 }
 
-// KeyOf returns the id of the key that a stored value was sealed with, and false if it
-// was not sealed.
+// KeyOf returns the id of the key with which a stored value was sealed, and false if it was
+// not sealed.
 func KeyOf(stored string) (id string, sealed bool) {
 	e, is := read(stored)
 	return e.Key, is && e.Sealed == version
@@ -153,19 +151,18 @@ func read(stored string) (envelope, bool) {
 	return e, true
 }
 
-// at returns the cipher for a place. Each place has a key of its own, so that the
-// number of values which can be sealed with one key, about four billion, is that
-// of one row's versions.
+// at returns the cipher for a place. Each place has a separate derived key. The limit of
+// about four billion values per key therefore applies to the versions of one row.
 func (k key) at(place string) cipher.AEAD {
 	h := hmac.New(sha256.New, k.secret)
-	_, _ = h.Write([]byte("perdure/seal/v1/" + place)) // a hash never fails
+	_, _ = h.Write([]byte("perdure/seal/v1/" + place)) // a hash never returns an error
 	block, err := aes.NewCipher(h.Sum(nil))
 	if err != nil {
-		panic(err) // not with 32 bytes
+		panic(err) // cannot happen: the key has 32 bytes
 	}
 	aead, err := cipher.NewGCMWithRandomNonce(block)
 	if err != nil {
-		panic(err) // not with AES
+		panic(err) // cannot happen with AES
 	}
 	return aead
 }
