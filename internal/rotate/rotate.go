@@ -1,12 +1,12 @@
-// Package rotate encrypts what is stored again, after the keys have changed.
+// Package rotate re-encrypts the stored values after the keys have changed.
 //
-// It may be stopped and run again at any time, and while work goes on: a value that
-// somebody has changed meanwhile is sealed with the new key already, or is met
-// again.
+// It may be stopped and run again at any time, and while work continues. A value that
+// another process changes concurrently is already encrypted with the new key, or a later
+// run finds it.
 //
-// Each transaction that encrypts values again also writes an entry of the audit log, if
-// an operator has asked for it. So a rotation that was killed has entries for exactly
-// what it has changed.
+// Each transaction that re-encrypts values also writes an entry of the audit log, if an
+// operator has requested the rotation. A rotation that was killed therefore has entries for
+// exactly the values that it has changed.
 package rotate
 
 import (
@@ -26,25 +26,24 @@ import (
 	"github.com/perdure/perdure/internal/unit"
 )
 
-// batch is how many rows share a transaction.
+// batch is the maximum number of rows that share a transaction.
 const batch = 200
 
-// Progress is what was done so far in a column.
+// Progress is the progress in one column.
 type Progress struct {
 	Column string
-	// Seen is how many values were looked at, Resealed how many of them were
-	// encrypted again, Foreign how many there is no key for here.
+	// Seen is the number of values that were read, Resealed the number that were
+	// re-encrypted, and Foreign the number that cannot be decrypted here.
 	Seen, Resealed, Foreign int64
 }
 
-// Pending counts the values that Run would encrypt again, and those that it could
-// not.
+// Pending counts the values that Run would re-encrypt, and those that it could not.
 func Pending(ctx context.Context, eng *perdure.Engine, report func(Progress)) ([]Progress, error) {
 	return each(ctx, host.Of(eng), report, false)
 }
 
-// Run seals everything with the key that seals now, what was never sealed too.
-// report is told of each batch.
+// Run encrypts all values with the first key, including values that were never encrypted.
+// report is called after each batch.
 func Run(ctx context.Context, eng *perdure.Engine, report func(Progress)) ([]Progress, error) {
 	if host.Of(eng).Store.Keys() == nil {
 		return nil, fault.Invalidf("encryption keys", "are not set")
@@ -72,7 +71,7 @@ func each(ctx context.Context, rt *host.Runtime, report func(Progress), change b
 	return all, nil
 }
 
-// walk goes through one column.
+// walk scans one column.
 type walk struct {
 	rt       *host.Runtime
 	column   store.SealedColumn
@@ -80,8 +79,8 @@ type walk struct {
 	progress Progress
 }
 
-// page handles the rows after a key and returns the key of the last one, "" if
-// there are no more.
+// page handles the rows after a key and returns the key of the last row, or "" if there
+// is none.
 func (w *walk) page(ctx context.Context, after string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.rt.Timeout)
 	defer cancel()
@@ -149,20 +148,20 @@ func (w *walk) reseal(ctx context.Context, rows []store.SealedRow) error {
 // key has this id.
 const Plain = "(not encrypted)"
 
-// Encrypted is the state in entries of the audit log: how many values of a column the
-// transaction has encrypted again.
+// Encrypted is the state in entries of the audit log: the number of values of a column that
+// the transaction has re-encrypted.
 type Encrypted struct {
 	Column string `json:"column"`
-	// Keys has the number of values for each id of a key: before, those that they were
-	// encrypted with; after, the one that encrypts now.
+	// Keys has the number of values for each key id: before, the keys with which they were
+	// encrypted; after, the key that encrypts now.
 	Keys map[string]int64 `json:"keys"`
-	// Total is the number of values of the column that this run has encrypted again, up
-	// to this transaction.
+	// Total is the number of values of the column that this run has re-encrypted, up to
+	// this transaction.
 	Total int64 `json:"total,omitempty"`
 }
 
-// record writes the entry of the values that a transaction has encrypted again. keys are
-// those that the values were encrypted with.
+// record writes the entry for the values that a transaction has re-encrypted. keys are the
+// keys with which the values were encrypted before.
 func (w *walk) record(ctx context.Context, tx sqldb.Tx, keys map[string]int64) error {
 	current := w.rt.Store.Keys().IDs()[0]
 	before, err := json.Marshal(Encrypted{Column: w.column.Name, Keys: keys})
@@ -177,7 +176,7 @@ func (w *walk) record(ctx context.Context, tx sqldb.Tx, keys map[string]int64) e
 	return w.rt.Store.RecordPiece(ctx, tx, w.rt.Clock.Now(), audit.Target{ID: current, Before: before, After: after})
 }
 
-// keysOf counts the keys of the rows that were changed.
+// keysOf counts the changed rows by key.
 func keysOf(rows []store.SealedRow, changed []bool) map[string]int64 {
 	keys := map[string]int64{}
 	for i, row := range rows {
