@@ -1,17 +1,16 @@
-// Package redact takes what is nobody's business out of payloads before they are
-// shown: in answers of the API, on pages, in logs and traces. What is stored and
-// what handlers are given is not touched.
+// Package redact removes confidential values from payloads before they are shown: in API
+// responses, on pages, in logs and traces. Stored payloads and the payloads of handlers are
+// not changed.
 //
 // A rule is one of
 //
 //	/card/number     the value at a JSON pointer
-//	/items/*/email   … where * stands for any key or index
-//	/orders/**/iban  … and ** for any number of them
+//	/items/*/email   … where * matches any key or index
+//	/orders/**/iban  … and ** any number of them
 //	*password*       every value under a key of that name, in any case and depth
 //	common           Names, which are such patterns
 //
-// Nothing is taken out unless there is a rule: programs read payloads over the API
-// too.
+// Nothing is removed unless there is a rule: programs read payloads over the API too.
 package redact
 
 import (
@@ -23,24 +22,25 @@ import (
 	"github.com/perdure/perdure/fault"
 )
 
-// Mask stands where a value was.
+// Mask replaces a removed value.
 const Mask = "[redacted]"
 
 const maskJSON = `"` + Mask + `"`
 
-// Common is the rule that stands for Names.
+// Common is the rule that represents Names.
 const Common = "common"
 
-// Names are names of values that are secret nearly everywhere.
+// Names are patterns for keys whose values are almost always secret.
 var Names = []string{
 	"*password*", "*passwd*", "*passphrase*", "*secret*", "*token*", "*credential*", "authorization", "cookie", "set-cookie",
 	"*api_key*", "*apikey*", "*api-key*", "*private_key*", "*privatekey*", "card_number", "cardnumber", "cvv", "cvc", "iban", "ssn",
 }
 
-// Rules say what is taken out. nil takes out nothing.
+// Rules select the values that are removed. Nil removes nothing.
 type Rules struct{ rules []rule }
 
-// rule is a path to what is taken out: patterns of keys, anyOf for any number of them.
+// rule is a path to the removed values: patterns of keys, with anyOf for any number of
+// keys.
 type rule []string
 
 const (
@@ -48,12 +48,12 @@ const (
 	anyOf = "**"
 )
 
-// Parse reads rules with commas or white space between them.
+// Parse parses rules that are separated by commas or white space.
 func Parse(text string) (*Rules, error) {
 	return New(strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r <= ' ' })...)
 }
 
-// New returns rules; none are nil.
+// New returns rules. Without rules it returns nil.
 func New(rules ...string) (*Rules, error) {
 	if i := slices.Index(rules, Common); i >= 0 {
 		rules = slices.Concat(rules[:i], Names, rules[i+1:])
@@ -89,24 +89,24 @@ func parseRule(text string) (rule, error) {
 	return rule{anyOf, "\x00" + strings.ToLower(text)}, nil // marked as a pattern of names
 }
 
-// matches says whether a segment of a rule means a key.
+// matches reports whether a segment of a rule matches a key.
 func matches(segment, key string) bool {
 	if pattern, ok := strings.CutPrefix(segment, "\x00"); ok {
-		matched, _ := path.Match(pattern, strings.ReplaceAll(strings.ToLower(key), "/", "_")) // the pattern was checked
+		matched, _ := path.Match(pattern, strings.ReplaceAll(strings.ToLower(key), "/", "_")) // the pattern was validated
 		return matched
 	}
 	return segment == one || segment == key
 }
 
-// JSON returns the payload with the values that a rule means replaced by Mask.
-// The rest stays as it is, byte for byte. What is not JSON is masked whole.
+// JSON returns the payload with the values that match a rule replaced by Mask. The rest is
+// unchanged, byte for byte. A payload that is not JSON is masked as a whole.
 func (r *Rules) JSON(payload json.RawMessage) json.RawMessage {
 	shown, _ := r.split(payload)
 	return shown
 }
 
-// Text returns a text, such as the error of a handler, with the values masked
-// that the rules take out of its payload.
+// Text returns a text, such as the error of a handler. Values that the rules remove from
+// the payload are masked in it.
 func (r *Rules) Text(text string, payload json.RawMessage) string {
 	if text == "" {
 		return text
@@ -118,8 +118,8 @@ func (r *Rules) Text(text string, payload json.RawMessage) string {
 	return text
 }
 
-// split returns the payload without what is hidden, and that: all texts and
-// numbers which are long enough to be told from others.
+// split returns the payload without the removed values, and the removed values: all texts
+// and numbers that are long enough to be recognized in other texts.
 func (r *Rules) split(payload json.RawMessage) (json.RawMessage, []string) {
 	if r == nil || len(payload) == 0 {
 		return payload, nil

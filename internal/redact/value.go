@@ -13,9 +13,10 @@ var (
 	objectType = reflect.TypeFor[map[string]any]()
 )
 
-// Value returns a copy of an answer in which the payloads, which are of type
-// json.RawMessage or map[string]any, have nothing that a rule takes out, and
-// neither have the errors beside them. What has no payloads is returned as it is.
+// Value returns a redacted copy of a response. Payloads have the type json.RawMessage or
+// map[string]any. Values that match a rule are removed from the payloads. Values removed
+// from a json.RawMessage are also masked in the fields of the same struct whose name contains
+// Error. A value without payloads is returned unchanged.
 func (r *Rules) Value(v any) any {
 	if r == nil || v == nil {
 		return v
@@ -64,8 +65,8 @@ func (r *Rules) copy(v reflect.Value) reflect.Value {
 	return v
 }
 
-// object redacts a payload that was decoded. Without a rule for it, it stays as it
-// is; what cannot be encoded is not shown.
+// object redacts a decoded payload. Without a matching rule it is returned unchanged. A
+// payload that cannot be encoded is not shown.
 func (r *Rules) object(o map[string]any) map[string]any {
 	if o == nil {
 		return nil
@@ -125,7 +126,7 @@ func (r *Rules) copyStruct(v reflect.Value) reflect.Value {
 	return c
 }
 
-var known sync.Map // of reflect.Type to bool
+var known sync.Map // reflect.Type to bool
 
 // holdsPayload reports whether a value of the type can hold a payload.
 func holdsPayload(t reflect.Type) bool {

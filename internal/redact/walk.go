@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// place is how far a rule has been followed.
+// place is a position in a rule.
 type place struct {
 	rule rule
 	next int
@@ -22,11 +22,11 @@ func (r *Rules) begin() []place {
 	return places
 }
 
-// follow returns where rules are below a key, and whether one means the value
-// there.
+// follow returns the positions of the rules below a key, and whether a rule matches the
+// value there.
 func follow(places []place, key string) (below []place, meant bool) {
 	for _, p := range places {
-		// ** stands for the key as well as for nothing.
+		// ** matches the key, and also nothing.
 		for p.rule[p.next] == anyOf {
 			below = append(below, p)
 			p.next++
@@ -42,12 +42,12 @@ func follow(places []place, key string) (below []place, meant bool) {
 	return below, false
 }
 
-// walker copies JSON except for what is hidden.
+// walker copies JSON without the removed values.
 type walker struct {
 	raw    []byte
 	dec    *json.Decoder
 	out    []byte
-	copied int // how much of raw was copied or replaced
+	copied int // number of bytes of raw that were copied or replaced
 	hidden []string
 }
 
@@ -69,12 +69,12 @@ func (w *walker) more() bool {
 	return !errors.Is(err, io.EOF)
 }
 
-// maxDepth is deeper than what the edge lets in.
+// maxDepth is deeper than the limit of package edge.
 const maxDepth = 200
 
 var errDepth = errors.New("nested too deeply")
 
-// value walks over the next value.
+// value processes the next value.
 func (w *walker) value(places []place, depth int) error {
 	token, err := w.dec.Token()
 	if err != nil {
@@ -98,7 +98,7 @@ func (w *walker) object(places []place, depth int) error {
 		if err != nil {
 			return err
 		}
-		if err := w.member(places, key.(string), depth); err != nil { // a key is always text
+		if err := w.member(places, key.(string), depth); err != nil { // a key is always a string
 			return err
 		}
 	}
@@ -116,7 +116,7 @@ func (w *walker) array(places []place, depth int) error {
 	return err
 }
 
-// member walks over a value, or replaces it.
+// member processes a value, or replaces it.
 func (w *walker) member(places []place, key string, depth int) error {
 	below, meant := follow(places, key)
 	if !meant {
@@ -133,11 +133,11 @@ func (w *walker) member(places []place, key string, depth int) error {
 	return nil
 }
 
-// minHidden is the shortest value that is masked in texts: a shorter one would
-// blot out innocent words.
+// minHidden is the length of the shortest value that is masked in texts: a shorter value
+// would mask unrelated words.
 const minHidden = 4
 
-// hide remembers the texts and numbers of a value that was replaced.
+// hide records the texts and numbers of a value that was replaced.
 func (w *walker) hide(value json.RawMessage) {
 	dec := json.NewDecoder(bytes.NewReader(value))
 	dec.UseNumber()
