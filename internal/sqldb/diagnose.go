@@ -2,17 +2,17 @@ package sqldb
 
 import "context"
 
-// Diagnosis is what a driver finds when it looks at its database's settings.
+// Diagnosis is the result of a driver's check of a database setting.
 type Diagnosis struct {
-	// Name is what was looked at, and Found what there is.
+	// Name is the setting that was checked, and Found its value.
 	Name, Found string
-	// Problem says what is wrong with it. Empty: nothing.
+	// Problem describes the problem. Empty: none.
 	Problem string
-	// Broken says that promises do not hold while it is so.
+	// Broken is true if guarantees do not hold with this setting.
 	Broken bool
 }
 
-// Diagnoser is a DB that can look at its own settings.
+// Diagnoser is a DB that can check its own settings.
 type Diagnoser interface {
 	Diagnose(ctx context.Context) ([]Diagnosis, error)
 }

@@ -12,30 +12,29 @@ const (
 	MySQL    = "mysql"
 )
 
-// Dialect describes one kind of database: how its SQL is written and what its
-// errors mean. It is a value, filled in by a driver.
+// Dialect describes one kind of database: the form of its SQL and the meaning of its
+// errors. It is a value that a driver fills in.
 type Dialect struct {
 	// Name is SQLite, Postgres or MySQL.
 	Name string
 	// Collation is the exact, unpadded text collation (MySQL and MariaDB
 	// name it differently); empty where plain text compares exactly.
 	Collation string
-	// Translate turns a driver's error into one of fault or of this package,
-	// or returns it as it is.
+	// Translate converts a driver's error into an error of package fault or of this
+	// package, or returns it unchanged.
 	Translate func(error) error
-	// Args converts the values of a statement to what the driver takes, in
-	// place; nil where the driver takes them as they are.
+	// Args converts the values of a statement for the driver, in place; nil if no
+	// conversion is needed.
 	Args func([]any)
-	// Dest converts scan destinations to what the driver fills; nil where
-	// the driver fills them as they are.
+	// Dest converts scan destinations for the driver; nil if no conversion is needed.
 	Dest func([]any)
-	// Lanes is how many groups of units may commit at the same time.
+	// Lanes is the maximum number of groups of units that commit concurrently.
 	Lanes int
-	// ServerClock says that the database's clock decides what is due. SQLite
-	// has no server, so there the process's clock does.
+	// ServerClock is true if the database's clock decides what is due. SQLite has no
+	// server, so there the process's clock decides.
 	ServerClock bool
-	// Relaxed says why commits may be lost in a crash although they were
-	// acknowledged; empty if they are not.
+	// Relaxed is the reason why acknowledged commits may be lost in a crash; empty if they
+	// cannot be lost.
 	Relaxed string
 }
 
@@ -48,8 +47,8 @@ func (d Dialect) Rebind(query string) string {
 	return numberPlaceholders(query)
 }
 
-// Quote returns the identifier in the dialect's quotes. Identifiers have been
-// validated before; doubling the quote is the second wall.
+// Quote returns the identifier in the dialect's quotes. Identifiers were validated before;
+// doubling the quote is a second protection.
 func (d Dialect) Quote(ident string) string {
 	if d.Name == MySQL {
 		return "`" + strings.ReplaceAll(ident, "`", "``") + "`"

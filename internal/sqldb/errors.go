@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// StmtError says which statement of a list failed.
+// StmtError reports which statement of a list failed.
 type StmtError struct {
-	// Index is the statement's place in the list given to Run.
+	// Index is the statement's index in the list that was passed to Run.
 	Index int
 	Err   error
 }
 
 func (e *StmtError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the statement's own error.
+// Unwrap returns the statement's error.
 func (e *StmtError) Unwrap() error { return e.Err }
 
-// LockTimeout says that a statement waited for a lock for longer than it may.
+// LockTimeout reports that a statement waited for a lock longer than allowed.
 type LockTimeout struct{ Err error }
 
 func (e *LockTimeout) Error() string { return e.Err.Error() }
@@ -27,14 +27,14 @@ func (e *LockTimeout) Error() string { return e.Err.Error() }
 // Unwrap returns the error of the database.
 func (e *LockTimeout) Unwrap() error { return e.Err }
 
-// Transient marks an error after which the same transaction may be run again
-// from its beginning: a deadlock, a serialization failure, a busy database, a
-// connection lost before COMMIT was sent. Nothing was written.
+// Transient marks an error after which the same transaction may be retried from its start:
+// a deadlock, a serialization failure, a busy database, or a connection that was lost
+// before COMMIT was sent. Nothing was written.
 type Transient struct{ Err error }
 
 func (e *Transient) Error() string { return e.Err.Error() }
 
-// Unwrap returns the database's own error.
+// Unwrap returns the database's error.
 func (e *Transient) Unwrap() error { return e.Err }
 
 // IsTransient reports whether err is a *Transient.
@@ -43,13 +43,13 @@ func IsTransient(err error) bool {
 	return errors.As(err, &t)
 }
 
-// Uncertain marks an error that came after COMMIT was sent and before its
-// answer: the transaction may be committed or not. It never wraps a *Transient:
-// what may be committed must not be run again.
+// Uncertain marks an error that occurred after COMMIT was sent and before its response: the
+// transaction may or may not be committed. It never wraps a *Transient: a transaction that
+// may be committed must not be retried.
 type Uncertain struct{ Err error }
 
-// NewUncertain returns an *Uncertain for what happened to the connection,
-// without the marks that other layers put on it.
+// NewUncertain returns an *Uncertain for the error of a connection, without the marks that
+// other layers added.
 func NewUncertain(err error) *Uncertain {
 	var s *StmtError
 	if errors.As(err, &s) {
@@ -64,7 +64,7 @@ func NewUncertain(err error) *Uncertain {
 
 func (e *Uncertain) Error() string { return "commit: " + e.Err.Error() }
 
-// Unwrap returns what happened to the connection.
+// Unwrap returns the error of the connection.
 func (e *Uncertain) Unwrap() error { return e.Err }
 
 // IsUncertain reports whether err is an *Uncertain.
@@ -73,28 +73,27 @@ func IsUncertain(err error) bool {
 	return errors.As(err, &u)
 }
 
-// ErrDone is returned by a transaction that has already ended.
+// ErrDone is returned by a transaction that is already committed or rolled back.
 var ErrDone = errors.New("transaction has already ended")
 
-// rollbackTimeout bounds a ROLLBACK; a connection that is slower is closed,
-// which ends the transaction just the same.
+// rollbackTimeout is the time limit for a ROLLBACK. A slower connection is closed, which
+// also ends the transaction.
 const rollbackTimeout = 3 * time.Second
 
-// RollbackContext returns the context for a ROLLBACK. It does not inherit the
-// caller's cancellation: that is the usual reason for rolling back.
+// RollbackContext returns the context for a ROLLBACK. It does not inherit the caller's
+// cancellation, which is the usual reason for a rollback.
 func RollbackContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), rollbackTimeout)
 }
 
-// CommitContext returns a context for COMMIT that keeps the values of ctx but
-// neither its cancellation nor its deadline: giving up between COMMIT and its
-// answer would turn a sure outcome into an unknown one.
+// CommitContext returns a context for COMMIT that keeps the values of ctx but neither its
+// cancellation nor its deadline. A cancellation between COMMIT and its response would turn
+// a certain outcome into an uncertain one.
 func CommitContext(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), timeout)
 }
 
-// Failed returns the translated error of statement i with its number, for
-// drivers.
+// Failed returns the translated error of statement i with its index, for drivers.
 func Failed(i int, s Stmt, err error) error {
 	if s.Fail != nil {
 		err = s.Fail(err)
@@ -102,7 +101,7 @@ func Failed(i int, s Stmt, err error) error {
 	return &StmtError{Index: i, Err: err}
 }
 
-// judge reports the row count of statement i to its Done.
+// judge passes the row count of statement i to its Done.
 func judge(i int, s Stmt, rows int64) error {
 	if s.Done == nil {
 		return nil
@@ -113,11 +112,10 @@ func judge(i int, s Stmt, rows int64) error {
 	return nil
 }
 
-// Judge reports the row count of statement i to its Done, for drivers.
+// Judge passes the row count of statement i to its Done, for drivers.
 func Judge(i int, s Stmt, rows int64) error { return judge(i, s, rows) }
 
-// One is a Done that wants exactly one row and returns otherwise if there is
-// none.
+// One returns a Done that requires exactly one row and returns otherwise if there is none.
 func One(otherwise error) func(int64) error {
 	return func(rows int64) error {
 		switch rows {
@@ -130,7 +128,7 @@ func One(otherwise error) func(int64) error {
 	}
 }
 
-// Bare removes the number of the statement from an error, which means nothing to callers.
+// Bare removes the statement index from an error, because callers cannot use it.
 func Bare(err error) error {
 	var s *StmtError
 	if errors.As(err, &s) {

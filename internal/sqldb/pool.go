@@ -6,55 +6,56 @@ import (
 	"time"
 )
 
-// Pool tells how the connections of a database are used.
+// Pool has the usage of a pool of database connections.
 type Pool struct {
-	// Name says what they are for.
+	// Name is the purpose of the connections.
 	Name string
-	// Max is how many there may be, Open how many there are and InUse how many of
-	// these are taken.
+	// Max is the maximum number of connections, Open the current number, and InUse the
+	// number of connections that are in use.
 	Max, Open, InUse int64
-	// Waits is how often somebody had to wait for one, and Waited for how long.
+	// Waits is the number of times that a caller waited for a connection, Waited the total
+	// time.
 	Waits  int64
 	Waited time.Duration
 }
 
-// Pooled is a DB that can tell how its connections are used.
+// Pooled is a DB that reports the usage of its connections.
 type Pooled interface {
 	Pools() []Pool
 }
 
-// Counted is a DB that counts what it runs.
+// Counted is a DB that counts its statements and commits.
 type Counted interface {
 	Ran() Counts
 }
 
-// Counts is how much was run.
+// Counts are numbers of statements and commits.
 type Counts struct {
-	// Statements are those beside the ones that begin and end transactions.
+	// Statements is the number of statements, except those that start and end transactions.
 	Statements int64
-	// Commits are the transactions that were committed; a snapshot is none.
+	// Commits is the number of committed transactions. Snapshots do not count.
 	Commits int64
 }
 
-// Counter counts what is run. A nil one counts nothing.
+// Counter counts statements and commits. A nil Counter counts nothing.
 type Counter struct{ statements, commits atomic.Int64 }
 
-// Add counts n statements more.
+// Add adds n statements.
 func (c *Counter) Add(n int) {
 	if c != nil {
 		c.statements.Add(int64(n))
 	}
 }
 
-// Commit counts a transaction more.
+// Commit adds one committed transaction.
 func (c *Counter) Commit() { c.commits.Add(1) }
 
-// Counts returns how much it was.
+// Counts returns the current counts.
 func (c *Counter) Counts() Counts {
 	return Counts{Statements: c.statements.Load(), Commits: c.commits.Load()}
 }
 
-// StdPool tells how the connections of database/sql are used.
+// StdPool returns the usage of the connections of database/sql.
 func StdPool(name string, db *sql.DB) Pool {
 	s := db.Stats()
 	return Pool{

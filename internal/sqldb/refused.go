@@ -6,9 +6,9 @@ import (
 	"github.com/perdure/perdure/fault"
 )
 
-// Refused reports whether the database was reachable and refused the data that it was
-// given. All other errors, such as a full disk, a timeout or a lost response to COMMIT,
-// are not caused by the data.
+// Refused reports whether the database was reachable and rejected the data. All other
+// errors, such as a full disk, a timeout or a lost response to COMMIT, are not caused by
+// the data.
 func Refused(err error) bool {
 	var uncertain *Uncertain
 	var unknown *fault.Uncertain
@@ -26,7 +26,7 @@ func Refused(err error) bool {
 		return false
 	}
 	switch server.SQLState()[:2] {
-	case "22", "23", "54": // bad data, a constraint, a limit of the program
+	case "22", "23", "54": // data exceptions, constraint violations, program limits
 		return true
 	}
 	return false

@@ -1,45 +1,43 @@
-// Package sqldb is what the rest of Perdure knows of a database: transactions
-// that run statements, and a dialect that names the differences.
+// Package sqldb is the interface of Perdure to a database: transactions that run
+// statements, and a dialect that describes the differences.
 //
-// It exists so that there is one Go code for all databases. PostgreSQL is
-// reached through native pgx (a list of statements is one round trip there),
-// SQLite and MySQL through database/sql.
+// It allows the same Go code for all databases. PostgreSQL is accessed through native pgx,
+// which sends a list of statements in one round trip. SQLite and MySQL are accessed through
+// database/sql.
 package sqldb
 
 import "context"
 
-// Access says what a transaction is for.
+// Access is the purpose of a transaction.
 type Access int
 
 const (
-	// Write begins a READ COMMITTED transaction on the primary. On SQLite it
-	// takes the write lock at once.
+	// Write starts a READ COMMITTED transaction on the primary. On SQLite it takes the
+	// write lock immediately.
 	Write Access = iota
-	// Read begins a read-only transaction in which every statement sees the
-	// same snapshot.
+	// Read starts a read-only transaction in which every statement sees the same snapshot.
 	Read
-	// Urgent begins a Write on one of a few connections that are kept for the
-	// engine's own short statements: a heartbeat must not wait for a
-	// connection behind the work that it keeps alive. SQLite has but one
-	// writer.
+	// Urgent starts a Write on one of a few connections that are reserved for the engine's
+	// own short statements: a heartbeat must not wait for a connection behind the work
+	// whose lease it renews. SQLite has only one writer.
 	Urgent
-	// Claim begins an Urgent whose commit does not wait for the disk. To lose it
-	// must be the same as never to have done it: nobody may have been told of it,
-	// but through a later Write, which takes it to the disk with it.
+	// Claim starts an Urgent whose commit does not wait for the disk. Losing the commit
+	// must be equivalent to never having made it: no other party may learn of it, except
+	// through a later Write, whose commit also makes the Claim durable.
 	Claim
 )
 
 // Scan copies the columns of the current row into dest.
 type Scan func(dest ...any) error
 
-// Stmt is one statement together with what its result must be, so that a list
-// of them can be sent at once and judged afterwards.
+// Stmt is one statement together with the checks of its result, so that a list of
+// statements can be sent in one round trip and checked afterwards.
 //
-// A Stmt may run more than once (a group of units that failed is run again
-// without the culprit), so Row and Done must overwrite what they recorded
-// before, not add to it.
+// A Stmt may run more than once: a group of units that failed runs again without the
+// failing unit. Row and Done must therefore overwrite what they recorded before, not add to
+// it.
 type Stmt struct {
-	// SQL is in the dialect's own placeholders.
+	// SQL uses the dialect's placeholders.
 	SQL string
 	// Args are the values of the placeholders.
 	Args []any
@@ -49,14 +47,14 @@ type Stmt struct {
 	// Done is called with the number of rows that were returned (with Row) or
 	// affected (without). Its error fails the transaction.
 	Done func(rows int64) error
-	// Fail gives an error of the database its meaning for this statement. nil
-	// leaves it as it is.
+	// Fail translates an error of the database for this statement. Nil returns it
+	// unchanged.
 	Fail func(error) error
-	// Exact is set for statements of a user and those that read a user's tables. They
-	// run as they would on a connection of the user's own. For all others PostgreSQL's
-	// planner is bound to indexes, and a
-	// time outside MinTime and MaxTime, such as PostgreSQL's infinity, is read as
-	// the nearer of the two, so that one such row does not hide the rest.
+	// Exact is set for statements of a user and for statements that read a user's tables.
+	// They run as they would on the user's own connection. For all other statements
+	// PostgreSQL's planner is restricted to indexes. Their results are bounded too: a
+	// time outside MinTime and MaxTime, such as PostgreSQL's infinity, is read as the
+	// nearer of the two. One such row then does not hide the rest.
 	Exact bool
 }
 
@@ -65,37 +63,38 @@ type DB interface {
 	// Begin starts a transaction. It waits for a connection, at most until
 	// ctx is done.
 	Begin(ctx context.Context, access Access) (Tx, error)
-	// Exclusively runs fn while no other process does, waiting for its turn
-	// at most until ctx is done. On PostgreSQL and SQLite all of fn is one
-	// transaction; MySQL commits with every DDL statement, so fn must be able
-	// to run again after it was cut off.
+	// Exclusively runs fn while no other process runs one. It waits for its turn at most
+	// until ctx is done. On PostgreSQL and SQLite all of fn is one transaction. MySQL
+	// commits with every DDL statement, so fn must be able to run again after an
+	// interruption.
 	Exclusively(ctx context.Context, fn func(Runner) error) error
 	// Dialect describes the database.
 	Dialect() Dialect
-	// Close waits for nothing: the caller has ended its transactions.
+	// Close does not wait: the caller must have ended its transactions.
 	Close() error
 }
 
-// Runner runs statements in a transaction that somebody else ends.
+// Runner runs statements in a transaction that its owner commits or rolls back.
 type Runner interface {
-	// Run executes the statements in order, in one round trip where the
-	// driver can. It stops at the first error and returns it as a *StmtError.
-	// After an error only Rollback may follow.
+	// Run executes the statements in order, in one round trip if the driver supports it. It
+	// stops at the first error and returns it as a *StmtError. After an error only Rollback
+	// may follow.
 	Run(ctx context.Context, stmts ...Stmt) error
 	// Query runs one statement and streams its rows. The rows must be closed
 	// before the next call.
 	Query(ctx context.Context, sql string, args ...any) (Rows, error)
 }
 
-// Tx is a transaction of ours. It is used by one goroutine at a time.
+// Tx is a transaction that the caller commits or rolls back. It is used by one goroutine at
+// a time.
 type Tx interface {
 	Runner
-	// Commit runs the last statements and COMMIT in one round trip where
-	// the driver can. An error after COMMIT was sent, unless the database
-	// itself refused it, is an *Uncertain.
+	// Commit runs the last statements and COMMIT, in one round trip if the driver supports
+	// it. An error after COMMIT was sent is an *Uncertain, unless the database itself
+	// rejected the COMMIT.
 	Commit(ctx context.Context, last ...Stmt) error
-	// Rollback ends the transaction; it may follow any error and may be
-	// called twice. A connection that does not answer is thrown away.
+	// Rollback rolls the transaction back. It may follow any error and may be called twice.
+	// A connection that does not respond is closed.
 	Rollback()
 }
 
@@ -110,7 +109,7 @@ type Rows interface {
 // Exec returns a statement that is run for its effect.
 func Exec(sql string, args ...any) Stmt { return Stmt{SQL: sql, Args: args} }
 
-// Each calls row for every row that query returns, in a snapshot of its own.
+// Each calls row for every row that query returns, in its own snapshot.
 func Each(ctx context.Context, db DB, row func(Scan) error, query string, args ...any) error {
 	tx, err := db.Begin(ctx, Read)
 	if err != nil {

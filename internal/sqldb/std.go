@@ -5,18 +5,18 @@ import (
 	"database/sql"
 )
 
-// StdConn is what *sql.Tx, *sql.Conn and *sql.DB have in common.
+// StdConn is implemented by *sql.Tx, *sql.Conn and *sql.DB.
 type StdConn interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// StdRunner runs statements through database/sql, one round trip each. It
-// serves the SQLite and MySQL drivers and the *sql.Tx of a user.
+// StdRunner runs statements through database/sql, one round trip each. The SQLite and MySQL
+// drivers use it, and it also runs statements on a user's *sql.Tx.
 type StdRunner struct {
 	Conn    StdConn
 	Dialect Dialect
-	// Ran counts the statements. Default: nobody counts them.
+	// Ran counts the statements. Default: they are not counted.
 	Ran *Counter
 }
 
@@ -51,9 +51,9 @@ func (r StdRunner) one(ctx context.Context, s Stmt) (int64, error) {
 	return r.each(rows, s)
 }
 
-// affected returns the number of rows that a statement affected. SQLite's driver
-// has no result at all for text that is no statement (empty, or a comment), and
-// database/sql then panics.
+// affected returns the number of rows that a statement affected. For text that is not a
+// statement (empty, or a comment) SQLite's driver returns no result, and database/sql
+// panics.
 func affected(result sql.Result) (rows int64, err error) {
 	defer func() {
 		if recover() != nil {

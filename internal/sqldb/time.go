@@ -2,7 +2,8 @@ package sqldb
 
 import "time"
 
-// MinTime and MaxTime bound the times that every database and JSON hold exactly.
+// MinTime and MaxTime are the bounds of the times that every database and JSON hold
+// exactly.
 var (
 	MinTime = time.Date(1, 1, 2, 0, 0, 0, 0, time.UTC)
 	MaxTime = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
@@ -19,11 +20,10 @@ func Bounded(t time.Time) time.Time {
 	return t
 }
 
-// bounder brings the times that were scanned into bounds. It is used for all rows
-// of a result.
+// bounder moves scanned times into the bounds. It is used for all rows of a result.
 type bounder struct{ times []any }
 
-// note remembers the destinations that are times.
+// note records the destinations that are times.
 func (b *bounder) note(dest []any) {
 	b.times = b.times[:0]
 	for _, d := range dest {

@@ -5,33 +5,33 @@ import (
 	"time"
 )
 
-// The methods of this file are the questions that the rest of the program asks about a
-// database. No other code compares the names of dialects.
+// The methods of this file describe how databases differ. No other code compares the names
+// of dialects.
 
 // HasFunctions reports whether tasks are run by functions in the database, for a worker
-// with a role of its own.
+// with a separate role.
 func (d Dialect) HasFunctions() bool { return d.Name == Postgres }
 
-// HasSchemas reports whether a namespace is a schema. Elsewhere it is the beginning of
-// the names of tables.
+// HasSchemas reports whether a namespace is a schema. Otherwise it is a prefix of table
+// names.
 func (d Dialect) HasSchemas() bool { return d.Name == Postgres }
 
-// HasArrays reports whether an argument can be an array. Elsewhere it is JSON.
+// HasArrays reports whether an argument can be an array. Otherwise it is JSON.
 func (d Dialect) HasArrays() bool { return d.Name == Postgres }
 
-// HasPartialIndexes reports whether an index can have a condition. Elsewhere a column
-// that begins the index has the result of the condition.
+// HasPartialIndexes reports whether an index can have a condition. Otherwise the first
+// column of the index has the result of the condition.
 func (d Dialect) HasPartialIndexes() bool { return d.Name != MySQL }
 
-// ChainsWrites reports whether one statement can change several tables. Elsewhere its
-// parts are statements of their own.
+// ChainsWrites reports whether one statement can change several tables. Otherwise its parts
+// are separate statements.
 func (d Dialect) ChainsWrites() bool { return d.Name == Postgres }
 
 // NumbersPlaceholders reports whether a placeholder can name its value by number.
 func (d Dialect) NumbersPlaceholders() bool { return d.Name != MySQL }
 
-// PlansByValue reports whether a statement is planned again for each value of a
-// limit that is a bare placeholder.
+// PlansByValue reports whether a statement is planned again for each value of a limit that
+// is a bare placeholder.
 func (d Dialect) PlansByValue() bool { return d.Name == SQLite }
 
 // CastUUID returns the cast of a placeholder whose value is compared with a UUID.
@@ -50,7 +50,7 @@ func (d Dialect) Contains(column string) string {
 	return "instr(" + column + ", ?) > 0"
 }
 
-// Bool returns a truth value as a column is compared with it.
+// Bool returns a boolean in the form in which a column is compared with it.
 func (d Dialect) Bool(b bool) any {
 	switch {
 	case d.Name != SQLite:
@@ -61,8 +61,8 @@ func (d Dialect) Bool(b bool) any {
 	return 0
 }
 
-// SkipLocked returns the clause that passes over rows that other transactions have
-// locked. SQLite has no locks of rows.
+// SkipLocked returns the clause that skips rows that other transactions have locked. SQLite
+// has no row locks.
 func (d Dialect) SkipLocked() string {
 	if d.Name == SQLite {
 		return ""
@@ -70,9 +70,8 @@ func (d Dialect) SkipLocked() string {
 	return " skip locked"
 }
 
-// LockTimeout returns a bound for waits for locks as the database takes it: in
-// milliseconds, or in whole seconds on MySQL. It is nil where a transaction does not wait
-// for single rows.
+// LockTimeout returns a lock timeout in the unit of the database: milliseconds, or whole
+// seconds on MySQL. It is nil if a transaction does not wait for single rows.
 func (d Dialect) LockTimeout(wait time.Duration) any {
 	switch d.Name {
 	case Postgres:
@@ -83,7 +82,7 @@ func (d Dialect) LockTimeout(wait time.Duration) any {
 	return nil
 }
 
-// Now returns the expression for the time as columns store it.
+// Now returns the expression for the current time in the form that columns store.
 func (d Dialect) Now() string {
 	switch d.Name {
 	case Postgres:
@@ -94,8 +93,8 @@ func (d Dialect) Now() string {
 	return "cast(unixepoch('subsec') * 1000000 as integer)"
 }
 
-// LogPosition returns the query for how many bytes of its log the server has written, or
-// nothing where that is not known.
+// LogPosition returns the query for the number of bytes that the server has written to its
+// log, or the empty string if that is not known.
 func (d Dialect) LogPosition() string {
 	if d.Name == Postgres {
 		return "select pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::float8"

@@ -2,9 +2,9 @@ package sqldb
 
 import "errors"
 
-// IsUnavailable reports whether the database did not do its work for a reason that is
-// not in the statements: the connection was lost, the disk is full, the server stops,
-// the answer to COMMIT did not arrive. Conflicts with other transactions do not count.
+// IsUnavailable reports whether the database failed for a reason that is not in the
+// statements: the connection was lost, the disk is full, the server is stopping, or the
+// response to COMMIT did not arrive. Conflicts with other transactions do not count.
 func IsUnavailable(err error) bool {
 	var uncertain *Uncertain
 	if errors.As(err, &uncertain) {
@@ -28,5 +28,5 @@ func IsUnavailable(err error) bool {
 		}
 		return false
 	}
-	return IsTransient(err) // a connection
+	return IsTransient(err) // a lost connection
 }

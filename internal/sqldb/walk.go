@@ -2,11 +2,11 @@ package sqldb
 
 import "context"
 
-// maxGroups bounds the number of groups that Walk finds.
+// maxGroups is the maximum number of groups that Walk finds.
 const maxGroups = 300
 
-// Walk collects groups of rows one after the other, each found from the one before by
-// the statement that next returns.
+// Walk collects groups of rows one after the other. The statement that next returns finds
+// each group from the previous one.
 func Walk[G any](ctx context.Context, run Runner, from G, next func(after G, found func(G)) Stmt) ([]G, error) {
 	var all []G
 	at := from
