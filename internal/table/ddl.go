@@ -54,7 +54,7 @@ func (b Builder) index(t *schema.Table, i schema.Index) string {
 // maxIdentifier is PostgreSQL's limit, the shortest of the three.
 const maxIdentifier = 63
 
-// indexName is derived from what is indexed, so that a changed description is
+// indexName derives the name of an index from its columns, so that a changed description is
 // a new index.
 func (b Builder) indexName(t *schema.Table, i schema.Index) string {
 	suffix := "idx"
@@ -100,8 +100,9 @@ func (b Builder) columnType(c schema.Column) string {
 	return b.grammar().types[c.Type()]
 }
 
-// stringType leaves the limit to the edge where the database needs none for
-// an index: a longer limit is then no migration.
+// stringType returns the type of a string column. Where the database needs no limit for an
+// index, the type has none and package edge checks the limit: a longer limit then needs no
+// migration.
 func (b Builder) stringType(limit int) string {
 	return strings.ReplaceAll(b.grammar().types[schema.TypeString], "%d", strconv.Itoa(limit))
 }
@@ -110,8 +111,8 @@ func (b Builder) tableOptions() string {
 	return strings.ReplaceAll(b.grammar().options, "%s", b.Dialect.Collation)
 }
 
-// literal writes a static default for existing rows. New rows get theirs from
-// the engine, so that the outbox shows it.
+// literal returns a static default for existing rows. New rows get their default from the
+// engine, so that the outbox shows it.
 func (b Builder) literal(c schema.Column, v any) string {
 	g := b.grammar()
 	switch v := v.(type) {

@@ -5,26 +5,25 @@ import (
 	"github.com/perdure/perdure/schema"
 )
 
-// grammar is what differs between databases in the statements of this package. It is data:
-// a database is added by an entry of grammars.
+// grammar has the differences between databases in the statements of this package. To add a
+// database, add an entry to grammars.
 type grammar struct {
-	// identity is the type of the internal id, which is never used again for another row.
+	// identity is the type of the internal id, which is never reused for another row.
 	identity string
-	// types are the types of columns; the one of schema.TypeString takes the limit of the
+	// types are the types of columns. The type of schema.TypeString takes the limit of the
 	// string if it has a %d.
 	types map[schema.Type]string
-	// options are at the end of a new table; their %s is the collation.
+	// options are appended to a new table; their %s is the collation.
 	options string
-	// inlineKeys says that a new column can only be a foreign key by itself.
+	// inlineKeys is true if a new column must declare its foreign key inline.
 	inlineKeys bool
-	// globalIndexes says that no two indexes of a database have the same name.
+	// globalIndexes is true if index names are unique within a database.
 	globalIndexes bool
-	// nullsLast says that null is sorted after everything else unless a statement says
-	// otherwise.
+	// nullsLast is true if null is sorted last by default.
 	nullsLast bool
-	// jsonText is a cast that lets the driver read the JSON document null as such.
+	// jsonText is a cast with which the driver reads the JSON document null as a document.
 	jsonText string
-	// finite says that a number cannot be infinite or NaN.
+	// finite is true if a number cannot be infinite or NaN.
 	finite bool
 	// truths are the literals for false and true.
 	truths [2]string
@@ -32,11 +31,12 @@ type grammar struct {
 	timeLayout string
 	// bytes is the literal of bytes; its %s is their hexadecimal text.
 	bytes string
-	// longDefault is how the default of a text without a limit is written.
+	// longDefault is the format of the default of a text without a limit.
 	longDefault string
-	// backslash says that a backslash in a literal is doubled.
+	// backslash is true if a backslash in a literal must be doubled.
 	backslash bool
-	// columns and indexes are the queries for those of a table, by namespace and name.
+	// columns and indexes are the queries for the columns and indexes of a table, by
+	// namespace and name.
 	columns, indexes string
 }
 

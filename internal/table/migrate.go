@@ -11,9 +11,9 @@ import (
 	"github.com/perdure/perdure/schema"
 )
 
-// Migrate creates the tables of the schemas that are missing and adds the
-// columns and indexes that are missing in the others. It never drops or changes
-// anything: a column of another type is an error.
+// Migrate creates the missing tables of the schemas and adds the missing columns and
+// indexes of the existing ones. It never drops or changes anything: a column of another
+// type is an error.
 func (b Builder) Migrate(ctx context.Context, run sqldb.Runner, schemas ...*schema.Schema) error {
 	var tables []*schema.Table
 	for _, s := range schemas {
@@ -51,7 +51,7 @@ func (b Builder) Missing(ctx context.Context, run sqldb.Runner, schemas ...*sche
 	return false, nil
 }
 
-// look returns the statements that turn a table into the one that is described.
+// look returns the statements that change a table to its description.
 func (b Builder) look(ctx context.Context, run sqldb.Runner, t *schema.Table) ([]string, error) {
 	found, err := b.inspect(ctx, run, t)
 	if err != nil {
@@ -83,9 +83,8 @@ func (b Builder) namespace(ctx context.Context, run sqldb.Runner, s *schema.Sche
 	return nil
 }
 
-// order puts tables after the ones that they refer to. Tables that refer to
-// each other in a circle stay as they were described; MySQL and PostgreSQL
-// will refuse them.
+// order sorts tables after the tables to which they refer. Tables that refer to each other
+// in a circle keep the described order; MySQL and PostgreSQL will reject them.
 func order(tables []*schema.Table) []*schema.Table {
 	var sorted []*schema.Table
 	state := map[*schema.Table]bool{} // present: visited
@@ -108,13 +107,13 @@ func order(tables []*schema.Table) []*schema.Table {
 	return sorted
 }
 
-// catalog is what the database says of an existing table.
+// catalog describes an existing table.
 type catalog struct {
 	columns map[string]string // type by name
 	indexes map[string]bool
 }
 
-// plan returns the statements that turn what was found into what is described.
+// plan returns the statements that change the found table to the described one.
 func (b Builder) plan(t *schema.Table, found catalog) ([]string, error) {
 	var plan []string
 	if len(found.columns) == 0 {
@@ -153,8 +152,9 @@ func (b Builder) planColumns(t *schema.Table, found catalog) ([]string, error) {
 	return plan, nil
 }
 
-// sameType compares types as the catalogs spell them. The length of a text is
-// the edge's business, except that it cannot grow by itself on MySQL.
+// sameType compares types as the catalogs spell them. The length limit of a text is checked
+// by package edge. On MySQL it is also part of the type, so there a longer limit is another
+// type.
 func sameType(have, want string) bool {
 	return normal(have) == normal(want)
 }

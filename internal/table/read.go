@@ -10,15 +10,15 @@ import (
 	"github.com/perdure/perdure/schema"
 )
 
-// Query says which rows of a table to read.
+// Query selects the rows of a table to read.
 type Query struct {
-	// Where holds the values that columns must equal; nil means null.
+	// Where has the values that columns must equal; nil means null.
 	Where schema.Values
 	// OrderBy is the column to sort by; empty means the order of creation.
 	OrderBy string
-	// Desc sorts from the last to the first.
+	// Desc sorts in descending order.
 	Desc bool
-	// Limit is how many rows to read at most; 0 means all.
+	// Limit is the maximum number of rows to read; 0 means all.
 	Limit int
 }
 
@@ -59,8 +59,7 @@ func (b Builder) Find(t *schema.Table, q Query, fail func(error), row func(*sche
 	return stmt, nil
 }
 
-// nulls returns the clause that puts null before everything else, as SQLite and
-// MySQL do by themselves.
+// nulls returns the clause that sorts null first, as SQLite and MySQL do by default.
 func (b Builder) nulls(t *schema.Table, column string, desc bool) string {
 	c, ok := t.Column(column)
 	switch {
@@ -72,8 +71,8 @@ func (b Builder) nulls(t *schema.Table, column string, desc bool) string {
 	return " nulls first"
 }
 
-// conditions writes the WHERE clause in the order of the table's columns, so
-// that the same question has the same text.
+// conditions writes the WHERE clause in the order of the table's columns, so that equal
+// queries have the same text.
 func (w *writer) conditions(where schema.Values) error {
 	known, sep := 0, " where "
 	if v, ok := where["id"]; ok {
@@ -108,7 +107,7 @@ func (w *writer) condition(sep string, c schema.Column, v any) error {
 		w.text(" is null")
 		return nil
 	}
-	if c.Type() == schema.TypeJSON { // the databases disagree when documents are equal
+	if c.Type() == schema.TypeJSON { // the databases differ in when documents are equal
 		return fault.Invalidf(w.t.Name()+"."+c.Name(), "is a json column, which can only be compared with null")
 	}
 	v, err := c.Normalize(w.t.Name()+"."+c.Name(), v)
@@ -168,7 +167,7 @@ func (b Builder) scanner(t *schema.Table, fail func(error), row func(*schema.Row
 	}
 }
 
-// cell is the destination of one column and the way to its Go value.
+// cell is the destination of one column and the conversion to its Go value.
 type cell struct {
 	dest  any
 	value func() any
@@ -207,8 +206,7 @@ func mapped[T any](convert func(T) any) cell {
 	}}
 }
 
-// present returns bytes that are not null: some drivers read an empty value as
-// a nil slice.
+// present returns bytes that are not null: some drivers read an empty value as a nil slice.
 func present(b []byte) any {
 	if b == nil {
 		b = []byte{}

@@ -1,8 +1,8 @@
-// Package table writes the SQL for the tables that users describe: their
-// statements, their creation and their extension.
+// Package table writes the SQL for the tables that users describe: their statements, their
+// creation and their extension.
 //
-// The statements are data (sqldb.Stmt), so that a whole unit of work can be
-// sent at once and grouped with others.
+// The statements are values (sqldb.Stmt), so that a whole unit of work can be sent in one
+// round trip and grouped with others.
 package table
 
 import (
@@ -38,8 +38,8 @@ func (b Builder) Create(t *schema.Table, id string, values schema.Values) ([]sql
 	return w.statements(nil), nil
 }
 
-// Update returns the statements that change a row: the one with the given id,
-// and with the given version if check is not nil.
+// Update returns the statements that change the row with the given id, and with the given
+// version if check is not nil.
 func (b Builder) Update(t *schema.Table, id string, set schema.Values, check *int64) ([]sqldb.Stmt, error) {
 	w := b.writer(t)
 	w.text("update ", b.Name(t), " set ", b.q("_version"), " = ", b.q("_version"), " + 1")
@@ -65,8 +65,8 @@ func (b Builder) Delete(t *schema.Table, id string, check *int64) []sqldb.Stmt {
 	return w.statements(sqldb.One(missing(t, id, check)))
 }
 
-// Check returns the statement that fails unless the row is at version, and
-// keeps it there until the transaction ends.
+// Check returns the statement that fails unless the row is at version, and locks it until
+// the transaction ends.
 func (b Builder) Check(t *schema.Table, id string, version int64) sqldb.Stmt {
 	conflict := &fault.Conflict{Kind: t.Name(), ID: id, Version: version}
 	query := "select " + b.q("_version") + " from " + b.Name(t) + " where " + b.q("id") + " = ?" + b.Dialect.LockUpdate()
@@ -87,8 +87,8 @@ func (b Builder) Check(t *schema.Table, id string, version int64) sqldb.Stmt {
 	}
 }
 
-// Resolve returns the statement that looks up the external id behind an
-// internal one and gives it to found.
+// Resolve returns the statement that looks up the external id of an internal id and passes
+// it to found.
 func (b Builder) Resolve(ref *schema.Table, field string, internal int64, found func(id string)) sqldb.Stmt {
 	query := "select " + b.q("id") + " from " + b.Name(ref) + " where " + b.q("_id") + " = ?"
 	return sqldb.Stmt{
@@ -148,9 +148,9 @@ func (w *writer) where(id string, check *int64) {
 	}
 }
 
-// value writes the placeholder of a normalized value. A reference by external
-// id becomes a lookup, and a statement before it that fails if there is
-// nothing to refer to: the lookup alone would store null.
+// value writes the placeholder of a normalized value. A reference by external id becomes a
+// lookup, preceded by a statement that fails if the referenced row does not exist: the
+// lookup alone would store null.
 func (w *writer) value(c schema.Column, v any) error {
 	switch v := v.(type) {
 	case json.RawMessage:
