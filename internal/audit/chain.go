@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Head is the end of a chain, and what is left of its beginning.
+// Head has the end of a chain, and the point up to which retention has removed it.
 type Head struct {
 	Chain int
 	// Seq and Hash are those of the last entry; 0 and empty in a new chain.
@@ -21,8 +21,8 @@ type Head struct {
 	BaseHash []byte
 }
 
-// Append makes the texts of the entries storable, gives the entries their places after
-// the head and their hashes, and returns the new head.
+// Append makes the texts of the entries storable, sets the positions and hashes of the
+// entries after the head, and returns the new head.
 func (h Head) Append(entries []Entry) Head {
 	for i := range entries {
 		e := &entries[i]
@@ -35,8 +35,8 @@ func (h Head) Append(entries []Entry) Head {
 	return h
 }
 
-// digest returns the hash of an entry after another one. Every field goes in with its
-// length, so that no two entries have the same bytes.
+// digest returns the hash of an entry that follows another one. Every field is hashed with
+// its length, so that different entries never produce the same bytes.
 func (e *Entry) digest(before []byte) []byte {
 	sum := sha256.New()
 	field := func(b []byte) {
@@ -59,28 +59,28 @@ func (e *Entry) digest(before []byte) []byte {
 // HashText returns the hash in hex.
 func (e Entry) HashText() string { return hex.EncodeToString(e.Hash) }
 
-// Trim is the action of the entry that says what retention has removed. Its After is a
+// Trim is the action of the entry that records what retention has removed. Its After is a
 // Trimmed.
 const Trim = "trim-audit"
 
-// Trimmed says up to which entry a chain was removed.
+// Trimmed has the last entry of a chain that was removed.
 type Trimmed struct {
 	Through int64  `json:"through"`
 	Hash    string `json:"hash"`
 	Removed int64  `json:"removed"`
 }
 
-// Verifier checks the entries of one chain, in their order.
+// Verifier checks the entries of one chain, in order.
 type Verifier struct {
 	head Head
 	seq  int64
 	hash []byte
-	// based says that an entry explains what retention has removed.
+	// based is true if an entry explains what retention has removed.
 	based    bool
 	problems []string
 }
 
-// maxProblems bounds how many problems of a chain are described.
+// maxProblems is the maximum number of problems of a chain that are described.
 const maxProblems = 10
 
 // NewVerifier returns a verifier for the chain of a head.
@@ -92,7 +92,7 @@ func NewVerifier(h Head) *Verifier {
 func (v *Verifier) Entry(e Entry) {
 	if e.Seq != v.seq+1 {
 		v.problem("entries %d to %d of chain %d are missing", v.seq+1, e.Seq-1, v.head.Chain)
-		v.hash = nil // what was there is not known
+		v.hash = nil // the missing hash is not known
 	}
 	want := e.digest(v.hash)
 	if e.Seq == v.seq+1 && !bytes.Equal(want, e.Hash) {
@@ -104,7 +104,7 @@ func (v *Verifier) Entry(e Entry) {
 	v.seq, v.hash = e.Seq, e.Hash
 }
 
-// End returns what is wrong with the chain.
+// End returns the problems of the chain.
 func (v *Verifier) End() []string {
 	switch {
 	case v.seq < v.head.Seq:
@@ -126,7 +126,7 @@ func (v *Verifier) problem(format string, args ...any) {
 	}
 }
 
-// explains reports whether an entry says that the chain was removed up to its base.
+// explains reports whether an entry records that the chain was removed up to its base.
 func (v *Verifier) explains(e Entry) bool {
 	var t Trimmed
 	return json.Unmarshal([]byte(e.After), &t) == nil && t.Through == v.head.BaseSeq && t.Hash == hex.EncodeToString(v.head.BaseHash)

@@ -5,11 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxReason bounds a reason, in bytes.
+// maxReason is the longest reason, in bytes.
 const maxReason = 1000
 
-// Reason returns what the audit log has of a reason: its first 1,000 bytes, as a text
-// that can be stored.
+// Reason returns a reason as the audit log stores it: its first 1,000 bytes, as a storable
+// text.
 func Reason(text string) string {
 	text = storable(text)
 	if len(text) > maxReason {
@@ -28,7 +28,7 @@ func (e *Entry) tidy() {
 	}
 }
 
-// storable returns a text that every database stores and returns as it is: valid UTF-8
+// storable returns a text that every database stores and returns unchanged: valid UTF-8
 // without NUL. Any other text would have another hash when it is read.
 func storable(text string) string {
 	if utf8.ValidString(text) && !strings.Contains(text, "\x00") {
