@@ -130,11 +130,13 @@ func (b *batch) fire(locked func()) error {
 		return err
 	}
 	refs := b.pass.refs()
-	if err := b.run(rt.Store.LockFreeActors(refs, b.takeCached(refs), rt.Now(), b.locked)); err != nil || len(b.order) == 0 {
+	if err := b.run(rt.Store.LockFreeActors(refs, b.takeCached(refs), rt.Now(), b.locked)); err != nil {
 		return err
 	}
+	if b.putBack(refs); len(b.order) == 0 {
+		return nil
+	}
 	locked()
-	b.putBack(refs)
 	running := &b.actors.firing.meter.running
 	running.Add(int64(len(b.order)))
 	defer running.Add(-int64(len(b.order)))
