@@ -1,4 +1,4 @@
--- Attempts that did not succeed: what is equal for all kinds of work and databases.
+-- Attempts that did not succeed: statements of all kinds of work and all databases.
 
 -- name: AttemptList
 select coalesce(step, ''), attempt, outcome, error, coalesce(worker, ''), began_at, ended_at

@@ -1,7 +1,7 @@
 -- Family: statements of all databases. Marks such as {now ?} are explained in template.go.
 
 -- name: {Kind}RetryBound
--- The last id of the next items, in the order of ids.
+-- Returns the id of the last item in the next range, in the order of ids.
 select {text id}
 from perdure.{items}
 where id > {uuid ?}

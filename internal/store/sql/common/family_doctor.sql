@@ -1,7 +1,7 @@
 -- Family doctor: statements of all databases. Marks such as {now ?} are explained in template.go.
 
 -- name: {Kind}DoctorKept
--- What is recorded of an item is kept with it.
+-- The recorded attempts of an item are kept as long as the item.
 select a.id, min(a.error)
 from perdure.attempts a
 where a.kind = '{word}' and not exists (select 1 from perdure.{items} h where {text h.id} = a.id)

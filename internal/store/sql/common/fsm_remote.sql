@@ -1,7 +1,7 @@
 -- State machines whose steps are HTTP endpoints.
 
 -- name: RemoteList
--- The newest version of each machine first.
+-- The newest version of each definition comes first.
 select fsm, version, spec, secrets, created_at, updated_at
 from perdure.remote_definitions
 order by fsm, version desc
@@ -15,7 +15,7 @@ delete from perdure.definitions
 where fsm = ? and version = ?
 
 -- name: RemoteGet
--- Locked: whoever changes a machine takes turns with others who do.
+-- Locks the row, so that concurrent changes of a definition wait for each other.
 select fsm, version, spec, secrets, created_at, updated_at
 from perdure.remote_definitions
 where fsm = ? and version = ?

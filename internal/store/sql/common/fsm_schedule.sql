@@ -15,7 +15,7 @@ set last_at = ?, next_at = ?
 where name = ?
 
 -- name: ScheduleGet
--- Locked: whoever changes a schedule and whoever fires it take turns.
+-- Locks the row, so that a change of a schedule and its firing wait for each other.
 select name, fsm, version, spec, next_at, last_at, paused, updated_at
 from perdure.schedules
 where name = ?

@@ -1,16 +1,16 @@
 -- Fsm signal: statements of all databases. Marks such as {now ?} are explained in template.go.
 
 -- name: SignalTarget
--- The lock comes first and alone: the statements that follow see everything that
--- was committed before. Parking an instance and ending one that has ever awaited a
--- signal take the same lock.
+-- Only takes the lock, before all other statements: they then see everything that was
+-- committed before. Parking an instance takes the same lock. So does finishing an instance
+-- that has ever awaited a signal.
 select {text id}
 from perdure.instances
 where id = {uuid ?1}
 {lock for no key update}
 
 -- name: SignalBeyond
--- A row if the inbox holds more than it may.
+-- Returns a row if the inbox holds more signals than its limit.
 select 1
 from perdure.signals
 where target_id = {uuid ?}

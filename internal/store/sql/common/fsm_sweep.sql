@@ -6,7 +6,7 @@ set expires_at = {now ?} + {us {bigint ?}}
 where token = {uuid ?}
 
 -- name: InstancePostpone
--- A claim that cannot be run here: back to the queue for later, with the reason.
+-- Returns a claim that this process cannot run to the queue, due later, with the reason.
 update perdure.instances
 set error = ?, due_at = {now ?} + {us {bigint ?}}
 where id = {uuid ?}

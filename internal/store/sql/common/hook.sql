@@ -1,10 +1,11 @@
 -- Hooks: statements of all databases. Marks such as {now ?} are explained in template.go.
--- A new column is added to Hook.Columns and Hook.Values, and to HookGet if it is read.
+-- A new column must be added to Hook.Columns and Hook.Values, and to HookGet if it is
+-- read.
 
--- Pieces of statements.
+-- Parts of statements.
 
 -- name: Hook.Columns
--- The columns that a hook is recorded with, in the order of Hook.Values.
+-- The columns of a new hook, in the order of Hook.Values.
 namespace, name, queue, payload, priority, policy, max_attempts, unit_id, trace
 
 -- name: Hook.Values
@@ -39,13 +40,13 @@ delete from perdure.hook_ends
 where id = {uuid ?}
 
 -- name: HookRevive
--- A hook that starts over: due now, with all attempts before it.
+-- Restarts a hook: it is due now, and no attempts are counted.
 update perdure.hook_items
 set attempt = 0, crashes = 0, batch_limit = null, next_attempt_at = null, due_at = {now ?}
 where id = {uuid ?}
 
 -- name: HookHasten
--- A hook that waits no longer.
+-- Makes a hook due now.
 update perdure.hook_items
 set next_attempt_at = null, due_at = {now ?}
 where id = {uuid ?}

@@ -1,7 +1,8 @@
 -- The outbox: the clock, the entries, the consumers.
 
 -- name: ClockAdvance
--- Exactly one row, or the counter is used up (or was never seeded).
+-- Updates exactly one row. If it updates none, the counter is exhausted or was
+-- never seeded.
 update perdure.outbox_clock
 set counter = counter + ?
 where id = 1 and counter <= ?
@@ -74,7 +75,7 @@ insert into perdure.outbox_consumers (name, position, created_at, updated_at)
 values (?, ?, ?, ?)
 
 -- name: ConsumerAdvance
--- Forward only: an acknowledgement that arrives late changes nothing.
+-- The position only moves forward: a late acknowledgement changes nothing.
 update perdure.outbox_consumers
 set position = ?, updated_at = ?
 where name = ? and position < ?

@@ -1,14 +1,14 @@
 -- Server audit: statements of all databases. Marks such as {now ?} are explained in template.go.
 
 -- name: AuditClaimOne
--- One chain. Waits for the transaction that holds it.
+-- Locks one chain. Waits for the transaction that holds its lock.
 select chain, seq, hash, base_seq, base_hash
 from perdure.audit_chains
 where chain = ?
 {lock for update}
 
 -- name: AuditClaimFree
--- One chain, unless another transaction holds it.
+-- Locks one chain, unless another transaction holds its lock.
 select chain, seq, hash, base_seq, base_hash
 from perdure.audit_chains
 where chain = ?

@@ -57,7 +57,7 @@ order by t.parent_id desc
 limit ?
 
 -- name: InspectUnrouted
--- By the id, too: only a few machines have no process.
+-- Also in the order of ids: only a few instances have no worker.
 select {text t.id}
 from perdure.unrouted t
 where t.id < {uuid ?}

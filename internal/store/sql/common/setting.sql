@@ -6,7 +6,7 @@ from perdure.settings
 where name = ?
 
 -- name: SettingLock
--- An update that changes nothing is a row lock on every database.
+-- An update that changes nothing locks the row on every database.
 update perdure.settings
 set value = value
 where name = ?

@@ -1,15 +1,15 @@
--- The steps of actors, many at once, and reading actors and stored statecharts, on MySQL.
--- The rows of actors are locked first, in order; every later statement sees what was
--- committed before. now is given by tests; otherwise it is null and the server's clock
--- decides. Sets are passed as JSON, an array for each row; a lone ; stands between the
--- statements of one name.
+-- The transitions of actors, many in one statement, and reads of actors and stored
+-- statecharts, on MySQL. The rows of actors are locked first, in order; every later
+-- statement sees the changes that were committed before. Tests pass the time as now;
+-- otherwise now is null and the server's clock decides. A set is passed as JSON, with an
+-- array for each row. A line with only a semicolon separates the statements of one name.
 --
--- Ids of actors are binary. JSON has texts, so they are converted. Times in sets are
--- microseconds since 1970.
+-- Ids of actors are binary. JSON has only texts, so the ids are converted. Times in sets
+-- are microseconds since 1970.
 
 -- name: ActorEnter
--- Takes the places of new actors, and with them their locks. One that exists is left as it
--- is, which its sequence tells.
+-- Inserts the rows of new actors, which locks them. An existing actor is left unchanged;
+-- its sequence shows that it existed.
 insert into perdure.actors (type, id, incarnation, status, machine, sequence, states, origin, caller_kind, caller_id, input, created_at, updated_at)
 select n.type, n.id, n.incarnation, 'active', n.machine, 0, '', n.origin, n.caller_kind, n.caller_id, n.input,
   coalesce(cast(?2 as datetime(6)), utc_timestamp(6)), coalesce(cast(?2 as datetime(6)), utc_timestamp(6))
@@ -21,14 +21,14 @@ order by n.type, n.id
 on duplicate key update type = perdure.actors.type
 
 -- name: ActorLeave
--- Takes the places back of those that could not be started.
+-- Removes the rows of actors that could not be started.
 delete a
 from json_table(?1, '$[*]' columns (type varchar(128) collate {collation} path '$[0]', id varchar(512) path '$[1]')) o
 straight_join perdure.actors a force index (primary) on a.type = o.type and a.id = convert(o.id using binary)
 where a.sequence = 0
 
 -- name: ActorLock
--- In order, so that two transactions cannot deadlock. Leaves out the snapshots that the
+-- Locks in order, so that two transactions cannot deadlock. Omits the snapshots that the
 -- caller has.
 select a.type, a.id, a.incarnation, a.status, a.machine, a.sequence, a.input, a.updated_at, coalesce(cast(?1 as datetime(6)), utc_timestamp(6)), a.reason,
   case when a.snapshot_sequence <> o.has then a.snapshot_sequence end, case when a.snapshot_sequence <> o.has then a.snapshot end, a.checksum
@@ -54,7 +54,7 @@ from json_table(?1, '$[*]' columns (type varchar(128) collate {collation} path '
 straight_join perdure.actor_keys k force index (primary) on k.actor_type = o.type and k.actor_id = convert(o.id using binary) and k.key = convert(o.name using binary)
 
 -- name: ActorStep
--- An actor that could not be moved keeps its value and its snapshot.
+-- An actor whose transition failed keeps its value and its snapshot.
 update json_table(?1, '$[*]' columns (
   type varchar(128) collate {collation} path '$[0]', id varchar(512) path '$[1]', status varchar(16) path '$[2]', machine bigint path '$[3]', sequence bigint path '$[4]',
   value longtext path '$[5]', states longtext path '$[6]', reason longtext path '$[7]', at bigint path '$[8]', snapshot longtext path '$[9]', checksum varchar(128) path '$[10]'
@@ -93,13 +93,13 @@ from json_table(?1, '$[*]' columns (
 on duplicate key update sequence = perdure.checkpoints.sequence
 
 -- name: ActorImport
--- Not an update of a duplicate: that would count as a row.
+-- Not "on duplicate key update": the update would count as a row.
 insert ignore into perdure.imports (actor_type, actor_id, imported_at)
 values (?1, ?2, coalesce(cast(?3 as datetime(6)), utc_timestamp(6)))
 
 -- name: MachineInsert
--- A document that is already the newest is not stored again; of two processes that store at
--- once, one is told so by the key.
+-- A document that is already the newest is not stored again. If two processes store it
+-- concurrently, the unique key rejects one of them.
 insert into perdure.machines (name, version, document, options, checksum, created_at)
 select ?1, coalesce(max(m.version), 0) + 1, ?2, ?3, ?4, coalesce(cast(?5 as datetime(6)), utc_timestamp(6))
 from perdure.machines m
@@ -107,7 +107,7 @@ where m.name = ?1
 having coalesce((select n.checksum from perdure.machines n where n.name = ?1 order by n.version desc limit 1), '') <> ?4
 
 -- name: ActorLogPrune
--- Keeps a checkpoint that is old enough, and the log after it.
+-- Keeps the newest checkpoint that is old enough, and the log after it.
 select json_arrayagg(json_array(o.type, o.id, (
   select max(c.sequence)
   from perdure.checkpoints c
@@ -130,7 +130,7 @@ order by created_at
 limit ?3
 
 -- name: ActorDelete
--- Everything that is stored of an actor, except its effects.
+-- Deletes everything that is stored of an actor, except its effects.
 delete from perdure.actor_log where actor_type = ?1 and actor_id = ?2
 ;
 delete from perdure.actor_keys where actor_type = ?1 and actor_id = ?2

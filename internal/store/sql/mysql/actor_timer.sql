@@ -1,13 +1,14 @@
--- Timers of actors, and the records of those that are about to be fired, on MySQL. A record
--- that a living process works on is locked by the transaction that fires them. now is given
--- by tests; otherwise it is null and the server's clock decides. Sets are passed as JSON, an
--- array for each row; a lone ; stands between the statements of one name.
+-- Timers of actors, and the records of timers that a process is about to fire, on MySQL.
+-- While the process is alive, its record is locked by the transaction that fires the
+-- timers. Tests pass the time as now; otherwise now is null and the server's clock decides.
+-- A set is passed as JSON, with an array for each row. A line with only a semicolon
+-- separates the statements of one name.
 --
--- Ids of actors and timers are binary. JSON has texts, so they are converted. A zero date,
--- which coalesce takes for null, is before all times.
+-- Ids of actors and timers are binary. JSON has only texts, so the ids are converted.
+-- coalesce treats a zero date as null; a zero date counts as before all times.
 
 -- name: TimerClaim
--- The actors are found before they are locked: MariaDB would lock their timers too.
+-- The actors are found before they are locked: MariaDB would also lock their timers.
 select json_arrayagg(json_array(due.actor_type, convert(due.actor_id using utf8mb4))) into @perdure_due
 from (
   select known.actor_type, known.actor_id
@@ -59,7 +60,7 @@ where is_suspect = 1 and status = 'pending' and due_at <= coalesce(cast(?1 as da
 limit 1
 
 -- name: TimerSuspectList
--- Large batches first, as they are the least suspicious.
+-- Suspects with a large batch limit come first: they are the least suspicious.
 select al.actor_type, al.actor_id, al.alarm_id, al.batch_limit
 from perdure.timers al force index (timers_suspect_idx)
 where al.is_suspect = 1 and al.status = 'pending' and al.due_at <= coalesce(cast(?1 as datetime(6)), utc_timestamp(6))
@@ -84,8 +85,8 @@ delete from perdure.firing
 where token = ?
 
 -- name: FiringExpired
--- They are found before they are locked: a locked walk along the index also locks the first
--- record that is not expired.
+-- The records are found before they are locked: a locking scan of the index also locks the
+-- first record that is not expired.
 select f.token, f.worker, f.suspect, f.claimed_at, f.timers
 from (
   select x.token
@@ -100,7 +101,7 @@ limit ?2
 for update skip locked
 
 -- name: TimerLost
--- Where only the actor was recorded: its timers that were due then.
+-- If only the actor was recorded, returns its timers that were due at that time.
 select al.actor_type, al.actor_id, al.alarm_id, al.crashes, coalesce(al.batch_limit, 1)
 from json_table(?1, '$[*]' columns (type varchar(128) collate {collation} path '$[0]', id varchar(512) path '$[1]', alarm_id varchar(512) path '$[2]')) o
 straight_join perdure.timers al force index (primary) on al.actor_type = o.type and al.actor_id = convert(o.id using binary)
@@ -110,8 +111,8 @@ where al.status = 'pending' and (
 )
 
 -- name: TimerReturn
--- The time that a timer is for stays what it is. It is read first: the order in which an
--- update of joined tables sets columns is not defined.
+-- The original time of a timer does not change. It is read first: the order in which an
+-- update of joined tables sets columns is undefined.
 update (
   select t.actor_type, t.actor_id, t.alarm_id, o.crashes, o.batch_limit, o.delay, o.error, coalesce(t.occurs_at, t.due_at, cast('0001-01-01 00:00:00' as datetime(6))) as at
   from json_table(?1, '$[*]' columns (
@@ -157,7 +158,7 @@ from json_table(?1, '$[*]' columns (type varchar(128) collate {collation} path '
 straight_join perdure.timers al force index (primary) on al.actor_type = o.type and al.actor_id = convert(o.id using binary) and al.alarm_id = convert(o.alarm_id using binary)
 
 -- name: TimerDeleteAll
--- The timers of one actor in a tree.
+-- Deletes the timers of one actor in a tree.
 delete al
 from json_table(?1, '$[*]' columns (
   type varchar(128) collate {collation} path '$[0]', id varchar(512) path '$[1]', at_path longtext collate {collation} path '$[2]', generation bigint path '$[3]'
@@ -166,16 +167,16 @@ straight_join perdure.timers al force index (primary) on al.actor_type = o.type 
 where al.path = o.at_path and al.generation = o.generation
 
 -- name: TimerPark
--- Keeps the timers of actors from being fired, or lets them be fired again, except those
--- that are quarantined themselves, which have an error.
+-- Suspends the timers of actors, or resumes them. Timers that are quarantined themselves
+-- have an error and are left unchanged.
 update json_table(?2, '$[*]' columns (type varchar(128) collate {collation} path '$[0]', id varchar(512) path '$[1]')) o
 straight_join perdure.timers al force index (primary) on al.actor_type = o.type and al.actor_id = convert(o.id using binary)
 set al.status = ?1
 where al.error is null
 
 -- name: TimerPostpone
--- Lets the due timers of actors wait once more for as long as they have been due, within
--- bounds. The time that they are for stays what it is, and is read first.
+-- Postpones the due timers of actors by the time that they have been due, within bounds.
+-- The original time of a timer does not change, and is read first.
 update (
   select t.actor_type, t.actor_id, t.alarm_id, coalesce(t.occurs_at, t.due_at, cast('0001-01-01 00:00:00' as datetime(6))) as at
   from json_table(?4, '$[*]' columns (type varchar(128) collate {collation} path '$[0]', id varchar(512) path '$[1]')) o
@@ -189,7 +190,7 @@ set al.occurs_at = o.at,
     + interval least(greatest(timestampdiff(microsecond, o.at, coalesce(cast(?1 as datetime(6)), utc_timestamp(6))), ?2), ?3) microsecond
 
 -- name: TimerNext
--- Microseconds until a timer of an actor of one of the types is due.
+-- Returns the microseconds until a timer of an actor of one of the types is due.
 select timestampdiff(microsecond, coalesce(cast(?1 as datetime(6)), utc_timestamp(6)), min(next.due_at))
 from (
   select (
@@ -204,7 +205,7 @@ from (
 having min(next.due_at) is not null
 
 -- name: TimerList
--- All timers of some actors, in the order in which they will fire.
+-- Returns all timers of some actors, in the order in which they will fire.
 select al.actor_type, al.actor_id, al.alarm_id, al.type, coalesce(al.occurs_at, al.due_at, cast('0001-01-01 00:00:00' as datetime(6))) as at, al.sequence, al.payload, al.path, al.generation, al.created_at, al.crashes, al.error
 from json_table(?1, '$[*]' columns (type varchar(128) collate {collation} path '$[0]', id varchar(512) path '$[1]')) o
 straight_join perdure.timers al force index (primary) on al.actor_type = o.type and al.actor_id = convert(o.id using binary)

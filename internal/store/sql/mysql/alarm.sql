@@ -1,17 +1,17 @@
--- Alarms of users, on MySQL. now is given by tests; otherwise it is null and the server's
--- clock decides. Sets are passed as JSON, an array for each row; a lone ; stands between
--- the statements of one name. Values are numbered, see bind.go.
+-- Alarms of users, on MySQL. Tests pass the time as now; otherwise now is null and the
+-- server's clock decides. A set is passed as JSON, with an array for each row. A line with
+-- only a semicolon separates the statements of one name. Values are numbered; see bind.go.
 --
--- An alarm that waits is in ready, one that runs in a lease, and a dead letter has its
--- status in dead. An outcome names the generation that was claimed: an alarm that was
--- scheduled again while it ran is kept as it is.
+-- A waiting alarm has a row in ready, a running alarm is in a lease, and a dead letter has
+-- its status in the column dead. An outcome names the generation that was claimed: if the
+-- alarm was rescheduled while it ran, the outcome does not change it.
 --
--- A statement that changes rows locks what it reads of other tables, unless it is an
--- insert. What is changed is therefore kept in a variable of the session, and joins that
--- change rows say their order. A variable is always an aggregate: it is null, and not as
--- before, if there is no row.
+-- A statement that changes rows also locks the rows that it reads from other tables, unless
+-- it is an insert. The rows to change are therefore kept in a session variable, and joins
+-- that change rows fix their order. A variable is always set from an aggregate: without
+-- rows, it becomes null instead of keeping its old value.
 
--- Pieces of the statements in family.sql and doctor.sql.
+-- Parts of the statements in family.sql and doctor.sql.
 
 -- name: Alarm.Public
 case when h.actor_type = '' then h.alarm_id else concat(h.actor_type, '/', h.actor_id, '/', h.alarm_id) end
@@ -41,7 +41,7 @@ where actor_type = ? and actor_id = ? and alarm_id = ?
 for update
 
 -- name: AlarmInsert
--- Records an alarm, or locks the one that has its key.
+-- Inserts an alarm, or locks the existing alarm with the same key.
 insert into perdure.alarm_items (id, actor_type, actor_id, alarm_id, type, queue, priority, sequence, payload, every_us, cron, zone, missed, missed_cap,
   policy, max_attempts, webhook, trace, generation, due_at, occurs_at, base_at, created_at)
 select ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, 1, t.at_due, t.at_due, case when ?10 is not null then t.at_due end, t.at_now
@@ -57,10 +57,10 @@ from perdure.alarm_items
 where id = ?1
 
 -- name: AlarmReplace
--- Replaces the alarm that has the key of a new one, and is locked. A recurring alarm with
--- the same ticks keeps its place. An alarm that runs stays in its lease: its outcome makes
--- it ready. The second statement waits for a claim that is not committed yet, and counts
--- the row of ready that is left.
+-- Replaces the existing alarm with the key of a new one. The existing alarm is locked. A
+-- recurring alarm with the same ticks keeps its place. A running alarm stays in its lease:
+-- its outcome makes it ready. The second statement waits for a claim that is not committed
+-- yet, and counts the row of ready that is left.
 select json_arrayagg(json_array(h.id, h.queue, h.priority, h.due_at, case when h.dead is null then 0 else 1 end,
   case when (?10 is not null or ?11 is not null) and h.type = ?5 and h.dead is null and h.every_us <=> ?10 and h.cron <=> ?11 and h.zone <=> ?12
     and h.base_at <=> coalesce(cast(?22 as datetime(6)), h.base_at) then 1 else 0 end)) into @perdure_alarm
@@ -114,7 +114,7 @@ from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0
 straight_join perdure.alarm_items h force index (primary) on h.id = o.id and h.generation = o.generation
 
 -- name: AlarmAdvance
--- A recurring alarm waits for its next tick, which is given in microseconds since 1970.
+-- A recurring alarm waits for its next tick, in microseconds since 1970.
 update json_table(?1, '$[*]' columns (
   id varchar(36) collate {collation} path '$[0]', generation bigint path '$[1]', next bigint path '$[2]', caught_up int path '$[3]', error longtext path '$[4]'
 )) o
@@ -125,7 +125,7 @@ set h.due_at = cast('1970-01-01 00:00:00' as datetime(6)) + interval o.next micr
   h.logged = case when o.error is null then h.logged else 1 end
 
 -- name: AlarmTried
--- Attempts that failed. Without a delay it was the last one.
+-- Records failed attempts. Without a delay, the attempt was the last one.
 update json_table(?1, '$[*]' columns (
   id varchar(36) collate {collation} path '$[0]', generation bigint path '$[1]', error longtext path '$[2]', took bigint path '$[3]', delay bigint path '$[4]'
 )) o
@@ -136,13 +136,13 @@ set h.attempt = h.attempt + 1, h.batch_limit = null, h.error = o.error, h.logged
   h.dead = case when o.delay is null then 'failed' end
 
 -- name: AlarmYield
--- Alarms that were scheduled again while they ran: these ended well enough.
+-- Alarms that were rescheduled while they ran: their crashes are forgiven.
 update json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]', generation bigint path '$[1]')) o
 straight_join perdure.alarm_items h force index (primary) on h.id = o.id and h.generation <> o.generation
 set h.crashes = 0, h.batch_limit = null
 
 -- name: AlarmBury
--- Keeps a tick that failed for good as a dead letter of its own: the alarm continues.
+-- Keeps a permanently failed tick as a separate dead letter: the alarm continues.
 insert into perdure.alarm_items (id, actor_type, actor_id, alarm_id, type, queue, dead, priority, due_at, occurs_at, sequence, generation, payload,
   policy, max_attempts, attempt, crashes, error, webhook, trace, created_at, last_attempt_at, logged)
 select ?1, h.actor_type, h.actor_id, ?2, h.type, h.queue, 'failed', h.priority, h.due_at, h.occurs_at, h.sequence, 1, ?3,
@@ -152,7 +152,7 @@ where h.id = ?5 and h.generation = ?6
 on duplicate key update attempt = values(attempt), error = values(error), logged = 1
 
 -- name: AlarmAttemptCopy
--- A dead letter of a tick has the attempts of the tick.
+-- Copies the attempts of a tick to its dead letter.
 insert into perdure.attempts (kind, id, seq, attempt, outcome, error, worker, began_at, ended_at)
 select 'alarm', t.buried, t.seq, t.attempt, t.outcome, t.error, t.worker, t.began_at, t.ended_at
 from (
@@ -178,7 +178,7 @@ set dead = 'quarantined', crashes = crashes + 1, batch_limit = null, error = ?1,
 where id = ?3
 
 -- name: AlarmMove
--- What was tried already, or recurs, is for the time that it was for.
+-- An alarm that was attempted already, or recurs, keeps its original time.
 update perdure.alarm_items
 set occurs_at = case when attempt = 0 and every_us is null and cron is null then cast(?1 as datetime(6)) else occurs_at end, due_at = cast(?1 as datetime(6))
 where id = ?2
@@ -189,14 +189,14 @@ set due_at = cast(?1 as datetime(6)), occurs_at = cast(?1 as datetime(6)), caugh
 where id = ?2
 
 -- name: AlarmRevive
--- Dead letters that start over: due now, with all attempts before them. They are locked.
+-- Restarts dead letters, which are locked: they are due now, and no attempts are counted.
 update json_table(?2, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
 straight_join perdure.alarm_items h force index (primary) on h.id = o.id and h.dead is not null
 set h.dead = null, h.attempt = 0, h.crashes = 0, h.batch_limit = null, h.due_at = coalesce(cast(?1 as datetime(6)), utc_timestamp(6))
 
 -- name: AlarmChosen
--- Locks the alarms that meet conditions. They are found before they are locked: a walk that
--- locks would also lock the alarms that it only passes.
+-- Locks the alarms that meet conditions. They are found before they are locked: a locking
+-- scan would also lock the alarms that it only passes.
 select a.id
 from (
   select h.id
@@ -210,10 +210,10 @@ straight_join perdure.alarm_items a force index (primary) on a.id = o.id
 for update{skip}
 
 -- name: AlarmRemove
--- Removes alarms that are locked, wherever they are. The claims of those that run are
--- taken away. The second statement locks the rows of ready, and waits for a claim that is
--- not committed yet: the third then sees its lease. It also locks an alarm that was
--- scheduled after the lock before found nothing.
+-- Removes alarms that are locked, in any status, and revokes the claims of running alarms.
+-- The second statement locks the rows of ready, and waits for a claim that is not committed
+-- yet: the third then sees its lease. It also locks an alarm that was scheduled after the
+-- earlier lock found nothing.
 select json_arrayagg(h.id) into @perdure_alarm
 from perdure.alarm_items h
 where {which}
@@ -250,8 +250,8 @@ from json_table(@perdure_alarm, '$[*]' columns (id varchar(36) collate {collatio
 straight_join perdure.alarm_items h force index (primary) on h.id = o.id
 
 -- name: AlarmsDead
--- Dead letters whose last time was long ago. A quarantined alarm that recurs is kept:
--- it is a schedule too.
+-- Dead letters that were due long ago. A quarantined recurring alarm is kept: it is also a
+-- schedule.
 select id
 from perdure.alarm_items force index (alarm_items_dead_idx)
 where is_dead = 1 and due_at <= coalesce(cast(?1 as datetime(6)), utc_timestamp(6)) - interval ?2 microsecond and every_us is null and cron is null

@@ -1,11 +1,10 @@
--- What must hold of work, on MySQL, and how much of it there is. See family.sql for the
--- marks. A rule returns what breaks it: the id of an item, and its name or what is wrong with
--- it. Counting stops at a number, so that it costs the same however much there is. Ready rows
--- of other kinds do not count.
+-- The invariants of work, on MySQL, and counts of work. See family.sql for the marks. A
+-- rule returns its violations: the id of an item, and its name or a description of the
+-- problem. Counting stops at a limit, so the cost does not grow with the number of items.
+-- Ready rows of other kinds are not counted.
 
 -- name: {Kind}DoctorPlace
--- An item is in exactly one place: ready, at its end, or in a lease that it was not taken
--- away from.
+-- An item is in exactly one place: ready, finished, or in a lease that still owns it.
 select {piece Public}, coalesce(group_concat(p.place order by p.place separator ', '), 'nowhere')
 from perdure.{items} h
 left join (
@@ -21,7 +20,7 @@ having count(p.place) > 1 or count(p.place) = 0 and not exists (
 )
 
 -- name: {Kind}DoctorReady
--- A ready row is where its item says that it is.
+-- A ready row has the queue, priority and due time of its item.
 select {piece Public}, 'is ready elsewhere than its queue, batch limit, priority and due time say'
 from perdure.ready r
 join perdure.{items} h on h.id = r.id
@@ -41,8 +40,8 @@ where l.queue >= concat('{word}', char(9 using utf8mb4)) and l.queue < concat('{
   and not exists (select 1 from perdure.leases newer where newer.seq > l.seq and locate(h.id, newer.ids) > 0)
 
 -- name: HookDoctorEnded
--- What belongs to a hook belongs to one that exists, and an end is listed at the time of its
--- hook.
+-- Rows that belong to a hook belong to an existing hook, and an end has the creation time
+-- of its hook.
 select r.id, 'ready of no hook'
 from perdure.ready r
 where r.queue > concat('hook', char(9 using utf8mb4)) and r.queue < concat('hook', char(10 using utf8mb4)) and not exists (select 1 from perdure.hook_items h where h.id = r.id)
@@ -53,7 +52,7 @@ left join perdure.hook_items h on h.id = e.id
 where h.id is null or h.created_at <> e.created_at
 
 -- name: HookDoctorAttempts
--- A hook is not tried more often than its policy has it.
+-- A hook has no more attempts than its policy allows.
 select coalesce(h.key, h.id), h.name
 from perdure.hook_items h
 left join perdure.hook_ends e on e.id = h.id
@@ -67,20 +66,20 @@ join perdure.hook_items h on h.id = r.id
 where r.queue > concat('hook', char(9 using utf8mb4)) and r.queue < concat('hook', char(10 using utf8mb4)) and r.due_at < ?
 
 -- name: AlarmDoctorStray
--- No ready row is left of an alarm that was removed.
+-- A removed alarm has no ready row.
 select r.id, 'ready of no alarm'
 from perdure.ready r
 where r.queue > concat('alarm', char(9 using utf8mb4)) and r.queue < concat('alarm', char(10 using utf8mb4)) and not exists (select 1 from perdure.alarm_items h where h.id = r.id)
 
 -- name: InstanceDoctorUnrouted
--- An instance is not parked for want of a process that knows it.
+-- No instance is parked because no process knows its definition.
 select u.id, concat(u.fsm, '@', u.version, case when u.step = '' then '' else concat(' step ', u.step) end, ' in queue ', u.queue)
 from perdure.unrouted u
 order by u.id
 limit 1000
 
 -- name: InstanceDoctorUnread
--- The state of an instance that is due can be decoded.
+-- The state of a due instance can be decoded.
 select i.id, concat(i.fsm, '@', i.version, ': ', i.error)
 from perdure.ready r
 join perdure.instances i on i.id = r.id

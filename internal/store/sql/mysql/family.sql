@@ -1,16 +1,17 @@
--- The life of items of one kind, on MySQL: claim, lease, return. Each statement exists
--- once for every kind that has lanes (see family.go): {Kind}, {word} and {items} are its
--- names, {piece X} is the statement X of the kind. now is given by tests; otherwise it is
--- null and the server's clock decides. Sets are passed as JSON, an array for each row; a
--- lone ; stands between the statements of one name. Values are numbered, see bind.go.
+-- The lifecycle of items of one kind, on MySQL: claim, lease, return. Each statement
+-- exists once for every kind that has lanes (see family.go): {Kind}, {word} and {items}
+-- are the names of the kind, and {piece X} is its statement X. Tests pass the time as now;
+-- otherwise now is null and the server's clock decides. A set is passed as JSON, with an
+-- array for each row. A line with only a semicolon separates the statements of one name.
+-- Values are numbered; see bind.go.
 --
--- A statement that changes rows locks what it reads of other tables, unless it is an
--- insert. What a claim has locked is therefore kept in a variable of the session, and
--- joins that change rows say their order.
+-- A statement that changes rows also locks the rows that it reads from other tables,
+-- unless it is an insert. The rows that a claim has locked are therefore kept in a session
+-- variable, and joins that change rows fix their order.
 
 -- name: {Kind}Claim
--- Takes due rows of some lanes, the most urgent and then the oldest first, under one
--- lease. Suspects are claimed by {Kind}SuspectClaim.
+-- Claims due rows of some lanes under one lease: the most urgent first, then the oldest.
+-- Suspects are claimed by {Kind}SuspectClaim.
 select json_arrayagg(json_array(claimed.queue, claimed.priority, claimed.due_at, claimed.id)) into @perdure_claim
 from (
   select due.queue, due.priority, due.due_at, due.id
@@ -66,8 +67,8 @@ straight_join perdure.{items} h on h.id = held.id
 order by h.priority, h.due_at, h.id
 
 -- name: {Kind}SuspectList
--- Due suspects that may be run, in the order in which they are: large batches first, as
--- they are the least suspicious.
+-- Returns the due suspects that may run, in the order in which they run. Suspects with a
+-- large batch limit come first: they are the least suspicious.
 select r.id, (select coalesce(h.batch_limit, 1) from perdure.{items} h where h.id = r.id) as size
 from json_table(?1, '$[*]' columns (name varchar(300) collate {collation} path '$[0]')) lane
 straight_join perdure.ready r force index (primary) on r.queue = lane.name and r.suspect = 1 and r.priority in (-1, 0, 1)
@@ -77,7 +78,7 @@ limit ?4
 for update skip locked
 
 -- name: {Kind}SuspectClaim
--- {Kind}Claim for suspects that were chosen and are locked.
+-- {Kind}Claim for chosen suspects, which are locked.
 select json_arrayagg(json_array(claimed.queue, claimed.priority, claimed.due_at, claimed.id)) into @perdure_claim
 from (
   select r.queue, r.priority, r.due_at, r.id
@@ -99,8 +100,8 @@ where r.due_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6))
 limit 1
 
 -- name: {Kind}Held
--- The items of the leases of a process that are in no other place, and thus held by them.
--- Joins find a row of ready by its key; of a subquery, MariaDB makes a scan of all rows.
+-- Returns the items of a process's leases that are in no other place: the leases hold
+-- them. Joins find a row of ready by its key; MariaDB turns a subquery into a full scan.
 select l.token, l.alone, h.id, h.crashes, coalesce(h.batch_limit, 1), {piece Public}, {piece Name}
 from perdure.leases l
 straight_join json_table(l.ids, '$[*]' columns (id varchar(36) collate {collation} path '$')) held
@@ -119,7 +120,7 @@ order by h.id
 for update skip locked
 
 -- name: {Kind}Lock
--- In order, so that two transactions cannot deadlock.
+-- Locks in order, so that two transactions cannot deadlock.
 select h.id{piece LockColumns}
 from (
   select chosen.id
@@ -131,8 +132,8 @@ straight_join perdure.{items} h on h.id = o.id
 for update
 
 -- name: {Kind}Return
--- A claim whose process crashed: back to its lane. Suspects have a batch limit. The leases
--- are read first, because an update would lock all of them.
+-- Returns the claims of a crashed process to their lanes. Suspects have a batch limit. The
+-- leases are read first, because an update would lock all of them.
 select json_arrayagg(json_array(o.id, o.crashes, o.delay, o.batch_limit, (select max(l.claimed_at) from perdure.leases l where locate(o.id, l.ids) > 0))) into @perdure_return
 from json_table(?3, '$[*]' columns (id varchar(36) collate {collation} path '$[0]', crashes int path '$[1]', delay bigint path '$[2]', batch_limit int path '$[3]')) o
 ;
@@ -153,14 +154,14 @@ from json_table(?3, '$[*]' columns (id varchar(36) collate {collation} path '$[0
 straight_join perdure.{items} h on h.id = o.id
 
 -- name: {Kind}Release
--- Back to its lane, at the due time of the row.
+-- Returns items to their lanes, at the due times in their rows.
 insert into perdure.ready (queue, suspect, priority, due_at, id)
 select h.queue, case when h.batch_limit is null then 0 else 1 end, h.priority, h.due_at, h.id
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
 straight_join perdure.{items} h on h.id = o.id{piece Released}
 
 -- name: {Kind}Postpone
--- A claim that cannot be run here: for later, with the reason.
+-- Postpones a claim that this process cannot run, with the reason.
 update perdure.{items}
 set error = ?1, {piece Postponed}due_at = coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) + interval ?3 microsecond
 where id = ?4
@@ -171,8 +172,8 @@ set policy = ?1, max_attempts = ?2
 where queue = ?3 and id > ?4 and id <= ?5
 
 -- name: {Kind}NextWake
--- Microseconds until something is due: an item of these lanes, or an expired lease of the
--- queue.
+-- Returns the microseconds until an item of these lanes is due, or a lease of the queue
+-- expires.
 select timestampdiff(microsecond, coalesce(cast(?1 as datetime(6)), utc_timestamp(6)), min(wakes.at))
 from (
   select (
@@ -206,14 +207,15 @@ straight_join perdure.ready r force index (primary) on r.queue = h.queue and r.s
 where h.id = ?1
 
 -- name: {Kind}Attempt
--- Attempts that failed. The leases are locked, so no other process records of these items.
+-- Records failed attempts. The leases are locked, so no other process records attempts of
+-- these items.
 insert into perdure.attempts (kind, id, seq, attempt, outcome, error, worker, began_at, ended_at)
 select '{word}', o.id, coalesce((select max(a.seq) from perdure.attempts a where a.kind = '{word}' and a.id = o.id and a.actor_type = '' and a.actor_id = ''), 0) + 1,
   o.attempt, 'failed', o.error, ?1, coalesce(cast(?3 as datetime(6)), utc_timestamp(6)) - interval o.took microsecond, coalesce(cast(?3 as datetime(6)), utc_timestamp(6))
 from json_table(?2, '$[*]' columns (id varchar(36) collate {collation} path '$[0]', attempt int path '$[2]', error longtext path '$[3]', took bigint path '$[4]')) o
 
 -- name: {Kind}Lost
--- What a lease held that is taken away: it is locked.
+-- Records the attempts of items that a lease loses. The lease is locked.
 insert into perdure.attempts (kind, id, seq, attempt, outcome, error, worker, began_at, ended_at)
 select '{word}', h.id, coalesce((select max(a.seq) from perdure.attempts a where a.kind = '{word}' and a.id = h.id and a.actor_type = '' and a.actor_id = ''), 0) + 1,
   h.attempt + h.crashes + 1, ?1, ?2, l.worker, l.claimed_at, coalesce(cast(?3 as datetime(6)), utc_timestamp(6))
@@ -223,7 +225,7 @@ straight_join perdure.{items} h on h.id = o.id
 where l.token = ?4
 
 -- name: {Kind}AttemptCap
--- Forgets all but the newest ones.
+-- Deletes all attempts except the newest.
 delete a
 from (
   select b.id, max(b.seq) - 50 as seq
@@ -234,5 +236,5 @@ from (
 straight_join perdure.attempts a on a.kind = '{word}' and a.id = newest.id and a.actor_type = '' and a.actor_id = '' and a.seq <= newest.seq
 
 -- name: Among
--- A column is one of a set of ids.
+-- A condition: the column is one of a set of ids.
 {of} in (select chosen.id from json_table({value}, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) chosen)

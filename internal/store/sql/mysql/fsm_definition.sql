@@ -1,5 +1,5 @@
--- The machines that processes know, those whose steps are HTTP endpoints, schedules, and
--- the history of instances, on MySQL.
+-- The definitions that processes know, remote definitions (their steps are HTTP endpoints),
+-- schedules, and the history of instances, on MySQL.
 
 -- name: DefinitionRecord
 insert into perdure.definitions (fsm, version, first_step, queue, steps, `schema`, cancel_step, updated_at)
@@ -8,7 +8,7 @@ on duplicate key update first_step = values(first_step), queue = values(queue), 
   updated_at = values(updated_at)
 
 -- name: PolicyRecord
--- Nothing is written if the newest policies are these.
+-- Writes nothing if the newest policies are the same.
 insert into perdure.policies (fsm, version, since, retry)
 select ?1, ?2, coalesce(cast(?4 as datetime(6)), utc_timestamp(6)), ?3
 from (select (select retry from perdure.policies where fsm = ?1 and version = ?2 order by since desc limit 1) as retry) newest
@@ -24,8 +24,8 @@ insert ignore into perdure.schedules (name, fsm, version, spec, next_at, paused,
 values (?1, ?2, ?3, ?4, ?5, ?6, coalesce(cast(?7 as datetime(6)), utc_timestamp(6)))
 
 -- name: ScheduleDue
--- They are found before they are locked: a locked walk along the index also locks the first
--- one that is not due.
+-- The schedules are found before they are locked: a locking scan of the index also locks
+-- the first schedule that is not due.
 select s.name, s.fsm, s.version, s.spec, s.next_at, s.last_at, s.paused, s.updated_at
 from (
   select x.name

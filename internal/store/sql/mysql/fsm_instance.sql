@@ -1,16 +1,17 @@
--- Starting and claiming instances, and signals, on MySQL. now is given by tests; otherwise it is null and
--- the server's clock decides. It goes on between two statements, so a time that two rows
--- share is read from the first. Sets are passed as JSON, an array for each row; a lone ;
--- stands between the statements of one name. Values are numbered, see bind.go.
+-- Starts and claims of instances, and signals, on MySQL. Tests pass the time as now;
+-- otherwise now is null and the server's clock decides. The clock advances between two
+-- statements, so a time that two rows share is read from the first row. A set is passed as
+-- JSON, with an array for each row. A line with only a semicolon separates the statements
+-- of one name. Values are numbered; see bind.go.
 --
--- A statement that changes rows locks what it reads of other tables, unless it is an
--- insert. What it needs of them is therefore read before, into a variable of the session,
--- and joins that change rows say their order. They also name their index: of a small table,
--- the planner would make a scan, which locks rows in another order than a search by the key.
+-- A statement that changes rows also locks the rows that it reads from other tables, unless
+-- it is an insert. It therefore reads them before, into a session variable, and joins that
+-- change rows fix their order. They also name their index: the planner would scan a small
+-- table, which locks rows in another order than a search by the key.
 --
--- Signals: a unit may be a transaction that its user began, with the isolation
--- level repeatable read: what was committed before the lock of the target is then seen only
--- by reads that lock.
+-- Signals: a unit may be in a transaction that the user began at the isolation level
+-- repeatable read. Then only locking reads see the changes that were committed before the
+-- lock of the target.
 
 -- name: InstanceStart
 -- The fast path: no unique key, no partition. Times are microseconds since 1970.
@@ -35,7 +36,7 @@ from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0
 straight_join perdure.instances i force index (primary) on i.id = o.id
 
 -- name: InstanceStartAlike
--- The fastest path: instances that differ in nothing but their state, due now.
+-- The fastest path: instances that are due now and differ only in their states.
 insert into perdure.instances (id, fsm, version, step, state, queue, priority, due_at, created_at)
 select o.id, ?1, ?2, ?3, o.state, ?4, ?5, coalesce(cast(?7 as datetime(6)), utc_timestamp(6)), coalesce(cast(?7 as datetime(6)), utc_timestamp(6))
 from json_table(?6, '$[*]' columns (id varchar(36) path '$[0]', state longtext path '$[1]')) o
@@ -46,15 +47,15 @@ from json_table(?6, '$[*]' columns (id varchar(36) collate {collation} path '$[0
 straight_join perdure.instances i force index (primary) on i.id = o.id
 
 -- name: InstanceTrace
--- Apart from the start, which is faster without it: few are traced.
+-- Separate from the start, which is faster without it: few instances are traced.
 update json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]', trace text path '$[1]')) o
 straight_join perdure.instances i force index (primary) on i.id = o.id
 set i.trace = o.trace
 
 -- name: UniqueEnter
--- In the order of the keys, so that two batches cannot deadlock; of instances with the same
--- key, the first gets it. Keys that are taken are left out before: an insert that meets one
--- would lock it.
+-- Inserts in the order of the keys, so that two batches cannot deadlock. Of instances with
+-- the same key, the first gets it. Existing keys are omitted beforehand: an insert would
+-- lock them.
 insert ignore into perdure.uniques (name, `key`, id)
 select o.name, o.wanted, o.id
 from json_table(?1, '$[*]' columns (ord for ordinality, name varchar(128) collate {collation} path '$[0]', wanted varchar(512) collate {collation} path '$[1]', id varchar(36) collate {collation} path '$[2]')) o
@@ -68,7 +69,7 @@ from json_table(?1, '$[*]' columns (name varchar(128) collate {collation} path '
 straight_join perdure.uniques u force index (primary) on u.name = o.name and u.`key` = o.wanted
 
 -- name: InstanceInsert
--- The general path, first of three: those that own their unique key, or have none.
+-- The general path, first of three: instances that own their unique key, or have none.
 insert into perdure.instances (id, fsm, version, step, state, queue, priority, parent_id, parent_fanout, ordinal, due_at, deadline_at, created_at,
   partition_key, unique_name, unique_key, unique_scope)
 select o.id, o.fsm, o.version, o.step, o.state, o.queue, o.priority, o.parent, o.fanout, o.ordinal,
@@ -104,7 +105,7 @@ order by mine.partition_key
 on duplicate key update tail = perdure.partition_heads.tail + values(tail) + 1
 
 -- name: PartitionQueue
--- Third: those that are not at the head wait for it.
+-- Third: instances that are not the head of their partition wait for it.
 insert into perdure.partition_waiting (`key`, seq, id)
 select h.`key`, h.tail - mine.k + mine.r, mine.id
 from (
@@ -117,7 +118,7 @@ straight_join perdure.partition_heads h force index (primary) on h.`key` = mine.
 where h.head <> mine.id
 
 -- name: InstanceReady
--- Last: those that may run.
+-- Last: instances that may run.
 insert into perdure.ready (queue, priority, due_at, id)
 select i.queue, i.priority, i.due_at, i.id
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
@@ -126,7 +127,7 @@ left join perdure.partition_heads h on h.`key` = i.partition_key
 where i.partition_key is null or h.head = i.id
 
 -- name: InstanceClaim
--- Takes due rows of one queue, the most urgent and then the oldest first, under one lease.
+-- Claims due rows of one queue under one lease: the most urgent first, then the oldest.
 -- Suspects are claimed by InstanceSuspectClaim.
 select json_arrayagg(json_array(claimed.priority, claimed.due_at, claimed.id)) into @perdure_claim
 from (
@@ -179,8 +180,8 @@ from json_table(@perdure_claim, '$[*]' columns (id varchar(36) collate {collatio
 straight_join perdure.instances i force index (primary) on i.id = held.id
 
 -- name: InstanceSuspectList
--- Due suspects that may be run, in the order in which they are: large batches first, as
--- they are the least suspicious.
+-- Returns the due suspects that may run, in the order in which they run. Suspects with a
+-- large batch limit come first: they are the least suspicious.
 select r.id, (select coalesce(i.batch_limit, 1) from perdure.instances i where i.id = r.id) as size
 from perdure.ready r force index (primary)
 where r.queue = ?1 and r.suspect = 1 and r.priority in (-1, 0, 1) and r.due_at <= coalesce(cast(?2 as datetime(6)), utc_timestamp(6))
@@ -190,7 +191,7 @@ limit ?4
 for update skip locked
 
 -- name: InstanceSuspectClaim
--- InstanceClaim for suspects that were chosen and are locked.
+-- InstanceClaim for chosen suspects, which are locked.
 select json_arrayagg(json_array(claimed.priority, claimed.due_at, claimed.id)) into @perdure_claim
 from (
   select r.priority, r.due_at, r.id
@@ -227,8 +228,8 @@ from dual
 where @perdure_known = 0
 
 -- name: SignalWake
--- A duplicate does not wake: what it repeats was seen, or has woken before. The signals are
--- not locked: an outcome removes them before it locks the instance.
+-- A duplicate does not wake the instance: the original signal was seen, or woke it before.
+-- The signals are not locked: an outcome removes them before it locks the instance.
 select json_arrayagg(hit.id) into @perdure_woken
 from (
   select w.id

@@ -1,11 +1,11 @@
--- What must hold of state machines in every snapshot, on MySQL. Each statement returns what
--- breaks its rule: the id of an instance, or another key, and what is wrong with it. Rows of
--- other kinds, which have the tables ready and leases too, are not looked at: their queues have
--- a tab.
+-- The invariants of state machines in every snapshot, on MySQL. Each statement returns the
+-- violations of its rule: the id of an instance, or another key, and a description of the
+-- problem. Rows of other kinds in the tables ready and leases are skipped: their queues
+-- contain a tab.
 
 -- name: InvariantPlace
--- A live instance is in exactly one place. If it is in none of the tables, a lease holds it,
--- and no process has taken it away from that.
+-- An unfinished instance is in exactly one place. If it is in none of the tables, a lease
+-- holds it, and no process has revoked that claim.
 select i.id, coalesce(group_concat(p.place order by p.place separator ', '), 'nowhere')
 from perdure.instances i
 left join perdure.finished f on f.id = i.id
@@ -29,7 +29,7 @@ having count(p.place) > 1 or count(p.place) = 0 and not exists (
 )
 
 -- name: InvariantEnded
--- What belongs to an instance belongs to one that exists and has not ended.
+-- Rows that belong to an instance belong to an existing, unfinished instance.
 select p.id, concat(p.place, case when i.id is null then ' of no instance' else ' of one that has ended' end)
 from (
   select id, 'ready' as place from perdure.ready where locate(char(9 using utf8mb4), queue) = 0
@@ -51,7 +51,7 @@ left join perdure.finished f on f.id = p.id
 where i.id is null or f.id is not null
 
 -- name: InvariantKept
--- What is kept beyond the end is kept with the instance.
+-- Rows that are kept after an instance has finished are kept as long as the instance.
 select p.id, concat(p.place, ' of no instance')
 from (
   select id, 'finished' as place from perdure.finished
@@ -68,14 +68,14 @@ left join perdure.instances i on i.id = p.id
 where i.id is null
 
 -- name: InvariantReady
--- A ready row is where its instance says that it is.
+-- A ready row has the queue, priority and due time of its instance.
 select i.id, 'is ready elsewhere than its queue, priority and due time say'
 from perdure.ready r
 join perdure.instances i on i.id = r.id
 where locate(char(9 using utf8mb4), r.queue) = 0 and (r.queue, r.priority, r.due_at) <> (i.queue, i.priority, i.due_at)
 
 -- name: InvariantWake
--- No instance waits beside a signal that it waits for and has not seen.
+-- No instance waits while it has an unseen signal that it waits for.
 select w.id, concat('waits beside signal ', s.seq, ' ', s.name)
 from perdure.waiting w
 straight_join json_table(w.names, '$[*]' columns (name varchar(128) collate {collation} path '$')) n
@@ -84,15 +84,15 @@ straight_join perdure.signals s force index (signals_target_idx) on s.target_id 
 where i.seen is null or not json_contains(i.seen, cast(s.seq as char))
 
 -- name: InvariantWaiting
--- An instance waits for what its row says.
+-- An instance waits for the signals or children that its row names.
 select w.id, 'waits for other signals than its row says'
 from perdure.waiting w
 join perdure.instances i on i.id = w.id
 where not i.awaits <=> w.names
 
 -- name: InvariantBarrier
--- A barrier counts the live children of its fan-out, and is not open. It is not counted
--- while the children are being reopened.
+-- A barrier counts the unfinished children of its fan-out, and is not open. It is not
+-- counted while the children are being reopened.
 select b.parent_id, concat('barrier of fan-out ', b.fanout, ' waits for ', b.pending, ' until ', b.until, ', with ', b.live, ' live children')
 from (
   select x.*, (
@@ -109,8 +109,7 @@ where b.fanout <> p.fanout or case when b.pending > 500000000
   else b.pending <> b.live or b.pending <= b.until end
 
 -- name: InvariantUnique
--- A unique key is occupied by an instance that is in its scope, and every such instance has
--- its key.
+-- A unique key is held by an instance in its scope, and every such instance holds its key.
 select u.id, concat('occupies ', u.`key`, ', which it has left')
 from perdure.uniques u
 join perdure.instances i on i.id = u.id
@@ -129,7 +128,8 @@ left join perdure.uniques u on u.name = i.unique_name and u.`key` = i.unique_key
 where i.unique_key is not null and f.id is null and u.id is null
 
 -- name: InvariantPartition
--- Every partition key with live instances has a head; the others are in its queue.
+-- Every partition key with unfinished instances has a head; the other instances are in its
+-- queue.
 select i.id, concat('is neither at the head of ', i.partition_key, ' nor in its queue')
 from perdure.instances i
 left join perdure.finished f on f.id = i.id
@@ -149,7 +149,7 @@ left join perdure.instances i on i.id = w.id
 where h.`key` is null or h.head = w.id or w.seq > h.tail or not i.partition_key <=> w.`key`
 
 -- name: InvariantDeadline
--- Live instances with a deadline are on the list of deadlines.
+-- Unfinished instances with a deadline are in the list of deadlines.
 select i.id, 'has a deadline that is not on the list'
 from perdure.instances i
 left join perdure.finished f on f.id = i.id
@@ -162,16 +162,16 @@ join perdure.instances i on i.id = d.id
 where not i.deadline_at <=> d.at
 
 -- name: InvariantInterrupt
--- A claim that was taken away belongs to a lease that goes on, and its instance has ended or
--- begun anew since.
+-- A revoked claim belongs to an existing lease, and its instance has finished or restarted
+-- since.
 select x.id, 'was interrupted in a lease that is gone'
 from perdure.interrupts x
 left join perdure.leases l on l.token = x.token
 where l.token is null
 
 -- name: InvariantTree
--- Children are ended because their parent has ended. A row of a parent that was retried
--- since is dropped before the children are reopened.
+-- Children are ended only because their parent has finished. The row of a parent that was
+-- retried since is dropped before the children are reopened.
 select t.parent_id, 'lives, but its children are being ended'
 from perdure.tree_ends t
 join perdure.instances i on i.id = t.parent_id

@@ -1,7 +1,7 @@
--- Looking at instances and ending them from outside, on MySQL. Subqueries for single rows
--- have a limit: of exists, MariaDB makes a scan of all rows. Reads of instances that are
--- locked lock too: only they see the row as it is in a transaction with the isolation level
--- repeatable read, which a user may have begun.
+-- Reads of instances, and commands that finish them, on MySQL. Subqueries for single rows
+-- use a limit: MariaDB turns exists into a full scan. Reads of locked instances lock too:
+-- at the isolation level repeatable read, which a user's transaction may have, only locking
+-- reads see the current row.
 
 -- name: InstanceGet
 select i.id, i.fsm, i.version, i.step, i.state, i.attempt, least(i.failures, i.attempt), i.crashes, i.awaits, i.keeps, i.seen, i.timed_out, i.fanout, i.dropped,
@@ -33,7 +33,7 @@ straight_join perdure.ready r force index (primary) on r.queue = i.queue and r.s
 where i.id = ?1
 
 -- name: WaitingRemove
--- The instance, which is locked, keeps what it waited for, and how long it would have.
+-- The instance, which is locked, records what it waited for, and the rest of its wait.
 select timestampdiff(microsecond, coalesce(cast(?2 as datetime(6)), utc_timestamp(6)), w.deadline_at) into @perdure_left
 from (select 1) one
 left join perdure.waiting w on w.id = ?1
@@ -57,7 +57,7 @@ delete from perdure.barriers
 where parent_id = ?1
 
 -- name: WaitClear
--- Also the lock that those who deliver signals take.
+-- Also takes the lock that the delivery of signals takes.
 update json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
 straight_join perdure.instances i force index (primary) on i.id = o.id
 set i.wait = null
@@ -73,7 +73,7 @@ delete from perdure.partition_waiting
 where id = ?1
 
 -- name: InstancesOver
--- Children of a parent that has not ended are spared: it may still read them. The rows are
+-- Children of an unfinished parent are kept: the parent may still read them. The rows are
 -- found before they are locked, as in fsm_sweep.sql.
 select f.id
 from (

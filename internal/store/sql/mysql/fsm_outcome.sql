@@ -1,8 +1,8 @@
--- Outcomes of steps, many at once, on MySQL. The leases are locked and verified first (see
--- lease.sql); what follows is only about claims that are still held.
+-- Outcomes of steps, many in one statement, on MySQL. The leases are locked and verified
+-- first (see lease.sql). The other statements receive only claims that are still held.
 
 -- name: InstanceLock
--- In order. The delivery of a signal takes the same lock first.
+-- Locks in order. The delivery of a signal takes the same lock first.
 select i.id
 from (
   select chosen.id
@@ -14,7 +14,7 @@ straight_join perdure.instances i force index (primary) on i.id = o.id
 for update
 
 -- name: InstanceStep
--- The new step and state. No indexed column changes. Progress forgives crashes.
+-- Sets the new step and state. No indexed column changes. Progress resets the crashes.
 update json_table(?1, '$[*]' columns (
   id varchar(36) collate {collation} path '$[0]', step varchar(128) path '$[1]', state longtext path '$[2]', attempt int path '$[3]', awaits longtext path '$[4]', keeps tinyint path '$[5]',
   seen longtext path '$[6]', timed_out tinyint path '$[7]', fanout int path '$[8]', dropped longtext path '$[9]', error longtext path '$[10]', delay bigint path '$[11]',
@@ -26,16 +26,16 @@ set i.step = o.step, i.state = o.state, i.attempt = o.attempt, i.failures = o.fa
   i.due_at = coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) + interval o.delay microsecond, i.awaited = coalesce(o.awaited, i.awaited), i.rerun = o.rerun, i.wait = null
 
 -- name: InstanceStepPlain
--- InstanceStep for instances that begin a step and wait for nothing.
+-- InstanceStep for instances that start a step and wait for nothing.
 update json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]', step varchar(128) path '$[1]', state longtext path '$[2]', fanout int path '$[3]', delay bigint path '$[4]')) o
 straight_join perdure.instances i force index (primary) on i.id = o.id
 set i.step = o.step, i.state = o.state, i.attempt = 0, i.failures = 0, i.awaits = null, i.keeps = 0, i.seen = null, i.timed_out = 0, i.crashes = 0, i.batch_limit = null,
   i.fanout = o.fanout, i.dropped = null, i.error = null, i.due_at = coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) + interval o.delay microsecond, i.rerun = 0, i.wait = null
 
 -- name: SignalLate
--- The signals that an instance has awaited once and that no step was given. Read after the
--- lock of the instances, which senders take too: a signal is visible here, or its sender
--- will find that the instance has ended.
+-- Returns signals that an instance once awaited and that no step received. Runs after the
+-- instances are locked. Senders take the same lock: a signal is visible here, or its sender
+-- will find that the instance has finished.
 select distinct s.target_id, s.name
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]', names longtext path '$[1]', given longtext path '$[2]')) o
 straight_join json_table(o.names, '$[*]' columns (name varchar(128) collate {collation} path '$')) n
@@ -53,8 +53,8 @@ from json_table(?1, '$[*]' columns (seq bigint path '$[0]')) o
 straight_join perdure.signals s force index (primary) on s.seq = o.seq
 
 -- name: AwaitPark
--- After the update of the instance, which took its lock: a signal is either visible here, or
--- its sender will find the instance waiting.
+-- Runs after the update of the instance, which locked it: a signal is visible here, or its
+-- sender will find the instance waiting.
 select json_arrayagg(hit.id) into @perdure_hit
 from (
   select distinct o.id
@@ -85,7 +85,7 @@ select o.id, o.fanout, o.pending, o.until, coalesce(cast(?1 as datetime(6)), utc
 from json_table(?2, '$[*]' columns (id varchar(36) path '$[0]', fanout int path '$[1]', pending int path '$[2]', until int path '$[3]', timeout bigint path '$[4]', cancel_rest tinyint path '$[5]')) o
 
 -- name: BarrierOpen
--- Barriers that have enough. They are locked, or new.
+-- Opens barriers whose condition is met. They are locked, or new.
 select json_arrayagg(open.parent_id) into @perdure_open
 from (
   select distinct b.parent_id
@@ -150,7 +150,7 @@ from json_table(?1, '$[*]' columns (name varchar(128) collate {collation} path '
 straight_join perdure.uniques u force index (primary) on u.name = o.name and u.`key` = o.wanted and u.id = o.id
 
 -- name: DeadlineDelete
--- at is given in microseconds since 1970.
+-- at is in microseconds since 1970.
 delete d
 from json_table(?1, '$[*]' columns (at bigint path '$[0]', id varchar(36) collate {collation} path '$[1]')) o
 straight_join perdure.deadlines d force index (primary) on d.at = cast('1970-01-01 00:00:00' as datetime(6)) + interval o.at microsecond and d.id = o.id
@@ -167,7 +167,7 @@ straight_join perdure.partition_heads h force index (primary) on h.`key` = o.nam
 for update
 
 -- name: PartitionPromote
--- The next of each key becomes its head; a key without one is forgotten.
+-- The next instance of each key becomes its head. A key without instances is deleted.
 select json_arrayagg(json_array(w.`key`, w.seq, w.id)) into @perdure_next
 from (
   select distinct given.name
@@ -203,7 +203,8 @@ from json_table(@perdure_next, '$[*]' columns (id varchar(36) collate {collation
 straight_join perdure.instances i force index (primary) on i.id = n.id
 
 -- name: ChildrenDropped
--- Children whose unique key was taken: the parent does not wait for them, and is told.
+-- Children whose unique key already existed: the parent does not wait for them, and
+-- receives the list.
 select json_arrayagg(json_array(o.parent, o.ordinal, u.id)) into @perdure_lost
 from json_table(?1, '$[*]' columns (parent varchar(36) collate {collation} path '$[0]', id varchar(36) collate {collation} path '$[1]', ordinal int path '$[2]', name varchar(128) collate {collation} path '$[3]', wanted varchar(512) collate {collation} path '$[4]')) o
 left join perdure.uniques u on u.name = o.name and u.`key` = o.wanted
@@ -234,14 +235,15 @@ where i.parent_id = ?1 and i.parent_fanout in (?2, 0 - ?2)
 order by i.ordinal
 
 -- name: InstanceAttempt
--- Steps that failed. The leases are locked, so no other process records of these instances.
+-- Records failed steps. The leases are locked, so no other process records attempts of
+-- these instances.
 insert into perdure.attempts (kind, id, seq, step, attempt, outcome, error, worker, began_at, ended_at)
 select 'instance', o.id, coalesce((select max(a.seq) from perdure.attempts a where a.kind = 'instance' and a.id = o.id and a.actor_type = '' and a.actor_id = ''), 0) + 1,
   o.step, o.attempt, 'failed', o.error, ?1, coalesce(cast(?3 as datetime(6)), utc_timestamp(6)) - interval o.took microsecond, coalesce(cast(?3 as datetime(6)), utc_timestamp(6))
 from json_table(?2, '$[*]' columns (id varchar(36) collate {collation} path '$[0]', step varchar(128) path '$[1]', attempt int path '$[2]', error longtext path '$[3]', took bigint path '$[4]')) o
 
 -- name: InstanceLost
--- What a lease held that is taken away: it is locked.
+-- Records the attempts of items that a lease loses. The lease is locked.
 insert into perdure.attempts (kind, id, seq, step, attempt, outcome, error, worker, began_at, ended_at)
 select 'instance', i.id, coalesce((select max(a.seq) from perdure.attempts a where a.kind = 'instance' and a.id = i.id and a.actor_type = '' and a.actor_id = ''), 0) + 1,
   i.step, i.attempt + i.crashes + 1, ?1, ?2, l.worker, l.claimed_at, coalesce(cast(?3 as datetime(6)), utc_timestamp(6))
@@ -251,7 +253,7 @@ straight_join perdure.instances i force index (primary) on i.id = o.id
 where l.token = ?4
 
 -- name: InstanceAttemptCap
--- Forgets all but the newest ones.
+-- Deletes all attempts except the newest.
 delete a
 from (
   select b.id, max(b.seq) - 50 as seq
@@ -262,7 +264,7 @@ from (
 straight_join perdure.attempts a force index (primary) on a.kind = 'instance' and a.id = newest.id and a.actor_type = '' and a.actor_id = '' and a.seq <= newest.seq
 
 -- name: InstanceRunning
--- Who has an instance that runs, and since when.
+-- Returns the worker that runs an instance, and the time of its claim.
 select worker, claimed_at
 from perdure.leases
 where locate(?1, ids) > 0

@@ -1,8 +1,8 @@
--- Cancelling instances that have a cancel step, and reopening the children of instances
--- that were retried, on MySQL.
+-- Cancelling instances that have a cancel step, and reopening the children of retried
+-- instances, on MySQL.
 
 -- name: TreeClosed
--- The children that the end of their parent has ended, in the order of the passes.
+-- Returns the children that finished because their parent did, in the order of the passes.
 select c.seq, c.id, c.parent_fanout, c.ordinal
 from (
 {each ?1}
@@ -24,15 +24,16 @@ order by c.seq, c.parent_fanout, c.ordinal
 limit ?2
 
 -- name: FinishedOwn
--- Instances that cannot be reopened: their end does not depend on their parent any more.
+-- Instances that cannot be reopened: their end no longer depends on their parent.
 update json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
 straight_join perdure.finished f force index (primary) on f.id = o.id
 set f.ended_by = null
 
 -- name: BarrierRecount
--- Counts the live children at barriers that are not counted yet. The barriers are locked,
--- and this is a statement of its own: a child that ends later waits for the lock, and every
--- child that ended before is seen. Children are read before: the update would lock them.
+-- Counts the unfinished children of barriers that are not counted yet. The barriers are
+-- locked, and this is a separate statement: a child that finishes later waits for the lock,
+-- and this statement sees every child that finished before. Children are read first: the
+-- update would lock them.
 select json_arrayagg(json_array(b.parent_id, (
   select count(*)
   from perdure.instances i
@@ -48,9 +49,9 @@ straight_join perdure.barriers b force index (primary) on b.parent_id = o.id
 set b.pending = o.live
 
 -- name: InstanceReset
--- The end never was. The instance has all attempts before it and what is left of its
--- deadline. A parent that has counted its end does not count it again: such a parent still
--- finds it by the negative number.
+-- Undoes the end of an instance. Its attempts are reset, and it gets the rest of its
+-- deadline. A parent that has counted its end does not count it again. Such a parent still
+-- finds the instance by the negative number of the fan-out.
 update json_table(?2, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
 straight_join perdure.finished f force index (primary) on f.id = o.id
 straight_join perdure.instances i force index (primary) on i.id = f.id
@@ -71,8 +72,8 @@ from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0
 straight_join perdure.finished f force index (primary) on f.id = o.id
 
 -- name: InstanceCompensate
--- The instance continues with its cancel step and the state that it had. It waits for
--- nothing, and has no deadline any more.
+-- The instance continues with its cancel step and its current state. It waits for nothing,
+-- and no longer has a deadline.
 update json_table(?2, '$[*]' columns (id varchar(36) collate {collation} path '$[0]', step varchar(128) path '$[1]', reason longtext path '$[2]')) o
 straight_join perdure.instances i force index (primary) on i.id = o.id
 set i.step = o.step, i.cancel_reason = o.reason, i.attempt = 0, i.failures = 0, i.crashes = 0, i.batch_limit = null, i.awaits = null, i.keeps = 0, i.seen = null,
@@ -80,14 +81,14 @@ set i.step = o.step, i.cancel_reason = o.reason, i.attempt = 0, i.failures = 0, 
 
 -- name: CancelLease
 -- A step of the instance is still running. This lease holds the instance until the process
--- that runs the step has ended it, or is lost.
+-- that runs the step has finished it, or has crashed.
 insert into perdure.leases (token, worker, queue, alone, claimed_at, expires_at, ids)
 select o.token, concat('cancel:', o.token), o.queue, 0, coalesce(cast(?3 as datetime(6)), utc_timestamp(6)), coalesce(cast(?3 as datetime(6)), utc_timestamp(6)) + interval ?1 microsecond, json_array(o.id)
 from json_table(?2, '$[*]' columns (token varchar(36) path '$[0]', queue varchar(300) path '$[1]', id varchar(36) path '$[2]')) o
 
 -- name: CancelLeaseTake
--- The leases that hold instances for their cancel step. They are found before they are
--- locked, so that no other lease is.
+-- Returns the leases that hold instances for their cancel step. They are found before they
+-- are locked, so that no other lease is locked.
 select json_unquote(json_extract(l.ids, '$[0]')), l.token
 from (
   select x.token

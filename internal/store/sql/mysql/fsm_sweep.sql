@@ -1,11 +1,12 @@
--- What becomes due beside the ready rows, on MySQL. Every statement is limited and skips
--- what others have locked. Rows are found by their times before they are locked by their
--- keys: a locked walk along an index also locks the first row that is not due.
+-- Work that becomes due outside the ready rows, on MySQL. Every statement has a limit and
+-- skips rows that other transactions have locked. Rows are found by their times before
+-- they are locked by their keys: a locking scan of an index also locks the first row that
+-- is not due.
 
 -- name: InstanceHeld
--- The instances of the leases of a process that are in no other place, and thus held by
--- them. One that is not at the head of its partition is in the queue for it. Joins find a
--- row by its key; of a subquery, MariaDB makes a scan of all rows.
+-- Returns the instances of a process's leases that are in no other place: the leases hold
+-- them. An instance that is not the head of its partition is in the partition's queue.
+-- Joins find a row by its key; MariaDB turns a subquery into a full scan.
 select l.token, l.alone, i.id, i.crashes, coalesce(i.batch_limit, 1), i.id, i.fsm
 from perdure.leases l
 straight_join json_table(l.ids, '$[*]' columns (id varchar(36) collate {collation} path '$')) held
@@ -22,7 +23,7 @@ where l.worker = ?1 and f.id is null and r.id is null and s.id is null and w.id 
   and not exists (select 1 from perdure.leases newer where newer.seq > l.seq and locate(i.id, newer.ids) > 0)
 
 -- name: InstanceReturn
--- A claim whose process crashed: back to the queue. Suspects have a batch limit.
+-- Returns the claims of a crashed process to the queue. Suspects have a batch limit.
 update json_table(?3, '$[*]' columns (id varchar(36) collate {collation} path '$[0]', crashes int path '$[1]', delay bigint path '$[2]', batch_limit int path '$[3]')) o
 straight_join perdure.instances i force index (primary) on i.id = o.id
 set i.crashes = o.crashes, i.batch_limit = o.batch_limit, i.error = ?1, i.due_at = coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) + interval o.delay microsecond
@@ -37,14 +38,14 @@ from json_table(?3, '$[*]' columns (id varchar(36) collate {collation} path '$[0
 straight_join perdure.instances i force index (primary) on i.id = o.id
 
 -- name: InstanceRelease
--- A claim that was not started: back to the queue as it was.
+-- Returns unstarted claims to the queue unchanged.
 insert into perdure.ready (queue, suspect, priority, due_at, id)
 select i.queue, case when i.batch_limit is null then 0 else 1 end, i.priority, i.due_at, i.id
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
 straight_join perdure.instances i force index (primary) on i.id = o.id
 
 -- name: WaitingExpired
--- Only the instances are locked, as the delivery of a signal locks them.
+-- Locks only the instances, as the delivery of a signal does.
 select i.id
 from (
   select w.id, w.deadline_at
@@ -81,7 +82,8 @@ from json_table(@perdure_woken, '$[*]' columns (id varchar(36) collate {collatio
 straight_join perdure.instances i force index (primary) on i.id = o.id
 
 -- name: BarrierTimeout
--- A parent that is locked, perhaps by a unit that sends it a signal, is left for later.
+-- A parent that is locked, for example by a unit that sends it a signal, is left for
+-- later.
 select json_arrayagg(gone.parent_id) into @perdure_gone
 from (
   select b.parent_id
@@ -124,8 +126,8 @@ from json_table(@perdure_gone, '$[*]' columns (id varchar(36) collate {collation
 straight_join perdure.instances i force index (primary) on i.id = o.id
 
 -- name: InstanceUnroute
--- Claimed by a process that does not know the definition, or not this step of it: parked
--- until a process serves it.
+-- The process that claimed the instance does not know the definition, or not this step of
+-- it. The instance is parked until a process serves it.
 insert into perdure.unrouted (queue, fsm, version, step, id)
 select i.queue, i.fsm, i.version, case when o.known = 1 then i.step else '' end, i.id
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]', known tinyint path '$[1]')) o
@@ -160,7 +162,7 @@ from json_table(@perdure_rerouted, '$[*]' columns (id varchar(36) collate {colla
 straight_join perdure.instances i force index (primary) on i.id = o.id
 
 -- name: InstanceNextWake
--- Microseconds until something is due in a queue.
+-- Returns the microseconds until work of a queue is due.
 select timestampdiff(microsecond, coalesce(cast(?1 as datetime(6)), utc_timestamp(6)), min(wakes.at))
 from (
   select (

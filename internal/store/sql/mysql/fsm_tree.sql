@@ -1,9 +1,9 @@
--- Ending trees of instances set by set, on MySQL. Selects here do not wait for a lock: rows
--- that others have locked are skipped and looked at again later. The rows of a subquery are
--- not locked.
+-- Ending trees of instances, one set at a time, on MySQL. Selects here do not wait for
+-- locks: they skip locked rows, which a later pass reads. The rows of a subquery are not
+-- locked.
 
 -- name: TreeInsert
--- A row that exists moves to the end: rows of one parent are handled in their order.
+-- An existing row moves to the end: the rows of one parent are handled in their order.
 replace into perdure.tree_ends (parent_id, first_fanout, last_fanout, kind, root_id, reason, due_at, created_at)
 select o.parent, o.first_fanout, o.last_fanout, o.kind, o.root, o.reason, coalesce(cast(?3 as datetime(6)), utc_timestamp(6)) + interval ?1 microsecond, coalesce(cast(?3 as datetime(6)), utc_timestamp(6))
 from json_table(?2, '$[*]' columns (
@@ -11,8 +11,8 @@ from json_table(?2, '$[*]' columns (
 )) o
 
 -- name: TreeTake
--- The rows of any tree. The last columns: the parent exists and has not ended; an earlier
--- row of the same parent must be handled first.
+-- Returns rows of any tree. The last two columns: the parent exists and is unfinished; an
+-- earlier row of the same parent must be handled first.
 select t.seq, t.parent_id, t.first_fanout, t.last_fanout, t.kind, t.root_id, t.reason, t.after_fanout is not null,
   (select 1 from perdure.instances p where p.id = t.parent_id) is not null and (select 1 from perdure.finished f where f.id = t.parent_id) is null,
   (select 1 from perdure.tree_ends x where x.parent_id = t.parent_id and x.seq < t.seq limit 1) is not null
@@ -22,7 +22,8 @@ limit ?1
 for update skip locked
 
 -- name: TreeTakeOf
--- The rows of one tree, and the rows of other trees that must be handled before them.
+-- Returns the rows of one tree, and the rows of other trees that must be handled before
+-- them.
 select t.seq, t.parent_id, t.first_fanout, t.last_fanout, t.kind, t.root_id, t.reason, t.after_fanout is not null,
   (select 1 from perdure.instances p where p.id = t.parent_id) is not null and (select 1 from perdure.finished f where f.id = t.parent_id) is null,
   (select 1 from perdure.tree_ends x where x.parent_id = t.parent_id and x.seq < t.seq limit 1) is not null
@@ -39,7 +40,7 @@ limit ?2
 for update skip locked
 
 -- name: TreeAdvance
--- The pass has come to a child, or begins anew.
+-- Stores the child that the pass has reached, or restarts the pass.
 update json_table(?3, '$[*]' columns (seq bigint path '$[0]', fanout int path '$[1]', ordinal int path '$[2]')) o
 straight_join perdure.tree_ends t force index (primary) on t.seq = o.seq
 set t.after_fanout = o.fanout, t.after_ordinal = o.ordinal, t.due_at = coalesce(cast(?1 as datetime(6)), utc_timestamp(6)) + interval ?2 microsecond
@@ -50,9 +51,9 @@ from json_table(?1, '$[*]' columns (seq bigint path '$[0]')) o
 straight_join perdure.tree_ends t force index (primary) on t.seq = o.seq
 
 -- name: TreeLive
--- The live children that rows are about, in the order of their passes. A child that is being
--- compensated is left alone. A child of a fan-out that the parent gave up belongs to the row
--- of that fan-out.
+-- Returns the unfinished children of rows, in the order of their passes. A child that runs
+-- its cancel step is skipped. A child of a fan-out that the parent cancelled belongs to the
+-- row of that fan-out.
 select c.seq, c.id, c.parent_fanout, c.ordinal
 from (
 {each ?1}
@@ -88,7 +89,7 @@ order by d.at
 limit ?3
 
 -- name: LeaseTakeMany
--- Leases come before instances, as outcomes lock them.
+-- Leases are locked before instances, as outcomes lock them.
 select l.token
 from (
   select distinct x.token
@@ -113,7 +114,7 @@ straight_join perdure.instances i force index (primary) on i.id = o.id
 for update skip locked
 
 -- name: InstanceEndsMany
--- What an end needs to know of instances that are locked.
+-- Returns the columns that are needed to finish instances, which are locked.
 select i.id, i.step, i.attempt, i.crashes, i.fanout, i.parent_id, i.parent_fanout, i.partition_key, i.unique_name, i.unique_key, i.unique_scope, i.deadline_at,
   i.queue, i.awaits, i.seen, i.cancel_reason, (select d.cancel_step from perdure.definitions d where d.fsm = i.fsm and d.version = i.version)
 from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
@@ -148,7 +149,7 @@ straight_join perdure.barriers b force index (primary) on b.parent_id = o.id
 for update skip locked
 
 -- name: ReadyRemoveMany
--- Both values of suspect are named, because the index is not used beyond a condition with
+-- Both values of suspect are listed, because the index is not used after a condition with
 -- two.
 select json_arrayagg(json_array(gone.queue, gone.suspect, gone.priority, gone.due_at, gone.id)) into @perdure_gone
 from (
@@ -167,7 +168,7 @@ select o.id
 from json_table(@perdure_gone, '$[*]' columns (id varchar(36) path '$[4]')) o
 
 -- name: WaitingRemoveMany
--- The instances keep what they waited for, and how long they would have.
+-- The instances record what they waited for, and the rest of their wait.
 select json_arrayagg(json_array(gone.id, timestampdiff(microsecond, coalesce(cast(?2 as datetime(6)), utc_timestamp(6)), gone.deadline_at))) into @perdure_gone
 from (
   select w.id, w.deadline_at
@@ -242,8 +243,9 @@ select o.id
 from json_table(@perdure_gone, '$[*]' columns (id varchar(36) collate {collation} path '$')) o
 
 -- name: HeldMany
--- Which lease holds instances that are in no other place: the newest one first. All in one
--- snapshot: while a claim is being committed, its instance is still ready.
+-- Returns the leases that hold instances that are in no other place, the newest lease
+-- first. One snapshot is required: while a claim is being committed, its instance is still
+-- ready.
 select i.id, l.token
 from perdure.leases l
 straight_join json_table(l.ids, '$[*]' columns (id varchar(36) collate {collation} path '$')) held

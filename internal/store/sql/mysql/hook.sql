@@ -1,12 +1,13 @@
--- Durable hooks, on MySQL. now is given by tests; otherwise it is null and the server's
--- clock decides. Sets are passed as JSON, an array for each row; a lone ; stands between
--- the statements of one name. Values are numbered, see bind.go.
+-- Durable hooks, on MySQL. Tests pass the time as now; otherwise now is null and the
+-- server's clock decides. A set is passed as JSON, with an array for each row. A line
+-- with only a semicolon separates the statements of one name. Values are numbered; see
+-- bind.go.
 --
--- A statement that changes rows locks what it reads of other tables, unless it is an
--- insert. What a claim has locked is therefore kept in a variable of the session, and
--- joins that change rows say their order.
+-- A statement that changes rows also locks the rows that it reads from other tables,
+-- unless it is an insert. The rows that a claim has locked are therefore kept in a
+-- session variable, and joins that change rows fix their order.
 
--- Pieces of the statements in family.sql.
+-- Parts of the statements in family.sql.
 
 -- name: Hook.Live
 e.id is null
@@ -31,7 +32,8 @@ from perdure.hook_items
 where id = ?4
 
 -- name: HookTried
--- Attempts that failed. The hooks are due again after a delay, unless that is null.
+-- Records failed attempts. The hooks are due again after a delay, unless the delay is
+-- null.
 update json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]', error longtext path '$[1]', took bigint path '$[2]', delay bigint path '$[3]')) o
 straight_join perdure.hook_items h on h.id = o.id
 set h.attempt = h.attempt + 1, h.batch_limit = null, h.error = o.error,
@@ -40,7 +42,7 @@ set h.attempt = h.attempt + 1, h.batch_limit = null, h.error = o.error,
   h.due_at = coalesce(coalesce(cast(?2 as datetime(6)), utc_timestamp(6)) + interval o.delay microsecond, h.due_at)
 
 -- name: HookEnd
--- created_at is given in microseconds since 1970.
+-- created_at is in microseconds since 1970.
 insert into perdure.hook_ends (id, status, error, worker, created_at, began_at, finished_at)
 select o.id, o.status, o.error, ?1, cast('1970-01-01 00:00:00' as datetime(6)) + interval o.created_at microsecond,
   coalesce(cast(?3 as datetime(6)), utc_timestamp(6)) - interval o.took microsecond, coalesce(cast(?3 as datetime(6)), utc_timestamp(6))
@@ -49,7 +51,7 @@ from json_table(?2, '$[*]' columns (
 )) o
 
 -- name: HookFind
--- Locks a hook, by the id that its user knows.
+-- Locks a hook by its public id.
 select h.id, h.namespace
 from perdure.hook_items h
 where h.id = (
@@ -65,15 +67,16 @@ where h.id = (
 for update
 
 -- name: HookCancel
--- The end of a hook that is in no other place any more. A process that completes the hook
--- does not lock it: its end may be there, or be committed while this waits for it.
+-- Finishes a hook that is no longer in any other place. A process that completes the hook
+-- does not lock it: its end may exist already, or be committed while this statement waits
+-- for it.
 insert ignore into perdure.hook_ends (id, status, created_at, began_at, finished_at)
 select h.id, 'cancelled', h.created_at, h.last_attempt_at, coalesce(cast(?1 as datetime(6)), utc_timestamp(6))
 from perdure.hook_items h
 where h.id = ?2
 
 -- name: HookQuarantine
--- The end of a hook that has crashed too many processes.
+-- Quarantines a hook after too many crashes.
 update perdure.hook_items h
 set h.crashes = h.crashes + 1, h.error = ?1, h.last_attempt_at = coalesce((select max(l.claimed_at) from perdure.leases l where locate(h.id, l.ids) > 0), h.last_attempt_at)
 where h.id = ?3
@@ -113,7 +116,7 @@ limit ?3
 for update skip locked
 
 -- name: HookTaken
--- A row whose id a user chooses for another hook.
+-- Returns a row if the id that a user chose is the id of another hook's row.
 select 1
 from perdure.hook_items
 where `key` is null and id = ?

@@ -1,11 +1,11 @@
--- Leases of running work and their interrupts, on MySQL. now is given by tests; otherwise
--- it is null and the server's clock decides. Joins name their index: of a small table, the
--- planner would make a scan, which locks rows in another order than a search by the key.
+-- Leases of running work and their interrupts, on MySQL. Tests pass the time as now;
+-- otherwise now is null and the server's clock decides. Joins name their index: the planner
+-- would scan a small table, which locks rows in another order than a search by the key.
 
 -- name: LeaseShare
--- Keeps the reaper and cancel away until the outcomes are committed. In order, so that two
--- transactions cannot deadlock. The lock is exclusive: with a shared one, a heartbeat that
--- waits for it and the delete of the lease that follows would deadlock.
+-- Blocks the reaper and cancel until the outcomes are committed. Locks in order, so that
+-- two transactions cannot deadlock. The lock is exclusive: with a shared lock, a waiting
+-- heartbeat and the delete of the lease that follows would deadlock.
 select l.token
 from (
   select chosen.token
@@ -32,8 +32,9 @@ from json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0
 straight_join perdure.interrupts i force index (primary) on i.token = o.token and i.id = o.id
 
 -- name: LeaseExpired
--- They are found before they are locked: a locked walk along the index also locks the first
--- lease that is not expired, and its heartbeat and the other reapers would meet that lock.
+-- The leases are found before they are locked: a locking scan of the index also locks the
+-- first lease that is not expired. Its heartbeat and the other reapers would wait for that
+-- lock.
 select l.token, l.worker
 from (
   select x.token
@@ -65,5 +66,5 @@ values (?1, ?2)
 on duplicate key update id = perdure.interrupts.id
 
 -- name: LockTimeout
--- The longest wait for a lock, in seconds. The driver sets it back when the transaction ends.
+-- The longest wait for a lock, in seconds. The driver resets it when the transaction ends.
 set innodb_lock_wait_timeout = ?1

@@ -1,7 +1,8 @@
--- Encrypted values, on MySQL: conditions that a claim adds once it has met a value without a
--- key here (see openable.go), and the values when they are sealed with another key. A value
--- that is written again must be as it was read: another process may have changed it
--- concurrently. A row whose key has several columns is named by them as a JSON array.
+-- Encrypted values, on MySQL. A claim adds the conditions once it has met a value whose key
+-- this process lacks (see openable.go). The other statements re-encrypt values with another
+-- key. A value is rewritten only if it is unchanged since it was read: another process may
+-- have changed it concurrently. A row whose key has several columns is named by a JSON
+-- array of them.
 
 -- name: Foreign
 -- A value that is encrypted with a key that this process does not have.
@@ -11,8 +12,8 @@ coalesce(case when left({value}, 16) = '{"$sealed":"v1",' then json_unquote(json
 not {foreign {of}}
 
 -- name: OpenableInstance
--- A step reads the state, the signals, and the children of the last fan-out. A limit, not
--- exists: MariaDB would read the whole tables.
+-- A step reads the state, the signals, and the children of the last fan-out. A limit
+-- replaces exists: MariaDB would read the whole tables.
 (
   select 1
   from perdure.instances o
@@ -47,7 +48,7 @@ not exists (
 )
 
 -- name: OpenableActor
--- A transition reads the input, the snapshot and all timers of the actor. A limit, not
+-- A transition reads the input, the snapshot and all timers of the actor. A limit replaces
 -- exists: see OpenableInstance.
 (
   select 1

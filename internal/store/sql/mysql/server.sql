@@ -1,5 +1,6 @@
--- What the server stores, on MySQL: nodes, samples of charts, keys of requests, tokens, the
--- audit log. now is given by tests; otherwise it is null and the server's clock decides.
+-- The data of the server, on MySQL: nodes, samples of charts, keys of requests, tokens, the
+-- audit log. Tests pass the time as now; otherwise now is null and the server's clock
+-- decides.
 
 -- name: SampleInsert
 insert into perdure.samples (kind, at, finished, failed, due)
@@ -12,7 +13,7 @@ values (?1, ?2, ?3)
 on duplicate key update node = perdure.waits.node
 
 -- name: NodeBeat
--- A drain that was asked for stays asked for.
+-- A requested drain stays requested.
 insert into perdure.nodes (id, host, pid, version, roles, work, running, started_at, seen_at)
 values (?1, ?2, ?3, ?4, ?5, ?6, ?7, coalesce(cast(?8 as datetime(6)), utc_timestamp(6)), coalesce(cast(?8 as datetime(6)), utc_timestamp(6)))
 on duplicate key update seen_at = values(seen_at), work = values(work), running = values(running)
@@ -37,8 +38,8 @@ select
   (select count(*) from perdure.hook_ends where dead = 1 and finished_at > ?1 and finished_at <= ?2)
 
 -- name: IdempotencyInsert
--- Waits for another request with the same key, if one is being answered. Not an update of a
--- duplicate: that would count as a row.
+-- Waits for a concurrent request with the same key. Not "on duplicate key update": the
+-- update would count as a row.
 insert ignore into perdure.idempotency (principal, `key`, fingerprint, created_at)
 values (?1, ?2, ?3, coalesce(cast(?4 as datetime(6)), utc_timestamp(6)))
 
@@ -55,7 +56,7 @@ values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, coalesce(cast(?13 as datet
   coalesce(cast(?13 as datetime(6)), utc_timestamp(6)) + interval ?12 microsecond)
 
 -- name: TokenFind
--- Only one that is good now; a session also needs a good token.
+-- Only a valid token or session; a session also needs a valid token.
 select t.id, t.kind, t.hash, t.name, coalesce(p.role, t.role), t.actor_type, t.actor_id, t.caller_kind, t.caller_id, t.parent_id,
   t.created_at, t.used_at, t.expires_at, t.revoked_at
 from perdure.tokens t
@@ -65,13 +66,14 @@ where t.hash = ?2 and t.revoked_at is null and (t.expires_at is null or t.expire
   and (t.parent_id is null or p.revoked_at is null and (p.expires_at is null or p.expires_at > coalesce(cast(?1 as datetime(6)), utc_timestamp(6))))
 
 -- name: TokenTouch
--- Only now and then: a token that is used all the time costs few writes.
+-- Writes only if the stored time is older than an interval, so a token in constant use
+-- costs few writes.
 update perdure.tokens
 set used_at = coalesce(cast(?1 as datetime(6)), utc_timestamp(6))
 where id = ?2 and (used_at is null or used_at <= coalesce(cast(?1 as datetime(6)), utc_timestamp(6)) - interval ?3 microsecond)
 
 -- name: TokenPurge
--- The newest API token stays: it shows that there was one.
+-- The newest API token is kept: it shows that an API token has existed.
 delete x
 from (
   select t.id
@@ -84,7 +86,7 @@ from (
 straight_join perdure.tokens x force index (primary) on x.id = old.id
 
 -- name: AuditClaim
--- Any chain that no other transaction holds.
+-- Locks any chain that no other transaction has locked.
 select chain, seq, hash, base_seq, base_hash
 from perdure.audit_chains
 order by chain

@@ -1,6 +1,6 @@
--- What the server shows, on MySQL: each statement walks along an index, from the position
--- that the last page ended at, and never further than its limit. A straight_join keeps the
--- order of its tables.
+-- The lists of the server, on MySQL. Each statement scans an index from the end of the
+-- previous page, and reads no more than its limit. A straight_join keeps the order of its
+-- tables.
 
 -- name: InspectHooks
 select h.created_at, h.id, coalesce(h.key, h.id), h.namespace, h.name, coalesce((select e.status from perdure.hook_ends e where e.id = h.id), case
@@ -21,7 +21,7 @@ order by e.created_at desc, e.id desc
 limit ?3
 
 -- name: InspectRunningHooks
--- Few: as many as processes run at once.
+-- Few rows: as many as processes run concurrently.
 select h.created_at, h.id, coalesce(h.key, h.id), h.namespace, h.name, 'running', h.attempt, h.due_at
 from (
   select distinct held.id
@@ -69,7 +69,7 @@ order by r.due_at, r.id
 limit ?
 
 -- name: ClaimedHooks
--- Whether a lease that has not expired holds a hook of a name.
+-- Returns a row if an unexpired lease holds a hook with a name.
 select count(*)
 from (
   select 1
@@ -83,7 +83,7 @@ from (
 ) s
 
 -- name: ClaimedAlarms
--- Whether a lease that has not expired holds an alarm of a type.
+-- Returns a row if an unexpired lease holds an alarm of a type.
 select count(*)
 from (
   select 1
@@ -97,8 +97,8 @@ from (
 ) s
 
 -- name: SearchHook
--- By the key that a user chose, or by the id of the row if there is no key. Rows with a key
--- have ids in the same range; the search skips a limited number of them.
+-- Finds a hook by the key that a user chose, or by the id of the row if it has no key. Rows
+-- with a key have ids in the same range; the search skips a limited number of them.
 select coalesce(h.key, h.id), h.namespace || '/' || h.name, coalesce((select e.status from perdure.hook_ends e where e.id = h.id), case
     when exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id) then 'ready'
     else 'running'
@@ -114,8 +114,8 @@ order by 1
 limit 5
 
 -- name: UpcomingHookGroup
--- The next hook and urgency that has pending rows. The lanes of hooks are next to each
--- other. There is one search for each case: a comparison of rows uses no index.
+-- Returns the next hook and priority that has ready rows. The lanes of hooks are adjacent.
+-- Each case has its own search: a comparison of rows uses no index.
 select queue, suspect, priority
 from (
   select * from (select queue, suspect, priority from perdure.ready where queue = ?1 and suspect = ?2 and priority > ?3 order by priority limit 1) g1

@@ -1,6 +1,6 @@
--- Instances in lists of the server, what is due and will be, and marks that change when
--- something of a kind does, on MySQL. Pending work is indexed by what a process can run (a
--- queue, a name, a type), so that is walked over first, group by group.
+-- Instances in lists of the server, due and upcoming work, and marks that change with the
+-- work of a kind, on MySQL. Scheduled and ready work is indexed by the queue, name or type
+-- that a process serves. The statements therefore read it group by group.
 
 -- name: InspectDead
 select t.id
@@ -10,7 +10,7 @@ order by t.id desc
 limit ?
 
 -- name: InspectExecuting
--- Few: as many as processes run at once.
+-- Few rows: as many as processes run concurrently.
 select distinct held.id
 from perdure.leases l
 straight_join json_table(l.ids, '$[*]' columns (id varchar(36) collate {collation} path '$')) held
@@ -26,9 +26,9 @@ order by p.key, p.seq
 limit ?3
 
 -- name: InspectReadyGroup
--- The next queue and urgency that has instances: before, between or after the lanes of
--- alarms and hooks.
--- There is one search for each case: a comparison of rows uses no index.
+-- Returns the next queue and priority that has instances: before, between or after the
+-- lanes of alarms and hooks. Each case has its own search: a comparison of rows uses no
+-- index.
 select queue, suspect, priority
 from (
   select * from (select queue, suspect, priority from perdure.ready where queue = ?1 and suspect = ?2 and priority > ?3 order by priority limit 1) g1
@@ -52,7 +52,7 @@ order by t.due_at, t.id
 limit ?7
 
 -- name: InspectStatus
--- What a filter goes by, without the state. The program adds the ids.
+-- Returns the columns that filters use, without the state. The program adds the ids.
 select i.id, i.fsm, i.queue, i.step, i.parent_id, coalesce(f.status, case
     when exists (select 1 from perdure.ready r where r.queue = i.queue and r.suspect in (0, 1) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
       then case when least(i.failures, i.attempt) > 0 then 'retrying' when i.due_at > coalesce(cast(? as datetime(6)), utc_timestamp(6)) then 'scheduled' else 'ready' end
@@ -66,7 +66,7 @@ from perdure.instances i
 left join perdure.finished f on f.id = i.id
 
 -- name: InspectWait
--- What an instance waits for: signals by name, or children.
+-- Returns what an instance waits for: signals by name, or children.
 select w.names, w.deadline_at, 0, 0
 from perdure.waiting w
 where w.id = ?1
@@ -100,7 +100,7 @@ order by next_at
 limit ?
 
 -- name: CountPlaces
--- How many there are of each, up to a cap.
+-- Counts each kind, up to a cap.
 select 'instances.waiting', count(*) from (select 1 from perdure.waiting limit ?1) s
 union all
 select 'instances.joining', count(*) from (select 1 from perdure.barriers limit ?1) s
@@ -196,8 +196,8 @@ select 'machines', concat_ws('|', (select max(created_at) from perdure.machines)
 union all
 select 'nodes', concat_ws('|', (select count(*) from perdure.nodes), (select count(*) from perdure.nodes where draining))
 
--- Tasks need functions in the database. There are none on MySQL: what spans all kinds finds
--- no tasks.
+-- Tasks need functions in the database, and MySQL has none: statements that span all kinds
+-- find no tasks.
 
 -- name: DeadTasks
 select null from (select 1) none where false

@@ -1,9 +1,9 @@
--- Delays that are about to be fired, on PostgreSQL. A record that a living process
--- works on is locked by the transaction that fires them.
+-- Timers that a process is about to fire, on PostgreSQL. While the process is alive,
+-- its record is locked by the transaction that fires the timers.
 
 -- name: TimerClaim
--- The table of what other processes fire is made only if they fire something: the
--- planner takes it for large.
+-- The table of timers that other processes fire is built only if they fire some: the
+-- planner assumes that it is large.
 with due as (
   select d.actor_type, d.actor_id
   from unnest($2::text[]) as known (type)
@@ -32,15 +32,15 @@ having count(*) > 0
 returning timers::text, claimed_at
 
 -- name: TimerSuspectDue
--- The status is compared so that the index of all that is pending cannot be used: the
--- planner takes most of them for suspects.
+-- The status is compared so that the index of all pending timers cannot be used: the
+-- planner assumes that most of them are suspects.
 select 1
 from perdure.timers
 where batch_limit is not null and status || '' = 'pending' and due_at <= coalesce(?::timestamptz, now())
 limit 1
 
 -- name: TimerSuspectList
--- Large batches first, as they are the least suspicious.
+-- Suspects with a large batch limit come first: they are the least suspicious.
 select al.actor_type, al.actor_id, al.alarm_id, al.batch_limit
 from perdure.timers al
 where al.batch_limit is not null and al.status || '' = 'pending' and al.due_at <= coalesce($1::timestamptz, now())
@@ -72,7 +72,7 @@ limit ?
 for update skip locked
 
 -- name: TimerLost
--- Where only the actor was recorded: its timers that were due then.
+-- If only the actor was recorded, returns its timers that were due at that time.
 select al.actor_type, al.actor_id, al.alarm_id, al.crashes, coalesce(al.batch_limit, 1)
 from unnest(?::text[], ?::text[], ?::text[]) as lost (type, id, alarm_id)
 join perdure.timers al on al.actor_type = lost.type and al.actor_id = lost.id
@@ -80,7 +80,7 @@ join perdure.timers al on al.actor_type = lost.type and al.actor_id = lost.id
 where al.status = 'pending'
 
 -- name: TimerReturn
--- The time that a delay is for stays what it is.
+-- The original time of a timer does not change.
 update perdure.timers al
 set crashes = o.crashes, batch_limit = o.batch_limit, error = o.error,
   status = case when o.error is null then al.status else 'quarantined' end,
@@ -91,7 +91,7 @@ from unnest(?::text[], ?::text[], ?::text[], ?::integer[], ?::integer[], ?::bigi
 where al.actor_type = o.type and al.actor_id = o.id and al.alarm_id = o.alarm_id
 
 -- name: ActorLockFree
--- Leaves out the snapshots that the caller has.
+-- Omits the snapshots that the caller has.
 select a.type, a.id, a.incarnation, a.status, a.machine, a.sequence, a.input, a.updated_at, coalesce(?::timestamptz, now()), a.reason,
   case when a.snapshot_sequence <> wanted.has then a.snapshot_sequence end, case when a.snapshot_sequence <> wanted.has then a.snapshot end, a.checksum
 from unnest(?::text[], ?::text[], ?::bigint[]) as wanted (type, id, has)

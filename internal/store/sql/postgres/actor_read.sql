@@ -1,8 +1,8 @@
--- Reading actors, and the machines that are data, on PostgreSQL.
+-- Reads of actors and stored statecharts, on PostgreSQL.
 
 -- name: MachineInsert
--- A document that is already the newest is not stored again; of two processes
--- that store at once, one is told so by the key.
+-- A document that is already the newest is not stored again. If two processes store
+-- it concurrently, the unique key rejects one of them.
 insert into perdure.machines (name, version, document, options, checksum, created_at)
 select $1, coalesce(max(version), 0) + 1, $2::json, $3::json, $4, coalesce($5::timestamptz, now())
 from perdure.machines
@@ -10,7 +10,7 @@ where name = $1
 having coalesce((select checksum from perdure.machines where name = $1 order by version desc limit 1), '') <> $4
 
 -- name: TimerNext
--- Microseconds until a delay of an actor of one of the types is due.
+-- Returns the microseconds until a timer of an actor of one of the types is due.
 select (extract(epoch from least(greatest(min(next.due_at), '0001-01-02 00:00:00+00'), '9999-12-31 00:00:00+00') - coalesce($1::timestamptz, now())) * 1000000)::bigint
 from unnest($2::text[]) as known (type)
 cross join lateral (
@@ -23,14 +23,14 @@ cross join lateral (
 having min(next.due_at) is not null
 
 -- name: TimerList
--- All delays of some actors, in the order in which they will fire.
+-- Returns all timers of some actors, in the order in which they will fire.
 select al.actor_type, al.actor_id, al.alarm_id, al.type, coalesce(al.occurs_at, al.due_at), al.sequence, al.payload, al.path, al.generation, al.created_at, al.crashes, al.error
 from unnest(?::text[], ?::text[]) as wanted (type, id)
 join perdure.timers al on al.actor_type = wanted.type and al.actor_id = wanted.id
 order by coalesce(al.occurs_at, al.due_at), al.sequence, al.actor_type, al.actor_id
 
 -- name: ActorLogPrune
--- Keeps a checkpoint that is old enough, and the log after it.
+-- Keeps the newest checkpoint that is old enough, and the log after it.
 with oldest as (
   select o.type, o.id, (
       select max(c.sequence)
@@ -61,7 +61,7 @@ using old
 where k.actor_type = old.actor_type and k.actor_id = old.actor_id and k.key = old.key
 
 -- name: ActorDelete
--- Everything that is stored of an actor, but for its effects.
+-- Deletes everything that is stored of an actor, except its effects.
 with log as (
   delete from perdure.actor_log where actor_type = $1 and actor_id = $2
 ), keys as (

@@ -1,4 +1,5 @@
--- What is sealed of actors, on PostgreSQL. A row is named by its key as a JSON array.
+-- The encrypted values of actors, on PostgreSQL. A row is named by its key as a JSON
+-- array.
 
 -- name: InputSealed
 select json_build_array(type, id)::text, type, id, input::text

@@ -1,9 +1,10 @@
--- The steps of actors, many at once, on PostgreSQL. Their rows are locked first,
--- in order; every later statement sees what was committed before.
+-- The transitions of actors, many in one statement, on PostgreSQL. The rows of
+-- actors are locked first, in order; every later statement sees the changes that
+-- were committed before.
 
 -- name: ActorEnter
--- Takes the places of new actors, and with them their locks. One that exists is
--- left as it is, which its sequence tells.
+-- Inserts the rows of new actors, which locks them. An existing actor is left
+-- unchanged; its sequence shows that it existed.
 insert into perdure.actors (type, id, incarnation, status, machine, sequence, states, origin, caller_kind, caller_id, input, created_at, updated_at)
 select n.type, n.id, n.incarnation, 'active', n.machine, 0, '', n.origin, n.caller_kind, n.caller_id, n.input::json, t.now, t.now
 from unnest(?::text[], ?::text[], ?::text[], ?::bigint[], ?::text[], ?::text[], ?::text[], ?::text[])
@@ -13,12 +14,12 @@ order by n.type, n.id
 on conflict (type, id) do nothing
 
 -- name: ActorLeave
--- Takes the places back of those that could not be started.
+-- Removes the rows of actors that could not be started.
 delete from perdure.actors
 where sequence = 0 and (type, id) in (select type, id from unnest(?::text[], ?::text[]) as n (type, id))
 
 -- name: ActorLock
--- Leaves out the snapshots that the caller has.
+-- Omits the snapshots that the caller has.
 select a.type, a.id, a.incarnation, a.status, a.machine, a.sequence, a.input, a.updated_at, coalesce(?::timestamptz, now()), a.reason,
   case when a.snapshot_sequence <> wanted.has then a.snapshot_sequence end, case when a.snapshot_sequence <> wanted.has then a.snapshot end, a.checksum
 from unnest(?::text[], ?::text[], ?::bigint[]) as wanted (type, id, has)
@@ -27,9 +28,9 @@ order by a.type, a.id
 for no key update of a
 
 -- name: TimerDue
--- Written so that it is one look into the primary key for each actor, whatever the
--- planner thinks: the index of all that is pending is large, and until the next
--- analysis it is taken for small.
+-- Written as one lookup in the primary key for each actor, independent of the
+-- planner's estimates: the index of all pending timers is large, and the planner
+-- takes it for small until the next analyze.
 select due.actor_type, due.actor_id, due.alarm_id, due.payload, coalesce(due.occurs_at, due.due_at), due.crashes, due.batch_limit is not null
 from unnest(?::text[], ?::text[]) as wanted (type, id)
 cross join lateral (
@@ -47,7 +48,7 @@ from unnest(?::text[], ?::text[], ?::text[]) as wanted (type, id, key)
 join perdure.actor_keys k on k.actor_type = wanted.type and k.actor_id = wanted.id and k.key = wanted.key
 
 -- name: ActorStep
--- An actor that could not be moved keeps its value and its snapshot.
+-- An actor whose transition failed keeps its value and its snapshot.
 update perdure.actors a
 set status = o.status, machine = o.machine, sequence = o.sequence, value = coalesce(o.value::json, a.value),
   states = case when o.value is null then a.states else o.states end, reason = o.reason, updated_at = o.at,
@@ -84,22 +85,22 @@ using unnest(?::text[], ?::text[], ?::text[]) as o (type, id, alarm_id)
 where al.actor_type = o.type and al.actor_id = o.id and al.alarm_id = o.alarm_id
 
 -- name: TimerDeleteAll
--- The timers of one actor in a tree.
+-- Deletes the timers of one actor in a tree.
 delete from perdure.timers al
 using unnest(?::text[], ?::text[], ?::text[], ?::bigint[]) as o (type, id, path, generation)
 where al.actor_type = o.type and al.actor_id = o.id and al.path = o.path and al.generation = o.generation
 
 -- name: TimerPark
--- Keeps the timers of actors from being fired, or lets them be fired again, except
--- those that are quarantined themselves, which have an error.
+-- Suspends the timers of actors, or resumes them. Timers that are quarantined
+-- themselves have an error and are left unchanged.
 update perdure.timers al
 set status = ?
 from unnest(?::text[], ?::text[]) as o (type, id)
 where al.actor_type = o.type and al.actor_id = o.id and al.error is null
 
 -- name: TimerPostpone
--- Lets the due timers of actors wait once more for as long as they have been due,
--- within bounds. The time that they are for stays what it is.
+-- Postpones the due timers of actors by the time that they have been due, within
+-- bounds. The original time of a timer does not change.
 update perdure.timers al
 set occurs_at = coalesce(al.occurs_at, al.due_at),
   due_at = t.now + least(greatest(t.now - coalesce(al.occurs_at, al.due_at), $2::bigint * interval '1 microsecond'), $3::bigint * interval '1 microsecond')

@@ -1,18 +1,18 @@
--- Alarms of users, on PostgreSQL. now is given by tests; otherwise it is null and the
+-- Alarms of users, on PostgreSQL. Tests pass the time as now; otherwise now is null and the
 -- server's clock decides. Sets are passed as arrays.
 --
--- An alarm that waits is in ready, one that runs in a lease, and a dead letter has its
--- status in dead. An outcome names the generation that was claimed: an alarm that was
--- scheduled again while it ran is kept as it is.
+-- A waiting alarm has a row in ready, a running alarm is in a lease, and a dead letter has
+-- its status in the column dead. An outcome names the generation that was claimed: if the
+-- alarm was rescheduled while it ran, the outcome does not change it.
 
--- Pieces of the statements in family.sql.
+-- Parts of the statements in family.sql.
 
 -- name: Alarm.Returned
 logged = true,
 
 -- name: AlarmGet
--- The subqueries with a limit are a look for each row: as plain joins, they may become scans
--- of all that is ready.
+-- The subqueries with a limit are one lookup for each row: as plain joins, they may become
+-- scans of all ready rows.
 select h.id::text, h.actor_type, h.actor_id, h.alarm_id, h.type, h.priority, h.due_at, h.occurs_at, h.sequence, h.generation, h.payload,
   h.every_us, h.cron, h.zone, h.base_at, h.missed, h.missed_cap, h.caught_up, h.policy, h.max_attempts, h.attempt, h.crashes, h.error,
   h.webhook, h.trace, h.created_at, coalesce(h.dead, case when r.id is null then 'running' else 'ready' end),
@@ -27,7 +27,7 @@ left join lateral (
 where h.actor_type = ? and h.actor_id = ? and h.alarm_id = ?
 
 -- name: AlarmInsert
--- Records an alarm, or locks the one that has its key.
+-- Inserts an alarm, or locks the existing alarm with the same key.
 with new as (
   insert into perdure.alarm_items as a (id, actor_type, actor_id, alarm_id, type, queue, priority, sequence, payload, every_us, cron, zone, missed, missed_cap,
     policy, max_attempts, webhook, trace, generation, due_at, occurs_at, base_at, created_at)
@@ -47,9 +47,9 @@ select queue, priority, due_at, id
 from new
 
 -- name: AlarmReplace
--- Replaces the alarm that has the key of a new one, and is locked. A recurring alarm with
--- the same ticks keeps its place. An alarm that runs stays in its lease: its outcome makes
--- it ready.
+-- Replaces the existing alarm with the key of a new one. The existing alarm is locked. A
+-- recurring alarm with the same ticks keeps its place. A running alarm stays in its lease:
+-- its outcome makes it ready.
 with t as (
   select coalesce($19::timestamptz, now()) as now,
     coalesce($20::timestamptz, coalesce($19::timestamptz, now()) + $21::bigint * interval '1 microsecond') as due
@@ -104,7 +104,7 @@ from unnest(?::uuid[], ?::bigint[], ?::timestamptz[], ?::integer[], ?::text[]) a
 where a.id = o.id and a.generation = o.generation
 
 -- name: AlarmTried
--- Attempts that failed. Without a delay it was the last one.
+-- Records failed attempts. Without a delay, the attempt was the last one.
 update perdure.alarm_items a
 set attempt = a.attempt + 1, batch_limit = null, error = o.error, logged = true, last_attempt_at = t.now - o.took * interval '1 microsecond',
   due_at = coalesce(t.now + o.delay * interval '1 microsecond', a.due_at), dead = case when o.delay is null then 'failed' end
@@ -112,14 +112,14 @@ from unnest(?::uuid[], ?::bigint[], ?::text[], ?::bigint[], ?::bigint[]) as o (i
 where a.id = o.id and a.generation = o.generation
 
 -- name: AlarmYield
--- Alarms that were scheduled again while they ran: these ended well enough.
+-- Alarms that were rescheduled while they ran: their crashes are forgiven.
 update perdure.alarm_items a
 set crashes = 0, batch_limit = null
 from unnest(?::uuid[], ?::bigint[]) as o (id, generation)
 where a.id = o.id and a.generation <> o.generation
 
 -- name: AlarmBury
--- Keeps a tick that failed for good as a dead letter of its own: the alarm continues.
+-- Keeps a permanently failed tick as a separate dead letter: the alarm continues.
 insert into perdure.alarm_items (id, actor_type, actor_id, alarm_id, type, queue, dead, priority, due_at, occurs_at, sequence, generation, payload,
   policy, max_attempts, attempt, crashes, error, webhook, trace, created_at, last_attempt_at, logged)
 select ?::uuid, actor_type, actor_id, ?::text, type, queue, 'failed', priority, due_at, occurs_at, sequence, 1, ?::json,
@@ -130,7 +130,7 @@ on conflict (actor_type, actor_id, alarm_id) do update
 set attempt = excluded.attempt, error = excluded.error, logged = true
 
 -- name: AlarmAttemptCopy
--- A dead letter of a tick has the attempts of the tick.
+-- Copies the attempts of a tick to its dead letter.
 insert into perdure.attempts (kind, id, seq, attempt, outcome, error, worker, began_at, ended_at)
 select 'alarm', b.id::text, t.seq, t.attempt, t.outcome, t.error, t.worker, t.began_at, t.ended_at
 from perdure.alarm_items a
@@ -152,7 +152,7 @@ set dead = 'quarantined', crashes = crashes + 1, batch_limit = null, error = ?, 
 where id = ?::uuid
 
 -- name: AlarmMove
--- What was tried already, or recurs, is for the time that it was for.
+-- An alarm that was attempted already, or recurs, keeps its original time.
 update perdure.alarm_items
 set occurs_at = case when attempt = 0 and every_us is null and cron is null then $1::timestamptz else occurs_at end, due_at = $1::timestamptz
 where id = $2::uuid
@@ -170,10 +170,10 @@ limit {value}
 for update of h{skip}
 
 -- name: AlarmRemove
--- Removes alarms that are locked, wherever they are. The claims of those that run are
--- taken away. The first statement waits for a claim that is not committed yet: the second
--- then sees its lease. An alarm that was scheduled after the lock found nothing is not
--- locked; it is removed only if no other transaction changes it.
+-- Removes alarms that are locked, in any status, and revokes the claims of running alarms.
+-- The first statement waits for a claim that is not committed yet: the second then sees its
+-- lease. An alarm that was scheduled after the lock found nothing is not locked; it is
+-- removed only if no other transaction changes it.
 select 1
 from perdure.alarm_items h
 join perdure.ready r on r.queue = h.queue and r.suspect = (h.batch_limit is not null) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id

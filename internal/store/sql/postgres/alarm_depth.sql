@@ -1,6 +1,6 @@
--- How many alarms of users there are, for metrics, on PostgreSQL. Counting stops at a number, so
--- that it costs the same however many there are. The lanes of alarms are found one from the
--- other, along the index.
+-- The number of alarms of users, for metrics, on PostgreSQL. Counting stops at a limit, so
+-- the cost does not grow with the number of alarms. Each lane of alarms is found from the
+-- previous lane, along the index.
 
 -- name: AlarmDepth
 with recursive lane (queue) as (

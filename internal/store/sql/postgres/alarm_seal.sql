@@ -1,4 +1,4 @@
--- Alarms of users, when they are sealed with another key, on PostgreSQL. A row is
+-- Re-encryption of the alarms of users with another key, on PostgreSQL. A row is
 -- named by its key as a JSON array.
 
 -- name: AlarmSealed

@@ -1,11 +1,11 @@
--- The life of items of one kind, on PostgreSQL: claim, lease, return. Each statement
+-- The lifecycle of items of one kind, on PostgreSQL: claim, lease, return. Each statement
 -- exists once for every kind that has lanes (see family.go): {Kind}, {word} and {items}
--- are its names, {piece X} is the statement X of the kind. now is given by tests;
--- otherwise it is null and the server's clock decides. Sets are passed as arrays.
+-- are the names of the kind, and {piece X} is its statement X. Tests pass the time as now;
+-- otherwise now is null and the server's clock decides. Sets are passed as arrays.
 
 -- name: {Kind}Claim
--- Takes due rows of some lanes, the most urgent and then the oldest first, under one
--- lease. Suspects are claimed by {Kind}SuspectClaim.
+-- Claims due rows of some lanes under one lease: the most urgent first, then the oldest.
+-- Suspects are claimed by {Kind}SuspectClaim.
 with due as (
   select r.ctid, r.id
   from unnest($8::text[]) as lane (name)
@@ -36,8 +36,8 @@ where h.id in (select id from taken)
 order by h.priority, h.due_at, h.id
 
 -- name: {Kind}SuspectList
--- Due suspects that may be run, in the order in which they are: large batches first, as
--- they are the least suspicious.
+-- Returns the due suspects that may run, in the order in which they run. Suspects with a
+-- large batch limit come first: they are the least suspicious.
 select r.id::text, coalesce(h.batch_limit, 1)
 from perdure.ready r
 join perdure.{items} h on h.id = r.id
@@ -47,7 +47,7 @@ limit $4
 for update of r skip locked
 
 -- name: {Kind}SuspectClaim
--- {Kind}Claim for suspects that were chosen and are locked.
+-- {Kind}Claim for chosen suspects, which are locked.
 with due as (
   select ctid, id
   from perdure.ready
@@ -62,7 +62,8 @@ where queue = any(?::text[]) and suspect and due_at <= coalesce(?::timestamptz, 
 limit 1
 
 -- name: {Kind}Held
--- The items of the leases of a process that are in no other place, and thus held by them.
+-- Returns the items of a process's leases that are in no other place: the leases hold
+-- them.
 select l.token::text, l.alone, h.id::text, h.crashes, coalesce(h.batch_limit, 1), {piece Public}, {piece Name}
 from perdure.leases l, unnest(l.ids) as held (id)
 join perdure.{items} h on h.id = held.id
@@ -79,7 +80,7 @@ order by h.id
 for no key update of h skip locked
 
 -- name: {Kind}Lock
--- In order, so that two transactions cannot deadlock.
+-- Locks in order, so that two transactions cannot deadlock.
 select h.id::text{piece LockColumns}
 from perdure.{items} h
 where h.id = any(?::uuid[])
@@ -87,7 +88,7 @@ order by h.id
 for no key update of h
 
 -- name: {Kind}Return
--- A claim whose process crashed: back to its lane. Suspects have a batch limit.
+-- Returns the claims of a crashed process to their lanes. Suspects have a batch limit.
 with due as (
   update perdure.{items} h
   set crashes = o.crashes, batch_limit = o.batch_limit, error = ?, last_attempt_at = coalesce((select max(l.claimed_at) from perdure.leases l where h.id = any(l.ids)), h.last_attempt_at),
@@ -102,15 +103,15 @@ from due
 returning queue
 
 -- name: {Kind}Postpone
--- A claim that cannot be run here: for later, with the reason.
+-- Postpones a claim that this process cannot run, with the reason.
 update perdure.{items} h
 set due_at = t.later, {piece Postponed}error = ?
 from (select coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond' as later) t
 where h.id = ?::uuid
 
 -- name: {Kind}NextWake
--- Microseconds until something is due: an item of these lanes, or an expired lease of the
--- queue.
+-- Returns the microseconds until an item of these lanes is due, or a lease of the queue
+-- expires.
 select (extract(epoch from least(greatest(min(at), '0001-01-02 00:00:00+00'), '9999-12-31 00:00:00+00') - coalesce($1::timestamptz, now())) * 1000000)::bigint
 from (
   select r.due_at as at
@@ -143,7 +144,8 @@ using perdure.{items} h
 where h.id = ?::uuid and r.queue = h.queue and r.suspect = (h.batch_limit is not null) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id
 
 -- name: {Kind}Attempt
--- Attempts that failed. The leases are locked, so no other process records of these items.
+-- Records failed attempts. The leases are locked, so no other process records attempts of
+-- these items.
 insert into perdure.attempts (kind, id, seq, attempt, outcome, error, worker, began_at, ended_at)
 select '{word}', o.id, coalesce((select max(a.seq) from perdure.attempts a where a.kind = '{word}' and a.id = o.id), 0) + 1,
   o.attempt, 'failed', o.error, ?, t.now - o.took * interval '1 microsecond', t.now
@@ -151,11 +153,11 @@ from unnest(?::text[], ?::text[], ?::integer[], ?::text[], ?::bigint[]) as o (id
   (select coalesce(?::timestamptz, now()) as now) t
 
 -- name: {Kind}AttemptCap
--- Forgets all but the newest ones.
+-- Deletes all attempts except the newest.
 delete from perdure.attempts a
 where a.kind = '{word}' and a.id = any(?::text[])
   and a.seq <= (select max(b.seq) - 50 from perdure.attempts b where b.kind = '{word}' and b.id = a.id)
 
 -- name: Among
--- A column is one of a set of ids.
+-- A condition: the column is one of a set of ids.
 {of} = any({value}::uuid[])

@@ -1,4 +1,5 @@
--- How many instances there are, for metrics, on PostgreSQL. Ready rows of other kinds do not count.
+-- The number of instances, for metrics, on PostgreSQL. Ready rows of other kinds are not
+-- counted.
 
 -- name: InstanceDepth
 with recursive lane (queue) as (

@@ -1,5 +1,5 @@
--- Starting instances, on PostgreSQL. now is given by tests; otherwise it is null
--- and the server's clock decides. Sets are passed as arrays.
+-- Starting instances, on PostgreSQL. Tests pass the time as now; otherwise now is
+-- null and the server's clock decides. Sets are passed as arrays.
 
 -- name: InstanceStart
 -- The fast path: no unique key, no partition.
@@ -23,7 +23,7 @@ select queue, priority, due_at, id
 from started
 
 -- name: InstanceStartAlike
--- The fastest path: instances that differ in nothing but their state, due now.
+-- The fastest path: instances that are due now and differ only in their states.
 with new as (
   select id, state::json
   from unnest($6::uuid[], $7::text[]) as given (id, state)
@@ -37,14 +37,14 @@ select $4, $5, t.now, id
 from new, (select coalesce($8::timestamptz, now()) as now) t
 
 -- name: InstanceTrace
--- Apart from the start, which is faster without it: few are traced.
+-- Separate from the start, which is faster without it: few instances are traced.
 update perdure.instances i
 set trace = traced.trace
 from unnest(?::uuid[], ?::text[]) as traced (id, trace)
 where i.id = traced.id
 
 -- name: UniqueEnter
--- In the order of the keys, so that two batches cannot deadlock.
+-- Inserts in the order of the keys, so that two batches cannot deadlock.
 insert into perdure.uniques (name, key, id)
 select name, key, id
 from unnest(?::text[], ?::text[], ?::uuid[]) as new (name, key, id)
@@ -57,7 +57,7 @@ from perdure.uniques
 where (name, key) in (select name, key from unnest(?::text[], ?::text[]) as asked (name, key))
 
 -- name: InstanceInsert
--- The general path, first of three: those that own their unique key, or have
+-- The general path, first of three: instances that own their unique key, or have
 -- none.
 with inserted as (
   insert into perdure.instances (id, fsm, version, step, state, queue, priority, parent_id, parent_fanout, ordinal, due_at, deadline_at, created_at,
@@ -94,7 +94,7 @@ order by i.partition_key
 on conflict (key) do update set tail = perdure.partition_heads.tail + excluded.tail + 1
 
 -- name: PartitionQueue
--- Third: those that are not at the head wait for it.
+-- Third: instances that are not the head of their partition wait for it.
 insert into perdure.partition_waiting (key, seq, id)
 select h.key, h.tail - mine.k + mine.r, mine.id
 from (
@@ -108,7 +108,7 @@ join perdure.partition_heads h on h.key = mine.partition_key
 where h.head <> mine.id
 
 -- name: InstanceReady
--- Last: those that may run.
+-- Last: instances that may run.
 insert into perdure.ready (queue, priority, due_at, id)
 select i.queue, i.priority, i.due_at, i.id
 from unnest(?::uuid[]) as new (id)
@@ -117,10 +117,10 @@ left join perdure.partition_heads h on h.key = i.partition_key
 where i.partition_key is null or h.head = i.id
 
 -- name: InstanceClaim
--- Takes due rows of one queue, the most urgent and then the oldest first, under
--- one lease. Suspects are claimed by InstanceSuspectClaim.
--- The rows are deleted by an array of their places: of a join the planner makes a
--- scan of the whole table as soon as it knows how large that is.
+-- Claims due rows of one queue under one lease: the most urgent first, then the
+-- oldest. Suspects are claimed by InstanceSuspectClaim. The rows are deleted by an
+-- array of their physical places (ctid): the planner turns a join into a scan of
+-- the whole table once it knows the size of the table.
 with due as (
   select r.ctid, r.id
   from (values (-1), (0), (1)) as level (priority)
@@ -150,8 +150,8 @@ from perdure.instances i
 where i.id in (select id from taken)
 
 -- name: InstanceSuspectList
--- Due suspects that may be run, in the order in which they are: large batches
--- first, as they are the least suspicious.
+-- Returns the due suspects that may run, in the order in which they run. Suspects
+-- with a large batch limit come first: they are the least suspicious.
 select r.id::text, coalesce(i.batch_limit, 1)
 from perdure.ready r
 join perdure.instances i on i.id = r.id
@@ -161,7 +161,7 @@ limit $4
 for update of r skip locked
 
 -- name: InstanceSuspectClaim
--- InstanceClaim for suspects that were chosen and are locked.
+-- InstanceClaim for chosen suspects, which are locked.
 with due as (
   select ctid, id
   from perdure.ready

@@ -1,4 +1,4 @@
--- Looking at instances and ending them from outside, on PostgreSQL.
+-- Reads of instances, and commands that finish them, on PostgreSQL.
 
 -- name: InstanceGet
 select i.id::text, i.fsm, i.version, i.step, i.state::text, i.attempt, least(i.failures, i.attempt), i.crashes, i.awaits, i.keeps, i.seen, i.timed_out, i.fanout, i.dropped,
@@ -7,7 +7,7 @@ from perdure.instances i
 where i.id = ?::uuid
 
 -- name: InstanceShow
--- A limit, not exists: the planner would read the whole table for a list.
+-- A limit replaces exists: the planner would read the whole table for a list.
 select i.id::text, i.fsm, i.version, i.step, coalesce(f.state, i.state)::text, i.queue, i.priority, i.attempt, least(i.failures, i.attempt), i.crashes, i.parent_id::text, i.partition_key, i.unique_key,
   coalesce(f.error, i.error), i.created_at, i.due_at, i.deadline_at, f.finished_at, f.result::text, coalesce(f.status, case
     when (select true from perdure.ready r where r.queue = i.queue and r.suspect in (false, true) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id limit 1)
@@ -36,7 +36,7 @@ using perdure.instances i
 where i.id = ?::uuid and r.queue = i.queue and r.suspect in (false, true) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id
 
 -- name: WaitingRemove
--- The instance keeps what it waited for, and how long it would have.
+-- The instance records what it waited for, and the rest of its wait.
 with gone as (
   delete from perdure.waiting
   where id = ?::uuid

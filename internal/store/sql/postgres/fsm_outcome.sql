@@ -1,9 +1,9 @@
--- Outcomes of steps, many at once, on PostgreSQL. The leases are locked and
--- verified first; what follows is only about claims that are still held.
+-- Outcomes of steps, many in one statement, on PostgreSQL. The leases are locked
+-- and verified first. The other statements receive only claims that are still held.
 
 -- name: LeaseShare
--- Keeps the reaper and cancel away until the outcomes are committed, but not the
--- heartbeat: that must not wait for anything.
+-- Blocks the reaper and cancel until the outcomes are committed, but not the
+-- heartbeat: a heartbeat must never wait.
 select token::text
 from perdure.leases
 where token = any(?::uuid[])
@@ -15,7 +15,7 @@ delete from perdure.interrupts
 where (id, token) in (select id, token from unnest(?::uuid[], ?::uuid[]) as held (id, token))
 
 -- name: InstanceLock
--- In order. Whoever delivers a signal takes the same lock first.
+-- Locks in order. The delivery of a signal takes the same lock first.
 select id::text
 from perdure.instances
 where id = any(?::uuid[])
@@ -23,7 +23,8 @@ order by id
 for no key update
 
 -- name: InstanceStep
--- The new step and state. No indexed column changes. Progress forgives crashes.
+-- Sets the new step and state. No indexed column changes. Progress resets the
+-- crashes.
 update perdure.instances i
 set step = o.step, state = o.state::json, attempt = o.attempt, failures = o.failures, awaits = o.awaits::json, keeps = o.keeps, seen = o.seen::json,
   timed_out = o.timed_out, crashes = case when o.attempt = 0 then 0 else i.crashes end, batch_limit = null, fanout = o.fanout, dropped = o.dropped::json, error = o.error, due_at = t.now + o.delay * interval '1 microsecond',
@@ -34,7 +35,7 @@ from unnest(?::uuid[], ?::text[], ?::text[], ?::integer[], ?::text[], ?::boolean
 where i.id = o.id
 
 -- name: InstanceStepPlain
--- InstanceStep for instances that begin a step and wait for nothing.
+-- InstanceStep for instances that start a step and wait for nothing.
 update perdure.instances i
 set step = o.step, state = o.state::json, attempt = 0, failures = 0, awaits = null, keeps = false, seen = null, timed_out = false, crashes = 0, batch_limit = null,
   fanout = o.fanout, dropped = null, error = null, due_at = t.now + o.delay * interval '1 microsecond', rerun = false, wait = null
@@ -42,9 +43,9 @@ from unnest(?::uuid[], ?::text[], ?::text[], ?::integer[], ?::bigint[]) as o (id
 where i.id = o.id
 
 -- name: SignalLate
--- The signals that an instance has awaited once and that no step was given. Read
--- after the lock of the instances, which senders take too: a signal is visible
--- here, or its sender will find that the instance has ended.
+-- Returns signals that an instance once awaited and that no step received. Runs
+-- after the instances are locked. Senders take the same lock: a signal is visible
+-- here, or its sender will find that the instance has finished.
 select s.target_id::text, s.name
 from unnest(?::uuid[], ?::text[], ?::text[]) as o (id, names, given)
 join perdure.signals s on s.target_id = o.id
@@ -57,8 +58,8 @@ set received = true
 where seq = any(?::bigint[])
 
 -- name: AwaitPark
--- After the update of the instance, which took its lock: a signal is either
--- visible here, or its sender will find the instance waiting.
+-- Runs after the update of the instance, which locked it: a signal is visible here,
+-- or its sender will find the instance waiting.
 with parked as (
   select o.id, array(select json_array_elements_text(o.names::json)) as names, o.seen, o.timeout
   from unnest(?::uuid[], ?::text[], ?::text[], ?::bigint[]) as o (id, names, seen, timeout)
@@ -89,7 +90,8 @@ select id, fanout, pending, until, coalesce(?::timestamptz, now()) + timeout * i
 from unnest(?::uuid[], ?::integer[], ?::integer[], ?::integer[], ?::bigint[], ?::boolean[]) as o (id, fanout, pending, until, timeout, cancel_rest)
 
 -- name: BarrierOpen
--- A barrier that nobody is left to release: all children were dropped.
+-- Opens barriers whose condition is met, for example because all children were
+-- dropped.
 with gone as (
   delete from perdure.barriers b
   where b.parent_id = any($1::uuid[]) and b.pending <= b.until
@@ -148,7 +150,8 @@ order by key
 for update
 
 -- name: PartitionPromote
--- The next of each key becomes its head; a key without one is forgotten.
+-- The next instance of each key becomes its head. A key without instances is
+-- deleted.
 with next as (
   select distinct on (w.key) w.key, w.seq, w.id
   from perdure.partition_waiting w
@@ -179,8 +182,8 @@ from due
 returning queue
 
 -- name: ChildrenDropped
--- Children whose unique key was taken: the parent does not wait for them, and
--- is told.
+-- Children whose unique key already existed: the parent does not wait for them, and
+-- receives the list.
 with lost as (
   select o.parent, count(*) as n,
     json_agg(json_build_object('ordinal', o.ordinal, 'existing', u.id::text) order by o.ordinal) as list

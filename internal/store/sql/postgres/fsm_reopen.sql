@@ -1,7 +1,8 @@
--- Reopening the children of instances that were retried.
+-- Reopening the children of retried instances.
 
 -- name: TreeClosed
--- The children that the end of their parent has ended, in the order of the passes.
+-- Returns the children that finished because their parent did, in the order of the
+-- passes.
 select t.seq, c.id::text, c.parent_fanout, c.ordinal
 from perdure.tree_ends t
 cross join lateral (
@@ -19,9 +20,9 @@ order by t.seq, c.parent_fanout, c.ordinal
 limit $2
 
 -- name: BarrierRecount
--- Counts the live children at barriers that are not counted yet. The barriers are
--- locked, and this is a statement of its own: a child that ends later waits for the
--- lock, and every child that ended before is seen.
+-- Counts the unfinished children of barriers that are not counted yet. The barriers
+-- are locked, and this is a separate statement: a child that finishes later waits
+-- for the lock, and this statement sees every child that finished before.
 update perdure.barriers b
 set pending = (
   select count(*)
@@ -31,9 +32,9 @@ set pending = (
 where b.parent_id = any(?::uuid[]) and b.pending > 500000000
 
 -- name: InstanceReset
--- The end never was. The instance has all attempts before it and what is left of its
--- deadline. A parent that has counted its end does not count it again: such a parent
--- still finds it by the negative number.
+-- Undoes the end of an instance. Its attempts are reset, and it gets the rest of its
+-- deadline. A parent that has counted its end does not count it again. Such a parent
+-- still finds the instance by the negative number of the fan-out.
 update perdure.instances i
 set attempt = 0, failures = 0, crashes = 0, batch_limit = null, parent_fanout = case when f.ended_by is null then -abs(i.parent_fanout) else i.parent_fanout end,
   deadline_at = case when i.deadline_at > f.finished_at then t.now + (i.deadline_at - f.finished_at) end, due_at = greatest(i.due_at, t.now)

@@ -13,7 +13,8 @@ select $1::uuid, $2, $3::json, coalesce($5::timestamptz, now())
 where $4::text is null or exists (select 1 from remembered)
 
 -- name: SignalWake
--- A duplicate does not wake: what it repeats was seen, or has woken before.
+-- A duplicate does not wake the instance: the original signal was seen, or woke it
+-- before.
 with woken as (
   delete from perdure.waiting w
   using perdure.instances i

@@ -1,9 +1,10 @@
--- What becomes due beside the ready rows, on PostgreSQL. Every statement is
--- ordered, limited and skips what others have locked.
+-- Work that becomes due outside the ready rows, on PostgreSQL. Every statement is
+-- ordered, has a limit and skips rows that other transactions have locked.
 
 -- name: InstanceHeld
--- The instances of the leases of a process that are in no other place, and thus held
--- by them. One that is not at the head of its partition is in the queue for it.
+-- Returns the instances of a process's leases that are in no other place: the leases
+-- hold them. An instance that is not the head of its partition is in the partition's
+-- queue.
 select l.token::text, l.alone, i.id::text, i.crashes, coalesce(i.batch_limit, 1), i.id::text, i.fsm
 from perdure.leases l, unnest(l.ids) as held (id)
 join perdure.instances i on i.id = held.id
@@ -17,7 +18,7 @@ where l.worker = ?
   and not exists (select 1 from perdure.leases newer where newer.seq > l.seq and i.id = any(newer.ids))
 
 -- name: InstanceReturn
--- A claim whose process crashed: back to the queue. Suspects have a batch limit.
+-- Returns the claims of a crashed process to the queue. Suspects have a batch limit.
 with due as (
   update perdure.instances i
   set crashes = o.crashes, batch_limit = o.batch_limit, error = ?, due_at = coalesce(?::timestamptz, now()) + o.delay * interval '1 microsecond'
@@ -31,7 +32,7 @@ from due
 returning queue
 
 -- name: WaitingExpired
--- The instances first, as whoever delivers a signal locks them.
+-- Locks the instances first, as the delivery of a signal does.
 select i.id::text
 from perdure.waiting w
 join perdure.instances i on i.id = w.id
@@ -58,7 +59,8 @@ from due
 returning queue
 
 -- name: BarrierTimeout
--- A parent that is locked, perhaps by a unit that sends it a signal, is left for later.
+-- A parent that is locked, for example by a unit that sends it a signal, is left for
+-- later.
 with gone as (
   delete from perdure.barriers b
   where b.parent_id in (
@@ -91,8 +93,8 @@ from due
 returning queue
 
 -- name: InstanceUnroute
--- Claimed by a process that does not know the definition, or not this step of it:
--- parked until a process serves it.
+-- The process that claimed the instance does not know the definition, or not this step
+-- of it. The instance is parked until a process serves it.
 insert into perdure.unrouted (queue, fsm, version, step, id)
 select i.queue, i.fsm, i.version, case when o.known then i.step else '' end, i.id
 from unnest(?::uuid[], ?::boolean[]) as o (id, known)
@@ -130,7 +132,7 @@ from due
 returning queue
 
 -- name: InstanceNextWake
--- Microseconds until something is due in a queue.
+-- Returns the microseconds until work of a queue is due.
 select (extract(epoch from least(greatest(min(at), '0001-01-02 00:00:00+00'), '9999-12-31 00:00:00+00') - coalesce($1::timestamptz, now())) * 1000000)::bigint
 from (
   select r.due_at as at

@@ -1,8 +1,9 @@
--- Ending trees of instances set by set, on PostgreSQL. No statement here waits for
--- a lock: rows that others have locked are skipped and looked at again later.
+-- Ending trees of instances, one set at a time, on PostgreSQL. No statement here
+-- waits for a lock: it skips locked rows, which a later pass reads.
 
 -- name: TreeInsert
--- A row that exists moves to the end: rows of one parent are handled in their order.
+-- An existing row moves to the end: the rows of one parent are handled in their
+-- order.
 insert into perdure.tree_ends (parent_id, first_fanout, last_fanout, kind, root_id, reason, due_at, created_at)
 select o.parent, o.first, o.last, o.kind, o.root, o.reason, t.now + ?::bigint * interval '1 microsecond', t.now
 from unnest(?::uuid[], ?::integer[], ?::integer[], ?::text[], ?::uuid[], ?::text[]) as o (parent, first, last, kind, root, reason),
@@ -11,16 +12,16 @@ on conflict (parent_id, kind, last_fanout) do update
 set seq = default, first_fanout = excluded.first_fanout, root_id = excluded.root_id, reason = excluded.reason, after_fanout = null, after_ordinal = null
 
 -- name: TreeAdvance
--- The pass has come to a child, or begins anew.
+-- Stores the child that the pass has reached, or restarts the pass.
 update perdure.tree_ends t
 set after_fanout = o.fanout, after_ordinal = o.ordinal, due_at = coalesce(?::timestamptz, now()) + ?::bigint * interval '1 microsecond'
 from unnest(?::bigint[], ?::integer[], ?::integer[]) as o (seq, fanout, ordinal)
 where t.seq = o.seq
 
 -- name: TreeLive
--- The live children that rows are about, in the order of their passes. A child that
--- is being compensated is left alone. A child of a fan-out that the parent gave up
--- belongs to the row of that fan-out.
+-- Returns the unfinished children of rows, in the order of their passes. A child
+-- that runs its cancel step is skipped. A child of a fan-out that the parent
+-- cancelled belongs to the row of that fan-out.
 select t.seq, c.id::text, c.parent_fanout, c.ordinal
 from perdure.tree_ends t
 cross join lateral (
@@ -50,7 +51,7 @@ order by d.at
 limit ?
 
 -- name: LeaseTakeMany
--- Leases come before instances, as outcomes lock them.
+-- Leases are locked before instances, as outcomes lock them.
 select token::text
 from perdure.leases
 where ids && ?::uuid[]
@@ -79,9 +80,9 @@ order by parent_id
 for update skip locked
 
 -- name: ReadyRemoveMany
--- By their places, and one by one: of a join the planner may make a scan of the
--- whole table. Both values of suspect are named, because the index is not used
--- beyond a condition with two.
+-- Deletes by physical places (ctid), one by one: the planner may turn a join into a
+-- scan of the whole table. Both values of suspect are listed, because the index is
+-- not used after a condition with two.
 delete from perdure.ready r
 where r.ctid = any(array(
   select x.ctid
@@ -98,7 +99,7 @@ where r.ctid = any(array(
 returning r.id::text
 
 -- name: WaitingRemoveMany
--- The instances keep what they waited for, and how long they would have.
+-- The instances record what they waited for, and the rest of their wait.
 with gone as (
   delete from perdure.waiting w
   where w.ctid = any(array(
@@ -159,8 +160,9 @@ where p.ctid = any(array(
 returning p.id::text
 
 -- name: HeldMany
--- Which lease holds instances that are in no other place: the newest one first. All
--- in one snapshot: while a claim is being committed, its instance is still ready.
+-- Returns the leases that hold instances that are in no other place, the newest
+-- lease first. One snapshot is required: while a claim is being committed, its
+-- instance is still ready.
 select i.id::text, l.token::text
 from perdure.leases l, unnest(l.ids) as held (id)
 join perdure.instances i on i.id = held.id

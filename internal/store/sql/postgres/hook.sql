@@ -1,7 +1,7 @@
--- Durable hooks, on PostgreSQL. now is given by tests; otherwise it is null and the
+-- Durable hooks, on PostgreSQL. Tests pass the time as now; otherwise now is null and the
 -- server's clock decides. Sets are passed as arrays.
 
--- Pieces of the statements in family.sql.
+-- Parts of the statements in family.sql.
 
 -- name: Hook.Returned
 next_attempt_at = case when o.delay > 0 then t.now + o.delay * interval '1 microsecond' end,
@@ -21,7 +21,8 @@ select queue, priority, due_at, id
 from new
 
 -- name: HookTried
--- Attempts that failed. The hooks are due again after a delay, unless that is null.
+-- Records failed attempts. The hooks are due again after a delay, unless the delay is
+-- null.
 update perdure.hook_items h
 set attempt = h.attempt + 1, batch_limit = null, error = o.error, last_attempt_at = t.now - o.took * interval '1 microsecond',
   next_attempt_at = t.now + o.delay * interval '1 microsecond', due_at = coalesce(t.now + o.delay * interval '1 microsecond', h.due_at)
@@ -34,8 +35,9 @@ select o.id, o.status, o.error, ?::text, o.created_at, t.now - o.took * interval
 from unnest(?::uuid[], ?::text[], ?::text[], ?::timestamptz[], ?::bigint[]) as o (id, status, error, created_at, took), (select coalesce(?::timestamptz, now()) as now) t
 
 -- name: HookCancel
--- The end of a hook that is in no other place any more. A process that completes the hook
--- does not lock it: its end may be there, or be committed while this waits for it.
+-- Finishes a hook that is no longer in any other place. A process that completes the hook
+-- does not lock it: its end may exist already, or be committed while this statement waits
+-- for it.
 insert into perdure.hook_ends (id, status, created_at, began_at, finished_at)
 select h.id, 'cancelled', h.created_at, h.last_attempt_at, coalesce(?::timestamptz, now())
 from perdure.hook_items h
@@ -43,7 +45,7 @@ where h.id = ?::uuid
 on conflict do nothing
 
 -- name: HookQuarantine
--- The end of a hook that has crashed too many processes.
+-- Quarantines a hook after too many crashes.
 with lost as (
   update perdure.hook_items
   set crashes = crashes + 1, error = $1::text, last_attempt_at = coalesce((select max(l.claimed_at) from perdure.leases l where hook_items.id = any(l.ids)), last_attempt_at)

@@ -1,6 +1,6 @@
--- How many hooks there are, for metrics, on PostgreSQL. Counting stops at a number, so
--- that it costs the same however many there are. The lanes of hooks are found one from the
--- other, along the index.
+-- The number of hooks, for metrics, on PostgreSQL. Counting stops at a limit, so the cost
+-- does not grow with the number of hooks. Each lane of hooks is found from the previous
+-- lane, along the index.
 
 -- name: HookDepth
 with recursive lane (queue) as (

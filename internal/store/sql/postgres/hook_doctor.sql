@@ -1,9 +1,9 @@
--- What must hold of hooks, on PostgreSQL. Each statement returns what breaks its rule: the id
--- of a hook, and its name or what is wrong with it.
+-- The invariants of hooks, on PostgreSQL. Each statement returns the violations of its
+-- rule: the id of a hook, and its name or a description of the problem.
 
 -- name: HookDoctorEnded
--- What belongs to a hook belongs to one that exists, and an end is listed at the time of its
--- hook.
+-- Rows that belong to a hook belong to an existing hook, and an end has the creation time
+-- of its hook.
 select r.id::text, 'ready of no hook'
 from perdure.ready r
 where starts_with(r.queue, 'hook' || chr(9)) and not exists (select 1 from perdure.hook_items h where h.id = r.id)
@@ -14,7 +14,7 @@ left join perdure.hook_items h on h.id = e.id
 where h.id is null or h.created_at <> e.created_at
 
 -- name: HookDoctorAttempts
--- A hook is not tried more often than its policy has it.
+-- A hook has no more attempts than its policy allows.
 select coalesce(h.key, h.id::text), h.name
 from perdure.hook_items h
 left join perdure.hook_ends e on e.id = h.id

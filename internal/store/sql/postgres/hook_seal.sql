@@ -1,4 +1,4 @@
--- What is sealed of hooks, on PostgreSQL.
+-- The encrypted values of hooks, on PostgreSQL.
 
 -- name: HookSealed
 select id::text, coalesce(key, id::text), payload::text

@@ -1,5 +1,5 @@
--- Conditions that a claim adds once it has met a value without a key here, on
--- PostgreSQL. See openable.go.
+-- Conditions that a claim adds once it has met a value whose key this process
+-- lacks, on PostgreSQL. See openable.go.
 
 -- name: Foreign
 -- A value that is encrypted with a key that this process does not have.

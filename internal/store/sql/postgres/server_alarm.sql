@@ -1,7 +1,7 @@
--- What the server reads of alarms, on PostgreSQL.
+-- The server's reads of alarms, on PostgreSQL.
 
 -- name: ClaimedAlarms
--- Whether a lease that has not expired holds an alarm of a type.
+-- Returns a row if an unexpired lease holds an alarm of a type.
 select count(*)
 from (
   select 1

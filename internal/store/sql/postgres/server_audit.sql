@@ -1,7 +1,7 @@
 -- The audit log, on PostgreSQL.
 
 -- name: AuditClaim
--- Any chain that no other transaction holds.
+-- Locks any chain that no other transaction has locked.
 select chain, seq, hash, base_seq, base_hash
 from perdure.audit_chains
 order by chain

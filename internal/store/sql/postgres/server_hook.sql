@@ -1,6 +1,6 @@
--- Hooks as the server shows them, on PostgreSQL: each statement walks along an index, from
--- the position that the last page ended at, and never further than its limit. A status is
--- read by subqueries with a limit: the planner would read whole tables for a join.
+-- The server's lists of hooks, on PostgreSQL. Each statement scans an index from the end of
+-- the previous page, and reads no more than its limit. A status is read by subqueries with
+-- a limit: the planner would read whole tables for a join.
 
 -- name: InspectHooks
 select h.created_at, h.id::text, coalesce(h.key, h.id::text), h.namespace, h.name, coalesce((select e.status from perdure.hook_ends e where e.id = h.id), case
@@ -21,7 +21,7 @@ order by e.created_at desc, e.id desc
 limit ?
 
 -- name: InspectRunningHooks
--- Few: as many as processes run at once.
+-- Few rows: as many as processes run concurrently.
 select h.created_at, h.id::text, coalesce(h.key, h.id::text), h.namespace, h.name, 'running', h.attempt, h.due_at
 from (
   select distinct held.id as id
@@ -61,7 +61,7 @@ order by r.due_at, r.id
 limit ?
 
 -- name: ClaimedHooks
--- Whether a lease that has not expired holds a hook of a name.
+-- Returns a row if an unexpired lease holds a hook with a name.
 select count(*)
 from (
   select 1
@@ -75,8 +75,8 @@ from (
 ) s
 
 -- name: SearchHook
--- By the key that a user chose, or by the id of the row if there is no key. Rows with a key
--- have ids in the same range; the search skips a limited number of them.
+-- Finds a hook by the key that a user chose, or by the id of the row if it has no key. Rows
+-- with a key have ids in the same range; the search skips a limited number of them.
 select coalesce(h.key, h.id::text), h.namespace || '/' || h.name, coalesce((select e.status from perdure.hook_ends e where e.id = h.id), case
     when (select true from perdure.ready r where r.queue = h.queue and r.suspect = (h.batch_limit is not null) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id limit 1) then 'ready'
     else 'running'
@@ -100,8 +100,8 @@ left join perdure.ready r on r.queue = h.queue and r.suspect = (h.batch_limit is
 where h.key = ? or h.key is null and h.id = ?::uuid
 
 -- name: UpcomingHookGroup
--- The next hook and urgency that has pending rows. Queues of instances, which may be
--- between the lanes of hooks, are skipped one by one.
+-- Returns the next hook and priority that has ready rows. Queues of instances may lie
+-- between the lanes of hooks; they are skipped one by one.
 with recursive found (queue, suspect, priority) as (
   (
     select r.queue, r.suspect, r.priority

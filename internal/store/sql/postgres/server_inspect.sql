@@ -1,9 +1,9 @@
--- What the server looks at, on PostgreSQL: each statement walks along an index,
--- from a position that the last page ended at, and never further than its limit. What
--- they order by is named with its table: a bare name would be the text that they select.
+-- The server's lists, on PostgreSQL. Each statement scans an index from the end of the
+-- previous page, and reads no more than its limit. The columns in "order by" are
+-- qualified with their table: an unqualified name would be the selected text.
 
 -- name: InspectExecuting
--- Few: as many as processes run at once.
+-- Few rows: as many as processes run concurrently.
 select distinct held.id::text
 from perdure.leases l
 cross join unnest(l.ids) as held (id)
@@ -12,8 +12,8 @@ order by 1 desc
 limit ?
 
 -- name: InspectReadyGroup
--- The next queue and urgency that has instances. The lanes of other kinds, which may be
--- between the queues, are skipped one by one.
+-- Returns the next queue and priority that has instances. Lanes of other kinds may lie
+-- between the queues; they are skipped one by one.
 with recursive found (queue, suspect, priority) as (
   (
     select r.queue, r.suspect, r.priority
@@ -40,8 +40,8 @@ where strpos(queue, chr(9)) = 0
 limit 1
 
 -- name: InspectStatus
--- A limit, not exists: the planner would read the whole table for a list.
--- What a filter goes by, without the state. The program adds the ids.
+-- A limit replaces exists: the planner would read the whole table for a list. Returns
+-- the columns that filters use, without the state. The program adds the ids.
 select i.id::text, i.fsm, i.queue, i.step, i.parent_id::text, coalesce(f.status, case
     when (select true from perdure.ready r where r.queue = i.queue and r.suspect in (false, true) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id limit 1)
       then case when least(i.failures, i.attempt) > 0 then 'retrying' when i.due_at > coalesce(?::timestamptz, now()) then 'scheduled' else 'ready' end
@@ -55,7 +55,7 @@ from perdure.instances i
 left join perdure.finished f on f.id = i.id
 
 -- name: InspectWait
--- What an instance waits for: signals by name, or children.
+-- Returns what an instance waits for: signals by name, or children.
 select array_to_json(w.names)::text, w.deadline_at, 0, 0
 from perdure.waiting w
 where w.id = $1::uuid

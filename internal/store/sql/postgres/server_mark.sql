@@ -1,6 +1,6 @@
--- Marks that change when something of a kind does, on PostgreSQL: each is read from
--- the end of an index, or from a table of few rows. Ready rows are ordered along the index:
--- without an order, the planner may read rows of other lanes.
+-- Marks that change with the work of a kind, on PostgreSQL. Each mark is read from the end
+-- of an index, or from a small table. Ready rows are ordered along the index: without an
+-- order, the planner may read rows of other lanes.
 
 -- name: InspectMarks
 with recursive lane (queue) as (

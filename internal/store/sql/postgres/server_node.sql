@@ -1,4 +1,4 @@
--- The processes that run, and what they have finished, on PostgreSQL.
+-- The running processes and their counts of finished work, on PostgreSQL.
 
 -- name: NodeDrain
 update perdure.nodes
@@ -6,7 +6,7 @@ set draining = true
 where id = ?
 
 -- name: SampleTasks
--- Of dead letters, which no index has by their end, only the newest are looked at.
+-- No index orders dead letters by their end, so only the newest are read.
 select
   (select count(*) from queues.task where status in ('completed', 'cancelled') and finished_at > $1::timestamptz and finished_at <= $2::timestamptz),
   (select count(*)

@@ -1,5 +1,6 @@
--- What is due and will be, on PostgreSQL. Pending work is indexed by what a process
--- can run (a queue, a name, a type), so that is walked over first, group by group.
+-- Due and upcoming work, on PostgreSQL. Scheduled and ready work is indexed by the
+-- queue, name or type that a process serves. The statements therefore read it group
+-- by group.
 
 -- name: UpcomingTaskGroup
 select task_type
@@ -41,7 +42,7 @@ from (
 ) s
 
 -- name: CountPlaces
--- How many there are of each, up to a cap.
+-- Counts each kind, up to a cap.
 select 'instances.waiting', count(*) from (select 1 from perdure.waiting limit $1) s
 union all
 select 'instances.joining', count(*) from (select 1 from perdure.barriers limit $1) s

@@ -1,17 +1,17 @@
--- Tasks: the queue. Everything that a worker does is a call of a function that
--- its role may execute; the functions are in the migration.
+-- Tasks: the queue. A worker only calls functions that its role may execute; the
+-- functions are in the migration.
 
 -- name: TaskClock
--- The time that a test says it is, for this transaction. A worker's role is not
--- listened to.
+-- Sets the time of this transaction, for tests. It has no effect for a worker's
+-- role.
 select set_config('perdure.now', ?::timestamptz::text, true)
 
 -- name: TaskTrace
--- The trace of all tasks that are enqueued from here on, for this transaction.
+-- Sets the trace of all tasks that this transaction enqueues from here on.
 select set_config('perdure.trace', ?, true)
 
 -- name: TaskEnqueue
--- Due at a time, or a delay from now.
+-- The task is due at a time, or after a delay from now.
 select queues.enqueue(?, ?::jsonb, coalesce(?::timestamptz, queues.now() + ?::bigint * interval '1 microsecond'))
 
 -- name: TaskClaim

@@ -1,4 +1,4 @@
--- Tasks: what operators do, as members of the owner.
+-- Tasks: commands of operators, who are members of the owner role.
 
 -- name: TaskGet
 select task_id, task_type, payload, status, attempts, crashes, outcome, enqueued_at, scheduled_at, dequeued_at, finished_at, worker, lease_expires_at
@@ -6,14 +6,14 @@ from queues.task
 where task_id = ?
 
 -- name: TaskRevive
--- An operator's retry: due now, as if it had never run. An outcome that its
--- handler has not taken note of stays: it is not sent again.
+-- An operator's retry: the task is due now, as if it had never run. An outcome that
+-- its handler has not recorded is kept: the message is not sent again.
 update queues.task
 set status = 'pending', attempts = 0, crashes = 0, batch_limit = null, scheduled_at = queues.now(), finished_at = null, unrouted = false
 where task_id = ? and status <> 'processing'
 
 -- name: TaskCancel
--- One that runs is cancelled too: its claim is gone, so its outcome is dropped.
+-- A running task is cancelled too: it loses its claim, so its outcome is dropped.
 update queues.task
 set status = 'cancelled', finished_at = queues.now(), worker = null, token = null, lease_expires_at = null
 where task_id = ? and status in ('pending', 'processing')

@@ -1,5 +1,5 @@
--- What has happened in a process of comms, by the number of its send. {channel} is
--- email or sms.
+-- The recorded facts of a comms business process, by the number of its send.
+-- {channel} is email or sms.
 
 -- name: CommsHistory
 select 'scheduled', attempt, task_id, '', created_at

@@ -1,9 +1,9 @@
--- Tasks: what a worker that is not trusted could do, on PostgreSQL.
+-- Tasks: the possible actions of an untrusted worker, on PostgreSQL.
 
 -- name: TaskLint
--- What is wrong with the rights around the worker: the problem, its object, and the
--- statement that a superuser runs to solve it, if one does. A sound database returns
--- no row.
+-- Returns the problems of the privileges around the worker: the problem, its object,
+-- and the statement with which a superuser fixes it, if there is one. A correct
+-- database returns no row.
 with ours as (
   select p.oid, p.proowner, p.prosecdef, p.proconfig, format('%s.%s', n.nspname, p.proname) as name
   from pg_proc p

@@ -6,7 +6,7 @@ insert into perdure.tokens (
 values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?13, ?13 + ?12)
 
 -- name: TokenFind
--- Only one that is good now; a session also needs a good token.
+-- Only a valid token or session; a session also needs a valid token.
 select t.id, t.kind, t.hash, t.name, coalesce(p.role, t.role), t.actor_type, t.actor_id, t.caller_kind, t.caller_id, t.parent_id,
   t.created_at, t.used_at, t.expires_at, t.revoked_at
 from perdure.tokens as t left join perdure.tokens as p on p.id = t.parent_id
@@ -15,7 +15,8 @@ where t.hash = ?2 and t.revoked_at is null and (t.expires_at is null or t.expire
   and (t.parent_id is null or p.revoked_at is null and (p.expires_at is null or p.expires_at > ?1))
 
 -- name: TokenTouch
--- Only now and then: a token that is used all the time costs few writes.
+-- Writes only if the stored time is older than an interval, so a token in constant
+-- use costs few writes.
 update perdure.tokens
 set used_at = ?1
 where id = ?2 and (used_at is null or used_at <= ?1 - ?3)

@@ -1,5 +1,5 @@
--- Delays that are about to be fired, on SQLite. The transaction that fires them is the
--- only one that writes, so no other process sees the record of a living one expire.
+-- Timers that a process is about to fire, on SQLite. The transaction that fires them
+-- is the only writer, so no other process sees the record of a living process expire.
 
 -- name: TimerClaim
 insert into perdure.firing (token, worker, suspect, claimed_at, expires_at, timers)
@@ -34,7 +34,7 @@ where batch_limit is not null and status = 'pending' and due_at <= ?1
 limit 1
 
 -- name: TimerSuspectList
--- Large batches first, as they are the least suspicious.
+-- Suspects with a large batch limit come first: they are the least suspicious.
 select actor_type, actor_id, alarm_id, batch_limit
 from perdure.timers w
 where batch_limit is not null and status = 'pending' and due_at <= ?1
@@ -63,7 +63,7 @@ order by expires_at
 limit ?2
 
 -- name: TimerLost
--- Where only the actor was recorded: its timers that were due then.
+-- If only the actor was recorded, returns its timers that were due at that time.
 select al.actor_type, al.actor_id, al.alarm_id, al.crashes, coalesce(al.batch_limit, 1)
 from jsonb_each(?1) lost
 cross join perdure.timers al on al.actor_type = lost.value->>0 and al.actor_id = lost.value->>1
@@ -71,7 +71,7 @@ cross join perdure.timers al on al.actor_type = lost.value->>0 and al.actor_id =
 where al.status = 'pending'
 
 -- name: TimerReturn
--- The time that a delay is for stays what it is.
+-- The original time of a timer does not change.
 update perdure.timers
 set crashes = o.value->>3, batch_limit = o.value->>4, error = o.value->>6,
   status = case when o.value->>6 is null then status else 'quarantined' end,

@@ -1,8 +1,8 @@
--- Reading actors, and the machines that are data, on SQLite.
+-- Reads of actors and stored statecharts, on SQLite.
 
 -- name: MachineInsert
--- A document that is already the newest is not stored again; of two processes
--- that store at once, one is told so by the key.
+-- A document that is already the newest is not stored again. If two processes store
+-- it concurrently, the unique key rejects one of them.
 insert into perdure.machines (name, version, document, options, checksum, created_at)
 select ?1, coalesce(max(version), 0) + 1, ?2, ?3, ?4, ?5
 from perdure.machines
@@ -10,7 +10,7 @@ where name = ?1
 having coalesce((select checksum from perdure.machines where name = ?1 order by version desc limit 1), '') <> ?4
 
 -- name: TimerNext
--- Microseconds until a delay of an actor of one of the types is due.
+-- Returns the microseconds until a timer of an actor of one of the types is due.
 select min(max(min((
     select min(due_at)
     from perdure.timers w
@@ -19,14 +19,14 @@ select min(max(min((
 from jsonb_each(?2) known
 
 -- name: TimerList
--- All delays of some actors, in the order in which they will fire.
+-- Returns all timers of some actors, in the order in which they will fire.
 select al.actor_type, al.actor_id, al.alarm_id, al.type, coalesce(al.occurs_at, al.due_at), al.sequence, al.payload, al.path, al.generation, al.created_at, al.crashes, al.error
 from jsonb_each(?1) wanted
 cross join perdure.timers al on al.actor_type = wanted.value->>0 and al.actor_id = wanted.value->>1
 order by coalesce(al.occurs_at, al.due_at), al.sequence, al.actor_type, al.actor_id
 
 -- name: ActorLogPrune
--- Keeps a checkpoint that is old enough, and the log after it.
+-- Keeps the newest checkpoint that is old enough, and the log after it.
 delete from perdure.actor_log
 where (actor_type, actor_id) in (select value->>0, value->>1 from jsonb_each(?1))
   and sequence <= (
@@ -56,7 +56,7 @@ where (actor_type, actor_id, key) in (
 )
 
 -- name: ActorDelete
--- Everything that is stored of an actor, but for its effects.
+-- Deletes everything that is stored of an actor, except its effects.
 delete from perdure.actor_log where actor_type = ?1 and actor_id = ?2
 ;
 delete from perdure.actor_keys where actor_type = ?1 and actor_id = ?2

@@ -1,4 +1,5 @@
--- What is sealed of actors, on SQLite. A row is named by its key as a JSON array.
+-- The encrypted values of actors, on SQLite. A row is named by its key as a JSON
+-- array.
 
 -- name: InputSealed
 select json_array(type, id), type, id, input

@@ -1,6 +1,6 @@
--- The steps of actors, many at once, on SQLite. now is always given. One
--- transaction writes at a time, so nothing needs a lock. Sets are passed as JSON,
--- an array for each row.
+-- The transitions of actors, many in one statement, on SQLite. now is always
+-- passed. Only one transaction writes at a time, so no locks are needed. A set is
+-- passed as JSON, with an array for each row.
 
 -- name: ActorEnter
 insert into perdure.actors (type, id, incarnation, status, machine, sequence, states, origin, caller_kind, caller_id, input, created_at, updated_at)
@@ -14,7 +14,7 @@ delete from perdure.actors
 where sequence = 0 and (type, id) in (select value->>0, value->>1 from jsonb_each(?1))
 
 -- name: ActorLock
--- Leaves out the snapshots that the caller has.
+-- Omits the snapshots that the caller has.
 select a.type, a.id, a.incarnation, a.status, a.machine, a.sequence, a.input, a.updated_at, ?1, a.reason,
   case when a.snapshot_sequence <> wanted.value->>2 then a.snapshot_sequence end, case when a.snapshot_sequence <> wanted.value->>2 then a.snapshot end, a.checksum
 from jsonb_each(?2) wanted
@@ -22,8 +22,7 @@ cross join perdure.actors a on a.type = wanted.value->>0 and a.id = wanted.value
 order by a.type, a.id
 
 -- name: TimerDue
--- Written so that the index of all that is pending cannot serve it, which is
--- large.
+-- Written so that the index of all pending timers, which is large, cannot be used.
 select actor_type, actor_id, alarm_id, payload, due_at, crashes, batch_limit is not null
 from (
   select al.actor_type, al.actor_id, al.alarm_id, al.payload, coalesce(al.occurs_at, al.due_at) as due_at, al.crashes, al.batch_limit,
@@ -41,7 +40,7 @@ from jsonb_each(?1) wanted
 cross join perdure.actor_keys k on k.actor_type = wanted.value->>0 and k.actor_id = wanted.value->>1 and k.key = wanted.value->>2
 
 -- name: ActorStep
--- An actor that could not be moved keeps its value and its snapshot.
+-- An actor whose transition failed keeps its value and its snapshot.
 update perdure.actors
 set status = o.value->>2, machine = o.value->>3, sequence = o.value->>4, value = coalesce(o.value->>5, perdure.actors.value),
   states = case when o.value->>5 is null then states else o.value->>6 end, reason = o.value->>7, updated_at = o.value->>8,
@@ -85,8 +84,8 @@ set status = ?1
 where error is null and (actor_type, actor_id) in (select value->>0, value->>1 from jsonb_each(?2))
 
 -- name: TimerPostpone
--- Lets the due timers of actors wait once more for as long as they have been due,
--- within bounds. The time that they are for stays what it is.
+-- Postpones the due timers of actors by the time that they have been due, within
+-- bounds. The original time of a timer does not change.
 update perdure.timers
 set occurs_at = coalesce(occurs_at, due_at), due_at = ?1 + min(max(?1 - coalesce(occurs_at, due_at), ?2), ?3)
 where status = 'pending' and (actor_type, actor_id) in (select value->>0, value->>1 from jsonb_each(?4)) and due_at <= ?1

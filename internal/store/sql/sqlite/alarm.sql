@@ -1,11 +1,11 @@
--- Alarms of users, on SQLite. now is always given. Sets are passed as JSON, an array for
--- each row; a lone ; stands between the statements of one name.
+-- Alarms of users, on SQLite. now is always passed. A set is passed as JSON, with an
+-- array for each row. A line with only a semicolon separates the statements of one name.
 --
--- An alarm that waits is in ready, one that runs in a lease, and a dead letter has its
--- status in dead. An outcome names the generation that was claimed: an alarm that was
--- scheduled again while it ran is kept as it is.
+-- A waiting alarm has a row in ready, a running alarm is in a lease, and a dead letter
+-- has its status in the column dead. An outcome names the generation that was claimed: if
+-- the alarm was rescheduled while it ran, the outcome does not change it.
 
--- Pieces of the statements in family.sql.
+-- Parts of the statements in family.sql.
 
 -- name: Alarm.Returned
 logged = 1,
@@ -35,8 +35,8 @@ from perdure.alarm_items
 where id = ?1
 
 -- name: AlarmReplace
--- Replaces the alarm that has the key of a new one. A recurring alarm with the same ticks
--- keeps its place. An alarm that runs stays in its lease: its outcome makes it ready.
+-- Replaces the existing alarm with the key of a new one. A recurring alarm with the same
+-- ticks keeps its place. A running alarm stays in its lease: its outcome makes it ready.
 update perdure.ready
 set queue = ?6, suspect = iif(o.same, suspect, 0), priority = ?7, due_at = iif(o.same, due_at, coalesce(?20, ?19 + ?21))
 from (
@@ -93,7 +93,7 @@ from jsonb_each(?1) o
 where perdure.alarm_items.id = o.value->>0 and generation = o.value->>1
 
 -- name: AlarmTried
--- Attempts that failed. Without a delay it was the last one.
+-- Records failed attempts. Without a delay, the attempt was the last one.
 update perdure.alarm_items
 set attempt = attempt + 1, batch_limit = null, error = o.value->>2, logged = 1, last_attempt_at = ?2 - (o.value->>3),
   due_at = coalesce(?2 + (o.value->>4), due_at), dead = iif(o.value->>4 is null, 'failed', null)
@@ -101,14 +101,14 @@ from jsonb_each(?1) o
 where perdure.alarm_items.id = o.value->>0 and generation = o.value->>1
 
 -- name: AlarmYield
--- Alarms that were scheduled again while they ran: these ended well enough.
+-- Alarms that were rescheduled while they ran: their crashes are forgiven.
 update perdure.alarm_items
 set crashes = 0, batch_limit = null
 from jsonb_each(?1) o
 where perdure.alarm_items.id = o.value->>0 and generation <> o.value->>1
 
 -- name: AlarmBury
--- Keeps a tick that failed for good as a dead letter of its own: the alarm continues.
+-- Keeps a permanently failed tick as a separate dead letter: the alarm continues.
 insert into perdure.alarm_items (id, actor_type, actor_id, alarm_id, type, queue, dead, priority, due_at, occurs_at, sequence, generation, payload,
   policy, max_attempts, attempt, crashes, error, webhook, trace, created_at, last_attempt_at, logged)
 select ?, actor_type, actor_id, ?, type, queue, 'failed', priority, due_at, occurs_at, sequence, 1, ?,
@@ -119,7 +119,7 @@ on conflict (actor_type, actor_id, alarm_id) do update
 set attempt = excluded.attempt, error = excluded.error, logged = 1
 
 -- name: AlarmAttemptCopy
--- A dead letter of a tick has the attempts of the tick.
+-- Copies the attempts of a tick to its dead letter.
 insert into perdure.attempts (kind, id, seq, attempt, outcome, error, worker, began_at, ended_at)
 select 'alarm', t.buried, t.seq, t.attempt, t.outcome, t.error, t.worker, t.began_at, t.ended_at
 from (
@@ -141,7 +141,7 @@ set dead = 'quarantined', crashes = crashes + 1, batch_limit = null, error = ?1,
 where id = ?3
 
 -- name: AlarmMove
--- What was tried already, or recurs, is for the time that it was for.
+-- An alarm that was attempted already, or recurs, keeps its original time.
 update perdure.alarm_items
 set occurs_at = iif(attempt = 0 and every_us is null and cron is null, ?1, occurs_at), due_at = ?1
 where id = ?2
@@ -160,7 +160,7 @@ order by h.due_at, h.actor_type, h.actor_id, h.alarm_id
 limit {value}{skip}
 
 -- name: AlarmRemove
--- Removes alarms, wherever they are. The claims of those that run are taken away.
+-- Removes alarms, in any status, and revokes the claims of running alarms.
 insert into perdure.interrupts (id, token)
 select h.id, (select l.token from perdure.leases l where h.id in (select value from json_each(l.ids)) order by l.seq desc limit 1) as held
 from perdure.alarm_items h

@@ -1,5 +1,5 @@
--- How many alarms of users there are, for metrics, on SQLite. Counting stops at a number, so that
--- it costs the same however many there are.
+-- The number of alarms of users, for metrics, on SQLite. Counting stops at a limit, so the
+-- cost does not grow with the number of alarms.
 
 -- name: AlarmDepth
 with waits as materialized (

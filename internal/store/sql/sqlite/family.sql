@@ -1,11 +1,12 @@
--- The life of items of one kind, on SQLite: claim, lease, return. Each statement exists
--- once for every kind that has lanes (see family.go): {Kind}, {word} and {items} are its
--- names, {piece X} is the statement X of the kind. now is always given. Sets are passed as
--- JSON, an array for each row; a lone ; stands between the statements of one name.
+-- The lifecycle of items of one kind, on SQLite: claim, lease, return. Each statement
+-- exists once for every kind that has lanes (see family.go): {Kind}, {word} and {items}
+-- are the names of the kind, and {piece X} is its statement X. now is always passed. A set
+-- is passed as JSON, with an array for each row. A line with only a semicolon separates
+-- the statements of one name.
 
 -- name: {Kind}Claim
--- Takes due rows of some lanes, the most urgent and then the oldest first, under one
--- lease. Suspects are claimed by {Kind}SuspectClaim.
+-- Claims due rows of some lanes under one lease: the most urgent first, then the oldest.
+-- Suspects are claimed by {Kind}SuspectClaim.
 insert into perdure.leases (token, worker, queue, alone, claimed_at, expires_at, ids)
 select ?4, ?5, ?1, ?6, ?2, ?2 + ?7, json_group_array(id)
 from (
@@ -38,8 +39,8 @@ where l.token = ?4
 order by h.priority, h.due_at, h.id
 
 -- name: {Kind}SuspectList
--- Due suspects that may be run, in the order in which they are: large batches first, as
--- they are the least suspicious.
+-- Returns the due suspects that may run, in the order in which they run. Suspects with a
+-- large batch limit come first: they are the least suspicious.
 select r.id, coalesce(h.batch_limit, 1)
 from perdure.ready r
 join perdure.{items} h on h.id = r.id
@@ -48,7 +49,7 @@ order by coalesce(h.batch_limit, 1) desc, r.priority, r.due_at, r.id
 limit ?4
 
 -- name: {Kind}SuspectClaim
--- {Kind}Claim for suspects that were chosen.
+-- {Kind}Claim for chosen suspects.
 insert into perdure.leases (token, worker, queue, alone, claimed_at, expires_at, ids)
 select ?4, ?5, ?1, ?6, ?2, ?2 + ?7, json_group_array(id)
 from (
@@ -68,7 +69,8 @@ where queue in (select value->>0 from jsonb_each(?1)) and suspect = 1 and due_at
 limit 1
 
 -- name: {Kind}Held
--- The items of the leases of a process that are in no other place, and thus held by them.
+-- Returns the items of a process's leases that are in no other place: the leases hold
+-- them.
 select l.token, l.alone, h.id, h.crashes, coalesce(h.batch_limit, 1), {piece Public}, {piece Name}
 from perdure.leases l, json_each(l.ids) held
 join perdure.{items} h on h.id = held.value
@@ -88,7 +90,7 @@ from perdure.{items} h
 where h.id in (select value->>0 from jsonb_each(?1))
 
 -- name: {Kind}Return
--- A claim whose process crashed: back to its lane. Suspects have a batch limit.
+-- Returns the claims of a crashed process to their lanes. Suspects have a batch limit.
 update perdure.{items}
 set crashes = o.value->>1, batch_limit = o.value->>3, error = ?1,
   last_attempt_at = coalesce((select max(l.claimed_at) from perdure.leases l where perdure.{items}.id in (select value from json_each(l.ids))), last_attempt_at),
@@ -103,14 +105,14 @@ join perdure.{items} h on h.id = o.value->>0
 returning queue
 
 -- name: {Kind}Postpone
--- A claim that cannot be run here: for later, with the reason.
+-- Postpones a claim that this process cannot run, with the reason.
 update perdure.{items}
 set error = ?1, {piece Postponed}due_at = ?2 + ?3
 where id = ?4
 
 -- name: {Kind}NextWake
--- Microseconds until something is due: an item of these lanes, or an expired lease of the
--- queue.
+-- Returns the microseconds until an item of these lanes is due, or a lease of the queue
+-- expires.
 select min(at) - ?1
 from (
   select (
@@ -146,18 +148,18 @@ where (queue, suspect, priority, due_at, id) in (
 )
 
 -- name: {Kind}Attempt
--- Attempts that failed.
+-- Records failed attempts.
 insert into perdure.attempts (kind, id, seq, attempt, outcome, error, worker, began_at, ended_at)
 select '{word}', o.value->>0, coalesce((select max(a.seq) from perdure.attempts a where a.kind = '{word}' and a.id = o.value->>0), 0) + 1,
   o.value->>2, 'failed', o.value->>3, ?1, ?3 - (o.value->>4), ?3
 from jsonb_each(?2) o
 
 -- name: {Kind}AttemptCap
--- Forgets all but the newest ones.
+-- Deletes all attempts except the newest.
 delete from perdure.attempts
 where kind = '{word}' and id in (select value->>0 from jsonb_each(?1))
   and seq <= (select max(b.seq) - 50 from perdure.attempts b where b.kind = '{word}' and b.id = perdure.attempts.id)
 
 -- name: Among
--- A column is one of a set of ids.
+-- A condition: the column is one of a set of ids.
 {of} in (select value->>0 from jsonb_each({value}))

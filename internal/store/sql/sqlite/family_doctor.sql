@@ -1,10 +1,9 @@
--- What must hold of items of one kind, on SQLite. See family.sql for the marks. Each
--- statement returns what breaks its rule: the id of an item, and its name or what is
--- wrong with it.
+-- The invariants of items of one kind, on SQLite. See family.sql for the marks. Each
+-- statement returns the violations of its rule: the id of an item, and its name or a
+-- description of the problem.
 
 -- name: {Kind}DoctorPlace
--- An item is in exactly one place: ready, at its end, or in a lease that it was not taken
--- away from.
+-- An item is in exactly one place: ready, finished, or in a lease that still owns it.
 select {piece Public}, coalesce(group_concat(p.place, ', ' order by p.place), 'nowhere')
 from perdure.{items} h
 left join (
@@ -20,7 +19,7 @@ having count(p.place) > 1 or count(p.place) = 0 and not exists (
 )
 
 -- name: {Kind}DoctorReady
--- A ready row is where its item says that it is.
+-- A ready row has the queue, priority and due time of its item.
 select {piece Public}, 'is ready elsewhere than its queue, batch limit, priority and due time say'
 from perdure.ready r
 join perdure.{items} h on h.id = r.id

@@ -1,6 +1,7 @@
--- Starting instances, on SQLite. now is always given. Sets are passed as JSON,
--- an array for each row; a lone ; stands between the statements of one name. Sets are
--- read with jsonb_each: of json_each, every ->> would make text of the row again.
+-- Starting instances, on SQLite. now is always passed. A set is passed as JSON, with
+-- an array for each row. A line with only a semicolon separates the statements of one
+-- name. Sets are read with jsonb_each: with json_each, every ->> would convert the
+-- row to text again.
 
 -- name: InstanceStart
 -- The fast path: no unique key, no partition.
@@ -19,7 +20,7 @@ select value->>5, value->>6, coalesce(value->>10, ?2 + (value->>11)), value->>0
 from jsonb_each(?1)
 
 -- name: InstanceStartAlike
--- The fastest path: instances that differ in nothing but their state, due now.
+-- The fastest path: instances that are due now and differ only in their states.
 insert into perdure.instances (id, fsm, version, step, state, queue, priority, due_at, created_at)
 select n.value->>0, ?1, ?2, ?3, n.value->>1, ?4, ?5, ?7, ?7
 from jsonb_each(?6) n
@@ -29,7 +30,7 @@ select ?4, ?5, ?7, n.value->>0
 from jsonb_each(?6) n
 
 -- name: InstanceTrace
--- Apart from the start, which is faster without it: few are traced.
+-- Separate from the start, which is faster without it: few instances are traced.
 update perdure.instances as i
 set trace = traced.value->>1
 from jsonb_each(?1) traced
@@ -48,7 +49,7 @@ from perdure.uniques
 where (name, key) in (select value->>0, value->>1 from jsonb_each(?1))
 
 -- name: InstanceInsert
--- The general path, first of three: those that own their unique key, or have
+-- The general path, first of three: instances that own their unique key, or have
 -- none.
 insert into perdure.instances (id, fsm, version, step, state, queue, priority, parent_id, parent_fanout, ordinal, due_at, deadline_at, created_at,
   partition_key, unique_name, unique_key, unique_scope)
@@ -85,7 +86,7 @@ group by i.partition_key
 on conflict (key) do update set tail = tail + excluded.tail + 1
 
 -- name: PartitionQueue
--- Third: those that are not at the head wait for it.
+-- Third: instances that are not the head of their partition wait for it.
 insert into perdure.partition_waiting (key, seq, id)
 select h.key, h.tail - mine.k + mine.r, mine.id
 from (
@@ -99,7 +100,7 @@ join perdure.partition_heads h on h.key = mine.partition_key
 where h.head <> mine.id
 
 -- name: InstanceReady
--- Last: those that may run.
+-- Last: instances that may run.
 insert into perdure.ready (queue, priority, due_at, id)
 select i.queue, i.priority, i.due_at, i.id
 from jsonb_each(?1) new
@@ -108,8 +109,8 @@ left join perdure.partition_heads h on h.key = i.partition_key
 where i.partition_key is null or h.head = i.id
 
 -- name: InstanceClaim
--- Takes due rows of one queue, the most urgent and then the oldest first, under
--- one lease. Suspects are claimed by InstanceSuspectClaim.
+-- Claims due rows of one queue under one lease: the most urgent first, then the
+-- oldest. Suspects are claimed by InstanceSuspectClaim.
 insert into perdure.leases (token, worker, queue, alone, claimed_at, expires_at, ids)
 select ?4, ?5, ?1, ?6, ?2, ?2 + ?7, json_group_array(id)
 from (
@@ -141,8 +142,8 @@ join perdure.instances i on i.id = held.value
 where l.token = ?4
 
 -- name: InstanceSuspectList
--- Due suspects that may be run, in the order in which they are: large batches
--- first, as they are the least suspicious.
+-- Returns the due suspects that may run, in the order in which they run. Suspects
+-- with a large batch limit come first: they are the least suspicious.
 select r.id, coalesce(i.batch_limit, 1)
 from perdure.ready r
 join perdure.instances i on i.id = r.id
@@ -151,7 +152,7 @@ order by coalesce(i.batch_limit, 1) desc, r.priority, r.due_at, r.id
 limit ?4
 
 -- name: InstanceSuspectClaim
--- InstanceClaim for suspects that were chosen.
+-- InstanceClaim for chosen suspects.
 insert into perdure.leases (token, worker, queue, alone, claimed_at, expires_at, ids)
 select ?4, ?5, ?1, ?6, ?2, ?2 + ?7, json_group_array(id)
 from (

@@ -1,11 +1,10 @@
--- What must hold of state machines in every snapshot, on SQLite. Each
--- statement returns what breaks its rule: the id of an instance, or another key,
--- and what is wrong with it. Rows of hooks, which have the tables ready and leases too,
--- are not looked at.
+-- The invariants of state machines in every snapshot, on SQLite. Each statement returns
+-- the violations of its rule: the id of an instance, or another key, and a description
+-- of the problem. Rows of hooks in the tables ready and leases are skipped.
 
 -- name: InvariantPlace
--- A live instance is in exactly one place. If it is in none of the tables, a lease
--- holds it, and nobody has taken it away from that.
+-- An unfinished instance is in exactly one place. If it is in none of the tables, a
+-- lease holds it, and no process has revoked that claim.
 select i.id, coalesce(group_concat(p.place, ', '), 'nowhere')
 from perdure.instances i
 left join (
@@ -28,7 +27,7 @@ having count(p.place) > 1 or count(p.place) = 0 and not exists (
 )
 
 -- name: InvariantEnded
--- What belongs to an instance belongs to one that exists and has not ended.
+-- Rows that belong to an instance belong to an existing, unfinished instance.
 select p.id, p.place || case when i.id is null then ' of no instance' else ' of one that has ended' end
 from (
   select id, 'ready' as place from perdure.ready where instr(queue, char(9)) = 0
@@ -49,14 +48,14 @@ left join perdure.instances i on i.id = p.id
 where i.id is null or exists (select 1 from perdure.finished f where f.id = p.id)
 
 -- name: InvariantReady
--- A ready row is where its instance says that it is.
+-- A ready row has the queue, priority and due time of its instance.
 select i.id, 'is ready elsewhere than its queue, priority and due time say'
 from perdure.ready r
 join perdure.instances i on i.id = r.id
 where instr(r.queue, char(9)) = 0 and (r.queue, r.priority, r.due_at) is not (i.queue, i.priority, i.due_at)
 
 -- name: InvariantWake
--- Nobody waits beside a signal that he waits for and has not seen.
+-- No instance waits while it has an unseen signal that it waits for.
 select w.id, 'waits beside signal ' || s.seq || ' ' || s.name
 from perdure.waiting w
 join perdure.instances i on i.id = w.id
@@ -64,14 +63,14 @@ join perdure.signals s on s.target_id = w.id and s.name in (select n.value from 
 where i.seen is null or s.seq not in (select q.value from json_each(i.seen) q)
 
 -- name: InvariantWaiting
--- Who waits, waits for what his row says.
+-- An instance waits for the signals or children that its row names.
 select w.id, 'waits for other signals than its row says'
 from perdure.waiting w
 join perdure.instances i on i.id = w.id
 where i.awaits is not w.names
 
 -- name: InvariantBarrier
--- A barrier counts the live children of its fan-out, and is not open. It is not
+-- A barrier counts the unfinished children of its fan-out, and is not open. It is not
 -- counted while the children are being reopened.
 select b.parent_id, 'barrier of fan-out ' || b.fanout || ' waits for ' || b.pending || ' until ' || b.until || ', with ' || b.live || ' live children'
 from (
@@ -88,8 +87,8 @@ where b.fanout <> p.fanout or case when b.pending > 500000000
   else b.pending <> b.live or b.pending <= b.until end
 
 -- name: InvariantUnique
--- A unique key is occupied by an instance that is in its scope, and every such
--- instance has its key.
+-- A unique key is held by an instance in its scope, and every such instance holds its
+-- key.
 select u.id, 'occupies ' || u.key || ', which it has left'
 from perdure.uniques u
 join perdure.instances i on i.id = u.id
@@ -108,7 +107,8 @@ where i.unique_key is not null
   and not exists (select 1 from perdure.uniques u where u.name = i.unique_name and u.key = i.unique_key and u.id = i.id)
 
 -- name: InvariantPartition
--- Every partition key with live instances has a head; the others are in its queue.
+-- Every partition key with unfinished instances has a head; the other instances are in
+-- its queue.
 select i.id, 'is neither at the head of ' || i.partition_key || ' nor in its queue'
 from perdure.instances i
 where i.partition_key is not null
@@ -128,7 +128,7 @@ left join perdure.instances i on i.id = w.id
 where h.key is null or h.head = w.id or w.seq > h.tail or i.partition_key is not w.key
 
 -- name: InvariantDeadline
--- Live instances with a deadline are on the list of deadlines.
+-- Unfinished instances with a deadline are in the list of deadlines.
 select i.id, 'has a deadline that is not on the list'
 from perdure.instances i
 where i.deadline_at is not null
@@ -141,8 +141,8 @@ join perdure.instances i on i.id = d.id
 where i.deadline_at is not d.at
 
 -- name: InvariantTree
--- Children are ended because their parent has ended. A row of a parent that was
--- retried since is dropped before the children are reopened.
+-- Children are ended only because their parent has finished. The row of a parent that
+-- was retried since is dropped before the children are reopened.
 select t.parent_id, 'lives, but its children are being ended'
 from perdure.tree_ends t
 join perdure.instances i on i.id = t.parent_id

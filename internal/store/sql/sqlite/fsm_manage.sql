@@ -1,4 +1,4 @@
--- Looking at instances and ending them from outside, on SQLite.
+-- Reads of instances, and commands that finish them, on SQLite.
 
 -- name: InstanceGet
 select i.id, i.fsm, i.version, i.step, i.state, i.attempt, min(i.failures, i.attempt), i.crashes, i.awaits, i.keeps, i.seen, i.timed_out, i.fanout, i.dropped,
@@ -34,7 +34,7 @@ delete from perdure.ready
 where suspect in (0, 1) and (queue, priority, due_at, id) in (select i.queue, i.priority, i.due_at, i.id from perdure.instances i where i.id = ?)
 
 -- name: WaitingRemove
--- The instance keeps what it waited for, and how long it would have.
+-- The instance records what it waited for, and the rest of its wait.
 update perdure.instances
 set wait = json_object('for', 'signals', 'left', w.deadline_at - ?2)
 from perdure.waiting w

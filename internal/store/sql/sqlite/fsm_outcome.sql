@@ -1,6 +1,6 @@
--- Outcomes of steps, many at once, on SQLite. The leases are verified first;
--- what follows is only about claims that are still held. One transaction writes
--- at a time, so nothing needs a lock.
+-- Outcomes of steps, many in one statement, on SQLite. The leases are verified
+-- first. The other statements receive only claims that are still held. Only one
+-- transaction writes at a time, so no locks are needed.
 
 -- name: LeaseShare
 select token
@@ -33,7 +33,7 @@ from jsonb_each(?1) o
 where perdure.instances.id = o.value->>0
 
 -- name: SignalLate
--- The signals that an instance has awaited once and that no step was given.
+-- Returns signals that an instance once awaited and that no step received.
 select s.target_id, s.name
 from jsonb_each(?1) o
 join perdure.signals s on s.target_id = o.value->>0
@@ -124,7 +124,8 @@ from perdure.partition_heads
 where key in (select value->>0 from jsonb_each(?1))
 
 -- name: PartitionPromote
--- The next of each key becomes its head; a key without one is forgotten.
+-- The next instance of each key becomes its head. A key without instances is
+-- deleted.
 update perdure.instances
 set due_at = max(due_at, ?3)
 where id in (
@@ -155,8 +156,8 @@ where key in (select value->>0 from jsonb_each(?1))
   and id = (select h.head from perdure.partition_heads h where h.key = perdure.partition_waiting.key)
 
 -- name: ChildrenDropped
--- Children whose unique key was taken: the parent does not wait for them, and
--- is told.
+-- Children whose unique key already existed: the parent does not wait for them, and
+-- receives the list.
 update perdure.instances
 set dropped = (
   select json_group_array(json_object('ordinal', o.value->>2, 'existing', u.id))

@@ -1,7 +1,8 @@
--- Reopening the children of instances that were retried, on SQLite.
+-- Reopening the children of retried instances, on SQLite.
 
 -- name: TreeClosed
--- The children that the end of their parent has ended, in the order of the passes.
+-- Returns the children that finished because their parent did, in the order of the
+-- passes.
 select t.seq, i.id, i.parent_fanout, i.ordinal
 from perdure.tree_ends t
 join perdure.instances i on i.parent_id = t.parent_id
@@ -13,7 +14,7 @@ order by t.seq, i.parent_fanout, i.ordinal
 limit ?2
 
 -- name: BarrierRecount
--- Counts the live children at barriers that are not counted yet.
+-- Counts the unfinished children of barriers that are not counted yet.
 update perdure.barriers
 set pending = (
   select count(*)
@@ -24,9 +25,9 @@ set pending = (
 where parent_id in (select value->>0 from jsonb_each(?1)) and pending > 500000000
 
 -- name: InstanceReset
--- The end never was. The instance has all attempts before it and what is left of its
--- deadline. A parent that has counted its end does not count it again: such a parent
--- still finds it by the negative number.
+-- Undoes the end of an instance. Its attempts are reset, and it gets the rest of its
+-- deadline. A parent that has counted its end does not count it again. Such a parent
+-- still finds the instance by the negative number of the fan-out.
 update perdure.instances
 set attempt = 0, failures = 0, crashes = 0, batch_limit = null, parent_fanout = iif(f.ended_by is null, -abs(parent_fanout), parent_fanout),
   deadline_at = case when deadline_at > f.finished_at then ?1 + deadline_at - f.finished_at end, due_at = max(due_at, ?1)

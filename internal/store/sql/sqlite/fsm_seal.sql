@@ -1,5 +1,6 @@
--- What is sealed of state machines, on SQLite. Whatever is written again must be as
--- it was read: somebody may have changed it meanwhile.
+-- The encrypted values of state machines, on SQLite. A value is rewritten only if
+-- it is unchanged since it was read: another process may have changed it
+-- concurrently.
 
 -- name: StateSealed
 select id, state

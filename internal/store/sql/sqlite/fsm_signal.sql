@@ -11,7 +11,8 @@ select ?1, ?2, ?3, ?5
 where ?4 is null or changes() > 0
 
 -- name: SignalWake
--- A duplicate does not wake: what it repeats was seen, or has woken before.
+-- A duplicate does not wake the instance: the original signal was seen, or woke it
+-- before.
 update perdure.instances
 set due_at = ?3, timed_out = 0
 where id in (

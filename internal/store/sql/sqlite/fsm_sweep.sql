@@ -1,8 +1,9 @@
--- What becomes due beside the ready rows, on SQLite.
+-- Work that becomes due outside the ready rows, on SQLite.
 
 -- name: InstanceHeld
--- The instances of the leases of a process that are in no other place, and thus held
--- by them. One that is not at the head of its partition is in the queue for it.
+-- Returns the instances of a process's leases that are in no other place: the leases
+-- hold them. An instance that is not the head of its partition is in the partition's
+-- queue.
 select l.token, l.alone, i.id, i.crashes, coalesce(i.batch_limit, 1), i.id, i.fsm
 from perdure.leases l, json_each(l.ids) held
 join perdure.instances i on i.id = held.value
@@ -16,7 +17,7 @@ where l.worker = ?1
   and not exists (select 1 from perdure.leases newer, json_each(newer.ids) n where newer.seq > l.seq and n.value = i.id)
 
 -- name: InstanceReturn
--- A claim whose process crashed: back to the queue. Suspects have a batch limit.
+-- Returns the claims of a crashed process to the queue. Suspects have a batch limit.
 update perdure.instances
 set crashes = o.value->>1, batch_limit = o.value->>3, error = ?1, due_at = ?2 + (o.value->>2)
 from jsonb_each(?3) o
@@ -72,8 +73,8 @@ delete from perdure.barriers
 where parent_id in (select parent_id from perdure.barriers where deadline_at <= ?1 order by deadline_at limit ?2)
 
 -- name: InstanceUnroute
--- Claimed by a process that does not know the definition, or not this step of it:
--- parked until a process serves it.
+-- The process that claimed the instance does not know the definition, or not this
+-- step of it. The instance is parked until a process serves it.
 insert into perdure.unrouted (queue, fsm, version, step, id)
 select i.queue, i.fsm, i.version, case when o.value->>1 then i.step else '' end, i.id
 from jsonb_each(?1) o
@@ -112,7 +113,7 @@ where id in (
 )
 
 -- name: InstanceNextWake
--- Microseconds until something is due in a queue.
+-- Returns the microseconds until work of a queue is due.
 select min(max(min(at), -62135510400000000), 253402214400000000) - ?1
 from (
   select min(due_at) as at from perdure.ready w where queue = ?2 and suspect = 0 and priority = -1{openable Instance w.id}

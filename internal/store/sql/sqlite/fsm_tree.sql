@@ -1,8 +1,9 @@
--- Ending trees of instances set by set, on SQLite. One transaction writes at a time,
--- so nothing needs a lock.
+-- Ending trees of instances, one set at a time, on SQLite. Only one transaction
+-- writes at a time, so no locks are needed.
 
 -- name: TreeInsert
--- A row that exists moves to the end: rows of one parent are handled in their order.
+-- An existing row moves to the end: the rows of one parent are handled in their
+-- order.
 insert into perdure.tree_ends (parent_id, first_fanout, last_fanout, kind, root_id, reason, due_at, created_at)
 select o.value->>0, o.value->>1, o.value->>2, o.value->>3, o.value->>4, o.value->>5, ?3 + ?1, ?3
 from jsonb_each(?2) o
@@ -11,16 +12,16 @@ on conflict (parent_id, kind, last_fanout) do update
 set seq = (select max(x.seq) + 1 from perdure.tree_ends x), first_fanout = excluded.first_fanout, root_id = excluded.root_id, reason = excluded.reason, after_fanout = null, after_ordinal = null
 
 -- name: TreeAdvance
--- The pass has come to a child, or begins anew.
+-- Stores the child that the pass has reached, or restarts the pass.
 update perdure.tree_ends
 set after_fanout = o.value->>1, after_ordinal = o.value->>2, due_at = ?1 + ?2
 from jsonb_each(?3) o
 where perdure.tree_ends.seq = o.value->>0
 
 -- name: TreeLive
--- The live children that rows are about, in the order of their passes. A child that
--- is being compensated is left alone. A child of a fan-out that the parent gave up
--- belongs to the row of that fan-out.
+-- Returns the unfinished children of rows, in the order of their passes. A child
+-- that runs its cancel step is skipped. A child of a fan-out that the parent
+-- cancelled belongs to the row of that fan-out.
 select t.seq, i.id, i.parent_fanout, i.ordinal
 from perdure.tree_ends t
 join perdure.instances i on i.parent_id = t.parent_id
@@ -37,7 +38,7 @@ order by t.seq, i.parent_fanout, i.ordinal
 limit ?2
 
 -- name: EndsDue
--- Whether a deadline has passed, or a tree waits for a process.
+-- Returns a row if a deadline has passed, or a tree waits for a process.
 select 1
 where exists (select 1 from perdure.deadlines where at <= ?1) or exists (select 1 from perdure.tree_ends where due_at <= ?1)
 
@@ -76,7 +77,7 @@ where suspect in (0, 1)
 returning id
 
 -- name: WaitingRemoveMany
--- The instances keep what they waited for, and how long they would have.
+-- The instances record what they waited for, and the rest of their wait.
 update perdure.instances
 set wait = json_object('for', 'signals', 'left', w.deadline_at - ?2)
 from perdure.waiting w
@@ -107,7 +108,8 @@ where (key, id) in (select value->>0, value->>1 from jsonb_each(?1))
 returning id
 
 -- name: HeldMany
--- Which lease holds instances that are in no other place: the newest one first.
+-- Returns the leases that hold instances that are in no other place, the newest
+-- lease first.
 select i.id, l.token
 from perdure.leases l, json_each(l.ids) held
 join perdure.instances i on i.id = held.value

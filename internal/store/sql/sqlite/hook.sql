@@ -1,7 +1,8 @@
--- Durable hooks, on SQLite. now is always given. Sets are passed as JSON, an array for
--- each row; a lone ; stands between the statements of one name.
+-- Durable hooks, on SQLite. now is always passed. A set is passed as JSON, with an
+-- array for each row. A line with only a semicolon separates the statements of one
+-- name.
 
--- Pieces of the statements in family.sql.
+-- Parts of the statements in family.sql.
 
 -- name: Hook.Returned
 next_attempt_at = case when o.value->>2 > 0 then ?2 + (o.value->>2) end,
@@ -20,7 +21,8 @@ from perdure.hook_items
 where id = ?4
 
 -- name: HookTried
--- Attempts that failed. The hooks are due again after a delay, unless that is null.
+-- Records failed attempts. The hooks are due again after a delay, unless the delay is
+-- null.
 update perdure.hook_items
 set attempt = attempt + 1, batch_limit = null, error = o.value->>1, last_attempt_at = ?2 - (o.value->>2),
   next_attempt_at = ?2 + (o.value->>3), due_at = coalesce(?2 + (o.value->>3), due_at)
@@ -33,14 +35,14 @@ select value->>0, value->>1, value->>2, ?1, value->>3, ?3 - (value->>4), ?3
 from jsonb_each(?2)
 
 -- name: HookCancel
--- The end of a hook that is in no other place any more.
+-- Finishes a hook that is no longer in any other place.
 insert into perdure.hook_ends (id, status, created_at, began_at, finished_at)
 select h.id, 'cancelled', h.created_at, h.last_attempt_at, ?1
 from perdure.hook_items h
 where h.id = ?2
 
 -- name: HookQuarantine
--- The end of a hook that has crashed too many processes.
+-- Quarantines a hook after too many crashes.
 update perdure.hook_items
 set crashes = crashes + 1, error = ?1, last_attempt_at = coalesce((select max(l.claimed_at) from perdure.leases l where perdure.hook_items.id in (select value from json_each(l.ids))), last_attempt_at)
 where id = ?3

@@ -1,5 +1,5 @@
--- How many hooks there are, for metrics, on SQLite. Counting stops at a number, so that
--- it costs the same however many there are.
+-- The number of hooks, for metrics, on SQLite. Counting stops at a limit, so the cost
+-- does not grow with the number of hooks.
 
 -- name: HookDepth
 with waits as materialized (

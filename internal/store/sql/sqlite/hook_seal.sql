@@ -1,4 +1,4 @@
--- What is sealed of hooks, on SQLite.
+-- The encrypted values of hooks, on SQLite.
 
 -- name: HookSealed
 select id, coalesce(key, id), payload

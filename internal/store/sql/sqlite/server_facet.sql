@@ -1,5 +1,5 @@
--- The values that lists can be narrowed to, on SQLite: each is found from the one
--- before, along an index.
+-- The values of filters in lists, on SQLite. Each value is found from the previous
+-- value, along an index.
 
 -- name: FacetInstanceFSM
 with recursive found (value) as (

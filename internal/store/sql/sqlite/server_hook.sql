@@ -1,6 +1,6 @@
--- Hooks as the server shows them, on SQLite: each statement walks along an index, from the
--- position that the last page ended at, and never further than its limit. A cross join keeps
--- the order of its tables.
+-- The server's lists of hooks, on SQLite. Each statement scans an index from the end of the
+-- previous page, and reads no more than its limit. A cross join keeps the order of its
+-- tables.
 
 -- name: InspectHooks
 select h.created_at, h.id, coalesce(h.key, h.id), h.namespace, h.name, coalesce((select e.status from perdure.hook_ends e where e.id = h.id), case
@@ -21,7 +21,7 @@ order by e.created_at desc, e.id desc
 limit ?
 
 -- name: InspectRunningHooks
--- Few: as many as processes run at once.
+-- Few rows: as many as processes run concurrently.
 select h.created_at, h.id, coalesce(h.key, h.id), h.namespace, h.name, 'running', h.attempt, h.due_at
 from (
   select distinct held.value as id
@@ -60,7 +60,7 @@ order by r.due_at, r.id
 limit ?
 
 -- name: ClaimedHooks
--- Whether a lease that has not expired holds a hook of a name.
+-- Returns a row if an unexpired lease holds a hook with a name.
 select count(*)
 from (
   select 1
@@ -73,8 +73,8 @@ from (
 ) s
 
 -- name: SearchHook
--- By the key that a user chose, or by the id of the row if there is no key. Rows with a key
--- have ids in the same range; the search skips a limited number of them.
+-- Finds a hook by the key that a user chose, or by the id of the row if it has no key. Rows
+-- with a key have ids in the same range; the search skips a limited number of them.
 select coalesce(h.key, h.id), h.namespace || '/' || h.name, coalesce((select e.status from perdure.hook_ends e where e.id = h.id), case
     when exists (select 1 from perdure.ready r where r.queue = h.queue and r.suspect in (0, 1) and r.priority = h.priority and r.due_at = h.due_at and r.id = h.id) then 'ready'
     else 'running'
@@ -98,8 +98,9 @@ left join perdure.ready r on r.queue = h.queue and r.suspect in (0, 1) and r.pri
 where h.key = ? or h.key is null and h.id = ?
 
 -- name: UpcomingHookGroup
--- The next hook and urgency that has pending rows. The lanes of hooks are next to each
--- other. SQLite seeks by the first column of a comparison of rows only, hence three of them.
+-- Returns the next hook and priority that has ready rows. The lanes of hooks are adjacent.
+-- SQLite seeks only by the first column of a comparison of rows, so there are three
+-- comparisons.
 select queue, suspect, priority
 from (
   select * from (select queue, suspect, priority from perdure.ready where queue = ?1 and suspect = ?2 and priority > ?3 order by priority limit 1)

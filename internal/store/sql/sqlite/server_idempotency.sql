@@ -1,4 +1,4 @@
--- Requests that must not be done twice, on SQLite.
+-- Requests that must not run twice, on SQLite.
 
 -- name: ResponseSealed
 -- A row is named by its key as a JSON array.

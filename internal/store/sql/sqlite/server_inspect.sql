@@ -1,8 +1,8 @@
--- What the server looks at, on SQLite: each statement walks along an index,
--- from a position that the last page ended at, and never further than its limit.
+-- The server's lists, on SQLite. Each statement scans an index from the end of the
+-- previous page, and reads no more than its limit.
 
 -- name: InspectExecuting
--- Few: as many as processes run at once.
+-- Few rows: as many as processes run concurrently.
 select distinct held.value
 from perdure.leases l, json_each(l.ids) held
 where instr(l.queue, char(9)) = 0 and held.value < ?
@@ -10,9 +10,9 @@ order by 1 desc
 limit ?
 
 -- name: InspectReadyGroup
--- The next queue and urgency that has instances: before, between or after the lanes of
--- alarms and hooks.
--- SQLite seeks by the first column of a comparison of rows only, hence one for each case.
+-- Returns the next queue and priority that has instances: before, between or after the
+-- lanes of alarms and hooks. SQLite seeks only by the first column of a comparison of
+-- rows, so each case has its own comparison.
 select queue, suspect, priority
 from (
   select * from (select queue, suspect, priority from perdure.ready where queue = ?1 and suspect = ?2 and priority > ?3 order by priority limit 1)
@@ -29,7 +29,7 @@ order by queue, suspect, priority
 limit 1
 
 -- name: InspectStatus
--- What a filter goes by, without the state. The program adds the ids.
+-- Returns the columns that filters use, without the state. The program adds the ids.
 select i.id, i.fsm, i.queue, i.step, i.parent_id, coalesce(f.status, case
     when exists (select 1 from perdure.ready r where r.queue = i.queue and r.suspect in (0, 1) and r.priority = i.priority and r.due_at = i.due_at and r.id = i.id)
       then case when min(i.failures, i.attempt) > 0 then 'retrying' when i.due_at > ? then 'scheduled' else 'ready' end
@@ -43,7 +43,7 @@ from perdure.instances i
 left join perdure.finished f on f.id = i.id
 
 -- name: InspectWait
--- What an instance waits for: signals by name, or children.
+-- Returns what an instance waits for: signals by name, or children.
 select w.names, w.deadline_at, 0, 0
 from perdure.waiting w
 where w.id = ?1

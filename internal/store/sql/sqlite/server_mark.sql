@@ -1,5 +1,5 @@
--- Marks that change when something of a kind does, on SQLite: each is read from
--- the end of an index, or from a table of few rows.
+-- Marks that change with the work of a kind, on SQLite. Each mark is read from the
+-- end of an index, or from a small table.
 
 -- name: InspectMarks
 select 'instances', concat_ws('|',

@@ -1,4 +1,4 @@
--- The processes that run, and what they have finished, on SQLite.
+-- The running processes and their counts of finished work, on SQLite.
 
 -- name: NodeDrain
 update perdure.nodes
@@ -6,7 +6,7 @@ set draining = 1
 where id = ?
 
 -- name: SampleTasks
--- Of dead letters, which no index has by their end, only the newest are looked at.
+-- No index orders dead letters by their end, so only the newest are read.
 select
   (select count(*) from queues_task where status in ('completed', 'cancelled') and finished_at > ?1 and finished_at <= ?2),
   (select count(*)

@@ -2,19 +2,19 @@
 -- extends a claim is guarded by its token. Lists of values are JSON arrays.
 
 -- name: TaskEnqueue
--- Due at a time, or a delay from now.
+-- The task is due at a time, or after a delay from now.
 insert into queues_task (task_type, payload, enqueued_at, scheduled_at)
 values (?1, ?2, ?5, coalesce(?3, ?5 + ?4))
 returning task_id
 
 -- name: TaskTrace
--- The trace of the task that was enqueued last.
+-- Sets the trace of the task that was enqueued last.
 update queues_task
 set trace = ?
 where task_id = (select max(task_id) from queues_task)
 
 -- name: TaskClaim
--- Of each type only the oldest due rows are looked at.
+-- Reads only the oldest due rows of each type.
 update queues_task
 set status = 'processing', dequeued_at = ?6, worker = ?1, token = lower(hex(randomblob(16))), lease_expires_at = ?6 + ?4
 where task_id in (
@@ -34,7 +34,7 @@ where task_id in (
 returning task_id, task_type, payload, attempts, crashes, batch_limit, token, outcome, enqueued_at, scheduled_at, trace
 
 -- name: TaskReapOwn
--- A worker's own expired claims are not crashes: it is alive.
+-- A worker's own expired claims are not crashes: the worker is alive.
 update queues_task
 set status = 'pending', worker = null, token = null, lease_expires_at = null
 where task_id in (
@@ -45,8 +45,8 @@ where task_id in (
 
 -- name: TaskReap
 -- After two crashes a task is a suspect. Its batch limit becomes half of the suspects
--- that its worker ran, and only a task that crashes alone is quarantined. The rules
--- are those of core.Judge.
+-- that its worker ran, and only a task that crashes alone is quarantined. core.Judge
+-- has the same rules.
 update queues_task
 set status = case when verdict.poison then 'quarantined' else 'pending' end,
   finished_at = case when verdict.poison then ?2 end,
@@ -78,7 +78,8 @@ where task_id = verdict.expired
 returning task_id, task_type, status, crashes
 
 -- name: TaskUnrouted
--- The oldest due task of each type that no worker seems to know, told once.
+-- Returns the oldest due task of each type that no worker seems to serve. Each task
+-- is reported once.
 with recursive types (task_type) as (
   select min(task_type) from queues_task where status = 'pending'
   union all
@@ -106,7 +107,7 @@ insert into queues_error (task_id, error_message, created_at)
 values (?1, ?2, ?3)
 
 -- name: TaskNext
--- Microseconds until a task of these types is due, or a claim expires.
+-- Returns the microseconds until a task of these types is due, or a claim expires.
 select min(max(min(at), -62135510400000000), 253402214400000000) - ?3
 from (
   select (
@@ -134,7 +135,8 @@ where task_id in (
 )
 
 -- name: TaskPostpone
--- Gives a claim back for a while, at no cost, with an error.
+-- Returns a claim with an error, without counting an attempt. The task is due after a
+-- delay.
 insert into queues_error (task_id, error_message, created_at)
 select task_id, ?3, ?5
 from queues_task
@@ -145,7 +147,8 @@ set status = 'pending', scheduled_at = ?5 + ?4, worker = null, token = null, lea
 where task_id = ?1 and token = ?2
 
 -- name: TaskHold
--- The write lock is ours, so nobody can take the tasks away until the end.
+-- This transaction has the write lock, so no other process can claim the tasks before
+-- it ends.
 select t.task_id
 from jsonb_each(?1) c
 cross join queues_task t on t.task_id = c.value ->> 0 and t.token = c.value ->> 1
@@ -164,8 +167,8 @@ where task_id in (
 )
 
 -- name: TaskFail
--- For good, or until it is tried again after a delay. An outcome that is given
--- is kept, so that only its handler is called then.
+-- Fails tasks permanently, or until a retry after a delay. A given outcome is kept:
+-- the retry then only calls its handler.
 insert into queues_error (task_id, error_message, created_at)
 select t.task_id, c.value ->> 2, ?2
 from jsonb_each(?1) c

@@ -1,4 +1,4 @@
--- Tasks: what operators do. now is always the last value.
+-- Tasks: commands of operators. now is always the last value.
 
 -- name: TaskGet
 select task_id, task_type, payload, status, attempts, crashes, outcome, enqueued_at, scheduled_at, dequeued_at, finished_at, worker, lease_expires_at
@@ -6,14 +6,14 @@ from queues_task
 where task_id = ?1
 
 -- name: TaskRevive
--- An operator's retry: due now, as if it had never run. An outcome that its
--- handler has not taken note of stays: it is not sent again.
+-- An operator's retry: the task is due now, as if it had never run. An outcome that
+-- its handler has not recorded is kept: the message is not sent again.
 update queues_task
 set status = 'pending', attempts = 0, crashes = 0, batch_limit = null, scheduled_at = ?2, finished_at = null, unrouted = 0
 where task_id = ?1 and status <> 'processing'
 
 -- name: TaskCancel
--- One that runs is cancelled too: its claim is gone, so its outcome is dropped.
+-- A running task is cancelled too: it loses its claim, so its outcome is dropped.
 update queues_task
 set status = 'cancelled', finished_at = ?2, worker = null, token = null, lease_expires_at = null
 where task_id = ?1 and status in ('pending', 'processing')

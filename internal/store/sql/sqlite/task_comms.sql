@@ -1,5 +1,5 @@
--- comms, whose functions are in Go here. {channel} is email or sms; now is
--- always the last value.
+-- The comms tasks, whose functions are written in Go on SQLite. {channel} is email
+-- or sms; now is always the last value.
 
 -- name: CommsCreateEmail
 insert into comms_message (channel, created_at) values ('email', ?6)
@@ -16,7 +16,8 @@ values (last_insert_rowid(), ?1, ?2, ?3)
 returning message_id
 
 -- name: CommsKickoff
--- The message is ?1, or the one that was just created. No message, no send.
+-- The message is ?1, or the message that was just created. Without a message there
+-- is no send.
 insert into comms_send_{channel}_task (message_id, idempotency_key, created_at)
 select message_id, lower(hex(randomblob(16))), ?4
 from comms_{channel}_message
@@ -28,8 +29,9 @@ values ('db_function', json_object('task_type', 'db_function', 'db_function', 'c
   ?4, coalesce(?2, ?4 + ?3))
 
 -- name: CommsFacts
--- Everything that a supervisor decides by. An attempt is over if its task will not
--- record an outcome: it is finished, or its lease expired more than a minute ago.
+-- Returns all facts that a supervisor needs for its decision. An attempt is over if
+-- its task will not record an outcome: the task is finished, or its lease expired
+-- more than a minute ago.
 select t.idempotency_key, t.message_id,
   exists (select 1 from comms_send_{channel}_task_succeeded s where s.send_{channel}_task_id = t.send_{channel}_task_id),
   (select count(*) from comms_send_{channel}_task_failed f where f.send_{channel}_task_id = t.send_{channel}_task_id),
@@ -66,7 +68,7 @@ values (?1, ?2, ?3, ?4)
 on conflict do nothing
 
 -- name: CommsAttempt
--- Whether an attempt was begun, has failed, has succeeded.
+-- Reports whether an attempt has started, has failed, has succeeded.
 select
   exists (select 1 from comms_send_{channel}_task_scheduled where send_{channel}_task_id = ?1 and attempt = ?2),
   exists (select 1 from comms_send_{channel}_task_failed where send_{channel}_task_id = ?1 and attempt = ?2),

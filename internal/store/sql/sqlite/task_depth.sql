@@ -1,5 +1,5 @@
--- How many tasks there are, for metrics. Counting stops at a number, so that it
--- costs the same however many there are.
+-- The number of tasks, for metrics. Counting stops at a limit, so the cost does not
+-- grow with the number of tasks.
 
 -- name: TaskDepth
 with waits as materialized (

@@ -1,14 +1,14 @@
--- What must hold of tasks. Each statement returns what breaks its rule: the id of
--- a task, and its type.
+-- The invariants of tasks. Each statement returns the violations of its rule: the
+-- id of a task, and its type.
 
 -- name: TaskDoctorEnded
--- A task has an end exactly if it has ended.
+-- A task has an end time if and only if it is finished.
 select cast(task_id as text), task_type
 from queues_task
 where (status in ('completed', 'failed', 'quarantined', 'cancelled')) <> (finished_at is not null)
 
 -- name: TaskDoctorStuck
--- A claim that expired long ago was returned by somebody.
+-- A claim that expired long ago was returned by some process.
 select cast(task_id as text), task_type
 from queues_task
 where status = 'processing' and lease_expires_at < ?

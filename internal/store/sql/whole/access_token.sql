@@ -7,7 +7,7 @@ where kind = 'api'
 order by id
 
 -- name: TokensOfActor
--- Newest first, those before an id.
+-- Returns the tokens of one actor before an id, newest first.
 select id, kind, hash, name, role, actor_type, actor_id, caller_kind, caller_id, parent_id, created_at, used_at, expires_at, revoked_at
 from perdure.tokens
 where kind = 'actor' and actor_type = ? and actor_id = ? and id < ?
@@ -15,7 +15,7 @@ order by id desc
 limit ?
 
 -- name: TokensOfActors
--- Those of all actors, newest first, before an id.
+-- Returns the tokens of all actors before an id, newest first.
 select id, kind, hash, name, role, actor_type, actor_id, caller_kind, caller_id, parent_id, created_at, used_at, expires_at, revoked_at
 from perdure.tokens
 where kind = 'actor' and id < ?
@@ -33,7 +33,7 @@ where kind = 'api'
 limit 1
 
 -- name: TokenPurge
--- The newest API token stays: it shows that there was one.
+-- The newest API token is kept: it shows that an API token has existed.
 delete from perdure.tokens
 where id in (
   select t.id

@@ -1,4 +1,4 @@
--- How many delays of actors there are, for metrics.
+-- The number of timers of actors, for metrics.
 
 -- name: DelayDepth
 -- Ready and scheduled are timers. Failed and quarantined are actors: a quarantined actor

@@ -1,4 +1,4 @@
--- Reading actors, and the machines that are data.
+-- Reads of actors and stored statecharts.
 
 -- name: MachineNewest
 select name, version, document, options, created_at
@@ -39,7 +39,7 @@ select distinct name
 from perdure.machines
 
 -- name: TimerAhead
--- The delays of all actors of a type that are due until a time.
+-- Returns the timers of all actors of a type that are due until a time.
 select actor_type, actor_id, alarm_id, type, due_at, sequence, payload, path, generation, created_at, crashes, error
 from perdure.timers
 where status = 'pending' and actor_type = ? and due_at <= ?
@@ -54,7 +54,7 @@ order by sequence
 limit ?
 
 -- name: CheckpointGet
--- The last complete state at or before a step.
+-- Returns the last complete state at or before a transition.
 select actor_type, actor_id, sequence, machine, snapshot, timers, checksum
 from perdure.checkpoints
 where actor_type = ? and actor_id = ? and sequence <= ?

@@ -24,14 +24,14 @@ set due_at = {timestamptz ?1}, occurs_at = {timestamptz ?1}, caught_up = 0, atte
 where id = {uuid ?2}
 
 -- name: AlarmRevive
--- Dead letters that start over: due now, with all attempts before them. They are locked.
+-- Restarts dead letters, which are locked: they are due now, and no attempts are counted.
 update perdure.alarm_items
 set dead = null, attempt = 0, crashes = 0, batch_limit = null, due_at = {now ?}
 where id {any uuid ?} and dead is not null
 
 -- name: AlarmsDead
--- Dead letters whose last time was long ago. A quarantined alarm that recurs is kept:
--- it is a schedule too.
+-- Dead letters that were due long ago. A quarantined recurring alarm is kept: it is also a
+-- schedule.
 select {text id}
 from perdure.alarm_items
 where dead is not null and due_at <= {now ?} - {us {bigint ?}} and every_us is null and cron is null

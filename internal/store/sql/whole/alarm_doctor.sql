@@ -1,14 +1,14 @@
--- What must hold of alarms.
+-- The invariants of alarms.
 
 -- name: AlarmDoctorOrphan
--- A delay of a machine belongs to an actor that exists. The alarms of users may name
--- actors that are not Perdure's.
+-- A timer belongs to an existing actor. The alarms of users may name actors outside
+-- Perdure.
 select l.actor_type || '/' || l.actor_id || '/' || l.alarm_id, l.type
 from perdure.timers l
 where not exists (select 1 from perdure.actors a where a.type = l.actor_type and a.id = l.actor_id)
 
 -- name: AlarmDoctorEnded
--- A delay of a machine belongs to an actor that has not ended.
+-- A timer belongs to an unfinished actor.
 select l.actor_type || '/' || l.actor_id || '/' || l.alarm_id, l.type
 from perdure.timers l
 join perdure.actors a on a.type = l.actor_type and a.id = l.actor_id

@@ -1,7 +1,7 @@
 -- Family: statements of most databases. Marks such as {now ?} are explained in template.go.
 
 -- name: {Kind}Release
--- Back to its lane, at the due time of the row.
+-- Returns items to their lanes, at the due times in their rows.
 insert into perdure.ready (queue, suspect, priority, due_at, id)
 select queue, batch_limit is not null, priority, due_at, id
 from perdure.{items}
@@ -13,7 +13,7 @@ set policy = {json ?}, max_attempts = ?
 where queue = ? and id > {uuid ?} and id <= {uuid ?}
 
 -- name: {Kind}Lost
--- What a lease held that is taken away: it is locked.
+-- Records the attempts of items that a lease loses. The lease is locked.
 insert into perdure.attempts (kind, id, seq, attempt, outcome, error, worker, began_at, ended_at)
 select '{word}', {text h.id}, coalesce((select max(a.seq) from perdure.attempts a where a.kind = '{word}' and a.id = {text h.id}), 0) + 1,
   h.attempt + h.crashes + 1, {text ?}, {text ?}, l.worker, l.claimed_at, {now ?}

@@ -1,14 +1,14 @@
 -- Instances that no process can run.
 
 -- name: InstanceDoctorUnrouted
--- An instance is not parked for want of a process that knows it.
+-- No instance is parked because no process knows its definition.
 select cast(u.id as text), u.fsm || '@' || u.version || case when u.step = '' then '' else ' step ' || u.step end || ' in queue ' || u.queue
 from perdure.unrouted u
 order by u.id
 limit 1000
 
 -- name: InstanceDoctorUnread
--- The state of an instance that is due can be decoded.
+-- The state of a due instance can be decoded.
 select cast(i.id as text), i.fsm || '@' || i.version || ': ' || i.error
 from perdure.ready r
 join perdure.instances i on i.id = r.id

@@ -1,7 +1,7 @@
 -- Fsm invariant: statements of most databases. Marks such as {now ?} are explained in template.go.
 
 -- name: InvariantKept
--- What is kept beyond the end is kept with the instance.
+-- Rows that are kept after an instance has finished are kept as long as the instance.
 select {text p.id}, p.place || ' of no instance'
 from (
   select id, 'finished' as place from perdure.finished
@@ -17,8 +17,8 @@ from (
 where not exists (select 1 from perdure.instances i where i.id = p.id)
 
 -- name: InvariantInterrupt
--- A claim that was taken away belongs to a lease that goes on, and its instance
--- has ended or begun anew since.
+-- A revoked claim belongs to an existing lease, and its instance has finished or restarted
+-- since.
 select {text x.id}, 'was interrupted in a lease that is gone'
 from perdure.interrupts x
 where not exists (select 1 from perdure.leases l where l.token = x.token)

@@ -1,7 +1,7 @@
 -- Fsm manage: statements of most databases. Marks such as {now ?} are explained in template.go.
 
 -- name: WaitClear
--- Also the lock that those who deliver signals take.
+-- Also takes the lock that the delivery of signals takes.
 update perdure.instances
 set wait = null
 where id {any uuid ?}
@@ -12,7 +12,7 @@ values ({uuid ?}, {uuid ?})
 on conflict do nothing
 
 -- name: InstancesOver
--- Children of a parent that has not ended are spared: it may still read them.
+-- Children of an unfinished parent are kept: the parent may still read them.
 select {text f.id}
 from perdure.finished f
 join perdure.instances i on i.id = f.id

@@ -1,8 +1,7 @@
 -- Fsm reopen: statements of most databases. Marks such as {now ?} are explained in template.go.
 
 -- name: FinishedOwn
--- Instances that cannot be reopened: their end does not depend on their parent any
--- more.
+-- Instances that cannot be reopened: their end no longer depends on their parent.
 update perdure.finished
 set ended_by = null
 where id {any uuid ?}

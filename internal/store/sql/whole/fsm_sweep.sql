@@ -9,7 +9,7 @@ limit ?
 {lock for update skip locked}
 
 -- name: InstanceRelease
--- A claim that was not started: back to the queue as it was.
+-- Returns unstarted claims to the queue unchanged.
 insert into perdure.ready (queue, suspect, priority, due_at, id)
 select queue, batch_limit is not null, priority, due_at, id
 from perdure.instances

@@ -1,7 +1,7 @@
 -- Fsm tree: statements of most databases. Marks such as {now ?} are explained in template.go.
 
 -- name: TreeTake
--- The rows of any tree. The last columns: the parent exists and has not ended; an
+-- Returns rows of any tree. The last two columns: the parent exists and is unfinished; an
 -- earlier row of the same parent must be handled first.
 select t.seq, {text t.parent_id}, t.first_fanout, t.last_fanout, t.kind, {text t.root_id}, t.reason, t.after_fanout is not null,
   exists (select 1 from perdure.instances p where p.id = t.parent_id) and not exists (select 1 from perdure.finished f where f.id = t.parent_id),
@@ -12,7 +12,8 @@ limit ?
 {lock for update of t skip locked}
 
 -- name: TreeTakeOf
--- The rows of one tree, and the rows of other trees that must be handled before them.
+-- Returns the rows of one tree, and the rows of other trees that must be handled before
+-- them.
 select t.seq, {text t.parent_id}, t.first_fanout, t.last_fanout, t.kind, {text t.root_id}, t.reason, t.after_fanout is not null,
   exists (select 1 from perdure.instances p where p.id = t.parent_id) and not exists (select 1 from perdure.finished f where f.id = t.parent_id),
   exists (select 1 from perdure.tree_ends x where x.parent_id = t.parent_id and x.seq < t.seq)
@@ -27,7 +28,7 @@ delete from perdure.tree_ends
 where seq {any bigint ?}
 
 -- name: EndsDue
--- Whether a deadline has passed, or a tree waits for a process.
+-- Returns a row if a deadline has passed, or a tree waits for a process.
 select 1
 from (
   (select 1 from perdure.deadlines where at <= {now ?1} limit 1)
@@ -37,7 +38,7 @@ from (
 limit 1
 
 -- name: InstanceEndsMany
--- What an end needs to know of instances that are locked.
+-- Returns the columns that are needed to finish instances, which are locked.
 select {text i.id}, i.step, i.attempt, i.crashes, i.fanout, {text i.parent_id}, i.parent_fanout, i.partition_key, i.unique_name, i.unique_key, i.unique_scope, i.deadline_at,
   i.queue, i.awaits, i.seen, i.cancel_reason, d.cancel_step
 from perdure.instances i

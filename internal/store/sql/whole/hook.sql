@@ -4,14 +4,14 @@
 not exists (select 1 from perdure.hook_ends e where e.id = h.id)
 
 -- name: HookFind
--- Locks a hook, by the id that its user knows.
+-- Locks a hook by its public id.
 select {text h.id}, h.namespace
 from perdure.hook_items h
 where h.key = ? or h.key is null and h.id = {uuid ?}
 {lock for no key update of h}
 
 -- name: HookTaken
--- A row whose id a user chooses for another hook.
+-- Returns a row if the id that a user chose is the id of another hook's row.
 select 1
 from perdure.hook_items
 where key is null and id = {uuid ?}

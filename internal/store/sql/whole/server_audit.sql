@@ -21,7 +21,7 @@ from perdure.audit
 where chain not between 1 and ?
 
 -- name: AuditOfChain
--- The entries of a chain after one of them.
+-- Returns the entries of a chain after a given entry.
 select id, chain, seq, at, action, kind, target, principal, label, role, via, address, request, reason, input, a.before, a.after, hash
 from perdure.audit a
 where chain = ? and seq > ?
@@ -39,7 +39,8 @@ select id, chain, seq, at, action, kind, target, principal, label, role, via, ad
 from perdure.audit a
 
 -- name: AuditOldest
--- The last of the oldest entries of a chain that are before a time, at most that many.
+-- Returns the newest entry of a chain before a time, up to a seq that limits the
+-- number of entries.
 select seq, hash
 from perdure.audit
 where chain = ? and seq <= ? and at < ?
@@ -55,8 +56,9 @@ where chain = ? and base_seq = ?
 delete from perdure.audit
 where chain = ? and seq <= ?
 
--- What an entry tells of a thing before and after an act: its name, version, status,
--- step, attempts and time, and more as JSON. No payloads.
+-- The description of an object in an entry, before and after an action: its name,
+-- version, status, step, attempts and time, and other fields as JSON. It has no
+-- payloads.
 
 -- name: AuditStateAlarm
 select type, generation, status, null, attempts, due_at, null

@@ -1,4 +1,4 @@
--- Requests that must not be done twice.
+-- Requests that must not run twice.
 
 -- name: IdempotencyGet
 select i.fingerprint, i.response
@@ -11,7 +11,7 @@ set response = ?
 where i.principal = ? and i.key = ?
 
 -- name: IdempotencyInsert
--- Waits for another request with the same key, if one is being answered.
+-- Waits for a concurrent request with the same key.
 insert into perdure.idempotency (principal, key, fingerprint, created_at)
 values (?, ?, ?, {now ?})
 on conflict do nothing

@@ -1,9 +1,9 @@
--- What the server looks at: each statement walks along an index,
--- from a position that the last page ended at, and never further than its limit.
+-- The server's lists. Each statement scans an index from the end of the previous page, and
+-- reads no more than its limit.
 
 -- name: InspectWaitingAlarms
--- Alarms and timers, each along its index. The subquery with a limit is a look for each row:
--- as a join, it may become a scan of all that is ready.
+-- Alarms and timers, each along its index. The subquery with a limit is one lookup for each
+-- row: as a join, it may become a scan of all ready rows.
 select due_at, actor_type, actor_id, kind = 'timer', alarm_id, type, 'ready', occurs_at, created_at
 from (
   select *

@@ -1,4 +1,4 @@
--- The processes that run, and what they have finished.
+-- The running processes and their counts of finished work.
 
 -- name: NodeRemove
 delete from perdure.nodes
@@ -35,7 +35,7 @@ delete from perdure.waits
 where at <= ?
 
 -- name: NodeBeat
--- A drain that was asked for stays asked for.
+-- A requested drain stays requested.
 insert into perdure.nodes (id, host, pid, version, roles, work, running, started_at, seen_at)
 values (?1, ?2, ?3, ?4, ?5, ?6, ?7, {now ?8}, {now ?8})
 on conflict (id) do update set seen_at = excluded.seen_at, work = excluded.work, running = excluded.running

@@ -1,5 +1,5 @@
--- Due work, by what a process must serve to run it, and whether a process runs some
--- of it now.
+-- Due work, by the name that a process must serve to run it, and whether a process
+-- runs some of it now.
 
 -- name: UnservedUnrouted
 -- Instances that a process claimed without knowing their definition or step.

@@ -1,4 +1,4 @@
--- What is due and will be.
+-- Due and upcoming work.
 
 -- name: UpcomingAlarms
 select due_at, name, type, what
