@@ -1,4 +1,4 @@
-// Actions on one thing, on those selected, or on all that match a filter.
+// Actions on one row, on the selected rows, or on all rows that match a filter.
 import { html, signal, useEffect } from "./lib.mjs";
 import { because, post } from "./api.mjs";
 import { ask } from "./dialog.mjs";
@@ -6,29 +6,30 @@ import { may } from "./me.mjs";
 import { say, fail } from "./toast.mjs";
 import { ReasonInput } from "./form.mjs";
 
-/** confirmed asks whether to act, and for a reason, which act gets. The focus is on the button that confirms. */
+/** confirmed asks for confirmation and for a reason, which it passes to act. The confirm button has the focus. */
 export const confirmed = ({ act, ...question }) => ask({ ...question, act: (_, why) => act(why) });
 
-// note is the reason that was typed beside the buttons of a page, for the next action.
+// note is the reason that was typed next to the buttons of a page, for the next action.
 const note = signal("");
 
-// Note is the field for it, while a thing is shown.
+// Note is the input for note on the page of one row.
 function Note({ of }) {
   useEffect(() => () => { note.value = ""; }, [of]);
   return html`<label class="note"><span class="away">Reason of the next action (for the audit log)</span><${ReasonInput} value=${note.value} onText=${(text) => { note.value = text; }} placeholder="Reason (optional)" /></label>`;
 }
 
-// asks says whether an action asks before it is done.
+// asks reports whether an action asks for confirmation.
 const asks = (action) => Boolean(action.danger || action.question);
 
 /**
  * An action is {name, label, past, key, danger, role, statuses, when(row), run(row, why), question(row), told(result, row)}:
- * it is for rows of its statuses; with some, not for all that match a filter. told
- * is what to say of the result. usable says whether it can be done to a row now.
+ * it applies to rows with one of its statuses. With some: true, it is not offered for all
+ * rows that match a filter. told returns the message about the result. usable reports
+ * whether the action can be applied to a row now.
  */
 export const usable = (action, row) => may(action.role ?? "operator") && (!action.statuses || action.statuses.includes(row.status)) && (!action.when || action.when(row));
 
-/** perform does an action to one row, asking first if it cannot be taken back or a reason is wanted. */
+/** perform applies an action to one row. It asks first if the action requires confirmation or the user wants to give a reason. */
 export async function perform(action, row, one, reasoned = false) {
   if (action.open) return action.open(row);
   const name = row.name ?? row.id ?? "";
@@ -43,10 +44,10 @@ export async function perform(action, row, one, reasoned = false) {
   });
 }
 
-// confirming names the button that confirms: "Cancel" alone could be the one that dismisses.
+// confirming is the label of the confirm button: "Cancel" alone could mean the button that dismisses.
 const confirming = (action, what) => (action.label.includes(" ") ? action.label : `${action.label} ${what}`);
 
-// hint says what else a button can do.
+// hint describes the key and the shift+click of a button.
 const hint = (action) => [action.key && `Key: ${action.key}`, !asks(action) && !action.open && "Shift+click: with a reason"].filter(Boolean).join(" · ") || undefined;
 
 /** Actions are the buttons for one row. */
@@ -62,7 +63,7 @@ export function Actions({ actions, row, one, small, after }) {
 
 const counted = (n, one) => `${n.toLocaleString()} ${one}${n === 1 ? "" : "s"}`;
 
-/** onSelection does an action to rows that were chosen. */
+/** onSelection applies an action to the selected rows. */
 export function onSelection(action, rows, spec) {
   const fit = rows.filter((r) => usable(action, r));
   if (!fit.length) return say(`None of them can be ${action.past ?? "changed"} now.`, "bad");
@@ -80,7 +81,7 @@ async function each(action, rows, spec, why) {
   const queue = [...rows];
   const worker = async () => {
     for (let row = queue.shift(); row; row = queue.shift()) {
-      // One that has changed meanwhile is no failure of the others.
+      // A row that was changed concurrently does not stop the others.
       await because(why, () => action.run(row, why)).then(() => done++, (e) => { if (![404, 409, 422].includes(e.status)) throw e; });
     }
   };
@@ -88,16 +89,16 @@ async function each(action, rows, spec, why) {
   return { matched: rows.length, done };
 }
 
-const atOnce = 4; // requests
+const atOnce = 4; // concurrent requests
 
-// narrowed is a filter without what the action is not for; null if that is all.
+// narrowed limits a filter to the statuses that the action applies to; null if none is left.
 function narrowed(action, filter, spec) {
   const asked = filter.status && (spec.groups?.[filter.status] ?? [filter.status]);
   const status = asked ? action.statuses.filter((s) => asked.includes(s)) : (action.all ?? action.statuses);
   return status.length ? { ...filter, status } : null;
 }
 
-/** onMatching does an action to all that match, after saying how many that are. */
+/** onMatching applies an action to all rows that match, after it has shown their number. */
 export async function onMatching(action, filter, spec) {
   const nothing = () => say(`Nothing that matches can be ${action.past ?? "changed"}.`);
   const all = { action: action.name, filter: narrowed(action, filter, spec) };

@@ -4,7 +4,7 @@ import { parse, stringify } from "./exact.mjs";
 
 const meta = (name) => document.querySelector(`meta[name="perdure-${name}"]`)?.content ?? "";
 
-/** The base is frozen: pages deeper down must not move it. */
+/** The base is fixed at load: navigation to nested pages must not change it. */
 export const base = new URL(document.baseURI);
 document.querySelector("base").href = base.href;
 
@@ -12,13 +12,13 @@ export const root = new URL(meta("api").replace(/\/*$/, "/"), base);
 export const docs = meta("docs") ? new URL(meta("docs"), base).href : "";
 export const title = meta("title");
 
-/** unauthorized is set when the server wants a token. */
+/** unauthorized is set when the server requires a token. */
 export const unauthorized = signal(false);
 
-/** skew is how many milliseconds the server's clock is ahead of ours. */
+/** skew is the number of milliseconds that the server's clock is ahead of the browser's. */
 export const skew = signal(0);
 
-/** Problem is an error that the server told of, as RFC 9457 has it. */
+/** Problem is an error response of the server, as in RFC 9457. */
 export class Problem extends Error {
   constructor(status, body) {
     super(body.detail || body.title || `the server answered ${status}`);
@@ -28,7 +28,7 @@ export class Problem extends Error {
   }
 }
 
-/** url returns the address of a path below the API's root. Segments are to be escaped by segment. */
+/** url returns the address of a path below the API's root. The caller must escape names with segment. */
 export function url(path, params = {}) {
   const u = new URL(path.replace(/^\/(v1\/)?/, ""), root);
   for (const [name, value] of Object.entries(params)) {
@@ -47,20 +47,20 @@ export function get(path, params, abort) {
 
 const tags = new WeakMap();
 
-/** tagOf names what was read, for a change that is only meant for that. */
+/** tagOf returns the ETag of a resource that was read, for a change that requires that version. */
 export const tagOf = (thing) => tags.get(thing);
 
-/** post, put, patch and del change one. Each post has its own idempotency key. A patch with a tag changes nothing but what the tag names. */
+/** post, put, patch and del change a resource. Each post has its own idempotency key. A patch with a tag only changes the version with that tag. */
 export const post = (path, body = {}) => request("POST", url(path), body);
 export const put = (path, body = {}) => request("PUT", url(path), body);
 export const patch = (path, body = {}, tag) => request("PATCH", url(path), body, undefined, tag);
 export const del = (path, params) => request("DELETE", url(path, params));
 
-let reason = ""; // of the change that is being asked for
+let reason = ""; // of the change that is being requested
 
 /**
- * because asks for a change with a reason for the audit log. The requests have it that
- * act makes before it first waits; those of other changes under way do not.
+ * because calls act with a reason for the audit log. Requests that act makes before its first
+ * await carry the reason; concurrent requests of other changes do not.
  */
 export function because(text, act) {
   const outer = reason;
@@ -95,17 +95,17 @@ async function read(response) {
   let body = null;
   if (text && /json/.test(response.headers.get("Content-Type") ?? "")) body = parse(text);
   if (!response.ok) throw new Problem(response.status, body ?? {});
-  const tag = response.headers.get("ETag")?.replace(/^W\//, ""); // proxies that compress make it weak
+  const tag = response.headers.get("ETag")?.replace(/^W\//, ""); // compressing proxies make it weak
   if (tag && body) tags.set(body, tag);
   return body;
 }
 
-/** key works on plain HTTP too, unlike crypto.randomUUID. */
+/** key returns a random key. Unlike crypto.randomUUID, it also works over plain HTTP. */
 export function key() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
 }
 
-/** text reads something that is not JSON. */
+/** text reads a resource that is not JSON. */
 export async function text(path, params, abort) {
   const response = await fetch(url(path, params), { signal: abort, credentials: "same-origin" });
   if (!response.ok) throw new Problem(response.status, { detail: "It cannot be read." });

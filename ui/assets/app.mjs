@@ -11,4 +11,4 @@ startTheme();
 startRouter();
 startKeyboard();
 render(html`<${Shell} />`, document.getElementById("app"));
-load().catch(() => { /* every page says why it cannot be read */ }).finally(startStream);
+load().catch(() => { /* every page shows its own error */ }).finally(startStream);

@@ -1,5 +1,5 @@
-// The attempts of a piece of work: when each began, how long it took, who made it and
-// what it came to; and when the next one is due.
+// The attempts of a work item: start, duration, worker and outcome of each, and the
+// due time of the next attempt.
 import { html, own } from "./lib.mjs";
 import { shorten } from "./copy.mjs";
 import { waiting } from "./status.mjs";
@@ -15,7 +15,7 @@ const attempt = (t) => ({
   text: [t.outcome, t.worker && `on ${shorten(t.worker)}`, t.began_at ? `begun ${since(t.began_at)}` : `ended ${since(t.ended_at)}`].filter(Boolean).join(" "),
 });
 
-/** Attempts shows how work came to where it is; begun says what happened first, and when. */
+/** Attempts shows the attempts of a work item; begun is the first line: its text and time. */
 export function Attempts({ of, begun }) {
   const entries = [{ at: begun[1], title: begun[0], how: "created" }, ...(of.timeline ?? []).map(attempt)];
   const due = of.scheduled_at && !of.due_at ? of.scheduled_at : of.due_at;

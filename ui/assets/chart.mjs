@@ -1,4 +1,4 @@
-// Charts of a few hundred points, drawn as SVG so that style sheets colour them.
+// Charts of a few hundred points, drawn as SVG so that style sheets color them.
 import { html, useState, useLayoutEffect, useRef } from "./lib.mjs";
 import { hourText } from "./time.mjs";
 

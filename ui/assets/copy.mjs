@@ -1,4 +1,4 @@
-// Copying to the clipboard, on plain HTTP too.
+// Copying to the clipboard, also over plain HTTP.
 import { html, useState } from "./lib.mjs";
 import { fail } from "./toast.mjs";
 
@@ -24,9 +24,9 @@ export function Copy({ text, label = "Copy" }) {
   return html`<button type="button" class="plain small" onClick=${run} aria-label=${`${label}: ${text.slice(0, 60)}`}>${done ? "Copied" : label}</button>`;
 }
 
-const made = /^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[A-Z2-7]{26})$/; // by a program: nobody reads them
+const made = /^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[A-Z2-7]{26})$/; // generated ids, which need not be readable
 
-/** shorten returns a part of an id: of a UUID the end, since those of the same time begin alike. */
+/** shorten returns a part of an id: the end of a UUID, because UUIDs of the same time start with the same characters. */
 export const shorten = (text) => (made.test(text) ? "…" + text.slice(-8) : text.length > 26 ? text.slice(0, 24) + "…" : text);
 
 /** Short shows a part of an id. */

@@ -1,4 +1,4 @@
-// The clock of perdure dev, which can be stopped, hurried and moved on.
+// The sample clock of perdure dev, which can be stopped, sped up and advanced.
 import { html, useEffect, useRef } from "./lib.mjs";
 import { post, skew } from "./api.mjs";
 import { useLive } from "./live.mjs";
@@ -8,10 +8,10 @@ import { absolute, hourText, relative, tick } from "./time.mjs";
 import { fail } from "./toast.mjs";
 import { Icon } from "./status.mjs";
 
-const speeds = [1, 5, 20]; // the fastest that the samples keep up with
+const speeds = [1, 5, 20]; // the last is the fastest speed that the samples keep up with
 const strides = [["10 minutes", "10m"], ["1 hour", "1h"], ["1 day", "24h"]];
 
-/** DevClock shows the time of the samples; a click moves it. */
+/** DevClock shows the time of the sample clock; a click changes it. */
 export function DevClock() {
   const { data } = useLive("dev/clock", {}, { every: 3000 });
   const now = Date.parse(data?.now ?? "");

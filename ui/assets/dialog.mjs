@@ -1,4 +1,4 @@
-// Dialogs: the browser's own, which keep the focus inside and close on Escape.
+// Dialogs: native <dialog> elements, which keep the focus inside and close on Escape.
 import { html, signal, useLayoutEffect, useRef, useState, useId } from "./lib.mjs";
 import { because } from "./api.mjs";
 import { ReasonField } from "./form.mjs";
@@ -6,7 +6,7 @@ import { describe } from "./toast.mjs";
 
 const open = signal(null);
 
-/** show opens a dialog; content gets close(result). The promise has the result, undefined if dismissed. */
+/** show opens a dialog; content receives close(result). The promise resolves to the result, or to undefined if the dialog was dismissed. */
 export function show(content, options = {}) {
   return new Promise((resolve) => {
     const entry = {
@@ -21,10 +21,10 @@ export function show(content, options = {}) {
   });
 }
 
-/** isOpen says whether one is open: keys of the page do nothing then. */
+/** isOpen reports whether a dialog is open: it disables the keys of the page. */
 export const isOpen = () => open.peek() !== null;
 
-/** Dialogs is where they appear. */
+/** Dialogs renders the open dialogs. */
 export function Dialogs() {
   const d = open.value;
   return d && html`<${Dialog} key=${d} ...${d} />`;
@@ -36,7 +36,7 @@ function Dialog({ content: Content, options, close }) {
   useLayoutEffect(() => {
     const dialog = ref.current;
     dialog.showModal();
-    return () => dialog.close(); // which gives the focus back
+    return () => dialog.close(); // which restores the focus
   }, []);
   return html`<dialog ref=${ref} class=${options.wide ? "wide" : ""} aria-labelledby=${id}
       onClose=${() => close()}
@@ -50,18 +50,18 @@ function Dialog({ content: Content, options, close }) {
 }
 
 /**
- * ask shows a question and runs act if it is confirmed, staying open with the
- * error if that fails. The promise has what act returned, undefined if dismissed.
- * The last field is the reason, which begins with the text why and may stay empty. act
- * gets the values and the reason; what it asks for before it first waits has the reason.
- * ready puts the focus on the button that confirms, rather than into the fields.
+ * ask shows a question and calls act if it is confirmed. If act fails, the dialog stays open
+ * and shows the error. The promise resolves to the result of act, or to undefined if dismissed.
+ * The last field is the optional reason; why is its initial text. act receives the values and
+ * the reason; the requests that act makes before its first await carry the reason.
+ * ready puts the focus on the confirm button instead of the fields.
  */
 export function ask({ title, text, confirm, danger = false, act, wide, fields, ready = !fields, why: first = "" }) {
   return show(function Ask({ close }) {
     const [busy, setBusy] = useState(false);
     const [error, setError] = useState(null);
     const [values, setValues] = useState({ why: first });
-    const latest = useRef(values); // what was typed last counts, shown yet or not
+    const latest = useRef(values); // the latest input, even if it is not rendered yet
     const set = (v) => { latest.current = { ...latest.current, ...v }; setValues(latest.current); };
     async function submit(e) {
       e.preventDefault();

@@ -1,11 +1,11 @@
-// Drawings of state machines of steps.
+// Drawings of state machines.
 import { html, useMemo, cls } from "./lib.mjs";
 import { layout } from "./graph.mjs";
 
 /**
  * StepGraph draws the steps of a definition.
  * @param {{version: object, active?: string, bad?: boolean, taken?: Map<string, number>, visits?: Map<string, number>, last?: string}} props
- *   taken: how often each edge ("from→to") was taken; last: the edge taken last
+ *   taken: the number of times that each edge ("from→to") was taken; last: the edge taken last
  */
 export function StepGraph({ version, active, bad, taken = new Map(), visits = new Map(), last }) {
   const steps = useMemo(() => stepNames(version), [version]);
@@ -19,11 +19,11 @@ export function StepGraph({ version, active, bad, taken = new Map(), visits = ne
   </svg></div>`;
 }
 
-/** stepNames are the steps of a version, first one first. */
+/** stepNames are the names of the steps of a version, in their order. */
 export const stepNames = (version) => (version?.steps ?? []).map((s) => s.name ?? s);
 
-// complete adds edges that were taken but not declared, and hidden ones to steps
-// that have none, so that these come after the step before them.
+// complete adds edges that were taken but not declared. It also adds hidden edges to
+// steps without edges, so that each comes after the step before it.
 function complete(steps, declared, taken) {
   const all = new Map(declared.map((e) => [`${e.from}→${e.to}`, e]));
   for (const key of taken.keys()) {

@@ -1,4 +1,4 @@
-// What can be done to something that is due later: move, skip, fire.
+// The actions on scheduled work: move, skip, fire.
 import { html, own } from "./lib.mjs";
 import { post } from "./api.mjs";
 import { ask } from "./dialog.mjs";
@@ -9,14 +9,14 @@ import { absolute, exact, localInput, now, span, utc } from "./time.mjs";
 
 const soon = [["+5 m", 300_000], ["+1 h", 3_600_000], ["+1 d", 86_400_000]];
 
-/** dueActions are for rows {name, due_at, actions: {move, skip, fire}}, whose paths the server gives. */
+/** dueActions apply to rows {name, due_at, actions: {move, skip, fire}}; the server supplies the paths. */
 export const dueActions = [
   { name: "move", label: "Move", single: true, when: (d) => d.actions?.move, open: (d) => move(d) },
   { name: "skip", label: "Skip", when: (d) => d.actions?.skip, run: (d) => post(d.actions.skip), question: (d) => `${d.name ?? d.id} does not happen ${d.due_at ? "at " + absolute(Date.parse(d.due_at)) : "this time"}.` },
   { name: "fire", label: "Fire now", when: (d) => d.actions?.fire, run: (d) => post(d.actions.fire), question: (d) => `${d.name ?? d.id} happens at once.` },
 ];
 
-/** whyFixed says why something that is due cannot be moved; nothing if it can be. */
+/** whyFixed returns the reason why a row cannot be moved, or nothing if it can be moved. */
 export function whyFixed(d) {
   if (!may("operator")) return "A viewer cannot move what is due.";
   if (d.actions?.move) return "";
@@ -31,7 +31,7 @@ const fixed = {
 };
 
 /**
- * move asks when something is to be due, and shows the old time and the new one.
+ * move asks for the new due time of a row, and shows the old time and the new time.
  * @param {object} row @param {number} [proposed] where it was dragged to
  */
 export function move(row, proposed) {
@@ -51,7 +51,7 @@ export function move(row, proposed) {
   });
 }
 
-// Moving compares two times, exactly: who is called at night may be in another zone.
+// Moving compares the exact times, also in UTC: the operator may be in another zone.
 function Moving({ from, to }) {
   const row = (name, at) => html`<tr><th scope="row">${name}</th><td>${exact(at) || "no time"}</td><td>${utc(at)}</td></tr>`;
   return html`<table class="compare"><caption class="away">The old time and the new one</caption>

@@ -8,7 +8,7 @@ export function parse(text) {
     typeof value === "number" && !Number.isSafeInteger(value) && integer.test(context?.source ?? "") ? BigInt(context.source) : value);
 }
 
-/** stringify is the opposite of parse. */
+/** stringify is the inverse of parse. */
 export function stringify(value, indent) {
   return JSON.stringify(value, (key, v) => {
     if (typeof v !== "bigint") return v;

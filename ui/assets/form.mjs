@@ -1,10 +1,10 @@
-// Forms for JSON: fields where a schema knows them, text always.
+// Forms for JSON: fields for the properties of a schema, and always text.
 import { html, useState, useId } from "./lib.mjs";
 import { parse, stringify } from "./exact.mjs";
 
 /**
- * JSONField edits a JSON value. onChange gets the value, or undefined while the text is not JSON.
- * With a schema of an object it shows a field for each property; the text stays a click away.
+ * JSONField edits a JSON value. onChange receives the value, or undefined while the text is not JSON.
+ * With a schema of an object it shows a field for each property; one click shows the text.
  */
 export function JSONField({ label, schema, value, onChange, rows = 8 }) {
   const fields = schema?.type === "object" && Object.keys(schema.properties ?? {}).length > 0;
@@ -80,15 +80,15 @@ function Scalar({ type, schema, required, value, onChange }) {
 
 const number = (text) => (Number.isSafeInteger(Number(text)) || !/^-?\d+$/.test(text) ? Number(text) : BigInt(text));
 
-const mask = '"[redacted]"'; // what the server shows instead of a secret
+const mask = '"[redacted]"'; // the server's replacement for a secret
 
-/** whole returns a value that was edited, unless a part of it was never shown: the mask must not be stored. */
+/** whole returns an edited value. It throws if the value contains the mask, which must not be stored. */
 export function whole(value) {
   if ((stringify(value) ?? "").includes(mask)) throw new Error("A part of it is not shown to you. Replace every [redacted] by what belongs there, or leave it unchanged.");
   return value;
 }
 
-/** Field is a labelled input. */
+/** Field is a labeled input. */
 export function Field({ label, hint, children }) {
   return html`<label class="field"><span>${label}</span>${children}${hint && html`<small class="muted">${hint}</small>`}</label>`;
 }
@@ -96,13 +96,13 @@ export function Field({ label, hint, children }) {
 // The server keeps 1,000 bytes of a reason, and a UTF-16 code unit has at most three.
 const longest = 333;
 
-/** ReasonInput is where a reason is typed. */
+/** ReasonInput is the input for a reason. */
 export const ReasonInput = ({ value, onText, ...more }) => html`<input type="text" name="why" maxlength=${longest} autocomplete="off" value=${value ?? ""} onInput=${(e) => onText(e.target.value)} ...${more} />`;
 
-/** ReasonField asks why something is done. Its text is the value named why. */
+/** ReasonField asks for the reason of a change. Its text is the value named why. */
 export const ReasonField = ({ values, set }) => html`<${Field} label="Reason (for the audit log)"><${ReasonInput} value=${values.why} onText=${(why) => set({ why })} /><//>`;
 
-/** sample makes a value that fits a schema, to start editing from. */
+/** sample returns a value that matches a schema, as a start for editing. */
 export function sample(schema) {
   if (!schema) return {};
   if (schema.default !== undefined) return schema.default;

@@ -1,5 +1,5 @@
-// A layered layout for graphs of steps: ranks from left to right, crossings
-// reduced by medians, edges that go back drawn around.
+// A layered layout for graphs of steps: ranks from left to right, fewer crossings
+// by medians, backward edges below the graph.
 
 const gapX = 64, gapY = 26, high = 38, char = 7.2, padX = 14;
 
@@ -7,7 +7,7 @@ const gapX = 64, gapY = 26, high = 38, char = 7.2, padX = 14;
  * layout places nodes and edges.
  * @param {string[]} names in the order they were declared
  * @param {{from: string, to: string}[]} edges
- * @param {string} [first] where it starts
+ * @param {string} [first] the start node
  * @returns {{nodes: Map<string, {x, y, w, h}>, edges: {from, to, points, back}[], width, height}}
  */
 export function layout(names, edges, first = names[0]) {
@@ -21,7 +21,7 @@ export function layout(names, edges, first = names[0]) {
   return place(names, real, back, layers, chains, rank);
 }
 
-// backward finds the edges that close a cycle, by depth first search.
+// backward finds the edges that close a cycle, by depth-first search.
 function backward(names, edges, first) {
   const out = new Map(names.map((n) => [n, []]));
   edges.forEach((e, i) => out.get(e.from).push([i, e.to]));
@@ -39,7 +39,7 @@ function backward(names, edges, first) {
   return back;
 }
 
-// ranks gives each node the length of the longest way to it.
+// ranks gives each node the length of the longest path to it.
 function ranks(names, edges) {
   const rank = new Map(names.map((n) => [n, 0]));
   for (let round = 0; round < names.length; round++) {
@@ -52,7 +52,7 @@ function ranks(names, edges) {
   return rank;
 }
 
-// fill makes the layers, with a stand-in wherever an edge passes one.
+// fill builds the layers, with a placeholder in each layer that an edge crosses.
 function fill(names, edges, rank) {
   const layers = [];
   const add = (r, id) => { (layers[r] ??= []).push(id); return id; };
@@ -65,7 +65,7 @@ function fill(names, edges, rank) {
   return { layers, chains };
 }
 
-// order sorts each layer by the middle of its neighbours, there and back.
+// order sorts each layer by the median of its neighbors, in both directions.
 function order(layers, chains) {
   const near = new Map();
   const join = (a, b) => { if (!near.has(a)) near.set(a, []); near.get(a).push(b); };
@@ -115,7 +115,7 @@ const blocked = (boxes, a) => [...boxes.values()].some((b) => b.x === a.x && b.y
 
 const p = (...n) => n.map((v) => v.toFixed(1)).join(" ");
 
-// through is a curve past the stand-ins, ending in an arrow that points right.
+// through is a curve along the placeholders that ends in an arrow to the right.
 function through(boxes) {
   let [x, y] = [boxes[0].x + boxes[0].w, boxes[0].y + high / 2];
   const start = [x, y];
@@ -130,7 +130,7 @@ function through(boxes) {
   return { path: d, arrow: { x, y, angle: 0 }, label: { x: (start[0] + x) / 2, y: (start[1] + y) / 2 - 6 } };
 }
 
-// detour goes back below everything: down beside a box that has another below it.
+// detour leads back below all nodes: it runs down next to a box that has another box below it.
 function detour(a, b, y, [aBlocked, bBlocked]) {
   const points = aBlocked
     ? [[a.x + a.w, a.y + high - 10], [a.x + a.w + 16, a.y + high - 10], [a.x + a.w + 16, y]]
@@ -145,7 +145,7 @@ function detour(a, b, y, [aBlocked, bBlocked]) {
   };
 }
 
-// rounded joins points that lie straight above or beside each other.
+// rounded joins points that are vertically or horizontally aligned.
 function rounded(points) {
   let d = `M${p(...points[0])}`;
   for (let i = 1; i < points.length - 1; i++) {

@@ -1,9 +1,9 @@
-// JSON as a tree that can be folded, in text nodes only.
+// JSON as a collapsible tree of text nodes only.
 import { html, useState } from "./lib.mjs";
 import { stringify } from "./exact.mjs";
 import { Copy } from "./copy.mjs";
 
-const most = 200; // members of a level that are shown at first
+const most = 200; // members of a level that are shown initially
 
 /** JSONView shows a value. */
 export function JSONView({ value, open = 3, label = "JSON" }) {

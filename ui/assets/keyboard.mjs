@@ -2,13 +2,13 @@
 import { html, useLayoutEffect, useRef } from "./lib.mjs";
 import { isOpen, show } from "./dialog.mjs";
 
-const bound = []; // newest last: a page's keys win over those of the shell
+const bound = []; // newest last: a page's keys override the shell's keys
 let prefix = "";
 let prefixTimer = 0;
 
 /**
  * useKeys binds keys while the component is shown.
- * @param {Record<string, [string, () => void]>} keys by name ("r", "g i", "Escape"): what it does, and how
+ * @param {Record<string, [string, () => void]>} keys by name ("r", "g i", "Escape"): description and function
  * @param {string} group the heading in the sheet
  */
 export function useKeys(keys, group = "This page") {
@@ -21,7 +21,7 @@ export function useKeys(keys, group = "This page") {
   }, []);
 }
 
-/** commands are all that can be done by key now, for the palette. */
+/** commands are all current key bindings, for the palette. */
 export function commands() {
   const all = new Map();
   for (const { keys } of bound) {
@@ -32,7 +32,7 @@ export function commands() {
 
 const typing = (el) => el?.matches?.("input:not([type=checkbox]):not([type=range]):not([type=radio]), textarea, select, [contenteditable]");
 
-/** start listens to keys. */
+/** start listens for keys. */
 export function start() {
   document.addEventListener("keydown", (e) => {
     if (e.defaultPrevented || e.isComposing || isOpen()) return;

@@ -1,38 +1,38 @@
-// Lanes of what is due. What can be moved is dragged along its lane, by pointer or
-// finger, or with the arrow keys; nothing is changed before it is confirmed.
+// Lanes of upcoming work. The user drags a movable item along its lane, by pointer or
+// finger, or with the arrow keys. A change requires confirmation.
 import { html, cls, useRef, useState } from "./lib.mjs";
 import { isOpen } from "./dialog.mjs";
 import { move, whyFixed } from "./due.mjs";
 import { say } from "./toast.mjs";
 import { absolute, dayText, eventText, hourText, now, span } from "./time.mjs";
 
-/** lanes are the kinds of what is due, as they are called. */
+/** lanes are the kinds of upcoming work and their titles. */
 export const lanes = { alarm: "Alarms", timer: "Timers", schedule: "Schedules", instance: "Instances", hook: "Hooks", task: "Tasks" };
 
-/** slots of a lane: what falls into one is shown as one. */
+/** slots is the number of slots in a lane. The items in one slot are shown as one mark. */
 export const slots = 48;
 
 const minute = 60_000, hour = 60 * minute, day = 24 * hour;
-const reach = 5; // pixels that a pointer moves before it drags
+const reach = 5; // pixels that a pointer must move to start a drag
 
-// Per length of a lane: how far apart its marks are, and in what steps things move.
+// scale returns, for a length of a lane, the distance of its marks and the step of moves.
 const scale = (length) => (length <= hour ? { mark: 10 * minute, step: minute } : length <= day ? { mark: 4 * hour, step: 5 * minute } : { mark: day, step: hour });
 
-/** titleOf names something that is due. */
+/** titleOf is the title of an item. */
 export const titleOf = (d) => eventText(d.name) || d.id;
 
-/** slotOf is where something falls in a lane that begins at start. */
+/** slotOf is the slot of an item in a lane that starts at start. */
 export const slotOf = (d, start, width) => Math.max(0, Math.min(slots - 1, Math.floor((Date.parse(d.due_at) - start) / width)));
 
 /**
- * Lanes shows all that is due from start on, for a length of time.
- * slot is the one that was chosen; after is called when something was moved.
+ * Lanes shows all items that are due from start, for a length of time.
+ * slot is the selected slot; after is called when an item was moved.
  */
 export function Lanes({ all, start: from, length, slot, setSlot, after }) {
-  const [moved, setMoving] = useState(null); // {d, to}: what is on its way, and where it would be
-  const moving = moved && all.some((d) => same(d, moved.d)) ? moved : null; // unless it is gone
+  const [moved, setMoving] = useState(null); // {d, to}: the item that is being moved, and its new time
+  const moving = moved && all.some((d) => same(d, moved.d)) ? moved : null; // unless the item is gone
   const begun = useRef(from);
-  if (!moving) begun.current = from; // the lanes stand still while something is moved on them
+  if (!moving) begun.current = from; // the lanes do not scroll while an item is being moved
   const start = begun.current;
   const kinds = Object.keys(lanes).filter((k) => all.some((d) => d.kind === k));
   if (!kinds.length) return null;
@@ -60,17 +60,17 @@ function shift({ d, to }) {
   return by === 0 ? "unchanged" : `${span(by)} ${by > 0 ? "later" : "earlier"}`;
 }
 
-// Due is a mark on a lane: one thing, or all of a slot.
+// Due is a mark on a lane: one item, or all items of a slot.
 function Due({ kind, at, items, on, choose, start, length, moving, setMoving, confirm, setSlot }) {
   const grab = useRef(null); // {x, width, to, dragged}: the pointer that holds it
-  const held = useRef(null); // where keys have moved it to, drawn yet or not
-  const armed = useRef(false); // Enter is down: held long it must not confirm too
+  const held = useRef(null); // the latest time set by key or pointer, even if it is not rendered yet
+  const armed = useRef(false); // Enter is down: a long press must not also confirm the dialog
   const d = items[0];
   const many = items.length > 1;
   const mine = !many && moving && same(d, moving.d) ? moving : null;
   if (!mine) held.current = null;
   const { step } = scale(length);
-  // Times are round, not past, and not beyond the end of the lane.
+  // Times are rounded, not in the past, and not after the end of the lane.
   const round = (ms) => Math.max(Math.ceil(now() / 1000) * 1000, Math.min(start + length, Math.round(ms / step) * step));
   const refusal = many ? `${items.length} at once: choose one of them below to move it.` : whyFixed(d);
   const refuse = () => { if (many) setSlot({ kind, at }); say(refusal, "bad"); };
@@ -91,7 +91,7 @@ function Due({ kind, at, items, on, choose, start, length, moving, setMoving, co
   }
   function up() {
     if (grab.current?.dragged && held.current !== null) confirm({ d, to: held.current });
-    setTimeout(() => { grab.current = null; }); // the click that follows a drag is none
+    setTimeout(() => { grab.current = null; }); // ignore the click that follows a drag
   }
   const click = () => { if (!grab.current?.dragged && !armed.current) choose(); };
   function keys(e) {
@@ -117,8 +117,8 @@ function Due({ kind, at, items, on, choose, start, length, moving, setMoving, co
 
 const same = (a, b) => a.kind === b.kind && a.id === b.id;
 
-// slotsOf joins what falls into one slot. What is being moved stays alone, so that
-// its mark is not taken out of the hand that holds it.
+// slotsOf groups the items of each slot. The item that is being moved stays separate, so
+// that its mark is not replaced during the drag.
 function slotsOf(all, kind, start, width, alone) {
   const found = new Map();
   for (const d of all) {

@@ -12,11 +12,11 @@ import { Failure, Heading } from "./parts.mjs";
 const sizes = [50, 100, 200];
 
 /**
- * List is a page that lists things. A spec has: kind, title, one, path, filters,
+ * List is a page with a list of rows. A spec has: kind, title, one, path, filters,
  * statuses, groups {name: statuses}, columns [{name, title, cell, cls}], href(row), id(row), actions,
- * bulk (the path that acts on many, and on all that match), create {label, open},
- * empty, every (ms), whole if there is one page only, detail(row) in place of href if a
- * row opens to more of it, and facets: false if the server has no values for its filters.
+ * bulk (the path of actions on many rows, or on all that match), create {label, open},
+ * empty, every (ms), whole if there is only one page, detail(row) instead of href if a
+ * row expands in place, and facets: false if the server has no values for its filters.
  */
 export function List({ spec }) {
   const { query } = route.value;

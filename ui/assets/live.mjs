@@ -1,16 +1,16 @@
-// Resources that are read again when they change.
+// Resources that are reloaded when they change.
 import { useState, useEffect, useRef, useCallback } from "./lib.mjs";
 import { get } from "./api.mjs";
 import { listen, paused } from "./stream.mjs";
 
-/** A page reads a resource again at most this often. */
+/** The minimum time between two reads of a resource by a page, in ms. */
 const pace = 1000;
 
 /**
- * useLive reads a path and keeps what it read fresh.
+ * useLive reads a path and keeps its data fresh.
  * @param {string|null} path null reads nothing
  * @param {object} [params]
- * @param {object} [options] kinds: what to listen to; id: only changes of this one; every: also read every so many ms
+ * @param {object} [options] kinds: the kinds of changes to listen for; id: only changes of this id; every: also read at this interval in ms
  * @returns {{data: any, error: Error|null, loading: boolean, refresh: () => void}}
  */
 export function useLive(path, params = {}, { kinds = [], id, every } = {}) {
@@ -40,7 +40,7 @@ export function useLive(path, params = {}, { kinds = [], id, every } = {}) {
 
 const clean = (params) => Object.fromEntries(Object.entries(params).filter(([, v]) => v !== undefined && v !== null && v !== ""));
 
-// read has at most one request under way, and at least pace between two of them.
+// read has at most one request in flight, and waits at least pace between two requests.
 function read(path, params, set) {
   let abort = null;
   let timer = 0;
@@ -55,7 +55,7 @@ function read(path, params, set) {
       set({ data, error: null });
     } catch (error) {
       if (error.name === "AbortError") return;
-      // What was read before stays: an old answer helps more than none.
+      // Keep the data of the last successful read: old data is better than none.
       set({ error });
     }
     abort = null;

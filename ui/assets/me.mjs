@@ -1,4 +1,4 @@
-// Who we are to the server, and what we may do.
+// The identity of the user at the server, and its permissions.
 import { signal } from "./lib.mjs";
 import { get, unauthorized } from "./api.mjs";
 
@@ -6,11 +6,11 @@ const ranks = ["viewer", "operator", "admin"];
 
 export const me = signal(null);
 
-/** load asks the server who we are. */
+/** load reads the identity of the user from the server. */
 export async function load() {
   me.value = await get("me");
   unauthorized.value = false;
 }
 
-/** may says whether our role is enough. */
+/** may reports whether the user's role is sufficient. */
 export const may = (role) => ranks.indexOf(me.value?.role ?? "viewer") >= ranks.indexOf(role);

@@ -1,4 +1,4 @@
-// All pages: where they are, what they are called, and which key goes there.
+// All pages: their paths, titles and keys.
 import { Overview } from "./pages/overview.mjs";
 import { Upcoming } from "./pages/upcoming.mjs";
 import { Instances } from "./pages/instances.mjs";
@@ -19,7 +19,7 @@ import { Audit } from "./pages/audit.mjs";
 import { Mailbox } from "./pages/mailbox.mjs";
 import { Settings } from "./pages/settings.mjs";
 
-/** Groups of pages, as the navigation shows them. A page with names below it has a detail; one with a role is for that role and those above it. */
+/** Groups of pages, as the navigation shows them. A page with names below it has a detail; a page with a role requires that role or a higher one. */
 export const groups = [
   ["", [
     { path: "", title: "Overview", key: "o", page: Overview },
@@ -49,7 +49,7 @@ export const groups = [
 
 export const pages = groups.flatMap(([, all]) => all);
 
-/** find returns the page of an address, and the names below it. */
+/** find returns the page of an address, and the names after the page in the path. */
 export function find(names) {
   const page = pages.find((p) => p.path === (names[0] ?? ""));
   if (!page) return null;

@@ -1,4 +1,4 @@
-// The palette: search, pages and everything that can be done here, by typing.
+// The palette: search, pages and all commands of the page, by typing.
 import { html, own, useEffect, useRef, useState, useId, cls } from "./lib.mjs";
 import { get } from "./api.mjs";
 import { show } from "./dialog.mjs";
@@ -7,7 +7,7 @@ import { go, link } from "./router.mjs";
 
 const wait = 120;
 
-/** address is the page of something that was found. */
+/** address is the page of a search result. */
 export function address({ kind, id }) {
   const page = own({ instance: "instances", hook: "hooks", task: "tasks", alarm: "alarms", actor: "actors", statechart: "statecharts", definition: "definitions", schedule: "schedules", node: "nodes" }, kind) ?? kind;
   if (page === "schedules" || page === "nodes") return link([page]);
@@ -19,7 +19,7 @@ function split(id) {
   return at < 0 ? [id] : [id.slice(0, at), id.slice(at + 1)];
 }
 
-/** palette opens it. */
+/** palette opens the palette. */
 export function palette() {
   const all = commands().filter((c) => c.key !== "Ctrl K" && c.key !== "Escape");
   show(({ close }) => html`<${Palette} all=${all} close=${close} />`, { title: "Search and commands", wide: true });

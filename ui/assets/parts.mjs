@@ -4,7 +4,7 @@ import { title as product } from "./api.mjs";
 import { describe } from "./toast.mjs";
 import { Icon } from "./status.mjs";
 
-/** Heading names a page, in the window's title too. */
+/** Heading shows the title of a page, and sets the window's title. */
 export function Heading({ title, kind, about, children }) {
   useEffect(() => { document.title = `${title} · ${product}`; }, [title]);
   return html`<header class="heading">
@@ -13,7 +13,7 @@ export function Heading({ title, kind, about, children }) {
   </header>`;
 }
 
-/** Failure shows an error, with a way to try again. */
+/** Failure shows an error, with a retry button. */
 export function Failure({ error, retry }) {
   if (!error) return null;
   return html`<div class="failure" role="alert"><${Icon} shape="bad" /><span>${describe(error)}${error.status === 404 && " · What has ended is kept for a while only, and then removed."}</span>
@@ -25,13 +25,13 @@ export function Panel({ title, actions, children, cls = "" }) {
   return html`<section class=${"panel " + cls}><header><h2>${title}</h2>${actions}</header>${children}</section>`;
 }
 
-/** Facts are names with values; those without value are left out. */
+/** Facts shows names with values; names without a value are omitted. */
 export function Facts({ of }) {
   return html`<dl class="facts">${Object.entries(of).filter(([, v]) => v !== undefined && v !== null && v !== "" && v !== false)
     .map(([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }
 
-/** ErrorText shows the first line of an error, and the rest (its stack) when asked. */
+/** ErrorText shows the first line of an error, and the rest (its stack) on request. */
 export function ErrorText({ text, open = false }) {
   if (!text) return null;
   const [first, ...rest] = String(text).split("\n");
@@ -39,7 +39,7 @@ export function ErrorText({ text, open = false }) {
   return html`<details class="error" open=${open}><summary>${first}</summary><pre tabindex="0">${rest.join("\n")}</pre></details>`;
 }
 
-/** Table is a plain table of rows: columns are [title, cell(row)]. On a phone it is "labelled" by its titles, or "stacked". of is the resource that rows are waited for from. */
+/** Table is a plain table of rows: columns are [title, cell(row)]. On a phone it is "labelled" by its titles, or "stacked". of is the resource that supplies the rows. */
 export function Table({ title, columns, rows, keyOf, empty = "None.", cls = "", of }) {
   if (of?.loading && !of.data) return html`<p class="muted" aria-busy="true">Loading…</p>`;
   if (!rows?.length) return html`<p class="muted">${empty}</p>`;
@@ -49,5 +49,5 @@ export function Table({ title, columns, rows, keyOf, empty = "None.", cls = "", 
   </table></div>`;
 }
 
-/** Loading waits. */
+/** Loading is shown while data is being read. */
 export const Loading = () => html`<p class="empty" aria-busy="true">Loading…</p>`;

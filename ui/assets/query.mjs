@@ -1,8 +1,8 @@
-// The filter language: name:value, with quotes where a value has spaces.
+// The filter language: name:value, with quotes around values that contain spaces.
 
 const token = /(?:([a-z_]+):)?(?:"((?:[^"\\]|\\.)*)"?|(\S+))/g;
 
-/** parseFilter reads a filter into parameters, and returns the words that have no name. */
+/** parseFilter parses a filter into parameters, and returns the words without a name. */
 export function parseFilter(text, names) {
   const params = {};
   const rest = [];
@@ -14,7 +14,7 @@ export function parseFilter(text, names) {
   return { params, rest };
 }
 
-/** formatFilter is the opposite of parseFilter. */
+/** formatFilter is the inverse of parseFilter. */
 export function formatFilter(params, names) {
   return names.filter((n) => params[n]).map((n) => `${n}:${quote(params[n])}`).join(" ");
 }

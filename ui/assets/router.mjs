@@ -1,8 +1,8 @@
-// Addresses: everything that a page shows can be found again by its address.
+// Addresses: the address of a page restores everything that it shows.
 import { signal } from "./lib.mjs";
 import { base, docs, root } from "./api.mjs";
 
-/** route is where we are: names of the path, and the query. */
+/** route is the current address: the names of the path, and the query. */
 export const route = signal(here());
 
 function here() {
@@ -14,7 +14,7 @@ function decode(name) {
   try { return decodeURIComponent(name); } catch { return name; }
 }
 
-/** link returns the address of a page: names are escaped, empty parameters left out. */
+/** link returns the address of a page: names are escaped, empty parameters are omitted. */
 export function link(names, params = {}) {
   const u = new URL(names.map((n) => encodeURIComponent(n)).join("/"), base);
   for (const [name, value] of Object.entries(params)) {
@@ -23,7 +23,7 @@ export function link(names, params = {}) {
   return u.href;
 }
 
-/** go shows another page. */
+/** go navigates to another page. */
 export function go(href, { replace = false } = {}) {
   history[replace ? "replaceState" : "pushState"](null, "", href);
   moved();
@@ -44,7 +44,7 @@ function moved() {
   if (route.peek().names.join("/") !== before) window.scrollTo(0, 0);
 }
 
-/** start follows links and the browser's own buttons. */
+/** start handles links and the browser's back and forward buttons. */
 export function start() {
   addEventListener("popstate", moved);
   document.addEventListener("click", (e) => {

@@ -1,4 +1,4 @@
-// What is around every page: navigation, the state of live updates, messages.
+// The frame around every page: navigation, the state of live updates, messages.
 import { html, useEffect, useErrorBoundary, useRef, useState, cls } from "./lib.mjs";
 import { docs, title, unauthorized } from "./api.mjs";
 import { route, link, go } from "./router.mjs";
@@ -16,12 +16,12 @@ import { SignIn } from "./signin.mjs";
 import { Icon } from "./status.mjs";
 
 /**
- * Shell is the whole window. Dialogs stay open when the server wants a token: one of them
- * may show the token that was just made, which is shown only once.
+ * Shell is the whole window. Dialogs stay open when the server requires a token: a dialog
+ * may show the token that was just created, which is shown only once.
  */
 export const Shell = () => html`${unauthorized.value ? html`<${SignIn} />` : html`<${Frame} />`}<${Toasts} /><${Dialogs} />`;
 
-// Frame is the window of those who are signed in.
+// Frame is the window of a signed-in user.
 function Frame() {
   const [menu, setMenu] = useState(false);
   const main = useRef(null);
@@ -43,7 +43,7 @@ function Frame() {
     <main id="main" ref=${main}><${Page} key=${path} /></main>`;
 }
 
-// offered says whether a page is for us.
+// offered reports whether a page is available to the user.
 const offered = (p) => (!p.dev || me.value?.dev) && (!p.role || may(p.role));
 
 function Nav({ open }) {

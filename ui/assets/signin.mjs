@@ -1,11 +1,11 @@
-// Signing in with an API token, for a session cookie.
+// Sign-in: exchanges an API token for a session cookie.
 import { html, useState } from "./lib.mjs";
 import { post, title } from "./api.mjs";
 import { load } from "./me.mjs";
 import { describe } from "./toast.mjs";
 import { Field } from "./form.mjs";
 
-/** SignIn asks for a token. */
+/** SignIn asks for an API token. */
 export function SignIn() {
   const [token, setToken] = useState("");
   const [error, setError] = useState(null);

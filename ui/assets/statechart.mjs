@@ -1,4 +1,4 @@
-// Drawings of statecharts. The server lays them out; here they are lit.
+// Drawings of statecharts. The server lays them out; the dashboard highlights states.
 import { html, useEffect, useRef, useState } from "./lib.mjs";
 import { segment, text } from "./api.mjs";
 import { readSVG } from "./svg.mjs";
@@ -6,9 +6,9 @@ import { span, tick } from "./time.mjs";
 import { Failure } from "./parts.mjs";
 
 /**
- * StatechartDrawing draws a statechart with states lit.
+ * StatechartDrawing draws a statechart with highlighted states.
  * @param {{name: string, version?: number, active?: string[], before?: string[], timers?: {state?: string, due_at: string}[]}} props
- *   version: the newest one if there is none; timers: shown at their states, counting down; before: the states before the last transition, to show which was taken
+ *   version: the newest by default; timers: countdowns at their states; before: the states before the last transition, to show which transition was taken
  */
 export function StatechartDrawing({ name, version, active = [], before, timers = [] }) {
   const ref = useRef(null);
@@ -41,7 +41,7 @@ function light(svg, active, before) {
   }
 }
 
-// countDown writes how long a timer still takes above the corner of its state.
+// countDown shows the remaining time of a timer above the corner of its state.
 function countDown(svg, timers, now) {
   for (const old of svg.querySelectorAll(".timer")) old.remove();
   const next = new Map(); // the first timer of each state

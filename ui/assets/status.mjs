@@ -1,4 +1,4 @@
-// States are told by an icon and a word; colour only helps.
+// An icon and a word show a status; color is only an addition.
 import { html, own } from "./lib.mjs";
 
 const looks = {
@@ -27,10 +27,10 @@ const words = { no_worker: "no worker" };
 /** waiting are the statuses of work that waits for its due time or for a worker. */
 export const waiting = ["ready", "retrying", "scheduled"];
 
-/** look is the appearance of a status. */
+/** look is the icon and the color of a status. */
 export const look = (status) => own(looks, status) ?? "wait";
 
-/** word is its text. */
+/** word is the text of a status. */
 export const word = (status) => own(words, status) ?? String(status ?? "");
 
 /** Icon is a small drawing that screen readers skip. */

@@ -1,19 +1,19 @@
-// The one stream of changes that a tab has. It says what has changed, not how:
-// whoever shows it reads it again. However many events arrive, listeners are
-// told at most once per frame.
+// The stream of changes; each tab has one. An event names the changed resource, not the
+// change: the component that shows the resource reads it again. Listeners are called at
+// most once per frame.
 import { signal, effect } from "./lib.mjs";
 import { url } from "./api.mjs";
 
 /** status is "connecting", "live", "offline" or "paused". */
 export const status = signal("connecting");
 
-/** paused stops live updates until it is false again. */
+/** paused stops live updates while it is true. */
 export const paused = signal(false);
 
-/** received counts events, for whoever wants to know. */
+/** received counts the received events. */
 export const received = signal(0);
 
-const hiddenFor = 60_000; // then the connection is given back
+const hiddenFor = 60_000; // ms until a hidden tab closes its connection
 const listeners = new Set();
 
 let source = null;
@@ -29,7 +29,7 @@ export function listen(fn) {
   return () => listeners.delete(fn);
 }
 
-/** start connects, and keeps connected. */
+/** start connects, and reconnects when needed. */
 export function start() {
   effect(() => (paused.value ? close("paused") : open()));
   document.addEventListener("visibilitychange", () => {
@@ -46,15 +46,15 @@ function open() {
   source.onopen = () => {
     retry = 0;
     status.value = "live";
-    everything(); // whatever happened while nobody listened
+    everything(); // changes may have been missed while the stream was not connected
   };
   source.addEventListener("change", (e) => change(e.data));
   source.addEventListener("reset", everything);
   source.onerror = failed;
 }
 
-// The browser connects again by itself, except when the server answered with an
-// error, as proxies do while it restarts.
+// The browser reconnects automatically, except after an error response, which proxies
+// send while the server restarts.
 function failed() {
   status.value = "offline";
   if (source.readyState !== EventSource.CLOSED) return;
@@ -87,7 +87,7 @@ function everything() {
 }
 
 function schedule() {
-  // A hidden tab has no frames, but its timers go on.
+  // A hidden tab has no animation frames, but its timers run.
   if (!frame) frame = document.hidden ? setTimeout(flush, 1000) : requestAnimationFrame(flush);
 }
 

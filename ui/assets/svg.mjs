@@ -1,5 +1,5 @@
-// Reads the drawings of the server. They become nodes one by one, and only what a
-// drawing needs: nothing in the text is ever taken as markup by the browser.
+// Reads the drawings of the server. Nodes are created one by one, and only the elements
+// that a drawing needs: the browser never parses the text as markup.
 
 const space = "http://www.w3.org/2000/svg";
 const elements = new Set(["svg", "g", "rect", "path", "circle", "text", "title", "defs", "marker"]);
@@ -12,7 +12,7 @@ const entities = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 const decode = (text) => text.replace(/&(?:#(\d+)|#x([\da-f]+)|(\w+));/gi, (whole, decimal, hex, name) =>
   decimal ? String.fromCodePoint(Number(decimal)) : hex ? String.fromCodePoint(parseInt(hex, 16)) : entities[name] ?? whole);
 
-// harmless refuses ids and references that are not those of drawings.
+// harmless reports whether an id or a reference is one that drawings use.
 const harmless = (name, value) => (name === "id" ? /^(state-|arrow$)/.test(value) : name !== "marker-end" || value === "url(#arrow)");
 
 function element(name, text) {
@@ -33,7 +33,7 @@ export function readSVG(text) {
     if (plain !== undefined) inside?.append(decode(plain));
     else if (closing) stack.pop();
     else {
-      // What is not allowed is read too, so that its end is found, but goes nowhere.
+      // Elements that are not allowed are parsed too, to find their end, but are dropped.
       const node = elements.has(name) ? element(name, rest) : document.createDocumentFragment();
       if (inside && elements.has(name)) inside.append(node);
       root ??= name === "svg" ? node : null;

@@ -1,4 +1,4 @@
-// Dark, light, or as the system has it.
+// The theme: dark, light, or the system's.
 import { signal, effect } from "./lib.mjs";
 
 const stored = () => { try { return localStorage.getItem("perdure.theme"); } catch { return null; } };
@@ -11,11 +11,11 @@ export function start() {
   effect(() => {
     if (theme.value === "auto") delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = theme.value;
-    try { localStorage.setItem("perdure.theme", theme.value); } catch { /* then it lasts as long as the tab */ }
+    try { localStorage.setItem("perdure.theme", theme.value); } catch { /* then the theme is kept only until the tab closes */ }
   });
 }
 
-/** toggle goes to the opposite of what is shown. */
+/** toggle switches between dark and light. */
 export function toggle() {
   const dark = theme.value === "auto" ? matchMedia("(prefers-color-scheme: dark)").matches : theme.value === "dark";
   theme.value = dark ? "light" : "dark";

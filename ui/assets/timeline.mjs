@@ -1,5 +1,5 @@
-// What happened, one line after another, with how long it took; and a slider to
-// go back along it.
+// A timeline of entries with their durations, and a slider to go back through
+// them.
 import { html, cls, own, useRef } from "./lib.mjs";
 import { useKeys } from "./keyboard.mjs";
 import { absolute, span, took } from "./time.mjs";
@@ -10,7 +10,7 @@ const looks = { failed: "bad", quarantined: "jail", cancelled: "off", deadline: 
 
 /**
  * Timeline shows entries {at, duration_ms, title, how, text, error} as a waterfall.
- * current marks one; onPick chooses one; newest puts the last one first.
+ * current is the marked entry; onPick selects an entry; newest puts the last entry first.
  */
 export function Timeline({ entries, current, onPick, newest = false }) {
   if (!entries.length) return html`<p class="muted">Nothing is recorded.</p>`;
@@ -33,9 +33,9 @@ export function Timeline({ entries, current, onPick, newest = false }) {
   </ol>`;
 }
 
-/** Scrubber goes through a path of n entries. */
+/** Scrubber is a slider through n entries. */
 export function Scrubber({ n, at, set, text }) {
-  const here = useRef(at); // keys may come faster than the page is drawn
+  const here = useRef(at); // keys may arrive faster than the page is rendered
   here.current = at;
   const to = (i) => set((here.current = Math.max(0, Math.min(n - 1, i))));
   useKeys({

@@ -1,4 +1,4 @@
-// Short messages about what was done, read out by screen readers too.
+// Short messages about results, also for screen readers.
 import { html, signal } from "./lib.mjs";
 import { Icon } from "./status.mjs";
 
@@ -15,7 +15,7 @@ export function say(text, how = "ok") {
 /** fail shows an error. */
 export const fail = (error) => { if (error?.name !== "AbortError") say(describe(error), "bad"); };
 
-/** describe writes an error with what the server said about parts of the request. */
+/** describe formats an error with the server's messages about parts of the request. */
 export function describe(error) {
   const parts = (error.errors ?? []).map((e) => `${e.location}: ${e.message}`);
   return [error.message, ...parts].join(" · ");
@@ -23,7 +23,7 @@ export function describe(error) {
 
 const dismiss = (id) => { shown.value = shown.value.filter((t) => t.id !== id); };
 
-/** Toasts is where messages appear. */
+/** Toasts renders the messages. */
 export function Toasts() {
   return html`<div class="toasts" role="status" aria-live="polite">
     ${shown.value.map((t) => html`<div key=${t.id} class=${"toast is-" + t.how}>

@@ -1,5 +1,5 @@
-// One actor: its machine drawn with the active states lit, its timers counting
-// down, and the path so far.
+// One actor: its statechart with the active states highlighted, a countdown of its
+// timers, and its history.
 import { html, useState } from "../lib.mjs";
 import { segment } from "../api.mjs";
 import { useLive } from "../live.mjs";
@@ -18,7 +18,7 @@ import { dueActions } from "../due.mjs";
 import { AuditLink } from "./audit.mjs";
 import { actions, at as pathOf, sendEvent } from "./actors.mjs";
 
-const shown = 200; // steps of the path: the last ones
+const shown = 200; // the last transitions of the history
 
 export function Actor({ names: [type, id] }) {
   const path = pathOf({ type, id });
@@ -82,7 +82,7 @@ const entry = (e) => ({
 const timerText = (t) => eventText(t.event?.type ?? t.event ?? t.type ?? t.key);
 const shortState = (id) => id.split(".").slice(1).join(".") || id;
 
-// timer gives a timer the same actions as everything else that is due.
+// timer gives a timer the actions of all other scheduled work.
 function timer(actor, t) {
   const base = `${pathOf(actor)}/timers/${segment(t.key)}`;
   return { ...t, id: t.key, name: timerText(t), actions: { move: `${base}/move`, skip: `${base}/skip`, fire: `${base}/fire` } };

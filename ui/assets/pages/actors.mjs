@@ -1,4 +1,4 @@
-// Actors: statecharts that live in the database.
+// Actors: durable instances of statecharts.
 import { html, useEffect } from "../lib.mjs";
 import { Short } from "../copy.mjs";
 import { post, segment } from "../api.mjs";
@@ -21,7 +21,7 @@ export const actions = [
   { name: "reset", label: "Reset…", key: "R", danger: true, single: true, role: "admin", statuses: ["quarantined", "error"], open: reset },
 ];
 
-// reset asks for the step to go back to.
+// reset asks for the transition to return to.
 function reset(a) {
   const name = `${a.type} ${a.id}`;
   return ask({
@@ -56,7 +56,7 @@ const spec = {
 
 export const Actors = () => html`<${List} spec=${spec} />`;
 
-/** createActor asks for a type, an id and the input of an actor, and makes it. */
+/** createActor asks for a type, an id and the input of an actor, and creates the actor. */
 export function createActor(type) {
   return ask({
     title: "New actor", confirm: "Create", wide: true,

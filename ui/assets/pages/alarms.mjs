@@ -1,4 +1,4 @@
-// Alarms and timers: every delay is a row.
+// Alarms and timers: each is a row.
 import { html, own } from "../lib.mjs";
 import { del, post, put, segment } from "../api.mjs";
 import { useLive } from "../live.mjs";
@@ -20,7 +20,7 @@ import { AuditLink } from "./audit.mjs";
 const at = (a) => `alarms/${segment(a.id)}`;
 const statuses = ["ready", "running", "retrying", "scheduled", "failed", "quarantined"];
 
-// An alarm has the same actions as everything that is due.
+// An alarm has the actions of all scheduled work.
 const due = (action) => ({ ...action, when: undefined, statuses: waiting, past: { skip: "skipped", fire: "fired" }[action.name], open: action.open && ((a) => action.open(withPaths(a))), run: action.run && ((a) => action.run(withPaths(a))) });
 const withPaths = (a) => ({ ...a, name: a.type, actions: { move: `${path(a)}/move`, skip: `${path(a)}/skip`, fire: `${path(a)}/fire` } });
 const path = (a) => (a.kind === "timer" ? `actors/${segment(a.actor.type)}/${segment(a.actor.id)}/timers/${segment(keyOf(a))}` : at(a));
@@ -32,10 +32,10 @@ const actions = [
   { name: "cancel", label: "Cancel", past: "cancelled", key: "c", danger: true, statuses, run: (a) => { leave(a); return remove(a); }, told: cancelled, question: (a) => `${a.type} ${a.id} is removed.` },
 ];
 
-// remove cancels an alarm. That there is none any more is a result too.
+// remove cancels an alarm. A missing alarm is a result, not an error.
 const remove = (a) => del(at(a)).catch((e) => { if (e.status !== 404) throw e; return { result: "not_found" }; });
 
-// cancelled says what a cancel has done.
+// cancelled describes the result of a cancellation.
 function cancelled(answer, a) {
   return own({
     prevented: `Cancelled: alarm ${a.id} does not fire`,
@@ -44,7 +44,7 @@ function cancelled(answer, a) {
   }, answer?.result);
 }
 
-// leave goes from the page of an alarm that is about to go to the list.
+// leave goes to the list if the page of the removed alarm is shown.
 const leave = (a) => { if (route.peek().names[1] === a.id) go(link(["alarms"])); };
 
 const often = (a) => a.text || a.cron || (a.every && `every ${a.every}`) || "once";
@@ -66,7 +66,7 @@ const spec = {
   ],
 };
 
-// The delays of actors are listed in the same way and are found at their actors.
+// The timers of actors are listed in the same way and link to their actors.
 const delays = {
   ...spec, bulk: undefined, actions: actions.filter((a) => ["move", "skip", "fire"].includes(a.name)), statuses: ["ready", "scheduled", "quarantined"],
   href: (a) => link(["actors", a.actor.type, a.actor.id]), empty: "No actor waits.",

@@ -1,4 +1,4 @@
-// Audit: what operators and tokens have changed.
+// Audit: the changes that operators and tokens have made.
 import { html } from "../lib.mjs";
 import { altered, link } from "../router.mjs";
 import { may } from "../me.mjs";
@@ -8,7 +8,7 @@ import { At, When } from "../time.mjs";
 import { JSONView } from "../json.mjs";
 import { Facts } from "../parts.mjs";
 
-/** AuditLink leads to the entries of one thing. A viewer may not read them. */
+/** AuditLink links to the entries of one target. A viewer may not read them. */
 export const AuditLink = ({ kind, target }) => may("operator") && html`<a class="button" data-audit href=${link(["audit"], { kind, target })}>Audit</a>`;
 
 // places return the page of a target, by its kind. Other kinds have no page.
@@ -22,7 +22,7 @@ const places = new Map([
   ["outbox", () => ["outbox"]],
 ]);
 
-// On names what was changed, with a link to its page.
+// On shows the target of a change, with a link to its page.
 function On({ of }) {
   const text = html`${of.kind} ${of.target && html`<${Short} id=${of.target} />`}`;
   const place = of.target && places.get(of.kind);

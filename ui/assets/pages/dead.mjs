@@ -1,4 +1,4 @@
-// Dead letters: what failed for good, grouped by its error.
+// Dead letters: failed and quarantined work, grouped by error.
 import { html, own } from "../lib.mjs";
 import { Short } from "../copy.mjs";
 import { post } from "../api.mjs";
@@ -54,7 +54,7 @@ function Group({ of, refresh }) {
   </li>`;
 }
 
-// listed narrows the list of a kind to what a group is about.
+// listed returns the filter of a kind's list for a group.
 function listed({ kind, name }) {
   const status = kind === "actors" ? "quarantined" : "failed";
   const field = { instances: "definition", hooks: "name", tasks: "type", alarms: "type", actors: "type" }[kind];

@@ -1,4 +1,4 @@
-// Hooks: effects that run after a commit.
+// Hooks: calls that run after a commit.
 import { html } from "../lib.mjs";
 import { del, post, segment } from "../api.mjs";
 import { useLive } from "../live.mjs";
@@ -64,7 +64,7 @@ function trigger() {
   });
 }
 
-// replay runs a hook again as a new one, with another payload if wanted.
+// replay creates a new hook from an existing one, optionally with another payload.
 function replay(hook) {
   return ask({
     title: `Replay ${hook.name}`, text: "A new hook with this payload; the old one stays as it is.", confirm: "Replay", wide: true,

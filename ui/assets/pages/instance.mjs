@@ -1,4 +1,4 @@
-// One state machine: where it is, how it came there, what it waits for.
+// One instance: its current step, its history, and what it waits for.
 import { html, own, useMemo, useState } from "../lib.mjs";
 import { segment } from "../api.mjs";
 import { useLive } from "../live.mjs";
@@ -25,7 +25,7 @@ export function Instance({ names: [id] }) {
   const signals = useLive(`${path}/signals`, {}, live);
   const children = useLive(`${path}/children`, { limit: 200 }, { kinds: ["instances"] });
   const definition = useLive(instance ? `definitions/${segment(instance.definition)}` : null);
-  const [at, setAt] = useState(null); // null follows the end
+  const [at, setAt] = useState(null); // null follows the newest entry
   useInstanceKeys(instance, definition.data, refresh);
   if (!instance) return error ? html`<${Heading} title="Instance" /><${Failure} error=${error} retry=${refresh} />` : html`<${Loading} />`;
 
@@ -75,7 +75,7 @@ function useInstanceKeys(instance, definition, refresh) {
   useKeys(keys);
 }
 
-// Waiting says in words what has to happen next.
+// Waiting describes what the instance waits for.
 function Waiting({ of }) {
   const until = of.awaits_until ? `, and goes on without it ${relative(Date.parse(of.awaits_until), tick.value)}` : "";
   const text = own({
@@ -97,7 +97,7 @@ function Path({ version, entries, current, instance, past }) {
   return html`<${StepGraph} version=${version} active=${active} bad=${past ? Boolean(entries[current].error) : ["failed", "quarantined"].includes(instance.status)} taken=${taken} visits=${visits} last=${last} />`;
 }
 
-// walk counts the edges and steps of a path.
+// walk counts the edges and steps of a history.
 function walk(entries) {
   const taken = new Map(), visits = new Map();
   let last;
@@ -124,7 +124,7 @@ const facts = (i) => ({
   "Unreceived signals": i.unreceived_signals || "", "Cancel step": i.on_cancel, "Cancel reason": i.cancel_reason,
 });
 
-// Family is the tree around an instance.
+// Family shows the parent and the children of an instance.
 function Family({ instance, rows }) {
   const leaf = (i) => html`<a href=${link(["instances", i.id])}>${i.definition} <${Short} id=${i.id} /></a> <${Status} of=${i.status} /> <span class="muted">${i.step}</span>`;
   const own = html`<li><b>${instance.definition}</b> <${Short} id=${instance.id} /> <${Status} of=${instance.status} />

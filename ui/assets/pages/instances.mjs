@@ -46,7 +46,7 @@ const spec = {
 
 export const Instances = () => html`<${List} spec=${spec} />`;
 
-/** startInstance asks for a machine and its first state, and starts it. */
+/** startInstance asks for a definition and an initial state, and starts an instance. */
 export function startInstance({ definition = "", state }) {
   return ask({
     title: "Start a state machine", confirm: "Start", wide: true,

@@ -1,4 +1,4 @@
-// The mailbox: what was sent while developing, and went nowhere else.
+// The mailbox: messages sent during development, which are not delivered anywhere else.
 import { html } from "../lib.mjs";
 import { useLive } from "../live.mjs";
 import { alter, altered, route } from "../router.mjs";

@@ -1,4 +1,4 @@
-// Nodes: the processes that work.
+// Nodes: the running processes.
 import { html } from "../lib.mjs";
 import { Short } from "../copy.mjs";
 import { post, segment } from "../api.mjs";
@@ -12,7 +12,7 @@ const actions = [
     question: (n) => `${n.host ?? n.id} finishes what it runs and takes nothing new.` },
 ];
 
-// busy are the queues of which a node runs something.
+// busy are the queues whose work a node is running.
 const busy = (n) => (n.queues ?? []).filter((q) => q.running > 0);
 
 const spec = {

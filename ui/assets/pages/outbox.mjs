@@ -1,4 +1,4 @@
-// The outbox: the ordered record of all that was changed.
+// The outbox: the ordered record of committed units.
 import { html } from "../lib.mjs";
 import { useLive } from "../live.mjs";
 import { alter, route } from "../router.mjs";
@@ -9,11 +9,11 @@ import { Copy, Short } from "../copy.mjs";
 import { Failure, Heading, Loading, Panel, Table } from "../parts.mjs";
 
 const shown = 50;
-const zero = "0".repeat(24); // before everything
+const zero = "0".repeat(24); // before all entries
 
 export function Outbox() {
   const after = route.value.query.get("after") ?? "";
-  // Without a stamp the newest are shown, the last one first; after one, what followed.
+  // Without a stamp, shows the newest entries, newest first; with a stamp, the entries after it.
   const { data, error, refresh } = useLive("outbox", after ? { after, limit: shown } : { newest: true, limit: shown }, { kinds: ["outbox"], every: 5000 });
   const consumers = useLive("outbox/consumers", {}, { kinds: ["outbox"], every: 5000 });
   const entries = after ? data?.data ?? [] : (data?.data ?? []).toReversed();

@@ -1,4 +1,4 @@
-// The overview: is everything well, and if not, where.
+// The overview: the health of the system, and where problems are.
 import { html, own } from "../lib.mjs";
 import { docs } from "../api.mjs";
 import { useLive } from "../live.mjs";
@@ -11,7 +11,7 @@ import { Icon } from "../status.mjs";
 const ranges = ["15m", "1h", "24h"];
 const titles = { instances: "Instances", actors: "Actors", hooks: "Hooks", tasks: "Tasks", alarms: "Alarms", schedules: "Schedules", outbox: "Outbox" };
 
-/** late is how old due work may be before it is worth a look. */
+/** late is the age at which due work is shown as late. */
 const late = 60_000;
 
 export function Overview() {
@@ -40,7 +40,7 @@ export function Overview() {
       </div>`}`;
 }
 
-// isNew says that there is nothing to see yet.
+// isNew reports whether there is no work yet.
 const isNew = ({ kinds = [] }) => kinds.every((k) => !(k.total || k.due || k.running || k.waiting || k.scheduled || k.failed || k.per_minute || Object.values(k.statuses ?? {}).some(Boolean)));
 
 function Kind({ of, spark }) {
@@ -73,14 +73,14 @@ function Charts({ series }) {
   return html`<div class=${"charts charts-" + charts.length}>${charts}</div>`;
 }
 
-/** millis reads a duration as Go writes it. */
+/** millis parses a duration in Go's format. */
 export function millis(text) {
   const units = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
   return [...String(text ?? "").matchAll(/([\d.]+)(ms|h|m|s)/g)].reduce((sum, [, n, unit]) => sum + Number(n) * units[unit], 0);
 }
 
-// Queues tells of each what is due, and who takes it: due work that nobody takes is
-// what an outage looks like.
+// Queues shows the due work of each queue and the number of processes that serve it. Due
+// work without a process is the symptom of an outage.
 function Queues({ rows }) {
   const nodes = useLive("nodes", {}, { kinds: ["nodes"], every: 5000 });
   const up = (nodes.data?.data ?? []).filter((n) => n.status === "up");
@@ -94,7 +94,7 @@ function Queues({ rows }) {
   ]} /><//>`;
 }
 
-// Unserved is due work that no live process serves: it stays there until one does.
+// Unserved shows due work that no live process serves: it waits until a process does.
 function Unserved({ rows, cap }) {
   if (!rows.length) return null;
   return html`<${Panel} title="No live process serves" cls="full unserved"><${Table} title="Work that no live process serves" rows=${rows} keyOf=${(u) => JSON.stringify([u.kind, u.queue, u.name, u.version, u.step, u.schedule])} cls="labelled" columns=${[
@@ -105,7 +105,7 @@ function Unserved({ rows, cap }) {
   ]} /><//>`;
 }
 
-// needs says what a process must have to run the work.
+// needs describes what a process must serve to run the work.
 function needs(u) {
   const definition = `${u.name} version ${u.version}`;
   return own({

@@ -1,5 +1,5 @@
-// A point of the path of a state machine: what is known of the step that was run
-// there, and of what happened until the next.
+// A point in the history of an instance: the step that ran there, and the events until
+// the next step.
 import { html, own } from "../lib.mjs";
 import { link } from "../router.mjs";
 import { Short } from "../copy.mjs";
@@ -9,16 +9,16 @@ import { ErrorText, Facts } from "../parts.mjs";
 const ends = new Set(["next", "replay", "await", "spawn", "done", "stop", "fail", "rerun", "cancel"]);
 const others = new Set(["created", "error", "crash"]);
 
-/** pointsOf returns the entries of a history that are on the path; the rest happened beside it. */
+/** pointsOf returns the entries of a history that are steps of the path, without signals and children. */
 export const pointsOf = (history) => history.filter((e) => others.has(e.outcome) || isEnd(e));
 
-/** isEnd tells the end of a step that was run from a line about where the instance is now. */
+/** isEnd reports whether an entry is the end of a step that ran, not a line about the current step. */
 export const isEnd = (e) => ends.has(e.outcome) && e.duration_ms !== undefined && e.duration_ms !== null;
 
-/** stepAt is the step that is lit at a point. */
+/** stepAt is the step that is highlighted at a point. */
 export const stepAt = (e, first) => (e.outcome === "created" ? first : e.next || e.step);
 
-/** pointText says in a few words what happened at a point. */
+/** pointText is a short description of a point. */
 export function pointText(e) {
   if (!e) return "";
   if (e.outcome === "created") return "started";
@@ -40,13 +40,13 @@ const words = {
   crash: () => "lost its process",
 };
 
-/** Unkept says so if steps were taken that nobody recorded. */
+/** Unkept shows a note if steps ran that were not recorded. */
 export function Unkept({ entries, instance, first }) {
   if (entries.some(isEnd) || !instance.finished_at && instance.step === first) return null;
   return html`<p class="muted">Of the steps that were taken only failures are kept. A machine that is defined with KeepHistory shows them all here.</p>`;
 }
 
-/** Point shows one entry; history is all of them, last is where the instance is now. */
+/** Point shows one entry; history has all entries, last is true at the newest one. */
 export function Point({ at, history, next, instance, last }) {
   if (!at) return null;
   const from = history.indexOf(at), to = next ? history.indexOf(next) : history.length;
@@ -64,7 +64,7 @@ export function Point({ at, history, next, instance, last }) {
   </div>`;
 }
 
-// named lists what came in until the next step.
+// named lists the signals or children until the next step.
 function named(beside, outcome) {
   const found = beside.filter((e) => e.outcome === outcome);
   return found.length > 0 && html`<span>${found.slice(0, 12).map((e, i) => html`${i > 0 && ", "}${outcome === "child" && e.id ? html`<a href=${link(["instances", e.id])}>${e.detail}</a>` : e.detail}`)}${found.length > 12 && ` and ${found.length - 12} more`}</span>`;

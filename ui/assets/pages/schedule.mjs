@@ -1,4 +1,4 @@
-// One schedule: when it ticks, what it starts; changed where it is shown.
+// One schedule: its ticks and the instances that it starts, with a form to change it.
 import { html, useRef, useState } from "../lib.mjs";
 import { because, get, patch, segment, tagOf } from "../api.mjs";
 import { useLive } from "../live.mjs";
@@ -62,19 +62,19 @@ function Ticks({ of }) {
   ].filter(Boolean)} />`;
 }
 
-// Change is the form in place. It sends only what was changed, so what is not shown
-// stays, and only for the schedule that the operator has seen: what others change
-// while it is edited is told instead of mixed with it.
+// Change is the form of a schedule. It sends only the changed fields, so fields that are not
+// shown keep their values. The server accepts the change only for the version that the
+// operator has seen: concurrent changes are reported, not merged.
 function Change({ of: read, schema, loading, after }) {
   const path = `schedules/${segment(read.name)}`;
   const [edits, setEdits] = useState({});
   const [error, setError] = useState(null);
   const [busy, setBusy] = useState(false);
-  const latest = useRef(edits); // what was typed last counts, drawn yet or not
+  const latest = useRef(edits); // the latest input, even if it is not rendered yet
   const [why, setWhy] = useState("");
-  const reason = useRef(why); // as latest
+  const reason = useRef(why); // like latest
   const explain = (text) => setWhy((reason.current = text));
-  const newer = useRef(null); // what was read here, until the page has read it too
+  const newer = useRef(null); // the schedule that was read here, until the page has read it too
   const begun = useRef(null); // the schedule that is edited
   const of = begun.current ?? (newer.current?.than === read ? newer.current.it : read);
   const [round, follow] = useRound(of.state, begun.current);
@@ -94,7 +94,7 @@ function Change({ of: read, schema, loading, after }) {
       if (body.state !== undefined) whole(body.state);
       const saved = await because(reason.current, () => patch(path, body, tagOf(of)));
       say(`Saved ${of.name}`);
-      const left = changesOf(sent, latest.current); // what was typed meanwhile
+      const left = changesOf(sent, latest.current); // the input since the request was sent
       take(saved);
       begun.current = Object.keys(left).length > 0 ? saved : null;
       follow(saved.state);
@@ -127,16 +127,16 @@ function Change({ of: read, schema, loading, after }) {
   </form><//>`;
 }
 
-// Refusal says why nothing was saved.
+// Refusal shows why nothing was saved.
 function Refusal({ error, load }) {
   if (error.code !== "precondition_failed") return html`<p class="wrong" role="alert">${describe(error)}</p>`;
   return html`<div role="alert" data-outdated><p class="wrong">Somebody else has changed this schedule since you began to edit it. Nothing of yours is saved.</p>
     <p><button type="button" onClick=${load}>Load the new one</button> <span class="muted">What you have typed is dropped.</span></p></div>`;
 }
 
-// useRound counts how often fields with text of their own have to begin anew: when the
-// value is another one though nobody edits it, and when follow is called without the
-// value that they show already.
+// useRound counts the resets of fields that keep their own text. A reset is due when the value
+// changes while it is not being edited, and when follow is called without the value that the
+// fields already show.
 function useRound(value, edited) {
   const shown = useRef({ round: 0, text: stringify(value) });
   const text = stringify(value);
@@ -145,5 +145,5 @@ function useRound(value, edited) {
   return [shown.current.round, follow];
 }
 
-// changesOf leaves out what was edited back to what it is.
+// changesOf omits edits that restore the current value.
 const changesOf = (of, edits) => Object.fromEntries(Object.entries(edits).filter(([name, v]) => (name === "broken" ? v : stringify(v) !== stringify(of[name]))));

@@ -1,4 +1,4 @@
-// Schedules: what starts by itself.
+// Schedules: cron expressions and intervals that start instances.
 import { html } from "../lib.mjs";
 import { del, post, put, segment } from "../api.mjs";
 import { useLive } from "../live.mjs";
@@ -22,13 +22,13 @@ export const actions = [
   { name: "delete", label: "Delete", past: "deleted", danger: true, role: "admin", run: (s) => { leave(s); return del(at(s)); }, question: (s) => `${s.name} starts ${s.definition} no more. Instances that run go on.` },
 ];
 
-// leave goes from the page of a schedule that is about to go to the list.
+// leave goes to the list if the page of the removed schedule is shown.
 const leave = (s) => { if (route.peek().names[1] === s.name) go(link(["schedules"])); };
 
-/** stateOf is the status of a schedule; one that cannot be read does not fire. */
+/** stateOf is the status of a schedule; a schedule that cannot be read does not fire. */
 export const stateOf = (s) => (s.error ? "error" : s.paused ? "paused" : "active");
 
-/** unread says why a schedule does not fire. */
+/** unread returns the reason why a schedule does not fire. */
 export const unread = (s) => `Cannot be read: ${s.error}`;
 
 const spec = {

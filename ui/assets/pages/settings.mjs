@@ -1,4 +1,4 @@
-// Settings: the theme of this browser, and the tokens of the API.
+// Settings: the theme of this browser, and the API tokens.
 import { html } from "../lib.mjs";
 import { del, post, segment } from "../api.mjs";
 import { useLive } from "../live.mjs";
@@ -40,7 +40,7 @@ const actorActions = [{ name: "revoke-actor-token", label: "Revoke", danger: tru
 
 const ended = (t) => t.revoked_at ? "revoked" : t.expires_at && new Date(t.expires_at) <= new Date() ? "expired" : "";
 
-/** The most tokens of actors that are shown. */
+/** The maximum number of actor tokens that are shown. */
 const most = 100;
 
 function ActorTokens() {

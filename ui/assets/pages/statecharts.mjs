@@ -1,4 +1,4 @@
-// Statecharts: the machines of actors.
+// Statecharts: the definitions of actors.
 import { html } from "../lib.mjs";
 import { because, segment, put, post } from "../api.mjs";
 import { useLive } from "../live.mjs";
@@ -31,7 +31,7 @@ export const Statecharts = () => html`<${List} spec=${spec} />`;
 
 const start = { id: "light", initial: "green", states: { green: { after: { 30000: "yellow" } }, yellow: { after: { 5000: "red" } }, red: { on: { GO: "green" } } } };
 
-// define asks for a machine; the server checks it before it is stored.
+// define asks for a statechart; the server validates it before it stores it.
 function define(machine) {
   return ask({
     title: machine ? `New version of ${machine.name}` : "New statechart", confirm: "Check and save", wide: true,
@@ -52,7 +52,7 @@ function define(machine) {
 }
 
 export function Statechart({ names: [name] }) {
-  const version = Number(route.value.query.get("version")) || undefined; // the newest if there is none
+  const version = Number(route.value.query.get("version")) || undefined; // undefined: the newest
   const { data, error, refresh } = useLive(`statecharts/${segment(name)}`, { version }, { kinds: ["statecharts"] });
   const newest = useLive(version ? `statecharts/${segment(name)}` : null).data ?? data;
   if (!data) return error ? html`<${Heading} title=${name} /><${Failure} error=${error} retry=${refresh} />` : html`<${Loading} />`;

@@ -1,4 +1,4 @@
-// Tasks: the queue whose logic lives in the database.
+// Tasks: the queue whose logic is functions of the database.
 import { html, own } from "../lib.mjs";
 import { post, segment } from "../api.mjs";
 import { useLive } from "../live.mjs";
@@ -49,7 +49,7 @@ const processes = {
   sms: { from: "+15550100", to: "+15550199", body: "It works." },
 };
 
-// start begins a business process, as sending an e-mail.
+// start starts a business process, such as sending an email.
 function start() {
   return ask({
     title: "Start a process", confirm: "Start", wide: true,

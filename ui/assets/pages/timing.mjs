@@ -1,4 +1,4 @@
-// When a schedule ticks, as fields.
+// The fields for the ticks of a schedule.
 import { cls, html, useEffect, useState } from "../lib.mjs";
 import { useLive } from "../live.mjs";
 import { Field } from "../form.mjs";
@@ -6,10 +6,10 @@ import { inZone, relative, tick } from "../time.mjs";
 
 const zones = () => Intl.supportedValuesOf?.("timeZone") ?? [];
 
-const patience = 250; // ms after the last key, before the server is asked
+const patience = 250; // ms between the last key and the request
 
-// Preview says when an expression would tick, while it is being written. Its place is
-// kept until the server has answered: the buttons below must not move under a click.
+// Preview shows the ticks of an expression while it is being typed. Its space is reserved
+// until the server has responded: the buttons below must not move under a click.
 function Preview({ spec, zone }) {
   const [asked, setAsked] = useState({ spec, zone });
   useEffect(() => {
@@ -26,7 +26,7 @@ function told({ valid, problem, text, next }, zone) {
   return `${text}. Next: ${times.map((t) => inZone(t, zone)).join(" · ")}${times.length ? ` (${relative(Date.parse(times[0]), tick.value)})` : ""}`;
 }
 
-/** Timing edits spec, zone, missed and max_missed; with a preview of when that is. */
+/** Timing edits spec, zone, missed and max_missed, optionally with a preview of the ticks. */
 export function Timing({ values, set, preview = true }) {
   const text = (name, label, hint, more = {}) => html`<${Field} label=${label} hint=${hint}><input type="text" name=${name} required spellcheck=${false} autocomplete="off" value=${values[name] ?? ""} onInput=${(e) => set({ [name]: e.target.value })} ...${more} /><//>`;
   const interval = String(values.spec ?? "").startsWith("@every");

@@ -1,4 +1,4 @@
-// What comes next: lanes of all that is due within an hour, a day or a week.
+// Upcoming: lanes of all work that is due within an hour, a day or a week.
 import { html, useState } from "../lib.mjs";
 import { useLive } from "../live.mjs";
 import { alter, altered, route } from "../router.mjs";
@@ -14,15 +14,15 @@ import { Failure, Heading, Loading, Panel, Table } from "../parts.mjs";
 const ranges = { hour: 3_600_000, day: 86_400_000, week: 604_800_000 };
 const names = Object.keys(lanes);
 const changes = { alarm: "alarms", timer: "actors", schedule: "schedules", instance: "instances", hook: "hooks", task: "tasks" };
-const most = 200; // of a lane
+const most = 200; // items of a lane
 
 export function Upcoming() {
   const { query } = route.value;
   const range = Object.hasOwn(ranges, query.get("range")) ? query.get("range") : "day";
   const kind = query.get("kind") ?? "";
-  const start = Math.floor(tick.value / 30_000) * 30_000; // the window moves twice a minute
+  const start = Math.floor(tick.value / 30_000) * 30_000; // the window moves every 30 s
   const until = new Date(start + ranges[range]).toISOString();
-  // Each lane is read on its own, so that a full one leaves the others theirs.
+  // Each lane is read separately, so that a full lane does not use up the limit of the others.
   const parts = names.map((n) => useLive(kind && kind !== n ? null : "upcoming", { until, kind: n, limit: most }, { kinds: [changes[n]], every: 15_000 }));
   const [slot, setSlot] = useState(null);
   const [rows, setRows] = useState(25);
