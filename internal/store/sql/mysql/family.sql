@@ -1,5 +1,5 @@
 -- The lifecycle of items of one kind, on MySQL: claim, lease, return. Each statement
--- exists once for every kind that has lanes (see family.go): {Kind}, {word} and {items}
+-- exists once for every kind that has lanes (see family.go). {Kind}, {word} and {items}
 -- are the names of the kind, and {piece X} is its statement X. Tests pass the time as now;
 -- otherwise now is null and the server's clock decides. A set is passed as JSON, with an
 -- array for each row. A line with only a semicolon separates the statements of one name.

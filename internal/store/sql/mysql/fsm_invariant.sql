@@ -84,7 +84,7 @@ straight_join perdure.signals s force index (signals_target_idx) on s.target_id 
 where i.seen is null or not json_contains(i.seen, cast(s.seq as char))
 
 -- name: InvariantWaiting
--- An instance waits for the signals or children that its row names.
+-- A waiting instance waits for the signals that its row names.
 select w.id, 'waits for other signals than its row says'
 from perdure.waiting w
 join perdure.instances i on i.id = w.id
@@ -162,8 +162,8 @@ join perdure.instances i on i.id = d.id
 where not i.deadline_at <=> d.at
 
 -- name: InvariantInterrupt
--- A revoked claim belongs to an existing lease, and its instance has finished or restarted
--- since.
+-- A revoked claim belongs to an existing lease. Its instance has finished or restarted
+-- since, which is not checked.
 select x.id, 'was interrupted in a lease that is gone'
 from perdure.interrupts x
 left join perdure.leases l on l.token = x.token

@@ -24,14 +24,14 @@ order by c.seq, c.parent_fanout, c.ordinal
 limit ?2
 
 -- name: FinishedOwn
--- Instances that cannot be reopened: their end no longer depends on their parent.
+-- Keeps instances finished: a retry of their parent does not reopen them.
 update json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
 straight_join perdure.finished f force index (primary) on f.id = o.id
 set f.ended_by = null
 
 -- name: BarrierRecount
 -- Counts the unfinished children of barriers that are not counted yet. The barriers are
--- locked, and this is a separate statement: a child that finishes later waits for the lock,
+-- locked before, by a separate statement. A child that finishes later waits for the lock,
 -- and this statement sees every child that finished before. Children are read first: the
 -- update would lock them.
 select json_arrayagg(json_array(b.parent_id, (

@@ -1,6 +1,6 @@
 -- Work that becomes due outside the ready rows, on MySQL. Every statement has a limit and
 -- skips rows that other transactions have locked. Rows are found by their times before
--- they are locked by their keys: a locking scan of an index also locks the first row that
+-- they are locked by their keys. A locking scan of an index also locks the first row that
 -- is not due.
 
 -- name: InstanceHeld

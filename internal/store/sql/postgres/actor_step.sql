@@ -29,8 +29,8 @@ for no key update of a
 
 -- name: TimerDue
 -- Written as one lookup in the primary key for each actor, independent of the
--- planner's estimates: the index of all pending timers is large, and the planner
--- takes it for small until the next analyze.
+-- planner's estimates. The index of all pending timers is large, and the planner
+-- assumes that it is small until the next analyze.
 select due.actor_type, due.actor_id, due.alarm_id, due.payload, coalesce(due.occurs_at, due.due_at), due.crashes, due.batch_limit is not null
 from unnest(?::text[], ?::text[]) as wanted (type, id)
 cross join lateral (

@@ -119,7 +119,7 @@ where i.partition_key is null or h.head = i.id
 -- name: InstanceClaim
 -- Claims due rows of one queue under one lease: the most urgent first, then the
 -- oldest. Suspects are claimed by InstanceSuspectClaim. The rows are deleted by an
--- array of their physical places (ctid): the planner turns a join into a scan of
+-- array of their physical places (ctid). The planner turns a join into a scan of
 -- the whole table once it knows the size of the table.
 with due as (
   select r.ctid, r.id

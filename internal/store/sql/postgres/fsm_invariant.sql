@@ -63,7 +63,7 @@ join perdure.signals s on s.target_id = w.id and s.name = any(w.names)
 where i.seen is null or s.seq not in (select json_array_elements_text(i.seen)::bigint)
 
 -- name: InvariantWaiting
--- An instance waits for the signals or children that its row names.
+-- A waiting instance waits for the signals that its row names.
 select w.id::text, 'waits for other signals than its row says'
 from perdure.waiting w
 join perdure.instances i on i.id = w.id

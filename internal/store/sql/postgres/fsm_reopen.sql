@@ -21,8 +21,8 @@ limit $2
 
 -- name: BarrierRecount
 -- Counts the unfinished children of barriers that are not counted yet. The barriers
--- are locked, and this is a separate statement: a child that finishes later waits
--- for the lock, and this statement sees every child that finished before.
+-- are locked before, by a separate statement. A child that finishes later waits for
+-- the lock, and this statement sees every child that finished before.
 update perdure.barriers b
 set pending = (
   select count(*)

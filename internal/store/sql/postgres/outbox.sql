@@ -1,7 +1,7 @@
 -- name: OutboxAppend
--- Reserves numbers and inserts the entries of a whole group in one statement, so
--- that COMMIT can follow immediately and the counter is not locked during a round
--- trip. Without a clock, or with a counter that overflows, the statement fails.
+-- Reserves numbers and inserts the entries of a whole group in one statement.
+-- COMMIT can follow immediately, and the counter is not locked during a round trip.
+-- Without a clock, or with a counter that overflows, the statement fails.
 with clock as (
   update perdure.outbox_clock
   set counter = counter + ?

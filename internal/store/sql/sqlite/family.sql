@@ -1,5 +1,5 @@
 -- The lifecycle of items of one kind, on SQLite: claim, lease, return. Each statement
--- exists once for every kind that has lanes (see family.go): {Kind}, {word} and {items}
+-- exists once for every kind that has lanes (see family.go). {Kind}, {word} and {items}
 -- are the names of the kind, and {piece X} is its statement X. now is always passed. A set
 -- is passed as JSON, with an array for each row. A line with only a semicolon separates
 -- the statements of one name.

@@ -63,7 +63,7 @@ join perdure.signals s on s.target_id = w.id and s.name in (select n.value from 
 where i.seen is null or s.seq not in (select q.value from json_each(i.seen) q)
 
 -- name: InvariantWaiting
--- An instance waits for the signals or children that its row names.
+-- A waiting instance waits for the signals that its row names.
 select w.id, 'waits for other signals than its row says'
 from perdure.waiting w
 join perdure.instances i on i.id = w.id

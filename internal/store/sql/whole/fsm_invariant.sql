@@ -17,8 +17,8 @@ from (
 where not exists (select 1 from perdure.instances i where i.id = p.id)
 
 -- name: InvariantInterrupt
--- A revoked claim belongs to an existing lease, and its instance has finished or restarted
--- since.
+-- A revoked claim belongs to an existing lease. Its instance has finished or restarted
+-- since, which is not checked.
 select {text x.id}, 'was interrupted in a lease that is gone'
 from perdure.interrupts x
 where not exists (select 1 from perdure.leases l where l.token = x.token)

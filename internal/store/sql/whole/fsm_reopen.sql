@@ -1,7 +1,7 @@
 -- Fsm reopen: statements of most databases. Marks such as {now ?} are explained in template.go.
 
 -- name: FinishedOwn
--- Instances that cannot be reopened: their end no longer depends on their parent.
+-- Keeps instances finished: a retry of their parent does not reopen them.
 update perdure.finished
 set ended_by = null
 where id {any uuid ?}
