@@ -24,7 +24,7 @@
 // more than once for the same tick: a process can crash after the side effect of a
 // handler and before its outcome is committed. Info.Key is the same for every attempt.
 //
-// The timers of actors are in the same table, but this package does not list, change or
+// The timers of actors are in a table of their own. This package does not list, change or
 // cancel them.
 package alarm
 
