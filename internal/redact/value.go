@@ -14,9 +14,9 @@ var (
 )
 
 // Value returns a redacted copy of a response. Payloads have the type json.RawMessage or
-// map[string]any. Values that match a rule are removed from the payloads. Values removed
-// from a json.RawMessage are also masked in the fields of the same struct whose name contains
-// Error. A value without payloads is returned unchanged.
+// map[string]any. Values that match a rule are removed from the payloads. Removed values are
+// also masked in the fields of the same struct whose name contains Error. A value without
+// payloads is returned unchanged.
 func (r *Rules) Value(v any) any {
 	if r == nil || v == nil {
 		return v
@@ -109,8 +109,13 @@ func (r *Rules) copyStruct(v reflect.Value) reflect.Value {
 		if !c.Field(i).CanSet() {
 			continue
 		}
-		if v.Field(i).Type() == rawType {
+		switch v.Field(i).Type() {
+		case rawType:
 			payloads = append(payloads, v.Field(i).Bytes())
+		case objectType:
+			if raw, err := json.Marshal(v.Field(i).Interface()); err == nil {
+				payloads = append(payloads, raw)
+			}
 		}
 		c.Field(i).Set(r.copy(v.Field(i)))
 	}

@@ -57,6 +57,19 @@ func TestValueRedactsPayloadsWhereverTheyAre(t *testing.T) {
 	}
 }
 
+func TestErrorsDoNotShowWhatWasRemovedFromADecodedPayload(t *testing.T) {
+	t.Parallel()
+	type actor struct {
+		Context map[string]any
+		Error   string
+	}
+	given := actor{Context: map[string]any{"pin": "1234"}, Error: "pin 1234 is wrong"}
+	want := actor{Context: map[string]any{"pin": redact.Mask}, Error: "pin [redacted] is wrong"}
+	if diff := cmp.Diff(want, rules(t, "/pin").Value(given)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestValueLeavesTheRestAlone(t *testing.T) {
 	t.Parallel()
 	r := rules(t, "/pin")
