@@ -317,6 +317,8 @@ func TestTheOwnExpiredLeaseIsNotACrash(t *testing.T) {
 			f.db.Exec(t, "update "+f.table("leases")+" set expires_at = "+past)
 			_, err := f.Process(t.Context())
 			enginetest.NoError(t, err)
+			_, err = f.Wait(enginetest.Context(t), id) // the last look of begin may have claimed it
+			enginetest.NoError(t, err)
 			f.wantResult(id, "0")
 			g.release()
 			wait()
