@@ -53,7 +53,7 @@ type result struct {
 }
 
 // New returns the health of an engine. It is ready if the database responds and has all
-// migrations, and the given checks succeed. version is the content of /version, as JSON.
+// migrations of this release, and the given checks succeed. version is the content of /version, as JSON.
 func New(eng *perdure.Engine, version any, checks ...Check) *Health {
 	h := &Health{rt: host.Of(eng), version: version}
 	h.checks = append([]Check{{"database", h.ping}, {"migrations", h.migrated}}, checks...)
@@ -75,11 +75,13 @@ func (h *Health) ping(ctx context.Context) error {
 	return h.read(ctx, func(sqldb.Tx) error { return nil })
 }
 
+// migrated accepts a database that a later release has migrated: during a rolling upgrade
+// the old processes serve until they are replaced.
 func (h *Health) migrated(ctx context.Context) error {
 	return h.read(ctx, func(tx sqldb.Tx) error {
-		pending, err := h.rt.Store.Pending(ctx, tx)
-		if err == nil && len(pending) > 0 {
-			err = fmt.Errorf("%d migrations are missing", len(pending))
+		missing, err := h.rt.Store.Missing(ctx, tx)
+		if err == nil && missing > 0 {
+			err = fmt.Errorf("%d migrations are missing", missing)
 		}
 		return err
 	})

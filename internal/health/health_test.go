@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/perdure/perdure/internal/test/enginetest"
 	"github.com/perdure/perdure/internal/test/testdb"
@@ -50,6 +51,25 @@ func TestAProcessWithItsDatabaseIsReady(t *testing.T) {
 			t.Errorf("version: %s", body)
 		}
 		enginetest.NoError(t, h.Ready(t.Context()))
+	})
+}
+
+// During a rolling upgrade the old processes serve until they are replaced.
+func TestAProcessStaysReadyWhenANewerReleaseMigrates(t *testing.T) {
+	t.Parallel()
+	enginetest.Each(t, func(t *testing.T, db enginetest.Database) {
+		db = enginetest.Empty(t, db.Name)
+		h := New(db.Open(t, nil), nil)
+		now := any(time.Now().UTC())
+		if db.Name == enginetest.SQLite {
+			now = time.Now().UnixMicro()
+		}
+		migrations := db.Table("perdure", "migrations")
+		db.Exec(t, "insert into "+migrations+" (version, name, checksum, applied_at) values (9999, 'future', 'x', ?)", now)
+		want(t, h, "/readyz?verbose", http.StatusOK, "migrations: ok")
+		db.Exec(t, "delete from "+migrations+" where version = 2")
+		h.checked = time.Time{} // no result is reused
+		want(t, h, "/readyz?verbose", http.StatusServiceUnavailable, "migrations: failed")
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -189,6 +190,21 @@ func (s *Store) apply(ctx context.Context, run sqldb.Runner, m Migration, now ti
 	return run.Run(ctx, s.stmt("MigrationInsert", m.Version, m.Name, m.Checksum, now))
 }
 
+// errNewer is the cause of Pending's error if the database has all steps of this release and
+// further ones.
+var errNewer = errors.New("which this release does not know: use a newer release")
+
+// Missing returns the number of steps that are not applied. In contrast to Pending, steps of
+// later releases are not an error: a process continues when a later release migrates its
+// database.
+func (s *Store) Missing(ctx context.Context, run sqldb.Runner) (int, error) {
+	pending, err := s.Pending(ctx, run)
+	if errors.Is(err, errNewer) {
+		return 0, nil
+	}
+	return len(pending), err
+}
+
 // Pending returns the steps that are not applied. It returns an error if a later release
 // migrated the database, or if an applied step has changed.
 func (s *Store) Pending(ctx context.Context, run sqldb.Runner) ([]Migration, error) {
@@ -207,7 +223,10 @@ func (s *Store) Pending(ctx context.Context, run sqldb.Runner) ([]Migration, err
 		if applied < len(steps) && steps[applied].Version < version && known(steps, version) {
 			return fmt.Errorf("database has migration %d but not %d, which comes before it: it was migrated by a build between two releases, and cannot be migrated further", version, steps[applied].Version)
 		}
-		if applied >= len(steps) || steps[applied].Version != version {
+		if applied >= len(steps) {
+			return fmt.Errorf("database has migration %d, %w", version, errNewer)
+		}
+		if steps[applied].Version != version {
 			return fmt.Errorf("database has migration %d, which this release does not know: use a newer release", version)
 		}
 		if steps[applied].Checksum != checksum {
