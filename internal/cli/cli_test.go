@@ -147,8 +147,8 @@ func TestHelpAndVersion(t *testing.T) {
 	run(t).want(t, 0, "Available Commands", "migrate", "outbox", "completion")
 	run(t, "outbox").want(t, 0, "verify", "consumers")
 	run(t, "outbox", "tail", "--help").want(t, 0, "when it is interrupted", "--after")
-	run(t, "version").want(t, 0, "perdure ", "go1.")
-	if v := run(t, "version", "--json").decode(t); v["go"] == "" || v["platform"] == "" {
+	run(t, "version").want(t, 0, "perdure "+perdure.Version+" (", "go1.")
+	if v := run(t, "version", "--json").decode(t); v["version"] != perdure.Version || v["go"] == "" || v["platform"] == "" {
 		t.Errorf("version is %v", v)
 	}
 	run(t, "completion", "bash").want(t, 0, "perdure")

@@ -5,8 +5,11 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/perdure/perdure"
 )
 
 // build is the build information of the program.
@@ -25,20 +28,32 @@ func (a *app) version() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			b := readBuild()
 			return a.show(b, func(w io.Writer) {
-				fmt.Fprintf(w, "perdure %s (%s, %s)\n", b.Version, b.Go, b.Platform)
+				fmt.Fprintf(w, "perdure %s (%s)\n", b.Version, strings.Join(b.details(), ", "))
 			})
 		},
 	}
 }
 
+// details returns the revision, if it is known, the version of Go and the platform.
+func (b build) details() []string {
+	rest := []string{b.Go, b.Platform}
+	if b.Revision == "" {
+		return rest
+	}
+	revision := b.Revision[:min(len(b.Revision), 12)]
+	if b.Modified {
+		revision += " modified"
+	}
+	return append([]string{"revision " + revision}, rest...)
+}
+
+// readBuild returns the version of the source tree, and what the compiler recorded. Its
+// version of the main module is not used: without a tag it is a pseudo-version.
 func readBuild() build {
-	b := build{Version: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	b := build{Version: perdure.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
-	}
-	if info.Main.Version != "" {
-		b.Version = info.Main.Version
 	}
 	for _, s := range info.Settings {
 		switch s.Key {
