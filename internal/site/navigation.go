@@ -27,7 +27,7 @@ var outline = []struct {
 	{"Recipes", []string{"recipes"}},
 	{"Operations", []string{
 		"operations/runbook.md", "operations/monitoring.md", "operations/sizing.md", "operations/backup.md", "operations/upgrade.md",
-		"operations", "security.md",
+		"stability.md", "operations", "security.md",
 	}},
 	{"Reference", []string{"reference"}},
 	{"Coming from", []string{"coming-from", "guide/from-xstate.md", "comparison.md"}},
