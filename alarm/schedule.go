@@ -53,6 +53,14 @@ type ScheduleOptions struct {
 	// Webhook is the URL that receives the notifications of the alarm. Default:
 	// Options.Notify of the process that fires it.
 	Webhook string
+	// IfAbsent leaves an existing alarm with the key as it is, whether it waits, runs or is a
+	// dead letter. Nothing is then scheduled. A concurrent schedule with the same key waits
+	// for the other transaction. Set IfAbsent or Check, not both. Default: false, an existing
+	// alarm is replaced.
+	IfAbsent bool
+	// Existed, if not nil, is set to whether an alarm with the key existed, when the unit of
+	// work is applied. It needs IfAbsent. Default: nil.
+	Existed *bool
 	// Check is called with the existing alarm with the key, or nil if there is none,
 	// while no other transaction can change it. If Check returns an error, the unit fails
 	// with that error and nothing is changed. Default: an existing alarm is always
@@ -154,6 +162,11 @@ func (a *Alarms) prepare(key Key, typ string, payload any, o ScheduleOptions) (s
 		AlarmKey: key.stored(), Item: work.NewID(), Type: typ, Payload: string(raw), Policy: string(policy), Priority: int(o.Priority),
 		MaxAttempts: o.Retry.MaxAttempts, Sequence: a.nextSequence(), Webhook: edge.Optional(o.Webhook), At: edge.OptionalTime(o.At), Delay: o.Delay,
 	}
+	if o.IfAbsent {
+		if row.Existed = o.Existed; row.Existed == nil {
+			row.Existed = new(bool)
+		}
+	}
 	return row, o.recur(&row, a.rt.Clock.Now())
 }
 
@@ -192,6 +205,12 @@ func (o ScheduleOptions) recur(row *store.NewAlarm, now time.Time) error {
 func (o ScheduleOptions) validate(typ string, to *Options) error {
 	if err := o.validateTime(); err != nil {
 		return err
+	}
+	if o.IfAbsent && o.Check != nil {
+		return fault.Invalidf("ScheduleOptions", "must set IfAbsent or Check, not both")
+	}
+	if o.Existed != nil && !o.IfAbsent {
+		return fault.Invalidf("ScheduleOptions.Existed", "must be set with IfAbsent")
 	}
 	if o.Priority < perdure.High || o.Priority > perdure.Low {
 		return fault.Invalidf("ScheduleOptions.Priority", "is %d; High, Normal and Low are possible", o.Priority)

@@ -33,8 +33,15 @@ const (
 // StartOptions configure the start of an instance. The zero value of every field
 // is its default.
 type StartOptions struct {
-	// ID is the instance's id, a UUID. Default: a new one.
+	// ID is the instance's id, a UUID. If an instance has it, the unit of work fails with
+	// *fault.Duplicate, unless IfAbsent is set. Default: a new one.
 	ID string
+	// IfAbsent makes the start succeed without an effect if an instance with the ID exists:
+	// one that is live, or one that is finished and not removed yet. Started.Duplicate is
+	// then true. A concurrent start of the same ID waits for the other transaction. It needs
+	// ID, and excludes Unique: a key that is occupied never fails a unit of work. Default:
+	// false.
+	IfAbsent bool
 	// Queue is the queue to run in. Default: the definition's queue.
 	Queue string
 	// Priority is the priority among due instances. Default: Normal.
@@ -64,9 +71,11 @@ type StartOptions struct {
 
 // Started is the result of starting an instance.
 type Started struct {
-	// ID is the new instance, or the instance that already occupies the unique key.
+	// ID is the new instance, or the existing instance that has the id or occupies the
+	// unique key.
 	ID string
-	// Duplicate is true if no instance was started because of the unique key.
+	// Duplicate is true if no instance was started, because of the unique key or because of
+	// IfAbsent.
 	Duplicate bool
 }
 
@@ -147,13 +156,16 @@ func record(tx *perdure.Tx, rt *host.Runtime, instances []store.NewInstance) ([]
 	}
 	queues := map[string]bool{}
 	var stmts []sqldb.Stmt
-	for from := 0; from < len(instances); from += chunk {
-		part := instances[from:min(from+chunk, len(instances))]
-		stmts = append(stmts, rt.Store.StartInstances(part, rt.Now())...)
-	}
 	for i, n := range instances {
 		results[i] = &Started{ID: n.ID}
 		queues[n.Queue] = true
+		if n.Existed != nil {
+			instances[i].Existed = &results[i].Duplicate
+		}
+	}
+	for from := 0; from < len(instances); from += chunk {
+		part := instances[from:min(from+chunk, len(instances))]
+		stmts = append(stmts, rt.Store.StartInstances(part, rt.Now())...)
 	}
 	if owners, ok := owners(rt, instances, results); ok {
 		stmts = append(stmts, owners)
@@ -228,6 +240,9 @@ func prepare[S any](d *Definition[S], state S, options *StartOptions, newID func
 	if o.Deadline > 0 {
 		n.Deadline = &o.Deadline
 	}
+	if o.IfAbsent {
+		n.Existed = new(bool)
+	}
 	if n.UniqueKey != nil {
 		name := d.name
 		if o.UniqueAcross {
@@ -261,6 +276,8 @@ func (o StartOptions) validate() error {
 		return fault.Invalidf("StartOptions.UniqueScope", "is none of the closed scopes")
 	case o.Delay != 0 && !o.At.IsZero():
 		return fault.Invalidf("StartOptions", "must set At or Delay, not both")
+	case o.IfAbsent && (o.ID == "" || o.Unique != ""):
+		return fault.Invalidf("StartOptions.IfAbsent", "must be set with ID and without Unique")
 	}
 	if err := edge.Delay("StartOptions.Delay", o.Delay); err != nil {
 		return err

@@ -25,8 +25,16 @@ type TriggerOptions struct {
 	// hook's handler or of its namespace.
 	Retry retry.Policy
 	// ID is the hook's id and idempotency key, at most 128 bytes. If a hook with that id
-	// exists, the unit of work fails with *fault.Duplicate. Default: a new id.
+	// exists, in any namespace, the unit of work fails with *fault.Duplicate, unless IfAbsent
+	// is set. Default: a new id.
 	ID string
+	// IfAbsent makes the trigger succeed without an effect if a hook with the ID exists: one
+	// that waits or runs, or one that has ended and not been removed yet. A concurrent trigger
+	// with the same ID waits for the other transaction. It needs ID. Default: false.
+	IfAbsent bool
+	// Existed, if not nil, is set to whether a hook with the ID existed, when the unit of work
+	// is applied. It needs IfAbsent. Default: nil.
+	Existed *bool
 	// Priority is the priority among due hooks. Default: Normal.
 	Priority perdure.Priority
 }
@@ -85,7 +93,17 @@ func (h *Hooks) prepare(name string, payload any, o TriggerOptions) (store.NewHo
 	return store.NewHook{
 		ID: id, Item: item, Namespace: h.namespace, Name: name, Payload: string(raw), Policy: string(policy),
 		Priority: int(o.Priority), MaxAttempts: o.Retry.MaxAttempts, At: edge.OptionalTime(o.At), Delay: o.Delay,
+		Existed: absent(o.IfAbsent, o.Existed),
 	}, nil
+}
+
+// absent returns where the existence of the id is stored, or nil if an existing id is an
+// error.
+func absent(ifAbsent bool, existed *bool) *bool {
+	if ifAbsent && existed == nil {
+		return new(bool)
+	}
+	return existed
 }
 
 func (o TriggerOptions) validate() error {
@@ -100,6 +118,12 @@ func (o TriggerOptions) validate() error {
 	}
 	if o.Priority < perdure.High || o.Priority > perdure.Low {
 		return fault.Invalidf("TriggerOptions.Priority", "is %d; High, Normal and Low are possible", o.Priority)
+	}
+	if o.IfAbsent && o.ID == "" {
+		return fault.Invalidf("TriggerOptions.IfAbsent", "must be set with ID")
+	}
+	if o.Existed != nil && !o.IfAbsent {
+		return fault.Invalidf("TriggerOptions.Existed", "must be set with IfAbsent")
 	}
 	if o.ID != "" {
 		if err := edge.Text("TriggerOptions.ID", o.ID, 128); err != nil {

@@ -97,6 +97,9 @@ type NewAlarm struct {
 	Trace     *string
 	At        *time.Time
 	Delay     time.Duration
+	// Existed is not nil if an existing alarm with the key is left as it is. The statements
+	// set it to whether there was one.
+	Existed *bool
 }
 
 // ScheduleAlarm returns the statements that schedule an alarm and replace an alarm with the
@@ -105,7 +108,12 @@ type NewAlarm struct {
 func (s *Store) ScheduleAlarm(a NewAlarm, now Now) []sqldb.Stmt {
 	args := []any{a.Item, a.ActorType, a.ActorID, a.ID, a.Type, AlarmLane(a.Type), a.Priority, a.Sequence, s.sealAlarm(a.Payload, a.AlarmKey),
 		a.EveryMicros, a.Cron, a.Zone, a.Missed, a.MissedCap, a.Policy, a.MaxAttempts, a.Webhook, a.Trace, at(now), a.At, a.Delay.Microseconds()}
-	return append(s.stmts("AlarmInsert", args...), s.stmts("AlarmReplace", append(args, a.Base)...)...)
+	insert := s.stmts("AlarmInsert", args...)
+	if a.Existed != nil {
+		insert[len(insert)-1] = outcome(insert[len(insert)-1], a.Existed)
+		return insert
+	}
+	return append(insert, s.stmts("AlarmReplace", append(args, a.Base)...)...)
 }
 
 // GetAlarm returns the statement that reads an alarm.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/perdure/perdure/internal/sqldb"
 )
 
@@ -28,6 +30,9 @@ type NewInstance struct {
 	UniqueKey   *string
 	UniqueScope int
 	Trace       *string
+	// Existed is not nil if the instance is not started when its id is taken. The statements
+	// set it to whether the id was taken. Such an instance has no unique key.
+	Existed *bool
 }
 
 // plain reports whether the instance needs neither a unique key nor a partition.
@@ -36,6 +41,9 @@ func (n NewInstance) plain() bool { return n.Partition == nil && n.UniqueKey == 
 // StartInstances returns the statements that start instances. An instance whose unique key is
 // already in use is not started; see UniqueOwners.
 func (s *Store) StartInstances(all []NewInstance, now Now) []sqldb.Stmt {
+	if i := slices.IndexFunc(all, func(n NewInstance) bool { return n.Existed != nil }); i >= 0 {
+		return slices.Concat(s.StartInstances(all[:i], now), s.startAbsent(all[i], now), s.StartInstances(all[i+1:], now))
+	}
 	plain, special := divide(all)
 	var stmts []sqldb.Stmt
 	switch {
@@ -144,6 +152,23 @@ func (s *Store) startSpecial(all []NewInstance, now Now) []sqldb.Stmt {
 	ids := one(column(all, func(n NewInstance) string { return n.ID }))
 	stmts = append(stmts, s.stmts("InstanceInsert", columns, at(now))...)
 	return append(stmts, s.stmt("PartitionEnter", ids), s.stmt("PartitionQueue", ids), s.stmt("InstanceReady", ids))
+}
+
+// startAbsent returns the statements that start an instance unless its id is taken. n.Existed
+// is set to whether it was.
+func (s *Store) startAbsent(n NewInstance, now Now) []sqldb.Stmt {
+	args := []any{n.ID, n.FSM, n.Version, n.Step, s.seal(instanceState, n.State, n.ID), n.Queue, n.Priority,
+		at(now), n.At, n.Delay.Microseconds(), micros(n.Deadline), n.Partition, n.Trace}
+	if s.dialect.Name == sqldb.MySQL {
+		args = append(args, uuid.NewString()) // marks the new row
+	}
+	stmts := s.stmts("InstanceStartAbsent", args...)
+	last := &stmts[len(stmts)-1]
+	if s.dialect.Name == sqldb.Postgres {
+		last.Row = textRow(func(string) {})
+	}
+	*last = outcome(*last, n.Existed)
+	return stmts
 }
 
 // UniqueKey identifies an occupied unique key.

@@ -48,6 +48,9 @@ type NewHook struct {
 	Priority, MaxAttempts int
 	At                    *time.Time
 	Delay                 time.Duration
+	// Existed is not nil if the hook is not recorded when its id is taken. The statements set
+	// it to whether the id was taken.
+	Existed *bool
 }
 
 // Now is the time of a statement. If it is nil, the server's clock is used.
@@ -56,13 +59,21 @@ type Now *time.Time
 // InsertHook returns the statements that record a hook.
 func (s *Store) InsertHook(h NewHook, now Now) []sqldb.Stmt {
 	var key *string
-	var stmts []sqldb.Stmt
 	if h.ID != h.Item {
 		key = &h.ID
-		stmts = s.notTaken(h.ID)
 	}
-	return append(stmts, s.stmts("HookInsert", at(now), h.At, h.Delay.Microseconds(), h.Item, key,
-		h.Namespace, h.Name, HookLane(h.Namespace, h.Name), s.seal(hookPayload, h.Payload, h.ID), h.Priority, h.Policy, h.MaxAttempts, h.Unit, h.Trace)...)
+	args := []any{at(now), h.At, h.Delay.Microseconds(), h.Item, key, h.Namespace, h.Name, HookLane(h.Namespace, h.Name),
+		s.seal(hookPayload, h.Payload, h.ID), h.Priority, h.Policy, h.MaxAttempts, h.Unit, h.Trace}
+	if h.Existed != nil {
+		stmts := s.stmts("HookInsertAbsent", append(args, hookArgs(h.ID)[1])...)
+		stmts[len(stmts)-1] = outcome(stmts[len(stmts)-1], h.Existed)
+		return stmts
+	}
+	stmts := s.stmts("HookInsert", args...)
+	if key != nil {
+		stmts = append(s.notTaken(h.ID), stmts...)
+	}
+	return stmts
 }
 
 // notTaken returns the statement that fails if an id chosen by a user is already the id of a

@@ -46,6 +46,42 @@ select i.queue, i.priority, i.due_at, i.id
 from json_table(?6, '$[*]' columns (id varchar(36) collate {collation} path '$[0]')) o
 straight_join perdure.instances i force index (primary) on i.id = o.id
 
+-- name: InstanceStartAbsent
+-- One instance, unless its id is taken. A concurrent start of the same id waits for the
+-- first statement. Until the last statement, the mark in the column error shows that this
+-- transaction inserted the row.
+insert ignore into perdure.instances (id, fsm, version, step, state, queue, priority, due_at, deadline_at, created_at, partition_key, trace, error)
+select ?1, ?2, ?3, ?4, ?5, ?6, ?7,
+  coalesce(cast(?9 as datetime(6)), coalesce(cast(?8 as datetime(6)), utc_timestamp(6)) + interval ?10 microsecond),
+  coalesce(cast(?8 as datetime(6)), utc_timestamp(6)) + interval ?11 microsecond, coalesce(cast(?8 as datetime(6)), utc_timestamp(6)), ?12, ?13, ?14
+;
+insert into perdure.deadlines (at, id)
+select i.deadline_at, i.id
+from perdure.instances i
+where i.id = ?1 and i.error = ?14 and i.deadline_at is not null
+;
+insert into perdure.partition_heads (`key`, head, tail)
+select i.partition_key, i.id, 0
+from perdure.instances i
+where i.id = ?1 and i.error = ?14 and i.partition_key is not null
+on duplicate key update tail = perdure.partition_heads.tail + 1
+;
+insert into perdure.partition_waiting (`key`, seq, id)
+select h.`key`, h.tail, i.id
+from perdure.instances i
+straight_join perdure.partition_heads h force index (primary) on h.`key` = i.partition_key
+where i.id = ?1 and i.error = ?14 and h.head <> i.id
+;
+insert into perdure.ready (queue, priority, due_at, id)
+select i.queue, i.priority, i.due_at, i.id
+from perdure.instances i
+left join perdure.partition_heads h on h.`key` = i.partition_key
+where i.id = ?1 and i.error = ?14 and (i.partition_key is null or h.head = i.id)
+;
+update perdure.instances
+set error = null
+where id = ?1 and error = ?14
+
 -- name: InstanceTrace
 -- Separate from the start, which is faster without it: few instances are traced.
 update json_table(?1, '$[*]' columns (id varchar(36) collate {collation} path '$[0]', trace text path '$[1]')) o

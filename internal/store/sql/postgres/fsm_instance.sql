@@ -36,6 +36,43 @@ insert into perdure.ready (queue, priority, due_at, id)
 select $4, $5, t.now, id
 from new, (select coalesce($8::timestamptz, now()) as now) t
 
+-- name: InstanceStartAbsent
+-- One instance, unless its id is taken. A concurrent start of the same id waits, and then
+-- returns no row.
+with started as (
+  insert into perdure.instances (id, fsm, version, step, state, queue, priority, due_at, deadline_at, created_at, partition_key, trace)
+  select $1::uuid, $2::text, $3::integer, $4::text, $5::json, $6::text, $7::smallint, coalesce($9::timestamptz, t.now + $10::bigint * interval '1 microsecond'),
+    t.now + $11::bigint * interval '1 microsecond', t.now, $12::text, $13::text
+  from (select coalesce($8::timestamptz, now()) as now) t
+  on conflict (id) do nothing
+  returning id, queue, priority, due_at, deadline_at, partition_key
+), dead as (
+  insert into perdure.deadlines (at, id)
+  select deadline_at, id
+  from started
+  where deadline_at is not null
+), entered as (
+  insert into perdure.partition_heads as h (key, head, tail)
+  select partition_key, id, 0
+  from started
+  where partition_key is not null
+  on conflict (key) do update set tail = h.tail + 1
+  returning h.key, h.head, h.tail
+), queued as (
+  insert into perdure.partition_waiting (key, seq, id)
+  select e.key, e.tail, s.id
+  from entered e
+  join started s on s.id <> e.head
+), ready as (
+  insert into perdure.ready (queue, priority, due_at, id)
+  select s.queue, s.priority, s.due_at, s.id
+  from started s
+  left join entered e on e.key = s.partition_key
+  where s.partition_key is null or e.head = s.id
+)
+select id::text
+from started
+
 -- name: InstanceTrace
 -- Separate from the start, which is faster without it: few instances are traced.
 update perdure.instances i

@@ -29,6 +29,33 @@ insert into perdure.ready (queue, priority, due_at, id)
 select ?4, ?5, ?7, n.value->>0
 from jsonb_each(?6) n
 
+-- name: InstanceStartAbsent
+-- One instance, unless its id is taken. Its own row is inserted last: until then, the other
+-- statements can see whether the id is taken. There is only one writer.
+insert into perdure.deadlines (at, id)
+select ?8 + ?11, ?1
+where ?11 is not null and not exists (select 1 from perdure.instances where id = ?1)
+;
+insert into perdure.partition_heads (key, head, tail)
+select ?12, ?1, 0
+where ?12 is not null and not exists (select 1 from perdure.instances where id = ?1)
+on conflict (key) do update set tail = tail + 1
+;
+insert into perdure.partition_waiting (key, seq, id)
+select h.key, h.tail, ?1
+from perdure.partition_heads h
+where h.key = ?12 and h.head <> ?1 and not exists (select 1 from perdure.instances where id = ?1)
+;
+insert into perdure.ready (queue, priority, due_at, id)
+select ?6, ?7, coalesce(?9, ?8 + ?10), ?1
+where not exists (select 1 from perdure.instances where id = ?1)
+  and not exists (select 1 from perdure.partition_heads h where h.key = ?12 and h.head <> ?1)
+;
+insert into perdure.instances (id, fsm, version, step, state, queue, priority, due_at, deadline_at, created_at, partition_key, trace)
+select ?1, ?2, ?3, ?4, ?5, ?6, ?7, coalesce(?9, ?8 + ?10), ?8 + ?11, ?8, ?12, ?13
+where true
+on conflict (id) do nothing
+
 -- name: InstanceTrace
 -- Separate from the start, which is faster without it: few instances are traced.
 update perdure.instances as i

@@ -20,6 +20,19 @@ select queue, priority, due_at, id
 from perdure.hook_items
 where id = ?4
 
+-- name: HookInsertAbsent
+-- Inserts no row if the id is taken.
+insert into perdure.hook_items (id, key, created_at, next_attempt_at, due_at, {piece Columns})
+select ?4, ?5, t.at_now, case when t.at_due > t.at_now then t.at_due end, max(t.at_due, t.at_now), {piece Values}
+from (select ?1 as at_now, coalesce(?2, ?1 + ?3) as at_due) t
+where not exists (select 1 from perdure.hook_items h where h.key is null and h.id = ?15)
+on conflict (key) do nothing
+;
+insert into perdure.ready (queue, priority, due_at, id)
+select queue, priority, due_at, id
+from perdure.hook_items
+where id = ?4
+
 -- name: HookTried
 -- Records failed attempts. The hooks are due again after a delay, unless the delay is
 -- null.
