@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure/driver/sqlite"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/core"
+	"github.com/perdure/perdure/internal/joined"
 	"github.com/perdure/perdure/internal/sqldb"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/table"
@@ -33,6 +34,7 @@ type Engine struct {
 	committer *unit.Committer
 	outbox    *outbox.Outbox
 	hub       *wake.Hub
+	joins     *joined.Watcher // nil if the database cannot report the end of transactions
 	tracer    *tracing.Tracer
 	workers   core.Workers
 	bounds    core.Bounds
@@ -118,7 +120,13 @@ func newEngine(ctx context.Context, db sqldb.DB, o Options) (*Engine, error) {
 	eng.committer.Start()
 	remote, _ := db.(wake.Remote)
 	watcher, _ := db.(wake.Watcher)
+	if watcher != nil {
+		watcher = outboxWatcher{watcher, eng.outbox}
+	}
 	eng.hub = wake.New(remote, watcher)
+	if db, ok := db.(joined.Database); ok {
+		eng.joins = joined.New(db)
+	}
 	return eng, nil
 }
 
@@ -146,6 +154,9 @@ func (e *Engine) Close() error {
 	}
 	e.outbox.Close()
 	e.running.Wait()
+	if e.joins != nil {
+		e.joins.Close()
+	}
 	e.hub.Close()
 	e.committer.Close()
 	if err := e.db.Close(); err != nil {

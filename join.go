@@ -9,7 +9,18 @@ import (
 	"github.com/perdure/perdure/driver/postgres"
 	"github.com/perdure/perdure/fault"
 	"github.com/perdure/perdure/internal/sqldb"
+	"github.com/perdure/perdure/internal/wake"
+	"github.com/perdure/perdure/outbox"
 )
+
+// SQLConn runs statements in a transaction of database/sql. *sql.Tx implements it, and so
+// do *sqlx.Tx, bun.Tx, the ConnPool of a GORM transaction, and the transaction of an ent
+// client with the feature sql/execquery. A *sql.Conn implements it too, if the caller has
+// started a transaction on it.
+type SQLConn interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
 
 // JoinSQL runs fn as a unit of work inside the caller's transaction. The caller has
 // started it on the same database through database/sql, and will commit it or roll it
@@ -20,13 +31,18 @@ import (
 // soon, and must take no other locks before it commits. After an error the caller must
 // roll back. Conflicts are not retried: only the caller can restart its transaction.
 //
-// Call Wake after the commit to wake dispatchers and readers of the outbox. Otherwise
-// they wait for their next poll.
-func (e *Engine) JoinSQL(ctx context.Context, tx *sql.Tx, fn func(*Tx) error) error {
-	if tx == nil {
-		return fault.Invalidf("transaction", "is nil")
+// After the commit, dispatchers in all processes start the work within 100 ms. The engine
+// asks the database for the end of the transaction. The readers of the outbox in this
+// process are woken too.
+func (e *Engine) JoinSQL(ctx context.Context, tx SQLConn, fn func(*Tx) error) error {
+	if sqldb.IsNil(tx) {
+		return fault.Invalidf("transaction", "must not be nil")
 	}
-	return e.join(ctx, sqldb.StdRunner{Conn: tx, Dialect: e.db.Dialect()}, fn)
+	conn := sqldb.Unwrap(tx)
+	if _, ok := conn.(*sql.DB); ok {
+		return fault.Invalidf("transaction", "must be a transaction, got a *sql.DB")
+	}
+	return e.join(ctx, sqldb.StdRunner{Conn: conn, Dialect: e.db.Dialect()}, fn)
 }
 
 // JoinPgx is JoinSQL for a pgx transaction on PostgreSQL.
@@ -34,17 +50,18 @@ func (e *Engine) JoinPgx(ctx context.Context, tx pgx.Tx, fn func(*Tx) error) err
 	if e.db.Dialect().Name != sqldb.Postgres {
 		return fault.Invalidf("transaction", "is of pgx, but the engine's database is %s", e.db.Dialect().Name)
 	}
-	if tx == nil {
-		return fault.Invalidf("transaction", "is nil")
+	if sqldb.IsNil(tx) {
+		return fault.Invalidf("transaction", "must not be nil")
 	}
 	return e.join(ctx, postgres.Join(tx), fn)
 }
 
-// Wake wakes the dispatchers and the readers of the outbox in this process after a
-// commit. Update does this automatically.
+// Wake makes the dispatchers in all processes, and the readers of the outbox in this
+// process, look for work now. Update and the Join methods do this automatically. Call Wake
+// after changing Perdure's tables without the engine.
 func (e *Engine) Wake() {
 	e.outbox.Wake()
-	e.hub.PublishAll()
+	e.hub.Hint()
 }
 
 func (e *Engine) join(ctx context.Context, run sqldb.Runner, fn func(*Tx) error) error {
@@ -62,6 +79,7 @@ func (e *Engine) join(ctx context.Context, run sqldb.Runner, fn func(*Tx) error)
 	if err := fn(tx); err != nil || tx.err != nil {
 		return first(err, tx.err)
 	}
+	transaction := tx.mark()
 	last, err := tx.finish()
 	if err != nil {
 		return err
@@ -69,5 +87,33 @@ func (e *Engine) join(ctx context.Context, run sqldb.Runner, fn func(*Tx) error)
 	if err := run.Run(ctx, last...); err != nil {
 		return tx.fail(err)
 	}
+	if *transaction != "" {
+		e.joins.Watch(*transaction, tx.announce)
+	}
 	return nil
+}
+
+// mark adds the statement that identifies the transaction to the unit. The result is set
+// when the statement has run. It remains empty if there is nothing to announce.
+func (tx *Tx) mark() *string {
+	transaction := new(string)
+	if tx.eng.joins == nil || tx.unit.Clean() {
+		return transaction
+	}
+	tx.unit.Stmts = append(tx.unit.Stmts, tx.eng.joins.Mark(func(id string) { *transaction = id }))
+	return transaction
+}
+
+// outboxWatcher also wakes the readers of the outbox after a commit of another connection.
+type outboxWatcher struct {
+	wake.Watcher
+	outbox *outbox.Outbox
+}
+
+// Watch implements wake.Watcher.
+func (w outboxWatcher) Watch(ctx context.Context, changed func()) error {
+	return w.Watcher.Watch(ctx, func() {
+		w.outbox.Wake()
+		changed()
+	})
 }

@@ -28,15 +28,15 @@ func translate(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	var e *pgconn.PgError
-	if !errors.As(err, &e) {
+	e, ok := sqldb.Server(err)
+	if !ok {
 		return connection(err)
 	}
-	switch e.Code {
+	switch e.State {
 	case "23505":
-		return &fault.Duplicate{Constraint: e.ConstraintName, Err: err}
+		return &fault.Duplicate{Constraint: e.Constraint, Err: err}
 	case "23503":
-		return &fault.Restricted{Constraint: e.ConstraintName, Err: err}
+		return &fault.Restricted{Constraint: e.Constraint, Err: err}
 	case "40001", // serialization failure
 		"40P01",                            // deadlock
 		"55P03",                            // lock not available

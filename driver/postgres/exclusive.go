@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"github.com/perdure/perdure/internal/clock"
 	"github.com/perdure/perdure/internal/sqldb"
 )
@@ -85,9 +83,8 @@ func lock(ctx context.Context, tx sqldb.Tx) (pid int32, err error) {
 // created marks an error as creationLost if it means that another process has created the
 // same object.
 func created(err error) error {
-	var e *pgconn.PgError
-	if errors.As(err, &e) {
-		switch e.Code {
+	if e, ok := sqldb.Server(err); ok {
+		switch e.State {
 		case "23505", "42P06", "42P07": // duplicate in an index of the catalog, schema exists, table exists
 			return &creationLost{err}
 		}

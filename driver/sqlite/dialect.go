@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 
 	"github.com/perdure/perdure/fault"
@@ -115,13 +114,13 @@ func (d nullFloatDest) Scan(v any) error {
 
 // translate converts SQLite's errors to errors of packages fault and sqldb.
 func translate(err error) error {
-	var e *sqlite.Error
-	if !errors.As(err, &e) {
+	code, message, ok := sqldb.FileCode(err)
+	if !ok {
 		return err
 	}
-	switch e.Code() {
+	switch code {
 	case lib.SQLITE_CONSTRAINT_UNIQUE, lib.SQLITE_CONSTRAINT_PRIMARYKEY:
-		return &fault.Duplicate{Constraint: afterColon(e.Error()), Err: err}
+		return &fault.Duplicate{Constraint: afterColon(message), Err: err}
 	case lib.SQLITE_CONSTRAINT_FOREIGNKEY:
 		return &fault.Restricted{Constraint: "foreign key", Err: err}
 	case lib.SQLITE_INTERRUPT:
@@ -154,9 +153,6 @@ func isIOError(err error) bool { return primary(err) == lib.SQLITE_IOERR }
 
 // primary returns the primary result code, the low byte of the extended one.
 func primary(err error) int {
-	var e *sqlite.Error
-	if !errors.As(err, &e) {
-		return 0
-	}
-	return e.Code() & 0xff
+	code, _, _ := sqldb.FileCode(err)
+	return code & 0xff
 }

@@ -9,7 +9,7 @@ import (
 
 // watchEvery is the interval at which Watch checks for commits of other connections. A
 // check takes about ten microseconds.
-const watchEvery = 100 * time.Millisecond
+const watchEvery = 40 * time.Millisecond
 
 // Watch implements wake.Watcher. It reads the data version of the file on the connection
 // that writes: SQLite changes that value only after commits of other connections. In this

@@ -19,10 +19,9 @@ func IsUnavailable(err error) bool {
 		}
 		return server.SQLState() == readOnly
 	}
-	var file interface{ Code() int }
-	if errors.As(err, &file) {
+	if code, _, ok := FileCode(err); ok {
 		const readOnly, ioError, full, cannotOpen = 8, 10, 13, 14 // SQLite's primary codes
-		switch file.Code() & 0xff {
+		switch code & 0xff {
 		case readOnly, ioError, full, cannotOpen:
 			return true
 		}

@@ -21,7 +21,8 @@ type Remote interface {
 	// Notify notifies the other processes of topics.
 	Notify(ctx context.Context, topics []string) error
 	// Listen calls ready when it starts to listen. From then on it calls heard for each
-	// topic that any process notifies, until ctx is done or the connection is lost.
+	// topic that any process notifies, until ctx is done or the connection is lost. An
+	// empty topic means that work for an unknown topic was committed.
 	Listen(ctx context.Context, ready func(), heard func(topic string)) error
 }
 
@@ -121,6 +122,18 @@ func (h *Hub) stopListening() {
 // Publish announces that work for a topic was committed.
 func (h *Hub) Publish(topic string, due time.Time) {
 	h.Tell(topic, due)
+	h.notify(topic)
+}
+
+// Hint announces that work for unknown topics was committed: the subscribers of all topics
+// look for work, in this process and in others.
+func (h *Hub) Hint() {
+	h.PublishAll()
+	h.notify("")
+}
+
+// notify sends a topic to other processes.
+func (h *Hub) notify(topic string) {
 	if h.remote == nil {
 		return
 	}
@@ -220,7 +233,7 @@ func (h *Hub) listen() {
 		h.repeat(ctx, func() error {
 			// Earlier notifications were missed, so all subscribers are woken when it is
 			// ready.
-			return h.remote.Listen(ctx, h.PublishAll, func(topic string) { h.Tell(topic, time.Time{}) })
+			return h.remote.Listen(ctx, h.PublishAll, h.heard)
 		})
 	}
 	if h.watcher != nil {
@@ -228,6 +241,15 @@ func (h *Hub) listen() {
 			return h.watcher.Watch(ctx, func() { h.tellAll(Unknown) })
 		})
 	}
+}
+
+// heard wakes the subscribers of a topic that another process has notified.
+func (h *Hub) heard(topic string) {
+	if topic == "" {
+		h.tellAll(Unknown)
+		return
+	}
+	h.Tell(topic, time.Time{})
 }
 
 // repeat calls fn repeatedly until ctx is done. Errors are not reported, because

@@ -1,0 +1,62 @@
+package mysql
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/perdure/perdure/internal/clock"
+)
+
+const (
+	// listenEvery is the interval at which Listen reads the counters.
+	listenEvery = 40 * time.Millisecond
+	// counters is the number of rows of perdure_wakes. Each notification increments one of
+	// them, so that processes do not wait for each other.
+	counters = 16
+)
+
+// Notify implements wake.Remote. MySQL has no notifications, so Notify increments a
+// counter that the other processes read. It uses its own transaction.
+func (db *DB) Notify(ctx context.Context, _ []string) error {
+	if _, err := db.write.ExecContext(ctx, "update perdure_wakes set seq = seq + 1 where id = ?", rand.IntN(counters)); err != nil {
+		return fmt.Errorf("notify: %w", translate(err))
+	}
+	return nil
+}
+
+// Listen implements wake.Remote. It reads the sum of the counters every listenEvery. The
+// topics are not known.
+func (db *DB) Listen(ctx context.Context, ready func(), heard func(topic string)) error {
+	last, err := db.wakes(ctx)
+	if err != nil {
+		return err
+	}
+	ready()
+	for {
+		timer := clock.System.NewTimer(listenEvery)
+		select {
+		case <-timer.C():
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+		sum, err := db.wakes(ctx)
+		if err != nil {
+			return err
+		}
+		if sum != last {
+			last = sum
+			heard("")
+		}
+	}
+}
+
+// wakes returns the number of notifications so far.
+func (db *DB) wakes(ctx context.Context) (sum int64, err error) {
+	if err := db.read.QueryRowContext(ctx, "select coalesce(sum(seq), 0) from perdure_wakes").Scan(&sum); err != nil {
+		return 0, fmt.Errorf("read notifications: %w", translate(err))
+	}
+	return sum, nil
+}
