@@ -24,6 +24,8 @@ type firing struct {
 	// locked by other processes.
 	looked time.Time
 	swept  time.Time
+	// backlog is used only on databases with row locations.
+	backlog backlogs
 	// unusable are the stored statecharts that name functions that this process does not have.
 	unusable map[string]bool
 	// missing are the encryption keys that this process was found not to have.
@@ -93,6 +95,16 @@ func (a *Actors) firePass(ctx context.Context, types []string, locked func()) (m
 		return 0, false, nil
 	}
 	defer a.firing.running.Done()
+	if a.holds() {
+		some, found, others, err := a.fireHeld(ctx, types, locked)
+		if err != nil || found > 0 && !a.firing.backlog.reapDue() {
+			return some, others, err
+		}
+		if found > 0 {
+			reaped, err := a.reapExpired(ctx)
+			return some, others || reaped, err
+		}
+	}
 	p, reaped, err := a.claim(ctx, types)
 	if err != nil || p == nil {
 		return 0, reaped, err
@@ -137,9 +149,6 @@ func (b *batch) fire(locked func()) error {
 		return nil
 	}
 	locked()
-	running := &b.actors.firing.meter.running
-	running.Add(int64(len(b.order)))
-	defer running.Add(-int64(len(b.order)))
 	refs = refs[:0]
 	for _, t := range b.order {
 		refs = append(refs, t.ref.stored())
@@ -147,6 +156,14 @@ func (b *batch) fire(locked func()) error {
 	if err := b.run(b.readDue(refs)); err != nil {
 		return err
 	}
+	return b.fireAll()
+}
+
+// fireAll fires the due timers of the locked actors.
+func (b *batch) fireAll() error {
+	running := &b.actors.firing.meter.running
+	running.Add(int64(len(b.order)))
+	defer running.Add(-int64(len(b.order)))
 	for _, t := range b.order {
 		t.late = t.overdue()
 		err := b.load(t)

@@ -63,12 +63,16 @@ func (a *Actors) claim(ctx context.Context, types []string) (p *pass, reaped boo
 		next := store.Firing{Token: token, Worker: a.id}
 		st, now := a.rt.Store, a.rt.Now()
 		skipped := st.SkipsForeign()
-		err := tx.Run(ctx, append([]sqldb.Stmt{
+		stmts := []sqldb.Stmt{
 			st.ExpiredFirings(reapLimit, now, func(f store.Firing) { expired = append(expired, f) }),
 			st.SuspectTimersDue(now, func() { suspects = true }),
-		}, st.ClaimTimers(next, types, a.options.Batch, a.options.Lease, now, func(at time.Time, actors []store.TimerKey) {
-			next.Claimed, next.Timers = at, actors
-		})...)...)
+		}
+		if !a.holds() {
+			stmts = append(stmts, st.ClaimTimers(next, types, a.options.Batch, a.options.Lease, now, func(at time.Time, actors []store.TimerKey) {
+				next.Claimed, next.Timers = at, actors
+			})...)
+		}
+		err := tx.Run(ctx, stmts...)
 		if err != nil {
 			return err
 		}
@@ -95,6 +99,28 @@ func (a *Actors) claim(ctx context.Context, types []string) (p *pass, reaped boo
 		return nil, false, fmt.Errorf("claim delays: %w", err)
 	}
 	return p, reaped, nil
+}
+
+// holds reports whether a pass locks timers before it records them.
+func (a *Actors) holds() bool { return a.rt.DB.Dialect().HasRowLocations() }
+
+// reapExpired handles the records of crashed processes. It reports whether timers were made due
+// again.
+func (a *Actors) reapExpired(ctx context.Context) (reaped bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, a.rt.Timeout)
+	defer cancel()
+	err = unit.Transact(ctx, a.rt.DB, sqldb.Claim, func(tx sqldb.Tx) error {
+		var expired []store.Firing
+		err := tx.Run(ctx, a.rt.Store.ExpiredFirings(reapLimit, a.rt.Now(), func(f store.Firing) { expired = append(expired, f) }))
+		if err == nil {
+			reaped, err = a.reapAll(ctx, tx, expired)
+		}
+		return err
+	})
+	if a.note(err); err != nil {
+		return false, fmt.Errorf("return expired delays: %w", err)
+	}
+	return reaped, nil
 }
 
 // claimSuspects claims suspects that may be fired together and records them.

@@ -77,7 +77,7 @@ func (t *turn) take(ops []statechart.TimerOp) {
 	for _, o := range ops {
 		t.timers.apply(o)
 		t.due = slices.DeleteFunc(t.due, func(d statechart.Timer) bool { return removes(o, d) })
-		if o.Kind == statechart.Schedule && !time.UnixMilli(o.Timer.Due).After(t.row.Now) {
+		if o.Kind == statechart.Schedule && !t.unchained && !time.UnixMilli(o.Timer.Due).After(t.row.Now) {
 			t.addDue(o.Timer)
 		}
 	}

@@ -74,6 +74,14 @@ type turn struct {
 	// checkpoint requests a checkpoint after the transitions.
 	checkpoint bool
 	cached     bool // the tree may be cached after the commit
+
+	// location is the location of the actor's locked row, held are the locked rows of its due
+	// timers, if they are known. reread is true if the due timers were read again. unchained
+	// leaves timers that are scheduled and due in this transaction to the next one.
+	location  string
+	held      []heldRow
+	reread    bool
+	unchained bool
 }
 
 // entry is the log entry of a transition.

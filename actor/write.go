@@ -19,6 +19,7 @@ type writing struct {
 	keys       []store.ActorKey
 	timersAll  []store.ActorPath
 	timersGone []store.ActorTimer
+	timersHeld []string // locations
 	timersPut  []store.ActorTimer
 	hooks      []store.NewHook
 	stops      []string
@@ -64,7 +65,12 @@ func (w *writing) timers(t *turn) {
 		w.timersAll = append(w.timersAll, store.ActorPath{ActorRef: t.ref.stored(), Path: timer.Path, Generation: timer.Generation})
 	}
 	for _, timer := range t.timers.gone {
-		w.timersGone = append(w.timersGone, store.ActorTimer{ActorRef: t.ref.stored(), AlarmID: alarmID(timer)})
+		id := alarmID(timer)
+		if location := t.locationOf(id); location != "" {
+			w.timersHeld = append(w.timersHeld, location)
+			continue
+		}
+		w.timersGone = append(w.timersGone, store.ActorTimer{ActorRef: t.ref.stored(), AlarmID: id})
 	}
 	for _, timer := range t.timers.put {
 		w.timersPut = append(w.timersPut, t.storedTimer(timer))
@@ -75,7 +81,7 @@ func (w *writing) timers(t *turn) {
 func (t *turn) state() store.ActorState {
 	s := store.ActorState{
 		ActorRef: t.ref.stored(), Status: string(t.status), Machine: t.row.Machine, Sequence: t.sequence,
-		States: t.states, Reason: t.reason, At: timeOf(t.now),
+		States: t.states, Reason: t.reason, At: timeOf(t.now), Location: t.location,
 	}
 	if t.value != "" {
 		s.Value = &t.value
@@ -100,9 +106,14 @@ func (t *turn) state() store.ActorState {
 func (w *writing) stmts() []sqldb.Stmt {
 	var all []sqldb.Stmt
 	all = set(all, w.left, w.store.LeaveActors)
-	all = set(all, w.states, w.store.StepActors)
+	if len(w.states) > 0 && w.states[0].Location != "" { // all have one, or none
+		all = append(all, w.store.StepHeldActors(w.states))
+	} else {
+		all = set(all, w.states, w.store.StepActors)
+	}
 	all = set(all, w.entries, w.store.LogActors)
 	all = set(all, w.keys, w.store.InsertActorKeys)
+	all = set(all, w.timersHeld, w.store.DeleteHeldTimers)
 	all = set(all, w.timersAll, w.store.DeleteAllTimers)
 	all = set(all, w.timersGone, w.store.DeleteTimers)
 	all = set(all, w.timersPut, w.store.PutTimers)

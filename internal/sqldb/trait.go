@@ -34,6 +34,10 @@ func (d Dialect) NumbersPlaceholders() bool { return d.Name != MySQL }
 // is a bare placeholder.
 func (d Dialect) PlansByValue() bool { return d.Name == SQLite }
 
+// HasRowLocations reports whether a statement can address a locked row by its location,
+// which is faster than by its key.
+func (d Dialect) HasRowLocations() bool { return d.Name == Postgres }
+
 // CastUUID returns the cast of a placeholder whose value is compared with a UUID.
 func (d Dialect) CastUUID() string {
 	if d.Name == Postgres {

@@ -80,6 +80,8 @@ type ActorState struct {
 	At                time.Time
 	// Snapshot is the snapshot of the last transition, nil if the stored snapshot is unchanged.
 	Snapshot *Snapshot
+	// Location is the location of the locked row. Only StepHeldActors uses it.
+	Location string
 }
 
 // ActorEntry is an entry of an actor's log.
@@ -233,7 +235,16 @@ func (k ActorKey) ref() ActorRef { return k.ActorRef }
 // StepActors returns the statement that writes the rows of actors after transitions, with their
 // snapshots.
 func (s *Store) StepActors(all []ActorState) sqldb.Stmt {
-	return s.stmt("ActorStep", append(refColumns(all, func(a ActorState) ActorRef { return a.ActorRef }),
+	return s.stmt("ActorStep", append(refColumns(all, func(a ActorState) ActorRef { return a.ActorRef }), s.stateColumns(all)...))
+}
+
+// StepHeldActors is StepActors for actors of which each has a Location.
+func (s *Store) StepHeldActors(all []ActorState) sqldb.Stmt {
+	return s.stmt("ActorStepHeld", append(tuples{column(all, func(a ActorState) string { return a.Location })}, s.stateColumns(all)...))
+}
+
+func (s *Store) stateColumns(all []ActorState) tuples {
+	return tuples{
 		column(all, func(a ActorState) string { return a.Status }),
 		column(all, func(a ActorState) int64 { return a.Machine }),
 		column(all, func(a ActorState) int64 { return a.Sequence }),
@@ -254,7 +265,7 @@ func (s *Store) StepActors(all []ActorState) sqldb.Stmt {
 			}
 			return &a.Snapshot.Checksum
 		}),
-	))
+	}
 }
 
 // LogActors returns the statement that appends to the logs of actors.
